@@ -1,4 +1,4 @@
-// A training loop of events: blocks that live for a step, blocks that live on, a few hundred
+// A training loop as events: blocks that live for a step, blocks that live longer, a few hundred
 // stacks.
 
 #include <benchmark/benchmark.h>
@@ -81,8 +81,8 @@ void ReportAtPeak(benchmark::State& state) {
 }
 BENCHMARK(ReportAtPeak)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
-// As a program's whose stacks hardly ever recur: few frames, put together in ever new ways. Of the 40
-// frames of a stack the outer ones are one of a few ways through the program.
+// Like a program whose stacks hardly ever recur: few frames in ever new combinations. Of the 40
+// frames of a stack, the outer ones follow one of a few paths through the program.
 constexpr int kDeep = 40, kInner = 16, kFramesAtADepth = 75;
 
 void BlocksOfManyStacks(EventScript& script, int64_t stacks) {
@@ -124,7 +124,7 @@ void ReportOfManyStacks(benchmark::State& state) {
 }
 BENCHMARK(ReportOfManyStacks)->Arg(131'072)->Unit(benchmark::kMillisecond)->Iterations(1);
 
-// What StackTexts saves: every stack described by itself, every frame by every rule.
+// Without StackTexts: describes every stack separately, and every frame by every rule.
 void DescribeEachOfManyStacks(benchmark::State& state) {
   EventScript script;
   BlocksOfManyStacks(script, state.range(0));
@@ -138,7 +138,8 @@ void DescribeEachOfManyStacks(benchmark::State& state) {
 }
 BENCHMARK(DescribeEachOfManyStacks)->Arg(131'072)->Unit(benchmark::kMillisecond)->Iterations(1);
 
-// Streams that hand work to each other, half of them blocking, with a question at every fourth call.
+// Streams that pass work to each other, half of them blocking, with a question at every fourth
+// call.
 void OrderOfStreams(benchmark::State& state) {
   const auto calls = state.range(0);
   const auto streams = static_cast<uint64_t>(state.range(1));

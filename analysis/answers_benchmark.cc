@@ -1,9 +1,9 @@
-// Loads a recording and asks it everything, and says how long each took and what memory it needed.
-// scripts/bench --answers puts the figures into docs/overhead.md.
+// Loads a recording, computes every answer, and reports the time and memory of each. scripts/bench
+// --answers puts the figures into docs/overhead.md.
 //
-// Usage: answers_benchmark FILE.gmt [ANSWER...]    only these answers, for a profiler
-// Prints one JSON line: events, nanoseconds to load, bytes that the loaded trace takes and that
-// loading took at most, nanoseconds of each answer.
+// Usage: answers_benchmark FILE.gmt [ANSWER...]    only these answers, for profiling
+// Prints one JSON line: events, nanoseconds to load, bytes of the loaded trace, peak bytes while
+// loading, nanoseconds of each answer.
 
 #include <malloc.h>
 
@@ -38,7 +38,7 @@ int64_t NsSince(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
 }
 
-// Of /proc/self/status, in bytes: "VmRSS", "VmHWM".
+// Returns a field of /proc/self/status ("VmRSS", "VmHWM") in bytes.
 uint64_t Memory(const std::string& what) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -53,7 +53,7 @@ struct Answer {
   std::function<void()> ask;
 };
 
-// Each is asked of an examination of its own, as a verb of the program does.
+// Each answer uses its own examination, like a verb of the program.
 std::vector<Answer> Answers(const Trace& trace, const format::Definitions& definitions) {
   const auto examine = [&] { return Examination(trace, definitions); };
   return {

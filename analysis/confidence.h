@@ -1,10 +1,10 @@
 // analysis/confidence.h
 //
-// How sure an answer is of what it says.
+// How certain an answer is.
 //
-//   high     arithmetic on what was recorded
-//   medium   a sound inference, wrong in cases that the answer's page names
-//   low      a hint: printed as one
+//   high     arithmetic on recorded values
+//   medium   a sound inference, wrong only in cases that the answer's page names
+//   low      a hint, and labelled as one
 //
 // Thread safety: pure functions.
 

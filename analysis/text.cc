@@ -11,7 +11,7 @@
 namespace gmt {
 namespace {
 
-// Three significant digits of a value below 1000 (or below 1024, which takes four places and no
+// Formats three significant digits of a value below 1000 (or below 1024, with four digits and no
 // fraction).
 std::string ThreeDigits(double value) {
   if (value >= 99.95) return fmt::format("{:.0f}", value);
@@ -24,7 +24,7 @@ struct Unit {
   const char* name;
 };
 
-// Two whole units, the larger first; for what a person would not put in seconds.
+// Formats two whole units, the larger first, for durations too long for seconds.
 std::string TwoUnits(int64_t ns, Unit big, Unit small) {
   return fmt::format("{} {} {} {}", ns / big.ns, big.name, ns % big.ns / small.ns, small.name);
 }
@@ -45,7 +45,7 @@ std::string PositiveDuration(int64_t ns) {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// The end of the number that begins at `begin`, with its unit: "34.1 MiB", "1,204", "61 %".
+// Returns the end of the number that begins at `begin`, with its unit: "34.1 MiB", "1,204", "61 %".
 size_t EndOfNumber(std::string_view text, size_t begin) {
   static constexpr std::string_view kUnits[] = {" KiB", " MiB", " GiB", " TiB", " PiB", " EiB",
                                                 " B",   " %",   " ns",  " us",  " ms",  " s"};
@@ -61,8 +61,8 @@ size_t EndOfNumber(std::string_view text, size_t begin) {
   return end;
 }
 
-// At most `cut`: before a number that would be cut, its sign, and the spaces before it. A number that the
-// text begins with is cut.
+// Returns a position up to `cut` that does not split a number: before the number, its sign and the
+// spaces before it. A number at the beginning of the text is cut.
 size_t OutsideNumbers(std::string_view text, size_t cut) {
   for (size_t begin = 0; begin < cut;) {
     if (!IsDigit(text[begin])) {
@@ -86,7 +86,7 @@ std::string Bytes(uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   double value = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
-  // 999.5 and above would round to four digits.
+  // Values of 999.5 and above would be rounded to four digits.
   while (value >= 999.5 && unit + 1 < kUnits.size()) {
     value /= 1024;
     ++unit;
@@ -129,7 +129,7 @@ std::string Shortened(const std::string& text, size_t columns) {
   constexpr size_t kDots = 3;
   columns = std::max(columns, kDots + 1);
   const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
-  size_t characters = 0, cut = 0;  // where the text ends that leaves room for the dots
+  size_t characters = 0, cut = 0;  // `cut`: where the text ends if there must be room for the dots
   for (size_t i = 0; i < text.size(); ++i) {
     if (continues(text[i])) continue;
     if (characters + kDots == columns) cut = i;

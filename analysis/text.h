@@ -1,7 +1,7 @@
 // analysis/text.h
 //
-// How numbers are written for people, everywhere in the program's text and on the page: binary units and
-// at most three significant digits. JSON never uses these; it carries integers (bytes, nanoseconds).
+// Formats numbers for people, in all text of the program and on the page: binary units and at most
+// three significant digits. JSON never uses these; it carries integers (bytes, nanoseconds).
 //
 // Thread safety: pure functions.
 
@@ -20,7 +20,7 @@ std::string Bytes(uint64_t bytes);
 // A difference: "+3.42 GiB", "-512 B", "0 B".
 std::string SignedBytes(int64_t bytes);
 
-// part / whole in whole percent: "61 %"; "<1 %" for what is not nothing; "-" where whole is 0.
+// part / whole in whole percent: "61 %"; "<1 %" if small but not zero; "-" if whole is 0.
 std::string Percent(double part, double whole);
 
 // "900 ns", "12.4 us", "7.66 s", "6 h 12 m", "3 d 4 h".
@@ -29,11 +29,12 @@ std::string Duration(int64_t ns);
 // With thousands separators: "8,391,204".
 std::string Count(uint64_t count);
 
-// "1 event", "2 events"; the plural is the singular and an s.
+// "1 event", "2 events"; forms the plural by appending "s".
 std::string Plural(uint64_t count, const char* singular);
 
-// At most `columns` characters, the last three of them dots if something was cut off. Cuts UTF-8
-// between characters, and no number: "optimizer +34.1 MiB" becomes "optimizer...", not "optimizer +34...".
+// Cuts to at most `columns` characters, the last three of them dots if something was cut off. Does
+// not cut inside a UTF-8 character or a number: "optimizer +34.1 MiB" becomes "optimizer...", not
+// "optimizer +34...".
 std::string Shortened(const std::string& text, size_t columns);
 
 // "0x7f5c00000000".

@@ -19,7 +19,7 @@ TEST(TextTest, BytesHaveAtMostThreeSignificantDigits) {
   EXPECT_EQ(Bytes(119'808), "117 KiB");
 }
 
-TEST(TextTest, BytesThatRoundUpTakeTheNextUnit) {
+TEST(TextTest, BytesThatRoundUpUseTheNextUnit) {
   EXPECT_EQ(Bytes((1 << 20) - 1), "1.00 MiB");
   EXPECT_EQ(Bytes(1'048'000), "1.00 MiB");
   EXPECT_EQ(Bytes(~0ull), "16.0 EiB");
@@ -43,14 +43,14 @@ TEST(TextTest, DifferencesHaveASign) {
   EXPECT_EQ(SignedBytes(INT64_MIN), "-8.00 EiB");
 }
 
-TEST(TextTest, PercentIsWholeAndNeverHidesSomething) {
+TEST(TextTest, PercentIsWholeAndNeverHidesNonZero) {
   EXPECT_EQ(Percent(61, 100), "61 %");
   EXPECT_EQ(Percent(0, 100), "0 %");
   EXPECT_EQ(Percent(0.4, 100), "<1 %");
   EXPECT_EQ(Percent(1, 0), "-");
 }
 
-TEST(TextTest, LongTextIsCutBehindAWholeCharacter) {
+TEST(TextTest, LongTextIsCutAfterAWholeCharacter) {
   EXPECT_EQ(Shortened("abcdefgh", 8), "abcdefgh");
   EXPECT_EQ(Shortened("abcdefghi", 8), "abcde...");
   EXPECT_EQ(Shortened("ééééééééé", 8), "ééééé...");
@@ -66,10 +66,10 @@ TEST(TextTest, NumbersAreNeverCut) {
   EXPECT_EQ(Shortened(text, 35), "optimizer +34.1 MiB, gradients...");
   EXPECT_EQ(Shortened(text, 36), text);
   EXPECT_EQ(Shortened("61 % of everything", 5),
-            "61...");  // what it begins with is cut all the same
+            "61...");  // a number at the beginning is cut anyway
 }
 
-TEST(TextTest, DurationsReadAsAPersonWouldSayThem) {
+TEST(TextTest, DurationsReadNaturally) {
   EXPECT_EQ(Duration(900), "900 ns");
   EXPECT_EQ(Duration(12'400), "12.4 us");
   EXPECT_EQ(Duration(7'660'000'000), "7.66 s");

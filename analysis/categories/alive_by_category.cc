@@ -21,7 +21,7 @@ AliveReason ReasonOf(Category category) {
   }
 }
 
-// Memory of tensors, of which PyTorch would have said so if it had a role.
+// Memory of tensors: PyTorch would have reported a role if it had one.
 bool WouldHaveRole(Category category) {
   switch (category) {
     case Category::kUnknown:

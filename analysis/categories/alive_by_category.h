@@ -1,6 +1,7 @@
 // analysis/categories/alive_by_category.h
 //
-// AliveByCategory: why memory is alive (analysis/examination/alive.h), with the categories for what has no role.
+// AliveByCategory: why memory is alive (analysis/examination/alive.h); memory without a role gets its reason
+// from its category.
 //
 // Thread safety: const methods from any thread.
 
@@ -15,13 +16,14 @@
 
 namespace gmt::analysis {
 
-// Why `row` is alive if PyTorch gave it no role. `has_roles`: PyTorch said what others are for.
+// Why `row` is alive if PyTorch gave it no role. `has_roles`: PyTorch reported roles for other
+// memory.
 AliveBecause WithoutRole(const Trace& trace, const Categories& categories, bool has_roles,
                          RowId row);
 
 class AliveByCategory {
  public:
-  // After that many steps. Both must outlive it.
+  // The state after `step` steps. REQUIRES: `trace` and `categories` outlive this object.
   AliveByCategory(const Trace& trace, const Categories& categories, Step step,
                   RolesAt::When when = RolesAt::When::kNow)
       : trace_(trace), categories_(categories), roles_(trace, step, when) {}

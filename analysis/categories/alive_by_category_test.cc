@@ -15,7 +15,7 @@ using testing::ElementsAre;
 
 constexpr uint32_t kPyTorch = kHostHeap + 1;
 
-// Blocks of PyTorch, all of one category as far as lives say it.
+// Blocks of PyTorch, all of the same category as far as lives show it.
 class AliveTest : public testing::Test {
  protected:
   AliveTest(size_t rows = 8) {
@@ -42,13 +42,13 @@ class AliveTest : public testing::Test {
   std::vector<Categories::Assignment> assignments_;
 };
 
-TEST_F(AliveTest, EveryNodeThatSavedItIsNamed) {
+TEST_F(AliveTest, EverySavingNodeIsNamed) {
   trace_.role_changes = {{0, 1, kRoleSaved, 10, 100}, {0, 3, kRoleSaved, 11, 101}};
   EXPECT_THAT(RolesAt(trace_, 2).Of(0).nodes, ElementsAre(GraphNode{100, 10}));
   EXPECT_THAT(RolesAt(trace_, 3).Of(0).nodes, ElementsAre(GraphNode{100, 10}, GraphNode{101, 11}));
 }
 
-TEST_F(AliveTest, WhatIsReleasedIsHeldByTheProgramAlone) {
+TEST_F(AliveTest, ReleasedMemoryIsHeldOnlyByTheProgram) {
   trace_.role_changes = {{0, 1, kRoleSaved, 10, 100}, {0, 2, 0, 0, 0}};
   assignments_[0].category = Category::kActivations;
   const std::vector<Alive> alive = Sum({{0, 64}});
@@ -58,7 +58,7 @@ TEST_F(AliveTest, WhatIsReleasedIsHeldByTheProgramAlone) {
   EXPECT_TRUE(alive[0].savers.empty());
 }
 
-TEST_F(AliveTest, WhatHasNoRoleYetMayBeAskedForTheOneThatItGetsNext) {
+TEST_F(AliveTest, MemoryWithoutARoleYetCanGetItsNextRole) {
   trace_.role_changes = {{0, 1, kRoleSaved, 10, 100},
                          {1, 5, kRoleSaved, 11, 101},
                          {1, 6, kRoleSaved, 12, 102},
@@ -71,7 +71,7 @@ TEST_F(AliveTest, WhatHasNoRoleYetMayBeAskedForTheOneThatItGetsNext) {
   EXPECT_THAT(next.Of(1).nodes, ElementsAre(GraphNode{101, 11}, GraphNode{102, 12}));
 }
 
-TEST_F(AliveTest, OfWhatWasThereBeforeTheRecordingItIsNotSaidThatOnlyTheProgramHoldsIt) {
+TEST_F(AliveTest, MemoryFromBeforeTheRecordingIsNotSaidToBeHeldOnlyByTheProgram) {
   trace_.role_changes = {{7, 1, kRoleParameter, 0, 0}};
   trace_.rows.birth[0] = 0;
   assignments_[0].category = Category::kActivations;
@@ -81,7 +81,7 @@ TEST_F(AliveTest, OfWhatWasThereBeforeTheRecordingItIsNotSaidThatOnlyTheProgramH
   EXPECT_FALSE(alive[0].because.observed);
 }
 
-TEST_F(AliveTest, WithoutRolesTheCategorySaysWhyAndNothingIsObserved) {
+TEST_F(AliveTest, WithoutRolesTheCategoryGivesTheReasonAndNothingIsObserved) {
   assignments_[0].category = Category::kActivations;
   assignments_[1].category = Category::kTemporaries;
   const std::vector<Alive> alive = Sum({{0, 64}, {1, 2}});
@@ -103,7 +103,7 @@ TEST_F(AliveTest, StateOfAnOptimizerAndInputsAreFoundByCategoryWithRolesToo) {
   EXPECT_EQ(alive[2].because.reason, AliveReason::kUnknown) << "no tensor of the program";
 }
 
-TEST_F(AliveTest, AParameterWinsOverAGradientAndBothOverSaved) {
+TEST_F(AliveTest, AParameterTakesPrecedenceOverAGradientAndBothOverSaved) {
   trace_.role_changes = {{0, 1, kRoleParameter | kRoleGradient | kRoleSaved, 1, 2},
                          {1, 1, kRoleGradient | kRoleSaved, 1, 2}};
   const std::vector<Alive> alive = Sum({{0, 64}, {1, 32}});

@@ -14,11 +14,11 @@ namespace {
 
 constexpr size_t kNodesNamed = 2;
 
-// What became of a row, in the order in which it happened.
+// The roles of a row in the order in which it got them.
 struct Story {
   absl::InlinedVector<AliveReason, 2> reasons;
   absl::InlinedVector<GraphNode, 2> nodes;
-  bool is_released = false;  // the last that was said of it: no role any more
+  bool is_released = false;  // the last change removed its role
 
   void Add(const RoleChange& change) {
     is_released = change.roles == 0;
@@ -90,7 +90,7 @@ uint32_t AliveTexts::CodeOf(RowId row) const {
   if (found != with_role_.end()) return found->second;
   const AliveBecause because =
       BecauseOf(trace_.rows.Roles(row), WithoutRole(trace_, categories_, has_roles_, row));
-  // What a category alone says stands beside it already.
+  // Omits what the category alone says, because the category is shown next to it.
   return because.observed || because.reason == AliveReason::kOptimizerState ||
                  because.reason == AliveReason::kInput
              ? by_reason_[static_cast<size_t>(because.reason)]

@@ -1,6 +1,6 @@
 // analysis/categories/alive_texts.h
 //
-// AliveTexts: why each row was alive over its whole life, in words that many rows share:
+// AliveTexts: why each row was alive over its whole life, as texts that many rows share:
 //
 //   a parameter
 //   saved for backward by SoftmaxBackward0 (model.py:31), AddmmBackward0 (model.py:33) and 2 other
@@ -24,11 +24,11 @@ namespace gmt::analysis {
 
 class AliveTexts {
  public:
-  // Both must outlive it.
+  // REQUIRES: both outlive this object.
   AliveTexts(const Examination& examination, const Categories& categories);
 
   const std::string& Of(RowId row) const { return texts_[CodeOf(row)]; }
-  // The same code is the same text; 0: "", nothing is known.
+  // Equal codes mean equal texts; 0 is "", nothing is known.
   uint32_t CodeOf(RowId row) const;
 
  private:

@@ -21,7 +21,7 @@ constexpr uint64_t kBlock = 0x1000, kOther = 0x2000;
 
 class AliveTextsTest : public ::testing::Test {
  protected:
-  // Of the n-th row.
+  // Returns the text of the n-th row.
   std::string Of(RowId row, Category category = Category::kUnknown) {
     trace_ = std::make_unique<Trace>(script_.Build());
     examination_ = std::make_unique<Examination>(*trace_, script_.definitions());
@@ -50,21 +50,21 @@ TEST_F(AliveTextsTest, NodesThatSavedItAreNamedInTheirOrderAndTheRestIsCounted) 
   EXPECT_EQ(Of(0), "saved for backward by SoftmaxBackward0, MulBackward0 and 2 other nodes");
 }
 
-TEST_F(AliveTextsTest, WhatOutlivesItsRoleIsThenHeldByTheProgram) {
+TEST_F(AliveTextsTest, MemoryThatOutlivesItsRoleIsThenHeldByTheProgram) {
   script_.Block(kBlock, 512);
   script_.Role(kBlock, kRoleSaved, "SoftmaxBackward0");
   script_.Role(kBlock, 0);
   EXPECT_EQ(Of(0), "saved for backward by SoftmaxBackward0; then only the program held it");
 }
 
-TEST_F(AliveTextsTest, SeveralRolesStandInTheirOrder) {
+TEST_F(AliveTextsTest, SeveralRolesAreListedInOrder) {
   script_.Block(kBlock, 512);
   script_.Role(kBlock, kRoleSaved, "MulBackward0");
   script_.Role(kBlock, kRoleGradient);
   EXPECT_EQ(Of(0), "saved for backward by MulBackward0, a gradient");
 }
 
-TEST_F(AliveTextsTest, WithoutARoleOnlyTheProgramHoldsItUnlessItsCategorySaysMore) {
+TEST_F(AliveTextsTest, WithoutARoleOnlyTheProgramHoldsItUnlessItsCategoryGivesAReason) {
   script_.Block(kBlock, 512);
   script_.Block(kOther, 512);
   script_.Role(kOther, kRoleParameter);
@@ -73,7 +73,7 @@ TEST_F(AliveTextsTest, WithoutARoleOnlyTheProgramHoldsItUnlessItsCategorySaysMor
   EXPECT_EQ(Of(0, Category::kWorkspaces), "");
 }
 
-TEST_F(AliveTextsTest, NothingIsSaidWithoutRoles) {
+TEST_F(AliveTextsTest, WithoutRolesTheTextIsEmpty) {
   script_.Block(kBlock, 512);
   EXPECT_EQ(Of(0, Category::kActivations), "");
 }

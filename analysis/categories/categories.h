@@ -1,9 +1,9 @@
 // analysis/categories/categories.h
 //
-// Categories: what each piece of memory is for. How long it lives, measured in steps and phases of
-// the training loop, decides first; then the code that allocated it, by rules
-// (analysis/categories/category_rules.txt, and a user's own in front of them); then its size. Every
-// piece gets a reason and a confidence, and what cannot be told is kUnknown, never guessed.
+// Categories: the purpose of each piece of memory. It is decided first by how long the piece lives,
+// measured in steps and phases of the training loop; then by the code that allocated it, using
+// rules (analysis/categories/category_rules.txt, preceded by the user's own); then by its size.
+// Every piece gets a reason and a confidence. What cannot be determined is kUnknown, never guessed.
 //
 //   born, dies            stack                      category
 //   before step 1, never  Module._apply              parameters        high
@@ -39,7 +39,7 @@ enum class Category : uint8_t {
   kGradients,
   kOptimizerState,  // and master weights
   kActivations,
-  kRecomputed,  // activations that checkpointing makes again in the backward pass
+  kRecomputed,  // activations that checkpointing recomputes in the backward pass
   kTemporaries,
   kInputs,
   kWorkspaces,     // of cuBLAS, cuBLASLt, cuDNN
@@ -47,7 +47,7 @@ enum class Category : uint8_t {
   kGraphPools,     // private pools of CUDA graphs
   kKvCache,
   kOtherLibraries,
-  kCache,  // what a caching allocator holds beside its blocks
+  kCache,  // what a caching allocator holds in addition to its blocks
 };
 inline constexpr size_t kCategories = 14;
 
@@ -68,7 +68,7 @@ class Categories {
   const std::string& Reason(RowId row) const { return ReasonText(Of(row).reason); }
   const std::string& ReasonText(uint16_t reason) const { return reasons_[reason]; }
 
-  // For Categorize.
+  // Called by Categorize().
   Categories(std::vector<Assignment> assignments, std::vector<std::string> reasons)
       : assignments_(std::move(assignments)), reasons_(std::move(reasons)) {}
 
@@ -84,16 +84,16 @@ Categories Categorize(const Examination& examination, const CategoryRules& rules
 // What a device holds after a step, by category: most bytes first.
 struct CategoryUse {
   Category category = Category::kUnknown;
-  uint64_t bytes = 0;  // each byte once (analysis/examination/layers.h): the sum is what the device holds
+  uint64_t bytes = 0;  // each byte once (analysis/examination/layers.h): uses add up to what the device holds
   uint64_t count = 0;
-  Confidence confidence = Confidence::kLow;  // that most of the bytes have
-  std::string reason;                        // that most of the bytes have
+  Confidence confidence = Confidence::kLow;  // of most of the bytes
+  std::string reason;                        // of most of the bytes
 };
 
-// Adds up rows to uses.
+// Adds up rows by category.
 class CategoryTotals {
  public:
-  // `categories` must outlive it.
+  // REQUIRES: `categories` outlives this object.
   explicit CategoryTotals(const Categories& categories) : categories_(categories) {}
   void Add(RowId row, uint64_t bytes);
   // Most bytes first.

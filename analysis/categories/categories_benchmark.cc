@@ -1,4 +1,4 @@
-// What categories and the profile of steps cost on a recording of N events.
+// Cost of categories and of the step profile for a recording of N events.
 
 #include <benchmark/benchmark.h>
 
@@ -11,9 +11,9 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr uint64_t kBlocks = 250;  // of each kind in a step
+constexpr uint64_t kBlocks = 250;  // of each kind, per step
 
-// Steps of a loop, with stacks of their own for each layer.
+// Steps of a loop, with separate stacks for each layer.
 struct Loop {
   explicit Loop(int64_t events) {
     std::vector<uint32_t> forward, backward;
@@ -53,7 +53,7 @@ struct Loop {
   std::unique_ptr<Trace> trace;
 };
 
-// One at a time: a big one takes gigabytes.
+// Keeps one at a time, because a large one takes gigabytes.
 Loop& LoopOf(int64_t events) {
   static int64_t made = 0;
   static std::unique_ptr<Loop> loop;

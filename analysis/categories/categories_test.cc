@@ -23,7 +23,7 @@ constexpr uint64_t kWeightBytes = 4096, kOtherBytes = 6144, kBatchBytes = 1536;
 
 class CategoriesTest : public ::testing::Test {
  protected:
-  // The category of the n-th block that was born at an address.
+  // Returns the category of the n-th block born at an address.
   Category Of(uint64_t address, size_t n = 0) { return *AssignmentOf(address, n).first; }
   Confidence ConfidenceOf(uint64_t address, size_t n = 0) {
     return AssignmentOf(address, n).second.first;
@@ -49,7 +49,7 @@ class CategoriesTest : public ::testing::Test {
     categories_ = rules_ ? Categorize(*examination_, *rules_) : Categorize(*examination_);
   }
 
-  // A step that leaves its gradient until the next one's beginning.
+  // Runs a step that keeps its gradient until the beginning of the next step.
   void TrainingStep(int index) {
     s_.Block(kBatch, kBatchBytes, s_.Batch());
     if (index > 0) s_.Free(kGradient);
@@ -77,7 +77,7 @@ class CategoriesTest : public ::testing::Test {
     event.stack = stack;
     return event;
   }
-  // The stack of an optimizer of the program's own, a subclass of torch.optim.Optimizer.
+  // Returns the stack of the program's own optimizer, a subclass of torch.optim.Optimizer.
   uint32_t OwnOptimizersStep() {
     return s_.Stack({{"at::native::mul(at::Tensor const&)"},
                      {"MyAdam.step", "/src/my_adam.py"},
@@ -101,7 +101,7 @@ class CategoriesTest : public ::testing::Test {
   std::optional<Categories> categories_;
 };
 
-TEST_F(CategoriesTest, PlainLoopHasAllOfThem) {
+TEST_F(CategoriesTest, PlainLoopHasAllCategories) {
   Loop();
   EXPECT_EQ(Of(kParameter), Category::kParameters);
   EXPECT_EQ(Of(kBatch, 2), Category::kInputs);
@@ -114,14 +114,14 @@ TEST_F(CategoriesTest, PlainLoopHasAllOfThem) {
   for (size_t n = 0; n < 9; ++n) EXPECT_EQ(Of(kTemporary, n), Category::kTemporaries) << n;
 }
 
-// ---- What PyTorch says itself -------------------------------------------------------------------
+// ---- Roles reported by PyTorch ------------------------------------------------------------------
 
-TEST_F(CategoriesTest, WhatPytorchSaysIsBelievedMoreThanLivesAndCode) {
-  s_.script().Role(0, 0);  // no allocation is there
+TEST_F(CategoriesTest, RolesTakePrecedenceOverLivesAndCode) {
+  s_.script().Role(0, 0);  // no allocation at this address
   s_.Block(kParameter, kWeightBytes, s_.InForward());
   s_.script().Role(kParameter, format::kRoleParameter);
   for (int i = 0; i < 4; ++i) {
-    // Freed in the phase in which it was born: without roles a temporary.
+    // Freed in the phase of its birth; without roles, a temporary.
     s_.Block(kActivation, kOtherBytes, s_.InForward());
     s_.script().Role(kActivation, format::kRoleSaved, "SoftmaxBackward0");
     s_.Free(kActivation);
@@ -138,7 +138,7 @@ TEST_F(CategoriesTest, WhatPytorchSaysIsBelievedMoreThanLivesAndCode) {
   EXPECT_THAT(ReasonOf(kGradient, 2), HasSubstr("observed"));
 }
 
-TEST_F(CategoriesTest, ParametersOfInferenceAreKnownThoughTheyAreFreedAtTheEnd) {
+TEST_F(CategoriesTest, ParametersOfInferenceAreKnownAlthoughFreedAtTheEnd) {
   s_.Block(kParameter, kWeightBytes, s_.Parameter());
   s_.script().Role(kParameter, format::kRoleParameter);
   s_.Block(kActivation, kOtherBytes, s_.InForward());
@@ -148,7 +148,7 @@ TEST_F(CategoriesTest, ParametersOfInferenceAreKnownThoughTheyAreFreedAtTheEnd) 
   EXPECT_EQ(Of(kActivation), Category::kTemporaries);
 }
 
-TEST_F(CategoriesTest, LeafThatAStepMakesAndDropsIsNoParameterAndItsGradientIsNone) {
+TEST_F(CategoriesTest, TransientLeafIsNotAParameterAndHasNoGradient) {
   for (int i = 0; i < 4; ++i) {
     s_.Block(kActivation, kOtherBytes, s_.InForward());
     s_.Backward([&] {
@@ -164,18 +164,19 @@ TEST_F(CategoriesTest, LeafThatAStepMakesAndDropsIsNoParameterAndItsGradientIsNo
   EXPECT_EQ(Of(kGradient, 2), Category::kTemporaries);
 }
 
-TEST_F(CategoriesTest, BatchThatIsSavedIsStillInputs) {
+TEST_F(CategoriesTest, SavedBatchIsStillInputs) {
   for (int i = 0; i < 4; ++i) {
     s_.Block(kBatch, kBatchBytes, s_.Batch());
     s_.script().Role(kBatch, format::kRoleSaved, "AddmmBackward0");
-    s_.Backward([&] { s_.Block(kGradient, 512, s_.InBackward("MmBackward0")), s_.Free(kGradient); });
+    s_.Backward(
+        [&] { s_.Block(kGradient, 512, s_.InBackward("MmBackward0")), s_.Free(kGradient); });
     s_.Optimizer([&] { s_.Block(kTemporary, 512, 0), s_.Free(kTemporary); });
     s_.Free(kBatch);
   }
   EXPECT_EQ(Of(kBatch, 2), Category::kInputs);
 }
 
-TEST_F(CategoriesTest, LogWithoutRangesIsToldByItsStacks) {
+TEST_F(CategoriesTest, LogWithoutRangesIsClassifiedByItsStacks) {
   s_.with_ranges = false;
   Loop();
   EXPECT_EQ(Of(kParameter), Category::kParameters);
@@ -185,7 +186,7 @@ TEST_F(CategoriesTest, LogWithoutRangesIsToldByItsStacks) {
   EXPECT_EQ(Of(kTemporary, 4), Category::kTemporaries);  // of a backward pass
 }
 
-TEST_F(CategoriesTest, WithoutStacksLivesAndSizesTell) {
+TEST_F(CategoriesTest, WithoutStacksLivesAndSizesDecide) {
   Loop();
   for (format::Event& event : s_.script().events()) {
     event.stack = 0;
@@ -219,7 +220,7 @@ TEST_F(CategoriesTest, GradientsOfAccumulationOutliveSeveralBackwardPasses) {
   EXPECT_EQ(Of(kActivation, 4), Category::kActivations);
 }
 
-TEST_F(CategoriesTest, WhatCheckpointingMakesAgainIsNoGradientAndNoActivation) {
+TEST_F(CategoriesTest, RecomputedMemoryIsNeitherGradientNorActivation) {
   const uint32_t nested =
       s_.Stack({{"at::native::mm(at::Tensor const&)"},
                 {"torch::autograd::Engine::evaluate_function(int)"},
@@ -297,7 +298,7 @@ TEST_F(CategoriesTest, OptimizerInTheBackwardPassFreesGradientsThere) {
   EXPECT_EQ(Of(kState), Category::kOptimizerState);
 }
 
-TEST_F(CategoriesTest, CompiledCodeHasNoNamesAndIsToldByLives) {
+TEST_F(CategoriesTest, CompiledCodeHasNoNamesAndIsClassifiedByLives) {
   const uint32_t forward = s_.Stack({{"at::detail::empty_strided_cuda(long)"},
                                      {"call", "/tmp/torchinductor/ab/cabc.py"},
                                      {"main", "/src/train.py"}});
@@ -379,7 +380,7 @@ TEST_F(CategoriesTest, CopyOfTheModelIsParameters) {
   EXPECT_EQ(Of(0x70000), Category::kParameters);
 }
 
-TEST_F(CategoriesTest, WhatWasThereBeforeIsToldByTheNumberOfGradientsOfItsSize) {
+TEST_F(CategoriesTest, MemoryFromBeforeIsClassifiedByTheNumberOfGradientsOfItsSize) {
   for (const uint64_t at : {0x1000u, 0x3000u, 0x5000u}) {  // weight and two states, no birth seen
     s_.script().FreeBlock(at);
     auto& event = s_.script().events().back();
@@ -400,8 +401,8 @@ TEST_F(CategoriesTest, WhatWasThereBeforeIsToldByTheNumberOfGradientsOfItsSize) 
   EXPECT_EQ(Of(0x5000), Category::kOptimizerState);
 }
 
-TEST_F(CategoriesTest, WhatFreesBlocksFromBeforeSaysWhatTheyWereFor) {
-  // A parameter that stays, its old gradient and its old state, which the step replaces.
+TEST_F(CategoriesTest, BlocksFromBeforeAreClassifiedByWhatFreesThem) {
+  // A parameter that stays, its old gradient, and its old state, which the step replaces.
   FreeFromBefore(0x3000,
                  s_.Stack({{"Optimizer.zero_grad", TrainingScript::Torch("optim/optimizer.py")},
                            {"main", "/src/train.py"}}));
@@ -423,12 +424,12 @@ TEST_F(CategoriesTest, WhatFreesBlocksFromBeforeSaysWhatTheyWereFor) {
   EXPECT_EQ(Of(kState), Category::kOptimizerState);
 }
 
-TEST_F(CategoriesTest, SizesThatWereAskedForAreComparedNotThoseOfBlocks) {
+TEST_F(CategoriesTest, RequestedSizesAreComparedNotBlockSizes) {
   const auto ask = [](format::Event& event, uint64_t bytes) {
     event.present |= format::kHasRequested;
     event.requested = bytes;
   };
-  // The allocator did not split what it found for the gradient.
+  // The allocator did not split the block that it found for the gradient.
   constexpr uint64_t kAsked = 40'960'000, kRounded = 41'943'040;
   for (int i = 0; i < 3; ++i) {
     s_.Block(kActivation, kOtherBytes, s_.InForward());
@@ -440,12 +441,12 @@ TEST_F(CategoriesTest, SizesThatWereAskedForAreComparedNotThoseOfBlocks) {
     s_.Optimizer([&] { s_.Block(kTemporary, 512, s_.State()), s_.Free(kTemporary); });
   }
   ask(FreeFromBefore(0x1000, 0, kAsked), kAsked);
-  ask(FreeFromBefore(0x4000'0000, 0, kRounded), kRounded);  // no gradient asked for as much
+  ask(FreeFromBefore(0x4000'0000, 0, kRounded), kRounded);  // no gradient of this requested size
   EXPECT_EQ(Of(0x1000), Category::kParameters);
   EXPECT_NE(Of(0x4000'0000), Category::kParameters);
 }
 
-TEST_F(CategoriesTest, WhatAForwardPassFindsAndLeavesAreParameters) {
+TEST_F(CategoriesTest, MemoryBeforeAndAfterAForwardPassIsParameters) {
   for (int i = 0; i < 3; ++i) s_.Block(kActivation + 0x1000 * i, kOtherBytes, s_.InForward());
   FreeFromBefore(0x1000, 0);
   EXPECT_EQ(Of(0x1000), Category::kParameters);
@@ -453,7 +454,7 @@ TEST_F(CategoriesTest, WhatAForwardPassFindsAndLeavesAreParameters) {
   EXPECT_EQ(Of(kActivation), Category::kActivations);
 }
 
-TEST_F(CategoriesTest, BlocksWithoutAStackGetNoReasonThatPretendsOne) {
+TEST_F(CategoriesTest, ReasonOfBlocksWithoutAStackMentionsNoStack) {
   Loop();
   s_.script().Block(0x70000, 12345 * 512);
   EXPECT_EQ(Of(0x70000), Category::kUnknown);
@@ -477,7 +478,7 @@ TEST_F(CategoriesTest, CopiesOfParametersInFloat32AreStateOfTheOptimizer) {
   EXPECT_EQ(ConfidenceOf(0x70000), Confidence::kLow);
 }
 
-TEST_F(CategoriesTest, WhatIsBornInACaptureIsOfAGraphsPool) {
+TEST_F(CategoriesTest, MemoryBornInACaptureBelongsToAGraphsPool) {
   s_.Block(kParameter, kWeightBytes, s_.Parameter());
   s_.script().Graph("begin_capture", 7);
   OnStream(s_.Block(kActivation, kOtherBytes, s_.InForward()), 7);
@@ -487,7 +488,7 @@ TEST_F(CategoriesTest, WhatIsBornInACaptureIsOfAGraphsPool) {
   EXPECT_NE(Of(kTemporary), Category::kGraphPools);
 }
 
-TEST_F(CategoriesTest, WithStacksOfPythonAloneWhatHasNoneIsOfTheBackwardPass) {
+TEST_F(CategoriesTest, WithPythonOnlyStacksMemoryWithoutAStackIsOfTheBackwardPass) {
   s_.with_ranges = false;
   const uint32_t forward = s_.Stack({{"Net.forward", "C:\\src\\model.py"},
                                      {"Module._call_impl", "C:\\torch\\nn\\modules\\module.py"},
@@ -508,7 +509,7 @@ TEST_F(CategoriesTest, WithStacksOfPythonAloneWhatHasNoneIsOfTheBackwardPass) {
   EXPECT_EQ(Of(kTemporary, 1), Category::kTemporaries);
 }
 
-TEST_F(CategoriesTest, WeightsThatAreFreedWhenNothingIsAllocatedAnyMoreLivedThroughoutInference) {
+TEST_F(CategoriesTest, WeightsFreedAfterTheLastAllocationLivedThroughoutInference) {
   s_.Block(kParameter, kWeightBytes, s_.Parameter());
   for (int i = 0; i < 3; ++i)
     s_.Block(kTemporary, kOtherBytes, s_.InForward()), s_.Free(kTemporary);
@@ -517,7 +518,7 @@ TEST_F(CategoriesTest, WeightsThatAreFreedWhenNothingIsAllocatedAnyMoreLivedThro
   EXPECT_EQ(Of(kTemporary, 2), Category::kTemporaries);
 }
 
-TEST_F(CategoriesTest, EachDeviceHasABackwardThreadOfItsOwn) {
+TEST_F(CategoriesTest, EachDeviceHasItsOwnBackwardThread) {
   for (uint32_t device : {0u, 1u}) {
     s_.Block(kParameter + device, kWeightBytes, s_.Parameter()).device = static_cast<int>(device);
   }
@@ -552,7 +553,7 @@ TEST_F(CategoriesTest, ForwardMemoryThatIsNeverFreedIsAKeptActivation) {
   EXPECT_EQ(ConfidenceOf(0x100000), Confidence::kLow);
 }
 
-TEST_F(CategoriesTest, ActivationsThatAnOomUnwindsAreNoTemporaries) {
+TEST_F(CategoriesTest, ActivationsFreedByAnOomAreNotTemporaries) {
   s_.Block(kParameter, kWeightBytes, s_.Parameter());
   s_.Block(kActivation, kOtherBytes, s_.InForward());
   s_.script().FailedBlock(uint64_t{1} << 40);
@@ -562,7 +563,7 @@ TEST_F(CategoriesTest, ActivationsThatAnOomUnwindsAreNoTemporaries) {
   EXPECT_EQ(Of(kParameter), Category::kParameters);
 }
 
-TEST_F(CategoriesTest, OomInALaterStepGoesByWhatTheSameCodeDidBefore) {
+TEST_F(CategoriesTest, OomInALaterStepUsesEarlierAllocationsOfTheSameCode) {
   Loop(3);
   s_.Block(kTemporary, 512, s_.InForward("at::native::softmax"));
   s_.Block(kActivation, kOtherBytes, s_.InForward());
@@ -589,7 +590,7 @@ TEST_F(CategoriesTest, InferenceHasParametersInputsAndTemporaries) {
   EXPECT_EQ(Of(0x70000), Category::kKvCache);
 }
 
-TEST_F(CategoriesTest, WorkspacesAndDriverMemoryGoByTheirLibrary) {
+TEST_F(CategoriesTest, WorkspacesAndDriverMemoryAreClassifiedByTheirLibrary) {
   Loop(2);
   s_.Block(0x70000, 8519680,
            s_.Stack({{"at::cuda::getCUDABlasLtWorkspace()"}, {"Net.forward", "/src/model.py"}}));
@@ -603,7 +604,7 @@ TEST_F(CategoriesTest, WorkspacesAndDriverMemoryGoByTheirLibrary) {
   EXPECT_EQ(Of(0x3'0000'0000), Category::kCache);
 }
 
-TEST_F(CategoriesTest, PersistentMemoryThatNothingTellsOfIsUnknown) {
+TEST_F(CategoriesTest, PersistentMemoryWithoutEvidenceIsUnknown) {
   s_.Block(0x70000, 12345 * 512, s_.Stack({{"setup", "/src/train.py"}}));
   Loop();
   EXPECT_EQ(Of(0x70000), Category::kUnknown);
@@ -612,7 +613,7 @@ TEST_F(CategoriesTest, PersistentMemoryThatNothingTellsOfIsUnknown) {
 
 TEST_F(CategoriesTest, BatchThatStaysForTheWholeRunIsAnInputUnlessGradientsLackAParameter) {
   s_.Block(0x70000, kBatchBytes, s_.Batch());
-  s_.Block(0x80000, kWeightBytes, s_.Batch());  // a weight made without a module
+  s_.Block(0x80000, kWeightBytes, s_.Batch());  // a weight created without a module
   s_.with_ranges = true;
   for (int i = 0; i < 5; ++i) TrainingStep(i);
   EXPECT_EQ(Of(0x70000), Category::kInputs);
@@ -640,7 +641,7 @@ TEST_F(CategoriesTest, CategoriesAddUpToTheDevice) {
   }
 }
 
-TEST_F(CategoriesTest, EmptyRecordingHasNone) {
+TEST_F(CategoriesTest, EmptyRecordingHasNoCategories) {
   Examine();
   EXPECT_TRUE(CategoriesAt(*examination_, *categories_, 0, 0).empty());
 }

@@ -54,16 +54,16 @@ Categories Categorizer::Make() && {
   return {std::move(assignments_), std::move(reasons_)};
 }
 
-// What was asked for, where that is known.
+// Returns the requested size if known.
 uint64_t Categorizer::SizeOf(RowId row) const {
-  constexpr uint64_t kRounding = 512;  // what PyTorch's allocator rounds sizes up to
+  constexpr uint64_t kRounding = 512;  // PyTorch's allocator rounds sizes up to a multiple of this
   const std::optional<uint64_t> requested = trace_.rows.Requested(row);
   const uint64_t size = trace_.rows.size[row];
   if (!requested || *requested > size) return size;
   return std::min(size, (*requested + kRounding - 1) / kRounding * kRounding);
 }
 
-// A graph that is captured takes its memory from a pool of its own.
+// A graph being captured takes its memory from a private pool.
 bool Categorizer::IsBornInCapture(RowId row) const {
   const Step birth = trace_.rows.birth[row];
   return std::any_of(trace_.captures.begin(), trace_.captures.end(), [&](const Capture& capture) {
@@ -84,9 +84,7 @@ Categorizer::Group Categorizer::GroupOf(RowId row) const {
     group.kind = Kind::kHost;
   } else if (rows.heap[row] == kDriverHeap) {
     const bool holds_blocks = (rows.flags[row] & kRowHoldsBlocks) != 0;
-    group.kind = holds_blocks    ? Kind::kSegment
-                 : IsTensor(row) ? Kind::kBlock
-                                 : Kind::kDriver;
+    group.kind = holds_blocks ? Kind::kSegment : IsTensor(row) ? Kind::kBlock : Kind::kDriver;
   }
   if (group.kind == Kind::kSegment) return group;
   group.life = lives_.Of(row);
@@ -98,8 +96,9 @@ Categorizer::Group Categorizer::GroupOf(RowId row) const {
   return group;
 }
 
-// What its size may decide: that it is as big as a gradient or a parameter, and with what else the
-// same code allocated it goes. Asked for too often is slow, too seldom is wrong.
+// Whether the size may affect the decision: by being that of a gradient or a parameter, or by
+// grouping the row with others that the same code allocated. Asking too often is slow, too seldom
+// is wrong.
 bool Categorizer::AsksForSize(const Group& group) {
   if (group.kind != Kind::kBlock) return false;
   if ((group.roles & (format::kRoleParameter | format::kRoleGradient)) != 0) return true;
@@ -121,7 +120,7 @@ uint32_t Categorizer::AddGroup(const Group& group) {
 }
 
 void Categorizer::MakeGroups() {
-  // By stack, traits and the class of a node that saved it.
+  // By stack, traits and the class of the node that saved it.
   absl::flat_hash_map<std::tuple<uint32_t, uint32_t, uint32_t>, Shape> shapes;
   absl::flat_hash_map<std::pair<uint32_t, uint64_t>, uint32_t> of_shapes;  // by shape and size
   row_groups_.reserve(trace_.rows.count());
@@ -145,7 +144,7 @@ void Categorizer::MakeGroups() {
   }
 }
 
-// A caching allocator takes multiples of 2 MiB.
+// A caching allocator allocates multiples of 2 MiB.
 bool Categorizer::IsUncached() const {
   constexpr uint64_t kSegments = uint64_t{2} << 20;
   const Rows& rows = trace_.rows;
@@ -183,7 +182,7 @@ bool Categorizer::IsOptimizers(const Group& group) const {
   return phases_.Of(group.stack) == StackPhase::kOptimizer;
 }
 
-// "; train.py:50", the line that allocated; nothing where that is not known.
+// Returns "; train.py:50", the allocating line; "" if unknown.
 std::string Categorizer::PlaceOf(const Group& group) const {
   const std::vector<FrameText>& frames = examination_.stacks().Frames(group.stack);
   const int own = OwnFrame(frames);
@@ -191,7 +190,7 @@ std::string Categorizer::PlaceOf(const Group& group) const {
   return place.empty() ? "" : absl::StrCat("; ", place);
 }
 
-// Born in a backward pass, and there when it is over.
+// Born in a backward pass, and still held after it.
 bool Categorizer::Outlives(const Group& group) const {
   if (group.kind != Kind::kBlock || group.life.born != Born::kBackward) return false;
   if (IsRecomputed(group) && group.life.dies_backward) return false;
@@ -236,7 +235,7 @@ void Categorizer::DecideGroups() {
       if (groups_[i].is_open() != open) continue;
       const bool is_observed = decisions_[i].is_made && groups_[i].roles != 0;
       if (open && !groups_[i].from_before && !is_observed) {
-        // A parameter's rule says more than what else the same code did.
+        // A parameter's rule is stronger evidence than what else the same code did.
         const bool is_told = decisions_[i].is_made && !IsShort(groups_[i].life.life) &&
                              decisions_[i].category != Category::kActivations;
         if (!is_told) {
@@ -253,7 +252,7 @@ void Categorizer::DecideGroups() {
   decide(true);
 }
 
-// ---- What the same code did before --------------------------------------------------------------
+// ---- Earlier allocations of the same code -------------------------------------------------------
 
 void Categorizer::Vote(const Group& group, const Decision& decision, uint64_t rows) {
   if (HasVote(group)) votes_of_stacks_[group.stack][static_cast<size_t>(decision.category)] += rows;
@@ -297,14 +296,15 @@ void Categorizer::AssignRows() {
   for (const uint32_t group : row_groups_) assignments_.push_back(of_groups[group]);
 }
 
-// A block without a stack that was there before the recording.
+// A block without a stack that existed before the recording.
 bool Categorizer::IsHeldFromBefore(RowId row) const {
   const Group& group = groups_[row_groups_[row]];
   return group.from_before && group.kind == Kind::kBlock && group.stack == 0 &&
          !group.in_private_pool;
 }
 
-// As what the step that was under way had left is; among it gradients, of parameters' sizes.
+// Memory left by the step that was under way is freed soon. It includes gradients, of parameters'
+// sizes.
 bool Categorizer::IsFreedSoon(RowId row) const {
   const RowLife& life = groups_[row_groups_[row]].life;
   if (life.life != Lifespan::kOpen) return life.life != Lifespan::kLong;
@@ -319,8 +319,8 @@ Categorizer::HeldBySize Categorizer::HeldFromBefore() const {
     if (!IsHeldFromBefore(row) || IsFreedSoon(row) || IsFreedByOptimizer(row)) continue;
     by_size[sizes_.GradientsFor(SizeOf(row))].push_back(row);
   }
-  // Parameters were allocated first. What is only near in size comes last, the nearest first: it may be
-  // something else's.
+  // Parameters were allocated first. Blocks whose size is only close come last, the closest first,
+  // because they may be something else.
   for (auto& [size, held] : by_size) {
     const auto distance = [&, of = size](RowId row) {
       return std::max(SizeOf(row), of) - std::min(SizeOf(row), of);
@@ -332,10 +332,11 @@ Categorizer::HeldBySize Categorizer::HeldFromBefore() const {
   return by_size;
 }
 
-// Of the optimizer, for each parameter: Adam has two, momentum one. What most parameters have room
-// for: of one size there may be more blocks, which are something else's.
+// Returns the number of the optimizer's tensors per parameter: two for Adam, one for momentum.
+// Decided by majority over the parameters: there may be more blocks of a size, which are something
+// else.
 uint64_t Categorizer::TensorsOfState(const HeldBySize& held) const {
-  constexpr uint64_t kMostTensors = 3;  // AMSGrad's
+  constexpr uint64_t kMostTensors = 3;  // AMSGrad's number
   std::array<uint64_t, kMostTensors + 1> votes{};
   for (const auto& [size, rows] : held) {
     const uint64_t gradients = sizes_.UsualGradientsOf(size);
@@ -359,14 +360,14 @@ bool Categorizer::IsFreedByZeroGrad(RowId row) {
   return known->second;
 }
 
-// One that allocates the same size, and keeps it: new state for old.
+// Whether an optimizer frees it that allocates the same size and keeps it: new state replaces old.
 bool Categorizer::IsFreedByOptimizer(RowId row) const {
   const bool in_optimizer = groups_[row_groups_[row]].life.dies_optimizer ||
                             phases_.Of(trace_.rows.FreeStack(row)) == StackPhase::kOptimizer;
   return in_optimizer && sizes_of_state_.contains(SizeOf(row));
 }
 
-// What frees it says what it was for; where nothing else was recorded of training, what stays are parameters.
+// Decides by what frees the row. If no training was recorded, what stays are parameters.
 Categorizer::Decision Categorizer::OfRowFromBefore(RowId row) {
   if (IsFreedByZeroGrad(row))
     return {Category::kGradients, Confidence::kHigh, "held from before, freed by zero_grad", true};
@@ -376,7 +377,7 @@ Categorizer::Decision Categorizer::OfRowFromBefore(RowId row) {
   }
   if (!lives_.has_training() && groups_[row_groups_[row]].is_open() && calls_modules_) {
     return {Category::kParameters, Confidence::kLow,
-            "held from before and throughout; no step of training was recorded", true};
+            "held from before and throughout; no training step was recorded", true};
   }
   const bool is_old_gradient = IsFreedSoon(row) && !lives_.Of(row).crosses_backward &&
                                sizes_.UsualGradientsOf(SizeOf(row)) > 0;
@@ -399,9 +400,9 @@ void Categorizer::AssignRowsFromBefore() {
   }
 }
 
-// As many blocks as a backward pass leaves gradients of their size are parameters, those of which PyTorch
-// said so if it did; so many again, as often as the optimizer has tensors, are its state. Others of that
-// size are not known.
+// For each size, as many blocks as a backward pass leaves gradients are parameters, or those for
+// which PyTorch reported that role. As many again per tensor of the optimizer are its state.
+// Further blocks of that size are unknown.
 void Categorizer::AssignRowsBySizeOfGradients() {
   const HeldBySize by_size = HeldFromBefore();
   const uint64_t tensors = TensorsOfState(by_size);
@@ -409,13 +410,13 @@ void Categorizer::AssignRowsBySizeOfGradients() {
     const uint64_t gradients = sizes_.UsualGradientsOf(size);
     const Decision parameters{Category::kParameters,
                               held.size() == gradients ? Confidence::kMedium : Confidence::kLow,
-                              "held from before; as many as gradients of its size", true};
+                              "held from before; as many blocks as gradients of this size", true};
     const Decision state{Category::kOptimizerState, Confidence::kLow,
-                         "held from before; more than gradients of its size", true};
+                         "held from before; more blocks than gradients of this size", true};
     const Decision unknown{
         Category::kUnknown, Confidence::kLow,
-        size == 0 ? "held from before; of no gradient's size"
-                  : "held from before; more than parameters and their state can be of its size",
+        size == 0 ? "held from before; not of a gradient's size"
+                  : "held from before; more blocks of this size than parameters and state need",
         true};
     uint64_t observed = 0;
     std::vector<RowId> others;
@@ -427,7 +428,7 @@ void Categorizer::AssignRowsBySizeOfGradients() {
     const uint64_t more_parameters = observed > 0 ? 0 : gradients;
     const uint64_t of_state = (observed > 0 ? observed : gradients) * tensors;
     for (size_t i = 0; i < others.size(); ++i) {
-      // Where nothing but a size is known, one that is merely near a gradient's says too little.
+      // A size that is merely close to a gradient's is too weak as the only evidence.
       if (size == 0 && assignments_[others[i]].category != Category::kParameters) continue;
       assignments_[others[i]] = Assigned(i < more_parameters              ? parameters
                                          : i < more_parameters + of_state ? state

@@ -1,20 +1,20 @@
 // analysis/categories/categorizer.h
 //
-// Categorizer: how Categorize() comes to its answer. Rows that cannot be told apart - of one stack,
-// born and freed in the same phases, of one size where a decision asks for it - are a group, and
-// groups are decided, in this order:
+// Categorizer: the implementation of Categorize(). Rows form a group if they are indistinguishable:
+// the same stack, born and freed in the same phases, and the same size if the decision depends on
+// it. Groups are decided in this order:
 //
-//   0  what PyTorch itself said that they are for: parameters, gradients, saved for backward
-//   1  the rules of stacks, each with the lives that it asks for
-//   2  life alone, with sizes as a second witness: what outlives its backward pass is a gradient
-//   3  what the recording does not see the end of goes with what the same code allocated before
-//   4  what was held from before goes by what frees it, and by the number of gradients of its size: as many
-//      are parameters, and an optimizer has the same number of tensors for most of them; where no step of
-//      training was recorded, what stays are parameters
+//   0  by the roles that PyTorch reported: parameters, gradients, saved for backward
+//   1  by rules for stacks, each with the lives that it requires
+//   2  by life alone, confirmed by sizes: what outlives its backward pass is a gradient
+//   3  memory not freed before the recording ends: like what the same code allocated earlier
+//   4  memory held from before: by what frees it, and by the number of gradients of its size. As
+//      many are parameters, and an optimizer has the same number of tensors for most of them. If no
+//      training step was recorded, what stays are parameters.
 //
-// Thread safety: one thread at a time. Cost: three walks over rows, one over steps; a look-up for each
-// row, among as many groups as stacks live in different ways. Sizes are left out where they decide
-// nothing: the groups of a recording whose sizes vary would be nearly as many as its rows.
+// Thread safety: one thread at a time. Cost: three walks over rows, one over steps; a look-up for
+// each row among the groups. Sizes are ignored if no decision depends on them; otherwise a
+// recording whose sizes vary would have nearly as many groups as rows.
 
 #ifndef GMT_ANALYSIS_CATEGORIES_CATEGORIZER_H_
 #define GMT_ANALYSIS_CATEGORIES_CATEGORIZER_H_
@@ -43,16 +43,16 @@ class Categorizer {
  private:
   enum class Kind : uint8_t { kBlock, kSegment, kDriver, kHost, kRegion };
   struct Group {
-    uint64_t size = 0;  // 0 where AsksForSize() is false
+    uint64_t size = 0;  // 0 if AsksForSize() is false
     uint32_t stack = 0;
     Kind kind = Kind::kBlock;
     RowLife life{};
     bool from_before = false;
     bool in_private_pool = false;
     uint8_t roles = 0;   // bits of format::Role
-    uint32_t saver = 0;  // string: class of the first node that saved it; 0: none is known
+    uint32_t saver = 0;  // string id: class of the first node that saved it; 0 if unknown
 
-    // A number for each combination of what is no stack or size.
+    // A number for each combination of the fields other than stack and size.
     uint32_t Traits() const;
     bool is_open() const { return life.life == Lifespan::kOpen; }
   };
@@ -62,10 +62,10 @@ class Categorizer {
     std::string reason;
     bool is_made = false;
   };
-  // What rows of one stack and the same traits have, of any size.
+  // Shared by rows of the same stack and traits, whatever their size.
   struct Shape {
     bool asks_for_size = false;
-    uint32_t number = 0;  // of its group; where it asks for sizes, of the shape
+    uint32_t number = 0;  // of its group; if it asks for sizes, of the shape
   };
   using Votes = std::array<uint64_t, kCategories>;
 
@@ -78,7 +78,8 @@ class Categorizer {
   uint32_t AddGroup(const Group& group);
   void CountSizes();
 
-  // Whether PyTorch's allocator takes each tensor's memory from the driver: it keeps no blocks.
+  // Whether PyTorch's allocator takes each tensor's memory directly from the driver, without
+  // blocks.
   bool IsUncached() const;
   bool IsTensor(RowId row) const;
   bool IsOfPyTorchsAllocator(uint32_t stack) const;
@@ -100,7 +101,7 @@ class Categorizer {
   void CountVotesOfSizes();
   void DecideGroups();
   void AssignRows();
-  // By the size of the gradients that they go with; 0: with none.
+  // By the size of the gradients that they belong to; 0 for none.
   using HeldBySize = std::map<uint64_t, std::vector<RowId>>;
   bool IsHeldFromBefore(RowId row) const;
   bool IsFreedSoon(RowId row) const;
@@ -124,20 +125,20 @@ class Categorizer {
   const Examination& examination_;
   const Trace& trace_;
   StackHints hints_;
-  mutable StackPhases phases_;  // remembers what it was asked
+  mutable StackPhases phases_;  // caches its answers
   const PhaseSpans spans_;
   const Lives lives_;
   Sizes sizes_;
   const bool is_uncached_;
   bool calls_modules_ = false;
-  absl::flat_hash_map<RowId, uint32_t> savers_;  // class of the first node that saved the row
+  absl::flat_hash_map<RowId, uint32_t> savers_;     // class of the first node that saved the row
   absl::flat_hash_map<uint32_t, bool> zero_grads_;  // by stack of a free
   absl::flat_hash_set<uint64_t> sizes_of_state_;    // that optimizers allocated and kept
   std::vector<Group> groups_;
   std::vector<uint64_t> group_rows_;
   std::vector<Decision> decisions_;   // by group
   std::vector<uint32_t> row_groups_;  // by row
-  // By stack and size, of those that open groups have.
+  // By stack and size, for those that occur in open groups.
   absl::flat_hash_map<std::pair<uint32_t, uint64_t>, Votes> votes_of_sizes_;
   absl::flat_hash_map<uint32_t, Votes> votes_of_stacks_;
   std::map<std::string, uint16_t> reason_ids_;

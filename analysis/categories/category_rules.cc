@@ -22,7 +22,7 @@ struct Word {
   uint8_t bits;
 };
 
-// What is not freed when the recording ends may have any life but the shortest.
+// Memory not freed when the recording ends may have any life but the shortest.
 constexpr std::array kLives = {
     Word{"phase", Bit(Lifespan::kPhase) | Bit(Lifespan::kPass)},
     Word{"phases", Bit(Lifespan::kAcross) | Bit(Lifespan::kOpen)},
@@ -53,7 +53,7 @@ void SkipBlanks(std::string_view* line) {
   line->remove_prefix(std::min(line->find_first_not_of(" \t\r"), line->size()));
 }
 
-// Takes "KEY=WORD,WORD" out of the beginning of *line; every bit where it does not stand there.
+// Removes "KEY=WORD,WORD" from the beginning of *line; returns all bits if it is absent.
 template <size_t N>
 absl::StatusOr<uint8_t> TakeBits(std::string_view key, const std::array<Word, N>& words,
                                  std::string_view* line) {
@@ -116,7 +116,7 @@ absl::StatusOr<CategoryRules> CategoryRules::Parse(std::string_view text, const 
 }
 
 const CategoryRules& CategoryRules::BuiltIn() {
-  // A test reads the same text; were it wrong, lives and sizes alone would tell.
+  // A test parses the same text. If parsing failed, only lives and sizes would be used.
   static const CategoryRules* const rules = new CategoryRules(
       Parse(BuiltInCategoryRules(), "category_rules.txt").value_or(CategoryRules()));
   return *rules;

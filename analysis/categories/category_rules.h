@@ -1,8 +1,8 @@
 // analysis/categories/category_rules.h
 //
-// CategoryRules: what memory is for by the code that allocated it, with the life and the birth that
-// each rule asks for. The rules are text: analysis/categories/category_rules.txt, which is built in and
-// states the format, with a user's own in front of it.
+// CategoryRules: the purpose of memory by the code that allocated it, with the life and birth that
+// each rule requires. The rules are text: analysis/categories/category_rules.txt, which is built in
+// and describes the format, preceded by the user's own.
 //
 // Thread safety: const methods from any thread.
 
@@ -21,12 +21,12 @@
 
 namespace gmt::analysis {
 
-// The text that is built in.
+// The built-in text.
 std::string_view BuiltInCategoryRules();
 
 struct CategoryRule {
   Category category = Category::kUnknown;
-  uint8_t lives = 0, born = 0;  // one bit for each Lifespan and Born that it fits
+  uint8_t lives = 0, born = 0;  // one bit for each matching Lifespan and Born
   bool is_users = false;
   symbols::FramePattern pattern;
 
@@ -39,10 +39,10 @@ struct CategoryRule {
 class CategoryRules {
  public:
   static const CategoryRules& BuiltIn();
-  // Those of the file at `path`, then the built-in ones. An error names file and line, and what may
-  // stand there.
+  // Returns the rules of the file at `path`, followed by the built-in ones. Errors name the file,
+  // the line and what is allowed there.
   static absl::StatusOr<CategoryRules> WithFile(const std::string& path);
-  // `name`: what errors call the text.
+  // `name`: the text's name in errors.
   static absl::StatusOr<CategoryRules> Parse(std::string_view text, const std::string& name);
 
   const std::vector<CategoryRule>& rules() const { return rules_; }

@@ -15,14 +15,14 @@ std::string ErrorOf(const std::string& text) {
   return std::string(CategoryRules::Parse(text, "mine.txt").status().message());
 }
 
-TEST(CategoryRulesTest, BuiltInTextIsRight) {
+TEST(CategoryRulesTest, BuiltInTextIsValid) {
   const auto rules = CategoryRules::Parse(BuiltInCategoryRules(), "category_rules.txt");
   ASSERT_TRUE(rules.ok()) << rules.status();
   EXPECT_EQ(rules->rules().size(), CategoryRules::BuiltIn().rules().size());
   EXPECT_GT(rules->rules().size(), 50u);
 }
 
-TEST(CategoryRulesTest, RuleFitsTheLivesAndBirthsThatItNames) {
+TEST(CategoryRulesTest, RuleMatchesTheLivesAndBirthsThatItNames) {
   const auto rules = CategoryRules::Parse(
       "inputs born=start lives=phases,long file=*/loader.py\n"
       "kv_cache file=*/cache.py\n",
@@ -38,7 +38,7 @@ TEST(CategoryRulesTest, RuleFitsTheLivesAndBirthsThatItNames) {
   EXPECT_TRUE(rules->rules()[1].Fits(Lifespan::kPhase, Born::kOptimizer));
 }
 
-TEST(CategoryRulesTest, ErrorsNameTheLineAndWhatMayStandThere) {
+TEST(CategoryRulesTest, ErrorsNameTheLineAndWhatIsAllowedThere) {
   EXPECT_THAT(ErrorOf("# mine\nweights file=*\n"), HasSubstr("mine.txt:2: no category is called"));
   EXPECT_THAT(ErrorOf("weights file=*\n"), HasSubstr("optimizer_state"));
   EXPECT_THAT(ErrorOf("inputs lives=forever file=*\n"), HasSubstr("lives= has no 'forever'"));

@@ -1,4 +1,4 @@
-// What a group of rows (categorizer.h) is for: by a rule, by its life, by its size.
+// Decides the category of a group of rows (categorizer.h): by a rule, by its life, by its size.
 
 #include <algorithm>
 #include <string_view>
@@ -20,14 +20,14 @@ std::string_view PhaseText(Born born) {
     case Born::kForward:
       break;
   }
-  return "on the way forward";
+  return "in the forward phase";
 }
 
 }  // namespace
 
 std::string Categorizer::LifeText(const Group& group) {
   const RowLife& life = group.life;
-  const char* freed = life.dies_backward ? "freed in a backward pass" : "freed behind it";
+  const char* freed = life.dies_backward ? "freed in a backward pass" : "freed after it";
   const std::string_view born = PhaseText(life.born);
   switch (life.life) {
     case Lifespan::kPhase:
@@ -49,20 +49,21 @@ std::string Categorizer::LifeText(const Group& group) {
 }
 
 std::string Categorizer::WhatTellsNothing(const Group& group) {
-  return group.stack == 0 ? "; no stack was recorded, and its size says nothing"
+  return group.stack == 0 ? "; no stack was recorded, and its size is no evidence"
                           : "; neither its stack nor its size shows what it is for";
 }
 
-// A leaf that a step makes and drops is no parameter: a segment's input where checkpointing computes it
-// again, or a weight that was gathered for one use.
+// A leaf that a step creates and drops is not a parameter. It is a segment's input when
+// checkpointing recomputes it, or a weight gathered for one use.
 bool Categorizer::IsPassingLeaf(const Group& group) const {
   const Lifespan life = group.life.life;
   return lives_.has_training() && group.life.born != Born::kStart && life != Lifespan::kLong &&
          life != Lifespan::kOpen;
 }
 
-// What PyTorch said itself. A batch is saved for the backward pass like what the model makes of it, a
-// buffer like a parameter, and so is what a library gathers: the code that made them says more.
+// Decides by what PyTorch reported. A batch is saved for the backward pass like its activations, a
+// buffer like a parameter, and so is what a library gathers: there the allocating code is better
+// evidence.
 Categorizer::Decision Categorizer::ByRole(const Group& group, const Decision& by_rule) const {
   const bool is_gathered = by_rule.is_made && by_rule.category == Category::kCommunication;
   const bool is_parameter = (group.roles & format::kRoleParameter) != 0;
@@ -70,7 +71,7 @@ Categorizer::Decision Categorizer::ByRole(const Group& group, const Decision& by
     return {Category::kParameters, Confidence::kHigh,
             "observed: a leaf of the autograd graph that requires a gradient", true};
   }
-  // One that ends in its backward pass is on its way to somewhere: a passing leaf's, or to be reduced.
+  // One that ends in its backward pass is transient: of a transient leaf, or about to be reduced.
   if ((group.roles & format::kRoleGradient) != 0 && group.life.life != Lifespan::kPhase)
     return {Category::kGradients, Confidence::kHigh, "observed: the gradient of a leaf", true};
   if ((group.roles & format::kRoleSaved) == 0) return {};
@@ -89,13 +90,13 @@ Categorizer::Decision Categorizer::ByRole(const Group& group, const Decision& by
 
 Categorizer::Decision Categorizer::ByRule(const Group& group) {
   if (group.kind == Kind::kSegment) {
-    return {Category::kCache, Confidence::kHigh, "held by a caching allocator beside its blocks",
-            true};
+    return {Category::kCache, Confidence::kHigh,
+            "held by a caching allocator in addition to its blocks", true};
   }
   const StackHints::Hint hint = hints_.Find(group.stack, group.life.life, group.life.born);
   if (hint.rule != nullptr && hint.rule->is_users) return ByRuleOf(group, hint);
   if (group.in_private_pool) {
-    return {Category::kGraphPools, Confidence::kHigh, "of a private pool of its allocator", true};
+    return {Category::kGraphPools, Confidence::kHigh, "in a private pool of its allocator", true};
   }
   if (IsWorkspaceBySize(group)) {
     return {Category::kWorkspaces, Confidence::kMedium,
@@ -112,7 +113,8 @@ Categorizer::Decision Categorizer::ByRule(const Group& group) {
   return ByRuleOf(group, hint);
 }
 
-// Stacks of Python alone do not show who asks for one: it has a size of its own, and stays.
+// Python-only stacks do not show the requester of a workspace, but it has a characteristic size,
+// and stays.
 bool Categorizer::IsWorkspaceBySize(const Group& group) const {
   constexpr uint64_t kCublasWorkspace = (2 * 4096 + 8 * 16) * 1024;  // ":4096:2:16:8"
   if (group.kind != Kind::kBlock || group.stack == 0 || group.size != kCublasWorkspace)
@@ -131,12 +133,12 @@ Categorizer::Decision Categorizer::ByRuleOf(const Group& group,
   const bool is_long = group.life.life == Lifespan::kLong || group.is_open();
   if (decision.category == Category::kInputs) {
     decision.confidence = Confidence::kMedium;
-    // A batch does not live for steps unless it was there before the first.
+    // A batch does not live for several steps unless it existed before the first.
     const bool is_kept = group.life.life == Lifespan::kLong && group.life.crosses_passes;
     if (is_kept && !group.life.before_training) return KeptByTheProgram(group);
     if (is_long && group.life.before_training && sizes_.LacksParameters(group.size)) {
       decision.category = Category::kParameters;
-      absl::StrAppend(&decision.reason, " as inputs do, but of a gradient's size");
+      absl::StrAppend(&decision.reason, ", like inputs, but of a gradient's size");
     }
   }
   if (decision.category == Category::kActivations && group.is_open()) {
@@ -154,7 +156,7 @@ Categorizer::Decision Categorizer::OfDriver(const Group& group) const {
   }
   if (library.empty())
     return {Category::kUnknown, Confidence::kLow, "driver memory, no stack", true};
-  const std::string reason = absl::StrCat("taken of the driver by ", library);
+  const std::string reason = absl::StrCat("allocated from the driver by ", library);
   if (library == "the program") return {Category::kUnknown, Confidence::kLow, reason, true};
   if (library == "NCCL" || library == "NVSHMEM") {
     return {Category::kCommunication, Confidence::kHigh, reason, true};
@@ -186,12 +188,12 @@ Categorizer::Decision Categorizer::OfBackward(const Group& group) const {
       sizes_.IsParameters(group.size) || (life.crosses_optimizer && sizes_.IsGradients(group.size));
   if (IsRecomputed(group) && (life.dies_backward || group.is_open())) {
     return {Category::kRecomputed, group.is_open() ? Confidence::kMedium : Confidence::kHigh,
-            absl::StrCat(LifeText(group), "; made again by checkpointing"), true};
+            absl::StrCat(LifeText(group), "; recomputed by checkpointing"), true};
   }
   if (life.life == Lifespan::kPhase) {
     return {Category::kTemporaries, Confidence::kHigh, LifeText(group), true};
   }
-  const char* of_size = is_parameters ? "; of a parameter's size" : "; of no parameter's size";
+  const char* of_size = is_parameters ? "; of a parameter's size" : "; not of a parameter's size";
   const bool in_doubt =
       life.life == Lifespan::kPass || group.is_open() || (life.dies_at_once && !spans_.backward_told);
   if (in_doubt) {
@@ -215,7 +217,7 @@ Categorizer::Decision Categorizer::OfForward(const Group& group) const {
   if (group.is_open()) return OfOpen(group);
   if (!life.crosses_backward) {
     return {Category::kTemporaries, Confidence::kMedium,
-            absl::StrCat(LifeText(group), "; no backward pass meanwhile"), true};
+            absl::StrCat(LifeText(group), "; no backward pass in between"), true};
   }
   return {Category::kActivations,
           group.stack != 0 && life.dies_backward ? Confidence::kHigh : Confidence::kMedium,
@@ -226,7 +228,7 @@ Categorizer::Decision Categorizer::OfLongForward(const Group& group) const {
   const RowLife& life = group.life;
   if (group.stack != 0 && life.born == Born::kForward) {
     return {Category::kActivations, Confidence::kLow,
-            absl::StrCat(LifeText(group), "; made in a forward pass, and kept"), true};
+            absl::StrCat(LifeText(group), "; created in a forward pass and kept"), true};
   }
   if (sizes_.IsGradients(group.size)) {
     return {Category::kParameters, life.before_training ? Confidence::kMedium : Confidence::kLow,
@@ -237,7 +239,7 @@ Categorizer::Decision Categorizer::OfLongForward(const Group& group) const {
   if (is_seen && life.before_training && group.size % 2 == 0 &&
       sizes_.IsGradients(group.size / 2)) {
     return {Category::kOptimizerState, Confidence::kLow,
-            absl::StrCat(LifeText(group), "; of twice a gradient's size, as copies in float32 are"),
+            absl::StrCat(LifeText(group), "; of twice a gradient's size, like float32 copies"),
             true};
   }
   if (group.stack != 0 && life.life == Lifespan::kLong && !life.before_training)
@@ -267,28 +269,28 @@ Categorizer::Decision Categorizer::WithoutTraining(const Group& group) {
   if (group.is_open() || group.life.life == Lifespan::kLong) {
     if (group.life.born == Born::kForward) {
       return {Category::kActivations, Confidence::kLow,
-              absl::StrCat(LifeText(group), "; made in a forward pass"), true};
+              absl::StrCat(LifeText(group), "; created in a forward pass"), true};
     }
     return {Category::kUnknown, Confidence::kLow,
-            "held, and no step of training was recorded that would tell what for", true};
+            "held; no training step was recorded that would show its purpose", true};
   }
   if (group.from_before)
-    return {Category::kUnknown, Confidence::kLow, "held from before, freed again", true};
+    return {Category::kUnknown, Confidence::kLow, "held from before, then freed", true};
   // A copy to the device is a batch. Without a training loop its lifetime does not show that.
   const StackHints::Hint hint = hints_.Find(group.stack, Lifespan::kSteps, Born::kForward);
-  // Buffers are copied with their module, and live as long as it.
+  // Buffers are copied with their module and live as long.
   const StackHints::Hint of_module = hints_.Find(group.stack, Lifespan::kLong, Born::kForward);
   const bool is_of_module =
       of_module.rule != nullptr && of_module.rule->category == Category::kParameters;
   if (hint.rule != nullptr && hint.rule->category == Category::kInputs && !is_of_module) {
     return {Category::kInputs, Confidence::kMedium,
-            absl::StrCat("copied to the device, freed again; ", hints_.FrameName(hint.frame)), true};
+            absl::StrCat("copied to the device, then freed; ", hints_.FrameName(hint.frame)), true};
   }
-  return {Category::kTemporaries, Confidence::kMedium, "freed again; no backward pass was recorded",
+  return {Category::kTemporaries, Confidence::kMedium, "freed; no backward pass was recorded",
           true};
 }
 
-// What the same code allocated before.
+// Decides by what the same code allocated before.
 Categorizer::Decision Categorizer::ByVotes(const Group& group) const {
   if (group.kind != Kind::kBlock || group.stack == 0) return {};
   const Votes* votes = nullptr;
@@ -301,12 +303,12 @@ Categorizer::Decision Categorizer::ByVotes(const Group& group) const {
   }
   if (votes == nullptr) return {};
   Votes counted = *votes;
-  // What a backward pass has begun for is no temporary of its forward pass.
+  // If a backward pass has begun since, it is not a temporary of the forward pass.
   if (group.life.crosses_backward) counted[static_cast<size_t>(Category::kTemporaries)] = 0;
   const auto most = std::max_element(counted.begin(), counted.end());
   if (*most == 0) return {};
   return {static_cast<Category>(most - counted.begin()), Confidence::kMedium,
-          absl::StrCat(LifeText(group), "; as what the same code allocated before"), true};
+          absl::StrCat(LifeText(group), "; like earlier allocations of the same code"), true};
 }
 
 }  // namespace gmt::analysis

@@ -5,8 +5,8 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr uint32_t kLongCycles = 3;  // lived through so many ends of steps: long
-constexpr uint32_t kSeenCycles = 2;  // ... or through so many and not freed
+constexpr uint32_t kLongCycles = 3;  // a life is long if it spans this many ends of steps
+constexpr uint32_t kSeenCycles = 2;  // ... or this many without being freed
 
 bool IsBlock(const Trace& trace, RowId row) {
   return trace.rows.heap[row] > kHostHeap && !trace.rows.IsRegion(row);
@@ -51,7 +51,7 @@ void Lives::CutSegments(const Cycles& cycles, const PhaseSpans& spans) {
   NumberCycles(cycles);
 }
 
-// Without a loop each backward pass counts as a step.
+// Without a loop, each backward pass counts as a step.
 void Lives::NumberCycles(const Cycles& cycles) {
   if (cycles.cycles.empty()) {
     for (size_t i = 1; i < segments_.size(); ++i) {
@@ -74,7 +74,7 @@ void Lives::Walk(const Stacks& stacks) {
   }
   uint32_t segment = 0;
   size_t failure = 0;
-  Step ran_out = 0;  // after the step of the last failure
+  Step ran_out = 0;  // the step after the last failure
   for (Step step = 1; step <= trace_.last_step(); ++step) {
     while (segment + 1 < segments_.size() && step > segments_[segment].end) ++segment;
     for (; failure < trace_.failed.size() && trace_.failed[failure].step < step; ++failure) {
@@ -142,7 +142,7 @@ void Lives::Bury(RowId row, uint32_t segment, Step step) {
                       last_birth_ <= segments_[birth_segment_[row]].end;
 }
 
-// What is freed behind the last phase is freed because the program ends.
+// What is freed after the last phase is freed because the program ends.
 bool Lives::CountsAsFreed(RowId row, uint32_t dies_in) const {
   if (has_training()) return dies_in <= last_phase_ || birth_segment_[row] > last_phase_;
   return lives_[row].born != Born::kStart || trace_.rows.death[row] <= end_of_births_;
@@ -164,7 +164,7 @@ Lifespan Lives::LifeOf(RowId row, uint32_t dies_in, bool freed) const {
     return soon ? Lifespan::kAcross : Lifespan::kSteps;
   }
   if (cycles >= kSeenCycles) return Lifespan::kLong;
-  // It has outlived its phase, whatever comes.
+  // It has already outlived its phase.
   const bool same_pass = last.phase == Phase::kBackward && first.pass == last.pass;
   const bool outlived = first.phase != Phase::kOther && born_in != dies_in && !same_pass;
   return outlived ? Lifespan::kAcross : Lifespan::kOpen;

@@ -1,9 +1,10 @@
 // analysis/categories/lives.h
 //
-// Lives: how long each piece of memory lives, measured in phases and steps of the training loop, and
-// in which phase it was born. What there is no loop for is measured by backward passes, and without
-// those all that is freed has lived for one phase; but for what was there before the first module was called
-// and is freed when nothing is allocated any more, as a program's end does with all that it holds.
+// Lives: how long each piece of memory lives, measured in phases and steps of the training loop,
+// and in which phase it was born. Without a loop, backward passes are the measure. Without those,
+// all freed memory counts as having lived for one phase, except memory that existed before the
+// first module was called and is freed when nothing is allocated any more, as at the end of a
+// program.
 //
 //   steps of the loop   |------- 1 -------|------- 2 -------|------- 3 -------| ...
 //   phases               F    B     O       F    B     O       F    B     O
@@ -31,14 +32,14 @@ namespace gmt::analysis {
 
 enum class Lifespan : uint8_t {
   kPhase,   // freed in the phase in which it was born
-  kPass,    // freed in the same backward pass, behind an optimizer that ran inside it
+  kPass,    // freed in the same backward pass, after an optimizer that ran inside it
   kAcross,  // freed in a later phase of the same step or at the beginning of the next
   kSteps,   // freed one or two steps later
   kLong,    // lives three steps or more
-  kOpen,    // how long was not seen: the recording ended, or memory ran out
+  kOpen,    // unknown: the recording ended, or memory ran out
 };
 
-// Freed before the phase of its birth was over.
+// Freed before the phase of its birth ended.
 inline bool IsShort(Lifespan life) { return life == Lifespan::kPhase || life == Lifespan::kPass; }
 
 enum class Born : uint8_t {
@@ -54,17 +55,17 @@ struct RowLife {
   bool before_training : 1;   // before the first backward pass
   bool crosses_backward : 1;  // a backward pass began while it lived
   bool crosses_optimizer : 1;
-  bool crosses_passes : 1;  // so many backward passes began while it lived as make a long life
-  bool ran_out : 1;        // memory ran out while it lived, in the phase of its birth
-  bool dies_backward : 1;  // freed in a backward pass
+  bool crosses_passes : 1;  // enough backward passes began while it lived to count as a long life
+  bool ran_out : 1;         // memory ran out while it lived, in the phase of its birth
+  bool dies_backward : 1;   // freed in a backward pass
   bool dies_optimizer : 1;  // ... in an optimizer
-  bool dies_at_once : 1;   // freed before anything else was born behind its phase
+  bool dies_at_once : 1;    // freed before anything else was born after its phase
 };
 
 class Lives {
  public:
-  // `calls_module`: whether a stack is one of a module's forward pass. `phase`: what a stack itself
-  // says.
+  // `calls_module`: whether a stack belongs to a module's forward pass. `phase`: the phase
+  // according to the stack alone.
   struct Stacks {
     std::function<bool(uint32_t stack)> calls_module;
     std::function<StackPhase(uint32_t stack)> phase;
@@ -72,18 +73,18 @@ class Lives {
   Lives(const Trace& trace, const Cycles& cycles, const PhaseSpans& spans, const Stacks& stacks);
 
   const RowLife& Of(RowId row) const { return lives_[row]; }
-  // The number of the backward pass that a row was born in, or that was the last one before.
+  // The number of the backward pass in which a row was born, or of the last one before.
   uint32_t PassOf(RowId row) const { return segments_[birth_segment_[row]].passes; }
   bool has_training() const { return has_backward_ || has_optimizer_; }
   bool has_backward() const { return has_backward_; }
 
  private:
-  // The recording, cut at every beginning and end of a phase.
+  // The recording, split at every beginning and end of a phase.
   struct Segment {
     Step begin = 0, end = 0;
-    Phase phase = Phase::kOther;  // kBackward, kOptimizer; kOther: between them
+    Phase phase = Phase::kOther;  // kBackward, kOptimizer; kOther between them
     uint32_t pass = 0;            // of kBackward
-    uint32_t passes = 0;          // backward passes that have begun, with this one
+    uint32_t passes = 0;          // backward passes begun so far, including this one
     uint32_t optimizers = 0;      // segments of optimizers up to here
     uint32_t cycle = 0;
   };

@@ -22,13 +22,14 @@ PowerFit::Line PowerFit::Fit(const InputSums& x, int power) const {
       left = variance_y - line.slope * covariance;
     }
   }
-  // Of equal values the rounding of sums leaves something.
+  // With equal values, rounding of the sums may leave a negative residual.
   line.error = std::sqrt(std::max(left, 0.0)) / mean_y;
   return line;
 }
 
 PowerFit::Line PowerFit::Best(const InputSums& x, double tolerance) const {
-  // What must be left before a higher power is believed, and what it must leave of that.
+  // A higher power is considered only above the first fraction of the tolerance, and must reduce
+  // the error to the second fraction.
   constexpr double kDoubt = 0.2, kBetter = 0.25;
   const Line lines[] = {Fit(x, 0), Fit(x, 1), Fit(x, 2)};
   for (int power = 0; power < 3; ++power) {

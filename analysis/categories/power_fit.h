@@ -1,9 +1,9 @@
 // analysis/categories/power_fit.h
 //
-// PowerFit: whether y depends on x not at all, linearly or by its square, from sums that are kept while
-// pairs come in. The simplest that fits wins.
+// PowerFit: whether y is independent of x, or linear or quadratic in it, computed from running
+// sums. The simplest fit wins.
 //
-// Thread safety: one thread at a time. Cost: constant, for any number of pairs.
+// Thread safety: one thread at a time. Cost: constant, independent of the number of pairs.
 
 #ifndef GMT_ANALYSIS_CATEGORIES_POWER_FIT_H_
 #define GMT_ANALYSIS_CATEGORIES_POWER_FIT_H_
@@ -13,7 +13,7 @@
 
 namespace gmt::analysis {
 
-// Sums over all x; a y that is 0 needs no Add().
+// Sums over all x. A pair with y = 0 needs no PowerFit::Add().
 struct InputSums {
   double n = 0, x = 0, x2 = 0, x3 = 0, x4 = 0;
 
@@ -28,7 +28,8 @@ class PowerFit {
   void Add(double x, double y) { y_ += y, y2_ += y * y, xy_ += x * y, x2y_ += x * x * y; }
   double mean(const InputSums& x) const { return x.n == 0 ? 0 : y_ / x.n; }
 
-  // y = offset + slope * x^power, and the root of the mean square of what is left, by the mean of y.
+  // y = offset + slope * x^power. `error`: the root mean square of the residuals, divided by the
+  // mean of y.
   struct Line {
     int power = 0;
     double offset = 0, slope = 0, error = 0;
@@ -36,8 +37,8 @@ class PowerFit {
     double At(double x) const { return offset + slope * std::pow(x, power); }
   };
   Line Fit(const InputSums& x, int power) const;
-  // The fit of the lowest power whose error is below `tolerance` and which no higher power betters by
-  // far; power -1: none.
+  // Returns the fit of the lowest power whose error is below `tolerance` and which no higher power
+  // improves on considerably; power -1 if there is none.
   Line Best(const InputSums& x, double tolerance) const;
 
  private:

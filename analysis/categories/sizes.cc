@@ -5,7 +5,7 @@
 namespace gmt::analysis {
 namespace {
 
-// What PyTorch's allocator leaves unsplit in its large pool.
+// PyTorch's allocator leaves remainders below this unsplit in its large pool.
 constexpr uint64_t kUnsplit = uint64_t{1} << 20;
 
 }  // namespace
@@ -40,14 +40,14 @@ bool Sizes::IsParameters(uint64_t size) const {
 
 uint64_t Sizes::UsualGradientsOf(uint64_t size) const {
   const auto found = sizes_.find(size);
-  // To the nearest whole number.
+  // Rounds to the nearest integer.
   return found == sizes_.end() || passes_ == 0
              ? 0
              : (2 * found->second.in_all_passes + passes_) / (2 * passes_);
 }
 
-// A block is too big, not too small: what lies below is likelier. But the gradient's may be the one that
-// is never split.
+// Blocks are too big, not too small, so a size below is more likely. But the gradient's block may
+// be the one that is never split.
 uint64_t Sizes::GradientsFor(uint64_t size) const {
   const auto is_near = [](uint64_t one, uint64_t other) {
     return one == other || (one > kUnsplit && other > kUnsplit &&

@@ -1,11 +1,11 @@
 // analysis/categories/sizes.h
 //
-// Sizes: which sizes of blocks are those of gradients and of parameters. A gradient is as big as its
-// parameter, and an optimizer's state comes in pieces of that size.
+// Sizes: which block sizes are sizes of gradients and of parameters. A gradient is as big as its
+// parameter, and an optimizer's state consists of tensors of that size.
 //
-// Sizes are those that were asked for, rounded as PyTorch's allocator rounds them. Where that is not known,
-// they are those of blocks, which are up to 1 MiB too big where the allocator does not split what it found: of
-// large sizes, near ones are the same.
+// Sizes are the requested ones, rounded as PyTorch's allocator rounds them. If those are unknown,
+// block sizes are used, which are up to 1 MiB too big if the allocator does not split the block
+// that it found. Therefore large sizes that are close count as equal.
 //
 // Thread safety: const methods from any thread.
 
@@ -19,18 +19,18 @@ namespace gmt::analysis {
 
 class Sizes {
  public:
-  // In the order of passes: something of this size was born in a backward pass and outlived it.
+  // Call in the order of passes: a block of this size was born in a backward pass and outlived it.
   void AddGradient(uint64_t size, uint32_t pass);
-  // Parameters, as other evidence has it.
+  // Parameters, according to other evidence.
   void AddParameters(uint64_t size, uint64_t count) { sizes_[size].parameters += count; }
 
   bool IsGradients(uint64_t size) const;
   bool IsParameters(uint64_t size) const;
-  // How many gradients of this size a pass leaves behind as a rule. 0 of a size that one had by chance,
-  // because its block was not split.
+  // The number of gradients of this size that a pass usually leaves. 0 for a size that occurred by
+  // chance because a block was not split.
   uint64_t UsualGradientsOf(uint64_t size) const;
-  // The size of gradients that are as big as what got a block of this size, perhaps: the same, else the
-  // nearest below, else above. 0: none.
+  // The size of gradients that may correspond to a block of this size: the same, otherwise the
+  // nearest below, otherwise above. 0 if there is none.
   uint64_t GradientsFor(uint64_t size) const;
   // Whether more gradients than known parameters have this size.
   bool LacksParameters(uint64_t size) const;
@@ -45,7 +45,7 @@ class Sizes {
 
   std::map<uint64_t, Uses> sizes_;
   uint32_t last_pass_ = UINT32_MAX;
-  uint64_t passes_ = 0;  // that left a gradient behind
+  uint64_t passes_ = 0;  // that left a gradient
 };
 
 }  // namespace gmt::analysis

@@ -33,7 +33,7 @@ const StackHints::Known& StackHints::Of(uint32_t stack) {
     found.calls_module |= of.calls_module;
     for (const uint32_t rule : of.rules) found.rules.emplace_back(rule, frame);
   }
-  // Of equal rules the innermost frame stays first.
+  // For equal rules, the innermost frame stays first.
   std::stable_sort(found.rules.begin(), found.rules.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   const auto last = std::unique(found.rules.begin(), found.rules.end(),

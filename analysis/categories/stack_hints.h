@@ -1,11 +1,11 @@
 // analysis/categories/stack_hints.h
 //
-// StackHints: which rules (category_rules.h) the frames of each stack fit, and what else a stack tells
-// of the memory that it allocated.
+// StackHints: the rules (category_rules.h) that the frames of each stack match, and other
+// properties of a stack that indicate what its memory is for.
 //
 // Ownership: definitions and rules must outlive it.
-// Thread safety: one thread at a time. Cost: each frame is compared with the rules once, each stack
-// walked once.
+// Thread safety: one thread at a time. Cost: each frame is matched against the rules once, each
+// stack walked once.
 
 #ifndef GMT_ANALYSIS_CATEGORIES_STACK_HINTS_H_
 #define GMT_ANALYSIS_CATEGORIES_STACK_HINTS_H_
@@ -26,10 +26,10 @@ class StackHints {
   StackHints(const format::Definitions& definitions, const CategoryRules& rules);
 
   struct Hint {
-    const CategoryRule* rule = nullptr;  // null: none fits
-    uint32_t frame = 0;                  // the innermost that fits it
+    const CategoryRule* rule = nullptr;  // null if none matches
+    uint32_t frame = 0;                  // the innermost that matches it
   };
-  // The first rule that fits the stack, and memory that is born and lives like this.
+  // Returns the first rule that matches the stack and memory with this life and birth.
   Hint Find(uint32_t stack, Lifespan life, Born born);
 
   // Whether the stack passes through the call of a module.
@@ -40,7 +40,7 @@ class StackHints {
 
  private:
   struct Known {
-    std::vector<std::pair<uint32_t, uint32_t>> rules;  // and the frame; in the order of the rules
+    std::vector<std::pair<uint32_t, uint32_t>> rules;  // (rule, frame), in the order of the rules
     bool calls_module = false;
   };
   struct KnownFrame {

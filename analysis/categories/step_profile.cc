@@ -12,7 +12,7 @@ namespace gmt::analysis {
 namespace {
 
 constexpr size_t kMinSteps = 3;
-constexpr double kVaries = 0.1;      // inputs differ by so much of the largest
+constexpr double kVaries = 0.1;      // minimum difference of inputs, relative to the largest
 constexpr double kTolerance = 0.05;  // of a fit
 
 struct OneStep {
@@ -58,7 +58,7 @@ class ProfileMaker {
         if (live_ > one.most) one.most = live_, one.most_at = step + 1;
         if (i > 0) NoteBirth(step + 1, one);
       }
-      if (i > 0) Keep(one);  // the first one sets things up
+      if (i > 0) Keep(one);  // the first step includes initialisation
     }
     if (std::all_of(steps_.begin(), steps_.end(), [](const OneStep& s) { return s.most == 0; })) {
       return std::nullopt;
@@ -68,7 +68,7 @@ class ProfileMaker {
   }
 
  private:
-  // Blocks where the device has any, else all that is on it.
+  // Uses blocks if the device has any, otherwise all its memory.
   void FindBlocks() {
     const Rows& rows = trace_.rows;
     for (RowId row = 0; row < rows.count() && !has_blocks_; ++row) {
@@ -158,8 +158,8 @@ class ProfileMaker {
               [](const StackGrowth& a, const StackGrowth& b) {
                 return std::pair(b.bytes, a.stack) < std::pair(a.bytes, b.stack);
               });
-    // Copies to the device that nothing grows with are not what the model is given in that step: a
-    // loader fetches ahead of it.
+    // If no allocation grows with the copies to the device, they are not the step's inputs: a
+    // loader prefetches.
     if (growth.linear_bytes + growth.quadratic_bytes == 0) return;
     const PowerFit::Line peak = peaks_.Best(inputs_, kTolerance);
     growth.peak = GrowthOf(peak);

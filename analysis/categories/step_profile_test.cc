@@ -15,7 +15,7 @@ constexpr uint64_t kWeight = 4096, kUnit = 512;
 
 class StepProfileTest : public ::testing::Test {
  protected:
-  // A step whose batch, scores and gradients are so big.
+  // Runs a step with a batch, scores and gradients of these sizes.
   void TrainingStep(uint64_t batch, uint64_t linear, uint64_t quadratic) {
     s_.Block(0x20000, batch, s_.Batch());
     s_.Block(0x40000, linear, s_.InForward("at::native::linear"));
@@ -67,7 +67,7 @@ TEST_F(StepProfileTest, FloorStaysAndVariablePartComesWithAStep) {
   EXPECT_EQ(profile->floor_uses.front().category, Category::kParameters);
 }
 
-TEST_F(StepProfileTest, LinearQuadraticAndConstantStacksAreToldApart) {
+TEST_F(StepProfileTest, LinearQuadraticAndConstantStacksAreDistinguished) {
   s_.Block(0x1000, kWeight, s_.Parameter());
   for (const uint64_t length : {8u, 12u, 4u, 16u, 10u, 6u, 14u, 9u}) {
     TrainingStep(length * kUnit, 40 * length * kUnit, 30 * length * length * kUnit);
@@ -89,7 +89,7 @@ TEST_F(StepProfileTest, LinearQuadraticAndConstantStacksAreToldApart) {
   EXPECT_NEAR(static_cast<double>(profile->inputs->peak_with_twice), expected, 0.05 * expected);
 }
 
-TEST_F(StepProfileTest, WithoutAnythingThatFollowsTheInputsNothingIsSaidOfThem) {
+TEST_F(StepProfileTest, WithoutAllocationsThatFollowTheInputsThereIsNoGrowth) {
   s_.Block(0x1000, kWeight, s_.Parameter());
   const uint64_t lengths[] = {8, 12, 4, 16, 10, 6, 14, 9}, others[] = {3, 90, 80, 5, 2, 70, 1, 60};
   for (size_t i = 0; i < 8; ++i) TrainingStep(lengths[i] * kUnit, others[i] * kUnit, 0);
@@ -109,7 +109,7 @@ TEST_F(StepProfileTest, BatchesFetchedAheadOfEqualStepsGiveNoForecast) {
   EXPECT_FALSE(profile->inputs);
 }
 
-TEST_F(StepProfileTest, TwoStepsAreNoProfile) {
+TEST_F(StepProfileTest, TwoStepsGiveNoProfile) {
   for (int i = 0; i < 2; ++i) TrainingStep(kUnit, 10 * kUnit, 0);
   EXPECT_FALSE(Profile());
 }

@@ -14,14 +14,14 @@ namespace gmt::analysis {
 namespace {
 
 constexpr size_t kLargest = 8;
-// A sequence that is shorter is too often as long as something else is large.
+// A shorter sequence too often has the same length as another dimension.
 constexpr uint64_t kShortestSequence = 16;
-// Both types must have so many percent of the activations to be worth a word.
+// Minimum share of the activations, in percent, that each type must have to be reported.
 constexpr uint64_t kMixedPercent = 10;
 
 using Sizes = std::vector<uint64_t>;
 
-// "[8, 128]". Of more than five dimensions the first five are known: "[2, 3, 4, 5, 6, ...]".
+// Parses "[8, 128]". Only the first five dimensions are known: "[2, 3, 4, 5, 6, ...]".
 Sizes ParseShape(std::string_view text) {
   Sizes sizes;
   const char* const end = text.data() + text.size();
@@ -90,7 +90,8 @@ class FactsFinder {
 
   // ---- The batch
 
-  // Token ids are inputs, and what an embedding saves. Else the largest inputs are the samples.
+  // Token ids are inputs, or are saved by an embedding. Otherwise the largest inputs are the
+  // samples.
   void FindBatch() {
     std::map<std::pair<std::string, std::string>, std::pair<uint64_t, const Layout*>> tokens,
         others;
@@ -118,7 +119,7 @@ class FactsFinder {
     if (has_sequence && input.sizes[1] > 1) batch.tokens = input.sizes[1];
     if (batch.samples == 0) return;
     AddBatchBytes(batch);
-    // Language models are given all tokens but the last, and compare with all but the first.
+    // Language models receive all tokens but the last, and compare with all but the first.
     BatchFacts shifted = batch;
     if (batch.tokens > 2) {
       --shifted.tokens;
@@ -134,8 +135,8 @@ class FactsFinder {
     const uint64_t first = sizes.front();
     if (batch.samples == 1 && batch.tokens == 0) return true;
     if (first == batch.samples && batch.samples > 1) return true;
-    if (first == all) return true;  // samples and tokens in one
-    // Heads and samples in one: a product of matrices has three dimensions.
+    if (first == all) return true;  // samples and tokens merged into one dimension
+    // Heads and samples merged: a product of matrices has three dimensions.
     const bool has_sequence =
         batch.tokens > 0 && std::find(sizes.begin() + 1, sizes.end(), batch.tokens) != sizes.end();
     return first % batch.samples == 0 && has_sequence;
@@ -161,7 +162,7 @@ class FactsFinder {
     if (batch.square_bytes > 0) batch.certain = ParametersWithSize(batch.tokens) < 2;
   }
 
-  // A table of positions has the longest sequence in its shape, and it alone.
+  // The position table contains the longest sequence in its shape; no other parameter does.
   uint64_t ParametersWithSize(uint64_t size) {
     uint64_t count = 0;
     for (const RowId row : held_) {

@@ -1,8 +1,8 @@
 // analysis/categories/tensor_facts.h
 //
-// TensorFacts: what the types and shapes of the tensors on a device say at one moment: how much of the
-// memory comes with a sample and with a token, what grows with the square of the sequence, which
-// parameters are there twice (in half precision and as fp32 master weights), and which activations stay
+// TensorFacts: what the types and shapes of the tensors on a device show at one moment: how much
+// memory each sample and each token takes, what grows with the square of the sequence, which
+// parameters exist twice (in half precision and as fp32 master weights), and which activations stay
 // float32 beside half precision.
 //
 //   inputs       [8, 128] int64                         8 samples of 128 tokens
@@ -10,10 +10,10 @@
 //                [8, 12, 128, 128], [96, 128, 128]      of the batch, square in the sequence
 //                [768, 3072] (a cast weight)            not of the batch
 //
-// A number in a shape may stand for something else that is as large: certain is false where parameters
-// have the sequence's length among their sizes too (a hidden size of 128 beside 128 tokens).
+// A number in a shape may mean something else of the same size. `certain` is false if parameters
+// contain the sequence length among their dimensions (a hidden size of 128 with 128 tokens).
 //
-// Source of the layouts: recordings with roles (docs/pytorch.md); others have no types and shapes.
+// Source of the types and shapes: recordings with roles (docs/pytorch.md); others have none.
 // Thread safety: pure functions. Cost: one walk over what is held.
 
 #ifndef GMT_ANALYSIS_CATEGORIES_TENSOR_FACTS_H_
@@ -30,36 +30,37 @@
 
 namespace gmt::analysis {
 
-// Tensors of one stack, type and shape.
+// Tensors with the same stack, type and shape.
 struct ShapedMemory {
   uint32_t stack = 0, forward_stack = 0;
   std::string dtype, shape;  // "bfloat16", "[8, 12, 128, 128]"
-  std::string node;  // the class of the autograd node that saved it last; "" none, not known
-  std::string
-      place;  // the program's own line, "model.py:31"; of the forward pass where that is known
+  std::string node;  // the class of the autograd node that saved it last; "" if none or unknown
+  // The program's own line, "model.py:31"; that of the forward pass if known.
+  std::string place;
   uint64_t bytes = 0, count = 0;
 };
 
 struct BatchFacts {
   std::string input_dtype, input_shape;
   uint64_t samples = 0;
-  uint64_t tokens = 0;       // per sample, as the model receives them; 0: inputs have no sequence
-  uint64_t batch_bytes = 0;  // activations and temporaries that have the batch in their shapes
+  uint64_t tokens = 0;       // per sample, as the model receives them; 0 if inputs have no sequence
+  uint64_t batch_bytes = 0;  // activations and temporaries whose shapes contain the batch
   uint64_t bytes_per_sample() const { return batch_bytes / samples; }
   uint64_t bytes_per_token() const { return tokens == 0 ? 0 : bytes_per_sample() / tokens; }
-  // The part of batch_bytes whose shapes have the sequence length twice.
+  // The part of batch_bytes whose shapes contain the sequence length twice.
   uint64_t square_bytes = 0;
   bool certain = true;
   std::vector<ShapedMemory> square;  // most bytes first
 };
 
-// Parameters in half precision, and float32 tensors of the same shapes beside Adam's two states.
+// Parameters in half precision, and float32 tensors of the same shapes other than Adam's two
+// states.
 struct MasterWeights {
   std::string dtype;  // the parameters' type
   uint64_t parameter_bytes = 0, master_bytes = 0;
 };
 
-// Activations of both kinds: autocast, or a model that casts.
+// Activations in both precisions: autocast, or a model that casts.
 struct MixedActivations {
   std::string half_dtype;
   uint64_t half_bytes = 0, float_bytes = 0;
@@ -73,7 +74,7 @@ struct TensorFacts {
   std::optional<MixedActivations> mixed;
 };
 
-// What `device` holds after `step`; nullopt where no tensor has a type and a shape.
+// The tensors on `device` after `step`; nullopt if none has a type and a shape.
 std::optional<TensorFacts> FindTensorFacts(const Examination& examination,
                                            const Categories& categories, int32_t device, Step step);
 

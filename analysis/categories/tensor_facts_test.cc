@@ -12,7 +12,7 @@
 namespace gmt::analysis {
 namespace {
 
-// Blocks of PyTorch of known types, shapes and categories, all held.
+// Blocks of PyTorch with known types, shapes and categories, all held.
 class TensorFactsTest : public ::testing::Test {
  protected:
   uint64_t Hold(Category category, const std::string& dtype, const std::string& shape,
@@ -43,11 +43,11 @@ TEST_F(TensorFactsTest, NothingIsKnownWithoutTypesAndShapes) {
   EXPECT_FALSE(Find().has_value());
 }
 
-TEST_F(TensorFactsTest, BytesOfASampleAndOfATokenAreThoseOfTensorsWithTheBatchInTheirShape) {
+TEST_F(TensorFactsTest, BytesPerSampleAndTokenCountTensorsWithTheBatchInTheirShape) {
   Hold(Category::kInputs, "int64", "[8, 128]", 8192);
   Hold(Category::kActivations, "float32", "[8, 128, 64]", 262144);
-  Hold(Category::kActivations, "float32", "[1024, 512]", 2097152);  // samples and tokens in one
-  Hold(Category::kActivations, "bfloat16", "[64, 192]", 24576);     // a weight that was cast
+  Hold(Category::kActivations, "float32", "[1024, 512]", 2097152);  // samples and tokens merged
+  Hold(Category::kActivations, "bfloat16", "[64, 192]", 24576);     // a cast weight
   Hold(Category::kParameters, "float32", "[64, 192]", 49152);
   const auto facts = Find();
   ASSERT_TRUE(facts && facts->batch);
@@ -59,7 +59,7 @@ TEST_F(TensorFactsTest, BytesOfASampleAndOfATokenAreThoseOfTensorsWithTheBatchIn
   EXPECT_EQ(facts->batch->square_bytes, 0u);
 }
 
-TEST_F(TensorFactsTest, ModelMayBeGivenAllTokensButTheLast) {
+TEST_F(TensorFactsTest, ModelMayReceiveAllTokensButTheLast) {
   Hold(Category::kInputs, "int64", "[8, 129]", 8256);
   Hold(Category::kActivations, "float32", "[8, 128, 64]", 262144);
   Hold(Category::kActivations, "float32", "[1024, 512]", 2097152);
@@ -69,12 +69,12 @@ TEST_F(TensorFactsTest, ModelMayBeGivenAllTokensButTheLast) {
   EXPECT_EQ(facts->batch->batch_bytes, 262144u + 2097152u);
 }
 
-TEST_F(TensorFactsTest, AttentionIsSquareInTheSequenceAlsoWithHeadsAndSamplesInOne) {
+TEST_F(TensorFactsTest, AttentionIsSquareInTheSequenceAlsoWithHeadsAndSamplesMerged) {
   Hold(Category::kInputs, "int64", "[8, 128]", 8192);
   Hold(Category::kActivations, "float32", "[8, 4, 128, 128]", 2097152, "softmax");
   Hold(Category::kTemporaries, "float32", "[32, 128, 128]", 2097152, "bmm");
   Hold(Category::kActivations, "float32", "[8, 4, 128, 16]", 262144);
-  Hold(Category::kParameters, "float32", "[128, 64]", 32768);  // a table of positions
+  Hold(Category::kParameters, "float32", "[128, 64]", 32768);  // a position table
   const auto facts = Find();
   ASSERT_TRUE(facts && facts->batch);
   EXPECT_EQ(facts->batch->square_bytes, 2u * 2097152);
@@ -104,7 +104,7 @@ TEST_F(TensorFactsTest, ImagesHaveSamplesAndNoTokens) {
   EXPECT_EQ(facts->batch->bytes_per_token(), 0u);
 }
 
-TEST_F(TensorFactsTest, MasterWeightsAreAThirdFloatCopyBesideBothStatesOfAdam) {
+TEST_F(TensorFactsTest, MasterWeightsAreAThirdFloatCopyInAdditionToAdamsStates) {
   Hold(Category::kParameters, "bfloat16", "[64, 64]", 8192);
   for (int i = 0; i < 3; ++i) Hold(Category::kOptimizerState, "float32", "[64, 64]", 16384);
   const auto facts = Find();
@@ -113,7 +113,7 @@ TEST_F(TensorFactsTest, MasterWeightsAreAThirdFloatCopyBesideBothStatesOfAdam) {
   EXPECT_EQ(facts->master->master_bytes, 16384u);
 }
 
-TEST_F(TensorFactsTest, BothStatesOfAdamInFloatAreNoMasterWeights) {
+TEST_F(TensorFactsTest, BothStatesOfAdamInFloatAreNotMasterWeights) {
   Hold(Category::kParameters, "bfloat16", "[64, 64]", 8192);
   for (int i = 0; i < 2; ++i) Hold(Category::kOptimizerState, "float32", "[64, 64]", 16384);
   const auto facts = Find();
@@ -133,7 +133,7 @@ TEST_F(TensorFactsTest, ActivationsOfBothTypesAreNamedByTheNodeThatSavesThem) {
   EXPECT_EQ(facts->mixed->largest.front().node, "NativeLayerNormBackward0");
 }
 
-TEST_F(TensorFactsTest, ALittleFloatBesideHalfPrecisionIsNotWorthAWord) {
+TEST_F(TensorFactsTest, ALittleFloatBesideHalfPrecisionIsNotReported) {
   Hold(Category::kActivations, "bfloat16", "[8, 128, 64]", 1310720);
   Hold(Category::kActivations, "float32", "[8]", 512);
   const auto facts = Find();

@@ -1,6 +1,6 @@
 // analysis/categories/training_script.h
 //
-// For tests and evaluators: a training loop as events, with the stacks that PyTorch shows.
+// For tests and evaluators: writes a training loop as events, with the stacks that PyTorch shows.
 //
 //   TrainingScript script;
 //   script.Block(0x1000, kMiB, script.Parameter());
@@ -81,7 +81,7 @@ class TrainingScript {
                   {"main", "/src/train.py"}});
   }
 
-  // ---- What happens
+  // ---- Events
 
   format::Event& Block(uint64_t address, uint64_t size, uint32_t stack) {
     format::Event& event = script_.Block(address, size);
@@ -89,7 +89,7 @@ class TrainingScript {
     return event;
   }
   void Free(uint64_t address) { script_.FreeBlock(address); }
-  // With ranges, as a recording has them; without, as a log from elsewhere.
+  // with_ranges: with ranges, like a recording; otherwise without, like an imported log.
   void Backward(const std::function<void()>& inside) { InRange("backward", inside); }
   void Optimizer(const std::function<void()>& inside) {
     InRange("Optimizer.step#Adam.step", inside);

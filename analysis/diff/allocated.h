@@ -1,7 +1,7 @@
 // analysis/diff/allocated.h
 //
-// What is allocated on a device, and not merely kept by an allocator (IsAllocated() in
-// analysis/examination/replay.h), by the stacks that asked for it. Each byte is counted once.
+// What is allocated on a device, not counting what an allocator merely keeps (IsAllocated() in
+// analysis/examination/replay.h), by the stacks that requested it. Each byte is counted once.
 //
 // Thread safety: pure functions. Cost: one walk over steps, or over rows.
 
@@ -18,18 +18,18 @@
 
 namespace gmt::analysis {
 
-// What one stack has allocated at a moment, in one heap.
+// What one stack has allocated in one heap, at one moment.
 struct StackUse {
   uint32_t stack = 0, forward_stack = 0;
   uint32_t heap = 0;
   uint64_t bytes = 0, count = 0;
-  Category category = Category::kUnknown;  // of the largest of its pieces
+  Category category = Category::kUnknown;  // of its largest piece
 };
 
 struct AllocatedState {
-  std::vector<StackUse> stacks;  // in the order of their ids
-  uint64_t bytes = 0;            // of them all
-  uint64_t reserved_bytes = 0;   // memory of the driver that holds blocks
+  std::vector<StackUse> stacks;  // ordered by stack id
+  uint64_t bytes = 0;            // sum of all
+  uint64_t reserved_bytes = 0;   // driver memory that holds blocks
 };
 AllocatedState AllocatedAfter(const Trace& trace, const Categories& categories, int32_t device,
                               Step step);

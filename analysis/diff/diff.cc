@@ -30,7 +30,7 @@ struct Side {
   }
 };
 
-// A device of both; -2: of one alone.
+// A device of both recordings; kNoDevice on a side that lacks it.
 constexpr int32_t kNoDevice = -2;
 struct DevicePair {
   int32_t base = kNoDevice, changed = kNoDevice;
@@ -46,8 +46,8 @@ std::set<int32_t> DevicesOf(const Side& side) {
   return devices;
 }
 
-// GPUs in order, then host memory. The only GPU of one process is the only one of another, whatever
-// its number: ranks number them differently.
+// GPUs in order, then host memory. If each process has a single GPU, they are paired regardless of
+// their numbers, because ranks number them differently.
 std::vector<DevicePair> PairDevices(const Side& base, const Side& changed) {
   std::set<int32_t> a = DevicesOf(base), b = DevicesOf(changed);
   std::vector<DevicePair> pairs;
@@ -76,7 +76,7 @@ const DeviceCycles* CyclesOn(const Side& side, int32_t device) {
   return nullptr;
 }
 
-// The step of both, from 1, in which either holds most; 0: there is none.
+// Returns the step (from 1) of both recordings in which either holds most; 0 if there is none.
 uint64_t CommonCycle(const Side& base, const Side& changed, const DevicePair& device) {
   const DeviceCycles* a = CyclesOn(base, device.base);
   const DeviceCycles* b = CyclesOn(changed, device.changed);
@@ -179,7 +179,7 @@ class RowMaker {
     row.new_count = changed_.stacks[i].count;
   }
 
-  // Ties in an order that does not depend on which side is which.
+  // Orders ties independently of which side is which.
   static void Sort(std::vector<DiffRow>& rows) {
     const auto magnitude = [](const DiffRow& row) {
       return row.new_bytes > row.base_bytes ? row.new_bytes - row.base_bytes

@@ -1,4 +1,4 @@
-// The comparison of two recordings of 10 M events each, of which other stacks hold other sizes.
+// Comparison of two recordings of 10 M events each, in which different stacks hold different sizes.
 
 #include <benchmark/benchmark.h>
 
@@ -8,7 +8,7 @@
 namespace gmt::analysis {
 namespace {
 
-// Without the categories, which are an answer of their own.
+// Excludes the categories, which are a separate answer.
 void BM_Compare(benchmark::State& state) {
   LongRecording base(state.range(0), 7), changed(state.range(0), 8);
   const Categories before = Categorize(Examination(base.trace(), base.definitions()));

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// A recording, and what is examined of it.
+// A recording and its examination.
 class Recording {
  public:
   EventScript script;
@@ -80,7 +80,7 @@ Diff CompareOne(Recording& base, Recording& changed, DiffOptions options = {}) {
   return comparison.devices.front();
 }
 
-// A training loop: what it keeps, and what a step makes and frees.
+// Runs a training loop with kept memory, and memory that each step allocates and frees.
 void Train(EventScript& script, int steps, uint64_t activation_mib,
            const std::string& site = "forward") {
   script.Alloc(0x100000000, 1000 * kMiB, {"segment"});
@@ -117,20 +117,20 @@ TEST(DiffTest, StepInWhichEitherHoldsMostIsCompared) {
   EXPECT_EQ(diff.peak_delta_bytes(), 15 * kMiB);
 }
 
-TEST(DiffTest, WarmUpIsNoStepToCompare) {
+TEST(DiffTest, WarmUpStepsAreNotCompared) {
   Recording a, b;
   Train(a.script, 2, 40);
   Train(b.script, 2, 40);
   EXPECT_EQ(CompareOne(a, b).aligned_on, "the peaks");
 }
 
-TEST(DiffTest, WithoutALoopThePeaksOfWhatIsAllocatedAreCompared) {
+TEST(DiffTest, WithoutALoopTheAllocatedPeaksAreCompared) {
   Recording a, b;
   for (Recording* recording : {&a, &b}) {
     recording->script.Alloc(0x100000000, 100 * kMiB, {"segment"});
     recording->script.Block(0x100000000, 90 * kMiB, {"load"});
     recording->script.FreeBlock(0x100000000);
-    // More is kept here, and less allocated.
+    // Here more is kept and less is allocated.
     recording->script.Alloc(0x200000000, 100 * kMiB, {"segment"});
     recording->script.Block(0x200000000, 20 * kMiB, {"forward"});
   }
@@ -142,7 +142,7 @@ TEST(DiffTest, WithoutALoopThePeaksOfWhatIsAllocatedAreCompared) {
   EXPECT_EQ(diff.delta_bytes(), 0);
 }
 
-TEST(DiffTest, MomentMayBeNamed) {
+TEST(DiffTest, MomentCanBeSpecified) {
   Recording a, b;
   Train(a.script, 5, 40);
   Train(b.script, 5, 55);
@@ -152,7 +152,7 @@ TEST(DiffTest, MomentMayBeNamed) {
   EXPECT_EQ(CompareOne(a, b, {ParseAt("step:4").value(), {}}).aligned_on, "step:4");
 }
 
-TEST(DiffTest, MomentThatOneOfThemLacksNamesThatOne) {
+TEST(DiffTest, ErrorNamesTheRecordingThatLacksTheMoment) {
   Recording a, b;
   Train(a.script, 5, 40);
   Train(b.script, 3, 40);
@@ -177,7 +177,7 @@ TEST(DiffTest, NewAndGoneStacksAreCounted) {
   EXPECT_EQ(diff.rows[1].new_id, "");
 }
 
-TEST(DiffTest, OnlyGpuOfARankIsComparedWithTheOnlyGpuOfAnother) {
+TEST(DiffTest, OnlyGpuOfOneRankIsComparedWithTheOnlyGpuOfAnother) {
   Recording a, b;
   a.script.Alloc(0x1000000, 3 * kMiB, {"load"});
   b.script.Alloc(0x1000000, 4 * kMiB, {"load"}).device = 1;
@@ -188,7 +188,7 @@ TEST(DiffTest, OnlyGpuOfARankIsComparedWithTheOnlyGpuOfAnother) {
   EXPECT_EQ(CompareOne(a, b, {{}, 0}).delta_bytes(), kMiB);
 }
 
-TEST(DiffTest, DeviceOfOneOfThemIsAllNew) {
+TEST(DiffTest, DeviceOfOnlyOneRecordingIsAllNew) {
   Recording a, b;
   a.script.Alloc(0x1000000, 3 * kMiB, {"load"});
   b.script.Alloc(0x1000000, 3 * kMiB, {"load"});
@@ -199,7 +199,7 @@ TEST(DiffTest, DeviceOfOneOfThemIsAllNew) {
   EXPECT_EQ(comparison.devices[1].delta_bytes(), 4 * kMiB);
 }
 
-TEST(DiffTest, HostMemoryIsADeviceOfItsOwn) {
+TEST(DiffTest, HostMemoryIsASeparateDevice) {
   Recording a, b;
   a.script.Pinned(0x1000000, 3 * kMiB, {"loader"});
   b.script.Pinned(0x1000000, 5 * kMiB, {"loader"});
@@ -208,7 +208,7 @@ TEST(DiffTest, HostMemoryIsADeviceOfItsOwn) {
   EXPECT_EQ(diff.delta_bytes(), 2 * kMiB);
 }
 
-TEST(DiffTest, DeviceOfNeitherIsNotFound) {
+TEST(DiffTest, DeviceInNeitherIsNotFound) {
   Recording a;
   a.script.Alloc(0x1000000, 3 * kMiB, {"load"});
   const auto comparison = TryCompare(a, a, {{}, 7});
@@ -221,7 +221,7 @@ TEST(DiffTest, EmptyRecordingsHaveNothingToCompare) {
   EXPECT_THAT(CompareAll(a, b).devices, IsEmpty());
 }
 
-TEST(DiffTest, WhatElseChangedIsSaid) {
+TEST(DiffTest, OtherDifferencesAreListed) {
   const auto set = [](std::vector<NamedText>& settings, const char* name, const char* value) {
     settings.push_back({name, value});
   };
@@ -278,7 +278,7 @@ void Scribble(EventScript& script, uint32_t seed) {
   }
 }
 
-TEST(DiffTest, RowsAddUpAndTheOtherWayRoundIsTheNegativeOnAnyRecordings) {
+TEST(DiffTest, RowsAddUpAndSwappingSidesNegatesOnAnyRecordings) {
   ForEachSeed(SeedsUpTo(150), [](uint32_t seed) {
     Recording a, b;
     Scribble(a.script, seed);

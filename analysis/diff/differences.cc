@@ -40,14 +40,14 @@ void AddDevices(const Trace& base, const Trace& changed, std::vector<std::string
   }
 }
 
-// Without the words that both begin and end with.
+// Removes the words that both have at the beginning and at the end.
 void AddCommand(std::vector<std::string> base, std::vector<std::string> changed,
                 std::vector<std::string>& differences) {
   if (base.empty() || changed.empty() || base == changed) return;
   const auto [a, b] = std::mismatch(base.begin(), base.end(), changed.begin(), changed.end());
   auto begin = a - base.begin();
   if (begin > 0 && base[static_cast<size_t>(begin) - 1].starts_with('-'))
-    --begin;  // the option of a value
+    --begin;  // keep the option of a changed value
   base.erase(base.begin(), base.begin() + begin);
   changed.erase(changed.begin(), changed.begin() + begin);
   while (!base.empty() && !changed.empty() && base.back() == changed.back()) {
@@ -60,7 +60,7 @@ void AddCommand(std::vector<std::string> base, std::vector<std::string> changed,
 void AddLoop(const Cycles& base, const Cycles& changed, std::vector<std::string>& differences) {
   if (base.cycles.empty() || changed.cycles.empty()) return;
   if (base.source != changed.source) {
-    differences.push_back(Changed("steps are told by", base.source, changed.source));
+    differences.push_back(Changed("steps determined by", base.source, changed.source));
   }
   if (base.cycles.size() != changed.cycles.size()) {
     differences.push_back(

@@ -1,6 +1,7 @@
 // analysis/diff/differences.h
 //
-// What two recordings differ in beside memory: command line, settings, libraries, devices, the loop.
+// How two recordings differ apart from memory: command line, settings, libraries, devices, the
+// loop.
 //
 // Thread safety: pure function.
 
@@ -14,9 +15,9 @@
 
 namespace gmt::analysis {
 
-// "torch 2.6.0 -> 2.7.0", "PYTORCH_CUDA_ALLOC_CONF not set -> expandable_segments:True",
-// "command --batch 16 -> --batch 32". What only one of them tells at all, an imported snapshot for
-// one, is no difference.
+// "torch 2.6.0 -> 2.7.0", "PYTORCH_CUDA_ALLOC_CONF not set -> expandable_segments:True", "command
+// --batch 16 -> --batch 32". A fact that only one of them contains at all (the other may be an
+// imported snapshot) is not a difference.
 std::vector<std::string> DifferencesOf(const Examination& base, const Examination& changed);
 
 }  // namespace gmt::analysis

@@ -8,9 +8,9 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr double kSame = 0.5;  // of what is said of either file
+constexpr double kSame = 0.5;  // minimum share of common traits
 
-// What a file's frames say of it: each function with its neighbours.
+// What a file's frames show: each function with its neighbours.
 using Traits = std::set<std::string>;
 using Files = std::map<std::string, Traits>;
 
@@ -21,9 +21,9 @@ void AddFrames(const std::vector<FrameText>& frames, Files& files) {
   for (size_t i = 0; i < frames.size(); ++i) {
     if (frames[i].file.empty()) continue;
     Traits& traits = files[frames[i].FileName()];
-    // A function alone, called by nobody, says nothing: many are called "forward".
+    // A single function without a caller is no evidence: many are called "forward".
     if (frames[i].function.empty() || frames.size() == 1) continue;
-    // The number in front of the first is that of no frame.
+    // For i = 0, i - 1 wraps around and is no frame's index.
     traits.insert(absl::StrCat(function(i - 1), "\n", function(i), "\n", function(i + 1)));
   }
 }
@@ -37,7 +37,7 @@ Files FilesOf(const std::vector<StackToMatch>& stacks) {
   return files;
 }
 
-// Of all traits, the part that both have.
+// Returns the fraction of all traits that both have.
 double Likeness(const Traits& a, const Traits& b) {
   size_t both = 0;
   for (const std::string& trait : a) both += b.contains(trait) ? 1 : 0;

@@ -1,15 +1,17 @@
 // analysis/diff/file_renames.h
 //
-// Which files of one recording another one knows under a new name: after a `git mv`, or where a script
-// was copied. A file that has vanished and one that has appeared are the same where most of what their
-// frames say is the same: function, who called it, whom it called.
+// Finds files that have another name in another recording: after a `git mv`, or because a script
+// was copied. A file that disappeared and one that appeared are the same if most of their frames
+// agree in function, caller and callee.
 //
 //   base      forward < Block.forward (model.py)  < main (train.py)
 //   changed   forward < Block.forward (network.py) < main (train.py)     network.py was model.py
 //
-// Only where both are each other's best, and no other is as good: what is in doubt is no rename.
+// Reported only if each is the other's best match and no other is as good; doubtful cases are
+// omitted.
 //
-// Thread safety: pure functions. Cost: of comparing vanished files with those that appeared.
+// Thread safety: pure functions. Cost: comparing the files that disappeared with those that
+// appeared.
 
 #ifndef GMT_ANALYSIS_DIFF_FILE_RENAMES_H_
 #define GMT_ANALYSIS_DIFF_FILE_RENAMES_H_
@@ -22,8 +24,8 @@
 
 namespace gmt::analysis {
 
-// Names without folders, of `changed` to what `base` calls them; files that kept their names are not
-// there.
+// Maps names without directories in `changed` to the names in `base`. Omits files that kept their
+// names.
 using FileRenames = std::map<std::string, std::string>;
 
 FileRenames FindFileRenames(const std::vector<StackToMatch>& base,

@@ -13,12 +13,12 @@ namespace gmt::analysis {
 namespace {
 
 constexpr int kTiers = 4;
-// Where a stack that was exported for PyTorch's viewer goes on with the forward pass's, which an import
-// has as forward_frames, too.
+// Where a stack exported for PyTorch's viewer continues with the forward pass's stack, which an
+// import also has as forward_frames.
 constexpr std::string_view kForwardCall = "backward of this forward call:";
-constexpr char kEnd = '\n';  // of a frame, of a key's part: in no name
+constexpr char kEnd = '\n';  // ends a frame or a part of a key; occurs in no name
 
-// Addresses in modules are of one build, and those in no module of one process.
+// Returns the function, or the module's name: addresses differ between builds and processes.
 std::string FunctionOrModule(const FrameText& frame) {
   if (!frame.function.empty()) return frame.function;
   return frame.module.substr(frame.module.rfind('/') + 1);
@@ -35,14 +35,14 @@ bool IsSeenByAll(const FrameText& frame) {
   return !frame.is_noise() && (frame.is_python() || frame.role == symbols::FrameRole::kOwn);
 }
 
-// What stacks of one recording are matched by.
+// The keys by which stacks of one recording are matched.
 class Keys {
  public:
-  // `renames`: its files' new names to their old ones; empty of the older recording. It must outlive
-  // this.
+  // `renames`: its files' new names to their old ones; empty for the older recording. REQUIRES:
+  // `renames` outlives this object.
   explicit Keys(const FileRenames& renames) : renames_(renames) {}
 
-  // Empty where the stack has nothing to be matched by.
+  // Returns "" if the stack has nothing to match by.
   std::string Of(const StackToMatch& stack, int tier) const {
     if (stack.frames.empty() && tier > 1) return "";
     std::string frames;
@@ -81,7 +81,7 @@ class Keys {
     }
   }
 
-  // Of native code some recorders say the file, others the module.
+  // For native code, some recorders report the file, others the module.
   void AddBare(const FrameText& frame, std::string& key) const {
     absl::StrAppend(&key, BareFunction(frame), "\t", frame.is_python() ? FileName(frame) : "",
                     "\n");
@@ -99,7 +99,8 @@ class Keys {
     if (own >= 0 && IsSeenByAll(frames[static_cast<size_t>(own)])) {
       return AddBare(frames[static_cast<size_t>(own)], key);
     }
-    // A library's thread has no code of the program: what asked for the memory stands for it.
+    // A library's thread has no code of the program; the function that requested the memory is used
+    // instead.
     for (const FrameText& frame : frames) {
       if (frame.role == symbols::FrameRole::kLibrary) return AddBare(frame, key);
     }
@@ -176,7 +177,7 @@ class Matcher {
     }
   }
 
-  // Both are sorted by amount.
+  // REQUIRES: both are sorted by amount.
   void PairEqual(const Sides& sides, int tier) {
     const auto amount = [](const StackToMatch& stack) {
       return std::pair(stack.bytes, stack.count);

@@ -1,20 +1,20 @@
 // analysis/diff/stack_matching.h
 //
-// Which stacks of one recording are which of another: of another version of the program, at other
-// addresses, in other folders, or recorded by other means, which sees other frames.
+// Matches the stacks of two recordings. They may be of different versions of the program, with
+// other addresses and directories, or made by different recorders, which see different frames.
 //
 //   tier 1  the same functions, files and lines
 //   tier 2  the same functions in files of the same name: lines have moved
-//   tier 3  the same, of the program's own and Python's frames alone, by their bare names
-//   tier 4  the same own frame, of the same category; of a library's thread, which has none, the
-//           library's innermost function
+//   tier 3  the same, comparing only the program's own and Python frames, by their bare names
+//   tier 4  the same own frame and the same category; for a library's thread, which has no own
+//           frame, the library's innermost function
 //
-// From tier 2 on a file that was renamed (file_renames.h) goes by its old name.
-// Each tier matches what is left of the tier before it, and only within a heap. Never are two matched
-// with one: where several have the same key, those of the same bytes and count come first, then they
-// are paired in the order of their lines.
+// From tier 2 on, a renamed file (file_renames.h) is compared under its old name. Each tier matches
+// what earlier tiers left, and only within a heap. Matches are one to one: of several stacks with
+// the same key, those of equal bytes and count are paired first, the others in the order of their
+// lines.
 //
-// Thread safety: pure functions. Cost: of building a few strings for each stack.
+// Thread safety: pure functions. Cost: building a few strings for each stack.
 
 #ifndef GMT_ANALYSIS_DIFF_STACK_MATCHING_H_
 #define GMT_ANALYSIS_DIFF_STACK_MATCHING_H_
@@ -29,7 +29,7 @@
 
 namespace gmt::analysis {
 
-// A stack to be matched; frames innermost first.
+// A stack to match; frames innermost first.
 struct StackToMatch {
   std::string heap;
   std::vector<FrameText> frames, forward_frames;
@@ -37,8 +37,8 @@ struct StackToMatch {
   uint64_t bytes = 0, count = 0;
 };
 
-// Without arguments; of Python without the classes around it, which older interpreters and PyTorch's
-// own recorder do not tell.
+// The function without arguments; for Python without the enclosing classes, which older
+// interpreters and PyTorch's own recorder do not report.
 std::string BareFunction(const FrameText& frame);
 
 struct StackMatch {
@@ -46,7 +46,7 @@ struct StackMatch {
   int tier = 1;
 };
 
-// In no particular order. Stacks without frames match only those without frames.
+// In no particular order. Stacks without frames match only stacks without frames.
 std::vector<StackMatch> MatchStacks(const std::vector<StackToMatch>& base,
                                     const std::vector<StackToMatch>& changed);
 

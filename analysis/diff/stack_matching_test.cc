@@ -43,7 +43,7 @@ class StackMatchingTest : public ::testing::Test {
     stack.count = 1;
     return stack;
   }
-  // "base>new:tier", by base.
+  // Returns "base>new:tier", ordered by base.
   std::vector<std::string> Matches() const {
     std::vector<std::string> texts;
     for (const StackMatch& match : MatchStacks(base_, new_)) {
@@ -57,13 +57,13 @@ class StackMatchingTest : public ::testing::Test {
   std::vector<StackToMatch> base_, new_;
 };
 
-TEST_F(StackMatchingTest, SameStackIsTheSame) {
+TEST_F(StackMatchingTest, SameStackMatches) {
   base_ = {Stack({Python("forward", "/a/model.py", 8), Python("main", "/a/train.py", 3)})};
   new_ = base_;
   EXPECT_THAT(Matches(), ElementsAre("0>0:1"));
 }
 
-TEST_F(StackMatchingTest, RenamedFileIsTheSame) {
+TEST_F(StackMatchingTest, RenamedFileMatches) {
   base_ = {Stack({Python("forward", "/a/model.py", 8), Python("main", "/a/train.py", 3)}),
            Stack({Python("loss", "/a/model.py", 18), Python("main", "/a/train.py", 4)})};
   new_ = {Stack({Python("loss", "/a/network.py", 21), Python("main", "/a/train.py", 4)}),
@@ -71,7 +71,7 @@ TEST_F(StackMatchingTest, RenamedFileIsTheSame) {
   EXPECT_THAT(Matches(), ElementsAre("0>1:2", "1>0:2"));
 }
 
-TEST_F(StackMatchingTest, FilesThatAreRenamedAtOnceAreToldApartByTheirNeighbours) {
+TEST_F(StackMatchingTest, FilesRenamedTogetherAreDistinguishedByTheirNeighbours) {
   base_ = {Stack({Python("forward", "/a/encoder.py", 8), Python("encode", "/a/train.py", 3)}),
            Stack({Python("forward", "/a/decoder.py", 8), Python("decode", "/a/train.py", 4)})};
   new_ = {Stack({Python("forward", "/a/unpacker.py", 9), Python("decode", "/a/train.py", 4)}),
@@ -79,7 +79,7 @@ TEST_F(StackMatchingTest, FilesThatAreRenamedAtOnceAreToldApartByTheirNeighbours
   EXPECT_THAT(Matches(), ElementsAre("0>1:2", "1>0:2"));
 }
 
-TEST_F(StackMatchingTest, RenamedFilesThatNothingTellsApartAreNotMatched) {
+TEST_F(StackMatchingTest, IndistinguishableRenamedFilesAreNotMatched) {
   base_ = {Stack({Python("forward", "/a/encoder.py", 8), Python("main", "/a/train.py", 3)}),
            Stack({Python("forward", "/a/decoder.py", 8), Python("main", "/a/train.py", 3)})};
   new_ = {Stack({Python("forward", "/a/unpacker.py", 9), Python("main", "/a/train.py", 3)}),
@@ -87,7 +87,7 @@ TEST_F(StackMatchingTest, RenamedFilesThatNothingTellsApartAreNotMatched) {
   EXPECT_THAT(Matches(), IsEmpty());
 }
 
-TEST_F(StackMatchingTest, FunctionThatMovedToAFileThatWasThereIsAnotherOne) {
+TEST_F(StackMatchingTest, FunctionMovedToAnExistingFileDoesNotMatch) {
   base_ = {Stack({Python("forward", "/a/model.py", 8), Python("main", "/a/train.py", 3)}),
            Stack({Python("loss", "/a/losses.py", 5), Python("main", "/a/train.py", 4)})};
   new_ = {Stack({Python("forward", "/a/losses.py", 30), Python("main", "/a/train.py", 3)}),
@@ -95,7 +95,7 @@ TEST_F(StackMatchingTest, FunctionThatMovedToAFileThatWasThereIsAnotherOne) {
   EXPECT_THAT(Matches(), ElementsAre("1>1:1"));
 }
 
-TEST_F(StackMatchingTest, MovedLinesAndOtherFoldersAreTheSame) {
+TEST_F(StackMatchingTest, MovedLinesAndOtherFoldersMatch) {
   base_ = {Stack({Python("forward", "/a/model.py", 8), Python("main", "/a/train.py", 3)})};
   new_ = {Stack({Python("forward", "/b/c/model.py", 12), Python("main", "/b/c/train.py", 5)})};
   EXPECT_THAT(Matches(), ElementsAre("0>0:2"));
@@ -107,20 +107,20 @@ TEST_F(StackMatchingTest, OtherFileIsAnotherStack) {
   EXPECT_THAT(Matches(), IsEmpty());
 }
 
-TEST_F(StackMatchingTest, AddressesOfAnotherProcessAreNoDifference) {
+TEST_F(StackMatchingTest, AddressesOfAnotherProcessAreIgnored) {
   base_ = {Stack({Native("", "/x/libnccl.so.2", 0x1234), Python("main", "/a/train.py", 3)})};
   new_ = {Stack({Native("", "/y/libnccl.so.2", 0x5678), Python("main", "/a/train.py", 3)})};
   EXPECT_THAT(Matches(), ElementsAre("0>0:2"));
 }
 
-TEST_F(StackMatchingTest, OtherRecordersFramesAreMatchedByThePrograms) {
+TEST_F(StackMatchingTest, StacksOfOtherRecordersAreMatchedByTheProgramsFrames) {
   base_ = {Stack({Native("c10::cuda::alloc(unsigned long)", "libc10.so", 1),
                   Python("Net.forward", "/a/model.py", 8), Python("main", "/a/train.py", 3)})};
   new_ = {Stack({Python("forward", "/a/model.py", 8), Python("main", "/a/train.py", 3)})};
   EXPECT_THAT(Matches(), ElementsAre("0>0:3"));
 }
 
-TEST_F(StackMatchingTest, WhatCallsItMayHaveChangedWhereOwnFrameAndCategoryAreTheSame) {
+TEST_F(StackMatchingTest, CallersMayDifferIfOwnFrameAndCategoryAreTheSame) {
   base_ = {Stack({Python("forward", "/a/model.py", 8), Python("main", "/a/train.py", 3)})};
   new_ = {Stack({Python("forward", "/a/model.py", 8), Python("epoch", "/a/train.py", 3),
                  Python("main", "/a/train.py", 30)})};
@@ -129,7 +129,7 @@ TEST_F(StackMatchingTest, WhatCallsItMayHaveChangedWhereOwnFrameAndCategoryAreTh
   EXPECT_THAT(Matches(), IsEmpty());
 }
 
-TEST_F(StackMatchingTest, ThreadOfALibraryIsMatchedByTheFunctionThatAsked) {
+TEST_F(StackMatchingTest, ThreadOfALibraryIsMatchedByTheRequestingFunction) {
   const FrameText asks = Native("at::setWorkspace", "libtorch_cuda.so", 8);
   base_ = {Stack({Native("alloc", "libc10.so", 1, symbols::FrameRole::kAllocator), asks,
                   Native("thread_init", "libtorch_cpu.so", 4)})};
@@ -140,24 +140,24 @@ TEST_F(StackMatchingTest, ThreadOfALibraryIsMatchedByTheFunctionThatAsked) {
   EXPECT_THAT(Matches(), IsEmpty());
 }
 
-TEST_F(StackMatchingTest, NeverAreTwoMatchedWithOne) {
+TEST_F(StackMatchingTest, MatchesAreOneToOne) {
   base_ = {Stack({Python("forward", "/a/model.py", 8)})};
   new_ = {Stack({Python("forward", "/a/model.py", 9)}),
           Stack({Python("forward", "/a/model.py", 10)})};
   EXPECT_THAT(Matches(), SizeIs(1));
 }
 
-TEST_F(StackMatchingTest, OfSeveralThoseOfTheSameBytesGoTogether) {
+TEST_F(StackMatchingTest, OfSeveralThoseOfEqualBytesArePaired) {
   base_ = {Stack({Python("forward", "/a/model.py", 8)}, 100),
            Stack({Python("forward", "/a/model.py", 9)}, 200)};
-  // A line was added in front of both.
+  // A line was added before both.
   new_ = {Stack({Python("forward", "/a/model.py", 7)}, 50),
           Stack({Python("forward", "/a/model.py", 11)}, 100),
           Stack({Python("forward", "/a/model.py", 12)}, 200)};
   EXPECT_THAT(Matches(), ElementsAre("0>1:2", "1>2:2"));
 }
 
-TEST_F(StackMatchingTest, OfSeveralOthersGoInTheOrderOfTheirLines) {
+TEST_F(StackMatchingTest, OfSeveralTheOthersArePairedInTheOrderOfTheirLines) {
   base_ = {Stack({Python("forward", "/a/model.py", 20)}, 1),
            Stack({Python("forward", "/a/model.py", 9)}, 2)};
   new_ = {Stack({Python("forward", "/a/model.py", 10)}, 3),
@@ -165,14 +165,14 @@ TEST_F(StackMatchingTest, OfSeveralOthersGoInTheOrderOfTheirLines) {
   EXPECT_THAT(Matches(), UnorderedElementsAre("0>1:2", "1>0:2"));
 }
 
-TEST_F(StackMatchingTest, ExactComesBeforeMoved) {
+TEST_F(StackMatchingTest, ExactMatchTakesPrecedenceOverMoved) {
   base_ = {Stack({Python("forward", "/a/model.py", 8)}, 100)};
   new_ = {Stack({Python("forward", "/a/model.py", 7)}, 100),
           Stack({Python("forward", "/a/model.py", 8)}, 900)};
   EXPECT_THAT(Matches(), ElementsAre("0>1:1"));
 }
 
-TEST_F(StackMatchingTest, HeapsAreKeptApart) {
+TEST_F(StackMatchingTest, HeapsAreSeparate) {
   base_ = {Stack({Python("forward", "/a/model.py", 8)})};
   new_ = base_;
   new_[0].heap = "driver";
@@ -189,7 +189,7 @@ TEST_F(StackMatchingTest, BackwardMemoryOfAnotherRecorderIsMatchedByItsForwardSt
   EXPECT_THAT(Matches(), ElementsAre("0>0:3"));
 }
 
-TEST_F(StackMatchingTest, NativeFrameIsTheSameWhetherItsFileOrItsModuleIsTold) {
+TEST_F(StackMatchingTest, NativeFrameMatchesWithFileOrModule) {
   base_ = {Stack({Native("at::cuda::alloc(int)", "/t/libtorch_cuda.so", 7)})};
   new_ = base_;
   new_[0].frames[0].module = "";

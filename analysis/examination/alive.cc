@@ -42,7 +42,7 @@ RolesAt::RolesAt(const Trace& trace, Step step, When when)
   for (; change != trace.role_changes.end() && change->step <= step; ++change)
     Apply(*change, held_[change->row]);
   if (when == When::kNow) return;
-  absl::flat_hash_set<RowId> ended;  // the role that follows
+  absl::flat_hash_set<RowId> ended;  // rows whose next role has ended
   for (; change != trace.role_changes.end(); ++change) {
     const auto now = held_.find(change->row);
     if (ended.contains(change->row) || (now != held_.end() && now->second.roles != 0)) continue;

@@ -15,8 +15,9 @@ bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// The options of PyTorch's allocator are text, "garbage_collection_threshold:0.8,..."; a snapshot has each
-// by itself. 0: it never collects.
+// Whether the allocator's settings enable garbage collection. The options of PyTorch's allocator
+// are one text, "garbage_collection_threshold:0.8,..."; a snapshot has each option separately. 0
+// disables it.
 bool MayCollect(const Trace& trace) {
   constexpr std::string_view kOption = "garbage_collection_threshold";
   return std::any_of(trace.settings.begin(), trace.settings.end(), [&](const NamedText& setting) {
@@ -35,13 +36,13 @@ bool IsBlock(const Trace& trace, RowId row) {
   return trace.rows.heap[row] > kHostHeap && !trace.rows.IsRegion(row);
 }
 
-// A failed call has no memory that could say whose it is: the calls around it do.
+// A failed call has no memory that could identify its caller; the calls around it do.
 bool IsOfAllocator(const Trace& trace, const DriverCall& call) {
   if (call.kind == ALLOC_FAILED) return true;
   return call.row != kNoRow && (trace.rows.flags[call.row] & kRowHoldsBlocks) != 0;
 }
 
-// A block event, which ends what one entry into the allocator did.
+// A block event, which ends the actions of one call of the allocator.
 struct Closer {
   enum Kind { kBirth, kOther, kOom };
   Kind kind = kOther;
@@ -76,8 +77,8 @@ class ActionFinder {
  private:
   using Calls = std::vector<const DriverCall*>;
 
-  // The first step that TakeUntil() takes anything for. Up to there no block event closes anything,
-  // which is most of a recording.
+  // Returns the first step for which TakeUntil() takes anything. Earlier block events close
+  // nothing, which is most of a recording.
   Step NextTaken() const {
     Step next = kNever;
     if (next_call_ < trace_.driver_calls.size()) next = trace_.driver_calls[next_call_].step;
@@ -87,7 +88,7 @@ class ActionFinder {
     return next == kNever ? kNever : next + 1;
   }
 
-  // Driver calls and failed blocks that lie before `step`.
+  // Takes the driver calls and failed blocks before `step`.
   void TakeUntil(Step step) {
     const auto& calls = trace_.driver_calls;
     const auto& failed = trace_.failed;
@@ -121,7 +122,8 @@ class ActionFinder {
     if (any) open_.erase(open);
   }
 
-  // Calls of other threads came while the lock was released around a malloc, or are no allocator's.
+  // Calls of other threads occurred while the lock was released around a malloc, or are not an
+  // allocator's.
   void Interpret(int32_t device, const Calls& calls, const Closer& closer) {
     std::map<uint32_t, Calls> by_thread;
     for (const DriverCall* call : calls) by_thread[call->thread].push_back(call);
@@ -145,7 +147,8 @@ class ActionFinder {
     if (stack != 0 && ShowsEmptyCache(stack)) {
       action.kind = AllocatorAction::kEmptyCache;
     } else if (rest.empty()) {
-      // Whoever releases for a malloc asks for it at once, or has no memory to give.
+      // Code that releases memory for a malloc calls it immediately afterwards, unless there is no
+      // memory.
       const bool for_oom = closer.kind == Closer::kOom;
       action.kind = for_oom ? AllocatorAction::kRetry : AllocatorAction::kEmptyCache;
       action.succeeded = !for_oom;
@@ -187,7 +190,7 @@ class ActionFinder {
       action.duration_ns = Between(action.t_ns, failed.t_ns);
     }
     action.t_ns = failed.t_ns;
-    // The allocator gives up behind its second attempt; its own limit may have refused both.
+    // The allocator gives up after its second attempt; its own limit may have refused both.
     if (calls.empty()) {
       AllocatorAction retry = action;
       retry.kind = AllocatorAction::kRetry;
@@ -208,7 +211,7 @@ class ActionFinder {
     action.stack = first.stack;
     action.duration_ns = static_cast<uint64_t>(calls.back()->end_ns() - action.t_ns);
     for (const DriverCall* call : calls) {
-      // Pages are unmapped and then released: one of the two counts.
+      // Pages are unmapped and then released; only one of the two is counted.
       if (call->kind != FREE && call->kind != UNMAP) continue;
       action.released_bytes += call->size;
       ++action.releases;
@@ -236,7 +239,7 @@ class ActionFinder {
   const format::Definitions& definitions_;
   const bool may_collect_;
   size_t next_call_ = 0, next_failed_ = 0;
-  // By device, since its last block event; devices with any.
+  // By device: calls since its last block event. Omits devices without any.
   std::map<int32_t, Calls> open_;
   absl::flat_hash_map<uint32_t, bool> empties_cache_;  // by stack
   std::vector<AllocatorAction> actions_;

@@ -17,7 +17,7 @@ constexpr int64_t kMs = EventScript::kStep_ns;
 
 class AllocatorActionsTest : public ::testing::Test {
  protected:
-  // Two segments whose blocks are freed: the cache holds 22 MiB.
+  // Creates two segments whose blocks are freed: the cache holds 22 MiB.
   void FillCache() {
     Segment(0x1000000, 20 * kMiB);
     Segment(0x4000000, 2 * kMiB);
@@ -53,13 +53,13 @@ class AllocatorActionsTest : public ::testing::Test {
   EventScript script_;
 };
 
-TEST_F(AllocatorActionsTest, MallocsAndReusesAreNoActions) {
+TEST_F(AllocatorActionsTest, MallocsAndReusesAreNotActions) {
   FillCache();
   script_.Block(0x1000000, 512);
   EXPECT_THAT(Find(), IsEmpty());
 }
 
-TEST_F(AllocatorActionsTest, FailureReleasesAndMallocAreOneRetryWithItsWholeCost) {
+TEST_F(AllocatorActionsTest, FailureReleasesAndMallocAreOneRetryWithTotalCost) {
   FillCache();                    // 1..6
   FailedMalloc(64 * kMiB);        // 7
   Release(0x1000000);             // 8, 9
@@ -101,7 +101,7 @@ TEST_F(AllocatorActionsTest, EachOfTwoOomsInARowHasItsOwnRetry) {
                                          AllocatorAction::kRetry, AllocatorAction::kOom));
 }
 
-TEST_F(AllocatorActionsTest, FailureWithoutASecondAttemptIsACaptureAndNoRetry) {
+TEST_F(AllocatorActionsTest, FailureWithoutASecondAttemptIsACaptureNotARetry) {
   FillCache();
   FailedMalloc(64 * kMiB);
   script_.FailedBlock(64 * kMiB);
@@ -127,7 +127,7 @@ TEST_F(AllocatorActionsTest, OomUnderALimitThatReleasedTheCacheIsOneRetry) {
   EXPECT_FALSE(actions[0].succeeded);
 }
 
-TEST_F(AllocatorActionsTest, FailureOfAnotherThreadsLibraryIsNoRetry) {
+TEST_F(AllocatorActionsTest, FailureOfAnotherThreadsLibraryIsNotARetry) {
   FillCache();
   script_.Failed(64 * kMiB, {"ncclCommInit"}).thread = 9;
   Segment(0x8000000, 64 * kMiB);
@@ -145,14 +145,14 @@ TEST_F(AllocatorActionsTest, ReleasesOutsideAMallocAreAnEmptiedCache) {
   EXPECT_EQ(actions[0].duration_ns, static_cast<uint64_t>(2 * kMs + 1000));
 }
 
-TEST_F(AllocatorActionsTest, EmptiedCacheIsToldByItsStackWhereAMallocFollows) {
+TEST_F(AllocatorActionsTest, StackIdentifiesAnEmptiedCacheBeforeAMalloc) {
   FillCache();
   Release(0x1000000, {"THCPModule_emptyCache(_object*, _object*)", "evaluate"});
   Segment(0x8000000, 64 * kMiB);
   EXPECT_THAT(Kinds(Find()), ElementsAre(AllocatorAction::kEmptyCache));
 }
 
-TEST_F(AllocatorActionsTest, ReleasesBeforeAMallocAreAGarbageCollectionWhereItIsOn) {
+TEST_F(AllocatorActionsTest, ReleasesBeforeAMallocAreAGarbageCollectionIfEnabled) {
   FillCache();
   Release(0x1000000, {"malloc", "train"});
   Segment(0x8000000, 64 * kMiB);
@@ -170,7 +170,7 @@ TEST_F(AllocatorActionsTest, ThresholdOfZeroCollectsNothing) {
               ElementsAre(AllocatorAction::kRetry));
 }
 
-TEST_F(AllocatorActionsTest, ReleasesBeforeAMallocAreARetryUnderALimitWhereItIsOff) {
+TEST_F(AllocatorActionsTest, ReleasesBeforeAMallocAreARetryUnderALimitIfCollectionIsDisabled) {
   FillCache();
   Release(0x1000000, {"malloc", "train"});
   Segment(0x8000000, 64 * kMiB);
@@ -180,7 +180,7 @@ TEST_F(AllocatorActionsTest, ReleasesBeforeAMallocAreARetryUnderALimitWhereItIsO
   EXPECT_TRUE(actions[0].succeeded);
 }
 
-TEST_F(AllocatorActionsTest, ReleasesWithoutAStackBeforeAMallocStayOpen) {
+TEST_F(AllocatorActionsTest, ReleasesWithoutAStackBeforeAMallocAreUndetermined) {
   FillCache();
   Release(0x1000000);
   Segment(0x8000000, 64 * kMiB);
@@ -218,7 +218,7 @@ TEST_F(AllocatorActionsTest, PagesOfAnExpandableSegmentAreReleasedOnce) {
   EXPECT_EQ(actions[0].releases, 1u);
 }
 
-TEST_F(AllocatorActionsTest, DevicesAreTakenApart) {
+TEST_F(AllocatorActionsTest, DevicesAreSeparate) {
   FillCache();
   FailedMalloc(64 * kMiB);
   script_.Block(0x90000000, 512).device = 1;  // another device's lock

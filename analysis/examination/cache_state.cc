@@ -25,7 +25,7 @@ PoolState::Kind PoolOf(const Trace& trace, RowId row) {
   return trace.rows.size[row] <= kSmallSegmentBytes ? PoolState::kSmall : PoolState::kLarge;
 }
 
-// Driver memory that holds blocks, by address.
+// Returns the driver memory that holds blocks, by address.
 std::vector<Piece> Pieces(const Trace& trace, int32_t device, Step step) {
   const Rows& rows = trace.rows;
   const auto is_segment = [&](RowId row) {
@@ -67,7 +67,8 @@ void Place(uint64_t address, uint64_t size, bool live, std::vector<Piece>& piece
   }
 }
 
-// The stream of pieces that had none yet, by a block that was ever in them; returns how many.
+// Sets the stream of pieces that had none, from a block that was ever in them; returns how many
+// were set.
 size_t NoteStream(const Rows& rows, RowId block, std::vector<Piece>& pieces) {
   size_t noted = 0;
   const uint64_t end = rows.address[block] + rows.size[block];
@@ -80,7 +81,8 @@ size_t NoteStream(const Rows& rows, RowId block, std::vector<Piece>& pieces) {
   return noted;
 }
 
-// The last block in a piece tells its stream. From the end on, because that is near it.
+// The last block in a piece determines its stream. Walks backwards, because that block is near the
+// end.
 void NoteStreams(const Trace& trace, int32_t device, Step step, std::vector<Piece>& pieces) {
   const Rows& rows = trace.rows;
   size_t untold = pieces.size();
@@ -91,7 +93,7 @@ void NoteStreams(const Trace& trace, int32_t device, Step step, std::vector<Piec
   }
 }
 
-// Blocks that are held or pending after `step`.
+// Adds the blocks that are held or pending after `step`.
 void PlaceBlocks(const Trace& trace, int32_t device, Step step, std::vector<Piece>& pieces) {
   const Rows& rows = trace.rows;
   for (RowId row = 0; row < rows.count() && !pieces.empty(); ++row) {

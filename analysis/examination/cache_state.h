@@ -1,8 +1,8 @@
 // analysis/examination/cache_state.h
 //
-// What a caching allocator held at one moment, by pool: what it has from the driver is allocated,
-// awaits streams, or is cached, and of what is cached empty_cache() would give back the part that no
-// block keeps.
+// The state of a caching allocator at one moment, by pool. Its driver memory is allocated, awaits
+// streams, or is cached. empty_cache() would release the cached part that lies in segments without
+// blocks.
 //
 //   segment A |--live--|...free...|--pending--|      segment B |........free.........|
 //              allocated  pinned    awaiting                      releasable
@@ -20,15 +20,15 @@
 
 namespace gmt::analysis {
 
-// A pool of PyTorch's allocator: small segments are of 2 MiB (c10/cuda/CUDACachingAllocator.cpp,
-// kSmallBuffer) and hold blocks up to 1 MiB. Private pools, of graphs and of the program, are known
-// where a recording names them, which only imported ones do.
+// A pool of PyTorch's allocator. Small segments have 2 MiB (c10/cuda/CUDACachingAllocator.cpp,
+// kSmallBuffer) and hold blocks up to 1 MiB. Private pools (of graphs and of the program) are known
+// only if the recording names them, which only imported ones do.
 struct PoolState {
   enum Kind { kSmall, kLarge, kPrivate };
   Kind kind = kSmall;
   uint64_t segments = 0;    // pieces of driver memory: segments, or pages of expandable ones
   uint64_t blocks = 0;      // live
-  uint64_t reserved = 0;    // bytes, = allocated + pending + releasable + pinned
+  uint64_t reserved = 0;    // bytes; = allocated + pending + releasable + pinned
   uint64_t allocated = 0;   // in live blocks
   uint64_t pending = 0;     // freed, awaiting a stream
   uint64_t releasable = 0;  // in segments and pages without a block
@@ -38,11 +38,11 @@ struct PoolState {
 // "small", "large", "private".
 std::string_view NameOf(PoolState::Kind kind);
 
-// The pools with segments on `device` after `step`.
+// Returns the pools with segments on `device` after `step`.
 std::vector<PoolState> PoolsAfter(const Trace& trace, int32_t device, Step step);
 
-// What a caching allocator has taken for one stream. A segment is of the stream whose blocks it holds:
-// what is free in it no other stream may use.
+// Memory that a caching allocator reserved for one stream. A segment belongs to the stream whose
+// blocks it holds; no other stream may use its free space.
 struct StreamMemory {
   int32_t device = 0;
   uint64_t stream = 0;
@@ -52,7 +52,7 @@ struct StreamMemory {
   uint64_t free() const { return reserved - allocated - pending; }
 };
 
-// By stream, most reserved first; segments whose stream is not known are left out.
+// Sorted by reserved bytes, largest first. Omits segments whose stream is unknown.
 std::vector<StreamMemory> MemoryByStream(const Trace& trace, int32_t device, Step step);
 
 }  // namespace gmt::analysis

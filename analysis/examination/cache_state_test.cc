@@ -15,7 +15,6 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-
 class CacheStateTest : public ::testing::Test {
  protected:
   std::vector<PoolState> AtEnd(int32_t device = 0) {
@@ -34,7 +33,7 @@ TEST_F(CacheStateTest, WithoutBlocksThereIsNoPool) {
   EXPECT_THAT(AtEnd(), IsEmpty());
 }
 
-TEST_F(CacheStateTest, CacheIsReleasableWhereNoBlockIsLeftInItsSegment) {
+TEST_F(CacheStateTest, CacheIsReleasableIfItsSegmentHasNoBlock) {
   script_.Alloc(0x10000000, 20 * kMiB);
   script_.Block(0x10000000, 4 * kMiB);
   script_.Alloc(0x20000000, 30 * kMiB);
@@ -94,18 +93,18 @@ TEST_F(CacheStateTest, EarlierStateIsThatOfItsStep) {
   EXPECT_THAT(PoolsAfter(trace, 1, 3), IsEmpty());
 }
 
-// Random blocks in random segments, against a table of 1 MiB pages.
-TEST_F(CacheStateTest, RandomStatesAreThoseOfATableOfPages) {
+// Random blocks in random segments, compared with a table of 1 MiB pages.
+TEST_F(CacheStateTest, RandomStatesMatchATableOfPages) {
   ForEachSeed(SeedsUpTo(5), [&](uint32_t seed) {
     script_ = EventScript();
     std::mt19937 random(seed);
-    std::vector<std::vector<int>> segments;  // pages: -1 free, else block
+    std::vector<std::vector<int>> segments;  // pages: -1 free, otherwise the block
     for (int i = 0; i < 20; ++i) {
       const size_t pages = 4 + random() % 30;
       const uint64_t base = uint64_t(i + 1) << 32;
       script_.Alloc(base, pages * kMiB);
       auto& table = segments.emplace_back(pages, -1);
-      script_.Block(base, kMiB);  // what makes it a segment
+      script_.Block(base, kMiB);  // makes it a segment
       if (random() % 3 == 0) {
         script_.FreeBlock(base);
       } else {

@@ -1,15 +1,16 @@
 // analysis/examination/examination.h
 //
-// Examination: one recording and what every answer needs of it: amounts, the steps of its loop, what
-// its allocator did, its stacks as text. Each is computed when it is first asked for, and once, so
-// that no two answers about a recording can disagree.
+// Examination: one recording and what every answer about it needs: amounts, the steps of its loop,
+// its allocator's actions, its stacks as text. Each is computed once, on first use, so that no two
+// answers about a recording can disagree.
 //
 //   Examination examination(trace, definitions);
 //   const Categories categories = Categorize(examination);
 //   const LeakReport leaks = FindLeaks(examination);
 //   const OomReport oom = ExplainOom(examination, categories, leaks);
 //
-// Ownership: trace, definitions and rules must outlive it; what it returns lives as long as it.
+// Ownership: trace, definitions and rules must outlive it; returned references live as long as it
+// does.
 // Thread safety: one thread at a time.
 
 #ifndef GMT_ANALYSIS_EXAMINATION_EXAMINATION_H_
@@ -42,7 +43,7 @@ class Examination {
   const Cycles& cycles() const;
   const std::vector<AllocatorAction>& allocator_actions() const;
 
-  // The device of which most was held at its peak; kHostDevice where nothing lay on a GPU.
+  // The device with the highest peak; kHostDevice if nothing was allocated on a GPU.
   int32_t MainDevice() const;
 
  private:

@@ -9,12 +9,13 @@
 namespace gmt::analysis {
 namespace {
 
-// A process that makes less than this part of its allocations after a failure is winding up.
+// A process that makes less than this fraction (1/20) of its allocations after a failure is
+// terminating.
 constexpr uint64_t kWindingUp = 20;
 
 using Asker = std::pair<int32_t, uint32_t>;  // device, thread
 
-// The calls of one entry into a framework's allocator: its refusals are not failures by themselves.
+// One call into a framework's allocator; driver refusals within it are not failures by themselves.
 struct Entry {
   int64_t begin_ns = 0, end_ns = 0;
 };
@@ -66,7 +67,7 @@ class FailureFinder {
     const auto of_driver = [](const FailedAllocation& f) { return f.heap == kDriverHeap; };
     if (std::none_of(failed.begin(), failed.end(), of_driver)) return mended;
     const auto entries = EntriesOf(examination_);
-    // Backwards, so that each thread's next successful request is at hand.
+    // Walks backwards, so that each thread's next successful request is known.
     absl::flat_hash_map<Asker, uint64_t> next;  // its size
     Step step = trace_.last_step();
     for (size_t i = failed.size(); i-- > 0;) {
@@ -92,7 +93,7 @@ class FailureFinder {
                           const absl::flat_hash_map<Asker, std::vector<Entry>>& entries) {
     const auto found = entries.find(Asker{failed.device, failed.thread});
     if (found == entries.end()) return false;
-    // By their beginning; of those that overlap the last one before the failure holds it.
+    // Ordered by beginning. Of overlapping calls, the last one before the failure contains it.
     const auto behind =
         std::partition_point(found->second.begin(), found->second.end(),
                              [&](const Entry& entry) { return entry.begin_ns <= failed.t_ns; });

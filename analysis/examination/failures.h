@@ -1,15 +1,15 @@
 // analysis/examination/failures.h
 //
-// Which failed allocation an answer about running out of memory speaks of. Allocators ask the driver
-// again after giving back what they can, so that a refusal by itself is none.
+// Selects the failed allocation that an out-of-memory answer is about. Allocators retry after
+// releasing cached memory, so a refusal by the driver alone is not a failure.
 //
-//   driver refuses, gives back, driver agrees            mended: no failure
+//   driver refuses, allocator releases, driver agrees    recovered: no failure
 //   driver refuses twice, the framework gives up         one failure: the framework's
 //   driver refuses NCCL                                  a failure
 //   driver refuses, the next request of that thread is
-//   as large and succeeds                                mended
+//   as large and succeeds                                recovered
 //
-// Thread safety: pure function. Cost: a walk over the steps where the driver refused something.
+// Thread safety: pure function. Cost: one walk over the steps if the driver refused anything.
 
 #ifndef GMT_ANALYSIS_EXAMINATION_FAILURES_H_
 #define GMT_ANALYSIS_EXAMINATION_FAILURES_H_
@@ -24,12 +24,12 @@
 namespace gmt::analysis {
 
 struct Failures {
-  uint64_t count = 0;              // on devices, that were not mended
-  uint64_t mended = 0;             // refusals of the driver
-  uint64_t of_host = 0;            // pinned host memory
-  std::vector<size_t> counted;     // of Trace::failed: those of `count`
+  uint64_t count = 0;              // on GPUs, not recovered
+  uint64_t mended = 0;             // refusals by the driver that were recovered
+  uint64_t of_host = 0;            // of pinned host memory
+  std::vector<size_t> counted;     // indices in Trace::failed of those in `count`
   std::optional<size_t> decisive;  // the last of them
-  bool was_fatal = false;          // after it the process did not go on allocating as before
+  bool was_fatal = false;          // whether the process did not continue allocating as before
 };
 
 Failures FindFailures(const Examination& examination);

@@ -58,7 +58,7 @@ absl::StatusOr<Instant> ResolveCycle(const Examination& examination, uint64_t nu
   return Instant{step, examination.trace().TimeOf(step), absl::StrCat("step:", number)};
 }
 
-// Where all were mended, the last of these.
+// If all failures were recovered, uses the last of them.
 Instant FailureOf(const Examination& examination) {
   const std::vector<FailedAllocation>& failed = examination.trace().failed;
   const size_t index = FindFailures(examination).decisive.value_or(failed.size() - 1);

@@ -1,6 +1,6 @@
 // analysis/examination/instant.h
 //
-// Which moment of a recording an answer speaks of:
+// The moment of a recording that an answer is about:
 // `--at peak|end|oom|step:N|event:N|t:SECONDS|snapshot:NAME`.
 //
 // Thread safety: pure functions.
@@ -21,12 +21,13 @@ namespace gmt::analysis {
 struct At {
   enum Kind { kPeak, kEnd, kOom, kCycle, kEvent, kTime, kSnapshot };
   Kind kind = kPeak;
-  uint64_t number = 0;   // kCycle: of the training loop's steps, from 1; kEvent: births and deaths
+  uint64_t number = 0;   // kCycle: number of the training loop's step, from 1; kEvent: count of
+                         // births and deaths
   int64_t t_ns = 0;      // kTime
   std::string snapshot;  // kSnapshot
 };
 
-// INVALID_ARGUMENT with the accepted forms.
+// Returns INVALID_ARGUMENT with the accepted forms.
 absl::StatusOr<At> ParseAt(absl::string_view text);
 
 struct Instant {
@@ -35,12 +36,13 @@ struct Instant {
   std::string name;  // as the user would write it: "peak", "step:12", "snapshot:exit"
 };
 
-// What a device had most of at its peak: what was allocated, or that and what allocators kept.
+// What peaks: the allocated bytes, or those plus what allocators keep.
 enum class PeakOf : uint8_t { kAllocated, kHeld };
 
-// The moment on a device: of a step, when the device held most. NOT_FOUND where the
-// recording has no such snapshot, step or event or no failed allocation; the message lists what it
-// has. Of several failed allocations the last that was not mended counts (analysis/examination/failures.h).
+// Returns the instant on a device; of a step, the moment when the device held most. Returns
+// NOT_FOUND if the recording has no such snapshot, step, event or failed allocation; the message
+// lists what it has. Of several failed allocations the last unrecovered one counts
+// (analysis/examination/failures.h).
 absl::StatusOr<Instant> InstantOn(const Examination& examination, const At& at, int32_t device,
                                   PeakOf peak = PeakOf::kAllocated);
 

@@ -15,7 +15,7 @@ TEST(Instant, WordsOfTheCommandLine) {
   EXPECT_EQ(ParseAt("snapshot:growth-2")->snapshot, "growth-2");
 }
 
-TEST(Instant, AnythingElseIsRefused) {
+TEST(Instant, OtherTextIsAnError) {
   for (const char* text : {"", "Peak", "t:", "t:-1", "t:nan", "t:1e300", "snapshot:", "step:0",
                            "step:x", "event:-1"}) {
     EXPECT_FALSE(ParseAt(text).ok()) << text;
@@ -36,7 +36,7 @@ TEST(Instant, LastFailedAllocationIsTheOutOfMemory) {
   EXPECT_EQ(oom->t_ns, 3 * EventScript::kStep_ns);
 }
 
-TEST(Instant, WhatTheRecordingDoesNotHaveIsNamed) {
+TEST(Instant, ErrorsNameWhatTheRecordingLacks) {
   EventScript script;
   script.SnapshotTaken("exit");
   const Trace trace = script.Build();
@@ -59,7 +59,7 @@ TEST(Instant, PeakIsThatOfTheDevice) {
   EXPECT_EQ(InstantOn(examination, *ParseAt("peak"), 1)->step, 2u);
 }
 
-TEST(Instant, StepIsWhereItHeldMost) {
+TEST(Instant, StepIsTheMomentWithMostBytesHeld) {
   EventScript script;
   for (uint64_t index = 1; index <= 3; ++index) {
     script.Mark("step", index);
@@ -74,7 +74,7 @@ TEST(Instant, StepIsWhereItHeldMost) {
             "there is no step 9; the recording has steps 1 to 2");
 }
 
-TEST(Instant, EventIsThatManyBirthsAndDeaths) {
+TEST(Instant, EventCountsBirthsAndDeaths) {
   EventScript script;
   script.Alloc(0x1000, 10);
   script.Free(0x1000);

@@ -10,15 +10,15 @@
 namespace gmt::analysis {
 namespace {
 
-// Regions of NVTX lie in any heap's memory.
+// Regions of NVTX lie in memory of any heap.
 constexpr uint32_t kRegionLayer = UINT32_MAX;
 
-// Where a row begins or ends to cover addresses. Physical memory does so at each of its mappings.
+// Where a row begins or ends to cover addresses. Physical memory has edges at each of its mappings.
 struct Edge {
   int32_t device;
   uint64_t address;
   bool begins;
-  uint32_t layer;  // heap: inner heaps have higher indices (driver 0, host 1, then frameworks');
+  uint32_t layer;  // inner heaps have higher indices (driver 0, host 1, then frameworks); or
                    // kRegionLayer
   RowId row;
 
@@ -59,7 +59,7 @@ std::vector<Edge> Edges(const Trace& trace, const std::vector<RowId>& held, Step
   return std::move(edges).Sorted();
 }
 
-// Bytes of each row that lie under a row of an inner layer.
+// Returns the bytes of each row that a row of an inner layer covers.
 absl::flat_hash_map<RowId, uint64_t> CoveredBytes(const std::vector<Edge>& edges) {
   absl::flat_hash_map<RowId, uint64_t> covered;
   std::set<std::pair<uint32_t, RowId>> open;  // by layer; the last is the innermost
@@ -68,7 +68,7 @@ absl::flat_hash_map<RowId, uint64_t> CoveredBytes(const std::vector<Edge>& edges
     if (open.size() > 1 && edge.address > reached) {
       const auto [innermost, last] = *open.rbegin();
       for (const auto& [layer, row] : open) {
-        // A region may lie in another one: it is the younger.
+        // Of nested regions the inner one is the younger.
         const bool is_under = layer < innermost || (layer == kRegionLayer && row != last);
         if (is_under) covered[row] += edge.address - reached;
       }

@@ -1,15 +1,15 @@
 // analysis/examination/layers.h
 //
-// Who has each byte: heaps are layers (a block lies in a segment of driver memory), and a byte
-// belongs to the innermost layer that is known. So what the rows have adds up to what the device
+// Attributes each byte to one row: heaps are layers (a block lies in a segment of driver memory),
+// and a byte belongs to the innermost known layer. So the rows' own bytes add up to what the device
 // holds.
 //
 //   driver   |------ segment A ------|   |-- B --|
 //   pytorch    |--1--|   |---2---|
 //   own       A  1      A  2       A       B            own(A) = A - 1 - 2
 //
-// Regions of NVTX are the innermost layer, wherever they lie; of two that overlap, the younger has
-// the byte.
+// Regions of NVTX are the innermost layer in any memory. If two overlap, the younger one gets the
+// byte.
 //
 // Thread safety: pure functions.
 
@@ -25,10 +25,10 @@ namespace gmt::analysis {
 
 struct OwnBytes {
   RowId row = kNoRow;
-  uint64_t bytes = 0;  // of the row's size, what no row of an inner layer covers
+  uint64_t bytes = 0;  // the part of the row's size that no row of an inner layer covers
 };
 
-// For every row held after `step`, in order of their ids.
+// Returns an entry for every row held after `step`, ordered by row id.
 std::vector<OwnBytes> OwnBytesAfter(const Trace& trace, Step step);
 
 }  // namespace gmt::analysis

@@ -11,7 +11,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-
 std::vector<uint64_t> OwnAtEnd(EventScript& script) {
   const Trace trace = script.Build();
   std::vector<uint64_t> bytes;
@@ -19,7 +18,7 @@ std::vector<uint64_t> OwnAtEnd(EventScript& script) {
   return bytes;
 }
 
-TEST(Layers, SegmentKeepsWhatItsBlocksDoNotCover) {
+TEST(Layers, SegmentOwnsWhatItsBlocksDoNotCover) {
   EventScript script;
   script.Alloc(0x100000, kMiB);
   script.Block(0x100000, 1000);
@@ -38,7 +37,7 @@ TEST(Layers, BlockOverSeveralMappingsTakesFromEachPhysicalMemory) {
   EXPECT_THAT(OwnAtEnd(script), ElementsAre(kMiB, kMiB, 2 * kMiB, 2 * kMiB));
 }
 
-TEST(Layers, HandlesAndOtherDevicesAreNoPlaces) {
+TEST(Layers, HandlesAndOtherDevicesDoNotCover) {
   EventScript script;
   script.Alloc(0x1000, 0x1000).device = 1;
   script.Alloc(0x1000, 0x1000).memory = ARRAY;
@@ -46,16 +45,16 @@ TEST(Layers, HandlesAndOtherDevicesAreNoPlaces) {
   EXPECT_THAT(OwnAtEnd(script), ElementsAre(0x1000, 0x1000, 0x100));
 }
 
-TEST(Layers, RegionsAreInnermostWhereverTheyLie) {
+TEST(Layers, RegionsAreInnermostInAnyMemory) {
   EventScript script;
   script.Alloc(0x100000, kMiB);
-  script.Region(0x180000, 3000);  // in a driver's allocation, and known before any block is
+  script.Region(0x180000, 3000);  // in a driver allocation; written before any block
   script.Block(0x100000, 2000);
   script.Region(0x100100, 500);  // in a block
   EXPECT_THAT(OwnAtEnd(script), ElementsAre(kMiB - 5000, 3000, 1500, 500));
 }
 
-TEST(Layers, YoungerOfTwoRegionsThatOverlapHasTheBytes) {
+TEST(Layers, YoungerOfTwoOverlappingRegionsGetsTheBytes) {
   EventScript script;
   script.Alloc(0x100000, kMiB);
   script.Region(0x100000, 3000);
@@ -64,7 +63,7 @@ TEST(Layers, YoungerOfTwoRegionsThatOverlapHasTheBytes) {
   EXPECT_THAT(OwnAtEnd(script), ElementsAre(kMiB - 3500, 1500, 1000, 1000));
 }
 
-TEST(Layers, RegionInPinnedMemoryIsTheHosts) {
+TEST(Layers, RegionInPinnedMemoryBelongsToTheHost) {
   EventScript script;
   script.Pinned(0x100000, kMiB);
   script.Region(0x100000, 3000).present &= ~uint64_t{format::kHasDevice};

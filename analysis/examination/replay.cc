@@ -76,7 +76,7 @@ void Replay::NotePeaks(const Counters& counters, Step step) const {
   NoteDevicePeak(*counters.device, step);
 }
 
-// The state in which the window begins is one of its states.
+// The state at the beginning of the window is one of its states.
 void Replay::Enter(Step step) {
   inside_ = true;
   for (auto& [key, heap] : heaps_) heap.bytes.NotePeak(step);

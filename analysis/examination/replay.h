@@ -1,15 +1,16 @@
 // analysis/examination/replay.h
 //
-// Replay: walks a Trace once, step by step, and keeps what is held by device and heap and by stack,
-// now and at its peak. All answers about amounts share it, so that no two of them can disagree.
+// Replay: walks a Trace once, step by step, and keeps what is held by device, heap and stack, now
+// and at its peak. All answers about amounts use it, so no two of them can disagree.
 //
 // Device peak: the state in which a device held most bytes, each byte counted once: driver memory,
-// and blocks in memory that is not known. A caching allocator holds the same segments for long
-// stretches; among states with equal bytes the one with most bytes in blocks counts, because it is
-// the one that explains why the segments are needed.
+// and blocks outside known driver memory. A caching allocator holds the same segments for a long
+// time; of states with equal bytes the one with most bytes in blocks counts, because it explains
+// why the segments are needed.
 //
-// Allocated peak: the state with most bytes that the program had asked for, each counted once: blocks,
-// and memory that holds none. What a caching allocator merely keeps is not part of it.
+// Allocated peak: the state with most bytes that the program had asked for, each counted once:
+// blocks, and driver memory that holds none. What a caching allocator merely keeps is not part of
+// it.
 //
 // Thread safety: const methods from any thread.
 
@@ -25,7 +26,7 @@
 
 namespace gmt::analysis {
 
-// The part of a recording in which peaks are looked for and calls counted; both ends belong to it.
+// The part of a recording in which peaks are searched and calls counted; both ends are included.
 struct Window {
   int64_t from_ns = INT64_MIN;
   int64_t to_ns = INT64_MAX;
@@ -49,26 +50,26 @@ struct HeapTotals {
 };
 
 struct DeviceTotals {
-  Amount bytes;         // each byte once
+  Amount bytes;         // each byte counted once
   Amount segments;      // driver memory that holds blocks
-  Amount allocated;     // where IsAllocated()
+  Amount allocated;     // rows for which IsAllocated()
   uint64_t blocks = 0;  // bytes in blocks now
   uint64_t blocks_at_peak = 0;
 };
 
-// Whether the program asked for the row's memory: a block, or memory that holds none. A region is a
-// name for memory that has a row of its own, unless that was not recorded.
+// Whether the program asked for the row's memory: a block, or driver memory that holds none. A
+// region is a name for memory that has a row of its own, unless that was not recorded.
 bool IsAllocated(const Rows& rows, RowId row);
 
 class Replay {
  public:
-  // Walks all of the trace. `live` of every amount is that at the end of the window.
+  // Walks the whole trace. `live` of every amount is the value at the end of the window.
   explicit Replay(const Trace& trace, Window window = {});
 
   using HeapKey = std::pair<int32_t, uint32_t>;  // device, heap
   const std::map<HeapKey, HeapTotals>& heaps() const { return heaps_; }
   const std::map<int32_t, DeviceTotals>& devices() const { return devices_; }
-  // By stack id; 0 is memory whose stack is not known.
+  // By stack id; index 0 is memory with unknown stack.
   const std::vector<Amount>& stacks() const { return stacks_; }
   // The last step in the window.
   Step end() const { return end_; }
@@ -90,17 +91,16 @@ class Replay {
   std::vector<Amount> stacks_;
   bool inside_ = false;
   Step end_ = 0;
-  // The last device and heap asked for: most steps repeat them.
+  // The last device and heap looked up: most steps repeat them.
   HeapKey last_key_{INT32_MIN, 0};
   HeapTotals* last_heap_ = nullptr;
   DeviceTotals* last_device_ = nullptr;
 };
 
-// The rows that are held after `step`, in order of their ids.
+// Returns the rows held after `step`, ordered by id.
 std::vector<RowId> HeldAfter(const Trace& trace, Step step);
 
-// The last step of the state at time `t_ns`: everything before the first event later than that has
-// happened.
+// Returns the state at time `t_ns`: the number of steps before the first one later than `t_ns`.
 Step StepAt(const Trace& trace, int64_t t_ns);
 
 }  // namespace gmt::analysis

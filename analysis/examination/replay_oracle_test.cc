@@ -1,5 +1,5 @@
-// Random event streams, replayed by the slow obvious program: a list of what is held, gone through
-// from end to end at every event. The trace and its replay must agree with it in every state.
+// Random event streams, replayed by a slow, obvious program: a list of what is held, searched
+// linearly at every event. The trace and its replay must agree with it in every state.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ struct Held {
   int32_t device;
   uint64_t address, size;
   bool physical = false, released = false;
-  uint64_t mapped_at = 0;  // 0: nowhere
+  uint64_t mapped_at = 0;  // 0: not mapped
 };
 
 class Oracle {
@@ -74,7 +74,7 @@ Totals TotalsOf(const Trace& trace, Step step) {
   return totals;
 }
 
-// Writes the same random story into a script and an oracle.
+// Writes the same random events into a script and an oracle.
 class Story {
  public:
   explicit Story(uint32_t seed) : random_(seed) {}
@@ -91,7 +91,7 @@ class Story {
   }
 
   EventScript script_;
-  std::vector<Totals> after_;  // each event
+  std::vector<Totals> after_;  // after each event
   Totals peak_;
 
  private:
@@ -190,12 +190,12 @@ TEST(ReplayOracleTest, PeaksOfHeapsAreTheSame) {
   });
 }
 
-// Page by page: a byte belongs to a block if one covers it, else to the driver memory that does.
+// Page by page: a byte belongs to the block that covers it, otherwise to its driver memory.
 TEST(ReplayOracleTest, EachByteHasOneOwner) {
   ForEachSeed(SeedsUpTo(25), [](uint32_t seed) {
     const RecordedStory recorded(seed);
     const Step step = recorded.trace.last_step();
-    std::map<std::pair<int32_t, uint64_t>, bool> pages;  // -> is in a block
+    std::map<std::pair<int32_t, uint64_t>, bool> pages;  // -> whether it is in a block
     uint64_t placeless = 0;
     const Rows& rows = recorded.trace.rows;
     const auto cover = [&](int32_t device, uint64_t address, uint64_t size, bool block) {
@@ -221,9 +221,8 @@ TEST(ReplayOracleTest, EachByteHasOneOwner) {
                                         : own_driver) += own.bytes;
     }
     EXPECT_EQ(own_placeless, placeless) << "no block lies in a mapping here";
-    // Random blocks may overlap each other, which real ones cannot: their owned bytes then exceed the
-    // covered pages, never the other way round. Driver memory loses exactly the covered pages that
-    // lie in it.
+    // Unlike real blocks, random blocks may overlap: their own bytes may then exceed the covered
+    // pages, but never the other way round. Driver memory loses exactly its covered pages.
     EXPECT_GE(own_blocks, in_blocks);
     uint64_t driver_pages = 0, covered = 0;
     for (RowId row : HeldAfter(recorded.trace, step)) {

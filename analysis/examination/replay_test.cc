@@ -27,7 +27,7 @@ TEST(Replay, PeakIsTheFirstStateWithMostBytes) {
   EXPECT_EQ(driver.frees, 2u);
 }
 
-TEST(Replay, DevicesAndHeapsHavePeaksOfTheirOwn) {
+TEST(Replay, DevicesAndHeapsHaveSeparatePeaks) {
   EventScript script;
   script.Alloc(0x1000, 100);
   script.Free(0x1000);
@@ -54,14 +54,14 @@ TEST(Replay, DevicePeakCountsEachByteOnceAndPrefersTheFullestSegments) {
   EXPECT_EQ(device.segments.peak, kMiB);
 }
 
-TEST(Replay, AllocatedIsWhatWasAskedForAndNotWhatAnAllocatorKeeps) {
+TEST(Replay, AllocatedIsWhatWasRequestedNotWhatAnAllocatorKeeps) {
   EventScript script;
-  script.Alloc(0x100000, kMiB);  // a segment, which is kept
+  script.Alloc(0x100000, kMiB);  // a segment, which stays
   script.Block(0x100000, 100);
   script.Block(0x100200, 300);  // step 3: 400 in blocks
   script.FreeBlock(0x100200);
-  script.Alloc(0x900000, 200);   // step 5: no segment; 300 in all
-  script.Alloc(0xa00000, kMiB);  // step 6: a segment, most is held now
+  script.Alloc(0x900000, 200);   // step 5: not a segment; 300 in total
+  script.Alloc(0xa00000, kMiB);  // step 6: a segment; now most is held
   script.Block(0xa00000, 50);
   const Trace trace = script.Build();
   const Replay replay(trace);
@@ -93,7 +93,7 @@ TEST(Replay, StacksHavePeaks) {
   EXPECT_EQ(replay.stacks()[0].live, 7u);
 }
 
-TEST(Replay, WindowLooksForPeaksInsideAndBeginsWithWhatIsHeld) {
+TEST(Replay, WindowFindsPeaksInsideAndBeginsWithHeldMemory) {
   EventScript script;
   script.Alloc(0x1000, 1000);  // 1 ms
   script.Free(0x1000);         // 2 ms

@@ -14,10 +14,10 @@
 namespace gmt::analysis {
 namespace {
 
-// c10/cuda/CUDACachingAllocator.cpp: requests up to kSmallSize are of the small pool.
+// c10/cuda/CUDACachingAllocator.cpp: requests up to kSmallSize use the small pool.
 constexpr uint64_t kSmallRequestBytes = 1 << 20;
 
-// The stream with most memory: the one whose requests are likeliest.
+// Returns the stream with most memory, whose requests are the most likely.
 std::optional<uint64_t> BusiestStream(const std::vector<SegmentMap>& segments) {
   std::map<uint64_t, uint64_t> reserved;
   for (const SegmentMap& segment : segments) {
@@ -46,7 +46,7 @@ class Fragments {
       for (const Piece& piece : segment.pieces) {
         if (piece.kind != Piece::kLive) continue;
         result_.allocated_bytes += piece.size;
-        // A block in two segments is a damaged recording's.
+        // A block can be in two segments only in a damaged recording.
         const auto requested = trace_.rows.Requested(piece.row);
         if (!requested) all_requested = false;
         if (requested && *requested < piece.size) rounding += piece.size - *requested;
@@ -71,14 +71,14 @@ class Fragments {
     return !requester_.bytes || segment.is_small == (*requester_.bytes <= kSmallRequestBytes);
   }
 
-  // Segments whose pool nobody told, and which the allocator could not use.
+  // Marks segments as private if their pool is not recorded but the allocator could not use them.
   void FindPrivatePools() {
     for (SegmentMap& segment : result_.segments) {
       uint64_t run = 0;
       bool is_private = segment.is_private;
       for (const Piece& piece : segment.pieces) {
         run = piece.is_free() ? run + piece.size : 0;
-        // What an imported recording says of pages does not show which could be given back.
+        // Page records of an imported recording do not show which pages could be released.
         const bool stayed = piece.kind == Piece::kReleasable &&
                             (!segment.is_expandable || trace_.imported_from.empty());
         const bool would_serve = requester_.bytes && MayServe(segment) && run >= *requester_.bytes;
@@ -117,7 +117,8 @@ class Fragments {
     return IsOfOtherStream(segment) ? split.stream : split.pinned;
   }
 
-  // The blocks on both sides of the free pieces begin..end-1. What can be given back nothing pins.
+  // Attributes free pieces begin..end-1 to the blocks on both sides. Releasable memory is not
+  // pinned.
   void AddPins(const SegmentMap& segment, size_t begin, size_t end) {
     const std::vector<Piece>& pieces = segment.pieces;
     uint64_t bytes = 0;
@@ -140,7 +141,7 @@ class Fragments {
       if (piece.kind == Piece::kFree) free += piece.size;
     }
   }
-  // The free pieces of a stream's pool end to end, in whole pages.
+  // Adds up the whole pages that a stream's pool would have if its free pieces were contiguous.
   void FindExpandableGain() {
     for (const auto& [pool, bytes] : free_) {
       const uint64_t page = pool.second ? kSmallSegmentBytes : kLargePageBytes;
@@ -172,7 +173,8 @@ std::vector<PinGroup> GroupPins(const Trace& trace, const std::vector<Pin>& pins
   const Rows& rows = trace.rows;
   absl::flat_hash_map<uint64_t, size_t> index;
   std::vector<PinGroup> groups;
-  for (const Pin& pin : pins) {  // most pinned bytes first: so is the first of each group
+  for (const Pin& pin : pins) {  // most pinned bytes first, so the first pin of each group is its
+                                 // largest
     const uint64_t key = uint64_t{rows.forward_stack[pin.row]} << 32 | rows.stack[pin.row];
     const auto [known, is_new] = index.try_emplace(key, groups.size());
     if (is_new) {
@@ -212,9 +214,9 @@ absl::StatusOr<std::vector<Fragmentation>> FindFragmentation(const Examination& 
   const std::set<int32_t> devices = DevicesWithSegments(examination.trace());
   if (options.device && !devices.contains(*options.device)) {
     return absl::NotFoundError(absl::StrCat(
-        "GPU ", *options.device, " has no segments of an allocator in this recording; ",
-        devices.empty() ? "no GPU has"
-                        : absl::StrCat("there is: GPU ", absl::StrJoin(devices, ", GPU "))));
+        "GPU ", *options.device, " has no allocator segments in this recording;  ",
+        devices.empty() ? "no GPU has any"
+                        : absl::StrCat("available: GPU ", absl::StrJoin(devices, ", GPU "))));
   }
   std::vector<Fragmentation> all;
   for (int32_t device : devices) {

@@ -1,22 +1,21 @@
 // analysis/fragmentation/fragmentation.h
 //
-// Fragmentation: why a caching allocator holds more than its live blocks take, at one moment.
+// Fragmentation: why a caching allocator holds more than its live blocks occupy, at one moment.
 //
 //   reserved - allocated = releasable + pinned + stream + private_pool + awaiting_stream
 //
-// Each byte that is no live block's is of the first of these that holds for it:
+// Each byte outside live blocks belongs to the first of these that applies:
 //
-//   awaiting_stream  freed, and not to be used before other streams are done
+//   awaiting_stream  freed, but not usable before other streams are done
 //   private_pool     free in the pools of graphs and of the program
-//   releasable       in segments and pages without a block, of whatever stream: empty_cache() gives
-//                    it back
-//   stream           free beside blocks, in the lists of other streams than the one that asks
+//   releasable       in segments and pages without a block, of any stream: freed by empty_cache()
+//   stream           free beside blocks, in the lists of other streams than the requesting one
 //   pinned           free beside blocks: only a request that fits and is of that stream can use it
 //
-// What a private pool is, and what cannot be known of pools: docs/fragmentation.md.
+// docs/fragmentation.md defines private pools and says what cannot be known about pools.
 //
-// Thread safety: pure functions. Cost: one walk over the rows, two where a segment without a live
-// block does not say its stream.
+// Thread safety: pure functions. Cost: one walk over the rows, two if the stream of a segment
+// without a live block is unknown.
 
 #ifndef GMT_ANALYSIS_FRAGMENTATION_FRAGMENTATION_H_
 #define GMT_ANALYSIS_FRAGMENTATION_FRAGMENTATION_H_
@@ -39,18 +38,18 @@ struct FragmentationSplit {
   uint64_t sum() const { return releasable + pinned + stream + private_pool + awaiting_stream; }
 };
 
-// A live block that keeps free memory from being given back or joined. Free memory between two blocks
-// counts half for each, so that all pins add up to what lies beside live blocks.
+// A live block that prevents free memory from being released or merged. Free memory between two
+// blocks counts half for each, so that all pins add up to the free memory beside live blocks.
 struct Pin {
   RowId row = kNoRow;
   uint64_t pinned_bytes = 0;
 };
 
-// Pins that one line of code allocated.
+// Pins of one allocating stack.
 struct PinGroup {
   uint32_t stack = 0, forward_stack = 0;
   uint64_t blocks = 0, block_bytes = 0, pinned_bytes = 0;
-  RowId largest = kNoRow;  // the block of it that pins most
+  RowId largest = kNoRow;  // its block that pins most
   Step first_birth = 0;    // of its oldest block
 };
 
@@ -59,20 +58,20 @@ struct Fragmentation {
   Instant at;
   uint64_t reserved_bytes = 0, allocated_bytes = 0;
   uint64_t free_bytes = 0;  // reserved - allocated = split.sum()
-  // The largest piece that one request could have: of the stream and of its pool.
+  // The largest piece that a single request could use: in the requesting stream and its pool.
   uint64_t largest_free_bytes = 0;
-  std::optional<uint64_t> requesting_stream;  // whose view it is
+  std::optional<uint64_t> requesting_stream;  // whose view this is
   FragmentationSplit split;
-  std::optional<uint64_t> rounding_bytes;  // in live blocks, where all requested sizes are known
-  // What PyTorch's expandable_segments would give back, as an estimate: the whole pages of 20 MiB
-  // (of small pools 2 MiB) that the free pieces hold, could they lie end to end. 0 where all
-  // segments are expandable.
+  std::optional<uint64_t> rounding_bytes;  // in live blocks, if all requested sizes are known
+  // An estimate of what PyTorch's expandable_segments would release: the whole pages of 20 MiB
+  // (small pools: 2 MiB) that the free pieces would fill if they were contiguous. 0 if all segments
+  // are expandable.
   uint64_t expandable_bytes = 0;
   std::vector<Pin> pins;             // most pinned bytes first
   std::vector<SegmentMap> segments;  // by address
 };
 
-// The pins by stack, most pinned bytes first.
+// Groups the pins by stack, most pinned bytes first.
 std::vector<PinGroup> GroupPins(const Trace& trace, const std::vector<Pin>& pins);
 
 struct FragmentationOptions {
@@ -80,11 +79,11 @@ struct FragmentationOptions {
   std::optional<int32_t> device;
 };
 
-// By device, of those with segments: none where no allocator kept any. NOT_FOUND where `at` or
-// `device` is not in the recording.
+// Sorted by device; omits devices without segments. Returns NOT_FOUND if `at` or `device` is not in
+// the recording.
 absl::StatusOr<std::vector<Fragmentation>> FindFragmentation(const Examination& examination,
                                                              const FragmentationOptions& options);
-// Of one device after a step, as the requester would see it.
+// One device after a step, as `requester` would see it.
 Fragmentation FragmentationAfter(const Examination& examination, int32_t device, Step step,
                                  const Requester& requester = {});
 

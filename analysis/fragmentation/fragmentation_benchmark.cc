@@ -1,4 +1,4 @@
-// Fragmentation of a recording of 10 M events: 5 M blocks, of which 5,000 live, in 500 segments.
+// Fragmentation of a recording of 10 M events: 5 M blocks, 5,000 of them live, in 500 segments.
 
 #include <benchmark/benchmark.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kSegments = 500, kSlots = 20, kSlotBytes = 2 << 20;
 
-// Each round frees and takes one slot of each segment; every second slot stays free.
+// Each round frees and allocates one slot of each segment; every second slot stays free.
 void Fill(EventScript& script, uint64_t blocks) {
   for (uint64_t i = 0; i < kSegments; ++i) {
     script.Alloc((i + 1) << 32, kSlots * kSlotBytes);

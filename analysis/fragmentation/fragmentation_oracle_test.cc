@@ -1,5 +1,6 @@
-// The split, the largest piece and the pins against the slow obvious way: a table with an entry for
-// each byte of the allocator's memory, on random recordings. The seed of a failure is printed.
+// Compares the split, the largest piece and the pins with a slow, obvious computation: a table with
+// an entry for each byte of the allocator's memory, on random recordings. A failure prints its
+// seed.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,19 +24,19 @@ struct OracleBlock {
   bool live = true;
 };
 struct OracleSegment {
-  uint64_t address = 0, size = 0, page = 0;  // page: what can be given back at once
+  uint64_t address = 0, size = 0, page = 0;  // page: what can be released at once
   uint64_t stream = 0;
   bool is_private = false, was_used = false;
   std::vector<OracleBlock> blocks;
 };
 
-// A recording of an allocator that puts blocks anywhere, and what is in each segment.
+// A recording of an allocator that places blocks anywhere, and the contents of each segment.
 class RandomRecording {
  public:
   explicit RandomRecording(uint64_t seed) : random_(seed) {
     const int segments = Pick(1, 12);
     for (int i = 0; i < segments; ++i) AddSegment();
-    // So that completions are stated and not derived.
+    // Makes the recording report completions, so that none is inferred.
     Begin(segments_[0], 0, 1);
     script_.FreeBlock(segments_[0].blocks.back().address);
     script_.FreeBlockDone(segments_[0].blocks.back().address);
@@ -70,7 +71,7 @@ class RandomRecording {
       if (segment.is_private) {
         event.present |= format::kHasPool;
         event.pool = 5;
-        segment.was_used = true;  // its pool says that it is the allocator's
+        segment.was_used = true;  // its pool shows that it is the allocator's
       }
     }
     segments_.push_back(segment);
@@ -119,10 +120,10 @@ class RandomRecording {
 struct OracleAnswer {
   uint64_t reserved = 0, allocated = 0, largest = 0;
   FragmentationSplit split;
-  std::map<uint64_t, uint64_t> pins;  // by the block's address
+  std::map<uint64_t, uint64_t> pins;  // by block address
 };
 
-// '.' free, 'L' live, 'A' awaiting; one letter a byte.
+// '.' free, 'L' live, 'A' awaiting; one letter per byte.
 std::string BytesOf(const OracleSegment& segment) {
   std::string bytes(segment.size, '.');
   for (const OracleBlock& block : segment.blocks) {
@@ -174,7 +175,7 @@ void AskSegment(const OracleSegment& segment, uint64_t stream, OracleAnswer& ans
   answer.reserved += segment.size;
 }
 
-TEST(FragmentationOracleTest, RandomRecordingsAreSplitByteByByte) {
+TEST(FragmentationOracleTest, RandomRecordingsMatchAByteTable) {
   ForEachSeed(SeedsUpTo(400), [](uint32_t seed) {
     RandomRecording recording(seed);
     const Trace trace = recording.script().Build();

@@ -86,7 +86,7 @@ TEST_F(FragmentationTest, PinsOfOneLineAreOneGroup) {
   EXPECT_EQ(groups[0].first_birth, 2u);
 }
 
-TEST_F(FragmentationTest, WhatIsInAnotherStreamsListIsNotTheRequesters) {
+TEST_F(FragmentationTest, MemoryInAnotherStreamsListIsUnavailableToTheRequester) {
   script_.Alloc(kA, 64 * kMiB);
   OnStream(script_.Block(kA, 4 * kMiB), 1);
   script_.Alloc(kB, 100 * kMiB);
@@ -109,7 +109,7 @@ TEST_F(FragmentationTest, FreeSegmentOfAnotherStreamIsReleasable) {
   const Fragmentation found = AtEnd({1, std::nullopt});
   EXPECT_EQ(found.split.releasable, 100 * kMiB);
   EXPECT_EQ(found.split.stream, 0u);
-  EXPECT_EQ(found.segments[1].stream, 7u);  // known from a block that is gone
+  EXPECT_EQ(found.segments[1].stream, 7u);  // known from an earlier block
 }
 
 TEST_F(FragmentationTest, SmallRequestsDoNotGetLargePieces) {
@@ -160,7 +160,7 @@ TEST_F(FragmentationTest, BlockThatAwaitsAStreamIsNeitherFreeNorLive) {
   EXPECT_THAT(found.pins, IsEmpty());
 }
 
-TEST_F(FragmentationTest, OfAnExpandableSegmentWholePagesAreReleasable) {
+TEST_F(FragmentationTest, WholePagesOfAnExpandableSegmentAreReleasable) {
   script_.Reserve(kC, 1024 * kMiB);
   for (uint64_t page = 0; page < 4; ++page) {
     script_.Create(100 + page, 20 * kMiB);
@@ -178,7 +178,7 @@ TEST_F(FragmentationTest, OfAnExpandableSegmentWholePagesAreReleasable) {
   EXPECT_TRUE(found.segments[0].is_expandable);
 }
 
-TEST_F(FragmentationTest, RoundingIsKnownWhereAllRequestsAre) {
+TEST_F(FragmentationTest, RoundingIsKnownIfAllRequestsAreKnown) {
   script_.Alloc(kA, 2 * kMiB);
   format::Event& block = script_.Block(kA, 512);
   block.present |= format::kHasRequested;
@@ -188,7 +188,7 @@ TEST_F(FragmentationTest, RoundingIsKnownWhereAllRequestsAre) {
   EXPECT_EQ(AtEnd().rounding_bytes, std::nullopt);
 }
 
-TEST_F(FragmentationTest, DeviceWithoutSegmentsIsNamedWithThoseThatHaveSome) {
+TEST_F(FragmentationTest, ErrorListsDevicesWithSegments) {
   script_.Alloc(kA, 2 * kMiB);
   script_.Block(kA, 512);
   const Trace trace = script_.Build();
@@ -196,13 +196,13 @@ TEST_F(FragmentationTest, DeviceWithoutSegmentsIsNamedWithThoseThatHaveSome) {
   FragmentationOptions options;
   options.device = 3;
   EXPECT_THAT(std::string(FindFragmentation(examination, options).status().message()),
-              HasSubstr("there is: GPU 0"));
+              HasSubstr("available: GPU 0"));
 }
 
-TEST_F(FragmentationTest, HostileSizesAndPlacesKeepTheSum) {
+TEST_F(FragmentationTest, HostileSizesAndAddressesKeepTheSum) {
   script_.Alloc(kA, 20 * kMiB);
   script_.Block(kA, 4 * kMiB);
-  script_.Block(kA + 2 * kMiB, 60 * kMiB);  // overlaps, and reaches beyond the segment
+  script_.Block(kA + 2 * kMiB, 60 * kMiB);  // overlaps, and extends beyond the segment
   script_.Alloc(kA + 10 * kMiB, UINT64_MAX - kA - 10 * kMiB);
   script_.Block(UINT64_MAX - 4096, 4096);
   script_.Block(kA + 15 * kMiB, UINT64_MAX - 7);

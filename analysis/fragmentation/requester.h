@@ -1,6 +1,6 @@
 // analysis/fragmentation/requester.h
 //
-// Who asks an allocator for memory: that decides which free memory it can have.
+// The requester of memory from an allocator; it determines which free memory can be used.
 //
 // Thread safety: pure functions.
 
@@ -15,22 +15,23 @@
 
 namespace gmt::analysis {
 
-// Who asks for memory: it decides which free memory can be had.
+// Describes a request: it determines which free memory can be used.
 struct Requester {
-  std::optional<uint64_t> stream;  // nullopt: the one with most memory
-  std::optional<uint64_t> bytes;   // nullopt: of any size
-  // It is PyTorch's allocator, which gave back what it could and looked through its lists before it
-  // gave up: what is still without a block, or would have served, is in a pool that it may not use.
+  std::optional<uint64_t> stream;  // nullopt: the stream with most memory
+  std::optional<uint64_t> bytes;   // nullopt: any size
+  // The request failed in PyTorch's allocator, which had released what it could and searched its
+  // lists. So any memory without a block, or large enough, must be in a pool that the request may
+  // not use.
   bool gave_up = false;
 };
 
-// Who failed. REQUIRES: `failed` is of the trace.
+// The requester of a failed allocation. REQUIRES: `failed` belongs to `trace`.
 Requester RequesterOf(const Trace& trace, const FailedAllocation& failed);
 
-// The value of an option of PyTorch's allocator, "" where it is not set.
+// The value of an option of PyTorch's allocator, "" if it is not set.
 std::string_view AllocatorOption(const Trace& trace, std::string_view option);
 
-// How many captures into graphs are under way: PyTorch gives nothing back while one is.
+// The number of graph captures in progress. PyTorch releases no memory during a capture.
 uint64_t CapturesAt(const Trace& trace, int64_t t_ns);
 
 }  // namespace gmt::analysis

@@ -8,14 +8,14 @@ namespace {
 
 // c10/cuda/CUDACachingAllocator.cpp: kSmallSize.
 constexpr uint64_t kSmallBlockBytes = 1 << 20;
-// More than any device has: sums of damaged sizes must stay in 64 bits.
+// More than any device has. Keeps sums of damaged sizes within 64 bits.
 constexpr uint64_t kMostBytes = uint64_t{1} << 62;
-// Captures that may be under way at once.
+// Maximum number of captures in progress at once.
 constexpr size_t kCapturesAtOnce = 64;
-// How far behind a segment's birth its first block is looked for.
+// How many steps after a segment's birth its first block is searched.
 constexpr Step kStepsToFirstBlock = 1 << 12;
 
-// Driver memory in one piece: a segment, or what one call mapped.
+// Contiguous driver memory: a segment, or what one call mapped.
 struct Chunk {
   uint64_t address = 0, size = 0;
   RowId row = kNoRow;
@@ -40,7 +40,7 @@ void SortByAddress(std::vector<T>& ranges) {
 
 class SegmentMapper {
  public:
-  // `candidates`: all rows that are held or pending; null: not known.
+  // `candidates`: all rows that are held or pending; null if unknown.
   SegmentMapper(const Trace& trace, int32_t device, Step step,
                 const std::vector<RowId>* candidates = nullptr)
       : trace_(trace), rows_(trace.rows), device_(device), step_(step), candidates_(candidates) {}
@@ -89,7 +89,7 @@ class SegmentMapper {
     }
     SortByAddress(chunks_);
     uint64_t reached = 0;
-    for (Chunk& chunk : chunks_) {  // what overlaps is the first one's
+    for (Chunk& chunk : chunks_) {  // overlaps belong to the first chunk
       const uint64_t end = chunk.end();
       chunk.address = std::max(chunk.address, reached);
       chunk.size = end > chunk.address ? end - chunk.address : 0;
@@ -102,8 +102,8 @@ class SegmentMapper {
         chunk.size > 0 && chunk.size < kMostBytes && chunk.address + chunk.size > chunk.address;
     if (makes_sense) chunks_.push_back(chunk);
   }
-  // What can be given back at once. A snapshot of PyTorch's own recorder says what one call mapped,
-  // which may be many pages.
+  // The unit that can be released at once. A snapshot of PyTorch's own recorder contains what one
+  // call mapped, which may be many pages.
   uint64_t UnitOf(const Chunk& chunk) const {
     if (!chunk.is_page || trace_.imported_from.empty()) return chunk.size;
     return std::min(chunk.size,
@@ -158,7 +158,7 @@ class SegmentMapper {
     std::erase_if(blocks_, [](const Block& block) { return block.address >= block.end; });
   }
 
-  // Lays the blocks from `next` on into the segment. Returns the first that reaches beyond it.
+  // Adds the blocks from `next` on to the segment. Returns the first one that extends beyond it.
   size_t Fill(size_t index, size_t next) {
     SegmentMap& segment = segments_[index];
     while (next < blocks_.size() && blocks_[next].end <= segment.address) ++next;
@@ -178,7 +178,7 @@ class SegmentMapper {
     return next;
   }
 
-  // Of an expandable segment whole pages can be given back, of others the whole.
+  // Of an expandable segment, whole pages can be released; of others only the whole segment.
   void AddFree(size_t index, uint64_t begin, uint64_t end) {
     if (begin >= end) return;
     std::vector<Piece>& pieces = segments_[index].pieces;
@@ -199,7 +199,7 @@ class SegmentMapper {
     if (first < last) pieces.push_back({Piece::kReleasable, first, last - first});
     if (first < last && last < end) pieces.push_back({Piece::kFree, last, end - last});
   }
-  // The first chunk of the segment that ends behind an address.
+  // Returns the segment's first chunk that ends after `address`.
   size_t FirstChunkBehind(size_t index, uint64_t address) const {
     const auto at = [&](size_t i) { return chunks_.begin() + static_cast<std::ptrdiff_t>(i); };
     const auto found =
@@ -216,7 +216,7 @@ class SegmentMapper {
     if (!segment.is_private) segment.is_private = Private(row) || WasBornInACapture(row);
   }
 
-  // Segments without a live block are of whom their blocks were.
+  // Segments without a live block get stream and pool from their earlier blocks.
   void AskBlocksOfThePast() {
     Step oldest = kNever;
     for (size_t i = 0; i < segments_.size(); ++i) {
@@ -236,7 +236,8 @@ class SegmentMapper {
     }
   }
 
-  // Allocators take a segment for a block that they then lay into it: its first one comes soon.
+  // An allocator creates a segment for a block that it then places in it, so the first block comes
+  // soon.
   void AskFirstBlocks() {
     std::vector<size_t> silent;  // segments, by address
     for (size_t i = 0; i < segments_.size(); ++i) {
@@ -282,7 +283,7 @@ class SegmentMapper {
   const std::vector<RowId>* const candidates_;
   std::vector<Chunk> chunks_;  // by address, disjoint
   std::vector<SegmentMap> segments_;
-  std::vector<size_t> first_chunk_;  // of each segment, and behind the last
+  std::vector<size_t> first_chunk_;  // of each segment, plus the end of the last
   std::vector<Block> blocks_;        // by address, disjoint
 };
 

@@ -26,19 +26,19 @@ bool IsProfiler(const FrameText& frame) {
          frame.function.find("libkineto") != std::string::npos;
 }
 
-// "" for what needs no mention: it was there from the first cycle on.
+// Returns "" if the growth needs no mention because it was there from the first cycle on.
 std::string LabelOf(const SiteGrowth& site, const std::vector<FrameText>& frames) {
   const SiteVerdict& verdict = site.verdict;
   const uint64_t from = CycleNumber(verdict.onset), until = CycleNumber(verdict.end);
   const bool at_once = verdict.growth == Growth::kOnce;
   if (at_once && AnyFrame(frames, IsOptimizer))
     return absl::StrCat("optimizer state (step ", from, ")");
-  // Stacks of PyTorch's own recorder begin with its frames, and blocks are never a profiler's.
+  // Stacks of PyTorch's own recorder begin with its frames, and a profiler never owns blocks.
   if (site.key.heap <= kHostHeap && AnyFrame(frames, IsProfiler))
     return "the profiler's own buffers";
   switch (verdict.growth) {
     case Growth::kWarming:
-      return "cache that fills ever slower";
+      return "cache that fills at a decreasing rate";
     case Growth::kQueue:
       return absl::StrCat("queue of ", verdict.count, ", full since step ", until);
     case Growth::kEvicted:
@@ -46,9 +46,9 @@ std::string LabelOf(const SiteGrowth& site, const std::vector<FrameText>& frames
     case Growth::kFromBefore:
       return "replaces blocks from before the recording";
     case Growth::kMaxima:
-      return absl::StrCat("buffer as big as the biggest so far, since step ", until);
+      return absl::StrCat("buffer as large as the largest item so far, since step ", until);
     case Growth::kOnce:
-      return verdict.onset > 0 ? absl::StrCat("made once, at step ", from) : "";
+      return verdict.onset > 0 ? absl::StrCat("allocated once, at step ", from) : "";
     case Growth::kEnded:
       return absl::StrCat("grew from step ", from, " to step ", until, ", not since");
     case Growth::kNone:
@@ -71,14 +71,14 @@ std::vector<BenignGrowth> NameBenign(const LeakEvidence& evidence, StackTexts& t
     named.push_back({std::move(label), own != nullptr ? std::optional(*own) : std::nullopt,
                      site.key.stack, site.verdict.bytes});
   }
-  // An allocator that takes ever more for what stays the same is fragmented, and no leak.
+  // An allocator's pool that grows while its blocks do not is fragmented; that is not a leak.
   for (const PoolGrowth& pool : evidence.pools) {
-    named.push_back({"the allocator's pool grew, what it holds did not: see frag", std::nullopt, 0,
+    named.push_back({"the allocator's pool grew but its blocks did not: see frag", std::nullopt, 0,
                      pool.bytes});
   }
   std::stable_sort(named.begin(), named.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-  // The same line with the same name is one piece of growth.
+  // Merges growth with the same label at the same line.
   std::vector<BenignGrowth> merged;
   for (BenignGrowth& growth : named) {
     const auto same = std::find_if(merged.begin(), merged.end(), [&](const BenignGrowth& other) {

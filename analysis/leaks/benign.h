@@ -1,6 +1,6 @@
 // analysis/leaks/benign.h
 //
-// The names of growth that is no leak.
+// Labels growth that is not a leak.
 //
 // Thread safety: pure functions.
 

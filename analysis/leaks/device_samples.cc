@@ -7,7 +7,7 @@
 
 namespace gmt::analysis {
 
-// Up to the grid's level of now: it may have changed since the last sample.
+// Merges up to the grid's current level, which may have changed since the last sample.
 void DeviceSamples::Source::MergeTo(uint32_t grid_level) {
   for (; level < grid_level; ++level) {
     UntrackedChunks merged;

@@ -25,7 +25,7 @@ uint64_t ValueOf(const Event& event) {
 }  // namespace
 
 void HeldMemory::OnEvent(const Event& event) {
-  // Regions are what a program says of memory that counts already.
+  // Regions are the program's labels for memory that already counts.
   if (event.memory == REGION) return;
   switch (event.kind) {
     case ALLOC:
@@ -84,7 +84,7 @@ void HeldMemory::OnAlloc(const Event& event) {
   } else {
     refusable_.erase(place);
   }
-  // Memory at a place that is held: its free was lost.
+  // Memory at an address that is already held: the free of the old memory was lost.
   if (const auto held = held_.find(place); held != held_.end()) {
     const PieceId old = held->second;
     held_.erase(held);
@@ -129,7 +129,7 @@ PieceId HeldMemory::Add(const Event& event, const Place& place, uint32_t heap) {
   return id;
 }
 
-// Its place is given up by who calls.
+// The caller removes the piece from held_ or awaiting_.
 void HeldMemory::Die(PieceId id) {
   const HeldPiece piece = pieces_[id];
   if (piece.space == kDeviceSpace) {
@@ -160,14 +160,14 @@ void HeldMemory::OnFree(const Event& event) {
     return Die(id);
   }
   if (heap > kHostHeap) ForgetRecords(event.thread);
-  // Behind a gap its birth may be among the missing events.
+  // After a gap, the birth may be among the missing events.
   if (has_gaps_ || event.size == 0) return;
   ++steps_;
   listener_->OnFreeOfUnknown(heap == kHostHeap ? kHostDevice : static_cast<int32_t>(event.device),
                              heap, event.size);
 }
 
-// ---- When a block may be used again
+// ---- When a block may be reused
 
 void HeldMemory::OnBlockFreed(const Place& place, PieceId id, const Event& event) {
   if (states_completions_) return Await(place, id);
@@ -177,7 +177,7 @@ void HeldMemory::OnBlockFreed(const Place& place, PieceId id, const Event& event
   Await(place, id);
 }
 
-// Of the events that the thread has recorded since its last block, those of other streams.
+// Counts the events on other streams that the thread recorded since its last block event.
 uint32_t HeldMemory::WaitsOf(PieceId id, uint32_t thread) {
   const auto own = by_thread_.find(thread);
   if (own == by_thread_.end() || own->second.empty()) return 0;
@@ -271,7 +271,7 @@ void HeldMemory::OnFreeDone(const Event& event) {
     const HeldPiece freed = refusable->second;
     refusable_.erase(refusable);
     if (!Failed(event) || held_.contains(place)) return;
-    // Physical memory that is still mapped had not died yet.
+    // Physical memory that is still mapped had not ended yet.
     for (auto& [address, mapping] : mappings_) {
       if (mapping.physical == kNoPiece || !pieces_[mapping.physical].released) continue;
       if (pieces_[mapping.physical].value != freed.value) continue;
@@ -295,7 +295,7 @@ void HeldMemory::OnFreeDone(const Event& event) {
   }
 }
 
-// ---- Addresses and what backs them
+// ---- Addresses and their backing memory
 
 void HeldMemory::OnMap(const Event& event) {
   if (mappings_.contains(event.address)) EndMapping(event.address);
@@ -389,7 +389,7 @@ void HeldMemory::OnContextReset(const Event& event) {
     if (gone) unmapped.push_back(address);
   }
   for (const uint64_t address : unmapped) EndMapping(address);
-  // The table has no order of its own; what is heard must come out alike in every run.
+  // Hash tables have no defined order; notifications must come in the same order in every run.
   std::vector<std::pair<PieceId, Place>> gone;
   for (const auto& [place, id] : held_) {
     if (in_scope(pieces_[id])) gone.emplace_back(id, place);

@@ -1,20 +1,20 @@
 // analysis/leaks/held_memory.h
 //
-// HeldMemory: what is held after the events so far, and what each of them meant for it. The rules are
-// those of a trace (analysis/trace/trace.h, T1 to T7), kept one event at a time and without history: a
-// TraceBuilder is for who reads a whole recording, this is for who runs beside a program for days.
+// HeldMemory: what is held after the events so far, and the effect of each event. It applies the
+// rules of a trace (analysis/trace/trace.h, T1 to T7) one event at a time, without history. TraceBuilder
+// reads whole recordings; HeldMemory can run beside a program for days.
 //
 //   HeldMemory memory(definitions, listener);
 //   memory.OnEvent(event);      // listener.OnBorn(piece), OnFreed(piece), ...
 //
-// Where it cannot do as a TraceBuilder does, because that knows what comes later
-//   H1  Driver memory becomes a framework's segment when the first block is seen in it: it was born as
-//       memory of its own, and listener.OnSegment() takes that back.
-//   H2  A block waits for streams from its free on, or not at all: a place in the code that records
-//       events counts from the first time on that somebody asked about one of them.
-//   H3  Frees that the driver refuses are remembered for the last kMostRefusable frees.
+// Differences from TraceBuilder, which knows later events
+//   H1  Driver memory becomes a framework's segment when the first block is seen in it. It was born
+//       as ordinary memory, and listener.OnSegment() revokes that.
+//   H2  Whether a block waits for streams is decided at its free: a code location that records
+//       events counts only after an event of it has been queried.
+//   H3  Only the last kMostRefusable frees are remembered as ones that the driver may refuse.
 //
-// Memory: what is held; 88 bytes a piece. Thread safety: one thread at a time.
+// Memory: what is held, 88 bytes per piece. Thread safety: one thread at a time.
 
 #ifndef GMT_ANALYSIS_LEAKS_HELD_MEMORY_H_
 #define GMT_ANALYSIS_LEAKS_HELD_MEMORY_H_
@@ -46,10 +46,10 @@ struct HeldPiece {
   uint32_t heap = 0;
   uint8_t memory = 0;  // gmt::Memory
   bool is_segment = false, from_before = false, has_stream = false;
-  bool awaits = false;    // freed, and not to be used again yet
-  bool released = false;  // physical memory, and still mapped
+  bool awaits = false;    // freed, but not yet reusable
+  bool released = false;  // physical memory that was released but is still mapped
   uint32_t mappings = 0;
-  uint32_t waits_for = 0;  // events
+  uint32_t waits_for = 0;  // number of events
 };
 
 class HeldMemory {
@@ -58,24 +58,24 @@ class HeldMemory {
    public:
     virtual ~Listener() = default;
     virtual void OnBorn(PieceId id, const HeldPiece& piece) = 0;
-    virtual void OnFreed(PieceId id, const HeldPiece& piece) = 0;  // the id may be given again
+    virtual void OnFreed(PieceId id, const HeldPiece& piece) = 0;  // the id may be reused
     virtual void OnSegment(PieceId id, const HeldPiece& piece) = 0;
-    // Freed, and awaiting streams: OnFreed follows, or never does.
+    // Freed, and awaiting streams: OnFreed may follow.
     virtual void OnAwaits(PieceId id, const HeldPiece& piece) = 0;
     virtual void OnFreeOfUnknown(int32_t device, uint32_t heap, uint64_t size) = 0;
   };
 
-  // Both must outlive it; `definitions` grow ahead of the events.
+  // REQUIRES: both outlive this object; `definitions` contains what each event refers to.
   HeldMemory(const format::Definitions& definitions, Listener* listener)
       : definitions_(definitions), listener_(listener) {}
 
-  // What is no event of memory changes nothing.
+  // Ignores events that do not concern memory.
   void OnEvent(const format::Event& event);
 
   const std::vector<std::string>& heaps() const { return heaps_; }
   const HeldPiece& piece(PieceId id) const { return pieces_[id]; }
   size_t most_pieces() const { return pieces_.size(); }
-  // Calls visit(id, piece) for all that is held or awaits.
+  // Calls visit(id, piece) for all that is held or awaiting.
   template <typename Visit>
   void ForEach(Visit visit) const {
     for (PieceId id = 0; id < pieces_.size(); ++id) {
@@ -108,7 +108,7 @@ class HeldMemory {
     uint64_t size = 0;
     bool holds_blocks = false;
   };
-  struct Recorded {  // an event of CUDA, as it was recorded last
+  struct Recorded {  // a CUDA event, as last recorded
     uint64_t site = 0, stream = 0;
     PieceId waiting = kNoPiece;
   };
@@ -148,7 +148,7 @@ class HeldMemory {
   std::vector<std::string> heaps_ = {"driver", "host"};
   absl::flat_hash_map<uint32_t, uint32_t> heap_by_string_;
   uint32_t last_heap_string_ = UINT32_MAX, last_heap_ = 0;
-  uint32_t before_attach_ = 0;  // string, once it is known
+  uint32_t before_attach_ = 0;  // string id, once known
 
   std::vector<HeldPiece> pieces_;
   std::vector<bool> used_;

@@ -38,7 +38,7 @@ std::string TextOf(const LeakReport& report) {
     return absl::StrCat("too early to tell: ", Plural(report.cycles.count, unit.c_str()),
                         " watched, a verdict needs ", report.cycles_needed);
   }
-  if (report.suspects.empty()) return "no leak: no stack holds ever more";
+  if (report.suspects.empty()) return "no leak: no stack keeps growing";
   const LeakSuspect& first = report.suspects.front();
   const std::string word = first.tier == LeakTier::kLeak     ? "leak"
                            : first.tier == LeakTier::kLikely ? "likely a leak"

@@ -1,6 +1,6 @@
 // analysis/leaks/leak_answer.h
 //
-// What is concluded about leaks, as it is sent to who watches (proto/leaks.proto, LeakAnswer).
+// Converts a leak report to the message sent to watching clients (proto/leaks.proto, LeakAnswer).
 //
 // Thread safety: pure functions.
 

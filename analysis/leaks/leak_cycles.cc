@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kEpochs = 200;
 constexpr Step kLeastEventsOfEpoch = 20;
 constexpr uint64_t kLifetimesOfEpoch = 50;
-constexpr size_t kLowWaterStretches = 20;           // in which low water is looked for, each for itself
+constexpr size_t kLowWaterStretches = 20;  // searched for low water separately
 
 bool Counts(const Rows& rows, RowId row) {
   return !rows.IsRegion(row) && rows.heap[row] != kHostHeap &&
@@ -36,7 +36,7 @@ std::vector<uint64_t> HeldByStep(const Trace& trace) {
   return held;
 }
 
-// Whether runs of births have begun since it was last asked.
+// Reports whether runs of births have begun since the previous query.
 class RunsSince {
  public:
   explicit RunsSince(const std::vector<Step>& begins) : begins_(begins) {}
@@ -57,8 +57,8 @@ Cycle Between(const Trace& trace, Step begin, Step end) {
 
 }  // namespace
 
-// A server holds least between two requests: a cycle ends where, after it was high, the level comes
-// down to about the least of its stretch of the recording.
+// A server holds least between two requests. So a cycle ends where the level, after it was high,
+// drops to about the minimum of its stretch of the recording.
 std::vector<Cycle> LowWaters(const Trace& trace, const std::vector<Step>& begins_of_runs) {
   const std::vector<uint64_t> held = HeldByStep(trace);
   std::vector<Cycle> cycles;
@@ -100,7 +100,7 @@ std::vector<Cycle> EqualParts(const Trace& trace, const std::vector<Step>& begin
     std::nth_element(lifetimes.begin(), middle, lifetimes.end());
     length = std::max(length, kLifetimesOfEpoch * *middle);
   }
-  // As many calls as parts: fewer are not spread over them.
+  // With fewer calls than parts, calls are not spread over all parts.
   if (begins_of_runs.size() < trace.last_step() / length) return {};
   std::vector<Cycle> cycles;
   for (uint64_t end = length; end <= trace.last_step(); end += length)

@@ -1,11 +1,11 @@
 // analysis/leaks/leak_cycles.h
 //
-// The cycles by which leaks are looked for: those of the training loop where there are any; else, for
-// servers, from one low-water mark of what is held to the next; else parts of equal length, which are
-// no cycles: no verdict on them is more than `possible`.
+// The cycles used to search for leaks: those of the training loop if there are any; otherwise, for
+// servers, from one low-water mark of the held memory to the next; otherwise parts of equal length.
+// The latter are not real cycles, so no verdict based on them is more than `possible`.
 //
-// Within one call of a model, of an optimizer or of a backward pass (analysis/loop/call_runs.h) no cycle ends:
-// a recording of one pass has none, and is too short for a verdict.
+// No cycle ends within one call of a model, of an optimizer or of a backward pass
+// (analysis/loop/call_runs.h). A recording of a single pass has no cycle and is too short for a verdict.
 //
 // Thread safety: pure functions.
 
@@ -26,13 +26,15 @@ struct LeakCycles {
   bool inferred = false, clear = true;
 };
 
-// `begins_of_runs`: BeginsOfCallRuns(). From one low-water mark to the next; fewer than kLeastLowWaters are none.
+// Cycles from one low-water mark to the next. `begins_of_runs`: BeginsOfCallRuns(). Returns none if
+// there are fewer than kLeastLowWaters.
 std::vector<Cycle> LowWaters(const Trace& trace, const std::vector<Step>& begins_of_runs);
 inline constexpr size_t kLeastLowWaters = 100;
-// Low and high water, as shares of the way from the least to the most that a stretch holds.
+// Low and high water, as fractions of the range between the minimum and the maximum held in a
+// stretch.
 inline constexpr double kLowShare = 0.05, kHighShare = 0.5;
 
-// Parts with equally many births and deaths, each many lifetimes of a block long.
+// Parts with equal numbers of births and deaths, each many block lifetimes long.
 std::vector<Cycle> EqualParts(const Trace& trace, const std::vector<Step>& begins_of_runs);
 
 LeakCycles CyclesForLeaks(const Examination& examination, Window window);

@@ -18,7 +18,7 @@ class LeakCyclesTest : public ::testing::Test {
     trace_ = script_.Build();
     return CyclesForLeaks(Examination(trace_, script_.definitions()), window);
   }
-  // A request of any length: what it allocates, then frees.
+  // Runs a request of any length: allocates, then frees.
   void Request(uint32_t blocks) {
     for (uint32_t i = 0; i < blocks; ++i) script_.Block((i + 1) << 20, 1 << 10);
     for (uint32_t i = 0; i < blocks; ++i) script_.FreeBlock((i + 1) << 20);
@@ -28,7 +28,7 @@ class LeakCyclesTest : public ::testing::Test {
   Trace trace_;
 };
 
-TEST_F(LeakCyclesTest, StepsThatAreToldComeFirst) {
+TEST_F(LeakCyclesTest, MarkedStepsTakePrecedence) {
   for (uint64_t step = 0; step <= 5; ++step) {
     script_.Mark("step", step);
     Request(3);
@@ -60,7 +60,7 @@ TEST_F(LeakCyclesTest, RequestsOfAServerEndAtLowWater) {
   EXPECT_NEAR(static_cast<double>(found.cycles.size()), 400, 25);
 }
 
-TEST_F(LeakCyclesTest, WhereNothingRecursPartsAreOfEqualLength) {
+TEST_F(LeakCyclesTest, WithoutRecurrenceThereAreEqualParts) {
   for (uint32_t i = 0; i < 3000; ++i) script_.Block(uint64_t{i + 1} << 20, 1 << 10);
   const LeakCycles found = Find();
   EXPECT_EQ(found.source, "equal parts");
@@ -69,7 +69,7 @@ TEST_F(LeakCyclesTest, WhereNothingRecursPartsAreOfEqualLength) {
   EXPECT_EQ(found.cycles[1].end - found.cycles[1].begin, 20u);
 }
 
-TEST_F(LeakCyclesTest, OnePassOfAModelHasNone) {
+TEST_F(LeakCyclesTest, OnePassOfAModelHasNoCycles) {
   const uint32_t layer = PythonStack(script_, {{"forward", "/src/block.py"},
                                                {"_call_impl", "/torch/nn/modules/module.py"},
                                                {"main", "/src/train.py"}});
@@ -81,7 +81,7 @@ TEST_F(LeakCyclesTest, OnePassOfAModelHasNone) {
   EXPECT_THAT(Find().cycles, IsEmpty());
 }
 
-TEST_F(LeakCyclesTest, EmptyRecordingHasNone) {
+TEST_F(LeakCyclesTest, EmptyRecordingHasNoCycles) {
   const LeakCycles found = Find();
   EXPECT_THAT(found.cycles, IsEmpty());
   EXPECT_EQ(found.source, "");

@@ -1,8 +1,8 @@
 // analysis/leaks/leak_detector.h
 //
-// LeakDetector: watches births, frees and the ends of cycles, one by one, and says at any time which
-// places of the program hold more after each cycle. It keeps no block: who calls it knows of what it
-// frees when it was born. So it can watch for days.
+// LeakDetector: observes births, frees and cycle ends one by one, and determines at any time which
+// places of the program hold more after each cycle. It stores no blocks: the caller passes the
+// birth cycle of what it frees. So it can run for days.
 //
 //   LeakDetector detector;
 //   const auto site = detector.SiteOf({.device = 0, .heap = heap, .stack = stack}, size);
@@ -11,11 +11,12 @@
 //   detector.OnFree(site, size, /*birth_cycle=*/0);
 //   for (const SiteGrowth& growth : detector.Evaluate()) ...
 //
-// A site is a stack on a device and in a heap; where no stack is known, blocks of about the same size.
+// A site is a stack on a device and in a heap. If the stack is unknown, a site is a class of
+// similar block sizes.
 //
 // Invariants
-//   Memory: kMaxSites sites at most, or as many as who makes it says, each of bounded size; those beyond share one site. kMaxSizes sizes
-//   of blocks from before.
+//   Memory: at most `max_sites` sites of bounded size each; further ones share one site. At most
+//   kMaxSizes sizes of blocks from before the recording.
 // Thread safety: one thread at a time. Cost: constant per event.
 
 #ifndef GMT_ANALYSIS_LEAKS_LEAK_DETECTOR_H_
@@ -36,7 +37,7 @@ struct SiteKey {
   int32_t device = 0;
   uint32_t heap = 0;
   uint32_t stack = 0, forward_stack = 0;
-  uint32_t size_class = 0;  // where no stack is known, else 0
+  uint32_t size_class = 0;  // used if the stack is unknown, otherwise 0
 
   bool operator==(const SiteKey&) const = default;
   template <typename H>
@@ -54,57 +55,56 @@ struct SiteGrowth {
   uint64_t awaiting_bytes = 0;  // freed, but awaiting streams
 };
 
-// What a device held at the least in each chunk of cycles.
+// The minimum that a device held in each chunk of cycles.
 struct DeviceMinima {
   int32_t device = 0;
   std::vector<double> least;  // bytes, from the first chunk on
-  Trend bytes_per_cycle;      // from burn-in on
+  Trend bytes_per_cycle;      // from the end of burn-in on
 };
 
 class LeakDetector {
  public:
   static constexpr size_t kMaxSites = 1 << 16, kMaxSizes = 4096;
-  static constexpr uint32_t kOtherStacks =
-      UINT32_MAX;  // of the site that sites beyond kMaxSites share
+  // The stack of the site shared by sites beyond the limit.
+  static constexpr uint32_t kOtherStacks = UINT32_MAX;
   using Site = uint32_t;
 
   explicit LeakDetector(size_t max_sites = kMaxSites) : max_sites_(max_sites) {}
 
-  // `size`: of the block; it counts where the key has no stack.
+  // `size`: of the block; used if the key has no stack.
   Site SiteOf(SiteKey key, uint64_t size);
   void OnBirth(Site site, uint64_t size);
   void OnFree(Site site, uint64_t size, uint32_t birth_cycle);
-  // A block was freed, and its allocator waits for streams before it uses the place again: it counts
-  // as held up to OnFree.
+  // A block was freed, but its allocator awaits streams before reusing it. It counts as held until
+  // OnFree.
   void OnAwaits(Site site, uint64_t size) { sites_[site].awaiting_bytes += size; }
   void OnAwaited(Site site, uint64_t size) { sites_[site].awaiting_bytes -= size; }
-  // What was born at the site is no memory of its own: a framework's segment.
+  // Revokes a birth at the site, because the memory turned out to be a framework's segment.
   void TakeBack(Site site, uint64_t size, uint32_t birth_cycle);
-  // Memory from before.
+  // Memory from before the recording.
   void OnHeldBefore(int32_t device, uint64_t bytes);
   void TakeBackHeldBefore(int32_t device, uint64_t bytes);
-  // What is freed now was held from the beginning on, and nobody had told.
+  // Memory freed now was held from the beginning, but had not been reported.
   void OnHeldAllAlong(int32_t device, uint64_t bytes) {
     DeviceOf(device);
     devices_[last_device_].untold += bytes;
   }
   void OnFreeOfUnknown(int32_t device, uint32_t heap, uint64_t size);
   void OnCycleEnd() { grid_.EndCycle(); }
-  // Before the first cycle again. Sites stay what they are.
+  // Restarts before the first cycle; keeps the sites' identities.
   void BeginAnew();
 
   const SiteKey& KeyOf(Site site) const { return sites_[site].key; }
 
-  uint32_t cycle() const {
-    return grid_.cycle();
-  }  // complete ones; the number of the one under way
+  // The number of complete cycles, which is the index of the current one.
+  uint32_t cycle() const { return grid_.cycle(); }
   const ChunkGrid& grid() const { return grid_; }
   size_t sites() const { return sites_.size(); }
 
-  // Of the sites that grew; cost: linear in sites.
+  // Returns the sites that grew. Cost: linear in sites.
   std::vector<SiteGrowth> Evaluate() const;
   std::vector<DeviceMinima> Minima() const;
-  // Sites with at least so many births.
+  // Returns the sites with at least `births` births.
   std::vector<SiteKey> SitesWith(uint64_t births) const;
 
  private:
@@ -120,8 +120,8 @@ class LeakDetector {
     uint64_t awaiting_bytes = 0;
   };
   std::vector<double> FreedFromBefore(const Watched& site) const;
-  // A device gives back memory that nobody had told of: its history counts from here, so that it
-  // never comes below 0.
+  // A device may free memory that was never reported: its history starts at this level so that it
+  // cannot become negative.
   static constexpr uint64_t kSeaLevel = uint64_t{1} << 50;
   struct OfDevice {
     int32_t device = 0;
@@ -139,9 +139,9 @@ class LeakDetector {
   ChunkGrid grid_;
   absl::flat_hash_map<SiteKey, Site> site_ids_;
   std::vector<Watched> sites_;
-  std::vector<OfDevice> devices_;            // all that is held; in order
-  size_t last_device_ = 0;                   // index, of the last asked for
-  std::map<Size, SiteHistory> from_before_;  // births: frees of blocks whose birth nobody saw
+  std::vector<OfDevice> devices_;            // all that is held, by device; in order
+  size_t last_device_ = 0;                   // index of the last one looked up
+  std::map<Size, SiteHistory> from_before_;  // births: frees of blocks whose birth was not seen
 };
 
 }  // namespace gmt::analysis

@@ -20,7 +20,7 @@ class LeakDetectorTest : public ::testing::Test {
   void Free(uint32_t stack, uint64_t size, uint32_t born) {
     detector_.OnFree(Site(stack, size), size, born);
   }
-  // Runs `cycle` so many times, with the number of the cycle.
+  // Runs `cycle` the given number of times, passing the cycle's number.
   template <typename Cycle>
   void Run(uint32_t cycles, Cycle cycle) {
     for (uint32_t i = 0; i < cycles; ++i) {
@@ -55,7 +55,7 @@ TEST_F(LeakDetectorTest, BlockKeptOfEveryCycleIsALeakOfItsSize) {
   EXPECT_EQ(verdict.onset, 0);
 }
 
-TEST_F(LeakDetectorTest, OneOfManyIsFoundAmongThoseThatAreFreed) {
+TEST_F(LeakDetectorTest, OneKeptBlockIsFoundAmongFreedOnes) {
   Run(400, [&](uint32_t cycle) {
     for (int i = 0; i < 20; ++i) Birth(1, 512);
     for (int i = 0; i < 19; ++i) Free(1, 512, cycle);
@@ -63,7 +63,7 @@ TEST_F(LeakDetectorTest, OneOfManyIsFoundAmongThoseThatAreFreed) {
   EXPECT_DOUBLE_EQ(Only().bytes_per_cycle.slope, 512);
 }
 
-TEST_F(LeakDetectorTest, QueueIsNoneOnceItIsFull) {
+TEST_F(LeakDetectorTest, FullQueueIsNotALeak) {
   Run(400, Queue(60));
   const SiteVerdict verdict = Only();
   EXPECT_EQ(verdict.growth, Growth::kQueue);
@@ -72,14 +72,14 @@ TEST_F(LeakDetectorTest, QueueIsNoneOnceItIsFull) {
   EXPECT_NEAR(verdict.end, 60, 8);
 }
 
-TEST_F(LeakDetectorTest, QueueThatFillsCannotBeToldFromALeak) {
+TEST_F(LeakDetectorTest, FillingQueueCannotBeDistinguishedFromALeak) {
   Run(200, Queue(600));
   EXPECT_EQ(Only().growth, Growth::kSurvivors);
   Run(600, Queue(600));
   EXPECT_EQ(Only().growth, Growth::kQueue);
 }
 
-TEST_F(LeakDetectorTest, QueueThatWasFullBeforeIsToldByWhatItFrees) {
+TEST_F(LeakDetectorTest, QueueFullBeforeTheRecordingIsRecognisedByItsFrees) {
   Run(200, [&](uint32_t) {
     Birth(1, 4096);
     detector_.OnFreeOfUnknown(0, 2, 4096);
@@ -97,7 +97,7 @@ TEST_F(LeakDetectorTest, FreesOfOtherSizesFromBeforeExcuseNothing) {
   EXPECT_EQ(Only().growth, Growth::kSurvivors);
 }
 
-TEST_F(LeakDetectorTest, TensorThatGrowsIsALeakThoughOnlyOneIsHeld) {
+TEST_F(LeakDetectorTest, GrowingTensorIsALeakAlthoughOnlyOneIsHeld) {
   Run(400, [&](uint32_t cycle) {
     Birth(1, (cycle + 1) * 1000);
     if (cycle > 0) Free(1, cycle * 1000, cycle - 1);
@@ -107,7 +107,7 @@ TEST_F(LeakDetectorTest, TensorThatGrowsIsALeakThoughOnlyOneIsHeld) {
   EXPECT_NEAR(verdict.bytes_per_cycle.slope, 1000, 1);
 }
 
-TEST_F(LeakDetectorTest, BufferThatGrowsNowAndThenIsNone) {
+TEST_F(LeakDetectorTest, OccasionallyGrowingBufferIsNotALeak) {
   uint64_t most = 0;
   uint32_t born = 0;
   Run(400, [&](uint32_t cycle) {
@@ -121,7 +121,7 @@ TEST_F(LeakDetectorTest, BufferThatGrowsNowAndThenIsNone) {
   EXPECT_FALSE(Only().is_leak());
 }
 
-TEST_F(LeakDetectorTest, CacheThatFillsEverSlowerIsNone) {
+TEST_F(LeakDetectorTest, CacheFillingAtADecreasingRateIsNotALeak) {
   double due = 0;
   Run(400, [&](uint32_t cycle) {
     for (due += 3 * std::exp(-static_cast<double>(cycle) / 90); due >= 1; --due) Birth(1, 512);
@@ -129,7 +129,7 @@ TEST_F(LeakDetectorTest, CacheThatFillsEverSlowerIsNone) {
   EXPECT_FALSE(Only().is_leak());
 }
 
-TEST_F(LeakDetectorTest, WhatIsMadeOnceIsNone) {
+TEST_F(LeakDetectorTest, StateCreatedOnceIsNotALeak) {
   Run(400, [&](uint32_t cycle) {
     for (int i = 0; cycle == 230 && i < 50; ++i) Birth(1, 512);
   });
@@ -138,7 +138,7 @@ TEST_F(LeakDetectorTest, WhatIsMadeOnceIsNone) {
   EXPECT_EQ(verdict.onset, 230);
 }
 
-TEST_F(LeakDetectorTest, GrowthThatEndedIsNone) {
+TEST_F(LeakDetectorTest, GrowthThatEndedIsNotALeak) {
   Run(400, [&](uint32_t cycle) {
     if (cycle >= 50 && cycle < 300) Birth(1, 512);
   });
@@ -158,7 +158,7 @@ TEST_F(LeakDetectorTest, LeakThatBeganMidwayHasItsOwnRate) {
   EXPECT_DOUBLE_EQ(verdict.bytes_per_cycle.slope, 512);
 }
 
-TEST_F(LeakDetectorTest, LeakThatBeganJustNowIsNotCertain) {
+TEST_F(LeakDetectorTest, RecentLeakIsNotCertain) {
   Run(400, [&](uint32_t cycle) {
     if (cycle >= 370) Birth(1, 512);
   });
@@ -166,7 +166,7 @@ TEST_F(LeakDetectorTest, LeakThatBeganJustNowIsNotCertain) {
   EXPECT_FALSE(Only().certain);
 }
 
-TEST_F(LeakDetectorTest, WithoutAStackSizesTellSitesApart) {
+TEST_F(LeakDetectorTest, WithoutAStackSizesDistinguishSites) {
   Run(400, [&](uint32_t cycle) {
     Birth(0, 1 << 20);
     Free(0, 1 << 20, cycle);
@@ -178,7 +178,7 @@ TEST_F(LeakDetectorTest, WithoutAStackSizesTellSitesApart) {
   EXPECT_TRUE(grown[0].verdict.is_leak());
 }
 
-TEST_F(LeakDetectorTest, DevicesMinimaGrowByWhatLeaks) {
+TEST_F(LeakDetectorTest, DevicesMinimaGrowByTheLeakedBytes) {
   detector_.OnHeldBefore(0, 1 << 20);
   Run(400, [&](uint32_t cycle) {
     Birth(1, 4096);
@@ -196,7 +196,7 @@ TEST_F(LeakDetectorTest, SitesAreBounded) {
   EXPECT_LE(detector_.sites(), LeakDetector::kMaxSites + 1);
 }
 
-TEST_F(LeakDetectorTest, NothingWatchedIsNothingFound) {
+TEST_F(LeakDetectorTest, WithoutEventsNothingIsFound) {
   EXPECT_THAT(detector_.Evaluate(), IsEmpty());
   EXPECT_THAT(detector_.Minima(), IsEmpty());
   detector_.OnFreeOfUnknown(0, 2, UINT64_MAX);

@@ -11,9 +11,9 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr double kPoolGrowth = 0.05;  // of what the pool held after burn-in
+constexpr double kPoolGrowth = 0.05;  // relative to what the pool held after burn-in
 
-// Times of a damaged or hostile recording are any numbers.
+// Times in a damaged or hostile recording can have any value.
 int64_t Saturated(int64_t from, int64_t to) {
   int64_t difference = 0;
   if (__builtin_sub_overflow(to, from, &difference)) return std::numeric_limits<int64_t>::max();

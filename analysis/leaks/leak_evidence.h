@@ -1,10 +1,9 @@
 // analysis/leaks/leak_evidence.h
 //
-// LeakEvidence: what a search for leaks found out, before anybody gives it names: the growth of each
-// site, the cycles that were compared, what was held at the least. Numbers and ids of stacks, no
-// blocks and no events: it is made from a recording (CollectEvidence), beside a running program
-// (leak_watcher.h), and from what such a search saved (leak_state.h), and the same conclusions are
-// drawn from all three.
+// LeakEvidence: the results of a leak search before they are interpreted: the growth of each site,
+// the compared cycles, the minima. It contains numbers and stack ids, no blocks or events. It comes
+// from a recording (CollectEvidence), from a running program (leak_watcher.h), or from a search's
+// saved state (leak_state.h); all three are interpreted by the same code.
 //
 //   events --CollectEvidence--+
 //   events one by one --LeakWatcher--+-> LeakEvidence --ConcludeLeaks--> LeakReport
@@ -41,19 +40,19 @@ struct LeakEvidence {
   std::vector<SiteKey> loop;  // sites that allocate in most cycles
   std::vector<CycleMinima> minima;
   std::vector<UntrackedGrowth> untracked;
-  std::vector<PoolGrowth> pools;      // allocators' pools that grew while what they hold did not
+  std::vector<PoolGrowth> pools;      // allocators' pools that grew while their blocks did not
   std::map<int32_t, uint64_t> rooms;  // by device: bytes until it is full
   std::vector<HeldBefore> before;
 
-  // Only what is on one device.
+  // Keeps only what is on one device.
   void Select(int32_t device);
 };
 
-// Stacks of the loop that are looked at, at most.
+// Maximum number of stacks of the loop that are examined.
 inline constexpr size_t kMostLoopStacks = 2000;
 
 std::vector<CycleMinima> MinimaOf(const LeakDetector& detector);
-// `segments`: what frameworks' allocators took, by device.
+// `segments`: driver memory taken by frameworks' allocators, by device.
 std::vector<PoolGrowth> PoolsThatGrew(const LeakDetector& detector,
                                       const std::map<int32_t, SiteHistory>& segments);
 

@@ -1,7 +1,8 @@
 // analysis/leaks/leak_journal.h
 //
-// What LeakWatcher keeps of the events for a while: what happened to memory, in order, to be counted anew
-// each time that something better tells cycles, and to look for cycles in where nothing tells them.
+// The journal that LeakWatcher keeps for a while: memory operations in order. They are counted
+// again whenever a better source of cycles is found, and searched for cycles if no source marks
+// them.
 //
 // Thread safety: pure functions.
 
@@ -26,13 +27,13 @@ enum class Happened : uint8_t {
   kFree,
   kAwaits,
   kFreeOfAwaiting,
-  kSegment,  // what was born is one
+  kSegment,  // the born memory is a segment
   kSegmentFree,
   kHeldBefore,
-  kSegmentBefore,  // what was held before is one
+  kSegmentBefore,  // memory held before is a segment
   kFreeOfBefore,
   kFreeOfUnknown,
-  kFired,  // a teller
+  kFired,  // a marker
   kSampled,
 };
 
@@ -41,14 +42,14 @@ struct JournalEntry {
   bool is_step = false, on_device = false;
   uint16_t heap = 0;
   int32_t device = 0;
-  uint32_t site = 0;  // of the detector; of kFired: the teller; of kSampled: the source
+  uint32_t site = 0;  // the detector's site; of kFired: the marker; of kSampled: the source
   PieceId piece = kNoPiece;
   uint64_t size = 0;
   int64_t t_ns = 0;
 };
 static_assert(sizeof(JournalEntry) == 40);
 
-// By what a cycle ends.
+// Determines where a cycle ends.
 struct CycleRule {
   Telling telling = Telling::kNothing;
   uint32_t teller = ToldCycles::kNobody;
@@ -56,17 +57,18 @@ struct CycleRule {
   uint32_t stack = 0;  // of an anchor
   uint64_t burst_gap = 0;
   uint64_t length = 0;     // of equal parts
-  std::vector<Step> ends;  // of low-water marks and equal parts: in the journal
+  std::vector<Step> ends;  // of low-water marks and equal parts: steps in the journal
   bool IsOf(const CycleRule& other) const {
     return telling == other.telling && teller == other.teller && stack == other.stack;
   }
 };
 
-// The columns that cycles are found by. `memory` and `detector`: of the entries' pieces and sites.
+// Builds the columns needed for finding cycles. `memory` and `detector`: those of the entries.
 Trace TraceOfJournal(const std::vector<JournalEntry>& journal, const HeldMemory& memory,
                      const LeakDetector& detector);
 
-// Cycles that nothing tells: those of a loop, else low-water marks, else equal parts.
+// Infers cycles that nothing marks: those of a loop, otherwise low-water marks, otherwise equal
+// parts.
 std::optional<CycleRule> InferRule(const Trace& trace, const format::Definitions& definitions);
 
 }  // namespace gmt::analysis

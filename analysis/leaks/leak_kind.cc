@@ -20,12 +20,12 @@ bool IsModule(const FrameText& frame) {
   return frame.is_python() && frame.file.find("torch/nn/") != std::string::npos;
 }
 
-// Each block bigger than any before it, and the smaller ones kept.
+// Whether each block is bigger than all before it, and the smaller ones are kept.
 bool IsRatchet(const SiteGrowth& site) {
   return site.new_maxima * 10 >= site.births * 6 && site.max_size > site.min_size;
 }
 
-// A whole number where it is about one: the first step and the last leave less.
+// Rounds to an integer if the value is close to one: the first and last step leave less.
 std::string Number(double value) {
   const double whole = std::round(value);
   return std::abs(value - whole) <= 0.02 * value ? absl::StrFormat("%.0f", whole)
@@ -37,19 +37,19 @@ std::string Blocks(double count) {
   return number + (number == "1" ? " block" : " blocks");
 }
 
-// Blocks that are kept every so many cycles.
+// Blocks that are kept periodically; `period` in cycles.
 struct Rhythm {
   double blocks = 0, period = 0;
 };
 
-// How many cycles a chunk of SiteVerdict::survivors has.
+// Returns the number of cycles per chunk of SiteVerdict::survivors.
 uint32_t ChunkLength(uint64_t cycles) {
   uint32_t length = 1;
   while (cycles / length >= ChunkGrid::kMaxChunks) length *= 2;
   return length;
 }
 
-// None if something is kept in most chunks, or at gaps that differ.
+// Returns nullopt if something is kept in most chunks, or at unequal gaps.
 std::optional<Rhythm> RhythmOf(const SiteGroup& group, uint64_t cycles) {
   constexpr size_t kLeastBursts = 4;
   std::vector<double> kept;  // by chunk
@@ -108,7 +108,8 @@ LeakKind KindOf(const SiteGroup& group, StackTexts& texts) {
 std::string ReasonOf(const SiteGroup& group, LeakKind kind, uint64_t cycles) {
   const SiteGrowth& first = *group.front();
   if (kind == LeakKind::kCatGrowth) {
-    return absl::StrCat("made anew ", first.births, " times, ever bigger; the old ones are freed");
+    return absl::StrCat("reallocated ", first.births,
+                        " times, larger each time; the old ones are freed");
   }
   double survivors = 0;
   uint64_t births = 0, live = 0;
@@ -121,20 +122,20 @@ std::string ReasonOf(const SiteGroup& group, LeakKind kind, uint64_t cycles) {
   const double rate = survivors / std::max(1.0, all - first.verdict.onset);
   std::string text;
   if (const std::optional<Rhythm> rhythm = RhythmOf(group, cycles)) {
-    text = absl::StrCat(Blocks(rhythm->blocks), " every ", Number(rhythm->period), " steps kept");
+    text = absl::StrCat(Blocks(rhythm->blocks), " kept every ", Number(rhythm->period), " steps");
   } else if (rate >= 0.98) {
-    text = Blocks(rate) + " of every step kept";
+    text = Blocks(rate) + " kept per step";
   } else {
-    text = absl::StrCat("1 block of every ", Number(1 / rate), " steps kept");
+    text = absl::StrCat("1 block kept every ", Number(1 / rate), " steps");
   }
   if (births == live) return text + ", none ever freed";
   return absl::StrCat(text, ", of ", Number(static_cast<double>(births) / std::max(1.0, all)),
-                      " a step made there");
+                      " allocated there per step");
 }
 
 std::string OptionFor(const SiteGroup& group, LeakKind kind, StackTexts& texts) {
   if (kind != LeakKind::kCatGrowth) return "";
-  // Predictions are concatenated on the GPU until the option's many batches are there.
+  // Predictions are concatenated on the GPU until there are as many batches as the option says.
   for (const FrameText& frame : texts.Frames(group.front()->key.stack)) {
     const bool evaluates =
         frame.function.ends_with("evaluation_loop") || frame.function.ends_with("prediction_loop");

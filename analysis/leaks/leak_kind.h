@@ -1,6 +1,6 @@
 // analysis/leaks/leak_kind.h
 //
-// What kind of leak a group of sites is, and what was seen of it, in words.
+// The kind of leak that a group of sites is, and a description of what was observed.
 //
 // Thread safety: pure functions.
 
@@ -16,11 +16,11 @@ namespace gmt::analysis {
 
 LeakKind KindOf(const SiteGroup& group, StackTexts& texts);
 
-// "4 blocks of every step kept, of 5 a step made there", "12 blocks every 10 steps kept", "1 block of every
-// 5.7 steps kept, none ever freed". `cycles`: that were watched.
+// "4 blocks kept per step, of 5 allocated there per step", "12 blocks kept every 10 steps", "1
+// block kept every 5.7 steps, none ever freed". `cycles`: number of watched cycles.
 std::string ReasonOf(const SiteGroup& group, LeakKind kind, uint64_t cycles);
 
-// The option of a library that cures it, "eval_accumulation_steps"; "" if none is known.
+// The library option that fixes it, "eval_accumulation_steps"; "" if none is known.
 std::string OptionFor(const SiteGroup& group, LeakKind kind, StackTexts& texts);
 
 }  // namespace gmt::analysis

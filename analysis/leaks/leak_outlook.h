@@ -1,11 +1,11 @@
 // analysis/leaks/leak_outlook.h
 //
-// How long until a device is full.
+// Predicts when a device will be full.
 //
 //   total |--outside--|------ most held in a cycle ------|---- room ----|
 //
-// What an allocator has cached is room: a leak fills the cache before it takes more. What is outside
-// (contexts, other processes) is what the device said was used and is not recorded.
+// What an allocator has cached counts as room: a leak fills the cache before it takes more.
+// `outside` (contexts, other processes) is what the device reported as used and is not recorded.
 //
 // Thread safety: pure functions.
 
@@ -20,10 +20,10 @@
 
 namespace gmt::analysis {
 
-// Bytes until `device` is full; nothing where nobody says how big it is.
+// Bytes until `device` is full; nullopt if its size is unknown.
 std::optional<uint64_t> RoomOn(const Trace& trace, int32_t device, uint64_t most_held);
 
-// Sets the suspect's times until the device is full.
+// Sets the suspect's estimated times until the device is full.
 void SetOutlook(uint64_t room, int64_t period_ns, LeakSuspect& suspect);
 
 }  // namespace gmt::analysis

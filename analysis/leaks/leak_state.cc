@@ -13,7 +13,7 @@ void Set(const Trend& trend, gmt::LeakTrend* message) {
   message->set_low(trend.low);
   message->set_high(trend.high);
 }
-// Numbers that are none would pass every comparison.
+// NaN would pass every comparison.
 double Finite(double value) { return std::isfinite(value) ? value : 0; }
 Trend TrendOf(const gmt::LeakTrend& message) {
   return {Finite(message.slope()), Finite(message.low()), Finite(message.high())};

@@ -1,8 +1,8 @@
 // analysis/leaks/leak_state.h
 //
-// What a search for leaks found out so far, as a recording keeps it (proto/leaks.proto, LeakState).
+// Saves the state of a leak search in a recording (proto/leaks.proto, LeakState).
 //
-// A state that was read is anybody's: enumerations are checked, numbers taken as they are.
+// A state that was read is untrusted: enumerations are checked, numbers are used unchanged.
 //
 // Thread safety: pure functions.
 
@@ -26,7 +26,7 @@ namespace gmt::analysis {
 inline constexpr uint32_t kLeakStateVersion = 1;
 
 gmt::LeakState StateOf(const LeakEvidence& evidence);
-// Nothing where it is of another version.
+// Returns nullopt for other versions.
 std::optional<LeakEvidence> EvidenceOf(const gmt::LeakState& state);
 
 gmt::LeakCycleInfo InfoOf(const WatchedCycles& cycles, int64_t watched_ns);

@@ -30,7 +30,7 @@ class LeakStateTest : public ::testing::Test {
   uint64_t next_ = 0;
 };
 
-TEST_F(LeakStateTest, WhatWasSavedLeadsToTheSameConclusions) {
+TEST_F(LeakStateTest, SavedStateLeadsToTheSameConclusions) {
   EventScript script;
   Run(script, 250);
   const Trace trace = script.Build();
@@ -53,7 +53,7 @@ TEST_F(LeakStateTest, WhatWasSavedLeadsToTheSameConclusions) {
   EXPECT_EQ(b.minima[0].last_bytes, a.minima[0].last_bytes);
 }
 
-TEST_F(LeakStateTest, ARecordingOfTheLastCyclesAnswersForAll) {
+TEST_F(LeakStateTest, ARecordingOfTheLastCyclesCoversAllCycles) {
   EventScript week;
   Run(week, 900);
   const Trace whole = week.Build();
@@ -103,7 +103,7 @@ TEST_F(LeakStateTest, HostileStatesAreNoUndefinedBehaviour) {
     minima->set_last_bytes(UINT64_MAX);
     state.add_untracked()->mutable_bytes_per_cycle()->set_low(value);
   }
-  state.add_loop_stack(7);  // a column alone
+  state.add_loop_stack(7);  // only one of the columns
   const std::optional<LeakEvidence> evidence = EvidenceOf(state);
   ASSERT_TRUE(evidence.has_value());
   EventScript script;

@@ -6,7 +6,6 @@
 namespace gmt::analysis {
 namespace {
 
-
 class Walker {
  public:
   Walker(const Trace& trace, const std::vector<Cycle>& cycles, std::optional<int32_t> device)
@@ -41,7 +40,7 @@ class Walker {
     SiteKey key;
     LeakDetector::Site site = kNobody;
   };
-  // Ids that were never defined are any numbers.
+  // Undefined ids can have any value.
   static constexpr uint32_t kMostKnownStacks = 1 << 20;
 
   Counted CountedAs(RowId row) const {
@@ -100,7 +99,7 @@ class Walker {
     NoteLive(row, rows_.size[row], false);
   }
 
-  // Most of a stack's births have all of its last one's key.
+  // Most births of a stack have the same key as the stack's previous birth.
   LeakDetector::Site SiteOf(const SiteKey& key, uint64_t size) {
     if (key.stack == 0 || key.stack > kMostKnownStacks) return out_.detector.SiteOf(key, size);
     if (key.stack >= last_of_stacks_.size()) last_of_stacks_.resize(key.stack + size_t{1});
@@ -156,7 +155,7 @@ class Walker {
   std::vector<Held> held_;  // by row
   std::vector<Last> last_of_stacks_;
   std::map<int32_t, uint64_t> live_of_devices_;
-  uint64_t* live_ = nullptr;  // of live_device_, the last asked for
+  uint64_t* live_ = nullptr;  // of live_device_, the last one looked up
   int32_t live_device_ = 0;
   size_t completion_ = 0;
   bool is_recent_ = false;

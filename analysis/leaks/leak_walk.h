@@ -2,11 +2,11 @@
 //
 // Feeds a LeakDetector from a recording.
 //
-// What counts: every byte once. Blocks of frameworks, and driver and pinned memory that is no segment
-// of theirs. A block is held until its allocator may use its place again: what waits for a stream for
-// ever is held for ever.
+// Every byte counts once: blocks of frameworks, and driver and pinned memory that is not one of
+// their segments. A block is held until its allocator may reuse it: if it waits for a stream
+// forever, it is held forever.
 //
-// Thread safety: pure function. Cost: one walk over the steps, eight bytes a row.
+// Thread safety: pure function. Cost: one walk over the steps; eight bytes per row.
 
 #ifndef GMT_ANALYSIS_LEAKS_LEAK_WALK_H_
 #define GMT_ANALYSIS_LEAKS_LEAK_WALK_H_
@@ -22,16 +22,17 @@
 
 namespace gmt::analysis {
 
-// The last cycles of a run, whose blocks are still to be freed by the next ones.
+// The last cycles of a run; the next cycles, not recorded, would have freed their blocks.
 inline constexpr size_t kRecentCycles = 10;
 
 struct LeakWalk {
   LeakDetector detector;
-  std::map<int32_t, SiteHistory> segments;   // by device: what frameworks' allocators took
+  std::map<int32_t, SiteHistory> segments;   // by device: segments of frameworks' allocators
   std::map<int32_t, uint64_t> recent_peaks;  // by device: most held in the last cycles
 };
 
-// `cycles`: in order. What happened before the first is of the first; behind the last nothing counts.
+// `cycles`: in order. What happened before the first counts for the first; what follows the last is
+// ignored.
 LeakWalk WatchCycles(const Trace& trace, const std::vector<Cycle>& cycles,
                      std::optional<int32_t> device);
 

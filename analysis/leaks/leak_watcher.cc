@@ -62,7 +62,7 @@ void LeakWatcher::OnSample(const format::Event& event, const gmt::Sample& sample
   Happen(entry);
 }
 
-// ---- What memory says
+// ---- Memory operations
 
 JournalEntry LeakWatcher::EntryOf(Happened what, PieceId id, const HeldPiece& piece) const {
   JournalEntry entry;
@@ -168,7 +168,7 @@ HeldBefore& LeakWatcher::BeforeOf(int32_t device, uint32_t heap) {
   return known->second;
 }
 
-// Of what a device used at first and nobody told of, nothing but the size is known.
+// For memory that a device used at first and that was not reported, only the size is known.
 std::vector<HeldBefore> LeakWatcher::Before() const {
   std::vector<HeldBefore> all;
   bool any_told = false;
@@ -187,7 +187,7 @@ std::vector<HeldBefore> LeakWatcher::Before() const {
   return all;
 }
 
-// ---- What is counted
+// ---- Counting
 
 void LeakWatcher::Happen(const JournalEntry& entry) {
   JournalEntry timed = entry;
@@ -332,7 +332,7 @@ void LeakWatcher::EndWhereLittleIsHeld() {
   EndCycle(now_ns_);
 }
 
-// ---- What tells cycles
+// ---- Sources of cycles
 
 void LeakWatcher::ChooseTold() {
   const uint32_t best = told_.Best();
@@ -407,7 +407,7 @@ void LeakWatcher::BeginAnew() {
   level_ = {};
 }
 
-// What is held is of the first cycle.
+// Counts what is held for the first cycle.
 void LeakWatcher::CountHeld() {
   memory_.ForEach([&](PieceId id, const HeldPiece& piece) {
     JournalEntry entry =
@@ -420,7 +420,8 @@ void LeakWatcher::CountHeld() {
   });
 }
 
-// What told cycles does so no more: the program does something else now.
+// Starts a new journal if the marker of cycles has stopped firing because the program does
+// something else.
 void LeakWatcher::WatchForSilence() {
   const bool fires = IsTold() || rule_.telling == Telling::kAnchor;
   if (!fires || cycles_.count == 0) return;
@@ -445,7 +446,7 @@ int64_t LeakWatcher::MedianPeriod() const {
 }
 
 LeakEvidence LeakWatcher::Evidence() {
-  // A few more cycles may be those that a loop is recognised by.
+  // A few more cycles may be enough to recognise a loop.
   if (journaling_ && !IsTold() && from_beginning_ && journal_.size() > looked_at_) LookForCycles();
   LeakEvidence evidence;
   evidence.heaps = memory_.heaps();

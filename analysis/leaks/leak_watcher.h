@@ -1,23 +1,24 @@
 // analysis/leaks/leak_watcher.h
 //
-// LeakWatcher: the search for leaks beside a running program. It is fed with the events that a
-// recording gets, and has at any time the evidence that CollectEvidence() would find in a recording of
-// all of them; but it keeps no events.
+// LeakWatcher: the leak search beside a running program. It receives the events of a recording and
+// can produce at any time the evidence that CollectEvidence() would find in a recording of them,
+// without storing events.
 //
 //   LeakWatcher watcher(definitions, pid);
 //   watcher.OnEvent(event);
 //   const LeakReport report = ConcludeLeaks(watcher.Evidence(), texts);
 //
 // Cycles
-//   What tells them is known better the longer the program runs. What happened to memory is kept in a
-//   journal (40 bytes an event) for the first kJournal events, and each time that something better tells
-//   cycles, all of it is counted anew by them. After that a better source counts from then on: what is
-//   held is of its first cycle. Where nothing tells cycles they are looked for in the journal as in a
-//   recording, each time that it has doubled, and for Evidence() if it has grown.
-//   A source that is silent for long is given up: a journal is begun anew.
+//   The source of cycles becomes more reliable the longer the program runs. Memory operations are
+//   kept in a journal (40 bytes per event) for the first kJournal events. Whenever a better source
+//   is found, the whole journal is counted again by it. After that, a better source counts from
+//   then on, and what is held belongs to its first cycle. If nothing marks cycles, the journal is
+//   searched for them as a recording is: each time it has doubled, and for Evidence() if it has
+//   grown. A source that stays silent for long is given up, and a new journal is started.
 //
-// Memory: what is held (HeldMemory), a journal of 10 MiB, kMostSites sites. Thread safety: one thread at
-// a time. Cost: constant per event, but for the journal's evaluations, whose cost is amortised.
+// Memory: what is held (HeldMemory), a journal of 10 MiB, kMostSites sites.
+// Thread safety: one thread at a time.
+// Cost: constant per event, except for evaluations of the journal, whose cost is amortised.
 
 #ifndef GMT_ANALYSIS_LEAKS_LEAK_WATCHER_H_
 #define GMT_ANALYSIS_LEAKS_LEAK_WATCHER_H_
@@ -41,22 +42,22 @@ class LeakWatcher : private HeldMemory::Listener {
  public:
   static constexpr size_t kMostSites = 1 << 14, kJournal = 1 << 18;
 
-  // `definitions` must outlive it and grow ahead of the events. `pid`: of the program, in samples.
-  // `attached`: the program held memory before.
+  // REQUIRES: `definitions` outlives this object and contains what each event refers to. `pid`: of
+  // the program, in samples. `attached`: the program held memory before the recording.
   LeakWatcher(const format::Definitions& definitions, uint64_t pid, bool attached = false);
 
   void OnEvent(const format::Event& event);
   void OnSample(const format::Event& event, const gmt::Sample& sample);
 
-  // Of all events so far. Cost: linear in sites.
+  // Evidence from all events so far. Cost: linear in sites.
   LeakEvidence Evidence();
-  // Cycles so far, of the source that is believed now.
+  // Cycles so far, by the current source.
   uint64_t cycles() const { return cycles_.count; }
   int64_t first_t_ns() const { return first_t_ns_; }
 
  private:
   struct OfDevice {
-    uint64_t held = 0, peak = 0;  // bytes: now, and the most of the cycle under way
+    uint64_t held = 0, peak = 0;  // bytes: now, and the maximum of the current cycle
     std::deque<uint64_t> peaks;   // of the last cycles
     uint64_t recorded = 0;        // driver memory
   };
@@ -94,8 +95,8 @@ class LeakWatcher : private HeldMemory::Listener {
 
   std::vector<JournalEntry> journal_;
   bool journaling_ = true, from_beginning_ = true;
-  size_t look_at_ = 512, looked_at_ = 0;  // entries: at the next look, at the last one
-  std::vector<DeviceSamples::Used> sampled_;  // of the journal; without one, the last
+  size_t look_at_ = 512, looked_at_ = 0;      // in entries: at the next search, at the last one
+  std::vector<DeviceSamples::Used> sampled_;  // of the journal; without a journal, only the last
 
   CycleRule rule_;
   WatchedCycles cycles_;
@@ -105,10 +106,10 @@ class LeakWatcher : private HeldMemory::Listener {
   uint64_t step_ = 0, last_firing_ = 0;  // births and deaths, as counted by cycles
   size_t next_end_ = 0;
   uint64_t last_end_ = 0;  // step
-  // Of low-water marks behind the journal.
+  // State of the low-water rule after the journal was dropped.
   struct Level {
-    uint64_t least = UINT64_MAX, most = 0, steps = 0;  // of the stretch under way
-    double low = 0, high = 0;                          // as of the one before
+    uint64_t least = UINT64_MAX, most = 0, steps = 0;  // of the current stretch
+    double low = 0, high = 0;                          // from the previous stretch
     bool was_high = false;
   } level_;
   std::vector<int64_t> periods_;
@@ -121,8 +122,8 @@ class LeakWatcher : private HeldMemory::Listener {
   DeviceSamples samples_;
   const bool attached_;
   std::map<std::pair<int32_t, uint32_t>, HeldBefore> before_;
-  std::map<int32_t, uint64_t> told_bytes_;  // bytes of the driver's memory from before, by device
-  std::map<int32_t, uint64_t> other_;  // what a device's first sample says, less what was recorded
+  std::map<int32_t, uint64_t> told_bytes_;  // driver memory reported from before, by device
+  std::map<int32_t, uint64_t> other_;       // a device's first sample minus what was recorded
 };
 
 }  // namespace gmt::analysis

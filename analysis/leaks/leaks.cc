@@ -79,7 +79,7 @@ class Conclusion {
     suspect.tier = TierOf(certain);
     SetEta(suspect);
   }
-  // "" where it is the program itself.
+  // Returns "" for the program itself.
   std::string LibraryOf(const SiteGrowth& site) const {
     const std::string& library = texts_.Library(site.key.stack);
     return library == "the program" ? "" : library;
@@ -117,9 +117,10 @@ class Conclusion {
       suspect.bytes = growth.bytes;
       suspect.since_cycle = growth.since_cycle + 1;
       suspect.reason = absl::StrCat(
-          growth.source, growth.of_process ? " says that this process" : " says that the device",
-          " uses ever more, and no allocation does",
-          growth.of_process ? "" : "; it may be another process");
+          growth.source,
+          growth.of_process ? " reports that this process" : " reports that the device",
+          " uses more and more memory, but no allocation grows",
+          growth.of_process ? "" : "; another process may be the cause");
       suspect.tier = TierOf(growth.of_process);
       SetEta(suspect);
     }
@@ -187,12 +188,12 @@ LeakReport ConcludeLeaks(const LeakEvidence& evidence, StackTexts& texts) {
   return Conclusion(evidence, texts).Draw();
 }
 
-// What was saved is of more cycles than there are events of; a window is asked of events.
+// The saved state covers more cycles than the kept events, but a time window requires events.
 LeakReport FindLeaks(const Examination& examination, const LeakOptions& options) {
   const Trace& trace = examination.trace();
   LeakEvidence found = CollectEvidence(examination, options);
-  const bool is_whole = options.window.from_ns == Window().from_ns &&
-                        options.window.to_ns == Window().to_ns;
+  const bool is_whole =
+      options.window.from_ns == Window().from_ns && options.window.to_ns == Window().to_ns;
   std::optional<LeakEvidence> saved;
   if (trace.leak_state && is_whole) saved = EvidenceOf(*trace.leak_state);
   const bool use_saved = saved && saved->cycles.count > found.cycles.count;

@@ -1,9 +1,9 @@
 // analysis/leaks/leaks.h
 //
-// Leaks: which stacks hold more after each cycle of the program's loop, and will until memory ends.
-// A leak is told from what merely looks like one (a cache that fills, a queue of bounded length, state
-// made once) by watching cycles: docs/leaks.md says which tests a suspect has passed, and how many
-// cycles each verdict needs.
+// Leaks: which stacks hold more after each cycle of the program's loop, without bound. Watching
+// cycles distinguishes a leak from what resembles one (a cache that fills, a queue of bounded
+// length, state created once). docs/leaks.md describes the tests that a suspect has passed and the
+// number of cycles that each verdict needs.
 //
 // Thread safety: pure functions.
 
@@ -28,15 +28,15 @@ enum class LeakTier : uint8_t { kPossible, kLikely, kLeak };
 std::string_view NameOf(LeakTier tier);  // "possible", "likely", "leak"
 
 enum class LeakKind : uint8_t {
-  kGraphKept,       // an autograd graph, with the activations that it holds
-  kTensorKept,      // tensors of one line
-  kOptimizerGrows,  // state that an optimizer makes again and again
-  kCatGrowth,       // one tensor that is made anew, bigger, every time
-  kDriver,          // memory of the driver, by other code than a framework's allocator
+  kGraphKept,       // an autograd graph, with the activations that it references
+  kTensorKept,      // tensors allocated by one line
+  kOptimizerGrows,  // state that an optimizer creates repeatedly
+  kCatGrowth,       // one tensor that is recreated larger every time
+  kDriver,          // driver memory, not allocated by a framework's allocator
   kPinnedHost,      // pinned host memory
   kPoolRatchet,     // a pool that keeps what was outgrown
-  kAwaiting,        // freed blocks that a stream keeps for ever
-  kUntracked,       // the device's use grows and no allocation does
+  kAwaiting,        // freed blocks that a stream keeps forever
+  kUntracked,       // the device's use grows but no allocation does
 };
 // "graph_kept", "tensor_kept", "optimizer_grows", "cat_growth", "driver", "pinned_host", "pool_ratchet",
 // "awaiting_stream", "untracked".
@@ -55,30 +55,32 @@ struct LeakSuspect {
   LeakTier tier = LeakTier::kPossible;
   LeakKind kind = LeakKind::kTensorKept;
   int32_t device = 0;  // kHostDevice: host memory
-  double bytes_per_cycle = 0, low_bytes_per_cycle = 0, high_bytes_per_cycle = 0;  // 95 %
-  uint64_t bytes = 0;  // leaked at the end: of the survivors
+  // With a 95 % interval.
+  double bytes_per_cycle = 0, low_bytes_per_cycle = 0, high_bytes_per_cycle = 0;
+  uint64_t bytes = 0;  // leaked at the end: the survivors
   uint64_t count = 0;
   std::vector<LeakStack> stacks;          // that grow in lock-step; most bytes first
-  std::optional<FrameText> common_frame;  // the deepest of the program's own, of 95 % of the growth
-  std::string layer;         // module of a model (analysis/stacks/module_path.h) of 95 %; "": none
-  std::string option;        // a library's setting that cures it: "eval_accumulation_steps"; "": none
-  std::string library;       // that took memory of the driver; "": the program itself, or not known
+  std::optional<FrameText> common_frame;  // the program's deepest frame common to 95 % of growth
+  std::string layer;         // module of a model (analysis/stacks/module_path.h) of 95 %; "" if none
+  std::string option;        // the library setting that fixes it: "eval_accumulation_steps", or ""
+  std::string library;       // that took driver memory; "" if the program itself or unknown
   std::string heap;          // "pytorch", "driver", "host"
-  uint64_t since_cycle = 0;  // from 1; 1: from the first on
-  std::string reason;        // what was seen, as a sentence
-  // Why most of it was alive after the last step: for a kept graph, saved by which nodes.
+  uint64_t since_cycle = 0;  // from 1; 1 if from the beginning
+  std::string reason;        // what was observed, as a sentence
+  // Why most of it was alive after the last step; for a kept graph, which nodes saved it.
   Alive alive;
-  // Suspects that keep blocks at the same steps have the same number; the id of the first of them,
-  // "" of itself. They are told apart by where they come from, and may have one cause.
+  // Suspects that keep blocks at the same steps share this number. `lock_step_with` is the id of
+  // the first of them, "" for the first itself. They come from different places but may have one
+  // cause.
   size_t lock_step = 0;
   std::string lock_step_with;
-  // Held since before an attach, in blocks of the same sizes: perhaps leaked by the same stacks.
+  // Memory from before an attach in blocks of the same sizes; possibly leaked by the same stacks.
   LikeBefore before;
-  // Until the device is full at this rate, from the recording's end.
+  // Time from the recording's end until the device is full at this rate.
   std::optional<int64_t> eta_ns, low_eta_ns, high_eta_ns;
 };
 
-// Growth that is none, or has ended.
+// Growth that is not a leak, or has ended.
 struct BenignGrowth {
   std::string label;  // "optimizer state (step 1)", "queue of 64, full since step 70", ...
   std::optional<FrameText> frame;
@@ -86,38 +88,38 @@ struct BenignGrowth {
   uint64_t bytes = 0;
 };
 
-// What a device held at the least in each cycle, from the first to the last that counts.
+// The minimum that a device held per cycle, from the first to the last counted cycle.
 struct CycleMinima {
   int32_t device = 0;
   uint64_t first_bytes = 0, last_bytes = 0;
-  uint64_t first_cycle = 0;  // from 1: those before it set things up
+  uint64_t first_cycle = 0;  // from 1; earlier ones are initialisation
   double bytes_per_cycle = 0, low_bytes_per_cycle = 0, high_bytes_per_cycle = 0;
 };
 
-// The cycles that were compared.
+// The compared cycles.
 struct WatchedCycles {
   uint64_t count = 0;
-  std::string source;  // analysis/loop/phases.h, analysis/leaks/leak_cycles.h; "" where none was found
+  std::string source;     // analysis/loop/phases.h, analysis/leaks/leak_cycles.h; "" if none was found
   int64_t period_ns = 0;  // the median
-  bool inferred = false;  // nothing said where a cycle ends
-  bool clear = true;      // false: parts of equal length, which no loop made
+  bool inferred = false;  // the recording does not mark where a cycle ends
+  bool clear = true;      // false: parts of equal length, not produced by a loop
 };
 
 struct LeakReport {
   WatchedCycles cycles;
-  bool enough = false;                // cycles for a verdict
-  uint64_t cycles_needed = 0;         // for one
+  bool enough = false;                // whether there are enough cycles for a verdict
+  uint64_t cycles_needed = 0;         // for a verdict
   int64_t watched_ns = 0;             // from the first cycle's beginning to the last one's end
   std::vector<LeakSuspect> suspects;  // highest tier first, then most bytes per cycle
   std::vector<BenignGrowth> benign;
   std::vector<CycleMinima> minima;  // by device
   std::vector<HeldBefore> before;   // by device and heap
-  // Of more cycles than there are events of: what the program's collector had found out is in the
-  // recording, and events from then on.
+  // Set if the report covers more cycles than the kept events: the recording contains the results
+  // of the program's collector, and events only from this time on.
   std::optional<int64_t> details_from_ns;
 };
 
-// Cycles that a verdict needs: of tier `likely`, of tier `leak`.
+// Cycles needed for the tiers `likely` and `leak`.
 inline constexpr uint64_t kCyclesForLikely = 100, kCyclesForLeak = 200;
 
 struct LeakOptions {

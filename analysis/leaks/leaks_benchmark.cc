@@ -1,5 +1,5 @@
-// Leaks of a training loop of 500 stacks, with 5,000 blocks held and five million rows; and beside the
-// program, event by event.
+// Leak search in a training loop with 500 stacks, 5,000 held blocks and five million rows; and
+// beside a running program, event by event.
 
 #include <benchmark/benchmark.h>
 
@@ -17,7 +17,7 @@ constexpr uint32_t kStacks = 500;
 constexpr size_t kHeld = 5000;
 constexpr int64_t kEventsOfCycle = 2000;
 
-// Every stack in its turn, so that they recur; one block of a thousand is kept.
+// The stacks take turns, so that they recur; one block in a thousand is kept.
 format::EventBatch TrainingLoop(EventScript& script, int64_t events, bool marks) {
   std::vector<uint32_t> stacks;
   for (uint32_t i = 0; i < kStacks; ++i)
@@ -68,7 +68,7 @@ BENCHMARK(FindLeaksIn)
     ->Args({10'000'000, 0})
     ->Unit(benchmark::kMillisecond);
 
-// Per event, the evidence at the end aside.
+// Per event, without the evidence at the end.
 void WatchEvents(benchmark::State& state) {
   EventScript script;
   const format::EventBatch batch = TrainingLoop(script, state.range(0), state.range(1) != 0);
@@ -86,7 +86,7 @@ BENCHMARK(WatchEvents)
     ->Args({1'000'000, 0})
     ->Unit(benchmark::kMillisecond);
 
-// What one answer costs: 500 sites.
+// The cost of one answer with 500 sites.
 void WatchEvidence(benchmark::State& state) {
   EventScript script;
   const format::EventBatch batch = TrainingLoop(script, 1'000'000, true);

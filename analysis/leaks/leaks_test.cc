@@ -15,7 +15,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-
 class LeaksTest : public ::testing::Test {
  protected:
   template <typename Cycle>
@@ -53,7 +52,7 @@ class LeaksTest : public ::testing::Test {
   uint64_t next_ = 0;
 };
 
-TEST_F(LeaksTest, BelowAHundredCyclesThereIsNoVerdictAtAll) {
+TEST_F(LeaksTest, BelowAHundredCyclesThereIsNoVerdict) {
   Run(99, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
   const LeakReport report = Find();
   EXPECT_FALSE(report.enough);
@@ -71,7 +70,7 @@ TEST_F(LeaksTest, TierRisesWithTheCyclesWatched) {
   EXPECT_EQ(Find(options).suspects.at(0).tier, LeakTier::kLikely);
 }
 
-TEST_F(LeaksTest, GraphIsKeptWhereTheMemoryIsStillSavedForABackwardPass) {
+TEST_F(LeaksTest, GraphIsKeptIfTheMemoryIsStillSavedForABackwardPass) {
   Run(250, [&](uint32_t) {
     Keep(kMiB, {"forward", "train"});
     script_.Role(next_, format::kRoleSaved, "SoftmaxBackward0");
@@ -83,7 +82,7 @@ TEST_F(LeaksTest, GraphIsKeptWhereTheMemoryIsStillSavedForABackwardPass) {
   EXPECT_EQ(suspect.alive.savers[0].name, "SoftmaxBackward0");
 }
 
-TEST_F(LeaksTest, WhatOnlyAnOptimizerMakesIsStateThatGrows) {
+TEST_F(LeaksTest, MemoryAllocatedOnlyByAnOptimizerIsGrowingState) {
   Run(250, [&](uint32_t) {
     format::Event& event = script_.Block(NewAddress(), kMiB);
     event.stack = PythonStack(script_, {{"zeros_like", "/lib/torch/_tensor.py"},
@@ -93,7 +92,7 @@ TEST_F(LeaksTest, WhatOnlyAnOptimizerMakesIsStateThatGrows) {
   EXPECT_EQ(Find().suspects.at(0).kind, LeakKind::kOptimizerGrows);
 }
 
-TEST_F(LeaksTest, TensorsAreKeptWhereNoGraphHoldsWhatThreeStacksHaveMade) {
+TEST_F(LeaksTest, TensorsAreKeptIfNoGraphHoldsAllocationsOfThreeStacks) {
   Run(250, [&](uint32_t) {
     for (const char* function : {"a", "b", "c"}) Keep(kMiB, {function, "forward", "train"});
     script_.Role(next_, format::kRoleSaved, "SoftmaxBackward0");
@@ -137,7 +136,7 @@ TEST_F(LeaksTest, CleanLoopHasNoSuspect) {
   EXPECT_THAT(report.suspects, IsEmpty());
 }
 
-TEST_F(LeaksTest, DriverMemoryIsALeakOfItsOwnAndSegmentsAreNot) {
+TEST_F(LeaksTest, DriverMemoryCanLeakAndSegmentsCannot) {
   Run(300, [&](uint32_t) {
     const uint64_t segment = NewAddress();
     script_.Alloc(segment, 20 * kMiB, {"segment"});
@@ -152,7 +151,7 @@ TEST_F(LeaksTest, DriverMemoryIsALeakOfItsOwnAndSegmentsAreNot) {
   EXPECT_EQ(report.suspects[0].heap, "driver");
 }
 
-TEST_F(LeaksTest, PinnedMemoryIsOfTheHost) {
+TEST_F(LeaksTest, PinnedMemoryBelongsToTheHost) {
   Run(300, [&](uint32_t) { script_.Pinned(NewAddress(), kMiB, {"pin", "train"}); });
   const LeakReport report = Find();
   ASSERT_THAT(report.suspects, SizeIs(1));
@@ -161,7 +160,7 @@ TEST_F(LeaksTest, PinnedMemoryIsOfTheHost) {
   EXPECT_FALSE(report.suspects[0].eta_ns.has_value());
 }
 
-TEST_F(LeaksTest, BlocksThatAwaitAStreamForEverLeak) {
+TEST_F(LeaksTest, BlocksThatAwaitAStreamForeverLeak) {
   Run(300, [&](uint32_t) {
     const uint64_t done = NewAddress(), forgotten = NewAddress();
     script_.Block(done, kMiB, {"forward", "train"});
@@ -224,7 +223,8 @@ TEST_F(LeaksTest, TimeUntilTheDeviceIsFullComesFromTheRoomLeft) {
   });
   const LeakReport report = Find();
   const LeakSuspect& suspect = report.suspects.at(0);
-  // 4096 MiB, less the 1024 in use, which hold the 300 leaked; 3 events of a millisecond a step.
+  // 4096 MiB minus the 1024 in use, which contain the 300 leaked; a step has 3 events of a
+  // millisecond.
   ASSERT_TRUE(suspect.eta_ns.has_value());
   EXPECT_NEAR(static_cast<double>(*suspect.eta_ns), (4096 - 1024) * 3e6, 1e8);
   EXPECT_LE(*suspect.low_eta_ns, *suspect.eta_ns);
@@ -251,7 +251,7 @@ TEST_F(LeaksTest, WithoutStepsAVerdictIsAtMostPossible) {
   EXPECT_EQ(report.suspects[0].tier, LeakTier::kPossible);
 }
 
-TEST_F(LeaksTest, OneDeviceCanBeAskedFor) {
+TEST_F(LeaksTest, OneDeviceCanBeSelected) {
   Run(300, [&](uint32_t) {
     script_.Block(NewAddress(), kMiB, {"append", "train"}).device = 1;
     Brief(kMiB, {"forward", "train"});
@@ -263,7 +263,7 @@ TEST_F(LeaksTest, OneDeviceCanBeAskedFor) {
   EXPECT_THAT(Find(options).suspects, SizeIs(1));
 }
 
-TEST_F(LeaksTest, BenignGrowthHasItsName) {
+TEST_F(LeaksTest, BenignGrowthIsLabelled) {
   std::vector<uint64_t> queue;
   Run(300, [&](uint32_t cycle) {
     Brief(64 * kMiB, {"forward", "train"});
@@ -276,17 +276,17 @@ TEST_F(LeaksTest, BenignGrowthHasItsName) {
   EXPECT_THAT(report.suspects, IsEmpty());
   std::vector<std::string> labels;
   for (const BenignGrowth& growth : report.benign) labels.push_back(growth.label);
-  EXPECT_THAT(labels, ::testing::UnorderedElementsAre("made once, at step 151",
+  EXPECT_THAT(labels, ::testing::UnorderedElementsAre("allocated once, at step 151",
                                                       HasSubstr("queue of 40, full since step 4")));
 }
 
-TEST_F(LeaksTest, EmptyRecordingIsNoAnswer) {
+TEST_F(LeaksTest, EmptyRecordingGivesNoVerdict) {
   const LeakReport report = Find();
   EXPECT_FALSE(report.enough);
   EXPECT_EQ(report.cycles.count, 0u);
 }
 
-TEST_F(LeaksTest, HostileValuesAreNoUndefinedBehaviour) {
+TEST_F(LeaksTest, HostileValuesCauseNoUndefinedBehaviour) {
   Run(300, [&](uint32_t cycle) {
     format::Event& event = script_.Block(NewAddress(), UINT64_MAX, {"append", "train"});
     event.t_ns = cycle % 2 == 0 ? INT64_MAX : INT64_MIN;

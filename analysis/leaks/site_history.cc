@@ -77,8 +77,8 @@ SiteHistory::Chunk& SiteHistory::Now(const ChunkGrid& grid) {
   return chunks_.back();
 }
 
-// Without a chunk in which nothing happened an index is a place; with some it is that many places
-// too far.
+// If every chunk had an entry, index - first would be its position. Chunks without events have
+// none, so the position is at most that.
 SiteHistory::Chunk* SiteHistory::Find(uint32_t index) {
   if (chunks_.empty() || index < chunks_.front().index) return nullptr;
   const size_t furthest = std::min<size_t>(index - chunks_.front().index, chunks_.size() - 1);

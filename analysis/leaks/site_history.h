@@ -1,14 +1,14 @@
 // analysis/leaks/site_history.h
 //
-// SiteHistory: what one place of the program that allocates did over all cycles, in bounded memory.
-// Cycles are counted in chunks of 1, 2, 4, ... so that there are never more than kMaxChunks; when
-// there would be, neighbours are merged and chunks are twice as long from then on.
+// SiteHistory: what one allocating place of the program did over all cycles, in bounded memory.
+// Cycles are counted in chunks of 1, 2, 4, ... cycles. When there would be more than kMaxChunks,
+// neighbours are merged and the chunk length doubles.
 //
 //   cycle        0 1 2 3 4 5 6 7        births of a chunk: blocks born in it
 //   chunk of 2   | 0 | 1 | 2 | 3 |      alive: those of them that are not freed yet
-//                                       least: the fewest bytes held at any moment of it
+//                                       least: the minimum of bytes held during it
 //
-// A chunk in which nothing happened has no entry: it begins and ends with what the one before ended with.
+// A chunk without events has no entry: its values equal those at the end of the previous one.
 //
 // Thread safety: one thread at a time. Cost: constant per event, 64 bytes per chunk with events.
 
@@ -21,16 +21,16 @@
 
 namespace gmt::analysis {
 
-// How cycles are counted in chunks, the same for all sites.
+// The division of cycles into chunks, shared by all sites.
 class ChunkGrid {
  public:
   static constexpr uint32_t kMaxChunks = 128;
 
-  uint32_t cycle() const { return cycle_; }  // the one under way, from 0
+  uint32_t cycle() const { return cycle_; }  // the current one, from 0
   uint32_t level() const { return level_; }
   uint32_t cycles_per_chunk() const { return 1u << level_; }
   uint32_t ChunkOf(uint32_t cycle) const { return cycle >> level_; }
-  // Chunks of which all cycles are over.
+  // The number of chunks whose cycles have all ended.
   uint32_t complete() const { return cycle_ >> level_; }
   void EndCycle() {
     ++cycle_;
@@ -41,13 +41,13 @@ class ChunkGrid {
   uint32_t cycle_ = 0, level_ = 0;
 };
 
-// How many cycles freed blocks had lived, to within a fifth.
+// A histogram of how many cycles freed blocks had lived, accurate to a fifth.
 class Lifetimes {
  public:
   void Add(uint32_t cycles) { ++counts_[BucketOf(cycles)]; }
-  // Of those that lived at least `least` cycles.
+  // The number of those that lived at least `least` cycles.
   uint64_t CountFrom(uint32_t least) const;
-  uint32_t Quantile(double q, uint32_t least) const;  // 0 where there are none
+  uint32_t Quantile(double q, uint32_t least) const;  // 0 if there are none
 
  private:
   static constexpr uint32_t kExact = 16, kPerOctave = 4;
@@ -65,35 +65,34 @@ class SiteHistory {
     uint64_t alive_bytes = 0;
     uint64_t least = 0, at_end = 0;  // bytes held
   };
-  // One value a chunk, of the chunks that are complete.
+  // One value per complete chunk.
   struct Series {
     std::vector<double> births, alive, alive_bytes, least;
   };
 
-  // `held`: bytes from the beginning on.
+  // `held`: bytes held from the beginning.
   explicit SiteHistory(uint64_t held = 0) : held_at_first_(held), live_(held) {}
 
   void Birth(const ChunkGrid& grid, uint64_t bytes);
   void Free(const ChunkGrid& grid, uint64_t bytes, uint32_t birth_cycle);
-  // What was born turned out to be none of this: as if it had not been, but for the sizes seen.
+  // Revokes a birth because the memory belongs elsewhere. The sizes seen remain.
   void TakeBack(const ChunkGrid& grid, uint64_t bytes, uint32_t birth_cycle);
 
   uint64_t live() const { return live_; }
   uint64_t live_count() const { return live_count_; }
-  uint64_t most() const { return most_; }  // bytes held at once
+  uint64_t most() const { return most_; }  // maximum of bytes held at once
   uint64_t births() const { return births_; }
   uint32_t first_birth() const { return first_birth_; }  // cycle
   uint64_t min_size() const { return min_size_; }
   uint64_t max_size() const { return max_size_; }
-  uint32_t new_maxima() const {
-    return new_maxima_;
-  }  // births of a size that no earlier one had reached
+  // Births of a size that no earlier one had reached.
+  uint32_t new_maxima() const { return new_maxima_; }
   const Lifetimes& lifetimes() const { return lifetimes_; }
   Series SeriesOn(const ChunkGrid& grid) const;
 
  private:
   Chunk& Now(const ChunkGrid& grid);
-  Chunk* Find(uint32_t index);  // null: nothing happened in it
+  Chunk* Find(uint32_t index);  // null if nothing happened in it
   void Merge(uint32_t level);
 
   std::vector<Chunk> chunks_;

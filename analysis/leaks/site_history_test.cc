@@ -25,7 +25,7 @@ class SiteHistoryTest : public ::testing::Test {
   SiteHistory site_;
 };
 
-TEST_F(SiteHistoryTest, LeastIsWhatNoMomentOfTheCycleWasBelow) {
+TEST_F(SiteHistoryTest, LeastIsTheMinimumOfTheCycle) {
   site_.Birth(grid_, 10);  // cycle 0 began with nothing
   grid_.EndCycle();
   site_.Birth(grid_, 5);
@@ -63,10 +63,10 @@ TEST_F(SiteHistoryTest, ChunksGrowSoThatTheyStayFew) {
   EXPECT_GT(grid_.complete(), ChunkGrid::kMaxChunks / 2 - 1);
 }
 
-TEST_F(SiteHistoryTest, FreesThatFitNothingDoNoHarm) {
+TEST_F(SiteHistoryTest, UnmatchedFreesAreHarmless) {
   site_.Free(grid_, 10, 0);
   site_.Birth(grid_, 4);
-  site_.Free(grid_, 10, 99);  // born in the future
+  site_.Free(grid_, 10, 99);  // birth cycle in the future
   EXPECT_EQ(site_.live(), 0u);
   EXPECT_EQ(site_.live_count(), 0u);
 }
@@ -89,8 +89,8 @@ TEST(LifetimesTest, QuantilesAreRightToWithinAFifth) {
   EXPECT_GT(lifetimes.Quantile(1, 0), 1u << 30);
 }
 
-// Against arrays with one entry a cycle, with random births and frees.
-TEST(SiteHistoryOracleTest, ChunksSayWhatCyclesSay) {
+// Compares with arrays that have one entry per cycle, for random births and frees.
+TEST(SiteHistoryOracleTest, ChunksAgreeWithCycles) {
   ForEachSeed(SeedsUpTo(20), [](uint32_t seed) {
     std::mt19937 random(seed);
     struct Block {

@@ -8,25 +8,25 @@ namespace gmt::analysis {
 namespace {
 
 constexpr uint32_t kLeastBurnIn = 20;
-constexpr double kBurnIn = 0.25;       // of all cycles
-constexpr uint32_t kLeastAge = 5;      // cycles that a survivor has lived
-constexpr uint32_t kLongLifetime = 3;  // cycles: what lives shorter is working memory
+constexpr double kBurnIn = 0.25;       // share of all cycles
+constexpr uint32_t kLeastAge = 5;      // in cycles, of a survivor
+constexpr uint32_t kLongLifetime = 3;  // in cycles: blocks that live shorter are working memory
 constexpr uint64_t kFewLongLifetimes = 3;
 constexpr size_t kGroups = 10;  // of chunks, in the late window
 constexpr double kGroupsWithSurvivors = 0.35;
 constexpr double kLeastEvents = 4;
 constexpr double kWarming = -2, kWarmingOverall = -1.4, kWarmingLate = 0;
 constexpr double kManyEvents = 12;
-constexpr double kIrregularEvents = 6;  // that it takes where they come at any time
-constexpr double kEvenGaps = 0.3;       // scatter of the gaps, of what comes regularly
+constexpr double kIrregularEvents = 6;  // required if they come irregularly
+constexpr double kEvenGaps = 0.3;       // scatter of gaps that count as regular
 constexpr double kUnlikely = 0.01;
 constexpr double kBalanced = 0.6;
-constexpr double kNetGrowth = 0.3;  // of the survivors' bytes
+constexpr double kNetGrowth = 0.3;  // relative to the survivors' bytes
 constexpr double kRisingGroups = 0.6, kFalls = 0.2, kLeastGrowth = 0.03, kLaterHalf = 0.4;
 constexpr double kMaximaPerCycle = 0.015;
 constexpr uint32_t kLeastMaxima = 6;
-constexpr double kSameTime = 1.4;  // of two lifetimes
-constexpr double kAtOnce = 0.02;   // of all cycles
+constexpr double kSameTime = 1.4;  // ratio of two lifetimes
+constexpr double kAtOnce = 0.02;   // share of all cycles
 
 using Values = std::vector<double>;
 
@@ -38,7 +38,7 @@ Values Part(const Values& all, size_t begin, size_t end) {
 }
 double Sum(const Values& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-// Chunks folded into `count` groups of about equal length, each with what `fold` makes of it.
+// Folds chunks into `count` groups of about equal length, using `fold`.
 template <typename Fold>
 Values Grouped(const Values& chunks, size_t count, double start, Fold fold) {
   count = std::min(count, chunks.size());
@@ -89,7 +89,7 @@ class Judgement {
   double Grown() const { return series_.least.back() - series_.least.front(); }
   double GrownSince(size_t chunk) const { return series_.least.back() - series_.least[chunk]; }
 
-  // ---- Ever more blocks
+  // ---- More and more blocks
 
   bool HasSurvivors() const {
     const Values late = Part(series_.alive, burn_in_, aged_);
@@ -128,8 +128,8 @@ class Judgement {
     return trend < kWarmingOverall && (late_trend < kWarmingLate || late_events < kManyEvents);
   }
 
-  // Bytes that survive per cycle: from the first cycle on, where the late window goes on as the run
-  // began; where the place frees nothing, up to now.
+  // Measures the bytes that survive per cycle: from the first cycle on, if the late window
+  // continues the rate of the beginning of the run; up to now, if the place frees nothing.
   void Measure(size_t first_late) {
     const bool frees = site_.live_count() < site_.births();
     const size_t end = frees ? aged_ : chunks_;
@@ -159,7 +159,7 @@ class Judgement {
     return {trend.slope / cycles, std::max(0.0, trend.low / cycles), trend.high / cycles};
   }
 
-  // ---- As many blocks, ever bigger
+  // ---- The same number of blocks, growing in size
 
   bool IsRegrown() const {
     const double cycles = static_cast<double>(chunks_) * per_chunk_;
@@ -187,7 +187,7 @@ class Judgement {
     verdict_.bytes = Whole(Grown());
   }
 
-  // ---- What is no leak
+  // ---- Growth that is not a leak
 
   void Name(Growth growth) {
     verdict_.growth = growth;
@@ -216,7 +216,7 @@ class Judgement {
       verdict_.growth = Growth::kOnce;
   }
 
-  // Events that come after about equal times, as those of evaluations do.
+  // Whether events come at about equal intervals, like evaluations.
   static bool AreEven(const Values& events) {
     Values gaps;
     double gap = 0;

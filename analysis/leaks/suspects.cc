@@ -11,7 +11,7 @@
 namespace gmt::analysis {
 namespace {
 
-// Of two distributions of survivors over time, in [0, 1]; what they may differ by in lock-step.
+// Tolerated difference of two distributions of survivors over time, in [0, 1], for lock-step.
 constexpr double kSameLine = 0.05, kOtherLine = 0.01;
 constexpr size_t kGraphStacks = 3;
 
@@ -40,7 +40,7 @@ size_t CommonLength(const Path& a, const Path& b) {
   return length;
 }
 
-// How many outermost frames all stacks of the loop share.
+// Returns the number of outermost frames that all stacks of the loop share.
 size_t LoopDepth(const std::vector<Path>& paths) {
   const Path* first = nullptr;
   size_t depth = 0;
@@ -71,7 +71,7 @@ bool InLockStep(const SiteGrowth& a, const SiteGrowth& b, double tolerance) {
   return Distance(a.verdict.survivors, b.verdict.survivors) <= tolerance;
 }
 
-// The layers of a model are Python code of a library's, between the program's line and the operator.
+// Layers of a model are Python code of a library, between the program's line and the operator.
 bool IsOfModel(const Path& path) {
   bool own = false;
   for (const FrameText* frame : path) {
@@ -139,7 +139,7 @@ class Merger {
     groups_.push_back({&site});
   }
 
-  // The graph of one pass comes from several lines of the loop: the model's, the loss's.
+  // The graph of one pass comes from several lines of the loop: those of the model and of the loss.
   void JoinGraphs() {
     for (size_t i = 0; i < groups_.size(); ++i) {
       if (groups_[i].size() < kGraphStacks) continue;
@@ -164,8 +164,8 @@ class Merger {
   std::vector<Group> groups_;
 };
 
-// The sites that grow most, with 95 % of the growth: a stack of next to nothing must not hide where the rest
-// comes from.
+// Returns the fastest growing sites with 95 % of the growth, so that a negligible stack cannot hide
+// the origin of the rest.
 SiteGroup MostOf(const SiteGroup& group) {
   constexpr double kShare = 0.95;
   const auto rate = [](const SiteGrowth* site) {
@@ -216,7 +216,7 @@ std::optional<FrameText> CommonFrame(const SiteGroup& group, StackTexts& texts) 
     return depth < std::min(first.size(), path.size()) && SameFunction(*first[depth], *path[depth]);
   });
   if (same_function && first[depth]->function.find("forward") == std::string::npos) ++depth;
-  // Python's own code is the program's; native code is where there is no Python.
+  // The program's Python code takes precedence; native code is used only without Python.
   const FrameText* found = nullptr;
   for (size_t i = 0; i < depth; ++i) {
     const bool own = first[i]->role == symbols::FrameRole::kOwn;

@@ -59,7 +59,7 @@ TEST_F(SuspectsTest, LayersAndLossOfOnePassAreOneGraph) {
   EXPECT_THAT(groups[0], SizeIs(5));
 }
 
-TEST_F(SuspectsTest, TensorOfAnotherLineStaysASuspectOfItsOwn) {
+TEST_F(SuspectsTest, TensorOfAnotherLineIsASeparateSuspect) {
   for (uint32_t line = 10; line < 14; ++line) Leak(Layer(line), always_);
   Leak(OfTrain(50), always_);
   EXPECT_THAT(Merge(), SizeIs(2));
@@ -86,7 +86,7 @@ TEST_F(SuspectsTest, WithoutFramesLockStepAloneMerges) {
   EXPECT_THAT(Merge(), SizeIs(2));
 }
 
-TEST_F(SuspectsTest, CommonFrameOfLayersIsWhoCalledTheModel) {
+TEST_F(SuspectsTest, CommonFrameOfLayersIsTheModelsCaller) {
   for (uint32_t line = 10; line < 14; ++line) Leak(Layer(line), always_);
   loop_.push_back({0, 2, OfTrain(60), 0, 0});
   const std::vector<SiteGroup> groups = Merge();
@@ -94,7 +94,7 @@ TEST_F(SuspectsTest, CommonFrameOfLayersIsWhoCalledTheModel) {
   EXPECT_EQ(CommonFrame(groups[0], *texts_)->Place(), "train.py:41");
 }
 
-TEST_F(SuspectsTest, CommonFrameOfTwoLinesIsTheBiggersLine) {
+TEST_F(SuspectsTest, CommonFrameOfTwoLinesIsTheLargersLine) {
   for (uint32_t line = 10; line < 14; ++line) Leak(Layer(line), always_);
   Leak(Loss(42), always_, 1000);
   const std::vector<SiteGroup> groups = Merge();
@@ -102,7 +102,7 @@ TEST_F(SuspectsTest, CommonFrameOfTwoLinesIsTheBiggersLine) {
   EXPECT_EQ(CommonFrame(groups[0], *texts_)->Name(), "train");
 }
 
-TEST_F(SuspectsTest, StackOfNextToNothingDoesNotHideTheLineOfTheRest) {
+TEST_F(SuspectsTest, NegligibleStackDoesNotHideTheLineOfTheRest) {
   for (uint32_t line = 10; line < 14; ++line) Leak(Layer(line), always_, 1e6);
   Leak(Loss(42), always_, 4);
   const std::vector<SiteGroup> groups = Merge();
@@ -110,7 +110,7 @@ TEST_F(SuspectsTest, StackOfNextToNothingDoesNotHideTheLineOfTheRest) {
   EXPECT_EQ(CommonFrame(groups[0], *texts_)->Place(), "train.py:41");
 }
 
-TEST_F(SuspectsTest, BlocksOfABackwardPassAreToldByTheForwardPass) {
+TEST_F(SuspectsTest, BlocksOfABackwardPassAreIdentifiedByTheForwardPass) {
   Leak(0, always_);
   leaking_[0].key.forward_stack = Layer(12);
   const std::vector<SiteGroup> groups = Merge();
@@ -125,7 +125,7 @@ TEST_F(SuspectsTest, WithoutFramesThereIsNoCommonFrame) {
   EXPECT_FALSE(CommonFrame(groups[0], *texts_).has_value());
 }
 
-// As a module of a library's model shows in a stack, with the forward function of another one in it.
+// Stacks of a library's model: a module whose forward function calls another module.
 class LayersOfLeaksTest : public SuspectsTest {
  protected:
   uint32_t InModel(const char* module, uint32_t line) {
@@ -144,7 +144,7 @@ class LayersOfLeaksTest : public SuspectsTest {
   }
 };
 
-TEST_F(LayersOfLeaksTest, ModuleOfOneLineIsNamedWithIt) {
+TEST_F(LayersOfLeaksTest, ModuleOfOneLineIsNamedWithTheLine) {
   Leak(InModel("MLP.forward", 33), always_);
   EXPECT_EQ(Layer(), "GPT > MLP (model.py:33)");
 }
@@ -152,11 +152,11 @@ TEST_F(LayersOfLeaksTest, ModuleOfOneLineIsNamedWithIt) {
 TEST_F(LayersOfLeaksTest, ModulesOfSeveralLinesAreNamedAsFarAsTheyAgree) {
   Leak(InModel("MLP.forward", 33), always_);
   Leak(InModel("MLP.forward", 34), always_);
-  Leak(InModel("Attention.forward", 12), always_, 1);  // next to nothing
+  Leak(InModel("Attention.forward", 12), always_, 1);  // negligible
   EXPECT_EQ(Layer(), "GPT");
 }
 
-TEST_F(LayersOfLeaksTest, NoModuleIsNone) {
+TEST_F(LayersOfLeaksTest, WithoutModulesThereIsNoLayer) {
   Leak(OfTrain(50), always_);
   EXPECT_EQ(Layer(), "");
 }
@@ -173,29 +173,29 @@ class ReasonTest : public SuspectsTest {
   }
 };
 
-TEST_F(ReasonTest, RhythmIsNamed) {
+TEST_F(ReasonTest, RhythmIsReported) {
   std::vector<double> survivors(100);
   for (size_t i = 4; i < survivors.size(); i += 10) survivors[i] = 12;
-  EXPECT_EQ(Reason(survivors, 100), "12 blocks every 10 steps kept");
+  EXPECT_EQ(Reason(survivors, 100), "12 blocks kept every 10 steps");
 }
 
 TEST_F(ReasonTest, RhythmIsCountedInStepsWhenChunksAreLonger) {
-  std::vector<double> survivors(100);  // a chunk is four steps
+  std::vector<double> survivors(100);  // a chunk has four steps
   for (size_t step = 2; step < 400; step += 10) survivors[step / 4] += 1;
-  EXPECT_EQ(Reason(survivors, 400), "1 block every 10 steps kept");
+  EXPECT_EQ(Reason(survivors, 400), "1 block kept every 10 steps");
 }
 
 TEST_F(ReasonTest, BlocksAtNoRegularStepsHaveNoRhythm) {
   std::vector<double> survivors(100);
   for (const size_t i : {3, 5, 20, 41, 47, 70, 71, 80, 90, 99}) survivors[i] = 1;
-  EXPECT_EQ(Reason(survivors, 100), "1 block of every 10 steps kept");
+  EXPECT_EQ(Reason(survivors, 100), "1 block kept every 10 steps");
 }
 
 TEST_F(ReasonTest, BlocksOfEveryStepAreCounted) {
-  EXPECT_EQ(Reason(std::vector<double>(100, 2), 100), "2 blocks of every step kept");
+  EXPECT_EQ(Reason(std::vector<double>(100, 2), 100), "2 blocks kept per step");
 }
 
-TEST_F(SuspectsTest, OptionOfALibraryIsTheCureOfItsEvaluationLoop) {
+TEST_F(SuspectsTest, OptionOfALibraryFixesItsEvaluationLoop) {
   constexpr char kTrainer[] = "/site-packages/transformers/trainer.py";
   Leak(Stack({{"torch_pad_and_concatenate", "/site-packages/transformers/trainer_pt_utils.py"},
               {"Trainer.evaluation_loop", kTrainer},

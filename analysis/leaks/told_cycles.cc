@@ -35,7 +35,7 @@ uint32_t ToldCycles::OnEvent(const format::Event& event) {
   }
 }
 
-// A burst ends with the first birth that is not the optimizer's.
+// A burst ends with the first birth that is not in the same optimizer.
 uint32_t ToldCycles::OnBirth(uint32_t stack) {
   const uint64_t site = optimizers_.Of(stack);
   const uint64_t ended = std::exchange(bursting_, site);
@@ -44,7 +44,7 @@ uint32_t ToldCycles::OnBirth(uint32_t stack) {
 }
 
 const ToldCycles::RangeName& ToldCycles::NameOfRange(const format::Event& begin) {
-  if (names_.size() >= kMostNames) names_.clear();  // of ranges that each have a name of their own
+  if (names_.size() >= kMostNames) names_.clear();  // ranges may all have different names
   const auto [known, is_new] = names_.try_emplace({begin.name, begin.stack});
   RangeName& name = known->second;
   if (!is_new) return name;

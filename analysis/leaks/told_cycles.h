@@ -1,11 +1,11 @@
 // analysis/leaks/told_cycles.h
 //
-// ToldCycles: what in a running program says where a cycle of its loop ends, told from its events one
-// by one: marks, ranges, the memory of an optimizer's step. Every place that may be one is counted;
-// which of them is right is known better the longer the program runs, in the order of
+// MarkedCycles: finds the events of a running program that mark the ends of its loop's cycles:
+// marks, ranges, the memory of an optimizer's step. It counts every candidate. Which candidate is
+// right becomes more certain the longer the program runs; the order of preference is that of
 // analysis/loop/phases.h.
 //
-// Memory: kMostTellers places and ranges that are open. Thread safety: one thread at a time.
+// Memory: kMostMarkers markers, and the open ranges. Thread safety: one thread at a time.
 
 #ifndef GMT_ANALYSIS_LEAKS_TOLD_CYCLES_H_
 #define GMT_ANALYSIS_LEAKS_TOLD_CYCLES_H_
@@ -21,7 +21,7 @@
 
 namespace gmt::analysis {
 
-// In the order in which they are believed.
+// In order of preference.
 enum class Telling : uint8_t {
   kMark,
   kNamedRange,
@@ -29,7 +29,7 @@ enum class Telling : uint8_t {
   kZeroGrad,
   kBackward,
   kOptimizerMemory,
-  // Not told: found by stacks that recur, by low-water marks, or not at all.
+  // Not marked: found by recurring stacks or by low-water marks, or not found.
   kAnchor,
   kLowWater,
   kEqualParts,
@@ -43,27 +43,27 @@ class ToldCycles {
 
   struct Teller {
     Telling telling = Telling::kNothing;
-    std::string source;  // as analysis/loop/phases.h says it
+    std::string source;  // as named by analysis/loop/phases.h
     uint64_t firings = 0;
-    uint64_t time_ns = 0;  // that was spent in it, of a named range
-    uint64_t last = 0;     // number of its last firing among all
+    uint64_t time_ns = 0;  // total time spent in it, for a named range
+    uint64_t last = 0;     // sequence number of its last firing
   };
 
-  // `definitions` must outlive it and grow ahead of the events.
+  // REQUIRES: `definitions` outlives this object and contains what each event refers to.
   explicit ToldCycles(const format::Definitions& definitions)
       : definitions_(definitions), optimizers_(definitions) {}
 
-  // The teller for which a cycle ends, or begins, with this event; kNobody.
+  // Returns the marker whose cycle ends or begins with this event; kNoMarker if none does.
   uint32_t OnEvent(const format::Event& event);
-  // The same of memory that is born, of the kind whose stacks say most.
+  // The same for the birth of memory; pass the kind of memory whose stacks are most informative.
   uint32_t OnBirth(uint32_t stack);
 
   const Teller& teller(uint32_t id) const { return tellers_[id]; }
-  // Whom to believe, of those that fired at least twice; kNobody.
+  // Returns the preferred marker among those that fired at least twice; kNoMarker if there is none.
   uint32_t Best() const;
-  // Who fired before is known, and has not fired yet.
+  // Resets the firings; keeps the markers.
   void ForgetFirings();
-  // Of what begins with the first firing rather than ends with it.
+  // Whether the first firing begins a cycle rather than ending one.
   static bool BeginsCycles(Telling telling) {
     return telling == Telling::kMark || telling == Telling::kNamedRange;
   }
@@ -98,12 +98,13 @@ class ToldCycles {
   const format::Definitions& definitions_;
   OptimizerSites optimizers_;
   std::vector<Teller> tellers_;
-  std::vector<uint32_t> depth_;  // by teller: of named ranges, how many of it are open
+  std::vector<uint32_t> depth_;  // by marker: number of open ranges of that name
   absl::flat_hash_map<Key, uint32_t> ids_;
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, RangeName> names_;  // by name and stack
   absl::flat_hash_map<uint64_t, Open> open_;                 // by the id that pairs them
   absl::flat_hash_map<uint32_t, std::vector<Open>> nested_;  // by thread
-  uint64_t bursting_ = 0;                                    // optimizer's site that allocated last
+  // The optimizer's site that allocated last.
+  uint64_t bursting_ = 0;
   uint64_t firings_ = 0;
 };
 

@@ -48,7 +48,7 @@ TEST(TrendTest, TooFewPointsHaveNoTrend) {
   EXPECT_DOUBLE_EQ(RateTrend({0, 0, 0}), 0);
 }
 
-TEST(TrendTest, RateThatFallsIsNegativeThatRisesPositive) {
+TEST(TrendTest, FallingRateIsNegativeRisingRateIsPositive) {
   EXPECT_NEAR(RateTrend({1, 1, 1, 1, 1, 1}), 0, 1e-9);
   EXPECT_LT(RateTrend({9, 9, 7, 7, 5, 5, 3, 3, 1, 1, 0, 0}), -2);
   EXPECT_GT(RateTrend({0, 0, 1, 1, 3, 3, 5, 5, 7, 7, 9, 9}), 2);

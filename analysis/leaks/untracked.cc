@@ -11,10 +11,10 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr size_t kParts = 40;       // that cycles are divided into
-constexpr size_t kLeastParts = 12;  // with samples, behind burn-in
+constexpr size_t kParts = 40;       // number of parts into which cycles are divided
+constexpr size_t kLeastParts = 12;  // with samples, after burn-in
 constexpr double kRisingSamples = 0.35, kFallingBytes = 0.2, kLaterBytes = 0.4;
-constexpr double kLeastBytes = 4 << 20;  // bytes: drivers take memory in pieces of 2 MiB
+constexpr double kLeastBytes = 4 << 20;  // bytes: drivers allocate in units of 2 MiB
 
 bool IsOnDevice(const Rows& rows, RowId row) {
   return rows.heap[row] == kDriverHeap && rows.device[row] != kHostDevice &&
@@ -45,7 +45,7 @@ class Watcher {
  private:
   using Of = std::pair<int32_t, std::string>;  // device, source
 
-  // A sample beside an allocation under way is too high or too low by it; the least of many is not.
+  // A sample during an allocation is too high or too low by its size; the minimum of many is not.
   void Collect() {
     const Rows& rows = trace_.rows;
     std::map<int32_t, uint64_t> recorded;
@@ -106,7 +106,7 @@ std::optional<UntrackedGrowth> UntrackedGrowthOf(const UntrackedChunks& chunks,
   if (grown < kLeastBytes || rises.down > kFallingBytes * rises.up ||
       rises.rising < kRisingSamples * rises.pairs || later < kLaterBytes * (grown - later))
     return std::nullopt;
-  // Parts without a sample are left out, so an index is a little more than one part.
+  // Parts without a sample are omitted, so an index corresponds to slightly more than one part.
   const double parts_per_index =
       static_cast<double>(parts.rbegin()->first - burn_in) / static_cast<double>(late.size() - 1);
   const double cycles_per_index = cycles_per_part * std::max(parts_per_index, 1e-9);

@@ -1,8 +1,9 @@
 // analysis/leaks/why_alive.h
 //
-// Why what leaks was still alive after the last step, as PyTorch said itself (analysis/examination/alive.h). It decides
-// between graphs and tensors, which the number of stacks only hints at: a graph is kept if most of the
-// memory is still saved for a backward pass. What the program frees as it ends was held until then.
+// Why leaked memory was still alive after the last step, according to PyTorch (analysis/examination/alive.h).
+// This distinguishes graphs from tensors, for which the number of stacks is only a hint: a graph is
+// kept if most of the memory is still saved for a backward pass. Memory that the program frees
+// while it exits counts as held until then.
 //
 // Thread safety: pure function.
 
@@ -16,7 +17,7 @@
 
 namespace gmt::analysis {
 
-// Sets `alive`, and where roles are known `kind` and `reason`. One walk over the rows.
+// Sets `alive`, and if roles are known `kind` and `reason`. One walk over the rows.
 void FindWhyAlive(const Examination& examination, std::vector<LeakSuspect>& suspects);
 
 }  // namespace gmt::analysis

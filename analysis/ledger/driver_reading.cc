@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kNvml = "nvml";
 constexpr size_t kStandingReadings = 3;
 constexpr size_t kWarmUpCycles = 2;
-// Local memory is laid out for every thread that the device can run at once: at most 2,048 on each
-// of its multiprocessors, of which no device so far has more than this.
+// Local memory is reserved for every thread that the device can run at once: at most 2,048 on each
+// of its multiprocessors. No device so far has more than this.
 constexpr uint64_t kMaxThreads = 2048 * 160;
 
 bool IsOn(const OutsideNote& note, int32_t device) {
@@ -28,7 +28,7 @@ uint64_t TotalOf(const Trace& trace, int32_t device) {
   return 0;
 }
 
-// False where the sample says nothing of how much is used.
+// Returns false if the sample does not show how much is used.
 bool Complete(const Trace& trace, DeviceSample& sample) {
   if (sample.total_bytes == 0) sample.total_bytes = TotalOf(trace, sample.device);
   if (sample.used_bytes > 0 || !sample.free_bytes) return sample.used_bytes > 0;
@@ -37,7 +37,7 @@ bool Complete(const Trace& trace, DeviceSample& sample) {
   return true;
 }
 
-// Readings of one source on one device, in order.
+// Returns the readings of one source on one device, in order.
 std::vector<DriverReading> Readings(const Trace& trace, int32_t device) {
   const bool has_nvml =
       std::any_of(trace.samples.begin(), trace.samples.end(), [&](const DeviceSample& sample) {
@@ -60,7 +60,8 @@ std::vector<DriverReading> Readings(const Trace& trace, int32_t device) {
   return readings;
 }
 
-// Of the process, where the sample tells it; else of all that is used and not the system's.
+// Unrecorded bytes of the process if the sample has them; otherwise of all used memory except the
+// system's.
 int64_t Unrecorded(const DriverReading& reading) {
   const DeviceSample& sample = reading.sample;
   const uint64_t told =
@@ -78,8 +79,8 @@ uint64_t LimitCost(const OutsideNote& note) {
   return 0;
 }
 
-// What may stand at a sample by what the recording tells of contexts, of which each takes
-// `context_bytes`, code and limits. It may wrap: only differences are of use.
+// The standing memory at a sample that the recording explains: contexts, each taking
+// `context_bytes`, code and limits. The sum may wrap; only differences are meaningful.
 uint64_t ExplainedAt(const Trace& trace, const DeviceSample& sample, uint64_t context_bytes) {
   uint64_t bytes = 0;
   for (const OutsideNote& note : trace.outside) {
@@ -113,8 +114,8 @@ size_t FirstWarm(const Examination& examination, const std::vector<DriverReading
   return std::min(static_cast<size_t>(warm - readings.begin()), last);
 }
 
-// What stands at `reading`: what stood when the program had warmed up, and what has come since that
-// the recording explains.
+// Returns the standing bytes at `reading`: those after warm-up, plus what was added since and is
+// explained by the recording.
 uint64_t StandingAt(const Examination& examination, const std::vector<DriverReading>& readings,
                     const DriverReading& reading) {
   const size_t first = FirstWarm(examination, readings);
@@ -174,7 +175,7 @@ std::optional<DriverReading> ReadingNear(const Examination& examination, int32_t
         if (distance(a) != distance(b)) return distance(a) < distance(b);
         return a.sample.process_bytes.has_value() > b.sample.process_bytes.has_value();
       });
-  // Those that tell the process apart and those that do not are of different things.
+  // Readings that distinguish the process and those that do not measure different quantities.
   std::erase_if(readings, [&](const DriverReading& reading) {
     return reading.sample.process_bytes.has_value() != nearest.sample.process_bytes.has_value();
   });

@@ -28,8 +28,8 @@ void AddRow(LedgerGroup group, std::string name, uint64_t bytes, std::string kno
 
 void AddCupti(uint64_t bytes, std::vector<LedgerRow>& rows) {
   if (bytes == 0) return;
-  AddRow(LedgerGroup::kOutsideFramework, "CUPTI", bytes, "its settings",
-         "of this recording: --cupti full", rows);
+  AddRow(LedgerGroup::kOutsideFramework, "CUPTI", bytes, "its settings", "because of --cupti full",
+         rows);
 }
 
 // "1 context, 12 modules".
@@ -50,8 +50,8 @@ std::string StandingDetail(const Trace& trace, const DeviceSample& sample) {
   return absl::StrJoin(parts, ", ");
 }
 
-// What stands beside the allocations: of this process, or of all that the source does not tell
-// apart.
+// Adds the memory other than allocations: this process's, or that of all processes if the source
+// does not distinguish them.
 void AddStanding(const Trace& trace, const DriverReading& reading, std::vector<LedgerRow>& rows) {
   if (reading.standing_bytes == 0) return;
   const DeviceSample& sample = reading.sample;
@@ -63,7 +63,7 @@ void AddStanding(const Trace& trace, const DriverReading& reading, std::vector<L
   AddRow(LedgerGroup::kNotApart, "contexts and others", reading.standing_bytes, kLess,
          absl::StrCat("contexts, modules, other processes: ", sample.source,
                       sample.processes.empty() ? " counts them together"
-                                               : " has this process under no number that is known"),
+                                               : " lists this process under no known pid"),
          rows);
 }
 
@@ -75,7 +75,7 @@ void AddProcesses(const Trace& trace, const DeviceSample& sample, std::vector<Le
            process.bytes.value_or(0), sample.source,
            process.bytes ? process.name
                          : absl::StrCat(process.name, process.name.empty() ? "" : ": ",
-                                        sample.source, " does not say how much"),
+                                        sample.source, " does not report how much"),
            rows);
   }
 }
@@ -93,7 +93,7 @@ uint64_t SumOf(const std::vector<LedgerRow>& rows) {
   return sum;
 }
 
-// `bytes` + `change`, not below 0.
+// Returns `bytes` + `change`, at least 0.
 uint64_t Moved(uint64_t bytes, int64_t change) {
   if (change >= 0) return bytes + static_cast<uint64_t>(change);
   const uint64_t less = 0 - static_cast<uint64_t>(change);

@@ -1,4 +1,4 @@
-// The ledger of a recording of 10 M events, of which 1,000 are readings.
+// The ledger of a recording of 10 M events, 1,000 of them readings.
 
 #include <benchmark/benchmark.h>
 
@@ -11,7 +11,7 @@ namespace {
 void BM_MakeLedgers(benchmark::State& state) {
   LongRecording recording(state.range(0), 7);
   for (auto _ : state) {
-    // What answers share is part of the time of the first.
+    // The time of the first answer includes what answers share.
     const Examination examination(recording.trace(), recording.definitions());
     benchmark::DoNotOptimize(MakeLedgers(examination, {})->front().driver_used_bytes);
   }

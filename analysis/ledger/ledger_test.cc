@@ -63,7 +63,7 @@ class LedgerTest : public ::testing::Test {
     EXPECT_THAT(ledgers, SizeIs(1));
     return ledgers.front();
   }
-  // In MiB; -1: there is no such row.
+  // In MiB; -1 if there is no such row.
   static int64_t MiBOf(const Ledger& ledger, const std::string& name) {
     for (const LedgerRow& row : ledger.rows) {
       if (row.name == name) return static_cast<int64_t>(row.bytes / kMiB);
@@ -87,7 +87,7 @@ class LedgerTest : public ::testing::Test {
   Trace trace_;
 };
 
-TEST_F(LedgerTest, ProcessIsItsBlocksItsCacheAndWhatStandsBeside) {
+TEST_F(LedgerTest, ProcessIsItsBlocksItsCacheAndItsStandingMemory) {
   script_.Alloc(0x10000000, 20 * kMiB, {"segment"});
   script_.Block(0x10000000, 5 * kMiB, {"forward"});
   script_.Alloc(0x20000000, 40 * kMiB, {"segment"});
@@ -116,7 +116,7 @@ TEST_F(LedgerTest, ProcessIsItsBlocksItsCacheAndWhatStandsBeside) {
   EXPECT_FALSE(ledger.rows[2].releasable);
 }
 
-TEST_F(LedgerTest, ReadingOfAnotherMomentIsMovedByWhatWasRecordedSince) {
+TEST_F(LedgerTest, ReadingOfAnotherMomentIsAdjustedByWhatWasRecordedSince) {
   script_.Alloc(0x10000000, 20 * kMiB);
   Nvml(320, 320);
   script_.Alloc(0x20000000, 50 * kMiB);
@@ -138,7 +138,7 @@ TEST_F(LedgerTest, NearestReadingCounts) {
   EXPECT_EQ(At("t:0").reading_t_ns, 1 * EventScript::kStep_ns);
 }
 
-TEST_F(LedgerTest, WhatGrowsWithoutAnEventIsUnexplained) {
+TEST_F(LedgerTest, GrowthWithoutAnEventIsUnexplained) {
   script_.Alloc(0x10000000, 20 * kMiB);
   for (int i = 0; i < 3; ++i) Nvml(520, 520);
   Nvml(820, 820);
@@ -148,7 +148,7 @@ TEST_F(LedgerTest, WhatGrowsWithoutAnEventIsUnexplained) {
   EXPECT_EQ(ledger.unexplained_in_process, 300 * static_cast<int64_t>(kMiB));
 }
 
-TEST_F(LedgerTest, OneReadingInTheMiddleOfACallDoesNotMoveWhatStands) {
+TEST_F(LedgerTest, OneReadingInTheMiddleOfACallDoesNotAffectStandingMemory) {
   script_.Alloc(0x10000000, 20 * kMiB);
   Nvml(320, 320);
   Nvml(900, 900);
@@ -158,7 +158,7 @@ TEST_F(LedgerTest, OneReadingInTheMiddleOfACallDoesNotMoveWhatStands) {
   EXPECT_EQ(ledger.unexplained_bytes, 0);
 }
 
-TEST_F(LedgerTest, ModulesThatAreLoadedLaterExplainWhatComes) {
+TEST_F(LedgerTest, ModulesLoadedLaterExplainLaterGrowth) {
   for (int i = 0; i < 3; ++i) Nvml(300, 300);
   script_.Module("load", 40 * kMiB);
   Nvml(350, 350);
@@ -168,14 +168,14 @@ TEST_F(LedgerTest, ModulesThatAreLoadedLaterExplainWhatComes) {
   EXPECT_EQ(ledger.rows[0].detail, "1 module");
 }
 
-TEST_F(LedgerTest, LimitsExplainWhatComesBehindThem) {
+TEST_F(LedgerTest, LimitsExplainLaterGrowth) {
   for (int i = 0; i < 3; ++i) Nvml(300, 300);
   script_.Limit("malloc_heap_size", 64 * kMiB);
   Nvml(364, 364);
   EXPECT_EQ(At("end").unexplained_bytes, 0);
 }
 
-TEST_F(LedgerTest, MoreRecordedThanToldIsUnexplainedBelowZero) {
+TEST_F(LedgerTest, MoreRecordedThanReportedIsNegativeUnexplained) {
   script_.Alloc(0x10000000, 200 * kMiB);
   Nvml(150, 150);
   const Ledger ledger = At("end");
@@ -183,7 +183,7 @@ TEST_F(LedgerTest, MoreRecordedThanToldIsUnexplainedBelowZero) {
   EXPECT_EQ(MiBOf(ledger, "contexts and modules"), -1);
 }
 
-TEST_F(LedgerTest, LibrariesHaveRowsOfTheirOwn) {
+TEST_F(LedgerTest, LibrariesHaveSeparateRows) {
   script_.Alloc(0x10000000, 4 * kMiB).stack = NativeStack("ncclCommInitRank", "/x/libnccl.so.2");
   script_.Alloc(0x20000000, 6 * kMiB).stack = NativeStack("ncclAllReduce", "/x/libnccl.so.2");
   script_.Alloc(0x30000000, 2 * kMiB).stack = NativeStack("cublasCreate_v2", "/x/libcublas.so.13");
@@ -200,7 +200,7 @@ TEST_F(LedgerTest, LibrariesHaveRowsOfTheirOwn) {
   EXPECT_EQ(ledger.rows[3].detail, "build (build.py:10)");
 }
 
-TEST_F(LedgerTest, WithoutAReadingTheRowsAreAllThatIsKnown) {
+TEST_F(LedgerTest, WithoutAReadingTheRowsAreTheTotal) {
   script_.Alloc(0x10000000, 20 * kMiB);
   const Ledger ledger = At("end");
   EXPECT_EQ(ledger.source, "");
@@ -208,7 +208,7 @@ TEST_F(LedgerTest, WithoutAReadingTheRowsAreAllThatIsKnown) {
   EXPECT_EQ(ledger.unexplained_bytes, 0);
 }
 
-TEST_F(LedgerTest, SourceThatCountsAllTogetherDoesNotTellOursApart) {
+TEST_F(LedgerTest, SourceWithOneTotalDoesNotDistinguishOurProcess) {
   script_.Alloc(0x10000000, 20 * kMiB);
   script_.Sample(420 * kMiB, 1024 * kMiB).set_source("cudaMemGetInfo");
   const Ledger ledger = At("end");
@@ -217,13 +217,13 @@ TEST_F(LedgerTest, SourceThatCountsAllTogetherDoesNotTellOursApart) {
   EXPECT_FALSE(ledger.told_process_bytes.has_value());
 }
 
-TEST_F(LedgerTest, ListThatDoesNotHaveUsSaysSo) {
+TEST_F(LedgerTest, ListWithoutOurProcessSaysSo) {
   script_.Alloc(0x10000000, 20 * kMiB);
   Holds(Nvml(420), 77, 400);
   const Ledger ledger = At("end");
   EXPECT_EQ(MiBOf(ledger, "process 77"), -1);
   EXPECT_EQ(MiBOf(ledger, "contexts and others"), 400);
-  EXPECT_THAT(ledger.rows[1].detail, HasSubstr("under no number that is known"));
+  EXPECT_THAT(ledger.rows[1].detail, HasSubstr("under no known pid"));
 }
 
 TEST_F(LedgerTest, ProcessWithoutAnAmountIsListedAndUnexplained) {
@@ -237,21 +237,21 @@ TEST_F(LedgerTest, ProcessWithoutAnAmountIsListedAndUnexplained) {
   EXPECT_EQ(ledger.unexplained_in_process, 0);
 }
 
-TEST_F(LedgerTest, FreeMemoryAloneIsEnoughWhereTheDeviceIsKnown) {
+TEST_F(LedgerTest, FreeMemoryAloneIsEnoughIfTheDeviceIsKnown) {
   script_.Alloc(0x10000000, 20 * kMiB);
   gmt::Sample& sample = script_.Sample(0, 0);
   sample.clear_used_bytes();
   sample.clear_total_bytes();
   sample.set_free_bytes(1000 * kMiB);
   sample.set_source("cudaMemGetInfo");
-  EXPECT_EQ(At("end").source, "");  // of how much is not known
+  EXPECT_EQ(At("end").source, "");  // the total is unknown
   trace_ = script_.Build();
   trace_.devices.emplace_back().total_bytes = 1100 * kMiB;
   const Examination examination(trace_, script_.definitions());
   EXPECT_EQ(LedgerAfter(examination, 0, trace_.last_step()).driver_used_bytes, 100 * kMiB);
 }
 
-TEST_F(LedgerTest, ManagedMemoryStandsApart) {
+TEST_F(LedgerTest, ManagedMemoryIsSeparate) {
   script_.Alloc(0x10000000, 20 * kMiB).memory = MANAGED;
   Nvml(5, 5);
   const Ledger ledger = At("end");
@@ -261,7 +261,7 @@ TEST_F(LedgerTest, ManagedMemoryStandsApart) {
   EXPECT_THAT(Names(ledger), ElementsAre("contexts and modules"));
 }
 
-TEST_F(LedgerTest, CuptiIsARowWhereItSaysWhatItTook) {
+TEST_F(LedgerTest, CuptiIsARowIfItReportsItsMemory) {
   script_.Alloc(0x10000000, 20 * kMiB);
   script_.Source("cupti device memory", std::to_string(9 * kMiB) + " bytes in each context");
   Nvml(129, 129);
@@ -270,7 +270,7 @@ TEST_F(LedgerTest, CuptiIsARowWhereItSaysWhatItTook) {
   EXPECT_EQ(MiBOf(ledger, "contexts and modules"), 100);
 }
 
-TEST_F(LedgerTest, DevicesHaveLedgersOfTheirOwn) {
+TEST_F(LedgerTest, DevicesHaveSeparateLedgers) {
   script_.Alloc(0x10000000, 20 * kMiB);
   script_.Alloc(0x20000000, 30 * kMiB).device = 1;
   Nvml(100, 100).set_device(1);
@@ -280,7 +280,7 @@ TEST_F(LedgerTest, DevicesHaveLedgersOfTheirOwn) {
   EXPECT_EQ(MiBOf(second[0], "contexts and modules"), 70);
 }
 
-TEST_F(LedgerTest, DeviceThatIsNotThereIsNotFound) {
+TEST_F(LedgerTest, MissingDeviceIsNotFound) {
   script_.Alloc(0x10000000, 20 * kMiB);
   trace_ = script_.Build();
   const Examination examination(trace_, script_.definitions());
@@ -289,7 +289,7 @@ TEST_F(LedgerTest, DeviceThatIsNotThereIsNotFound) {
   EXPECT_THAT(ledgers.status().message(), HasSubstr("no GPU 5; it has: 0"));
 }
 
-// One number in both answers: a ledger's reserved rows are those of the fragmentation.
+// Both answers share one number: a ledger's reserved rows equal the fragmentation.
 TEST_F(LedgerTest, ReservedRowsAgreeWithFragmentation) {
   ForEachSeed(SeedsUpTo(60), [&](uint32_t seed) {
     std::mt19937_64 random(seed);
@@ -320,7 +320,7 @@ TEST_F(LedgerTest, ReservedRowsAgreeWithFragmentation) {
 
 TEST_F(LedgerTest, EmptyRecordingHasNoLedger) { EXPECT_THAT(Ledgers("end"), IsEmpty()); }
 
-// Whatever a log says, rows and what they leave add up to what the driver said.
+// For any log, rows and the unexplained rest add up to the driver's figure.
 TEST_F(LedgerTest, SumsHoldOnAnyRecording) {
   ForEachSeed(SeedsUpTo(200), [&](uint32_t seed) {
     std::mt19937_64 random(seed);

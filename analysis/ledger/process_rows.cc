@@ -15,7 +15,7 @@ namespace gmt::analysis {
 namespace {
 
 constexpr const char* kEvents = "events";
-constexpr const char* kTheProgram = "the program";  // LibraryOf
+constexpr const char* kTheProgram = "the program";  // as returned by LibraryOf()
 
 struct Sum {
   uint64_t bytes = 0, count = 0;
@@ -23,7 +23,7 @@ struct Sum {
   void Add(uint64_t more) { bytes += more, ++count; }
 };
 
-// What is held on a device, by what it is.
+// What is held on a device, by kind.
 struct Held {
   std::map<uint32_t, Sum> blocks_by_heap;  // in known memory
   Sum unbacked;
@@ -93,7 +93,7 @@ void AddLiveRow(std::string name, const Sum& blocks, std::string detail, RowMake
   row.is_live = true;
 }
 
-// One row for each heap where there are several, and their sum is what lies in the segments.
+// Adds one row per heap if there are several and they add up to what lies in the segments.
 void AddLive(const Trace& trace, const Held& held, uint64_t allocated, RowMaker& rows) {
   if (allocated == 0) return;
   Sum all;
@@ -123,22 +123,22 @@ void AddReserved(const Examination& examination, int32_t device, Step step, cons
   if (LedgerRow* row = add("cached", split.releasable, "empty_cache() would give it back")) {
     row->releasable = true;
   }
-  add("holes", split.pinned + split.stream, "free beside live blocks, which keep it");
-  add("awaiting streams", split.awaiting_stream, "freed, and another stream may still use it");
+  add("holes", split.pinned + split.stream, "free beside live blocks, which pin it");
+  add("awaiting streams", split.awaiting_stream, "freed, but another stream may still use it");
   if (LedgerRow* row = add("graph pools", split.private_pool, "")) {
     row->private_bytes = PrivateBytes(segments.segments);
   }
   if (held.segments.bytes > segments.reserved_bytes) {
     add("not mapped", held.segments.bytes - segments.reserved_bytes,
-        "physical memory of segments, at no address now");
+        "physical memory of segments, currently unmapped");
   }
   if (held.unbacked.bytes > 0) {
     AddLiveRow("blocks elsewhere", held.unbacked, "in memory whose allocation was not seen", rows);
   }
 }
 
-// Memory of the driver that no framework puts blocks in: by library; what no library took, by the
-// program's own frame.
+// Adds driver memory without a framework's blocks: grouped by library, or by the program's own
+// frame if no library allocated it.
 void AddOthers(const Examination& examination, const Held& held, RowMaker& rows) {
   struct Group {
     Sum sum;
@@ -202,10 +202,10 @@ ProcessRows ProcessRowsAfter(const Examination& examination, int32_t device, Ste
   AddOthers(examination, held, rows);
   if (held.managed.bytes > 0) {
     process.asides.push_back({"managed memory", held.managed.bytes,
-                              "on the device or on the host, as it was used last"});
+                              "on the device or on the host, depending on its last use"});
   }
   if (const uint64_t bytes = ImportedAfter(trace, device, step); bytes > 0) {
-    process.asides.push_back({"imported memory", bytes, "counted where it was made"});
+    process.asides.push_back({"imported memory", bytes, "counted where it was allocated"});
   }
   return process;
 }

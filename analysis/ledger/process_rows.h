@@ -2,8 +2,8 @@
 //
 // The rows of a ledger that come from events: what the process itself holds on a device.
 //
-// Thread safety: pure function. Cost: one walk over the trace's rows, and what the split of a
-// framework's segments costs.
+// Thread safety: pure function. Cost: one walk over the trace's rows, plus the cost of splitting a
+// framework's segments.
 
 #ifndef GMT_ANALYSIS_LEDGER_PROCESS_ROWS_H_
 #define GMT_ANALYSIS_LEDGER_PROCESS_ROWS_H_
@@ -17,10 +17,10 @@
 namespace gmt::analysis {
 
 struct ProcessRows {
-  std::vector<LedgerRow> rows;  // in the order of LedgerGroup and of what is said there
+  std::vector<LedgerRow> rows;  // in the order of LedgerGroup and of its comments
   std::vector<LedgerAside> asides;
-  // In the driver's figure (analysis/trace/device_use.h): the sum of the rows, unless blocks overlap or
-  // physical memory is mapped twice, as broken recordings have it.
+  // Bytes in the driver's figure (analysis/trace/device_use.h): the sum of the rows, unless blocks
+  // overlap or physical memory is mapped twice, as in broken recordings.
   uint64_t recorded_bytes = 0;
 };
 

@@ -13,7 +13,8 @@ namespace {
 
 constexpr uint64_t kNoCall = 0, kNoStack = 1, kBackward = 2, kFirstSite = 3;
 
-// Which call a stack comes out of, as a number: one of those above, else that of its place.
+// Identifies the call that a stack comes from: one of the values above, or a hash of the call's
+// place.
 class CallSites {
  public:
   explicit CallSites(const format::Definitions& definitions)
@@ -34,7 +35,7 @@ class CallSites {
     const auto outermost =
         std::find_if(frames.rbegin(), frames.rend(), [&](uint32_t frame) { return IsCall(frame); });
     if (outermost == frames.rend()) return kNoCall;
-    // Only Python's: snapshots do not have the interpreter's own between them in the same places.
+    // Only Python frames: snapshots do not have the interpreter's native frames in the same places.
     uint64_t site = 1469598103934665603u;  // FNV-1a
     for (auto frame = outermost.base(); frame != frames.end(); ++frame) {
       const bool is_known = *frame != 0 && *frame <= definitions_.frame_count();
@@ -76,7 +77,7 @@ std::vector<Step> BeginsOfCallRuns(const Trace& trace, const format::Definitions
   ForEachBirth(trace, [&](Step step, RowId row) {
     if (!births.Counts(row)) return;
     const uint64_t site = sites.Of(trace.rows.stack[row]);
-    // Beside stacks of calls, what has none is of a thread without Python: of a backward pass.
+    // If other stacks have calls, one without any is from a thread without Python: a backward pass.
     const bool is_alone = site == kNoCall || (site == kNoStack && !has_calls);
     if (is_alone || site != last) begins.push_back(step);
     last = site;

@@ -1,17 +1,18 @@
 // analysis/loop/call_runs.h
 //
-// Runs of births that came out of one call. Layers recur within one call of a model, parameters
-// within one step of an optimizer and nodes within one backward pass as steps do in a loop, and are none.
+// Runs of births that come from one call. Layers recur within one call of a model, parameters
+// within one step of an optimizer, and nodes within one backward pass, just as steps recur in a
+// loop. This module groups them so that they are not mistaken for steps.
 //
 //   birth   embed  layer  layer  layer  loss | mm (backward)  mm | exp_avg  exp_avg | embed  layer ...
 //   call    ------- model(x), line 20 -- none  -- backward ----    optimizer.step()   -- model(x), line 20
 //   run     1      1      1      1      2      3              3    4        4         5      5
 //
-// A call is known by the frames outside it: those that called the outermost module or optimizer. Births that come from
-// no such call are runs of their own. Two calls from one line with nothing in between are one run: their stacks
-// are equal.
+// A call is identified by the frames outside it: the callers of the outermost module or optimizer.
+// Births that come from no such call form runs of their own. Two calls from the same line with
+// nothing in between count as one run, because their stacks are equal.
 //
-// Thread safety: pure functions. Cost: one walk over the steps, each stack looked at once.
+// Thread safety: pure functions. Cost: one walk over the steps; each stack is examined once.
 
 #ifndef GMT_ANALYSIS_LOOP_CALL_RUNS_H_
 #define GMT_ANALYSIS_LOOP_CALL_RUNS_H_
@@ -24,7 +25,7 @@
 
 namespace gmt::analysis {
 
-// Where runs begin: the steps of their first births, in order.
+// Returns the steps of the first birth of each run, in order.
 std::vector<Step> BeginsOfCallRuns(const Trace& trace, const format::Definitions& definitions);
 
 }  // namespace gmt::analysis

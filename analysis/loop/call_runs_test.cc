@@ -19,7 +19,7 @@ class CallRunsTest : public ::testing::Test {
  protected:
   void Born(uint32_t stack) { script_.Block(++address_ << 20, 512).stack = stack; }
   void Born(const std::vector<PythonFrame>& places) { Born(PythonStack(script_, places)); }
-  // In a layer of the model that `line` calls.
+  // Allocates in a layer of the model that `line` calls.
   void InModel(uint32_t line, uint32_t layer_line = 5) {
     Born({{"forward", "/src/net.py", layer_line},
           {"_call_impl", kModule},
@@ -38,7 +38,7 @@ TEST_F(CallRunsTest, LayersOfOneCallAreOneRun) {
   EXPECT_THAT(Find(), ElementsAre(1));
 }
 
-TEST_F(CallRunsTest, WhatTheLoopItselfAllocatesEndsARun) {
+TEST_F(CallRunsTest, AllocationsOfTheLoopItselfEndARun) {
   for (int step = 0; step < 3; ++step) {
     Born({{"main", "/src/train.py", 10}});
     InModel(20, 1);
@@ -68,13 +68,13 @@ TEST_F(CallRunsTest, BackwardPassesWithoutPythonAreRuns) {
   EXPECT_THAT(Find(), ElementsAre(1, 2, 5, 6));
 }
 
-TEST_F(CallRunsTest, WhereNoModuleIsCalledEachBirthIsARun) {
+TEST_F(CallRunsTest, WithoutModuleCallsEachBirthIsARun) {
   for (int i = 0; i < 4; ++i) Born({{"serve", "/src/serve.py", 3}});
   Born(0), Born(0);
   EXPECT_THAT(Find(), SizeIs(6));
 }
 
-TEST_F(CallRunsTest, PathsOfWindowsAreTheSame) {
+TEST_F(CallRunsTest, WindowsPathsAreRecognised) {
   for (int i = 0; i < 3; ++i) {
     Born({{"forward", "C:\\src\\net.py"},
           {"_call_impl", "C:\\lib\\torch\\nn\\modules\\module.py"},

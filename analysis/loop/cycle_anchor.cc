@@ -20,25 +20,27 @@ constexpr size_t kLeastFirings = 8;
 constexpr double kScatter = 0.25;  // of the gaps, as standard deviation over mean
 constexpr double kSpan = 0.5;      // of all steps, from the first firing to the last
 constexpr double kSamePeriod = 0.1, kSameCount = 0.02;
-constexpr double kBurst = 0.25;      // of the long gaps: shorter ones lie within a burst
-constexpr size_t kSample = 512;      // gaps that tell whether all must be looked at
-constexpr double kLowWater = 0.25;   // of the way from the least to the most of a cycle
-constexpr size_t kMostAnchors = 64;  // of a loop, that are looked at closely
+constexpr double kBurst = 0.25;      // relative to the long gaps: shorter ones lie within a burst
+constexpr size_t kSample = 512;      // gaps in the sample that decides whether all must be examined
+constexpr double kLowWater = 0.25;   // of the range from the minimum to the maximum of a cycle
+constexpr size_t kMostAnchors = 64;  // anchors per loop that are examined closely
 
 struct Recurring {
   uint32_t stack = 0;
   std::vector<Step> firings;
   double period = 0;
-  Step burst_gap = 0;  // those that came after as many steps or fewer are left out
+  Step burst_gap = 0;  // firings that followed within this many steps are omitted
 };
 
-constexpr double kNormalTenths = 2.563;  // standard deviations from the one tenth to the other
+constexpr double kNormalTenths = 2.563;  // standard deviations between the 10 % and the 90 %
+                                         // quantile
 
-// Whether a sample tells that ScatterOf() exceeds kScatter, as it does for most stacks. Quantiles of the
-// sample that lie well inside those asked for leave a chance of one in a hundred million to be wrong.
+// Whether a sample shows that ScatterOf() exceeds kScatter, as it does for most stacks. The
+// sample's quantiles lie well inside the required ones, so the probability of an error is one in a
+// hundred million.
 bool IsScattered(const std::vector<Step>& firings) {
   if (firings.size() < 4 * kSample) return false;
-  std::minstd_rand random;  // the same each time: so is the answer
+  std::minstd_rand random;  // fixed seed, so that the answer is deterministic
   std::array<Step, kSample> gaps;
   for (Step& gap : gaps) {
     const size_t i = 1 + random() % (firings.size() - 1);
@@ -50,8 +52,8 @@ bool IsScattered(const std::vector<Step>& firings) {
   return (high - low) / kNormalTenths >= kScatter * std::max(middle, 1.0);
 }
 
-// The scatter of the gaps between firings, without the tenths that are longest and shortest: a loop is
-// interrupted now and then.
+// The scatter of the gaps between firings, without the longest and shortest tenth, because a loop
+// is interrupted occasionally.
 double ScatterOf(std::vector<Step> gaps, double& period) {
   const auto at = [&](double quantile) {
     const auto rank = static_cast<std::ptrdiff_t>(quantile * static_cast<double>(gaps.size() - 1));
@@ -111,7 +113,7 @@ class AnchorFinder {
   void ForEachBirth(Visit visit) const {
     analysis::ForEachBirth(trace_, [&](Step step, RowId row) {
       if (!births_.Counts(row)) return;
-      // Ids that were never defined are any numbers.
+      // Undefined ids can have any value.
       const uint32_t stack = trace_.rows.stack[row];
       if (stack < definitions_.stack_count() + 1) visit(step, stack);
     });
@@ -138,7 +140,7 @@ class AnchorFinder {
   }
   static Step LeaveFirstOfBursts(std::vector<Step>& firings) {
     std::vector<Step> gaps = GapsOf(firings);
-    // The hundredth part that is longest is kept in a heap: most gaps are compared with one of it.
+    // A heap keeps the longest hundredth: most gaps are compared with a single element.
     const size_t longer = gaps.size() - gaps.size() * 99 / 100;
     std::partial_sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(longer), gaps.end(),
                       std::greater<>());
@@ -168,7 +170,7 @@ class AnchorFinder {
     const auto count_a = static_cast<double>(a.firings.size()),
                count_b = static_cast<double>(b.firings.size());
     if (std::abs(count_a - count_b) > 1 + kSameCount * count_a) return false;
-    // Between two firings of a, one of b.
+    // Exactly one firing of b between two firings of a.
     size_t j = 0, once = 0;
     for (size_t i = 1; i < a.firings.size(); ++i) {
       size_t between = 0;
@@ -179,7 +181,7 @@ class AnchorFinder {
     return static_cast<double>(once) >= 0.95 * (count_a - 1) - 1;
   }
 
-  // Two that were reached through different frames of the program.
+  // Whether two anchors were reached through different frames of the program.
   bool HasIndependentAnchors(const Loop& loop) const {
     const auto place = [&](const Recurring* of) {
       const std::vector<FrameText> frames = DescribeStack(definitions_, of->stack);
@@ -196,7 +198,7 @@ class AnchorFinder {
     return false;
   }
 
-  // Loops stand in order of their periods.
+  // Loops are ordered by their periods.
   const Loop* Choose() const {
     std::vector<const Loop*> valid;
     size_t most = 0;
@@ -231,8 +233,8 @@ class AnchorFinder {
     return found;
   }
 
-  // The median, over cycles, of how high what is held stands when the stack fires: 0 is the least of
-  // the cycle before, 1 the most.
+  // Returns the median, over cycles, of the level of held memory when the stack fires: 0 is the
+  // minimum of the previous cycle, 1 its maximum.
   static double LevelAt(const Recurring& of, const std::vector<uint64_t>& held) {
     std::vector<double> levels;
     for (size_t i = 1; i < of.firings.size(); ++i) {
@@ -246,7 +248,7 @@ class AnchorFinder {
     std::nth_element(levels.begin(), middle, levels.end());
     return *middle;
   }
-  // Before the first step, after it, ...
+  // Bytes held before the first step, after it, ...
   std::vector<uint64_t> HeldByStep() const {
     std::vector<uint64_t> held;
     held.reserve(trace_.last_step() + size_t{1});

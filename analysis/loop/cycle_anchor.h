@@ -1,23 +1,25 @@
 // analysis/loop/cycle_anchor.h
 //
-// The steps of a loop that nothing in the recording tells, found by stacks that recur.
+// Infers the steps of a loop from recurring stacks if the recording does not report them.
 //
-//   Optimizers   Memory that an optimizer's step allocates comes in bursts, one a step. Of several call
-//                sites the one that comes most often, of equals the latest.
-//   Anchors      A stack that allocates once a cycle, or in one burst, has equal gaps, counted in
-//                events: time is of no use, programs wait. Such stacks with equal periods that fire in
-//                turns are anchors of one loop; two that are independent must agree. A cycle ends where
-//                an anchor fires while about the least of the cycle is held. Within one call of a model, an
-//                optimizer or a backward pass (analysis/loop/call_runs.h) only the first counts: the others
-//                are layers, parameters and nodes.
+//   Optimizers   Memory that an optimizer's step allocates comes in bursts, one per step. Of
+//                several call sites the most frequent one is taken, and the latest of equally
+//                frequent ones.
+//   Anchors      A stack that allocates once per cycle, or in one burst, recurs at equal gaps,
+//                counted in events (not in time, because programs wait). Such stacks with equal
+//                periods that fire in turns are anchors of one loop; at least two independent ones
+//                must agree. A cycle ends where an anchor fires while the held memory is near the
+//                cycle's minimum. Within one call of a model, an optimizer or a backward pass
+//                (analysis/loop/call_runs.h) only the first counts: the others are layers, parameters
+//                and nodes.
 //
 //   event     a b c d d e . a b c d d e . a b c      a, b, c, d and e: period 7
 //
-// Of loops within loops the one with most anchors is taken, or a shorter one with half as many: layers
-// are fewer stacks than a step, and what lies between two evaluations is hardly more. Where gradients are
-// accumulated a cycle may be one pass.
+// Of nested loops, the one with the most anchors is taken, or a shorter one with at least half as
+// many: layers have fewer stacks than a step, and an interval between two evaluations has hardly
+// more. If gradients are accumulated, a cycle may be one pass.
 //
-// Thread safety: pure functions. Cost: linear in steps, sixteen bytes a step while they run.
+// Thread safety: pure functions. Cost: linear in steps; sixteen bytes per step while they run.
 
 #ifndef GMT_ANALYSIS_LOOP_CYCLE_ANCHOR_H_
 #define GMT_ANALYSIS_LOOP_CYCLE_ANCHOR_H_
@@ -32,9 +34,9 @@ namespace gmt::analysis {
 
 struct InferredCycles {
   std::string source;      // "memory of Optimizer.step", "stack 7 and 31 others that recur"
-  std::vector<Step> ends;  // of cycles, in order; fewer than two: none were found
-  // Of anchors: a cycle ends before a birth of this stack that comes more than so many steps after the
-  // one before.
+  std::vector<Step> ends;  // ends of the cycles, in order; fewer than two if none were found
+  // For anchors: a cycle ends before a birth of this stack that comes more than `burst_gap` steps
+  // after the stack's previous birth.
   uint32_t stack = 0;
   Step burst_gap = 0;
 };

@@ -23,7 +23,7 @@ class CycleAnchorTest : public ::testing::Test {
     return address_ << 20;
   }
   void Brief(uint32_t stack) { script_.FreeBlock(Hold(stack)); }
-  // A forward pass of `layers` lines, given up at the end.
+  // Runs a forward pass of `layers` lines, freed at the end.
   void Pass(uint32_t layers) {
     std::vector<uint64_t> held;
     for (uint32_t layer = 0; layer < layers; ++layer)
@@ -57,7 +57,7 @@ TEST_F(CycleAnchorTest, BurstsOfAnOptimizerEndSteps) {
   EXPECT_THAT(found.cycles, SizeIs(5));
 }
 
-TEST_F(CycleAnchorTest, OfTwoOptimizersTheLaterEndsTheStep) {
+TEST_F(CycleAnchorTest, LaterOfTwoOptimizersEndsTheStep) {
   for (int step = 0; step < 5; ++step) {
     Pass(2);
     OptimizerStep(20);
@@ -75,12 +75,12 @@ TEST_F(CycleAnchorTest, StacksThatRecurAreAnchors) {
   EXPECT_TRUE(found.inferred);
   EXPECT_THAT(found.source, HasSubstr("and 3 more that recur with it"));
   ASSERT_THAT(found.cycles, SizeIs(20));
-  // Between two passes nothing is held.
+  // Nothing is held between two passes.
   EXPECT_EQ(found.cycles[3].end, found.cycles[2].end + 8);
   EXPECT_EQ(found.cycles[3].end % 8, 0u);
 }
 
-TEST_F(CycleAnchorTest, EvaluationsNowAndThenAreNoCycle) {
+TEST_F(CycleAnchorTest, OccasionalEvaluationsAreNotACycle) {
   for (int step = 0; step < 60; ++step) {
     Pass(6);
     for (int i = 0; step % 10 == 9 && i < 100; ++i) {
@@ -91,7 +91,7 @@ TEST_F(CycleAnchorTest, EvaluationsNowAndThenAreNoCycle) {
   EXPECT_THAT(Find().cycles, SizeIs(60));
 }
 
-TEST_F(CycleAnchorTest, LayersOfOneLineAreNoCycle) {
+TEST_F(CycleAnchorTest, LayersOfOneLineAreNotACycle) {
   for (int step = 0; step < 20; ++step) {
     std::vector<uint64_t> held;
     const auto hold = [&](uint32_t line) {
@@ -107,7 +107,7 @@ TEST_F(CycleAnchorTest, LayersOfOneLineAreNoCycle) {
   EXPECT_THAT(Find().cycles, SizeIs(20));
 }
 
-TEST_F(CycleAnchorTest, LayersOfOneCallOfTheModelAreNoCycles) {
+TEST_F(CycleAnchorTest, LayersOfOneCallOfTheModelAreNotCycles) {
   const auto layer = [&](uint32_t line) {
     return Stack({{"forward", "/src/block.py", line},
                   {"_call_impl", "/site-packages/torch/nn/modules/module.py"},
@@ -122,7 +122,7 @@ TEST_F(CycleAnchorTest, LayersOfOneCallOfTheModelAreNoCycles) {
   EXPECT_THAT(Find().cycles, IsEmpty());
 }
 
-TEST_F(CycleAnchorTest, CallsOfTheModelThatTheLoopAllocatesBetweenAreCycles) {
+TEST_F(CycleAnchorTest, CallsOfTheModelWithAllocationsBetweenThemAreCycles) {
   for (int step = 0; step < 20; ++step) {
     Brief(Stack({{"main", "/src/a.py", 8}}));
     for (int i = 0; i < 6; ++i) {
@@ -136,7 +136,7 @@ TEST_F(CycleAnchorTest, CallsOfTheModelThatTheLoopAllocatesBetweenAreCycles) {
   EXPECT_THAT(Find().cycles, SizeIs(20));
 }
 
-TEST_F(CycleAnchorTest, NodesOfOneBackwardPassAreNoCycles) {
+TEST_F(CycleAnchorTest, NodesOfOneBackwardPassAreNotCycles) {
   format::FrameInfo engine;
   engine.function =
       script_.builder().InternString("torch::autograd::Engine::evaluate_function(int)");
@@ -156,17 +156,17 @@ TEST_F(CycleAnchorTest, NodesOfOneBackwardPassAreNoCycles) {
   EXPECT_THAT(Find().cycles, IsEmpty());
 }
 
-TEST_F(CycleAnchorTest, FewFiringsAreNone) {
+TEST_F(CycleAnchorTest, FewFiringsAreNotACycle) {
   for (int step = 0; step < 7; ++step) Pass(4);
   EXPECT_THAT(Find().cycles, IsEmpty());
 }
 
-TEST_F(CycleAnchorTest, OneAnchorAloneIsNone) {
+TEST_F(CycleAnchorTest, OneAnchorAloneIsNotACycle) {
   for (int step = 0; step < 50; ++step) Pass(1);
   EXPECT_THAT(Find().cycles, IsEmpty());
 }
 
-TEST_F(CycleAnchorTest, StacksAtAnyTimeAreNone) {
+TEST_F(CycleAnchorTest, IrregularStacksAreNotACycle) {
   uint32_t random = 7;
   for (int i = 0; i < 2000; ++i) {
     random = random * 1664525 + 1013904223;
@@ -176,8 +176,8 @@ TEST_F(CycleAnchorTest, StacksAtAnyTimeAreNone) {
   EXPECT_THAT(Find().cycles, IsEmpty());
 }
 
-TEST_F(CycleAnchorTest, WhereAllAnchorsFireInTheMiddleThereIsNoCycle) {
-  // Memory comes down only while no stack that recurs allocates.
+TEST_F(CycleAnchorTest, AnchorsThatAllFireMidwayAreNotACycle) {
+  // Memory decreases only while no recurring stack allocates.
   uint64_t kept = 0;
   for (int step = 0; step < 30; ++step) {
     script_.Block(++address_ << 20, 1 << 20).stack = 0;
@@ -191,7 +191,7 @@ TEST_F(CycleAnchorTest, WhereAllAnchorsFireInTheMiddleThereIsNoCycle) {
   EXPECT_THAT(Find().cycles, IsEmpty());
 }
 
-TEST_F(CycleAnchorTest, MarksComeBeforeWhatIsInferred) {
+TEST_F(CycleAnchorTest, MarksTakePrecedenceOverInference) {
   for (uint64_t step = 0; step < 20; ++step) {
     script_.Mark("step", step);
     Pass(4);

@@ -1,6 +1,6 @@
 // analysis/loop/cycle_births.h
 //
-// Which memory is looked at where the steps of a loop are inferred (analysis/loop/cycle_anchor.h).
+// Selects the memory from which the steps of a loop are inferred (analysis/loop/cycle_anchor.h).
 //
 // Thread safety: const methods from any thread.
 
@@ -11,7 +11,8 @@
 
 namespace gmt::analysis {
 
-// Blocks where a framework has any, else what the driver gave: the memory whose stacks say most.
+// Blocks if a framework has any, otherwise driver memory: the memory with the most informative
+// stacks.
 class Births {
  public:
   explicit Births(const Trace& trace) : rows_(trace.rows) {

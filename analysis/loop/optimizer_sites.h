@@ -1,8 +1,8 @@
 // analysis/loop/optimizer_sites.h
 //
-// OptimizerSites: who called an optimizer's step, from the stacks of what the step allocates.
+// OptimizerSites: identifies the caller of an optimizer's step by the stacks of its allocations.
 //
-// Thread safety: one thread at a time. Cost: each stack is looked at once.
+// Thread safety: one thread at a time. Cost: each stack is examined once.
 
 #ifndef GMT_ANALYSIS_LOOP_OPTIMIZER_SITES_H_
 #define GMT_ANALYSIS_LOOP_OPTIMIZER_SITES_H_
@@ -19,10 +19,10 @@ namespace gmt::analysis {
 
 class OptimizerSites {
  public:
-  // `definitions` must outlive it, and may grow.
+  // REQUIRES: `definitions` outlives this object. It may grow.
   explicit OptimizerSites(const format::Definitions& definitions) : definitions_(definitions) {}
 
-  // The frames outside the optimizer's own, as one number; 0 where there is no optimizer.
+  // Returns a hash of the frames outside the optimizer's own; 0 if the stack has no optimizer.
   uint64_t Of(uint32_t stack) {
     if (stack > definitions_.stack_count()) return 0;  // never defined
     if (stack >= sites_.size()) sites_.resize(definitions_.stack_count() + size_t{1}, kNotAsked);

@@ -37,7 +37,7 @@ class SpanFinder {
 
  private:
   void FromRanges() {
-    absl::flat_hash_map<uint32_t, std::string> kinds;  // of ranges without a name, by stack
+    absl::flat_hash_map<uint32_t, std::string> kinds;  // kinds of unnamed ranges, by stack
     for (const Range& range : trace_.ranges) {
       const Interval interval{range.begin, std::min(range.end, trace_.last_step())};
       if (interval.begin >= interval.end) continue;
@@ -57,9 +57,10 @@ class SpanFinder {
     }
   }
 
-  // Of phases that no range told: from the first allocation of one to the last before an allocation of
-  // another. What has no stack belongs to whatever it stands in; where stacks are of Python alone, to a
-  // backward pass, whose thread runs no Python.
+  // Finds phases of kinds for which no range was recorded. A phase lasts from its first allocation
+  // to the last one before an allocation of another phase. Memory without a stack belongs to the
+  // phase around it. If all stacks are Python-only, it belongs to a backward pass, whose thread
+  // runs no Python.
   void FromStacks() {
     std::vector<Interval> backward, optimizer;
     Phase inside = Phase::kOther;
@@ -106,8 +107,7 @@ class SpanFinder {
     return Phase::kOther;
   }
 
-  // Ranges of one kind lie in each other where they are entered anew from inside, and beside each
-  // other on several threads.
+  // Ranges of one kind are nested if they are re-entered, and overlap if several threads run them.
   static void Unite(std::vector<Interval>& intervals) {
     std::sort(intervals.begin(), intervals.end(),
               [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
@@ -122,8 +122,8 @@ class SpanFinder {
     intervals = std::move(united);
   }
 
-  // optimizer.step(closure) runs forward and backward passes itself: what it does as an optimizer comes
-  // behind the last of those.
+  // optimizer.step(closure) runs forward and backward passes itself; its own work comes after the
+  // last of them.
   void LeaveClosures() {
     auto pass = backward_.begin();
     for (Interval& optimizer : optimizer_) {
@@ -131,14 +131,15 @@ class SpanFinder {
       for (; pass != backward_.end() && pass->end <= optimizer.end; ++pass)
         optimizer.begin = pass->end;
     }
-    std::erase_if(optimizer_, [](const Interval& interval) { return interval.begin >= interval.end; });
+    std::erase_if(optimizer_,
+                  [](const Interval& interval) { return interval.begin >= interval.end; });
   }
 
   void Add(Step begin, Step end, Phase phase, uint32_t pass) {
     if (begin < end) found_.spans.push_back({begin, end, phase, pass});
   }
 
-  // The optimizers' intervals, and of the backward passes what they leave.
+  // Adds the optimizers' intervals, and the parts of the backward passes outside them.
   void Lay() {
     auto optimizer = optimizer_.begin();
     for (uint32_t pass = 0; pass < backward_.size(); ++pass) {
@@ -156,7 +157,7 @@ class SpanFinder {
     Separate();
   }
 
-  // An optimizer that outlasts the pass that it began in reaches into the next one's time.
+  // An optimizer that outlasts the pass in which it began overlaps the next pass.
   void Separate() {
     std::sort(found_.spans.begin(), found_.spans.end(),
               [](const PhaseSpan& a, const PhaseSpan& b) { return a.begin < b.begin; });
@@ -175,7 +176,7 @@ class SpanFinder {
   PhaseSpans found_;
 };
 
-// Where backward passes begin, in order.
+// Returns where backward passes begin, in order.
 std::vector<Step> BackwardBegins(const PhaseSpans& spans) {
   std::vector<Step> begins;
   for (const PhaseSpan& span : spans.spans) {
@@ -184,8 +185,8 @@ std::vector<Step> BackwardBegins(const PhaseSpans& spans) {
   return begins;
 }
 
-// Where the last backward pass of a step begins: what leads to it is the forward pass. Its own beginning
-// where it has none: what is no way to a backward pass is no forward pass.
+// Returns where the last backward pass of a step begins: what leads to it is the forward pass.
+// Without a backward pass there is no forward pass, and the step's beginning is returned.
 Step EndOfForward(const Cycle& cycle, const std::vector<Step>& backward_begins) {
   const auto behind = std::lower_bound(backward_begins.begin(), backward_begins.end(), cycle.end);
   if (behind == backward_begins.begin()) return cycle.begin;
@@ -203,7 +204,7 @@ bool IsEvaluation(const FrameText& frame) {
          std::find(std::begin(kFunctions), std::end(kFunctions), name) != std::end(kFunctions);
 }
 
-// Whether stacks pass through a function that evaluates a model. Each frame is looked at once.
+// Whether stacks pass through a function that evaluates a model. Each frame is examined once.
 class EvaluationStacks {
  public:
   explicit EvaluationStacks(const format::Definitions& definitions) : definitions_(definitions) {}
@@ -250,7 +251,7 @@ class ForwardFinder {
   }
 
  private:
-  // Calls with step and stack of each block that is born in begin+1..end, until it returns true.
+  // Calls `visit` with step and stack of each block born in begin+1..end until it returns true.
   template <typename Visit>
   void ForBirths(Step begin, Step end, Visit visit) const {
     for (Step step = begin + 1; step <= end; ++step) {
@@ -261,7 +262,7 @@ class ForwardFinder {
     }
   }
 
-  // A step that a mark or a range begins has nothing before it.
+  // A step that begins with a mark or range has no initialisation before it.
   Step EndOfInit() {
     const Cycle& first = cycles_.cycles.front();
     const bool is_marked =
@@ -281,7 +282,7 @@ class ForwardFinder {
     return end;
   }
 
-  // Of [begin, end) what no backward pass and no optimizer has.
+  // Adds the parts of [begin, end) that are in no backward pass and no optimizer.
   void AddForwards(Step begin, Step end) {
     auto next = std::lower_bound(spans_.begin(), spans_.end(), begin,
                                  [](const PhaseSpan& span, Step step) { return span.end <= step; });
@@ -293,7 +294,7 @@ class ForwardFinder {
     }
   }
 
-  // What was born without a stack, and what is freed, belong to what they come after.
+  // Births without a stack, and frees, belong to the phase before them.
   void AddForward(Step begin, Step end) {
     const size_t before = found_.size();
     const auto end_last = [&](Step at) {

@@ -38,7 +38,7 @@ void ExpectSpan(const PhaseSpan& span, Step begin, Step end, Phase phase) {
   EXPECT_EQ(span.phase, phase);
 }
 
-TEST_F(PhaseSpansTest, RangesTellOfBackwardPassesAndOptimizers) {
+TEST_F(PhaseSpansTest, RangesMarkBackwardPassesAndOptimizers) {
   Born(s_.InForward());
   s_.Backward([&] { Born(0), Born(0); });
   s_.Optimizer([&] { Born(0); });
@@ -50,7 +50,7 @@ TEST_F(PhaseSpansTest, RangesTellOfBackwardPassesAndOptimizers) {
   EXPECT_EQ(found.passes, 1u);
 }
 
-TEST_F(PhaseSpansTest, OptimizerInsideCutsItsPassInTwo) {
+TEST_F(PhaseSpansTest, OptimizerInsideSplitsItsPassInTwo) {
   s_.Backward([&] {
     Born(0);
     s_.Optimizer([&] { Born(0); });
@@ -65,7 +65,7 @@ TEST_F(PhaseSpansTest, OptimizerInsideCutsItsPassInTwo) {
   EXPECT_EQ(found.spans[3].pass, 1u);
 }
 
-TEST_F(PhaseSpansTest, OptimizerThatRunsAClosureBeginsBehindItsLastBackwardPass) {
+TEST_F(PhaseSpansTest, OptimizerThatRunsAClosureBeginsAfterItsLastBackwardPass) {
   s_.Optimizer([&] {
     for (int i = 0; i < 2; ++i) {
       Born(s_.InForward());
@@ -81,14 +81,14 @@ TEST_F(PhaseSpansTest, OptimizerThatRunsAClosureBeginsBehindItsLastBackwardPass)
   ExpectSpan(found.spans[2], 4, 5, Phase::kOptimizer);
 }
 
-TEST_F(PhaseSpansTest, OptimizerThatAllocatesNothingBehindItsClosureHasNoSpan) {
+TEST_F(PhaseSpansTest, OptimizerThatAllocatesNothingAfterItsClosureHasNoSpan) {
   s_.Optimizer([&] { s_.Backward([&] { Born(0); }); });
   const PhaseSpans found = Find();
   ASSERT_THAT(found.spans, SizeIs(1));
   ExpectSpan(found.spans[0], 0, 1, Phase::kBackward);
 }
 
-TEST_F(PhaseSpansTest, PassesThatAreEnteredAnewFromInsideAreOne) {
+TEST_F(PhaseSpansTest, ReenteredPassesAreOne) {
   s_.Backward([&] {
     Born(0);
     s_.Backward([&] { Born(0); });
@@ -99,13 +99,13 @@ TEST_F(PhaseSpansTest, PassesThatAreEnteredAnewFromInsideAreOne) {
   ExpectSpan(found.spans[0], 0, 3, Phase::kBackward);
 }
 
-TEST_F(PhaseSpansTest, WithoutRangesStacksTell) {
+TEST_F(PhaseSpansTest, WithoutRangesStacksDecide) {
   s_.with_ranges = false;
   for (int i = 0; i < 2; ++i) {
     Born(s_.InForward());
     Born(s_.InBackward("MmBackward0"));
     s_.Free(next_);
-    Born(0);  // whose stack nobody knows
+    Born(0);  // unknown stack
     Born(s_.Recomputed());
     Born(s_.State());
   }
@@ -117,7 +117,7 @@ TEST_F(PhaseSpansTest, WithoutRangesStacksTell) {
   EXPECT_EQ(found.passes, 2u);
 }
 
-TEST_F(PhaseSpansTest, RecordingWithoutTrainingHasNone) {
+TEST_F(PhaseSpansTest, RecordingWithoutTrainingHasNoSpans) {
   Born(s_.InForward());
   EXPECT_THAT(Find().spans, IsEmpty());
 }

@@ -21,7 +21,7 @@ constexpr char kStep[] = "Optimizer.step", kZeroGrad[] = "Optimizer.zero_grad",
 
 bool EndsWith(std::string_view text, std::string_view end) { return text.ends_with(end); }
 
-// The frames of record_function itself and of the way from it to the operator that it calls.
+// Frames of record_function itself and between it and the operator that it calls.
 bool IsRecordFunction(const FrameText& frame) {
   return !frame.is_python() || EndsWith(frame.file, "torch/autograd/profiler.py") ||
          EndsWith(frame.file, "torch/_ops.py") || EndsWith(frame.file, "/contextlib.py");
@@ -42,7 +42,7 @@ std::string CallerOfRecordFunction(const format::Definitions& definitions, uint3
 
 bool StartsWith(std::string_view text, std::string_view start) { return text.starts_with(start); }
 
-// Kinds of all ranges, each stack looked at once.
+// Returns the kinds of all ranges; each stack is examined once.
 std::vector<std::string> KindsOf(const Trace& trace, const format::Definitions& definitions) {
   absl::flat_hash_map<uint32_t, std::string> by_stack;
   std::vector<std::string> kinds;
@@ -80,7 +80,8 @@ class CycleFinder {
     int64_t t_ns = 0;
   };
 
-  // Of what is recorded: that may be hours behind the program's start, or behind what is kept no more.
+  // The beginning of what is recorded, which may be hours after the program's start if older events
+  // were dropped.
   Boundary Begin() const { return {0, trace_.first_t_ns.value_or(0)}; }
 
   bool ByMarks() {
@@ -92,8 +93,8 @@ class CycleFinder {
     return Adopt("mark step", begins);
   }
 
-  // Where ranges that are named for steps begin, and where the last one ends. Those inside others of
-  // the same name are none.
+  // Uses the beginnings of ranges named after steps, and the end of the last. Ranges nested in
+  // others of the same name do not count.
   bool ByNamedSteps() {
     struct Steps {
       std::vector<Boundary> begins;
@@ -123,7 +124,7 @@ class CycleFinder {
                  most->second.begins);
   }
 
-  // Where ranges of a kind end, those of one call site.
+  // Uses the ends of ranges of a kind, from a single call site.
   bool ByRanges(std::string_view kind) {
     std::map<uint32_t, std::vector<Boundary>> by_site;
     for (size_t i = 0; i < trace_.ranges.size(); ++i) {
@@ -175,7 +176,7 @@ class CycleFinder {
     }
   }
 
-  // Later paint covers earlier.
+  // Later phases overwrite earlier ones.
   void PaintPhases() {
     phase_.assign(trace_.last_step(), Phase::kOther);
     StackPhases stacks(definitions_);
@@ -210,7 +211,7 @@ class CycleFinder {
     CycleUse* now = nullptr;
   };
 
-  // Of a device with a framework's blocks, those; else all that is no block.
+  // Counts blocks of a framework if the device has any, otherwise everything except host memory.
   bool Counts(RowId row) const {
     if (trace_.rows.IsRegion(row)) return false;
     const bool is_block = trace_.rows.heap[row] > kHostHeap;
@@ -277,7 +278,7 @@ class CycleFinder {
     PhaseUse& use = state.now->phases[static_cast<size_t>(phase)];
     if (!use.present) use = {true, before, 0, 1};
     use.peak = std::max(use.peak, state.live);
-    // Sizes of a damaged or hostile recording are any numbers: sums of bytes wrap.
+    // Sizes in a damaged or hostile recording can have any value, so sums of bytes may wrap.
     const auto change = static_cast<uint64_t>(use.change);
     use.change = static_cast<int64_t>(record.is_death ? change - bytes : change + bytes);
     if (state.live <= state.now->peak) return;
@@ -290,8 +291,8 @@ class CycleFinder {
   const format::Definitions& definitions_;
   const std::vector<std::string> kinds_;  // by range
   Cycles found_;
-  std::vector<Phase> phase_;  // of step i+1
-  std::vector<uint64_t> forwards_, backwards_;  // passes, by cycle
+  std::vector<Phase> phase_;                    // of step i+1
+  std::vector<uint64_t> forwards_, backwards_;  // number of passes, by cycle
   std::map<int32_t, bool> block_devices_;
   std::map<int32_t, DeviceState> devices_;
 };
@@ -314,7 +315,7 @@ std::string_view NameOf(Phase phase) {
 
 std::string KindOfRange(const Range& range, const format::Definitions& definitions) {
   if (range.name == kRecordFunction) return CallerOfRecordFunction(definitions, range.stack);
-  // As PyTorch calls its own: "Optimizer.step#Adam.step", "ProfilerStep#3",
+  // PyTorch's own names: "Optimizer.step#Adam.step", "ProfilerStep#3",
   // "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__".
   if (StartsWith(range.name, "Optimizer.step#")) return kStep;
   if (StartsWith(range.name, "Optimizer.zero_grad#")) return kZeroGrad;

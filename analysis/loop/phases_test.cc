@@ -15,7 +15,7 @@ using ::testing::SizeIs;
 class PhasesTest : public ::testing::Test {
  protected:
   uint32_t Stack(const std::vector<PythonFrame>& places) { return PythonStack(script_, places); }
-  // As record_function of PyTorch's own files shows in a stack.
+  // Returns a stack as record_function in PyTorch's own files shows it.
   uint32_t StackOf(const char* function, const char* file, uint32_t line = 10) {
     return Stack({{"__call__", "/site-packages/torch/_ops.py"},
                   {"__enter__", "/site-packages/torch/autograd/profiler.py"},
@@ -40,7 +40,7 @@ class PhasesTest : public ::testing::Test {
     for (uint64_t address : freed) script_.FreeBlock(address);
     script_.End("backward", range_);
   }
-  // One step: an activation, a gradient, the optimizer's state in the first one.
+  // Runs one step: an activation, a gradient, and in the first step the optimizer's state.
   void TrainingStep(bool first) {
     if (!first) ZeroGrad({0x2000});
     script_.Block(0x1000, kBlock);
@@ -61,7 +61,7 @@ class PhasesTest : public ::testing::Test {
   uint64_t range_ = 0;
 };
 
-TEST_F(PhasesTest, RangesThatAreNamedForStepsAreSteps) {
+TEST_F(PhasesTest, RangesNamedAfterStepsAreSteps) {
   for (uint64_t step = 0; step < 3; ++step) {
     const std::string name = "Step " + std::to_string(step);
     script_.Begin(name, 1000 + step).domain = script_.builder().InternString("loop");
@@ -75,19 +75,19 @@ TEST_F(PhasesTest, RangesThatAreNamedForStepsAreSteps) {
   EXPECT_EQ(found.devices[0].cycles[1].peak_phase, Phase::kBackward);
 }
 
-TEST_F(PhasesTest, LongestOfSeveralNamesOfStepsIsTaken) {
+TEST_F(PhasesTest, NameWithMostTimeIsTaken) {
   uint64_t outer = 1000;
   for (uint64_t step = 0; step < 2; ++step) {
     script_.Begin("iteration:" + std::to_string(step), ++outer);
     TrainingStep(step == 0);
-    script_.Begin("train_step", ++range_);  // what some call the optimizer's
+    script_.Begin("train_step", ++range_);  // some programs give the optimizer's step this name
     script_.End("train_step", range_);
     script_.End("iteration:" + std::to_string(step), outer);
   }
   EXPECT_EQ(Find().source, "range iteration");
 }
 
-TEST_F(PhasesTest, NamesThatOnlyContainAStepAreNone) {
+TEST_F(PhasesTest, NamesThatOnlyContainAStepAreNotSteps) {
   for (const char* name : {"stepping", "first step", "step into 3", "misstep 4", "batch 5", "7"}) {
     for (int i = 0; i < 2; ++i) {
       script_.Begin(name, ++range_);
@@ -99,7 +99,7 @@ TEST_F(PhasesTest, NamesThatOnlyContainAStepAreNone) {
   EXPECT_THAT(Find().cycles, IsEmpty());
 }
 
-TEST_F(PhasesTest, RegionsAreNotCountedBesideTheBlocksTheyLieIn) {
+TEST_F(PhasesTest, RegionsAreNotCountedInAdditionToTheirBlocks) {
   script_.Begin("step 1", ++range_);
   script_.Block(0x1000, kBlock);
   script_.Region(0x1000, kBlock);
@@ -113,7 +113,7 @@ TEST_F(PhasesTest, RegionsAreNotCountedBesideTheBlocksTheyLieIn) {
   EXPECT_EQ(found.devices[0].cycles[0].peak, kBlock);
 }
 
-TEST_F(PhasesTest, RecordingWithoutStepsHasNone) {
+TEST_F(PhasesTest, RecordingWithoutStepsHasNoCycles) {
   script_.Block(0x1000, kBlock);
   Backward({0x2000}, {});
   const Cycles cycles = Find();
@@ -140,7 +140,7 @@ TEST_F(PhasesTest, StepsEndWithTheOptimizersAndHaveTheirPhases) {
   EXPECT_EQ(In(third, Phase::kOther).change, -static_cast<int64_t>(kBlock));  // zero_grad
 }
 
-TEST_F(PhasesTest, FirstStepOfALateRecordingBeginsWithIt) {
+TEST_F(PhasesTest, FirstStepOfALateRecordingBeginsWithTheRecording) {
   constexpr int64_t kHour = 3'600'000'000'000;
   for (int i = 0; i < 3; ++i) TrainingStep(i == 0);
   for (format::Event& event : script_.events()) event.t_ns += kHour;
@@ -149,7 +149,7 @@ TEST_F(PhasesTest, FirstStepOfALateRecordingBeginsWithIt) {
   EXPECT_EQ(found.cycles[0].begin_t_ns, kHour + EventScript::kStep_ns);
 }
 
-TEST_F(PhasesTest, TypicalStepLeavesTheFirstOneOut) {
+TEST_F(PhasesTest, TypicalStepExcludesTheFirstOne) {
   for (int i = 0; i < 5; ++i) TrainingStep(i == 0);
   const Cycles found = Find();
   const TypicalCycle typical = TypicalOf(found.devices[0]);
@@ -160,7 +160,7 @@ TEST_F(PhasesTest, TypicalStepLeavesTheFirstOneOut) {
   EXPECT_EQ(typical.growth, 0);
 }
 
-TEST_F(PhasesTest, MarksCalledStepComeFirst) {
+TEST_F(PhasesTest, MarksCalledStepTakePrecedence) {
   for (int i = 0; i < 3; ++i) {
     script_.Mark("step", static_cast<uint64_t>(i));
     TrainingStep(i == 0);
@@ -204,7 +204,7 @@ TEST_F(PhasesTest, NoPhaseOfAnAccumulationChangesMoreThanItsPeak) {
   EXPECT_EQ(forward.change, static_cast<int64_t>(2 * kBlock));
 }
 
-TEST_F(PhasesTest, WhatAPassLeavesIsNotFreedInTheNextForwardPass) {
+TEST_F(PhasesTest, MemoryLeftByAPassIsNotFreedInTheNextForwardPass) {
   for (int i = 0; i < 4; ++i) {
     if (i > 0) script_.FreeBlock(0x1800);  // del logits
     script_.Block(0x1000, kBlock);
@@ -217,7 +217,7 @@ TEST_F(PhasesTest, WhatAPassLeavesIsNotFreedInTheNextForwardPass) {
   EXPECT_EQ(In(third, Phase::kOther).change, -static_cast<int64_t>(kBlock));
 }
 
-TEST_F(PhasesTest, InitIsBeforeTheFirstStepDoesWhatTheSecondDoes) {
+TEST_F(PhasesTest, InitEndsWhereTheFirstStepRepeatsInTheSecond) {
   const uint32_t load = Stack({{"load", "/src/train.py"}});
   const uint32_t forward = Stack({{"Net.forward", "/src/net.py"}});
   for (int i = 0; i < 3; ++i) {
@@ -233,7 +233,7 @@ TEST_F(PhasesTest, InitIsBeforeTheFirstStepDoesWhatTheSecondDoes) {
   EXPECT_FALSE(In(second, Phase::kInit).present);
 }
 
-TEST_F(PhasesTest, ValidationBetweenTwoStepsIsNoForwardPass) {
+TEST_F(PhasesTest, ValidationBetweenTwoStepsIsNotAForwardPass) {
   const uint32_t forward =
       Stack({{"Net.forward", "/src/net.py"}, {"Net.training_step", "/src/a.py"}});
   const uint32_t validation =
@@ -255,7 +255,7 @@ TEST_F(PhasesTest, ValidationBetweenTwoStepsIsNoForwardPass) {
   EXPECT_FALSE(In(second, Phase::kEvaluation).present);
 }
 
-TEST_F(PhasesTest, StepThatAMarkBeginsHasNoInit) {
+TEST_F(PhasesTest, StepThatBeginsWithAMarkHasNoInit) {
   for (int i = 0; i < 3; ++i) {
     script_.Mark("step", 0);
     if (i == 0) script_.Block(0x8000, kBlock).stack = Stack({{"load", "/src/train.py"}});
@@ -265,7 +265,7 @@ TEST_F(PhasesTest, StepThatAMarkBeginsHasNoInit) {
   EXPECT_FALSE(In(Find().devices[0].cycles[0], Phase::kInit).present);
 }
 
-TEST_F(PhasesTest, WithTwoOptimizersAStepIsOverAfterTheSecond) {
+TEST_F(PhasesTest, WithTwoOptimizersAStepEndsAfterTheSecond) {
   for (int i = 0; i < 3; ++i) {
     script_.Block(0x1000, kBlock);
     Backward({}, {});
@@ -323,9 +323,9 @@ TEST_F(PhasesTest, EachDeviceHasItsOwnPeak) {
   EXPECT_EQ(found.devices[1].cycles[1].peak, 1024u);
 }
 
-// ---- What a range is
+// ---- Kinds of ranges
 
-TEST_F(PhasesTest, RecordFunctionsAreToldByWhoMadeThem) {
+TEST_F(PhasesTest, RecordFunctionsAreIdentifiedByTheirCaller) {
   const auto kind = [this](uint32_t stack) {
     Range range;
     range.name = "record_function";

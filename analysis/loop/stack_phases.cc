@@ -13,7 +13,7 @@ std::string_view LastName(std::string_view qualified) {
   return qualified.substr(qualified.rfind('.') + 1);
 }
 
-// Files of optimizers: PyTorch's, and of packages that bring their own.
+// Files of optimizers: PyTorch's, and those of packages with their own optimizers.
 bool IsOptimizerFile(std::string_view file) {
   constexpr std::string_view kFolders[] = {"/torch/optim/",
                                            "/torch/distributed/optim/",
@@ -23,7 +23,7 @@ bool IsOptimizerFile(std::string_view file) {
                                            "/deepspeed/runtime/zero/",
                                            "/megatron/core/optimizer/",
                                            "/transformer_engine/pytorch/optimizers/"};
-  // They lie beside the optimizers and are none.
+  // Not optimizers, although in the same directory.
   if (file.ends_with("/lr_scheduler.py") || file.ends_with("/swa_utils.py")) return false;
   return std::any_of(std::begin(kFolders), std::end(kFolders), [&](std::string_view folder) {
     return file.find(folder) != std::string_view::npos;
@@ -36,17 +36,17 @@ bool IsOptimizerFunction(std::string_view function) {
          function.starts_with("_single_tensor_") || function.starts_with("_fused_");
 }
 
-// Code that optimizers call without leaving themselves: their packages, and what is compiled for them.
+// Code that optimizers call internally: their packages, and code compiled for them.
 bool IsOfOptimizerPackages(std::string_view file) {
-  constexpr std::string_view kFolders[] = {"/torch/",        "/torchao/",        "/apex/",
-                                           "/bitsandbytes/", "/deepspeed/",      "/megatron/",
-                                           "/triton/",       "/torchinductor_", "/transformer_engine/"};
+  constexpr std::string_view kFolders[] = {
+      "/torch/",    "/torchao/", "/apex/",          "/bitsandbytes/",      "/deepspeed/",
+      "/megatron/", "/triton/",  "/torchinductor_", "/transformer_engine/"};
   return std::any_of(std::begin(kFolders), std::end(kFolders), [&](std::string_view folder) {
     return file.find(folder) != std::string_view::npos;
   });
 }
 
-// What PyTorch puts around each optimizer's step, also around those of the program's own classes.
+// PyTorch's wrapper around each optimizer's step, including the program's own classes.
 bool IsStepWrapper(const FrameText& frame) {
   return frame.is_python() && frame.file.ends_with("torch/optim/optimizer.py") &&
          LastName(frame.function) == "wrapper";

@@ -1,10 +1,10 @@
 // analysis/loop/stack_phases.h
 //
-// StackPhases: the phase of a training step that a stack itself tells of, by the frames of PyTorch's
-// engine, checkpointing and optimizers in it. The innermost such frame decides: an optimizer that a
-// hook of the backward pass calls is an optimizer, and what checkpointing makes again lies in the
-// backward pass that asked for it. The program's own code that an optimizer calls, a closure, is no
-// optimizer.
+// StackPhases: determines the phase of a training step from a stack alone, by its frames of
+// PyTorch's engine, checkpointing and optimizers. The innermost such frame decides: an optimizer
+// that a hook of the backward pass calls is an optimizer, and what checkpointing recomputes belongs
+// to the backward pass that requested it. The program's own code that an optimizer calls, a
+// closure, is not an optimizer.
 //
 //   at::mm < MmBackward0::apply < Engine::evaluate_function                        backward
 //   at::linear < Net.forward < recompute_fn (checkpoint.py) < ... evaluate_function  recomputed
@@ -13,7 +13,7 @@
 //   at::zeros_like < step (my_adam.py) < wrapper (optim/optimizer.py)               optimizer
 //   at::linear < Net.forward < main                                                 none
 //
-// Thread safety: one thread at a time. Cost: each frame is looked at once, each stack once.
+// Thread safety: one thread at a time. Cost: each frame and each stack is examined once.
 
 #ifndef GMT_ANALYSIS_LOOP_STACK_PHASES_H_
 #define GMT_ANALYSIS_LOOP_STACK_PHASES_H_
@@ -30,10 +30,10 @@ enum class StackPhase : uint8_t { kNone, kBackward, kRecomputed, kOptimizer };
 
 class StackPhases {
  public:
-  // `definitions` must outlive it.
+  // REQUIRES: `definitions` outlives this object.
   explicit StackPhases(const format::Definitions& definitions);
 
-  // kNone for 0 and for ids that were never defined.
+  // Returns kNone for 0 and for undefined ids.
   StackPhase Of(uint32_t stack) {
     const bool is_known = stack < by_stack_.size() && by_stack_[stack] != kNotAsked;
     return is_known ? static_cast<StackPhase>(by_stack_[stack]) : Find(stack);
@@ -46,7 +46,7 @@ class StackPhases {
 
   static constexpr uint8_t kNotAsked = 0xff;
   static constexpr uint8_t kProgram = 0x80;      // a frame of the program's own code
-  static constexpr uint8_t kProgramStep = 0x81;  // ... of its own optimizer, perhaps
+  static constexpr uint8_t kProgramStep = 0x81;  // ... possibly of its own optimizer
   static constexpr uint8_t kStepWrapper = 0x82, kModuleCall = 0x83;
   const format::Definitions& definitions_;
   std::vector<uint8_t> by_frame_, by_stack_;  // StackPhase, or one of these

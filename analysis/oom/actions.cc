@@ -10,15 +10,15 @@
 namespace gmt::analysis {
 namespace {
 
-// What is said to be enough must be so if the peak is that much higher than expected: steps repeat,
-// or their inputs vary, or this step is larger than all before, so that others may be larger still,
-// or no step was seen to its end.
+// An action counts as enough only if it suffices for a peak that is this much higher than expected.
+// The cases: steps repeat; their inputs vary; this step is larger than all before, so others may be
+// larger still; no step was seen to its end.
 constexpr uint64_t kDoubtPercent = 5, kDoubtOfOtherInputsPercent = 20,
                    kDoubtOfLargestStepPercent = 40, kDoubtWithoutStepsPercent = 40;
-constexpr double kSameInputs = 0.05;  // by which the ratio of inputs may differ from 1
+constexpr double kSameInputs = 0.05;  // tolerated deviation of the ratio of inputs from 1
 
-// Expandable segments end the pieces between segments; blocks that live long still lie between
-// others, and more so if blocks come and go in each step.
+// Expandable segments eliminate fragmentation between segments. Long-lived blocks still lie between
+// others, the more so if blocks come and go in each step.
 constexpr uint64_t kLostToExpandablePercent = 10, kLostInTrainingPercent = 30;
 
 constexpr char kExpandable[] = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
@@ -55,15 +55,15 @@ class Advisor {
   }
 
  private:
-  // Lowers the peak, or makes more memory available. The pieces that the request could not have stay
-  // out of reach.
+  // Offers an action that lowers the peak or makes more memory available. Pieces that the request
+  // could not use remain unusable.
   void Offer(std::string what, uint64_t effect, bool is_estimate, std::string why) {
     const uint64_t pieces = evidence_.split.pinned + evidence_.split.stream;
     const uint64_t usable = evidence_.available_bytes - std::min(evidence_.available_bytes, pieces);
     const uint64_t missing = ShortBytes(evidence_, usable - std::min(usable, Doubt()));
     Add({std::move(what), effect, effect >= missing, is_estimate, std::move(why)});
   }
-  // By how much the peak may be higher than expected, in this step or in one that follows.
+  // Returns by how much the peak may exceed the expected one, in this step or a later one.
   uint64_t Doubt() const {
     const ExpectedPeak& expected = evidence_.expected;
     if (!report_.phase) return 0;
@@ -77,13 +77,14 @@ class Advisor {
     return PercentOf(expected.bytes, is_like_before ? kDoubtPercent : kDoubtOfOtherInputsPercent);
   }
 
-  // Joins, or gives to the request, what is available in the wrong place. `lost` stays out of reach.
+  // Offers an action that merges available memory or makes it usable. `lost` bytes remain unusable.
   void OfferToJoin(std::string what, uint64_t effect, bool is_estimate, std::string why,
                    uint64_t lost = 0) {
     const uint64_t usable = evidence_.available_bytes - std::min(evidence_.available_bytes, lost);
     Add({std::move(what), effect, ShortBytes(evidence_, usable) == 0, is_estimate, std::move(why)});
   }
-  // Worth doing, or worth saying that it is not. What is enough for the step must be so for the request.
+  // Adds the action to those worth doing, or to those worth mentioning as not helpful. What is
+  // enough for the step must also be enough for the request.
   void Add(OomAction action) {
     action.is_enough &= action.effect_bytes > 0 && action.effect_bytes >= MissingBytes(evidence_);
     const bool helps = action.is_enough || action.effect_bytes >= evidence_.needed_bytes / 2;
@@ -103,33 +104,32 @@ class Advisor {
     const auto& frame = leak_.suspect->common_frame;
     const std::string place =
         frame ? absl::StrCat(" at ", frame->Name(), " (", frame->Place(), ")") : "";
-    Offer(absl::StrCat("mend ", leak_.suspect->id, place), leak_.bytes, false,
-          "what it has kept up to here");
+    Offer(absl::StrCat("fix ", leak_.suspect->id, place), leak_.bytes, false,
+          "what it has kept so far");
   }
 
   void EmptyCache() {
     const uint64_t effect = evidence_.split.releasable;
     const bool during_capture = evidence_.captures > 0 && effect > 0;
-    OfferToJoin(
-        during_capture ? "torch.cuda.empty_cache() before the capture" : "empty_cache()", effect,
-        false,
-        during_capture ? "PyTorch does not give its cache back while a graph is captured"
-                       : "PyTorch gives back all that is without a block before it gives up");
+    OfferToJoin(during_capture ? "torch.cuda.empty_cache() before the capture" : "empty_cache()",
+                effect, false,
+                during_capture ? "PyTorch does not release its cache during the capture of a graph"
+                               : "PyTorch releases all memory without blocks before it fails");
   }
 
   void EmptyCacheForOthers() {
     OfferToJoin("torch.cuda.empty_cache() before this call", evidence_.split.releasable, false,
-                "memory that PyTorch caches is not to be had by others");
+                "memory cached by PyTorch is unavailable to other code");
   }
 
   void Expandable() {
     if (AllocatorOption(examination_.trace(), "expandable_segments") == "True") {
-      OfferToJoin(kExpandable, 0, false, "it is on already");
+      OfferToJoin(kExpandable, 0, false, "already enabled");
     } else if (ShortBytes(evidence_, evidence_.available_bytes) > 0) {
-      OfferToJoin(kExpandable, 0, true, "the step needs more than is available, in pieces or not");
+      OfferToJoin(kExpandable, 0, true, "the step needs more than is available, fragmented or not");
     } else {
       OfferToJoin(kExpandable, facts_.fragmentation.expandable_bytes, true,
-                  "joins the free pieces of a stream",
+                  "merges the free pieces of a stream",
                   std::max(Doubt(), PercentOf(evidence_.expected.bytes,
                                               report_.phase ? kLostInTrainingPercent
                                                             : kLostToExpandablePercent)));
@@ -139,14 +139,14 @@ class Advisor {
   void PrivatePools() {
     const uint64_t effect = evidence_.split.private_pool;
     if (effect == 0) return;
-    OfferToJoin("free unused graphs and MemPools, or let graphs share one pool",
-                effect, true, "what is free in private pools");
+    OfferToJoin("free unused graphs and MemPools, or let graphs share one pool", effect, true,
+                "free memory in private pools");
   }
 
   void Training() {
     if (evidence_.expected.basis == ExpectedPeak::Basis::kGrowth) {
-      Offer("keep what is joined on the CPU: x.cpu() before torch.cat", evidence_.needed_bytes, true,
-            "the tensor grows with each batch, without an end that is known");
+      Offer("keep the parts on the CPU: x.cpu() before torch.cat", evidence_.needed_bytes, true,
+            "the tensor grows with each batch, without a known bound");
       return;
     }
     HalfTheBatch();
@@ -172,7 +172,7 @@ class Advisor {
     }
   }
 
-  // Activations, temporaries and inputs. What has leaked is not of this batch.
+  // Activations, temporaries and inputs. Leaked memory does not belong to this batch.
   uint64_t OfTheBatch() const {
     const uint64_t bytes = LiveOf(Category::kActivations) + LiveOf(Category::kInputs) +
                            LiveOf(Category::kRecomputed) + LiveOf(Category::kTemporaries);
@@ -193,30 +193,31 @@ class Advisor {
 
   void Checkpoint() {
     if (!report_.phase || OfTheBatch() == 0) return;
-    const uint64_t saved = report_.checkpoint_bytes - std::min(report_.checkpoint_bytes, leak_.bytes);
+    const uint64_t saved =
+        report_.checkpoint_bytes - std::min(report_.checkpoint_bytes, leak_.bytes);
     const ExpectedPeak& expected = evidence_.expected;
     const uint64_t above = expected.bytes - std::min(expected.bytes, expected.least_bytes);
     Offer("checkpoint the layers that hold most activations",
           expected.bytes == 0 ? saved : std::min(saved, above), true,
-          "activations of repeated layers, less one layer, which is made again");
+          "activations of repeated layers except one, which is recomputed");
   }
 
   void Limit() {
     if (!evidence_.limit_bytes || report_.verdict != OomVerdict::kCap) return;
     Offer("raise the limit: set_per_process_memory_fraction, per_process_memory_fraction",
           evidence_.driver_free_bytes.value_or(evidence_.needed_bytes), false,
-          "what the driver has free");
+          "the driver's free memory");
   }
 
   void OtherProcesses() {
     if (evidence_.other_processes_bytes == 0) return;
-    Offer("end the other processes on this GPU, or use another one",
+    Offer("end the other processes on this GPU, or use another GPU",
           evidence_.other_processes_bytes, false, "what they hold");
   }
 
   void Outside() {
     if (facts_.avoidable_outside_bytes == 0 || evidence_.reserved_bytes == 0) return;
-    Offer("reduce what this process holds beside the framework", facts_.avoidable_outside_bytes,
+    Offer("reduce the memory of this process outside the framework", facts_.avoidable_outside_bytes,
           true, "allocations of libraries and of the program itself");
   }
 

@@ -1,7 +1,8 @@
 // analysis/oom/actions.h
 //
-// What would help against an out of memory, with its bytes on this run, and what would not: computed
-// from the recording, never quoted. docs/oom.md says how each effect is found.
+// What would and would not help against running out of memory, with its effect in bytes on this
+// run: computed from the recording, never quoted. docs/oom.md describes how each effect is
+// computed.
 //
 // Thread safety: pure functions.
 
@@ -14,7 +15,7 @@
 
 namespace gmt::analysis {
 
-// Fills actions and not_helpful of a report that is whole but for these.
+// Fills `actions` and `not_helpful`. REQUIRES: the report is otherwise complete.
 void AddActions(const Examination& examination, const OomFacts& facts, const LeakAtFailure& leak,
                 OomReport& report);
 

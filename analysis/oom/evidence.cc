@@ -11,9 +11,9 @@
 namespace gmt::analysis {
 namespace {
 
-// Contexts and code of one process on one device, of which the largest seen is about this.
+// Contexts and code of one process on one device; the largest observed are about this size.
 constexpr uint64_t kContextBytes = 1024 * kMiB;
-// The driver's answer belongs to a failure that is at most so much later.
+// The driver's answer belongs to a failure that follows within this time.
 constexpr uint64_t kAnswerAge_ns = 100'000'000;
 
 bool IsBlockEvent(const Trace& trace, Step step, int32_t device) {
@@ -22,8 +22,8 @@ bool IsBlockEvent(const Trace& trace, Step step, int32_t device) {
          trace.rows.device[row] == device;
 }
 
-// Whether the driver refused anything since the last block event of the device: an allocator asks it
-// in one go.
+// Whether the driver refused anything since the last block event of the device: an allocator makes
+// its driver calls without block events in between.
 bool DriverRefused(const Trace& trace, const FailedAllocation& failed) {
   Step since = failed.step;
   while (since > 0 && !IsBlockEvent(trace, since, failed.device)) --since;
@@ -39,7 +39,7 @@ bool DriverRefused(const Trace& trace, const FailedAllocation& failed) {
   return false;
 }
 
-// Of the sample that the allocator asks for as it gives up.
+// Returns the driver's free bytes from the sample that the allocator requests when it fails.
 std::optional<uint64_t> FreshAnswer(const Trace& trace, const FailedAllocation& failed) {
   for (size_t i = trace.samples.size(); i-- > 0;) {
     const DeviceSample& sample = trace.samples[i];
@@ -110,7 +110,8 @@ void AddRetries(const Examination& examination, const FailedAllocation& failed,
 void AddLimit(const Trace& trace, OomFacts& facts) {
   OomEvidence& evidence = facts.evidence;
   if (!facts.is_pytorch || evidence.driver_refused) return;
-  // A snapshot of PyTorch's own recorder has no refusals of the driver: only what was free tells.
+  // A snapshot of PyTorch's own recorder has no driver refusals: only the free memory shows a
+  // limit.
   if (!trace.imported_from.empty() &&
       evidence.driver_free_bytes.value_or(0) < evidence.needed_bytes) {
     return;

@@ -1,6 +1,6 @@
 // analysis/oom/evidence.h
 //
-// The numbers of one failed request: what the device held, for whom, and what the request needed.
+// The numbers of one failed request: what the device held, by owner, and what the request needed.
 //
 // Thread safety: pure functions.
 
@@ -18,20 +18,22 @@ namespace gmt::analysis {
 
 struct OomFacts {
   const FailedAllocation* failed = nullptr;
-  bool by_framework = false;  // its allocator failed, not the driver by itself
+  bool by_framework = false;  // the framework's allocator failed, not just the driver
   bool is_pytorch = false;
   OomEvidence evidence;
   Fragmentation fragmentation;
   Ledger ledger;
-  // Of evidence.outside_bytes what is no context and no code: allocations that could be elsewhere.
+  // The part of evidence.outside_bytes that is neither contexts nor code: allocations that could be
+  // moved.
   uint64_t avoidable_outside_bytes = 0;
-  // Of others, and of what is not told apart as much as contexts do not explain.
+  // Other processes' bytes, including what contexts do not explain of the part that is not
+  // distinguished.
   uint64_t avoidable_others_bytes = 0;
 };
 
 OomFacts FactsOf(const Examination& examination, const FailedAllocation& failed);
 
-// What PyTorch's allocator asks of the driver for a block of `bytes`
+// The size that PyTorch's allocator requests from the driver for a block of `bytes`
 // (c10/cuda/CUDACachingAllocator.cpp, get_allocation_size).
 uint64_t SegmentBytesFor(uint64_t bytes);
 

@@ -11,9 +11,10 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr size_t kPlaces = 64;  // requests before the failure at which steps are compared
-constexpr size_t kGrowths = 4;  // of a tensor that grows by what it is joined with
-constexpr uint64_t kWorthNaming = 20;  // a tensor of one part in so many of what is live
+constexpr size_t kPlaces = 64;         // requests before the failure at which steps are compared
+constexpr size_t kGrowths = 4;         // of a tensor that grows by concatenation
+constexpr uint64_t kWorthNaming = 20;  // minimum size of that tensor: one part in this many of the
+                                       // live bytes
 
 uint64_t Scaled(uint64_t bytes, double factor) {
   const double scaled = static_cast<double>(bytes) * factor;
@@ -22,10 +23,10 @@ uint64_t Scaled(uint64_t bytes, double factor) {
 
 uint64_t Sum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 
-// A step up to a moment of it.
+// A step up to some moment.
 struct Course {
   uint64_t live = 0;
-  uint64_t floor = 0, peak = 0;  // the least and the most that were live
+  uint64_t floor = 0, peak = 0;  // the minimum and maximum of live bytes
   Step floor_step = 0, peak_step = 0;
 
   void Begin(uint64_t bytes, Step step) {
@@ -40,7 +41,7 @@ struct Course {
   uint64_t variable() const { return live - floor; }
 };
 
-// An earlier step at the request that is nearest to the failing one.
+// An earlier step at the request that corresponds to the failing one.
 struct Comparison {
   bool is_first = false;
   Step begin = 0, end = 0;
@@ -85,13 +86,13 @@ class Expectation {
   }
   uint64_t KeyOf(RowId row) const { return KeyOf(rows_.stack[row], rows_.forward_stack[row]); }
 
-  // The row that a step begins to hold; kNoRow if it is none that counts.
+  // Returns the row born in a step; kNoRow if none that counts.
   RowId BornIn(Step step) const {
     const StepRecord record = trace_.steps[step - 1];
     return record.row != kNoRow && !record.is_death && Counts(record.row) ? record.row : kNoRow;
   }
 
-  // The last requests of the failing step, the failed one last.
+  // Collects the last requests of the failing step, the failed one last.
   void FindPlaces() {
     absl::flat_hash_map<uint64_t, uint32_t> seen;
     for (Step step = begin_ + 1; step <= failed_.step; ++step) {
@@ -108,7 +109,7 @@ class Expectation {
     }
   }
 
-  // Follows what is live up to the failure, and compares each whole step on the way.
+  // Tracks the live bytes up to the failure, and compares each whole step on the way.
   void Walk() {
     size_t next = 0;
     Comparison now;
@@ -175,8 +176,9 @@ class Expectation {
     }
   }
 
-  // The step that came nearest to the failing request; among equals, with inputs nearest in size.
-  // The first step, in which the model was made, is compared if there is no other.
+  // Returns the step that came nearest to the failing request; among equals, the one with inputs
+  // nearest in size. The first step, in which the model was created, is used only if there is no
+  // other.
   const Comparison* Nearest() const {
     const Comparison* nearest = nullptr;
     double least = 0;
@@ -192,12 +194,13 @@ class Expectation {
     return nearest;
   }
 
-  // Bytes of an earlier or of this step at a moment, beside what its floor holds.
+  // Bytes at a moment of this or an earlier step, not counting what its floor holds.
   struct Parts {
     uint64_t variable = 0, fixed = 0;
-    uint64_t requested = 0;  // of variable: blocks are larger, now more and now less
+    uint64_t requested = 0;  // the requested part of `variable`; blocks are larger by varying
+                             // amounts
   };
-  // What is held at `also`, too, is left out.
+  // Excludes rows also held at `also`.
   Parts PartsAt(Step moment, Step floor, Step also) const {
     Parts parts;
     for (RowId row : HeldAfter(trace_, moment)) {
@@ -219,7 +222,7 @@ class Expectation {
     const bool is_request = earlier.place == places_.size();
     const Course& here = at_places_[earlier.place - 1];
     const Step then_floor = earlier.at_place.floor_step;
-    // The first step made what stays for good: workspaces, beside the model.
+    // The first step creates what remains permanently: workspaces, in addition to the model.
     const Parts then =
         PartsAt(earlier.step, then_floor, earlier.is_first ? failing_.floor_step : then_floor);
     const Parts now = PartsAt(is_request ? failed_.step : places_[earlier.place - 1].step,
@@ -237,26 +240,27 @@ class Expectation {
     }
     const Parts peak = PeakOf(earlier);
     found_.floor_bytes = found_.least_bytes = floor + peak.fixed;
-    found_.bytes = std::max(
-        {found_.bytes, found_.floor_bytes + Scaled(peak.variable, found_.input_ratio),
-         failing_.peak});
+    found_.bytes =
+        std::max({found_.bytes, found_.floor_bytes + Scaled(peak.variable, found_.input_ratio),
+                  failing_.peak});
   }
 
-  // Gradients of the step before that are there as this one begins are set to zero on the way, unless
-  // the earlier step kept them up to its peak.
+  // The previous step's gradients that exist when this step begins will be set to zero during it,
+  // unless the earlier step kept them up to its peak.
   bool GradientsStayed(const Comparison& step) const {
     for (RowId row : HeldAfter(trace_, step.whole.peak_step)) {
       const bool is_old = rows_.birth[row] <= step.begin;
-      if (is_old && Counts(row) && categories_.Of(row).category == Category::kGradients) return true;
+      if (is_old && Counts(row) && categories_.Of(row).category == Category::kGradients)
+        return true;
     }
     return false;
   }
-  // Held through the whole of the failing step.
+  // Whether the row is held through the whole failing step.
   bool Stays(RowId row) const {
     return rows_.HeldAfter(row, failing_.floor_step) && rows_.HeldAfter(row, failed_.step) &&
            !(found_.gradients_go && categories_.Of(row).category == Category::kGradients);
   }
-  // Where an earlier step had most beside what stays now.
+  // Returns the parts at the peak of an earlier step, excluding what stays now.
   Parts PeakOf(const Comparison& step) const {
     uint64_t live = 0;
     for (RowId row : HeldAfter(trace_, step.begin)) {
@@ -277,26 +281,28 @@ class Expectation {
     return parts;
   }
 
-  // The steps that follow have the optimizer's state beside what this one held. If the state is being
-  // made now, the forward and backward pass had none of it.
+  // Later steps have the optimizer's state in addition to what this one held. If the state is being
+  // created now, the forward and backward pass had none of it.
   void Project(const FirstStepNeeds& needs) {
     if (found_.basis == ExpectedPeak::Basis::kSoFar) {
       found_.basis = ExpectedPeak::Basis::kFirstStep;
     }
-    const uint64_t to_come = needs.optimizer_bytes - std::min(needs.optimizer_bytes, needs.made_bytes);
+    const uint64_t to_come =
+        needs.optimizer_bytes - std::min(needs.optimizer_bytes, needs.made_bytes);
     const uint64_t of_inputs = found_.bytes - std::min(found_.bytes, needs.parameter_bytes);
     const uint64_t forward =
         needs.parameter_bytes + Scaled(of_inputs, 1 / std::max(needs.forward_share, 0.01));
-    const uint64_t before_state = std::max(
-        found_.earlier_peak, needs.made_bytes > 0 ? peak_before_state_ : failing_.peak);
+    const uint64_t before_state =
+        std::max(found_.earlier_peak, needs.made_bytes > 0 ? peak_before_state_ : failing_.peak);
     found_.floor_bytes = needs.parameter_bytes + needs.optimizer_bytes;
     found_.least_bytes = found_.floor_bytes + needs.trained_bytes;
     found_.bytes = std::max({Sum(std::max(found_.bytes, forward), to_come),
                              Sum(before_state, needs.optimizer_bytes), found_.least_bytes});
   }
 
-  // x = cat(x, more): each is larger, is born before the last one dies, and is the only one left then.
-  // The failing request may be the next one, or what is to be joined.
+  // x = cat(x, more): each tensor is larger than the previous one, is born before that one dies,
+  // and is then the only one left. The failing request may be the next one, or what is to be
+  // concatenated.
   struct Chain {
     RowId last = kNoRow, before = kNoRow;
     size_t growths = 0;
@@ -323,7 +329,7 @@ class Expectation {
 
   struct Place {
     uint64_t key;
-    uint32_t occurrence;  // in its step, from 0
+    uint32_t occurrence;  // within its step, from 0
     Step step;
   };
   struct Occurrence {
@@ -341,7 +347,7 @@ class Expectation {
   std::vector<Place> places_;
   absl::flat_hash_map<uint64_t, std::vector<Occurrence>> index_;
   Course failing_;
-  bool has_state_ = false;  // the failing step made state of the optimizer
+  bool has_state_ = false;  // whether the failing step created optimizer state
   uint64_t peak_before_state_ = 0;
   std::vector<Course> at_places_;  // the failing step at each of places_
   std::vector<Comparison> comparisons_;
@@ -367,14 +373,15 @@ std::vector<Cycle> StepsBefore(const Examination& examination, const FailedAlloc
   for (const Cycle& cycle : cycles.cycles) {
     if (cycle.end <= failed.step) steps.push_back(cycle);
   }
-  // These divide a step, or end in the middle of one.
-  const bool is_part = cycles.inferred || cycles.source == "backward" ||
-                       cycles.source == "Optimizer.zero_grad";
+  // These sources divide a step, or end within one.
+  const bool is_part =
+      cycles.inferred || cycles.source == "backward" || cycles.source == "Optimizer.zero_grad";
   if (!steps.empty() && !is_part) return steps;
   std::vector<Cycle> optimizers;
   Cycle next;
   for (const Range& range : examination.trace().ranges) {
-    if (range.end > failed.step || KindOfRange(range, examination.definitions()) != "Optimizer.step") {
+    if (range.end > failed.step ||
+        KindOfRange(range, examination.definitions()) != "Optimizer.step") {
       continue;
     }
     next.end = range.end;

@@ -1,20 +1,20 @@
 // analysis/oom/expected_peak.h
 //
-// The most memory that the step in which a request failed would have held, had it not failed. Only
-// that, against what the device can give, separates a device that is too small from one whose free
-// memory is in pieces: every caching allocator has holes when it fails.
+// The peak memory that the step of the failed request would have reached without the failure. Only
+// its comparison with what the device can provide separates a device that is too small from
+// fragmented free memory: every caching allocator has holes when it fails.
 //
 //   expected = floor + fixed + ratio x variable
 //
-//   floor      what is held through the whole of this step: parameters, optimizer state, leaks
-//   fixed      at the peak of an earlier step above that: gradients, whose size does not depend on
+//   floor      what is held throughout this step: parameters, optimizer state, leaks
+//   fixed      above that at the peak of an earlier step: gradients, whose size does not depend on
 //              the inputs
 //   variable   the rest of that peak
-//   ratio      bytes asked for, beside floor and fixed, at the failure / at the same place of the
-//              earlier step
+//   ratio      requested bytes, apart from floor and fixed, at the failure / at the same place of
+//              the earlier step
 //
-// "The same place" is the same request: the same stacks, as often seen in its step. Of the earlier
-// steps the one whose inputs come nearest in size is compared.
+// "The same place" is the same request: the same stacks, occurring equally often in its step. The
+// earlier step whose inputs are closest in size is used.
 //
 // Thread safety: pure functions. Cost: two walks over the steps before the failure, and a few over
 // the rows.
@@ -34,37 +34,37 @@ namespace gmt::analysis {
 
 struct ExpectedPeak {
   enum class Basis : uint8_t {
-    kSoFar,         // what was live and the request: a lower bound
-    kFirstStep,     // that, and what the backward pass and the optimizer still need
+    kSoFar,         // what was live plus the request: a lower bound
+    kFirstStep,     // that, plus what the backward pass and the optimizer still need
     kEarlierSteps,  // an earlier step, scaled by the inputs
-    kGrowth,        // a tensor that is joined with more again and again: no end is known
+    kGrowth,        // a tensor that is concatenated repeatedly: unbounded
   };
   Basis basis = Basis::kSoFar;
   uint64_t bytes = 0;        // in blocks of the framework, on the device of the failure
-  uint64_t floor_bytes = 0;  // of that: what the inputs do not change
-  uint64_t least_bytes = 0;  // however small the inputs are: the floor, or what the optimizer needs
-  // kEarlierSteps: how many, the most that one of them held, and the compared step's ratio.
+  uint64_t floor_bytes = 0;  // the part that does not depend on the inputs
+  uint64_t least_bytes = 0;  // with inputs of any size: the floor, or what the optimizer needs
+  // kEarlierSteps: their number, the maximum of their peaks, and the ratio of the compared step.
   uint64_t earlier_steps = 0, earlier_peak = 0;
   double input_ratio = 1;
-  bool gradients_go = false;  // those of the step before are set to zero before the peak
+  bool gradients_go = false;  // the previous step's gradients are set to zero before the peak
 
-  // The peak with inputs of that share of their size.
+  // The peak if inputs had `share` of their size.
   uint64_t WithInputs(double share) const;
 };
 // "so_far", "first_step", "earlier_steps", "growth".
 std::string_view NameOf(ExpectedPeak::Basis basis);
 
-// What is known of a first step when it fails; all 0 if nothing trains, or an optimizer has stepped.
+// What is known of a first step when it fails; all 0 without training or after an optimizer step.
 struct FirstStepNeeds {
   uint64_t parameter_bytes = 0;
-  uint64_t trained_bytes = 0;    // of the parameters that get a gradient
-  uint64_t optimizer_bytes = 0;  // of the optimizer's state, made or not
-  uint64_t made_bytes = 0;       // of that, what was live at the failure
-  double forward_share = 1;      // of the forward pass that is done, 0 to 1
+  uint64_t trained_bytes = 0;    // the parameters that get a gradient
+  uint64_t optimizer_bytes = 0;  // the optimizer's state, whether created yet or not
+  uint64_t made_bytes = 0;       // the part that was live at the failure
+  double forward_share = 1;      // completed fraction of the forward pass, 0 to 1
 };
 
-// The steps of the training loop that ended before the failure, in order: the recording's, unless
-// these may be parts of steps; then those that the optimizer ended, be it only one.
+// The steps of the training loop that ended before the failure, in order: the recording's steps,
+// unless they may be parts of steps; then those that the optimizer ended, even if it is only one.
 std::vector<Cycle> StepsBefore(const Examination& examination, const FailedAllocation& failed);
 
 // REQUIRES: a framework's allocator failed; `earlier` are StepsBefore it.

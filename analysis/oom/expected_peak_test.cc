@@ -17,7 +17,7 @@ constexpr uint64_t kModel = 0x10000000, kStep = 0x100000000;
 constexpr uint64_t kParameters = 100 * kMiB;
 constexpr int kLayers = 4;
 
-// A model of 100 MiB whose layers keep activations until the backward pass is over.
+// A model of 100 MiB whose layers keep activations until the end of the backward pass.
 class ExpectedPeakTest : public ::testing::Test {
  protected:
   void MakeModel() { script_.Block(kModel, kParameters, {"make", "main"}); }
@@ -37,7 +37,7 @@ class ExpectedPeakTest : public ::testing::Test {
     for (int layer = 0; layer < kLayers; ++layer) Layer(layer, bytes);
     EndStep();
   }
-  // The step fails in this layer.
+  // Makes the step fail in this layer.
   ExpectedPeak FailIn(int layer, uint64_t bytes, const FirstStepNeeds& needs = {}) {
     for (int done = 0; done < layer; ++done) Layer(done, bytes);
     script_.FailedBlock(bytes, {"forward", "train"});
@@ -55,14 +55,14 @@ class ExpectedPeakTest : public ::testing::Test {
   uint64_t steps_ = 0;
 };
 
-TEST_F(ExpectedPeakTest, WithoutStepsItIsWhatWasLiveAndTheRequest) {
+TEST_F(ExpectedPeakTest, WithoutStepsItIsLiveMemoryPlusTheRequest) {
   MakeModel();
   const ExpectedPeak peak = FailIn(2, 10 * kMiB);
   EXPECT_EQ(peak.basis, Basis::kSoFar);
   EXPECT_EQ(peak.bytes, kParameters + 30 * kMiB);
 }
 
-TEST_F(ExpectedPeakTest, StepLikeTheOnesBeforeReachesTheirPeak) {
+TEST_F(ExpectedPeakTest, StepLikeEarlierOnesReachesTheirPeak) {
   MakeModel();
   MarkStep();
   for (int step = 0; step < 5; ++step) WholeStep(10 * kMiB);
@@ -74,7 +74,7 @@ TEST_F(ExpectedPeakTest, StepLikeTheOnesBeforeReachesTheirPeak) {
   EXPECT_DOUBLE_EQ(peak.input_ratio, 1);
 }
 
-TEST_F(ExpectedPeakTest, LargerInputsScaleWhatDependsOnThemAndNotTheModel) {
+TEST_F(ExpectedPeakTest, LargerInputsScaleOnlyWhatDependsOnThem) {
   MakeModel();
   MarkStep();
   for (int step = 0; step < 5; ++step) WholeStep(10 * kMiB);
@@ -84,7 +84,7 @@ TEST_F(ExpectedPeakTest, LargerInputsScaleWhatDependsOnThemAndNotTheModel) {
   EXPECT_EQ(peak.floor_bytes, kParameters);
 }
 
-TEST_F(ExpectedPeakTest, IsComparedWithTheStepOfMostNearlyItsInputs) {
+TEST_F(ExpectedPeakTest, StepWithTheClosestInputsIsCompared) {
   MakeModel();
   MarkStep();
   for (const uint64_t bytes : {10, 40, 20, 10}) WholeStep(bytes * kMiB);
@@ -93,7 +93,7 @@ TEST_F(ExpectedPeakTest, IsComparedWithTheStepOfMostNearlyItsInputs) {
   EXPECT_NEAR(static_cast<double>(peak.bytes), kParameters + 4 * 44.0 * kMiB, kMiB);
 }
 
-TEST_F(ExpectedPeakTest, WhatStaysFromStepToStepRaisesTheFloor) {
+TEST_F(ExpectedPeakTest, MemoryThatStaysRaisesTheFloor) {
   MakeModel();
   MarkStep();
   for (uint64_t step = 0; step < 5; ++step) {
@@ -106,7 +106,7 @@ TEST_F(ExpectedPeakTest, WhatStaysFromStepToStepRaisesTheFloor) {
   EXPECT_EQ(peak.bytes, kParameters + 5 * 8 * kMiB + 40 * kMiB);
 }
 
-TEST_F(ExpectedPeakTest, RequestThatNoStepMadeIsNoneOfTheirs) {
+TEST_F(ExpectedPeakTest, RequestThatNoStepMadeIsNotCompared) {
   MakeModel();
   MarkStep();
   for (int step = 0; step < 5; ++step) WholeStep(10 * kMiB);
@@ -127,7 +127,7 @@ TEST_F(ExpectedPeakTest, FirstStepStillNeedsGradientsAndState) {
   EXPECT_EQ(peak.least_bytes, 4 * kParameters);
 }
 
-TEST_F(ExpectedPeakTest, FirstStepThatIsHalfwayForwardTakesTwiceTheActivations) {
+TEST_F(ExpectedPeakTest, FirstStepHalfwayForwardNeedsTwiceTheActivations) {
   MakeModel();
   FirstStepNeeds needs;
   needs.parameter_bytes = needs.trained_bytes = kParameters;
@@ -137,7 +137,7 @@ TEST_F(ExpectedPeakTest, FirstStepThatIsHalfwayForwardTakesTwiceTheActivations) 
   EXPECT_EQ(peak.bytes, 3 * kParameters + 200 * kMiB);
 }
 
-TEST_F(ExpectedPeakTest, TensorThatIsJoinedWithMoreAgainAndAgainHasNoEnd) {
+TEST_F(ExpectedPeakTest, RepeatedlyConcatenatedTensorIsUnbounded) {
   MakeModel();
   for (uint64_t i = 1; i <= 6; ++i) {
     script_.Block(kStep + i * 0x10000000, i * 10 * kMiB, {"cat", "evaluate"});
@@ -147,7 +147,7 @@ TEST_F(ExpectedPeakTest, TensorThatIsJoinedWithMoreAgainAndAgainHasNoEnd) {
   EXPECT_EQ(Expect().basis, Basis::kGrowth);
 }
 
-TEST_F(ExpectedPeakTest, LayersThatGrowInSizeAreNotOneTensorThatGrows) {
+TEST_F(ExpectedPeakTest, LayersOfGrowingSizeAreNotOneGrowingTensor) {
   MakeModel();
   for (uint64_t i = 1; i <= 6; ++i) {
     script_.Block(kStep + i * 0x10000000, i * 10 * kMiB, {"forward", "train"});
@@ -156,7 +156,7 @@ TEST_F(ExpectedPeakTest, LayersThatGrowInSizeAreNotOneTensorThatGrows) {
   EXPECT_EQ(Expect().basis, Basis::kSoFar);
 }
 
-TEST_F(ExpectedPeakTest, HalfTheInputsStillNeedTheModel) {
+TEST_F(ExpectedPeakTest, HalfTheInputsStillNeedTheWholeModel) {
   ExpectedPeak peak;
   peak.bytes = 500;
   peak.floor_bytes = 100;

@@ -20,9 +20,9 @@ namespace gmt::analysis {
 namespace {
 
 constexpr size_t kHolders = 8;
-constexpr uint64_t kSmallestSquare = 1024;  // N; smaller ones are squares by chance
+constexpr uint64_t kSmallestSquare = 1024;  // N; smaller squares occur by chance
 
-// N of N x N numbers of 2 or 4 bytes.
+// Returns N if the size is that of N x N numbers of 2 or 4 bytes.
 std::optional<uint64_t> SquareOf(uint64_t bytes) {
   for (const uint64_t width : {uint64_t{4}, uint64_t{2}}) {
     const uint64_t numbers = bytes / width;
@@ -112,7 +112,8 @@ class OomExplainer {
     FindPhase(failed);
   }
 
-  // By the ranges that are open at the failure, and how many steps had ended before it.
+  // Determined by the ranges that are open at the failure and the number of steps that ended before
+  // it.
   void FindPhase(const FailedAllocation& failed) {
     uint64_t optimizer = 0, backward = 0;
     bool in_optimizer = false, in_backward = failed.forward_stack != 0;
@@ -136,7 +137,7 @@ class OomExplainer {
     optimizer_steps_ = optimizer;
     if (in_backward) {
       report_.phase = Phase::kBackward;
-    } else if (in_optimizer && !IsOfAModule(failed.stack)) {  // no forward pass of a closure
+    } else if (in_optimizer && !IsOfAModule(failed.stack)) {  // not the forward pass of a closure
       report_.phase = Phase::kOptimizer;
     } else if (trains || IsOfAModule(failed.stack)) {
       report_.phase = Phase::kForward;
@@ -153,7 +154,7 @@ class OomExplainer {
     absl::flat_hash_map<uint64_t, size_t> index;
     const Rows& rows = trace_.rows;
     const AliveByCategory alive(trace_, categories_, failed.step);
-    std::vector<AliveSums> sums;  // one for each holder
+    std::vector<AliveSums> sums;  // one per holder
     for (const OwnBytes& own : OwnBytesAfter(trace_, failed.step)) {
       const bool is_cache = (rows.flags[own.row] & kRowHoldsBlocks) != 0;
       if (rows.device[own.row] != report_.device || own.bytes == 0 || is_cache) continue;
@@ -183,7 +184,7 @@ class OomExplainer {
     if (report_.holders.size() > kHolders) report_.holders.resize(kHolders);
   }
 
-  // The input of each layer stays: it is the smallest of what a line of the layer keeps, at most.
+  // The input of each layer remains; it is at most the smallest that a line of the layer keeps.
   void AddCheckpointed() {
     uint64_t spared = 0, input = 0, layers = 0;
     for (const OomHolder& holder : report_.holders) {
@@ -204,8 +205,8 @@ class OomExplainer {
     if (is_leaf) parameters_reached_ = parameters_;
   }
 
-  // Before the first step of an optimizer: gradients and state are still to come, as far as they are
-  // not there. `begin` is that of the failing step.
+  // Before an optimizer's first step, gradients and state are still to come unless they exist
+  // already. `begin` is the beginning of the failing step.
   void AddNeeds(Step begin) {
     const bool is_first = report_.cycle == 1 || HasGradientsAt(begin);
     if (optimizer_steps_ > 0 || !is_first || !report_.phase) return;
@@ -232,7 +233,7 @@ class OomExplainer {
     coming.floor_bytes = 3 * trained + parameters;
     report_.still_to_come = coming;
   }
-  // As with accumulation: a micro-batch is no step.
+  // True for accumulation: a micro-batch is not a step.
   bool HasGradientsAt(Step step) const {
     for (RowId row : HeldAfter(trace_, step)) {
       const bool is_gradient = categories_.Of(row).category == Category::kGradients;
@@ -240,8 +241,8 @@ class OomExplainer {
     }
     return false;
   }
-  // Models are made in the order in which they are used: the forward pass is as far as the last
-  // parameter that its graph has reached.
+  // Models are created in the order in which they are used. So the forward pass has advanced to the
+  // last parameter that its graph has reached.
   double ForwardShare() const {
     if (report_.phase != Phase::kForward || parameters_reached_ == 0) return 1;
     return static_cast<double>(parameters_reached_) / static_cast<double>(parameters_);
@@ -252,24 +253,25 @@ class OomExplainer {
     std::vector<std::string>& findings = report_.findings;
     if (evidence.split.awaiting_stream > 0 && evidence.captures == 0 && facts.is_pytorch) {
       findings.push_back(
-          "freed blocks awaited other streams as it failed; PyTorch waits for them before it gives "
-          "up");
+          "freed blocks were awaiting other streams at the failure; PyTorch waits for them before "
+          "it "
+          "fails");
     }
     if (evidence.captures > 0) {
       findings.push_back(
-          "a CUDA graph was being captured: PyTorch neither retries nor waits for streams then");
+          "a CUDA graph was being captured: PyTorch does not retry or wait for streams then");
     }
     if (evidence.not_apart_bytes + evidence.grown_bytes > 0 &&
         report_.verdict == OomVerdict::kOtherProcess) {
       findings.push_back(
-          "nobody told processes apart: nvidia-smi beside the run shows whose memory that is");
+          "the source does not distinguish processes: nvidia-smi shows whose memory that is");
     }
     if (report_.failures > 1) {
       findings.push_back(
           absl::StrCat(report_.failures, " requests failed; this is about the last"));
     }
     if (trace_.unknowns.gaps > 0) {
-      findings.push_back("events are missing: what was live may be more or less than is said here");
+      findings.push_back("events are missing: live memory may be more or less than shown here");
     }
   }
 
@@ -280,8 +282,8 @@ class OomExplainer {
   OomReport report_;
   uint64_t optimizer_steps_ = 0;  // that ended before the failure
   FirstStepNeeds needs_;
-  uint64_t leaf_bytes_ = 0;  // parameters that an autograd graph has led to
-  // Parameters, and how many of them were made up to the last that a graph has led to.
+  uint64_t leaf_bytes_ = 0;  // parameters reached by an autograd graph
+  // Number of parameters, and number of those up to the last one that a graph has reached.
   uint64_t parameters_ = 0, parameters_reached_ = 0;
 };
 

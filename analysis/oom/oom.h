@@ -1,12 +1,12 @@
 // analysis/oom/oom.h
 //
-// Oom: why a request for memory failed: one verdict, the numbers that it follows from, what would
-// help and what would not, with the bytes of each on this run. docs/oom.md has the decisions in order.
+// Oom: why a request for memory failed: one verdict, the numbers it follows from, what would help
+// and what would not, each with its bytes on this run. docs/oom.md has the decisions in order.
 //
-//   O1  Every number of the evidence is of the same moment, that of the failed request, and of one
-//       replay.
-//   O2  live + free + outside + other processes + not apart + system + unexplained = what the device
-//       had in use, in the evidence as in the ledger.
+//   O1  All numbers of the evidence refer to the same moment, that of the failed request, and to
+//       one replay.
+//   O2  live + free + outside + other processes + not apart + system + unexplained = what the
+//       device had in use, in the evidence as in the ledger.
 //
 // Thread safety: pure functions.
 
@@ -32,14 +32,14 @@ namespace gmt::analysis {
 
 enum class OomVerdict : uint8_t {
   kNone,           // nothing failed
-  kCapacity,       // what is live needs the device
-  kFragmentation,  // enough is free, in pieces that are too small
-  kLeak,           // it would fit without what has leaked
+  kCapacity,       // live memory needs the whole device
+  kFragmentation,  // enough is free, but in pieces that are too small
+  kLeak,           // it would fit without leaked memory
   kOutside,        // this process's memory outside the framework
   kSingleRequest,  // more than the device has
   kCap,            // a limit below the device's memory
   kOtherProcess,
-  kStreamDeferred,  // freed, and waiting for streams
+  kStreamDeferred,  // freed, but awaiting streams
   kPrivatePool,     // free in pools that the request may not use
 };
 inline constexpr size_t kOomVerdicts = 10;
@@ -54,88 +54,90 @@ struct OomAction {
 };
 
 struct OomEvidence {
-  uint64_t total_bytes = 0;   // of the device; 0: not known
-  uint64_t needed_bytes = 0;  // that the allocator asks of the driver for the request
-  // Live blocks of a framework; without one, what the process has allocated.
+  uint64_t total_bytes = 0;   // of the device; 0 if unknown
+  uint64_t needed_bytes = 0;  // what the allocator requests from the driver for the request
+  // Live blocks of a framework; without a framework, what the process has allocated.
   uint64_t live_bytes = 0;
   uint64_t free_bytes = 0, largest_free_bytes = 0, reserved_bytes = 0;
-  uint64_t outside_bytes = 0;  // of this process, beside that: libraries, contexts, code
+  uint64_t outside_bytes = 0;  // this process's other memory: libraries, contexts, code
   uint64_t other_processes_bytes = 0;
-  uint64_t not_apart_bytes = 0;  // contexts and other processes, which nobody told apart
-  uint64_t system_bytes = 0;     // the driver's and the firmware's own
+  uint64_t not_apart_bytes = 0;  // contexts and other processes, not distinguished
+  uint64_t system_bytes = 0;     // reserved by driver and firmware
   int64_t unexplained_bytes = 0;
-  uint64_t grown_bytes = 0;  // of that: not of this process, as far as that was told apart
+  uint64_t grown_bytes = 0;  // the part not known to be this process's
   uint64_t leaked_bytes = 0;
-  // As the driver said it for this failure; else what the ledger leaves; nullopt: nobody told.
+  // As reported by the driver for this failure, otherwise from the ledger; nullopt if unknown.
   std::optional<uint64_t> driver_free_bytes;
-  // Of a limit of the allocator's own, where one was hit: it lies between what was reserved and that
-  // plus what was needed; exact where the settings name it.
+  // The allocator's own limit, if one was hit. It lies between what was reserved and that plus what
+  // was needed; exact if the settings specify it.
   std::optional<uint64_t> limit_bytes;
-  bool driver_refused = false;  // the driver was asked and said no
-  uint64_t captures = 0;        // into graphs, under way
-  uint64_t retries = 0;         // before
+  bool driver_refused = false;  // the driver was asked and refused
+  uint64_t captures = 0;        // graph captures in progress
+  uint64_t retries = 0;         // earlier ones
   int64_t first_retry_t_ns = 0;
-  uint64_t retry_ns = 0;  // spent in them
+  uint64_t retry_ns = 0;  // time spent in retries
   FragmentationSplit split;
-  // What the framework's blocks could have had: what it held, live or free, and what the driver had.
+  // What the framework's blocks could have used: what it held, live or free, plus the driver's free
+  // memory.
   uint64_t available_bytes = 0;
   ExpectedPeak expected;  // 0 bytes if no framework's allocator failed
 
-  // Of others, as far as known: what nobody told apart may be ours in part.
+  // Other processes' memory as far as known; the undistinguished part may include ours.
   uint64_t others_bytes() const { return other_processes_bytes + not_apart_bytes + grown_bytes; }
 };
 
-// What would have made the request fit by being gone, each alone.
+// Memory without which the request would have fitted, each cause alone.
 struct OomCause {
   OomVerdict verdict = OomVerdict::kCapacity;
   uint64_t bytes = 0;
 };
 
-// Live memory from one line.
+// Live memory of one allocating line.
 struct OomHolder {
   uint32_t stack = 0, forward_stack = 0;
   uint64_t bytes = 0, count = 0;
-  uint64_t each_bytes = 0;  // 0: they differ
+  uint64_t each_bytes = 0;  // 0 if they differ
   Category category = Category::kUnknown;
-  std::vector<Alive> alive;  // why it is; most bytes first
+  std::vector<Alive> alive;  // why it is alive; most bytes first
 };
 
-// What this step would need beyond what it has, if it is one of a training with Adam.
+// What this step would additionally need, if it trains with Adam.
 struct StillToCome {
-  bool observed = false;  // PyTorch said which parameters get a gradient; else all are taken to
+  bool observed = false;  // PyTorch reported which parameters get a gradient; else all do
   uint64_t gradient_bytes = 0, optimizer_bytes = 0;
-  uint64_t floor_bytes = 0;  // parameters, gradients and state: before any activation
+  uint64_t floor_bytes = 0;  // parameters, gradients and state, without activations
 };
 
 struct OomReport {
   OomVerdict verdict = OomVerdict::kNone;
   Confidence confidence = Confidence::kLow;
   int32_t device = 0;
-  std::string heap;  // who was asked: "pytorch", "driver"
+  std::string heap;  // where it failed: "pytorch", "driver"
   uint64_t requested_bytes = 0;
   Step step = 0;
   int64_t t_ns = 0;
   uint32_t stack = 0, forward_stack = 0;
-  std::optional<uint64_t> cycle;  // of the training loop's steps, from 1
+  std::optional<uint64_t> cycle;  // the step of the training loop, from 1
   std::optional<Phase> phase;
-  bool was_fatal = false;      // the process did not go on allocating as before
+  bool was_fatal = false;      // the process did not continue allocating as before
   uint64_t failures = 0;       // in the recording; this is the last that counts
   uint64_t host_failures = 0;  // of pinned host memory: no device ran out
   OomEvidence evidence;
   std::vector<OomCause> causes;  // most bytes first
-  // Most effect first; where it is fragmentation, first what joins the pieces.
+  // Largest effect first; for fragmentation, first what merges the pieces.
   std::vector<OomAction> actions;
   std::vector<OomAction> not_helpful;   // in the order in which people try them
-  std::vector<std::string> findings;    // sentences beside the verdict
+  std::vector<std::string> findings;    // sentences in addition to the verdict
   std::vector<CategoryUse> categories;  // live at that moment
   std::vector<OomHolder> holders;       // most bytes first
-  // Activations that checkpoints would spare: of lines that run in several layers, all but one layer's.
+  // Activations that checkpointing would save: all but one layer's, of lines that run in several
+  // layers.
   uint64_t checkpoint_bytes = 0;
   std::optional<StillToCome> still_to_come;
   std::vector<Pin> pins;
-  std::vector<LedgerRow> outside;  // of this process beside the framework, and other processes
-  std::string leak_id;             // of the leak that counts
-  std::optional<uint64_t> square;  // N where the request is N x N numbers of 2 or 4 bytes, perhaps
+  std::vector<LedgerRow> outside;  // this process outside the framework, and other processes
+  std::string leak_id;             // of the decisive leak
+  std::optional<uint64_t> square;  // N if the request may be N x N numbers of 2 or 4 bytes
 };
 
 OomReport ExplainOom(const Examination& examination, const Categories& categories,

@@ -1,5 +1,5 @@
-// oom of a recording of a training loop of 10 M events that ends in a failure: 5 M blocks, of which
-// 5,000 live, from 500 stacks.
+// Explains the failure at the end of a training loop of 10 M events: 5 M blocks, 5,000 of them
+// live, from 500 stacks.
 
 #include <benchmark/benchmark.h>
 

@@ -36,7 +36,7 @@ class OomTest : public ::testing::Test {
     trace_ = script_.Build();
     return FindFailures(Examination(trace_, script_.definitions()));
   }
-  // The driver's answer that PyTorch asks for, then its failure.
+  // The driver's answer that PyTorch requests, then its failure.
   void GiveUp(uint64_t bytes, uint64_t driver_free) {
     DriverSays(driver_free);
     script_.FailedBlock(bytes, {"request", "main"});
@@ -52,7 +52,7 @@ class OomTest : public ::testing::Test {
   Trace trace_;
 };
 
-TEST_F(OomTest, WithoutAFailureThereIsNone) {
+TEST_F(OomTest, WithoutAFailureThereIsNoVerdict) {
   Segment(kA, 20 * kMiB);
   script_.Block(kA, 4 * kMiB);
   const OomReport report = Report();
@@ -61,9 +61,9 @@ TEST_F(OomTest, WithoutAFailureThereIsNone) {
   EXPECT_THAT(report.actions, IsEmpty());
 }
 
-TEST_F(OomTest, EmptyRecordingHasNone) { EXPECT_EQ(Report().verdict, OomVerdict::kNone); }
+TEST_F(OomTest, EmptyRecordingHasNoVerdict) { EXPECT_EQ(Report().verdict, OomVerdict::kNone); }
 
-TEST_F(OomTest, RefusalThatGivingBackMendedIsARetryAndNoFailure) {
+TEST_F(OomTest, RefusalRecoveredByReleasingIsARetryNotAFailure) {
   Segment(kA, 512 * kMiB);
   script_.Block(kA, 512 * kMiB);
   script_.FreeBlock(kA);
@@ -79,7 +79,7 @@ TEST_F(OomTest, RefusalThatGivingBackMendedIsARetryAndNoFailure) {
   EXPECT_EQ(report.evidence.retries, 1u);
 }
 
-TEST_F(OomTest, RefusalsOfTheDriverAreOneFailureWithTheFrameworksOwn) {
+TEST_F(OomTest, RefusalsOfTheDriverAndOfTheFrameworkAreOneFailure) {
   Segment(kA, 900 * kMiB);
   script_.Block(kA, 900 * kMiB);
   script_.Failed(200 * kMiB).result = 2;
@@ -92,13 +92,13 @@ TEST_F(OomTest, RefusalsOfTheDriverAreOneFailureWithTheFrameworksOwn) {
   EXPECT_TRUE(failures.was_fatal);
 }
 
-TEST_F(OomTest, RefusedProgramThatAsksAgainAndGetsItIsMended) {
+TEST_F(OomTest, RefusalFollowedBySuccessIsRecovered) {
   script_.Failed(300 * kMiB).result = 2;
   script_.Alloc(kA, 300 * kMiB);
   EXPECT_EQ(FailuresOf().mended, 1u);
 }
 
-TEST_F(OomTest, PinnedHostMemoryIsNoDevices) {
+TEST_F(OomTest, PinnedHostMemoryIsOnNoDevice) {
   format::Event& failed = script_.Failed(300 * kMiB);
   failed.memory = PINNED;
   failed.result = 2;
@@ -107,7 +107,7 @@ TEST_F(OomTest, PinnedHostMemoryIsNoDevices) {
   EXPECT_EQ(report.host_failures, 1u);
 }
 
-TEST_F(OomTest, ProgramThatGoesOnWasNotEndedByIt) {
+TEST_F(OomTest, FailureOfAProgramThatContinuesIsNotFatal) {
   for (uint64_t i = 0; i < 40; ++i) script_.Alloc(kA + i * 2 * kMiB, kMiB);
   script_.Failed(2 * kTotal).result = 2;
   for (uint64_t i = 0; i < 40; ++i) script_.Alloc(kB + i * 2 * kMiB, kMiB);
@@ -131,7 +131,7 @@ TEST_F(OomTest, LiveMemoryThatNeedsTheDeviceIsCapacityAndEmptyCacheWouldNotHelp)
   EXPECT_THAT(report.holders, SizeIs(1));
 }
 
-TEST_F(OomTest, HolesThatWouldDoTogetherAreFragmentation) {
+TEST_F(OomTest, HolesThatTogetherWouldSufficeAreFragmentation) {
   DriverSays(kTotal);
   for (uint64_t i = 0; i < 8; ++i) {
     Segment(kA + i * 200 * kMiB, 120 * kMiB);
@@ -150,7 +150,7 @@ TEST_F(OomTest, HolesThatWouldDoTogetherAreFragmentation) {
   EXPECT_TRUE(report.actions[0].is_enough);
 }
 
-TEST_F(OomTest, SmallRequestOnAFullDeviceIsNoFragmentation) {
+TEST_F(OomTest, SmallRequestOnAFullDeviceIsNotFragmentation) {
   DriverSays(kTotal);
   Segment(kA, 1020 * kMiB);
   script_.Block(kA, 1010 * kMiB);  // 10 MiB are free, in one piece
@@ -170,7 +170,7 @@ TEST_F(OomTest, MoreThanTheDeviceHasIsASingleRequest) {
   EXPECT_EQ(Report().verdict, OomVerdict::kSingleRequest);
 }
 
-TEST_F(OomTest, FailureThatTheDriverWasNotAskedAboutIsALimit) {
+TEST_F(OomTest, FailureWithoutADriverCallIsALimit) {
   DriverSays(kTotal);
   Segment(kA, 300 * kMiB);
   script_.Block(kA, 300 * kMiB);
@@ -182,7 +182,7 @@ TEST_F(OomTest, FailureThatTheDriverWasNotAskedAboutIsALimit) {
   EXPECT_THAT(report.actions, SizeIs(1));
 }
 
-TEST_F(OomTest, WhatHasNoBlockAndWasNotGivenBackIsAPrivatePools) {
+TEST_F(OomTest, UnreleasedMemoryWithoutBlocksIsInAPrivatePool) {
   DriverSays(kTotal);
   Segment(kA, 400 * kMiB);
   script_.Block(kA, 400 * kMiB);
@@ -198,7 +198,7 @@ TEST_F(OomTest, WhatHasNoBlockAndWasNotGivenBackIsAPrivatePools) {
   EXPECT_EQ(report.evidence.split.releasable, 0u);
 }
 
-TEST_F(OomTest, OtherProcessesAreNamedByNvml) {
+TEST_F(OomTest, OtherProcessesAreReportedByNvml) {
   gmt::Sample& before = script_.Sample(700 * kMiB, kTotal);
   before.set_source("nvml");
   const auto add = [](gmt::Sample& sample, uint64_t pid, uint64_t bytes) {
@@ -219,7 +219,7 @@ TEST_F(OomTest, OtherProcessesAreNamedByNvml) {
   EXPECT_EQ(report.evidence.other_processes_bytes, 700 * kMiB);
 }
 
-TEST_F(OomTest, LeakThatWouldHaveMadeRoomIsTheVerdict) {
+TEST_F(OomTest, LeakIsTheVerdictIfFixingItWouldSuffice) {
   DriverSays(kTotal);
   uint32_t stack = 0;
   for (uint64_t i = 0; i < 10; ++i) {
@@ -279,7 +279,7 @@ TEST_F(OomTest, OptimizerIsThePhaseOfItsRange) {
   EXPECT_EQ(Report().phase, Phase::kOptimizer);
 }
 
-TEST_F(OomTest, ForwardPassOfAClosureIsNoOptimizer) {
+TEST_F(OomTest, ForwardPassOfAClosureIsNotAnOptimizer) {
   script_.Begin("Optimizer.step#Adam.step", 1);
   DriverSays(0);
   script_.FailedBlock(kMiB).stack =
@@ -289,7 +289,7 @@ TEST_F(OomTest, ForwardPassOfAClosureIsNoOptimizer) {
   EXPECT_EQ(Report().phase, Phase::kForward);
 }
 
-TEST(EvidenceTest, SegmentsAreAsPyTorchAsksForThem) {
+TEST(EvidenceTest, SegmentSizesMatchPyTorchsRequests) {
   EXPECT_EQ(SegmentBytesFor(512), 2 * kMiB);
   EXPECT_EQ(SegmentBytesFor(kMiB), 2 * kMiB);
   EXPECT_EQ(SegmentBytesFor(kMiB + 512), 20 * kMiB);

@@ -11,8 +11,8 @@
 namespace gmt::analysis {
 namespace {
 
-// A cause must be worth a part of the device: a caching allocator always has a few holes, and a full
-// device lets a small request fail for any of them.
+// Minimum size of a cause relative to the device. A caching allocator always has a few holes, and
+// on a full device a small request may fail because of any of them.
 constexpr uint64_t kLeastFreePercent = 2;
 constexpr uint64_t kLeastOthersPercent = 5;
 constexpr uint64_t kClosePercent = 5;
@@ -54,7 +54,7 @@ class Decider {
     return evidence_.needed_bytes > evidence_.total_bytes - std::min(own, evidence_.total_bytes);
   }
 
-  // By the allocator's own limit; or the driver refused what it said it had.
+  // Refused by the allocator's own limit, or by the driver although it reported enough free memory.
   bool IsCapped() const {
     if (evidence_.limit_bytes) {
       return !evidence_.driver_free_bytes || *evidence_.driver_free_bytes >= evidence_.needed_bytes;
@@ -73,11 +73,12 @@ class Decider {
       decision_.causes.push_back({verdict, bytes});
     }
   }
-  // Memory that would have to be there besides what is available.
+  // Adds a cause whose memory would be needed in addition to what is available.
   void AddMore(OomVerdict verdict, uint64_t bytes, uint64_t least_percent) {
-    if (bytes >= ShortBytes(evidence_, evidence_.available_bytes)) Add(verdict, bytes, least_percent);
+    if (bytes >= ShortBytes(evidence_, evidence_.available_bytes))
+      Add(verdict, bytes, least_percent);
   }
-  // Available memory in the wrong place: it must be enough for the whole step.
+  // Adds a cause of memory available in the wrong place: it must be enough for the whole step.
   void AddPieces(OomVerdict verdict, uint64_t bytes, uint64_t available) {
     if (ShortBytes(evidence_, available) > 0) return;
     if (evidence_.expected.basis != ExpectedPeak::Basis::kEarlierSteps) {
@@ -96,7 +97,7 @@ class Decider {
     const uint64_t free = split.pinned + split.stream + split.releasable;
     const uint64_t available = evidence_.available_bytes;
     if (!facts_.by_framework || evidence_.captures > 0) {
-      // Another allocator's pool, or a graph's: what is cached elsewhere cannot be had.
+      // The cache of another allocator or of a graph's pool is unavailable to this request.
       AddPieces(OomVerdict::kPrivatePool, free + split.private_pool, available);
     } else {
       AddPieces(OomVerdict::kFragmentation, free,
@@ -109,7 +110,7 @@ class Decider {
     AddMore(OomVerdict::kLeak, leak_.bytes, kLeastFreePercent);
     AddMore(OomVerdict::kOutside, facts_.avoidable_outside_bytes, kLeastOthersPercent);
     AddMore(OomVerdict::kOtherProcess, facts_.avoidable_others_bytes, kLeastOthersPercent);
-    // What grows is to blame before what was there all the time.
+    // Growing memory is blamed before memory that was constant.
     const auto weight = [](const OomCause& cause) {
       const bool grows = cause.verdict == OomVerdict::kLeak;
       return grows && cause.bytes <= UINT64_MAX / 2 ? 2 * cause.bytes : cause.bytes;
@@ -118,7 +119,7 @@ class Decider {
                      [&](const OomCause& a, const OomCause& b) { return weight(a) > weight(b); });
   }
 
-  // Causes that lie in the allocator itself: its limit would have been enough without them.
+  // Counts the causes inside the allocator: without them, its limit would have sufficed.
   uint64_t PoolCauses() const {
     uint64_t causes = 0;
     for (const OomCause& cause : decision_.causes) {
@@ -129,7 +130,7 @@ class Decider {
     return causes;
   }
 
-  // An expectation may be wrong by as much as this.
+  // Whether the difference is within the error of the expectation.
   bool IsClose() const {
     const uint64_t expected = evidence_.expected.bytes, available = evidence_.available_bytes;
     const uint64_t apart = std::max(expected, available) - std::min(expected, available);
@@ -181,7 +182,7 @@ uint64_t PercentOf(uint64_t bytes, uint64_t percent) {
 }
 
 uint64_t MissingBytes(const OomEvidence& evidence) {
-  // Under a limit the driver's free memory is not to be had.
+  // Under a limit, the driver's free memory is unavailable.
   const uint64_t free = evidence.limit_bytes ? 0 : evidence.driver_free_bytes.value_or(0);
   return evidence.needed_bytes - std::min(evidence.needed_bytes, free);
 }
@@ -208,7 +209,7 @@ LeakAtFailure LargestLeak(const Trace& trace, const LeakReport& leaks,
         live += rows.size[row];
       }
     }
-    // Where no allocation grows only the device's use tells.
+    // If no allocation grows, only the device's use is known.
     if (suspect.stacks.empty()) live = suspect.bytes;
     const double grown =
         suspect.bytes_per_cycle * static_cast<double>(leaks.cycles.count) * 1.1 + 1;

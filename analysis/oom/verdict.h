@@ -1,16 +1,16 @@
 // analysis/oom/verdict.h
 //
-// The decision: what the request failed for. docs/oom.md explains each rule.
+// Decides why the request failed. docs/oom.md explains each rule.
 //
-//   1  more than the device could give an empty process               single_request
-//   2  a limit refused, and what is free would not do                 cap
-//   3  the peak that the step was to reach fits what is available:    fragmentation, private_pool,
-//      what is free in the wrong place, if it would do                 stream_deferred
-//   4  it does not, but would without a leak, other memory of this    leak, outside,
-//      process, other processes                                       other_process
-//   5  none                                                           capacity
+//   1  more than the device could give an empty process            single_request
+//   2  refused by a limit, and free memory would not suffice       cap
+//   3  the step's expected peak fits what is available: the free   fragmentation, private_pool,
+//      memory is in the wrong place, if it would suffice           stream_deferred
+//   4  it does not fit, but would without a leak, other memory     leak, outside,
+//      of this process, or other processes                         other_process
+//   5  none of these                                               capacity
 //
-// Of several causes the one with most bytes.
+// Of several causes, the one with most bytes.
 //
 // Thread safety: pure functions.
 
@@ -27,29 +27,29 @@
 
 namespace gmt::analysis {
 
-// What a suspect held on the device of the failure, at that moment.
+// What a suspect held on the device of the failure at that moment.
 struct LeakAtFailure {
   const LeakSuspect* suspect = nullptr;
   uint64_t bytes = 0;
 };
-// The one with most bytes of those that are no mere possibility; null where there is none.
+// The suspect with most bytes above tier `possible`; null if there is none.
 LeakAtFailure LargestLeak(const Trace& trace, const LeakReport& leaks,
                           const FailedAllocation& failed);
 
-// Does not overflow up to 100 percent.
+// Does not overflow for up to 100 percent.
 uint64_t PercentOf(uint64_t bytes, uint64_t percent);
 
-// What the request lacked: what it needed less what the driver had free.
+// What the request lacked: what it needed minus the driver's free memory.
 uint64_t MissingBytes(const OomEvidence& evidence);
 
-// What the failing step lacks if its blocks can have `available` bytes: its expected peak less
-// that. UINT64_MAX for a tensor that grows without an end.
+// What the failing step lacks if its blocks can have `available` bytes: its expected peak minus
+// that. UINT64_MAX for a tensor that grows without bound.
 uint64_t ShortBytes(const OomEvidence& evidence, uint64_t available);
 
 struct OomDecision {
   OomVerdict verdict = OomVerdict::kCapacity;
   Confidence confidence = Confidence::kLow;
-  std::vector<OomCause> causes;  // that alone would have been enough; most bytes first
+  std::vector<OomCause> causes;  // each sufficient alone; most bytes first
 };
 OomDecision Decide(const OomFacts& facts, const LeakAtFailure& leak);
 

@@ -42,7 +42,7 @@ AllTimeRow RowOf(const Sites& sites, int index, StackTexts& stacks) {
 
 void AddRows(const Aggregates& before, StackTexts& stacks, std::vector<AllTimeHeap>* heaps) {
   const Sites& sites = before.sites();
-  // A damaged count claims rows that no column has.
+  // A damaged count may claim rows that no column has.
   const int count = std::min(static_cast<int>(std::min<uint32_t>(sites.count(), INT32_MAX)),
                              sites.allocations_size() + (1 << 16));
   for (int index = 0; index < count; ++index) {
@@ -67,7 +67,7 @@ void AddKept(const Trace& trace, const Replay& replay, std::vector<AllTimeHeap>*
     }
     heap->allocations += totals.allocations;
     heap->frees += totals.frees;
-    // What is held when the kept events begin is no peak of theirs.
+    // Memory already held when the kept events begin is not their peak.
     if (totals.bytes.peak <= heap->peak_bytes) continue;
     heap->peak_bytes = totals.bytes.peak;
     heap->peak_t_ns = trace.TimeOf(totals.bytes.peak_step);

@@ -1,12 +1,12 @@
 // analysis/report/all_time.h
 //
-// What a recording came to since its start, where its oldest events are kept no more
-// (docs/long-runs.md): the sums that it begins with, and the events behind them.
+// Totals since the start of a recording whose oldest events are no longer kept (docs/long-runs.md):
+// the sums that it begins with plus the events that follow.
 //
-// Sums that always hold
-//   S1  allocations and frees = those of the sums + those of the events that are kept.
-//   S2  The peak is the higher of both; at the one of the sums, bytes_at_peak of all rows of a heap
-//       are its peak.
+// Invariants
+//   S1  Allocations and frees = those of the sums + those of the kept events.
+//   S2  The peak is the higher of both. If it is that of the sums, bytes_at_peak of all rows of a
+//       heap add up to it.
 //
 // Thread safety: pure functions.
 
@@ -26,7 +26,7 @@ namespace gmt::analysis {
 struct AllTimeRow {
   std::string id;  // "stack/7", "stack/7+9" of a backward pass; "others"
   uint64_t bytes_at_peak = 0, count_at_peak = 0;
-  uint64_t allocations = 0, allocated_bytes = 0;  // before the events that are kept
+  uint64_t allocations = 0, allocated_bytes = 0;  // before the kept events
   std::vector<FrameText> frames;
 };
 
@@ -36,20 +36,21 @@ struct AllTimeHeap {
   uint64_t allocations = 0, frees = 0;
   uint64_t peak_bytes = 0;
   int64_t peak_t_ns = 0;
-  // Of a framework's allocator, as it says itself.
+  // As reported by the framework's allocator.
   std::optional<uint64_t> peak_reserved_bytes;
-  // The peak lies before the events that are kept. Then who held it, most bytes first.
+  // Whether the peak lies before the kept events. If so, `rows` lists what was held then, most
+  // bytes first.
   bool peak_is_before = false;
   std::vector<AllTimeRow> rows;
 };
 
 struct AllTime {
-  int64_t details_from_t_ns = 0;   // of the first event that is kept
-  uint64_t events_before = 0;      // that are kept no more
+  int64_t details_from_t_ns = 0;   // time of the first kept event
+  uint64_t events_before = 0;      // number of events that are no longer kept
   std::vector<AllTimeHeap> heaps;  // GPUs in order, then host memory
 };
 
-// Nothing where the recording has all its events.
+// Returns nullopt if the recording has all its events.
 std::optional<AllTime> FindAllTime(const Examination& examination);
 
 }  // namespace gmt::analysis

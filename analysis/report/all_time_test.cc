@@ -8,7 +8,7 @@
 namespace gmt::analysis {
 namespace {
 
-// A part that begins when 64 bytes are held, after a peak of 900.
+// A part that begins with 64 bytes held, after a peak of 900.
 class AllTimeTest : public ::testing::Test {
  protected:
   AllTimeTest() {
@@ -16,7 +16,7 @@ class AllTimeTest : public ::testing::Test {
     held.t_ns = -5000;
     held.present |= format::kHasTime;
     const format::Event row = held;
-    script_.events().clear();  // dropped with the parts before
+    script_.events().clear();  // dropped with the earlier parts
     part_.set_reason("part");
     part_.set_name("part-3");
     part_.set_t_ns(1000);
@@ -42,7 +42,7 @@ class AllTimeTest : public ::testing::Test {
     }
   }
 
-  // The part with events in it.
+  // Builds the part that contains events.
   Trace Build() {
     TraceBuilder builder(script_.definitions());
     EXPECT_TRUE(builder.OnAggregates(sums_).ok());
@@ -68,10 +68,10 @@ TEST_F(AllTimeTest, MemoryHeldWhenThePartBeginsHasItsBirthAndStack) {
   EXPECT_EQ(trace.rows.birth[0], 0u);
   EXPECT_EQ(trace.rows.death[0], 1u) << "a later part's snapshot does not bring it back";
   EXPECT_EQ(trace.unknowns.rows_from_before, 0u) << "all of it is known";
-  EXPECT_TRUE(trace.snapshots.empty()) << "the beginning of a part is nobody's moment";
+  EXPECT_TRUE(trace.snapshots.empty()) << "the beginning of a part is not a snapshot";
 }
 
-TEST_F(AllTimeTest, SumsAreThoseBeforeAndTheEventsBehind) {
+TEST_F(AllTimeTest, SumsAreThoseBeforePlusTheKeptEvents) {
   script_.Alloc(0x200, 100);
   script_.Free(0x100);
   const Trace trace = Build();
@@ -93,7 +93,7 @@ TEST_F(AllTimeTest, SumsAreThoseBeforeAndTheEventsBehind) {
   EXPECT_EQ(heap.rows[0].bytes_at_peak + heap.rows[1].bytes_at_peak, heap.peak_bytes);
 }
 
-TEST_F(AllTimeTest, HigherPeakOfTheKeptEventsIsTheOne) {
+TEST_F(AllTimeTest, HigherPeakOfTheKeptEventsIsUsed) {
   script_.Alloc(0x200, 1000);
   const Trace trace = Build();
   const Examination examination(trace, script_.definitions());

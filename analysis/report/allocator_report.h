@@ -1,8 +1,7 @@
 // analysis/report/allocator_report.h
 //
-// What a report (analysis/report/report.h) says of a framework's allocator beside what holds the memory: its
-// pools at the report's moment, what it did, the steps of the training loop, and whether its totals
-// are ours.
+// The part of a report (analysis/report/report.h) about a framework's allocator: its pools at the report's
+// instant, its actions, the steps of the training loop, and whether its totals match ours.
 //
 // Thread safety: pure functions.
 
@@ -29,12 +28,12 @@ struct DeviceAllocator {
 };
 
 struct AllocatorReport {
-  std::vector<DeviceAllocator> devices;  // those of the report that have a pool or an action
-  Cycles cycles;                         // of the whole recording; of the report's devices only
+  std::vector<DeviceAllocator> devices;  // devices of the report that have a pool or an action
+  Cycles cycles;                         // of the whole recording, for the report's devices only
   std::vector<Reconciliation> reconciliations;
 };
 
-// `instants`: the steps that the report shows its devices at.
+// `instants`: the step at which the report shows each device.
 AllocatorReport MakeAllocatorReport(const Examination& examination,
                                     const std::map<int32_t, Step>& instants, const Window& window);
 

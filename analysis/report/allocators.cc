@@ -49,8 +49,8 @@ bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// The library between the driver and PyTorch that took a segment: of a MemPool whose allocator is
-// pluggable. "": PyTorch itself, or not known.
+// Returns the library between the driver and PyTorch that allocated a segment: that of a MemPool
+// with a pluggable allocator. "" if it is PyTorch itself or unknown.
 std::string ForeignLibrary(const std::vector<FrameText>& frames) {
   for (const FrameText& frame : frames) {
     const std::string_view module =
@@ -114,7 +114,7 @@ class AllocatorFinder {
 
   State& StateOf(RowId row, bool is_death) {
     if (!foreign_.empty() || !in_pools_.empty()) return NamedState(row, is_death);
-    // Without such pools few kinds of rows share a few names: a name is made once for each.
+    // Without such pools, few kinds of rows share a few names, so each name is built only once.
     const Kind kind{rows_.device[row], rows_.heap[row], rows_.memory[row],
                     rows_.Pool(row).value_or(0) != 0};
     const auto [known, is_new] = by_kind_.try_emplace(kind);
@@ -150,7 +150,7 @@ class AllocatorFinder {
     return absl::StrCat("caching allocator (", heap, ")");
   }
 
-  // Segments that a library took for a pool of its own, while they are held.
+  // Tracks held segments that a library allocated for its own pool.
   void NoteSegment(RowId row, bool is_death) {
     if (rows_.heap[row] != kDriverHeap || (rows_.flags[row] & kRowHoldsBlocks) == 0) return;
     const uint32_t stack = rows_.stack[row];

@@ -1,15 +1,16 @@
 // analysis/report/allocators.h
 //
-// Who hands out memory: a framework's caching allocator, its private pools (of graphs, and
-// torch.cuda.MemPool with an allocator of its own), stream-ordered pools (cudaMallocAsync), the driver
-// itself, virtual memory management (cuMemCreate), managed memory, and pinned memory of the host. And
-// how large a request could be at a moment.
+// Which allocator provides memory: a framework's caching allocator, its private pools (of graphs,
+// and torch.cuda.MemPool with an allocator of its own), stream-ordered pools (cudaMallocAsync), the
+// driver itself, virtual memory management (cuMemCreate), managed memory, or pinned host memory.
+// Also computes the largest request that would succeed at a given moment.
 //
 //   live      peak      allocator
 //   9.81 GiB  11.2 GiB  caching allocator (pytorch)     its blocks
-//   2.00 GiB  2.00 GiB  cudaMalloc                      what holds none of them
+//   2.00 GiB  2.00 GiB  cudaMalloc                      driver memory that holds no blocks
 //
-// Each byte counts once, for whom the program asked: memory that holds a framework's blocks is theirs.
+// Each byte counts once, for the allocator that the program called: memory that holds a framework's
+// blocks counts for the framework.
 //
 // Thread safety: pure functions. Cost: one walk over the steps of a trace.
 
@@ -32,24 +33,26 @@ struct AllocatorUse {
   std::string
       name;  // "caching allocator (pytorch)", "cudaMallocAsync", "MemPool (libpool.so)", ...
   uint64_t live_bytes = 0, live_count = 0;  // at the device's instant
-  uint64_t peak_bytes = 0;                  // the most in the whole recording
+  uint64_t peak_bytes = 0;                  // the maximum over the whole recording
   int64_t peak_t_ns = 0;
 };
 
-// By device, and on each the largest peak first. `instants`: the step of each device that is asked for.
+// Sorted by device, then by largest peak. `instants`: the step to report for each device.
 std::vector<AllocatorUse> FindAllocators(const Examination& examination,
                                          const std::map<int32_t, Step>& instants);
 
-// What a request could have on a GPU at a moment.
+// The memory available to a request on a GPU at some moment.
 struct Room {
   int32_t device = 0;
   std::optional<uint64_t> total_bytes;
-  // By the last sample before the moment and what was taken and given back since; nullopt: no sample.
+  // From the last sample before the moment and what was allocated and freed since; nullopt without
+  // a sample.
   std::optional<uint64_t> free_bytes;
-  uint64_t largest_cached_bytes = 0;  // the largest free piece of a framework's allocator
-  uint64_t releasable_bytes = 0;  // that the allocator would give back to the driver for a request
+  uint64_t largest_cached_bytes = 0;  // the largest free block of a framework's allocator
+  uint64_t releasable_bytes = 0;      // what the allocator would release to the driver to serve a
+                                      // request
 
-  // The largest request that would succeed. Without free_bytes: at least that much.
+  // The largest request that would succeed. If free_bytes is unknown, a lower bound.
   uint64_t largest_request() const;
 };
 

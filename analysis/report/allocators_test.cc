@@ -20,7 +20,7 @@ using ::testing::FieldsAre;
 
 class AllocatorsTest : public ::testing::Test {
  protected:
-  // Name, live bytes at the end and most bytes, of what is on `device`.
+  // Returns name, live bytes at the end and peak bytes of the allocators on `device`.
   std::vector<std::tuple<std::string, uint64_t, uint64_t>> Uses(int32_t device = 0) {
     const Trace trace = script_.Build();
     const Examination examination(trace, script_.definitions());
@@ -38,7 +38,7 @@ class AllocatorsTest : public ::testing::Test {
   EventScript script_;
 };
 
-TEST_F(AllocatorsTest, EachByteIsOfWhoWasAskedForIt) {
+TEST_F(AllocatorsTest, EachByteBelongsToTheAllocatorThatWasCalled) {
   script_.Alloc(0x100000000, 8 * kMiB);  // a segment
   script_.Block(0x100000000, 3 * kMiB);
   script_.Block(0x100000000 + 4 * kMiB, 2 * kMiB);
@@ -54,13 +54,13 @@ TEST_F(AllocatorsTest, EachByteIsOfWhoWasAskedForIt) {
                                   FieldsAre("cuMemCreate", kMiB / 4, kMiB / 4)));
 }
 
-TEST_F(AllocatorsTest, PinnedMemoryIsOfTheHost) {
+TEST_F(AllocatorsTest, PinnedMemoryBelongsToTheHost) {
   script_.Alloc(0x100000000, kMiB);
   script_.Pinned(0x9000, 2 * kMiB);
   EXPECT_THAT(Uses(kHostDevice), ElementsAre(FieldsAre("pinned memory", 2 * kMiB, 2 * kMiB)));
 }
 
-TEST_F(AllocatorsTest, BlocksOfAPrivatePoolAreApart) {
+TEST_F(AllocatorsTest, BlocksOfAPrivatePoolAreSeparate) {
   script_.Alloc(0x100000000, 8 * kMiB);
   format::Event& block = script_.Block(0x100000000, kMiB);
   block.pool = 7;
@@ -70,7 +70,7 @@ TEST_F(AllocatorsTest, BlocksOfAPrivatePoolAreApart) {
                                   FieldsAre("private pools (pytorch)", kMiB, kMiB)));
 }
 
-TEST_F(AllocatorsTest, RoomIsWhatTheDriverHasAndWhatTheCacheWouldGiveBack) {
+TEST_F(AllocatorsTest, RoomIsDriverMemoryPlusReleasableCache) {
   script_.Sample(300 * kMiB, 1000 * kMiB);  // 700 free
   script_.Alloc(0x100000000, 100 * kMiB);
   script_.Block(0x100000000, 40 * kMiB);

@@ -12,9 +12,9 @@
 namespace gmt::analysis {
 namespace {
 
-// More suspects are no matches: a table of so many guesses helps nobody.
+// Further suspects are not matched: a table of that many guesses is useless.
 constexpr size_t kMostSuspects = 64;
-// Of one size there may be so many times as many blocks as the suspect's other sizes let expect.
+// Maximum ratio of a size's blocks to the number expected from the suspect's other sizes.
 constexpr double kMostAboveOthers = 2;
 
 constexpr uint16_t kBefore = kRowToldBefore | kRowUntoldBefore;
@@ -23,8 +23,8 @@ bool IsState(Category category) {
   return category == Category::kParameters || category == Category::kOptimizerState;
 }
 
-// Which suspect blocks of a size may belong to: one that keeps such blocks since the attach, more of
-// them than all others together.
+// Determines which suspect blocks of a size may belong to: one that has kept such blocks since the
+// attach, and more of them than all other stacks together.
 class SuspectSizes {
  public:
   SuspectSizes(const Trace& trace, const LeakReport& leaks) : trace_(trace) {
@@ -37,11 +37,11 @@ class SuspectSizes {
     ChooseSuspects();
   }
 
-  // REQUIRES: a row that was told of at the attach. Counts it as one of its size.
+  // Counts a row for its size. REQUIRES: the row was reported at the attach.
   void NoteBefore(RowId row) {
     if (const auto of = sizes_.find(ClassOf(row)); of != sizes_.end()) ++of->second.before;
   }
-  // When all are noted.
+  // Drops sizes that are too frequent. Call after all rows were noted.
   void LeaveOutCommonSizes() {
     std::map<size_t, std::vector<double>> ratios;  // by suspect: before / kept, of each size
     for (const auto& [size, of] : sizes_) {
@@ -52,7 +52,7 @@ class SuspectSizes {
       std::vector<double>& others = ratios[*of.suspect];
       std::nth_element(others.begin(), others.begin() + static_cast<long>(others.size() / 2),
                        others.end());
-      // A median of two is no median.
+      // With only two values, the median is meaningless.
       if (others.size() > 2 && of.ratio() > kMostAboveOthers * others[others.size() / 2] + 1)
         of.suspect.reset();
     }
@@ -98,7 +98,7 @@ class SuspectSizes {
   }
 
   const Trace& trace_;
-  absl::flat_hash_map<uint32_t, size_t> stacks_;  // the suspect of each
+  absl::flat_hash_map<uint32_t, size_t> stacks_;  // stack to suspect
   absl::flat_hash_map<Class, Size> sizes_;
 };
 
@@ -158,7 +158,7 @@ void BeforeMatches::Match(const Examination& examination, const Categories& cate
       Add({BeforeMatch::kCache, "before/cache", "before attach: free in segments", ""});
   const uint8_t unknown =
       Add({BeforeMatch::kUnknown, "before/unknown", "before attach: unknown", ""});
-  // What a suspect leaks is not freed.
+  // Memory that a suspect leaks is not freed.
   const auto may_be_suspects = [&](RowId row) {
     return (rows.flags[row] & kRowToldBefore) != 0 && rows.death[row] == kNever &&
            !IsState(categories.Of(row).category);
@@ -173,7 +173,7 @@ void BeforeMatches::Match(const Examination& examination, const Categories& cate
     if (of_rows_[row] == unknown && may_be_suspects(row)) suspects.NoteBefore(row);
   }
   suspects.LeaveOutCommonSizes();
-  std::map<size_t, uint8_t> groups;  // of suspects
+  std::map<size_t, uint8_t> groups;  // by suspect
   for (RowId row = 0; row < rows.count(); ++row) {
     if (of_rows_[row] != unknown || !may_be_suspects(row)) continue;
     const std::optional<size_t> suspect = suspects.Of(row);

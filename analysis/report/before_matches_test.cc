@@ -18,9 +18,8 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-
-// A training loop that somebody attached to: its parameters, the optimizer's tensors and whatever else
-// was there are told without stacks; the loop goes on, and keeps blocks of `leaked` sizes.
+// A training loop after an attach: its parameters, the optimizer's tensors and other memory are
+// reported without stacks; the loop continues and keeps blocks of `leaked` sizes.
 class BeforeMatchesTest : public ::testing::Test {
  protected:
   void Told(uint64_t size, const std::string& truth) {
@@ -28,7 +27,7 @@ class BeforeMatchesTest : public ::testing::Test {
     training_.script().Api(training_.script().Block(address, size), kBeforeAttachApi);
     truth_[address] = truth;
   }
-  // One of each layer, and `tensors` of the optimizer for each.
+  // Adds one parameter per layer, and `tensors` of the optimizer for each.
   void Model(const std::vector<uint64_t>& sizes, int tensors) {
     layers_ = sizes;
     for (const uint64_t size : sizes) Told(size, "before/state");
@@ -64,7 +63,7 @@ class BeforeMatchesTest : public ::testing::Test {
     categories_.emplace(Categorize(*examination_));
     matches_.emplace(*examination_, *categories_);
   }
-  // By what it was taken for: blocks that are that, and blocks that are something else.
+  // By guessed purpose: the number of correct and of wrong blocks.
   struct Score {
     uint64_t right = 0, wrong = 0;
     bool operator==(const Score&) const = default;
@@ -84,7 +83,7 @@ class BeforeMatchesTest : public ::testing::Test {
 
   TrainingScript training_;
   std::vector<uint64_t> layers_;
-  uint64_t unsplit_once_ = 0;  // what blocks of gradients have too much in one of the steps
+  uint64_t unsplit_once_ = 0;              // excess size of gradients' blocks in one of the steps
   std::map<uint64_t, std::string> truth_;  // by address
   uint64_t next_ = 0;
   Trace trace_;
@@ -93,7 +92,7 @@ class BeforeMatchesTest : public ::testing::Test {
   std::optional<BeforeMatches> matches_;
 };
 
-TEST_F(BeforeMatchesTest, AdamsStateALeakAndTheRestAreToldApartBySize) {
+TEST_F(BeforeMatchesTest, AdamsStateALeakAndTheRestAreDistinguishedBySize) {
   Model({kMiB, 4 * kMiB, 512, 6 * kMiB, 512}, 2);
   for (int i = 0; i < 75; ++i) Told(2 * kMiB, "before/leak/1");
   for (int i = 0; i < 9; ++i) Told(7 * kMiB, "before/unknown");
@@ -104,7 +103,7 @@ TEST_F(BeforeMatchesTest, AdamsStateALeakAndTheRestAreToldApartBySize) {
                                              Pair("before/unknown", Score{9, 0})));
 }
 
-TEST_F(BeforeMatchesTest, AnOptimizerWithoutStateIsNotGivenWhatALeakKept) {
+TEST_F(BeforeMatchesTest, LeakedBlocksAreNotAssignedToAnOptimizerWithoutState) {
   Model({kMiB, 4 * kMiB, 512, 6 * kMiB}, 0);
   for (int i = 0; i < 75; ++i) Told(kMiB, "before/leak/1");  // of a parameter's size
   Train(220, {kMiB});
@@ -113,8 +112,8 @@ TEST_F(BeforeMatchesTest, AnOptimizerWithoutStateIsNotGivenWhatALeakKept) {
                                              Pair("before/leak/1", Score{75, 0})));
 }
 
-// Who attaches between a backward pass and the end of its step finds them.
-TEST_F(BeforeMatchesTest, GradientsOfTheStepThatOneAttachedInAreNoStateOfAnOptimizer) {
+// An attach between a backward pass and the end of its step finds gradients.
+TEST_F(BeforeMatchesTest, GradientsOfTheStepOfTheAttachAreNotOptimizerState) {
   for (const bool in_optimizer : {false, true}) {
     SCOPED_TRACE(in_optimizer);
     training_ = {};
@@ -136,8 +135,8 @@ TEST_F(BeforeMatchesTest, GradientsOfTheStepThatOneAttachedInAreNoStateOfAnOptim
   }
 }
 
-// An allocator leaves a block up to a mebibyte too big where it does not split what it found.
-TEST_F(BeforeMatchesTest, AGradientThatWasNotSplitOnceMakesNoSizeOfItsOwn) {
+// An allocator that does not split a block leaves it up to a mebibyte too big.
+TEST_F(BeforeMatchesTest, AGradientThatWasNotSplitOnceDoesNotAddASize) {
   unsplit_once_ = kMiB / 2;
   Model({2 * kMiB, 4 * kMiB, 6 * kMiB}, 2);
   for (int i = 0; i < 5; ++i) Told(2 * kMiB + unsplit_once_, "before/unknown");
@@ -160,7 +159,7 @@ TEST_F(BeforeMatchesTest, AParameterThatWasNotSplitIsFound) {
                                              Pair("before/unknown", Score{1, 0})));
 }
 
-TEST_F(BeforeMatchesTest, AGradientThatIsNeverSplitIsOfTheParameterNearest) {
+TEST_F(BeforeMatchesTest, AGradientThatIsNeverSplitMatchesTheNearestParameter) {
   Model({2 * kMiB, 4 * kMiB, 6 * kMiB}, 0);
   layers_[1] += 100'000;
   Told(4 * kMiB - 200'000, "before/unknown");
@@ -170,7 +169,7 @@ TEST_F(BeforeMatchesTest, AGradientThatIsNeverSplitIsOfTheParameterNearest) {
                                              Pair("before/unknown", Score{1, 0})));
 }
 
-TEST_F(BeforeMatchesTest, ALeakOfASizeNearAParametersIsALeak) {
+TEST_F(BeforeMatchesTest, ALeakOfASizeCloseToAParametersIsALeak) {
   Model({2 * kMiB, 4 * kMiB}, 2);
   for (int i = 0; i < 75; ++i) Told(2 * kMiB - 100'000, "before/leak/1");
   Train(220, {2 * kMiB - 100'000});
@@ -179,7 +178,7 @@ TEST_F(BeforeMatchesTest, ALeakOfASizeNearAParametersIsALeak) {
                                              Pair("before/leak/1", Score{75, 0})));
 }
 
-TEST_F(BeforeMatchesTest, ASizeThatManyOthersKeepIsNoSuspects) {
+TEST_F(BeforeMatchesTest, ASizeThatManyOtherStacksKeepMatchesNoSuspect) {
   Model({kMiB, 4 * kMiB}, 2);
   for (int i = 0; i < 40; ++i) Told(2 * kMiB, "before/unknown");
   const uint32_t others = training_.script().Stack({"prefetch", "train"});
@@ -190,7 +189,7 @@ TEST_F(BeforeMatchesTest, ASizeThatManyOthersKeepIsNoSuspects) {
                                              Pair("before/unknown", Score{40, 0})));
 }
 
-TEST_F(BeforeMatchesTest, OfALeaksSizesTheOneThatIsTooFrequentIsLeftUnknown) {
+TEST_F(BeforeMatchesTest, TooFrequentSizeOfALeakIsLeftUnknown) {
   Model({kMiB, 4 * kMiB}, 2);
   for (const uint64_t size : {2 * kMiB, 3 * kMiB, 5 * kMiB}) {
     for (int i = 0; i < 75; ++i) Told(size, "before/leak/1");
@@ -203,14 +202,14 @@ TEST_F(BeforeMatchesTest, OfALeaksSizesTheOneThatIsTooFrequentIsLeftUnknown) {
                                              Pair("before/unknown", Score{5000, 0})));
 }
 
-TEST_F(BeforeMatchesTest, WithoutABackwardPassOrASuspectAllIsUnknown) {
+TEST_F(BeforeMatchesTest, WithoutABackwardPassOrASuspectEverythingIsUnknown) {
   for (int i = 0; i < 5; ++i) Told(kMiB, "before/unknown");
   Train(20, {kMiB});
   Match();
   EXPECT_THAT(Scores(), UnorderedElementsAre(Pair("before/unknown", Score{5, 0})));
 }
 
-TEST_F(BeforeMatchesTest, WhatWasFreedSinceIsNoLeaks) {
+TEST_F(BeforeMatchesTest, MemoryFreedSinceBelongsToNoLeak) {
   Told(2 * kMiB, "before/unknown");
   const uint64_t queued = next_;
   Told(2 * kMiB, "before/leak/1");
@@ -231,7 +230,7 @@ TEST_F(BeforeMatchesTest, ARecordingFromTheBeginningHasNoGroups) {
   EXPECT_EQ(matches_->Of(0), nullptr);
 }
 
-TEST_F(BeforeMatchesTest, RowsOfAReportAddUpAndSayThatTheyAreGuesses) {
+TEST_F(BeforeMatchesTest, RowsOfAReportAddUpAndAreLabelledAsGuesses) {
   EventScript& script = training_.script();
   script.Api(script.Alloc(uint64_t{1} << 50, 100 * kMiB), kBeforeAttachApi);
   script.Api(script.Block(uint64_t{1} << 50, kMiB), kBeforeAttachApi);

@@ -79,7 +79,7 @@ class ReportMaker {
     int32_t device;
     uint32_t heap;
     uint64_t number;   // stack and forward stack, thread, stream, size
-    std::string name;  // function, file, what a region is called
+    std::string name;  // function, file, or the region's name
     bool known;
     const BeforeGroup* before = nullptr;
 
@@ -125,7 +125,8 @@ class ReportMaker {
     return devices;
   }
 
-  // What the options ask about on a device: all of it, and what is allocated. One heap is whole.
+  // The amounts on a device that the options select: everything, and what is allocated. For a
+  // single heap both are the whole heap.
   struct Amounts {
     Amount held, allocated;
   };
@@ -190,7 +191,7 @@ class ReportMaker {
     }
   }
 
-  // What is held after `step` on `devices`, whose instant that is.
+  // Adds what is held after `step` on `devices`; `step` is their instant.
   void AddRows(Step step, const std::set<int32_t>& devices) {
     const Rows& rows = trace_.rows;
     std::map<int32_t, CategoryTotals> by_category;
@@ -255,11 +256,11 @@ class ReportMaker {
     }
   }
 
-  // `roles`: for kNode.
+  // `roles`: used for kNode.
   GroupKey KeyOf(RowId row, const RolesAt* roles) {
     const Rows& rows = trace_.rows;
     GroupKey key{rows.device[row], rows.heap[row], 0, "", true};
-    // No line of code is known of it.
+    // Its allocating code is unknown.
     if (before_.has_value()) key.before = before_->Of(row);
     if (key.before != nullptr) return key;
     switch (options_.by) {
@@ -306,7 +307,7 @@ class ReportMaker {
     return key;
   }
 
-  // Of the forward pass where the memory belongs to a backward pass.
+  // Uses the forward pass's stack for memory of a backward pass.
   const std::string& LayerOf(RowId row) {
     static const std::string& workspaces = *new std::string(kWorkspacesLayer);
     const Rows& rows = trace_.rows;
@@ -317,7 +318,7 @@ class ReportMaker {
     return it->second;
   }
 
-  // The last node that saved it; "" if none has.
+  // Returns the last node that saved it; "" if there is none.
   std::string NodeOf(RowId row, const RolesAt& roles) const {
     const HeldRoles held = roles.Of(row);
     const bool is_saved = BecauseOf(held.roles, {}).reason == AliveReason::kSaved;
@@ -326,7 +327,7 @@ class ReportMaker {
     return name.empty() ? "a node of the autograd graph" : name;
   }
 
-  // Blocks are nobody's but the framework's.
+  // Blocks belong to the framework, not to a library.
   const std::string& LibraryOfRow(RowId row) {
     static const std::string& none = *new std::string();
     const Rows& rows = trace_.rows;
@@ -381,7 +382,7 @@ class ReportMaker {
     return row;
   }
 
-  // "stream 0x7f00 "copy", priority -1", as far as it is known. 0 is the default priority.
+  // Returns "stream 0x7f00 "copy", priority -1", as far as known. 0 is the default priority.
   std::string StreamLabel(const GroupKey& key) const {
     std::string label = absl::StrCat("stream 0x", absl::Hex(key.number));
     int64_t t_ns = trace_.end_t_ns;
@@ -456,7 +457,7 @@ class ReportMaker {
   const format::Definitions& definitions_;
   const ReportOptions& options_;
   const uint32_t heap_;
-  const std::optional<Replay> of_window_;  // where that is not all
+  const std::optional<Replay> of_window_;  // set if the window is not the whole recording
   const Replay& replay_;
   std::optional<BeforeMatches> before_;  // of rows by code
   const std::vector<HeldBefore> held_before_;
@@ -464,8 +465,8 @@ class ReportMaker {
   std::map<Step, std::set<int32_t>> devices_by_step_;
   absl::flat_hash_map<GroupKey, Group> groups_;
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, std::string>
-      own_names_;                                         // by stack and forward
-  absl::flat_hash_map<uint32_t, std::string> layers_;     // by stack
+      own_names_;                                      // by stack and forward stack
+  absl::flat_hash_map<uint32_t, std::string> layers_;  // by stack
 };
 
 }  // namespace
@@ -485,7 +486,7 @@ absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word) {
   for (const auto& [name, by] : kWords) {
     if (name == word) return by;
   }
-  return absl::NotFoundError(absl::StrCat("rows cannot be made by '", word, "'"));
+  return absl::NotFoundError(absl::StrCat("rows cannot be grouped by '", word, "'"));
 }
 
 std::string GroupLabel(GroupBy by, const FrameText& own) {

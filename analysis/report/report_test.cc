@@ -12,7 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-
 class ReportTest : public ::testing::Test {
  protected:
   Report Make(ReportOptions options = {}) {
@@ -66,7 +65,7 @@ TEST_F(ReportTest, RowsAreStacksAtThePeakBiggestFirst) {
   EXPECT_EQ(report.devices[0].at.t_ns, 3 * EventScript::kStep_ns);
 }
 
-TEST_F(ReportTest, RowsByCategoryAreNamedAfterIt) {
+TEST_F(ReportTest, RowsByCategoryAreNamedAfterTheCategory) {
   script_.Alloc(0, 4096);
   script_.Block(0, 512, {"f"});
   const Report report = Make(By(GroupBy::kCategory));
@@ -76,14 +75,14 @@ TEST_F(ReportTest, RowsByCategoryAreNamedAfterIt) {
   EXPECT_EQ(report.rows[1].id, "category/unknown");
 }
 
-TEST_F(ReportTest, RowsByLayerSayWhatLiesOutsideOfModules) {
+TEST_F(ReportTest, RowsByLayerIncludeMemoryOutsideModules) {
   script_.Alloc(0x1000, 512, {"f"});
   const Report report = Make(By(GroupBy::kLayer));
   ASSERT_THAT(report.rows, SizeIs(1));
   EXPECT_EQ(report.rows[0].label, "outside of modules");
 }
 
-TEST_F(ReportTest, CategoriesOfOneHeapAreThoseOfItsWholeRows) {
+TEST_F(ReportTest, CategoriesOfOneHeapCoverItsWholeRows) {
   script_.Alloc(0, 4096);
   script_.Block(0, 512, {"f"});
   ReportOptions options;
@@ -93,14 +92,14 @@ TEST_F(ReportTest, CategoriesOfOneHeapAreThoseOfItsWholeRows) {
   EXPECT_EQ(report.devices[0].categories[0].bytes, 4096u);
 }
 
-TEST_F(ReportTest, IdsOfStacksAreThoseOfTheFileWhateverTheOrder) {
+TEST_F(ReportTest, IdsOfStacksAreThoseOfTheFileInAnyOrder) {
   const uint32_t small = script_.Stack({"small"});
   script_.Alloc(0x1000, 1, {"small"});
   script_.Alloc(0x2000, 2, {"big"});
   EXPECT_EQ(Make().rows[1].id, "stack/" + std::to_string(small));
 }
 
-TEST_F(ReportTest, MemoryWithoutAStackIsARowAndIsNamedUnknown) {
+TEST_F(ReportTest, MemoryWithoutAStackIsAnUnknownRow) {
   script_.Alloc(0x1000, 100);
   script_.Alloc(0x2000, 300, {"f"});
   const Report report = Make();
@@ -124,7 +123,7 @@ TEST_F(ReportTest, BlocksAndTheRestOfTheirSegmentAddUpToTheSegment) {
   EXPECT_EQ(report.devices[0].heaps[1].reserved_bytes, kMiB);
 }
 
-TEST_F(ReportTest, OneHeapAloneIsWhole) {
+TEST_F(ReportTest, SelectedHeapIsWhole) {
   script_.Alloc(0x100000, kMiB, {"segment"});
   script_.Block(0x100000, 1000, {"forward"});
   ReportOptions options;
@@ -161,7 +160,7 @@ TEST_F(ReportTest, OtherMomentsAreTheSameForAllDevices) {
   EXPECT_EQ(Make(options).devices[0].peak_bytes, 100u);
 }
 
-TEST_F(ReportTest, RowsByFunctionAndFileTakeTheProgramsOwnLine) {
+TEST_F(ReportTest, RowsByFunctionAndFileUseTheProgramsOwnLine) {
   script_.Alloc(0x1000, 100, {"cudaMalloc", "load", "main"});
   script_.Alloc(0x2000, 10, {"cudaMalloc", "load", "other"});
   script_.Alloc(0x3000, 1, {"cudaMalloc"});
@@ -186,7 +185,7 @@ TEST_F(ReportTest, RowsByHeapThreadStreamAndSize) {
               ElementsAre("100 bytes each", "10 bytes each", "1 bytes each"));
 }
 
-TEST_F(ReportTest, WhatIsNotInTheRecordingIsAnErrorThatSaysWhatIs) {
+TEST_F(ReportTest, ErrorsListWhatTheRecordingHas) {
   script_.Alloc(0x1000, 100);
   trace_ = script_.Build();
   ReportOptions options;
@@ -220,7 +219,7 @@ TEST_F(ReportTest, MemoryOfABackwardPassIsARowForEachLineOfTheForwardPass) {
   EXPECT_NE(report.rows[0].id, report.rows[1].id);
 }
 
-TEST_F(ReportTest, FreesThatAwaitAStreamAreNeitherLiveNorForgotten) {
+TEST_F(ReportTest, FreesThatAwaitAStreamArePending) {
   script_.Alloc(0x100000, kMiB);
   script_.Block(0x100000, 4096);
   script_.Block(0x101000, 512);
@@ -237,7 +236,7 @@ TEST_F(ReportTest, FreesThatAwaitAStreamAreNeitherLiveNorForgotten) {
   EXPECT_EQ(heap.may_await_bytes, 0u);
 }
 
-TEST_F(ReportTest, RoundingIsKnownWhereAllRequestsAre) {
+TEST_F(ReportTest, RoundingIsKnownIfAllRequestsAreKnown) {
   const auto block = [this](uint64_t address, uint64_t requested) {
     format::Event& event = script_.Block(address, 1024);
     event.present |= format::kHasRequested;
@@ -250,7 +249,7 @@ TEST_F(ReportTest, RoundingIsKnownWhereAllRequestsAre) {
   EXPECT_EQ(Make().devices[0].heaps.back().rounding_bytes, std::nullopt);
 }
 
-TEST_F(ReportTest, DriverMemoryNamesTheLibraryThatTookIt) {
+TEST_F(ReportTest, DriverMemoryNamesTheAllocatingLibrary) {
   script_.Alloc(0x100000, 4096, {"ncclCommInitRank", "main"});
   script_.Alloc(0x200000, 2048, {"mine", "main"});
   script_.Alloc(0x300000, 1024);
@@ -270,7 +269,7 @@ TEST_F(ReportTest, BlocksBelongToNoLibrary) {
   EXPECT_THAT(Labels(Make(By(GroupBy::kLibrary))), ElementsAre("NCCL", "blocks of pytorch"));
 }
 
-TEST_F(ReportTest, AllocatorIsToldOfTheDevicesAndTheTimeShown) {
+TEST_F(ReportTest, AllocatorCoversTheShownDevicesAndTimes) {
   script_.Alloc(0x100000, kMiB);
   script_.Block(0x100000, 512);
   script_.FreeBlock(0x100000);

@@ -107,7 +107,7 @@ class StreamReportMaker {
         .Add(size, held_ns, piece.to_the_end);
   }
 
-  // Walks births and deaths of a heap, with the ends of what it held between them.
+  // Walks the births and deaths of a heap, together with the ends of pieces held after their free.
   void AddPeaks(HeldHeap& heap) const {
     const Rows& rows = trace_.rows;
     const auto is_here = [&](RowId row) {
@@ -117,7 +117,7 @@ class StreamReportMaker {
     for (const Piece& piece : pieces_) {
       if (is_here(piece.row) && piece.known) held_until[piece.row] = piece.to_ns;
     }
-    using End = std::pair<int64_t, uint64_t>;  // when, how much
+    using End = std::pair<int64_t, uint64_t>;  // time, bytes
     std::priority_queue<End, std::vector<End>, std::greater<>> ends;
     uint64_t live = 0, held = 0;
     for (RowId row = 0; row < rows.count(); ++row) {

@@ -1,13 +1,13 @@
 // analysis/report/stream_report.h
 //
-// What a report (analysis/report/report.h) says of streams: memory that was held after its free because work
-// was pending, free memory that only one stream may use, host time that waits for the device took, and
-// the streams themselves. docs/streams.md says what each figure means and from what it is known.
+// The part of a report (analysis/report/report.h) about streams: memory held after its free because work
+// was pending, free memory that only one stream may use, host time spent waiting for the device,
+// and the streams themselves. docs/streams.md defines each figure and its source.
 //
 // A piece is held from its free until
 //   memory of a stream-ordered pool   its stream was known to be done (Rows::DoneAt)
-//   a block of a framework            its allocator had seen all other streams done (T7); a free that
-//                                     waited for none is not held
+//   a block of a framework            its allocator saw all other streams done (T7); not held at
+//                                     all if the free waited for none
 //
 // Thread safety: pure functions.
 
@@ -33,10 +33,10 @@ struct Held {
   uint64_t frees = 0, bytes = 0;
   double byte_ns = 0;  // bytes times the nanoseconds that they were held
   uint64_t longest_ns = 0;
-  uint64_t still = 0;  // of these, held to the end of the recording
+  uint64_t still = 0;  // the part of these held until the end of the recording
 
   void Add(uint64_t size, uint64_t held_ns, bool to_the_end);
-  // Of a byte.
+  // Mean over bytes.
   double mean_ns() const { return bytes == 0 ? 0 : byte_ns / static_cast<double>(bytes); }
 };
 
@@ -44,10 +44,11 @@ struct HeldHeap {
   int32_t device = 0;
   std::string heap;
   Held held;
-  uint64_t unknown_frees = 0, unknown_bytes = 0;  // nobody knows how long
-  uint64_t peak_bytes = 0;                        // held at one time
+  uint64_t unknown_frees = 0, unknown_bytes = 0;  // held for an unknown time
+  uint64_t peak_bytes = 0;                        // the most held at one time
   int64_t peak_t_ns = 0;
-  // The most that was live, and live or held: what is between them, pending work costs.
+  // The maximum of live bytes, and of live or held bytes. The difference is the cost of pending
+  // work.
   uint64_t peak_live_bytes = 0, peak_occupied_bytes = 0;
 };
 
@@ -63,20 +64,20 @@ struct HeldRow {
 
 struct StreamRow {
   StreamInfo info;
-  std::string name;  // empty: none
+  std::string name;  // empty if it has none
 };
 
 struct HostCostRow {
-  // A program may call from hundreds of thousands of places, of which nobody reads so many.
+  // A program may call from hundreds of thousands of places, more than can be read.
   static constexpr size_t kMostDescribed = 4096;
 
   HostCost cost;
   std::string api;
-  std::vector<FrameText> frames;  // of those that cost most; empty of the others
+  std::vector<FrameText> frames;  // of the costliest rows; empty for the others
 };
 
 struct StreamReport {
-  std::vector<HeldHeap> heaps;          // that have a piece that was held, or may have been
+  std::vector<HeldHeap> heaps;          // with pieces that were or may have been held
   std::vector<HeldRow> rows;            // most byte-nanoseconds first
   std::vector<StreamRow> streams;       // in the order in which they were seen
   std::vector<StreamMemory> memory;     // of frameworks' allocators, at the devices' instants
@@ -85,13 +86,14 @@ struct StreamReport {
   int64_t duration_ns = 0;  // of the recording
 };
 
-// `instants`: the steps that the report shows its devices at. Frees count that lie in the window; host
-// time and streams are those of the whole recording.
+// `instants`: the step at which the report shows each device. Counts the frees in the window; host
+// time and streams cover the whole recording.
 StreamReport MakeStreamReport(const Trace& trace, const format::Definitions& definitions,
                               const std::map<int32_t, Step>& instants, const Window& window,
                               const symbols::FrameRules& rules);
 
-// The stream that had the handle then, or else at last; null where nothing is known of it.
+// Returns the stream that had the handle at that time, otherwise the last one; nullptr if none is
+// known.
 const StreamInfo* StreamAt(const Trace& trace, uint64_t handle, int64_t t_ns);
 
 }  // namespace gmt::analysis

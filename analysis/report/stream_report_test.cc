@@ -52,7 +52,7 @@ TEST_F(StreamReportTest, StreamOrderedMemoryIsHeldUntilItsStreamIsDone) {
   EXPECT_EQ(report.rows[0].frames[0].function, "make");
 }
 
-TEST_F(StreamReportTest, FreeThatIsNeverKnownToBeDoneIsCountedApart) {
+TEST_F(StreamReportTest, FreeThatIsNeverKnownToBeDoneIsCountedSeparately) {
   script_.AllocAsync(kPlace, 100, kA);
   script_.FreeAsync(kPlace, kA);
   const StreamReport& report = Make();
@@ -81,7 +81,7 @@ TEST_F(StreamReportTest, BlockThatWaitsForNoOtherStreamIsNotHeld) {
   EXPECT_THAT(Make().heaps, IsEmpty());
 }
 
-TEST_F(StreamReportTest, WhatIsHeldToTheEndIsSaid) {
+TEST_F(StreamReportTest, PiecesHeldToTheEndAreCounted) {
   Block(kPlace, 512, kA);
   Block(kPlace + 512, 512, kA);
   script_.RecordEvent(1, 0x400).stream = kB;
@@ -96,7 +96,7 @@ TEST_F(StreamReportTest, WhatIsHeldToTheEndIsSaid) {
   EXPECT_EQ(report.heaps[0].held.still, 1u);
 }
 
-TEST_F(StreamReportTest, PeakThatPendingWorkCostsIsBetweenLiveAndOccupied) {
+TEST_F(StreamReportTest, CostOfPendingWorkIsBetweenLiveAndOccupied) {
   script_.AllocAsync(kPlace, 100, kA);
   script_.FreeAsync(kPlace, kA);
   script_.AllocAsync(kPlace + 4096, 100, kA);
@@ -135,9 +135,9 @@ TEST_F(StreamReportTest, RowsAreByStackAndStreamMostHeldFirst) {
   EXPECT_EQ(report.rows[1].stream, kA);
 }
 
-// ---- Free memory that one stream alone may use
+// ---- Free memory that only one stream may use
 
-TEST_F(StreamReportTest, FreeBytesOfASegmentAreOfTheStreamOfItsBlocks) {
+TEST_F(StreamReportTest, FreeBytesOfASegmentBelongToTheStreamOfItsBlocks) {
   script_.Alloc(kSegment, 2 * kMiB);
   Block(kSegment, kMiB, kA);
   script_.Alloc(2 * kSegment, 4 * kMiB);
@@ -154,7 +154,7 @@ TEST_F(StreamReportTest, FreeBytesOfASegmentAreOfTheStreamOfItsBlocks) {
   EXPECT_EQ(report.memory[1].free(), kMiB);
 }
 
-TEST_F(StreamReportTest, BlockOfAnEarlierSegmentAtThePlaceSaysNothing) {
+TEST_F(StreamReportTest, BlockOfAnEarlierSegmentAtTheAddressIsIgnored) {
   script_.Alloc(kSegment, 2 * kMiB);
   Block(kSegment, kMiB, kA);
   script_.FreeBlock(kSegment);
@@ -182,7 +182,7 @@ TEST_F(StreamReportTest, RowsByStreamHaveNameAndPriority) {
   EXPECT_EQ(report_.rows[0].id, "stream/0xa000");
 }
 
-TEST_F(StreamReportTest, HandleIsNamedAfterTheStreamThatHadItThen) {
+TEST_F(StreamReportTest, HandleIsNamedAfterItsStreamAtThatTime) {
   script_.NewStream(kA);
   script_.NameStream(kA, "first");
   Block(kPlace, 512, kA);
@@ -195,7 +195,7 @@ TEST_F(StreamReportTest, HandleIsNamedAfterTheStreamThatHadItThen) {
   EXPECT_EQ(report_.rows[0].label, "stream 0xa000 \"first\"");
 }
 
-TEST_F(StreamReportTest, HostTimeComesMostFirst) {
+TEST_F(StreamReportTest, HostCostsAreSortedByTime) {
   script_.Api(script_.Took(script_.SyncStream(kA, {"little"}), 100), "cudaStreamSynchronize");
   script_.Api(script_.Took(script_.SyncStream(kA, {"much"}), 900), "cudaStreamSynchronize");
   script_.Alloc(kPlace, 512);

@@ -8,7 +8,7 @@
 namespace gmt::analysis {
 namespace {
 
-// A row counts in the layer that CycleUse counts, so that both speak of the same bytes.
+// Counts a row in the same layer as CycleUse does, so that both count the same bytes.
 class Layer {
  public:
   Layer(const Trace& trace, int32_t device) : rows_(trace.rows), device_(device) {
@@ -28,7 +28,7 @@ class Layer {
   bool has_blocks_ = false;
 };
 
-// `held(row)` says whether a row was held before, and after.
+// `held(row)` returns whether a row was held before, and after.
 template <typename Held>
 std::vector<StackChange> Sum(const Trace& trace, int32_t device, const Held& held) {
   const Rows& rows = trace.rows;
@@ -47,7 +47,7 @@ std::vector<StackChange> Sum(const Trace& trace, int32_t device, const Held& hel
   for (const auto& [key, change] : changes) {
     if (change.bytes() != 0) sorted.push_back(change);
   }
-  // Growth by its size, then shrinkage by its size.
+  // Growth, largest first, then shrinkage, largest first.
   std::sort(sorted.begin(), sorted.end(), [](const StackChange& a, const StackChange& b) {
     const auto rank = [](const StackChange& c) {
       const uint64_t size = static_cast<uint64_t>(c.bytes());

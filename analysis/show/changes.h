@@ -1,6 +1,6 @@
 // analysis/show/changes.h
 //
-// What changed between two moments, by stack: what a device held more or less.
+// The change of what a device holds between two moments, by stack.
 //
 // Thread safety: pure functions. Cost: one walk over the rows.
 
@@ -15,7 +15,7 @@
 namespace gmt::analysis {
 
 struct StackChange {
-  uint32_t stack = 0;  // 0: not known
+  uint32_t stack = 0;  // 0 if unknown
   uint32_t heap = 0;
   uint64_t before_bytes = 0, after_bytes = 0;
   uint64_t before_count = 0, after_count = 0;
@@ -23,13 +23,13 @@ struct StackChange {
   int64_t bytes() const { return static_cast<int64_t>(after_bytes - before_bytes); }
 };
 
-// Of a device after two steps: of its blocks where it has any, else of its driver's memory; of the host,
-// its memory. Biggest growth first, then biggest shrinkage; what is the same is left out. The sum is
-// what the device's live bytes changed by (analysis/loop/phases.h, CycleUse).
+// A device's blocks after two steps, or its driver memory if it has no blocks; for the host, its
+// memory. Largest growth first, then largest shrinkage; omits unchanged stacks. The sum equals the
+// change of the device's live bytes (analysis/loop/phases.h, CycleUse).
 std::vector<StackChange> ChangesBetween(const Trace& trace, int32_t device, Step before,
                                         Step after);
 
-// What it held after a step, most bytes first: ChangesBetween nothing and that.
+// What the device held after a step, most bytes first: ChangesBetween() nothing and that.
 std::vector<StackChange> HeldByStack(const Trace& trace, int32_t device, Step step);
 
 }  // namespace gmt::analysis

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMaxDistinctSizes = 100'000;
 constexpr uint32_t kNoCycle = UINT32_MAX;
 
-// The loop's step that birth or death number `step` belongs to, asked for in order.
+// Returns the loop's step that contains birth or death number `step`; must be called in order.
 class CycleCursor {
  public:
   explicit CycleCursor(const std::vector<Cycle>& cycles) : cycles_(cycles) {}
@@ -33,7 +33,7 @@ class CycleCursor {
   size_t next_ = 0;
 };
 
-// Of any step, not in order.
+// The same for any step, in any order.
 uint32_t CycleOf(const std::vector<Cycle>& cycles, Step step) {
   const auto found =
       std::lower_bound(cycles.begin(), cycles.end(), step,
@@ -42,7 +42,7 @@ uint32_t CycleOf(const std::vector<Cycle>& cycles, Step step) {
   return static_cast<uint32_t>(found - cycles.begin());
 }
 
-// Which part of [begin, end] a time is in, of `buckets`.
+// Maps times to one of `buckets` equal parts of [begin, end].
 class Timeline {
  public:
   Timeline(int64_t begin_ns, int64_t end_ns, size_t buckets)
@@ -82,7 +82,7 @@ class ValueCounts {
  private:
   absl::flat_hash_map<uint64_t, size_t> index_;
   std::vector<LifeValue> values_;
-  size_t last_ = 0;  // most rows repeat the value before
+  size_t last_ = 0;  // most rows repeat the previous value
 };
 
 std::vector<LifeValue> MostBytesFirst(ValueCounts counts) {
@@ -182,7 +182,7 @@ class LifeTeller {
     life_.peak_step = step;
   }
 
-  // A step or a part of the time begins with what is held then.
+  // A step, or a part of the time, begins with what is held at that moment.
   void EnterCycle(uint32_t cycle) {
     if (cycle == cycle_) return;
     cycle_ = cycle;
@@ -220,7 +220,7 @@ class LifeTeller {
   }
 
   void AddLifetime(RowId row) {
-    if (rows_.birth[row] == 0) return;  // nobody knows since when
+    if (rows_.birth[row] == 0) return;  // its birth time is unknown
     lifetimes_.push_back(Between(trace_.TimeOf(rows_.birth[row]), trace_.TimeOf(rows_.death[row])));
     const uint32_t born = CycleOf(cycles_, rows_.birth[row]);
     const uint32_t died = CycleOf(cycles_, rows_.death[row]);
@@ -272,7 +272,7 @@ class LifeTeller {
     alive_by_->AddTo(alive_, row, size);
   }
 
-  // ---- The end
+  // ---- Results
 
   void Finish() {
     life_.alive = alive_.Sorted(examination_.stacks());

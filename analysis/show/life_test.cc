@@ -38,7 +38,7 @@ class LifeTest : public ::testing::Test {
   std::optional<Examination> examination_;
 };
 
-TEST_F(LifeTest, PeakIsWhatWasHeldTogether) {
+TEST_F(LifeTest, PeakIsTheMostHeldAtOneMoment) {
   script_.Alloc(0x1000, 100, {"a"});
   script_.Alloc(0x2000, 50, {"a"});
   script_.Free(0x1000);
@@ -55,7 +55,7 @@ TEST_F(LifeTest, PeakIsWhatWasHeldTogether) {
   EXPECT_EQ(life.allocated_bytes, 170u);
 }
 
-TEST_F(LifeTest, PartsOfTheTimeKeepWhatWasHeldInThem) {
+TEST_F(LifeTest, PartsOfTheTimeHaveTheirMaxima) {
   script_.Alloc(0x1000, 100);  // 1 ms
   script_.Free(0x1000);        // 2 ms
   script_.Alloc(0x2000, 10);   // 3 ms
@@ -76,7 +76,7 @@ TEST_F(LifeTest, MemoryFromBeforeIsHeldFromTheBeginning) {
   EXPECT_FALSE(life.first_t_ns.has_value());
 }
 
-TEST_F(LifeTest, LifetimesAreOfWhatWasFreed) {
+TEST_F(LifeTest, LifetimesCoverFreedMemory) {
   for (uint64_t i = 0; i < 10; ++i) {
     script_.Alloc(0x1000, 8);
     script_.Free(0x1000);
@@ -142,8 +142,8 @@ TEST_F(LifeTest, HostileTimesAndSizesDoNotOverflow) {
   EXPECT_EQ(Of("heap/driver").most_bytes.size(), 4u);
 }
 
-// The slow, obvious way: the state after every step, from the rows.
-TEST_F(LifeTest, AgreesWithALookAtEveryStep) {
+// Compares with the slow, obvious way: the state after every step, from the rows.
+TEST_F(LifeTest, AgreesWithTheStateAtEveryStep) {
   ForEachSeed({1}, [&](uint32_t seed) {
     script_ = EventScript();
     std::mt19937 random(seed);

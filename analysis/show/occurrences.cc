@@ -44,7 +44,8 @@ void AddMarks(const Trace& trace, const std::string& name, Occurrences& found) {
   }
 }
 
-// What was allocated on the device after each step: not what an allocator keeps for later.
+// Returns the bytes allocated on the device after each step, without what allocators keep for
+// later.
 std::vector<uint64_t> LiveByStep(const Trace& trace, int32_t device) {
   const Rows& rows = trace.rows;
   const auto counts = [&](RowId row) {
@@ -66,7 +67,8 @@ std::vector<uint64_t> LiveByStep(const Trace& trace, int32_t device) {
   return by_step;
 }
 
-// The most of any part of a list, without a walk over the part: ranges may nest as deep as they like.
+// Returns the maximum of any part of a list without walking over it, because ranges may nest
+// deeply.
 //
 //   values   | block 0 | block 1 | block 2 | block 3 | ...
 //   levels_[0]    max       max       max       max         of 1 block from here on

@@ -1,6 +1,6 @@
 // analysis/show/occurrences.h
 //
-// What happened in the ranges, or between the marks, of one name.
+// What happened in all ranges, or between all marks, of one name.
 //
 // Thread safety: one thread at a time (Examination). Cost: one walk over the steps.
 
@@ -16,11 +16,11 @@
 
 namespace gmt::analysis {
 
-// A range from its beginning to its end; a mark to the next of its name, the last one to the end.
+// A range from its beginning to its end; a mark until the next of its name, or until the end.
 struct Occurrence {
   Step begin = 0, end = 0;
   int64_t begin_t_ns = 0, end_t_ns = 0;
-  bool whole = true;              // beginning and end were seen
+  bool whole = true;              // both beginning and end were seen
   std::optional<uint64_t> index;  // of a mark
   uint32_t thread = 0, stack = 0;
   uint64_t live_begin = 0, live_end = 0, peak = 0;  // bytes allocated
@@ -31,12 +31,12 @@ struct Occurrence {
 struct Occurrences {
   std::string name;
   bool is_range = false;
-  int32_t device = 0;           // whose bytes: the one that held most
-  std::vector<Occurrence> all;  // by their beginning
+  int32_t device = 0;           // whose bytes: the device that held most
+  std::vector<Occurrence> all;  // ordered by beginning
 };
 
-// Of the ranges of that name, or, where there are none, of the marks; `kind` leaves only one of both.
-// None: there is neither.
+// Finds the ranges of that name or, if there are none, the marks. `ranges` and `marks` restrict the
+// search. `all` is empty if there is neither.
 Occurrences FindOccurrences(const Examination& examination, const std::string& name,
                             bool ranges = true, bool marks = true);
 

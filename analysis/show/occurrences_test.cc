@@ -13,7 +13,7 @@
 namespace gmt::analysis {
 namespace {
 
-TEST(OccurrencesTest, RangeHasWhatWasHeldInIt) {
+TEST(OccurrencesTest, RangeHasTheBytesHeldInIt) {
   EventScript script;
   script.Alloc(0x1000, 10);
   script.Begin("epoch", 1);
@@ -33,7 +33,7 @@ TEST(OccurrencesTest, RangeHasWhatWasHeldInIt) {
   EXPECT_EQ(found.all[0].change(), 5);
 }
 
-TEST(OccurrencesTest, BlocksCountAndNotTheSegmentsThatAnAllocatorKeeps) {
+TEST(OccurrencesTest, BlocksCountInsteadOfSegments) {
   EventScript script;
   script.Alloc(0x100000, 1000);  // a segment, held all the time
   script.Block(0x100000, 100);
@@ -79,7 +79,7 @@ TEST(OccurrencesTest, RangeThatIsOpenAtTheEndIsNotWhole) {
   EXPECT_EQ(found.all[0].live_end, 10u);
 }
 
-TEST(OccurrencesTest, NameThatNobodyUsedIsNotFound) {
+TEST(OccurrencesTest, UnusedNameIsNotFound) {
   EventScript script;
   script.Alloc(0x1000, 10);
   const Trace trace = script.Build();
@@ -87,7 +87,7 @@ TEST(OccurrencesTest, NameThatNobodyUsedIsNotFound) {
   EXPECT_TRUE(FindOccurrences(examination, "epoch").all.empty());
 }
 
-// Against a walk over each range.
+// Compares with a walk over each range.
 TEST(OccurrencesTest, PeakOfLongNestedRangesIsFound) {
   ForEachSeed({1}, [](uint32_t seed) {
     EventScript script;

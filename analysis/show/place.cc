@@ -24,7 +24,7 @@ void NoteNeighbours(const Rows& rows, RowId row, Place& place) {
 
 }  // namespace
 
-// Rows are in the order of their births already.
+// Rows are already in the order of their births.
 Place PlaceAt(const Trace& trace, uint64_t address) {
   const Rows& rows = trace.rows;
   Place place;

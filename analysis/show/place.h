@@ -1,6 +1,6 @@
 // analysis/show/place.h
 //
-// The life of an address: what lay there, and when.
+// The history of an address: what was there, and when.
 //
 // Thread safety: pure function. Cost: one walk over the rows.
 
@@ -16,12 +16,13 @@ namespace gmt::analysis {
 
 struct Place {
   uint64_t address = 0;
-  // Rows over the address: blocks, host memory and regions, and the driver's memory below them, each by
-  // birth. A handle is found by its own number.
+  // Rows that contain the address: blocks, host memory and regions, and the driver memory below
+  // them; each ordered by birth. A handle is found by its number.
   std::vector<RowId> inner, outer;
-  std::vector<uint32_t> mappings;  // indexes of Trace::mappings, by birth
-  // The row whose block ends last before the address and the one that begins first behind it, of
-  // blocks alive at the end; kNoRow where there is none. Only where nothing lay there.
+  std::vector<uint32_t> mappings;  // indices in Trace::mappings, ordered by birth
+  // Neighbours among the blocks alive at the end: the row that ends last before the address, and
+  // the row that begins first after it; kNoRow if there is none. Set only if nothing was at the
+  // address.
   RowId below = kNoRow, above = kNoRow;
 
   bool empty() const { return inner.empty() && outer.empty() && mappings.empty(); }

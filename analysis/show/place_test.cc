@@ -33,7 +33,7 @@ TEST(PlaceTest, EndOfABlockIsNotInIt) {
   EXPECT_TRUE(PlaceAt(trace, 0xfff).empty());
 }
 
-TEST(PlaceTest, NeighboursOfAnEmptyPlace) {
+TEST(PlaceTest, NeighboursOfAnUnusedAddress) {
   EventScript script;
   script.Alloc(0x1000, 0x10);
   script.Alloc(0x3000, 0x10);
@@ -45,7 +45,7 @@ TEST(PlaceTest, NeighboursOfAnEmptyPlace) {
   EXPECT_EQ(PlaceAt(trace, 0x9000).above, kNoRow);
 }
 
-TEST(PlaceTest, HandleIsItsNumberAndItsMappingTheAddress) {
+TEST(PlaceTest, HandleIsFoundByItsNumberAndItsMappingByTheAddress) {
   EventScript script;
   script.Create(0x77, 0x1000);
   script.Map(0x700000, 0x1000, 0x77);
@@ -55,7 +55,7 @@ TEST(PlaceTest, HandleIsItsNumberAndItsMappingTheAddress) {
   EXPECT_THAT(PlaceAt(trace, 0x700010).mappings, ElementsAre(0));
 }
 
-TEST(PlaceTest, SizeThatReachesBeyondTheLastAddressDoesNotWrap) {
+TEST(PlaceTest, SizeBeyondTheLastAddressDoesNotWrap) {
   EventScript script;
   script.Alloc(0x1000, UINT64_MAX);
   const Trace trace = script.Build();

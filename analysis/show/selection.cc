@@ -20,7 +20,7 @@ constexpr size_t kNamesListed = 6;
 
 using StackTest = std::function<bool(uint32_t)>;
 
-// By stack id, each asked for once.
+// Returns by stack id whether it matches; tests each stack once.
 std::vector<bool> MatchStacks(const Trace& trace, const StackTest& matches) {
   std::vector<bool> seen, matching;
   for (RowId row = 0; row < trace.rows.count(); ++row) {
@@ -51,7 +51,7 @@ std::string OwnName(const Examination& examination, RowId row, GroupBy by) {
   return own == nullptr ? "" : GroupLabel(by, *own);
 }
 
-// Each pair of stack and forward stack is asked for once.
+// Tests each pair of stack and forward stack once.
 std::vector<bool> RowsOfCode(const Examination& examination, GroupBy by, const std::string& name) {
   const Rows& rows = examination.trace().rows;
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, bool> matches;
@@ -62,7 +62,7 @@ std::vector<bool> RowsOfCode(const Examination& examination, GroupBy by, const s
   });
 }
 
-// Only memory of the driver and the host is a library's; blocks are those of their heap.
+// Only memory of the driver and the host belongs to a library; blocks belong to their heap.
 std::vector<bool> RowsOfLibrary(const Examination& examination, const std::string& name) {
   const Trace& trace = examination.trace();
   const std::vector<bool> of_library = MatchStacks(trace, [&](uint32_t stack) {
@@ -76,7 +76,7 @@ std::vector<bool> RowsOfLibrary(const Examination& examination, const std::strin
   });
 }
 
-// Of the forward pass where the memory belongs to a backward pass, as in a report.
+// The forward pass's stack for memory of a backward pass, as in a report.
 uint32_t StackOfLayer(const Rows& rows, RowId row) {
   return rows.forward_stack[row] != 0 ? rows.forward_stack[row] : rows.stack[row];
 }
@@ -210,7 +210,7 @@ std::set<std::string> NamesOfRows(const Examination& examination, const Categori
   const Trace& trace = examination.trace();
   const Rows& rows = trace.rows;
   std::set<std::string> names;
-  // A value is made into a text once, as long as rows with the same one follow each other.
+  // Each distinct value is converted to text once.
   std::set<uint64_t> seen;
   for (RowId row = 0; row < rows.count(); ++row) {
     switch (kind) {

@@ -1,14 +1,14 @@
 // analysis/show/selection.h
 //
-// Selection: the rows of a trace (analysis/trace/trace.h) that a subject stands for. The ids of report's rows
-// select what those rows were made of, at every moment of the recording.
+// Selection: the rows of a trace (analysis/trace/trace.h) that a subject stands for. The ids of a
+// report's rows select what those rows contain, at every moment of the recording.
 //
-//   S1  What is counted lies in one layer: of a thread that took segments and blocks in them, the
-//       blocks; of a device, what it has from the driver. So amounts can be added up. What was left out
-//       for that is selected still.
+//   S1  Counted rows lie in one layer, so that amounts can be added up: for a thread that allocated
+//       segments and blocks in them, the blocks; for a device, its driver memory. Rows left out of
+//       the count are still selected.
 //
-// Thread safety: one thread at a time (Examination). Cost: one walk over the rows; names are compared
-// once for a stack.
+// Thread safety: one thread at a time (Examination). Cost: one walk over the rows; names are
+// compared once per stack.
 
 #ifndef GMT_ANALYSIS_SHOW_SELECTION_H_
 #define GMT_ANALYSIS_SHOW_SELECTION_H_
@@ -25,7 +25,7 @@ namespace gmt::analysis {
 
 class Selection {
  public:
-  // Counts all of them where `counted` is not given.
+  // Counts all rows unless `counted` is given.
   explicit Selection(std::vector<bool> rows);
   Selection(std::vector<bool> rows, std::vector<bool> counted);
 
@@ -39,13 +39,13 @@ class Selection {
   RowId count_ = 0, left_out_ = 0;
 };
 
-// REQUIRES: subject.is_memory(). Nothing is selected where nothing is of it; a suspect selects what its
-// stacks have taken on its device.
+// REQUIRES: subject.is_memory(). The selection is empty if nothing matches; a suspect selects what
+// its stacks have allocated on its device.
 Selection Select(const Examination& examination, const Categories& categories,
                  const LeakReport& leaks, const Subject& subject);
 
-// What the recording has of a subject's kind, for who asked for another: "stack/1 to stack/12",
-// "heap/driver, heap/pytorch"; "" where it has none.
+// What the recording has of a subject's kind, for error messages: "stack/1 to stack/12",
+// "heap/driver, heap/pytorch"; "" if it has none.
 std::string WhatThereIs(const Examination& examination, const Categories& categories,
                         const LeakReport& leaks, Subject::Kind kind);
 

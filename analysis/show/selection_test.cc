@@ -41,7 +41,8 @@ class SelectionTest : public ::testing::Test {
     return event;
   }
 
-  // A segment, a block in it on a stream, memory of a library, pinned memory, an unknown stack.
+  // Writes a segment, a block in it on a stream, memory of a library, pinned memory, an unknown
+  // stack.
   void Mixed() {
     script_.Alloc(0x10000, 0x4000, {"segment", "main"});
     On(script_.Block(0x10000, 0x1000, {"forward", "main"}), 0x70, 3);
@@ -58,8 +59,8 @@ class SelectionTest : public ::testing::Test {
   LeakReport leaks_;
 };
 
-// Each id that a report prints selects what its row was made of.
-TEST_F(SelectionTest, EveryIdOfAReportHasTheRowsOfItsRow) {
+// Each id that a report prints selects what its row contains.
+TEST_F(SelectionTest, EveryIdOfAReportSelectsItsRowsMemory) {
   Mixed();
   for (const GroupBy by :
        {GroupBy::kStack, GroupBy::kFunction, GroupBy::kFile, GroupBy::kHeap, GroupBy::kThread,
@@ -84,7 +85,7 @@ TEST_F(SelectionTest, EveryIdOfAReportHasTheRowsOfItsRow) {
   }
 }
 
-TEST_F(SelectionTest, SegmentsAreNotCountedBesideTheirBlocks) {
+TEST_F(SelectionTest, SegmentsAreNotCountedInAdditionToTheirBlocks) {
   const uint32_t both = script_.Stack({"both"});
   script_.Alloc(0x10000, 0x4000).stack = both;
   script_.Block(0x10000, 0x1000).stack = both;
@@ -95,7 +96,7 @@ TEST_F(SelectionTest, SegmentsAreNotCountedBesideTheirBlocks) {
   EXPECT_TRUE(selection.Has(0));
 }
 
-TEST_F(SelectionTest, DeviceCountsWhatItHasFromTheDriver) {
+TEST_F(SelectionTest, DeviceCountsItsDriverMemory) {
   Mixed();
   const Selection device = Of("device/0");
   EXPECT_TRUE(device.Counts(0));
@@ -131,7 +132,7 @@ TEST_F(SelectionTest, SuspectSelectsItsStacksOnItsDevice) {
   EXPECT_EQ(Of("leak/2").count(), 0u);
 }
 
-TEST_F(SelectionTest, WhatThereIsIsListed) {
+TEST_F(SelectionTest, AvailableIdsAreListed) {
   Mixed();
   script_.Mark("step", 1);
   script_.SnapshotTaken("oom-1");

@@ -1,4 +1,4 @@
-// One id of a long training loop: blocks that live for a step, blocks that live on.
+// One id of a long training loop, with blocks that live for a step and blocks that live longer.
 
 #include <benchmark/benchmark.h>
 
@@ -56,7 +56,7 @@ struct Prepared {
   Trace trace;
 };
 
-// What all answers share is not counted: it is made once for all of them.
+// Does not count what all answers share: it is computed once for all of them.
 void LifeOfAHeap(benchmark::State& state) {
   Prepared prepared(state.range(0));
   const Examination examination(prepared.trace, prepared.script.definitions());

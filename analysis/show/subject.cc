@@ -50,7 +50,7 @@ bool ParseAddress(absl::string_view text, uint64_t* number) {
   return ParseHex(text, number) || absl::SimpleAtoi(text, number);
 }
 
-// "7+9" of stacks.
+// Parses "7+9" for stacks.
 bool ParseStack(absl::string_view text, Subject* subject) {
   const size_t plus = text.find('+');
   if (plus != absl::string_view::npos &&
@@ -60,7 +60,7 @@ bool ParseStack(absl::string_view text, Subject* subject) {
   return absl::SimpleAtoi(text.substr(0, plus), &subject->number);
 }
 
-// A word instead of the number, where nobody knows one.
+// Whether the text is the word used instead of an unknown number.
 bool IsUnknown(Subject::Kind kind, absl::string_view text) {
   return (kind == Subject::kThread && text == "unknown") ||
          (kind == Subject::kStream && text == "none") ||

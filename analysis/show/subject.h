@@ -1,11 +1,11 @@
 // analysis/show/subject.h
 //
-// Subject: what an id that an answer printed stands for.
+// Subject: what a printed id stands for.
 //
 //   stack/7  stack/7+9  thread/11  thread/unknown  stream/0x7f00  stream/none  size/512  heap/pytorch
 //   library/NCCL  function/forward (model.py)  file/model.py  category/activations  layer/Net.fc
 //   device/0  device/host  before/state  before/leak/1  leak/1  step/12  snapshot/oom-1  event/123
-//   block/0x7f0000000000  range/NAME  mark/NAME, and a NAME or an address alone
+//   block/0x7f0000000000  range/NAME  mark/NAME, and a bare NAME or address
 //
 // Thread safety: pure functions.
 
@@ -34,7 +34,7 @@ struct Subject {
     kCategory,
     kLayer,
     kDevice,
-    kBefore,  // what was there before an attach: analysis/report/before_matches.h
+    kBefore,  // memory from before an attach: analysis/report/before_matches.h
     kLeak,
     kStep,
     kSnapshot,
@@ -46,21 +46,21 @@ struct Subject {
   };
   Kind kind = kStack;
   uint64_t number = 0;   // stack, thread, stream, size, device, leak, step, event, address
-  uint64_t forward = 0;  // kStack: of the forward pass; 0: whatever it is
+  uint64_t forward = 0;  // kStack: of the forward pass; 0: any
   bool unknown = false;  // "thread/unknown", "stream/none", "device/host"
-  std::string name;      // what stands behind the slash
+  std::string name;      // the part after the slash
 
-  // As it is printed: "stack/7+9".
+  // As printed: "stack/7+9".
   std::string id() const;
-  // It stands for pieces of memory, so that they have a life (analysis/show/life.h).
+  // Whether it stands for pieces of memory, which have a life (analysis/show/life.h).
   bool is_memory() const { return kind <= kLeak; }
 };
 
 // "stack", ..., "mark"; "name" of kNamed.
 std::string_view NameOf(Subject::Kind kind);
 
-// INVALID_ARGUMENT where a number was expected; the message says what the kind looks like. Any other
-// text is at least a name.
+// Returns INVALID_ARGUMENT if a number was expected; the message describes the format. Any other
+// text is taken as a name.
 absl::StatusOr<Subject> ParseSubject(absl::string_view text);
 
 }  // namespace gmt::analysis

@@ -35,7 +35,7 @@ TEST(SubjectTest, NameMayHaveASlash) {
   EXPECT_EQ(file.name, "/src/model.py");
 }
 
-TEST(SubjectTest, WhatNobodyKnowsHasAWord) {
+TEST(SubjectTest, UnknownValuesHaveAWord) {
   EXPECT_TRUE(Parse("thread/unknown").unknown);
   EXPECT_TRUE(Parse("stream/none").unknown);
   EXPECT_TRUE(Parse("device/host").unknown);

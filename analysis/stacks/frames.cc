@@ -17,7 +17,7 @@ std::string BaseName(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
-// Paths of Windows as rules and people write paths.
+// Converts Windows paths to the separators that rules and people use.
 std::string WithSlashes(std::string path) {
   if (path.find('/') == std::string::npos) std::replace(path.begin(), path.end(), '\\', '/');
   return path;
@@ -32,7 +32,7 @@ bool IsAutogradNode(const FrameText& frame) {
          frame.function.find(kApply) != std::string::npos;
 }
 
-// "MmBackward0" of "torch::autograd::generated::MmBackward0::apply(...)".
+// Returns "MmBackward0" for "torch::autograd::generated::MmBackward0::apply(...)".
 std::string ClassOfNode(std::string_view function) {
   constexpr std::string_view kGenerated = "generated::";
   function = function.substr(0, function.rfind(kApply));
@@ -110,7 +110,7 @@ int Leading(const Frames& frames) {
   return frames.empty() ? -1 : 0;
 }
 
-// The innermost frame from `begin` on that `matches`, -1 for none.
+// Returns the index of the innermost frame from `begin` on that `matches`; -1 if there is none.
 template <typename Frames, typename Matches>
 int Innermost(const Frames& frames, Matches matches, int begin = 0) {
   for (int i = begin; i < static_cast<int>(frames.size()); ++i) {
@@ -198,7 +198,7 @@ int LibraryFrame(const FrameTextPointers& frames) { return Library(frames); }
 
 std::vector<int> Callers(const std::vector<FrameText>& frames) {
   std::vector<int> programs, all;
-  int library = -1;  // the outermost of those since the last of the program
+  int library = -1;  // the outermost since the program's last frame
   for (int i = OwnFrame(frames) + 1; i < static_cast<int>(frames.size()); ++i) {
     const FrameText& frame = frames[static_cast<size_t>(i)];
     if (frame.is_noise()) continue;

@@ -73,7 +73,7 @@ TEST_F(FramesTest, InlinedCallsAreFramesOfTheirOwn) {
   EXPECT_EQ(frames_[2].language, "python");
 }
 
-TEST_F(FramesTest, LeadingFrameIsTheInnermostThatIsNoNoise) {
+TEST_F(FramesTest, LeadingFrameIsTheInnermostThatIsNotNoise) {
   Describe(
       {Named("cudaMalloc", "", 0), Named("_PyEval_EvalFrame", "", 0), Named("load", "a.py", 1)});
   EXPECT_EQ(LeadingFrame(frames_), 2);
@@ -82,8 +82,8 @@ TEST_F(FramesTest, LeadingFrameIsTheInnermostThatIsNoNoise) {
   EXPECT_EQ(LeadingFrame(std::vector<FrameText>{}), -1);
 }
 
-// A stack as the roles of its frames, innermost first: L library, O operator, P profiler, S own,
-// D dispatcher; in lower case of Python code.
+// Returns a stack with these roles of its frames, innermost first: L library, O operator, P
+// profiler, S own, D dispatcher; lower case for Python code.
 std::vector<FrameText> Frames(const std::string& roles) {
   std::vector<FrameText> frames;
   for (char c : roles) {
@@ -110,7 +110,7 @@ std::vector<FrameText> Frames(const std::string& roles) {
   return frames;
 }
 
-TEST(Headline, OperatorStandsInWhereNoNativeLibraryIsBetween) {
+TEST(Headline, OperatorLeadsIfNoNativeLibraryIsBetween) {
   EXPECT_EQ(LeadingFrame(Frames("PODLDs")), 3);
   EXPECT_EQ(LeadingFrame(Frames("PODDs")), 1);
   EXPECT_EQ(LeadingFrame(Frames("PODDls")), 1);
@@ -120,7 +120,7 @@ TEST(Headline, OperatorStandsInWhereNoNativeLibraryIsBetween) {
 
 TEST(Headline, OwnFrameIsTheProgramsOwnPythonLineFirst) {
   EXPECT_EQ(OwnFrame(Frames("PLDldsdsD")), 5);
-  EXPECT_EQ(OwnFrame(Frames("SLdsD")), 3);  // an extension of the program's own, called from Python
+  EXPECT_EQ(OwnFrame(Frames("SLdsD")), 3);  // the program's own extension, called from Python
   EXPECT_EQ(OwnFrame(Frames("PLDdlS")), 4);
   EXPECT_EQ(OwnFrame(Frames("PLDS")), 3);
   EXPECT_EQ(OwnFrame(Frames("PLDL")), 1);
@@ -136,7 +136,7 @@ TEST(Headline, OwnFrameIsNeverFurtherInThanTheLeadingOne) {
   }
 }
 
-TEST(Headline, NameIsPreferredToAModuleAndAnOffset) {
+TEST(Headline, NameIsPreferredOverModuleAndOffset) {
   std::vector<FrameText> frames = Frames("PLLs");
   frames[1].function = "";
   EXPECT_EQ(LeadingFrame(frames), 2);
@@ -181,7 +181,7 @@ TEST(LibraryFrameTest, InnermostPartOfAModelThatIsNotPyTorchs) {
       "MLP.forward");
 }
 
-TEST(LibraryFrameTest, OutsideOfModulesTheInnermostAtAll) {
+TEST(LibraryFrameTest, OutsideModulesTheInnermostOfAll) {
   EXPECT_EQ(
       InLibrary({Operator(), PyTorch("Adam._init_group"), Library("Trainer.train"), Own("main")}),
       "Adam._init_group");
@@ -199,7 +199,7 @@ TEST(LibraryFrameTest, OnlyBelowTheProgramsInnermostLine) {
             "");
 }
 
-TEST(OwnFrameTest, LibraryOtherThanPyTorchLeadsIfNoneIsThePrograms) {
+TEST(OwnFrameTest, LibraryOtherThanPyTorchIsUsedIfNoFrameIsThePrograms) {
   const std::vector<FrameText> frames = {Operator(), PyTorch("Linear.forward"),
                                          Module(),   Library("MLP.forward"),
                                          Module(),   Library("serve")};
@@ -207,7 +207,7 @@ TEST(OwnFrameTest, LibraryOtherThanPyTorchLeadsIfNoneIsThePrograms) {
   EXPECT_EQ(InLibrary(frames), "");
 }
 
-TEST(OwnFrameTest, BackwardPassLeadsWithTheNode) {
+TEST(OwnFrameTest, BackwardPassUsesTheNode) {
   std::vector<FrameText> frames = Frames("PLLDD");
   frames[1].function = "at::cuda::blas::gemm<float>(char)";
   frames[2].function = "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)";
@@ -217,7 +217,7 @@ TEST(OwnFrameTest, BackwardPassLeadsWithTheNode) {
   EXPECT_EQ(frames[2].Name(), "AccumulateGrad");
 }
 
-TEST(CallersTest, ThoseOfTheProgramAndWhatItCalledOfALibrary) {
+TEST(CallersTest, FramesOfTheProgramAndTheLibraryFunctionsThatItCalled) {
   const auto callers = [](const std::vector<FrameText>& frames) {
     std::string functions;
     for (const int i : Callers(frames)) functions += FunctionAt(frames, i) + " ";
@@ -231,7 +231,7 @@ TEST(CallersTest, ThoseOfTheProgramAndWhatItCalledOfALibrary) {
   EXPECT_EQ(callers({Operator(), Own("main")}), "");
 }
 
-TEST(WithoutNoise, KeepsWhatIsShownAndWhatWasCalled) {
+TEST(WithoutNoise, KeepsShownFramesAndTheLeadingFrame) {
   const auto kept = [](const std::string& roles) {
     std::string functions;
     for (const FrameText& frame : WithoutNoise(Frames(roles))) functions += frame.function;
@@ -259,7 +259,7 @@ FrameText InCheckpoint(const char* function) {
   return frame;
 }
 
-TEST(LibraryOfTest, InnermostKnownLibraryTookTheMemory) {
+TEST(LibraryOfTest, InnermostKnownLibraryAllocatedTheMemory) {
   EXPECT_EQ(
       LibraryOf({InModule("cuMemCreate", "/x/libcuda.so.1"), InModule("f", "/x/libcublas.so.12"),
                  InModule("g", "/x/libcusolver.so.11"), InModule("main", "/x/a.out")}),
@@ -269,7 +269,7 @@ TEST(LibraryOfTest, InnermostKnownLibraryTookTheMemory) {
   EXPECT_EQ(LibraryOf({}), "");
 }
 
-TEST(RecomputationTest, CheckpointedForwardIsNoneUntilItIsRunAgain) {
+TEST(RecomputationTest, CheckpointedForwardIsRecomputationOnlyWhenRunAgain) {
   EXPECT_FALSE(IsRecomputation({InCheckpoint("checkpoint")}));
   EXPECT_FALSE(IsRecomputation({InCheckpoint("CheckpointFunction.forward")}));
   EXPECT_TRUE(IsRecomputation({InCheckpoint("CheckpointFunction.backward")}));

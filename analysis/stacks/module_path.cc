@@ -17,26 +17,26 @@ std::string_view LastName(const FrameText& frame) {
   return function.substr(function.rfind('.') + 1);
 }
 
-// "Block" of "Block.forward"; empty where Python did not say.
+// Returns "Block" for "Block.forward"; "" if Python did not record the class.
 std::string ClassOf(const FrameText& frame) {
   const size_t dot = frame.function.rfind('.');
   return dot == std::string::npos ? "" : frame.function.substr(0, dot);
 }
 
-// A function that another one made: a decorator's wrapper, a hook, a closure.
+// Whether the function was created by another one: a decorator's wrapper, a hook, a closure.
 bool IsMade(const FrameText& frame) { return frame.function.find("<locals>") != std::string::npos; }
 
 bool IsOfPyTorch(const FrameText& frame) { return frame.file.find("/torch/") != std::string::npos; }
 
-// Code that torch.compile made of several modules, and how it is called.
+// Code that torch.compile generated from several modules, and its callers.
 bool IsCompiledCode(const FrameText& frame) {
   return frame.file.find("/torchinductor_") != std::string::npos ||
          frame.file.find("/torch/_functorch/") != std::string::npos;
 }
 
-// The forward function of a module among what its call called, outermost first, up to the next call of
-// a module. A function that replaces it stands for it; null if only decorators, hooks and PyTorch's
-// wrappers run.
+// Returns the forward function of a module among the frames that the module's call called,
+// outermost first, up to the next module call. Otherwise returns a function that replaces it; null
+// if only decorators, hooks and PyTorch's wrappers run.
 const FrameText* ForwardIn(const std::vector<const FrameText*>& called, bool is_last) {
   const auto find = [&](auto matches) {
     const auto found = std::find_if(called.begin(), called.end(), matches);
@@ -53,7 +53,7 @@ const FrameText* ForwardIn(const std::vector<const FrameText*>& called, bool is_
   });
 }
 
-// Forward functions of modules, outermost first, and last the innermost code that was compiled.
+// Returns the modules' forward functions, outermost first, followed by the innermost compiled code.
 std::vector<const FrameText*> Forwards(const std::vector<FrameText>& frames) {
   std::vector<const FrameText*> forwards, called;
   bool is_in_module = false;
@@ -78,7 +78,7 @@ std::vector<const FrameText*> Forwards(const std::vector<FrameText>& frames) {
   return forwards;
 }
 
-// "Block"; without classes "forward (gpt.py:45)".
+// Returns "Block", or "forward (gpt.py:45)" if the class is unknown.
 std::string ModuleName(const FrameText& forward) {
   if (IsCompiledCode(forward)) return "compiled code";
   const std::string name = ClassOf(forward);

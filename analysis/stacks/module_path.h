@@ -1,12 +1,12 @@
 // analysis/stacks/module_path.h
 //
-// Which module of a model allocated: the classes whose forward functions a stack passes through, and the
-// line in the innermost of them that is not PyTorch's own.
+// The module of a model that allocated: the classes whose forward functions a stack passes through,
+// and the line in the innermost of them that is not PyTorch's own.
 //
 //   at::linear < Linear.forward < _call_impl < Block.forward (gpt.py:45) < _call_impl < GPT.forward
 //                                                        "GPT > Block > Linear (gpt.py:45)"
 //
-// Which of several equal blocks of a model it was, a stack does not say.
+// A stack does not show which of several equal blocks of a model it was.
 //
 // Thread safety: pure functions.
 
@@ -20,8 +20,8 @@
 
 namespace gmt::analysis {
 
-// Empty where no module was called. Python before 3.11 does not name the class: its functions stand
-// with their lines instead.
+// Returns "" if no module was called. Python before 3.11 does not record the class; then functions
+// with their lines are shown instead.
 std::string ModulePath(const std::vector<FrameText>& frames);
 
 }  // namespace gmt::analysis

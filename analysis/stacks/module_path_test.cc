@@ -21,7 +21,7 @@ FrameText Native(const std::string& function) {
 }
 FrameText Call() { return Python("Module._call_impl", "/x/torch/nn/modules/module.py", 1790); }
 
-TEST(ModulePathTest, ClassesFromTheOutsideInWithTheLineOfThePrograms) {
+TEST(ModulePathTest, ClassesOutermostFirstWithTheProgramsLine) {
   EXPECT_EQ(
       ModulePath(
           {Native("at::linear"), Python("Linear.forward", "/x/torch/nn/modules/linear.py", 125),
@@ -30,13 +30,13 @@ TEST(ModulePathTest, ClassesFromTheOutsideInWithTheLineOfThePrograms) {
       "GPT > Block > Linear (gpt.py:45)");
 }
 
-TEST(ModulePathTest, FunctionsThatAModuleCallsAreNoModules) {
+TEST(ModulePathTest, FunctionsThatAModuleCallsAreNotModules) {
   EXPECT_EQ(ModulePath({Native("at::softmax"), Python("attend", "/src/gpt.py", 20),
                         Python("Attention.forward", "/src/gpt.py", 33), Call()}),
             "Attention (gpt.py:33)");
 }
 
-TEST(ModulePathTest, DecoratorsHooksAndWrappersAreNoModules) {
+TEST(ModulePathTest, DecoratorsHooksAndWrappersAreNotModules) {
   const auto hook =
       Python("Module._call_impl.<locals>.inner", "/x/torch/nn/modules/module.py", 1827);
   const auto decorator = Python("deprecate_kwarg.<locals>.wrapper", "/x/lib/deprecation.py", 173);
@@ -61,13 +61,13 @@ TEST(ModulePathTest, HooksOfACallBelongToNoClass) {
             "GPT (gpt.py:61)");
 }
 
-TEST(ModulePathTest, ReplacedForwardFunctionStandsForItsModule) {
+TEST(ModulePathTest, ReplacedForwardFunctionIsUsedForItsModule) {
   EXPECT_EQ(ModulePath({Native("at::add"), Python("Fast.run", "/src/fast.py", 7), Call(),
                         Python("GPT.forward", "/src/gpt.py", 61), Call()}),
             "GPT > Fast (fast.py:7)");
 }
 
-TEST(ModulePathTest, CompiledCodeStandsForTheModulesInIt) {
+TEST(ModulePathTest, CompiledCodeIsShownForItsModules) {
   const auto call = Python("Runner.call", "/tmp/torchinductor_me/no/cnoys4ba.py", 1098);
   const auto wrapper = Python("call_func_at_runtime", "/x/torch/_functorch/_aot/utils.py", 138);
   EXPECT_EQ(ModulePath({Native("at::mm"), call, wrapper, Python("GPT.forward", "/src/gpt.py", 61),
@@ -76,13 +76,13 @@ TEST(ModulePathTest, CompiledCodeStandsForTheModulesInIt) {
   EXPECT_EQ(ModulePath({Native("at::mm"), call, wrapper, Call()}), "compiled code");
 }
 
-TEST(ModulePathTest, OldPythonsHaveNoClassesAndLinesInstead) {
+TEST(ModulePathTest, OldPythonsHaveLinesInsteadOfClasses) {
   EXPECT_EQ(ModulePath({Python("forward", "/x/torch/nn/modules/linear.py", 125), Call(),
                         Python("forward", "/src/gpt.py", 45), Call()}),
             "forward (gpt.py:45) > forward (linear.py:125)");
 }
 
-TEST(ModulePathTest, OutsideOfModulesThereIsNone) {
+TEST(ModulePathTest, OutsideModulesThereIsNoPath) {
   EXPECT_EQ(ModulePath({}), "");
   EXPECT_EQ(ModulePath({Native("cudaMalloc"), Python("main", "/src/train.py", 9)}), "");
 }

@@ -26,15 +26,15 @@ SourceLines::State StateOf(const struct stat& status, int64_t start_unix_ns) {
   return fits ? SourceLines::kThere : SourceLines::kNewer;
 }
 
-// "" where the file is none to be read; `state` says why.
+// Returns "" if the file cannot be used; `state` has the reason.
 std::string ReadFile(const std::string& path, int64_t start_unix_ns, SourceLines::State& state) {
   struct stat status;
   const auto is_readable = [&] {
     state = StateOf(status, start_unix_ns);
     return state == SourceLines::kThere;
   };
-  // Asked before opening, because opening a device may do something already; and after, because
-  // another file may stand there by then.
+  // Checked before opening, because opening a device may already have an effect, and again
+  // afterwards, because the file may have been replaced.
   if (stat(path.c_str(), &status) != 0 || !is_readable()) return "";
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return "";
@@ -53,7 +53,7 @@ std::string ReadFile(const std::string& path, int64_t start_unix_ns, SourceLines
   return text;
 }
 
-// Printable, with spaces for tabs.
+// Removes control characters and expands tabs.
 std::string Printable(std::string_view line) {
   std::string text;
   for (const char c : line) {
@@ -77,7 +77,7 @@ const SourceLines::File& SourceLines::FileAt(const std::string& path) {
   File& file = found->second;
   if (!is_new || path.empty() || path[0] != '/') return file;
   const std::string text = ReadFile(path, start_unix_ns_, file.state);
-  if (text.empty() || text.find('\0') != std::string::npos) {  // no source
+  if (text.empty() || text.find('\0') != std::string::npos) {  // not a source file
     if (file.state == kThere) file.state = kMissing;
     return file;
   }

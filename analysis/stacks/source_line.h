@@ -1,17 +1,17 @@
 // analysis/stacks/source_line.h
 //
-// SourceLines: the text of lines of source files, where those are at hand: on the machine that recorded,
-// or one with the same tree at the same place.
+// SourceLines: the text of source lines, if the files are available: on the machine that recorded,
+// or on one with the same tree at the same place.
 //
 //   SourceLines sources(trace.start_unix_ns);
-//   sources.Line(frame, 80)       "scores = q @ k.transpose(-2, -1)", or "" where it is not known
+//   sources.Line(frame, 80)       "scores = q @ k.transpose(-2, -1)", or "" if not available
 //
-//   L1  A file that was changed after the recording began says nothing: its lines may have moved.
-//   L2  A path of a recording is not trusted: only absolute paths of regular files up to 8 MiB are read.
-//       Nothing is opened that could block or that reading could change (a fifo, a device), and what is
-//       printed has no control characters.
+//   L1  A file that was changed after the recording began is not used: its lines may have moved.
+//   L2  A path of a recording is not trusted: only absolute paths of regular files up to 8 MiB are
+//       read. Files that could block, or that reading could change (a fifo, a device), are never
+//       opened. Returned text has no control characters.
 //
-// Thread safety: one thread at a time. Cost: a file is read once, when its first line is asked for.
+// Thread safety: one thread at a time. Cost: a file is read once, when its first line is requested.
 
 #ifndef GMT_ANALYSIS_STACKS_SOURCE_LINE_H_
 #define GMT_ANALYSIS_STACKS_SOURCE_LINE_H_
@@ -30,11 +30,11 @@ class SourceLines {
  public:
   static constexpr size_t kMaxColumns = 80;
 
-  // 0: when the recording began is not known; then any file will do.
+  // 0 if the start of the recording is unknown; then L1 is not applied.
   explicit SourceLines(int64_t recording_start_unix_ns) : start_unix_ns_(recording_start_unix_ns) {}
 
-  // Line `number` (from 1) of the file, without the spaces around it, cut to `columns`. "" where it is
-  // not at hand.
+  // Returns line `number` (from 1) of the file without surrounding spaces, cut to `columns`; "" if
+  // it is not available.
   std::string Line(const std::string& file, uint32_t number, size_t columns = kMaxColumns);
   std::string Line(const FrameText& frame, size_t columns = kMaxColumns) {
     return Line(frame.file, frame.line, columns);
@@ -43,16 +43,16 @@ class SourceLines {
   // Why a file has no lines.
   enum State : uint8_t {
     kThere,
-    kMissing,  // not there, or not to be read (L2)
+    kMissing,  // does not exist, or must not be read (L2)
     kNewer,    // L1
   };
   State StateOf(const std::string& file) { return FileAt(file).state; }
 
   struct Numbered {
     uint32_t number = 0;
-    std::string text;  // with its indentation, less what all of them have
+    std::string text;  // without the indentation that all lines share
   };
-  // That line and up to `around` before and behind it; empty where it is not at hand.
+  // Returns that line and up to `around` lines before and after it; empty if not available.
   std::vector<Numbered> Around(const std::string& file, uint32_t number, uint32_t around,
                                size_t columns = kMaxColumns);
 

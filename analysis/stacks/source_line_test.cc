@@ -37,13 +37,13 @@ class SourceLineTest : public ::testing::Test {
   SourceLines sources_{2000'000'000'000};  // 2000 s
 };
 
-TEST_F(SourceLineTest, LineIsThereWithoutItsIndentation) {
+TEST_F(SourceLineTest, LineIsReturnedWithoutIndentation) {
   const std::string path = Put("model.py", "def f(q):\n\treturn q @ q  \n");
   EXPECT_EQ(sources_.Line(path, 1), "def f(q):");
   EXPECT_EQ(sources_.Line(path, 2), "return q @ q");
 }
 
-TEST_F(SourceLineTest, LineBehindTheEndIsNotKnown) {
+TEST_F(SourceLineTest, LineAfterTheEndIsUnknown) {
   const std::string path = Put("model.py", "one\n");
   EXPECT_EQ(sources_.Line(path, 0), "");
   EXPECT_EQ(sources_.Line(path, 3), "");
@@ -51,14 +51,14 @@ TEST_F(SourceLineTest, LineBehindTheEndIsNotKnown) {
   EXPECT_THAT(sources_.Around(path, UINT32_MAX, UINT32_MAX), IsEmpty());
 }
 
-TEST_F(SourceLineTest, FileChangedAfterTheRecordingBeganSaysNothing) {
+TEST_F(SourceLineTest, FileChangedAfterTheRecordingBeganIsNotUsed) {
   EXPECT_EQ(sources_.Line(Put("old.py", "x = 1\n", 2000), 1), "x = 1");
   EXPECT_EQ(sources_.Line(Put("new.py", "x = 1\n", 2001), 1), "");
   SourceLines any(0);
   EXPECT_EQ(any.Line(Put("newer.py", "x = 1\n", 2001), 1), "x = 1");
 }
 
-TEST_F(SourceLineTest, StateSaysWhyThereAreNoLines) {
+TEST_F(SourceLineTest, StateTellsWhyThereAreNoLines) {
   EXPECT_EQ(sources_.StateOf(Put("old.py", "x = 1\n", 2000)), SourceLines::kThere);
   EXPECT_EQ(sources_.StateOf(Put("new.py", "x = 1\n", 2001)), SourceLines::kNewer);
   EXPECT_EQ(sources_.StateOf(folder_ / "gone.py"), SourceLines::kMissing);
@@ -66,7 +66,7 @@ TEST_F(SourceLineTest, StateSaysWhyThereAreNoLines) {
   EXPECT_EQ(sources_.StateOf(Put("empty.py", "")), SourceLines::kMissing);
 }
 
-TEST_F(SourceLineTest, RelativePathIsRelativeToNothing) {
+TEST_F(SourceLineTest, RelativePathIsNotRead) {
   EXPECT_EQ(sources_.Line("model.py", 1), "");
   EXPECT_EQ(sources_.Line("", 1), "");
 }
@@ -86,7 +86,7 @@ TEST_F(SourceLineTest, HugeFileIsNotRead) {
   EXPECT_EQ(any.Line(path, 1), "");
 }
 
-TEST_F(SourceLineTest, BinaryFileIsNoSource) {
+TEST_F(SourceLineTest, BinaryFileIsNotSource) {
   EXPECT_EQ(sources_.Line(Put("a.py", std::string("x\0y\n", 4)), 1), "");
 }
 
@@ -94,13 +94,13 @@ TEST_F(SourceLineTest, ControlCharactersDoNotReachTheTerminal) {
   EXPECT_EQ(sources_.Line(Put("a.py", "x = '\x1b[31m'\r\n"), 1), "x = '[31m'");
 }
 
-TEST_F(SourceLineTest, LongLineIsCutBehindAWholeCharacter) {
+TEST_F(SourceLineTest, LongLineIsCutAfterAWholeCharacter) {
   EXPECT_EQ(sources_.Line(Put("a.py", "abcdefghij\n"), 1, 8), "abcde...");
   EXPECT_EQ(sources_.Line(Put("b.py", "abcdefgh\n"), 1, 8), "abcdefgh");
   EXPECT_EQ(sources_.Line(Put("c.py", "ééééééééé\n"), 1, 8), "ééééé...");
 }
 
-TEST_F(SourceLineTest, LinesAroundKeepTheirIndentationToEachOther) {
+TEST_F(SourceLineTest, LinesAroundKeepTheirRelativeIndentation) {
   const std::string path = Put("a.py", "class A:\n    def f(self):\n        x = 1\n\n    y = 2\n");
   const auto lines = sources_.Around(path, 3, 1);
   ASSERT_EQ(lines.size(), 3u);

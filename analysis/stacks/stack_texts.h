@@ -1,12 +1,13 @@
 // analysis/stacks/stack_texts.h
 //
-// StackTexts: the stacks of a recording as people read them (analysis/stacks/frames.h). Each frame is
-// described once, however many stacks pass through it: what a frame is takes every rule, and
-// recordings with 100,000 stacks have a few thousand frames.
+// StackTexts: the stacks of a recording for display (analysis/stacks/frames.h). Each frame is described
+// once, regardless of how many stacks contain it: describing a frame evaluates every rule, and
+// recordings with 100,000 stacks have only a few thousand frames.
 //
-// Ownership: the definitions and the rules must outlive it; what it returns lives as long as it.
-// Thread safety: one thread at a time. Cost: a look-up for a stack that was asked for before, a copy of
-// each of its frames for another one.
+// Ownership: the definitions and the rules must outlive it; returned references live as long as it
+// does.
+// Thread safety: one thread at a time. Cost: a look-up for a stack requested before; otherwise a
+// copy of each of its frames.
 
 #ifndef GMT_ANALYSIS_STACKS_STACK_TEXTS_H_
 #define GMT_ANALYSIS_STACKS_STACK_TEXTS_H_
@@ -31,17 +32,18 @@ class StackTexts {
 
   const format::Definitions& definitions() const { return definitions_; }
 
-  // Innermost first; empty for 0 and for ids that were never defined.
+  // Innermost first; empty for 0 and for undefined ids.
   const std::vector<FrameText>& Frames(uint32_t stack) { return Of(stack).frames; }
-  // OwnFrame and LeadingFrame of them; null without frames.
+  // Their OwnFrame and LeadingFrame; nullptr without frames.
   const FrameText* Own(uint32_t stack) { return FrameAt(Of(stack), Of(stack).own); }
   const FrameText* Leading(uint32_t stack) { return FrameAt(Of(stack), Of(stack).leading); }
-  // LibraryFrame of them; null for none.
+  // Their LibraryFrame; nullptr if there is none.
   const FrameText* InLibrary(uint32_t stack) { return FrameAt(Of(stack), Of(stack).in_library); }
-  // The program's own line of a backward pass is that of the forward pass, unless Python code of the
-  // program runs in it. `forward_stack`: 0 for what belongs to no backward pass.
+  // The program's own line for memory of a backward pass: that of the forward pass, unless the
+  // program's Python code runs in the backward pass. `forward_stack`: 0 for memory outside backward
+  // passes.
   const FrameText* Own(uint32_t stack, uint32_t forward_stack);
-  // LibraryOf them.
+  // LibraryOf() these frames.
   const std::string& Library(uint32_t stack) { return Of(stack).library; }
 
  private:
@@ -50,10 +52,10 @@ class StackTexts {
     int own = -1, leading = -1, in_library = -1;
     std::string library;
   };
-  // A frame of the recording, with the calls that the compiler put into it.
+  // A frame of the recording, with the calls that the compiler inlined into it.
   struct Described {
     std::vector<FrameText> texts;
-    std::string library;  // of the innermost that is a known one's; "" where none is
+    std::string library;  // that of the innermost call of a known library; "" if there is none
   };
   const Text& Of(uint32_t stack);
   const Described& Describe(uint32_t frame);

@@ -1,7 +1,6 @@
 // analysis/testing/event_script.h
 //
-// For tests and benchmarks: events written like a story, one call a line, at one millisecond
-// distance.
+// For tests and benchmarks: writes events like a story, one call per line, one millisecond apart.
 //
 //   EventScript script;
 //   script.Alloc(0x1000, 512, {"load", "main"});
@@ -27,9 +26,9 @@ class EventScript {
   static constexpr int64_t kStep_ns = 1'000'000;
   using Functions = std::vector<std::string>;
 
-  uint64_t pid = 0;  // of the process
+  uint64_t pid = 0;  // process id for the header
 
-  // Each returns the event, to be changed until the next one is written.
+  // Each returns the event, which may be changed until the next one is written.
   format::Event& Alloc(uint64_t address, uint64_t size, const Functions& stack = {}) {
     return Add(ALLOC, "driver", DEVICE, address, size, stack);
   }
@@ -53,12 +52,12 @@ class EventScript {
     return Add(ALLOC, "pytorch", BLOCK, address, size, stack);
   }
   format::Event& FreeBlock(uint64_t address) { return Add(FREE, "pytorch", BLOCK, address, 0); }
-  // The tensor that `event` takes memory for.
+  // Sets the tensor for which `event` allocates memory.
   void Tensor(format::Event& event, const std::string& dtype, const std::string& shape) {
     event.dtype = builder_.InternString(dtype);
     event.shape = builder_.InternString(shape);
   }
-  // What PyTorch says that a block is for now; `node`: the class of a node that saves it.
+  // Sets the roles that PyTorch reports for a block; `node`: the class of a node that saves it.
   format::Event& Role(uint64_t address, uint32_t roles, const std::string& node = "") {
     format::Event& event = Add(ROLE, "pytorch", BLOCK, address, 0);
     event.roles = roles;
@@ -78,14 +77,14 @@ class EventScript {
     event.result = 2;
     return event;
   }
-  // The allocator's totals after the event `event`.
+  // Sets the allocator's totals after `event`.
   static void Totals(format::Event& event, uint64_t allocated, uint64_t reserved) {
     event.present |= format::kHasTotals;
     event.total_allocated = allocated;
     event.total_reserved = reserved;
   }
-  // The library of PyTorch's allocator records a CUDA event, from the place `site` in its code, and
-  // has seen it done.
+  // The library of PyTorch's allocator records a CUDA event (from code address `site`), and later
+  // observes that it has completed.
   format::Event& RecordEvent(uint64_t event, uint64_t site) {
     format::Event& record = AddActivity(EVENT_RECORD, event);
     record.present |= format::kHasValue | format::kHasFlags;
@@ -100,7 +99,7 @@ class EventScript {
     done.action = builder_.InternString("event");
     return done;
   }
-  // Streams, and what is enqueued on them and waited for.
+  // Streams, the work enqueued on them, and waits.
   format::Event& NewStream(uint64_t stream, bool blocking = false, int32_t priority = 0) {
     format::Event& event = AddStreamCall(STREAM, stream, "create");
     event.present |= format::kHasFlags | format::kHasPriority;
@@ -139,7 +138,7 @@ class EventScript {
   format::Event& Graph(const std::string& action, uint64_t stream) {
     return AddStreamCall(GRAPH_ACTION, stream, action);
   }
-  // What CUPTI tells of memory, and of itself.
+  // CUPTI's reports about memory and about itself.
   format::Event& Witness(const std::string& action, uint64_t address, uint64_t size) {
     format::Event& event = Add(WITNESS, "", DEVICE, 0, 0);
     event.present |= format::kHasObject;
@@ -160,7 +159,7 @@ class EventScript {
   format::Event& Limit(const std::string& limit, uint64_t bytes) {
     return AddAction(LIMIT_ACTION, limit, bytes);
   }
-  // Of cudaMallocAsync and cudaFreeAsync.
+  // cudaMallocAsync and cudaFreeAsync.
   format::Event& AllocAsync(uint64_t address, uint64_t size, uint64_t stream,
                             const Functions& stack = {}) {
     return OnStream(Add(ALLOC, "driver", POOL, address, size, stack), stream, "cudaMallocAsync");
@@ -238,7 +237,7 @@ class EventScript {
     return sample;
   }
 
-  // Frames innermost first; named frames of Python.
+  // Frames innermost first; Python frames with names.
   uint32_t Stack(const Functions& functions) {
     std::vector<uint32_t> frames;
     for (const std::string& function : functions) {
@@ -254,9 +253,9 @@ class EventScript {
 
   format::DefinitionsBuilder& builder() { return builder_; }
   const format::EventBatch& batch() const { return batch_; }
-  std::vector<format::Event>& events() { return batch_.events; }  // to change what was written
+  std::vector<format::Event>& events() { return batch_.events; }  // for changing written events
 
-  // Of everything written so far.
+  // Definitions of everything written so far.
   const format::Definitions& definitions() {
     if (builder_.has_new()) definitions_.Add(builder_.TakeNew()).IgnoreError();
     return definitions_;

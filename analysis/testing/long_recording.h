@@ -1,8 +1,8 @@
 // analysis/testing/long_recording.h
 //
-// For benchmarks: the trace of a long training run, made in parts so that its events are never all in
-// memory: blocks in segments, half of them short-lived, 500 stacks, 5,000 blocks held, a mark for each
-// step, a reading of NVML every ten thousand events.
+// For benchmarks: the trace of a long training run, built in parts so that its events are never all
+// in memory at once. It has blocks in segments (half of them short-lived), 500 stacks, 5,000 held
+// blocks, a mark per step and an NVML reading every ten thousand events.
 
 #ifndef GMT_ANALYSIS_TESTING_LONG_RECORDING_H_
 #define GMT_ANALYSIS_TESTING_LONG_RECORDING_H_
@@ -21,7 +21,7 @@ namespace gmt::analysis {
 
 class LongRecording {
  public:
-  // `seed` decides sizes and stacks of blocks.
+  // `seed` determines the sizes and stacks of blocks.
   LongRecording(int64_t events, uint32_t seed) : random_(seed) {
     for (int i = 0; i < kStacks; ++i) {
       stacks_.push_back(script_.Stack({"f" + std::to_string(i), "main"}));

@@ -1,13 +1,13 @@
 // analysis/trace/before_attach.h
 //
-// Memory that was there before somebody attached to the program: what PyTorch's allocator told of when
-// the recording began, and what was freed since and nobody had told of.
+// Memory allocated before gpumemtrace attached to the program: what PyTorch's allocator reported
+// when the recording began, and what was freed since without having been reported.
 //
-//   blocks told at attach      ALLOC, api "(before attach)", no stack     bytes, of them freed since
-//   frees of what nobody told  FREE with a size                           untold
+//   blocks reported at attach   ALLOC, api "(before attach)", no stack   bytes; some freed since
+//   frees of unreported memory  FREE with a size                         unknown_freed
 //
-// Whose it was cannot be known: no stack was seen. Told are the blocks of frameworks and driver memory
-// that is no segment of theirs, so that no byte counts twice.
+// No stack was recorded for it, so its owner is unknown. The report covers blocks of frameworks and
+// driver memory that is not one of their segments, so that no byte counts twice.
 //
 // Thread safety: pure functions. Cost: linear in rows.
 
@@ -22,24 +22,26 @@
 
 namespace gmt::analysis {
 
-// Of a heap on a device.
+// Memory of one heap on one device.
 struct HeldBefore {
   int32_t device = 0;
-  std::string heap;  // "": what the device said it used, and nobody told of; others may use it, too
-  uint64_t bytes = 0, blocks = 0;              // that were told of
-  uint64_t freed_bytes = 0, freed_blocks = 0;  // of them, since
-  // Freed since, and nobody had told of them.
+  std::string heap;  // "": device memory in use at attach that was not reported; it may belong to
+                     // others
+  uint64_t bytes = 0, blocks = 0;              // that were reported
+  uint64_t freed_bytes = 0, freed_blocks = 0;  // the part of those that was freed since
+  // Freed since, without having been reported.
   uint64_t unknown_freed_bytes = 0, unknown_freed_blocks = 0;
 };
 
-// Whether somebody attached for this recording, and the program told of what was there.
+// Whether the recording began with an attach and the program reported what it held.
 bool WasAttached(const Trace& trace);
 
-// By device and heap; empty for a recording that nobody attached.
+// Sorted by device and heap; empty for a recording without an attach.
 std::vector<HeldBefore> FindHeldBefore(const Trace& trace);
 
-// Blocks that were told of and are held at the end, of exactly the sizes of those that the stacks
-// allocated since, on the same device and in the same heap: perhaps they come from there, too.
+// Reported blocks that are held at the end and have exactly the size of a block that one of the
+// stacks allocated since, on the same device and in the same heap. They may come from the same
+// code.
 struct LikeBefore {
   uint64_t bytes = 0, blocks = 0;
 };

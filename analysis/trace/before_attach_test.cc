@@ -14,7 +14,6 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-
 class BeforeAttachTest : public ::testing::Test {
  protected:
   void Told(format::Event& event) { script_.Api(event, kBeforeAttachApi); }
@@ -27,7 +26,7 @@ class BeforeAttachTest : public ::testing::Test {
   EventScript script_;
 };
 
-TEST_F(BeforeAttachTest, WhatWasToldWasHeldFromTheBeginningOn) {
+TEST_F(BeforeAttachTest, ReportedMemoryWasHeldFromTheBeginning) {
   script_.Block(0x100000, kMiB, {"forward", "train"});
   Told(script_.Block(0x900000, 3 * kMiB));
   const Trace trace = script_.Build();
@@ -37,7 +36,7 @@ TEST_F(BeforeAttachTest, WhatWasToldWasHeldFromTheBeginningOn) {
   EXPECT_EQ(replay.devices().at(0).bytes.peak, 4 * kMiB);
 }
 
-TEST_F(BeforeAttachTest, SegmentsAreNotCountedBesideTheirBlocks) {
+TEST_F(BeforeAttachTest, SegmentsAreNotCountedInAdditionToTheirBlocks) {
   Told(script_.Alloc(0x40000000, 20 * kMiB));
   Told(script_.Block(0x40000000, kMiB));
   Told(script_.Alloc(0x80000000, 5 * kMiB));
@@ -50,7 +49,7 @@ TEST_F(BeforeAttachTest, SegmentsAreNotCountedBesideTheirBlocks) {
   EXPECT_EQ(before[1].blocks, 1u);
 }
 
-TEST_F(BeforeAttachTest, FreesAreOfWhatWasToldOrOfWhatNobodyTold) {
+TEST_F(BeforeAttachTest, FreesAreOfReportedOrUnreportedMemory) {
   Told(script_.Block(0x100000, kMiB));
   Told(script_.Block(0x200000, kMiB));
   script_.FreeBlock(0x100000);
@@ -63,11 +62,11 @@ TEST_F(BeforeAttachTest, FreesAreOfWhatWasToldOrOfWhatNobodyTold) {
   EXPECT_EQ(before[0].unknown_freed_bytes, 7 * kMiB);
 }
 
-TEST_F(BeforeAttachTest, TotalsAreComparedFromWhenItWasToldOn) {
+TEST_F(BeforeAttachTest, TotalsAreComparedAfterTheReport) {
   EventScript::Totals(script_.Block(0x200000, kMiB, {"forward", "train"}), 4 * kMiB, 0);
   format::Event& told = script_.Block(0x900000, 3 * kMiB);
   Told(told);
-  EventScript::Totals(told, 0, 0);  // nobody tells them with it
+  EventScript::Totals(told, 0, 0);  // reports at attach have no totals
   EventScript::Totals(script_.Block(0xc00000, kMiB, {"forward", "train"}), 5 * kMiB, 0);
   const Trace trace = script_.Build();
   ASSERT_EQ(trace.reconciliations.size(), 1u);
@@ -75,7 +74,7 @@ TEST_F(BeforeAttachTest, TotalsAreComparedFromWhenItWasToldOn) {
   EXPECT_EQ(trace.reconciliations[0].allocated.different, 0u);
 }
 
-// Births that a part's snapshot tells are no memory from before an attach.
+// Births in a part's snapshot are not memory from before an attach.
 TEST_F(BeforeAttachTest, ALaterPartOfARecordingHasNone) {
   script_.Block(0x100000, kMiB, {"forward", "train"}).present |= format::kHasTime;
   Snapshot part;
@@ -96,7 +95,7 @@ TEST_F(BeforeAttachTest, ARecordingFromTheBeginningHasNone) {
   EXPECT_THAT(FindHeldBefore(script_.Build()), IsEmpty());
 }
 
-TEST_F(BeforeAttachTest, BlocksOfTheSameSizesMayBeOfTheSameStack) {
+TEST_F(BeforeAttachTest, BlocksOfTheSameSizesMayComeFromTheSameStack) {
   Told(script_.Block(0x100000, 2 * kMiB));
   Told(script_.Block(0x400000, 2 * kMiB));
   Told(script_.Block(0x800000, 3 * kMiB));

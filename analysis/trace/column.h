@@ -1,16 +1,16 @@
 // analysis/trace/column.h
 //
-// Columns of a Trace (analysis/trace/trace.h): millions of values by index. They grow by chunks, so that
-// what is there is never moved and never held twice.
+// Columns of a Trace (analysis/trace/trace.h): millions of values by index. They grow in chunks, so
+// existing values are never moved or duplicated.
 //
-//   Column<T>       values as they are
-//   CodedColumn<T>  few different values (streams, threads, devices): two bytes each
-//   TimeColumn      times that mostly follow each other: four bytes each
+//   Column<T>       plain values
+//   CodedColumn<T>  few distinct values (streams, threads, devices): two bytes each
+//   TimeColumn      mostly increasing times: four bytes each
 //
-// What exceeds that (more than 65,535 different streams, a pause of seconds) is held in full, at full
-// size: no value is ever refused or rounded.
+// Values that exceed those limits (more than 65,535 distinct streams, a pause of seconds) are
+// stored at full size: no value is refused or rounded.
 //
-// Thread safety: const methods from any thread while nobody writes.
+// Thread safety: const methods from any thread while no thread writes.
 
 #ifndef GMT_ANALYSIS_TRACE_COLUMN_H_
 #define GMT_ANALYSIS_TRACE_COLUMN_H_
@@ -26,7 +26,7 @@
 
 namespace gmt::analysis {
 
-// Over the values of a column, in order and by value.
+// Iterates over the values of a column in order; yields them by value.
 template <typename ColumnType>
 class ColumnIterator {
  public:
@@ -68,7 +68,7 @@ class Column {
     if (chunks_.empty() || chunks_.back().size() == kChunk) AddChunk();
     chunks_.back().push_back(value);
   }
-  // Grows to `size` values, the new ones `fill`.
+  // Appends `fill` until there are `size` values.
   void GrowTo(size_t size, T fill = T()) {
     while (this->size() < size) push_back(fill);
   }
@@ -76,7 +76,7 @@ class Column {
  private:
   static constexpr size_t kChunk = size_t{1} << 16;
 
-  // The first chunk grows as it must: most traces are small.
+  // The first chunk grows on demand, because most traces are small.
   void AddChunk() {
     chunks_.emplace_back();
     if (chunks_.size() > 1) chunks_.back().reserve(kChunk);
@@ -158,13 +158,13 @@ class TimeColumn {
  private:
   static constexpr size_t kChunk = 4096;
   static constexpr uint64_t kMaxOffset = std::numeric_limits<uint32_t>::max();
-  // Threads may note their times a little out of order.
+  // Threads may record their times slightly out of order.
   static constexpr int64_t kSlackNs = 1 << 29;
 
   struct Chunk {
     int64_t base = 0;
     std::vector<uint32_t> offsets;
-    std::vector<int64_t> wide;  // instead of offsets, where one does not fit
+    std::vector<int64_t> wide;  // used instead of `offsets` if a value does not fit there
 
     size_t size() const { return wide.empty() ? offsets.size() : wide.size(); }
   };

@@ -19,7 +19,7 @@ TEST(Column, HoldsWhatWasPushed) {
   for (uint32_t i = 0; i < kMany; ++i) ASSERT_EQ(column[i], i * 3);
 }
 
-TEST(Column, WhatIsThereIsNotMoved) {
+TEST(Column, ExistingValuesAreNotMoved) {
   Column<uint64_t> column;
   column.GrowTo(70'000, 7);
   const uint64_t* place = &column[66'000];
@@ -50,7 +50,7 @@ TEST(CodedColumn, NegativeNumbers) {
   EXPECT_EQ(column[4], INT32_MIN);
 }
 
-TEST(TimeColumn, TimesThatFollowEachOther) {
+TEST(TimeColumn, IncreasingTimes) {
   ForEachSeed({1}, [](uint32_t seed) {
     TimeColumn column;
     std::mt19937 random(seed);
@@ -66,7 +66,7 @@ TEST(TimeColumn, TimesThatFollowEachOther) {
   });
 }
 
-TEST(TimeColumn, JumpsOfAnySizeEitherWay) {
+TEST(TimeColumn, JumpsOfAnySizeInBothDirections) {
   TimeColumn column;
   const std::vector<int64_t> times = {
       0, 5'000'000'000, -5'000'000'000, INT64_MAX, INT64_MIN, 1, INT64_MIN, 0};
@@ -74,7 +74,7 @@ TEST(TimeColumn, JumpsOfAnySizeEitherWay) {
   for (size_t i = 0; i < times.size(); ++i) EXPECT_EQ(column[i], times[i]) << i;
 }
 
-TEST(TimeColumn, FirstTimeIsTheLeastThereIs) {
+TEST(TimeColumn, FirstTimeIsTheSmallestPossible) {
   TimeColumn column;
   column.push_back(INT64_MIN);
   column.push_back(INT64_MIN + 1);

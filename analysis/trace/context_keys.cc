@@ -9,7 +9,7 @@ uint32_t ContextKeys::KeyOf(std::optional<uint32_t> context, std::optional<uint3
   return keys_.size() == 1 ? 1 : kUnknown;
 }
 
-// A key that was made without knowing its context, or its device, gets it now.
+// A key created without its context or device gets it when it becomes known.
 uint32_t ContextKeys::OfContext(uint32_t context, std::optional<uint32_t> device) {
   if (const auto known = by_context_.find(context); known != by_context_.end()) {
     Key& key = keys_[known->second - 1];
@@ -44,7 +44,7 @@ uint32_t ContextKeys::OfDevice(uint32_t device) {
     keys_.emplace_back();
     without = static_cast<uint32_t>(keys_.size());
   } else if (keys_[without - 1].context) {
-    return kUnknown;  // of a context whose device was never said
+    return kUnknown;  // belongs to a context whose device was never reported
   }
   keys_[without - 1].device = device;
   return without;

@@ -1,9 +1,9 @@
 // analysis/trace/context_keys.h
 //
-// ContextKeys: the context that a call belongs to, as far as it can be told. Some calls say their
-// context, some only their device, some neither: PyTorch's blocks have a device, an event's record has
-// a stream. A program with one context has all its calls there; with several, a call that does not
-// say is of context 0, "not known".
+// ContextKeys: the context of a call, if it can be determined. Some calls name their context, some
+// only their device, some neither: PyTorch's blocks have a device, the record of an event has a
+// stream. In a program with a single context all calls belong to it. With several contexts, a call
+// that names none belongs to context 0, "unknown".
 //
 // Thread safety: one thread at a time.
 
@@ -22,7 +22,7 @@ class ContextKeys {
  public:
   static constexpr uint32_t kUnknown = 0;
 
-  // Keys are 1, 2, ...; equal keys are one context.
+  // Keys are 1, 2, ...; equal keys mean the same context.
   uint32_t KeyOf(std::optional<uint32_t> context, std::optional<uint32_t> device);
   uint32_t KeyOf(const auto& event, auto has_context, auto has_device) {
     return KeyOf(event.has(has_context) ? std::optional(event.context) : std::nullopt,

@@ -12,12 +12,12 @@ namespace {
 
 using format::Event;
 
-// CUPTI's buffers come in any order, but not as late as that.
+// CUPTI's buffers arrive in any order, but never this late.
 constexpr int64_t kLatest_ns = 30'000'000'000;
 constexpr size_t kListedBeforeSorting = 8 * CrossCheck::kListed;
 
-// Kinds of memory that CUPTI's records of memory name. It has none for VMM, registered memory and
-// imports; of arrays and graphs it is not known what it tells, and a handle is no address.
+// Kinds of memory that CUPTI's memory records cover. It has none for VMM, registered memory and
+// imports; for arrays and graphs its coverage is unknown, and a handle is not an address.
 bool IsCovered(const Event& event) {
   if (event.kind != ALLOC && event.kind != FREE && event.kind != FREE_DONE) return false;
   switch (event.memory) {
@@ -70,7 +70,7 @@ void CrossCheck::OnOurs(const Event& event) {
     ++result_.not_covered;
     return;
   }
-  if (!result_.was_made && result_.given_up > 0) {  // CUPTI tells nothing here
+  if (!result_.was_made && result_.given_up > 0) {  // CUPTI reports nothing here
     ++result_.given_up;
     return;
   }
@@ -91,7 +91,7 @@ void CrossCheck::OnOurs(const Event& event) {
   if (!Match(witnesses_, key, ours)) Wait(ours_, key, ours);
 }
 
-// A free is told before its call; now its end is known, or that it was none.
+// A free is reported before its call; this reports the call's end, or that the free failed.
 void CrossCheck::OnOurFreeDone(const Event& event) {
   const auto known = ours_.waiting.find({event.address, true});
   if (known == ours_.waiting.end()) return;
@@ -135,7 +135,7 @@ void CrossCheck::OnWitness(const Event& event) {
 void CrossCheck::OnSource(const Event& event) {
   if (definitions_.string(event.name) != "cupti") return;
   const bool on = definitions_.string(event.text).starts_with("on");
-  if (off_.empty()) off_.emplace_back(INT64_MIN, INT64_MAX);  // until it was first said to be on
+  if (off_.empty()) off_.emplace_back(INT64_MIN, INT64_MAX);  // off until first reported to be on
   if (on && off_.back().second == INT64_MAX) off_.back().second = event.t_ns;
   if (!on && off_.back().second != INT64_MAX) off_.emplace_back(event.t_ns, INT64_MAX);
 }
@@ -175,7 +175,7 @@ void CrossCheck::Wait(Side& side, const Key& key, const Waiting& waiting) {
   ++side.count;
 }
 
-// What CUPTI would have told by now is decided; if that does not help, nothing of the side is.
+// Closes what CUPTI would have reported by now; if that is not enough, drops the whole side.
 void CrossCheck::Shrink(Side& side) {
   const int64_t settled_ns = result_.was_made ? Before(result_.to_ns, kLatest_ns) : INT64_MIN;
   for (auto& [key, waiting] : side.waiting) {

@@ -1,21 +1,23 @@
 // analysis/trace/cross_check.h
 //
-// CrossCheck: whether interposition saw all memory that CUPTI saw, and the other way round. CUPTI
-// tells of each allocation and free when a buffer of its records is full, so long after it happened:
-// what either side tells waits for its counterpart.
+// CrossCheck: compares the memory that interposition saw with the memory that CUPTI saw. CUPTI
+// reports an allocation or free only when its record buffer is full, long after it happened. So an
+// operation that one side reports waits for its counterpart from the other side.
 //
 //   ours      alloc A [t-dur, t]         free A      alloc B                    (waits)
 //   CUPTI                        ...  witness alloc A, free A, ...  alloc C     (waits)
 //   at the end                   matched: alloc A, free A; only ours: B; only CUPTI: C
 //
-// Two tell of one thing where operation and address are the same and the time of CUPTI lies in our
-// call or next to it: its clock is another, made ours. Sizes that differ then are counted.
+// Two reports match if operation and address are equal and CUPTI's time, converted to our clock,
+// lies within our call or close to it. A matched pair with different sizes is counted in
+// sizes_differ.
 //
-// Not counted as missed by CUPTI: what it has no records for (VMM, registered host memory, imports),
-// what happened while it was not recording, and the last moments before it stopped, whose records may
-// never have come. All of these are numbers of their own.
+// Not counted as missed by CUPTI, but counted separately: operations it has no records for (VMM,
+// registered host memory, imports), operations while it was off, and those just before it stopped,
+// whose records may never have been delivered.
 //
-// Memory: what waits, up to kMaxWaiting of each side. Thread safety: one thread at a time.
+// Memory: the waiting operations, up to kMaxWaiting of each side. Thread safety: one thread at a
+// time.
 
 #ifndef GMT_ANALYSIS_TRACE_CROSS_CHECK_H_
 #define GMT_ANALYSIS_TRACE_CROSS_CHECK_H_
@@ -70,7 +72,7 @@ class CrossCheck {
   void OnOurFreeDone(const format::Event& event);
   void OnWitness(const format::Event& event);
   void OnSource(const format::Event& event);
-  // Whether `side` had what tells of the same; it waits no more.
+  // Removes from `side` the waiting counterpart of `other`. Returns false if there is none.
   bool Match(Side& side, const Key& key, const Waiting& other);
   void Wait(Side& side, const Key& key, const Waiting& waiting);
   void Shrink(Side& side);
@@ -81,7 +83,7 @@ class CrossCheck {
   const format::Definitions& definitions_;
   CrossCheckResult result_;
   Side ours_, witnesses_;
-  std::string heaps_;                             // the recording's option; empty: all
+  std::string heaps_;                             // the recording's option; empty: all heaps
   std::vector<std::pair<int64_t, int64_t>> off_;  // when CUPTI was not recording
 };
 

@@ -17,7 +17,7 @@ constexpr int64_t kStep = EventScript::kStep_ns;
 
 class CrossCheckTest : public testing::Test {
  protected:
-  // What CUPTI tells of an allocation or a free at that time; it arrives now.
+  // CUPTI's report of an allocation or a free at that time; it arrives now.
   format::Event& Witness(const std::string& action, uint64_t address, uint64_t size, int64_t t_ns) {
     format::Event& event = script_.Witness(action, address, size);
     event.t_ns = t_ns;
@@ -28,12 +28,12 @@ class CrossCheckTest : public testing::Test {
   EventScript script_;
 };
 
-TEST_F(CrossCheckTest, WithoutCuptiThereIsNone) {
+TEST_F(CrossCheckTest, WithoutCuptiThereIsNoResult) {
   script_.Alloc(kA, 512);
   EXPECT_FALSE(Result().was_made);
 }
 
-TEST_F(CrossCheckTest, WhatBothSawIsMatchedHoweverLateCuptiTellsIt) {
+TEST_F(CrossCheckTest, OperationsSeenByBothMatchEvenIfCuptiReportsLate) {
   script_.Alloc(kA, 512);  // at 1 ms
   script_.Free(kA);
   script_.Alloc(kA, 1024);
@@ -48,7 +48,7 @@ TEST_F(CrossCheckTest, WhatBothSawIsMatchedHoweverLateCuptiTellsIt) {
   EXPECT_THAT(result.first, IsEmpty());
 }
 
-TEST_F(CrossCheckTest, WhatOnlyCuptiSawIsListed) {
+TEST_F(CrossCheckTest, OperationsThatOnlyCuptiSawAreListed) {
   script_.Alloc(kA, 512);
   Witness("alloc", kA, 512, kStep);
   Witness("alloc", kB, 4096, kStep + 500);
@@ -62,7 +62,7 @@ TEST_F(CrossCheckTest, WhatOnlyCuptiSawIsListed) {
   EXPECT_EQ(result.first[0].memory, DEVICE);
 }
 
-TEST_F(CrossCheckTest, WhatOnlyWeSawIsListedWithItsStack) {
+TEST_F(CrossCheckTest, OperationsThatOnlyWeSawAreListedWithTheirStack) {
   script_.Alloc(kA, 512);
   script_.Alloc(kB, 4096, {"load"});
   script_.Alloc(kA + 512, 512);
@@ -84,14 +84,14 @@ TEST_F(CrossCheckTest, SameAddressAtAnotherTimeIsAnotherAllocation) {
   EXPECT_EQ(result.only_cupti, 1u);
 }
 
-TEST_F(CrossCheckTest, TimeOfALongCallIsAllOfIt) {
+TEST_F(CrossCheckTest, AnyTimeWithinALongCallMatches) {
   script_.Alloc(kB, 512);
   script_.Took(script_.Alloc(kA, 512), 50 * kStep);  // from -48 ms to 2 ms
   Witness("alloc", kA, 512, -40 * kStep);
   EXPECT_EQ(Result().allocations, 1u);
 }
 
-TEST_F(CrossCheckTest, LongFreeIsOverWhenItsCallIs) {
+TEST_F(CrossCheckTest, LongFreeEndsWithItsCall) {
   script_.Alloc(kA, 512);
   script_.Free(kA);
   for (int i = 0; i < 20; ++i) script_.Mark("other", 0);
@@ -101,7 +101,7 @@ TEST_F(CrossCheckTest, LongFreeIsOverWhenItsCallIs) {
   EXPECT_EQ(Result().frees, 1u);
 }
 
-TEST_F(CrossCheckTest, FreeThatWasRefusedWasNone) {
+TEST_F(CrossCheckTest, RefusedFreeDoesNotCount) {
   script_.Alloc(kA, 512);
   script_.Free(kA);
   script_.FreeDone(kA, 1);
@@ -128,7 +128,7 @@ TEST_F(CrossCheckTest, KindsThatCuptiDoesNotRecordAreNotMissed) {
   EXPECT_EQ(result.only_ours, 0u);
 }
 
-TEST_F(CrossCheckTest, BlocksOfAFrameworkAreNoBusinessOfCupti) {
+TEST_F(CrossCheckTest, BlocksOfAFrameworkAreIgnored) {
   script_.Alloc(kA, 4096);
   script_.Block(kA, 512);
   Witness("alloc", kA, 4096, kStep);
@@ -137,7 +137,7 @@ TEST_F(CrossCheckTest, BlocksOfAFrameworkAreNoBusinessOfCupti) {
   EXPECT_EQ(result.not_covered + result.only_ours + result.behind_the_last, 0u);
 }
 
-TEST_F(CrossCheckTest, WhatHappenedWhileCuptiWasOffIsNotMissed) {
+TEST_F(CrossCheckTest, OperationsWhileCuptiWasOffAreNotMissed) {
   script_.Alloc(kB, 512);              // 1: before
   script_.Source("cupti", "on: all");  // 2
   script_.Alloc(kA, 512);              // 3
@@ -153,7 +153,7 @@ TEST_F(CrossCheckTest, WhatHappenedWhileCuptiWasOffIsNotMissed) {
   EXPECT_EQ(result.only_ours, 0u);
 }
 
-TEST_F(CrossCheckTest, LastRecordsOfCuptiMayNeverHaveCome) {
+TEST_F(CrossCheckTest, LastRecordsOfCuptiMayBeMissing) {
   script_.Alloc(kA, 512);
   Witness("alloc", kA, 512, kStep);
   script_.Alloc(kB, 512);
@@ -182,7 +182,7 @@ TEST_F(CrossCheckTest, HeapThatTheRecordingLeavesOutIsNotMissed) {
   format::Event pinned = script_.Witness("alloc", kA, 512);
   pinned.memory = PINNED;
   const format::Event device = script_.Witness("alloc", kB, 512);
-  static_cast<void>(script_.definitions());  // that of both
+  static_cast<void>(script_.definitions());  // definitions of both
   Facts facts;
   Setting& heap = *facts.add_options();
   heap.set_name("heap");
@@ -195,12 +195,12 @@ TEST_F(CrossCheckTest, HeapThatTheRecordingLeavesOutIsNotMissed) {
   EXPECT_EQ(result.not_recorded, 1u);
 }
 
-TEST_F(CrossCheckTest, WitnessChangesNothingThatIsLive) {
+TEST_F(CrossCheckTest, WitnessDoesNotChangeLiveMemory) {
   Witness("alloc", kA, 512, kStep);
   EXPECT_EQ(script_.Build().rows.count(), 0u);
 }
 
-TEST_F(CrossCheckTest, TooMuchThatWaitsIsGivenUpAndSaid) {
+TEST_F(CrossCheckTest, TooManyWaitingOperationsAreDroppedAndCounted) {
   format::Event alloc = script_.Alloc(kA, 512);
   const format::Event witness = script_.Witness("alloc", kB, 1);
   CrossCheck check(script_.definitions());

@@ -12,12 +12,11 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-
 class DeviceUseTest : public ::testing::Test {
  protected:
   DeviceUseTest() { script_.pid = 12; }
 
-  // A sample of NVML, of device 0.
+  // Adds a sample of NVML for device 0.
   void Nvml(uint64_t used, std::optional<uint64_t> ours, std::optional<uint64_t> others) {
     Sample& sample = script_.Sample(used, 1024 * kMiB);
     sample.set_source("nvml");
@@ -34,7 +33,7 @@ class DeviceUseTest : public ::testing::Test {
   EventScript script_;
 };
 
-TEST_F(DeviceUseTest, WhatTheProcessHoldsIsComparedWithWhatIsRecordedAtThatMoment) {
+TEST_F(DeviceUseTest, ProcessBytesAreComparedWithBytesRecordedAtThatMoment) {
   script_.Alloc(0x200000, 100 * kMiB);
   Nvml(400 * kMiB, 150 * kMiB, 200 * kMiB);
   script_.Alloc(0x20000000, 60 * kMiB);
@@ -53,7 +52,7 @@ TEST_F(DeviceUseTest, WhatTheProcessHoldsIsComparedWithWhatIsRecordedAtThatMomen
   EXPECT_EQ(uses[0].fullest.reserved_bytes, kMiB);
 }
 
-TEST_F(DeviceUseTest, SourceThatKnowsNoProcessesIsComparedAsAWhole) {
+TEST_F(DeviceUseTest, SourceWithoutProcessesIsComparedAsAWhole) {
   script_.Alloc(0x200000, 100 * kMiB);
   script_.Sample(400 * kMiB, 1024 * kMiB).set_source("cudaMemGetInfo");
   const std::vector<DeviceUse> uses = FindDeviceUse(script_.Build());
@@ -62,15 +61,15 @@ TEST_F(DeviceUseTest, SourceThatKnowsNoProcessesIsComparedAsAWhole) {
   EXPECT_EQ(uses[0].last.unrecorded(), static_cast<int64_t>(300 * kMiB));
 }
 
-TEST_F(DeviceUseTest, ListWithoutThisProcessSaysNothingOfIt) {
+TEST_F(DeviceUseTest, ListWithoutThisProcessGivesNoProcessBytes) {
   script_.Alloc(0x200000, 100 * kMiB);
   Nvml(400 * kMiB, std::nullopt, 300 * kMiB);
   const std::vector<DeviceUse> uses = FindDeviceUse(script_.Build());
   EXPECT_FALSE(uses[0].last.process_bytes.has_value());
-  EXPECT_FALSE(uses[0].last.others_bytes.has_value());  // ours may be among them, by another number
+  EXPECT_FALSE(uses[0].last.others_bytes.has_value());  // ours may be among them under another pid
 }
 
-TEST_F(DeviceUseTest, SourcesAreKeptApart) {
+TEST_F(DeviceUseTest, SourcesAreSeparate) {
   Nvml(400 * kMiB, 10 * kMiB, 20 * kMiB);
   script_.Sample(300 * kMiB, 1000 * kMiB).set_source("cudaMemGetInfo");
   EXPECT_THAT(FindDeviceUse(script_.Build()), SizeIs(2));

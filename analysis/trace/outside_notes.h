@@ -1,9 +1,9 @@
 // analysis/trace/outside_notes.h
 //
-// OutsideNotes: what a recording tells of device memory that no allocation of the process stands for:
-// its contexts, the code loaded on the device, the limits that it set, what CUPTI takes, and memory
-// of others that it opened. None of it is counted as held (analysis/trace/trace.h, T1); the ledger
-// (analysis/ledger/ledger.h) explains the driver's figures with it.
+// OutsideNotes: facts in a recording about device memory that no allocation of the process accounts
+// for: its contexts, the code loaded on the device, the limits that it set, CUPTI's own memory, and
+// memory of other processes that it opened. None of it counts as held (analysis/trace/trace.h, T1); the
+// ledger
 //
 // Thread safety: plain data.
 
@@ -20,8 +20,8 @@ namespace gmt::analysis {
 struct OutsideNote {
   enum Kind : uint8_t {
     kContextMade,
-    kContextEnded,  // reset, too
-    kModuleLoaded,  // `bytes`: of its image
+    kContextEnded,  // or reset
+    kModuleLoaded,  // `bytes`: size of its image
     kModuleUnloaded,
     kLimitSet,     // `name`: "malloc_heap_size", "printf_fifo_size", "stack_size", ...
     kCuptiMemory,  // `bytes` in each context
@@ -29,14 +29,14 @@ struct OutsideNote {
     kUnimported,
   };
   Kind kind = kContextMade;
-  uint32_t step = 0;  // behind that many steps of the trace
+  uint32_t step = 0;  // after this many steps of the trace
   int64_t t_ns = 0;
   std::optional<int32_t> device;
   uint64_t object = 0;  // the context's number, the module, the address
   uint64_t bytes = 0;
   std::string name;
 
-  // Steps and time together: several notes may lie between two steps.
+  // Compares steps and times: several notes may lie between two steps.
   bool IsBy(uint32_t that_step, int64_t that_t_ns) const {
     return step != that_step ? step < that_step : t_ns <= that_t_ns;
   }

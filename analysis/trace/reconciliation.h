@@ -1,7 +1,7 @@
 // analysis/trace/reconciliation.h
 //
-// Reconciliation: whether the sums of what was recorded are those that a framework's allocator told
-// with each of its events. Where they part, events were missed, and when.
+// Reconciliation: compares our sums of the recorded events with the totals that a framework's
+// allocator reports with each of its events. A difference shows that events were missed, and when.
 //
 //   event        ours   theirs
 //   alloc 512     512      512
@@ -32,8 +32,8 @@ struct TotalCheck {
     uint64_t bytes() const { return ours > theirs ? ours - theirs : theirs - ours; }
   };
   uint64_t compared = 0, different = 0;  // events
-  Difference first, largest;             // where `different`
-  Difference last;                       // of the last event, equal or not
+  Difference first, largest;             // set if `different` > 0
+  Difference last;                       // at the last event, equal or not
 
   void Compare(int64_t t_ns, uint64_t ours, uint64_t theirs);
 };
@@ -42,10 +42,10 @@ struct Reconciliation {
   std::string heap;
   int32_t device = 0;
   TotalCheck allocated;  // live blocks
-  TotalCheck reserved;   // the segments they lie in
+  TotalCheck reserved;   // the segments that contain them
 };
 
-// Keeps our sums of one heap and device, and what came of the comparisons.
+// Keeps our sums per heap and device and the results of the comparisons.
 class Reconciler {
  public:
   void AddBlock(uint32_t heap, int32_t device, uint64_t bytes) { Of(heap, device).blocks += bytes; }
@@ -55,12 +55,13 @@ class Reconciler {
   void AddSegment(int32_t device, uint64_t bytes) { segments_[device] += bytes; }
   void RemoveSegment(int32_t device, uint64_t bytes) { segments_[device] -= bytes; }
 
-  // What was compared so far, when it turns out that our sums lacked something. The sums stay.
+  // Discards the comparisons made so far, because our sums turned out to be incomplete. Keeps the
+  // sums.
   void ForgetComparisons();
-  // After what the event did has been told above.
+  // REQUIRES: the event's effect has been reported through the functions above.
   void Compare(uint32_t heap, const format::Event& event);
 
-  // By heap and device, of those that told totals.
+  // Sorted by heap and device; only those that reported totals.
   std::vector<Reconciliation> Result(const std::vector<std::string>& heaps) const;
 
  private:

@@ -12,7 +12,6 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-
 class ReconciliationTest : public ::testing::Test {
  protected:
   Reconciliation Only() {
@@ -23,7 +22,7 @@ class ReconciliationTest : public ::testing::Test {
   EventScript script_;
 };
 
-TEST_F(ReconciliationTest, SumsOfAWholeRecordingAreTheAllocators) {
+TEST_F(ReconciliationTest, SumsOfAWholeRecordingMatchTheAllocators) {
   script_.Alloc(0x200000, 2 * kMiB);
   script_.Totals(script_.Block(0x200000, 512), 512, 2 * kMiB);
   script_.Totals(script_.Block(0x200200, 1024), 1536, 2 * kMiB);
@@ -40,7 +39,7 @@ TEST_F(ReconciliationTest, SumsOfAWholeRecordingAreTheAllocators) {
   EXPECT_EQ(found.reserved.different, 0u);
 }
 
-TEST_F(ReconciliationTest, MissedBlockIsFoundAtTheNextEventAndUntilItIsFreed) {
+TEST_F(ReconciliationTest, MissedBlockIsFoundFromTheNextEventUntilItsFree) {
   script_.Alloc(0x200000, 2 * kMiB);
   script_.Totals(script_.Block(0x200000, 512), 512, 2 * kMiB);
   script_.Totals(script_.Block(0x200400, 512), 2048, 2 * kMiB);  // 1024 at 0x200600 was missed
@@ -54,7 +53,7 @@ TEST_F(ReconciliationTest, MissedBlockIsFoundAtTheNextEventAndUntilItIsFreed) {
   EXPECT_EQ(Only().reserved.different, 0u);
 }
 
-TEST_F(ReconciliationTest, MissedSegmentIsTheReservedTotalsDifference) {
+TEST_F(ReconciliationTest, MissedSegmentIsTheDifferenceOfTheReservedTotals) {
   script_.Totals(script_.Block(0x200000, 512), 512, 2 * kMiB);
   const Reconciliation found = Only();
   EXPECT_EQ(found.allocated.different, 0u);
@@ -79,14 +78,14 @@ TEST_F(ReconciliationTest, PagesOfAnExpandableSegmentAreReservedFromMapToUnmap) 
   EXPECT_EQ(Only().reserved.different, 0u);
 }
 
-TEST_F(ReconciliationTest, DriverMemoryWithoutBlocksIsNotTheAllocators) {
+TEST_F(ReconciliationTest, DriverMemoryWithoutBlocksIsNotCounted) {
   script_.Alloc(0x900000, 64 * kMiB);
   script_.Alloc(0x200000, 2 * kMiB);
   script_.Totals(script_.Block(0x200000, 512), 512, 2 * kMiB);
   EXPECT_EQ(Only().reserved.different, 0u);
 }
 
-TEST_F(ReconciliationTest, EachDeviceIsComparedAlone) {
+TEST_F(ReconciliationTest, EachDeviceIsComparedSeparately) {
   script_.Totals(script_.Block(0x200000, 512), 512, 0);
   format::Event& other = script_.Block(0x900000, 1024);
   other.device = 1;
@@ -97,7 +96,7 @@ TEST_F(ReconciliationTest, EachDeviceIsComparedAlone) {
   EXPECT_EQ(trace.reconciliations[1].allocated.different, 0u);
 }
 
-TEST_F(ReconciliationTest, AllocatorThatTellsNoTotalsIsNotCompared) {
+TEST_F(ReconciliationTest, AllocatorWithoutTotalsIsNotCompared) {
   script_.Block(0x200000, 512);
   EXPECT_THAT(script_.Build().reconciliations, IsEmpty());
 }

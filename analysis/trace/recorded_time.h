@@ -1,7 +1,7 @@
 // analysis/trace/recorded_time.h
 //
-// Arithmetic with times as they stand in a file, where they may be anything: results stay within what
-// 64 bits hold.
+// Arithmetic with times from a file, which may have any value. Results saturate at the limits of 64
+// bits.
 
 #ifndef GMT_ANALYSIS_TRACE_RECORDED_TIME_H_
 #define GMT_ANALYSIS_TRACE_RECORDED_TIME_H_
@@ -22,7 +22,7 @@ inline int64_t After(int64_t t_ns, uint64_t by_ns) {
   return __builtin_add_overflow(t_ns, by_ns, &result) ? INT64_MAX : result;
 }
 
-// From the first to the second; 0 where that comes first.
+// The time from the first to the second; 0 if the second is earlier.
 inline uint64_t Between(int64_t from_ns, int64_t to_ns) {
   return to_ns < from_ns ? 0 : static_cast<uint64_t>(to_ns) - static_cast<uint64_t>(from_ns);
 }

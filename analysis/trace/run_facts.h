@@ -1,6 +1,6 @@
 // analysis/trace/run_facts.h
 //
-// What a recording says of the machine and the program that it was made on (proto/gmt.proto, Facts).
+// Facts in a recording about the machine and the program (proto/gmt.proto, Facts).
 //
 // Thread safety: plain values.
 
@@ -13,9 +13,9 @@
 namespace gmt::analysis {
 
 struct GpuFacts {
-  uint32_t index = 0;        // CUDA's number, as the program saw it
-  std::string name;          // "NVIDIA H100"; empty: not known
-  uint64_t total_bytes = 0;  // 0: not known
+  uint32_t index = 0;        // CUDA's index, as seen by the program
+  std::string name;          // "NVIDIA H100"; empty if unknown
+  uint64_t total_bytes = 0;  // 0 if unknown
 };
 
 // A setting of the program or the version of a library.

@@ -12,7 +12,9 @@ using format::Event;
 
 bool Failed(const Event& event) { return event.has(format::kHasResult) && event.result != 0; }
 
-bool IsLinearDeviceMemory(Memory memory) { return memory == DEVICE || memory == MEMORY_UNSPECIFIED; }
+bool IsLinearDeviceMemory(Memory memory) {
+  return memory == DEVICE || memory == MEMORY_UNSPECIFIED;
+}
 
 }  // namespace
 
@@ -37,7 +39,7 @@ StreamLog::Action StreamLog::ActionOf(uint32_t string) {
   return action;
 }
 
-// cudaMallocAsync, cuMemFreeAsync, cudaMallocFromPoolAsync and their kin.
+// cudaMallocAsync, cuMemFreeAsync, cudaMallocFromPoolAsync and similar.
 StreamLog::Api StreamLog::ApiOf(uint32_t string) {
   if (string >= apis_.size()) apis_.resize(size_t{string} + 1);
   Api& api = apis_[string];
@@ -99,7 +101,7 @@ void StreamLog::OnEvent(const Event& event) {
       return;
     case CONTEXT_RESET:
       return order_.OnContextGone(CallOf(event).context);
-    case GAP:  // names stay: the handle is likely to be that of the same stream
+    case GAP:  // keep names: the handle probably still means the same stream
       inner_.clear();
       return order_.OnGap();
     default:
@@ -153,7 +155,7 @@ void StreamLog::OnSync(const Event& event) {
       order_.OnEventDone(call, event.object);
       break;
     case Action::kDevice:
-      // The context that the call named, which need not be this thread's.
+      // The call's context, which need not be this thread's.
       if (event.has(format::kHasObject) && !event.has(format::kHasContext)) {
         const auto known = context_handles_.find(event.object);
         call.context = known == context_handles_.end() ? ContextKeys::kUnknown : known->second;
@@ -237,7 +239,7 @@ void StreamLog::TakeAnswers() {
 void StreamLog::Apply(Trace& trace) {
   Rows& rows = trace.rows;
   for (const auto& [row, done_ns] : answers_) {
-    // A free that was undone asked for nothing, or for the one that followed.
+    // The question of an undone free is void; its answer may belong to a later free.
     if (rows.death[row] == kNever || done_ns < trace.TimeOf(rows.death[row])) continue;
     rows.done_column.GrowTo(size_t{row} + 1, kNotDone);
     if (rows.done_column[row] == kNotDone) rows.done_column[row] = done_ns;

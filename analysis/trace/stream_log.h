@@ -1,13 +1,13 @@
 // analysis/trace/stream_log.h
 //
-// StreamLog: what the events of a recording tell of streams, for a Trace: when the work that was
-// pending at a free was done (by StreamOrder), which streams there were, and the host time that
-// synchronisations and calls of the driver's allocators took.
+// StreamLog: what a recording's events contain about streams, for a Trace: when the work pending at
+// a free was done (by StreamOrder), which streams existed, and the host time spent in
+// synchronisations and in calls of the driver's allocators.
 //
 //   free at t1 (row)   ->  Ask       ...      SYNC, a query, cudaFree       ->  Rows::DoneAt(row) = t2
 //
-// cudaFree of device memory waits for the whole device; that is taken as known of it. Synchronisations
-// that CUPTI saw inside an allocation or a free are that call's cost.
+// cudaFree of device memory is assumed to wait for the whole device. Synchronisations that CUPTI
+// saw inside an allocation or a free count as that call's cost.
 //
 // Thread safety: one thread at a time.
 
@@ -32,19 +32,19 @@ namespace gmt::analysis {
 
 class StreamLog {
  public:
-  // `definitions` must outlive the log and grow ahead of the events.
+  // REQUIRES: `definitions` outlives the log and contains what each event refers to.
   explicit StreamLog(const format::Definitions& definitions) : definitions_(definitions) {}
 
-  // Every event, in order, before what it does to memory.
+  // Call for every event, in order, before its effect on memory is applied.
   void OnEvent(const format::Event& event);
-  // `row` was freed by `event`, in the order of `stream`.
+  // `event` freed `row` in the order of `stream`.
   void OnFreed(const format::Event& event, uint64_t stream, RowId row);
-  // Whether the call frees in the order of a stream.
+  // Whether the call frees in stream order.
   bool FreesInOrder(const format::Event& event);
 
   void Apply(Trace& trace);
 
-  // A log that knows the streams that this one knows, and no row.
+  // Returns a log that knows the same streams but no row.
   StreamLog BeginAgain() const;
 
  private:
@@ -62,7 +62,7 @@ class StreamLog {
     kEndCapture
   };
   enum class Api : uint8_t { kUnread, kOther, kStreamOrdered };
-  struct Inner {  // synchronisations of a thread inside the call that is still to be told
+  struct Inner {  // synchronisations of a thread inside a call whose event has not arrived yet
     uint64_t syncs = 0, sync_ns = 0;
     int64_t begin_ns = 0;
   };
@@ -85,7 +85,7 @@ class StreamLog {
   std::vector<Api> apis_;        // by string
   std::vector<StreamInfo> streams_;
   absl::flat_hash_map<uint64_t, uint32_t> by_handle_;
-  absl::flat_hash_map<uint64_t, uint32_t> context_handles_;  // of contexts that were made
+  absl::flat_hash_map<uint64_t, uint32_t> context_handles_;  // of contexts whose creation was seen
   std::vector<HostCost> costs_;
   absl::flat_hash_map<std::tuple<uint8_t, uint32_t, uint32_t>, uint32_t> cost_of_;
   absl::flat_hash_map<uint32_t, Inner> inner_;  // by thread

@@ -39,13 +39,13 @@ TEST_F(StreamLogTest, StreamOrderedFreeIsDoneWhenItsStreamIs) {
   EXPECT_NE(trace_.rows.flags[0] & kRowFreedInOrder, 0);
 }
 
-TEST_F(StreamLogTest, FreeThatNothingProvesIsNotKnownToBeDone) {
+TEST_F(StreamLogTest, UnprovenFreeIsNotKnownToBeDone) {
   script_.AllocAsync(kPlace, 512, kA);
   script_.FreeAsync(kPlace, kA);
   EXPECT_THAT(Build().rows.DoneAt(0), Eq(std::nullopt));
 }
 
-// cudaFree asks the program to be done with the memory before it is called.
+// cudaFree requires that the program has finished using the memory.
 TEST_F(StreamLogTest, PoolMemoryThatIsFreedWithoutAStreamIsNotPending) {
   script_.AllocAsync(kPlace, 512, kA);
   script_.Api(script_.FreeAsync(kPlace, 0), "cudaFree");
@@ -74,10 +74,10 @@ TEST_F(StreamLogTest, FreeOfDeviceMemoryWaitsForTheDevice) {
   EXPECT_THAT(Build().rows.DoneAt(1), Optional(5 * kStep));
 }
 
-TEST_F(StreamLogTest, FreeThatWasRefusedAndDoneAgainIsDoneBehindTheSecond) {
+TEST_F(StreamLogTest, RefusedAndRepeatedFreeIsDoneAfterTheSecond) {
   script_.AllocAsync(kPlace, 512, kA);
   script_.FreeAsync(kPlace, kA);
-  script_.SyncStream(kA);  // of the first
+  script_.SyncStream(kA);  // for the first
   format::Event& refused = script_.FreeDone(kPlace, 1);
   refused.memory = POOL;
   script_.FreeAsync(kPlace, kA);
@@ -85,7 +85,7 @@ TEST_F(StreamLogTest, FreeThatWasRefusedAndDoneAgainIsDoneBehindTheSecond) {
   EXPECT_THAT(Build().rows.DoneAt(0), Optional(6 * kStep));
 }
 
-TEST_F(StreamLogTest, BehindAGapAStreamsHandleProvesNothing) {
+TEST_F(StreamLogTest, AfterAGapAStreamsHandleProvesNothing) {
   script_.AllocAsync(kPlace, 512, kA);
   script_.FreeAsync(kPlace, kA);
   script_.Gap(5);
@@ -93,7 +93,7 @@ TEST_F(StreamLogTest, BehindAGapAStreamsHandleProvesNothing) {
   EXPECT_THAT(Build().rows.DoneAt(0), Eq(std::nullopt));
 }
 
-TEST_F(StreamLogTest, WhatWasEnqueuedInAGraphIsNotAskedAbout) {
+TEST_F(StreamLogTest, WorkEnqueuedInAGraphIsNotTracked) {
   script_.AllocAsync(kPlace, 512, kA);
   script_.Graph("begin_capture", kA);
   script_.FreeAsync(kPlace, kA);
@@ -102,7 +102,7 @@ TEST_F(StreamLogTest, WhatWasEnqueuedInAGraphIsNotAskedAbout) {
   EXPECT_THAT(Build().rows.DoneAt(0), Eq(std::nullopt));
 }
 
-TEST_F(StreamLogTest, DefaultStreamsOfDevicesAreNotOne) {
+TEST_F(StreamLogTest, DefaultStreamsOfDevicesAreDistinct) {
   script_.AllocAsync(kPlace, 512, 0);
   script_.FreeAsync(kPlace, 0);
   script_.SyncStream(0).device = 1;
@@ -110,7 +110,7 @@ TEST_F(StreamLogTest, DefaultStreamsOfDevicesAreNotOne) {
   EXPECT_THAT(Build().rows.DoneAt(0), Optional(4 * kStep));
 }
 
-TEST_F(StreamLogTest, SynchronisationThatDoesNotSayItsDeviceProvesNothingWhereThereAreTwo) {
+TEST_F(StreamLogTest, SynchronisationWithoutDeviceProvesNothingWithTwoDevices) {
   script_.AllocAsync(kPlace, 512, 0);
   script_.FreeAsync(kPlace, 0);
   script_.SyncStream(0).device = 1;
@@ -206,7 +206,7 @@ TEST_F(StreamLogTest, SynchronisationInsideAnEarlierCallIsNotTheNextOnes) {
 
 // ---- Contexts
 
-TEST(ContextKeysTest, ProgramWithOneContextHasAllItsCallsThere) {
+TEST(ContextKeysTest, AllCallsBelongToTheOnlyContext) {
   ContextKeys keys;
   EXPECT_EQ(keys.KeyOf(std::nullopt, std::nullopt), 1u);
   EXPECT_EQ(keys.KeyOf(7, 0), 1u);
@@ -214,7 +214,7 @@ TEST(ContextKeysTest, ProgramWithOneContextHasAllItsCallsThere) {
   EXPECT_EQ(keys.KeyOf(std::nullopt, std::nullopt), 1u);
 }
 
-TEST(ContextKeysTest, WithTwoContextsACallThatSaysNothingIsNotKnown) {
+TEST(ContextKeysTest, WithTwoContextsACallWithoutContextIsUnknown) {
   ContextKeys keys;
   EXPECT_EQ(keys.KeyOf(1, 0), 1u);
   EXPECT_EQ(keys.KeyOf(2, 1), 2u);
@@ -222,21 +222,21 @@ TEST(ContextKeysTest, WithTwoContextsACallThatSaysNothingIsNotKnown) {
   EXPECT_EQ(keys.KeyOf(std::nullopt, std::nullopt), ContextKeys::kUnknown);
 }
 
-TEST(ContextKeysTest, TwoContextsOfOneDeviceAreNotToldApartByTheDevice) {
+TEST(ContextKeysTest, TwoContextsOfOneDeviceAreNotDistinguishedByTheDevice) {
   ContextKeys keys;
   EXPECT_EQ(keys.KeyOf(1, 0), 1u);
   EXPECT_EQ(keys.KeyOf(2, 0), 2u);
   EXPECT_EQ(keys.KeyOf(std::nullopt, 0), ContextKeys::kUnknown);
 }
 
-TEST(ContextKeysTest, ContextOfADeviceThatWasSeenBeforeIsThatDevices) {
+TEST(ContextKeysTest, ContextOfAKnownDeviceGetsItsKey) {
   ContextKeys keys;
   EXPECT_EQ(keys.KeyOf(std::nullopt, 3), 1u);
   EXPECT_EQ(keys.KeyOf(std::nullopt, 4), 2u);
   EXPECT_EQ(keys.KeyOf(9, 4), 2u);
 }
 
-TEST(ContextKeysTest, ContextWhoseDeviceWasNeverSaidMayBeOfAny) {
+TEST(ContextKeysTest, ContextWithUnknownDeviceMayBeOnAnyDevice) {
   ContextKeys keys;
   EXPECT_EQ(keys.KeyOf(9, std::nullopt), 1u);
   EXPECT_EQ(keys.KeyOf(std::nullopt, 0), ContextKeys::kUnknown);

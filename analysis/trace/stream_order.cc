@@ -5,11 +5,11 @@
 namespace gmt::analysis {
 namespace {
 
-// Knowledge beyond these bounds is given up, which makes answers later and never wrong.
+// Knowledge beyond these bounds is dropped, which makes answers later, never wrong.
 constexpr size_t kMaxReached = 512;              // streams in a clock
 constexpr size_t kMaxEvents = size_t{1} << 20;   // handles
 constexpr size_t kMaxWaiting = size_t{1} << 20;  // questions of one stream
-constexpr size_t kShortList = 64;                // streams that a context keeps without looking
+constexpr size_t kShortList = 64;                // streams that a context keeps without checking
 
 }  // namespace
 
@@ -69,11 +69,11 @@ void StreamOrder::OnStreamCreated(const HostCall& call, uint64_t stream, bool bl
   by_handle_[stream] = NewStream(call.context, blocking, false);
 }
 
-// Its work goes on, and what is asked about it is answered by what reaches that.
+// Its work continues, and questions about it are answered by what waits for that work.
 void StreamOrder::OnStreamDestroyed(uint64_t stream) {
   const auto known = by_handle_.find(stream);
   if (known == by_handle_.end()) return;
-  // Whether the legacy stream waits for what a destroyed one still had is not promised anywhere.
+  // CUDA does not promise that the legacy stream waits for the work of a destroyed stream.
   std::erase(contexts_[streams_[known->second].context].blocking, known->second);
   Close(known->second);
   by_handle_.erase(known);
@@ -145,7 +145,7 @@ StreamOrder::Clock StreamOrder::With(const Clock& clock, Reach reach) const {
   return Joined(clock, std::make_shared<const std::vector<Reach>>(1, reach));
 }
 
-// O3. What comes before an action, its own stream's earlier work aside.
+// O3. Returns what precedes an action, not counting its own stream's earlier work.
 StreamOrder::Clock StreamOrder::Act(uint32_t stream, Moment begin, int64_t end_ns) {
   const bool legacy = streams_[stream].legacy;
   const Clock before = AsOf(streams_[stream], begin.t_ns);
@@ -205,11 +205,11 @@ void StreamOrder::OnWait(const HostCall& call, uint64_t stream, uint64_t event) 
   if (index == kNoStream) return;
   const auto known = events_.find(event);
   if (known != events_.end() && known->second.capture != 0) {
-    streams_[index].capture = known->second.capture;  // it joins the capture
+    streams_[index].capture = known->second.capture;  // the stream joins the capture
     return;
   }
   if (streams_[index].capture != 0) return;
-  // CUDA does nothing for an event that was never recorded: then O3 has no action to go by.
+  // CUDA does nothing for an event that was never recorded, so O3 does not apply.
   if (known == events_.end() || known->second.end_ns > call.begin_ns) return;
   Act(index, Begin(call), call.end_ns);
   const Record& record = known->second;
@@ -295,7 +295,7 @@ void StreamOrder::OnDeviceDone(const HostCall& call) {
   }
 }
 
-// Streams that nothing can be asked about any more, once all they had is done.
+// Removes closed streams without open questions.
 void StreamOrder::ForgetStreams(uint32_t context) {
   std::vector<uint32_t>& streams = contexts_[context].streams;
   if (streams.size() <= kShortList + 2 * (by_handle_.size() + per_thread_.size())) return;

@@ -1,8 +1,8 @@
 // analysis/trace/stream_order.h
 //
-// StreamOrder: from when on it is known that a stream is done with what it had been given. No kernel
-// is seen and none needs to be: a stream works in the order of its calls, so whatever was enqueued up
-// to a moment is done when something is that was enqueued behind it.
+// StreamOrder: determines when a stream is known to have finished the work it had been given.
+// Kernels need not be observed: a stream works in the order of its calls, so whatever was enqueued
+// before some call is done when something enqueued later is done.
 //
 //   host            ask(A)   record e on A   wait for e on B   record f on B   ...   sync f
 //   work on A  ----------o--------------o
@@ -11,19 +11,23 @@
 //
 // What orders work (CUDA's rules, docs/streams.md)
 //   O1  One stream: first in, first out.
-//   O2  What is enqueued on a stream behind a wait comes after all that the event's last record
-//   covered.
-//   O3  The legacy default stream and the blocking streams of its context: each action on one comes
-//   after all earlier work of the other. Streams whose creation was not seen count as non-blocking.
-//   O4  A synchronisation that succeeded, a query that said "done" too, proves what came before its
-//   beginning; known at its end. One of a device proves all streams of its context.
+//   O2  What is enqueued on a stream after a wait runs after everything that the event's last
+//       record covered.
+//   O3  The legacy default stream and the blocking streams of its context: each action on one runs
+//       after all earlier work of the other. Streams whose creation was not seen count as
+//       non-blocking.
+//   O4  A successful synchronisation, or a query that returned "done", proves what was enqueued
+//       before its beginning; this is known at its end. One of a device proves all streams of its
+//       context.
 //
-// Never wrong rather than early: calls of two threads that overlap prove nothing about each other,
-// what a graph's capture records orders no stream, and behind a gap no event and no stream's handle is
-// what it was. An answer is the earliest time that the calls seen prove: the truth is at or before it.
+// Answers may be late but never wrong. Calls of two threads that overlap prove nothing about each
+// other. What a graph capture records orders no stream. After a gap, all knowledge about events and
+// stream handles is discarded. An answer is the earliest time that the observed calls prove; the
+// actual time is at or before it.
 //
-// Cost: amortised constant for questions, linear in the streams that a wait or a synchronisation
-// reaches. Memory: what waits for an answer, one entry per event handle and per stream.
+// Cost: amortised constant per question, linear in the streams that a wait or a synchronisation
+// reaches.
+// Memory: the open questions, plus one entry per event handle and per stream.
 // Thread safety: one thread at a time.
 
 #ifndef GMT_ANALYSIS_TRACE_STREAM_ORDER_H_
@@ -39,11 +43,11 @@
 
 namespace gmt::analysis {
 
-// A call on the host, as far as order is concerned. Calls come in the order of their ends.
+// A host call, as far as ordering is concerned. Calls arrive in the order of their ends.
 struct HostCall {
   int64_t begin_ns = 0, end_ns = 0;
   uint32_t thread = 0;
-  uint32_t context = 0;  // 0: not known; a default stream is then not known either
+  uint32_t context = 0;  // 0 if unknown; a default stream is then unknown too
 };
 
 class StreamOrder {
@@ -59,13 +63,13 @@ class StreamOrder {
   void OnStreamDestroyed(uint64_t stream);
   void OnRecord(const HostCall& call, uint64_t stream, uint64_t event);
   void OnWait(const HostCall& call, uint64_t stream, uint64_t event);
-  // Anything else that was enqueued: it matters for O3.
+  // Any other enqueued work; it matters for O3.
   void OnWork(const HostCall& call, uint64_t stream);
   void OnCaptureBegun(const HostCall& call, uint64_t stream);
   void OnCaptureEnded(const HostCall& call, uint64_t stream);
   void OnEventGone(uint64_t event) { events_.erase(event); }
   void OnContextGone(uint32_t context);
-  // Events are missing here.
+  // Events are missing at this point.
   void OnGap();
 
   // O4.
@@ -73,22 +77,22 @@ class StreamOrder {
   void OnStreamDone(const HostCall& call, uint64_t stream);
   void OnDeviceDone(const HostCall& call);
 
-  // When is `stream` done with all that was enqueued up to the end of `call`? The answer comes with
-  // `token` once it is known, perhaps never.
+  // Asks when `stream` is done with everything enqueued before the end of `call`. The answer is
+  // delivered with `token` when it is known, which may be never.
   void Ask(const HostCall& call, uint64_t stream, uint32_t token);
-  // The answers since the last time.
+  // Returns the answers since the previous call.
   std::vector<Answer> TakeAnswers() { return std::exchange(answers_, {}); }
   bool has_answers() const { return !answers_.empty(); }
 
  private:
-  // A place in the order of the calls: by time, by arrival where that is the same.
+  // A position in the order of the calls: by time, then by arrival.
   struct Moment {
     int64_t t_ns = INT64_MIN;
     uint64_t order = 0;
 
     auto operator<=>(const Moment&) const = default;
   };
-  // Of other streams, what is done before anything that comes next; by stream. Shared, never changed.
+  // Per other stream, the work that is done before anything enqueued next. Shared and immutable.
   struct Reach {
     uint32_t stream = 0;
     Moment until;
@@ -101,30 +105,31 @@ class StreamOrder {
   };
   struct Stream {
     uint32_t context = 0;
-    uint32_t capture = 0;  // 0: none
+    uint32_t capture = 0;  // 0 if none
     bool blocking = false, legacy = false;
-    bool open = true;  // may still be named by a call
-    // Of `clock`, changed by more than O3 alone; and that of the other side of O3 that it has taken in:
-    // of a blocking stream the legacy one's, and for it the version that the legacy one has of it.
+    bool open = true;  // a call may still name it
+    // `version` counts changes of `clock` beyond those by O3 alone. `taken_in` is the merged
+    // version of the other side of O3 (of a blocking stream, the legacy one's); `given` is the
+    // version of this stream that the legacy stream has merged.
     uint32_t version = 0, taken_in = 0, given = 0;
     Clock clock;
-    int64_t changed_ns = INT64_MIN;   // when `clock` did
-    Moment done;                      // known to be
-    int64_t done_ns = INT64_MIN;      // since when
-    std::vector<Question> questions;  // by their moment, from `next` on
+    int64_t changed_ns = INT64_MIN;   // when `clock` changed
+    Moment done;                      // known to be done up to here
+    int64_t done_ns = INT64_MIN;      // when that became known
+    std::vector<Question> questions;  // ordered by moment; open from `next` on
     size_t next = 0;
   };
   struct Record {
     uint32_t stream = 0;
-    uint32_t capture = 0;  // recorded into a graph: on no stream
+    uint32_t capture = 0;  // recorded into a graph, so on no stream
     Moment until;
     int64_t end_ns = 0;
     Clock clock;
   };
   struct Context {
-    uint32_t legacy = 0;             // stream + 1; 0: not used yet
+    uint32_t legacy = 0;             // stream + 1; 0 if not used yet
     std::vector<uint32_t> blocking;  // streams in order, without the legacy one
-    std::vector<uint32_t> streams;   // all that may still be asked about
+    std::vector<uint32_t> streams;   // all that may still have open questions
   };
 
   Moment Begin(const HostCall& call) { return {call.begin_ns, ++order_}; }

@@ -19,7 +19,7 @@ constexpr uint64_t kFirstStream = 0xa000, kSecondStream = 0xb000, kThirdStream =
 
 class StreamOrderTest : public testing::Test {
  protected:
-  // Every call begins and ends 10 after the one before, unless it is given times of its own.
+  // Every call begins and ends 10 after the previous one, unless given explicit times.
   HostCall Now() {
     now_ += 10;
     return Call(now_, now_);
@@ -58,7 +58,7 @@ class StreamOrderTest : public testing::Test {
   uint32_t thread_ = 1, context_ = 1;
 };
 
-TEST_F(StreamOrderTest, WorkIsDoneWhenItsStreamWasWaitedFor) {
+TEST_F(StreamOrderTest, WorkIsDoneAfterAWaitForItsStream) {
   Ask(kFirstStream);
   EXPECT_EQ(Done(), std::nullopt);
   const int64_t end = StreamDone(kFirstStream);
@@ -86,7 +86,7 @@ TEST_F(StreamOrderTest, EventProvesWhatWasEnqueuedBeforeItsRecord) {
   EXPECT_EQ(Done(1), std::nullopt);
 }
 
-TEST_F(StreamOrderTest, EventRecordedAnewProvesByItsLastRecord) {
+TEST_F(StreamOrderTest, EventRecordedAgainProvesItsLastRecord) {
   Record(kFirstStream, 1);
   Ask(kFirstStream);
   Record(kFirstStream, 1);
@@ -94,7 +94,7 @@ TEST_F(StreamOrderTest, EventRecordedAnewProvesByItsLastRecord) {
   EXPECT_EQ(Done(), end);
 }
 
-TEST_F(StreamOrderTest, EventRecordedAnewOnAnotherStreamProvesThatOne) {
+TEST_F(StreamOrderTest, EventRecordedAgainOnAnotherStreamProvesThatStream) {
   Ask(kFirstStream);
   Record(kFirstStream, 1);
   Record(kSecondStream, 1);
@@ -120,7 +120,7 @@ TEST_F(StreamOrderTest, WaitsCarryOrderFromStreamToStream) {
   EXPECT_EQ(Done(), end);
 }
 
-TEST_F(StreamOrderTest, WaitOrdersOnlyWhatComesBehindIt) {
+TEST_F(StreamOrderTest, WaitOrdersOnlyLaterWork) {
   Ask(kFirstStream);
   Record(kSecondStream, 2);
   Record(kFirstStream, 1);
@@ -234,7 +234,7 @@ TEST_F(StreamOrderTest, UnknownStreamsCountAsNonBlocking) {
 
 // ---- Lives of streams, lost events
 
-TEST_F(StreamOrderTest, NextStreamWithTheHandleOfADestroyedOneProvesNothingOfIt) {
+TEST_F(StreamOrderTest, NextStreamWithTheSameHandleProvesNothingAboutTheDestroyedOne) {
   Create(kFirstStream);
   Ask(kFirstStream);
   order_.OnStreamDestroyed(kFirstStream);
@@ -245,7 +245,7 @@ TEST_F(StreamOrderTest, NextStreamWithTheHandleOfADestroyedOneProvesNothingOfIt)
   EXPECT_EQ(Done(), end);
 }
 
-TEST_F(StreamOrderTest, BehindAGapNoEventAndNoHandleIsWhatItWas) {
+TEST_F(StreamOrderTest, AfterAGapEventsAndHandlesAreUnknown) {
   Ask(kFirstStream, 0);
   Record(kFirstStream, 1);
   Ask(StreamOrder::kLegacy, 1);
@@ -295,7 +295,7 @@ TEST_F(StreamOrderTest, EventsOfACaptureOrderNothing) {
   EXPECT_EQ(Done(), end);
 }
 
-TEST_F(StreamOrderTest, JoinedStreamIsItselfAgainBehindTheCapture) {
+TEST_F(StreamOrderTest, JoinedStreamIsIndependentAgainAfterTheCapture) {
   order_.OnCaptureBegun(Now(), kFirstStream);
   Record(kFirstStream, 1);
   Wait(kSecondStream, 1);
@@ -307,15 +307,15 @@ TEST_F(StreamOrderTest, JoinedStreamIsItselfAgainBehindTheCapture) {
 
 // ---- Calls of several threads that overlap
 
-TEST_F(StreamOrderTest, RecordCoversNothingThatCameAfterItsBeginning) {
+TEST_F(StreamOrderTest, RecordCoversNothingEnqueuedAfterItsBeginning) {
   Ask(kFirstStream);                              // at 10
-  order_.OnRecord(Call(5, 20), kFirstStream, 1);  // the stream may have got it before
+  order_.OnRecord(Call(5, 20), kFirstStream, 1);  // the stream may have received it earlier
   now_ = 20;
   EventDone(1);
   EXPECT_EQ(Done(), std::nullopt);
 }
 
-TEST_F(StreamOrderTest, WaitThatOverlapsTheRecordMayHaveSeenTheOneBefore) {
+TEST_F(StreamOrderTest, WaitThatOverlapsTheRecordMayHaveSeenThePreviousOne) {
   Ask(kFirstStream);
   order_.OnRecord(Call(20, 30), kFirstStream, 1);
   order_.OnWait(Call(25, 35), kSecondStream, 1);
@@ -324,7 +324,7 @@ TEST_F(StreamOrderTest, WaitThatOverlapsTheRecordMayHaveSeenTheOneBefore) {
   EXPECT_EQ(Done(), std::nullopt);
 }
 
-TEST_F(StreamOrderTest, RecordThatOverlapsAWaitMayStandBeforeIt) {
+TEST_F(StreamOrderTest, RecordThatOverlapsAWaitMayPrecedeIt) {
   Ask(kFirstStream);
   Record(kFirstStream, 1);  // at 20
   order_.OnWait(Call(30, 40), kSecondStream, 1);
@@ -341,7 +341,7 @@ TEST_F(StreamOrderTest, SynchronisationThatOverlapsTheRecordProvesNothing) {
   EXPECT_EQ(Done(), std::nullopt);
 }
 
-TEST_F(StreamOrderTest, QuestionThatArrivesLateIsAnsweredByWhatWasKnown) {
+TEST_F(StreamOrderTest, LateQuestionIsAnsweredFromWhatIsKnown) {
   order_.OnStreamDone(Call(30, 40), kFirstStream);
   order_.Ask(Call(20, 20), kFirstStream, 0);
   EXPECT_EQ(Done(), 40);
@@ -357,9 +357,9 @@ TEST_F(StreamOrderTest, AtTheSameTimeTheOrderOfTheCallsCounts) {
   EXPECT_EQ(Done(), 10);
 }
 
-// ---- Random programs against the graph of all that was enqueued
+// ---- Random programs, compared with the graph of all enqueued work
 
-// Everything that was ever enqueued, with all that comes directly before it.
+// All work ever enqueued, each item with its direct predecessors.
 class Graph {
  public:
   struct Node {
@@ -409,9 +409,10 @@ class Graph {
   }
   void DeviceDone(int64_t t_ns) { syncs_.push_back({Sync::kDevice, 0, {}, t_ns}); }
 
-  // The end of the first synchronisation that proves all work on `stream` up to `asked` done.
+  // Returns the end of the first synchronisation that proves all work on `stream` up to `asked`
+  // done.
   std::optional<int64_t> Provable(uint64_t stream, int64_t asked) const {
-    std::set<size_t> behind;  // what surely comes behind that work
+    std::set<size_t> behind;  // work that certainly comes after it
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const bool direct =
           nodes_[i].t_ns > asked && Followed(stream, nodes_[i].stream, nodes_[i].t_ns);
@@ -439,7 +440,7 @@ class Graph {
     if (later == StreamOrder::kLegacy) return Blocking(earlier);
     return earlier == StreamOrder::kLegacy && Blocking(later);
   }
-  // As Follows, of work on `stream` that was never seen, at the time of the later node.
+  // Like Follows, for unobserved work on `stream`, at the time of the later node.
   bool Followed(uint64_t stream, uint64_t later, int64_t t_ns) const {
     if (later == stream) return true;
     const auto blocking = [&](uint64_t of) {
@@ -459,8 +460,8 @@ class Graph {
   std::map<uint64_t, int64_t> ended_;
 };
 
-// One context, one thread, one call after the other. Streams get a number of their own for the graph,
-// handles are used again.
+// One context, one thread, one call after the other. The graph numbers streams uniquely; handles
+// are reused.
 class Program {
  public:
   explicit Program(uint32_t seed) : random_(seed) {
@@ -548,7 +549,7 @@ class Program {
   int64_t now_ = 0;
 };
 
-TEST(StreamOrderProgramsTest, AnswersAreTheEarliestThatCanBeProved) {
+TEST(StreamOrderProgramsTest, AnswersAreTheEarliestProvable) {
   ForEachSeed(SeedsUpTo(1000), [](uint32_t seed) {
     Program program(seed);
     program.Run(120);

@@ -6,8 +6,8 @@
 namespace gmt::analysis {
 namespace {
 
-// A thread that records events and never frees would remember them all. No block is used by as many
-// streams.
+// Bounds the events remembered for a thread that records events but never frees. No block is used
+// by as many streams.
 constexpr size_t kMaxRemembered = 1024;
 
 }  // namespace
@@ -68,7 +68,7 @@ void StreamWaits::EndOverlapped(int32_t device, uint64_t address, uint64_t size,
   }
 }
 
-// Of a wait with an event that counts.
+// Returns when a wait with an event that counts was completed.
 StreamWaits::Now StreamWaits::CompletionOf(const Wait& wait) const {
   Now done;
   for (uint32_t i = wait.first; i < wait.first + wait.count; ++i) {
@@ -81,7 +81,7 @@ void StreamWaits::Apply(Trace& trace) const {
   Rows& rows = trace.rows;
   std::vector<std::pair<Now, RowId>> ends;
   for (const Wait& wait : waits_) {
-    // A free that was undone, or whose completion the recording states, is past asking.
+    // Skips frees that were undone or whose completion is in the recording.
     if (rows.death[wait.row] == kNever || (rows.flags[wait.row] & kRowAwaited) != 0) continue;
     const auto first = awaited_.begin() + wait.first;
     if (std::none_of(first, first + wait.count, [this](const Awaited& a) { return Counts(a); })) {

@@ -1,23 +1,24 @@
 // analysis/trace/stream_waits.h
 //
-// StreamWaits: when the free of a block is completed that other streams use (analysis/trace/trace.h, T7).
+// StreamWaits: when the free of a block that other streams use is completed (analysis/trace/trace.h, T7).
 //
-// An allocator that must wait records a CUDA event on each of those streams while it carries out the
-// free, and asks about the events later. So the events belong to the free that follows them on the
-// same thread, as far as they are on other streams than the block's own, and the free is completed
-// when the last of them was seen done:
+// An allocator that must wait records a CUDA event on each of those streams while it carries out
+// the free, and queries the events later. So the events belong to the next free on the same thread,
+// unless they are on the block's own stream. The free is completed when the last of them has been
+// seen done:
 //
 //   EVENT_RECORD e1, e2   FREE block   ...   SYNC e1   ...   SYNC e2
 //                         dead                               completed
 //
-// Others record events from the same library and never ask about them there (autograd, between its
-// streams). They are told apart by the place in the code that records: a call site counts once an
-// event of it was asked about. Where no site ever was, it stays open whether the free waited.
+// Other code in the same library records events that it never queries (autograd, between its
+// streams). It is distinguished by the code address of the record call: a site counts after an
+// event of it was queried. If no site of a free ever was, it remains unknown whether the free
+// waited.
 //
-// An event that is recorded anew, and a place that is given out again, were waited for even if
-// nobody saw it.
+// If an event is recorded again, or the block's address is reused, the wait must have ended, even
+// if no query was seen.
 //
-// Thread safety: one thread at a time. Memory: what waits, and one entry per CUDA event.
+// Thread safety: one thread at a time. Memory: the open waits, plus one entry per CUDA event.
 
 #ifndef GMT_ANALYSIS_TRACE_STREAM_WAITS_H_
 #define GMT_ANALYSIS_TRACE_STREAM_WAITS_H_
@@ -36,10 +37,10 @@ namespace gmt::analysis {
 
 class StreamWaits {
  public:
-  // Now: where in the trace a thing happens.
+  // A position in the trace.
   struct Now {
     Step step = 0;
-    uint32_t aside = 0;  // asides before it
+    uint32_t aside = 0;  // number of side events before it
     int64_t t_ns = 0;
 
     bool operator<(const Now& other) const {
@@ -48,19 +49,19 @@ class StreamWaits {
   };
 
   void OnRecord(uint32_t thread, uint64_t site, uint64_t event, uint64_t stream, Now now);
-  // `by_allocator`: it was the allocator's library that asked.
+  // `by_allocator`: the allocator's library made the query.
   void OnDone(uint64_t event, bool by_allocator, Now now);
 
-  // What the thread has recorded belongs to this free.
+  // Assigns the events that the thread recorded to this free.
   void OnFree(uint32_t thread, RowId row, const Rows& rows);
-  // ... or to none, where another block event follows.
+  // Discards them, because another block event follows.
   void OnOther(uint32_t thread);
-  // The allocator has given out [address, address + size) again.
+  // The allocator reused [address, address + size).
   void OnReuse(int32_t device, uint64_t address, uint64_t size, Now now) {
     if (!pending_.empty()) EndOverlapped(device, address, size, now);
   }
 
-  // Sets completed and flags of the rows that waited, and adds their completions in their places.
+  // Sets `completed` and flags of the rows that waited, and inserts their completions in order.
   void Apply(Trace& trace) const;
 
  private:
@@ -73,7 +74,7 @@ class StreamWaits {
   };
   struct Wait {
     RowId row = kNoRow;
-    uint32_t first = 0, count = 0;  // of awaited_
+    uint32_t first = 0, count = 0;  // range in awaited_
     Now reused = kNotYet;
   };
   struct Recorded {
@@ -90,7 +91,7 @@ class StreamWaits {
   absl::flat_hash_set<uint64_t> confirmed_;                         // sites
   std::vector<Awaited> awaited_;
   std::vector<Wait> waits_;
-  // Places that may still wait: (device, address) -> size, wait.
+  // Addresses that may still wait: (device, address) -> size, wait.
   absl::btree_map<std::pair<int32_t, uint64_t>, std::pair<uint64_t, uint32_t>> pending_;
 };
 

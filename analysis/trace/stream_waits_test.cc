@@ -110,7 +110,7 @@ TEST_F(StreamWaitsTest, EventOnTheBlocksOwnStreamIsTheProgramsOwn) {
   EXPECT_TRUE(Awaited(trace, 1));
 }
 
-TEST_F(StreamWaitsTest, SiteWhoseEventsNobodyAsksAboutIsNotTheAllocators) {
+TEST_F(StreamWaitsTest, SiteWhoseEventsAreNeverQueriedIsNotTheAllocators) {
   script_.Block(kBlock, 512);
   script_.Block(kOther, 512);
   script_.RecordEvent(1, kAutograd);
@@ -125,7 +125,7 @@ TEST_F(StreamWaitsTest, SiteWhoseEventsNobodyAsksAboutIsNotTheAllocators) {
   EXPECT_TRUE(Awaited(trace, 1));
 }
 
-TEST_F(StreamWaitsTest, EventsOfAutogradDoNotHoldBackAFreeThatWaitsForOthers) {
+TEST_F(StreamWaitsTest, EventsOfAutogradDoNotDelayAFreeThatWaitsForOthers) {
   script_.Block(kBlock, 512);
   script_.RecordEvent(1, kAutograd);
   script_.RecordEvent(2, kAllocator);
@@ -137,7 +137,7 @@ TEST_F(StreamWaitsTest, EventsOfAutogradDoNotHoldBackAFreeThatWaitsForOthers) {
   EXPECT_THAT(trace.completions, SizeIs(1));
 }
 
-TEST_F(StreamWaitsTest, WhereNoSiteWasConfirmedItStaysOpen) {
+TEST_F(StreamWaitsTest, WithoutAConfirmedSiteItIsUndetermined) {
   script_.Block(kBlock, 512);
   script_.RecordEvent(1, kAllocator);
   script_.FreeBlock(kBlock);
@@ -155,7 +155,7 @@ TEST_F(StreamWaitsTest, WaitOfTheProgramConfirmsNoSite) {
   EXPECT_TRUE(MayAwait(script_.Build(), 0));
 }
 
-TEST_F(StreamWaitsTest, EventRecordedAnewWasDone) {
+TEST_F(StreamWaitsTest, EventRecordedAgainWasDone) {
   script_.Block(kBlock, 512);
   script_.Block(kOther, 512);
   script_.RecordEvent(1, kAllocator);
@@ -168,7 +168,7 @@ TEST_F(StreamWaitsTest, EventRecordedAnewWasDone) {
   EXPECT_EQ(trace.rows.completed[1], 4u);
 }
 
-TEST_F(StreamWaitsTest, PlaceThatIsGivenOutAgainWasWaitedFor) {
+TEST_F(StreamWaitsTest, ReusedAddressWasWaitedFor) {
   script_.Block(kBlock, 0x400);
   script_.Block(kOther, 512);
   script_.RecordEvent(1, kAllocator);
@@ -183,7 +183,7 @@ TEST_F(StreamWaitsTest, PlaceThatIsGivenOutAgainWasWaitedFor) {
   EXPECT_EQ(trace.completions[1].row, 0u);
 }
 
-TEST_F(StreamWaitsTest, CompletionsStandBetweenTheAsidesInOrder) {
+TEST_F(StreamWaitsTest, CompletionsAreInOrderAmongTheSideEvents) {
   script_.Block(kBlock, 512);
   script_.RecordEvent(1, kAllocator);
   script_.FreeBlock(kBlock);
@@ -197,7 +197,7 @@ TEST_F(StreamWaitsTest, CompletionsStandBetweenTheAsidesInOrder) {
   EXPECT_EQ(trace.asides[2].kind, Aside::kMark);
 }
 
-TEST_F(StreamWaitsTest, FreeBehindVeryManyEventsStillKnowsItsOwn) {
+TEST_F(StreamWaitsTest, FreeAfterManyEventsStillFindsItsOwn) {
   script_.Block(kBlock, 512);
   for (uint64_t event = 100; event < 5000; ++event) script_.RecordEvent(event, kAutograd);
   script_.RecordEvent(1, kAllocator);
@@ -206,9 +206,9 @@ TEST_F(StreamWaitsTest, FreeBehindVeryManyEventsStillKnowsItsOwn) {
   EXPECT_TRUE(Awaited(script_.Build(), 0));
 }
 
-// ---- Completions that the recording states
+// ---- Completions that the recording reports
 
-TEST_F(StreamWaitsTest, StatedCompletionBehindItsFreeIsAtOnce) {
+TEST_F(StreamWaitsTest, ReportedCompletionAfterItsFreeIsImmediate) {
   script_.Block(kBlock, 512);
   script_.FreeBlock(kBlock);
   script_.FreeBlockDone(kBlock);
@@ -218,8 +218,9 @@ TEST_F(StreamWaitsTest, StatedCompletionBehindItsFreeIsAtOnce) {
   EXPECT_THAT(trace.completions, IsEmpty());
 }
 
-// PyTorch completes the free of a block that waited when it allocates the next one, before that is told.
-TEST_F(StreamWaitsTest, StatedCompletionBehindItsFreeWithAnotherStackIsAWait) {
+// PyTorch completes a waiting block's free while it allocates the next one, before reporting that
+// one.
+TEST_F(StreamWaitsTest, ReportedCompletionAfterItsFreeWithAnotherStackIsAWait) {
   script_.Block(kBlock, 512);
   script_.FreeBlock(kBlock).stack = script_.Stack({"free"});
   script_.FreeBlockDone(kBlock).stack = script_.Stack({"malloc"});
@@ -229,7 +230,7 @@ TEST_F(StreamWaitsTest, StatedCompletionBehindItsFreeWithAnotherStackIsAWait) {
   EXPECT_NE(trace.completions[0].stack, trace.rows.FreeStack(0));
 }
 
-TEST_F(StreamWaitsTest, StatedCompletionBehindOtherEventsIsAWait) {
+TEST_F(StreamWaitsTest, ReportedCompletionAfterOtherEventsIsAWait) {
   script_.Block(kBlock, 512);
   script_.FreeBlock(kBlock);
   script_.Block(kOther, 512);
@@ -241,7 +242,7 @@ TEST_F(StreamWaitsTest, StatedCompletionBehindOtherEventsIsAWait) {
   EXPECT_THAT(trace.completions, SizeIs(1));
 }
 
-TEST_F(StreamWaitsTest, EventsOfAnotherDeviceBetweenFreeAndCompletionAreNoWait) {
+TEST_F(StreamWaitsTest, EventsOfAnotherDeviceBetweenFreeAndCompletionAreNotAWait) {
   script_.Block(kOther, 512);
   script_.FreeBlock(kOther);
   script_.FreeBlockDone(kOther);
@@ -252,7 +253,7 @@ TEST_F(StreamWaitsTest, EventsOfAnotherDeviceBetweenFreeAndCompletionAreNoWait) 
   EXPECT_FALSE(Awaited(script_.Build(), 1));
 }
 
-TEST_F(StreamWaitsTest, FreeThatStatesNoCompletionIsPendingAtTheEnd) {
+TEST_F(StreamWaitsTest, FreeWithoutReportedCompletionIsPendingAtTheEnd) {
   script_.Block(kOther, 512);
   script_.FreeBlock(kOther);
   script_.FreeBlockDone(kOther);
@@ -263,7 +264,7 @@ TEST_F(StreamWaitsTest, FreeThatStatesNoCompletionIsPendingAtTheEnd) {
   EXPECT_TRUE(Awaited(trace, 1));
 }
 
-TEST_F(StreamWaitsTest, FreesBeforeTheFirstStatedCompletionWaitAsWell) {
+TEST_F(StreamWaitsTest, FreesBeforeTheFirstReportedCompletionAlsoWait) {
   script_.Block(kBlock, 512);
   script_.Block(kOther, 512);
   script_.FreeBlock(kBlock);

@@ -1,36 +1,35 @@
 // analysis/trace/trace.h
 //
-// Trace: what a recording says about memory, as columns: one row per piece of memory that was held,
-// with its birth and its death. Every answer (report, diff, leaks, export) is computed from it;
-// TraceBuilder makes it from events.
+// Trace: a recording's memory as columns: one row per piece of memory that was held, with its birth
+// and its death. Every answer (report, diff, leaks, export) is computed from it; TraceBuilder
+// creates it from events.
 //
 //   event        alloc A   alloc B   free A   alloc C   (context reset)
-//   step              1         2        3         4         5      6          one step per birth
-//   or death row A   birth     1   death          3 row B   birth               2 death 5 row C
-//   birth                                  4   death        6
+//   step            1         2         3        4        5      6      one per birth or death
+//   row A         birth               death
+//   row B                   birth                       death
+//   row C                                      birth           death
 //
-// Steps order everything: after n steps, row r is held iff birth[r] <= n < death[r]. Time is a
-// property of a step; two steps may share one.
+// Steps order everything: after n steps, row r is held iff birth[r] <= n < death[r]. Each step has
+// a time; two steps may share one.
 //
 // What counts as bytes
 //   T1  Heap `driver`: device memory from alloc to free, and physical memory (VMM) from create
-//   until it is both released and
-//       unmapped. Reservations and mappings are addresses, not bytes; imported memory belongs to
-//       its exporter.
+//       until it is both released and unmapped. Reservations and mappings are addresses, not bytes;
+//       imported memory belongs to its exporter.
 //   T2  Heap `host`: pinned and registered host memory. It is on no device.
 //   T3  Any other heap (`pytorch`, `nvtx`, custom) consists of blocks that lie in driver memory.
-//   Heaps are layers: their
-//       totals are not added to each other; analysis/examination/layers.h attributes each byte once, to the
-//       innermost layer.
-//   T4  Memory freed without a known allocation was held from before the recording (step 0).
+//       Heaps are layers: their totals are not added to each other; analysis/examination/layers.h attributes
+//       each byte once, to the innermost layer.
+//   T4  Memory freed without a known allocation was held before the recording began (step 0).
 //   T5  A free that the driver refused (free_done with an error) did not happen.
 //   T6  An allocation at an address that is still held means that its free was lost: the old row
-//   ends there.
-//   T7  A block is dead when its free was asked for. Its allocator may give the place out again once
-//       the free is completed: at once, or, where other streams use the block, when they are done.
-//       docs/pytorch.md says how that is seen.
+//       ends there.
+//   T7  A block is dead when its free is requested. Its allocator may reuse the address when the
+//       free is completed: at once, or, if other streams use the block, when they are done.
+//       docs/pytorch.md says how that is observed.
 //
-// Ownership: owns all columns; ids of stacks and strings are those of the recording's Definitions.
+// Ownership: owns all columns; ids of stacks and strings refer to the recording's Definitions.
 // Thread safety: plain data.
 
 #ifndef GMT_ANALYSIS_TRACE_TRACE_H_
@@ -71,41 +70,42 @@ inline constexpr uint32_t kHostHeap = 1;
 
 enum RowFlags : uint16_t {
   kRowFromBefore = 1u << 0,  // held when the recording began
-  // Driver memory in which a framework's blocks were seen, or that the recording says is of one of
-  // its pools: a segment.
+  // Driver memory that is a segment: a framework's blocks were seen in it, or the recording says
+  // that it belongs to one of a framework's pools.
   kRowHoldsBlocks = 1u << 1,
   kRowHasStream = 1u << 2,
   kRowHasThread = 1u << 3,
-  kRowHandle = 1u << 4,    // `address` is a handle (physical memory, array), not a place
+  kRowHandle = 1u << 4,    // `address` is a handle (physical memory, array), not an address
   kRowFreeLost = 1u << 5,  // T6
-  kRowUnbacked = 1u << 6,  // a block in no driver memory that is known
-  kRowAwaited =
-      1u << 7,  // its free waited for other streams; Trace::completions has when they were done
-  kRowMayAwait =
-      1u << 8,  // its free may have waited for other streams: what was seen leaves it open
+  kRowUnbacked = 1u << 6,  // a block that lies in no known driver memory
+  // Its free waited for other streams; Trace::completions has when they were done.
+  kRowAwaited = 1u << 7,
+  // Its free may have waited for other streams; the recorded events do not show whether it did.
+  kRowMayAwait = 1u << 8,
   kRowHasRequested = 1u << 9,
   kRowHasPool = 1u << 10,
-  kRowFreedInOrder =
-      1u << 11,  // of a stream-ordered allocator: the stream comes to it when it does
-  // From before the first part that is kept: its birth is known, its event is not kept.
+  // Freed by a stream-ordered allocator: the free takes effect when the stream reaches it.
+  kRowFreedInOrder = 1u << 11,
+  // Allocated before the first kept part of the recording: its birth is known, its event is not
+  // kept.
   kRowBornBefore = 1u << 12,
-  // Of what was held before somebody attached to the program: the program told of it then, or it was
-  // freed since and nobody had told. No stack is known of either.
+  // Held before gpumemtrace attached: the program reported it then, or it was freed since without
+  // having been reported. The stack is unknown in both cases.
   kRowToldBefore = 1u << 13,
   kRowUntoldBefore = 1u << 14,
 };
 
-// The API of events that tell of memory from before an attach.
+// The API of events that report memory from before an attach.
 inline constexpr char kBeforeAttachApi[] = "(before attach)";
 
 // Memory that was held, by row.
 struct Rows {
   Column<uint64_t> address, size;
-  Column<Step> birth, death;  // 0: from before; kNever: still held at the end
-  // T7. death wherever nothing was waited for; kNever while something is.
+  Column<Step> birth, death;  // 0: before the recording; kNever: still held at the end
+  // T7. Equals `death` if the free did not wait; kNever while it waits.
   Column<Step> completed;
-  Column<uint32_t> stack;          // 0: not known
-  Column<uint32_t> forward_stack;  // of a block born in a backward pass; 0: none
+  Column<uint32_t> stack;          // 0 if unknown
+  Column<uint32_t> forward_stack;  // of a block born in a backward pass; 0 if none
   CodedColumn<uint64_t> stream;
   CodedColumn<uint32_t> thread;
   CodedColumn<int32_t> device;  // kHostDevice for host memory
@@ -113,24 +113,25 @@ struct Rows {
   Column<uint8_t> memory;  // gmt::Memory
   Column<uint16_t> flags;  // RowFlags
 
-  // Few recordings have these: the columns end with the last row that does. Ask for them below.
+  // Rarely set: each of these columns ends with the last row that has a value. Use the accessors
+  // below.
   Column<uint64_t> requested_column, pool_column;
   Column<uint32_t> free_stack_column, name_column, scope_column;
   Column<int64_t> done_column;
-  Column<int64_t> born_column;  // of rows of step 0 whose birth a part's snapshot tells
+  Column<int64_t> born_column;  // of rows of step 0 whose birth time is in a part's snapshot
   Column<uint32_t> dtype_column, shape_column;
   Column<uint8_t> roles_column;
 
   RowId count() const { return static_cast<RowId>(size.size()); }
-  // Memory that the program itself says it uses, wherever it has it from (docs/nvtx.md). No
-  // framework's block: it may lie in one.
+  // Memory that the program itself declares in use, from any source (docs/nvtx.md). Not a
+  // framework's block, but it may lie in one.
   bool IsRegion(RowId row) const { return memory[row] == REGION; }
   bool HeldAfter(RowId row, Step step) const { return birth[row] <= step && step < death[row]; }
-  // Freed, and not to be used again yet (T7).
+  // Freed, but not yet reusable (T7).
   bool PendingAfter(RowId row, Step step) const {
     return death[row] <= step && step < completed[row];
   }
-  // Bytes that were asked for, where `size` is rounded.
+  // The requested bytes, if `size` is rounded.
   std::optional<uint64_t> Requested(RowId row) const {
     if ((flags[row] & kRowHasRequested) == 0) return std::nullopt;
     return requested_column[row];
@@ -140,29 +141,28 @@ struct Rows {
     if ((flags[row] & kRowHasPool) == 0) return std::nullopt;
     return pool_column[row];
   }
-  // When the work that its stream had been given before the free was known to be done: at that time
-  // or before (docs/streams.md).
+  // When the work that its stream had been given before the free was known to be done; it was done
+  // at that time or before (docs/streams.md).
   std::optional<int64_t> DoneAt(RowId row) const {
     if (row >= done_column.size() || done_column[row] == kNotDone) return std::nullopt;
     return done_column[row];
   }
-  // When a row of step 0 was allocated, before the events that are kept begin.
+  // When a row of step 0 was allocated, if that was before the kept events.
   std::optional<int64_t> BornBefore(RowId row) const {
     if ((flags[row] & kRowBornBefore) == 0) return std::nullopt;
     return born_column[row];
   }
-  // What PyTorch itself said that it is for, at any time: bits of format::Role. Trace::role_changes
-  // has when.
+  // All roles that PyTorch reported for it at any time: bits of format::Role. Trace::role_changes
+  // has the times.
   uint32_t Roles(RowId row) const { return row < roles_column.size() ? roles_column[row] : 0; }
-  // Type and shape of the tensor that it was taken for; ids of strings, 0: not known.
+  // Type and shape of the tensor for which it was allocated; string ids, 0 if unknown.
   uint32_t Dtype(RowId row) const { return At(dtype_column, row); }
   uint32_t Shape(RowId row) const { return At(shape_column, row); }
-  // Ids of a stack and of strings; 0: none.
+  // Ids of a stack and of strings; 0 if none.
   uint32_t FreeStack(RowId row) const { return At(free_stack_column, row); }
   uint32_t Name(RowId row) const { return At(name_column, row); }  // the program's label for it
-  uint32_t Scope(RowId row) const {
-    return At(scope_column, row);
-  }  // a framework's: compiled region
+  // A framework's: compiled region.
+  uint32_t Scope(RowId row) const { return At(scope_column, row); }
 
  private:
   static uint32_t At(const Column<uint32_t>& column, RowId row) {
@@ -170,20 +170,21 @@ struct Rows {
   }
 };
 
-// The end of a wait (T7). It is no step: it happened after `step` steps and before the next.
+// The end of a wait (T7). It is not a step: it happened after `step` steps and before the next.
 struct Completion {
   RowId row = kNoRow;
   Step step = 0;
   int64_t t_ns = 0;
-  uint32_t stack = 0;  // where a recording states the completion with one
+  uint32_t stack = 0;  // if the recording reports the completion with a stack
 };
 
-// A range of addresses backed by physical memory (a row of kind handle).
+// A range of addresses backed by physical memory (a row with kRowHandle).
 struct Mapping {
   uint64_t address = 0, size = 0;
   RowId physical = kNoRow;  // kNoRow: created before the recording, or imported
   int32_t device = 0;
-  Step birth = 0, death = kNever;  // after that many steps; maps and unmaps themselves are no steps
+  Step birth = 0, death = kNever;  // counted in steps; mapping and unmapping are not steps
+                                   // themselves
   int64_t birth_t_ns = 0, death_t_ns = INT64_MAX;
   uint32_t stack = 0, unmap_stack = 0;
   uint64_t stream = 0;
@@ -203,40 +204,40 @@ struct FailedAllocation {
   uint32_t result = 0;
   uint32_t forward_stack = 0;
   uint32_t thread = 0;
-  // What a framework's allocator said of itself.
+  // As reported by the framework's allocator.
   std::optional<uint64_t> total_allocated, total_reserved;
-  // Of the device, as the driver had said last.
+  // Of the device, as last reported by the driver.
   std::optional<uint64_t> driver_free;
 };
 
-// A call of the driver that took or gave back device memory or its mapping, in order. Kept for who
-// asks what a framework's allocator did; without a framework's blocks there are none.
+// A driver call that acquired or returned device memory or its mapping, in order. Kept for
+// determining what a framework's allocator did; empty without a framework's blocks.
 struct DriverCall {
   Kind kind = KIND_UNSPECIFIED;  // ALLOC, ALLOC_FAILED, FREE, CREATE, RELEASE, MAP, UNMAP
-  RowId row = kNoRow;            // of the memory, of a MAP the physical memory; kNoRow: not known
+  RowId row = kNoRow;            // the memory; of a MAP the physical memory; kNoRow if unknown
   Step step = 0;
   int64_t t_ns = 0;  // at the end of an acquisition, at the beginning of a return
   uint64_t duration_ns = 0;
   uint64_t address = 0, size = 0;
   uint32_t stack = 0, thread = 0;
   int32_t device = 0;
-  uint32_t failed = 0;  // entries of Trace::failed before it, its own among them
+  uint32_t failed = 0;  // number of entries of Trace::failed up to and including its own
 
   bool is_return() const { return kind == FREE || kind == RELEASE || kind == UNMAP; }
   int64_t begin_ns() const { return is_return() ? t_ns : t_ns - static_cast<int64_t>(duration_ns); }
   int64_t end_ns() const { return is_return() ? t_ns + static_cast<int64_t>(duration_ns) : t_ns; }
 };
 
-// From a RANGE_BEGIN to its RANGE_END, of the same thread or not. Where no beginning was seen, it is
-// from before the recording or lay in a gap.
+// From a RANGE_BEGIN to its RANGE_END, on the same thread or not. If the beginning was not seen,
+// the range began before the recording or in a gap.
 struct Range {
   std::string name;
   Step begin = 0, end = kNever;  // kNever: open at the end
   int64_t begin_t_ns = INT64_MIN, end_t_ns = INT64_MAX;
   uint32_t thread = 0;
   uint32_t stack = 0;   // where it began
-  uint32_t text = 0;    // string
-  uint32_t domain = 0;  // string: whose name it is (NVTX); 0: nobody's in particular
+  uint32_t text = 0;    // string id
+  uint32_t domain = 0;  // string id of the domain that owns the name (NVTX); 0 if none
   std::optional<int32_t> device;
 };
 
@@ -249,10 +250,10 @@ struct Mark {
   uint32_t stack = 0;
 };
 
-// What an allocator did, as an event of the recording tells it. analysis/examination/allocator_actions.h finds
-// out what no event tells.
+// An action of an allocator that an event of the recording reports. analysis/examination/allocator_actions.h
+// infers those that no event reports.
 struct ToldAction {
-  uint32_t action = 0, name = 0;  // strings
+  uint32_t action = 0, name = 0;  // string ids
   std::optional<int32_t> device;
   uint32_t heap = 0;
   uint64_t stream = 0, object = 0, value = 0;
@@ -261,12 +262,12 @@ struct ToldAction {
   int64_t t_ns = 0;
 };
 
-// What a stream is given in it becomes a graph. A framework takes the memory for that from a pool of
-// the graph's own.
+// A stream capture: work submitted during it becomes a graph. A framework allocates the memory for
+// it from a private pool of the graph.
 struct Capture {
   uint64_t stream = 0;
   uint32_t thread = 0;           // that began it
-  Step begin = 0, end = kNever;  // what was born in it: begin+1..end; kNever: under way at the end
+  Step begin = 0, end = kNever;  // covers births in begin+1..end; kNever: still open at the end
   int64_t begin_t_ns = 0, end_t_ns = INT64_MAX;
 
   bool IsUnderWayAt(int64_t t_ns) const { return begin_t_ns <= t_ns && t_ns < end_t_ns; }
@@ -286,29 +287,29 @@ struct DeviceSample {
   std::optional<uint64_t> free_bytes;
   std::string source;  // "nvml", "cudaMemGetInfo"
   std::optional<uint64_t> reserved_bytes;
-  // Of this process and of the others, where the source tells processes apart and ours is among them.
+  // Of this process and of the others, if the source distinguishes processes and lists ours.
   std::optional<uint64_t> process_bytes, others_bytes;
-  // All that the source lists, ours among them.
+  // All processes that the source lists, including ours.
   struct Process {
     uint64_t pid = 0;
-    std::optional<uint64_t> bytes;  // nullopt: the source does not say how much
+    std::optional<uint64_t> bytes;  // nullopt: the source does not report how much
     std::string name;
   };
   std::vector<Process> processes;
 };
 
-// What PyTorch says that a row is for, from then on. It is no step.
+// A change of the roles that PyTorch reports for a row. It is not a step.
 struct RoleChange {
   RowId row = kNoRow;
-  Step step = 0;       // it happened after so many, and before the next
+  Step step = 0;       // it happened after this many steps and before the next
   uint32_t roles = 0;  // bits of format::Role
-  // The node that saves it: the stack of the forward pass that made it, and its class, a string; 0:
-  // not known, or no further node does.
+  // The node that saves it: the stack of the forward pass that created it, and its class (string
+  // id); 0 if unknown, or if no further node saves it.
   uint32_t stack = 0, node = 0;
 };
 
-// What happened and is no step, in the order of the events: behind `step` steps and all asides
-// before it. `index` is that of the list that its kind names.
+// An event that is not a step. Side events are in the order of the recording: after `step` steps
+// and all side events before it. `index` refers to the list that `kind` names.
 struct Aside {
   enum Kind : uint8_t {
     kMap,         // mappings
@@ -328,10 +329,10 @@ struct Aside {
   int64_t t_ns = 0;
 };
 
-// What the recording could not say, as far as the events show it.
+// What the recording could not determine, as far as the events show it.
 struct Unknowns {
   uint64_t rows_from_before = 0;  // T4
-  uint64_t frees_unmatched = 0;   // frees of unknown memory behind a gap, or without a size
+  uint64_t frees_unmatched = 0;   // frees of unknown memory after a gap, or without a size
   uint64_t frees_lost = 0;        // T6
   uint64_t gaps = 0;              // places where events are missing
   uint64_t events_missing = 0;    // in those gaps, as far as counted
@@ -345,7 +346,7 @@ struct StepRecord {
   int64_t t_ns = 0;
 };
 
-// All births and deaths in order: step i+1 is [i].
+// All births and deaths in order: step i+1 has index i.
 class Steps {
  public:
   using value_type = StepRecord;
@@ -367,7 +368,7 @@ class Steps {
     rows_.push_back((step.row & kRowMask) | (step.is_death ? kDeath : 0));
     times_.push_back(step.t_ns);
   }
-  // The step stays, without a row.
+  // Keeps the step, but without a row.
   void Undo(size_t index) { rows_[index] |= kRowMask; }
 
  private:
@@ -380,8 +381,8 @@ class Steps {
 struct Trace {
   std::vector<std::string> heaps = {"driver", "host"};
   Rows rows;
-  // Rows stand in the order of their births, those from before between them; all but the few whose
-  // events a snapshot ran ahead of, and then this is false.
+  // Whether rows are in the order of their births, with rows from before the recording among them.
+  // False only if a snapshot contained rows whose events arrived later.
   bool rows_by_birth = true;
 
   Steps steps;
@@ -391,34 +392,34 @@ struct Trace {
   std::vector<FailedAllocation> failed;
   std::vector<DriverCall> driver_calls;
   std::vector<StreamInfo> streams;  // in the order in which they were seen
-  std::vector<Capture> captures;    // by their beginning
+  std::vector<Capture> captures;    // ordered by beginning
   std::vector<HostCost> host_costs;
   CrossCheckResult cross_check;
-  std::vector<Range> ranges;  // by their beginning
+  std::vector<Range> ranges;  // ordered by beginning
   std::vector<Mark> marks;
   std::vector<ToldAction> actions;
   std::vector<RoleChange> role_changes;  // in order
   std::vector<NamedInstant> snapshots;
-  std::vector<NamedInstant> gaps;  // where events are missing; without names
+  std::vector<NamedInstant> gaps;  // where events are missing; names are empty
   std::vector<DeviceSample> samples;
   OutsideNotes outside;
   std::vector<Aside> asides;
-  std::vector<GpuFacts> devices;  // as the recording names them
+  std::vector<GpuFacts> devices;  // as named in the recording
   std::vector<NamedText> settings, libraries;
   std::vector<std::string> argv;  // of the process
   std::optional<int32_t> rank, local_rank, world_size;
   std::vector<Reconciliation> reconciliations;  // by heap and device
   Unknowns unknowns;
-  std::shared_ptr<const Losses> losses;  // null: the recording states none
-  // What the program's collector had found out of leaks when it wrote this, and since when there are
-  // events: a recording may have details of its last hour alone.
+  std::shared_ptr<const Losses> losses;  // null if the recording reports none
+  // The state of the collector's leak detector when it wrote the recording, and the time from which
+  // events are kept: a recording may have details of its last hour only.
   std::shared_ptr<const LeakState> leak_state;
   std::optional<int64_t> first_t_ns;  // of the first event
-  std::string imported_from;          // empty: recorded
-  uint64_t pid = 0;                   // of the process; 0: not known
+  std::string imported_from;          // empty if recorded, not imported
+  uint64_t pid = 0;                   // of the process; 0 if unknown
   int64_t start_unix_ns = 0;
   int64_t end_t_ns = 0;  // of the last event
-  // Of a recording whose older parts are gone: what it came to before its first event here, at
+  // For a recording whose older parts were deleted: its totals before its first event here, at
   // before->t_ns() (docs/long-runs.md).
   std::shared_ptr<const Aggregates> before;
 
@@ -426,8 +427,8 @@ struct Trace {
   int64_t TimeOf(Step step) const { return step == 0 ? 0 : steps.TimeOf(step - 1); }
 };
 
-// Calls visit(step, row) for each birth behind step 0, in order. Twice as fast as a walk over all steps:
-// nobody can foretell which of those are deaths.
+// Calls visit(step, row) for each birth after step 0, in order. Twice as fast as a walk over all
+// steps, which suffers from mispredicted branches on deaths.
 template <typename Visit>
 void ForEachBirth(const Trace& trace, Visit visit) {
   if (trace.rows_by_birth) {

@@ -1,5 +1,5 @@
-// TraceBuilder (analysis/trace/trace_builder.h): a framework's allocator - when its blocks may be used
-// again, whether its totals are ours, and what it asked of the driver.
+// TraceBuilder (analysis/trace/trace_builder.h): a framework's allocator - when its blocks may be reused,
+// whether its totals match ours, and its driver calls.
 
 #include <algorithm>
 #include <vector>
@@ -9,10 +9,9 @@
 namespace gmt::analysis {
 namespace {
 
-// Calls of the driver that are kept while no framework has shown a block: its first ones came
-// before.
+// Driver calls kept before a framework's first block is seen: its first calls precede that block.
 constexpr size_t kCallsBeforeBlocks = 1024;
-// How far back a return's call may lie when its duration comes.
+// How many calls back a return's call is searched when its duration is reported.
 constexpr size_t kCallsInFlight = 64;
 
 bool IsDeviceMemory(Memory memory) {
@@ -46,7 +45,7 @@ void TraceBuilder::OnBlockBorn(RowId row, const format::Event& event) {
   if ((trace_.rows.flags[row] & kRowToldBefore) == 0) {
     reconciler_.Compare(trace_.rows.heap[row], event);
   } else {
-    // It is told a while after recording began: the allocator's totals had it before our sums did.
+    // It is reported after recording began: the allocator's totals included it before our sums did.
     reconciler_.ForgetComparisons();
   }
 }
@@ -76,7 +75,7 @@ void TraceBuilder::OnBlockFreeDone(const format::Event& event) {
   const RowId row = awaiting->second;
   awaiting_.erase(awaiting);
   const auto last = last_freed_.find(trace_.rows.device[row]);
-  // What is completed at once has the stack of its free; PyTorch completes what waited in a later
+  // A free completed at once has the stack of its free; PyTorch completes waiting frees in a later
   // allocation.
   const bool at_once =
       last != last_freed_.end() && last->second == row && event.stack == trace_.rows.FreeStack(row);
@@ -86,8 +85,8 @@ void TraceBuilder::OnBlockFreeDone(const format::Event& event) {
   trace_.rows.completed[row] = trace_.rows.death[row];
 }
 
-// The recording states completions, as its first one shows: blocks that were freed before without
-// one, and whose place was not given out again, still wait.
+// Called at the first completion in a recording that reports completions: blocks freed before
+// without one, whose address was not reused, are still waiting.
 void TraceBuilder::ExpectCompletions() {
   states_completions_ = true;
   Rows& rows = trace_.rows;
@@ -162,7 +161,7 @@ void TraceBuilder::NoteDriverCall(const format::Event& event, RowId row) {
   calls.push_back(call);
 }
 
-// What a return took comes with its end. A call that the driver refused was none.
+// A return's duration is reported with its end. A call that the driver refused had no effect.
 void TraceBuilder::NoteDuration(const format::Event& done) {
   std::vector<DriverCall>& calls = trace_.driver_calls;
   const size_t oldest = calls.size() - std::min(calls.size(), kCallsInFlight);

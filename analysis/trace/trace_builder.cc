@@ -17,11 +17,11 @@ constexpr uint32_t kNoContext = UINT32_MAX;
 
 bool IsHost(Memory memory) { return memory == PINNED || memory == REGISTERED; }
 bool IsArray(Memory memory) { return memory == ARRAY || memory == MIPMAPPED; }
-// Memory that another process or API owns is counted where it was made.
+// Memory that another process or API owns is counted by its owner.
 bool IsForeign(Memory memory) {
   return memory == IPC || memory == EXTERNAL || memory == GRAPHICS || memory == MULTICAST;
 }
-// Physical memory has no address; some logs put its handle where others put the address.
+// Physical memory has no address; some logs store its handle in the address field.
 uint64_t ValueOf(const Event& event) {
   const bool physical = event.kind == CREATE || event.kind == RELEASE;
   return physical && event.address == 0 ? event.handle : event.address;
@@ -77,7 +77,7 @@ absl::Status TraceBuilder::OnLosses(const Losses& losses) {
   return absl::OkStatus();
 }
 
-// Sums of later parts repeat what the events before them say; what is known of leaks grows.
+// Sums of later parts repeat the events before them, except that the leak state advances.
 absl::Status TraceBuilder::OnAggregates(const Aggregates& aggregates) {
   if (aggregates.has_leaks()) trace_.leak_state = std::make_shared<LeakState>(aggregates.leaks());
   if (!has_events_ && !trace_.before && aggregates.events() > 0)
@@ -85,8 +85,8 @@ absl::Status TraceBuilder::OnAggregates(const Aggregates& aggregates) {
   return absl::OkStatus();
 }
 
-// The live set that a part begins with is exact there, and is known as if its events were here. The
-// parts before a later one have told it already.
+// The live set at the beginning of a part is exact and equivalent to its events. For later parts,
+// the parts before them have reported it already.
 void TraceBuilder::OnPartBegins(const std::vector<Event>& held, int64_t t_ns) {
   if (has_events_) return;
   trace_.end_t_ns = std::max(trace_.end_t_ns, t_ns);
@@ -101,8 +101,8 @@ void TraceBuilder::OnPartBegins(const std::vector<Event>& held, int64_t t_ns) {
   }
 }
 
-// A snapshot knows allocations whose events were lost or never seen. It does not end rows: its
-// place between the events is exact only to the collector's interval.
+// A snapshot contains allocations whose events were lost or never seen. It does not end rows,
+// because its position among the events is only known to within the collector's interval.
 absl::Status TraceBuilder::OnSnapshot(const Snapshot& snapshot) {
   const auto held = format::DecodeLive(snapshot.live());
   if (!held.ok()) return held.status();
@@ -192,7 +192,7 @@ void TraceBuilder::OnAlloc(const Event& event) {
   NoteDriverCall(event, row);
 }
 
-// What was held before somebody attached is told as allocations of a call that nobody made.
+// Memory held before an attach is reported as allocations by a fictitious API.
 bool TraceBuilder::IsToldBefore(const Event& event) {
   if (event.api == 0 || event.stack != 0) return false;
   if (event.api == before_attach_) return true;
@@ -296,7 +296,7 @@ void TraceBuilder::OnFree(const Event& event) {
   NoteDriverCall(event, row);
 }
 
-// A block goes back to the stream that it was allocated for, whatever stream frees it.
+// A block returns to the stream for which it was allocated, regardless of the freeing stream.
 void TraceBuilder::AskWhenDone(RowId row, const Event& event) {
   Rows& rows = trace_.rows;
   const bool is_block = rows.heap[row] > kHostHeap;
@@ -327,14 +327,14 @@ void TraceBuilder::Die(RowId row, int64_t t_ns) {
 }
 
 RowId TraceBuilder::FreeOfUnknown(const Event& event) {
-  // Behind a gap its birth may be among the missing events: then nobody knows since when it was
+  // After a gap, the birth may be among the missing events, so it is unknown since when it was
   // held.
   if (trace_.unknowns.gaps > 0 || event.size == 0) {
     ++trace_.unknowns.frees_unmatched;
     return kNoRow;
   }
   const RowId row = AddRow(event, 0, kRowFromBefore | kRowUntoldBefore);
-  trace_.rows.stack[row] = 0;  // a stack of a free says nothing about who allocated
+  trace_.rows.stack[row] = 0;  // the stack of a free is not the allocation's
   ++trace_.unknowns.rows_from_before;
   const Place place = PlacesOf(event).front();
   if (place.space < kFirstBlockSpace) freed_[place] = row;
@@ -359,7 +359,7 @@ void TraceBuilder::OnFreeDone(const Event& event) {
       Hold(place, row);
       Count(row);
     } else if (const auto physical = physical_.find(row); physical != physical_.end()) {
-      physical->second.released = false;  // still mapped, so the release had ended nothing yet
+      physical->second.released = false;  // still mapped, so the release had not ended anything
       held_[place] = row;
     }
     return;
@@ -373,7 +373,8 @@ void TraceBuilder::OnRole(const Event& event) {
   Rows& rows = trace_.rows;
   rows.roles_column.GrowTo(size_t{row} + 1);
   rows.roles_column[row] = static_cast<uint8_t>(rows.roles_column[row] | event.roles);
-  trace_.role_changes.push_back({row, trace_.last_step(), event.roles, event.forward_stack, event.name});
+  trace_.role_changes.push_back(
+      {row, trace_.last_step(), event.roles, event.forward_stack, event.name});
 }
 
 void TraceBuilder::OnAllocFailed(const Event& event) {
@@ -427,14 +428,14 @@ void TraceBuilder::OnContextReset(const Event& event) {
     if (!in_scope(row)) continue;
     (place.space >= kFirstBlockSpace ? blocks : others).emplace_back(row, place);
   }
-  // From the inside out: what lies in a segment goes before it.
+  // From the inside out: blocks before their segments.
   ReleaseAll(std::move(blocks), event.t_ns);
   for (uint32_t index : unmapped) EndMapping(index, event.t_ns);
   ReleaseAll(std::move(others), event.t_ns);
 }
 
 void TraceBuilder::ReleaseAll(std::vector<std::pair<RowId, Place>> held, int64_t t_ns) {
-  // The table they come from has no order of its own; steps must come out alike in every run.
+  // Hash tables have no defined order; steps must come in the same order in every run.
   std::sort(held.begin(), held.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [row, place] : held) {
@@ -458,7 +459,7 @@ RowId TraceBuilder::AddFromSnapshot(const Event& held) {
       AddRow(held, 0, IsToldBefore(held) ? kRowFromBefore | kRowToldBefore : kRowFromBefore);
   Hold(place, row);
   ++trace_.unknowns.rows_from_before;
-  // What the live set knows ahead of the events is not in an allocator's totals yet.
+  // Memory that the live set contains ahead of the events is not in an allocator's totals yet.
   if (!held.has(format::kHasTime) || held.t_ns <= trace_.end_t_ns) Count(row);
   if (trace_.rows.IsRegion(row)) {
     MarkIfUnbacked(row);
@@ -501,7 +502,7 @@ TraceBuilder::Places TraceBuilder::PlacesOf(const Event& event) {
     return {{{PlaceOf(heap, event.memory, value), {value, kPhysicalSpace}}},
             may_be_physical ? 2u : 1u};
   }
-  // An event log may leave out what kind of memory is freed.
+  // An event log may omit the kind of memory that is freed.
   return {
       {{{value, kDeviceSpace}, {value, kHostSpace}, {value, kArraySpace}, {value, kPhysicalSpace}}},
       4};

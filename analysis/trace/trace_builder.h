@@ -1,6 +1,7 @@
 // analysis/trace/trace_builder.h
 //
-// TraceBuilder: from the events of a recording to a Trace (analysis/trace/trace.h has the rules T1..T7).
+// TraceBuilder: converts the events of a recording to a Trace (analysis/trace/trace.h has the rules
+// T1..T7).
 //
 // Example
 //   auto reader = format::RecordingReader::Open(path);
@@ -8,12 +9,13 @@
 //   absl::Status status = (*reader)->Read(builder);
 //   Trace trace = std::move(builder).Build();
 //
-// Of a recording that is still being written it may be asked at any time what there is so far, and for
-// a builder that begins where it is, so that what is long ago can be given up (trace_window.cc).
+// For a recording that is still being written, SoFar() returns a trace of the events so far, and
+// BeginAgain() returns a builder that continues from the current state and drops older history
+// (trace_window.cc).
 //
 // Cost: two hash look-ups per event, no heap allocation per event; memory is the columns plus what
-// is held at once. Errors: none of its own; events that make no sense are counted in
-// Trace::unknowns. Thread safety: one thread at a time.
+// is held at once. Errors: none of its own; inconsistent events are counted in Trace::unknowns.
+// Thread safety: one thread at a time.
 
 #ifndef GMT_ANALYSIS_TRACE_TRACE_BUILDER_H_
 #define GMT_ANALYSIS_TRACE_TRACE_BUILDER_H_
@@ -38,7 +40,7 @@ namespace gmt::analysis {
 
 class TraceBuilder : public format::RecordingVisitor {
  public:
-  // `definitions` must live as long as the builder and grow ahead of the events.
+  // REQUIRES: `definitions` outlives the builder and contains what each event refers to.
   explicit TraceBuilder(const format::Definitions& definitions)
       : definitions_(definitions), streams_(definitions), cross_check_(definitions) {}
 
@@ -51,22 +53,23 @@ class TraceBuilder : public format::RecordingVisitor {
 
   Trace Build() &&;
 
-  // As Build() of the events so far; goes on after that. The copy that is built takes no event, so that
-  // what it has by reference (reconciler_) is not changed by it. Cost: a copy of all columns.
+  // Returns what Build() would return for the events so far; the builder can continue afterwards.
+  // The copy takes no events, so the references that it shares (reconciler_) are not changed
+  // through it. Cost: a copy of all columns.
   Trace SoFar() const { return TraceBuilder(*this).Build(); }
 
-  // A builder that knows what is held now, with the time and the stack of each birth, and nothing of
-  // what has ended: as one that reads a recording whose older parts are gone (docs/long-runs.md). It
-  // is to be given the events that follow. `moved`: by row of this one its row there, kNoRow where it
-  // has none; rows that both get from then on have the same distance.
+  // Returns a builder that knows what is held now, with the time and the stack of each birth, and
+  // nothing that has ended, like one that reads a recording whose older parts were deleted
+  // (docs/long-runs.md). Pass it the events that follow. `moved`: for each row of this builder its
+  // row there, kNoRow if it has none; rows that both add later keep a constant distance.
   TraceBuilder BeginAgain(std::vector<RowId>* moved) const;
 
-  // Rows and steps as far as they are told, without what Build() adds; of no cost. Good until the next
+  // Rows and steps recorded so far, without what Build() adds. Free of cost. Valid until the next
   // event.
   const Trace& so_far() const { return trace_; }
 
   RowId row_count() const { return trace_.rows.count(); }
-  // What grows with the recording: rows, and what is told beside them.
+  // What grows with the recording: rows, and the events beside them.
   uint64_t weight() const {
     return uint64_t{trace_.rows.count()} + trace_.asides.size() + trace_.samples.size() +
            trace_.gaps.size() + trace_.captures.size();
@@ -77,8 +80,8 @@ class TraceBuilder : public format::RecordingVisitor {
  private:
   // Spaces of Place. Blocks of heap h are in space kFirstBlockSpace + h.
   enum Space : uint32_t { kDeviceSpace, kArraySpace, kPhysicalSpace, kHostSpace, kFirstBlockSpace };
-  // A place that can hold one thing at a time. Handles and addresses, and the blocks of each heap,
-  // are worlds of their own: a segment's first block has the segment's own address.
+  // A location that can hold one thing at a time. Handles, addresses and the blocks of each heap
+  // are in separate spaces, because a segment's first block has the segment's own address.
   struct Place {
     uint64_t value = 0;
     uint32_t space = 0;
@@ -97,8 +100,8 @@ class TraceBuilder : public format::RecordingVisitor {
     const Place* begin() const { return all.data(); }
     const Place* end() const { return all.data() + count; }
   };
-  // A reserved range of addresses. A framework that puts blocks in it uses all that is mapped there
-  // as one segment.
+  // A reserved range of addresses. If a framework puts blocks in it, everything mapped there is one
+  // segment.
   struct Reservation {
     uint64_t address = 0, size = 0;
     bool holds_blocks = false;
@@ -121,7 +124,7 @@ class TraceBuilder : public format::RecordingVisitor {
   void OnUnmap(const format::Event& event);
   void OnContextReset(const format::Event& event);
 
-  // What is no memory (trace_notes.cc).
+  // Events that are not memory (trace_notes.cc).
   void OnNote(const format::Event& event, const format::EventBatch& batch);
   void OnSample(const format::Event& event, const Sample& sample);
   void NoteOutside(const format::Event& event);
@@ -137,8 +140,8 @@ class TraceBuilder : public format::RecordingVisitor {
     trace_.asides.push_back({kind, static_cast<uint32_t>(index), trace_.last_step(), t_ns});
   }
 
-  // When blocks may be used again, what their allocator says of itself, and what it asked of the
-  // driver (trace_blocks.cc).
+  // When blocks may be reused, the allocator's reported totals, and its driver calls
+  // (trace_blocks.cc).
   void BeforeBlockEvent(const format::Event& event);
   void OnBlockBorn(RowId row, const format::Event& event);
   void OnBlockFreed(RowId row, const format::Event& event);
@@ -154,7 +157,7 @@ class TraceBuilder : public format::RecordingVisitor {
 
   uint32_t HeapOf(const format::Event& event);
   uint32_t HeapNamed(uint32_t string_id);
-  // Where a free may mean; the first is the likeliest.
+  // The locations that a free may refer to; the likeliest first.
   Places PlacesOf(const format::Event& event);
   Place PlaceOf(uint32_t heap, Memory memory, uint64_t value) const;
 
@@ -164,12 +167,12 @@ class TraceBuilder : public format::RecordingVisitor {
   RowId Bear(const format::Event& event);
   void Hold(const Place& place, RowId row);
   void NotePlace(const Place& place, RowId row);
-  // Ends a row that is held no more: of physical memory, once nothing maps it.
+  // Ends a row that is no longer held; physical memory only after its last mapping is gone.
   void Release(const Place& place, RowId row, int64_t t_ns);
   void ReleaseAll(std::vector<std::pair<RowId, Place>> held, int64_t t_ns);
   void Die(RowId row, int64_t t_ns);
   void EndMapping(uint32_t mapping, int64_t t_ns, uint32_t stack = 0);
-  // The row of what was held from before; kNoRow where nobody can tell.
+  // Returns the row of memory held from before; kNoRow if it cannot be determined.
   RowId FreeOfUnknown(const format::Event& event);
   RowId AllocationAround(int32_t device, uint64_t address) const;
   void MarkIfUnbacked(RowId region);
@@ -180,7 +183,7 @@ class TraceBuilder : public format::RecordingVisitor {
   void OnPartBegins(const std::vector<format::Event>& held, int64_t t_ns);
   RowId AddFromSnapshot(const format::Event& held);
 
-  // Of BeginAgain().
+  // For BeginAgain().
   struct Again {};
   TraceBuilder(const TraceBuilder& before, Again)
       : definitions_(before.definitions_),
@@ -197,13 +200,13 @@ class TraceBuilder : public format::RecordingVisitor {
   Trace trace_;
   CodedColumn<uint32_t> context_;  // by row
   absl::flat_hash_map<uint32_t, uint32_t> heap_by_string_;
-  uint32_t before_attach_ = 0;  // string, once it is known
-  // The last one asked for: most events are of one heap.
+  uint32_t before_attach_ = 0;  // string id, once known
+  // The last one looked up: most events are of one heap.
   uint32_t last_heap_string_ = UINT32_MAX, last_heap_ = 0;
   absl::flat_hash_map<Place, RowId> held_;
-  absl::flat_hash_map<Place, RowId> freed_;  // since, for free_done
+  absl::flat_hash_map<Place, RowId> freed_;  // most recent, for free_done
   absl::flat_hash_map<RowId, Physical> physical_;
-  // By (device, address): what a block may lie in.
+  // By (device, address): memory in which a block may lie.
   absl::btree_map<std::pair<int32_t, uint64_t>, RowId> ranges_;
   absl::btree_map<uint64_t, uint32_t> mappings_;
   absl::btree_map<uint64_t, Reservation> reservations_;
@@ -213,18 +216,20 @@ class TraceBuilder : public format::RecordingVisitor {
   StreamLog streams_;
   CrossCheck cross_check_;
   StreamWaits waits_;
-  // The recording states completions (free_done of blocks): none is derived. What then waits:
+  // Whether the recording reports completions (free_done of blocks); then none is inferred. The
+  // blocks awaiting one:
   bool states_completions_ = false;
   absl::flat_hash_map<Place, RowId> awaiting_;
-  // The block freed last on a device, until the next event of a block there.
+  // The last block freed on a device, until the device's next block event.
   absl::flat_hash_map<int32_t, RowId> last_freed_;
   Reconciler reconciler_;
-  std::vector<bool> counted_;  // by row: in the sums of reconciler_
+  std::vector<bool> counted_;  // by row: whether it is in the sums of reconciler_
   absl::flat_hash_map<int32_t, uint64_t> driver_free_;
   bool has_blocks_ = false;
-  absl::flat_hash_map<uint64_t, uint32_t> open_ranges_;                 // by the id that pairs them
-  absl::flat_hash_map<uint32_t, std::vector<uint32_t>> nested_ranges_;  // by thread, those without
-  // Snapshots known from their live sets, whose place among the events was not seen.
+  absl::flat_hash_map<uint64_t, uint32_t> open_ranges_;  // by the id that pairs them
+  // By thread, those without an id.
+  absl::flat_hash_map<uint32_t, std::vector<uint32_t>> nested_ranges_;
+  // Snapshots known from their live sets whose event has not been seen.
   absl::flat_hash_map<std::string, uint32_t> unplaced_snapshots_;
 };
 

@@ -14,10 +14,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-
 class TraceBuilderTest : public ::testing::Test {
  protected:
-  // Bytes held on a device and heap after the last event.
+  // Returns the bytes held on a device and heap after the last event.
   uint64_t Live(const std::string& heap, int32_t device = 0) {
     const Trace trace = script_.Build();
     uint64_t bytes = 0;
@@ -72,7 +71,7 @@ TEST_F(TraceBuilderTest, FreeOfUnknownMemoryMeansItWasHeldFromBefore) {
   EXPECT_EQ(Live("driver"), 512u);
 }
 
-TEST_F(TraceBuilderTest, BehindAGapAnUnknownFreeProvesNothing) {
+TEST_F(TraceBuilderTest, AfterAGapAnUnknownFreeProvesNothing) {
   script_.Gap(100);
   script_.Free(0x9000, 4096);
   const Trace trace = script_.Build();
@@ -81,7 +80,7 @@ TEST_F(TraceBuilderTest, BehindAGapAnUnknownFreeProvesNothing) {
   EXPECT_EQ(trace.unknowns.events_missing, 100u);
 }
 
-TEST_F(TraceBuilderTest, FreeOfNothingIsNothing) {
+TEST_F(TraceBuilderTest, FreeOfNullIsIgnored) {
   script_.Free(0, 0);
   const Trace trace = script_.Build();
   EXPECT_EQ(trace.rows.count(), 0u);
@@ -158,7 +157,7 @@ TEST_F(TraceBuilderTest, RefusedReleaseOfMappedMemoryIsUndone) {
   EXPECT_EQ(Live("driver"), 2 * kMiB);
 }
 
-TEST_F(TraceBuilderTest, HostMemoryIsOnNoDevice) {
+TEST_F(TraceBuilderTest, HostMemoryIsNotOnADevice) {
   script_.Pinned(0x5000, 4096);
   EXPECT_EQ(Live("host", kHostDevice), 4096u);
   EXPECT_EQ(Live("driver"), 0u);
@@ -166,7 +165,7 @@ TEST_F(TraceBuilderTest, HostMemoryIsOnNoDevice) {
   EXPECT_EQ(Live("host", kHostDevice), 0u);
 }
 
-TEST_F(TraceBuilderTest, FreeThatDoesNotSayWhatKindOfMemoryFindsIt) {
+TEST_F(TraceBuilderTest, FreeWithoutKindOfMemoryFindsIt) {
   script_.Pinned(0x5000, 4096);
   format::Event& free = script_.Free(0x5000);
   free.memory = MEMORY_UNSPECIFIED;
@@ -182,7 +181,7 @@ TEST_F(TraceBuilderTest, BlockAndSegmentMayShareAnAddress) {
   EXPECT_EQ(script_.Build().unknowns.frees_lost, 0u);
 }
 
-TEST_F(TraceBuilderTest, SegmentsAreKnownByTheirBlocks) {
+TEST_F(TraceBuilderTest, SegmentsAreRecognisedByTheirBlocks) {
   script_.Alloc(0x1000, 0x1000);
   script_.Alloc(0x8000, 0x1000);
   script_.Block(0x8800, 0x800);
@@ -206,7 +205,7 @@ TEST_F(TraceBuilderTest, BlockMayLieInSeveralMappings) {
   EXPECT_FALSE(trace.rows.flags[2] & kRowHoldsBlocks);
 }
 
-TEST_F(TraceBuilderTest, WhatIsMappedIntoAReservationWithBlocksIsSegmentToo) {
+TEST_F(TraceBuilderTest, MemoryMappedIntoAReservationWithBlocksIsASegment) {
   script_.Reserve(0x100000000, 1 << 30);
   for (uint64_t i = 0; i < 3; ++i) {
     if (i == 2) script_.Block(0x100000000, kMiB);
@@ -219,7 +218,7 @@ TEST_F(TraceBuilderTest, WhatIsMappedIntoAReservationWithBlocksIsSegmentToo) {
   EXPECT_TRUE(trace.rows.flags[3] & kRowHoldsBlocks) << "mapped after the block was seen";
 }
 
-TEST_F(TraceBuilderTest, ContextResetDropsThatContextAndNoOther) {
+TEST_F(TraceBuilderTest, ContextResetDropsOnlyThatContext) {
   const auto in_context = [](format::Event& event, uint32_t context) {
     event.present |= format::kHasContext;
     event.context = context;
@@ -227,7 +226,7 @@ TEST_F(TraceBuilderTest, ContextResetDropsThatContextAndNoOther) {
   in_context(script_.Alloc(0x1000, 1), 1);
   in_context(script_.Pinned(0x2000, 2), 1);
   in_context(script_.Alloc(0x3000, 4), 2);
-  script_.Alloc(0x4000, 8);  // context not known
+  script_.Alloc(0x4000, 8);  // unknown context
   script_.Reset(1);
   EXPECT_EQ(Live("driver"), 4u + 8u);
   EXPECT_EQ(Live("host", kHostDevice), 0u);
@@ -235,7 +234,7 @@ TEST_F(TraceBuilderTest, ContextResetDropsThatContextAndNoOther) {
   EXPECT_EQ(Live("driver"), 4u);
 }
 
-TEST_F(TraceBuilderTest, FailedAllocationIsNoMemoryButIsKept) {
+TEST_F(TraceBuilderTest, FailedAllocationIsKeptButHoldsNoMemory) {
   script_.Failed(3 * kMiB, {"forward"}).result = 2;
   const Trace trace = script_.Build();
   EXPECT_EQ(trace.rows.count(), 0u);
@@ -250,7 +249,7 @@ TEST_F(TraceBuilderTest, ImportedMemoryBelongsToItsExporter) {
 
 class SnapshotTest : public TraceBuilderTest {
  protected:
-  // A live set of one allocation of 512 bytes, made at `t_ns`.
+  // A live set with one allocation of 512 bytes, made at `t_ns`.
   Snapshot Holding(uint64_t address, int64_t t_ns) {
     Snapshot snapshot;
     snapshot.set_name("exit");
@@ -267,7 +266,7 @@ class SnapshotTest : public TraceBuilderTest {
   }
 };
 
-TEST_F(SnapshotTest, MemoryThatOnlyASnapshotKnowsIsHeldFromBefore) {
+TEST_F(SnapshotTest, MemoryKnownOnlyFromASnapshotIsHeldFromBefore) {
   const Trace trace = script_.Build({Holding(0x1000, 5)});
   EXPECT_THAT(HeldAfter(trace, 0), ElementsAre(0));
   EXPECT_EQ(trace.rows.size[0], 512u);
@@ -275,13 +274,13 @@ TEST_F(SnapshotTest, MemoryThatOnlyASnapshotKnowsIsHeldFromBefore) {
   EXPECT_EQ(trace.snapshots[0].name, "exit");
 }
 
-TEST_F(SnapshotTest, MemoryThatIsKnownAlreadyIsNotCountedTwice) {
+TEST_F(SnapshotTest, KnownMemoryIsNotCountedTwice) {
   script_.Alloc(0x1000, 512);
   const Trace trace = script_.Build({Holding(0x1000, 5)});
   EXPECT_EQ(trace.rows.count(), 1u);
 }
 
-TEST_F(SnapshotTest, EventThatTheSnapshotRanAheadOfIsTheSameAllocation) {
+TEST_F(SnapshotTest, EventAfterASnapshotWithItsAllocationIsTheSameAllocation) {
   script_.Alloc(0x1000, 512);
   TraceBuilder builder(script_.definitions());
   ASSERT_TRUE(builder.OnSnapshot(Holding(0x1000, 5 * EventScript::kStep_ns)).ok());

@@ -1,5 +1,5 @@
-// TraceBuilder (analysis/trace/trace_builder.h): addresses and what backs them - reservations, mappings of
-// physical memory, and which driver memory is a framework's segment.
+// TraceBuilder (analysis/trace/trace_builder.h): addresses and their backing memory - reservations,
+// mappings of physical memory, and which driver memory is a framework's segment.
 
 #include <algorithm>
 #include <iterator>
@@ -51,7 +51,7 @@ void TraceBuilder::OnMap(const format::Event& event) {
   NoteDriverCall(event, mapping.physical);
 }
 
-// One call may unmap several mappings that lie side by side.
+// One call may unmap several adjacent mappings.
 void TraceBuilder::OnUnmap(const format::Event& event) {
   if (Failed(event)) return;
   const uint64_t end = event.address + std::max<uint64_t>(event.size, 1);
@@ -80,7 +80,7 @@ void TraceBuilder::EndMapping(uint32_t index, int64_t t_ns, uint32_t stack) {
   NoteAside(Aside::kUnmap, index, t_ns);
 }
 
-// The driver's allocation that has this address.
+// Returns the driver allocation that contains the address.
 RowId TraceBuilder::AllocationAround(int32_t device, uint64_t address) const {
   const Rows& rows = trace_.rows;
   const auto after = ranges_.upper_bound({device, address});
@@ -90,7 +90,7 @@ RowId TraceBuilder::AllocationAround(int32_t device, uint64_t address) const {
   return is_inside ? row : kNoRow;
 }
 
-// What lies around a region stays whose it is. All of the host's that is known is CUDA's.
+// A region does not change the owner of the memory around it. All known host memory is CUDA's.
 void TraceBuilder::MarkIfUnbacked(RowId region) {
   Rows& rows = trace_.rows;
   const uint64_t start = rows.address[region];
@@ -106,7 +106,7 @@ void TraceBuilder::MarkIfUnbacked(RowId region) {
   rows.flags[region] |= kRowUnbacked;
 }
 
-// The driver memory that a block lies in is a framework's segment.
+// Marks the driver memory that contains a block as a framework's segment.
 void TraceBuilder::MarkSegments(RowId block) {
   Rows& rows = trace_.rows;
   const uint64_t start = rows.address[block], end = start + rows.size[block];
@@ -122,7 +122,7 @@ void TraceBuilder::MarkSegments(RowId block) {
   MarkMappings(reservation->address, reservation->address + reservation->size);
 }
 
-// Whether something is mapped between `start` and `end`.
+// Marks the memory mapped between `start` and `end`; returns whether there is any.
 bool TraceBuilder::MarkMappings(uint64_t start, uint64_t end) {
   bool any = false;
   auto it = mappings_.upper_bound(start);

@@ -1,4 +1,4 @@
-// TraceBuilder (analysis/trace/trace_builder.h): what is told and is no memory - marks, ranges, samples,
+// TraceBuilder (analysis/trace/trace_builder.h): events that are not memory - marks, ranges, samples,
 // snapshots, gaps.
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace gmt::analysis {
 namespace {
 
-// How far back the beginning of a capture may lie when its end comes: few threads capture at once.
+// How many captures back the beginning of a capture is searched: few threads capture at once.
 constexpr size_t kCapturesUnderWay = 64;
 
 }  // namespace
@@ -131,7 +131,7 @@ void TraceBuilder::OnRangeBegin(const format::Event& event) {
   }
 }
 
-// The range that an event ends; a new one where its beginning was not seen.
+// Returns the range that an event ends, or a new one if its beginning was not seen.
 uint32_t TraceBuilder::EndedRange(const format::Event& event) {
   if (event.has(format::kHasRange)) {
     if (const auto open = open_ranges_.extract(event.range)) return open.mapped();

@@ -1,4 +1,4 @@
-// What a Trace has beside memory: ranges, marks, samples, the order of what is no step, and the
+// The parts of a Trace other than memory: ranges, marks, samples, the order of side events, and the
 // fields that few events carry.
 
 #include <gmock/gmock.h>
@@ -61,7 +61,7 @@ TEST_F(TraceNotesTest, RangesWithoutIdsNestByThread) {
   EXPECT_EQ(trace.ranges[2].end, 0u);
 }
 
-TEST_F(TraceNotesTest, RangeWhoseBeginWasNotSeenIsFromBefore) {
+TEST_F(TraceNotesTest, RangeWithUnseenBeginIsFromBefore) {
   script_.Block(0x1000, 512);
   script_.End("a", 1);
   const Trace trace = script_.Build();
@@ -82,7 +82,7 @@ TEST_F(TraceNotesTest, MarksKeepNameAndIndex) {
   EXPECT_EQ(trace.marks[0].step, 1u);
 }
 
-TEST_F(TraceNotesTest, WhatIsNoStepKeepsItsOrder) {
+TEST_F(TraceNotesTest, SideEventsKeepTheirOrder) {
   script_.Create(1, 4096);
   script_.Map(0x10000, 4096, 1);
   script_.Mark("m", 0);
@@ -98,7 +98,7 @@ TEST_F(TraceNotesTest, WhatIsNoStepKeepsItsOrder) {
   EXPECT_EQ(trace.asides[5].index, 1u);
 }
 
-TEST_F(TraceNotesTest, SnapshotThatIsKnownFromItsLiveSetGetsItsPlaceFromItsEvent) {
+TEST_F(TraceNotesTest, SnapshotKnownFromItsLiveSetGetsItsPositionFromItsEvent) {
   script_.Block(0x1000, 512);
   TraceBuilder builder(script_.definitions());
   Snapshot snapshot;
@@ -112,7 +112,7 @@ TEST_F(TraceNotesTest, SnapshotThatIsKnownFromItsLiveSetGetsItsPlaceFromItsEvent
   EXPECT_EQ(trace.asides[0].step, 1u);
 }
 
-TEST_F(TraceNotesTest, FailedAllocationKnowsWhatTheDriverHadFree) {
+TEST_F(TraceNotesTest, FailedAllocationKnowsTheDriversFreeMemory) {
   script_.Sample(700, 1000);
   script_.Sample(900, 1000);
   script_.Totals(script_.FailedBlock(4096, {"forward"}), 512, 1024);
@@ -123,7 +123,7 @@ TEST_F(TraceNotesTest, FailedAllocationKnowsWhatTheDriverHadFree) {
   EXPECT_EQ(trace.failed[0].total_reserved, 1024u);
 }
 
-TEST_F(TraceNotesTest, SampleMayKnowTheFreeBytesAlone) {
+TEST_F(TraceNotesTest, SampleMayHaveOnlyFreeBytes) {
   format::EventBatch batch;
   format::Event event;
   event.kind = SAMPLE;
@@ -136,14 +136,14 @@ TEST_F(TraceNotesTest, SampleMayKnowTheFreeBytesAlone) {
   EXPECT_EQ(trace.samples[0].free_bytes, 300u);
 }
 
-TEST_F(TraceNotesTest, FailedAllocationWithoutASampleDoesNotKnow) {
+TEST_F(TraceNotesTest, FailedAllocationWithoutASampleDoesNotKnowFreeMemory) {
   script_.Failed(4096);
   const Trace trace = script_.Build();
   EXPECT_EQ(trace.failed[0].driver_free, std::nullopt);
   EXPECT_EQ(trace.failed[0].total_allocated, std::nullopt);
 }
 
-TEST_F(TraceNotesTest, FieldsThatFewEventsCarryAreKnownOnlyWhereTheyStand) {
+TEST_F(TraceNotesTest, RareFieldsAreKnownOnlyForTheirRows) {
   script_.Block(0x1000, 512);
   format::Event& block = script_.Block(0x2000, 512);
   block.present |= format::kHasRequested | format::kHasPool;
@@ -174,7 +174,7 @@ TEST_F(TraceNotesTest, DriverMemoryOfAFrameworksPoolIsASegmentWithoutBlocks) {
   EXPECT_EQ(trace.rows.flags[1] & kRowHoldsBlocks, 0);
 }
 
-TEST_F(TraceNotesTest, StacksOfFreesBelongToTheirRowsWhateverTheOrder) {
+TEST_F(TraceNotesTest, StacksOfFreesBelongToTheirRowsInAnyOrder) {
   script_.Block(0x1000, 512);
   script_.Block(0x2000, 512);
   const uint32_t first = script_.Stack({"first"}), second = script_.Stack({"second"});
@@ -185,7 +185,7 @@ TEST_F(TraceNotesTest, StacksOfFreesBelongToTheirRowsWhateverTheOrder) {
   EXPECT_EQ(trace.rows.FreeStack(1), second);
 }
 
-TEST_F(TraceNotesTest, CallsOfTheDriverStandWithTheirDurationOnceBlocksAreSeen) {
+TEST_F(TraceNotesTest, DriverCallsHaveDurationsAfterBlocksAreSeen) {
   script_.Alloc(0x200000, 4096).duration_ns = 50;
   script_.Block(0x200000, 512);
   script_.FreeBlock(0x200000);
@@ -200,7 +200,7 @@ TEST_F(TraceNotesTest, CallsOfTheDriverStandWithTheirDurationOnceBlocksAreSeen) 
   EXPECT_EQ(trace.driver_calls[1].end_ns(), 4 * EventScript::kStep_ns + 70);
 }
 
-TEST_F(TraceNotesTest, CallThatTheDriverRefusedIsNone) {
+TEST_F(TraceNotesTest, RefusedDriverCallIsDropped) {
   script_.Alloc(0x200000, 4096);
   script_.Block(0x200000, 512);
   script_.Free(0x200000);
@@ -226,7 +226,7 @@ TEST_F(TraceNotesTest, CapturesArePairedByTheirStream) {
   EXPECT_EQ(trace.captures[1].end, kNever);
 }
 
-TEST_F(TraceNotesTest, WithoutBlocksNoCallsAreKept) {
+TEST_F(TraceNotesTest, WithoutBlocksNoDriverCallsAreKept) {
   script_.Alloc(0x200000, 4096);
   EXPECT_THAT(script_.Build().driver_calls, IsEmpty());
 }

@@ -1,5 +1,5 @@
-// TraceBuilder (analysis/trace/trace_builder.h): what is told of memory outside of the process's
-// allocations (analysis/trace/outside_notes.h).
+// TraceBuilder (analysis/trace/trace_builder.h): device memory outside the process's allocations
+// (analysis/trace/outside_notes.h).
 
 #include <charconv>
 #include <string_view>
@@ -12,7 +12,7 @@ namespace {
 
 using format::Event;
 
-// What the recording library says of CUPTI's own buffers (docs/cupti.md).
+// The recording library's report about CUPTI's own buffers (docs/cupti.md).
 constexpr std::string_view kCuptiMemory = "cupti device memory";
 
 std::optional<uint64_t> LeadingNumber(std::string_view text) {

@@ -1,4 +1,4 @@
-// TraceBuilder (analysis/trace/trace_builder.h): a builder that begins where another one is.
+// TraceBuilder (analysis/trace/trace_builder.h): a builder that continues from the state of another one.
 
 #include <algorithm>
 #include <utility>
@@ -40,7 +40,7 @@ void TraceBuilder::TakeFactsOf(const TraceBuilder& before) {
   heap_by_string_ = before.heap_by_string_;
   before_attach_ = before.before_attach_;
   last_snapshot_t_ns_ = before.last_snapshot_t_ns_;
-  has_events_ = true;  // a part that begins tells nothing that is not known
+  has_events_ = true;  // a part that begins adds nothing new
   states_completions_ = before.states_completions_;
   driver_free_ = before.driver_free_;
   has_blocks_ = before.has_blocks_;
@@ -104,8 +104,8 @@ void TraceBuilder::TakeRolesOf(const TraceBuilder& before, const std::vector<Row
   }
 }
 
-// What lies where. A driver's free that was asked for just now and turns out to be refused is not
-// taken back: its row is not here.
+// Takes over what is held at which address. A driver free in progress that turns out to be refused
+// is not undone, because its row is not here.
 void TraceBuilder::TakePlacesOf(const TraceBuilder& before, const std::vector<RowId>& moved) {
   held_.reserve(before.held_.size());
   for (const auto& [place, row] : before.held_) held_[place] = moved[row];
@@ -123,7 +123,7 @@ void TraceBuilder::TakePlacesOf(const TraceBuilder& before, const std::vector<Ro
   reservations_ = before.reservations_;
 }
 
-// Those that are open: what they hold is of use while they last.
+// Takes over the open ranges, which matter for the memory allocated in them.
 void TraceBuilder::TakeRangesOf(const TraceBuilder& before) {
   absl::flat_hash_map<uint32_t, uint32_t> moved;
   for (uint32_t index = 0; index < before.trace_.ranges.size(); ++index) {

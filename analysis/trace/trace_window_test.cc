@@ -1,4 +1,4 @@
-// TraceBuilder::BeginAgain(): a builder that knows what is held, and nothing of what has ended.
+// TraceBuilder::BeginAgain(): a builder that knows what is held, and nothing that has ended.
 
 #include <gtest/gtest.h>
 
@@ -10,12 +10,12 @@
 namespace gmt::analysis {
 namespace {
 
-// A script whose events are read in two parts; the second one by a builder that began in between.
+// A script whose events are read in two parts, the second by a builder created in between.
 class TraceWindowTest : public testing::Test {
  protected:
-  // All that was written so far goes to the first builder.
+  // Passes everything written so far to the first builder.
   void Split() { split_ = script_.events().size(); }
-  // Both traces of the whole script.
+  // Builds both traces of the whole script.
   void Read() {
     TraceBuilder builder(script_.definitions());
     format::EventBatch first = script_.batch(), second = script_.batch();
@@ -38,7 +38,7 @@ class TraceWindowTest : public testing::Test {
   Trace whole_, window_;
 };
 
-TEST_F(TraceWindowTest, HeldMemoryKeepsTimeAndStackOfItsBirthAndTheRestIsGone) {
+TEST_F(TraceWindowTest, HeldMemoryKeepsTimeAndStackOfItsBirth) {
   script_.Alloc(0x1000, 100, {"gone"});
   script_.Free(0x1000);
   auto& kept = script_.Alloc(0x2000, 200, {"kept"});
@@ -61,7 +61,7 @@ TEST_F(TraceWindowTest, HeldMemoryKeepsTimeAndStackOfItsBirthAndTheRestIsGone) {
   EXPECT_EQ(window_.unknowns.rows_from_before, 0u);
 }
 
-TEST_F(TraceWindowTest, MemoryFromBeforeTheRecordingStaysThat) {
+TEST_F(TraceWindowTest, MemoryFromBeforeTheRecordingIsKept) {
   script_.Api(script_.Alloc(0x1000, 100), kBeforeAttachApi);
   Split();
   script_.Free(0x1000);
@@ -78,7 +78,7 @@ TEST_F(TraceWindowTest, MappedMemoryLivesUntilItIsReleasedAndUnmapped) {
   script_.Map(0x100000, 0x2000, 0x51);
   script_.Create(0x52, 0x2000, {"other"});
   script_.Map(0x102000, 0x2000, 0x52);
-  script_.Release(0x51);  // mapped still: it is held
+  script_.Release(0x51);  // still mapped, so it is held
   script_.Block(0x100000, 512, {"block"});
   Split();
   script_.Block(0x102000, 512, {"block"});
@@ -95,12 +95,12 @@ TEST_F(TraceWindowTest, MappedMemoryLivesUntilItIsReleasedAndUnmapped) {
   }
   EXPECT_EQ(window_.mappings[0].physical, moved_[whole_.mappings[0].physical]);
   EXPECT_EQ(window_.mappings[0].death_t_ns, whole_.mappings[0].death_t_ns);
-  // The block that came since lies in a segment that is known from before.
+  // The newer block lies in a segment known from before.
   EXPECT_EQ(window_.rows.flags[window_.rows.count() - 1] & kRowUnbacked, 0);
   EXPECT_NE(window_.rows.flags[moved_[whole_.mappings[1].physical]] & kRowHoldsBlocks, 0);
 }
 
-TEST_F(TraceWindowTest, OpenRangesAndStreamsAreKnownStill) {
+TEST_F(TraceWindowTest, OpenRangesAndStreamsAreStillKnown) {
   script_.NewStream(9, /*blocking=*/false, /*priority=*/-1);
   script_.NameStream(9, "copies");
   script_.Begin("epoch", 1);
@@ -119,7 +119,7 @@ TEST_F(TraceWindowTest, OpenRangesAndStreamsAreKnownStill) {
   EXPECT_EQ(window_.streams[0].name, whole_.streams[0].name);
 }
 
-TEST_F(TraceWindowTest, TotalsOfTheAllocatorAreComparedWithTheSameSums) {
+TEST_F(TraceWindowTest, AllocatorTotalsAreComparedWithTheSameSums) {
   script_.Alloc(0x10000, 0x8000);
   EventScript::Totals(script_.Block(0x10000, 512), 512, 0x8000);
   Split();
@@ -131,8 +131,8 @@ TEST_F(TraceWindowTest, TotalsOfTheAllocatorAreComparedWithTheSameSums) {
   EXPECT_EQ(window_.reconciliations[0].reserved.different, 0u);
 }
 
-// An allocation that a snapshot knew ahead of its event is one whose birth nobody has told yet.
-TEST_F(TraceWindowTest, PlaceThatIsTakenAgainIsALostFreeAlsoBehindASnapshot) {
+// A snapshot may contain an allocation whose event, and so whose birth, has not been read yet.
+TEST_F(TraceWindowTest, ReusedAddressIsALostFreeAlsoAfterASnapshot) {
   script_.Alloc(0x1000, 100, {"first"});
   TraceBuilder builder(script_.definitions());
   ASSERT_TRUE(builder.OnEvents(script_.batch()).ok());
@@ -152,7 +152,7 @@ TEST_F(TraceWindowTest, PlaceThatIsTakenAgainIsALostFreeAlsoBehindASnapshot) {
   }
 }
 
-TEST_F(TraceWindowTest, AskingWhatThereIsSoFarChangesNothing) {
+TEST_F(TraceWindowTest, SoFarChangesNothing) {
   TraceBuilder builder(script_.definitions());
   for (uint64_t i = 0; i < 50; ++i) {
     EventScript::Totals(script_.Block(0x1000 * (i + 1), 512, {"f"}), 512 * (i + 1), 0);

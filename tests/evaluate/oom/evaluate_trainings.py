@@ -79,7 +79,7 @@ class Trainings:
             options = ("--checkpoint",)
         elif what.startswith("optimizer.zero_grad") and program == "last_batch_larger":
             options = ("--zero-grad",)
-        elif what.startswith("mend leak") and program in LEAKING:
+        elif what.startswith("fix leak") and program in LEAKING:
             options = ("--no-leak",)
         else:
             return None
@@ -141,7 +141,7 @@ def main():
         right = case["answer"]["verdict"] in case["truths"]
         verdicts.setdefault(" or ".join(case["truths"]), []).append(right)
         for what, finished in case["advice"]:
-            kind = "mend the leak" if what.startswith("mend leak") else what
+            kind = "fix the leak" if what.startswith("fix leak") else what
             advice.setdefault(kind, []).append(finished)
         if not right or not all(finished for _, finished in case["advice"]):
             evaluation.missed(case["seed"], describe(case))
