@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMaxBytes = 9.2e18;
 
-// 0: no such unit.
+// Returns 0 if there is no such unit.
 double UnitBytes(std::string unit) {
   absl::AsciiStrToLower(&unit);
   static constexpr std::pair<const char*, double> kUnits[] = {{"", 1},
@@ -53,7 +53,7 @@ absl::StatusOr<Limit> ParseLimit(absl::string_view text) {
     }
   }
   return UsageError(
-      absl::StrCat("'", text, "' is no limit; write 10GiB, 512MB, a number of bytes, or 80%"));
+      absl::StrCat("'", text, "' is not a limit. Use 10GiB, 512MB, a number of bytes, or 80%"));
 }
 
 }  // namespace gmt::cli

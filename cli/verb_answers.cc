@@ -20,7 +20,7 @@
 namespace gmt::cli {
 namespace {
 
-// The defaults of the verbs' --top.
+// The default values of the verbs' --top.
 constexpr size_t kReportRows = 10, kSuspects = 3, kPins = 3;
 
 const Terminal kPlain;
@@ -79,7 +79,7 @@ absl::StatusOr<VerbAnswerText> AnswerOfVerb(const std::string& verb, const Answe
   if (verb == "leaks") return Leaks(file);
   if (verb == "ledger") return Ledger(file);
   if (verb == "frag") return Frag(file);
-  return absl::InvalidArgumentError(absl::StrCat("no verb has an answer of that name: ", verb));
+  return absl::InvalidArgumentError(absl::StrCat("no verb has this name: ", verb));
 }
 
 absl::StatusOr<VerbAnswerText> AnswerOfDiff(const AnsweredFile& base, const AnsweredFile& changed) {
