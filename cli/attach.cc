@@ -1,7 +1,7 @@
 // gpumemtrace attach: records a process that is already running, until it is detached or ends.
 //
-// 1. If the process was started with GPUMEMTRACE=dormant, or was attached to before, it has a session
-//    with an attach gate. Otherwise the library is injected into it (collector/inject).
+// 1. If the process was started with GPUMEMTRACE=dormant, or was attached to before, it has a
+//    session with an attach gate. Otherwise the library is injected into it (collector/inject).
 // 2. A field of that session asks the process to record from its next GPU call on.
 // 3. A collector is started, which keeps running after this program has ended.
 
@@ -71,7 +71,8 @@ absl::Status WhyNotToWait(AttachRecording* recording, bool others_wait) {
   if (others_wait)
     return absl::DeadlineExceededError(
         absl::StrCat("process ", recording->pid(), " is not recorded: it has not called the GPU for ",
-                     kPatienceOfOthers.count(), " s. To attach to it alone: gpumemtrace attach ", recording->pid()));
+                     kPatienceOfOthers.count(), " s. To attach to it alone: gpumemtrace attach ",
+                     recording->pid()));
   return absl::OkStatus();
 }
 
@@ -275,7 +276,8 @@ absl::StatusOr<int> RecordAll(const AttachOptions& options, const Terminal& term
   if (!text.ok()) return text.status();
   uint64_t watch_ns = 0;
   if (!options.watch.empty() && !session::ParseDuration(options.watch, &watch_ns))
-    return UsageError(absl::StrCat("--watch: '", options.watch, "' is not a duration. Try: --watch 30m"));
+    return UsageError(absl::StrCat("--watch: '", options.watch,
+                                   "' is not a duration. Try: --watch 30m"));
   Recordings recordings;
   absl::Status failure;
   for (const pid_t pid : pids) {
@@ -297,7 +299,8 @@ absl::StatusOr<int> RecordAll(const AttachOptions& options, const Terminal& term
     return std::max(code, WatchAll(options, terminal, watch_ns, recordings));
   for (const auto& recording : recordings)
     Say(options,
-        fmt::format("recording until the process ends. To stop earlier: gpumemtrace detach {}", recording->pid()));
+        fmt::format("recording until the process ends. To stop earlier: gpumemtrace detach {}",
+                    recording->pid()));
   return code;
 }
 

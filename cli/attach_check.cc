@@ -32,14 +32,16 @@ std::vector<Precondition> Checks(const TargetInfo& target, const std::string& li
   if (!session.ok() || !target.exists) return inject::CheckAttachable(target, library);
   if (!(*session)->has_door())
     return {{"session", Verdict::kFail,
-             absl::StrCat("it was started under gpumemtrace and is being recorded to ", (*session)->Recording()),
+             absl::StrCat("it was started under gpumemtrace and is being recorded to ",
+                          (*session)->Recording()),
              absl::StrCat("To see what it holds now: gpumemtrace snapshot ", target.pid)}};
   if ((*session)->is_attached() || (*session)->is_taken())
     return {{"session", Verdict::kFail,
              absl::StrCat("it is already attached and being recorded to ", (*session)->Recording()),
              absl::StrCat("To stop: gpumemtrace detach ", target.pid)}};
   return {{"session", Verdict::kPass,
-           absl::StrCat("its library is loaded and waits for an attach: ", (*session)->path()), ""}};
+           absl::StrCat("its library is loaded and waits for an attach: ", (*session)->path()),
+           ""}};
 }
 
 int PrintChecks(const TargetInfo& target, const std::vector<Precondition>& checks, bool json) {

@@ -103,7 +103,8 @@ void AddAttachOptions(Command* command, AttachOptions* o) {
       "--method", &o->method, {"auto", "dormant", "inject"},
       "dormant: use only the library that the process was started with; inject: inject it even "
       "if the seccomp filters of the process cannot be read");
-  command->Flag("--check", &o->check, "only check whether attaching would work, and what prevents it");
+  command->Flag("--check", &o->check, "only check whether attaching would work, and what prevents "
+                                      "it");
   command->Flag("--all-ranks", &o->all_ranks, "attach to all processes below PID that use the GPU");
   command->Flag("--json", &o->json, "with --check or --watch: print JSON");
   o->recording.AddTo(*command);

@@ -43,7 +43,8 @@ absl::StatusOr<std::unique_ptr<AttachedSession>> FindDoor(const AttachOptions& o
   if (!session.ok() && options.method == "dormant") {
     return absl::FailedPreconditionError(
         absl::StrCat("process ", target.pid,
-                     " was not started with GPUMEMTRACE=dormant, has made no GPU call yet, or could "
+                     " was not started with GPUMEMTRACE=dormant, has made no GPU call yet, or "
+                     "could "
                      "not create a session, which it reported on stderr. To inject the library: "
                      "gpumemtrace attach ",
                      target.pid));

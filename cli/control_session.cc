@@ -39,7 +39,8 @@ absl::Status WhyNobodyAnswers(const SessionSummary& s) {
     case SessionState::kUnattended:
       return absl::FailedPreconditionError(absl::StrCat(
           "process ", s.pid,
-          " is alive, but no collector is recording it. Start one with: ", "gpumemtrace collect ", s.pid));
+          " is alive, but no collector is recording it. Start one with: ", "gpumemtrace collect ",
+          s.pid));
     case SessionState::kDormant:
       return absl::FailedPreconditionError(
           absl::StrCat("process ", s.pid, " is dormant and not being recorded. To record it: ",

@@ -96,7 +96,8 @@ absl::StatusOr<int> Detach(const std::string& name) {
   if (!IsComplete(recording)) {
     return absl::DataLossError(absl::StrCat(
         "process ", pid, " is detached, but ", recording,
-        " is not complete: its collector has died. To see whether the rest can be collected: gpumemtrace list"));
+        " is not complete: its collector has died. To see whether the rest can be collected: "
+        "gpumemtrace list"));
   }
   fmt::print("{}\n", recording);
   return kDone;

@@ -89,7 +89,8 @@ void TellWhatHasNoPlace(const interop::TorchSnapshotSummary& summary) {
                           Bytes(summary.host_bytes_left_out)));
   }
   if (summary.unmapped_bytes_left_out > 0) {
-    PrintNote(fmt::format("{} of physical memory without an address are left out: the format needs one",
+    PrintNote(fmt::format("{} of physical memory without an address are left out: the format "
+                          "needs one",
                           Bytes(summary.unmapped_bytes_left_out)));
   }
   const interop::TorchModelCounts& counts = summary.counts;
@@ -128,7 +129,8 @@ absl::Status CheckDevice(const ExportArguments& options, const analysis::Trace& 
   }
   return absl::NotFoundError(
       absl::StrCat(options.file, ": nothing was allocated on GPU ", options.device,
-                   known.empty() ? "" : absl::StrCat("; GPUs with allocations: ", absl::StrJoin(known, ", "))));
+                   known.empty() ? "" : absl::StrCat("; GPUs with allocations: ",
+                                                     absl::StrJoin(known, ", "))));
 }
 
 absl::StatusOr<int> RunHtml(const ExportArguments& options) {
@@ -138,7 +140,8 @@ absl::StatusOr<int> RunHtml(const ExportArguments& options) {
   if (!options.max_mb.empty()) {
     const bool is_size = absl::SimpleAtod(options.max_mb, &megabytes) && megabytes > 0;
     if (!is_size || megabytes > kMostMegabytes) {
-      return UsageError("--max-mb: expected a number of megabytes up to 400. For more: gpumemtrace view");
+      return UsageError("--max-mb: expected a number of megabytes up to 400. For more: "
+                        "gpumemtrace view");
     }
     html.max_bytes = static_cast<uint64_t>(megabytes * 1e6);
   }
@@ -268,7 +271,8 @@ void AddExport(Program& program) {
                  "pprof: peak (default), end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
   command.Option(
       "--heap", &options->heap, "NAME",
-      "pprof: only this heap: driver, host, pytorch, ... (default: a framework's blocks, else driver)");
+      "pprof: only this heap: driver, host, pytorch, ... (default: a framework's blocks, else "
+      "driver)");
   options->window.AddTo(command, "start of the exported history", "end of it, and its moment");
   command.Option("--max-events", &options->max_events, "N",
                  "maximum number of events per GPU; 0: all (default 100000)");

@@ -90,9 +90,11 @@ Check ForkProtection() {
   const bool works = page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0;
   const std::string why = Errno();
   if (page != MAP_FAILED) munmap(page, 4096);
-  if (works) return {"fork", State::kWorks, "forked children start with a clean state (MADV_WIPEONFORK)"};
+  if (works)
+    return {"fork", State::kWorks, "forked children start with a clean state (MADV_WIPEONFORK)"};
   return {"fork", State::kWithout,
-          fmt::format("no MADV_WIPEONFORK ({}): forked children are detected by pthread_atfork", why)};
+          fmt::format("no MADV_WIPEONFORK ({}): forked children are detected by pthread_atfork",
+                      why)};
 }
 
 Check ProcessDescriptor() {

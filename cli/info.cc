@@ -254,7 +254,8 @@ std::string SettingText(const Setting& setting) {
 // records.
 std::string CrossCheckText(const analysis::CrossCheckResult& check) {
   if (!check.was_made) return "";
-  std::string text = fmt::format("{}, {} also seen by CUPTI", Plural(check.allocations, "allocation"),
+  std::string text = fmt::format("{}, {} also seen by CUPTI", Plural(check.allocations,
+                                                                     "allocation"),
                                  Plural(check.frees, "free"));
   if (check.only_cupti > 0) text += fmt::format("; {} only by CUPTI", Count(check.only_cupti));
   if (check.only_ours > 0) text += fmt::format("; {} not by CUPTI", Count(check.only_ours));

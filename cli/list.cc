@@ -53,7 +53,8 @@ const char* InWords(SessionState state) {
 }
 
 std::string FirstLine(const std::vector<SessionSummary>& sessions) {
-  if (sessions.empty()) return "No sessions: nothing is being recorded, and there is nothing to collect.";
+  if (sessions.empty())
+    return "No sessions: nothing is being recorded, and there is nothing to collect.";
   std::vector<std::pair<SessionState, uint64_t>> counts;
   for (const SessionSummary& session : sessions) {
     const auto it = std::find_if(counts.begin(), counts.end(),

@@ -38,7 +38,8 @@ absl::Status WhyNotOne(const std::vector<SessionSummary>& recorded) {
   }
   if (recorded.size() > kProcessesNamed) absl::StrAppend(&list, "\n  ...");
   return absl::FailedPreconditionError(
-      absl::StrCat(recorded.size(), " processes are being recorded. Name those to follow, for example: ",
+      absl::StrCat(recorded.size(), " processes are being recorded. Name those to follow, for "
+                                    "example: ",
                    "gpumemtrace view --live ", recorded.front().pid, ":", list));
 }
 
@@ -150,7 +151,8 @@ void LiveSession::TakeStatus(const control::Status& status) {
     const std::lock_guard lock(mutex_);
     news_.state = LiveNews::State::kFollowing;
     news_.words =
-        status.stalled() ? absl::StrCat("the recording cannot be written: ", status.stall_reason()) : std::string();
+        status.stalled() ? absl::StrCat("the recording cannot be written: ",
+                                        status.stall_reason()) : std::string();
     // Events in the ring that the collector has not read yet are not in the file.
     news_.now_ns = status.lag_ns() > 0 ? status.newest_t_ns() : status.t_ns();
     news_.events_per_second = status.events_per_second();

@@ -34,7 +34,8 @@ void AddMark(Program& program) {
   Command command = program.AddVerb("mark", "Put a mark into the recording of a running process",
                                     [options](const Terminal&) { return Mark(*options); });
   command.Argument("PID", &options->session, "process ID, session file or session name");
-  command.Argument("NAME", &options->name, "name of the mark; repeated marks of one name delimit cycles");
+  command.Argument("NAME", &options->name,
+                   "name of the mark; repeated marks of one name delimit cycles");
   command.Option("--index", &options->index, "N", "number of this mark among those of its name");
 }
 

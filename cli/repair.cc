@@ -25,7 +25,8 @@ std::string InWords(const format::RepairLoss& loss) {
   const std::string place = absl::StrCat("at byte ", Count(loss.offset));
   if (loss.bytes == 0) return absl::StrCat("whole chunks, expected ", place);
   const std::string bytes = absl::StrCat(Bytes(loss.bytes), " ", place);
-  if (loss.what == "cut") return absl::StrCat(bytes, ", where the file was truncated inside a chunk");
+  if (loss.what == "cut")
+    return absl::StrCat(bytes, ", where the file was truncated inside a chunk");
   const std::string when = loss.to_t_ns > loss.from_t_ns
                                ? absl::StrCat(", events between ", Duration(loss.from_t_ns),
                                               " and ", Duration(loss.to_t_ns))
@@ -101,7 +102,8 @@ absl::StatusOr<int> Repair(const RepairArguments& options) {
 
 void AddRepair(Program& program) {
   auto options = std::make_shared<RepairArguments>();
-  Command command = program.AddVerb("repair", "Make a complete recording from a truncated or damaged one",
+  Command command = program.AddVerb("repair", "Make a complete recording from a truncated or "
+                                              "damaged one",
                                     [options](const Terminal&) { return Repair(*options); });
   command.Argument("FILE", &options->input, "a recording");
   command.Argument("OUT", &options->output, "the repaired copy to write");

@@ -1,4 +1,4 @@
-// gpumemtrace report: what holds the memory.
+// gpumemtrace report: shows what holds the memory.
 
 #include "cli/report.h"
 
@@ -45,8 +45,8 @@ absl::StatusOr<analysis::ReportOptions> Selection(const ReportArguments& options
   if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
   auto by = analysis::ParseGroupBy(options.by);
   if (!by.ok()) return UsageError(absl::StrCat("--by: ", by.status().message()));
-  if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
-  if (options.from > options.to) return UsageError("--from lies behind --to");
+  if (options.top < 0) return UsageError("--top: expected a number of rows, 1 or more");
+  if (options.from > options.to) return UsageError("--from is later than --to");
   selection.at = *std::move(at);
   selection.by = *by;
   selection.heap = options.heap;
@@ -55,7 +55,7 @@ absl::StatusOr<analysis::ReportOptions> Selection(const ReportArguments& options
   return selection;
 }
 
-// Prints why on stderr where the peak of a device lies above the limit.
+// Returns kGateFailed if the peak of a device is above the limit, and prints why on stderr.
 absl::StatusOr<int> Gate(const analysis::Report& report, const Limit& limit) {
   int code = kDone;
   for (const analysis::ReportDevice& device : report.devices) {
@@ -63,7 +63,7 @@ absl::StatusOr<int> Gate(const analysis::Report& report, const Limit& limit) {
     if (!limit.bytes && !device.total_bytes) {
       return absl::FailedPreconditionError(
           absl::StrCat("--fail-above: the recording does not say how much memory GPU ",
-                       device.index, " has; give a number of bytes"));
+                       device.index, " has. Give a number of bytes"));
     }
     const double allowed = limit.bytes
                                ? static_cast<double>(*limit.bytes)
@@ -87,7 +87,7 @@ absl::StatusOr<analysis::CategoryRules> CategoryRulesOf(const ReportArguments& o
   return analysis::CategoryRules::WithFile(options.categories);
 }
 
-// *text gets the report.
+// Stores the report in *text.
 absl::StatusOr<int> RunReport(const ReportArguments& options, const Terminal& terminal, std::string* text) {
   auto selection = Selection(options);
   if (!selection.ok()) return selection.status();
@@ -131,7 +131,7 @@ absl::StatusOr<std::string> DefaultReport(const std::string& path, const Termina
 void AddReport(Program& program) {
   auto options = std::make_shared<ReportArguments>();
   Command command = program.AddVerb(
-      "report", "What holds the memory, by stack", [options](const Terminal& terminal) {
+      "report", "Show what holds the memory, by stack", [options](const Terminal& terminal) {
         std::string text;
         absl::StatusOr<int> code = RunReport(*options, terminal, &text);
         fmt::print("{}", text);
@@ -144,17 +144,17 @@ void AddReport(Program& program) {
       "--by", &options->by, "WHAT",
       "stack, function, file, category, layer, dtype, node, library, heap, thread, stream "
       "or size");
-  command.Option("--device", &options->device, "N", "this GPU only");
-  command.Option("--heap", &options->heap, "NAME", "this heap only: driver, host, pytorch, ...");
+  command.Option("--device", &options->device, "N", "only this GPU");
+  command.Option("--heap", &options->heap, "NAME", "only this heap: driver, host, pytorch, ...");
   command.Option("--top", &options->top, "N", "rows per device");
-  command.Option("--from", &options->from, "SECONDS", "look for the peak from here on");
-  command.Option("--to", &options->to, "SECONDS", "look for the peak up to here");
+  command.Option("--from", &options->from, "SECONDS", "look for the peak after this time");
+  command.Option("--to", &options->to, "SECONDS", "look for the peak before this time");
   command.Option("--fail-above", &options->fail_above, "LIMIT",
-                 "exit with 3 where the peak is above so many bytes or percent");
+                 "exit with code 3 if the peak is above this many bytes or percent");
   command.Option("--categories", &options->categories, "FILE",
-                 "rules of your own for what memory is for (docs/categories.md)");
+                 "your own rules for memory categories (docs/categories.md)");
   options->frames.AddTo(command);
-  command.Flag("--json", &options->json, "one JSON object, with every frame");
+  command.Flag("--json", &options->json, "print JSON, with every frame");
 }
 
 }  // namespace gmt::cli

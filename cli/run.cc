@@ -131,7 +131,8 @@ void NoteWhatWaits(const std::vector<RunEntry>& entries) {
     const auto session = collector::SummariseFile(entry.session);
     if (!session.ok() || session->state != collector::SessionState::kOrphaned) continue;
     PrintNote(
-        fmt::format("process {}: {} is not complete. Its session holds the rest. Write it with: gpumemtrace collect {}",
+        fmt::format("process {}: {} is not complete. Its session holds the rest. Write it with: "
+                    "gpumemtrace collect {}",
                     entry.pid, entry.output, entry.session));
   }
 }

@@ -1,4 +1,4 @@
-// gpumemtrace show: what an id is that an answer printed.
+// gpumemtrace show: explains an ID that an answer printed.
 
 #include "cli/show.h"
 
@@ -49,7 +49,7 @@ ShowResult Explain(const ShowInput& input, const Subject& subject) {
   }
 }
 
-// Suspects take a walk over all cycles; only what can be part of one needs them.
+// Finding suspects walks over all cycles. Only kinds that can be part of a suspect need it.
 bool NeedsLeaks(const Subject& subject) {
   return subject.kind == Subject::kLeak || subject.kind == Subject::kStack ||
          subject.kind == Subject::kBefore;
@@ -67,7 +67,7 @@ void AddLacks(const std::vector<std::string>& lacks, ShowPage& page) {
 absl::StatusOr<int> Show(const ShowArguments& options, const Terminal& terminal) {
   const auto subject = analysis::ParseSubject(options.id);
   if (!subject.ok()) return UsageError(subject.status().message());
-  if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
+  if (options.top < 0) return UsageError("--top: expected a number of rows, 1 or more");
   const auto rules = options.frames.Rules();
   if (!rules.ok()) return rules.status();
   auto loaded = LoadTrace(options.file);
@@ -106,14 +106,14 @@ absl::StatusOr<int> Show(const ShowArguments& options, const Terminal& terminal)
 void AddShow(Program& program) {
   auto options = std::make_shared<ShowArguments>();
   Command command =
-      program.AddVerb("show", "What an id is: stack/7, leak/1, step/12, block/0x7f00, ...",
+      program.AddVerb("show", "Explain an ID: stack/7, leak/1, step/12, block/0x7f00, ...",
                       [options](const Terminal& terminal) { return Show(*options, terminal); });
   command.Argument("FILE", &options->file, "recording");
   command.Argument("ID", &options->id,
-                   "as an answer prints it, or an address, or the name of a range or mark");
-  command.Option("--top", &options->top, "N", "rows of a list");
+                   "ID printed by an answer, address, or name of a range or mark");
+  command.Option("--top", &options->top, "N", "rows per list");
   options->frames.AddTo(command);
-  command.Flag("--json", &options->json, "one JSON object");
+  command.Flag("--json", &options->json, "print JSON");
 }
 
 }  // namespace gmt::cli

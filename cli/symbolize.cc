@@ -223,12 +223,14 @@ absl::StatusOr<int> Symbolize(const SymbolizeArguments& options) {
 
 void AddSymbolize(Program& program) {
   auto options = std::make_shared<SymbolizeArguments>();
-  Command command = program.AddVerb("symbolize", "Make a copy of a recording with more function names",
+  Command command = program.AddVerb("symbolize", "Make a copy of a recording with more function "
+                                                 "names",
                                     [options](const Terminal&) { return Symbolize(*options); });
   command.Argument("FILE", &options->file, "a recording");
   command.RequiredOption("-o,--output", &options->output, "OUT", "the copy to write");
   command.Option("--debug-dir", &options->debug_dirs, "DIR",
-                 "directory of debug files: *.debug, an unpacked -dbgsym package, files of another machine");
+                 "directory of debug files: *.debug, an unpacked -dbgsym package, files of "
+                 "another machine");
   command.Option("--root", &options->root, "DIR", "root directory for module paths (sysroot)");
   command.Flag("--debuginfod", &options->debuginfod,
                "fetch what is missing from the servers in DEBUGINFOD_URLS");

@@ -122,7 +122,8 @@ void AddView(Program& program) {
                             "recordings, PyTorch snapshots or event logs; with --live: PIDs");
   command.Flag("--live", &options->live,
                "follow processes that are being recorded; a single one needs no PID");
-  command.Option("--port", &options->port, "N", "listen on this port of 127.0.0.1 (default: any free port)");
+  command.Option("--port", &options->port, "N",
+                 "listen on this port of 127.0.0.1 (default: any free port)");
   command.Flag("--keep", &options->keep, "keep serving after the page is closed, until Ctrl-C");
   command.Flag("--no-browser", &options->no_browser, "only print the address");
   command.Option("--page", &options->page, "FILE", "serve this page instead of the built-in one");

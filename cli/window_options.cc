@@ -20,7 +20,8 @@ void WindowOptions::AddTo(Command& command, const std::string& from_help,
 }
 
 absl::StatusOr<analysis::Window> WindowOptions::Window() const {
-  if (std::isnan(from) || std::isnan(to)) return UsageError("--from, --to: expected a number of seconds");
+  if (std::isnan(from) || std::isnan(to))
+    return UsageError("--from, --to: expected a number of seconds");
   if (from > to) return UsageError("--from is later than --to");
   return analysis::Window{Nanoseconds(from), Nanoseconds(to)};
 }
