@@ -1,9 +1,9 @@
 // gpumemtrace attach: records a process that is already running, until it is detached or ends.
 //
-// 1. If the process was started with GPUMEMTRACE=dormant, or was attached to before, it has a
-//    session with an attach gate. Otherwise the library is injected into it (collector/inject).
-// 2. A field of that session asks the process to record from its next GPU call on.
-// 3. A collector is started, which keeps running after this program has ended.
+//   1. If the process was started with GPUMEMTRACE=dormant, or was attached to before, it has a
+//      session with an attach gate. Otherwise the library is injected into it (collector/inject).
+//   2. A field of that session asks the process to record from its next GPU call on.
+//   3. A collector is started, which keeps running after this program has ended.
 
 #include <fmt/format.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // cli/json_output.h
 //
-// What every --json output has in common: one object, whose first key names its schema.
+// The common form of every --json output: one object, whose first key names its schema.
 //
 // Thread safety: pure functions; printing goes to stdout.
 
@@ -13,13 +13,13 @@
 
 namespace gmt::cli {
 
-// {"schema": "gpumemtrace.VERB/1", "file": FILE}; without "file" where it is empty.
+// Returns {"schema": "gpumemtrace.VERB/1", "file": FILE}, without "file" if FILE is empty.
 nlohmann::ordered_json NewJson(const std::string& verb, const std::string& file);
 
-// Prints one object, indented, on stdout. Text that is no UTF-8 gets replacement characters.
+// Prints one indented object to stdout. Replaces invalid UTF-8 by replacement characters.
 void PrintJson(const nlohmann::ordered_json& object);
 
-// null for what is not known.
+// Returns null if the value is unknown.
 template <typename T, typename Json = nlohmann::ordered_json>
 Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);

@@ -1,6 +1,6 @@
 // cli/load_trace.h
 //
-// Opens what a reading verb was given and makes a Trace of it, with every frame named that can be
+// Opens the file given to a reading verb and builds a Trace from it. Names every frame that can be
 // named on this machine.
 //
 // Thread safety: one thread at a time.
@@ -23,26 +23,27 @@ struct LoadedTrace {
   std::string path;
   analysis::Trace trace;
   format::Definitions definitions;
-  // What the file lacks, as sentences for a person: cut off, damaged, events lost.
+  // What the file lacks, as sentences for users: truncated, damaged, events lost.
   std::vector<std::string> lacks;
-  // Modules whose frames have no names on this machine, likewise.
+  // Modules whose frames have no names on this machine, as sentences for users.
   std::vector<std::string> unnamed;
 };
 
-// What the recording that `trace` was made of could not say, as sentences for a person.
+// Returns what is missing in the recording that `trace` was built from, as sentences for users.
 std::vector<std::string> WhatTraceLacks(const analysis::Trace& trace);
 
-// Hears from time to time what is done, "reading events: 3,407,872", how much of the file is read, 0 to 1,
-// and the rows and steps so far. From the loading thread.
+// Called from time to time by the loading thread with what is done, such as "reading events:
+// 3,407,872", the share of the file that was read (0 to 1), and the trace so far.
 using LoadListener =
     std::function<void(const std::string& what, double share, const analysis::Trace& so_far)>;
 
-// Fails with a message that names the file and, where one exists, the command that mends it. Without
-// a listener the terminal is told (progress.h).
+// Fails with a message that names the file and, if there is one, the command that fixes it. Without
+// a listener, progress is shown on the terminal (progress.h).
 absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path,
                                                        const LoadListener& listener = nullptr);
 
-// `lacks` of a trace, for an answer that has rows for what was there before an attach.
+// Returns `lacks` without the lines about memory from before an attach, for answers that have rows
+// for it.
 std::vector<std::string> WithoutBeforeAttach(std::vector<std::string> lacks);
 
 }  // namespace gmt::cli

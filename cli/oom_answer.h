@@ -1,6 +1,6 @@
 // cli/oom_answer.h
 //
-// The answer to why a recording's program ran out of memory, for the verb `oom` and for the end of
+// Explains why a recording's program ran out of memory, for the verb `oom` and for the end of
 // `run`.
 //
 // Thread safety: one thread at a time.
@@ -18,13 +18,13 @@
 
 namespace gmt::cli {
 
-// Leaks are looked for up to the failure: what comes behind it frees.
+// Leaks are searched up to the failure, because the events after it free memory.
 analysis::OomReport ExplainOomOf(const analysis::Examination& examination);
-// `categories`: of that examination, where they are known already.
+// `categories` are those of the examination, if already known.
 analysis::OomReport ExplainOomOf(const analysis::Examination& examination,
                                  const analysis::Categories& categories);
 
-// Its text; "" where the program did not run out of memory.
+// Returns the text of the answer, or "" if the program did not run out of memory.
 absl::StatusOr<std::string> OomAnswer(const std::string& path, const Terminal& terminal);
 
 }  // namespace gmt::cli

@@ -1,6 +1,6 @@
 // cli/report.h
 //
-// The report on one recording, for the verb and for whoever ends with one (`run`).
+// The report on one recording, for the verb `report` and for the end of `run`.
 
 #ifndef GMT_CLI_REPORT_H_
 #define GMT_CLI_REPORT_H_
@@ -12,8 +12,8 @@
 
 namespace gmt::cli {
 
-// The report with all defaults: what held the memory at the peak, by stack. Its first line is the
-// answer in short.
+// Returns the report with default options: what held the memory at the peak, by stack. Its first
+// line is a short answer.
 absl::StatusOr<std::string> DefaultReport(const std::string& path, const Terminal& terminal);
 
 }  // namespace gmt::cli

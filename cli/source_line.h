@@ -1,6 +1,6 @@
 // cli/source_line.h
 //
-// The text of source lines, in the program's own namespace (analysis/source_line.h).
+// Imports the functions for source lines (analysis/source_line.h) into this namespace.
 
 #ifndef GMT_CLI_SOURCE_LINE_H_
 #define GMT_CLI_SOURCE_LINE_H_

@@ -1,6 +1,6 @@
 // cli/terminal.h
 //
-// Terminal: what text output may assume about the place it goes to. Text goes to stdout, notes and
+// Terminal: the properties of the place that text output goes to. Text goes to stdout, notes and
 // progress to stderr.
 //
 // Thread safety: plain values.
@@ -24,7 +24,7 @@ struct Terminal {
   bool color = false;
   int width = 100;  // columns
 
-  // `text` in bold or in a colour where colours are on, else as it is.
+  // Returns `text` in bold or in a colour if colours are enabled, otherwise unchanged.
   std::string Bold(const std::string& text) const;
   std::string Red(const std::string& text) const;
   std::string Yellow(const std::string& text) const;
@@ -32,8 +32,8 @@ struct Terminal {
   std::string Dim(const std::string& text) const;
 };
 
-// Looks at stdout, NO_COLOR, TERM and COLUMNS. An option given on the command line wins over the
-// environment.
+// Detects the terminal from stdout, NO_COLOR, TERM and COLUMNS. Options given on the command line
+// take precedence.
 Terminal DetectTerminal(const TerminalOptions& options);
 
 // Prints "gpumemtrace: MESSAGE" on stderr.

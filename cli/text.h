@@ -1,6 +1,6 @@
 // cli/text.h
 //
-// How numbers are written for people, in the program's own namespace (analysis/text.h).
+// Imports the functions that format numbers for people (analysis/text.h) into this namespace.
 
 #ifndef GMT_CLI_TEXT_H_
 #define GMT_CLI_TEXT_H_

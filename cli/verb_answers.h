@@ -1,9 +1,9 @@
 // cli/verb_answers.h
 //
-// What reading verbs print with all defaults, about a recording that is open already: for the page,
-// which shows the same answers.
+// What reading verbs print by default about a recording that is already open. For the page, which
+// shows the same answers.
 //
-// Thread safety: one thread at a time for one examination.
+// Thread safety: one thread at a time per examination.
 
 #ifndef GMT_CLI_VERB_ANSWERS_H_
 #define GMT_CLI_VERB_ANSWERS_H_
@@ -18,20 +18,20 @@
 namespace gmt::cli {
 
 struct AnsweredFile {
-  std::string path;                          // as the user named it
+  std::string path;                          // as named by the user
   const std::vector<std::string>& lacks;     // LoadedTrace
   const std::vector<std::string>& unnamed;   // LoadedTrace
   const analysis::Examination& examination;  // with the built-in rules
   const analysis::Categories& categories;    // likewise
 };
 
-// What stdout gets.
+// The text that the verb prints to stdout.
 struct VerbAnswerText {
   std::string text;  // 100 columns, no colours
   std::string json;
 };
 
-// `verb`: report, oom, leaks, ledger or frag. Fails as the verb does.
+// `verb`: report, oom, leaks, ledger or frag. Fails if the verb fails.
 absl::StatusOr<VerbAnswerText> AnswerOfVerb(const std::string& verb, const AnsweredFile& file);
 
 absl::StatusOr<VerbAnswerText> AnswerOfDiff(const AnsweredFile& base, const AnsweredFile& changed);

@@ -1,9 +1,9 @@
 // cli/view_backend.h
 //
-// What the page needs of this room: recordings as reading verbs load them, and answers as they print
-// them.
+// What the page needs from this directory: recordings loaded as reading verbs load them, and
+// answers as they print them.
 //
-// Thread safety: its functions may be called from several threads, for different recordings.
+// Thread safety: the functions may be called from several threads for different recordings.
 
 #ifndef GMT_CLI_VIEW_BACKEND_H_
 #define GMT_CLI_VIEW_BACKEND_H_

@@ -1,6 +1,6 @@
 // cli/written_bytes.h
 //
-// For tests: numbers as people read them, back to bytes, so that what is printed can be added up.
+// For tests: converts printed numbers back to bytes, so that they can be added up.
 
 #ifndef GMT_CLI_WRITTEN_BYTES_H_
 #define GMT_CLI_WRITTEN_BYTES_H_
@@ -12,7 +12,7 @@
 
 namespace gmt::cli {
 
-// 1.5, "MiB" -> 1572864.
+// BytesOf(1.5, "MiB") == 1572864.
 inline double BytesOf(double number, const std::string& unit) {
   for (const auto& [name, factor] :
        {std::pair("B", 1.), {"KiB", 1024.}, {"MiB", 1048576.}, {"GiB", 1073741824.}}) {
