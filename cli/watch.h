@@ -37,7 +37,7 @@ namespace gmt::cli {
 
 struct WatchOptions {
   int64_t pid = 0;
-  std::string who;          // "4711 rank 1": label of the process before each line; "" if only one is watched
+  std::string who;          // label before each line, "4711 rank 1"; "" if only one is watched
   std::string recording;    // path
   int64_t duration_ns = 0;  // 0: until `stopped`
   bool json = false;

@@ -179,7 +179,7 @@ def take_over(trial, chance):
     _, said = collecting.communicate(timeout=HANG_S)
     # One that was only about to start when its like were killed may have been there first, or have
     # done it all.
-    first = ("at work", "another collector", "No such file")
+    first = ("already recording it", "another collector", "No such file")
     assert collecting.returncode == 0 or any(words in said for words in first), said
 
 
