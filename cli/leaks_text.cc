@@ -182,8 +182,8 @@ class Writer {
     const auto& cycles = report_.cycles;
     if (!cycles.clear) {
       return fmt::format(
-          "no steps were found in {}: comparing {} {}s with equally many events; marks named "
-          "\"step\" give better results",
+          "no steps were found in {}: comparing {} {}s of equally many events; a "
+          "mark \"step\" would help",
           Duration(report_.watched_ns), Count(cycles.count), Unit());
     }
     const char* by = cycles.inferred ? "inferred from" : "by";

@@ -43,8 +43,8 @@ std::vector<Part> Parts(const Ledger& ledger) {
       {live, "live"},
       {free, "cached"},
       {ledger.bytes_of(LedgerGroup::kOutsideFramework), live + free > 0 ? "outside" : "its own"},
-      {ledger.bytes_of(LedgerGroup::kNotApart), "contexts and other processes"},
-      {ledger.bytes_of(LedgerGroup::kOtherProcess), "other processes"}};
+      {ledger.bytes_of(LedgerGroup::kNotApart), "contexts and others"},
+      {ledger.bytes_of(LedgerGroup::kOtherProcess), "others"}};
   std::erase_if(parts, [](const Part& part) { return part.bytes == 0; });
   return parts;
 }

@@ -61,7 +61,7 @@ std::string Why(const OomReport& report) {
         return fmt::format("a tensor grows with each concatenation; {}", Asked(report));
       }
       if (evidence.live_bytes + report.requested_bytes <= evidence.available_bytes) {
-        return fmt::format("this step needs about {}, but {} are available; {}",
+        return fmt::format("this step needs about {}, {} are available; {}",
                            Bytes(evidence.expected.bytes), Bytes(evidence.available_bytes),
                            Asked(report));
       }
@@ -74,24 +74,24 @@ std::string Why(const OomReport& report) {
     case OomVerdict::kFragmentation:
       // The request may also need what the driver has free.
       if (pool_free < report.requested_bytes) {
-        return fmt::format("{} are free in total, the largest piece {}; {}",
+        return fmt::format("{} are free in total, largest piece {}; {}",
                            Bytes(pool_free + evidence.driver_free_bytes.value_or(0)),
                            Bytes(evidence.largest_free_bytes), Asked(report));
       }
-      return fmt::format("{} are free, the largest piece {}; {}", Bytes(pool_free),
+      return fmt::format("{} are free, largest piece {}; {}", Bytes(pool_free),
                          Bytes(evidence.largest_free_bytes), Asked(report));
     case OomVerdict::kLeak:
       return fmt::format("{} holds {}; without it the {} would fit", report.leak_id,
                          Bytes(evidence.leaked_bytes), Asked(report));
     case OomVerdict::kOutside:
-      return fmt::format("{} of this process are outside {}; {}", Bytes(evidence.outside_bytes),
+      return fmt::format("{} of this process outside {}; {}", Bytes(evidence.outside_bytes),
                          Framework(report), Asked(report));
     case OomVerdict::kSingleRequest:
       return fmt::format("{} at once, but the GPU has {}", Asked(report),
                          Bytes(evidence.total_bytes));
     case OomVerdict::kCap:
       return evidence.limit_bytes
-                 ? fmt::format("stopped at {} reserved with {} free on the GPU; {}",
+                 ? fmt::format("stopped at {} reserved, {} free on the GPU; {}",
                                Bytes(*evidence.limit_bytes), DriverFree(evidence), Asked(report))
                  : fmt::format("the driver refused {} with {} free", Bytes(report.requested_bytes),
                                DriverFree(evidence));
@@ -102,7 +102,7 @@ std::string Why(const OomReport& report) {
       return fmt::format("{} are waiting for other streams; {} during a capture",
                          Bytes(evidence.split.awaiting_stream), Asked(report));
     case OomVerdict::kPrivatePool:
-      return fmt::format("{} are free in pools that this request cannot use; {}",
+      return fmt::format("{} are free in pools closed to this request; {}",
                          Bytes(evidence.split.private_pool +
                                (evidence.captures > 0 || report.heap == "driver" ? pool_free : 0)),
                          Asked(report));
@@ -153,14 +153,13 @@ std::string Moment(const OomReport& report) {
 std::string Expectation(const OomReport& report) {
   const analysis::ExpectedPeak& expected = report.evidence.expected;
   if (expected.basis == Basis::kFirstStep) {
-    return fmt::format("this first step needs about {} with the optimizer's state; {} are "
-                       "available\n",
+    return fmt::format("this first step: about {} with the optimizer's state, {} available\n",
                        Bytes(expected.bytes), Bytes(report.evidence.available_bytes));
   }
   if (expected.basis != Basis::kEarlierSteps) return "";
   const bool has_other_inputs =
       expected.input_ratio >= kOtherInputs || expected.input_ratio <= 1 / kOtherInputs;
-  return fmt::format("this step needs about {}{} (the {} before it: up to {}); {} are available\n",
+  return fmt::format("this step: about {}{} ({} before it: up to {}), {} available\n",
                      Bytes(expected.bytes),
                      has_other_inputs
                          ? fmt::format(" with {:.3g} times the input", expected.input_ratio)
