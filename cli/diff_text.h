@@ -49,8 +49,7 @@ std::string DiffMarkdown(const analysis::Comparison& comparison, const DiffSourc
 // "devices" has all.
 std::string DiffJson(const analysis::Comparison& comparison, const DiffSource& source);
 
-// ---- Shared by text and markdown
-// -----------------------------------------------------------------
+// ---- Shared by text and markdown ----------------------------------------------------------------
 
 // REQUIRES: the comparison has devices.
 const analysis::Diff& Largest(const analysis::Comparison& comparison);

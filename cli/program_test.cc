@@ -339,7 +339,7 @@ TEST_F(ProgramTest, DamageIsReportedWithTheRepairCommand) {
   Put("bad.gmt", bytes);
   EXPECT_EQ(Run("info bad.gmt"), 0);
   EXPECT_THAT(err_, HasSubstr("is damaged (CRC32C)"));
-  EXPECT_THAT(err_, HasSubstr("Mend a copy with: gpumemtrace repair bad.gmt OUT.gmt"));
+  EXPECT_THAT(err_, HasSubstr("Repair a copy with: gpumemtrace repair bad.gmt OUT.gmt"));
 }
 
 TEST_F(ProgramTest, PreloadPathFollowsTheEnvironment) {
