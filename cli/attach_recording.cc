@@ -44,9 +44,8 @@ absl::StatusOr<std::unique_ptr<AttachedSession>> FindDoor(const AttachOptions& o
     return absl::FailedPreconditionError(
         absl::StrCat("process ", target.pid,
                      " was not started with GPUMEMTRACE=dormant, has made no GPU call yet, or "
-                     "could "
-                     "not create a session, which it reported on stderr. To inject the library: "
-                     "gpumemtrace attach ",
+                     "could not create a session, which it reported on stderr. To inject the "
+                     "library: gpumemtrace attach ",
                      target.pid));
   }
   std::string path;

@@ -106,8 +106,7 @@ absl::Status NothingToShow(const TopArguments& options) {
   return absl::NotFoundError(
       options.pid.empty()
           ? "top: no process is being recorded. To see all sessions: gpumemtrace list. To record "
-            "one: "
-            "gpumemtrace run -- COMMAND"
+            "one: gpumemtrace run -- COMMAND"
           : absl::StrCat("top: process ", options.pid,
                          " is not being recorded. Attach to it with: "
                          "gpumemtrace attach ",

@@ -35,8 +35,7 @@ std::string WithCommas(uint64_t number) {
 std::string Describe(const std::string& path, const Damage& damage) {
   return fmt::format(
       "{0}: chunk {1} at byte {2} is damaged ({3}); {4}. Repair a copy with: gpumemtrace repair "
-      "{0} "
-      "OUT.gmt",
+      "{0} OUT.gmt",
       path, damage.chunk + 1, WithCommas(damage.offset), damage.what,
       damage.chunk == 1 ? "the chunk before it is readable"
                         : fmt::format("the {} chunks before it are readable", damage.chunk));

@@ -114,14 +114,12 @@ class ProfileMaker {
     if (selection_.heap.empty() && !with_blocks_.empty()) {
       writer.AddComment(
           "blocks of the framework's allocator; for the driver memory that contains them: "
-          "--heap "
-          "driver");
+          "--heap driver");
     }
     if (trace_.before) {
       result.lacks_allocations_before = true;
       writer.AddComment(
-          "alloc_objects and alloc_space cover only the kept history; inuse is "
-          "complete");
+          "alloc_objects and alloc_space cover only the kept history; inuse is complete");
     }
     auto gzipped = writer.Finish();
     if (!gzipped.ok()) return gzipped.status();
