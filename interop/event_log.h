@@ -1,7 +1,7 @@
 // interop/event_log.h
 //
-// The event log: a recording as JSON lines, one object per line, with one line for each event of
-// proto/gmt.proto. `gpumemtrace cat --json` prints it and `gpumemtrace import` reads it, without
+// The event log: a recording as JSON lines, one object per line, in one-to-one correspondence with
+// the events of proto/gmt.proto. `gpumemtrace cat --json` prints it and `gpumemtrace import` reads it, without
 // loss in either direction. docs/format.md lists every kind with its keys.
 //
 //   {"kind":"stack","id":7,"frames":[{"function":"forward","file":"model.py","line":88,"language":"

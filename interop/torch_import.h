@@ -15,7 +15,6 @@
 //   any other                    ALLOCATOR_ACTION with the action's name
 //   external_annotations         RANGE_BEGIN, RANGE_END
 //   allocator_settings           Facts.settings
-//
 //   final state                  live set "end"; it wins if it contradicts the history
 //
 // Driver memory of a segment has a pool, 0 for the default one. The history does not contain block

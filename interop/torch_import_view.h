@@ -3,7 +3,6 @@
 // Reads the values of a pickle as PyTorch's memory snapshot (torch.cuda.memory._dump_snapshot()),
 // in all layouts since PyTorch 1.13:
 //
-//
 //   1.13           a list of segments; the last allocation of a block is in its `history`
 //   2.0            a dict with `segments` and `device_traces`
 //   2.1            frames and addresses of blocks, expandable segments
