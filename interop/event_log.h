@@ -1,11 +1,10 @@
 // interop/event_log.h
 //
 // The event log: a recording as JSON lines, one object per line, in one-to-one correspondence with
-// the events of proto/gmt.proto. `gpumemtrace cat --json` prints it and `gpumemtrace import` reads it, without
-// loss in either direction. docs/format.md lists every kind with its keys.
+// the events of proto/gmt.proto. `gpumemtrace cat --json` prints it and `gpumemtrace import` reads
+// it, without loss in either direction. docs/format.md lists every kind with its keys.
 //
-//   {"kind":"stack","id":7,"frames":[{"function":"forward","file":"model.py","line":88,"language":"
-// python"}]}
+//   {"kind":"stack","id":7,"frames":[{"function":"forward","file":"model.py","line":88}]}
 //   {"kind":"alloc","t_ns":12,"heap":"driver","address":140011122688,"size":2097152,"stack":7}
 //
 // Reading executes nothing and trusts nothing: a line is valid JSON, or an error with its number.
