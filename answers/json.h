@@ -1,6 +1,6 @@
 // answers/json.h
 //
-// What every --json output has in common: one object, whose first key names its schema.
+// The common form of every --json output: one object, whose first key names its schema.
 //
 // Thread safety: pure functions.
 
@@ -13,14 +13,14 @@
 
 namespace gmt::answers {
 
-// {"schema": "gpumemtrace.VERB/1", "file": FILE}; without "file" where it is empty.
+// Returns {"schema": "gpumemtrace.VERB/1", "file": FILE}, without "file" if FILE is empty.
 nlohmann::ordered_json NewJson(const std::string& verb, const std::string& file);
 
 // Returns the object as text that ends with a newline, indented by `indent` columns; -1: on one line.
 // Text that is not UTF-8 gets replacement characters.
 std::string JsonText(const nlohmann::ordered_json& object, int indent = 2);
 
-// null for what is not known.
+// Returns null if the value is unknown.
 template <typename T, typename Json = nlohmann::ordered_json>
 Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);

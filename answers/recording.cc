@@ -30,7 +30,7 @@ std::string NameOfHeap(const std::string& heap) {
                            : heap + " memory";
 }
 
-// Memory that was there before somebody attached.
+// Adds the memory that was allocated before the attach.
 void AddBeforeAttach(const analysis::Trace& trace, std::vector<std::string>& lacks) {
   for (const analysis::HeldBefore& before : analysis::FindHeldBefore(trace)) {
     std::string text =
@@ -39,8 +39,8 @@ void AddBeforeAttach(const analysis::Trace& trace, std::vector<std::string>& lac
     if (before.device != analysis::kHostDevice) absl::StrAppend(&text, " on GPU ", before.device);
     absl::StrAppend(&text, ", without stacks; ", Bytes(before.freed_bytes), " of it freed since");
     if (before.unknown_freed_blocks > 0)
-      absl::StrAppend(&text, ", and ", Bytes(before.unknown_freed_bytes),
-                      " that nobody had told of");
+      absl::StrAppend(&text, ", plus ", Bytes(before.unknown_freed_bytes),
+                      " that were not known at attach");
     lacks.push_back(std::move(text));
   }
 }
@@ -51,12 +51,12 @@ void AddLosses(const analysis::Trace& trace, std::vector<std::string>& lacks) {
   AddIf(lost,
         absl::StrCat(Plural(lost, "event"), " lost: ", Count(losses.overrun()), " overwritten, ",
                      Count(losses.holes()), " never finished, ", Count(losses.abandoned()),
-                     " given up"),
+                     " abandoned"),
         lacks);
   const analysis::Unknowns& unknowns = trace.unknowns;
   AddIf(unknowns.frees_lost,
         absl::StrCat(Plural(unknowns.frees_lost, "free"),
-                     " not seen; the memory ends where its address is used again"),
+                     " not seen; their memory counts as live until its address is reused"),
         lacks);
   AddBeforeAttach(trace, lacks);
   AddIf(unknowns.rows_from_before,
@@ -68,7 +68,7 @@ void AddLosses(const analysis::Trace& trace, std::vector<std::string>& lacks) {
                                  " of the recording: only their sums are kept"));
   }
   AddIf(unknowns.frees_unmatched,
-        absl::StrCat(Plural(unknowns.frees_unmatched, "free"), " of memory that is not known"),
+        absl::StrCat(Plural(unknowns.frees_unmatched, "free"), " of unknown addresses"),
         lacks);
   AddIf(losses.stacks_full(),
         absl::StrCat(Plural(losses.stacks_full(), "event"),
@@ -76,7 +76,7 @@ void AddLosses(const analysis::Trace& trace, std::vector<std::string>& lacks) {
         lacks);
 }
 
-// The modules with most unnamed frames, and why they are unnamed.
+// Adds the modules with the most unnamed frames, and why these have no names.
 void AddUnnamedModules(const format::Definitions& definitions, symbols::Symbolizer& symbolizer,
                        std::vector<std::string>& unnamed) {
   std::map<std::pair<std::string, std::string>, uint64_t> frames;
@@ -88,7 +88,7 @@ void AddUnnamedModules(const format::Definitions& definitions, symbols::Symboliz
     modules.push_back({count, {module.first, module.second}});
   std::stable_sort(modules.begin(), modules.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
-  // Frames that are folded anyway, a stripped interpreter's for one, are missed least.
+  // Modules whose frames are folded anyway, such as a stripped interpreter, come last.
   std::stable_partition(modules.begin(), modules.end(), [](const auto& module) {
     return !IsNoise(symbols::FrameRules::BuiltIn().RoleOf({.module = module.second.path}));
   });
@@ -96,7 +96,7 @@ void AddUnnamedModules(const format::Definitions& definitions, symbols::Symboliz
     const auto& [count, module] = modules[i];
     const symbols::ModuleState state = symbolizer.StateOf(module);
     const char* why =
-        state == symbols::ModuleState::kUsable ? "has no symbol there" : Describe(state);
+        state == symbols::ModuleState::kUsable ? "has no symbol at that address" : Describe(state);
     unnamed.push_back(
         absl::StrCat(Plural(count, "frame"), " without a name: ", module.path, " ", why));
   }

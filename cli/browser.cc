@@ -28,7 +28,7 @@ std::string UserName() {
   return user == nullptr ? Environment("USER") : user->pw_name;
 }
 
-// The address at which ssh reached this machine: a name that its user's machine surely knows.
+// Returns the address at which ssh reached this machine, which the user's machine can reach.
 std::string HostName() {
   const std::vector<std::string> connection = absl::StrSplit(Environment("SSH_CONNECTION"), ' ');
   if (connection.size() == 4) return connection[2];
@@ -36,7 +36,7 @@ std::string HostName() {
   return gethostname(name, HOST_NAME_MAX) == 0 ? name : "HOST";
 }
 
-// Of a program that must not write on this one's terminal, nor end with it.
+// Spawns a program that does not write to this program's terminal and does not end with it.
 class Detached {
  public:
   Detached() {
@@ -74,7 +74,7 @@ bool IsOverSsh() { return !Environment("SSH_CONNECTION").empty(); }
 
 std::string BrowserCommand() {
   if (IsOverSsh()) return "";
-  // "a:b": the first of them that works; the first will do.
+  // In a list "a:b" the first one that works is to be used. This takes the first one.
   const std::string chosen = Environment("BROWSER");
   if (!chosen.empty()) return std::vector<std::string>(absl::StrSplit(chosen, ':'))[0];
   const bool has_display =
@@ -85,7 +85,7 @@ std::string BrowserCommand() {
 bool OpenBrowser(const std::string& command, const std::string& url) {
   std::vector<std::string> words = absl::StrSplit(command, ' ', absl::SkipEmpty());
   if (words.empty()) return false;
-  // As other programs read $BROWSER: "%s" is where the address goes, else it comes last.
+  // As other programs interpret $BROWSER: the address replaces "%s", or is appended.
   bool is_placed = false;
   for (std::string& word : words) {
     if (word != "%s") continue;

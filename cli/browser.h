@@ -1,6 +1,6 @@
 // cli/browser.h
 //
-// The user's browser, where there is one to be seen.
+// The user's browser, if one can be seen.
 //
 // Thread safety: reads the environment; one thread.
 
@@ -11,17 +11,17 @@
 
 namespace gmt::cli {
 
-// Whether the user looks at this machine through ssh; a browser here would not be seen.
+// Returns whether the user is connected by ssh. A browser on this machine would then not be seen.
 bool IsOverSsh();
 
-// "$BROWSER", where it is set, else "xdg-open" where a display is; "" where no browser could be seen.
+// Returns $BROWSER if it is set, otherwise "xdg-open" if there is a display, otherwise "".
 std::string BrowserCommand();
 
-// Opens the address and does not wait. The browser outlives this program and writes nothing to its
-// terminal. Returns false where the command cannot be run.
+// Opens the address without waiting. The browser outlives this program and writes nothing to its
+// terminal. Returns false if the command cannot be run.
 bool OpenBrowser(const std::string& command, const std::string& url);
 
-// How to reach `port` of this machine from the one where the browser is:
+// Returns the command that makes `port` of this machine reachable from the user's machine:
 // "ssh -N -L 4711:127.0.0.1:4711 user@host".
 std::string ForwardingCommand(int port);
 

@@ -1,4 +1,4 @@
-// gpumemtrace cat: the events of a recording, as text or as an event log.
+// gpumemtrace cat: prints the events of a recording, as text or as an event log.
 
 #include <cstdio>
 
@@ -28,7 +28,7 @@ absl::Status PutLine(absl::string_view line) {
                                   : absl::OkStatus();
 }
 
-// Symbols stand at the end of a recording, and are wanted at its beginning: it is read twice.
+// Reads the recording twice: its symbols are at its end, but the log needs them at its beginning.
 absl::Status CatAsLog(const std::string& path, interop::Input* input) {
   absl::StatusOr<std::unique_ptr<interop::Input>> first = interop::OpenInput(path);
   if (!first.ok()) return first.status();
@@ -58,7 +58,7 @@ void AddCat(Program& program) {
   Command command = program.AddVerb("cat", "Print the events of a recording",
                                     [options](const Terminal&) { return Cat(*options); });
   command.Argument("FILE", &options->input, "a recording or an event log");
-  command.Flag("--json", &options->json, "as an event log, one JSON object per line");
+  command.Flag("--json", &options->json, "print an event log, one JSON object per line");
 }
 
 }  // namespace gmt::cli

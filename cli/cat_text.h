@@ -1,7 +1,7 @@
 // cli/cat_text.h
 //
-// CatText: a recording's events as lines for people, one event a line, stacks by id (`gpumemtrace
-// show F stack/7`).
+// CatText: prints the events of a recording as text, one event per line. Stacks are printed as IDs
+// (`gpumemtrace show F stack/7`).
 //
 // Thread safety: one thread at a time.
 
@@ -15,7 +15,7 @@
 
 namespace gmt::cli {
 
-// Prints on stdout. `definitions` must outlive it.
+// Prints to stdout. `definitions` must outlive this object.
 class CatText : public format::RecordingVisitor {
  public:
   explicit CatText(const format::Definitions* definitions) : definitions_(*definitions) {}

@@ -18,13 +18,14 @@ namespace {
 
 constexpr char kUsagePayload[] = "gpumemtrace/usage";
 
-// Ends with a wrong-usage message and the command that explains.
+// Prints a wrong-usage message and names the help command. Returns kWrongUsage.
 int ReportWrongUsage(const std::string& message, const std::string& verb) {
   PrintNote(fmt::format("{}\nSee: gpumemtrace {}{}--help", message, verb, verb.empty() ? "" : " "));
   return kWrongUsage;
 }
 
-// `code`, unless what was printed did not arrive: a report that did not reach the disk is not done.
+// Returns `code` if everything printed to stdout arrived, otherwise kFailed: a report that did not
+// reach the disk is a failure.
 int Flushed(int code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   PrintNote(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
@@ -140,7 +141,7 @@ Command Program::AddVerb(const std::string& name, const std::string& summary,
 }
 
 int Program::Run(int argc, const char* const* argv) {
-  // Set here and not earlier, so that verbs do not inherit it.
+  // The footer is set here and not in the constructor, so that verbs do not inherit it.
   app_->footer("`gpumemtrace VERB --help` explains one verb.");
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (words.empty()) return ReportWrongUsage("a verb is missing", "");
@@ -154,7 +155,7 @@ int Program::Run(int argc, const char* const* argv) {
     if (code.has_value()) return Flushed(*code);
     if (verb->rest != nullptr && !TakeCommandLine(*verb, behind_dashes)) return kWrongUsage;
     return RunVerb(*verb);
-  } catch (const std::exception& error) {  // a library's; a full disk under stdout, among others
+  } catch (const std::exception& error) {  // from a library, or if stdout is on a full disk
     PrintNote(error.what());
     return kFailed;
   }
@@ -167,7 +168,8 @@ Program::Verb* Program::FindVerb(const std::string& name) const {
   return nullptr;
 }
 
-// The parser is not asked about another program's options.
+// Removes and returns everything from the first "--" on, so that the parser does not see the
+// options of another program.
 std::vector<std::string> Program::TakeBehindDashes(const Verb* verb,
                                                    std::vector<std::string>* words) {
   if (verb == nullptr || verb->rest == nullptr) return {};
@@ -177,7 +179,7 @@ std::vector<std::string> Program::TakeBehindDashes(const Verb* verb,
   return behind;
 }
 
-// The exit code where there is nothing to run: help was printed, or the usage was wrong.
+// Returns the exit code if there is nothing to run: help was printed, or the usage was wrong.
 std::optional<int> Program::Parse(const Verb* verb, std::vector<std::string> words) {
   const std::string name = verb == nullptr ? "" : verb->name;
   try {
@@ -200,7 +202,7 @@ std::optional<int> Program::Parse(const Verb* verb, std::vector<std::string> wor
   }
 }
 
-// The first "--" ends our options; another one belongs to the command.
+// The first "--" ends our options. Another one belongs to the command.
 bool Program::TakeCommandLine(const Verb& verb, const std::vector<std::string>& behind_dashes) {
   std::vector<std::string>& words = *verb.rest;
   words = verb.app->remaining();

@@ -1,7 +1,7 @@
 // cli/command.h
 //
-// How a verb joins the program. A verb is one file that exports one function, listed in
-// cli/verbs.h:
+// How a verb is added to the program. A verb is one file that exports one function, which is listed
+// in cli/verbs.h:
 //
 //   struct Options { std::string file; int64_t top = 20; };
 //
@@ -10,17 +10,17 @@
 //   void AddReport(Program& program) {
 //     auto options = std::make_shared<Options>();
 //     Command command = program.AddVerb(
-//         "report", "What holds the memory",
+//         "report", "Show what holds the memory",
 //         [options](const Terminal& terminal) { return Report(*options, terminal); });
 //     command.Argument("FILE", &options->file, "recording");
 //     command.Option("--top", &options->top, "N", "how many rows");
 //   }
 //
-// The verb returns its exit code, or a status whose message says what failed, where, and the
-// command that mends it; the program prints it as "gpumemtrace: MESSAGE" and exits with 1 (2 for a
-// UsageError).
+// The verb returns its exit code, or a status whose message says what failed, where, and which
+// command fixes it. The program prints it as "gpumemtrace: MESSAGE" and exits with 1, or 2 for a
+// UsageError.
 //
-// The argument parser's header takes seconds to compile, so it is known to command.cc alone.
+// Only command.cc includes the argument parser's header, because it takes seconds to compile.
 
 #ifndef GMT_CLI_COMMAND_H_
 #define GMT_CLI_COMMAND_H_
@@ -44,26 +44,26 @@ namespace gmt::cli {
 
 enum ExitCode : int {
   kDone = 0,
-  kFailed = 1,      // could not do it; the message is on stderr
+  kFailed = 1,      // the verb failed; the message is on stderr
   kWrongUsage = 2,  // unknown verb, option or value
-  kGateFailed = 3,  // --fail-above and the like: the answer is the failure
+  kGateFailed = 3,  // a condition such as --fail-above is violated
 };
 
-// A status that ends the program with kWrongUsage, for what the parser cannot see: values that
-// contradict each other.
+// Returns a status that ends the program with kWrongUsage. For errors that the parser cannot
+// detect, such as values that contradict each other.
 absl::Status UsageError(absl::string_view message);
 
-// The options of one verb. Every `value` must live until the verb has run; what it holds before is
-// the default. `names` is "-o,--output" or "--json".
+// The options of one verb. Every `value` must live until the verb has run; its initial value is the
+// default. `names` is "-o,--output" or "--json".
 class Command {
  public:
   void Argument(const std::string& name, std::string* value, const std::string& help);
   void OptionalArgument(const std::string& name, std::string* value, const std::string& help);
-  // One or more.
+  // Requires one or more values.
   void Arguments(const std::string& name, std::vector<std::string>* values,
                  const std::string& help);
 
-  // None or more.
+  // Accepts zero or more values.
   void OptionalArguments(const std::string& name, std::vector<std::string>* values,
                          const std::string& help);
 
@@ -74,7 +74,7 @@ class Command {
               const std::string& help);
   void Option(const std::string& names, double* value, const std::string& placeholder,
               const std::string& help);
-  // May be given several times.
+  // The option may be given several times.
   void Option(const std::string& names, std::vector<std::string>* values,
               const std::string& placeholder, const std::string& help);
   void Choice(const std::string& names, std::string* value, const std::vector<std::string>& choices,
@@ -82,8 +82,8 @@ class Command {
   void RequiredOption(const std::string& names, std::string* value, const std::string& placeholder,
                       const std::string& help);
 
-  // The command line of another program: everything behind "--", or from the first word that is no
-  // option.
+  // The command line of another program: everything after "--", or from the first word that is not
+  // an option.
   void CommandLine(std::vector<std::string>* words);
 
  private:
@@ -95,7 +95,7 @@ class Command {
 
 using VerbFunction = std::function<absl::StatusOr<int>(const Terminal&)>;
 
-// The program: verbs, options common to all of them, errors and exit codes.
+// The program: verbs, common options, errors and exit codes.
 class Program {
  public:
   Program();
@@ -103,7 +103,7 @@ class Program {
 
   Command AddVerb(const std::string& name, const std::string& summary, VerbFunction function);
 
-  // Parses, runs one verb and returns the exit code of the process.
+  // Parses the arguments, runs one verb and returns the exit code of the process.
   int Run(int argc, const char* const* argv);
 
  private:

@@ -1,4 +1,4 @@
-// gpumemtrace diff: what holds more or less memory in one recording than in another.
+// gpumemtrace diff: shows what holds more or less memory in one recording than in another.
 
 #include <fmt/format.h>
 
@@ -23,8 +23,9 @@ struct DiffArguments {
 
 absl::StatusOr<analysis::DiffOptions> Selection(const DiffArguments& options) {
   analysis::DiffOptions selection;
-  if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
-  if (options.json && options.markdown) return UsageError("--json and --markdown: one of the two");
+  if (options.top < 0) return UsageError("--top: expected a number of rows, 1 or more");
+  if (options.json && options.markdown)
+    return UsageError("--json and --markdown exclude each other");
   if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
   if (options.at.empty()) return selection;
   auto at = analysis::ParseAt(options.at);
@@ -60,18 +61,18 @@ absl::StatusOr<int> RunDiff(const DiffArguments& options, const Terminal& termin
 void AddDiff(Program& program) {
   auto options = std::make_shared<DiffArguments>();
   Command command =
-      program.AddVerb("diff", "What holds more memory in one recording than in another",
+      program.AddVerb("diff", "Compare two recordings: what holds more memory, and where",
                       [options](const Terminal& terminal) { return RunDiff(*options, terminal); });
   command.Argument("BASE", &options->base, "recording to compare with");
-  command.Argument("NEW", &options->changed, "recording that is compared");
+  command.Argument("NEW", &options->changed, "recording to compare");
   command.Option("--at", &options->at, "WHEN",
-                 "of both: peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
-  command.Option("--device", &options->device, "N", "this GPU only");
-  command.Option("--top", &options->top, "N", "rows");
+                 "moment in both: peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
+  command.Option("--device", &options->device, "N", "only this GPU");
+  command.Option("--top", &options->top, "N", "rows of the table");
   command.Option("--fail-above", &options->fail_above, "LIMIT",
-                 "exit with 3 where a GPU grew by more than so many bytes or percent");
-  command.Flag("--markdown", &options->markdown, "a comment for a pull request");
-  command.Flag("--json", &options->json, "one JSON object, with every frame");
+                 "exit with code 3 if a GPU grew by more than this many bytes or percent");
+  command.Flag("--markdown", &options->markdown, "print a comment for a pull request");
+  command.Flag("--json", &options->json, "print JSON, with every frame");
 }
 
 }  // namespace gmt::cli

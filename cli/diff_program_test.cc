@@ -1,4 +1,4 @@
-// `gpumemtrace diff`, as a shell sees it.
+// Runs `gpumemtrace diff` as a program.
 
 #include <gmock/gmock.h>
 
@@ -29,7 +29,7 @@ class DiffProgramTest : public ProgramFixture {
   }
 };
 
-TEST_F(DiffProgramTest, ChangeIsAnswered) {
+TEST_F(DiffProgramTest, PrintsTheChange) {
   EXPECT_EQ(Run("diff base.jsonl new.jsonl"), 0) << err_;
   EXPECT_THAT(out_, StartsWith("GPU 0: +2.00 MiB (+200.0 %), 1.00 MiB -> 3.00 MiB allocated\n"));
   EXPECT_THAT(out_, HasSubstr("forward (model.py:88)"));
@@ -49,11 +49,11 @@ TEST_F(DiffProgramTest, LimitDecidesTheExitCode) {
   EXPECT_EQ(Run("diff new.jsonl base.jsonl --fail-above 0"), 0);
 }
 
-TEST_F(DiffProgramTest, WrongUsageIsSaid) {
+TEST_F(DiffProgramTest, ReportsWrongUsage) {
   EXPECT_EQ(Run("diff base.jsonl"), 2);
   EXPECT_EQ(Run("diff base.jsonl new.jsonl --json --markdown"), 2);
   EXPECT_EQ(Run("diff base.jsonl new.jsonl --fail-above much"), 2);
-  EXPECT_THAT(err_, HasSubstr("'much' is no limit"));
+  EXPECT_THAT(err_, HasSubstr("'much' is not a limit"));
 }
 
 TEST_F(DiffProgramTest, FileThatLacksTheMomentIsNamed) {

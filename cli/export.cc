@@ -1,4 +1,4 @@
-// gpumemtrace export: a recording in the format of another tool.
+// gpumemtrace export: writes a recording in the format of another tool.
 
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ namespace {
 
 using interop::TorchSelection;
 
-// PyTorch's viewer holds the file in memory several times over.
+// The PyTorch viewer holds several copies of the file in memory.
 constexpr uint64_t kHeavyFile = 256 << 20;
 
 struct ExportArguments {
@@ -52,7 +52,7 @@ absl::StatusOr<TorchSelection> Selection(const ExportArguments& options) {
   auto window = options.window.Window();
   if (!window.ok()) return window.status();
   if (!options.max_events.empty() && !absl::SimpleAtoi(options.max_events, &selection.max_events)) {
-    return UsageError("--max-events: a number; 0 for all");
+    return UsageError("--max-events: expected a number; 0 for all");
   }
   selection.window = *window;
   if (options.keep == "largest") selection.keep = TorchSelection::Keep::kLargest;
@@ -60,59 +60,60 @@ absl::StatusOr<TorchSelection> Selection(const ExportArguments& options) {
   return selection;
 }
 
-// What a reader of the file would else take for the whole truth.
+// Prints what is left out, which a reader of the file could not notice.
 void TellWhatIsLeftOut(const interop::TorchDeviceSummary& device) {
   if (device.rows_left > 0) {
     PrintNote(fmt::format(
-        "GPU {}: the smallest {}, of up to {}, left out; {} of {} written. "
-        "--max-events 0 writes all",
+        "GPU {}: the smallest {} (up to {}) left out; {} of {} written. "
+        "To write all: --max-events 0",
         device.device, Plural(device.rows_left, "allocation"), Bytes(device.largest_left),
         Count(device.events), Plural(device.events_in_window, "event")));
   } else if (device.events < device.events_in_window) {
     PrintNote(
-        fmt::format("GPU {}: the newest {} of {} written, from {:.3f} s on. --max-events 0 "
-                    "writes all, --keep largest the whole time without the smallest",
+        fmt::format("GPU {}: the newest {} of {} written, from {:.3f} s on. To write all: "
+                    "--max-events 0; to cover the whole time: --keep largest",
                     device.device, Count(device.events), Plural(device.events_in_window, "event"),
                     static_cast<double>(device.first_t_ns.value_or(0)) / 1e9));
   }
   if (device.events > interop::kTorchMaxEvents) {
     PrintNote(fmt::format(
-        "GPU {} has {}: with more than {}, memory_viz takes minutes or ends the "
-        "browser. --max-events, --from and --to make it less",
+        "GPU {} has {}: with more than {}, memory_viz takes minutes or crashes the "
+        "browser. Reduce them with --max-events, --from and --to",
         device.device, Plural(device.events, "event"), Count(interop::kTorchMaxEvents)));
   }
 }
 
 void TellWhatHasNoPlace(const interop::TorchSnapshotSummary& summary) {
   if (summary.host_bytes_left_out > 0) {
-    PrintNote(fmt::format("{} of host memory have no place in this format",
+    PrintNote(fmt::format("{} of host memory are left out: the format has no host memory",
                           Bytes(summary.host_bytes_left_out)));
   }
   if (summary.unmapped_bytes_left_out > 0) {
-    PrintNote(fmt::format("{} of physical memory without an address have no place in this format",
+    PrintNote(fmt::format("{} of physical memory without an address are left out: the format "
+                          "needs one",
                           Bytes(summary.unmapped_bytes_left_out)));
   }
   const interop::TorchModelCounts& counts = summary.counts;
   if (counts.left_out > 0) {
     PrintNote(
         fmt::format("{} left out: inside other blocks, or at addresses that the viewer "
-                    "cannot hold",
+                    "cannot represent",
                     Plural(counts.left_out, "allocation")));
   }
   if (counts.moved > 0) {
-    PrintNote(fmt::format("{} shown from address 2^52 on: arrays have none of their own",
+    PrintNote(fmt::format("{} shown at addresses from 2^52 on: CUDA arrays have no address",
                           Plural(counts.moved, "array")));
   }
   if (counts.tries > 0) {
     PrintNote(
-        fmt::format("{} of PyTorch's allocator that it tried again or reported as out of "
-                    "memory have no place in this format",
+        fmt::format("{} of PyTorch's allocator left out: the allocator retried or reported out of "
+                    "memory, which this format cannot represent",
                     Plural(counts.tries, "failed call")));
   }
   if (counts.made_up > 0) {
     PrintNote(
-        fmt::format("{} added: the recording does not have them, and what came after shows "
-                    "that they were",
+        fmt::format("{} added: the recording does not have them, but later events show that they "
+                    "happened",
                     Plural(counts.made_up, "free")));
   }
 }
@@ -128,17 +129,19 @@ absl::Status CheckDevice(const ExportArguments& options, const analysis::Trace& 
   }
   return absl::NotFoundError(
       absl::StrCat(options.file, ": nothing was allocated on GPU ", options.device,
-                   known.empty() ? "" : absl::StrCat("; there is: ", absl::StrJoin(known, ", "))));
+                   known.empty() ? "" : absl::StrCat("; GPUs with allocations: ",
+                                                     absl::StrJoin(known, ", "))));
 }
 
 absl::StatusOr<int> RunHtml(const ExportArguments& options) {
-  constexpr double kMostMegabytes = 400;  // more than a browser takes in one file
+  constexpr double kMostMegabytes = 400;  // more than browsers can open in one file
   HtmlExport html{options.files, options.output, std::nullopt, options.force};
   double megabytes = 0;
   if (!options.max_mb.empty()) {
     const bool is_size = absl::SimpleAtod(options.max_mb, &megabytes) && megabytes > 0;
     if (!is_size || megabytes > kMostMegabytes) {
-      return UsageError("--max-mb: a number of megabytes, up to 400; for more: gpumemtrace view");
+      return UsageError("--max-mb: expected a number of megabytes up to 400. For more: "
+                        "gpumemtrace view");
     }
     html.max_bytes = static_cast<uint64_t>(megabytes * 1e6);
   }
@@ -157,7 +160,7 @@ absl::StatusOr<int> RunTorch(const ExportArguments& options) {
   if (!loaded.ok()) return loaded.status();
   const answers::Recording& recording = **loaded;
   if (absl::Status status = CheckDevice(options, recording.trace()); !status.ok()) return status;
-  // What was a snapshot comes back whole unless less is asked for.
+  // An imported snapshot is exported as a whole unless a limit is given.
   const bool is_snapshot = interop::IsImportedSnapshot(recording.trace());
   if (is_snapshot && options.max_events.empty()) selection->max_events = 0;
   std::ofstream stream(output->path(), std::ios::binary | std::ios::trunc);
@@ -176,7 +179,7 @@ absl::StatusOr<int> RunTorch(const ExportArguments& options) {
                         Plural(summary.segments, "segment"), Plural(summary.blocks, "block")));
   for (const interop::TorchDeviceSummary& device : summary.devices) TellWhatIsLeftOut(device);
   if (size > 0 && static_cast<uint64_t>(size) > kHeavyFile) {
-    PrintNote(fmt::format("{} is much for memory_viz: it may lag, or end the browser",
+    PrintNote(fmt::format("{} is a lot for memory_viz: it may lag or crash the browser",
                           Bytes(static_cast<uint64_t>(size))));
   }
   TellWhatHasNoPlace(summary);
@@ -204,11 +207,11 @@ absl::StatusOr<int> RunProfile(const ExportArguments& options) {
   stream.close();
   if (!stream) return absl::UnknownError(absl::StrCat(options.output, ": cannot be written"));
   if (absl::Status status = output->Commit(); !status.ok()) return status;
-  PrintNote(fmt::format("{}: {}; look: go tool pprof -top -cum {}", options.output,
+  PrintNote(fmt::format("{}: {}; to view: go tool pprof -top -cum {}", options.output,
                         Plural(profile->samples, "stack"), options.output));
   if (profile->lacks_allocations_before) {
     PrintNote(fmt::format(
-        "{}: alloc_space and alloc_objects begin where the history that was kept begins",
+        "{}: alloc_space and alloc_objects cover only the kept history",
         options.output));
   }
   for (const std::string& lack : recording.lacks()) PrintNote(lack);
@@ -218,7 +221,7 @@ absl::StatusOr<int> RunProfile(const ExportArguments& options) {
 absl::StatusOr<int> RunStripped(const ExportArguments& options) {
   if (!options.strip.any()) {
     return UsageError(
-        "--format gmt is a copy without what is private: --strip-paths, --strip-args or both");
+        "--format gmt needs --strip-paths, --strip-args or both");
   }
   auto output = OutputFile::Create(options.output, options.force);
   if (!output.ok()) return output.status();
@@ -230,13 +233,13 @@ absl::StatusOr<int> RunStripped(const ExportArguments& options) {
 
 absl::StatusOr<int> RunExport(const ExportArguments& given) {
   ExportArguments options = given;
-  if (options.format.empty()) return UsageError("--format: which? torch, html, pprof or gmt");
+  if (options.format.empty()) return UsageError("--format is required: torch, html, pprof or gmt");
   if (!options.at.empty() && options.format != "pprof")
-    return UsageError("--at is of --format pprof; --to is the moment of torch");
+    return UsageError("--at is for --format pprof; for torch, --to sets the moment");
   if (!options.heap.empty() && options.format != "pprof")
-    return UsageError("--heap is of --format pprof");
+    return UsageError("--heap is for --format pprof");
   if (options.format == "pprof" && options.window.is_given())
-    return UsageError("--format pprof is of one moment: --at, not --from and --to");
+    return UsageError("--format pprof exports one moment: use --at, not --from and --to");
   if (options.format != "html" && options.files.size() != 1)
     return UsageError(absl::StrCat("--format ", options.format, " takes one FILE"));
   options.file = options.files.front();
@@ -253,28 +256,29 @@ absl::StatusOr<int> RunExport(const ExportArguments& given) {
 
 void AddExport(Program& program) {
   auto options = std::make_shared<ExportArguments>();
-  Command command = program.AddVerb("export", "Give the recording to another tool",
+  Command command = program.AddVerb("export", "Convert a recording to the format of another tool",
                                     [options](const Terminal&) { return RunExport(*options); });
-  command.Arguments("FILE", &options->files, "recording; of html several");
+  command.Arguments("FILE", &options->files, "recording; several for html");
   command.Choice("--format", &options->format, {"torch", "html", "pprof", "gmt"},
                  "torch: for pytorch.org/memory_viz and torch.cuda._memory_viz; html: the page of "
-                 "`view` as one file that opens anywhere; pprof: for `go tool pprof`; gmt: a "
-                 "recording to give away");
-  command.RequiredOption("-o,--output", &options->output, "FILE", "where to");
-  command.Option("--device", &options->device, "N", "this GPU only");
+                 "`view` as one standalone file; pprof: for `go tool pprof`; gmt: a stripped "
+                 "recording to share");
+  command.RequiredOption("-o,--output", &options->output, "FILE", "file to write");
+  command.Option("--device", &options->device, "N", "only this GPU");
   command.Option("--at", &options->at, "WHEN",
                  "pprof: peak (default), end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
   command.Option(
       "--heap", &options->heap, "NAME",
-      "pprof: of this heap: driver, host, pytorch, ...; else a framework's blocks, or driver");
-  options->window.AddTo(command, "the history from here on", "up to here, and the state then");
+      "pprof: only this heap: driver, host, pytorch, ... (default: a framework's blocks, else "
+      "driver)");
+  options->window.AddTo(command, "start of the exported history", "end of it, and its moment");
   command.Option("--max-events", &options->max_events, "N",
-                 "at most so many of each GPU; 0: all (default 100000)");
+                 "maximum number of events per GPU; 0: all (default 100000)");
   command.Choice("--keep", &options->keep, {"newest", "largest"},
-                 "of more events than that: the newest, or all but the smallest allocations");
+                 "beyond --max-events keep the newest events, or the largest allocations");
   command.Option(
       "--max-mb", &options->max_mb, "N",
-      "html: as large as that at most; the smallest blocks stay out (5 to 20, by events)");
+      "html: maximum size in MB; the smallest blocks are left out (default 5 to 20, by events)");
   options->strip.AddTo(command);
   command.Flag("--force", &options->force, "overwrite an existing FILE");
   options->frames.AddTo(command);

@@ -25,21 +25,21 @@ namespace {
 using nlohmann::ordered_json;
 using viewer::ServedRecording;
 
-// Each two files are compared both ways, and each comparison is an answer of its own.
+// Every two files are compared in both directions, and each comparison is a separate answer.
 constexpr size_t kMostCompared = 4;
 
 ordered_json Parse(const std::string& text) {
   return ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
-// The recordings as `view` has them, loaded to the end.
+// The recordings as `view` has them, completely loaded.
 class Recordings {
  public:
   absl::Status Load(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) {
       const auto file = static_cast<uint32_t>(recordings_.size());
       recordings_.push_back(std::make_unique<ServedRecording>(file, path, backend_, [] {}));
-      // A file to mail leaves nothing behind but itself.
+      // A standalone file leaves no caches behind.
       recordings_.back()->Load(ServedRecording::Keep::kNothing);
       const absl::Status status = Take(*recordings_.back());
       if (!status.ok()) return status;
@@ -72,7 +72,7 @@ class Recordings {
  private:
   absl::Status Take(ServedRecording& recording) {
     viewer::MailedFile file;
-    // Nobody else asks these recordings, so what is looked at here may be kept.
+    // No other thread uses these recordings, so references to what is examined here may be kept.
     const absl::Status status =
         recording.Examine([&](const answers::Recording& recorded, viewer::Questions& questions) {
           file.recording = &recorded;
@@ -83,7 +83,7 @@ class Recordings {
     file.index = recording.index();
     file.meta = recording.meta();
     for (const char* verb : {"report", "oom", "leaks", "ledger", "frag"}) {
-      // What has no answer, has a reason that the page tells who asks for it.
+      // If a verb has no answer, the page shows the reason.
       const auto answer = recording.AnswerOf(verb);
       if (answer.ok()) file.answers.push_back(Parse(*answer));
     }
@@ -109,13 +109,13 @@ void Tell(const viewer::MailedPage& page, const HtmlExport& options) {
                         static_cast<double>(page.html.size()) / 1e6, Plural(page.blocks, "block")));
   if (page.omitted_blocks > 0) {
     PrintNote(
-        fmt::format("{} smaller than {} left out, one by one; totals, curves and answers have all. "
-                    "--max-mb {:.0f} and more keeps more of them",
+        fmt::format("{} smaller than {} are not shown individually; totals, curves and answers "
+                    "include them. To keep more of them: --max-mb {:.0f} or higher",
                     Plural(page.omitted_blocks, "block"), Bytes(page.smaller_than),
                     static_cast<double>(page.html.size()) * 2 / 1e6 + 1));
   }
   if (page.time_error_ns > 0) {
-    PrintNote(fmt::format("times of single events are exact to {:.3g} ms",
+    PrintNote(fmt::format("times of individual events are exact to {:.3g} ms",
                           static_cast<double>(page.time_error_ns) / 1e6));
   }
 }

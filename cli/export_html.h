@@ -17,11 +17,11 @@ namespace gmt::cli {
 struct HtmlExport {
   std::vector<std::string> files;
   std::string output;
-  std::optional<uint64_t> max_bytes;  // of the page; nullopt: by the number of events
+  std::optional<uint64_t> max_bytes;  // of the page; nullopt: depends on the number of events
   bool force = false;
 };
 
-// Says on stderr what was written and what was left out.
+// Prints on stderr what was written and what was left out.
 absl::Status ExportHtml(const HtmlExport& options);
 
 }  // namespace gmt::cli

@@ -1,4 +1,4 @@
-// gpumemtrace frag: what a caching allocator holds beside its live blocks, and why.
+// gpumemtrace frag: shows what a caching allocator holds besides its live blocks, and why.
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ absl::StatusOr<int> Frag(const FragArguments& options, const Terminal& terminal)
   analysis::FragmentationOptions selection;
   auto at = analysis::ParseAt(options.at);
   if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
-  if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
+  if (options.top < 0) return UsageError("--top: expected a number of rows, 1 or more");
   selection.at = *std::move(at);
   if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
   const auto recording = OpenRecording(options.file);
@@ -42,14 +42,14 @@ absl::StatusOr<int> Frag(const FragArguments& options, const Terminal& terminal)
 void AddFrag(Program& program) {
   auto options = std::make_shared<FragArguments>();
   Command command =
-      program.AddVerb("frag", "What an allocator holds beside its live blocks, and why",
+      program.AddVerb("frag", "Show what an allocator holds besides its live blocks, and why",
                       [options](const Terminal& terminal) { return Frag(*options, terminal); });
   command.Argument("FILE", &options->file, "recording");
   command.Option("--at", &options->at, "WHEN",
                  "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
-  command.Option("--device", &options->device, "N", "this GPU only");
-  command.Option("--top", &options->top, "N", "how many of the lines of code that pin memory");
-  command.Flag("--json", &options->json, "one JSON object, with every segment");
+  command.Option("--device", &options->device, "N", "only this GPU");
+  command.Option("--top", &options->top, "N", "number of shown code lines that pin memory");
+  command.Flag("--json", &options->json, "print JSON, with every segment");
 }
 
 }  // namespace gmt::cli

@@ -5,9 +5,9 @@
 namespace gmt::cli {
 
 void FrameOptions::AddTo(Command& command) {
-  command.Flag("--raw-frames", &raw, "every frame of a stack, and not only what tells where it is");
+  command.Flag("--raw-frames", &raw, "show every frame of a stack, without folding");
   command.Option("--frames-rules", &rules_file, "FILE",
-                 "more rules that say which frames to fold, before the built-in ones");
+                 "file of rules for folding frames, applied before the built-in ones");
 }
 
 absl::StatusOr<symbols::FrameRules> FrameOptions::Rules() const {

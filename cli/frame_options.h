@@ -1,7 +1,7 @@
 // cli/frame_options.h
 //
-// What every verb that shows or exports stacks can be asked: --raw-frames, every frame of them, and
-// --frames-rules FILE, a user's own rules in front of the built-in ones (symbols/frame_rules.h).
+// The options of every verb that shows or exports stacks: --raw-frames shows every frame, and
+// --frames-rules FILE adds a user's own rules before the built-in ones (symbols/frame_rules.h).
 //
 // Thread safety: one thread at a time.
 

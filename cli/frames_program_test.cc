@@ -1,4 +1,4 @@
-// The program on stacks of a Python program: native and Python frames in one.
+// Runs the program on stacks of a Python program, with native and Python frames.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// One stack, and an allocation with it.
+// One stack, and an allocation with that stack.
 constexpr char kFramesLog[] =
     R"log({"kind":"stack","id":1,"frames":[{"function":"cudaMalloc","module":"/x/libcudart.so.13","language":"c++"},)log"
     R"log({"function":"at::_ops::mul_Tensor::call(at::Tensor const&)","module":"/t/libtorch_cpu.so","language":"c++"},)log"
@@ -36,19 +36,20 @@ TEST_F(FramesProgramTest, ReportShowsTheProgramsLineAndTheOperator) {
   EXPECT_THAT(out_, Not(HasSubstr("python3.11+")));
 }
 
-TEST_F(FramesProgramTest, RawFramesAreAllOfThem) {
+TEST_F(FramesProgramTest, RawFramesShowsEveryFrame) {
   EXPECT_EQ(Run("report log.jsonl --raw-frames"), 0) << err_;
   EXPECT_THAT(out_, HasSubstr("  < python3.11+0x1000\n"));
 }
 
-TEST_F(FramesProgramTest, NotKnownCountsNativeFramesWithoutANameAndSaysWhy) {
+TEST_F(FramesProgramTest, NotKnownCountsUnnamedNativeFramesWithTheReason) {
   std::string log = Get("log.jsonl");
   const std::string more =
       R"({"module":"/gone/libmodel.so","offset":1},{"module":"/gone/libmodel.so","offset":2},)";
   log.insert(log.find(R"({"function":"Net.forward)"), more);
   Put("log.jsonl", log);
   EXPECT_EQ(Run("report log.jsonl"), 0) << err_;
-  // Two of the library, one of the interpreter, none of Python; what is folded anyway comes last.
+  // Two frames of the library, one of the interpreter, none of Python. Frames that are folded
+  // anyway come last.
   const size_t library =
       out_.find("  2 frames without a name: /gone/libmodel.so is not on this machine\n");
   const size_t interpreter = out_.find("  1 frame without a name: /usr/bin/python3.11 ");
@@ -69,7 +70,7 @@ TEST_F(FramesProgramTest, JsonHasEveryFrameInnermostFirst) {
   }
 }
 
-TEST_F(FramesProgramTest, RulesOfTheUserGoFirst) {
+TEST_F(FramesProgramTest, UserRulesTakePrecedence) {
   Put("mine.txt", "own file=*/site-packages/app/*\nlibrary file=*/model.py\n");
   EXPECT_EQ(Run("report log.jsonl --frames-rules mine.txt"), 0) << err_;
   EXPECT_THAT(out_, HasSubstr("main (run.py:4) > Net.forward (model.py:88)"));
@@ -87,7 +88,7 @@ TEST_F(FramesProgramTest, MistakeInTheRulesNamesFileAndLine) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out.pickle"));
 }
 
-TEST_F(FramesProgramTest, ExportLeavesOutWhatIsFoldedUnlessAskedFor) {
+TEST_F(FramesProgramTest, ExportLeavesOutFoldedFramesUnlessRaw) {
   ASSERT_EQ(Run("export --format torch log.jsonl -o folded.pickle"), 0) << err_;
   ASSERT_EQ(Run("export --format torch log.jsonl -o raw.pickle --raw-frames"), 0) << err_;
   EXPECT_THAT(Get("folded.pickle"), HasSubstr("Net.forward"));

@@ -1,4 +1,4 @@
-// gpumemtrace import: makes a recording of somebody else's file.
+// gpumemtrace import: makes a recording from a file of another tool.
 
 #include <fmt/format.h>
 
@@ -62,7 +62,7 @@ absl::Status ImportTorch(std::unique_ptr<ByteSource> source, const std::string& 
   return absl::OkStatus();
 }
 
-// Tells the kinds of input apart by their first bytes.
+// Distinguishes the kinds of input by their first bytes.
 absl::Status ImportFile(const std::string& input, const std::string& output) {
   absl::StatusOr<std::unique_ptr<ByteSource>> source = format::OpenFile(input);
   if (!source.ok()) return source.status();
@@ -93,7 +93,8 @@ absl::StatusOr<int> Import(const ImportArguments& options) {
 void AddImport(Program& program) {
   auto options = std::make_shared<ImportArguments>();
   Command command =
-      program.AddVerb("import", "Make a recording of another tool's file; nothing in it is run",
+      program.AddVerb("import", "Make a recording from another tool's file, without executing "
+                                "anything in it",
                       [options](const Terminal&) { return Import(*options); });
   command.Argument("X", &options->input,
                    "a memory snapshot of PyTorch (.pickle, .pickle.gz) or an event log (JSON "

@@ -1,4 +1,4 @@
-// gpumemtrace info: what a recording is: of which program, how long, how much, and what it lacks.
+// gpumemtrace info: summarizes a recording: program, duration, number of events, and what it lacks.
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ constexpr const char* kSources[] = {"cupti", "pytorch", "python", "nvtx", "nvml"
 
 using Settings = google::protobuf::RepeatedPtrField<Setting>;
 
-// A recording without an exit ended unseen, or goes on.
+// A recording without an exit is of a process that is still running, or whose end was not observed.
 const char* ExitName(const InfoSummary& summary, bool complete) {
   switch (summary.facts.exit().kind()) {
     case Exit::EXITED:
@@ -78,7 +78,7 @@ Json LossesJson(const InfoSummary& summary) {
       {"modules_full", losses.modules_full()}, {"texts_full", losses.texts_full()}};
 }
 
-// "GPU 0 (A100, 80 GiB)", as far as it is known.
+// Returns "GPU 0 (A100, 80 GiB)", as far as it is known.
 std::string DeviceText(const Device& device) {
   std::vector<std::string> known;
   if (device.has_name()) known.push_back(device.name());
@@ -133,7 +133,7 @@ Json SnapshotsJson(const InfoSummary& summary) {
   return snapshots;
 }
 
-// The names that callers rely on stand there always; others where they are known.
+// The given names are always present because callers rely on them. Others appear if they are known.
 template <size_t N>
 Json SettingsJson(const Settings& settings, const char* const (&names)[N]) {
   Json values = Json::object();
@@ -185,7 +185,7 @@ std::string TargetText(const InfoSummary& summary, bool complete) {
   return text;
 }
 
-// "rank 3 of 16, local rank 1, on node 0, restart 2, job 4711", as far as it is known.
+// Returns "rank 3 of 16, local rank 1, on node 0, restart 2, job 4711", as far as it is known.
 std::string RankText(const Facts& facts) {
   std::vector<std::string> known;
   if (facts.has_rank()) {
@@ -210,12 +210,12 @@ std::string EventsText(const InfoSummary& summary) {
                      Count(summary.other));
 }
 
-// Empty where everything is there, in one file.
+// Returns "" if the whole history is there, in one file.
 std::string HistoryText(const InfoSummary& summary) {
   std::string text;
   if (summary.parts > 1) text = fmt::format("in {} files", summary.parts);
   if (!summary.before.has_value()) return text;
-  return fmt::format("{}{}events from {} on; of {} before only sums", text,
+  return fmt::format("{}{}events from {} on; only sums of {} before that", text,
                      text.empty() ? "" : "; ", Duration(summary.before->t_ns()),
                      Plural(summary.before->events(), "event"));
 }
@@ -250,10 +250,12 @@ std::string SettingText(const Setting& setting) {
   return fmt::format("{} {}", setting.name(), setting.value());
 }
 
-// "1,200 allocations, 1,100 frees by CUPTI too; 2 only by CUPTI": empty without such records.
+// Returns "1,200 allocations, 1,100 frees also seen by CUPTI; 2 only by CUPTI", or "" without CUPTI
+// records.
 std::string CrossCheckText(const analysis::CrossCheckResult& check) {
   if (!check.was_made) return "";
-  std::string text = fmt::format("{}, {} by CUPTI too", Plural(check.allocations, "allocation"),
+  std::string text = fmt::format("{}, {} also seen by CUPTI", Plural(check.allocations,
+                                                                     "allocation"),
                                  Plural(check.frees, "free"));
   if (check.only_cupti > 0) text += fmt::format("; {} only by CUPTI", Count(check.only_cupti));
   if (check.only_ours > 0) text += fmt::format("; {} not by CUPTI", Count(check.only_ours));
@@ -269,7 +271,7 @@ void PrintInfoText(const std::string& path, InfoSummary& summary, const interop:
       header.imported_from().empty() ? "by gpumemtrace " + header.tool_version()
                                      : "imported from: " + header.imported_from());
   Row(terminal, "target", TargetText(summary, input.complete()));
-  Row(terminal, "of a job", RankText(summary.facts));
+  Row(terminal, "job", RankText(summary.facts));
   Row(terminal, "duration", Duration(summary.duration_ns()));
   Row(terminal, "events", EventsText(summary));
   Row(terminal, "history", HistoryText(summary));
@@ -309,10 +311,10 @@ absl::StatusOr<int> Info(const InfoArguments& options, const Terminal& terminal)
 void AddInfo(Program& program) {
   auto options = std::make_shared<InfoArguments>();
   Command command =
-      program.AddVerb("info", "What a recording is and what it lacks",
+      program.AddVerb("info", "Summarize a recording and what it lacks",
                       [options](const Terminal& terminal) { return Info(*options, terminal); });
   command.Argument("FILE", &options->input, "a recording or an event log");
-  command.Flag("--json", &options->json, "as one JSON object");
+  command.Flag("--json", &options->json, "print JSON");
 }
 
 }  // namespace gmt::cli

@@ -8,7 +8,7 @@
 namespace gmt::cli {
 namespace {
 
-// Lists replace lists: a later Facts that names devices names all of them.
+// Lists replace lists: later Facts with any device hold all devices.
 void Merge(const Facts& later, Facts* facts) {
   if (later.argv_size() > 0) facts->clear_argv();
   if (later.devices_size() > 0) facts->clear_devices();
@@ -23,7 +23,7 @@ void Merge(const Facts& later, Facts* facts) {
 
 absl::Status InfoSummary::OnHeader(const Header& value) {
   if (!std::exchange(has_header_, true)) header = value;
-  facts.clear_ended_by();  // of the part before
+  facts.clear_ended_by();  // it describes the previous part
   ++parts;
   return absl::OkStatus();
 }
@@ -62,7 +62,7 @@ absl::Status InfoSummary::OnEvents(const format::EventBatch& batch) {
 absl::Status InfoSummary::OnSnapshot(const Snapshot& value) {
   last_t_ns = std::max(last_t_ns, value.t_ns());
   if (value.has_losses()) losses = value.losses();
-  if (value.reason() == "part") return absl::OkStatus();  // repeats what the events say
+  if (value.reason() == "part") return absl::OkStatus();  // repeats what the events hold
   snapshots.push_back(
       {value.name(), value.reason(), value.t_ns(), value.exact(), value.live().count()});
   return absl::OkStatus();

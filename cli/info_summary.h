@@ -1,6 +1,6 @@
 // cli/info_summary.h
 //
-// InfoSummary: what `info` says about a recording, gathered in one pass.
+// InfoSummary: what `info` reports about a recording, gathered in one pass.
 //
 // Thread safety: one thread at a time.
 
@@ -48,7 +48,7 @@ class InfoSummary : public format::RecordingVisitor {
   int64_t duration_ns() const;
   // The writer's own equation: written = delivered + overrun + holes + abandoned + backlog.
   bool losses_add_up() const;
-  // Call it once, when everything was read.
+  // Returns the result of the cross-check. Call it once, after everything was read.
   analysis::CrossCheckResult TakeCrossCheck() { return std::move(cross_check_).Result(); }
   uint64_t lost() const { return losses.overrun() + losses.holes() + losses.abandoned(); }
 
@@ -56,12 +56,12 @@ class InfoSummary : public format::RecordingVisitor {
   Facts facts;    // later ones replace the fields they set
   Losses losses;  // the last
   uint64_t alloc = 0, free = 0, free_failed = 0, alloc_failed = 0, other = 0;
-  uint64_t role = 0;  // what allocations are for, and nodes of autograd
+  uint64_t role = 0;  // roles of allocations, and autograd nodes
   int64_t last_t_ns = 0;
   std::map<std::string, HeapCounts> heaps;
   std::vector<SnapshotInfo> snapshots;
   uint32_t parts = 0;                // files that were read
-  std::optional<Aggregates> before;  // of what is kept no more
+  std::optional<Aggregates> before;  // of events that are no longer kept
 
  private:
   const format::Definitions& definitions_;

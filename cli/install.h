@@ -1,7 +1,7 @@
 // cli/install.h
 //
-// Where the parts of gpumemtrace lie relative to the running program, in a build tree, in the
-// unpacked bundle and in a system-wide installation alike.
+// Finds the parts of gpumemtrace relative to the running program, in a build tree, in the unpacked
+// bundle and in a system-wide installation.
 //
 // Thread safety: may be called from any thread.
 
@@ -14,13 +14,13 @@
 
 namespace gmt::cli {
 
-// Absolute path of libgpumemtrace.so. $GPUMEMTRACE_LIBRARY, where it is set, is the only place
-// looked at; else ../lib and
-// ../lib/gpumemtrace beside the program's own folder, then that folder.
+// Returns the absolute path of libgpumemtrace.so. If $GPUMEMTRACE_LIBRARY is set, only that path is
+// tried. Otherwise ../lib and ../lib/gpumemtrace relative to the program's directory, then that
+// directory.
 absl::StatusOr<std::string> PreloadLibrary();
 
-// Path of gpumemtrace-collector, where the preloaded library looks for it: $GPUMEMTRACE_COLLECTOR,
-// else beside the library, in ../bin and in ../libexec.
+// Returns the path of gpumemtrace-collector as the preloaded library would find it:
+// $GPUMEMTRACE_COLLECTOR, otherwise next to the library, in ../bin and in ../libexec.
 absl::StatusOr<std::string> CollectorProgram();
 
 }  // namespace gmt::cli

@@ -1,4 +1,4 @@
-// gpumemtrace leaks: what holds ever more memory.
+// gpumemtrace leaks: finds what holds more and more memory.
 
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ absl::StatusOr<int> Leaks(const LeaksArguments& options, const Terminal& termina
   analysis::LeakOptions selection;
   auto window = options.window.Window();
   if (!window.ok()) return window.status();
-  if (options.top < 0) return UsageError("--top: a number of suspects, 1 or more");
+  if (options.top < 0) return UsageError("--top: expected a number of suspects, 1 or more");
   selection.window = *window;
   if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
   auto rules = options.frames.Rules();
@@ -45,15 +45,15 @@ absl::StatusOr<int> Leaks(const LeaksArguments& options, const Terminal& termina
 void AddLeaks(Program& program) {
   auto options = std::make_shared<LeaksArguments>();
   Command command =
-      program.AddVerb("leaks", "What holds more memory after each step",
+      program.AddVerb("leaks", "Find what holds more memory after each step",
                       [options](const Terminal& terminal) { return Leaks(*options, terminal); });
   command.Argument("FILE", &options->file, "recording");
-  command.Option("--device", &options->device, "N", "this GPU only");
+  command.Option("--device", &options->device, "N", "only this GPU");
   options->window.AddTo(command, "only steps that begin after", "only steps that end before");
-  command.Option("--top", &options->top, "N", "suspects shown");
-  command.Flag("--fail", &options->fail, "exit with 3 where something leaks, or likely does");
+  command.Option("--top", &options->top, "N", "number of suspects shown");
+  command.Flag("--fail", &options->fail, "exit with code 3 if there is a leak or a likely leak");
   options->frames.AddTo(command);
-  command.Flag("--json", &options->json, "one JSON object, with every stack");
+  command.Flag("--json", &options->json, "print JSON, with every stack");
 }
 
 }  // namespace gmt::cli

@@ -1,4 +1,4 @@
-// `gpumemtrace leaks`, as a shell sees it.
+// Runs `gpumemtrace leaks` as a program.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using testing::StartsWith;
 
 class LeaksProgramTest : public ProgramFixture {
  protected:
-  // A loop that keeps one block of each step, or none.
+  // Writes the log of a loop that keeps one block of each step, or none.
   void PutLog(int steps, bool leaks) {
     std::string log =
         R"({"kind":"stack","id":7,"frames":[{"function":"train","file":"/src/train.py","line":41,"language":"python"}]})"
@@ -42,7 +42,7 @@ TEST_F(LeaksProgramTest, LeakIsFoundInAnEventLogAndInItsRecording) {
   EXPECT_THAT(out_, StartsWith("Leak: 4.00 KiB per step on GPU 0 at train.py:41"));
 }
 
-TEST_F(LeaksProgramTest, GateFailsOnlyWhereSomethingLeaks) {
+TEST_F(LeaksProgramTest, FailOptionFailsOnlyIfThereIsALeak) {
   PutLog(210, true);
   EXPECT_EQ(Run("leaks log.jsonl --fail"), 3);
   EXPECT_EQ(Run("leaks log.jsonl --fail --json"), 3);

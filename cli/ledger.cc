@@ -1,4 +1,4 @@
-// gpumemtrace ledger: what the driver says is in use, and by what.
+// gpumemtrace ledger: shows what is in use according to the driver, and by what.
 
 #include <fmt/format.h>
 
@@ -30,13 +30,14 @@ bool IsPid(const std::string& name) {
          !std::filesystem::exists(name, error);
 }
 
-// The recording that a running process is being recorded to.
+// Returns the path of the recording of a running process.
 absl::StatusOr<std::string> RecordingOf(const std::string& pid) {
   const auto session = FindSession(pid);
   if (!session.ok()) return session.status();
   if (session->output.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "process ", pid, " has a session but no recording yet; make one with: gpumemtrace collect ",
+        "process ", pid, " has a session but no recording yet. Write one with: gpumemtrace "
+                         "collect ",
         session->path));
   }
   return session->output;
@@ -44,7 +45,7 @@ absl::StatusOr<std::string> RecordingOf(const std::string& pid) {
 
 absl::StatusOr<analysis::LedgerOptions> Selection(const LedgerArguments& options, bool is_live) {
   analysis::LedgerOptions selection;
-  if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
+  if (options.top < 0) return UsageError("--top: expected a number of rows, 1 or more");
   auto at = analysis::ParseAt(!options.at.empty() ? options.at : is_live ? "end" : "peak");
   if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
   selection.at = *std::move(at);
@@ -72,14 +73,15 @@ absl::StatusOr<int> RunLedger(const LedgerArguments& options, const Terminal& te
 void AddLedger(Program& program) {
   auto options = std::make_shared<LedgerArguments>();
   Command command = program.AddVerb(
-      "ledger", "What the driver says is in use, and by what",
+      "ledger", "Show what is in use according to the driver, and by what",
       [options](const Terminal& terminal) { return RunLedger(*options, terminal); });
-  command.Argument("FILE", &options->file, "recording, or the PID of a process being recorded");
+  command.Argument("FILE", &options->file, "recording, or the process ID of a process being "
+                                           "recorded");
   command.Option("--at", &options->at, "WHEN",
                  "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
-  command.Option("--device", &options->device, "N", "this GPU only");
-  command.Option("--top", &options->top, "N", "rows for what lies beside the allocator");
-  command.Flag("--json", &options->json, "one JSON object");
+  command.Option("--device", &options->device, "N", "only this GPU");
+  command.Option("--top", &options->top, "N", "rows for memory outside the allocator");
+  command.Flag("--json", &options->json, "print JSON");
 }
 
 }  // namespace gmt::cli

@@ -1,4 +1,4 @@
-// `gpumemtrace ledger`, as a shell sees it.
+// Runs `gpumemtrace ledger` as a program.
 
 #include <gmock/gmock.h>
 
@@ -26,30 +26,30 @@ class LedgerProgramTest : public ProgramFixture {
   }
 };
 
-TEST_F(LedgerProgramTest, EventLogIsAnswered) {
+TEST_F(LedgerProgramTest, ReadsAnEventLog) {
   EXPECT_EQ(Run("ledger log.jsonl"), 0) << err_;
   EXPECT_THAT(out_, StartsWith("GPU 0 uses 100 MiB: 1.00 MiB live, 19.0 MiB cached, 80.0 MiB "
                                "contexts and others; all explained\n"));
 }
 
-TEST_F(LedgerProgramTest, MomentMayBeNamed) {
+TEST_F(LedgerProgramTest, AtSelectsTheMoment) {
   EXPECT_EQ(RunJson("ledger --json --at end log.jsonl")["rows"][0]["name"], "cached");
   EXPECT_EQ(RunJson("ledger --json log.jsonl")["rows"][0]["name"], "live blocks");
 }
 
-TEST_F(LedgerProgramTest, WrongUsageIsSaid) {
+TEST_F(LedgerProgramTest, ReportsWrongUsage) {
   EXPECT_EQ(Run("ledger"), 2);
   EXPECT_EQ(Run("ledger --at noon log.jsonl"), 2);
   EXPECT_THAT(err_, HasSubstr("--at: 'noon' names no moment"));
   EXPECT_EQ(Run("ledger --top -3 log.jsonl"), 2);
 }
 
-TEST_F(LedgerProgramTest, WhatCannotBeDoneSaysWhy) {
+TEST_F(LedgerProgramTest, ErrorsNameTheCause) {
   EXPECT_EQ(Run("ledger log.jsonl --device 3"), 1);
   EXPECT_THAT(err_, HasSubstr("log.jsonl: the recording has no GPU 3; it has: 0"));
   EXPECT_EQ(Run("ledger nothing.gmt"), 1);
   EXPECT_EQ(Run("ledger 999999999"), 1);
-  EXPECT_THAT(err_, HasSubstr("has no session. What there is shows: gpumemtrace list"));
+  EXPECT_THAT(err_, HasSubstr("has no session. To see all sessions: gpumemtrace list"));
 }
 
 }  // namespace

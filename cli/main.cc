@@ -1,4 +1,4 @@
-// gpumemtrace: the program. Everything it can do is a verb (cli/verbs.h).
+// gpumemtrace: the program. Everything that it does is a verb (cli/verbs.h).
 
 #include <unistd.h>
 
@@ -10,11 +10,11 @@
 
 namespace {
 
-// Containers of abseil and protobuf do not stand an allocation that fails: whoever goes on afterwards
-// works with what is half changed.
+// Abseil and protobuf containers are not exception safe when an allocation fails: continuing would
+// mean working with half-modified data. So the program ends instead.
 [[noreturn]] void EndForLackOfMemory() {
   constexpr char kWords[] =
-      "gpumemtrace: there is not enough memory: a recording takes about 40 bytes for each of its "
+      "gpumemtrace: out of memory: reading a recording takes about 40 bytes for each of its "
       "events\n";
   (void)!write(STDERR_FILENO, kWords, sizeof(kWords) - 1);
   _exit(1);
@@ -23,7 +23,7 @@ namespace {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // `gpumemtrace cat run.gmt | head` must end quietly, also under a parent that ignores SIGPIPE.
+  // `gpumemtrace cat run.gmt | head` must end quietly even if the parent process ignores SIGPIPE.
   std::signal(SIGPIPE, SIG_DFL);
   std::set_new_handler(EndForLackOfMemory);
   gmt::cli::Program program;

@@ -1,4 +1,4 @@
-// gpumemtrace oom: why a program ran out of memory, and what would help.
+// gpumemtrace oom: explains why a program ran out of memory, and what would help.
 
 #include <fmt/format.h>
 
@@ -32,10 +32,10 @@ absl::StatusOr<int> Oom(const OomArguments& options, const Terminal& terminal) {
 void AddOom(Program& program) {
   auto options = std::make_shared<OomArguments>();
   Command command =
-      program.AddVerb("oom", "Why the program ran out of memory, and what would help",
+      program.AddVerb("oom", "Explain why the program ran out of memory, and what would help",
                       [options](const Terminal& terminal) { return Oom(*options, terminal); });
   command.Argument("FILE", &options->file, "recording");
-  command.Flag("--json", &options->json, "one JSON object, with all evidence");
+  command.Flag("--json", &options->json, "print JSON, with all evidence");
 }
 
 }  // namespace gmt::cli

@@ -1,8 +1,8 @@
 // cli/output_file.h
 //
 // OutputFile: the file that `-o OUT` names. An existing OUT is refused without --force, and is
-// replaced only when the new one is whole: until Commit() everything goes to a file beside it,
-// which is removed where something failed.
+// replaced only after the new file is complete: until Commit(), everything goes to a temporary file
+// next to it, which is removed on failure.
 //
 // Example
 //   absl::StatusOr<OutputFile> out = OutputFile::Create(options.output, options.force);
@@ -29,14 +29,14 @@ class OutputFile {
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();
 
-  // Write here. It is OUT itself where OUT is no regular file (/dev/stdout, a pipe).
+  // The path to write to. It is OUT itself if OUT is not a regular file (/dev/stdout, a pipe).
   const std::string& path() const { return written_; }
   absl::Status Commit();
 
  private:
   OutputFile(std::string path, std::string written);
   std::string path_;
-  std::string written_;  // empty once it needs no removal
+  std::string written_;  // empty if it needs no removal
 };
 
 }  // namespace gmt::cli

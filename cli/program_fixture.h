@@ -1,6 +1,6 @@
 // cli/program_fixture.h
 //
-// For tests: the program itself, run in a folder of the test's own.
+// For tests: runs the program itself in a temporary directory.
 
 #ifndef GMT_CLI_PROGRAM_FIXTURE_H_
 #define GMT_CLI_PROGRAM_FIXTURE_H_
@@ -33,7 +33,7 @@ class ProgramFixture : public testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  // Runs the program in the test's folder; returns its exit code.
+  // Runs the program in the test's directory. Returns its exit code.
   int Run(const std::string& arguments) {
     const std::string command =
         "cd " + folder_.string() + " && " + limits_ + GMT_PROGRAM " " + arguments + " >out 2>err </dev/null";
@@ -48,7 +48,7 @@ class ProgramFixture : public testing::Test {
   }
   std::filesystem::path folder_;
   std::string out_, err_;
-  std::string limits_;  // for the shell, in front of the program: "ulimit -v 1000; "
+  std::string limits_;  // shell commands before the program: "ulimit -v 1000; "
 };
 
 }  // namespace gmt::cli

@@ -1,4 +1,4 @@
-// The built program, as a shell sees it: text, JSON, exit codes.
+// Runs the built program: text, JSON, exit codes.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST_F(ProgramTest, ControlBytesAreNotPrinted) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST_F(ProgramTest, LackOfMemoryIsSaid) {
+TEST_F(ProgramTest, OutOfMemoryIsReported) {
   std::string log = kLog;
   for (int i = 0; i < 100000; ++i) {
     absl::StrAppend(&log, R"({"kind":"alloc","heap":"driver","memory":"device","t_ns":)", 200 + i,
@@ -90,13 +90,14 @@ TEST_F(ProgramTest, LackOfMemoryIsSaid) {
   Put("long.jsonl", log);
   ASSERT_EQ(Run("import long.jsonl -o long.gmt"), 0) << err_;
   int said = 0, code = 1;
-  for (int mib = 24; code != 0 && mib < 4096; mib += 8) {  // the least take away what the loader needs
+  // With the smallest limits even the loader fails.
+  for (int mib = 24; code != 0 && mib < 4096; mib += 8) {
     limits_ = absl::StrCat("ulimit -v ", mib << 10, "; ");
     code = Run("leaks long.gmt");
     const bool is_loaders = code == 127;
     if (code == 0 || is_loaders) continue;
     EXPECT_EQ(code, 1) << mib << " MiB: " << err_;
-    EXPECT_THAT(err_, StartsWith("gpumemtrace: there is not enough memory"));
+    EXPECT_THAT(err_, StartsWith("gpumemtrace: out of memory"));
     ++said;
   }
   EXPECT_EQ(code, 0);
@@ -113,7 +114,7 @@ TEST_F(ProgramTest, FullDiskUnderStandardOutputIsAnError) {
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
 }
 
-TEST_F(ProgramTest, ReaderThatGoesAwayEndsTheProgramQuietly) {
+TEST_F(ProgramTest, ClosedPipeEndsTheProgramQuietly) {
   std::string log;
   for (int n = 0; n < 50'000; ++n) log += "{\"kind\":\"free\"}\n";
   Put("long.jsonl", log);
@@ -123,7 +124,7 @@ TEST_F(ProgramTest, ReaderThatGoesAwayEndsTheProgramQuietly) {
   EXPECT_THAT(Get("err"), IsEmpty());
 }
 
-TEST_F(ProgramTest, ColorsAreOffInPipesAndOnWhenAsked) {
+TEST_F(ProgramTest, ColorsAreOffInPipesUnlessForced) {
   Run("info log.jsonl");
   EXPECT_EQ(out_.find('\x1b'), std::string::npos);
   Run("info log.jsonl --color always");
@@ -132,7 +133,7 @@ TEST_F(ProgramTest, ColorsAreOffInPipesAndOnWhenAsked) {
 
 // ---- import -------------------------------------------------------------------------------------
 
-TEST_F(ProgramTest, ImportedLogPrintsAsItWas) {
+TEST_F(ProgramTest, ImportedLogIsPrintedUnchanged) {
   MakeRecording();
   ASSERT_EQ(Run("cat --json run.gmt"), 0);
   std::istringstream was(kLog), is(out_);
@@ -144,7 +145,7 @@ TEST_F(ProgramTest, ImportedLogPrintsAsItWas) {
   EXPECT_FALSE(std::getline(is, actual));
 }
 
-TEST_F(ProgramTest, PrintedLogImportsToTheSameLog) {
+TEST_F(ProgramTest, PrintedLogCanBeImportedAgain) {
   MakeRecording();
   Run("cat --json run.gmt");
   const std::string printed = out_;
@@ -163,7 +164,7 @@ TEST_F(ProgramTest, ExistingOutputIsRefusedWithoutForce) {
   EXPECT_NE(Get("run.gmt"), "precious");
 }
 
-TEST_F(ProgramTest, FailedImportLeavesNothingAndHarmsNothing) {
+TEST_F(ProgramTest, FailedImportLeavesNoFilesAndOverwritesNothing) {
   Put("bad.jsonl", "{\"kind\":\"free\"}\n{\"kind\":\"alloc\",\"size\":-1}\n");
   Put("run.gmt", "precious");
   EXPECT_EQ(Run("import bad.jsonl -o run.gmt --force"), 1);
@@ -173,7 +174,7 @@ TEST_F(ProgramTest, FailedImportLeavesNothingAndHarmsNothing) {
     EXPECT_NE(entry.path().extension(), ".part");
 }
 
-TEST_F(ProgramTest, ImportOfSomethingElseSaysWhatItTakes) {
+TEST_F(ProgramTest, ImportOfAnotherFormatNamesTheSupportedOnes) {
   Put("x.txt", "hello");
   EXPECT_EQ(Run("import x.txt -o run.gmt"), 1);
   EXPECT_THAT(err_, HasSubstr("x.txt is neither an event log"));
@@ -186,7 +187,7 @@ constexpr char kSnapshot[] =
     "device_traces]](}U\x06"
     "actionU\x08snapshotseau.";
 
-TEST_F(ProgramTest, ImportOfASnapshotSaysWhatItRead) {
+TEST_F(ProgramTest, ImportOfASnapshotPrintsASummary) {
   Put("x.pickle", kSnapshot);
   ASSERT_EQ(Run("import x.pickle -o run.gmt"), 0) << err_;
   EXPECT_THAT(err_, HasSubstr("x.pickle: 1 event of 1 device, 0 annotations, 0 segments with 0 "
@@ -195,7 +196,7 @@ TEST_F(ProgramTest, ImportOfASnapshotSaysWhatItRead) {
   EXPECT_THAT(out_, HasSubstr("imported from: torch snapshot"));
 }
 
-TEST_F(ProgramTest, ReadingVerbsTakeSnapshots) {
+TEST_F(ProgramTest, ReadingVerbsAcceptSnapshots) {
   Put("x.pickle", kSnapshot);
   ASSERT_EQ(Run("cat x.pickle --json"), 0) << err_;
   EXPECT_THAT(out_, HasSubstr(R"("action":"snapshot")"));
@@ -214,7 +215,7 @@ TEST_F(ProgramTest, ImportWithoutOutputIsWrongUsage) { EXPECT_EQ(Run("import log
 
 // ---- cat and info -------------------------------------------------------------------------------
 
-TEST_F(ProgramTest, LogAndItsRecordingReadTheSame) {
+TEST_F(ProgramTest, LogAndItsRecordingPrintTheSame) {
   MakeRecording();
   Run("cat run.gmt");
   const std::string recording = out_;
@@ -222,14 +223,14 @@ TEST_F(ProgramTest, LogAndItsRecordingReadTheSame) {
   EXPECT_EQ(out_, recording);
 }
 
-TEST_F(ProgramTest, CatPrintsOneEventALine) {
+TEST_F(ProgramTest, CatPrintsOneEventPerLine) {
   Run("cat log.jsonl");
   EXPECT_THAT(out_, HasSubstr("0.000000012  alloc "));
   EXPECT_THAT(out_, HasSubstr("size 2.00 MiB"));
   EXPECT_THAT(out_, HasSubstr("cudaMalloc"));
 }
 
-TEST_F(ProgramTest, CatPrintsWhatMemoryIsFor) {
+TEST_F(ProgramTest, CatPrintsRoles) {
   Run("cat log.jsonl");
   EXPECT_THAT(out_, HasSubstr("float32  [500, 1000]\n"));
   EXPECT_THAT(out_, HasSubstr("  size 2.00 MiB  parameter+saved  forward_stack/"));
@@ -248,7 +249,7 @@ TEST_F(ProgramTest, InfoCountsEvents) {
   EXPECT_EQ(info["duration_ns"], 106);
 }
 
-TEST_F(ProgramTest, InfoHasTheKeysThatOthersRelyOn) {
+TEST_F(ProgramTest, InfoHasTheKeysThatCallersRelyOn) {
   const json info = RunJson("info --json log.jsonl");
   for (const char* key : {"file", "complete", "target", "duration_ns", "events", "losses",
                           "devices", "heaps", "snapshots", "libraries", "sources"}) {
@@ -267,7 +268,7 @@ TEST_F(ProgramTest, SchemaIsTheFirstKey) {
   EXPECT_THAT(out_, StartsWith("{\n  \"schema\": \"gpumemtrace.info/1\""));
 }
 
-TEST_F(ProgramTest, InfoSaysWhenLossesDoNotAddUp) {
+TEST_F(ProgramTest, InfoReportsLossesThatDoNotAddUp) {
   Put("l.jsonl", R"({"kind":"losses","written":10,"delivered":3})");
   Run("info l.jsonl");
   EXPECT_THAT(out_, HasSubstr("the counters contradict each other: 10 written, but 3 delivered"));
@@ -283,7 +284,7 @@ TEST_F(ProgramTest, MissingFileIsNamed) {
 
 // ---- repair -------------------------------------------------------------------------------------
 
-TEST_F(ProgramTest, CutRecordingIsReadNotedAndMended) {
+TEST_F(ProgramTest, TruncatedRecordingCanBeReadAndRepaired) {
   MakeRecording();
   const std::string whole = Get("run.gmt");
   Put("cut.gmt", whole.substr(0, whole.size() - 5));
@@ -293,7 +294,7 @@ TEST_F(ProgramTest, CutRecordingIsReadNotedAndMended) {
   EXPECT_EQ(RunJson("info --json fixed.gmt")["complete"], true);
 }
 
-TEST_F(ProgramTest, RepairSaysWhatWasKeptAndWhatWasLost) {
+TEST_F(ProgramTest, RepairPrintsWhatWasKeptAndLost) {
   MakeRecording();
   std::string bytes = Get("run.gmt");
   bytes[bytes.find("GMTCHUNK", bytes.find("GMTCHUNK") + 1) + 12] ^= 1;
@@ -302,7 +303,7 @@ TEST_F(ProgramTest, RepairSaysWhatWasKeptAndWhatWasLost) {
   EXPECT_THAT(out_, StartsWith("fixed.gmt: complete; "));
   EXPECT_THAT(out_, HasSubstr("  lost  "));
   EXPECT_THAT(out_, HasSubstr("(CRC32C)"));
-  EXPECT_THAT(out_, HasSubstr("  dropped  7 B behind its end"));
+  EXPECT_THAT(out_, HasSubstr("  dropped  7 B after its end"));
   const json repaired = RunJson("repair bad.gmt again.gmt --json");
   EXPECT_EQ(repaired["schema"], "gpumemtrace.repair/1");
   EXPECT_EQ(repaired["was_whole"], false);
@@ -311,14 +312,14 @@ TEST_F(ProgramTest, RepairSaysWhatWasKeptAndWhatWasLost) {
   EXPECT_EQ(repaired["bytes_behind_the_end"], 7);
 }
 
-TEST_F(ProgramTest, RepairOfAWholeFileSaysSo) {
+TEST_F(ProgramTest, RepairOfAnUndamagedFileIsACopy) {
   MakeRecording();
   ASSERT_EQ(Run("repair run.gmt copy.gmt"), 0) << err_;
-  EXPECT_THAT(out_, StartsWith("copy.gmt: a copy, because run.gmt is whole; "));
+  EXPECT_THAT(out_, StartsWith("copy.gmt: a copy, because run.gmt is undamaged; "));
   EXPECT_EQ(Get("copy.gmt"), Get("run.gmt"));
 }
 
-TEST_F(ProgramTest, RepairRefusesAnExistingOutputAndWhatHoldsNothing) {
+TEST_F(ProgramTest, RepairRefusesAnExistingOutputAndAnInputWithoutChunks) {
   MakeRecording();
   Put("precious.gmt", "precious");
   EXPECT_EQ(Run("repair run.gmt precious.gmt"), 1);
@@ -331,17 +332,17 @@ TEST_F(ProgramTest, RepairRefusesAnExistingOutputAndWhatHoldsNothing) {
   EXPECT_EQ(Get("precious.gmt"), "precious");
 }
 
-TEST_F(ProgramTest, DamageIsNotedWithTheCommandThatMendsIt) {
+TEST_F(ProgramTest, DamageIsReportedWithTheRepairCommand) {
   MakeRecording();
   std::string bytes = Get("run.gmt");
   bytes[bytes.find("GMTCHUNK", bytes.find("GMTCHUNK") + 1) + 12] ^= 1;
   Put("bad.gmt", bytes);
   EXPECT_EQ(Run("info bad.gmt"), 0);
   EXPECT_THAT(err_, HasSubstr("is damaged (CRC32C)"));
-  EXPECT_THAT(err_, HasSubstr("Mend a copy with: gpumemtrace repair bad.gmt OUT.gmt"));
+  EXPECT_THAT(err_, HasSubstr("Repair a copy with: gpumemtrace repair bad.gmt OUT.gmt"));
 }
 
-TEST_F(ProgramTest, PreloadPathIsWhereTheEnvironmentSays) {
+TEST_F(ProgramTest, PreloadPathFollowsTheEnvironment) {
   Put("libgpumemtrace.so", "");
   setenv("GPUMEMTRACE_LIBRARY", (folder_ / "libgpumemtrace.so").c_str(), 1);
   EXPECT_EQ(Run("preload-path"), 0);

@@ -1,7 +1,7 @@
 // cli/progress.h
 //
-// Progress: one line on the terminal that says what takes so long, from its second second on, and is
-// gone when it is done. Where stderr is no terminal nothing is written.
+// Progress: one line on the terminal that says what is taking long. It appears after one second and
+// is erased at the end. Nothing is written if stderr is not a terminal.
 //
 //   gpumemtrace: reading run.gmt: 3,407,872 events, 2 s
 //
@@ -23,23 +23,23 @@ namespace gmt::cli {
 
 class Progress {
  public:
-  // "reading run.gmt". Writes to stderr if that is a terminal.
+  // `stage` is, for example, "reading run.gmt". Writes to stderr if that is a terminal.
   explicit Progress(std::string stage);
-  // For tests: to `out`, at this interval.
+  // For tests: writes to `out` at this interval.
   Progress(std::string stage, FILE* out, std::chrono::milliseconds interval);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void Count(uint64_t events) { events_.fetch_add(events, std::memory_order_relaxed); }
-  // What is done from now on; counts from 0.
+  // Sets what is being done from now on, and resets the count to 0.
   void Stage(std::string stage);
 
  private:
   void Run();
   std::string Line(std::chrono::milliseconds elapsed) const;
 
-  FILE* const out_;  // null: nobody is told
+  FILE* const out_;  // null: nothing is written
   const std::chrono::milliseconds interval_;
   std::atomic<uint64_t> events_ = 0;
   std::mutex mutex_;

@@ -35,7 +35,7 @@ class Screen {
   FILE* file_;
 };
 
-TEST(Progress, SaysWhatTakesLongAndIsGoneAtTheEnd) {
+TEST(Progress, PrintsTheStageAndErasesItAtTheEnd) {
   Screen screen;
   {
     Progress progress("reading run.gmt", screen.file(), milliseconds(10));
@@ -55,7 +55,7 @@ TEST(Progress, NextStageCountsItsOwnEvents) {
   EXPECT_THAT(screen.Text(), Not(HasSubstr("naming frames: 5")));
 }
 
-TEST(Progress, WhatIsQuickIsNotTold) {
+TEST(Progress, PrintsNothingIfQuick) {
   Screen screen;
   { Progress progress("reading run.gmt", screen.file(), std::chrono::hours(1)); }
   EXPECT_EQ(screen.Text(), "");

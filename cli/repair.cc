@@ -1,4 +1,4 @@
-// gpumemtrace repair: a whole recording of what is left of a cut or damaged one.
+// gpumemtrace repair: makes a complete recording from what is left of a truncated or damaged one.
 
 #include "format/repair.h"
 
@@ -23,9 +23,10 @@ struct RepairArguments {
 
 std::string InWords(const format::RepairLoss& loss) {
   const std::string place = absl::StrCat("at byte ", Count(loss.offset));
-  if (loss.bytes == 0) return absl::StrCat("whole chunks, which should stand ", place);
+  if (loss.bytes == 0) return absl::StrCat("whole chunks, expected ", place);
   const std::string bytes = absl::StrCat(Bytes(loss.bytes), " ", place);
-  if (loss.what == "cut") return absl::StrCat(bytes, ", where the file was cut inside a chunk");
+  if (loss.what == "cut")
+    return absl::StrCat(bytes, ", where the file was truncated inside a chunk");
   const std::string when = loss.to_t_ns > loss.from_t_ns
                                ? absl::StrCat(", events between ", Duration(loss.from_t_ns),
                                               " and ", Duration(loss.to_t_ns))
@@ -36,7 +37,7 @@ std::string InWords(const format::RepairLoss& loss) {
 void PrintText(const RepairArguments& options, const format::Repaired& repaired) {
   constexpr size_t kMaxRows = 20;
   fmt::print("{}: {}; {} and {} kept\n", options.output,
-             repaired.was_whole() ? absl::StrCat("a copy, because ", options.input, " is whole")
+             repaired.was_whole() ? absl::StrCat("a copy, because ", options.input, " is undamaged")
                                   : std::string("complete"),
              Plural(repaired.chunks, "chunk"), Plural(repaired.events, "event"));
   for (size_t i = 0; i < repaired.lost.size() && i < kMaxRows; ++i)
@@ -44,16 +45,16 @@ void PrintText(const RepairArguments& options, const format::Repaired& repaired)
   if (repaired.lost.size() > kMaxRows)
     fmt::print("  lost  in {} more places\n", Count(repaired.lost.size() - kMaxRows));
   if (repaired.headers_made > 0)
-    fmt::print("  lost  {}: who was recorded, and when, is not known\n",
+    fmt::print("  lost  {}: the recorded process and its start time are unknown\n",
                Plural(repaired.headers_made, "header"));
   if (repaired.ends_made > 0)
-    fmt::print("  made anew  the end (index and footer) of {}\n",
+    fmt::print("  rebuilt  the index and footer of {}\n",
                Plural(repaired.ends_made, "recording"));
   if (repaired.bytes_behind > 0)
-    fmt::print("  dropped  {} behind its end, which were never part of it\n",
+    fmt::print("  dropped  {} after its end, which were not part of it\n",
                Bytes(repaired.bytes_behind));
   if (repaired.segments > 1)
-    fmt::print("  {} recordings stand in it one behind the other\n", Count(repaired.segments));
+    fmt::print("  it consists of {} concatenated recordings\n", Count(repaired.segments));
 }
 
 void PrintAsJson(const RepairArguments& options, const format::Repaired& repaired) {
@@ -101,10 +102,11 @@ absl::StatusOr<int> Repair(const RepairArguments& options) {
 
 void AddRepair(Program& program) {
   auto options = std::make_shared<RepairArguments>();
-  Command command = program.AddVerb("repair", "Make a whole recording of a cut or damaged one",
+  Command command = program.AddVerb("repair", "Make a complete recording from a truncated or "
+                                              "damaged one",
                                     [options](const Terminal&) { return Repair(*options); });
   command.Argument("FILE", &options->input, "a recording");
-  command.Argument("OUT", &options->output, "the mended copy to write");
+  command.Argument("OUT", &options->output, "the repaired copy to write");
   command.Flag("--force", &options->force, "overwrite OUT");
   command.Flag("--json", &options->json, "print JSON");
 }

@@ -1,4 +1,4 @@
-// gpumemtrace report: what holds the memory.
+// gpumemtrace report: shows what holds the memory.
 
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ absl::StatusOr<analysis::ReportOptions> Selection(const ReportArguments& options
   if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
   auto by = analysis::ParseGroupBy(options.by);
   if (!by.ok()) return UsageError(absl::StrCat("--by: ", by.status().message()));
-  if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
+  if (options.top < 0) return UsageError("--top: expected a number of rows, 1 or more");
   const auto window = options.window.Window();
   if (!window.ok()) return window.status();
   selection.at = *std::move(at);
@@ -45,7 +45,7 @@ absl::StatusOr<analysis::ReportOptions> Selection(const ReportArguments& options
   return selection;
 }
 
-// Prints why on stderr where the peak of a device lies above the limit.
+// Returns kGateFailed if the peak of a device is above the limit, and prints why on stderr.
 absl::StatusOr<int> Gate(const analysis::Report& report, const answers::Limit& limit) {
   int code = kDone;
   for (const analysis::ReportDevice& device : report.devices) {
@@ -53,7 +53,7 @@ absl::StatusOr<int> Gate(const analysis::Report& report, const answers::Limit& l
     if (!limit.bytes && !device.total_bytes) {
       return absl::FailedPreconditionError(
           absl::StrCat("--fail-above: the recording does not say how much memory GPU ",
-                       device.index, " has; give a number of bytes"));
+                       device.index, " has. Give a number of bytes"));
     }
     const double allowed = limit.bytes
                                ? static_cast<double>(*limit.bytes)
@@ -102,7 +102,7 @@ absl::StatusOr<int> RunReport(const ReportArguments& options, const Terminal& te
 void AddReport(Program& program) {
   auto options = std::make_shared<ReportArguments>();
   Command command = program.AddVerb(
-      "report", "What holds the memory, by stack",
+      "report", "Show what holds the memory, by stack",
       [options](const Terminal& terminal) { return RunReport(*options, terminal); });
   command.Argument("FILE", &options->file, "recording");
   command.Option("--at", &options->at, "WHEN",
@@ -111,16 +111,17 @@ void AddReport(Program& program) {
       "--by", &options->by, "WHAT",
       "stack, function, file, category, layer, dtype, node, library, heap, thread, stream "
       "or size");
-  command.Option("--device", &options->device, "N", "this GPU only");
-  command.Option("--heap", &options->heap, "NAME", "this heap only: driver, host, pytorch, ...");
+  command.Option("--device", &options->device, "N", "only this GPU");
+  command.Option("--heap", &options->heap, "NAME", "only this heap: driver, host, pytorch, ...");
   command.Option("--top", &options->top, "N", "rows per device");
-  options->window.AddTo(command, "look for the peak from here on", "look for the peak up to here");
+  options->window.AddTo(command, "look for the peak after this time",
+                        "look for the peak before this time");
   command.Option("--fail-above", &options->fail_above, "LIMIT",
-                 "exit with 3 where the peak is above so many bytes or percent");
+                 "exit with code 3 if the peak is above this many bytes or percent");
   command.Option("--categories", &options->categories, "FILE",
-                 "rules of your own for what memory is for (docs/categories.md)");
+                 "your own rules for memory categories (docs/categories.md)");
   options->frames.AddTo(command);
-  command.Flag("--json", &options->json, "one JSON object, with every frame");
+  command.Flag("--json", &options->json, "print JSON, with every frame");
 }
 
 }  // namespace gmt::cli

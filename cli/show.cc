@@ -1,4 +1,4 @@
-// gpumemtrace show: what an id is that an answer printed.
+// gpumemtrace show: explains an ID that an answer printed.
 
 #include "answers/show/explain.h"
 
@@ -25,7 +25,7 @@ struct ShowArguments {
 absl::StatusOr<int> Show(const ShowArguments& options, const Terminal& terminal) {
   const auto subject = analysis::ParseSubject(options.id);
   if (!subject.ok()) return UsageError(subject.status().message());
-  if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
+  if (options.top < 0) return UsageError("--top: expected a number of rows, 1 or more");
   auto rules = options.frames.Rules();
   if (!rules.ok()) return rules.status();
   const auto recording = OpenRecording(options.file, {.frames = *std::move(rules)});
@@ -43,14 +43,14 @@ absl::StatusOr<int> Show(const ShowArguments& options, const Terminal& terminal)
 void AddShow(Program& program) {
   auto options = std::make_shared<ShowArguments>();
   Command command =
-      program.AddVerb("show", "What an id is: stack/7, leak/1, step/12, block/0x7f00, ...",
+      program.AddVerb("show", "Explain an ID: stack/7, leak/1, step/12, block/0x7f00, ...",
                       [options](const Terminal& terminal) { return Show(*options, terminal); });
   command.Argument("FILE", &options->file, "recording");
   command.Argument("ID", &options->id,
-                   "as an answer prints it, or an address, or the name of a range or mark");
-  command.Option("--top", &options->top, "N", "rows of a list");
+                   "ID printed by an answer, address, or name of a range or mark");
+  command.Option("--top", &options->top, "N", "rows per list");
   options->frames.AddTo(command);
-  command.Flag("--json", &options->json, "one JSON object");
+  command.Flag("--json", &options->json, "print JSON");
 }
 
 }  // namespace gmt::cli

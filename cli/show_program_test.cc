@@ -1,4 +1,4 @@
-// `gpumemtrace show`, run as a program.
+// Runs `gpumemtrace show` as a program.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// Two steps of a loop: a block that lives for a step, one that stays, one of a backward pass.
+// Two steps of a loop: a block that lives for one step, one that stays, and one of a backward pass.
 constexpr char kShowLog[] =
     R"({"kind":"header","schema":"gpumemtrace.events/1","start_unix_ns":1700000000000000000,"devices":[{"index":0,"name":"H100","total_bytes":1048576}]}
 {"kind":"stack","id":1,"frames":[{"function":"at::mm","language":"c++"},{"function":"forward","file":"FILE","line":2,"language":"python"},{"function":"main","file":"FILE","line":4,"language":"python"}]}
@@ -58,7 +58,7 @@ class ShowTest : public ProgramFixture {
     EXPECT_LE(std::count(out_.begin(), out_.end(), '\n'), 25) << id;
     return out_;
   }
-  // The id of a report's row that a function stands in.
+  // Returns the ID of a report row whose stack contains a function.
   std::string IdOf(const std::string& function) {
     const nlohmann::json report = RunJson("report l.jsonl --at end --json");
     for (const auto& row : report["rows"]) {
@@ -75,18 +75,18 @@ class ShowTest : public ProgramFixture {
   std::string source_;
 };
 
-TEST_F(ShowTest, StackSaysWhatItIsFirst) {
+TEST_F(ShowTest, StackHeadlineNamesTheStack) {
   const std::string id = IdOf("forward");
   const std::string text = Show(id);
   EXPECT_THAT(text,
               StartsWith(id + " is forward (model.py:2) > at::mm: 1.00 KiB at most, in 1 piece"));
-  EXPECT_THAT(text, HasSubstr("2 allocations of 2.00 KiB in all, 1 free; 1 held when the recording "
-                              "ends"));
+  EXPECT_THAT(text, HasSubstr("2 allocations of 2.00 KiB in total, 1 free; 1 still held at the "
+                              "end"));
   EXPECT_THAT(text, HasSubstr("stream 0x7"));
   EXPECT_THAT(text, HasSubstr("\ngpumemtrace report l.jsonl --at step:1\n"));
 }
 
-TEST_F(ShowTest, SourceLineIsShownWhereTheFileIsAtHand) {
+TEST_F(ShowTest, SourceLineIsShownIfTheFileExists) {
   PutSource(1'600'000'000);
   const std::string text = Show(IdOf("forward"));
   EXPECT_THAT(text, HasSubstr("     1   def forward(x):\n"));
@@ -94,12 +94,12 @@ TEST_F(ShowTest, SourceLineIsShownWhereTheFileIsAtHand) {
   EXPECT_THAT(text, HasSubstr("< main (model.py:4)   forward(torch.ones(3))\n"));
 }
 
-TEST_F(ShowTest, SourceThatChangedSinceIsNotShown) {
+TEST_F(ShowTest, ChangedSourceIsNotShown) {
   PutSource(1'700'000'001);
   EXPECT_THAT(Show(IdOf("forward")), Not(HasSubstr("return x @ w")));
 }
 
-TEST_F(ShowTest, ForwardPassOfABackwardStackHasAnIdOfItsOwn) {
+TEST_F(ShowTest, BackwardStackWithItsForwardStackHasItsOwnId) {
   const std::string id = IdOf("forward");
   const std::string text = Show(id);
   const size_t at = text.find(id + "+");
@@ -109,13 +109,14 @@ TEST_F(ShowTest, ForwardPassOfABackwardStackHasAnIdOfItsOwn) {
                                 HasSubstr("Stack of the forward pass\n    keep (keep.py:7)")));
 }
 
-TEST_F(ShowTest, StepSaysWhatGrewInIt) {
-  EXPECT_THAT(Show("step/1"), AllOf(StartsWith("step/1: 1.50 KiB on GPU 0 at most"),
+TEST_F(ShowTest, StepShowsWhatGrew) {
+  EXPECT_THAT(Show("step/1"), AllOf(StartsWith("step/1: peak 1.50 KiB on GPU 0"),
                                     HasSubstr("+512 B       +1  pytorch keep (keep.py:7)")));
-  EXPECT_THAT(Show("step/2"), HasSubstr("Held at its end, against the end of the step before"));
+  EXPECT_THAT(Show("step/2"), HasSubstr("Held at its end, compared with the end of the previous "
+                                        "step"));
 }
 
-TEST_F(ShowTest, SnapshotSaysWhatFailed) {
+TEST_F(ShowTest, SnapshotShowsTheFailedAllocation) {
   EXPECT_THAT(
       Show("snapshot/oom-1"),
       AllOf(StartsWith("snapshot/oom-1, taken at 7.00 ms: GPU 0 held 64.0 KiB of 1.00 MiB (6 %)"),
@@ -123,32 +124,34 @@ TEST_F(ShowTest, SnapshotSaysWhatFailed) {
             HasSubstr("gpumemtrace oom l.jsonl\n")));
 }
 
-TEST_F(ShowTest, EventLeadsToItsOtherEnd) {
+TEST_F(ShowTest, EventLinksToItsMatchingEvent) {
   EXPECT_THAT(Show("event/2"),
               AllOf(StartsWith("event/2 allocated 1.00 KiB of pytorch on GPU 0"),
-                    HasSubstr("1000 B asked for"), HasSubstr("freed at 4.00 ms: event/4")));
+                    HasSubstr("1000 B requested"), HasSubstr("freed at 4.00 ms: event/4")));
   EXPECT_THAT(Show("event/4"), StartsWith("event/4 freed 1.00 KiB"));
 }
 
 TEST_F(ShowTest, AddressHasOwners) {
   for (const char* id : {"block/0x1000", "block/4096", "0x1000"}) {
     EXPECT_THAT(Show(id),
-                AllOf(StartsWith("block/0x1000 lies in 1.00 KiB of pytorch on GPU 0"),
-                      HasSubstr("Blocks there"), HasSubstr("Memory of the driver there")));
+                AllOf(StartsWith("block/0x1000 is in 1.00 KiB of pytorch on GPU 0"),
+                      HasSubstr("Blocks at this address"), HasSubstr("Driver memory at this "
+                                                                     "address")));
   }
 }
 
-TEST_F(ShowTest, AddressThatNothingLayAtNamesItsNeighbours) {
+TEST_F(ShowTest, AddressWithoutMemoryNamesItsNeighbours) {
   EXPECT_EQ(Run("show l.jsonl 0x10"), 1);
-  EXPECT_THAT(err_, HasSubstr("nothing that was recorded lay at 0x10; above it is"));
+  EXPECT_THAT(err_, HasSubstr("no recorded memory contains 0x10; above it is"));
 }
 
-TEST_F(ShowTest, RangesAndMarksGoByTheirName) {
-  EXPECT_THAT(Show("forward"), StartsWith("range forward came 1 time, lasting 1.00 ms (middle)"));
-  EXPECT_THAT(Show("mark/step"), StartsWith("mark step came 3 times, every 3.00 ms (middle)"));
+TEST_F(ShowTest, RangesAndMarksAreFoundByName) {
+  EXPECT_THAT(Show("forward"), StartsWith("range forward occurred 1 time, lasting 1.00 ms "
+                                          "(median)"));
+  EXPECT_THAT(Show("mark/step"), StartsWith("mark step occurred 3 times, every 3.00 ms (median)"));
 }
 
-TEST_F(ShowTest, DeviceAndWhatIsGroupedHaveALife) {
+TEST_F(ShowTest, DevicesAndGroupsHaveALife) {
   EXPECT_THAT(Show("device/0"), StartsWith("GPU 0 (H100) held 64.0 KiB of 1.00 MiB (6 %) at most"));
   for (const char* id :
        {"heap/pytorch", "thread/3", "stream/0x7", "size/1024", "function/keep (keep.py)",
@@ -157,7 +160,7 @@ TEST_F(ShowTest, DeviceAndWhatIsGroupedHaveALife) {
   }
 }
 
-TEST_F(ShowTest, JsonSaysTheSame) {
+TEST_F(ShowTest, JsonHasTheSameContent) {
   const nlohmann::json json = RunJson("show l.jsonl heap/pytorch --json");
   EXPECT_THAT(out_, StartsWith("{\n  \"schema\": \"gpumemtrace.show/1\""));
   EXPECT_EQ(json["kind"], "heap");
@@ -172,7 +175,7 @@ TEST_F(ShowTest, JsonSaysTheSame) {
   }
 }
 
-TEST_F(ShowTest, UnknownIdIsAnsweredWithWhatThereIs) {
+TEST_F(ShowTest, UnknownIdListsWhatExists) {
   EXPECT_EQ(Run("show l.jsonl thread/9"), 1);
   EXPECT_EQ(err_, "gpumemtrace: l.jsonl: there is no thread/9; it has thread/3, thread/unknown\n");
   EXPECT_EQ(Run("show l.jsonl step/3"), 1);
@@ -180,25 +183,25 @@ TEST_F(ShowTest, UnknownIdIsAnsweredWithWhatThereIs) {
   EXPECT_EQ(Run("show l.jsonl leak/1"), 1);
   EXPECT_THAT(err_, HasSubstr("there is no leak/1; the recording has no leak"));
   EXPECT_EQ(Run("show l.jsonl epoch"), 1);
-  EXPECT_THAT(err_, HasSubstr("'epoch' is no id and no name of a range or a mark"));
+  EXPECT_THAT(err_, HasSubstr("'epoch' is neither an ID nor the name of a range or mark"));
 }
 
-TEST_F(ShowTest, MisspeltNumberIsWrongUsage) {
+TEST_F(ShowTest, MalformedIdIsWrongUsage) {
   EXPECT_EQ(Run("show l.jsonl stack/seven"), 2);
   EXPECT_THAT(err_, HasSubstr("'stack/seven' is no id; write stack/7"));
 }
 
-TEST_F(ShowTest, RecordingWithoutAnythingSaysSo) {
+TEST_F(ShowTest, EmptyRecordingIsReported) {
   Put("l.jsonl", R"({"kind":"header","schema":"gpumemtrace.events/1","devices":[{"index":0}]})"
                  "\n");
-  EXPECT_EQ(Show("device/0"), "GPU 0: nothing was allocated on it\n\ngpumemtrace info l.jsonl\n");
+  EXPECT_EQ(Show("device/0"), "GPU 0: no memory was allocated on it\n\ngpumemtrace info l.jsonl\n");
   EXPECT_EQ(Run("show l.jsonl heap/pytorch"), 1);
   EXPECT_THAT(err_, HasSubstr("the recording has no heap"));
   EXPECT_EQ(Run("show l.jsonl step/1"), 1);
-  EXPECT_THAT(err_, HasSubstr("shows no steps of a loop"));
+  EXPECT_THAT(err_, HasSubstr("has no steps of a training loop"));
 }
 
-TEST(SparklineTest, HighestIsFullAndWhatIsNotNothingIsSeen) {
+TEST(SparklineTest, MaximumIsFullAndNonzeroIsVisible) {
   EXPECT_EQ(answers::Sparkline({0, 1, 500, 1000}, false), " .=@");
   EXPECT_EQ(answers::Sparkline({0, 1, 500, 1000}, true), " ▁▄█");
   EXPECT_EQ(answers::Sparkline({0, 0}, true), "  ");

@@ -25,8 +25,8 @@ absl::Status CheckIsRecording(const std::string& path) {
     return status;
   return absl::InvalidArgumentError(absl::StrCat(
       path,
-      " is no recording, and only from one paths and arguments can be taken; make one of it "
-      "first: gpumemtrace import ",
+      " is not a .gmt recording; --strip-paths and --strip-args need one. Make one first: "
+      "gpumemtrace import ",
       path, " -o FILE.gmt"));
 }
 
@@ -34,8 +34,8 @@ absl::Status CheckIsRecording(const std::string& path) {
 
 void StripOptions::AddTo(Command& command) {
   command.Flag("--strip-paths", &paths,
-               "without private folders: of files only what is everybody's");
-  command.Flag("--strip-args", &args, "of the command line only the program");
+               "remove private directories from paths");
+  command.Flag("--strip-args", &args, "keep only the program name of the command line");
 }
 
 absl::Status StripOptions::Copy(const std::string& from, const std::string& to) const {
@@ -56,7 +56,7 @@ absl::StatusOr<StrippedFiles> StrippedFiles::Make(const StripOptions& options,
     return absl::UnavailableError(absl::StrCat(folder, ": ", std::strerror(errno)));
   stripped.folder_ = folder;
   for (size_t i = 0; i < files.size(); ++i) {
-    // In a folder of its own, so that it keeps its name.
+    // Each copy gets its own folder, so that it keeps its file name.
     const std::filesystem::path place = std::filesystem::path(folder) / std::to_string(i);
     std::filesystem::create_directory(place, none);
     stripped.files_[i] = place / std::filesystem::path(files[i]).filename();

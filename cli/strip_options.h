@@ -1,6 +1,6 @@
 // cli/strip_options.h
 //
-// --strip-paths and --strip-args of verbs that make a file to be given away (format/strip.h).
+// --strip-paths and --strip-args of verbs that write a file to be shared (format/strip.h).
 //
 // Thread safety: one thread at a time.
 
@@ -21,12 +21,12 @@ struct StripOptions {
 
   bool any() const { return paths || args; }
   void AddTo(Command& command);
-  // A copy of the recording `from` without what the options name.
+  // Copies the recording `from` without what the options remove.
   absl::Status Copy(const std::string& from, const std::string& to) const;
 };
 
-// Recordings to read in place of those that were named: stripped copies, which go with this object,
-// or the files themselves where nothing is to be stripped.
+// The recordings to read instead of the given ones: stripped copies, which are removed with this
+// object, or the files themselves if nothing is to be stripped.
 class StrippedFiles {
  public:
   static absl::StatusOr<StrippedFiles> Make(const StripOptions& options,

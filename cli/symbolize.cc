@@ -1,4 +1,4 @@
-// gpumemtrace symbolize: a better-named copy of a recording.
+// gpumemtrace symbolize: writes a copy of a recording with more function names.
 
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ struct SymbolizeArguments {
   bool debuginfod = false, force = false, json = false;
 };
 
-// The frames of one module that have no name, and why.
+// The frames of one module without a name, and why.
 struct Unnamed {
   symbols::ModuleKey module;
   uint64_t frames = 0;
@@ -55,12 +55,12 @@ absl::Status CheckFolders(const SymbolizeArguments& options) {
   for (const std::string& folder : folders) {
     std::error_code error;
     if (std::filesystem::is_directory(folder, error)) continue;
-    return absl::NotFoundError(absl::StrCat(folder, ": is no directory"));
+    return absl::NotFoundError(absl::StrCat(folder, ": is not a directory"));
   }
   return absl::OkStatus();
 }
 
-// The symbolizer with all that the options let it ask.
+// The symbolizer, with all sources that the options allow.
 class Names {
  public:
   static absl::StatusOr<std::unique_ptr<Names>> Open(const SymbolizeArguments& options) {
@@ -90,7 +90,7 @@ class Names {
   void AddIndex(const std::vector<std::string>& folders, symbols::SymbolizerOptions* how) {
     index_ = std::make_unique<symbols::BuildIdIndex>(folders);
     if (index_->cut()) {
-      PrintNote(fmt::format("--debug-dir: only the first {} files were looked at",
+      PrintNote(fmt::format("--debug-dir: only the first {} files were searched",
                             Count(symbols::BuildIdIndex::kMaxFiles)));
     }
     how->finders.push_back([this](const std::string& id) { return index_->Find(id); });
@@ -107,7 +107,7 @@ class Names {
   std::optional<symbols::Symbolizer> symbolizer_;
 };
 
-// Adds the frames of the last segment that stay without a name.
+// Counts the frames of the last segment that still have no name.
 void CountUnnamed(const format::Definitions& definitions, const symbols::BetterNames& names,
                   std::map<std::pair<std::string, std::string>, uint64_t>* unnamed) {
   absl::flat_hash_set<uint32_t> named;
@@ -128,7 +128,7 @@ std::vector<Unnamed> WhyUnnamed(
     const symbols::ModuleKey key = {module.first, module.second};
     const symbols::ModuleState state = symbolizer.StateOf(key);
     const bool usable = state == symbols::ModuleState::kUsable;
-    unnamed.push_back({key, frames, usable ? "has no symbol there" : Describe(state)});
+    unnamed.push_back({key, frames, usable ? "has no symbol at that address" : Describe(state)});
   }
   std::stable_sort(unnamed.begin(), unnamed.end(),
                    [](const Unnamed& a, const Unnamed& b) { return a.frames > b.frames; });
@@ -159,7 +159,7 @@ absl::StatusOr<Result> CopyWithNames(const SymbolizeArguments& options, const st
 void PrintText(const SymbolizeArguments& options, const Result& result) {
   fmt::print("{} of {} named (was {})\n", Count(result.named), Plural(result.frames, "frame"),
              Count(result.named_before));
-  fmt::print("{}: {} better than in {}\n", options.output, Plural(result.better, "frame"),
+  fmt::print("{}: {} named better than in {}\n", options.output, Plural(result.better, "frame"),
              options.file);
   for (size_t i = 0; i < std::min(result.unnamed.size(), kModulesShown); ++i) {
     const Unnamed& unnamed = result.unnamed[i];
@@ -189,7 +189,7 @@ void PrintAsJson(const SymbolizeArguments& options, const Result& result) {
   PrintJson(out);
 }
 
-// Names are added to a recording; a log has them where it says what a stack is.
+// Rejects event logs: names are added to a recording, and a log has them inline with each stack.
 absl::Status CheckInput(const std::string& path) {
   auto source = format::OpenFile(path);
   if (!source.ok()) return source.status();
@@ -223,13 +223,15 @@ absl::StatusOr<int> Symbolize(const SymbolizeArguments& options) {
 
 void AddSymbolize(Program& program) {
   auto options = std::make_shared<SymbolizeArguments>();
-  Command command = program.AddVerb("symbolize", "Make a copy with better names of functions",
+  Command command = program.AddVerb("symbolize", "Make a copy of a recording with more function "
+                                                 "names",
                                     [options](const Terminal&) { return Symbolize(*options); });
   command.Argument("FILE", &options->file, "a recording");
-  command.RequiredOption("-o,--output", &options->output, "OUT", "the better-named copy to write");
+  command.RequiredOption("-o,--output", &options->output, "OUT", "the copy to write");
   command.Option("--debug-dir", &options->debug_dirs, "DIR",
-                 "debug files: *.debug, an unpacked -dbgsym package, another machine's files");
-  command.Option("--root", &options->root, "DIR", "where the paths of modules begin");
+                 "directory of debug files: *.debug, an unpacked -dbgsym package, files of "
+                 "another machine");
+  command.Option("--root", &options->root, "DIR", "root directory for module paths (sysroot)");
   command.Flag("--debuginfod", &options->debuginfod,
                "fetch what is missing from the servers in DEBUGINFOD_URLS");
   command.Flag("--force", &options->force, "overwrite an existing OUT");

@@ -1,4 +1,4 @@
-// The program on a recording whose modules are stripped, gone, or on another machine.
+// Runs the program on a recording whose modules are stripped, missing, or on another machine.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 class SymbolizeTest : public ProgramFixture {
  protected:
   // run.gmt: one allocation with a frame in a copy of the stripped library, lib/sample.so, one in a
-  // module that nobody has, and one of Python.
+  // module that does not exist, and one of Python.
   void SetUp() override {
     ProgramFixture::SetUp();
     fs::create_directory(folder_ / "lib");
@@ -42,7 +42,7 @@ class SymbolizeTest : public ProgramFixture {
 
   static fs::path Built(const std::string& name) { return fs::path(GMT_SYMBOLS_TESTDATA) / name; }
   fs::path Library() const { return folder_ / "lib" / "sample.so"; }
-  // Where a distribution's package would have it, below a directory.
+  // Copies the debug file below a directory, where a distribution's package would have it.
   void PutDebugFile(const std::string& directory) {
     const std::string hex = absl::BytesToHexString(sample_.key().build_id);
     const fs::path path = folder_ / directory / "usr/lib/debug/.build-id" / hex.substr(0, 2) /
@@ -50,7 +50,7 @@ class SymbolizeTest : public ProgramFixture {
     fs::create_directories(path.parent_path());
     fs::copy_file(Built("linked/.debug/sample.debug"), path);
   }
-  // What stands in the file itself: one line per function of the first stack.
+  // Returns the names in the file itself: one line per function of the first stack.
   std::vector<std::string> Names(const std::string& recording) {
     EXPECT_EQ(Run("cat --json " + recording), 0) << err_;
     const std::string line = out_.substr(out_.find(R"({"kind":"stack")"));
@@ -68,7 +68,7 @@ class SymbolizeTest : public ProgramFixture {
       "sample::Holder<char const*, 7ul>::Probe(char const* const&):26", "-:0", "main:3"};
 };
 
-TEST_F(SymbolizeTest, FirstLineSaysHowManyFramesHaveANameNow) {
+TEST_F(SymbolizeTest, FirstLineHasTheNumberOfNamedFrames) {
   PutDebugFile("unpacked");
   ASSERT_EQ(Run("symbolize run.gmt --debug-dir unpacked -o named.gmt"), 0) << err_;
   EXPECT_THAT(out_, StartsWith("1 of 2 frames named (was 0)\n"));
@@ -83,7 +83,7 @@ TEST_F(SymbolizeTest, DebugFileAloneIsEnoughOnAnotherMachine) {
   EXPECT_EQ(Names("named.gmt"), whole_);
 }
 
-TEST_F(SymbolizeTest, AnotherBuildInTheModulesPlaceNamesNothingButItsDebugFileDoes) {
+TEST_F(SymbolizeTest, AnotherBuildNamesNothingButItsDebugFileDoes) {
   fs::copy_file(Built("plain/sample.so"), Library(), fs::copy_options::overwrite_existing);
   ASSERT_EQ(Run("symbolize run.gmt -o same.gmt"), 0) << err_;
   EXPECT_THAT(out_, StartsWith("0 of 2 frames named (was 0)\n"));
@@ -93,7 +93,7 @@ TEST_F(SymbolizeTest, AnotherBuildInTheModulesPlaceNamesNothingButItsDebugFileDo
   EXPECT_EQ(Names("named.gmt"), whole_);
 }
 
-TEST_F(SymbolizeTest, AnyOfSeveralFoldersInAnyLayoutWillDo) {
+TEST_F(SymbolizeTest, SearchesSeveralDirectoriesInAnyLayout) {
   fs::create_directories(folder_ / "one");
   fs::create_directories(folder_ / "two/deep/er");
   fs::copy_file(Built("linked/.debug/sample.debug"), folder_ / "two/deep/er/whatever");
@@ -101,7 +101,7 @@ TEST_F(SymbolizeTest, AnyOfSeveralFoldersInAnyLayoutWillDo) {
   EXPECT_EQ(Names("named.gmt"), whole_);
 }
 
-TEST_F(SymbolizeTest, RootIsWherePathsOfModulesBegin) {
+TEST_F(SymbolizeTest, RootPrefixesModulePaths) {
   const fs::path inside = folder_ / "image" / Library().relative_path();
   fs::create_directories(inside.parent_path());
   fs::remove(Library());
@@ -111,7 +111,7 @@ TEST_F(SymbolizeTest, RootIsWherePathsOfModulesBegin) {
   EXPECT_EQ(Names("named.gmt"), whole_);
 }
 
-TEST_F(SymbolizeTest, BetterNamesReplaceWorseAndNeverTheOtherWayRound) {
+TEST_F(SymbolizeTest, OnlyBetterNamesReplaceOthers) {
   ASSERT_EQ(Run("symbolize run.gmt -o bare.gmt"), 0) << err_;
   PutDebugFile("unpacked");
   ASSERT_EQ(Run("symbolize bare.gmt --debug-dir unpacked -o named.gmt"), 0) << err_;
@@ -121,7 +121,7 @@ TEST_F(SymbolizeTest, BetterNamesReplaceWorseAndNeverTheOtherWayRound) {
   EXPECT_EQ(Get("again.gmt"), Get("named.gmt"));
 }
 
-TEST_F(SymbolizeTest, CopyBeginsWithAllThatTheOriginalHolds) {
+TEST_F(SymbolizeTest, CopyBeginsWithTheWholeOriginal) {
   PutDebugFile("unpacked");
   ASSERT_EQ(Run("symbolize run.gmt --debug-dir unpacked -o named.gmt"), 0) << err_;
   const std::string before = Get("run.gmt"), after = Get("named.gmt");
@@ -154,14 +154,14 @@ TEST_F(SymbolizeTest, JsonHasTheNumbersAndTheCauses) {
   EXPECT_EQ(answer["unnamed"][0]["build_id"], "abcd");
 }
 
-TEST_F(SymbolizeTest, RefusesWhatItCannotDoAndSaysWhatMendsIt) {
+TEST_F(SymbolizeTest, ErrorsNameTheFix) {
   Put("named.gmt", "precious");
   EXPECT_EQ(Run("symbolize run.gmt -o named.gmt"), 1);
   EXPECT_EQ(Get("named.gmt"), "precious");
   EXPECT_EQ(Run("symbolize run.gmt -o named.gmt --force"), 0) << err_;
   EXPECT_EQ(Run("symbolize run.gmt"), 2);
   EXPECT_EQ(Run("symbolize run.gmt --debug-dir nowhere -o x.gmt"), 1);
-  EXPECT_THAT(err_, HasSubstr("nowhere: is no directory"));
+  EXPECT_THAT(err_, HasSubstr("nowhere: is not a directory"));
   EXPECT_EQ(Run("symbolize log.jsonl -o x.gmt"), 1);
   EXPECT_THAT(err_, HasSubstr("gpumemtrace import log.jsonl -o FILE.gmt"));
   Put("cut.gmt", Get("run.gmt").substr(0, Get("run.gmt").size() - 30));
@@ -173,10 +173,10 @@ TEST_F(SymbolizeTest, RefusesWhatItCannotDoAndSaysWhatMendsIt) {
   EXPECT_FALSE(fs::exists(folder_ / "x.gmt"));
 }
 
-// A server may be a folder.
-TEST_F(SymbolizeTest, ServersAreAskedWhereOneSaysSoAndNamed) {
+// A debuginfod server may be a directory.
+TEST_F(SymbolizeTest, ServersAreAskedOnlyOnRequestAndPrinted) {
   void* client = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (client == nullptr) GTEST_SKIP() << "libdebuginfod.so.1 is not here";
+  if (client == nullptr) GTEST_SKIP() << "libdebuginfod.so.1 is missing";
   dlclose(client);
   const fs::path served =
       folder_ / "server/buildid" / absl::BytesToHexString(sample_.key().build_id) / "debuginfo";

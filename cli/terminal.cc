@@ -45,14 +45,15 @@ Terminal DetectTerminal(const TerminalOptions& options) {
 }
 
 void PrintNote(const std::string& message) {
-  // Parts of it may be what another process has said; a terminal would do what control bytes tell it to.
+  // Parts of the message may come from another process. Control bytes would be executed by the
+  // terminal.
   std::string text = message;
   for (char& c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if ((byte < ' ' && c != '\n' && c != '\t') || byte == 0x7f) c = '?';
   }
-  // Not by fmt::print: where stderr is full or closed there is nobody left to tell, and no reason
-  // to throw.
+  // Does not use fmt::print: it throws if stderr is full or closed, and there is no reader to
+  // inform in that case.
   std::fputs(fmt::format("gpumemtrace: {}\n", text).c_str(), stderr);
 }
 

@@ -23,8 +23,8 @@ struct TerminalOptions {
   int64_t width = 0;           // columns; 0: as wide as the terminal
 };
 
-// Looks at stdout, NO_COLOR, TERM and COLUMNS. An option given on the command line wins over the
-// environment.
+// Detects the terminal from stdout, NO_COLOR, TERM and COLUMNS. Options given on the command line
+// take precedence.
 Terminal DetectTerminal(const TerminalOptions& options);
 
 // Prints "gpumemtrace: MESSAGE" on stderr.

@@ -1,4 +1,4 @@
-// gpumemtrace top: what recorded processes hold, while they run.
+// gpumemtrace top: shows what recorded processes hold, while they run.
 
 #include <unistd.h>
 
@@ -40,13 +40,13 @@ struct TopArguments {
   bool once = false, json = false;
 };
 
-// The collectors that are listened to, and what they told.
+// The collectors that are subscribed to, and their last answers.
 class Watched {
  public:
   Watched(uint64_t pid, uint32_t interval_ms) : pid_(pid), interval_ms_(interval_ms) {}
 
-  // Joins processes whose recording began meanwhile. True where another one is about to begin: it has
-  // a session and no collector yet.
+  // Adds processes whose recording has begun meanwhile. Returns true if another recording is about
+  // to begin: its process has a session but no collector yet.
   bool LookForProcesses(control::TopOrder order) {
     bool is_about_to = false;
     for (const collector::SessionSummary& session : collector::FindSessions()) {
@@ -59,7 +59,7 @@ class Watched {
     }
     return is_about_to;
   }
-  // True where something is new.
+  // Returns true if anything is new.
   bool Take() {
     bool is_new = false;
     for (auto& [path, feed] : feeds_) {
@@ -75,7 +75,7 @@ class Watched {
   void SetOrder(control::TopOrder order) {
     for (auto& [path, feed] : feeds_) feed.from->SetOrder(order);
   }
-  // Whether each has told something, or why not.
+  // Returns whether each collector has answered or failed.
   bool AllHaveAnswered() const {
     for (const TopProcess& process : model_.processes()) {
       if (!process.last.has_status() && process.trouble.empty()) return false;
@@ -105,18 +105,19 @@ class Watched {
 absl::Status NothingToShow(const TopArguments& options) {
   return absl::NotFoundError(
       options.pid.empty()
-          ? "top: no process is being recorded. gpumemtrace list shows what waits; start one with: "
-            "gpumemtrace run -- COMMAND"
+          ? "top: no process is being recorded. To see all sessions: gpumemtrace list. To record "
+            "one: gpumemtrace run -- COMMAND"
           : absl::StrCat("top: process ", options.pid,
-                         " is not being recorded. Join it with: "
+                         " is not being recorded. Attach to it with: "
                          "gpumemtrace attach ",
                          options.pid));
 }
 
-// What the chosen process's collector is asked to do, in words for the last line.
+// Sends a request to the collector of the chosen process. Returns the result as text for the last
+// line.
 std::string Ask(const Watched& watched, const TopChoice& choice, TopAction action) {
   const auto& processes = watched.model().processes();
-  if (processes.empty()) return "no process to ask";
+  if (processes.empty()) return "no process is being recorded";
   const uint64_t pid = processes[std::min(choice.process, processes.size() - 1)].pid;
   auto client = control::Client::Connect(watched.SessionOf(pid), kPatience);
   if (!client.ok()) return std::string(client.status().message());
@@ -155,7 +156,7 @@ absl::StatusOr<int> Show(Watched& watched, const Terminal& terminal) {
   auto screen = CursesTerminal::Open(terminal.color);
   if (!screen.ok()) return screen.status();
   TopChoice choice;
-  TopModel shown;  // what is drawn while the picture is frozen
+  TopModel shown;  // drawn while the display is frozen
   auto looked = Clock::now();
   while (true) {
     if (Clock::now() - looked > kLookForProcesses) {
@@ -184,9 +185,9 @@ absl::StatusOr<int> Show(Watched& watched, const Terminal& terminal) {
 absl::StatusOr<int> Top(const TopArguments& options, const Terminal& terminal) {
   uint64_t pid = 0;
   if (!options.pid.empty() && (!absl::SimpleAtoi(options.pid, &pid) || pid == 0))
-    return UsageError(absl::StrCat("top: ", options.pid, " is no number of a process"));
+    return UsageError(absl::StrCat("top: ", options.pid, " is not a process ID"));
   if (options.interval < 0.1 || options.interval > 60)
-    return UsageError("--interval: 0.1 to 60 seconds");
+    return UsageError("--interval: expected 0.1 to 60 seconds");
   Watched watched(pid, static_cast<uint32_t>(options.interval * 1000));
   const auto deadline = Clock::now() + kStartPatience;
   while (watched.LookForProcesses(control::BY_LIVE) && watched.model().processes().empty() &&
@@ -204,12 +205,12 @@ absl::StatusOr<int> Top(const TopArguments& options, const Terminal& terminal) {
 void AddTop(Program& program) {
   auto options = std::make_shared<TopArguments>();
   Command command =
-      program.AddVerb("top", "What recorded processes hold, while they run",
+      program.AddVerb("top", "Show what recorded processes hold, while they run",
                       [options](const Terminal& terminal) { return Top(*options, terminal); });
-  command.OptionalArgument("PID", &options->pid, "this process only");
-  command.Option("--interval", &options->interval, "SECONDS", "between two pictures (default 1)");
-  command.Flag("--once", &options->once, "print one picture and leave, as without a terminal");
-  command.Flag("--json", &options->json, "print one picture as JSON");
+  command.OptionalArgument("PID", &options->pid, "only this process");
+  command.Option("--interval", &options->interval, "SECONDS", "time between updates (default 1)");
+  command.Flag("--once", &options->once, "print once and exit; the default without a terminal");
+  command.Flag("--json", &options->json, "print once, as JSON");
 }
 
 }  // namespace gmt::cli

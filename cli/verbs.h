@@ -1,7 +1,7 @@
 // cli/verbs.h
 //
-// The verbs of the program, in the order in which help lists them. A new verb is one file that
-// defines AddNAME(), one line here and one in CMakeLists.txt.
+// The verbs of the program in the order of the help. To add a verb, write one file that defines
+// AddNAME(), and add one line here and one in CMakeLists.txt.
 
 #ifndef GMT_CLI_VERBS_H_
 #define GMT_CLI_VERBS_H_

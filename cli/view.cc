@@ -1,4 +1,4 @@
-// gpumemtrace view: recordings as a page in the browser, and with --live processes while they run.
+// gpumemtrace view: shows recordings as a page in the browser, and with --live running processes.
 
 #include <fmt/format.h>
 
@@ -21,7 +21,8 @@
 namespace gmt::cli {
 namespace {
 
-// A page that is loaded again is back in less; a tunnel that broke takes longer.
+// How long the server waits for the page to return. A reload takes less; a broken tunnel needs
+// longer.
 constexpr std::chrono::seconds kGrace{5}, kGraceOverSsh{120};
 constexpr int64_t kLastPort = 65535;
 
@@ -48,7 +49,7 @@ absl::StatusOr<std::string> Page(const ViewArguments& options) {
   return text.str();
 }
 
-// The server that a signal stops.
+// The server that is stopped by signals.
 viewer::ViewServer* stopped_by_signals = nullptr;
 
 void StopOnSignals(viewer::ViewServer* server) {
@@ -58,12 +59,12 @@ void StopOnSignals(viewer::ViewServer* server) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before = {};
     sigaction(number, nullptr, &before);
-    // Under nohup, or in the background of a script, it is meant to stay.
+    // Under nohup, or in the background of a script, the server is meant to stay.
     if (before.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);
   }
 }
 
-// The address is the first line, alone, for who reads it with a program.
+// Prints the address alone on the first line, for programs that read it.
 void TellAddress(const ViewArguments& options, const viewer::ViewServer& server) {
   fmt::print("{}\n", server.url());
   std::fflush(stdout);
@@ -71,7 +72,7 @@ void TellAddress(const ViewArguments& options, const viewer::ViewServer& server)
   if (!browser.empty() && OpenBrowser(browser, server.url())) return;
   if (!browser.empty()) PrintNote(absl::StrCat(browser, " cannot be run; open the address above"));
   if (!IsOverSsh()) return;
-  PrintNote(absl::StrCat("on the machine where your browser is, run: ",
+  PrintNote(absl::StrCat("on the machine with your browser, run: ",
                          ForwardingCommand(server.port())));
   PrintNote("and open the address above there");
 }
@@ -87,10 +88,10 @@ absl::StatusOr<std::unique_ptr<viewer::ViewServer>> StartServer(const ViewArgume
 
 absl::StatusOr<int> View(const ViewArguments& options) {
   if (options.files.empty() && !options.live) {
-    return UsageError("FILE is required; --live [PID] looks at a process that is being recorded");
+    return UsageError("FILE is required. To follow a process that is being recorded: --live [PID]");
   }
   if (options.port < 0 || options.port > kLastPort) {
-    return UsageError("--port: a port of 1 to 65535; 0 for any that is free");
+    return UsageError("--port: expected 1 to 65535, or 0 for any free port");
   }
   auto page = Page(options);
   if (!page.ok()) return page.status();
@@ -105,7 +106,7 @@ absl::StatusOr<int> View(const ViewArguments& options) {
   StopOnSignals(server->get());
   TellAddress(options, **server);
   (*server)->Serve();
-  // Files that are still being read are of no use to anyone now, and may take a minute.
+  // Exits without waiting for files that are still being loaded, which may take a minute.
   std::fflush(stdout);
   std::_Exit(kDone);
 }
@@ -114,16 +115,17 @@ absl::StatusOr<int> View(const ViewArguments& options) {
 
 void AddView(Program& program) {
   auto options = std::make_shared<ViewArguments>();
-  Command command = program.AddVerb("view", "The recording as a page in the browser",
+  Command command = program.AddVerb("view", "Show recordings in the browser",
                                     [options](const Terminal&) { return View(*options); });
   command.OptionalArguments("FILE", &options->files,
-                            "recordings; PyTorch snapshots and event logs too; with --live PIDs");
+                            "recordings, PyTorch snapshots or event logs; with --live: PIDs");
   command.Flag("--live", &options->live,
-               "follow a process that is being recorded: its PID; none where there is only one");
-  command.Option("--port", &options->port, "N", "listen on this port of 127.0.0.1; else on any");
-  command.Flag("--keep", &options->keep, "go on when the page is closed, until Ctrl-C");
-  command.Flag("--no-browser", &options->no_browser, "print the address and open nothing");
-  command.Option("--page", &options->page, "FILE", "this page instead of the built-in one");
+               "follow processes that are being recorded; a single one needs no PID");
+  command.Option("--port", &options->port, "N",
+                 "listen on this port of 127.0.0.1 (default: any free port)");
+  command.Flag("--keep", &options->keep, "keep serving after the page is closed, until Ctrl-C");
+  command.Flag("--no-browser", &options->no_browser, "only print the address");
+  command.Option("--page", &options->page, "FILE", "serve this page instead of the built-in one");
 }
 
 }  // namespace gmt::cli

@@ -3,7 +3,7 @@
 namespace gmt::cli {
 namespace {
 
-constexpr double kMaxSeconds = 9e9;  // of an int64 of nanoseconds
+constexpr double kMaxSeconds = 9e9;  // the range of an int64 in nanoseconds
 
 int64_t Nanoseconds(double seconds) {
   if (seconds <= -kMaxSeconds) return INT64_MIN;
@@ -20,8 +20,9 @@ void WindowOptions::AddTo(Command& command, const std::string& from_help,
 }
 
 absl::StatusOr<analysis::Window> WindowOptions::Window() const {
-  if (std::isnan(from) || std::isnan(to)) return UsageError("--from, --to: a number of seconds");
-  if (from > to) return UsageError("--from lies behind --to");
+  if (std::isnan(from) || std::isnan(to))
+    return UsageError("--from, --to: expected a number of seconds");
+  if (from > to) return UsageError("--from is later than --to");
   return analysis::Window{Nanoseconds(from), Nanoseconds(to)};
 }
 

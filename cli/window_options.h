@@ -1,6 +1,6 @@
 // cli/window_options.h
 //
-// The options that name a part of the time: --from, --to.
+// The options that select a time range: --from, --to.
 //
 // Thread safety: plain values.
 
@@ -20,7 +20,7 @@ struct WindowOptions {
 
   bool is_given() const { return from != -INFINITY || to != INFINITY; }
   void AddTo(Command& command, const std::string& from_help, const std::string& to_help);
-  // UsageError where the end lies before the beginning.
+  // Returns a UsageError if the end is before the beginning.
   absl::StatusOr<analysis::Window> Window() const;
 };
 

@@ -1,6 +1,6 @@
-// Writes a snapshot of a training loop (format/allocator_trace.h) as PyTorch 2.12 under Python does:
-// protocol 4, every value in the memo, frames and lists of frames shared, words of the layout too, the
-// texts of an event not. tests/e2e/big_snapshot measures the import of it.
+// Writes a snapshot of a training loop (format/allocator_trace.h) as PyTorch 2.12 under Python
+// does: protocol 4, every value in the memo, frames, lists of frames and the strings of the layout
+// shared, but not the texts of an event. tests/e2e/big_snapshot measures its import.
 //
 // Usage: big_snapshot BYTES OUT.pickle
 // Prints one JSON line: bytes, events, segments and blocks of the file.
@@ -27,7 +27,7 @@ constexpr uint64_t kSeed = 20261;
 constexpr uint32_t kFramesOfStack = 24;
 constexpr uint64_t kStart_us = 1'795'311'950'000'000;
 
-// What Python's pickler writes, opcode by opcode.
+// Writes what Python's pickler writes, opcode by opcode.
 class PythonPickle {
  public:
   explicit PythonPickle(std::ostream& out) : out_(out) { Put("\x80\x04"); }
@@ -51,7 +51,7 @@ class PythonPickle {
     Put(text);
     Memoize();
   }
-  // A text of which the program has one object.
+  // Writes a string of which the program has one object.
   void Word(const std::string& word) {
     const auto [known, is_new] = words_.try_emplace(word, memo_);
     is_new ? Text(word) : Get(known->second);
@@ -76,7 +76,7 @@ class PythonPickle {
     Put("\x86");
     Memoize();
   }
-  // Between the items of a list that is written in batches.
+  // Call it between the items of a list that is written in batches.
   void NextItem(uint64_t* items) {
     if (*items > 0 && *items % 1000 == 0) Put("e");
     if ((*items)++ % 1000 == 0) Put("(");
@@ -107,7 +107,8 @@ class Snapshot {
   Snapshot(uint64_t bytes, std::ostream& out) : wanted_(bytes), pickle_(out) {}
 
   void Write() {
-    // What one event takes is known from the layout; the state at its end comes first in the file.
+    // The number of events follows from the size of one. The state at their end comes first in the
+    // file.
     const uint64_t events = wanted_ / kBytesOfEvent;
     FindEnd(events);
     pickle_.Begin('}');
@@ -127,7 +128,7 @@ class Snapshot {
  private:
   static constexpr uint64_t kBytesOfEvent = 94;
 
-  // Entries of the trace that an event of the loop becomes.
+  // Returns the number of trace entries that an event of the loop becomes.
   static uint64_t EntriesOf(const Event& event) {
     return event.memory == BLOCK && event.kind == FREE ? 2 : 1;
   }

@@ -22,11 +22,11 @@ constexpr char kExpected[] =
     "expected a recording (.gmt), a memory snapshot of PyTorch (.pickle) or an event log (.jsonl)";
 constexpr char kRecord[] = "Record with: gpumemtrace run -o run.gmt -- COMMAND";
 constexpr char kSnapshot[] =
-    "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") writes what can be read";
+    "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") writes a readable file";
 
 struct Foreign {
   std::string what;  // "a picture (PNG)"
-  std::string then;  // what to run; empty: what anybody would
+  std::string then;  // what to run; empty: the general advice
 };
 
 template <size_t kSize>
@@ -48,7 +48,8 @@ bool IsPicture(string_view head, std::string* what) {
   return !what->empty();
 }
 
-// torch.save writes a zip archive whose first entry is NAME/data.pkl; before 1.6 a pickle of this number.
+// torch.save writes a zip archive whose first entry is NAME/data.pkl. Before PyTorch 1.6 it wrote a
+// pickle that begins with this number.
 bool IsCheckpoint(string_view head) {
   constexpr char kLegacyMagic[] = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
   if (absl::StartsWith(head, Bytes(kLegacyMagic))) return true;
@@ -78,12 +79,12 @@ Foreign OfJson(string_view head) {
   if (absl::StrContains(head, "\"traceEvents\"") ||
       absl::StrContains(head, "\"deviceProperties\"")) {
     return {"a trace of operators and kernels (Chrome trace JSON, as PyTorch's profiler writes)",
-            absl::StrCat("It does not say what held memory; ", kSnapshot, ". ", kRecord)};
+            absl::StrCat("It does not record what held memory; ", kSnapshot, ". ", kRecord)};
   }
-  return {"JSON, but no event log: its first line is no object with a \"kind\"", ""};
+  return {"JSON, but not an event log: its first line is not an object with a \"kind\"", ""};
 }
 
-// `what` is empty where it is nothing that is known.
+// `what` is empty if the format is unknown.
 Foreign Recognise(string_view path, string_view head) {
   Foreign found;
   if (IsPicture(head, &found.what)) return found;
@@ -94,10 +95,10 @@ Foreign Recognise(string_view path, string_view head) {
   if (IsNsight(path, head)) {
     return {absl::StartsWith(head, "SQLite") ? "a database (SQLite), such as nsys exports"
                                              : "a report of Nsight Systems",
-            absl::StrCat("Those are not read. ", kRecord)};
+            absl::StrCat("This format is not supported. ", kRecord)};
   }
   if (absl::StartsWith(head, Bytes("PK\x03\x04")))
-    return {"a zip archive", "Unpack it, and give what is inside"};
+    return {"a zip archive", "Unpack it, and pass the file inside"};
   if (absl::StartsWith(head, Bytes("\x28\xb5\x2f\xfd")))
     return {"compressed (zstd)", "Unpack it with: zstd -d"};
   if (absl::StartsWith(head, Bytes("\x7f"
@@ -106,7 +107,7 @@ Foreign Recognise(string_view path, string_view head) {
   if (IsJson(head)) return OfJson(head);
   const std::string begin = absl::AsciiStrToLower(head.substr(0, 256));
   if (absl::StrContains(begin, "<html") || absl::StrContains(begin, "<!doctype")) {
-    return {"a page (HTML)", "Give the snapshot that it was made from"};
+    return {"a page (HTML)", "Pass the snapshot that it was made from"};
   }
   return found;
 }
@@ -120,7 +121,7 @@ bool IsKnownForeign(string_view path, string_view head) {
 std::string ForeignProblem(string_view path, string_view head) {
   Foreign foreign = Recognise(path, head);
   if (foreign.what.empty()) {
-    foreign.what = IsText(head) ? "text" : "no kind of file that is known here";
+    foreign.what = IsText(head) ? "text" : "a file of unknown format";
   }
   return absl::StrCat(path, " is ", foreign.what, "; ", kExpected, ". ",
                       foreign.then.empty() ? kRecord : foreign.then);

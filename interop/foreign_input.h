@@ -1,9 +1,10 @@
 // interop/foreign_input.h
 //
-// What people give a reading verb by mistake, told from its name and first bytes: a picture, a checkpoint,
-// another profiler's trace. The answer to each says what it is, what was expected, and what to run.
+// Recognises files that users pass to a reading verb by mistake, by name and first bytes: a
+// picture, a checkpoint, another profiler's trace. The message for each says what it is, what was
+// expected, and what to run.
 //
-// Thread safety: pure functions; FolderProblem lists a folder.
+// Thread safety: pure functions; FolderProblem lists a directory.
 
 #ifndef GMT_INTEROP_FOREIGN_INPUT_H_
 #define GMT_INTEROP_FOREIGN_INPUT_H_
@@ -14,17 +15,18 @@
 
 namespace gmt::interop {
 
-// "loss.png is a picture (PNG); expected ...". For a file that is none of what can be read; `head` is how
-// it begins, unpacked where it is compressed.
+// Returns "loss.png is a picture (PNG); expected ..." for a file in no supported format. `head` is
+// its beginning, decompressed if necessary.
 std::string ForeignProblem(absl::string_view path, absl::string_view head);
 
-// Whether it begins like something that has a name here: a checkpoint, another profiler's trace.
+// Returns whether the file begins like a recognised foreign format: a checkpoint, another
+// profiler's trace.
 bool IsKnownForeign(absl::string_view path, absl::string_view head);
 
-// "runs is a folder; it has the recordings a.gmt, b.gmt. ...".
+// Returns "runs is a folder; name a file in it: a.gmt, b.gmt".
 std::string FolderProblem(const std::string& path);
 
-// "there is no file run.gmt ...".
+// Returns "there is no file run.gmt. ...".
 std::string MissingProblem(absl::string_view path);
 
 }  // namespace gmt::interop

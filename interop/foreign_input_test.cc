@@ -27,7 +27,7 @@ class ForeignInputTest : public ::testing::Test {
   }
   ~ForeignInputTest() override { std::filesystem::remove_all(folder_); }
 
-  // What OpenInput says about a file of that name and content.
+  // Returns OpenInput's error for a file with that name and content.
   std::string Problem(const std::string& name, const std::string& bytes) {
     const std::string path = folder_ / name;
     std::ofstream(path, std::ios::binary) << bytes;
@@ -41,7 +41,7 @@ class ForeignInputTest : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(ForeignInputTest, EachSaysWhatItIsWhatWasExpectedAndWhatToRun) {
+TEST_F(ForeignInputTest, MessageSaysWhatItIsWhatWasExpectedAndWhatToRun) {
   const std::string zip("PK\x03\x04", 4);
   const struct {
     std::string name, bytes, what;
@@ -58,7 +58,7 @@ TEST_F(ForeignInputTest, EachSaysWhatItIsWhatWasExpectedAndWhatToRun) {
       {"a.sqlite", std::string("SQLite format 3\0....", 20), "is a database (SQLite)"},
       {"a.json", "{\"schemaVersion\": 1,\n\"traceEvents\": []}",
        "is a trace of operators and kernels"},
-      {"b.json", "{\"loss\": 1}", "is JSON, but no event log"},
+      {"b.json", "{\"loss\": 1}", "is JSON, but not an event log"},
       {"a.html", "<!DOCTYPE html>\n<html>", "is a page (HTML);"},
       {"a.so",
        std::string("\x7f"
@@ -66,7 +66,7 @@ TEST_F(ForeignInputTest, EachSaysWhatItIsWhatWasExpectedAndWhatToRun) {
                    8),
        "is a program or library (ELF);"},
       {"a.txt", "Dear diary,\n", "is text;"},
-      {"a.bin", std::string("\x01\x02\x03\x04", 4), "is no kind of file that is known here;"},
+      {"a.bin", std::string("\x01\x02\x03\x04", 4), "is a file of unknown format;"},
   };
   for (const auto& one : cases) {
     const std::string problem = Problem(one.name, one.bytes);
@@ -76,7 +76,7 @@ TEST_F(ForeignInputTest, EachSaysWhatItIsWhatWasExpectedAndWhatToRun) {
   }
 }
 
-TEST_F(ForeignInputTest, CompressedTraceIsUnpackedToSayWhatItIs) {
+TEST_F(ForeignInputTest, CompressedTraceIsRecognised) {
   // gzip of {"traceEvents": []}
   const unsigned char packed[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff,
                                   0xab, 0x56, 0x2a, 0x29, 0x4a, 0x4c, 0x4e, 0x75, 0x2d, 0x4b,
@@ -87,12 +87,12 @@ TEST_F(ForeignInputTest, CompressedTraceIsUnpackedToSayWhatItIs) {
       HasSubstr("is a trace of operators and kernels"));
 }
 
-TEST_F(ForeignInputTest, PickleOfSomethingElseKeepsItsOwnMessage) {
+TEST_F(ForeignInputTest, OtherPickleKeepsItsOwnMessage) {
   EXPECT_THAT(Problem("state.pkl", std::string("\x80\x02}q\x00.", 6)),
-              HasSubstr("is no memory snapshot of PyTorch"));
+              HasSubstr("is not a memory snapshot of PyTorch"));
 }
 
-TEST_F(ForeignInputTest, FolderNamesTheRecordingsInIt) {
+TEST_F(ForeignInputTest, FolderListsItsRecordings) {
   EXPECT_THAT(ProblemOf(folder_), HasSubstr("is a folder, with no recording in it; expected"));
   for (const char* name : {"b.gmt", "a.gmt", "c.txt", "d.pickle", "e.gmt"})
     std::ofstream(folder_ / name) << "x";
@@ -100,13 +100,13 @@ TEST_F(ForeignInputTest, FolderNamesTheRecordingsInIt) {
               EndsWith("is a folder; name a file in it: a.gmt, b.gmt, d.pickle, ..."));
 }
 
-TEST_F(ForeignInputTest, MissingFileSaysHowItWouldBeMade) {
+TEST_F(ForeignInputTest, MissingFileShowsHowToRecordIt) {
   const std::string path = folder_ / "run.gmt";
   EXPECT_EQ(ProblemOf(path), "there is no file " + path + ". Record it with: gpumemtrace run -o " +
                                  path + " -- COMMAND");
 }
 
-TEST_F(ForeignInputTest, EmptyFileHasNothingRecorded) {
+TEST_F(ForeignInputTest, EmptyFileIsReported) {
   EXPECT_THAT(Problem("a.gmt", ""), AllOf(HasSubstr("is empty: nothing was recorded")));
 }
 

@@ -34,8 +34,8 @@ std::string WithCommas(uint64_t number) {
 
 std::string Describe(const std::string& path, const Damage& damage) {
   return fmt::format(
-      "{0}: chunk {1} at byte {2} is damaged ({3}); {4}. Mend a copy with: gpumemtrace repair {0} "
-      "OUT.gmt",
+      "{0}: chunk {1} at byte {2} is damaged ({3}); {4}. Repair a copy with: gpumemtrace repair "
+      "{0} OUT.gmt",
       path, damage.chunk + 1, WithCommas(damage.offset), damage.what,
       damage.chunk == 1 ? "the chunk before it is readable"
                         : fmt::format("the {} chunks before it are readable", damage.chunk));
@@ -63,7 +63,7 @@ class RecordingInput : public Input {
     if (notes.empty() && !reader_->complete()) {
       notes.push_back(fmt::format(
           "{} has no end: it is still being written, or its writer was killed. All of its {} "
-          "whole chunks were read",
+          "complete chunks were read",
           path_, WithCommas(reader_->chunks())));
     }
     return notes;
@@ -74,8 +74,8 @@ class RecordingInput : public Input {
   const std::unique_ptr<RecordingReader> reader_;
 };
 
-// Passes on what an import makes, its definitions before it, and completes frees as a recording's
-// reader does.
+// Passes on the output of an import with its definitions first, and completes frees as a
+// recording's reader does.
 class Forward : public RecordingVisitor {
  public:
   Forward(RecordingVisitor* target, Returns returns, format::DefinitionsBuilder* builder,
@@ -150,7 +150,7 @@ class TorchInput : public Input {
     return snapshot_->Read(builder, forward);
   }
   const format::Definitions& definitions() const override { return definitions_; }
-  bool complete() const override { return true; }  // a pickle that is cut is an error
+  bool complete() const override { return true; }  // a truncated pickle is an error
   std::vector<std::string> notes() const override { return snapshot_->notes(); }
 
  private:
@@ -158,7 +158,7 @@ class TorchInput : public Input {
   format::Definitions definitions_;
 };
 
-// How a file begins, unpacked; "" where that is not possible.
+// Returns the decompressed beginning of a file, or "" if that is not possible.
 std::string UnpackedHead(absl::string_view path) {
   auto source = format::OpenFile(path);
   if (!source.ok()) return "";
@@ -167,7 +167,7 @@ std::string UnpackedHead(absl::string_view path) {
   return bytes.ok() ? std::string(bytes->substr(0, kHeadBytes)) : "";
 }
 
-// A file that nobody could read says what it is, where that is known.
+// Adds to the error of an unreadable file what it is, if that is recognised.
 absl::Status WithWhatItIs(const absl::Status& status, absl::string_view path) {
   if (!absl::IsInvalidArgument(status) && !absl::IsDataLoss(status)) return status;
   const std::string head = UnpackedHead(path);

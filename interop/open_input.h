@@ -1,7 +1,8 @@
 // interop/open_input.h
 //
-// Opens whatever a reading verb may be given - a recording, an event log, PyTorch's memory snapshot -
-// by its content, so that what comes behind it need not care. Nothing from the file is ever run.
+// Opens whatever a reading verb may be given - a recording, an event log, a PyTorch memory snapshot
+// - by its content, so that later code is independent of the format. Nothing from the file is ever
+// executed.
 //
 // Thread safety: one thread at a time for one Input.
 
@@ -24,22 +25,22 @@ class Input {
  public:
   virtual ~Input() = default;
 
-  // Reads all of it, once. A visitor may look up what it is given while it reads; symbols are
-  // complete only afterwards.
+  // Reads everything. Call it once. A visitor may look up definitions while it reads, but symbols
+  // are complete only afterwards.
   virtual absl::Status Read(format::RecordingVisitor& visitor,
                             format::Returns returns = format::Returns::kCompleted) = 0;
   virtual const format::Definitions& definitions() const = 0;
-  // How much of it has been read, 0 to 1: for a visitor, while it reads. 0 where that is not known.
+  // Returns the share that has been read, 0 to 1, for use by a visitor during Read(). 0 if unknown.
   virtual double share_read() const { return 0; }
 
-  // After Read(): nothing is damaged, and the end that a finished file has is there.
+  // After Read(): returns whether nothing is damaged and the file has the end of a finished file.
   virtual bool complete() const = 0;
-  // After Read(): what a user should know - damage, a cut - each a sentence with the command that
-  // mends it.
+  // After Read(): returns what a user should know, such as damage or truncation. Each note is a
+  // sentence with the command that fixes it.
   virtual std::vector<std::string> notes() const = 0;
 };
 
-// Fails with a message that names the file where it cannot be read or is of no kind that is known.
+// Fails with a message that names the file if it cannot be read or its format is unknown.
 absl::StatusOr<std::unique_ptr<Input>> OpenInput(absl::string_view path);
 
 }  // namespace gmt::interop

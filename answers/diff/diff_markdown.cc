@@ -13,11 +13,11 @@ using analysis::Diff;
 using analysis::DiffRow;
 
 constexpr size_t kDefaultRows = 5;
-constexpr size_t kMaxRows = 200;  // a comment has at most 65,536 characters
+constexpr size_t kMaxRows = 200;  // a comment is limited to 65,536 characters
 constexpr size_t kTitle = 120;
 
-// As code in a cell: nothing in it is markup, and a bar does not end the cell. A name cannot close
-// the code, or hold a line break.
+// Formats text as code in a table cell, so that nothing in it is markup and a bar does not end the
+// cell. A name cannot close the code or contain a line break.
 std::string Code(const std::string& text) {
   std::string code = "`";
   for (const char c : text) {
@@ -29,7 +29,7 @@ std::string Code(const std::string& text) {
 
 std::string Table(const Diff& diff, size_t from, size_t to) {
   if (from >= std::min(to, diff.rows.size())) return "";
-  std::string text = "| change | base | new | what, and where |\n|---:|---:|---:|---|\n";
+  std::string text = "| change | base | new | what and where |\n|---:|---:|---:|---|\n";
   for (size_t i = from; i < std::min(to, diff.rows.size()); ++i) {
     const DiffRow& row = diff.rows[i];
     text +=
@@ -60,7 +60,7 @@ std::string Folded(const Comparison& comparison, const Diff& diff, const DiffSou
     text += "- not known of base: " + Code(lack) + "\n";
   for (const std::string& lack : source.new_lacks)
     text += "- not known of new: " + Code(lack) + "\n";
-  return "<details><summary>All of it</summary>\n\n" + text + "\n</details>\n";
+  return "<details><summary>All details</summary>\n\n" + text + "\n</details>\n";
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using analysis::Comparison;
 using analysis::Diff;
 using analysis::DiffRow;
 
-constexpr size_t kTitleColumn = 45;  // where a row's text begins
+constexpr size_t kTitleColumn = 45;  // column at which the text of a row begins
 constexpr size_t kMinTitle = 30;
 constexpr size_t kMostRows = 12, kFewestRows = 3;
 constexpr size_t kRowsWithSource = 3;
@@ -81,7 +81,7 @@ std::string SourceText(const DiffRow& row, analysis::SourceLines& sources, size_
 }
 
 std::string Table(const Diff& diff, size_t top, analysis::SourceLines& sources, size_t width) {
-  std::string text = Line("change", "base", "new", "count", "what, and where");
+  std::string text = Line("change", "base", "new", "count", "what and where");
   const size_t shown = diff.rows.size() > top ? top - 1 : diff.rows.size();
   uint64_t base = 0, changed = 0;
   for (size_t i = 0; i < diff.rows.size(); ++i) {
@@ -122,7 +122,7 @@ std::string Differences(const Comparison& comparison, size_t width) {
     text += Shortened("Changed: " + all[i], width) + "\n";
   }
   if (shown < all.size()) {
-    text += fmt::format("Changed: {} more, which --json has\n", all.size() - shown);
+    text += fmt::format("Changed: {} more; --json shows all\n", all.size() - shown);
   }
   return text;
 }

@@ -1,11 +1,12 @@
 // answers/diff/diff_text.h
 //
-// A comparison of two recordings (analysis/diff/diff.h): for people, for a pull request, for programs.
+// A comparison of two recordings (analysis/diff/diff.h) as text, as a pull request comment and as
+// JSON.
 //
-// In the text the rows, "other rows", "unchanged" and "total" add up by column, within what three
-// digits can hold.
+// In the text, the rows, "other rows", "unchanged" and "total" add up in each column, within the
+// precision of three digits.
 //
-// Thread safety: pure functions, but for the source files that DiffText may read.
+// Thread safety: pure functions, except that DiffText may read source files.
 
 #ifndef GMT_ANSWERS_DIFF_DIFF_TEXT_H_
 #define GMT_ANSWERS_DIFF_DIFF_TEXT_H_
@@ -23,30 +24,32 @@
 namespace gmt::answers {
 
 struct DiffSource {
-  std::string base_file, new_file;  // as the user named them
+  std::string base_file, new_file;  // as named by the user
   std::vector<std::string> base_lacks, new_lacks;
-  int64_t new_start_unix_ns = 0;  // of the recording; for the text of source lines
+  int64_t new_start_unix_ns = 0;  // start of the new recording; for the text of source lines
   std::optional<Limit> limit;     // --fail-above
 };
 
-// Whether a GPU has grown by more than the limit: at the moment compared, or at the peaks of the whole
-// recordings. A percentage is of the base; something from nothing is above each.
+// Returns whether a GPU has grown by more than the limit, at the compared moment or at the peaks of
+// the whole recordings. A percentage refers to the base; growth from zero exceeds any percentage.
 bool IsAbove(const analysis::Diff& diff, const Limit& limit);
 bool HasFailed(const analysis::Comparison& comparison, const DiffSource& source);
 
-// The table of the device with most memory, a line for each other one. `top`: rows; 0: as many as fit
-// a screen.
+// Returns the table of the device with the most memory, and a line for each other device. `top`:
+// number of rows; 0: as many as fit a screen.
 std::string DiffText(const analysis::Comparison& comparison, const DiffSource& source, size_t top,
                      const Terminal& terminal);
 
-// A comment for a pull request: the verdict, the largest changes as a table, the rest folded.
+// Returns a comment for a pull request: the verdict, the largest changes as a table, the rest
+// folded.
 std::string DiffMarkdown(const analysis::Comparison& comparison, const DiffSource& source,
                          size_t top);
 
-// "schema" first. The contract's keys are of the device with most memory; all are in "devices".
+// Returns JSON, "schema" first. The top-level keys describe the device with the most memory;
+// "devices" has all.
 std::string DiffJson(const analysis::Comparison& comparison, const DiffSource& source);
 
-// ---- What text and markdown share ---------------------------------------------------------------
+// ---- Shared by text and markdown ----------------------------------------------------------------
 
 // REQUIRES: the comparison has devices.
 const analysis::Diff& Largest(const analysis::Comparison& comparison);

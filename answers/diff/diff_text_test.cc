@@ -41,14 +41,14 @@ class DiffTextTest : public ::testing::Test {
   nlohmann::json Json() { return nlohmann::json::parse(DiffJson(Compare(), source_)); }
   void FailAbove(const char* limit) { source_.limit = *ParseLimit(limit); }
 
-  // 100 MiB in both, 40 MiB more at `forward` in the new one.
+  // 100 MiB in both; 40 MiB more at `forward` in the new one.
   void Grow() {
     for (EventScript* script : {&base_, &new_}) script->Alloc(0x10000000, 100 * kMiB, {"load"});
     base_.Alloc(0x20000000, 20 * kMiB, {"forward", "main"});
     new_.Alloc(0x20000000, 60 * kMiB, {"forward", "main"});
   }
 
-  // Each column against "total", within what three digits can hold.
+  // Expects that each column adds up to "total", within the precision of three digits.
   static void ExpectAddsUp(const std::string& text) {
     std::istringstream lines(text);
     double sums[3] = {0, 0, 0};
@@ -97,7 +97,7 @@ class DiffTextTest : public ::testing::Test {
   DiffSource source_;
 };
 
-TEST_F(DiffTextTest, FirstLineSaysHowMuchMoreAndOfWhat) {
+TEST_F(DiffTextTest, FirstLineHasTheChangeAndTheTotals) {
   Grow();
   EXPECT_THAT(Text(), StartsWith("GPU 0: +40.0 MiB (+33.3 %), 120 MiB -> 160 MiB allocated\n"
                                  "at the peaks, 2.00 ms and 2.00 ms\n"));
@@ -141,7 +141,7 @@ TEST_F(DiffTextTest, PeakThatGrewElsewhereFailsToo) {
   EXPECT_THAT(text, HasSubstr("Peaks of the whole recordings: 110 MiB -> 150 MiB (+40.0 MiB).\n"));
 }
 
-TEST_F(DiffTextTest, HostMemoryIsNoMatterOfTheLimit) {
+TEST_F(DiffTextTest, LimitIgnoresHostMemory) {
   base_.Pinned(0x1000, kMiB, {"loader"});
   new_.Pinned(0x1000, 3 * kMiB, {"loader"});
   FailAbove("1%");
@@ -166,7 +166,7 @@ TEST_F(DiffTextTest, ColumnsAddUpAndFitAScreen) {
   ExpectAddsUp(Text(1000));
 }
 
-TEST_F(DiffTextTest, RowSaysWhatWhereAndItsId) {
+TEST_F(DiffTextTest, RowHasChangePlaceAndId) {
   Grow();
   const std::string id = "stack/" + std::to_string(new_.Stack({"forward", "main"}));
   EXPECT_THAT(
@@ -175,7 +175,7 @@ TEST_F(DiffTextTest, RowSaysWhatWhereAndItsId) {
   EXPECT_THAT(Text(), HasSubstr("Next: gpumemtrace show new.gmt " + id + "\n"));
 }
 
-TEST_F(DiffTextTest, StackOfTheBaseAloneIsLookedUpThere) {
+TEST_F(DiffTextTest, StackOnlyInTheBaseIsShownFromTheBase) {
   base_.Alloc(0x1000000, kMiB, {"gone"});
   new_.Alloc(0x1000000, 1, {"young"});
   EXPECT_THAT(Text(), HasSubstr("gpumemtrace show base.gmt stack/"));
@@ -208,7 +208,7 @@ TEST_F(DiffTextTest, MarkdownHasTheVerdictFirstAndTheRestFolded) {
   EXPECT_THAT(text, HasSubstr("- 100 MiB of 1 stack unchanged\n"));
 }
 
-TEST_F(DiffTextTest, NamesAreNoMarkdown) {
+TEST_F(DiffTextTest, NamesAreEscapedInMarkdown) {
   new_.Alloc(0x1000000, kMiB, {"a|b`c<details>\n# big"});
   const std::string text = Markdown();
   EXPECT_THAT(text, HasSubstr("`a\\|b'c<details> # big (a\\|b'c<details> # big.py:10)`"));

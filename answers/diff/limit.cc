@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kMaxBytes = 9.2e18;
 
-// 0: no such unit.
+// Returns 0 if there is no such unit.
 double UnitBytes(std::string unit) {
   absl::AsciiStrToLower(&unit);
   static constexpr std::pair<const char*, double> kUnits[] = {{"", 1},
@@ -52,7 +52,7 @@ absl::StatusOr<Limit> ParseLimit(absl::string_view text) {
     }
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is no limit; write 10GiB, 512MB, a number of bytes, or 80%"));
+      absl::StrCat("'", text, "' is not a limit. Use 10GiB, 512MB, a number of bytes, or 80%"));
 }
 
 }  // namespace gmt::answers

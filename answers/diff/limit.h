@@ -1,6 +1,6 @@
 // answers/diff/limit.h
 //
-// A limit on memory as the command line takes it: "10GiB", "512 MB", "1048576", or "80%" of the
+// A memory limit as given on the command line: "10GiB", "512 MB", "1048576", or "80%" of the
 // device.
 
 #ifndef GMT_ANSWERS_DIFF_LIMIT_H_
@@ -16,10 +16,10 @@ namespace gmt::answers {
 
 struct Limit {
   std::optional<uint64_t> bytes;
-  double percent = 0;  // where bytes is not set
+  double percent = 0;  // used if `bytes` is not set
 };
 
-// Returns INVALID_ARGUMENT for anything else.
+// Returns INVALID_ARGUMENT for any other text.
 absl::StatusOr<Limit> ParseLimit(absl::string_view text);
 
 }  // namespace gmt::answers

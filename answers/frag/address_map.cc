@@ -14,8 +14,8 @@ namespace {
 using analysis::Piece;
 using analysis::SegmentMap;
 
-constexpr size_t kNumbers = 29;  // columns of address and size
-constexpr size_t kNotes = 24;    // columns behind the picture
+constexpr size_t kNumbers = 29;  // columns for address and size
+constexpr size_t kNotes = 24;    // columns after the picture
 constexpr size_t kMinLetters = 16;
 
 uint64_t FreeIn(const SegmentMap& segment) {
@@ -54,7 +54,7 @@ std::string Notes(const SegmentMap& segment) {
 std::string PictureOf(const SegmentMap& segment, size_t letters) {
   std::string picture;
   const auto count = static_cast<uint64_t>(letters);
-  // Borders of the parts without the product of size and number, which could overflow.
+  // Computes the boundaries without the product of size and index, which could overflow.
   const auto border = [&](uint64_t i) {
     return segment.address + segment.size / count * i + segment.size % count * i / count;
   };

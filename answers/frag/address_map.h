@@ -1,7 +1,7 @@
 // answers/frag/address_map.h
 //
-// The memory of a caching allocator as a picture in letters: a line for each of the segments with
-// most free memory, the others summed up.
+// A map of a caching allocator's memory in letters. The segments with the most free memory have a
+// line each; the others are summed up.
 //
 //   0x7f0200000000  2.00 GiB  ######....##..++....####   stream 7
 //
@@ -18,11 +18,12 @@
 
 namespace gmt::answers {
 
-// A letter for each part of the segment: '#' live, '+' partly live, '.' free, '-' free and
-// releasable, '~' awaiting a stream.
+// Returns one letter for each part of the segment: '#' live, '+' partly live, '.' free, '-' free
+// and releasable, '~' awaiting a stream.
 std::string PictureOf(const analysis::SegmentMap& segment, size_t letters);
 
-// At most `lines` lines, the legend and the line for all others among them; "" without free memory.
+// Returns at most `lines` lines, including the legend and the line for all other segments. Returns
+// "" if no memory is free.
 std::string AddressMap(const std::vector<analysis::SegmentMap>& segments, size_t lines,
                        size_t width);
 

@@ -46,7 +46,7 @@ TEST(AddressMapTest, HugeSegmentDoesNotOverflow) {
   EXPECT_EQ(PictureOf(segment, 4), "##..");
 }
 
-TEST(AddressMapTest, NothingFreeNeedsNoPicture) {
+TEST(AddressMapTest, NoMapWithoutFreeMemory) {
   EXPECT_EQ(AddressMap({Segment(0, {{Piece::kLive, kMiB}})}, 8, 100), "");
 }
 
@@ -60,7 +60,7 @@ TEST(AddressMapTest, ManySegmentsAreSummedUpInTheLastLine) {
   const std::string text = AddressMap(segments, 6, 100);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 6);
   EXPECT_THAT(text, HasSubstr("stream 0x13\n"));      // the one with most free memory
-  EXPECT_THAT(text, Not(HasSubstr("stream 0x1\n")));  // of the least
+  EXPECT_THAT(text, Not(HasSubstr("stream 0x1\n")));  // one of those with least free memory
   EXPECT_THAT(text, HasSubstr("16 other segments: 296 MiB, of which 136 MiB free"));
 }
 

@@ -17,8 +17,8 @@ using analysis::Pin;
 using analysis::PinGroup;
 
 constexpr size_t kMapLines = 7;
-constexpr size_t kPinNumbers = 33;     // columns in front of a pin's stack
-constexpr double kWorthSaying = 0.02;  // of what is reserved
+constexpr size_t kPinNumbers = 33;     // columns before the stack of a pin
+constexpr double kWorthSaying = 0.02;  // share of reserved memory
 
 double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -38,13 +38,14 @@ std::string Verdict(const Fragmentation& found, const MainPins& pins) {
            fmt::format(": {} {} {}", Plural(pins.blocks, "block"), pin, Bytes(pins.pinned_bytes));
   }
   const auto& split = found.split;
-  const std::pair<uint64_t, const char*> parts[] = {{split.releasable, "empty_cache() frees"},
-                                                    {split.pinned, "beside blocks"},
-                                                    {split.stream, "of other streams"},
+  const std::pair<uint64_t, const char*> parts[] = {{split.releasable,
+                                                     "releasable by empty_cache()"},
+                                                    {split.pinned, "pinned by blocks"},
+                                                    {split.stream, "in segments of other streams"},
                                                     {split.private_pool, "in private pools"},
                                                     {split.awaiting_stream, "awaiting streams"}};
   const auto most = std::max_element(std::begin(parts), std::end(parts));
-  return line + fmt::format("; {} {}", most->second, Bytes(most->first));
+  return line + fmt::format("; {}: {}", most->second, Bytes(most->first));
 }
 
 std::string Moment(const Fragmentation& found) {
@@ -68,15 +69,15 @@ std::string Split(const Fragmentation& found) {
   };
   const auto& split = found.split;
   std::vector<Row> rows = {
-      {split.pinned, "beside live blocks", "when the blocks beside it are freed"},
-      {split.stream, "beside blocks of other streams", "the same; only that stream can use it"},
-      {split.releasable, "without a live block", "by torch.cuda.empty_cache()"},
-      {split.private_pool, "in private pools", "when their graphs and pools are gone"},
+      {split.pinned, "pinned by live blocks", "when those blocks are freed"},
+      {split.stream, "in segments of other streams", "likewise; only those streams can use it"},
+      {split.releasable, "in segments without live blocks", "by torch.cuda.empty_cache()"},
+      {split.private_pool, "in private pools", "when their graphs and pools are destroyed"},
       {split.awaiting_stream, "awaiting other streams", "when these are done"}};
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row& a, const Row& b) { return a.bytes > b.bytes; });
   std::string text =
-      fmt::format("\n{:>9} {:>6}  {:<32}{}\n", "bytes", "share", "what is free", "comes back");
+      fmt::format("\n{:>9} {:>6}  {:<32}{}\n", "bytes", "share", "free memory", "reclaimable");
   for (const Row& row : rows) {
     if (row.bytes == 0) continue;
     text +=
@@ -85,13 +86,14 @@ std::string Split(const Fragmentation& found) {
                     row.what, row.way_back);
   }
   if (found.rounding_bytes) {
-    text += fmt::format("{:>9} {:>6}  in live blocks, by the rounding of sizes\n",
+    text += fmt::format("{:>9} {:>6}  in live blocks, lost to size rounding\n",
                         Bytes(*found.rounding_bytes), "");
   }
   return text;
 }
 
-// The stack whose line the user knows: of the forward pass for memory of a backward pass.
+// Returns the stack with a line that the user knows: that of the forward pass for memory of a
+// backward pass.
 const std::vector<analysis::FrameText>& FramesOf(const PinGroup& group,
                                                  const Examination& examination) {
   return examination.stacks().Frames(group.forward_stack != 0 ? group.forward_stack : group.stack);

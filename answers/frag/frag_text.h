@@ -1,10 +1,11 @@
 // answers/frag/frag_text.h
 //
-// Fragmentation (analysis/fragmentation/fragmentation.h) for people and for programs.
+// Fragmentation (analysis/fragmentation/fragmentation.h) as text and as JSON.
 //
-// In the text, the rows of the split add up to what is free; each names what gives it back.
+// In the text, the rows of the split add up to the free memory. Each row says how it can be
+// reclaimed.
 //
-// Thread safety: one thread at a time: stacks are described as they are asked for.
+// Thread safety: one thread at a time, because stacks are described on demand.
 
 #ifndef GMT_ANSWERS_FRAG_FRAG_TEXT_H_
 #define GMT_ANSWERS_FRAG_FRAG_TEXT_H_
@@ -20,19 +21,20 @@
 
 namespace gmt::answers {
 
-// `top`: lines of code that pin. Of several devices the one with most free memory is shown in full.
+// `top`: number of code lines that pin memory. Of several devices, the one with the most free
+// memory is shown in full.
 std::string FragText(const std::vector<analysis::Fragmentation>& found,
                      const analysis::Examination& examination, analysis::SourceLines& sources,
                      const std::string& file, size_t top, const Terminal& terminal);
 
-// One object, all keys in the contract of the command line.
+// Returns one object with all keys of the command line contract.
 std::string FragJson(const std::vector<analysis::Fragmentation>& found,
                      const analysis::Examination& examination, const std::string& file, size_t top);
 
-// "stack/7", "stack/7+9" of memory born in a backward pass; "" where no stack is known.
+// Returns "stack/7", or "stack/7+9" for memory of a backward pass, or "" if no stack is known.
 std::string StackId(uint32_t stack, uint32_t forward_stack);
 
-// The blocks that together pin nine tenths of what is pinned at all, the most pinning ones first.
+// The blocks that together pin nine tenths of the pinned memory, starting with those that pin most.
 struct MainPins {
   uint64_t blocks = 0, block_bytes = 0, pinned_bytes = 0;
 };

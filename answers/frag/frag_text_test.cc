@@ -48,24 +48,24 @@ class FragTextTest : public ::testing::Test {
   analysis::EventScript script_;
 };
 
-TEST_F(FragTextTest, VerdictNamesWhatIsFreeTheLargestPieceAndHowFewBlocksPinIt) {
+TEST_F(FragTextTest, VerdictHasFreeBytesLargestPieceAndPinningBlocks) {
   PinnedSegments(4);
   const std::string text = Text();
   EXPECT_THAT(text, StartsWith("1.99 GiB of 2.00 GiB reserved on GPU 0 are free, largest piece "
                                "510 MiB: 4 blocks pin 1.99 GiB\n"));
   EXPECT_THAT(text, HasSubstr("1.99 GiB        4     8.00 MiB  metric (metric.py:10)"));
-  EXPECT_THAT(text, HasSubstr("when the blocks beside it are freed"));
+  EXPECT_THAT(text, HasSubstr("when those blocks are freed"));
   EXPECT_THAT(text, HasSubstr("expandable_segments:True would free up to 1.99 GiB"));
   EXPECT_THAT(text, HasSubstr("Next: gpumemtrace show run.gmt stack/2"));
 }
 
-TEST_F(FragTextTest, WhatEmptyCacheWouldGiveBackIsTheVerdictWhereItIsMost) {
+TEST_F(FragTextTest, VerdictNamesEmptyCacheIfItReleasesMost) {
   script_.Alloc(kA, 512 * kMiB);
   script_.Block(kA, 512 * kMiB);
   script_.Alloc(kB, 512 * kMiB);
   script_.Block(kB, 512 * kMiB);
   script_.FreeBlock(kB);
-  EXPECT_THAT(Text(), HasSubstr("; empty_cache() frees 512 MiB\n"));
+  EXPECT_THAT(Text(), HasSubstr("; releasable by empty_cache(): 512 MiB\n"));
 }
 
 TEST_F(FragTextTest, WithoutSegmentsItSaysSo) {

@@ -19,7 +19,7 @@ Json FrameOrNull(const std::optional<analysis::FrameText>& frame) {
   return frame ? FrameJson(*frame) : Json();
 }
 Json DeviceJson(int32_t device) { return device == analysis::kHostDevice ? Json() : Json(device); }
-// A slope may be negative.
+// The slope may be negative.
 Json Slope(double bytes) {
   return bytes < 0 ? Json(-static_cast<int64_t>(Whole(-bytes))) : Json(Whole(bytes));
 }

@@ -40,17 +40,17 @@ std::string_view KindText(LeakKind kind) {
     case LeakKind::kTensorKept:
       return "tensors kept";
     case LeakKind::kOptimizerGrows:
-      return "state of an optimizer that grows";
+      return "growing state of an optimizer";
     case LeakKind::kCatGrowth:
-      return "one tensor that grows";
+      return "one growing tensor";
     case LeakKind::kDriver:
       return "driver memory not freed";
     case LeakKind::kPinnedHost:
       return "pinned memory not freed";
     case LeakKind::kPoolRatchet:
-      return "pool that keeps what was outgrown";
+      return "pool that keeps segments it has outgrown";
     case LeakKind::kAwaiting:
-      return "freed, and awaiting a stream for ever";
+      return "freed, but waiting for a stream forever";
     case LeakKind::kUntracked:
       return "untracked";
   }
@@ -62,21 +62,22 @@ std::string_view Fix(LeakKind kind) {
     case LeakKind::kGraphKept:
       return "keep loss.item() or x.detach(): a tensor with a graph keeps all activations";
     case LeakKind::kTensorKept:
-      return "find who keeps it (a list, a dict, a closure); drop it, or keep x.cpu()";
+      return "find what keeps it (a list, a dict, a closure); drop it, or keep x.cpu()";
     case LeakKind::kOptimizerGrows:
-      return "make the optimizer once; no add_param_group, no new parameters in the loop";
+      return "create the optimizer once; no add_param_group or new parameters in the loop";
     case LeakKind::kCatGrowth:
-      return "write into a tensor made once, or bound its length";
+      return "write into a preallocated tensor, or bound its length";
     case LeakKind::kDriver:
-      return "who calls it must free it: one cudaFree or destroy for each";
+      return "free what you allocate: one cudaFree or destroy for each call";
     case LeakKind::kPinnedHost:
-      return "make pinned buffers once and use them again";
+      return "allocate pinned buffers once and reuse them";
     case LeakKind::kPoolRatchet:
-      return "round sizes up to a few, so that what is there can be used again";
+      return "round sizes up to a few values, so that free memory can be reused";
     case LeakKind::kAwaiting:
       return "let that stream finish: wait for it, or stop recording blocks on it";
     case LeakKind::kUntracked:
-      return "look for modules, streams, events, graphs, handles made in the loop, not destroyed";
+      return "look for modules, streams, events, graphs or handles created in the loop, not "
+             "destroyed";
   }
   return "";
 }
@@ -161,11 +162,12 @@ class Writer {
           "longer.",
           Where(rising->device), Rate(rising->bytes_per_cycle), Unit());
     }
-    return fmt::format("No leak: after {} {} holds {} at the least, and no stack holds ever more.",
+    return fmt::format("No leak: the minimum of {1} stays at {2} over {0}, and no stack keeps "
+                       "growing.",
                        Cycles(report_.cycles.count), Where(most->device), Bytes(most->last_bytes));
   }
 
-  // What rises most in spite of the end of all growth that is explained; nullptr: nothing.
+  // Returns what rises most after all explained growth is subtracted, or nullptr if nothing does.
   const CycleMinima* Rising() const {
     const CycleMinima* rising = nullptr;
     for (const CycleMinima& minima : report_.minima) {
@@ -180,8 +182,8 @@ class Writer {
     const auto& cycles = report_.cycles;
     if (!cycles.clear) {
       return fmt::format(
-          "no steps were seen in {}: compared are {} {}s with equally many events; a "
-          "mark \"step\" tells more",
+          "no steps were found in {}: comparing {} {}s of equally many events; a "
+          "mark \"step\" would help",
           Duration(report_.watched_ns), Count(cycles.count), Unit());
     }
     const char* by = cycles.inferred ? "inferred from" : "by";
@@ -194,16 +196,16 @@ class Writer {
   }
 
   std::string Details() const {
-    return fmt::format("of all that time; events are kept from {} on",
+    return fmt::format("over the whole time; events are kept from {} on",
                        Duration(*report_.details_from_ns));
   }
 
-  // " (9.8 MiB - 10.2 MiB)"; "" where both read the same.
+  // Returns " (9.8 MiB - 10.2 MiB)", or "" if both texts are equal.
   static std::string Interval(const std::string& low, const std::string& high) {
     return low == high ? "" : fmt::format(" ({} - {})", low, high);
   }
 
-  // Those that grow, then those that hold most.
+  // Returns the growing ones first, then those that hold most.
   std::vector<CycleMinima> MinimaShown() const {
     std::vector<CycleMinima> shown;
     for (const CycleMinima& minima : report_.minima) {
@@ -218,7 +220,7 @@ class Writer {
   }
 
   std::string MinimaText(const CycleMinima& minima) const {
-    std::string line = fmt::format("{} at the least: {} at {} {}, {} at the end",
+    std::string line = fmt::format("minimum of {}: {} at {} {}, {} at the end",
                                    Where(minima.device), Bytes(minima.first_bytes), Unit(),
                                    Count(minima.first_cycle), Bytes(minima.last_bytes));
     if (!Grows(minima)) return line + "; it does not grow";
@@ -296,7 +298,7 @@ class Writer {
   void Lacks() {
     size_t count = 0;
     for (const std::string& lack : shown_.lacks) {
-      // Frames without names change no answer here.
+      // Unnamed frames do not affect this answer.
       if (lack.find("without a name") != std::string::npos || count == kLacksShown) continue;
       Line("Not known: " + lack);
       ++count;

@@ -1,6 +1,6 @@
 // answers/leaks/leaks_text.h
 //
-// What leaks (analysis/leaks/leaks.h), for people and for programs.
+// Leaks (analysis/leaks/leaks.h) as text and as JSON.
 //
 // Thread safety: one thread at a time.
 
@@ -19,16 +19,16 @@
 namespace gmt::answers {
 
 struct LeaksShown {
-  std::string file;                // as the user named it
+  std::string file;                // as named by the user
   size_t top = 3;                  // suspects
   std::vector<std::string> lacks;  // what the recording does not hold
 };
 
-// The answer in the first line; at most 25 lines with three suspects.
+// Returns the text, with the answer in the first line; at most 25 lines for three suspects.
 std::string LeaksText(const analysis::LeakReport& report, const LeaksShown& shown,
                       analysis::SourceLines& sources, const Terminal& terminal);
 
-// One JSON object; all suspects up to `top`, all frames.
+// Returns one JSON object with all suspects up to `top`, and all frames.
 std::string LeaksJson(const analysis::LeakReport& report, const LeaksShown& shown,
                       analysis::StackTexts& stacks);
 

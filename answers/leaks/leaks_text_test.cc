@@ -66,25 +66,26 @@ TEST_F(LeaksTextTest, FollowUpCommandIsTheLastLine) {
   EXPECT_THAT(Text(), EndsWith("\nNext: gpumemtrace show run.gmt leak/1\n"));
 }
 
-TEST_F(LeaksTextTest, CleanRunSaysWhatIsHeld) {
+TEST_F(LeaksTextTest, NoLeakShowsTheMinimum) {
   Run(200, [&](uint32_t cycle) {
     if (cycle == 0) Keep(64 * kMiB, {"parameters", "train"});
   });
   const std::string text = Text();
   EXPECT_EQ(
       FirstLine(text),
-      "No leak: after 200 steps GPU 0 holds 64.0 MiB at the least, and no stack holds ever more.");
+      "No leak: the minimum of GPU 0 stays at 64.0 MiB over 200 steps, and no stack keeps "
+      "growing.");
   EXPECT_THAT(text, HasSubstr("it does not grow"));
 }
 
-TEST_F(LeaksTextTest, TooFewStepsAreNamedWithWhatIsNeeded) {
+TEST_F(LeaksTextTest, TooFewStepsShowsTheRequiredNumber) {
   Run(40, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
   const std::string text = Text();
   EXPECT_EQ(FirstLine(text), "Too early to tell: 40 of at least 100 steps were recorded.");
   EXPECT_THAT(text, Not(HasSubstr("append")));
 }
 
-TEST_F(LeaksTextTest, GrowthThatNoStackExplainsIsNoCleanBillOfHealth) {
+TEST_F(LeaksTextTest, UnexplainedGrowthIsNotReportedAsNoLeak) {
   Run(200, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
   analysis::LeakReport report = Find();
   report.suspects.clear();
@@ -95,12 +96,12 @@ TEST_F(LeaksTextTest, GrowthThatNoStackExplainsIsNoCleanBillOfHealth) {
   EXPECT_THAT(text, EndsWith("\nNext: record at least 400 steps: gpumemtrace run -- COMMAND\n"));
 }
 
-TEST_F(LeaksTextTest, GrowthOfTooFewStepsIsSaidAsPerhaps) {
+TEST_F(LeaksTextTest, GrowthOfTooFewStepsIsPrintedAsPerhaps) {
   Run(60, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
   EXPECT_THAT(Text(), HasSubstr("; perhaps +1.00 MiB per step"));
 }
 
-TEST_F(LeaksTextTest, ARecordingWithoutTimesHasNone) {
+TEST_F(LeaksTextTest, RecordingWithoutTimesPrintsNone) {
   Run(200, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
   analysis::LeakReport report = Find();
   report.watched_ns = report.cycles.period_ns = 0;
@@ -108,16 +109,16 @@ TEST_F(LeaksTextTest, ARecordingWithoutTimesHasNone) {
                                         "times\n"));
 }
 
-TEST_F(LeaksTextTest, EmptyRecordingSaysThatThereIsNothingToCompare) {
+TEST_F(LeaksTextTest, EmptyRecordingIsTooEarlyToTell) {
   EXPECT_THAT(Text(), StartsWith("Too early to tell: the recording has no allocations"));
 }
 
-TEST_F(LeaksTextTest, WithoutStepsThePartsAreNoSteps) {
+TEST_F(LeaksTextTest, WithoutStepsTheUnitIsParts) {
   for (int i = 0; i < 4000; ++i) Keep(kMiB, {"append", "serve"});
   const std::string text = Text();
   EXPECT_THAT(text, StartsWith("Possibly a leak: "));
   EXPECT_THAT(FirstLine(text), HasSubstr("per part"));
-  EXPECT_THAT(text, HasSubstr("no steps were seen"));
+  EXPECT_THAT(text, HasSubstr("no steps were found"));
 }
 
 TEST_F(LeaksTextTest, ManyOfEverythingStayWithinThePage) {
@@ -135,7 +136,7 @@ TEST_F(LeaksTextTest, ManyOfEverythingStayWithinThePage) {
   EXPECT_THAT(text, HasSubstr(" more: --top "));
 }
 
-TEST_F(LeaksTextTest, TextSaysHowStepsAreKnown) {
+TEST_F(LeaksTextTest, TextNamesTheSourceOfInferredSteps) {
   analysis::LeakReport report;
   report.cycles = {200, "stack 7 and 3 more that recur with it", 1'000'000, true, true};
   report.enough = true;

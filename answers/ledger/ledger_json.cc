@@ -24,7 +24,7 @@ Json RowJson(const LedgerRow& row) {
   return json;
 }
 
-// The keys of one device, behind what `json` has already.
+// Adds the keys of one device after those that `json` already has.
 void AddLedger(const Ledger& ledger, Json& json) {
   json["device"] = ledger.device;
   json["at"] = ledger.at.name;

@@ -16,10 +16,10 @@ using analysis::LedgerRow;
 
 constexpr size_t kLacksShown = 2;
 constexpr size_t kDevicesShown = 3;
-// Rows beside the allocator's where nobody says how many: as many as a screen has room for.
+// The number of rows outside the allocator if the user gives none: as many as fit the screen.
 constexpr size_t kMostRows = 8, kFewestRows = 2;
 constexpr ptrdiff_t kScreen = 25;
-constexpr size_t kTextColumn = 60;  // where what a row's text says begins
+constexpr size_t kTextColumn = 60;  // column at which the detail of a row begins
 constexpr uint64_t kNearNs = 1'000'000;
 
 uint64_t Magnitude(int64_t bytes) {
@@ -57,14 +57,14 @@ std::string Verdict(const Ledger& ledger, const std::vector<Part>& parts) {
   for (size_t i = 0; i < parts.size(); ++i) {
     text += fmt::format("{} {} {}", i == 0 ? ":" : ",", Bytes(parts[i].bytes), parts[i].what);
   }
-  if (ledger.source.empty()) return text + "; no driver was asked";
+  if (ledger.source.empty()) return text + "; the driver was not queried";
   const int64_t unexplained = ledger.unexplained_bytes;
   if (unexplained == 0) return text + "; all explained";
   return text + fmt::format("; {}{} unexplained", unexplained < 0 ? "-" : "",
                             Bytes(Magnitude(unexplained)));
 }
 
-// The smallest parts are left out where the line would be too long.
+// Leaves out the smallest parts if the line would be too long.
 std::string Verdict(const Ledger& ledger, size_t width) {
   std::vector<Part> parts = Parts(ledger);
   std::string text = Verdict(ledger, parts);
@@ -76,7 +76,7 @@ std::string Verdict(const Ledger& ledger, size_t width) {
   return text;
 }
 
-// "at the peak, 4.20 s".
+// Returns "at the peak, 4.20 s".
 std::string Moment(const Ledger& ledger, const LedgerSource& source) {
   const std::string time = Duration(ledger.at.t_ns);
   if (source.is_live && ledger.at.name == "end")
@@ -85,7 +85,7 @@ std::string Moment(const Ledger& ledger, const LedgerSource& source) {
   return fmt::format("at {}, {}", ledger.at.name, time);
 }
 
-// Times of a file may be anything.
+// Times in a file may have any value.
 std::string DurationText(uint64_t ns) {
   return Duration(static_cast<int64_t>(std::min<uint64_t>(ns, INT64_MAX)));
 }
@@ -94,11 +94,12 @@ std::string Reading(const Ledger& ledger) {
   if (ledger.source.empty()) return "";
   const uint64_t before = analysis::Between(ledger.reading_t_ns, ledger.at.t_ns);
   const uint64_t later = analysis::Between(ledger.at.t_ns, ledger.reading_t_ns);
-  std::string text = fmt::format("; {} said {}", ledger.source, Bytes(ledger.reading_used_bytes));
-  if (before >= kNearNs) text += fmt::format(" {} before", DurationText(before));
+  std::string text = fmt::format("; {} reported {}", ledger.source,
+                                 Bytes(ledger.reading_used_bytes));
+  if (before >= kNearNs) text += fmt::format("  {} earlier", DurationText(before));
   if (later >= kNearNs) text += fmt::format(" {} later", DurationText(later));
   if (ledger.recorded_since == 0) return text;
-  return text + fmt::format(", recorded {} it {}", later > 0 ? "until" : "since",
+  return text + fmt::format(", recorded {} then {}", later > 0 ? "until" : "since",
                             SignedBytes(ledger.recorded_since));
 }
 
@@ -145,7 +146,7 @@ std::vector<const LedgerRow*> RowsOf(const Ledger& ledger, LedgerGroup group) {
   return rows;
 }
 
-// At most `top` rows, the others in one.
+// Returns at most `top` rows, the last of which sums up the others.
 std::string Rows(const Ledger& ledger, LedgerGroup group, size_t top, size_t width) {
   const std::vector<const LedgerRow*> rows = RowsOf(ledger, group);
   const size_t shown = rows.size() > top ? top - 1 : rows.size();
@@ -169,29 +170,29 @@ std::string SumLine(uint64_t bytes, const Ledger& ledger, const std::string& wha
 }
 
 std::string UnexplainedDetail(const Ledger& ledger) {
-  if (ledger.unexplained_bytes < 0) return "more was recorded than the driver says";
+  if (ledger.unexplained_bytes < 0) return "more was recorded than the driver reports";
   if (ledger.unexplained_in_process > 0 &&
       ledger.unexplained_in_process == ledger.unexplained_bytes) {
-    return "in this process: no event says what it is";
+    return "in this process: no event explains it";
   }
   if (ledger.unexplained_in_process != 0) {
-    return fmt::format("of it in this process {}", SignedBytes(ledger.unexplained_in_process));
+    return fmt::format("{} of it in this process", SignedBytes(ledger.unexplained_in_process));
   }
-  return "in no process that is known";
+  return "in no known process";
 }
 
 std::string Table(const Ledger& ledger, size_t top, size_t width) {
-  std::string text = Line("bytes", "share", "what", "known by", "who, and what it means");
+  std::string text = Line("bytes", "share", "what", "known by", "details");
   const size_t reserved = RowsOf(ledger, LedgerGroup::kReserved).size();
   text += Rows(ledger, LedgerGroup::kReserved, SIZE_MAX, width);
   if (reserved > 1) {
     text += SumLine(ledger.bytes_of(LedgerGroup::kReserved), ledger, "= reserved",
-                    "what the allocator has from the driver");
+                    "what the allocator took from the driver");
   }
   text += Rows(ledger, LedgerGroup::kOutsideFramework, top, width);
   std::string told;
   if (ledger.told_process_bytes) {
-    told = fmt::format("{} says {}", ledger.source, Bytes(*ledger.told_process_bytes));
+    told = fmt::format("{} reports {}", ledger.source, Bytes(*ledger.told_process_bytes));
   }
   text += SumLine(ledger.process_bytes(), ledger, "= this process", told);
   text += Rows(ledger, LedgerGroup::kNotApart, top, width);
@@ -201,7 +202,7 @@ std::string Table(const Ledger& ledger, size_t top, size_t width) {
   const int64_t unexplained = ledger.unexplained_bytes;
   if (unexplained != 0) {
     text += Line((unexplained < 0 ? "-" : "") + Bytes(Magnitude(unexplained)), "", "unexplained",
-                 "what is left", UnexplainedDetail(ledger));
+                 "remainder", UnexplainedDetail(ledger));
   }
   return text + SumLine(ledger.driver_used_bytes, ledger, "= in use",
                         ledger.total_bytes ? "of " + Bytes(*ledger.total_bytes) : "");
@@ -219,8 +220,9 @@ std::string Unknown(const Ledger& ledger, const LedgerSource& source, size_t wid
   std::string text;
   if (ledger.source.empty()) {
     text += source.is_imported
-                ? "Not known: what the driver said; what was imported does not have it.\n"
-                : "Not known: what the driver said; why it was not asked: gpumemtrace info " +
+                ? "Not known: the driver's figures; the imported file does not have them.\n"
+                : "Not known: the driver's figures. To see why it was not queried: gpumemtrace "
+                  "info " +
                       source.file + "\n";
   }
   for (size_t i = 0; i < std::min(kLacksShown, source.lacks.size()); ++i) {
@@ -241,9 +243,9 @@ std::string OtherDevices(const std::vector<Ledger>& ledgers, const Ledger& shown
   return text + Plural(lines - kDevicesShown, "other GPU") + ": --device N shows each\n";
 }
 
-// What to look at next: where most of what is not live blocks can be understood.
+// Returns the next command: for the largest part that is not live blocks and can be explained.
 std::string Next(const Ledger& ledger, const LedgerSource& source) {
-  if (source.is_live) return "The recording is a second behind at most: " + source.file + "\n";
+  if (source.is_live) return "The recording is at most a second behind: " + source.file + "\n";
   uint64_t holes = 0;
   const LedgerRow* outside = nullptr;
   for (const LedgerRow& row : ledger.rows) {
@@ -272,7 +274,7 @@ const Ledger& Fullest(const std::vector<Ledger>& ledgers) {
 std::string LedgerText(const std::vector<Ledger>& ledgers, const LedgerSource& source, size_t top,
                        const Terminal& terminal) {
   if (ledgers.empty()) {
-    return "No GPU memory was held, and no driver was asked: there is nothing to explain.\n";
+    return "No GPU memory was held, and the driver was not queried: there is nothing to explain.\n";
   }
   const Ledger& fullest = Fullest(ledgers);
   const size_t width = static_cast<size_t>(std::max(terminal.width, 60));

@@ -1,9 +1,9 @@
 // answers/ledger/ledger_text.h
 //
-// A ledger (analysis/ledger/ledger.h) for people and for programs.
+// A ledger (analysis/ledger/ledger.h) as text and as JSON.
 //
-// In the text rows, sums of groups and "unexplained" add up to the driver's figure, within what three
-// digits can hold; rows that there is no room for are one row.
+// In the text, rows, sums of groups and "unexplained" add up to the driver's figure, within the
+// precision of three digits. Rows that do not fit are summed up in one row.
 //
 // Thread safety: pure functions.
 
@@ -20,21 +20,22 @@
 namespace gmt::answers {
 
 struct LedgerSource {
-  std::string file;  // as the user named it
+  std::string file;  // as named by the user
   std::vector<std::string> lacks;
-  bool is_imported = false;  // nobody asked a driver then
-  bool is_live = false;      // of a process that runs
+  bool is_imported = false;  // no driver was queried
+  bool is_live = false;      // of a running process
 };
 
-// The table of the device with most in use, a line for each other one. `top`: rows of the table
-// outside of the framework's; 0: as many as fit a screen.
+// Returns the table of the device with the most memory in use, and a line for each other device.
+// `top`: number of rows outside of the framework's; 0: as many as fit a screen.
 std::string LedgerText(const std::vector<analysis::Ledger>& ledgers, const LedgerSource& source,
                        size_t top, const Terminal& terminal);
 
-// "schema" first. The contract's keys are of the device with most in use; all are in "devices".
+// Returns JSON, "schema" first. The top-level keys describe the device with the most memory in use;
+// "devices" has all.
 std::string LedgerJson(const std::vector<analysis::Ledger>& ledgers, const LedgerSource& source);
 
-// REQUIRES: not empty.
+// Returns the ledger of the device with the most memory in use. REQUIRES: `ledgers` is not empty.
 const analysis::Ledger& Fullest(const std::vector<analysis::Ledger>& ledgers);
 
 }  // namespace gmt::answers

@@ -46,7 +46,7 @@ class LedgerTextTest : public ::testing::Test {
     process->set_bytes(mib * kMiB);
     process->set_name(name);
   }
-  // Blocks, a cached segment, a hole, a library's memory, another process, and a rest.
+  // Blocks, a cached segment, a hole, a library's memory, another process, and an unexplained rest.
   void Everything() {
     script_.Alloc(0x10000000, 20 * kMiB, {"segment"});
     script_.Block(0x10000000, 5 * kMiB, {"forward"});
@@ -57,7 +57,7 @@ class LedgerTextTest : public ::testing::Test {
     Holds(Nvml(600, 367), 77, 200, "python");
   }
 
-  // What a person adds up: rows against the sums below them, within what three digits can hold.
+  // Expects that rows add up to the sums below them, within the precision of three digits.
   static void ExpectAddsUp(const std::string& text) {
     std::istringstream lines(text);
     double rows = 0;
@@ -88,7 +88,7 @@ class LedgerTextTest : public ::testing::Test {
   LedgerSource source_;
 };
 
-TEST_F(LedgerTextTest, FirstLineSaysHowMuchAndWhatOfItIsWhat) {
+TEST_F(LedgerTextTest, FirstLineHasTheTotalAndItsParts) {
   script_.Alloc(0x10000000, 20 * kMiB, {"segment"});
   script_.Block(0x10000000, 5 * kMiB, {"forward"});
   Holds(Nvml(600, 350), 77, 250, "python");
@@ -96,7 +96,7 @@ TEST_F(LedgerTextTest, FirstLineSaysHowMuchAndWhatOfItIsWhat) {
                                  "outside, 250 MiB others; all explained\n"));
 }
 
-TEST_F(LedgerTextTest, FirstLineLeavesOutTheSmallestPartWhereThereIsNoRoom) {
+TEST_F(LedgerTextTest, FirstLineLeavesOutTheSmallestPartIfTooLong) {
   Everything();
   EXPECT_THAT(Text(), StartsWith("GPU 0 uses 600 MiB: 5.00 MiB live, 307 MiB outside, 200 MiB "
                                  "others; 33.0 MiB unexplained\n"));
@@ -124,39 +124,39 @@ TEST_F(LedgerTextTest, ManyRowsFitAScreenAndAddUp) {
   ExpectAddsUp(text);
 }
 
-TEST_F(LedgerTextTest, LessToldThanRecordedIsSaidWithItsSign) {
+TEST_F(LedgerTextTest, UnexplainedIsNegativeIfLessIsReportedThanRecorded) {
   script_.Alloc(0x10000000, 200 * kMiB);
   Nvml(150, 150);
   const std::string text = Text();
   EXPECT_THAT(text, StartsWith("GPU 0 uses 150 MiB: 200 MiB its own; -50.0 MiB unexplained"));
-  EXPECT_THAT(text, HasSubstr("more was recorded than the driver says"));
+  EXPECT_THAT(text, HasSubstr("more was recorded than the driver reports"));
 }
 
-TEST_F(LedgerTextTest, ReadingOfAnotherMomentIsSaid) {
+TEST_F(LedgerTextTest, ReadingOfAnotherMomentIsPrinted) {
   Nvml(320, 320);
   for (int i = 0; i < 3; ++i) script_.Alloc(0x10000000 << i, 20 * kMiB);
-  EXPECT_THAT(Text(), HasSubstr("at end, 4.00 ms; nvml said 320 MiB 3.00 ms before, recorded since "
-                                "it +60.0 MiB\n"));
+  EXPECT_THAT(Text(), HasSubstr("at end, 4.00 ms; nvml reported 320 MiB 3.00 ms earlier, recorded "
+                                "since then +60.0 MiB\n"));
 }
 
-TEST_F(LedgerTextTest, WithoutAReadingItIsAtLeastThat) {
+TEST_F(LedgerTextTest, WithoutAReadingTheTotalIsALowerBound) {
   script_.Alloc(0x10000000, 20 * kMiB);
   const std::string text = Text();
-  EXPECT_THAT(text,
-              StartsWith("GPU 0 uses at least 20.0 MiB: 20.0 MiB its own; no driver was asked\n"));
-  EXPECT_THAT(text, HasSubstr("Not known: what the driver said; why it was not asked: "
+  EXPECT_THAT(text, StartsWith("GPU 0 uses at least 20.0 MiB: 20.0 MiB its own; the driver was not "
+                               "queried\n"));
+  EXPECT_THAT(text, HasSubstr("Not known: the driver's figures. To see why it was not queried: "
                               "gpumemtrace info run.gmt\n"));
   EXPECT_THAT(text, Not(HasSubstr("unexplained")));
 }
 
-TEST_F(LedgerTextTest, FollowUpIsWhereMostIsToBeUnderstood) {
+TEST_F(LedgerTextTest, NextCommandIsForTheLargestUnclearPart) {
   Everything();
   EXPECT_THAT(Text(), HasSubstr("Next: gpumemtrace frag run.gmt --at end\n"));
   script_.Alloc(0x80000000, 700 * kMiB, {"knn_build"});
   EXPECT_THAT(Text(), HasSubstr("Next: gpumemtrace show run.gmt stack/"));
 }
 
-TEST_F(LedgerTextTest, OtherDevicesAreALineEach) {
+TEST_F(LedgerTextTest, OtherDevicesHaveALineEach) {
   Everything();
   script_.Alloc(0x90000000, kMiB).device = 1;
   EXPECT_THAT(Text(), HasSubstr("\nGPU 1 uses at least 1.00 MiB"));

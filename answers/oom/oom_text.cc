@@ -22,9 +22,10 @@ using analysis::OomVerdict;
 using Basis = analysis::ExpectedPeak::Basis;
 
 constexpr size_t kDo = 3, kDoNot = 2, kHoldersShown = 2, kCategoriesShown = 5, kFindings = 1;
-constexpr uint64_t kLargePercent = 5;  // of the device: smaller requests are squares by chance
-constexpr double kOtherInputs = 1.1;  // ratio of inputs from which steps differ in them
-constexpr uint64_t kWorthALine = 50;   // of what is live, one part in so many
+constexpr uint64_t kLargePercent = 5;  // of the device: smaller requests may be squares by chance
+// Minimum ratio at which the inputs of steps count as different.
+constexpr double kOtherInputs = 1.1;
+constexpr uint64_t kWorthALine = 50;   // the smallest holder shown has 1/50 of live memory
 
 std::string Framework(const OomReport& report) {
   return report.heap == "pytorch" ? "PyTorch" : "the framework";
@@ -36,13 +37,13 @@ std::string Danger(const OomReport& report) {
   const OomEvidence& evidence = report.evidence;
   if (evidence.retries == 0) return ": no allocation on a GPU failed";
   return fmt::format(
-      ": {} since {}, {} in all, each giving back the cache",
+      ": {} since {}, {} in total, each of which released the cache",
       evidence.retries == 1 ? "1 retry"
-                            : fmt::format("in danger, {} retries", Count(evidence.retries)),
+                            : fmt::format("but close to it, {} retries", Count(evidence.retries)),
       Duration(evidence.first_retry_t_ns), Duration(static_cast<int64_t>(evidence.retry_ns)));
 }
 
-std::string Asked(const OomReport& report) { return Bytes(report.requested_bytes) + " asked for"; }
+std::string Asked(const OomReport& report) { return Bytes(report.requested_bytes) + " requested"; }
 
 std::string DriverFree(const OomEvidence& evidence) {
   return evidence.driver_free_bytes ? Bytes(*evidence.driver_free_bytes) : "unknown";
@@ -57,7 +58,7 @@ std::string Why(const OomReport& report) {
       return "";
     case OomVerdict::kCapacity:
       if (evidence.expected.basis == Basis::kGrowth) {
-        return fmt::format("a tensor grows each time that more is joined to it; {}", Asked(report));
+        return fmt::format("a tensor grows with each concatenation; {}", Asked(report));
       }
       if (evidence.live_bytes + report.requested_bytes <= evidence.available_bytes) {
         return fmt::format("this step needs about {}, {} are available; {}",
@@ -65,28 +66,28 @@ std::string Why(const OomReport& report) {
                            Asked(report));
       }
       return evidence.total_bytes > 0
-                 ? fmt::format("what is live, {} of {}, needs the GPU; {} more",
+                 ? fmt::format("{} of {} are in use; {}",
                                Bytes(evidence.live_bytes), Bytes(evidence.total_bytes),
                                Asked(report))
-                 : fmt::format("what is live, {}, needs the GPU; {} more",
+                 : fmt::format("{} are in use; {}",
                                Bytes(evidence.live_bytes), Asked(report));
     case OomVerdict::kFragmentation:
-      // It may need what the driver has too.
+      // The request may also need what the driver has free.
       if (pool_free < report.requested_bytes) {
-        return fmt::format("{} are free in all, the largest piece {}; {}",
+        return fmt::format("{} are free in total, largest piece {}; {}",
                            Bytes(pool_free + evidence.driver_free_bytes.value_or(0)),
                            Bytes(evidence.largest_free_bytes), Asked(report));
       }
-      return fmt::format("{} are free, the largest piece {}; {}", Bytes(pool_free),
+      return fmt::format("{} are free, largest piece {}; {}", Bytes(pool_free),
                          Bytes(evidence.largest_free_bytes), Asked(report));
     case OomVerdict::kLeak:
       return fmt::format("{} holds {}; without it the {} would fit", report.leak_id,
                          Bytes(evidence.leaked_bytes), Asked(report));
     case OomVerdict::kOutside:
-      return fmt::format("{} of this process are not {}'s; {}", Bytes(evidence.outside_bytes),
+      return fmt::format("{} of this process outside {}; {}", Bytes(evidence.outside_bytes),
                          Framework(report), Asked(report));
     case OomVerdict::kSingleRequest:
-      return fmt::format("{} at once, and the GPU has {}", Asked(report),
+      return fmt::format("{} at once, but the GPU has {}", Asked(report),
                          Bytes(evidence.total_bytes));
     case OomVerdict::kCap:
       return evidence.limit_bytes
@@ -95,13 +96,13 @@ std::string Why(const OomReport& report) {
                  : fmt::format("the driver refused {} with {} free", Bytes(report.requested_bytes),
                                DriverFree(evidence));
     case OomVerdict::kOtherProcess:
-      return fmt::format("others hold {} of {}; {}", Bytes(evidence.others_bytes()),
+      return fmt::format("other processes hold {} of {}; {}", Bytes(evidence.others_bytes()),
                          Bytes(evidence.total_bytes), Asked(report));
     case OomVerdict::kStreamDeferred:
-      return fmt::format("{} await other streams; {} in a capture",
+      return fmt::format("{} are waiting for other streams; {} during a capture",
                          Bytes(evidence.split.awaiting_stream), Asked(report));
     case OomVerdict::kPrivatePool:
-      return fmt::format("{} are free where this request may not go; {}",
+      return fmt::format("{} are free in pools closed to this request; {}",
                          Bytes(evidence.split.private_pool +
                                (evidence.captures > 0 || report.heap == "driver" ? pool_free : 0)),
                          Asked(report));
@@ -112,7 +113,7 @@ std::string Why(const OomReport& report) {
 std::string_view Words(OomVerdict verdict) {
   switch (verdict) {
     case OomVerdict::kOutside:
-      return "beside the framework";
+      return "outside the framework";
     case OomVerdict::kSingleRequest:
       return "one request too large";
     case OomVerdict::kCap:
@@ -144,21 +145,21 @@ std::string Moment(const OomReport& report) {
                             : fmt::format("{} retries", Count(report.evidence.retries)),
                         Duration(report.evidence.first_retry_t_ns));
   }
-  if (!report.was_fatal) text += "; it went on";
+  if (!report.was_fatal) text += "; the program continued";
   return text;
 }
 
-// What the whole step would have held, and how that is known.
+// Returns what the whole step would have held, and how that is known.
 std::string Expectation(const OomReport& report) {
   const analysis::ExpectedPeak& expected = report.evidence.expected;
   if (expected.basis == Basis::kFirstStep) {
-    return fmt::format("this step, the first: about {} with the optimizer's state of {} available\n",
+    return fmt::format("this first step: about {} with the optimizer's state, {} available\n",
                        Bytes(expected.bytes), Bytes(report.evidence.available_bytes));
   }
   if (expected.basis != Basis::kEarlierSteps) return "";
   const bool has_other_inputs =
       expected.input_ratio >= kOtherInputs || expected.input_ratio <= 1 / kOtherInputs;
-  return fmt::format("this step: about {}{} ({} before it: up to {}) of {} available\n",
+  return fmt::format("this step: about {}{} ({} before it: up to {}), {} available\n",
                      Bytes(expected.bytes),
                      has_other_inputs
                          ? fmt::format(" with {:.3g} times the input", expected.input_ratio)
@@ -184,13 +185,13 @@ std::string Place(const OomReport& report, const Examination& examination, analy
                   size_t width) {
   const auto& frames = FramesOf(report.stack, report.forward_stack, examination);
   const std::string id = StackId(report.stack, report.forward_stack);
-  std::string text = "asked by ";
+  std::string text = "request: ";
   if (report.forward_stack != 0) text += "backward of ";
   text += StackLine(frames, width - text.size() - id.size() - 3);
   if (!id.empty()) text += "   " + id;
   const bool is_large = report.requested_bytes >= report.evidence.total_bytes / 100 * kLargePercent;
   if (report.square && is_large) {
-    text += fmt::format("; {0} x {0} numbers, perhaps", Count(*report.square));
+    text += fmt::format("; perhaps {0} x {0} elements", Count(*report.square));
   }
   return text + "\n" + SourceOf(frames, sources, 9, width);
 }
@@ -208,7 +209,7 @@ std::string Row(int64_t bytes, uint64_t whole, const std::string& words) {
 
 std::string SplitWords(const analysis::FragmentationSplit& split) {
   std::string text;
-  const std::pair<uint64_t, const char*> parts[] = {{split.pinned, "beside blocks"},
+  const std::pair<uint64_t, const char*> parts[] = {{split.pinned, "pinned by blocks"},
                                                     {split.stream, "of other streams"},
                                                     {split.releasable, "releasable"},
                                                     {split.private_pool, "in private pools"},
@@ -248,17 +249,18 @@ std::string DeviceTable(const OomReport& report) {
       "outside the framework" +
           (has_framework ? OutsideWords(report, Group::kOutsideFramework) : ": contexts, code"));
   add(evidence.other_processes_bytes,
-      "of other processes" + OutsideWords(report, Group::kOtherProcess));
-  add(evidence.not_apart_bytes, "contexts, code and other processes, which nobody told apart");
-  add(evidence.system_bytes, "of the driver and firmware");
+      "other processes" + OutsideWords(report, Group::kOtherProcess));
+  add(evidence.not_apart_bytes, "contexts, code and other processes (not distinguished)");
+  add(evidence.system_bytes, "driver and firmware");
   if (evidence.driver_free_bytes) {
     sum += static_cast<int64_t>(*evidence.driver_free_bytes);
-    text += Row(static_cast<int64_t>(*evidence.driver_free_bytes), total, "free, says the driver");
+    text += Row(static_cast<int64_t>(*evidence.driver_free_bytes), total,
+                "free, according to the driver");
   }
   if (total == 0) return text;
   const int64_t rest = static_cast<int64_t>(total) - sum;
   if (rest != 0) {
-    text += Row(rest, total, evidence.driver_free_bytes ? "not explained" : "not known");
+    text += Row(rest, total, evidence.driver_free_bytes ? "unexplained" : "unknown");
   }
   return text + Row(static_cast<int64_t>(total), total, fmt::format("GPU {}", report.device));
 }
@@ -298,8 +300,8 @@ std::string HolderLine(const OomHolder& holder, const Examination& examination, 
 std::string PinLines(const OomReport& report, const Examination& examination, size_t width) {
   const auto groups = analysis::GroupPins(examination.trace(), report.pins);
   const MainPins main = MainPinsOf(examination.trace(), report.pins);
-  std::string text = fmt::format("{} of {} in all {} {} of it:\n", Plural(main.blocks, "block"),
-                                 Bytes(main.block_bytes), main.blocks == 1 ? "keeps" : "keep",
+  std::string text = fmt::format("{} of {} in total {} {} of it:\n", Plural(main.blocks, "block"),
+                                 Bytes(main.block_bytes), main.blocks == 1 ? "pins" : "pin",
                                  Bytes(main.pinned_bytes));
   for (size_t i = 0; i < groups.size() && i < kHoldersShown; ++i) {
     OomHolder pin;
@@ -369,7 +371,7 @@ std::string NextStep(const OomReport& report, const std::string& file) {
 std::string NoOom(const OomReport& report, const std::string& file) {
   std::string text;
   if (report.host_failures > 0) {
-    text += fmt::format("{} of pinned host memory failed: the host refused, no GPU\n",
+    text += fmt::format("{} of pinned host memory failed: the host refused, not a GPU\n",
                         Plural(report.host_failures, "allocation"));
   }
   return text + fmt::format("Next: gpumemtrace {} {}\n",
@@ -384,7 +386,7 @@ bool HasHistory(const Examination& examination) {
 
 std::string OomVerdictLine(const OomReport& report, bool has_history) {
   if (report.verdict == OomVerdict::kNone && !has_history) {
-    return "Not known whether memory ran out: the recording has no allocation and no free, only "
+    return "Unknown whether memory ran out: the recording has no allocations and no frees, only "
            "what was held";
   }
   if (report.verdict == OomVerdict::kNone) return "No out of memory" + Danger(report);

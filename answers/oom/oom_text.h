@@ -1,11 +1,11 @@
 // answers/oom/oom_text.h
 //
-// Why a program ran out of memory (analysis/oom/oom.h), for people and for programs.
+// Why a program ran out of memory (analysis/oom/oom.h), as text and as JSON.
 //
-// In the text, the rows of the device add up to what it has; the verdict stands in the first line, in
-// words, with the numbers that carry it.
+// In the text, the rows of the device add up to its memory. The first line is the verdict in words,
+// with the numbers that support it.
 //
-// Thread safety: one thread at a time: stacks are described as they are asked for.
+// Thread safety: one thread at a time, because stacks are described on demand.
 
 #ifndef GMT_ANSWERS_OOM_OOM_TEXT_H_
 #define GMT_ANSWERS_OOM_OOM_TEXT_H_
@@ -22,12 +22,12 @@ namespace gmt::answers {
 std::string OomText(const analysis::OomReport& report, const analysis::Examination& examination,
                     analysis::SourceLines& sources, const std::string& file, const Terminal& terminal);
 
-// One object, all keys in the contract of the command line.
+// Returns one object with all keys of the command line contract.
 std::string OomJson(const analysis::OomReport& report, const analysis::Examination& examination,
                     const std::string& file);
 
-// The first line: "Out of memory (fragmentation): 9.80 GiB are free, ...". `has_history`: the recording has
-// events; without any, nothing is known of failures.
+// Returns the first line: "Out of memory (fragmentation): 9.80 GiB are free, ...". `has_history`:
+// whether the recording has events; without events, failures are unknown.
 std::string OomVerdictLine(const analysis::OomReport& report, bool has_history = true);
 
 }  // namespace gmt::answers

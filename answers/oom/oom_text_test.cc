@@ -38,7 +38,7 @@ class OomTextTest : public ::testing::Test {
     DriverSays(driver_free);
     script_.FailedBlock(bytes, {"request", "main"});
   }
-  // A device with nine blocks, each in a segment with a hole beside it.
+  // A device with nine blocks, each in a segment with free pieces around it.
   void Fragmented(uint64_t asked = 150 * kMiB) {
     DriverSays(kTotal);
     for (uint64_t i = 0; i < 9; ++i) {
@@ -55,9 +55,9 @@ class OomTextTest : public ::testing::Test {
   analysis::EventScript script_;
 };
 
-TEST_F(OomTextTest, WithoutAHistoryItIsNotKnown) {
+TEST_F(OomTextTest, WithoutAHistoryFailuresAreUnknown) {
   EXPECT_THAT(Text(),
-              StartsWith("Not known whether memory ran out: the recording has no allocation"));
+              StartsWith("Unknown whether memory ran out: the recording has no allocations"));
 }
 
 TEST_F(OomTextTest, WithoutAFailureItSaysSo) {
@@ -67,13 +67,13 @@ TEST_F(OomTextTest, WithoutAFailureItSaysSo) {
   EXPECT_EQ(Json()["requested_bytes"], nullptr);
 }
 
-TEST_F(OomTextTest, WhatTheDriverHasCountsWhereItIsNeeded) {
+TEST_F(OomTextTest, FreeDriverMemoryCountsIfTheRequestNeedsIt) {
   Fragmented(900 * kMiB);
-  EXPECT_THAT(Text(), StartsWith("Out of memory (fragmentation): 934 MiB are free in all, "
-                                 "the largest piece "));
+  EXPECT_THAT(Text(), StartsWith("Out of memory (fragmentation): 934 MiB are free in total, "
+                                 "largest piece "));
 }
 
-TEST_F(OomTextTest, RetriesThatHelpedAreADanger) {
+TEST_F(OomTextTest, SuccessfulRetriesAreReported) {
   script_.Alloc(kA, 512 * kMiB);
   script_.Block(kA, 512 * kMiB);
   script_.FreeBlock(kA);
@@ -84,20 +84,20 @@ TEST_F(OomTextTest, RetriesThatHelpedAreADanger) {
   EXPECT_THAT(Text(), StartsWith("No out of memory: 1 retry since"));
 }
 
-TEST_F(OomTextTest, FragmentationNamesTheHolesWhoKeepsThemAndWhatJoinsThem) {
+TEST_F(OomTextTest, FragmentationHasFreePiecesPinsAndActions) {
   Fragmented();
   const std::string text = Text();
-  EXPECT_THAT(text, StartsWith("Out of memory (fragmentation): 810 MiB are free, the largest piece "
-                               "50.0 MiB; 150 MiB asked for\n"));
+  EXPECT_THAT(text, StartsWith("Out of memory (fragmentation): 810 MiB are free, largest piece "
+                               "50.0 MiB; 150 MiB requested\n"));
   EXPECT_THAT(text, HasSubstr("confidence high; GPU 0"));
-  EXPECT_THAT(text, HasSubstr("asked by request (request.py:10)"));
-  EXPECT_THAT(text, HasSubstr("9 blocks of 90.0 MiB in all keep 810 MiB of it"));
+  EXPECT_THAT(text, HasSubstr("request: request (request.py:10)"));
+  EXPECT_THAT(text, HasSubstr("9 blocks of 90.0 MiB in total pin 810 MiB of it"));
   EXPECT_THAT(text, HasSubstr("expandable_segments:True"));
   EXPECT_THAT(text, HasSubstr("Next: gpumemtrace frag run.gmt --at oom"));
   ExpectFits(text);
 }
 
-TEST_F(OomTextTest, StepThatNeedsMoreThanIsAvailableIsHeldAgainstTheOnesBefore) {
+TEST_F(OomTextTest, StepThatNeedsTooMuchIsComparedWithEarlierSteps) {
   DriverSays(kTotal);
   script_.Alloc(kA, 700 * kMiB);
   script_.Block(kA + 600 * kMiB, 50 * kMiB, {"make", "main"});
@@ -116,11 +116,11 @@ TEST_F(OomTextTest, StepThatNeedsMoreThanIsAvailableIsHeldAgainstTheOnesBefore) 
   const std::string text = Text();
   EXPECT_THAT(text, StartsWith("Out of memory (capacity): this step needs about 1.22 GiB, "));
   EXPECT_THAT(text, HasSubstr("this step: about 1.22 GiB with 6 times the input (4 before it: up "
-                              "to 250 MiB) of 824 MiB available\n"));
+                              "to 250 MiB), 824 MiB available\n"));
   ExpectFits(text);
 }
 
-TEST_F(OomTextTest, LimitNamesWhatIsFreeBesideIt) {
+TEST_F(OomTextTest, LimitShowsWhatIsFree) {
   DriverSays(kTotal);
   script_.Alloc(kA, 300 * kMiB);
   script_.Block(kA, 300 * kMiB);
@@ -147,12 +147,13 @@ TEST_F(OomTextTest, RowsOfTheDeviceAddUp) {
   EXPECT_EQ(json["actions"][0]["enough"], true);
 }
 
-TEST_F(OomTextTest, DriverAloneHasNoSegmentsToSpeakOf) {
+TEST_F(OomTextTest, DriverAloneHasNoSegments) {
   DriverSays(kTotal);
   script_.Alloc(kA, 900 * kMiB, {"load", "main"});
   script_.Failed(300 * kMiB, {"load", "main"}).result = 2;
   const std::string text = Text();
-  EXPECT_THAT(text, StartsWith("Out of memory (capacity): what is live, 900 MiB of 1.00 GiB"));
+  EXPECT_THAT(text, StartsWith("Out of memory (capacity): 900 MiB of 1.00 GiB are in use; 300 MiB "
+                               "requested"));
   EXPECT_THAT(text, HasSubstr("allocated by this process"));
   ExpectFits(text);
 }

@@ -46,7 +46,7 @@ std::string HeapText(const analysis::AllTimeHeap& heap, size_t top, size_t width
 
 std::string AllTimeText(const std::optional<analysis::AllTime>& all, size_t top, size_t width) {
   if (!all) return "";
-  std::string text = fmt::format("\nSince the start, {} before the kept events included\n",
+  std::string text = fmt::format("\nSince the start, including {} before the kept events\n",
                                  Plural(all->events_before, "event"));
   for (const analysis::AllTimeHeap& heap : all->heaps) text += HeapText(heap, top, width);
   return text;

@@ -1,6 +1,6 @@
 // answers/report/all_time.h
 //
-// What a recording came to since its start (analysis/report/all_time.h), for people and for programs.
+// The sums of a recording since its start (analysis/report/all_time.h) as text and as JSON.
 //
 // Thread safety: pure functions.
 
@@ -16,9 +16,9 @@
 
 namespace gmt::answers {
 
-// Empty without sums. `top`: rows of each peak.
+// Returns "" without sums. `top`: number of rows for each peak.
 std::string AllTimeText(const std::optional<analysis::AllTime>& all, size_t top, size_t width);
-// null without sums.
+// Returns null without sums.
 nlohmann::ordered_json AllTimeJson(const std::optional<analysis::AllTime>& all, size_t top);
 
 }  // namespace gmt::answers

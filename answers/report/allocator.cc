@@ -45,11 +45,11 @@ std::string ActionLines(const std::vector<AllocatorAction>& actions) {
   if (const Sum retries = SumOf(actions, AllocatorAction::kRetry); retries.count > 0) {
     const char* noun = retries.count == 1 ? "retry" : "retries";
     text += CostLine(retries, fmt::format("{} {}", Count(retries.count), noun));
-    if (retries.failed > 0) text += fmt::format("; {} did not help", Count(retries.failed));
+    if (retries.failed > 0) text += fmt::format("; {} did not free enough", Count(retries.failed));
     text += "\n";
   }
   if (const Sum emptied = SumOf(actions, AllocatorAction::kEmptyCache); emptied.count > 0) {
-    text += CostLine(emptied, Plural(emptied.count, "emptied cache")) + "\n";
+    text += CostLine(emptied, Plural(emptied.count, "empty_cache call")) + "\n";
   }
   if (const Sum collected = SumOf(actions, AllocatorAction::kGarbageCollection);
       collected.count > 0) {
@@ -61,7 +61,7 @@ std::string ActionLines(const std::vector<AllocatorAction>& actions) {
   }
   for (const AllocatorAction& action : actions) {
     if (action.kind != AllocatorAction::kOom) continue;
-    text += fmt::format("out of memory at {}: {} asked for\n", Duration(action.t_ns),
+    text += fmt::format("out of memory at {}: {} requested\n", Duration(action.t_ns),
                         Bytes(action.requested_bytes));
   }
   return text;
@@ -69,7 +69,7 @@ std::string ActionLines(const std::vector<AllocatorAction>& actions) {
 
 std::string PoolLine(const PoolState& pool) {
   std::string text = fmt::format(
-      "{} pool: {} in {}; {} in {}, {} releasable, {} kept by blocks", NameOf(pool.kind),
+      "{} pool: {} in {}; {} in {}, {} releasable, {} pinned by blocks", NameOf(pool.kind),
       Bytes(pool.reserved), Plural(pool.segments, "segment"), Bytes(pool.allocated),
       Plural(pool.blocks, "block"), Bytes(pool.releasable), Bytes(pool.pinned));
   if (pool.pending > 0) text += fmt::format(", {} awaiting a stream", Bytes(pool.pending));
@@ -93,18 +93,18 @@ std::string StepLines(const analysis::Cycles& cycles, const DeviceCycles& device
   for (size_t i = 0; i < init; ++i) {
     const analysis::PhaseUse& use = typical.phases[i];
     add(static_cast<Phase>(i), use,
-        use.times > 1 ? fmt::format("   each of {} a step", use.times) : "");
+        use.times > 1 ? fmt::format("   each of {} per step", use.times) : "");
   }
   return text;
 }
 
-// "GPU 0: pytorch says 2.0 MiB allocated where 1.0 MiB was recorded, at 3 ms; 2 of 30 events differ".
+// Adds "GPU 0: pytorch reported 2.0 MiB allocated, the recording has 1.0 MiB, first at 3 ms; ...".
 void AddMismatch(const analysis::Reconciliation& found, const TotalCheck& check, const char* what,
                  std::vector<std::string>& out) {
   if (check.different == 0) return;
   out.push_back(
-      fmt::format("GPU {}: {} had {} {} where the recording has {}, first at {}; {} of {} differ, "
-                  "by {} at most",
+      fmt::format("GPU {}: {} reported {} {}, the recording has {}, first at {}; {} of {} differ, "
+                  "by up to {}",
                   found.device, found.heap, Bytes(check.first.theirs), what,
                   Bytes(check.first.ours), Duration(check.first.t_ns), Count(check.different),
                   Plural(check.compared, "event"), Bytes(check.largest.bytes())));
@@ -117,7 +117,7 @@ std::string AllocatorsText(const std::vector<AllocatorUse>& allocators, int32_t 
   size_t count = 0;
   for (const AllocatorUse& use : allocators) {
     if (use.device != device) continue;
-    text += fmt::format("{:>9} live, {:>9} at most  {}\n", Bytes(use.live_bytes),
+    text += fmt::format("{:>9} live, {:>9} peak  {}\n", Bytes(use.live_bytes),
                         Bytes(use.peak_bytes), use.name);
     ++count;
   }
@@ -130,7 +130,7 @@ std::string RoomText(const std::vector<Room>& rooms, int32_t device) {
   if (room == rooms.end() || (!room->free_bytes && room->largest_cached_bytes == 0)) return "";
   const std::string cached =
       fmt::format("the largest free piece of the cache {}", Bytes(room->largest_cached_bytes));
-  if (!room->free_bytes) return "room: " + cached + "; how much the driver has free is not known\n";
+  if (!room->free_bytes) return "room: " + cached + "; free driver memory is unknown\n";
   std::string text = fmt::format("room: about {} free", Bytes(*room->free_bytes));
   if (room->total_bytes) text += fmt::format(" of {}", Bytes(*room->total_bytes));
   if (room->largest_cached_bytes > 0) text += ", " + cached;

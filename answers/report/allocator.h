@@ -1,7 +1,7 @@
 // answers/report/allocator.h
 //
-// What a report says of a framework's allocator (analysis/report/allocator_report.h), for people and for
-// programs.
+// The part of a report about a framework's allocator (analysis/report/allocator_report.h), as text and as
+// JSON.
 //
 // Thread safety: pure functions.
 
@@ -17,19 +17,19 @@
 
 namespace gmt::answers {
 
-// A row for each allocator of a device that has several; "" if it has one.
+// Returns a row for each allocator of a device with several, or "" if it has one.
 std::string AllocatorsText(const std::vector<analysis::AllocatorUse>& allocators, int32_t device);
 nlohmann::ordered_json AllocatorsJson(const std::vector<analysis::AllocatorUse>& allocators,
                                       int32_t device);
-// How much is free, and how large a request would succeed; "" if nothing is known of it.
+// Returns how much is free and how large a request would succeed, or "" if that is unknown.
 std::string RoomText(const std::vector<analysis::Room>& rooms, int32_t device);
 nlohmann::ordered_json RoomJson(const std::vector<analysis::Room>& rooms, int32_t device);
 
-// Lines of one device: its pools, what the allocator did, the typical step. Empty where nothing is
-// known.
+// Returns the lines of one device: its pools, what the allocator did, and the typical step. "" if
+// nothing is known.
 std::string AllocatorText(const analysis::AllocatorReport& report, int32_t device);
 
-// Where our sums are not the allocator's, as sentences.
+// Returns the differences between our sums and the allocator's, as sentences.
 std::vector<std::string> Mismatches(const std::vector<analysis::Reconciliation>& reconciliations);
 
 // Adds the keys "pools" and "steps" to a device of the report.

@@ -32,7 +32,7 @@ class ReportAllocatorTest : public ::testing::Test {
     script_.Alloc(address, size, {"malloc", "train"});
     script_.Block(address, kMiB, {"train"});
   }
-  // The cache of 20 MiB goes for 64 MiB.
+  // The cache of 20 MiB is released for a request of 64 MiB.
   void Retry() {
     Segment(0x1000000, 20 * kMiB);
     script_.FreeBlock(0x1000000);
@@ -55,18 +55,18 @@ class ReportAllocatorTest : public ::testing::Test {
   analysis::EventScript script_;
 };
 
-TEST_F(ReportAllocatorTest, WithoutAFrameworkThereIsNothingToSay) {
+TEST_F(ReportAllocatorTest, WithoutAFrameworkTheTextIsEmpty) {
   script_.Alloc(0x1000, 512);
   EXPECT_EQ(AllocatorText(Report().allocator, 0), "");
   EXPECT_THAT(Json()["actions"], IsEmpty());
   EXPECT_TRUE(Json()["devices"][0]["steps"].is_null());
 }
 
-TEST_F(ReportAllocatorTest, RetriesAreToldWithWhatTheyCost) {
+TEST_F(ReportAllocatorTest, RetriesArePrintedWithTheirCost) {
   Retry();
   const std::string text = Text();
   EXPECT_THAT(text, HasSubstr("1 retry took 2.00 ms and released 20.0 MiB\n"));
-  EXPECT_THAT(text, Not(HasSubstr("did not help")));
+  EXPECT_THAT(text, Not(HasSubstr("did not free enough")));
   const auto actions = Json()["actions"];
   ASSERT_EQ(actions.size(), 1u);
   EXPECT_EQ(actions[0]["action"], "retry");
@@ -75,21 +75,21 @@ TEST_F(ReportAllocatorTest, RetriesAreToldWithWhatTheyCost) {
   EXPECT_EQ(actions[0]["duration_ns"], 2 * analysis::EventScript::kStep_ns);
 }
 
-TEST_F(ReportAllocatorTest, OomIsToldWithWhatWasAskedFor) {
+TEST_F(ReportAllocatorTest, OomIsPrintedWithTheRequestedBytes) {
   Segment(0x1000000, 20 * kMiB);
   script_.Failed(64 * kMiB);
   script_.Failed(64 * kMiB);
   script_.FailedBlock(63 * kMiB, {"train"});
   const std::string text = Text();
-  EXPECT_THAT(text, HasSubstr("1 retry took 1.00 ms and released 0 B; 1 did not help"));
-  EXPECT_THAT(text, HasSubstr("out of memory at 5.00 ms: 63.0 MiB asked for"));
+  EXPECT_THAT(text, HasSubstr("1 retry took 1.00 ms and released 0 B; 1 did not free enough"));
+  EXPECT_THAT(text, HasSubstr("out of memory at 5.00 ms: 63.0 MiB requested"));
 }
 
 TEST_F(ReportAllocatorTest, PoolsAddUpToWhatIsReserved) {
   Segment(0x1000000, 20 * kMiB);
   Segment(0x4000000, 2 * kMiB);
   EXPECT_THAT(Text(), HasSubstr("large pool: 20.0 MiB in 1 segment; 1.00 MiB in 1 block, "
-                                "0 B releasable, 19.0 MiB kept by blocks\n"));
+                                "0 B releasable, 19.0 MiB pinned by blocks\n"));
   const auto device = Json()["devices"][0];
   uint64_t reserved = 0;
   for (const auto& pool : device["pools"]) {
@@ -101,7 +101,7 @@ TEST_F(ReportAllocatorTest, PoolsAddUpToWhatIsReserved) {
   EXPECT_EQ(device["heaps"][1]["reserved_bytes"], reserved);
 }
 
-TEST_F(ReportAllocatorTest, StepsAreToldWithTheirSourceAndPhases) {
+TEST_F(ReportAllocatorTest, StepsArePrintedWithTheirSourceAndPhases) {
   Steps(4);
   const std::string text = Text();
   EXPECT_THAT(text, HasSubstr("3 steps by mark step; the typical one peaks at 1.50 KiB in backward "
@@ -114,21 +114,21 @@ TEST_F(ReportAllocatorTest, StepsAreToldWithTheirSourceAndPhases) {
   EXPECT_EQ(steps["typical"]["phases"]["backward"]["peak_bytes"], 1536u);
 }
 
-TEST_F(ReportAllocatorTest, TotalsThatAreNotOursAreNotKnown) {
+TEST_F(ReportAllocatorTest, TotalsThatDifferFromOursAreUnderNotKnown) {
   script_.Totals(script_.Block(0x1000, 512), 512, 0);
   script_.Totals(script_.Block(0x2000, 512), 4096, 0);
   EXPECT_THAT(
       Mismatches(Report().allocator.reconciliations),
-      ElementsAre("GPU 0: pytorch had 4.00 KiB allocated where the recording has 1.00 KiB, first "
-                  "at 2.00 ms; 1 of 2 events differ, by 3.00 KiB at most"));
-  EXPECT_THAT(Text(), HasSubstr("\n  GPU 0: pytorch had 4.00 KiB"));
+          ElementsAre("GPU 0: pytorch reported 4.00 KiB allocated, the recording has 1.00 KiB, "
+                      "first at 2.00 ms; 1 of 2 events differ, by up to 3.00 KiB"));
+  EXPECT_THAT(Text(), HasSubstr("\n  GPU 0: pytorch reported 4.00 KiB"));
   const auto found = Json()["reconciliation"][0];
   EXPECT_EQ(found["allocated"]["different"], 1u);
   EXPECT_EQ(found["allocated"]["first"]["told_bytes"], 4096u);
   EXPECT_TRUE(found["reserved"]["first"].is_null());
 }
 
-TEST_F(ReportAllocatorTest, BackwardMemoryLeadsWithTheLineOfTheForwardPass) {
+TEST_F(ReportAllocatorTest, BackwardMemoryIsShownByItsForwardLine) {
   const uint32_t forward = script_.Stack({"linear", "main"});
   script_.Block(0x1000, 512, {"apply"}).forward_stack = forward;
   EXPECT_THAT(Text(), HasSubstr("backward of linear (linear.py:10)"));
@@ -138,7 +138,7 @@ TEST_F(ReportAllocatorTest, BackwardMemoryLeadsWithTheLineOfTheForwardPass) {
   EXPECT_EQ(row["frames"][0]["function"], "apply");
 }
 
-TEST_F(ReportAllocatorTest, FreesThatMayHaveWaitedAreNotKnown) {
+TEST_F(ReportAllocatorTest, FreesThatMayHaveWaitedAreUnderNotKnown) {
   script_.Block(0x1000, 512);
   script_.RecordEvent(1, 7);
   script_.FreeBlock(0x1000);
@@ -148,7 +148,7 @@ TEST_F(ReportAllocatorTest, FreesThatMayHaveWaitedAreNotKnown) {
   const auto report =
       analysis::MakeReport(analysis::Examination(trace, script_.definitions()), options).value();
   EXPECT_THAT(ReportText(report, {}, 10, FramesShown::kFolded, Terminal{}),
-              HasSubstr("GPU 0: whether frees of 512 B waited for a stream"));
+              HasSubstr("GPU 0: whether frees of 512 B had to wait for a stream"));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // answers/report/categories.h
 //
-// What memory is for (analysis/categories/categories.h), in a report's text and JSON.
+// Memory categories (analysis/categories/categories.h) in a report's text and JSON.
 //
 // Thread safety: pure functions.
 
@@ -16,18 +16,18 @@
 
 namespace gmt::answers {
 
-// A line for each category, with the reason that most of its bytes have, in about `width` columns;
-// the lines add up to `total`. Empty where all is unknown.
+// Returns a line for each category with the reason of most of its bytes, in about `width` columns.
+// The lines add up to `total`. Returns "" if everything is unknown.
 std::string CategoriesText(const std::vector<analysis::CategoryUse>& uses, uint64_t total,
                            size_t width);
 
-// "high: lives across steps; Module._apply (module.py)".
+// Returns "high: lives across steps; Module._apply (module.py)".
 std::string ReasonText(const analysis::CategoryUse& use, size_t width);
 
 nlohmann::ordered_json CategoriesJson(const std::vector<analysis::CategoryUse>& uses);
 
-// "category", "confidence" and "reason" of most of the bytes; where there are several categories, all
-// of them as "categories".
+// Adds "category", "confidence" and "reason" of the largest category. If there are several, adds
+// all of them as "categories".
 void AddCategoryKeys(const std::vector<analysis::CategoryUse>& uses, nlohmann::ordered_json& row);
 
 }  // namespace gmt::answers

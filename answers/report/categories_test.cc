@@ -28,19 +28,19 @@ TEST(ReportCategoriesTest, EachCategoryIsALineWithItsReason) {
   EXPECT_THAT(text, HasSubstr("1.00 MiB   25 %       3  unknown"));
 }
 
-TEST(ReportCategoriesTest, NothingKnownIsNoTable) {
+TEST(ReportCategoriesTest, NoTableIfNothingIsKnown) {
   EXPECT_EQ(CategoriesText({Use(Category::kUnknown, 1 << 20)}, 1 << 20, 100), "");
   EXPECT_EQ(CategoriesText({}, 0, 100), "");
 }
 
-TEST(ReportCategoriesTest, LinesKeepToTheWidth) {
+TEST(ReportCategoriesTest, LinesFitTheWidth) {
   CategoryUse use = Use(Category::kActivations, 1 << 20);
   use.reason = std::string(300, 'x');
   const std::string text = CategoriesText({use}, 1 << 20, 100);
   EXPECT_LE(text.substr(text.find('\n') + 1).size(), 101u);
 }
 
-TEST(ReportCategoriesTest, RowOfOnePurposeHasNoList) {
+TEST(ReportCategoriesTest, RowOfOneCategoryHasNoList) {
   nlohmann::ordered_json row;
   AddCategoryKeys({Use(Category::kGradients, 5)}, row);
   EXPECT_EQ(row["category"], "gradients");
@@ -66,7 +66,7 @@ class ReportStepsTest : public ::testing::Test {
   analysis::StepProfile profile_;
 };
 
-TEST_F(ReportStepsTest, GradientsThatNoStepIsWithoutAreNamedWithWhatFreesThem) {
+TEST_F(ReportStepsTest, GradientsThatOutliveStepsAreShownWithAFix) {
   EXPECT_THAT(Text(), Not(HasSubstr("gradients")));
   profile_.floor_uses.push_back(Use(Category::kGradients, 28 << 20));
   EXPECT_THAT(Text(), HasSubstr("gradients   28.0 MiB   live through the forward pass"));
@@ -81,7 +81,7 @@ TEST_F(ReportStepsTest, FloorAndWhatAStepAdds) {
   EXPECT_TRUE(StepProfileJson({profile_}, 1).is_null());
 }
 
-TEST_F(ReportStepsTest, GrowthWithInputsIsSaidInBytes) {
+TEST_F(ReportStepsTest, GrowthWithInputsIsPrintedInBytes) {
   analysis::InputGrowth inputs;
   inputs.least = 1024;
   inputs.most = 4096;
@@ -90,10 +90,10 @@ TEST_F(ReportStepsTest, GrowthWithInputsIsSaidInBytes) {
   inputs.constant_bytes = 2 << 20;
   inputs.peak_with_twice = 240 << 20;
   profile_.inputs = inputs;
-  EXPECT_THAT(Text(), HasSubstr("inputs of 1.00 KiB to 4.00 KiB a step"));
+  EXPECT_THAT(Text(), HasSubstr("inputs of 1.00 KiB to 4.00 KiB per step"));
   EXPECT_THAT(Text(),
               HasSubstr("30.0 MiB grow with them, 8.00 MiB with their square, 2.00 MiB do not\n"));
-  EXPECT_THAT(Text(), HasSubstr("240 MiB would be the peak"));
+  EXPECT_THAT(Text(), HasSubstr("240 MiB estimated peak"));
   EXPECT_EQ(StepProfileJson({profile_}, 0)["inputs"]["quadratic_bytes"], 8 << 20);
   EXPECT_EQ(StepProfileJson({profile_}, 0)["variable_bytes"], 50 << 20);
 }

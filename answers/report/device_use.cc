@@ -26,7 +26,7 @@ Json AtJson(const DeviceUse::At& at) {
 }
 
 std::string FreeText(const DeviceUse::At& at) {
-  return at.free_bytes ? Bytes(*at.free_bytes) : "not known how much is";
+  return at.free_bytes ? Bytes(*at.free_bytes) : "unknown amount";
 }
 
 std::string Line(const DeviceUse& use) {

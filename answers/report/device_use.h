@@ -1,7 +1,7 @@
 // answers/report/device_use.h
 //
-// What a report says of a device's memory beside what is recorded (analysis/trace/device_use.h), for people
-// and for programs.
+// The part of a report about a device's memory beyond what is recorded (analysis/trace/device_use.h), as
+// text and as JSON.
 //
 // Thread safety: pure functions.
 
@@ -16,10 +16,11 @@
 
 namespace gmt::answers {
 
-// A line for each source that told of the device when it was fullest; empty where none did.
+// Returns a line for each source that reported the device, at the moment when it was fullest. "" if
+// no source did.
 std::string DeviceUseText(const std::vector<analysis::DeviceUse>& uses, int32_t device);
 
-// The key "device_use" of one device: [{source, samples, last {...}, fullest {...}}].
+// Returns the key "device_use" of one device: [{source, samples, last {...}, fullest {...}}].
 nlohmann::ordered_json DeviceUseJson(const std::vector<analysis::DeviceUse>& uses, int32_t device);
 
 }  // namespace gmt::answers

@@ -28,7 +28,7 @@ using analysis::ReportRow;
 constexpr size_t kRowsInFirstLine = 3;
 constexpr size_t kStreamRows = 3;
 constexpr size_t kAllTimeRows = 5;
-constexpr size_t kIndent = 34;  // where a row's text begins
+constexpr size_t kIndent = 34;  // column at which the text of a row begins
 constexpr std::string_view kProgram = "the program";  // analysis::LibraryOf
 
 std::string Place(const ReportDevice& device) {
@@ -79,7 +79,8 @@ std::vector<const ReportRow*> RowsOf(const Report& report, const ReportDevice& d
   return rows;
 }
 
-// Whether the row's code, or what else it is grouped by, is known, and it is not kept for later.
+// Returns whether the code of the row, or what it is grouped by, is known, and the memory is not
+// cached.
 bool Explains(const Report& report, const ReportRow& row) {
   if (row.unknown) return false;
   if (report.by == GroupBy::kStack && !row.before && row.frames.empty() &&
@@ -89,7 +90,8 @@ bool Explains(const Report& report, const ReportRow& row) {
   return row.categories.empty() || row.categories.front().category != analysis::Category::kCache;
 }
 
-// ", 91 % from 3 stacks", of what is allocated; empty if no row explains anything.
+// Returns ", 91 % from 3 stacks": the share of allocated memory in the first rows. "" if no row
+// explains anything.
 std::string FromRows(const Report& report, const ReportDevice& device) {
   uint64_t bytes = 0;
   size_t count = 0;
@@ -105,19 +107,20 @@ std::string FromRows(const Report& report, const ReportDevice& device) {
                      Plural(count, std::string(Things(report.by)).c_str()));
 }
 
-// "; at most 4.10 GiB from the driver", the peak of all that is held, if that is more than what is allocated.
+// Returns "; up to 4.10 GiB taken from the driver", the peak of all held memory, if it exceeds what
+// is allocated.
 std::string TakenFromDriver(const ReportDevice& device) {
   if (device.at.name != "peak") {
     return device.bytes == device.allocated_bytes
                ? ""
-               : fmt::format("; {} from the driver", Bytes(device.bytes));
+               : fmt::format("; {} taken from the driver", Bytes(device.bytes));
   }
   if (device.peak_bytes == device.peak_allocated_bytes) return "";
-  return fmt::format("; at most {} from the driver", Bytes(device.peak_bytes));
+  return fmt::format("; up to {} taken from the driver", Bytes(device.peak_bytes));
 }
 
 std::string Verdict(const Report& report, const ReportDevice& device) {
-  if (device.peak_bytes == 0) return fmt::format("nothing was held on {}", Place(device));
+  if (device.peak_bytes == 0) return fmt::format("no memory was held on {}", Place(device));
   const std::string taken = TakenFromDriver(device);
   return fmt::format("{} {}{} on {} {}{}{}", device.at.name == "peak" ? "peak" : "live",
                      Bytes(device.allocated_bytes), taken.empty() ? "" : " allocated",
@@ -126,7 +129,8 @@ std::string Verdict(const Report& report, const ReportDevice& device) {
 
 // ---- Rows ---------------------------------------------------------------------------------------
 
-// What a backward pass holds is found by the line of the forward pass; what it called itself follows.
+// Memory of a backward pass is shown by its line in the forward pass, followed by what the backward
+// pass called.
 std::vector<std::string> RowLines(const ReportRow& row, FramesShown shown, size_t width) {
   if (shown == FramesShown::kRaw || row.forward_frames.empty()) {
     std::vector<std::string> lines = StackLines(row.frames, shown, width);
@@ -160,7 +164,7 @@ std::string RowText(const ReportRow& row, const ReportDevice& device, GroupBy by
   std::string text = Numbers(row.bytes, device.bytes, row.count, row.heap);
   if (row.before) return text + row.label + "   " + row.id + "\n";
   if (by != GroupBy::kStack) {
-    text += row.label.empty()       ? "not known"
+    text += row.label.empty()       ? "unknown"
             : by == GroupBy::kLayer ? LayerText(row.label, width)
                                     : symbols::ShortName(row.label, width);
     if (by == GroupBy::kCategory && !row.categories.empty()) {
@@ -216,11 +220,12 @@ std::string HeapText(const ReportHeap& heap) {
   text +=
       fmt::format("; {}, {}", Plural(heap.allocations, "allocation"), Plural(heap.frees, "free"));
   if (heap.before) {
-    text += fmt::format("; {} were there before attach, {} of it freed since",
+    text += fmt::format("; {} held before attach, {} of it freed since",
                         Bytes(heap.before->bytes), Bytes(heap.before->freed_bytes));
     if (heap.before->unknown_freed_bytes > 0) {
       text +=
-          fmt::format(", and {} that nobody had told of", Bytes(heap.before->unknown_freed_bytes));
+          fmt::format(", plus {} that were not known at attach",
+                      Bytes(heap.before->unknown_freed_bytes));
     }
   }
   return text + "\n";
@@ -243,7 +248,7 @@ std::string MayAwait(const ReportDevice& device) {
   std::string text;
   for (const ReportHeap& heap : device.heaps) {
     if (heap.may_await_bytes == 0) continue;
-    text += fmt::format("  {}: whether frees of {} waited for a stream\n", Place(device),
+    text += fmt::format("  {}: whether frees of {} had to wait for a stream\n", Place(device),
                         Bytes(heap.may_await_bytes));
   }
   return text;
@@ -270,7 +275,7 @@ std::string Unknown(const Report& report, const std::vector<std::string>& lacks)
 std::string ReportText(const Report& report, const std::vector<std::string>& lacks, size_t top,
                        FramesShown shown, const Terminal& terminal) {
   if (report.devices.empty()) {
-    return "no memory was held: the recording has no allocation\n" + Unknown(report, lacks);
+    return "no memory was held: the recording has no allocations\n" + Unknown(report, lacks);
   }
   const size_t columns = static_cast<size_t>(std::max(terminal.width, 0));
   const size_t width = columns > kIndent + kMinTextWidth ? columns - kIndent : kMinTextWidth;

@@ -1,9 +1,9 @@
 // answers/report/report_text.h
 //
-// A report (analysis/report/report.h) for people and for programs.
+// A report (analysis/report/report.h) as text and as JSON.
 //
-// In the text, per device: rows, "others" and "total" add up, because every byte of the device is
-// in one of the rows.
+// In the text, the rows, "others" and "total" of each device add up, because every byte of the
+// device is in one of the rows.
 //
 // Thread safety: pure functions.
 
@@ -20,12 +20,12 @@
 
 namespace gmt::answers {
 
-// `top`: rows per device; the others are summed up in one line. `lacks`: what the recording does
-// not hold.
+// `top`: number of rows per device; the others are summed up in one line. `lacks`: what the
+// recording lacks.
 std::string ReportText(const analysis::Report& report, const std::vector<std::string>& lacks,
                        size_t top, FramesShown shown, const Terminal& terminal);
 
-// One line of JSON, "schema" first; all keys are in the contract of the command line.
+// Returns one line of JSON, "schema" first, with all keys of the command line contract.
 std::string ReportJson(const analysis::Report& report, const std::string& file,
                        const std::vector<std::string>& lacks, size_t top);
 

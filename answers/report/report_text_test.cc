@@ -28,7 +28,8 @@ class ReportTextTest : public ::testing::Test {
   std::string Text(size_t top = 10, const std::vector<std::string>& lacks = {}) {
     return ReportText(Report(), lacks, top, FramesShown::kFolded, Terminal{});
   }
-  // Adds up the table that a person reads: rows against "total", within what three digits can hold.
+  // Adds up the printed table: expects that the rows add up to "total", within the precision of
+  // three digits.
   static void ExpectAddsUp(const std::string& text) {
     std::istringstream lines(text);
     double rows = 0, shares = 0, count = 0;
@@ -62,22 +63,22 @@ class ReportTextTest : public ::testing::Test {
   analysis::Trace trace_;
 };
 
-TEST_F(ReportTextTest, FirstLineSaysHowMuchWhereWhenAndFromHowManyStacks) {
+TEST_F(ReportTextTest, FirstLineHasPeakDeviceTimeAndStacks) {
   script_.Alloc(0x10000000, 3 * kMiB, {"load", "main"});
   script_.Alloc(0x20000000, kMiB, {"step", "main"});
   EXPECT_THAT(Text(), StartsWith("peak 4.00 MiB on GPU 0 at 2.00 ms, 100 % from 2 stacks\n"));
 }
 
-TEST_F(ReportTextTest, FirstLineIsOfTheMostThatWasAllocatedAndHasWhatTheDriverGave) {
+TEST_F(ReportTextTest, FirstLineHasTheAllocatedPeakAndDriverMemory) {
   script_.Alloc(0x100000000, 8 * kMiB, {"load"});  // a segment
   script_.Block(0x100000000, 5 * kMiB, {"forward", "main"});
   script_.Block(0x100000000 + 5 * kMiB, kMiB);  // no stack
   script_.FreeBlock(0x100000000);
-  script_.Alloc(0x200000000, 2 * kMiB, {"load"});  // most is held from here on
+  script_.Alloc(0x200000000, 2 * kMiB, {"load"});  // the driver's peak is here
   script_.Block(0x200000000, kMiB, {"backward", "main"});
   const std::string text = Text();
   EXPECT_THAT(text, StartsWith("peak 6.00 MiB allocated on GPU 0 at 3.00 ms, 83 % from 1 "
-                               "stack; at most 10.0 MiB from the driver\n"));
+                               "stack; up to 10.0 MiB taken from the driver\n"));
   const auto json = nlohmann::json::parse(ReportJson(Report(), "run.gmt", {}, 10));
   EXPECT_EQ(json["devices"][0]["peak_allocated_bytes"], 6 * kMiB);
   EXPECT_EQ(json["devices"][0]["allocated_bytes"], 6 * kMiB);
@@ -114,7 +115,7 @@ TEST_F(ReportTextTest, TablesAddUpWithBlocksInSegments) {
   EXPECT_THAT(text, HasSubstr("reserved 20.0 MiB"));
 }
 
-TEST_F(ReportTextTest, RowShowsTheLineItsCallersAndItsId) {
+TEST_F(ReportTextTest, RowHasLineCallersAndId) {
   script_.Alloc(0x1000, kMiB, {"cudaMalloc", "load", "main"});
   const std::string id = "stack/" + std::to_string(script_.Stack({"cudaMalloc", "load", "main"}));
   const std::string text = Text();
@@ -162,7 +163,7 @@ class MergedStackTest : public ReportTextTest {
   std::vector<uint32_t> frames_;
 };
 
-TEST_F(MergedStackTest, FirstLineIsTheProgramsOwnLineAndTheOperator) {
+TEST_F(MergedStackTest, RowLeadsWithTheProgramsOwnLineAndTheOperator) {
   Linear();
   const std::string text = Text();
   EXPECT_THAT(text, HasSubstr(" Net.forward (model.py:88) > at::native::linear   stack/"));
@@ -172,7 +173,7 @@ TEST_F(MergedStackTest, FirstLineIsTheProgramsOwnLineAndTheOperator) {
   EXPECT_THAT(text, Not(HasSubstr("python3.11")));
 }
 
-TEST_F(MergedStackTest, RawFramesShowAllOfThem) {
+TEST_F(MergedStackTest, RawFramesShowsEveryFrame) {
   Linear();
   const std::string text = ReportText(Report(), {}, 10, FramesShown::kRaw, Terminal{});
   EXPECT_THAT(text, HasSubstr(" cudaMalloc   stack/"));
@@ -193,7 +194,7 @@ TEST_F(MergedStackTest, JsonHasEveryFrameWithItsRole) {
   EXPECT_EQ(frames[9]["language"], "python");
 }
 
-TEST_F(MergedStackTest, RulesOfTheUserDecideWhatLeads) {
+TEST_F(MergedStackTest, UserRulesDecideTheLeadingFrame) {
   Linear();
   const auto rules = symbols::FrameRules::Parse("own file=*/torch/nn/*", "mine");
   analysis::ReportOptions options;
@@ -205,7 +206,7 @@ TEST_F(MergedStackTest, RulesOfTheUserDecideWhatLeads) {
   EXPECT_EQ(Report(options).rows[0].label, "/home/me/model.py");
 }
 
-TEST_F(MergedStackTest, NativeProgramShowsItsOwnLineBeforeTheLibrary) {
+TEST_F(MergedStackTest, NativeProgramShowsItsOwnFrameBeforeTheLibrary) {
   Native("cublasCreate_v2", "/opt/libcublas.so.13");
   Native("serve(int)", "/opt/server");
   Native("main", "/opt/server");
@@ -214,7 +215,7 @@ TEST_F(MergedStackTest, NativeProgramShowsItsOwnLineBeforeTheLibrary) {
   EXPECT_THAT(Text(), HasSubstr("  < main\n"));
 }
 
-TEST_F(ReportTextTest, WhatIsNotKnownStandsAtTheEnd) {
+TEST_F(ReportTextTest, NotKnownSectionIsAtTheEnd) {
   script_.Alloc(0x1000, kMiB);
   const std::string text = Text(10, {"3 events lost"});
   EXPECT_THAT(text, HasSubstr("no stack was recorded"));
@@ -239,7 +240,7 @@ TEST_F(ReportTextTest, JsonHasTheSchemaFirstAndIntegerBytes) {
   EXPECT_EQ(json["unknown_bytes"], 100);
 }
 
-TEST_F(ReportTextTest, JsonRowsThatAreNotShownAreSummedUp) {
+TEST_F(ReportTextTest, JsonSumsUpRowsBeyondTop) {
   for (uint64_t i = 1; i <= 5; ++i) script_.Alloc(i << 32, i, {"f" + std::to_string(i)});
   const auto json = nlohmann::json::parse(ReportJson(Report(), "run.gmt", {}, 2));
   EXPECT_EQ(json["rows"].size(), 2u);
@@ -247,7 +248,7 @@ TEST_F(ReportTextTest, JsonRowsThatAreNotShownAreSummedUp) {
   EXPECT_EQ(json["other_rows"]["bytes"], 1 + 2 + 3);
 }
 
-TEST_F(ReportTextTest, NameThatIsNoUtf8StaysValidJson) {
+TEST_F(ReportTextTest, InvalidUtf8IsStillValidJson) {
   script_.Alloc(0x1000, kMiB, {"\xff\xfe"});
   EXPECT_TRUE(nlohmann::json::accept(ReportJson(Report(), "run.gmt", {}, 10)));
 }

@@ -24,7 +24,7 @@ using analysis::StepProfile;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kUsesInLine = 3;
-constexpr uint64_t kWorthShowing = 100;  // of a whole, one part in so many
+constexpr uint64_t kWorthShowing = 100;  // the smallest part worth showing is 1/100
 constexpr size_t kStacksInJson = 50;
 
 const StepProfile* Find(const std::vector<StepProfile>& profiles, int32_t device) {
@@ -40,7 +40,7 @@ void Add(const std::vector<CategoryUse>& uses, int64_t factor, Parts& parts) {
     parts[use.category] += factor * static_cast<int64_t>(use.bytes);
 }
 
-// The largest parts of `whole`, and what is left: they add up to it. `write` makes text of bytes.
+// Returns the largest parts of `whole` and the rest, which add up to it. `write` formats bytes.
 template <typename Write>
 std::string PartsText(const Parts& parts, uint64_t whole, Write write) {
   std::vector<std::pair<Category, int64_t>> sorted(parts.begin(), parts.end());
@@ -54,7 +54,8 @@ std::string PartsText(const Parts& parts, uint64_t whole, Write write) {
                         write(sorted[i].second));
     left -= sorted[i].second;
   }
-  // Parts are of one step, the whole is the median of all: a rest below what is shown of it is neither.
+  // The parts are of one step, but the whole is the median of all steps. A small rest is therefore
+  // not shown.
   if (std::abs(left) >= static_cast<int64_t>(whole / kWorthShowing) + 1)
     text += fmt::format("{}others {}", text.empty() ? "" : ", ", write(left));
   return text;
@@ -68,7 +69,7 @@ std::string FloorText(const StepProfile& profile) {
   });
 }
 
-// What the peak has more of each category than the floor has, or less.
+// Returns by how much the peak exceeds the floor in each category.
 std::string VariableText(const StepProfile& profile) {
   Parts parts;
   Add(profile.peak_uses, 1, parts);
@@ -76,7 +77,7 @@ std::string VariableText(const StepProfile& profile) {
   return PartsText(parts, profile.variable(), SignedBytes);
 }
 
-// Gradients that no step is without live through its forward pass.
+// Gradients that exist throughout each step also live through its forward pass.
 std::string KeptGradients(const StepProfile& profile) {
   for (const CategoryUse& use : profile.floor_uses) {
     if (use.category != analysis::Category::kGradients || use.bytes == 0) continue;
@@ -89,7 +90,8 @@ std::string KeptGradients(const StepProfile& profile) {
 }
 
 std::string GrowthText(const InputGrowth& inputs) {
-  std::string text = fmt::format("  inputs of {} to {} a step; of what a step allocates\n",
+  std::string text = fmt::format("  inputs of {} to {} per step; of the memory that a step "
+                                 "allocates\n",
                                  Bytes(inputs.least), Bytes(inputs.most));
   text += fmt::format("    {:>9} grow with them", Bytes(inputs.linear_bytes));
   if (inputs.quadratic_bytes > 0) {
@@ -99,7 +101,7 @@ std::string GrowthText(const InputGrowth& inputs) {
   if (inputs.unclear_bytes > 0) text += fmt::format(", {} unclear", Bytes(inputs.unclear_bytes));
   text += "\n";
   if (inputs.peak_with_twice > 0) {
-    text += fmt::format("    {:>9} would be the peak, about, with twice the average input\n",
+    text += fmt::format("    {:>9} estimated peak with inputs twice the average\n",
                         Bytes(inputs.peak_with_twice));
   }
   return text;

@@ -1,6 +1,7 @@
 // answers/report/steps.h
 //
-// What stays and what comes with the batch (analysis/categories/step_profile.h), in a report.
+// What stays allocated and what varies with the batch (analysis/categories/step_profile.h), in a
+// report.
 //
 // Thread safety: pure functions.
 
@@ -15,10 +16,10 @@
 
 namespace gmt::answers {
 
-// Empty where the device has no profile.
+// Returns "" if the device has no profile.
 std::string StepProfileText(const std::vector<analysis::StepProfile>& profiles, int32_t device);
 
-// null where the device has no profile.
+// Returns null if the device has no profile.
 nlohmann::ordered_json StepProfileJson(const std::vector<analysis::StepProfile>& profiles,
                                        int32_t device);
 

@@ -21,14 +21,14 @@ using analysis::StreamMemory;
 using analysis::StreamReport;
 using analysis::Unmatched;
 
-// Below that a figure is no news: of the recording's time, and bytes.
+// Thresholds for showing a figure: share of the recording's time, and bytes.
 constexpr double kWorthSaying = 0.01;
 constexpr uint64_t kStrandedWorthSaying = 1 << 20;
 constexpr size_t kNameWidth = 70;
 
 std::string Nanoseconds(double ns) { return Duration(static_cast<int64_t>(ns)); }
 
-// "9.60 GiB ms": bytes times the time that they were held.
+// Returns "9.60 GiB ms": bytes times the time that they were held.
 std::string ByteTime(double byte_ns) {
   const double byte_ms = byte_ns / 1e6;
   if (byte_ms < 1e18) return Bytes(static_cast<uint64_t>(byte_ms)) + " ms";
@@ -55,17 +55,17 @@ std::string StreamName(const StreamReport& report, uint64_t handle) {
   return text;
 }
 
-// The answer to "what does pending work cost in memory?".
+// Returns what pending work costs in memory.
 std::string HeldLine(const HeldHeap& heap) {
   const Held& held = heap.held;
   if (held.frees == 0) {
-    return fmt::format("GPU {}: nobody knows how long pending work held {} of {} ({})\n",
+    return fmt::format("GPU {}: it is unknown how long pending work held {} of {} ({})\n",
                        heap.device, Plural(heap.unknown_frees, "freed piece"), heap.heap,
                        Bytes(heap.unknown_bytes));
   }
   std::string text = fmt::format(
-      "GPU {}: pending work held {} of {} ({}) for {}, {} at most; {}, up to {} at a time (at "
-      "{})\n",
+      "GPU {}: pending work held {} of {} ({}) for {} on average, {} at most; {}, up to {} at a "
+      "time (at {})\n",
       heap.device, Plural(held.frees, "freed piece"), heap.heap, Bytes(held.bytes),
       Nanoseconds(held.mean_ns()), Nanoseconds(static_cast<double>(held.longest_ns)),
       ByteTime(held.byte_ns), Bytes(heap.peak_bytes), Duration(heap.peak_t_ns));
@@ -73,9 +73,9 @@ std::string HeldLine(const HeldHeap& heap) {
     text += fmt::format("  without it the peak of {} would be {} instead of {}\n", heap.heap,
                         Bytes(heap.peak_live_bytes), Bytes(heap.peak_occupied_bytes));
   }
-  if (held.still > 0) text += fmt::format("  {} to the end\n", Plural(held.still, "piece"));
+  if (held.still > 0) text += fmt::format("  {} until the end\n", Plural(held.still, "piece"));
   if (heap.unknown_frees > 0) {
-    text += fmt::format("  of another {} ({}) it is not known how long\n",
+    text += fmt::format("  for another {} ({}) the time is unknown\n",
                         Plural(heap.unknown_frees, "piece"), Bytes(heap.unknown_bytes));
   }
   return text;
@@ -97,17 +97,17 @@ std::string HeldRows(const StreamReport& report, size_t top) {
   return text;
 }
 
-// Free memory of all streams of a device but the one that has most.
+// Returns the free memory of each stream of a device except the stream with the most memory.
 std::string StrandedLines(const StreamReport& report) {
   std::string text;
   std::vector<int32_t> devices;
   for (const StreamMemory& memory : report.memory) {
     if (devices.empty() || devices.back() != memory.device) {
-      devices.push_back(memory.device);  // its first stream is the one with most
+      devices.push_back(memory.device);  // its first stream has the most memory
       continue;
     }
     if (memory.free() < kStrandedWorthSaying) continue;
-    text += fmt::format("GPU {}: {} of {} reserved for {} is free and no other stream may use it\n",
+    text += fmt::format("GPU {}: {} of {} reserved for {} is free but unusable by other streams\n",
                         memory.device, Bytes(memory.free()), Bytes(memory.reserved),
                         StreamName(report, memory.stream));
   }
@@ -161,7 +161,7 @@ std::string HostLines(const StreamReport& report, size_t top) {
                     Nanoseconds(static_cast<double>(calls.total_ns)), Plural(calls.calls, "call"));
     if (calls.syncs > 0) {
       text +=
-          fmt::format("; {} of it waited for the device, {}",
+          fmt::format("; {} of it waiting for the device, {}",
                       Nanoseconds(static_cast<double>(calls.sync_ns)), Plural(calls.syncs, "time"));
     }
     text += "\n" + HostRows(report, false, top);
@@ -192,12 +192,12 @@ std::vector<std::string> CrossCheckDoubts(const CrossCheckResult& check) {
   const auto add = [&](uint64_t count, const std::string& text) {
     if (count > 0) doubts.push_back(text);
   };
-  add(check.only_cupti, fmt::format("{} that only CUPTI saw: memory may be missing here",
+  add(check.only_cupti, fmt::format("{} seen only by CUPTI: memory may be missing here",
                                     Plural(check.only_cupti, "allocation or free")));
-  add(check.only_ours, fmt::format("{} that CUPTI did not tell of",
+  add(check.only_ours, fmt::format("{} not seen by CUPTI",
                                    Plural(check.only_ours, "recorded allocation or free")));
   add(check.sizes_differ,
-      fmt::format("{} of another size by CUPTI", Plural(check.sizes_differ, "allocation")));
+      fmt::format("{} with a different size in CUPTI", Plural(check.sizes_differ, "allocation")));
   for (const Unmatched& what : check.first) {
     if (what.side != Unmatched::kOnlyCupti || doubts.size() > 5) continue;
     doubts.push_back(fmt::format("only CUPTI saw: {} of {} at {}, {}",

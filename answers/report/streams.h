@@ -1,7 +1,7 @@
 // answers/report/streams.h
 //
-// The part of `gpumemtrace report` that speaks of streams: what pending work held, what the host
-// waited for, and whether CUPTI saw the same memory.
+// The part of `gpumemtrace report` about streams: what pending work held, what the host waited for,
+// and whether CUPTI saw the same memory.
 
 #ifndef GMT_ANSWERS_REPORT_STREAMS_H_
 #define GMT_ANSWERS_REPORT_STREAMS_H_
@@ -14,10 +14,11 @@
 
 namespace gmt::answers {
 
-// With its heading; empty where there is nothing worth saying. Lists end after `top` rows.
+// Returns the text with its heading, or "" if there is nothing relevant. Lists end after `top`
+// rows.
 std::string StreamText(const analysis::StreamReport& report, size_t top);
 
-// What CUPTI and the recording do not agree on, a sentence each.
+// Returns the differences between CUPTI and the recording, as sentences.
 std::vector<std::string> CrossCheckDoubts(const analysis::CrossCheckResult& check);
 
 nlohmann::ordered_json StreamsJson(const analysis::StreamReport& report);

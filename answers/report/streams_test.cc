@@ -46,7 +46,7 @@ class ReportStreamsTest : public ::testing::Test {
   analysis::EventScript script_;
 };
 
-TEST_F(ReportStreamsTest, NothingToSayIsNotSaid) {
+TEST_F(ReportStreamsTest, NoSectionIfNothingIsRelevant) {
   script_.Alloc(kPlace, 512);
   script_.SyncDevice();
   EXPECT_THAT(Text(), Not(HasSubstr("Streams")));
@@ -54,12 +54,12 @@ TEST_F(ReportStreamsTest, NothingToSayIsNotSaid) {
   EXPECT_THAT(Json()["streams"]["held"], IsEmpty());
 }
 
-TEST_F(ReportStreamsTest, FirstLineSaysWhatPendingWorkHeld) {
+TEST_F(ReportStreamsTest, FirstLineHasWhatPendingWorkHeld) {
   HoldForTwoMilliseconds();
   EXPECT_THAT(Text(), HasSubstr("\nStreams\n"
                                 "GPU 0: pending work held 1 freed piece of driver (4.00 MiB) for "
-                                "2.00 ms, 2.00 ms at most; 8.00 MiB ms, up to 4.00 MiB at a time "
-                                "(at 4.00 ms)\n"
+                                "2.00 ms on average, 2.00 ms at most; 8.00 MiB ms, up to 4.00 MiB "
+                                "at a time (at 4.00 ms)\n"
                                 "  without it the peak of driver would be 4.00 MiB instead of "
                                 "6.00 MiB\n"));
 }
@@ -70,7 +70,7 @@ TEST_F(ReportStreamsTest, RowsNameStackAndStream) {
   EXPECT_THAT(Text(), HasSubstr(", stream 0xa000 \"copy\"\n"));
 }
 
-TEST_F(ReportStreamsTest, KeysOfWhatWasHeld) {
+TEST_F(ReportStreamsTest, JsonHasWhatPendingWorkHeld) {
   HoldForTwoMilliseconds();
   const auto streams = Json()["streams"];
   const auto& heap = streams["held"][0];
@@ -88,15 +88,15 @@ TEST_F(ReportStreamsTest, KeysOfWhatWasHeld) {
   EXPECT_EQ(streams["streams"][0]["syncs"], 1);
 }
 
-TEST_F(ReportStreamsTest, FreesThatNothingProvesAreSaidToBeUnknown) {
+TEST_F(ReportStreamsTest, FreesWithoutProofAreUnknown) {
   script_.AllocAsync(kPlace, kMiB, kStream);
   script_.FreeAsync(kPlace, kStream);
   EXPECT_THAT(Text(),
-              HasSubstr("GPU 0: nobody knows how long pending work held 1 freed piece of driver "
+              HasSubstr("GPU 0: it is unknown how long pending work held 1 freed piece of driver "
                         "(1.00 MiB)\n"));
 }
 
-TEST_F(ReportStreamsTest, FreeMemoryOfASideStreamIsSaid) {
+TEST_F(ReportStreamsTest, FreeMemoryOfASideStreamIsPrinted) {
   const auto block = [&](uint64_t address, uint64_t stream) {
     format::Event& event = script_.Block(address, kMiB);
     event.present |= format::kHasStream;
@@ -107,11 +107,11 @@ TEST_F(ReportStreamsTest, FreeMemoryOfASideStreamIsSaid) {
   script_.Alloc(2 * kPlace, 10 * kMiB);
   block(2 * kPlace, kOther);
   EXPECT_THAT(Text(), HasSubstr("GPU 0: 9.00 MiB of 10.0 MiB reserved for stream 0xb000 is free "
-                                "and no other stream may use it\n"));
+                                "but unusable by other streams\n"));
   EXPECT_THAT(Text(), Not(HasSubstr("reserved for stream 0x0")));
 }
 
-TEST_F(ReportStreamsTest, HostTimeThatMattersIsSaidByPlace) {
+TEST_F(ReportStreamsTest, RelevantHostTimeIsPrintedByPlace) {
   format::Event& sync = script_.Took(script_.SyncStream(kStream, {"step", "train"}), 900'000);
   script_.Api(sync, "cudaStreamSynchronize");
   script_.Alloc(kPlace, 512);
@@ -119,40 +119,40 @@ TEST_F(ReportStreamsTest, HostTimeThatMattersIsSaidByPlace) {
   EXPECT_THAT(Text(), HasSubstr("900 us       1 cudaStreamSynchronize at step (step.py:10)\n"));
 }
 
-TEST_F(ReportStreamsTest, CallsWithoutStacksAreNoPlace) {
+TEST_F(ReportStreamsTest, CallsWithoutStacksHaveNoPlace) {
   script_.Api(script_.Took(script_.Alloc(kPlace, 512), 900'000), "cudaMalloc");
   EXPECT_THAT(Text(), HasSubstr("900 us       1 cudaMalloc, without stacks\n"));
 }
 
-TEST_F(ReportStreamsTest, HostTimeThatDoesNotMatterIsNotSaid) {
+TEST_F(ReportStreamsTest, IrrelevantHostTimeIsNotPrinted) {
   script_.Took(script_.SyncStream(kStream), 900);
   script_.Alloc(kPlace, 512);
   EXPECT_THAT(Text(), Not(HasSubstr("the host waited")));
   EXPECT_EQ(Json()["streams"]["host"][0]["total_ns"], 900);
 }
 
-TEST_F(ReportStreamsTest, AllocationCallsSayWhatOfThemWasWaiting) {
+TEST_F(ReportStreamsTest, AllocationCallsIncludeTheirWaitingTime) {
   format::Event& inner = script_.Took(script_.SyncDevice(), 400'000);
   inner.flags = format::kInsideCall;
   inner.present |= format::kHasFlags;
   script_.Api(script_.Took(script_.Alloc(kPlace, 512, {"load"}), 1'500'000), "cudaMalloc");
   EXPECT_THAT(Text(), HasSubstr("the driver's allocation calls took 1.50 ms (1 call); 400 us of it "
-                                "waited for the device, 1 time\n"));
+                                "waiting for the device, 1 time\n"));
 }
 
-TEST_F(ReportStreamsTest, CuptiThatAgreesIsSaid) {
+TEST_F(ReportStreamsTest, AgreementWithCuptiIsPrinted) {
   script_.Alloc(kPlace, 512, {"load"});
   CuptiSaw(kPlace, 512, 1);
   EXPECT_THAT(Text(), HasSubstr("CUPTI saw the same 1 allocation and 0 frees\n"));
   EXPECT_THAT(Text(), Not(HasSubstr("Not known")));
 }
 
-TEST_F(ReportStreamsTest, WhatOnlyCuptiSawIsADoubt) {
+TEST_F(ReportStreamsTest, EventsSeenOnlyByCuptiAreDoubts) {
   script_.Alloc(kPlace, 512);
   CuptiSaw(kPlace, 512, 1);
   CuptiSaw(2 * kPlace, kMiB, 2);
   EXPECT_THAT(CrossCheckDoubts(Report().streams.cross_check),
-              ElementsAre("1 allocation or free that only CUPTI saw: memory may be missing here",
+              ElementsAre("1 allocation or free seen only by CUPTI: memory may be missing here",
                           "only CUPTI saw: allocation of 1.00 MiB at 0x20000000, 2.00 ms"));
   const auto check = Json()["cross_check"];
   EXPECT_EQ(check["only_cupti"], 1);

@@ -27,28 +27,29 @@ const TensorFacts* Find(const std::vector<TensorFacts>& all, int32_t device) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// "SoftmaxBackward0 (model.py:31)", "model.py:31".
+// Returns "SoftmaxBackward0 (model.py:31)" or "model.py:31".
 std::string Origin(const ShapedMemory& memory) {
   if (memory.node.empty()) return memory.place;
   return memory.place.empty() ? memory.node : fmt::format("{} ({})", memory.node, memory.place);
 }
 
 std::string BatchText(const BatchFacts& batch) {
-  std::string text = fmt::format("  batch      {:>9}   a sample, of {} in a batch",
+  std::string text = fmt::format("  batch      {:>9}   per sample, batch size {}",
                                  Bytes(batch.bytes_per_sample()), Count(batch.samples));
   if (batch.tokens > 0) {
-    text += fmt::format("; {} a token, of {}", Bytes(batch.bytes_per_token()), Count(batch.tokens));
+    text += fmt::format("; {} per token, {} tokens", Bytes(batch.bytes_per_token()),
+                        Count(batch.tokens));
   }
   text += fmt::format(" (inputs {} {})\n", batch.input_shape, batch.input_dtype);
   if (batch.square_bytes == 0) return text;
   text += fmt::format("  square     {:>9}   {} with the square of the sequence",
-                      Bytes(batch.square_bytes), batch.certain ? "grow" : "perhaps grow");
+                      Bytes(batch.square_bytes), batch.certain ? "grow" : "may grow");
   const ShapedMemory& first = batch.square.front();
   const std::string origin = Origin(first);
   text += fmt::format(": {}{}{}\n", first.shape, origin.empty() ? "" : " of ", origin);
   if (batch.certain) {
     text += fmt::format(
-        "  {:21}  attention that keeps none of it: F.scaled_dot_product_attention\n", "");
+        "  {:21}  F.scaled_dot_product_attention keeps none of it\n", "");
   }
   return text;
 }
@@ -62,7 +63,7 @@ std::string MixedText(const analysis::MixedActivations& mixed) {
     if (origins.size() < kLargestShown) origins.push_back(origin);
   }
   std::string text =
-      fmt::format("  float32    {:>9}   of activations beside {} in {}", Bytes(mixed.float_bytes),
+      fmt::format("  float32    {:>9}   of activations next to {} in {}", Bytes(mixed.float_bytes),
                   Bytes(mixed.half_bytes), mixed.half_dtype);
   for (size_t i = 0; i < origins.size(); ++i) text += (i == 0 ? ": " : ", ") + origins[i];
   return text + "\n";

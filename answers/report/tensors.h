@@ -1,6 +1,6 @@
 // answers/report/tensors.h
 //
-// What types and shapes of tensors say (analysis/categories/tensor_facts.h), in a report.
+// What types and shapes of tensors show (analysis/categories/tensor_facts.h), in a report.
 //
 // Thread safety: pure functions.
 
@@ -15,11 +15,11 @@
 
 namespace gmt::answers {
 
-// Up to a few lines; empty if nothing is known of the device's tensors.
+// Returns up to a few lines, or "" if nothing is known of the device's tensors.
 std::string TensorFactsText(const std::vector<analysis::TensorFacts>& all, int32_t device);
 
-// {"batch", "master_weights", "mixed_activations"}, each null if there is none; null if no tensor has
-// a type and a shape.
+// Returns {"batch", "master_weights", "mixed_activations"}, each null if there is none. Returns
+// null if no tensor has a type and a shape.
 nlohmann::ordered_json TensorFactsJson(const std::vector<analysis::TensorFacts>& all,
                                        int32_t device);
 

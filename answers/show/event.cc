@@ -1,4 +1,4 @@
-// One birth or death of memory, by its number.
+// One allocation or free, by its number.
 
 #include <fmt/format.h>
 
@@ -30,11 +30,11 @@ std::string Whose(const Rows& rows, RowId row) {
   return text;
 }
 
-// Its other end.
+// Describes the matching free or allocation.
 std::string Other(const Trace& trace, RowId row, bool is_death) {
   const Step other = is_death ? trace.rows.birth[row] : trace.rows.death[row];
-  if (other == 0) return "it is from before the recording";
-  if (other == analysis::kNever) return "it was never freed";
+  if (other == 0) return "allocated before the recording";
+  if (other == analysis::kNever) return "never freed";
   return fmt::format("{} at {}: event/{}", is_death ? "allocated" : "freed",
                      Duration(trace.TimeOf(other)), other);
 }
@@ -59,7 +59,7 @@ ShowResult ShowEvent(const ShowInput& input, const Subject& subject) {
   if (record.row == kNoRow) {
     return NoSuch(
         input, subject,
-        fmt::format("{} is a free that the driver refused: nothing happened", subject.id()));
+        fmt::format("{} is a free that the driver refused: it had no effect", subject.id()));
   }
   const Rows& rows = trace.rows;
   const RowId row = record.row;
@@ -73,7 +73,7 @@ ShowResult ShowEvent(const ShowInput& input, const Subject& subject) {
   page.Fact("block",
             fmt::format(
                 "{}, {} B{}", Address(rows.address[row]), rows.size[row],
-                rows.Requested(row) ? fmt::format(", {} B asked for", *rows.Requested(row)) : ""));
+                rows.Requested(row) ? fmt::format(", {} B requested", *rows.Requested(row)) : ""));
   page.Fact("held", fmt::format("{}; {}", Held(trace, row), Other(trace, row, record.is_death)));
   page.Fact("from", Whose(rows, row));
   const analysis::Categories::Assignment& category = input.categories.Of(row);

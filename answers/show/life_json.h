@@ -1,7 +1,7 @@
 // answers/show/life_json.h
 //
-// The life of some memory (analysis/show/life.h) in JSON: bytes and nanoseconds, null for what is not
-// known.
+// The life of some memory (analysis/show/life.h) as JSON: bytes and nanoseconds, null for unknown
+// values.
 //
 // Thread safety: one thread at a time (Examination).
 
@@ -20,7 +20,7 @@ namespace gmt::answers {
 nlohmann::ordered_json LifeJson(const analysis::Examination& examination,
                                 const analysis::Life& life);
 
-// [{"id": "stack/7", "bytes", "count", "frames"}], at most `top`.
+// Returns [{"id": "stack/7", "bytes", "count", "frames"}], at most `top`.
 nlohmann::ordered_json StacksJson(const analysis::Examination& examination,
                                   const std::vector<analysis::LifeValue>& stacks, size_t top);
 

@@ -1,4 +1,4 @@
-// Memory that has something in common: a stack, a thread, a size, a suspect.
+// Memory with something in common: a stack, a thread, a size, a suspect.
 
 #include <fmt/format.h>
 
@@ -61,7 +61,7 @@ std::string OfTotal(const ShowInput& input, const Subject& subject, uint64_t byt
   return "";
 }
 
-// Where it comes from, as far as the id does not say so itself.
+// Returns where the memory comes from, unless the ID already says so.
 std::string Origin(const Subject& subject, const Life& life) {
   switch (subject.kind) {
     case Subject::kCategory:
@@ -83,13 +83,13 @@ std::string SuspectLine(const LeakSuspect& suspect) {
   const std::string_view tier =
       suspect.tier == analysis::LeakTier::kLeak ? "a leak" : NameOf(suspect.tier);
   return fmt::format(
-      "{} is {} ({}): {} a step, {} after the last step, from {}", suspect.id,
+      "{} is {} ({}): {} per step, {} after the last step, from {}", suspect.id,
       suspect.tier == analysis::LeakTier::kLeak ? tier : fmt::format("a {} leak", tier), kind,
       SignedBytes(static_cast<int64_t>(suspect.bytes_per_cycle)), Bytes(suspect.bytes),
       Plural(suspect.stacks.size(), "stack"));
 }
 
-// What it is comes first: a name that is too long is cut, its numbers are not.
+// The name comes first. If it is too long, it is shortened and the numbers are kept.
 std::string HeadlineOf(const ShowInput& input, const Subject& subject, const Life& life,
                        size_t width) {
   const std::string amounts = fmt::format(
@@ -119,19 +119,21 @@ std::string AtPeak(const ShowInput& input, const Subject& subject, const Life& l
                     Plural(at.count, "piece"), input.trace().heaps[at.heap]));
   }
   if (parts.empty())
-    return life.peak_bytes == 0 ? "" : "nothing of it when most was allocated on a device";
+    return life.peak_bytes == 0 ? "" : "nothing at the peak of any device";
   const LifeAtPeak& first = life.at_peaks.front();
   const std::string moment = fmt::format("{} at {}", PlaceName(first.device), Duration(first.t_ns));
-  if (subject.kind == Subject::kDevice) return absl::StrJoin(parts, ", ") + ": each byte once";
-  return fmt::format("{} held {}: of it {}", moment, Bytes(first.device_bytes),
+  if (subject.kind == Subject::kDevice)
+    return absl::StrJoin(parts, ", ") + " (each byte counted once)";
+  return fmt::format("{} held {}, of which {}", moment, Bytes(first.device_bytes),
                      absl::StrJoin(parts, ", "));
 }
 
 std::string Calls(const Life& life) {
-  std::string text = fmt::format("{} of {} in all, {}", Plural(life.allocations, "allocation"),
+  std::string text = fmt::format("{} of {} in total, {}", Plural(life.allocations, "allocation"),
                                  Bytes(life.allocated_bytes), Plural(life.frees, "free"));
-  if (life.from_before > 0) text += fmt::format("; {} from before", Count(life.from_before));
-  return text + fmt::format("; {} held when the recording ends, {}", Count(life.held),
+  if (life.from_before > 0) text += fmt::format("; {} from before the recording",
+                                                Count(life.from_before));
+  return text + fmt::format("; {} still held at the end, {}", Count(life.held),
                             Bytes(life.held_bytes));
 }
 
@@ -148,17 +150,18 @@ std::string Sizes(const analysis::LifeSizes& sizes) {
 }
 
 std::string LifetimeText(const analysis::Lifetimes& lifetimes) {
-  if (lifetimes.count == 0) return "nothing of it was freed";
+  if (lifetimes.count == 0) return "never freed";
   if (lifetimes.count == 1) return Duration(static_cast<int64_t>(lifetimes.longest_ns));
-  std::string text = fmt::format("{} (middle), 90 % within {}, longest {}",
+  std::string text = fmt::format("{} median, 90 % within {}, longest {}",
                                  Duration(static_cast<int64_t>(lifetimes.middle_ns)),
                                  Duration(static_cast<int64_t>(lifetimes.most_ns)),
                                  Duration(static_cast<int64_t>(lifetimes.longest_ns)));
-  // The others were freed in a later step, or in none.
+  // The others were freed in a later step, or never.
   const auto all = static_cast<double>(lifetimes.count);
-  if (lifetimes.same_step == lifetimes.count) return text + "; freed in the step it is born in";
+  if (lifetimes.same_step == lifetimes.count) return text + "; freed in the step of its allocation";
   if (lifetimes.same_step > 0)
-    text += fmt::format("; {} in its step", Percent(static_cast<double>(lifetimes.same_step), all));
+    text += fmt::format("; {} in the same step", Percent(static_cast<double>(lifetimes.same_step),
+                                                         all));
   if (lifetimes.next_step > 0) {
     text += fmt::format("{} {} in the next step", lifetimes.same_step > 0 ? "," : ";",
                         Percent(static_cast<double>(lifetimes.next_step), all));
@@ -166,7 +169,7 @@ std::string LifetimeText(const analysis::Lifetimes& lifetimes) {
   return text;
 }
 
-// Of a device, each byte once.
+// Returns the categories of a device, with each byte counted once.
 std::string DeviceCategories(const ShowInput& input, const Subject& subject) {
   const int32_t device =
       subject.unknown ? analysis::kHostDevice : static_cast<int32_t>(subject.number);
@@ -199,7 +202,7 @@ std::string CategoryText(const Life& life) {
   return absl::StrJoin(all, ", ") + fmt::format(": {}", first.reason);
 }
 
-// "thread 11", "streams 0x0 (90 %), 0x7f00 (10 %)".
+// Returns "thread 11" or "streams 0x0 (90 %), 0x7f00 (10 %)".
 template <typename Write>
 std::string Values(const char* name, const std::vector<LifeValue>& values, const Write& write) {
   if (values.empty()) return "";
@@ -237,7 +240,7 @@ std::string FreedBy(const ShowInput& input, const Life& life, size_t width) {
                      StackName(input, stack, width - 40));
 }
 
-// The step in which it held most, and what is usual.
+// Returns the step with the largest peak, and the median number of allocations.
 std::string Steps(const ShowInput& input, const Life& life) {
   if (life.cycles.empty()) return "";
   const auto most =
@@ -247,7 +250,7 @@ std::string Steps(const ShowInput& input, const Life& life) {
   for (const analysis::LifeCycle& cycle : life.cycles) births.push_back(cycle.births);
   std::nth_element(births.begin(), births.begin() + static_cast<std::ptrdiff_t>(births.size() / 2),
                    births.end());
-  return fmt::format("most in step/{} of {} ({}): {}; {} a step (middle)",
+  return fmt::format("peak in step/{} of {} ({}): {}; median {} per step",
                      most - life.cycles.begin() + 1, life.cycles.size(),
                      input.examination.cycles().source, Bytes(most->peak_bytes),
                      Plural(births[births.size() / 2], "allocation"));
@@ -255,7 +258,8 @@ std::string Steps(const ShowInput& input, const Life& life) {
 
 std::string Eta(const LeakSuspect& suspect) {
   if (!suspect.eta_ns) return "";
-  std::string text = fmt::format("the device is full {} after the end", Duration(*suspect.eta_ns));
+  std::string text = fmt::format("the device is full {} after the end at this rate",
+                                 Duration(*suspect.eta_ns));
   if (suspect.low_eta_ns && suspect.high_eta_ns) {
     text +=
         fmt::format(" ({} to {})", Duration(*suspect.low_eta_ns), Duration(*suspect.high_eta_ns));
@@ -269,7 +273,7 @@ void AddParts(const ShowInput& input, const Life& life, ShowPage& page) {
   for (const LifePart& part : life.parts) {
     if (shown++ == kPartsShown) break;
     page.Fact(fmt::format("{}", input.trace().heaps[part.heap]),
-              fmt::format("on {}: at most {}; {}, {}; {} held at the end", PlaceName(part.device),
+              fmt::format("on {}: peak {}; {}, {}; {} held at the end", PlaceName(part.device),
                           Bytes(part.peak_bytes), Plural(part.allocations, "allocation"),
                           Plural(part.frees, "free"), Bytes(part.held_bytes)));
   }
@@ -278,7 +282,7 @@ void AddParts(const ShowInput& input, const Life& life, ShowPage& page) {
 void AddLive(const ShowInput& input, const Life& life, ShowPage& page) {
   if (life.peak_bytes == 0) return;
   page.Fact("live", Sparkline(life.most_bytes, input.utf8) + "|");
-  page.Fact("", fmt::format("{} to {}, most in each of {} parts", Duration(life.begin_t_ns),
+  page.Fact("", fmt::format("{} to {}, maximum in each of {} intervals", Duration(life.begin_t_ns),
                             Duration(life.end_t_ns), life.most_bytes.size()));
 }
 
@@ -286,12 +290,12 @@ void AddFacts(const ShowInput& input, const Subject& subject, const Life& life,
               const LeakSuspect* suspect, ShowPage& page) {
   if (suspect != nullptr && subject.kind == Subject::kLeak) {
     page.Fact("because", suspect->reason);
-    page.Fact("then", Eta(*suspect));
+    page.Fact("outlook", Eta(*suspect));
   }
   page.Fact("at peak", AtPeak(input, subject, life));
   AddParts(input, life, page);
   if (subject.kind == Subject::kDevice) {
-    page.Fact("for", DeviceCategories(input, subject));
+    page.Fact("used for", DeviceCategories(input, subject));
   } else {
     page.Fact(subject.kind == Subject::kCategory ? "because" : "category", CategoryText(life));
   }
@@ -318,7 +322,7 @@ void AddFrames(const ShowInput& input, const std::string& heading, uint32_t stac
   }
 }
 
-// Which parts of the forward pass a stack of the backward pass worked on.
+// Adds the parts of the forward pass that a stack of the backward pass worked on.
 void AddForward(const ShowInput& input, const Subject& subject, const Life& life, ShowPage& page) {
   if (subject.forward != 0) {
     AddFrames(input, "Stack of the forward pass", static_cast<uint32_t>(subject.forward), page);
@@ -348,14 +352,14 @@ void AddStacks(const ShowInput& input, const std::vector<LifeValue>& stacks, Sho
   }
 }
 
-// A device has what its blocks have, and what is left of its segments.
+// The stacks of a device cover its blocks and the rest of its segments.
 const std::vector<LifeValue>& StacksOf(const Subject& subject, const Life& life) {
   return subject.kind == Subject::kDevice ? life.device_stacks : life.stacks;
 }
 
 void AddCommonFrame(const ShowInput& input, const LeakSuspect& suspect, ShowPage& page) {
   if (!suspect.common_frame) return;
-  page.Part("All of it passes through");
+  page.Part("All of it was allocated through");
   for (const std::string& line :
        FramesWithSource({*suspect.common_frame}, input.shown, input.sources, page.width())) {
     page.Line(line);
@@ -383,7 +387,8 @@ void AddNext(const Subject& subject, const Life& life, const LeakSuspect* suspec
   if (life.peak_bytes > 0) page.Next("report", fmt::format("--at event:{}", life.peak_step));
 }
 
-// A stack that allocated nothing may stand elsewhere in an answer: it asked in vain, began a range.
+// A stack without recorded memory may appear in an answer: its allocation failed, or it began a
+// range.
 bool IsKnownStack(const ShowInput& input, const Subject& subject) {
   return subject.kind == Subject::kStack && subject.number <= UINT32_MAX &&
          !input.examination.stacks().Frames(static_cast<uint32_t>(subject.number)).empty();
@@ -397,10 +402,10 @@ std::string WithoutMemory(const ShowInput& input, const Subject& subject) {
     bytes = failure.size;
   }
   if (failed > 0) {
-    return fmt::format("{} asked in vain {}, the last time for {}", subject.id(),
+    return fmt::format("{} failed to allocate {}, the last time {}", subject.id(),
                        Plural(failed, "time"), Bytes(bytes));
   }
-  return fmt::format("{} allocated nothing that was recorded", subject.id());
+  return fmt::format("{} has no recorded allocation", subject.id());
 }
 
 Json SuspectJson(const LeakSuspect* suspect) {
@@ -441,7 +446,7 @@ ShowAnswer StackWithoutMemory(const ShowInput& input, const Subject& subject) {
 ShowAnswer DeviceWithoutMemory(const ShowInput& input, const Subject& subject) {
   ShowAnswer answer{ShowPage(input.terminal, input.file), {}};
   const std::string what =
-      fmt::format("{}: nothing was allocated on it", DeviceTitle(input, subject));
+      fmt::format("{}: no memory was allocated on it", DeviceTitle(input, subject));
   answer.page.Headline(what);
   answer.page.Next("info", "");
   answer.json = WithoutLife(subject, what, Json::array());

@@ -1,4 +1,5 @@
-// Ranges and marks of one name: how often, how long, what they left behind.
+// Ranges and marks of one name: how often they occurred, how long they lasted, and what they left
+// allocated.
 
 #include <fmt/format.h>
 
@@ -39,11 +40,11 @@ std::string HeadlineOf(const Occurrences& found) {
     changes.push_back(one.change());
   }
   const int64_t change = Middle(changes);
-  return fmt::format("{} {} came {}, {} {} (middle): {} held {} at its end",
+  return fmt::format("{} {} occurred {}, {} {} (median); median change on {}: {}",
                      found.is_range ? "range" : "mark", found.name,
                      Plural(found.all.size(), "time"), found.is_range ? "lasting" : "every",
                      Duration(Middle(lengths)), PlaceName(found.device),
-                     change == 0 ? "as much" : SignedBytes(change));
+                     change == 0 ? "none" : SignedBytes(change));
 }
 
 std::string LineOf(const Occurrences& found, size_t i) {
@@ -54,10 +55,10 @@ std::string LineOf(const Occurrences& found, size_t i) {
                      Duration(Lasted(one)), SignedBytes(one.change()), Bytes(one.peak),
                      one.whole         ? ""
                      : !found.is_range ? "to the end of the recording"
-                                       : "not seen whole");
+                                       : "incomplete");
 }
 
-// The ones that one looks for: what left most behind.
+// Returns the occurrences with the largest growth.
 std::vector<size_t> Chosen(const Occurrences& found, size_t top) {
   std::vector<size_t> order(found.all.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -79,8 +80,8 @@ ShowResult ShowOccurrences(const ShowInput& input, const Subject& subject) {
     if (subject.kind != Subject::kNamed) return NoSuch(input, subject);
     return NoSuch(
         input, subject,
-        fmt::format("'{}' is no id and no name of a range or a mark. Ids are what answers "
-                    "print: stack/7, thread/11, leak/1, step/12, snapshot/exit, event/123, "
+        fmt::format("'{}' is neither an ID nor the name of a range or mark. IDs are printed by "
+                    "other answers: stack/7, thread/11, leak/1, step/12, snapshot/exit, event/123, "
                     "block/0x7f00, device/0, range/NAME, ...",
                     subject.name));
   }
@@ -96,10 +97,11 @@ ShowResult ShowOccurrences(const ShowInput& input, const Subject& subject) {
   const std::vector<size_t> chosen = Chosen(found, input.top);
   page.Part(chosen.size() == found.all.size()
                 ? "All of them"
-                : fmt::format("The {} of {} that left most behind", chosen.size(),
+                : fmt::format("The {} of {} with the largest change", chosen.size(),
                               Count(found.all.size())));
   page.Line(
-      fmt::format("  {:<12} {:>9} {:>9} {:>12} {:>10}", "which", "at", "lasted", "change", "peak"));
+      fmt::format("  {:<12} {:>9} {:>9} {:>12} {:>10}", "number", "at", "lasted", "change",
+                  "peak"));
   for (const size_t i : chosen) page.Line(LineOf(found, i));
   const Occurrence& most = *std::max_element(
       found.all.begin(), found.all.end(),

@@ -20,7 +20,7 @@ using analysis::FrameText;
 constexpr size_t kLabelWidth = 10, kMinWidth = 40, kMinSource = 24;
 constexpr uint32_t kLinesAround = 1;
 
-// A word that a shell takes as one.
+// Returns the word quoted for a shell if necessary.
 std::string Quoted(const std::string& word) {
   const auto is_plain = [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
@@ -32,7 +32,7 @@ std::string Quoted(const std::string& word) {
   return quoted + "'";
 }
 
-// Behind a frame on its line, where there is room for it.
+// Returns the source text to append to the line of a frame, or "" if there is no room for it.
 std::string Source(const FrameText& frame, analysis::SourceLines& sources, size_t taken, size_t width) {
   if (width < taken + kMinSource + 3) return "";
   const std::string text = sources.Line(frame, width - taken - 3);
@@ -127,7 +127,7 @@ std::string Sparkline(const std::vector<uint64_t>& values, bool utf8) {
   const uint64_t most = values.empty() ? 0 : *std::max_element(values.begin(), values.end());
   std::string line;
   for (const uint64_t value : values) {
-    // What is not nothing is seen.
+    // Any nonzero value is visible.
     const double share = most == 0 ? 0 : static_cast<double>(value) / static_cast<double>(most);
     const auto level = static_cast<size_t>(share * 7.999 + (value > 0 ? 1 : 0));
     line += glyphs[std::min(level, glyphs.size() - 1)];

@@ -1,19 +1,19 @@
 // answers/show/page.h
 //
-// ShowPage: an explanation as `show` prints it: what it is, facts with a label each, a part with a
-// heading, and what to run next.
+// ShowPage: an explanation as `show` prints it: a headline, labelled facts, parts with headings,
+// and the commands to run next.
 //
-//   stack/7 held at most 3.20 GiB in 400 pieces, at 12.4 s: Net.forward (model.py:88) > at::linear
+//   stack/7 is Net.forward (model.py:88) > at::linear: 3.20 GiB at most, in 400 pieces at 12.4 s
 //
-//   at peak    GPU 0 held 76.9 GiB at 38.2 s; 3.20 GiB (4 %) in 400 of it
-//   sizes      8.00 MiB each
+//   at peak    GPU 0 at 38.2 s held 76.9 GiB, of which 3.20 GiB (4 %) in 400 pieces pytorch
+//   sizes      8.00 MiB each (8388608 B)
 //
 //   Stack
 //     > Net.forward (model.py:88)
 //
 //   gpumemtrace report run.gmt --at step:3
 //
-// Lines are cut to the terminal's width; commands are not, because one copies them.
+// Lines are cut to the terminal's width, except commands, which users copy.
 //
 // Thread safety: one thread.
 
@@ -37,11 +37,11 @@ class ShowPage {
   ShowPage(const Terminal& terminal, std::string file);
 
   void Headline(const std::string& text);
-  // Nothing where `text` is empty.
+  // Adds nothing if `text` is empty.
   void Fact(const std::string& label, const std::string& text);
   void Part(const std::string& heading);
   void Line(const std::string& text);
-  // "gpumemtrace VERB FILE REST".
+  // Adds the command "gpumemtrace VERB FILE REST".
   void Next(const std::string& verb, const std::string& rest);
 
   size_t width() const { return width_; }
@@ -56,13 +56,14 @@ class ShowPage {
   std::vector<std::string> facts_, parts_, commands_;
 };
 
-// The frames of a stack from what was called outwards, with the text of the lines that are at hand and
-// the neighbours of the program's own: Python's all, native ones that are no noise; or every frame.
+// Returns the frames of a stack from the innermost called function outwards, with the source lines
+// that are available, and with the neighbouring lines of the program's own frame. Contains all
+// Python frames and the native ones that are not noise, or every frame.
 std::vector<std::string> FramesWithSource(const std::vector<analysis::FrameText>& frames,
                                           FramesShown shown, analysis::SourceLines& sources, size_t width);
 
-// An amount over time in `values.size()` columns, the highest of them full; blocks where the
-// terminal's locale is UTF-8, else letters of a typewriter.
+// Draws an amount over time in `values.size()` columns, scaled to the maximum. Uses block
+// characters in UTF-8 locales, otherwise ASCII characters.
 std::string Sparkline(const std::vector<uint64_t>& values, bool utf8);
 bool IsUtf8Locale();
 

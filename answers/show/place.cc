@@ -1,4 +1,4 @@
-// The life of an address: who had it, and when.
+// The history of an address: which memory contained it, and when.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,8 @@ using analysis::Subject;
 using analysis::Trace;
 using Json = nlohmann::ordered_json;
 
-// Who has it now is what one asks for first: the innermost that is held at the end, else the last.
+// Returns the memory that a user most likely asks for: the innermost that is held at the end,
+// otherwise the last.
 RowId LastOwner(const Trace& trace, const Place& place) {
   for (const auto* rows : {&place.inner, &place.outer}) {
     for (auto row = rows->rbegin(); row != rows->rend(); ++row) {
@@ -36,19 +37,19 @@ RowId LastOwner(const Trace& trace, const Place& place) {
 std::string HeadlineOf(const ShowInput& input, const Place& place, RowId owner) {
   const std::string address = Address(place.address);
   if (owner == kNoRow) {
-    return fmt::format("block/{}: mapped {}, and no memory of the recording lay there", address,
+    return fmt::format("block/{}: mapped {}, but no recorded memory was there", address,
                        Plural(place.mappings.size(), "time"));
   }
   const Rows& rows = input.trace().rows;
   const bool is_held = rows.death[owner] == kNever;
   const size_t before = place.inner.size() + place.outer.size() - 1;
   return fmt::format("block/{} {} in {} of {} on {}: {}; {}", address,
-                     is_held ? "lies" : "lay last", Bytes(rows.size[owner]),
+                     is_held ? "is" : "was last", Bytes(rows.size[owner]),
                      input.trace().heaps[rows.heap[owner]], PlaceName(rows.device[owner]),
                      Held(input.trace(), owner),
-                     before == 0   ? "the only one there"
-                     : before == 1 ? "1 other was there"
-                                   : fmt::format("{} others were there", Count(before)));
+                     before == 0   ? "the only one at this address"
+                     : before == 1 ? "1 other at this address"
+                                   : fmt::format("{} others at this address", Count(before)));
 }
 
 void AddOwners(const ShowInput& input, const std::string& heading, const std::vector<RowId>& rows,
@@ -77,7 +78,7 @@ std::string Neighbour(const ShowInput& input, const char* where, RowId row) {
 }
 
 absl::Status Nothing(const ShowInput& input, const Subject& subject, const Place& place) {
-  std::string why = fmt::format("nothing that was recorded lay at {}", Address(place.address));
+  std::string why = fmt::format("no recorded memory contains {}", Address(place.address));
   if (place.below != kNoRow) why += "; " + Neighbour(input, "below it", place.below);
   if (place.above != kNoRow) why += "; " + Neighbour(input, "above it", place.above);
   return NoSuch(input, subject, why);
@@ -127,8 +128,8 @@ ShowResult ShowPlace(const ShowInput& input, const Subject& subject) {
   ShowPage& page = answer.page;
   const std::string headline = HeadlineOf(input, place, owner);
   page.Headline(headline);
-  AddOwners(input, "Blocks there", place.inner, page);
-  AddOwners(input, "Memory of the driver there", place.outer, page);
+  AddOwners(input, "Blocks at this address", place.inner, page);
+  AddOwners(input, "Driver memory at this address", place.outer, page);
   if (!place.mappings.empty()) {
     page.Fact("mapped",
               fmt::format("{}, the last one at {}", Plural(place.mappings.size(), "time"),

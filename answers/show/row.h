@@ -1,6 +1,6 @@
 // answers/show/row.h
 //
-// One piece of memory in a line: since when, until when, how big, whose.
+// One piece of memory in a line: its time, size and origin.
 //
 // Thread safety: one thread at a time (Examination).
 
@@ -13,10 +13,10 @@
 
 namespace gmt::answers {
 
-// "12.4 s to 12.9 s  (500 ms)", "12.4 s on", "from before to 12.9 s".
+// Returns "12.4 s to 12.9 s (500 ms)", "12.4 s to the end" or "from before to 12.9 s".
 std::string Held(const analysis::Trace& trace, analysis::RowId row);
 
-// {"address", "size", "requested", "device", "heap", "from_t_ns", "to_t_ns", "id", ...}.
+// Returns {"address", "size", "requested", "device", "heap", "from_t_ns", "to_t_ns", "id", ...}.
 nlohmann::ordered_json RowJson(const ShowInput& input, analysis::RowId row);
 
 }  // namespace gmt::answers

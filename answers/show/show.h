@@ -1,7 +1,7 @@
 // answers/show/show.h
 //
-// What the parts of `gpumemtrace show` share: each explains the subjects of some kinds, as text and as
-// JSON, which say the same.
+// Shared declarations of `gpumemtrace show`. Each function explains the subjects of some kinds,
+// with the same content as text and as JSON.
 //
 // Thread safety: one thread at a time.
 
@@ -28,7 +28,7 @@ struct ShowInput {
   const analysis::LeakReport& leaks;
   const std::string& file;
   FramesShown shown = FramesShown::kFolded;
-  size_t top = 0;  // rows of a list
+  size_t top = 0;  // rows per list
   const Terminal& terminal;
   analysis::SourceLines& sources;
   bool utf8 = false;
@@ -38,12 +38,13 @@ struct ShowInput {
 
 struct ShowAnswer {
   ShowPage page;
-  nlohmann::ordered_json json;  // behind "schema" and "file": "id", "kind", "what", then its own
+  // After "schema" and "file": "id", "kind", "what", then its own keys.
+  nlohmann::ordered_json json;
 };
 
 using ShowResult = absl::StatusOr<ShowAnswer>;
 
-// NOT_FOUND, with what there is, where the recording has nothing of it.
+// Return NOT_FOUND with what exists instead if the recording does not have the subject.
 ShowResult ShowMemory(const ShowInput& input, const analysis::Subject& subject);
 ShowResult ShowStep(const ShowInput& input, const analysis::Subject& subject);
 ShowResult ShowSnapshot(const ShowInput& input, const analysis::Subject& subject);
@@ -51,19 +52,19 @@ ShowResult ShowEvent(const ShowInput& input, const analysis::Subject& subject);
 ShowResult ShowPlace(const ShowInput& input, const analysis::Subject& subject);
 ShowResult ShowOccurrences(const ShowInput& input, const analysis::Subject& subject);
 
-// ---- What several of them print
+// ---- Shared helpers
 
-// "GPU 0" or "the host".
+// Returns "GPU 0" or "the host".
 std::string PlaceName(int32_t device);
-// "Net.forward (model.py:88) > at::linear" of a stack.
+// Returns "Net.forward (model.py:88) > at::linear" for a stack.
 std::string StackName(const ShowInput& input, uint32_t stack, size_t width);
-// The stack that a person would ask for next.
+// Returns the ID of a stack, to show next.
 std::string StackId(uint32_t stack);
-// "gpumemtrace show" of what there is instead.
+// Returns an error that lists what exists instead, or gives `why`.
 absl::Status NoSuch(const ShowInput& input, const analysis::Subject& subject,
                     const std::string& why = "");
 nlohmann::ordered_json DeviceJson(int32_t device);
-// "+12.9 MiB     +1  pytorch  Net.forward (model.py:88)   stack/7".
+// Returns "+12.9 MiB     +1  pytorch  Net.forward (model.py:88)   stack/7".
 std::string AmountLine(const ShowInput& input, const std::string& bytes, const std::string& count,
                        uint32_t heap, uint32_t stack, size_t width);
 

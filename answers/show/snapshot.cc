@@ -1,4 +1,4 @@
-// A named moment: what was held then, and what failed just then.
+// A named moment: what was held then, and which allocation failed.
 
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ const NamedInstant* Find(const ShowInput& input, const std::string& name) {
 
 struct DeviceHeld {
   int32_t device = 0;
-  uint64_t bytes = 0, count = 0;  // each byte once
+  uint64_t bytes = 0, count = 0;  // each byte is counted once
 };
 
 std::vector<DeviceHeld> HeldAt(const ShowInput& input, analysis::Step step) {
@@ -48,7 +48,7 @@ std::vector<DeviceHeld> HeldAt(const ShowInput& input, analysis::Step step) {
   return held;
 }
 
-// The last allocation that failed before it, with nothing else in between.
+// Returns the last allocation that failed before it, if no event is between them.
 const FailedAllocation* FailureAt(const ShowInput& input, const NamedInstant& snapshot) {
   const FailedAllocation* last = nullptr;
   for (const FailedAllocation& failed : input.trace().failed) {

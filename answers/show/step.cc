@@ -1,4 +1,4 @@
-// A step of the training loop: what it held, and what it left behind.
+// A step of the training loop: what it held, and what it left allocated.
 
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ using analysis::StackChange;
 using analysis::Subject;
 using Json = nlohmann::ordered_json;
 
-// The main device first; its changes are listed.
+// Returns the main device first. Only its changes are listed.
 std::vector<const DeviceCycles*> DevicesOf(const ShowInput& input) {
   std::vector<const DeviceCycles*> devices;
   const int32_t main = input.examination.MainDevice();
@@ -49,9 +49,9 @@ int64_t Growth(const CycleUse& use) { return static_cast<int64_t>(use.live_end -
 
 std::string HeadlineOf(const Subject& subject, const DeviceCycles* device, const CycleUse* use) {
   if (use == nullptr) return fmt::format("{}: nothing was held on a device", subject.id());
-  return fmt::format("{}: {} on {} at most, in {}; {} live at its end", subject.id(),
+  return fmt::format("{}: peak {} on {}, in {}; live memory changed by {}", subject.id(),
                      Bytes(use->peak), PlaceName(device->device), NameOf(use->peak_phase),
-                     Growth(*use) == 0 ? "as much" : SignedBytes(Growth(*use)));
+                     Growth(*use) == 0 ? "0 B" : SignedBytes(Growth(*use)));
 }
 
 std::string Phases(const CycleUse& use) {
@@ -61,7 +61,7 @@ std::string Phases(const CycleUse& use) {
     if (!phase.present) continue;
     if (!text.empty()) text += "; ";
     const std::string times = phase.times > 1 ? fmt::format("{} x ", phase.times) : "";
-    text += fmt::format("{} {}{}, at most {}", NameOf(static_cast<Phase>(i)), times,
+    text += fmt::format("{} {}{}, peak {}", NameOf(static_cast<Phase>(i)), times,
                         SignedBytes(phase.change), Bytes(phase.peak));
   }
   return text;
@@ -73,7 +73,7 @@ std::string Peaks(const DeviceCycles& device, size_t index) {
   if (index > 0) {
     text += fmt::format("; {} in the step before", Bytes(device.cycles[index - 1].peak));
   }
-  return text + fmt::format("; {} in the middle of all steps", Bytes(MiddlePeak(device)));
+  return text + fmt::format("; {} is the median of all steps", Bytes(MiddlePeak(device)));
 }
 
 void AddFacts(const ShowInput& input, const Cycle& cycle, size_t index,
@@ -144,7 +144,7 @@ Json UseJson(const DeviceCycles& device, const CycleUse& use) {
           {"peak_phase", NameOf(use.peak_phase)}, {"phases", std::move(phases)}};
 }
 
-// The step in which memory ran out has no end, and is none of the cycles.
+// The step in which memory ran out has no end, so it is not one of the cycles.
 bool IsUnfinished(const ShowInput& input, const Subject& subject) {
   const std::vector<Cycle>& cycles = input.examination.cycles().cycles;
   if (subject.number != cycles.size() + 1) return false;
@@ -158,7 +158,7 @@ ShowAnswer ShowUnfinished(const ShowInput& input, const Subject& subject) {
       input.trace().failed[*FindFailures(input.examination).decisive];
   ShowAnswer answer{ShowPage(input.terminal, input.file), {}};
   const std::string what =
-      fmt::format("{} was not finished: at {} {} were asked for on {} in vain", subject.id(),
+      fmt::format("{} did not finish: at {} an allocation of {} on {} failed", subject.id(),
                   Duration(failed.t_ns), Bytes(failed.size), PlaceName(failed.device));
   answer.page.Headline(what);
   answer.page.Next("oom", "");
@@ -185,8 +185,8 @@ ShowResult ShowStep(const ShowInput& input, const Subject& subject) {
     if (!cycles.cycles.empty()) return NoSuch(input, subject);
     return NoSuch(
         input, subject,
-        "it shows no steps of a loop: neither marks called 'step', nor an optimizer's, nor "
-        "backward passes; docs/pytorch.md says how to mark them");
+        "the recording has no steps of a training loop: no marks named 'step', no optimizer steps, "
+        "no backward passes. To mark steps, see docs/pytorch.md");
   }
   const auto index = static_cast<size_t>(subject.number - 1);
   const Cycle& cycle = cycles.cycles[index];
@@ -202,8 +202,8 @@ ShowResult ShowStep(const ShowInput& input, const Subject& subject) {
   if (main != nullptr) {
     changes = ChangesBetween(input.trace(), main->device, cycle.begin, cycle.end);
     AddChanges(input,
-               index == 0 ? "Held at its end and not at its beginning"
-                          : "Held at its end, against the end of the step before",
+               index == 0 ? "Held at its end but not at its beginning"
+                          : "Held at its end, compared with the end of the previous step",
                changes, page);
   }
   if (!changes.empty() && changes.front().stack != 0) {

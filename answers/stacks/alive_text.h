@@ -1,6 +1,6 @@
 // answers/stacks/alive_text.h
 //
-// Why memory is alive (analysis/examination/alive.h), in words and in JSON.
+// Why memory is alive (analysis/examination/alive.h), as text and as JSON.
 //
 // Thread safety: pure functions.
 
@@ -15,16 +15,17 @@
 
 namespace gmt::answers {
 
-// "saved for backward by SoftmaxBackward0 (model.py:31) and 2 other nodes", "a parameter",
-// "only the program holds it"; "" where nothing is known.
+// Returns "saved for backward by SoftmaxBackward0 (model.py:31) and 2 other nodes", "a parameter"
+// or "only the program holds it", or "" if nothing is known.
 std::string AliveText(const analysis::Alive& alive);
 
-// Of several, with the bytes of each: "a parameter: 4.00 MiB in 3 blocks; a gradient: ...". "" if PyTorch
-// said nothing: what follows from categories stands beside them already.
+// Returns the text for several reasons with the bytes of each: "a parameter: 4.00 MiB in 3 blocks;
+// a gradient: ...". Returns "" if PyTorch reported nothing, because reasons derived from categories
+// are shown with the categories.
 std::string AliveText(const std::vector<analysis::Alive>& all);
 
-// {"reason", "observed", "nodes" [{"name", "frames", "bytes", "count"}], "bytes", "count", "others" []}
-// of most of the bytes; null without any.
+// Returns {"reason", "observed", "nodes" [{"name", "frames", "bytes", "count"}], "bytes", "count",
+// "others" []} of the reason with the most bytes, or null if there is none.
 nlohmann::ordered_json AliveJson(const std::vector<analysis::Alive>& all);
 
 }  // namespace gmt::answers

@@ -1,7 +1,7 @@
 // answers/stacks/stack_json.h
 //
 // A stack in JSON, the same in every verb: an array of {"function", "file", "line", "language",
-// "module", "role"}, innermost first; null for what is not known.
+// "module", "role"}, innermost frame first; null for unknown values.
 //
 // Thread safety: pure functions.
 

@@ -15,11 +15,11 @@ using analysis::FrameText;
 constexpr size_t kCallersShown = 4;
 const std::string kCalls = " > ";
 
-// Where the program did it, in which part of a library, and what was called there: "main (train.py:20)",
-// "MLP.forward (gpt.py:88)", "at::linear".
+// The program's own line, the part of a library that it called, and what was called there: "main
+// (train.py:20)", "MLP.forward (gpt.py:88)", "at::linear".
 struct Headline {
   std::string own;
-  std::string library, called;  // "": not another frame
+  std::string library, called;  // "" if it is the same frame
 };
 
 Headline HeadlineOf(const std::vector<FrameText>& frames, size_t width) {
@@ -37,7 +37,7 @@ Headline HeadlineOf(const std::vector<FrameText>& frames, size_t width) {
   return headline;
 }
 
-// The headline, the rest of it on lines of its own if it is too long for one; then the callers.
+// Returns the headline, on several lines if it is too long for one, then the callers.
 std::vector<std::string> FoldedLines(const std::vector<FrameText>& frames, size_t width) {
   const Headline headline = HeadlineOf(frames, width);
   std::vector<std::string> lines = {headline.own};
@@ -80,7 +80,7 @@ std::string FrameLine(const FrameText& frame, size_t width) {
 std::string StackLine(const std::vector<FrameText>& frames, size_t width) {
   if (frames.empty()) return "no stack was recorded";
   const Headline headline = HeadlineOf(frames, width);
-  // Which part of a library says more than what it called there.
+  // The part of a library is more informative than what it called.
   const std::string line = headline.own + headline.library;
   const bool fits = headline.library.empty() || line.size() + headline.called.size() <= width;
   return fits ? line + headline.called : line;

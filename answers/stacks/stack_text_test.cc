@@ -28,7 +28,7 @@ FrameText Native(const char* function) {
   return frame;
 }
 
-// A model of a library in a loop of a library.
+// A library's model in a library's training loop.
 std::vector<FrameText> UnderATrainer() {
   return {Native("at::native::linear(at::Tensor const&)"),
           Python("Linear.forward", "/x/torch/nn/linear.py", 134, FrameRole::kLibrary),
@@ -40,7 +40,7 @@ std::vector<FrameText> UnderATrainer() {
           Python("<module>", "/src/train.py", 30, FrameRole::kOwn)};
 }
 
-TEST(StackTextTest, RowNamesTheProgramsLineAndThePartOfTheModel) {
+TEST(StackTextTest, RowHasTheProgramsLineAndThePartOfTheModel) {
   EXPECT_EQ(StackLine(UnderATrainer(), 100),
             "main (train.py:20) > MLP.forward (gpt.py:164) > at::native::linear");
   EXPECT_THAT(StackLines(UnderATrainer(), FramesShown::kFolded, 100),
@@ -79,7 +79,7 @@ TEST(StackTextTest, LayerKeepsItsInnermostModules) {
   EXPECT_EQ(LayerText("Linear (gpt.py:45)", 5), "Linear (gpt.py:45)");
 }
 
-TEST(StackTextTest, NoFramesAreSaidSo) {
+TEST(StackTextTest, WithoutFramesTheTextIsNoStack) {
   EXPECT_EQ(StackLine({}, 100), "no stack was recorded");
   EXPECT_THAT(StackLines({}, FramesShown::kRaw, 100), ElementsAre("no stack was recorded"));
 }

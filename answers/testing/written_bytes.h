@@ -1,6 +1,6 @@
 // answers/testing/written_bytes.h
 //
-// For tests: numbers as people read them, back to bytes, so that what is printed can be added up.
+// For tests: converts printed numbers back to bytes, so that they can be added up.
 
 #ifndef GMT_ANSWERS_TESTING_WRITTEN_BYTES_H_
 #define GMT_ANSWERS_TESTING_WRITTEN_BYTES_H_
@@ -12,7 +12,7 @@
 
 namespace gmt::answers {
 
-// 1.5, "MiB" -> 1572864.
+// BytesOf(1.5, "MiB") == 1572864.
 inline double BytesOf(double number, const std::string& unit) {
   for (const auto& [name, factor] :
        {std::pair("B", 1.), {"KiB", 1024.}, {"MiB", 1048576.}, {"GiB", 1073741824.}}) {

@@ -22,11 +22,11 @@ absl::Status WhyNoSession(const std::string& name, absl::Status status) {
   if (stat(absl::StrCat("/proc/", pid).c_str(), &st) != 0)
     return absl::NotFoundError(
         absl::StrCat("there is no process ", pid,
-                     ", and no session of one. What there is shows: gpumemtrace list"));
+                     " and no session of it. To see all sessions: gpumemtrace list"));
   if (st.st_uid == geteuid()) return status;
   return absl::PermissionDeniedError(absl::StrCat("process ", pid, " belongs to another user (uid ",
                                                   st.st_uid,
-                                                  "), whose sessions only that user sees"));
+                                                  "); only that user can see its sessions"));
 }
 
 absl::Status WhyNobodyAnswers(const SessionSummary& s) {
@@ -34,28 +34,29 @@ absl::Status WhyNobodyAnswers(const SessionSummary& s) {
     case SessionState::kRecording:
       return absl::FailedPreconditionError(absl::StrCat(
           s.path, ": its collector (process ", s.collector_pid,
-          ") has no control socket: it is of an earlier release, or the session's folder takes no "
-          "sockets. Its log says why: GPUMEMTRACE_COLLECTOR_LOG=FILE"));
+          ") has no control socket: it is from an earlier release, or its directory does not "
+          "support sockets. To find out why, start it with GPUMEMTRACE_COLLECTOR_LOG=FILE"));
     case SessionState::kUnattended:
       return absl::FailedPreconditionError(absl::StrCat(
           "process ", s.pid,
-          " lives, but no collector records it. Start one with: ", "gpumemtrace collect ", s.pid));
+          " is alive, but no collector is recording it. Start one with: ", "gpumemtrace collect ",
+          s.pid));
     case SessionState::kDormant:
       return absl::FailedPreconditionError(
-          absl::StrCat("process ", s.pid, " is dormant, and nothing is recorded of it. Begin with: ",
+          absl::StrCat("process ", s.pid, " is dormant and not being recorded. To record it: ",
                        "gpumemtrace attach ", s.pid));
     case SessionState::kOrphaned:
     case SessionState::kOtherBoot:
       return absl::FailedPreconditionError(absl::StrCat(
-          "process ", s.pid, " has ended. Make its recording with: gpumemtrace collect ", s.path));
+          "process ", s.pid, " has ended. Write its recording with: gpumemtrace collect ", s.path));
     case SessionState::kCollected:
       return absl::FailedPreconditionError(
           absl::StrCat("process ", s.pid, " has ended; its recording is complete: ", s.output));
     case SessionState::kElsewhere:
       return absl::FailedPreconditionError(
           absl::StrCat(s.path,
-                       ": its process belongs to another PID namespace (a container). Ask "
-                       "there, or by the session's path"));
+                       ": its process belongs to another PID namespace (a container). Run this "
+                       "there, or name the session by its path"));
     case SessionState::kOtherRelease:
     case SessionState::kDamaged:
       return absl::FailedPreconditionError(absl::StrCat(s.path, ": ", s.damage));

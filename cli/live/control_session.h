@@ -1,7 +1,7 @@
 // cli/live/control_session.h
 //
-// The running collector that a verb is to ask: `name` is as `gpumemtrace collect` takes it, a pid, a
-// session's path or its name.
+// Connects to the running collector that a verb sends a request to. `name` is as in `gpumemtrace
+// collect`: a PID, a session's path or its name.
 //
 // Thread safety: free functions.
 
@@ -22,8 +22,8 @@ struct ControlledSession {
   std::unique_ptr<control::Client> client;
 };
 
-// Fails with what mends it: where nothing records that process, where its collector is gone, or where
-// it is another user's.
+// Fails with advice if no collector records that process, if its collector is gone, or if it
+// belongs to another user.
 absl::StatusOr<ControlledSession> ConnectToCollector(const std::string& name);
 
 }  // namespace gmt::cli

@@ -20,7 +20,7 @@ using viewer::LiveNews;
 
 constexpr std::chrono::milliseconds kBetweenConnections{300};
 constexpr std::chrono::milliseconds kCollectorPatience{2000}, kWhileItStarts{20};
-// A collector that has just closed has its session for a moment longer.
+// A collector that has just ended may hold its session for a moment longer.
 constexpr int kTriesOfTheEnd = 5;
 constexpr size_t kProcessesNamed = 20;
 
@@ -29,8 +29,8 @@ std::string NameOf(uint64_t pid) { return absl::StrCat("process ", pid); }
 absl::Status WhyNotOne(const std::vector<SessionSummary>& recorded) {
   if (recorded.empty()) {
     return absl::NotFoundError(
-        "no process is being recorded. Record one with: gpumemtrace run -- COMMAND, or one that "
-        "runs already with: gpumemtrace attach PID");
+        "no process is being recorded. Start one with: gpumemtrace run -- COMMAND, or attach to a "
+        "running one with: gpumemtrace attach PID");
   }
   std::string list;
   for (size_t i = 0; i < std::min(recorded.size(), kProcessesNamed); ++i) {
@@ -38,7 +38,8 @@ absl::Status WhyNotOne(const std::vector<SessionSummary>& recorded) {
   }
   if (recorded.size() > kProcessesNamed) absl::StrAppend(&list, "\n  ...");
   return absl::FailedPreconditionError(
-      absl::StrCat(recorded.size(), " processes are being recorded; name those to follow, as in ",
+      absl::StrCat(recorded.size(), " processes are being recorded. Name those to follow, for "
+                                    "example: ",
                    "gpumemtrace view --live ", recorded.front().pid, ":", list));
 }
 
@@ -46,7 +47,7 @@ bool IsAboutToBeRecorded(const SessionSummary& session) {
   return session.state == SessionState::kRecording || session.state == SessionState::kUnattended;
 }
 
-// A collector that has just been started may have no socket yet.
+// Retries, because a collector that has just started may have no socket yet.
 template <typename Try>
 auto WhileItStarts(Try attempt) {
   const auto end = std::chrono::steady_clock::now() + kCollectorPatience;
@@ -78,12 +79,12 @@ absl::StatusOr<ControlledSession> Connect(const std::string& name, bool* may_com
   return found;
 }
 
-// A process without a session is one that somebody has yet to record.
+// A process without a session is not being recorded yet. Adds how to record it.
 absl::Status WithWayOut(const std::string& name, const absl::Status& status) {
   if (!absl::IsNotFound(status) || name.find_first_not_of("0123456789") != std::string::npos)
     return status;
   return absl::NotFoundError(absl::StrCat(std::string(status.message()),
-                                          "\nRecord a process that runs with: gpumemtrace attach ",
+                                          "\nTo record a running process: gpumemtrace attach ",
                                           name));
 }
 
@@ -150,8 +151,9 @@ void LiveSession::TakeStatus(const control::Status& status) {
     const std::lock_guard lock(mutex_);
     news_.state = LiveNews::State::kFollowing;
     news_.words =
-        status.stalled() ? absl::StrCat("not written: ", status.stall_reason()) : std::string();
-    // What is in the ring and was not read yet is not in the file.
+        status.stalled() ? absl::StrCat("the recording cannot be written: ",
+                                        status.stall_reason()) : std::string();
+    // Events in the ring that the collector has not read yet are not in the file.
     news_.now_ns = status.lag_ns() > 0 ? status.newest_t_ns() : status.t_ns();
     news_.events_per_second = status.events_per_second();
     news_.heaps.clear();
@@ -170,7 +172,8 @@ void LiveSession::Run() {
       const auto begun = std::chrono::steady_clock::now();
       Follow();
       client_.reset();
-      // Where more than the collector takes follow it, each takes another's place.
+      // If more clients follow the process than the collector serves, each new one displaces
+      // another.
       std::unique_lock lock(mutex_);
       changed_.wait_until(lock, begun + kBetweenConnections, [this] { return stop_.load(); });
     }
@@ -194,7 +197,8 @@ void LiveSession::Follow() {
     is_busy = refused && absl::StrContains(reply.error(), "busy");
     return !stop_ && !refused;
   });
-  // A collector of an earlier release knows nothing but the status, and writes when it is due.
+  // A collector of an earlier release supports only STATUS, and writes the recording at its own
+  // times.
   if (refused && !is_busy) {
     what_ = what_ == control::Subscribe::RECORDING ? control::Subscribe::STATUS
                                                    : control::Subscribe::RECORDING;
@@ -215,31 +219,31 @@ bool LiveSession::FindCollector() {
   switch (state) {
     case SessionState::kUnattended:
       Tell(LiveNews::State::kLost, absl::StrCat("the collector of ", NameOf(pid_),
-                                                " is gone; trying again. Start one "
+                                                " is gone; retrying. Start one "
                                                 "with: gpumemtrace collect ",
                                                 pid_));
       return true;
     case SessionState::kRecording:
       Tell(LiveNews::State::kLost,
-           absl::StrCat("the collector of ", NameOf(pid_), " does not answer; trying again"));
+           absl::StrCat("the collector of ", NameOf(pid_), " does not answer; retrying"));
       return true;
     default:
       break;
   }
-  // Its collector may be about to say that it is complete.
+  // The collector may be about to mark its session as collected.
   if (!is_gone && state != SessionState::kCollected && ++looked_in_vain_ < kTriesOfTheEnd)
     return true;
   if (state == SessionState::kOrphaned) {
     Tell(LiveNews::State::kEnded,
          absl::StrCat(NameOf(pid_),
-                      " has ended, and its collector before it. The rest of its "
-                      "recording: gpumemtrace collect ",
+                      " has ended after its collector did. Write the rest of its "
+                      "recording with: gpumemtrace collect ",
                       session_));
   } else if (state == SessionState::kDormant) {
-    Tell(LiveNews::State::kEnded, absl::StrCat(NameOf(pid_), " was detached from and runs on"));
+    Tell(LiveNews::State::kEnded, absl::StrCat(NameOf(pid_), " was detached and keeps running"));
   } else if (session.ok() && !session->damage.empty()) {
     Tell(LiveNews::State::kEnded,
-         absl::StrCat(NameOf(pid_), " cannot be followed any more: ", session->damage));
+         absl::StrCat(NameOf(pid_), " cannot be followed any longer: ", session->damage));
   } else {
     Tell(LiveNews::State::kEnded, absl::StrCat(NameOf(pid_), " has ended"));
   }

@@ -1,11 +1,11 @@
 // cli/live/live_session.h
 //
-// LiveSession: what the collector of a recorded process tells a page that follows it: on a thread of
-// its own it asks the collector to write all that happened, several times a second, and hands on where
-// that is, and what is held now. A collector that is gone is looked for again until the process is gone
+// LiveSession: follows a recorded process for a page. A thread subscribes to the process's
+// collector, which writes the recording several times a second, and passes on how far it is written
+// and what is held now. If the collector is gone, the thread looks for it until the process is gone
 // too.
 //
-// Thread safety: as viewer::LiveSource.
+// Thread safety: same as viewer::LiveSource.
 
 #ifndef GMT_CLI_LIVE_LIVE_SESSION_H_
 #define GMT_CLI_LIVE_LIVE_SESSION_H_
@@ -26,18 +26,18 @@
 
 namespace gmt::cli {
 
-// The processes that a page is to follow, by what the user named: PIDs or sessions, as control verbs
-// take them. None: the only one that is being recorded. Fails with the way out where one is not being
-// recorded, or where it is not clear which one is meant.
+// Returns the processes that a page is to follow. `names`: PIDs or sessions, as control verbs take
+// them; if empty, the only process that is being recorded. Fails with advice if a process is not
+// being recorded, or if it is ambiguous which one is meant.
 absl::StatusOr<std::vector<viewer::LiveProcess>> FindLiveProcesses(
     const std::vector<std::string>& names);
 
 class LiveSession : public viewer::LiveSource {
  public:
-  // How often the recording is written for the page.
+  // How often the collector writes the recording for the page.
   static constexpr uint32_t kIntervalMs = 150;
 
-  // `client`: connected to the collector of `session`.
+  // `client` is connected to the collector of `session`.
   LiveSession(std::string session, uint64_t pid, std::unique_ptr<control::Client> client);
   ~LiveSession() override;
 
@@ -47,7 +47,7 @@ class LiveSession : public viewer::LiveSource {
  private:
   void Run();
   void Follow();
-  // False: nothing will come any more.
+  // Returns false if no more data will come.
   bool FindCollector();
   void TakeStatus(const control::Status& status);
   void Tell(viewer::LiveNews::State state, std::string words);
@@ -55,7 +55,7 @@ class LiveSession : public viewer::LiveSource {
   const std::string session_;
   const uint64_t pid_;
 
-  // Of the thread.
+  // Used only by the thread.
   std::unique_ptr<control::Client> client_;
   control::Subscribe::What what_ = control::Subscribe::RECORDING;
   int looked_in_vain_ = 0;

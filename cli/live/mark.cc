@@ -33,9 +33,10 @@ void AddMark(Program& program) {
   auto options = std::make_shared<MarkArguments>();
   Command command = program.AddVerb("mark", "Put a mark into the recording of a running process",
                                     [options](const Terminal&) { return Mark(*options); });
-  command.Argument("PID", &options->session, "a process's pid, or a session's file or name");
-  command.Argument("NAME", &options->name, "marks of one name that come again are cycles");
-  command.Option("--index", &options->index, "N", "which one of that name this is");
+  command.Argument("PID", &options->session, "process ID, session file or session name");
+  command.Argument("NAME", &options->name,
+                   "name of the mark; repeated marks of one name delimit cycles");
+  command.Option("--index", &options->index, "N", "number of this mark among those of its name");
 }
 
 }  // namespace gmt::cli

@@ -1,4 +1,4 @@
-// gpumemtrace snapshot: has the collector of a running process write down what is allocated now.
+// gpumemtrace snapshot: makes the collector of a running process record what is allocated now.
 
 #include <fmt/format.h>
 
@@ -47,13 +47,14 @@ void Print(const SnapshotArguments& options, const control::SnapshotDone& done) 
     return PrintJson(out);
   }
   fmt::print("snapshot {} in {}\n", done.name(), file);
-  if (!done.exact()) PrintNote(fmt::format("it is not exact: {}", done.inexact_because()));
-  PrintNote(fmt::format("what it holds shows: gpumemtrace report --at snapshot:{} {}", done.name(),
+  if (!done.exact()) PrintNote(fmt::format("the snapshot is not exact: {}",
+                                           done.inexact_because()));
+  PrintNote(fmt::format("to see what it holds: gpumemtrace report --at snapshot:{} {}", done.name(),
                         file));
 }
 
 absl::StatusOr<int> Snapshot(const SnapshotArguments& options) {
-  // Before the snapshot is taken: what cannot be written need not be asked for.
+  // Created before the snapshot is taken: if the file cannot be written, no snapshot is requested.
   std::optional<OutputFile> output;
   if (!options.output.empty()) {
     absl::StatusOr<OutputFile> file = OutputFile::Create(options.output, options.force);
@@ -77,12 +78,12 @@ absl::StatusOr<int> Snapshot(const SnapshotArguments& options) {
 
 void AddSnapshot(Program& program) {
   auto options = std::make_shared<SnapshotArguments>();
-  Command command = program.AddVerb("snapshot", "Write down what a running process holds now",
+  Command command = program.AddVerb("snapshot", "Take a snapshot of what a running process holds",
                                     [options](const Terminal&) { return Snapshot(*options); });
-  command.Argument("PID", &options->session, "a process's pid, or a session's file or name");
-  command.Option("--name", &options->name, "NAME", "of the snapshot (default: snapshot)");
+  command.Argument("PID", &options->session, "process ID, session file or session name");
+  command.Option("--name", &options->name, "NAME", "name of the snapshot (default: snapshot)");
   command.Option("-o,--output", &options->output, "FILE",
-                 "also a recording with that snapshot alone");
+                 "also write a recording that holds only this snapshot");
   command.Flag("--force", &options->force, "overwrite FILE");
   command.Flag("--json", &options->json, "print JSON");
 }

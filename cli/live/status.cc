@@ -1,4 +1,4 @@
-// gpumemtrace status: how the recording of a running process goes.
+// gpumemtrace status: the state of a running process's recording.
 
 #include <fmt/format.h>
 
@@ -39,9 +39,9 @@ absl::StatusOr<int> Status(const StatusArguments& options, const Terminal& termi
 void AddStatus(Program& program) {
   auto options = std::make_shared<StatusArguments>();
   Command command =
-      program.AddVerb("status", "How the recording of a running process goes",
+      program.AddVerb("status", "Show the state of a running process's recording",
                       [options](const Terminal& terminal) { return Status(*options, terminal); });
-  command.Argument("PID", &options->session, "a process's pid, or a session's file or name");
+  command.Argument("PID", &options->session, "process ID, session file or session name");
   command.Flag("--json", &options->json, "print JSON");
 }
 

@@ -21,16 +21,16 @@ uint64_t Lost(const gmt::Losses& losses) {
 }
 
 std::string FirstLine(const control::Hello& hello, const control::Status& s) {
-  uint64_t live = 0;  // of the driver: what lies in it is counted there
+  uint64_t live = 0;  // of the driver heap, which contains the others
   for (const control::HeapStatus& heap : s.heaps()) {
     if (heap.heap() == "driver") live += heap.live_bytes();
   }
   const std::string lost =
       Lost(s.losses()) == 0
-          ? "no event is lost"
+          ? "no events lost"
           : absl::StrCat(Plural(Lost(s.losses()), "event"), " lost",
-                         s.inexact_because().empty() ? ", what is live is known exactly" : "");
-  return fmt::format("Process {} is recorded: {} of device memory live; {}.", hello.pid(),
+                         s.inexact_because().empty() ? ", live memory is still exact" : "");
+  return fmt::format("Process {} is being recorded: {} of device memory live; {}.", hello.pid(),
                      Bytes(live), lost);
 }
 
@@ -39,7 +39,7 @@ std::string Place(const control::HeapStatus& heap) {
 }
 
 std::string HeapTable(const control::Status& s) {
-  if (s.heaps_size() == 0) return "  nothing was allocated yet\n";
+  if (s.heaps_size() == 0) return "  no allocations yet\n";
   std::string text =
       fmt::format("  {:<10} {:<8} {:>10} {:>10} {:>10} {:>12} {:>12} {:>12}\n", "", "heap", "live",
                   "peak", "reserved", "allocations", "frees", "growth");
@@ -59,7 +59,7 @@ std::string DeviceLines(const control::Status& s) {
   for (const control::DeviceStatus& device : s.devices()) {
     if (!device.has_used_bytes()) continue;
     text +=
-        fmt::format("  device {}   {} of {} used by everybody ({})\n", device.index(),
+        fmt::format("  device {}   {} of {} used by all processes ({})\n", device.index(),
                     Bytes(device.used_bytes()),
                     device.has_total_bytes() ? Bytes(device.total_bytes()) : "?", device.source());
   }
@@ -73,10 +73,10 @@ std::string LossLine(const gmt::Losses& losses) {
   };
   add("overwritten before they were read", losses.overrun());
   add("never finished", losses.holes());
-  add("given up by their writer", losses.abandoned());
+  add("abandoned by their writer", losses.abandoned());
   add("without a stack", losses.stacks_full());
-  add("allocations without a place in the live table", losses.live_full());
-  add("calls while recording was being set up", losses.before_session());
+  add("allocations that did not fit into the live table", losses.live_full());
+  add("calls before recording was set up", losses.before_session());
   return parts.empty() ? "" : fmt::format("  lost       {}\n", absl::StrJoin(parts, ", "));
 }
 
@@ -93,15 +93,15 @@ std::string StatusText(const control::Hello& hello, const control::Status& s,
     text += fmt::format("  problem    the recording cannot be written: {}\n", s.stall_reason());
   if (!s.inexact_because().empty())
     text +=
-        fmt::format("  problem    what is live is not known exactly: {}\n", s.inexact_because());
+        fmt::format("  problem    live memory is not exact: {}\n", s.inexact_because());
   text += fmt::format(
-      "  events     {} read, {:.0f} a second; {} wait in a ring of {}{}\n",
+      "  events     {} read, {:.0f} per second; {} waiting in a ring of {}{}\n",
       Count(s.losses().delivered()), s.events_per_second(), Count(s.losses().backlog()),
       Count(s.ring_capacity()),
       s.lag_ns() == 0 ? ""
                       : absl::StrCat(", ", Duration(static_cast<int64_t>(s.lag_ns())), " behind"));
   text += LossLine(s.losses());
-  text += fmt::format("  collector  process {}, {} of memory, {} of CPU in all; {}\n",
+  text += fmt::format("  collector  process {}, {} of memory, {} of CPU time; {}\n",
                       hello.collector_pid(), Bytes(s.collector_rss_bytes()),
                       Duration(static_cast<int64_t>(s.collector_cpu_ns())),
                       Plural(s.clients(), "client"));

@@ -1,6 +1,6 @@
 // cli/live/status_text.h
 //
-// What a collector says of itself and of what it records (proto/control.proto, Status), as `gpumemtrace
+// The status of a collector and its recording (proto/control.proto, Status), as `gpumemtrace
 // status` prints it.
 //
 // Thread safety: pure functions.

@@ -51,10 +51,10 @@ std::string NameOfHeap(const std::string& heap) {
   if (heap == "pytorch") return "PyTorch's blocks";
   if (heap == "host") return "pinned host memory";
   if (heap.empty()) return "other memory of the device";
-  return fmt::format("{} memory that is no allocator's", heap);
+  return fmt::format("{} memory outside the allocator", heap);
 }
 
-// "in about 3 h (2 h 40 m - 3 h 25 m)".
+// Returns "in about 3 h (2 h 40 m - 3 h 25 m)".
 std::string Outlook(const gmt::LeakSuspect& suspect) {
   std::string text = fmt::format("in about {}", Duration(suspect.eta_ns()));
   if (suspect.has_low_eta_ns() && suspect.has_high_eta_ns())
@@ -85,7 +85,7 @@ Json SuspectJson(const gmt::LeakSuspect& suspect) {
   return json;
 }
 
-// Several processes may be watched at once.
+// Prints the text in one piece. Several threads may watch a process each.
 void PrintWhole(const std::string& text) {
   static std::mutex& printing = *new std::mutex;
   const std::lock_guard lock(printing);
@@ -151,7 +151,8 @@ std::string WatchText::Json(const LeakAnswer& answer, int64_t elapsed_ns) const 
   return answers::JsonText(json, -1);
 }
 
-// A line stays where it says something new, and every minute where nobody rewrites it.
+// A line is kept if it says something new. Without a terminal, which cannot rewrite it, also every
+// minute.
 std::string WatchText::OnAnswer(const LeakAnswer& answer, int64_t elapsed_ns) {
   const bool is_news = !last_ || last_->verdict() != answer.verdict() ||
                        (answer.suspects_size() > 0) != (last_->suspects_size() > 0);
@@ -178,18 +179,18 @@ std::string WatchText::OnAnswer(const LeakAnswer& answer, int64_t elapsed_ns) {
 std::string WatchText::AtEnd(int64_t elapsed_ns) {
   std::string text = std::exchange(line_open_, false) ? "\n" : "";
   if (options_.json) return "";
-  if (!last_) return text + "The collector told nothing: the program made no call that was seen.\n";
+  if (!last_) return text + "The collector sent nothing: the program made no recorded call.\n";
   if (last_->verdict() != LeakAnswer::TOO_EARLY) return text;
   const uint64_t count = last_->cycles().count(), needed = last_->cycles_for_likely();
   if (count == 0) {
     return text + fmt::format(
-                      "No steps were seen in {}: the program allocated too little, or does "
-                      "not do the same thing again and again.\n",
+                      "No steps were found in {}: the program allocated too little, or does "
+                      "not repeat the same work.\n",
                       Duration(elapsed_ns));
   }
   const double period = static_cast<double>(elapsed_ns) / static_cast<double>(count);
   const auto missing = static_cast<int64_t>(period * static_cast<double>(needed - count));
-  // A little more than what is missing, in whole minutes.
+  // A little more than the missing time, in whole minutes.
   const int64_t whole = (elapsed_ns + missing + missing / 10) / kMinute + 1;
   return text + fmt::format("{} of {} {}s: about {} more; run: gpumemtrace attach {} --watch {}m\n",
                             Count(count), needed, Unit(*last_), Duration(missing), options_.pid,
@@ -224,7 +225,8 @@ absl::StatusOr<int> Watch(const WatchOptions& options, const Subscribe& subscrib
       refused = absl::FailedPreconditionError(reply.error());
       return false;
     }
-    if (reply.has_leaks() && reply.leaks().cycles_for_likely() == 0) {  // nobody looks for them
+    // The collector does not look for leaks.
+    if (reply.has_leaks() && reply.leaks().cycles_for_likely() == 0) {
       refused = absl::FailedPreconditionError(reply.leaks().text());
       return false;
     }
@@ -234,7 +236,7 @@ absl::StatusOr<int> Watch(const WatchOptions& options, const Subscribe& subscrib
   });
   print(text.AtEnd(elapsed()));
   if (!refused.ok()) return refused;
-  // The program's end is the watch's.
+  // If the program ends, so does the watch.
   if (!status.ok() && !absl::IsUnavailable(status)) return status;
   return kDone;
 }

@@ -1,22 +1,23 @@
 // cli/live/watch.h
 //
-// What `attach --watch` prints while it watches a program: what was there before, a line when what is
-// known of leaks changes and every so often, at the end the answer, or what it still needs.
+// What `attach --watch` prints while it watches a program: the memory from before the attach, a
+// line when the known leaks change and at intervals, and at the end the answer, or what it still
+// needs.
 //
 //   before attach: 61.2 GiB in PyTorch's blocks (3,412 blocks), 0.9 GiB of other driver memory
 //   [ 2 m] 16 steps watched, a verdict needs 100: too early to tell
 //   [14 m] 108 steps: possibly a leak: 11.6 MiB per step on GPU 0 at server.py:88
 //   [28 m] 216 steps: leak: 11.6 MiB per step on GPU 0 at server.py:88; GPU 0 is full in about 3 h
 //
-// On a terminal the last line is rewritten until it says something new. With json each update is an
-// object on a line of its own (docs/schemas/watch.schema.json). Of several processes each line says whose it
-// is, and none is rewritten:
+// On a terminal, the last line is rewritten until there is news. With JSON, each update is an
+// object on its own line (docs/schemas/watch.schema.json). If several processes are watched, each
+// line names its process, and no line is rewritten:
 //
 //   4711 rank 0: [ 2 m] 16 steps watched, a verdict needs 100: too early to tell
 //   4712 rank 1: [ 2 m] 15 steps watched, a verdict needs 100: too early to tell
 //
-// Thread safety: Watch() from any thread, one for each process: lines of several do not mix. All else
-// one thread at a time.
+// Thread safety: Watch() may be called from several threads, one per process; their lines do not
+// mix. Everything else: one thread at a time.
 
 #ifndef GMT_CLI_LIVE_WATCH_H_
 #define GMT_CLI_LIVE_WATCH_H_
@@ -36,22 +37,22 @@ namespace gmt::cli {
 
 struct WatchOptions {
   int64_t pid = 0;
-  std::string who;          // "4711 rank 1": where several are watched; "": before no line
+  std::string who;          // label before each line, "4711 rank 1"; "" if only one is watched
   std::string recording;    // path
   int64_t duration_ns = 0;  // 0: until `stopped`
   bool json = false;
-  std::function<bool()> stopped;  // ^C, or the program has ended
+  std::function<bool()> stopped;  // set by ^C or by the end of the program
   Terminal terminal;
 };
 
-// What a watch prints of the answers that come in. Returns text for stdout, "" for nothing.
+// Formats the answers of a watch. Returns text for stdout, or "" for nothing.
 class WatchText {
  public:
   explicit WatchText(const WatchOptions& options) : options_(options) {}
 
-  // `elapsed_ns`: since the watch began.
+  // `elapsed_ns` is the time since the watch began.
   std::string OnAnswer(const gmt::LeakAnswer& answer, int64_t elapsed_ns);
-  // Behind the last answer: what a longer watch needs, or nothing where there is a verdict.
+  // Called after the last answer. Returns what a longer watch needs, or "" if there is a verdict.
   std::string AtEnd(int64_t elapsed_ns);
 
  private:
@@ -64,19 +65,20 @@ class WatchText {
   int64_t printed_ns_ = 0;
 };
 
-// "before attach: 61.2 GiB in PyTorch's blocks (3,412 blocks), ..."; "" where nobody told of any.
+// Returns "before attach: 61.2 GiB in PyTorch's blocks (3,412 blocks), ...", or "" if none was
+// reported.
 std::string BeforeAttachText(const gmt::LeakAnswer& answer);
 
-// `subscribe` gives the collector's replies to a callback until that returns false, as
-// control::Client::Subscribe does. Returns the exit code of the watch alone: kDone.
+// Prints the answers until the watch ends. `subscribe` passes the collector's replies to a callback
+// until that returns false, as control::Client::Subscribe does. Returns kDone.
 using Subscribe = std::function<absl::Status(const std::function<bool(const control::Reply&)>&)>;
 absl::StatusOr<int> Watch(const WatchOptions& options, const Subscribe& subscribe);
 
-// The whole answer of the recording, once it is complete. Of one of several its first line: all of it is
-// what `leaks` prints.
+// Prints the whole answer once the recording is complete. If several processes are watched, prints
+// only its first line; `leaks` prints all of it.
 absl::Status PrintFinalLeaks(const WatchOptions& options);
 
-// Each line of `text` with whose it is before it; as it is where `who` is "".
+// Returns `text` with the label `who` before each line, or unchanged if `who` is "".
 std::string WithWho(const std::string& who, const std::string& text);
 
 }  // namespace gmt::cli

@@ -51,7 +51,7 @@ class WatchTextTest : public ::testing::Test {
   WatchOptions options_;
 };
 
-TEST_F(WatchTextTest, SaysFirstWhatWasThereBefore) {
+TEST_F(WatchTextTest, FirstLineIsTheMemoryFromBeforeAttach) {
   gmt::LeakAnswer answer = Answer(3);
   gmt::LeakBefore* blocks = answer.add_before();
   blocks->set_heap("pytorch");
@@ -66,7 +66,7 @@ TEST_F(WatchTextTest, SaysFirstWhatWasThereBefore) {
   EXPECT_THAT(text.OnAnswer(answer, 2 * kSecond), IsEmpty());
 }
 
-TEST_F(WatchTextTest, WithoutATerminalALineAMinuteAndWhenSomethingChanges) {
+TEST_F(WatchTextTest, WithoutATerminalALinePerMinuteAndOnChanges) {
   WatchText text(options_);
   EXPECT_THAT(text.OnAnswer(Answer(1), kSecond), HasSubstr("a verdict needs 100"));
   EXPECT_THAT(text.OnAnswer(Answer(2), 2 * kSecond), IsEmpty());
@@ -86,7 +86,7 @@ TEST_F(WatchTextTest, OnATerminalTheLineIsRewritten) {
   EXPECT_THAT(text.OnAnswer(Answer(3), 3 * kSecond), StartsWith("\r"));
 }
 
-TEST_F(WatchTextTest, SaysWhatIsMissingWhereItWasTooEarly) {
+TEST_F(WatchTextTest, PrintsWhatIsMissingIfTooEarly) {
   WatchText text(options_);
   text.OnAnswer(Answer(40), 600 * kSecond);
   const std::string end = text.AtEnd(600 * kSecond);
@@ -94,13 +94,13 @@ TEST_F(WatchTextTest, SaysWhatIsMissingWhereItWasTooEarly) {
   EXPECT_THAT(end, HasSubstr("run: gpumemtrace attach 41210 --watch 27m"));
 }
 
-TEST_F(WatchTextTest, SaysWhereNoStepsWereSeen) {
+TEST_F(WatchTextTest, ReportsThatNoStepsWereFound) {
   WatchText text(options_);
   text.OnAnswer(Answer(0), 600 * kSecond);
-  EXPECT_THAT(text.AtEnd(600 * kSecond), HasSubstr("No steps were seen"));
+  EXPECT_THAT(text.AtEnd(600 * kSecond), HasSubstr("No steps were found"));
 }
 
-TEST_F(WatchTextTest, JsonIsAnObjectALine) {
+TEST_F(WatchTextTest, JsonIsOneObjectPerLine) {
   options_.json = true;
   WatchText text(options_);
   const std::string line = text.OnAnswer(Leak(200), kSecond);
@@ -112,7 +112,7 @@ TEST_F(WatchTextTest, JsonIsAnObjectALine) {
   EXPECT_EQ(json["suspects"][0]["id"], "leak/1");
 }
 
-TEST_F(WatchTextTest, TheWatchEndsWithTheProgramAndAfterItsTime) {
+TEST_F(WatchTextTest, EndsWithTheProgramOrAfterItsTime) {
   options_.json = true;
   control::Reply reply;
   *reply.mutable_leaks() = Answer(1);
@@ -129,7 +129,7 @@ TEST_F(WatchTextTest, TheWatchEndsWithTheProgramAndAfterItsTime) {
   EXPECT_TRUE(Watch(options_, gone).ok());
 }
 
-TEST_F(WatchTextTest, OfSeveralEachLineSaysWhoseItIs) {
+TEST_F(WatchTextTest, LinesOfSeveralProcessesHaveLabels) {
   EXPECT_EQ(WithWho("", "a\nb\n"), "a\nb\n");
   EXPECT_EQ(WithWho("4711 rank 1", "a\nb\n"), "4711 rank 1: a\n4711 rank 1: b\n");
   EXPECT_EQ(WithWho("4711", "a\nb"), "4711: a\n4711: b");
@@ -164,7 +164,7 @@ TEST_F(WatchTextTest, SeveralWatchesDoNotMixTheirLines) {
   EXPECT_EQ(count, 2);
 }
 
-TEST_F(WatchTextTest, WhatTheCollectorRefusesIsTheWatchsError) {
+TEST_F(WatchTextTest, RefusalOfTheCollectorIsTheError) {
   control::Reply reply;
   reply.set_error("leaks are not looked for in this recording");
   const auto serve = [&](const std::function<bool(const control::Reply&)>& take) {

@@ -1,9 +1,9 @@
-// gpumemtrace attach: records a process that runs already, from now on until it is detached or ends.
+// gpumemtrace attach: records a process that is already running, until it is detached or ends.
 //
-//   1. The process has a session with a door: it was started with GPUMEMTRACE=dormant, or was attached to
-//      before. Else the library is brought into it (collector/inject).
-//   2. It is asked, by a word of that session, to be recorded from its next call of the GPU on.
-//   3. A collector is started, which goes on when this program has ended.
+//   1. If the process was started with GPUMEMTRACE=dormant, or was attached to before, it has a
+//      session with an attach gate. Otherwise the library is injected into it (collector/inject).
+//   2. A field of that session asks the process to record from its next GPU call on.
+//   3. A collector is started, which keeps running after this program has ended.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -57,11 +57,11 @@ void Say(const AttachOptions& options, const std::string& note) {
 
 void SayBegun(const AttachOptions& options, const AttachRecording& recording) {
   if (!options.quiet) fmt::print("recording {} to {}\n", recording.pid(), recording.output());
-  std::fflush(stdout);  // before what is said on stderr next
+  std::fflush(stdout);  // before the next message on stderr
 }
 
-// Why a process that has not begun is not waited for any more; OK while it is. Of several, those that
-// call the GPU do not wait for one that does not.
+// Returns why a process that has not begun to record is not waited for any longer, or OK while it
+// is. If several are attached, those that call the GPU do not wait long for one that does not.
 absl::Status WhyNotToWait(AttachRecording* recording, bool others_wait) {
   absl::Status problem = recording->Problem();
   if (!problem.ok()) return problem;
@@ -71,12 +71,14 @@ absl::Status WhyNotToWait(AttachRecording* recording, bool others_wait) {
   if (others_wait)
     return absl::DeadlineExceededError(
         absl::StrCat("process ", recording->pid(), " is not recorded: it has not called the GPU for ",
-                     kPatienceOfOthers.count(), " s. Alone: gpumemtrace attach ", recording->pid()));
+                     kPatienceOfOthers.count(), " s. To attach to it alone: gpumemtrace attach ",
+                     recording->pid()));
   return absl::OkStatus();
 }
 
-// Until all record, which each does at its next call of the GPU, and that may be far. Those that do not are
-// taken out; returns why, of the last one. `alone`: nobody else was to be recorded, and who called says why.
+// Waits until all processes record. Each begins at its next GPU call, which may be far away.
+// Cancels and removes those that cannot begin, and returns the reason for the last of them.
+// `alone`: only one process was to be recorded; the caller then reports the reason.
 absl::Status AwaitBegin(const AttachOptions& options, bool alone, Recordings* recordings) {
   const auto begin = steady_clock::now();
   auto last_begun = steady_clock::time_point::max();
@@ -109,7 +111,7 @@ absl::Status AwaitBegin(const AttachOptions& options, bool alone, Recordings* re
     }
     usleep(5000);
   }
-  // By number, whoever was first.
+  // Sort by PID, regardless of which began first.
   std::sort(begun.begin(), begun.end(),
             [](const auto& a, const auto& b) { return a->pid() < b->pid(); });
   *recordings = std::move(begun);
@@ -123,12 +125,12 @@ bool AllHaveEnded(const Recordings& recordings) {
                      [](const auto& recording) { return recording->HasEnded(); });
 }
 
-// Where nobody is to be told, and behind a collector that has nothing to say.
+// Waits if nothing is to be printed, or after the collector has stopped sending answers.
 void WaitSilently(steady_clock::time_point end, const Recordings& recordings) {
   while (interrupted == 0 && steady_clock::now() < end && !AllHaveEnded(recordings)) usleep(20000);
 }
 
-// Whose a line is, where there are several: "4711 rank 1".
+// Returns the label of a process in the output of several: "4711 rank 1".
 std::string WhoIs(pid_t pid) {
   const std::string rank = RankOf(pid);
   return rank.empty() ? absl::StrCat(pid) : absl::StrCat(pid, " rank ", rank);
@@ -144,12 +146,12 @@ WatchOptions OptionsOf(const AttachOptions& options, const Terminal& terminal, u
   watch.json = options.json;
   watch.stopped = [recording] { return interrupted != 0 || recording->HasEnded(); };
   watch.terminal = terminal;
-  // Lines of several cannot be rewritten in one place.
+  // Lines of several processes cannot be rewritten in one place.
   watch.terminal.is_terminal &= alone;
   return watch;
 }
 
-// A collector that has just begun may not listen yet.
+// Retries, because a collector that has just started may not listen yet.
 absl::StatusOr<std::unique_ptr<control::Client>> ConnectTo(const WatchOptions& watch,
                                                            const std::string& session) {
   const auto end = steady_clock::now() + std::chrono::seconds(5);
@@ -161,7 +163,8 @@ absl::StatusOr<std::unique_ptr<control::Client>> ConnectTo(const WatchOptions& w
   return client;
 }
 
-// What is known of leaks, as it becomes known. A collector that ends meanwhile has said all.
+// Prints what is known of leaks, as it becomes known. A collector that ends meanwhile has sent
+// everything.
 absl::Status WatchOne(const WatchOptions& watch, const std::string& session) {
   auto client = ConnectTo(watch, session);
   if (!client.ok()) return client.status();
@@ -169,7 +172,7 @@ absl::Status WatchOne(const WatchOptions& watch, const std::string& session) {
     control::Subscribe wish;
     wish.set_what(control::Subscribe::LEAKS);
     wish.set_interval_ms(1000);
-    // A collector that has just begun may have too much to read to say anything yet.
+    // A collector that has just started may be too busy reading to answer.
     const auto end = steady_clock::now() + std::chrono::nanoseconds(watch.duration_ns);
     bool has_told = false;
     return (*client)->Subscribe(wish, [&](const control::Reply& reply) {
@@ -180,7 +183,8 @@ absl::Status WatchOne(const WatchOptions& watch, const std::string& session) {
   return Watch(watch, subscribe).status();
 }
 
-// All of them at once, each by a thread of its own: a subscription takes one. Until all are over.
+// Watches all processes at once, each on its own thread, because Subscribe() blocks. Returns when
+// all watches are over.
 void WatchEach(const std::vector<WatchOptions>& watches, const Recordings& recordings) {
   std::vector<std::thread> threads;
   for (size_t i = 0; i < watches.size(); ++i) {
@@ -194,29 +198,29 @@ void WatchEach(const std::vector<WatchOptions>& watches, const Recordings& recor
   for (std::thread& thread : threads) thread.join();
 }
 
-// Ends all, at one time; which of the recordings are complete.
+// Ends all recordings at the same time. Returns which of them are complete.
 std::vector<bool> EndAll(const AttachOptions& options, const Recordings& recordings) {
   std::vector<bool> complete;
   for (const auto& recording : recordings) recording->Withdraw();
   for (const auto& recording : recordings) {
     complete.push_back(recording->End());
     if (complete.back()) {
-      Say(options, fmt::format("{} is complete. What leaks: gpumemtrace leaks {}",
+      Say(options, fmt::format("{} is complete. To look for leaks: gpumemtrace leaks {}",
                                recording->output(), recording->output()));
     } else {
       const std::string why = recording->Complaint();
       PrintNote(fmt::format("{} is not complete: {}", recording->output(),
                             !why.empty()            ? why
-                            : recording->HasEnded() ? "its collector has died. Whether what it "
-                                                      "lacks is kept shows: gpumemtrace list"
-                                                    : "its collector is still writing; when it "
-                                                      "is done shows: gpumemtrace list"));
+                            : recording->HasEnded() ? "its collector has died. To see whether the "
+                                                      "rest can be collected: gpumemtrace list"
+                                                    : "its collector is still writing. To see its "
+                                                      "state: gpumemtrace list"));
     }
   }
   return complete;
 }
 
-// Stays for so long, or until ^C or the end of the processes, and leaves complete recordings.
+// Stays attached for that time, until ^C, or until the processes end. Leaves complete recordings.
 int WatchAll(const AttachOptions& options, const Terminal& terminal, uint64_t duration_ns,
              const Recordings& recordings) {
   const auto end = steady_clock::now() + std::chrono::nanoseconds(duration_ns);
@@ -241,7 +245,7 @@ int WatchAll(const AttachOptions& options, const Terminal& terminal, uint64_t du
 
 // ---- Which processes ---------------------------------------------------------------------------
 
-// Launchers and shells use no GPU themselves.
+// Launchers and shells use no GPU themselves, but their children may.
 absl::StatusOr<std::vector<pid_t>> Targets(const AttachOptions& options, pid_t pid) {
   const bool uses_gpu = inject::UsesGpu(pid);
   if (uses_gpu && !options.all_ranks) return std::vector<pid_t>{pid};
@@ -272,7 +276,8 @@ absl::StatusOr<int> RecordAll(const AttachOptions& options, const Terminal& term
   if (!text.ok()) return text.status();
   uint64_t watch_ns = 0;
   if (!options.watch.empty() && !session::ParseDuration(options.watch, &watch_ns))
-    return UsageError(absl::StrCat("--watch: '", options.watch, "' is no time. Try: --watch 30m"));
+    return UsageError(absl::StrCat("--watch: '", options.watch,
+                                   "' is not a duration. Try: --watch 30m"));
   Recordings recordings;
   absl::Status failure;
   for (const pid_t pid : pids) {
@@ -294,14 +299,15 @@ absl::StatusOr<int> RecordAll(const AttachOptions& options, const Terminal& term
     return std::max(code, WatchAll(options, terminal, watch_ns, recordings));
   for (const auto& recording : recordings)
     Say(options,
-        fmt::format("it is recorded until it ends, or: gpumemtrace detach {}", recording->pid()));
+        fmt::format("recording until the process ends. To stop earlier: gpumemtrace detach {}",
+                    recording->pid()));
   return code;
 }
 
 absl::StatusOr<int> Attach(const AttachOptions& options, const Terminal& terminal) {
   pid_t pid;
   if (!absl::SimpleAtoi(options.pid, &pid) || pid <= 0)
-    return UsageError(absl::StrCat("attach: '", options.pid, "' is no process's number"));
+    return UsageError(absl::StrCat("attach: '", options.pid, "' is not a process ID"));
   if (options.check) return CheckAttach(pid, options.json);
   CatchInterrupts();
   absl::StatusOr<std::vector<pid_t>> pids = Targets(options, pid);
@@ -318,7 +324,7 @@ absl::StatusOr<int> Attach(const AttachOptions& options, const Terminal& termina
 void AddAttach(Program& program) {
   auto options = std::make_shared<AttachOptions>();
   Command command =
-      program.AddVerb("attach", "Record a process that runs already",
+      program.AddVerb("attach", "Record a process that is already running",
                       [options](const Terminal& terminal) { return Attach(*options, terminal); });
   AddAttachOptions(&command, options.get());
 }

@@ -26,20 +26,22 @@ const char* InWords(Verdict verdict) {
   return verdict == Verdict::kPass ? "pass" : verdict == Verdict::kFail ? "FAIL" : "note";
 }
 
-// A process that was started for it needs none of what bringing the library in takes.
+// A process that already has the library needs none of the preconditions of an injection.
 std::vector<Precondition> Checks(const TargetInfo& target, const std::string& library) {
   const auto session = AttachedSession::OfProcess(target);
   if (!session.ok() || !target.exists) return inject::CheckAttachable(target, library);
   if (!(*session)->has_door())
     return {{"session", Verdict::kFail,
-             absl::StrCat("it is being recorded from its beginning: ", (*session)->Recording()),
-             absl::StrCat("What it holds now: gpumemtrace snapshot ", target.pid)}};
+             absl::StrCat("it was started under gpumemtrace and is being recorded to ",
+                          (*session)->Recording()),
+             absl::StrCat("To see what it holds now: gpumemtrace snapshot ", target.pid)}};
   if ((*session)->is_attached() || (*session)->is_taken())
     return {{"session", Verdict::kFail,
-             absl::StrCat("it is attached to already: ", (*session)->Recording()),
-             absl::StrCat("End that with: gpumemtrace detach ", target.pid)}};
+             absl::StrCat("it is already attached and being recorded to ", (*session)->Recording()),
+             absl::StrCat("To stop: gpumemtrace detach ", target.pid)}};
   return {{"session", Verdict::kPass,
-           absl::StrCat("its library waits to be asked: ", (*session)->path()), ""}};
+           absl::StrCat("its library is loaded and waits for an attach: ", (*session)->path()),
+           ""}};
 }
 
 int PrintChecks(const TargetInfo& target, const std::vector<Precondition>& checks, bool json) {

@@ -1,7 +1,7 @@
 // cli/record/attach_check.h
 //
-// `gpumemtrace attach --check PID`: every reason why a process could not be attached to, whether it holds,
-// and what mends it.
+// `gpumemtrace attach --check PID`: every precondition of an attach, whether it holds, and how to
+// satisfy it.
 //
 // Thread safety: free functions.
 
@@ -14,7 +14,7 @@
 
 namespace gmt::cli {
 
-// Prints them. kDone where it can be attached to, else kFailed.
+// Prints the preconditions. Returns kDone if the process can be attached to, otherwise kFailed.
 absl::StatusOr<int> CheckAttach(pid_t pid, bool json);
 
 }  // namespace gmt::cli

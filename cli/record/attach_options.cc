@@ -14,17 +14,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kDefaultPattern[] = "gpumemtrace.%h.%p.gmt";
-// Who watches for days wants a verdict, and the last hours beside it.
+// Small, because a watch of days only needs its verdict and the last hours.
 constexpr char kSizeOfWatched[] = "64MiB";
 
-// The environment that a process was started with.
+// The environment with which a process was started.
 class Environment {
  public:
   explicit Environment(pid_t pid) {
     const auto text = inject::ReadProcFile(absl::StrCat("/proc/", pid, "/environ"));
     if (text.ok()) text_ = absl::StrCat(std::string(1, '\0'), *text);
   }
-  // Null where it has no such variable; the text is this object's.
+  // Returns nullptr if there is no such variable. This object owns the text.
   const char* Find(const std::string& name) const {
     const std::string wanted = absl::StrCat(std::string(1, '\0'), name, "=");
     const size_t at = text_.find(wanted);
@@ -49,7 +49,7 @@ std::string OnePartOfPath(std::string text) {
   return text;
 }
 
-// What one letter behind % means, as to the preloaded library.
+// Returns the value of one letter after %, as the preloaded library expands it.
 std::string Field(char letter, pid_t pid, const Environment& environment) {
   switch (letter) {
     case 'h': {
@@ -95,19 +95,20 @@ std::string Expand(const std::string& pattern, pid_t pid) {
 }  // namespace
 
 void AddAttachOptions(Command* command, AttachOptions* o) {
-  command->Argument("PID", &o->pid, "process");
+  command->Argument("PID", &o->pid, "process ID");
   command->Option("--watch", &o->watch, "TIME",
-                  "stay, say what leaks as it becomes known, detach after TIME (30m); what is "
-                  "recorded is bounded by --max-size 64MiB unless a limit is given");
+                  "stay attached for TIME (30m), report leaks as they become known, then detach; "
+                  "implies --max-size 64MiB unless a limit is given");
   command->Choice(
       "--method", &o->method, {"auto", "dormant", "inject"},
-      "dormant: only through the library that the process was started with; inject: bring "
-      "it in though its seccomp filters cannot be read");
-  command->Flag("--check", &o->check, "only say whether it would work, and what is in the way");
-  command->Flag("--all-ranks", &o->all_ranks, "all children of PID that use the GPU");
+      "dormant: use only the library that the process was started with; inject: inject it even "
+      "if the seccomp filters of the process cannot be read");
+  command->Flag("--check", &o->check, "only check whether attaching would work, and what prevents "
+                                      "it");
+  command->Flag("--all-ranks", &o->all_ranks, "attach to all processes below PID that use the GPU");
   command->Flag("--json", &o->json, "with --check or --watch: print JSON");
   o->recording.AddTo(*command);
-  command->Flag("--quiet", &o->quiet, "print nothing but errors");
+  command->Flag("--quiet", &o->quiet, "print only errors");
 }
 
 absl::StatusOr<std::string> OptionText(const AttachOptions& o) {

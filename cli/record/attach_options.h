@@ -1,7 +1,7 @@
 // cli/record/attach_options.h
 //
-// What a user can ask of an attach, and what becomes of it: the text that the process gets (keys of
-// GPUMEMTRACE), and the name of the recording.
+// The options of an attach, and what is derived from them: the options for the process (keys of
+// GPUMEMTRACE) and the name of the recording.
 //
 // Thread safety: free functions; values are plain.
 
@@ -25,17 +25,18 @@ struct AttachOptions {
   RecordingOptions recording;
 };
 
-// Makes them known to the parser.
+// Registers the options with the parser.
 void AddAttachOptions(Command* command, AttachOptions* options);
 
-// The value of GPUMEMTRACE that means the same. A usage error where the library would not take it.
+// Returns the equivalent value of GPUMEMTRACE, or a usage error if the library would not accept it.
 absl::StatusOr<std::string> OptionText(const AttachOptions& options);
 
-// The process's rank among those of its job, as its launcher told it; "" where nobody did.
+// Returns the rank of the process in its job according to its launcher's environment, or "" if
+// unknown.
 std::string RankOf(pid_t pid);
 
-// The file that a pattern means (%h host, %p pid, %r rank, %l local rank, %j job id, %q{VAR} a variable of the
-// process); absolute.
+// Returns the absolute path that a pattern stands for (%h host, %p pid, %r rank, %l local rank, %j
+// job id, %q{VAR} a variable of the process).
 std::filesystem::path OutputFor(const std::string& pattern, pid_t pid);
 
 }  // namespace gmt::cli

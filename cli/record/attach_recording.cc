@@ -21,13 +21,13 @@ absl::Status AlreadyRecorded(const TargetInfo& target, const AttachedSession& se
   const std::string where = recording.empty() ? "" : absl::StrCat(" to ", recording);
   if (!session.has_door()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("process ", target.pid, " is being recorded from its beginning", where,
-                     ". What it holds now: gpumemtrace snapshot ", target.pid, ", gpumemtrace top ",
-                     target.pid));
+        absl::StrCat("process ", target.pid, " was started under gpumemtrace and is being recorded",
+                     where, ". To see what it holds now: gpumemtrace snapshot ", target.pid,
+                     ", gpumemtrace top ", target.pid));
   }
   return absl::FailedPreconditionError(
-      absl::StrCat("process ", target.pid, " is attached to already and recorded", where,
-                   ". End that with: gpumemtrace detach ", target.pid));
+      absl::StrCat("process ", target.pid, " is already attached and being recorded", where,
+                   ". To stop: gpumemtrace detach ", target.pid));
 }
 
 absl::StatusOr<std::unique_ptr<AttachedSession>> FindDoor(const AttachOptions& options,
@@ -43,9 +43,9 @@ absl::StatusOr<std::unique_ptr<AttachedSession>> FindDoor(const AttachOptions& o
   if (!session.ok() && options.method == "dormant") {
     return absl::FailedPreconditionError(
         absl::StrCat("process ", target.pid,
-                     " was not started with GPUMEMTRACE=dormant, has not called the GPU yet, or "
-                     "found no room for a session, which it said on stderr. Bring the library "
-                     "into it with: gpumemtrace attach ",
+                     " was not started with GPUMEMTRACE=dormant, has made no GPU call yet, or "
+                     "could not create a session, which it reported on stderr. To inject the "
+                     "library: gpumemtrace attach ",
                      target.pid));
   }
   std::string path;
@@ -56,8 +56,9 @@ absl::StatusOr<std::unique_ptr<AttachedSession>> FindDoor(const AttachOptions& o
   return AttachedSession::Open(path, target);
 }
 
-// Between the library's coming and the wish the process may have let go of another attach, whose calls are
-// then caught no more. Once it is wished for they stay.
+// Between the injection and our request, the process may have detached from another attach, after
+// which its calls are no longer intercepted. Injects again in that case. Once the request is set,
+// calls stay intercepted.
 absl::Status HaveCallsCaught(const AttachOptions& options, const TargetInfo& target,
                              const AttachedSession& session) {
   constexpr int kMostRounds = 3;
@@ -140,8 +141,8 @@ absl::Status AttachRecording::Problem() {
   if (!complaint.empty()) return absl::InternalError(complaint);
   if (collector_->exit_code() != 0) {
     return absl::InternalError(absl::StrCat(
-        "process ", pid_, " is not recorded: its collector ended with ", collector_->exit_code(),
-        " and said nothing. What is wrong: gpumemtrace doctor"));
+        "process ", pid_, " is not recorded: its collector exited with code ",
+        collector_->exit_code(), " and no message. To find out why: gpumemtrace doctor"));
   }
   return absl::NotFoundError(
       absl::StrCat("process ", pid_, " ended before it called the GPU again"));

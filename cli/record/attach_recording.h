@@ -1,7 +1,7 @@
 // cli/record/attach_recording.h
 //
-// AttachRecording: one process that is being attached to: the door that was found or made, the wish, the
-// collector. What it has asked for goes on when the object goes; Cancel() and End() end it.
+// AttachRecording: one process that is being attached to, with its session, the attach request and
+// the collector. The recording continues when this object is destroyed; Cancel() and End() end it.
 //
 // Thread safety: one thread at a time.
 
@@ -26,28 +26,29 @@ namespace gmt::cli {
 
 class AttachRecording {
  public:
-  // Asks the process to be recorded, by `text` (keys of GPUMEMTRACE), and starts a collector. Where the
-  // process has no door yet, the library is brought into it.
+  // Asks the process to record with the options `text` (keys of GPUMEMTRACE), and starts a
+  // collector. Injects the library if the process has no attach gate yet.
   static absl::StatusOr<std::unique_ptr<AttachRecording>> Begin(const AttachOptions& options,
                                                                 const std::string& text, pid_t pid);
 
   pid_t pid() const { return pid_; }
   const std::string& output() const { return output_->path(); }
-  // As its collector's control socket is found (collector/control/socket_path.h).
+  // The session's name, by which the collector's control socket is found
+  // (collector/control/socket_path.h).
   std::string session() const;
-  // The process records, and the collector is at work on it.
+  // Returns whether the process records and its collector is attached to the session.
   bool HasBegun() const;
-  // Why there is no reason to wait any more; OK while there is.
+  // Returns why waiting for the begin is pointless, or OK if it is not.
   absl::Status Problem();
 
-  // Takes the wish back. Of several: first that of each, then End().
+  // Withdraws the attach request. To end several recordings, call this for each, then End().
   void Withdraw();
-  // The same, and waits for the collector. Whether the recording is complete.
+  // Withdraws the request and waits for the collector. Returns whether the recording is complete.
   bool End();
-  // The same; what has recorded nothing leaves no file.
+  // Like End(), but removes the file if nothing was recorded.
   void Cancel();
   bool HasEnded() { return collector_->HasEnded(); }
-  // What its collector said on stderr.
+  // Returns what the collector printed on stderr.
   std::string Complaint() { return collector_->Complaint(); }
 
  private:

@@ -24,8 +24,8 @@ namespace {
 
 using collector::SessionSummary;
 
-// The session in `folder` that is the file with this inode; empty where there is none. A session gets
-// its name when it is complete, which what a process has mapped does not tell.
+// Returns the session in `folder` whose file has this inode, or "" if there is none. A session gets
+// its name when it is complete, so the mapped path may be an earlier one.
 std::string SessionIn(const std::string& folder, uint64_t inode) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
@@ -37,7 +37,7 @@ std::string SessionIn(const std::string& folder, uint64_t inode) {
   return "";
 }
 
-// Sessions that a process has mapped, as this program sees their files.
+// Returns the sessions that a process has mapped, as paths that this program can open.
 std::vector<std::string> MappedSessions(const inject::TargetInfo& target) {
   const std::string root =
       target.own_mount_namespace ? "" : absl::StrCat("/proc/", target.pid, "/root");
@@ -45,7 +45,7 @@ std::vector<std::string> MappedSessions(const inject::TargetInfo& target) {
   for (const inject::Mapping& m : target.map) {
     if (!m.shared || m.inode == 0 || m.path.empty() || m.path.front() != '/') continue;
     std::string path = SessionIn(absl::StrCat(root, m.path.substr(0, m.path.rfind('/'))), m.inode);
-    // One without a name can be opened by the machine's root alone.
+    // A session without a name can be opened only by the root user of the machine.
     if (absl::StartsWith(m.path, "/memfd:gpumemtrace")) {
       path = absl::StrCat("/proc/", target.pid, "/map_files/", absl::Hex(m.start), "-",
                           absl::Hex(m.end));
@@ -56,7 +56,7 @@ std::vector<std::string> MappedSessions(const inject::TargetInfo& target) {
   return paths;
 }
 
-// Where its mappings cannot be looked at, the folders of this user's sessions tell.
+// Finds the sessions among those of this user. For a process whose mappings cannot be read.
 std::vector<std::string> ListedSessions(const inject::TargetInfo& target) {
   std::vector<std::string> paths;
   if (target.inner_pid != target.pid) return paths;
@@ -79,7 +79,7 @@ absl::Status CannotOpen(const std::string& path, int error) {
   return absl::NotFoundError(message);
 }
 
-// The value behind `name` in the command line of a process.
+// Returns the value of the option `name` in the command line of a process.
 std::string ArgumentOf(pid_t pid, const char* name) {
   const absl::StatusOr<std::string> words =
       inject::ReadProcFile(absl::StrCat("/proc/", pid, "/cmdline"));
@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<AttachedSession>> AttachedSession::Open(
 absl::StatusOr<std::unique_ptr<AttachedSession>> AttachedSession::OfProcess(
     const inject::TargetInfo& target) {
   std::vector<std::string> paths = MappedSessions(target);
-  // One that it has not mapped is of the program that it was before an exec.
+  // A session that the process has not mapped belongs to the program that it ran before an exec.
   if (target.maps_errno != 0) paths = ListedSessions(target);
   absl::Status problem =
       absl::NotFoundError(absl::StrCat("process ", target.pid, " has no session"));
@@ -159,7 +159,7 @@ std::string AttachedSession::Recording() const {
 absl::StatusOr<uint32_t> AttachedSession::Ask(const std::string& options) {
   if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("process ", pid_, ": another program is at work on its session ", path_));
+        absl::StrCat("process ", pid_, ": another program is using its session ", path_));
   }
   const uint32_t number = session::AskForAttach(&control(), options);
   flock(fd_, LOCK_UN);
@@ -170,15 +170,15 @@ absl::StatusOr<uint32_t> AttachedSession::Ask(const std::string& options) {
 absl::Status AttachedSession::NotLetGo() const {
   return absl::FailedPreconditionError(
       absl::StrCat("process ", pid_,
-                   " has not let go of its last recording yet: it does so at its next call of the "
-                   "GPU. Attach again then"));
+                   " has not detached from its last recording yet: it does so at its next GPU "
+                   "call. Attach again after that"));
 }
 
 void AttachedSession::Withdraw(uint32_t number) { session::EndAttach(&control(), number); }
 
 void AttachedSession::WithdrawForNobody(uint32_t number) {
   const bool locked = flock(fd_, LOCK_EX | LOCK_NB) == 0;
-  // The process takes the memory away where there is no reader, however late it sees this.
+  // Without a collector the process itself frees the memory, however late it sees the request.
   if (locked) control().collector_pid.store(0);
   session::EndAttach(&control(), number);
   if (!locked) return;

@@ -1,9 +1,9 @@
 // cli/record/attached_session.h
 //
-// AttachedSession: the session of a running process as who attaches to it sees it: its words of attach
-// (session/layout.h, Control), and the lock that says who is at work on it.
+// AttachedSession: the session of a running process from the view of an attaching program: the
+// attach fields (session/layout.h, Control), and the lock that shows who uses it.
 //
-// Thread safety: one thread at a time; other processes may change the words at any time.
+// Thread safety: one thread at a time. Other processes may change the fields at any time.
 
 #ifndef GMT_CLI_RECORD_ATTACHED_SESSION_H_
 #define GMT_CLI_RECORD_ATTACHED_SESSION_H_
@@ -22,10 +22,10 @@ namespace gmt::cli {
 
 class AttachedSession {
  public:
-  // The session of this process, which may live in a container. NOT_FOUND where it has none.
+  // Returns the session of this process, which may run in a container. NOT_FOUND if it has none.
   static absl::StatusOr<std::unique_ptr<AttachedSession>> OfProcess(
       const inject::TargetInfo& target);
-  // `path`: as this program sees it.
+  // `path` is the path as seen by this program.
   static absl::StatusOr<std::unique_ptr<AttachedSession>> Open(const std::string& path,
                                                                const inject::TargetInfo& target);
   ~AttachedSession();
@@ -33,30 +33,32 @@ class AttachedSession {
   AttachedSession& operator=(const AttachedSession&) = delete;
 
   const std::string& path() const { return path_; }
-  int fd() const { return fd_; }  // of the file, for as long as this is
+  int fd() const { return fd_; }  // of the file; valid while this object exists
   session::Control& control() const { return session_.map.control(); }
-  // False: the process is recorded from its first call of the GPU to its end.
+  // False if the process is recorded from its first GPU call to its end.
   bool has_door() const;
-  // The library was brought into the running process. It stops catching calls at a detach, and is
-  // called again to begin anew.
+  // Returns whether the library was injected into the running process. It then stops intercepting
+  // calls at a detach, and is called again for the next attach.
   bool is_brought() const;
-  // Its calls lead past that library: a wish is not seen until it is called again.
+  // Returns whether the process's calls bypass the injected library. A request is then not seen
+  // until the library is called again.
   bool is_passed_by() const;
-  // Somebody has attached and not yet detached.
+  // Returns whether there is an attach without a detach.
   bool is_attached() const;
-  // A collector, or another attach, is at work on it.
+  // Returns whether a collector or another attach is using the session.
   bool is_taken() const;
-  // Where its recording goes, by the command line of the collector at work; else what the process announced.
+  // Returns the path of the recording from the collector's command line, otherwise the one that the
+  // process announced.
   std::string Recording() const;
 
-  // Asks the process to be recorded; returns the number of the attach.
+  // Asks the process to record. Returns the number of the attach.
   absl::StatusOr<uint32_t> Ask(const std::string& options);
-  // Why Ask() is refused where the process still holds on to its last recording.
+  // The error of Ask() if the process still holds its last recording.
   absl::Status NotLetGo() const;
-  // Takes the wish with that number back, if it is still what is wished for.
+  // Withdraws the request with that number, if it is still the current one.
   void Withdraw(uint32_t number);
-  // The same where no collector ends the recording: its memory is taken away at once, or by the process when
-  // it lets go.
+  // Like Withdraw(), for a recording without a collector to end it. Its memory is freed at once, or
+  // by the process when it detaches.
   void WithdrawForNobody(uint32_t number);
 
  private:

@@ -28,7 +28,8 @@ absl::Status RefuseIfFiltersAreUnknown(const TargetInfo& target,
   return refusal.empty() ? absl::OkStatus() : absl::FailedPreconditionError(refusal);
 }
 
-// Has the process call one of the library's functions, which it opens where it is not there.
+// Makes the process call one of the library's functions. The process loads the library if
+// necessary.
 absl::StatusOr<inject::Reply> Call(const TargetInfo& target, bool insist, const char* function,
                                    std::chrono::milliseconds search) {
   absl::StatusOr<std::string> library = PreloadLibrary();

@@ -1,8 +1,8 @@
 // cli/record/bring_in.h
 //
-// The library in a process that was started without it (collector/inject/inject.h).
+// Injects the library into a process that was started without it (collector/inject/inject.h).
 //
-// Thread safety: free functions, which fork: to be called while this program has one thread.
+// Thread safety: free functions that fork. Call them while this program has one thread.
 
 #ifndef GMT_CLI_RECORD_BRING_IN_H_
 #define GMT_CLI_RECORD_BRING_IN_H_
@@ -14,14 +14,15 @@
 
 namespace gmt::cli {
 
-// Brings it in and has it catch calls of the GPU; the process then has a session with a door: `session`,
-// as this program sees it. Returns what the library has to say. `insist`: though the seccomp filters of
-// the process cannot be read.
+// Injects the library and makes it intercept GPU calls. The process then has a session with an
+// attach gate, whose path as seen by this program is stored in *session. Returns the library's
+// message, which may be empty. `insist`: proceed even if the seccomp filters of the process cannot
+// be read.
 absl::StatusOr<std::string> BringIn(const inject::TargetInfo& target, bool insist,
                                     std::string* session);
 
-// For who gives up before a recording has begun: calls are caught no more. What cannot be done is left: it
-// costs the process a look at one word in each call.
+// Makes the library stop intercepting calls. Called if an attach is given up before the recording
+// has begun. Errors are ignored: calls that stay intercepted only check one word each.
 void LetGo(const inject::TargetInfo& target);
 
 }  // namespace gmt::cli

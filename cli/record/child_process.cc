@@ -19,8 +19,8 @@ std::atomic<pid_t> forward_to{0};
 void Forward(int signal, siginfo_t* info, void*) {
   const int saved = errno;
   const pid_t child = forward_to.load();
-  // The kernel sends the terminal's signals to the whole foreground group: the child has it
-  // already.
+  // The kernel sends signals from the terminal to the whole foreground process group, so the child
+  // already has them.
   if (child > 0 && info->si_code != SI_KERNEL) kill(child, signal);
   errno = saved;
 }
@@ -59,7 +59,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
     exec_errno_ = errno;
     return;
   }
-  // Held back until it is known where they go.
+  // Block the signals until the child's PID is known.
   sigset_t forwarded, before;
   sigemptyset(&forwarded);
   for (const int signal : kForwarded) sigaddset(&forwarded, signal);
@@ -74,7 +74,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
   sigprocmask(SIG_SETMASK, &before, nullptr);
 
   close(fds[1]);
-  if (pid_ > 0) {  // end of file: the pipe was closed by a successful exec
+  if (pid_ > 0) {  // end of file means that exec succeeded and closed the pipe
     while (read(fds[0], &exec_errno_, sizeof(exec_errno_)) < 0 && errno == EINTR) {
     }
   }

@@ -1,9 +1,9 @@
 // cli/record/child_process.h
 //
-// ChildProcess: the command that `gpumemtrace run` runs. It gets the terminal, the descriptors and
-// the working directory of this process; signals sent to this process reach it.
+// ChildProcess: the command that `gpumemtrace run` runs. It inherits the terminal, the descriptors
+// and the working directory of this process. Signals sent to this process are forwarded to it.
 //
-// Thread safety: one at a time in a process (signal handlers are the process's own).
+// Thread safety: one object at a time per process, because signal handlers are global.
 
 #ifndef GMT_CLI_RECORD_CHILD_PROCESS_H_
 #define GMT_CLI_RECORD_CHILD_PROCESS_H_
@@ -22,7 +22,8 @@ struct ChildExit {
   bool signalled = false;
   int code = 0;  // exit code, or signal number
 
-  // As env(1) and shells tell it: the code, 128 + signal, 127 not found, 126 not executable.
+  // Returns the code as env(1) and shells do: the exit code, 128 + signal, 127 if not found, 126 if
+  // not executable.
   int ShellCode() const;
 };
 
@@ -30,13 +31,13 @@ class ChildProcess {
  public:
   using Environment = std::vector<std::pair<std::string, std::string>>;
 
-  // Starts `command` with `environment` set over this process's own. Signals are forwarded from
-  // here on; those of the terminal reach the child anyway and only keep this process alive.
+  // Starts `command` with `environment` added to this process's own. Forwards signals from now on.
+  // Signals from the terminal reach the child anyway, and only must not end this process.
   ChildProcess(const std::vector<std::string>& command, const Environment& environment);
 
   pid_t pid() const { return pid_; }
 
-  // Waits for its end.
+  // Waits until the child has ended.
   ChildExit Wait();
 
  private:

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kElsewhere = ". Write elsewhere with: -o FILE";
 
-// The n-th name to try.
+// Returns the n-th name to try.
 fs::path Name(const fs::path& wanted, int n) {
   if (n == 0) return wanted;
   return wanted.parent_path() /
@@ -44,11 +44,11 @@ absl::StatusOr<std::unique_ptr<ClaimedOutput>> ClaimedOutput::Make(const fs::pat
     }
     if (errno != EEXIST) {
       return absl::UnavailableError(
-          absl::StrCat(path, " cannot be made: ", std::strerror(errno), kElsewhere));
+          absl::StrCat(path, " cannot be created: ", std::strerror(errno), kElsewhere));
     }
   }
   return absl::AlreadyExistsError(
-      absl::StrCat(wanted.string(), ": no free name beside it. Use -o FILE"));
+      absl::StrCat(wanted.string(), ": no free file name next to it. Use -o FILE"));
 }
 
 ClaimedOutput::ClaimedOutput(std::string path, int fd) : path_(std::move(path)), fd_(fd) {

@@ -1,10 +1,11 @@
 // cli/record/claimed_output.h
 //
-// ClaimedOutput: a new file for a recording that may begin later. The name is taken at once, so that
-// nobody else who asks for it gets it too; the file's lock (flock) says that it is being written, and goes
-// with its descriptor to the collector.
+// ClaimedOutput: a new file for a recording that may begin later. The file is created at once, so
+// that no other program gets the same name. Its lock (flock) shows that it is being written, and is
+// passed with the descriptor to the collector.
 //
-// Thread safety: one thread at a time. Ownership: of the descriptor; the file stays when the object goes.
+// Thread safety: one thread at a time. Ownership: owns the descriptor; the file remains when the
+// object is destroyed.
 
 #ifndef GMT_CLI_RECORD_CLAIMED_OUTPUT_H_
 #define GMT_CLI_RECORD_CLAIMED_OUTPUT_H_
@@ -20,8 +21,9 @@ namespace gmt::cli {
 
 class ClaimedOutput {
  public:
-  // The first free name: `wanted`, or with a number before its extension. ALREADY_EXISTS where none is
-  // free; NOT_FOUND, PERMISSION_DENIED where its folder is not there, or cannot be written to.
+  // Creates the first free name: `wanted`, or with a number before its extension. Returns
+  // ALREADY_EXISTS if no name is free, NOT_FOUND if the directory does not exist, and
+  // PERMISSION_DENIED if it is not writable.
   static absl::StatusOr<std::unique_ptr<ClaimedOutput>> Make(const std::filesystem::path& wanted);
   ~ClaimedOutput();
   ClaimedOutput(const ClaimedOutput&) = delete;
@@ -29,15 +31,16 @@ class ClaimedOutput {
 
   const std::string& path() const { return path_; }
   int fd() const { return fd_; }
-  // The descriptor is a child's now: the lock goes with the last of its copies.
+  // Closes the descriptor after a child has inherited it. The lock lasts until the last copy is
+  // closed.
   void HandOver();
-  // Gives the name back, if nothing was written. REQUIRES: nobody will.
+  // Removes the file if nothing was written. REQUIRES: no process will write to it.
   void RemoveIfEmpty();
 
  private:
   ClaimedOutput(std::string path, int fd);
   const std::string path_;
-  int fd_;  // -1: handed over
+  int fd_;  // -1 after HandOver()
   uint64_t device_ = 0, inode_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// gpumemtrace collect: makes the recording of a session whose collector, or whose process, is gone.
+// gpumemtrace collect: writes the recording of a session whose collector or process is gone.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -27,8 +27,8 @@ struct CollectArguments {
   bool force = false, once = false;
 };
 
-// The collector does the work; what it says on stderr is for the user. A signal that ends us (^C)
-// makes it finish the file first.
+// Runs the collector, which does the work and prints errors on stderr. A signal that ends this
+// program (^C) makes the collector finish the file first.
 absl::Status RunCollector(const std::vector<std::string>& command, const SessionSummary& session) {
   unsetenv("LD_PRELOAD");
   unsetenv("GPUMEMTRACE_RUN_LOG");
@@ -44,14 +44,14 @@ absl::Status RunCollector(const std::vector<std::string>& command, const Session
   return absl::InternalError(absl::StrCat(session.path, ": ", command.front(), how));
 }
 
-// What `-o FILE --force` is written to until it is whole; nothing where FILE is created by the
-// collector itself, which then never overwrites anything.
+// Returns the temporary file that `-o FILE --force` writes to until it is complete. Returns nullopt
+// if the collector itself creates FILE; the collector never overwrites a file.
 absl::StatusOr<std::optional<OutputFile>> Replacement(const CollectArguments& options) {
   if (options.output.empty()) return std::nullopt;
   std::error_code error;
   const auto status = std::filesystem::status(options.output, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-    return absl::InvalidArgumentError(absl::StrCat(options.output, " is no regular file"));
+    return absl::InvalidArgumentError(absl::StrCat(options.output, " is not a regular file"));
   absl::StatusOr<OutputFile> file = OutputFile::Create(options.output, options.force);
   if (!file.ok()) return file.status();
   if (!options.force) return std::nullopt;
@@ -66,7 +66,7 @@ void AnnounceIfLive(const CollectArguments& options, const SessionSummary& sessi
       session.pid, output));
 }
 
-// A collector that was killed holds the session for some moments more.
+// A killed collector may hold the session's lock for a moment longer.
 absl::StatusOr<SessionSummary> FindSettledSession(const std::string& name) {
   constexpr int kLooks = 20;
   absl::StatusOr<SessionSummary> session = FindSession(name);
@@ -100,7 +100,8 @@ absl::StatusOr<int> Collect(const CollectArguments& options) {
   }
   fmt::print("{}\n", *output);
   if (options.output.empty() && *output != session->output) {
-    PrintNote(fmt::format("{} holds what had been recorded before; this one what the session held",
+    PrintNote(fmt::format("{} holds what was recorded earlier; this file holds what was in the "
+                          "session",
                           session->output));
   }
   return kDone;
@@ -111,14 +112,15 @@ absl::StatusOr<int> Collect(const CollectArguments& options) {
 void AddCollect(Program& program) {
   auto options = std::make_shared<CollectArguments>();
   Command command =
-      program.AddVerb("collect", "Record a session whose collector or process is gone",
+      program.AddVerb("collect", "Write the recording of a session whose collector or process is "
+                                 "gone",
                       [options](const Terminal&) { return Collect(*options); });
-  command.Argument("SESSION", &options->session, "a session's file, its name, or a process's pid");
+  command.Argument("SESSION", &options->session, "session file, session name or process ID");
   command.Option("-o,--output", &options->output, "FILE",
-                 "recording to write (default: where the process was to be recorded to)");
+                 "recording to write (default: the path that the process announced)");
   command.Flag("--force", &options->force, "overwrite FILE");
   command.Flag("--once", &options->once,
-               "record what there is now and leave a living process's session to others");
+               "write what the session holds now and exit, even if its process is alive");
 }
 
 }  // namespace gmt::cli

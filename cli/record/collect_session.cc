@@ -28,9 +28,9 @@ absl::StatusOr<SessionSummary> FindByPid(uint64_t pid) {
   std::erase_if(found, [&](const SessionSummary& s) { return s.pid != pid; });
   if (found.empty()) {
     return absl::NotFoundError(
-        absl::StrCat("process ", pid, " has no session. What there is shows: gpumemtrace list"));
+        absl::StrCat("process ", pid, " has no session. To see all sessions: gpumemtrace list"));
   }
-  // A process that replaced itself (exec) left one for each program it was.
+  // A process that replaced its program (exec) has one session for each program.
   if (found.size() > 1) {
     const std::string paths = absl::StrJoin(
         found, "\n  ",
@@ -64,7 +64,7 @@ absl::StatusOr<SessionSummary> FindSession(const std::string& name) {
       return collector::SummariseFile(path.string());
   }
   return absl::NotFoundError(
-      absl::StrCat(name, ": there is no such session. What there is shows: gpumemtrace list"));
+      absl::StrCat(name, ": there is no such session. To see all sessions: gpumemtrace list"));
 }
 
 absl::Status CheckCollectable(const SessionSummary& s, const CollectWish& wish) {
@@ -73,7 +73,7 @@ absl::Status CheckCollectable(const SessionSummary& s, const CollectWish& wish) 
       return absl::FailedPreconditionError(
           absl::StrCat(s.path, ": a collector",
                        s.collector_pid == 0 ? "" : absl::StrCat(" (process ", s.collector_pid, ")"),
-                       " is at work on it already", Recorded(s)));
+                       " is already recording it", Recorded(s)));
     case SessionState::kCollected:
       if (wish.elsewhere) return absl::OkStatus();
       return absl::FailedPreconditionError(absl::StrCat(
@@ -82,13 +82,13 @@ absl::Status CheckCollectable(const SessionSummary& s, const CollectWish& wish) 
       if (wish.once) return absl::OkStatus();
       return absl::FailedPreconditionError(
           absl::StrCat(s.path,
-                       ": its process belongs to another PID namespace (a container), so whether "
-                       "it lives cannot "
-                       "be told from here. Collect it there, or what it holds now with: --once"));
+                       ": its process belongs to another PID namespace (a container), so it is not "
+                       "known here whether it is alive. Collect it there, or collect what it holds "
+                       "now with: --once"));
     case SessionState::kDormant:
       return absl::FailedPreconditionError(
-          absl::StrCat(s.path, ": its process is dormant, and nothing is recorded of it. ",
-                       "Record it with: gpumemtrace attach ", s.pid));
+          absl::StrCat(s.path, ": its process is dormant and not being recorded. ",
+                       "To record it: gpumemtrace attach ", s.pid));
     case SessionState::kDamaged:
       return absl::DataLossError(absl::StrCat(s.path, ": ", s.damage));
     case SessionState::kUnattended:
@@ -112,14 +112,14 @@ absl::StatusOr<std::string> CollectorFor(const SessionSummary& s) {
   return absl::FailedPreconditionError(absl::StrCat(
       s.path, " was made by gpumemtrace ", s.version.empty() ? "of another release" : s.version,
       " (session format ", s.abi_major, ", this program reads ", session::kAbiMajor,
-      "), whose collector is gone from ", s.collector.empty() ? s.shim : s.collector,
+      "), whose collector is no longer at ", s.collector.empty() ? s.shim : s.collector,
       ". Collect it with that release: gpumemtrace collect ", s.path));
 }
 
 absl::StatusOr<std::string> FreeOutput(const SessionSummary& s) {
   constexpr int kMaxAttempts = 10000;
   if (s.output.empty())
-    return UsageError("collect: the session names no recording; name one with -o FILE");
+    return UsageError("collect: the session names no recording. Name one with: -o FILE");
   const fs::path wanted = s.output;
   std::error_code error;
   if (!fs::is_directory(wanted.parent_path(), error)) {
@@ -133,7 +133,8 @@ absl::StatusOr<std::string> FreeOutput(const SessionSummary& s) {
                                                                     wanted.extension().string());
     if (!fs::exists(fs::symlink_status(path, error))) return path.string();
   }
-  return absl::AlreadyExistsError(absl::StrCat(s.output, ": no free name beside it. Use -o FILE"));
+  return absl::AlreadyExistsError(absl::StrCat(s.output,
+                                               ": no free file name next to it. Use -o FILE"));
 }
 
 }  // namespace gmt::cli

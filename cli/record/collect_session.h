@@ -1,6 +1,6 @@
 // cli/record/collect_session.h
 //
-// Which session `gpumemtrace collect` is asked for, whether it can be collected, by which
+// Which session `gpumemtrace collect` is to collect, whether that is possible, with which
 // collector, and into which file.
 //
 // Thread safety: free functions.
@@ -16,23 +16,25 @@
 
 namespace gmt::cli {
 
-// `name` is a path, the file name of a session in one of the directories that sessions live in, or
-// the pid of its process.
+// Finds a session. `name` is a path, the file name of a session in one of the session directories,
+// or the PID of its process.
 absl::StatusOr<collector::SessionSummary> FindSession(const std::string& name);
 
-// Whether a collector may be started on it, and if not why, and what to do. `once`: without waiting
-// for the end of its process; `elsewhere`: another recording than the one its process announced.
+// Returns OK if a collector may be started on the session, otherwise why not and what to do.
+// `once`: without waiting for the end of its process. `elsewhere`: into another recording than the
+// one that its process announced.
 struct CollectWish {
   bool once = false;
   bool elsewhere = false;
 };
 absl::Status CheckCollectable(const collector::SessionSummary& session, const CollectWish& wish);
 
-// The collector that can read it: this release's, or the one of the release that made it.
+// Returns the collector that can read the session: this release's, or that of the release that made
+// it.
 absl::StatusOr<std::string> CollectorFor(const collector::SessionSummary& session);
 
-// The recording that its process announced, or the first free name beside it (run.1.gmt): what the
-// collector that died has written is kept.
+// Returns the recording that its process announced, or the first free name next to it (run.1.gmt),
+// so that the file of a collector that died is kept.
 absl::StatusOr<std::string> FreeOutput(const collector::SessionSummary& session);
 
 }  // namespace gmt::cli

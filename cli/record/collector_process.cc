@@ -16,7 +16,7 @@
 namespace gmt::cli {
 namespace {
 
-// In the child, between fork and exec.
+// Runs in the child, between fork and exec.
 [[noreturn]] void Become(const char* program, char* const* arguments, int complaints,
                          std::initializer_list<int> inherited) {
   setsid();
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<CollectorProcess>> CollectorProcess::Start(
   arguments.push_back(nullptr);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
-    return absl::UnavailableError(absl::StrCat("no pipe: ", std::strerror(errno)));
+    return absl::UnavailableError(absl::StrCat("cannot create a pipe: ", std::strerror(errno)));
   const pid_t child = fork();
   if (child == 0)
     Become(program->c_str(), arguments.data(), ends[1], {session.fd(), output.fd(), pidfd});

@@ -1,7 +1,7 @@
 // cli/record/collector_process.h
 //
-// CollectorProcess: a gpumemtrace-collector that this program starts on a session, and that goes on when
-// this program has ended: in a session of its own, so that no terminal ends it.
+// CollectorProcess: a gpumemtrace-collector that this program starts on a session. It outlives this
+// program, and is in its own terminal session so that no terminal ends it.
 //
 // Thread safety: one thread at a time.
 
@@ -22,9 +22,9 @@ namespace gmt::cli {
 
 class CollectorProcess {
  public:
-  // `session`: the very file that was found to be the target's; its path may lead elsewhere by now.
-  // `output`: the file at that path, which the collector takes over with its lock.
-  // `target`: the process that is recorded, by its number here; it may have another one in its session.
+  // `session` is the open file that was verified to be the target's; its path may lead elsewhere by
+  // now. `output` is passed to the collector with its lock. `target` is the recorded process's PID
+  // here, which may differ from the one in its session.
   static absl::StatusOr<std::unique_ptr<CollectorProcess>> Start(const AttachedSession& session,
                                                                  const ClaimedOutput& output,
                                                                  pid_t target);
@@ -32,12 +32,12 @@ class CollectorProcess {
   CollectorProcess(const CollectorProcess&) = delete;
   CollectorProcess& operator=(const CollectorProcess&) = delete;
 
-  // Whether it has ended; exit_code() and Complaint() hold from then on.
+  // Returns whether the collector has ended. exit_code() and Complaint() are valid from then on.
   bool HasEnded();
   bool WaitForEnd(std::chrono::milliseconds patience);
   pid_t pid() const { return pid_; }
   int exit_code() const { return exit_code_; }
-  // What it said on stderr.
+  // Returns what the collector printed on stderr.
   std::string Complaint();
 
  private:

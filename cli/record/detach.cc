@@ -1,4 +1,4 @@
-// gpumemtrace detach: ends the recording of a process that was attached to. The process goes on.
+// gpumemtrace detach: ends the recording of an attached process. The process keeps running.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -25,10 +25,10 @@ namespace {
 
 absl::Status NotAttached(pid_t pid) {
   return absl::FailedPreconditionError(absl::StrCat(
-      "process ", pid, " is not attached to. What is recorded shows: gpumemtrace list"));
+      "process ", pid, " is not attached. To see what is being recorded: gpumemtrace list"));
 }
 
-// Its collector completes the recording and lets go of the session.
+// Waits until the collector has completed the recording and released the session.
 bool AwaitEnd(const AttachedSession& session) {
   constexpr auto kPatience = std::chrono::seconds(30);
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -39,13 +39,13 @@ bool AwaitEnd(const AttachedSession& session) {
   return true;
 }
 
-// Who attaches makes the file, and may be gone before the process has recorded anything.
+// The attaching program creates the file. It may have ended before the process recorded anything.
 bool HoldsNothing(const std::string& recording) {
   std::error_code unknown;
   return std::filesystem::file_size(recording, unknown) == 0 && !unknown;
 }
 
-// Its end is there; a collector that was killed meanwhile has written none.
+// Checks that the file has its footer. A collector that was killed has not written one.
 bool IsComplete(const std::string& recording) {
   auto source = format::OpenFile(recording);
   if (!source.ok() || (*source)->size() < format::kFooterBytes) return false;
@@ -58,7 +58,7 @@ bool IsComplete(const std::string& recording) {
 absl::StatusOr<int> Detach(const std::string& name) {
   pid_t pid;
   if (!absl::SimpleAtoi(name, &pid) || pid <= 0)
-    return UsageError(absl::StrCat("detach: '", name, "' is no process's number"));
+    return UsageError(absl::StrCat("detach: '", name, "' is not a process ID"));
   const inject::TargetInfo target = inject::Inspect(pid);
   if (!target.exists)
     return absl::NotFoundError(absl::StrCat("process ", pid, ": there is no such process"));
@@ -67,7 +67,7 @@ absl::StatusOr<int> Detach(const std::string& name) {
   if (!session.ok()) return session.status();
   if (!(*session)->has_door()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "process ", pid, " was started to be recorded until it ends; its recording is ",
+        "process ", pid, " was started under gpumemtrace and is recorded until it ends, to ",
         (*session)->Recording()));
   }
   const uint32_t number = (*session)->control().attach_wanted.load();
@@ -79,7 +79,7 @@ absl::StatusOr<int> Detach(const std::string& name) {
   if (!was_taken) {
     (*session)->WithdrawForNobody(number);
     if (never_began) LetGo(target);
-    PrintNote(fmt::format("process {} is detached; its collector was gone already", pid));
+    PrintNote(fmt::format("process {} is detached; its collector had already ended", pid));
     return kDone;
   }
   (*session)->Withdraw(number);
@@ -96,7 +96,8 @@ absl::StatusOr<int> Detach(const std::string& name) {
   if (!IsComplete(recording)) {
     return absl::DataLossError(absl::StrCat(
         "process ", pid, " is detached, but ", recording,
-        " is not complete: its collector has died. Whether what it lacks is kept shows: gpumemtrace list"));
+        " is not complete: its collector has died. To see whether the rest can be collected: "
+        "gpumemtrace list"));
   }
   fmt::print("{}\n", recording);
   return kDone;
@@ -106,9 +107,9 @@ absl::StatusOr<int> Detach(const std::string& name) {
 
 void AddDetach(Program& program) {
   auto pid = std::make_shared<std::string>();
-  Command command = program.AddVerb("detach", "End the recording of a process that was attached to",
+  Command command = program.AddVerb("detach", "Stop recording an attached process",
                                     [pid](const Terminal&) { return Detach(*pid); });
-  command.Argument("PID", pid.get(), "process");
+  command.Argument("PID", pid.get(), "process ID");
 }
 
 }  // namespace gmt::cli

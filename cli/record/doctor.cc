@@ -1,4 +1,4 @@
-// gpumemtrace doctor: what works on this machine, and why not.
+// gpumemtrace doctor: checks what works on this machine, and why the rest does not.
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ std::string Mark(State state, const Terminal& terminal) {
     case State::kWorks:
       return terminal.Green("works  ");
     case State::kWithout:
-      return terminal.Yellow("without");
+      return terminal.Yellow("limited");
     case State::kFails:
       return terminal.Red("fails  ");
   }
@@ -44,8 +44,8 @@ void PrintText(const std::vector<Check>& checks, size_t failing, const Terminal&
       "{}\n\n",
       terminal.Bold(failing > 0  ? "Recording does not work on this machine."
                     : has_driver ? "Recording works on this machine."
-                                 : "Recordings can be read on this machine, not made: it has "
-                                   "no GPU driver that works."));
+                                 : "This machine can read recordings but not make them: it has "
+                                   "no working GPU driver."));
   for (const Check& check : checks) {
     fmt::print("{}  {:<14}  {}\n", Mark(check.state, terminal), check.name, check.detail);
   }
@@ -68,7 +68,7 @@ int Doctor(bool json, const Terminal& terminal) {
 void AddDoctor(Program& program) {
   auto json = std::make_shared<bool>(false);
   Command command = program.AddVerb(
-      "doctor", "What works on this machine, and why not",
+      "doctor", "Check what works on this machine, and why the rest does not",
       [json](const Terminal& terminal) { return absl::StatusOr<int>(Doctor(*json, terminal)); });
   command.Flag("--json", json.get(), "print JSON");
 }

@@ -73,8 +73,8 @@ Check SharedMemory() {
   if (path.empty()) {
     return {
         "shared memory", State::kWithout,
-        fmt::format("{} in a memfd: no directory in memory has room, so what is recorded is lost "
-                    "if target and collector both die",
+        fmt::format("{} in a memfd: no in-memory directory has room, so events that are not "
+                    "written yet are lost if target and collector both die",
                     size)};
   }
   unlink(path.c_str());
@@ -90,9 +90,11 @@ Check ForkProtection() {
   const bool works = page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0;
   const std::string why = Errno();
   if (page != MAP_FAILED) munmap(page, 4096);
-  if (works) return {"fork", State::kWorks, "children start afresh (MADV_WIPEONFORK)"};
+  if (works)
+    return {"fork", State::kWorks, "forked children start with a clean state (MADV_WIPEONFORK)"};
   return {"fork", State::kWithout,
-          fmt::format("no MADV_WIPEONFORK ({}): children are told apart by pthread_atfork", why)};
+          fmt::format("no MADV_WIPEONFORK ({}): forked children are detected by pthread_atfork",
+                      why)};
 }
 
 Check ProcessDescriptor() {
@@ -100,26 +102,26 @@ Check ProcessDescriptor() {
   if (fd < 0) {
     return {
         "pidfd", State::kWithout,
-        fmt::format("{}: the end of a process is seen by polling, up to a second late", Errno())};
+        fmt::format("{}: process exit is detected by polling, up to a second late", Errno())};
   }
   close(static_cast<int>(fd));
-  return {"pidfd", State::kWorks, "the end of a process is seen at once"};
+  return {"pidfd", State::kWorks, "process exit is detected at once"};
 }
 
 Check NativeStacks() {
 #if defined(__x86_64__)
-  return {"native stacks", State::kWorks, "walked by this library itself"};
+  return {"native stacks", State::kWorks, "unwound by the library itself"};
 #else
   void* handle = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr)
-    return {"native stacks", State::kWithout, "libgcc_s.so.1 is not here: install libgcc-s1"};
+    return {"native stacks", State::kWithout, "libgcc_s.so.1 was not found: install libgcc-s1"};
   dlclose(handle);
-  return {"native stacks", State::kWorks, "walked by libgcc"};
+  return {"native stacks", State::kWorks, "unwound by libgcc"};
 #endif
 }
 
-// What the first python3 on PATH, with the library preloaded, says when its frames are read: its
-// version, a tab, and "on" or why not.
+// Runs the first python3 on PATH with the library preloaded. Returns its version, a tab, and the
+// library's state there: "on", or why its frames cannot be read.
 std::string TryPython(const std::string& library) {
   constexpr char kCommand[] =
       "LD_PRELOAD=\"$GPUMEMTRACE_DOCTOR\" exec python3 -c '"
@@ -142,24 +144,24 @@ Check PythonStacks() {
   const std::vector<std::string> parts = absl::StrSplit(tried, '\t');
   if (parts.size() != 2) {
     return {"python stacks", State::kWithout,
-            "there is no python3 on PATH to try; CPython 3.10 to 3.14 is known"};
+            "no working python3 on PATH to test with; CPython 3.10 to 3.14 is supported"};
   }
   if (parts[1] != "on") {
     return {"python stacks", State::kWithout,
             fmt::format("python3 on PATH is {}: {}", parts[0], parts[1])};
   }
   return {"python stacks", State::kWorks,
-          fmt::format("tried with python3 on PATH, which is {}", parts[0])};
+          fmt::format("tested with python3 on PATH, version {}", parts[0])};
 }
 
-// NVTX looks for its tool in the environment, which only `gpumemtrace run` sets.
+// NVTX reads its tool from the environment, which only `gpumemtrace run` sets.
 Check Nvtx() {
   const absl::StatusOr<std::string> library = PreloadLibrary();
   if (!library.ok()) return {"nvtx", State::kFails, std::string(library.status().message())};
   const char* path = getenv("NVTX_INJECTION64_PATH");
   if (path == nullptr || *path == '\0') {
     return {"nvtx", State::kWorks,
-            fmt::format("gpumemtrace run sees to it; with LD_PRELOAD alone set "
+            fmt::format("gpumemtrace run sets this up; with LD_PRELOAD alone, set "
                         "NVTX_INJECTION64_PATH={}",
                         *library)};
   }
@@ -168,8 +170,8 @@ Check Nvtx() {
     return {"nvtx", State::kWorks, "NVTX_INJECTION64_PATH names this library"};
   }
   return {"nvtx", State::kWithout,
-          fmt::format("NVTX_INJECTION64_PATH is {}: gpumemtrace run records beside it; with "
-                      "LD_PRELOAD alone nothing of NVTX is recorded, unless "
+          fmt::format("NVTX_INJECTION64_PATH is {}: gpumemtrace run records alongside it; with "
+                      "LD_PRELOAD alone, NVTX is recorded only with "
                       "NVTX_INJECTION64_PATH={} GPUMEMTRACE_NVTX_INJECTION={}",
                       path, *library, path)};
 }
@@ -186,7 +188,7 @@ Check Driver() {
   const auto count = reinterpret_cast<Out>(dlsym(driver, "cuDeviceGetCount"));
   int v = 0, devices = 0;
   if (init == nullptr || version == nullptr || count == nullptr) {
-    return {kDriverCheck, State::kWithout, "libcuda.so.1 is here but is not a CUDA driver"};
+    return {kDriverCheck, State::kWithout, "libcuda.so.1 exists but is not a CUDA driver"};
   }
   if (const int error = init(0); error != 0) {
     return {kDriverCheck, State::kWithout, fmt::format("cuInit fails with CUDA error {}", error)};
@@ -198,7 +200,7 @@ Check Driver() {
                       Plural(static_cast<uint64_t>(devices), "GPU"))};
 }
 
-// Programs that are linked to a libcupti of their own, as PyTorch's wheels are, have theirs taken.
+// If the program is linked to its own libcupti, as PyTorch's wheels are, that one is used.
 Check Cupti() {
   const absl::StatusOr<std::string> path = PreloadLibrary();
   void* library = path.ok() ? dlopen(path->c_str(), RTLD_LAZY | RTLD_LOCAL) : nullptr;
@@ -206,17 +208,17 @@ Check Cupti() {
   const auto status = library == nullptr
                           ? nullptr
                           : reinterpret_cast<Status>(dlsym(library, "gpumemtrace_cupti_status"));
-  if (status == nullptr) return {"cupti", State::kWithout, "the library says nothing of it"};
+  if (status == nullptr) return {"cupti", State::kWithout, "the library does not report its state"};
   const std::string_view text = status();
   const std::string_view detail = text.substr(text.find(": ") + 2);
   if (text.starts_with("on: ")) return {"cupti", State::kWorks, std::string(detail)};
   return {"cupti", State::kWithout,
-          fmt::format("{}: it is taken from programs that bring one, as PyTorch does, or set "
-                      "GPUMEMTRACE_CUPTI to its path",
+          fmt::format("{}: programs that ship CUPTI, as PyTorch does, have theirs used; otherwise "
+                      "set GPUMEMTRACE_CUPTI to its path",
                       detail)};
 }
 
-// The libcuda.so.1 that this process has loaded; empty: none.
+// Returns the path of the libcuda.so.1 that this process has loaded, or "" if none.
 std::string DriverPath() {
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (driver == nullptr) return "";
@@ -234,7 +236,7 @@ Check DeviceMemory() {
   const absl::StatusOr<uint32_t> count = status.ok() ? nvml.DeviceCount() : status;
   if (!count.ok()) {
     return {"nvml", State::kWithout,
-            fmt::format("{}: memory that other processes hold is not known",
+            fmt::format("{}: memory held by other processes is unknown",
                         std::string(count.status().message()))};
   }
   return {"nvml", State::kWorks,

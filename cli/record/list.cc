@@ -1,4 +1,4 @@
-// gpumemtrace list: which processes are being recorded, and which sessions wait to be collected.
+// gpumemtrace list: which processes are being recorded, and which sessions can be collected.
 
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ bool CanBeCollected(SessionState state) {
          state == SessionState::kOtherBoot || state == SessionState::kOtherRelease;
 }
 
-// In the table, and behind a number in the first line.
+// Used in the table, and after a number in the first line.
 const char* InWords(SessionState state) {
   switch (state) {
     case SessionState::kRecording:
@@ -41,11 +41,11 @@ const char* InWords(SessionState state) {
     case SessionState::kCollected:
       return "collected";
     case SessionState::kOtherBoot:
-      return "orphaned by a restart";
+      return "orphaned by a reboot";
     case SessionState::kElsewhere:
-      return "of another PID namespace";
+      return "in another PID namespace";
     case SessionState::kOtherRelease:
-      return "of another release";
+      return "from another release";
     case SessionState::kDamaged:
       return "damaged";
   }
@@ -53,7 +53,8 @@ const char* InWords(SessionState state) {
 }
 
 std::string FirstLine(const std::vector<SessionSummary>& sessions) {
-  if (sessions.empty()) return "No session: nothing is being recorded, nothing waits.";
+  if (sessions.empty())
+    return "No sessions: nothing is being recorded, and there is nothing to collect.";
   std::vector<std::pair<SessionState, uint64_t>> counts;
   for (const SessionSummary& session : sessions) {
     const auto it = std::find_if(counts.begin(), counts.end(),
@@ -137,7 +138,7 @@ int List(bool json, const Terminal& terminal) {
 void AddList(Program& program) {
   auto json = std::make_shared<bool>(false);
   Command command = program.AddVerb(
-      "list", "Processes that are recorded, and sessions that wait to be collected",
+      "list", "List recorded processes and sessions that can be collected",
       [json](const Terminal& terminal) { return absl::StatusOr<int>(List(*json, terminal)); });
   command.Flag("--json", json.get(), "print JSON");
 }

@@ -1,4 +1,4 @@
-// gpumemtrace preload-path: prints where the library is that LD_PRELOAD takes.
+// gpumemtrace preload-path: prints the path of the library for LD_PRELOAD.
 
 #include <fmt/format.h>
 

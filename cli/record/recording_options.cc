@@ -11,26 +11,30 @@ void RecordingOptions::AddTo(Command& command) {
                  "recording to write; %h host, %p pid, %r rank, %l local rank, %j job id, "
                  "%q{VAR} a variable (default gpumemtrace.%h.%p.gmt)");
   command.Option("--stacks", &stacks, "KIND",
-                 "native+python (the default), either, none, native:libgcc or native:libunwind");
+                 "native+python (the default), native, python, none, native:libgcc or "
+                 "native:libunwind");
   command.Flag("--free-stacks", &free_stacks, "record a stack at every free too");
-  command.Option("--heap", &heap, "NAME+NAME", "driver, host, pytorch, nvtx (default: all)");
+  command.Option("--heap", &heap, "NAME+NAME",
+                 "heaps to record: driver, host, pytorch, nvtx (default: all)");
   command.Option("--roles", &roles, "MODE",
-                 "on (the default): what PyTorch's tensors are for, or off");
+                 "on (the default): record what PyTorch uses its tensors for; off");
   command.Option("--cupti", &cupti, "MODE",
-                 "auto (the default), full: also records of what the device did, or off");
+                 "auto (the default); full: also record device activity; off");
   command.Option("--snapshot", &snapshot, "WHEN,WHEN",
-                 "oom, exit (default: both), every=TIME, growth=SIZE, mark=NAME");
+                 "when to take snapshots: oom, exit (default: both), every=TIME, growth=SIZE, "
+                 "mark=NAME");
   command.Option("--listen", &listen, "ADDRESS",
-                 "serve /metrics and /debug/pprof/gpu there: 127.0.0.1:9400, unix:PATH");
+                 "serve /metrics and /debug/pprof/gpu at 127.0.0.1:9400 or unix:PATH");
   command.Option("--max-size", &max_size, "SIZE",
-                 "keep no more than that on disk: of the oldest time only sums");
-  command.Option("--max-time", &max_time, "TIME", "keep no events that are older, only sums");
+                 "limit the recording's size on disk; of the oldest events only sums are kept");
+  command.Option("--max-time", &max_time, "TIME",
+                 "keep the events of this last period; of older ones only sums are kept");
   command.Option("--rotate", &rotate, "N",
-                 "in how many files the history is kept (default 8, with one of the limits)");
+                 "number of files for the kept history (default 8 if a limit is set)");
   command.Flag("--strip-paths", &strip_paths,
-               "write no private folder into the recording: of files only what is everybody's");
+               "remove private directories from the paths in the recording");
   command.Flag("--strip-args", &strip_args,
-               "write of the command line only the program into the recording");
+               "record only the program name of the command line");
 }
 
 std::vector<std::string> RecordingOptions::Pairs() const {
@@ -39,7 +43,7 @@ std::vector<std::string> RecordingOptions::Pairs() const {
   AddPair("heap", heap, pairs);
   AddPair("roles", roles, pairs);
   AddPair("cupti", cupti, pairs);
-  // What separates options there are list items here.
+  // The commas that separate items here separate options in GPUMEMTRACE.
   AddPair("snapshot", absl::StrReplaceAll(snapshot, {{",", "+"}, {"=", ":"}}), pairs);
   AddPair("listen", listen, pairs);
   AddPair("max_size", max_size, pairs);

@@ -1,7 +1,7 @@
 // cli/record/recording_options.h
 //
-// RecordingOptions: what `run` and `attach` can be asked for alike, on the command line, and as the keys
-// of GPUMEMTRACE that mean the same to the preloaded library.
+// RecordingOptions: the options that `run` and `attach` have in common, on the command line, and as
+// the equivalent keys of GPUMEMTRACE for the preloaded library.
 //
 // Thread safety: values are plain.
 
@@ -20,16 +20,16 @@ struct RecordingOptions {
   std::string output, stacks, heap, roles, cupti, snapshot, listen, max_size, max_time, rotate;
   bool free_stacks = false, strip_paths = false, strip_args = false;
 
-  // Makes them known to the parser.
+  // Registers the options with the parser.
   void AddTo(Command& command);
-  // "stacks=native", ...: of those that were given; `output` is not among them.
+  // Returns "stacks=native", ... for the options that were given, except `output`.
   std::vector<std::string> Pairs() const;
 };
 
-// "key=value" at the end of `pairs` where there is a value.
+// Appends "key=value" to `pairs` if the value is not empty.
 void AddPair(const char* key, const std::string& value, std::vector<std::string>& pairs);
 
-// What the library would say about a value of GPUMEMTRACE, as a usage error.
+// Returns the library's error about a value of GPUMEMTRACE as a usage error.
 absl::Status CheckOptionText(const std::string& text);
 
 }  // namespace gmt::cli

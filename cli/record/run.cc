@@ -1,5 +1,5 @@
 // gpumemtrace run: runs a command with the preloaded library, waits until all of its recordings are
-// complete, and reports on them. The library does the recording; this verb sets the environment.
+// complete, and reports on them. The library does the recording; this verb sets up the environment.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -33,7 +33,7 @@
 namespace gmt::cli {
 namespace {
 
-constexpr int kOurFailure = 125;  // as env(1): not the command's own code
+constexpr int kOurFailure = 125;  // as in env(1): distinct from the command's own codes
 
 struct RunArguments {
   RecordingOptions recording;
@@ -44,7 +44,7 @@ struct RunArguments {
 
 // ---- The environment ---------------------------------------------------------------------------
 
-// The value of GPUMEMTRACE: what the user has set already, then the options given here.
+// Returns the value of GPUMEMTRACE: what the user has already set, then the options given here.
 absl::StatusOr<std::string> OptionText(const RunArguments& o) {
   std::vector<std::string> pairs;
   if (const char* own = getenv("GPUMEMTRACE"); own != nullptr && *own != '\0') pairs.push_back(own);
@@ -61,8 +61,8 @@ absl::StatusOr<std::string> OptionText(const RunArguments& o) {
   return absl::StrJoin(pairs, ",");
 }
 
-// NVTX takes one tool, by a path in the environment. A tool that the user has chosen is called by the
-// library; "./." is NVTX's own word for none.
+// NVTX loads one tool, by a path in the environment. If the user has set a tool, our library calls
+// it. "./." is NVTX's own value for "no tool".
 void AddNvtx(const std::string& library, ChildProcess::Environment* environment) {
   const char* chosen = getenv("NVTX_INJECTION64_PATH");
   const std::string_view path = chosen == nullptr ? "" : chosen;
@@ -80,13 +80,13 @@ absl::StatusOr<ChildProcess::Environment> TracedEnvironment(const RunArguments& 
   if (library->find_first_of(" :") != std::string::npos) {
     return absl::FailedPreconditionError(
         absl::StrCat(*library,
-                     ": LD_PRELOAD cannot name a path with a blank or a colon in it. "
-                     "Move gpumemtrace, or name a link to the library in "
-                     "GPUMEMTRACE_LIBRARY"));
+                     ": LD_PRELOAD does not support a path with a space or a colon. "
+                     "Move gpumemtrace, or set GPUMEMTRACE_LIBRARY to a symbolic link "
+                     "to the library"));
   }
   absl::StatusOr<std::string> text = OptionText(options);
   if (!text.ok()) return text.status();
-  // Said before anything runs.
+  // Reports an invalid value before anything runs.
   if (absl::Status status = CheckOptionText(*text); !status.ok()) return status;
   const char* preload = getenv("LD_PRELOAD");
   ChildProcess::Environment environment = {
@@ -102,7 +102,7 @@ absl::StatusOr<ChildProcess::Environment> TracedEnvironment(const RunArguments& 
 
 // ---- Afterwards --------------------------------------------------------------------------------
 
-// Returns when nothing writes any of the run's recordings any more: descendants that outlive the
+// Waits until no process writes any recording of the run any more. Descendants that outlive the
 // command are part of the run.
 std::vector<RunEntry> WaitForRecordings(const RunLog& log) {
   using namespace std::chrono_literals;
@@ -124,22 +124,24 @@ std::vector<RunEntry> WaitForRecordings(const RunLog& log) {
   }
 }
 
-// A collector that was killed, or found the disk full to the end, leaves its session.
+// Notes the sessions left by a collector that was killed, or that could not write to a full disk
+// until its end.
 void NoteWhatWaits(const std::vector<RunEntry>& entries) {
   for (const RunEntry& entry : entries) {
     if (entry.session.empty()) continue;
     const auto session = collector::SummariseFile(entry.session);
     if (!session.ok() || session->state != collector::SessionState::kOrphaned) continue;
     PrintNote(
-        fmt::format("process {}: {} is not complete. What it lacks is kept: gpumemtrace collect {}",
+        fmt::format("process {}: {} is not complete. Its session holds the rest. Write it with: "
+                    "gpumemtrace collect {}",
                     entry.pid, entry.output, entry.session));
   }
 }
 
-// What a recording says of its process in short.
+// What a recording says about the end of its process.
 struct Outcome {
-  bool failed = false;         // it ended in an error
-  bool lacked_memory = false;  // an allocation failed, which it may have mended
+  bool failed = false;         // ended by a signal or with a nonzero exit code
+  bool lacked_memory = false;  // an allocation failed, from which the process may have recovered
 };
 
 Outcome OutcomeOf(const std::string& recording) {
@@ -158,8 +160,8 @@ struct RecordedProcess {
   Outcome outcome;
 };
 
-// The recording to report on in full: that of a process that failed, of those one that lacked memory,
-// else the biggest.
+// Returns the recording to report on in full. Processes that failed come first, then those that ran
+// out of memory, then the largest file.
 const RecordedProcess& MostImportant(const std::vector<RecordedProcess>& recordings) {
   const auto rank = [](const RecordedProcess& recorded) {
     std::error_code none;
@@ -171,7 +173,7 @@ const RecordedProcess& MostImportant(const std::vector<RecordedProcess>& recordi
       [&](const RecordedProcess& a, const RecordedProcess& b) { return rank(a) < rank(b); });
 }
 
-// Why the program ran out of memory if it did; else what held the memory.
+// Explains why the process ran out of memory if it did. Otherwise reports what held the memory.
 std::string AnswerOf(const RecordedProcess& recorded, const Terminal& terminal) {
   const std::string& path = recorded.entry.output;
   const auto recording = OpenRecording(path);
@@ -186,8 +188,8 @@ std::string AnswerOf(const RecordedProcess& recorded, const Terminal& terminal) 
   return report.ok() ? report->Text(terminal) : absl::StrCat(report.status().message(), "\n");
 }
 
-// The target's standard output stays its own: all of this goes to stderr. Where that cannot be
-// written to, nothing is said, and the command's exit code stays what it was.
+// Prints to stderr, because stdout belongs to the target. Errors are ignored, so that the command's
+// exit code is kept.
 void PrintToStderr(const std::string& text) { fputs(text.c_str(), stderr); }
 
 void ReportOn(const std::vector<RunEntry>& entries, const Terminal& terminal) {
@@ -248,12 +250,12 @@ void AddRun(Program& program) {
                       [options](const Terminal& terminal) { return Run(*options, terminal); });
   options->recording.AddTo(command);
   command.Option("--ring-size", &options->ring_size, "SIZE",
-                 "history kept while nobody drains (default 16MiB)");
+                 "size of the event buffer between program and collector (default 16MiB)");
   command.Flag("--no-follow-fork", &options->no_follow_fork,
                "do not record children that the process forks");
   command.Option("--exit-wait", &options->exit_wait, "TIME",
                  "how long a normal exit waits for the collector (default 1s)");
-  command.Flag("--quiet", &options->quiet, "print no report and not where the recording is");
+  command.Flag("--quiet", &options->quiet, "do not print the report and the path of the recording");
   command.CommandLine(&options->command);
 }
 

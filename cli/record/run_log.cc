@@ -26,7 +26,7 @@ std::string RandomId() {
   return absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8));
 }
 
-// Where the log can stand, best first: beside the sessions, else where temporary files go.
+// Directories for the log, best first: those of sessions, then the one for temporary files.
 std::vector<std::string> Directories() {
   std::vector<std::string> directories;
   char path[PATH_MAX];
@@ -72,7 +72,7 @@ std::vector<RunEntry> RunLog::Read() const {
     if (fields.size() != 3 || !absl::SimpleAtoi(fields[0], &entry.pid)) continue;
     entry.session = fields[1];
     entry.output = fields[2];
-    // A recording whose file was taken away goes on in another one.
+    // If the file of a recording was deleted, the recording continues in another file.
     const auto moved = std::find_if(entries.begin(), entries.end(), [&](const RunEntry& e) {
       return !e.session.empty() && e.session == entry.session;
     });
@@ -88,8 +88,9 @@ std::vector<RunEntry> RunLog::Read() const {
 void NoteExit(const RunEntry& entry, const ChildExit& exit) {
   if (entry.session.empty()) return;
   const int fd = open(entry.session.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0) return;  // complete already
-  // Written and not mapped: a session that somebody cuts must not end us with SIGBUS.
+  if (fd < 0) return;  // already complete
+  // Writes to the file instead of mapping it: another process that truncates the session must not
+  // end this one with SIGBUS.
   session::Header header;
   const auto put = [fd](size_t offset, const auto& value) {
     (void)!pwrite(fd, &value, sizeof(value), static_cast<off_t>(session::kControlOffset + offset));

@@ -1,8 +1,8 @@
 // cli/record/run_log.h
 //
 // RunLog: which processes of one run are recorded, and where. Each traced process appends a line to
-// a file that `gpumemtrace run` makes for it; afterwards the program knows which recordings to wait
-// for and to report on.
+// a file that `gpumemtrace run` creates. Afterwards the program knows which recordings to wait for
+// and to report on.
 //
 // Thread safety: one thread at a time.
 
@@ -21,13 +21,13 @@ namespace gmt::cli {
 // One traced process.
 struct RunEntry {
   int64_t pid = 0;
-  std::string session;  // path of its shared memory; empty where that has no name
+  std::string session;  // path of its shared memory; empty if that has no name
   std::string output;   // absolute path of its recording
 };
 
 class RunLog {
  public:
-  // Makes an empty log, readable by this user only.
+  // Creates an empty log that only this user can read.
   static absl::StatusOr<RunLog> Create();
   RunLog(RunLog&& other) noexcept;
   ~RunLog();  // removes the file
@@ -45,10 +45,11 @@ class RunLog {
   std::string path_;
 };
 
-// Tells the collector of a process how that process ended, which its parent alone knows for sure.
+// Passes to the collector of a process how that process ended, which only its parent knows
+// reliably.
 void NoteExit(const RunEntry& entry, const ChildExit& exit);
 
-// Whether the recording is being written right now.
+// Returns whether the recording is being written right now.
 bool IsBeingWritten(const std::string& output);
 
 }  // namespace gmt::cli

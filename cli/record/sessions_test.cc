@@ -1,4 +1,4 @@
-// `gpumemtrace list` and `gpumemtrace collect` on sessions in every state, as a shell sees them.
+// Runs `gpumemtrace list` and `gpumemtrace collect` on sessions in every state.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -52,7 +52,7 @@ class SessionsTest : public testing::Test {
     err_ = FileBytes(folder_ / "err");
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-  // The row of a session in `list --json`.
+  // Returns the row of a session in `list --json`.
   json Row(const FakeTarget& target) {
     EXPECT_EQ(Run("list --json"), 0) << err_;
     const json list = json::parse(out_);
@@ -61,7 +61,7 @@ class SessionsTest : public testing::Test {
     }
     return nullptr;
   }
-  // A child that holds the session's process identity until EndChild().
+  // Forks a child whose identity the session has until EndChild().
   void LetAChildLive(FakeTarget& target) {
     child_ = fork();
     if (child_ == 0) {
@@ -85,9 +85,9 @@ class SessionsTest : public testing::Test {
 
 // ---- list ---------------------------------------------------------------------------------------
 
-TEST_F(SessionsTest, NoSessionIsAnAnswer) {
+TEST_F(SessionsTest, ListSucceedsWithoutSessions) {
   setenv("GPUMEMTRACE_DIR", InFolder("none").c_str(), 1);
-  // Other sessions of this user, in /dev/shm, are none of this test's business.
+  // There may be other sessions of this user in /dev/shm.
   EXPECT_EQ(Run("list --json"), 0);
   EXPECT_THAT(out_, StartsWith("{\n  \"schema\": \"gpumemtrace.list/1\""));
   EXPECT_EQ(Run("list"), 0);
@@ -106,7 +106,7 @@ TEST_F(SessionsTest, FirstLineCountsStatesAndNamesTheCommand) {
   EXPECT_THAT(out_, HasSubstr("python train.py"));
 }
 
-TEST_F(SessionsTest, EveryStateHasItsWord) {
+TEST_F(SessionsTest, EveryStateHasAName) {
   FakeTarget live, gone, boot, elsewhere, newer, cut, claimed;
   gone.BeGone();
   boot.header().boot_id[0] ^= 1;
@@ -126,7 +126,7 @@ TEST_F(SessionsTest, EveryStateHasItsWord) {
   }
 }
 
-TEST_F(SessionsTest, RowHasTheKeysThatOthersRelyOn) {
+TEST_F(SessionsTest, RowHasTheKeysThatCallersRelyOn) {
   FakeTarget target;
   target.Alloc(0x1000, 1);
   const json row = Row(target);
@@ -140,7 +140,7 @@ TEST_F(SessionsTest, RowHasTheKeysThatOthersRelyOn) {
 
 // ---- collect ------------------------------------------------------------------------------------
 
-TEST_F(SessionsTest, OrphanIsCollectedWholeAndRemoved) {
+TEST_F(SessionsTest, OrphanIsCollectedAndRemoved) {
   FakeTarget target;
   for (uint64_t i = 0; i < 10; ++i) target.Alloc(0x1000 + i * 16, i);
   target.BeGone();
@@ -152,7 +152,7 @@ TEST_F(SessionsTest, OrphanIsCollectedWholeAndRemoved) {
   EXPECT_FALSE(fs::exists(target.path()));
 }
 
-TEST_F(SessionsTest, BareFileNameAndPidNameASessionToo) {
+TEST_F(SessionsTest, FileNameOrPidSelectsASession) {
   FakeTarget target;
   target.BeGone();
   ASSERT_EQ(Run("collect " + fs::path(target.path()).filename().string() + " -o a.gmt"), 0) << err_;
@@ -162,11 +162,11 @@ TEST_F(SessionsTest, BareFileNameAndPidNameASessionToo) {
   EXPECT_FALSE(fs::exists(other.path()));
 }
 
-TEST_F(SessionsTest, UnknownSessionIsNamedWithWhatHelps) {
+TEST_F(SessionsTest, UnknownSessionIsReportedWithAdvice) {
   EXPECT_EQ(Run("collect 999999998 -o a.gmt"), 1);
   EXPECT_EQ(
-      err_,
-      "gpumemtrace: process 999999998 has no session. What there is shows: gpumemtrace list\n");
+      err_, "gpumemtrace: process 999999998 has no session. To see all sessions: gpumemtrace "
+            "list\n");
   EXPECT_EQ(Run("collect none.session -o a.gmt"), 1);
   EXPECT_THAT(err_, HasSubstr("none.session: there is no such session"));
 }
@@ -182,7 +182,7 @@ TEST_F(SessionsTest, DefaultOutputIsTheSessionsOwnAndNeverOverwrites) {
   second.BeGone();
   ASSERT_EQ(Run("collect " + second.path()), 0) << err_;
   EXPECT_EQ(out_, InFolder("run.1.gmt") + "\n");
-  EXPECT_THAT(err_, HasSubstr("run.gmt holds what had been recorded before"));
+  EXPECT_THAT(err_, HasSubstr("run.gmt holds what was recorded earlier"));
   EXPECT_EQ(FileBytes(folder_ / "run.gmt"), before);
 }
 
@@ -205,17 +205,17 @@ TEST_F(SessionsTest, SessionWithoutAnOutputNeedsOne) {
   EXPECT_THAT(err_, HasSubstr("-o FILE"));
 }
 
-TEST_F(SessionsTest, SessionThatIsBeingCollectedIsLeftAlone) {
+TEST_F(SessionsTest, SessionWithACollectorIsRefused) {
   FakeTarget target;
   target.BeGone();
   const auto claim = collector::SessionClaim::Take(target.fd());
   EXPECT_EQ(Run("collect " + target.path() + " -o a.gmt"), 1);
   EXPECT_THAT(err_, HasSubstr("a collector (process " + std::to_string(getpid()) +
-                              ") is at work on it already"));
+                              ") is already recording it"));
   EXPECT_FALSE(fs::exists(folder_ / "a.gmt"));
 }
 
-TEST_F(SessionsTest, OfTwoAtOnceOneCollects) {
+TEST_F(SessionsTest, OnlyOneOfTwoConcurrentCollectsSucceeds) {
   FakeTarget target;
   for (uint64_t i = 0; i < 10; ++i) target.Alloc(0x1000 + i * 16, i);
   target.BeGone();
@@ -231,7 +231,7 @@ TEST_F(SessionsTest, OfTwoAtOnceOneCollects) {
   EXPECT_TRUE(Read(fs::exists(folder_ / "a.gmt") ? "a.gmt" : "b.gmt").complete);
 }
 
-TEST_F(SessionsTest, LivingProcessIsRecordedOnUntilItEnds) {
+TEST_F(SessionsTest, LiveProcessIsRecordedUntilItEnds) {
   FakeTarget target;
   target.Alloc(0x1000, 1);
   LetAChildLive(target);
@@ -272,7 +272,7 @@ TEST_F(SessionsTest, InterruptLeavesACompleteFileAndTheSession) {
   EXPECT_EQ(Row(target)["state"], "unattended");
 }
 
-TEST_F(SessionsTest, OnceTakesWhatThereIsAndLeavesTheSession) {
+TEST_F(SessionsTest, OnceWritesTheContentsAndKeepsTheSession) {
   FakeTarget target;
   target.Alloc(0x1000, 1);
   LetAChildLive(target);
@@ -281,7 +281,7 @@ TEST_F(SessionsTest, OnceTakesWhatThereIsAndLeavesTheSession) {
   EXPECT_TRUE(fs::exists(target.path()));
 }
 
-TEST_F(SessionsTest, SessionOfAnotherNamespaceIsTakenOnceAndNeverRemoved) {
+TEST_F(SessionsTest, SessionOfAnotherNamespaceNeedsOnceAndIsKept) {
   FakeTarget target;
   target.Alloc(0x1000, 1);
   target.header().pid_namespace += 1;
@@ -302,7 +302,7 @@ TEST_F(SessionsTest, DamagedSessionIsRefused) {
   EXPECT_FALSE(fs::exists(folder_ / "run.gmt"));
 }
 
-TEST_F(SessionsTest, SessionOfAnotherReleaseIsHandedToItsCollector) {
+TEST_F(SessionsTest, SessionOfAnotherReleaseUsesItsCollector) {
   const std::string other = InFolder("other-collector");
   std::ofstream(other) << "#!/bin/sh\necho \"$@\" >" << InFolder("asked") << "\n";
   chmod(other.c_str(), 0755);
@@ -312,7 +312,7 @@ TEST_F(SessionsTest, SessionOfAnotherReleaseIsHandedToItsCollector) {
   EXPECT_EQ(FileBytes(folder_ / "asked"), "--session " + target.path() + " --output run.gmt\n");
 }
 
-TEST_F(SessionsTest, SessionOfAnotherReleaseThatIsGoneSaysWhichReleaseToUse) {
+TEST_F(SessionsTest, MissingCollectorOfAnotherReleaseIsReported) {
   FakeTarget target(FakeTarget::SmallSizes(), "", "", "/gone/gpumemtrace-collector");
   target.header().abi_major += 1;
   EXPECT_EQ(Run("collect " + target.path() + " -o run.gmt"), 1);
@@ -320,9 +320,9 @@ TEST_F(SessionsTest, SessionOfAnotherReleaseThatIsGoneSaysWhichReleaseToUse) {
   EXPECT_THAT(err_, HasSubstr("/gone/gpumemtrace-collector. Collect it with that release"));
 }
 
-TEST_F(SessionsTest, SessionThatIsNotOursIsRefused) {
+TEST_F(SessionsTest, SessionOfAnotherUserIsRefused) {
   std::string as_a_user;
-  if (geteuid() == 0) {  // who may collect anybody's
+  if (geteuid() == 0) {  // root may collect the sessions of all users
     as_a_user = "setpriv --reuid=65534 --clear-groups";
     const std::string reachable = as_a_user + " test -x " GMT_PROGRAM " -a -x " + folder_.string();
     if (std::system(reachable.c_str()) != 0)
@@ -336,7 +336,7 @@ TEST_F(SessionsTest, FullDiskLeavesTheSessionAndNoHalfFile) {
   FakeTarget target;
   for (uint64_t i = 0; i < 500; ++i) target.Alloc(0x1000 + i * 16, i);
   target.BeGone();
-  // A limit on the size of files stands in for the disk.
+  // A limit on the file size simulates a full disk.
   const std::string command = "cd " + folder_.string() +
                               " && ulimit -f 1 && " GMT_PROGRAM " collect " + target.path() +
                               " -o run.gmt 2>err";

@@ -57,7 +57,8 @@ int KeyOfCurses(wint_t key) {
     case KEY_BACKSPACE:
       return kKeyBackspace;
     default:
-      return CursesTerminal::kNoKey;  // KEY_RESIZE: size() is asked before each picture
+      // KEY_RESIZE needs nothing: size() is called before each drawing.
+      return CursesTerminal::kNoKey;
   }
 }
 
@@ -68,8 +69,8 @@ absl::StatusOr<std::unique_ptr<CursesTerminal>> CursesTerminal::Open(bool color)
   if (newterm(nullptr, stdout, stdin) == nullptr) {
     const char* term = std::getenv("TERM");
     return absl::FailedPreconditionError(
-        absl::StrCat("top: the terminal's kind, TERM=", term == nullptr ? "" : term,
-                     ", is not known here. TERM=xterm gpumemtrace top, or gpumemtrace top --once"));
+        absl::StrCat("top: the terminal type TERM=", term == nullptr ? "" : term,
+                     " is unknown. Try: TERM=xterm gpumemtrace top, or gpumemtrace top --once"));
   }
   std::unique_ptr<CursesTerminal> terminal(new CursesTerminal);
   terminal->utf8_ = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;

@@ -1,8 +1,9 @@
 // cli/top/curses_terminal.h
 //
-// CursesTerminal: a terminal that lines are drawn on, and its keys. ncurses is known to its .cc alone.
+// CursesTerminal: draws lines on a terminal and reads its keys. Only its .cc file includes ncurses.
 //
-// Thread safety: one, and only one thread. A signal that ends the program leaves the terminal as it was.
+// Thread safety: one object, used by one thread. A signal that ends the program leaves the terminal
+// as it was.
 
 #ifndef GMT_CLI_TOP_CURSES_TERMINAL_H_
 #define GMT_CLI_TOP_CURSES_TERMINAL_H_
@@ -17,7 +18,7 @@ namespace gmt::cli {
 
 class CursesTerminal {
  public:
-  // Fails, with what mends it, where the terminal is of a kind that nobody knows.
+  // Fails with advice if the terminal type is unknown.
   static absl::StatusOr<std::unique_ptr<CursesTerminal>> Open(bool color);
   ~CursesTerminal();
   CursesTerminal(const CursesTerminal&) = delete;
@@ -27,7 +28,7 @@ class CursesTerminal {
   void Show(const std::vector<TopLine>& lines);
 
   static constexpr int kNoKey = -1;
-  // A character, a TopKey, or kNoKey after that time.
+  // Waits up to that time. Returns a character, a TopKey, or kNoKey.
   int WaitForKey(int milliseconds);
 
  private:

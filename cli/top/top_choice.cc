@@ -20,7 +20,7 @@ control::TopOrder Next(control::TopOrder order) {
   }
 }
 
-// Takes the last character off, all bytes of it.
+// Removes the last character with all of its bytes.
 void EraseLast(std::string* text) {
   while (!text->empty() && (static_cast<unsigned char>(text->back()) & 0xc0) == 0x80)
     text->pop_back();
@@ -60,7 +60,7 @@ TopAction TopChoice::OnTyped(int key) {
     if (what == Typing::kFilter && key == kKeyEscape) typed.clear();
   }
   if (what == Typing::kFilter) {
-    filter = typed;  // rows follow while it is typed
+    filter = typed;  // rows are filtered while typing
     row = 0;
   }
   return TopAction::kNone;
@@ -140,14 +140,14 @@ TopAction TopChoice::OnKey(int key, size_t processes, size_t rows) {
 const std::vector<TopHelpLine>& TopHelp() {
   static const auto& lines = *new std::vector<TopHelpLine>{
       {"up down, j k", "choose a stack; PgUp PgDn Home End"},
-      {"Enter", "all frames of the chosen stack, and back"},
-      {"s", "order: by live bytes, by growth in the last minute, by allocations a second"},
-      {"/", "only stacks with this text; Escape: all again"},
-      {"Tab", "the next process"},
-      {"f, blank", "freeze the picture, and go on"},
-      {"p", "a snapshot of what is held, into the recording"},
-      {"m", "a mark with a name, into the recording"},
-      {"q", "leave; recording goes on"},
+      {"Enter", "show or hide all frames of the chosen stack"},
+      {"s", "change the order: live bytes, growth in the last minute, allocations per second"},
+      {"/", "show only stacks with this text; Escape shows all"},
+      {"Tab", "next process"},
+      {"f, space", "freeze or resume the display"},
+      {"p", "take a snapshot into the recording"},
+      {"m", "put a named mark into the recording"},
+      {"q", "quit; recording continues"},
   };
   return lines;
 }

@@ -1,6 +1,6 @@
 // cli/top/top_choice.h
 //
-// TopChoice: what the user of `gpumemtrace top` has chosen, and what a key changes about it.
+// TopChoice: what the user of `gpumemtrace top` has chosen, and how keys change it.
 //
 // Thread safety: one thread at a time.
 
@@ -16,13 +16,13 @@
 
 namespace gmt::cli {
 
-// Keys that are no characters.
+// Keys that are not characters.
 enum TopKey : int {
   kKeyEnter = '\n',
   kKeyEscape = 27,
   kKeyTab = '\t',
   kKeyBackspace = 127,
-  kKeyUp = 0x110000,  // behind the last character
+  kKeyUp = 0x110000,  // after the last Unicode character
   kKeyDown,
   kKeyPageUp,
   kKeyPageDown,
@@ -30,22 +30,22 @@ enum TopKey : int {
   kKeyEnd,
 };
 
-// What is to be done that is more than drawing anew.
+// What a key requests besides redrawing.
 enum class TopAction { kNone, kQuit, kSnapshot, kMark, kOrder };
 
 struct TopChoice {
   enum class Typing { kNothing, kFilter, kMark };
 
   control::TopOrder order = control::BY_LIVE;
-  std::string filter;  // rows whose stack has it, in whatever case
+  std::string filter;  // shows rows whose stack contains it, ignoring case
   bool frozen = false, help = false, whole_stack = false;
-  size_t process = 0;  // index, of whose stacks are shown
-  size_t row = 0;      // the chosen stack, of those that pass the filter
+  size_t process = 0;  // index of the process whose stacks are shown
+  size_t row = 0;      // index of the chosen stack among those that pass the filter
   Typing typing = Typing::kNothing;
-  std::string typed;    // so far
-  std::string message;  // what the last action came to
+  std::string typed;    // text typed so far
+  std::string message;  // result of the last action
 
-  // `processes`, `rows`: how many there are to choose from.
+  // `processes` and `rows` are the numbers to choose from.
   TopAction OnKey(int key, size_t processes, size_t rows);
 
  private:

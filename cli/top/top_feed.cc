@@ -40,7 +40,7 @@ void TopFeed::End(const std::string& why) {
 }
 
 void TopFeed::Follow() {
-  auto patience = kCollectorStarts;  // until its socket is there
+  auto patience = kCollectorStarts;  // until the collector has its socket
   while (!stop_) {
     auto client = control::Client::Connect(session_);
     if (absl::IsNotFound(client.status()) && patience > std::chrono::milliseconds(0)) {

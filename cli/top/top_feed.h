@@ -1,7 +1,7 @@
 // cli/top/top_feed.h
 //
-// TopFeed: what the collector of one process tells, again and again, on a thread of its own, so that
-// one that is slow holds nobody up.
+// TopFeed: receives the answers of one process's collector on its own thread, so that a slow
+// collector does not block the others.
 //
 // Thread safety: all functions from any thread.
 
@@ -28,9 +28,9 @@ class TopFeed {
   TopFeed(const TopFeed&) = delete;
   TopFeed& operator=(const TopFeed&) = delete;
 
-  // What came last; nothing where there is nothing newer than what was taken before.
+  // Returns the latest answer, or nullopt if there is none newer than the last one returned.
   std::optional<control::Top> Take();
-  // Why nothing comes any more, for a person; empty while it does.
+  // Returns why no answers come any more, for the user; "" while they come.
   std::string trouble() const;
   void SetOrder(control::TopOrder order) { order_ = order; }
 

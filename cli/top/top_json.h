@@ -1,6 +1,6 @@
 // cli/top/top_json.h
 //
-// The model of `top` for programs. Thread safety: pure function.
+// The model of `top` as JSON. Thread safety: pure function.
 
 #ifndef GMT_CLI_TOP_TOP_JSON_H_
 #define GMT_CLI_TOP_TOP_JSON_H_

@@ -1,7 +1,7 @@
 // cli/top/top_model.h
 //
-// TopModel: what `gpumemtrace top` knows of the processes that are being recorded: what each of their
-// collectors told last, and how much was live in the last minute.
+// TopModel: what `gpumemtrace top` knows of the recorded processes: the last answer of each
+// collector, and how much was live in the last minute.
 //
 //   collector --control socket--> Top --Take()--> TopModel --DrawTop()--> lines (cli/top/top_screen.h)
 //
@@ -21,7 +21,7 @@
 
 namespace gmt::cli {
 
-// Of a heap: nothing for a device is host memory, which has number -1.
+// Identifies a heap. Host memory has device number -1.
 struct TopHeapKey {
   int32_t device = 0;
   std::string heap;
@@ -35,16 +35,16 @@ TopHeapKey KeyOf(const control::HeapStatus& heap);
 struct TopProcess {
   uint64_t pid = 0;
   std::string command;  // its command line
-  std::string trouble;  // why there is nothing newer; empty: it is recorded
-  control::Top last;    // nothing before the first answer
-  std::map<TopHeapKey, std::deque<uint64_t>> live;  // bytes, a sample an interval, oldest first
+  std::string trouble;  // why there are no newer answers; empty while it is recorded
+  control::Top last;    // empty before the first answer
+  std::map<TopHeapKey, std::deque<uint64_t>> live;  // bytes, one sample per interval, oldest first
 };
 
 class TopModel {
  public:
   static constexpr size_t kSamples = 60;
 
-  // Adds it where it is not known. The reference holds until the next Add().
+  // Adds the process if it is not known. The reference is valid until the next Add().
   TopProcess& Add(uint64_t pid, const std::string& command);
   void Take(uint64_t pid, const control::Top& top);
   void Lose(uint64_t pid, const std::string& why);

@@ -18,7 +18,7 @@ namespace {
 using Style = TopLine::Style;
 using analysis::FrameText;
 
-constexpr int kHeapColumns = 67;  // of a line about a heap, before its sparkline
+constexpr int kHeapColumns = 67;  // of a heap's line, before the sparkline
 constexpr int kMaxSparkColumns = 60;
 constexpr double kSecondsOfRate = 60;
 
@@ -44,7 +44,7 @@ std::string Growth(double bytes_per_second) {
   return SignedBytes(std::llround(bytes_per_second * kSecondsOfRate));
 }
 
-// Without the folder: "python train.py".
+// Returns the command without the directory: "python train.py".
 std::string Program(const std::string& command) {
   const size_t slash = command.rfind('/', command.find(' '));
   return slash == std::string::npos ? command : command.substr(slash + 1);
@@ -61,7 +61,7 @@ class Drawing {
       DrawHelp();
     } else if (model_.processes().empty()) {
       Add("");
-      Add("No process is being recorded. Start one: gpumemtrace run -- COMMAND, or join one: "
+      Add("No process is being recorded. Start one: gpumemtrace run -- COMMAND, or attach to one: "
           "gpumemtrace attach PID");
     } else {
       DrawProcesses();
@@ -81,7 +81,7 @@ class Drawing {
   }
   size_t Room() const {
     if (size_.rows == 0) return SIZE_MAX;
-    const size_t used = lines_.size() + 1;  // with the foot
+    const size_t used = lines_.size() + 1;  // including the foot
     return used >= static_cast<size_t>(size_.rows) ? 0 : static_cast<size_t>(size_.rows) - used;
   }
   size_t SparkColumns() const {
@@ -103,7 +103,8 @@ class Drawing {
     Add(text, Style::kTitle);
   }
 
-  // A block and the segment that it lies in are one memory: of each place the innermost layer.
+  // A block and the segment that contains it are the same memory, so each device counts the larger
+  // sum of the two.
   static uint64_t LiveOf(const TopProcess& process) {
     std::map<int32_t, uint64_t> driver, blocks;
     for (const control::HeapStatus& heap : process.last.status().heaps()) {
@@ -121,7 +122,7 @@ class Drawing {
     Add(fmt::format("{:>8}  {:<5} {:<7} {:>9} {:>9} {:>9} {:>11}  {}", "PID", "GPU", "HEAP", "LIVE",
                     "RESERVED", "PEAK", "GROWTH/min", "LAST MINUTE"),
         Style::kBold);
-    // Of a small terminal half belongs to the stacks.
+    // On a small terminal, half of the lines are reserved for stacks.
     const size_t most = size_.rows == 0 ? SIZE_MAX : static_cast<size_t>(size_.rows) / 2;
     for (const TopProcess& process : model_.processes()) {
       DrawHeaps(process, most);
@@ -246,7 +247,7 @@ class Drawing {
     } else if (const std::string lacks = Lacks(); !lacks.empty()) {
       Add(lacks, Style::kWarning);
     } else {
-      Add("q leave  s order  / filter  f freeze  Enter frames  Tab process  p m  ? help",
+      Add("q quit  s order  / filter  f freeze  Enter frames  Tab process  p m  ? help",
           Style::kDim);
     }
   }
@@ -257,7 +258,7 @@ class Drawing {
     if (status.stalled())
       return absl::StrCat("the recording cannot be written: ", status.stall_reason());
     if (!status.inexact_because().empty())
-      return absl::StrCat("what is live is not known exactly: ", status.inexact_because());
+      return absl::StrCat("live memory is not exact: ", status.inexact_because());
     return "";
   }
 

@@ -1,7 +1,7 @@
 // cli/top/top_screen.h
 //
-// What `gpumemtrace top` shows, as lines of text: processes and their heaps, devices, then the stacks
-// of the chosen process. The same lines are drawn on a terminal and printed by --once.
+// What `gpumemtrace top` shows, as lines of text: processes and their heaps, devices, then the
+// stacks of the chosen process. The same lines are drawn on a terminal and printed by --once.
 //
 // Thread safety: pure functions.
 
@@ -21,7 +21,7 @@ namespace gmt::cli {
 
 struct TopLine {
   enum class Style { kPlain, kBold, kDim, kTitle, kChosen, kWarning };
-  std::string text;  // UTF-8, at most as wide as was asked for
+  std::string text;  // UTF-8, at most as wide as requested
   Style style = Style::kPlain;
 };
 
@@ -30,13 +30,13 @@ struct TopSize {
   bool utf8 = true;  // what the terminal can show
 };
 
-// Exactly `size.rows` lines, or, where rows is 0, as many as there is something to say.
+// Returns exactly `size.rows` lines, or all lines if rows is 0.
 std::vector<TopLine> DrawTop(const TopModel& model, const TopChoice& choice, const TopSize& size);
 
-// Indices of the sites of a process that pass the filter, in their order.
+// Returns the indices of a process's sites that pass the filter, in their order.
 std::vector<int> SitesShown(const TopProcess& process, const std::string& filter);
 
-// One character a sample, the newest last: from the least to the most of them.
+// Draws one character per sample, the newest last, scaled from the minimum to the maximum.
 std::string Sparkline(const std::deque<uint64_t>& samples, size_t columns, bool utf8);
 
 }  // namespace gmt::cli

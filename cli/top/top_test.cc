@@ -81,7 +81,7 @@ class TopTest : public testing::Test {
   TopChoice choice_;
 };
 
-TEST_F(TopTest, FirstLineSaysHowMuchIsHeldAndBlocksAreNotCountedTwice) {
+TEST_F(TopTest, FirstLineHasTheTotalWithoutCountingBlocksTwice) {
   EXPECT_THAT(Draw(), testing::StartsWith("gpumemtrace top: 40.0 GiB in 1 process   by live"));
 }
 
@@ -138,7 +138,7 @@ TEST_F(TopTest, FilterShowsStacksWithTheTextInAnyCaseWhileItIsTyped) {
   EXPECT_THAT(Draw(), HasSubstr("model.py")) << "Escape shows all again";
 }
 
-TEST_F(TopTest, NothingThatFitsTheFilterIsSaid) {
+TEST_F(TopTest, FilterWithoutMatchesIsReported) {
   choice_.filter = "nowhere";
   EXPECT_THAT(Draw(), HasSubstr("no stack has that text"));
 }
@@ -150,7 +150,7 @@ TEST_F(TopTest, EnterShowsAllFramesOfTheChosenStack) {
   EXPECT_THAT(Draw(), Not(HasSubstr("model.py")));
 }
 
-TEST_F(TopTest, OrdersFollowEachOtherAndAreAskedFor) {
+TEST_F(TopTest, OrderKeyCyclesThroughTheOrders) {
   EXPECT_EQ(Press('s'), TopAction::kOrder);
   EXPECT_EQ(choice_.order, control::BY_GROWTH);
   Press('s');
@@ -159,7 +159,7 @@ TEST_F(TopTest, OrdersFollowEachOtherAndAreAskedFor) {
   EXPECT_EQ(choice_.order, control::BY_LIVE);
 }
 
-TEST_F(TopTest, MarkNeedsANameAndEscapeLeavesIt) {
+TEST_F(TopTest, MarkNeedsANameAndEscapeCancelsIt) {
   Press('m');
   Type("epoch");
   Press(kKeyBackspace);
@@ -172,7 +172,7 @@ TEST_F(TopTest, MarkNeedsANameAndEscapeLeavesIt) {
   EXPECT_EQ(Press(kKeyEscape), TopAction::kNone);
 }
 
-TEST_F(TopTest, LettersOutsideOfAsciiAreErasedWhole) {
+TEST_F(TopTest, NonAsciiCharactersAreErasedAsAWhole) {
   Press('/');
   Press(0xe9);    // é
   Press(0x4e16);  // a Chinese character
@@ -183,34 +183,33 @@ TEST_F(TopTest, LettersOutsideOfAsciiAreErasedWhole) {
   EXPECT_EQ(choice_.filter, "");
 }
 
-TEST_F(TopTest, LostProcessSaysWhyAndKeepsWhatItHeld) {
+TEST_F(TopTest, LostProcessShowsWhyAndKeepsItsHeaps) {
   model_.Lose(4711, "its recording is complete: run.gmt");
   EXPECT_THAT(Draw(), HasSubstr("4711  its recording is complete: run.gmt"));
   EXPECT_THAT(Draw(), HasSubstr("31.0 GiB"));
 }
 
-TEST_F(TopTest, WhatIsNotKnownExactlyStandsInTheLastLine) {
+TEST_F(TopTest, InexactLiveMemoryIsInTheLastLine) {
   control::Top top = Training();
   top.mutable_status()->set_inexact_because("the live table is full");
   model_.Take(4711, top);
-  EXPECT_THAT(Draw(),
-              testing::EndsWith("what is live is not known exactly: the live table is full"));
+  EXPECT_THAT(Draw(), testing::EndsWith("live memory is not exact: the live table is full"));
 }
 
-TEST_F(TopTest, WithoutProcessesItSaysHowToGetOne) {
+TEST_F(TopTest, WithoutProcessesItShowsHowToStartOne) {
   model_ = TopModel();
   EXPECT_THAT(Draw({120, 24}), HasSubstr("gpumemtrace run -- COMMAND"));
 }
 
-TEST_F(TopTest, PrintedOnceItHasAllRowsAndNoFoot) {
+TEST_F(TopTest, OnceHasAllRowsAndNoFooter) {
   for (uint32_t i = 0; i < 50; ++i)
     AddSite(const_cast<control::Top*>(&model_.processes()[0].last), "f", "deep.py", i, 9);
   const std::string text = Draw({100, 0});
   EXPECT_THAT(text, HasSubstr("deep.py:49"));
-  EXPECT_THAT(text, Not(HasSubstr("q leave")));
+  EXPECT_THAT(text, Not(HasSubstr("q quit")));
 }
 
-TEST(SparklineTest, RisesFromTheLeastToTheMost) {
+TEST(SparklineTest, RisesFromTheMinimumToTheMaximum) {
   EXPECT_EQ(Sparkline({}, 8, true), "");
   EXPECT_EQ(Sparkline({5, 5}, 8, true), "▁▁");
   EXPECT_EQ(Sparkline({0, 50, 100}, 8, true), "▁▅█");
@@ -225,7 +224,7 @@ TEST(TopModelTest, SamplesAreBoundedAndProcessesInOrder) {
   for (size_t i = 0; i < 2 * TopModel::kSamples; ++i) model.Take(3, Training());
   EXPECT_EQ(model.processes()[0].live.at({0, "pytorch"}).size(), TopModel::kSamples);
   model.Take(77, Training());
-  EXPECT_EQ(model.processes().size(), 2u) << "a process that nobody added";
+  EXPECT_EQ(model.processes().size(), 2u) << "a process that was not added";
 }
 
 }  // namespace

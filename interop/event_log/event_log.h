@@ -1,16 +1,15 @@
 // interop/event_log/event_log.h
 //
-// The event log: a recording as JSON lines, one object per line, one to one with the events of
-// proto/gmt.proto. `gpumemtrace cat --json` prints it and `gpumemtrace import` reads it; nothing is
-// lost on the way there and back. docs/format.md lists every kind with its keys.
+// The event log: a recording as JSON lines, one object per line, in one-to-one correspondence with
+// the events of proto/gmt.proto. `gpumemtrace cat --json` prints it and `gpumemtrace import` reads
+// it, without loss in either direction. docs/format.md lists every kind with its keys.
 //
-//   {"kind":"stack","id":7,"frames":[{"function":"forward","file":"model.py","line":88,"language":"
-// python"}]}
+//   {"kind":"stack","id":7,"frames":[{"function":"forward","file":"model.py","line":88}]}
 //   {"kind":"alloc","t_ns":12,"heap":"driver","address":140011122688,"size":2097152,"stack":7}
 //
-// Reading runs nothing and trusts nothing: a line is JSON or an error with its number. Unknown keys
-// are ignored, those of events named in a note; unknown kinds are kept as text; a last line without its
-// end (the writer was killed) is left out and noted.
+// Reading executes nothing and trusts nothing: a line is valid JSON, or an error with its number.
+// Unknown keys are ignored, and those of events are named in a note. Unknown kinds are kept as
+// text. A last line without a line end (its writer was killed) is left out, with a note.
 //
 // Thread safety: one thread at a time.
 
@@ -32,35 +31,36 @@
 
 namespace gmt::interop {
 
-// What a user should know although it is no error.
+// What a user should know although it is not an error.
 using Notes = std::vector<std::string>;
 
-// Reads `log` to its end. The visitor gets what a RecordingReader of the same recording would hand
-// it; its ids are those of `definitions`, which has them before the visitor does. `name` stands for
-// the path in messages. *is_whole becomes false if the last line has no end.
+// Reads `log` to its end. The visitor gets what a RecordingReader of the same recording would pass
+// to it. IDs are those of `definitions`, which is updated before the visitor is called. `name`
+// stands for the path in messages. *is_whole becomes false if the last line has no line end.
 absl::Status ReadEventLog(std::istream& log, absl::string_view name,
                           format::DefinitionsBuilder& definitions,
                           format::RecordingVisitor& visitor, Notes* notes,
                           bool* is_whole = nullptr);
 
-// The header for a recording that a log is imported into; from the log's first line, where that is
-// one.
+// Returns the header for a recording into which a log is imported. It is taken from the log's first
+// line if that is a header.
 absl::StatusOr<Header> ReadEventLogHeader(absl::string_view path);
 
-// Adds all that the log at `path` holds to `writer`, whose header should be ReadEventLogHeader()'s.
-// Does not finish it.
+// Adds everything in the log at `path` to `writer`, whose header should be that of
+// ReadEventLogHeader(). Does not finish the writer.
 absl::Status ImportEventLog(absl::string_view path, format::RecordingWriter& writer, Notes* notes);
 
-// Whether a file that begins so is an event log: JSON whose first line is an object with a "kind".
+// Returns whether a file that begins like this is an event log: JSON whose first line is an object
+// with a "kind".
 bool LooksLikeEventLog(absl::string_view first_bytes);
 
 // Prints a recording as an event log while it is read.
 class EventLogWriter : public format::RecordingVisitor {
  public:
-  using Put = std::function<absl::Status(absl::string_view line)>;  // without the line's end
+  using Put = std::function<absl::Status(absl::string_view line)>;  // without the line end
 
-  // `definitions` must outlive the writer, and must know all symbols before the first event where
-  // frames are to have names: read a recording once before it is printed.
+  // `definitions` must outlive the writer. For frames to have names, it must know all symbols
+  // before the first event: read a recording once before printing it.
   EventLogWriter(const format::Definitions* definitions, Put put);
   ~EventLogWriter() override;
 
@@ -69,7 +69,7 @@ class EventLogWriter : public format::RecordingVisitor {
   absl::Status OnSnapshot(const Snapshot& snapshot) override;
   absl::Status OnFacts(const Facts& facts) override;
   absl::Status OnLosses(const Losses& losses) override;
-  // Prints what waited for more. Call it after the last of the others.
+  // Prints what was held back. Call it after all other functions.
   absl::Status End();
 
  private:

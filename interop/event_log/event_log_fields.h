@@ -1,8 +1,8 @@
 // interop/event_log/event_log_fields.h
 //
-// The event log's vocabulary: names of kinds, of memory, of roles, and which keys each kind has, in
-// the order in which they are printed. Reader and writer both follow these tables, so that
-// neither can know a key that the other does not.
+// The vocabulary of the event log: the names of kinds, memory and roles, and the keys of each kind
+// in the order in which they are printed. Reader and writer both use these tables, so that they
+// know the same keys.
 //
 // Thread safety: constants.
 
@@ -18,20 +18,21 @@
 
 namespace gmt::interop {
 
-// "alloc"; "" for a kind that the log does not know.
+// Returns "alloc", or "" for a kind that the log does not have.
 std::string_view KindName(Kind kind);
 std::optional<Kind> KindByName(std::string_view name);
 
-// "device"; "" for MEMORY_UNSPECIFIED.
+// Returns "device", or "" for MEMORY_UNSPECIFIED.
 std::string_view MemoryName(Memory memory);
 std::optional<Memory> MemoryByName(std::string_view name);
 
-// Of a set of format::Role, without those that the log does not know: "parameter", "saved".
+// Returns the names of a set of format::Role, without those that the log does not have:
+// "parameter", "saved".
 std::vector<std::string_view> RoleNames(uint32_t roles);
 std::optional<format::Role> RoleByName(std::string_view name);
 
-// One key of an event. A key of type kNumber is printed where the event has its bit; the others
-// where they are not 0, and the roles of a "role" always.
+// One key of an event. A key of type kNumber is printed if the event has its bit. Other keys are
+// printed if they are not 0, and the roles of a "role" always.
 struct EventField {
   enum class Type { kNumber, kText, kStack, kMemory, kRoles };
   const char* key;
@@ -42,7 +43,7 @@ struct EventField {
       member;
 };
 
-// All keys of an event but "kind" and what stands in lists (samples, gaps ...).
+// Returns all keys of an event except "kind" and those in lists (samples, gaps, ...).
 const std::vector<EventField>& FieldsOf(format::Family family);
 
 }  // namespace gmt::interop

@@ -1,8 +1,8 @@
-// A fuzzer (preset `fuzz`): whatever the text is, the event log's reader ends, without a crash; and
-// what it makes of the text, printed as a log again and read once more, stays the same.
+// A fuzzer (preset `fuzz`): for any text, the event log's reader returns without a crash, and
+// printing the result as a log and reading it again does not change it.
 //
 // Run: build/fuzz/fuzz/event_log_fuzz -max_len=65536 -rss_limit_mb=1024 -timeout=10 CORPUS
-// tests/golden holds a log to begin with.
+// tests/golden has a log to begin with.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ class Nothing : public format::RecordingVisitor {
   absl::Status OnEvents(const format::EventBatch&) override { return absl::OkStatus(); }
 };
 
-// The recording of a log; empty where the log is refused.
+// Returns the recording of a log, or "" if the log is rejected.
 std::string Record(const std::string& log) {
   std::string bytes;
   auto writer =

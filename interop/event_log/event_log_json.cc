@@ -2,7 +2,7 @@
 
 #include "proto/gmt.pb.h"
 
-// Fields whose key is their name in the proto. PUT and TAKE of one message list the same fields in
+// Fields whose key is their name in the proto. PUT and TAKE of a message list the same fields in
 // the same order.
 #define GMT_PUT(message, field) \
   if (message.has_##field()) (*object)[#field] = message.field();
@@ -41,7 +41,7 @@ const Json& Object(const Json& value, const char* key) {
   return value;
 }
 
-// A list of objects, each taken by `take`.
+// Reads a list of objects with `take`.
 template <typename Target, typename Take>
 void TakeList(const Json& object, const char* key, Target* target, Take take) {
   const Json* list = Find(object, key);
@@ -301,7 +301,7 @@ Losses TakeLosses(const Json& object) {
   return losses;
 }
 
-// ---- What stands beside an event ----------------------------------------------------------------
+// ---- Details of an event ------------------------------------------------------------------------
 
 void PutSample(const Sample& sample, Json* object) {
   GMT_PUT(sample, device)

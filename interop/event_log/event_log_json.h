@@ -1,9 +1,9 @@
 // interop/event_log/event_log_json.h
 //
-// The parts of the event log that are no rows: header, facts, losses, samples, gaps, live sets; as
-// JSON and back. Converters to JSON write a key where the field is set; converters from JSON set a
-// field where the key is, ignore keys they do not know, and throw BadLine where a value is not what
-// its key needs.
+// The parts of the event log that are not events: header, facts, losses, samples, gaps, live sets;
+// to JSON and back. Converters to JSON write a key if the field is set. Converters from JSON set a
+// field if the key exists, ignore unknown keys, and throw BadLine if a value does not have the
+// required type.
 //
 // Thread safety: pure functions.
 
@@ -27,22 +27,22 @@ using Json = nlohmann::ordered_json;  // keys stay in the order in which they ar
 
 inline constexpr char kEventLogSchema[] = "gpumemtrace.events/1";
 
-// What a stack line says the stack lacks: key, bit of format::StackLacks.
+// What a stack line can say that the stack lacks: key, bit of format::StackLacks.
 inline constexpr std::pair<const char*, uint32_t> kStackLacks[] = {
     {"truncated", format::kStackTruncated},
     {"unmerged", format::kStackUnmerged},
     {"no_python", format::kStackNoPython},
 };
 
-// Thrown while a line is taken apart and caught by the reader, which adds file and line.
+// Thrown while a line is parsed. The reader catches it and adds file and line.
 struct BadLine : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The value of `key`, or null where it is missing or null.
+// Returns the value of `key`, or nullptr if it is missing or null.
 const Json* Find(const Json& object, const char* key);
 
-// Whole numbers only, in the range of T.
+// Accepts only integers in the range of T.
 template <typename T>
 T WholeNumber(const Json& value, const char* key) {
   if (value.is_number_unsigned()) {
@@ -62,11 +62,11 @@ T WholeNumber(const Json& value, const char* key) {
 
 const std::string& Text(const Json& value, const char* key);
 
-// Lower-case hexadecimal of raw bytes, and back.
+// Converts raw bytes to lower-case hexadecimal digits, and back.
 std::string Hex(std::string_view bytes);
 std::string FromHex(const std::string& digits, const char* key);
 
-// As one line; text that is no UTF-8 gets replacement characters.
+// Returns the object on one line. Invalid UTF-8 gets replacement characters.
 std::string Line(const Json& object);
 
 void PutHeader(const Header& header, Json* object);
@@ -87,7 +87,8 @@ SnapshotTaken TakeSnapshotTaken(const Json& object);
 void PutGap(const Gap& gap, Json* object);
 Gap TakeGap(const Json& object);
 
-// A live set but for `live` and `in_flight`, which name stacks and are put by reader and writer.
+// A live set except `live` and `in_flight`, which refer to stacks and are converted by reader and
+// writer.
 void PutSnapshot(const Snapshot& snapshot, Json* object);
 Snapshot TakeSnapshot(const Json& object);
 

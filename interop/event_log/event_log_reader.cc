@@ -1,4 +1,4 @@
-// Reading an event log (interop/event_log/event_log.h): JSON lines to events.
+// Reads an event log (interop/event_log/event_log.h): converts JSON lines to events.
 
 #include <algorithm>
 #include <array>
@@ -34,14 +34,14 @@ constexpr size_t kBatchEvents = 32768;
 constexpr size_t kUnknownKeysNamed = 8;
 constexpr char kImportedFrom[] = "event log";
 
-// A value of a vocabulary that a later release may have extended: the line is kept as it is.
+// A value that a later release may have added to a vocabulary. The line is kept as text.
 struct UnknownWord : std::runtime_error {
   UnknownWord() : std::runtime_error("uses a word of a later release") {}
 };
 
 Json ParseObject(const std::string& line) {
   Json object = Json::parse(line);
-  if (!object.is_object()) throw BadLine("is no JSON object");
+  if (!object.is_object()) throw BadLine("is not a JSON object");
   return object;
 }
 
@@ -51,13 +51,13 @@ const std::string& KindOf(const Json& object) {
   return Text(*kind, "kind");
 }
 
-// Turns lines into what a RecordingVisitor is given.
+// Converts lines to calls of a RecordingVisitor.
 class LogParser {
  public:
   LogParser(DefinitionsBuilder& definitions, RecordingVisitor& visitor)
       : definitions_(definitions), visitor_(visitor) {}
 
-  // Throws BadLine or a parser's exception.
+  // Throws BadLine or an exception of the parser.
   absl::Status Take(const std::string& line) {
     const Json object = ParseObject(line);
     const std::string& kind = KindOf(object);
@@ -85,18 +85,18 @@ class LogParser {
     return status;
   }
 
-  // "keys that mean nothing here were ignored: "sice" (12 times)"; empty if there was none.
+  // Returns "unknown keys of events were ignored: "sice" (12 times)", or "" if there were none.
   std::string UnknownKeys() const {
     if (unknown_keys_.empty()) return "";
     std::vector<std::string> named;
     for (const auto& [key, count] : unknown_keys_) {
       named.push_back(absl::StrCat("\"", key, "\" (", count, count == 1 ? " time)" : " times)"));
     }
-    return absl::StrCat("keys of events that are not known were ignored: ",
+    return absl::StrCat("unknown keys of events were ignored: ",
                         absl::StrJoin(named, ", "));
   }
 
-  // REQUIRES: no line was taken.
+  // REQUIRES: no line was read.
   absl::Status TakeEmptyLog() {
     return first_ ? TakeFirst(false, Json::object()) : absl::OkStatus();
   }
@@ -107,15 +107,14 @@ class LogParser {
     if (is_header) header = TakeHeader(object);
     header.set_imported_from(kImportedFrom);
     absl::Status status = visitor_.OnHeader(header);
-    // Facts follow a header always, so that a "facts" line behind it is not taken for the header's
-    // own.
+    // Facts always follow a header, so that a later "facts" line is not taken for the header's own.
     if (status.ok() && is_header) status = visitor_.OnFacts(TakeHeaderFacts(object));
     return status;
   }
 
   static Facts TakeHeaderFacts(const Json& object) {
     Facts facts = TakeFacts(object);
-    facts.clear_pid();  // stands in the header
+    facts.clear_pid();  // the header has it
     return facts;
   }
 
@@ -137,7 +136,7 @@ class LogParser {
   Event TakeRow(Kind kind, const Json& object) {
     Event event;
     event.kind = kind;
-    event.t_ns = last_t_ns_;  // where a line has no time
+    event.t_ns = last_t_ns_;  // for a line without a time
     size_t known = 1;         // "kind"
     for (const EventField& field : FieldsOf(format::FamilyOf(kind))) {
       const Json* value = Find(object, field.key);
@@ -146,7 +145,7 @@ class LogParser {
       event.present |= field.bit;
       ++known;
     }
-    // Samples, snapshots and gaps have further keys (TakeDetail).
+    // Samples, snapshots and gaps have more keys (TakeDetail).
     if (known < object.size() && IsPlain(format::FamilyOf(kind))) NoteUnknownKeys(kind, object);
     last_t_ns_ = event.t_ns;
     return event;
@@ -225,7 +224,7 @@ class LogParser {
     batch_.events.push_back(event);
   }
 
-  // A stack may be named before it is defined, or never be defined.
+  // A stack may be referred to before it is defined, or never be defined.
   uint32_t StackById(uint32_t id) {
     if (id == 0) return 0;
     uint32_t& stack = stacks_[id];
@@ -291,7 +290,7 @@ class LogParser {
     }
   }
 
-  // A module with an offset in it can be symbolised later; a module alone is a name.
+  // A module with an offset can be symbolized later; a module alone is just a name.
   void TakePlace(const Json& object, FrameInfo* frame) {
     const Json* module = Find(object, "module");
     const Json* offset = Find(object, "offset");
@@ -343,13 +342,13 @@ class LogParser {
   DefinitionsBuilder& definitions_;
   RecordingVisitor& visitor_;
   EventBatch batch_;
-  absl::flat_hash_map<uint32_t, uint32_t> stacks_;  // the log's id -> the recording's
-  std::map<std::string, uint64_t> unknown_keys_;    // of events -> in how many
+  absl::flat_hash_map<uint32_t, uint32_t> stacks_;  // ID in the log -> ID in the recording
+  std::map<std::string, uint64_t> unknown_keys_;    // key -> number of events with it
   int64_t last_t_ns_ = 0;
   bool first_ = true;
 };
 
-// Why a line could not be taken, in words; empty where it could.
+// Why a line could not be read, or an empty problem if it could.
 struct LineResult {
   absl::Status status;
   std::string problem;
@@ -359,7 +358,7 @@ LineResult TakeLine(LogParser* parser, const std::string& line) {
   try {
     return {parser->Take(line), ""};
   } catch (const Json::parse_error& error) {
-    return {absl::OkStatus(), absl::StrCat("is no JSON: wrong at character ", error.byte)};
+    return {absl::OkStatus(), absl::StrCat("is not valid JSON: error at character ", error.byte)};
   } catch (const std::exception& error) {
     return {absl::OkStatus(), error.what()};
   }
@@ -369,7 +368,7 @@ absl::Status CannotOpen(absl::string_view path) {
   return absl::NotFoundError(absl::StrCat(path, ": cannot open it for reading"));
 }
 
-// Keeps the header alone.
+// Keeps only the header.
 class HeaderOnly : public RecordingVisitor {
  public:
   HeaderOnly() { header_.set_imported_from(kImportedFrom); }
@@ -400,8 +399,8 @@ absl::Status ReadEventLog(std::istream& log, absl::string_view name,
     LineResult result = TakeLine(&parser, line);
     if (!result.status.ok()) return result.status;
     if (result.problem.empty()) continue;
-    if (log.eof() && number > 1) {  // the last line has no end: its writer was killed
-      notes->push_back(absl::StrCat(name, ": line ", number, " is not whole and was left out"));
+    if (log.eof() && number > 1) {  // the last line has no line end: its writer was killed
+      notes->push_back(absl::StrCat(name, ": line ", number, " is incomplete and was left out"));
       if (is_whole != nullptr) *is_whole = false;
       break;
     }
@@ -422,7 +421,7 @@ absl::StatusOr<Header> ReadEventLogHeader(absl::string_view path) {
   DefinitionsBuilder definitions;
   HeaderOnly target;
   LogParser parser(definitions, target);
-  // A line that cannot be read is reported with its number when the log is imported.
+  // If the line cannot be read, the import reports it with its number.
   TakeLine(&parser, line).status.IgnoreError();
   return target.header();
 }

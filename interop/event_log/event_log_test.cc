@@ -1,4 +1,5 @@
-// Event logs there and back: log -> recording -> log, recording -> log -> recording -> log.
+// Converts event logs in both directions: log -> recording -> log, recording -> log -> recording ->
+// log.
 
 #include "interop/event_log/event_log.h"
 
@@ -104,7 +105,7 @@ class EventLogTest : public testing::Test {
     return path;
   }
 
-  // The recording that a log becomes.
+  // Returns the recording of a log.
   std::string Import(const std::string& path) {
     std::string bytes;
     std::vector<size_t> writes;
@@ -119,7 +120,7 @@ class EventLogTest : public testing::Test {
   }
   std::string Import(const Lines& lines) { return Import(Log(lines)); }
 
-  // The log that a recording prints as.
+  // Returns the log of a recording.
   Lines Print(const std::string& recording) {
     Lines lines;
     format::Collected all;
@@ -154,9 +155,9 @@ class EventLogTest : public testing::Test {
   Notes notes_;
 };
 
-// ---- There and back -----------------------------------------------------------------------------
+// ---- Round trips -----------------------------------------------------------------------------
 
-TEST_F(EventLogTest, EveryKindWithEveryKeyComesBack) {
+TEST_F(EventLogTest, EveryKindWithEveryKeySurvivesARoundTrip) {
   ExpectUnchanged(Lines(std::begin(kEveryKind), std::end(kEveryKind)));
 }
 
@@ -180,18 +181,18 @@ TEST_F(EventLogTest, TheTestCoversEveryKeyOfARow) {
   }
 }
 
-TEST_F(EventLogTest, LogWithoutHeaderComesBackWithoutOne) {
+TEST_F(EventLogTest, LogWithoutHeaderStaysWithoutOne) {
   ExpectUnchanged({R"({"kind":"alloc","size":1})", R"({"kind":"facts","argv":["a"]})"});
 }
 
-TEST_F(EventLogTest, LogOfNothingComesBackAsNothing) { ExpectUnchanged({}); }
+TEST_F(EventLogTest, EmptyLogStaysEmpty) { ExpectUnchanged({}); }
 
-TEST_F(EventLogTest, StackThatIsNeverUsedComesBackWhereItStood) {
+TEST_F(EventLogTest, UnusedStackKeepsItsPlace) {
   ExpectUnchanged(
       {R"({"kind":"free"})", R"({"kind":"stack","id":3,"frames":[]})", R"({"kind":"free"})"});
 }
 
-TEST_F(EventLogTest, StackThatIsDefinedTwiceComesBackTwice) {
+TEST_F(EventLogTest, StackThatIsDefinedTwiceIsPrintedTwice) {
   ExpectUnchanged(
       {R"({"kind":"stack","id":3,"frames":[{"function":"a"}]})", R"({"kind":"alloc","stack":3})",
        R"({"kind":"stack","id":3,"frames":[{"function":"b"}]})", R"({"kind":"alloc","stack":3})"});
@@ -202,7 +203,7 @@ TEST_F(EventLogTest, UnknownKeysAreIgnored) {
   EXPECT_THAT(back, ElementsAre(R"({"kind":"mark","name":"x"})"));
 }
 
-TEST_F(EventLogTest, NullIsNoValue) {
+TEST_F(EventLogTest, NullMeansMissing) {
   EXPECT_THAT(Print(Import(Lines{R"({"kind":"alloc","size":null})"})),
               ElementsAre(R"({"kind":"alloc"})"));
 }
@@ -223,7 +224,7 @@ TEST_F(EventLogTest, RandomRecordingsPrintTheSameAfterImport) {
                                         id == 9 ? uint32_t{format::kStackTruncated} : 0);
     }
     for (int n = 0; n < 500; ++n) random.AddTo(&batch, 9);
-    // Stack lines are of imported logs alone; a recording has none.
+    // Only imported logs have stack lines.
     std::erase_if(batch.events,
                   [](const format::Event& event) { return event.kind == STACK_LINE; });
     ASSERT_TRUE(writer->Add(batch).ok());
@@ -264,22 +265,22 @@ TEST_F(EventLogTest, RecordedNativeFramesPrintTheSameAfterImport) {
   EXPECT_EQ(Print(Import(printed)), printed);
 }
 
-// ---- Lines that are wrong -----------------------------------------------------------------------
+// ---- Invalid lines -----------------------------------------------------------------------
 
-TEST_F(EventLogTest, LineThatIsNoJsonIsNamedByItsNumber) {
+TEST_F(EventLogTest, InvalidJsonIsReportedWithItsLineNumber) {
   EXPECT_THAT(ErrorOf({R"({"kind":"free"})", "{free}", R"({"kind":"free"})"}),
-              HasSubstr("log.jsonl: line 2 is no JSON: wrong at character"));
+              HasSubstr("log.jsonl: line 2 is not valid JSON: error at character"));
 }
 
-TEST_F(EventLogTest, LineThatIsNoObjectIsNamedByItsNumber) {
-  EXPECT_THAT(ErrorOf({"[1]"}), HasSubstr("line 1 is no JSON object"));
+TEST_F(EventLogTest, LineThatIsNotAnObjectIsReportedWithItsNumber) {
+  EXPECT_THAT(ErrorOf({"[1]"}), HasSubstr("line 1 is not a JSON object"));
 }
 
 TEST_F(EventLogTest, LineWithoutKindIsAnError) {
   EXPECT_THAT(ErrorOf({"{}"}), HasSubstr("line 1 has no \"kind\""));
 }
 
-TEST_F(EventLogTest, FractionsAndSignsAreRefusedWhereNumbersAreWhole) {
+TEST_F(EventLogTest, FractionsAndSignsAreRefusedForUnsignedIntegers) {
   EXPECT_THAT(
       ErrorOf({R"({"kind":"alloc","size":1.5})"}),
       HasSubstr(R"("size" must be a whole number, not negative, of at most 64 bits, not 1.5)"));
@@ -287,11 +288,11 @@ TEST_F(EventLogTest, FractionsAndSignsAreRefusedWhereNumbersAreWhole) {
   EXPECT_THAT(ErrorOf({R"({"kind":"alloc","thread":4294967296})"}), HasSubstr("\"thread\""));
 }
 
-TEST_F(EventLogTest, TextWhereANumberBelongsIsRefused) {
+TEST_F(EventLogTest, StringInsteadOfANumberIsRefused) {
   EXPECT_THAT(ErrorOf({R"({"kind":"alloc","address":"0x10"})"}), HasSubstr("\"address\""));
 }
 
-TEST_F(EventLogTest, RolesThatAreNoListOfWordsAreRefused) {
+TEST_F(EventLogTest, RolesThatAreNotAListOfStringsAreRefused) {
   EXPECT_THAT(ErrorOf({R"({"kind":"role","role":4})"}), HasSubstr(R"("role" must be a list)"));
   EXPECT_THAT(ErrorOf({R"({"kind":"role","role":[4]})"}), HasSubstr("\"role\""));
 }
@@ -301,25 +302,25 @@ TEST_F(EventLogTest, LaterSchemaIsRefused) {
               HasSubstr("gpumemtrace.events/2"));
 }
 
-TEST_F(EventLogTest, KeysThatAreNotKnownAreNamedInOneNote) {
+TEST_F(EventLogTest, UnknownKeysAreInOneNote) {
   Import(Lines{R"({"kind":"alloc","address":4096,"sice":5})",
                R"({"kind":"alloc","address":8192,"sice":5,"colour":1})",
                R"({"kind":"free","address":4096,"size":5})"});
   EXPECT_TRUE(status_.ok());
   EXPECT_THAT(notes_, ElementsAre(HasSubstr(
-                          "keys of events that are not known were ignored: \"colour\" (1 time), "
+                          "unknown keys of events were ignored: \"colour\" (1 time), "
                           "\"sice\" (2 times)")));
 }
 
-TEST_F(EventLogTest, TornLastLineIsLeftOutAndNoted) {
+TEST_F(EventLogTest, IncompleteLastLineIsLeftOutWithANote) {
   const std::string path = Log({R"({"kind":"free"})"});
   std::ofstream(path, std::ios::app) << R"({"kind":"al)";
   EXPECT_THAT(Print(Import(path)), SizeIs(1));
   EXPECT_TRUE(status_.ok());
-  EXPECT_THAT(notes_, ElementsAre(HasSubstr("line 2 is not whole")));
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("line 2 is incomplete")));
 }
 
-TEST_F(EventLogTest, LastLineWithoutItsEndIsReadWhereItIsWhole) {
+TEST_F(EventLogTest, LastLineWithoutLineEndIsReadIfComplete) {
   const std::string path = Log({R"({"kind":"free"})"});
   std::ofstream(path, std::ios::app) << R"({"kind":"free"})";
   EXPECT_THAT(Print(Import(path)), SizeIs(2));
@@ -370,12 +371,12 @@ TEST_F(EventLogTest, RoleInALogIsCompletedLikeOneInARecording) {
   EXPECT_FALSE(as_recorded.events.at(1).has(format::kHasSize));
 }
 
-TEST_F(EventLogTest, WhatIsNeitherLogNorRecordingIsRefusedByName) {
+TEST_F(EventLogTest, OtherFilesAreRefusedByName) {
   EXPECT_THAT(std::string(OpenInput(Log({"hello"})).status().message()),
               HasSubstr("log.jsonl is text; expected a recording"));
 }
 
-TEST_F(EventLogTest, CutRecordingSaysSoInANote) {
+TEST_F(EventLogTest, TruncatedRecordingHasANote) {
   const std::string bytes = Import(Lines{R"({"kind":"free"})"});
   const std::string path = (folder_ / "cut.gmt").string();
   std::ofstream(path, std::ios::binary) << bytes.substr(0, bytes.size() - 5);

@@ -1,4 +1,4 @@
-// EventLogWriter (interop/event_log/event_log.h): events to JSON lines.
+// EventLogWriter (interop/event_log/event_log.h): converts events to JSON lines.
 
 #include <type_traits>
 #include <utility>
@@ -35,7 +35,7 @@ class EventLogWriter::Impl {
 
   void Hold(const Header& header) { header_ = std::make_unique<Header>(header); }
 
-  // A recording is told apart from what was imported without a header, which gets none back.
+  // Prints the header unless the recording was imported from a log without one.
   absl::Status PutHeldHeader(const Facts& facts) {
     if (header_ == nullptr) return absl::OkStatus();
     const std::unique_ptr<Header> header = std::move(header_);
@@ -54,7 +54,7 @@ class EventLogWriter::Impl {
     }
     if (event.kind == STACK_LINE) return PutStack(event.stack);
     if (KindName(event.kind).empty())
-      return absl::OkStatus();  // of a later format; its fields were not read
+      return absl::OkStatus();  // from a later format; its fields were not read
     absl::Status status = PutStacksOf(event);
     if (!status.ok()) return status;
     Json object = RowOf(event);
@@ -82,7 +82,7 @@ class EventLogWriter::Impl {
   }
 
  private:
-  // Stacks of an imported log stand where the log had them; others before their first use.
+  // Stacks of an imported log are printed where the log had them; others before their first use.
   absl::Status PutStackOnce(uint32_t id) {
     if (id == 0 || definitions_.stack(id).log_id != 0 || !printed_.insert(id).second)
       return absl::OkStatus();
@@ -109,7 +109,7 @@ class EventLogWriter::Impl {
     return PutLine(object);
   }
 
-  // One frame, or several where calls were inlined into it.
+  // Puts one frame, or several if calls were inlined into it.
   void PutFrames(uint32_t id, Json* frames) {
     const FrameInfo& frame = definitions_.frame(id);
     const std::vector<format::Symbol>& symbols = definitions_.symbols(id);
@@ -216,7 +216,7 @@ class EventLogWriter::Impl {
 
   const Definitions& definitions_;
   const Put put_;
-  std::unique_ptr<Header> header_;  // waits for the facts that stand beside it
+  std::unique_ptr<Header> header_;  // held until the facts that belong to it
   absl::flat_hash_set<uint32_t> printed_;
 };
 

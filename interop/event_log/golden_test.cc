@@ -1,6 +1,6 @@
-// tests/golden: recordings of every version of the file format, which every later version opens,
-// beside what they print as. v1.gmt holds every kind of event with every key, and every kind of chunk.
-// A new version gets a file of its own; these are never written again.
+// tests/golden: recordings of every version of the file format, with their printed form. Every
+// later version must read them. v1.gmt has every kind of event with every key, and every kind of
+// chunk. A new version gets its own file; existing files are never rewritten.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ std::vector<std::string> LinesOf(const std::string& text) {
   return lines;
 }
 
-// Reads a recording and prints it. Nothing of it may be damaged.
+// Reads and prints a recording, in which nothing may be damaged.
 std::vector<std::string> Print(const std::string& recording) {
   std::vector<std::string> lines;
   format::Collected all;
@@ -64,7 +64,7 @@ std::vector<std::string> Print(const std::string& recording) {
   return lines;
 }
 
-TEST(GoldenTest, RecordingOfVersion1PrintsAsItAlwaysDid) {
+TEST(GoldenTest, Version1RecordingPrintsUnchanged) {
   const std::vector<std::string> expected = LinesOf(BytesOf("v1.jsonl"));
   ASSERT_THAT(expected, SizeIs(testing::Gt(40u)));
   const std::vector<std::string> printed = Print(BytesOf("v1.gmt"));
@@ -74,7 +74,7 @@ TEST(GoldenTest, RecordingOfVersion1PrintsAsItAlwaysDid) {
   }
 }
 
-TEST(GoldenTest, RecordingOfVersion1HasEveryKindOfChunkAndBothCodecs) {
+TEST(GoldenTest, Version1RecordingHasEveryKindOfChunkAndBothCodecs) {
   const auto source = format::BytesInMemory(BytesOf("v1.gmt"));
   format::FrameStream frames(source.get());
   std::set<int> kinds, codecs;
@@ -96,8 +96,8 @@ TEST(GoldenTest, RecordingOfVersion1HasEveryKindOfChunkAndBothCodecs) {
   EXPECT_THAT(codecs, Contains(static_cast<int>(Chunk::ZSTD)));
 }
 
-// Snapshots of PyTorch, of every layout that needs code of its own, and the recordings they become.
-TEST(GoldenTest, SnapshotsOfPyTorchPrintAsTheyAlwaysDid) {
+// Snapshots of PyTorch in every layout that needs its own code, and the recordings of their import.
+TEST(GoldenTest, PyTorchSnapshotsPrintUnchanged) {
   for (const char* name : {"torch-1.13", "torch-2.0", "torch-2.11"}) {
     SCOPED_TRACE(name);
     auto snapshot =
@@ -119,7 +119,7 @@ TEST(GoldenTest, SnapshotsOfPyTorchPrintAsTheyAlwaysDid) {
   }
 }
 
-// True where a reader takes the bytes for a whole recording.
+// Returns whether a reader accepts the bytes as a complete recording.
 bool ReadsAsWhole(const std::string& bytes) {
   format::Collected all;
   auto reader = format::RecordingReader::FromBytes(bytes, "golden");
@@ -137,7 +137,7 @@ TEST(GoldenTest, EverySingleBitFlipIsDetectedInEveryKindOfChunk) {
   }
 }
 
-TEST(GoldenTest, EveryCutIsDetectedInEveryKindOfChunk) {
+TEST(GoldenTest, EveryTruncationIsDetectedInEveryKindOfChunk) {
   const std::string bytes = BytesOf("v1.gmt");
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(ReadsAsWhole(bytes.substr(0, size))) << "cut at " << size;

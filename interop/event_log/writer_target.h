@@ -1,6 +1,6 @@
 // interop/event_log/writer_target.h
 //
-// WriterTarget: a visitor that writes what it is handed, for imports.
+// WriterTarget: a visitor that writes to a RecordingWriter, for imports.
 
 #ifndef GMT_INTEROP_EVENT_LOG_WRITER_TARGET_H_
 #define GMT_INTEROP_EVENT_LOG_WRITER_TARGET_H_
@@ -10,8 +10,7 @@
 
 namespace gmt::interop {
 
-// Ids of what is handed to it must be those of the writer's definitions(). The header is the writer's
-// already.
+// IDs passed to it must be those of the writer's definitions(). The writer already has its header.
 class WriterTarget : public format::RecordingVisitor {
  public:
   explicit WriterTarget(format::RecordingWriter* writer) : writer_(*writer) {}

@@ -34,12 +34,12 @@ class SourceStream : public ByteStream {
   std::string piece_;
 };
 
-// A gzip file is one or several compressed members, one behind the other.
+// Decompresses a gzip file, which has one or several members in sequence.
 class GzipStream : public ByteStream {
  public:
   GzipStream(std::unique_ptr<ByteStream> packed, string_view name)
       : packed_(std::move(packed)), name_(name) {
-    // 15 + 16: windows of any size, with gzip's header.
+    // 15 + 16: windows of any size, with a gzip header.
     ready_ = inflateInit2(&state_, 15 + 16) == Z_OK;
   }
   ~GzipStream() override {
@@ -49,7 +49,8 @@ class GzipStream : public ByteStream {
   GzipStream& operator=(const GzipStream&) = delete;
 
   absl::StatusOr<string_view> Next() override {
-    if (!ready_) return absl::ResourceExhaustedError(absl::StrCat(name_, ": no memory to unpack"));
+    if (!ready_)
+      return absl::ResourceExhaustedError(absl::StrCat(name_, ": out of memory for decompression"));
     unpacked_.resize(kUnpackedPiece);
     state_.next_out = reinterpret_cast<Bytef*>(unpacked_.data());
     state_.avail_out = static_cast<uInt>(unpacked_.size());
@@ -63,7 +64,7 @@ class GzipStream : public ByteStream {
       if (!status.ok()) return status;
     }
     const size_t size = unpacked_.size() - state_.avail_out;
-    if (size == 0 && inside_member_) return Damaged("it ends early");
+    if (size == 0 && inside_member_) return Damaged("unexpected end of file");
     return string_view(unpacked_.data(), size);
   }
 
@@ -81,15 +82,15 @@ class GzipStream : public ByteStream {
     const int result = inflate(&state_, Z_NO_FLUSH);
     if (result == Z_STREAM_END) {
       inside_member_ = false;
-      return inflateReset(&state_) == Z_OK ? absl::OkStatus() : Damaged("cannot go on");
+      return inflateReset(&state_) == Z_OK ? absl::OkStatus() : Damaged("cannot reset");
     }
     if (result == Z_OK || result == Z_BUF_ERROR) return absl::OkStatus();
-    return Damaged(state_.msg == nullptr ? "no gzip data" : state_.msg);
+    return Damaged(state_.msg == nullptr ? "invalid gzip data" : state_.msg);
   }
 
   absl::Status Damaged(string_view why) const {
     return absl::DataLossError(
-        absl::StrCat(name_, ": what is gzip-compressed in it cannot be unpacked: ", why));
+        absl::StrCat(name_, ": gzip-compressed data cannot be decompressed: ", why));
   }
 
   const std::unique_ptr<ByteStream> packed_;

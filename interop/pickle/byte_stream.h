@@ -1,6 +1,6 @@
 // interop/pickle/byte_stream.h
 //
-// ByteStream: a file's bytes from front to back, unpacked where the file is gzip-compressed.
+// ByteStream: the bytes of a file from front to back, decompressed if the file is gzip-compressed.
 //
 // Thread safety: one thread at a time.
 
@@ -18,12 +18,12 @@ namespace gmt::interop {
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
-  // The bytes that follow, at most a mebibyte of them; none at the end. Valid until the next call.
+  // Returns the next bytes, at most one MiB, or "" at the end. They are valid until the next call.
   virtual absl::StatusOr<absl::string_view> Next() = 0;
 };
 
-// `name` stands for the path in messages. Errors: those of the source, and what is no whole gzip
-// file although it begins as one.
+// `name` stands for the path in messages. Errors: those of the source, and a damaged file that
+// begins like a gzip file.
 std::unique_ptr<ByteStream> StreamOf(std::unique_ptr<format::ByteSource> source,
                                      absl::string_view name);
 

@@ -14,20 +14,20 @@
 
 namespace gmt::interop {
 
-// A pickle of a few bytes can stand for more values than fit any memory, or contain itself: what
-// lies deeper, comes behind so many values, or is a text behind so many bytes of texts, is null.
+// Limits of the output. A pickle of a few bytes can expand to more values than fit in memory, or
+// contain itself. Values that exceed a limit of depth, number of values or text bytes become null.
 struct JsonLimits {
   uint32_t depth = 32;
   uint64_t values = 10'000;
   uint64_t text = 1 << 20;
 };
 
-// Tuples and bytes become lists; keys that are no strings become their JSON text; numbers that JSON
-// does not have (infinities, more than 64 bits) become null.
+// Tuples and bytes become lists. Keys that are not strings become their JSON text. Numbers that
+// JSON does not have (infinities, more than 64 bits) become null.
 nlohmann::ordered_json JsonOf(const PickleTree& tree, PickleValue value,
                               const JsonLimits& limits = {});
 
-// As one line. Text that is no UTF-8 gets replacement characters.
+// Returns JsonOf() on one line. Invalid UTF-8 gets replacement characters.
 std::string JsonText(const PickleTree& tree, PickleValue value, const JsonLimits& limits = {});
 
 }  // namespace gmt::interop

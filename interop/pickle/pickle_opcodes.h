@@ -1,6 +1,6 @@
 // interop/pickle/pickle_opcodes.h
 //
-// The opcodes of pickle, by the names that Python's pickletools gives them (CPython 3.13).
+// The opcodes of pickle, with the names of Python's pickletools (CPython 3.13).
 
 #ifndef GMT_INTEROP_PICKLE_PICKLE_OPCODES_H_
 #define GMT_INTEROP_PICKLE_PICKLE_OPCODES_H_
@@ -10,12 +10,12 @@
 
 namespace gmt::interop {
 
-// What a reader of data does with an opcode.
+// How a reader that only accepts data treats an opcode.
 enum class PickleUse : uint8_t {
   kData,
-  kCode,    // names, makes or calls something
+  kCode,    // names, creates or calls something
   kNoData,  // a kind of value that snapshots do not have
-  kText,    // of protocol 0
+  kText,    // text opcodes of protocol 0
   kUnknown,
 };
 
@@ -97,7 +97,7 @@ enum class PickleOpcode : uint8_t {
 };
 
 struct PickleOpcodeInfo {
-  std::string_view name;  // empty: no opcode
+  std::string_view name;  // empty if it is not an opcode
   PickleUse use = PickleUse::kUnknown;
 };
 

@@ -33,7 +33,7 @@ uint64_t Little(string_view bytes) {
   return value;
 }
 
-// Runs the stack machine. Steps return false where they failed; status_ then says why.
+// Runs the stack machine. Steps return false on failure; status_ then has the reason.
 class Machine {
  public:
   Machine(ByteStream& bytes, string_view name, const PickleLimits& limits, PickleTree* tree)
@@ -87,12 +87,12 @@ class Machine {
       return Fail(absl::StrCat("the pickle has more than ", limits_.bytes, " bytes"));
     const uint64_t memory = tree_.memory() + 8 * (stack_.capacity() + memo_.capacity());
     if (memory > limits_.memory)
-      return Fail(absl::StrCat("what the pickle holds takes more than ", limits_.memory,
+      return Fail(absl::StrCat("the contents of the pickle take more than ", limits_.memory,
                                " bytes of memory"));
     return true;
   }
 
-  // The next `count` bytes, valid until the next call.
+  // Takes the next `count` bytes, which are valid until the next call.
   bool Take(uint64_t count, string_view* taken) {
     if (count <= piece_.size() - at_) {
       *taken = piece_.substr(at_, count);
@@ -100,7 +100,8 @@ class Machine {
       return true;
     }
     if (count > limits_.text)
-      return Fail(absl::StrCat("a text of ", count, " bytes; at most ", limits_.text, " are read"));
+      return Fail(absl::StrCat("a text of ", count, " bytes; at most ", limits_.text,
+                               " are supported"));
     gathered_.clear();
     while (gathered_.size() < count) {
       if (at_ == piece_.size() && !Refill()) return false;
@@ -119,7 +120,7 @@ class Machine {
     return true;
   }
 
-  // Bytes behind their length, which has `length_bytes`.
+  // Takes bytes that follow their length, which has `length_bytes`.
   bool TakeText(uint64_t length_bytes, string_view* text) {
     uint64_t length;
     return TakeNumber(length_bytes, &length) && Take(length, text);
@@ -129,9 +130,9 @@ class Machine {
     string_view head;
     if (!Take(2, &head)) return false;
     if (LooksLikePickle(head)) return true;
-    if (head[0] != '\x80') return Fail("no pickle of protocol 2 or later begins here");
+    if (head[0] != '\x80') return Fail("not a pickle of protocol 2 or later");
     return Fail(absl::StrCat("pickle protocol ", static_cast<uint8_t>(head[1]), "; ",
-                             kFirstProtocol, " to ", kLastProtocol, " are known"));
+                             kFirstProtocol, " to ", kLastProtocol, " are supported"));
   }
 
   // ---- Stack --------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ class Machine {
     return true;
   }
 
-  // A new container of the topmost `count` values.
+  // Makes a new container of the topmost `count` values.
   bool Gather(Type type, uint64_t count) {
     if (AboveMark() < count) return Fail("a value is missing on the stack");
     const uint64_t first = stack_.size() - count;
@@ -166,7 +167,7 @@ class Machine {
     stack_.resize(first);
     return Push(container);
   }
-  // Of all values above the mark, which goes.
+  // Makes a container of all values above the mark, and removes the mark.
   bool GatherMarked(Type type) {
     if (marks_.empty()) return Fail("a MARK is missing");
     const uint64_t count = AboveMark();
@@ -197,7 +198,7 @@ class Machine {
 
   // ---- Memo ---------------------------------------------------------------------------------------
 
-  // Who writes a memo numbers it from 0; every entry takes at least a byte.
+  // Writers number memos from 0, and every entry takes at least one byte.
   bool Remember(uint64_t index) {
     if (AboveMark() == 0) return Fail("a value is missing on the stack");
     if (index > offset()) return Fail(absl::StrCat("memo ", index, " is out of order"));
@@ -333,7 +334,8 @@ class Machine {
         tree_.AddInt(is_signed ? static_cast<int32_t>(number) : static_cast<int64_t>(number)));
   }
 
-  // Two's complement of any length; what fits no 64 bits is a number without a value.
+  // A two's complement number of any length. If it exceeds 64 bits, it becomes a number without a
+  // value.
   bool PushLong(uint64_t length_bytes) {
     string_view bytes;
     if (!TakeText(length_bytes, &bytes)) return false;
@@ -349,7 +351,7 @@ class Machine {
     return Push(value < 0 ? tree_.AddInt(value) : tree_.AddHugeInt());
   }
 
-  bool PushFloat() {  // the one number of the format whose first byte is its highest
+  bool PushFloat() {  // the only big-endian number of the format
     string_view bytes;
     if (!Take(8, &bytes)) return false;
     uint64_t bits = 0;
@@ -373,12 +375,12 @@ class Machine {
                                  " would run code when Python loads this file; nothing of it was "
                                  "run. A memory snapshot is plain data"));
       case PickleUse::kNoData:
-        return Fail(absl::StrCat("opcode ", name, ": no memory snapshot has such values"));
+        return Fail(absl::StrCat("opcode ", name, ": memory snapshots do not have such values"));
       case PickleUse::kText:
-        return Fail(absl::StrCat("opcode ", name, " of pickle protocol 0, which is not read"));
+        return Fail(absl::StrCat("opcode ", name, " of pickle protocol 0, which is not supported"));
       default:
         return Fail(absl::StrCat("0x", absl::Hex(static_cast<uint8_t>(opcode), absl::kZeroPad2),
-                                 " is no opcode of a pickle"));
+                                 " is not a pickle opcode"));
     }
   }
 
@@ -389,9 +391,9 @@ class Machine {
 
   string_view piece_;
   uint64_t at_ = 0;            // in piece_
-  uint64_t piece_offset_ = 0;  // of piece_ in the pickle
+  uint64_t piece_offset_ = 0;  // offset of piece_ in the pickle
   uint64_t opcode_at_ = 0;
-  std::string gathered_;  // what lies in several pieces
+  std::string gathered_;  // data that spans several pieces
   absl::Status status_;
 
   std::vector<PickleValue> stack_;

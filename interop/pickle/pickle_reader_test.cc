@@ -1,4 +1,4 @@
-// What the reader of pickles makes of Python's own, of every opcode, and of files that want to harm.
+// Reads Python's own pickles, every opcode, and malicious files.
 
 #include "interop/pickle/pickle_reader.h"
 
@@ -43,7 +43,7 @@ std::string ErrorOf(const std::string& bytes, const PickleLimits& limits = kSmal
   return std::string(outcome.status.message());
 }
 
-// What opcodes behind the PROTO come to.
+// Returns the JSON of opcodes after PROTO.
 std::string JsonOfOps(const std::string& opcodes) {
   const Outcome outcome = Read("\x80\x04" + opcodes + ".");
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
@@ -84,7 +84,7 @@ std::string FromHex(const std::string& hex) {
 
 // ---- Python's own -------------------------------------------------------------------------------
 
-// Python writes random values with every protocol, and says what they are as JSON.
+// Python writes random values in every protocol, and their JSON.
 TEST(PickleReaderTest, ReadsWhatPythonWrites) {
   const std::string program = R"(
 import json, pickle, random, sys
@@ -153,11 +153,11 @@ TEST(PickleReaderTest, ReadsThroughGzip) {
   EXPECT_EQ(Read(Gzip(pickle.substr(0, 1000)) + Gzip(pickle.substr(1000))).json, Read(pickle).json);
 }
 
-TEST(PickleReaderTest, CutOrDamagedGzipIsAnError) {
+TEST(PickleReaderTest, TruncatedOrDamagedGzipIsAnError) {
   const std::string packed = Gzip("\x80\x02]" + std::string(100, 'N') + ".");
-  EXPECT_THAT(ErrorOf(packed.substr(0, packed.size() / 2)), HasSubstr("cannot be unpacked"));
+  EXPECT_THAT(ErrorOf(packed.substr(0, packed.size() / 2)), HasSubstr("cannot be decompressed"));
   std::string damaged = packed;
-  damaged[damaged.size() - 6] ^= 1;  // of the checksum
+  damaged[damaged.size() - 6] ^= 1;  // a byte of the checksum
   EXPECT_FALSE(Read(damaged).status.ok());
 }
 
@@ -175,7 +175,7 @@ TEST(PickleReaderTest, NumbersOfEverySize) {
   EXPECT_EQ(JsonOfOps("G\x3f\xf8\x00\x00\x00\x00\x00\x00"s), "1.5");
 }
 
-// SIZE_MAX, which some versions of PyTorch write, keeps its bits; a larger number has no value.
+// SIZE_MAX, which some versions of PyTorch write, keeps its bits. A larger number has no value.
 TEST(PickleReaderTest, NumbersBeyond63Bits) {
   EXPECT_EQ(JsonOfOps("\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00"s), "-1");
   EXPECT_EQ(JsonOfOps("\x8a\x0a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"s), "null");
@@ -218,7 +218,7 @@ TEST(PickleReaderTest, TheMemoSharesValues) {
   EXPECT_EQ(JsonOfOps("\x8c\x01x\x94h\x00\x86"s), R"(["x","x"])");
 }
 
-TEST(PickleReaderTest, EqualKeysLastOneCounts) {
+TEST(PickleReaderTest, LastOfEqualKeysCounts) {
   auto stream = StreamOf(format::BytesInMemory("\x80\x02}(U\x01"
                                                "aK\x01U\x01"
                                                "aK\x02u."),
@@ -230,7 +230,7 @@ TEST(PickleReaderTest, EqualKeysLastOneCounts) {
   EXPECT_EQ(tree.Find(*value, "b"), nullptr);
 }
 
-// ---- Files that want to harm --------------------------------------------------------------------
+// ---- Malicious files --------------------------------------------------------------------
 
 // python3 -c 'class A: __reduce__ = lambda s: (os.system, ("touch /tmp/owned",))'; protocols 2 and 4.
 TEST(PickleReaderTest, RefusesToRunACommand) {
@@ -260,17 +260,17 @@ TEST(PickleReaderTest, RefusesEveryOpcodeThatRunsCode) {
   }
 }
 
-TEST(PickleReaderTest, RefusesWhatIsNoDataOfASnapshot) {
+TEST(PickleReaderTest, RefusesOpcodesThatSnapshotsDoNotHave) {
   EXPECT_THAT(ErrorOfOps("\x8f"), HasSubstr("EMPTY_SET"));
   EXPECT_THAT(ErrorOfOps("\x97"), HasSubstr("NEXT_BUFFER"));
   EXPECT_THAT(ErrorOfOps("I1\n"), HasSubstr("INT of pickle protocol 0"));
-  EXPECT_THAT(ErrorOfOps("\xff"), HasSubstr("0xff is no opcode"));
-  EXPECT_THAT(ErrorOf("\x80\x06."), HasSubstr("pickle protocol 6; 2 to 5 are known"));
-  EXPECT_THAT(ErrorOf("hello"), HasSubstr("no pickle of protocol 2 or later"));
+  EXPECT_THAT(ErrorOfOps("\xff"), HasSubstr("0xff is not a pickle opcode"));
+  EXPECT_THAT(ErrorOf("\x80\x06."), HasSubstr("pickle protocol 6; 2 to 5 are supported"));
+  EXPECT_THAT(ErrorOf("hello"), HasSubstr("not a pickle of protocol 2 or later"));
 }
 
-// Lists of ten times the list before, thirty levels of them: 10^30 values in 700 bytes.
-TEST(PickleReaderTest, ABillionLaughsCostNothing) {
+// Lists of ten times the previous list, thirty levels deep: 10^30 values in 700 bytes.
+TEST(PickleReaderTest, BillionLaughsAttackCostsNothing) {
   std::string ops = "N\x94";
   for (int level = 0; level < 30; ++level) {
     ops += "](";
@@ -288,14 +288,14 @@ TEST(PickleReaderTest, AListThatContainsItself) {
   EXPECT_LT(JsonOfOps("}\x94(\x8c\x01xh\x00u"s).size(), 100'000u);
 }
 
-TEST(PickleReaderTest, DeepNestingEnds) {
+TEST(PickleReaderTest, DeepNestingIsAnError) {
   EXPECT_THAT(ErrorOfOps(std::string(100'000, '(')), HasSubstr("nested deeper than 1000"));
   std::string ops = std::string(100'000, ']');
   ops += std::string(99'999, 'a');  // nests without marks
   EXPECT_THAT(JsonOfOps(ops), StartsWith("[[[["));
 }
 
-TEST(PickleReaderTest, ClaimedLengthsReserveNothing) {
+TEST(PickleReaderTest, ClaimedLengthsAllocateNothing) {
   EXPECT_THAT(ErrorOfOps("\x8d\xff\xff\xff\xff\xff\xff\xff\x7f"), HasSubstr("at most 67108864"));
   EXPECT_THAT(ErrorOfOps("X\xff\xff\xff\x03"), HasSubstr("before its STOP"));
   EXPECT_THAT(ErrorOfOps("B\xff\xff\xff\xff"), HasSubstr("at most 67108864"));
@@ -309,7 +309,7 @@ TEST(PickleReaderTest, MemoryIsBounded) {
   const std::string bomb = Gzip("\x80\x02" + std::string(64 << 20, ']'));
   EXPECT_LT(bomb.size(), 100u << 10);
   EXPECT_THAT(ErrorOf(bomb, {.memory = 100 << 20}),
-              HasSubstr("takes more than 104857600 bytes of memory"));
+              HasSubstr("take more than 104857600 bytes of memory"));
   EXPECT_THAT(ErrorOf(bomb, {.bytes = 1 << 20}), HasSubstr("more than 1048576 bytes"));
 }
 
@@ -327,8 +327,8 @@ TEST(PickleReaderTest, MissingValuesAndMarksAreErrors) {
               HasSubstr("memo 1 was never set"));
 }
 
-// Whatever is cut off or flipped: an answer or an error, soon.
-TEST(PickleReaderTest, EveryCutAndEveryFlippedByteEnds) {
+// For any truncation or flipped byte, reading returns a value or an error quickly.
+TEST(PickleReaderTest, EveryTruncationAndFlippedByteTerminates) {
   const std::string pickle =
       "\x80\x04\x95\x60\x00\x00\x00\x00\x00\x00\x00}\x94(\x8c\x08segments\x94]\x94}\x94(\x8c\x07"
       "address\x94\x8a\x06\x00\x00\x00\x00\x00\x30\x8c\x06"

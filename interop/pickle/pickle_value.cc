@@ -180,7 +180,7 @@ bool PickleTree::Extend(PickleValue container, const PickleValue* values, uint64
   return true;
 }
 
-// Most lists are filled at once and take no more than they need.
+// Most lists are filled at once and take no more memory than they need.
 void PickleTree::ExtendSequence(Node& node, const PickleValue* values, uint32_t count) {
   const uint32_t total = node.count + count;
   if (node.count == 0) {

@@ -1,17 +1,17 @@
 // interop/pickle/pickle_value.h
 //
-// PickleTree: what a pickle of plain data says, as a graph of compact values: 8 bytes for a value, 16
-// more for each container, keys written once for all dicts that have the same ones. Equal strings
-// are one string. PickleReader (interop/pickle/pickle_reader.h) builds it.
+// PickleTree: the contents of a pickle of plain data as a graph of compact values. A value takes 8
+// bytes, and each container 16 more. Dicts with the same keys share them, and equal strings are
+// stored once. PickleReader (interop/pickle/pickle_reader.h) builds it.
 //
 //   {"action": "alloc", "addr": 4096}, 17 million times
 //     keys   ["action", "addr"]                                           once
 //     dict   {items, 2, keys #7}  ->  [string #3] [int 4096]              32 bytes each
 //
-// A value that the pickle refers to twice is one value: lists and dicts are compared by identity()
-// to find out. A list may thus contain itself; who descends must bound how deep.
+// A value that the pickle refers to twice is one value; compare lists and dicts by identity() to
+// detect that. A list may therefore contain itself, so code that descends must limit the depth.
 //
-// Thread safety: const methods from any thread once it is built.
+// Thread safety: const methods may be called from any thread after the tree is built.
 
 #ifndef GMT_INTEROP_PICKLE_PICKLE_VALUE_H_
 #define GMT_INTEROP_PICKLE_PICKLE_VALUE_H_
@@ -34,8 +34,8 @@ class PickleValue {
   enum class Type : uint8_t {
     kNone,
     kBool,
-    kInt,     // of up to 60 bits
-    kBigInt,  // in PickleTree; of more than 64 bits: without a value
+    kInt,     // up to 60 bits
+    kBigInt,  // stored in PickleTree; no value if more than 64 bits
     kFloat,
     kString,
     kBytes,
@@ -51,18 +51,18 @@ class PickleValue {
   bool is(Type other) const { return type() == other; }
   uint64_t payload() const { return bits_ >> 4; }
   int64_t small_int() const { return static_cast<int64_t>(bits_) >> 4; }
-  // Equal for what is one value in the pickle, and for equal strings and small numbers.
+  // Equal for the same value of the pickle, and for equal strings and small numbers.
   uint64_t identity() const { return bits_; }
 
   bool operator==(const PickleValue&) const = default;
 
  private:
   uint64_t
-      bits_;  // without an initial value, so that room for many costs nothing; PickleValue() is None
+      bits_;  // uninitialized, so that allocating many is cheap; PickleValue() is None
 };
 static_assert(static_cast<int>(PickleValue::Type::kNone) == 0);
 
-// "dict", "int", ...: as Python calls it.
+// Returns Python's name of the type: "dict", "int", ...
 const char* TypeName(PickleValue::Type type);
 
 class PickleTree {
@@ -71,14 +71,15 @@ class PickleTree {
   PickleTree(const PickleTree&) = delete;
   PickleTree& operator=(const PickleTree&) = delete;
 
-  // ---- Reading. Each accessor takes any value and has no result where it is of another type. -----
+  // ---- Reading. Each accessor accepts any value; other types give no result. --------------------
 
-  // Whole numbers that fit 64 bits, signed or not: an address above 2^63 may be written either way.
+  // Returns an integer that fits 64 bits, signed or unsigned: an address above 2^63 may be written
+  // either way.
   std::optional<int64_t> Int(PickleValue value) const;
   std::optional<double> Float(PickleValue value) const;
   std::optional<std::string_view> String(PickleValue value) const;
-  std::string_view Bytes(PickleValue value) const;  // empty for anything else
-  // Of a list or tuple; empty for anything else.
+  std::string_view Bytes(PickleValue value) const;  // empty for other types
+  // The items of a list or tuple; empty for other types.
   struct Items {
     const PickleValue* data = nullptr;
     uint32_t size = 0;
@@ -86,7 +87,7 @@ class PickleTree {
     const PickleValue* end() const { return data + size; }
   };
   Items ItemsOf(PickleValue sequence) const;
-  // Of a dict, in order: keys and values alternate in what `visit(key, value)` is called with.
+  // Calls visit(key, value) for the items of a dict, in order.
   template <typename Visit>
   void ForEach(PickleValue dict, Visit visit) const {
     if (!dict.is(PickleValue::Type::kDict)) return;
@@ -98,13 +99,15 @@ class PickleTree {
     }
   }
   uint32_t SizeOf(PickleValue container) const;
-  // The value of a key; null where there is none. As in Python the last of equal keys counts.
+  // Returns the value of a key, or nullptr if there is none. As in Python, the last of equal keys
+  // counts.
   const PickleValue* Find(PickleValue dict, PickleValue key) const;
   const PickleValue* Find(PickleValue dict, std::string_view key) const;
-  // The string as a key for Find(); one that no string of the pickle equals finds nothing.
+  // Returns the string as a key for Find(). If no string of the pickle equals it, Find() returns
+  // nullptr.
   PickleValue Key(std::string_view text) const;
 
-  uint64_t memory() const;  // bytes, as far as they grow with the pickle
+  uint64_t memory() const;  // bytes that grow with the size of the pickle
 
   // ---- Building ----------------------------------------------------------------------------------
 
@@ -115,12 +118,12 @@ class PickleTree {
   PickleValue AddString(std::string_view text);
   PickleValue AddBytes(std::string_view bytes);
   PickleValue AddContainer(PickleValue::Type type);  // kTuple, kList or kDict; empty
-  // Of a dict, keys and values alternate. False, without an effect, where that are more than 2^31.
-  // REQUIRES: a container of AddContainer().
+  // Appends values. For a dict, keys and values alternate. Returns false, without an effect, if the
+  // container would have more than 2^31 values. REQUIRES: the container is from AddContainer().
   bool Extend(PickleValue container, const PickleValue* values, uint64_t count);
 
  private:
-  // Few dicts have more keys; they keep them with their values.
+  // Dicts with more keys than this are rare. They store their keys next to the values.
   static constexpr uint32_t kMaxSharedKeys = 24;
   static constexpr uint32_t kOwnKeys = UINT32_MAX;
   static constexpr uint64_t kBlock = 32 << 10;  // values
@@ -128,8 +131,9 @@ class PickleTree {
   struct Node {
     PickleValue* items = nullptr;
     uint32_t count = 0;  // items of a sequence, pairs of a dict
-    // Of a dict: its keys in key_lists_, or kOwnKeys: the items are pairs, with room for the next
-    // power of two of them. Of a sequence: the items that it has room for; 0: for no more.
+    // For a dict: the index of its keys in key_lists_. If it is kOwnKeys, the items are pairs, with
+    // room for the next power of two of them. For a sequence: the number of items that fit, 0 if no
+    // more fit.
     uint32_t keys_or_room = 0;
   };
   struct Text {
@@ -175,11 +179,11 @@ class PickleTree {
 
   std::vector<Node> nodes_;
   std::vector<std::unique_ptr<PickleValue[]>> blocks_;
-  // What is large has a block of its own, which goes when it moves to a larger one.
+  // Large arrays have their own blocks, which are freed when the array moves to a larger one.
   absl::flat_hash_map<const PickleValue*, std::unique_ptr<PickleValue[]>> large_;
   PickleValue* free_ = nullptr;
   uint64_t free_count_ = 0;
-  uint64_t values_ = 0;  // in all blocks
+  uint64_t values_ = 0;  // total of all blocks
   std::vector<int64_t> big_ints_;
   std::vector<double> floats_;
   std::vector<Text> texts_;

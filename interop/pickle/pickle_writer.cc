@@ -5,7 +5,7 @@
 namespace gmt::interop {
 namespace {
 
-// Opcodes of protocol 2, by the names that Python's pickletools gives them.
+// Opcodes of protocol 2, with the names of Python's pickletools.
 enum Opcode : char {
   kProto = '\x80',
   kStop = '.',
@@ -32,7 +32,7 @@ enum Opcode : char {
 constexpr char kProtocol = 2;
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-// Bytes of the UTF-8 sequence that `text` begins with; 0 where it begins with none.
+// Returns the length of the UTF-8 sequence at the beginning of `text`, or 0 if it is invalid.
 size_t SequenceLength(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -45,7 +45,7 @@ size_t SequenceLength(std::string_view text) {
   for (size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
   }
-  // Overlong forms, surrogates, and what lies above U+10FFFF.
+  // Overlong forms, surrogates, and values above U+10FFFF.
   if (length == 3 && ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) >= 0xA0)))
     return 0;
   if (length == 4 && ((lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) >= 0x90)))
@@ -155,7 +155,7 @@ void PickleWriter::Float(double value) {
   BeforeValue();
   uint64_t bits;
   memcpy(&bits, &value, sizeof(bits));
-  Op(kBinFloat);  // the one big-endian number of the format
+  Op(kBinFloat);  // the only big-endian number of the format
   for (int shift = 56; shift >= 0; shift -= 8) out_.put(static_cast<char>(bits >> shift));
 }
 

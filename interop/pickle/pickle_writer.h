@@ -1,9 +1,9 @@
 // interop/pickle/pickle_writer.h
 //
-// PickleWriter: Python's pickle, protocol 2, restricted to what data needs: dict, list, tuple, str,
-// int, float, bool, None. No opcode that names or calls anything is ever written, so that loading
-// runs no code; and only such opcodes as PyTorch's memory viewer, which has an unpickler of its
-// own, understands.
+// PickleWriter: Python's pickle, protocol 2, restricted to data: dict, list, tuple, str, int,
+// float, bool, None. Opcodes that name or call anything are never written, so that loading executes
+// no code. Only opcodes that PyTorch's memory viewer supports, which has its own unpickler, are
+// written.
 //
 //   PickleWriter pickle(out);
 //   pickle.BeginDict();
@@ -12,8 +12,8 @@
 //   pickle.End();
 //   pickle.Finish();
 //
-// A value that comes again is written once and referred to: strings always, other values where the
-// caller calls Remember() behind Begin...() and Recall() later.
+// A repeated value is written once and then referred to: strings always, other values if the caller
+// calls Remember() after Begin...() and Recall() later.
 //
 // Errors: those of the stream.
 // REQUIRES: in a dict, keys and values alternate; every Begin has its End.
@@ -35,37 +35,37 @@ namespace gmt::interop {
 class PickleWriter {
  public:
   using Memo = uint32_t;
-  // Longer lists are appended to in pieces: the viewer's unpickler passes each piece as arguments
-  // of one call.
+  // Longer lists are appended in batches, because the viewer's unpickler passes each batch as the
+  // arguments of one call.
   static constexpr uint32_t kBatch = 1000;
 
   explicit PickleWriter(std::ostream& out);
 
   void BeginDict();
   void BeginList();
-  void End();  // of the innermost dict or list
+  void End();  // ends the innermost dict or list
 
-  // Directly behind BeginDict() or BeginList(): makes this container one that Recall() can repeat.
+  // Call it directly after BeginDict() or BeginList(). Lets Recall() repeat this container.
   Memo Remember();
   void Recall(Memo memo);
 
-  // Made valid UTF-8 where it is not: one odd path must not make the file unreadable.
+  // Invalid UTF-8 is replaced, because one odd path must not make the file unreadable.
   void String(std::string_view text);
   void Int(int64_t value);
-  // Addresses above 2^63 become negative, as they do in PyTorch.
+  // Addresses above 2^63 become negative, as in PyTorch.
   void Unsigned(uint64_t value) { Int(static_cast<int64_t>(value)); }
   void Float(double value);
   void Bool(bool value);
   void None();
   void IntPair(int64_t first, int64_t second);  // a tuple
 
-  // The last byte of the pickle.
+  // Writes the last byte of the pickle.
   void Finish();
 
  private:
   struct Container {
     bool is_dict;
-    uint32_t items;  // since the last MARK; a dict's keys and values count each
+    uint32_t items;  // since the last MARK; keys and values of a dict count separately
   };
 
   void BeforeValue();

@@ -75,7 +75,7 @@ TEST(PickleWriter, RememberedContainerIsReferredTo) {
   EXPECT_EQ(all, Bytes({0x80, 2, ']', '(', ']', 'q', 0, 'h', 0, 'e', '.'}));
 }
 
-TEST(PickleWriter, TextThatIsNoUtf8IsMended) {
+TEST(PickleWriter, InvalidUtf8IsReplaced) {
   for (const char* bad : {"\xff", "\xc0\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xe2\x82"}) {
     const std::string all = Pickled([&](PickleWriter& p) { p.String(bad); });
     EXPECT_NE(all.find("\xEF\xBF\xBD"), std::string::npos) << bad;

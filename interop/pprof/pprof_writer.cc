@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kReplacement[] = "\xef\xbf\xbd";
 
-// The bytes of the UTF-8 character that `text` begins with; 0 where it begins with none.
+// Returns the length of the UTF-8 character at the beginning of `text`, or 0 if it is invalid.
 size_t CharacterLength(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -21,7 +21,7 @@ size_t CharacterLength(std::string_view text) {
   for (size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  // Neither a longer way to write a shorter character, nor half a surrogate pair, nor beyond Unicode.
+  // Overlong forms, surrogates, and values above U+10FFFF.
   if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) ||
       (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90)) {
     return 0;
@@ -93,7 +93,7 @@ PprofWriter::PprofWriter(int64_t time_unix_ns, int64_t duration_ns)
   state_->profile.set_default_sample_type(state_->Text("inuse_space"));
   state_->profile.mutable_period_type()->set_type(state_->Text("space"));
   state_->profile.mutable_period_type()->set_unit(state_->Text("bytes"));
-  state_->profile.set_period(1);  // every allocation is there: nothing was sampled
+  state_->profile.set_period(1);  // every allocation is recorded, without sampling
   state_->profile.set_time_nanos(time_unix_ns);
   state_->profile.set_duration_nanos(duration_ns);
   state_->profile.set_drop_frames(

@@ -46,7 +46,7 @@ std::vector<std::string> FunctionsOf(const pprof::Profile& profile, const pprof:
   return names;
 }
 
-TEST(PprofWriterTest, ProfileOfNothingHasItsFourTypesAndPeriodOne) {
+TEST(PprofWriterTest, EmptyProfileHasFourTypesAndPeriodOne) {
   PprofWriter writer(7);
   const pprof::Profile& profile = writer.profile();
   ASSERT_EQ(profile.sample_type_size(), 4);
@@ -57,7 +57,7 @@ TEST(PprofWriterTest, ProfileOfNothingHasItsFourTypesAndPeriodOne) {
   EXPECT_EQ(profile.time_nanos(), 7);
 }
 
-TEST(PprofWriterTest, FramesThatStacksShareAreWrittenOnce) {
+TEST(PprofWriterTest, SharedFramesAreWrittenOnce) {
   PprofWriter writer(0);
   writer.Add({Python("forward", 3), Python("main", 9)}, {.inuse_space = 10}, {});
   writer.Add({Python("loss", 4), Python("main", 9)}, {.inuse_space = 20}, {});
@@ -75,7 +75,7 @@ TEST(PprofWriterTest, OneFunctionOnTwoLinesIsOneFunctionAndTwoLocations) {
   EXPECT_EQ(writer.profile().location_size(), 2);
 }
 
-TEST(PprofWriterTest, NativeFramesHaveTheirModuleAndPythonsNone) {
+TEST(PprofWriterTest, OnlyNativeFramesHaveAModule) {
   PprofWriter writer(0);
   writer.Add({Native("at::empty", "/lib/libtorch.so"), Python("main", 1)}, {}, {});
   const pprof::Profile& profile = writer.profile();
@@ -85,7 +85,7 @@ TEST(PprofWriterTest, NativeFramesHaveTheirModuleAndPythonsNone) {
   EXPECT_EQ(profile.location(1).mapping_id(), 0u);
 }
 
-TEST(PprofWriterTest, StackThatIsNotKnownIsARowOfItsOwn) {
+TEST(PprofWriterTest, UnknownStackHasItsOwnRow) {
   PprofWriter writer(0);
   writer.Add({}, {.inuse_objects = 1}, {{"device", "cuda:0"}});
   const pprof::Profile& profile = writer.profile();
@@ -94,7 +94,7 @@ TEST(PprofWriterTest, StackThatIsNotKnownIsARowOfItsOwn) {
   EXPECT_EQ(Text(profile, profile.sample(0).label(0).str()), "cuda:0");
 }
 
-TEST(PprofWriterTest, TextThatIsNoUtf8IsMadeSome) {
+TEST(PprofWriterTest, InvalidUtf8IsReplaced) {
   PprofWriter writer(0);
   const std::map<std::string, std::string> texts = {
       {"caf\xc3\xa9", "caf\xc3\xa9"},
@@ -110,7 +110,7 @@ TEST(PprofWriterTest, TextThatIsNoUtf8IsMadeSome) {
   }
 }
 
-TEST(PprofWriterTest, FileIsTheProfileCompressed) {
+TEST(PprofWriterTest, FileIsTheCompressedProfile) {
   PprofWriter writer(0);
   writer.Add({Python("main", 1)}, {1, 2, 3, 4}, {});
   const std::string whole = writer.profile().SerializeAsString();

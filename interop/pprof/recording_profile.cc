@@ -31,7 +31,7 @@ class ProfileMaker {
                                               selection_.heap) == trace_.heaps.end()) {
       return absl::NotFoundError(
           absl::StrCat("no heap '", selection_.heap,
-                       "' was recorded; there is: ", absl::StrJoin(trace_.heaps, ", ")));
+                       "' was recorded; recorded heaps: ", absl::StrJoin(trace_.heaps, ", ")));
     }
     for (const int32_t device : SelectedDevices()) {
       auto instant = InstantOn(examination_, selection_.at, device);
@@ -87,7 +87,7 @@ class ProfileMaker {
     }
   }
 
-  // From what was called on, outwards.
+  // Returns the frames from the called function outwards.
   static std::vector<analysis::FrameText> Called(const std::vector<analysis::FrameText>& frames) {
     const int called = analysis::LeadingFrame(frames);
     return {frames.begin() + std::max(called, 0), frames.end()};
@@ -113,15 +113,13 @@ class ProfileMaker {
     }
     if (selection_.heap.empty() && !with_blocks_.empty()) {
       writer.AddComment(
-          "blocks of the framework's allocator; the memory from the driver that they lie in: "
-          "--heap "
-          "driver");
+          "blocks of the framework's allocator; for the driver memory that contains them: "
+          "--heap driver");
     }
     if (trace_.before) {
       result.lacks_allocations_before = true;
       writer.AddComment(
-          "alloc_objects and alloc_space begin where the history that was kept begins; inuse is "
-          "all");
+          "alloc_objects and alloc_space cover only the kept history; inuse is complete");
     }
     auto gzipped = writer.Finish();
     if (!gzipped.ok()) return gzipped.status();

@@ -33,7 +33,7 @@ std::string Unzipped(const std::string& zipped) {
 
 class RecordingProfileTest : public ::testing::Test {
  protected:
-  // By the innermost function and the kind.
+  // By innermost function and kind.
   using Samples = std::map<std::string, std::vector<int64_t>>;
 
   absl::StatusOr<Samples> Make(const std::string& at, std::optional<int32_t> device = {},
@@ -59,7 +59,7 @@ class RecordingProfileTest : public ::testing::Test {
   EventScript script_;
 };
 
-TEST_F(RecordingProfileTest, EachMomentHasWhatWasHeldAndWhatHadBeenAllocated) {
+TEST_F(RecordingProfileTest, MomentHasHeldAndAllocatedMemory) {
   script_.Alloc(0x100000000, 8 * kMiB, {"segment", "main"});
   script_.Block(0x100000000, 2 * kMiB, {"forward", "main"});
   script_.FreeBlock(0x100000000);
@@ -79,7 +79,7 @@ TEST_F(RecordingProfileTest, EachMomentHasWhatWasHeldAndWhatHadBeenAllocated) {
   EXPECT_EQ(second.at("forward cuda:0 pytorch"), (std::vector<int64_t>{1, 2 * kMiB, 1, 2 * kMiB}));
 }
 
-TEST_F(RecordingProfileTest, MemoryOfTheDriverIsWhatADeviceWithoutBlocksHas) {
+TEST_F(RecordingProfileTest, DeviceWithoutBlocksHasDriverMemory) {
   script_.Alloc(0x100000000, 8 * kMiB, {"load", "main"});
   script_.Pinned(0x9000, kMiB, {"pin", "main"});
   const Samples end = Make("end").value();
@@ -99,13 +99,13 @@ TEST_F(RecordingProfileTest, FramesOfTheAllocatorAreLeftOut) {
   EXPECT_TRUE(end.contains("forward cuda:0 pytorch")) << end.begin()->first;
 }
 
-TEST_F(RecordingProfileTest, AMomentOrDeviceThatIsNotThereIsAnError) {
+TEST_F(RecordingProfileTest, MissingMomentOrDeviceIsAnError) {
   script_.Alloc(0x1000, kMiB, {"load", "main"});
   EXPECT_THAT(std::string(Make("oom").status().message()), HasSubstr("no allocation failed"));
   EXPECT_THAT(std::string(Make("end", 3).status().message()), HasSubstr("device 3 holds nothing"));
 }
 
-TEST_F(RecordingProfileTest, HistoryThatBeginsLateIsSaid) {
+TEST_F(RecordingProfileTest, LateHistoryIsReported) {
   script_.Alloc(0x100000000, 8 * kMiB, {"segment", "main"});
   analysis::Trace trace = script_.Build();
   for (const bool is_late : {false, true}) {

@@ -7,9 +7,9 @@
 //   marks named "step"      "step 12" from one to the next: what repeats is a range
 //   any other mark          START and END at once
 //
-// What PyTorch's record_function is called with cannot be recorded; such a range is named after the
-// code that opened it: "Optimizer.step", "Optimizer.zero_grad", "enumerate(DataLoader)",
-// "ProfilerStep", or the place in the program, "train.py:40 main".
+// The argument of PyTorch's record_function is not recorded. Such a range is named after the code
+// that opened it: "Optimizer.step", "Optimizer.zero_grad", "enumerate(DataLoader)", "ProfilerStep",
+// or the place in the program, "train.py:40 main".
 //
 // Thread safety: pure functions.
 
@@ -34,12 +34,13 @@ struct TorchAnnotation {
   int64_t t_ns = 0;
 };
 
-// Those in the window, in order. `device` is where those belong that name none.
+// Returns the annotations in the window, in order. Those without a device are assigned to `device`.
 std::vector<TorchAnnotation> TorchAnnotations(const analysis::Trace& trace,
                                               const format::Definitions& definitions,
                                               const TorchSelection& selection, int32_t device);
 
-// "train.py:40 main" for all frames, innermost first; "record_function" where they tell nothing.
+// Returns "train.py:40 main" for all frames, innermost first, or "record_function" if they name no
+// place.
 std::string RecordFunctionName(const std::vector<analysis::FrameText>& frames);
 
 }  // namespace gmt::interop

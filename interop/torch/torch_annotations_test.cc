@@ -42,7 +42,7 @@ TEST(TorchAnnotationsTest, RangesNest) {
               ElementsAre("epoch START", "backward START", "backward END", "epoch END"));
 }
 
-TEST(TorchAnnotationsTest, AStepLastsUntilTheNext) {
+TEST(TorchAnnotationsTest, StepLastsUntilTheNext) {
   analysis::EventScript script;
   script.Mark("step", 0);
   script.Mark("step", 1);
@@ -55,7 +55,7 @@ TEST(TorchAnnotationsTest, AnyOtherMarkEndsAtOnce) {
   EXPECT_THAT(Told(script), ElementsAre("loaded 3 START", "loaded 3 END"));
 }
 
-TEST(TorchAnnotationsTest, OnlyThoseInTheWindowAreTold) {
+TEST(TorchAnnotationsTest, OnlyThoseInTheWindowAreReturned) {
   analysis::EventScript script;
   script.Begin("a", 1);  // 1 ms
   script.End("a", 1);

@@ -1,9 +1,8 @@
 // interop/torch/torch_check.h
 //
-// For tests: whether a device's trace and segments are such as PyTorch's viewer can rebuild every
-// moment from. It goes back from the end as the viewer's "Allocator State History" does
-// (torch/utils/viz/MemoryViz.js, PyTorch 2.6), and asks of each entry what the viewer takes for
-// granted.
+// For tests: checks that PyTorch's viewer can rebuild every moment from a device's trace and
+// segments. Undoes the events from the end as the viewer's "Allocator State History" does
+// (torch/utils/viz/MemoryViz.js, PyTorch 2.6), and checks what the viewer assumes about each entry.
 
 #ifndef GMT_INTEROP_TORCH_TORCH_CHECK_H_
 #define GMT_INTEROP_TORCH_TORCH_CHECK_H_
@@ -33,7 +32,7 @@ class TorchCheck {
   using Segments = std::map<uint64_t, Segment>;
   using Blocks = std::map<uint64_t, Block>;
 
-  // `segments` is the state behind the last event.
+  // `segments` is the state after the last event.
   explicit TorchCheck(const std::vector<TorchSegment>& segments) {
     uint64_t reached = 0;
     for (const TorchSegment& segment : segments) {
@@ -55,7 +54,7 @@ class TorchCheck {
   }
 
   const std::vector<std::string>& problems() const { return problems_; }
-  // Before the first event, once all are undone.
+  // The state before the first event, after all events are undone.
   const Segments& segments() const { return segments_; }
   const Blocks& blocks() const { return blocks_; }
 

@@ -1,7 +1,7 @@
 // interop/torch/torch_event.h
 //
-// What PyTorch's memory snapshot consists of, before it is written: entries of a device's trace, and
-// the segments and blocks that are there at its end.
+// The parts of PyTorch's memory snapshot before it is written: the entries of a device's trace, and
+// the segments and blocks at its end.
 //
 // Thread safety: plain values.
 
@@ -15,7 +15,7 @@
 
 namespace gmt::interop {
 
-// Such a trace comes back as it was, with nothing of our own.
+// An imported snapshot is exported as it was, without additions of ours.
 inline bool IsImportedSnapshot(const analysis::Trace& trace) {
   return trace.imported_from == "torch snapshot";
 }
@@ -31,16 +31,16 @@ struct TorchEvent {
     kSegmentUnmap,
     kOutOfMemory,
     kSnapshot,
-    kOther,  // of an imported trace, in its own words
+    kOther,  // of an imported trace, with its own name
   };
   Action action = kAlloc;
-  uint64_t address = 0;  // of kOutOfMemory: bytes that the device had free
-  uint64_t size = 0;     // bytes of device memory; of kSnapshot: of all blocks
+  uint64_t address = 0;  // for kOutOfMemory: free bytes of the device
+  uint64_t size = 0;     // bytes of device memory; for kSnapshot: of all blocks
   uint64_t stream = 0;
   int64_t t_ns = 0;
-  analysis::RowId row = analysis::kNoRow;  // the block's, or the driver memory's
-  uint32_t index = 0;  // of kOutOfMemory, kSnapshot, kOther: into failed, snapshots, actions
-  uint32_t stack = 0;  // 0: not known
+  analysis::RowId row = analysis::kNoRow;  // of the block or the driver memory
+  uint32_t index = 0;  // for kOutOfMemory, kSnapshot, kOther: index into failed, snapshots, actions
+  uint32_t stack = 0;  // 0: unknown
 };
 
 inline bool IsOfSegment(TorchEvent::Action action) {
@@ -50,25 +50,26 @@ inline bool IsOfSegment(TorchEvent::Action action) {
 struct TorchBlock {
   uint64_t address = 0, size = 0;
   analysis::RowId row = analysis::kNoRow;  // kNoRow: free
-  bool pending = false;                    // freed, and other streams still use it
+  bool pending = false;                    // freed, but other streams still use it
 };
 
 struct TorchSegment {
   uint64_t address = 0, size = 0;
   uint64_t stream = 0;
   uint64_t pool = 0;
-  bool small = false;  // of the pool for requests of up to 1 MiB
+  bool small = false;  // from the pool for requests of up to 1 MiB
   bool expandable = false;
-  analysis::RowId row = analysis::kNoRow;  // the driver memory, the first where there are several
+  analysis::RowId row = analysis::kNoRow;  // the driver memory, the first if there are several
   uint32_t stack = 0;
-  std::vector<TorchBlock> blocks;  // they adjoin, and sum to `size`
+  std::vector<TorchBlock> blocks;  // adjoining; they add up to `size`
 };
 
-// Takes what a device's trace consists of, in order.
+// Receives the entries of a device's trace, in order.
 class TorchSink {
  public:
   virtual ~TorchSink() = default;
-  // What follows belongs together up to the next call: a cut before it leaves both sides true.
+  // The events up to the next call belong together: a trace that is cut at a boundary is
+  // consistent.
   virtual void OnBoundary(int64_t t_ns) = 0;
   virtual void OnEvent(const TorchEvent& event) = 0;
 };

@@ -1,7 +1,7 @@
 // interop/torch/torch_feed.h
 //
-// TorchFeed: everything of a Trace that a snapshot of PyTorch tells, in the order in which it
-// happened: births and deaths are steps, what is none stands between them.
+// TorchFeed: everything in a Trace that a PyTorch snapshot contains, in the order in which it
+// happened. Births and deaths are steps; side events, which are not steps, are between them.
 //
 // Thread safety: const methods from any thread.
 
@@ -18,11 +18,11 @@ struct TorchItem {
   enum Kind : uint8_t {
     kBirth,
     kDeath,
-    kAside,  // of a kind that Aside has
+    kAside,  // of one of the kinds of a side event
   };
   Kind kind = kBirth;
   analysis::Aside::Kind aside = analysis::Aside::kMap;
-  uint32_t index = 0;  // a row, or what the aside says
+  uint32_t index = 0;  // a row, or the index in the side event
   int64_t t_ns = 0;
 };
 
@@ -31,7 +31,7 @@ class TorchFeed {
   // `trace` must outlive the feed.
   explicit TorchFeed(const analysis::Trace& trace) : trace_(trace) {}
 
-  // Calls take(item) for each, until it returns false.
+  // Calls take(item) for each item, until it returns false.
   template <typename Take>
   void ForEach(Take&& take) const {
     auto aside = trace_.asides.begin();

@@ -1,6 +1,6 @@
 // interop/torch/torch_fixture.h
 //
-// For tests: what is told of one device, and recordings that nobody would call orderly.
+// For tests: what is written for one device, and recordings in disorder.
 
 #ifndef GMT_INTEROP_TORCH_TORCH_FIXTURE_H_
 #define GMT_INTEROP_TORCH_TORCH_FIXTURE_H_
@@ -31,7 +31,7 @@ struct ToldTrace {
     for (const TorchEvent& event : events) names.emplace_back(kNames[event.action]);
     return names;
   }
-  // Problems of the viewer's way back through it.
+  // Returns the problems that the viewer would have with it.
   TorchCheck Check() const {
     TorchCheck check(segments);
     check.UndoAll(events);
@@ -62,7 +62,7 @@ inline ToldTrace TellTrace(const analysis::Trace& trace, const TorchSelection& s
   return told;
 }
 
-// An allocator that loses a part of its events: segments and blocks of every kind at few places,
+// An allocator that loses a part of its events: segments and blocks of every kind at few addresses,
 // frees that come twice, late or never.
 class SloppyScript {
  public:

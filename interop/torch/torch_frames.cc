@@ -47,7 +47,7 @@ void TorchFrameWriter::WriteForward(uint32_t forward_stack) {
   forward_lists_[forward_stack] = pickle_.Remember();
   const std::vector<FrameText> frames = frames_of_(forward_stack);
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-    // A frame without a file was a text that named none.
+    // A frame without a file comes from a text without one.
     pickle_.String(!HasFile(*frame) ? frame->Name()
                                     : absl::StrCat("  File \"", frame->file, "\", line ",
                                                    frame->line, ", in ", frame->Name(), "\n"));

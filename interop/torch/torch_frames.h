@@ -1,9 +1,9 @@
 // interop/torch/torch_frames.h
 //
-// TorchFrameWriter: stacks as lists of frame dicts, each list and each frame written once. Behind
-// the frames of memory that a backward pass allocated stand those of the forward call that made the
-// backward node, so that the viewer shows both; `forward_frames` has them as PyTorch does, a text
-// for each, outermost first.
+// TorchFrameWriter: writes stacks as lists of frame dicts, each list and each frame once. For
+// memory that a backward pass allocated, its frames are followed by those of the forward call that
+// created the backward node, so that the viewer shows both. `forward_frames` has the latter as
+// PyTorch writes them, one text per frame, outermost first.
 //
 // Thread safety: one thread at a time.
 
@@ -23,11 +23,11 @@
 
 namespace gmt::interop {
 
-// The frames to write for a stack, innermost first: all of them, or without noise.
+// Returns the frames to write for a stack, innermost first: all of them, or without noise.
 using StackFrames = std::function<std::vector<analysis::FrameText>(uint32_t stack)>;
 
-// The frames of a stack as an imported snapshot stated them: native code without debug information
-// has the file "??" there.
+// Returns the frames of a stack as an imported snapshot had them: native code without debug
+// information has the file "??".
 std::vector<analysis::FrameText> StatedFrames(const format::Definitions& definitions,
                                               uint32_t stack);
 
@@ -36,7 +36,7 @@ class TorchFrameWriter {
   TorchFrameWriter(const StackFrames& frames_of, PickleWriter& pickle)
       : frames_of_(frames_of), pickle_(pickle) {}
 
-  // forward_stack 0: the stack alone.
+  // If forward_stack is 0, writes only `stack`.
   void Write(uint32_t stack, uint32_t forward_stack);
   void WriteForward(uint32_t forward_stack);
 

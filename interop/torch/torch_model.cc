@@ -15,12 +15,13 @@ using analysis::Mapping;
 using analysis::RowId;
 using analysis::Rows;
 
-// PyTorch keeps small requests in segments of this size. Expandable segments grow by as much, those
-// for larger requests by this.
+// PyTorch keeps small requests in segments of this size. Expandable segments grow by kSmallSegment,
+// or by kLargePage for larger requests.
 constexpr uint64_t kSmallSegment = 2 << 20;
 constexpr uint64_t kLargePage = 20 << 20;
 
-// Arrays are shown from here on: above what any GPU has addresses for, and exact in floating point.
+// Arrays are shown at addresses from here on, which are above those of any GPU, and exact in
+// floating point.
 constexpr uint64_t kMovedFrom = uint64_t{1} << 52;
 constexpr uint64_t kAddressLimit = uint64_t{1} << 62;
 constexpr uint64_t kMovedLimit = uint64_t{1} << 53;
@@ -57,7 +58,7 @@ bool TorchModel::IsPhysical(RowId row) const {
          (trace_.rows.flags[row] & analysis::kRowHandle) != 0;
 }
 
-// ---- What happens -------------------------------------------------------------------------------
+// ---- Items --------------------------------------------------------------------------------------
 
 void TorchModel::Begin() {
   silent_ = true;
@@ -92,7 +93,7 @@ void TorchModel::TakeAside(const TorchItem& item) {
       const RowId row = trace_.mappings[item.index].physical;
       if (row == kNoRow || !IsHere(row)) return;
       const bool maps = item.aside == Aside::kMap;
-      if (maps && IsFromBefore(trace_.mappings[item.index])) return;  // Begin() has had it
+      if (maps && IsFromBefore(trace_.mappings[item.index])) return;  // Begin() has added it
       now_ = item.t_ns;
       return OnMapping(item.index, maps);
     }
@@ -239,7 +240,7 @@ bool TorchModel::IsSmall(const Segment& segment) const {
   return !segment.expandable || segment.size % kLargePage != 0;
 }
 
-// A stream-ordered pool of the driver is none of PyTorch's.
+// A stream-ordered pool of the driver is not a pool of PyTorch.
 uint64_t TorchModel::PoolOf(const Segment& segment) const {
   if (!HoldsBlocks(segment.row)) return 0;
   return trace_.rows.Pool(segment.row).value_or(facts_.Of(segment.facts).pool);

@@ -1,7 +1,7 @@
 // interop/torch/torch_model.h
 //
-// TorchModel: the memory of one device as PyTorch's tools see it, segments and the blocks in them,
-// moved on by what the recording says; what moves it becomes an entry of the device's trace.
+// TorchModel: the memory of one device as PyTorch's tools represent it, as segments and their
+// blocks. Items of the recording change it, and each change becomes an entry of the device's trace.
 //
 //   recording                          trace
 //   driver memory with blocks in it    segment_alloc ... segment_free
@@ -13,17 +13,18 @@
 //   failed allocation                  oom
 //   snapshot taken                     snapshot
 //
-// The tools rebuild every moment by going back from the end, and give up where something does not
-// fit. So each entry is made from the state that the model is in, never from the recording alone:
-//   M1  A block lies inside one segment. A block in no known segment gets one of its own.
-//   M2  Neither segments nor blocks overlap. What stands in the way of something newer has ended
-//       without the recording knowing: its end is made up, and counted.
-//   M3  A segment ends empty: frees of its blocks stand before its own.
-//   M4  Ranges that adjoin are one expandable segment, if they are of one stream.
-//   M5  Every address and size is a whole number to readers that know floating point only.
+// The tools rebuild every moment by undoing entries from the end, and fail if an entry does not
+// fit. So each entry is made from the current state of the model, never from the recording alone:
 //
-// It is run twice over a device: the first time it learns what is known only later (a segment's
-// stream and pool are those of its first block), the second time it uses that.
+//   M1  A block is inside one segment. A block in no known segment gets its own.
+//   M2  Neither segments nor blocks overlap. If something overlaps newer memory, its end was not
+//       recorded: an end is added, and counted.
+//   M3  A segment is empty when it ends: frees of its blocks come before its own.
+//   M4  Adjoining ranges of one stream are one expandable segment.
+//   M5  Every address and size is exact for readers that only have floating point.
+//
+// The model is run twice for a device. The first run learns what is known only later (the stream
+// and pool of a segment are those of its first block); the second run uses it.
 //
 // Thread safety: one thread at a time.
 
@@ -42,30 +43,30 @@
 
 namespace gmt::interop {
 
-// What could not be told as it was.
+// What could not be represented exactly.
 struct TorchModelCounts {
-  uint64_t made_up = 0;   // ends of memory that the recording does not have
-  uint64_t left_out = 0;  // rows without a place: addresses beyond exact numbers, blocks in blocks
-  uint64_t moved = 0;     // arrays, which have handles, shown at addresses of their own
-  uint64_t tries = 0;     // failed calls of the driver that a caching allocator tried again
+  uint64_t made_up = 0;   // ends of memory that are missing in the recording
+  uint64_t left_out = 0;  // rows that cannot be shown: inexact addresses, blocks in blocks
+  uint64_t moved = 0;     // arrays, which have no address, shown at made-up addresses
+  uint64_t tries = 0;     // failed driver calls that a caching allocator retried
 };
 
 class TorchModel {
  public:
-  enum class Mode { kLearn, kTell };  // fills `facts`, or uses those of a run that did
+  enum class Mode { kLearn, kTell };  // fills `facts`, or uses the facts of an earlier run
   TorchModel(const analysis::Trace& trace, int32_t device, Mode mode, TorchSegmentFacts& facts,
              TorchSink& sink);
 
-  // Which failures (by index) are tries that the allocator repeats.
+  // Sets the failures (by index) that are retried by the allocator.
   void IgnoreFailures(const std::vector<bool>* failures) { ignored_failures_ = failures; }
 
-  // What is there before the first step; nothing is told of it.
+  // Adds what exists before the first step, without emitting entries.
   void Begin();
   void Take(const TorchItem& item);
-  // Behind the last item.
+  // Call it after the last item.
   void Finish() { FlushRun(); }
 
-  // By address, gaps between blocks filled.
+  // Returns the segments by address, with gaps between blocks filled.
   std::vector<TorchSegment> Segments() const;
   const TorchModelCounts& counts() const { return counts_; }
 
@@ -73,7 +74,7 @@ class TorchModel {
   struct Segment {
     uint64_t size = 0, stream = 0;
     bool expandable = false;
-    bool assumed = false;  // M1: only as long as its block
+    bool assumed = false;  // M1: only as large as its block
     analysis::RowId row = analysis::kNoRow;
     uint32_t stack = 0;
     TorchSegmentFacts::Id facts = TorchSegmentFacts::kNone;
@@ -85,11 +86,11 @@ class TorchModel {
   };
   using Segments_ = absl::btree_map<uint64_t, Segment>;
   using Blocks = absl::btree_map<uint64_t, Block>;
-  // Mappings that one call made or ended.
+  // Mappings that one call created or ended.
   struct Run {
     bool open = false, maps = false;
     uint64_t address = 0, end = 0;
-    uint32_t mapping = 0;  // the first
+    uint32_t mapping = 0;  // the first mapping
     int64_t t_ns = 0;
   };
 
@@ -98,7 +99,7 @@ class TorchModel {
   bool IsBlock(analysis::RowId row) const;
   bool IsPhysical(analysis::RowId row) const;
   bool IsFromBefore(const analysis::Mapping& mapping) const;
-  // Where a row is shown; nothing where it has no place.
+  // Returns the address at which a row is shown, or nullopt if it cannot be shown.
   std::optional<uint64_t> PlaceOf(analysis::RowId row);
 
   void TakeAside(const TorchItem& item);
@@ -122,7 +123,7 @@ class TorchModel {
   void Unmap(const Run& run);
   void Insert(uint64_t address, Segment segment);
 
-  // M2. The blocks of assumed segments that were in the way are returned.
+  // For M2. Returns the removed blocks of assumed segments that overlapped.
   std::vector<std::pair<uint64_t, Block>> ClearSegments(uint64_t address, uint64_t end);
   void PutBack(const std::vector<std::pair<uint64_t, Block>>& blocks);
   bool ClearBlocks(uint64_t address, uint64_t end, analysis::RowId for_row);
@@ -147,7 +148,8 @@ class TorchModel {
   Segments_ segments_;
   Blocks blocks_;
   uint64_t block_bytes_ = 0;
-  absl::btree_map<analysis::RowId, uint64_t> moved_;  // arrays that are held: where they are shown
+  // Live arrays: address at which they are shown.
+  absl::btree_map<analysis::RowId, uint64_t> moved_;
   uint64_t next_moved_;
   Run run_;
   int64_t now_ = 0;

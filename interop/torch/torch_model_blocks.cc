@@ -1,4 +1,4 @@
-// TorchModel (interop/torch/torch_model.h): blocks, and the room that they need.
+// TorchModel (interop/torch/torch_model.h): blocks, and making room for them.
 
 #include <iterator>
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 using analysis::RowId;
 using analysis::Rows;
 
-// PyTorch keeps requests of up to this size (rounded) in segments of their own.
+// PyTorch keeps requests of up to this size (rounded) in separate segments.
 constexpr uint64_t kSmallRequest = 1 << 20;
 
 }  // namespace
@@ -62,7 +62,7 @@ void TorchModel::Complete(Blocks::iterator block, uint32_t stack) {
   }
 }
 
-// Makes room for a new block. False where the new one lies in a block of another heap.
+// Makes room for a new block. Returns false if the new block is inside a block of another heap.
 bool TorchModel::ClearBlocks(uint64_t address, uint64_t end, RowId for_row) {
   auto block = blocks_.upper_bound(address);
   if (block != blocks_.begin()) --block;
@@ -76,7 +76,7 @@ bool TorchModel::ClearBlocks(uint64_t address, uint64_t end, RowId for_row) {
   for (uint64_t at : in_the_way) {
     const auto old = blocks_.find(at);
     if (old == blocks_.end()) continue;
-    // A place that is given out again was free, though nobody saw the wait for it end.
+    // A reused address was free, although the end of the wait for it was not recorded.
     if (!old->second.pending) ++counts_.made_up;
     EndBlock(old, false);
   }

@@ -1,4 +1,4 @@
-// TorchModel (interop/torch/torch_model.h): driver memory, mapped ranges, and what stands in their way.
+// TorchModel (interop/torch/torch_model.h): driver memory, mapped ranges, and what overlaps them.
 
 #include <algorithm>
 #include <iterator>

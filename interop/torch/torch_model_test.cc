@@ -1,4 +1,4 @@
-// Traces and segments as the model tells them; every one is gone back through as the viewer does.
+// Traces and segments of the model. Each is undone as the viewer does.
 
 #include "interop/torch/torch_model.h"
 
@@ -121,7 +121,7 @@ TEST_F(TorchModelTest, MappingsWithoutBlocksStayApart) {
   EXPECT_THAT(Tell().segments, SizeIs(2));
 }
 
-TEST_F(TorchModelTest, SegmentHasTheStreamOfItsFirstBlockFromTheBeginning) {
+TEST_F(TorchModelTest, SegmentHasTheStreamOfItsFirstBlock) {
   script_.Alloc(kBase, 2 * kMiB);
   OnStream(script_.Block(kBase, 512), 0x10);
   MapPages(64, 1);
@@ -133,7 +133,7 @@ TEST_F(TorchModelTest, SegmentHasTheStreamOfItsFirstBlockFromTheBeginning) {
   EXPECT_EQ(told.segments[1].stream, 0x20u);
 }
 
-TEST_F(TorchModelTest, FirstBlockTellsThePoolOfItsSegment) {
+TEST_F(TorchModelTest, SegmentHasThePoolOfItsFirstBlock) {
   script_.Alloc(kBase, 2 * kMiB);
   script_.Block(kBase, 512);
   script_.Alloc(kBase + 64 * kMiB, 2 * kMiB);
@@ -143,7 +143,7 @@ TEST_F(TorchModelTest, FirstBlockTellsThePoolOfItsSegment) {
   EXPECT_FALSE(told.segments[1].small);
 }
 
-TEST_F(TorchModelTest, BlockOutsideKnownMemoryIsASegmentOfItsOwn) {
+TEST_F(TorchModelTest, BlockOutsideKnownMemoryHasItsOwnSegment) {
   script_.Block(kBase, 512);
   script_.Block(kBase + 4096, 512);
   script_.FreeBlock(kBase);
@@ -154,7 +154,7 @@ TEST_F(TorchModelTest, BlockOutsideKnownMemoryIsASegmentOfItsOwn) {
   EXPECT_THAT(Sizes(told.segments[0]), ElementsAre(512));
 }
 
-TEST_F(TorchModelTest, BlocksInTheWayOfANewerOneHaveEnded) {
+TEST_F(TorchModelTest, BlocksThatOverlapANewerOneHaveEnded) {
   script_.Alloc(kBase, kMiB);
   script_.Block(kBase, 4096);
   script_.Block(kBase + 512, 512);
@@ -163,7 +163,7 @@ TEST_F(TorchModelTest, BlocksInTheWayOfANewerOneHaveEnded) {
   EXPECT_THAT(Sizes(told.segments[0]), ElementsAre(512, 512, kMiB - 1024));
 }
 
-TEST_F(TorchModelTest, FreesStandBeforeTheEndOfTheirSegment) {
+TEST_F(TorchModelTest, FreesComeBeforeTheEndOfTheirSegment) {
   script_.Alloc(kBase, kMiB);
   script_.Block(kBase, 512);
   script_.Free(kBase);
@@ -173,7 +173,7 @@ TEST_F(TorchModelTest, FreesStandBeforeTheEndOfTheirSegment) {
                                           "free_completed", "segment_free"));
 }
 
-TEST_F(TorchModelTest, ArraysAreShownAtAddressesOfTheirOwn) {
+TEST_F(TorchModelTest, ArraysAreShownAtMadeUpAddresses) {
   script_.Alloc(0x10, kMiB).memory = ARRAY;
   script_.Alloc(0x20, kMiB).memory = ARRAY;
   script_.Free(0x10).memory = ARRAY;
@@ -183,7 +183,7 @@ TEST_F(TorchModelTest, ArraysAreShownAtAddressesOfTheirOwn) {
   EXPECT_EQ(told.segments[0].address, (uint64_t{1} << 52) + kMiB);
 }
 
-TEST_F(TorchModelTest, WhatFloatingPointCannotHoldIsLeftOut) {
+TEST_F(TorchModelTest, AddressesThatAreInexactInFloatingPointAreLeftOut) {
   script_.Alloc((uint64_t{1} << 53) + 1, 512);
   script_.Alloc(~uint64_t{0} - 511, 512);
   script_.Alloc(kBase, kMiB);
@@ -192,7 +192,7 @@ TEST_F(TorchModelTest, WhatFloatingPointCannotHoldIsLeftOut) {
   EXPECT_THAT(told.segments, SizeIs(1));
 }
 
-TEST_F(TorchModelTest, BlockThatWaitsForAStreamIsPendingUntilItIsDone) {
+TEST_F(TorchModelTest, BlockThatWaitsForAStreamIsPending) {
   script_.Alloc(kBase, 2 * kMiB);
   script_.Block(kBase, 512);
   script_.Block(kBase + 512, 512);
@@ -218,8 +218,8 @@ TEST_F(TorchModelTest, SnapshotStatesTheBytesInBlocks) {
   EXPECT_EQ(told.events.back().size, 512u);
 }
 
-// Whatever was lost: every moment can be rebuilt, and before the first event there was nothing but
-// what the recording says was there before it.
+// Whatever was lost, every moment can be rebuilt, and the state before the first event is what the
+// recording has as its beginning.
 TEST(TorchModelRandomTest, EveryMomentOfALossyRecordingCanBeRebuilt) {
   ForEachSeed(SeedsUpTo(300), [](uint32_t seed) {
     analysis::EventScript script = SloppyScript(seed).Write(200);
@@ -237,7 +237,7 @@ TEST(TorchModelRandomTest, EveryMomentOfALossyRecordingCanBeRebuilt) {
   });
 }
 
-TEST(TorchModelRandomTest, NoEventIsTooHostile) {
+TEST(TorchModelRandomTest, HostileEventsDoNoHarm) {
   ForEachSeed(SeedsUpTo(100), [](uint32_t seed) {
     analysis::EventScript script;
     script.Block(kBase, 512, {"a", "b"});

@@ -1,8 +1,8 @@
 // interop/torch/torch_segment_facts.h
 //
-// TorchSegmentFacts: what is learnt about the segments of a device that hold blocks, where their
-// first block is the first to tell. A segment is named by the driver memory or the mapping that it
-// began with; segments that turn out to be one share what is known.
+// TorchSegmentFacts: what is learnt about the segments of a device from their first block. A
+// segment is identified by the driver memory or the mapping with which it began. Segments that turn
+// out to be one share their facts.
 //
 // Thread safety: one thread at a time.
 
@@ -30,9 +30,9 @@ class TorchSegmentFacts {
   static uint64_t OfMapping(uint32_t index) { return uint64_t{1} << 32 | index; }
 
   Id IdOf(uint64_t name);
-  void Join(Id a, Id b);  // one segment after all
+  void Join(Id a, Id b);  // they are one segment
   void Learn(Id id, const Facts& facts);
-  // Of kNone: nothing is learnt.
+  // For kNone: facts with nothing learnt.
   const Facts& Of(Id id) const;
 
  private:

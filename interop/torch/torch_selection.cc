@@ -14,7 +14,7 @@ class CountingSink : public TorchSelectedSink {
   CountingSink(const analysis::Window& window, size_t rows)
       : TorchSelectedSink(window, 0, none_), by_row_(rows) {}
 
-  // Entries of each row in the window, as far as a byte counts.
+  // The number of entries of each row in the window, up to the maximum of a byte.
   std::vector<uint8_t>& by_row() { return by_row_; }
 
  private:
@@ -28,7 +28,7 @@ class CountingSink : public TorchSelectedSink {
   std::vector<uint8_t> by_row_;
 };
 
-// Keeps the largest rows of those that ended in the window.
+// Keeps the largest of the rows that ended in the window.
 void LeaveSmallest(const Trace& trace, const std::vector<TorchSegment>& at_end,
                    const TorchSelection& selection, std::vector<uint8_t>& events, TorchPlan& plan) {
   for (const TorchSegment& segment : at_end) {

@@ -1,11 +1,13 @@
 // interop/torch/torch_selection.h
 //
-// How much of a recording a snapshot tells: one device or all, a part of the time, and no more
-// entries than PyTorch's viewer can show. What is told stays true whatever is left out:
-//   newest   The trace begins later. What was there then is in the state that readers go back to,
-//            so it shows as memory from before.
-//   largest  The trace keeps its whole time. The smallest allocations that ended in it are left out
-//            with all their entries, as if they had never been; what is there at the end stays.
+// How much of a recording a snapshot contains: one device or all, a time window, and no more
+// entries than PyTorch's viewer can show. What is included is correct, whatever is left out:
+//
+//   newest   The trace begins later. What existed at that time is part of the state that readers
+//            reconstruct, so it is shown as earlier memory.
+//   largest  The trace covers the whole time. The smallest allocations that ended in it are left
+//            out with all their entries, as if they had never existed. What exists at the end
+//            stays.
 //
 // Thread safety: pure functions.
 
@@ -23,8 +25,8 @@
 
 namespace gmt::interop {
 
-// The viewer's list of events has an element of the page for each. A trace of so many loads in
-// seconds; browsers give up at about ten times as many.
+// The viewer's event list has a page element for each event. A trace of this size loads in seconds;
+// browsers fail at about ten times as many.
 inline constexpr uint64_t kTorchMaxEvents = 100'000;
 
 struct TorchSelection {
@@ -32,27 +34,27 @@ struct TorchSelection {
 
   std::optional<int32_t> device;
   analysis::Window window;
-  uint64_t max_events = kTorchMaxEvents;  // of each device; 0: all
+  uint64_t max_events = kTorchMaxEvents;  // per device; 0: all
   Keep keep = Keep::kNewest;
 };
 
-// What of one device is told.
+// What is included of one device.
 struct TorchPlan {
   int32_t device = 0;
   TorchSegmentFacts facts;
-  uint64_t events = 0;     // in the window, before any was left out
-  uint64_t skipped = 0;    // the oldest of them, not told
-  std::vector<bool> left;  // by row: not told; empty: all rows are
+  uint64_t events = 0;     // events in the window, including those left out
+  uint64_t skipped = 0;    // number of oldest events left out
+  std::vector<bool> left;  // rows left out; empty: none
   uint64_t rows_left = 0;
   uint64_t largest_left = 0;  // bytes
 };
 
-// `ignored_failures`: by index of Trace::failed.
+// `ignored_failures` is indexed like Trace::failed.
 TorchPlan PlanTorchTrace(const analysis::Trace& trace, const TorchFeed& feed, int32_t device,
                          const TorchSelection& selection,
                          const std::vector<bool>& ignored_failures);
 
-// Passes on what the plan tells, and counts it.
+// Passes on and counts what the plan includes.
 class TorchSelectedSink : public TorchSink {
  public:
   // `left` must outlive the sink.
@@ -62,7 +64,7 @@ class TorchSelectedSink : public TorchSink {
   void OnBoundary(int64_t t_ns) final;
   void OnEvent(const TorchEvent& event) final;
 
-  uint64_t seen() const { return seen_; }  // in the window
+  uint64_t seen() const { return seen_; }  // number of events in the window
   uint64_t told() const { return told_; }
   std::optional<int64_t> first_t_ns() const { return first_t_ns_; }
 
@@ -78,7 +80,7 @@ class TorchSelectedSink : public TorchSink {
   std::optional<int64_t> first_t_ns_;
 };
 
-// Runs `model` over the part of the feed that ends with the window.
+// Runs `model` over the feed up to the end of the window.
 void RunTorchModel(const TorchFeed& feed, const analysis::Window& window, TorchModel& model);
 
 }  // namespace gmt::interop

@@ -17,7 +17,7 @@ using ::testing::SizeIs;
 constexpr uint64_t kFirstAddress = uint64_t{1} << 40;
 constexpr int64_t kMillisecond = 1'000'000;
 
-// One segment; 8 blocks of 1..8 times 512 bytes, each freed at once; one that stays.
+// One segment; 8 blocks of 1 to 8 times 512 bytes, each freed at once; one block that stays.
 analysis::EventScript Steps() {
   analysis::EventScript script;
   script.Alloc(kFirstAddress, 2 * kMiB);       // 1 ms
@@ -42,7 +42,7 @@ ToldTrace Told(analysis::EventScript script, const TorchSelection& selection) {
   return told;
 }
 
-TEST(TorchSelectionTest, WithoutALimitAllIsTold) {
+TEST(TorchSelectionTest, WithoutALimitEverythingIsIncluded) {
   TorchSelection selection;
   selection.max_events = 0;
   EXPECT_THAT(Told(Steps(), selection).events, SizeIs(2 + 8 * 3));
@@ -57,7 +57,7 @@ TEST(TorchSelectionTest, NewestKeepsTheEndAndTheStateBeforeIt) {
                                           "free_requested", "free_completed"));
   const TorchCheck check = told.Check();
   EXPECT_THAT(check.segments(), SizeIs(1));
-  EXPECT_THAT(check.blocks(), SizeIs(1));  // the one that stays, which was there before
+  EXPECT_THAT(check.blocks(), SizeIs(1));  // the block that stays, which existed before
 }
 
 TEST(TorchSelectionTest, LargestDropsTheSmallestPairsOnly) {
@@ -70,28 +70,28 @@ TEST(TorchSelectionTest, LargestDropsTheSmallestPairsOnly) {
   EXPECT_EQ(told.events[5].size, 512u * 8);
   EXPECT_EQ(told.plan.rows_left, 6u);
   EXPECT_EQ(told.plan.largest_left, 512u * 6);
-  EXPECT_EQ(told.segments[0].blocks.size(), 3u);  // free, the one that stays, free
+  EXPECT_EQ(told.segments[0].blocks.size(), 3u);  // free, the block that stays, free
 }
 
-TEST(TorchSelectionTest, WhatIsHeldAtTheEndIsToldWhateverTheLimit) {
+TEST(TorchSelectionTest, MemoryHeldAtTheEndIsIncludedDespiteTheLimit) {
   TorchSelection selection;
   selection.max_events = 1;
   selection.keep = TorchSelection::Keep::kLargest;
   EXPECT_THAT(Told(Steps(), selection).Actions(), ElementsAre("segment_alloc", "alloc"));
 }
 
-TEST(TorchSelectionTest, WindowBeginsInTheStateThatWasThereThen) {
+TEST(TorchSelectionTest, WindowBeginsWithTheStateOfItsBeginning) {
   TorchSelection selection;
   selection.window = {4 * kMillisecond, 6 * kMillisecond};
   const ToldTrace told = Told(Steps(), selection);
-  // The free of the first block, the second block and its free.
+  // The free of the first block, then the second block and its free.
   EXPECT_THAT(told.Actions(), ElementsAre("free_requested", "free_completed", "alloc",
                                           "free_requested", "free_completed"));
   const TorchCheck check = told.Check();
   EXPECT_THAT(check.blocks(), SizeIs(2));
 }
 
-TEST(TorchSelectionTest, WindowEndsInTheStateThatWasThereThen) {
+TEST(TorchSelectionTest, WindowEndsWithTheStateOfItsEnd) {
   TorchSelection selection;
   selection.window.to_ns = 3 * kMillisecond;
   const ToldTrace told = Told(Steps(), selection);
@@ -99,7 +99,7 @@ TEST(TorchSelectionTest, WindowEndsInTheStateThatWasThereThen) {
   EXPECT_THAT(told.segments[0].blocks, SizeIs(4));  // block, free, block, free
 }
 
-TEST(TorchSelectionTest, WindowBehindTheEndHasTheStateAndNoEvents) {
+TEST(TorchSelectionTest, WindowAfterTheEndHasTheStateAndNoEvents) {
   TorchSelection selection;
   selection.window.from_ns = 1000 * kMillisecond;
   const ToldTrace told = Told(Steps(), selection);
@@ -107,12 +107,12 @@ TEST(TorchSelectionTest, WindowBehindTheEndHasTheStateAndNoEvents) {
   EXPECT_THAT(told.segments, SizeIs(1));
 }
 
-// Where a window begins, going back through it ends in the state that a window ending there has.
+// Undoing a window to its beginning gives the final state of a window that ends there.
 TEST(TorchSelectionRandomTest, WindowsOfALossyRecordingJoin) {
   ForEachSeed(SeedsUpTo(200), [](uint32_t seed) {
     SloppyScript sloppy(seed);
     analysis::EventScript script = sloppy.Write(60);
-    script.SnapshotTaken("border");  // ends what one call maps
+    script.SnapshotTaken("border");  // ends the run of mappings of one call
     sloppy.AddTo(script, 60);
     const analysis::Trace trace = script.Build();
     TorchSelection before, after;
@@ -122,12 +122,12 @@ TEST(TorchSelectionRandomTest, WindowsOfALossyRecordingJoin) {
     const TorchCheck end(TellTrace(trace, before).segments);
     ASSERT_THAT(begin.problems(), IsEmpty());
     EXPECT_TRUE(begin.blocks() == end.blocks());
-    // Which ranges are one segment depends on streams that are learnt later.
+    // Which ranges form one segment depends on streams that are learnt later.
     EXPECT_EQ(Covered(begin), Covered(end));
   });
 }
 
-TEST(TorchSelectionRandomTest, LimitsOfALossyRecordingHold) {
+TEST(TorchSelectionRandomTest, LimitsHoldForALossyRecording) {
   ForEachSeed(SeedsUpTo(200), [](uint32_t seed) {
     analysis::EventScript script = SloppyScript(seed).Write(150);
     const analysis::Trace trace = script.Build();

@@ -31,7 +31,8 @@ bool ParseNumber(std::string_view value, int64_t* out) {
   return absl::SimpleAtoi(absl::string_view(value.data(), value.size()), out);
 }
 
-// "256:1,512:2,>:8". The first value counts below its interval too, '>' above the last one listed.
+// Parses "256:1,512:2,>:8". The first value also applies below its interval, and '>' above the last
+// one listed.
 bool ParseDivisionList(std::string_view list, std::array<int64_t, 16>* out) {
   size_t last = 0;
   bool first = true;
@@ -95,7 +96,7 @@ bool Apply(std::string_view key, std::string_view value, TorchSettings* settings
   return false;
 }
 
-// "a:1,b:[2:3,4:5]" at the commas outside brackets.
+// Splits "a:1,b:[2:3,4:5]" at the commas outside brackets.
 std::vector<std::string_view> Options(std::string_view text) {
   std::vector<std::string_view> options;
   size_t begin = 0;

@@ -1,14 +1,14 @@
 // interop/torch/torch_settings.h
 //
-// PyTorch's allocator settings as its snapshots state them, from the environment variables that set
-// them. Keys, units and defaults: c10/cuda/CUDAAllocatorConfig and `allocator_settings` of
+// PyTorch's allocator settings as its snapshots contain them, derived from the environment
+// variables. Keys, units and defaults: c10/cuda/CUDAAllocatorConfig and `allocator_settings` of
 // torch.cuda.memory._snapshot(), PyTorch 2.6 and 2.11.
 //
 //   PYTORCH_CUDA_ALLOC_CONF  max_split_size_mb:128,roundup_power2_divisions:[256:1,512:2,>:8]
 //   allocator_settings       max_split_size 134217728 (-1: none), roundup_power2_divisions {'1': 1,
 //                            ... '512': 2, '1024': 8, ...}: divisions from so many MiB on
 //
-// An option that no snapshot states is kept under its own name, as text.
+// An option that snapshots do not contain is kept under its own name, as text.
 //
 // Thread safety: pure functions.
 
@@ -42,13 +42,13 @@ struct TorchSettings {
   std::vector<std::pair<std::string, std::string>> others;
 };
 
-// What PyTorch would refuse is kept as text.
+// Values that PyTorch would reject are kept as text.
 TorchSettings ParseTorchSettings(std::string_view text);
 
-// A dict.
+// Writes a dict.
 void WriteTorchSettings(const TorchSettings& settings, PickleWriter& pickle);
 
-// Settings that an imported snapshot stated, as they stood there. A dict.
+// Writes the settings of an imported snapshot unchanged, as a dict.
 void WriteStatedSettings(const std::vector<analysis::NamedText>& settings, PickleWriter& pickle);
 
 }  // namespace gmt::interop

@@ -1,4 +1,4 @@
-// Expected values are those that PyTorch 2.11 states in its own snapshots for these texts.
+// The expected values are those in the snapshots of PyTorch 2.11 for these texts.
 
 #include "interop/torch/torch_settings.h"
 
@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-TEST(TorchSettingsTest, NothingSetIsPyTorchsDefaults) {
+TEST(TorchSettingsTest, EmptyTextHasPyTorchsDefaults) {
   const TorchSettings settings = ParseTorchSettings("");
   EXPECT_EQ(settings.max_split_size, -1);
   EXPECT_EQ(settings.garbage_collection_threshold, 0);
@@ -31,11 +31,11 @@ TEST(TorchSettingsTest, UnitsAreThoseOfTheSnapshot) {
   EXPECT_TRUE(settings.expandable_segments);
 }
 
-TEST(TorchSettingsTest, OneDivisionIsThatOfAllSizes) {
+TEST(TorchSettingsTest, OneDivisionAppliesToAllSizes) {
   EXPECT_THAT(ParseTorchSettings("roundup_power2_divisions:4").roundup_power2_divisions, Each(4));
 }
 
-TEST(TorchSettingsTest, DivisionsReachDownFromTheFirstIntervalAndUpFromTheLast) {
+TEST(TorchSettingsTest, FirstAndLastDivisionsExtendToAllSizes) {
   EXPECT_THAT(ParseTorchSettings("roundup_power2_divisions:[256:1,512:2,1024:4,>:8]")
                   .roundup_power2_divisions,
               ElementsAre(1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 8, 8, 8, 8));
@@ -44,7 +44,7 @@ TEST(TorchSettingsTest, DivisionsReachDownFromTheFirstIntervalAndUpFromTheLast) 
       ElementsAre(2, 2, 4, 4, 4, 4, 4, 4, 4, 1, 4, 4, 4, 4, 4, 4));
 }
 
-TEST(TorchSettingsTest, OptionsThatNoSnapshotStatesAreKept) {
+TEST(TorchSettingsTest, OptionsThatSnapshotsDoNotContainAreKept) {
   const TorchSettings settings =
       ParseTorchSettings("backend:native,max_split_size_mb:64,large_segment_size_mb:40,odd");
   EXPECT_EQ(settings.max_split_size, 64 << 20);
@@ -52,7 +52,7 @@ TEST(TorchSettingsTest, OptionsThatNoSnapshotStatesAreKept) {
                                            Pair("large_segment_size_mb", "40"), Pair("odd", "")));
 }
 
-TEST(TorchSettingsTest, ValuesThatPyTorchRefusesAreKeptAsText) {
+TEST(TorchSettingsTest, ValuesThatPyTorchRejectsAreKeptAsText) {
   const TorchSettings settings = ParseTorchSettings(
       "max_split_size_mb:many,expandable_segments:true,roundup_power2_divisions:[300:4]");
   EXPECT_EQ(settings.max_split_size, -1);
@@ -61,7 +61,7 @@ TEST(TorchSettingsTest, ValuesThatPyTorchRefusesAreKeptAsText) {
                           Pair("roundup_power2_divisions", "[300:4]")));
 }
 
-TEST(TorchSettingsTest, BrokenBracketsEndNowhereBad) {
+TEST(TorchSettingsTest, UnbalancedBracketsDoNoHarm) {
   for (const char* text : {"[", "]", "a:[", "roundup_power2_divisions:[", ":", ",,", "[[:,]"}) {
     EXPECT_EQ(ParseTorchSettings(text).max_split_size, -1) << text;
   }

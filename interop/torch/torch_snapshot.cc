@@ -22,7 +22,7 @@ using analysis::Rows;
 using analysis::Step;
 using analysis::Trace;
 
-// Traces stand in a list by device number; a number beyond this is no device.
+// Traces are in a list by device number. Larger numbers are not devices.
 constexpr int32_t kMaxDevices = 1024;
 
 const char* NameOf(TorchEvent::Action action) {
@@ -51,7 +51,7 @@ const char* NameOf(TorchEvent::Action action) {
   return "other";
 }
 
-// The fields of one kind of dict.
+// Writes the fields of a dict.
 class Fields {
  public:
   explicit Fields(PickleWriter& pickle) : pickle_(pickle) {}
@@ -72,7 +72,7 @@ class Fields {
     pickle_.String(key);
     pickle_.Bool(value);
   }
-  // PyTorch's id of a pool has two parts, of which one is 0: a << 32 | b.
+  // PyTorch's ID of a pool has two parts, one of which is 0: a << 32 | b.
   void Pool(const char* key, uint64_t pool) {
     pickle_.String(key);
     pickle_.IntPair(static_cast<int64_t>(pool >> 32), static_cast<int64_t>(pool & UINT32_MAX));
@@ -90,8 +90,8 @@ bool IsInCachingAllocator(const format::Definitions& definitions, uint32_t stack
   return false;
 }
 
-// Calls of the driver that PyTorch's allocator made and tried again, or gave up with an OOM of its
-// own: by index of Trace::failed.
+// Returns the driver calls (by index of Trace::failed) that PyTorch's allocator retried, or gave up
+// with its own OOM.
 std::vector<bool> AllocatorTries(const Trace& trace, const format::Definitions& definitions) {
   std::vector<bool> tries(trace.failed.size());
   const auto pytorch = std::find(trace.heaps.begin(), trace.heaps.end(), "pytorch");
@@ -104,12 +104,12 @@ std::vector<bool> AllocatorTries(const Trace& trace, const format::Definitions& 
   return tries;
 }
 
-// What is the same for all devices of a snapshot.
+// What all devices of a snapshot have in common.
 struct Source {
   const Trace& trace;
   const format::Definitions& definitions;
   const bool imported;
-  bool states_pools = false;  // of blocks
+  bool states_pools = false;  // whether blocks have pools
   absl::flat_hash_map<RowId, uint32_t> driver_free_stacks;
 
   Source(const Trace& t, const format::Definitions& d)
@@ -171,7 +171,7 @@ class TraceWriter : public TorchSelectedSink {
     uint32_t stack = event.stack;
     if (stack == 0 && is_free) stack = source_.FreeStack(row);
     uint32_t forward_stack = 0;
-    // As PyTorch does: a free whose own stack nobody knows has that of the allocation.
+    // As in PyTorch, a free without its own stack has that of the allocation.
     if (stack == 0 && !source_.imported) stack = rows_.stack[row];
     if (stack == rows_.stack[row]) forward_stack = rows_.forward_stack[row];
     WriteFrames(stack, forward_stack);
@@ -185,7 +185,7 @@ class TraceWriter : public TorchSelectedSink {
   void WriteFrames(uint32_t stack, uint32_t forward_stack) {
     if (stack != 0) {
       pickle_.String("frames");
-      // An imported trace comes back as it was.
+      // An imported trace is written as it was.
       frames_.Write(stack, source_.imported ? 0 : forward_stack);
     }
     if (forward_stack != 0) {
@@ -194,7 +194,7 @@ class TraceWriter : public TorchSelectedSink {
     }
   }
 
-  // The program's label, else what PyTorch says of the tensor.
+  // Writes the program's label, or else what PyTorch reported about the tensor.
   void WriteMetadata(const TorchEvent& event) {
     const uint32_t name = rows_.Name(event.row);
     if (name != 0) return WriteText("user_metadata", name);
@@ -203,7 +203,7 @@ class TraceWriter : public TorchSelectedSink {
     if (!tensor.empty()) fields_.Text("user_metadata", tensor);
   }
 
-  // "float32 [8, 1024, 768] parameter saved", with all that it was for at any time.
+  // Returns "float32 [8, 1024, 768] parameter saved", with all roles that it ever had.
   std::string TensorText(RowId row) const {
     std::string text;
     const auto append = [&](std::string_view word) {
@@ -286,7 +286,8 @@ class SnapshotWriter {
   }
 
  private:
-  // By number: whether it has a trace. One at least, as readers expect.
+  // Returns whether each device number has a trace. There is at least one device, as readers
+  // expect.
   std::vector<bool> Devices() const {
     std::vector<bool> devices(1);
     const auto note = [&](int32_t device) {
@@ -379,7 +380,7 @@ class SnapshotWriter {
     pickle_.End();
   }
 
-  // The first name wins where both are set.
+  // The first name takes precedence if both are set.
   std::string AllocatorSetting() const {
     for (const char* name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
       for (const analysis::NamedText& setting : trace_.settings) {

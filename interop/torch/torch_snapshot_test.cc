@@ -1,4 +1,5 @@
-// What the writer counts and leaves out. That real readers take the file: tests/e2e/memory_viz.
+// Tests what the writer counts and leaves out. tests/e2e/memory_viz checks that real readers accept
+// the file.
 
 #include "interop/torch/torch_snapshot.h"
 
@@ -60,13 +61,13 @@ TEST_F(TorchSnapshotTest, ExpandableSegmentsAreMappedAndUnmapped) {
   EXPECT_THAT(bytes_, HasSubstr("segment_unmap"));
 }
 
-TEST_F(TorchSnapshotTest, FailedAllocationIsAnOutOfMemory) {
+TEST_F(TorchSnapshotTest, FailedAllocationIsAnOomEvent) {
   script_.Failed(kMiB, {"forward"});
   EXPECT_EQ(Write().events, 1u);
   EXPECT_THAT(bytes_, HasSubstr("device_free"));
 }
 
-TEST_F(TorchSnapshotTest, WhatHasNoPlaceInTheFormatIsCounted) {
+TEST_F(TorchSnapshotTest, CountsWhatTheFormatCannotRepresent) {
   script_.Pinned(0x1000, 512);
   script_.Create(7, 2 * kMiB);
   script_.Create(8, 2 * kMiB);
@@ -76,7 +77,7 @@ TEST_F(TorchSnapshotTest, WhatHasNoPlaceInTheFormatIsCounted) {
   EXPECT_EQ(summary.unmapped_bytes_left_out, 2 * kMiB);
 }
 
-TEST_F(TorchSnapshotTest, StacksCostTheirFramesOnce) {
+TEST_F(TorchSnapshotTest, FramesOfStacksAreWrittenOnce) {
   for (uint64_t i = 0; i < 1000; ++i) script_.Alloc(kReserved + i * kMiB, kMiB, {"load", "main"});
   Write();
   const size_t first = bytes_.find("/src/main.py");
@@ -85,7 +86,7 @@ TEST_F(TorchSnapshotTest, StacksCostTheirFramesOnce) {
   EXPECT_LT(bytes_.size() / 3000, 120u) << "bytes per event and block";
 }
 
-TEST_F(TorchSnapshotTest, TensorOfABlockIsItsMetadata) {
+TEST_F(TorchSnapshotTest, MetadataOfABlockDescribesItsTensor) {
   format::Event& block = script_.Block(kReserved, kMiB);
   block.dtype = script_.builder().InternString("float32");
   block.shape = script_.builder().InternString("[500, 500]");
@@ -99,7 +100,7 @@ TEST_F(TorchSnapshotTest, TensorOfABlockIsItsMetadata) {
   EXPECT_THAT(bytes_, HasSubstr("float32 [500, 500] parameter saved"));
 }
 
-TEST_F(TorchSnapshotTest, NameThatTheProgramGaveIsTheMetadata) {
+TEST_F(TorchSnapshotTest, NameGivenByTheProgramIsTheMetadata) {
   format::Event& block = script_.Block(kReserved, kMiB);
   block.dtype = script_.builder().InternString("float32");
   block.name = script_.builder().InternString("weights");
@@ -108,12 +109,12 @@ TEST_F(TorchSnapshotTest, NameThatTheProgramGaveIsTheMetadata) {
   EXPECT_THAT(bytes_, Not(HasSubstr("float32")));
 }
 
-TEST_F(TorchSnapshotTest, RequestedBytesOfABlockAreStated) {
+TEST_F(TorchSnapshotTest, RequestedBytesOfABlockAreWritten) {
   format::Event& block = script_.Block(kReserved, kMiB);
   block.present |= format::kHasRequested;
   block.requested = 0x0ABCDE;
   Write();
-  // Of the entry, of the segment and of its block.
+  // Of the trace entry, of the segment and of its block.
   const std::string number("J\xDE\xBC\x0A\0", 5);
   int found = 0;
   for (size_t at = bytes_.find(number); at != std::string::npos; at = bytes_.find(number, at + 1))

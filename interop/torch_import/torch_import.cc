@@ -22,9 +22,9 @@ constexpr char kInexact[] = "the history and the final state contradict each oth
 constexpr size_t kMaxSettings = 1000;
 constexpr JsonLimits kSettingLimits = {.depth = 8, .values = 1000, .text = 64 << 10};
 
-// Entries of one list in their order; where each has its time, of several lists the earliest first.
+// The entries of one list in their order. Lists are merged by time, if each entry has one.
 struct Source {
-  std::optional<uint32_t> device;  // none: the annotations
+  std::optional<uint32_t> device;  // nullopt for the annotations
   uint32_t next = 0, count = 0;
   int64_t next_us = 0;
 };
@@ -36,7 +36,7 @@ class TorchImport::Impl {
   Impl(absl::string_view name, std::unique_ptr<PickleTree> tree, SnapshotView view)
       : name_(name), tree_(std::move(tree)), view_(std::move(view)) {}
 
-  // Undoes the history, which also tells when it begins.
+  // Undoes the history, which also gives the time of its beginning.
   absl::Status Prepare() {
     auto segments = view_.Segments();
     if (!segments.ok()) return WithName(segments.status());
@@ -89,7 +89,7 @@ class TorchImport::Impl {
  private:
   void MakeHeader(std::optional<int64_t> first_us) {
     header_.set_imported_from(kImportedFrom);
-    // A time outside of what a header can say is none.
+    // A time that a header cannot represent is ignored.
     constexpr int64_t kLastUs = INT64_MAX / kNsPerUs;
     if (!first_us.has_value() || *first_us < 0 || *first_us > kLastUs) return;
     start_us_ = *first_us;
@@ -154,14 +154,14 @@ class TorchImport::Impl {
     return absl::OkStatus();
   }
 
-  // Reads on in one source as long as no other is earlier.
+  // Reads from one source until another one has an earlier event.
   absl::Status ReadUntilLater(const std::vector<Source>& sources, Source& source,
                               SnapshotEvents& events) {
     int64_t until = INT64_MAX;
     for (const Source& other : sources) {
       if (&other != &source) until = std::min(until, other.next_us);
     }
-    absl::Status status = ReadTime(&source);  // event_ was another source's
+    absl::Status status = ReadTime(&source);  // event_ was from another source
     if (!status.ok()) return status;
     do {
       status = ReadOne(source, events);
@@ -186,7 +186,8 @@ class TorchImport::Impl {
     return absl::OkStatus();
   }
 
-  // The next entry's time; what has none comes when the list's last one came.
+  // Reads the time of the next entry. An entry without a time gets that of the previous entry of
+  // its list.
   absl::Status ReadTime(Source* source) {
     std::optional<int64_t> time_us;
     if (source->device.has_value()) {
@@ -251,15 +252,17 @@ class TorchImport::Impl {
       if (count > 0) notes_.push_back(absl::StrCat(name_, ": ", what));
     };
     for (const auto& [field, count] : view_.unknown())
-      note(count, absl::StrCat(field, " has no place in a recording and was left out (", count,
+      note(count, absl::StrCat(field, " cannot be represented in a recording and was left out (",
+                               count,
                                " of them)"));
     const SnapshotStacks& stacks = events.stacks();
     note(stacks.frames_with_more(), absl::StrCat("of ", stacks.frames_with_more(),
                                                  " frames only name, filename and line were kept"));
     note(stacks.source_lines(),
          absl::StrCat("of ", stacks.source_lines(),
-                      " forward frames the place was kept and the line of source left out"));
-    note(stacks.no_frames(), absl::StrCat(stacks.no_frames(), " entries of frames are no frames"));
+                      " forward frames only the place was kept, without the source line"));
+    note(stacks.no_frames(), absl::StrCat(stacks.no_frames(),
+                                          " entries of frame lists are not frames"));
     note(events.labelled_frees(),
          absl::StrCat("compile_context and user_metadata of ", events.labelled_frees(),
                       " frees were left out; those of allocations were kept"));
@@ -270,11 +273,12 @@ class TorchImport::Impl {
     for (const DeviceBegin& begin : begins_) contradictions += begin.contradictions;
     note(contradictions,
          absl::StrCat("history and final state contradict each other in ", contradictions,
-                      " places: events are missing in between. The final state was believed"));
+                      " places: the history lacks events. The final state was used"));
     note(has_history() ? 0 : 1,
          absl::StrCat("it has no history, only the state when it was taken",
                       stacks.any() ? ", and the stacks of what was held then"
-                                   : ": torch.cuda.memory._record_memory_history() was not on"));
+                                   : ": torch.cuda.memory._record_memory_history() was not "
+                                     "enabled"));
   }
 
   void Forget() {

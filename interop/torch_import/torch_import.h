@@ -1,7 +1,7 @@
 // interop/torch_import/torch_import.h
 //
-// PyTorch's memory snapshot (the pickle that torch.cuda.memory._dump_snapshot() writes) as a
-// recording. Of the file only data is read (interop/pickle/pickle_reader.h).
+// Converts PyTorch's memory snapshot (the pickle written by torch.cuda.memory._dump_snapshot()) to
+// a recording. The file is read only as data (interop/pickle/pickle_reader.h).
 //
 //   snapshot                     recording
 //   state before the history     live set "begin" (interop/torch_import/torch_import_begin.h), frees of what waited
@@ -15,12 +15,13 @@
 //   any other                    ALLOCATOR_ACTION with the action's name
 //   external_annotations         RANGE_BEGIN, RANGE_END
 //   allocator_settings           Facts.settings
-//   final state                  live set "end"; where it contradicts the history, it is right
+//   final state                  live set "end"; it wins if it contradicts the history
 //
-// Driver memory that is a segment has a pool, 0 for the default one. A block's size is not in the
-// history: it is known where the block is there at the end, else the request rounded up to 512.
+// Driver memory of a segment has a pool, 0 for the default one. The history does not contain block
+// sizes: the size is known if the block exists at the end, otherwise it is the request rounded up
+// to 512.
 //
-// Memory: that of the pickle's values until Read() is done.
+// Memory: the pickle's values, until Read() has returned.
 // Thread safety: one thread at a time.
 
 #ifndef GMT_INTEROP_TORCH_IMPORT_TORCH_IMPORT_H_
@@ -43,29 +44,30 @@
 namespace gmt::interop {
 
 struct TorchImportSummary {
-  uint64_t events = 0;                // entries of the traces
+  uint64_t events = 0;                // entries of all traces
   uint64_t annotations = 0;           // entries of external_annotations
-  uint64_t devices = 0;               // that have a trace or a segment
+  uint64_t devices = 0;               // devices with a trace or a segment
   uint64_t segments = 0, blocks = 0;  // at the end; blocks in use
 };
 
 class TorchImport {
  public:
-  // Reads all of the file. `name` stands for the path in messages.
+  // Reads the whole file. `name` stands for the path in messages.
   static absl::StatusOr<std::unique_ptr<TorchImport>> Open(
       std::unique_ptr<format::ByteSource> source, absl::string_view name,
       const PickleLimits& limits = {});
   ~TorchImport();
 
-  // Hands out the recording, once. Ids are those of `definitions`, which has them before the visitor
-  // does.
+  // Passes the recording to the visitor. Call it once. IDs are those of `definitions`, which is
+  // updated before the visitor is called.
   absl::Status Read(format::DefinitionsBuilder& definitions, format::RecordingVisitor& visitor);
 
-  // What a recording of it begins with; also the first thing that Read() hands out.
+  // The header of the recording, which is also the first thing that Read() passes on.
   const Header& header() const;
-  // After Read().
+  // Valid after Read().
   const TorchImportSummary& summary() const;
-  // After Read(): what could not be represented, and what contradicts itself, each a sentence.
+  // Valid after Read(): what could not be represented, and what is contradictory, each as a
+  // sentence.
   std::vector<std::string> notes() const;
 
  private:
@@ -74,7 +76,8 @@ class TorchImport {
   std::unique_ptr<Impl> impl_;
 };
 
-// Whether a file that begins so may be a snapshot: a pickle, or a gzip file, which may hold one.
+// Returns whether a file that begins like this may be a snapshot: a pickle, or a gzip file, which
+// may contain one.
 bool LooksLikeTorchSnapshot(absl::string_view first_bytes);
 
 }  // namespace gmt::interop

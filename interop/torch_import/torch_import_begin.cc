@@ -12,16 +12,16 @@ using Action = SnapshotEvent::Action;
 
 constexpr uint64_t kMinBlockSize = 512;
 
-// Ranges that are mapped while events are undone, by address; they do not overlap.
+// The ranges that are mapped while events are undone, by address. They do not overlap.
 class Ranges {
  public:
   void Add(const MappedRange& range) { ranges_[range.address] = range; }
 
   struct Removed {
-    std::optional<MappedRange> range;  // one of those that lay there, if any
-    uint64_t size = 0;                 // of all that lay there
+    std::optional<MappedRange> range;  // one of the ranges there, if any
+    uint64_t size = 0;                 // of all ranges there
   };
-  // Takes [address, end) out.
+  // Removes [address, end).
   Removed Remove(uint64_t address, uint64_t end) {
     Removed removed;
     auto it = ranges_.upper_bound(address);
@@ -150,13 +150,13 @@ class Undo {
       return;
     }
     if (held->second.is_final) begin_.sizes[index] = held->second.block.size;
-    // It was pending later, and the request that made it so is in a hole.
+    // The block was pending later, and the request that made it so is in a hole.
     if (held->second.block.pending) ++begin_.contradictions;
     blocks_.erase(held);
   }
 
-  // Backwards the completion of a free comes first: before it the block was pending; before the
-  // request it was held.
+  // Backwards, the completion of a free comes first: before it, the block was pending; before the
+  // request, it was held.
   void UndoFree(const SnapshotEvent& event) {
     const auto [it, is_new] = blocks_.try_emplace(event.address);
     Held& held = it->second;
@@ -165,8 +165,8 @@ class Undo {
       held.block.pending = false;
       return;
     }
-    // A request that nothing completes, of a block that is not pending at the end; or a free of what
-    // is held later without having been allocated again.
+    // Either a request without a completion, of a block that is not pending at the end; or a free
+    // of a block that is held later without another allocation.
     if (!is_new || !completes) ++begin_.contradictions;
     held = {};
     held.block.address = event.address;
@@ -179,7 +179,7 @@ class Undo {
   void UndoMap(uint32_t index, uint64_t address, uint64_t end) {
     const Ranges::Removed removed = mapped_.Remove(address, end);
     if (removed.range.has_value()) begin_.pools[index] = removed.range->pool;
-    // Of what was mapped all was there then; what is not there later went in a hole.
+    // All of the mapped range existed then. What does not exist later was removed in a hole.
     if (!removed.range.has_value() || removed.size != end - address) ++begin_.contradictions;
     Reserve(address, end);
     if (address == end) return;
@@ -197,7 +197,7 @@ class Undo {
     Reserve(event.address, end);
   }
 
-  // Joins [address, end) with what adjoins or overlaps it.
+  // Joins [address, end) with adjoining and overlapping ranges.
   void Reserve(uint64_t address, uint64_t end) {
     auto it = begin_.reserved.upper_bound(address);
     if (it != begin_.reserved.begin() && std::prev(it)->second >= address) --it;
@@ -227,7 +227,7 @@ class Undo {
   absl::flat_hash_map<uint64_t, Held> blocks_;  // by address
   std::map<uint64_t, HeldSegment> segments_;    // by address
   Ranges mapped_;
-  std::set<uint64_t> cuts_;  // of what is mapped at this point
+  std::set<uint64_t> cuts_;  // cuts in what is mapped at this point
 };
 
 }  // namespace

@@ -1,16 +1,16 @@
 // interop/torch_import/torch_import_begin.h
 //
-// What a device held before the first event of its trace. PyTorch's snapshot has the state at its
-// end, and of the history as much as the recorder kept; undoing the history on the final state, from
-// its end to its beginning, gives the state before it.
+// The state of a device before the first event of its trace. PyTorch's snapshot contains the state
+// at its end, and as much of the history as the recorder kept. Undoing the history on the final
+// state, from end to beginning, gives the state before it.
 //
 //   final     A: 512 at 0x1000
 //   history   alloc B 0x2000   free B   alloc A 0x1000   free C 0x3000
 //   undone    C held, A not yet, B not yet            ->  before: C at 0x3000
 //
-// A block that was freed is known from its free alone, which has neither its allocation's stack nor
+// A block that was freed is known only from its free, which has neither its allocation's stack nor
 // its rounded size. A history with holes (recording was switched off and on) contradicts the final
-// state; such places are counted, and the final state is believed.
+// state. Such contradictions are counted, and the final state wins.
 //
 // Thread safety: pure function.
 
@@ -29,7 +29,7 @@
 
 namespace gmt::interop {
 
-// A range of addresses that is backed by mapped memory, of an expandable segment.
+// An address range of an expandable segment that is backed by mapped memory.
 struct MappedRange {
   uint64_t address = 0, size = 0;
   std::optional<uint64_t> stream;
@@ -41,30 +41,31 @@ struct MappedRange {
 struct DeviceBegin {
   // Sorted by address.
   std::vector<SnapshotBlock> blocks;
-  std::vector<std::optional<uint64_t>> block_streams;  // of each
-  std::vector<SnapshotSegment> segments;               // not expandable; without their blocks
+  std::vector<std::optional<uint64_t>> block_streams;  // of each block
+  std::vector<SnapshotSegment> segments;               // not expandable; without blocks
   std::vector<MappedRange> mapped;
 
-  // Where memory that is mapped before or by event `index` has to be cut because a later event unmaps
-  // a part of it: for kBefore, and for segment_map events, ascending addresses strictly inside.
+  // Where memory that is mapped before the trace or by event `index` must be cut, because a later
+  // event unmaps part of it. For kBefore and for segment_map events: ascending addresses strictly
+  // inside the range.
   static constexpr uint32_t kBefore = UINT32_MAX;
   std::map<uint32_t, std::vector<uint64_t>> cuts;
   const std::vector<uint64_t>& CutsOf(uint32_t index) const;
-  // Of segment_alloc and segment_map events whose segment is there at the end: its pool.
+  // The pools of segment_alloc and segment_map events whose segment exists at the end.
   absl::flat_hash_map<uint32_t, uint64_t> pools;
-  // Of alloc events whose block is there at the end: its size.
+  // The sizes of alloc events whose block exists at the end.
   absl::flat_hash_map<uint32_t, uint64_t> sizes;
-  // All ranges that were ever mapped, joined where they adjoin: address -> end.
+  // All ranges that were ever mapped, with adjoining ones joined: address -> end.
   std::map<uint64_t, uint64_t> reserved;
 
   uint64_t contradictions = 0;
-  std::optional<int64_t> first_us;  // the earliest time of an event
+  std::optional<int64_t> first_us;  // earliest time of any event
 };
 
-// PyTorch's own rounding (kMinBlockSize of the allocator) of what was asked for.
+// Rounds a requested size as PyTorch does (kMinBlockSize of the allocator).
 uint64_t RoundedBlockSize(uint64_t requested);
 
-// `segments`: the final ones of all devices.
+// `segments` are the final segments of all devices.
 absl::StatusOr<DeviceBegin> StateBefore(const SnapshotView& view, uint32_t device,
                                         const std::vector<SnapshotSegment>& segments);
 

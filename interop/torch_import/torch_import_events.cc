@@ -16,14 +16,14 @@ using Action = SnapshotEvent::Action;
 using Type = PickleValue::Type;
 
 constexpr uint32_t kOutOfMemoryResult = 2;  // cudaErrorMemoryAllocation
-// Pages of expandable segments, of the pools for small and for large blocks (kSmallBuffer and
+// Page sizes of expandable segments, for the pools of small and of large blocks (kSmallBuffer and
 // kLargeBuffer of PyTorch's allocator).
 constexpr uint64_t kSmallPage = 2 << 20, kLargePage = 20 << 20;
 
-// Of metadata that is no text.
+// For metadata that is not a string.
 constexpr JsonLimits kLabelLimits = {.depth = 8, .values = 200, .text = 4 << 10};
 
-// A time of day as the distance from `start_us`; what no clock can say is brought into range.
+// Returns a time of day relative to `start_us`, clamped to the range of int64_t nanoseconds.
 int64_t NsSince(int64_t start_us, int64_t time_us) {
   int64_t us, ns;
   if (__builtin_sub_overflow(time_us, start_us, &us) || __builtin_mul_overflow(us, kNsPerUs, &ns))
@@ -31,7 +31,7 @@ int64_t NsSince(int64_t start_us, int64_t time_us) {
   return ns;
 }
 
-// The borders of the pieces of [address, end): both ends, and `cuts` between them.
+// Returns the boundaries of the pieces of [address, end): both ends, and the `cuts` between them.
 std::vector<uint64_t> Borders(uint64_t address, uint64_t end, const std::vector<uint64_t>& cuts) {
   std::vector<uint64_t> borders = {address};
   for (auto cut = std::upper_bound(cuts.begin(), cuts.end(), address);
@@ -89,7 +89,7 @@ void SnapshotEvents::SetTime(std::optional<int64_t> time_us, Event* event) {
   last_t_ns_ = std::max(last_t_ns_, event->t_ns);
 }
 
-// A text, or what stands in its place as JSON.
+// Returns a string, or its JSON if it is another value.
 uint32_t SnapshotEvents::Label(PickleValue value) {
   if (value == PickleValue()) return 0;
   const auto [known, is_new] = labels_.try_emplace(value.identity(), 0);
@@ -163,7 +163,8 @@ void SnapshotEvents::AddBeginFrees(uint32_t device, const DeviceBegin& begin) {
   }
 }
 
-// Page by page, as the allocator maps and unmaps: a part of the range may go in the meantime.
+// Adds memory page by page, as the allocator maps and unmaps it: a part of the range may be
+// unmapped meanwhile.
 void SnapshotEvents::AddMapped(uint32_t device, const MappedRange& range,
                                const std::vector<uint64_t>& cuts, std::vector<Event>* live) {
   Event like = Make(CREATE, driver_, VMM, device);
@@ -272,7 +273,7 @@ void SnapshotEvents::AddFree(uint32_t device, const SnapshotEvent& source, bool 
   if ((scope != 0 && scope != no_context_) || Label(source.user_metadata) != 0) ++labelled_frees_;
 }
 
-// What is freed was allocated, in a hole of the history where nothing else is known.
+// What is freed must have been allocated; if that is unknown, in a hole of the history.
 void SnapshotEvents::FollowFree(uint32_t device, const SnapshotEvent& source, bool completed,
                                 Followed* held) {
   if (completed) {

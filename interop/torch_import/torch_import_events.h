@@ -1,7 +1,7 @@
 // interop/torch_import/torch_import_events.h
 //
-// SnapshotEvents: makes the events of a recording from those of a PyTorch snapshot, one by one, and
-// hands them on in batches. interop/torch_import/torch_import.h has the table; this is its right-hand side.
+// SnapshotEvents: converts the events of a PyTorch snapshot to those of a recording, one by one,
+// and passes them on in batches. See the right column of the table in interop/torch_import/torch_import.h.
 //
 // Thread safety: one thread at a time.
 
@@ -29,29 +29,29 @@ namespace gmt::interop {
 
 class SnapshotEvents {
  public:
-  // `start_us`: the time that is t_ns 0.
+  // `start_us` is the time of t_ns 0.
   SnapshotEvents(const PickleTree& tree, format::DefinitionsBuilder& definitions,
                  format::RecordingVisitor& visitor, int64_t start_us);
 
-  // Before all events: what `device` held, reservations of what is mapped later. `begin` must outlive
-  // the events.
+  // Before all events: adds what `device` held, and reservations of what is mapped later. `begin`
+  // must outlive this object.
   void AddBegin(uint32_t device, const DeviceBegin& begin, std::vector<format::Event>* live);
-  // Frees of the blocks that waited for a stream when the history began.
+  // Adds the frees of the blocks that waited for a stream when the history began.
   void AddBeginFrees(uint32_t device, const DeviceBegin& begin);
 
-  // `index`: of the event in the trace of `device`.
+  // `index` is that of the event in the trace of `device`.
   void Add(uint32_t device, uint32_t index, const SnapshotEvent& event);
   void Add(const SnapshotAnnotation& annotation);
 
-  // Where the history contradicts the final state: brings what is held to that state. REQUIRES: such
-  // devices were named to Follow() before their first event.
+  // If the history contradicts the final state: changes what is held to the final state. REQUIRES:
+  // Follow() was called for the device before its first event.
   void Follow(uint32_t device) { followed_[device]; }
   void AddFinalState(uint32_t device, const std::vector<SnapshotSegment>& segments);
 
-  // The rows of a live set for the final state.
+  // Adds the rows of a live set for the final state.
   void AddLive(const SnapshotSegment& segment, std::vector<format::Event>* live);
 
-  // Hands on what was added.
+  // Passes on the added events.
   absl::Status Flush();
   absl::Status FlushIfMany() {
     return batch_.events.size() < kBatchEvents ? absl::OkStatus() : Flush();
@@ -59,14 +59,15 @@ class SnapshotEvents {
 
   const SnapshotStacks& stacks() const { return stacks_; }
   int64_t last_t_ns() const { return last_t_ns_; }
-  // Frees in a compiled region or with metadata: that of allocations alone has a place.
+  // Number of frees with a compile_context or metadata, which a recording keeps only for
+  // allocations.
   uint64_t labelled_frees() const { return labelled_frees_; }
   uint64_t annotations_without_stage() const { return annotations_without_stage_; }
 
  private:
   static constexpr size_t kBatchEvents = 32768;
 
-  struct Piece {  // of mapped memory
+  struct Piece {  // a piece of mapped memory
     uint64_t size = 0, handle = 0;
   };
   struct Followed {
@@ -94,7 +95,7 @@ class SnapshotEvents {
   void AddAction(uint32_t device, const SnapshotEvent& event);
   void AddMapped(uint32_t device, const MappedRange& range, const std::vector<uint64_t>& cuts,
                  std::vector<format::Event>* live);
-  // CREATE and MAP of one piece of a range; `like` has what they share.
+  // Returns CREATE and MAP of one piece of a range. `like` has their common fields.
   std::pair<format::Event, format::Event> MapPiece(uint32_t device, uint64_t address, uint64_t size,
                                                    const format::Event& like);
 
@@ -102,7 +103,7 @@ class SnapshotEvents {
     const SnapshotBlock* block = nullptr;
     const SnapshotSegment* segment = nullptr;
   };
-  // Events that no history has, with the API "(lost)".
+  // Adds an event that is missing in the history, with the API "(lost)".
   void PutLost(format::Event event);
   void EndLost(Kind kind, uint32_t heap, Memory memory, uint32_t device, uint64_t address,
                uint64_t size);
@@ -121,9 +122,10 @@ class SnapshotEvents {
   absl::flat_hash_map<uint32_t, const DeviceBegin*> begins_;
   absl::flat_hash_map<uint32_t, std::map<uint64_t, Piece>> mapped_;  // by device, address
   uint64_t next_handle_ = 1;
-  // Of memory that is mapped before the history: 2 TiB of small ones. More are told as wholes.
+  // Number of pages before the history that are added individually: 2 TiB of small ones. Larger
+  // ranges are added as a whole.
   uint64_t pages_left_ = 1 << 20;
-  absl::flat_hash_map<uint64_t, uint32_t> labels_;  // by identity: string
+  absl::flat_hash_map<uint64_t, uint32_t> labels_;  // identity -> string
   absl::flat_hash_map<std::pair<uint32_t, int64_t>, std::vector<uint64_t>> open_ranges_;
   uint64_t next_range_ = 1;
   absl::flat_hash_map<uint32_t, Followed> followed_;

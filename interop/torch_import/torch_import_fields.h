@@ -1,6 +1,7 @@
 // interop/torch_import/torch_import_fields.h
 //
-// Fields that events of an imported snapshot have in common, set with their bits.
+// Setters for the fields that events of an imported snapshot have in common. They also set the
+// presence bits.
 //
 // Thread safety: pure functions.
 

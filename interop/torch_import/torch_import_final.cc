@@ -1,4 +1,4 @@
-// Where a snapshot's history and its final state contradict each other: the final state wins.
+// If a snapshot's history and its final state contradict each other, the final state wins.
 
 #include <algorithm>
 #include <iterator>
@@ -25,7 +25,8 @@ void SnapshotEvents::EndLost(Kind kind, uint32_t heap, Memory memory, uint32_t d
   PutLost(event);
 }
 
-// From the inside out what is there no more, from the outside in what is there.
+// Ends what no longer exists from the inside outwards, then adds what exists from the outside
+// inwards.
 void SnapshotEvents::AddFinalState(uint32_t device, const std::vector<SnapshotSegment>& segments) {
   std::map<uint64_t, FinalBlock> blocks;
   std::map<uint64_t, const SnapshotSegment*> ranges;

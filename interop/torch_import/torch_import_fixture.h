@@ -1,6 +1,6 @@
 // interop/torch_import/torch_import_fixture.h
 //
-// For tests: snapshots written as JSON, as pickles, and what the import makes of them.
+// For tests: pickles from snapshots in JSON, and the result of their import.
 
 #ifndef GMT_INTEROP_TORCH_IMPORT_TORCH_IMPORT_FIXTURE_H_
 #define GMT_INTEROP_TORCH_IMPORT_TORCH_IMPORT_FIXTURE_H_
@@ -56,7 +56,7 @@ class TorchImportFixture : public testing::Test {
     return out.str();
   }
 
-  // Reads a pickle into a recording. status_, summary_ and notes_ say how it went.
+  // Reads a pickle into a recording. Sets status_, summary_ and notes_.
   std::string Record(const std::string& pickle) {
     std::string bytes;
     notes_.clear();
@@ -74,7 +74,7 @@ class TorchImportFixture : public testing::Test {
     return bytes;
   }
 
-  // The recording as an event log: an object per line.
+  // Prints the recording as an event log, with one object per line.
   std::vector<Json> Print(const std::string& recording) {
     std::vector<Json> lines;
     format::Collected all;
@@ -90,7 +90,7 @@ class TorchImportFixture : public testing::Test {
     return lines;
   }
 
-  // The lines of these kinds, without the keys that `without` names.
+  // Returns the lines of these kinds, without the keys in `without`.
   std::vector<std::string> Lines(const Json& snapshot, const std::vector<std::string>& kinds,
                                  const std::vector<std::string>& without = {}) {
     const std::string recording = Record(Pickle(snapshot));

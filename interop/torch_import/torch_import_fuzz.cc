@@ -1,9 +1,9 @@
-// A fuzzer (preset `fuzz`): whatever the bytes are, the reader of pickles and the import of PyTorch's
-// snapshots end, without a crash, in bounded memory; what they make of a snapshot is a recording that
-// reads.
+// A fuzzer (preset `fuzz`): for any bytes, the pickle reader and the import of PyTorch snapshots
+// return without a crash, in bounded memory, and the import of a snapshot gives a readable
+// recording.
 //
 // Run: build/fuzz/fuzz/torch_import_fuzz -max_len=65536 -rss_limit_mb=1024 -timeout=10 CORPUS
-// tests/golden holds snapshots to begin with.
+// tests/golden has snapshots to begin with.
 
 #include <cstddef>
 #include <cstdint>

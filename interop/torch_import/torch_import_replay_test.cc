@@ -1,5 +1,5 @@
-// Random histories of an allocator, of which a snapshot keeps the last part: the import must find the
-// state before that part, and end in the final state, whatever was cut off or left out.
+// Random histories of an allocator, of which a snapshot keeps the last part: the import must find
+// the state before that part, and end in the final state, whatever was cut off or left out.
 
 #include <gmock/gmock.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What is held: blocks with what was asked for, segments, mapped pages.
+// What is held: blocks with their requested sizes, segments, mapped pages.
 struct State {
   std::map<uint64_t, uint64_t> blocks;  // address -> requested
   std::set<uint64_t> pending;
@@ -40,7 +40,7 @@ std::ostream& operator<<(std::ostream& out, const State& state) {
   return out;
 }
 
-// An allocator whose slots are fixed, so that addresses come again; it notes what it does.
+// An allocator with fixed slots, so that addresses are reused. It records what it does.
 class Allocator {
  public:
   static constexpr uint64_t kPage = 20 << 20, kPages = 12, kPageBase = uint64_t{1} << 40;
@@ -171,7 +171,7 @@ class Allocator {
     Note("segment_free", address, kSegment);
   }
 
-  // One to three pages at once.
+  // Maps one to three pages at once.
   void Map() {
     const uint64_t first = Below(kPages);
     uint64_t end = first;
@@ -196,7 +196,7 @@ class Allocator {
   std::vector<Json> events_;
 };
 
-// The state of a recording, event by event, as plainly as can be.
+// Replays the state of a recording, event by event, in the simplest way.
 class Replay {
  public:
   void Apply(const format::Event& event) {
@@ -235,10 +235,10 @@ class Replay {
   }
 
   State state;
-  int cut_mappings = 0;  // of which an unmap took a part
+  int cut_mappings = 0;  // mappings of which an unmap removed a part
 
  private:
-  // Whoever reads the recording ends mappings as wholes.
+  // Readers of the recording end mappings only as a whole.
   void Unmap(const format::Event& event) {
     const uint64_t end = event.address + event.size;
     for (auto it = pieces_.lower_bound(event.address); it != pieces_.end() && it->first < end;) {
@@ -271,7 +271,8 @@ class TorchImportReplayTest : public TorchImportFixture {
     return all;
   }
 
-  // The state after the events, and before them, when the recording's own time begins.
+  // Returns the state after the events, and in *before the state when the recording's own time
+  // begins.
   static Replay After(const format::Collected& all, State* before) {
     Replay replay;
     EXPECT_EQ(all.snapshots.front().name(), "begin");
@@ -280,7 +281,7 @@ class TorchImportReplayTest : public TorchImportFixture {
     for (const format::Event& event : *live) replay.Apply(event);
     bool has_begun = false;
     for (const format::Event& event : all.events) {
-      // Reservations and what waits for a stream have no time: they belong to the beginning.
+      // Reservations and frees that wait for a stream have no time. They belong to the beginning.
       if (!has_begun && event.has(format::kHasTime)) {
         *before = replay.state;
         has_begun = true;
@@ -311,7 +312,7 @@ TEST_F(TorchImportReplayTest, TheStateBeforeAHistoryIsFound) {
   });
 }
 
-TEST_F(TorchImportReplayTest, AHistoryWithHolesEndsInTheFinalState) {
+TEST_F(TorchImportReplayTest, HistoryWithHolesEndsInTheFinalState) {
   ForEachSeed(SeedsUpTo(300), [&](uint32_t seed) {
     Allocator allocator(seed);
     for (int i = 0; i < 200; ++i) allocator.Step();

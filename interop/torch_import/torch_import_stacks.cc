@@ -12,9 +12,9 @@ namespace {
 
 using format::FrameInfo;
 
-constexpr std::string_view kNoFile = "??";  // of native code without debug information
+constexpr std::string_view kNoFile = "??";  // file of native code without debug information
 
-// Python's code has files of these names; all else is native.
+// Python code has files with these names; everything else is native.
 bool IsPythonFile(std::string_view file) {
   return file.ends_with(".py") || file.ends_with(".pyx") ||
          (file.starts_with('<') && file.ends_with('>')) || file.starts_with("<ipython-input") ||
@@ -115,7 +115,7 @@ std::optional<uint32_t> SnapshotStacks::FrameOfDict(PickleValue dict) {
   return definitions_.InternFrame(frame);
 }
 
-// What is no place as Python writes it stays as it is, as the name of a function.
+// A text that is not in Python's format is kept as a function name.
 std::optional<uint32_t> SnapshotStacks::FrameOfText(PickleValue value) {
   const auto text = tree_.String(value);
   if (!text.has_value()) return std::nullopt;

@@ -1,7 +1,7 @@
 // interop/torch_import/torch_import_stacks.h
 //
-// The frame lists of a PyTorch snapshot as stacks of a recording. A list or frame that the pickle
-// refers to many times is translated once.
+// Converts the frame lists of a PyTorch snapshot to stacks of a recording. A list or frame that the
+// pickle refers to repeatedly is converted once.
 //
 // Thread safety: one thread at a time.
 
@@ -23,14 +23,15 @@ class SnapshotStacks {
  public:
   SnapshotStacks(const PickleTree& tree, format::DefinitionsBuilder& definitions);
 
-  // Of a list of {name, filename, line}, innermost first; 0 for an empty list or none at all.
+  // Converts a list of {name, filename, line}, innermost first. Returns 0 for an empty or missing
+  // list.
   uint32_t StackOf(PickleValue frames);
-  // Of a list of texts as Python's traceback.format_stack() makes them, outermost first: where the
-  // forward pass was.
+  // Converts a list of texts as Python's traceback.format_stack() makes them, outermost first: the
+  // stack of the forward pass.
   uint32_t ForwardStackOf(PickleValue texts);
 
-  // What has no place in a frame: fields that are not known, of how many frames; lines of source
-  // behind the places of forward stacks; entries that are no frames.
+  // What a frame cannot represent: the number of frames with unknown fields, of source lines in
+  // forward stacks, and of entries that are not frames.
   bool any() const { return !stacks_.empty(); }
   uint64_t frames_with_more() const { return frames_with_more_; }
   uint64_t source_lines() const { return source_lines_; }

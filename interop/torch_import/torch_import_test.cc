@@ -1,5 +1,5 @@
-// What a recording says that was imported from a PyTorch snapshot, layout by layout and field by
-// field. torch_import_replay_test.cc compares random histories with what really happened.
+// Imports PyTorch snapshots layout by layout and field by field. torch_import_replay_test.cc
+// compares random histories with the actual state.
 
 #include "interop/torch_import/torch_import.h"
 
@@ -28,7 +28,7 @@ class TorchImportTest : public TorchImportFixture {
 
 // ---- Blocks -------------------------------------------------------------------------------------
 
-TEST_F(TorchImportTest, ABlockFromAllocToFree) {
+TEST_F(TorchImportTest, BlockFromAllocToFree) {
   const Json snapshot = Parse(R"({"segments": [], "device_traces": [[
       {"action": "alloc", "addr": 4096, "size": 1000, "stream": 7, "time_us": 5000,
        "compile_context": "0/1", "user_metadata": "weights", "pool_id": [0, 3],
@@ -49,11 +49,11 @@ TEST_F(TorchImportTest, ABlockFromAllocToFree) {
           R"({"kind":"stack","id":3,"frames":[{"function":"forward","file":"net.py","line":9,"language":"python"},{"function":"odd","language":"python"}]})"));
   EXPECT_THAT(Lines(snapshot, {"header"}),
               ElementsAre(AllOf(HasSubstr(R"("start_unix_ns":5000000)"))));
-  EXPECT_THAT(notes_, ElementsAre(HasSubstr("of 1 forward frames the place was kept")));
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("of 1 forward frames only the place was kept")));
 }
 
-// The size of a block stands in the final state alone.
-TEST_F(TorchImportTest, ABlockThatIsThereAtTheEndHasItsSize) {
+// Only the final state has the size of a block.
+TEST_F(TorchImportTest, BlockThatExistsAtTheEndHasItsSize) {
   EXPECT_THAT(Lines(Parse(R"({"segments": [{"device": 0, "address": 4096, "total_size": 4096,
       "stream": 0, "segment_type": "small", "blocks": [
         {"address": 4096, "size": 2048, "requested_size": 1000, "state": "active_allocated",
@@ -68,7 +68,7 @@ TEST_F(TorchImportTest, ABlockThatIsThereAtTheEndHasItsSize) {
   EXPECT_THAT(notes_, IsEmpty());
 }
 
-// PyTorch names the place of code without debug information "??".
+// PyTorch uses "??" as the file of code without debug information.
 TEST_F(TorchImportTest, NativeFramesAndPythonFrames) {
   EXPECT_THAT(
       Lines(Parse(R"j({"segments": [], "device_traces": [[
@@ -83,7 +83,7 @@ TEST_F(TorchImportTest, NativeFramesAndPythonFrames) {
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("of 1 frames only name, filename and line")));
 }
 
-TEST_F(TorchImportTest, BlocksFromBeforeTheHistoryAreHeldWhenItBegins) {
+TEST_F(TorchImportTest, BlocksFromBeforeTheHistoryAreInTheFirstLiveSet) {
   const auto lines = Lines(Parse(R"({"segments": [{"device": 0, "address": 4096,
       "total_size": 8192, "stream": 0, "blocks": [
         {"address": 4096, "size": 512, "requested_size": 5, "state": "active_allocated",
@@ -106,14 +106,14 @@ TEST_F(TorchImportTest, BlocksFromBeforeTheHistoryAreHeldWhenItBegins) {
   EXPECT_EQ(end["live"].size(), 2u);
 }
 
-TEST_F(TorchImportTest, AFreeThatWaitsForAStreamIsCompletedWhenItIs) {
+TEST_F(TorchImportTest, FreeThatWaitsForAStreamIsCompletedLater) {
   const Json segments = Parse(R"([{"device": 0, "address": 4096, "total_size": 4096, "stream": 0,
       "blocks": [{"address": 4096, "size": 4096, "requested_size": 4000,
                   "state": "active_pending_free"}]}])");
   Json snapshot = {{"segments", segments}, {"device_traces", Parse(R"([[
       {"action": "free_completed", "addr": 65536, "size": 512, "stream": 0, "time_us": 3},
       {"action": "free_requested", "addr": 4096, "size": 4000, "stream": 0, "time_us": 4}]])")}};
-  // What waited before the history is held, and freed, when it begins.
+  // A block that was already waiting before the history is held at its beginning, and freed then.
   EXPECT_THAT(Lines(snapshot, {"free", "free_done"}, {"heap", "memory", "device", "stream"}),
               ElementsAre(R"({"kind":"free","address":65536,"size":512})",
                           R"({"kind":"free_done","t_ns":0,"address":65536,"size":512})",
@@ -124,7 +124,7 @@ TEST_F(TorchImportTest, AFreeThatWaitsForAStreamIsCompletedWhenItIs) {
 
 // ---- Segments -----------------------------------------------------------------------------------
 
-// 40 MiB are mapped at once, and the first 20 of them unmapped later: two pieces, so that half can go.
+// 40 MiB are mapped at once, and the first 20 are unmapped later: there must be two pieces.
 TEST_F(TorchImportTest, MappedMemoryIsCutWhereItIsUnmapped) {
   const Json snapshot = Parse(R"({"segments": [{"device": 0, "address": 20971520,
       "total_size": 20971520, "stream": 5, "segment_type": "large", "is_expandable": true,
@@ -181,7 +181,8 @@ TEST_F(TorchImportTest, ActionsOfLaterVersionsAreKept) {
           R"({"kind":"allocator","stream":0,"object":0,"action":"snapshot","value":512,"stack":1})",
           R"({"kind":"allocator","stream":0,"object":4096,"action":"annotate","value":0,"name":"{\"a\":1}"})",
           R"({"kind":"allocator","object":0,"action":"levitate","value":0})"));
-  EXPECT_THAT(notes_, ElementsAre(HasSubstr("\"height\" of events has no place in a recording and "
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("\"height\" of events cannot be represented in a "
+                                            "recording and "
                                             "was left out (1 of them)")));
 }
 
@@ -202,7 +203,7 @@ TEST_F(TorchImportTest, AnnotationsAreRanges) {
                           R"({"kind":"range_end","t_ns":4000,"name":"b","range":4,"device":0})"));
 }
 
-TEST_F(TorchImportTest, SettingsAreKeptAsTheyStand) {
+TEST_F(TorchImportTest, SettingsAreKeptUnchanged) {
   const auto lines = Lines(Parse(R"({"segments": [], "device_traces": [[], [], []],
       "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
       "max_split_size": -1, "roundup_power2_divisions": {"1": 0}}})"),
@@ -214,7 +215,7 @@ TEST_F(TorchImportTest, SettingsAreKeptAsTheyStand) {
       R"("settings":{"PYTORCH_CUDA_ALLOC_CONF":"expandable_segments:True","max_split_size":-1,"roundup_power2_divisions":{"1":0}}})");
 }
 
-TEST_F(TorchImportTest, EventsOfAllDevicesComeInTheOrderOfTime) {
+TEST_F(TorchImportTest, EventsOfAllDevicesAreInTheOrderOfTime) {
   EXPECT_THAT(Lines(Parse(R"({"segments": [], "device_traces": [
       [{"action": "segment_alloc", "addr": 1, "size": 1, "time_us": 10},
        {"action": "segment_alloc", "addr": 2, "size": 1, "time_us": 9},
@@ -262,10 +263,10 @@ TEST_F(TorchImportTest, TracesWithoutTimes) {
                           R"({"kind":"alloc","address":0,"size":512,"requested":7})"));
 }
 
-// ---- What contradicts itself, and what is no snapshot -------------------------------------------
+// ---- Contradictions, and invalid snapshots -------------------------------------------
 
-// Recording was off in between: a block was freed there, another one came, its segment too.
-TEST_F(TorchImportTest, TheFinalStateIsBelieved) {
+// Recording was off in between: a block and its segment were freed, and others allocated.
+TEST_F(TorchImportTest, FinalStateWins) {
   EXPECT_THAT(
       Lines(Parse(R"({"segments": [{"device": 0, "address": 1048576, "total_size": 1024,
       "stream": 0, "blocks": [{"address": 1048576, "size": 1024, "requested_size": 1000,
@@ -283,8 +284,8 @@ TEST_F(TorchImportTest, TheFinalStateIsBelieved) {
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("contradict each other in 2 places")));
 }
 
-// The request of the free is the only event that is missing.
-TEST_F(TorchImportTest, ABlockThatOnlyTheFinalStateFreedIsFreed) {
+// Only the event that requested the free is missing.
+TEST_F(TorchImportTest, BlockThatIsFreedOnlyInTheFinalStateIsFreed) {
   EXPECT_THAT(
       Lines(Parse(R"({"segments": [{"device": 0, "address": 4096, "total_size": 512, "stream": 0,
       "blocks": [{"address": 4096, "size": 512, "requested_size": 500,
@@ -298,8 +299,8 @@ TEST_F(TorchImportTest, ABlockThatOnlyTheFinalStateFreedIsFreed) {
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("contradict each other in 1 places")));
 }
 
-// It was allocated, and its free completed; what requested the free is missing.
-TEST_F(TorchImportTest, ACompletionThatNothingRequestedIsSaid) {
+// It was allocated, and its free completed, but the request of the free is missing.
+TEST_F(TorchImportTest, CompletionWithoutARequestIsReported) {
   Lines(Parse(R"({"segments": [], "device_traces": [[
       {"action": "alloc", "addr": 4096, "size": 500, "stream": 0, "time_us": 1},
       {"action": "free_completed", "addr": 4096, "size": 500, "stream": 0, "time_us": 2}]]})"),
@@ -308,7 +309,7 @@ TEST_F(TorchImportTest, ACompletionThatNothingRequestedIsSaid) {
 }
 
 // Two pages were mapped at once, and the unmap of the second is missing.
-TEST_F(TorchImportTest, APageThatOnlyTheFinalStateUnmappedIsUnmapped) {
+TEST_F(TorchImportTest, PageThatIsUnmappedOnlyInTheFinalStateIsUnmapped) {
   EXPECT_THAT(
       Lines(Parse(R"({"segments": [{"device": 0, "address": 20971520, "total_size": 20971520,
       "stream": 0, "segment_type": "large", "is_expandable": true, "blocks": []}],
@@ -322,25 +323,25 @@ TEST_F(TorchImportTest, APageThatOnlyTheFinalStateUnmappedIsUnmapped) {
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("contradict each other in 1 places")));
 }
 
-TEST_F(TorchImportTest, WhatIsNoSnapshotIsRefused) {
-  EXPECT_THAT(ErrorOf("text"), HasSubstr("x.pickle: what the pickle holds, a str: is no memory "
-                                         "snapshot of PyTorch"));
+TEST_F(TorchImportTest, InvalidSnapshotsAreRefused) {
+  EXPECT_THAT(ErrorOf("text"), HasSubstr("x.pickle: the value of the pickle, a str: is not a "
+                                         "memory snapshot of PyTorch"));
   EXPECT_THAT(ErrorOf(Json::object()), HasSubstr("a dict"));
-  EXPECT_THAT(ErrorOf(Parse(R"({"segments": 1})")), HasSubstr("is no memory snapshot"));
-  EXPECT_THAT(ErrorOf(Parse("[1]")), HasSubstr("x.pickle: segments[0]: is no dict"));
+  EXPECT_THAT(ErrorOf(Parse(R"({"segments": 1})")), HasSubstr("is not a memory snapshot"));
+  EXPECT_THAT(ErrorOf(Parse("[1]")), HasSubstr("x.pickle: segments[0]: is not a dict"));
   EXPECT_THAT(ErrorOf(Parse(R"({"segments": [], "device_traces": [[{"action": "alloc"}]]})")),
-              HasSubstr("x.pickle: device_traces[0][0]: size is no whole number"));
+              HasSubstr("x.pickle: device_traces[0][0]: size is not an integer"));
   EXPECT_THAT(ErrorOf(Parse(R"({"segments": [], "device_traces": [[7]]})")),
-              HasSubstr("device_traces[0][0]: is no dict"));
+              HasSubstr("device_traces[0][0]: is not a dict"));
   EXPECT_THAT(ErrorOf(Parse(R"([{"address": 0, "total_size": 4, "blocks": [{"size": 5,
       "state": "inactive"}]}])")),
-              HasSubstr("segments[0].blocks[0]: size is no size in its segment"));
+              HasSubstr("segments[0].blocks[0]: size does not fit its segment"));
   EXPECT_THAT(ErrorOf(Parse(R"([{"address": 0, "total_size": 4, "blocks": [{"size": 4,
       "state": "melting"}]}])")),
-              HasSubstr("state is none of"));
+              HasSubstr("state is not one of"));
 }
 
-// A list of events that stands for every device would let a small file take for ever.
+// If one list could stand for the events of every device, a small file could take forever.
 TEST_F(TorchImportTest, SharedTracesAndBlocksAreRefused) {
   std::ostringstream out;
   PickleWriter pickle(out);
@@ -363,7 +364,7 @@ TEST_F(TorchImportTest, SharedTracesAndBlocksAreRefused) {
               HasSubstr("device_traces[1]: is the list of another device"));
 }
 
-TEST_F(TorchImportTest, EveryCutAndEveryFlippedByteEnds) {
+TEST_F(TorchImportTest, EveryTruncationAndFlippedByteTerminates) {
   const std::string pickle = Pickle(Parse(R"({"segments": [{"device": 0, "address": 4096,
       "total_size": 4096, "stream": 0, "segment_pool_id": [0, 1], "is_expandable": true, "blocks": [
         {"address": 4096, "size": 4096, "requested_size": 1000, "state": "active_pending_free"}]}],

@@ -13,7 +13,7 @@ namespace {
 using Action = SnapshotEvent::Action;
 using Type = PickleValue::Type;
 
-// No machine has more; a file that says so was made to keep a reader busy.
+// No machine has more. A file that claims more was made to keep a reader busy.
 constexpr uint32_t kMaxDevices = 4096;
 constexpr uint64_t kMaxSize = uint64_t{1} << 62;
 
@@ -93,7 +93,8 @@ absl::StatusOr<SnapshotView> SnapshotView::Of(const PickleTree& tree, PickleValu
 
 absl::Status SnapshotView::TakeRoot() {
   constexpr char kExpected[] =
-      "is no memory snapshot of PyTorch: expected a dict with \"segments\", or a list of segments";
+      "is not a memory snapshot of PyTorch: expected a dict with \"segments\", or a list of "
+      "segments";
   if (IsSequence(root_)) {
     segments_ = root_;
     traces_.resize(1);
@@ -101,7 +102,7 @@ absl::Status SnapshotView::TakeRoot() {
   }
   const PickleValue* segments = tree_->Find(root_, "segments");
   if (segments == nullptr || !IsSequence(*segments))
-    return Wrong(absl::StrCat("what the pickle holds, a ", TypeName(root_.type())), kExpected);
+    return Wrong(absl::StrCat("the value of the pickle, a ", TypeName(root_.type())), kExpected);
   segments_ = *segments;
   absl::Status status = TakeTraces(tree_->Find(root_, "device_traces"));
   if (!status.ok()) return status;
@@ -123,13 +124,13 @@ absl::Status SnapshotView::TakeTraces(const PickleValue* traces) {
     traces_.resize(1);
     return absl::OkStatus();
   }
-  if (!IsSequence(*traces)) return Wrong("device_traces", "is no list");
+  if (!IsSequence(*traces)) return Wrong("device_traces", "is not a list");
   if (tree_->SizeOf(*traces) > kMaxDevices)
     return Wrong("device_traces", absl::StrCat("more than ", kMaxDevices, " devices"));
   absl::flat_hash_set<uint64_t> seen;
   for (PickleValue trace : tree_->ItemsOf(*traces)) {
     const std::string where = Index("device_traces", traces_.size());
-    if (!IsSequence(trace)) return Wrong(where, "is no list");
+    if (!IsSequence(trace)) return Wrong(where, "is not a list");
     if (tree_->SizeOf(trace) > 0 && !seen.insert(trace.identity()).second)
       return Wrong(where, "is the list of another device");
     traces_.push_back(tree_->ItemsOf(trace));
@@ -166,7 +167,7 @@ absl::Status SnapshotView::Event(uint32_t device, uint32_t index, SnapshotEvent*
   const auto wrong = [&](const char* what) {
     return Wrong(absl::StrCat(Index("device_traces", device), "[", index, "]"), what);
   };
-  if (!dict.is(Type::kDict)) return wrong("is no dict");
+  if (!dict.is(Type::kDict)) return wrong("is not a dict");
   *event = SnapshotEvent();
   tree_->ForEach(dict, [&](PickleValue key, PickleValue value) {
     if (key == words_.action) {
@@ -197,11 +198,11 @@ absl::Status SnapshotView::Event(uint32_t device, uint32_t index, SnapshotEvent*
   const bool is_known = event->action != Action::kOther;
   const bool is_oom = event->action == Action::kOutOfMemory;
   if (!Unsigned(dict, words_.size, &event->size) && is_known)
-    return wrong("size is no whole number");
+    return wrong("size is not an integer");
   if (!Unsigned(dict, is_oom ? words_.device_free : words_.addr, &event->address) && is_known)
-    return wrong(is_oom ? "device_free is no whole number" : "addr is no whole number");
+    return wrong(is_oom ? "device_free is not an integer" : "addr is not an integer");
   const bool has_end = event->size <= kMaxSize && event->address <= UINT64_MAX - event->size;
-  if (is_known && !is_oom && !has_end) return wrong("addr and size are no range of addresses");
+  if (is_known && !is_oom && !has_end) return wrong("addr and size are not an address range");
   return absl::OkStatus();
 }
 
@@ -215,7 +216,7 @@ void SnapshotView::NoteUnknownFields(uint32_t device, uint32_t index) {
 
 absl::Status SnapshotView::Annotation(uint32_t index, SnapshotAnnotation* annotation) const {
   const PickleValue dict = annotations_.data[index];
-  if (!dict.is(Type::kDict)) return Wrong(Index("external_annotations", index), "is no dict");
+  if (!dict.is(Type::kDict)) return Wrong(Index("external_annotations", index), "is not a dict");
   *annotation = SnapshotAnnotation();
   const PickleValue stage = Field(dict, words_.stage);
   annotation->stage = stage == words_.start ? SnapshotAnnotation::Stage::kStart
@@ -236,7 +237,7 @@ absl::StatusOr<std::vector<SnapshotSegment>> SnapshotView::Segments() {
   absl::flat_hash_set<uint64_t> seen;
   for (PickleValue value : tree_->ItemsOf(segments_)) {
     const std::string where = Index("segments", segments.size());
-    if (!value.is(Type::kDict)) return Wrong(where, "is no dict");
+    if (!value.is(Type::kDict)) return Wrong(where, "is not a dict");
     const PickleValue blocks = Field(value, words_.blocks);
     if (tree_->SizeOf(blocks) > 0 && !seen.insert(blocks.identity()).second)
       return Wrong(where, "its blocks are those of another segment");
@@ -258,13 +259,13 @@ absl::Status SnapshotView::TakeSegment(PickleValue value, const std::string& whe
   NoteUnknown(value, known, "segments");
   uint64_t device = 0, stream = 0;
   if (Unsigned(value, words_.device, &device) && device >= kMaxDevices)
-    return Wrong(where, "device is no device");
+    return Wrong(where, "device is not a device index");
   segment->device = static_cast<uint32_t>(device);
   if (!Unsigned(value, words_.address, &segment->address))
-    return Wrong(where, "address is no whole number");
+    return Wrong(where, "address is not an integer");
   if (!Unsigned(value, words_.total_size, &segment->size) || segment->size > kMaxSize ||
       segment->address + segment->size < segment->address)
-    return Wrong(where, "total_size is no size");
+    return Wrong(where, "total_size is not a valid size");
   if (Unsigned(value, words_.stream, &stream)) segment->stream = stream;
   segment->pool = PoolId(Field(value, words_.segment_pool_id)).value_or(0);
   segment->expandable = Field(value, words_.is_expandable) == PickleValue(Type::kBool, 1);
@@ -273,10 +274,10 @@ absl::Status SnapshotView::TakeSegment(PickleValue value, const std::string& whe
   return TakeBlocks(Field(value, words_.blocks), where, segment);
 }
 
-// Blocks adjoin: one that does not say where it lies begins where the one before it ends.
+// Blocks adjoin: a block without an address begins where the previous one ends.
 absl::Status SnapshotView::TakeBlocks(PickleValue value, const std::string& where,
                                       SnapshotSegment* segment) {
-  if (!IsSequence(value)) return Wrong(where, "blocks is no list");
+  if (!IsSequence(value)) return Wrong(where, "blocks is not a list");
   uint64_t reached = segment->address;
   uint64_t index = 0;
   for (PickleValue block : tree_->ItemsOf(value)) {
@@ -295,31 +296,31 @@ absl::Status SnapshotView::TakeBlock(PickleValue value, const std::string& where
                                      SnapshotSegment* segment, uint64_t* size) {
   const PickleValue known[] = {words_.address, words_.size,   words_.requested_size,
                                words_.state,   words_.frames, words_.history};
-  if (!value.is(Type::kDict)) return Wrong(where, "is no dict");
+  if (!value.is(Type::kDict)) return Wrong(where, "is not a dict");
   NoteUnknown(value, known, "blocks");
   SnapshotBlock block;
   block.address = address;
   if (!Unsigned(value, words_.size, &block.size) || block.size > segment->size)
-    return Wrong(where, "size is no size in its segment");
+    return Wrong(where, "size does not fit its segment");
   Unsigned(value, words_.address, &block.address);
   Unsigned(value, words_.requested_size, &block.requested);
   if (block.address < segment->address ||
       block.address - segment->address > segment->size - block.size)
-    return Wrong(where, "lies outside its segment");
+    return Wrong(where, "is outside its segment");
   *size = block.size;
   const PickleValue state = Field(value, words_.state);
   if (state == words_.inactive || block.size == 0) return absl::OkStatus();
   block.pending = state == words_.active_pending_free || state == words_.active_awaiting_free;
   if (!block.pending && state != words_.active_allocated)
-    return Wrong(where, "state is none of active_allocated, active_pending_free, inactive");
+    return Wrong(where, "state is not one of active_allocated, active_pending_free, inactive");
   block.frames = Field(value, words_.frames);
   TakeHistory(Field(value, words_.history), &block);
   segment->blocks.push_back(block);
   return absl::OkStatus();
 }
 
-// The newest entry is the allocation that holds the block; others stand for memory that it was cut
-// from.
+// The newest entry is the allocation that holds the block. The others are of memory from which it
+// was split.
 void SnapshotView::TakeHistory(PickleValue history, SnapshotBlock* block) const {
   const PickleTree::Items entries = tree_->ItemsOf(history);
   if (entries.size == 0) return;
@@ -332,7 +333,7 @@ void SnapshotView::NoteUnknown(PickleValue dict, const PickleValue (&known)[n], 
   tree_->ForEach(dict, [&](PickleValue key, PickleValue) {
     if (std::find(std::begin(known), std::end(known), key) != std::end(known)) return;
     const auto text = tree_->String(key);
-    // Names of fields are few; those of a file that makes them up are not worth keeping.
+    // There are few field names. Those of a file that invents them are not worth keeping.
     constexpr size_t kMaxNames = 100, kMaxName = 80;
     if (!text.has_value() || text->size() > kMaxName) return;
     const std::string name = absl::StrCat("\"", std::string(*text), "\" of ", what);

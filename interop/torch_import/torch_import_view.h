@@ -1,17 +1,17 @@
 // interop/torch_import/torch_import_view.h
 //
-// What a pickle says, read as PyTorch's memory snapshot (torch.cuda.memory._dump_snapshot()), of all
-// layouts since PyTorch 1.13:
+// Reads the values of a pickle as PyTorch's memory snapshot (torch.cuda.memory._dump_snapshot()),
+// in all layouts since PyTorch 1.13:
 //
-//   1.13           the list of segments; a block's last allocation stands in its `history`
+//   1.13           a list of segments; the last allocation of a block is in its `history`
 //   2.0            a dict with `segments` and `device_traces`
 //   2.1            frames and addresses of blocks, expandable segments
 //   2.2, 2.3, 2.5  time_us; allocator_settings; external_annotations
 //   2.8 to 2.14    compile_context, user_metadata, forward_frames, pool_id; pinned memory
 //
-// Fields that are not known are counted and left out.
+// Unknown fields are counted and ignored.
 //
-// Errors name the place: "device_traces[0][17]: addr is no whole number".
+// Errors name the place: "device_traces[0][17]: addr is not an integer".
 // Thread safety: one thread at a time.
 
 #ifndef GMT_INTEROP_TORCH_IMPORT_TORCH_IMPORT_VIEW_H_
@@ -44,20 +44,20 @@ struct SnapshotEvent {
   };
   Action action = Action::kOther;
   PickleValue action_name{};
-  uint64_t address = 0;  // of kOutOfMemory: bytes that are free on the device
+  uint64_t address = 0;  // for kOutOfMemory: free bytes of the device
   uint64_t size = 0;
   std::optional<uint64_t> stream;
   std::optional<int64_t> time_us;  // since 1970
   std::optional<uint64_t> pool;    // a << 32 | b
   uint32_t unknown_fields = 0;
-  // None where they are missing.
+  // None if missing.
   PickleValue frames{}, forward_frames{}, compile_context{}, user_metadata{};
 };
 
 // A block that is not inactive.
 struct SnapshotBlock {
   uint64_t address = 0, size = 0;
-  uint64_t requested = 0;  // 0: not known
+  uint64_t requested = 0;  // 0: unknown
   bool pending = false;    // freed; other streams may still use it
   PickleValue frames{};
 };
@@ -83,7 +83,7 @@ struct SnapshotAnnotation {
 
 class SnapshotView {
  public:
-  // `tree` must outlive the view. Fails where `root` is no snapshot.
+  // `tree` must outlive the view. Fails if `root` is not a snapshot.
   static absl::StatusOr<SnapshotView> Of(const PickleTree& tree, PickleValue root);
 
   uint32_t device_count() const { return static_cast<uint32_t>(traces_.size()); }
@@ -94,15 +94,15 @@ class SnapshotView {
   absl::StatusOr<std::vector<SnapshotSegment>> Segments();
   PickleValue settings() const { return settings_; }  // a dict or None
 
-  // Counts fields of the event that the view does not know.
+  // Counts the unknown fields of the event.
   void NoteUnknownFields(uint32_t device, uint32_t index);
-  // How often fields were met that have no place here, by "field of what".
+  // The numbers of unknown fields, by "field of what".
   const std::map<std::string, uint64_t>& unknown() const { return unknown_; }
 
   const PickleTree& tree() const { return *tree_; }
 
  private:
-  // Keys and words, looked up once.
+  // Keys and strings, looked up once.
   struct Words {
     explicit Words(const PickleTree& tree);
     PickleValue action, addr, device_free, size, stream, frames, time_us, compile_context,

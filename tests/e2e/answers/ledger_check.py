@@ -137,7 +137,7 @@ def without_any_reading_it_is_at_least_what_is_recorded(rig, folder):
     recording = rig.run(folder, hold(rig, 100, "0:100"), **environment(folder, GPUMEMTRACE_NVML="off"))
     text = recording.verb("ledger", "--at", "end", recording.path)
     assert text.startswith("GPU 0 uses at least 100 MiB"), text
-    assert "no driver was asked" in text and "Not known: what the driver said" in text, text
+    assert "the driver was not queried" in text and "Not known: the driver's figures" in text, text
 
 
 def memory_that_no_call_of_ours_takes_is_unexplained(rig, folder):

@@ -112,8 +112,8 @@ def memory_goes_where_the_collector_was_killed(place):
     wait_for("the collector", lambda: door.word(doors.COLLECTOR_PID) != 0)
     kill_and_wait(door.word(doors.COLLECTOR_PID))
     text = place.say("detach", load.pid)
-    assert "its collector was gone already" in text, text
-    wait_for("the release of the memory", lambda: door.blocks() <= empty)
+    assert "its collector had already ended" in text, text
+    wait_for("the memory to go", lambda: door.blocks() <= empty)
     end(load)
 
 

@@ -154,7 +154,7 @@ def status_counts_what_the_program_made(rig, folder):
         assert status["losses"]["written"] == sum(
             status["losses"][k] for k in ("delivered", "overrun", "holes", "abandoned", "backlog"))
         text = run.verb("status", run.process.pid)
-        assert text.startswith(f"Process {run.process.pid} is recorded: "), text
+        assert text.startswith(f"Process {run.process.pid} is being recorded: "), text
         assert str(run.path) in text
 
 

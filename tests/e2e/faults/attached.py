@@ -167,8 +167,8 @@ class Attacher:
             self.begun += 1
             for path in self.sockets(attach):
                 self.clients.connect(path)
-        elif attach.is_first and "is attached to already" not in attach.said():
-            self.refusals.append(attach.said())  # not a refusal if a runtime was loaded again
+        elif attach.is_first and "is already attached" not in attach.said():
+            self.refusals.append(attach.said())  # of a runtime that was loaded again it is no refusal
         (self.place.wants / str(attach.inner)).unlink(missing_ok=True)
 
     def sockets(self, attach):
@@ -187,7 +187,7 @@ class Attacher:
         attach.close()
         if not self.again and attach.has_begun and attach.process.returncode not in self.place.attach_codes:
             raise AssertionError(f"attach ended with {attach.process.returncode}: {said}")
-        retry = attach.has_begun or "has not let go of its last recording" in said
+        retry = attach.has_begun or "has not detached from its last recording" in said
         if self.again and retry and pathlib.Path(f"/proc/{attach.pid}").exists():
             self.attaches.append(Attach(self.place, attach.pid, attach.inner, is_first=False))
 

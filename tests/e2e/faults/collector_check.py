@@ -202,7 +202,7 @@ def collector_that_cannot_load_its_libraries(rig, folder):
     if rig.attaches:
         done = place.run("processes", "use")
         assert done.returncode == 5 and not done.stderr, done
-        assert "ended with 127" in place.attacher.refusals[0], place.attacher.refusals
+        assert "exited with code 127" in place.attacher.refusals[0], place.attacher.refusals
         place.wait_for_collectors()
         return
     done = place.run("processes", "use")

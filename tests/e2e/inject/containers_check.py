@@ -103,7 +103,7 @@ def followed_from_outside(rig):
     rig.attach(pid, "-o", "run.gmt")
     rig.wait_recorded("run.gmt")
     assert [row["state"] for row in listed(rig, pid)] == ["recording"], listed(rig, pid)
-    assert f"Process {pid} is recorded" in rig.verb("status", pid).stdout
+    assert f"Process {pid} is being recorded" in rig.verb("status", pid).stdout
     assert str(pid) in rig.verb("top", "--once", pid).stdout
     rig.verb("mark", pid, "seen")
     rig.verb("snapshot", pid, "-o", "now.gmt")

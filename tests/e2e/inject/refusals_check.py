@@ -115,7 +115,7 @@ def no_such_process(rig):
 
 def no_number(rig):
     done = rig.attach("train.py")
-    assert done.returncode == 2 and "no process's number" in done.stderr, done
+    assert done.returncode == 2 and "is not a process ID" in done.stderr, done
 
 
 def a_thread(rig):

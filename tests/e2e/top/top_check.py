@@ -112,7 +112,7 @@ def shows_what_is_held_and_gives_the_terminal_back(rig, folder):
         assert lines[0].startswith("gpumemtrace top: 96.0 MiB in 1 process"), lines[0]
         assert len(lines) == 24 and max(map(len, lines)) <= 80, text
         assert str(process.pid) in text and "driver" in text, text
-        assert "q leave" in lines[-1], text
+        assert "q quit" in lines[-1], text
         screen.type("q")
         screen.until("gpumemtrace top:", absent=True)
         screen.type("echo alive-$((40+2))", "Enter")
@@ -182,7 +182,7 @@ def follows_a_resize(rig, folder):
             def fits():
                 nonlocal lines
                 lines = screen.text().splitlines()
-                return len(lines) == rows and "q leave" in lines[-1][:columns]
+                return len(lines) == rows and "q quit" in lines[-1][:columns]
 
             wait_for(lambda: f"{columns}x{rows}:\n" + "\n".join(lines), fits, pause_s=0.05)
             assert max(map(len, lines)) <= columns
