@@ -32,7 +32,9 @@ class CopyWaiters {
   // Calls `done` with a copy that contains all of `needs`, a set of Mailbox::CopyKind.
   void Add(uint32_t needs, Done done);
   // Hands a new copy to the waiters that it satisfies.
+  void Take(std::shared_ptr<const Copy> copy);
   // Serves the waiters that have waited for kPatience from earlier copies.
+  void GiveUpOn(Clock::time_point now);
 
  private:
   struct Waiter {

@@ -11,8 +11,8 @@
 //   D1  The drain never waits: each of its calls holds the lock only to move a few pointers, and
 //       costs one relaxed load if no client requests anything.
 //   D2  The drain makes a copy only after one was requested, and at most one per kMinDistanceNs.
-//   D3  What waits for the drain is bounded: at most kMaxRequests requests. The names that a recording
-//       defines (bounded by its stacks) are passed on and not kept.
+//   D3  What waits for the drain is bounded: at most kMaxRequests requests. The names that a
+//       recording defines (bounded by its stacks) are passed on and not kept.
 //
 // Thread safety: the drain's methods from one thread, the server's methods from another.
 

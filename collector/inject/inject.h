@@ -14,8 +14,8 @@
 //   J2  As soon as a thread has its call, it can finish without us. If we are killed, at any
 //       instruction, it loads the library, returns to where it was and continues. The same holds if
 //       the call takes longer than we wait.
-//   J3  When Inject() returns, by whatever path, we neither stop nor trace any thread of the process:
-//       a child of ours does the work, and the kernel detaches all threads when it ends.
+//   J3  When Inject() returns, by whatever path, we neither stop nor trace any thread of the
+//       process: a child of ours does the work, and the kernel detaches all threads when it ends.
 //   J4  Only the library stays in the process. The call itself uses the stack of that thread and
 //       unused bytes in a library's last page of code; both are restored.
 //

@@ -7,11 +7,11 @@
 //
 //   - it executes code outside libc, the loader and allocators, or waits in one of the system calls
 //     in which threads usually wait; and
-//   - no function on its stack belongs to the loader, an allocator, the driver or CUPTI, or is a libc
-//     function that holds such locks. Its stack is unwound to check this; if it waits for a lock, it
-//     must have been unwound completely; and
-//   - its stack is a thread's own and has room. Stacks that language runtimes allocate piece by piece
-//     (goroutines, fibers) do not qualify.
+//   - no function on its stack belongs to the loader, an allocator, the driver or CUPTI, or is a
+//     libc function that holds such locks. Its stack is unwound to check this; if it waits for a
+//     lock, it must have been unwound completely; and
+//   - its stack is a thread's own and has room. Stacks that language runtimes allocate piece by
+//     piece (goroutines, fibers) do not qualify.
 //
 // Thread safety: one thread.
 

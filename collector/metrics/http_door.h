@@ -6,8 +6,8 @@
 // Invariants
 //   M1  On an address that other machines can reach, a request without the token is refused before
 //       anything else; it does not even learn which paths exist.
-//   M2  On loopback, Host must be an address or localhost. This keeps a web page from sending requests
-//       through a host name of its own that resolves to this machine (DNS rebinding).
+//   M2  On loopback, Host must be an address or localhost. This keeps a web page from sending
+//       requests through a host name of its own that resolves to this machine (DNS rebinding).
 //   M3  A client that sends slowly, never reads or opens hundreds of connections is closed after
 //       kSilence and leaves descriptors for the recording.
 //
