@@ -46,7 +46,7 @@ TEST(RequestTest, AnotherVersionIsToldOurs) {
 }
 
 TEST(RequestTest, KindOfALaterReleaseIsRefusedAndNothingElse) {
-  EXPECT_THAT(ErrorOf([](Request&) {}), HasSubstr("does not know such a request"));
+  EXPECT_THAT(ErrorOf([](Request&) {}), HasSubstr("does not know this request"));
 }
 
 TEST(RequestTest, NamesAreShortTextOfOneLine) {
@@ -66,7 +66,7 @@ TEST(RequestTest, IntervalsAndRowsHaveBounds) {
   EXPECT_THAT(ErrorOf([](Request& r) {
                 r.mutable_subscribe()->set_what(static_cast<Subscribe::What>(17));
               }),
-              HasSubstr("does not tell that"));
+              HasSubstr("cannot report that"));
 }
 
 TEST(RequestTest, GarbageIsNoRequest) {
