@@ -7,12 +7,13 @@
 // Invariants
 //   S1  The draining thread never waits for a client (collector/control/mailbox.h, D1).
 //   S2  Only the collector's own user and root are served (SO_PEERCRED).
-//   S3  What a client can make the server store is bounded: kMaxClients connections, requests of 64
+//   S3  What a client can make the server store is bounded: max_clients connections, requests of 64
 //       KiB, kMaxWaiting requests that wait for answers, and kMaxUnread bytes of unread replies
 //       plus those answers. A client that reads nothing for `silence` is dropped. If the limit of
 //       connections is reached, the one that has been quiet for longest is dropped.
 //
-// Thread safety: create and destroy it in one thread. Its own thread blocks all signals.
+// Thread safety: create and destroy it in one thread, not in a signal handler. Its own thread
+// blocks all signals.
 
 #ifndef GMT_COLLECTOR_CONTROL_SERVER_H_
 #define GMT_COLLECTOR_CONTROL_SERVER_H_
