@@ -1,5 +1,4 @@
-// What becomes of what streams, devices and sources tell: each kind has the fields that it has, and
-// no others.
+// How records of streams, devices and sources become events: each kind has exactly its own fields.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +12,7 @@ using session::Kind;
 
 class ActivityTest : public CollectorTest {
  protected:
-  // What one record becomes.
+  // Returns the event that a record becomes.
   format::Event Told(const session::Record& record) {
     target_.Write(record);
     return Last(record.kind);
@@ -41,7 +40,7 @@ class ActivityTest : public CollectorTest {
   Recording recording_;
 };
 
-TEST_F(ActivityTest, StreamThatIsMadeHasPriorityAndFlags) {
+TEST_F(ActivityTest, CreatedStreamHasPriorityAndFlags) {
   session::Record record = Activity(Kind::kStream, Action::kCreate);
   record.stream = 0x5000;
   record.priority = -5;
@@ -54,7 +53,7 @@ TEST_F(ActivityTest, StreamThatIsMadeHasPriorityAndFlags) {
   EXPECT_FALSE(event.has(format::kHasObject));
 }
 
-TEST_F(ActivityTest, StreamThatGetsANameHasIt) {
+TEST_F(ActivityTest, NamedStreamHasItsName) {
   session::Record record = Activity(Kind::kStream, Action::kName);
   record.stream = 0x5000;
   record.value = target_.Text("copies");
@@ -80,7 +79,7 @@ TEST_F(ActivityTest, WaitForAnEventHasNoStream) {
   EXPECT_FALSE(event.has(format::kHasStream));
 }
 
-TEST_F(ActivityTest, CopyWhoseStreamIsNotKnownHasNone) {
+TEST_F(ActivityTest, CopyOnUnknownStreamHasNoStream) {
   session::Record record = Activity(Kind::kCopy, Action::kHostToDevice);
   record.size = 4096;
   record.flags = session::kStreamUnknown | session::kSeenByCupti;
@@ -91,7 +90,7 @@ TEST_F(ActivityTest, CopyWhoseStreamIsNotKnownHasNone) {
   EXPECT_FALSE(event.has(format::kHasStream));
 }
 
-TEST_F(ActivityTest, WitnessHoldsNothing) {
+TEST_F(ActivityTest, WitnessAddsNothingToTheLiveSet) {
   session::Record record = Activity(Kind::kWitness, Action::kAlloc);
   record.memory = session::Memory::kDevice;
   record.value = 0x7f0000000000;
@@ -104,7 +103,7 @@ TEST_F(ActivityTest, WitnessHoldsNothing) {
   EXPECT_EQ(recording_.snapshots.back().live().count(), 0u);
 }
 
-TEST_F(ActivityTest, ModuleHasItsBytes) {
+TEST_F(ActivityTest, ModuleHasItsSize) {
   session::Record record = Activity(Kind::kModule, Action::kLoad);
   record.value = 0xabc0;
   record.size = 12345;
@@ -114,7 +113,7 @@ TEST_F(ActivityTest, ModuleHasItsBytes) {
   EXPECT_EQ(event.value, 12345u);
 }
 
-TEST_F(ActivityTest, SourceThatChangesSaysWhich) {
+TEST_F(ActivityTest, SourceChangeHasNameAndStatus) {
   session::Record record;
   record.kind = Kind::kSource;
   record.value = target_.Text("cupti");

@@ -19,7 +19,7 @@ absl::StatusOr<Arguments> ParseArguments(int argc, const char* const* argv) {
                                                : nullptr;
     if (descriptor != nullptr) {
       if (i + 1 == argc || !absl::SimpleAtoi(argv[++i], descriptor))
-        return absl::InvalidArgumentError(absl::StrCat(name, " needs a descriptor's number"));
+        return absl::InvalidArgumentError(absl::StrCat(name, " needs a descriptor number"));
       continue;
     }
     std::string* value = name == "--session"  ? &arguments.session
@@ -35,7 +35,7 @@ absl::StatusOr<Arguments> ParseArguments(int argc, const char* const* argv) {
     *value = argv[++i];
   }
   if (arguments.session.empty() != arguments.output.empty()) {
-    return absl::InvalidArgumentError("--session and --output belong together");
+    return absl::InvalidArgumentError("--session and --output must be given together");
   }
   return arguments;
 }

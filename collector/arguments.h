@@ -1,7 +1,7 @@
 // collector/arguments.h
 //
-// The collector's command line. Without arguments it works on the descriptors that the preloaded
-// library left.
+// The collector's command line. Without arguments the collector uses the descriptors that it
+// inherited from the preloaded library.
 //
 // Thread safety: plain values.
 
@@ -16,13 +16,13 @@
 namespace gmt::collector {
 
 struct Arguments {
-  std::string session;  // a session's file; empty: inherited
-  int session_fd = -1;  // that file, checked by who starts this program, inherited; -1: none
+  std::string session;  // the session's file; empty: inherited
+  int session_fd = -1;  // inherited; refers to `session`, checked by the parent; -1: none
   std::string output;   // the recording to create; empty: inherited
-  int output_fd = -1;  // that file, made and locked by who starts this program, inherited; -1: none
-  int target_fd = -1;  // a pidfd of its process, inherited; -1: known by what the session says
-  std::string listen;  // address for HTTP; empty: what the session's options say
-  bool once = false;   // record what there is now, and do not wait for a living process's end
+  int output_fd = -1;   // inherited; refers to `output`, created and locked by the parent; -1: none
+  int target_fd = -1;  // inherited; pidfd of the traced process; -1: use the session's pid
+  std::string listen;  // address of the HTTP server; empty: as in the session's options
+  bool once = false;   // record what is there now; do not wait for a living process to end
 };
 
 struct Descriptors {
@@ -31,8 +31,9 @@ struct Descriptors {
   int output = session::kOutputFd;
 };
 
-// INVALID_ARGUMENT for anything but --session FILE, --output FILE, --listen ADDRESS, --once and
-// --session-fd, --output-fd or --target-fd N, and for one of the files without the other.
+// Parses --session FILE, --output FILE, --listen ADDRESS, --once and --session-fd, --output-fd,
+// --target-fd N. Returns INVALID_ARGUMENT for anything else, and if only one of --session and
+// --output is given.
 absl::StatusOr<Arguments> ParseArguments(int argc, const char* const* argv);
 
 }  // namespace gmt::collector

@@ -14,7 +14,7 @@ uint64_t SystemClock::NowNs() {
 void SystemClock::Wait(uint64_t ns) {
   pollfd target = {pidfd_, POLLIN, 0};  // poll ignores a negative descriptor
   const timespec timeout = {static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};
-  // A target that is dead but whose death is being looked into must not turn waiting into spinning.
+  // A dead target's pidfd stays readable; ignore it from now on, so that Wait() does not spin.
   if (ppoll(&target, 1, &timeout, nullptr) > 0) pidfd_ = -1;
 }
 

@@ -1,6 +1,6 @@
 // collector/clock.h
 //
-// Clock: time and waiting, as the collector's parts see them, so that tests need not wait.
+// Clock: the time source of the collector's classes. Tests replace it to avoid waiting.
 //
 // Thread safety: one thread at a time.
 
@@ -17,14 +17,13 @@ inline constexpr uint64_t kSecond = 1000 * kMillisecond;
 class Clock {
  public:
   virtual ~Clock() = default;
-  // CLOCK_MONOTONIC, the session's clock.
+  // Returns CLOCK_MONOTONIC, the clock of the session.
   virtual uint64_t NowNs() = 0;
-  // Returns after `ns`, or earlier where there is reason to look again: a signal, the target's
-  // death.
+  // Waits for `ns`, or less if there is a reason to look again: a signal or the target's death.
   virtual void Wait(uint64_t ns) = 0;
 };
 
-// The kernel's clock. Wait() ends early when `pidfd` (-1: none) becomes readable; not owned.
+// The kernel's clock. Wait() ends early when `pidfd` becomes readable (-1: none; not owned).
 class SystemClock : public Clock {
  public:
   explicit SystemClock(int pidfd) : pidfd_(pidfd) {}

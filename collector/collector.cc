@@ -14,9 +14,9 @@ namespace {
 
 using Outcome = SessionDrain::Outcome;
 
-constexpr uint64_t kFlushEvery = kSecond / 2;   // the file is never more than a second behind
+constexpr uint64_t kFlushEvery = kSecond / 2;   // the file lags by less than a second
 constexpr uint64_t kCheckEvery = kSecond;       // whether the file is still there
-constexpr uint64_t kFactsEvery = 10 * kSecond;  // libraries come late, losses at any time
+constexpr uint64_t kFactsEvery = 10 * kSecond;  // libraries load late; losses occur at any time
 constexpr int kRecordsPerRound = 65536;
 
 session::Options ParseOptions(const Pairs& pairs) {
@@ -40,13 +40,13 @@ std::unique_ptr<DeviceSource> MakeDeviceSource(const Surroundings& around) {
   return around.device_source && around.target->IsAlive() ? around.device_source() : nullptr;
 }
 
-// The attach that is recorded, which may have ended before its collector was ready; 0 where there is no
-// door.
+// Returns the attach that is recorded, which may have ended before its collector was ready; 0 if
+// the session has no attach gate.
 uint32_t AttachOf(const session::SessionMap& session) {
   return session.has_door() ? session.control().attach_last.load(std::memory_order_acquire) : 0;
 }
 
-// Leaks are looked for beside programs that are attached to, and where events are not kept for ever.
+// Searches for leaks if the program was attached to or if events are not kept forever.
 std::shared_ptr<LiveLeaks> LeaksToWatch(const Surroundings& around, bool forgets) {
   const bool attached = AttachOf(around.session) != 0;
   if (!attached && !forgets) return nullptr;
@@ -135,7 +135,7 @@ TargetState Collector::LookAtTarget() {
 absl::Status Collector::Run() {
   uint64_t wait = kBusyWait;
   while (true) {
-    // Asked before the ring is read: what was written before the end is then read as well.
+    // Checked before the ring is read, so that everything written before the end is read.
     const bool ending =
         TargetHasEnded() || IsDetached() || stop_.load(std::memory_order_relaxed) || IsCut();
     const uint64_t position = drain_.position();
@@ -170,7 +170,7 @@ absl::Status Collector::CheckOutputIfDue() {
   return CheckOutput();
 }
 
-// Once taken away, always: a file that was cut grows past its old size again.
+// The result is sticky, because a truncated file grows past its old size again.
 absl::Status Collector::CheckOutput() {
   if (absl::Status status = output_->Check(); !status.ok())
     taken_away_ = std::string(status.message());
@@ -221,8 +221,8 @@ void Collector::Lose(const session::RingReader::Lost& lost) {
   }
 }
 
-// Drives a recovery as far as it goes now. A reader that never catches up scans where it is, once
-// it has held a whole lap.
+// Advances a recovery as far as possible. A reader that never catches up scans as soon as it has
+// held a whole lap.
 void Collector::Recover(bool caught_up) {
   if (IsCut()) {
     ReleaseUnrecovered();
@@ -238,7 +238,7 @@ void Collector::Recover(bool caught_up) {
     recovery_.Scan(around_.session.live(), [&] { return drain_.tail(); });
   }
   if (!recovery_.Settled(drain_.position())) return;
-  if (IsCut()) {  // while it was scanned
+  if (IsCut()) {  // during the scan
     ReleaseUnrecovered();
     return;
   }
@@ -251,7 +251,7 @@ void Collector::Recover(bool caught_up) {
   Release(held);
 }
 
-// The live table cannot be asked: what was held goes its way, behind the gap.
+// Delivers the held records after the gap, because the live table cannot be used.
 bool Collector::ReleaseUnrecovered() {
   const std::vector<HeldRecord> held = recovery_.GiveUp();
   WriteGaps(held.empty() ? EndOfLossNs() : held.front().record.time_ns);
@@ -259,8 +259,8 @@ bool Collector::ReleaseUnrecovered() {
   return !held.empty();
 }
 
-// When a loss is over that nothing follows. A session is collected long after its end, or has a
-// clock of another boot: then its own last moment.
+// Returns the end of a loss that nothing follows. The clock is not used for a dead process, because
+// its session may be collected long after its end or in another boot; its own last moment is.
 uint64_t Collector::EndOfLossNs() {
   if (LookAtTarget() != TargetState::kDead) return around_.clock->NowNs();
   return std::max(recorder_.newest_ns(), alive_ns_);
@@ -318,7 +318,7 @@ std::string Collector::AddSnapshot(const std::string& name, const std::string& r
 
 bool Collector::MayBeRetried(const session::Record& refused) {
   if (!recorder_.saw(session::Memory::kBlock)) return false;
-  if (refused.stack == 0) return true;  // in doubt: the framework will say
+  if (refused.stack == 0) return true;  // unknown: wait for the framework's report
   return IsCachingAllocator(recorder_.stacks().CallerOf(refused.stack));
 }
 
@@ -384,7 +384,7 @@ void Collector::Flush(uint64_t now) {
   recorder_.Flush();
 }
 
-// At once, so that the recording of a process whose collector dies says what its devices are.
+// Written immediately, so that the devices are known even if the collector dies.
 void Collector::WriteDevices() {
   if (!devices_.TakeChanged()) return;
   gmt::Facts facts;

@@ -1,28 +1,29 @@
 // collector/collector.h
 //
-// Collector: one traced process's session becomes one recording.
+// Collector: turns the session of one traced process into a recording.
 //
 //   session --SessionDrain--> records --Recovery--> records and corrections --Recorder--> recording
 //
-// The end
-//   E1  The target is dead, says that it is ending (Control.closing), nobody is attached to it any
-//       more (Control.attach_wanted), or the collector is told to stop (SIGTERM).
-//   E2  Everything written so far is drained; a snapshot of the live set, losses and facts follow.
-//       All of it is flushed: whatever happens from here on, the file can be read.
-//   E3  Names that are still missing are looked up: as long as it takes when the target is dead,
-//       but for no more than most of the time that an ending target waits (its option exit_wait).
-//       In a container the end of the target can be the end of everything, so a complete file
-//       without some names comes before all names: a reader looks them up itself.
-//   E4  Index and footer; then Control.finished; then the session's name is removed.
-//   While the target lives on (SIGTERM to the collector), or where the recording could not be
-//   completed, the session stays for another collector: it has not been `finished`.
+// How a recording ends
+//   E1  The end begins when the target is dead, announces that it is ending (Control.closing), no
+//       client is attached to it any more (Control.attach_wanted), or SIGTERM stops the collector.
+//   E2  The collector drains everything written so far, then writes a snapshot of the live set, the
+//       losses and the facts, and flushes. From here on the file is readable whatever happens.
+//   E3  Missing names are looked up: for up to a minute if the target is dead, but for only 60 % of
+//       the time for which an ending target waits (its option exit_wait). In a container all
+//       processes may die with the target. So a complete file without some names has priority over
+//       the names, which a reader can look up itself.
+//   E4  The collector writes index and footer, sets Control.finished and removes the session's
+//       name.
+//   The session stays for another collector, without `finished`, if the target lives on (SIGTERM to
+//   the collector) or if the recording could not be completed.
 //
-// A recording that is deleted or cut while it is written begins anew in another file, with what the
-// ring still holds and the exact live set: Run() ends early, and TakeNextOutput() has the file for
-// the next Collector of the same session. Where none can be made the old one is written on, and the
-// session stays.
+// If the recording is deleted or truncated while it is written, it is started again in another file
+// with what the ring still holds and the exact live set. Run() then ends early, and
+// TakeNextOutput() returns the file for the next Collector of the same session. If no other file
+// can be created, the collector keeps writing to the old one, and the session stays.
 //
-// Thread safety: one thread at a time, RequestStop() from any and from signal handlers.
+// Thread safety: one thread at a time; RequestStop() from any thread and from signal handlers.
 
 #ifndef GMT_COLLECTOR_COLLECTOR_H_
 #define GMT_COLLECTOR_COLLECTOR_H_
@@ -57,42 +58,44 @@
 
 namespace gmt::collector {
 
-// Between two looks at a session: at least; at most while records come; at most.
+// The time between two looks at a session: the minimum; the maximum while records arrive; the
+// maximum while none do.
 inline constexpr uint64_t kBusyWait = kMillisecond;
 inline constexpr uint64_t kCalmWait = 8 * kMillisecond;
 inline constexpr uint64_t kIdleWait = 50 * kMillisecond;
 
-// How long to wait after a look that found so many records in a ring of so many, the last wait having been
-// `wait`. Each look costs as much as dozens of records, so it is worth waiting while few come; of a ring that
-// fills by more than a 64th meanwhile the next look must be soon.
+// Returns how long to wait after a look that found `records` records in a ring of `capacity`;
+// `wait` is the previous result. A look costs as much as dozens of records, so waiting pays off
+// while few arrive. If they fill more than a 64th of the ring per look, the next look must be soon.
 constexpr uint64_t NextWait(uint64_t wait, uint64_t records, uint64_t capacity) {
   if (records > capacity / 64) return kBusyWait;
   const uint64_t most = records != 0 ? kCalmWait : kIdleWait;
   return wait * 2 < most ? wait * 2 : most;
 }
 
-// What a collector works with. Everything must outlive it.
+// What a collector uses. Everything must outlive it.
 struct Surroundings {
   session::SessionMap session;
   Target* target = nullptr;
   Clock* clock = nullptr;
-  // Whether the session lost part of its memory; may be empty.
+  // Returns whether the session lost part of its memory; may be empty.
   std::function<bool()> is_cut = nullptr;
-  // Makes a file to go on in after the first one was taken away; may be empty: none can be made.
+  // Creates a file in which to continue after the first one was deleted or truncated. Empty if no
+  // such file can be created.
   std::function<absl::StatusOr<std::unique_ptr<OutputFile>>()> next_output = nullptr;
-  // What a reader must know of how this recording came to be; empty: nothing.
+  // What a reader must know about how this recording came to be; empty: nothing.
   std::string output_note = {};
-  // Makes what is asked for the memory of devices; may be empty: nobody is. Called once, of a target
-  // that lives.
+  // Creates the source of device readings; empty: devices are not read. Called once, if the target
+  // is alive.
   std::function<std::unique_ptr<DeviceSource>()> device_source = nullptr;
-  // Where clients are told how things stand and ask for snapshots; null: there is no such place.
+  // Exchanges status and requests with clients; null: no clients are served.
   control::Desk* desk = nullptr;
-  // The recording's path, for whoever asks; may be empty.
+  // The recording's path, reported to clients; may be empty.
   std::string output_path = {};
-  // Where the history is bounded (docs/long-runs.md): the files of its parts, the output's among
-  // them. Null: it is not bounded, whatever the options say.
+  // The files of the parts of a bounded recording (docs/long-runs.md), including the output. Null:
+  // the history is not bounded, whatever the options say.
   PartFiles* parts = nullptr;
-  // "on at ADDRESS" or "off: " and why, of HTTP; empty: it was not asked for.
+  // The state of the HTTP server: "on at ADDRESS" or "off: REASON"; empty: it was not requested.
   std::string listen_note = {};
 };
 
@@ -102,21 +105,22 @@ class Collector {
   static absl::StatusOr<std::unique_ptr<Collector>> Start(const Surroundings& surroundings,
                                                           std::unique_ptr<OutputFile> output);
 
-  // Drains until the end, however it comes. OK: the recording is complete. DATA_LOSS: its file was
-  // taken away, and somewhere else is to be gone on, or nowhere.
+  // Drains the session until it ends. OK: the recording is complete. DATA_LOSS: its file was
+  // deleted or truncated; see TakeNextOutput().
   absl::Status Run();
-  // Where to go on after DATA_LOSS; null: nowhere.
+  // Returns the file in which to continue after DATA_LOSS; null if there is none.
   std::unique_ptr<OutputFile> TakeNextOutput() { return std::move(next_output_); }
 
-  // One look at the session. True while there is more to read at once.
+  // Looks at the session once. Returns true if there is more to read immediately.
   bool Round();
-  // E2 to E4, without the session's name. The target must be dead or ending, or the collector told
-  // to stop.
+  // Performs E2 to E4 except removing the session's name. REQUIRES: the target is dead or ending,
+  // or the collector was asked to stop.
   absl::Status Finish();
 
   void RequestStop() { stop_.store(true, std::memory_order_relaxed); }
 
-  // Whether the session's name may go: the target will not write to it any more.
+  // Returns whether the target will not write to the session any more, so that the session's name
+  // may be removed.
   bool TargetHasEnded();
   session::RingLosses losses() const { return drain_.losses(); }
 
@@ -180,7 +184,7 @@ class Collector {
   SessionInfo info_;
   session::Options options_;
   OutputFile* output_;     // owned by the writer
-  const uint32_t attach_;  // the attach that this records; 0 where there is no door
+  const uint32_t attach_;  // the attach that is recorded; 0 if the session has no attach gate
   SessionDrain drain_;
   Recovery recovery_;
   Recorder recorder_;
@@ -191,7 +195,7 @@ class Collector {
   SnapshotPolicy policy_;
   RateMeter rate_;
   Trend trend_;
-  uint64_t copies_ = 0, copy_ns_ = 0;  // that were made for clients, and what they took
+  uint64_t copies_ = 0, copy_ns_ = 0;  // made for clients, and the time that they took
 
   std::vector<session::RingReader::Lost> gaps_;  // not written yet
   bool recovered_ = false;  // the live set came from the live table at least once
@@ -200,12 +204,12 @@ class Collector {
   uint64_t facts_due_ns_ = 0;
   uint64_t checked_ns_ = 0;
   std::optional<History> history_;
-  std::unique_ptr<format::Sink> ending_;  // of the part before, while it is not written whole
+  std::unique_ptr<format::Sink> ending_;  // of the previous part, until it is completely written
   OutputFile* ending_file_ = nullptr;
   bool unpublished_ = false;     // the newest part does not have the recording's name yet
   uint64_t parts_retry_ns_ = 0;  // when to try again what failed
-  std::string parts_problem_;    // why the history could not be bounded, the last time
-  std::string taken_away_;       // what was done to the output that is written on
+  std::string parts_problem_;    // the latest reason why the history could not be bounded
+  std::string taken_away_;       // what happened to the output that is still written to
   std::unique_ptr<OutputFile> next_output_;
   std::atomic<bool> stop_{false};
 };

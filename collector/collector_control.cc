@@ -1,4 +1,4 @@
-// What clients of the control socket are told and what they may ask for (collector/control/desk.h).
+// What clients of the control socket receive and may request (collector/control/mailbox.h).
 
 #include <string>
 #include <string_view>
@@ -31,7 +31,8 @@ void Fill(const HeapCounts& counts, const EventTranslator& translator, control::
   heap->set_peak_reserved_bytes(counts.peak_told_reserved);
 }
 
-// Only what the collector itself carries out: the rest was decided when the session was made.
+// Allows only what the collector itself implements; the other options are fixed when the session is
+// created.
 absl::Status CheckChangeable(std::string_view text) {
   if (text.empty()) return absl::InvalidArgumentError("no option is named");
   while (!text.empty()) {
@@ -77,9 +78,9 @@ gmt::LeakAnswer Collector::AnswerOfLeaks() {
   if (recorder_.leaks() != nullptr) return recorder_.leaks()->Answer();
   gmt::LeakAnswer none;
   none.set_text(
-      "leaks are looked for while a program runs where it was attached to, or where what is kept "
-      "is "
-      "bounded; ask the recording: gpumemtrace leaks");
+      "a running program is searched for leaks only if it was attached to or its recording is "
+      "bounded; "
+      "search the recording: gpumemtrace leaks");
   return none;
 }
 
@@ -87,7 +88,7 @@ void Collector::Publish(uint32_t wishes, bool drained) {
   const uint64_t began = around_.clock->NowNs();
   control::Copy copy;
   copy.written = (wishes & Desk::kWritten) != 0;
-  if (copy.written && !output_->stalled()) Flush(began);  // a full disk: the status says so
+  if (copy.written && !output_->stalled()) Flush(began);  // if the disk is full, the status says so
   copy.status = MakeStatus(began, drained);
   if ((wishes & Desk::kSites) != 0) copy.sites = CopySites();
   if ((wishes & Desk::kLeaks) != 0) copy.leaks = AnswerOfLeaks();
@@ -202,7 +203,7 @@ control::Reply Collector::Carry(const control::Request& request, bool drained) {
       break;
     }
     default:
-      // The recording ends at the next round, and the socket when it is complete.
+      // The recording ends at the next round; the socket closes when it is complete.
       if (attach_ != 0) {
         session::EndAttach(&around_.session.control(), attach_);
         reply.mutable_done();

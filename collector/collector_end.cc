@@ -15,7 +15,7 @@
 namespace gmt::collector {
 namespace {
 
-constexpr int kIdleRoundsAtEnd = 8;  // of a dead process: nothing will come
+constexpr int kIdleRoundsAtEnd = 8;  // for a dead process: no more records will come
 constexpr uint64_t kSettleAtEnd = kSecond / 5;
 constexpr uint64_t kNamingAfterDeath = 60 * kSecond;
 constexpr uint64_t kNamingAfterStop = 2 * kSecond;
@@ -46,7 +46,7 @@ void Collector::AddLateFacts(const gmt::Exit& exit) {
   if (IsDetached()) {
     facts.set_ended_by("detach");
   } else if (history_.has_value() && LookAtTarget() != TargetState::kRunning) {
-    facts.set_ended_by("exit");  // the parts before say why each of them ended
+    facts.set_ended_by("exit");  // earlier parts have their own reason
   }
   facts.set_end_t_ns(static_cast<int64_t>(std::max(recorder_.newest_ns(), alive_ns_) - start_ns));
   *facts.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());
@@ -61,7 +61,8 @@ std::string Collector::FactText(session::Fact fact) const {
                            around_.session.control().facts[fact].load(std::memory_order_acquire));
 }
 
-// What the traced process says of its sources, and of the others whether anything came from them.
+// Adds the sources' states as reported by the traced process, and for the others whether they
+// delivered anything.
 void Collector::AddSources(gmt::Facts* facts) {
   std::map<std::string, std::string> sources = {
       {"cupti", "off"}, {"nvtx", "off"}, {"python", "off"}};
@@ -71,7 +72,7 @@ void Collector::AddSources(gmt::Facts* facts) {
   if (const std::string autograd = FactText(session::kAutogradSource); !autograd.empty())
     sources["autograd"] = autograd;
   if (!options_.roles) sources["roles"] = "off: not asked for";
-  // What the traced process says of them itself.
+  // As reported by the traced process.
   const std::pair<const char*, session::Fact> told[] = {
       {"python", session::kPythonSource},
       {"roles", session::kRolesSource},
@@ -107,7 +108,7 @@ uint64_t Collector::NamingBudget(TargetState state) const {
   return state == TargetState::kEnding ? options_.exit_wait_ns / 10 * 6 : kNamingAfterStop;
 }
 
-// A process that is between two GPU calls lets go at the next one, however late that comes.
+// A process between two GPU calls detaches at its next one, however late that is.
 void Collector::WaitUntilLetGo() {
   const uint64_t began = around_.clock->NowNs();
   while (around_.session.control().attach_now.load(std::memory_order_acquire) == attach_ &&
@@ -121,11 +122,12 @@ absl::Status Collector::Finish() {
   if (detached) WaitUntilLetGo();
   if (around_.desk != nullptr) around_.desk->Close("the recording is being completed");
   const TargetState state = LookAtTarget();
-  // A target that goes on may write for ever: what came before now is enough.
+  // A target that continues may write forever, so only what was written before now is read.
   const TargetState drained_as = state == TargetState::kDead ? state : TargetState::kEnding;
   const uint64_t end = drain_.tail(), began = around_.clock->NowNs();
-  // What was written before the end is read however long it takes. A recovery may not settle, and a
-  // tail that was scribbled over may never come back: then it is over when nothing moves any more.
+  // Everything written before the end is read, however long that takes. A recovery may never
+  // settle, and an overwritten tail may never be reached; so the loop also ends when there is no
+  // progress.
   uint64_t moved_ns = began;
   int idle_rounds = 0;
   while ((drain_.position() < end || recovery_.active()) && !IsCut()) {
@@ -145,7 +147,7 @@ absl::Status Collector::Finish() {
   const bool settled = !ReleaseUnrecovered();
   const Exactness exactness =
       settled ? ExactnessNow() : Exactness{"events are being lost faster than they can be read"};
-  // What a dead process held is not on the device any more.
+  // A dead process holds no device memory any more.
   if (state != TargetState::kDead)
     devices_.ShowAtEnd(&recorder_, std::min(kDevicePatience, options_.exit_wait_ns / 10));
   devices_.WriteSamples(&recorder_, /*drained=*/true);

@@ -1,11 +1,11 @@
 // The parts of a bounded history (collector/collector.h, collector/output/history.h).
 //
-//   EndPart()      the next part's file is made; the old part gets its end; the next one its base
-//   RetryOutput()  both are on disk: the next part takes the recording's name
-//   DropParts()    what is too much goes, oldest first
+//   EndPart()      creates the next part's file, completes the old part, writes the next base
+//   RetryOutput()  when both are on disk, gives the recording's name to the next part
+//   DropParts()    drops what exceeds the limits, oldest first
 //
-// Nothing is drained between EndPart() and the moment when both are on disk: a full disk is met as
-// it is without parts, after the older ones have been given up for it.
+// Nothing is drained between EndPart() and the moment when both are on disk. A full disk is handled
+// as without parts, but only after the older parts have been dropped to make room.
 
 #include <utility>
 
@@ -25,7 +25,7 @@ bool Collector::OutputIsWritable() {
     if (ending_ == nullptr && !output_->stalled() && !unpublished_) return true;
     const absl::Status status = RetryOutput();
     if (ending_ == nullptr && !output_->stalled()) return true;
-    // What is new is worth more than the oldest.
+    // New events are worth more than the oldest part.
     if (!absl::IsResourceExhausted(status) || !DropOldestPart()) return false;
   }
 }
@@ -83,7 +83,7 @@ void Collector::EndPart(const char* why) {
   devices_.AddTo(recorder_.devices(), &facts);
   OutputFile* file = next->get();
   ending_ = recorder_.BeginPart(*std::move(next), header, facts, ExactnessNow(), drain_.losses());
-  if (ending_ == nullptr) return;  // the recording cannot be written: its status says why
+  if (ending_ == nullptr) return;  // status() has the reason
   ending_file_ = std::exchange(output_, file);
   history_->BeginPart(ending_file_->size(), recorder_.bytes_of_part(), around_.clock->NowNs());
   unpublished_ = true;
@@ -92,13 +92,13 @@ void Collector::EndPart(const char* why) {
 }
 
 void Collector::DropParts() {
-  if (unpublished_) return;  // the part before the newest has no name of its own yet
+  if (unpublished_) return;  // the previous part does not have its own name yet
   while (const auto part = history_->TakeDropped(around_.clock->NowNs()))
     around_.parts->Remove(*part);
 }
 
 bool Collector::DropOldestPart() {
-  // The newest of the older ones is the one that is being ended, or has not got its name.
+  // The newest of the older parts is the one being ended, or does not have its name yet.
   if (!history_.has_value() || history_->older_count() < (unpublished_ ? 2u : 1u)) return false;
   const auto part = history_->TakeOldest();
   around_.parts->Remove(*part);

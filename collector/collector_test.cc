@@ -1,5 +1,5 @@
-// What becomes of a session: each test plays a traced process, lets the collector look, and reads
-// the recording back.
+// Each test plays a traced process, lets the collector read its session, and reads the recording
+// back.
 
 #include "collector/collector.h"
 
@@ -44,7 +44,7 @@ TEST_F(CollectorTest, NormalExitLeavesACompleteRecordingWithAnExitSnapshot) {
   ExpectIdentity(recording.facts.losses());
 }
 
-TEST_F(CollectorTest, WhatWasWrittenBeforeTheEndIsReadHoweverLongThatTakes) {
+TEST_F(CollectorTest, EverythingWrittenBeforeTheEndIsReadHoweverLongItTakes) {
   session::SessionSizes sizes = FakeTarget::SmallSizes();
   sizes.ring = 1 << 18;
   FakeTarget target(sizes);
@@ -61,7 +61,7 @@ TEST_F(CollectorTest, WhatWasWrittenBeforeTheEndIsReadHoweverLongThatTakes) {
   EXPECT_THAT(Recording::LiveOf(recording.snapshots[0]), ElementsAre(Pair(0x2000, 512)));
 }
 
-TEST_F(CollectorTest, HeaderAndFirstFactsAreThereBeforeAnyEvent) {
+TEST_F(CollectorTest, HeaderAndFirstFactsAreWrittenBeforeAnyEvent) {
   FakeTarget target;
   Start(target);
   const Recording recording = ReadBack(bytes_);
@@ -74,7 +74,7 @@ TEST_F(CollectorTest, HeaderAndFirstFactsAreThereBeforeAnyEvent) {
   EXPECT_EQ(recording.facts.exit().kind(), gmt::Exit::RUNNING);
 }
 
-TEST_F(CollectorTest, GrowingFileIsNeverMoreThanASecondBehind) {
+TEST_F(CollectorTest, GrowingFileLagsByLessThanASecond) {
   FakeTarget target;
   Start(target);
   target.Alloc(0x1000, 256);
@@ -114,13 +114,13 @@ TEST_F(CollectorTest, ThreadIsNamedBeforeItsFirstEvent) {
 
 TEST_F(CollectorTest, FramesOfRealFilesGetNames) {
   FakeTarget target;
-  // This test's own program, as if it were mapped at its link address.
+  // This test's own program, as if mapped at its link address.
   target.Map("/proc/self/exe", 0x1000, uint64_t{1} << 40);
   const uint32_t stack = target.Stack({0x2000});
   Start(target);
   target.Alloc(0x1000, 1, {}, stack);
   const Recording recording = ExitAndRead(target);
-  EXPECT_TRUE(recording.complete);  // whether 0x1000 in it has a name is the linker's business
+  EXPECT_TRUE(recording.complete);  // whether 0x1000 has a name depends on the linker
 }
 
 TEST_F(CollectorTest, LappedReaderRecoversTheLiveSetFromTheTable) {
@@ -148,7 +148,7 @@ TEST_F(CollectorTest, LappedReaderRecoversTheLiveSetFromTheTable) {
   EXPECT_EQ(recording.gaps[0].reason(), "overrun");
 }
 
-TEST_F(CollectorTest, RecoveredAllocationLiesInTheGapAndKeepsWhatTheTableKnows) {
+TEST_F(CollectorTest, RecoveredAllocationIsInTheGapAndHasTheFieldsOfTheTable) {
   FakeTarget target;
   Start(target);
   target.Alloc(0xa000, 1);
@@ -172,7 +172,7 @@ TEST_F(CollectorTest, RecoveredAllocationLiesInTheGapAndKeepsWhatTheTableKnows) 
   EXPECT_FALSE(found.has(format::kHasDuration));
 }
 
-TEST_F(CollectorTest, CollectorThatStartsLateHasTheLiveSetFromBeforeIt) {
+TEST_F(CollectorTest, LateCollectorHasTheLiveSetFromBeforeItsStart) {
   FakeTarget target;
   for (uint64_t i = 0; i < 2000; ++i) target.Alloc(0x10000 + i * 16, i);
   for (uint64_t i = 0; i < 2000; i += 2) target.Free(0x10000 + i * 16);
@@ -183,7 +183,7 @@ TEST_F(CollectorTest, CollectorThatStartsLateHasTheLiveSetFromBeforeIt) {
   EXPECT_EQ(recording.LiveByEvents(), live);
 }
 
-TEST_F(CollectorTest, HoleOfADeadWriterIsAGapOfOne) {
+TEST_F(CollectorTest, HoleOfADeadWriterIsAGapOfOneEvent) {
   FakeTarget target;
   Start(target);
   target.Alloc(0x1000, 1);
@@ -199,7 +199,7 @@ TEST_F(CollectorTest, HoleOfADeadWriterIsAGapOfOne) {
   EXPECT_EQ(recording.facts.losses().holes(), 1u);
 }
 
-TEST_F(CollectorTest, FullLiveTableIsSaidOnlyWhereItMattered) {
+TEST_F(CollectorTest, FullLiveTableIsReportedOnlyIfItMattered) {
   session::SessionSizes sizes = FakeTarget::SmallSizes();
   sizes.live = 16;
   FakeTarget whole(sizes), lapped(sizes);
@@ -227,7 +227,7 @@ TEST_F(CollectorTest, CallsBeforeTheSessionMakeSnapshotsInexact) {
   EXPECT_EQ(recording.facts.losses().before_session(), 2u);
 }
 
-TEST_F(CollectorTest, FailedFreeBringsTheAllocationBack) {
+TEST_F(CollectorTest, FailedFreeRestoresTheAllocation) {
   FakeTarget target;
   Start(target);
   target.Alloc(0x1000, 256);
@@ -239,7 +239,7 @@ TEST_F(CollectorTest, FailedFreeBringsTheAllocationBack) {
   EXPECT_THAT(Recording::LiveOf(recording.snapshots.back()), ElementsAre(Pair(0x1000, 256)));
 }
 
-TEST_F(CollectorTest, FreeOfWhatWasLostBeforeIsKept) {
+TEST_F(CollectorTest, FreeOfAnUnknownAllocationIsKept) {
   FakeTarget target;
   Start(target);
   target.Free(0xdead000);
@@ -274,7 +274,7 @@ TEST_F(CollectorTest, OutOfMemoryTakesASnapshotOfThatMoment) {
   EXPECT_EQ(recording.Count(gmt::SNAPSHOT_TAKEN), 2u);
 }
 
-TEST_F(CollectorTest, OutOfMemorySnapshotsAreRationed) {
+TEST_F(CollectorTest, OutOfMemorySnapshotsAreLimited) {
   FakeTarget target;
   Start(target);
   for (int i = 0; i < 40; ++i) {
@@ -288,7 +288,7 @@ TEST_F(CollectorTest, OutOfMemorySnapshotsAreRationed) {
   EXPECT_EQ(recording.Count(gmt::ALLOC_FAILED), 80u);
 }
 
-TEST_F(CollectorTest, SnapshotsCanBeTurnedOff) {
+TEST_F(CollectorTest, OutOfMemorySnapshotsCanBeDisabled) {
   FakeTarget target(FakeTarget::SmallSizes(), "snapshot=exit");
   Start(target);
   target.FailAlloc(1 << 30, kCudaOutOfMemory);
@@ -296,7 +296,7 @@ TEST_F(CollectorTest, SnapshotsCanBeTurnedOff) {
   EXPECT_EQ(recording.snapshots.size(), 1u);
 }
 
-TEST_F(CollectorTest, SnapshotTellsWhatThreadsDoInTheDriver) {
+TEST_F(CollectorTest, SnapshotShowsDriverCallsInProgress) {
   FakeTarget target;
   Start(target);
   target.map().in_flight().Begin(77, FakeTarget::kMalloc, 4096, target.start_ns() + 5);
@@ -307,7 +307,7 @@ TEST_F(CollectorTest, SnapshotTellsWhatThreadsDoInTheDriver) {
   EXPECT_EQ(recording.snapshots[0].in_flight(0).since_t_ns(), 5);
 }
 
-TEST_F(CollectorTest, FullDiskStopsNothingAndTheFileIsWholeOnceThereIsRoom) {
+TEST_F(CollectorTest, FullDiskStopsNothingAndTheFileIsCompleteLater) {
   FakeTarget target;
   Start(target);
   target.Alloc(0x1000, 1);
@@ -339,7 +339,7 @@ TEST_F(CollectorTest, DiskThatStaysFullIsAnErrorAndLeavesAReadableFile) {
   EXPECT_EQ(recording.Count(gmt::ALLOC), 1u);
 }
 
-TEST_F(CollectorTest, StopRequestFinishesTheFileWhileTheTargetGoesOn) {
+TEST_F(CollectorTest, StopRequestFinishesTheFileWhileTheTargetRunsOn) {
   FakeTarget target;
   Start(target);
   target.Alloc(0x1000, 1);
@@ -351,7 +351,7 @@ TEST_F(CollectorTest, StopRequestFinishesTheFileWhileTheTargetGoesOn) {
   EXPECT_FALSE(collector_->TargetHasEnded());
 }
 
-TEST_F(CollectorTest, WriterALapBehindIsFoundInTheTableOnceItGetsThrough) {
+TEST_F(CollectorTest, WriterALapBehindIsFoundInTheTableAfterItsCommit) {
   FakeTarget target;
   Start(target);
   const session::RingWriter ring = target.map().ring_writer();
@@ -391,11 +391,11 @@ TEST_F(CollectorTest, FailedFreeOfAnUnknownAllocationIsLookedUpInTheTable) {
   EXPECT_TRUE(recording.snapshots.back().exact());
 }
 
-TEST_F(CollectorTest, WritersStayExactWhileTheReaderIsLappedAgainAndAgain) {
+TEST_F(CollectorTest, LiveSetStaysExactWhileTheReaderIsLappedRepeatedly) {
   FakeTarget target;
   Start(target);
   uint64_t next = 0;
-  // Between any two looks the process laps the ring, or nearly does.
+  // Between any two rounds the process laps the ring, or nearly does.
   clock_.while_waiting = [&] {
     for (int i = 0; i < 1500 && next < 40000; ++i, ++next) {
       target.Alloc(0x1000 + (next % 300) * 16, next);
@@ -413,7 +413,7 @@ TEST_F(CollectorTest, WritersStayExactWhileTheReaderIsLappedAgainAndAgain) {
   ExpectIdentity(recording.facts.losses());
 }
 
-TEST(NextWaitTest, LooksBecomeRareWhereFewRecordsComeAndRarerWhereNoneDo) {
+TEST(NextWaitTest, WaitsGrowWhenFewRecordsComeAndMoreWhenNoneDo) {
   uint64_t calm = kBusyWait, idle = kBusyWait;
   for (int i = 0; i < 10; ++i) {
     calm = NextWait(calm, 1, 65536);
@@ -424,7 +424,7 @@ TEST(NextWaitTest, LooksBecomeRareWhereFewRecordsComeAndRarerWhereNoneDo) {
   EXPECT_EQ(NextWait(idle, 1, 65536), kCalmWait);
 }
 
-TEST(NextWaitTest, RingThatFillsIsLookedAtSoon) {
+TEST(NextWaitTest, FillingRingIsReadSoon) {
   EXPECT_EQ(NextWait(kIdleWait, 65536 / 64, 65536), kCalmWait);
   EXPECT_EQ(NextWait(kIdleWait, 65536 / 64 + 1, 65536), kBusyWait);
   EXPECT_EQ(NextWait(kCalmWait, 2, 64), kBusyWait);

@@ -1,5 +1,6 @@
-// Somebody cuts or deletes the file of a session, or sends its reader's clock elsewhere, while it is
-// read. Cut memory raises SIGBUS at its next use: the collector must get to its end all the same.
+// The file of a session is truncated or deleted while it is read, or the reader's clock jumps.
+// Truncated memory raises SIGBUS at its next use, but the collector must still complete the
+// recording.
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -14,7 +15,7 @@
 namespace gmt::collector {
 namespace {
 
-// A session opened as its collector has it: mapped on its own from the file.
+// A session opened as its collector opens it: with a mapping of its own.
 class CutSessionTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -50,7 +51,7 @@ class CutSessionTest : public ::testing::Test {
   std::unique_ptr<Collector> collector_;
 };
 
-TEST_F(CutSessionTest, WhatWasReadBeforeTheCutIsKeptAndTheRestIsSaidToBeMissing) {
+TEST_F(CutSessionTest, EventsReadBeforeTheCutAreKeptAndTheRestIsReportedMissing) {
   for (uint64_t i = 0; i < 100; ++i) target_.Alloc(0x1000 + i * 16, i);
   Read();
   for (uint64_t i = 100; i < 200; ++i) target_.Alloc(0x1000 + i * 16, i);
@@ -61,13 +62,13 @@ TEST_F(CutSessionTest, WhatWasReadBeforeTheCutIsKeptAndTheRestIsSaidToBeMissing)
   ASSERT_TRUE(recording.status.ok()) << recording.status;
   EXPECT_TRUE(recording.complete);
   EXPECT_EQ(recording.Count(gmt::ALLOC), 100u);
-  EXPECT_EQ(recording.Count(gmt::FREE), 0u);  // nothing is made up from what cannot be read
+  EXPECT_EQ(recording.Count(gmt::FREE), 0u);  // no event is invented for unreadable memory
   const gmt::Snapshot& exit = recording.snapshots.back();
   EXPECT_FALSE(exit.exact());
   EXPECT_EQ(exit.inexact_because(), "the session was cut while it was read");
 }
 
-TEST_F(CutSessionTest, EveryPlaceOfACutIsSurvived) {
+TEST_F(CutSessionTest, CutAtAnyPlaceIsSurvived) {
   const session::Header header = target_.map().header();
   for (uint64_t i = 0; i < 3000; ++i) target_.Alloc(0x1000 + i % 2000 * 16, i);
   for (uint32_t id = session::kSectionCount; id-- > 0;) {
@@ -94,7 +95,7 @@ TEST_F(CutSessionTest, DeletedSessionIsReadToItsEnd) {
   EXPECT_TRUE(recording.snapshots.back().exact());
 }
 
-TEST_F(CutSessionTest, TailThatGoesBackWhileTheEndIsReadDoesNotHoldTheEndUp) {
+TEST_F(CutSessionTest, TailThatMovesBackDoesNotDelayTheEnd) {
   target_.Alloc(0x1000, 1);
   target_.DieInTheMiddle();
   target_.Alloc(0x2000, 2);
@@ -161,7 +162,7 @@ TEST(BusGuardTest, MissingPageReadsAsZerosAndIsCounted) {
   close(fd);
 }
 
-TEST(BusGuardTest, OtherBusErrorsEndTheProcessAsEver) {
+TEST(BusGuardTest, OtherBusErrorsStillEndTheProcess) {
   const pid_t child = fork();
   if (child == 0) {
     BusGuard::Install();

@@ -1,8 +1,8 @@
-// How fast a session is drained: ring to records, to the live set, to a recording, by the code that
-// the collector runs. The events are those of a training loop (format/allocator_trace.h); the ring
-// is filled, not timed, and then drained until it is empty.
+// Measures how fast a session is drained to records, to the live set, and to a recording, with the
+// collector's own code. The events are those of a training loop (format/allocator_trace.h). The
+// ring is filled, which is not timed, and then drained until it is empty.
 //
-// Time is processor time of the thread that drains: what the machine does beside it does not count.
+// Time is processor time of the draining thread, so that other load does not count.
 
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ double ThreadSeconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-// A traced process without the process, in tmpfs as a real one.
+// A session of a traced process without the process, in tmpfs like a real one.
 class BusyTarget {
  public:
   BusyTarget() : trace_(kSeed) {
@@ -105,7 +105,7 @@ class BusyTarget {
   format::AllocatorTrace trace_;
 };
 
-// Calls drain() on rings full of events and counts what it takes.
+// Calls drain() on full rings and measures its time.
 template <typename Drain>
 void Measure(benchmark::State& state, BusyTarget& target, Drain drain) {
   for (auto _ : state) {

@@ -1,5 +1,5 @@
-// What becomes of what PyTorch and the program itself tell: blocks, lacks of memory, marks, ranges,
-// snapshots that were asked for.
+// Records from PyTorch and from the program itself: blocks, out of memory, marks, ranges, requested
+// snapshots.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ session::Record BlockFailure(const FakeTarget& target, uint64_t size) {
   return r;
 }
 
-TEST_F(FrameworkTest, LackOfMemoryOfAFrameworkIsOneWhenItSaysSo) {
+TEST_F(FrameworkTest, OutOfMemoryOfAFrameworkCountsWhenItReportsIt) {
   FakeTarget target;
   Start(target);
   target.Map("/torch/lib/libc10_cuda.so", 0x7000, 0x8000);
@@ -47,7 +47,7 @@ TEST_F(FrameworkTest, LackOfMemoryOfAFrameworkIsOneWhenItSaysSo) {
   refused.result = kCudaOutOfMemory;
   refused.size = 1 << 30;
   refused.stack = of_allocator;
-  target.Write(refused);  // it frees what it can and asks again
+  target.Write(refused);  // it frees what it can and tries again
   target.Write(BlockFailure(target, 1 << 30));
   const Recording recording = ExitAndRead(target);
   EXPECT_EQ(recording.Count(gmt::ALLOC_FAILED), 2u);
@@ -62,7 +62,7 @@ TEST_F(FrameworkTest, LackOfMemoryOfAFrameworkIsOneWhenItSaysSo) {
   EXPECT_EQ(oom.totals(0).reserved_bytes(), 2u << 20);
 }
 
-TEST_F(FrameworkTest, DriversRefusalOfOthersIsALackOfMemoryBesideAFrameworkToo) {
+TEST_F(FrameworkTest, RefusalOfAnotherLibraryIsOutOfMemoryAlsoWithAFramework) {
   FakeTarget target;
   Start(target);
   target.Map("/nccl/libnccl.so.2", 0x7000, 0x8000);
@@ -76,7 +76,7 @@ TEST_F(FrameworkTest, DriversRefusalOfOthersIsALackOfMemoryBesideAFrameworkToo) 
   EXPECT_NE(ExitAndRead(target).FindSnapshot("oom-1"), nullptr);
 }
 
-TEST_F(FrameworkTest, EachLackOfMemoryOfAFrameworkCounts) {
+TEST_F(FrameworkTest, EachOutOfMemoryOfAFrameworkCounts) {
   FakeTarget target;
   Start(target);
   for (int i = 0; i < 5; ++i) target.Write(BlockFailure(target, 1 << 30));
@@ -86,7 +86,7 @@ TEST_F(FrameworkTest, EachLackOfMemoryOfAFrameworkCounts) {
   EXPECT_EQ(recording.Count(gmt::ALLOC_FAILED), 5u);
 }
 
-TEST_F(FrameworkTest, SnapshotThatTheProcessAsksForHasItsName) {
+TEST_F(FrameworkTest, SnapshotRequestedByTheProcessHasItsName) {
   FakeTarget target;
   Start(target);
   session::Record wanted;
@@ -105,7 +105,7 @@ TEST_F(FrameworkTest, SnapshotThatTheProcessAsksForHasItsName) {
   EXPECT_THAT(Recording::LiveOf(*recording.FindSnapshot("warm-2")), IsEmpty());
 }
 
-TEST_F(FrameworkTest, MeasurementOfTheDeviceIsASampleAndStandsInTheNextSnapshot) {
+TEST_F(FrameworkTest, MemoryQueryIsASampleAndAppearsInTheNextSnapshot) {
   FakeTarget target;
   Start(target);
   session::Record measured;
@@ -182,7 +182,7 @@ TEST_F(FrameworkTest, BlockKeepsStreamTotalsAndForwardStack) {
   EXPECT_NE(events[0].forward_stack, events[0].stack);
 }
 
-TEST_F(FrameworkTest, CallsOfTheAllocatorAreToldByTheirFlag) {
+TEST_F(FrameworkTest, CallsOfTheAllocatorHaveAFlag) {
   FakeTarget target;
   Start(target);
   session::Record call;
@@ -213,17 +213,17 @@ class TorchSourceTest : public ::testing::Test {
   std::string said_, library_ = "/torch/lib/libc10_cuda.so";
 };
 
-TEST_F(TorchSourceTest, ProcessThatSaidSoIsBelieved) {
+TEST_F(TorchSourceTest, StatusReportedByTheProcessIsUsed) {
   said_ = "on";
   EXPECT_EQ(Source(), "on");
 }
 
-TEST_F(TorchSourceTest, ProcessWithoutPytorchHasNone) {
+TEST_F(TorchSourceTest, ProcessWithoutPytorchHasNoBlocks) {
   library_.clear();
-  EXPECT_THAT(Source(), HasSubstr("no memory was asked for by PyTorch"));
+  EXPECT_THAT(Source(), HasSubstr("PyTorch's caching allocator requested no memory"));
 }
 
-TEST_F(TorchSourceTest, HeapThatIsNotAskedForIsTheFirstReason) {
+TEST_F(TorchSourceTest, DisabledHeapIsTheFirstReason) {
   options_.heaps = session::kDriverHeap;
   EXPECT_EQ(Source(), "off: not asked for");
 }
@@ -245,7 +245,7 @@ TEST_F(TorchSourceTest, ReportUnderAnotherNameIsRecognised) {
   EXPECT_THAT(with("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"),
               HasSubstr("reported no block"));
   EXPECT_THAT(with("_ZN3c1027reportMemoryUsageToProfilerERKNS_11MemoryUsageE"),
-              HasSubstr("in a way that is not known"));
+              HasSubstr("in an unknown way"));
   std::filesystem::remove(path);
 }
 

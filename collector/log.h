@@ -1,8 +1,8 @@
 // collector/log.h
 //
-// The collector's log: a file for whoever looks into it, nothing by default.
+// The collector's log file, for diagnosis; off by default.
 //
-// Thread safety: Log() from any thread, LogTo() before it.
+// Thread safety: Log() from any thread; call LogTo() before.
 
 #ifndef GMT_COLLECTOR_LOG_H_
 #define GMT_COLLECTOR_LOG_H_
@@ -11,8 +11,8 @@
 
 namespace gmt::collector {
 
-// Appends to this file from now on. Does nothing where it cannot be opened: a log must not cost a
-// recording.
+// Appends to this file from now on. Does nothing if it cannot be opened, because a log must never
+// cost a recording.
 void LogTo(const std::string& path);
 void Log(const std::string& message);
 

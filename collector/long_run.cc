@@ -1,8 +1,8 @@
-// What it takes to watch a program for days: a training run (collector/testing/long_training.h), compressed,
-// is drained into a recording whose history is bounded, and what must hold at the end is checked; or
-// one at the pace of a real program is recorded by a collector process whose processor time counts.
+// Measures recording a program for days. `week` drains a compressed training run
+// (collector/testing/long_training.h) into a recording with bounded history and checks the result. `cost`
+// records one at a real program's pace with a collector process and measures its processor time.
 //
-//   long_run week EVENTS MAX_SIZE DIRECTORY      exits with 1 where something does not hold
+//   long_run week EVENTS MAX_SIZE DIRECTORY      exits with 1 if a check fails
 //   long_run cost RATE SECONDS COLLECTOR         prints JSON: the collector's share of one core
 //
 // `week` leaves DIRECTORY/week.gmt and its parts, and prints what a reader must find in it.
@@ -32,11 +32,11 @@ namespace gmt::collector {
 namespace {
 
 constexpr uint64_t kSeed = 20262;
-constexpr uint64_t kMostMemory = 256 << 20;   // of the collector, and the training run beside it
-constexpr uint64_t kMostLeaked = 20000;       // blocks that the training run keeps
+constexpr uint64_t kMostMemory = 256 << 20;   // of the collector and the training run together
+constexpr uint64_t kMostLeaked = 20000;  // maximum number of blocks that the training run leaks
 constexpr uint64_t kStepTime = kSecond / 20;  // of the compressed clock
-constexpr double kLeastPause = 1e-4;          // seconds; shorter ones are not kept by any machine
-constexpr uint64_t kChunk = 4 << 20;  // beyond the limit, for a moment: what a part begins with
+constexpr double kLeastPause = 1e-4;          // seconds; shorter sleeps are not reliable
+constexpr uint64_t kChunk = 4 << 20;  // may exceed the limit briefly: the base of a part
 
 session::SessionSizes Sizes() { return {}; }
 
@@ -62,7 +62,7 @@ uint64_t BytesIn(const std::string& directory) {
   return bytes;
 }
 
-// Those of an earlier run.
+// Removes the files of an earlier run.
 void RemoveWeeks(const std::string& directory) {
   for (const auto& file : std::filesystem::directory_iterator(directory)) {
     if (file.path().filename().string().rfind("week.", 0) == 0) std::filesystem::remove(file);
@@ -76,7 +76,7 @@ void Check(bool holds, const char* what, uint64_t have, uint64_t want) {
   if (!holds) ++failures;
 }
 
-// What a reader finds at the end.
+// What a reader finds at the end of the recording.
 class LastWords : public format::RecordingVisitor {
  public:
   absl::Status OnEvents(const format::EventBatch& batch) override {
@@ -170,7 +170,7 @@ int Week(uint64_t events, const std::string& max_size, const std::string& direct
   return failures == 0 ? 0 : 1;
 }
 
-// A collector process, started as by hand.
+// Starts a collector process as a user would.
 pid_t StartCollector(const std::string& program, const std::string& session,
                      const std::string& output) {
   const pid_t pid = fork();
@@ -186,7 +186,8 @@ int Cost(uint64_t rate, uint64_t seconds, const std::string& program) {
   const std::string output = target.directory() + "/cost.gmt";
   const pid_t pid = StartCollector(program, target.path(), output);
   const double began = Seconds(CLOCK_MONOTONIC);
-  // Evenly spread: a program does not make its events in bursts that the collector could sleep between.
+  // Events are spread evenly: a real program does not produce bursts between which the collector
+  // could sleep.
   training.after_event = [&] {
     const double due = began + static_cast<double>(training.events()) / static_cast<double>(rate);
     const double wait = due - Seconds(CLOCK_MONOTONIC);

@@ -1,17 +1,17 @@
 // gpumemtrace-collector: reads the session of one traced process and writes its recording.
 //
 // The preloaded library starts it with descriptors 3 to 5 (session/layout.h, kSessionFd ...) and no
-// arguments. By hand, and by `gpumemtrace collect` of any release:
+// arguments. Users and `gpumemtrace collect` of any release start it as
 //
 //   gpumemtrace-collector --session FILE --output FILE [--listen ADDRESS] [--once]
 //
-// and what who starts it has found out already, as descriptors: --session-fd N, --output-fd N (the files
-// themselves), --target-fd N (a pidfd of the process, which has another number in its session where it
-// lives in a container).
+// A parent that has opened files already passes them as descriptors: --session-fd N, --output-fd N
+// (these files) and --target-fd N (a pidfd of the process, whose pid in the session differs if it
+// runs in a container).
 //
-// Started by the library it says nothing, anywhere, unless GPUMEMTRACE_COLLECTOR_LOG names a file
-// to append to. By hand it says on stderr why it failed. Exit code: 0 when the recording is
-// complete, 1 when it is not, 2 for wrong usage.
+// When started by the library it prints nothing, unless GPUMEMTRACE_COLLECTOR_LOG names a file to
+// append to. Otherwise it reports errors on stderr. Exit codes: 0: the recording is complete, 1: it
+// is not, 2: wrong usage.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -44,7 +44,7 @@
 namespace gmt::collector {
 namespace {
 
-constexpr int kMaxOutputs = 16;  // whoever takes more away than that wants no recording
+constexpr int kMaxOutputs = 16;  // if more are taken away, the user does not want a recording
 
 std::atomic<Collector*> running = nullptr;
 std::atomic<bool> stop_requested = false;
@@ -61,7 +61,7 @@ void HandleSignals() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGHUP, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error like a full disk
+  signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is an error like a full disk
   BusGuard::Install();
 }
 
@@ -74,7 +74,7 @@ void Say(absl::string_view message) {
   (void)!write(STDERR_FILENO, line.data(), line.size());
 }
 
-// The output is created only once the session is known to be ours, where it was not made before.
+// Creates the output unless the parent has, and only after the session has been claimed.
 absl::Status OpenOutput(const Arguments& arguments, Descriptors* fds) {
   if (arguments.output.empty()) return absl::OkStatus();
   if (arguments.output_fd >= 0) {
@@ -84,11 +84,11 @@ absl::Status OpenOutput(const Arguments& arguments, Descriptors* fds) {
   }
   fds->output = open(arguments.output.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fds->output < 0) return Errno(arguments.output);
-  flock(fds->output, LOCK_EX | LOCK_NB);  // as the library does: it is being written
+  flock(fds->output, LOCK_EX | LOCK_NB);  // marks the file as being written, as the library does
   return absl::OkStatus();
 }
 
-// Tells a waiting `gpumemtrace run` that the recording of this session is now another file.
+// Informs a waiting `gpumemtrace run` that this session is now recorded to another file.
 void EnterRunLog(uint64_t pid, const std::string& session, const std::string& output) {
   const char* log = std::getenv("GPUMEMTRACE_RUN_LOG");
   const int fd = log == nullptr ? -1 : open(log, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
@@ -120,7 +120,7 @@ metrics::Identity IdentityOf(const SessionInfo& info) {
   return identity;
 }
 
-// One process's session, in as many files as it takes.
+// The recording of one process's session, in one or more files.
 class Recording {
  public:
   Recording(SessionClaim* claim, Target* target, int output, const Arguments& arguments)
@@ -147,8 +147,9 @@ class Recording {
     if (status.ok()) status = OutputFile(parts_->fd()).SyncToDisk();
     return status;
   }
-  // The control socket's: before the session's, after which nobody looks for it any more, and before
-  // another collector has one of that name.
+  // Removes the control socket's name. Must come before the session's name is removed, because no
+  // client looks for the socket after that, and before another collector creates a socket of that
+  // name.
   void RemoveName() {
     if (server_ != nullptr) server_->RemoveName();
   }
@@ -182,15 +183,15 @@ class Recording {
       Log(std::string(next.status().message()));
       return next.status();
     }
-    // The old one stays open: its collector has not let go of it yet.
+    // The old file stays open, because its collector still uses it.
     former_parts_.push_back(std::exchange(parts_, std::make_unique<PartFiles>(next->fd)));
     note_ = absl::StrCat("began anew: ", before, " was deleted or cut while it was written");
-    Log(absl::StrCat(note_, "; going on in ", next->path));
+    Log(absl::StrCat(note_, "; continuing in ", next->path));
     EnterRunLog(target_->pid(), claim_->Path(), next->path);
     return std::make_unique<OutputFile>(next->fd);
   }
 
-  // Who cannot be served does not keep the recording from being made.
+  // A failure to serve clients does not prevent the recording.
   void Serve() {
     control::ServerOptions options;
     options.session = claim_->Path();
@@ -210,7 +211,7 @@ class Recording {
       listen_note_ = absl::StrCat("off: ", why);
       Log(absl::StrCat("no metrics: ", why));
       if (!arguments_.session.empty())
-        Say(absl::StrCat("no metrics: ", why, "; recording goes on"));
+        Say(absl::StrCat("no metrics: ", why, "; recording continues"));
     } else if (!server_->listening().empty()) {
       listen_note_ = absl::StrCat("on at ", server_->listening());
     }
@@ -235,7 +236,8 @@ class Recording {
   std::unique_ptr<control::Server> server_;
 };
 
-// By hand a process is known by its pid, which says nothing in another PID namespace.
+// Without a pidfd the process is known only by its pid, which is meaningless in another PID
+// namespace.
 bool MayRemove(const session::SessionMap& session, bool has_pidfd) {
   return has_pidfd || ProcessIsGone(session.header()) ||
          session.control().closing.load() != session::Handshake::kNone;
@@ -267,7 +269,7 @@ absl::Status Collect(const Arguments& arguments) {
   Log(absl::StrCat("recording process ", target.pid()));
   absl::Status status = recording.Run();
   recording.RemoveName();
-  // The session has all of it still; but what was recorded of a living process it may have lost.
+  // The session still has everything, unless the process was alive and has lost some of it.
   if (!status.ok() && !was_alive && !arguments.output.empty()) unlink(arguments.output.c_str());
   if (status.ok()) (*claim)->ReleaseAtEnd();
   if (status.ok() && recording.target_has_ended() && MayRemove(session, has_pidfd))

@@ -1,5 +1,5 @@
-// More allocations live at once than the live table's first level holds: after a loss the live set is
-// taken from all of its levels, and is exact.
+// More live allocations than the live table's first level holds. After a loss, the live set is
+// taken from all levels and is exact.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ constexpr uint64_t kMany = 300000;
 
 uint64_t AddressOf(uint64_t n) { return 0x7f0000000000 + n * 512; }
 
-// A ring that holds a fraction of what is written, and the table of a real session.
+// A ring that holds only a fraction of the events, with the live table of a real session.
 session::SessionSizes ShortRing() {
   session::SessionSizes sizes = FakeTarget::SmallSizes();
   sizes.ring = 1 << 14;
@@ -38,16 +38,16 @@ class ManyLiveTest : public CollectorTest {
     const gmt::Snapshot& exit = recording.snapshots.back();
     EXPECT_TRUE(exit.exact()) << exit.inexact_because();
     EXPECT_EQ(exit.losses().live_full(), 0u);
-    EXPECT_GT(exit.losses().overrun(), 0u) << "nothing was lost";
+    EXPECT_GT(exit.losses().overrun(), 0u) << "no event was lost";
     EXPECT_TRUE(Recording::LiveOf(exit) == truth_);
-    EXPECT_TRUE(recording.LiveByEvents() == truth_) << "the events do not add up to it";
+    EXPECT_TRUE(recording.LiveByEvents() == truth_) << "the events do not yield the live set";
   }
 
   FakeTarget target_{ShortRing()};
   std::map<uint64_t, uint64_t> truth_;
 };
 
-TEST_F(ManyLiveTest, CollectorThatStartsLateHasThemAll) {
+TEST_F(ManyLiveTest, LateCollectorHasAllAllocations) {
   for (uint64_t n = 0; n < kMany; ++n) Alloc(n);
   EXPECT_EQ(target_.control().live_levels.load(), 1u);
   Start(target_);
@@ -65,8 +65,8 @@ TEST_F(ManyLiveTest, LappedReaderIsExactAgainAfterAllocationsAndFreesInAllLevels
   ExpectTruth(ExitAndRead(target_));
 }
 
-TEST_F(ManyLiveTest, WhatHasNoMemoryIsCountedAndMakesTheLiveSetInexact) {
-  target_.control().live_levels.store(session::kLiveGrowthEnded);  // as a full file system does
+TEST_F(ManyLiveTest, FullTableIsCountedAndMakesTheLiveSetInexact) {
+  target_.control().live_levels.store(session::kLiveGrowthEnded);  // as on a full file system
   for (uint64_t n = 0; n < 100000; ++n) Alloc(n);
   Start(target_);
   const Recording recording = ExitAndRead(target_);

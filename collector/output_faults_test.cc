@@ -1,5 +1,5 @@
-// What a disk, and whoever has access to it, can do to a recording that is being written. The
-// recording that is left must be readable, its live set exact, and nothing lost without a word.
+// Faults of the disk, and of users who change the files of a recording while it is written. The
+// resulting recording must be readable and its live set exact, and every loss must be reported.
 
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ class OutputFaultsTest : public ::testing::Test {
       if (i % 3 == 0) target.Free(0x1000 + i % 64 * 16);
     }
   }
-  // What the process holds, from its own table.
+  // Returns the live set from the process's own table.
   static std::map<uint64_t, uint64_t> Truth(const FakeTarget& target) {
     std::map<uint64_t, uint64_t> live;
     target.map().live().Scan(
@@ -99,7 +99,7 @@ class OutputFaultsTest : public ::testing::Test {
   std::unique_ptr<Collector> collector_;
 };
 
-TEST_F(OutputFaultsTest, RandomFaultsOfEveryWriteLoseNothingSilently) {
+TEST_F(OutputFaultsTest, RandomWriteFaultsLoseNothingSilently) {
   constexpr int kErrors[] = {EIO, ENOSPC, EDQUOT, EINTR, EAGAIN, EFBIG};
   ForEachSeed(SeedsUpTo(100), [&](uint32_t seed) {
     std::mt19937_64 random(seed);
@@ -149,7 +149,7 @@ TEST_F(OutputFaultsTest, DiskThatNeverRecoversKeepsTheSessionUncollected) {
   EXPECT_EQ(target.control().finished.load(), session::Handshake::kNone);
 }
 
-TEST_F(OutputFaultsTest, DeletedFileIsGoneOnWithInANewOneThatHasTheWholeLiveSet) {
+TEST_F(OutputFaultsTest, AfterDeletionANewFileHasTheWholeLiveSet) {
   FakeTarget target;
   ASSERT_TRUE(Start(target).ok());
   Work(target, 3000);
@@ -163,11 +163,11 @@ TEST_F(OutputFaultsTest, DeletedFileIsGoneOnWithInANewOneThatHasTheWholeLiveSet)
   const Recording recording = ReadBack(second_.bytes);
   ExpectWhole(recording, target);
   EXPECT_EQ(Source(recording, "output"), "began anew");
-  EXPECT_GT(recording.facts.losses().overrun(), 0u);  // what only the deleted file had
+  EXPECT_GT(recording.facts.losses().overrun(), 0u);  // events that only the deleted file had
   EXPECT_TRUE(recording.snapshots.back().exact()) << recording.snapshots.back().inexact_because();
 }
 
-TEST_F(OutputFaultsTest, FileThatIsCutInTheLastMomentIsNoticedBeforeTheSessionGoes) {
+TEST_F(OutputFaultsTest, LateTruncationIsNoticedBeforeTheSessionIsRemoved) {
   FakeTarget target;
   ASSERT_TRUE(Start(target).ok());
   Work(target, 100);
@@ -182,7 +182,7 @@ TEST_F(OutputFaultsTest, FileThatIsCutInTheLastMomentIsNoticedBeforeTheSessionGo
   EXPECT_EQ(target.control().finished.load(), session::Handshake::kDone);
 }
 
-TEST_F(OutputFaultsTest, WhereNoNewFileCanBeMadeTheOldOneIsWrittenOnAndTheSessionStays) {
+TEST_F(OutputFaultsTest, WithoutANewFileTheOldOneIsContinuedAndTheSessionStays) {
   FakeTarget target;
   ASSERT_TRUE(Start(target).ok());
   read_only_ = true;
@@ -193,7 +193,7 @@ TEST_F(OutputFaultsTest, WhereNoNewFileCanBeMadeTheOldOneIsWrittenOnAndTheSessio
   EXPECT_TRUE(absl::IsDataLoss(collector_->Run()));
   EXPECT_EQ(collector_->TakeNextOutput(), nullptr);
   EXPECT_EQ(target.control().finished.load(), session::Handshake::kNone);
-  ExpectWhole(ReadBack(first_.bytes), target);  // whoever still has it open has all of it
+  ExpectWhole(ReadBack(first_.bytes), target);  // a process that has it open can read all of it
 }
 
 }  // namespace

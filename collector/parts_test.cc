@@ -1,4 +1,4 @@
-// A collector whose history is bounded: what is on disk, and what can be read of it.
+// A collector with bounded history: the files on disk, and what can be read from them.
 
 #include "format/parts.h"
 
@@ -39,7 +39,7 @@ class PartsTest : public ::testing::Test {
     if (fd_ >= 0) close(fd_);
   }
 
-  // A file on a disk with so much room.
+  // A file on a disk of size `disk_`.
   OutputCalls CallsOf(int fd) {
     OutputCalls calls = CallsOfFile(fd);
     calls.write = [this, fd](const char* bytes, size_t size) -> ssize_t {
@@ -60,7 +60,7 @@ class PartsTest : public ::testing::Test {
     return bytes;
   }
 
-  // One second in which a block comes and another may go.
+  // Plays one second, in which one block is allocated and another may be freed.
   void Second(uint64_t number) {
     Alloc(0x1000 * (number + 1), 16 * (number + 1));
     if (number % 3 == 2) Free(0x1000 * number);
@@ -105,7 +105,7 @@ class PartsTest : public ::testing::Test {
   int fd_ = -1;
 };
 
-TEST_F(PartsTest, AllThatIsKeptReadsAsOneRecordingUnderOneName) {
+TEST_F(PartsTest, PartsReadAsOneRecordingUnderOneName) {
   Start("max_time=80s");
   target_->Map("/lib/a.so", 0x10000, 0x20000);
   stack_ = target_->Stack({0x10100, 0x10200});
@@ -128,7 +128,7 @@ TEST_F(PartsTest, AllThatIsKeptReadsAsOneRecordingUnderOneName) {
   EXPECT_EQ(stacks.count(0), 0u);
 }
 
-TEST_F(PartsTest, PartReadAloneKnowsWhatWasHeldAndWhatCameBefore) {
+TEST_F(PartsTest, PartAloneHasTheLiveSetAndSumsFromBefore) {
   Start("max_time=80s");
   for (uint64_t n = 0; n < 25; ++n) Second(n);
   Exit();
@@ -144,11 +144,11 @@ TEST_F(PartsTest, PartReadAloneKnowsWhatWasHeldAndWhatCameBefore) {
   EXPECT_EQ(held.reason(), "part");
   EXPECT_TRUE(held.exact());
   EXPECT_EQ(held.live().count(), Driver(before).live_count());
-  EXPECT_EQ(Driver(before).allocations() + alone.Count(gmt::ALLOC), 20u) << "of ten in a part";
-  EXPECT_LT(Recording::TimeOf(held, 0), alone.events[0].t_ns) << "with the time of its birth";
+  EXPECT_EQ(Driver(before).allocations() + alone.Count(gmt::ALLOC), 20u) << "ten per part";
+  EXPECT_LT(Recording::TimeOf(held, 0), alone.events[0].t_ns) << "with its time of allocation";
 }
 
-TEST_F(PartsTest, WhatIsTooOldIsDroppedAndStaysCounted) {
+TEST_F(PartsTest, OldEventsAreDroppedButStayCounted) {
   Start("max_time=8s,rotate=4");
   uint64_t allocated = 0;
   for (uint64_t n = 0; n < 100; ++n) {
@@ -177,12 +177,12 @@ TEST_F(PartsTest, KilledCollectorLeavesAReadableRecordingAtEveryMoment) {
     const Recording recording = ReadAll();
     ASSERT_TRUE(recording.status.ok()) << recording.status;
     ASSERT_TRUE(recording.reader->damage().empty()) << recording.reader->damage()[0].what;
-    // What is not flushed yet is at most what came in the last half second.
+    // At most the events of the last half second are not flushed yet.
     EXPECT_GE(recording.events.back().t_ns, static_cast<int64_t>((n > 1 ? n - 1 : 0) * kSecond));
   }
 }
 
-TEST_F(PartsTest, FullDiskTakesTheOldestPartsFirst) {
+TEST_F(PartsTest, FullDiskDropsTheOldestPartsFirst) {
   Start("max_time=800s");
   for (uint64_t n = 0; n < 10; ++n) Second(n);
   clock_.now_ns += 100 * kSecond;
@@ -193,7 +193,7 @@ TEST_F(PartsTest, FullDiskTakesTheOldestPartsFirst) {
   ASSERT_TRUE(Exists(1));
   disk_ = BytesOnDisk();
   for (uint64_t n = 15; n < 20; ++n) Second(n);
-  EXPECT_FALSE(Exists(0)) << "its room was needed";
+  EXPECT_FALSE(Exists(0)) << "its space was needed";
   Exit();
   const Recording recording = ReadAll();
   EXPECT_TRUE(recording.complete);
@@ -201,7 +201,7 @@ TEST_F(PartsTest, FullDiskTakesTheOldestPartsFirst) {
   EXPECT_EQ(Driver(recording.aggregates.back()).allocations(), 20u);
 }
 
-TEST_F(PartsTest, DiskThatStaysFullLosesNothingOfTheState) {
+TEST_F(PartsTest, FullDiskLosesNoState) {
   Start("max_time=800s");
   for (uint64_t n = 0; n < 5; ++n) Second(n);
   disk_ = BytesOnDisk() + 10;
@@ -214,7 +214,7 @@ TEST_F(PartsTest, DiskThatStaysFullLosesNothingOfTheState) {
   EXPECT_EQ(Recording::LiveOf(*recording.FindSnapshot("exit")), live_);
 }
 
-TEST_F(PartsTest, WhereNoNextPartCanBeMadeTheRecordingGoesOnAndSaysSo) {
+TEST_F(PartsTest, WithoutANextPartTheRecordingContinuesAndReportsIt) {
   Start("max_time=8s");
   std::filesystem::create_directory(path_ + ".next");
   for (uint64_t n = 0; n < 12; ++n) Second(n);
@@ -227,10 +227,10 @@ TEST_F(PartsTest, WhereNoNextPartCanBeMadeTheRecordingGoesOnAndSaysSo) {
   EXPECT_NE(note.find("its size is not bounded"), std::string::npos) << note;
 }
 
-TEST_F(PartsTest, ProgramThatOutrunsTheCollectorLosesHistoryAndNoState) {
+TEST_F(PartsTest, ProgramThatOutrunsTheCollectorLosesHistoryButNoState) {
   Start("max_time=8s,rotate=4");
   for (uint64_t n = 0; n < 20; ++n) {
-    for (uint64_t call = 0; call < 3000; ++call) {  // three times the ring
+    for (uint64_t call = 0; call < 3000; ++call) {  // three times the ring size
       const uint64_t address = 0x100 * (1 + (n * 7 + call * 13) % 500);
       if (live_.contains(address)) {
         Free(address);
@@ -251,7 +251,7 @@ TEST_F(PartsTest, ProgramThatOutrunsTheCollectorLosesHistoryAndNoState) {
   EXPECT_FALSE(Exists(0));
 }
 
-TEST_F(PartsTest, RecordingWithoutALimitHasOneFileAndNoSums) {
+TEST_F(PartsTest, RecordingWithoutALimitHasOneFileAndNoAggregates) {
   Start("");
   for (uint64_t n = 0; n < 5; ++n) Second(n);
   Exit();

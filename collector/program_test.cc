@@ -1,5 +1,5 @@
-// The program itself, as the shim starts it: descriptors 3 to 5, a target that is another process,
-// real time.
+// The collector program as the preloaded library starts it: with descriptors 3 to 5, another
+// process as target, and real time.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -27,10 +27,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-// A traced process in a child of this test, and the collector beside it.
+// A traced process in a child of this test, and its collector.
 class ProgramTest : public ::testing::Test {
  protected:
-  // Runs `life` in a child that owns the session; the session's pid is the child's.
+  // Runs `life` in a child that owns the session; the session has the child's pid.
   void StartTarget(const std::function<void(FakeTarget&)>& life) {
     int ready[2];
     ASSERT_EQ(pipe(ready), 0);
@@ -48,7 +48,7 @@ class ProgramTest : public ::testing::Test {
     session_path_.assign(path, static_cast<size_t>(n - 1));
     output_path_ = session_path_ + ".gmt";
     setenv("GPUMEMTRACE_DIR", session_path_.substr(0, session_path_.rfind('/')).c_str(),
-           1);  // as the shim's
+           1);  // as for the preloaded library
     close(ready[0]);
     close(ready[1]);
   }
@@ -59,7 +59,7 @@ class ProgramTest : public ::testing::Test {
     const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, target_pid_, 0));
     collector_pid_ = fork();
     if (collector_pid_ == 0) {
-      // Above the target range first, so that none is overwritten before it has been copied.
+      // Moved above the target range first, so that none is overwritten before it is copied.
       const int high[] = {fcntl(session, F_DUPFD, 100), fcntl(pidfd, F_DUPFD, 100),
                           fcntl(output, F_DUPFD, 100)};
       dup2(high[0], session::kSessionFd);
@@ -78,13 +78,13 @@ class ProgramTest : public ::testing::Test {
     waitpid(pid, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-  // Until the collector has the session.
+  // Waits until the collector has claimed the session.
   void AwaitClaim() {
     const int fd = open(session_path_.c_str(), O_RDONLY);
     while (!IsClaimed(fd)) usleep(1000);
     close(fd);
   }
-  // Until the first chunk is in the file.
+  // Waits until the first chunk is in the file.
   void AwaitRecording() {
     while (ReadBack(FileBytes(output_path_)).Count(gmt::ALLOC) == 0) usleep(20000);
   }
@@ -103,7 +103,7 @@ class ProgramTest : public ::testing::Test {
   while (true) pause();
 }
 
-TEST_F(ProgramTest, KilledTargetLeavesACompleteRecordingThatSaysHowItEnded) {
+TEST_F(ProgramTest, KilledTargetLeavesACompleteRecordingWithItsEnd) {
   StartTarget([](FakeTarget& target) {
     for (uint64_t i = 1; i <= 10; ++i) target.Alloc(i * 4096, i);
     target.Free(4096);
@@ -139,7 +139,7 @@ TEST_F(ProgramTest, NormalExitIsAnsweredWhileTheTargetWaits) {
   EXPECT_EQ(recording.facts.exit().code(), 5);
 }
 
-TEST_F(ProgramTest, FileCanBeReadWhileItGrows) {
+TEST_F(ProgramTest, GrowingFileCanBeRead) {
   StartTarget([](FakeTarget& target) {
     target.Alloc(4096, 7);
     WaitToBeKilled();
@@ -181,7 +181,7 @@ TEST_F(ProgramTest, KilledCollectorsSessionCanBeCollectedAfterTheTargetsEnd) {
   kill(target_pid_, SIGKILL);
   Wait(target_pid_);
   EXPECT_TRUE(SessionExists());
-  unsetenv("GPUMEMTRACE_DIR");  // by hand, from anywhere
+  unsetenv("GPUMEMTRACE_DIR");  // as started by a user, from any directory
   const std::string collected = output_path_ + ".collected";
   const pid_t second = fork();
   if (second == 0) {
@@ -214,7 +214,7 @@ TEST_F(ProgramTest, TerminatedCollectorFinishesTheFileAndKeepsTheSession) {
   Wait(target_pid_);
 }
 
-TEST_F(ProgramTest, RecordingThatIsDeletedBeginsAnewUnderItsName) {
+TEST_F(ProgramTest, DeletedRecordingIsStartedAgainUnderItsName) {
   StartTarget([](FakeTarget& target) {
     for (uint64_t i = 1; i <= 10; ++i) target.Alloc(i * 4096, i);
     WaitToBeKilled();
@@ -252,7 +252,7 @@ TEST_F(ProgramTest, SessionsOfKilledProcessesAreRemovedByTheNextCollector) {
   }
   const std::string dead = session_path_, directory = dead.substr(0, dead.rfind('/'));
   StartTarget([](FakeTarget&) { WaitToBeKilled(); });
-  // Into the directory of the second, where its collector looks.
+  // Moved to the second session's directory, which its collector sweeps.
   const std::string here = session_path_.substr(0, session_path_.rfind('/'));
   const std::string moved = here + dead.substr(dead.rfind('/'));
   std::filesystem::rename(dead, moved);
@@ -289,7 +289,7 @@ TEST_F(ProgramTest, SessionWithoutANameIsFoundThroughItsCollector) {
   close(unnamed);
 }
 
-TEST_F(ProgramTest, SocketThatAnotherCollectorLeftListsNoSessionTwice) {
+TEST_F(ProgramTest, StaleSocketListsNoSessionTwice) {
   StartTarget([](FakeTarget&) { WaitToBeKilled(); });
   StartCollector();
   const std::string left = session_path_.substr(0, session_path_.rfind('/')) + "/collector-" +
@@ -309,7 +309,7 @@ TEST_F(ProgramTest, SocketThatAnotherCollectorLeftListsNoSessionTwice) {
   EXPECT_EQ(Wait(collector_pid_), 0);
 }
 
-TEST_F(ProgramTest, SessionThatIsCutEndsTheRecordingAndNotTheCollector) {
+TEST_F(ProgramTest, TruncatedSessionEndsTheRecordingCleanly) {
   StartTarget([](FakeTarget& target) {
     for (uint64_t i = 1; i <= 10; ++i) target.Alloc(i * 4096, i);
     WaitToBeKilled();
@@ -347,8 +347,9 @@ TEST_F(ProgramTest, SessionOfAnotherReleaseIsRefused) {
   Wait(target_pid_);
 }
 
-// As attach starts it: what was checked is what is recorded, wherever its path leads by now.
-TEST_F(ProgramTest, SessionThatIsHandedOverIsTheOneThatIsRecorded) {
+// As started by attach: the session that was checked is recorded, even if its path leads elsewhere
+// now.
+TEST_F(ProgramTest, SessionPassedAsDescriptorIsRecorded) {
   StartTarget([](FakeTarget& target) {
     for (uint64_t i = 1; i <= 10; ++i) target.Alloc(i * 4096, i);
     WaitToBeKilled();
@@ -368,7 +369,7 @@ TEST_F(ProgramTest, SessionThatIsHandedOverIsTheOneThatIsRecorded) {
   const Recording recording = ReadBack(FileBytes(output_path_));
   EXPECT_TRUE(recording.complete);
   EXPECT_EQ(Recording::LiveOf(recording.snapshots.back()).size(), 10u);
-  // Our descriptor of the session holds no lock for a collector that has gone.
+  // Our descriptor of the session does not hold the lock of a collector that is gone.
   EXPECT_FALSE(IsClaimed(open(("/proc/self/fd/" + std::to_string(session)).c_str(), O_RDWR)));
   close(session);
 }

@@ -1,5 +1,5 @@
-// A fuzzer (preset fuzz): whatever a traced process does to its session, the
-// collector comes to an end and leaves a recording that can be read and whose losses add up.
+// A fuzzer (preset fuzz): whatever a traced process does to its session, the collector ends and
+// leaves a readable recording whose losses add up.
 // Run: build/fuzz/fuzz/session_fuzz -len_control=0 -max_len=4096 -timeout=10 CORPUS
 
 #include <cstddef>

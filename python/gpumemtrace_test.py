@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The package gpumemtrace: with a library that notes what it is told, and without any.
+"""Tests the package gpumemtrace with a library that logs its calls, and without any.
 
-Usage: gpumemtrace_test.py TOLD_CALLS_LIBRARY [unittest's arguments]
+Usage: gpumemtrace_test.py TOLD_CALLS_LIBRARY [UNITTEST ARGUMENTS]
 """
 
 import os
@@ -15,13 +15,13 @@ import textwrap
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-FIRST = (1 << 40) + 1  # the first range of the library that stands in
+FIRST = (1 << 40) + 1  # the first range of the substitute library
 NO_INDEX = 2**64 - 1
 library = ""
 
 
 def run(program, preload=None, **more):
-    """Runs a program in a process of its own; what it prints, and the lines the library was told."""
+    """Runs a program in its own process. Returns its output and the lines that the library logged."""
     with tempfile.TemporaryDirectory() as folder:
         told = pathlib.Path(folder) / "told"
         ours = ("LD_PRELOAD", "CUDA_INJECTION64_PATH", "GPUMEMTRACE", "GPUMEMTRACE_LIBRARY")
@@ -37,12 +37,12 @@ def run(program, preload=None, **more):
 
 
 class Recorded(unittest.TestCase):
-    """What arrives at the library."""
+    """The calls that reach the library."""
 
     def told(self, program, *wanted):
         self.assertEqual(run("import gpumemtrace\n" + textwrap.dedent(program), library)[1], list(wanted))
 
-    def test_steps_are_counted_and_a_given_one_sets_the_count(self):
+    def test_steps_are_counted_and_an_index_sets_the_counter(self):
         self.told("[gpumemtrace.step(index) for index in (None, None, 100, None, 0, None)]",
                   *(f"mark step {n}" for n in (0, 1, 100, 101, 0, 1)))
 
@@ -50,36 +50,36 @@ class Recorded(unittest.TestCase):
         self.told(f"gpumemtrace.mark('a'); gpumemtrace.mark('b', 0); gpumemtrace.mark('c', {2**64 - 2})",
                   f"mark a {NO_INDEX}", "mark b 0", f"mark c {2**64 - 2}")
 
-    def test_names_travel_as_utf8_whatever_they_hold(self):
+    def test_any_name_is_passed_as_utf8(self):
         self.told(r"gpumemtrace.mark('größe 重', 1); gpumemtrace.mark('\ud800', 2)",
                   "mark größe 重 1", r"mark \ud800 2")
 
-    def test_numbers_of_other_libraries_are_indices_too(self):
+    def test_number_types_of_other_libraries_are_accepted(self):
         self.told("""
             class Number:
                 def __index__(self): return 7
             gpumemtrace.mark('a', Number()); gpumemtrace.step(True)""", "mark a 7", "mark step 1")
 
-    def test_regions_within_each_other_end_in_reverse(self):
+    def test_nested_regions_end_in_reverse_order(self):
         self.told("""
             with gpumemtrace.region('outer'):
                 with gpumemtrace.region('inner'): pass
             """, f"begin outer {FIRST}", f"begin inner {FIRST + 1}", f"end {FIRST + 1}", f"end {FIRST}")
 
-    def test_one_object_may_be_entered_within_itself(self):
+    def test_region_object_may_be_entered_recursively(self):
         self.told("""
             again = gpumemtrace.region('again')
             with again, again: pass
             """, f"begin again {FIRST}", f"begin again {FIRST + 1}", f"end {FIRST + 1}", f"end {FIRST}")
 
-    def test_exception_ends_its_regions_and_goes_on(self):
+    def test_exception_ends_its_regions_and_propagates(self):
         self.told("""
             try:
                 with gpumemtrace.region('a'), gpumemtrace.region('b'): raise KeyError('lost')
             except KeyError as error: gpumemtrace.mark(str(error), 5)
             """, f"begin a {FIRST}", f"begin b {FIRST + 1}", f"end {FIRST + 1}", f"end {FIRST}", "mark 'lost' 5")
 
-    def test_decorated_function_that_calls_itself_keeps_name_result_and_order(self):
+    def test_decorated_recursive_function_keeps_name_result_and_order(self):
         self.told("""
             @gpumemtrace.region('f')
             def factorial(n, *, unused=None):
@@ -96,7 +96,7 @@ class Recorded(unittest.TestCase):
             except OSError: gpumemtrace.mark('caught', 0)
             """, f"begin f {FIRST}", f"end {FIRST}", "mark caught 0")
 
-    def test_threads_end_what_they_began(self):
+    def test_threads_end_their_own_regions(self):
         _, told = run("""
             import gpumemtrace, threading
             barrier = threading.Barrier(4)
@@ -114,7 +114,7 @@ class Recorded(unittest.TestCase):
         self.assertEqual(sorted(begun), sorted(ended))
         self.assertEqual(sorted(begun), sorted(set(begun)))
 
-    def test_child_of_a_fork_leaves_its_parents_regions_alone(self):
+    def test_forked_child_does_not_end_its_parents_regions(self):
         _, told = run("""
             import gpumemtrace, os
             with gpumemtrace.region('before'):
@@ -125,11 +125,11 @@ class Recorded(unittest.TestCase):
                     assert os.waitpid(child, 0)[1] == 0
                     gpumemtrace.mark('parent', 2)
             """, library)
-        # The counter of ranges was copied with the child.
+        # The range counter was copied to the child.
         self.assertEqual(told, [f"begin before {FIRST}", f"begin in the child {FIRST + 1}", "mark child 1",
                                 f"end {FIRST + 1}", "mark parent 2", f"end {FIRST}"])
 
-    def test_snapshot_and_recording_say_what_the_library_says(self):
+    def test_snapshot_and_recording_return_the_librarys_answer(self):
         printed, told = run("""
             import gpumemtrace
             print(gpumemtrace.snapshot('full'), gpumemtrace.snapshot(), gpumemtrace.recording())
@@ -138,7 +138,7 @@ class Recorded(unittest.TestCase):
 
 
 class Started(unittest.TestCase):
-    """start() finds a library, opens it, and says what it says."""
+    """start() finds and opens a library, and returns its answer."""
 
     PROGRAM = """
         import gpumemtrace
@@ -148,11 +148,11 @@ class Started(unittest.TestCase):
         gpumemtrace.mark('after', 2)
         """
 
-    def test_library_that_the_variable_names_is_opened_and_told_from_then_on(self):
+    def test_library_in_the_variable_is_opened_and_used(self):
         printed, told = run(self.PROGRAM, GPUMEMTRACE_LIBRARY=library)
         self.assertEqual((printed, told), ("begun\n", ["start 4096", "mark after 2"]))
 
-    def test_library_beside_the_program_in_the_path_is_found(self):
+    def test_library_beside_the_program_in_path_is_found(self):
         with tempfile.TemporaryDirectory() as folder:
             place = pathlib.Path(folder)
             for name in ("bin", "lib", "elsewhere"):
@@ -164,49 +164,49 @@ class Started(unittest.TestCase):
             path = f"{place / 'elsewhere'}:{os.environ['PATH']}"
             self.assertEqual(run(self.PROGRAM, PATH=path)[0], "begun\n")
 
-    def test_path_that_is_given_comes_first(self):
+    def test_path_argument_has_priority(self):
         program = self.PROGRAM.replace("start()", f"start({library!r})")
         self.assertEqual(run(program, GPUMEMTRACE_LIBRARY="/nowhere")[0], "begun\n")
 
-    def test_preloaded_library_is_the_one_that_is_asked(self):
+    def test_preloaded_library_is_used(self):
         printed, told = run(self.PROGRAM, library, GPUMEMTRACE_LIBRARY="/nowhere", TOLD_START="0 preloaded")
         self.assertEqual((printed, told), ("preloaded\n", ["mark before 1", "start 4096", "mark after 2"]))
 
-    def test_copy_that_has_begun_before_is_told_from_then_on(self):
+    def test_copy_started_earlier_is_used(self):
         with tempfile.TemporaryDirectory() as folder:
             copy = shutil.copy(library, pathlib.Path(folder) / "copy.so")
             printed, told = run(self.PROGRAM, GPUMEMTRACE_LIBRARY=library, TOLD_START=f"-1 {copy}")
         self.assertEqual((printed, told), (f"already done by {copy}\n", ["start 4096", "mark after 2"]))
 
-    def test_library_that_the_driver_is_to_open_is_told_at_once(self):
+    def test_library_injected_by_the_driver_is_used_immediately(self):
         with tempfile.TemporaryDirectory() as folder:
             ours = shutil.copy(library, pathlib.Path(folder) / "libgpumemtrace.so")
             program = "import gpumemtrace; gpumemtrace.mark('a', 1)"
             self.assertEqual(run(program, CUDA_INJECTION64_PATH=ours)[1], ["mark a 1"])
-            self.assertEqual(run(program, CUDA_INJECTION64_PATH=library)[1], [])  # somebody else's
+            self.assertEqual(run(program, CUDA_INJECTION64_PATH=library)[1], [])  # another tool's library
 
-    def test_library_that_cannot_begin_says_why(self):
+    def test_library_that_cannot_start_reports_the_reason(self):
         printed, told = run(self.PROGRAM, GPUMEMTRACE_LIBRARY=library, TOLD_START="-1 no luck")
-        self.assertEqual((printed, told), ("RuntimeError: gpumemtrace cannot begin: no luck\n", ["start 4096"]))
+        self.assertEqual((printed, told), ("RuntimeError: gpumemtrace cannot start: no luck\n", ["start 4096"]))
 
-    def test_library_that_is_not_there_is_an_error_that_says_where(self):
+    def test_missing_library_is_an_error_with_its_path(self):
         printed, _ = run(self.PROGRAM, GPUMEMTRACE_LIBRARY="/nowhere/lib.so")
         self.assertEqual(printed, "FileNotFoundError: libgpumemtrace.so was not found; looked for /nowhere/lib.so. "
                                   "Name it with: GPUMEMTRACE_LIBRARY=/path/to/libgpumemtrace.so\n")
 
-    def test_library_of_somebody_else_is_an_error(self):
+    def test_other_library_is_an_error(self):
         other = sysconfig.get_config_var("LIBDIR") or "/usr/lib"
         candidates = [*pathlib.Path("/usr/lib").glob("*/libm.so.6"), *pathlib.Path(other).glob("libm.so.6")]
         if not candidates:
             self.skipTest("there is no libm")
         printed, _ = run(self.PROGRAM, GPUMEMTRACE_LIBRARY=str(candidates[0]))
-        self.assertRegex(printed, "^RuntimeError: .* is no library of gpumemtrace\n$")
+        self.assertRegex(printed, "^RuntimeError: .* is not a gpumemtrace library\n$")
 
 
 class NotRecorded(unittest.TestCase):
-    """Nothing is there: nothing happens."""
+    """Without gpumemtrace, nothing happens."""
 
-    def test_every_function_does_nothing_and_says_so(self):
+    def test_every_function_does_nothing(self):
         printed, told = run("""
             import gpumemtrace
             gpumemtrace.step(); gpumemtrace.step(3); gpumemtrace.mark('a'); gpumemtrace.mark('b', 2)
@@ -217,11 +217,11 @@ class NotRecorded(unittest.TestCase):
             """)
         self.assertEqual((printed, told), ("2 False False\n", []))
 
-    def test_library_that_lacks_a_function_counts_as_none(self):
-        # Any library will do that is no gpumemtrace of this version.
+    def test_library_that_lacks_a_function_is_ignored(self):
+        # Any library that is not gpumemtrace of this version will do.
         self.assertEqual(run("import gpumemtrace; print(gpumemtrace.recording())", preload="libm.so.6")[0], "False\n")
 
-    def test_python_without_ctypes_is_no_error(self):
+    def test_python_without_ctypes_works(self):
         printed, _ = run("""
             import sys
             sys.modules['ctypes'] = None
@@ -230,7 +230,7 @@ class NotRecorded(unittest.TestCase):
             """, library)
         self.assertEqual(printed, "False\n")
 
-    def test_exception_in_a_region_goes_on(self):
+    def test_exception_in_a_region_propagates(self):
         run("""
             import gpumemtrace
             try:
@@ -241,7 +241,7 @@ class NotRecorded(unittest.TestCase):
 
 
 class Wrong(unittest.TestCase):
-    """Arguments that are wrong are wrong whether the process is recorded or not."""
+    """Invalid arguments raise whether the process is recorded or not."""
 
     CASES = [
         ("gpumemtrace.mark(5)", "TypeError: name must be a str, not int"),
@@ -260,7 +260,7 @@ class Wrong(unittest.TestCase):
          "TypeError: region cannot decorate a coroutine or a generator; use `with` inside of it"),
     ]
 
-    def test_message_says_what_is_wrong(self):
+    def test_message_states_the_error(self):
         program = textwrap.dedent("""
             import gpumemtrace
             for code in %r:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Installs the package from the tree into a fresh virtual environment, and tests what was installed.
+"""Installs the package from the tree into a fresh virtual environment, and tests it there.
 
 Usage: install_check.py TOLD_CALLS_LIBRARY
 Needs the network: pip fetches the build backend.
@@ -38,7 +38,7 @@ def main():
         run(sys.executable, "-m", "venv", str(folder / "venv"))
         python = str(folder / "venv" / "bin" / "python")
         run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", str(ROOT), cwd=folder)
-        # Outside of the tree, so that nothing but the installed package can be found.
+        # Runs outside the tree, so that only the installed package can be found.
         package = pathlib.Path(run(python, "-c", "import gpumemtrace; print(gpumemtrace.__file__)", cwd=folder).strip())
         installed = {path.name for path in package.parent.iterdir() if path.name != "__pycache__"}
         assert package.is_relative_to(folder), package
@@ -48,12 +48,12 @@ def main():
         assert version == built.group(1), (version, built.group(1))
         commands = sorted(path.name for path in (folder / "venv" / "bin").iterdir())
         assert not any("gpumemtrace" in command for command in commands), commands
-        # The test takes the package that lies beside it.
+        # The test uses the package beside it.
         shutil.copy(ROOT / "python" / "gpumemtrace_test.py", package.parents[1])
         run(python, str(package.parents[1] / "gpumemtrace_test.py"), told_calls, cwd=folder,
             env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"})
     if before is not None:
-        assert state_of_tree() == before, f"installing has changed the tree:\n{state_of_tree()}"
+        assert state_of_tree() == before, f"the installation has changed the tree:\n{state_of_tree()}"
     print(f"gpumemtrace {version} installs and works")
 
 

@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& sessi
     Reply refusal;
     if (refusal.ParseFromString(*message) && !refusal.error().empty())
       return absl::PermissionDeniedError(absl::StrCat(socket, ": ", refusal.error()));
-    return absl::DataLossError(absl::StrCat(socket, ": what answers is no collector"));
+    return absl::DataLossError(absl::StrCat(socket, ": what answers is not a collector"));
   }
   if (hello.version() != kVersion) {
     return absl::UnimplementedError(
@@ -81,7 +81,7 @@ absl::StatusOr<std::string> Client::ReadMessage(std::chrono::milliseconds patien
   std::string message;
   while (!reader_.Next(&message)) {
     if (reader_.broken())
-      return absl::DataLossError(absl::StrCat(socket_, ": what answers is no collector"));
+      return absl::DataLossError(absl::StrCat(socket_, ": what answers is not a collector"));
     pollfd polled = {fd_, POLLIN, 0};
     const int ready = poll(&polled, 1, MillisecondsUntil(end));
     if (ready < 0 && errno == EINTR) continue;
@@ -105,8 +105,8 @@ absl::StatusOr<Reply> Client::Ask(Request request, std::chrono::milliseconds pat
     if (!message.ok()) return message.status();
     Reply reply;
     if (!reply.ParseFromString(*message))
-      return absl::DataLossError(absl::StrCat(socket_, ": what answers is no collector"));
-    if (reply.id() != request.id()) continue;  // to an earlier one that was given up
+      return absl::DataLossError(absl::StrCat(socket_, ": what answers is not a collector"));
+    if (reply.id() != request.id()) continue;  // replies to an earlier request that timed out
     if (!reply.error().empty()) return absl::FailedPreconditionError(reply.error());
     return reply;
   }
@@ -123,7 +123,7 @@ absl::Status Client::Subscribe(const control::Subscribe& wish,
     if (!message.ok()) return message.status();
     Reply reply;
     if (!reply.ParseFromString(*message))
-      return absl::DataLossError(absl::StrCat(socket_, ": what answers is no collector"));
+      return absl::DataLossError(absl::StrCat(socket_, ": what answers is not a collector"));
     if (reply.id() == request.id() && !take(reply)) return absl::OkStatus();
   }
 }

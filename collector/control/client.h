@@ -1,15 +1,16 @@
 // collector/control/client.h
 //
-// Client: what a program says to a running collector (docs/control.md).
+// Client: sends requests to a running collector (docs/control.md).
 //
 //   absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(session.path);
 //   Request request;
 //   request.mutable_snapshot()->set_name("before");
 //   absl::StatusOr<Reply> reply = (*client)->Ask(request);
 //
-// Errors: NOT_FOUND no collector serves the session; PERMISSION_DENIED it is another user's;
-// UNIMPLEMENTED it speaks another version; FAILED_PRECONDITION the collector's own words why not;
-// UNAVAILABLE it ended meanwhile; DEADLINE_EXCEEDED it does not answer.
+// Errors: NOT_FOUND: no collector serves the session. PERMISSION_DENIED: it belongs to another
+// user. UNIMPLEMENTED: it uses another protocol version. FAILED_PRECONDITION: it refused the
+// request; the message is its reason. UNAVAILABLE: it has ended. DEADLINE_EXCEEDED: it does not
+// answer.
 // Thread safety: one thread at a time.
 
 #ifndef GMT_COLLECTOR_CONTROL_CLIENT_H_
@@ -32,7 +33,8 @@ class Client {
  public:
   static constexpr std::chrono::milliseconds kPatience{10'000};
 
-  // `session`: path of the session's file. `patience`: until it has answered, and of each send later.
+  // `session`: path of the session's file. `patience`: limit for the connection and the first
+  // message, and for each later send.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(
       const std::string& session, std::chrono::milliseconds patience = kPatience);
   ~Client();
@@ -41,15 +43,16 @@ class Client {
 
   const Hello& hello() const { return hello_; }
 
-  // Fills in version and id. For everything but Subscribe.
+  // Sends a request and waits for its reply. Fills in version and id. Not for Subscribe.
   absl::StatusOr<Reply> Ask(Request request, std::chrono::milliseconds patience = kPatience);
 
-  // Until `take` returns false (OK) or the recording ends (UNAVAILABLE). A reply that says why there
-  // is none comes to `take` as well.
+  // Passes replies to `take` until it returns false (OK) or the recording ends (UNAVAILABLE).
+  // Replies that contain only an error are passed as well.
   absl::Status Subscribe(const control::Subscribe& wish,
                          const std::function<bool(const Reply&)>& take);
 
-  // Until the collector has closed, for whoever asked it to end: then the recording is complete.
+  // Waits until the collector closes the connection. After a detach this means that the recording
+  // is complete.
   absl::Status WaitForEnd(std::chrono::milliseconds patience);
 
  private:
@@ -64,7 +67,7 @@ class Client {
   FrameReader reader_{kMaxReplyBytes};
   Hello hello_;
   uint64_t last_id_ = 0;
-  bool is_cut_ = false;  // a request went out in part: nothing that follows would be understood
+  bool is_cut_ = false;  // a request was sent only in part, so later ones would be misread
 };
 
 }  // namespace gmt::control

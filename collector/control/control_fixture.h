@@ -1,6 +1,6 @@
 // collector/control/control_fixture.h
 //
-// For tests: a client that knows nothing of the protocol and sends what it is told to.
+// For tests: a client that sends arbitrary bytes.
 
 #ifndef GMT_COLLECTOR_CONTROL_CONTROL_FIXTURE_H_
 #define GMT_COLLECTOR_CONTROL_CONTROL_FIXTURE_H_
@@ -20,7 +20,7 @@
 
 namespace gmt::control {
 
-// How long a test waits for what must come; never a measure of speed.
+// How long a test waits for an expected event; not a performance limit.
 inline constexpr int kHangMs = 120'000;
 
 class RawClient {
@@ -39,11 +39,11 @@ class RawClient {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;
   }
-  // As much as the other side takes at once.
+  // Sends as much as the other side accepts immediately.
   void Send(std::string_view bytes) {
     (void)!send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
-  // False where the other side has closed.
+  // Returns false if the other side has closed the connection.
   bool Read(std::string* message) {
     while (!reader_.Next(message)) {
       pollfd polled = {fd_, POLLIN, 0};

@@ -1,5 +1,5 @@
-// Whatever bytes a client sends, in whatever pieces: framing and dispatch neither crash nor keep more
-// than a request, and what they let through is within its bounds.
+// Feeds arbitrary bytes in arbitrary pieces to framing and request parsing. Neither may crash or
+// keep more than one request, and accepted requests must be within their bounds.
 
 #include <algorithm>
 #include <cstddef>
@@ -32,7 +32,7 @@ void Check(const gmt::control::Request& request) {
 
 }  // namespace
 
-// The first byte says in what pieces the others come.
+// The first byte sets the size of the pieces.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace gmt::control;
   if (size == 0) return 0;

@@ -21,7 +21,7 @@ std::shared_ptr<const Copy> CopyWaiters::LastWith(uint32_t needs) const {
   return (needs & Desk::kSites) != 0 ? last_with_sites_ : last_;
 }
 
-// Whoever is told may add a waiter: the list is taken first.
+// A callback may add a waiter, so the list is taken first.
 void CopyWaiters::Take(std::shared_ptr<const Copy> copy) {
   last_ = copy;
   if (copy->sites.has_value()) last_with_sites_ = copy;

@@ -1,8 +1,8 @@
 // collector/control/copy_waiters.h
 //
-// CopyWaiters: who waits for a copy from the drain, and for how long. A drain that is busy (a full
-// disk, names to look up at the end) does not keep anybody waiting for ever: after kPatience the
-// last copy must do, whose t_ns tells its age.
+// CopyWaiters: callbacks that wait for a copy from the draining thread. That thread may be busy (a
+// full disk, names to look up at the end), so a waiter gets the last suitable copy after kPatience.
+// The copy's t_ns shows its age.
 //
 // Thread safety: one thread at a time.
 
@@ -22,16 +22,18 @@ namespace gmt::control {
 class CopyWaiters {
  public:
   using Clock = std::chrono::steady_clock;
-  // Null: there is none yet and none came.
+  // Receives the copy; null if none arrived and there is no earlier one.
   using Done = std::function<void(std::shared_ptr<const Copy>)>;
 
   static constexpr std::chrono::milliseconds kPatience{2'000};
 
   explicit CopyWaiters(Desk* desk) : desk_(*desk) {}
 
-  // `needs`: a set of Desk::Wish.
+  // Calls `done` with a copy that contains all of `needs`, a set of Mailbox::CopyKind.
   void Add(uint32_t needs, Done done);
+  // Hands a new copy to the waiters that it satisfies.
   void Take(std::shared_ptr<const Copy> copy);
+  // Serves the waiters that have waited for kPatience from earlier copies.
   void GiveUpOn(Clock::time_point now);
 
  private:

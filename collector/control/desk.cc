@@ -11,7 +11,7 @@ Desk::~Desk() {
   if (wake_fd_ >= 0) close(wake_fd_);
 }
 
-// A full counter wakes as well.
+// write() fails if the counter is full, but then the descriptor is readable already.
 void Desk::Wake() {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof one);

@@ -1,19 +1,20 @@
-// collector/control/desk.h
+// collector/control/mailbox.h
 //
-// Desk: where the thread that drains a session and the thread that talks to clients meet. What the
-// drain tells is a copy; what clients want done is a request that the drain takes when it has time.
+// Mailbox: connects the thread that drains a session (the drain) with the thread that serves
+// clients (the server). The drain publishes copies of its state. Clients' requests wait until the
+// drain has time for them.
 //
-//   clients <--> [server's thread] --Want, Ask--> desk --Wishes, TakeRequests--> [drain]
-//                                  <--Take------       <--Publish, Reply------
+//   clients <--> server --RequestCopy, Ask--> mailbox --TakeRequestedKinds, TakeRequests--> drain
+//                       <--Take...-----------         <--Publish, Answer-----------------
 //
 // Invariants
-//   D1  The drain waits for nobody: each of its calls holds the lock for a few moves of pointers, and
-//       costs one relaxed load where nobody wants anything.
-//   D2  It makes a copy only after somebody has wanted one, and none twice within kMinDistance.
-//   D3  What waits for the drain is bounded: kMaxRequests requests, and the names that a recording
-//       defines (bounded by its stacks), which are handed over and not kept.
+//   D1  The drain never waits: each of its calls holds the lock only to move a few pointers, and
+//       costs one relaxed load if no client requests anything.
+//   D2  The drain makes a copy only after one was requested, and at most one per kMinDistanceNs.
+//   D3  What waits for the drain is bounded: at most kMaxRequests requests. The names that a
+//       recording defines (bounded by its stacks) are passed on and not kept.
 //
-// Thread safety: methods of the drain from one thread, those of the server from another.
+// Thread safety: the drain's methods from one thread, the server's methods from another.
 
 #ifndef GMT_COLLECTOR_CONTROL_DESK_H_
 #define GMT_COLLECTOR_CONTROL_DESK_H_
@@ -34,7 +35,7 @@
 
 namespace gmt::control {
 
-// One site of the live set, as it is counted (collector/events/tally.h), with the recording's stack.
+// One site of the live set as counted by collector/events/tally.h, with the recording's stack id.
 struct SiteRow {
   uint32_t heap = 0;  // index of Status.heaps
   uint32_t stack = 0;
@@ -43,19 +44,19 @@ struct SiteRow {
   bool other = false;
 };
 
-// What is published, of one moment. Shared: nobody changes it any more.
+// The published state of one moment. Shared and immutable.
 struct Copy {
   Status status;
   std::optional<std::vector<SiteRow>> sites;
   std::optional<gmt::LeakAnswer> leaks;
-  bool written = false;  // all of it is in the recording, unless the status says `stalled`
+  bool written = false;  // the recording contains all of it, unless the status is `stalled`
 };
 
-// Names of what sites' stacks consist of, in the order in which they were defined.
+// Names that the stacks of sites refer to, in the order of their definition.
 struct NameChunk {
   std::optional<gmt::Definitions> definitions;
   std::optional<gmt::Symbols> symbols;
-  bool begins_anew = false;  // another recording: earlier ids mean nothing
+  bool begins_anew = false;  // a new recording starts: earlier ids are invalid
 };
 
 class Desk {
@@ -81,25 +82,25 @@ class Desk {
   Desk& operator=(const Desk&) = delete;
 
   // ---- The drain
-  // What to publish now, as a set of Wish; 0 nearly always. kStatus is in it whenever something is.
+  // Returns what to publish now, as a set of CopyKind; usually 0. If not 0, it includes kStatus.
   uint32_t Wishes(uint64_t now_ns);
   void Publish(Copy copy);
   bool has_requests() const { return waiting_.load(std::memory_order_relaxed) != 0; }
   std::vector<Asked> TakeRequests();
   void Answer(uint64_t client, Reply reply);
   void AddNames(NameChunk chunk);
-  // The next recording takes requests again.
+  // Accepts requests again, for the next recording.
   void Open();
-  // From now on every request is refused; those that wait are, too.
+  // Refuses all waiting and future requests.
   void Close(const std::string& why);
 
   // ---- The server
   // Readable when there is something to take.
   int wake_fd() const { return wake_fd_; }
   void Want(uint32_t wishes) { wanted_.fetch_or(wishes | kStatus, std::memory_order_relaxed); }
-  // The error for the reply; empty: it waits for the drain.
+  // Queues a request. Returns the error for the reply; empty if the request was queued.
   std::string Ask(uint64_t client, Request request);
-  std::shared_ptr<const Copy> TakeCopy();  // null: none since the last time
+  std::shared_ptr<const Copy> TakeCopy();  // null: no new one since the last call
   std::vector<Answered> TakeAnswers();
   std::vector<NameChunk> TakeNames();
 
@@ -116,7 +117,7 @@ class Desk {
   std::vector<Answered> answers_;
   std::vector<NameChunk> names_;
   std::shared_ptr<const Copy> copy_;
-  std::string closed_;  // not empty: why
+  std::string closed_;  // the reason for refusing requests; empty: they are accepted
 };
 
 }  // namespace gmt::control

@@ -1,8 +1,8 @@
 // collector/control/event_owned.h
 //
-// libevent's objects with an owner.
+// Owning pointers to libevent objects.
 //
-// Thread safety: as the objects'.
+// Thread safety: as that of the objects.
 
 #ifndef GMT_COLLECTOR_CONTROL_EVENT_OWNED_H_
 #define GMT_COLLECTOR_CONTROL_EVENT_OWNED_H_

@@ -1,14 +1,14 @@
 // collector/control/framing.h
 //
-// Messages on a control socket (proto/control.proto): four bytes of length, little-endian, then the
-// message.
+// Frames messages on a control socket (proto/control.proto): a four-byte little-endian length,
+// followed by the message.
 //
 //   FrameReader reader(kMaxRequestBytes);
 //   reader.Feed(bytes);
 //   while (reader.Next(&message)) ...
-//   if (reader.broken()) ...                  the other side speaks something else
+//   if (reader.broken()) ...                  // the peer does not use this protocol
 //
-// A length beyond the limit is known from its four bytes: nothing is kept for it.
+// A length above the limit is detected after its four bytes, so that nothing is buffered for it.
 //
 // Thread safety: one thread at a time.
 
@@ -34,16 +34,16 @@ class FrameReader {
   explicit FrameReader(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   void Feed(std::string_view bytes);
-  // True and the next whole message; false where more bytes are needed, or none will help.
+  // Returns true and the next complete message; false if more bytes are needed or broken().
   bool Next(std::string* message);
-  // A message is longer than allowed. Nothing more is read.
+  // Whether a message was too long. Nothing more is read then.
   bool broken() const { return broken_; }
   size_t waiting_bytes() const { return bytes_.size() - at_; }
 
  private:
   const size_t max_bytes_;
   std::string bytes_;
-  size_t at_ = 0;  // of what was not given out yet
+  size_t at_ = 0;  // start of the bytes not yet returned
   bool broken_ = false;
 };
 

@@ -11,7 +11,7 @@
 namespace gmt::control {
 namespace {
 
-TEST(FramingTest, MessageThatComesByteForByteIsWholeAtItsLastByte) {
+TEST(FramingTest, MessageFedByteByByteIsCompleteAtItsLastByte) {
   const std::string frame = Framed("hello");
   FrameReader reader(100);
   std::string message;
@@ -32,7 +32,7 @@ TEST(FramingTest, EmptyMessageIsAMessage) {
   EXPECT_EQ(message, "");
 }
 
-TEST(FramingTest, LengthBeyondTheLimitBreaksWithoutKeepingAnything) {
+TEST(FramingTest, LengthAboveTheLimitBreaksWithoutBuffering) {
   FrameReader reader(5);
   std::string message;
   reader.Feed(Framed("12345"));
@@ -44,7 +44,7 @@ TEST(FramingTest, LengthBeyondTheLimitBreaksWithoutKeepingAnything) {
   EXPECT_EQ(reader.waiting_bytes(), 0u);
 }
 
-TEST(FramingTest, AnyCutOfAnyMessagesGivesTheSameMessages) {
+TEST(FramingTest, AnyPiecesYieldTheSameMessages) {
   ForEachSeed(SeedsUpTo(10), [](uint32_t seed) {
     std::mt19937 random(seed);
     std::vector<std::string> sent, got;

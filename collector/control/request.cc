@@ -23,15 +23,15 @@ absl::Status CheckName(std::string_view name, bool may_be_empty) {
 
 absl::Status CheckSubscribe(Subscribe* subscribe) {
   if (!Subscribe::What_IsValid(subscribe->what()) || !TopOrder_IsValid(subscribe->order()))
-    return absl::InvalidArgumentError("this collector does not tell that");
+    return absl::InvalidArgumentError("this collector cannot report that");
   if (subscribe->interval_ms() == 0) subscribe->set_interval_ms(kUsualIntervalMs);
   if (subscribe->rows() == 0) subscribe->set_rows(kUsualRows);
   if (subscribe->interval_ms() < kMinIntervalMs || subscribe->interval_ms() > kMaxIntervalMs) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the interval is not from ", kMinIntervalMs, " to ", kMaxIntervalMs, " ms"));
+        absl::StrCat("the interval must be from ", kMinIntervalMs, " to ", kMaxIntervalMs, " ms"));
   }
   if (subscribe->rows() > kMaxRows)
-    return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxRows, " rows are asked for"));
+    return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxRows, " rows are requested"));
   return absl::OkStatus();
 }
 
@@ -50,7 +50,7 @@ absl::Status Check(Request* request) {
     case Request::WHAT_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError("this collector does not know such a request");
+  return absl::InvalidArgumentError("this collector does not know this request");
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ absl::StatusOr<Request> ParseRequest(std::string_view message, uint64_t* id, boo
   *other_version = false;
   Request request;
   if (!request.ParseFromArray(message.data(), static_cast<int>(message.size())))
-    return absl::InvalidArgumentError("this is no request");
+    return absl::InvalidArgumentError("this is not a request");
   *id = request.id();
   if (request.version() != kVersion) {
     *other_version = true;

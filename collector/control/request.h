@@ -1,7 +1,6 @@
 // collector/control/request.h
 //
-// What a request on the control socket asks for, checked: who dispatches it needs to look at nothing
-// twice.
+// Parses and validates requests of the control socket, so that no later code needs to check them.
 //
 // Thread safety: pure functions.
 
@@ -20,9 +19,9 @@ inline constexpr size_t kMaxNameBytes = 200;  // of a mark or snapshot
 inline constexpr uint32_t kMinIntervalMs = 100, kMaxIntervalMs = 60'000, kUsualIntervalMs = 1'000;
 inline constexpr uint32_t kMaxRows = 256, kUsualRows = 20;
 
-// INVALID_ARGUMENT, with a sentence for the reply's `error`, for anything that cannot be done as it
-// stands. Fills defaults in. Even of a refused request *id is what it says its id is, 0 where that
-// cannot be told, and *other_version tells whether a version is why.
+// Returns the request with defaults filled in. Returns INVALID_ARGUMENT, with a sentence for the
+// reply's `error`, if it is invalid. *id is the request's id even then; 0 if it cannot be parsed.
+// *other_version: the request has another protocol version.
 absl::StatusOr<Request> ParseRequest(std::string_view message, uint64_t* id, bool* other_version);
 
 }  // namespace gmt::control

@@ -37,7 +37,7 @@ TEST(RequestTest, SubscriptionGetsItsDefaults) {
   EXPECT_EQ(request->subscribe().rows(), kUsualRows);
 }
 
-TEST(RequestTest, AnotherVersionIsToldOurs) {
+TEST(RequestTest, OtherVersionIsRefusedWithOurs) {
   EXPECT_THAT(ErrorOf([](Request& r) {
                 r.set_version(9);
                 r.mutable_status();
@@ -45,11 +45,11 @@ TEST(RequestTest, AnotherVersionIsToldOurs) {
               HasSubstr("version 9 of the control protocol; this collector speaks version 1"));
 }
 
-TEST(RequestTest, KindOfALaterReleaseIsRefusedAndNothingElse) {
-  EXPECT_THAT(ErrorOf([](Request&) {}), HasSubstr("does not know such a request"));
+TEST(RequestTest, UnknownKindOfRequestIsRefused) {
+  EXPECT_THAT(ErrorOf([](Request&) {}), HasSubstr("does not know this request"));
 }
 
-TEST(RequestTest, NamesAreShortTextOfOneLine) {
+TEST(RequestTest, NamesAreShortAndOfOneLine) {
   EXPECT_THAT(ErrorOf([](Request& r) { r.mutable_mark(); }), HasSubstr("empty"));
   EXPECT_THAT(ErrorOf([](Request& r) { r.mutable_mark()->set_name("a\nb"); }),
               HasSubstr("control characters"));
@@ -58,7 +58,7 @@ TEST(RequestTest, NamesAreShortTextOfOneLine) {
   EXPECT_TRUE(Parse([](Request& r) { r.mutable_snapshot(); }).ok());
 }
 
-TEST(RequestTest, IntervalsAndRowsHaveBounds) {
+TEST(RequestTest, IntervalsAndRowsAreBounded) {
   EXPECT_THAT(ErrorOf([](Request& r) { r.mutable_subscribe()->set_interval_ms(1); }),
               HasSubstr("from 100 to 60000 ms"));
   EXPECT_THAT(ErrorOf([](Request& r) { r.mutable_subscribe()->set_rows(100000); }),
@@ -66,7 +66,7 @@ TEST(RequestTest, IntervalsAndRowsHaveBounds) {
   EXPECT_THAT(ErrorOf([](Request& r) {
                 r.mutable_subscribe()->set_what(static_cast<Subscribe::What>(17));
               }),
-              HasSubstr("does not tell that"));
+              HasSubstr("cannot report that"));
 }
 
 TEST(RequestTest, GarbageIsNoRequest) {

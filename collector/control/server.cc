@@ -30,8 +30,8 @@ namespace gmt::control {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{250};
-constexpr size_t kMaxUnread = 1 << 20;  // bytes of replies; nothing is read from who leaves more
-constexpr size_t kMaxWaiting = 64;      // requests of one client for the status
+constexpr size_t kMaxUnread = 1 << 20;  // unread reply bytes; above, no requests are read
+constexpr size_t kMaxWaiting = 64;      // status requests of one client
 constexpr int kBacklog = 64;
 
 uint64_t Nanoseconds(const timeval& time) {
@@ -39,7 +39,7 @@ uint64_t Nanoseconds(const timeval& time) {
          static_cast<uint64_t>(time.tv_usec) * 1'000;
 }
 
-// What the drain need not be asked for.
+// Adds what is known without the draining thread.
 void AddOwnUse(Status* status) {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
@@ -56,12 +56,12 @@ struct Connection {
   uint64_t id = 0;
   EventOwned<bufferevent> buffer;
   FrameReader reader{kMaxRequestBytes};
-  std::vector<uint64_t> asked;  // requests for the status that wait for a copy
+  std::vector<uint64_t> asked;  // status requests that wait for a copy
   std::optional<Request> subscription;
   EventOwned<event> tick;
   CopyWaiters::Clock::time_point heard = CopyWaiters::Clock::now();
-  bool is_owed = false;  // a turn of the subscription waits for its copy
-  bool is_over = false;  // what is left is written, then it is closed
+  bool is_owed = false;  // the next update of the subscription waits for a copy
+  bool is_over = false;  // closed after the remaining replies are written
 };
 
 class ThreadedServer final : public Server {
@@ -118,7 +118,7 @@ absl::Status ThreadedServer::Open() {
   base_.reset(event_base_new());
   stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (base_ == nullptr || stop_fd_ < 0 || desk_.wake_fd() < 0)
-    return absl::UnavailableError("no event loop can be made");
+    return absl::UnavailableError("cannot create an event loop");
   wake_.reset(event_new(
       base_.get(), desk_.wake_fd(), EV_READ | EV_PERSIST,
       [](int, short, void* self) { static_cast<ThreadedServer*>(self)->OnWake(); }, this));
@@ -134,11 +134,11 @@ absl::Status ThreadedServer::Open() {
   const timeval every = TimeOf(kTick);
   if (event_add(wake_.get(), nullptr) != 0 || event_add(stop_.get(), nullptr) != 0 ||
       event_add(tick_.get(), &every) != 0) {
-    return absl::UnavailableError("no event loop can be made");
+    return absl::UnavailableError("cannot create an event loop");
   }
   if (absl::Status status = Listen(); !status.ok()) return status;
   OpenHttp();
-  // Signals are the drain's: one that this thread took would not end the drain's sleep.
+  // Signals must reach the draining thread: if this thread took one, it would not end that sleep.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -147,7 +147,7 @@ absl::Status ThreadedServer::Open() {
   return absl::OkStatus();
 }
 
-// Who cannot be scraped is recorded all the same.
+// A failure to open the HTTP server does not prevent the recording.
 void ThreadedServer::OpenHttp() {
   if (options_.listen.empty()) return;
   auto address = metrics::ParseListenAddress(options_.listen, options_.identity.local_rank);
@@ -182,9 +182,9 @@ absl::Status ThreadedServer::Listen() {
       this, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, *fd);
   if (listener_ == nullptr) {
     close(*fd);
-    return absl::UnavailableError("no event loop can be made");
+    return absl::UnavailableError("cannot create an event loop");
   }
-  // Without room for one more descriptor, who comes waits in the kernel's queue until the next tick.
+  // If no descriptor is free, new clients wait in the kernel's queue until the next tick.
   evconnlistener_set_error_cb(
       listener_, [](evconnlistener* listener, void*) { evconnlistener_disable(listener); });
   return absl::OkStatus();
@@ -210,7 +210,7 @@ void ThreadedServer::RemoveName() {
 void ThreadedServer::Serve() {
   pthread_setname_np(pthread_self(), "gmt-control");
   event_base_dispatch(base_.get());
-  OnWake();  // what was answered last
+  OnWake();  // the last answers
   for (auto& [id, connection] : connections_) {
     const int fd = bufferevent_getfd(connection.buffer.get());
     evbuffer_unfreeze(bufferevent_get_output(connection.buffer.get()), 1);
@@ -268,7 +268,7 @@ void ThreadedServer::OnAccept(int fd) {
         Connection* read = static_cast<Connection*>(of);
         read->server->OnRead(read);
       },
-      [](bufferevent*, void* of) {  // everything is written
+      [](bufferevent*, void* of) {  // all output is written
         Connection* written = static_cast<Connection*>(of);
         if (written->is_over) return written->server->Close(written->id);
         bufferevent_enable(written->buffer.get(), EV_READ);
@@ -307,7 +307,7 @@ void ThreadedServer::OnRead(Connection* connection) {
   const uint64_t id = connection->id;
   std::string message;
   while (connection != nullptr && !connection->is_over) {
-    // The rest waits in the client's own buffers.
+    // The remaining requests wait in the client's own buffers.
     if (evbuffer_get_length(bufferevent_get_output(connection->buffer.get())) > kMaxUnread) {
       bufferevent_disable(connection->buffer.get(), EV_READ);
       return;
@@ -342,7 +342,8 @@ void ThreadedServer::Answer(Connection* connection, const std::string& message) 
   }
 }
 
-// All that a client asks until the copy comes is one waiter, which is all that stays of one that leaves.
+// All status requests of a client that arrive before the copy share one waiter, so that a client
+// that leaves does not leave more than one behind.
 void ThreadedServer::AskStatus(Connection* connection, uint64_t request) {
   if (connection->asked.size() >= kMaxWaiting)
     return SendError(connection, request, Desk::kTooMany);
@@ -392,7 +393,7 @@ void ThreadedServer::Subscribe(Connection* connection, Request request) {
   OnTurn(id);
 }
 
-// A client that has not read the last turn misses this one.
+// Skips this update if the client has not read the previous one.
 void ThreadedServer::OnTurn(uint64_t id) {
   Connection* connection = Find(id);
   if (connection == nullptr || connection->is_owed) return;
@@ -412,7 +413,7 @@ void ThreadedServer::TellTurn(uint64_t id, const std::shared_ptr<const Copy>& co
   connection->is_owed = false;
   const Request& wish = *connection->subscription;
   if (copy == nullptr) return SendError(connection, wish.id(), "the collector is busy");
-  // What was asked for, before the client asked for something else.
+  // The client may have changed its subscription after this copy was requested.
   const auto what = wish.subscribe().what();
   if ((what == Subscribe::TOP && !copy->sites) || (what == Subscribe::LEAKS && !copy->leaks) ||
       (what == Subscribe::RECORDING && !copy->written)) {

@@ -1,17 +1,19 @@
 // collector/control/server.h
 //
-// Server: the control socket of a running collector (proto/control.proto, docs/control.md), in a
-// thread of its own, and HTTP beside it where that is asked for (collector/metrics/http_door.h). It sees nothing of the session, only what the drain puts on the desk.
+// Server: the control socket of a running collector (proto/control.proto, docs/control.md), served
+// by its own thread, and optionally the HTTP server (collector/metrics/metrics_server.h). It sees
+// only what the draining thread puts into the mailbox, not the session.
 //
 // Invariants
-//   S1  The drain never waits for a client, whatever that does (collector/control/desk.h, D1).
+//   S1  The draining thread never waits for a client (collector/control/mailbox.h, D1).
 //   S2  Only the collector's own user and root are served (SO_PEERCRED).
-//   S3  What a client can make the server keep is bounded: kMaxClients connections, a request of 64
-//       KiB, kMaxWaiting requests that wait for their answers, and of what it does not read no more than
-//       kMaxUnread and those answers; who takes nothing for kSilence is dropped, and the one that has
-//       been quiet longest when another one comes.
+//   S3  What a client can make the server store is bounded: max_clients connections, requests of 64
+//       KiB, kMaxWaiting requests that wait for answers, and kMaxUnread bytes of unread replies
+//       plus those answers. A client that reads nothing for `silence` is dropped. If the limit of
+//       connections is reached, the one that has been quiet for longest is dropped.
 //
-// Thread safety: made and destroyed in one thread, which must be that of nobody's signal handlers.
+// Thread safety: create and destroy it in one thread, not in a signal handler. Its own thread
+// blocks all signals.
 
 #ifndef GMT_COLLECTOR_CONTROL_SERVER_H_
 #define GMT_COLLECTOR_CONTROL_SERVER_H_
@@ -31,9 +33,9 @@
 namespace gmt::control {
 
 struct ServerOptions {
-  std::string session;  // its path, or its name by this collector (socket_path.h); empty: no socket
-  Hello hello;          // the first words to each client
-  std::string listen;   // for HTTP as well: the option of that name; empty: nowhere
+  std::string session;  // its path, or its name by the collector (socket_path.h); empty: no socket
+  Hello hello;          // the first message to each client
+  std::string listen;   // the option `listen` for HTTP; empty: no HTTP server
   metrics::Identity identity;
   size_t max_clients = 16;
   std::chrono::milliseconds silence{30'000};
@@ -41,15 +43,16 @@ struct ServerOptions {
 
 class Server {
  public:
-  // `desk` must outlive it. Takes the place of a socket that a collector left that was killed.
+  // `desk` must outlive the server. Replaces a socket left behind by a collector that was killed.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options, Desk* desk);
-  // Says what is left to say, closes and removes the socket.
+  // Sends the remaining replies, closes and removes the socket.
   virtual ~Server() = default;
 
-  // Removes the socket's name; who is connected stays. Nobody comes after that.
+  // Removes the socket's name. Connected clients stay; no new ones can connect.
   virtual void RemoveName() = 0;
 
-  // "http://127.0.0.1:9400", empty where it is nowhere; and then, where it was asked for, why not.
+  // The HTTP server's URL ("http://127.0.0.1:9400"), empty if there is none; and the reason if one
+  // was requested.
   virtual std::string listening() const = 0;
   virtual std::string listen_problem() const = 0;
 };

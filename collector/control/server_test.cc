@@ -1,4 +1,4 @@
-// The socket as clients see it, with a drain that the test plays.
+// The control socket as clients see it; the test plays the draining thread.
 
 #include "collector/control/server.h"
 
@@ -34,7 +34,7 @@ using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
 
-constexpr std::chrono::milliseconds kShortSilence(1000);  // for clients that are to be dropped
+constexpr std::chrono::milliseconds kShortSilence(1000);  // for clients that must be dropped
 
 class ServerTest : public testing::Test {
  protected:
@@ -52,7 +52,7 @@ class ServerTest : public testing::Test {
     fs::remove_all(folder_);
   }
 
-  // `silence`: a busy machine may keep the server itself from writing for a short one.
+  // `silence`: a short one may also expire for the server itself on a busy machine.
   void StartServer(std::chrono::milliseconds silence = std::chrono::milliseconds(kHangMs)) {
     server_.reset();
     ServerOptions options;
@@ -65,7 +65,7 @@ class ServerTest : public testing::Test {
     server_ = *std::move(server);
   }
 
-  // Publishes what is wanted and carries requests out, as a collector's rounds do.
+  // Publishes requested copies and answers requests, as a collector's rounds do.
   void Drain() {
     while (!stop_) {
       const auto now =
@@ -92,7 +92,7 @@ class ServerTest : public testing::Test {
       usleep(1000);
     }
   }
-  // Until the drain has gone round so often from now on.
+  // Waits until the drain has done `rounds` more rounds.
   void LetDrain(uint64_t rounds) {
     for (const uint64_t goal = rounds_ + rounds; rounds_ < goal;) usleep(1000);
   }
@@ -128,14 +128,14 @@ class ServerTest : public testing::Test {
   std::atomic<size_t> heap_name_size_{6};
 };
 
-TEST_F(ServerTest, SocketIsForItsUserAlone) {
+TEST_F(ServerTest, SocketIsAccessibleOnlyToItsUser) {
   struct stat st;
   ASSERT_EQ(stat(SocketPathOf(session_).c_str(), &st), 0);
   EXPECT_TRUE(S_ISSOCK(st.st_mode));
   EXPECT_EQ(st.st_mode & 0777, 0600u);
 }
 
-TEST_F(ServerTest, StatusIsOfACopyMadeAfterItWasAskedFor) {
+TEST_F(ServerTest, StatusComesFromACopyMadeAfterTheRequest) {
   const auto client = Connect();
   ASSERT_NE(client, nullptr);
   EXPECT_EQ(client->hello().pid(), 42u);
@@ -149,7 +149,7 @@ TEST_F(ServerTest, StatusIsOfACopyMadeAfterItWasAskedFor) {
   }
 }
 
-TEST_F(ServerTest, NothingIsCopiedWhileNobodyAsks) {
+TEST_F(ServerTest, NothingIsCopiedWithoutRequests) {
   const auto client = Connect();
   ASSERT_TRUE(client->Ask(StatusRequest()).ok());
   const uint64_t copies = copies_;
@@ -157,7 +157,7 @@ TEST_F(ServerTest, NothingIsCopiedWhileNobodyAsks) {
   EXPECT_EQ(copies_, copies);
 }
 
-TEST_F(ServerTest, RequestsAreCarriedOutInOrder) {
+TEST_F(ServerTest, RequestsAreExecutedInOrder) {
   const auto client = Connect();
   for (int i = 0; i < 100; ++i) {
     const auto reply = client->Ask(SnapshotRequest(std::to_string(i)));
@@ -167,7 +167,7 @@ TEST_F(ServerTest, RequestsAreCarriedOutInOrder) {
   EXPECT_EQ(carried_, 100u);
 }
 
-TEST_F(ServerTest, SubscriptionComesUntilTheClientLeaves) {
+TEST_F(ServerTest, SubscriptionContinuesUntilTheClientLeaves) {
   const auto client = Connect();
   Subscribe wish;
   wish.set_what(Subscribe::TOP);
@@ -183,7 +183,7 @@ TEST_F(ServerTest, SubscriptionComesUntilTheClientLeaves) {
   EXPECT_EQ(turns, 4);
 }
 
-TEST_F(ServerTest, WhoReadsTheRecordingIsToldOnceItIsWrittenAndNobodyElseHasItWritten) {
+TEST_F(ServerTest, OnlyRecordingSubscribersCauseAWriteAndAreNotifiedAfterIt) {
   const auto status = Connect();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(status->Ask(StatusRequest()).ok());
   EXPECT_EQ(written_, 0u);
@@ -202,7 +202,7 @@ TEST_F(ServerTest, WhoReadsTheRecordingIsToldOnceItIsWrittenAndNobodyElseHasItWr
                   .ok());
 }
 
-TEST_F(ServerTest, SubscriptionThatIsChangedAtOnceIsTheOneThatComes) {
+TEST_F(ServerTest, SubscriptionChangedImmediatelyIsTheOneServed) {
   Request first, second;
   first.mutable_subscribe()->set_what(Subscribe::STATUS);
   for (const auto what : {Subscribe::TOP, Subscribe::LEAKS, Subscribe::RECORDING}) {
@@ -218,10 +218,10 @@ TEST_F(ServerTest, SubscriptionThatIsChangedAtOnceIsTheOneThatComes) {
     } while (reply.id() != 2);
   }
   const auto client = Connect();
-  EXPECT_TRUE(client->Ask(StatusRequest()).ok()) << "the server is there";
+  EXPECT_TRUE(client->Ask(StatusRequest()).ok()) << "the server still works";
 }
 
-TEST_F(ServerTest, LeaksThatDoNotComeAreSaidToWait) {
+TEST_F(ServerTest, SubscriptionWithoutACopyReportsBusy) {
   const auto client = Connect();
   Subscribe wish;
   wish.set_what(Subscribe::LEAKS);
@@ -236,7 +236,7 @@ TEST_F(ServerTest, LeaksThatDoNotComeAreSaidToWait) {
   EXPECT_THAT(error, HasSubstr("busy"));
 }
 
-TEST_F(ServerTest, DrainThatIsBusyLeavesTheLastCopy) {
+TEST_F(ServerTest, LastCopyIsServedWhileTheDrainIsBusy) {
   const auto client = Connect();
   const auto first = client->Ask(StatusRequest());
   ASSERT_TRUE(first.ok());
@@ -247,7 +247,7 @@ TEST_F(ServerTest, DrainThatIsBusyLeavesTheLastCopy) {
   EXPECT_EQ(second->status().t_ns(), first->status().t_ns());
 }
 
-TEST_F(ServerTest, DrainThatNeverAnsweredIsSaidToBeBusy) {
+TEST_F(ServerTest, BusyIsReportedIfTheDrainHasNeverAnswered) {
   silent_ = true;
   LetDrain(2);
   const auto client = Connect();
@@ -255,7 +255,7 @@ TEST_F(ServerTest, DrainThatNeverAnsweredIsSaidToBeBusy) {
   EXPECT_THAT(std::string(reply.status().message()), HasSubstr("busy"));
 }
 
-TEST_F(ServerTest, AnotherVersionIsToldOursAndShownOut) {
+TEST_F(ServerTest, OtherVersionIsRefusedWithOursAndDisconnected) {
   RawClient client(session_);
   std::string hello;
   ASSERT_TRUE(client.Read(&hello));
@@ -273,7 +273,7 @@ TEST_F(ServerTest, RequestAfterTheEndIsRefusedWithTheReason) {
   EXPECT_THAT(std::string(reply.status().message()), HasSubstr("being completed"));
 }
 
-TEST_F(ServerTest, EndOfTheServerEndsItsClientsAndItsName) {
+TEST_F(ServerTest, EndOfTheServerClosesClientsAndRemovesItsName) {
   const auto client = Connect();
   server_.reset();
   EXPECT_TRUE(client->WaitForEnd(std::chrono::milliseconds(kHangMs)).ok());
@@ -281,7 +281,7 @@ TEST_F(ServerTest, EndOfTheServerEndsItsClientsAndItsName) {
   EXPECT_TRUE(absl::IsNotFound(Client::Connect(session_).status()));
 }
 
-TEST_F(ServerTest, NameThatIsGivenUpIsTheNextServersAndWhoIsConnectedStays) {
+TEST_F(ServerTest, RemovedNameIsFreeForTheNextServerAndClientsStay) {
   const auto client = Connect();
   const std::unique_ptr<Server> former = std::move(server_);
   former->RemoveName();
@@ -300,24 +300,24 @@ TEST_F(ServerTest, EndOfAServerLeavesTheNameToTheNext) {
   EXPECT_TRUE(Connect()->Ask(StatusRequest()).ok());
 }
 
-TEST_F(ServerTest, SocketThatAKilledCollectorLeftIsReplaced) {
+TEST_F(ServerTest, SocketLeftByAKilledCollectorIsReplaced) {
   server_.reset();
   const auto left = ListenAt(SocketPathOf(session_), 1);
   ASSERT_TRUE(left.ok());
-  close(*left);  // the name stays
+  close(*left);  // the name remains
   EXPECT_TRUE(absl::IsNotFound(Client::Connect(session_).status()));
   StartServer();
   EXPECT_TRUE(Connect()->Ask(StatusRequest()).ok());
 }
 
-TEST_F(ServerTest, FileThatIsNoSocketIsNotReplaced) {
+TEST_F(ServerTest, FileOtherThanASocketIsNotReplaced) {
   const std::string path = (folder_ / "precious").string();
   std::filesystem::create_directory(path);
   EXPECT_FALSE(ListenAt(path, 1).ok());
   EXPECT_TRUE(fs::is_directory(path));
 }
 
-TEST_F(ServerTest, FolderMayLieDeeperThanASocketsAddressIsLong) {
+TEST_F(ServerTest, PathMayBeLongerThanASocketAddress) {
   server_.reset();
   fs::path deep = folder_;
   for (int i = 0; i < 5; ++i) deep /= std::string(40, 'd');
@@ -329,7 +329,7 @@ TEST_F(ServerTest, FolderMayLieDeeperThanASocketsAddressIsLong) {
 
 // ---- Hostile clients ----------------------------------------------------------------------------
 
-TEST_F(ServerTest, GarbageHalfMessagesAndHundredsOfConnectionsHoldNobodyUp) {
+TEST_F(ServerTest, GarbagePartialMessagesAndManyConnectionsDelayNoOthers) {
   ForEachSeed({1, 688088039}, [&](uint32_t seed) {
     std::mt19937 random(seed);
     std::vector<std::unique_ptr<RawClient>> crowd;
@@ -346,7 +346,7 @@ TEST_F(ServerTest, GarbageHalfMessagesAndHundredsOfConnectionsHoldNobodyUp) {
         case 2:  // a length without an end
           bytes = std::string("\xff\xff\xff\xff", 4) + bytes;
           break;
-        case 3:  // a good one, damaged
+        case 3:  // a valid one, damaged
           bytes[kLengthBytes + random() % (bytes.size() - kLengthBytes)] ^= 0x55;
           break;
         default:
@@ -369,13 +369,13 @@ TEST_F(ServerTest, ClientThatNeverReadsIsDropped) {
   for (int i = 0; i < 2000; ++i) deaf.Send(Bytes(StatusRequest()));
   const auto client = Connect();
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(client->Ask(StatusRequest()).ok());
-  // It takes nothing and is closed all the same.
+    // The client reads nothing, and is closed nevertheless.
   pollfd polled = {deaf.fd(), 0, 0};
   EXPECT_EQ(poll(&polled, 1, kHangMs), 1);
   EXPECT_TRUE(client->Ask(StatusRequest()).ok());
 }
 
-TEST_F(ServerTest, FloodOfRequestsIsBoundedAndTheDrainGoesOn) {
+TEST_F(ServerTest, FloodOfRequestsIsBoundedAndTheDrainContinues) {
   RawClient flood(session_);
   const std::string request = Bytes(SnapshotRequest("flood"));
   std::string many;
@@ -389,7 +389,7 @@ TEST_F(ServerTest, FloodOfRequestsIsBoundedAndTheDrainGoesOn) {
   EXPECT_GT(copies_, 0u);
 }
 
-TEST_F(ServerTest, OfManyQuestionsAtOnceSixtyFourWaitAndTheOthersAreToldSo) {
+TEST_F(ServerTest, SixtyFourStatusRequestsWaitAndFurtherOnesAreRefused) {
   silent_ = true;
   RawClient hasty(session_);
   std::string message;
@@ -403,7 +403,7 @@ TEST_F(ServerTest, OfManyQuestionsAtOnceSixtyFourWaitAndTheOthersAreToldSo) {
     EXPECT_THAT(refused.error(), HasSubstr("too many requests wait already"));
   }
   silent_ = false;
-  EXPECT_TRUE(Connect()->Ask(StatusRequest()).ok());  // the copy that the others wait for as well
+  EXPECT_TRUE(Connect()->Ask(StatusRequest()).ok());  // its copy serves the others, too
   std::set<uint64_t> answered;
   for (int i = 0; i < 64; ++i) {
     const Reply reply = hasty.ReadReply();
@@ -413,11 +413,12 @@ TEST_F(ServerTest, OfManyQuestionsAtOnceSixtyFourWaitAndTheOthersAreToldSo) {
   EXPECT_EQ(answered.size(), 64u);
   EXPECT_EQ(*answered.rbegin(), 64u);
   hasty.Send(Bytes(StatusRequest(), kVersion, 101));
-  EXPECT_TRUE(hasty.ReadReply().has_status()) << "and it may ask again";
+  EXPECT_TRUE(hasty.ReadReply().has_status()) << "and it may send requests again";
 }
 
-// How much the server takes in, not how fast: it is shown out with what it was not let ask.
-TEST_F(ServerTest, FloodOfQuestionsWhoseAnswersNobodyReadsIsNotTakenIn) {
+// Checks how much the server reads, not how fast: it disconnects the client with its unread
+// requests.
+TEST_F(ServerTest, FloodOfRequestsWithoutReadingRepliesIsNotRead) {
   StartServer(kShortSilence);
   silent_ = true;
   RawClient deaf(session_);
@@ -438,7 +439,7 @@ TEST_F(ServerTest, FloodOfQuestionsWhoseAnswersNobodyReadsIsNotTakenIn) {
   EXPECT_TRUE(Connect()->Ask(StatusRequest()).ok());
 }
 
-TEST_F(ServerTest, NewcomerTakesThePlaceOfTheQuietest) {
+TEST_F(ServerTest, NewClientReplacesTheQuietestOne) {
   std::vector<std::unique_ptr<RawClient>> quiet;
   for (int i = 0; i < 40; ++i) {
     quiet.push_back(std::make_unique<RawClient>(session_));
@@ -466,7 +467,7 @@ class StoppedCollectorTest : public ServerTest {
     close(listens_);
   }
 
-  // Until nobody else may wait to be let in.
+  // Connects until the backlog is full.
   void FillTheQueue() {
     absl::StatusOr<int> fd;
     while ((fd = ConnectTo(SocketPathOf(session_), Milliseconds(1))).ok() && crowd_.size() < 10)
@@ -474,7 +475,7 @@ class StoppedCollectorTest : public ServerTest {
     ASSERT_TRUE(absl::IsDeadlineExceeded(fd.status())) << fd.status();
     ASSERT_FALSE(crowd_.empty());
   }
-  // Lets in who comes first, with the first words of a collector.
+  // Accepts the first waiting client and sends a collector's hello.
   int LetIn() {
     int fd;
     while ((fd = accept(listens_, nullptr, nullptr)) < 0 && errno == EAGAIN) usleep(1000);
@@ -489,14 +490,15 @@ class StoppedCollectorTest : public ServerTest {
   std::vector<int> crowd_;
 };
 
-TEST_F(StoppedCollectorTest, WhoMayNotEvenWaitForItIsTold) {
+TEST_F(StoppedCollectorTest, FullBacklogIsReported) {
   FillTheQueue();
   const absl::Status status = Client::Connect(session_, Milliseconds(50)).status();
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("does not answer, and no more may wait"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("does not answer, and its connection backlog is full"));
 }
 
-TEST_F(StoppedCollectorTest, PatienceWithItOutlastsSignals) {
+TEST_F(StoppedCollectorTest, SignalsDoNotShortenThePatience) {
   FillTheQueue();
   signal(SIGUSR1, [](int) {});
   std::atomic<bool> over{false};
@@ -511,25 +513,25 @@ TEST_F(StoppedCollectorTest, PatienceWithItOutlastsSignals) {
   EXPECT_GE(std::chrono::steady_clock::now() - begun, Milliseconds(100));
 }
 
-TEST_F(StoppedCollectorTest, WhoWaitsIsLetInOnceItGoesOn) {
+TEST_F(StoppedCollectorTest, WaitingClientIsAcceptedWhenTheCollectorContinues) {
   FillTheQueue();
   std::thread collector([this] {
-    usleep(20'000);  // so that it is waited for, as a rule; earlier is right as well
+    usleep(20'000);  // so that the client usually waits; the test holds without it, too
     for (size_t i = 0; i <= crowd_.size(); ++i) close(LetIn());
   });
   EXPECT_TRUE(Client::Connect(session_, Milliseconds(kHangMs)).ok());
   collector.join();
 }
 
-TEST_F(StoppedCollectorTest, RequestsThatItTakesNoMoreOfAreGivenUp) {
+TEST_F(StoppedCollectorTest, RequestsThatCannotBeSentTimeOut) {
   absl::StatusOr<std::unique_ptr<Client>> client;
-  do {  // its patience is that of each send as well; on a busy machine it may be too short for both
+  do {  // the same patience limits each send; on a busy machine it may be too short for Connect()
     std::thread collector([this] { crowd_.push_back(LetIn()); });
     client = Client::Connect(session_, Milliseconds(200));
     collector.join();
   } while (absl::IsDeadlineExceeded(client.status()));
   ASSERT_TRUE(client.ok()) << client.status();
-  for (int i = 0; i < 8; ++i) {  // more than the kernel takes
+  for (int i = 0; i < 8; ++i) {  // more than the kernel buffers
     const auto reply = (*client)->Ask(SnapshotRequest(std::string(60'000, 's')), Milliseconds(1));
     EXPECT_TRUE(absl::IsDeadlineExceeded(reply.status())) << reply.status();
   }

@@ -36,8 +36,8 @@ void AddFrames(const format::Definitions& names, uint32_t stack, size_t most, Si
   }
 }
 
-// Definitions that do not fit together come from a collector that is out of memory at the worst;
-// names are missing then, and nothing else.
+// Definitions may fail to fit together only if the collector is out of memory. Then names are
+// missing, but nothing else.
 void SiteBook::AddNames(NameChunk chunk) {
   if (chunk.begins_anew) *this = SiteBook();
   if (chunk.definitions.has_value()) (void)names_.Add(*chunk.definitions);

@@ -1,11 +1,11 @@
-// collector/control/site_book.h
+// collector/control/site_summary.h
 //
-// SiteBook: what sites are called and how they change, for who watches a running collector. It is
-// told names as the recording defines them, and copies of the counts; it works out text, order,
-// growth and rate, so that the thread that drains has nothing to do with it.
+// SiteSummary: the sites of a running process with names, growth and rate, for clients that watch
+// its collector. It receives names as the recording defines them, and copies of the counts. It
+// computes texts, order, growth and rates, so that the draining thread need not.
 //
-// Growth is what a site's live bytes differ from those of a copy of about a minute ago (kWindow to
-// twice that; less for who has just come). Two copies are kept for that, however many come.
+// Growth is the change of a site's live bytes since a copy that is between kWindowNs and twice that
+// old (younger shortly after the start). Only two copies are kept for this purpose.
 //
 // Thread safety: one thread at a time.
 
@@ -28,10 +28,10 @@ class SiteBook {
   static constexpr size_t kMaxFrames = 64;
 
   void AddNames(NameChunk chunk);
-  // A copy with sites.
+  // Adds a copy. Ignored if it has no sites.
   void Take(std::shared_ptr<const Copy> copy);
 
-  // Of the newest copy; empty before there is one.
+  // Returns the top sites of the newest copy; empty if there is none yet.
   Top MakeTop(const Subscribe& wish) const;
   const format::Definitions& definitions() const { return names_; }
 
@@ -49,7 +49,7 @@ class SiteBook {
   struct Counts {
     uint64_t live_bytes = 0, live_count = 0, allocations = 0, allocated_bytes = 0;
   };
-  // Sites of one moment; those that differ in the stack of the forward pass alone are one.
+  // The sites of one moment. Sites that differ only in the stack of the forward pass are merged.
   struct Moment {
     int64_t t_ns = 0;
     absl::flat_hash_map<Key, Counts> sites;
@@ -62,7 +62,7 @@ class SiteBook {
   bool has_base_ = false;
 };
 
-// Frames as the wire has them, innermost first.
+// Adds at most `most` frames of a stack in wire format, innermost first.
 void AddFrames(const format::Definitions& names, uint32_t stack, size_t most, Site* site);
 
 }  // namespace gmt::control

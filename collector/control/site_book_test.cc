@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 
-// A book with stack 1 (train.py:12 train <- main) and stack 2 (main).
+// Returns a summary with stack 1 (train.py:12 train <- main) and stack 2 (main).
 SiteBook BookWithNames() {
   format::DefinitionsBuilder builder;
   const auto frame = [&](const char* function, uint32_t line) {
@@ -75,7 +75,7 @@ TEST(SiteBookTest, SitesHaveTheirHeapAndTheFramesOfTheirStack) {
   EXPECT_TRUE(deeper.frames(0).python());
 }
 
-TEST(SiteBookTest, GrowthAndRateAreSinceTheCopyOfAMinuteAgo) {
+TEST(SiteBookTest, GrowthAndRateAreRelativeToAnEarlierCopy) {
   SiteBook book = BookWithNames();
   book.Take(CopyAt(0, {Row(1, 100, 10), Row(2, 900, 10)}));
   book.Take(CopyAt(30 * kSecondNs, {Row(1, 150, 40), Row(2, 800, 10)}));
@@ -88,7 +88,7 @@ TEST(SiteBookTest, GrowthAndRateAreSinceTheCopyOfAMinuteAgo) {
   EXPECT_EQ(top.sites(1).growth_bytes(), -100);
 }
 
-TEST(SiteBookTest, BaseMovesOnSoThatGrowthIsOfTwoMinutesAtMost) {
+TEST(SiteBookTest, GrowthIsOverTwoMinutesAtMost) {
   SiteBook book = BookWithNames();
   for (int64_t second = 0; second <= 600; ++second) {
     book.Take(CopyAt(second * kSecondNs, {Row(1, static_cast<uint64_t>(second))}));
@@ -101,7 +101,7 @@ TEST(SiteBookTest, BaseMovesOnSoThatGrowthIsOfTwoMinutesAtMost) {
   }
 }
 
-TEST(SiteBookTest, SitesThatDifferInTheForwardStackAloneAreOne) {
+TEST(SiteBookTest, SitesThatDifferOnlyInTheForwardStackAreMerged) {
   SiteBook book = BookWithNames();
   book.Take(CopyAt(0, {Row(1, 10, 3), Row(1, 5, 4)}));
   const Top top = book.MakeTop(Wish(BY_LIVE));
@@ -110,7 +110,7 @@ TEST(SiteBookTest, SitesThatDifferInTheForwardStackAloneAreOne) {
   EXPECT_EQ(top.sites(0).allocations(), 7u);
 }
 
-TEST(SiteBookTest, NoMoreRowsThanAskedForAndAllAreCounted) {
+TEST(SiteBookTest, RowsAreLimitedAndAllSitesAreCounted) {
   SiteBook book;
   std::vector<SiteRow> rows;
   for (uint32_t i = 1; i <= 1000; ++i) rows.push_back(Row(i, i));
@@ -121,7 +121,7 @@ TEST(SiteBookTest, NoMoreRowsThanAskedForAndAllAreCounted) {
   EXPECT_EQ(top.sites(2).live_bytes(), 998u);
 }
 
-TEST(SiteBookTest, AnotherRecordingForgetsTheNames) {
+TEST(SiteBookTest, NewRecordingDiscardsTheNames) {
   SiteBook book = BookWithNames();
   NameChunk chunk;
   chunk.begins_anew = true;

@@ -20,7 +20,8 @@ bool IsNameByCollector(std::string_view session, pid_t* collector) {
          static_cast<size_t>(end) == name.size();
 }
 
-// Directories that nobody else can write to; the first that is named is made.
+// Returns the session directories that no other user can write to. Creates the first one if
+// missing.
 std::vector<std::string> OwnDirectories() {
   std::vector<std::string> own;
   char path[PATH_MAX];

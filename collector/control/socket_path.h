@@ -1,8 +1,8 @@
 // collector/control/socket_path.h
 //
-// Where the collector of a session listens: beside the session's file. Where that has no name here (it
-// is unnamed memory, or lies in a container's file system, in which nothing is to be made) it listens in
-// this user's own directory of sessions, and its pid is in the socket's name.
+// The path of a collector's control socket: beside the session's file. If the file has no name here
+// (it is unnamed memory, or lies in a container's file system, where no file may be created), the
+// socket is in this user's own session directory and has the collector's pid in its name.
 //
 // Thread safety: free functions, from any thread.
 
@@ -16,14 +16,14 @@
 
 namespace gmt::control {
 
-// A session that its collector has open, for one that has no other name: "/proc/PID/fd/FD".
+// Returns "/proc/PID/fd/FD", the name of a session that has no other name, through its collector.
 std::string NameByCollector(pid_t collector, int fd);
 
-// The path of the file behind a name by its collector; empty where it has none here.
+// Returns the path of the file behind a name by its collector; empty if it has none here.
 std::string PathHere(const std::string& name);
 
-// `session`: its path, or its name by its collector. The directory of the socket is made where it is
-// missing; empty where there can be none.
+// `session`: its path, or its name by its collector. Creates the socket's directory if it is
+// missing. Returns an empty path if there is no suitable directory.
 std::string SocketPathOf(std::string_view session);
 
 }  // namespace gmt::control

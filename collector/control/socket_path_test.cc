@@ -40,7 +40,7 @@ TEST_F(SocketPathTest, IsBesideTheSession) {
   EXPECT_EQ(SocketPathOf("/dev/shm/x.session"), "/dev/shm/x.session.sock");
 }
 
-TEST_F(SocketPathTest, OfOneThatTheCollectorHasOpenIsBesideItsFileToo) {
+TEST_F(SocketPathTest, IsBesideTheFileOfASessionNamedByItsCollector) {
   const std::string path = folder_ + "/x.session";
   const int fd = open(path.c_str(), O_CREAT | O_RDWR, 0600);
   EXPECT_EQ(SocketPathOf(NameByCollector(getpid(), fd)), path + ".sock");
@@ -48,14 +48,14 @@ TEST_F(SocketPathTest, OfOneThatTheCollectorHasOpenIsBesideItsFileToo) {
   EXPECT_FALSE(fs::exists(own()));
 }
 
-TEST_F(SocketPathTest, OfOneWithoutANameIsInTheOwnDirectoryWhichIsMade) {
+TEST_F(SocketPathTest, IsInTheCreatedOwnDirectoryForAnUnnamedSession) {
   const int fd = memfd_create("gpumemtrace", 0);
   EXPECT_EQ(SocketPathOf(NameByCollector(getpid(), fd)), OwnSocket());
   EXPECT_EQ(fs::status(own()).permissions(), fs::perms::owner_all);
   close(fd);
 }
 
-TEST_F(SocketPathTest, AFileThatHasAnotherNamesPathIsNotTakenForIt) {
+TEST_F(SocketPathTest, OtherFileAtTheSamePathIsNotUsed) {
   const std::string path = folder_ + "/x.session";
   const int fd = open(path.c_str(), O_CREAT | O_RDWR, 0600);
   fs::rename(path, path + ".away");
@@ -65,7 +65,7 @@ TEST_F(SocketPathTest, AFileThatHasAnotherNamesPathIsNotTakenForIt) {
   close(fd);
 }
 
-TEST_F(SocketPathTest, ADirectoryThatOthersCanWriteToIsNotUsed) {
+TEST_F(SocketPathTest, DirectoryWritableByOthersIsNotUsed) {
   fs::create_directory(own());
   fs::permissions(own(), fs::perms::all);
   const int fd = memfd_create("gpumemtrace", 0);

@@ -17,7 +17,7 @@
 namespace gmt::control {
 namespace {
 
-// The folder of a path, held open, and the name that the kernel takes for the rest.
+// The directory of a path, held open, and the address of the file in it.
 class Place {
  public:
   explicit Place(const std::string& path) {
@@ -60,7 +60,7 @@ absl::Status Failed(const std::string& path, int error) {
   return absl::ErrnoToStatus(error, absl::StrCat(path));
 }
 
-// Of connect() and send(). To the kernel 0 is for ever.
+// Sets the timeout of connect() and send(). At least 1 ms, because 0 means no timeout.
 void SetPatience(int fd, std::chrono::milliseconds patience) {
   const auto count = std::max<int64_t>(patience.count(), 1);
   const timeval time = {static_cast<time_t>(count / 1000),
@@ -68,7 +68,8 @@ void SetPatience(int fd, std::chrono::milliseconds patience) {
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
-// connect(), which a signal ends whatever SA_RESTART says where a patience is set. The errno; 0: done.
+// Calls connect(), which a signal interrupts despite SA_RESTART if a timeout is set. Returns the
+// errno; 0 on success.
 int Connect(int fd, const Place& place, std::chrono::milliseconds patience) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + patience;
@@ -88,7 +89,7 @@ absl::StatusOr<int> ListenAt(const std::string& path, int backlog) {
   if (place.error() != 0) return Failed(path, place.error());
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return Failed(path, errno);
-  // A socket's name gets the mode that the socket has.
+  // The socket file gets the mode of the socket.
   fchmod(fd, 0600);
   int result = bind(fd, place.address(), Place::kSize);
   if (result != 0 && errno == EADDRINUSE && place.IsSocket()) {
@@ -113,9 +114,9 @@ absl::StatusOr<int> ConnectTo(const std::string& path, std::chrono::milliseconds
   close(fd);
   if (error == EAGAIN) {
     return absl::DeadlineExceededError(
-        absl::StrCat(path, ": the collector does not answer, and no more may wait for it"));
+        absl::StrCat(path, ": the collector does not answer, and its connection backlog is full"));
   }
-  return Failed(path, error == ECONNREFUSED ? ENOENT : error);  // the name of one that is gone
+  return Failed(path, error == ECONNREFUSED ? ENOENT : error);  // left by a process that is gone
 }
 
 void RemoveSocket(const std::string& path) {

@@ -1,7 +1,8 @@
 // collector/control/unix_socket.h
 //
-// Unix sockets at paths of any length. The kernel takes 107 bytes of path; a folder of sessions may
-// lie deeper, so the socket is named through the folder's descriptor.
+// Unix sockets at paths of any length. The kernel limits a socket's path to 107 bytes, but a
+// session directory may have a longer one, so the socket is addressed through the directory's
+// descriptor.
 //
 // Thread safety: free functions, from any thread.
 
@@ -17,16 +18,16 @@
 
 namespace gmt::control {
 
-// A socket that listens at `path`, which only its user may open; what lies there is replaced if it is
-// a socket. Non-blocking, the caller's.
+// Creates a non-blocking socket that listens at `path` and that only its user may open. Replaces an
+// existing socket there. The caller owns the descriptor.
 absl::StatusOr<int> ListenAt(const std::string& path, int backlog);
-// A socket that also waits no longer than `patience` in each send(), which then fails with EAGAIN.
-// NOT_FOUND where nobody listens, PERMISSION_DENIED where we may not; DEADLINE_EXCEEDED where as many
-// as may wait for who listens and it took none of them in.
+// Connects to the socket at `path`. `patience` limits this and each later send(), which then fails
+// with EAGAIN. Returns NOT_FOUND if no process listens, PERMISSION_DENIED if it may not be opened,
+// and DEADLINE_EXCEEDED if the listener's backlog stays full.
 absl::StatusOr<int> ConnectTo(const std::string& path, std::chrono::milliseconds patience);
 void RemoveSocket(const std::string& path);
 
-// Who is at the other end; -1 where that cannot be told.
+// Returns the user at the other end; -1 if unknown.
 uid_t PeerOf(int fd);
 
 }  // namespace gmt::control

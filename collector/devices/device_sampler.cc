@@ -26,7 +26,7 @@ uint64_t NowNs() {
 
 }  // namespace
 
-// What the two threads have in common, kept by whichever ends last.
+// State shared by both threads; destroyed by the one that ends last.
 struct DeviceSampler::Shared {
   Shared(std::unique_ptr<DeviceSource> from, uint64_t every)
       : source(std::move(from)), every_ns(every) {}
@@ -35,19 +35,19 @@ struct DeviceSampler::Shared {
   void FindNew();
   void ReadAll();
 
-  const std::unique_ptr<DeviceSource> source;  // used by the thread only
+  const std::unique_ptr<DeviceSource> source;  // used only by the thread
   const uint64_t every_ns;
-  std::map<uint32_t, uint64_t> handles;  // by device; the thread's own
+  std::map<uint32_t, uint64_t> handles;  // by device; used only by the thread
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<std::pair<uint32_t, DeviceKey>> wanted;  // not looked for yet
+  std::vector<std::pair<uint32_t, DeviceKey>> wanted;  // not looked up yet
   std::vector<Reading> readings;
   std::vector<Found> found;
   std::string trouble;                       // of the source
   std::map<uint32_t, std::string> refusals;  // by device
   std::optional<uint64_t> round_ns;          // how long the last round took
-  uint64_t asked = 0, served = 0;            // requests of Refresh()
+  uint64_t asked = 0, served = 0;            // request numbers of Refresh()
   bool read_any = false, stop = false, ended = false;
 };
 

@@ -1,16 +1,18 @@
 // collector/devices/device_sampler.h
 //
-// DeviceSampler: reads the devices that the traced process uses once a second, in a thread of its
-// own. NVML takes tens of milliseconds to begin and now and then as long for one answer, in which a
-// busy ring would lap its reader: the thread that drains never waits for it, but for a bounded moment
-// where a snapshot wants a reading that is not older than itself and readings are known to be quick.
+// DeviceSampler: reads the devices that the traced process uses once a second, in its own thread.
+// NVML takes tens of milliseconds to initialize, and occasionally as long for one answer. In that
+// time a busy ring would lap its reader, so the draining thread does not wait for the sampler. The
+// only exception is a snapshot, which wants a reading no older than itself: it waits for a bounded
+// time, and only if readings are known to be quick.
 //
 //   Watch(device) --> [thread: Open, Find, Read, Read, ...] --> TakeReadings(), TakeFound()
 //
-// The thread begins with the first device: where no GPU is used no library is opened.
+// The thread starts with the first device: if no GPU is used, no library is opened.
 //
-// Thread safety: the public methods from one thread; the source lives in the other only. The end
-// does not wait for a source that hangs: the thread is then left behind, with all that it uses.
+// Thread safety: call the public methods from one thread; only the sampler's thread uses the
+// source. The destructor does not wait for a source that hangs: it leaves the thread behind with
+// all that it uses.
 
 #ifndef GMT_COLLECTOR_DEVICES_DEVICE_SAMPLER_H_
 #define GMT_COLLECTOR_DEVICES_DEVICE_SAMPLER_H_
@@ -30,8 +32,8 @@ inline constexpr uint64_t kSampleEvery = kSecond;
 class DeviceSampler {
  public:
   struct Reading {
-    uint32_t device = 0;   // as in Watch()
-    uint64_t time_ns = 0;  // CLOCK_MONOTONIC, of when it was asked for
+    uint32_t device = 0;   // as passed to Watch()
+    uint64_t time_ns = 0;  // CLOCK_MONOTONIC, when it was requested
     DeviceReading values;
   };
   struct Found {
@@ -44,22 +46,22 @@ class DeviceSampler {
   DeviceSampler(const DeviceSampler&) = delete;
   DeviceSampler& operator=(const DeviceSampler&) = delete;
 
-  // From now on the device is read.
+  // Starts reading the device.
   void Watch(uint32_t device, DeviceKey key);
 
-  // Since the last call.
+  // Return what was added since the last call.
   std::vector<Reading> TakeReadings();
   std::vector<Found> TakeFound();
 
-  // Asks for readings of now and waits for them, `patience_ns` at most. Not at all where the last
-  // ones took longer than that. True: they are there.
+  // Requests new readings and waits for them for up to `patience_ns`; does not wait if the last
+  // ones took longer than that. Returns true if they have arrived.
   bool Refresh(uint64_t patience_ns);
-  // As above, where it is the last moment: waits for the first readings too.
+  // Like Refresh(), for the end of a recording: also waits for the first readings.
   bool RefreshAtEnd(uint64_t patience_ns);
 
-  // "" while all is well; else what failed: the source as a whole, or a device of it.
+  // Returns what failed, the source as a whole or single devices; empty if nothing did.
   std::string Trouble() const;
-  // Whether anything was read so far.
+  // Returns whether any device has been read so far.
   bool has_read() const;
 
  private:

@@ -31,14 +31,14 @@ class DeviceSamplerTest : public ::testing::Test {
   std::shared_ptr<FakeMachine> machine_ = std::make_shared<FakeMachine>();
 };
 
-TEST_F(DeviceSamplerTest, NothingIsOpenedBeforeADeviceIsUsed) {
+TEST_F(DeviceSamplerTest, SourceIsOpenedOnlyWhenADeviceIsUsed) {
   auto sampler = Make(kShort);
   EXPECT_FALSE(sampler->Refresh(kPatience));
   sampler.reset();
   EXPECT_EQ(machine_->opened, 0);
 }
 
-TEST_F(DeviceSamplerTest, WatchedDeviceIsFoundAndReadAgainAndAgain) {
+TEST_F(DeviceSamplerTest, WatchedDeviceIsFoundAndReadRepeatedly) {
   auto sampler = Make(kShort);
   sampler->Watch(0, {"GPU-a", ""});
   machine_->AwaitReads(3);
@@ -47,14 +47,14 @@ TEST_F(DeviceSamplerTest, WatchedDeviceIsFoundAndReadAgainAndAgain) {
   EXPECT_EQ(found[0].device, 0u);
   EXPECT_EQ(found[0].as.physical_index, 3u);
   const auto readings = sampler->TakeReadings();
-  ASSERT_GE(readings.size(), 2u);  // the third may not have been put down yet
+  ASSERT_GE(readings.size(), 2u);  // the third may not be stored yet
   EXPECT_EQ(readings[0].values.used_bytes, 40u);
   EXPECT_LE(readings[0].time_ns, readings[1].time_ns);
   EXPECT_TRUE(sampler->has_read());
   EXPECT_EQ(sampler->Trouble(), "");
 }
 
-TEST_F(DeviceSamplerTest, RefreshBringsAReadingOfNow) {
+TEST_F(DeviceSamplerTest, RefreshYieldsACurrentReading) {
   auto sampler = Make(kLong);
   sampler->Watch(0, {"GPU-a", ""});
   ASSERT_TRUE(sampler->RefreshAtEnd(kPatience));
@@ -70,7 +70,7 @@ TEST_F(DeviceSamplerTest, FirstReadingIsWaitedForAtTheEndOnly) {
   machine_->Hang(true);
   auto sampler = Make(kLong);
   sampler->Watch(0, {"GPU-a", ""});
-  EXPECT_FALSE(sampler->Refresh(kPatience));  // nothing says how long that would take
+  EXPECT_FALSE(sampler->Refresh(kPatience));  // the duration of a reading is still unknown
   machine_->Hang(false);
   EXPECT_TRUE(sampler->RefreshAtEnd(kPatience));
   EXPECT_THAT(sampler->TakeReadings(), ::testing::Not(IsEmpty()));
@@ -81,7 +81,7 @@ TEST_F(DeviceSamplerTest, SlowSourceIsNotWaitedFor) {
   auto sampler = Make(kLong);
   sampler->Watch(0, {"GPU-a", ""});
   ASSERT_TRUE(sampler->RefreshAtEnd(kPatience));
-  machine_->Hang(true);  // whoever waits now waits for ever
+  machine_->Hang(true);  // a caller that waits now hangs
   EXPECT_FALSE(sampler->Refresh(kMillisecond));
   machine_->Hang(false);
 }
@@ -93,10 +93,10 @@ TEST_F(DeviceSamplerTest, HangingSourceIsLeftBehind) {
   machine_->AwaitReading();
   sampler.reset();
   machine_->Hang(false);
-  machine_->AwaitReadsInAll(1);  // it ends, with all that it uses
+  machine_->AwaitReadsInAll(1);  // the thread ends and frees everything that it uses
 }
 
-TEST_F(DeviceSamplerTest, SourceThatDoesNotOpenSaysWhy) {
+TEST_F(DeviceSamplerTest, SourceThatCannotBeOpenedReportsTheReason) {
   machine_->open = absl::NotFoundError("no library");
   auto sampler = Make(kShort);
   sampler->Watch(0, {"GPU-a", ""});
@@ -106,7 +106,7 @@ TEST_F(DeviceSamplerTest, SourceThatDoesNotOpenSaysWhy) {
   EXPECT_FALSE(sampler->has_read());
 }
 
-TEST_F(DeviceSamplerTest, DeviceThatIsUnknownOrRefusesLeavesTheOthersAlone) {
+TEST_F(DeviceSamplerTest, UnknownOrFailingDeviceDoesNotAffectOthers) {
   machine_->devices["GPU-b"] = {8, "GPU-b", 1, ""};
   machine_->refusals[8] = absl::UnavailableError("GPU is lost");
   auto sampler = Make(kShort);

@@ -1,10 +1,11 @@
 // collector/devices/device_source.h
 //
-// DeviceSource: who knows of the machine's devices what no program knows of its own: how much memory
-// of a device all processes hold, and which ones. NVML (collector/devices/nvml.h), or a test's.
+// DeviceSource: reports about the machine's devices what no program knows itself: how much memory
+// of a device all processes hold, and which processes they are. Implemented by NVML
+// (collector/devices/nvml.h) and by tests.
 //
-// Thread safety: one thread at a time. Every function may take long: 100 ms and more on a machine
-// that is busy, or whose driver has to wake a device up.
+// Thread safety: one thread at a time. Every function may be slow: 100 ms and more on a busy
+// machine, or if the driver has to wake a device up.
 
 #ifndef GMT_COLLECTOR_DEVICES_DEVICE_SOURCE_H_
 #define GMT_COLLECTOR_DEVICES_DEVICE_SOURCE_H_
@@ -19,32 +20,32 @@
 
 namespace gmt::collector {
 
-// How the traced process calls a device; empty where the driver did not say.
+// How the traced process identifies a device; empty if the driver did not report it.
 struct DeviceKey {
   std::string uuid;        // "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
   std::string pci_bus_id;  // "0000:65:00.0"
 };
 
-// What the source calls it.
+// How the source identifies it.
 struct DeviceFound {
   uint64_t handle = 0;                     // for Read()
-  std::string uuid;                        // of an instance (MIG): "MIG-..."
-  std::optional<uint32_t> physical_index;  // of an instance: that of its device
-  std::string compute_capability;          // "9.0"; empty: not known
+  std::string uuid;                        // of a MIG instance: "MIG-..."
+  std::optional<uint32_t> physical_index;  // of a MIG instance: that of its device
+  std::string compute_capability;          // "9.0"; empty: unknown
 };
 
 struct ProcessMemory {
   uint64_t pid = 0;
-  std::optional<uint64_t> bytes;  // nothing: it has a context, and how much it holds is not told
+  std::optional<uint64_t> bytes;  // nullopt: it has a context of unknown size
 
   bool operator==(const ProcessMemory&) const = default;
 };
 
 struct DeviceReading {
   uint64_t total_bytes = 0;
-  uint64_t used_bytes = 0;                 // all that is not free, what is reserved included
+  uint64_t used_bytes = 0;                 // all that is not free, including what is reserved
   std::optional<uint64_t> reserved_bytes;  // by driver and firmware
-  // By pid. Nothing: it was not told, which is not "no process".
+  // Sorted by pid. nullopt: unknown, which differs from "no process".
   std::optional<std::vector<ProcessMemory>> processes;
 };
 
@@ -52,9 +53,9 @@ class DeviceSource {
  public:
   virtual ~DeviceSource() = default;
 
-  // Before anything else, once. The message of a failure says what is missing.
+  // Must be called once before anything else. The message of an error names what is missing.
   virtual absl::Status Open() = 0;
-  // NOT_FOUND: the source knows no such device.
+  // Returns NOT_FOUND if the source does not have this device.
   virtual absl::StatusOr<DeviceFound> Find(const DeviceKey& key) = 0;
   virtual absl::StatusOr<DeviceReading> Read(uint64_t handle) = 0;
 };

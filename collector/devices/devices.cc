@@ -16,7 +16,7 @@
 namespace gmt::collector {
 namespace {
 
-// Quick enough for a ring of the default size to be read on afterwards.
+// Short enough for a ring of the default size not to overflow meanwhile.
 constexpr uint64_t kPatience = 25 * kMillisecond;
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // linux/nsfs.h, PID_NS_INIT_INO
 
@@ -63,7 +63,8 @@ void Devices::Know(const DeviceIdentity& identity) {
   if (identity.total_bytes != 0) device.set_total_bytes(identity.total_bytes);
   if (!identity.compute_capability.empty())
     device.set_compute_capability(identity.compute_capability);
-  // The driver's UUIDs say nothing of instances; a process that was given one sees that alone.
+  // The driver does not report MIG UUIDs; a process that was assigned a MIG instance sees only
+  // that.
   std::string uuid = identity.key.uuid;
   if (absl::StartsWith(visible_, "MIG-") && absl::StartsWith(uuid, "GPU-"))
     uuid.replace(0, 4, "MIG-");
@@ -107,7 +108,7 @@ gmt::Sample Devices::MakeSample(const DeviceSampler::Reading& reading) const {
   if (reading.values.reserved_bytes) sample.set_reserved_bytes(*reading.values.reserved_bytes);
   if (!reading.values.processes) return sample;
   const std::vector<ProcessMemory>& processes = *reading.values.processes;
-  // The target holds a context there: where its number is missing, the others are strangers' too.
+  // The target has a context there: if its pid is missing, the pids are of another namespace.
   static const bool first_namespace = IsFirstPidNamespace();
   const bool numbers_are_ours = first_namespace || std::any_of(processes.begin(), processes.end(),
                                                                [&](const ProcessMemory& process) {
@@ -153,7 +154,7 @@ void Devices::ShowAtEnd(Recorder* recorder, uint64_t patience_ns) {
   Show(recorder);
 }
 
-// The newest reading of each device.
+// Shows the newest reading of each device.
 void Devices::Show(Recorder* recorder) {
   TakeReadings();
   std::set<uint32_t> shown;
@@ -179,7 +180,7 @@ std::string Devices::Source(bool asked) const {
   if (sampler_->has_read()) return trouble.empty() ? "on" : absl::StrCat("on; ", trouble);
   if (trouble.empty()) return "off: the process ended before NVML answered";
   return absl::StrCat("off: ", trouble,
-                      asked ? " (memory of the device as the program itself asked for it)" : "");
+                      asked ? " (device memory is known from the program's own queries)" : "");
 }
 
 }  // namespace gmt::collector

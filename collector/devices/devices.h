@@ -1,21 +1,22 @@
 // collector/devices/devices.h
 //
-// Devices: what is known of the devices that the traced process uses, and the samples of their
+// Devices: what is known about the devices that the traced process uses, and the samples of their
 // memory.
 //
-//   the process says           index, name, UUID, PCI bus id, size      when a context comes up there
-//   NVML says, by that UUID    its own index, compute capability, whether it is an instance (MIG);
-//                              then once a second: used, reserved and total bytes, and by whom
+//   from the process      index, name, UUID, PCI bus id, size     when it creates a context there
+//   from NVML, by UUID    NVML's index, compute capability, whether it is a MIG instance;
+//                         then once a second: used, reserved and total bytes, by which processes
 //
-// A reading becomes a sample event where it tells something: it differs from the last sample of that
-// device by more than a page of 2 MiB (in all, or of one process; or a process came or went), ten
-// seconds have passed, or a snapshot is being taken. A day of rest is 8,640 samples.
+// A reading becomes a sample event if it differs from the last sample of that device by more than
+// 2 MiB (in total or for one process, or because a process came or went), if ten seconds have
+// passed, or if a snapshot is being taken. An idle day yields 8,640 samples.
 //
-// Order: an event stands behind those of the target that came before it. A reading is of now, and
-// the ring may hold what is older: it waits until that has been written. A snapshot shows it at once.
+// Order: an event follows those events of the target that happened before it. The ring may still
+// hold events older than a reading, so the reading waits until they are written. A snapshot shows
+// it immediately.
 //
-// Processes have names where their numbers are of our own pid namespace. In a container NVML may
-// speak in numbers of another: they are then kept, and name nobody here.
+// Processes get names if their pids belong to our own pid namespace. In a container, NVML may
+// report pids of another namespace: these are kept, but get no names.
 //
 // Thread safety: one thread at a time.
 
@@ -40,7 +41,8 @@ namespace gmt::collector {
 inline constexpr uint64_t kSamplePage = 2 << 20;
 inline constexpr uint64_t kSampleAtLeastEvery = 10 * kSecond;
 
-// As the traced process sees a device; empty and 0 where its driver did not say.
+// The device as the traced process sees it; fields are empty or 0 if its driver did not report
+// them.
 struct DeviceIdentity {
   uint32_t index = 0;
   std::string name;
@@ -51,35 +53,36 @@ struct DeviceIdentity {
 
 class Devices {
  public:
-  // `source`: null where there is nobody to ask. `target_pid`: 0 where there is no such process.
-  // `visible`: CUDA_VISIBLE_DEVICES of the target.
+  // `source`: null if there is none. `target_pid`: 0 if the target has no pid here.
+  // `visible`: the target's CUDA_VISIBLE_DEVICES.
   Devices(std::unique_ptr<DeviceSource> source, uint64_t target_pid, std::string visible,
           uint64_t every_ns = kSampleEvery);
 
-  // The first time it reads the device from then on.
+  // Adds a device and starts reading it. Does nothing if it is known already.
   void Know(const DeviceIdentity& identity);
 
-  // Writes the readings that tell something and whose turn it is. `drained`: the target has written
-  // nothing that `recorder` has not been told.
+  // Writes the readings that are due and worth a sample. `drained`: `recorder` has received
+  // everything that the target has written.
   void WriteSamples(Recorder* recorder, bool drained);
-  // Has the snapshot that comes next show what is used now. Waits a moment for that at most; at the
-  // end, where a short-lived process may have no sample yet, as long as it is told to.
+  // Make the next snapshot show the current readings. ShowInSnapshot() waits for them for a moment
+  // only. ShowAtEnd() waits for up to `patience_ns`, because a short-lived process may have no
+  // sample yet.
   void ShowInSnapshot(Recorder* recorder);
   void ShowAtEnd(Recorder* recorder, uint64_t patience_ns);
 
-  // Whether more is known of some device than at the last call.
+  // Returns whether more is known about some device than at the last call.
   bool TakeChanged();
-  // The devices known, and those of `used` of which nothing else is.
+  // Adds the known devices, and those of `used` about which nothing else is known.
   void AddTo(const std::bitset<256>& used, gmt::Facts* facts) const;
 
-  // "on", or "off: " and why. `asked`: the program itself asked for the memory of its devices.
+  // Returns "on" or "off: REASON". `asked`: the program itself queried the memory of its devices.
   std::string Source(bool asked) const;
 
  private:
   void TakeFound();
   struct Waiting {
     DeviceSampler::Reading reading;
-    bool shown;  // in a snapshot: it is written in any case
+    bool shown;  // in a snapshot, and therefore written in any case
   };
   void Show(Recorder* recorder);
   void TakeReadings();
@@ -90,7 +93,7 @@ class Devices {
   const std::string visible_;
   std::unique_ptr<DeviceSampler> sampler_;
   std::map<uint32_t, gmt::Device> devices_;
-  std::deque<Waiting> waiting_;                         // to be written, or not
+  std::deque<Waiting> waiting_;                         // to be written or dropped
   std::map<uint32_t, DeviceSampler::Reading> written_;  // the last sample of each
   bool changed_ = false;
 };

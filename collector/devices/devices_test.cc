@@ -1,4 +1,4 @@
-// What a recording says of devices: by what the traced process tells, and by what NVML tells.
+// What a recording says about devices, from the traced process and from NVML.
 
 #include "collector/devices/devices.h"
 
@@ -23,7 +23,7 @@ constexpr char kUuid[] = "GPU-33333333-0000-0000-0000-000000000000";
 
 DeviceReading Used(uint64_t used) { return {80 * kGiB, used, kGiB, std::nullopt}; }
 
-// A recorder that writes into memory, and devices that write into it.
+// A recorder that writes into memory, and Devices that write to it.
 class DevicesTest : public ::testing::Test {
  protected:
   DevicesTest() {
@@ -39,13 +39,13 @@ class DevicesTest : public ::testing::Test {
         std::make_unique<Recorder>(target_.map(), SessionInfo(), nullptr, *std::move(writer));
   }
 
-  // Devices that are read all the time, of which the process uses one.
+  // Creates Devices that are read continuously; the process uses one.
   void Use(uint64_t every_ns = kMillisecond, const std::string& visible = "") {
     devices_ = std::make_unique<Devices>(std::make_unique<FakeDeviceSource>(machine_), getpid(),
                                          visible, every_ns);
     devices_->Know({0, "H100", {kUuid, "0000:65:00.0"}, 80 * kGiB, "9.0"});
   }
-  // A reading that was begun after this call is in the hands of devices_.
+  // Waits until devices_ has received a reading that began after this call.
   void ReadOn() { machine_->AwaitReads(3); }
 
   gmt::Facts Facts() {
@@ -66,7 +66,7 @@ class DevicesTest : public ::testing::Test {
   std::unique_ptr<Devices> devices_;
 };
 
-TEST_F(DevicesTest, DeviceIsWhatBothSidesKnowOfIt) {
+TEST_F(DevicesTest, DeviceCombinesTheFactsOfProcessAndNvml) {
   Use();
   ReadOn();
   const gmt::Facts facts = Facts();
@@ -80,7 +80,7 @@ TEST_F(DevicesTest, DeviceIsWhatBothSidesKnowOfIt) {
   EXPECT_EQ(device.compute_capability(), "9.0");
 }
 
-TEST_F(DevicesTest, WhatIsKnownOfADeviceIsToldWhenItIsNew) {
+TEST_F(DevicesTest, ChangeIsReportedOnce) {
   Use();
   EXPECT_TRUE(devices_->TakeChanged());
   ReadOn();
@@ -88,20 +88,20 @@ TEST_F(DevicesTest, WhatIsKnownOfADeviceIsToldWhenItIsNew) {
   EXPECT_FALSE(devices_->TakeChanged());
 }
 
-TEST_F(DevicesTest, InstanceKeepsTheUuidThatNvmlGivesIt) {
+TEST_F(DevicesTest, MigInstanceHasTheUuidFromNvml) {
   machine_->devices[kUuid].uuid = "MIG-33333333-0000-0000-0000-000000000000";
   Use();
   ReadOn();
   EXPECT_THAT(Facts().devices(0).uuid(), StartsWith("MIG-"));
 }
 
-TEST_F(DevicesTest, WithoutNvmlAnInstanceIsKnownByTheListOfVisibleDevices) {
+TEST_F(DevicesTest, WithoutNvmlAMigInstanceIsKnownFromCudaVisibleDevices) {
   machine_->open = absl::NotFoundError("libnvidia-ml.so.1 was not found");
   Use(kMillisecond, "MIG-33333333-0000-0000-0000-000000000000");
   EXPECT_EQ(Facts().devices(0).uuid(), "MIG-33333333-0000-0000-0000-000000000000");
 }
 
-TEST_F(DevicesTest, MemoryThatStaysIsOneSample) {
+TEST_F(DevicesTest, UnchangedMemoryIsOneSample) {
   Use();
   for (int i = 0; i < 5; ++i) {
     ReadOn();
@@ -111,7 +111,7 @@ TEST_F(DevicesTest, MemoryThatStaysIsOneSample) {
   EXPECT_EQ(Finish().Count(gmt::SAMPLE), 1u);
 }
 
-TEST_F(DevicesTest, MemoryThatChangesByMoreThanAPageIsAnotherSample) {
+TEST_F(DevicesTest, ChangeOfMoreThanAPageIsAnotherSample) {
   Use();
   ReadOn();
   devices_->WriteSamples(recorder_.get(), true);
@@ -122,7 +122,7 @@ TEST_F(DevicesTest, MemoryThatChangesByMoreThanAPageIsAnotherSample) {
   EXPECT_EQ(recording.Count(gmt::SAMPLE), 2u);
 }
 
-TEST_F(DevicesTest, ProcessThatComesIsAnotherSample) {
+TEST_F(DevicesTest, NewProcessIsAnotherSample) {
   Use();
   ReadOn();
   devices_->WriteSamples(recorder_.get(), true);
@@ -138,13 +138,13 @@ TEST_F(DevicesTest, ProcessThatComesIsAnotherSample) {
   EXPECT_EQ(Finish().Count(gmt::SAMPLE), 3u);
 }
 
-TEST_F(DevicesTest, SampleWaitsForWhatTheTargetDidBeforeIt) {
+TEST_F(DevicesTest, SampleWaitsForEarlierEventsOfTheTarget) {
   Use();
   ReadOn();
   devices_->WriteSamples(recorder_.get(), /*drained=*/false);
   session::Record record;
   record.kind = session::Kind::kMark;
-  record.time_ns = target_.start_ns() + 1;  // it lay in the ring all the time
+  record.time_ns = target_.start_ns() + 1;  // it was in the ring all the time
   recorder_->Add(record, 0);
   devices_->WriteSamples(recorder_.get(), /*drained=*/true);
   const Recording recording = Finish();
@@ -152,9 +152,9 @@ TEST_F(DevicesTest, SampleWaitsForWhatTheTargetDidBeforeIt) {
   EXPECT_EQ(recording.events.front().kind, gmt::MARK);
 }
 
-TEST_F(DevicesTest, SnapshotShowsWhatIsUsedNow) {
+TEST_F(DevicesTest, SnapshotShowsTheCurrentUse) {
   Use(3600 * kSecond);
-  while (devices_->Source(false) != "on") std::this_thread::yield();  // its first reading
+  while (devices_->Source(false) != "on") std::this_thread::yield();  // waits for the first reading
   devices_->ShowAtEnd(recorder_.get(), 60 * kSecond);
   machine_->Set(7, Used(9 * kGiB));
   devices_->ShowAtEnd(recorder_.get(), 60 * kSecond);
@@ -166,10 +166,10 @@ TEST_F(DevicesTest, SnapshotShowsWhatIsUsedNow) {
   EXPECT_EQ(recording.snapshots[0].samples(0).used_bytes(), 9 * kGiB);
   EXPECT_EQ(recording.snapshots[0].samples(0).reserved_bytes(), kGiB);
   EXPECT_EQ(recording.snapshots[0].samples(0).source(), "nvml");
-  EXPECT_EQ(recording.Count(gmt::SAMPLE), 3u);  // the first, and those that were to be shown
+  EXPECT_EQ(recording.Count(gmt::SAMPLE), 3u);  // the first one, and those shown in snapshots
 }
 
-TEST_F(DevicesTest, ProcessesHaveNamesWhereTheirNumbersAreOurs) {
+TEST_F(DevicesTest, ProcessesOfOurPidNamespaceHaveNames) {
   DeviceReading reading = Used(4 * kGiB);
   reading.processes = {{static_cast<uint64_t>(getpid()), kMiB}, {1 << 30, std::nullopt}};
   machine_->Set(7, reading);
@@ -185,7 +185,7 @@ TEST_F(DevicesTest, ProcessesHaveNamesWhereTheirNumbersAreOurs) {
   EXPECT_FALSE(processes[1].has_bytes());
 }
 
-TEST_F(DevicesTest, SourceSaysWhatIsMissing) {
+TEST_F(DevicesTest, SourceReportsWhatIsMissing) {
   EXPECT_EQ(Devices(nullptr, 1, "").Source(false), "off");
   EXPECT_THAT(Devices(std::make_unique<FakeDeviceSource>(machine_), 1, "").Source(false),
               StartsWith("off: no GPU was used"));
@@ -198,11 +198,11 @@ TEST_F(DevicesTest, SourceSaysWhatIsMissing) {
   EXPECT_EQ(devices_->Source(false), "off: libnvidia-ml.so.1 was not found");
   EXPECT_EQ(
       devices_->Source(true),
-      "off: libnvidia-ml.so.1 was not found (memory of the device as the program itself asked "
-      "for it)");
+      "off: libnvidia-ml.so.1 was not found (device memory is known from the program's own "
+      "queries)");
 }
 
-// The same through a collector, of a process that tells of its device as the library does.
+// The same through a collector, for a process that reports its device like the preloaded library.
 class CollectedDevicesTest : public CollectorTest {
  protected:
   CollectedDevicesTest() {
@@ -233,7 +233,7 @@ TEST_F(CollectedDevicesTest, RecordingNamesTheDeviceAndItsMemory) {
   TellOfDevice(target);
   target.Alloc(0x1000, 256);
   const Recording recording = ExitAndRead(target);
-  ASSERT_THAT(recording.facts.devices(), SizeIs(2));  // the events' device, which is not told of
+  ASSERT_THAT(recording.facts.devices(), SizeIs(2));  // one known from events only
   EXPECT_FALSE(recording.facts.devices(0).has_name());
   EXPECT_EQ(recording.facts.devices(1).name(), "H100");
   EXPECT_EQ(recording.facts.devices(1).compute_capability(), "9.0");
@@ -253,7 +253,7 @@ TEST_F(CollectedDevicesTest, DeviceIsInTheFileBeforeTheEnd) {
   ExitAndRead(target);
 }
 
-TEST_F(CollectedDevicesTest, DriverIsNotAskedForWhereNoDeviceIsUsed) {
+TEST_F(CollectedDevicesTest, SourceIsNotOpenedIfNoDeviceIsUsed) {
   FakeTarget target;
   Start(target);
   target.Alloc(0x7000, 4096, {session::Space::kPinned, session::Memory::kPinned});
@@ -262,7 +262,7 @@ TEST_F(CollectedDevicesTest, DriverIsNotAskedForWhereNoDeviceIsUsed) {
   EXPECT_THAT(recording.facts.devices(), IsEmpty());
 }
 
-TEST_F(CollectedDevicesTest, HangingNvmlHoldsNobodyUp) {
+TEST_F(CollectedDevicesTest, HangingNvmlDelaysNothing) {
   machine_->Hang(true);
   FakeTarget target;
   Start(target);

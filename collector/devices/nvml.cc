@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
-#define NVML_NO_UNVERSIONED_FUNC_DEFS  // each form of a function under its own name
+#define NVML_NO_UNVERSIONED_FUNC_DEFS  // use each version of a function by its own name
 #include <nvml.h>
 
 namespace gmt::collector {
@@ -20,7 +20,7 @@ namespace {
 constexpr char kName[] = "libnvidia-ml.so.1";
 constexpr const char* kFolders[] = {"/usr/lib/wsl/lib/", "/run/opengl-driver/lib/"};
 constexpr uint32_t kMostProcesses = 1 << 14;
-constexpr int kListTries = 4;  // processes may come between two looks
+constexpr int kListTries = 4;  // processes may start between two calls
 
 std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
 
@@ -39,7 +39,7 @@ std::vector<std::string> NvmlCandidates(const std::string& setting, const std::s
   return files;
 }
 
-// Null where the library is of a release that lacks it.
+// Functions are null if the library's release lacks them.
 struct Nvml::Functions {
   explicit Functions(void* library) : library_(library) {}
 
@@ -134,8 +134,9 @@ absl::StatusOr<uint32_t> Nvml::DeviceCount() const {
   return count;
 }
 
-// CUDA's UUID has no prefix: whether it is a device's or an instance's, only NVML says. By its bus a
-// device is found where the driver told no UUID; then it cannot be an instance, since those have one.
+// CUDA's UUID has no prefix; only NVML knows whether it belongs to a device or to a MIG instance. A
+// device whose UUID the driver did not report is found by its PCI bus id. It cannot be an instance,
+// because those have UUIDs.
 absl::StatusOr<DeviceFound> Nvml::Find(const DeviceKey& key) {
   nvmlDevice_t device = nullptr;
   nvmlReturn_t result = NVML_ERROR_NOT_FOUND;
@@ -184,8 +185,8 @@ absl::StatusOr<DeviceReading> Nvml::Read(uint64_t handle) {
   return reading;
 }
 
-// The first form counts what is reserved as used and the second does not, so both are read by what
-// is free.
+// The first version counts reserved memory as used, the second does not. So `used` is computed from
+// the free memory in both.
 absl::Status Nvml::ReadMemory(uint64_t handle, DeviceReading* reading) const {
   nvmlReturn_t result = NVML_ERROR_FUNCTION_NOT_FOUND;
   if (const auto get = functions_->nvmlDeviceGetMemoryInfo_v2; get != nullptr) {
@@ -215,7 +216,7 @@ namespace {
 
 using Known = std::map<uint64_t, std::optional<uint64_t>>;
 
-// Adds what one list says; a process that computes and draws is in two of them, with the same sum.
+// Adds one list. A process that computes and draws is in two lists, with the same total.
 template <typename Info>
 bool AddList(nvmlReturn_t (*get)(nvmlDevice_t, unsigned int*, Info*), nvmlDevice_t device,
              Known* known) {
@@ -242,7 +243,7 @@ bool AddList(nvmlReturn_t (*get)(nvmlDevice_t, unsigned int*, Info*), nvmlDevice
 
 }  // namespace
 
-// The newest form that answers. Older drivers have only older ones, whose records are shorter.
+// Uses the newest version that works. Older drivers have only older ones with shorter records.
 void Nvml::ReadProcesses(uint64_t handle, DeviceReading* reading) const {
   const Functions& f = *functions_;
   const nvmlDevice_t device = Device(handle);
@@ -251,7 +252,7 @@ void Nvml::ReadProcesses(uint64_t handle, DeviceReading* reading) const {
                        AddList(f.nvmlDeviceGetComputeRunningProcesses_v2, device, &known) ||
                        AddList(f.nvmlDeviceGetComputeRunningProcesses, device, &known);
   if (!compute) return;
-  // Instances and devices without graphics or MPS refuse these, and then there is none of that kind.
+  // Instances, and devices without graphics or MPS, refuse these calls: no process is of that kind.
   AddList(f.nvmlDeviceGetGraphicsRunningProcesses_v3, device, &known) ||
       AddList(f.nvmlDeviceGetGraphicsRunningProcesses_v2, device, &known) ||
       AddList(f.nvmlDeviceGetGraphicsRunningProcesses, device, &known);

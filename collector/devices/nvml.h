@@ -1,20 +1,20 @@
 // collector/devices/nvml.h
 //
-// Nvml: NVIDIA's management library as a DeviceSource. It is opened, never linked: a machine without
-// it is an ordinary one. It lives in the collector and not in the traced process, whose memory,
-// threads and start-up time are its own.
+// Nvml: NVIDIA's management library as a DeviceSource. It is opened at run time and never linked,
+// because a machine without it is normal. It is used in the collector and not in the traced
+// process, whose memory, threads and start-up time must not change.
 //
-// Where it is looked for, in this order
-//   1. the file or folder that GPUMEMTRACE_NVML names, and then nowhere else; "off": not at all
-//   2. beside the libcuda.so.1 that the traced process has mapped: the two come together, also where
-//      containers keep them in a folder of their own that only LD_LIBRARY_PATH names
-//   3. where the loader looks, then the folders of WSL and NixOS
+// Search order
+//   1. the file or folder in GPUMEMTRACE_NVML, and then nothing else; "off": no search
+//   2. beside the libcuda.so.1 that the traced process has mapped. The two come together, even in
+//      containers that keep them in their own folder, named only in LD_LIBRARY_PATH
+//   3. the loader's search path, then the folders of WSL and NixOS
 //
-// A device is found by its UUID, as the driver told it in the traced process: numbers mean something
-// else to NVML, which counts all devices by PCI bus id, than to a process with CUDA_VISIBLE_DEVICES.
+// Devices are found by the UUID that the driver reported in the traced process. Indices do not
+// match: NVML counts all devices by PCI bus id, a process counts those in its CUDA_VISIBLE_DEVICES.
 //
-// What is not supported (no memory of its own, no list of processes, no permission) is no failure of
-// the rest.
+// If one item is unsupported (no memory of its own, no process list, no permission), the others are
+// still read.
 //
 // Thread safety: one thread at a time.
 
@@ -31,8 +31,8 @@
 
 namespace gmt::collector {
 
-// Files to try, in order. `setting`: GPUMEMTRACE_NVML, or empty. `driver`: path of the traced
-// process's libcuda.so.1, or empty.
+// Returns the files to try, in order. `setting`: GPUMEMTRACE_NVML, or empty. `driver`: path of the
+// traced process's libcuda.so.1, or empty.
 std::vector<std::string> NvmlCandidates(const std::string& setting, const std::string& driver);
 
 class Nvml : public DeviceSource {
@@ -45,7 +45,7 @@ class Nvml : public DeviceSource {
   absl::StatusOr<DeviceFound> Find(const DeviceKey& key) override;
   absl::StatusOr<DeviceReading> Read(uint64_t handle) override;
 
-  // After Open(): the file that was opened, its version, and how many devices it knows.
+  // After Open(): the file that was opened, its version and its number of devices.
   const std::string& path() const { return path_; }
   std::string Version() const;
   absl::StatusOr<uint32_t> DeviceCount() const;

@@ -1,5 +1,5 @@
-// Against NVML of the simulated machine, each test in a process of its own: the library reads its
-// script once.
+// Uses the NVML of the simulated machine. Each test runs in its own process, because that library
+// reads its script only once.
 #include "collector/devices/nvml.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ constexpr uint64_t kGiB = uint64_t{1} << 30;
 constexpr char kFirst[] = "GPU-302d7369-6d75-6c61-7465-642d67707500";
 constexpr char kSecondUuid[] = "GPU-312d7369-6d75-6c61-7465-642d67707500";
 
-// Runs `body` where NVML says what `script` says.
+// Runs `body` in a process in which NVML answers as in `script`.
 void WithScript(const std::string& script, const std::function<void()>& body) {
   char path[] = "/tmp/nvml_test.XXXXXX";
   const int fd = mkstemp(path);
@@ -41,7 +41,7 @@ void WithScript(const std::string& script, const std::function<void()>& body) {
   unlink(path);
 }
 
-TEST(NvmlTest, LibraryIsLookedForBesideTheDriverFirst) {
+TEST(NvmlTest, LibraryIsSearchedBesideTheDriverFirst) {
   EXPECT_THAT(NvmlCandidates("", "/opt/driver/libcuda.so.1"),
               ElementsAre("/opt/driver/libnvidia-ml.so.1", "libnvidia-ml.so.1",
                           "/usr/lib/wsl/lib/libnvidia-ml.so.1",
@@ -51,18 +51,18 @@ TEST(NvmlTest, LibraryIsLookedForBesideTheDriverFirst) {
   EXPECT_THAT(NvmlCandidates("off", "/opt/driver/libcuda.so.1"), IsEmpty());
 }
 
-TEST(NvmlTest, MissingLibraryIsSaid) {
+TEST(NvmlTest, MissingLibraryIsReported) {
   Nvml nvml("/nonexistent/nvml.so");
   EXPECT_THAT(std::string(nvml.Open().message()), HasSubstr("/nonexistent/nvml.so"));
   EXPECT_THAT(std::string(Nvml("off").Open().message()), HasSubstr("GPUMEMTRACE_NVML=off"));
 }
 
-TEST(NvmlTest, LibraryThatIsAnotherIsRefused) {
+TEST(NvmlTest, OtherLibraryIsRefused) {
   Nvml nvml("libc.so.6");
   EXPECT_THAT(std::string(nvml.Open().message()), HasSubstr("is not NVML"));
 }
 
-TEST(NvmlTest, DriverThatDoesNotAnswerIsSaidInItsOwnWords) {
+TEST(NvmlTest, InitialisationErrorIsQuoted) {
   WithScript("error nvmlInit_v2 18\n", [] {
     Nvml nvml(GMT_SIMULATED_NVML);
     EXPECT_THAT(std::string(nvml.Open().message()),
@@ -70,7 +70,7 @@ TEST(NvmlTest, DriverThatDoesNotAnswerIsSaidInItsOwnWords) {
   });
 }
 
-TEST(NvmlTest, MemoryAndProcessesOfTheDeviceWithThatUuid) {
+TEST(NvmlTest, ReadsMemoryAndProcessesOfTheDeviceWithAUuid) {
   WithScript("device 1 total=80G reserved=1G process=12:2G process=13:-\n", [] {
     Nvml nvml(GMT_SIMULATED_NVML);
     ASSERT_TRUE(nvml.Open().ok());
@@ -81,7 +81,7 @@ TEST(NvmlTest, MemoryAndProcessesOfTheDeviceWithThatUuid) {
     const auto reading = nvml.Read(found->handle);
     ASSERT_TRUE(reading.ok());
     EXPECT_EQ(reading->total_bytes, 80 * kGiB);
-    EXPECT_EQ(reading->used_bytes, 3 * kGiB);  // with what is reserved
+    EXPECT_EQ(reading->used_bytes, 3 * kGiB);  // including reserved memory
     EXPECT_EQ(reading->reserved_bytes, kGiB);
     ASSERT_TRUE(reading->processes.has_value());
     EXPECT_THAT(*reading->processes,
@@ -89,7 +89,7 @@ TEST(NvmlTest, MemoryAndProcessesOfTheDeviceWithThatUuid) {
   });
 }
 
-TEST(NvmlTest, DeviceOfAnotherMachineIsNotFoundByItsBus) {
+TEST(NvmlTest, DeviceWithAnUnknownUuidIsNotFoundByItsBusId) {
   WithScript("", [] {
     Nvml nvml(GMT_SIMULATED_NVML);
     ASSERT_TRUE(nvml.Open().ok());
@@ -100,7 +100,7 @@ TEST(NvmlTest, DeviceOfAnotherMachineIsNotFoundByItsBus) {
   });
 }
 
-TEST(NvmlTest, InstanceIsFoundByTheUuidThatCudaGivesIt) {
+TEST(NvmlTest, MigInstanceIsFoundByItsCudaUuid) {
   const std::string instance = "MIG-00000000-0000-0000-0000-000000000077";
   WithScript("device 1/0 uuid=" + instance + " total=10G used=1G\n", [&] {
     Nvml nvml(GMT_SIMULATED_NVML);
@@ -113,7 +113,7 @@ TEST(NvmlTest, InstanceIsFoundByTheUuidThatCudaGivesIt) {
   });
 }
 
-TEST(NvmlTest, OlderDriverIsAskedInOlderForms) {
+TEST(NvmlTest, OlderFunctionsAreUsedWithAnOlderDriver) {
   WithScript(
       "device 0 total=80G reserved=1G process=12:2G\n"
       "error nvmlDeviceGetMemoryInfo_v2 13\n"
@@ -130,7 +130,7 @@ TEST(NvmlTest, OlderDriverIsAskedInOlderForms) {
       });
 }
 
-TEST(NvmlTest, ProcessListThatIsRefusedIsNotAnEmptyOne) {
+TEST(NvmlTest, RefusedProcessListIsNotAnEmptyOne) {
   WithScript(
       "error nvmlDeviceGetComputeRunningProcesses_v3 4\n"
       "error nvmlDeviceGetComputeRunningProcesses_v2 4\n"
@@ -144,7 +144,7 @@ TEST(NvmlTest, ProcessListThatIsRefusedIsNotAnEmptyOne) {
       });
 }
 
-TEST(NvmlTest, DeviceWithoutMemoryOfItsOwnIsAFailureOfThatDevice) {
+TEST(NvmlTest, DeviceWithoutMemoryInfoIsAnError) {
   WithScript("error nvmlDeviceGetMemoryInfo_v2 3\nerror nvmlDeviceGetMemoryInfo 3\n", [] {
     Nvml nvml(GMT_SIMULATED_NVML);
     ASSERT_TRUE(nvml.Open().ok());
@@ -153,7 +153,7 @@ TEST(NvmlTest, DeviceWithoutMemoryOfItsOwnIsAFailureOfThatDevice) {
   });
 }
 
-TEST(NvmlTest, ListIsReadHoweverManyProcessesThereAre) {
+TEST(NvmlTest, ListOfManyProcessesIsRead) {
   std::string script = "device 0 total=80G";
   for (int pid = 1; pid <= 200; ++pid) script += " process=" + std::to_string(pid) + ":4M";
   WithScript(script + "\n", [] {

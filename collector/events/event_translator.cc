@@ -19,7 +19,7 @@ using session::Action;
 using session::Kind;
 using session::Memory;
 
-// The two vocabularies have the same values, so that translation is a cast.
+// Both enums have the same values, so that a cast translates them.
 static_assert(static_cast<int>(Kind::kSample) == gmt::SAMPLE &&
               static_cast<int>(Kind::kPool) == gmt::POOL_ACTION &&
               static_cast<int>(Kind::kFreeDone) == gmt::FREE_DONE &&
@@ -40,7 +40,7 @@ static_assert(static_cast<int>(Memory::kLast) == gmt::REGION &&
               static_cast<int>(Memory::kPool) == gmt::POOL &&
               static_cast<int>(Memory::kBlock) == gmt::BLOCK);
 
-// Whether the stream is known, though it may be number 0.
+// Whether the stream is known, even if it is stream 0.
 bool HasStream(const session::Record& r) {
   switch (r.kind) {
     case Kind::kEventRecord:
@@ -67,7 +67,7 @@ bool HasStream(const session::Record& r) {
   }
 }
 
-// As torch.dtype says it, by at::ScalarType (preload/torch/state/tensor_layout.cc).
+// Returns the name of an at::ScalarType as in torch.dtype (preload/torch/state/tensor_layout.cc).
 std::string DtypeName(uint8_t dtype) {
   constexpr const char* kNames[] = {"uint8",         "int8",           "int16",
                                     "int32",         "int64",          "float16",
@@ -88,7 +88,7 @@ std::string DtypeName(uint8_t dtype) {
   return dtype < std::size(kNames) ? kNames[dtype] : absl::StrCat("dtype ", dtype);
 }
 
-// "[8, 1024, 768]", as Python prints it; "..." for dimensions that are not recorded.
+// Returns "[8, 1024, 768]", as Python prints it; "..." for dimensions that were not recorded.
 std::string ShapeText(const session::TensorLayout& layout) {
   const uint32_t known = std::min<uint32_t>(layout.dimension, session::kLayoutDimensions);
   std::string text = absl::StrCat("[", absl::StrJoin(layout.sizes, layout.sizes + known, ", "));
@@ -96,7 +96,7 @@ std::string ShapeText(const session::TensorLayout& layout) {
   return text;
 }
 
-// Whether its value is a handle or an address, and not the id of a name, or nothing.
+// Whether the value is a handle or an address, not the id of a name or unused.
 bool HasObject(const session::Record& r) {
   if (r.kind == Kind::kStream || r.kind == Kind::kDevice || r.kind == Kind::kCopy) return false;
   return r.kind != Kind::kSync || r.value != 0;
@@ -192,7 +192,7 @@ const EventTranslator::Layout& EventTranslator::LayoutOf(uint32_t id) {
   if (!is_new) return layout;
   const std::string bytes = session::ReadText(session_, id);
   session::TensorLayout described;
-  if (bytes.size() != sizeof(described)) return layout;  // the process has scribbled
+  if (bytes.size() != sizeof(described)) return layout;  // the process has overwritten it
   std::memcpy(&described, bytes.data(), sizeof(described));
   layout.bytes = described.bytes;
   layout.dtype = definitions_->InternString(DtypeName(described.dtype));
@@ -257,7 +257,7 @@ void EventTranslator::TranslateActivity(const session::Record& r, format::Event*
     e->present |= format::kHasPriority;
   }
   e->memory = static_cast<gmt::Memory>(r.memory);
-  if (r.memory == Memory::kRegion) {  // a heap that the program manages itself
+  if (r.memory == Memory::kRegion) {  // a heap managed by the program itself
     e->heap = Heap(r.memory);
     e->name = Text(r.stream);
   }
@@ -308,7 +308,7 @@ format::Event EventTranslator::Translate(const session::Record& r) {
     e.duration_ns = r.duration_ns;
     e.present |= format::kHasDuration;
   }
-  // The word is a stream, or the physical handle of a mapping (session/layout.h, Slot).
+  // The word holds a stream, or the physical handle of a mapping (session/layout.h, Slot).
   if (r.kind == Kind::kMap) {
     e.handle = r.stream;
     e.present |= format::kHasHandle;
@@ -316,7 +316,7 @@ format::Event EventTranslator::Translate(const session::Record& r) {
     e.stream = r.stream;
     e.present |= format::kHasStream;
   }
-  if (r.kind == Kind::kSample) return e;  // the rest stands in the sample itself
+  if (r.kind == Kind::kSample) return e;  // the sample itself has the rest
   if (r.kind == Kind::kRole) {
     TranslateRole(r, &e);
   } else if (session::IsNote(r.kind)) {

@@ -1,8 +1,8 @@
 // collector/events/event_translator.h
 //
-// EventTranslator: a record of the session's ring becomes an event of the recording: ids of stacks,
-// texts and API numbers become ids of the file, times count from the session's start, and `present`
-// says which fields mean something.
+// EventTranslator: turns records of the session's ring into events of the recording. Ids of stacks
+// and texts and API numbers become ids of the file, times become relative to the session's start,
+// and `present` marks the fields that are set.
 //
 // Heaps
 //   "driver"   device, managed, pool, virtual memory management, arrays, ipc, external, graph,
@@ -31,7 +31,7 @@
 
 namespace gmt::collector {
 
-// What an event does to the set of live allocations.
+// How an event changes the set of live allocations.
 enum class Effect { kNone, kAcquires, kReturns };
 Effect EffectOf(session::Kind kind);
 
@@ -39,14 +39,14 @@ const char* HeapNameOf(session::Memory memory);
 
 class EventTranslator {
  public:
-  // `apis`: names by API number. `definitions` and `stacks` get what is new; they must outlive
-  // this.
+  // `apis`: names by API number. New definitions are added to `definitions` and `stacks`, which
+  // must outlive this.
   EventTranslator(const session::SessionMap& session, std::vector<std::string> apis,
                   format::DefinitionsBuilder* definitions, StackTranslator* stacks);
 
   format::Event Translate(const session::Record& record);
 
-  // Ids of the recording.
+  // Return ids of the recording.
   uint32_t Heap(session::Memory memory);
   uint32_t Api(uint16_t api);
   uint32_t Text(uint64_t id);  // 0: none
@@ -58,9 +58,10 @@ class EventTranslator {
   }
 
  private:
-  // Of PyTorch's blocks, whose records have no room for an api.
+  // Returns whether a PyTorch block was allocated before the attach. Records of blocks have no room
+  // for an API number.
   bool IsFromBeforeAttach(const session::Record& record) const;
-  // What a tensor asked for; ids of strings of the recording.
+  // What a tensor requested; dtype and shape are string ids of the recording.
   struct Layout {
     uint64_t bytes = 0;
     uint32_t dtype = 0, shape = 0;

@@ -33,7 +33,7 @@ FrameNamer::~FrameNamer() {
 
 void FrameNamer::Add(std::vector<symbols::FrameRequest> requests) {
   if (requests.empty()) return;
-  // Frames of one module together: its file is then likely to be open.
+  // Keeps frames of one module together, so that its file is likely to be open.
   std::sort(requests.begin(), requests.end(), [](const auto& a, const auto& b) {
     return std::tie(a.module.path, a.address) < std::tie(b.module.path, b.address);
   });
@@ -46,12 +46,12 @@ void FrameNamer::Add(std::vector<symbols::FrameRequest> requests) {
 }
 
 void FrameNamer::Work(symbols::SymbolizerOptions options, const std::string& cache_directory) {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // of this thread alone
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // of this thread only
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return stop_ || !waiting_.empty(); });
   if (stop_) return;
   lock.unlock();
-  // Without one it takes longer, and that is all.
+  // Without a cache, lookups just take longer.
   auto cache = symbols::SymbolCache::Open(cache_directory);
   options.cache = cache.ok() ? cache->get() : nullptr;
   symbols::Symbolizer symbolizer(std::move(options));

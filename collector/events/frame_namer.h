@@ -1,14 +1,16 @@
 // collector/events/frame_namer.h
 //
-// FrameNamer: looks names of frames up while the target runs, in a thread of its own at nice 10:
-// opening a large library takes tens of milliseconds, in which a busy ring would lap its reader. At
-// the end of a run little is left to do.
+// FrameNamer: looks up the names of frames while the target runs, in its own thread at nice 10.
+// Opening a large library takes tens of milliseconds, in which a busy ring would lap its reader. At
+// the end of a run few lookups are left.
 //
-// Only names of files that exist and still are the ones recorded are taken (symbols/symbolizer.h).
-// What another process of this machine has looked up is taken from the cache of names
-// (symbols/symbol_cache.h), which the thread opens itself: a slow disk holds nobody up.
+// A name is used only if its file exists and is still the recorded one (symbols/symbolizer.h).
+// Names that another process of this machine has looked up come from the symbol cache
+// (symbols/symbol_cache.h). The thread itself opens the cache, so that a slow disk delays no other
+// work.
 //
-// Thread safety: the public methods from one thread. The symbolizer lives in the other thread only.
+// Thread safety: call the public methods from one thread. Only the other thread uses the
+// symbolizer.
 
 #ifndef GMT_COLLECTOR_EVENTS_FRAME_NAMER_H_
 #define GMT_COLLECTOR_EVENTS_FRAME_NAMER_H_
@@ -33,17 +35,17 @@ class FrameNamer {
  public:
   // `options`: where the target's files are. `cache_directory`: empty for no cache.
   FrameNamer(symbols::SymbolizerOptions options, std::string cache_directory);
-  ~FrameNamer();  // what was not looked up yet never will be
+  ~FrameNamer();  // pending lookups are dropped
 
   void Add(std::vector<symbols::FrameRequest> requests);
 
-  // The names found since the last call; their texts get ids from `definitions`. `count` is 0 where
-  // there are none.
+  // Returns the names found since the last call; `definitions` assigns ids to their texts. `count`
+  // is 0 if there are none.
   gmt::Symbols TakeNames(format::DefinitionsBuilder* definitions);
 
-  // Nothing is waiting, looked up or to be taken.
+  // Returns whether no frame is waiting, being looked up or ready to be taken.
   bool idle() const;
-  // Returns when everything added has been looked up, or after `ns`.
+  // Waits until everything added has been looked up, or for `ns`.
   void WaitUntilDone(uint64_t ns);
 
  private:

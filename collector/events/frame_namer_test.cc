@@ -32,7 +32,7 @@ class FrameNamerTest : public ::testing::Test {
             sample_.Probe("sample_inline_probe"),
             symbols::AddressKind::kReturn};
   }
-  // The lines of what a namer finds.
+  // Returns the lines that a namer finds.
   std::vector<uint32_t> Lines(symbols::SymbolizerOptions options, const std::string& cache,
                               std::vector<symbols::FrameRequest> requests) {
     FrameNamer namer(std::move(options), cache);
@@ -48,7 +48,7 @@ class FrameNamerTest : public ::testing::Test {
   format::DefinitionsBuilder definitions_;
 };
 
-TEST_F(FrameNamerTest, NamesWhatItCanAndLeavesOutTheRest) {
+TEST_F(FrameNamerTest, NamesWhatItCanAndOmitsTheRest) {
   EXPECT_THAT(Lines({}, "", {Probe(1, sample_.path()), Probe(2, "/gone/sample.so")}),
               ElementsAre(15, 20, 26));
 }
@@ -63,13 +63,13 @@ TEST_F(FrameNamerTest, TakesNamesFromTheCacheOfAnotherCollector) {
   EXPECT_TRUE(fs::exists(dir_ / "cache/names-1.sqlite"));
 }
 
-TEST_F(FrameNamerTest, CacheThatCannotBeHadCostsNothingButTime) {
+TEST_F(FrameNamerTest, UnavailableCacheOnlyCostsTime) {
   fs::permissions(dir_, fs::perms::others_write, fs::perm_options::add);
   EXPECT_THAT(Lines({}, dir_, {Probe(1, sample_.path())}), ElementsAre(15, 20, 26));
   EXPECT_THAT(Lines({}, "/proc/nowhere", {Probe(1, sample_.path())}), ElementsAre(15, 20, 26));
 }
 
-TEST_F(FrameNamerTest, PathsOfATargetWithAnotherRootBeginThere) {
+TEST_F(FrameNamerTest, PathsOfATargetWithAnotherRootAreRelativeToIt) {
   fs::create_directories(dir_ / "opt");
   fs::copy_file(sample_.path(), dir_ / "opt/sample.so");
   symbols::SymbolizerOptions options;
@@ -77,7 +77,7 @@ TEST_F(FrameNamerTest, PathsOfATargetWithAnotherRootBeginThere) {
   EXPECT_THAT(Lines(options, "", {Probe(1, "/opt/sample.so")}), ElementsAre(15, 20, 26));
 }
 
-TEST_F(FrameNamerTest, EndsAtOnceWithWorkLeft) {
+TEST_F(FrameNamerTest, EndsImmediatelyWithWorkLeft) {
   std::vector<symbols::FrameRequest> requests(100'000, Probe(1, ""));
   for (size_t i = 0; i < requests.size(); ++i) {
     requests[i].module.path = "/gone/" + std::to_string(i);

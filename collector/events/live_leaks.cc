@@ -8,9 +8,9 @@
 namespace gmt::collector {
 namespace {
 
-constexpr int kRest = 50;  // times as long as an answer took
+constexpr int kRest = 50;  // pause after an answer, as a multiple of its duration
 constexpr std::chrono::milliseconds kLeastRest{500};
-// Without a flush, what waits is worked off all the same: names come a little late then.
+// With this many waiting events, they are processed without a flush; names may then come late.
 constexpr size_t kMostWaiting = 1 << 16;
 
 bool IsOfInterest(gmt::Kind kind) {
@@ -32,7 +32,7 @@ bool IsOfInterest(gmt::Kind kind) {
 }  // namespace
 
 void LiveLeaks::OnDefinitions(const gmt::Definitions& definitions) {
-  // What cannot be added leaves stacks without names, and no more.
+  // If definitions cannot be added, stacks lack names, but nothing else fails.
   definitions_.Add(definitions).IgnoreError();
 }
 

@@ -1,14 +1,15 @@
 // collector/events/live_leaks.h
 //
-// LiveLeaks: the search for leaks beside the program that is recorded (analysis/leaks/leak_watcher.h).
-// It hears what the recording gets, with the recording's ids, and tells what is known so far: to who
-// watches (Answer), and to the recording itself (State).
+// LiveLeaks: searches for leaks while the program is recorded (analysis/leaks/leak_watcher.h). It
+// receives the events of the recording, with the recording's ids. Answer() reports the current
+// findings to clients; State() goes into the recording.
 //
-// Events wait until what they refer to is defined: a recording's definitions come before each flush.
+// Events wait until their ids are defined: a recording writes its definitions before each flush.
 //
-// Memory: as a LeakWatcher's, the recording's definitions, and the events of one flush.
-// Thread safety: one thread at a time, the drain's. Cost: constant per event; Answer() looks at all
-// sites, and gives the last answer again rather than take more than a fiftieth of the time.
+// Memory: that of a LeakWatcher, plus the recording's definitions and the events of one flush.
+// Thread safety: one thread at a time, the draining thread. Cost: constant per event. Answer()
+// looks at all sites; it returns the previous answer if a new one would take more than a fiftieth
+// of the time.
 
 #ifndef GMT_COLLECTOR_EVENTS_LIVE_LEAKS_H_
 #define GMT_COLLECTOR_EVENTS_LIVE_LEAKS_H_
@@ -28,14 +29,14 @@ namespace gmt::collector {
 
 class LiveLeaks {
  public:
-  // `attached`: the program ran before, unseen.
+  // `attached`: the program ran before the attach, without being recorded.
   LiveLeaks(uint64_t pid, bool attached) : watcher_(definitions_, pid, attached) {}
 
   void OnDefinitions(const gmt::Definitions& definitions);
   void OnSymbols(const gmt::Symbols& symbols);
   void OnEvent(const format::Event& event);
   void OnEvent(const format::Event& event, const gmt::Sample& sample);
-  // All that was heard so far is defined.
+  // Records that everything received so far is defined.
   void OnFlush();
 
   // As of the last flush.

@@ -24,7 +24,8 @@ class LiveLeaksTest : public ::testing::Test {
       script_.Mark("step", ++cycle_);
     }
   }
-  // What was written since, as the recorder gives it: events first, what they name with the flush.
+  // Passes the new events on in the recorder's order: events first, their definitions with the
+  // flush.
   void Flush() {
     const auto& events = script_.batch().events;
     for (; fed_ < events.size(); ++fed_) leaks_.OnEvent(events[fed_]);
@@ -38,7 +39,7 @@ class LiveLeaksTest : public ::testing::Test {
   size_t fed_ = 0;
 };
 
-TEST_F(LiveLeaksTest, TheVerdictComesWithTheCycles) {
+TEST_F(LiveLeaksTest, VerdictNeedsEnoughCycles) {
   script_.Mark("step", 0);
   Cycles(50);
   Flush();
@@ -58,7 +59,7 @@ TEST_F(LiveLeaksTest, TheVerdictComesWithTheCycles) {
   EXPECT_EQ(answer.suspects(0).bytes_per_cycle().slope(), kMiB);
 }
 
-TEST_F(LiveLeaksTest, TheSavedStateHasNoNamesAndLeadsToTheSameVerdict) {
+TEST_F(LiveLeaksTest, SavedStateHasNoNamesAndYieldsTheSameVerdict) {
   script_.Mark("step", 0);
   Cycles(250);
   Flush();
@@ -68,7 +69,7 @@ TEST_F(LiveLeaksTest, TheSavedStateHasNoNamesAndLeadsToTheSameVerdict) {
   EXPECT_TRUE(evidence->grown[0].verdict.is_leak());
 }
 
-TEST_F(LiveLeaksTest, MemoryFromBeforeIsCountedAndIsNoLeak) {
+TEST_F(LiveLeaksTest, MemoryFromBeforeTheAttachIsCountedAndIsNoLeak) {
   for (uint64_t i = 0; i < 100; ++i)
     script_.Api(script_.Block((1 + i) << 32, 2 * kMiB), analysis::kBeforeAttachApi);
   script_.Mark("step", 0);

@@ -12,8 +12,8 @@ using session::Kind;
 using session::LiveValue;
 using session::Memory;
 
-// Frees in progress are as many as threads. More means that their results never came; then none is
-// waited for.
+// There are at most as many frees in progress as threads. More entries mean that their results
+// never came; then all are discarded.
 constexpr size_t kMaxBeingFreed = 65536;
 
 bool HasResultLater(const session::Record& record) {
@@ -147,8 +147,8 @@ void LiveModel::ResetContext(const session::Record& record, uint64_t ticket) {
   });
 }
 
-// The last record of a place has what it is for by now, and one that is older than the allocation
-// speaks of another one.
+// Each record holds all roles of the place, so the last one counts. A record older than the
+// allocation belongs to a previous allocation.
 void LiveModel::ApplyRole(const session::Record& record, uint64_t ticket) {
   const auto it = entries_.find({record.space, record.value});
   if (it != entries_.end() && it->second.ticket <= ticket)

@@ -1,12 +1,11 @@
 // collector/events/live_model.h
 //
-// LiveModel: what is allocated after the events applied so far, keyed like the session's live table
-// by (space, value).
+// LiveModel: what is live after the events applied so far, keyed like the session's live table by
+// (space, value).
 //
-// Apply() is idempotent: an event acts on an entry only if it is younger (has a greater ticket).
-// The same function therefore serves for events in order and for replaying a stretch of history
-// over a scan of the live table that already reflects some of it (docs/session.md,
-// "Resynchronising").
+// Apply() is idempotent: an event changes an entry only if it is newer (has a greater ticket). The
+// same function therefore works for events in order and for replaying older events over a scan of
+// the live table that already reflects some of them (docs/session.md, "Resynchronising").
 //
 // Example
 //   LiveModel live;
@@ -42,13 +41,13 @@ struct Place {
   }
 };
 
-// Hears of everything that changes a live model, in order.
+// Is notified of every change of a live model, in order.
 class LiveObserver {
  public:
   virtual ~LiveObserver() = default;
   virtual void OnBorn(const Place& place, const session::LiveValue& live) = 0;
   virtual void OnEnded(const Place& place, const session::LiveValue& live) = 0;
-  // The driver refused the free that ended it.
+  // The driver refused the free that ended the entry.
   virtual void OnRestored(const Place& place, const session::LiveValue& live) = 0;
 };
 
@@ -56,10 +55,11 @@ class LiveModel {
  public:
   using Entries = absl::flat_hash_map<Place, session::LiveValue>;
 
-  // From now on; must outlive this. A copy of the model has the same one.
+  // Notifies `observer` from now on; it must outlive this. Copies of the model have the same
+  // observer.
   void set_observer(LiveObserver* observer) { observer_ = observer; }
 
-  // Applies one event. Returns the entry that it ended, if it ended one that was known.
+  // Applies one event. Returns the entry that it ended, if that entry was known.
   std::optional<session::LiveValue> Apply(const session::Record& record, uint64_t ticket);
 
   void Insert(const Place& place, const session::LiveValue& live);
@@ -68,7 +68,8 @@ class LiveModel {
   void SetRoles(const Place& place, uint16_t roles);
   const session::LiveValue* Find(const Place& place) const;
 
-  // True once after a failed free whose allocation is not known here: the live table knows it.
+  // Returns true once after a failed free whose allocation is not known here, but in the live
+  // table.
   bool TakeUnknownUndo();
 
   const Entries& entries() const { return entries_; }
@@ -88,8 +89,8 @@ class LiveModel {
   bool unknown_undo_ = false;
 };
 
-// The entry that an acquiring record makes, and the record that made an entry (without what the
-// live table does not keep: durations, totals).
+// MakeLive() returns the entry that an acquiring record makes. MakeRecord() returns the record that
+// made an entry, without what the live table does not keep: durations and totals.
 session::LiveValue MakeLive(const session::Record& record, uint64_t ticket);
 session::Record MakeRecord(const Place& place, const session::LiveValue& live);
 

@@ -1,12 +1,12 @@
 // collector/events/oom_watch.h
 //
-// OomWatch: which failed allocations are a lack of memory, and which of those deserve a snapshot.
-// The driver's refusal of what PyTorch's caching allocator asks for is not yet one: the allocator
-// gives back what it has to spare and asks again, and says so where that does not help.
+// OomWatch: decides which failed allocations mean out of memory, and which of them get a snapshot.
+// If the driver refuses a request of PyTorch's caching allocator, that is not yet an out of memory:
+// the allocator frees its cached memory, tries again, and reports an error if that does not help.
 //
-// Programs that look for the largest batch fail on purpose, again and again: the first three are
-// kept in full, the others counted as what they are, events. Who is refused and tries again at once
-// is refused the same.
+// Programs that search for the largest batch size fail deliberately and repeatedly. Only the first
+// three failures get a snapshot; the others are just events. Retries within 100 ms count as the
+// same failure.
 //
 // Thread safety: one thread at a time.
 
@@ -27,8 +27,9 @@ inline constexpr uint16_t kCudaOutOfMemory =
 
 class OomWatch {
  public:
-  // The name of the snapshot to take behind this event, which is a lack of memory; empty: none.
-  // `may_be_retried`: the driver refused a caching allocator that will report what comes of it.
+  // Returns the name of the snapshot to take after this event, which is an out of memory; empty:
+  // none. `may_be_retried`: the driver refused a caching allocator, which will report the final
+  // outcome.
   std::string SnapshotFor(const session::Record& record, bool may_be_retried) {
     constexpr int kMaxSnapshots = 3;
     constexpr uint64_t kDistance = 100 * kMillisecond;

@@ -12,7 +12,7 @@ namespace {
 
 using session::LiveValue;
 
-// What the held records do first to each place: an entry whose end is among them needs no
+// The first effect of the held records on each place. An entry that they end themselves needs no
 // correction.
 class FirstTouches {
  public:
@@ -35,7 +35,7 @@ class FirstTouches {
   absl::flat_hash_set<uint8_t> reset_;
 };
 
-// Whether the process can have meant it: it may have scribbled over its table.
+// Whether the entry is valid; the process may have overwritten its table.
 bool IsSound(session::Space space, const LiveValue& live) {
   return space <= session::Space::kLast && live.memory <= session::Memory::kLast &&
          EffectOf(live.kind) == Effect::kAcquires;
@@ -72,7 +72,8 @@ Corrections Recovery::Resolve(const LiveModel& model, std::vector<HeldRecord>* r
   for (const auto& [record, ticket] : held_) truth_.Apply(record, ticket);
   const FirstTouches touches(held_);
   Corrections corrections;
-  // An entry that is still live and older than everything held was live at the end of the gap.
+  // Returns the entry if it was live at the end of the gap: it is live and older than all held
+  // records.
   const auto survivor = [&](const Place& place) {
     const LiveValue* live = truth_.Find(place);
     return live != nullptr && live->ticket < first_held_ ? live : nullptr;

@@ -1,23 +1,24 @@
 // collector/events/recovery.h
 //
-// Recovery: what brings the live model back to the truth after events were lost, without stopping
-// the traced process.
+// Recovery: makes the live model correct again after events were lost, without stopping the traced
+// process.
 //
 //   tickets   ... 41 | 42 ... 90 lost | 91 ...... 200 ...... 212 ...
 //                      the gap          H0        S0         S1
 //                                       |- held --|- held ---|
 //
-//   1  records behind the gap are held back from the recording (from H0 on);
-//   2  once the reader has caught up (S0: everything before it is decided), the live table is
-//      scanned while the process goes on; S1 is the ring's tail after the scan;
-//   3  the held records are replayed over the scan, each only where its ticket is newer. When all
-//      tickets below S1 are read, the result is the exact live set of that moment (docs/session.md
-//      has the argument);
-//   4  what differs between it and the model as of H0 was lost in the gap: Resolve() says which
+//   1  Records after the gap (from H0 on) are held back from the recording.
+//   2  When the reader has caught up (S0: everything before it is decided), the live table is
+//      scanned while the process runs on. S1 is the ring's tail after the scan.
+//   3  The held records are replayed over the scan, each only if its ticket is newer. When all
+//      tickets below S1 have been read, the result is the exact live set of that moment
+//      (docs/session.md has the argument).
+//   4  The differences between it and the model as of H0 were lost in the gap. Resolve() returns
+//      the frees and allocations to insert there before the held records are delivered.
 //      frees and allocations to put there, before the held records go their usual way.
 //
-// More losses meanwhile: the held records are released as they are and it begins anew behind the
-// newest gap.
+// If more events are lost meanwhile, the held records are released as they are and the recovery
+// starts again after the newest gap.
 //
 // Thread safety: one thread at a time.
 
@@ -39,12 +40,12 @@ struct HeldRecord {
   uint64_t ticket;
 };
 
-// What happened in a gap, as far as it can be told afterwards: entries that ended, and entries that
-// came and are still live, in the order in which they were allocated.
+// What happened in a gap, as far as it can be reconstructed: entries that ended, and entries that
+// appeared and are still live, in the order of their allocation.
 struct Corrections {
   std::vector<std::pair<Place, session::LiveValue>> ended;
   std::vector<std::pair<Place, session::LiveValue>> appeared;
-  // Still there, but what they are for changed.
+  // Still live, but with other roles.
   std::vector<std::pair<Place, session::LiveValue>> other_roles;
 };
 
@@ -53,12 +54,12 @@ class Recovery {
   bool active() const { return active_; }
   bool scanned() const { return scanned_; }
 
-  // Starts, or starts anew behind the position given; returns what was held.
+  // Starts, or starts again after `position`; returns the records held so far.
   std::vector<HeldRecord> Begin(uint64_t position);
   void Hold(const session::Record& record, uint64_t ticket) { held_.push_back({record, ticket}); }
   size_t held() const { return held_.size(); }
 
-  // REQUIRES: everything below `position` has been read, held or lost. `tail()` is asked after the
+  // REQUIRES: everything below `position` has been read, held or lost. `tail()` is called after the
   // scan.
   template <typename Tail>
   void Scan(const session::LiveTable& table, Tail tail) {
@@ -66,17 +67,17 @@ class Recovery {
     settles_at_ = tail();
   }
 
-  // The table has changed in a way that no record will tell: it must be scanned again.
+  // Discards the scan, because the table has changed without a record; it must be scanned again.
   void ForgetScan() { scanned_ = false; }
 
-  // Whether Resolve() may be called: the reader is at `position`.
+  // Whether Resolve() may be called; `position` is that of the reader.
   bool Settled(uint64_t position) const { return scanned_ && position >= settles_at_; }
 
-  // Ends the recovery. `model` is the live set as of the last record before the gap. *released gets
-  // the held records.
+  // Ends the recovery and moves the held records to *released. `model` is the live set as of the
+  // last record before the gap.
   Corrections Resolve(const LiveModel& model, std::vector<HeldRecord>* released);
 
-  // As Resolve() without a scan that settled: the records only.
+  // Ends the recovery without a settled scan; returns the held records.
   std::vector<HeldRecord> GiveUp();
 
  private:

@@ -15,8 +15,8 @@ using session::Space;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// The gap is before ticket 100. Tests say what the model knew, what the table holds and what is
-// read behind the gap.
+// The gap is before ticket 100. Tests state what the model knew, what the table holds and what is
+// read after the gap.
 class RecoveryTest : public ::testing::Test {
  protected:
   RecoveryTest() { recovery_.Begin(100); }
@@ -56,7 +56,7 @@ class RecoveryTest : public ::testing::Test {
   std::vector<uint64_t> ended_, appeared_, other_roles_;
 };
 
-TEST_F(RecoveryTest, WhatIsInBothNeedsNoCorrection) {
+TEST_F(RecoveryTest, EntryInBothNeedsNoCorrection) {
   Known(1, 10);
   InTable(1, 10);
   Resolve();
@@ -64,20 +64,20 @@ TEST_F(RecoveryTest, WhatIsInBothNeedsNoCorrection) {
   EXPECT_THAT(appeared_, IsEmpty());
 }
 
-TEST_F(RecoveryTest, WhatTheTableLacksWasFreedInTheGap) {
+TEST_F(RecoveryTest, EntryMissingInTheTableWasFreedInTheGap) {
   Known(1, 10);
   Resolve();
   EXPECT_THAT(ended_, ElementsAre(1));
 }
 
-TEST_F(RecoveryTest, WhatTheModelLacksCameInTheGap) {
+TEST_F(RecoveryTest, EntryMissingInTheModelWasAllocatedInTheGap) {
   InTable(2, 60);
   InTable(1, 70);
   Resolve();
   EXPECT_THAT(appeared_, ElementsAre(2, 1));  // in the order of allocation
 }
 
-TEST_F(RecoveryTest, RolesThatChangedInTheGapAreSaid) {
+TEST_F(RecoveryTest, RolesChangedInTheGapAreReturned) {
   Known(0x1000, 10);
   Known(0x2000, 11);
   InTable(0x1000, 10);
@@ -90,7 +90,7 @@ TEST_F(RecoveryTest, RolesThatChangedInTheGapAreSaid) {
   EXPECT_THAT(other_roles_, ElementsAre(0x2000));
 }
 
-TEST_F(RecoveryTest, AddressThatWasUsedAgainInTheGapEndsAndAppears) {
+TEST_F(RecoveryTest, AddressReusedInTheGapEndsAndAppears) {
   Known(1, 10);
   InTable(1, 60);
   Resolve();
@@ -98,7 +98,7 @@ TEST_F(RecoveryTest, AddressThatWasUsedAgainInTheGapEndsAndAppears) {
   EXPECT_THAT(appeared_, ElementsAre(1));
 }
 
-TEST_F(RecoveryTest, AllocationBehindTheGapComesByItsOwnRecord) {
+TEST_F(RecoveryTest, AllocationAfterTheGapComesFromItsOwnRecord) {
   InTable(1, 120);
   Read(Kind::kAlloc, 1, 120);
   Resolve();
@@ -106,14 +106,14 @@ TEST_F(RecoveryTest, AllocationBehindTheGapComesByItsOwnRecord) {
   EXPECT_EQ(released_.size(), 1u);
 }
 
-TEST_F(RecoveryTest, FreeBehindTheGapEndsWhatTheModelKnows) {
+TEST_F(RecoveryTest, FreeAfterTheGapEndsAKnownEntry) {
   Known(1, 10);
   Read(Kind::kFree, 1, 130);
   Resolve();
   EXPECT_THAT(ended_, IsEmpty());
 }
 
-TEST_F(RecoveryTest, FreeAndUseAgainBehindTheGapNeedNoCorrection) {
+TEST_F(RecoveryTest, FreeAndReuseAfterTheGapNeedNoCorrection) {
   Known(1, 10);
   Read(Kind::kFree, 1, 130);
   Read(Kind::kAlloc, 1, 131);
@@ -132,7 +132,7 @@ TEST_F(RecoveryTest, AllocationOverAKnownOneMeansThatItsFreeWasLost) {
   EXPECT_THAT(appeared_, IsEmpty());
 }
 
-TEST_F(RecoveryTest, TableAheadOfTheRecordsIsNotBelievedBeforeThem) {
+TEST_F(RecoveryTest, TableAheadOfTheRecordsIsNotUsedBeforeThem) {
   // Freed at 150 and scanned afterwards: not in the table, yet live at the gap's end.
   Known(1, 10);
   Read(Kind::kSync, 0, 140);
@@ -141,7 +141,7 @@ TEST_F(RecoveryTest, TableAheadOfTheRecordsIsNotBelievedBeforeThem) {
   EXPECT_THAT(ended_, IsEmpty());
 }
 
-TEST_F(RecoveryTest, ContextResetBehindTheGapEndsWhatTheModelKnows) {
+TEST_F(RecoveryTest, ContextResetAfterTheGapEndsKnownEntries) {
   Record known = Event(Kind::kAlloc, 1), reset = Event(Kind::kContextReset, 0);
   known.context = reset.context = 3;
   reset.space = Space::kNone;
@@ -151,7 +151,7 @@ TEST_F(RecoveryTest, ContextResetBehindTheGapEndsWhatTheModelKnows) {
   EXPECT_THAT(ended_, IsEmpty());
 }
 
-TEST_F(RecoveryTest, EntryThatCannotBeMeantIsPassedOver) {
+TEST_F(RecoveryTest, InvalidEntryIsSkipped) {
   LiveValue scribbled = MakeLive(Event(Kind::kAlloc, 1), 60);
   scribbled.memory = static_cast<session::Memory>(200);
   table_.Insert(Space::kDevice, 1, scribbled);
@@ -159,14 +159,14 @@ TEST_F(RecoveryTest, EntryThatCannotBeMeantIsPassedOver) {
   EXPECT_THAT(appeared_, IsEmpty());
 }
 
-TEST_F(RecoveryTest, ItSettlesOnceEverythingWrittenDuringTheScanIsRead) {
+TEST_F(RecoveryTest, SettlesAfterEverythingWrittenDuringTheScanIsRead) {
   EXPECT_FALSE(recovery_.Settled(1000));
   recovery_.Scan(table_, [] { return uint64_t{110}; });
   EXPECT_FALSE(recovery_.Settled(109));
   EXPECT_TRUE(recovery_.Settled(110));
 }
 
-TEST_F(RecoveryTest, MoreLossesReleaseWhatWasHeldAndBeginAnew) {
+TEST_F(RecoveryTest, MoreLossesReleaseHeldRecordsAndStartAgain) {
   Read(Kind::kAlloc, 1, 120);
   recovery_.Scan(table_, [] { return uint64_t{200}; });
   EXPECT_EQ(recovery_.Begin(300).size(), 1u);

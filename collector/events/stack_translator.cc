@@ -17,8 +17,8 @@ uint32_t LacksOf(uint16_t flags) {
   return lacks;
 }
 
-// The last line of a co_lnotab holds to the end of the code; in one that was cut, nobody knows whether
-// the instruction lies before the next one.
+// The last line of a co_lnotab extends to the end of the code. If the table was cut, it is unknown
+// whether the instruction is still on that line.
 bool IsBehindCut(const session::CodeCopy& code, uint32_t instruction) {
   if (!code.line_table_cut || code.format != session::LineTable::kPython39) return false;
   uint64_t end = 0;  // in bytes of code
@@ -28,7 +28,7 @@ bool IsBehindCut(const session::CodeCopy& code, uint32_t instruction) {
   return 2 * uint64_t{instruction} >= end;
 }
 
-// 0 where the line is not known: no table, or the end of one that was cut.
+// Returns 0 if the line is unknown: there is no table, or it was cut before that line.
 uint32_t LineOf(const session::CodeCopy& code, uint32_t instruction) {
   if (instruction == session::kBeforeInstructions) return code.first_line;
   if (IsBehindCut(code, instruction)) return 0;

@@ -1,21 +1,21 @@
 // collector/events/stack_translator.h
 //
-// StackTranslator: from the stacks of a session, which are addresses in a process that may be gone,
-// to the stacks of a recording, which are frames in modules.
+// StackTranslator: translates the stacks of a session, which are addresses in a process that may be
+// gone, into the stacks of a recording, which are frames in modules.
 //
 //   session    stack 17: 0x7f31c0de1234 0x55d0...       generation 2
 //   modules    the youngest record of generation <= 2 that covers 0x7f31c0de1234: libtorch_cuda.so,
 //              bias 0x7f31b0000000
 //   recording  frame (libtorch_cuda.so, 0x10de1234) -> its caller ...
 //
-// An interpreter's frame becomes function, file and line at once: the session holds its code object
-// with the table of lines.
+// An interpreter's frame is translated to function, file and line immediately, because the session
+// holds its code object with the line table.
 //
-// An address that lies in no module known keeps module 0 and its value in memory. A stack with such
-// a frame is looked at again once the log has grown: a module may enter it a moment after the stack
-// that named it.
+// An address that lies in no known module keeps module 0 and its value in memory. A stack with such
+// a frame is translated again after the module log has grown, because a module may be logged a
+// moment after the stack that refers to it.
 //
-// Frames of the preloaded library itself are left out: its hooks may stand in the midst of a stack
+// Frames of the preloaded library itself are omitted. Its hooks may be in the middle of a stack,
 // where PyTorch calls PyTorch.
 //
 // Thread safety: one thread at a time.
@@ -47,26 +47,29 @@ class StackTranslator {
     session::StackFrame::Kind kind;
   };
 
-  // `definitions` gets what is new; it must outlive this. `shim`: path of the preloaded library.
+  // Adds new definitions to `definitions`, which must outlive this. `shim`: path of the preloaded
+  // library.
   StackTranslator(const session::SessionMap& session, format::DefinitionsBuilder* definitions,
                   std::string shim = "")
       : session_(session), definitions_(definitions), shim_(std::move(shim)) {}
 
-  // The recording's id of a session's stack; 0 for "none" and for what cannot be read.
+  // Returns the recording's id of a session's stack; 0 for "none" and for a stack that cannot be
+  // read.
   uint32_t Translate(uint32_t stack);
 
-  // The native frames defined since the last call, in order of first use.
+  // Returns the native frames defined since the last call, in order of first use.
   std::vector<NativeFrame> TakeNewFrames();
   const session::ModuleCopy& module(uint32_t number) const { return modules_[number]; }
 
-  // The path of the library that made the call at which a session's stack ends; empty where it is
-  // not known.
+  // Returns the path of the library that made the call at the top of a session's stack; empty if
+  // unknown.
   std::string CallerOf(uint32_t stack);
-  // The path of the last module in the session's log whose file's name begins like that; empty: none.
+  // Returns the path of the last module in the session's log whose file name starts with
+  // `beginning`; empty: none.
   std::string FindLibrary(std::string_view beginning);
 
  private:
-  // A code object, as far as its frames are all alike.
+  // What all frames of a code object have in common.
   struct Code {
     bool known = false;
     uint32_t function = 0, file = 0;  // string ids
@@ -74,7 +77,7 @@ class StackTranslator {
   };
   struct Known {
     uint32_t id;
-    // Modules known when it was translated; kComplete: every frame found its module.
+    // Number of modules known when it was translated; kComplete: every frame found its module.
     uint32_t complete_at;
   };
   static constexpr uint32_t kComplete = ~uint32_t{0};

@@ -12,7 +12,7 @@ namespace {
 
 class StackTranslatorTest : public ::testing::Test {
  protected:
-  // What a reader of the recording sees; the stacks have the ids `ids_`, in order.
+  // Returns the definitions that a reader sees. The stacks get the ids `ids_`, in order.
   format::Definitions Translate(const FakeTarget& target, const std::vector<uint32_t>& stacks) {
     format::DefinitionsBuilder builder;
     StackTranslator translator(target.map(), &builder);
@@ -68,7 +68,7 @@ TEST_F(StackTranslatorTest, CallerIsTheLibraryOfTheInnermostFrame) {
 TEST_F(StackTranslatorTest, InterpreterFrameBecomesFunctionFileAndLine) {
   FakeTarget target;
   target.Map("/lib/libpython.so", 0x10000, 0x20000);
-  // Location table of CPython 3.11: three units of code at the first line, then one on the next.
+  // A location table of CPython 3.11: three code units on the first line, then one on the next.
   const session::CodeObject code = {.format = session::LineTable::kPython311,
                                     .first_line = 88,
                                     .function = target.Text("Net.forward"),
@@ -90,18 +90,18 @@ TEST_F(StackTranslatorTest, InterpreterFrameBecomesFunctionFileAndLine) {
   EXPECT_EQ(definitions.string(python(1).file), "/src/model.py");
   EXPECT_EQ(python(1).line, 88u);
   EXPECT_EQ(python(2).line, 89u);
-  EXPECT_EQ(python(3).function, 0u) << "its code object found no room";
+  EXPECT_EQ(python(3).function, 0u) << "there was no room for its code object";
   EXPECT_EQ(python(3).language, format::Language::kPython);
   EXPECT_EQ(python(4).address, 0x400u);
   EXPECT_EQ(python(4).flags & format::kFrameIsReturnAddress, 0u);
   EXPECT_NE(python(0).flags & format::kFrameIsReturnAddress, 0u);
 }
 
-TEST_F(StackTranslatorTest, LineBehindTheEndOfACutTableIsNotKnown) {
+TEST_F(StackTranslatorTest, LineAfterTheEndOfACutTableIsUnknown) {
   session::SessionSizes sizes = FakeTarget::SmallSizes();
   sizes.arena *= 8;
   FakeTarget target(sizes);
-  // A co_lnotab with one more pair than there is room for: each unit of code on the next line.
+  // A co_lnotab with one pair more than there is room for; each code unit is on the next line.
   std::string table;
   while (table.size() <= session::kMaxLineTable) table += "\x02\x01";
   const uint32_t id = target.Code({.format = session::LineTable::kPython39,
@@ -121,7 +121,7 @@ TEST_F(StackTranslatorTest, LineBehindTheEndOfACutTableIsNotKnown) {
   EXPECT_EQ(definitions.frame(frames[1]).line, 0u);
 }
 
-TEST_F(StackTranslatorTest, AddressInAnUnloadedModuleBelongsToNone) {
+TEST_F(StackTranslatorTest, AddressInAnUnloadedModuleHasNoModule) {
   FakeTarget target;
   target.Map("/lib/libplugin.so", 0x10000, 0x20000);
   const uint32_t before = target.Stack({0x10234});

@@ -12,7 +12,7 @@ using session::Kind;
 using session::LiveValue;
 using session::Memory;
 
-// Memory that another process or API owns is counted where it was made.
+// Memory owned by another process or API is counted where it was created.
 bool IsForeign(Memory memory) {
   return memory == Memory::kIpc || memory == Memory::kExternal || memory == Memory::kGraphics ||
          memory == Memory::kMulticast;
@@ -24,7 +24,7 @@ bool IsMemory(const LiveValue& live) {
   return taken && !IsForeign(live.memory);
 }
 
-// Heaps of a device, apart; the names of heaps are constants.
+// The key of a heap: the device and the first letter of the name; heap names are constants.
 uint32_t HeapKey(uint8_t device, const char* name) {
   return uint32_t{device} << 8 | static_cast<uint8_t>(name[0]);
 }
@@ -45,7 +45,8 @@ uint32_t Tally::HeapIndex(uint8_t device, Memory memory) {
   return it->second;
 }
 
-// What has no place when it comes has none when it goes: sites are never taken away.
+// An allocation without a site of its own has none when it is freed, because sites are never
+// removed.
 Tally::Site& Tally::SiteOf(uint32_t heap, const LiveValue& live) {
   SiteKey key = {heap, live.stack, live.forward_stack};
   auto it = site_index_.find(key);
@@ -112,7 +113,7 @@ void Tally::OnBorn(const Place& place, const LiveValue& live) {
   }
   if (!IsMemory(live)) return;
   if (live.kind == Kind::kCreate) {
-    // A handle that is given out again: what it was before is mapped no more.
+    // A handle that is reused: the mappings of its former memory are gone.
     const auto [it, is_new] = physical_.try_emplace(place.value);
     if (!is_new) Lower(it->second.live);
     it->second = {live};

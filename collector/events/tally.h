@@ -1,28 +1,29 @@
 // collector/events/tally.h
 //
-// Tally: what a process's memory came to, for all time: by device and heap, and by site (device,
-// heap, stack, stack of the forward pass). It holds no blocks and does not grow with time, so that
-// what is dropped from a bounded recording is still counted, and what is asked of a running
-// collector is answered without the recording.
+// Tally: counts a process's memory over its whole life, by device and heap, and by site (device,
+// heap, stack, stack of the forward pass). It holds no blocks and does not grow with time.
+// Therefore what is dropped from a bounded recording is still counted, and a running collector can
+// answer queries without the recording.
 //
 //   event        live of A   live of B   of the heap   peak   at the peak: A, B
 //   alloc A 5        5           0            5          5          5  0
 //   alloc B 3        5           3            8          8          5  3
 //   free A           0           3            3          8          5  3
 //
-// What counts as bytes is what counts in a recording's analysis (analysis/trace/trace.h, T1 to T3):
-// reservations, mappings and imported memory do not, and physical memory does until it is both
-// released and unmapped.
+// Bytes are counted as in the analysis of a recording (analysis/trace/trace.h, T1 to T3): reservations,
+// mappings and imported memory do not count; physical memory counts until it is both released and
+// unmapped.
 //
 // Invariants
-//   A1  Of a heap, each of live_bytes, live_count, allocations, allocated_bytes, frees,
+//   A1  For a heap, each of live_bytes, live_count, allocations, allocated_bytes, frees,
 //       bytes_at_peak and count_at_peak is the sum over its sites.
 //   A2  allocations - frees == live_count.
-//   A3  No more than kMaxSites sites; what comes behind them is one site more per heap, kOtherStack.
+//   A3  There are at most kMaxSites sites. Further ones are merged into one site per heap,
+//       kOtherStack.
 //
-// Thread safety: one thread at a time. Cost: a hash look-up for each allocation and for each free;
-// none of it grows with the number of sites, the composition at the peak included (a site is copied
-// when it changes for the first time after a peak).
+// Thread safety: one thread at a time. Cost: a hash lookup for each allocation and each free,
+// independent of the number of sites. This includes the composition at the peak: a site is copied
+// when it changes for the first time after a peak.
 
 #ifndef GMT_COLLECTOR_EVENTS_TALLY_H_
 #define GMT_COLLECTOR_EVENTS_TALLY_H_
@@ -37,10 +38,10 @@
 
 namespace gmt::collector {
 
-// The stack of what found no place of its own.
+// The stack of sites that were merged.
 inline constexpr uint32_t kOtherStack = UINT32_MAX;
 
-// Whose memory: a device (session::kNoDevice: the host) and a heap, by name ("driver", "host",
+// Counts of one heap: a device (session::kNoDevice: the host) and a name ("driver", "host",
 // "pytorch", "nvtx").
 struct HeapCounts {
   uint8_t device = session::kNoDevice;
@@ -50,7 +51,7 @@ struct HeapCounts {
   uint64_t failed = 0;  // allocations that were refused
   uint64_t peak_bytes = 0, peak_count = 0;
   uint64_t peak_ns = 0;  // CLOCK_MONOTONIC
-  // A framework's own numbers; 0 where it says none.
+  // As reported by the framework's allocator; 0 if it reports none.
   uint64_t told_allocated = 0, told_reserved = 0, peak_told_reserved = 0;
 };
 
@@ -74,13 +75,13 @@ class Tally : public LiveObserver {
   void OnEnded(const Place& place, const session::LiveValue& live) override;
   void OnRestored(const Place& place, const session::LiveValue& live) override;
 
-  // What changes nothing that is live: refused allocations, a framework's totals.
+  // Counts what does not change the live set: refused allocations and a framework's totals.
   void Note(const session::Record& record);
 
-  // In the order in which they were seen.
+  // Heaps in the order in which they were first seen.
   const std::vector<HeapCounts>& heaps() const { return heaps_; }
   size_t site_count() const { return sites_.size(); }
-  // One site, [0, site_count()), in the order in which they were seen.
+  // Returns one site, index in [0, site_count()), in the order in which they were first seen.
   SiteCounts site(size_t index) const;
   std::vector<SiteCounts> Sites() const;
 
@@ -94,7 +95,8 @@ class Tally : public LiveObserver {
       return H::combine(std::move(h), k.heap, k.stack, k.forward_stack);
     }
   };
-  // bytes_at_peak and count_at_peak hold if `peak` is its heap's; else nothing has changed since.
+  // bytes_at_peak and count_at_peak are valid if `peak` equals its heap's. Otherwise the site has
+  // not changed since the peak.
   struct Site {
     SiteCounts counts;
     uint32_t peak = 0;
@@ -113,7 +115,7 @@ class Tally : public LiveObserver {
 
   const size_t max_sites_;
   std::vector<HeapCounts> heaps_;
-  std::vector<uint32_t> peaks_;  // by heap: how often it was higher than ever
+  std::vector<uint32_t> peaks_;  // by heap: how often it exceeded its peak
   absl::flat_hash_map<uint32_t, uint32_t> heap_index_;
   std::vector<Site> sites_;
   absl::flat_hash_map<SiteKey, uint32_t> site_index_;

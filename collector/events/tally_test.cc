@@ -58,7 +58,7 @@ class TallyTest : public ::testing::Test {
   LiveModel live_;
 };
 
-TEST_F(TallyTest, CountsWhatIsLiveAndWhatCame) {
+TEST_F(TallyTest, CountsLiveMemoryAndAllocations) {
   Alloc(0x10, 5, 1);
   Alloc(0x20, 3, 2);
   Free(0x10);
@@ -74,7 +74,7 @@ TEST_F(TallyTest, CountsWhatIsLiveAndWhatCame) {
   EXPECT_EQ(heap.peak_ns, 20u);
 }
 
-TEST_F(TallyTest, KnowsWhoHeldThePeakAfterItIsOver) {
+TEST_F(TallyTest, KeepsTheCompositionOfThePeak) {
   Alloc(0x10, 5, 1);
   Alloc(0x20, 3, 2);
   Free(0x10);
@@ -88,7 +88,7 @@ TEST_F(TallyTest, KnowsWhoHeldThePeakAfterItIsOver) {
   EXPECT_EQ(tally_.site(2).bytes_at_peak, 4u);
 }
 
-TEST_F(TallyTest, FreeThatTheDriverRefusedIsNone) {
+TEST_F(TallyTest, RefusedFreeDoesNotCount) {
   Alloc(0x10, 5, 1);
   Free(0x10);
   Record done = Make(Kind::kFreeDone, 0x10);
@@ -99,7 +99,7 @@ TEST_F(TallyTest, FreeThatTheDriverRefusedIsNone) {
   EXPECT_EQ(tally_.heaps()[0].frees, 0u);
 }
 
-TEST_F(TallyTest, AddressThatIsUsedAgainEndsWhatWasThere) {
+TEST_F(TallyTest, ReusedAddressEndsTheFormerAllocation) {
   Alloc(0x10, 5, 1);
   Alloc(0x10, 7, 2);
   EXPECT_EQ(tally_.heaps()[0].live_bytes, 7u);
@@ -133,7 +133,7 @@ TEST_F(TallyTest, PhysicalMemoryIsHeldUntilReleasedAndUnmapped) {
   EXPECT_EQ(tally_.heaps()[0].frees, 2u);
 }
 
-TEST_F(TallyTest, ReservationsAndForeignMemoryAreNoBytes) {
+TEST_F(TallyTest, ReservationsAndForeignMemoryDoNotCount) {
   Record reserve = Make(Kind::kReserve, 0x10, 1 << 20);
   reserve.space = Space::kReservation;
   reserve.memory = Memory::kVmm;
@@ -145,7 +145,7 @@ TEST_F(TallyTest, ReservationsAndForeignMemoryAreNoBytes) {
   EXPECT_TRUE(tally_.heaps().empty());
 }
 
-TEST_F(TallyTest, HeapsOfEachDeviceStandApart) {
+TEST_F(TallyTest, HeapsAreCountedPerDevice) {
   Record block = Make(Kind::kAlloc, 0x10, 512, 1);
   block.space = Space::kBlock;
   block.memory = Memory::kBlock;
@@ -164,7 +164,7 @@ TEST_F(TallyTest, HeapsOfEachDeviceStandApart) {
   EXPECT_EQ(tally_.heaps()[1].failed, 1u);
 }
 
-TEST(TallyBoundTest, SitesBeyondTheBoundAreOnePerHeap) {
+TEST(TallyBoundTest, SitesBeyondTheLimitAreMergedPerHeap) {
   Tally tally(2);
   const auto live = [](uint32_t stack, uint8_t device) {
     LiveValue value;
@@ -186,7 +186,7 @@ TEST(TallyBoundTest, SitesBeyondTheBoundAreOnePerHeap) {
   EXPECT_EQ(tally.site(3).heap, 1u);
 }
 
-// The obvious version: everything that is live, copied at each peak.
+// The simple implementation: keeps all live blocks and copies them at each peak.
 class Oracle {
  public:
   using Site = std::tuple<uint8_t, uint32_t>;  // device, stack
@@ -222,7 +222,7 @@ class Oracle {
   std::map<Site, uint64_t> at_peak_;
 };
 
-TEST_F(TallyTest, AgreesWithTheObviousVersionOnRandomCalls) {
+TEST_F(TallyTest, AgreesWithTheSimpleImplementationOnRandomCalls) {
   ForEachSeed({1}, [&](uint32_t seed) {
     Tally tally;
     LiveModel live;

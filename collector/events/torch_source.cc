@@ -26,8 +26,8 @@ bool UsesDriversAllocator(const SessionInfo& info) {
          absl::StrContains(Setting(info, "PYTORCH_ALLOC_CONF"), "cudaMallocAsync");
 }
 
-// Whether the library calls the report by a name that is hooked, as far as its table of names says;
-// true where the file cannot be read.
+// Whether the library calls the report function by a hooked name, according to its symbol names;
+// true if the file cannot be read.
 bool ReportsAsKnown(const std::string& library) {
   std::ifstream file(library, std::ios::binary);
   if (!file) return true;
@@ -49,13 +49,13 @@ std::string TorchSource(const SessionInfo& info, const session::Options& options
                         const std::string& said, const std::string& library) {
   if (!said.empty()) return said;
   if ((options.heaps & session::kPytorchHeap) == 0) return "off: not asked for";
-  if (library.empty()) return "off: no memory was asked for by PyTorch's caching allocator";
+  if (library.empty()) return "off: PyTorch's caching allocator requested no memory";
   if (UsesDriversAllocator(info))
     return "off: PyTorch's backend cudaMallocAsync has no blocks; its memory is the driver's";
   if (!Setting(info, "PYTORCH_NO_CUDA_MEMORY_CACHING").empty())
-    return "off: PYTORCH_NO_CUDA_MEMORY_CACHING is set; each tensor is memory of the driver";
+    return "off: PYTORCH_NO_CUDA_MEMORY_CACHING is set; each tensor is allocated from the driver";
   if (!ReportsAsKnown(library))
-    return "off: this release of PyTorch reports its blocks in a way that is not known";
+    return "off: this release of PyTorch reports its blocks in an unknown way";
   return "off: PyTorch reported no block";
 }
 

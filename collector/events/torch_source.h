@@ -1,6 +1,6 @@
 // collector/events/torch_source.h
 //
-// Whether blocks of PyTorch's caching allocator were recorded, and if not, why.
+// Reports whether blocks of PyTorch's caching allocator were recorded, and if not, why.
 //
 // Thread safety: pure functions; TorchSource reads a file.
 
@@ -15,13 +15,13 @@
 
 namespace gmt::collector {
 
-// How the file of PyTorch's caching allocator begins.
+// The beginning of the file name of PyTorch's caching allocator.
 inline constexpr std::string_view kCachingAllocator = "libc10_cuda";
 bool IsCachingAllocator(std::string_view path);
 
-// "on", or a reason in words. `said`: what the traced process said of it; empty where no block was
-// reported. `library`: the path of the caching allocator's library; empty where the process has
-// none.
+// Returns "on", or a reason in words. `said`: the status reported by the traced process; empty if
+// no block was reported. `library`: the path of the caching allocator's library; empty if the
+// process has none.
 std::string TorchSource(const SessionInfo& info, const session::Options& options,
                         const std::string& said, const std::string& library);
 

@@ -1,9 +1,9 @@
 // collector/events/trend.h
 //
-// How fast things change that are counted: RateMeter for events, Trend for bytes that are live.
+// Rates of change: RateMeter for events, Trend for live bytes.
 //
-// Trend keeps a value every kEvery, for about kWindow; the rate is what it changed from the oldest of
-// those to now. It costs a comparison where none is due.
+// Trend keeps a value every kEvery, for about kWindow. The rate is the change from the oldest of
+// these values to now. It costs one comparison if no value is due.
 //
 // Thread safety: one thread at a time.
 
@@ -19,7 +19,7 @@
 
 namespace gmt::collector {
 
-// Of a counter, over about the last second.
+// The rate of a counter, over about the last second.
 class RateMeter {
  public:
   void Look(uint64_t now_ns, uint64_t count) {
@@ -39,7 +39,7 @@ class RateMeter {
   double rate_ = 0;
 };
 
-// Of several values at once.
+// The rates of several values at once.
 class Trend {
  public:
   static constexpr uint64_t kEvery = 5 * kSecond;
@@ -52,7 +52,7 @@ class Trend {
     kept_.emplace_back(now_ns, std::move(values));
     while (kept_.size() > 1 && now_ns - kept_[1].first >= kWindow) kept_.pop_front();
   }
-  // A second; a value that was not there then was 0.
+  // Returns the rate per second. A value that did not exist then counts as 0.
   double PerSecond(uint64_t now_ns, size_t index, uint64_t value) const {
     if (kept_.empty() || now_ns <= kept_.front().first) return 0;
     const std::vector<uint64_t>& then = kept_.front().second;

@@ -24,7 +24,7 @@
 namespace gmt::inject {
 namespace {
 
-// What the child that does the work tells.
+// The message of the child that does the work.
 struct Answer {
   int code = 0;  // of a status
   int result = 0;
@@ -34,7 +34,8 @@ struct Answer {
   char text[2 * kMaxText] = {};
 };
 
-// One injection into a process at a time. The lock goes with this process.
+// Allows only one injection into a process at a time. The kernel releases the lock when this
+// process ends.
 absl::StatusOr<int> LockProcess(pid_t pid) {
   const int fd = open(absl::StrCat("/proc/", pid, "/maps").c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0 && (errno == ENOENT || errno == ESRCH))
@@ -123,7 +124,7 @@ absl::StatusOr<Reply> Inject(const Request& given) {
   if (!request.on_stage) request.on_stage = [](Stage) {};
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
-    return absl::UnavailableError(absl::StrCat("no pipe: ", std::strerror(errno)));
+    return absl::UnavailableError(absl::StrCat("cannot create a pipe: ", std::strerror(errno)));
   const pid_t child = fork();
   if (child == 0) {
     Tell(ends[1], Work(request));
@@ -140,7 +141,7 @@ absl::StatusOr<Reply> Inject(const Request& given) {
   return absl::AbortedError(absl::StrCat(
       "process ", request.pid, ": the injector ",
       child < 0 ? "could not be started" : absl::StrCat("was ended by signal ", WTERMSIG(status)),
-      ". The process goes on; it may have loaded ", request.library, " by itself"));
+      ". The process continues; it may have loaded ", request.library, " by itself"));
 }
 
 }  // namespace gmt::inject

@@ -1,26 +1,25 @@
 // collector/inject/inject.h
 //
-// Brings a library into a process that runs, and has it call one of the library's functions:
+// Injects a library into a running process and makes it call one of the library's functions:
 //
 //   int FUNCTION(const char* options, char* text, size_t capacity)
 //
 // One thread of the process is stopped for some microseconds at a moment when it holds no lock of
-// the loader or of an allocator (safe_point.h), is given a call to carry out (remote_call.h), and is
-// let go. It loads the library and calls the function by itself, with nobody tracing it; then it
-// is stopped once more, and gets back every register that it had, a system call that it waited in
-// included.
+// the loader or of an allocator (safe_point.h). It is given a call to execute (remote_call.h) and
+// released. It loads the library and calls the function itself, without being traced. Then it is
+// stopped once more, and all its registers are restored, including an interrupted system call.
 //
 // Invariants
-//   J1  Nothing is changed before a thread has been found that may be used.
-//   J2  From the moment a thread has its call it can finish without us: if we are killed, at any
-//       instruction, it loads the library, goes back to where it was and goes on. The same holds
-//       when the call takes longer than we wait.
-//   J3  When Inject() returns, no thread of the process is stopped or traced by us, in whatever way
-//       it returns: the work is done in a child of ours, with whose end the kernel lets go.
-//   J4  What stays in the process is the library. The call itself lies on the stack of that thread
-//       and in bytes of a library's last page of code that belong to nothing; both are put back.
+//   J1  Nothing is changed before a suitable thread has been found.
+//   J2  As soon as a thread has its call, it can finish without us. If we are killed, at any
+//       instruction, it loads the library, returns to where it was and continues. The same holds if
+//       the call takes longer than we wait.
+//   J3  When Inject() returns, by whatever path, we neither stop nor trace any thread of the
+//       process: a child of ours does the work, and the kernel detaches all threads when it ends.
+//   J4  Only the library stays in the process. The call itself uses the stack of that thread and
+//       unused bytes in a library's last page of code; both are restored.
 //
-// Thread safety: free functions. Inject() forks: to be called while this process has one thread.
+// Thread safety: free functions. Inject() forks, so call it while this process has only one thread.
 // docs/attach.md has the reasons.
 
 #ifndef GMT_COLLECTOR_INJECT_INJECT_H_
@@ -37,19 +36,19 @@
 
 namespace gmt::inject {
 
-// The moments of an injection, in order. For tests, which end the injector at each.
+// The stages of an injection, in order. Tests end the injector at each one.
 enum class Stage : int {
-  kSeized = 1,     // a thread is traced, and runs
-  kStopped,        // it is stopped
-  kDataWritten,    // the call's data lie below its stack
-  kCodeWritten,    // its code lies in the last page of a library
+  kSeized = 1,     // a thread is traced and runs
+  kStopped,        // the thread is stopped
+  kDataWritten,    // the call's data is below the thread's stack
+  kCodeWritten,    // the call's code is in the last page of a library
   kRegistersSet,   // the thread has the call
-  kReleased,       // the thread runs it
-  kReturned,       // the call is done; the thread waits for us, or a second
-  kStoppedAgain,   // it is stopped
-  kStateRestored,  // it has its vector registers and signal mask back, but not the others
-  kRestored,       // it has all registers back
-  kCodeRemoved,    // the library's page is as it was
+  kReleased,       // the thread executes the call
+  kReturned,       // the call is done; the thread waits for us for up to a second
+  kStoppedAgain,   // the thread is stopped
+  kStateRestored,  // its vector registers and signal mask are restored, the others are not
+  kRestored,       // all registers are restored
+  kCodeRemoved,    // the library's page is restored
   kLast = kCodeRemoved,
 };
 
@@ -58,7 +57,7 @@ struct Request {
   std::string library;   // path as the process sees it
   std::string function;  // exported by it
   std::string options;   // at most kMaxOptions bytes
-  // How long to look for a safe moment, and how long to wait for the call.
+  // How long to search for a safe moment, and how long to wait for the call.
   std::chrono::milliseconds search = std::chrono::seconds(5);
   std::chrono::milliseconds call = std::chrono::seconds(30);
   std::function<void(Stage)> on_stage;
@@ -69,14 +68,15 @@ inline constexpr size_t kMaxText = 4096;
 struct Reply {
   int result = 0;    // what the function returned
   std::string text;  // what it wrote
-  pid_t thread = 0;  // that carried it out
-  int tries = 0;     // moments looked at before one was safe
+  pid_t thread = 0;  // that executed it
+  int tries = 0;     // moments checked before one was safe
 };
 
-// FAILED_PRECONDITION: the loader refused the library (its own words are in the message), or it has
-// no such function. DEADLINE_EXCEEDED: no safe moment came, nothing was changed; or the call has not
-// returned yet, and then the message says what its thread is doing. NOT_FOUND: the process ended or
-// became another program meanwhile. PERMISSION_DENIED: the kernel did not let us.
+// Errors: FAILED_PRECONDITION: the loader refused the library (the message quotes it), or the
+// library has no such function. DEADLINE_EXCEEDED: there was no safe moment and nothing was
+// changed; or the call has not returned yet, and the message says what its thread is doing.
+// NOT_FOUND: the process ended or executed another program meanwhile. PERMISSION_DENIED: the kernel
+// does not allow it.
 absl::StatusOr<Reply> Inject(const Request& request);
 
 }  // namespace gmt::inject

@@ -26,7 +26,7 @@
 namespace gmt::inject {
 namespace {
 
-// A descriptor that closes itself.
+// A descriptor that is closed on destruction.
 class Fd {
  public:
   explicit Fd(int fd) : fd_(fd) {}
@@ -42,7 +42,7 @@ class Fd {
   int fd_;
 };
 
-// Layout and number of linux/openat2.h (Linux 5.6).
+// openat2() with the layout and number of linux/openat2.h (Linux 5.6).
 int OpenInRoot(int root, const char* path, uint64_t flags) {
   struct {
     uint64_t flags, mode, resolve;
@@ -78,7 +78,7 @@ bool SameBytes(int a, int b) {
   }
 }
 
-// "libgpumemtrace.PID.PID.so": for which process, and who put it there.
+// "libgpumemtrace.PID.PID.so": the pid of the process in its namespace, and ours.
 std::string CopyName(const TargetInfo& target) {
   return absl::StrCat("libgpumemtrace.", target.inner_pid, ".", getpid(), ".so");
 }
@@ -89,8 +89,8 @@ bool IsCopyName(absl::string_view name) {
          absl::SimpleAtoi(parts[1], &pid) && absl::SimpleAtoi(parts[2], &pid);
 }
 
-// The path of the copy that an earlier attach brought in; empty where there is none. The loader knows
-// it by that, though the file is gone: another copy would be another library.
+// Returns the path of a copy that an earlier attach injected; empty if there is none. The loader
+// knows the library by this path even if the file is gone; another copy would be another library.
 std::string LoadedCopy(const TargetInfo& target) {
   std::error_code error;
   const std::string root =
@@ -99,7 +99,7 @@ std::string LoadedCopy(const TargetInfo& target) {
     const std::string_view name = mapping.Name();
     if (!IsCopyName(absl::string_view(name.data(), name.size()))) continue;
     absl::string_view path = absl::StripSuffix(mapping.path, " (deleted)");
-    if (root.size() > 1) path = absl::StripPrefix(path, root);  // its folder, of the same mounts
+    if (root.size() > 1) path = absl::StripPrefix(path, root);  // relative to its root
     return std::string(path);
   }
   return "";
@@ -107,7 +107,7 @@ std::string LoadedCopy(const TargetInfo& target) {
 
 bool LockNow(int file) { return flock(file, LOCK_EX | LOCK_NB) == 0; }
 
-// Copies of the process's user that nobody has locked.
+// Removes copies of the process's user that are not locked.
 void RemoveLeftCopies(const TargetInfo& target, int folder) {
   Fd listed(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   DIR* entries = fdopendir(listed.get());
@@ -124,14 +124,14 @@ void RemoveLeftCopies(const TargetInfo& target, int folder) {
   closedir(entries);
 }
 
-// A copy of the library, open and locked; less than 0: none may lie there, for programs may not be
-// loaded from it, or it does not take the file. Only its owner may read it, who is the process's user.
+// Returns a copy of the library, open and locked; a negative value if it cannot be created there,
+// or if no program may be loaded from that folder. Only its owner, the process's user, may read it.
 int PutCopy(const TargetInfo& target, int folder, const std::string& name, int library) {
   struct statvfs fs;
   if (fstatvfs(folder, &fs) != 0 || (fs.f_flag & (ST_NOEXEC | ST_RDONLY)) != 0) return -1;
   Fd copy(openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (copy.get() < 0) return -1;
-  struct stat locked;  // without a name: it was taken for one that was left, before the lock
+  struct stat locked;  // has no name if another injector removed it before we locked it
   const bool ours = LockNow(copy.get()) && fstat(copy.get(), &locked) == 0 && locked.st_nlink == 1;
   const bool owned = target.uid == geteuid() || fchown(copy.get(), target.uid, target.gid) == 0;
   if (ours && owned && CopyBytes(library, copy.get())) return copy.release();
@@ -144,9 +144,9 @@ int PutCopy(const TargetInfo& target, int folder, const std::string& name, int l
 bool SeesFile(const TargetInfo& target, const std::string& path) {
   const Fd root(OpenRoot(target.pid));
   const Fd own(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  // Not to wait for the other end of a pipe that lies there.
+  // Does not wait for the other end if the path is a pipe.
   const Fd seen(OpenInRoot(root.get(), path.c_str(), O_RDONLY | O_NONBLOCK));
-  // An old kernel, or a container's filter that does not know the call.
+  // An old kernel, or a container's seccomp filter that does not allow openat2().
   if (seen.get() < 0 && (errno == ENOSYS || errno == EPERM)) return target.own_mount_namespace;
   struct stat a, b;
   if (fstat(own.get(), &a) != 0 || fstat(seen.get(), &b) != 0) return false;

@@ -1,12 +1,13 @@
 // collector/inject/library_place.h
 //
-// LibraryPlace: where a process can load a library from. In the same root that is the library's own
-// path; in another (a container) it is a copy, which is there as long as this object is, or the one
-// that it has loaded already. A copy is locked (flock) meanwhile: one that is not is left over from who
-// was killed, and goes when the next comes to its folder.
+// LibraryPlace: a path from which a process can load a library. In the same root, this is the
+// library's own path. In another root (a container), it is a copy that exists as long as this
+// object, or the copy that the process has loaded already. A copy is locked (flock) while it is in
+// use. An unlocked copy was left by an injector that was killed, and is removed by the next one
+// that uses its folder.
 //
-// Paths below another root are resolved inside of it (openat2, RESOLVE_IN_ROOT), so that a link in a
-// container cannot lead us to a file of ours.
+// Paths in another root are resolved inside it (openat2, RESOLVE_IN_ROOT), so that a link in a
+// container cannot lead to a file of ours.
 //
 // Thread safety: one thread.
 
@@ -23,20 +24,21 @@
 
 namespace gmt::inject {
 
-// Whether the process sees the very file `path`, or one with the same bytes, under that name.
+// Returns whether the process sees the file `path` itself, or one with the same bytes, at that
+// path.
 bool SeesFile(const TargetInfo& target, const std::string& path);
 
 class LibraryPlace {
  public:
-  // FAILED_PRECONDITION where no folder of its root takes a copy that may be executed; the message
-  // names those that were tried.
+  // Returns FAILED_PRECONDITION if no folder in the process's root accepts an executable copy; the
+  // message names the folders that were tried.
   static absl::StatusOr<std::unique_ptr<LibraryPlace>> Find(const TargetInfo& target,
                                                             const std::string& library);
   ~LibraryPlace();
   LibraryPlace(const LibraryPlace&) = delete;
   LibraryPlace& operator=(const LibraryPlace&) = delete;
 
-  // As the process sees it.
+  // The path as the process sees it.
   const std::string& path() const { return path_; }
   bool is_copy() const { return folder_ >= 0; }
 
@@ -44,7 +46,7 @@ class LibraryPlace {
   explicit LibraryPlace(std::string path) : path_(std::move(path)) {}
   std::string path_, name_;
   int folder_ = -1;
-  int copy_ = -1;  // open and locked as long as the copy is wanted
+  int copy_ = -1;  // open and locked while the copy is in use
 };
 
 }  // namespace gmt::inject

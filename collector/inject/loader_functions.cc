@@ -21,7 +21,7 @@ bool IsLibdl(const Mapping& m) {
   return m.Name() == "libdl.so.2" || m.Name().starts_with("libdl-2.");
 }
 
-// Whether they are this image's; `functions` has them then.
+// Stores the image's functions in `functions`. Returns false if it does not have them.
 bool Take(const RemoteImage& image, const char* open, const char* find, const char* error,
           LoaderFunctions* functions) {
   const uint64_t dlopen = image.FindFunction(open), dlsym = image.FindFunction(find);

@@ -1,8 +1,8 @@
 // collector/inject/loader_functions.h
 //
-// Where the functions lie by which a process of glibc loads a library. Since glibc 2.34 they are libc's.
-// Before they are libdl's, which not every program loads; then libc has a way of its own, for itself
-// (iconv, name services).
+// Finds the functions with which a glibc process loads a library. Since glibc 2.34 they are in
+// libc. In older releases they are in libdl, which not every program loads; libc then has internal
+// versions of them, for its own use (iconv, name services).
 //
 // Thread safety: free functions; values are plain.
 
@@ -18,17 +18,17 @@
 
 namespace gmt::inject {
 
-// Addresses in the process; 0: there is none.
+// Addresses in the process; 0: not available.
 struct LoaderFunctions {
   uint64_t dlopen = 0, dlsym = 0;  // both or neither
   uint64_t dlerror = 0, errno_location = 0;
   uint64_t mode = 0;  // for dlopen
 };
 
-// The process's libc. Nothing where it has none of glibc's.
+// Returns the process's libc; nullopt if it has no glibc.
 std::optional<RemoteImage> FindLibc(const RemoteMemory& memory, const MemoryMap& map);
 
-// `libc`: what FindLibc() found.
+// `libc`: the result of FindLibc().
 LoaderFunctions FindLoaderFunctions(const RemoteMemory& memory, const MemoryMap& map,
                                     const RemoteImage& libc);
 

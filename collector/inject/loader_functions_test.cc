@@ -11,7 +11,7 @@
 namespace gmt::inject {
 namespace {
 
-// Processes of older glibcs, made of what their libraries export.
+// Processes of older glibc releases, simulated by what their libraries export.
 class LoaderFunctionsTest : public OwnProcess {
  protected:
   LoaderFunctions Find(const MemoryMap& map) const {
@@ -20,12 +20,12 @@ class LoaderFunctionsTest : public OwnProcess {
     return libc.has_value() ? FindLoaderFunctions(*memory_, map, *libc) : LoaderFunctions{};
   }
 
-  // Up to 2.33, under both kinds of name that files have had.
+  // Up to glibc 2.33; file names existed in both styles.
   const MadeImage old_libc_{"__errno_location", "__libc_dlopen_mode", "__libc_dlsym"};
   const MadeImage libdl_{"dlopen", "dlsym", "dlerror"};
 };
 
-TEST_F(LoaderFunctionsTest, OwnLibcHasThem) {
+TEST_F(LoaderFunctionsTest, LibcOfThisProcessHasThem) {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
   const LoaderFunctions found = Find(map_);
   void* libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
@@ -52,8 +52,8 @@ TEST_F(LoaderFunctionsTest, OldLibcHasThemInLibdl) {
   }
 }
 
-// It tells nobody why it failed, and asks who calls to say that it is libc.
-TEST_F(LoaderFunctionsTest, OldLibcWithoutLibdlHasAWayOfItsOwn) {
+// The internal functions give no reason for a failure, and require a flag that the caller is libc.
+TEST_F(LoaderFunctionsTest, OldLibcWithoutLibdlHasInternalFunctions) {
   const LoaderFunctions found = Find({old_libc_.MappedFrom("/lib/libc-2.31.so")});
   EXPECT_EQ(found.dlopen, old_libc_.function(1));
   EXPECT_EQ(found.dlsym, old_libc_.function(2));
@@ -61,7 +61,7 @@ TEST_F(LoaderFunctionsTest, OldLibcWithoutLibdlHasAWayOfItsOwn) {
   EXPECT_EQ(found.mode, 0x80000000u | RTLD_NOW | RTLD_LOCAL);
 }
 
-TEST_F(LoaderFunctionsTest, LibdlOfNewerGlibcsIsEmptyAndNotAskedForAnything) {
+TEST_F(LoaderFunctionsTest, EmptyLibdlOfNewerGlibcIsNotUsed) {
   const MadeImage libc{"__errno_location", "dlopen", "dlsym", "dlerror"};
   const MadeImage empty{"__libdl_version_placeholder"};
   const LoaderFunctions found =
@@ -71,7 +71,7 @@ TEST_F(LoaderFunctionsTest, LibdlOfNewerGlibcsIsEmptyAndNotAskedForAnything) {
   EXPECT_EQ(found.dlerror, libc.function(3));
 }
 
-TEST_F(LoaderFunctionsTest, HalfOfThemIsNone) {
+TEST_F(LoaderFunctionsTest, IncompleteFunctionsAreNotUsed) {
   const MadeImage libc{"__errno_location", "__libc_dlopen_mode"};
   const MadeImage libdl{"dlopen", "dlerror"};
   const LoaderFunctions found =
@@ -80,7 +80,7 @@ TEST_F(LoaderFunctionsTest, HalfOfThemIsNone) {
   EXPECT_EQ(found.dlsym, 0u);
 }
 
-TEST_F(LoaderFunctionsTest, ProcessOfAnotherLibcHasNone) {
+TEST_F(LoaderFunctionsTest, ProcessWithoutGlibcHasNone) {
   EXPECT_FALSE(FindLibc(*memory_, {libdl_.MappedFrom("/lib/ld-musl-x86_64.so.1")}).has_value());
 }
 

@@ -76,7 +76,7 @@ const Mapping* FindMapping(const MemoryMap& map, uint64_t address) {
 
 bool IsLibc(const Mapping& mapping) {
   const std::string_view name = mapping.Name();
-  // Before 2.34 the file is called by its version.
+  // Before glibc 2.34, the file name contains the version.
   return name == "libc.so.6" || (name.starts_with("libc-2.") && name.ends_with(".so"));
 }
 

@@ -1,6 +1,6 @@
 // collector/inject/memory_map.h
 //
-// What a process has mapped, as /proc/PID/maps tells it.
+// The mappings of a process, from /proc/PID/maps.
 //
 // Thread safety: free functions; values are plain.
 
@@ -24,20 +24,20 @@ struct Mapping {
   std::string path;  // "[stack]"; may end in " (deleted)"; empty for nameless memory
 
   bool Holds(uint64_t address) const { return address >= start && address < end; }
-  // The file's own name, without folder and " (deleted)".
+  // Returns the file's own name, without folder and " (deleted)".
   std::string_view Name() const;
 };
 
 using MemoryMap = std::vector<Mapping>;  // by address
 
 MemoryMap ParseMemoryMap(std::string_view text);
-// PERMISSION_DENIED, or NOT_FOUND where the process is gone.
+// Returns PERMISSION_DENIED, or NOT_FOUND if the process is gone.
 absl::StatusOr<MemoryMap> ReadMemoryMap(pid_t pid);
 
-// nullptr where nothing is mapped.
+// Returns nullptr if nothing is mapped there.
 const Mapping* FindMapping(const MemoryMap& map, uint64_t address);
 
-// Kinds of file that the injector has to tell apart, by their names.
+// Classify files by their names.
 bool IsLibc(const Mapping& mapping);    // glibc's libc
 bool IsLoader(const Mapping& mapping);  // the dynamic linker
 bool IsMusl(const Mapping& mapping);

@@ -15,9 +15,9 @@ constexpr char kMaps[] =
     "nonsense\n"
     "7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0 [stack]\n";
 
-TEST(MemoryMapTest, LinesAreRead) {
+TEST(MemoryMapTest, LinesAreParsed) {
   const MemoryMap map = ParseMemoryMap(kMaps);
-  ASSERT_EQ(map.size(), 3u);  // a line that is none is left out
+  ASSERT_EQ(map.size(), 3u);  // an invalid line is skipped
   EXPECT_EQ(map[0].path, "/usr/bin/a program");
   EXPECT_TRUE(map[0].executable);
   EXPECT_FALSE(map[0].shared);
@@ -29,7 +29,7 @@ TEST(MemoryMapTest, LinesAreRead) {
   EXPECT_EQ(map[2].path, "[stack]");
 }
 
-TEST(MemoryMapTest, AddressesBelongToWhatHoldsThem) {
+TEST(MemoryMapTest, AddressIsFoundInItsMapping) {
   const MemoryMap map = ParseMemoryMap(kMaps);
   EXPECT_EQ(FindMapping(map, 0x400000), &map[0]);
   EXPECT_EQ(FindMapping(map, 0x400fff), &map[0]);
@@ -38,7 +38,7 @@ TEST(MemoryMapTest, AddressesBelongToWhatHoldsThem) {
   EXPECT_EQ(FindMapping(map, ~uint64_t{0}), nullptr);
 }
 
-TEST(MemoryMapTest, LibrariesAreToldApartByName) {
+TEST(MemoryMapTest, LibrariesAreDistinguishedByName) {
   const auto named = [](const char* path) {
     Mapping m;
     m.path = path;
@@ -52,7 +52,7 @@ TEST(MemoryMapTest, LibrariesAreToldApartByName) {
   EXPECT_TRUE(IsMusl(named("/lib/ld-musl-x86_64.so.1")));
   EXPECT_TRUE(IsAllocator(named("/usr/lib/libjemalloc.so.2")));
   EXPECT_TRUE(IsAllocator(named("/usr/lib/libtcmalloc_minimal.so.4")));
-  EXPECT_FALSE(IsAllocator(named("/srv/alloc_server"))) << "a program that is only called so";
+  EXPECT_FALSE(IsAllocator(named("/srv/alloc_server"))) << "a program, not a library";
   EXPECT_FALSE(IsAllocator(named("/usr/lib/libm.so.6")));
 }
 

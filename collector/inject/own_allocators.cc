@@ -6,7 +6,7 @@ namespace gmt::inject {
 
 namespace {
 
-constexpr size_t kMostImages = 16;  // each is up to 88 MiB of symbols and names
+constexpr size_t kMostImages = 16;  // each has up to 88 MiB of symbols and names
 
 }  // namespace
 

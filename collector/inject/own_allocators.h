@@ -1,8 +1,9 @@
 // collector/inject/own_allocators.h
 //
-// OwnAllocators: which images of a process bring an allocator of their own: those besides libc and the
-// loader that export malloc. jemalloc, tcmalloc and AddressSanitizer may be linked into the program itself,
-// and no file's name tells. Whoever is inside of one may have its locks.
+// OwnAllocators: the images of a process that contain an allocator of their own, which means that
+// they export malloc and are neither libc nor the loader. jemalloc, tcmalloc and AddressSanitizer
+// may be linked into the program itself, so that file names do not reveal them. A thread that
+// executes code of such an image may hold its locks.
 //
 // Thread safety: none.
 
@@ -24,15 +25,14 @@ namespace gmt::inject {
 
 class OwnAllocators {
  public:
-  // Looks at every image that is mapped, some words of each; of those that export malloc the first 16
-  // are taken.
+  // Reads a few words of every mapped image. Keeps the first 16 that export malloc.
   static OwnAllocators Find(const RemoteMemory& memory, const MemoryMap& map);
 
   bool any() const { return !images_.empty(); }
-  // Whether this mapping is of such an image.
+  // Whether the mapping belongs to such an image.
   bool Holds(const Mapping& mapping) const { return images_.contains(mapping.path); }
-  // All names of such an image's exported function that `address` lies in; none where it has no name.
-  // Valid for as long as this.
+  // Returns all names of the image's exported function that contains `address`; none if it has no
+  // name. Valid as long as this object.
   std::vector<std::string_view> FunctionsAt(const Mapping& mapping, uint64_t address) const;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 using OwnAllocatorsTest = OwnProcess;
 
-TEST_F(OwnAllocatorsTest, ProgramWithLibcsAllocatorHasNone) {
+TEST_F(OwnAllocatorsTest, ProgramWithLibcAllocatorHasNone) {
   const OwnAllocators allocators = OwnAllocators::Find(*memory_, map_);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   EXPECT_TRUE(allocators.any());
@@ -31,8 +31,8 @@ TEST_F(OwnAllocatorsTest, ImageThatExportsMallocIsOne) {
   EXPECT_EQ(allocators.FunctionsAt(image.MappedFrom("/own"), image.function()).size(), 1u);
 }
 
-// A process that maps them by the thousand only delays who looks at it.
-TEST_F(OwnAllocatorsTest, NoMoreThanAFewAreRead) {
+// A process with thousands of such images can only delay its inspection.
+TEST_F(OwnAllocatorsTest, OnlyAFewImagesAreRead) {
   const MadeImage image("malloc");
   MemoryMap map;
   for (int i = 0; i < 1000; ++i) map.push_back(image.MappedFrom("/own" + std::to_string(i)));

@@ -32,20 +32,20 @@ Precondition CheckProcess(const TargetInfo& t) {
   constexpr char kName[] = "process";
   if (!t.exists)
     return Fail(kName, "there is no such process",
-                "Which there are shows: ps, or gpumemtrace list. In a "
-                "container processes have other numbers than outside");
+                "List processes with: ps, or gpumemtrace list. In a "
+                "container, pids differ from those outside");
   if (t.thread_of != 0)
     return Fail(kName, absl::StrCat("that is a thread of process ", t.thread_of),
                 absl::StrCat("Attach to its process: gpumemtrace attach ", t.thread_of));
   if (t.kernel_thread)
-    return Fail(kName, "that is a thread of the kernel", "Name a program's process");
+    return Fail(kName, "that is a thread of the kernel", "Give the pid of a program");
   if (t.state == 'Z' && t.threads > 1)
     return Fail(
         kName,
-        "its first thread has ended while others go on, so that the kernel shows nothing of it",
+        "its first thread has ended while others run, so that the kernel reports nothing about it",
         kStartDormant);
   if (t.state == 'Z' || t.state == 'X')
-    return Fail(kName, "it has ended and waits for its parent to notice",
+    return Fail(kName, "it has ended and waits for its parent to reap it",
                 "There is nothing to attach to");
   return Pass(kName,
               absl::StrCat(t.name, ", ", t.threads, t.threads == 1 ? " thread" : " threads"));
@@ -54,8 +54,8 @@ Precondition CheckProcess(const TargetInfo& t) {
 Precondition CheckState(const TargetInfo& t) {
   constexpr char kName[] = "state";
   if (t.state == 'T')
-    return Fail(kName, "it is stopped by a signal, so that it can carry out nothing",
-                absl::StrCat("Let it go on: kill -CONT ", t.pid));
+    return Fail(kName, "it is stopped by a signal and cannot execute anything",
+                absl::StrCat("Continue it with: kill -CONT ", t.pid));
   if (t.state == 'D' && t.threads == 1)
     return Fail(
         kName, "it waits in the kernel, where nothing can interrupt it (state D)",
@@ -65,7 +65,7 @@ Precondition CheckState(const TargetInfo& t) {
 
 Precondition CheckTracer(const TargetInfo& t) {
   constexpr char kName[] = "tracer";
-  if (t.tracer == 0) return Pass(kName, "nobody traces it");
+  if (t.tracer == 0) return Pass(kName, "it is not being traced");
   const std::string who = absl::StrCat(t.tracer_name.empty() ? "a process" : t.tracer_name,
                                        " (process ", t.tracer, ")");
   return Fail(kName, absl::StrCat("it is being traced by ", who, ", and can have one tracer only"),
@@ -77,9 +77,10 @@ Precondition CheckUser(const TargetInfo& t) {
   const uid_t own = geteuid();
   const bool same =
       std::all_of(t.uids.begin(), t.uids.end(), [&](uid_t uid) { return uid == own; });
-  if (same) return Pass(kName, absl::StrCat("it is yours (user ", own, ")"));
+  if (same) return Pass(kName, absl::StrCat("it belongs to you (user ", own, ")"));
   if (t.can_trace_others)
-    return Pass(kName, absl::StrCat("it is user ", t.uid, "'s, and you may trace others'"));
+    return Pass(kName, absl::StrCat("it belongs to user ", t.uid,
+                                    ", and you may trace other users' processes"));
   if (t.uids.front() != t.uid)
     return Fail(
         kName,
@@ -92,12 +93,12 @@ Precondition CheckUser(const TargetInfo& t) {
               absl::StrCat("Attach as that user or as root: sudo gpumemtrace attach ", t.pid));
 }
 
-// Yama's own words for its numbers: kernel documentation, admin-guide/LSM/Yama.
+// The wording for each value follows the kernel documentation, admin-guide/LSM/Yama.
 Precondition YamaForbids(const TargetInfo& t) {
   constexpr char kFile[] = "kernel.yama.ptrace_scope";
   const std::string found = absl::StrCat(kFile, " is ", t.yama_scope);
   if (t.yama_scope >= 3)
-    return Fail("ptrace", absl::StrCat(found, ": nobody may trace until this machine restarts"),
+    return Fail("ptrace", absl::StrCat(found, ": tracing is disabled until this machine restarts"),
                 kStartDormant);
   if (t.yama_scope == 2)
     return Fail("ptrace", absl::StrCat(found, ": only root may trace"),
@@ -123,35 +124,35 @@ Precondition CheckPtrace(const TargetInfo& t) {
   if (!t.can_trace_others)
     return Fail(kName,
                 "the kernel does not allow tracing it, and this program has no CAP_SYS_PTRACE",
-                "Attach as root; in a container, start that with: --cap-add=SYS_PTRACE");
+                "Attach as root; or start your container with: --cap-add=SYS_PTRACE");
   return Fail(
       kName,
       absl::StrCat("the kernel does not allow tracing it (",
                    std::strerror(t.memory_errno != 0 ? t.memory_errno : t.maps_errno),
                    "): it has rights that this program lacks, or a security module forbids it"),
-      "Attach from the machine itself as root. What forbids it may stand in: dmesg");
+      "Attach from the machine itself as root. The reason may be in: dmesg");
 }
 
 Precondition CheckProgram(const TargetInfo& t) {
   constexpr char kName[] = "program";
   switch (t.kind) {
     case ProgramKind::kGlibc:
-      return Pass(kName, "it is a 64-bit program of glibc");
+      return Pass(kName, "it is a 64-bit glibc program");
     case ProgramKind::kMusl:
       return Fail(
           kName, "it is a program of musl, for which the library is not made",
-          "CUDA needs glibc: a program that uses a GPU is another one. Is it a child of this one?");
+          "CUDA needs glibc, so another program uses the GPU. Is it a child of this one?");
     case ProgramKind::kStatic:
-      return Fail(kName, "it is a static program, which can load no library",
+      return Fail(kName, "it is a static program, which cannot load a library",
                   "Link it dynamically to record it");
     case ProgramKind::k32Bit:
-      return Fail(kName, "it is a 32-bit program", "CUDA is 64-bit only: nothing of it uses a GPU");
+      return Fail(kName, "it is a 32-bit program", "CUDA is 64-bit only: it uses no GPU");
     case ProgramKind::kOtherMachine:
-      return Fail(kName, "it is a program for another processor, which an emulator runs",
+      return Fail(kName, "it is a program for another processor, run by an emulator",
                   "Attach inside the emulated system");
     case ProgramKind::kNoLibc:
       return Fail(kName, absl::StrCat("it has no libc.so.6; its loader is ", t.interpreter),
-                  "The library is made for programs of glibc");
+                  "The library supports only glibc programs");
     case ProgramKind::kHosted:
       return Fail(
           kName,
@@ -161,7 +162,7 @@ Precondition CheckProgram(const TargetInfo& t) {
     case ProgramKind::kUnknown:
       break;
   }
-  return Fail(kName, "its file cannot be looked at", "Attach as root");
+  return Fail(kName, "its program file cannot be read", "Attach as root");
 }
 
 Precondition CheckProcessor() {
@@ -172,17 +173,17 @@ Precondition CheckProcessor() {
 
 Precondition CheckSeccomp(const TargetInfo& t) {
   constexpr char kName[] = "seccomp";
-  if (t.seccomp == 0) return Pass(kName, "no filter of system calls");
+  if (t.seccomp == 0) return Pass(kName, "it has no seccomp filter");
   if (t.seccomp == 1)
-    return Fail(kName, "it may make no system calls but read, write and exit (strict seccomp)",
+    return Fail(kName, "it may only call read, write and exit (strict seccomp)",
                 kStartDormant);
   const absl::StatusOr<std::string> forbidden = WhatItsFiltersForbid(t.pid);
   if (forbidden.ok()) {
-    if (forbidden->empty()) return Pass(kName, "its filters allow what loading a library takes");
+    if (forbidden->empty()) return Pass(kName, "its filters allow loading a library");
     return Fail(kName, absl::StrCat("its seccomp filters forbid loading a library: ", *forbidden),
                 kStartDormant);
   }
-  // The filters of a container are those of all processes in it.
+  // All processes of a container have the container's filters.
   if (t.own_seccomp == 2 && t.own_seccomp_filters >= t.seccomp_filters)
     return Pass(kName, "it has as many filters as this program, which can load libraries");
   if (absl::IsUnavailable(forbidden.status())) {
@@ -204,7 +205,7 @@ Precondition CheckLibrary(const TargetInfo& t, const std::string& library) {
   if (SeesFile(t, library)) return Pass(kName, absl::StrCat("it sees ", library));
   return Note(kName,
               absl::StrCat("it does not see ", library, " (it has another root: a container)"),
-              "A copy is put into its /tmp for a moment");
+              "A temporary copy is put into its /tmp");
 }
 
 bool IsOurs(const Mapping& m) { return m.Name().starts_with("libgpumemtrace"); }
@@ -228,12 +229,12 @@ std::vector<Precondition> CheckAttachable(const TargetInfo& t, const std::string
   const bool readable =
       checks.back().verdict != Verdict::kFail && checks[3].verdict != Verdict::kFail;
   checks.push_back(CheckProcessor());
-  if (!readable) return checks;  // what follows could not be found out
+  if (!readable) return checks;  // the checks below need what could not be read
   checks.push_back(CheckProgram(t));
   if (checks.back().verdict == Verdict::kFail) return checks;
   if (std::any_of(t.map.begin(), t.map.end(), IsOurs))
     checks.push_back(
-        Note("loaded", "it has the library already", "Nothing has to be brought into it"));
+        Note("loaded", "it has already loaded the library", "Nothing has to be injected"));
   if (checks[1].verdict != Verdict::kFail && checks[2].verdict != Verdict::kFail)
     checks.push_back(CheckSeccomp(t));
   checks.push_back(CheckLibrary(t, library));

@@ -1,7 +1,8 @@
 // collector/inject/preconditions.h
 //
-// Whether a process can be attached to by bringing the library into it, one reason at a time: what was found,
-// and what mends it. `gpumemtrace attach --check PID` prints all of them; `attach` stops at the first that fails.
+// Checks whether a process can be attached to by injecting the library. Each check reports what was
+// found and how to fix it. `gpumemtrace attach --check PID` prints all of them; `attach` stops at
+// the first failure.
 //
 // Thread safety: free functions.
 
@@ -18,21 +19,21 @@ namespace gmt::inject {
 enum class Verdict {
   kPass,
   kFail,
-  kNote,  // attaching works, but something is to be known
+  kNote,  // attaching works, with a limitation
 };
 
 struct Precondition {
-  std::string name;  // "ptrace", as --json has it
+  std::string name;  // its name in --json, such as "ptrace"
   Verdict verdict = Verdict::kPass;
   std::string found;  // a clause about the process: "it is being traced by strace (process 7)"
-  std::string fix;    // a sentence; empty where it passes
+  std::string fix;    // a sentence; empty if it passes
 };
 
-// In the order in which they matter: nothing behind one that failed may be relied on. `library`: what
-// would be brought in.
+// Returns the checks in order of importance: the ones after a failure may be unreliable. `library`:
+// the library to be injected.
 std::vector<Precondition> CheckAttachable(const TargetInfo& target, const std::string& library);
 
-// "process 7: it is ... . FIX"; empty where none fails.
+// Returns "process 7: it is ... . FIX"; empty if no check failed.
 std::string FirstRefusal(const TargetInfo& target, const std::vector<Precondition>& checks);
 
 }  // namespace gmt::inject

@@ -9,7 +9,7 @@
 namespace gmt::inject {
 namespace {
 
-// A process that could be attached to, were it there: a pid that no process has.
+// A process that could be attached to if it existed; no process has its pid.
 class PreconditionsTest : public testing::Test {
  protected:
   PreconditionsTest() {
@@ -25,7 +25,7 @@ class PreconditionsTest : public testing::Test {
 
   std::string Refusal() { return FirstRefusal(target_, CheckAttachable(target_, "/lib/x.so")); }
   bool Refuses(const std::string& words) { return Refusal().find(words) != std::string::npos; }
-  // As the kernel answers where it does not let us.
+  // Simulates that the kernel does not allow tracing.
   void Forbid(int yama_scope, bool can_trace_others) {
     target_.memory_errno = EACCES;
     target_.yama_scope = yama_scope;
@@ -35,9 +35,9 @@ class PreconditionsTest : public testing::Test {
   TargetInfo target_;
 };
 
-TEST_F(PreconditionsTest, NothingIsInTheWayOfAnOrdinaryProcess) { EXPECT_EQ(Refusal(), ""); }
+TEST_F(PreconditionsTest, OrdinaryProcessCanBeAttachedTo) { EXPECT_EQ(Refusal(), ""); }
 
-TEST_F(PreconditionsTest, RestrictedPtraceNamesTheSettingAndThreeWaysOut) {
+TEST_F(PreconditionsTest, RestrictedPtraceNamesTheSettingAndThreeSolutions) {
   Forbid(1, false);
   EXPECT_TRUE(Refuses("kernel.yama.ptrace_scope is 1: a process may be traced by its ancestors"));
   EXPECT_TRUE(Refuses("sudo gpumemtrace attach"));
@@ -45,29 +45,29 @@ TEST_F(PreconditionsTest, RestrictedPtraceNamesTheSettingAndThreeWaysOut) {
   EXPECT_TRUE(Refuses("setpriv --ptracer any"));
 }
 
-TEST_F(PreconditionsTest, AdminOnlyPtraceSendsToRoot) {
+TEST_F(PreconditionsTest, AdminOnlyPtraceRequiresRoot) {
   Forbid(2, false);
   EXPECT_TRUE(Refuses("ptrace_scope is 2: only root may trace"));
 }
 
-TEST_F(PreconditionsTest, NoPtraceAtAllHoldsForRootToo) {
+TEST_F(PreconditionsTest, DisabledPtraceIsReportedToRootToo) {
   Forbid(3, true);
   EXPECT_TRUE(Refuses("until this machine restarts"));
   EXPECT_TRUE(Refuses("GPUMEMTRACE=dormant"));
 }
 
-TEST_F(PreconditionsTest, MissingCapabilityInAContainerSaysHowToStartIt) {
+TEST_F(PreconditionsTest, MissingCapabilityInAContainerNamesItsOption) {
   Forbid(-1, false);
   EXPECT_TRUE(Refuses("--cap-add=SYS_PTRACE"));
 }
 
-TEST_F(PreconditionsTest, OtherUserNamespaceIsSaid) {
+TEST_F(PreconditionsTest, OtherUserNamespaceIsReported) {
   Forbid(-1, false);
   target_.own_user_namespace = false;
   EXPECT_TRUE(Refuses("another user namespace"));
 }
 
-TEST_F(PreconditionsTest, RootIsToldOfSecurityModules) {
+TEST_F(PreconditionsTest, RootIsPointedToSecurityModules) {
   Forbid(-1, true);
   EXPECT_TRUE(Refuses("a security module forbids it"));
 }
@@ -79,8 +79,8 @@ TEST_F(PreconditionsTest, OtherUserIsNamedBeforeItsConsequences) {
   EXPECT_TRUE(Refuses("it belongs to user"));
 }
 
-// To say that it is the user's own, as its effective one may be, would help nobody.
-TEST_F(PreconditionsTest, ProgramWithAnothersRightsIsNotCalledAnothers) {
+// Its effective user may be the caller; reporting another owner would be misleading.
+TEST_F(PreconditionsTest, SetUserIdProgramIsNotReportedAsAnotherUsers) {
   target_.uids = {geteuid() + 1, geteuid(), geteuid(), geteuid()};
   target_.can_trace_others = false;
   EXPECT_TRUE(Refuses("set-user-ID"));
@@ -94,7 +94,7 @@ TEST_F(PreconditionsTest, TracerIsNamed) {
   EXPECT_TRUE(Refuses("traced by strace (process 77)"));
 }
 
-TEST_F(PreconditionsTest, ProgramsThatCanLoadNothingAreToldApart) {
+TEST_F(PreconditionsTest, ProgramsThatCannotLoadLibrariesAreDistinguished) {
   target_.kind = ProgramKind::kHosted;
   EXPECT_TRUE(Refuses("it runs inside of python, a static program"));
   EXPECT_TRUE(Refuses("GPUMEMTRACE=dormant"));
@@ -109,7 +109,7 @@ TEST_F(PreconditionsTest, ProgramsThatCanLoadNothingAreToldApart) {
   EXPECT_TRUE(Refuses("/lib/ld-other.so"));
 }
 
-TEST_F(PreconditionsTest, AllReasonsAreListedNotOnlyTheFirst) {
+TEST_F(PreconditionsTest, AllReasonsAreListed) {
   target_.state = 'T';
   target_.tracer = 77;
   const auto checks = CheckAttachable(target_, "/lib/x.so");
@@ -118,7 +118,7 @@ TEST_F(PreconditionsTest, AllReasonsAreListedNotOnlyTheFirst) {
             2);
 }
 
-TEST_F(PreconditionsTest, EveryRefusalSaysWhatMendsIt) {
+TEST_F(PreconditionsTest, EveryRefusalHasAFix) {
   Forbid(1, false);
   target_.state = 'T';
   target_.tracer = 7;
@@ -129,7 +129,7 @@ TEST_F(PreconditionsTest, EveryRefusalSaysWhatMendsIt) {
   }
 }
 
-TEST(InspectTest, SeesThisProcessAsItIs) {
+TEST(InspectTest, DescribesThisProcess) {
   const TargetInfo self = Inspect(getpid());
   EXPECT_TRUE(self.exists);
   EXPECT_EQ(self.thread_of, 0);
@@ -139,7 +139,7 @@ TEST(InspectTest, SeesThisProcessAsItIs) {
   EXPECT_NE(self.program.find("inject_test"), std::string::npos);
 }
 
-TEST(InspectTest, ProcessThatIsNotThereDoesNotExist) { EXPECT_FALSE(Inspect(1 << 30).exists); }
+TEST(InspectTest, MissingProcessDoesNotExist) { EXPECT_FALSE(Inspect(1 << 30).exists); }
 
 }  // namespace
 }  // namespace gmt::inject

@@ -1,6 +1,6 @@
 // collector/inject/proc_file.h
 //
-// Small files of /proc, whole.
+// Reads small files of /proc.
 //
 // Thread safety: free functions.
 
@@ -14,12 +14,12 @@
 
 namespace gmt::inject {
 
-// NOT_FOUND where it, or its process, does not exist; PERMISSION_DENIED; else UNAVAILABLE. The message
-// is "PATH: why".
+// Returns NOT_FOUND if the file or its process does not exist, PERMISSION_DENIED, or otherwise
+// UNAVAILABLE. The message is "PATH: REASON".
 absl::StatusOr<std::string> ReadProcFile(const std::string& path);
 
-// The value behind "NAME:" in a text like /proc/PID/status, without blanks around it; empty where it is not
-// there.
+// Returns the value after "NAME:" in a text like /proc/PID/status, without surrounding blanks;
+// empty if there is none.
 std::string_view StatusField(std::string_view status, std::string_view name);
 
 }  // namespace gmt::inject

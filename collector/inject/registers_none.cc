@@ -1,4 +1,4 @@
-// Processors that no call has been written for.
+// The implementation for processors without support.
 
 #include "collector/inject/registers.h"
 

@@ -1,5 +1,5 @@
-// The injector's part for x86-64. Numbers of system calls and the layout of user_regs_struct are the
-// kernel's; red zone, stack alignment and registers of a call are those of the System V psABI.
+// The injector's code for x86-64. Numbers of system calls and the layout of user_regs_struct come
+// from the kernel; red zone, stack alignment and registers of a call from the System V psABI.
 
 #include "collector/inject/registers.h"
 
@@ -15,10 +15,10 @@
 #include <cstddef>
 #include <cstring>
 
-// The call. rbx: CallData. It runs in the last page of some library, so it reads and writes nothing
-// relative to itself but the eight bytes at its end and the eight in the instruction before. It waits by
-// yielding and not by sleeping: a sleep would replace what the kernel remembers of the sleep that the
-// thread was stopped in, which goes on afterwards.
+// The code of the call. rbx points to CallData. The code runs in the last page of some library, so
+// relative to itself it accesses only the eight bytes at its end and the eight in the instruction
+// before. It waits by yielding, not by sleeping: a sleep would replace the kernel's restart state
+// of the sleep in which the thread was stopped and which continues afterwards.
 asm(R"(
   .pushsection .rodata.gmt_call, "a", @progbits
   .globl gmt_call_begin, gmt_call_wait, gmt_call_wait_end, gmt_call_sp, gmt_call_pc, gmt_call_end
@@ -153,7 +153,7 @@ static_assert(offsetof(CallData, result) == 0x10 && offsetof(CallData, dlopen) =
               offsetof(CallData, library) == 0x68 && offsetof(CallData, capacity) == 0x88 &&
               offsetof(CallData, errno_location) == 0x90 && offsetof(CallData, saved) == 0xa8);
 
-constexpr uint64_t kPlainFlags = 0x202;  // interrupts on, as always in user mode; nothing else
+constexpr uint64_t kPlainFlags = 0x202;  // interrupts enabled, as always in user mode; else none
 constexpr size_t kMaxVectorBytes = 64 << 10;
 
 user_regs_struct General(const Registers& registers) {
@@ -175,9 +175,9 @@ bool SetSet(pid_t thread, int set, const std::vector<uint8_t>& bytes) {
   return ptrace(PTRACE_SETREGSET, thread, set, &vec) == 0;
 }
 
-// What the kernel would do for a thread that is stopped in a system call and goes on without a signal
-// handler: the call again, or `restart_syscall`, which knows how long was left. Values of
-// include/linux/errno.h that no program sees.
+// Does what the kernel would do for a thread that is stopped in a system call and continues without
+// a signal handler: it repeats the call, or makes `restart_syscall`, which knows the remaining
+// time. The values are those of include/linux/errno.h that no program sees.
 void RewindSyscall(user_regs_struct* r) {
   constexpr int64_t kRestartSys = 512, kRestartNoIntr = 513, kRestartNoHand = 514,
                     kRestartBlock = 516;
@@ -286,7 +286,7 @@ Registers CallRegisters(const Registers& before, uint64_t code, uint64_t data, u
   r.rsp = stack & ~uint64_t{15};
   r.rbp = 0;
   r.eflags = kPlainFlags;
-  r.orig_rax = static_cast<uint64_t>(kNoSyscall);  // nothing to restart before the call
+  r.orig_rax = static_cast<uint64_t>(kNoSyscall);  // no system call to restart before the call
   r.rax = 0;
   Registers call;
   call.general.resize(sizeof(r));

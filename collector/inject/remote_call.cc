@@ -23,7 +23,7 @@ using std::chrono::steady_clock;
 constexpr milliseconds kStopForCallPatience(500);
 constexpr uint64_t kWaitForUsNs = 1'000'000'000;
 
-// All signals but those that tell of an error of the thread itself.
+// All signals except those that report an error of the thread itself.
 uint64_t MaskDuringCall() {
   uint64_t mask = ~uint64_t{0};
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT})
@@ -31,7 +31,7 @@ uint64_t MaskDuringCall() {
   return mask;
 }
 
-// The code tails of everything that is mapped, libc's first.
+// Returns the code tails of all mapped images, libc's first.
 std::vector<CodeTail> CodeTails(const RemoteMemory& memory, const MemoryMap& map) {
   std::vector<CodeTail> tails;
   const auto add = [&](bool libc) {
@@ -51,8 +51,8 @@ std::vector<CodeTail> CodeTails(const RemoteMemory& memory, const MemoryMap& map
 
 }  // namespace
 
-// The tail of a code page, with what it held; not one that holds our code already, of an
-// injector that was killed or is at work.
+// Finds the tail of a code page and saves its contents. Skips a tail that contains our code
+// already: that of an injector that was killed or is still at work.
 absl::Status RemoteCall::FindRoom() {
   const size_t size = CallCodeSize();
   const std::vector<uint8_t> code = MakeCallCode(found_.registers);
@@ -74,7 +74,7 @@ absl::Status RemoteCall::FindRoom() {
                    " bytes to spare in its last page of code, which the call needs"));
 }
 
-//   thread's sp     red zone | vector registers | CallData | 0      stack of the call ...
+//   stack of the call ... 0 | CallData | vector registers | red zone | thread's sp    (upwards)
 bool RemoteCall::WriteData(const LoaderFunctions& loader) {
   constexpr uint64_t kVectorAlignment = 64;
   const auto& vector = found_.registers.vector;
@@ -107,7 +107,7 @@ bool RemoteCall::WriteData(const LoaderFunctions& loader) {
          memory_.Write(data_at_, &d, sizeof(d));
 }
 
-// Until the registers are set the thread can be let go at any time.
+// Until the registers are set, the thread can be released at any time.
 bool RemoteCall::Begin() {
   request_.on_stage(Stage::kDataWritten);
   const std::vector<uint8_t> code = MakeCallCode(found_.registers);
@@ -143,10 +143,10 @@ absl::Status RemoteCall::AwaitReturn() {
       "process ", request_.pid, ": its thread ", thread, " has not finished loading ",
       request_.library, " in ",
       std::chrono::duration_cast<std::chrono::seconds>(request_.call).count(), " s; it is ", doing,
-      ". It is not traced any more and goes on by itself when it is done. Try again then"));
+      ". It is not traced any more and continues by itself afterwards. Try again then"));
 }
 
-// The thread waits for us for a second. Where it has not, it has restored itself.
+// The thread waits for us for a second. After that it restores itself.
 void RemoteCall::Restore() {
   const pid_t id = found_.thread->id();
   auto thread = TracedThread::Seize(id);
@@ -194,8 +194,8 @@ absl::StatusOr<Reply> RemoteCall::Answer() const {
   }
   return absl::FailedPreconditionError(
       absl::StrCat("process ", request_.pid, " could not load ", request_.library, ": ",
-                   text.empty() ? "its loader says no more" : text,
-                   ". Started anew with LD_PRELOAD=$(gpumemtrace preload-path) it can be recorded"));
+                   text.empty() ? "its loader gives no reason" : text,
+                   ". Restarted with LD_PRELOAD=$(gpumemtrace preload-path) it can be recorded"));
 }
 
 absl::StatusOr<Reply> RemoteCall::Run(const LoaderFunctions& loader) {

@@ -1,13 +1,13 @@
 // collector/inject/remote_call.h
 //
-// RemoteCall: a call that a stopped thread is given, and that it carries out by itself.
+// RemoteCall: a call that a stopped thread receives and executes by itself.
 //
-// The call's data lie below the thread's stack, its code in the bytes between the end of a library's code
-// and the end of that page: nothing has to be mapped for it, or unmapped afterwards. The code blocks
-// signals, calls, says so in the data and waits for us for a second; then it restores the thread
-// itself. Where we come in that second, we put back the registers that the thread had, so that the
-// kernel finishes the system call that it was stopped in as if it had never been disturbed: restarted,
-// or ended by a signal that has come meanwhile.
+// The call's data is placed below the thread's stack, its code in the unused bytes after a
+// library's code, so that nothing has to be mapped or unmapped. The code blocks signals, makes the
+// call, reports the result in the data and waits for us for a second. Then it restores the thread
+// by itself. If we come within that second, we restore the registers that the thread had. The
+// kernel then finishes the interrupted system call as if nothing had happened: it restarts it, or
+// ends it because a signal has arrived meanwhile.
 //
 // Thread safety: one thread.
 

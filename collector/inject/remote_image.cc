@@ -7,9 +7,9 @@ namespace gmt::inject {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr uint32_t kMaxSymbols = 1 << 20;  // what is more is damage
+constexpr uint32_t kMaxSymbols = 1 << 20;  // more indicates damage
 constexpr uint64_t kMaxNames = 64 << 20;
-constexpr uint32_t kMaxChain = 4096;  // linkers make chains of a few
+constexpr uint32_t kMaxChain = 4096;  // linkers make chains of a few symbols
 
 bool IsOurs(const Elf64_Ehdr& header) {
   return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
@@ -17,7 +17,8 @@ bool IsOurs(const Elf64_Ehdr& header) {
          header.e_phentsize == sizeof(Elf64_Phdr) && header.e_phnum <= 128;
 }
 
-// How many symbols there are, which only the hash tables tell: the last one of the longest chain.
+// Returns the number of symbols, which only the hash tables reveal: the last symbol of the last
+// chain.
 uint32_t CountByGnuHash(const RemoteMemory& memory, uint64_t table) {
   struct {
     uint32_t buckets, first, bloom, shift;
@@ -51,7 +52,7 @@ bool IsFunction(const Elf64_Sym& symbol) {
   return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol.st_shndx != SHN_UNDEF;
 }
 
-// Where an image lies, and its segments.
+// The load bias and the segments of an image.
 struct Layout {
   uint64_t bias = 0;
   std::vector<Elf64_Phdr> segments;
@@ -73,7 +74,7 @@ struct Layout {
   }
 };
 
-// What its dynamic section names; 0: it does not.
+// Tables named in the dynamic section; 0: not named.
 struct Tables {
   uint64_t symbols = 0, names = 0, names_size = 0, gnu_hash = 0, hash = 0;
 
@@ -83,7 +84,7 @@ struct Tables {
     if (!memory.Read(dynamic, entries.data(), entries.size() * sizeof(Elf64_Dyn))) return tables;
     for (const Elf64_Dyn& entry : entries) {
       if (entry.d_tag == DT_NULL) break;
-      // The loader of glibc has made addresses of them, but in the vdso and in itself.
+      // glibc's loader has relocated these values, except in the vdso and in itself.
       const uint64_t address = entry.d_un.d_ptr < bias ? entry.d_un.d_ptr + bias : entry.d_un.d_ptr;
       if (entry.d_tag == DT_SYMTAB) tables.symbols = address;
       if (entry.d_tag == DT_STRTAB) tables.names = address;
@@ -181,7 +182,7 @@ std::string_view RemoteImage::NameOf(const Elf64_Sym& symbol) const {
 
 uint64_t RemoteImage::FindFunction(std::string_view name) const {
   for (const Elf64_Sym& symbol : symbols_) {
-    // What STT_GNU_IFUNC names chooses the function, and is none itself.
+    // An STT_GNU_IFUNC symbol is a resolver that selects the function, not the function itself.
     if (IsFunction(symbol) && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && NameOf(symbol) == name)
       return bias_ + symbol.st_value;
   }

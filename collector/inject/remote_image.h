@@ -1,10 +1,10 @@
 // collector/inject/remote_image.h
 //
-// RemoteImage: an ELF library as it lies in the memory of another process: where a function of it
-// begins, and where its code ends.
+// RemoteImage: an ELF library in the memory of another process: the addresses of its functions and
+// the end of its code.
 //
-// Read from memory and not from the file, because the file may be another by now (an upgrade under a
-// program that runs for weeks), or lie where we cannot see it (a container).
+// It is read from memory, because the file may have been replaced (an upgrade under a program that
+// runs for weeks) or may not be visible to us (a container).
 //
 // Thread safety: const; any thread.
 
@@ -24,7 +24,7 @@
 
 namespace gmt::inject {
 
-// What an ELF file says that this machine can run (e_machine).
+// The e_machine of ELF files that this machine can run.
 #if defined(__aarch64__)
 inline constexpr uint16_t kThisMachine = EM_AARCH64;
 #else
@@ -39,20 +39,21 @@ struct CodeTail {
 
 class RemoteImage {
  public:
-  // Of the image whose first page is mapped at `base`. Nothing where that is no 64-bit image of this
-  // machine, or damaged.
+  // Reads the image whose first page is mapped at `base`. Returns nullopt if it is not a 64-bit
+  // image of this machine, or is damaged.
   static std::optional<RemoteImage> At(const RemoteMemory& memory, uint64_t base);
 
-  // Whether the image at `base` exports that function. Reads a few words, where At() reads all symbols.
+  // Returns whether the image at `base` exports `function`. Reads a few words, whereas At() reads
+  // all symbols.
   static bool Exports(const RemoteMemory& memory, uint64_t base, std::string_view function);
 
-  // Address of an exported function; 0 where it exports none of that name.
+  // Returns the address of an exported function; 0 if there is none of that name.
   uint64_t FindFunction(std::string_view name) const;
-  // All names of the exported function that `address` lies in: malloc is often another name of the
-  // allocator's own function. Valid for as long as this.
+  // Returns all names of the exported function that contains `address`: malloc is often an alias of
+  // an allocator's own function. Valid as long as this object.
   std::vector<std::string_view> FunctionsAt(uint64_t address) const;
 
-  // Behind each segment that is code.
+  // The unused bytes after each code segment.
   const std::vector<CodeTail>& code_tails() const { return code_tails_; }
 
  private:

@@ -19,7 +19,7 @@ class RemoteImageTest : public OwnProcess {
   std::optional<RemoteImage> Libc() const { return RemoteImage::At(*memory_, BaseOf(IsLibc)); }
 };
 
-TEST_F(RemoteImageTest, FunctionsOfLibcAreFoundWhereTheyAre) {
+TEST_F(RemoteImageTest, FunctionsOfLibcAreFound) {
   const std::optional<RemoteImage> libc = Libc();
   ASSERT_TRUE(libc.has_value());
   const uint64_t found = libc->FindFunction("getppid");
@@ -32,14 +32,14 @@ TEST_F(RemoteImageTest, FunctionsOfLibcAreFoundWhereTheyAre) {
   EXPECT_TRUE(page->executable);
 }
 
-TEST_F(RemoteImageTest, FunctionWithMoreThanOneNameHasThemAll) {
+TEST_F(RemoteImageTest, FunctionHasAllItsNames) {
   const std::optional<RemoteImage> libc = Libc();
   ASSERT_TRUE(libc.has_value());
   EXPECT_THAT(libc->FunctionsAt(libc->FindFunction("fork") + 1),
               testing::IsSupersetOf({"fork", "__fork"}));
 }
 
-TEST_F(RemoteImageTest, ExportsAreFoundWithoutReadingThemAll) {
+TEST_F(RemoteImageTest, ExportsAgreesWithFindFunction) {
   const uint64_t libc = BaseOf(IsLibc);
   const std::optional<RemoteImage> image = Libc();
   ASSERT_TRUE(image.has_value());
@@ -49,13 +49,13 @@ TEST_F(RemoteImageTest, ExportsAreFoundWithoutReadingThemAll) {
   EXPECT_FALSE(RemoteImage::Exports(*memory_, libc + 1, "malloc"));
 }
 
-TEST_F(RemoteImageTest, WhatIsNoImageIsNone) {
+TEST_F(RemoteImageTest, OtherMemoryIsNoImage) {
   static const char kText[4096] = "no image";
   EXPECT_FALSE(RemoteImage::At(*memory_, reinterpret_cast<uint64_t>(kText)).has_value());
   EXPECT_FALSE(RemoteImage::At(*memory_, 0).has_value());
 }
 
-TEST_F(RemoteImageTest, MadeImageIsReadAsALinkersIs) {
+TEST_F(RemoteImageTest, FakeImageIsRead) {
   const MadeImage made("malloc");
   EXPECT_TRUE(RemoteImage::Exports(*memory_, made.base(), "malloc"));
   EXPECT_FALSE(RemoteImage::Exports(*memory_, made.base(), "free"));
@@ -64,7 +64,7 @@ TEST_F(RemoteImageTest, MadeImageIsReadAsALinkersIs) {
   EXPECT_EQ(image->FindFunction("malloc"), made.function());
 }
 
-TEST_F(RemoteImageTest, ChainThatDoesNotEndIsNotFollowedForLong) {
+TEST_F(RemoteImageTest, EndlessChainIsNotFollowedForLong) {
   const auto made = std::make_unique<MadeImage>("malloc");
   const uint32_t hash = made->chain[0];
   for (uint32_t& word : made->chain) word = 2;
@@ -72,7 +72,7 @@ TEST_F(RemoteImageTest, ChainThatDoesNotEndIsNotFollowedForLong) {
   EXPECT_FALSE(RemoteImage::Exports(*memory_, made->base(), "malloc"));
 }
 
-TEST_F(RemoteImageTest, NumbersBeyondWhatThereIsAreNoImage) {
+TEST_F(RemoteImageTest, NumbersOutOfBoundsAreRejected) {
   const auto damage = [this](void (*change)(MadeImage*)) {
     MadeImage made("malloc");
     change(&made);
@@ -90,8 +90,8 @@ TEST_F(RemoteImageTest, NumbersBeyondWhatThereIsAreNoImage) {
   damage([](MadeImage* made) { made->dynamic[1].d_un.d_ptr = 1ull << 62; });
 }
 
-// No answer is right or wrong here; there is one, and nothing else is read.
-TEST_F(RemoteImageTest, AnyBytesHaveAnAnswer) {
+// The results do not matter, but the functions must return and read nothing outside.
+TEST_F(RemoteImageTest, RandomBytesAreSurvived) {
   constexpr size_t kInteresting = offsetof(MadeImage, chain) + 64;
   ForEachSeed(SeedsUpTo(2000), [&](uint32_t seed) {
     std::mt19937 random(seed);

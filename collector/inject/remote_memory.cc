@@ -39,7 +39,7 @@ std::string RemoteMemory::ReadText(uint64_t address, size_t max) const {
   std::string text;
   while (text.size() < max) {
     char part[256];
-    // Never across a page's end: what lies behind it may not be mapped.
+    // Never reads across a page boundary, because the next page may not be mapped.
     const size_t page_left = 4096 - (address + text.size()) % 4096;
     const size_t n = std::min({sizeof(part), max - text.size(), page_left});
     if (!Read(address + text.size(), part, n)) break;

@@ -1,10 +1,10 @@
 // collector/inject/remote_memory.h
 //
-// RemoteMemory: the memory of another process, by /proc/PID/mem. Writes reach write-protected
-// private pages too (the kernel then gives the process a copy of its own), as a debugger's do.
+// RemoteMemory: the memory of another process, through /proc/PID/mem. Like a debugger, it can also
+// write to write-protected private pages; the kernel then gives the process a private copy.
 //
-// Held open it belongs to the program that the process was when it was opened: after an exec reads
-// and writes fail instead of reaching the next program.
+// The descriptor belongs to the program that ran when it was opened. After an exec, reads and
+// writes fail instead of reaching the new program.
 //
 // Thread safety: const; any thread.
 
@@ -29,14 +29,14 @@ class RemoteMemory {
   RemoteMemory& operator=(const RemoteMemory&) = delete;
   ~RemoteMemory();
 
-  // Whether all of it could be read, written.
+  // Return whether everything was read or written.
   bool Read(uint64_t address, void* out, size_t size) const;
   bool Write(uint64_t address, const void* data, size_t size) const;
   template <typename T>
   bool Read(uint64_t address, T* value) const {
     return Read(address, value, sizeof(T));
   }
-  // Up to a zero, at most `max` bytes; what can be read of it.
+  // Returns the text up to a zero byte, at most `max` bytes, as far as it can be read.
   std::string ReadText(uint64_t address, size_t max) const;
 
  private:

@@ -16,8 +16,8 @@ namespace {
 
 SafePoint Unsafe(std::string why) { return {false, std::move(why)}; }
 
-// Functions of libc that hold locks which the loader wants, or are in the middle of a change to the
-// process. Their names are in libc's table of exported symbols, which is never stripped.
+// Returns whether a libc function holds locks that the loader needs, or may be in the middle of
+// changing the process. The names are in libc's table of exported symbols, which is never stripped.
 bool HoldsLocks(std::string_view function) {
   constexpr std::string_view kNames[] = {"malloc",
                                          "free",
@@ -66,20 +66,20 @@ bool HoldsLocks(std::string_view function) {
          function.starts_with("__libc_memalign");
 }
 
-// operator new and delete, in all their variants.
+// Whether it is a variant of operator new or delete.
 bool IsOperatorNewOrDelete(std::string_view function) {
   return function.starts_with("_Znw") || function.starts_with("_Zna") ||
          function.starts_with("_Zdl") || function.starts_with("_Zda");
 }
 
-// The driver and its tools have locks of their own, which whatever we load may want as well.
+// The driver and its tools have their own locks, which the library that we load may also need.
 bool IsDriver(const Mapping& mapping) {
   const std::string_view name = mapping.Name();
   return name.starts_with("libcuda.so") || name.starts_with("libcupti.so") ||
          name.starts_with("libnvidia-");
 }
 
-// A thread's own stack: the main thread's, or one with a guard below it.
+// Whether it is a thread's own stack: the main thread's, or one with a guard page below it.
 bool IsThreadStack(const MemoryMap& map, const Mapping& stack) {
   if (stack.path == "[stack]") return true;
   const auto it =
@@ -89,11 +89,11 @@ bool IsThreadStack(const MemoryMap& map, const Mapping& stack) {
 
 // ---- Unwinding ---------------------------------------------------------------------------------
 
-// The callback below is not told for which process it is called.
+// The process being unwound, for the callback below, which does not receive it.
 thread_local pid_t unwound = 0;
 
-// The files of a process in another root lie below /proc/PID/root. One that has been replaced is
-// called "... (deleted)" and not found, so that no other file's tables are taken for its own.
+// Opens files under /proc/PID/root, because the process may have another root. A replaced file is
+// called "... (deleted)" and is not found, so that the tables of another file are never used.
 int FindElf(Dwfl_Module* module, void** userdata, const char* name, Dwarf_Addr base, char** file,
             Elf** elf) {
   if (name[0] != '/') return dwfl_linux_proc_find_elf(module, userdata, name, base, file, elf);
@@ -123,7 +123,7 @@ int KeepFrame(Dwfl_Frame* frame, void* data) {
   return walk->frames.size() < kMaxFrames ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
-// Innermost first. `complete`: down to where the thread began.
+// Returns the frames, innermost first. *complete: the stack was unwound down to the thread's start.
 std::vector<uint64_t> Unwind(pid_t pid, pid_t thread, bool* complete) {
   static const Dwfl_Callbacks kCallbacks = {FindElf, FindNoDebugFile, nullptr, nullptr};
   *complete = false;
@@ -161,10 +161,10 @@ SafePoint CheckRegisters(const Registers& registers, const MemoryMap& map) {
 
 SafePoint CheckFrames(pid_t pid, pid_t thread, const Registers& registers, const MemoryMap& map,
                       const RemoteImage& libc, const OwnAllocators& allocators) {
-  // It may have, or wait for, somebody's lock.
+  // The thread may hold a lock or wait for one.
   const bool may_be_locked = registers.syscall() < 0 || IsFutex(registers.syscall());
   bool complete;
-  bool innermost = true;  // of all frames outside of libc
+  bool innermost = true;  // only libc's frames so far
   const std::vector<uint64_t> frames = Unwind(pid, thread, &complete);
   for (const uint64_t pc : frames) {
     const Mapping* code = FindMapping(map, pc);
@@ -183,17 +183,17 @@ SafePoint CheckFrames(pid_t pid, pid_t thread, const Registers& registers, const
       if (HoldsLocks(function) || (!is_libc && IsOperatorNewOrDelete(function)))
         return Unsafe(absl::StrCat("inside of ", std::string(function)));
     }
-    // A function of the allocator's own, whose caller has left it the rest of the work.
+    // An internal function of the allocator that its caller tail-called.
     if (!is_libc && innermost && functions.empty() && may_be_locked)
-      return Unsafe(absl::StrCat("in code without a name of ", std::string(code->Name()),
-                                 ", which has an allocator of its own"));
+      return Unsafe(absl::StrCat("in an unnamed function of ", std::string(code->Name()),
+                                 ", which has its own allocator"));
     innermost &= is_libc;
   }
   if (!complete && IsFutex(registers.syscall()))
     return Unsafe("waiting for a lock, in code whose stack cannot be unwound");
   if (!complete && may_be_locked && allocators.any())
     return Unsafe(
-        "in code whose stack cannot be unwound, beside an allocator of the program's own");
+        "in code whose stack cannot be unwound, in a program with its own allocator");
   return {true, ""};
 }
 

@@ -1,17 +1,17 @@
 // collector/inject/safe_point.h
 //
-// Whether a stopped thread may be given a call of the loader.
+// Decides whether a stopped thread may execute a call of the loader.
 //
-// A thread that is inside an allocator or the loader holds their locks; a call of dlopen on it would
-// wait for itself for ever, or find their data half changed. So a thread may be used where
+// A thread inside an allocator or the loader holds their locks. A dlopen call on it would deadlock,
+// or find their data half changed. A thread is therefore suitable only if
 //
-//   - it runs code of neither libc, the loader nor an allocator, or waits in a system call of those that
-//     threads wait in for long; and
-//   - none of the functions that it is inside of belongs to the loader, an allocator, the driver or
-//     CUPTI, or is one of libc's that hold such locks. They are found by unwinding its stack; for a thread that
-//     waits for a lock all of it must have been unwound; and
-//   - its stack is one of the program's own threads' and has room. Stacks that language runtimes
-//     hand out piece by piece (goroutines, fibers) have not.
+//   - it executes code outside libc, the loader and allocators, or waits in one of the system calls
+//     in which threads usually wait; and
+//   - no function on its stack belongs to the loader, an allocator, the driver or CUPTI, or is a
+//     libc function that holds such locks. Its stack is unwound to check this; if it waits for a
+//     lock, it must have been unwound completely; and
+//   - its stack is a thread's own and has room. Stacks that language runtimes allocate piece by
+//     piece (goroutines, fibers) do not qualify.
 //
 // Thread safety: one thread.
 
@@ -29,17 +29,17 @@
 
 namespace gmt::inject {
 
-// Bytes of stack that a thread must have left: our data, and what the loader takes.
+// Free stack bytes that a thread must have, for our data and for the loader.
 inline constexpr uint64_t kStackRoom = 128 << 10;
 
 struct SafePoint {
   bool safe = false;
-  std::string why_not;  // what the thread was doing
+  std::string why_not;  // what the thread was doing instead
 };
 
-// By registers and mappings alone.
+// Checks registers and mappings only.
 SafePoint CheckRegisters(const Registers& registers, const MemoryMap& map);
-// By what the stopped thread is inside of. `libc` and `allocators` are the process's.
+// Checks the functions on the stopped thread's stack. `libc` and `allocators` are the process's.
 SafePoint CheckFrames(pid_t pid, pid_t thread, const Registers& registers, const MemoryMap& map,
                       const RemoteImage& libc, const OwnAllocators& allocators);
 

@@ -26,8 +26,8 @@ constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
 #endif
 
-// What a filter can do, by the kernel's own rules for them (kernel/seccomp.c, seccomp_check_filter):
-// words of the call at fixed places, arithmetic, jumps forward.
+// Interprets a filter. The kernel limits what filters can do (kernel/seccomp.c,
+// seccomp_check_filter): load words of the call from fixed offsets, compute, and jump forward.
 class Machine {
  public:
   Machine(const SeccompFilter& filter, const seccomp_data& call) : filter_(filter), call_(call) {}
@@ -148,7 +148,7 @@ class Machine {
   uint32_t memory_[BPF_MEMWORDS] = {};
 };
 
-// The strictest answer holds; the kernel compares them as signed numbers.
+// The strictest answer wins. The kernel compares them as signed numbers.
 uint32_t AskAll(const std::vector<SeccompFilter>& filters, const seccomp_data& call) {
   uint32_t strictest = SECCOMP_RET_ALLOW;
   for (const SeccompFilter& filter : filters) {
@@ -167,7 +167,7 @@ struct NeededCall {
   uint64_t third_argument;  // of mmap and mprotect: protection
 };
 
-// Without these nothing is loaded, and the call of the injector does not end well.
+// Without these system calls no library can be loaded, or the injected call cannot finish properly.
 constexpr NeededCall kNeeded[] = {
     {"openat", SYS_openat, 0},
     {"read", SYS_read, 0},
@@ -181,7 +181,7 @@ constexpr NeededCall kNeeded[] = {
     {"sched_yield", SYS_sched_yield, 0},
     {"clock_gettime", SYS_clock_gettime, 0},
 };
-// The library asks for these and does without where they fail; a filter may not end the process for it.
+// The library works without these if they fail, but a filter must not kill the process for them.
 constexpr NeededCall kWanted[] = {
     {"ftruncate", SYS_ftruncate, 0},
     {"fallocate", SYS_fallocate, 0},
@@ -228,7 +228,7 @@ seccomp_data CallOf(const NeededCall& needed) {
   seccomp_data call = {};
   call.nr = needed.number;
   call.arch = kArchitecture;
-  call.args[1] = 4096;  // a size, where there is one
+  call.args[1] = 4096;  // the size, in calls that have one
   call.args[2] = needed.third_argument;
   return call;
 }
@@ -268,7 +268,7 @@ absl::StatusOr<std::vector<SeccompFilter>> ReadSeccompFilters(pid_t pid) {
   while (true) {
     const auto request = static_cast<__ptrace_request>(kGetFilter);
     const long size = ptrace(request, pid, filters.size(), nullptr);
-    if (size < 0 && errno == ENOENT) return filters;  // there are no more
+    if (size < 0 && errno == ENOENT) return filters;  // that was the last one
     if (size < 0) return absl::PermissionDeniedError(std::strerror(errno));
     SeccompFilter filter(static_cast<size_t>(size));
     if (ptrace(request, pid, filters.size(), filter.data()) < 0)
@@ -280,7 +280,7 @@ absl::StatusOr<std::vector<SeccompFilter>> ReadSeccompFilters(pid_t pid) {
 absl::StatusOr<std::string> WhatItsFiltersForbid(pid_t pid) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
-    return absl::UnavailableError(absl::StrCat("no pipe: ", std::strerror(errno)));
+    return absl::UnavailableError(absl::StrCat("cannot create a pipe: ", std::strerror(errno)));
   const pid_t child = fork();
   if (child == 0) {
     const absl::StatusOr<std::vector<SeccompFilter>> filters = ReadSeccompFilters(pid);
@@ -298,7 +298,7 @@ absl::StatusOr<std::string> WhatItsFiltersForbid(pid_t pid) {
   close(ends[0]);
   while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  if (size < 1) return absl::UnavailableError("who was to read them has ended");
+  if (size < 1) return absl::UnavailableError("the process that reads them has ended");
   const std::string said(text + 1, static_cast<size_t>(size) - 1);
   if (text[0] != 0) return absl::Status(static_cast<absl::StatusCode>(text[0]), said);
   return said;

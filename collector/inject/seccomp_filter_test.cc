@@ -21,7 +21,7 @@ seccomp_data Call(int number) {
   return call;
 }
 
-TEST(SeccompFilterTest, FilterAnswersAsItIsWritten) {
+TEST(SeccompFilterTest, FilterIsEvaluated) {
   const SeccompFilter filter = Forbids(SYS_openat, SECCOMP_RET_KILL_PROCESS);
   EXPECT_EQ(AskFilter(filter, Call(SYS_openat)), SECCOMP_RET_KILL_PROCESS);
   EXPECT_EQ(AskFilter(filter, Call(SYS_read)), static_cast<uint32_t>(SECCOMP_RET_ALLOW));
@@ -29,26 +29,26 @@ TEST(SeccompFilterTest, FilterAnswersAsItIsWritten) {
 
 TEST(SeccompFilterTest, NothingIsForbiddenWithoutFilters) { EXPECT_EQ(WhatFiltersForbid({}), ""); }
 
-TEST(SeccompFilterTest, EndAndErrorAreToldApart) {
+TEST(SeccompFilterTest, KillAndErrorAreDistinguished) {
   EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_openat, SECCOMP_RET_KILL_PROCESS)}),
             "openat would end it");
   EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_read, SECCOMP_RET_ERRNO | 1)}), "read is refused");
   EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_close, SECCOMP_RET_LOG)}), "");
 }
 
-TEST(SeccompFilterTest, TheStrictestOfSeveralHolds) {
+TEST(SeccompFilterTest, StrictestFilterWins) {
   const SeccompFilter allows = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   EXPECT_NE(WhatFiltersForbid({allows, Forbids(SYS_mmap, SECCOMP_RET_KILL_PROCESS), allows}), "");
 }
 
-// What the library does without may fail, but not end the process.
+// Calls that the library does not need may fail, but must not kill the process.
 TEST(SeccompFilterTest, UnneededCallsMayFailButNotKill) {
   EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_memfd_create, SECCOMP_RET_ERRNO | 1)}), "");
   EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_memfd_create, SECCOMP_RET_KILL_THREAD)}),
             "memfd_create would end it");
 }
 
-TEST(SeccompFilterTest, MemoryThatMayBeExecutedIsAskedForSeparately) {
+TEST(SeccompFilterTest, ExecutableMemoryIsCheckedSeparately) {
   const SeccompFilter no_code = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
@@ -73,7 +73,7 @@ TEST(SeccompFilterTest, ArithmeticAndMemoryWork) {
   EXPECT_EQ(AskFilter(filter, Call(7)), 24u);
 }
 
-TEST(SeccompFilterTest, FilterWithoutAnEndEndsTheProcess) {
+TEST(SeccompFilterTest, FilterWithoutReturnKillsTheProcess) {
   EXPECT_EQ(AskFilter({}, Call(0)), SECCOMP_RET_KILL_PROCESS);
   EXPECT_EQ(AskFilter({BPF_STMT(BPF_JMP | BPF_JA, 1000)}, Call(0)), SECCOMP_RET_KILL_PROCESS);
 }

@@ -87,7 +87,7 @@ std::string ReadInterpreter(int fd, const Elf64_Ehdr& header) {
   return {};
 }
 
-// A program that was started as an argument of its loader has the loader for its file.
+// A program started as an argument of the loader has the loader as its file.
 bool IsLoaderItself(const std::string& program) {
   Mapping file;
   file.path = program;
@@ -134,7 +134,7 @@ void LookAtRights(TargetInfo* info) {
   info->maps_errno = map.ok() ? 0 : absl::IsNotFound(map.status()) ? ESRCH : EACCES;
   if (map.ok()) info->map = *std::move(map);
   struct stat st;
-  // The files in /proc of a process that may not be dumped belong to root.
+  // The /proc files of an undumpable process belong to root.
   info->looks_undumpable =
       stat(Proc(info->pid, "maps").c_str(), &st) == 0 && st.st_uid == 0 && info->uid != 0;
   const absl::StatusOr<std::string> yama = ReadProcFile("/proc/sys/kernel/yama/ptrace_scope");
@@ -166,7 +166,7 @@ void LookAtStatus(const std::string& status, TargetInfo* info) {
   info->inner_pid = pids.empty() ? info->pid : pids.back();
   info->seccomp = FirstNumber<int>(StatusField(status, "Seccomp"), 0);
   info->seccomp_filters = FirstNumber<int>(StatusField(status, "Seccomp_filters"), 0);
-  // Threads of the kernel have no memory of their own.
+  // Kernel threads have no memory of their own.
   info->kernel_thread = StatusField(status, "VmSize").empty() && info->state != 'Z';
 }
 
@@ -190,19 +190,20 @@ std::string NameOf(pid_t pid) {
 
 bool IsOfDriver(const Mapping& m) { return m.Name().starts_with("libcuda.so"); }
 
-// Field 28 of /proc/PID/stat: each exec() gives another one, a fork keeps it. 0 where it may not be seen.
+// Returns field 28 of /proc/PID/stat: every exec() changes it, a fork keeps it. 0 if it is not
+// visible.
 uint64_t StartOfStack(pid_t pid) {
   constexpr int kField = 28;
   const absl::StatusOr<std::string> stat = ReadProcFile(Proc(pid, "stat"));
   const size_t name_end = stat.ok() ? stat->rfind(") ") : std::string::npos;
   if (name_end == std::string::npos) return 0;
   const std::vector<std::string> fields =
-      absl::StrSplit(stat->substr(name_end + 2), ' ');  // from the third on
+      absl::StrSplit(stat->substr(name_end + 2), ' ');  // starting with field 3
   uint64_t start = 0;
   return fields.size() > kField - 3 && absl::SimpleAtoi(fields[kField - 3], &start) ? start : 0;
 }
 
-// Where the driver's first mapping lies; 0: nowhere.
+// Returns the address of the driver's first mapping; 0 if there is none.
 uint64_t PlaceOfDriver(pid_t pid) {
   const absl::StatusOr<MemoryMap> map = ReadMemoryMap(pid);
   if (!map.ok()) return 0;

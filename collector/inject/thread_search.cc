@@ -40,7 +40,7 @@ std::string TaskFile(pid_t pid, pid_t thread, const char* name) {
   return absl::StrCat("/proc/", pid, "/task/", thread, "/", name);
 }
 
-// The letter in /proc/PID/task/TID/stat, behind the name, which may hold anything.
+// Returns the state letter in /proc/PID/task/TID/stat, after the name, which may contain anything.
 char StateOf(pid_t pid, pid_t thread) {
   const absl::StatusOr<std::string> stat = ReadProcFile(TaskFile(pid, thread, "stat"));
   if (!stat.ok()) return 0;
@@ -50,8 +50,8 @@ char StateOf(pid_t pid, pid_t thread) {
 
 bool HasEnded(char state) { return state == 0 || state == 'Z' || state == 'X'; }
 
-// The system call that a thread sleeps in, without disturbing it; kNoSyscall where it runs, or the
-// kernel does not tell.
+// Returns the system call that a thread sleeps in, without disturbing it; kNoSyscall if it runs or
+// the kernel does not report it.
 int64_t SleepsIn(pid_t pid, pid_t thread) {
   const absl::StatusOr<std::string> text = ReadProcFile(TaskFile(pid, thread, "syscall"));
   if (!text.ok()) return kNoSyscall;
@@ -59,7 +59,8 @@ int64_t SleepsIn(pid_t pid, pid_t thread) {
   return absl::SimpleAtoi(text->substr(0, text->find(' ')), &number) ? number : kNoSyscall;
 }
 
-// Smaller is looked at earlier; negative never: it could not be stopped, or is gone.
+// Threads of lower rank are checked first. Negative: never, because it could not be stopped or is
+// gone.
 int Rank(pid_t pid, pid_t thread) {
   const char state = StateOf(pid, thread);
   if (HasEnded(state) || state == 'D' || state == 't') return -1;
@@ -81,8 +82,8 @@ std::vector<pid_t> ThreadsInOrder(pid_t pid) {
   return threads;
 }
 
-// In the middle of a sequence that the kernel restarts when the thread is interrupted: it would
-// forget that while another call runs. Layouts of linux/ptrace.h and linux/rseq.h (5.13).
+// Returns whether the thread is in a restartable sequence (rseq). The kernel would forget to
+// restart it while another call runs. Layouts of linux/ptrace.h and linux/rseq.h (5.13).
 bool IsInRestartableSequence(pid_t thread, const RemoteMemory& memory) {
   constexpr int kGetConfiguration = 0x420f;  // PTRACE_GET_RSEQ_CONFIGURATION
   struct {
@@ -124,25 +125,25 @@ class Search {
     return absl::DeadlineExceededError(
         absl::StrCat("process ", pid_, ": no safe moment in ",
                      std::chrono::duration_cast<std::chrono::seconds>(patience).count(), " s (",
-                     found_.tries, " looks", WhatLooksFound(), "). Nothing was changed"));
+                     found_.tries, " checks", WhatLooksFound(), "). Nothing was changed"));
   }
 
  private:
   absl::StatusOr<bool> Try(pid_t id) {
-    // Traced by us since a look at which it did not stop in time.
+    // We trace it already: it did not stop in time at an earlier check.
     if (std::any_of(found_.unstopped.begin(), found_.unstopped.end(),
                     [id](const auto& thread) { return thread->id() == id; })) {
       return false;
     }
     absl::StatusOr<std::unique_ptr<TracedThread>> thread = TracedThread::Seize(id);
-    // One that has just ended is refused as if it were not allowed.
+    // The kernel also reports a thread that has just ended as not permitted.
     if (absl::IsNotFound(thread.status()) || (!thread.ok() && HasEnded(StateOf(pid_, id))))
       return false;
     if (!thread.ok()) return thread.status();
     on_stage_(Stage::kSeized);
     ++found_.tries;
     if (!(*thread)->Stop(kStopPatience)) {
-      No("not to be stopped");
+      No("that cannot be stopped");
       found_.unstopped.push_back(*std::move(thread));
       return false;
     }
@@ -154,7 +155,7 @@ class Search {
 
   bool IsSafe(pid_t id) {
     if (!ReadRegisters(id, &found_.registers)) return No("gone");
-    // What a busy process has mapped seldom changes; what decides is looked at with a fresh map.
+    // The mappings of a busy process seldom change. The final decision uses fresh ones.
     if (found_.map.empty() && !ReadMap()) return No("gone");
     SafePoint point = CheckRegisters(found_.registers, found_.map);
     if (!point.safe) {
@@ -180,7 +181,8 @@ class Search {
     return false;
   }
 
-  // ": 1390 found a thread inside of malloc, 36 not to be stopped", the most frequent first.
+  // Returns ": 1390 found a thread inside of malloc, 36 that cannot be stopped", most frequent
+  // first.
   std::string WhatLooksFound() const {
     std::vector<std::pair<int, std::string>> found;
     for (const auto& [why, times] : found_instead_) found.emplace_back(-times, why);
@@ -198,7 +200,7 @@ class Search {
   const std::function<void(Stage)>& on_stage_;
   OwnAllocators allocators_;
   FoundThread found_;
-  std::map<std::string, int> found_instead_;  // of a safe moment, and how often
+  std::map<std::string, int> found_instead_;  // why a check failed -> how often
 };
 
 }  // namespace
@@ -216,7 +218,7 @@ void FoundThread::LetGoOfUnstopped() {
 std::string WhatThreadDoes(pid_t pid, pid_t thread) {
   const char state = StateOf(pid, thread);
   if (state == 0) return "gone";
-  if (state == 'T') return "stopped by a signal (SIGCONT lets it go on)";
+  if (state == 'T') return "stopped by a signal (SIGCONT continues it)";
   if (state == 'D') return "waiting in the kernel, where nothing can interrupt it";
   if (state == 't') return "stopped by another tracer";
   if (state == 'R') return "running";

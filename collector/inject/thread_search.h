@@ -1,10 +1,10 @@
 // collector/inject/thread_search.h
 //
-// Finds a thread of a process at a moment when it may be given a call (safe_point.h).
+// Finds a thread of a process at a moment when it may execute a call (safe_point.h).
 //
-// Threads that wait are looked at first, since they are disturbed least and are safe most often;
-// busy ones again and again, at moments that differ. Each is stopped for some microseconds and goes on as if nothing had
-// been.
+// Waiting threads are checked first, because they are disturbed least and are most often safe. Busy
+// threads are checked repeatedly, at varying moments. Each check stops a thread for some
+// microseconds.
 //
 // Thread safety: one thread.
 
@@ -30,20 +30,20 @@ struct FoundThread {
   Registers registers;
   MemoryMap map;  // as it is while the thread is stopped
   int tries = 0;
-  // Those that did not stop when they were asked to. They will, and must be let go then.
+  // Threads that did not stop in time. They will stop later, and must be detached then.
   std::vector<std::unique_ptr<TracedThread>> unstopped;
 
   void LetGoOfUnstopped();
 };
 
-// DEADLINE_EXCEEDED where none was safe within `patience`; PERMISSION_DENIED; NOT_FOUND where the
-// process is gone.
+// Returns DEADLINE_EXCEEDED if no thread was safe within `patience`, PERMISSION_DENIED, or
+// NOT_FOUND if the process is gone.
 absl::StatusOr<FoundThread> FindSafeThread(pid_t pid, const RemoteMemory& memory,
                                            const RemoteImage& libc,
                                            std::chrono::milliseconds patience,
                                            const std::function<void(Stage)>& on_stage);
 
-// What a thread is doing, for messages: "running", "sleeping in system call 7".
+// Describes what a thread is doing, for messages: "running", "sleeping in system call 7".
 std::string WhatThreadDoes(pid_t pid, pid_t thread);
 
 }  // namespace gmt::inject

@@ -37,7 +37,7 @@ bool TracedThread::Stop(std::chrono::milliseconds patience) {
     }
     if (changed > 0) {
       if (status >> 16 == PTRACE_EVENT_STOP) return stopped_ = true;
-      // A signal on its way. It is delivered; our stop comes next.
+      // A pending signal. Deliver it; our stop comes next.
       const long signal = status >> 16 == 0 ? WSTOPSIG(status) : 0;
       ptrace(PTRACE_CONT, id_, nullptr, signal);
       continue;
@@ -49,7 +49,7 @@ bool TracedThread::Stop(std::chrono::milliseconds patience) {
 
 void TracedThread::Release() {
   if (traced_ && stopped_) ptrace(PTRACE_DETACH, id_, nullptr, nullptr);
-  // One that has not stopped cannot be detached; the kernel does so when this process ends.
+  // A thread that has not stopped cannot be detached; the kernel does so when this process ends.
   if (stopped_) traced_ = false;
   stopped_ = false;
 }

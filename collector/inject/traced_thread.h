@@ -2,11 +2,11 @@
 //
 // TracedThread: a thread of another process that this one traces.
 //
-// It is seized, which does not disturb it, and stopped by PTRACE_INTERRUPT, which leaves no signal
-// behind. Signals that come meanwhile are handed on. When the object goes, the thread runs on as it
-// would have without us; when this process is killed, the kernel sees to the same.
+// Seizing does not disturb the thread. PTRACE_INTERRUPT stops it without leaving a signal behind.
+// Signals that arrive meanwhile are delivered. When the object is destroyed, the thread continues
+// as if nothing had happened; when this process is killed, the kernel does the same.
 //
-// Thread safety: one thread, the one that seized.
+// Thread safety: only from the thread that seized it.
 
 #ifndef GMT_COLLECTOR_INJECT_TRACED_THREAD_H_
 #define GMT_COLLECTOR_INJECT_TRACED_THREAD_H_
@@ -24,15 +24,16 @@ namespace gmt::inject {
 
 class TracedThread {
  public:
-  // PERMISSION_DENIED, or NOT_FOUND where it is gone.
+  // Returns PERMISSION_DENIED, or NOT_FOUND if the thread is gone.
   static absl::StatusOr<std::unique_ptr<TracedThread>> Seize(pid_t thread);
   ~TracedThread();
   TracedThread(const TracedThread&) = delete;
   TracedThread& operator=(const TracedThread&) = delete;
 
-  // False where it does not stop in that time (it waits for a disk or a driver) or has ended.
+  // Returns false if the thread does not stop in time (it waits for a disk or a driver) or has
+  // ended.
   bool Stop(std::chrono::milliseconds patience);
-  // Lets go of it.
+  // Detaches from the thread.
   void Release();
 
   pid_t id() const { return id_; }

@@ -25,7 +25,7 @@ namespace {
 
 constexpr size_t kMostHeadBytes = 16 << 10;
 constexpr size_t kMostWaiting = 64;
-constexpr int kMostDescriptors = 256;  // beyond them nobody is let in
+constexpr int kMostDescriptors = 256;  // with more, no connection is accepted
 constexpr int kBacklog = 64;
 constexpr char kPlain[] = "text/plain; charset=utf-8";
 
@@ -78,7 +78,7 @@ void SendText(evhttp_request* request, int code, const std::string& text) {
   Send(request, code, kPlain, absl::StrCat(text, "\n"));
 }
 
-// Takes as long whatever is wrong.
+// The time does not depend on which characters differ.
 bool Equal(std::string_view left, std::string_view right) {
   if (left.size() != right.size()) return false;
   unsigned char difference = 0;
@@ -87,7 +87,7 @@ bool Equal(std::string_view left, std::string_view right) {
   return difference == 0;
 }
 
-// "127.0.0.1:9400", "localhost", "[::1]:80": no name that anybody could have point here.
+// "127.0.0.1:9400", "localhost", "[::1]:80". Other names could be made to resolve to this machine.
 bool IsAddressOrLocalhost(std::string_view host) {
   if (host.substr(0, 1) == "[") return true;
   host = host.substr(0, host.find(':'));
@@ -111,7 +111,7 @@ absl::Status HttpDoor::Open(const ListenAddress& address) {
     token_ = *std::move(token);
   }
   http_.reset(evhttp_new(behind_.base));
-  if (http_ == nullptr) return absl::UnavailableError("no event loop can be made");
+  if (http_ == nullptr) return absl::UnavailableError("cannot create an event loop");
   evhttp_set_allowed_methods(http_.get(), EVHTTP_REQ_GET);
   evhttp_set_max_headers_size(http_.get(), kMostHeadBytes);
   evhttp_set_max_body_size(http_.get(), 0);
@@ -145,7 +145,7 @@ absl::Status HttpDoor::Bind(const ListenAddress& address) {
   }
   if (bound == nullptr) {
     return absl::UnavailableError(
-        absl::StrCat(address.Text(), " cannot be listened at: ", std::strerror(errno)));
+        absl::StrCat(address.Text(), " cannot be used to listen: ", std::strerror(errno)));
   }
   listener_ = evhttp_bound_socket_get_listener(bound);
   evconnlistener_set_error_cb(
@@ -167,7 +167,7 @@ std::string HttpDoor::Url() const {
   return address_.unix_path.empty() ? absl::StrCat("http://", address_.Text()) : address_.Text();
 }
 
-// The kernel gives the lowest number that is free.
+// Returns whether a low descriptor is free: the kernel assigns the lowest one.
 bool HttpDoor::HasRoom() const {
   const int probe = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
   const int next = probe >= 0 ? probe : open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -194,21 +194,21 @@ int HttpDoor::WhyNot(evhttp_request* request) const {
 void HttpDoor::OnRequest(evhttp_request* request) {
   if (const int code = WhyNot(request); code != 0) {
     return SendText(request, code,
-                    code == kUnauthorized ? "a bearer token is needed"
-                                          : "ask by address, or by the name localhost");
+                    code == kUnauthorized ? "a bearer token is required"
+                                          : "the host must be an address or localhost");
   }
   if (evhttp_request_get_command(request) != EVHTTP_REQ_GET)
-    return SendText(request, kNoMethod, "GET is all that is answered");
+    return SendText(request, kNoMethod, "only GET is supported");
   const evhttp_uri* uri = evhttp_request_get_evhttp_uri(request);
   const char* given = uri == nullptr ? nullptr : evhttp_uri_get_path(uri);
   const std::string_view path = given == nullptr ? "" : given;
   if (path == "/metrics") return AnswerMetrics(request);
   if (path == "/healthz") return AnswerHealth(request);
   if (path == "/debug/pprof/gpu") return AnswerProfile(request);
-  SendText(request, kNotFound, "there are /metrics, /healthz and /debug/pprof/gpu");
+  SendText(request, kNotFound, "available: /metrics, /healthz and /debug/pprof/gpu");
 }
 
-// While a request waits its connection may go: then libevent frees it.
+// The connection may close while a request waits; libevent then frees the request.
 uint64_t HttpDoor::Keep(evhttp_request* request) {
   const uint64_t id = next_id_++;
   Waiting& waiting = waiting_[id];
@@ -240,14 +240,15 @@ void HttpDoor::OnGone(evhttp_connection* connection) {
   std::erase_if(waiting_, [&](const auto& entry) {
     evhttp_request* request = entry.second.request;
     evhttp_connection* its = evhttp_request_get_connection(request);
-    // A request that a failing connection has let go is ours; else it is freed with it.
+    // If a failing connection has detached its request, the request is ours to free; otherwise it
+    // is freed with the connection.
     if (its == nullptr) evhttp_request_free(request);
     return its == nullptr || its == connection;
   });
 }
 
 void HttpDoor::AnswerMetrics(evhttp_request* request) {
-  if (waiting_.size() >= kMostWaiting) return SendText(request, kBusy, "too many ask at once");
+  if (waiting_.size() >= kMostWaiting) return SendText(request, kBusy, "too many requests at once");
   const uint64_t id = Keep(request);
   behind_.waiters->Add(
       control::Desk::kLeaks, [this, id](const std::shared_ptr<const control::Copy>& copy) {
@@ -266,7 +267,7 @@ void HttpDoor::AnswerMetrics(evhttp_request* request) {
 }
 
 void HttpDoor::AnswerHealth(evhttp_request* request) {
-  if (waiting_.size() >= kMostWaiting) return SendText(request, kBusy, "too many ask at once");
+  if (waiting_.size() >= kMostWaiting) return SendText(request, kBusy, "too many requests at once");
   const uint64_t id = Keep(request);
   behind_.waiters->Add(
       control::Desk::kStatus, [this, id](const std::shared_ptr<const control::Copy>& copy) {
@@ -280,7 +281,7 @@ void HttpDoor::AnswerHealth(evhttp_request* request) {
 }
 
 void HttpDoor::AnswerProfile(evhttp_request* request) {
-  if (waiting_.size() >= kMostWaiting) return SendText(request, kBusy, "too many ask at once");
+  if (waiting_.size() >= kMostWaiting) return SendText(request, kBusy, "too many requests at once");
   uint32_t seconds = 0;
   evkeyvalq query = {};
   const char* text = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(request));
@@ -291,7 +292,7 @@ void HttpDoor::AnswerProfile(evhttp_request* request) {
     evhttp_clear_headers(&query);
     if (!is_good)
       return SendText(request, kBadRequest,
-                      absl::StrCat("seconds is a number from 0 to ", kMostSeconds));
+                      absl::StrCat("seconds must be a number from 0 to ", kMostSeconds));
   }
   const uint64_t id = Keep(request);
   behind_.waiters->Add(control::Desk::kSites,

@@ -1,17 +1,17 @@
-// collector/metrics/http_door.h
+// collector/metrics/metrics_server.h
 //
-// HttpDoor: /metrics, /healthz and /debug/pprof/gpu, answered by the thread that serves the control
-// socket, from the same copies. docs/metrics.md says what each answers.
+// MetricsServer: serves /metrics, /healthz and /debug/pprof/gpu over HTTP, in the thread of the
+// control socket and from the same copies. docs/metrics.md describes the answers.
 //
 // Invariants
-//   M1  An address that others can reach is answered for who has the token, and nobody else: not even
-//       with what there is.
-//   M2  On loopback a browser's page cannot ask by a name of its own that it had point there: Host
-//       must be an address or localhost.
-//   M3  Who sends slowly, never reads or opens connections by the hundred is closed after kSilence, and
-//       leaves descriptors for the recording.
+//   M1  On an address that other machines can reach, a request without the token is refused before
+//       anything else; it does not even learn which paths exist.
+//   M2  On loopback, Host must be an address or localhost. This keeps a web page from sending
+//       requests through a host name of its own that resolves to this machine (DNS rebinding).
+//   M3  A client that sends slowly, never reads or opens hundreds of connections is closed after
+//       kSilence and leaves descriptors for the recording.
 //
-// Thread safety: of the thread that runs the event loop.
+// Thread safety: only from the thread that runs the event loop.
 
 #ifndef GMT_COLLECTOR_METRICS_HTTP_DOOR_H_
 #define GMT_COLLECTOR_METRICS_HTTP_DOOR_H_
@@ -47,12 +47,12 @@ class HttpDoor {
     event_base* base = nullptr;
     control::CopyWaiters* waiters = nullptr;
     const control::SiteBook* sites = nullptr;
-    // What the drain need not be asked for.
+    // Adds what is known without the draining thread.
     std::function<control::Status(const control::Status&)> complete;
   };
 
   static constexpr std::chrono::seconds kSilence{10};
-  static constexpr uint32_t kMostSeconds = 600;  // of a difference
+  static constexpr uint32_t kMostSeconds = 600;  // maximum length of a differential profile
 
   HttpDoor(Behind behind, Identity identity)
       : behind_(std::move(behind)), identity_(std::move(identity)) {}
@@ -60,15 +60,15 @@ class HttpDoor {
   HttpDoor(const HttpDoor&) = delete;
   HttpDoor& operator=(const HttpDoor&) = delete;
 
-  // UNAVAILABLE where the port is taken.
+  // Returns UNAVAILABLE if the port is in use.
   absl::Status Open(const ListenAddress& address);
   // "http://127.0.0.1:9400".
   std::string Url() const;
-  // Now and then: who was turned away for want of room is let in again.
+  // Call regularly: accepts connections again after they were refused for lack of descriptors.
   void Tick();
 
  private:
-  // A request that waits for a copy, or for time to pass.
+  // A request that waits for a copy or for a timer.
   struct Waiting {
     HttpDoor* door = nullptr;
     evhttp_request* request = nullptr;
@@ -79,7 +79,7 @@ class HttpDoor {
   absl::Status Bind(const ListenAddress& address);
   bool HasRoom() const;
   void OnRequest(evhttp_request* request);
-  // 0: he may ask.
+  // Returns the HTTP status with which to refuse the request; 0 to serve it.
   int WhyNot(evhttp_request* request) const;
   void AnswerMetrics(evhttp_request* request);
   void AnswerHealth(evhttp_request* request);
@@ -88,7 +88,7 @@ class HttpDoor {
   void SendProfile(uint64_t id, const std::shared_ptr<const control::Copy>& copy);
   uint64_t Keep(evhttp_request* request);
   Waiting* Find(uint64_t id);
-  // The request, which is waited for no more; null where who asked has gone.
+  // Removes and returns a waiting request; null if its client has disconnected.
   evhttp_request* TakeBack(uint64_t id);
   void OnGone(evhttp_connection* connection);
 
@@ -100,7 +100,7 @@ class HttpDoor {
   evconnlistener* listener_ = nullptr;
   std::map<uint64_t, Waiting> waiting_;
   uint64_t next_id_ = 1;
-  std::string socket_;  // to be removed
+  std::string socket_;  // path of the Unix socket to remove
 };
 
 }  // namespace gmt::metrics

@@ -51,11 +51,11 @@ absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text,
   if (const size_t token = rest.find(kToken); token != std::string_view::npos) {
     address.token_file = rest.substr(token + kToken.size());
     rest = rest.substr(0, token);
-    if (address.token_file.empty()) return Wrong(text, "no file is named behind token:");
+    if (address.token_file.empty()) return Wrong(text, "no file is given after token:");
   }
   if (rest.substr(0, kUnix.size()) == kUnix) {
     address.unix_path = rest.substr(kUnix.size());
-    if (address.unix_path.empty()) return Wrong(text, "no path is named behind unix:");
+    if (address.unix_path.empty()) return Wrong(text, "no path is given after unix:");
     return address;
   }
   const size_t colon = rest.rfind(':');
@@ -64,12 +64,12 @@ absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text,
   if (address.host.size() > 2 && address.host.front() == '[' && address.host.back() == ']')
     address.host = address.host.substr(1, address.host.size() - 2);
   if (address.host == "localhost") address.host = "127.0.0.1";
-  if (!IsNumeric(address.host)) return Wrong(text, "the address is no number, such as 127.0.0.1");
+  if (!IsNumeric(address.host)) return Wrong(text, "the address is not numeric, such as 127.0.0.1");
   uint32_t port = 0, rank = 0;
   if (!absl::SimpleAtoi(std::string(rest.substr(colon + 1)), &port) || port > UINT16_MAX)
-    return Wrong(text, "the port is not from 0 to 65535");
+    return Wrong(text, "the port must be from 0 to 65535");
   if (port != 0 && absl::SimpleAtoi(local_rank, &rank)) port += rank;
-  if (port > UINT16_MAX) return Wrong(text, "the port and the local rank are beyond 65535");
+  if (port > UINT16_MAX) return Wrong(text, "the port plus the local rank is above 65535");
   address.port = static_cast<uint16_t>(port);
   address.is_loopback = IsLoopback(address.host);
   if (!address.is_loopback && address.token_file.empty())
@@ -86,10 +86,10 @@ absl::StatusOr<std::string> ReadToken(const std::string& file) {
   const ssize_t size = is_good ? read(fd, bytes, sizeof(bytes)) : -1;
   close(fd);
   if (size < 0)
-    return absl::FailedPreconditionError(absl::StrCat("the token's file ", file, " is no file"));
+    return absl::FailedPreconditionError(absl::StrCat("the token's file ", file, " is not a file"));
   if ((st.st_mode & 077) != 0) {
     return absl::PermissionDeniedError(absl::StrCat(
-        "the token's file ", file, " can be read by others. Mend it with: chmod 600 ", file));
+        "the token's file ", file, " can be read by other users. Fix: chmod 600 ", file));
   }
   const std::string_view text(bytes, static_cast<size_t>(size));
   const std::string_view token = text.substr(0, text.find_first_of("\r\n"));

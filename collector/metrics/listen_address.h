@@ -1,14 +1,14 @@
 // collector/metrics/listen_address.h
 //
-// Where /metrics is to be had: the value of the option `listen`.
+// The address of the HTTP server: the value of the option `listen`.
 //
-//   127.0.0.1:9400, [::1]:9400, localhost:9400   a port of this machine, for everybody on it
-//   ADDRESS:PORT+token:FILE                      any address, for who has the token in FILE
-//   unix:PATH                                    a socket, for its user
+//   127.0.0.1:9400, [::1]:9400, localhost:9400   a port for all users of this machine
+//   ADDRESS:PORT+token:FILE                      any address, for clients with the token in FILE
+//   unix:PATH                                    a socket for its own user
 //
-// Another address than loopback needs a token: what a process holds and where it allocates it is
-// nobody else's business. The processes of one job on one machine share the option: each listens at
-// the port plus its local rank.
+// Addresses other than loopback require a token, because what a process holds, and in which code,
+// is private. The processes of a job on one machine share the option: each listens on the port plus
+// its local rank.
 //
 // Thread safety: pure functions.
 
@@ -24,7 +24,7 @@
 namespace gmt::metrics {
 
 struct ListenAddress {
-  std::string unix_path;  // not empty: nothing below counts
+  std::string unix_path;  // if not empty, all other fields are unused
   std::string host;       // a numeric address
   uint16_t port = 0;      // 0: any
   bool is_loopback = false;
@@ -33,11 +33,11 @@ struct ListenAddress {
   std::string Text() const;  // "127.0.0.1:9401"
 };
 
-// INVALID_ARGUMENT with what is wrong. `local_rank`: empty where there is none.
+// Returns INVALID_ARGUMENT with the reason. `local_rank`: empty if there is none.
 absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text,
                                                  const std::string& local_rank);
 
-// The token in a file, which must be its user's alone: the first line, 16 characters or more.
+// Returns the token in a file that only its user may read: the first line, at least 16 characters.
 absl::StatusOr<std::string> ReadToken(const std::string& file);
 
 }  // namespace gmt::metrics

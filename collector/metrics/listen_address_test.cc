@@ -28,29 +28,29 @@ TEST(ListenAddressTest, LoopbackNeedsNoToken) {
   EXPECT_EQ(Parsed("unix:/run/a.sock"), "unix:/run/a.sock");
 }
 
-TEST(ListenAddressTest, AddressThatOthersReachNeedsOne) {
+TEST(ListenAddressTest, OtherAddressNeedsAToken) {
   EXPECT_THAT(Parsed("0.0.0.0:9400"), HasSubstr("needs a token"));
   EXPECT_THAT(Parsed("[::]:9400"), HasSubstr("needs a token"));
   EXPECT_THAT(Parsed("10.0.0.1:9400"), HasSubstr("needs a token"));
   EXPECT_EQ(Parsed("0.0.0.0:9400+token:/etc/token"), "0.0.0.0:9400");
 }
 
-TEST(ListenAddressTest, ProcessesOfAJobListenSideBySide) {
+TEST(ListenAddressTest, ProcessesOfAJobUseDifferentPorts) {
   EXPECT_EQ(Parsed("127.0.0.1:9400", "3"), "127.0.0.1:9403");
   EXPECT_EQ(Parsed("127.0.0.1:0", "3"), "127.0.0.1:0");
-  EXPECT_THAT(Parsed("127.0.0.1:65535", "1"), HasSubstr("beyond 65535"));
+  EXPECT_THAT(Parsed("127.0.0.1:65535", "1"), HasSubstr("above 65535"));
 }
 
-TEST(ListenAddressTest, WhatIsNoAddressIsSaidToBeNone) {
+TEST(ListenAddressTest, InvalidAddressIsReported) {
   EXPECT_THAT(Parsed("9400"), HasSubstr("not ADDRESS:PORT"));
-  EXPECT_THAT(Parsed("example.org:80"), HasSubstr("no number"));
+  EXPECT_THAT(Parsed("example.org:80"), HasSubstr("not numeric"));
   EXPECT_THAT(Parsed("127.0.0.1:x"), HasSubstr("port"));
   EXPECT_THAT(Parsed("127.0.0.1:70000"), HasSubstr("port"));
   EXPECT_THAT(Parsed("unix:"), HasSubstr("no path"));
   EXPECT_THAT(Parsed("127.0.0.1:1+token:"), HasSubstr("no file"));
 }
 
-TEST(ListenAddressTest, TokenIsTheFirstLineOfAFileOfItsUserAlone) {
+TEST(ListenAddressTest, TokenIsTheFirstLineOfAPrivateFile) {
   const std::string file =
       (std::filesystem::temp_directory_path() / ("gmt_token." + std::to_string(getpid()))).string();
   std::ofstream(file) << "0123456789abcdef\nmore\n";

@@ -12,7 +12,7 @@ namespace gmt::metrics {
 namespace {
 
 using interop::PprofValues;
-using Key = std::tuple<uint32_t, uint32_t, bool>;  // heap, stack, whether it is all others
+using Key = std::tuple<uint32_t, uint32_t, bool>;  // heap, stack, whether the site is kOtherStack
 
 void Add(const control::Copy& copy, int64_t sign, std::map<Key, PprofValues>* sites) {
   for (const control::SiteRow& row : *copy.sites) {
@@ -48,13 +48,13 @@ absl::StatusOr<std::string> LiveProfile(const control::Copy& copy, const control
     if (IsNothing(values)) continue;
     const auto& [heap, stack, other] = key;
     std::vector<analysis::FrameText> frames = analysis::DescribeStack(names, stack);
-    if (other) frames.emplace_back().function = "(stacks beyond the most that are told apart)";
+    if (other) frames.emplace_back().function = "(stacks beyond the maximum number)";
     writer.Add(frames, values, LabelsOf(copy.status, heap));
   }
   writer.AddComment(
-      "kind=driver is memory from the driver; kind=pytorch are blocks inside of it: look at one, "
-      "not "
-      "at their sum");
+      "kind=driver is memory from the driver; kind=pytorch are blocks inside it: look at one of "
+      "the two, "
+      "not at their sum");
   return writer.Finish();
 }
 

@@ -1,7 +1,7 @@
 // collector/metrics/live_profile.h
 //
-// /debug/pprof/gpu: the live set of a running process by stack, or what changed of it between two
-// moments, for `go tool pprof`.
+// /debug/pprof/gpu: the live set of a running process by stack, or its change between two moments,
+// for `go tool pprof`.
 //
 // Thread safety: pure functions.
 
@@ -17,8 +17,8 @@
 
 namespace gmt::metrics {
 
-// `copy` must have sites. `before`: null, or an earlier copy, of the same recording: then values are
-// differences, and those of what is live may be negative. Gzipped.
+// Returns a gzipped profile. `copy` must have sites. `before`: null, or an earlier copy of the same
+// recording. With it, values are differences; those of live memory may be negative.
 absl::StatusOr<std::string> LiveProfile(const control::Copy& copy, const control::Copy* before,
                                         const format::Definitions& names, int64_t now_unix_ns);
 

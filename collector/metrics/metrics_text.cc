@@ -16,7 +16,7 @@ using Labels = std::vector<std::pair<std::string_view, std::string>>;
 
 constexpr double kNsPerSecond = 1e9;
 
-// As the text format wants it: backslash, quote and line feed escaped.
+// Escapes backslash, quote and line feed as the text format requires.
 std::string Escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -30,7 +30,7 @@ class Writer {
  public:
   explicit Writer(Dialect dialect) : dialect_(dialect) {}
 
-  // Of a counter `name` ends in "_total".
+  // The name of a counter must end in "_total".
   void Family(std::string_view name, std::string_view type, std::string_view help) {
     name_ = name;
     std::string_view family = name;
@@ -79,7 +79,7 @@ Labels DeviceLabels(const control::Status& status, const Identity& identity, uin
   return labels;
 }
 
-// Whose memory a heap is: `kind` tells heaps apart that lie beside each other.
+// Labels of a heap; `kind` distinguishes the heaps of a device.
 Labels HeapLabels(const control::Status& status, const Identity& identity,
                   const control::HeapStatus& heap) {
   Labels labels = heap.has_device() ? DeviceLabels(status, identity, heap.device())
@@ -96,7 +96,7 @@ bool OnDevice(const control::HeapStatus& heap) {
   return heap.has_device() && heap.heap() == "driver";
 }
 bool OnHost(const control::HeapStatus& heap) { return !heap.has_device() || heap.heap() == "host"; }
-// What lies in memory that the driver's heap counts already.
+// Whether the heap lies in memory that the driver's heap counts already.
 bool InAllocator(const control::HeapStatus& heap) { return !OnDevice(heap) && !OnHost(heap); }
 bool SaysReserved(const control::HeapStatus& heap) { return heap.has_reserved_bytes(); }
 
@@ -109,25 +109,26 @@ void AddHeaps(const control::Status& status, const Identity& identity, Writer* w
   using H = control::HeapStatus;
   const Family families[] = {
       {"gpumemtrace_device_memory_inuse_bytes", "gauge",
-       "Device memory that the process holds from the driver.", OnDevice, &H::live_bytes},
+       "Device memory that the process has allocated from the driver.", OnDevice, &H::live_bytes},
       {"gpumemtrace_device_memory_peak_bytes", "gauge",
-       "The most that it ever held since recording began.", OnDevice, &H::peak_bytes},
+       "Maximum of the device memory held since recording began.", OnDevice, &H::peak_bytes},
       {"gpumemtrace_host_memory_inuse_bytes", "gauge",
        "Pinned and registered host memory that the process holds.", OnHost, &H::live_bytes},
       {"gpumemtrace_allocator_inuse_bytes", "gauge",
-       "Blocks handed out by an allocator inside device memory; part of what the driver gave.",
+       "Blocks handed out by an allocator inside device memory; part of the driver's memory.",
        InAllocator, &H::live_bytes},
-      {"gpumemtrace_allocator_peak_bytes", "gauge", "The most that it had handed out.", InAllocator,
-       &H::peak_bytes},
+      {"gpumemtrace_allocator_peak_bytes", "gauge",
+       "Maximum of the bytes handed out by the allocator.", InAllocator, &H::peak_bytes},
       {"gpumemtrace_allocator_reserved_bytes", "gauge",
-       "What an allocator took from the driver, as it says.", SaysReserved, &H::reserved_bytes},
+       "Memory that an allocator has reserved from the driver, as it reports.", SaysReserved,
+       &H::reserved_bytes},
       {"gpumemtrace_live_allocations", "gauge", "Allocations not yet freed.", Any, &H::live_count},
       {"gpumemtrace_allocations_total", "counter", "Allocations since recording began.", Any,
        &H::allocations},
       {"gpumemtrace_allocated_bytes_total", "counter", "Bytes allocated since recording began.",
        Any, &H::allocated_bytes},
       {"gpumemtrace_frees_total", "counter", "Frees since recording began.", Any, &H::frees},
-      {"gpumemtrace_allocation_failures_total", "counter", "Allocations that were refused.", Any,
+      {"gpumemtrace_allocation_failures_total", "counter", "Allocations that failed.", Any,
        &H::failures}};
   for (const Family& family : families) {
     bool is_first = true;
@@ -141,7 +142,7 @@ void AddHeaps(const control::Status& status, const Identity& identity, Writer* w
   for (const control::HeapStatus& heap : status.heaps()) {
     if (std::exchange(is_first, false)) {
       writer->Family("gpumemtrace_growth_bytes_per_second", "gauge",
-                     "How fast what is held grows, over about the last minute.");
+                     "Growth rate of live memory over about the last minute.");
     }
     writer->Value(HeapLabels(status, identity, heap), heap.growth_bytes_per_second());
   }
@@ -159,34 +160,35 @@ void AddDevices(const control::Status& status, const Identity& identity, Writer*
     }
   };
   add(
-      "gpumemtrace_device_memory_total_bytes", "Memory of the device.",
+      "gpumemtrace_device_memory_total_bytes", "Total memory of the device.",
       [](const control::DeviceStatus& d) { return d.has_total_bytes(); },
       &control::DeviceStatus::total_bytes);
   add(
       "gpumemtrace_device_memory_used_bytes",
-      "Memory of the device that is not free, whoever has it, when the driver was asked last.",
+      "Memory of the device in use by all processes, when the driver was last queried.",
       [](const control::DeviceStatus& d) { return d.has_used_bytes(); },
       &control::DeviceStatus::used_bytes);
 }
 
 void AddSelf(const control::Status& status, Writer* writer) {
   const gmt::Losses& losses = status.losses();
-  writer->One("gpumemtrace_events_total", "counter", "Events that were read.", losses.delivered());
+  writer->One("gpumemtrace_events_total", "counter", "Events read from the process.",
+              losses.delivered());
   writer->Family("gpumemtrace_ring_dropped_events_total", "counter",
-                 "Events that were lost; what is held stays exact.");
+                 "Events that were lost; live memory stays exact.");
   writer->Value({{"reason", "overrun"}}, losses.overrun());
   writer->Value({{"reason", "hole"}}, losses.holes());
   writer->Value({{"reason", "abandoned"}}, losses.abandoned());
   const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) / kNsPerSecond; };
-  writer->One("gpumemtrace_ring_backlog_events", "gauge", "Events that wait to be read.",
+  writer->One("gpumemtrace_ring_backlog_events", "gauge", "Events waiting to be read.",
               losses.backlog());
   writer->One("gpumemtrace_collector_lag_seconds", "gauge",
               "How far the collector is behind the process.", seconds(status.lag_ns()));
   writer->One("gpumemtrace_collector_cpu_seconds_total", "counter",
-              "Processor time that the collector took.", seconds(status.collector_cpu_ns()));
+              "Processor time used by the collector.", seconds(status.collector_cpu_ns()));
   writer->One("gpumemtrace_collector_resident_bytes", "gauge", "Memory of the collector.",
               status.collector_rss_bytes());
-  writer->One("gpumemtrace_recording_bytes", "gauge", "Written to the recording so far.",
+  writer->One("gpumemtrace_recording_bytes", "gauge", "Bytes written to the recording so far.",
               status.recording_bytes());
   writer->One("gpumemtrace_recording_stalled", "gauge",
               "1 while the recording cannot be written: the disk is full.",
@@ -194,21 +196,22 @@ void AddSelf(const control::Status& status, Writer* writer) {
   writer->One("gpumemtrace_snapshots_total", "counter", "Snapshots in the recording.",
               status.snapshots());
   writer->One("gpumemtrace_live_set_exact", "gauge",
-              "1 while what is held is known exactly, whatever history lost.",
+              "1 while live memory is known exactly, even if events were lost.",
               status.inexact_because().empty() ? 1 : 0);
-  writer->One("gpumemtrace_stacks", "gauge", "Stacks that allocated.", status.sites());
+  writer->One("gpumemtrace_stacks", "gauge", "Call stacks that have allocated memory.",
+              status.sites());
   writer->One("gpumemtrace_attached_processes", "gauge", "Processes recorded by this collector.",
               1);
 }
 
-// By tier and not by suspect: suspects come and go, and their names are lines of code. A series of each
-// tier is always there, so that a graph of it has a zero to rise from.
+// By tier and not by suspect, because suspects come and go and their names are lines of code. Each
+// tier always has a series, so that its graph starts from zero.
 void AddLeaks(const gmt::LeakAnswer& leaks, Writer* writer) {
-  if (leaks.cycles_for_likely() == 0) return;  // nobody looks for them
+  if (leaks.cycles_for_likely() == 0) return;  // leaks are not searched for
   writer->One("gpumemtrace_leak_verdict", "gauge",
-              "0: too early to tell, 1: no leak, 2: possibly one, 3: likely one, 4: a leak.",
+              "0: too early to tell, 1: no leak, 2: possible leak, 3: likely leak, 4: leak.",
               static_cast<int>(leaks.verdict()));
-  writer->One("gpumemtrace_leak_cycles", "gauge", "Steps of the program that were compared.",
+  writer->One("gpumemtrace_leak_cycles", "gauge", "Program steps compared in the search for leaks.",
               leaks.cycles().count());
   constexpr std::string_view kTiers[] = {"possible", "likely", "leak"};
   const auto by_tier = [&](auto value) {
@@ -221,10 +224,10 @@ void AddLeaks(const gmt::LeakAnswer& leaks, Writer* writer) {
     }
   };
   writer->Family("gpumemtrace_leak_suspect_bytes", "gauge",
-                 "What suspects have kept so far, the 16 biggest of them.");
+                 "Memory retained so far by the 16 largest suspects.");
   by_tier([](const gmt::LeakSuspect& s) { return static_cast<double>(s.bytes()); });
   writer->Family("gpumemtrace_leak_suspect_growth_bytes", "gauge",
-                 "What those keep of each step more.");
+                 "Additional memory that these suspects retain per step.");
   by_tier([](const gmt::LeakSuspect& s) { return s.bytes_per_cycle().slope(); });
 }
 

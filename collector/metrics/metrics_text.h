@@ -1,11 +1,10 @@
 // collector/metrics/metrics_text.h
 //
-// The text of /metrics: what Prometheus scrapes of one recorded process (docs/metrics.md has each
-// name). Labels of devices are spelt as NVIDIA's DCGM exporter spells them, so that both can be
-// joined by UUID.
+// The text of /metrics, scraped by Prometheus for one recorded process (docs/metrics.md lists each
+// metric). Device labels match NVIDIA's DCGM exporter, so that both can be joined by UUID.
 //
-// Bounded: 20 series that every process has, 5 for each device, 7 for each heap of a device, 8 of
-// leaks where they are looked for. No label has a stack, an address or a thread.
+// The number of series is bounded: 20 per process, 5 per device, 7 per heap of a device, and 8 for
+// leaks if they are searched for. No label contains a stack, an address or a thread.
 //
 // Thread safety: pure functions.
 
@@ -24,14 +23,15 @@ class Status;
 
 namespace gmt::metrics {
 
-// Who is scraped: labels of gpumemtrace_target_info; what is empty is left out.
+// Labels of gpumemtrace_target_info; empty ones are omitted.
 struct Identity {
   std::string hostname, rank, local_rank, train_job, slurm_job_id, version;
 };
 
 enum class Dialect { kPrometheus, kOpenMetrics };
 
-// `leaks`: what is known of them; nothing is told of leaks where it is null, or nobody looks for them.
+// `leaks`: the current findings. No leak metrics are written if it is null or if leaks are not
+// searched for.
 std::string MetricsText(const control::Status& status, const gmt::LeakAnswer* leaks,
                         const Identity& identity, Dialect dialect);
 

@@ -54,13 +54,13 @@ Identity Someone() {
 
 std::string Text() { return MetricsText(TwoDevices(), nullptr, Someone(), Dialect::kPrometheus); }
 
-TEST(MetricsTextTest, DevicesAreCalledAsDcgmCallsThem) {
+TEST(MetricsTextTest, DeviceLabelsMatchDcgm) {
   EXPECT_THAT(Text(), HasSubstr("gpumemtrace_device_memory_inuse_bytes{gpu=\"5\",UUID=\"GPU-1\","
                                 "pci_bus_id=\"0000:01:00.0\",Hostname=\"node\\\"1\\\\\","
                                 "kind=\"driver\"} 50\n"));
 }
 
-TEST(MetricsTextTest, MemoryInsideDeviceMemoryIsNotCountedAsSuch) {
+TEST(MetricsTextTest, BlocksInsideDeviceMemoryAreNotCountedTwice) {
   std::istringstream lines(Text());
   int inuse = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -72,18 +72,18 @@ TEST(MetricsTextTest, MemoryInsideDeviceMemoryIsNotCountedAsSuch) {
   EXPECT_THAT(Text(), HasSubstr("gpumemtrace_host_memory_inuse_bytes{"));
 }
 
-TEST(MetricsTextTest, EmptyLabelsAreLeftOut) {
+TEST(MetricsTextTest, EmptyLabelsAreOmitted) {
   EXPECT_THAT(Text(),
               HasSubstr("gpumemtrace_target_info{Hostname=\"node\\\"1\\\\\",rank=\"3\"} 1"));
   EXPECT_THAT(MetricsText({}, nullptr, {}, Dialect::kPrometheus),
               HasSubstr("gpumemtrace_target_info 1\n"));
 }
 
-TEST(MetricsTextTest, TimesAreSeconds) {
+TEST(MetricsTextTest, TimesAreInSeconds) {
   EXPECT_THAT(Text(), HasSubstr("gpumemtrace_collector_lag_seconds 1.5\n"));
 }
 
-TEST(MetricsTextTest, OpenMetricsNamesCountersWithoutTheirSuffixAndEnds) {
+TEST(MetricsTextTest, OpenMetricsFamiliesHaveNoSuffixAndTheTextEnds) {
   const std::string text = MetricsText(TwoDevices(), nullptr, Someone(), Dialect::kOpenMetrics);
   EXPECT_THAT(text, HasSubstr("# TYPE gpumemtrace_allocations counter\n"
                               "gpumemtrace_allocations_total{"));
@@ -91,7 +91,7 @@ TEST(MetricsTextTest, OpenMetricsNamesCountersWithoutTheirSuffixAndEnds) {
   EXPECT_THAT(Text(), Not(HasSubstr("# EOF")));
 }
 
-TEST(MetricsTextTest, EachFamilyIsWrittenOnceAndEachSeriesToo) {
+TEST(MetricsTextTest, EachFamilyAndSeriesIsWrittenOnce) {
   std::istringstream lines(Text());
   std::set<std::string> seen;
   for (std::string line; std::getline(lines, line);) {
@@ -116,7 +116,7 @@ gmt::LeakAnswer TwoSuspects() {
   return leaks;
 }
 
-TEST(MetricsTextTest, SuspectsAreSummedUpByTierAndNotNamed) {
+TEST(MetricsTextTest, SuspectsAreSummedByTierAndNotNamed) {
   const gmt::LeakAnswer leaks = TwoSuspects();
   const std::string text = MetricsText(TwoDevices(), &leaks, Someone(), Dialect::kPrometheus);
   EXPECT_THAT(text, HasSubstr("gpumemtrace_leak_verdict 4\n"));
@@ -132,16 +132,16 @@ TEST(MetricsTextTest, SuspectsAreSummedUpByTierAndNotNamed) {
   EXPECT_EQ(series, 8);
 }
 
-TEST(MetricsTextTest, WhereNobodyLooksForLeaksNothingIsToldOfThem) {
+TEST(MetricsTextTest, LeakMetricsAreOmittedWithoutASearch) {
   gmt::LeakAnswer none;
-  none.set_text("leaks are not looked for");
+  none.set_text("leaks are not searched for");
   EXPECT_EQ(MetricsText(TwoDevices(), &none, Someone(), Dialect::kPrometheus), Text());
 }
 
-TEST(MetricsTextTest, ProcessOfOneDeviceHas51SeriesWithEachKindOfHeap) {
+TEST(MetricsTextTest, ProcessWithOneDeviceAndAllHeapsHas51Series) {
   control::Status status = TwoDevices();
   status.mutable_devices()->RemoveLast();
-  *status.mutable_heaps(2) = status.heaps(4);  // the host's, for the other device's two
+  *status.mutable_heaps(2) = status.heaps(4);  // replace the other device's heaps
   *status.mutable_heaps(3) = status.heaps(1);
   status.mutable_heaps(3)->set_heap("nvtx");
   status.mutable_heaps()->RemoveLast();

@@ -1,6 +1,6 @@
 // collector/output/aggregates.h
 //
-// A tally as the file has it (proto/gmt.proto, Aggregates).
+// Converts a Tally into the Aggregates message of a recording (proto/gmt.proto).
 //
 // Thread safety: one thread at a time.
 
@@ -14,8 +14,9 @@
 
 namespace gmt::collector {
 
-// Without the number of events. Sites that hold nothing, neither now nor at their heap's peak, and
-// made less than a ten-thousandth of their heap's allocations are summed up in one.
+// Returns all fields but the number of events. Sites that hold nothing, neither now nor at their
+// heap's peak, and that made less than a ten-thousandth of their heap's allocations are merged into
+// one site per heap.
 gmt::Aggregates MakeAggregates(const Tally& tally, const EventTranslator& translator,
                                StackTranslator* stacks);
 

@@ -5,15 +5,15 @@
 namespace gmt::collector {
 namespace {
 
-// A base that is larger than this part of a part makes parts larger.
+// A part is at least this many times as large as its base.
 constexpr uint64_t kBasesInPart = 3;
 
-// How large a part may become.
+// Returns the maximum size of a part.
 uint64_t PartBytes(const HistoryLimits& limits, uint32_t parts, uint64_t base) {
   const uint64_t wanted = limits.max_bytes != 0 ? limits.max_bytes / parts : History::kPartBytes;
   const uint64_t bytes = std::max(wanted, kBasesInPart * base);
   if (limits.max_bytes == 0) return bytes;
-  // Room for the part before it and for the base of the one behind it.
+  // Leaves room for the previous part and for the base of the next one.
   const uint64_t taken = base + History::kSlack;
   const uint64_t most = limits.max_bytes > taken ? (limits.max_bytes - taken) / 2 : 0;
   return std::max(std::min(bytes, most), base + base / 2);
@@ -46,7 +46,7 @@ void History::BeginPart(uint64_t ended_bytes, uint64_t base_bytes, uint64_t now_
   base_bytes_ = base_bytes;
   part_bytes_ = PartBytes(limits_, parts_, base_bytes);
   if (limits_.max_bytes == 0) return;
-  // Rather a smaller part than none before it.
+  // Prefers a smaller part to dropping the previous one.
   const uint64_t taken = ended_bytes + base_bytes + kSlack;
   const uint64_t room = limits_.max_bytes > taken ? limits_.max_bytes - taken : 0;
   if (room >= base_bytes + base_bytes / 2) part_bytes_ = std::min(part_bytes_, room);

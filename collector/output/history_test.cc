@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20, kSecond = 1000000000;
 
-TEST(HistoryTest, PartsAreWhatTheUserSaysOfTheLimits) {
+TEST(HistoryTest, PartsAreFractionsOfTheLimits) {
   session::Options options;
   session::ParseOptions(
       "max_size=64MiB,max_time=8s,rotate=4", &options, [](void*, const session::OptionError&) {},
@@ -23,7 +23,7 @@ TEST(HistoryTest, PartsAreWhatTheUserSaysOfTheLimits) {
   EXPECT_EQ(history.WhyToEnd(15 * kMiB, true, kSecond), nullptr);
   EXPECT_STREQ(history.WhyToEnd(16 * kMiB, true, kSecond), "max_size");
   EXPECT_STREQ(history.WhyToEnd(kMiB, true, 2 * kSecond), "max_time");
-  EXPECT_EQ(history.WhyToEnd(kMiB, false, 9 * kSecond), nullptr) << "nothing happened";
+  EXPECT_EQ(history.WhyToEnd(kMiB, false, 9 * kSecond), nullptr) << "no events";
 }
 
 TEST(HistoryTest, NumberOfPartsAloneMakesPartsOfAGibibyte) {
@@ -38,7 +38,7 @@ TEST(HistoryTest, NumberOfPartsAloneMakesPartsOfAGibibyte) {
   EXPECT_EQ(history.newest(), 5u);
 }
 
-TEST(HistoryTest, PartGoesWhenItsOldestEventIsTooOld) {
+TEST(HistoryTest, PartIsDroppedWhenItsOldestEventIsTooOld) {
   History history({0, 80 * kSecond, 8}, 0);
   history.BeginPart(kMiB, 10, 10 * kSecond);
   history.BeginPart(kMiB, 10, 20 * kSecond);
@@ -47,7 +47,7 @@ TEST(HistoryTest, PartGoesWhenItsOldestEventIsTooOld) {
   EXPECT_EQ(history.TakeDropped(81 * kSecond), std::nullopt);
 }
 
-TEST(HistoryTest, WhatIsNeededForSomethingElseGoesOldestFirst) {
+TEST(HistoryTest, TakeOldestDropsTheOldestPartFirst) {
   History history({1 << 30, 0, 0}, 0);
   EXPECT_EQ(history.TakeOldest(), std::nullopt);
   history.BeginPart(kMiB, 10, 1);
@@ -56,7 +56,7 @@ TEST(HistoryTest, WhatIsNeededForSomethingElseGoesOldestFirst) {
   EXPECT_EQ(history.older_bytes(), kMiB);
 }
 
-// What is on disk never exceeds the limit, whatever parts begin with, and history is kept.
+// The parts on disk never exceed the limit for any base, and some history is kept.
 TEST(HistoryTest, NeverExceedsItsBytesForAnyBase) {
   ForEachSeed(SeedsUpTo(300), [](uint32_t seed) {
     std::mt19937_64 random(seed);

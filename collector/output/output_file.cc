@@ -15,7 +15,7 @@
 namespace gmt::collector {
 namespace {
 
-constexpr int kMaxAttempts = 10000;  // of run.N.gmt
+constexpr int kMaxAttempts = 10000;  // numbers to try in run.N.gmt
 
 absl::Status Failed(absl::string_view what, int error) {
   const std::string message = absl::StrCat(what, ": ", std::strerror(error));
@@ -24,7 +24,7 @@ absl::Status Failed(absl::string_view what, int error) {
              : absl::UnavailableError(message);
 }
 
-// `path` with ".n" before its extension; as it is for 0.
+// Returns `path` with ".n" before its extension; unchanged for 0.
 std::string Numbered(const std::string& path, int n) {
   if (n == 0) return path;
   const size_t slash = path.rfind('/');
@@ -87,8 +87,8 @@ absl::Status OutputFile::Check() {
 
 absl::Status OutputFile::SyncToDisk() {
   while (calls_.sync() != 0) {
-    if (errno == EINVAL || errno == ENOTSUP || errno == EROFS) break;  // no file that could be
-    if (errno != EINTR) return Failed("the recording may not be on the disk whole", errno);
+    if (errno == EINVAL || errno == ENOTSUP || errno == EROFS) break;  // cannot be synced
+    if (errno != EINTR) return Failed("the recording may not be completely on disk", errno);
   }
   return absl::OkStatus();
 }
@@ -104,7 +104,7 @@ absl::StatusOr<NextOutput> CreateNextOutput(int fd) {
   const std::string path = PathOfDescriptor(fd);
   struct stat old;
   if (path.empty() || fstat(fd, &old) != 0)
-    return absl::FailedPreconditionError("the recording is no file");
+    return absl::FailedPreconditionError("the recording is not a file");
   NextOutput next;
   for (int n = 0; n < kMaxAttempts; ++n) {
     next.path = Numbered(path, n);

@@ -37,7 +37,7 @@ class OutputFileTest : public ::testing::Test {
   OutputFile file_{[this](const char* bytes, size_t size) { return Write(bytes, size); }};
 };
 
-TEST_F(OutputFileTest, BytesGoOutInOrder) {
+TEST_F(OutputFileTest, BytesAreWrittenInOrder) {
   EXPECT_TRUE(file_.Append("one ").ok());
   EXPECT_TRUE(file_.Append("two").ok());
   EXPECT_EQ(written_, "one two");
@@ -51,7 +51,7 @@ TEST_F(OutputFileTest, ShortWritesAndInterruptionsAreContinued) {
   EXPECT_EQ(written_, "interrupted");
 }
 
-TEST_F(OutputFileTest, WhatDoesNotFitIsKeptAndWrittenOnce) {
+TEST_F(OutputFileTest, BytesThatDoNotFitAreKeptAndWrittenOnce) {
   room_ = 4;
   EXPECT_TRUE(file_.Append("abcdef").ok());
   EXPECT_TRUE(file_.stalled());
@@ -82,7 +82,7 @@ TEST_F(OutputFileTest, ReasonOfTheLastFailureIsKept) {
   EXPECT_EQ(file_.stall_reason(), "Disk quota exceeded");
 }
 
-// ---- What others do to the file -----------------------------------------------------------------
+// ---- Changes of the file by others --------------------------------------------------------------
 
 class TakenAwayTest : public ::testing::Test {
  protected:
@@ -98,7 +98,7 @@ class TakenAwayTest : public ::testing::Test {
     close(fd_);
     std::filesystem::remove_all(folder_);
   }
-  // The path that would be gone on in; the descriptor is closed.
+  // Returns the path of the next output; its descriptor is closed.
   std::string Next() {
     auto next = CreateNextOutput(fd_);
     if (!next.ok()) return std::string(next.status().message());
@@ -115,27 +115,27 @@ class TakenAwayTest : public ::testing::Test {
   std::unique_ptr<OutputFile> file_;
 };
 
-TEST_F(TakenAwayTest, FileThatIsLeftAloneIsFine) { EXPECT_TRUE(file_->Check().ok()); }
+TEST_F(TakenAwayTest, UnchangedFileIsFine) { EXPECT_TRUE(file_->Check().ok()); }
 
 TEST_F(TakenAwayTest, RenamedFileIsStillTheSame) {
   std::filesystem::rename(path_, folder_ + "/other.gmt");
   EXPECT_TRUE(file_->Check().ok());
 }
 
-TEST_F(TakenAwayTest, DeletedFileIsNoticedAndItsNameIsTakenAgain) {
+TEST_F(TakenAwayTest, DeletedFileIsNoticedAndItsNameIsReused) {
   std::filesystem::remove(path_);
   EXPECT_TRUE(absl::IsDataLoss(file_->Check()));
   EXPECT_EQ(Next(), path_);
 }
 
-TEST_F(TakenAwayTest, NameThatSomebodyElseHasNowIsNotTouched) {
+TEST_F(TakenAwayTest, NameOfAnotherFileIsNotReused) {
   std::filesystem::remove(path_);
   std::ofstream(path_) << "precious";
   EXPECT_EQ(Next(), folder_ + "/run.1.gmt");
   EXPECT_EQ(std::filesystem::file_size(path_), 8u);
 }
 
-TEST_F(TakenAwayTest, CutFileIsNoticed) {
+TEST_F(TakenAwayTest, TruncatedFileIsNoticed) {
   ASSERT_EQ(ftruncate(fd_, 9), 0);
   EXPECT_EQ(file_->Check().message(), "was cut to 9 bytes while it was written");
   EXPECT_EQ(Next(), folder_ + "/run.1.gmt");
@@ -159,7 +159,7 @@ TEST_F(TakenAwayTest, PipeHasNothingToCheck) {
   close(fds[1]);
 }
 
-TEST(SyncToDiskTest, ErrorOfTheDiskIsToldAndAnInterruptionIsNot) {
+TEST(SyncToDiskTest, DiskErrorIsReturnedAndInterruptionIsRetried) {
   int error = EINTR, calls = 0;
   OutputCalls disk;
   disk.write = [](const char*, size_t size) { return static_cast<ssize_t>(size); };

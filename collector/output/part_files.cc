@@ -39,11 +39,11 @@ PartFiles::~PartFiles() {
 absl::StatusOr<std::unique_ptr<OutputFile>> PartFiles::Create() {
   if (path_.empty()) path_ = PathOfDescriptor(current_);
   if (path_.empty() || !IsNamed(current_, path_))
-    return absl::FailedPreconditionError("the recording is no file with a name");
+    return absl::FailedPreconditionError("the recording is not a file with a name");
   struct stat old;
   if (fstat(current_, &old) != 0) return Failed(path_, errno);
   const std::string path = NextPath(path_);
-  unlink(path.c_str());  // of a collector that was killed
+  unlink(path.c_str());  // left by a collector that was killed
   const int fd =
       open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, old.st_mode & 0777);
   if (fd < 0) return Failed(path, errno);
@@ -53,11 +53,11 @@ absl::StatusOr<std::unique_ptr<OutputFile>> PartFiles::Create() {
   return std::make_unique<OutputFile>(calls_(fd));
 }
 
-// A second name first, so that the recording's name is never missing; where a file system has no
-// second names, two renames.
+// Creates a second name first, so that the recording's name always exists. If the file system has
+// no hard links, renames twice.
 absl::Status PartFiles::Publish(uint32_t number) {
   const std::string part = format::PartPath(path_, number), next = NextPath(path_);
-  unlink(part.c_str());  // of an earlier recording under this name
+  unlink(part.c_str());  // left by an earlier recording of this name
   if (link(path_.c_str(), part.c_str()) != 0 && rename(path_.c_str(), part.c_str()) != 0)
     return Failed(part, errno);
   if (rename(next.c_str(), path_.c_str()) != 0) return Failed(path_, errno);

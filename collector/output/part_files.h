@@ -1,11 +1,11 @@
 // collector/output/part_files.h
 //
-// PartFiles: the files of a recording in parts (format/parts.h), and what is done to them: begin the
-// next one, give it the recording's name, drop the oldest.
+// PartFiles: the files of a recording in parts (format/parts.h). Creates the next part, gives it
+// the recording's name and drops the oldest.
 //
-// There is a whole file under the recording's name at every instant: the next part is written beside
-// it, and takes the name by a rename when it can be read. A collector that is killed in between
-// leaves a file that ends in ".next".
+// A complete file exists under the recording's name at any time: the next part is written beside it
+// and is renamed to that name as soon as it can be read. A collector that is killed in between
+// leaves a file whose name ends in ".next".
 //
 // Thread safety: one thread at a time.
 
@@ -28,23 +28,23 @@ class PartFiles {
  public:
   using Calls = std::function<OutputCalls(int fd)>;
 
-  // `fd`: the first part's file, open and locked; stays the caller's. `calls`: how the files of the
-  // next ones are written.
+  // `fd`: the file of the first part, open and locked; remains the caller's. `calls`: makes the
+  // system calls of the next parts.
   explicit PartFiles(int fd, Calls calls = CallsOfFile) : current_(fd), calls_(std::move(calls)) {}
   ~PartFiles();
   PartFiles(const PartFiles&) = delete;
   PartFiles& operator=(const PartFiles&) = delete;
 
-  // A file for the next part, without a name that a reader looks at. FAILED_PRECONDITION where the
-  // recording is no file with a name (a pipe, a file that was deleted).
+  // Creates a file for the next part under a name that no reader looks for. Returns
+  // FAILED_PRECONDITION if the recording is not a file with a name (a pipe, a deleted file).
   absl::StatusOr<std::unique_ptr<OutputFile>> Create();
-  // The file created last takes the recording's name; what has it becomes part `number`. REQUIRES:
-  // both are written whole, and nobody writes the latter any more.
+  // Gives the recording's name to the file created last; the file that has it becomes part
+  // `number`. REQUIRES: both are completely written, and the latter is not written to any more.
   absl::Status Publish(uint32_t number);
-  // A part that is gone already is none to remove.
+  // Removes a part; does nothing if it is gone already.
   void Remove(uint32_t number);
 
-  // Of the newest part that has the recording's name.
+  // The descriptor of the newest part that has the recording's name.
   int fd() const { return current_; }
 
  private:

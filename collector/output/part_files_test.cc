@@ -35,7 +35,7 @@ class PartFilesTest : public ::testing::Test {
   std::unique_ptr<PartFiles> files_;
 };
 
-TEST_F(PartFilesTest, NextPartTakesTheNameWhenItIsPublished) {
+TEST_F(PartFilesTest, PublishedPartTakesTheName) {
   auto next = files_->Create();
   ASSERT_TRUE(next.ok()) << next.status();
   ASSERT_TRUE((*next)->Append("second").ok());
@@ -50,7 +50,7 @@ TEST_F(PartFilesTest, NextPartTakesTheNameWhenItIsPublished) {
   EXPECT_TRUE((*next)->Check().ok()) << "it has a name and all its bytes";
 }
 
-TEST_F(PartFilesTest, PartThatIsGoneIsNoneToRemove) {
+TEST_F(PartFilesTest, RemovingAMissingPartDoesNothing) {
   ASSERT_TRUE(files_->Create().ok());
   ASSERT_TRUE(files_->Publish(0).ok());
   files_->Remove(0);
@@ -59,7 +59,7 @@ TEST_F(PartFilesTest, PartThatIsGoneIsNoneToRemove) {
   EXPECT_TRUE(std::filesystem::exists(Path()));
 }
 
-TEST_F(PartFilesTest, WhatAKilledCollectorLeftIsOverwritten) {
+TEST_F(PartFilesTest, FileLeftByAKilledCollectorIsOverwritten) {
   ASSERT_TRUE(files_->Create().ok());
   ASSERT_TRUE(files_->Create().ok());
   ASSERT_TRUE(files_->Publish(0).ok());
@@ -76,7 +76,7 @@ TEST_F(PartFilesTest, RecordingWithoutANameHasNoParts) {
   close(pipe_fds[1]);
 }
 
-TEST_F(PartFilesTest, FileOfSomebodyElseUnderTheNameIsLeftAlone) {
+TEST_F(PartFilesTest, AnotherFileUnderTheNameIsLeftAlone) {
   unlink(Path().c_str());
   const int other = open(Path().c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
   EXPECT_FALSE(files_->Create().ok());

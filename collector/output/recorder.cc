@@ -15,7 +15,7 @@ using session::LiveValue;
 using session::Record;
 using Loss = session::RingReader::Loss;
 
-// The API of frees that nobody saw.
+// The API of frees that were not recorded.
 constexpr char kLostApi[] = "(lost)";
 
 const char* NameOf(Loss why) {
@@ -112,7 +112,7 @@ void Recorder::Note(const Record& record) {
 
 void Recorder::AddThreadName(const Record& record) {
   if (target_ == nullptr || record.thread == 0 || record.thread == last_thread_) return;
-  last_thread_ = record.thread;  // events of one thread come in bursts
+  last_thread_ = record.thread;  // consecutive events often have the same thread
   if (!threads_.insert(record.thread).second) return;
   const std::string name = target_->ThreadName(record.thread);
   if (name.empty()) return;
@@ -171,7 +171,7 @@ void Recorder::AddGap(const session::RingReader::Lost& lost, uint64_t to_ns) {
 
 void Recorder::AddCorrections(const Corrections& corrections, uint64_t to_ns) {
   const int64_t from = translator_.Time(newest_ns_);
-  const int64_t behind = translator_.Time(to_ns);  // any value, of a process that scribbles
+  const int64_t behind = translator_.Time(to_ns);  // arbitrary if memory was overwritten
   const int64_t to = behind > from ? behind - 1 : from;
   for (const auto& [place, live] : corrections.ended) {
     Record record = MakeRecord(place, live);
@@ -291,7 +291,7 @@ std::unique_ptr<format::Sink> Recorder::BeginPart(std::unique_ptr<format::Sink> 
   Keep(ended.status());
   if (!ended.ok()) return nullptr;
   events_before_part_ = writer_->events_written();
-  threads_.clear();  // a part names its threads itself
+  threads_.clear();  // each part has its own thread names
   last_thread_ = 0;
   AddFacts(facts);
   AddAggregates();

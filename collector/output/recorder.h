@@ -1,20 +1,19 @@
 // collector/output/recorder.h
 //
-// Recorder: what goes into the recording. It keeps the live model in step with the events that it
-// writes, so that a reader who replays the file up to any event has the live set that a snapshot
-// there would show.
+// Recorder: writes the recording. It keeps the live model in step with the events that it writes,
+// so that replaying the file up to any event yields the live set that a snapshot there would show.
 //
 // Events around a gap
-//   gap       t_ns and to_t_ns: the last time known before the loss and the first one behind it
-//   free      of what was live before the gap and was not behind it; at the gap's t_ns, with the
-//             API "(lost)", because neither its time nor its caller is known
-//   alloc     (or reserve, map ...) of what came inside the gap and was still live behind it: with
-//             its own time, stack, size and API, which the live table knows; without a duration.
-//             Its t_ns lies before the gap's to_t_ns, as no ordinary event behind a gap does
-//   Allocations that came and went inside a gap are not known. A free of one that is not in the
-//   recording is kept.
+//   gap       t_ns and to_t_ns: the last known time before the loss and the first one after it
+//   free      for what was live before the gap and not after it; at the gap's t_ns and with the API
+//             "(lost)", because neither its time nor its caller is known
+//   alloc     (or reserve, map ...) for what was allocated in the gap and is live after it; with
+//             its own time, stack, size and API, which the live table keeps, but without duration.
+//             Its t_ns is before the gap's to_t_ns, unlike that of ordinary events after a gap
+//   Allocations that were made and freed inside a gap are unknown. A free of an allocation that is
+//   not in the recording is kept.
 //
-// Errors: of the writer; the first is kept in status().
+// Errors: those of the writer; the first one is kept in status().
 // Thread safety: one thread at a time.
 
 #ifndef GMT_COLLECTOR_OUTPUT_RECORDER_H_
@@ -45,7 +44,7 @@
 
 namespace gmt::collector {
 
-// Whether a snapshot holds everything that was live.
+// Whether a snapshot contains everything that was live.
 struct Exactness {
   std::string inexact_because;  // empty: it is exact
 };
@@ -56,31 +55,31 @@ class Recorder {
   Recorder(const session::SessionMap& session, const SessionInfo& info, const Target* target,
            std::unique_ptr<format::RecordingWriter> writer);
 
-  // One event, as it came.
+  // Adds one event as it came.
   void Add(const session::Record& record, uint64_t ticket);
 
-  // What somebody beside the target says of a device's memory: an event, and what snapshots from now
-  // on show, or the latter alone.
+  // Add a sample of a device's memory from outside the target: AddSample() writes an event and
+  // shows the sample in all later snapshots, ShowSample() does only the latter.
   void AddSample(uint64_t time_ns, const gmt::Sample& sample);
   void ShowSample(const gmt::Sample& sample) {
     samples_[{sample.device(), sample.source()}] = sample;
   }
 
-  // A stretch of lost tickets that ends before an event at `to_ns`, then what happened inside it.
+  // Add a range of lost tickets that ends before an event at `to_ns`, and then what happened in it.
   void AddGap(const session::RingReader::Lost& lost, uint64_t to_ns);
   void AddCorrections(const Corrections& corrections, uint64_t to_ns);
 
-  // A name that was taken before gets a number. Returns the name.
+  // Adds a snapshot. A name that is already used gets a numeric suffix. Returns the name.
   std::string AddSnapshot(const std::string& wanted, const std::string& reason,
                           const Exactness& exactness, const session::RingLosses& losses);
   void AddFacts(const gmt::Facts& facts) { Keep(writer_->Add(facts)); }
-  // What somebody beside the target says happened now.
+  // Adds a mark that a client other than the target sets now.
   void AddMark(uint64_t time_ns, const std::string& name, std::optional<uint64_t> index);
   void AddSymbols(const gmt::Symbols& symbols);
   void AddLosses(const session::RingLosses& losses);
 
-  // Goes on in the next part of the recording, which begins with what is known of all before it: sums
-  // and live set. Returns what the part before was written to; null where that failed.
+  // Continues in the next part of the recording, which begins with a summary of everything before
+  // it: aggregates and live set. Returns the sink of the previous part; null on failure.
   std::unique_ptr<format::Sink> BeginPart(std::unique_ptr<format::Sink> sink,
                                           const gmt::Header& header, const gmt::Facts& facts,
                                           const Exactness& exactness,
@@ -92,10 +91,10 @@ class Recorder {
   void Flush();
   absl::Status Finish();
 
-  // From now on leaks are looked for in what is recorded. Definitions reach `leaks` on their own way
+  // Starts the search for leaks in what is recorded. `leaks` receives definitions separately
   // (WriterOptions::on_definitions).
   void WatchLeaks(std::shared_ptr<LiveLeaks> leaks) { leaks_ = std::move(leaks); }
-  LiveLeaks* leaks() { return leaks_.get(); }  // null: nobody looks
+  LiveLeaks* leaks() { return leaks_.get(); }  // null: no search for leaks
 
   LiveModel& live() { return live_; }
   const Tally& tally() const { return tally_; }
@@ -105,20 +104,20 @@ class Recorder {
   const absl::Status& status() const { return status_; }
 
   uint64_t newest_ns() const { return newest_ns_; }  // of the events so far, CLOCK_MONOTONIC
-  // The program itself asked how much memory of its devices is free.
+  // Whether the program itself queried the free memory of its devices.
   bool saw_sample() const { return saw_sample_; }
   bool saw(session::Memory memory) const {
     return (seen_memory_ & 1u << static_cast<int>(memory)) != 0;
   }
   const std::bitset<256>& devices() const { return devices_; }
-  // The last of each device and source.
+  // The last sample of each device and source.
   using Samples = std::map<std::pair<uint32_t, std::string>, gmt::Sample>;
   const Samples& samples() const { return samples_; }
   uint64_t snapshots() const { return snapshot_names_.size(); }
   uint64_t bytes_written() const { return writer_->bytes_written(); }
 
  private:
-  struct Totals {  // bytes, as a framework's allocator says
+  struct Totals {  // bytes, as reported by a framework's allocator
     uint64_t allocated, reserved;
   };
 
@@ -152,7 +151,7 @@ class Recorder {
   uint64_t events_before_part_ = 0;
 };
 
-// The session's counters and the reader's, as the file has them.
+// Combines the counters of the session and of its reader into the message of the file.
 gmt::Losses MakeLosses(const session::Control& control, const session::RingLosses& ring);
 
 }  // namespace gmt::collector

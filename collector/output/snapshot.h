@@ -1,6 +1,6 @@
 // collector/output/snapshot.h
 //
-// The live set as the file has it (proto/gmt.proto, Snapshot).
+// Converts the live set into the messages of a recording (proto/gmt.proto, Snapshot).
 //
 // Thread safety: one thread at a time.
 
@@ -15,11 +15,11 @@
 
 namespace gmt::collector {
 
-// Rows in the order of allocation.
+// Returns rows in the order of allocation.
 gmt::Live MakeLiveRows(const LiveModel& model, EventTranslator* translator);
 
-// What the threads of the target are doing inside the driver. In a process that runs, a row may be
-// of a moment ago.
+// Adds the driver calls that the target's threads are in. In a running process, a row may be
+// slightly out of date.
 void AddInFlight(const session::SessionMap& session, EventTranslator* translator,
                  StackTranslator* stacks, gmt::Snapshot* snapshot);
 

@@ -1,13 +1,13 @@
 // collector/output/snapshot_policy.h
 //
-// SnapshotPolicy: when a snapshot is due that nobody asked for at that moment: every so often, when
-// some device's heap holds so much more than at the last snapshot of this kind, and at marks.
+// SnapshotPolicy: decides when an automatic snapshot is due: at intervals, when a heap of some
+// device has grown by a given amount since the last snapshot of this kind, and at marks.
 //
-// Growth is counted from the most that was live at the last one, heap by heap, so that a program that
-// allocates and frees the same again and again is not photographed each time. The first step of a
-// heap is counted from nothing.
+// Growth is counted per heap from the maximum that was live at earlier growth snapshots, so that a
+// program that repeatedly allocates and frees the same memory does not cause a snapshot each time.
+// The first growth of a heap is counted from zero.
 //
-// Thread safety: one thread at a time. Cost: a comparison for each heap.
+// Thread safety: one thread at a time. Cost: one comparison per heap.
 
 #ifndef GMT_COLLECTOR_OUTPUT_SNAPSHOT_POLICY_H_
 #define GMT_COLLECTOR_OUTPUT_SNAPSHOT_POLICY_H_
@@ -24,7 +24,7 @@ namespace gmt::collector {
 
 class SnapshotPolicy {
  public:
-  // May be called again with others; what was counted stays.
+  // May be called again with other options; the levels reached so far stay.
   void Follow(const session::Options& options, uint64_t now_ns) {
     every_ns_ = options.snapshot_every_ns;
     growth_bytes_ = options.snapshot_growth_bytes;
@@ -33,17 +33,18 @@ class SnapshotPolicy {
     next_ns_ = now_ns + every_ns_;
   }
 
-  // "interval" or "growth": the reason, which is the name as well; null: none is due.
+  // Returns "interval" or "growth", both the reason and the name of a due snapshot; null if none
+  // is.
   const char* Due(uint64_t now_ns, const std::vector<HeapCounts>& heaps) {
     if (growth_bytes_ != 0 && HasGrown(heaps)) return "growth";
     if (every_ns_ == 0 || now_ns < next_ns_) return nullptr;
-    // Not one for each that was missed while nobody read.
+    // One snapshot, not one for each interval that was missed while nothing was read.
     next_ns_ = std::max(next_ns_ + every_ns_, now_ns + every_ns_ / 2);
     return "interval";
   }
 
   bool at_marks() const { return at_marks_; }
-  // Whether this mark asks for one. A loop that marks more often than kBetweenMarks gets no more.
+  // Returns whether this mark triggers a snapshot: at most one per kBetweenMarks.
   bool IsDueAtMark(const std::string& name, uint64_t t_ns) {
     if (!at_marks_ || (!mark_.empty() && name != mark_) || t_ns < next_mark_ns_) return false;
     next_mark_ns_ = t_ns + kBetweenMarks;
@@ -68,7 +69,7 @@ class SnapshotPolicy {
   uint64_t every_ns_ = 0, growth_bytes_ = 0, next_ns_ = 0, next_mark_ns_ = 0;
   bool at_marks_ = false;
   std::string mark_;  // "": any
-  std::vector<uint64_t> levels_;  // by heap: the most that was live at a snapshot
+  std::vector<uint64_t> levels_;  // by heap: the maximum live bytes at a growth snapshot
 };
 
 }  // namespace gmt::collector

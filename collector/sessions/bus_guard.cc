@@ -16,7 +16,7 @@ constexpr uint32_t kRemembered = 16384;  // pages; a session has 8,000
 constinit std::atomic<uintptr_t> missing[kRemembered];
 constinit std::atomic<uint32_t> missing_count{0};
 
-// Asynchronous signal context: system calls and lock-free atomics only.
+// Async-signal context: only system calls and lock-free atomics.
 void PutZerosThere(int signal_number, siginfo_t* info, void*) {
   const uintptr_t page = reinterpret_cast<uintptr_t>(info->si_addr) & ~(kPage - 1);
   void* const zeros = info->si_code != BUS_ADRERR
@@ -24,7 +24,7 @@ void PutZerosThere(int signal_number, siginfo_t* info, void*) {
                           : mmap(reinterpret_cast<void*>(page), kPage, PROT_READ | PROT_WRITE,
                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   if (zeros == MAP_FAILED) {
-    signal(signal_number, SIG_DFL);  // the instruction faults again, and ends the process
+    signal(signal_number, SIG_DFL);  // the instruction faults again and ends the process
     return;
   }
   const uint32_t n = missing_count.fetch_add(1, std::memory_order_relaxed);

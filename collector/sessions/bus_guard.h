@@ -1,14 +1,14 @@
 // collector/sessions/bus_guard.h
 //
-// BusGuard: reading a file that somebody cuts while it is mapped. The kernel answers with SIGBUS,
-// which would end the collector and with it everything it has not written yet. Under the guard the
-// missing page reads as zeros instead, which every reader here takes for "nothing written", and
-// whoever asks is told that it happened.
+// BusGuard: protects the collector from files that are truncated while they are mapped. Reading a
+// missing page raises SIGBUS, which would end the collector and lose everything that it has not
+// written yet. With the guard installed, the missing page reads as zeros, which every reader here
+// takes for "nothing written". MissingPages() reports that it happened.
 //
-// It covers every mapping of the process, so also the ELF files that names are looked up in.
+// The guard covers every mapping of the process, including the ELF files used to look up names.
 //
-// Thread safety: any thread may fault and ask at any time. The handler belongs to the process;
-// Install() once.
+// Thread safety: any thread may fault and call MissingPages() at any time. The handler is per
+// process; call Install() once.
 
 #ifndef GMT_COLLECTOR_SESSIONS_BUS_GUARD_H_
 #define GMT_COLLECTOR_SESSIONS_BUS_GUARD_H_
@@ -20,13 +20,14 @@ namespace gmt::collector {
 
 class BusGuard {
  public:
-  // Replaces the process's handler of SIGBUS. Faults that are not a missing page of a file end the
-  // process as ever.
+  // Replaces the process's SIGBUS handler. A fault that is not caused by a missing page of a file
+  // still ends the process.
   static void Install();
 
-  // How many pages in [start, start + size) were missing when they were read.
+  // Returns how many pages in [start, start + size) were missing when they were read.
   static uint64_t MissingPages(const void* start, size_t size);
-  // Before the memory is given back: what is mapped there next is none of it.
+  // Forgets the missing pages of a range. Call before unmapping it, because other data may be
+  // mapped there later.
   static void Forget(const void* start, size_t size);
 };
 

@@ -28,12 +28,12 @@ bool StartsWith(const std::string& text, const std::string& prefix) {
   return text.compare(0, prefix.size(), prefix) == 0;
 }
 
-// "12.4.127" of "libcudart.so.12.4.127"; empty without a version.
+// Returns "12.4.127" for "libcudart.so.12.4.127"; empty without a version.
 std::string VersionInName(const std::string& name, const std::string& prefix) {
   return StartsWith(name, prefix) ? name.substr(prefix.size()) : "";
 }
 
-// What stands between quotes behind `key`.
+// Returns the quoted text after `key`.
 std::string QuotedAfter(const std::string& text, const std::string& key) {
   const size_t at = text.find(key);
   if (at == std::string::npos) return "";
@@ -43,8 +43,8 @@ std::string QuotedAfter(const std::string& text, const std::string& key) {
   return last == std::string::npos ? "" : text.substr(first + 1, last - first - 1);
 }
 
-// The version in the name of a wheel's metadata folder ("nvidia_cuda_runtime-13.0.96.dist-info") in
-// a folder above `path`.
+// Returns the version in the name of a wheel's metadata folder
+// ("nvidia_cuda_runtime-13.0.96.dist-info") in a folder above `path`.
 std::string WheelVersion(const std::string& root, const std::string& path,
                          const std::string& distribution) {
   const std::string prefix = distribution, suffix = ".dist-info";
@@ -72,7 +72,7 @@ std::string DriverVersion(const std::string& path) {
   const std::string version = VersionInName(FileName(path), "libcuda.so.");
   return version.find('.') == std::string::npos
              ? ""
-             : version;  // "1" is the interface's, not the driver's
+             : version;  // "1" is the interface version, not the driver's
 }
 
 std::string RuntimeVersion(const std::string& root, const std::string& path) {
@@ -90,7 +90,7 @@ std::string TorchVersion(const std::string& root, const std::string& path) {
   return version.empty() ? WheelVersion(root, path, "torch-") : version;
 }
 
-// "3.11" of "libpython3.11.so.1.0" and "python3.11"; empty for other files.
+// Returns "3.11" for "libpython3.11.so.1.0" and "python3.11"; empty for other files.
 std::string PythonMinor(const std::string& name) {
   const std::string version =
       StartsWith(name, "libpython3.") ? name.substr(9) : VersionInName(name, "python");
@@ -121,7 +121,7 @@ std::vector<std::string> MappedFiles(const std::string& maps) {
     if (slash == absl::string_view::npos) continue;
     std::string path(line.substr(slash));
     if (files.empty() || files.back() != path)
-      files.push_back(std::move(path));  // one file's mappings are neighbours
+      files.push_back(std::move(path));  // a file's mappings are adjacent
   }
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
@@ -130,7 +130,7 @@ std::vector<std::string> MappedFiles(const std::string& maps) {
 
 Libraries FindLibraries(const std::vector<std::string>& mapped_files, const std::string& root) {
   Libraries found;
-  // A longer version says more: libcudart.so.13 may be mapped beside libcudart.so.13.0.96.
+  // A longer version is more precise: libcudart.so.13 may be mapped beside libcudart.so.13.0.96.
   const auto add = [&](const char* name, const std::string& version) {
     if (version.size() > found[name].size()) found[name] = version;
   };

@@ -33,57 +33,57 @@ class LibrariesTest : public ::testing::Test {
   std::string root_;
 };
 
-TEST_F(LibrariesTest, DriverSaysItsVersionInItsName) {
+TEST_F(LibrariesTest, DriverHasItsVersionInItsName) {
   EXPECT_THAT(Find({"/usr/lib/libcuda.so.580.65.06"}),
               ElementsAre(Pair("cuda_driver", "580.65.06")));
   EXPECT_THAT(Find({"/usr/lib/libcuda.so.1"}), IsEmpty());
 }
 
-TEST_F(LibrariesTest, RuntimeOfAToolkitSaysItInItsName) {
+TEST_F(LibrariesTest, RuntimeOfAToolkitHasItsVersionInItsName) {
   EXPECT_THAT(Find({"/usr/local/cuda/lib64/libcudart.so.12.4.127"}),
               ElementsAre(Pair("cuda_runtime", "12.4.127")));
 }
 
-TEST_F(LibrariesTest, RuntimeOfAWheelIsTheWheelsVersion) {
+TEST_F(LibrariesTest, RuntimeOfAWheelHasTheVersionOfTheWheel) {
   Folder("/venv/lib/python3.11/site-packages/nvidia_cuda_runtime-13.0.96.dist-info");
   EXPECT_THAT(Find({"/venv/lib/python3.11/site-packages/nvidia/cu13/lib/libcudart.so.13"}),
               ElementsAre(Pair("cuda_runtime", "13.0.96")));
 }
 
-TEST_F(LibrariesTest, RuntimeWithoutMoreIsItsMajorVersion) {
+TEST_F(LibrariesTest, OtherRuntimeHasOnlyItsMajorVersion) {
   EXPECT_THAT(Find({"/opt/app/libcudart.so.13"}), ElementsAre(Pair("cuda_runtime", "13")));
 }
 
-TEST_F(LibrariesTest, TorchSaysItBesideItsLibraries) {
+TEST_F(LibrariesTest, TorchHasItsVersionInVersionPy) {
   File("/venv/lib/python3.11/site-packages/torch/version.py",
        "from typing import Optional\n__version__ = '2.11.0+cu130'\ndebug = False\n");
   EXPECT_THAT(Find({"/venv/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so"}),
               ElementsAre(Pair("torch", "2.11.0+cu130")));
 }
 
-TEST_F(LibrariesTest, TorchWithoutThatFileIsItsWheelsVersion) {
+TEST_F(LibrariesTest, TorchWithoutVersionPyHasTheVersionOfItsWheel) {
   Folder("/venv/lib/python3.11/site-packages/torch-2.11.0.dist-info");
   EXPECT_THAT(Find({"/venv/lib/python3.11/site-packages/torch/lib/libc10.so"}),
               ElementsAre(Pair("torch", "2.11.0")));
 }
 
-TEST_F(LibrariesTest, PythonIsKnownByItsHeadersOrElseByItsName) {
+TEST_F(LibrariesTest, PythonVersionComesFromItsHeadersOrItsName) {
   EXPECT_THAT(Find({"/usr/bin/python3.11"}), ElementsAre(Pair("python", "3.11")));
   EXPECT_THAT(Find({"/opt/lib/libpython3.14.so.1.0"}), ElementsAre(Pair("python", "3.14")));
   File("/usr/include/python3.11/patchlevel.h", "#define PY_VERSION      \t\"3.11.2\"\n");
   EXPECT_THAT(Find({"/usr/bin/python3.11"}), ElementsAre(Pair("python", "3.11.2")));
 }
 
-TEST_F(LibrariesTest, FreeThreadedPythonIsKnownByItsNumber) {
+TEST_F(LibrariesTest, FreeThreadedPythonIsRecognised) {
   EXPECT_THAT(Find({"/usr/bin/python3.13t"}), ElementsAre(Pair("python", "3.13")));
 }
 
-TEST_F(LibrariesTest, OtherFilesSayNothing) {
+TEST_F(LibrariesTest, OtherFilesHaveNoVersion) {
   EXPECT_THAT(Find({"/usr/lib/libc.so.6", "/usr/bin/pythonista", "/x/libcudart_static.a", "/", ""}),
               IsEmpty());
 }
 
-TEST_F(LibrariesTest, HalfWrittenVersionFileIsNoVersion) {
+TEST_F(LibrariesTest, TruncatedVersionFileYieldsNoVersion) {
   File("/p/torch/version.py", "__version__ = '2.1");
   EXPECT_THAT(Find({"/p/torch/lib/libtorch.so"}), IsEmpty());
 }
@@ -98,7 +98,7 @@ TEST(MappedFilesTest, EachFileIsNamedOnce) {
   EXPECT_THAT(MappedFiles(""), IsEmpty());
 }
 
-TEST(FindLibrariesTest, ProcessThatIsGoneHasNone) {
+TEST(FindLibrariesTest, ProcessThatIsGoneHasNoLibraries) {
   EXPECT_THAT(FindLibraries(uint64_t{1} << 40), IsEmpty());
 }
 

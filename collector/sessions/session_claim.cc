@@ -20,8 +20,8 @@ absl::Status Unusable(absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("the session cannot be read: ", why));
 }
 
-// Who merely looks at a session holds a shared lock for a moment; who still has it after a tenth of
-// a second is a collector.
+// Readers that only inspect a session hold a shared lock for a moment. A lock held for longer than
+// a tenth of a second belongs to a collector.
 bool Lock(int fd) {
   constexpr int kAttempts = 20;
   constexpr useconds_t kBetween = 5000;
@@ -56,11 +56,12 @@ absl::StatusOr<std::unique_ptr<SessionClaim>> SessionClaim::Take(int fd) {
 
 SessionClaim::~SessionClaim() {
   session::Control& control = opened_.map.control();
-  // Sequentially consistent: a process that stops recording, or ends, sees this, or is seen.
+  // Sequentially consistent: either a process that stops recording or ends sees this store, or this
+  // collector sees that it has stopped.
   control.collector_pid.store(0, std::memory_order_seq_cst);
   if (release_) session::ReleaseSections(fd_, opened_.map);
-  // One that ended while this collector was at work on its last attach left the name to it. Where something
-  // was recorded and not all of it written, the name is how it is found.
+  // A process that ended while this collector recorded its last attach has left the name to it. If
+  // something was recorded but not completely written, the name stays, so that it can be found.
   if (has_door() && (release_ || !is_recorded_) &&
       control.closing.load(std::memory_order_seq_cst) == session::Handshake::kDone &&
       control.attach_now.load() == 0) {
@@ -81,14 +82,14 @@ absl::Status SessionClaim::WaitUntilRecorded(Target* target, Clock* clock,
                                              const std::function<bool()>& stop) {
   constexpr uint64_t kBetween = 20 * kMillisecond;
   const session::Control& control = opened_.map.control();
-  // It may begin and end between two looks: what it recorded waits for whoever holds the claim.
+  // The recording may begin and end between two checks; its data waits for the owner of the claim.
   const auto has_begun = [&] {
     return control.attach_now.load(std::memory_order_acquire) != 0 ||
            (attach_ != 0 && control.attach_last.load(std::memory_order_acquire) == attach_);
   };
   while (!has_begun()) {
     const uint32_t wanted = control.attach_wanted.load(std::memory_order_acquire);
-    if (wanted == 0 || stop()) return absl::CancelledError("nobody is attached to the process");
+    if (wanted == 0 || stop()) return absl::CancelledError("no client is attached to the process");
     if (control.attach_refused.load(std::memory_order_acquire) == wanted) {
       const auto error = static_cast<int>(control.attach_errno.load(std::memory_order_relaxed));
       return absl::FailedPreconditionError(absl::StrCat(
@@ -122,8 +123,8 @@ std::string SessionClaim::Path() const {
   return FindName(path) ? path : "";
 }
 
-// A session's directory is where this process looks for sessions, or wherever the caller has opened
-// it by name.
+// Finds the name in the directories in which this process looks for sessions, or where the caller
+// has opened it.
 bool SessionClaim::FindName(char (&path)[kPathSize]) const {
   if (session::FindSessionName(fd_, header_, path)) return true;
   const ssize_t n = readlink(absl::StrCat("/proc/self/fd/", fd_).c_str(), path, sizeof(path) - 1);

@@ -1,12 +1,13 @@
 // collector/sessions/session_claim.h
 //
-// SessionClaim: a session opened by the one collector that may read it. Two readers would write one
-// recording each and both would remove the session; a lock on the session's file, held as long as
-// the claim, keeps the second one out. The lock goes with its process, so a collector that was
-// killed leaves no trace of it.
+// SessionClaim: a session opened by the only collector that may read it. Two readers would write
+// two recordings, and both would remove the session. A lock on the session's file, held for the
+// lifetime of the claim, excludes the second one. The kernel releases the lock when its process
+// ends, so a collector that was killed leaves none behind.
 //
-// What lies behind the info section of a session with a door may be read from WaitUntilRecorded() on;
-// the claim's end takes that memory away again, once the process writes to it no more.
+// In a session with an attach gate, what follows the info section may be read only after
+// WaitUntilRecorded(). The claim's destructor releases that memory again, after the process has
+// stopped writing to it.
 //
 // Thread safety: one thread at a time.
 
@@ -27,35 +28,35 @@ namespace gmt::collector {
 
 class SessionClaim {
  public:
-  // `fd` is a session open for reading and writing; it stays the caller's. FAILED_PRECONDITION
-  // where it is no session that this release can read, ALREADY_EXISTS where another collector reads
-  // it.
+  // Claims the session behind `fd`, which must be open for reading and writing and remains the
+  // caller's. Returns FAILED_PRECONDITION if it is not a session that this release can read, and
+  // ALREADY_EXISTS if another collector reads it.
   static absl::StatusOr<std::unique_ptr<SessionClaim>> Take(int fd);
   ~SessionClaim();
   SessionClaim(const SessionClaim&) = delete;
   SessionClaim& operator=(const SessionClaim&) = delete;
 
   const session::SessionMap& session() const { return opened_.map; }
-  int fd() const { return fd_; }  // of the session's file; stays the claim's
+  int fd() const { return fd_; }  // of the session's file; owned by the claim
 
-  // Whether somebody has cut the file, even if it has its size again: part of what is mapped reads
-  // as zeros since (needs BusGuard::Install()).
+  // Returns whether the file was truncated, even if it has its old size again: part of the mapping
+  // reads as zeros since then. REQUIRES: BusGuard::Install().
   bool IsCut() const;
 
-  // The session's name; empty for one without, or where it is gone.
+  // Returns the session's path; empty if it has no name or the name is gone.
   std::string Path() const;
 
-  // Whether its process is recorded only while somebody has attached to it.
+  // Whether the process is recorded only while a client is attached to it.
   bool has_door() const { return opened_.map.has_door(); }
-  // Of a session with a door: waits until its process records for somebody, and has the recording's
-  // time begin then. CANCELLED where nobody wants it (any more), or stop() says so; FAILED_PRECONDITION
-  // where the process could not, or has ended.
+  // For a session with an attach gate: waits until its process records, and makes the recording's
+  // time begin then. Returns CANCELLED if no client wants the recording (any more) or stop()
+  // returns true, and FAILED_PRECONDITION if the process could not record or has ended.
   absl::Status WaitUntilRecorded(Target* target, Clock* clock, const std::function<bool()>& stop);
 
-  // Has the claim's end take away the memory that is not needed any more: all of it was read.
+  // Makes the destructor release the memory that is not needed any more: all of it has been read.
   void ReleaseAtEnd() { release_ = true; }
 
-  // Removes the session's name, if it has one and it is still this session's.
+  // Removes the session's name if it has one that still refers to this session.
   absl::Status RemoveName();
 
  private:
@@ -71,12 +72,12 @@ class SessionClaim {
 
   bool FindName(char (&path)[kPathSize]) const;
 
-  // Of its own: a lock belongs to an open file, and the caller's may be shared with the traced
-  // process.
+  // A descriptor of its own: a lock belongs to an open file, and the traced process may share the
+  // caller's.
   int fd_;
   session::OpenedSession opened_;
   const session::Header header_;  // as it is in the file
-  const uint32_t attach_;  // that was wanted, or recorded, when the session was claimed; or 0
+  const uint32_t attach_;  // wanted or recorded when the session was claimed; or 0
   bool release_ = false;
   bool is_recorded_ = false;
 };

@@ -1,19 +1,20 @@
 // collector/sessions/session_drain.h
 //
-// SessionDrain: reads the ring of a live session record by record and decides what RingReader
-// leaves open: how long a record that is being written is waited for, and when the live table must
-// be looked at because history is not the whole truth.
+// SessionDrain: reads the ring of a live session record by record. It decides what RingReader
+// leaves open: how long to wait for a record that is being written, and when the live table must be
+// scanned because the records alone are incomplete.
 //
 // A record that is being written
-//   D1  while the process lives, it is waited for: its thread may merely be preempted, or stopped
-//       by a debugger;
-//   D2  after one second it is given up (a hole) if the ring is half a lap ahead of it: soon the
-//       newer history would be lost;
-//   D3  it is given up at once when the process is dead, and after a short grace when it is ending.
+//   D1  is waited for while the process is alive: its thread may just be preempted, or stopped by a
+//       debugger;
+//   D2  is given up (a hole) after one second if the ring is half a lap ahead of it, because newer
+//       records would be lost soon;
+//   D3  is given up immediately if the process is dead, and after a short grace period if it is
+//       ending.
 //
-// A writer that was given up under D2 or D3 may get through after all, and a writer that found its
-// slot taken updates the live table before it says so. Both change the table behind the reader's
-// back: TakeDisturbed() tells.
+// A writer given up under D2 or D3 may still complete its record. A writer that found its slot
+// taken updates the live table before it reports so. In both cases the table changes without the
+// reader noticing; TakeDisturbed() detects this.
 //
 // Thread safety: one thread at a time.
 
@@ -29,7 +30,7 @@
 
 namespace gmt::collector {
 
-// How much longer the traced process goes on, as far as is known.
+// Whether the traced process goes on, as far as is known.
 enum class TargetState { kRunning, kEnding, kDead };
 
 class SessionDrain {
@@ -44,10 +45,11 @@ class SessionDrain {
         clock_(clock),
         abandoned_seen_(session.control().attach_counters[session::kAbandoned].load()) {}
 
-  // As RingReader::Next(); what has waited long enough comes as kLost.
+  // Like RingReader::Next(), but returns kLost for a record that was waited for long enough.
   Outcome Next(TargetState target, session::Record* record, uint64_t* ticket, Lost* lost);
 
-  // True once after the live table may have changed without a record that was or will be delivered.
+  // Returns true once after the live table may have changed without a record that was or will be
+  // delivered.
   bool TakeDisturbed();
 
   uint64_t position() const { return reader_.position(); }
@@ -69,7 +71,7 @@ class SessionDrain {
   Clock* clock_;
   std::vector<Watched> watched_;
   uint64_t abandoned_seen_;
-  uint64_t pending_since_ns_ = 0;  // 0: nothing is pending
+  uint64_t pending_since_ns_ = 0;  // 0: no record is pending
   uint64_t pending_tail_ = 0;      // tickets below it were taken before pending_since_ns_
 };
 

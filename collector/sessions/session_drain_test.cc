@@ -32,7 +32,7 @@ TEST_F(SessionDrainTest, RunningProcessIsWaitedFor) {
   EXPECT_EQ(Next(), Outcome::kPending);
 }
 
-TEST_F(SessionDrainTest, AfterASecondHalfALapMakesAHole) {
+TEST_F(SessionDrainTest, HoleIsGivenUpAfterASecondAndHalfALap) {
   clock_.now_ns = 1;
   target_.DieInTheMiddle();
   for (int i = 0; i < 600; ++i) target_.Alloc(0x1000, 1);
@@ -53,7 +53,7 @@ TEST_F(SessionDrainTest, HolesOfOneMomentAreGivenUpTogether) {
   EXPECT_EQ(Next(), Outcome::kRecord);
 }
 
-TEST_F(SessionDrainTest, NewHoleIsWaitedForAnew) {
+TEST_F(SessionDrainTest, NewHoleIsWaitedForAgain) {
   clock_.now_ns = 1;
   target_.DieInTheMiddle();
   for (int i = 0; i < 512; ++i) target_.Alloc(0x1000, 1);
@@ -74,7 +74,7 @@ TEST_F(SessionDrainTest, DeadProcessIsNotWaitedFor) {
   EXPECT_FALSE(drain_.TakeDisturbed());
 }
 
-TEST_F(SessionDrainTest, EndingProcessGetsAShortGrace) {
+TEST_F(SessionDrainTest, EndingProcessGetsAShortGracePeriod) {
   clock_.now_ns = 1;
   target_.DieInTheMiddle();
   EXPECT_EQ(Next(TargetState::kEnding), Outcome::kPending);
@@ -82,7 +82,7 @@ TEST_F(SessionDrainTest, EndingProcessGetsAShortGrace) {
   EXPECT_EQ(Next(TargetState::kEnding), Outcome::kLost);
 }
 
-TEST_F(SessionDrainTest, WriterThatGetsThroughAfterAllDisturbs) {
+TEST_F(SessionDrainTest, LateCommitIsADisturbance) {
   clock_.now_ns = 1;
   const session::RingWriter ring = target_.map().ring_writer();
   const auto late = ring.Reserve();
@@ -98,7 +98,7 @@ TEST_F(SessionDrainTest, WriterThatGetsThroughAfterAllDisturbs) {
   EXPECT_FALSE(drain_.TakeDisturbed());
 }
 
-TEST_F(SessionDrainTest, TicketsGivenUpByTheirWritersDisturb) {
+TEST_F(SessionDrainTest, AbandonedTicketIsADisturbance) {
   const session::RingWriter ring = target_.map().ring_writer();
   ring.Reserve();
   for (int i = 0; i < 1023; ++i) target_.Alloc(0x1000, 1);

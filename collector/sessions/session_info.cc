@@ -13,7 +13,7 @@
 namespace gmt::collector {
 namespace {
 
-constexpr uint32_t kMaxApi = 4096;  // api numbers have 12 bits
+constexpr uint32_t kMaxApi = 4096;  // API numbers have 12 bits
 
 std::pair<std::string, std::string> Split(std::string_view text, char separator) {
   const size_t at = text.find(separator);
@@ -29,7 +29,7 @@ void AddApi(std::string_view value, std::vector<std::string>* apis) {
   (*apis)[id] = name;
 }
 
-// The field that one name of the info section fills whole, or nullptr.
+// Returns the field that receives the whole value of a name in the info section, or nullptr.
 std::string* TextField(std::string_view name, SessionInfo* info) {
   const std::pair<std::string_view, std::string*> fields[] = {
       {"output", &info->output},
@@ -58,7 +58,7 @@ void SetNumber(const std::string& text, void (gmt::Facts::*set)(int32_t), gmt::F
   if (absl::SimpleAtoi(text, &value)) (facts->*set)(value);
 }
 
-// They come behind the process's own, and so in front of them where both say something.
+// Adds the options of the attach after the process's own, so that they take precedence.
 void AddOptionsOfAttach(const session::Control& control, SessionInfo* info) {
   const uint32_t size = control.attach_options_size.load(std::memory_order_acquire);
   const std::string text(control.attach_options,
@@ -71,7 +71,7 @@ void AddOptionsOfAttach(const session::Control& control, SessionInfo* info) {
 }  // namespace
 
 SessionInfo ReadSessionInfo(const session::SessionMap& session) {
-  // Copied first: its writer may scribble while it is taken apart.
+  // Copied first, because its writer may overwrite it while it is parsed.
   const std::string text(session.section<const char>(session::kInfo),
                          session.count(session::kInfo));
   SessionInfo info;

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The entries of a directory whose names are numbers; none where it cannot be read.
+// Returns the numeric entries of a directory; empty if it cannot be read.
 std::set<pid_t> NumbersIn(const std::string& directory) {
   std::set<pid_t> numbers;
   std::error_code error;
@@ -36,7 +36,7 @@ std::set<pid_t> NumbersIn(const std::string& directory) {
   return numbers;
 }
 
-// By its command's name, which the kernel cuts.
+// Compares the command name, which the kernel truncates.
 bool IsCollectorOfThisUser(pid_t pid) {
   const std::string process = absl::StrCat("/proc/", pid);
   struct stat st;
@@ -47,8 +47,8 @@ bool IsCollectorOfThisUser(pid_t pid) {
          st.st_uid == geteuid();
 }
 
-// A session that a collector has open and that has no name here, where it can be followed from here:
-// its name by its collector. Empty where it has none.
+// Returns the name, by its collector, of a session that a collector has open, that has no path
+// here, and whose socket can be reached from here. Empty if there is none.
 std::string NamelessSessionOf(pid_t collector) {
   for (const int fd : NumbersIn(absl::StrCat("/proc/", collector, "/fd"))) {
     const std::string path = control::NameByCollector(collector, fd);
@@ -64,7 +64,7 @@ std::string NamelessSessionOf(pid_t collector) {
   return "";
 }
 
-// The process whose pidfd a collector has, by its number here; 0 where that cannot be told.
+// Returns the pid, in this namespace, of the process whose pidfd a collector has; 0 if unknown.
 uint64_t TargetOf(pid_t collector) {
   const std::string directory = absl::StrCat("/proc/", collector, "/fdinfo");
   for (const int fd : NumbersIn(directory)) {
@@ -94,7 +94,7 @@ std::set<std::string> NamedSessions() {
 std::vector<SessionSummary> FindSessions() {
   std::vector<SessionSummary> sessions;
   for (const std::string& path : NamedSessions()) {
-    auto summary = SummariseFile(path);  // one that vanishes meanwhile was collected
+    auto summary = SummariseFile(path);  // a session that disappears meanwhile was collected
     if (summary.ok()) sessions.push_back(*std::move(summary));
   }
   for (const pid_t pid : NumbersIn("/proc")) {
@@ -103,7 +103,7 @@ std::vector<SessionSummary> FindSessions() {
     if (path.empty()) continue;
     auto summary = SummariseFile(path);
     if (!summary.ok()) continue;
-    // A container's process: in its session it has the number that it has in there.
+    // The session of a process in a container holds its pid inside the container.
     if (const uint64_t target = TargetOf(pid); target != 0) summary->pid = target;
     sessions.push_back(*std::move(summary));
   }

@@ -1,6 +1,6 @@
 // collector/sessions/session_search.h
 //
-// Which sessions there are.
+// Finds the existing sessions.
 //
 // Thread safety: free functions, from any thread.
 
@@ -13,9 +13,9 @@
 
 namespace gmt::collector {
 
-// Every session of this user, oldest first: in the directories that sessions live in; in unnamed memory,
-// wherever a collector of this user holds it; and in containers, where a collector out here listens in
-// those directories. What cannot be opened is left out.
+// Returns every session of this user, oldest first: those in the session directories, those in
+// unnamed memory held by a collector of this user, and those in containers whose collector outside
+// the container listens in the session directories. Sessions that cannot be opened are skipped.
 std::vector<SessionSummary> FindSessions();
 
 }  // namespace gmt::collector

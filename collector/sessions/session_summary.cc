@@ -34,8 +34,7 @@ uint64_t Now(clockid_t clock) {
   return static_cast<uint64_t>(t.tv_sec) * kSecond + static_cast<uint64_t>(t.tv_nsec);
 }
 
-// The time of the newest record, or of the session's beginning where there is none that can be
-// believed.
+// Returns the time of the newest record, or of the session's start if there is no valid record.
 uint64_t NewestNs(int fd, const Header& header) {
   uint64_t tail = 0, time_ns = 0;
   const session::Section& ring = header.sections[session::kRing];
@@ -49,7 +48,8 @@ uint64_t NewestNs(int fd, const Header& header) {
   return std::max(time_ns, header.monotonic_ns);
 }
 
-// Of the same boot the monotonic clock tells, which nobody can set; else the clock on the wall.
+// Computes ages. In the same boot they use the monotonic clock, which cannot be set; otherwise the
+// wall clock.
 void TellAges(int fd, const Header& header, SessionSummary* s) {
   s->started_unix_ns = header.realtime_ns;
   const uint64_t newest = NewestNs(fd, header) - header.monotonic_ns;
@@ -186,7 +186,8 @@ absl::StatusOr<SessionSummary> SummariseFile(const std::string& path) {
     return error == EACCES ? absl::PermissionDeniedError(message) : absl::NotFoundError(message);
   }
   struct stat st;
-  absl::StatusOr<SessionSummary> result = absl::NotFoundError(absl::StrCat(path, " is no session"));
+  absl::StatusOr<SessionSummary> result =
+      absl::NotFoundError(absl::StrCat(path, " is not a session"));
   if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
     result = Summarise(fd, path);
     if (st.st_uid != geteuid() && geteuid() != 0) {

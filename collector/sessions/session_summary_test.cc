@@ -24,7 +24,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr uint64_t kNow = 0;  // keeps nothing that could go
+constexpr uint64_t kNow = 0;  // keeps nothing that may be removed
 
 SessionSummary Look(const FakeTarget& target) { return *SummariseFile(target.path()); }
 
@@ -59,9 +59,9 @@ TEST(SessionSummaryTest, ClaimedSessionIsRecording) {
 
 int looking_fd = -1;
 
-// The lock goes after 20 ms by a signal to this thread, which comes between two attempts of Take()
-// however slow the machine is.
-TEST(SessionSummaryTest, LookingDoesNotKeepACollectorOut) {
+// A signal to this thread releases the lock after 20 ms, between two attempts of Take(), however
+// slow the machine is.
+TEST(SessionSummaryTest, InspectingASessionDoesNotBlockACollector) {
   FakeTarget target;
   looking_fd = open(target.path().c_str(), O_RDONLY);
   ASSERT_EQ(flock(looking_fd, LOCK_SH), 0);
@@ -72,9 +72,9 @@ TEST(SessionSummaryTest, LookingDoesNotKeepACollectorOut) {
   signal(SIGALRM, before);
 }
 
-TEST(SessionSummaryTest, PidThatWasTakenByAnotherProcessIsAnEndedProcess) {
+TEST(SessionSummaryTest, ReusedPidIsAnEndedProcess) {
   FakeTarget target;
-  target.BeGone();  // the pid is alive, but of another start time
+  target.BeGone();  // the pid is alive, but has another start time
   EXPECT_EQ(Look(target).state, SessionState::kOrphaned);
 }
 
@@ -84,21 +84,21 @@ TEST(SessionSummaryTest, ProcessFromBeforeTheRestartIsNotAlive) {
   EXPECT_EQ(Look(target).state, SessionState::kOtherBoot);
 }
 
-TEST(SessionSummaryTest, CollectedSessionIsToldFromAnOrphan) {
+TEST(SessionSummaryTest, CollectedSessionIsNotAnOrphan) {
   FakeTarget target;
   target.BeGone();
   MarkCollected(target);
   EXPECT_EQ(Look(target).state, SessionState::kCollected);
 }
 
-TEST(SessionSummaryTest, NothingIsClaimedAboutProcessesOfAnotherPidNamespace) {
+TEST(SessionSummaryTest, ProcessOfAnotherPidNamespaceHasUnknownState) {
   FakeTarget target;
   target.header().pid_namespace += 1;
   target.BeGone();
   EXPECT_EQ(Look(target).state, SessionState::kElsewhere);
 }
 
-TEST(SessionSummaryTest, SessionOfAnotherReleaseSaysWhichAndItsCollector) {
+TEST(SessionSummaryTest, SessionOfAnotherReleaseHasItsVersionAndInfo) {
   FakeTarget target;
   target.header().abi_major += 1;
   target.header().sections[session::kRing].stride = 128;
@@ -108,7 +108,7 @@ TEST(SessionSummaryTest, SessionOfAnotherReleaseSaysWhichAndItsCollector) {
   EXPECT_EQ(s.run_id, "run-7");
 }
 
-TEST(SessionSummaryTest, EveryCutOfASessionIsDamaged) {
+TEST(SessionSummaryTest, TruncatedSessionIsDamaged) {
   FakeTarget target;
   const uint64_t size = std::filesystem::file_size(target.path());
   for (const uint64_t kept :
@@ -120,15 +120,15 @@ TEST(SessionSummaryTest, EveryCutOfASessionIsDamaged) {
   }
 }
 
-TEST(SessionSummaryTest, WhatCannotBeOpenedIsNamed) {
+TEST(SessionSummaryTest, FileThatCannotBeOpenedIsNamed) {
   EXPECT_EQ(SummariseFile("/nowhere.session").status().message(),
             "/nowhere.session: No such file or directory");
   EXPECT_FALSE(SummariseFile("/tmp").ok());
 }
 
-TEST(SessionSummaryTest, AgeDoesNotDependOnTheClockOnTheWall) {
+TEST(SessionSummaryTest, AgeDoesNotDependOnTheWallClock) {
   FakeTarget target;
-  target.header().realtime_ns += 1000 * kSecond;  // the clock was set back since
+  target.header().realtime_ns += 1000 * kSecond;  // as after the clock was set back
   EXPECT_LT(Look(target).age_ns, 1000 * kSecond);
   target.header().monotonic_ns -= 5 * kSecond;
   EXPECT_GE(Look(target).age_ns, 5 * kSecond);
@@ -144,13 +144,13 @@ TEST(SessionSummaryTest, FindsTheSessionsOfItsDirectory) {
 
 // ---- Sweep --------------------------------------------------------------------------------------
 
-TEST(SessionSweepTest, LivingProcessKeepsItsSession) {
+TEST(SessionSweepTest, SessionOfALiveProcessStays) {
   FakeTarget target;
   MarkCollected(target);
   EXPECT_THAT(Sweep(target, kNow), IsEmpty());
 }
 
-TEST(SessionSweepTest, SocketsOfCollectorsThatAreGoneGo) {
+TEST(SessionSweepTest, SocketsOfDeadCollectorsAreRemoved) {
   FakeTarget target;
   const pid_t gone = fork();
   if (gone == 0) _exit(0);
@@ -173,7 +173,7 @@ TEST(SessionSweepTest, LockedSessionStays) {
   EXPECT_THAT(Sweep(target, kNow), IsEmpty());
 }
 
-TEST(SessionSweepTest, CollectedSessionGoesAtOnce) {
+TEST(SessionSweepTest, CollectedSessionIsRemovedImmediately) {
   FakeTarget target;
   target.BeGone();
   MarkCollected(target);
@@ -181,18 +181,18 @@ TEST(SessionSweepTest, CollectedSessionGoesAtOnce) {
   EXPECT_FALSE(std::filesystem::exists(target.path()));
 }
 
-TEST(SessionSweepTest, OrphanIsKeptAsLongAsAskedAfterItsLastEvent) {
+TEST(SessionSweepTest, OrphanIsKeptForTheGivenTimeAfterItsLastEvent) {
   FakeTarget target;
   target.BeGone();
   EXPECT_THAT(Sweep(target), IsEmpty());
   const uint64_t made_ns = target.header().monotonic_ns;
   target.header().monotonic_ns -= 6 * kSecond;
   target.now_ns = made_ns;
-  target.Alloc(0x1000, 1);  // began long ago, but was at work a moment ago
+  target.Alloc(0x1000, 1);  // started long ago, but active a moment ago
   EXPECT_THAT(Sweep(target, 5 * kSecond), IsEmpty());
 }
 
-TEST(SessionSweepTest, OrphanThatNobodyCollectedGoesInTheEnd) {
+TEST(SessionSweepTest, UncollectedOrphanIsRemovedEventually) {
   FakeTarget target;
   target.BeGone();
   target.header().monotonic_ns -= 6 * kSecond;
@@ -200,14 +200,14 @@ TEST(SessionSweepTest, OrphanThatNobodyCollectedGoesInTheEnd) {
   EXPECT_THAT(Sweep(target, 5 * kSecond), ElementsAre(target.path()));
 }
 
-TEST(SessionSweepTest, SessionOfAnotherPidNamespaceIsNotOursToRemove) {
+TEST(SessionSweepTest, SessionOfAnotherPidNamespaceStays) {
   FakeTarget elsewhere;
   elsewhere.header().pid_namespace += 1;
   elsewhere.BeGone();
   EXPECT_THAT(Sweep(elsewhere, kNow), IsEmpty());
 }
 
-TEST(SessionSweepTest, SessionOfAnotherReleaseGoesOnceItsProcessHasGone) {
+TEST(SessionSweepTest, SessionOfAnotherReleaseIsRemovedAfterItsProcessEnds) {
   for (const uint32_t release : {session::kAbiMajor - 1, session::kAbiMajor + 1}) {
     FakeTarget other;
     other.header().abi_major = release;
@@ -218,14 +218,14 @@ TEST(SessionSweepTest, SessionOfAnotherReleaseGoesOnceItsProcessHasGone) {
     {
       const int reader = open(other.path().c_str(), O_RDONLY);
       ASSERT_EQ(flock(reader, LOCK_EX | LOCK_NB), 0);
-      EXPECT_THAT(Sweep(other, kNow), IsEmpty()) << "a collector of its release is at work";
+      EXPECT_THAT(Sweep(other, kNow), IsEmpty()) << "a collector of its release reads it";
       close(reader);
     }
     EXPECT_THAT(Sweep(other, kNow), ElementsAre(other.path()));
   }
 }
 
-TEST(SessionSweepTest, DamagedSessionIsJudgedByItsName) {
+TEST(SessionSweepTest, DamagedSessionIsRecognisedByItsName) {
   FakeTarget target;
   ASSERT_EQ(truncate(target.path().c_str(), 100), 0);
   EXPECT_THAT(Sweep(target, kNow), IsEmpty());  // its process is this test
@@ -235,7 +235,7 @@ TEST(SessionSweepTest, DamagedSessionIsJudgedByItsName) {
   EXPECT_THAT(Sweep(target, kNow), ElementsAre(gone));
 }
 
-TEST(SessionSweepTest, SessionThatWasBeingMadeWhenItsProcessDiedGoes) {
+TEST(SessionSweepTest, UnfinishedSessionOfADeadProcessIsRemoved) {
   FakeTarget target;
   const std::string hidden = target.directory() + "/.999999999-77";
   std::ofstream(hidden) << "half";
@@ -254,7 +254,7 @@ TEST(SessionSweepTest, OtherFilesLinksAndFoldersAreLeftAlone) {
   EXPECT_TRUE(std::filesystem::exists(outside));
 }
 
-TEST(SessionSweepTest, OneOfManyAtOnceRemovesIt) {
+TEST(SessionSweepTest, ConcurrentSweepsRemoveItOnce) {
   constexpr int kSweepers = 8;
   FakeTarget target;
   target.BeGone();
@@ -271,12 +271,12 @@ TEST(SessionSweepTest, OneOfManyAtOnceRemovesIt) {
     waitpid(child, &status, 0);
     removed += WEXITSTATUS(status);
   }
-  EXPECT_LE(removed, 1);  // two that look at once may each leave it to the other
+  EXPECT_LE(removed, 1);  // concurrent sweeps may each leave it to the other
   Sweep(target);
   EXPECT_FALSE(std::filesystem::exists(target.path()));
 }
 
-TEST(SessionSummaryTest, OnlyAFileIsOpenedForASession) {
+TEST(SessionSummaryTest, OnlyARegularFileIsOpened) {
   const std::string folder = testing::TempDir();
   const std::string pipe = folder + "/pipe.session", link = folder + "/link.session";
   unlink(pipe.c_str());

@@ -26,11 +26,11 @@ uint64_t SinceChange(const struct stat& st) {
   clock_gettime(CLOCK_REALTIME, &now);
   const int64_t ns =
       (now.tv_sec - st.st_ctim.tv_sec) * int64_t{1000000000} + (now.tv_nsec - st.st_ctim.tv_nsec);
-  return ns > 0 ? static_cast<uint64_t>(ns) : 0;  // a clock that was set back makes nothing old
+  return ns > 0 ? static_cast<uint64_t>(ns) : 0;  // no file gets old because a clock was set back
 }
 
-// Whether the process that a session's name, or the hidden name of one that is being made, begins
-// with lives. Unlike the header a name cannot be scribbled over.
+// Returns whether the process is alive whose pid a session's name begins with, or the hidden name
+// of a session that is being created. Unlike the header, a name cannot be overwritten.
 bool ProcessOfNameLives(const char* name) {
   unsigned long long pid = 0, start_ticks = 0;
   if (std::sscanf(name, "%llu-%llu-", &pid, &start_ticks) == 2)
@@ -38,7 +38,7 @@ bool ProcessOfNameLives(const char* name) {
   return std::sscanf(name, ".%llu-", &pid) != 1 || session::StartTicks(pid) != 0;
 }
 
-// The places of identity in a header are the same in every release (session/layout.h, L4).
+// The identity fields of a header have the same offsets in every release (session/layout.h, L4).
 bool ProcessOfHeaderIsGone(int fd) {
   session::Header header;
   return pread(fd, &header, sizeof(header), 0) == static_cast<ssize_t>(sizeof(header)) &&
@@ -56,8 +56,8 @@ bool IsDead(int fd, const struct stat& st, const char* name, uint64_t keep_ns) {
     case SessionState::kDamaged:
       return !ProcessOfNameLives(name) && SinceChange(st) >= keep_ns;
     case SessionState::kOtherRelease:
-      // Its ring may lie elsewhere: then its last event is taken to be newer than it is, or as old as
-      // the session, which has to be old itself.
+      // Its ring may be at another offset. The time of its last event is then too new, or that of
+      // the session's start; so the file must be old as well.
       return ProcessOfHeaderIsGone(fd) && session.idle_ns >= keep_ns && SinceChange(st) >= keep_ns;
     case SessionState::kRecording:
     case SessionState::kUnattended:
@@ -68,27 +68,27 @@ bool IsDead(int fd, const struct stat& st, const char* name, uint64_t keep_ns) {
   return false;
 }
 
-// Removes it if it is dead; false if it stays.
+// Removes the session if it is dead. Returns whether it was removed.
 bool RemoveIfDead(int dir, const char* name, uint64_t keep_ns) {
   const int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   struct stat st, named;
   bool removed = false;
-  // Judged and removed under one lock. IsClaimed() inside Summarise() turns this very lock into a
-  // shared one and drops it, so it is taken again and the name looked at last.
+  // Check and removal need the same lock. IsClaimed() inside Summarise() converts this lock into a
+  // shared one and drops it, so the lock is taken again and the name is checked last.
   if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
       IsDead(fd, st, name, keep_ns) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
       fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_ino == st.st_ino &&
       named.st_dev == st.st_dev) {
     removed = unlinkat(dir, name, 0) == 0;
-    // Its collector's socket, where that was killed.
+    // The socket of a collector that was killed.
     unlinkat(dir, absl::StrCat(name, ".sock").c_str(), 0);
   }
   close(fd);
   return removed;
 }
 
-// Of a collector that was killed, and whose session has its name elsewhere.
+// Whether it is the socket of a collector that was killed and whose session's name is elsewhere.
 bool IsDeadSocket(const char* name) {
   pid_t pid;
   int end = 0;

@@ -1,17 +1,20 @@
 // collector/sessions/session_sweep.h
 //
-// Sessions that nobody needs any more. A session outlives its process so that it can be collected;
-// one that has been, or that nobody collected for a day, would take memory for ever.
+// Removes sessions that are not needed any more. A session outlives its process so that it can be
+// collected. One that has been collected, or was not collected for a day, would take memory for
+// ever.
 //
-//   W1  Removed is only what belongs to this user, whose process is known to be gone (pid, start
-//       time and boot together; a process of another PID namespace is never known to be), and that
-//       nobody has locked.
-//   W2  The lock is held while the name goes, and the name must still be that file's: a collector
-//       that comes at the same moment either keeps the sweep away or finds the session as it was.
-//   W3  A session whose recording is complete goes at once; any other after a day without an event,
-//       of whatever release. What is damaged is known by its name alone and goes a day after it last changed.
+//   W1  Only a session of this user is removed, if its process is known to be gone (by pid, start
+//       time and boot together; never known for a process of another PID namespace) and the session
+//       is not locked.
+//   W2  The lock is held while the name is removed, and the name must still refer to that file. A
+//       collector that comes at the same moment either prevents the removal or finds the session
+//       unchanged.
+//   W3  A session whose recording is complete is removed immediately, any other one of any release
+//       after a day without an event. A damaged session is recognised by its name alone and removed
+//       a day after its last change.
 //
-// Thread safety: any number at a time, in any number of processes.
+// Thread safety: any number of concurrent calls, in any number of processes.
 
 #ifndef GMT_COLLECTOR_SESSIONS_SESSION_SWEEP_H_
 #define GMT_COLLECTOR_SESSIONS_SESSION_SWEEP_H_
@@ -24,8 +27,8 @@ namespace gmt::collector {
 
 inline constexpr uint64_t kKeepUncollectedNs = uint64_t{24} * 3600 * 1000000000;
 
-// Removes the dead sessions in `directory`, of which those that were not collected only when they
-// are older than `keep_ns`. Returns the paths that are gone.
+// Removes the dead sessions in `directory`; those that were not collected only if they are older
+// than `keep_ns`. Returns the paths that were removed.
 std::vector<std::string> RemoveDeadSessions(const std::string& directory,
                                             uint64_t keep_ns = kKeepUncollectedNs);
 

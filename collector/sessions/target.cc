@@ -27,8 +27,8 @@
 namespace gmt::collector {
 namespace {
 
-// From linux/pidfd.h of Linux 6.15, which few machines have as a header. The first 64 bytes, which
-// every later one keeps.
+// From linux/pidfd.h of Linux 6.15, which few machines have as a header: the first 64 bytes, which
+// later versions keep.
 struct PidfdInfo {
   uint64_t mask;
   uint64_t cgroup_id;
@@ -49,7 +49,7 @@ std::string ReadFile(const std::string& path) {
 // Field 3 (state) and field 52 (exit code) of a zombie's stat.
 std::optional<int> ZombieStatus(uint64_t pid) {
   const std::string stat = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
-  const size_t name_end = stat.rfind(')');  // the name may hold blanks
+  const size_t name_end = stat.rfind(')');  // the name may contain spaces
   if (name_end == std::string::npos) return std::nullopt;
   const std::vector<std::string> fields =
       absl::StrSplit(stat.substr(name_end + 1), ' ', absl::SkipWhitespace());
@@ -59,15 +59,15 @@ std::optional<int> ZombieStatus(uint64_t pid) {
   return status;
 }
 
-// Where the kernel or a sandbox gave the traced process no pidfd, its number is a file of ours by
-// now, which looks like a process that has ended. Signal 0 tells them apart.
+// If the kernel or a sandbox gave the traced process no pidfd, that descriptor is now another file
+// of ours, which looks like an ended process. Signal 0 distinguishes them.
 bool IsPidfd(int fd) {
   if (fd < 0) return false;
   return syscall(SYS_pidfd_send_signal, fd, 0, nullptr, 0) == 0 ||
          (errno != EBADF && errno != ENOSYS);
 }
 
-// The folder of a thread that knows itself by this number, in a PID namespace of its own.
+// Returns the name of the task folder of a thread with this tid in its own PID namespace.
 std::string TaskOfInnerTid(const std::string& tasks, uint32_t tid) {
   std::error_code error;
   for (const auto& task : std::filesystem::directory_iterator(tasks, error)) {
@@ -93,7 +93,7 @@ bool IsThisPidNamespace(const session::Header& header) {
 
 uint64_t PidOfPidfd(const std::string& fdinfo) {
   for (absl::string_view line : absl::StrSplit(fdinfo, '\n')) {
-    uint64_t pid;  // -1: ended; 0: of a namespace that is no child of this one
+    uint64_t pid;  // -1: ended; 0: of a namespace that is not a child of this one
     if (absl::ConsumePrefix(&line, "Pid:") && absl::SimpleAtoi(line, &pid)) return pid;
   }
   return 0;

@@ -1,12 +1,12 @@
 // collector/sessions/target.h
 //
-// Target: the traced process as its collector sees it from outside: whether it lives, how it ended,
-// what its threads are called.
+// Target: the traced process as its collector sees it from outside: whether it is alive, how it
+// ended, what its threads are called.
 //
-// A pid alone says little: it may be taken by another process already. The target is known by a
-// pidfd that was opened while it certainly lived (the shim leaves one), or else by pid, start time
-// and boot id together. Its session has the number that it has in its own PID namespace; where that
-// is another one (a container), the pidfd says which it has here.
+// A pid alone is not reliable, because another process may have taken it. The target is identified
+// by a pidfd that was opened while it was certainly alive (the preloaded library leaves one), or
+// otherwise by pid, start time and boot id together. The session holds the pid in the target's own
+// PID namespace. If that is another one (a container), the pidfd yields the pid here.
 //
 // Thread safety: one thread at a time.
 
@@ -25,7 +25,7 @@ namespace gmt::collector {
 
 class Target {
  public:
-  // The process that `header` names. `inherited_pidfd` is taken over; -1 where there is none.
+  // Refers to the process that `header` names. Takes ownership of `inherited_pidfd` (-1: none).
   Target(const session::Header& header, int inherited_pidfd);
   ~Target();
   Target(const Target&) = delete;
@@ -33,13 +33,13 @@ class Target {
 
   bool IsAlive();
   int pidfd() const { return pidfd_; }
-  uint64_t pid() const { return pid_; }  // here; 0 where it has none
+  uint64_t pid() const { return pid_; }  // here; 0 if it has none
 
-  // How it ended, once IsAlive() is false: by the kernel's record, which appears when its parent
-  // has reaped it, or while it is a zombie. Nothing where neither can be had.
+  // Returns how it ended, once IsAlive() is false: from the kernel's record, which appears when its
+  // parent has reaped it, or while it is a zombie. Returns nullopt if neither is available.
   std::optional<gmt::Exit> HowItEnded() const;
 
-  // The name of one of its threads, by its number in the session; empty where it is gone.
+  // Returns the name of a thread, given its tid in the session; empty if it is gone.
   std::string ThreadName(uint32_t tid) const;
 
  private:
@@ -50,22 +50,22 @@ class Target {
   bool is_of_this_namespace_;
 };
 
-// Whether the session's numbers of processes are those of this process's PID namespace.
+// Returns whether the session's pids belong to this process's PID namespace.
 bool IsThisPidNamespace(const session::Header& header);
 
-// The process behind a pidfd, by the text of its /proc/PID/fdinfo/FD; 0 where it has ended, or is not
-// to be seen from here.
+// Returns the process behind a pidfd, given the text of its /proc/PID/fdinfo/FD; 0 if it has ended
+// or is not visible from here.
 uint64_t PidOfPidfd(const std::string& fdinfo);
 
-// An exit from a wait status, as waitpid() and the kernel's exit records have it.
+// Converts a wait status as returned by waitpid() and by the kernel's exit records.
 gmt::Exit ExitFromWaitStatus(int status, const std::string& known_by);
 
-// What the session's control page says of the end (the shim's exit handler, or `gpumemtrace run` as
-// the parent).
+// Returns the end as stored in the session's control page by the preloaded library's exit handler,
+// or by `gpumemtrace run` as the parent.
 std::optional<gmt::Exit> ExitFromSession(const session::Control& control);
 
-// How the target ended, from whoever knows; waits up to half a second for its parent to reap it.
-// `lost` where nobody does.
+// Returns how the target ended, from any of these sources. Waits up to half a second for its parent
+// to reap it. Returns LOST if no source knows.
 gmt::Exit FindExit(const Target& target, const session::Control& control, Clock* clock);
 
 }  // namespace gmt::collector

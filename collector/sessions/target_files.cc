@@ -9,8 +9,8 @@
 namespace gmt::collector {
 namespace {
 
-// Whether both are one directory of one mount: containers may share the device and differ in what
-// is mounted below, so the namespace counts, too.
+// Whether both are the same directory of the same mount. Containers may share the device and differ
+// in the mounts below it, so the namespaces are compared, too.
 bool IsOurs(const std::string& process, const std::string& root) {
   struct stat ours, theirs;
   const auto same = [&](const char* a, const std::string& b) {

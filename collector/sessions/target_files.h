@@ -1,11 +1,11 @@
 // collector/sessions/target_files.h
 //
-// TargetFiles: where a collector finds the files that its target has mapped, though the target may
-// have another root (a container, a chroot) or be gone before its names are looked up.
+// TargetFiles: gives access to the files that the target has mapped, even if the target has another
+// root (a container, a chroot) or has ended before its names are looked up.
 //
-// The target's root is held open from the start, so that it can be read when the process and its
-// /proc entry are gone. What was mounted below it may be gone with its last process: such modules
-// stay module + offset, and the report says that they are not on this machine.
+// The target's root is held open from the start, so that it can be read after the process and its
+// /proc entry are gone. What was mounted below it may disappear with its last process. Frames in
+// such modules stay module + offset, and the report says that they are not on this machine.
 //
 // Thread safety: const methods from any thread.
 
@@ -19,15 +19,15 @@ namespace gmt::collector {
 
 class TargetFiles {
  public:
-  // `pid`: of a process that is known to be the target; 0 where it is gone already.
+  // `pid`: of a process that is known to be the target; 0 if it is gone already.
   explicit TargetFiles(uint64_t pid);
   ~TargetFiles();
   TargetFiles(const TargetFiles&) = delete;
   TargetFiles& operator=(const TargetFiles&) = delete;
 
-  // What its paths begin with; empty where its root is ours, or nothing is known of it.
+  // The prefix of its paths; empty if its root is ours or unknown.
   const std::string& root() const { return root_; }
-  // "/proc/PID", for deleted files that it still has; empty where it was gone already.
+  // "/proc/PID", for deleted files that it still has mapped; empty if it was gone already.
   const std::string& process() const { return process_; }
 
  private:

@@ -14,19 +14,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(TargetFiles, ProcessWithOurRootHasPathsOfOurs) {
+TEST(TargetFiles, ProcessWithOurRootHasOurPaths) {
   const TargetFiles files(static_cast<uint64_t>(getpid()));
   EXPECT_EQ(files.root(), "");
   EXPECT_EQ(files.process(), "/proc/" + std::to_string(getpid()));
 }
 
-TEST(TargetFiles, ProcessThatIsGoneLeavesOurPaths) {
+TEST(TargetFiles, ProcessThatIsGoneHasOurPaths) {
   const TargetFiles files(0);
   EXPECT_EQ(files.root(), "");
   EXPECT_EQ(files.process(), "");
 }
 
-// A child with a root of its own; it says on a pipe whether it got one.
+// A child with its own root. It reports on a pipe whether it could change its root.
 TEST(TargetFiles, OtherRootCanBeReadAfterTheProcessIsGone) {
   const fs::path dir =
       fs::path(::testing::TempDir()) / ("target_files." + std::to_string(getpid()));

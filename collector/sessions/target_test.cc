@@ -13,7 +13,7 @@
 namespace gmt::collector {
 namespace {
 
-// A child that waits to be killed, as a session names it.
+// A child that waits to be killed, with a session header that names it.
 class Child {
  public:
   Child() : pid_(fork()) {
@@ -58,7 +58,7 @@ TEST(TargetTest, WithoutAnInheritedPidfdItIsFoundByPidAndStartTime) {
   EXPECT_GE(target.pidfd(), 0);
 }
 
-TEST(TargetTest, FileUnderThePidfdsNumberIsNotTakenForIt) {
+TEST(TargetTest, DescriptorThatIsNoPidfdIsIgnored) {
   Child child;
   const int file = open("/proc/self/stat", O_RDONLY);
   Target target(child.header(), file);
@@ -67,19 +67,19 @@ TEST(TargetTest, FileUnderThePidfdsNumberIsNotTakenForIt) {
   close(file);
 }
 
-TEST(TargetTest, LaterProcessOfThatPidIsNotIt) {
+TEST(TargetTest, LaterProcessWithTheSamePidIsNotAlive) {
   Child child;
   child.header().start_ticks += 1;
   EXPECT_FALSE(Target(child.header(), -1).IsAlive());
 }
 
-TEST(TargetTest, ProcessOfAnotherBootIsNotIt) {
+TEST(TargetTest, ProcessOfAnotherBootIsNotAlive) {
   Child child;
   child.header().boot_id[0] ^= 1;
   EXPECT_FALSE(Target(child.header(), -1).IsAlive());
 }
 
-TEST(TargetTest, ZombieTellsItsSignal) {
+TEST(TargetTest, ZombieHasItsSignal) {
   Child child;
   Target target(child.header(), child.PidFd());
   child.Kill();
@@ -90,7 +90,7 @@ TEST(TargetTest, ZombieTellsItsSignal) {
   EXPECT_EQ(exit->code(), SIGKILL);
 }
 
-TEST(TargetTest, KernelTellsTheSignalOfAReapedProcess) {
+TEST(TargetTest, ReapedProcessHasItsSignalInThePidfd) {
   Child child;
   Target target(child.header(), child.PidFd());
   child.Kill();
@@ -116,8 +116,8 @@ TEST(TargetTest, ThreadsHaveNamesWhileTheyLive) {
   EXPECT_EQ(target.ThreadName(1u << 30), "");
 }
 
-// As of a container's process, which is the first in there.
-TEST(TargetTest, OfAnotherPidNamespaceItHasTheNumberThatItsPidfdHasHere) {
+// Like a container's process, which has pid 1 inside.
+TEST(TargetTest, ProcessOfAnotherPidNamespaceHasThePidOfItsPidfd) {
   Child child;
   const uint64_t here = child.header().pid;
   child.header().pid = 1;
@@ -125,25 +125,25 @@ TEST(TargetTest, OfAnotherPidNamespaceItHasTheNumberThatItsPidfdHasHere) {
   Target target(child.header(), child.PidFd());
   EXPECT_EQ(target.pid(), here);
   EXPECT_TRUE(target.IsAlive());
-  // By the kernel's list of a thread's numbers, of which the child has one.
+  // Found by the kernel's list of a thread's tids; the child has only one.
   EXPECT_NE(target.ThreadName(static_cast<uint32_t>(here)), "");
   EXPECT_EQ(target.ThreadName(1), "");
 }
 
-TEST(TargetTest, OfAnotherPidNamespaceWithoutAPidfdItIsNobodyHere) {
+TEST(TargetTest, ProcessOfAnotherPidNamespaceWithoutAPidfdHasNoPid) {
   Child child;
   child.header().pid_namespace = 77;
   EXPECT_EQ(Target(child.header(), -1).pid(), 0u);
 }
 
-TEST(PidOfPidfdTest, IsNothingOfWhatEndedOrIsNotToBeSeen) {
+TEST(PidOfPidfdTest, IsZeroIfEndedOrInvisible) {
   EXPECT_EQ(PidOfPidfd("pos:\t0\nPid:\t4711\nNSpid:\t4711\t1\n"), 4711u);
   EXPECT_EQ(PidOfPidfd("Pid:\t-1\nNSpid:\t-1\n"), 0u);
   EXPECT_EQ(PidOfPidfd("Pid:\t0\n"), 0u);
   EXPECT_EQ(PidOfPidfd("pos:\t0\nflags:\t02\n"), 0u);
 }
 
-TEST(FindExitTest, WhatTheSessionSaysComesFirst) {
+TEST(FindExitTest, SessionHasPriority) {
   Child child;
   Target target(child.header(), child.PidFd());
   child.Kill();
@@ -162,7 +162,7 @@ TEST(FindExitTest, WhatTheSessionSaysComesFirst) {
 TEST(FindExitTest, ParentThatReapsLateIsWaitedFor) {
   Child child;
   session::Header unknown = child.header();
-  unknown.start_ticks += 1;  // nothing can be asked of the kernel
+  unknown.start_ticks += 1;  // so that the kernel cannot be asked
   Target target(unknown, -1);
   session::Control control = {};
   FakeClock clock;
@@ -173,7 +173,7 @@ TEST(FindExitTest, ParentThatReapsLateIsWaitedFor) {
   EXPECT_EQ(FindExit(target, control, &clock).code(), SIGSEGV);
 }
 
-TEST(FindExitTest, EndThatNobodySawIsLostAfterHalfASecond) {
+TEST(FindExitTest, UnobservedEndIsLostAfterHalfASecond) {
   Child child;
   session::Header unknown = child.header();
   unknown.start_ticks += 1;
@@ -184,7 +184,7 @@ TEST(FindExitTest, EndThatNobodySawIsLostAfterHalfASecond) {
   EXPECT_LT(clock.now_ns, kSecond);
 }
 
-TEST(ExitFromWaitStatusTest, TellsExitsFromSignals) {
+TEST(ExitFromWaitStatusTest, DistinguishesExitsFromSignals) {
   EXPECT_EQ(ExitFromWaitStatus(3 << 8, "pidfd").code(), 3);
   EXPECT_EQ(ExitFromWaitStatus(3 << 8, "pidfd").kind(), gmt::Exit::EXITED);
   EXPECT_EQ(ExitFromWaitStatus(11 | 0x80, "pidfd").kind(),

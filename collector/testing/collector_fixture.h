@@ -1,6 +1,6 @@
 // collector/testing/collector_fixture.h
 //
-// For tests: a collector of a FakeTarget, and what it has written.
+// For tests: a collector of a FakeTarget, and the recording that it writes.
 
 #ifndef GMT_COLLECTOR_TESTING_COLLECTOR_FIXTURE_H_
 #define GMT_COLLECTOR_TESTING_COLLECTOR_FIXTURE_H_
@@ -20,7 +20,7 @@ namespace gmt::collector {
 
 class CollectorTest : public ::testing::Test {
  protected:
-  // The collector of `target`, writing into bytes_.
+  // Starts the collector of `target`, which writes to bytes_.
   void Start(FakeTarget& target) {
     clock_.now_ns = target.now_ns;
     process_ = std::make_unique<Target>(target.map().header(), -1);
@@ -33,7 +33,7 @@ class CollectorTest : public ::testing::Test {
     collector_ = *std::move(collector);
   }
 
-  // Lets the collector read what there is, and a second pass.
+  // Lets the collector read everything, and do one more round a second later.
   void LetItRead() {
     while (collector_->Round()) {
     }
@@ -56,7 +56,7 @@ class CollectorTest : public ::testing::Test {
     return -1;
   }
 
-  std::function<std::unique_ptr<DeviceSource>()> device_source_;  // none, unless a test has one
+  std::function<std::unique_ptr<DeviceSource>()> device_source_;  // none by default
   FakeClock clock_;
   std::string bytes_;
   size_t disk_space_ = ~size_t{0};

@@ -1,6 +1,6 @@
 // collector/testing/fake_device_source.h
 //
-// For tests: a DeviceSource that says what a test wants, and takes as long as it wants.
+// For tests: a DeviceSource whose answers and delays the test controls.
 
 #ifndef GMT_COLLECTOR_TESTING_FAKE_DEVICE_SOURCE_H_
 #define GMT_COLLECTOR_TESTING_FAKE_DEVICE_SOURCE_H_
@@ -17,7 +17,7 @@
 
 namespace gmt::collector {
 
-// What the fake says. Shared with its test, which may change it at any time.
+// The answers of the fake. Shared with its test, which may change them at any time.
 struct FakeMachine {
   std::mutex mutex;
   std::condition_variable changed;
@@ -26,7 +26,7 @@ struct FakeMachine {
   std::map<uint64_t, DeviceReading> memory;    // by handle
   std::map<uint64_t, absl::Status> refusals;   // by handle
   std::chrono::milliseconds read_takes{0};
-  bool hangs = false;  // Read() does not return while this holds
+  bool hangs = false;  // Read() does not return while it is set
   int opened = 0, reads = 0, being_read = 0;
 
   void Set(uint64_t handle, DeviceReading reading) {
@@ -38,18 +38,18 @@ struct FakeMachine {
     hangs = hang;
     changed.notify_all();
   }
-  // Returns when Read() has ended so many more times.
+  // Waits until Read() has ended `more` more times.
   void AwaitReads(int more) {
     std::unique_lock lock(mutex);
     const int wanted = reads + more;
     changed.wait(lock, [&] { return reads >= wanted; });
   }
-  // Returns when Read() has ended so many times since the beginning.
+  // Waits until Read() has ended `wanted` times since the start.
   void AwaitReadsInAll(int wanted) {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return reads >= wanted; });
   }
-  // Returns when Read() has begun.
+  // Waits until a Read() has begun.
   void AwaitReading() {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return being_read > 0; });

@@ -1,8 +1,8 @@
 // collector/testing/fake_target.h
 //
-// For tests: FakeTarget is a traced process without the process: it creates a session in a
-// directory of its own and writes into it exactly as the hooks do (reserve, live table, commit).
-// ReadBack() is what a reader makes of the recording.
+// For tests: FakeTarget plays a traced process. It creates a session in a directory of its own and
+// writes into it exactly as the hooks do (reserve, live table, commit). ReadBack() reads a
+// recording.
 
 #ifndef GMT_COLLECTOR_TESTING_FAKE_TARGET_H_
 #define GMT_COLLECTOR_TESTING_FAKE_TARGET_H_
@@ -21,19 +21,18 @@
 
 namespace gmt::collector {
 
-// A clock that jumps: waiting takes no time, and calls `while_waiting`, in which a test lets the
-// world go on.
+// A clock that jumps: waiting takes no time, but calls `while_waiting`, in which a test can act.
 class FakeClock : public Clock {
  public:
   uint64_t NowNs() override { return now_ns += step_ns; }
   void Wait(uint64_t ns) override;
 
   uint64_t now_ns = 0;
-  uint64_t step_ns = 0;  // a machine so busy that this long passes between two looks
+  uint64_t step_ns = 0;  // added by each NowNs(): simulates a very busy machine
   std::function<void()> while_waiting = [] {};
 };
 
-// What kind of memory a call is about.
+// The kind of memory that a call is about.
 struct Layer {
   session::Space space = session::Space::kDevice;
   session::Memory memory = session::Memory::kDevice;
@@ -52,22 +51,22 @@ class FakeTarget {
   FakeTarget(const FakeTarget&) = delete;
   FakeTarget& operator=(const FakeTarget&) = delete;
 
-  // Calls as the hooks record them. Each returns its ticket.
+  // Record calls as the hooks do. Each returns its ticket.
   uint64_t Alloc(uint64_t address, uint64_t size, Layer layer = {}, uint32_t stack = 0);
   uint64_t Free(uint64_t address, Layer layer = {});
   uint64_t FreeDone(uint64_t address, uint16_t result, const session::LiveValue& freed);
   uint64_t FailAlloc(uint64_t size, uint16_t result);
   uint64_t Write(const session::Record& record);
-  // Takes a ticket and never commits it: the writer died.
+  // Takes a ticket and never commits it, like a writer that died.
   void DieInTheMiddle() { ring_.Reserve(); }
-  // From now on the session says that its process is another one, which has ended.
+  // Makes the session name another process, which has ended.
   void BeGone() { header().start_ticks += 1; }
   session::Header& header() { return const_cast<session::Header&>(session_.map.header()); }
-  // Ends as the shim's exit handler does.
+  // Ends like the preloaded library's exit handler.
   void Exit(int code);
 
   uint32_t Code(const session::CodeObject& code);
-  // `codes`: of the interpreter frames among the words.
+  // `codes`: code ids of the interpreter frames in `frames`.
   uint32_t Stack(const std::vector<uint64_t>& frames, uint16_t flags = 0,
                  const std::vector<uint32_t>& codes = {});
   uint32_t Text(const std::string& text) { return session_.map.texts().Intern(text); }
@@ -80,7 +79,7 @@ class FakeTarget {
   const std::string& directory() const { return directory_; }
   uint64_t start_ns() const { return session_.map.header().monotonic_ns; }
 
-  uint64_t now_ns;  // of the next record; each takes a microsecond
+  uint64_t now_ns;  // of the next record; each record advances it by a microsecond
 
  private:
   session::Record NewRecord(session::Kind kind, Layer layer, uint16_t api, uint64_t value);
@@ -103,10 +102,10 @@ struct Recording {
   std::unique_ptr<format::RecordingReader> reader;
 
   std::string String(uint32_t id) const { return std::string(reader->definitions().string(id)); }
-  // What is live after the last event, by address: sizes of device memory.
+  // Returns what is live after the last event: size by address.
   std::map<uint64_t, uint64_t> LiveByEvents() const;
   static std::map<uint64_t, uint64_t> LiveOf(const gmt::Snapshot& snapshot);
-  // When a row of it was allocated.
+  // Returns the allocation time of a row.
   static int64_t TimeOf(const gmt::Snapshot& snapshot, size_t row);
   const gmt::Snapshot* FindSnapshot(const std::string& name) const;
   size_t Count(gmt::Kind kind) const;
@@ -114,7 +113,7 @@ struct Recording {
 
 Recording ReadBack(const std::string& bytes);
 
-// The bytes of a file.
+// Returns the contents of a file.
 std::string FileBytes(const std::string& path);
 
 }  // namespace gmt::collector

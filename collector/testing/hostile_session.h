@@ -1,11 +1,11 @@
 // collector/testing/hostile_session.h
 //
-// For tests: a traced process that works, overwrites its own session and dies, all as a string of
-// bytes says. The collector looks at it meanwhile. Whatever happens the recording must be readable
-// and complete, and the collector must come to an end.
+// For tests: a traced process that works, overwrites its own session and dies, controlled by a
+// string of bytes, while the collector reads the session. In every case the collector must end, and
+// the recording must be readable and complete.
 //
-// One byte is an operation, the bytes behind it are its arguments; what is missing at the end is 0.
-// session_fuzz.cc finds strings, hostile_session_test.cc makes random ones.
+// A byte selects an operation; the bytes after it are its arguments, missing ones being 0.
+// session_fuzz.cc searches for such strings; hostile_session_test.cc makes random ones.
 
 #ifndef GMT_COLLECTOR_TESTING_HOSTILE_SESSION_H_
 #define GMT_COLLECTOR_TESTING_HOSTILE_SESSION_H_
@@ -28,7 +28,7 @@ class HostileSession {
  public:
   HostileSession(const uint8_t* data, size_t size) : data_(data), left_(size) {}
 
-  // OK, or what the collector or a reader of its recording made of it that they must not.
+  // Returns OK, or an error that the collector or the reader of its recording must not produce.
   absl::Status Play() {
     clock_.now_ns = target_.now_ns;
     auto collector =
@@ -57,7 +57,7 @@ class HostileSession {
     return value;
   }
 
-  // A value that an attacker, or chance, would choose.
+  // Returns a value that an attacker, or chance, might choose.
   uint64_t TakeWord() {
     const uint64_t kind = Take(1), value = Take(8);
     const uint64_t tail = target_.control().tail.load();

@@ -1,5 +1,5 @@
-// A traced process that overwrites its session while it is being collected: random strings of what
-// session_fuzz.cc looks for with more patience.
+// A traced process that overwrites its session while it is being collected, with random strings of
+// operations. session_fuzz.cc searches more thoroughly.
 
 #include "collector/testing/hostile_session.h"
 
@@ -23,7 +23,7 @@ TEST(HostileSessionTest, CollectorSurvivesAnythingInIt) {
   });
 }
 
-TEST(HostileSessionTest, NothingButWorkIsNotHostile) {
+TEST(HostileSessionTest, EmptyInputIsHarmless) {
   EXPECT_TRUE(HostileSession(nullptr, 0).Play().ok());
 }
 

@@ -8,7 +8,7 @@ namespace gmt::collector {
 namespace {
 
 constexpr uint64_t kActivationAddress = uint64_t{1} << 44;
-constexpr uint64_t kLargest = 1 << 22;  // of an activation
+constexpr uint64_t kLargest = 1 << 22;  // size of an activation
 
 }  // namespace
 
@@ -62,7 +62,7 @@ void LongTraining::Step() {
   }
   peak_bytes_ = std::max(peak_bytes_, bytes);
   if (steps_ % leak_every_ == 0) {
-    live_bytes_ = bytes;  // while the activations are there
+    live_bytes_ = bytes;  // includes the activations
     Keep(kLeakedBytes, leak_stack_);
     ++leaked_;
   } else {

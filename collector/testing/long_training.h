@@ -1,11 +1,11 @@
 // collector/testing/long_training.h
 //
-// For tests and benchmarks: LongTraining is a training run in a FakeTarget, as long as anybody wants
-// and with little memory of its own: weights that stay, activations of every step, and a block that
-// one line of it keeps every few steps. It knows what a recording of it must say.
+// For tests and benchmarks: LongTraining plays a training run of any length in a FakeTarget, with
+// little memory of its own: weights that stay, activations of every step, and a block that one line
+// of code leaks every few steps. It knows the correct contents of its recording.
 //
 //   LongTraining training(target, 1000);
-//   training.Step();                 // so many events more
+//   training.Step();                 // as often as needed
 //   EXPECT_EQ(LiveOf(...), training.live());
 //
 // Thread safety: one thread at a time.
@@ -30,14 +30,14 @@ class LongTraining {
   static constexpr uint32_t kSites = 64, kActivations = 500, kWeights = 200;
   static constexpr uint64_t kLeakedBytes = 8192;
   static constexpr Layer kBlock = {session::Space::kBlock, session::Memory::kBlock};
-  // Where the code lies that makes the leak: the innermost address of its stack.
+  // Address of the code that leaks: the innermost frame of its stack.
   static constexpr uint64_t kLeakAddress = 0x7ead00;
   static constexpr uint64_t kModule = 0x400000, kModuleEnd = 0x900000;
 
-  // Keeps a block every `leak_every` steps. The target must outlive this.
+  // Leaks a block every `leak_every` steps. The target must outlive this.
   LongTraining(FakeTarget* target, uint64_t leak_every, uint64_t seed);
 
-  // One step: a mark, `kActivations` blocks and their frees, and sometimes the one that is kept.
+  // Plays one step: a mark, `kActivations` blocks and their frees, and sometimes a leaked block.
   void Step();
 
   // Called after each event of a step; may be empty.
@@ -48,7 +48,7 @@ class LongTraining {
   uint64_t leaked() const { return leaked_; }
   uint64_t allocations() const { return allocations_; }
   uint64_t peak_bytes() const { return peak_bytes_; }
-  // Between two steps: sizes by address of the blocks that are held.
+  // Between two steps: the live blocks, size by address.
   const std::map<uint64_t, uint64_t>& live() const { return live_; }
   uint64_t live_bytes() const { return live_bytes_; }
 

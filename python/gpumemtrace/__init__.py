@@ -1,4 +1,4 @@
-"""Marks what a program does in the recording that gpumemtrace makes of its GPU memory.
+"""Annotates the recording that gpumemtrace makes of a program's GPU memory.
 
     import gpumemtrace
 
@@ -8,14 +8,14 @@
         ...
         gpumemtrace.step()
 
-A program says this once and for all: where it is not recorded, every function does nothing, costs
-less than a microsecond and cannot fail, except for arguments that are wrong anywhere.
+These calls may stay in a program permanently: if it is not recorded, every function does nothing,
+takes less than a microsecond and cannot fail, except for invalid arguments.
 
-The recording begins with the first call of the GPU. What is said before that is not in it.
+The recording begins with the first call of the GPU. Earlier annotations are not in it.
 
-A program that was started without gpumemtrace may call start(), best before it uses the GPU.
+A program that was started without gpumemtrace may call start(), ideally before it uses the GPU.
 
-Thread safety: all functions, from any thread. After a fork the child speaks of its own recording.
+Thread safety: all functions, from any thread. After a fork, the child annotates its own recording.
 """
 
 import functools
@@ -26,11 +26,11 @@ from typing import Any, Callable, List, Optional, Tuple, TypeVar
 __all__ = ["mark", "recording", "region", "snapshot", "start", "step"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_NO_INDEX = 2**64 - 1  # as the library is told that a mark has none
+_NO_INDEX = 2**64 - 1  # the value for "no index" in the library's interface
 
 
 class _Absent:
-    """What answers where the process is not recorded."""
+    """The functions used if the process is not recorded."""
 
     @staticmethod
     def gpumemtrace_mark(name: bytes, index: int) -> None:
@@ -54,11 +54,12 @@ class _Absent:
 
 
 def _find_library(path: Optional[str] = None) -> Any:
-    """The library that is in this process, preloaded or of that path, or what stands in for it."""
+    """Returns the preloaded library or the one at `path`; _Absent if there is none."""
     try:
         import ctypes
 
-        # Holds the GIL: none of these functions waits, and giving it up would cost more than they do.
+        # PyDLL holds the GIL: none of these functions waits, and releasing the GIL would take
+        # longer.
         library = ctypes.PyDLL(path)
         signatures: List[Tuple[Any, Any, Any]] = [
             (library.gpumemtrace_mark, None, [ctypes.c_char_p, ctypes.c_uint64]),
@@ -75,8 +76,8 @@ def _find_library(path: Optional[str] = None) -> Any:
 
 
 def _injected() -> Optional[str]:
-    """The library that the driver is going to open, or has opened, out of others' sight. Opened before, it
-    does nothing until then."""
+    """Returns the library that the CUDA driver opens for injection, if it is ours. If it is opened
+    here before that, it does nothing until then."""
     path = os.environ.get("CUDA_INJECTION64_PATH", "")
     return path if os.path.basename(path) == "libgpumemtrace.so" else None
 
@@ -117,8 +118,8 @@ def _number(index: int) -> int:
 
 
 def _places() -> List[str]:
-    """Where the library may be: $GPUMEMTRACE_LIBRARY, else beside this package, else with the program
-    gpumemtrace that the shell would find."""
+    """Returns where the library may be: in $GPUMEMTRACE_LIBRARY, otherwise beside this package or
+    beside the gpumemtrace program in $PATH."""
     given = os.environ.get("GPUMEMTRACE_LIBRARY")
     if given:
         return [given]
@@ -135,15 +136,17 @@ def _places() -> List[str]:
 
 
 def start(path: Optional[str] = None) -> str:
-    """Begins to record this process, which was not started with gpumemtrace, from its next call of the GPU on.
+    """Starts recording this process, which was started without gpumemtrace, at its next GPU call.
 
-    To be called early, best before anything is imported that uses the GPU: what is allocated before is
-    not known, and who has asked the driver for its functions before calls them unseen. Returns what is
-    to be known about that in words, or "preloaded", or how it was begun before: then it does nothing.
+    Call it early, ideally before importing anything that uses the GPU. Earlier allocations are
+    unknown, and calls through function addresses obtained from the driver earlier are not
+    intercepted. Returns a description of these limitations, or "preloaded", or a note that recording
+    has been started already; in the last two cases it does nothing.
 
-    The library is `path`, else $GPUMEMTRACE_LIBRARY, else what lies with this package or with the program
-    gpumemtrace. Options are those of $GPUMEMTRACE, and can be set in os.environ before. Raises OSError
-    where the library is not found or cannot be loaded, and RuntimeError where it cannot begin.
+    The library is `path`, otherwise $GPUMEMTRACE_LIBRARY, otherwise the one beside this package or
+    the gpumemtrace program. Options are read from $GPUMEMTRACE, which may be set in os.environ
+    before. Raises OSError if the library is not found or cannot be loaded, and RuntimeError if it
+    cannot start.
     """
     global _library
     import ctypes
@@ -157,45 +160,45 @@ def start(path: Optional[str] = None) -> str:
         if found is None:
             raise FileNotFoundError(f"libgpumemtrace.so was not found; looked for {', '.join(places)}. "
                                     "Name it with: GPUMEMTRACE_LIBRARY=/path/to/libgpumemtrace.so")
-        library = ctypes.CDLL(found)  # takes the loader's lock, which may be held by who waits for the GIL
+        library = ctypes.CDLL(found)  # the loader's lock holder may wait for the GIL
         path = found
     if not hasattr(library, "gpumemtrace_start"):
-        raise RuntimeError(f"{path} is no library of gpumemtrace")
+        raise RuntimeError(f"{path} is not a gpumemtrace library")
     text = ctypes.create_string_buffer(4096)
     library.gpumemtrace_start.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     result = library.gpumemtrace_start(text, len(text))
     said = text.value.decode("utf-8", "replace")
-    if result < 0 and os.path.isfile(said):  # another copy has begun before
+    if result < 0 and os.path.isfile(said):  # another copy has been started already
         _library = _find_library(said)
         return f"already done by {said}"
     if result < 0:
-        raise RuntimeError(f"gpumemtrace cannot begin: {said}")
+        raise RuntimeError(f"gpumemtrace cannot start: {said}")
     if library is not preloaded:
         _library = _find_library(path)
     return said
 
 
 def recording() -> bool:
-    """Whether this process is being recorded at this moment.
+    """Returns whether this process is being recorded at this moment.
 
-    False until its first call of the GPU, and where gpumemtrace is not there.
+    False before its first call of the GPU, and without gpumemtrace.
     """
     return bool(_library.gpumemtrace_recording())
 
 
 def mark(name: str, index: Optional[int] = None) -> None:
-    """Puts a mark into the history: this happened here, the index-th time if one is given.
+    """Adds a mark to the recording at this moment, with an index if one is given.
 
-    Raises TypeError or ValueError for a name that is no text, is empty or has a null character, and
-    for an index that is no whole number from 0 up; so does every function here.
+    Like every function here, raises TypeError or ValueError for a name that is not a str, is empty
+    or contains a null character, and for an index that is not an integer of at least 0.
     """
     _library.gpumemtrace_mark(_text(name), _NO_INDEX if index is None else _number(index))
 
 
 def step(index: Optional[int] = None) -> None:
-    """Marks that a step of the program's loop ends here and the next one begins.
+    """Marks the end of a step of the program's loop, and the beginning of the next one.
 
-    Without an index steps are counted, from 0 up; a given one sets the count.
+    Without an index, steps are counted from 0; a given index sets the counter.
     """
     global _next_step
     if index is None:
@@ -207,16 +210,16 @@ def step(index: Optional[int] = None) -> None:
 
 
 def snapshot(name: str = "request") -> bool:
-    """Asks for a snapshot of what is allocated now, under that name.
+    """Requests a snapshot of what is allocated now, with the given name.
 
-    Returns whether it was asked for: False where nothing is recorded. It is taken outside of this
-    process, which goes on meanwhile.
+    Returns whether it was requested: False if the process is not recorded. The snapshot is taken
+    outside this process, which continues meanwhile.
     """
     return bool(_library.gpumemtrace_snapshot(_text(name)))
 
 
 class region:
-    """Names what happens from here to the end of a `with`, or of a function that it decorates.
+    """Names the time until the end of a `with` block, or of calls of a function that it decorates.
 
         with gpumemtrace.region("evaluation"):
             ...
@@ -224,8 +227,8 @@ class region:
         @gpumemtrace.region("loss")
         def loss(...): ...
 
-    Regions may lie within each other, may be left by an exception, which goes on, and may overlap in
-    different threads. An object may be entered again; several threads take one each.
+    Regions may be nested, may be left by an exception, which propagates, and may overlap in
+    different threads. An object may be entered repeatedly, but each thread needs its own.
     """
 
     __slots__ = ("_name", "_open")
@@ -240,14 +243,14 @@ class region:
 
     def __exit__(self, *_: object) -> None:
         forks, number = self._open.pop()
-        # What was begun before a fork belongs to the parent's recording, and ends there.
+        # A region that began before a fork belongs to the parent's recording and ends there.
         if number != 0 and forks == _forks:
             _library.gpumemtrace_range_end(number)
 
     def __call__(self, function: _F) -> _F:
-        """Decorates a function. Raises TypeError for one that only makes a coroutine or a generator
-        when it is called: its region would end before the work begins."""
-        import inspect  # slow to load, and needed here alone
+        """Decorates a function. Raises TypeError for a coroutine or generator function, because
+        calling it only creates the object: the region would end before the work begins."""
+        import inspect  # slow to load and rarely needed
 
         if not callable(function):
             raise TypeError(f"region decorates functions, not {type(function).__name__}")
@@ -257,7 +260,8 @@ class region:
 
         @functools.wraps(function)
         def within(*arguments: Any, **named: Any) -> Any:
-            # One for each call: the function may call itself, or run in several threads.
+            # A new region for each call, because the function may recurse or run in several
+            # threads.
             with _again(self._name):
                 return function(*arguments, **named)
 

@@ -1,5 +1,5 @@
-/* Stands in for the preloaded library: writes what it is told to the file that $TOLD_CALLS names,
-   one line for a call, so that a test sees what arrives on the other side. */
+/* A substitute for the preloaded library: logs its calls to the file that $TOLD_CALLS names, one
+   per line, so that a test can check them. */
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static void Tell(const char* format, ...) {
 void gpumemtrace_mark(const char* name, uint64_t index) { Tell("mark %s %" PRIu64 "\n", name, index); }
 
 uint64_t gpumemtrace_range_begin(const char* name) {
-  /* Beyond 32 bits, as the library's own may be. */
+  /* Needs more than 32 bits, as the real library's may. */
   const uint64_t range = (UINT64_C(1) << 40) + ++ranges;
   Tell("begin %s %" PRIu64 "\n", name, range);
   return range;
@@ -42,7 +42,7 @@ int gpumemtrace_snapshot(const char* name) {
 
 int gpumemtrace_recording(void) { return 1; }
 
-/* Answers what $TOLD_START says: a number and a text. */
+/* Returns the number and the text in $TOLD_START. */
 int gpumemtrace_start(char* text, size_t capacity) {
   const char* answer = getenv("TOLD_START");
   int result = 1, read = 0;

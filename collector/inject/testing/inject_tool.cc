@@ -1,11 +1,11 @@
-// The injector by hand, for tests: brings a library into a process and prints what was answered.
+// The injector as a command, for tests: injects a library into a process and prints the answer.
 //
 //   inject_tool --pid PID --library FILE [--function NAME] [--options TEXT] [--search MS]
 //               [--call MS] [--end-at STAGE] [--place copy]
 //
-// --place copy: FILE is brought to where the process sees it. --end-at: is killed (SIGKILL) at that
-// moment, and says so on stderr. Prints "RESULT THREAD TRIES TEXT" and exits with 0, or the error on
-// stderr and 1.
+// --place copy: copies FILE to where the process sees it. --end-at: the tool kills itself (SIGKILL)
+// at that stage and reports it on stderr. Prints "RESULT THREAD TRIES TEXT" and exits with 0, or
+// prints the error on stderr and exits with 1.
 
 #include <signal.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
-// collector/inject/testing/made_image.h
+// collector/inject/testing/fake_image.h
 //
-// MadeImage: a library in memory that exports one function, or a few, with no more than a reader of images looks
-// at. Its parts may be changed, to what no linker makes.
+// FakeImage: a library in memory that exports a few functions and has only what a reader of images
+// needs. Tests may change its parts to values that no linker produces.
 //
 // Thread safety: none.
 
@@ -22,15 +22,15 @@
 namespace gmt::inject {
 
 struct MadeImage {
-  static constexpr size_t kChain = 16384;  // room for one that has no end
+  static constexpr size_t kChain = 16384;  // room for a chain without end
   static constexpr uint64_t kFunction = 0x1000;
 
   static constexpr size_t kMostFunctions = 6;
-  static constexpr uint64_t kApart = 0x100;  // bytes from one function to the next
+  static constexpr uint64_t kApart = 0x100;  // distance between functions in bytes
 
   explicit MadeImage(std::string_view exported)
       : MadeImage(std::initializer_list<std::string_view>{exported}) {}
-  // At most kMostFunctions, whose names fit `names`.
+  // At most kMaxFunctions names, which must fit into `names`.
   explicit MadeImage(std::initializer_list<std::string_view> exported) {
     std::memcpy(header.e_ident, ELFMAG, SELFMAG);
     header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -67,10 +67,10 @@ struct MadeImage {
   }
 
   uint64_t base() const { return reinterpret_cast<uint64_t>(this); }
-  // Of the n-th function.
+  // The address of the n-th function.
   uint64_t function(size_t n = 0) const { return base() + kFunction + n * kApart; }
 
-  // As a process's map would list it, had it been loaded from that file.
+  // The image's entry in a process's map if it were loaded from that file.
   Mapping MappedFrom(const std::string& path) const {
     Mapping mapping;
     mapping.start = base();

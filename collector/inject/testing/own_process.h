@@ -1,6 +1,7 @@
 // collector/inject/testing/own_process.h
 //
-// OwnProcess: a test that looks at its own process as at another one, because it knows what is there.
+// OwnProcess: a fixture for tests that inspect their own process, whose contents they know, like
+// another one.
 //
 // Thread safety: one thread at a time.
 
@@ -29,7 +30,7 @@ class OwnProcess : public testing::Test {
     memory_.emplace(*std::move(memory));
     map_ = *std::move(map);
   }
-  // Of the first image that `is_it` knows; 0: there is none.
+  // Returns the base of the first image for which `is_it` is true; 0 if there is none.
   uint64_t BaseOf(bool (*is_it)(const Mapping&)) const {
     const auto it = std::find_if(map_.begin(), map_.end(),
                                  [&](const Mapping& m) { return is_it(m) && m.offset == 0; });

@@ -1,5 +1,5 @@
-/* A library as the injector brings it into processes: it says who called it, and can be told to take
- * its time or to refuse. */
+/* A library for the injector to load into processes. It reports its call, and can be made to wait
+ * or to refuse. */
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 int probe_attach(const char* options, char* text, size_t capacity) {
   static int calls;
-  errno = EXDEV; /* the thread must not find this */
-  if (strncmp(options, "wait=", 5) == 0) { /* until nothing writes to that FIFO any more */
+  errno = EXDEV; /* the interrupted thread must not see this */
+  if (strncmp(options, "wait=", 5) == 0) { /* until that FIFO has no writers */
     const int fifo = open(options + 5, O_RDONLY);
     char byte;
     while (fifo < 0 || read(fifo, &byte, 1) != 0) {

@@ -1,7 +1,7 @@
-/* A process that something is injected into while it does one thing, and that notices when that thing
- * goes wrong. Prints "ready", works for that long, prints "ok" and how often it did it. No thread of it
- * only waits, where the work is not waiting. Ends earlier once the first byte of the file that
- * GMT_TARGET_STOP names is not 0.
+/* A process for injection tests. It repeats one kind of work and notices if that goes wrong. Prints
+ * "ready", works for SECONDS, prints "ok" and the number of repetitions. No thread only waits,
+ * unless waiting is the work. Ends earlier as soon as the first byte of the file named by
+ * GMT_TARGET_STOP is not 0.
  *
  *   target malloc|arithmetic|sleep|signals|fork|threads|dlopen|errno|wait|exec|exit SECONDS
  */
@@ -41,7 +41,7 @@ static double now(void) {
 
 static int is_over(void) { return *stop != 0 || now() > deadline; }
 
-/* Blocks that hold what was written into them, in four threads. */
+/* Four threads check that blocks keep what was written into them. */
 static void* malloc_loop(void* arg) {
   uint32_t random = (uint32_t)(uintptr_t)arg * 2654435761u + 1;
   enum { kBlocks = 64 };
@@ -64,7 +64,7 @@ static void* malloc_loop(void* arg) {
   return NULL;
 }
 
-/* Integer, floating point and flags: the same sum again and again. */
+/* Integer and floating point arithmetic and flags: the same sum repeatedly. */
 static double sum_of(uint64_t seed, uint64_t* hash) {
   double a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
   uint64_t h = seed;
@@ -87,7 +87,7 @@ static void arithmetic(void) {
   }
 }
 
-/* Each way to wait lasts as long as it should, and says that it was not interrupted. */
+/* Each kind of wait must last long enough and must not report an interruption. */
 static void sleeps(void) {
   sem_t never;
   sem_init(&never, 0, 0);
@@ -108,7 +108,7 @@ static void sleeps(void) {
   }
 }
 
-/* Signals that a child sends, and queues: none may be lost. */
+/* Queued signals from a child: none may be lost. */
 static volatile sig_atomic_t seen_signals;
 static void count_signal(int signal) {
   (void)signal;
@@ -195,7 +195,7 @@ static void dlopens(void) {
   }
 }
 
-/* errno between the call that sets it and the look at it. */
+/* Checks errno some time after the call that set it. */
 static void errnos(void) {
   while (!is_over()) {
     if (read(-1, NULL, 0) != -1) fail("read");
@@ -245,7 +245,7 @@ int main(int argc, char** argv) {
     stop = byte;
     close(fd);
   }
-  const int is_next = argc > 4; /* of programs that replace each other */
+  const int is_next = argc > 4; /* in a series of programs that exec each other */
   if (!is_next) printf("ready\n"), fflush(stdout);
   deadline = is_next ? atof(argv[3]) : now() + (argc > 2 ? atof(argv[2]) : 1);
   done = is_next ? atol(argv[4]) : 0;
@@ -277,7 +277,7 @@ int main(int argc, char** argv) {
   } else if (strcmp(what, "exit") == 0) {
     while (!is_over()) free(malloc(100));
   } else {
-    fprintf(stderr, "target: what shall it do? '%s' is nothing\n", what);
+    fprintf(stderr, "target: unknown work '%s'\n", what);
     return 2;
   }
   printf("ok %ld\n", done);

@@ -206,7 +206,7 @@ def no_memory_is_said(rig, folder, seed):
         door = doors.find_door(folder / "sessions", load.pid)
         collector = doors.Collector(rig.build, door.path, folder / "run.gmt")
         assert collector.wait() == 1
-        assert "nobody is attached" in collector.errors, collector.errors
+        assert "no client is attached" in collector.errors, collector.errors
     code, errors = load.end()
     assert code == 0, (code, errors)
     assert sessions or "cannot be attached to: " in errors, errors

@@ -334,9 +334,9 @@ def taken_port_ends_nothing(rig, folder):
         taken.listen()
         port = taken.getsockname()[1]
         with running(rig, folder, f"listen=127.0.0.1:{port}") as run:
-            assert "cannot be listened at" in run.status()["metrics_problem"]
+            assert "cannot be used to listen" in run.status()["metrics_problem"]
             info = run.stop().info()
-            assert info["complete"] and "cannot be listened at" in info["sources"]["metrics"]
+            assert info["complete"] and "cannot be used to listen" in info["sources"]["metrics"]
 
 
 def ranks_listen_side_by_side(rig, folder):

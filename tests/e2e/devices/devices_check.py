@@ -139,7 +139,7 @@ def process_that_comes_and_goes_is_a_sample_each_time(rig, folder):
 def absent_nvml_is_said_and_the_program_own_question_is_used(rig, folder):
     recording = record(rig, folder, "--ask", 100, "0:100", **shared(folder, GPUMEMTRACE_NVML=str(folder / "none")))
     source = recording.info()["sources"]["nvml"]
-    assert source.startswith("off: ") and "none" in source and "as the program itself asked" in source, source
+    assert source.startswith("off: ") and "none" in source and "from the program's own queries" in source, source
     assert samples(recording) == []
     told = samples(recording, 0, "cudaMemGetInfo")
     assert told and told[-1]["used_bytes"] == 100 * MIB, told
