@@ -206,7 +206,7 @@ class MailedPageMaker {
   absl::StatusOr<MailedPage> Finish(std::vector<DataPart> parts, uint64_t smaller_than) const {
     MailedPage made;
     made.html = MailedHtml(page_, Title(), parts);
-    if (made.html.empty()) return absl::InternalError("the page embedded in this program is invalid");
+    if (made.html.empty()) return absl::InternalError("the page in this program is invalid");
     made.blocks = KeptBlocks(smaller_than);
     made.omitted_blocks = omitted_blocks_;
     made.smaller_than = omitted_blocks_ > 0 ? smaller_than : 0;

@@ -88,7 +88,7 @@ class LiveWindow : public format::RecordingVisitor {
 
   const uint32_t max_rows_;
   std::unique_ptr<analysis::TraceBuilder> shown_, next_;  // next_: null in the first half
-  uint64_t base_weight_ = 0;                              // weight of what was held at the beginning
+  uint64_t base_weight_ = 0;                              // held at the beginning
   uint64_t next_base_weight_ = 0;
   int64_t begin_t_ns_ = 0, next_begin_t_ns_ = 0;
   uint64_t dropped_steps_ = 0, next_dropped_steps_ = 0;
