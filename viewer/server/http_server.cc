@@ -30,7 +30,7 @@
 namespace gmt::viewer {
 namespace {
 
-// How often the handler is asked whether to continue.
+// How often ShouldContinue() is called.
 constexpr std::chrono::milliseconds kTick{250};
 
 struct Freed {
