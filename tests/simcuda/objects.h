@@ -35,7 +35,7 @@ struct CUctx_st {
     uint64_t legacy = 0;
     std::map<long, uint64_t> per_thread;  // default streams, by thread
     uint64_t retired = 0;                 // of destroyed streams
-    uint64_t retired_blocking = 0;        // of those destroyed streams that the legacy stream waits for
+    uint64_t retired_blocking = 0;        // of those that the legacy stream waits for
   } times{};
   uint64_t tool_memory = 0;  // device memory in bytes that an attached tool holds for this context
 };

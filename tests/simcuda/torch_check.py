@@ -357,7 +357,7 @@ def check_scenario(rig, scenario):
     run = rig.run_scenario(scenario)
     results = run.results()
     check_log(run)
-    expect(len(results), scenario.ranks, "ranks that told their outcome")
+    expect(len(results), scenario.ranks, "ranks that reported their outcome")
     conf = scenario.environment.get("PYTORCH_CUDA_ALLOC_CONF", "")
     only_pytorch = scenario.ranks == 1 and "SIMCUDA_HANDLE" not in scenario.environment
     if not only_pytorch or not scenario.caching or "expandable" in conf or scenario.name == "one_of_eight":
