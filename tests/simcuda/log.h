@@ -25,8 +25,7 @@ struct Record {
   uint64_t handle = 0;  // physical memory, pool or graph
   uint64_t stream = 0;
   int device = 0;
-  uint64_t done_ns =
-      0;  // when the device completes it; logged only with SIMCUDA_LOG_STREAMS
+  uint64_t done_ns = 0;  // when the device completes it; logged only with SIMCUDA_LOG_STREAMS
 };
 
 class Log {

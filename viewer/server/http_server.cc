@@ -330,8 +330,7 @@ Response Server::Compute(const Request& request) {
   try {
     response = handler_.Answer(request);
   } catch (const std::exception& error) {
-    response =
-        ErrorResponse(500, absl::StrCat("the query failed: ", error.what()));
+    response = ErrorResponse(500, absl::StrCat("the query failed: ", error.what()));
   }
   Guard::AddHeaders(response);
   return response;

@@ -278,8 +278,7 @@ TEST_F(ViewServerTest, ErrorsNameUnknownQueriesAndParameters) {
   WaitFor(0, "ready");
   EXPECT_THAT(Get("api/nothing"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Get("../api/meta"), StartsWith("HTTP/1.1 404"));
-  EXPECT_THAT(Get("api/meta?x=1"),
-              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("x: this query")));
+  EXPECT_THAT(Get("api/meta?x=1"), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("x: this query")));
   EXPECT_THAT(Get("api/curve?file=1"), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("file: 1")));
   EXPECT_THAT(Get("api/answer?file=0&name=rm"), HasSubstr("name: rm is not one of report, oom"));
   EXPECT_THAT(Get("api/answer?file=0&name=oom"), Not(HasSubstr("error")));
