@@ -1,8 +1,8 @@
-// AddressSpace: which addresses of a range are free. First fit from the lowest address, neighbours
-// merge on release: an address comes back soon after it was freed, as on a real device, which is
-// what makes the order of events matter to a profiler.
+// AddressSpace: tracks the free addresses of a range. Allocates first-fit from the lowest address
+// and merges neighbours on release. An address is therefore reused soon after it was freed, as on a
+// real device, which is what makes the order of events matter to a profiler.
 //
-// Only arithmetic: it neither maps nor touches memory.
+// Only does arithmetic: it neither maps nor accesses memory.
 //
 // Thread safety: callers hold the simulator's lock.
 #ifndef TESTS_SIMCUDA_ADDRESS_SPACE_H_
@@ -18,14 +18,14 @@ class AddressSpace {
   AddressSpace() = default;
   AddressSpace(uint64_t begin, uint64_t size) { Release(begin, size); }
 
-  // The lowest free range of `size` bytes whose address is a multiple of `alignment` (a power of
-  // two); 0 when there is none.
+  // Takes and returns the lowest free range of `size` bytes aligned to `alignment` (a power of
+  // two), or returns 0 if there is none.
   uint64_t Take(uint64_t size, uint64_t alignment);
 
-  // Takes exactly [address, address + size). False when a part of it is not free.
+  // Takes exactly [address, address + size). Returns false if part of it is not free.
   bool TakeAt(uint64_t address, uint64_t size);
 
-  // Makes a range free: one that was taken, or new ground. REQUIRES: no part of it is free.
+  // Makes a range free, whether it was taken or is new. REQUIRES: no part of it is free.
   void Release(uint64_t address, uint64_t size);
 
   // The free ranges: address -> size. No two of them touch.

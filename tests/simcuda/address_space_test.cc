@@ -5,7 +5,7 @@
 namespace sim {
 namespace {
 
-TEST(AddressSpaceTest, FirstFitTakesTheLowestGapThatIsBigEnough) {
+TEST(AddressSpaceTest, FirstFitTakesTheLowestSufficientGap) {
   AddressSpace space(0x1000, 0x1000);
   EXPECT_EQ(space.Take(0x100, 1), 0x1000u);
   EXPECT_EQ(space.Take(0x200, 1), 0x1100u);
@@ -26,13 +26,13 @@ TEST(AddressSpaceTest, FreedNeighboursMerge) {
   EXPECT_EQ(space.Take(0x300, 1), 0x1000u);
 }
 
-TEST(AddressSpaceTest, WhatAlignmentSkipsStaysFree) {
+TEST(AddressSpaceTest, AlignmentPaddingStaysFree) {
   AddressSpace space(0x1100, 0x2000);
   EXPECT_EQ(space.Take(0x1000, 0x1000), 0x2000u);
   EXPECT_EQ(space.Take(0x100, 1), 0x1100u);
 }
 
-TEST(AddressSpaceTest, ExactAddressIsRefusedWhenPartOfItIsTaken) {
+TEST(AddressSpaceTest, ExactAddressIsRefusedIfPartOfItIsTaken) {
   AddressSpace space(0x1000, 0x1000);
   EXPECT_TRUE(space.TakeAt(0x1800, 0x100));
   EXPECT_FALSE(space.TakeAt(0x17ff, 0x10));

@@ -13,16 +13,16 @@ std::atomic<NoticeFunction> attached{nullptr};
 std::atomic<bool> calls_wanted{false};
 std::atomic<uint32_t> next_correlation{1};
 
-// The calls of this thread that are told of, outermost first. While a tool is being told it has
-// none: what the tool calls is a call of its own.
+// The calls of this thread that are reported, outermost first. Empty while a notice is being
+// delivered, so that calls made by the tool are separate calls.
 struct Thread {
   ApiCall* call = nullptr;
   RuntimeScope* runtime = nullptr;
 };
 thread_local Thread thread;
 
-// What the call has yet to deliver. Never destroyed: the driver may be called by destructors that
-// run after those of this thread.
+// Notices that the call has yet to deliver. Never destroyed, because the driver may be called by
+// destructors that run after those of this thread.
 thread_local std::vector<Notice>* told = nullptr;
 
 void Deliver(const Notice& notice) {
@@ -35,7 +35,7 @@ void Deliver(const Notice& notice) {
 
 uint32_t ContextId(CUcontext context) { return context == nullptr ? 0 : context->id; }
 
-// CUPTI's numbers of default streams, which every context has.
+// CUPTI's ids of the default streams, which every context has.
 constexpr uint32_t kLegacyStreamId = 7;
 constexpr uint32_t kPerThreadStreamId = 8;
 

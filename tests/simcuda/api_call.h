@@ -1,9 +1,10 @@
-// ApiCall: one call of the driver while it runs, as far as an attached tool (tools.h) is told of it.
+// ApiCall: a driver call in progress, as reported to an attached tool (tools.h).
 //
-// Call() and MemoryCall() of simulator.h open one. A function whose arguments a tool may read opens
-// its own around them; the inner one then does nothing but deliver.
+// Call() and MemoryCall() of simulator.h create one. A function whose arguments a tool may read
+// creates its own around them; the inner one then only delivers notices.
 //
-// Thread safety: an ApiCall belongs to its thread. Tell() is for bodies that hold the simulator's
+// Thread safety: an ApiCall belongs to its thread. Post() is for function bodies that hold the
+// simulator's lock; posted notices are delivered after the call has released it.
 // lock; what it was given goes out when the call has let go of it.
 #ifndef TESTS_SIMCUDA_API_CALL_H_
 #define TESTS_SIMCUDA_API_CALL_H_
@@ -20,7 +21,7 @@ class ApiCall {
   ApiCall(const ApiCall&) = delete;
   ApiCall& operator=(const ApiCall&) = delete;
 
-  // Delivers what was told and keeps the result for the exit notice. Returns `result`.
+  // Delivers the posted notices and keeps the result for the exit notice. Returns `result`.
   // REQUIRES: the simulator's lock is not held.
   CUresult Finish(CUresult result);
 
@@ -33,15 +34,15 @@ class ApiCall {
   const void* arguments_ = nullptr;
   CUresult result_ = CUDA_SUCCESS;
   uint32_t correlation_ = 0;
-  uint32_t caused_ = 0;  // the correlation of what this call causes
+  uint32_t caused_ = 0;  // the correlation id of what this call causes
   uint64_t scratch_[2] = {};
 };
 
-// Whether a tool is attached and this thread is inside a call that it is told of.
+// Returns whether a tool is attached and this thread is inside a call that is reported to it.
 bool Telling();
 
-// Keeps a notice until the call has released the simulator's lock. The numbers of its context and
-// stream are filled in. Without a tool it does nothing.
+// Keeps a notice until the call has released the simulator's lock. Fills in the ids of its context
+// and stream. Does nothing without a tool.
 void Tell(Notice notice);
 
 // Delivers a notice at once. REQUIRES: the simulator's lock is not held.

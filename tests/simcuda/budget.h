@@ -1,5 +1,6 @@
-// Budget: how much memory one device has, and who has taken how much of it. The one place that says
-// "out of memory". It counts for this process, or for all that share it (shared_budget.h).
+// Budget: the memory of one device, and how much of it is taken by whom. Decides on "out of
+// memory". It counts for this process, or for all processes that share the device
+// (shared_budget.h).
 //
 // Thread safety: callers hold the simulator's lock.
 #ifndef TESTS_SIMCUDA_BUDGET_H_
@@ -13,11 +14,11 @@ namespace sim {
 
 class Budget {
  public:
-  // `foreign` bytes are held by other processes for ever. `shared` may be null.
+  // `foreign` bytes are permanently held by other processes. `shared` may be null.
   Budget(int device, uint64_t total, uint64_t foreign, SharedBudget* shared)
       : device_(device), total_(total), foreign_(foreign), shared_(shared) {}
 
-  // Takes `bytes` or nothing.
+  // Takes all of `bytes` or nothing.
   bool Take(uint64_t bytes) {
     uint64_t limit = foreign_ < total_ ? total_ - foreign_ : 0;
     bool fits = shared_ != nullptr ? shared_->Take(device_, bytes, limit) : used_ + bytes <= limit;

@@ -29,7 +29,7 @@ void SleepUntil(uint64_t time) {
 }
 
 void SkipTo(uint64_t time) {
-  // Another thread may skip at the same time: no one must go further than it wants to.
+  // Another thread may skip at the same time; the clock must not go further than either requested.
   uint64_t before = skipped.load(std::memory_order_acquire);
   while (true) {
     uint64_t now = Monotonic() + before;

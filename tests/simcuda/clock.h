@@ -1,5 +1,5 @@
-// The simulator's clock: CLOCK_MONOTONIC, or with SIMCUDA_CLOCK=virtual a clock that runs ahead of it
-// by what the host would have had to wait for the device.
+// The simulator's clock: CLOCK_MONOTONIC, or with SIMCUDA_CLOCK=virtual a clock that is ahead of it
+// by the time that the host would have waited for the device.
 //
 // Thread safety: all functions may be called from any thread.
 #ifndef TESTS_SIMCUDA_CLOCK_H_
@@ -12,7 +12,7 @@ namespace sim {
 // Nanoseconds.
 uint64_t Now();
 
-// Returns when the clock has reached `time`: asleep until then, or at once with the clock set
+// Both return when the clock has reached `time`: SleepUntil() sleeps, SkipTo() sets the clock
 // forward.
 void SleepUntil(uint64_t time);
 void SkipTo(uint64_t time);

@@ -1,9 +1,9 @@
 // <cuda.h> with its functions marked as exports of the library that defines them; everything else
-// in the simulated libraries has hidden visibility. Include this, never <cuda.h>, where they are
-// defined.
+// in the simulated libraries has hidden visibility. Files that define them must include this, never
+// <cuda.h>.
 //
-// Below it, exported forms that cuda.h declares only for other callers: older ones, and those for a
-// default stream per thread.
+// Followed by exported forms that cuda.h declares only for other callers: older ones, and those for
+// a per-thread default stream.
 #ifndef TESTS_SIMCUDA_CUDA_API_H_
 #define TESTS_SIMCUDA_CUDA_API_H_
 

@@ -80,7 +80,7 @@ bool Device::MakeHostAccessible(uint64_t address, uint64_t size) {
          0;
 }
 
-// Gives the RAM behind a range back and makes the range inaccessible again.
+// Returns the RAM behind a range to the system and makes the range inaccessible again.
 void Device::Discard(uint64_t address, uint64_t size) {
   mmap(reinterpret_cast<void*>(address), size, protection_,
        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);

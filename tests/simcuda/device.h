@@ -1,8 +1,8 @@
 // Device: the memory of one simulated GPU: its budget and its 4 TiB of addresses.
 //
-// Linear memory follows the driver's page rule: budget is taken in pages of 2 MiB. Sizes from 2 MiB
-// on have pages of their own; smaller ones share pages, so the first cudaMalloc(256) costs 2 MiB
-// and the next ones cost nothing until the page is full.
+// Linear memory follows the driver's page rule: budget is taken in pages of 2 MiB. Allocations of 2
+// MiB or more have their own pages; smaller ones share pages, so the first cudaMalloc(256) costs 2
+// MiB and the next ones cost nothing until the page is full.
 //
 // Thread safety: callers hold the simulator's lock.
 #ifndef TESTS_SIMCUDA_DEVICE_H_
@@ -24,8 +24,8 @@ constexpr uint64_t kSmallAlignment = 512;           // alignment of allocations 
 constexpr uint64_t kFirstAddress = 0x300000000000;  // of device 0
 constexpr uint64_t kArenaSize = uint64_t{4} << 40;  // addresses per device
 
-// The memory that graphs of one device share: it grows with what they use at once, and only
-// cuDeviceGraphMemTrim gives back what they no longer use.
+// The memory shared by the graphs of one device. It grows with their concurrent use, and only
+// cuDeviceGraphMemTrim returns what they no longer use.
 struct GraphPool {
   uint64_t used = 0, used_high = 0;
   uint64_t reserved = 0, reserved_high = 0;
@@ -33,20 +33,20 @@ struct GraphPool {
 
 class Device {
  public:
-  // `shared` may be null; it outlives the device.
+  // `shared` may be null; it must outlive the device.
   Device(int ordinal, int physical, const Settings& settings, SharedBudget* shared);
   Device(const Device&) = delete;
 
-  // Addresses and budget for `size` bytes; 0 when either is exhausted.
+  // Takes addresses and budget for `size` bytes; returns 0 if either is exhausted.
   uint64_t Allocate(uint64_t size);
   // Undoes Allocate(size) == address.
   void Free(uint64_t address, uint64_t size);
 
-  // Addresses that cost no budget: reservations, imported memory.
+  // Takes addresses without budget, for reservations and imported memory.
   uint64_t Reserve(uint64_t size, uint64_t alignment, uint64_t wanted);
   void Unreserve(uint64_t address, uint64_t size);
 
-  // Makes a range readable and writable by the host, as managed memory is.
+  // Makes a range readable and writable by the host, like managed memory.
   bool MakeHostAccessible(uint64_t address, uint64_t size);
 
   int ordinal() const { return ordinal_; }
@@ -56,7 +56,7 @@ class Device {
   CUctx_st& primary() { return primary_; }
   Pool& default_pool() { return default_pool_; }
 
-  CUmemoryPool current_pool = nullptr;  // what cuMemAllocAsync takes from
+  CUmemoryPool current_pool = nullptr;  // from which cuMemAllocAsync allocates
 
  private:
   void Discard(uint64_t address, uint64_t size);

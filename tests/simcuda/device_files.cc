@@ -1,6 +1,6 @@
-// The files by which a program sees that there is an NVIDIA device: JAX does not load its CUDA
-// plugin unless one exists. stat() finds them here; opening them fails, as CUDA is reached through
-// its libraries alone.
+// The files that show programs that there is an NVIDIA device: JAX does not load its CUDA plugin
+// unless one exists. stat() finds them here; opening them fails, because CUDA is reached only
+// through its libraries.
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,14 +13,14 @@ namespace {
 
 constexpr int kNvidiaMajor = 195;
 
-// The minor number of a device file, -1 for every other path.
+// Returns the minor number of a device file, or -1 for any other path.
 int Minor(const char* path) {
   if (strcmp(path, "/dev/nvidia0") == 0) return 0;
   if (strcmp(path, "/dev/nvidiactl") == 0) return 255;
   return -1;
 }
 
-// Without libc's function behind this one: looking it up would need dlsym, which may be hooked.
+// Does not call libc's function: looking it up would need dlsym, which may be hooked.
 int Stat(const char* path, struct stat* result) {
   const int failed = syscall(SYS_newfstatat, AT_FDCWD, path, result, 0);
   if (failed == 0 || errno != ENOENT) return failed;

@@ -13,7 +13,7 @@ StatFunction SimulatedStat(const char* name) {
   return reinterpret_cast<StatFunction>(dlsym(library, name));
 }
 
-TEST(DeviceFilesTest, FilesOfTheDeviceAreThere) {
+TEST(DeviceFilesTest, FindsTheFilesOfTheDevice) {
   for (const char* function : {"stat", "stat64"}) {
     for (const char* path : {"/dev/nvidia0", "/dev/nvidiactl"}) {
       struct stat status = {};
@@ -23,7 +23,7 @@ TEST(DeviceFilesTest, FilesOfTheDeviceAreThere) {
   }
 }
 
-TEST(DeviceFilesTest, OtherFilesAreWhatTheyAre) {
+TEST(DeviceFilesTest, LeavesOtherFilesAlone) {
   struct stat simulated = {}, real = {};
   ASSERT_EQ(SimulatedStat("stat")("/dev/null", &simulated), 0);
   ASSERT_EQ(stat("/dev/null", &real), 0);

@@ -12,7 +12,7 @@ bool Contains(const std::vector<int>& list, int device) {
   return std::find(list.begin(), list.end(), device) != list.end();
 }
 
-// The element of `order` that an entry of CUDA_VISIBLE_DEVICES names; -1: none, or several.
+// Returns the element of `order` named by an entry of CUDA_VISIBLE_DEVICES; -1: none, or ambiguous.
 int Named(const std::string& entry, const std::vector<int>& order) {
   if (!entry.empty() && entry.find_first_not_of("0123456789") == std::string::npos) {
     const unsigned long number = std::strtoul(entry.c_str(), nullptr, 10);
@@ -45,7 +45,7 @@ void ForEachEntry(const std::string& list, Visit visit) {
 std::array<char, 16> UuidOf(int physical) {
   std::array<char, 16> uuid = {};
   std::memcpy(uuid.data(), "0-simulated-gpu", 15);
-  uuid[0] = static_cast<char>('0' + physical);  // first, so that UUIDs can be cut short
+  uuid[0] = static_cast<char>('0' + physical);  // first, so that prefixes are unambiguous
   return uuid;
 }
 

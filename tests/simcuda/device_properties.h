@@ -1,5 +1,5 @@
-// Filling a device's properties. The structure of CUDA 12 and that of CUDA 13 differ; the members
-// that are set here have the same names in both.
+// Fills in the properties of a device. The structures of CUDA 12 and CUDA 13 differ, but the
+// members set here have the same names in both.
 #ifndef TESTS_SIMCUDA_DEVICE_PROPERTIES_H_
 #define TESTS_SIMCUDA_DEVICE_PROPERTIES_H_
 
@@ -7,7 +7,7 @@
 
 namespace sim {
 
-// A member of `Properties` and the driver's attribute that it shows.
+// A member of `Properties` and the corresponding attribute of the driver.
 template <typename Properties, typename Member>
 struct Property {
   Member Properties::*member;

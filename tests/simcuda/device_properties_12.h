@@ -1,5 +1,5 @@
-// What cudaGetDeviceProperties_v2 fills in: cudaDeviceProp as CUDA 12 has it. The headers of the
-// build are those of CUDA 13, which dropped a dozen members. Members, order and types are those of
+// The structure filled in by cudaGetDeviceProperties_v2: cudaDeviceProp of CUDA 12. The build uses
+// the headers of CUDA 13, which dropped a dozen members. Members, order and types are those of
 // driver_types.h 12.6; the layout is part of the runtime's ABI.
 #ifndef TESTS_SIMCUDA_DEVICE_PROPERTIES_12_H_
 #define TESTS_SIMCUDA_DEVICE_PROPERTIES_12_H_

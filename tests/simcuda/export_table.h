@@ -1,6 +1,5 @@
-// What the simulated libraries that stand beside the driver (NVML, CUPTI), the runtime and the tests
-// ask the driver for, through cuGetExportTable, the way NVIDIA's own libraries reach private
-// interfaces.
+// The interface through which the libraries beside the driver (NVML, CUPTI), the runtime and the
+// tests query the driver: cuGetExportTable, as NVIDIA's own libraries access private interfaces.
 #ifndef TESTS_SIMCUDA_EXPORT_TABLE_H_
 #define TESTS_SIMCUDA_EXPORT_TABLE_H_
 
@@ -24,7 +23,8 @@ struct ProcessUse {
 
 struct ExportTable {
   CUresult (*memory_use)(int device, MemoryUse* use);
-  // Stores at most `room` of the processes that hold memory, this one first, and how many there are.
+  // Stores at most `room` of the processes that hold memory, this one first, and their total
+  // number.
   CUresult (*processes)(int device, ProcessUse* list, unsigned int room, unsigned int* count);
   const ToolTable* tools;
 };

@@ -19,14 +19,14 @@ struct FatBinaryHeader {
   uint32_t magic;
   uint16_t version;
   uint16_t header_size;
-  uint64_t fat_size;  // bytes behind the header
+  uint64_t fat_size;  // bytes after the header
 };
 constexpr uint32_t kFatBinaryMagic = 0xba55ed50;
 
 }  // namespace
 
 uint64_t ImageSize(const void* image) {
-  // Not a byte behind an image that is one: programs of tests load "".
+  // Reads no byte past the end of an image: test programs load "".
   if (image == nullptr ||
       std::strchr("\xb1\x50\x7f/.", *static_cast<const char*>(image)) == nullptr ||
       *static_cast<const char*>(image) == '\0') {
@@ -40,7 +40,7 @@ uint64_t ImageSize(const void* image) {
     return header->header_size + header->fat_size;
   }
   if (std::memcmp(image, ELFMAG, SELFMAG) == 0) {
-    // A cubin's table of sections is the last thing in it.
+    // The section table is the last part of a cubin.
     auto header = static_cast<const Elf64_Ehdr*>(image);
     return header->e_shoff + uint64_t{header->e_shnum} * header->e_shentsize;
   }

@@ -1,5 +1,5 @@
-// A tool as CUDA_INJECTION64_PATH names one, for injection_test.cc: it notes what it could do while it
-// was being initialised.
+// A tool for CUDA_INJECTION64_PATH, used by injection_test.cc: it records what it could do during
+// its initialisation.
 #include <cuda.h>
 #include <cupti.h>
 

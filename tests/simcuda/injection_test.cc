@@ -1,4 +1,4 @@
-// CUDA_INJECTION64_PATH: what the driver loads when it is initialised.
+// CUDA_INJECTION64_PATH: the library that the driver loads when it is initialised.
 #include <cuda.h>
 #include <cupti.h>
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 namespace sim {
 namespace {
 
-// What the injected library noted; null when it was not loaded.
+// Returns what the injected library recorded; null if it was not loaded.
 template <typename Value>
 Value* Noted(const char* name) {
   void* library = dlopen(SIMCUDA_INJECTED, RTLD_NOW | RTLD_NOLOAD);
@@ -33,7 +33,7 @@ TEST(InjectionTest, LibraryIsInitialisedOnceAndMayUseCudaAndCupti) {
   });
 }
 
-TEST(InjectionTest, LibraryThatIsNotThereIsPassedOver) {
+TEST(InjectionTest, MissingLibraryIsIgnored) {
   InFreshProcess({{"CUDA_INJECTION64_PATH", "/none/injected.so"}},
                  [] { EXPECT_EQ(cuInit(0), CUDA_SUCCESS); });
 }

@@ -1,4 +1,4 @@
-// SIM_JUMP(symbol, target): `symbol` is another name of `target`, unless some file defines it.
+// SIM_JUMP(symbol, target): makes `symbol` an alias of `target`, unless some file defines it.
 #ifndef TESTS_SIMCUDA_JUMP_H_
 #define TESTS_SIMCUDA_JUMP_H_
 

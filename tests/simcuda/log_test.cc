@@ -37,7 +37,7 @@ class LogTest : public testing::Test {
   std::string path_;
 };
 
-TEST_F(LogTest, CallsAreLinesInTheOrderOfTheirEffects) {
+TEST_F(LogTest, LinesAreInTheOrderOfTheEffects) {
   OnDevice({{"SIMCUDA_LOG", path_}}, [] {
     CUdeviceptr address = 0;
     cuMemAlloc(&address, 1000);
@@ -53,7 +53,7 @@ TEST_F(LogTest, CallsAreLinesInTheOrderOfTheirEffects) {
   EXPECT_TRUE(Has(lines[2], "\"result\":0}"));
 }
 
-TEST_F(LogTest, CallsOfStreamsAreThereWhenAskedForWithTheTimeTheDeviceIsDone) {
+TEST_F(LogTest, StreamCallsAreLoggedOnRequestWithTheirCompletionTime) {
   auto body = [] {
     CUmodule module = nullptr;
     CUfunction kernel = nullptr;
@@ -110,7 +110,7 @@ TEST_F(LogTest, FailedAndInjectedCallsAreLoggedWithTheirCode) {
   EXPECT_TRUE(Has(lines[3], "\"result\":1}")) << lines[3];
 }
 
-TEST_F(LogTest, EndOfAContextTellsWhatItFreedAndThenItself) {
+TEST_F(LogTest, EndOfAContextLogsWhatItFreesAndThenItself) {
   OnDevice({{"SIMCUDA_LOG", path_}}, [] {
     CUdeviceptr address = 0;
     CUarray array = nullptr;
@@ -128,7 +128,7 @@ TEST_F(LogTest, EndOfAContextTellsWhatItFreedAndThenItself) {
   EXPECT_TRUE(Has(lines[5], reset + "0,\"size\":0,")) << lines[5];
 }
 
-TEST_F(LogTest, KilledProcessLeavesEveryLineItWrote) {
+TEST_F(LogTest, KilledProcessLeavesCompleteLines) {
   pid_t child = fork();
   if (child == 0) {
     Log log(path_);
@@ -163,7 +163,7 @@ TEST_F(LogTest, ThreadsShareOneSequenceWithoutGaps) {
   }
 }
 
-TEST_F(LogTest, PathNamesTheProcess) {
+TEST_F(LogTest, PathContainsTheProcessId) {
   pid_t child = fork();
   if (child == 0) {
     Log log(path_ + ".%p");

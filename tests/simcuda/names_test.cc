@@ -1,4 +1,4 @@
-// Whatever a program links to is there: each library exports every name of its list.
+// Checks that each library exports every name of its list, so that programs can link to it.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

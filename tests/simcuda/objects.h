@@ -1,6 +1,6 @@
-// What the driver's opaque handles point to. CUDA declares the tags, the simulator defines them, so
-// no handle is ever cast. The runtime's handles (cudaStream_t, cudaEvent_t, ...) are the same
-// types.
+// The types behind the driver's opaque handles. CUDA declares the tags and the simulator defines
+// them, so no handle is ever cast. The runtime's handles (cudaStream_t, cudaEvent_t, ...) are the
+// same types.
 #ifndef TESTS_SIMCUDA_OBJECTS_H_
 #define TESTS_SIMCUDA_OBJECTS_H_
 
@@ -17,27 +17,27 @@ namespace sim {
 class Device;
 }
 
-// Numbers of contexts, streams, events, modules and graphs count from 1 in each kind, streams from
-// 13, and are never used again.
+// Ids of contexts, streams, events, modules and graphs count from 1 for each kind (streams from 13)
+// and are never reused.
 
 struct CUctx_st {
   uint32_t id = 0;  // a primary context has a new one after each reset
   int device = 0;
   bool primary = false;
-  bool active = false;  // a primary context is active between its first retain and its last release
-  int retained = 0;     // primary: retains less releases; others: attaches less detaches
+  bool active = false;  // for a primary context: between its first retain and its last release
+  int retained = 0;     // primary: retains minus releases; others: attaches minus detaches
   unsigned int flags = 0;
-  // Where memory that is allocated in this context belongs: a green context shares the memory of
-  // its device's primary context. Null: here.
+  // The context that owns memory allocated in this one: a green context shares the memory of its
+  // device's primary context. Null: this context.
   CUcontext memory_context = nullptr;
-  // When work that is queued in this context will be done (timeline.h).
+  // When work queued in this context will be done (timeline.h).
   struct Times {
     uint64_t legacy = 0;
     std::map<long, uint64_t> per_thread;  // default streams, by thread
-    uint64_t retired = 0;                 // of streams that were destroyed
-    uint64_t retired_blocking = 0;        // of those among them that the legacy stream waits for
+    uint64_t retired = 0;                 // of destroyed streams
+    uint64_t retired_blocking = 0;        // of those that the legacy stream waits for
   } times{};
-  uint64_t tool_memory = 0;  // bytes of the device that an attached tool holds for this context
+  uint64_t tool_memory = 0;  // device memory in bytes that an attached tool holds for this context
 };
 
 struct CUgreenCtx_st {
@@ -78,23 +78,24 @@ struct CUstream_st {
   unsigned int flags = 0;
   int priority = 0;
   uint32_t id = 0;
-  uint64_t ready_ns = 0;      // when all that is queued on it will be done
-  CUgraph capture = nullptr;  // where this stream's work goes while it is capturing
+  uint64_t ready_ns = 0;      // when all work queued on it will be done
+  CUgraph capture = nullptr;  // receives this stream's work while it is capturing
 };
 
 struct CUevent_st {
   CUcontext context = nullptr;
   unsigned int flags = 0;
   uint32_t id = 0;
-  uint64_t record = 0;  // which record of any event its last one was
+  uint64_t record = 0;  // the number of its last record, counted over all events
   bool recorded = false;
-  uint64_t position = 0;      // launches before the record: finished when they are
-  uint64_t done_ns = 0;       // when its stream gets to it
+  uint64_t position = 0;      // number of launches before the record: finished when they are
+  uint64_t done_ns = 0;       // when its stream reaches it
   CUgraph capture = nullptr;  // recorded inside this capture
 };
 
-// Addresses of a memory allocation node: taken when the node is made and kept until neither its
-// graph nor what was instantiated from it is left. Memory comes to them when the graph runs.
+// The addresses of a memory allocation node. They are taken when the node is created and kept until
+// its graph and everything instantiated from it are gone. Memory is mapped to them when the graph
+// runs.
 struct GraphMemory {
   GraphMemory(sim::Device* device, uint64_t size);
   ~GraphMemory();
@@ -113,8 +114,8 @@ struct CUgraphNode_st {
   uint64_t freed = 0;                     // free nodes: the address
   sim::Notice work{};                     // all others
   CUfunction function = nullptr;          // kernels that were not captured
-  // Child graphs: a copy of the graph. Conditional nodes: the bodies, and the array of them that
-  // the program was given.
+  // Child graphs: a copy of the graph. Conditional nodes: the bodies, and the array of them
+  // returned to the program.
   std::vector<std::shared_ptr<CUgraph_st>> children{};
   std::vector<CUgraph> bodies{};
 };
@@ -123,18 +124,18 @@ struct CUgraph_st {
   uint32_t number = 0;
   uint64_t id = 0;                // capture sequence number, as cuStreamGetCaptureInfo reports it
   CUstream origin = nullptr;      // the stream whose EndCapture ends the capture
-  std::vector<CUstream> streams;  // all that take part in the capture
+  std::vector<CUstream> streams;  // all streams that take part in the capture
   std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
 };
 
 struct CUgraphExec_st {
-  // What one launch of it does to memory, in order: brings memory to its addresses, or frees some.
+  // The effects of one launch on memory, in order: allocations and frees.
   struct Step {
     std::shared_ptr<GraphMemory> memory;  // null: a free
     uint64_t freed = 0;
   };
-  uint32_t number = 0;            // graphs and what is instantiated from them share their numbers
-  std::vector<sim::Notice> work;  // what one launch of it queues
+  uint32_t number = 0;            // graphs and executables are numbered jointly
+  std::vector<sim::Notice> work;  // what one launch queues
   bool auto_free = false;
   std::vector<Step> steps;
 };

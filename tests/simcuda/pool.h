@@ -1,5 +1,5 @@
-// Pool: stream-ordered memory. A pool takes segments of 32 MiB or more from its device, cuts
-// allocations of any size out of them and keeps freed memory for the next allocation until a
+// Pool: stream-ordered memory. A pool takes segments of 32 MiB or more from its device, carves
+// allocations of any size out of them and keeps freed memory for later allocations, until a
 // synchronisation finds that it holds more than its release threshold.
 //
 // Thread safety: callers hold the simulator's lock.
@@ -18,20 +18,21 @@ class Device;
 
 struct CUmemPoolHandle_st {
  public:
-  // `max_size` bytes are the most that the pool ever holds; 0: no such limit.
+  // `max_size`: maximum bytes that the pool holds; 0: unlimited.
   explicit CUmemPoolHandle_st(sim::Device* device, uint64_t max_size = 0)
       : device_(device), max_size_(max_size) {}
 
-  // 0 when the device has no memory left.
+  // Returns 0 if the device has no memory left.
   uint64_t Allocate(uint64_t size);
-  // True when the pool was destroyed before and this was the last of its memory: the caller deletes
-  // it then.
+  // Returns true if the pool had been destroyed and this was its last allocation; the caller then
+  // deletes the pool.
   bool Free(uint64_t address, uint64_t size);
 
-  // cuMemPoolDestroy: what is allocated stays so. True when nothing is, as in Free.
+  // Implements cuMemPoolDestroy: existing allocations remain. Returns true if there are none, as in
+  // Free().
   bool Destroy();
 
-  // Gives free segments back until the pool holds at most `keep` bytes or has no free segment.
+  // Returns free segments to the device until the pool holds at most `keep` bytes or has none left.
   void TrimTo(uint64_t keep);
 
   sim::Device* device() const { return device_; }
@@ -42,7 +43,7 @@ struct CUmemPoolHandle_st {
   void ResetUsedHigh() { used_high_ = used_; }
   void ResetReservedHigh() { reserved_high_ = reserved_; }
 
-  bool imported = false;  // of another process: nothing is allocated from it here
+  bool imported = false;  // from another process: nothing is allocated from it here
   uint64_t release_threshold = 0;
   int reuse_follow_event_dependencies = 1;
   int reuse_allow_opportunistic = 1;

@@ -1,10 +1,10 @@
 // cuGetProcAddress in both ABIs: 4 arguments (CUDA 11.3) and 5 (CUDA 12, exported with the suffix
 // _v2).
 //
-// Of the forms of a function the newest one that the caller's CUDA version knows is returned, and
-// asking for "cuGetProcAddress" itself obeys the same rule. The addresses in the table are those of
-// the exported symbols: linked with -Bsymbolic they are this library's own; linked without, the
-// dynamic linker fills them in and another library that exports the same name gets in between.
+// Returns the newest form of a function that the caller's CUDA version knows; "cuGetProcAddress"
+// itself follows the same rule. The addresses in the table are those of the exported symbols.
+// Linked with -Bsymbolic they are this library's own; otherwise the dynamic linker resolves them,
+// and another library that exports the same name takes precedence.
 #include <unistd.h>
 
 #include <cstring>

@@ -26,7 +26,7 @@ void* Find(const char* name, int version, cuuint64_t flags = 0) {
 
 void* Exported(const char* symbol) { return dlsym(RTLD_DEFAULT, symbol); }
 
-TEST(ProcAddressTest, PlainNameGivesTheNewestFormOfTheCallersVersion) {
+TEST(ProcAddressTest, PlainNameReturnsTheNewestFormOfTheCallersVersion) {
   EXPECT_EQ(Find("cuMemAlloc", 13000), Exported("cuMemAlloc_v2"));
   EXPECT_EQ(Find("cuMemAlloc", 3010), Exported("cuMemAlloc"));
   EXPECT_EQ(Find("cuIpcOpenMemHandle", 10020), Exported("cuIpcOpenMemHandle"));
@@ -38,13 +38,13 @@ TEST(ProcAddressTest, PlainNameGivesTheNewestFormOfTheCallersVersion) {
   EXPECT_EQ(Find("cuCtxCreate", 13000), Exported("cuCtxCreate_v4"));
 }
 
-TEST(ProcAddressTest, ItselfComesInTheAbiOfTheCallersVersion) {
+TEST(ProcAddressTest, ReturnsItselfInTheAbiOfTheCallersVersion) {
   EXPECT_EQ(Find("cuGetProcAddress", 11030), Exported("cuGetProcAddress"));
   EXPECT_EQ(Find("cuGetProcAddress", 12000), Exported("cuGetProcAddress_v2"));
   EXPECT_NE(Exported("cuGetProcAddress"), Exported("cuGetProcAddress_v2"));
 }
 
-TEST(ProcAddressTest, FourArgumentFormAnswersAlike) {
+TEST(ProcAddressTest, FourArgumentFormReturnsTheSame) {
   void* function = nullptr;
   EXPECT_EQ(cuGetProcAddress("cuMemFree", &function, 11030, 0), CUDA_SUCCESS);
   EXPECT_EQ(function, Exported("cuMemFree_v2"));
@@ -83,7 +83,7 @@ TEST(ProcAddressTest, EveryListedFunctionIsExportedUnderItsSymbol) {
 #undef SIM_STREAM_ENTRY
 }
 
-// The versions at which cudaTypedefs.h says that a function took another form.
+// The versions at which functions changed their form according to cudaTypedefs.h.
 std::map<std::string, std::set<int>> VersionsOfTheHeader() {
   std::ifstream file(SIMCUDA_HEADERS "/cudaTypedefs.h");
   EXPECT_TRUE(file);
@@ -98,7 +98,7 @@ std::map<std::string, std::set<int>> VersionsOfTheHeader() {
   return versions;
 }
 
-TEST(ProcAddressTest, VersionsAreThoseOfTheHeader) {
+TEST(ProcAddressTest, VersionsMatchTheHeader) {
   std::map<std::string, std::set<int>> ours;
 #define SIM_ENTRY(name, since, symbol) ours[#name].insert(since);
 #define SIM_STREAM_ENTRY(name, since, symbol, per_thread) ours[#name].insert(since);

@@ -9,7 +9,7 @@
 namespace sim {
 namespace {
 
-constexpr int kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY, the code of a FailRule that names none
+constexpr int kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY, the default code of a FailRule
 constexpr std::array<const char*, static_cast<size_t>(CallGroup::kCount)> kGroupNames = {
     "alloc", "free", "host", "map", "copy", "launch", "sync", "other"};
 
@@ -24,7 +24,7 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   return parts;
 }
 
-// Splits "123abc" into 123 and "abc". False when no digit comes first.
+// Splits "123abc" into 123 and "abc". Returns false if there is no leading digit.
 bool NumberAndUnit(const std::string& text, uint64_t* number, std::string* unit) {
   if (text.empty() || text[0] < '0' || text[0] > '9') return false;
   char* end = nullptr;
@@ -59,7 +59,7 @@ bool ParseLatency(const std::string& text, Settings* settings) {
   return true;
 }
 
-// name:nth[+][=code], separated by commas.
+// Parses name:nth[+][=code], separated by commas.
 bool ParseFailures(const std::string& text, Settings* settings) {
   std::vector<FailRule> rules;
   for (std::string part : Split(text, ',')) {

@@ -41,7 +41,7 @@ TEST(SettingsTest, SizesTakeSuffixes) {
   EXPECT_FALSE(ParseSize("1.5G", &bytes));
 }
 
-TEST(SettingsTest, TimesAndCuptiAreOffUnlessAskedFor) {
+TEST(SettingsTest, TimesAndCuptiOptionsAreOffByDefault) {
   Settings none = FromMap({});
   EXPECT_EQ(none.kernel_time_ns, 0u);
   EXPECT_EQ(none.bandwidth, 0u);
@@ -74,7 +74,7 @@ TEST(SettingsTest, UnknownValueIsReportedAndLeavesTheDefault) {
   EXPECT_NE(text.find("SIMCUDA_DEVICES=9"), std::string::npos);
 }
 
-TEST(SettingsTest, LibrariesTakeNothingUnlessAsked) {
+TEST(SettingsTest, LibrariesTakeNothingByDefault) {
   EXPECT_EQ(FromMap({}).handle, 0u);
   EXPECT_EQ(FromMap({}).workspace, 0u);
   Settings settings = FromMap({{"SIMCUDA_HANDLE", "64K"}, {"SIMCUDA_WORKSPACE", "3M"}});
@@ -114,27 +114,27 @@ TEST(SettingsTest, VisibleDevicesComeInTheOrderOfTheList) {
   EXPECT_THAT(Visible("-1"), IsEmpty());
 }
 
-TEST(SettingsTest, VisibleDeviceThatIsNoneEndsTheList) {
+TEST(SettingsTest, UnknownVisibleDeviceEndsTheList) {
   EXPECT_THAT(Visible("1,-1,2", "PCI_BUS_ID"), ElementsAre(1));
   EXPECT_THAT(Visible("1,9,2", "PCI_BUS_ID"), ElementsAre(1));
   EXPECT_THAT(Visible("1,2,1,3", "PCI_BUS_ID"), ElementsAre(1, 2));
 }
 
-TEST(SettingsTest, VisibleDeviceMayBeAUuidOrItsBeginning) {
+TEST(SettingsTest, VisibleDeviceMayBeAUuidOrItsPrefix) {
   EXPECT_EQ(UuidText(2), "GPU-322d7369-6d75-6c61-7465-642d67707500");
   EXPECT_THAT(Visible(UuidText(3) + "," + UuidText(0)), ElementsAre(3, 0));
   EXPECT_THAT(Visible("GPU-312d,GPU-332d7369"), ElementsAre(1, 3));
-  EXPECT_THAT(Visible("GPU-3"), IsEmpty());  // all of them begin so
+  EXPECT_THAT(Visible("GPU-3"), IsEmpty());  // a prefix of all UUIDs
   EXPECT_THAT(Visible("MIG-312d7369"), IsEmpty());
 }
 
-TEST(SettingsTest, OrderOfDevicesTakesThoseThatItLeavesOutLast) {
+TEST(SettingsTest, DevicesMissingInTheOrderComeLast) {
   EXPECT_THAT(CudaOrder("2,0,2,7", "", 4), ElementsAre(2, 0, 1, 3));
   EXPECT_THAT(CudaOrder("2,0", "FASTEST_FIRST", 3), ElementsAre(2, 0, 1));
   EXPECT_THAT(CudaOrder("2,0", "PCI_BUS_ID", 3), ElementsAre(0, 1, 2));
 }
 
-TEST(SettingsTest, PciBusIdLeadsBackToItsDevice) {
+TEST(SettingsTest, PciBusIdMapsBackToItsDevice) {
   for (int device = 0; device < 8; ++device)
     EXPECT_EQ(PhysicalOfPciBusId(PciBusIdOf(device), 8), device);
   EXPECT_EQ(PhysicalOfPciBusId("00000000:03:00.0", 8), 2);

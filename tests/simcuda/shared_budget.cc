@@ -82,7 +82,7 @@ bool SharedBudget::Take(int device, uint64_t bytes, uint64_t limit) {
 
 void SharedBudget::Return(int device, uint64_t bytes) {
   Row& own = row_ < 0 ? alone_ : rows_[row_];
-  own.used[device] -= bytes;  // one word of one's own row: nobody else writes it
+  own.used[device] -= bytes;  // one word of our own row, which no other process writes
 }
 
 std::vector<SharedBudget::Holder> SharedBudget::Others(int device) const {

@@ -1,14 +1,13 @@
-// SharedBudget: what each process has taken of each device's memory, in one file that all processes
-// with the same SIMCUDA_SHARED map.
+// SharedBudget: the memory that each process has taken from each device, in one file that all
+// processes with the same SIMCUDA_SHARED map.
 //
-// Every process has a row of the file and holds a file lock on the byte of that row's number. The
-// kernel drops the lock when the process ends, however it ends: a row without a lock is that of a
-// dead process, counts nothing and is given to the next process that comes. Another such lock
-// guards the rows while one process looks at those of all and changes its own; it, too, ends with
-// its holder, and what a process changes at once is one word of its own row, so nothing is ever
-// left half done.
+// Every process has a row of the file and holds a file lock on the byte with that row's number. The
+// kernel releases the lock when the process ends, however it ends: a row without a lock belongs to
+// a dead process, does not count and is given to the next new process. Another such lock guards the
+// rows while a process reads those of all and changes its own. It too is released with its holder,
+// and each change writes one word of the process's own row, so no change is ever left half done.
 //
-// Thread safety: callers hold the simulator's lock. Processes: any number up to kMostProcesses.
+// Thread safety: callers hold the simulator's lock. Processes: at most kMaxProcesses.
 #ifndef TESTS_SIMCUDA_SHARED_BUDGET_H_
 #define TESTS_SIMCUDA_SHARED_BUDGET_H_
 
@@ -31,22 +30,23 @@ class SharedBudget {
     uint64_t bytes;
   };
 
-  // Opens the file at `path` or makes it. A file that cannot be used is reported on standard error,
-  // and then this process counts for itself only.
+  // Opens or creates the file at `path`. If it cannot be used, that is reported on standard error,
+  // and the process counts only for itself.
   explicit SharedBudget(const std::string& path);
   ~SharedBudget();
   SharedBudget(const SharedBudget&) = delete;
 
-  // Takes `bytes` of a device of which all processes together may hold `limit`, or nothing.
+  // Takes all of `bytes` or nothing from a device of which all processes together may hold `limit`.
   bool Take(int device, uint64_t bytes, uint64_t limit);
   void Return(int device, uint64_t bytes);
 
-  // The other processes that live and hold memory of the device.
+  // Returns the other live processes that hold memory of the device.
   std::vector<Holder> Others(int device) const;
   uint64_t HeldByOthers(int device) const;
 
-  // The processes that live and hold memory of the device, for one that takes no part in the sharing.
-  // The file stays open: were it closed, a row that this process has would lose its lock.
+  // Returns the live processes that hold memory of the device, for a process that does not share
+  // it. The file stays open, because closing it would release the lock of a row that this process
+  // may have.
   static std::vector<Holder> HoldersIn(const std::string& path, int device);
 
  private:
@@ -61,7 +61,7 @@ class SharedBudget {
 
   int file_ = -1;
   Row* rows_ = nullptr;
-  int row_ = -1;  // this process's own; -1: nothing is shared
+  int row_ = -1;  // this process's own row; -1: nothing is shared
   Row alone_{};
 };
 

@@ -25,7 +25,7 @@ class SharedBudgetTest : public testing::Test {
   }
   void TearDown() override { std::remove(path_.c_str()); }
 
-  // Starts a process that runs `body`, says so and lives until it is killed.
+  // Starts a process that runs `body`, reports that and lives until it is killed.
   template <typename Body>
   pid_t Hold(Body body) {
     int pipe_ends[2];
@@ -44,7 +44,7 @@ class SharedBudgetTest : public testing::Test {
     close(pipe_ends[1]);
     return child;
   }
-  // Returns when it is dead, also where this process is not its parent.
+  // Returns when it is dead, even if this process is not its parent.
   static void Kill(pid_t process) {
     int descriptor = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
     ASSERT_GE(descriptor, 0);
@@ -58,7 +58,7 @@ class SharedBudgetTest : public testing::Test {
   std::string path_;
 };
 
-TEST_F(SharedBudgetTest, MemoryOfAnotherProcessIsGoneUntilThatIsKilled) {
+TEST_F(SharedBudgetTest, MemoryOfAnotherProcessIsTakenUntilItIsKilled) {
   pid_t other = Hold([&] { (new SharedBudget(path_))->Take(0, 60, 100); });
   SharedBudget budget(path_);
   EXPECT_EQ(budget.HeldByOthers(0), 60u);
@@ -73,7 +73,7 @@ TEST_F(SharedBudgetTest, MemoryOfAnotherProcessIsGoneUntilThatIsKilled) {
   EXPECT_TRUE(budget.Take(0, 60, 100));
 }
 
-TEST_F(SharedBudgetTest, RowOfADeadProcessIsGivenAway) {
+TEST_F(SharedBudgetTest, RowOfADeadProcessIsReused) {
   for (int i = 0; i < 3; ++i) {
     Kill(Hold([&] { (new SharedBudget(path_))->Take(0, 50, 100); }));
   }
@@ -81,7 +81,7 @@ TEST_F(SharedBudgetTest, RowOfADeadProcessIsGivenAway) {
   EXPECT_TRUE(budget.Take(0, 100, 100));
 }
 
-TEST_F(SharedBudgetTest, ProcessesNeverHoldMoreThanThereIs) {
+TEST_F(SharedBudgetTest, ProcessesNeverHoldMoreThanTheTotal) {
   constexpr uint64_t kLimit = 10;
   std::vector<pid_t> children;
   std::fflush(nullptr);
@@ -114,7 +114,7 @@ TEST_F(SharedBudgetTest, ProcessesNeverHoldMoreThanThereIs) {
   }
 }
 
-TEST_F(SharedBudgetTest, FileThatCannotBeOpenedLeavesTheProcessAlone) {
+TEST_F(SharedBudgetTest, ProcessCountsOnlyItselfIfTheFileCannotBeOpened) {
   SharedBudget budget("/none/shared");
   EXPECT_TRUE(budget.Take(0, 60, 100));
   EXPECT_FALSE(budget.Take(0, 60, 100));
@@ -122,7 +122,7 @@ TEST_F(SharedBudgetTest, FileThatCannotBeOpenedLeavesTheProcessAlone) {
   EXPECT_TRUE(budget.Take(0, 100, 100));
 }
 
-// Processes that NVML says hold memory of device 0.
+// Returns the processes that, according to NVML, hold memory of device 0.
 unsigned int ProcessesInNvml() {
   void* nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
   auto get_device = reinterpret_cast<decltype(&nvmlDeviceGetHandleByIndex_v2)>(
@@ -138,7 +138,7 @@ unsigned int ProcessesInNvml() {
   return count;
 }
 
-TEST_F(SharedBudgetTest, DriverTellsAndRefusesAsIfTheDeviceWereOne) {
+TEST_F(SharedBudgetTest, DriverReportsAndRefusesAsIfTheDeviceWereShared) {
   std::map<std::string, std::string> settings = {{"SIMCUDA_SHARED", path_},
                                                  {"SIMCUDA_MEMORY", "64M"}};
   pid_t other = Hold([&] {

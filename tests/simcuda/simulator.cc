@@ -18,7 +18,7 @@ void InForkChild() {
   if (state.load() == State::kReady) state.store(State::kForked);
 }
 
-// Sleeping costs at least the kernel's timer slack; below this, spin.
+// Below this, waits spin, because sleeping takes at least the kernel's timer slack.
 constexpr uint64_t kShortestSleepNs = 200'000;
 
 }  // namespace
@@ -183,7 +183,7 @@ void Simulator::Remove(std::map<uint64_t, Allocation>::iterator position) {
     case MemoryKind::kGraphics:
       devices_[allocation.device]->Unreserve(address, RoundUp(allocation.size, kPage));
       break;
-    case MemoryKind::kGraph:  // the addresses belong to the node, the memory to the graphs' pool
+    case MemoryKind::kGraph:  // the addresses belong to the node, the memory to the pool of graphs
       devices_[allocation.device]->graph_pool().used -= RoundUp(allocation.size, kPage);
       break;
     case MemoryKind::kRegistered:
@@ -194,7 +194,7 @@ void Simulator::Remove(std::map<uint64_t, Allocation>::iterator position) {
 
 namespace {
 
-// Takes the objects of `context` out of `set`, frees and logs each.
+// Removes the objects of `context` from `set`; frees and logs each.
 template <typename Handle, typename Release>
 void EndAll(std::set<Handle>& set, CUcontext context, const char* call, Log& log, Release release) {
   for (auto position = set.begin(); position != set.end();) {
@@ -247,7 +247,7 @@ void Simulator::RemoveAllOf(CUcontext context, const char* call) {
   EndAll(arrays, context, call, log, return_memory);
   EndAll(mipmapped_arrays, context, call, log, return_memory);
   EndAll(external_memory, context, call, log, [](auto&) {});
-  // A mapped resource was unmapped above, as the allocation that it is mapped to.
+  // Mapped resources were unmapped above, together with their allocations.
   std::erase_if(graphics, [&](CUgraphicsResource resource) {
     bool ends = resource->context == context;
     if (ends) delete resource;

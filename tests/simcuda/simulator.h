@@ -3,12 +3,11 @@
 // Every driver function is one of
 //   Call(__func__, group, body)                body(Simulator&) -> CUresult
 //   MemoryCall(__func__, group, record, body)  body(Simulator&, Record&) -> CUresult, logged
-// which wait for the latency of the group, take the lock, let SIMCUDA_FAIL have its say and run the
-// body. Because the line is written under the same lock, the log's order is the order of the
-// effects.
+// which wait for the latency of the group, take the lock, apply SIMCUDA_FAIL and run the body. The
+// line is written under the same lock, so the order of the log is the order of the effects.
 //
-// A process that forks after cuInit gets CUDA_ERROR_NOT_INITIALIZED in the child, as with a real
-// driver, and never touches the lock there.
+// In a child forked after cuInit, calls return CUDA_ERROR_NOT_INITIALIZED, like a real driver,
+// without touching the lock.
 #ifndef TESTS_SIMCUDA_SIMULATOR_H_
 #define TESTS_SIMCUDA_SIMULATOR_H_
 
@@ -42,31 +41,32 @@ enum class MemoryKind {
   kImportedPool,  // cuMemPoolImportPointer
   kExternal,      // a mapped buffer of external memory
   kGraphics,      // a mapped graphics resource
-  kGraph,         // what a graph's allocation node brought
+  kGraph,         // memory of a graph's allocation node
 };
 
 struct Allocation {
   MemoryKind kind = MemoryKind::kDevice;
-  uint64_t size = 0;  // bytes asked for
+  uint64_t size = 0;  // bytes requested
   int device = 0;
   CUcontext context = nullptr;
   CUmemoryPool pool = nullptr;  // kPool only
   uint64_t buffer_id = 0;       // unique for the life of the process
-  // kImported only: whose memory it is, its address there, and how often it has been opened.
+  // kImported only: the owning process, the address there, and the number of times it has been
+  // opened.
   int owner = 0;
   uint64_t owners_address = 0;
   int opened = 0;
 };
 
-// Memory made by cuMemCreate. It lives until it is neither mapped nor referred to by a handle.
+// Memory created by cuMemCreate. It exists until it is neither mapped nor referred to by a handle.
 struct PhysicalMemory {
   uint64_t size = 0;
   CUmemAllocationProp properties{};
   int handles = 0;
   int mappings = 0;      // mappings, bindings and other handles that keep it alive
-  bool charged = false;  // its bytes count in this process's budget
+  bool charged = false;  // whether its bytes count in this process's budget
   bool multicast = false;
-  // A handle that was imported in the process that exported it stands for memory of another handle.
+  // A handle imported in the process that exported it refers to the memory of another handle.
   CUmemGenericAllocationHandle same_as = 0;
   // Multicast objects: offset -> what is bound there.
   std::map<uint64_t, CUmemGenericAllocationHandle> bound{};
@@ -90,7 +90,7 @@ struct Reservation {
   int device = 0;
 };
 
-// Memory that contains some address, whatever made it.
+// Memory that contains some address, whatever created it.
 struct Region {
   uint64_t base = 0;
   uint64_t size = 0;
@@ -103,9 +103,10 @@ struct Region {
 
 class Simulator {
  public:
-  // The process's simulator, made from the environment at the first call and never destroyed.
+  // Returns the process's simulator, created from the environment at the first call and never
+  // destroyed.
   static Simulator& Get();
-  // Success once cuInit was called in this process.
+  // Returns success after cuInit was called in this process.
   static CUresult Ready();
 
   explicit Simulator(const Settings& settings);
@@ -115,32 +116,32 @@ class Simulator {
   const SharedBudget* shared() const { return shared_.get(); }
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
 
-  // The failure that SIMCUDA_FAIL asks for this call, or success.
+  // Returns the failure that SIMCUDA_FAIL requests for this call, or success.
   CUresult InjectedFailure(const char* call);
 
-  // The memory that contains `address`; false when there is none.
+  // Finds the memory that contains `address`; returns false if there is none.
   bool Find(uint64_t address, Region* region) const;
-  // As Find, and the region is the one that all of [address, address + size) lies in. Mappings that
-  // touch each other count as one region here: a segment that grew is still one range to a copy.
+  // Like Find() for the region that contains all of [address, address + size). Adjacent mappings
+  // count as one region here, because to a copy a segment that grew is a single range.
   bool FindRange(uint64_t address, uint64_t size, Region* region) const;
 
-  // Adds an allocation at `address` and gives it a buffer id.
+  // Adds an allocation at `address` and assigns a buffer id to it.
   void Add(uint64_t address, Allocation allocation);
-  // Tells a tool of an allocation or its free. `record` has the address and, of stream-ordered
-  // calls, the stream; `async` says that it is one.
+  // Reports an allocation or its free to a tool. `record` has the address and, for stream-ordered
+  // calls (`async`), the stream.
   void TellMemory(MemoryAction action, const Record& record, const Allocation& allocation,
                   bool async = false);
-  // Returns the memory of one allocation. REQUIRES: `position` is in `allocations`.
+  // Frees the memory of one allocation. REQUIRES: `position` is in `allocations`.
   void Remove(std::map<uint64_t, Allocation>::iterator position);
 
   CUstream AddStream(CUcontext context, unsigned int flags, int priority);
 
-  // A context's end: everything that was allocated in it goes, with a line of the log for each in
-  // the name of the call that ended it. What cuMemCreate made and where it is mapped stay.
+  // Ends a context: frees everything that was allocated in it, with a log line for each in the name
+  // of the call that ended it. Memory made by cuMemCreate and its mappings remain.
   void RemoveAllOf(CUcontext context, const char* call);
 
-  // The context that memory allocated now belongs to. A primary context that was reset while it was
-  // current comes back to life; a context that was destroyed does not.
+  // Returns the context that owns memory allocated now. A primary context that was reset while it
+  // was current is revived; a destroyed context is not.
   CUresult MemoryContext(CUcontext* context);
 
   template <typename Visit>
@@ -152,22 +153,21 @@ class Simulator {
     for (CUgreenCtx green : green_contexts) visit(&green->context);
   }
 
-  // Ends one reference to physical memory and frees it with the last.
+  // Drops one reference to physical memory and frees it with the last.
   void Unrefer(CUmemGenericAllocationHandle handle, int PhysicalMemory::*count);
 
-  // Queues work on a stream, of which `work` tells what it is: a launch, or a graph node when the
-  // stream is capturing.
-  // Returns when it will be done: at once while time does not pass, or when it is captured.
+  // Queues `work` on a stream: as a launch, or as a graph node if the stream is capturing. Returns
+  // when it will be done: at once if work takes no time or is captured.
   uint64_t Launch(CUstream stream, Notice work);
-  // The same for work that SIMCUDA_LAG does not count: what the host waits for.
+  // The same for work that SIMCUDA_LAG does not count, because the host waits for it.
   uint64_t Enqueue(CUstream stream, Notice work);
 
-  // A line of the log for a call that is no memory call, if SIMCUDA_LOG_STREAMS asks for it.
+  // Logs a call that is not a memory call, if SIMCUDA_LOG_STREAMS requests it.
   void LogStreams(const char* call, const Record& record, CUresult result = CUDA_SUCCESS);
   bool Finished(uint64_t position) const {
     return position <= synchronized || position + settings.lag <= launched;
   }
-  // The host waited: all launches are finished and pools give back what they should.
+  // Called when the host has waited: all launches are finished, and pools return excess memory.
   void Synchronize();
 
   std::mutex mutex;
@@ -197,20 +197,20 @@ class Simulator {
   uint32_t next_event_id = 1;
   uint32_t next_module_id = 1;
   uint32_t next_graph_number = 1;
-  uint64_t event_records = 0;  // of all events so far
+  uint64_t event_records = 0;  // over all events
   uint64_t launched = 0;
   uint64_t synchronized = 0;
 
  private:
   std::unique_ptr<SharedBudget> shared_;  // null: this process has the devices to itself
   std::vector<std::unique_ptr<Device>> devices_;
-  std::unordered_map<std::string, uint64_t> calls_;  // calls so far, of those that FailRules name
+  std::unordered_map<std::string, uint64_t> calls_;  // number of calls, for those in FailRules
 };
 
-// The current context of this thread, null when it has none.
+// Returns the current context of this thread, or null.
 CUcontext CurrentContext();
 
-// Brings a context to life, which takes SIMCUDA_CONTEXT bytes.
+// Activates a context, which takes SIMCUDA_CONTEXT bytes.
 CUresult Activate(Simulator& simulator, CUcontext context);
 
 inline uint64_t Bits(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
@@ -234,7 +234,7 @@ CUresult Call(const char* name, CallGroup group, Body body) {
   return call.Finish(locked());
 }
 
-// `record` starts with what the caller asked for, so that a refused call is logged with it.
+// `record` initially holds the arguments, so that a refused call is logged with them.
 template <typename Body>
 CUresult MemoryCall(const char* name, CallGroup group, Record record, Body body) {
   if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;

@@ -22,7 +22,7 @@ Line LineOf(const Simulator& simulator, CUstream stream) {
   return (stream->flags & CU_STREAM_NON_BLOCKING) != 0 ? Line::kNonBlocking : Line::kBlocking;
 }
 
-// When the line is free. REQUIRES: `context` is not null.
+// Returns when the stream becomes idle. REQUIRES: `context` is not null.
 uint64_t& Ready(const Simulator& simulator, CUcontext context, CUstream stream) {
   switch (LineOf(simulator, stream)) {
     case Line::kLegacy:
@@ -34,7 +34,7 @@ uint64_t& Ready(const Simulator& simulator, CUcontext context, CUstream stream) 
   }
 }
 
-// When the lines are free that the legacy default stream waits for.
+// Returns when the streams become idle that the legacy default stream waits for.
 uint64_t BlockingReady(const Simulator& simulator, CUcontext context) {
   uint64_t ready = context->times.retired_blocking;
   for (CUstream stream : simulator.streams) {
@@ -49,7 +49,7 @@ CUcontext ContextOf(const Simulator& simulator, CUcontext context, CUstream stre
   return Known(simulator, stream) ? stream->context : context;
 }
 
-// The earliest time at which something new on the line can begin.
+// Returns the earliest time at which new work on the stream can begin.
 uint64_t Earliest(Simulator& simulator, CUcontext context, CUstream stream) {
   uint64_t earliest = std::max(Now(), Ready(simulator, context, stream));
   switch (LineOf(simulator, stream)) {

@@ -1,16 +1,16 @@
-// Time on the device. Every stream is a line on which work stands end to end: what is queued begins
-// when its stream is free, the host asked for it and what it has to wait for is done.
+// Time on the device. Work on a stream is executed in sequence: it begins when the stream is idle,
+// the host has submitted it and what it waits for is done.
 //
 //   stream a   [kernel    ][event][copy ]
 //   stream b         [kernel]<wait>[kernel]
 //
-// How long work takes is made up (SIMCUDA_KERNEL_TIME, SIMCUDA_BANDWIDTH). So it is known when work is
-// queued at what time it will be done, and nothing runs in the background. While both are 0 no time
-// passes and nothing is kept.
+// Durations are synthetic (SIMCUDA_KERNEL_TIME, SIMCUDA_BANDWIDTH). It is therefore known when work
+// is queued at what time it will be done, and nothing runs in the background. If both are 0, work
+// takes no time and nothing is stored.
 //
 // The legacy default stream of a context waits for all streams of the context that are not
-// CU_STREAM_NON_BLOCKING, and they for it. A wait for an event and a stream-ordered allocation or free
-// take no time and count all the same: what comes next stands behind what they had to wait for.
+// CU_STREAM_NON_BLOCKING, and they wait for it. A wait for an event and a stream-ordered allocation
+// or free take no time but count as work: what follows them begins after what they had to wait for.
 //
 // Thread safety: callers hold the simulator's lock.
 #ifndef TESTS_SIMCUDA_TIMELINE_H_
@@ -27,31 +27,32 @@ struct Span {
   uint64_t end_ns = 0;
 };
 
-// How long work of this kind and size takes.
+// Returns how long work of this kind and size takes.
 uint64_t DurationOf(const Simulator& simulator, const Notice& work);
 
-// Puts work at the end of a stream. Of a default stream, that of `context`, which may be null.
+// Appends work to a stream. A default stream is that of `context`, which may be null.
 Span Queue(Simulator& simulator, CUcontext context, CUstream stream, uint64_t duration);
 
-// Puts a wait until `time` at the end of a stream: what is queued from now on begins then at the
-// earliest. Of the legacy default stream it waits for the blocking streams too, as all work does.
+// Appends a wait until `time` to a stream: work queued from now on does not begin earlier. On the
+// legacy default stream it also waits for the blocking streams, as all work does.
 void HoldBack(Simulator& simulator, CUcontext context, CUstream stream, uint64_t time);
 
-// When what is queued so far will be done: on a stream, in a context, on a device. At least now.
+// Return when the work queued so far will be done, on a stream, in a context, on a device; not
+// before now.
 uint64_t DoneOnStream(Simulator& simulator, CUcontext context, CUstream stream);
 uint64_t DoneInContext(Simulator& simulator, CUcontext context);
 uint64_t DoneOnDevice(Simulator& simulator, int device);
 
-// The stream goes; its work does not.
+// Removes a stream; its work still counts.
 void Retire(CUstream stream);
 
-// The host waits until `time`, without the simulator's lock: what was looked up before may be gone
-// afterwards. Returns when it began and when it ended.
+// Makes the host wait until `time`, without the simulator's lock: pointers looked up before may be
+// invalid afterwards. Returns the begin and end of the wait.
 Span HostWait(Simulator& simulator, uint64_t time);
 
-// What a free does that is not ordered by a stream: the host waits until the device of the memory has
-// nothing left to do, and a tool hears of it as of a synchronisation of the context. Returns when
-// that was; 0 when there is no such memory.
+// The wait of a free that is not ordered by a stream: the host waits until the memory's device is
+// idle, and a tool is notified as of a synchronisation of the context. Returns when that was; 0 if
+// there is no such memory.
 uint64_t WaitBeforeFree(Simulator& simulator, uint64_t address);
 
 }  // namespace sim

@@ -1,5 +1,5 @@
-// Time on the device: streams, events, waits and what the host waits for. The clock is virtual where
-// durations are compared and real where a wait must take its time.
+// Time on the device: streams, events, waits of streams and of the host. The clock is virtual in
+// tests that compare durations and real in tests that need an actual wait.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace {
 const std::map<std::string, std::string> kVirtual = {
     {"SIMCUDA_KERNEL_TIME", "10ms"}, {"SIMCUDA_BANDWIDTH", "1G"}, {"SIMCUDA_CLOCK", "virtual"}};
 
-// Work that a test hands to the device, and events around it.
+// Work that a test submits to the device, and events around it.
 class Work {
  public:
   Work() {
@@ -42,8 +42,8 @@ class Work {
     }
   }
 
-  // Keeps streams busy for ten seconds, so that all that a test queues next stands behind that and
-  // the time which the host takes for queueing makes no difference. Returns the event of its end.
+  // Keeps streams busy for ten seconds, so that everything a test queues next begins after that and
+  // the time the host takes for queueing does not matter. Returns the event of its end.
   CUevent Plug(std::initializer_list<CUstream> streams) {
     CUstream apart = Stream(CU_STREAM_NON_BLOCKING);
     Launch(apart, 1000);
@@ -52,7 +52,7 @@ class Work {
     return end;
   }
 
-  // Milliseconds between two events, once both are done.
+  // Returns the milliseconds between two events, after both are done.
   static float Between(CUevent from, CUevent to) {
     float milliseconds = -1;
     EXPECT_EQ(cuEventSynchronize(from), CUDA_SUCCESS);
@@ -65,7 +65,7 @@ class Work {
   CUfunction kernel_ = nullptr;
 };
 
-TEST(TimelineTest, WorkOfOneStreamStandsEndToEnd) {
+TEST(TimelineTest, WorkOfOneStreamRunsInSequence) {
   OnDevice(kVirtual, [] {
     Work work;
     CUstream stream = Work::Stream();
@@ -79,7 +79,7 @@ TEST(TimelineTest, WorkOfOneStreamStandsEndToEnd) {
   });
 }
 
-TEST(TimelineTest, StreamsRunBesideEachOther) {
+TEST(TimelineTest, StreamsRunConcurrently) {
   OnDevice(kVirtual, [] {
     Work work;
     CUstream one = Work::Stream(), other = Work::Stream();
@@ -90,7 +90,7 @@ TEST(TimelineTest, StreamsRunBesideEachOther) {
   });
 }
 
-TEST(TimelineTest, WaitForAnEventPutsWorkBehindTheOtherStreams) {
+TEST(TimelineTest, WaitForAnEventDelaysWorkUntilTheOtherStream) {
   OnDevice(kVirtual, [] {
     Work work;
     CUstream one = Work::Stream(), other = Work::Stream();
@@ -111,7 +111,7 @@ TEST(TimelineTest, LegacyStreamWaitsForBlockingStreamsAndTheyForIt) {
     CUevent before = work.Plug({blocking, apart});
     work.Launch(blocking, 2);
     work.Launch(apart, 7);
-    work.Launch(nullptr);  // behind the two of the blocking stream, not behind the seven
+    work.Launch(nullptr);  // after the two of the blocking stream, not after the seven
     CUevent of_legacy = Work::Record(nullptr);
     work.Launch(blocking);
     CUevent behind = Work::Record(blocking);
@@ -120,7 +120,8 @@ TEST(TimelineTest, LegacyStreamWaitsForBlockingStreamsAndTheyForIt) {
   });
 }
 
-// What the legacy stream is given takes no time; the blocking streams wait for each other through it.
+// Operations of the legacy stream take no time here; the blocking streams wait for each other
+// through it.
 template <typename Give>
 void ExpectLegacyStreamToJoinBlockingOnes(Give give) {
   OnDevice(kVirtual, [&] {
@@ -134,7 +135,7 @@ void ExpectLegacyStreamToJoinBlockingOnes(Give give) {
   });
 }
 
-TEST(TimelineTest, LegacyStreamsWaitForAnEventIsBehindTheBlockingStreams) {
+TEST(TimelineTest, LegacyStreamsWaitForAnEventFollowsTheBlockingStreams) {
   ExpectLegacyStreamToJoinBlockingOnes([] {
     CUevent done = Work::Record(Work::Stream(CU_STREAM_NON_BLOCKING));
     EXPECT_TRUE(cuEventQuery(done) == CUDA_SUCCESS);
@@ -142,7 +143,7 @@ TEST(TimelineTest, LegacyStreamsWaitForAnEventIsBehindTheBlockingStreams) {
   });
 }
 
-TEST(TimelineTest, LegacyStreamsOwnMemoryIsBehindTheBlockingStreams) {
+TEST(TimelineTest, LegacyStreamsMemoryFollowsTheBlockingStreams) {
   ExpectLegacyStreamToJoinBlockingOnes([] {
     CUdeviceptr address = 0;
     EXPECT_EQ(cuMemAllocAsync(&address, 1, nullptr), CUDA_SUCCESS);
@@ -178,7 +179,7 @@ TEST(TimelineTest, CopiesTakeTheirBytesDividedByTheBandwidth) {
 
 bool Finished(CUevent event) { return cuEventQuery(event) == CUDA_SUCCESS; }
 
-TEST(TimelineTest, HostWaitsForWhatItAskedFor) {
+TEST(TimelineTest, HostWaitsForTheWorkItSynchronisesWith) {
   OnDevice(kVirtual, [] {
     Work work;
     CUstream shorter = Work::Stream(), longer = Work::Stream();
@@ -209,7 +210,7 @@ TEST(TimelineTest, FreeWaitsForTheDeviceAndStreamOrderedFreeDoesNot) {
   });
 }
 
-TEST(TimelineTest, CopyToPageableMemoryIsWaitedForAndToPinnedMemoryIsNot) {
+TEST(TimelineTest, HostWaitsForCopiesToPageableButNotToPinnedMemory) {
   OnDevice(kVirtual, [] {
     CUdeviceptr device = 0;
     void* pinned = nullptr;
@@ -225,7 +226,7 @@ TEST(TimelineTest, CopyToPageableMemoryIsWaitedForAndToPinnedMemoryIsNot) {
   });
 }
 
-TEST(TimelineTest, DestroyedStreamsWorkIsStillWaitedFor) {
+TEST(TimelineTest, WorkOfADestroyedStreamStillCounts) {
   OnDevice(kVirtual, [] {
     Work work;
     CUstream gone = Work::Stream(CU_STREAM_NON_BLOCKING), left = Work::Stream();
@@ -237,7 +238,7 @@ TEST(TimelineTest, DestroyedStreamsWorkIsStillWaitedFor) {
   });
 }
 
-TEST(TimelineTest, GraphTakesTheTimeOfWhatWasCaptured) {
+TEST(TimelineTest, GraphTakesTheTimeOfItsCapturedWork) {
   OnDevice(kVirtual, [] {
     Work work;
     CUstream stream = Work::Stream();
@@ -266,9 +267,9 @@ TEST(TimelineTest, RealClockMakesTheHostWait) {
   });
 }
 
-TEST(TimelineTest, OtherThreadsGoOnWhileOneWaits) {
+TEST(TimelineTest, OtherThreadsContinueWhileOneWaits) {
   OnDevice({{"SIMCUDA_KERNEL_TIME", "60000ms"}}, [] {
-    // Nobody waits for the minute: the query and the allocation come back at once.
+    // No call waits for the minute: the query and the allocation return at once.
     Work work;
     CUstream stream = Work::Stream();
     work.Launch(stream);
@@ -278,7 +279,7 @@ TEST(TimelineTest, OtherThreadsGoOnWhileOneWaits) {
   });
 }
 
-TEST(TimelineTest, WithoutTimesEverythingIsDoneAtOnce) {
+TEST(TimelineTest, WithoutDurationsEverythingIsDoneAtOnce) {
   OnDevice({}, [] {
     Work work;
     CUstream stream = Work::Stream();

@@ -1,12 +1,14 @@
-// What the simulated driver tells a tool such as the simulated CUPTI, and how the tool asks for it.
+// What the simulated driver reports to a tool such as the simulated CUPTI, and how the tool
+// requests it.
 //
 //   libcudart  --runtime_enter/exit-->  libcuda  --Notice-->  libcupti
 //
-// A tool reaches the driver through the export table, as NVIDIA's does. One tool at a time: the
-// driver knows nothing of CUPTI and, while nobody is attached, collects nothing.
+// A tool accesses the driver through the export table, like NVIDIA's. Only one tool can be
+// attached. The driver does not depend on CUPTI, and collects nothing while no tool is attached.
 //
-// Notices come on the thread that made the call, in the order of the call's effects and never under
-// the simulator's lock, so a tool may call the driver from them; such calls give notices of their
+// Notices are delivered on the thread that made the call, in the order of the call's effects and
+// never under the simulator's lock, so a tool may call the driver from them; such calls cause
+// notices too. Destruction is reported before it happens.
 // own. What is destroyed is announced before it goes.
 #ifndef TESTS_SIMCUDA_TOOLS_H_
 #define TESTS_SIMCUDA_TOOLS_H_
@@ -48,7 +50,7 @@ enum class Memory : uint8_t { kUnknown, kPageable, kPinned, kDevice, kArray, kMa
 enum class MemoryAction : uint8_t { kAllocated, kFreed };
 enum class PoolAction : uint8_t { kCreated, kDestroyed, kTrimmed };
 
-// A pool at the time of a notice. Its handle is 0 when the memory is of no pool.
+// The state of a pool at the time of a notice. `handle` is 0 if the memory belongs to no pool.
 struct PoolState {
   uint64_t handle = 0;
   bool imported = false;
@@ -59,19 +61,19 @@ struct PoolState {
 
 struct Notice {
   NoticeKind kind = NoticeKind::kInitialized;
-  // Every call has a number of its own. All else has that of the call which caused it: the runtime's,
-  // where the driver was called by the runtime.
+  // Every call has its own correlation id. Everything else has that of the call which caused it:
+  // the runtime call, if the runtime called the driver.
   uint32_t correlation = 0;
 
   // Calls.
   bool runtime = false;
-  bool inside_runtime = false;      // a call of the driver that the runtime made
+  bool inside_runtime = false;      // a driver call made by the runtime
   const char* name = nullptr;       // calls: the function; work: the kernel
-  const void* arguments = nullptr;  // as CUPTI's <name>_params; null where not offered
+  const void* arguments = nullptr;  // CUPTI's <name>_params; null if not available
   const void* result = nullptr;     // exit: the CUresult or cudaError_t
-  uint64_t* scratch = nullptr;      // two words of the tool's that live from enter to exit
+  uint64_t* scratch = nullptr;      // two words for the tool, valid from enter to exit
 
-  // Objects, as far as they have to do with it, and their numbers, which are never used again.
+  // The objects involved, and their ids, which are never reused.
   CUcontext context = nullptr;
   uint32_t context_id = 0;
   int device = 0;
@@ -81,7 +83,7 @@ struct Notice {
   int stream_priority = 0;
   CUevent event = nullptr;
   uint32_t event_id = 0;
-  uint64_t event_record = 0;  // which record of any event it was, or which one is waited for
+  uint64_t event_record = 0;  // the number of the record that was made or is waited for
   uint32_t module_id = 0;
   CUgraph graph = nullptr;
   CUgraphExec executable = nullptr;
@@ -89,14 +91,15 @@ struct Notice {
   const void* image = nullptr;
   uint64_t image_size = 0;
 
-  // Synchronisations: the host's wait. Work: on the device. By the simulator's clock.
+  // Synchronisations: the wait of the host. Work: execution on the device. On the simulator's
+  // clock.
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
 
   WorkKind work = WorkKind::kKernel;
   Memory from = Memory::kUnknown;  // copies
   Memory to = Memory::kUnknown;    // copies and sets, and the kind of kMemory
-  int peer = -1;                   // copies between devices: that of the source
+  int peer = -1;                   // copies between devices: the source device
   uint32_t value = 0;              // sets
   uint32_t grid[3] = {}, block[3] = {};
   uint32_t shared_memory = 0;
@@ -111,7 +114,7 @@ struct Notice {
 
 using NoticeFunction = void (*)(const Notice&);
 
-// A call of the runtime while it runs; on the stack of that call.
+// A runtime call in progress; lives on the stack of that call.
 struct RuntimeScope {
   bool open = false;
   const char* name = nullptr;
@@ -123,32 +126,33 @@ struct RuntimeScope {
 
 // The part of the export table that tools and the runtime use.
 struct ToolTable {
-  // False when another tool is attached.
+  // Returns false if another tool is attached.
   bool (*attach)(NoticeFunction function);
   void (*detach)(NoticeFunction function);
-  // Whether calls, work, memory and events are told of, and not only what comes and goes and is
-  // waited for. A tool that wants none of them costs a call next to nothing, as with a real one.
+  // Selects whether calls, work, memory and events are reported, in addition to creation,
+  // destruction and synchronisation. If they are not, calls have next to no overhead, like with a
+  // real tool.
   void (*want_calls)(bool wanted);
-  // Tells `function` of every context and every stream that exists, as if they were created now.
+  // Reports every existing context and stream to `function` as if it were created now.
   void (*replay)(NoticeFunction function);
   // The simulator's clock, which begins as CLOCK_MONOTONIC.
   uint64_t (*now)();
-  // 0 when there is no such context or stream. A null stream is the context's default one.
+  // Return 0 if there is no such context or stream. A null stream is the context's default stream.
   uint32_t (*context_id)(CUcontext context);
   uint32_t (*stream_id)(CUcontext context, CUstream stream, bool per_thread);
-  // The tool holds `bytes` of the context's device from now on; an earlier figure is given back.
-  // False when the device has no room.
+  // Makes the tool hold `bytes` of the context's device from now on, replacing the previous amount.
+  // Returns false if the device has no room.
   bool (*hold_memory)(CUcontext context, uint64_t bytes);
-  // Around every call of a runtime, where calls are wanted. A call inside another one is not told of;
-  // what it returns is then the result of the other.
+  // Called around every runtime call if calls are wanted. A call inside another one is not
+  // reported; its result becomes that of the outer call.
   bool (*wants_calls)();
   void (*runtime_enter)(RuntimeScope* scope);
   void (*runtime_finish)(int result);
   void (*runtime_exit)(RuntimeScope* scope);
 };
 
-// The arguments of a call as a struct of CUPTI's generated_cuda_meta.h has them: in order, each
-// aligned to its size.
+// The arguments of a call, laid out like the structs of CUPTI's generated_cuda_meta.h: in order,
+// each aligned to its size.
 class Arguments {
  public:
   template <typename... Values>

@@ -51,12 +51,12 @@ class Run:
         return json.loads(self.stdout.strip().splitlines()[-1])
 
     def results(self):
-        """One for each rank."""
+        """The logs, one for each rank."""
         assert self.code == 0, f"exit code {self.code}\n{self.stderr[-2000:]}"
         return [json.loads(line) for line in self.stdout.splitlines() if line.startswith("{")]
 
     def calls(self, name, result=0):
-        """Logged calls of that name that returned that code."""
+        """The logged calls of that name that returned that code."""
         return [r for r in self.log if r["call"] == name and r["result"] == result]
 
     def counts(self):
@@ -103,7 +103,7 @@ def check_log(run):
 
 
 def check_one_log(log):
-    """The log is whole, and no address is given out twice without a free in between."""
+    """Checks that the log is complete, and that no address is allocated twice without a free in between."""
     expect([r["seq"] for r in log], list(range(len(log))), "sequence numbers")
     live = {}
     for record in log:
@@ -117,7 +117,7 @@ def check_one_log(log):
 
 
 def peak(log):
-    """The largest sum of live cuMemAlloc memory: what PyTorch calls reserved."""
+    """Returns the maximum of live cuMemAlloc memory, which PyTorch calls reserved."""
     current = highest = 0
     for record in log:
         if record["result"] == 0 and record["call"] == "cuMemAlloc_v2":
@@ -244,14 +244,14 @@ def oom_beside_other_processes(rig):
 
 
 def injected_failure_is_an_out_of_memory_error(rig):
-    # PyTorch frees its cache and tries again: two failures in a row are needed.
+    # PyTorch frees its cache and retries, so two failures in a row are needed.
     run = rig.run("train_mlp.py", SIMCUDA_FAIL="cuMemAlloc_v2:3,cuMemAlloc_v2:4")
     expect(run.code, 1, "exit code")
     assert "torch.OutOfMemoryError" in run.stderr, run.stderr
 
 
 def ddp(rig):
-    """Each rank has a communicator, whose memory is none of PyTorch's."""
+    """Each rank has a communicator, whose memory is not PyTorch's."""
     scenario = next(s for s in SCENARIOS if s.name == "ddp")
     run = rig.run_scenario(scenario)
     results = {result["rank"]: result["devices"] for result in run.results()}
@@ -280,7 +280,7 @@ def torchrun(rig):
 
 
 def conv_net_with_handles_and_workspaces(rig):
-    """PyTorch counts the workspaces and knows nothing of what the handles take."""
+    """PyTorch counts the workspaces but does not know what the handles take."""
     small = rig.run("torch/convnet.py").results()[0]["devices"][0]
     run = rig.run("torch/convnet.py", SIMCUDA_WORKSPACE="96M", SIMCUDA_HANDLE="640K")
     (result,) = run.results()
@@ -297,7 +297,7 @@ def conv_net_with_handles_and_workspaces(rig):
     )
 
 
-# What the driver's log calls work of each kind that a profile tells of.
+# The driver's log calls for each kind of work in a profile.
 WORK = {
     "kernel": ("cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel"),
     "Memcpy": ("cuMemcpyAsync", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2"),
@@ -307,7 +307,7 @@ KERNEL_TIME = 50_000
 
 
 def check_profiles(run):
-    """Each profile saw all that the driver was asked for while it ran, and how long it took."""
+    """Each profile contains all work submitted to the driver while it ran, with its duration."""
     profiles = run.result()["profiles"]
     for complaint in ("CUPTI", "not record", "INTERNAL ASSERT", "out of range"):
         assert complaint not in run.stderr, run.stderr
@@ -319,7 +319,7 @@ def check_profiles(run):
         kernels = profile["counts"]["kernel"]
         assert kernels > 10, f"{kernels} kernels"
         assert profile["counts"]["Memcpy"] >= 6, profile["counts"]  # in and out, in each step
-        # PyTorch's clock is another: times are converted and then rounded.
+        # PyTorch converts times to its own clock and then rounds them.
         mean = profile["nanoseconds"]["kernel"] / kernels
         assert abs(mean - KERNEL_TIME) < KERNEL_TIME / 100, f"kernels of {mean} ns"
     return profiles
@@ -343,7 +343,7 @@ def profiler_that_ends_cupti_after_each_profile(rig):
 
 
 def profiler_without_cupti(rig):
-    """The program runs on, and its profiles have nothing of the device in them."""
+    """The program continues to run, and its profiles contain no device work."""
     for mode in ("off", "refuse"):
         run = rig.run("torch/profiled.py", SIMCUDA_CUPTI=mode)
         for profile in run.result()["profiles"]:
@@ -351,13 +351,13 @@ def profiler_without_cupti(rig):
 
 
 def check_scenario(rig, scenario):
-    """The program ends well, and the driver was asked for what PyTorch says it asked for."""
+    """The program succeeds, and the driver's log matches what PyTorch reports."""
     if missing := scenario.missing():
         raise AssertionError(f"cannot run here: {missing}")
     run = rig.run_scenario(scenario)
     results = run.results()
     check_log(run)
-    expect(len(results), scenario.ranks, "ranks that told their outcome")
+    expect(len(results), scenario.ranks, "ranks that reported their outcome")
     conf = scenario.environment.get("PYTORCH_CUDA_ALLOC_CONF", "")
     only_pytorch = scenario.ranks == 1 and "SIMCUDA_HANDLE" not in scenario.environment
     if not only_pytorch or not scenario.caching or "expandable" in conf or scenario.name == "one_of_eight":
@@ -397,7 +397,7 @@ CASES = [
 
 
 def selected(rig, names, all_scenarios):
-    """Pairs of a name and the function that checks it."""
+    """Returns pairs of a name and the function that checks it."""
     cases = {case.__name__: functools.partial(case, rig) for case in CASES}
     scenarios = {
         f"scenario_{s.name}": functools.partial(check_scenario, rig, s)

@@ -20,8 +20,8 @@ namespace {
 
 using analysis::Step;
 
-// Keeps as few points as it can: from the last one kept goes a wedge of lines that pass all points
-// since close enough; where a point lies outside of it, the one before is kept.
+// Keeps as few points as possible. Maintains the wedge of lines from the last kept point that pass
+// close enough to all points since; if a point lies outside the wedge, the point before it is kept.
 class Clock {
  public:
   explicit Clock(double tolerance) : tolerance_(tolerance) { Keep(0, 0); }
@@ -68,7 +68,7 @@ class Clock {
   bool has_last_ = false;
 };
 
-// What tables call it.
+// Returns the names under which tables list the stack.
 nlohmann::ordered_json OwnNames(uint32_t stack, analysis::StackTexts& texts) {
   const analysis::FrameText *own = texts.Own(stack), *library = texts.InLibrary(stack);
   if (own == nullptr) return nullptr;
@@ -81,7 +81,7 @@ nlohmann::ordered_json OwnNames(uint32_t stack, analysis::StackTexts& texts) {
 
 std::string MakeClockSlab(const analysis::Trace& trace, int64_t tolerance_ns) {
   Clock clock(static_cast<double>(tolerance_ns));
-  // As on every axis: time never goes back.
+  // Time is made monotonic here, as on every axis.
   int64_t latest = 0;
   for (Step step = 1; step <= trace.last_step(); ++step) {
     latest = std::max(latest, trace.TimeOf(step));

@@ -1,10 +1,10 @@
 // viewer/html/file_parts.h
 //
-// The parts of a mailed file beside its lanes: times of its events, stacks and other texts, the segments
-// in which an allocator has its blocks, source lines.
+// The parts of a standalone file other than its lanes: the times of events, stacks and other texts,
+// the segments in which allocators place their blocks, and source lines.
 // viewer/page/src/data/embedded/file_data.ts reads them.
 //
-// Thread safety: pure functions, but for the examination and the questions that they ask.
+// Thread safety: pure functions, except that they use the file's examination and questions.
 
 #ifndef GMT_VIEWER_HTML_FILE_PARTS_H_
 #define GMT_VIEWER_HTML_FILE_PARTS_H_
@@ -18,21 +18,22 @@
 
 namespace gmt::viewer {
 
-// Times of events as points between which they lie on a line, none further from it than
-// `tolerance_ns`; 0: all of them.
+// Returns the times of events as the points of a polyline from which no event's time deviates by
+// more than `tolerance_ns`. With 0, the times are exact.
 std::string MakeClockSlab(const analysis::Trace& trace, int64_t tolerance_ns);
 
-// Frames, each once, and the stacks that are made of them.
+// Returns the stacks, and the distinct frames that they consist of.
 nlohmann::ordered_json StackTable(const MailedFile& file, const std::vector<uint32_t>& stacks);
 
-// Names of memory, and reasons of categories, by the numbers that lanes use.
+// Returns the names of memory and the reasons for categories, keyed by the numbers that lanes use.
 nlohmann::ordered_json Texts(const MailedFile& file);
 
-// The driver memory in which allocators have their blocks, by device: pieces with their lives, out of
-// which the page puts together what was there after any event.
+// Returns the driver memory in which allocators place their blocks, by device: pieces with their
+// lifetimes, from which the page reconstructs the segments at any event.
 nlohmann::ordered_json SegmentTable(const MailedFile& file);
 
-// Lines around those that the stacks that hold most at their peaks name, as far as they are at hand.
+// Returns the lines around those named by the stacks with the highest peaks, as far as source is
+// available.
 nlohmann::ordered_json SourceTable(const MailedFile& file);
 
 }  // namespace gmt::viewer

@@ -14,7 +14,8 @@ using analysis::Step;
 constexpr uint64_t kBorders = 1024;
 constexpr size_t kMostAsked = 16;
 
-// The peak, the end, and what failed: the first of them, should there be hundreds.
+// Returns the key events: peak, end, OOM errors and snapshots; only the first ones if there are
+// hundreds.
 std::vector<Step> AskedFor(const MailedFile& file, const Lane& lane) {
   std::vector<Step> asked = {lane.peak_event, file.index->events()};
   for (const char* name : {"ooms", "snapshots"}) {
@@ -64,7 +65,7 @@ void LaneOmissions::Note(analysis::RowId row, bool is_death, Step step, bool lef
     held_ += static_cast<uint64_t>(sign);
     if (!is_death) ++blocks_left_out_;
   }
-  // The state behind a border's own event is the first of its stretch.
+  // The state after a border's own event is the first of its interval.
   const bool is_border = opened_.size() < borders_.size() && borders_[opened_.size()] == step;
   if (is_border || opened_.empty()) return;
   opened_.back().min = std::min(opened_.back().min, live_);
@@ -96,7 +97,7 @@ void LaneOmissions::NoteStacks(Step step) {
 
 void LaneOmissions::Write(slab::Writer* writer, absl::flat_hash_set<uint32_t>* stacks) {
   OpenBefore(UINT64_MAX);
-  // A file that has all blocks says so by having no borders.
+  // A file that contains all blocks has no borders.
   if (blocks_left_out_ == 0) opened_.clear(), stacks_at_ = nlohmann::ordered_json::array();
   VarintDeltas border, bytes, blocks, min, max;
   for (size_t i = 0; i < opened_.size(); ++i) border.Add(borders_[i]);

@@ -1,8 +1,7 @@
 // viewer/html/lane_omissions.h
 //
-// What a mailed file still says about the blocks of a lane that it leaves out: their bytes by category
-// at borders, the lowest and highest total between two of them, and their stacks at the events that
-// people ask for.
+// Summarizes the blocks of a lane that a standalone file leaves out: their bytes by category at
+// borders, the minimum and maximum total between two borders, and their stacks at key events.
 //
 // Thread safety: one thread at a time.
 
@@ -23,10 +22,11 @@ class LaneOmissions {
  public:
   LaneOmissions(const MailedFile& file, uint32_t lane);
 
-  // A birth or a death, in order. `left_out`: the block is not in the file.
+  // Records a birth or a death; called in order. `left_out`: the block is not in the file.
   void Note(analysis::RowId row, bool is_death, analysis::Step step, bool left_out);
 
-  // Once, after the last. Stacks that are named are added to `stacks`.
+  // Writes the summary; called once, after the last Note(). Adds the stacks it mentions to
+  // `stacks`.
   void Write(slab::Writer* writer, absl::flat_hash_set<uint32_t>* stacks);
 
   uint64_t blocks() const { return blocks_left_out_; }
@@ -46,11 +46,11 @@ class LaneOmissions {
   const analysis::Trace& trace_;
   const analysis::Categories& categories_;
   const analysis::Step peak_;
-  std::vector<analysis::Step> asked_;    // of which stacks are told
+  std::vector<analysis::Step> asked_;    // key events: those whose stacks are recorded
   std::vector<analysis::Step> borders_;  // ascending, from 0
   std::vector<Border> opened_;
 
-  uint64_t live_ = 0;  // of the lane, all blocks
+  uint64_t live_ = 0;  // bytes of all blocks of the lane
   std::vector<uint64_t> by_category_;
   uint64_t held_ = 0;           // blocks left out and live
   std::vector<Held> by_stack_;  // [stack * categories + category]

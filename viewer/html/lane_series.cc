@@ -12,7 +12,8 @@
 namespace gmt::viewer {
 namespace {
 
-// Looks closer wherever a column of the index's answer is not level, down to single events.
+// Finds changes by zooming into each column of the index's answer that is not constant, down to
+// single events.
 class Changes {
  public:
   Changes(const ViewIndex& index, uint32_t lane, Series series)
@@ -34,13 +35,13 @@ class Changes {
     for (uint32_t column = 0; column < columns; ++column) {
       const double begin = from + column * width;
       const bool level = curve->min[column] == curve->max[column] || std::isnan(curve->mid[column]);
-      // A change inside what is not known yet is found when the next column is.
+      // If the column begins with unknown values, the change is found in the next column.
       const bool known = !std::isnan(curve->min[column]);
       if ((level && !(known && std::isnan(curve->mid[column]))) || width <= 1.0 ||
           events_.size() >= kMostChanges) {
         Add(std::ceil(begin), curve->mid[column]);
       } else {
-        // Columns of whole events, so that the last looks end at single ones.
+        // Columns are aligned to whole events, so that the recursion ends at single events.
         Look(std::floor(begin), std::ceil(begin + width));
       }
     }

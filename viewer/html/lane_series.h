@@ -1,9 +1,10 @@
 // viewer/html/lane_series.h
 //
-// The curves of a lane beside that of its blocks - reserved, used on the device - as changes, found by
-// asking the index, so that both doors show the same.
+// The curves of a lane other than that of its blocks (reserved, used on the device), stored as
+// changes. They are found by querying the index, so that the standalone file and the server show
+// the same.
 //
-// Thread safety: that of the index.
+// Thread safety: same as the index.
 
 #ifndef GMT_VIEWER_HTML_LANE_SERIES_H_
 #define GMT_VIEWER_HTML_LANE_SERIES_H_

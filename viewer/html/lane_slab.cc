@@ -26,7 +26,7 @@ using analysis::RowId;
 using analysis::Step;
 using analysis::Trace;
 
-// What blocks have in common, in the order of kKindColumns.
+// The attributes that blocks share, in the order of kKindColumns.
 constexpr size_t kKindParts = 14;
 using Kind = std::array<uint64_t, kKindParts>;
 constexpr std::array<const char*, kKindParts> kKindColumns = {
@@ -36,7 +36,7 @@ constexpr std::array<const char*, kKindParts> kKindColumns = {
 
 using Codes = absl::flat_hash_map<uint64_t, uint64_t>;
 
-// By the value that a name says; code 0 is what is not known.
+// Maps values to their codes; code 0 means unknown.
 Codes StreamCodes(const ViewIndex& index) {
   Codes codes;
   for (size_t code = 1; code < index.streams().size(); ++code) {
@@ -60,7 +60,7 @@ uint64_t CodeOf(const Codes& codes, uint64_t value) {
   return found == codes.end() ? 0 : found->second;
 }
 
-// Texts that few blocks have, each once: 0 is none, and n the n-th of the list.
+// Texts that few blocks have, stored once each: 0 is none, n is the n-th of the list.
 class SharedTexts {
  public:
   template <typename MakeText>
@@ -98,7 +98,7 @@ class BlockColumns {
               [](const Space& a, const Space& b) { return a.address < b.address; });
   }
 
-  // In the order of births.
+  // Called in order of birth.
   void Add(RowId row) {
     const analysis::Rows& rows = trace_.rows;
     const Step birth = rows.birth[row], death = rows.death[row];
@@ -168,7 +168,7 @@ class BlockColumns {
             static_cast<uint64_t>(assignment.confidence), assignment.reason,
             has_stream ? CodeOf(streams_, rows.stream[row]) : 0,
             has_thread ? CodeOf(threads_, rows.thread[row]) : 0,
-            // Two pools may be told apart by 64 bits; the page shows the number as text.
+            // Pool ids may need all 64 bits to be distinct, so the page shows them as text.
             rows.Pool(row).has_value() ? PoolCode(*rows.Pool(row)) : 0, rows.Name(row),
             TensorCode(row), AliveCode(row)};
   }
@@ -194,7 +194,7 @@ class BlockColumns {
     for (size_t part = 0; part < kKindParts; ++part) kind_parts_[part].Add(kind[part]);
   }
 
-  // A wait ends between two events, at a time of its own.
+  // The wait of a block ends between two events, at a time of its own.
   void AddWait(RowId row) {
     const Step death = trace_.rows.death[row], completed = trace_.rows.completed[row];
     const auto told = completed_ns_.find(row);
@@ -206,10 +206,10 @@ class BlockColumns {
     ++waits_;
   }
 
-  // `place`: in the lane's address space, + 1; 0: in none. Physical memory lies where it is mapped,
-  // which its own address, a handle, does not say.
+  // `place`: the position in the lane's address space plus 1; 0: none. Physical memory lies where
+  // it is mapped; its own address is a handle and does not say where.
   void AddPlace(uint64_t address, uint64_t place) {
-    // Blocks of one step lie where those of the step before lay: the last space is a good guess.
+    // Blocks of a step lie where those of the previous step lay, so the last space is a good guess.
     if (last_space_ >= spaces_.size() || !Contains(spaces_[last_space_], address)) {
       const auto after = std::upper_bound(
           spaces_.begin(), spaces_.end(), address,

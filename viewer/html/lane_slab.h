@@ -1,18 +1,19 @@
 // viewer/html/lane_slab.h
 //
-// A lane in a mailed file: its blocks as columns, what they have in common said once, and the totals of
-// what is left out. viewer/page/src/data/embedded/lane_data.ts reads it.
+// A lane in a standalone file: its blocks as columns, with shared attributes stored once, and the
+// totals of what is left out. viewer/page/src/data/embedded/lane_data.ts reads it.
 //
-//   birth, life    events; blocks are in the order of their births
-//   kind           size, stack, category, stream ... of a block: few differ, and most of what a file
-//                  needs are references to them. 0 is the next one that did not come before, else its
-//                  number and 1: where all differ, the references cost nothing
-//   space, offset  where it lay: a range of addresses, and how far from its beginning
+//   birth, life    events; blocks are in order of birth
+//   kind           a block's size, stack, category, stream etc. There are few distinct kinds, and
+//                  most of the file consists of references to them. 0 refers to the next kind not
+//                  used before, n + 1 to kind n; if all kinds differ, the references take next to
+//                  no space
+//   space, offset  where the block lies: an address range, and the offset from its beginning
 //
-// What is left out are all blocks smaller than a threshold. Its bytes are told by category at borders:
-// events of even distance, and those that people ask for.
+// All blocks smaller than a threshold are left out. Their bytes are given by category at borders:
+// evenly spaced events, and key events such as the peak.
 //
-// Thread safety: pure functions. Cost: a walk over the steps for each lane.
+// Thread safety: pure functions. Cost: one pass over the steps for each lane.
 
 #ifndef GMT_VIEWER_HTML_LANE_SLAB_H_
 #define GMT_VIEWER_HTML_LANE_SLAB_H_
@@ -32,8 +33,8 @@ struct LaneSlab {
   uint64_t omitted_at_peak = 0;  // bytes
 };
 
-// `smaller_than`: bytes; blocks smaller than that are left out. Stacks that the slab names are added
-// to `stacks`.
+// Encodes a lane without the blocks of fewer than `smaller_than` bytes. Adds the stacks that the
+// slab references to `stacks`.
 LaneSlab MakeLaneSlab(const MailedFile& file, uint32_t lane, uint64_t smaller_than,
                       absl::flat_hash_set<uint32_t>* stacks);
 

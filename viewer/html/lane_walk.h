@@ -2,7 +2,7 @@
 //
 // The births and deaths of a lane's blocks, in order.
 //
-// Thread safety: pure function.
+// Thread safety: pure functions.
 
 #ifndef GMT_VIEWER_HTML_LANE_WALK_H_
 #define GMT_VIEWER_HTML_LANE_WALK_H_
@@ -16,7 +16,8 @@ inline bool IsIn(const Lane& lane, const analysis::Rows& rows, analysis::RowId r
   return rows.device[row] == lane.device && rows.heap[row] == lane.heap;
 }
 
-// visit(row, is_death, step): what was held before the recording comes first, as born in step 0.
+// Calls visit(row, is_death, step) for each. Memory held before the recording comes first, born in
+// step 0.
 template <typename Visit>
 void WalkLane(const analysis::Trace& trace, const Lane& lane, Visit visit) {
   for (analysis::RowId row = 0; row < trace.rows.count(); ++row) {

@@ -1,9 +1,9 @@
 // viewer/html/mailed_file.h
 //
-// What a mailed file is made of: a recording, what was found out about it, and the answers as the
-// verbs print them.
+// The input of a standalone file: a recording, the results of its analysis, and the answers as the
+// commands print them.
 //
-// Ownership: what is pointed to must outlive it. Thread safety: plain data.
+// Ownership: everything pointed to must outlive it. Thread safety: plain data.
 
 #ifndef GMT_VIEWER_HTML_MAILED_FILE_H_
 #define GMT_VIEWER_HTML_MAILED_FILE_H_

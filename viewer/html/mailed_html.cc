@@ -12,11 +12,11 @@
 namespace gmt::viewer {
 namespace {
 
-// A multiple of 3, so that each element's base64 is whole by itself: 16 MiB of text.
+// A multiple of 3, so that the base64 of each element is complete: 16 MiB of text.
 constexpr size_t kElementBytes = 12 << 20;
 
-// Nothing is fetched, and nothing runs but the page's own script, and threads of what that makes itself,
-// whatever a recording says.
+// Returns a policy under which nothing is loaded and nothing runs except the page's own script and
+// the workers it creates, whatever a recording contains.
 std::string Policy(std::string_view page) {
   const absl::string_view html(page.data(), page.size());
   return absl::StrCat(
@@ -57,7 +57,8 @@ std::string Gzip(std::string_view bytes) {
   if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, kGzip, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
     return {};
   }
-  // The only way for deflate to fail is out of room, and there is room; zlib counts in 32 bits.
+  // deflate can fail only for lack of output space, which is provided. Pieces: zlib counts in 32
+  // bits.
   std::string out;
   constexpr size_t kPiece = 1 << 20;
   std::string piece(kPiece, '\0');
@@ -100,8 +101,8 @@ std::string MailedHtml(std::string_view page, std::string_view title,
   constexpr std::string_view kBody = "<body>";
   std::string out;
   out.reserve(MailedSize(page, title, parts));
-  // The policy comes before anything that it is for. A script may speak of a body, too: the last one
-  // is meant.
+  // The policy must precede everything that it governs. A script may contain "<body>" too, so the
+  // last occurrence is the tag.
   const size_t begin = page.find(kTitle), end = page.find(kTitleEnd), body = page.rfind(kBody);
   if (begin == std::string_view::npos || end == std::string_view::npos ||
       body == std::string_view::npos || end < begin || body < end) {

@@ -1,14 +1,14 @@
 // viewer/html/mailed_html.h
 //
-// The page with data in it, as one HTML file that asks nobody for anything:
+// The page with data embedded, as a single HTML file that loads nothing from anywhere:
 //
 //   <!doctype html> ... <meta http-equiv="Content-Security-Policy" ...> <title>run.gmt</title> ...
 //   <script type="application/octet-stream" data-gmt="0/lane/1">BASE64</script>     data, in parts
 //   ...
 //   <script type="module">the page</script>
 //
-// A part is some bytes with a name, gzipped; a browser inflates that without a library. Long ones are
-// split over several elements, because parsers have limits for one.
+// A part is a named sequence of bytes, gzipped; a browser inflates it without a library. Long parts
+// are split over several elements, because parsers limit the size of one.
 //
 // Thread safety: pure functions.
 
@@ -27,14 +27,14 @@ struct DataPart {
   std::string gzipped;
 };
 
-// The same bytes for the same input, whenever and wherever.
+// Returns the same output for the same input on every run and machine.
 std::string Gzip(std::string_view bytes);
 
-// How long the file is that MailedHtml makes of them, to the byte. REQUIRES: `page` is one.
+// Returns the exact size in bytes of StandaloneHtml()'s result. REQUIRES: `page` is PageHtml().
 uint64_t MailedSize(std::string_view page, std::string_view title,
                     const std::vector<DataPart>& parts);
 
-// `page`: PageHtml(). `title` is for a person and may hold anything.
+// `page`: PageHtml(). `title`: any text; it is escaped. Returns "" if `page` is not a valid page.
 std::string MailedHtml(std::string_view page, std::string_view title,
                        const std::vector<DataPart>& parts);
 

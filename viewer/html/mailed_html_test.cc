@@ -39,7 +39,7 @@ std::string Noise(size_t size) {
   return noise;
 }
 
-// The base64 of all elements of that name, decoded.
+// Returns the decoded base64 of all elements with that name.
 std::string PartOf(const std::string& html, const std::string& name, size_t* elements) {
   const std::string tag = "data-gmt=\"" + name + "\">";
   std::string all;
@@ -53,7 +53,7 @@ std::string PartOf(const std::string& html, const std::string& name, size_t* ele
   return all;
 }
 
-TEST(MailedHtmlTest, WhatGoesInComesOut) {
+TEST(MailedHtmlTest, PartsRoundTrip) {
   for (const size_t size : {size_t{0}, size_t{1}, size_t{1000}, size_t{3} << 20}) {
     const std::string bytes = Noise(size);
     const DataPart part{"0/lane/1", Gzip(bytes)};
@@ -71,20 +71,20 @@ TEST(MailedHtmlTest, LongPartIsSplitOverElements) {
   EXPECT_EQ(elements, 3u);
 }
 
-TEST(MailedHtmlTest, SizeIsKnownBeforehand) {
+TEST(MailedHtmlTest, PredictsSizeExactly) {
   const std::vector<DataPart> parts = {{"meta", Noise(100)}, {"0/clock", Noise(13 << 20)}};
   for (const std::string& title : {std::string("run.gmt & others"), std::string(1000, '<')}) {
     EXPECT_EQ(MailedSize(kPage, title, parts), MailedHtml(kPage, title, parts).size());
   }
 }
 
-TEST(MailedHtmlTest, TitleCannotLeaveItsPlace) {
+TEST(MailedHtmlTest, TitleIsEscaped) {
   const std::string html = MailedHtml(kPage, "</title><script>alert('1')</script>\"&", {});
   EXPECT_THAT(html, HasSubstr("<title>&lt;/title&gt;&lt;script&gt;alert(&#39;1&#39;)"));
   EXPECT_THAT(html, Not(HasSubstr("<script>alert")));
 }
 
-TEST(MailedHtmlTest, PolicyComesFirstAndAllowsThePageAlone) {
+TEST(MailedHtmlTest, PolicyComesFirstAndAllowsOnlyThePage) {
   const std::string html = MailedHtml(kPage, "run", {});
   const size_t policy = html.find("Content-Security-Policy");
   EXPECT_LT(policy, html.find("<title>"));
@@ -93,16 +93,16 @@ TEST(MailedHtmlTest, PolicyComesFirstAndAllowsThePageAlone) {
   EXPECT_THAT(html, HasSubstr("connect-src 'none'"));
 }
 
-TEST(MailedHtmlTest, DataLieInTheBodyNotWhereAScriptSpeaksOfOne) {
+TEST(MailedHtmlTest, DataIsPlacedInTheBodyEvenIfAScriptContainsABodyTag) {
   const std::string html = MailedHtml(kPage, "run", {{"meta", "x"}});
   EXPECT_THAT(html, HasSubstr("run('<body>')</script>"));
   EXPECT_GT(html.find("data-gmt"), html.find("</head>"));
   EXPECT_THAT(html.substr(html.find("</head>")), StartsWith("</head><body>\n<script"));
 }
 
-TEST(MailedHtmlTest, WhatIsNoPageGivesNothing) { EXPECT_EQ(MailedHtml("hello", "run", {}), ""); }
+TEST(MailedHtmlTest, RejectsInvalidPage) { EXPECT_EQ(MailedHtml("hello", "run", {}), ""); }
 
-TEST(GzipTest, SameBytesGiveTheSameFile) { EXPECT_EQ(Gzip(Noise(5000)), Gzip(Noise(5000))); }
+TEST(GzipTest, IsDeterministic) { EXPECT_EQ(Gzip(Noise(5000)), Gzip(Noise(5000))); }
 
 }  // namespace
 }  // namespace gmt::viewer

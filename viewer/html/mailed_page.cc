@@ -24,11 +24,12 @@ using nlohmann::ordered_json;
 
 constexpr uint64_t kMegabyte = 1'000'000;
 
-// What an event's time may cost, as a share of the file; and how much coarser each try is.
+// The share of the file that event times may take, and the divisor of the recording's length that
+// is the first tolerance.
 constexpr double kClockShare = 0.2;
 constexpr int64_t kClockDivisor = 4'000'000;
 
-// With two decimals, rounded up: so much is enough.
+// Formats with two decimals, rounded up, so that the printed limit is sufficient.
 std::string MegabytesUp(uint64_t bytes) {
   constexpr uint64_t kHundredth = kMegabyte / 100;
   const uint64_t hundredths = (bytes + kHundredth - 1) / kHundredth;
@@ -51,7 +52,8 @@ class MailedPageMaker {
     for (size_t f = 0; f < files_.size(); ++f) AddFixed(f);
     fixed_.push_back(JsonPart("compare", compare));
     AddClocks();
-    // More than this fits into no file of that size, so a first try with all blocks is not worth it.
+    // No file of that size can hold more blocks than this, so trying with all blocks would be
+    // pointless.
     uint64_t smaller_than = ThresholdFor(max_bytes_ / kLeastBytesPerBlock);
     for (;;) {
       std::vector<DataPart> parts = Parts(smaller_than);
@@ -84,7 +86,7 @@ class MailedPageMaker {
     return kept;
   }
 
-  // The lowest threshold that keeps no more blocks than that.
+  // Returns the lowest threshold that keeps at most `blocks` blocks.
   uint64_t ThresholdFor(uint64_t blocks) const {
     uint64_t kept = 0;
     for (auto at = blocks_of_size_.rbegin(); at != blocks_of_size_.rend(); ++at) {
@@ -101,7 +103,7 @@ class MailedPageMaker {
         static_cast<double>(std::max<uint64_t>(size - std::min(size, without_blocks), 1));
     const auto wanted =
         static_cast<uint64_t>(static_cast<double>(KeptBlocks(last)) * std::min(0.95, room / used));
-    // At least the smallest that was kept goes.
+    // At least the smallest size still kept is dropped.
     const auto smallest = blocks_of_size_.lower_bound(last);
     return std::max(ThresholdFor(wanted),
                     smallest == blocks_of_size_.end() ? last + 1 : smallest->first + 1);
@@ -166,7 +168,7 @@ class MailedPageMaker {
       const LaneSlab made = MakeLaneSlab(file, lane, smaller_than, &stacks);
       parts->push_back({absl::StrCat(f, "/lane/", lane), Gzip(made.bytes)});
       blocks += made.omitted_blocks;
-      // Heaps are layers, so lanes are not added up: the one that is shown first counts.
+      // Heaps are layers, so lanes are not summed; the lane that is shown first counts.
       if (lane == 0) at_peak = made.omitted_at_peak;
     }
     stacks.erase(0);
@@ -182,7 +184,7 @@ class MailedPageMaker {
     }
   }
 
-  // Asked once, since it costs a try.
+  // Computed once, because it costs a full encoding.
   uint64_t SizeWithoutBlocks() {
     if (!size_without_blocks_) size_without_blocks_ = MailedSize(page_, Title(), Parts(UINT64_MAX));
     return size_without_blocks_;
@@ -191,7 +193,7 @@ class MailedPageMaker {
   absl::Status TooSmall(uint64_t size) const {
     return absl::ResourceExhaustedError(
         absl::StrCat("even without blocks the page needs ", MegabytesUp(size),
-                     " MB; allow that with --max-mb, export fewer files, or look at them with: "
+                     " MB; allow that with --max-mb, export fewer files, or open them with: "
                      "gpumemtrace view"));
   }
 
@@ -204,7 +206,7 @@ class MailedPageMaker {
   absl::StatusOr<MailedPage> Finish(std::vector<DataPart> parts, uint64_t smaller_than) const {
     MailedPage made;
     made.html = MailedHtml(page_, Title(), parts);
-    if (made.html.empty()) return absl::InternalError("the page in this program is no page");
+    if (made.html.empty()) return absl::InternalError("the page in this program is invalid");
     made.blocks = KeptBlocks(smaller_than);
     made.omitted_blocks = omitted_blocks_;
     made.smaller_than = omitted_blocks_ > 0 ? smaller_than : 0;

@@ -1,15 +1,17 @@
 // viewer/html/mailed_page.h
 //
-// The page with recordings in it, as one file that a mail can carry (mailed_html.h). All that is in a
-// recording goes in while it fits; then the smallest blocks stay out, and the file says which and how
-// much they are. Totals, answers, and the stacks of what is held at the peak, at the end and where
-// memory ran out stay whole.
+// The page with recordings embedded, as one file small enough to mail (standalone_html.h). If the
+// whole recording fits the size limit, all of it is included. Otherwise the smallest blocks are
+// left out, and the file states which they are and how much memory they held. Totals, answers, and
+// the stacks of what is live at the peak, at the end and at out-of-memory errors stay complete.
 //
-//   size         file          left out
+//   size         file          reduced or left out
 //   <= limit     everything    -
-//   >  limit     times of events to 1/4,000,000 of the recording; then blocks, from the smallest
+//   >  limit     precision of event times, from 1/4,000,000 of the recording; then blocks, smallest
+//      first
 //
-// Thread safety: that of the examinations and questions. Cost: each try encodes all blocks that it keeps.
+// Thread safety: same as the examinations and questions. Cost: each attempt encodes all blocks it
+// keeps.
 
 #ifndef GMT_VIEWER_HTML_MAILED_PAGE_H_
 #define GMT_VIEWER_HTML_MAILED_PAGE_H_
@@ -26,19 +28,20 @@ namespace gmt::viewer {
 
 struct MailedFile;
 
-// What a mailed file of that many events may need where nobody says: 5 bytes an event, but not less
-// than 5 MB and not more than what mail servers take.
+// Returns the default size limit in bytes for a standalone file of that many events: 5 bytes per
+// event, but at least 5 MB and at most 20 MB, which mail servers accept.
 uint64_t DefaultMailedSize(uint64_t events);
 
 struct MailedPage {
   std::string html;
   uint64_t blocks = 0, omitted_blocks = 0;  // in all files
   uint64_t smaller_than = 0;                // bytes; 0: nothing was left out
-  int64_t time_error_ns = 0;                // of an event's time, at most
+  int64_t time_error_ns = 0;                // maximum error of an event's time
 };
 
-// `compare`: Compare of protocol.ts of each two files, as {"file", "other", "compare"}.
-// Fails where even without blocks the files do not fit into `max_bytes`, or `page` is no page.
+// `compare`: the Compare of protocol.ts for each pair of files, as {"file", "other", "compare"}.
+// Fails if the files do not fit into `max_bytes` even without blocks, or if `page` is not a valid
+// page.
 absl::StatusOr<MailedPage> MakeMailedPage(std::string_view page, std::string_view version,
                                           const std::vector<MailedFile>& files,
                                           const nlohmann::ordered_json& compare,

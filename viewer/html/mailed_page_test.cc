@@ -20,13 +20,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// As long as the one that the program has.
+// Returns a page as long as the real one.
 std::string Page() {
   return absl::StrCat("<!doctype html>\n<html><head><title>gpumemtrace</title><script>",
                       std::string(250'000, 'x'), "</script></head><body></body></html>");
 }
 
-// A recording as `export` has it.
+// A recording as `export` prepares it.
 class Exported {
  public:
   explicit Exported(std::unique_ptr<answers::Recording> data) {
@@ -106,7 +106,7 @@ TEST(MailedPageTest, MillionEventsFitIntoFiveMegabytes) {
   const auto page = exported.Mail(DefaultMailedSize(exported.events()));
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_LE(page->html.size(), 5'000'000u);
-  // Worth sending: most blocks are there, and times are exact to what a screen can show.
+  // Useful in practice: most blocks are included, and times are as exact as a screen can show.
   EXPECT_GT(page->blocks, page->omitted_blocks);
   EXPECT_LT(page->time_error_ns, 100'000);
   RecordProperty("bytes", static_cast<int>(page->html.size()));
@@ -114,16 +114,16 @@ TEST(MailedPageTest, MillionEventsFitIntoFiveMegabytes) {
   RecordProperty("omitted_blocks", static_cast<int>(page->omitted_blocks));
 }
 
-TEST(MailedPageTest, WhatFitsIsNotLeftOut) {
+TEST(MailedPageTest, KeepsEverythingThatFits) {
   const auto page = Exported(BlocksOfManySizes()).Mail(5'000'000);
   ASSERT_TRUE(page.ok()) << page.status();
-  EXPECT_EQ(page->blocks, 20'001u);  // and their segment
+  EXPECT_EQ(page->blocks, 20'001u);  // including their segment
   EXPECT_EQ(page->omitted_blocks, 0u);
   EXPECT_EQ(page->smaller_than, 0u);
   EXPECT_EQ(page->time_error_ns, 0);
 }
 
-TEST(MailedPageTest, SmallestBlocksStayOut) {
+TEST(MailedPageTest, LeavesOutTheSmallestBlocks) {
   const Exported exported(BlocksOfManySizes());
   const uint64_t whole = exported.Mail(5'000'000)->html.size();
   uint64_t blocks_before = 20'001;
@@ -141,7 +141,7 @@ TEST(MailedPageTest, SmallestBlocksStayOut) {
   }
 }
 
-TEST(MailedPageTest, LimitThatIsTooSmallIsToldWhatIsEnough) {
+TEST(MailedPageTest, ErrorStatesTheRequiredSize) {
   const Exported exported(BlocksOfManySizes());
   const auto refused = exported.Mail(100'000);
   ASSERT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
@@ -155,7 +155,7 @@ TEST(MailedPageTest, LimitThatIsTooSmallIsToldWhatIsEnough) {
   EXPECT_TRUE(page.ok()) << page.status();
 }
 
-TEST(MailedPageTest, DefaultGrowsWithTheRecordingUpToWhatMailsCarry) {
+TEST(MailedPageTest, DefaultGrowsWithTheRecordingUpToTheMailLimit) {
   EXPECT_EQ(DefaultMailedSize(10), 5'000'000u);
   EXPECT_EQ(DefaultMailedSize(1'000'000), 5'000'000u);
   EXPECT_EQ(DefaultMailedSize(2'000'000), 10'000'000u);

@@ -1,7 +1,7 @@
 #include "viewer/html/page_html.h"
 
 #ifdef GMT_PAGE_FILE
-// The assembler takes the file as it is; as an array of C++ it would take the compiler seconds.
+// .incbin is fast; compiling the file as a C++ array would take seconds.
 __asm__(
     ".section .rodata\n"
     ".balign 16\n"
@@ -11,7 +11,7 @@ __asm__(
     "gmt_page_end:\n"
     ".previous\n");
 extern "C" {
-// Local to this object file: no other may see or replace them.
+// Local to this object file, so that no other module can see or interpose them.
 extern const char gmt_page_begin[] __attribute__((visibility("hidden")));
 extern const char gmt_page_end[] __attribute__((visibility("hidden")));
 }
@@ -28,7 +28,7 @@ std::string_view PageHtml() {
 }
 
 std::string_view PageMissing() {
-  return "this gpumemtrace was built without its page, because there was no Node.js. Run "
+  return "this gpumemtrace was built without its page, because Node.js was not found. Run "
          "scripts/setup --build, configure again with cmake, and build; or configure with "
          "-DGMT_PAGE_HTML=FILE, a page built elsewhere";
 }

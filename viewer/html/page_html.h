@@ -1,8 +1,9 @@
 // viewer/html/page_html.h
 //
-// The page that both doors show: one HTML file with its script and style in it, part of the program.
+// The page, as used by the server and by standalone files: one HTML file that contains its script
+// and style, embedded in the program.
 //
-// Thread safety: any thread. Ownership: lives as long as the program.
+// Thread safety: any thread. Ownership: the text lives until the program exits.
 
 #ifndef GMT_VIEWER_HTML_PAGE_HTML_H_
 #define GMT_VIEWER_HTML_PAGE_HTML_H_
@@ -11,10 +12,10 @@
 
 namespace gmt::viewer {
 
-// Empty where the program was built without Node.js.
+// Returns an empty string if the program was built without Node.js.
 std::string_view PageHtml();
 
-// What to tell who asks for the page then: what is missing and how to get it.
+// Returns the error message for that case: what is missing and how to get it.
 std::string_view PageMissing();
 
 }  // namespace gmt::viewer

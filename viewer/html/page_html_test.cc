@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What stands between <script ...> and </script>, all of them.
+// Returns the contents of all <script> elements, concatenated.
 std::string Scripts(std::string_view page) {
   std::string all;
   for (size_t at = 0; (at = page.find("<script", at)) != std::string_view::npos;) {
@@ -50,7 +50,7 @@ TEST_F(PageHtmlTest, IsOneWholeDocument) {
 
 TEST_F(PageHtmlTest, ScriptIsSmall) { EXPECT_LE(Gzipped(Scripts(PageHtml())), 250u * 1000); }
 
-// An empty icon, so that no browser asks for one, is all that a tag names.
+// The only reference in a tag is an empty icon, which keeps browsers from requesting one.
 TEST_F(PageHtmlTest, LoadsNothing) {
   const std::regex loads(R"(<(script|link|img|iframe|style)[^>]*(src|href)=(?!"data:,")|@import)");
   std::smatch match;
@@ -59,7 +59,7 @@ TEST_F(PageHtmlTest, LoadsNothing) {
   EXPECT_TRUE(std::regex_search(std::string(R"(<link href="x.css">)"), loads));
 }
 
-TEST_F(PageHtmlTest, SaysWhoseCodeIsInIt) {
+TEST_F(PageHtmlTest, ContainsTheLicensesOfItsLibraries) {
   const std::string page(PageHtml());
   const size_t notice = page.find("This page contains:\n\npreact");
   ASSERT_NE(notice, std::string::npos);
@@ -69,7 +69,7 @@ TEST_F(PageHtmlTest, SaysWhoseCodeIsInIt) {
   EXPECT_THAT(terms, HasSubstr("Permission is hereby granted"));
 }
 
-TEST(PageMissingTest, SaysHowToGetIt) {
+TEST(PageMissingTest, SaysHowToBuildThePage) {
   EXPECT_THAT(std::string(PageMissing()), HasSubstr("scripts/setup --build"));
 }
 

@@ -1,7 +1,7 @@
 // viewer/html/varint_columns.h
 //
-// Columns of a mailed file: numbers as LEB128, so that a mailer's size limit is spent on what differs.
-// gzip does the rest; it finds the steps of a training loop by their likeness.
+// Columns of a standalone file: numbers as LEB128, so that the size limit is spent on what varies.
+// gzip does the rest: it exploits the similarity of the steps of a training loop.
 // viewer/page/src/data/embedded/varints.ts reads them.
 //
 // Thread safety: plain data.
@@ -18,8 +18,8 @@ inline uint64_t Zigzag(int64_t value) {
   return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
 }
 
-// The page holds numbers as doubles. What is larger is no size and no time of this world, but may
-// stand in a damaged recording.
+// The page holds numbers as doubles. No real size or time is larger, but a damaged recording may
+// contain larger numbers.
 inline constexpr uint64_t kLargestNumber = (uint64_t{1} << 53) - 1;
 
 class VarintColumn {
@@ -38,7 +38,7 @@ class VarintColumn {
   std::vector<uint8_t> bytes_;
 };
 
-// Numbers near the one before.
+// Numbers close to their predecessors, stored as differences.
 class VarintDeltas {
  public:
   void Add(uint64_t value) {

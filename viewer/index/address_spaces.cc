@@ -11,7 +11,7 @@ uint64_t EndOf(uint64_t address, uint64_t size) {
   return __builtin_add_overflow(address, size, &end) ? UINT64_MAX : end;
 }
 
-// By birth; lives that meet become one.
+// Sorts by birth and merges lives that touch or overlap.
 void Simplify(std::vector<Life>& lives) {
   std::sort(lives.begin(), lives.end(),
             [](const Life& a, const Life& b) { return a.birth < b.birth; });

@@ -1,8 +1,8 @@
 // viewer/index/address_spaces.h
 //
-// The addresses of a lane as one range without gaps: its segments, or what blocks without segments
-// cover, one after the other by address. Memory that is taken, given back and taken again at the same
-// addresses has one place.
+// The addresses of a lane as one range without gaps: its segments, or the ranges covered by blocks
+// outside segments, one after the other by address. Memory that is allocated, freed and allocated
+// again at the same addresses has one place.
 //
 //   segments    [A 20 MiB]        [B 2 MiB]   [C 4 MiB, mapped page by page]
 //   places      0                 20          22            26
@@ -22,7 +22,7 @@
 
 namespace gmt::viewer {
 
-// Births and deaths are events; a death of kNeverFreed: still there at the end.
+// Birth and death are events; a death of kNeverFreed means live at the end.
 struct Life {
   uint32_t birth = 0, death = 0;
 };
@@ -31,7 +31,7 @@ struct Space {
   uint64_t address = 0, size = 0;
   uint64_t place = 0;
   std::string label;
-  std::vector<Life> lives;  // by birth, apart from each other
+  std::vector<Life> lives;  // by birth, disjoint
 
   uint64_t end() const { return address + size; }
 
@@ -45,14 +45,14 @@ struct Space {
   }
 };
 
-// Collects ranges of addresses, then tells places.
+// Collects address ranges, then maps addresses to places.
 class AddressSpaces {
  public:
-  // `joins`: a neighbour that it touches is part of the same segment.
+  // `joins`: an adjacent range that also joins belongs to the same segment.
   void Add(uint64_t address, uint64_t size, Life life, const std::string& label, bool joins);
-  // Orders what was added. Before more is added and after that again.
+  // Assigns places. Required before PlaceOf(), and again after further calls of Add().
   void Settle();
-  // Of an address in a settled space.
+  // Returns the place of an address, if it lies in a settled space.
   std::optional<uint64_t> PlaceOf(uint64_t address) const;
 
   bool empty() const { return added_.empty() && spaces_.empty(); }
@@ -65,7 +65,7 @@ class AddressSpaces {
     std::string label;
     std::vector<Life> lives;
   };
-  static constexpr size_t kMaxLives = 4096;  // of one range; more become one
+  static constexpr size_t kMaxLives = 4096;  // of one range; more are merged into one
 
   void Join(std::vector<Added>& sorted);
 

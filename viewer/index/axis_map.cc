@@ -6,7 +6,8 @@
 namespace gmt::viewer {
 namespace {
 
-// The last chunk from `from` on that begins at or before a time, and `from` where none does.
+// Returns the last chunk from `from` on that begins at or before a time, or `from` if there is
+// none.
 uint64_t LastChunkAt(const PackedColumn& times, double time, uint64_t from, uint64_t guess) {
   const uint64_t chunks = times.chunks().size();
   const auto begins = [&](uint64_t chunk) {
@@ -96,7 +97,8 @@ uint32_t AxisMap::EventAtTime(double time) const {
   return EventInChunk(static_cast<uint64_t>(after - chunks.begin() - 1), time);
 }
 
-// The last event of the chunk at or before a time. REQUIRES: its first one is.
+// Returns the last event of the chunk at or before a time. REQUIRES: the first event of the chunk
+// is.
 uint32_t AxisMap::EventInChunk(uint64_t chunk, double time) const {
   auto low = static_cast<uint32_t>(chunk * PackedColumn::kChunk);
   uint32_t high = std::min(low + static_cast<uint32_t>(PackedColumn::kChunk), events() + 1);
@@ -117,7 +119,7 @@ uint32_t AxisMap::EventAtStep(double step) const {
   const double share = (step - from.step) / (after->step - from.step);
   uint32_t event =
       from.event + static_cast<uint32_t>(share * static_cast<double>(after->event - from.event));
-  // Division rounds: what PositionOf says counts.
+  // Division rounds, so the result is corrected to agree with PositionOf().
   while (event < after->event && StepOf(event + 1) <= step) ++event;
   while (event > from.event && StepOf(event) > step) --event;
   return event;
@@ -136,8 +138,8 @@ uint32_t AxisMap::EventAt(Axis axis, double position) const {
   return 0;
 }
 
-// Looked for around where it would be if events went on as evenly as before: a few chunks that lie
-// together, instead of twenty that are far from each other.
+// Searches from where the event would be if events continued as evenly as before: that touches a
+// few neighbouring chunks instead of twenty distant ones.
 std::vector<uint32_t> AxisMap::EventsAtTimes(std::span<const double> times) const {
   std::vector<uint32_t> result(times.size());
   uint64_t chunk = 0, stride = 0;
@@ -158,7 +160,7 @@ std::vector<uint32_t> AxisMap::EventsAt(Axis axis, std::span<const double> posit
   for (size_t i = 0; i < positions.size(); ++i) {
     const double position = positions[i];
     const uint32_t before = i == 0 ? 0 : result[i - 1];
-    // Next to its neighbour, where columns are narrow.
+    // In narrow columns, the event is often the same as in the previous column.
     const bool same = i > 0 && before < events() && PositionOf(axis, before + 1) > position;
     result[i] = same ? before : std::max(before, EventAt(axis, position));
   }

@@ -1,18 +1,18 @@
 // viewer/index/axis_map.h
 //
-// AxisMap: where events lie on the three axes, and back.
+// AxisMap: maps events to positions on the three axes, and back.
 //
 //   event   0      1      2      3      4      5        events 2..4 are of step 1
-//   time    0 ns   5 ns   5 ns   9 ns   9 ns   14 ns     the largest so far: never backwards
+//   time    0 ns   5 ns   5 ns   9 ns   9 ns   14 ns     the maximum so far: never goes back
 //   step    0      1      1.33   1.66   2      3
 //
-// Steps: between the events at which steps begin, and from the beginning of the last to its end,
-// positions grow evenly with events. What comes before the first step fills 0..1, what comes after the
-// last one n+1..n+2.
+// Steps: between the first events of steps, and from the first event of the last step to its end,
+// the position grows linearly with the event number. What precedes the first step fills 0..1, and
+// what follows the last one n+1..n+2.
 //
 // Invariants
 //   A1  PositionOf(e) <= PositionOf(e + 1).
-//   A2  EventAt(p) is the last event e with PositionOf(e) <= p, and 0 where there is none.
+//   A2  EventAt(p) is the last event e with PositionOf(e) <= p, or 0 if there is none.
 //
 // Thread safety: const methods from any thread.
 
@@ -37,7 +37,7 @@ class AxisMap {
     double step = 0;
   };
 
-  // `times` by event, ascending, of event 0 too.
+  // `times`: by event, ascending, including event 0.
   void SetTimes(PackedColumn times) { times_ = std::move(times); }
   void SetSteps(const std::vector<analysis::Cycle>& cycles);
 
@@ -50,10 +50,11 @@ class AxisMap {
   uint32_t EventAt(Axis axis, double position) const;
   uint64_t TimeOf(uint32_t event) const { return times_[event]; }
 
-  // Knots ascend, and there are times: what was read from a file may be used.
+  // Returns whether the knots ascend and there are times, so that data read from a file is safe to
+  // use.
   bool IsSane() const;
 
-  // Of positions that ascend about evenly, faster than one by one.
+  // Maps positions that ascend roughly evenly; faster than mapping them one by one.
   std::vector<uint32_t> EventsAt(Axis axis, std::span<const double> positions) const;
 
   template <typename Archive>

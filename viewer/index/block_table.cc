@@ -14,7 +14,7 @@ uint8_t SizeClassOf(uint64_t bytes) {
   return bytes == 0 ? uint8_t{0} : static_cast<uint8_t>(std::bit_width(bytes) - 1);
 }
 
-// The entries of a cell whose births lie in [from, to].
+// The range of entries of a cell whose births may overlap the window.
 struct Stretch {
   const Cell* cell = nullptr;
   uint32_t begin = 0, end = 0;
@@ -22,7 +22,7 @@ struct Stretch {
   uint32_t count() const { return end - begin; }
 };
 
-// The first entry in [begin, end) whose birth is not before `birth`.
+// Returns the first entry in [begin, end) that was not born before `birth`.
 uint32_t LowerBound(const BlockTable& blocks, const PackedColumn& rows, uint32_t begin,
                     uint32_t end, uint64_t birth) {
   while (begin < end) {
@@ -49,7 +49,7 @@ std::vector<Stretch> FindStretches(const BlockTable& blocks, const AxisMap& axes
     if (std::ldexp(2, cell->size) <= query.least_bytes) continue;
     uint64_t from = 0;
     if (cell->duration < kNeverClass) {
-      // One unit more: classes round down.
+      // Plus one unit, because classes round down.
       const double longest = (std::ldexp(2, cell->duration) + 1) * unit;
       const double position = query.middles.front() - longest;
       if (position > 0) from = axes.EventAt(query.axis, position);
@@ -64,9 +64,9 @@ std::vector<Stretch> FindStretches(const BlockTable& blocks, const AxisMap& axes
   return stretches;
 }
 
-constexpr uint32_t kAhead = 32;  // blocks that are fetched at a time
+constexpr uint32_t kAhead = 32;  // number of blocks that are prefetched at a time
 
-// The rows of the entries from `next` on; what is asked of them next is on its way.
+// Reads the rows of the entries from `next` on, and prefetches the columns that are needed next.
 void ReadRows(const BlockTable& blocks, const PackedColumn& order, uint32_t next,
               std::span<uint32_t> rows) {
   const std::array<const PackedColumn*, 3> columns = {&blocks.birth, &blocks.death, &blocks.size};
@@ -79,8 +79,8 @@ void ReadRows(const BlockTable& blocks, const PackedColumn& order, uint32_t next
   }
 }
 
-// Leaves out the cells whose blocks have least area on the screen, until there are no more than
-// `most` blocks. What is left out is in no item: it stays in the rest.
+// Drops the cells whose blocks have the smallest area on the screen until at most `most` blocks are
+// left. What is dropped is in no item and remains in the rest.
 void KeepLargest(std::vector<Stretch>& stretches, uint32_t most, uint8_t longest) {
   uint64_t total = 0;
   for (const Stretch& stretch : stretches) total += stretch.count();
@@ -104,7 +104,7 @@ void KeepLargest(std::vector<Stretch>& stretches, uint32_t most, uint8_t longest
   });
 }
 
-// By birth, then row. Few bits differ, so that a radix sort of three passes is enough.
+// Sorts by birth, then row. Few bits differ, so a radix sort of three passes is enough.
 void SortByBirth(std::span<Candidate> candidates, std::vector<Candidate>& scratch) {
   constexpr size_t kRadixFrom = 2048;
   constexpr int kBits = 11;
@@ -130,7 +130,7 @@ void SortByBirth(std::span<Candidate> candidates, std::vector<Candidate>& scratc
     for (const Candidate& candidate : candidates) scratch[starts[digit(candidate)]++] = candidate;
     std::copy(scratch.begin(), scratch.end(), candidates.begin());
   }
-  // Only what was held from before has equal births.
+  // Only blocks held from before the recording have equal births.
   const auto from_before = std::find_if(candidates.begin(), candidates.end(),
                                         [](const Candidate& c) { return c.birth > 0; });
   std::sort(candidates.begin(), from_before, before);
@@ -187,7 +187,7 @@ std::vector<Candidate> FindCandidates(const BlockTable& blocks, const AxisMap& a
   const auto column_of = [&](uint64_t event, auto from) {
     return std::lower_bound(from, query.events.end(), event);
   };
-  // Columns before the recording began show nothing.
+  // Columns before the beginning of the recording show nothing.
   auto begin = query.events.begin();
   const double start = axes.PositionOf(query.axis, 0);
   begin +=
@@ -214,7 +214,7 @@ std::vector<Candidate> FindCandidates(const BlockTable& blocks, const AxisMap& a
                 query.column) {
           continue;
         }
-        // Births ascend, so that the search goes on where it was.
+        // Births ascend, so the search continues from its previous position.
         while (first != query.events.end() && *first < birth) ++first;
         const auto last =
             death > query.events.back() ? query.events.end() : column_of(death, first);

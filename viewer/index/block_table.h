@@ -1,14 +1,17 @@
 // viewer/index/block_table.h
-//
 // BlockTable: the blocks of a recording by row, and for each axis their order by lane, duration and
-// size, so that those that a window can show lie together:
+// size, so that the blocks that a window can show are contiguous:
 //
-//   lane 0, class 24, size class 30   rows by birth     class = floor(log2(death - birth)) on the axis
-//   lane 0, class 24, size class 21   rows by birth     (ns, events, 1/4096 steps); kNeverClass: never
-//   lane 0, class 23, size class 30   ...               freed. Size class = floor(log2(bytes))
 //
-// As durations of a class differ by less than a factor of two, those that overlap a window are a
-// stretch of a cell with at most about as many again that do not.
+//   lane 0, class 24, size class 30   rows by birth     class = floor(log2(death - birth)) on the
+//                                     axis
+//   lane 0, class 24, size class 21   rows by birth     (ns, events, 1/4096 steps); never freed:
+//   lane 0, class 23, size class 30   ...               kNeverClass. Size class =
+//                                     floor(log2(bytes))
+//
+// Durations within a class differ by less than a factor of two. The blocks of a cell that overlap a
+// window are therefore in a contiguous range that contains at most about as many blocks that do
+// not.
 //
 // Thread safety: const methods from any thread.
 
@@ -30,11 +33,11 @@ namespace gmt::viewer {
 inline constexpr uint32_t kNeverFreed = UINT32_MAX;  // as analysis::kNever
 inline constexpr uint8_t kNeverClass = 63;
 inline constexpr size_t kAxes = 3;
-inline constexpr double kStepUnits = 4096;  // of a step, for classes
+inline constexpr double kStepUnits = 4096;  // units per step, for duration classes
 
 // floor(log2(duration)); 0 for durations below 1.
 uint8_t ClassOfDuration(double duration);
-// Of a block on an axis.
+// Returns the duration class of a block on an axis.
 uint8_t ClassOf(const AxisMap& axes, Axis axis, uint32_t birth, uint32_t death);
 
 // [begin, end) of BlockOrder::rows.
@@ -60,7 +63,7 @@ struct BlockTable {
   // By row.
   PackedColumn birth, death, size, stack, stream, thread;
   PackedColumn pending;  // 1: freed, and waiting for other streams after that
-  PackedColumn place;    // in the lane's address space, + 1; 0: has none
+  PackedColumn place;    // position in the lane's address space, plus 1; 0: none
   std::vector<uint32_t> key_of_stack;
   std::array<BlockOrder, kAxes> orders;  // by Axis
 
@@ -77,7 +80,8 @@ struct BlockTable {
   }
 };
 
-// Sorts into cells. Wants rows by birth, twice: first to count, then to place.
+// Sorts blocks into cells. The caller passes all rows by birth twice: first to Count(), then to
+// Place().
 class BlockOrderBuilder {
  public:
   explicit BlockOrderBuilder(uint32_t lanes) : counts_(size_t{lanes} * kClasses * kClasses) {}
@@ -95,12 +99,12 @@ class BlockOrderBuilder {
   static constexpr size_t kClasses = 64;
   static size_t CellOf(uint32_t lane, uint8_t duration, uint64_t bytes);
 
-  std::vector<uint32_t> counts_;  // then: where the next one goes
+  std::vector<uint32_t> counts_;  // after EndCounting(): where the next row goes
   std::vector<Cell> cells_;
   std::vector<uint32_t> rows_;
 };
 
-// A block that is laid out: live at the middles of the columns [first, last).
+// A block to be laid out: live at the midpoints of the columns [first, last).
 struct Candidate {
   uint32_t row = 0;
   uint32_t birth = 0;
@@ -108,15 +112,16 @@ struct Candidate {
   double bytes = 0;
 };
 
-// The blocks of one lane that live at least as long as a column is wide and are live at the middle of
-// one, in stack order. Of more than about `most` those with the larger areas.
+// Selects the blocks of one lane that live at least as long as a column is wide and are live at the
+// midpoint of a column, in stack order. If there are more than about `most`, those with the largest
+// areas.
 struct CandidateQuery {
   Axis axis = Axis::kEvent;
   uint32_t lane = 0;
   double column = 0;                 // width
-  std::span<const double> middles;   // of the columns
-  std::span<const uint32_t> events;  // at the middles
-  double least_bytes = 0;            // smaller ones are not wanted
+  std::span<const double> middles;   // midpoints of the columns
+  std::span<const uint32_t> events;  // at the midpoints
+  double least_bytes = 0;            // minimum size
   uint32_t most = 0;
 };
 std::vector<Candidate> FindCandidates(const BlockTable& blocks, const AxisMap& axes,

@@ -22,11 +22,11 @@ using analysis::Trace;
 
 static_assert(kNeverFreed == kNever);
 
-// Numbers values by their first appearance; 0 is "not known", and so is what exceeds 65,535 values.
+// Numbers values in order of first appearance; 0 is unknown, also for more than 65,535 values.
 template <typename T>
 class Codes {
  public:
-  // `name` makes its name, when it is new.
+  // `name` returns the name of a new value.
   uint16_t Of(T value, auto&& name) {
     if (last_ != 0 && value == last_value_) return last_;
     const auto [it, is_new] = codes_.try_emplace(value, static_cast<uint16_t>(names_.size()));
@@ -99,7 +99,7 @@ std::vector<std::function<void()>> IndexBuilder::ColumnTasks() {
   };
 }
 
-// The memory that holds the lane's blocks.
+// Adds the memory that holds the lane's blocks.
 void IndexBuilder::AddSegments(const Lane& lane, AddressSpaces& spaces) const {
   const Rows& rows = trace_.rows;
   for (RowId row = 0; row < rows.count(); ++row) {
@@ -117,7 +117,7 @@ void IndexBuilder::AddSegments(const Lane& lane, AddressSpaces& spaces) const {
   }
 }
 
-// By row, of physical memory, where it was mapped first; 0: nowhere.
+// Returns for each row of physical memory the address at which it was first mapped; 0: never.
 std::vector<uint64_t> IndexBuilder::MappedAt() const {
   std::vector<uint64_t> result;
   for (const analysis::Mapping& mapping : trace_.mappings) {
@@ -131,7 +131,7 @@ std::vector<uint64_t> IndexBuilder::MappedAt() const {
 void IndexBuilder::BuildSpaces() {
   const Rows& rows = trace_.rows;
   const std::vector<uint64_t> mapped_at = MappedAt();
-  // 0: has no place of its own.
+  // 0: no place.
   const auto address_of = [&](RowId row) {
     if ((rows.flags[row] & analysis::kRowHandle) == 0) return rows.address[row];
     return row < mapped_at.size() ? mapped_at[row] : 0;

@@ -20,7 +20,7 @@ void BuildCategories(const analysis::Trace& trace, const analysis::Categories& c
 
   std::vector<uint64_t> live(parts.lanes.size() * kCodes);
   std::vector<PackedColumnBuilder> at_leaf(live.size());
-  // What is held from before is live at event 0, in the lane that its order has it in.
+  // Memory held from before is live at event 0, in the lane given by the event order.
   const BlockOrder& order = parts.blocks.orders[static_cast<size_t>(Axis::kEvent)];
   for (const Cell& cell : order.cells) {
     for (uint32_t i = cell.begin; i < cell.end; ++i) {

@@ -1,4 +1,4 @@
-// IndexBuilder: times, lanes and what is live in them.
+// IndexBuilder: times, lanes and live memory.
 
 #include <algorithm>
 #include <limits>
@@ -67,7 +67,7 @@ uint16_t IndexBuilder::KindOf(RowId row) {
   return it->second;
 }
 
-// The kind of each row, and the lanes that there are, in no particular order.
+// Determines the kind of each row and the lanes, in no particular order.
 void IndexBuilder::FindKinds() {
   std::vector<uint64_t> count;
   kind_of_row_.reserve(trace_.rows.count());
@@ -80,7 +80,7 @@ void IndexBuilder::FindKinds() {
   for (size_t i = 0; i < kinds_.size(); ++i) {
     blocks[{kinds_[i].device, kinds_[i].heap}] += count[i];
   }
-  while (blocks.size() > kMaxLanes) {  // the largest stay
+  while (blocks.size() > kMaxLanes) {  // keeps the largest
     blocks.erase(std::min_element(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) {
       return a.second < b.second;
     }));
@@ -104,7 +104,7 @@ void IndexBuilder::FindKinds() {
 void IndexBuilder::BuildCurves() {
   FindKinds();
   std::vector<Lane>& lanes = parts_.lanes;
-  // Memory that holds blocks is a curve of its own, of each device.
+  // The memory that holds blocks has a curve of its own for each device.
   std::map<int32_t, uint32_t> reserved;
   EventColumns& changes = parts_.changes;
   for (size_t i = 0; i < kinds_.size(); ++i) {
@@ -139,7 +139,7 @@ void IndexBuilder::BuildCurves() {
     const StepRecord step = trace_.steps[event - 1];
     uint64_t code = 0, size = 0;
     uint32_t changed[2] = {kNoCurve, kNoCurve};
-    // Only what rows say too, so that curves and blocks agree.
+    // Counts only events that agree with their rows, so that curves and blocks agree.
     const bool counts = step.row < rows.count() &&
                         (step.is_death ? rows.death[step.row] : rows.birth[step.row]) == event;
     if (counts) {
@@ -212,7 +212,7 @@ void IndexBuilder::OrderLanes() {
   }
 }
 
-// What the driver said, and so which series a lane has.
+// Collects the driver's samples, and determines from them which series a lane has.
 void IndexBuilder::FindSamples() {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   std::map<int32_t, DeviceSamples> by_device;

@@ -28,14 +28,14 @@ void CurvesSoFar::Take(const Trace& trace) {
   }
   while (events_ < trace.steps.size()) {
     const StepRecord step = trace.steps[events_];
-    // As the index counts (build_curves.cc): only what rows say too.
+    // Like the index (build_curves.cc), counts only events that agree with their rows.
     const bool counts = step.row < rows.count() &&
                         (step.is_death ? rows.death : rows.birth)[step.row] == events_ + 1;
     if (counts) {
       Held& lane = LaneOf(trace, step.row);
       const uint64_t size = rows.size[step.row];
       lane.since += step.is_death ? 0 - size : size;
-      // A snapshot had told of it ahead of its event.
+      // A snapshot had reported the block ahead of its event.
       if (!step.is_death && step.row < rows_) lane.before -= size;
       lane.most.back() = std::max(lane.most.back(), lane.now());
     }
@@ -70,7 +70,7 @@ void CurvesSoFar::JoinStretches(std::vector<int64_t>& most) {
 }
 
 std::vector<CurvesSoFar::Lane> CurvesSoFar::Lanes(size_t count) const {
-  std::map<int32_t, uint64_t> peaks;  // of devices
+  std::map<int32_t, uint64_t> peaks;  // by device
   for (const auto& [place, lane] : lanes_) {
     const int64_t most = *std::max_element(lane.most.begin(), lane.most.end());
     peaks[place.first] = std::max(peaks[place.first], Bytes(lane.before, most));

@@ -1,13 +1,13 @@
 // viewer/index/curves_so_far.h
 //
-// CurvesSoFar: what each lane held, of a recording that is being read, for a first picture of it long
-// before there is an index. As coarse as can be: the most that was held in each of some hundred stretches
-// of as many events; when there are too many stretches, two become one.
+// CurvesSoFar: what each lane held in the part read so far, for a first picture of a recording long
+// before there is an index. The resolution is low: the maximum held in each of a few hundred
+// stretches with the same number of events. When there are too many stretches, each two are merged.
 //
-//   events told   |....|....|....|....|..      stretches of 2^n events
-//   most          |  3 |  7 |  7 |  4 | 5
+//   events read   |....|....|....|....|..      stretches of 2^n events
+//   maximum       |  3 |  7 |  7 |  4 | 5
 //
-// Thread safety: one thread at a time. Cost: one look at each event and its row, in their order.
+// Thread safety: one thread at a time. Cost: one access to each event and its row, in order.
 
 #ifndef GMT_VIEWER_INDEX_CURVES_SO_FAR_H_
 #define GMT_VIEWER_INDEX_CURVES_SO_FAR_H_
@@ -28,22 +28,22 @@ class CurvesSoFar {
   static constexpr size_t kMostStretches = 512;
 
   struct Lane {
-    std::string label;           // for a person
+    std::string label;           // for display
     uint64_t bytes = 0;          // held now
-    std::vector<uint64_t> most;  // bytes, of each stretch; the last one may be going on
+    std::vector<uint64_t> most;  // maximum bytes of each stretch; the last one may be incomplete
   };
 
-  // Takes what was added to `trace` since the last call. REQUIRES: always the same one, or what was made
-  // of it at its end.
+  // Processes what was added to `trace` since the last call. REQUIRES: always the same trace, or
+  // the one built from it at the end.
   void Take(const analysis::Trace& trace);
 
-  // The `count` that stand first where all are listed.
+  // Returns the first `count` lanes in the order in which the viewer lists them.
   std::vector<Lane> Lanes(size_t count) const;
 
  private:
   struct Held {
-    // What was held before the first event is found out on the way, so the curve is kept without it and
-    // may be below zero. Sums of sizes that no memory has wrap.
+    // Memory held before the first event is discovered while reading, so the curve excludes it and
+    // may be negative. Sums of absurd sizes wrap around.
     uint64_t before = 0, since = 0;
     std::vector<int64_t> most;
 
@@ -55,9 +55,9 @@ class CurvesSoFar {
   static void JoinStretches(std::vector<int64_t>& most);
 
   std::map<std::pair<int32_t, uint32_t>, Held> lanes_;  // by device and heap; at most kMaxLanes
-  Held rest_;                                           // of any further ones, not told
+  Held rest_;                                           // all further lanes; not reported
   std::vector<std::string> heaps_;
-  // The lane of the last row: most rows are of one.
+  // The lane of the last row, because consecutive rows are mostly of the same lane.
   std::pair<int32_t, uint32_t> last_place_ = {};
   Held* last_ = nullptr;
   analysis::RowId rows_ = 0;

@@ -21,7 +21,8 @@ using analysis::EventScript;
 using analysis::RowId;
 using analysis::Trace;
 
-// Blocks, segments and pinned memory of two devices, of which some were held before anything was told.
+// Returns blocks, segments and pinned memory of two devices, some of them held from before the
+// recording.
 EventScript RandomStory(uint32_t seed, int events) {
   std::mt19937 random(seed);
   const auto pick = [&](uint64_t count) { return random() % count; };
@@ -32,7 +33,7 @@ EventScript RandomStory(uint32_t seed, int events) {
     const auto device = static_cast<uint32_t>(pick(2));
     if (pick(50) == 0) {
       script.FreeBlock(0x100000 * (1000 + pick(9))).size =
-          512 * (1 + pick(9));  // of an unknown one
+          512 * (1 + pick(9));  // an unknown block
     } else if (pick(9) == 0) {
       pick(2) == 0 ? script.Pinned(address, 4096 * (1 + pick(9))) : script.FreePinned(address);
     } else if (held.insert(address).second) {
@@ -45,7 +46,8 @@ EventScript RandomStory(uint32_t seed, int events) {
   return script;
 }
 
-// By looking at every row for every event: what a lane holds after it; [0]: before the first.
+// Returns what each lane holds after each event, by visiting every row; [0]: before the first
+// event.
 std::map<std::pair<int32_t, uint32_t>, std::vector<uint64_t>> HeldAfter(const Trace& trace) {
   std::map<std::pair<int32_t, uint32_t>, std::vector<uint64_t>> held;
   for (RowId row = 0; row < trace.rows.count(); ++row) {
@@ -63,7 +65,7 @@ class ToldInPieces {
   explicit ToldInPieces(EventScript script)
       : script_(std::move(script)), builder_(script_.definitions()) {}
 
-  // Until its end, in pieces of `most` events at the most.
+  // Adds all events, in pieces of at most `most` events.
   void Tell(size_t most) {
     std::mt19937 random(7);
     const auto& events = script_.events();
@@ -89,7 +91,7 @@ class ToldInPieces {
 
 class CurvesSoFarOracleTest : public testing::TestWithParam<int> {};
 
-TEST_P(CurvesSoFarOracleTest, AreWhatAllRowsSay) {
+TEST_P(CurvesSoFarOracleTest, MatchASumOverAllRows) {
   ForEachSeed({1}, [](uint32_t seed) {
     ToldInPieces told(RandomStory(seed, GetParam()));
     told.Tell(1000);
@@ -117,7 +119,7 @@ TEST_P(CurvesSoFarOracleTest, AreWhatAllRowsSay) {
 INSTANTIATE_TEST_SUITE_P(OfRandomRecordings, CurvesSoFarOracleTest,
                          testing::Values(1, 60, 64, 65, 700, 32'767, 32'768, 33'000, 70'000));
 
-TEST(CurvesSoFarTest, TheMainDevicesBlocksStandFirst) {
+TEST(CurvesSoFarTest, BlocksOfTheMainDeviceComeFirst) {
   EventScript script;
   script.Alloc(0x1000, 10);
   script.Alloc(0x2000, 1000).device = 1;
@@ -132,7 +134,7 @@ TEST(CurvesSoFarTest, TheMainDevicesBlocksStandFirst) {
                                               "GPU 0 · driver memory"}));
 }
 
-TEST(CurvesSoFarTest, DevicesThatNoMachineHasAreLeftOut) {
+TEST(CurvesSoFarTest, ExcessiveDevicesAreLeftOut) {
   EventScript script;
   for (uint32_t device = 0; device < 1000; ++device) {
     script.Alloc(0x1000, 512).device = device;
@@ -143,7 +145,7 @@ TEST(CurvesSoFarTest, DevicesThatNoMachineHasAreLeftOut) {
   EXPECT_EQ(curves.Lanes(1000).size(), kMaxLanes);
 }
 
-TEST(CurvesSoFarTest, SizesThatNoMemoryHasDoNoHarm) {
+TEST(CurvesSoFarTest, AbsurdSizesAreHarmless) {
   EventScript script;
   for (uint64_t i = 1; i < 200; ++i) script.Block(i << 12, UINT64_MAX / 3);
   CurvesSoFar curves;
@@ -151,13 +153,13 @@ TEST(CurvesSoFarTest, SizesThatNoMemoryHasDoNoHarm) {
   EXPECT_EQ(curves.Lanes(1).at(0).most.size(), 4u);
 }
 
-TEST(CurvesSoFarTest, NothingOfNothing) {
+TEST(CurvesSoFarTest, EmptyTraceHasNoLanes) {
   CurvesSoFar curves;
   curves.Take({});
   EXPECT_TRUE(curves.Lanes(4).empty());
 }
 
-TEST(CurvesSoFarTest, WhatASnapshotToldAheadOfItsEventCountsOnce) {
+TEST(CurvesSoFarTest, BlockInASnapshotAheadOfItsEventCountsOnce) {
   EventScript script;
   script.Alloc(0x1000, 512);
   const std::vector<format::Event> held = {script.events().front()};

@@ -83,7 +83,7 @@ bool IsSane(const IndexParts& parts) {
       if (series > Series::kProcessUsed) return false;
     }
   }
-  // One row a block: codes of tiles then name something.
+  // All columns have one entry per block, so that codes in tiles refer to something.
   const uint64_t rows = parts.blocks.birth.size();
   return rows <= UINT32_MAX && parts.blocks.death.size() == rows &&
          parts.blocks.size.size() == rows && parts.blocks.stack.size() == rows &&

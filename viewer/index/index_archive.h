@@ -1,14 +1,15 @@
 // viewer/index/index_archive.h
 //
-// IndexWriter and IndexReader: the parts of an index as bytes, in the order in which their Visit names
-// them. What is large, the columns, lies in a part of its own, as it is in memory, at multiples of
-// eight, and is not copied when it is read; all else stands in the outline, a column by its place:
+// IndexWriter and IndexReader: serialize the parts of an index, in the order in which their Visit
+// names them. Columns, which are large, are stored in a separate part in their in-memory layout at
+// multiples of eight, and are not copied when read. Everything else is in the outline, which refers
+// to columns by their places:
 //
 //   outline   value | count, items | size, places and checksums of a column | ...
 //   data      chunks of the first column | its words | chunks of the second | ...
 //
-// The reader trusts nothing: what it hands out lies within what it was given, and IsSane() says that
-// the rest of the index may count on what it counts on.
+// The reader validates everything: what it returns lies within its input, and IsSane() checks the
+// conditions that the rest of the index relies on.
 //
 // Thread safety: one thread at a time.
 
@@ -28,7 +29,7 @@
 
 namespace gmt::viewer {
 
-// A column's place: bytes from the beginning of the data.
+// A column's location: byte offsets from the beginning of the data.
 struct ColumnPlace {
   uint64_t size = 0;
   uint64_t chunks_at = 0, chunks = 0;
@@ -40,7 +41,7 @@ inline std::string_view BytesOf(const auto& items) {
   return {reinterpret_cast<const char*>(items.data()), items.size() * sizeof(items[0])};
 }
 
-// Names the members of a lane, which knows of no archive.
+// Visits the members of a lane, which does not depend on archives itself.
 template <typename Archive>
 void VisitLane(Archive& archive, Lane& lane) {
   uint64_t capacity = lane.capacity_bytes.value_or(0);
@@ -121,7 +122,7 @@ class IndexWriter {
 
 class IndexReader {
  public:
-  // `data` must outlive what is read; it begins at a multiple of eight.
+  // `data` must outlive what is read. REQUIRES: it begins at a multiple of eight.
   IndexReader(std::string_view outline, std::string_view data, bool check_columns)
       : outline_(outline), data_(data), check_columns_(check_columns) {}
 
@@ -149,7 +150,7 @@ class IndexReader {
   }
   template <typename T>
   void Each(std::vector<T>& items) {
-    // Whatever it is, it has its own count or column at least.
+    // Every item has at least a count or a column of its own.
     const uint64_t count = Count(sizeof(uint64_t));
     items.resize(is_whole_ ? count : 0);
     for (T& item : items) VisitAny(*this, item);
@@ -157,12 +158,12 @@ class IndexReader {
   void Columns(std::vector<PackedColumn>& columns) { Each(columns); }
   void Column(PackedColumn& column);
 
-  // All of the outline was there, nothing was left over, and every column lies in the data.
+  // Returns whether the outline was complete and fully consumed, and every column lies in the data.
   bool is_whole() const { return is_whole_ && at_ == outline_.size(); }
 
  private:
   const char* Take(uint64_t bytes);
-  // How many things of at least `bytes` each follow; 0 where there is no room for them.
+  // Returns how many items of at least `bytes` each follow; 0 if there is no room for them.
   uint64_t Count(uint64_t bytes);
 
   const std::string_view outline_, data_;
@@ -171,7 +172,7 @@ class IndexReader {
   bool is_whole_ = true;
 };
 
-// What was read is an index: its parts belong together.
+// Returns whether what was read is a consistent index.
 bool IsSane(const IndexParts& parts);
 
 }  // namespace gmt::viewer

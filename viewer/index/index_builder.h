@@ -1,11 +1,11 @@
 // viewer/index/index_builder.h
 //
-// IndexBuilder: from a Trace to the parts of a ViewIndex, curves first. REQUIRES: times and curves are
-// built first, then steps, then everything else.
+// IndexBuilder: builds the parts of a ViewIndex from a Trace, curves first. REQUIRES: times and
+// curves are built first, then steps, then everything else.
 //
-// Thread safety: times and curves may have a thread each, and so may later spaces, each order and each of
-// the columns' tasks. Cost: a few passes over rows and events, some bytes a row beside what it
-// builds; docs/viewer.md has seconds.
+// Thread safety: times and curves may be built in parallel; after the steps, so may spaces, each
+// order and each of the column tasks. Cost: a few passes over rows and events, and a few bytes per
+// row beyond the result; docs/viewer.md has timings.
 
 #ifndef GMT_VIEWER_INDEX_INDEX_BUILDER_H_
 #define GMT_VIEWER_INDEX_INDEX_BUILDER_H_
@@ -25,7 +25,7 @@ namespace gmt::viewer {
 
 class IndexBuilder {
  public:
-  // Both must outlive it.
+  // `trace` and `parts` must outlive it.
   IndexBuilder(const analysis::Trace& trace, IndexParts& parts) : trace_(trace), parts_(parts) {
     parts_.events = trace.last_step();
   }
@@ -33,13 +33,13 @@ class IndexBuilder {
   void BuildTimes();
   void BuildCurves();
   void BuildSteps(const analysis::Cycles& cycles) { parts_.axes.SetSteps(cycles.cycles); }
-  // What blocks are, by row; each task makes other columns.
+  // Returns tasks that build the attributes of blocks, by row; each task writes different columns.
   std::vector<std::function<void()>> ColumnTasks();
   void BuildSpaces();
   void BuildOrder(Axis axis);
 
  private:
-  // A device and a heap, and whether it is memory that holds blocks.
+  // A device and a heap, and whether the memory holds blocks.
   struct Kind {
     int32_t device = 0;
     uint32_t heap = 0;
@@ -63,7 +63,8 @@ class IndexBuilder {
   std::vector<uint32_t> lane_of_kind_;
 };
 
-// Categories of rows, and by them what lanes hold. Needs nothing but the parts of kBlocks.
+// Builds the categories of rows and the bytes per category of lanes. Uses only the parts of
+// kBlocks.
 void BuildCategories(const analysis::Trace& trace, const analysis::Categories& categories,
                      IndexParts& parts);
 

@@ -29,15 +29,15 @@ namespace gmt::viewer {
 namespace {
 
 constexpr char kMagic[8] = {'G', 'M', 'T', 'V', 'I', 'E', 'W', '1'};
-// What the parts are and how they are written: any change makes another number.
+// The version of the parts and their encoding; any change must increment it.
 constexpr uint32_t kVersion = 1;
-constexpr uint64_t kEnds = 64 << 10;  // bytes of a recording's beginning and end that are looked at
+constexpr uint64_t kEnds = 64 << 10;  // bytes checked at the beginning and end of a recording
 
 struct Identity {
   uint64_t bytes = 0;
   int64_t changed_ns = 0;
   uint32_t ends_crc = 0;
-  uint32_t tool_crc = 0;  // of the version of gpumemtrace
+  uint32_t tool_crc = 0;  // of gpumemtrace's version
 
   bool operator==(const Identity&) const = default;
 };
@@ -45,11 +45,11 @@ struct Identity {
 struct Header {
   char magic[8] = {};
   uint32_t version = 0;
-  uint32_t crc = 0;  // of the header with 0 here
+  uint32_t crc = 0;  // of the header with 0 in this field
   Identity recording;
-  uint64_t data_bytes = 0;     // behind the header
-  uint64_t outline_bytes = 0;  // behind the data
-  uint64_t meta_bytes = 0;     // behind the outline
+  uint64_t data_bytes = 0;     // follows the header
+  uint64_t outline_bytes = 0;  // follows the data
+  uint64_t meta_bytes = 0;     // follows the outline
   uint32_t outline_crc = 0, meta_crc = 0;
 };
 static_assert(sizeof(Header) % 8 == 0);
@@ -108,7 +108,7 @@ std::string CacheFolder() {
   return home.empty() ? "" : home + "/.cache/gpumemtrace/view";
 }
 
-// Where a cache may be: beside the recording, then in the user's folder.
+// Returns the possible paths of a cache: beside the recording, then in the user's cache directory.
 std::vector<std::string> CachePaths(const std::string& recording) {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::canonical(recording, error);
@@ -133,8 +133,8 @@ absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return absl::OkStatus();
 }
 
-// A program that was killed, or ended by its user, left its file where one must have a name to be
-// written. Who writes holds the lock of his.
+// Removes files of writers that were killed, which exist only where O_TMPFILE is not supported. A
+// live writer holds the lock of its file.
 void RemoveLeft(const std::string& path) {
   const std::string begin = std::filesystem::path(path).filename().string() + ".";
   std::error_code error;
@@ -173,7 +173,7 @@ absl::Status WriteCache(const std::string& path, const std::vector<std::string_v
   return absl::OkStatus();
 }
 
-// A file in memory, for as long as somebody holds it.
+// A file mapped into memory, for the lifetime of this object.
 class Mapping {
  public:
   static std::shared_ptr<const Mapping> Of(const std::string& path) {
@@ -242,12 +242,12 @@ CachedIndex LoadIndex(const std::string& recording) {
 absl::Status SaveIndex(const std::string& recording, const ViewIndex& index,
                        std::string_view meta) {
   const std::optional<Identity> identity = IdentityOf(recording);
-  if (!identity) return Failed("look at", recording);
+  if (!identity) return Failed("stat", recording);
   if (index.stage() != ViewIndex::Stage::kReady) {
     return absl::FailedPreconditionError("the index is not complete yet");
   }
   IndexWriter writer;
-  // Visiting names members and changes none, when it writes.
+  // A writing archive visits members without changing them.
   writer.Item(const_cast<IndexParts&>(index.parts()));
   Header header;
   std::memcpy(header.magic, kMagic, sizeof kMagic);
@@ -265,7 +265,8 @@ absl::Status SaveIndex(const std::string& recording, const ViewIndex& index,
   pieces.push_back(meta);
 
   const std::vector<std::string> paths = CachePaths(recording);
-  absl::Status status = absl::NotFoundError(absl::StrCat(recording, ": no folder for its index"));
+  absl::Status status =
+      absl::NotFoundError(absl::StrCat(recording, ": no directory for its index"));
   for (size_t i = 0; i < paths.size(); ++i) {
     std::error_code error;
     if (i > 0) {

@@ -1,17 +1,17 @@
 // viewer/index/index_cache.h
 //
-// The index of a recording as a file beside it, RECORDING.view, or where that folder cannot be
-// written, below $XDG_CACHE_HOME/gpumemtrace/view. It is mapped, not read: a page comes up at once,
-// whatever the size of the recording.
+// Caches the index of a recording in a file beside it, .RECORDING.view, or below
+// $XDG_CACHE_HOME/gpumemtrace/view if that directory is not writable. The file is mapped, not read,
+// so that a page appears at once whatever the size of the recording.
 //
 // Invariants
-//   C1  A cache is used for the recording whose size, time of change and contents (of its ends) it
-//       names, by the version that wrote it, and for no other; else it is as if there were none.
-//   C2  It appears whole: written without a name, or under another one, then renamed. Who is killed
-//       meanwhile leaves nothing, or something that goes when the next one is written.
-//   C3  Whatever its bytes are, nothing is read outside of it.
+//   C1  A cache is used only for the recording whose size, modification time and contents (of its
+//       ends) it names, and only by the version that wrote it; otherwise it is ignored.
+//   C2  It appears atomically: written without a name, or under another one, then renamed. A
+//       process that is killed meanwhile leaves nothing, or a file that the next writer removes.
+//   C3  Whatever its bytes are, nothing outside of it is read.
 //
-// Thread safety: functions of any thread; several processes may save the same one, the last wins.
+// Thread safety: any thread. If several processes save the same index, the last one wins.
 
 #ifndef GMT_VIEWER_INDEX_INDEX_CACHE_H_
 #define GMT_VIEWER_INDEX_INDEX_CACHE_H_
@@ -27,13 +27,13 @@ namespace gmt::viewer {
 
 struct CachedIndex {
   std::unique_ptr<ViewIndex> index;  // of stage kReady
-  std::string meta;                  // what SaveIndex was given
+  std::string meta;                  // as passed to SaveIndex
 };
 
-// Null index: there is none that fits.
+// Returns a null index if there is none that matches.
 CachedIndex LoadIndex(const std::string& recording);
 
-// Keeps the index, and `meta`, text of the caller's own. REQUIRES: kReady.
+// Saves the index and `meta`, arbitrary text of the caller. REQUIRES: kReady.
 absl::Status SaveIndex(const std::string& recording, const ViewIndex& index, std::string_view meta);
 
 }  // namespace gmt::viewer

@@ -79,7 +79,7 @@ class IndexCacheTest : public ::testing::Test {
     auto tile = index.SelectBlocks(query);
     return tile.ok() ? *std::move(tile) : BlockTile();
   }
-  // Whatever it answers: it ends, and reads what is its own.
+  // Runs all queries. Whatever they return, they terminate and read only their own memory.
   static size_t AskEverything(const ViewIndex& index) {
     size_t answers = index.streams().size() + index.threads().size();
     for (uint32_t lane = 0; lane < index.lanes().size(); ++lane) {
@@ -108,7 +108,7 @@ class IndexCacheTest : public ::testing::Test {
   ViewIndex index_;
 };
 
-TEST_F(IndexCacheTest, WhatIsLoadedAnswersAsWhatWasSaved) {
+TEST_F(IndexCacheTest, LoadedIndexAnswersLikeTheSavedOne) {
   ASSERT_TRUE(SaveIndex(recording_, index_, "some text").ok());
   const CachedIndex cached = LoadIndex(recording_);
   ASSERT_NE(cached.index, nullptr);
@@ -134,7 +134,7 @@ TEST_F(IndexCacheTest, WhatIsLoadedAnswersAsWhatWasSaved) {
   }
 }
 
-TEST_F(IndexCacheTest, RecordingThatChangedHasNoCache) {
+TEST_F(IndexCacheTest, CacheOfAChangedRecordingIsIgnored) {
   ASSERT_TRUE(SaveIndex(recording_, index_, "").ok());
   Write(recording_, "what a recording has in him");
   EXPECT_EQ(LoadIndex(recording_).index, nullptr);
@@ -151,7 +151,7 @@ TEST_F(IndexCacheTest, IncompleteIndexIsNotSaved) {
   EXPECT_FALSE(fs::exists(Beside()));
 }
 
-TEST_F(IndexCacheTest, WhatCannotBeBesideTheRecordingIsInTheUsersFolder) {
+TEST_F(IndexCacheTest, FallsBackToTheUsersCacheDirectory) {
   fs::create_directories(Beside() / "in the way");
   ASSERT_TRUE(SaveIndex(recording_, index_, "there").ok());
   EXPECT_EQ(LoadIndex(recording_).meta, "there");
@@ -162,7 +162,7 @@ TEST_F(IndexCacheTest, WhatCannotBeBesideTheRecordingIsInTheUsersFolder) {
   EXPECT_EQ(files, 1u);
 }
 
-TEST_F(IndexCacheTest, NothingIsLeftBesideTheCache) {
+TEST_F(IndexCacheTest, LeavesNoOtherFiles) {
   ASSERT_TRUE(SaveIndex(recording_, index_, "").ok());
   ASSERT_TRUE(SaveIndex(recording_, index_, "again").ok());
   EXPECT_EQ(LoadIndex(recording_).meta, "again");
@@ -171,7 +171,7 @@ TEST_F(IndexCacheTest, NothingIsLeftBesideTheCache) {
   EXPECT_EQ(files, 2u);
 }
 
-TEST_F(IndexCacheTest, WhatAProgramLeftThatWasKilledGoesAndWhatIsBeingWrittenStays) {
+TEST_F(IndexCacheTest, RemovesFilesOfKilledWritersButNotOfLiveOnes) {
   const std::string left = Beside().string() + ".17.tmp", written = Beside().string() + ".18.tmp";
   const std::string other = (folder_ / ".other.gmt.view.17.tmp").string();
   for (const std::string& path : {left, written, other}) std::ofstream(path) << "begun";
@@ -184,7 +184,7 @@ TEST_F(IndexCacheTest, WhatAProgramLeftThatWasKilledGoesAndWhatIsBeingWrittenSta
   close(writer);
 }
 
-TEST_F(IndexCacheTest, KillAtAnyMomentLeavesTheOldIndexOrTheNewOneAndNothingElse) {
+TEST_F(IndexCacheTest, KillingAWriterAtAnyMomentLeavesTheOldIndexOrTheNewOne) {
   const std::string meta(4 << 20, 'x');
   ASSERT_TRUE(SaveIndex(recording_, index_, meta).ok());
   ForEachSeed(SeedsUpTo(40), [&](uint32_t seed) {
@@ -199,14 +199,14 @@ TEST_F(IndexCacheTest, KillAtAnyMomentLeavesTheOldIndexOrTheNewOneAndNothingElse
     kill(child, SIGKILL);
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status)) << "an index could not be kept";
+    ASSERT_TRUE(WIFSIGNALED(status)) << "an index could not be saved";
     ASSERT_EQ(LoadIndex(recording_).meta.size(), meta.size());
   });
   ASSERT_TRUE(SaveIndex(recording_, index_, meta).ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
 }
 
-TEST_F(IndexCacheTest, CacheThatIsCutOffAnywhereIsNone) {
+TEST_F(IndexCacheTest, TruncatedCacheIsIgnored) {
   ASSERT_TRUE(SaveIndex(recording_, index_, "meta").ok());
   const std::string whole = Content(Beside());
   for (size_t size = 0; size < whole.size(); size += 1 + whole.size() / 150) {
@@ -215,7 +215,7 @@ TEST_F(IndexCacheTest, CacheThatIsCutOffAnywhereIsNone) {
   }
 }
 
-TEST_F(IndexCacheTest, EveryFlippedBitIsFound) {
+TEST_F(IndexCacheTest, DetectsEveryFlippedBit) {
   ASSERT_TRUE(SaveIndex(recording_, index_, "meta").ok());
   const std::string whole = Content(Beside());
   ForEachSeed({1}, [&](uint32_t seed) {
@@ -230,8 +230,8 @@ TEST_F(IndexCacheTest, EveryFlippedBitIsFound) {
   });
 }
 
-// Somebody may have made the checksums right.
-TEST_F(IndexCacheTest, WhateverIsReadEndsAndStaysWithinItsBytes) {
+// The checksums of a malicious file may be right.
+TEST_F(IndexCacheTest, ReadingMutatedBytesTerminatesAndStaysInBounds) {
   IndexWriter writer;
   writer.Item(const_cast<IndexParts&>(index_.parts()));
   std::string joined;
@@ -242,7 +242,7 @@ TEST_F(IndexCacheTest, WhateverIsReadEndsAndStaysWithinItsBytes) {
     size_t answers = 0;
     for (int round = 0; round < 1500; ++round) {
       std::string outline = writer.outline();
-      // A copy of exactly that many bytes: a sanitizer sees every step outside.
+      // A copy of exactly that size, so that a sanitizer detects any access out of bounds.
       auto data = std::make_unique<uint64_t[]>(joined.size() / 8);
       std::memcpy(data.get(), joined.data(), joined.size());
       auto* bytes = reinterpret_cast<char*>(data.get());

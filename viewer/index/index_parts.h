@@ -1,8 +1,8 @@
 // viewer/index/index_parts.h
 //
-// What a ViewIndex consists of, in the order in which it is built and kept (index_cache.h).
+// The parts of a ViewIndex, in the order in which they are built and stored (index_cache.h).
 //
-// Thread safety: plain data; ViewIndex::stage says what may be read.
+// Thread safety: plain data; ViewIndex::stage determines what may be read.
 
 #ifndef GMT_VIEWER_INDEX_INDEX_PARTS_H_
 #define GMT_VIEWER_INDEX_INDEX_PARTS_H_
@@ -20,11 +20,11 @@
 
 namespace gmt::viewer {
 
-// What the driver said of a device, and when.
+// The memory use of a device as reported by the driver.
 struct DriverSample {
   uint32_t event = 0, unused = 0;
   double ns = 0;
-  double used = 0, process = 0;  // bytes; NaN: it did not say
+  double used = 0, process = 0;  // bytes; NaN: not reported
 };
 
 struct DeviceSamples {
@@ -38,7 +38,7 @@ struct DeviceSamples {
   }
 };
 
-// Bytes of each category in a lane, after the first event of each leaf, by code.
+// The bytes of each category in a lane after the first event of each leaf, by code.
 struct LaneCategories {
   std::vector<PackedColumn> at_leaf;
 
@@ -59,28 +59,28 @@ struct LaneSpaces {
 
 class IndexParts {
  public:
-  // Of kCurves.
-  AxisMap axes;  // steps: of kBlocks
+  // Available from kCurves on.
+  AxisMap axes;  // its steps from kBlocks on
   uint32_t events = 0;
   int64_t end_ns = 0;
   std::vector<Lane> lanes;
-  std::vector<LaneCurve> curves;         // of each lane, then what is reserved on devices
-  std::vector<uint32_t> reserved_curve;  // by lane; kNoCurve: has none
+  std::vector<LaneCurve> curves;         // of each lane, then the reserved memory of devices
+  std::vector<uint32_t> reserved_curve;  // by lane; kNoCurve: none
   std::vector<DeviceSamples> samples;
   EventColumns changes;
 
-  // Of kBlocks.
+  // Available from kBlocks on.
   BlockTable blocks;
   std::vector<std::string> streams, threads;  // names by code
   std::vector<LaneSpaces> spaces;             // by lane
 
-  // Of kReady.
+  // Available from kReady on.
   PackedColumn row_category;               // by row
   PackedColumn event_category;             // by event
   std::vector<LaneCategories> categories;  // by lane
   uint32_t category_count = 0;
 
-  // What the columns lie in, where it is not their own.
+  // Owns the memory of the columns if they do not own it themselves.
   std::shared_ptr<const void> storage;
 
   template <typename Archive>

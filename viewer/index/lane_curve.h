@@ -1,16 +1,16 @@
 // viewer/index/lane_curve.h
 //
-// What is live, by event. EventColumns has the size of each event and which of the curves it changes;
-// a LaneCurve adds the bytes at every 64th event and the least and most in between, and the same of 4,
-// 16, 64 ... of those, so that the extremes of any stretch are found by looking at a few values of each
-// level.
+// Live memory by event. EventColumns has the size of each event and which of the curves it changes.
+// A LaneCurve adds the bytes at every 64th event with the minimum and maximum in between, and the
+// minimum and maximum of groups of 4, 16, 64 ... of those, so that the extremes of any range are
+// found by reading a few values of each level.
 //
 //   level 1  |----- 0..255 -----|----- 256..511 -----|
 //   level 0  | 0..63 | 64..127 | ...                       leaf: states after the events 0..63
 //   events    .......                                      replayed inside a leaf only
 //
-// Thread safety: const methods from any thread. Cost: about a byte an event, and a leaf read for each
-// end of a stretch.
+// Thread safety: const methods from any thread. Cost: about a byte per event, and one leaf read for
+// each end of a range.
 
 #ifndef GMT_VIEWER_INDEX_LANE_CURVE_H_
 #define GMT_VIEWER_INDEX_LANE_CURVE_H_
@@ -26,14 +26,15 @@ namespace gmt::viewer {
 inline constexpr uint32_t kLeaf = static_cast<uint32_t>(PackedColumn::kChunk);
 inline constexpr uint32_t kNoCurve = UINT32_MAX;
 
-// Events by number; event 0 is none.
+// Columns indexed by event number; event 0 is not an event.
 struct EventColumns {
-  // What births and deaths of one kind change: the bytes live in a lane, and what is reserved there.
+  // The curves that births and deaths of one kind change: live memory of a lane, and reserved
+  // memory.
   struct Group {
     uint32_t live = kNoCurve, reserved = kNoCurve;
   };
   std::vector<Group> groups;
-  PackedColumn code;  // 0: nothing; 1 + 2 * group: a birth; 2 + 2 * group: a death
+  PackedColumn code;  // 0: no change; 1 + 2 * group: a birth; 2 + 2 * group: a death
   PackedColumn size;  // bytes
 
   template <typename Archive>
@@ -90,18 +91,18 @@ class LaneCurve {
   uint64_t peak_ = 0, end_ = 0;
   uint32_t peak_event_ = 0;
   PackedColumn at_leaf_;          // bytes after the first event of each leaf
-  PackedColumn births_, deaths_;  // until then, those of event 0 among them
+  PackedColumn births_, deaths_;  // counts up to there, including those of event 0
   std::vector<Level> levels_;
 };
 
-// Fed every event, in order.
+// Builds a curve from all events, in order.
 class LaneCurveBuilder {
  public:
   void Start(uint64_t bytes, uint64_t blocks);  // at event 0
   void Birth(uint64_t bytes) { live_ += bytes, ++births_, is_changed_ = true; }
   void Death(uint64_t bytes) { live_ -= bytes, ++deaths_, is_changed_ = true; }
-  // What the event changes has been said. Needed for events that change the curve and for the first
-  // of a leaf.
+  // Called after the changes of the event. Required for events that change the curve and for the
+  // first event of a leaf.
   void EndEvent(uint32_t event);
   LaneCurve Finish();
 
@@ -116,7 +117,7 @@ class LaneCurveBuilder {
   PackedColumnBuilder at_leaf_, births_column_, deaths_column_, min_, max_;
 };
 
-// The leaves of the events that were read last, for all who read along the same window. For one thread.
+// The recently read leaves, shared by all readers of the same window. For one thread.
 class LeafCache {
  public:
   struct Leaf {
@@ -126,10 +127,10 @@ class LeafCache {
   // `events` must outlive it.
   explicit LeafCache(const EventColumns& events) : events_(events) {}
 
-  // Good until three others have been read.
+  // The result is valid until three other leaves have been read.
   const Leaf& Read(uint32_t number);
   void PrefetchChunk(uint32_t number) const;
-  void PrefetchWords(uint32_t number) const;  // some time after its chunk
+  void PrefetchWords(uint32_t number) const;  // called some time after PrefetchChunk()
   const EventColumns& events() const { return events_; }
 
  private:
@@ -138,24 +139,24 @@ class LeafCache {
   size_t next_ = 0;
 };
 
-// Reads a curve, best in ascending order: it keeps the leaves that it read last. For one thread.
+// Reads a curve. Fastest in ascending order, because it keeps the leaves read last. For one thread.
 class CurveReader {
  public:
-  // Which of a group's curves.
+  // Selects one of a group's curves.
   enum class Of { kLive, kReserved };
-  // `leaves` and `curve` must outlive it. `curve` has the number `id` in the groups.
+  // `leaves` and `curve` must outlive it. `id` is the number of `curve` in the groups.
   CurveReader(LeafCache& leaves, const LaneCurve& curve, uint32_t id, Of of);
 
-  // After the event.
+  // Returns the bytes after the event.
   uint64_t At(uint32_t event);
-  // Over the states after the events first..last. REQUIRES: first <= last.
+  // Returns the extremes of the states after the events first..last. REQUIRES: first <= last.
   LaneCurve::Extremes Over(uint32_t first, uint32_t last);
-  // Blocks until the event, with those of event 0.
+  // Return the number of births and deaths up to the event, including those of event 0.
   uint64_t BirthsUntil(uint32_t event);
   uint64_t DeathsUntil(uint32_t event);
 
  private:
-  // What is live after each event of a leaf.
+  // Live bytes after each event of a leaf.
   struct States {
     uint32_t leaf = UINT32_MAX;
     PackedColumn::Values live;
@@ -169,7 +170,7 @@ class CurveReader {
   const LaneCurve& curve_;
   std::vector<int8_t> sign_;  // by code
   std::array<States, 2> states_;
-  size_t older_ = 0;  // of the states
+  size_t older_ = 0;  // index of the older states
 };
 
 }  // namespace gmt::viewer

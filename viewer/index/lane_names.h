@@ -1,6 +1,6 @@
 // viewer/index/lane_names.h
 //
-// How a lane (the memory of one heap on one device) is called, and where it stands among others.
+// The label of a lane (the memory of one heap on one device), and its order among lanes.
 //
 // Thread safety: free functions, from any thread.
 
@@ -16,10 +16,10 @@
 
 namespace gmt::viewer {
 
-// No machine has as many; of a file that claims more some are left out.
+// More than any machine has; if a file claims more, some are left out.
 inline constexpr size_t kMaxLanes = 256;
 
-// `device`: analysis::kHostDevice for host memory. `heap`: index of Trace::heaps, where it is called
+// `device`: analysis::kHostDevice for host memory. `heap`: index into Trace::heaps, with the name
 // `heap_name`.
 struct LanePlace {
   int32_t device;
@@ -27,17 +27,18 @@ struct LanePlace {
   std::string_view heap_name;
 };
 
-// Whether it is of blocks that an allocator has cut from memory of the driver's.
+// Returns whether the lane consists of blocks that an allocator has carved out of driver memory.
 bool HasBlocks(const LanePlace& lane);
 
-// "GPU 0 · PyTorch blocks".
+// Returns a label such as "GPU 0 · PyTorch blocks".
 std::string LabelOf(const LanePlace& lane);
 
-// The device whose lanes stand first: that which held the most at its peak, by device.
+// Returns the device whose lanes are listed first: the one with the highest peak. `peaks`: by
+// device.
 int32_t MainDevice(const std::map<int32_t, uint64_t>& peaks);
 
-// Smaller stands first: the main device, and on each device PyTorch's blocks,
-// other blocks, the driver's memory; host memory last.
+// Returns a sort key: the main device first; on each device PyTorch's blocks, other blocks, driver
+// memory; host memory last.
 std::tuple<bool, bool, int32_t, int, uint32_t> RankOf(const LanePlace& lane, int32_t main);
 
 }  // namespace gmt::viewer

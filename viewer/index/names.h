@@ -1,7 +1,7 @@
 // viewer/index/names.h
 //
-// What the page calls streams, threads and categories, and the key of a call site: the same in every
-// answer, so that a name that one answer shows is a filter of the next.
+// The names of streams, threads and categories, and the key of a call site. They are the same in
+// every answer, so that a name shown in one answer can be used as a filter in the next query.
 //
 // Thread safety: pure functions.
 
@@ -21,20 +21,20 @@ namespace gmt::viewer {
 
 inline constexpr std::string_view kUnknownName = "unknown";
 
-// "0x7f00"; "unknown" where the recording does not say.
+// Returns a name such as "0x7f00", or "unknown" if the stream was not recorded.
 inline std::string StreamName(const analysis::Rows& rows, analysis::RowId row) {
   if ((rows.flags[row] & analysis::kRowHasStream) == 0) return std::string(kUnknownName);
   return absl::StrCat("0x", absl::Hex(rows.stream[row]));
 }
 
-// "11"; "unknown" where the recording does not say.
+// Returns a name such as "11", or "unknown" if the thread was not recorded.
 inline std::string ThreadName(const analysis::Rows& rows, analysis::RowId row) {
   if ((rows.flags[row] & analysis::kRowHasThread) == 0) return std::string(kUnknownName);
   return absl::StrCat(rows.thread[row]);
 }
 
-// Type and shape of the tensor that a block was taken for, "bfloat16 [8, 128, 768]"; "" if the recording
-// does not say.
+// Returns type and shape of the tensor that a block was allocated for, such as "bfloat16 [8, 128,
+// 768]", or "" if they were not recorded.
 inline std::string TensorText(const format::Definitions& definitions, const analysis::Rows& rows,
                               analysis::RowId row) {
   if (rows.Dtype(row) == 0) return "";
@@ -42,9 +42,9 @@ inline std::string TensorText(const format::Definitions& definitions, const anal
                       std::string(definitions.string(rows.Shape(row))));
 }
 
-// Of the frames where the program did it and in which part of a library (analysis/stacks/frames.h, OwnFrame and
-// LibraryFrame; null for none): their functions and files without folders and lines, which move. 0: not
-// known.
+// Returns a hash of the program's own frame and the library frame of a call site
+// (analysis/stacks/frames.h, OwnFrame and LibraryFrame; null for none): of their functions and file names,
+// without directories and lines, which change. 0: unknown.
 inline uint32_t SiteKey(const analysis::FrameText* own, const analysis::FrameText* library) {
   if (own == nullptr) return 0;
   uint32_t hash = 2166136261u;  // FNV-1a: any stable hash will do
@@ -60,14 +60,14 @@ inline uint32_t SiteKey(const analysis::FrameText* own, const analysis::FrameTex
   return hash == 0 ? 1 : hash;
 }
 
-// "main > MLP.forward", of the same frames; "unknown" for none.
+// Returns "main > MLP.forward" for the same frames, or "unknown" for none.
 inline std::string SiteFunction(const analysis::FrameText* own,
                                 const analysis::FrameText* library) {
   if (own == nullptr) return std::string(kUnknownName);
   return library == nullptr ? own->Name() : absl::StrCat(own->Name(), " > ", library->Name());
 }
 
-// "train.py:20 > gpt.py:88"; "" for none.
+// Returns "train.py:20 > gpt.py:88", or "" for none.
 inline std::string SitePlace(const analysis::FrameText* own, const analysis::FrameText* library) {
   if (own == nullptr) return "";
   return library == nullptr ? own->Place() : absl::StrCat(own->Place(), " > ", library->Place());

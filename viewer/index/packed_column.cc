@@ -12,7 +12,7 @@ void PackedColumn::Read(uint64_t index, Values& values) const {
   const uint64_t count = std::min(kChunk, size_ - std::min(size_, index * kChunk));
   const uint64_t width = chunk.place & 0xff, shift = chunk.place >> 8 & 0xff;
   const uint64_t first = chunk.place >> 16;
-  // As Value() does it, but what is the same for all is found once.
+  // Like Value(), except that the parts common to all values are computed once.
   if (width == 0 || width > 64 || shift > 63 || first + width > words_.size()) {
     values.fill(chunk.base);
   } else {
@@ -40,7 +40,7 @@ void PackedColumnBuilder::Pack(uint64_t count) {
   const auto width = static_cast<uint64_t>(std::bit_width(bits >> shift));
   const uint64_t first = storage_.words.size();
   storage_.chunks.push_back({base, first << 16 | shift << 8 | width});
-  // 64 values of `width` bits fill `width` words; a last chunk that is not full has as many.
+  // 64 values of `width` bits fill `width` words; a partial last chunk takes as many.
   storage_.words.resize(first + width);
   uint64_t* words = storage_.words.data() + first;
   for (uint64_t i = 0; i < count; ++i) {

@@ -1,18 +1,19 @@
 // viewer/index/packed_column.h
 //
-// PackedColumn: hundreds of millions of unsigned numbers that resemble their neighbours, in few bits
-// each, readable in any order, from memory or from a mapped file. Every 64 values share what they have
-// in common:
+// PackedColumn: hundreds of millions of unsigned integers that resemble their neighbours, in few
+// bits each, with random access, in memory or in a mapped file. Each chunk of 64 values stores
+// their common part once:
 //
 //   value   1024 1536 1024 4096    base 1024, shift 9 (all differences are multiples of 512),
 //   packed     0    1    0    6    width 3 bits: 24 bytes of words for 64 values
 //
 // Invariants
-//   P1  What Finish() returns has every value that was added, exactly.
-//   P2  Reading never leaves the memory it was given, whatever is in it: a chunk that makes no sense
-//       reads as its base, a value behind the end as 0.
+//   P1  The result of Finish() holds exactly the values that were added.
+//   P2  Reading never leaves the given memory, whatever it contains: an invalid chunk reads as its
+//       base, a value past the end as 0.
 //
-// Thread safety: const methods from any thread. Cost: a few nanoseconds a value, beside the miss.
+// Thread safety: const methods from any thread. Cost: a few nanoseconds per value, plus the cache
+// miss.
 
 #ifndef GMT_VIEWER_INDEX_PACKED_COLUMN_H_
 #define GMT_VIEWER_INDEX_PACKED_COLUMN_H_
@@ -36,7 +37,7 @@ class PackedColumn {
   };
 
   PackedColumn() = default;
-  // Over memory of somebody else, that must outlive it.
+  // Uses memory owned by the caller, which must outlive it.
   PackedColumn(uint64_t size, std::span<const Chunk> chunks, std::span<const uint64_t> words)
       : size_(size), chunks_(chunks), words_(words) {}
 
@@ -44,10 +45,10 @@ class PackedColumn {
     const uint64_t chunk = index / kChunk;
     return chunk < chunks_.size() ? Value(chunks_[chunk], index % kChunk) : 0;
   }
-  // The values of a chunk; zeros behind the last one.
+  // Reads the values of a chunk; entries past the last value are 0.
   void Read(uint64_t index, Values& values) const;
-  // Has the value's chunk, then its word brought near, for a later operator[]: reading at places far from
-  // each other costs a miss for each, and they can all be under way at once.
+  // Prefetch the value's chunk, then its word, for a later operator[]. Reading at distant positions
+  // costs a cache miss each, and prefetching lets the misses overlap.
   void PrefetchChunk(uint64_t index) const {
     if (index / kChunk < chunks_.size()) __builtin_prefetch(&chunks_[index / kChunk]);
   }
@@ -57,7 +58,7 @@ class PackedColumn {
     const uint64_t word = (place >> 16) + index % kChunk * (place & 0xff) / 64;
     if (word < words_.size()) __builtin_prefetch(&words_[word]);
   }
-  // The least value of a chunk; of ascending values the first.
+  // Returns the minimum of a chunk; for ascending values the first one.
   uint64_t BaseOf(uint64_t chunk) const { return chunk < chunks_.size() ? chunks_[chunk].base : 0; }
 
   uint64_t size() const { return size_; }
@@ -86,7 +87,7 @@ class PackedColumn {
   uint64_t size_ = 0;
   std::span<const Chunk> chunks_;
   std::span<const uint64_t> words_;
-  std::shared_ptr<const Storage> storage_;  // where the memory is its own
+  std::shared_ptr<const Storage> storage_;  // if it owns its memory
 };
 
 class PackedColumnBuilder {

@@ -41,7 +41,7 @@ TEST(PackedColumnTest, CommonFactorIsNotStored) {
   ExpectHolds(column, sizes);
 }
 
-TEST(PackedColumnTest, RandomValuesOfEveryWidthComeBack) {
+TEST(PackedColumnTest, RandomValuesOfEveryWidthRoundTrip) {
   ForEachSeed(SeedsUpTo(5), [](uint32_t seed) {
     std::mt19937_64 random(seed);
     for (int bits = 1; bits <= 64; ++bits) {
@@ -53,7 +53,7 @@ TEST(PackedColumnTest, RandomValuesOfEveryWidthComeBack) {
   });
 }
 
-TEST(PackedColumnTest, ReadsZeroBehindTheEnd) {
+TEST(PackedColumnTest, ReadsZeroPastTheEnd) {
   const PackedColumn column = Packed({5, 6, 7});
   EXPECT_EQ(column[1000], 0u);
   PackedColumn::Values chunk;
@@ -61,7 +61,7 @@ TEST(PackedColumnTest, ReadsZeroBehindTheEnd) {
   EXPECT_EQ(chunk[0], 0u);
 }
 
-TEST(PackedColumnTest, AnyBytesAreReadWithoutLeavingThem) {
+TEST(PackedColumnTest, ReadsArbitraryBytesWithinBounds) {
   ForEachSeed(SeedsUpTo(2000), [](uint32_t seed) {
     std::mt19937_64 random(seed);
     std::vector<PackedColumn::Chunk> chunks(1 + random() % 4);

@@ -42,7 +42,7 @@ class TileBuilder {
     tile_.flags.push_back(flags);
     tile_.run_begin.push_back(static_cast<uint32_t>(tile_.run_column.size()));
   }
-  // `hidden`: what the run is made of.
+  // `hidden`: the blocks that the run consists of.
   void AddRun(std::span<const uint16_t> columns, std::span<const double> bytes,
               std::span<const Candidate> hidden) {
     tile_.row.push_back(kNoRow);
@@ -70,7 +70,7 @@ class TileBuilder {
     const uint64_t code = parts_.row_category[row];
     return code < parts_.category_count ? static_cast<uint8_t>(code) : uint8_t{0};
   }
-  // The one with most bytes times columns; of equals the lowest code.
+  // Returns the category with the most bytes times columns; among equals the lowest code.
   uint8_t MainCategory(std::span<const Candidate> blocks) const {
     std::array<double, 256> weight{};
     for (const Candidate& block : blocks) {
@@ -85,7 +85,7 @@ class TileBuilder {
   BlockTile tile_;
 };
 
-// Blocks of the lane that are live at some moment of the window.
+// Returns the number of blocks of the lane that are live at some time in the window.
 uint64_t BlocksInWindow(const IndexParts& parts, uint32_t lane, const ColumnEvents& columns) {
   LeafCache leaves(parts.changes);
   CurveReader reader(leaves, parts.curves[lane], lane, CurveReader::Of::kLive);
@@ -109,7 +109,7 @@ std::vector<AddressSpace> SpacesOf(const IndexParts& parts, const BlockQuery& qu
       const double from = parts.axes.PositionOf(query.window.axis, life.birth);
       const double to =
           life.death == kNeverFreed ? kNoEnd : parts.axes.PositionOf(query.window.axis, life.death);
-      // What is less than a column apart looks like one.
+      // Lives less than a column apart look like one.
       if (!seen.lives.empty() && from - seen.lives.back().second < query.window.width()) {
         seen.lives.back().second = to;
       } else {

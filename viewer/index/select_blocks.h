@@ -1,8 +1,8 @@
 // viewer/index/select_blocks.h
 //
-// BlockTile of a window: the blocks that can be seen in it, stacked or by address.
+// Selects the BlockTile of a window: the blocks that are visible in it, stacked or by address.
 //
-// Thread safety: pure function. REQUIRES: a query that makes sense, of a lane that there is.
+// Thread safety: pure function. REQUIRES: a valid query about an existing lane.
 
 #ifndef GMT_VIEWER_INDEX_SELECT_BLOCKS_H_
 #define GMT_VIEWER_INDEX_SELECT_BLOCKS_H_

@@ -1,4 +1,4 @@
-// What of a window is a line: what is live, reserved and used, by column, and what categories have.
+// The curves of a window by column: live, reserved and used memory, and bytes by category.
 
 #include "viewer/index/select_curve.h"
 
@@ -19,7 +19,7 @@ CurveSeries EmptySeries(Series kind, size_t columns) {
           std::vector<double>(columns, kUnknown)};
 }
 
-// What is counted event by event.
+// A series that is computed event by event.
 struct CountedSeries {
   CurveSeries series;
   CurveReader reader;
@@ -32,7 +32,7 @@ struct CountedSeries {
   }
 };
 
-// What was said last holds until something else is.
+// Samples hold until the next one.
 CurveSeries SampledSeries(Series kind, const DeviceSamples& device, const ColumnEvents& columns) {
   CurveSeries series = EmptySeries(kind, columns.count());
   const auto value = [&](const DriverSample& sample) {
@@ -65,7 +65,7 @@ CurveSeries SampledSeries(Series kind, const DeviceSamples& device, const Column
   return series;
 }
 
-// Goes along the events of a lane and adds up by category.
+// Follows the events of a lane and sums up bytes by category.
 class CategoryReader {
  public:
   CategoryReader(const IndexParts& parts, uint32_t lane, LeafCache& leaves)
@@ -114,8 +114,8 @@ class CategoryReader {
   PackedColumn::Values codes_;
 };
 
-// What is counted in a lane, all of it in one go along the columns: the leaves of a column are read once
-// for all who want them, while those of columns to come are on their way.
+// The counted values of a lane, computed in one pass over the columns: the leaves of a column are
+// read once for all series, while those of later columns are being prefetched.
 class Counted {
  public:
   Counted(const IndexParts& parts, const ColumnEvents& columns, uint32_t lane)
@@ -195,7 +195,7 @@ std::vector<double> MiddlesOf(const Window& window) {
   return middles;
 }
 
-// One more than columns.
+// Returns one more edge than there are columns.
 std::vector<double> EdgesOf(const Window& window) {
   std::vector<double> edges(window.columns + size_t{1});
   for (uint32_t c = 0; c <= window.columns; ++c) edges[c] = window.EdgeOf(c);
@@ -222,7 +222,7 @@ ColumnEvents FindColumnEvents(const IndexParts& parts, const Window& window) {
   columns.first = axes.EventsAt(window.axis, edges);
   const double start = axes.PositionOf(window.axis, 0), end = EndOfAxis(parts, window.axis);
   for (uint32_t c = 0; c < window.columns; ++c) {
-    // The column's end is the next one's: what happens there is not in this one.
+    // The end of a column belongs to the next one: an event there is not in this column.
     uint32_t last = columns.first[c + 1];
     if (axes.PositionOf(window.axis, last) >= edges[c + 1]) {
       last = axes.EventAt(window.axis, std::nextafter(edges[c + 1], -INFINITY));

@@ -8,7 +8,7 @@
 namespace gmt::viewer {
 namespace {
 
-// How high a stack is, by column. What covers all columns is one number for all.
+// The height of the stack by column. Blocks that cover all columns are added to a single number.
 class Heights {
  public:
   explicit Heights(uint32_t columns) : columns_(columns) {}
@@ -28,7 +28,7 @@ class Heights {
     return block.first == 0 && block.last == columns_.size();
   }
 
-  // Whether a block that is put on top now lies between low and high somewhere.
+  // Returns whether a block put on top now would lie partly between low and high.
   bool IsSeen(const Candidate& block, double low, double high) const {
     if (everywhere_ >= high || everywhere_ + most_ + block.bytes <= low) return false;
     if (everywhere_ + block.bytes > low && everywhere_ + most_ < high) return true;
@@ -43,11 +43,12 @@ class Heights {
 
   double everywhere_ = 0;
   std::vector<double> columns_;
-  double most_ = 0;  // no column has more beside everywhere_
+  double most_ = 0;  // upper bound of columns_
   uint32_t added_ = 0;
 };
 
-// Blocks of more bytes are shown, and of those that have just as many the first ones.
+// The threshold for showing blocks: those with more bytes, and the first `equal` of those with
+// `bytes`.
 struct Least {
   double bytes = 0;
   uint64_t equal = UINT64_MAX;
@@ -58,7 +59,7 @@ class Stack {
   Stack(const StackedView& view, const Least& least)
       : view_(view), least_(least), all_(view.columns), items_height_(view.columns) {}
 
-  // In stack order.
+  // Called in stack order.
   void Add(std::span<const Candidate> candidates, uint32_t index) {
     const Candidate& block = candidates[index];
     const bool is_large =
@@ -85,7 +86,7 @@ class Stack {
   }
 
  private:
-  // What lies below `block` and is in no item, where it is worth it.
+  // Adds a run of the bytes that lie below `block` and are in no item, if there are enough of them.
   void AddRun(const Candidate& block) {
     const double quarter = view_.row / 4;
     if (waiting_ < quarter) return;
@@ -114,11 +115,11 @@ class Stack {
   const StackedView view_;
   Least least_;
   Heights all_, items_height_;
-  double waiting_ = 0;  // no column misses more
+  double waiting_ = 0;  // upper bound of the bytes that a column lacks
   StackedItems items_;
 };
 
-// As many of the candidates as may be laid out at all.
+// Returns as many of the candidates as the limit of updates allows.
 std::span<const Candidate> Affordable(std::span<const Candidate> candidates, uint32_t columns,
                                       uint64_t updates) {
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -130,7 +131,7 @@ std::span<const Candidate> Affordable(std::span<const Candidate> candidates, uin
   return candidates;
 }
 
-// What `most` of the candidates reach.
+// Returns the threshold that `most` of the candidates reach.
 Least LeastOfTheLargest(std::span<const Candidate> candidates, double least, size_t most) {
   std::vector<double> sizes;
   for (const Candidate& candidate : candidates) {
@@ -157,7 +158,7 @@ StackedItems LayOutStacked(std::span<const Candidate> candidates, const StackedV
       stack.Add(candidates, index++);
     }
     if (stack.shapes() <= limits.blocks || std::isinf(least.bytes)) return stack.Finish();
-    // As many as did fit, and some room for the longer runs between them.
+    // As many as fit this time, less some room for the longer runs between them.
     least = LeastOfTheLargest(candidates, view.row, stack.blocks() * size_t{3} / 4);
   }
 }

@@ -1,7 +1,8 @@
 // viewer/index/stacked_layout.h
 //
-// From the blocks of a window in stack order to the items of a tile: blocks that are a row high and lie
-// between low and high somewhere, and between them runs, the bytes of those that are not shown.
+// Turns the blocks of a window, in stack order, into the items of a tile: blocks at least a row
+// high that lie partly between low and high, and between them runs, which are the bytes of blocks
+// not shown.
 //
 //    ____          block C
 //   |____|___      block B, moved up by the run
@@ -9,12 +10,13 @@
 //   |________|__   block A
 //
 // Invariants
-//   L1  At the middle of a column a shown block lies on the items before it exactly where it lies on
-//       all blocks before it, give or take a quarter of a row: a run need not follow smaller changes.
-//   L2  The items of a column never have more bytes than its blocks, and a quarter of a row.
+//   L1  At the midpoint of a column, a shown block lies on the items before it at the height at
+//       which it lies on all blocks before it, within a quarter of a row: runs ignore smaller
+//       changes.
+//   L2  The items of a column never exceed the bytes of its blocks by more than a quarter of a row.
 //
-// Thread safety: pure function. Cost: the columns that blocks cover, at most SelectLimits has; blocks
-// that cover all of them cost one addition.
+// Thread safety: pure function. Cost: proportional to the columns that blocks cover, limited by
+// SelectLimits; a block that covers all columns costs one addition.
 
 #ifndef GMT_VIEWER_INDEX_STACKED_LAYOUT_H_
 #define GMT_VIEWER_INDEX_STACKED_LAYOUT_H_
@@ -30,17 +32,17 @@ namespace gmt::viewer {
 
 struct StackedItems {
   static constexpr uint32_t kRun = UINT32_MAX;
-  std::vector<uint32_t> candidate;  // by item: index of the candidates, or kRun
-  std::vector<uint32_t> run_begin;  // by item, and one more
+  std::vector<uint32_t> candidate;  // by item: index into the candidates, or kRun
+  std::vector<uint32_t> run_begin;  // by item, plus one at the end
   std::vector<uint16_t> run_column;
   std::vector<double> run_bytes;
-  uint32_t blocks = 0;  // items that are no run
+  uint32_t blocks = 0;  // number of items that are not runs
 };
 
 struct StackedView {
   uint32_t columns = 0;
   double low = 0, high = 0;  // bytes
-  double row = 0;            // bytes of a row
+  double row = 0;            // bytes per row
 };
 
 StackedItems LayOutStacked(std::span<const Candidate> candidates, const StackedView& view,

@@ -1,8 +1,8 @@
 // viewer/index/tiles.h
 //
-// What a window of a timeline shows, as the page draws it: columns of bytes, and the blocks that are
-// large enough to be seen. viewer/page/src/data/protocol.ts is the same contract on the other side
-// and says what the fields mean; viewer/server writes them on the wire.
+// What a window of a timeline shows: columns of bytes, and the blocks that are large enough to be
+// visible. viewer/page/src/data/protocol.ts declares the same types for the page and documents the
+// fields; viewer/server serializes them.
 //
 // Ownership: plain data. Units: bytes; positions on the axis of the query (Axis).
 
@@ -26,16 +26,16 @@ using analysis::kNoRow;
 inline constexpr uint32_t kMaxColumns = 8192;
 inline constexpr uint32_t kMaxBlocks = 30'000;
 
-// `columns` columns of equal width from `from` to `to`, each sampled at its middle. Rounding decides on
-// which side of a middle an event lies that falls on it, so there is one way to work out a place; it is
-// the page's as well (data/columns.ts), else what C++ selects would not be what the page lays out.
+// `columns` columns of equal width from `from` to `to`, each sampled at its midpoint. If an event
+// falls on a midpoint, rounding decides on which side it lies. The page therefore computes
+// positions by the same expressions (data/columns.ts); otherwise C++ and the page would disagree.
 struct Window {
   uint32_t lane = 0;
   Axis axis = Axis::kTime;
   double from = 0, to = 0;
   uint32_t columns = 0;
 
-  double width() const { return (to - from) / columns; }  // of a column
+  double width() const { return (to - from) / columns; }  // of one column
   double EdgeOf(uint32_t column) const { return from + column * width(); }
   double MiddleOf(uint32_t column) const { return from + (column + 0.5) * width(); }
 };
@@ -49,7 +49,7 @@ struct BlockQuery {
 
 enum class Series : uint8_t { kLive, kReserved, kDriverUsed, kProcessUsed };
 
-// As in protocol.ts.
+// Returns the name used in protocol.ts.
 constexpr std::string_view NameOf(Series series) {
   switch (series) {
     case Series::kLive:
@@ -70,13 +70,13 @@ struct CurveSeries {
 };
 
 struct CurveTile {
-  std::vector<uint32_t> event;  // at the middle of each column
+  std::vector<uint32_t> event;  // at the midpoint of each column
   std::vector<double> ns;
   std::vector<CurveSeries> series;
   std::vector<double> categories;  // [code * columns + column]; empty: not known yet
 };
 
-// The last event at or before the middle of each column, and whether the recording has that moment.
+// The last event at or before the midpoint of each column, and whether the recording covers it.
 struct ColumnMiddles {
   std::vector<uint32_t> event;  // ascending
   std::vector<bool> is_known;
@@ -98,7 +98,7 @@ struct BlockTile {
   std::vector<uint32_t> stack, key;
   std::vector<uint8_t> category, flags;
   std::vector<uint16_t> stream, thread;
-  std::vector<uint32_t> run_begin;  // one more than items
+  std::vector<uint32_t> run_begin;  // one more than there are items
 
   std::vector<uint16_t> run_column;
   std::vector<double> run_bytes;

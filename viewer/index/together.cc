@@ -57,7 +57,7 @@ void RunTogether(const std::vector<std::function<void()>>& tasks,
     try {
       others.emplace_back([&crew] { crew.Work(); });
     } catch (const std::system_error&) {
-      break;  // no more threads are to be had: those that are there do it
+      break;  // no more threads can be created; the existing ones do the work
     }
   }
   crew.Work();

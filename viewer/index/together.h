@@ -1,8 +1,8 @@
 // viewer/index/together.h
 //
-// RunTogether: independent tasks on as many threads as the machine has processors.
+// ParallelFor: runs independent tasks on as many threads as the machine has processors.
 //
-// Thread safety: the tasks must not touch the same things. `done` is called by one thread at a time.
+// Thread safety: the tasks must not access the same data. `done` is called by one thread at a time.
 
 #ifndef GMT_VIEWER_INDEX_TOGETHER_H_
 #define GMT_VIEWER_INDEX_TOGETHER_H_
@@ -13,9 +13,9 @@
 
 namespace gmt::viewer {
 
-// Begins the tasks in their order, so that the longest should come first, and returns when all have
-// ended. `done` hears how many have. What a task throws is thrown on, once none runs any more; those that
-// had not begun by then are left out.
+// Starts the tasks in order (so the longest should come first) and returns when all have ended.
+// `done` is called with the number of tasks that have ended. If a task throws, the remaining tasks
+// are not started, and the exception is rethrown after the running ones have ended.
 void RunTogether(const std::vector<std::function<void()>>& tasks,
                  const std::function<void(size_t)>& done);
 

@@ -12,7 +12,7 @@ namespace {
 
 using Tasks = std::vector<std::function<void()>>;
 
-TEST(RunTogetherTest, EveryTaskRunsOnceAndIsToldOf) {
+TEST(RunTogetherTest, RunsAndReportsEveryTaskOnce) {
   std::vector<std::atomic<int>> runs(100);
   Tasks tasks;
   for (auto& run : runs) tasks.push_back([&run] { ++run; });
@@ -23,18 +23,18 @@ TEST(RunTogetherTest, EveryTaskRunsOnceAndIsToldOf) {
   for (size_t i = 0; i < told.size(); ++i) EXPECT_EQ(told[i], i + 1);
 }
 
-TEST(RunTogetherTest, NothingToDoIsDone) {
+TEST(RunTogetherTest, AcceptsNoTasks) {
   RunTogether({}, [](size_t) { FAIL(); });
 }
 
-TEST(RunTogetherTest, WhatATaskThrowsIsThrownOnWhenNoneRunsAnyMore) {
+TEST(RunTogetherTest, RethrowsAfterAllRunningTasksHaveEnded) {
   constexpr int kTasks = 1000;
   std::atomic<int> running = 0, begun = 0;
   std::atomic<bool> has_thrown = false;
   Tasks tasks(kTasks, [&] {
     ++running;
     const int number = ++begun;
-    // The others would be through before the exception has arrived.
+    // Otherwise the other threads would finish all tasks before the exception is caught.
     if (has_thrown) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     --running;
     if (number != 3) return;

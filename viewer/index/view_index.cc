@@ -18,7 +18,7 @@ namespace {
 
 using Stage = ViewIndex::Stage;
 
-// How much of the work is done when curves are there, and when steps are.
+// The fractions of the total work after building the curves, and after finding the steps.
 constexpr double kCurvesShare = 0.2, kStepsShare = 0.3;
 
 absl::Status Check(const Window& window, const IndexParts& parts, Stage stage) {
@@ -37,7 +37,7 @@ absl::Status Check(const Window& window, const IndexParts& parts, Stage stage) {
   }
   if (window.axis != Axis::kStep) return absl::OkStatus();
   if (stage < Stage::kBlocks) {
-    return absl::UnavailableError("the steps of the training loop are still being looked for");
+    return absl::UnavailableError("the steps of the training loop are not known yet");
   }
   if (!parts.axes.has_steps()) {
     return absl::InvalidArgumentError("no steps of a training loop were seen in this recording");
@@ -55,7 +55,7 @@ absl::Status Check(const BlockQuery& query, const IndexParts& parts, Stage stage
   return absl::OkStatus();
 }
 
-// Stacks are described and forgotten: held as text, those of a long run are hundreds of megabytes.
+// Describes each stack without keeping the text, which takes hundreds of megabytes for a long run.
 std::vector<uint32_t> KeysOf(const analysis::Examination& examination) {
   const analysis::Rows& rows = examination.trace().rows;
   std::vector<bool> is_used(examination.definitions().stack_count() + size_t{1});
@@ -111,7 +111,7 @@ void ViewIndex::BuildBlocks(const analysis::Examination& examination,
   IndexBuilder& builder = *builder_;
   builder.BuildSteps(cycles);
   progress("sorting blocks", kStepsShare);
-  std::vector<std::function<void()>> tasks;  // the longest first
+  std::vector<std::function<void()>> tasks;  // longest first
   for (const Axis axis : {Axis::kTime, Axis::kStep, Axis::kEvent}) {
     if (axis == Axis::kStep && !parts_->axes.has_steps()) continue;
     tasks.push_back([&builder, axis] { builder.BuildOrder(axis); });

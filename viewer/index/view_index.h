@@ -1,25 +1,27 @@
 // viewer/index/view_index.h
 //
-// ViewIndex: one recording as timelines are answered from: for each lane the curve of what is live and
-// its blocks by duration and size, so that what a window shows is found without looking at what it
-// does not show. It needs the Trace while it is built and not after that; a file beside the recording
-// can hold it (index_cache.h).
+// ViewIndex: the index of one recording that answers timeline queries: for each lane the curve of
+// live memory and its blocks by duration and size, so that the content of a window is found without
+// visiting what lies outside. It needs the Trace only while it is built. It can be cached in a file
+// beside the recording (index_cache.h).
 //
 //   ViewIndex index;
-//   index.Build(examination, mutex, progress);            // a thread of its own; page asks meanwhile
+//   index.Build(examination, mutex, progress);            // in its own thread; queries may run
+//                                                         meanwhile
 //   index.AddCategories(trace, Categorize(examination));
 //   absl::StatusOr<CurveTile> curve = index.SelectCurve({.lane = 0, .axis = Axis::kTime, ...});
 //
 // Stages   kCurves: lanes(), and curves over events and time
 //          kBlocks: blocks, the axis of steps, streams(), threads()
 //          kReady: categories
-// A question that comes before its stage is answered with kUnavailable and a sentence.
+// A query that needs a later stage fails with kUnavailable and a message.
 //
-// Axes     An event's position never lies before that of an earlier event: where threads noted times
+// Axes     The position of an event never precedes that of an earlier event. If threads recorded
+// times
 //          out of order, time stands still (axis_map.h).
 //
-// Thread safety: one thread builds; const methods from any thread at any time, of what its stage has.
-// Cost: docs/viewer.md.
+// Thread safety: one thread builds; const methods from any thread at any time, for the data of the
+// current stage. Cost: see docs/viewer.md.
 
 #ifndef GMT_VIEWER_INDEX_VIEW_INDEX_H_
 #define GMT_VIEWER_INDEX_VIEW_INDEX_H_
@@ -46,9 +48,9 @@ namespace gmt::viewer {
 // The memory of one heap on one device. LaneMeta in protocol.ts.
 struct Lane {
   int32_t device = 0;  // analysis::kHostDevice: host memory
-  uint32_t heap = 0;   // index of Trace::heaps
+  uint32_t heap = 0;   // index into Trace::heaps
   std::string heap_name;
-  std::string label;  // for a person
+  std::string label;  // for display
   uint64_t blocks = 0;
   uint64_t peak_bytes = 0, end_bytes = 0;
   uint32_t peak_event = 0;
@@ -57,11 +59,11 @@ struct Lane {
   std::vector<Series> series;
 };
 
-// How much work one question may be; what exceeds it is left in the rest.
+// Limits the work of one query; what exceeds them remains in the rest.
 struct SelectLimits {
   uint32_t blocks = kMaxBlocks;          // items that are blocks
-  uint32_t candidates = 60'000;          // blocks that are looked at
-  uint64_t column_updates = 15'000'000;  // of the stack's height
+  uint32_t candidates = 60'000;          // blocks that are considered
+  uint64_t column_updates = 15'000'000;  // of the heights of the stack
 };
 
 class IndexBuilder;  // index_builder.h
@@ -70,7 +72,8 @@ class IndexParts;    // index_parts.h
 class ViewIndex {
  public:
   enum class Stage : uint8_t { kNothing, kCurves, kBlocks, kReady };
-  // From one thread at a time. What it does, for a person, and how far it is with all of it (0..1).
+  // Called by one thread at a time with the current activity, for display, and the overall progress
+  // (0..1).
   using Progress = std::function<void(std::string_view what, double fraction)>;
 
   ViewIndex();
@@ -78,16 +81,17 @@ class ViewIndex {
   ViewIndex(const ViewIndex&) = delete;
   ViewIndex& operator=(const ViewIndex&) = delete;
 
-  // Up to kBlocks: BuildCurves(), then BuildBlocks(). Holds `examining` while it asks `examination` for
-  // the steps of the loop, which is for one thread at a time.
+  // Builds up to kBlocks: BuildCurves(), then BuildBlocks(). Holds `examining` while it obtains the
+  // steps from `examination`, which is for one thread at a time.
   void Build(const analysis::Examination& examination, std::mutex& examining,
              const Progress& progress);
-  // Up to kCurves.
+  // Builds up to kCurves.
   void BuildCurves(const analysis::Trace& trace, const Progress& progress);
-  // Up to kBlocks, on as many threads as there are processors. REQUIRES: kCurves, of the same trace.
+  // Builds up to kBlocks, on as many threads as there are processors. REQUIRES: kCurves, of the
+  // same trace.
   void BuildBlocks(const analysis::Examination& examination, const analysis::Cycles& cycles,
                    const Progress& progress);
-  // Up to kReady. REQUIRES: kBlocks, of the same trace.
+  // Builds up to kReady. REQUIRES: kBlocks, of the same trace.
   void AddCategories(const analysis::Trace& trace, const analysis::Categories& categories);
 
   Stage stage() const { return stage_.load(std::memory_order_acquire); }
@@ -96,20 +100,20 @@ class ViewIndex {
   const std::vector<Lane>& lanes() const;
   uint32_t events() const;
   int64_t end_ns() const;
-  // From kBlocks on. Names by code, as tiles have them (names.h); code 0 is kUnknownName.
+  // From kBlocks on. Names by code, as used in tiles (names.h); code 0 is kUnknownName.
   const std::vector<std::string>& streams() const;
   const std::vector<std::string>& threads() const;
   bool has_steps() const;
 
-  // Fails with kInvalidArgument where the window makes no sense, kUnavailable where it is too early.
+  // Fail with kInvalidArgument if the window is invalid, and with kUnavailable if it is too early.
   absl::StatusOr<CurveTile> SelectCurve(const Window& window) const;
-  // At which moments SelectCurve() samples its window.
+  // Returns the events at which SelectCurve() samples its window.
   absl::StatusOr<ColumnMiddles> SelectMiddles(const Window& window) const;
   absl::StatusOr<BlockTile> SelectBlocks(const BlockQuery& query,
                                          const SelectLimits& limits = {}) const;
 
-  // Where an event lies on an axis, and the last event at or before a position. REQUIRES: kCurves;
-  // for steps kBlocks and has_steps().
+  // Return the position of an event on an axis, and the last event at or before a position.
+  // REQUIRES: kCurves; for steps kBlocks and has_steps().
   double PositionOf(Axis axis, uint32_t event) const;
   uint32_t EventAt(Axis axis, double position) const;
 

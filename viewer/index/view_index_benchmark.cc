@@ -1,11 +1,12 @@
-// Loads a recording, builds its index, and asks it what windows show, from the whole recording to a
-// millionth of it: what a page asks while one zooms. docs/viewer.md has figures.
+// Loads a recording, builds its index, and queries windows from the whole recording to a millionth
+// of it, as a page does while a user zooms. docs/viewer.md has figures.
 //
 // Usage: view_index_benchmark [--cached] FILE.gmt
-// Windows are of 1,600 columns and 900 rows. --cached: only them, from the cache that a run left beside
-// the file. Prints one JSON line: blocks, nanoseconds to load and to each stage of the index (by the clock on
-// the wall: blocks are sorted on all processors), bytes of the index a block, nanoseconds to save and to load its cache, and for each zoom the CPU nanoseconds of curve
-// and blocks (median, worst) and the most shapes that came.
+// Windows have 1,600 columns and 900 rows. --cached: queries only, on the cache that a previous run
+// left beside the file. Prints one JSON line: blocks, nanoseconds to load and to each stage of the
+// index (wall time, because blocks are sorted on all processors), bytes of the index per block,
+// nanoseconds to save and to load its cache, and for each zoom the CPU nanoseconds of curve and
+// blocks (median, maximum) and the maximum number of shapes.
 
 #include <malloc.h>
 #include <time.h>
@@ -57,8 +58,8 @@ class Watch {
  private:
   const int64_t start_ = kNow();
 };
-using Stopwatch = Watch<CpuNs>;   // of what one thread does
-using WallWatch = Watch<WallNs>;  // of what several do together
+using Stopwatch = Watch<CpuNs>;   // time of the current thread
+using WallWatch = Watch<WallNs>;  // for work of several threads
 
 uint64_t MemoryAtMost() {
   std::ifstream status("/proc/self/status");
@@ -71,7 +72,7 @@ uint64_t MemoryAtMost() {
 struct Zoom {
   Axis axis;
   Layout layout;
-  double x, y;  // how often the window fits into all there is
+  double x, y;  // how many times the window fits into the whole
 };
 
 struct Cost {

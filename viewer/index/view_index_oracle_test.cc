@@ -1,5 +1,5 @@
-// Random recordings, random windows: what the index answers against what a program that looks at every
-// block of every column says.
+// Random recordings and windows: compares the index's answers with those of a reference
+// implementation that visits every block in every column.
 
 #include <gtest/gtest.h>
 
@@ -26,8 +26,8 @@ using analysis::RowId;
 using analysis::Trace;
 
 
-// Segments, blocks of two devices, pinned memory, steps, frees that were lost or never seen, times that
-// stand still.
+// Generates segments, blocks of two devices, pinned memory, steps, lost frees, frees of unknown
+// blocks, and times that stand still.
 class Story {
  public:
   explicit Story(uint32_t seed) : random_(seed) {}
@@ -113,7 +113,7 @@ class ViewIndexOracle {
   void CurvesHaveTheExtremesOfTheirColumns();
 
  private:
-  // -- The slow program ---------------------------------------------------------------------------
+  // -- Reference implementation -------------------------------------------------------------------
 
   double Position(Axis axis, uint32_t event) const {
     if (axis == Axis::kEvent) return event;
@@ -140,7 +140,7 @@ class ViewIndexOracle {
   bool IsIn(RowId row, const Lane& lane) const {
     return trace_.rows.device[row] == lane.device && trace_.rows.heap[row] == lane.heap;
   }
-  // After an event.
+  // Returns the live bytes after an event.
   uint64_t Live(const Lane& lane, uint32_t event) const {
     uint64_t bytes = 0;
     for (RowId row = 0; row < trace_.rows.count(); ++row) {
@@ -150,7 +150,7 @@ class ViewIndexOracle {
   }
   static int ClassOf(Axis axis, double start, double end) {
     if (std::isinf(end)) return 63;
-    // Halved until it is below two: a logarithm may round up to the next class.
+    // Halves instead of using a logarithm, which may round up to the next class.
     double units = (end - start) * (axis == Axis::kStep ? 4096 : 1);
     int halvings = 0;
     for (; units >= 2; units /= 2) ++halvings;
@@ -162,7 +162,7 @@ class ViewIndexOracle {
     double start, end, bytes;
     int duration_class;
   };
-  // In stack order.
+  // Returns the blocks in stack order.
   std::vector<Slow> LaidOut(const Window& window) const {
     const double width = (window.to - window.from) / window.columns;
     std::vector<Slow> blocks;
@@ -229,13 +229,14 @@ class ViewIndexOracle {
            std::to_string(query.high) + " / " + std::to_string(query.rows);
   }
 
-  // -- What the page makes of a tile --------------------------------------------------------------
+  // -- The page's interpretation of a tile
+  // ---------------------------------------------------------
 
   struct Band {
     RowId row;
     double bottom, bytes;
   };
-  // Of the blocks, from the bottom up, at the middle of a column.
+  // Returns the bands of blocks at the midpoint of a column, from the bottom up.
   static std::vector<Band> BandsAt(const BlockTile& tile, const Window& window, uint32_t column) {
     std::vector<Band> bands;
     double height = 0;
@@ -272,7 +273,7 @@ void ViewIndexOracle::StackedBlocksLieWhereTheSlowLayoutHasThem() {
     const auto tile = index_.SelectBlocks(query);
     ASSERT_TRUE(tile.ok()) << tile.status();
     const std::vector<Slow> blocks = LaidOut(query.window);
-    std::map<RowId, bool> is_seen;  // by block that is large enough, whether it must be there
+    std::map<RowId, bool> is_seen;  // for each block that is large enough: whether it must be shown
     for (uint32_t c = 0; c < query.window.columns; ++c) {
       const double middle = Middle(query.window, c);
       std::map<RowId, double> bottom;
@@ -336,7 +337,7 @@ void ViewIndexOracle::BlocksByAddressAreThoseThatLieThere() {
     ASSERT_TRUE(tile.ok()) << tile.status();
     std::map<RowId, double> shown;
     for (size_t i = 0; i < tile->row.size(); ++i) shown[tile->row[i]] = tile->place[i];
-    ASSERT_EQ(shown.size(), tile->row.size()) << "a block twice";
+    ASSERT_EQ(shown.size(), tile->row.size()) << "a block appears twice";
     double end = 0;
     for (const AddressSpace& space : tile->spaces) {
       EXPECT_EQ(space.place, end);
@@ -413,18 +414,18 @@ void ViewIndexOracle::CurvesHaveTheExtremesOfTheirColumns() {
   }
 }
 
-TEST(ViewIndexOracleTest, StackedBlocksLieWhereTheSlowLayoutHasThem) {
+TEST(ViewIndexOracleTest, StackedBlocksMatchTheReferenceLayout) {
   ForEachSeed(SeedsUpTo(40), [](uint32_t seed) {
     ViewIndexOracle(seed).StackedBlocksLieWhereTheSlowLayoutHasThem();
   });
 }
 
-TEST(ViewIndexOracleTest, TooManyBlocksLeaveTheRestWhereItWas) {
+TEST(ViewIndexOracleTest, LimitsDoNotMoveTheRest) {
   ForEachSeed(SeedsUpTo(40),
               [](uint32_t seed) { ViewIndexOracle(seed).TooManyBlocksLeaveTheRestWhereItWas(); });
 }
 
-TEST(ViewIndexOracleTest, BlocksByAddressAreThoseThatLieThere) {
+TEST(ViewIndexOracleTest, BlocksByAddressMatchTheReference) {
   ForEachSeed(SeedsUpTo(40),
               [](uint32_t seed) { ViewIndexOracle(seed).BlocksByAddressAreThoseThatLieThere(); });
 }

@@ -37,7 +37,7 @@ class ViewIndexTest : public ::testing::Test {
     for (const Lane& lane : index_.lanes()) labels.push_back(lane.label);
     return labels;
   }
-  // All events, a column each, rows of a byte.
+  // All events with a column each; rows of one byte.
   BlockTile Stacked(double low, double high, uint32_t rows) const {
     BlockQuery query;
     query.window = {0, Axis::kEvent, 0, index_.events() + 1.0, index_.events() + 1};
@@ -67,7 +67,7 @@ class ViewIndexTest : public ::testing::Test {
   uint64_t pinned_ = 0;
 };
 
-TEST_F(ViewIndexTest, FullestDeviceComesFirstAndItsBlocksBeforeItsSegments) {
+TEST_F(ViewIndexTest, DeviceWithTheHighestPeakComesFirstAndItsBlocksBeforeItsSegments) {
   script_.Alloc(0x1000000, kMiB);
   script_.Alloc(0x9000000, 8 * kMiB).device = 1;
   script_.Block(0x9000000, kMiB).device = 1;
@@ -87,7 +87,7 @@ TEST_F(ViewIndexTest, RecordingWithoutMemoryHasNoLanes) {
   EXPECT_FALSE(index_.SelectCurve({0, Axis::kTime, 0, 1, 1}).ok());
 }
 
-TEST_F(ViewIndexTest, LongerLivesLieBelowShorterOnes) {
+TEST_F(ViewIndexTest, LongLivedBlocksLieBelowShortLivedOnes) {
   script_.Block(0x1000, 10);  // row 0, freed at once
   script_.FreeBlock(0x1000);
   script_.Block(0x2000, 10);  // row 1, for four events
@@ -99,7 +99,7 @@ TEST_F(ViewIndexTest, LongerLivesLieBelowShorterOnes) {
   EXPECT_THAT(Stacked(0, 40, 40).row, ElementsAre(2, 1, 0, 3));
 }
 
-TEST_F(ViewIndexTest, WhatIsLessThanARowBecomesARunBelowTheNextBlock) {
+TEST_F(ViewIndexTest, BlocksSmallerThanARowBecomeARunBelowTheNextBlock) {
   script_.Block(0x1000, 100);
   script_.Block(0x2000, 3);
   script_.Block(0x3000, 3);
@@ -113,7 +113,7 @@ TEST_F(ViewIndexTest, WhatIsLessThanARowBecomesARunBelowTheNextBlock) {
   EXPECT_EQ(tile.hidden, 2u);
 }
 
-TEST_F(ViewIndexTest, WhatLiesBelowTheViewIsOneRun) {
+TEST_F(ViewIndexTest, BlocksBelowTheViewAreOneRun) {
   for (uint64_t i = 0; i < 10; ++i) script_.Block(0x1000 * (i + 1), 100);
   Build();
   const BlockTile tile = Stacked(800, 1000, 200);
@@ -121,7 +121,7 @@ TEST_F(ViewIndexTest, WhatLiesBelowTheViewIsOneRun) {
   EXPECT_THAT(tile.run_bytes, ElementsAre(800));
 }
 
-TEST_F(ViewIndexTest, BlocksShorterThanAColumnStayInTheRest) {
+TEST_F(ViewIndexTest, BlocksShorterThanAColumnRemainInTheRest) {
   for (uint64_t i = 0; i < 50; ++i) {
     script_.Block(0x1000, 100);
     script_.FreeBlock(0x1000);
@@ -138,9 +138,9 @@ TEST_F(ViewIndexTest, BlocksShorterThanAColumnStayInTheRest) {
   EXPECT_EQ(curve.series[0].min[3], 0);
 }
 
-// Twelve events on seven columns: the middle of column 3 is 6; half a column and three more, added up,
-// would be 5.999.... A page that has the block there lays others on it.
-TEST_F(ViewIndexTest, BlockThatIsTakenAtTheMiddleOfAColumnIsInIt) {
+// Twelve events in seven columns: the midpoint of column 3 is 6. Computed by repeated addition it
+// would be 5.999..., and a page that places the block there would stack others on it.
+TEST_F(ViewIndexTest, BlockAllocatedAtTheMidpointOfAColumnIsInIt) {
   const auto let_pass = [&](uint64_t events) {
     for (; events > 0; --events) script_.Pinned(++pinned_ << 12, 64);
   };
@@ -166,7 +166,7 @@ TEST_F(ViewIndexTest, BlockThatIsTakenAtTheMiddleOfAColumnIsInIt) {
   EXPECT_THAT(tile.run_bytes, ElementsAre(512, 0));
 }
 
-TEST_F(ViewIndexTest, SegmentsLieSideBySideWithoutTheirGaps) {
+TEST_F(ViewIndexTest, SegmentsAreAdjacentWithoutTheirGaps) {
   script_.Alloc(0x10000000, 2 * kMiB);
   script_.Alloc(0x90000000, 2 * kMiB);
   script_.Block(0x90000000 + kMiB, 512);
@@ -181,7 +181,7 @@ TEST_F(ViewIndexTest, SegmentsLieSideBySideWithoutTheirGaps) {
   EXPECT_THAT(tile.place, ElementsAre(3 * kMiB, 0));
 }
 
-TEST_F(ViewIndexTest, AddressesThatAreTakenAgainHaveOnePlace) {
+TEST_F(ViewIndexTest, ReusedAddressesHaveOnePlace) {
   script_.Alloc(0x10000000, 2 * kMiB);
   script_.Block(0x10000000, 512);
   script_.FreeBlock(0x10000000);
@@ -195,7 +195,7 @@ TEST_F(ViewIndexTest, AddressesThatAreTakenAgainHaveOnePlace) {
   EXPECT_THAT(tile.spaces[0].lives, ElementsAre(std::pair(1.0, 4.0), std::pair(5.0, HUGE_VAL)));
 }
 
-TEST_F(ViewIndexTest, MappingsThatTouchAreOneExpandableSegment) {
+TEST_F(ViewIndexTest, AdjacentMappingsAreOneExpandableSegment) {
   script_.Reserve(0x10000000, 64 * kMiB);
   for (uint64_t i = 0; i < 3; ++i) {
     script_.Create(0x70 + i, 2 * kMiB);
@@ -210,7 +210,7 @@ TEST_F(ViewIndexTest, MappingsThatTouchAreOneExpandableSegment) {
   EXPECT_THAT(tile.place, ElementsAre(3 * kMiB));
 }
 
-TEST_F(ViewIndexTest, LineOfTheDriverHoldsUntilItSaysSomethingElse) {
+TEST_F(ViewIndexTest, DriverSampleHoldsUntilTheNextOne) {
   script_.Alloc(0x1000, 512);
   script_.Sample(5000, 10000);
   script_.Alloc(0x2000, 512);
@@ -224,7 +224,7 @@ TEST_F(ViewIndexTest, LineOfTheDriverHoldsUntilItSaysSomethingElse) {
   EXPECT_EQ(curve.series[1].mid[3], 5000);
 }
 
-TEST_F(ViewIndexTest, StepsAreAnAxisWhereThereAreSome) {
+TEST_F(ViewIndexTest, HasAnAxisOfStepsIfThereAreSteps) {
   for (uint64_t i = 0; i < 4; ++i) {
     script_.Block(0x1000 * (i + 1), 100);
     script_.Block(0x9000 * (i + 1), 100);
@@ -238,7 +238,7 @@ TEST_F(ViewIndexTest, StepsAreAnAxisWhereThereAreSome) {
   EXPECT_EQ(index_.EventAt(Axis::kStep, index_.PositionOf(Axis::kStep, 5)), 5u);
 }
 
-TEST_F(ViewIndexTest, CodesOfStreamsAndThreadsHaveNames) {
+TEST_F(ViewIndexTest, StreamAndThreadCodesHaveNames) {
   script_.Block(0x1000, 100);
   format::Event& event = script_.Block(0x2000, 100);
   event.present |= format::kHasStream | format::kHasThread;
@@ -250,7 +250,7 @@ TEST_F(ViewIndexTest, CodesOfStreamsAndThreadsHaveNames) {
   EXPECT_THAT(Stacked(0, 200, 200).stream, ElementsAre(0, 1));
 }
 
-TEST_F(ViewIndexTest, WindowsThatMakeNoSenseAreRefused) {
+TEST_F(ViewIndexTest, InvalidWindowsAreRefused) {
   script_.Block(0x1000, 100);
   Build();
   BlockQuery query;
@@ -274,7 +274,7 @@ TEST_F(ViewIndexTest, WindowsThatMakeNoSenseAreRefused) {
   EXPECT_TRUE(refuses([](BlockQuery& q) { q.rows = 0; }));
 }
 
-TEST_F(ViewIndexTest, AnswersWhileItIsBuilt) {
+TEST_F(ViewIndexTest, AnswersQueriesWhileItIsBuilt) {
   for (uint64_t i = 0; i < 20'000; ++i) {
     script_.Block(0x1000 * (1 + i % 64), 512 * (1 + i % 3));
     if (i % 2 == 0) script_.FreeBlock(0x1000 * (1 + i % 64));

@@ -1,6 +1,6 @@
 // viewer/live/live_fixture.h
 //
-// For tests: a recording that a test writes while it is followed, with a collector that it plays.
+// For tests: a recording that the test writes while it is followed, with a simulated collector.
 
 #ifndef GMT_VIEWER_LIVE_LIVE_FIXTURE_H_
 #define GMT_VIEWER_LIVE_LIVE_FIXTURE_H_
@@ -25,10 +25,10 @@
 
 namespace gmt::viewer {
 
-// How long a test waits for what must come; never a measure of speed.
+// How long a test waits for an expected event; never a measure of speed.
 inline constexpr std::chrono::seconds kHang{120};
 
-// A collector that says what a test tells it to.
+// A collector that reports what the test passes to Say().
 class ScriptedSource : public LiveSource {
  public:
   LiveNews Wait(std::chrono::milliseconds patience) override {

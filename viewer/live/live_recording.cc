@@ -25,7 +25,8 @@ Json HeapsJson(const LiveNews& news) {
 
 }  // namespace
 
-// The window as it is read; tells how far it is, and ends the reading where nobody wants it any more.
+// The window being read. Reports the progress, and cancels the reading when the recording is
+// destroyed.
 class LiveRecording::Reading : public LiveWindow {
  public:
   Reading(LiveRecording* owner, const format::TailReader* tail)
@@ -59,8 +60,8 @@ LiveRecording::LiveRecording(uint32_t file, LiveProcess process, const Backend& 
       window_rows_(window_rows),
       nothing_yet_(std::make_shared<ServedRecording>(file, process_.name, backend, [] {})),
       passed_(std::make_shared<ServedRecording>(file, process_.name, backend, [] {})) {
-  passed_->Refuse(absl::StrCat("what was asked about ", process_.name,
-                               " has passed: a newer stretch of it is shown"));
+  passed_->Refuse(absl::StrCat("the query refers to a window of ", process_.name,
+                               " that is no longer kept; a newer one is shown"));
   follower_ = std::thread([this] { Follow(); });
   builder_ = std::thread([this] { Build(); });
 }
@@ -83,7 +84,7 @@ void LiveRecording::Follow() {
     LiveNews news = process_.source->Wait(kTick);
     if (stop_) return;
     const std::string path = news.path;
-    // Read first: what is held now shall not be told with blocks that are older than they need be.
+    // Reads first, so that the current totals are not reported with blocks older than necessary.
     Read(path);
     Take(std::move(news));
     Order();
@@ -117,7 +118,7 @@ void LiveRecording::Read(const std::string& path) {
   const absl::Status status = tail_->ReadOn(*window_);
   if (absl::IsCancelled(status)) return;
   SetTrouble(std::string(status.message()));
-  // The next round reads what is there now from its beginning.
+  // The next round reads the current file from its beginning.
   if (absl::IsDataLoss(status)) return BeginAnew();
   is_behind_ = false;
   const std::lock_guard lock(mutex_);
@@ -125,7 +126,7 @@ void LiveRecording::Read(const std::string& path) {
   names_read_ = tail_->names_taken();
 }
 
-// Numbers of windows go on, so that a page sees that all has changed.
+// Window numbers keep increasing, so that the page notices that everything has changed.
 void LiveRecording::BeginAnew() {
   if (window_ != nullptr) first_window_ += window_->number() + 1;
   window_.reset();
@@ -133,7 +134,7 @@ void LiveRecording::BeginAnew() {
   is_behind_ = true;
 }
 
-// All that will ever come is shown.
+// Returns whether everything that will ever come is shown.
 bool LiveRecording::IsOver() const {
   const std::lock_guard lock(mutex_);
   if (news_.state != LiveNews::State::kEnded || building_ || job_ != nullptr) return false;
@@ -142,7 +143,7 @@ bool LiveRecording::IsOver() const {
 
 // ---- Generations --------------------------------------------------------------------------------
 
-// REQUIRES: the lock; something is shown, and there is a window.
+// REQUIRES: mutex_ is held; a generation is shown, and there is a window.
 bool LiveRecording::HasNews() const {
   return shown_->events != events_read_ || shown_->names != names_read_ ||
          shown_->window != first_window_ + window_->number();
@@ -173,7 +174,7 @@ void LiveRecording::Order() {
   job->moves = window_->moves();
   const std::lock_guard lock(mutex_);
   job->as_of_ns = news_.now_ns;
-  // As at the end of a recording: nothing has happened since.
+  // As at the end of a recording: nothing has happened since the last event.
   job->trace.end_t_ns = std::max(job->trace.end_t_ns, news_.now_ns);
   job->events = events_read_;
   job->names = names_read_;
@@ -217,7 +218,7 @@ void LiveRecording::Make(Job job) {
 }
 
 void LiveRecording::Show(std::shared_ptr<Generation> made, Clock::time_point begun) {
-  std::shared_ptr<Generation> gone, replaced;  // are destroyed when nobody waits for the lock
+  std::shared_ptr<Generation> gone, replaced;  // destroyed after the lock is released
   {
     const std::lock_guard lock(mutex_);
     const auto now = Clock::now();
@@ -235,14 +236,14 @@ void LiveRecording::Show(std::shared_ptr<Generation> made, Clock::time_point beg
   changed_();
 }
 
-// ---- Asked --------------------------------------------------------------------------------------
+// ---- Queries ------------------------------------------------------------------------------------
 
 std::shared_ptr<ServedRecording> LiveRecording::Current(std::optional<uint64_t> window) const {
   const std::lock_guard lock(mutex_);
   if (shown_ == nullptr) return nothing_yet_;
   const bool is_before = window && before_ != nullptr && *window == before_->window;
   if (window && *window != shown_->window && !is_before) return passed_;
-  // It lives as long as whoever was given it.
+  // The generation lives as long as the returned pointer.
   const std::shared_ptr<Generation>& one = is_before ? before_ : shown_;
   return {one, one->recording.get()};
 }
@@ -253,10 +254,11 @@ Json LiveRecording::progress() const {
   const std::lock_guard lock(mutex_);
   if (shown_ == nullptr) {
     progress["what"] =
-        !trouble_.empty() ? trouble_ : absl::StrCat("reading what ", process_.name, " did so far");
+        !trouble_.empty() ? trouble_
+                          : absl::StrCat("reading the events of ", process_.name, " so far");
     progress["fraction"] = share_read_;
   }
-  // Where the process and the page are at odds about time, the page's blocks are what is old.
+  // If the clocks of process and page disagree, the page's blocks are considered old.
   const bool is_all = shown_ != nullptr && shown_->events == events_read_ && !building_;
   const int64_t as_of = shown_ == nullptr ? 0 : is_all ? news_.now_ns : shown_->as_of_ns;
   progress["live"] = {{"state", kStateNames[static_cast<size_t>(news_.state)]},
@@ -289,7 +291,7 @@ Json LiveRecording::meta() const {
 analysis::RowId LiveRecording::RowIn(uint32_t to, uint32_t from, analysis::RowId row) const {
   const std::lock_guard lock(mutex_);
   if (shown_ == nullptr) return analysis::kNoRow;
-  // A window counts its own from 0; of another file's no row is here.
+  // A window counts from 0 within its file; rows of another file's windows do not exist here.
   const uint32_t first = shown_->first_window;
   if (from < first) return analysis::kNoRow;
   return MovedRow(shown_->moves, from - first, to - first, row);

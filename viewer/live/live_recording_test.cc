@@ -10,7 +10,7 @@
 namespace gmt::viewer {
 namespace {
 
-TEST_F(LiveRecordingTest, EachGenerationHasWhatWasWrittenByThen) {
+TEST_F(LiveRecordingTest, EachGenerationContainsWhatWasWrittenByThen) {
   Record();
   Follow();
   for (uint64_t n = 1; n <= 5; ++n) {
@@ -28,7 +28,7 @@ TEST_F(LiveRecordingTest, EachGenerationHasWhatWasWrittenByThen) {
   }
 }
 
-TEST_F(LiveRecordingTest, BeforeAnythingIsAllocatedThereIsARecordingWithoutLanes) {
+TEST_F(LiveRecordingTest, RecordingWithoutAllocationsHasNoLanes) {
   Record();
   Follow();
   WaitFor([&] { return live_->progress()["state"] == "ready"; });
@@ -51,10 +51,10 @@ TEST_F(LiveRecordingTest, WithoutNewsThereIsNoNewGeneration) {
   Say(LiveNews::State::kFollowing);
   WaitFor([&] { return live_->progress()["live"]["now_ns"] == now_; });
   EXPECT_EQ(live_->meta()["live"]["generation"], generation);
-  EXPECT_EQ(live_->progress()["live"]["age_ns"], 0) << "nothing is old where nothing happens";
+  EXPECT_EQ(live_->progress()["live"]["age_ns"], 0) << "nothing is old if nothing happens";
 }
 
-TEST_F(LiveRecordingTest, TimeThatPassesGivesWhatWasTakenLastAWidth) {
+TEST_F(LiveRecordingTest, PassingTimeGivesTheLatestBlockAWidth) {
   Record();
   Follow();
   Alloc(0x1000, 64);
@@ -66,7 +66,7 @@ TEST_F(LiveRecordingTest, TimeThatPassesGivesWhatWasTakenLastAWidth) {
   EXPECT_EQ(live_->meta()["events"], 1);
 }
 
-TEST_F(LiveRecordingTest, QuestionsAreAnsweredByTheWindowTheyMean) {
+TEST_F(LiveRecordingTest, QueriesAreAnsweredByTheWindowTheyReferTo) {
   Record();
   Follow(/*window_rows=*/40);
   Alloc(0x7000, 4096);
@@ -92,16 +92,16 @@ TEST_F(LiveRecordingTest, QuestionsAreAnsweredByTheWindowTheyMean) {
   EXPECT_EQ(
       static_cast<uint64_t>(meta["events"]) + static_cast<uint64_t>(meta["live"]["dropped_events"]),
       written + 40);
-  // The one that is held all the time, and one that is gone.
+  // A block that is held all the time, and one that is gone.
   EXPECT_EQ(live_->RowIn(1, 0, 0), 0u);
   EXPECT_EQ(live_->RowIn(1, 0, 1), analysis::kNoRow);
-  EXPECT_EQ(live_->RowIn(0, 0, 1), 1u) << "who asks for a window that is not the newest";
+  EXPECT_EQ(live_->RowIn(0, 0, 1), 1u) << "a query about a window that is not the newest";
   EXPECT_EQ(live_->Current(0)->meta()["events"], written);
   EXPECT_EQ(live_->Current(1)->meta()["events"], meta["events"]);
   EXPECT_EQ(live_->Current({})->meta()["events"], meta["events"]);
 }
 
-TEST_F(LiveRecordingTest, QuestionAboutAWindowThatHasPassedIsRefused) {
+TEST_F(LiveRecordingTest, QueryAboutAnOldWindowIsRefused) {
   Record();
   Follow(/*window_rows=*/40);
   uint64_t written = 0;
@@ -120,15 +120,16 @@ TEST_F(LiveRecordingTest, QuestionAboutAWindowThatHasPassedIsRefused) {
   ASSERT_EQ(live_->meta()["live"]["window"], 2);
   const auto ask = [](Questions&) { return absl::OkStatus(); };
   const absl::Status passed = live_->Current(0)->Ask(ask);
-  EXPECT_EQ(passed.message(),
-            "what was asked about process 4711 has passed: a newer stretch of it is shown");
+  EXPECT_EQ(
+      passed.message(),
+      "the query refers to a window of process 4711 that is no longer kept; a newer one is shown");
   EXPECT_EQ(live_->Current(0)->index(), nullptr);
   EXPECT_TRUE(live_->Current(1)->Ask(ask).ok());
   EXPECT_TRUE(live_->Current(2)->Ask(ask).ok());
   EXPECT_FALSE(live_->Current(17)->Ask(ask).ok());
 }
 
-TEST_F(LiveRecordingTest, EndIsToldWithAllThatCameBeforeIt) {
+TEST_F(LiveRecordingTest, EndIsReportedWithEverythingBeforeIt) {
   Record();
   Follow();
   Alloc(0x1000, 64);
@@ -140,10 +141,10 @@ TEST_F(LiveRecordingTest, EndIsToldWithAllThatCameBeforeIt) {
   WaitForEvents(2);
   WaitFor([&] { return live_->progress()["live"]["state"] == "ended"; });
   EXPECT_EQ(live_->progress()["live"]["words"], "process 4711 has ended");
-  EXPECT_EQ(live_->meta()["events"], 2) << "and it can be looked at still";
+  EXPECT_EQ(live_->meta()["events"], 2) << "and it can still be queried";
 }
 
-TEST_F(LiveRecordingTest, LossOfTheCollectorIsToldAndTheRestStays) {
+TEST_F(LiveRecordingTest, ReportsLossOfTheCollectorAndRecovers) {
   Record();
   Follow();
   Alloc(0x1000, 64);
@@ -158,7 +159,7 @@ TEST_F(LiveRecordingTest, LossOfTheCollectorIsToldAndTheRestStays) {
   EXPECT_EQ(live_->progress()["live"]["state"], "following");
 }
 
-TEST_F(LiveRecordingTest, FileThatIsNotThereYetIsWaitedFor) {
+TEST_F(LiveRecordingTest, WaitsForAFileThatDoesNotExistYet) {
   Follow();
   WaitFor([&] {
     return live_->progress()["what"].get<std::string>().find("run.gmt") != std::string::npos;
@@ -170,7 +171,7 @@ TEST_F(LiveRecordingTest, FileThatIsNotThereYetIsWaitedFor) {
   WaitForEvents(1);
 }
 
-TEST_F(LiveRecordingTest, RecordingThatBeganAnewIsAnotherWindow) {
+TEST_F(LiveRecordingTest, RestartedRecordingIsAnotherWindow) {
   Record();
   Follow();
   Alloc(0x1000, 64);
@@ -184,10 +185,10 @@ TEST_F(LiveRecordingTest, RecordingThatBeganAnewIsAnotherWindow) {
   Flush();
   WaitForEvents(1);
   EXPECT_EQ(live_->meta()["live"]["window"], 1);
-  EXPECT_EQ(live_->RowIn(1, 0, 0), analysis::kNoRow) << "no row of it is one of before";
+  EXPECT_EQ(live_->RowIn(1, 0, 0), analysis::kNoRow) << "no row is one of the old recording";
 }
 
-TEST_F(LiveRecordingTest, EndsInTheMiddleOfReading) {
+TEST_F(LiveRecordingTest, CanBeDestroyedWhileReading) {
   Record();
   for (uint64_t n = 0; n < 20'000; ++n) {
     Alloc(0x1000 * (n + 1), 64);

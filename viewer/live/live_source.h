@@ -1,7 +1,8 @@
 // viewer/live/live_source.h
 //
-// LiveSource: who tells how a recorded process fares: where its recording is, what it holds now, and
-// when it has ended. The blocks themselves come from the recording (viewer/live/live_recording.h).
+// LiveSource: reports the state of a recorded process: the path of its recording, its current
+// memory, and whether it has ended. The blocks themselves come from the recording
+// (viewer/live/live_recording.h).
 //
 // Thread safety: Wait() from one thread, Stop() from any.
 
@@ -20,19 +21,19 @@ namespace gmt::viewer {
 struct LiveNews {
   enum class State {
     kFollowing,
-    kLost,   // nobody records it for the moment; it may come back
-    kEnded,  // nothing will come any more
+    kLost,   // not being recorded at the moment; recording may resume
+    kEnded,  // nothing more will come
   };
   struct Heap {
-    std::optional<uint32_t> device;  // none: of the host
+    std::optional<uint32_t> device;  // none: host memory
     std::string heap;
     uint64_t live_bytes = 0, live_count = 0;
   };
 
   State state = State::kFollowing;
-  std::string words;   // for a person, where it is not being followed
+  std::string words;   // for display, if it is not being followed
   std::string path;    // of the recording; empty: not known yet
-  int64_t now_ns = 0;  // of the recording's time: all that happened by then is in the file
+  int64_t now_ns = 0;  // on the recording's clock: everything up to now is in the file
   double events_per_second = 0;
   std::vector<Heap> heaps;
 };
@@ -40,15 +41,16 @@ struct LiveNews {
 class LiveSource {
  public:
   virtual ~LiveSource() = default;
-  // What is known, as soon as it is newer than what was told last, or after `patience`.
+  // Returns the current state as soon as it is newer than the last one returned, or after
+  // `patience`.
   virtual LiveNews Wait(std::chrono::milliseconds patience) = 0;
-  // Ends a Wait() under way, and each one that comes.
+  // Ends the current Wait() and every later one.
   virtual void Stop() = 0;
 };
 
-// A process that a page is to follow.
+// A process for a page to follow.
 struct LiveProcess {
-  std::string name;  // for a person: "process 4711"
+  std::string name;  // for display: "process 4711"
   std::unique_ptr<LiveSource> source;
 };
 

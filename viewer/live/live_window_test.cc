@@ -1,4 +1,4 @@
-// Windows against the whole recording: the slow, obvious way to know what was held when.
+// Compares windows with the whole recording, the slow, obvious way to know what was held when.
 
 #include "viewer/live/live_window.h"
 
@@ -28,7 +28,7 @@ int64_t BornAt(const Trace& trace, RowId row) {
   return trace.rows.BornBefore(row).value_or(-1);
 }
 
-// What is held after a step, with all that a page says of it.
+// Returns what is held after a step, with everything that the page shows of it.
 std::vector<Held> HeldAt(const Trace& trace, Step step) {
   std::vector<Held> held;
   const analysis::Rows& rows = trace.rows;
@@ -43,7 +43,7 @@ std::vector<Held> HeldAt(const Trace& trace, Step step) {
 
 class LiveWindowTest : public testing::Test {
  protected:
-  // Events [from, to) of a recording, as a chunk of it.
+  // Returns events [from, to) of a recording, as a chunk of it.
   static format::EventBatch Piece(const format::EventBatch& all, size_t from, size_t to) {
     format::EventBatch piece = all;
     piece.events.assign(all.events.begin() + static_cast<std::ptrdiff_t>(from),
@@ -52,7 +52,7 @@ class LiveWindowTest : public testing::Test {
   }
 };
 
-TEST_F(LiveWindowTest, EachMomentInsideIsThatOfTheWholeRecording) {
+TEST_F(LiveWindowTest, EachMomentInsideEqualsThatOfTheWholeRecording) {
   ForEachSeed(SeedsUpTo(8), [](uint32_t seed) {
     std::mt19937 random(seed);
     RandomRecording recording(random(), 3000);
@@ -81,7 +81,7 @@ TEST_F(LiveWindowTest, EachMomentInsideIsThatOfTheWholeRecording) {
   });
 }
 
-TEST_F(LiveWindowTest, RowsAreFoundAgainInTheNextWindows) {
+TEST_F(LiveWindowTest, RowsAreTranslatedToTheNextWindows) {
   ForEachSeed({1}, [](uint32_t seed) {
     std::mt19937 random(seed);
     RandomRecording recording(random(), 6000);
@@ -97,7 +97,7 @@ TEST_F(LiveWindowTest, RowsAreFoundAgainInTheNextWindows) {
       for (RowId row = 0; row < before.rows.count(); ++row) {
         const RowId moved = MovedRow(window.moves(), number, window.number(), row);
         if (moved == kNoRow) {
-          ASSERT_NE(before.rows.death[row], kNever) << "what is held is never lost";
+          ASSERT_NE(before.rows.death[row], kNever) << "live blocks are never lost";
           ++gone;
           continue;
         }
@@ -116,7 +116,7 @@ TEST_F(LiveWindowTest, RowsAreFoundAgainInTheNextWindows) {
   });
 }
 
-TEST_F(LiveWindowTest, RowsOfWindowsLongAgoAreGone) {
+TEST_F(LiveWindowTest, RowsOfOldWindowsAreGone) {
   RowMoves moves;
   EXPECT_EQ(MovedRow(moves, 3, 3, 17), 17u);
   EXPECT_EQ(MovedRow(moves, 2, 3, 17), kNoRow);
@@ -140,8 +140,8 @@ TEST_F(LiveWindowTest, MemoryIsBoundedByTheWindowAndWhatIsHeld) {
   EXPECT_EQ(HeldAt(window.SoFar(), 0).size(), 40u);
 }
 
-// A server that replays graphs allocates nothing, and tells what it does all the time.
-TEST_F(LiveWindowTest, MemoryIsBoundedWhereNothingIsAllocatedButMuchIsTold) {
+// A server that replays graphs allocates nothing but reports ranges all the time.
+TEST_F(LiveWindowTest, MemoryIsBoundedIfNothingIsAllocatedButManyRangesAreRecorded) {
   analysis::EventScript script;
   for (uint64_t i = 0; i < 40; ++i) script.Alloc(0x100000 + i * 0x1000, 64, {"held"});
   for (uint64_t i = 0; i < 5000; ++i) {
@@ -158,7 +158,7 @@ TEST_F(LiveWindowTest, MemoryIsBoundedWhereNothingIsAllocatedButMuchIsTold) {
   EXPECT_EQ(HeldAt(window.SoFar(), 0).size(), 40u);
 }
 
-TEST_F(LiveWindowTest, WhatIsHeldFitsSeveralTimesHoweverMuchItIs) {
+TEST_F(LiveWindowTest, WindowHoldsSeveralTimesWhatIsHeldHoweverMuchThatIs) {
   analysis::EventScript script;
   for (uint64_t i = 0; i < 1000; ++i) script.Alloc(0x100000 + i * 0x1000, 64, {"held"});
   for (uint64_t i = 0; i < 20000; ++i) {
@@ -170,7 +170,7 @@ TEST_F(LiveWindowTest, WhatIsHeldFitsSeveralTimesHoweverMuchItIs) {
     const size_t end = std::min(script.batch().events.size(), at + 100);
     ASSERT_TRUE(window.OnEvents(Piece(script.batch(), at, end)).ok());
   }
-  // One window of about 3,000 rows after the other, and not one for each few events.
+  // Consecutive windows of about 3,000 rows each, not one for every few events.
   EXPECT_GT(window.number(), 5u);
   EXPECT_LT(window.number(), 40u);
 }

@@ -28,7 +28,7 @@ std::optional<int64_t> TimeOf(const analysis::Trace& trace, uint32_t event) {
   return trace.TimeOf(event);
 }
 
-// A wait ends between two events, at a time of its own.
+// The wait of a block ends between two events, at a time of its own.
 std::optional<int64_t> CompletedAt(const analysis::Trace& trace, RowId row) {
   if ((trace.rows.flags[row] & analysis::kRowAwaited) != 0) {
     const analysis::Step step = trace.rows.completed[row];
@@ -87,7 +87,7 @@ Neighbour NeighbourOf(Recording& recording, const Piece& piece) {
   return neighbour;
 }
 
-// Free memory may be in several pieces, of which some could be given back: here it is one hole.
+// Free memory may consist of several pieces, some of which could be released; here it is one hole.
 Piece Whole(const SegmentMap& segment, size_t index, int direction) {
   Piece whole = segment.pieces[index];
   for (size_t i = index; whole.is_free();) {

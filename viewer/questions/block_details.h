@@ -1,9 +1,9 @@
 // viewer/questions/block_details.h
 //
-// All that is known of one block.
+// Everything known about one block.
 //
-// Thread safety: one thread at a time. Cost: what is held when it is born; at first a walk over all
-// events, for what its stack has held.
+// Thread safety: one thread at a time. Cost: proportional to what is held at its birth; the first
+// call also walks over all events, to find what each stack has held.
 
 #ifndef GMT_VIEWER_QUESTIONS_BLOCK_DETAILS_H_
 #define GMT_VIEWER_QUESTIONS_BLOCK_DETAILS_H_
@@ -13,7 +13,7 @@
 
 namespace gmt::viewer {
 
-// NOT_FOUND where there is no such row.
+// Returns NOT_FOUND if there is no such row.
 absl::StatusOr<BlockDetails> DescribeBlock(Recording& recording, uint32_t row);
 
 }  // namespace gmt::viewer

@@ -1,5 +1,6 @@
-// The table block by block (table.h). Of fifty million blocks a page shows fifty: which ones is found by
-// counting how many have keys in each part of the range of keys, until what is left can be sorted.
+// The table block by block (table.h). A page shows fifty of fifty million blocks. They are found by
+// counting the blocks in each part of the key range, and narrowing the range until the rest can be
+// sorted.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +19,7 @@ namespace {
 using analysis::RowId;
 
 constexpr size_t kBins = 4096;
-constexpr uint64_t kZero = uint64_t{1} << 63;  // of signed keys
+constexpr uint64_t kZero = uint64_t{1} << 63;  // zero of signed keys
 
 struct Candidate {
   uint64_t key = 0;
@@ -31,7 +32,7 @@ struct Candidate {
   }
 };
 
-// Stacks by what they are called.
+// Ranks stacks by label.
 class NameRanks {
  public:
   explicit NameRanks(Recording& recording) : recording_(recording) {}
@@ -90,7 +91,7 @@ class BlockTableMaker {
   }
 
  private:
-  // In ascending order, whatever the order asked for.
+  // Returns a key by which blocks are sorted in ascending order, whatever order is requested.
   uint64_t KeyOf(RowId row, int sign) {
     const uint64_t key = AscendingKeyOf(row, sign);
     return query_.descending ? ~key : key;
@@ -134,11 +135,11 @@ class BlockTableMaker {
     table_.total_blocks = static_cast<int64_t>(blocks);
   }
 
-  // The key of the block that has a rank in the order of keys.
+  // Finds the key of the block at `rank` in the order of keys.
   struct Search {
     uint64_t rank = 0;
-    uint64_t low = 0, high = 0;  // between which it lies
-    uint64_t before = 0;         // blocks with keys below `low`
+    uint64_t low = 0, high = 0;  // bounds of the key
+    uint64_t before = 0;         // number of blocks with keys below `low`
     std::array<uint64_t, kBins> bins = {};
 
     uint64_t width() const { return (high - low) / kBins + 1; }
@@ -155,8 +156,8 @@ class BlockTableMaker {
     }
   };
 
-  // Draws low_ and high_ to the keys of the page's first and last block, where there are too many blocks
-  // to sort them all. Returns how many lie before low_.
+  // If there are too many blocks to sort, narrows low_ and high_ to the keys of the page's first
+  // and last block. Returns the number of blocks before low_.
   uint64_t Narrow(uint64_t begin, uint64_t end) {
     single_keys_ = table_.total_rows > max_sorted_;
     if (!single_keys_) return 0;
@@ -176,8 +177,9 @@ class BlockTableMaker {
     return first.before;
   }
 
-  // Between low_ and high_. Blocks come by birth, which is the order of those of one key: so of the
-  // first key those before the page can be left out, and of each as many as a page has are enough.
+  // Returns the blocks with keys from low_ to high_. Blocks are visited by birth, which is also the
+  // order among equal keys. Blocks with the first key that precede the page can thus be skipped,
+  // and of each key no more than a page of blocks is needed.
   std::vector<Candidate> Collect(uint64_t to_skip) {
     std::vector<Candidate> candidates;
     absl::flat_hash_map<uint64_t, uint64_t> taken;  // by key
@@ -220,9 +222,9 @@ class BlockTableMaker {
   RowFilter& filter_;
   const size_t max_sorted_;
   NameRanks ranks_;
-  uint64_t low_ = 0, high_ = 0;  // keys of the page and its neighbourhood
-  bool single_keys_ = false;     // and only the page, whose first and last key they are
-  uint64_t skipped_ = 0;         // of the first key, before the page
+  uint64_t low_ = 0, high_ = 0;  // key range around the page
+  bool single_keys_ = false;     // whether they are exactly the page's first and last key
+  uint64_t skipped_ = 0;         // blocks with the first key, before the page
   Table table_;
 };
 

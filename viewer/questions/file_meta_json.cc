@@ -1,4 +1,4 @@
-// FileMeta of protocol.ts: what a recording says of itself.
+// FileMeta of protocol.ts: the description of a recording.
 
 #include <algorithm>
 #include <map>
@@ -41,7 +41,7 @@ Json StepsJson(const analysis::Cycles& cycles) {
   return json;
 }
 
-// Code of a thread as tiles have it; 0: not known.
+// Maps threads to their codes in tiles; 0: unknown.
 class ThreadCodes {
  public:
   explicit ThreadCodes(const std::vector<std::string>& names) {
@@ -73,7 +73,7 @@ Json PhasesJson(const Trace& trace, const LoopPhases& phases) {
   return json;
 }
 
-// A range with the ends of the recording where it has none of its own.
+// A range, limited to the recording if it has no begin or end of its own.
 struct Span {
   const analysis::Range* range = nullptr;
   int64_t begin_ns = 0, end_ns = 0;
@@ -91,7 +91,7 @@ std::vector<Span> SpansOf(const Trace& trace) {
   return spans;
 }
 
-// How many ranges of its thread each lies in. They come by their beginning.
+// Computes how many ranges of its thread contain each span. REQUIRES: spans are sorted by begin.
 void FindDepths(std::vector<Span>& spans) {
   std::map<uint32_t, std::vector<int64_t>> open;  // ends, by thread
   for (Span& span : spans) {
@@ -102,7 +102,7 @@ void FindDepths(std::vector<Span>& spans) {
   }
 }
 
-// The longest, by their beginning.
+// Returns the longest spans, sorted by begin.
 std::vector<Span> LongestOf(std::vector<Span> spans) {
   if (spans.size() <= kMaxSpans) return spans;
   std::vector<size_t> order(spans.size());

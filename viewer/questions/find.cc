@@ -40,7 +40,8 @@ absl::StatusOr<Found> FindBlocks(Recording& recording, const Scope& scope, uint3
   Found found;
   found.total = CountRows(recording, scope, *filter);
   const auto place = [&](RowId row) { return std::make_tuple(rows.birth[row], row); };
-  // Born in order, in which case nothing needs to be sorted and the page ends the search.
+  // Unless the scope is kGrowth, rows come in order of birth: nothing needs sorting, and a full
+  // page ends the search.
   const bool is_ordered = scope.of != Scope::kGrowth;
   Scope rest = scope;
   if (IsOfARange(scope) && after != kNoRow) rest.from = std::max(rest.from, rows.birth[after]);

@@ -1,9 +1,9 @@
 // viewer/questions/find.h
 //
-// The blocks of a scope, page by page, by birth. Where a page was asked for, the next one of the same
-// scope looks only at what was born behind it.
+// The blocks of a scope, page by page, by birth. After one page, the next page of the same scope
+// visits only what was born later.
 //
-// Thread safety: one thread at a time. Cost: of a first page the scope, as it is counted.
+// Thread safety: one thread at a time. Cost: the first page visits the whole scope, to count it.
 
 #ifndef GMT_VIEWER_QUESTIONS_FIND_H_
 #define GMT_VIEWER_QUESTIONS_FIND_H_
@@ -15,7 +15,7 @@ namespace gmt::viewer {
 
 inline constexpr uint32_t kMaxFound = 10'000;
 
-// From the first block behind the row `after` in the order of births; kNoRow: from the first.
+// Returns blocks from the first one after row `after` in order of birth; kNoRow: from the first.
 absl::StatusOr<Found> FindBlocks(Recording& recording, const Scope& scope, uint32_t after,
                                  uint32_t limit);
 

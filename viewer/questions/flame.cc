@@ -17,7 +17,7 @@ namespace {
 using analysis::FrameText;
 using analysis::RowId;
 
-// Signed sums: what went counts against what came.
+// Signed sums: blocks that went away count negatively.
 using ByStack = std::map<uint32_t, StackWeight>;
 
 absl::StatusOr<ByStack> WeighStacks(Recording& recording, const Scope& scope) {
@@ -34,7 +34,7 @@ absl::StatusOr<ByStack> WeighStacks(Recording& recording, const Scope& scope) {
   return ByStack(weights.begin(), weights.end());
 }
 
-// The calls of a stack in the order in which the graph shows them.
+// Returns the calls of a stack in the order in which the graph shows them.
 analysis::FrameTextPointers PathOf(FrameTable& frames, uint32_t stack, const FlameQuery& query) {
   analysis::FrameTextPointers path = frames.Frames(stack);
   if (query.folded) {
@@ -73,7 +73,7 @@ absl::StatusOr<FlameTree> MakeFlame(Recording& recording, const FlameQuery& quer
   before.lane = other_lane;
   before.to = other_to;
   before.filter = query.scope.filter;
-  if (&other != &recording) before.filter.stack.reset();  // another file counts its own
+  if (&other != &recording) before.filter.stack.reset();  // stack ids differ between files
   const absl::StatusOr<ByStack> others = WeighStacks(other, before);
   if (!others.ok()) return others.status();
   FlameTreeBuilder builder({.with_lines = &other == &recording, .compares = true});

@@ -14,7 +14,7 @@ using analysis::FrameText;
 
 constexpr uint32_t kNone = UINT32_MAX;
 
-// A name is three fields with tabs between them, so that it must have none itself.
+// Replaces tabs: a name is three fields separated by tabs, which must not contain any.
 std::string WithoutTabs(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n'; }, ' ');
@@ -81,7 +81,8 @@ FlameTree FlameTreeBuilder::Build(size_t max_nodes) && {
   return std::move(tree_);
 }
 
-// How much stands to be seen in a node or below it: a parent never has less than its children.
+// Returns the largest amount in each node or below it, so that a parent never has less than its
+// children.
 std::vector<double> FlameTreeBuilder::Importance() const {
   std::vector<double> importance(tree_.parent.size());
   for (size_t i = importance.size(); i-- > 0;) {
@@ -94,13 +95,13 @@ std::vector<double> FlameTreeBuilder::Importance() const {
   return importance;
 }
 
-// Keeps the most important half, which is a tree with the same root, and at most one node more for
-// each node of it.
+// Keeps the most important nodes, half of `max_nodes`, which form a tree with the same root, and at
+// most one additional node for each of them.
 FlameTree FlameTreeBuilder::Pruned(size_t max_nodes) && {
   const std::vector<double> importance = Importance();
   std::vector<uint32_t> order(importance.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
-  // Parents stand before their children, of equals too.
+  // Parents precede their children, even if equally important.
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t a, uint32_t b) { return importance[a] > importance[b]; });
   std::vector<bool> kept(importance.size(), false);

@@ -1,6 +1,6 @@
 // viewer/questions/flame_tree_builder.h
 //
-// FlameTreeBuilder: a tree of calls made of stacks (viewer/questions/flame.h).
+// FlameTreeBuilder: builds a call tree from stacks (viewer/questions/flame.h).
 //
 // Thread safety: one thread at a time.
 
@@ -31,7 +31,7 @@ class FlameTreeBuilder {
   };
   explicit FlameTreeBuilder(Style style);
 
-  // `path`: the calls from the root on; without any they are unknown. Frames must outlive the builder.
+  // `path`: the calls from the root; if empty, they are unknown. Frames must outlive the builder.
   void Add(const analysis::FrameTextPointers& path, const StackWeight& weight, bool is_before);
   FlameTree Build(size_t max_nodes) &&;
 

@@ -18,7 +18,7 @@ std::vector<uint32_t> FrameTable::FrameIds(uint32_t stack) const {
   while (stack != 0 && ids.size() < kMaxFrames) {
     const format::StackNode& node = definitions_.stack(stack);
     if (node.frame != 0) ids.push_back(node.frame);
-    stack = node.parent < stack ? node.parent : 0;  // as Definitions::StackFrames
+    stack = node.parent < stack ? node.parent : 0;  // like Definitions::StackFrames
   }
   return ids;
 }

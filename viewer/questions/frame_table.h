@@ -1,11 +1,12 @@
 // viewer/questions/frame_table.h
 //
-// FrameTable: the frames of a recording as people read them, each described once, and what stacks are
-// called. Stacks share frames, so that a table of frames stays small where one of stacks does not.
+// FrameTable: the frames of a recording as displayed, each described once, and the labels of
+// stacks. Stacks share frames, so a table of frames is much smaller than one of stacks.
 //
-// A stack shows its kMaxFrames innermost frames: only a damaged file, or endless recursion, has more.
+// Only the kMaxFrames innermost frames of a stack are shown; only a damaged file or endless
+// recursion has more.
 //
-// Ownership: the examination must outlive it; what it returns lives as long as it.
+// Ownership: the examination must outlive it; returned frames live as long as the table.
 // Thread safety: one thread at a time.
 
 #ifndef GMT_VIEWER_QUESTIONS_FRAME_TABLE_H_
@@ -25,31 +26,31 @@
 
 namespace gmt::viewer {
 
-// "python", ..., of a frame that rules have looked at.
+// Returns the kind of a frame to which rules have been applied.
 Frame::Kind KindOf(const analysis::FrameText& frame);
 
 class FrameTable {
  public:
   static constexpr size_t kMaxFrames = 1024;
-  static constexpr size_t kMaxCalls = 4 * kMaxFrames;  // with those that the compiler put into them
+  static constexpr size_t kMaxCalls = 4 * kMaxFrames;  // including inlined calls
 
   explicit FrameTable(const analysis::Examination& examination)
       : definitions_(examination.definitions()), rules_(examination.rules()) {}
 
-  // Ids of the frames of a stack, innermost first.
+  // Returns the ids of the frames of a stack, innermost first.
   std::vector<uint32_t> FrameIds(uint32_t stack) const;
-  // The calls in one frame, innermost first.
+  // Returns the calls in one frame (inlined ones included), innermost first.
   const std::vector<analysis::FrameText>& Calls(uint32_t frame);
-  // The calls of a stack, innermost first.
+  // Returns the calls of a stack, innermost first.
   analysis::FrameTextPointers Frames(uint32_t stack);
 
-  // Where the program did it; null without frames.
+  // Returns the frame of the program's own code; null if there is none.
   const analysis::FrameText* Own(uint32_t stack) { return NameOf(stack).own; }
   uint32_t Key(uint32_t stack) { return NameOf(stack).key; }
-  // "train.py:41 forward", or with the part of a library that it called "train.py:20 main > gpt.py:88
-  // MLP.forward"; "unknown" without frames.
+  // Returns "train.py:41 forward", with the library function that it called "train.py:20 main >
+  // gpt.py:88 MLP.forward", or "unknown" without frames.
   std::string Label(uint32_t stack);
-  // The same in two columns: "main > MLP.forward" and "train.py:20 > gpt.py:88".
+  // The same split into two columns: "main > MLP.forward" and "train.py:20 > gpt.py:88".
   std::string Function(uint32_t stack) {
     return SiteFunction(NameOf(stack).own, NameOf(stack).library);
   }

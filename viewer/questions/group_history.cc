@@ -16,8 +16,8 @@ using Histories = std::vector<std::unique_ptr<GroupHistory>>;
 
 constexpr uint32_t kNoGroup = UINT32_MAX;
 
-// One walk over all events for any number of lanes. Their groups are numbered together in one column in
-// the order of the rows, so that the walk looks up one number where it would look up five.
+// Computes histories in one walk over all events for any number of lanes. Groups of all lanes are
+// numbered jointly in one column by row, so that the walk looks up one number instead of five.
 class HistoryMaker {
  public:
   HistoryMaker(Recording& recording, std::vector<uint32_t> lanes, TableQuery::By by)
@@ -44,7 +44,8 @@ class HistoryMaker {
     uint64_t live = 0, peak = 0, blocks = 0;
   };
 
-  // Of `lanes_`; their count: in none of them. Neighbours are mostly of one lane.
+  // Returns an index into `lanes_`, or their count if there is none. Adjacent rows are mostly of
+  // one lane.
   size_t LaneOf(RowId row) {
     if (last_ < lanes_.size() && recording_.IsIn(recording_.lanes[lanes_[last_]], row)) {
       return last_;
@@ -97,8 +98,8 @@ class HistoryMaker {
   const std::vector<uint32_t> lanes_;
   size_t last_ = 0;
   Histories histories_;
-  std::vector<std::vector<uint32_t>> numbers_;  // by lane and group: index of sums_
-  std::vector<uint32_t> groups_;  // by row: the same; kNoGroup: of no lane, or not let through
+  std::vector<std::vector<uint32_t>> numbers_;  // by lane and group: index into sums_
+  std::vector<uint32_t> groups_;  // by row: index into sums_; kNoGroup: no lane, or filtered out
   std::vector<Sum> sums_;
 };
 

@@ -1,9 +1,9 @@
 // viewer/questions/group_history.h
 //
-// What the groups of a table (viewer/questions/grouper.h) were over the whole recording: how many blocks
-// they have had and the most that they held at one moment. That takes a walk over all events, so the
-// last ones asked for are kept; those of all stacks, which every click on a block asks for, are found for
-// all lanes in one walk and kept for good.
+// What the groups of a table (viewer/questions/grouper.h) held over the whole recording: the number
+// of their blocks and their peak. Computing that takes a walk over all events, so the most recently
+// used results are cached. Those by stack, which every click on a block needs, are computed for all
+// lanes in one walk and never dropped.
 //
 // Thread safety: one thread at a time.
 
@@ -32,13 +32,13 @@ class GroupHistories {
  public:
   static constexpr size_t kKept = 8;
 
-  // By stack, of all blocks of a lane. Valid as long as this.
+  // By stack, of all blocks of a lane. Valid for the lifetime of this object.
   GroupHistory& OfStacks(Recording& recording, uint32_t lane);
-  // Of the blocks of a lane that the filter lets through. Valid until the next call.
-  // REQUIRES: `row_filter` is of `filter`.
+  // Of the blocks of a lane that match the filter. Valid until the next call.
+  // REQUIRES: `row_filter` was made from `filter`.
   GroupHistory& Get(Recording& recording, uint32_t lane, TableQuery::By by, const Filter& filter,
                     RowFilter& row_filter);
-  // Categories have become known: what was found by them, or about them, is no longer so.
+  // Drops the results that depend on categories. Called when categories become known.
   void ForgetCategories();
 
  private:
@@ -48,8 +48,8 @@ class GroupHistories {
     Filter filter;
     std::unique_ptr<GroupHistory> history;
   };
-  std::vector<Entry> entries_;                            // the last one asked for comes last
-  std::vector<std::unique_ptr<GroupHistory>> of_stacks_;  // by lane; empty: not asked for yet
+  std::vector<Entry> entries_;                            // the most recently used is last
+  std::vector<std::unique_ptr<GroupHistory>> of_stacks_;  // by lane; empty: not computed yet
 };
 
 }  // namespace gmt::viewer

@@ -64,7 +64,7 @@ uint32_t Grouper::Find(const Key& key) {
 }
 
 uint32_t Grouper::Of(uint32_t row) {
-  // Ids of a damaged file may be anything: what is beyond the stacks goes the other way.
+  // Ids in a damaged file may be arbitrary; ids out of range take the slow path.
   const uint32_t stack = recording_.rows().stack[row];
   if (stack < of_stack_.size()) {
     uint32_t& group = of_stack_[stack];

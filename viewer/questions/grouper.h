@@ -1,10 +1,10 @@
 // viewer/questions/grouper.h
 //
-// Grouper: which row of a table a block belongs to. Groups get numbers as they are met, so that sums can
-// be kept in arrays.
+// Grouper: maps blocks to the rows of a table. Groups are numbered in order of first use, so that
+// sums can be kept in arrays.
 //
-// Thread safety: one thread at a time. Cost: a look-up for a block, by stack one in an array; names of
-// functions and files are found once for a stack.
+// Thread safety: one thread at a time. Cost: a look-up per block (by stack in an array); the names
+// of functions and files are computed once per stack.
 
 #ifndef GMT_VIEWER_QUESTIONS_GROUPER_H_
 #define GMT_VIEWER_QUESTIONS_GROUPER_H_
@@ -29,19 +29,19 @@ class Grouper {
   uint32_t Of(uint32_t row);
   uint32_t count() const { return static_cast<uint32_t>(keys_.size()); }
 
-  // What a person sees, and the id that says it to a program: "stack/7", "size/512".
+  // The displayed texts of a group, and its id in the protocol: "stack/7", "size/512".
   struct Name {
     std::string id, name, where;
   };
-  // `stack`: one that the group has.
+  // `stack`: any stack of the group.
   Name NameOf(uint32_t group, uint32_t stack) const;
-  // An order of groups that does not depend on what was met first.
+  // Orders groups independently of the order of first use.
   bool Less(uint32_t a, uint32_t b) const;
 
  private:
   struct Key {
     bool known = true;
-    uint64_t value = 0;  // of a function or a file: index of labels_
+    uint64_t value = 0;  // for a function or a file: index into labels_
 
     bool operator==(const Key&) const = default;
     template <typename H>
@@ -59,10 +59,10 @@ class Grouper {
   absl::flat_hash_map<Key, uint32_t> groups_;
   Key last_key_;
   uint32_t last_group_ = UINT32_MAX;
-  // kStack, kFunction, kFile: by stack; kNotMet: of none of its blocks was asked yet.
+  // For kStack, kFunction, kFile: by stack; kNotMet: no block of the stack was looked up yet.
   static constexpr uint32_t kNotMet = UINT32_MAX;
   std::vector<uint32_t> of_stack_;
-  // kFunction, kFile.
+  // For kFunction, kFile.
   absl::flat_hash_map<uint32_t, Key> by_stack_;
   absl::flat_hash_map<std::string, uint64_t> by_label_;
   std::vector<std::string> labels_;

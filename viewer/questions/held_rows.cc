@@ -53,7 +53,7 @@ void HeldRows::Prepare() {
   }
 }
 
-// Every second one goes.
+// Drops every second checkpoint.
 void HeldRows::Thin() {
   std::vector<Checkpoint> kept;
   ids_ = 0;

@@ -1,16 +1,19 @@
 // viewer/questions/held_rows.h
 //
-// HeldRows: which memory is held, or freed and pending (analysis/trace/trace.h, T7), after any event, without
-// a replay from the beginning. A row that is held was held at the last checkpoint, or was born since:
+// HeldRows: finds the memory that is held, or freed and pending (analysis/trace/trace.h, T7), after any
+// event, without a replay from the beginning. A row that is held then was held at the last
+// checkpoint or was born since:
 //
-//   event        0 ........ checkpoint ............ asked
-//   held then    A B C D    B D                     D F     = of {B, D} and those born since {E, F},
+//   event        0 ........ checkpoint ............ queried
+//   held then    A B C D    B D                     D F     = of {B, D} and those born since {E,
+//                F},
 //                                                             what is not gone by then
 //
-// Births are looked at in their order, which is nearly that of memory, and no death is looked at at all.
+// Births are visited in order, which is nearly the order in memory; deaths are not visited at all.
 //
-// Thread safety: one thread at a time. Cost: a walk over the births at first; then those since a
-// checkpoint (some 10,000) and what is held. Memory: kMaxIds rows at most, or one checkpoint.
+// Thread safety: one thread at a time. Cost: the first call walks over all births; later calls
+// visit those since a checkpoint (about 10,000) and what is held. Memory: at most kMaxIds rows, or
+// one checkpoint.
 
 #ifndef GMT_VIEWER_QUESTIONS_HELD_ROWS_H_
 #define GMT_VIEWER_QUESTIONS_HELD_ROWS_H_
@@ -27,16 +30,16 @@ class HeldRows {
   static constexpr analysis::Step kSpacing = 1 << 16;
   static constexpr size_t kMaxIds = size_t{16} << 20;
 
-  // `spacing`: events between checkpoints, more where `max_ids` would be exceeded.
+  // `spacing`: events between checkpoints; increased if `max_ids` would be exceeded.
   explicit HeldRows(const analysis::Trace& trace, analysis::Step spacing = kSpacing,
                     size_t max_ids = kMaxIds)
       : trace_(trace), spacing_(spacing), max_ids_(max_ids) {}
 
-  // Rows that are held or pending after an event, by birth; of those from before by number.
+  // Returns the rows held or pending after an event, by birth; those from before by number.
   // REQUIRES: event <= trace.last_step().
   std::vector<analysis::RowId> After(analysis::Step event);
 
-  // Takes the checkpoints. After() does, too.
+  // Creates the checkpoints. After() calls it if necessary.
   void Prepare();
 
  private:
@@ -54,7 +57,7 @@ class HeldRows {
   analysis::Step spacing_;
   const size_t max_ids_;
   size_t ids_ = 0;
-  std::vector<Checkpoint> checkpoints_;  // by step; the first is 0
+  std::vector<Checkpoint> checkpoints_;  // by step; the first is at step 0
 };
 
 }  // namespace gmt::viewer

@@ -46,7 +46,7 @@ TEST(HeldRowsTest, MemoryFromBeforeIsHeldUntilItIsFreed) {
   EXPECT_THAT(held.After(2), ElementsAre(0));
 }
 
-TEST(HeldRowsTest, EveryEventOfRandomRecordingsIsAsASearchOfAllRowsHasIt) {
+TEST(HeldRowsTest, MatchesASearchOfAllRowsAtEveryEvent) {
   ForEachSeed(SeedsUpTo(20), [](uint32_t seed) {
     RandomRecording recording(seed, 600);
     for (const auto& [spacing, ids] :

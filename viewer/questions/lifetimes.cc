@@ -9,7 +9,7 @@ namespace gmt::viewer {
 std::optional<int64_t> LifetimeOf(const analysis::Trace& trace, analysis::RowId row) {
   const analysis::Step birth = trace.rows.birth[row], death = trace.rows.death[row];
   if (birth == 0 || death == analysis::kNever) return std::nullopt;
-  int64_t lifetime = 0;  // times of a damaged file may be anything
+  int64_t lifetime = 0;  // times in a damaged file may be arbitrary
   if (__builtin_sub_overflow(trace.TimeOf(death), trace.TimeOf(birth), &lifetime)) {
     return std::nullopt;
   }

@@ -1,6 +1,6 @@
 // viewer/questions/lifetimes.h
 //
-// How long blocks lived.
+// Lifetimes of blocks.
 //
 // Thread safety: one thread at a time.
 
@@ -16,13 +16,14 @@
 
 namespace gmt::viewer {
 
-// nullopt: from before the recording, or never freed.
+// Returns nullopt for a block from before the recording, or one that was never freed.
 std::optional<int64_t> LifetimeOf(const analysis::Trace& trace, analysis::RowId row);
 
-// The median by group. Of more blocks than table.h's kMaxLifetimes every second, third, ... counts.
+// Computes the median lifetime by group. With more than kMaxLifetimes blocks (table.h), only every
+// n-th block counts.
 class LifetimeMedians {
  public:
-  // `blocks`: how many will be added; `groups`: those that are asked for.
+  // `blocks`: the number that will be added; `groups`: the groups of interest.
   LifetimeMedians(uint64_t blocks, const std::vector<uint32_t>& groups);
 
   void Add(uint32_t group, const analysis::Trace& trace, analysis::RowId row);

@@ -1,9 +1,10 @@
 // viewer/questions/live_samples.h
 //
-// What is held in the middle of each of a number of equal parts of a recording, for sparklines: found
-// once, then any selection of blocks can be added up without a walk over the events.
+// What is held at the midpoint of each of a number of equal parts of a recording, for sparklines.
+// It is found once; after that, any selection of blocks can be summed without a walk over the
+// events.
 //
-// Thread safety: one thread at a time. Memory: kMaxIds rows; of more nothing is kept.
+// Thread safety: one thread at a time. Memory: kMaxIds rows; samples beyond that are not cached.
 
 #ifndef GMT_VIEWER_QUESTIONS_LIVE_SAMPLES_H_
 #define GMT_VIEWER_QUESTIONS_LIVE_SAMPLES_H_
@@ -20,10 +21,10 @@ class LiveSamples {
  public:
   static constexpr size_t kMaxIds = size_t{8} << 20;
 
-  // The event in the middle of part `i` of `parts`.
+  // Returns the event at the midpoint of part `i` of `parts`.
   static analysis::Step EventOf(const analysis::Trace& trace, uint32_t i, uint32_t parts);
 
-  // Calls visit(part, row) for what is held then.
+  // Calls visit(part, row) for each row held at each part's midpoint.
   template <typename Visit>
   void ForEach(const analysis::Trace& trace, HeldRows& held, uint32_t parts, const Visit& visit) {
     Choose(parts);

@@ -1,9 +1,9 @@
 // viewer/questions/loop_phases.h
 //
-// LoopPhases: the phases of a training loop (analysis/loop/phases.h) as spans of events, and which one an event
-// is in. Spans are in order and do not overlap; what lies between them is "other".
+// LoopPhases: the phases of a training loop (analysis/loop/phases.h) as spans of events, and the phase
+// of an event. Spans are ordered and do not overlap; between them the phase is "other".
 //
-// Thread safety: const methods from any thread. Cost: as FindPhaseSpans.
+// Thread safety: const methods from any thread. Cost: that of FindPhaseSpans.
 
 #ifndef GMT_VIEWER_QUESTIONS_LOOP_PHASES_H_
 #define GMT_VIEWER_QUESTIONS_LOOP_PHASES_H_
@@ -19,7 +19,7 @@ namespace gmt::viewer {
 class LoopPhases {
  public:
   struct Span {
-    analysis::Step begin = 0, end = 0;  // what happened in it: begin+1..end
+    analysis::Step begin = 0, end = 0;  // contains the events begin+1..end
     analysis::Phase phase = analysis::Phase::kOther;
   };
 
@@ -27,7 +27,7 @@ class LoopPhases {
 
   const std::vector<Span>& spans() const { return spans_; }
   analysis::Phase At(analysis::Step event) const;
-  // The step of the loop, from 1; nullopt: in none.
+  // Returns the step of the loop, from 1; nullopt outside of steps.
   std::optional<uint32_t> StepAt(analysis::Step event) const;
 
  private:

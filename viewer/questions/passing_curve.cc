@@ -11,13 +11,13 @@ namespace {
 
 using analysis::RowId;
 
-// Bytes by column, from what begins and ends there.
+// The changes of the total at each column, from the blocks that begin or end there.
 class Changes {
  public:
   Changes(const analysis::Rows& rows, const std::vector<uint32_t>& middles)
       : rows_(rows), middles_(middles), changes_(middles.size() + 1) {}
 
-  // `column`: the first whose middle is not before the row's birth.
+  // `column`: the first whose midpoint is not before the row's birth.
   void Add(RowId row, size_t column) {
     const auto from = middles_.begin() + static_cast<std::ptrdiff_t>(column);
     const auto end = std::lower_bound(from, middles_.end(), rows_.death[row]);
@@ -38,7 +38,7 @@ class Changes {
  private:
   const analysis::Rows& rows_;
   const std::vector<uint32_t>& middles_;
-  std::vector<uint64_t> changes_;  // differences: may be less than nothing
+  std::vector<uint64_t> changes_;  // differences, modulo 2^64
 };
 
 }  // namespace

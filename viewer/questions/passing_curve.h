@@ -1,17 +1,17 @@
 // viewer/questions/passing_curve.h
 //
-// PassingCurve: what the blocks of a lane hold that a filter lets through, at the middle of each column
-// of a window. A block that no middle sees is passed over before the filter looks at it:
+// PassingCurve: the bytes of a lane's blocks that match a filter, at the midpoint of each column of
+// a window. A block that is live at no midpoint is skipped before the filter is applied:
 //
-//   middles   |        |        |        |
+//   midpoints |        |        |        |
 //   A  -----------------------------          held at the first, gone at the last
-//   B           ----                          seen by none
+//   B           ----                          live at none
 //   C               ------                    from the second to before the third
 //
-// Without a filter it is the middle of the curve `live` (viewer/index/select_curve.h).
+// Without a filter it equals the `live` curve at the midpoints (viewer/index/select_curve.h).
 //
-// Thread safety: one thread at a time. Cost: that of HeldRows at the first middle, then the births up to
-// the last one, in their order: docs/viewer.md, "What the filter lets through".
+// Thread safety: one thread at a time. Cost: that of HeldRows at the first midpoint, then the
+// births up to the last one, in order: docs/viewer.md, "What the filter lets through".
 
 #ifndef GMT_VIEWER_QUESTIONS_PASSING_CURVE_H_
 #define GMT_VIEWER_QUESTIONS_PASSING_CURVE_H_
@@ -21,7 +21,7 @@
 
 namespace gmt::viewer {
 
-// INVALID_ARGUMENT where there is no such lane or event, or the filter makes no sense.
+// Returns INVALID_ARGUMENT if there is no such lane or event, or if the filter is invalid.
 // REQUIRES: the events of `columns` ascend.
 absl::StatusOr<PassingCurve> MakePassingCurve(Recording& recording, uint32_t lane,
                                               const Filter& filter, const ColumnMiddles& columns);

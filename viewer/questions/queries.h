@@ -1,7 +1,7 @@
 // viewer/questions/queries.h
 //
-// What the page asks about blocks, stacks and amounts, and what it gets: the structs of
-// viewer/page/src/data/protocol.ts, which says what the fields mean. What differs is said here.
+// The page's queries about blocks, stacks and amounts, and their answers: the structs of
+// viewer/page/src/data/protocol.ts, which documents the fields. Differences are noted here.
 //
 // Ownership: plain data. Units: bytes, ns, events (births and deaths of memory).
 
@@ -20,11 +20,12 @@ namespace gmt::viewer {
 inline constexpr uint32_t kNever = UINT32_MAX;
 inline constexpr uint32_t kMaxTableRows = 500;
 
-// All given parts must hold; empty strings and nullopt: any.
+// All given parts must match; empty strings and nullopt match anything.
 struct Filter {
-  // What a person types. Plain text is looked for in the functions ("forward (model.py)"), files
-  // ("model.py:41" too) and libraries of the stack, and in the block's address and name, in either case; an address finds the
-  // block that it lies in. '/.../' is a regular expression (RE2) on the same texts.
+  // Text typed by the user. Plain text is searched for, ignoring case, in the functions ("forward
+  // (model.py)"), files ("model.py:41" too) and libraries of the stack, and in the block's address
+  // and name; an address finds the block that contains it. '/.../' is a regular expression (RE2) on
+  // the same texts.
   std::string text;
   std::string category;  // as FileMeta names them
   std::optional<uint32_t> stack, key;
@@ -53,7 +54,7 @@ struct Frame {
   Kind kind = kNative;
 };
 
-// As in protocol.ts.
+// Returns the name used in protocol.ts.
 constexpr const char* TextOf(Frame::Kind kind) {
   switch (kind) {
     case Frame::kPython:
@@ -84,19 +85,19 @@ struct BlockDetails {
   struct Segment {
     uint64_t address = 0, size = 0, offset = 0;
   };
-  // Of all blocks of the lane from this stack: how many, what they hold when the block is born, with
-  // it, and the most that they held at one moment.
+  // All blocks of the lane with this stack: their number, the bytes they hold when the block is
+  // born (including it), and their peak.
   struct SameStack {
     uint64_t blocks = 0, live_bytes = 0, peak_bytes = 0;
   };
 
   uint32_t row = kNoRow;
-  std::optional<uint32_t> lane;  // nullopt: in none that is shown
+  std::optional<uint32_t> lane;  // nullopt: in none of the lanes shown
   uint64_t address = 0, size = 0;
   std::optional<uint64_t> requested;
   std::string name, category, reason, confidence, stream, thread, pool;
-  std::string tensor;  // type and shape: "bfloat16 [8, 128, 768]"; "" not known
-  std::string alive;   // why, over its life, in words; "" not known
+  std::string tensor;  // type and shape: "bfloat16 [8, 128, 768]"; "" if unknown
+  std::string alive;   // what kept it alive, in words; "" if unknown
   uint32_t birth = 0, death = kNever, completed = kNever;
   int64_t birth_ns = 0;
   std::optional<int64_t> death_ns, completed_ns;
@@ -121,9 +122,9 @@ struct FlameQuery {
   bool inverted = false, folded = false;
 };
 
-// What of a lane a filter lets through.
+// The bytes of a lane's blocks that match a filter.
 struct PassingCurve {
-  std::vector<double> live;  // by column, at its middle; NaN: the recording has no such moment
+  std::vector<double> live;  // at the midpoint of each column; NaN: outside of the recording
 };
 
 // Parents before children; node 0 is the root.
@@ -131,7 +132,7 @@ struct FlameTree {
   std::vector<uint32_t> parent;
   std::vector<double> bytes, blocks;
   std::vector<double> before;      // empty without a comparison
-  std::vector<uint32_t> name;      // index of names
+  std::vector<uint32_t> name;      // index into names
   std::vector<std::string> names;  // "function\tfile:line\tkind"
   double total = 0;
 };
@@ -151,7 +152,7 @@ struct TableQuery {
 
 struct TableRow {
   std::string id, name, where;
-  int64_t bytes = 0, blocks = 0;  // negative where less is held than before (kGrowth)
+  int64_t bytes = 0, blocks = 0;  // negative if less is held than before (kGrowth)
   uint64_t peak_bytes = 0;
   double mean_size = 0;
   std::optional<int64_t> median_lifetime_ns;
@@ -170,9 +171,9 @@ struct SegmentState {
   std::string pool, stream;
   bool expandable = false;
   uint32_t stack = 0;
-  // Of blocks, and of what waits for a stream, by offset.
+  // Blocks, including those that wait for a stream, by offset.
   std::vector<uint64_t> offset, bytes;
-  std::vector<int64_t> requested;  // -1: not known
+  std::vector<int64_t> requested;  // -1: unknown
   std::vector<uint32_t> row, key;
   std::vector<uint8_t> pending, category;
 };
@@ -192,12 +193,12 @@ struct Found {
   uint64_t total = 0;
 };
 
-// Moments of two recordings that belong together.
+// Corresponding moments of two recordings.
 struct Alignment {
   enum By : uint8_t { kStep, kTime, kEvent };
 
   By by = kEvent;
-  std::vector<std::pair<uint32_t, uint32_t>> steps;  // where they begin, in one and in the other
+  std::vector<std::pair<uint32_t, uint32_t>> steps;  // their first events, in one and in the other
 };
 
 }  // namespace gmt::viewer

@@ -14,7 +14,7 @@
 namespace gmt::viewer {
 namespace {
 
-constexpr size_t kMaxStacks = 1000;  // of one question
+constexpr size_t kMaxStacks = 1000;  // per query
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// What the page asks beside timelines, on a long recording: EVENTS in the environment, 10 million without.
-// `first` is what the first question waits for, Prepare(); the others come after it.
+// Measures queries other than those of timelines on a long recording of EVENTS events (environment
+// variable; default 10 million). `First` is Prepare(), which the first query waits for; the others
+// run after it.
 
 #include <benchmark/benchmark.h>
 
@@ -73,7 +74,7 @@ void FlameOfALiveSet(benchmark::State& state) {
   }
 }
 
-// By stack, function, ...; with a text to look for or without.
+// By stack, function, ...; with or without a search text.
 void TableOfALiveSet(benchmark::State& state) {
   Asked& asked = Asked::Get();
   TableQuery query;
@@ -82,7 +83,7 @@ void TableOfALiveSet(benchmark::State& state) {
   query.sparkline = 40;
   if (state.range(1) != 0) query.scope.filter.text = "f1";
   query.scope.to = asked.AnyEvent();
-  benchmark::DoNotOptimize(asked.questions->AnswerTable(query).ok());  // the peaks are found once
+  benchmark::DoNotOptimize(asked.questions->AnswerTable(query).ok());  // computes the peaks once
   for (auto _ : state) {
     query.scope.to = asked.AnyEvent();
     benchmark::DoNotOptimize(asked.questions->AnswerTable(query).ok());
@@ -114,7 +115,7 @@ void TableOfAllBorn(benchmark::State& state) {
   }
 }
 
-// Of the whole recording, and of windows of it; with a text to look for or a size.
+// For the whole recording and for windows of it; filters by text or by size.
 void PassingCurveOfAWindow(benchmark::State& state) {
   Asked& asked = Asked::Get();
   const uint64_t last = asked.made.trace().last_step();

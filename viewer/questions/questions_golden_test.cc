@@ -1,4 +1,4 @@
-// What the page is told of recordings, against what `report` and `diff` say of them.
+// Compares the page's answers about recordings with the output of `report` and `diff`.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 namespace gmt::viewer {
 namespace {
 
-// A recording with a lane for each heap on each device.
+// An opened recording with a lane for each heap on each device.
 class Opened {
  public:
   explicit Opened(const std::string& name) {
@@ -76,8 +76,8 @@ std::map<std::string, uint64_t> TableOf(Opened& opened, TableQuery::By by, uint3
 
 class GoldenTest : public ::testing::TestWithParam<const char*> {};
 
-// A report that selects a heap shows its memory whole, as the table does.
-TEST_P(GoldenTest, TableHasTheRowsOfTheReport) {
+// A report that selects a heap shows all of its memory, like the table.
+TEST_P(GoldenTest, TableMatchesTheReport) {
   Opened opened(GetParam());
   size_t compared = 0;
   for (const Questions::Lane& lane : opened.lanes()) {
@@ -121,8 +121,8 @@ INSTANTIATE_TEST_SUITE_P(Recordings, GoldenTest,
                                            "torch-2.11.pickle", "answers/diff_new.jsonl",
                                            "answers/leaks-leak.jsonl"));
 
-// Where all that is allocated are blocks, a comparison's columns are those of the lane.
-TEST(GoldenDiffTest, DifferentialFlameGraphHasTheTotalsOfTheDiff) {
+// If all allocations are blocks, the columns of a comparison are those of the lane.
+TEST(GoldenDiffTest, DifferentialFlameGraphMatchesTheTotalsOfTheDiff) {
   Opened base("answers/diff_base.jsonl"), changed("answers/diff_new.jsonl");
   const auto comparison = analysis::Compare(base.examination(), base.categories(),
                                             changed.examination(), changed.categories(), {});

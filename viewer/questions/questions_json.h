@@ -1,9 +1,9 @@
 // viewer/questions/questions_json.h
 //
-// Answers as they go over the wire: JSON with the names of viewer/page/src/data/protocol.ts. A flame
-// graph travels as a slab: its arrays have the same names in FlameTree.
+// Answers as sent to the page: JSON with the names of viewer/page/src/data/protocol.ts. A flame
+// graph is sent as a slab: its arrays have the same names as in FlameTree.
 //
-// Texts of a recording need not be UTF-8; what is not is replaced when it is written (Dump).
+// Texts of a recording need not be UTF-8; invalid bytes are replaced when they are written (Dump).
 //
 // Thread safety: pure functions.
 
@@ -27,15 +27,15 @@ nlohmann::ordered_json ToJson(const Table& table);
 nlohmann::ordered_json ToJson(const Segments& segments);
 nlohmann::ordered_json ToJson(const Found& found);
 
-// `headline` and `diff`: of `gpumemtrace diff`.
+// `headline` and `diff`: the output of `gpumemtrace diff`.
 nlohmann::ordered_json CompareJson(const Alignment& alignment, const std::string& headline,
                                    const nlohmann::ordered_json& diff);
 
-// FileMeta, of what Questions or the index do not know nothing is taken.
+// The parts of FileMeta that come from elsewhere.
 struct FileNames {
   uint32_t file = 0;
   std::string path;
-  std::vector<std::string> streams, threads;  // by code, as the index has them
+  std::vector<std::string> streams, threads;  // by code, as in the index
   std::vector<std::string> lacks;             // LoadedTrace::lacks
 };
 // `lanes`: an array of LaneMeta.

@@ -1,4 +1,5 @@
-// The answers about random recordings against slow ones, and against each other (questions.h, Q1).
+// Compares the answers about random recordings with slow ones, and with each other (questions.h,
+// Q1).
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +39,7 @@ struct Signed {
   bool operator==(const Signed&) const = default;
 };
 
-// One recording, and the obvious ways to answer.
+// A recording, with straightforward reference implementations of the answers.
 class Slow {
  public:
   explicit Slow(uint32_t seed)
@@ -148,7 +149,7 @@ class Slow {
     return absl::StrCat("block/", row);
   }
 
-  // The most that each group holds, after any event.
+  // Returns the maximum that each group holds after any event.
   std::map<std::string, uint64_t> Peaks(const Scope& scope, TableQuery::By by) {
     std::map<std::string, uint64_t> peaks;
     Scope at = scope;
@@ -167,7 +168,7 @@ class Slow {
   const analysis::Rows& rows;
 };
 
-TEST(QuestionsOracleTest, ScopesHaveTheRowsThatASearchOfAllRowsFinds) {
+TEST(QuestionsOracleTest, ScopesMatchASearchOfAllRows) {
   ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     for (int i = 0; i < 40; ++i) {
@@ -187,7 +188,7 @@ TEST(QuestionsOracleTest, ScopesHaveTheRowsThatASearchOfAllRowsFinds) {
   });
 }
 
-TEST(QuestionsOracleTest, TableFlameGraphAndSegmentsHoldTheSame) {
+TEST(QuestionsOracleTest, TableFlameGraphAndSegmentsAgree) {
   ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     for (int i = 0; i < 40; ++i) {
@@ -223,7 +224,7 @@ TEST(QuestionsOracleTest, TableFlameGraphAndSegmentsHoldTheSame) {
   });
 }
 
-TEST(QuestionsOracleTest, RowsOfATableAreTheGroupsOfTheScope) {
+TEST(QuestionsOracleTest, TableRowsAreTheGroupsOfTheScope) {
   ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     for (int i = 0; i < 30; ++i) {
@@ -273,7 +274,7 @@ TEST(QuestionsOracleTest, RowsOfATableAreTheGroupsOfTheScope) {
   });
 }
 
-TEST(QuestionsOracleTest, PeaksAreThoseOfAWalkOverAllEvents) {
+TEST(QuestionsOracleTest, PeaksMatchAWalkOverAllEvents) {
   ForEachSeed(SeedsUpTo(4), [](uint32_t seed) {
     Slow slow(seed);
     for (int i = 0; i < 4; ++i) {
@@ -308,7 +309,7 @@ TEST(QuestionsOracleTest, SparklinesAddUpToWhatIsLive) {
       const auto table = MakeTable(slow.recording, query);
       ASSERT_TRUE(table.ok()) << table.status();
       ASSERT_EQ(table->rows.size(), table->total_rows);
-      // What is from before is not born in the scope, and its groups may have no row.
+      // Memory from before is not born in the scope, and its groups may have no row.
       std::set<std::string> shown;
       for (const TableRow& row : table->rows) shown.insert(row.id);
       for (uint32_t column = 0; column < query.sparkline; ++column) {
@@ -329,7 +330,7 @@ TEST(QuestionsOracleTest, SparklinesAddUpToWhatIsLive) {
   });
 }
 
-TEST(QuestionsOracleTest, PagesOfBlocksAreTheSameHoweverFewCanBeSorted) {
+TEST(QuestionsOracleTest, PagesOfBlocksDoNotDependOnTheSortLimit) {
   ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     for (int i = 0; i < 30; ++i) {
@@ -347,14 +348,14 @@ TEST(QuestionsOracleTest, PagesOfBlocksAreTheSameHoweverFewCanBeSorted) {
         ASSERT_EQ(few.rows.size(), all.rows.size());
         for (size_t k = 0; k < all.rows.size(); ++k) {
           ASSERT_EQ(few.rows[k].id, all.rows[k].id)
-              << "sort " << int{query.sort} << " row " << k << " most " << most;
+              << "sort " << int{query.sort} << " row " << k << " limit " << most;
         }
       }
     }
   });
 }
 
-// All paths of a flame graph with what lies in them.
+// Returns all paths of a flame graph with their bytes.
 std::map<std::string, double> PathsOf(const FlameTree& tree) {
   std::vector<std::string> paths(tree.parent.size());
   std::map<std::string, double> found;
@@ -396,13 +397,13 @@ TEST(QuestionsOracleTest, FlameGraphHasEveryPathWithItsBytes) {
   });
 }
 
-TEST(QuestionsOracleTest, PassingCurveHoldsWhatASearchOfAllRowsFindsAtEachMiddle) {
+TEST(QuestionsOracleTest, PassingCurveMatchesASearchOfAllRowsAtEachMidpoint) {
   ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     for (int i = 0; i < 25; ++i) {
       Scope scope = slow.AnyScope();
       scope.of = Scope::kLive;
-      // Some columns lie before the recording or behind it, some between the same two events.
+      // Some columns lie before or after the recording, some between the same two events.
       ColumnMiddles columns;
       const uint32_t last = slow.made.trace().last_step();
       const uint32_t from = slow.made.Any(last + 1), length = slow.made.Any(last + 1 - from);
@@ -428,7 +429,7 @@ TEST(QuestionsOracleTest, PassingCurveHoldsWhatASearchOfAllRowsFindsAtEachMiddle
   });
 }
 
-TEST(QuestionsOracleTest, FoundPagesAreAllBlocksByBirth) {
+TEST(QuestionsOracleTest, PagesOfFoundBlocksListAllBlocksByBirth) {
   ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     Questions questions(slow.examination, slow.made.lanes());
@@ -451,7 +452,7 @@ TEST(QuestionsOracleTest, FoundPagesAreAllBlocksByBirth) {
   });
 }
 
-TEST(QuestionsOracleTest, SegmentsOfWhatIsHeldAreThoseOfAllRows) {
+TEST(QuestionsOracleTest, SegmentsFromHeldRowsMatchThoseFromAllRows) {
   ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     for (uint32_t event = 0; event <= slow.made.trace().last_step(); event += 3) {
@@ -460,7 +461,8 @@ TEST(QuestionsOracleTest, SegmentsOfWhatIsHeldAreThoseOfAllRows) {
           analysis::SegmentsAfter(slow.made.trace(), 0, event, slow.recording.held.After(event));
       ASSERT_EQ(fast.size(), all.size());
       for (size_t i = 0; i < all.size(); ++i) {
-        // Of a segment whose blocks do not say their stream, who looks at all rows may learn it.
+        // If no live block of a segment has a stream, freed blocks among all rows may still reveal
+        // it.
         const bool has_block =
             std::any_of(all[i].pieces.begin(), all[i].pieces.end(),
                         [](const analysis::Piece& piece) { return piece.row != kNoRow; });

@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 
 class QuestionsTest : public ::testing::Test {
  protected:
-  // Lane 0: blocks of PyTorch, once there are any; lane 1: the driver's.
+  // Lane 0: PyTorch's blocks, if there are any; lane 1: the driver's memory.
   Questions& Ask() {
     trace_ = script_.Build();
     examination_.emplace(trace_, script_.definitions());
@@ -43,7 +43,7 @@ class QuestionsTest : public ::testing::Test {
   std::optional<Questions> questions_;
 };
 
-TEST_F(QuestionsTest, PassingCurveIsOfTheLaneAndTheFilter) {
+TEST_F(QuestionsTest, PassingCurveAppliesTheLaneAndTheFilter) {
   script_.Alloc(0x10000000, 20 * kMiB, {"segment"});                 // event 1
   script_.Block(0x10000000, kMiB, {"forward", "main"});              // event 2
   script_.Block(0x10000000 + kMiB, 2 * kMiB, {"backward", "main"});  // event 3
@@ -61,7 +61,7 @@ TEST_F(QuestionsTest, PassingCurveIsOfTheLaneAndTheFilter) {
   EXPECT_THAT(bytes(1, "segment"), ElementsAre(0, mib(20), mib(20), mib(20), IsNan()));
 }
 
-TEST_F(QuestionsTest, PassingCurveOfNoLaneNoEventOrNoExpressionIsRefused) {
+TEST_F(QuestionsTest, PassingCurveRefusesAnInvalidLaneEventOrExpression) {
   script_.Alloc(0x1000, 512);
   Questions& questions = Ask();
   const ColumnMiddles columns = {{0, 1}, {true, true}};
@@ -74,7 +74,7 @@ TEST_F(QuestionsTest, PassingCurveOfNoLaneNoEventOrNoExpressionIsRefused) {
               HasSubstr("no regular expression"));
 }
 
-TEST_F(QuestionsTest, BlockIsToldWithItsPlaceAndItsNeighbours) {
+TEST_F(QuestionsTest, BlockHasItsPlaceAndItsNeighbours) {
   script_.Alloc(0x10000000, 20 * kMiB, {"segment"});
   script_.Block(0x10000000, kMiB, {"first"});
   auto& block = script_.Block(0x10000000 + kMiB, 2 * kMiB, {"second", "main"});
@@ -103,7 +103,7 @@ TEST_F(QuestionsTest, BlockIsToldWithItsPlaceAndItsNeighbours) {
   EXPECT_THAT(details->stack.frames, SizeIs(2));
 }
 
-TEST_F(QuestionsTest, WhatStacksHeldIsKnownInEveryLane) {
+TEST_F(QuestionsTest, HistoryOfStacksIsKnownInEveryLane) {
   script_.Alloc(0x10000000, 20 * kMiB, {"segment"});
   script_.Block(0x10000000, kMiB, {"same"});
   script_.Block(0x10000000 + kMiB, kMiB, {"same"});
@@ -115,12 +115,12 @@ TEST_F(QuestionsTest, WhatStacksHeldIsKnownInEveryLane) {
   ASSERT_TRUE(block.ok() && driver.ok());
   EXPECT_EQ(block->same_stack.blocks, 2u);
   EXPECT_EQ(block->same_stack.peak_bytes, 2 * kMiB);
-  // The driver's memory from the same stack is another lane's.
+  // The driver's memory with the same stack belongs to another lane.
   EXPECT_EQ(driver->same_stack.blocks, 1u);
   EXPECT_EQ(driver->same_stack.peak_bytes, 3 * kMiB);
 }
 
-TEST_F(QuestionsTest, WhatWasFoundWithoutCategoriesIsFoundAgainWithThem) {
+TEST_F(QuestionsTest, ResultsAreRecomputedWhenCategoriesBecomeKnown) {
   script_.Alloc(0x10000000, 20 * kMiB, {"segment"});
   script_.Block(0x10000000, kMiB, {"forward"});
   Questions& questions = Ask();
@@ -144,7 +144,7 @@ TEST_F(QuestionsTest, WhatWasFoundWithoutCategoriesIsFoundAgainWithThem) {
   EXPECT_EQ(table->rows[0].peak_bytes, kMiB);
 }
 
-TEST_F(QuestionsTest, WhatIsNotThereIsSaid) {
+TEST_F(QuestionsTest, ErrorsNameWhatDoesNotExist) {
   script_.Alloc(0x1000, 64);
   Questions& questions = Ask();
   EXPECT_EQ(questions.AnswerBlock(1).status().code(), absl::StatusCode::kNotFound);
@@ -158,7 +158,7 @@ TEST_F(QuestionsTest, WhatIsNotThereIsSaid) {
   EXPECT_EQ(questions.AnswerFind({}, 77, 1).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(QuestionsTest, SegmentsSayTheEventAndWhatLiesWhere) {
+TEST_F(QuestionsTest, SegmentsDescribeTheEventAndTheLayout) {
   script_.Alloc(0x10000000, 20 * kMiB, {"segment"});
   script_.Block(0x10000000 + kMiB, 12 * kMiB, {"train"});
   Questions& questions = Ask();
@@ -173,7 +173,7 @@ TEST_F(QuestionsTest, SegmentsSayTheEventAndWhatLiesWhere) {
   EXPECT_EQ(questions.AnswerSegments(0, 0)->what, "before the first event");
 }
 
-TEST_F(QuestionsTest, LaneWithoutSegmentsHasEachPieceAsOne) {
+TEST_F(QuestionsTest, EachAllocationOfALaneWithoutSegmentsIsASegment) {
   script_.Alloc(0x1000, 64);
   script_.Alloc(0x2000, 128);
   const auto segments = Ask().AnswerSegments(1, 2);
@@ -183,7 +183,7 @@ TEST_F(QuestionsTest, LaneWithoutSegmentsHasEachPieceAsOne) {
   EXPECT_EQ(segments->reserved_bytes, 192u);
 }
 
-TEST_F(QuestionsTest, BlocksOverlappingInADamagedRecordingStillAddUp) {
+TEST_F(QuestionsTest, OverlappingBlocksOfADamagedRecordingStillAddUp) {
   script_.Alloc(0x10000000, 2 * kMiB);
   script_.Block(0x10000000, kMiB);
   script_.Block(0x10000100, kMiB);
@@ -198,7 +198,7 @@ TEST_F(QuestionsTest, BlocksOverlappingInADamagedRecordingStillAddUp) {
   EXPECT_EQ(sum, segments->live_bytes);
 }
 
-TEST_F(QuestionsTest, FoldedFlameGraphKeepsWhatWasCalled) {
+TEST_F(QuestionsTest, FoldedFlameGraphKeepsTheCalledFunction) {
   const auto frame = [&](const std::string& function) {
     format::FrameInfo info;
     info.function = script_.builder().InternString(function);
@@ -230,7 +230,7 @@ TEST_F(QuestionsTest, FoldedFlameGraphKeepsWhatWasCalled) {
               ElementsAre("all", "at::native::linear", "main"));
 }
 
-TEST_F(QuestionsTest, ComparisonHasBothColumnsAddUp) {
+TEST_F(QuestionsTest, BothColumnsOfAComparisonAddUp) {
   script_.Alloc(0x1000, 64, {"a", "main"});
   script_.Alloc(0x2000, 128, {"b", "main"});
   script_.Free(0x1000);
@@ -245,7 +245,7 @@ TEST_F(QuestionsTest, ComparisonHasBothColumnsAddUp) {
   EXPECT_EQ(flame->total, 128);
 }
 
-TEST_F(QuestionsTest, StackOfAHundredThousandFramesShowsItsInnermost) {
+TEST_F(QuestionsTest, StackOfAHundredThousandFramesShowsTheInnermost) {
   std::vector<std::string> functions;
   for (int i = 0; i < 100'000; ++i) functions.push_back("f" + std::to_string(i % 10));
   script_.Alloc(0x1000, 64, functions);
@@ -281,7 +281,7 @@ TEST_F(QuestionsTest, HugeSizesDoNotBreakSums) {
   EXPECT_TRUE(questions.AnswerSegments(1, 2).ok());
 }
 
-TEST_F(QuestionsTest, OnlyFilesThatStacksNameAreRead) {
+TEST_F(QuestionsTest, ReadsOnlyFilesNamedByStacks) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("gmt_questions." + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
@@ -332,13 +332,13 @@ TEST_F(QuestionsTest, MetaHasStepsMarksFailuresAndGaps) {
   EXPECT_GE(meta["steps"]["begin"].size(), 3u);
 }
 
-TEST_F(QuestionsTest, TextThatIsNoUtf8IsStillWritten) {
+TEST_F(QuestionsTest, InvalidUtf8IsReplacedInJson) {
   script_.Alloc(0x1000, 64, {"f\xff"});
   const auto stacks = Ask().AnswerStacks({trace_.rows.stack[0]});
   EXPECT_THAT(Dump(ToJson(*stacks)), HasSubstr("\xef\xbf\xbd"));
 }
 
-TEST(AlignTest, StepsOfBothRecordingsBelongTogether) {
+TEST(AlignTest, AlignsBySteps) {
   const auto make = [](int steps, int blocks) {
     analysis::EventScript script;
     uint64_t address = 0x1000;

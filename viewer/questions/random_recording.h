@@ -1,8 +1,8 @@
 // viewer/questions/random_recording.h
 //
-// For tests: a recording in which everything happens that a trace can show: segments and blocks in them,
-// blocks in none, frees that were lost, that are of memory from before, that wait for other streams,
-// several devices, streams and threads, stacks of any depth, none at all, and equal times.
+// For tests: a recording with everything that a trace can show: segments with blocks, blocks
+// outside of segments, lost frees, frees of memory from before, frees that wait for other streams,
+// several devices, streams and threads, stacks of any depth or none, and equal times.
 
 #ifndef GMT_VIEWER_QUESTIONS_RANDOM_RECORDING_H_
 #define GMT_VIEWER_QUESTIONS_RANDOM_RECORDING_H_
@@ -36,7 +36,7 @@ class RandomRecording {
   const format::Definitions& definitions() { return script_.definitions(); }
   const format::EventBatch& batch() const { return script_.batch(); }
 
-  // Of everything that there is.
+  // Returns a lane for each heap on each device.
   std::vector<Questions::Lane> lanes() const {
     std::map<std::pair<int32_t, uint32_t>, bool> seen;
     for (analysis::RowId row = 0; row < trace_.rows.count(); ++row) {
@@ -81,7 +81,7 @@ class RandomRecording {
       event.requested = event.size - Any(200);
     }
     if (Any(3) == 0)
-      event.t_ns -= analysis::EventScript::kStep_ns;  // equal to that of the last one
+      event.t_ns -= analysis::EventScript::kStep_ns;  // equal to the previous event's time
   }
 
   void Happen() {
@@ -94,13 +94,13 @@ class RandomRecording {
             script_.Pinned(0x1000 + Any(20) * 0x100000, 4096 * (1 + Any(9)), AnyStack()), 0);
       case 1:
         return Decorate(script_.FreePinned(0x1000 + Any(20) * 0x100000), 0);
-      case 2: {  // outside of any segment
+      case 2: {  // outside of all segments
         const uint64_t outside = 0x100000000 + Any(8) * 0x1000000;
         return Decorate(script_.Block(outside, 512 * (1 + Any(9)), AnyStack()), device);
       }
       case 3:
         return Decorate(script_.FreeBlock(0x100000000 + Any(8) * 0x1000000), device);
-      case 4: {  // of memory from before, once in a while
+      case 4: {  // memory from before the recording, occasionally
         auto& event = script_.FreeBlock(0x200000000 + Any(40) * 0x1000);
         event.present |= format::kHasSize;
         event.size = 700 + Any(300);
@@ -123,7 +123,7 @@ class RandomRecording {
         break;
     }
     if (Any(2) == 0) return Decorate(script_.FreeBlock(address), device);
-    // Sometimes into the place of the next one, and sometimes onto one that is held still.
+    // The block may overlap the next slot, or one that is still held.
     Decorate(script_.Block(address, 512 * (1 + Any(600)), AnyStack()), device);
   }
 

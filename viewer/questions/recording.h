@@ -1,7 +1,7 @@
 // viewer/questions/recording.h
 //
-// Recording: what the answers about one recording share: who asks has the lanes, and what was found out
-// for one question serves the next.
+// Recording: the state shared by all answers about one recording: its lanes, and results that are
+// cached for later queries.
 //
 // Ownership: the examination and the categories must outlive it.
 // Thread safety: one thread at a time.
@@ -28,7 +28,7 @@
 
 namespace gmt::viewer {
 
-// How many blocks the last scope had that was searched (viewer/questions/find.h).
+// The number of blocks of the scope that was searched last (viewer/questions/find.h).
 struct FoundTotal {
   Scope scope;
   uint64_t total = 0;
@@ -57,7 +57,7 @@ struct Recording {
   analysis::Category CategoryOf(analysis::RowId row) const {
     return categories == nullptr ? analysis::Category::kUnknown : categories->Of(row).category;
   }
-  // INVALID_ARGUMENT where there is no such lane or event.
+  // Returns INVALID_ARGUMENT if there is no such lane or event.
   absl::Status Check(uint32_t lane, uint32_t event) const;
 
   const analysis::Examination& examination;

@@ -16,10 +16,10 @@ namespace {
 
 using analysis::RowId;
 
-constexpr int64_t kExpressionBytes = 1 << 20;  // of memory that one expression may take
+constexpr int64_t kExpressionBytes = 1 << 20;  // maximum memory of one expression
 
-// Answers by id that are found when they are asked for first. Ids of a damaged file may be anything:
-// those beyond `count` are no stack's, frame's or string's, and all look alike.
+// Caches answers by id. Ids in a damaged file may be arbitrary: ids beyond `count` are invalid and
+// share one entry.
 template <typename Find>
 bool Remember(uint32_t id, uint32_t count, std::vector<uint8_t>& known, const Find& find) {
   constexpr uint8_t kYes = 2, kNo = 1;
@@ -108,7 +108,7 @@ bool RowFilter::FrameFits(uint32_t frame) {
   return Remember(frame, recording_.frames.definitions().frame_count(), frames_, [&] {
     for (const analysis::FrameText& call : recording_.frames.Calls(frame)) {
       const std::string label =
-          GroupLabel(analysis::GroupBy::kFunction, call);  // as tables show it
+          GroupLabel(analysis::GroupBy::kFunction, call);  // as displayed in tables
       const bool fits = FitsText(call.Name()) || FitsText(label) || FitsText(call.file) ||
                         FitsText(call.Place()) || FitsText(call.module);
       if (fits) return true;

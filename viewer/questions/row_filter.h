@@ -1,10 +1,10 @@
 // viewer/questions/row_filter.h
 //
-// RowFilter: whether a block is one that a person looks for (queries.h, Filter). Every frame, stack and
-// name is compared with the text once, so that a block costs a look-up.
+// RowFilter: decides whether a block matches a Filter (queries.h). Each frame, stack and name is
+// compared with the text once, so that a block costs one look-up.
 //
-// A regular expression comes from a person, or from a link that somebody sent: RE2 takes time in
-// proportion to the text, whatever the expression; a backtracking one could be made to run for ever.
+// Regular expressions come from the user, or from a link that someone else sent. RE2 takes time
+// linear in the text for any expression; a backtracking engine could be made to run forever.
 //
 // Ownership: the recording must outlive it. Thread safety: one thread at a time.
 
@@ -31,14 +31,14 @@ class RowFilter {
  public:
   static constexpr size_t kMaxText = 1000;
 
-  // INVALID_ARGUMENT for a text that is too long, an expression that is none, a name that is no
-  // stream's, thread's or category's.
+  // Returns INVALID_ARGUMENT for a text that is too long, an invalid expression, or a name that is
+  // not that of a stream, thread or category.
   static absl::StatusOr<RowFilter> Make(Recording& recording, const Filter& filter);
   RowFilter(RowFilter&&) noexcept;
   ~RowFilter();
 
   bool Matches(analysis::RowId row);
-  // Every block matches.
+  // Returns whether every block matches.
   bool is_empty() const { return is_empty_; }
 
  private:
@@ -56,10 +56,10 @@ class RowFilter {
   Recording& recording_;
   Filter filter_;
   bool is_empty_ = false;
-  std::string needle_;  // plain text, in lower case; empty: an expression, or none
+  std::string needle_;  // plain text in lower case; empty: there is an expression, or no text
   std::unique_ptr<re2::RE2> expression_;
   bool asks_addresses_ = false;
-  std::optional<uint64_t> address_;  // that the text says
+  std::optional<uint64_t> address_;  // given by the text
 
   struct Number {
     bool known = true;
@@ -67,7 +67,7 @@ class RowFilter {
   };
   std::optional<Number> stream_, thread_;
   std::optional<analysis::Category> category_;
-  std::vector<uint8_t> frames_, stacks_, names_, keys_;  // by id: what fits, as far as asked
+  std::vector<uint8_t> frames_, stacks_, names_, keys_;  // by id: cached matches
 };
 
 }  // namespace gmt::viewer

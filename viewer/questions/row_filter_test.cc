@@ -55,11 +55,11 @@ class RowFilterTest : public ::testing::Test {
   analysis::Trace trace_;
 };
 
-TEST_F(RowFilterTest, EmptyFilterLetsEverythingThrough) {
+TEST_F(RowFilterTest, EmptyFilterMatchesEverything) {
   EXPECT_THAT(Matching({}), ElementsAre(0, 1, 2));
 }
 
-TEST_F(RowFilterTest, TextIsLookedForInFunctionsFilesAndLinesInEitherCase) {
+TEST_F(RowFilterTest, SearchesFunctionsFilesAndLinesIgnoringCase) {
   EXPECT_THAT(WithText("FORW"), ElementsAre(0));
   EXPECT_THAT(WithText("/src/step.py"), ElementsAre(1));
   EXPECT_THAT(WithText("main.py:10"), ElementsAre(0, 1));
@@ -67,9 +67,9 @@ TEST_F(RowFilterTest, TextIsLookedForInFunctionsFilesAndLinesInEitherCase) {
   EXPECT_THAT(WithText("backward"), IsEmpty());
 }
 
-TEST_F(RowFilterTest, TextIsLookedForInNames) { EXPECT_THAT(WithText("layer 1"), ElementsAre(0)); }
+TEST_F(RowFilterTest, SearchesNames) { EXPECT_THAT(WithText("layer 1"), ElementsAre(0)); }
 
-TEST_F(RowFilterTest, AddressFindsTheBlockThatItLiesIn) {
+TEST_F(RowFilterTest, AddressFindsTheBlockThatContainsIt) {
   EXPECT_THAT(WithText("0x9f01ff"), ElementsAre(1));
   EXPECT_THAT(WithText("0x9f0200"), IsEmpty());
   EXPECT_THAT(WithText("0x7f"), ElementsAre(0));
@@ -85,7 +85,7 @@ TEST_F(RowFilterTest, TextBetweenSlashesIsAnExpression) {
   EXPECT_THAT(ErrorOf(filter), HasSubstr("no regular expression"));
 }
 
-TEST_F(RowFilterTest, HostileExpressionIsRefusedOrDoneSoon) {
+TEST_F(RowFilterTest, HostileExpressionIsRefusedOrFast) {
   script_.Alloc(0xbf0000, 0x300, {std::string(50'000, 'a')});
   trace_ = script_.Build();
   EXPECT_THAT(WithText("/(a*)*(a*)*(a*)*b/"), IsEmpty());
@@ -96,7 +96,7 @@ TEST_F(RowFilterTest, HostileExpressionIsRefusedOrDoneSoon) {
   EXPECT_THAT(ErrorOf(filter), HasSubstr("longer than 1000"));
 }
 
-TEST_F(RowFilterTest, StreamsAndThreadsThatNobodyKnowsCanBeAskedFor) {
+TEST_F(RowFilterTest, UnknownStreamsAndThreadsCanBeQueried) {
   Filter filter;
   filter.stream = "0x7f";
   EXPECT_THAT(Matching(filter), ElementsAre(1));
@@ -112,7 +112,7 @@ TEST_F(RowFilterTest, StreamsAndThreadsThatNobodyKnowsCanBeAskedFor) {
   EXPECT_THAT(ErrorOf(filter), HasSubstr("'moon' is no category"));
 }
 
-TEST_F(RowFilterTest, AllPartsMustHold) {
+TEST_F(RowFilterTest, AllPartsMustMatch) {
   Filter filter;
   filter.text = "main";
   filter.min_size = 0x101;

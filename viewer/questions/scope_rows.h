@@ -1,6 +1,6 @@
 // viewer/questions/scope_rows.h
 //
-// The blocks that a question is about (queries.h, Scope), one by one: what all of its answers count.
+// Enumerates the blocks of a scope (queries.h, Scope), which all answers count.
 //
 //   event     from                to
 //   A  ---------|------------------|-----     live
@@ -8,7 +8,8 @@
 //   C           |  --|---|         |          born
 //   D           |        |---------|-----     live, growth: +1, born, kept
 //
-// Thread safety: one thread at a time. Cost: that of HeldRows, of kBorn and kKept the births of the range.
+// Thread safety: one thread at a time. Cost: that of HeldRows; for kBorn and kKept, the births of
+// the range.
 
 #ifndef GMT_VIEWER_QUESTIONS_SCOPE_ROWS_H_
 #define GMT_VIEWER_QUESTIONS_SCOPE_ROWS_H_
@@ -20,11 +21,12 @@
 
 namespace gmt::viewer {
 
-// INVALID_ARGUMENT where lane or events are not in the recording.
+// Returns INVALID_ARGUMENT if lane or events are not in the recording.
 absl::Status CheckScope(const Recording& recording, const Scope& scope);
 
-// Calls visit(row, sign) for each block, by birth, until it returns false; of kGrowth first for all that
-// came (sign 1), then for all that went (-1). REQUIRES: CheckScope().
+// Calls visit(row, sign) for each block, by birth, until it returns false; for kGrowth first for
+// all blocks that were added (sign 1), then for all that went away (-1). REQUIRES: CheckScope()
+// succeeded.
 template <typename Visit>
 void ForEachRow(Recording& recording, const Scope& scope, RowFilter& filter, const Visit& visit) {
   const analysis::Rows& rows = recording.rows();

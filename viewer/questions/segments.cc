@@ -82,12 +82,12 @@ class SegmentsMaker {
     state.stack = rows_.stack[segment.row];
     uint64_t hole = 0;
     for (const Piece& piece : segment.pieces) {
-      // Free memory may be in several pieces, of which some could be given back: it is one hole.
+      // Free memory may consist of several pieces, some of which could be released; it is one hole.
       hole = piece.is_free() ? hole + piece.size : 0;
       made_.largest_hole = std::max(made_.largest_hole, hole);
       if (piece.is_free()) continue;
       const bool pending = piece.kind == Piece::kAwaiting;
-      // A block of another heap's allocator in this segment is none of this lane's.
+      // A block that another heap's allocator placed in this segment is not part of this lane.
       if (!recording_.IsIn(lane_, piece.row)) continue;
       AddBlock(state, piece.address - segment.address, piece.size, piece.row, pending);
       if (!pending) unplaced_[piece.row] -= piece.size;
@@ -138,7 +138,7 @@ class SegmentsMaker {
   const analysis::Rows& rows_;
   const Questions::Lane lane_;
   const uint32_t event_;
-  absl::flat_hash_map<RowId, uint64_t> unplaced_;  // bytes of what is held
+  absl::flat_hash_map<RowId, uint64_t> unplaced_;  // bytes not placed yet, by held row
   Segments made_;
 };
 

@@ -1,15 +1,15 @@
 // viewer/questions/segments.h
 //
-// What an allocator held after an event, place by place.
+// What an allocator held after an event, by location.
 //
-//   segment 0x7f00 |--12--|......|--13--|//pending//|....|      offset, bytes, row of what lies in it
+//   segment 0x7f00 |--12--|......|--13--|//pending//|....|      offset, bytes, row of its blocks
 //
-//   M1  What lies in the segments and waits for no stream adds up to live_bytes, which is what the lane
-//       holds. A block outside of any segment that is known, or the part of it that another one covers
-//       in a damaged recording, lies in a segment of its own without an address.
-//   M2  Of a lane without segments, each piece of memory is one, and full.
+//   M1  The blocks in segments that do not wait for a stream add up to live_bytes, which is what
+//       the lane holds. A block outside of all known segments, or the part of a block that another
+//       one covers in a damaged recording, is listed in a separate segment without an address.
+//   M2  In a lane without segments, each allocation is a full segment.
 //
-// Thread safety: one thread at a time. Cost: what is held.
+// Thread safety: one thread at a time. Cost: proportional to what is held.
 
 #ifndef GMT_VIEWER_QUESTIONS_SEGMENTS_H_
 #define GMT_VIEWER_QUESTIONS_SEGMENTS_H_
@@ -25,10 +25,11 @@ namespace gmt::viewer {
 
 absl::StatusOr<Segments> MakeSegments(Recording& recording, uint32_t lane, uint32_t event);
 
-// "small", "large, expandable", "private 0:1".
+// Returns a name such as "small", "large, expandable" or "private 0:1".
 std::string PoolName(const analysis::Rows& rows, const analysis::SegmentMap& segment);
 
-// The segment in which a block lies after an event, with all that is in it then; nullopt: in none.
+// Returns the segment that contains a block after an event, with its contents at that time;
+// nullopt: none.
 // REQUIRES: `held` is HeldRows::After(event).
 std::optional<analysis::SegmentMap> SegmentOf(const Recording& recording, analysis::RowId row,
                                               uint32_t event,

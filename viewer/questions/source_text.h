@@ -1,7 +1,7 @@
 // viewer/questions/source_text.h
 //
-// SourceTexts: the lines of the program around one that a stack names, where they are at hand
-// (analysis/stacks/source_line.h). No other file is read, whatever path is asked for.
+// SourceTexts: the lines of the program around one that a stack names, if they are available
+// (analysis/stacks/source_line.h). No other file is read, whatever path is requested.
 //
 // Ownership: the examination must outlive it. Thread safety: one thread at a time.
 
@@ -28,7 +28,7 @@ class SourceTexts {
   explicit SourceTexts(const analysis::Examination& examination)
       : definitions_(examination.definitions()), sources_(examination.trace().start_unix_ns) {}
 
-  // NOT_FOUND where no stack of the recording names the file.
+  // Returns NOT_FOUND if no stack of the recording names the file.
   absl::StatusOr<SourceText> Around(const std::string& path, uint32_t line);
 
  private:

@@ -27,9 +27,9 @@ absl::Status Check(const Recording& recording, const TableQuery& query) {
 }
 
 struct Group {
-  uint64_t bytes = 0, blocks = 0;  // of kGrowth differences, modulo 2^64
-  double sizes = 0, counted = 0;   // whatever came or went
-  uint64_t order = 0;              // kGrowth, kRate: what is sorted by
+  uint64_t bytes = 0, blocks = 0;  // differences for kGrowth, modulo 2^64
+  double sizes = 0, counted = 0;   // over all blocks, regardless of sign
+  uint64_t order = 0;              // sort key of kGrowth and kRate
   uint64_t largest = 0;
   RowId largest_row = analysis::kNoRow;
 };
@@ -117,7 +117,7 @@ class TableMaker {
     return found == lifetimes_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  // Greater means earlier where the order is descending.
+  // Larger keys come first if the order is descending.
   template <typename KeyOf>
   void SortBy(const KeyOf& key_of) {
     std::sort(present_.begin(), present_.end(), [&](uint32_t a, uint32_t b) {
@@ -144,7 +144,7 @@ class TableMaker {
     }
   }
   void SortByName() {
-    // Sizes, stacks and threads have numbers for names.
+    // The names of sizes, streams and threads are numbers.
     const bool has_text = query_.by == TableQuery::kFunction || query_.by == TableQuery::kFile ||
                           query_.by == TableQuery::kStack || query_.by == TableQuery::kCategory;
     absl::flat_hash_map<uint32_t, std::string> names;

@@ -12,7 +12,7 @@
 namespace gmt::viewer {
 namespace {
 
-// Where `what` begins at or behind `from`, whatever the case of its letters.
+// Returns the position of `what` in `text` at or after `from`, ignoring case.
 size_t FindIgnoringCase(absl::string_view text, absl::string_view what, size_t from) {
   const auto found = std::search(
       text.begin() + std::min(from, text.size()), text.end(), what.begin(), what.end(),
@@ -20,7 +20,7 @@ size_t FindIgnoringCase(absl::string_view text, absl::string_view what, size_t f
   return found == text.end() ? absl::string_view::npos : static_cast<size_t>(found - text.begin());
 }
 
-// A browser makes line feeds of the others before it hashes (HTML, "Normalizing newlines").
+// Browsers normalize newlines to line feeds before they hash (HTML, "Normalizing newlines").
 std::string WithLineFeeds(absl::string_view text) {
   std::string normal;
   for (size_t i = 0; i < text.size(); ++i) {

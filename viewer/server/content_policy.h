@@ -1,8 +1,8 @@
 // viewer/server/content_policy.h
 //
-// The Content-Security-Policy of a page that is one file: nothing runs but the scripts that it was
-// built with, named by their hashes, and nothing is loaded from anywhere. What a recording says, in a
-// frame's name for one, can then not become code, whatever the page does with it.
+// The Content-Security-Policy of a page that is a single file: only the scripts that it was built
+// with run, identified by their hashes, and nothing is loaded from anywhere. Text from a recording,
+// such as a frame's name, can therefore never be executed, whatever the page does with it.
 //
 // Thread safety: pure functions.
 
@@ -16,14 +16,14 @@
 
 namespace gmt::viewer {
 
-// The contents of all <ELEMENT ...>...</ELEMENT>, as a browser hashes them.
-// REQUIRES: `element` in lower case.
+// Returns the contents of all <ELEMENT ...>...</ELEMENT>, normalized as a browser hashes them.
+// REQUIRES: `element` is in lower case.
 std::vector<std::string> InlineTexts(absl::string_view html, absl::string_view element);
 
-// "'sha256-...' 'sha256-...'" of all of them; "'none'" where there are none.
+// Returns "'sha256-...' 'sha256-...'" of all such elements, or "'none'" if there are none.
 std::string HashSources(absl::string_view html, absl::string_view element);
 
-// Of a page that asks the server it came from.
+// Returns the policy of a page that queries the server it came from.
 std::string PagePolicy(absl::string_view html);
 
 }  // namespace gmt::viewer

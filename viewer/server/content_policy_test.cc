@@ -15,8 +15,8 @@ using testing::Not;
 
 std::string Hex(absl::string_view text) { return absl::BytesToHexString(Sha256(text)); }
 
-// Examples of NIST for FIPS 180-4.
-TEST(Sha256Test, ExamplesOfTheStandard) {
+// Examples from NIST for FIPS 180-4.
+TEST(Sha256Test, MatchesTheExamplesOfTheStandard) {
   EXPECT_EQ(Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(Hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(Hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
@@ -25,7 +25,7 @@ TEST(Sha256Test, ExamplesOfTheStandard) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST(ContentPolicyTest, ScriptsAreFoundAsABrowserFindsThem) {
+TEST(ContentPolicyTest, FindsScriptsAsABrowserDoes) {
   EXPECT_THAT(InlineTexts("<script type=module>a</script><SCRIPT>b</Script ><scripts>c</scripts>",
                           "script"),
               ElementsAre("a", "b"));
@@ -35,7 +35,7 @@ TEST(ContentPolicyTest, ScriptsAreFoundAsABrowserFindsThem) {
   EXPECT_THAT(InlineTexts("<script", "script"), IsEmpty());
 }
 
-TEST(ContentPolicyTest, PolicyNamesWhatThePageHolds) {
+TEST(ContentPolicyTest, PolicyContainsTheHashesOfThePage) {
   const std::string policy = PagePolicy("<style>s{}</style><script>abc</script>");
   EXPECT_THAT(policy, HasSubstr("default-src 'none'"));
   EXPECT_THAT(policy,

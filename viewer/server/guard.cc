@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kTokenBytes = 16;
 
-// A link to the page may stand in another page: a terminal in the browser, a chat. Only the page
-// itself can be opened like that, and only by who knows the token.
+// Another page, such as a terminal in the browser or a chat, may contain a link to our page. Only
+// the page itself can be opened by such a link, and only with the token.
 bool IsOpening(const Request& request, absl::string_view rest) {
   const std::string* mode = request.Header("sec-fetch-mode");
   const std::string* destination = request.Header("sec-fetch-dest");
@@ -41,7 +41,7 @@ std::string MakeToken() {
 }
 
 bool IsLoopbackHost(absl::string_view host) {
-  // Behind the name and, of an IPv6 address, behind its bracket.
+  // The port follows the first colon; for an IPv6 address, the first one after its bracket.
   const size_t colon = host.find(':', absl::StartsWith(host, "[") ? host.find(']') : 0);
   const absl::string_view name = host.substr(0, colon);
   const absl::string_view port =
@@ -52,7 +52,7 @@ bool IsLoopbackHost(absl::string_view host) {
   return name == "127.0.0.1" || name == "[::1]" || absl::EqualsIgnoreCase(name, "localhost");
 }
 
-// Takes as long for a wrong token whose beginning is right.
+// Runs in constant time, so that timing does not reveal how much of a wrong token is right.
 bool Guard::IsToken(absl::string_view text) const {
   if (token_.empty() || text.size() != token_.size()) return false;
   unsigned char difference = 0;
@@ -65,10 +65,10 @@ bool Guard::IsToken(absl::string_view text) const {
 std::optional<Response> Guard::Refuse(const Request& request, std::string* rest) const {
   const std::string* host = request.Header("host");
   if (host == nullptr || !IsLoopbackHost(*host)) {
-    return ErrorResponse(421, "this server answers to 127.0.0.1 and localhost only");
+    return ErrorResponse(421, "this server accepts only 127.0.0.1 and localhost as its host");
   }
   if (!IsOurOrigin(request)) {
-    return ErrorResponse(403, "this server answers no page but its own");
+    return ErrorResponse(403, "this server accepts requests only from its own page");
   }
   const absl::string_view path = absl::string_view(request.path).substr(1);
   const size_t slash = std::min(path.find('/'), path.size());
@@ -79,7 +79,7 @@ std::optional<Response> Guard::Refuse(const Request& request, std::string* rest)
   }
   *rest = std::string(path.substr(slash));
   if (!IsOurSite(request, *rest)) {
-    return ErrorResponse(403, "this server answers no page but its own");
+    return ErrorResponse(403, "this server accepts requests only from its own page");
   }
   return std::nullopt;
 }

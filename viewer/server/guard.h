@@ -1,13 +1,14 @@
 // viewer/server/guard.h
 //
-// Guard: who may ask. The server listens on loopback, where every page of every browser, and every
-// user of the machine, can reach it:
+// Guard: decides which requests are accepted. The server listens on loopback, where every page of
+// every browser, and every user of the machine, can reach it:
 //
-//   who                                          kept out by
-//   another user, who sees the port              the token, which only the address has
-//   a page that has its name point to 127.0.0.1  Host: a name that is not ours
-//   a page that asks across origins              Origin, Sec-Fetch-Site; no CORS header is ever sent
-//   a page that frames or opens ours             the policy, X-Frame-Options, opener policy
+//   requester                                        rejected by
+//   another user, who sees the port                  the token, which only the address contains
+//   a page whose host name resolves to 127.0.0.1     Host: any name other than loopback
+//   a page that sends cross-origin requests          Origin, Sec-Fetch-Site; no CORS header is ever
+//                                                    sent
+//   a page that frames or opens our page             the policy, X-Frame-Options, opener policy
 //
 // Thread safety: immutable.
 
@@ -22,18 +23,18 @@
 
 namespace gmt::viewer {
 
-// 128 bits of the kernel's randomness, as 32 hex digits. Empty where it gives none.
+// Returns 128 random bits from the kernel as 32 hex digits, or "" if the kernel provides none.
 std::string MakeToken();
 
 class Guard {
  public:
   explicit Guard(std::string token) : token_(std::move(token)) {}
 
-  // The answer to who may not ask; nothing where he may. *rest gets the path behind "/TOKEN": "" or
-  // "/...".
+  // Returns the error response to a request that is not allowed, or nullopt if it is allowed. *rest
+  // is set to the path after "/TOKEN": "" or "/...".
   std::optional<Response> Refuse(const Request& request, std::string* rest) const;
 
-  // What every answer carries.
+  // Adds the headers that every response carries.
   static void AddHeaders(Response& response);
 
  private:
@@ -42,7 +43,8 @@ class Guard {
   std::string token_;
 };
 
-// "127.0.0.1", "localhost" or "[::1]", with any port: behind a forwarding it is another one.
+// Returns whether `host` is "127.0.0.1", "localhost" or "[::1]". Any port is accepted, because port
+// forwarding may change it.
 bool IsLoopbackHost(absl::string_view host);
 
 }  // namespace gmt::viewer

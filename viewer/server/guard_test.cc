@@ -11,7 +11,7 @@ constexpr char kToken[] = "0123456789abcdef0123456789abcdef";
 
 class GuardTest : public testing::Test {
  protected:
-  // The status of the refusal; 0: may ask.
+  // Returns the status of the refusal, or 0 if the request is allowed.
   int Ask(const std::string& path, std::vector<std::pair<std::string, std::string>> headers = {}) {
     Request request;
     request.path = path;
@@ -25,14 +25,14 @@ class GuardTest : public testing::Test {
   bool without_host_ = false;
 };
 
-TEST_F(GuardTest, WhoHasTheTokenMayAsk) {
+TEST_F(GuardTest, RequestWithTheTokenIsAllowed) {
   EXPECT_EQ(Ask(page_ + "api/meta"), 0);
   EXPECT_EQ(rest_, "/api/meta");
   EXPECT_EQ(Ask(page_), 0);
   EXPECT_EQ(rest_, "/");
 }
 
-TEST_F(GuardTest, WhoHasNoTokenFindsNothing) {
+TEST_F(GuardTest, RequestWithoutTheTokenIsNotFound) {
   const std::string almost = page_.substr(0, 32);  // all but the token's last digit
   for (const std::string& path : std::vector<std::string>{
            "/", "//", "/api/meta", "/favicon.ico", almost + "/", almost + "e/", almost + "f0/",
@@ -41,14 +41,14 @@ TEST_F(GuardTest, WhoHasNoTokenFindsNothing) {
   }
 }
 
-TEST_F(GuardTest, EmptyTokenOpensNothing) {
+TEST_F(GuardTest, EmptyTokenGivesNoAccess) {
   Request request;
   request.path = "/";
   request.headers = {{"host", "localhost"}};
   EXPECT_TRUE(Guard("").Refuse(request, &rest_));
 }
 
-TEST_F(GuardTest, LoopbackNamesAreOursOnAnyPort) {
+TEST_F(GuardTest, LoopbackNamesAreAllowedOnAnyPort) {
   for (const char* host :
        {"127.0.0.1", "127.0.0.1:80", "localhost:65535", "LocalHost", "[::1]:4711"}) {
     host_ = host;
@@ -56,7 +56,7 @@ TEST_F(GuardTest, LoopbackNamesAreOursOnAnyPort) {
   }
 }
 
-TEST_F(GuardTest, OtherNamesAreRefusedAlsoWhereTheyPointToUs) {
+TEST_F(GuardTest, OtherHostNamesAreRefusedEvenIfTheyResolveToLoopback) {
   for (const char* host :
        {"evil.example", "evil.example:4711", "localhost.evil.example", "127.0.0.1.nip.io",
         "127.0.0.1@evil.example", "localhost:", "localhost:80a", "localhost:123456", "::1", "[::1",
@@ -84,7 +84,7 @@ TEST_F(GuardTest, RequestOfAnotherSiteIsRefused) {
   EXPECT_EQ(Ask(page_ + "api/meta", {{"sec-fetch-site", "same-site"}}), 403);
 }
 
-TEST_F(GuardTest, LinkInAnotherPageOpensThePageAndNothingElse) {
+TEST_F(GuardTest, LinkInAnotherPageOpensOnlyThePage) {
   const std::vector<std::pair<std::string, std::string>> link = {{"sec-fetch-site", "cross-site"},
                                                                  {"sec-fetch-mode", "navigate"},
                                                                  {"sec-fetch-dest", "document"}};

@@ -1,6 +1,6 @@
 // viewer/server/http_client_fixture.h
 //
-// For tests: a client that knows nothing of HTTP and sends what it is told to.
+// For tests: a client that knows nothing of HTTP and sends the given bytes.
 
 #ifndef GMT_VIEWER_SERVER_HTTP_CLIENT_FIXTURE_H_
 #define GMT_VIEWER_SERVER_HTTP_CLIENT_FIXTURE_H_
@@ -17,7 +17,7 @@
 
 namespace gmt::viewer {
 
-// How long a test waits for what must come; never a measure of speed.
+// How long a test waits for an expected event; never a measure of speed.
 inline constexpr int kHangMs = 120'000;
 
 class Client {
@@ -37,7 +37,7 @@ class Client {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;
   }
-  // Without a farewell, as where a reader closes with bytes unread.
+  // Closes with a reset instead of an orderly shutdown, as when a client closes with unread bytes.
   void Reset() {
     const linger now = {1, 0};
     setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -49,7 +49,7 @@ class Client {
   void Get(const std::string& path, const std::string& headers = "") {
     Send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
   }
-  // Reads until `what` has come or the server closes.
+  // Reads until `what` has arrived or the server closes the connection.
   std::string ReadTo(const std::string& what) {
     while (read_.find(what) == std::string::npos) {
       pollfd polled = {fd_, POLLIN, 0};

@@ -12,13 +12,13 @@ bool IsVisible(absl::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
 }
 
-// Two of them are two truths about where this is and where the next request begins.
+// With duplicates it would be ambiguous which host is meant or where the next request begins.
 bool IsSingle(const Request& request, absl::string_view name) {
   return std::count_if(request.headers.begin(), request.headers.end(),
                        [&](const auto& header) { return header.first == name; }) <= 1;
 }
 
-// No question has a body, and one that is not read would be taken for the next request.
+// No query has a body, and a body that is not read would be taken for the next request.
 bool HasBody(const Request& request) {
   const std::string* length = request.Header("content-length");
   return request.Header("transfer-encoding") != nullptr || (length != nullptr && *length != "0");

@@ -1,6 +1,6 @@
 // viewer/server/http_message.h
 //
-// What a handler sees of HTTP: GET without a body, and what is answered.
+// HTTP as request handlers see it: a GET without a body, and its response.
 //
 // Thread safety: plain data and pure functions.
 
@@ -17,10 +17,10 @@ namespace gmt::viewer {
 
 struct Request {
   std::string path;                                          // as sent, from the first '/'
-  std::string query;                                         // behind '?', as sent
+  std::string query;                                         // after '?', as sent
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
 
-  // The value of a header; null where it was not sent. `name` in lower case.
+  // Returns the value of a header, or null if it was not sent. `name` must be in lower case.
   const std::string* Header(absl::string_view name) const;
 };
 
@@ -29,18 +29,19 @@ struct Response {
   std::string type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
-  // Server-sent events: `body` is the first of them and the connection stays.
+  // Server-sent events: `body` is the first of them, and the connection stays open.
   bool is_stream = false;
 };
 
-// {"error": "a sentence"}.
+// Returns a response with the body {"error": sentence}.
 Response ErrorResponse(int status, absl::string_view sentence);
 
-// `target`: path and query as sent. Returns the status of what is wrong with the request, 0 if nothing
-// is: a target of another form, a header that must not be there twice, a body.
+// Sets path and query from `target`, the path and query as sent. Returns the status of what is
+// wrong with the request: a target of another form, a duplicate header, or a body. Returns 0 if it
+// is valid.
 int CheckRequest(absl::string_view target, Request& request);
 
-// "Not Found".
+// Returns the reason phrase of a status, such as "Not Found".
 const char* ReasonOf(int status);
 
 }  // namespace gmt::viewer

@@ -30,7 +30,7 @@
 namespace gmt::viewer {
 namespace {
 
-// How often the handler is asked whether to go on.
+// How often ShouldContinue() is called.
 constexpr std::chrono::milliseconds kTick{250};
 
 struct Freed {
@@ -47,7 +47,7 @@ timeval TimeOf(std::chrono::milliseconds duration) {
           static_cast<suseconds_t>(duration.count() % 1000 * 1000)};
 }
 
-// A buffer of these bytes, without a copy.
+// Returns a buffer of these bytes without copying them.
 Owned<evbuffer> BufferOf(std::string bytes) {
   Owned<evbuffer> buffer(evbuffer_new());
   auto* kept = new std::string(std::move(bytes));
@@ -112,13 +112,13 @@ class Server : public HttpServer {
   }
 
  private:
-  // What a connection waits for: an answer, or, of a stream, whatever comes.
+  // A request that awaits its answer or, for a stream, further events.
   struct Asked {
     uint64_t id = 0;
     Server* server = nullptr;
     evhttp_connection* connection = nullptr;
     evhttp_request* request = nullptr;
-    Owned<event> left;  // the client closes its side
+    Owned<event> left;  // fires when the client closes its side
     std::shared_ptr<std::atomic<bool>> gone = std::make_shared<std::atomic<bool>>(false);
     bool is_stream = false;
   };
@@ -128,7 +128,7 @@ class Server : public HttpServer {
     Response response;
   };
 
-  // Also from signal handlers. A full counter wakes as well.
+  // Also called from signal handlers. If the counter is full, the thread wakes anyway.
   void Wake() const {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof one);
@@ -155,7 +155,7 @@ class Server : public HttpServer {
   int wake_fd_ = -1;
   uint16_t port_ = 0;
 
-  // Of the serving thread. In the order in which they may not end: events end before their base.
+  // Used only in the serving thread. Ordered for destruction: events are freed before their base.
   Owned<event_base> base_;
   Owned<event> wake_, tick_, heartbeat_;
   std::map<evhttp_connection*, Asked> asked_;
@@ -168,12 +168,12 @@ class Server : public HttpServer {
   std::vector<Answered> answers_;
   std::vector<std::string> events_;
 
-  // Last, so that their threads end before what they write to.
+  // Last, so that their threads end before the members that they write to are destroyed.
   WorkerPool quick_, slow_;
 };
 
 void Server::Serve() {
-  // libevent writes to clients that have left.
+  // libevent writes to clients that have disconnected.
   sigset_t pipe;
   sigemptyset(&pipe);
   sigaddset(&pipe, SIGPIPE);
@@ -182,14 +182,14 @@ void Server::Serve() {
 }
 
 absl::Status Server::Open(uint16_t port) {
-  // Its warnings are for people who wrote the program.
+  // libevent's warnings are meant for developers.
   event_set_log_callback([](int, const char*) {});
   event_config* config = event_config_new();
   event_config_require_features(config, EV_FEATURE_EARLY_CLOSE);
   base_.reset(event_base_new_with_config(config));
   event_config_free(config);
   wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (base_ == nullptr || wake_fd_ < 0) return SystemError("no event loop can be made");
+  if (base_ == nullptr || wake_fd_ < 0) return SystemError("cannot create an event loop");
   if (absl::Status status = AddEvents(); !status.ok()) return status;
   return Bind(port);
 }
@@ -207,7 +207,7 @@ absl::Status Server::AddEvents() {
   const timeval tick = TimeOf(kTick), beat = TimeOf(limits_.heartbeat);
   const bool added = event_add(wake_.get(), nullptr) == 0 && event_add(tick_.get(), &tick) == 0 &&
                      event_add(heartbeat_.get(), &beat) == 0;
-  return added ? absl::OkStatus() : SystemError("no event loop can be made");
+  return added ? absl::OkStatus() : SystemError("cannot create an event loop");
 }
 
 absl::Status Server::Bind(uint16_t port) {
@@ -223,7 +223,7 @@ absl::Status Server::Bind(uint16_t port) {
       [](evhttp_request* from, void* self) { static_cast<Server*>(self)->OnRequest(from); }, this);
   evhttp_bound_socket* bound = evhttp_bind_socket_with_handle(http_.get(), "127.0.0.1", port);
   if (bound == nullptr) return SystemError(absl::StrCat("127.0.0.1:", port, " cannot be used"));
-  // Without room for one more socket, who comes waits in the kernel's queue until the next tick.
+  // If no more sockets are available, new clients wait in the kernel's queue until the next tick.
   listener_ = evhttp_bound_socket_get_listener(bound);
   evconnlistener_set_error_cb(
       listener_, [](evconnlistener* listener, void*) { evconnlistener_disable(listener); });
@@ -231,7 +231,7 @@ absl::Status Server::Bind(uint16_t port) {
   socklen_t size = sizeof address;
   if (getsockname(evhttp_bound_socket_get_fd(bound), reinterpret_cast<sockaddr*>(&address),
                   &size) != 0) {
-    return SystemError("the port cannot be found out");
+    return SystemError("cannot determine the port");
   }
   port_ = ntohs(address.sin_port);
   return absl::OkStatus();
@@ -246,7 +246,7 @@ void Server::OnRequest(evhttp_request* from) {
   int status = 0;
   Request request = Convert(from, &status);
   if (status != 0) {
-    Response response = ErrorResponse(status, "this is no request that can be understood");
+    Response response = ErrorResponse(status, "malformed request");
     Guard::AddHeaders(response);
     response.headers.emplace_back("Connection", "close");
     return Send(from, std::move(response));
@@ -262,7 +262,8 @@ void Server::OnRequest(evhttp_request* from) {
        cost == RequestHandler::Cost::kQuick ? quick_ : slow_);
 }
 
-// While it waits nothing is read from a connection, so that its end must be asked for.
+// While a request waits, libevent does not read from its connection, so disconnection is watched
+// here.
 Server::Asked& Server::Keep(evhttp_request* from) {
   evhttp_connection* connection = evhttp_request_get_connection(from);
   evhttp_connection_set_closecb(
@@ -277,7 +278,7 @@ Server::Asked& Server::Keep(evhttp_request* from) {
   return asked;
 }
 
-// A reset is told as something to read, and nothing else.
+// A connection reset is reported as readable, and in no other way.
 void Server::Watch(evhttp_connection* connection, Asked& asked, short what) {
   const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
   asked.server = this;
@@ -297,7 +298,7 @@ void Server::OnSeen(Asked& asked, bool is_closed) {
   const int fd = event_get_fd(asked.left.get());
   const bool has_more = !is_closed && recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
   if (!has_more) return evhttp_connection_free(asked.connection);
-  // The next question, sent before this one is answered: evhttp reads it in its turn.
+  // The next request, sent before this one is answered; evhttp reads it afterwards.
   Watch(asked.connection, asked, EV_CLOSED);
 }
 
@@ -306,7 +307,8 @@ void Server::OnFreed(evhttp_connection* connection) {
   if (found == asked_.end()) return;
   *found->second.gone = true;
   evhttp_request* request = found->second.request;
-  // A request that a failing connection has let go is ours; else it is freed with it.
+  // A failing connection detaches its request, which is then ours to free; otherwise evhttp frees
+  // it.
   if (evhttp_request_get_connection(request) == nullptr) evhttp_request_free(request);
   asked_.erase(found);
   CountStreams();
@@ -328,8 +330,7 @@ Response Server::Compute(const Request& request) {
   try {
     response = handler_.Answer(request);
   } catch (const std::exception& error) {
-    response =
-        ErrorResponse(500, absl::StrCat("this question could not be answered: ", error.what()));
+    response = ErrorResponse(500, absl::StrCat("the query failed: ", error.what()));
   }
   Guard::AddHeaders(response);
   return response;
@@ -372,7 +373,7 @@ void Server::BeginStream(evhttp_request* to, Response response) {
 }
 
 void Server::SendToAll(const std::string& event) {
-  // Freeing a connection takes it out of asked_.
+  // Freeing a connection erases it from asked_, so connections are freed after the loop.
   std::vector<evhttp_connection*> behind;
   for (const auto& [connection, asked] : asked_) {
     if (!asked.is_stream) continue;

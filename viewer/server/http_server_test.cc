@@ -18,8 +18,8 @@
 #include "viewer/server/http_client_fixture.h"
 
 #if defined(__SANITIZE_THREAD__)
-// libevent asks epoll to forget a descriptor behind its closing, when its number may be another socket's: that
-// one is in no epoll, and the call fails. It is no race for memory.
+// libevent removes a descriptor from epoll after closing it, when its number may already belong to
+// another socket. That socket is in no epoll set, so the call fails. It is not a data race.
 extern "C" const char* __tsan_default_suppressions() { return "called_from_lib:libevent_core"; }
 #endif
 
@@ -30,7 +30,8 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// "/now", "/quick/...", "/slow/..." say their path; "/wait" waits for Release(); "/stream" streams.
+// "/now", "/quick/...", "/slow/..." answer with their path; "/wait" blocks until Release();
+// "/stream" is a stream.
 class Handler : public RequestHandler {
  public:
   Cost CostOf(const Request& request) const override {
@@ -96,7 +97,7 @@ class HttpServerTest : public testing::Test {
     thread_.join();
     server_.reset();
   }
-  // Waits until it is so.
+  // Waits until `condition` holds; returns false if it never does.
   template <typename Condition>
   static bool Becomes(Condition condition) {
     for (int waited = 0; waited < kHangMs; waited += 5) {
@@ -122,7 +123,7 @@ class HttpServerTest : public testing::Test {
   std::atomic<bool> serve_returned_ = false;
 };
 
-TEST_F(HttpServerTest, QuestionIsAnswered) {
+TEST_F(HttpServerTest, AnswersRequests) {
   for (const char* path : {"/now", "/quick/1", "/slow/2"}) {
     Client client(server_->port());
     client.Get(absl::StrCat(path, "?a=%20b"), "Connection: close\r\n");
@@ -137,7 +138,7 @@ TEST_F(HttpServerTest, QuestionIsAnswered) {
   }
 }
 
-TEST_F(HttpServerTest, OneConnectionAsksManyTimes) {
+TEST_F(HttpServerTest, ConnectionIsReused) {
   Client client(server_->port());
   for (int i = 0; i < 100; ++i) {
     client.Get(absl::StrCat("/quick/", i));
@@ -145,7 +146,7 @@ TEST_F(HttpServerTest, OneConnectionAsksManyTimes) {
   }
 }
 
-TEST_F(HttpServerTest, QuestionsSentAtOnceAreAnsweredInOrder) {
+TEST_F(HttpServerTest, PipelinedRequestsAreAnsweredInOrder) {
   Client client(server_->port());
   client.Send(
       "GET /quick/1 HTTP/1.1\r\nHost: a\r\n\r\nGET /slow/2 HTTP/1.1\r\nHost: a\r\nConnection: "
@@ -155,8 +156,8 @@ TEST_F(HttpServerTest, QuestionsSentAtOnceAreAnsweredInOrder) {
   EXPECT_NE(answers.find("/slow/2"), std::string::npos);
 }
 
-TEST_F(HttpServerTest, WhatIsNoGetIsRefused) {
-  // After some refusals libevent waits for the client to close.
+TEST_F(HttpServerTest, MethodsOtherThanGetAreRefused) {
+  // After some refusals, libevent waits for the client to close.
   HttpLimits limits;
   limits.silence = std::chrono::milliseconds(200);
   Restart(limits);
@@ -171,7 +172,7 @@ TEST_F(HttpServerTest, WhatIsNoGetIsRefused) {
   EXPECT_EQ(handler_.answered_, 0);
 }
 
-TEST_F(HttpServerTest, RequestsWithTwoMeaningsAreRefused) {
+TEST_F(HttpServerTest, AmbiguousRequestsAreRefused) {
   for (const char* rest :
        {"GET /quick HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
         "GET /quick HTTP/1.1\r\nHost: a\r\nOrigin: a\r\nOrigin: b\r\n\r\n",
@@ -183,20 +184,20 @@ TEST_F(HttpServerTest, RequestsWithTwoMeaningsAreRefused) {
   EXPECT_EQ(handler_.answered_, 0);
 }
 
-TEST_F(HttpServerTest, HeadThatIsTooLongIsRefused) {
+TEST_F(HttpServerTest, TooLongHeadIsRefused) {
   const std::string answer =
       Answer("GET /quick HTTP/1.1\r\nHost: a\r\nX: " + std::string(100'000, 'x') + "\r\n\r\n");
   EXPECT_THAT(answer, Not(HasSubstr("200 OK")));
   ExpectStillServes();
 }
 
-TEST_F(HttpServerTest, ExceptionBecomesAnAnswer) {
+TEST_F(HttpServerTest, ExceptionBecomesAnErrorResponse) {
   Client client(server_->port());
   client.Get("/throw", "Connection: close\r\n");
   EXPECT_THAT(client.ReadAll(), testing::AllOf(StartsWith("HTTP/1.1 500"), HasSubstr("too bad")));
 }
 
-TEST_F(HttpServerTest, SlowQuestionsDoNotHoldUpQuickOnes) {
+TEST_F(HttpServerTest, SlowQueriesDoNotDelayQuickOnes) {
   std::vector<std::unique_ptr<Client>> waiting;
   for (int i = 0; i < 5; ++i) {
     waiting.push_back(std::make_unique<Client>(server_->port()));
@@ -208,7 +209,7 @@ TEST_F(HttpServerTest, SlowQuestionsDoNotHoldUpQuickOnes) {
   for (const auto& client : waiting) EXPECT_THAT(client->ReadTo("/wait?"), HasSubstr("200 OK"));
 }
 
-TEST_F(HttpServerTest, QuestionWhoseAskerHasLeftIsNotComputed) {
+TEST_F(HttpServerTest, QueryOfADisconnectedClientIsNotComputed) {
   std::vector<std::unique_ptr<Client>> waiting;
   for (int i = 0; i < 2; ++i) {
     waiting.push_back(std::make_unique<Client>(server_->port()));
@@ -219,10 +220,10 @@ TEST_F(HttpServerTest, QuestionWhoseAskerHasLeftIsNotComputed) {
     Client left(server_->port()), stays(server_->port());
     left.Get("/slow/left");
     stays.Get("/slow/stays");
-    // That it waits in the queue cannot be seen; that a later one is answered can.
+    // Whether it waits in the queue cannot be observed; that a later request is answered can.
     ExpectStillServes();
     left.Leave();
-    ExpectStillServes();  // so that it has seen who left before
+    ExpectStillServes();  // by now the server has noticed the disconnection
     ExpectStillServes();
     const size_t before = handler_.answered_;
     handler_.Release();
@@ -231,7 +232,7 @@ TEST_F(HttpServerTest, QuestionWhoseAskerHasLeftIsNotComputed) {
   }
 }
 
-TEST_F(HttpServerTest, ClientThatLeavesDuringItsAnswerHurtsNobody) {
+TEST_F(HttpServerTest, SurvivesClientsThatDisconnectDuringTheirAnswer) {
   for (int i = 0; i < 50; ++i) {
     Client client(server_->port());
     client.Get(i % 2 == 0 ? "/big" : "/slow/x");
@@ -239,7 +240,7 @@ TEST_F(HttpServerTest, ClientThatLeavesDuringItsAnswerHurtsNobody) {
   ExpectStillServes();
 }
 
-TEST_F(HttpServerTest, ClientThatNeverReadsHoldsUpNobody) {
+TEST_F(HttpServerTest, ClientThatNeverReadsDelaysNoOther) {
   std::vector<std::unique_ptr<Client>> lazy;
   for (int i = 0; i < 4; ++i) {
     lazy.push_back(std::make_unique<Client>(server_->port()));
@@ -249,7 +250,7 @@ TEST_F(HttpServerTest, ClientThatNeverReadsHoldsUpNobody) {
   ExpectStillServes();
 }
 
-TEST_F(HttpServerTest, ClientThatIsSilentIsClosed) {
+TEST_F(HttpServerTest, SilentClientIsDisconnected) {
   HttpLimits limits;
   limits.silence = std::chrono::milliseconds(100);
   Restart(limits);
@@ -258,7 +259,7 @@ TEST_F(HttpServerTest, ClientThatIsSilentIsClosed) {
   EXPECT_EQ(nothing.ReadAll(), "");
   EXPECT_THAT(half.ReadAll(), Not(HasSubstr("(hangs)")));
   std::string answer;
-  do {  // on a busy machine it may be closed before it has asked
+  do {  // on a busy machine the connection may be closed before the request is sent
     Client idle(server_->port());
     idle.Get("/quick");
     answer = idle.ReadAll();
@@ -266,7 +267,7 @@ TEST_F(HttpServerTest, ClientThatIsSilentIsClosed) {
   } while (answer.find("200 OK") == std::string::npos);
 }
 
-TEST_F(HttpServerTest, FiftyConnectionsAtOnceAreServed) {
+TEST_F(HttpServerTest, ServesFiftyConcurrentConnections) {
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < 50; ++i) clients.push_back(std::make_unique<Client>(server_->port()));
   for (int round = 0; round < 3; ++round) {
@@ -278,7 +279,7 @@ TEST_F(HttpServerTest, FiftyConnectionsAtOnceAreServed) {
   }
 }
 
-TEST_F(HttpServerTest, StreamCarriesEventsUntilItsReaderLeaves) {
+TEST_F(HttpServerTest, StreamCarriesEventsUntilItsClientDisconnects) {
   Client one(server_->port()), two(server_->port());
   one.Get("/stream");
   two.Get("/stream");
@@ -295,7 +296,7 @@ TEST_F(HttpServerTest, StreamCarriesEventsUntilItsReaderLeaves) {
   EXPECT_TRUE(Becomes([&] { return handler_.streams_ == 0; }));
 }
 
-TEST_F(HttpServerTest, StreamWhoseReaderResetsIsClosed) {
+TEST_F(HttpServerTest, StreamIsClosedAfterAReset) {
   Client client(server_->port());
   client.Get("/stream");
   client.ReadTo("data: first\n\n");
@@ -304,7 +305,7 @@ TEST_F(HttpServerTest, StreamWhoseReaderResetsIsClosed) {
   EXPECT_TRUE(Becomes([&] { return handler_.streams_ == 0; }));
 }
 
-TEST_F(HttpServerTest, StreamWhoseReaderNeverReadsIsClosed) {
+TEST_F(HttpServerTest, StreamIsClosedIfItsClientNeverReads) {
   Client lazy(server_->port());
   lazy.Get("/stream");
   ASSERT_TRUE(Becomes([&] { return handler_.streams_ == 1; }));
@@ -325,18 +326,18 @@ TEST_F(HttpServerTest, StreamHasAHeartbeat) {
   EXPECT_THAT(client.ReadTo(": here\n\n"), HasSubstr(": here"));
 }
 
-TEST_F(HttpServerTest, ServerEndsWhenItsHandlerSaysSo) {
+TEST_F(HttpServerTest, ServeReturnsWhenTheHandlerEndsIt) {
   handler_.goes_on_ = false;
   EXPECT_TRUE(Becomes([&] { return serve_returned_.load(); }));
 }
 
-TEST_F(HttpServerTest, PortThatIsTakenIsAnErrorThatNamesIt) {
+TEST_F(HttpServerTest, ErrorForAPortInUseNamesThePort) {
   const auto second = HttpServer::Listen(server_->port(), &handler_);
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(second.status().message(), HasSubstr(absl::StrCat("127.0.0.1:", server_->port())));
 }
 
-TEST_F(HttpServerTest, OnlyLoopbackIsListenedTo) {
+TEST_F(HttpServerTest, ListensOnlyOnLoopback) {
   Client client(server_->port());
   client.Get("/now");
   EXPECT_THAT(client.ReadTo("/now?"), HasSubstr("200"));
@@ -344,12 +345,12 @@ TEST_F(HttpServerTest, OnlyLoopbackIsListenedTo) {
   sockaddr_in other = {};
   other.sin_family = AF_INET;
   other.sin_port = htons(server_->port());
-  other.sin_addr.s_addr = htonl(0x7f000002);  // 127.0.0.2 is this machine too, by another address
+  other.sin_addr.s_addr = htonl(0x7f000002);  // 127.0.0.2, another address of this machine
   EXPECT_NE(connect(fd, reinterpret_cast<sockaddr*>(&other), sizeof other), 0);
   close(fd);
 }
 
-TEST_F(HttpServerTest, TenThousandRequestsOfGarbageNeverHurt) {
+TEST_F(HttpServerTest, SurvivesTenThousandGarbageRequests) {
   ForEachSeed(SeedsUpTo(10), [&](uint32_t seed) {
     std::mt19937 random(seed);
     const std::string good = "GET /quick/1?a=b HTTP/1.1\r\nHost: localhost\r\nOrigin: x\r\n\r\n";

@@ -1,7 +1,7 @@
 // viewer/server/lifetime.h
 //
-// Lifetime: how long the server goes on. It waits for the first page as long as it takes, and ends
-// some seconds after the last one was closed; a page that is loaded again is back before that.
+// Lifetime: decides how long the server runs. It waits for the first page without a limit, and ends
+// a few seconds after the last page was closed; a page that is reloaded reconnects before that.
 //
 // Thread safety: one thread.
 
@@ -18,7 +18,7 @@ class Lifetime {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // No grace: for ever.
+  // Without a grace period, the server runs until it is stopped.
   explicit Lifetime(std::optional<std::chrono::milliseconds> grace) : grace_(grace) {}
 
   void PagesOpen(size_t pages, Clock::time_point now) {

@@ -27,7 +27,7 @@ TEST(LifetimeTest, OverSomeSecondsAfterTheLastPageWasClosed) {
   EXPECT_TRUE(life.IsOver(kStart + seconds(15)));
 }
 
-TEST(LifetimeTest, PageThatIsLoadedAgainKeepsItAlive) {
+TEST(LifetimeTest, ReloadedPageKeepsItAlive) {
   Lifetime life(seconds(5));
   life.PagesOpen(1, kStart);
   life.PagesOpen(0, kStart + seconds(1));
@@ -35,7 +35,7 @@ TEST(LifetimeTest, PageThatIsLoadedAgainKeepsItAlive) {
   EXPECT_FALSE(life.IsOver(kStart + hours(1)));
 }
 
-TEST(LifetimeTest, WithoutAGraceItGoesOnForEver) {
+TEST(LifetimeTest, NeverOverWithoutAGracePeriod) {
   Lifetime life(std::nullopt);
   life.PagesOpen(1, kStart);
   life.PagesOpen(0, kStart);

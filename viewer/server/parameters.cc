@@ -23,7 +23,7 @@ int HexDigit(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// Of application/x-www-form-urlencoded: %XX and '+'.
+// Decodes application/x-www-form-urlencoded text: %XX and '+'.
 std::optional<std::string> Decode(absl::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -51,7 +51,7 @@ bool ParseInteger(absl::string_view text, uint64_t* value) {
          absl::SimpleAtoi(text, value);
 }
 
-// Not "inf", "nan" and hexadecimal, which SimpleAtod takes.
+// Rejects "inf", "nan" and hexadecimal, which SimpleAtod accepts.
 bool ParseNumber(absl::string_view text, double* value) {
   return !text.empty() && text.find_first_not_of("0123456789+-.eE") == absl::string_view::npos &&
          absl::SimpleAtod(text, value) && std::isfinite(*value);
@@ -76,7 +76,7 @@ void Parameters::Parse(absl::string_view pair) {
   const auto value =
       Decode(equals == absl::string_view::npos ? absl::string_view() : pair.substr(equals + 1));
   if (!name || !value || name->empty()) {
-    Refuse(absl::StrCat("this is no NAME=VALUE: ", Shown(std::string(pair))));
+    Refuse(absl::StrCat("not of the form NAME=VALUE: ", Shown(std::string(pair))));
   } else if (!values_.emplace(*name, *value).second) {
     Refuse(absl::StrCat(Shown(*name), ": given twice"));
   }
@@ -104,7 +104,7 @@ std::optional<uint64_t> Parameters::OptionalInteger(const std::string& name, uin
   if (text == nullptr) return std::nullopt;
   uint64_t value = 0;
   if (ParseInteger(*text, &value) && value >= min && value <= max) return value;
-  Refuse(absl::StrCat(name, ": ", Shown(*text), " is no whole number of ", min, " to ", max));
+  Refuse(absl::StrCat(name, ": ", Shown(*text), " is not a whole number from ", min, " to ", max));
   return std::nullopt;
 }
 
@@ -122,7 +122,7 @@ double Parameters::Number(const std::string& name) {
   double value = 0;
   if (text == nullptr) return 0;
   if (ParseNumber(*text, &value)) return value;
-  Refuse(absl::StrCat(name, ": ", Shown(*text), " is no finite number"));
+  Refuse(absl::StrCat(name, ": ", Shown(*text), " is not a finite number"));
   return 0;
 }
 
@@ -132,7 +132,7 @@ size_t Parameters::ChoiceOr(const std::string& name, const std::vector<std::stri
   if (text == nullptr) return otherwise;
   const auto found = std::find(values.begin(), values.end(), *text);
   if (found != values.end()) return static_cast<size_t>(found - values.begin());
-  Refuse(absl::StrCat(name, ": ", Shown(*text), " is none of ", absl::StrJoin(values, ", ")));
+  Refuse(absl::StrCat(name, ": ", Shown(*text), " is not one of ", absl::StrJoin(values, ", ")));
   return otherwise;
 }
 
@@ -170,7 +170,7 @@ std::vector<uint32_t> Parameters::Integers(const std::string& name, uint32_t max
 absl::Status Parameters::Finish() {
   for (const auto& [name, value] : values_) {
     if (!asked_.contains(name)) {
-      Refuse(absl::StrCat(Shown(name), ": this question has no such parameter; it has ",
+      Refuse(absl::StrCat(Shown(name), ": this query has no such parameter; it has ",
                           asked_.empty() ? "none" : absl::StrJoin(asked_, ", ")));
     }
   }

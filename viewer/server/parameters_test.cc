@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 std::string Wrong(Parameters& parameters) { return std::string(parameters.Finish().message()); }
 
-TEST(ParametersTest, ValuesAreRead) {
+TEST(ParametersTest, ReadsValues) {
   Parameters parameters(
       "lane=2&from=-1.5e3&axis=event&inverted=true&text=a%20b%2Bc+d%26&ids=1,2,3&min_size=0");
   EXPECT_EQ(parameters.Integer("lane", 0, 10), 2);
@@ -29,7 +29,7 @@ TEST(ParametersTest, ValuesAreRead) {
   EXPECT_TRUE(parameters.Finish().ok()) << parameters.Finish();
 }
 
-TEST(ParametersTest, EmptyValueIsNoneAtAll) {
+TEST(ParametersTest, EmptyValueCountsAsMissing) {
   Parameters parameters("text=&stack=&lane");
   EXPECT_EQ(parameters.Text("text"), "");
   EXPECT_EQ(parameters.OptionalInteger("stack", 0, 10), std::nullopt);
@@ -37,17 +37,17 @@ TEST(ParametersTest, EmptyValueIsNoneAtAll) {
   EXPECT_EQ(Wrong(parameters), "lane: missing");
 }
 
-TEST(ParametersTest, FirstThingThatIsWrongIsTheOneThatIsSaid) {
+TEST(ParametersTest, ReportsTheFirstError) {
   Parameters parameters("lane=x&file=y");
   parameters.Integer("file", 0, 10);
   parameters.Integer("lane", 0, 10);
-  EXPECT_THAT(Wrong(parameters), HasSubstr("file: y is no whole number of 0 to 10"));
+  EXPECT_THAT(Wrong(parameters), HasSubstr("file: y is not a whole number from 0 to 10"));
 }
 
-TEST(ParametersTest, ParameterThatNobodyAskedForIsRefused) {
+TEST(ParametersTest, UnknownParameterIsRefused) {
   Parameters parameters("colums=100&lane=1");
   parameters.Integer("lane", 0, 10);
-  EXPECT_THAT(Wrong(parameters), HasSubstr("colums: this question has no such parameter"));
+  EXPECT_THAT(Wrong(parameters), HasSubstr("colums: this query has no such parameter"));
 }
 
 TEST(ParametersTest, ParameterGivenTwiceIsRefused) {
@@ -56,7 +56,7 @@ TEST(ParametersTest, ParameterGivenTwiceIsRefused) {
   EXPECT_THAT(Wrong(parameters), HasSubstr("given twice"));
 }
 
-TEST(ParametersTest, IntegersOutsideOfTheirRangeOrNoIntegersAreRefused) {
+TEST(ParametersTest, NonIntegersAndIntegersOutOfRangeAreRefused) {
   for (const char* text : {"0", "8193", "-1", "1.5", "1e3", "+1", "%201", "0x10", "nan",
                            "18446744073709551616", "99999999999999999999999999"}) {
     Parameters parameters(std::string("columns=") + text);
@@ -74,19 +74,19 @@ TEST(ParametersTest, NumbersThatAreNotFiniteAreRefused) {
   }
 }
 
-TEST(ParametersTest, ListThatIsTooLongIsRefused) {
+TEST(ParametersTest, TooLongListIsRefused) {
   Parameters parameters("ids=1,2,3,4");
   EXPECT_LE(parameters.Integers("ids", 10, 3).size(), 3);
   EXPECT_THAT(Wrong(parameters), HasSubstr("at most 3"));
 }
 
-TEST(ParametersTest, HugeTextIsNotRepeatedInTheSentence) {
+TEST(ParametersTest, HugeTextIsNotRepeatedInTheError) {
   Parameters parameters("lane=" + std::string(10'000, 'x'));
   parameters.Integer("lane", 0, 10);
   EXPECT_LT(Wrong(parameters).size(), 200);
 }
 
-TEST(ParametersTest, RandomQueriesNeverHurtAndStayInRange) {
+TEST(ParametersTest, RandomQueriesStayInRange) {
   ForEachSeed(SeedsUpTo(20'000), [](uint32_t seed) {
     std::mt19937 random(seed);
     const std::string alphabet = "lanefromids=&&&=%20%zz,.-+eE0123456789\xff\"\n";

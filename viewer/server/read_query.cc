@@ -5,7 +5,7 @@ namespace {
 
 constexpr uint32_t kMaxRows = 1 << 15;  // pixels
 constexpr uint32_t kMaxSparkline = 1000;
-constexpr uint64_t kMaxSize = uint64_t{1} << 53;  // numbers of a page are doubles
+constexpr uint64_t kMaxSize = uint64_t{1} << 53;  // the page's numbers are doubles
 
 uint32_t Small(Parameters& parameters, const std::string& name, uint32_t min = 0,
                uint32_t max = UINT32_MAX) {
@@ -17,7 +17,7 @@ std::optional<uint32_t> OptionalSmall(Parameters& parameters, const std::string&
   return value ? std::optional(static_cast<uint32_t>(*value)) : std::nullopt;
 }
 
-// Values of an enum are in the order of the names.
+// REQUIRES: the values of the enum are in the order of `names`.
 template <typename Enum>
 Enum Named(Parameters& parameters, const std::string& name, const std::vector<std::string>& names) {
   return static_cast<Enum>(parameters.Choice(name, names));

@@ -1,8 +1,8 @@
 // viewer/server/read_query.h
 //
-// The parameters of a question as the struct that the question is asked with; names and meaning as in
-// viewer/page/src/data/protocol.ts. What is wrong stands in Parameters::Finish(); what only a
-// recording can know, as whether it has that lane, its answer says.
+// Reads the parameters of a query into the query's struct; names and meaning are those of
+// viewer/page/src/data/protocol.ts. Errors are reported by Parameters::Finish(). What only a
+// recording knows, such as whether it has that lane, is checked when the query is answered.
 //
 // Thread safety: pure functions.
 
@@ -25,11 +25,11 @@ Scope ReadScope(Parameters& parameters);
 FlameQuery ReadFlameQuery(Parameters& parameters);
 TableQuery ReadTableQuery(Parameters& parameters);
 
-// The other side of a flame graph that compares: given whole or not at all.
+// The other side of a comparing flame graph: given completely or not at all.
 struct OtherSide {
   size_t file = 0;
   uint32_t lane = 0, to = 0;
-  std::optional<uint64_t> window;  // of a recording that goes on
+  std::optional<uint64_t> window;  // of a recording in progress
 };
 std::optional<OtherSide> ReadOtherSide(Parameters& parameters, size_t files);
 

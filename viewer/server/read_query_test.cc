@@ -9,7 +9,7 @@ using testing::HasSubstr;
 
 std::string Refusal(Parameters& parameters) { return std::string(parameters.Finish().message()); }
 
-TEST(ReadQueryTest, WindowIsRead) {
+TEST(ReadQueryTest, ReadsAWindow) {
   Parameters parameters("lane=1&axis=step&from=-1.5&to=12.25&columns=800");
   const Window window = ReadWindow(parameters);
   EXPECT_EQ(window.lane, 1);
@@ -20,7 +20,7 @@ TEST(ReadQueryTest, WindowIsRead) {
   EXPECT_EQ(Refusal(parameters), "");
 }
 
-TEST(ReadQueryTest, WindowWithoutWidthIsRefused) {
+TEST(ReadQueryTest, EmptyWindowIsRefused) {
   for (const char* to : {"5", "4", "-1e308"}) {
     Parameters parameters(std::string("lane=0&axis=time&columns=1&from=5&to=") + to);
     ReadWindow(parameters);
@@ -28,7 +28,7 @@ TEST(ReadQueryTest, WindowWithoutWidthIsRefused) {
   }
 }
 
-TEST(ReadQueryTest, BlockQueryIsRead) {
+TEST(ReadQueryTest, ReadsABlockQuery) {
   Parameters parameters(
       "lane=0&axis=event&from=0&to=9&columns=8192&layout=address&low=1&high=2e9&rows=600");
   const BlockQuery query = ReadBlockQuery(parameters);
@@ -46,7 +46,7 @@ TEST(ReadQueryTest, BlockQueryWithoutHeightIsRefused) {
   EXPECT_THAT(Refusal(parameters), HasSubstr("low: does not lie below high"));
 }
 
-TEST(ReadQueryTest, ScopeHasItsFilter) {
+TEST(ReadQueryTest, ReadsAScopeWithItsFilter) {
   Parameters parameters(
       "lane=2&of=kept&from=3&to=4&text=model.py&category=inputs&stack=7&key=4294967295&stream=0x1"
       "&thread=unknown&min_size=0&max_size=9007199254740992");
@@ -64,7 +64,7 @@ TEST(ReadQueryTest, ScopeHasItsFilter) {
   EXPECT_EQ(Refusal(parameters), "");
 }
 
-TEST(ReadQueryTest, EveryNameOfATableIsItsValue) {
+TEST(ReadQueryTest, MapsEveryGroupingNameToItsValue) {
   const std::vector<std::pair<std::string, TableQuery::By>> names = {
       {"stack", TableQuery::kStack},   {"function", TableQuery::kFunction},
       {"file", TableQuery::kFile},     {"category", TableQuery::kCategory},
@@ -86,7 +86,7 @@ TEST(ReadQueryTest, TableOfTooManyRowsIsRefused) {
   EXPECT_THAT(Refusal(parameters), HasSubstr("limit: 501"));
 }
 
-TEST(ReadQueryTest, OtherSideIsWholeOrNotThere) {
+TEST(ReadQueryTest, OtherSideIsCompleteOrAbsent) {
   Parameters whole("other_file=1&other_lane=0&other_to=9"), none(""), half("other_file=1"),
       far("other_file=2&other_lane=0&other_to=9");
   const auto other = ReadOtherSide(whole, 2);

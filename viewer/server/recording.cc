@@ -23,15 +23,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// How much of the work is done when a part of it is: measured on recordings of a million events.
+// The fractions of the total work after reading and indexing: measured on recordings of a million
+// events.
 constexpr double kRead = 0.5, kIndexed = 0.8;
 
-// That are shown of a file that is being read.
+// The number of lanes shown for a file that is being read.
 constexpr size_t kLanesSoFar = 4;
 
-constexpr int kNice = 19;  // of who writes the index
+constexpr int kNice = 19;  // of the thread that writes the index
 
-// Of one state; a change of state is told at once.
+// The minimum interval between notifications within one state; changes of state are notified at
+// once.
 constexpr std::chrono::milliseconds kTellEvery{100};
 
 double OfIndex(double fraction) {
@@ -101,7 +103,7 @@ void ServedRecording::Refuse(std::string why) {
 absl::Status ServedRecording::LoadOrFail(Keep keep) {
   index_was_kept_ = keep != Keep::kUnused && UseKeptIndex();
   if (absl::Status status = ReadFile(); !status.ok()) return status;
-  // Curves and blocks need the trace alone, everything else the examination.
+  // Curves and blocks need only the trace, everything else the examination.
   RunTogether({[this] {
                  if (!index_was_kept_) BuildCurves();
                },
@@ -116,7 +118,7 @@ absl::Status ServedRecording::LoadOrFail(Keep keep) {
                  if (!index_was_kept_) BuildBlocks(cycles);
                  AddQuestions();
                  SetMeta(FullMeta());
-                 Tell(State::kBlocks, "finding out what memory is for", kIndexed);
+                 Tell(State::kBlocks, "categorizing memory", kIndexed);
                }},
               [](size_t) {});
   if (!index_was_kept_) owned_index_->AddCategories(recording_->trace(), recording_->categories());
@@ -125,17 +127,18 @@ absl::Status ServedRecording::LoadOrFail(Keep keep) {
   return absl::OkStatus();
 }
 
-// Of a large recording it is a gigabyte, and its user looks around already: it is written with what
-// nobody else wants of the processors. Where it cannot be kept it is built again the next time.
+// The index of a large recording is a gigabyte, and the user is already working with the page, so
+// it is written at the lowest priority. If it cannot be written, the index is built again the next
+// time.
 void ServedRecording::KeepIndex() const {
   const auto save = [this] {
-    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // of this thread alone
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // of this thread only
     (void)SaveIndex(path_, *owned_index_, Dump(meta()));
   };
   try {
     std::thread(save).join();
   } catch (const std::system_error&) {
-    // No thread is to be had.
+    // No thread can be created.
   }
 }
 
@@ -144,7 +147,7 @@ bool ServedRecording::UseKeptIndex() {
   if (kept.index == nullptr) return false;
   Json meta = ParseJson(kept.meta);
   if (!meta.is_object() || !meta.contains("lanes")) return false;
-  // The file may have another place and name by now.
+  // The file may have another number, path and name by now.
   meta["file"] = file_;
   meta["path"] = path_;
   meta["name"] = FileName(path_);
@@ -189,7 +192,7 @@ const analysis::Cycles& ServedRecording::FindSteps() {
   return recording_->examination().cycles();
 }
 
-// By whoever needs them first; the other waits.
+// Called from two threads; the first one does the work, and the other waits.
 void ServedRecording::AddQuestions() {
   std::vector<Questions::Lane> lanes;
   for (const Lane& lane : owned_index_->lanes()) lanes.push_back({lane.device, lane.heap});

@@ -1,19 +1,18 @@
 // viewer/server/recording.h
 //
-// ServedRecording: one file that the page shows, from its name to its last answer. A thread loads it
-// while the page asks:
+// ServedRecording: one file that the page shows. A thread loads it while the page queries it:
 //
 //   loading --curves known--> coarse --blocks, questions--> blocks --categories, answers--> ready
-//      |                                                                  `-- the index is kept
-//      `--> failed: with the sentence that the reading verbs would print
+//      |                                                                  `-- the index is cached
+//      `--> failed: with the sentence that the reading commands would print
 //
-// With an index kept from another time curves and blocks are there at once, questions when the file
-// has been read.
+// With a cached index, curves and blocks are available at once, and questions after the file has
+// been read.
 //
-// Blocks and questions are made ready beside each other, on as many threads as there are processors.
+// Blocks and questions are prepared in parallel, on as many threads as there are processors.
 //
-// Thread safety: Load() in one thread; everything else from any thread at any time. The examination,
-// which is for one thread at a time, is asked through Ask() alone.
+// Thread safety: Load() in one thread; everything else from any thread at any time. The examination
+// is for one thread at a time and is accessed only through Ask() and Examine().
 
 #ifndef GMT_VIEWER_SERVER_RECORDING_H_
 #define GMT_VIEWER_SERVER_RECORDING_H_
@@ -62,38 +61,38 @@ struct Backend {
 
 class ServedRecording {
  public:
-  // `changed` is called after each change of progress or meta. `backend` must outlive it.
+  // `changed` is called after each change of progress or meta. `backend` must outlive this object.
   ServedRecording(uint32_t file, std::string path, const Backend& backend,
                   std::function<void()> changed);
 
-  // Whether the index is kept for another time (viewer/index/index_cache.h); kUnused: one that was
-  // kept is not used either.
+  // Whether the index is cached for later (viewer/index/index_cache.h). kUnused: neither writes the
+  // cache nor uses a cached index.
   enum class Keep { kIndex, kNothing, kUnused };
   void Load(Keep keep = Keep::kIndex);
-  // Instead: it stands for what is not there, and `why` answers every question.
+  // Called instead of Load() for a recording that is not available; every query fails with `why`.
   void Refuse(std::string why);
 
-  // FileProgress and FileMeta.
+  // Return FileProgress and FileMeta of protocol.ts.
   nlohmann::ordered_json progress() const;
   nlohmann::ordered_json meta() const;
 
-  // Null before anything is known.
+  // Returns null before anything is known.
   const ViewIndex* index() const { return index_.load(std::memory_order_acquire); }
-  // Why there is no index, or no more than that: kUnavailable while it loads.
+  // Returns why there is no index, or only part of the data: kUnavailable while it loads.
   absl::Status WhyNot() const;
 
-  // Holds the recording and calls `ask`, once questions can be answered.
+  // Calls `ask` with the recording locked. Fails if questions cannot be answered yet.
   absl::Status Ask(const std::function<absl::Status(Questions&)>& ask);
-  // The same for two different ones.
+  // The same for two different recordings.
   static absl::Status AskBoth(ServedRecording& one, ServedRecording& other,
                               const std::function<absl::Status(Questions&, Questions&)>& ask);
 
   // The same, once categories are known, with all that is known of it.
   absl::Status Examine(const std::function<absl::Status(const answers::Recording&, Questions&)>& look);
 
-  // JSON of Answer; computed once.
+  // Returns JSON of Answer; computed once.
   absl::StatusOr<std::string> AnswerOf(const std::string& verb);
-  // JSON of Compare.
+  // Returns JSON of Compare.
   static absl::StatusOr<std::string> CompareOf(ServedRecording& base, ServedRecording& changed);
 
  private:
@@ -111,7 +110,7 @@ class ServedRecording {
   nlohmann::ordered_json LanesJson(const ViewIndex& index) const;
   nlohmann::ordered_json CoarseMeta() const;
   nlohmann::ordered_json FullMeta();
-  // Of what is known before the file is read.
+  // Returns the meta that is known before the file is read.
   nlohmann::ordered_json EmptyMeta() const;
 
   void TakeCurves(const analysis::Trace& so_far);
@@ -122,7 +121,7 @@ class ServedRecording {
   absl::Status WhyNoAnswers() const;
 
   const uint32_t file_;
-  const uint64_t number_;  // no other recording of this program has it
+  const uint64_t number_;  // unique among the recordings of this process
   const std::string path_;
   const Backend& backend_;
   const std::function<void()> changed_;
@@ -131,25 +130,25 @@ class ServedRecording {
   std::atomic<const ViewIndex*> index_ = nullptr;
   bool index_was_kept_ = false;
 
-  // Guards everything that is examined and who asks it.
+  // Guards the examination and everything that uses it.
   mutable std::mutex examining_;
   std::unique_ptr<answers::Recording> recording_;
   bool has_categories_ = false;
   std::unique_ptr<Questions> questions_;
   std::map<std::string, absl::StatusOr<std::string>> answers_;
-  // The last comparison with each file, which may be another recording by now.
+  // The latest comparison with each file, which may be another recording by now.
   struct Compared {
     uint64_t with = 0;  // its number_
     absl::StatusOr<std::string> body;
   };
   std::map<uint32_t, Compared> compared_;
 
-  // Guards what follows. Taken last.
+  // Guards the members below. Acquired last.
   mutable std::mutex telling_;
   State state_ = State::kLoading;
   std::string what_ = "opening the file", error_;
   double fraction_ = 0;
-  CurvesSoFar curves_so_far_;  // of what is read
+  CurvesSoFar curves_so_far_;  // of the part read so far
   std::chrono::steady_clock::time_point told_;
   std::unique_ptr<nlohmann::ordered_json> meta_;
 };

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kBlock = 64;
 
-// FIPS 180-4 makes its constants of the fractional parts of roots of the first primes; they are
+// FIPS 180-4 derives its constants from the fractional parts of roots of the first primes; they are
 // computed here as the standard defines them: floor(2^32 * frac(root)).
 __extension__ using Wide = unsigned __int128;
 
@@ -21,7 +21,7 @@ constexpr bool IsPrime(uint32_t n) {
   return n >= 2;
 }
 
-// The largest r with r^power <= prime * 2^(32 * power), less its whole part.
+// Returns the fractional part of the largest r with r^power <= prime * 2^(32 * power).
 constexpr uint32_t RootFraction(uint32_t prime, int power) {
   const Wide goal = static_cast<Wide>(prime) << (32 * power);
   uint64_t root = 0;

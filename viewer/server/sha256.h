@@ -1,6 +1,7 @@
 // viewer/server/sha256.h
 //
-// SHA-256 (FIPS 180-4), for the hashes of a Content-Security-Policy. Not made for passwords or speed.
+// SHA-256 (FIPS 180-4), for the hashes of a Content-Security-Policy. Not suitable for passwords;
+// not fast.
 // Thread safety: pure function.
 
 #ifndef GMT_VIEWER_SERVER_SHA256_H_
@@ -12,7 +13,7 @@
 
 namespace gmt::viewer {
 
-// 32 bytes.
+// Returns 32 bytes.
 std::string Sha256(absl::string_view bytes);
 
 }  // namespace gmt::viewer

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// JSON has no infinity: what never ends has null there.
+// JSON has no infinity, so an end that never comes is null.
 Json FiniteOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json SpacesJson(const std::vector<AddressSpace>& spaces) {
@@ -68,7 +68,7 @@ std::string BlockSlab(const BlockTile& tile) {
   writer.AddArray("stream", tile.stream);
   writer.AddArray("thread", tile.thread);
   writer.AddArray("flags", tile.flags);
-  // Also where there are no runs.
+  // Written even if there are no runs.
   std::vector<uint32_t> run_begin = tile.run_begin;
   run_begin.resize(tile.row.size() + 1, static_cast<uint32_t>(tile.run_column.size()));
   writer.AddArray("run_begin", run_begin);

@@ -1,6 +1,6 @@
 // viewer/server/tile_slabs.h
 //
-// What travels as columns: curves, blocks and flame graphs, with the names of
+// The answers that are sent as columns: curves, blocks and flame graphs, with the names of
 // viewer/page/src/data/protocol.ts.
 //
 // Thread safety: pure functions.

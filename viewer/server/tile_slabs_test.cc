@@ -13,7 +13,7 @@ using slab::Slab;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(TileSlabsTest, CurveHasItsSeriesByName) {
+TEST(TileSlabsTest, CurveContainsItsSeriesByName) {
   CurveTile tile;
   tile.event = {1, 2};
   tile.ns = {10, 20};
@@ -27,14 +27,14 @@ TEST(TileSlabsTest, CurveHasItsSeriesByName) {
   EXPECT_FALSE(slab->Values<double>("live.min").ok());
 }
 
-TEST(TileSlabsTest, PassingCurveHasItsBytes) {
+TEST(TileSlabsTest, PassingCurveContainsItsBytes) {
   const auto slab = Slab::Parse(PassingSlab({{512, NAN}}));
   ASSERT_TRUE(slab.ok()) << slab.status();
   EXPECT_EQ(slab->kind(), "passing");
   EXPECT_THAT(*slab->Values<double>("live"), ElementsAre(512, testing::IsNan()));
 }
 
-TEST(TileSlabsTest, BlocksHaveTheirRunsAndSpaces) {
+TEST(TileSlabsTest, BlocksContainTheirRunsAndSpaces) {
   BlockTile tile;
   tile.row = {7, kNoRow};
   tile.start = {0, 0};
@@ -64,13 +64,13 @@ TEST(TileSlabsTest, BlocksHaveTheirRunsAndSpaces) {
   EXPECT_THAT(*slab->Values<uint16_t>("run_column"), ElementsAre(0, 5));
 }
 
-TEST(TileSlabsTest, TileOfNothingIsWhole) {
+TEST(TileSlabsTest, EmptyTileIsComplete) {
   const auto slab = Slab::Parse(BlockSlab({}));
   ASSERT_TRUE(slab.ok()) << slab.status();
   EXPECT_THAT(*slab->Values<uint32_t>("run_begin"), ElementsAre(0));
 }
 
-TEST(TileSlabsTest, FlameGraphHasItsNames) {
+TEST(TileSlabsTest, FlameGraphContainsItsNames) {
   FlameTree tree;
   tree.parent = {0, 0};
   tree.bytes = {5, 5};

@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 using Cost = RequestHandler::Cost;
 
 constexpr int kProtocol = 1;
-// Files at a time: each needs memory while it is read.
+// How many files are loaded at a time: each needs memory while it is read.
 constexpr size_t kLoadingThreads = 2;
 constexpr char kSlabType[] = "application/octet-stream";
 
@@ -56,7 +56,7 @@ Response Body(absl::StatusOr<std::string> body, const char* type = "application/
   return response;
 }
 
-// The result of a question as what its writer makes of it.
+// Writes a successful result to *body with `write`.
 template <typename Result, typename Write>
 absl::Status Put(const absl::StatusOr<Result>& result, Write write, std::string* body) {
   if (!result.ok()) return result.status();
@@ -79,7 +79,7 @@ class Server : public ViewServer, public RequestHandler {
         guard_(token_),
         lifetime_(options.grace) {}
   ~Server() override {
-    // Loading, and what goes on, tell their progress to the HTTP server.
+    // Loading threads and recordings in progress report their progress to the HTTP server.
     {
       const std::lock_guard lock(telling_);
       tells_ = false;
@@ -111,7 +111,7 @@ class Server : public ViewServer, public RequestHandler {
     Method method;
   };
   static const std::map<std::string, Question, std::less<>>& Questions();
-  // "curve" of "/api/curve"; "" for what is no question.
+  // Returns "curve" for "/api/curve", and "" if it is not a query.
   static std::string_view NameOfQuestion(std::string_view rest);
 
   Response Page() const;
@@ -132,7 +132,7 @@ class Server : public ViewServer, public RequestHandler {
   Response Compare(Parameters& parameters);
   Response Moved(Parameters& parameters);
 
-  // What stands behind the number of a file: one that was loaded, or one that goes on.
+  // What a file number refers to: a loaded recording, or one in progress.
   struct Served {
     std::shared_ptr<ServedRecording> file;
     std::unique_ptr<LiveRecording> live;
@@ -146,7 +146,7 @@ class Server : public ViewServer, public RequestHandler {
   size_t NumberOf(Parameters& parameters, const char* name = "file") {
     return parameters.Integer(name, 0, files_.size() - 1);
   }
-  // `window`: the one whose rows and events the page means, of a recording that goes on.
+  // `window`: for a recording in progress, the window whose rows and events the page refers to.
   std::shared_ptr<ServedRecording> File(Parameters& parameters) {
     const Served& served = files_[NumberOf(parameters)];
     if (served.live == nullptr) return served.file;
@@ -156,9 +156,9 @@ class Server : public ViewServer, public RequestHandler {
                const std::function<absl::Status(viewer::Questions&, std::string*)>& ask,
                const char* type = "application/json");
   std::string ProgressText() const;
-  // Not before all files have their places.
+  // Does nothing before all files have their places in files_.
   void TellProgress() {
-    const std::lock_guard lock(telling_);  // of all: the files stay until it is told
+    const std::lock_guard lock(telling_);  // so that files_ outlives the notification
     if (tells_) http_->SendToStreams(absl::StrCat("data: ", ProgressText(), "\n\n"));
   }
 
@@ -166,7 +166,7 @@ class Server : public ViewServer, public RequestHandler {
   const ViewOptions options_;
   const std::string policy_, token_;
   const Guard guard_;
-  Lifetime lifetime_;  // of the serving thread
+  Lifetime lifetime_;  // used only in the serving thread
   std::vector<Served> files_;
   std::unique_ptr<HttpServer> http_;
   std::mutex telling_;
@@ -176,7 +176,7 @@ class Server : public ViewServer, public RequestHandler {
 
 absl::Status Server::Open(const std::vector<std::string>& paths,
                           std::vector<LiveProcess> processes) {
-  if (token_.empty()) return absl::UnavailableError("the system gives no random numbers");
+  if (token_.empty()) return absl::UnavailableError("the kernel provides no random numbers");
   auto http = HttpServer::Listen(options_.port, this, options_.limits);
   if (!http.ok()) return http.status();
   http_ = *std::move(http);
@@ -204,7 +204,8 @@ absl::Status Server::Open(const std::vector<std::string>& paths,
   return absl::OkStatus();
 }
 
-// ---- Which question ------------------------------------------------------------------------------
+// ---- Dispatch
+// ------------------------------------------------------------------------------------
 
 const std::map<std::string, Server::Question, std::less<>>& Server::Questions() {
   static const auto* questions = new std::map<std::string, Question, std::less<>>{
@@ -243,7 +244,7 @@ Response Server::Answer(const Request& request) {
     return response;
   }
   const auto found = Questions().find(NameOfQuestion(rest));
-  if (found == Questions().end()) return ErrorResponse(404, "there is no such question");
+  if (found == Questions().end()) return ErrorResponse(404, "no such query");
   Parameters parameters(request.query);
   return (this->*found->second.method)(parameters);
 }
@@ -256,7 +257,8 @@ Response Server::Page() const {
   return response;
 }
 
-// ---- What is there -------------------------------------------------------------------------------
+// ---- Meta and progress
+// ---------------------------------------------------------------------------
 
 Response Server::Meta(Parameters& parameters) {
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
@@ -310,7 +312,8 @@ Response Server::Blocks(Parameters& parameters) {
   return tile.ok() ? Body(BlockSlab(*tile), kSlabType) : Refusal(tile.status());
 }
 
-// ---- Questions -----------------------------------------------------------------------------------
+// ---- Queries
+// --------------------------------------------------------------------------------------
 
 Response Server::Ask(Parameters& parameters, ServedRecording& file,
                      const std::function<absl::Status(viewer::Questions&, std::string*)>& ask,
@@ -437,7 +440,7 @@ Response Server::Moved(Parameters& parameters) {
   const auto from = static_cast<uint32_t>(parameters.Integer("from", 0, UINT32_MAX));
   const auto to = static_cast<uint32_t>(parameters.Integer("to", 0, UINT32_MAX));
   const auto row = static_cast<uint32_t>(parameters.Integer("row", 0, UINT32_MAX));
-  if (served.live == nullptr) parameters.Refuse("file: is complete, its rows stay what they are");
+  if (served.live == nullptr) parameters.Refuse("file: is complete; its rows are never renumbered");
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
   return Body(Dump(Json{{"row", served.live->RowIn(to, from, row)}}));
 }

@@ -1,14 +1,14 @@
 // viewer/server/view_server.h
 //
-// ViewServer: recordings as a page. It answers as soon as it exists; files load in threads of their
-// own. The questions are those of viewer/page/src/data/protocol.ts, viewer/README.md has the
-// addresses. A recording that goes on is a file like the others, whose answers change.
+// ViewServer: serves recordings as a page. It answers as soon as it exists; files load in their own
+// threads. Queries are those of viewer/page/src/data/protocol.ts; viewer/README.md describes the
+// addresses. A recording in progress is a file like the others, except that its answers change.
 //
 //   auto server = ViewServer::Start(paths, backend, options);
 //   fmt::print("{}\n", (*server)->url());
 //   (*server)->Serve();
 //
-// Ownership: `backend` must outlive it. Its destructor waits for files that are being loaded.
+// Ownership: `backend` must outlive it. The destructor waits for files that are being loaded.
 // Thread safety: Serve() in one thread; Stop() from any thread and from signal handlers.
 
 #ifndef GMT_VIEWER_SERVER_VIEW_SERVER_H_
@@ -30,12 +30,12 @@
 namespace gmt::viewer {
 
 struct ViewOptions {
-  uint16_t port = 0;  // 0: any
-  // After the last page was closed; nothing: for ever.
+  uint16_t port = 0;  // 0: any free port
+  // How long the server outlives the last page; nullopt: until it is stopped.
   std::optional<std::chrono::milliseconds> grace = std::chrono::seconds(5);
   std::string page;  // HTML
   HttpLimits limits;
-  uint32_t window_rows = LiveWindow::kMaxRows;  // of a recording that goes on
+  uint32_t window_rows = LiveWindow::kMaxRows;  // of a recording in progress
 };
 
 class ViewServer {
@@ -43,7 +43,7 @@ class ViewServer {
   static absl::StatusOr<std::unique_ptr<ViewServer>> Start(const std::vector<std::string>& paths,
                                                            const Backend& backend,
                                                            const ViewOptions& options);
-  // The same of processes that run and are recorded.
+  // The same for running processes that are being recorded.
   static absl::StatusOr<std::unique_ptr<ViewServer>> StartLive(std::vector<LiveProcess> processes,
                                                                const Backend& backend,
                                                                const ViewOptions& options);
@@ -52,7 +52,7 @@ class ViewServer {
   // "http://127.0.0.1:41234/TOKEN/".
   virtual std::string url() const = 0;
   virtual uint16_t port() const = 0;
-  // Until the last page was closed, or Stop().
+  // Serves until the last page is closed or Stop() is called.
   virtual void Serve() = 0;
   virtual void Stop() = 0;
 };

@@ -22,8 +22,8 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// A backend whose files are made up: "good...", "held..." waits until Release(), "bad" fails,
-// "throws" throws.
+// A backend with synthetic files: "good..."; "held...", which blocks until Release(); "bad", which
+// fails; "throws", which throws.
 class ViewServerTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -89,7 +89,7 @@ class ViewServerTest : public testing::Test {
     server_ = *std::move(server);
     thread_ = std::thread([this] { server_->Serve(); });
   }
-  // Head and body of what `rest` of the page's address answers.
+  // Returns head and body of the answer to `rest`, relative to the page's address.
   std::string Get(const std::string& rest) {
     Client client(server_->port());
     const std::string url = server_->url();
@@ -120,7 +120,7 @@ class ViewServerTest : public testing::Test {
 
 constexpr char kWindow[] = "&lane=0&axis=event&from=0&to=100&columns=10";
 
-TEST_F(ViewServerTest, PageAndMetaAreThereWhileTheFileLoads) {
+TEST_F(ViewServerTest, PageAndMetaAreAvailableWhileTheFileLoads) {
   View({"held"});
   EXPECT_THAT(Get(""), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("<script>page()</script>"),
                              HasSubstr("script-src 'sha256-")));
@@ -132,7 +132,7 @@ TEST_F(ViewServerTest, PageAndMetaAreThereWhileTheFileLoads) {
 
 TEST_F(ViewServerTest, ProgressGrowsWhileTheFileIsRead) {
   View({"held"});
-  // Half of the file is half of reading, and reading half of all there is to do.
+  // Half of the file is half of reading, and reading is half of the total work.
   while (Json("api/progress")["files"][0]["what"] != "reading events: 1") usleep(1000);
   EXPECT_EQ(Json("api/progress")["files"][0]["fraction"], 0.25);
   Release();
@@ -140,7 +140,7 @@ TEST_F(ViewServerTest, ProgressGrowsWhileTheFileIsRead) {
   EXPECT_EQ(Json("api/progress")["files"][0]["fraction"], 1);
 }
 
-TEST_F(ViewServerTest, CurvesOfWhatIsReadAreToldUntilThereIsAnIndex) {
+TEST_F(ViewServerTest, ReportsCurvesSoFarUntilThereIsAnIndex) {
   View({"held"});
   while (Json("api/progress")["files"][0]["what"] != "reading events: 1") usleep(1000);
   const auto so_far = Json("api/progress")["files"][0]["so_far"];
@@ -154,7 +154,7 @@ TEST_F(ViewServerTest, CurvesOfWhatIsReadAreToldUntilThereIsAnIndex) {
   EXPECT_FALSE(Json("api/progress")["files"][0].contains("so_far"));
 }
 
-TEST_F(ViewServerTest, QuestionThatComesTooEarlyIsToldSo) {
+TEST_F(ViewServerTest, QueryBeforeItsDataIsLoadedGets503) {
   View({"held"});
   for (const std::string& question :
        {absl::StrCat("api/curve?file=0", kWindow),
@@ -170,7 +170,7 @@ TEST_F(ViewServerTest, QuestionThatComesTooEarlyIsToldSo) {
   EXPECT_THAT(Get("api/block?file=0&row=0"), StartsWith("HTTP/1.1 200"));
 }
 
-TEST_F(ViewServerTest, MetaKnowsTheFileWhenItIsLoaded) {
+TEST_F(ViewServerTest, MetaDescribesTheFileAfterItIsLoaded) {
   View({"good"});
   WaitFor(0, "ready");
   const auto file = Json("api/meta")["files"][0];
@@ -179,7 +179,7 @@ TEST_F(ViewServerTest, MetaKnowsTheFileWhenItIsLoaded) {
   EXPECT_EQ(file["lanes"][0]["series"][0], "live");
 }
 
-TEST_F(ViewServerTest, FilterIsReadBesideTheWindow) {
+TEST_F(ViewServerTest, ReadsTheFilterInAdditionToTheWindow) {
   View({"good"});
   WaitFor(0, "ready");
   const auto live = [this](const std::string& filter) {
@@ -197,7 +197,7 @@ TEST_F(ViewServerTest, FilterIsReadBesideTheWindow) {
               AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("no regular expression")));
 }
 
-TEST_F(ViewServerTest, FileThatFailsLeavesTheOthersAlone) {
+TEST_F(ViewServerTest, FailedFileDoesNotAffectTheOthers) {
   View({"bad", "good", "throws"});
   WaitFor(0, "failed");
   WaitFor(1, "ready");
@@ -210,7 +210,7 @@ TEST_F(ViewServerTest, FileThatFailsLeavesTheOthersAlone) {
   EXPECT_THAT(Get(absl::StrCat("api/curve?file=1", kWindow)), StartsWith("HTTP/1.1 200"));
 }
 
-TEST_F(ViewServerTest, AnswerIsComputedOnceAndFailsAsTheVerbDoes) {
+TEST_F(ViewServerTest, AnswerIsComputedOnceAndFailsLikeTheCommand) {
   View({"good"});
   WaitFor(0, "ready");
   const auto answer = Json("api/answer?file=0&name=oom");
@@ -226,14 +226,14 @@ TEST_F(ViewServerTest, AnswerIsComputedOnceAndFailsAsTheVerbDoes) {
   EXPECT_EQ(answers_, 2);
 }
 
-TEST_F(ViewServerTest, TwoFilesAreComparedFromManyThreadsAtOnce) {
+TEST_F(ViewServerTest, ComparesTwoFilesFromManyThreads) {
   View({"good", "good2"});
   WaitFor(0, "ready");
   WaitFor(1, "ready");
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([this, i] {
-      // Both orders: who holds one file must not wait for the other for ever.
+      // In both orders: comparisons must not deadlock.
       const std::string files = i % 2 == 0 ? "file=0&other=1" : "file=1&other=0";
       EXPECT_THAT(Get("api/compare?" + files), HasSubstr("\"headline\":\"grew\""));
     });
@@ -242,8 +242,8 @@ TEST_F(ViewServerTest, TwoFilesAreComparedFromManyThreadsAtOnce) {
   EXPECT_THAT(Get("api/compare?file=0&other=0"), StartsWith("HTTP/1.1 400"));
 }
 
-TEST_F(ViewServerTest, KeptIndexAnswersBeforeTheFileIsRead) {
-  // What is kept is kept for a file that is there.
+TEST_F(ViewServerTest, CachedIndexAnswersBeforeTheFileIsRead) {
+  // An index is cached only for a file that exists.
   ASSERT_TRUE(std::filesystem::create_directories(folder_ / "cache"));
   {
     FILE* file = fopen((folder_ / "held").c_str(), "w");
@@ -270,15 +270,14 @@ TEST_F(ViewServerTest, KeptIndexAnswersBeforeTheFileIsRead) {
   EXPECT_EQ(Json("api/meta"), meta);
 }
 
-TEST_F(ViewServerTest, UnknownQuestionsAndParametersAreNamed) {
+TEST_F(ViewServerTest, ErrorsNameUnknownQueriesAndParameters) {
   View({"good"});
   WaitFor(0, "ready");
   EXPECT_THAT(Get("api/nothing"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Get("../api/meta"), StartsWith("HTTP/1.1 404"));
-  EXPECT_THAT(Get("api/meta?x=1"),
-              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("x: this question")));
+  EXPECT_THAT(Get("api/meta?x=1"), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("x: this query")));
   EXPECT_THAT(Get("api/curve?file=1"), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("file: 1")));
-  EXPECT_THAT(Get("api/answer?file=0&name=rm"), HasSubstr("name: rm is none of report, oom"));
+  EXPECT_THAT(Get("api/answer?file=0&name=rm"), HasSubstr("name: rm is not one of report, oom"));
   EXPECT_THAT(Get("api/answer?file=0&name=oom"), Not(HasSubstr("error")));
 }
 

@@ -1,7 +1,7 @@
 // viewer/server/worker_pool.h
 //
-// WorkerPool: a few threads that do what they are given, oldest first. What was not begun when the
-// pool ends is dropped; what was begun is waited for.
+// WorkerPool: a few threads that run queued work, oldest first. The destructor drops work that has
+// not started and waits for work that has.
 //
 // Thread safety: Add() from any thread.
 

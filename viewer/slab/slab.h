@@ -1,7 +1,8 @@
 // viewer/slab/slab.h
 //
-// A slab: columns of numbers and a few fields, as the page gets them. The page makes typed arrays of
-// its bytes without a copy, which is why arrays begin at multiples of 8.
+// A slab: columns of numbers and a few fields, in the form in which the page receives them. The
+// page creates typed arrays on its bytes without copying, which is why arrays begin at multiples of
+// 8.
 //
 //   0   "GMTV"
 //   4   u16 version, u16 0
@@ -10,11 +11,12 @@
 //                      "arrays": [{"name": "row", "type": "u32", "count": 12}, ...]}
 //   ..  zeros up to a multiple of 8, then each array, followed by zeros up to a multiple of 8
 //
-// Little-endian. A reader passes over arrays and fields that it does not know and refuses another
-// version; it trusts nothing else that the bytes say. viewer/page/src/data/slab.ts is the other side.
+// Little-endian. A reader ignores arrays and fields that it does not know and refuses other
+// versions; it validates everything else. viewer/page/src/data/slab.ts is the page's reader.
 //
-// Numbers of a header that are no JSON (infinite, not a number) are null; arrays carry them as they
-// are. Thread safety: none needed; plain data.
+// Numbers of the header that JSON cannot express (infinity, NaN) are null; arrays hold them as they
+// are.
+// Thread safety: plain data.
 
 #ifndef GMT_VIEWER_SLAB_SLAB_H_
 #define GMT_VIEWER_SLAB_SLAB_H_
@@ -69,23 +71,23 @@ class Writer {
   std::string arrays_;
 };
 
-// Some bytes, checked. Owns them.
+// Validated bytes of a slab. Owns them.
 class Slab {
  public:
   static absl::StatusOr<Slab> Parse(std::string bytes);
 
   const std::string& kind() const { return kind_; }
-  // Null where there is none of that name.
+  // Returns null if there is no field of that name.
   const nlohmann::ordered_json& Field(absl::string_view name) const;
 
   struct Array {
     std::string name;
     Type type = Type::kU8;
-    size_t offset = 0, count = 0;  // of the first element in the slab's bytes; elements
+    size_t offset = 0, count = 0;  // of the first element in the slab's bytes; in elements
   };
   const std::vector<Array>& arrays() const { return arrays_; }
 
-  // Fails where there is no array of that name and type.
+  // Fails if there is no array of that name and type.
   template <typename T>
   absl::StatusOr<std::vector<T>> Values(absl::string_view name) const {
     const Array* array = Find(name, TypeOf<T>());
@@ -105,7 +107,7 @@ class Slab {
   std::vector<Array> arrays_;
 };
 
-// Used by reader and writer.
+// Shared by the reader and the writer.
 inline constexpr absl::string_view kMagic = "GMTV";
 inline constexpr size_t kPreamble = 12, kAlignment = 8;
 const char* NameOf(Type type);

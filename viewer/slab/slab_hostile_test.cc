@@ -1,4 +1,4 @@
-// Slabs that somebody made to hurt: lies about lengths, and thousands of mutations of a good one.
+// Malicious slabs: false lengths, and thousands of mutations of a valid one.
 
 #include <gmock/gmock.h>
 
@@ -25,7 +25,7 @@ std::string WhatIsWrong(const std::string& bytes) {
   return std::string(Slab::Parse(bytes).status().message());
 }
 
-// Whatever is handed out can be looked at.
+// Checks that every array returned by the reader can be accessed.
 void ReadAll(const std::string& bytes) {
   const auto slab = Slab::Parse(bytes);
   if (!slab.ok()) return;
@@ -38,20 +38,20 @@ void ReadAll(const std::string& bytes) {
   }
 }
 
-TEST(SlabHostileTest, HeaderThatEndsBehindTheEndIsRefused) {
+TEST(SlabHostileTest, HeaderPastTheEndIsRefused) {
   std::string bytes = WithHeader("{}");
   bytes[11] = '\x7f';
-  EXPECT_THAT(WhatIsWrong(bytes), HasSubstr("header ends behind"));
+  EXPECT_THAT(WhatIsWrong(bytes), HasSubstr("header extends past"));
 }
 
-TEST(SlabHostileTest, ArrayThatEndsBehindTheEndIsRefused) {
+TEST(SlabHostileTest, ArrayPastTheEndIsRefused) {
   EXPECT_THAT(
       WhatIsWrong(WithHeader(R"({"kind":"a","arrays":[{"name":"x","type":"f64","count":2}]})",
                              std::string(8, 'x'))),
-      HasSubstr("array ends behind"));
+      HasSubstr("array extends past"));
 }
 
-TEST(SlabHostileTest, CountThatOverflowsIsRefused) {
+TEST(SlabHostileTest, OverflowingCountIsRefused) {
   for (const char* count : {"2305843009213693952", "18446744073709551615", "-1", "1.5", "1e30"}) {
     EXPECT_NE(WhatIsWrong(WithHeader(
                   std::string(R"({"kind":"a","arrays":[{"name":"x","type":"f64","count":)") +
@@ -61,7 +61,7 @@ TEST(SlabHostileTest, CountThatOverflowsIsRefused) {
   }
 }
 
-TEST(SlabHostileTest, ArraysThatTogetherEndBehindTheEndAreRefused) {
+TEST(SlabHostileTest, ArraysThatTogetherExtendPastTheEndAreRefused) {
   const std::string array = R"({"name":"x","type":"u8","count":1})";
   EXPECT_NE(WhatIsWrong(WithHeader(R"({"kind":"a","arrays":[)" + array + "," + array + "]}", "x")),
             "");
@@ -73,7 +73,7 @@ TEST(SlabHostileTest, UnknownTypeIsRefused) {
       HasSubstr("type"));
 }
 
-TEST(SlabHostileTest, HeaderOfAnotherShapeIsRefused) {
+TEST(SlabHostileTest, HeaderOfAnotherStructureIsRefused) {
   for (const char* header :
        {"", "[]", "null", "{", R"({"kind":1,"arrays":[]})", R"({"kind":"a"})",
         R"({"kind":"a","arrays":[7]})", R"({"kind":"a","arrays":{"name":"x"}})", "\xff"}) {
@@ -87,7 +87,7 @@ TEST(SlabHostileTest, HeaderOfAMillionBracketsIsRefused) {
   EXPECT_NE(WhatIsWrong(WithHeader(R"({"kind":"a","arrays":[],"fields":)" + deep)), "");
 }
 
-TEST(SlabHostileTest, MutationsOfAGoodSlabNeverHurt) {
+TEST(SlabHostileTest, SurvivesMutationsOfAValidSlab) {
   Writer writer("blocks");
   writer.AddField("hidden", 7);
   writer.AddArray("row", std::vector<uint32_t>{1, 2, 3});
@@ -104,7 +104,7 @@ TEST(SlabHostileTest, MutationsOfAGoodSlabNeverHurt) {
   });
 }
 
-TEST(SlabHostileTest, RandomBytesNeverHurt) {
+TEST(SlabHostileTest, SurvivesRandomBytes) {
   ForEachSeed(SeedsUpTo(20'000), [](uint32_t seed) {
     std::mt19937 random(seed);
     std::string bytes(random() % 200, '\0');

@@ -12,7 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 absl::Status Damaged(absl::string_view what) {
-  return absl::DataLossError(absl::StrCat("this is no slab: ", what));
+  return absl::DataLossError(absl::StrCat("not a slab: ", what));
 }
 
 uint32_t LittleEndian(const std::string& bytes, size_t offset, int size) {
@@ -32,7 +32,7 @@ std::optional<Type> ParseType(const Json& name) {
   return std::nullopt;
 }
 
-// The member of a JSON object; null where `json` is no object or has none of that name.
+// Returns a member of a JSON object, or null if `json` is not an object or lacks that member.
 const Json& Member(const Json& json, const std::string& name) {
   static const Json kNull;
   if (!json.is_object()) return kNull;
@@ -40,7 +40,7 @@ const Json& Member(const Json& json, const std::string& name) {
   return found == json.end() ? kNull : *found;
 }
 
-// Deeper than any header of ours; the parser calls itself once a level.
+// Deeper than any header we write; the parser recurses once per level.
 constexpr int kMaxDepth = 32;
 
 std::optional<Json> ParseHeader(absl::string_view text) {
@@ -54,16 +54,16 @@ std::optional<Json> ParseHeader(absl::string_view text) {
   return header;
 }
 
-// `*offset`: where the array begins; afterwards where the next one does.
+// `*offset`: the offset of the array; advanced to that of the next one.
 absl::StatusOr<Slab::Array> ParseArray(const Json& entry, size_t size, size_t* offset) {
   const Json &name = Member(entry, "name"), &count = Member(entry, "count");
   const std::optional<Type> type = ParseType(Member(entry, "type"));
   if (!name.is_string() || !type || !count.is_number_unsigned()) {
-    return Damaged("an array has no name, type and count");
+    return Damaged("an array lacks a name, type or count");
   }
   const uint64_t elements = count.get<uint64_t>();
   if (*offset > size || elements > (size - *offset) / SizeOf(*type)) {
-    return Damaged("an array ends behind the end");
+    return Damaged("an array extends past the end");
   }
   Slab::Array array{name.get<std::string>(), *type, *offset, static_cast<size_t>(elements)};
   *offset = Aligned(*offset + elements * SizeOf(*type));
@@ -81,10 +81,10 @@ absl::StatusOr<Slab> Slab::Parse(std::string bytes) {
         absl::StrCat("this is a slab of version ", version, "; this program reads ", kVersion));
   }
   const size_t length = LittleEndian(bytes, 8, 4);
-  if (length > bytes.size() - kPreamble) return Damaged("its header ends behind the end");
+  if (length > bytes.size() - kPreamble) return Damaged("its header extends past the end");
   const auto header = ParseHeader(absl::string_view(bytes).substr(kPreamble, length));
   if (!header || !Member(*header, "kind").is_string() || !Member(*header, "arrays").is_array()) {
-    return Damaged("its header is no JSON with a kind and arrays");
+    return Damaged("its header is not JSON with a kind and arrays");
   }
   Slab slab;
   slab.kind_ = Member(*header, "kind").get<std::string>();
@@ -92,7 +92,7 @@ absl::StatusOr<Slab> Slab::Parse(std::string bytes) {
   size_t offset = Aligned(kPreamble + length);
   for (const Json& entry : Member(*header, "arrays")) {
     if (Member(entry, "name").is_string() && !ParseType(Member(entry, "type"))) {
-      return Damaged("an array has a type that is not known");
+      return Damaged("an array has an unknown type");
     }
     auto array = ParseArray(entry, bytes.size(), &offset);
     if (!array.ok()) return array.status();

@@ -1,8 +1,8 @@
-// A fuzzer (preset `fuzz`): whatever the bytes are, the reader ends, and every array that it hands out
-// lies in them. The bytes are taken for a slab; then for its header.
+// A fuzzer (preset `fuzz`): for any input, the reader terminates and every array that it returns
+// lies within the input. The input is read as a slab, then as the header of one.
 //
 // Run: build/fuzz/fuzz/slab_reader_fuzz -max_len=4096 -timeout=10 CORPUS
-// viewer/slab/testdata holds a slab to begin with.
+// viewer/slab/testdata holds a slab for the initial corpus.
 
 #include <cstddef>
 #include <cstdint>

@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// What testdata/blocks.slab holds; the page's reader is tested on the same file.
+// Returns the content of testdata/blocks.slab; the page's reader is tested on the same file.
 std::string Example() {
   Writer writer("blocks");
   writer.AddField("hidden", 7);
@@ -31,7 +31,7 @@ std::string TestData(const std::string& name) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-TEST(SlabTest, WhatIsWrittenIsRead) {
+TEST(SlabTest, RoundTrips) {
   const auto slab = Slab::Parse(Example());
   ASSERT_TRUE(slab.ok()) << slab.status();
   EXPECT_EQ(slab->kind(), "blocks");
@@ -45,7 +45,7 @@ TEST(SlabTest, WhatIsWrittenIsRead) {
   EXPECT_THAT(*slab->Values<double>("run_bytes"), IsEmpty());
 }
 
-TEST(SlabTest, BytesAreThoseThatThePageIsTestedOn) {
+TEST(SlabTest, MatchesTheFileThatThePageIsTestedOn) {
   EXPECT_EQ(Example(), TestData("blocks.slab"));
 }
 
@@ -67,7 +67,7 @@ TEST(SlabTest, NotANumberSurvivesInAnArray) {
   EXPECT_TRUE(std::isnan((*slab->Values<double>("live.min"))[0]));
 }
 
-TEST(SlabTest, TextThatIsNoUtf8IsReplaced) {
+TEST(SlabTest, InvalidUtf8IsReplaced) {
   Writer writer("flame");
   writer.AddField("names", {"bad \xff byte"});
   const auto slab = Slab::Parse(std::move(writer).Finish());
@@ -75,7 +75,7 @@ TEST(SlabTest, TextThatIsNoUtf8IsReplaced) {
   EXPECT_EQ(slab->Field("names")[0], "bad \xEF\xBF\xBD byte");
 }
 
-TEST(SlabTest, AnotherVersionIsRefusedByName) {
+TEST(SlabTest, AnotherVersionIsRefusedAndNamed) {
   std::string bytes = Example();
   bytes[4] = 2;
   EXPECT_THAT(Slab::Parse(bytes).status().message(), HasSubstr("version 2"));

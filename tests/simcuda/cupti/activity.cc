@@ -1,4 +1,4 @@
-// The activity API but for its buffers (cupti_buffers.h) and its records (cupti_records.cc).
+// The activity API except its buffers (cupti_buffers.h) and its records (cupti_records.cc).
 #include "tests/simcuda/cupti/activity.h"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ using Functions = std::bitset<1024>;
 struct Requests {
   Kinds kinds;
   std::map<CUcontext, Kinds> of_contexts;
-  // Functions whose records were asked for one by one, and such that were excepted.
+  // Functions whose records were enabled individually, and functions that were excluded.
   Functions asked[2], excepted[2];  // [1]: of the runtime
   std::atomic<CUpti_ActivityThreadIdType> thread_type{CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT};
   std::map<CUpti_ActivityAttribute, uint64_t> attributes{
@@ -76,7 +76,7 @@ void HoldIn(const Notice& notice) {
   }
 }
 
-// Runs `change` on what is wished for and makes the driver follow.
+// Runs `change` on what is requested and updates the attachment to the driver.
 template <typename Change>
 CUptiResult Update(CUpti_ActivityKind kind, Change change) {
   if (CUptiResult refusal = Refusal(); refusal != CUPTI_SUCCESS) return refusal;
@@ -192,7 +192,7 @@ uint64_t OwnDeviceMemory() {
 }
 
 ExternalIds& ThreadExternalIds() {
-  // Never destroyed: calls of CUDA come even after a thread's own destructors.
+  // Never destroyed: CUDA calls may come even after a thread's own destructors.
   thread_local ExternalIds* const ids = new ExternalIds;
   return *ids;
 }
@@ -224,7 +224,7 @@ CUptiResult cuptiActivityDisableContext(CUcontext context, CUpti_ActivityKind ki
   return sim::Update(kind, [&](sim::Requests& requests) { requests.of_contexts[context][kind] = false; });
 }
 
-// What exists already is recorded as if it were created now: contexts and streams.
+// Existing contexts and streams are recorded as if they were created now.
 CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind) {
   CUptiResult result = cuptiActivityEnable(kind);
   if (result != CUPTI_SUCCESS) return result;
@@ -264,7 +264,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag) {
   return CUPTI_SUCCESS;
 }
 
-// The context and the stream have had no meaning since CUDA 6: all buffers are flushed.
+// Context and stream have been ignored since CUDA 6: all buffers are flushed.
 CUptiResult cuptiActivityFlush(CUcontext, uint32_t, uint32_t flag) {
   return cuptiActivityFlushAll(flag);
 }

@@ -1,4 +1,4 @@
-// Which kinds of records are wanted, of which contexts and which functions.
+// Which kinds of records are enabled, for which contexts and functions.
 //
 // Thread safety: all functions may be called from any thread.
 #ifndef TESTS_SIMCUDA_CUPTI_ACTIVITY_H_
@@ -13,22 +13,23 @@
 
 namespace sim {
 
-// Whether records of a kind are wanted of a context.
+// Returns whether records of a kind are enabled for a context.
 bool Wanted(CUpti_ActivityKind kind, CUcontext context);
 
-// Whether records of a function of the runtime or the driver are wanted.
+// Returns whether records of a function of the runtime or the driver are enabled.
 bool ApiWanted(bool runtime, uint32_t id);
 
-// Bytes of the record that this version of CUPTI writes for a kind; 0 when it writes none here.
+// Returns the size of the record that this version of CUPTI writes for a kind; 0 if it writes none
+// here.
 size_t RecordSize(CUpti_ActivityKind kind);
 
-// The number that records have for this thread.
+// Returns the id of this thread in records.
 uint32_t ThreadNumber();
 
-// Device memory that CUPTI holds in each context now.
+// Returns the device memory that CUPTI holds in each context now.
 uint64_t OwnDeviceMemory();
 
-// The ids that this thread pushed, innermost last, by kind.
+// The external ids pushed by this thread, innermost last, by kind.
 using ExternalIds = std::array<std::vector<uint64_t>, 16>;
 ExternalIds& ThreadExternalIds();
 

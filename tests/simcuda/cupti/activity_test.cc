@@ -1,4 +1,4 @@
-// The activity API of the simulated CUPTI: a test for every kind of record, and the buffers.
+// The activity API of the simulated CUPTI: a test for every kind of record, and for the buffers.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ CUresult LaunchGrid(CUfunction kernel, CUstream stream) {
   return cuLaunchKernel(kernel, 2, 3, 4, 32, 1, 1, 64, stream, nullptr, nullptr);
 }
 
-TEST(CuptiActivityTest, AllocationAndFreeOfDeviceMemory) {
+TEST(CuptiActivityTest, RecordsAllocationAndFreeOfDeviceMemory) {
   OnDevice({}, [] {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_MEMORY2});
     uint64_t before = RealTime();
@@ -71,7 +71,7 @@ TEST(CuptiActivityTest, HostAndManagedMemoryHaveTheirKinds) {
   });
 }
 
-TEST(CuptiActivityTest, StreamOrderedMemoryComesWithItsStreamAndItsPool) {
+TEST(CuptiActivityTest, StreamOrderedMemoryHasItsStreamAndItsPool) {
   OnDevice({}, [] {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_MEMORY2});
     CUstream stream = nullptr;
@@ -93,7 +93,7 @@ TEST(CuptiActivityTest, StreamOrderedMemoryComesWithItsStreamAndItsPool) {
   });
 }
 
-TEST(CuptiActivityTest, VirtualMemoryLeavesNoRecord) {
+TEST(CuptiActivityTest, VirtualMemoryCausesNoRecord) {
   OnDevice({}, [] {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_MEMORY2});
     CUmemAllocationProp properties = OnDeviceZero();
@@ -108,7 +108,7 @@ TEST(CuptiActivityTest, VirtualMemoryLeavesNoRecord) {
   });
 }
 
-TEST(CuptiActivityTest, PoolFromItsCreationToItsEnd) {
+TEST(CuptiActivityTest, RecordsAPoolFromItsCreationToItsEnd) {
   OnDevice({}, [] {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_MEMORY_POOL});
     CUmemPoolProps properties{};
@@ -131,7 +131,7 @@ TEST(CuptiActivityTest, PoolFromItsCreationToItsEnd) {
   });
 }
 
-TEST(CuptiActivityTest, KernelComesWithItsShapeAndItsStream) {
+TEST(CuptiActivityTest, KernelHasItsShapeAndItsStream) {
   OnDevice({}, [] {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_DRIVER});
     CUstream stream = nullptr;
@@ -158,7 +158,7 @@ TEST(CuptiActivityTest, KernelComesWithItsShapeAndItsStream) {
   });
 }
 
-TEST(CuptiActivityTest, CopyHasBytesKindsAndCorrelationOfTheRuntimesCall) {
+TEST(CuptiActivityTest, CopyHasBytesKindsAndCorrelationOfTheRuntimeCall) {
   OnDevice({}, [] {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_RUNTIME});
     void *device = nullptr, *pinned = nullptr;
@@ -186,7 +186,7 @@ TEST(CuptiActivityTest, CopyHasBytesKindsAndCorrelationOfTheRuntimesCall) {
   });
 }
 
-TEST(CuptiActivityTest, CopyBetweenDevicesHasAKindOfItsOwn) {
+TEST(CuptiActivityTest, CopyBetweenDevicesHasItsOwnKind) {
   OnDevice({{"SIMCUDA_DEVICES", "2"}}, [] {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2});
     void *here = nullptr, *there = nullptr;
@@ -218,7 +218,7 @@ TEST(CuptiActivityTest, MemsetHasItsValue) {
   });
 }
 
-TEST(CuptiActivityTest, SynchronisationsOfEveryType) {
+TEST(CuptiActivityTest, RecordsSynchronisationsOfEveryType) {
   OnDevice({}, [] {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT});
     CUstream stream = nullptr;
@@ -251,7 +251,7 @@ TEST(CuptiActivityTest, SynchronisationsOfEveryType) {
   });
 }
 
-TEST(CuptiActivityTest, StreamsAndContextsAreDumpedWhenAskedLate) {
+TEST(CuptiActivityTest, DumpsExistingStreamsAndContexts) {
   OnDevice({}, [] {
     CUstream early = nullptr, late = nullptr;
     ASSERT_EQ(cuStreamCreateWithPriority(&early, CU_STREAM_NON_BLOCKING, -3), CUDA_SUCCESS);
@@ -297,7 +297,7 @@ TEST(CuptiActivityTest, ExternalIdsAreTiedToTheCallsInside) {
   });
 }
 
-TEST(CuptiActivityTest, CallsAreRecordedWithoutTheExceptedOnesOrOnlyTheAskedOnes) {
+TEST(CuptiActivityTest, RecordsCallsExceptTheExcludedOnesOrOnlyTheEnabledOnes) {
   OnDevice({}, [] {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_RUNTIME});
     ASSERT_EQ(cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaFree_v3020, 0),
@@ -305,7 +305,7 @@ TEST(CuptiActivityTest, CallsAreRecordedWithoutTheExceptedOnesOrOnlyTheAskedOnes
     ASSERT_EQ(cuptiActivityEnableDriverApi(CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, 1), CUPTI_SUCCESS);
     void* memory = nullptr;
     ASSERT_EQ(cudaMalloc(&memory, 16), cudaSuccess);
-    ASSERT_EQ(cudaFree(memory), cudaSuccess);  // calls cuMemFree, which leaves no record then
+    ASSERT_EQ(cudaFree(memory), cudaSuccess);  // calls cuMemFree, which then causes no record
     CUdeviceptr address = 0;
     ASSERT_EQ(cuMemAlloc(&address, 16), CUDA_SUCCESS);
     ASSERT_EQ(cuMemFree(address), CUDA_SUCCESS);
@@ -338,7 +338,7 @@ TEST(CuptiActivityTest, KindsThatAreNotSimulatedAreRefused) {
   });
 }
 
-TEST(CuptiActivityTest, RecordsOfOneContextAlone) {
+TEST(CuptiActivityTest, RecordsOnlyTheEnabledContext) {
   OnDevice({}, [] {
     CuptiClient::Start({});
     CUcontext other = nullptr, mine = nullptr;
@@ -361,7 +361,7 @@ void Allocate(int count) {
   }
 }
 
-TEST(CuptiBuffersTest, FullBufferComesBackFromAThreadOfCuptis) {
+TEST(CuptiBuffersTest, FullBufferIsReturnedByAThreadOfCupti) {
   OnDevice({}, [] {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_MEMORY2}, 4 * sizeof(CUpti_ActivityMemory4));
     Allocate(9);
@@ -374,7 +374,7 @@ TEST(CuptiBuffersTest, FullBufferComesBackFromAThreadOfCuptis) {
   });
 }
 
-TEST(CuptiBuffersTest, PartlyFullBufferComesBackAfterThePeriod) {
+TEST(CuptiBuffersTest, PartlyFullBufferIsReturnedAfterThePeriod) {
   OnDevice({}, [] {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_MEMORY2});
     ASSERT_EQ(cuptiActivityFlushPeriod(5), CUPTI_SUCCESS);
@@ -384,7 +384,7 @@ TEST(CuptiBuffersTest, PartlyFullBufferComesBackAfterThePeriod) {
   });
 }
 
-TEST(CuptiBuffersTest, EveryThreadHasItsBufferUnlessOneIsAskedFor) {
+TEST(CuptiBuffersTest, EveryThreadHasItsOwnBufferUnlessOneIsShared) {
   auto requested = [](uint8_t per_thread, int expected) {
     OnDevice({}, [=] {
       uint8_t value = per_thread;
@@ -425,8 +425,8 @@ TEST(CuptiBuffersTest, WithoutABufferRecordsAreDroppedAndCounted) {
   });
 }
 
-// 256 MiB at 1G a second: 250 ms in which the copy's times are not known.
-TEST(CuptiBuffersTest, BufferWithUnfinishedWorkComesBackLate) {
+// 256 MiB at 1G per second: for 250 ms the times of the copy are not known.
+TEST(CuptiBuffersTest, BufferWithUnfinishedWorkIsReturnedLate) {
   OnDevice({{"SIMCUDA_BANDWIDTH", "1G"}, {"SIMCUDA_CLOCK", "virtual"}}, [] {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_MEMCPY});
     CUdeviceptr address = 0;
@@ -440,8 +440,8 @@ TEST(CuptiBuffersTest, BufferWithUnfinishedWorkComesBackLate) {
   });
 }
 
-TEST(CuptiBuffersTest, ForcedFlushBringsUnfinishedWorkWithoutItsTimes) {
-  OnDevice({{"SIMCUDA_BANDWIDTH", "1"}}, [] {  // one byte a second
+TEST(CuptiBuffersTest, ForcedFlushReturnsUnfinishedWorkWithoutItsTimes) {
+  OnDevice({{"SIMCUDA_BANDWIDTH", "1"}}, [] {  // one byte per second
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_MEMCPY});
     CUdeviceptr address = 0;
     ASSERT_EQ(cuMemAlloc(&address, 1000), CUDA_SUCCESS);
@@ -455,7 +455,7 @@ TEST(CuptiBuffersTest, ForcedFlushBringsUnfinishedWorkWithoutItsTimes) {
   });
 }
 
-TEST(CuptiActivityTest, SynchronisationLastsAsLongAsTheHostWaited) {
+TEST(CuptiActivityTest, SynchronisationLastsAsLongAsTheHostWaits) {
   OnDevice({{"SIMCUDA_BANDWIDTH", "1G"}, {"SIMCUDA_CLOCK", "virtual"}}, [] {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_SYNCHRONIZATION});
     CUdeviceptr address = 0;
@@ -471,7 +471,7 @@ TEST(CuptiActivityTest, SynchronisationLastsAsLongAsTheHostWaited) {
   });
 }
 
-TEST(CuptiBuffersTest, ClientsClockIsTheRecordsClock) {
+TEST(CuptiBuffersTest, RecordsUseTheClientsClock) {
   OnDevice({}, [] {
     ASSERT_EQ(cuptiActivityRegisterTimestampCallback([]() -> uint64_t {
                 timespec now;
@@ -493,7 +493,7 @@ TEST(CuptiBuffersTest, ClientsClockIsTheRecordsClock) {
   });
 }
 
-TEST(CuptiBuffersTest, RecordsOfTheDeviceTakeDeviceMemoryUnlessItIsPinned) {
+TEST(CuptiBuffersTest, DeviceRecordsTakeDeviceMemoryUnlessItIsPinned) {
   auto taken = [](uint8_t pinned) {
     uint64_t result = 0;
     size_t size = sizeof(pinned);
@@ -513,7 +513,7 @@ TEST(CuptiBuffersTest, RecordsOfTheDeviceTakeDeviceMemoryUnlessItIsPinned) {
   OnDevice({{"SIMCUDA_CUPTI_MEMORY", "10M"}}, [&] { EXPECT_EQ(taken(1), 0u); });
 }
 
-// The library of CUDA 12 writes the shorter forms of its time.
+// The library of CUDA 12 writes the shorter records of its version.
 TEST(CuptiBuffersTest, OlderLibraryWritesShorterRecords) {
   OnDevice({}, [] {
     void* older = dlopen(SIMCUDA_LIBRARIES "/libcupti.so.12", RTLD_NOW | RTLD_LOCAL);

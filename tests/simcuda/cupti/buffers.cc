@@ -26,7 +26,7 @@ struct Buffer {
   uint8_t* data = nullptr;
   size_t size = 0;
   size_t used = 0;
-  size_t room = 0;  // records that the client wants at most; 0: as many as fit
+  size_t room = 0;  // maximum number of records set by the client; 0: as many as fit
   size_t records = 0;
   struct Pending {
     size_t record;
@@ -44,11 +44,11 @@ struct State {
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
   bool per_thread = true;
-  std::map<long, BufferPointer> open;  // by thread; 0: of all
+  std::map<long, BufferPointer> open;  // by thread; 0: shared by all
   std::vector<BufferPointer> full;
   uint64_t dropped = 0;
   uint32_t period_ms = 0;
-  uint64_t worker = 0;  // which one may work; earlier ones end
+  uint64_t worker = 0;  // number of the current worker; earlier ones end
   bool working = false;
 };
 
@@ -57,10 +57,10 @@ State& The() {
   return state;
 }
 
-thread_local bool asking = false;     // this thread is inside the client's request function
-thread_local bool reporting = false;  // or in OnBufferRequested()
+thread_local bool asking = false;     // this thread is in the client's request function
+thread_local bool reporting = false;  // this thread is in OnBufferRequested()
 
-// Fills in the times of what has ended. True when nothing is left to fill in.
+// Fills in the times of work that has ended. Returns true if nothing is left to fill in.
 bool Complete(Buffer& buffer) {
   if (buffer.pending.empty()) return true;
   uint64_t now = Driver().now();
@@ -76,7 +76,8 @@ bool Complete(Buffer& buffer) {
   return buffer.pending.empty();
 }
 
-// Moves the buffers that may be handed back out of the state. REQUIRES: its mutex is held.
+// Moves the buffers that may be returned to the client out of the state. REQUIRES: its mutex is
+// held.
 std::vector<BufferPointer> Take(State& state, bool open_too, bool forced) {
   std::vector<BufferPointer> taken;
   for (BufferPointer& buffer : state.full) {
@@ -109,7 +110,7 @@ void Work(uint64_t number) {
   auto next_flush = std::chrono::steady_clock::now() + milliseconds(state.period_ms);
   while (state.worker == number) {
     if (!state.full.empty()) {
-      state.wake.wait_for(lock, milliseconds(1));  // for what is still running on the device
+      state.wake.wait_for(lock, milliseconds(1));  // for work still running on the device
     } else if (state.period_ms > 0) {
       state.wake.wait_until(lock, next_flush);
     } else {
@@ -128,7 +129,7 @@ void Work(uint64_t number) {
   }
 }
 
-// A buffer from the client, or null.
+// Requests a buffer from the client; may return null.
 BufferPointer Ask(CUpti_BuffersCallbackRequestFunc request) {
   auto buffer = std::make_unique<Buffer>();
   asking = true;
@@ -194,7 +195,7 @@ void Append(const void* record, size_t size, const LaterTimes* later) {
       ++state.dropped;
       return;
     }
-    // Another thread may have been quicker where all share one.
+    // If all threads share one buffer, another thread may have been faster.
     if (state.open.contains(owner)) state.full.push_back(std::move(state.open[owner]));
     state.open[owner] = std::move(buffer);
   }
@@ -223,7 +224,7 @@ void StartWorker() {
   State& state = The();
   std::lock_guard<std::mutex> lock(state.mutex);
   if (std::exchange(state.working, true)) return;
-  // The target's signals are not for this thread.
+  // Signals of the target process must not be handled by this thread.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

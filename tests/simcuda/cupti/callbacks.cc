@@ -10,14 +10,14 @@
 #include "tests/simcuda/cupti/session.h"
 
 namespace {
-constexpr size_t kMaxIds = 1024;  // of one domain
+constexpr size_t kMaxIds = 1024;  // per domain
 }
 
 struct CUpti_Subscriber_st {
   CUpti_CallbackFunc function = nullptr;
   void* data = nullptr;
   std::string name;
-  bool shares = false;  // lets others subscribe too
+  bool shares = false;  // allows other subscribers
   std::array<std::bitset<kMaxIds>, CUPTI_CB_DOMAIN_SIZE> enabled;
 };
 
@@ -65,7 +65,7 @@ bool ValidDomain(CUpti_CallbackDomain domain) {
   return domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE;
 }
 
-// Runs `body` with a subscriber that exists, under the lock.
+// Runs `body` with an existing subscriber, under the lock.
 template <typename Body>
 CUptiResult WithSubscriber(CUpti_SubscriberHandle handle, Body body) {
   if (CUptiResult refusal = Refusal(); refusal != CUPTI_SUCCESS) return refusal;
@@ -74,7 +74,8 @@ CUptiResult WithSubscriber(CUpti_SubscriberHandle handle, Body body) {
   return body(*handle);
 }
 
-// Calls everybody who asked for it. They may unsubscribe, or end CUPTI, from within.
+// Calls every subscriber that enabled the callback. They may unsubscribe, or end CUPTI, from
+// within.
 void Call(CUpti_CallbackDomain domain, uint32_t id, const void* data) {
   if (id == 0 || id >= kMaxIds) return;
   struct Target {
@@ -188,7 +189,7 @@ void Callback(const Notice& notice) {
     case NoticeKind::kContextSynchronized:
       return CallOfSynchronization(notice, CUPTI_CBID_SYNCHRONIZE_CONTEXT_SYNCHRONIZED);
     default:
-      return;  // there are only records of it
+      return;  // for these there are only records
   }
 }
 

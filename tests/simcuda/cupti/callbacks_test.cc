@@ -48,7 +48,7 @@ CUpti_SubscriberParams Named(const char* name, char* old_name, size_t room) {
   return parameters;
 }
 
-TEST(CuptiCallbacksTest, ContextHasTheDeviceThatItWasMadeFor) {
+TEST(CuptiCallbacksTest, ContextHasTheDeviceForWhichItWasCreated) {
   OnDevice({{"SIMCUDA_DEVICES", "2"}}, [] {
     CUcontext context = nullptr;
     uint32_t device = 0;
@@ -77,7 +77,7 @@ TEST(CuptiCallbacksTest, SecondSubscriberIsRefusedWithTheNameOfTheFirst) {
   });
 }
 
-TEST(CuptiCallbacksTest, SeveralSubscribersWhereAllOfThemAgree) {
+TEST(CuptiCallbacksTest, AllowsSeveralSubscribersIfAllAgree) {
   OnDevice({{"SIMCUDA_CUPTI_MULTI", "1"}}, [] {
     CUpti_SubscriberHandle handle = nullptr;
     CUpti_SubscriberParams agrees = Named("agrees", nullptr, 0);
@@ -90,7 +90,7 @@ TEST(CuptiCallbacksTest, SeveralSubscribersWhereAllOfThemAgree) {
   });
 }
 
-TEST(CuptiCallbacksTest, HandleThatIsNobodysIsInvalid) {
+TEST(CuptiCallbacksTest, UnknownHandleIsInvalid) {
   OnDevice({}, [] {
     uint32_t enabled = 0;
     EXPECT_EQ(cuptiUnsubscribe(nullptr), CUPTI_ERROR_INVALID_PARAMETER);
@@ -100,11 +100,11 @@ TEST(CuptiCallbacksTest, HandleThatIsNobodysIsInvalid) {
               CUPTI_ERROR_INVALID_PARAMETER);
     EXPECT_EQ(cuptiGetCallbackState(&enabled, handle, CUPTI_CB_DOMAIN_RESOURCE, 1),
               CUPTI_ERROR_INVALID_PARAMETER);
-    EXPECT_EQ(cuptiSubscribe(&handle, Remember, nullptr), CUPTI_SUCCESS);  // anew
+    EXPECT_EQ(cuptiSubscribe(&handle, Remember, nullptr), CUPTI_SUCCESS);  // again
   });
 }
 
-TEST(CuptiCallbacksTest, NothingIsEnabledBySubscribing) {
+TEST(CuptiCallbacksTest, SubscribingEnablesNothing) {
   OnDevice({}, [] {
     CUpti_SubscriberHandle handle = Subscribe(Remember, {});
     CUstream stream = nullptr;
@@ -125,7 +125,7 @@ TEST(CuptiCallbacksTest, NothingIsEnabledBySubscribing) {
   });
 }
 
-TEST(CuptiCallbacksTest, ResourcesAreToldOfFromTheContextToTheGraph) {
+TEST(CuptiCallbacksTest, ReportsResourcesFromTheContextToTheGraph) {
   InFreshProcess({}, [] {
     Subscribe(Remember, {CUPTI_CB_DOMAIN_RESOURCE});
     ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
@@ -162,7 +162,7 @@ TEST(CuptiCallbacksTest, ResourcesAreToldOfFromTheContextToTheGraph) {
   });
 }
 
-TEST(CuptiCallbacksTest, ModuleComesWithTheSizeOfItsImage) {
+TEST(CuptiCallbacksTest, ModuleHasTheSizeOfItsImage) {
   OnDevice({}, [] {
     static size_t size = 0;
     Subscribe(
@@ -180,8 +180,8 @@ TEST(CuptiCallbacksTest, ModuleComesWithTheSizeOfItsImage) {
   });
 }
 
-// Callbacks run where no lock of the driver is held.
-TEST(CuptiCallbacksTest, CallbackMayAskAboutTheStreamThatWasCreated) {
+// Callbacks run without any lock of the driver.
+TEST(CuptiCallbacksTest, CallbackMayQueryTheCreatedStream) {
   OnDevice({}, [] {
     static uint32_t stream_id = 0, context_id = 0;
     static CUresult query = CUDA_ERROR_UNKNOWN;
@@ -205,7 +205,7 @@ TEST(CuptiCallbacksTest, CallbackMayAskAboutTheStreamThatWasCreated) {
   });
 }
 
-TEST(CuptiCallbacksTest, SynchronisationOfAStreamAndOfTheContext) {
+TEST(CuptiCallbacksTest, ReportsSynchronisationOfAStreamAndOfTheContext) {
   OnDevice({}, [] {
     Subscribe(Remember, {CUPTI_CB_DOMAIN_SYNCHRONIZE});
     CUstream stream = nullptr;
@@ -235,7 +235,7 @@ size_t SizeOf(const CUpti_CallbackData& data) {
   return static_cast<const Parameters*>(data.functionParams)->size;
 }
 
-TEST(CuptiCallbacksTest, MemoryCallsComeWithTheirArguments) {
+TEST(CuptiCallbacksTest, MemoryCallsHaveTheirArguments) {
   OnDevice({}, [] {
     Subscribe(
         [](void*, CUpti_CallbackDomain, CUpti_CallbackId id, const void* data) {
@@ -269,7 +269,7 @@ TEST(CuptiCallbacksTest, MemoryCallsComeWithTheirArguments) {
   });
 }
 
-TEST(CuptiCallbacksTest, RuntimeCallAndTheDriversInsideItHaveNumbersOfTheirOwn) {
+TEST(CuptiCallbacksTest, RuntimeCallAndDriverCallsInsideItHaveTheirOwnIds) {
   OnDevice({}, [] {
     Subscribe(
         [](void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
@@ -297,7 +297,7 @@ TEST(CuptiCallbacksTest, RuntimeCallAndTheDriversInsideItHaveNumbersOfTheirOwn) 
   });
 }
 
-TEST(CuptiCallbacksTest, StreamOrderedCallsOfTheRuntimeComeWithTheirArguments) {
+TEST(CuptiCallbacksTest, StreamOrderedRuntimeCallsHaveTheirArguments) {
   OnDevice({}, [] {
     Subscribe(
         [](void*, CUpti_CallbackDomain, CUpti_CallbackId id, const void* data) {
@@ -358,7 +358,7 @@ TEST(CuptiCallbacksTest, CallbackMayEndCupti) {
   });
 }
 
-TEST(CuptiCallbacksTest, CuptiThatIsOffAnswersNothing) {
+TEST(CuptiCallbacksTest, CallsFailIfCuptiIsOff) {
   OnDevice({{"SIMCUDA_CUPTI", "off"}}, [] {
     CUpti_SubscriberHandle handle = nullptr;
     uint32_t version = 0;
@@ -368,7 +368,7 @@ TEST(CuptiCallbacksTest, CuptiThatIsOffAnswersNothing) {
   });
 }
 
-TEST(CuptiCallbacksTest, CuptiThatRefusesAnswersAsWithoutADriver) {
+TEST(CuptiCallbacksTest, RefusingCuptiAnswersAsWithoutADriver) {
   OnDevice({{"SIMCUDA_CUPTI", "refuse"}}, [] {
     CUpti_SubscriberHandle handle = nullptr;
     uint32_t version = 0;
@@ -384,7 +384,7 @@ TEST(CuptiCallbacksTest, CuptiThatRefusesAnswersAsWithoutADriver) {
   });
 }
 
-TEST(CuptiCallbacksTest, NamesOfFunctionsAndResults) {
+TEST(CuptiCallbacksTest, NamesFunctionsAndResults) {
   const char* name = nullptr;
   ASSERT_EQ(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API,
                                  CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020, &name),
@@ -401,14 +401,14 @@ TEST(CuptiCallbacksTest, NamesOfFunctionsAndResults) {
   EXPECT_STREQ(name, "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED");
 }
 
-// Two libraries of CUPTI in one process: the driver has one tool.
-TEST(CuptiCallbacksTest, OtherMajorIsRefusedWhileThisOneIsSubscribed) {
+// With two CUPTI libraries in one process, the driver still has only one tool.
+TEST(CuptiCallbacksTest, OtherMajorVersionIsRefusedWhileThisOneIsSubscribed) {
   OnDevice({}, [] {
     void* other = dlopen(SIMCUDA_LIBRARIES "/libcupti.so.12", RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(other, nullptr) << dlerror();
     auto subscribe = reinterpret_cast<decltype(&cuptiSubscribe)>(dlsym(other, "cuptiSubscribe"));
     auto version = reinterpret_cast<decltype(&cuptiGetVersion)>(dlsym(other, "cuptiGetVersion"));
-    EXPECT_EQ(dlsym(other, "cuptiSubscribe_v2"), nullptr);  // came with CUDA 12.9
+    EXPECT_EQ(dlsym(other, "cuptiSubscribe_v2"), nullptr);  // introduced in CUDA 12.9
     uint32_t number = 0;
     ASSERT_EQ(version(&number), CUPTI_SUCCESS);
     EXPECT_EQ(number, 24u);

@@ -1,5 +1,5 @@
-// A client of CUPTI's activity API, for tests: it gives buffers out of its own memory and keeps what
-// comes back.
+// A client of CUPTI's activity API, for tests: it provides buffers from its own memory and keeps
+// what is returned.
 #ifndef TESTS_SIMCUDA_CUPTI_CLIENT_H_
 #define TESTS_SIMCUDA_CUPTI_CLIENT_H_
 
@@ -15,7 +15,7 @@ struct CuptiClient {
   // Registers for the buffers and enables `kinds`.
   static void Start(std::initializer_list<CUpti_ActivityKind> kinds, size_t buffer_size = 64 << 10);
 
-  // FlushAll(flag), and all records of one kind that have ever come back, copied to `Form`.
+  // Calls FlushAll(flag), and returns all records of one kind received so far, copied to `Form`.
   template <typename Form>
   static std::vector<Form> Flushed(CUpti_ActivityKind kind, uint32_t flag = 0);
   template <typename Form>

@@ -1,5 +1,5 @@
-// Versions, times, numbers and the end of the simulated CUPTI. The rest is in cupti_callbacks.cc and
-// cupti_activity.cc; a name without a body is CUPTI_ERROR_NOT_SUPPORTED.
+// Versions, times, ids and the end of the simulated CUPTI. The rest is in cupti_callbacks.cc and
+// cupti_activity.cc; functions that are not implemented return CUPTI_ERROR_NOT_SUPPORTED.
 #include "tests/simcuda/cupti/activity.h"
 #include "tests/simcuda/cupti/buffers.h"
 #include "tests/simcuda/cupti/session.h"
@@ -46,13 +46,13 @@ const char* NameOf(CUptiResult result) {
 
 }  // namespace
 
-// Every exported name without a body of its own ends here (CMakeLists.txt, "stubs").
+// Every exported function that is not implemented jumps here (CMakeLists.txt, "stubs").
 extern "C" CUptiResult SimCuptiNotSupported() {
   CUptiResult refusal = Refusal();
   return refusal != CUPTI_SUCCESS ? refusal : CUPTI_ERROR_NOT_SUPPORTED;
 }
 
-// Those of NVTX: 0 says that this library takes no NVTX calls.
+// Entry points of NVTX: 0 means that this library takes no NVTX calls.
 extern "C" int SimCuptiNoNvtx() { return 0; }
 
 CUptiResult cuptiGetVersion(uint32_t* version) {
@@ -75,7 +75,7 @@ CUptiResult cuptiGetErrorMessage(CUptiResult result, const char** text) {
   return cuptiGetResultString(result, text);
 }
 
-// Nothing is kept for a later question: every call returns its own result.
+// No error is stored for later queries: every call returns its own result.
 CUptiResult cuptiGetLastError() { return CUPTI_SUCCESS; }
 
 CUptiResult cuptiGetTimestamp(uint64_t* timestamp) {
@@ -85,7 +85,7 @@ CUptiResult cuptiGetTimestamp(uint64_t* timestamp) {
   return CUPTI_SUCCESS;
 }
 
-// Times that are written already stay as they are, so the clock may only change before.
+// Times that are already written stay as they are, so the clock can only be changed before.
 CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc function) {
   if (CUptiResult refusal = Refusal(); refusal != CUPTI_SUCCESS) return refusal;
   if (function == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
@@ -100,7 +100,7 @@ CUptiResult cuptiGetContextId(CUcontext context, uint32_t* id) {
   return *id != 0 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_CONTEXT;
 }
 
-// Null does not stand for the current context here.
+// Here null does not mean the current context.
 CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t* device) {
   if (CUptiResult refusal = Refusal(); refusal != CUPTI_SUCCESS) return refusal;
   if (device == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
@@ -130,11 +130,11 @@ CUptiResult cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t) { return Refus
 CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t) { return Refusal(); }
 #endif
 
-// Ends everything: subscribers, what is enabled, and the buffers that were not flushed. A later call
-// begins anew.
+// Ends everything: subscribers, what is enabled, and the buffers that were not flushed. A later
+// call starts from scratch.
 CUptiResult cuptiFinalize() {
   if (CUptiResult refusal = Refusal(false); refusal != CUPTI_SUCCESS) return refusal;
-  if (Refusal() != CUPTI_SUCCESS) return CUPTI_SUCCESS;  // nothing was begun
+  if (Refusal() != CUPTI_SUCCESS) return CUPTI_SUCCESS;  // nothing was started
   {
     std::lock_guard<std::mutex> lock(sim::CuptiMutex());
     sim::ForgetSubscribers();

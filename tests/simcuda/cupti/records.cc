@@ -1,7 +1,8 @@
-// From what the driver tells to activity records.
+// Converts the driver's notices to activity records.
 //
-// Each is built as the newest form that CUPTI 13.0 writes and cut to the size of this version's
-// (cupti_activity.h, RecordSize): forms of one kind only ever grew at their end.
+// Each record is built in the newest form, that of CUPTI 13.0, and truncated to the size of this
+// version's form (cupti_activity.h, RecordSize): the forms of a kind have only ever grown at the
+// end.
 #include <unistd.h>
 
 #include <cstddef>
@@ -20,7 +21,7 @@ void Write(const Form& form, const LaterTimes* later = nullptr) {
   Append(&form, RecordSize(form.kind), later);
 }
 
-// Where a record's times are, and when they will be known.
+// The position of a record's times, and when they will be known.
 template <typename Form>
 LaterTimes Later(const Notice& notice) {
   return {offsetof(Form, start), offsetof(Form, end), notice.start_ns, notice.end_ns};
@@ -42,8 +43,8 @@ void WriteExternalIds(uint32_t correlation) {
 
 void WriteApi(const Notice& notice) {
   uint32_t id = notice.runtime ? RuntimeFunctionId(notice.name) : DriverFunctionId(notice.name);
-  // There are callbacks for what the runtime calls, and no records: PyTorch's profiler refuses two
-  // calls that launch one kernel, and its traces from GPUs show the runtime's alone.
+  // Calls made by the runtime cause callbacks but no records: PyTorch's profiler refuses two calls
+  // that launch the same kernel, and its traces from GPUs show only those of the runtime.
   if (notice.inside_runtime || !ApiWanted(notice.runtime, id)) return;
   uint64_t& entered = notice.scratch[1];
   if (notice.kind == NoticeKind::kApiEnter) {
@@ -51,7 +52,7 @@ void WriteApi(const Notice& notice) {
     WriteExternalIds(notice.correlation);
     return;
   }
-  if (entered == 0) return;  // enabled since
+  if (entered == 0) return;  // enabled in the meantime
   CUpti_ActivityAPI form{};
   form.kind = notice.runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
   form.cbid = id;
@@ -100,7 +101,7 @@ uint8_t CopyKind(const Notice& notice) {
   return on_device(notice.to) ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOD : CUPTI_ACTIVITY_MEMCPY_KIND_HTOH;
 }
 
-// `Memory` counts as CUpti_ActivityMemoryKind does.
+// `Memory` has the values of CUpti_ActivityMemoryKind.
 template <typename Form>
 void FillCopy(Form& form, const Notice& notice) {
   form.srcKind = static_cast<uint8_t>(notice.from);
@@ -313,7 +314,7 @@ void Record(const Notice& notice) {
     case NoticeKind::kPool:
       return WritePool(notice);
     default:
-      return;  // there are only callbacks for it
+      return;  // for these there are only callbacks
   }
 }
 

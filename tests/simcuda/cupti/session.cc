@@ -13,7 +13,7 @@ namespace {
 
 std::atomic<bool> forked{false};
 
-// Null where there is no driver, or a real one.
+// Returns null if there is no driver, or a real one.
 const ToolTable* FindDriver() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (driver == nullptr) return nullptr;
@@ -30,7 +30,7 @@ const ToolTable* DriverOrNull() {
 }
 
 void OnNotice(const Notice& notice) {
-  // A call's own records come before what a callback at its exit asks for.
+  // The records of a call precede those caused by a callback at its exit.
   Record(notice);
   Callback(notice);
 }
@@ -41,14 +41,14 @@ uint64_t Read(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + now.tv_nsec;
 }
 
-// As far ahead as the simulator's clock is.
+// CLOCK_REALTIME, as far ahead as the simulator's clock.
 uint64_t RealTime() {
   if (!CuptiSettings().virtual_clock || DriverOrNull() == nullptr) return Read(CLOCK_REALTIME);
   return Read(CLOCK_REALTIME) + (Driver().now() - Read(CLOCK_MONOTONIC));
 }
 
 std::atomic<CUpti_TimestampCallbackFunc> clock_function{nullptr};
-// Both clocks at one moment: with another pair they give the rate.
+// Both clocks at one moment; together with another such pair they give the rate.
 std::atomic<uint64_t> anchor_simulator{0}, anchor_client{0};
 
 }  // namespace

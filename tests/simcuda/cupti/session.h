@@ -1,8 +1,8 @@
-// What all parts of the simulated CUPTI share: whether it is willing, its tie to the driver, its
-// clock and its lock.
+// Shared by all parts of the simulated CUPTI: whether it is available, its connection to the
+// driver, its clock and its lock.
 //
-// As the real one, it has no part in libcuda: it finds libcuda.so.1 by dlopen at the first call that
-// needs it and reaches everything through an export table.
+// Like the real one, it is not part of libcuda: it finds libcuda.so.1 by dlopen at the first call
+// that needs it and accesses everything through an export table.
 #ifndef TESTS_SIMCUDA_CUPTI_SESSION_H_
 #define TESTS_SIMCUDA_CUPTI_SESSION_H_
 
@@ -14,7 +14,8 @@
 #include "tests/simcuda/settings.h"
 #include "tests/simcuda/tools.h"
 
-// What cuptiGetVersion tells, and by which the records' sizes go: 130001 of CUPTI 13.0 or 24 of 12.6.
+// The version that cuptiGetVersion reports, which determines the sizes of records: 130001 of CUPTI
+// 13.0 or 24 of 12.6.
 #ifndef SIMCUDA_CUPTI_VERSION
 #define SIMCUDA_CUPTI_VERSION 130001
 #endif
@@ -23,34 +24,34 @@ namespace sim {
 
 const Settings& CuptiSettings();
 
-// Why a call cannot be served; CUPTI_SUCCESS when it can be. `needs_driver` is false for the few
-// calls that the real CUPTI answers where there is no driver.
+// Returns why a call cannot be served, or CUPTI_SUCCESS. `needs_driver` is false for the few calls
+// that the real CUPTI serves without a driver.
 CUptiResult Refusal(bool needs_driver = true);
 
-// REQUIRES: Refusal() was CUPTI_SUCCESS.
+// REQUIRES: Refusal() returned CUPTI_SUCCESS.
 const ToolTable& Driver();
 
-// Guards subscribers and what is enabled. Never held while a function of the client runs.
+// Guards the subscribers and what is enabled. Never held while a function of the client runs.
 std::mutex& CuptiMutex();
 
-// Attaches to the driver when there is a subscriber or an enabled activity, and detaches when there
-// is neither; after each change of what is enabled. False when another tool is attached. REQUIRES:
+// Attaches to the driver if there is a subscriber or an enabled activity, and detaches otherwise.
+// Called after each change of what is enabled. Returns false if another tool is attached. REQUIRES:
 // CuptiMutex() is held.
 bool UpdateAttachment();
 
 bool AnySubscriber();  // REQUIRES: CuptiMutex() is held.
 bool AnyActivity();    // REQUIRES: CuptiMutex() is held.
-// Whether a callback of any function of the runtime or the driver is enabled. REQUIRES: CuptiMutex()
-// is held.
+// Returns whether a callback of any function of the runtime or the driver is enabled. REQUIRES:
+// CuptiMutex() is held.
 bool AnyCallCallback();
 
-// CUPTI's clock: CLOCK_REALTIME unless the client brought its own.
+// CUPTI's clock: CLOCK_REALTIME unless the client has set its own.
 uint64_t Timestamp();
 void SetClock(CUpti_TimestampCallbackFunc function);
 
-// The simulator's clock and CUPTI's at one moment, by which times of the one become times of the
-// other. Times that belong together are converted by the same moment: the clocks are read one after
-// the other, so two moments differ by some nanoseconds.
+// The simulator's clock and CUPTI's at one moment, for converting times between them. Related times
+// are converted with the same moment: the clocks are read one after the other, so two moments
+// differ by some nanoseconds.
 class ClockMoment {
  public:
   ClockMoment();
@@ -62,11 +63,11 @@ class ClockMoment {
   double rate_ = 1;
 };
 
-// The driver's notices go to both.
+// Both receive the driver's notices.
 void Callback(const Notice& notice);
 void Record(const Notice& notice);
 
-// Ends all of it, for cuptiFinalize.
+// Drop everything, for cuptiFinalize.
 void ForgetSubscribers();  // REQUIRES: CuptiMutex() is held.
 void ForgetActivities();   // REQUIRES: CuptiMutex() is held.
 

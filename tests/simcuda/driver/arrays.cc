@@ -1,6 +1,6 @@
 // CUDA arrays and mipmapped arrays. A handle is an object, not an address; the memory behind it
-// takes its bytes by the descriptor out of the device's budget. Sparse arrays and those with
-// deferred mapping have no memory until cuMemMapArrayAsync gives them some, so their size is 0.
+// takes the size given by its descriptor from the device's budget. Sparse arrays and those with
+// deferred mapping have no memory until cuMemMapArrayAsync provides it, so their size is 0.
 #include "tests/simcuda/driver/arrays.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using sim::Simulator;
 
 constexpr unsigned int kNoMemory = CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING;
 
-// Bytes of one channel; 0 for formats that are not simulated.
+// Returns the bytes of one channel; 0 for formats that are not simulated.
 uint64_t ChannelBytes(CUarray_format format) {
   switch (format) {
     case CU_AD_FORMAT_UNSIGNED_INT8:
@@ -41,7 +41,7 @@ bool Valid(const CUDA_ARRAY3D_DESCRIPTOR_v2& d) {
   return channels && shape && ChannelBytes(d.Format) > 0;
 }
 
-// The descriptor of one level of a mipmapped array. Layers are not halved.
+// Returns the descriptor of one level of a mipmapped array. The number of layers is not halved.
 CUDA_ARRAY3D_DESCRIPTOR_v2 Level(CUDA_ARRAY3D_DESCRIPTOR_v2 d, unsigned int level) {
   auto halved = [&](size_t extent) {
     return extent == 0 ? 0 : std::max<size_t>(extent >> level, 1);
@@ -58,7 +58,7 @@ uint64_t BytesOfLevels(const CUDA_ARRAY3D_DESCRIPTOR_v2& d, unsigned int levels)
   return bytes;
 }
 
-// Budget and addresses for an array of the current context; `record` starts with the size.
+// Takes budget and addresses for an array of the current context; `record` has the size.
 template <typename Array>
 CUresult Allocate(Simulator& simulator, Record& record, Array* array) {
   if (CUresult result = simulator.MemoryContext(&array->context); result != CUDA_SUCCESS) {

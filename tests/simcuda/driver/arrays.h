@@ -1,4 +1,4 @@
-// What arrays are made of, for the functions that make them out of other memory.
+// Array sizes and levels, for the functions that create arrays from other memory.
 #ifndef TESTS_SIMCUDA_DRIVER_ARRAYS_H_
 #define TESTS_SIMCUDA_DRIVER_ARRAYS_H_
 
@@ -8,10 +8,10 @@
 
 namespace sim {
 
-// Width times height times depth times bytes of an element; 0 for arrays without memory.
+// Returns width times height times depth times element size; 0 for arrays without memory.
 uint64_t ArrayBytes(const CUDA_ARRAY3D_DESCRIPTOR_v2& descriptor);
 
-// Gives a mipmapped array its levels.
+// Creates the levels of a mipmapped array.
 CUresult MakeMipmapped(CUmipmappedArray array, const CUDA_ARRAY3D_DESCRIPTOR_v2& descriptor,
                        unsigned int levels);
 

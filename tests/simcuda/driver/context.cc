@@ -1,5 +1,5 @@
-// Contexts: the primary context of each device, contexts of cuCtxCreate, and the stack of current
-// contexts that every thread has.
+// Contexts: the primary context of each device, contexts of cuCtxCreate, and each thread's stack of
+// current contexts.
 #include <algorithm>
 
 #include "tests/simcuda/timeline.h"
@@ -23,8 +23,8 @@ void SetCurrent(CUcontext context) {
   context_stack[context_depth - 1] = context;
 }
 
-// Tells a tool that a context is about to end, which `context(simulator)` returns under the lock; null
-// when none is.
+// Notifies a tool that a context is about to end: the one returned by `context(simulator)` under
+// the lock, which may be null.
 template <typename Context>
 void AnnounceEnd(Context context) {
   if (!sim::Telling()) return;
@@ -39,7 +39,7 @@ void AnnounceEnd(Context context) {
       {.kind = sim::NoticeKind::kContextDestroyStarting, .context = ends, .device = ends->device});
 }
 
-// Ends a context and frees what is in it, in the name of `call`.
+// Ends a context and frees what it owns, in the name of `call`.
 void Deactivate(Simulator& simulator, CUcontext context, const char* call) {
   if (!context->active) return;
   simulator.RemoveAllOf(context, call);
@@ -68,7 +68,8 @@ CUresult Create(const char* name, CUcontext* context, unsigned int flags, CUdevi
   });
 }
 
-// The object of a destroyed context stays: other threads may still have it as their current one.
+// The object of a destroyed context remains, because it may still be the current context of other
+// threads.
 CUresult Destroy(const char* name, CUcontext context) {
   if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
   ApiCall call(name);
@@ -85,7 +86,7 @@ CUresult Destroy(const char* name, CUcontext context) {
   });
 }
 
-// Runs `body` with the primary context of a device that exists.
+// Runs `body` with the primary context of an existing device.
 template <typename Body>
 CUresult WithPrimary(const char* name, CUdevice ordinal, Body body) {
   return Call(name, CallGroup::kOther, [&](Simulator& simulator) {
@@ -95,7 +96,7 @@ CUresult WithPrimary(const char* name, CUdevice ordinal, Body body) {
   });
 }
 
-// The same for a call that begins or ends the context, which the log tells.
+// The same for a call that creates or ends the context, which is logged.
 template <typename Body>
 CUresult ChangePrimary(const char* name, CUdevice ordinal, Body body) {
   Record asked{.device = ordinal};
@@ -116,7 +117,7 @@ CUresult Release(const char* name, CUdevice ordinal) {
   return ChangePrimary(name, ordinal, [&](Simulator& simulator, Record& record, auto& primary) {
     if (primary.retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
     if (--primary.retained > 0) {
-      record.handle = 0;  // it ended nothing
+      record.handle = 0;  // the call ended nothing
     } else {
       Deactivate(simulator, &primary, name);
     }
@@ -236,7 +237,7 @@ CUresult cuCtxAttach(CUcontext* context, unsigned int flags) {
   });
 }
 
-// The last detach destroys the context, and only that one is in the log.
+// The last detach destroys the context, and only that one is logged.
 CUresult cuCtxDetach(CUcontext context) {
   bool last = false;
   CUresult result = Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {

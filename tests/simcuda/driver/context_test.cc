@@ -11,7 +11,7 @@ CUdeviceptr Allocate(uint64_t size) {
   return address;
 }
 
-TEST(DriverContextTest, DestroyedContextFreesWhatWasAllocatedInIt) {
+TEST(DriverContextTest, DestroyedContextFreesItsMemory) {
   OnDevice({{"SIMCUDA_MEMORY", "64M"}}, [] {
     CUdeviceptr kept = Allocate(2 * kMiB);
     CUcontext context = nullptr;
@@ -26,7 +26,7 @@ TEST(DriverContextTest, DestroyedContextFreesWhatWasAllocatedInIt) {
   });
 }
 
-TEST(DriverContextTest, DestroyedContextThatIsStillCurrentAllocatesNothing) {
+TEST(DriverContextTest, DestroyedContextThatIsStillCurrentCannotAllocate) {
   OnDevice({}, [] {
     CUcontext context = nullptr;
     CUdeviceptr address = 0;
@@ -50,7 +50,7 @@ TEST(DriverContextTest, LastReleaseOfThePrimaryContextFreesEverything) {
   });
 }
 
-TEST(DriverContextTest, ResetGivesTheSameAddressesAgain) {
+TEST(DriverContextTest, AddressesAreReusedAfterAReset) {
   OnDevice({}, [] {
     CUdeviceptr before = Allocate(2 * kMiB);
     ASSERT_EQ(cuDevicePrimaryCtxReset(0), CUDA_SUCCESS);

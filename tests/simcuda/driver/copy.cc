@@ -1,6 +1,6 @@
-// Copies and memsets. Between host addresses they are real. What device memory holds is not kept
-// unless SIMCUDA_DATA asks for it: copies to the device vanish, copies from it give zeros. Managed
-// memory is the host's too and always keeps its contents.
+// Copies and memsets. Between host addresses they are real. The content of device memory is not
+// stored unless SIMCUDA_DATA requests it: copies to the device are discarded, copies from it yield
+// zeros. Managed memory is accessible to the host and always keeps its content.
 #include <cstring>
 
 #include "tests/simcuda/timeline.h"
@@ -18,7 +18,7 @@ using sim::Simulator;
 struct End {
   sim::Memory memory = sim::Memory::kPageable;
   int device = -1;
-  bool valid = true;  // false: a device address outside any memory, or past the end of it
+  bool valid = true;  // false: a device address outside of any memory, or past its end
   bool on_device = false;
   bool accessible = true;  // by the host
 };
@@ -65,8 +65,8 @@ CUresult Copy(Simulator& simulator, uint64_t to, uint64_t from, uint64_t size) {
 
 enum class HostSide { kGoesOn, kWaits };
 
-// Queues a copy that was found valid. The host waits for it when it wants to, unless both ends are on
-// a device, and always for one into pageable memory: there is no other way to bring it there.
+// Queues a valid copy. The host waits for a synchronous copy unless both ends are on a device, and
+// always for a copy into pageable memory, because there is no other way to deliver it.
 void Queue(const char* name, Simulator& simulator, const End& target, const End& source,
            Record line, CUstream stream, HostSide host) {
   bool between = target.device >= 0 && source.device >= 0 && target.device != source.device;
@@ -119,7 +119,7 @@ CUresult Copy2D(const char* name, const CUDA_MEMCPY2D* copy, CUstream stream, Ho
                              copy->WidthInBytes);
       if (result != CUDA_SUCCESS) return result;
     }
-    // The device sees one copy; its ends are those of the first row.
+    // To the device this is one copy, with the ends of the first row.
     End target = Inspect(simulator, to, copy->WidthInBytes);
     End source = Inspect(simulator, from, copy->WidthInBytes);
     Record line{.address = to, .size = copy->WidthInBytes * copy->Height};

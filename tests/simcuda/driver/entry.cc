@@ -7,7 +7,8 @@ namespace {
 
 using GetProcAddress = decltype(&cuGetProcAddress_v2);
 
-// Functions that the real runtime looks up at once, each for both kinds of default stream.
+// Functions that the real runtime looks up at initialisation, each for both kinds of default
+// stream.
 constexpr struct {
   const char* name;
   int version;
@@ -17,8 +18,8 @@ constexpr struct {
                         {"cuMemcpyAsync", 4000},
                         {"cuGraphLaunch", 10000}};
 
-// What the real runtime does first: a probe with an empty name, then cuGetProcAddress by itself,
-// once for each ABI. The answer to the second is used from then on.
+// What the real runtime does first: a probe with an empty name, then a look-up of cuGetProcAddress
+// itself, once for each ABI. The result of the second is used from then on.
 GetProcAddress Load() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (driver == nullptr) return nullptr;

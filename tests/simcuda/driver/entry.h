@@ -1,13 +1,12 @@
-// How the simulated runtime and math libraries reach the driver: exactly as the real ones do and in
-// no other way, so that a profiler meets the calls where it would meet them on a GPU.
+// How the simulated runtime and math libraries reach the driver: exactly and only as the real ones
+// do, so that a profiler intercepts the calls in the same places as on a GPU.
 //
 //   dlopen("libcuda.so.1") -> dlsym("cuGetProcAddress_v2") -> cuGetProcAddress("cuGetProcAddress")
 //                          -> that one for every other function, at its first use
 //
-// SIM_DRIVER(cuMemAlloc, 3020)(&address, size) calls the form of cuMemAlloc that CUDA 3.2 brought;
-// SIM_DRIVER_PER_THREAD its form for callers with one default stream per thread.
-// Where the driver lacks the function the call returns CUDA_ERROR_NOT_SUPPORTED, and where there is
-// no driver kDriverMissing.
+// SIM_DRIVER(cuMemAlloc, 3020)(&address, size) calls the form of cuMemAlloc introduced by CUDA 3.2;
+// SIM_DRIVER_PER_THREAD calls its form for a per-thread default stream. If the driver lacks the
+// function, the call returns CUDA_ERROR_NOT_SUPPORTED; if there is no driver, kDriverMissing.
 #ifndef TESTS_SIMCUDA_DRIVER_ENTRY_H_
 #define TESTS_SIMCUDA_DRIVER_ENTRY_H_
 
@@ -15,7 +14,7 @@
 
 namespace sim {
 
-// The address of a driver function; null when there is none. `status` may be null.
+// Returns the address of a driver function, or null if there is none. `status` may be null.
 void* DriverAddress(const char* name, int version, cuuint64_t flags,
                     CUdriverProcAddressQueryResult* status);
 
@@ -24,7 +23,7 @@ bool DriverIsLoaded();
 // cudaErrorInsufficientDriver, which the driver's enumeration lacks.
 inline constexpr CUresult kDriverMissing = static_cast<CUresult>(35);
 
-// A driver function that was looked up once.
+// A driver function, looked up once.
 template <typename Function>
 class DriverFunction;
 

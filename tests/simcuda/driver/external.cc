@@ -1,6 +1,6 @@
-// Memory of others: external memory (of Vulkan, Direct3D ...) and graphics resources. Its owner
-// pays for it, so neither takes budget. There is no graphics library here: any number names a
-// buffer of OpenGL, and buffer n has n KiB.
+// Memory owned by others: external memory (of Vulkan, Direct3D etc.) and graphics resources. It
+// counts against its owner's budget, so neither takes budget here. There is no graphics library:
+// any number names an OpenGL buffer, and buffer n has n KiB.
 #include "tests/simcuda/driver/arrays.h"
 
 namespace {
@@ -13,7 +13,7 @@ using sim::MemoryKind;
 using sim::Record;
 using sim::Simulator;
 
-// Addresses without budget for memory of the current context.
+// Takes addresses without budget for memory of the current context.
 CUresult MapForeign(Simulator& simulator, Record& record, MemoryKind kind, uint64_t size) {
   CUcontext context = nullptr;
   if (CUresult result = simulator.MemoryContext(&context); result != CUDA_SUCCESS) return result;
@@ -27,7 +27,7 @@ CUresult MapForeign(Simulator& simulator, Record& record, MemoryKind kind, uint6
   return CUDA_SUCCESS;
 }
 
-// Runs `body` for each resource, each with its own line in the log; the first failure ends it.
+// Runs `body` for each resource with a log line for each, until the first failure.
 template <typename Body>
 CUresult ForEach(const char* name, unsigned int count, CUgraphicsResource* resources,
                  CUstream stream, Body body) {
@@ -120,7 +120,7 @@ CUresult cuExternalMemoryGetMappedMipmappedArray(
   });
 }
 
-// What is mapped of it stays mapped until it is freed itself.
+// Its mapped buffers stay mapped until they are freed themselves.
 CUresult cuDestroyExternalMemory(CUexternalMemory memory) {
   Record asked{.address = Bits(memory), .handle = Bits(memory)};
   return MemoryCall(__func__, CallGroup::kOther, asked, [&](Simulator& simulator, Record& record) {

@@ -9,7 +9,7 @@ extern "C" CUresult cuGraphicsGLRegisterBuffer(CUgraphicsResource* resource, uns
 namespace sim {
 namespace {
 
-TEST(DriverExternalTest, ExternalMemoryCostsNothingAndItsBuffersAreFreedAsMemory) {
+TEST(DriverExternalTest, ExternalMemoryTakesNoBudgetAndItsBuffersAreFreedAsMemory) {
   OnDevice({{"SIMCUDA_MEMORY", "64M"}}, [] {
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC handle = {};
     handle.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
@@ -60,7 +60,7 @@ TEST(DriverExternalTest, GraphicsResourceHasAnAddressWhileItIsMapped) {
   });
 }
 
-TEST(DriverExternalTest, ImportedPoolPointerIsMemoryThatCostsNothing) {
+TEST(DriverExternalTest, ImportedPoolPointerIsMemoryWithoutBudget) {
   OnDevice({{"SIMCUDA_MEMORY", "64M"}}, [] {
     CUmemPoolProps properties = {};
     properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -87,7 +87,7 @@ TEST(DriverExternalTest, ImportedPoolPointerIsMemoryThatCostsNothing) {
   });
 }
 
-TEST(DriverExternalTest, MulticastKeepsWhatIsBoundToItAndCostsNothingItself) {
+TEST(DriverExternalTest, MulticastKeepsBoundMemoryAndTakesNoBudget) {
   OnDevice({{"SIMCUDA_MEMORY", "64M"}}, [] {
     CUmulticastObjectProp properties = {};
     properties.numDevices = 1;

@@ -1,4 +1,4 @@
-// Stream capture and graphs: a graph is the list of launches that were captured and of memory nodes
+// Stream capture and graphs: a graph is the list of captured launches and of memory nodes
 // (driver_graph_memory.cc); launching it counts as that many launches.
 #include "tests/simcuda/driver/graph.h"
 
@@ -40,7 +40,7 @@ CUresult Instantiate(const char* name, CUgraphExec* executable, CUgraph graph,
 CUresult Launch(const char* name, CUgraphExec executable, CUstream stream) {
   return Call(name, CallGroup::kLaunch, [&](Simulator& simulator) {
     if (executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    // One after the other, whatever streams they were captured on.
+    // In sequence, whatever streams they were captured on.
     uint64_t done = sim::Now();
     for (Notice work : executable->work) {
       work.graph_id = executable->number;
@@ -52,7 +52,7 @@ CUresult Launch(const char* name, CUgraphExec executable, CUstream stream) {
   });
 }
 
-// Captures into `graph`, or into a new one if it is null.
+// Captures into `graph`, or into a new graph if it is null.
 CUresult BeginCapture(const char* name, CUstream stream, CUgraph graph) {
   return Call(name, CallGroup::kOther, [&](Simulator& simulator) {
     if (!simulator.streams.contains(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -163,7 +163,7 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
   return Launch(__func__, executable, stream);
 }
 
-// Both take the lock: memory nodes give their addresses back.
+// Both take the lock, because memory nodes release their addresses.
 CUresult cuGraphExecDestroy(CUgraphExec executable) {
   if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
   sim::ApiCall call(__func__);

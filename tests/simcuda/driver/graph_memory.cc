@@ -1,6 +1,6 @@
-// Memory nodes of graphs. An allocation node has its address from the moment it is made; memory
-// comes to it when the graph runs, out of a pool that the graphs of a device share, and stays until
-// a free node, cuMemFree, cuMemFreeAsync or the next launch of a graph that frees by itself.
+// Memory nodes of graphs. An allocation node has its address from its creation; memory is mapped to
+// it when the graph runs, from a pool shared by the graphs of a device. It stays until a free node,
+// cuMemFree, cuMemFreeAsync, or the next launch of a graph that frees automatically.
 #include <algorithm>
 
 #include "tests/simcuda/driver/graph.h"
@@ -39,7 +39,7 @@ CUresult AddFree(const char* name, CUgraphNode* node, CUgraph graph, CUdeviceptr
   Record asked{.address = address, .handle = Bits(graph)};
   return MemoryCall(name, CallGroup::kFree, asked, [&](Simulator& simulator, Record& record) {
     if (node == nullptr || graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    // The address is one of this graph, or live memory of another.
+    // The address belongs to this graph, or is live memory of another one.
     uint64_t size = 0;
     for (auto& other : graph->nodes) {
       if (other->freed == address) return CUDA_ERROR_INVALID_VALUE;
@@ -69,7 +69,7 @@ CUresult AddAny(const char* name, CUgraphNode* node, CUgraph graph, CUgraphNodeP
   return sim::AddNodeWithoutMemory(name, node, graph, *parameters);
 }
 
-// Takes the node's memory out of the graphs' pool, which grows if it must.
+// Takes the node's memory from the pool of graphs, which grows if necessary.
 CUresult Bring(Simulator& simulator, CUcontext context, const GraphMemory& memory, bool auto_free) {
   auto live = simulator.allocations.find(memory.address);
   if (live != simulator.allocations.end()) {
@@ -99,8 +99,8 @@ GraphMemory::GraphMemory(sim::Device* device, uint64_t size)
       size(size),
       address(device->Reserve(sim::RoundUp(size, sim::kPage), sim::kPage, 0)) {}
 
-// The last owner may end while memory is still there (the graph was destroyed after a launch that
-// freed nothing): the addresses are then never used again, as the memory at them lives on.
+// Memory may still be live when the last owner ends (the graph was destroyed after a launch that
+// freed nothing). The addresses are then never reused, because the memory at them lives on.
 GraphMemory::~GraphMemory() {
   auto& allocations = Simulator::Get().allocations;
   if (address == 0 || allocations.contains(address)) return;
@@ -209,7 +209,7 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice ordinal, CUgraphMem_attribute att
   });
 }
 
-// Only the high marks can be set, and only back to what is there now.
+// Only the high-water marks can be set, and only to the current amounts.
 CUresult cuDeviceSetGraphMemAttribute(CUdevice ordinal, CUgraphMem_attribute attribute, void*) {
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
     Device* device = simulator.device(ordinal);

@@ -20,7 +20,7 @@ uint64_t Used() {
   return bytes;
 }
 
-TEST(DriverGraphMemoryTest, MemoryComesAtLaunchAndStaysReservedUntilTrim) {
+TEST(DriverGraphMemoryTest, MemoryIsAllocatedAtLaunchAndReservedUntilTrim) {
   OnDevice({{"SIMCUDA_MEMORY", "64M"}}, [] {
     CUgraph graph = nullptr;
     CUgraphNode allocation = nullptr, free = nullptr;
@@ -45,7 +45,7 @@ TEST(DriverGraphMemoryTest, MemoryComesAtLaunchAndStaysReservedUntilTrim) {
   });
 }
 
-TEST(DriverGraphMemoryTest, WhatTheGraphDoesNotFreeIsFreedByTheProgram) {
+TEST(DriverGraphMemoryTest, ProgramFreesWhatTheGraphDoesNotFree) {
   OnDevice({}, [] {
     CUgraph graph = nullptr;
     CUgraphNode node = nullptr;

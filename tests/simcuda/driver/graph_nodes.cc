@@ -1,9 +1,9 @@
-// Nodes of graphs that touch no memory. Kernels, copies, sets and host functions are one launch
-// each; a child graph is those of its graph, which is copied as the driver copies it; other nodes
-// are none.
+// Graph nodes that do not allocate memory. Kernels, copies, sets and host functions are one launch
+// each. A child graph contributes the launches of its graph, which is copied as by the real driver.
+// Other nodes cause no launches.
 //
-// What is launched does nothing, so nodes of an executable keep the name and the size with which
-// they were instantiated when they get new parameters.
+// Launched work does nothing, so nodes of an executable keep the name and the size with which they
+// were instantiated when they get new parameters.
 #include <algorithm>
 
 #include "tests/simcuda/driver/graph.h"
@@ -76,7 +76,7 @@ CUresult AddChild(const char* name, CUgraphNode* node, CUgraph graph, CUgraph ch
   });
 }
 
-// Its bodies are graphs that the program fills in. None of them runs: what the condition says is
+// The bodies are graphs that the program fills in. None of them runs, because the condition is
 // computed on the device.
 CUresult AddConditional(const char* name, CUgraphNode* node, CUgraph graph,
                         CUDA_CONDITIONAL_NODE_PARAMS& parameters) {
@@ -95,7 +95,7 @@ CUresult AddConditional(const char* name, CUgraphNode* node, CUgraph graph,
   });
 }
 
-// Of a node that was captured the function is not known, and of no node its arguments.
+// The function of a captured node is not known, nor are the arguments of any node.
 template <typename Parameters>
 CUresult GetKernel(const char* name, CUgraphNode node, Parameters* parameters) {
   return Call(name, CallGroup::kOther, [&](Simulator&) {

@@ -7,7 +7,7 @@
 namespace sim {
 namespace {
 
-// Each kernel takes a millisecond by the simulator's own clock, so time counts launches.
+// Each kernel takes a millisecond on the virtual clock, so elapsed time counts launches.
 const std::map<std::string, std::string> kTimed = {{"SIMCUDA_KERNEL_TIME", "1ms"},
                                                    {"SIMCUDA_CLOCK", "virtual"}};
 
@@ -40,7 +40,7 @@ CUgraphExec Instantiate(CUgraph graph) {
   return executable;
 }
 
-// The milliseconds that the device is busy with one launch of it.
+// Returns how many milliseconds one launch keeps the device busy.
 long Launches(CUgraphExec executable) {
   CUevent start = nullptr, end = nullptr;
   cuEventCreate(&start, 0);
@@ -82,7 +82,7 @@ TEST(DriverGraphNodesTest, ChildGraphIsCopiedWhenItsNodeIsAdded) {
   });
 }
 
-TEST(DriverGraphNodesTest, NodesOfEveryTypeAreAddedByTheGeneralCall) {
+TEST(DriverGraphNodesTest, GenericCallAddsNodesOfEveryType) {
   OnDevice(kTimed, [] {
     CUgraph child = Graph(), graph = Graph();
     AddKernel(child);
@@ -120,7 +120,7 @@ TEST(DriverGraphNodesTest, ConditionalNodeHasBodiesThatDoNotRun) {
   });
 }
 
-TEST(DriverGraphNodesTest, ParametersAreSetOnNodesOfTheirType) {
+TEST(DriverGraphNodesTest, ParametersCanBeSetOnNodesOfTheirType) {
   OnDevice({}, [] {
     CUgraph graph = Graph();
     CUgraphNode kernel = AddKernel(graph), set = nullptr;
@@ -143,7 +143,7 @@ TEST(DriverGraphNodesTest, ParametersAreSetOnNodesOfTheirType) {
   });
 }
 
-TEST(DriverGraphNodesTest, CaptureAddsToAGraphThatExists) {
+TEST(DriverGraphNodesTest, CaptureAddsToAnExistingGraph) {
   OnDevice(kTimed, [] {
     CUgraph graph = Graph(), captured = nullptr;
     AddKernel(graph);

@@ -1,5 +1,5 @@
-// Green contexts: a part of a device's multiprocessors with a context of its own. Memory that is
-// allocated in one belongs to the primary context, which it keeps alive.
+// Green contexts: a part of a device's multiprocessors with its own context. Memory allocated in
+// one belongs to the primary context, which the green context keeps active.
 #include "tests/simcuda/simulator.h"
 
 struct CUdevResourceDesc_st {
@@ -35,7 +35,7 @@ CUresult cuGreenCtxGetDevResource(CUgreenCtx, CUdevResource* resource, CUdevReso
 CUresult cuDevResourceGenerateDesc(CUdevResourceDesc* description, CUdevResource* resources,
                                    unsigned int count) {
   if (description == nullptr || resources == nullptr || count != 1) return CUDA_ERROR_INVALID_VALUE;
-  // Descriptions live as long as their device: there is no call that ends one.
+  // Descriptors live as long as their device: no call destroys them.
   *description = new CUdevResourceDesc_st{resources[0]};
   return CUDA_SUCCESS;
 }

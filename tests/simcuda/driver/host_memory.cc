@@ -1,4 +1,4 @@
-// Pinned host memory: allocated by the driver, or registered with it. It costs RAM, not budget.
+// Pinned host memory, allocated by the driver or registered with it. It takes RAM, not budget.
 #include <sys/mman.h>
 
 #include "tests/simcuda/timeline.h"

@@ -1,4 +1,4 @@
-// cuInit, versions, and what a device says about itself.
+// cuInit, versions, and the properties of devices.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kDriverVersion = 13000;
 
-// What does not depend on the settings, after a GPU with 108 multiprocessors. Attributes that are not
-// here are 0.
+// Attributes that do not depend on the settings, modelled on a GPU with 108 multiprocessors.
+// Attributes that are not listed are 0.
 struct Constant {
   CUdevice_attribute attribute;
   int value;
@@ -81,7 +81,7 @@ int Attribute(CUdevice_attribute attribute, const sim::Device& device) {
   return 0;
 }
 
-// Runs `body` with a device that exists.
+// Runs `body` with an existing device.
 template <typename Body>
 CUresult WithDevice(const char* name, CUdevice ordinal, Body body) {
   return sim::Call(name, sim::CallGroup::kOther, [&](sim::Simulator& simulator) {
@@ -90,8 +90,8 @@ CUresult WithDevice(const char* name, CUdevice ordinal, Body body) {
   });
 }
 
-// CUDA_INJECTION64_PATH: the library that it names is loaded and its InitializeInjection called, once
-// and when CUDA can be used already. A library that cannot be loaded is passed over.
+// Loads the library named by CUDA_INJECTION64_PATH and calls its InitializeInjection, once and at a
+// point where CUDA can already be used. A library that cannot be loaded is ignored.
 void InjectOnce() {
   static std::atomic<bool> done{false};
   const char* path = std::getenv("CUDA_INJECTION64_PATH");
@@ -107,7 +107,7 @@ void InjectOnce() {
 
 CUresult cuInit(unsigned int flags) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  // The runtime asks again and again; a tool hears of the call that does something.
+  // The runtime calls cuInit repeatedly; only the call that has an effect is reported to a tool.
   if (sim::Simulator::Ready() == CUDA_SUCCESS) return CUDA_SUCCESS;
   sim::ApiCall call(__func__);
   CUresult result = sim::Simulator::Get().Init();

@@ -1,6 +1,6 @@
 // Memory and events shared between processes. Imported memory is an address range of the same size
-// in the importer; the owner pays for it and its bytes are not shared. A handle that is opened again
-// in the same context is the same range with one reference more.
+// in the importer; it counts against the owner's budget, and its content is not shared. Opening a
+// handle again in the same context adds a reference to the same range.
 #include <unistd.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@ using sim::MemoryKind;
 using sim::Record;
 using sim::Simulator;
 
-// What the 64 opaque bytes of a CUipcMemHandle hold.
+// The content of the 64 opaque bytes of a CUipcMemHandle.
 struct SharedMemory {
   pid_t pid;
   int device;
@@ -32,7 +32,7 @@ CUresult Open(const char* name, CUdeviceptr* address, const CUipcMemHandle& hand
     std::memcpy(&shared, &handle, sizeof(shared));
     sim::Device* device = simulator.device(shared.device);
     if (device == nullptr || shared.size == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (shared.pid == getpid()) return CUDA_ERROR_INVALID_CONTEXT;  // one's own memory
+    if (shared.pid == getpid()) return CUDA_ERROR_INVALID_CONTEXT;  // this process's own memory
     record.size = shared.size;
     record.device = shared.device;
     for (auto& [address_here, known] : simulator.allocations) {

@@ -1,10 +1,10 @@
-// Older forms of functions, which the driver still exports and hands out to callers that know no
-// newer ones; and hints for managed memory.
+// Older forms of functions, which the driver still exports and returns to callers that request an
+// old version, and hints for managed memory.
 #include "tests/simcuda/jump.h"
 #include "tests/simcuda/simulator.h"
 
-// Device addresses had 32 bits before CUDA 3.2. In contexts of today, which are all that there are
-// here, the forms from then do nothing but say so, whatever their parameters.
+// Device addresses had 32 bits before CUDA 3.2. In newer contexts, the only ones here, these forms
+// only return an error, whatever their parameters.
 extern "C" __attribute__((visibility("hidden"), used)) CUresult SimWrongKindOfContext() {
   CUresult ready = sim::Simulator::Ready();
   return ready == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : ready;
@@ -35,7 +35,7 @@ SIM_JUMP(cuMemsetD32, SimWrongKindOfContext)
 SIM_JUMP(cuMemsetD8, SimWrongKindOfContext)
 SIM_JUMP(cuModuleGetGlobal, SimWrongKindOfContext)
 
-// What changed in the newer form of these makes no difference here.
+// The differences to the newer form of these do not matter here.
 SIM_JUMP(cuCtxPopCurrent, cuCtxPopCurrent_v2)
 SIM_JUMP(cuCtxPushCurrent, cuCtxPushCurrent_v2)
 SIM_JUMP(cuDeviceGetUuid, cuDeviceGetUuid_v2)
@@ -52,8 +52,8 @@ SIM_JUMP(cuStreamWaitValue64, cuStreamWaitValue64_v2)
 SIM_JUMP(cuStreamWriteValue32, cuStreamWriteValue32_v2)
 SIM_JUMP(cuStreamWriteValue64, cuStreamWriteValue64_v2)
 
-// The older parameters are how the newer ones begin; a kernel of a library is behind that, and read
-// only if there is no function.
+// The older parameters are a prefix of the newer ones. The newer ones add a kernel of a library,
+// which is read only if there is no function.
 SIM_JUMP(cuGraphAddKernelNode, cuGraphAddKernelNode_v2)
 SIM_JUMP(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams_v2)
 
@@ -73,7 +73,7 @@ CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* dependencies,
 
 namespace {
 
-// Residency of managed memory is not simulated: a hint needs memory that it is about and no more.
+// Residency of managed memory is not simulated: a hint only requires that the memory exists.
 CUresult Hint(const char* name, CUdeviceptr address, size_t size) {
   return sim::Call(name, sim::CallGroup::kOther, [&](sim::Simulator& simulator) {
     sim::Region region;

@@ -61,7 +61,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, s
   sim::Arguments arguments(address, pitch, width, height, element_size);
   sim::ApiCall call(__func__, arguments.data());
   uint64_t row = sim::RoundUp(width, kPitchAlignment);
-  Record asked{.size = width * height};  // the rows' padding is not asked for
+  Record asked{.size = width * height};  // without the padding of rows
   return MemoryCall(__func__, CallGroup::kAlloc, asked, [&](Simulator& simulator, Record& record) {
     if (element_size != 4 && element_size != 8 && element_size != 16) {
       return CUDA_ERROR_INVALID_VALUE;
@@ -87,7 +87,7 @@ CUresult cuMemAllocManaged(CUdeviceptr* address, size_t size, unsigned int flags
 }
 
 // Frees linear, managed and stream-ordered memory, memory of graphs and mapped buffers of external
-// memory; waits for the device first, as the real one does. Freeing nothing is no call of memory.
+// memory. Waits for the device first, like the real driver. Freeing null is not logged.
 CUresult cuMemFree_v2(CUdeviceptr address) {
   sim::Arguments arguments(address);
   sim::ApiCall call(__func__, arguments.data());

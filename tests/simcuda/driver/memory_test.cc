@@ -172,7 +172,7 @@ TEST(DriverMemoryTest, CopyFromTheDeviceGivesZeros) {
   });
 }
 
-TEST(DriverMemoryTest, SmallCopiesAreKeptWhenDataIsAskedFor) {
+TEST(DriverMemoryTest, SmallCopiesAreStoredIfDataIsEnabled) {
   OnDevice({{"SIMCUDA_DATA", "1K"}}, [] {
     int value = 7, copy = 0;
     CUdeviceptr address = Alloc(sizeof(value));
@@ -202,7 +202,7 @@ TEST(DriverMemoryTest, InjectedFailureHitsTheNthCallOnly) {
   });
 }
 
-TEST(DriverMemoryTest, ForkChildOfAnInitialisedProcessIsRefused) {
+TEST(DriverMemoryTest, ForkedChildOfAnInitialisedProcessIsRefused) {
   OnDevice({}, [] {
     InFreshProcess({}, [] {
       CUdeviceptr address = 0;

@@ -12,13 +12,13 @@ using sim::Simulator;
 constexpr uint64_t kGlobalSize = 64
                                  << 10;  // addresses for one global variable; its size is unknown
 
-// The same name at an address that stays: what was launched outlives the module.
+// Returns a permanent copy of the name, because launched work outlives the module.
 const char* Name(const char* name) {
   static std::unordered_set<std::string>& names = *new std::unordered_set<std::string>;
   return names.insert(name).first->c_str();
 }
 
-// Fills in what a module is made of and tells a tool.
+// Fills in the parts of a module and notifies a tool.
 void Describe(Simulator& simulator, CUmod_st& module, const void* image) {
   module.id = simulator.next_module_id++;
   module.image = image;

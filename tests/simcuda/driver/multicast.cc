@@ -1,5 +1,5 @@
-// Multicast objects: handles that are mapped like physical memory and have none of their own, only
-// what is bound to them. They take no budget.
+// Multicast objects: handles that are mapped like physical memory but have no memory of their own,
+// only what is bound to them. They take no budget.
 #include "tests/simcuda/simulator.h"
 
 namespace {

@@ -1,6 +1,6 @@
-// The forms of functions for callers whose default stream is per thread. What a null stream means
-// makes no difference to a device whose kernels do nothing, so each is a jump to the plain form,
-// unless its file defines it: those of memory calls are in the log under their own name.
+// The forms of functions for callers with a per-thread default stream. What a null stream refers to
+// does not matter to a device whose kernels do nothing, so each is a jump to the plain form unless
+// its file defines it: memory calls are logged under their own name.
 #include "tests/simcuda/cuda_api.h"
 #include "tests/simcuda/jump.h"
 

@@ -1,4 +1,4 @@
-// What the driver knows about an address: its range and its attributes.
+// Queries about an address: its range and its attributes.
 #include "tests/simcuda/simulator.h"
 
 namespace {
@@ -80,7 +80,7 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
   });
 }
 
-// Unlike the singular form this one succeeds for unknown addresses and says "nothing" for each.
+// Unlike cuPointerGetAttribute, succeeds for unknown addresses, with empty values.
 CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute* attributes, void** data,
                                 CUdeviceptr address) {
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {

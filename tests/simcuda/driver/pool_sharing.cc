@@ -1,5 +1,5 @@
-// Pools and their memory shared between processes: a pool goes as a file descriptor, an allocation
-// as 64 opaque bytes. As with IPC handles, the importer gets addresses that cost no budget.
+// Pools and their memory shared between processes: a pool is exported as a file descriptor, an
+// allocation as 64 opaque bytes. As with IPC handles, the importer gets addresses without budget.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,14 +16,14 @@ using sim::MemoryKind;
 using sim::Record;
 using sim::Simulator;
 
-// What the file behind an exported pool holds.
+// The content of the file behind an exported pool.
 struct SharedPool {
   char magic[16];
   int device;
 };
 constexpr char kMagic[16] = "simcuda-pool-01";
 
-// What CUmemPoolPtrExportData holds.
+// The content of CUmemPoolPtrExportData.
 struct SharedPointer {
   int device;
   uint64_t size;

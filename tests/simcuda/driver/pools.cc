@@ -21,7 +21,7 @@ bool Known(const Simulator& simulator, CUmemoryPool pool) {
   return false;
 }
 
-// A null pool stands for the current pool of the current device.
+// Null means the current pool of the current device.
 CUresult Allocate(const char* name, CUdeviceptr* address, size_t size, CUmemoryPool pool,
                   CUstream stream) {
   Record asked{.size = size, .handle = Bits(pool), .stream = Bits(stream)};
@@ -54,7 +54,7 @@ bool FreedOnStreams(MemoryKind kind) {
          kind == MemoryKind::kImportedPool || kind == MemoryKind::kGraph;
 }
 
-// Takes memory of pools and graphs and, as the driver does, of cuMemAlloc.
+// Accepts memory of pools and graphs and, like the real driver, of cuMemAlloc.
 CUresult Free(const char* name, CUdeviceptr address, CUstream stream) {
   Record asked{.address = address, .stream = Bits(stream)};
   return MemoryCall(name, CallGroup::kFree, asked, [&](Simulator& simulator, Record& record) {
@@ -91,7 +91,7 @@ CUresult WithPool(const char* name, CUmemoryPool pool, Body body) {
                     });
 }
 
-// For the forms of CUDA 13, which name a location. Pools of the host and of managed memory are not
+// For the forms of CUDA 13, which take a location. Pools of host and managed memory are not
 // simulated.
 CUresult DeviceOf(const CUmemLocation* location, CUmemAllocationType type, CUdevice* device) {
   if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -162,7 +162,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool) {
       if (device->current_pool == pool) device->current_pool = &device->default_pool();
     }
     TellPool(sim::PoolAction::kDestroyed, pool, 0);
-    if (pool->Destroy()) delete pool;  // else with the last of its memory
+    if (pool->Destroy()) delete pool;  // otherwise deleted with the last of its memory
     return CUDA_SUCCESS;
   });
 }

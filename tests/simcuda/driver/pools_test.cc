@@ -49,7 +49,7 @@ TEST(DriverPoolsTest, SynchronisationReturnsMemoryAboveTheThreshold) {
   });
 }
 
-TEST(DriverPoolsTest, EitherFreeTakesEitherMemory) {
+TEST(DriverPoolsTest, BothFreesAcceptBothKindsOfMemory) {
   OnDevice({}, [] {
     CUdeviceptr linear = 0;
     ASSERT_EQ(cuMemAlloc(&linear, 100), CUDA_SUCCESS);
@@ -59,7 +59,7 @@ TEST(DriverPoolsTest, EitherFreeTakesEitherMemory) {
   });
 }
 
-TEST(DriverPoolsTest, PoolTakesASmallerSegmentBeforeItGivesUp) {
+TEST(DriverPoolsTest, PoolTriesASmallerSegmentBeforeFailing) {
   OnDevice({{"SIMCUDA_MEMORY", "40M"}}, [] {
     AllocAsync(30 * kMiB);
     AllocAsync(8 * kMiB);

@@ -1,5 +1,5 @@
-// Streams and events. Work is done when its stream gets there (timeline.h) and, with SIMCUDA_LAG,
-// when so many launches have come after it (simulator.h, "Finished").
+// Streams and events. Work is done when its stream reaches its end (timeline.h) and, with
+// SIMCUDA_LAG, after as many later launches (simulator.h, "Finished").
 #include <algorithm>
 
 #include "tests/simcuda/timeline.h"
@@ -19,7 +19,7 @@ bool Known(const Simulator& simulator, CUstream stream) {
   return IsDefault(stream) || simulator.streams.contains(stream);
 }
 
-// Runs `body` with a stream that exists.
+// Runs `body` with an existing stream.
 template <typename Body>
 CUresult WithStream(const char* name, CallGroup group, CUstream stream, Body body) {
   return Call(name, group, [&](Simulator& simulator) {
@@ -46,7 +46,7 @@ CUresult Create(const char* name, CUstream* stream, unsigned int flags, int prio
   });
 }
 
-// Tells a tool that a stream which exists is about to go.
+// Notifies a tool that an existing stream is about to be destroyed.
 void AnnounceEnd(CUstream stream) {
   if (!sim::Telling()) return;
   sim::Notice notice{.kind = sim::NoticeKind::kStreamDestroyStarting, .stream = stream};
@@ -60,7 +60,7 @@ void AnnounceEnd(CUstream stream) {
   sim::TellNow(notice);
 }
 
-// The stream's own context, or the current one of a default stream.
+// Returns the context of the stream, or the current one for a default stream.
 CUcontext ContextOf(CUstream stream) {
   return IsDefault(stream) ? sim::CurrentContext() : stream->context;
 }
@@ -71,7 +71,7 @@ CUresult RecordEvent(const char* name, CUevent event, CUstream stream) {
     event->recorded = true;
     event->position = simulator.launched;
     event->capture = IsDefault(stream) ? nullptr : stream->capture;
-    // In a capture it takes its place in the graph and no time.
+    // A capturing stream adds it to the graph; it takes no time.
     event->done_ns = event->capture != nullptr
                          ? sim::Now()
                          : sim::Queue(simulator, ContextOf(stream), stream, 0).end_ns;
@@ -208,7 +208,8 @@ CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext* context, CUgreenCtx* gree
   return cuStreamGetCtx(stream, context);
 }
 
-// Callbacks run at once, on the caller's thread and outside the simulator's lock: they may call in.
+// Callbacks run at once, on the caller's thread and without the simulator's lock, because they may
+// call CUDA.
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned int) {
   CUresult result =
       WithStream(__func__, CallGroup::kLaunch, stream, [](Simulator&) { return CUDA_SUCCESS; });
@@ -227,7 +228,7 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   return result;
 }
 
-// Values that streams write and wait for are not kept: a wait is over at once.
+// Values that streams write and wait for are not stored: a wait ends at once.
 CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr, cuuint32_t, unsigned int) {
   return UseValue(__func__, stream);
 }
@@ -288,7 +289,7 @@ CUresult cuEventQuery(CUevent event) {
 
 CUresult cuEventSynchronize(CUevent event) {
   return WithEvent(__func__, CallGroup::kSync, event, [&](Simulator& simulator) {
-    // The event itself may be gone after the wait.
+    // The event may have been destroyed during the wait.
     sim::Notice notice{.kind = sim::NoticeKind::kEventSynchronized,
                        .context = event->context,
                        .event = event,

@@ -54,7 +54,7 @@ TEST(DriverStreamsTest, DestroyedStreamIsAnInvalidHandle) {
   });
 }
 
-TEST(DriverStreamsTest, WaitForAValueIsOverAtOnce) {
+TEST(DriverStreamsTest, WaitForAValueEndsAtOnce) {
   OnDevice({}, [] {
     CUdeviceptr flag = 0;
     CUstream stream = nullptr;

@@ -1,7 +1,7 @@
-// Virtual memory management: addresses are reserved, physical memory is created, and mappings bring
-// the two together.
+// Virtual memory management: addresses are reserved, physical memory is created, and mappings
+// combine the two.
 //
-// Physical memory lives until it is neither mapped nor referred to by a handle: cuMemRelease right
+// Physical memory exists until it is neither mapped nor referred to by a handle: cuMemRelease right
 // after cuMemMap is legal and frees nothing yet. Handles of released memory are reused.
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ using sim::PhysicalMemory;
 using sim::Record;
 using sim::Simulator;
 
-// What cuMemExportToShareableHandle puts behind a file descriptor.
+// The data that cuMemExportToShareableHandle puts behind a file descriptor.
 struct Exported {
   pid_t pid;
   CUmemGenericAllocationHandle handle;
@@ -38,13 +38,13 @@ CUmemGenericAllocationHandle AddPhysical(Simulator& simulator, PhysicalMemory me
   return handle;
 }
 
-// The physical memory that a live handle stands for, or null.
+// Returns the physical memory of a live handle, or null.
 PhysicalMemory* Lookup(Simulator& simulator, CUmemGenericAllocationHandle handle) {
   auto found = simulator.physical.find(handle);
   return found == simulator.physical.end() || found->second.handles == 0 ? nullptr : &found->second;
 }
 
-// True when whole mappings cover [address, address + size) without a gap.
+// Returns whether whole mappings cover [address, address + size) without a gap.
 bool Mapped(const Simulator& simulator, uint64_t address, uint64_t size) {
   uint64_t end = address + size;
   for (auto mapping = simulator.mappings.find(address); address < end; ++mapping) {
@@ -54,7 +54,7 @@ bool Mapped(const Simulator& simulator, uint64_t address, uint64_t size) {
   return address == end;
 }
 
-// The reservation that contains the range, or null.
+// Returns the reservation that contains the range, or null.
 const sim::Reservation* ReservationOf(const Simulator& simulator, uint64_t address, uint64_t size) {
   auto next = simulator.reservations.upper_bound(address);
   if (next == simulator.reservations.begin()) return nullptr;
@@ -252,8 +252,8 @@ CUresult cuMemExportToShareableHandle(void* shareable, CUmemGenericAllocationHan
       });
 }
 
-// Imported memory is a new handle that costs no budget: its owner pays for it. In the process that
-// exported it, it keeps that memory alive.
+// Imported memory is a new handle without budget, because its owner accounts for it. In the process
+// that exported it, the handle keeps that memory alive.
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* shareable,
                                         CUmemAllocationHandleType type) {
   return MemoryCall(__func__, CallGroup::kMap, {}, [&](Simulator& simulator, Record& record) {
@@ -277,7 +277,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
   });
 }
 
-// A file descriptor that stands for a range of device memory, for other drivers.
+// Returns a file descriptor for a range of device memory, for other drivers.
 CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr address, size_t size,
                                        CUmemRangeHandleType type, unsigned long long) {
   return sim::Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {

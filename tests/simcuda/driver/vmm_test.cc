@@ -19,7 +19,7 @@ CUmemGenericAllocationHandle Create(uint64_t size) {
   return handle;
 }
 
-TEST(DriverVmmTest, ReservationCostsNoMemory) {
+TEST(DriverVmmTest, ReservationTakesNoMemory) {
   OnDevice({{"SIMCUDA_MEMORY", "64M"}}, [] {
     CUdeviceptr address = Reserve(1024 * kMiB);
     EXPECT_EQ(FreeMemory(), 64 * kMiB);
@@ -28,7 +28,7 @@ TEST(DriverVmmTest, ReservationCostsNoMemory) {
   });
 }
 
-TEST(DriverVmmTest, MemoryLivesUntilReleasedAndUnmapped) {
+TEST(DriverVmmTest, MemoryExistsUntilReleasedAndUnmapped) {
   OnDevice({{"SIMCUDA_MEMORY", "64M"}}, [] {
     CUdeviceptr address = Reserve(4 * kMiB);
     CUmemGenericAllocationHandle handle = Create(4 * kMiB);
@@ -51,7 +51,7 @@ TEST(DriverVmmTest, CreateBeyondTheBudgetIsOutOfMemory) {
   });
 }
 
-TEST(DriverVmmTest, MappingNeedsAReservationAndAFreePlaceInIt) {
+TEST(DriverVmmTest, MappingNeedsAReservationAndFreeSpaceInIt) {
   OnDevice({}, [] {
     CUdeviceptr address = Reserve(4 * kMiB);
     CUmemGenericAllocationHandle handle = Create(2 * kMiB);
@@ -62,7 +62,7 @@ TEST(DriverVmmTest, MappingNeedsAReservationAndAFreePlaceInIt) {
   });
 }
 
-TEST(DriverVmmTest, OneUnmapTakesSeveralWholeMappings) {
+TEST(DriverVmmTest, OneUnmapRemovesSeveralWholeMappings) {
   OnDevice({}, [] {
     CUdeviceptr address = Reserve(6 * kMiB);
     for (int i = 0; i < 3; ++i) {
@@ -75,7 +75,7 @@ TEST(DriverVmmTest, OneUnmapTakesSeveralWholeMappings) {
   });
 }
 
-TEST(DriverVmmTest, CopyMayCrossMappingsThatTouch) {
+TEST(DriverVmmTest, CopyMayCrossAdjacentMappings) {
   OnDevice({}, [] {
     static char buffer[4096];
     CUdeviceptr address = Reserve(6 * kMiB);

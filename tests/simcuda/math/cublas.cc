@@ -1,8 +1,8 @@
-// A stand-in for cuBLAS: handles and their settings are kept, every operation is one empty kernel
-// on the handle's stream. A handle has SIMCUDA_HANDLE bytes of device memory.
+// A stand-in for cuBLAS: handles and their settings are kept, and every operation is one empty
+// kernel on the handle's stream. A handle takes SIMCUDA_HANDLE bytes of device memory.
 //
-// All cuBLAS operations take the handle as their first argument, so one body serves those that have
-// none of their own (CMakeLists.txt, "stubs").
+// All cuBLAS operations take the handle as their first argument, so a single function serves those
+// that are not implemented separately (CMakeLists.txt, "stubs").
 #include <cstddef>
 
 #include "tests/simcuda/math/library_memory.h"

@@ -1,4 +1,4 @@
-// A stand-in for cuBLASLt: descriptors are opaque and empty, the heuristic knows one algorithm
+// A stand-in for cuBLASLt: descriptors are opaque and empty, the heuristic returns one algorithm
 // without workspace, and a multiplication is one empty kernel.
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kSuccess = 0;
 constexpr int kFailed = 13;          // CUBLAS_STATUS_EXECUTION_FAILED
-constexpr size_t kDescriptor = 256;  // bytes; more than any of the real, opaque ones
+constexpr size_t kDescriptor = 256;  // bytes; more than any of the real, opaque descriptors
 
 // cublasLtMatmulHeuristicResult_t: the layout is part of the library's ABI.
 struct HeuristicResult {

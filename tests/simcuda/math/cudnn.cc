@@ -1,8 +1,9 @@
-// A stand-in for cuDNN: handles and descriptors are kept, every operation is one empty kernel on the
-// handle's stream, a workspace has SIMCUDA_WORKSPACE bytes. Operations take the handle first, so one
-// body serves those that have none of their own (CMakeLists.txt, "stubs").
+// A stand-in for cuDNN: handles and descriptors are kept, every operation is one empty kernel on
+// the handle's stream, and a workspace has SIMCUDA_WORKSPACE bytes. Operations take the handle
+// first, so a single function serves those that are not implemented separately (CMakeLists.txt,
+// "stubs").
 //
-// Callers may leave out any result that they have no use for.
+// Callers may pass null for results that they do not need.
 #include <algorithm>
 
 #include "tests/simcuda/math/cudnn_objects.h"
@@ -14,7 +15,7 @@ using sim::kCudnnBadParameter;
 using sim::kCudnnSuccess;
 
 constexpr int kMajor = 9, kMinor = 19, kPatch = 0;
-constexpr size_t kDropoutStates = size_t{256} << 10;  // made up
+constexpr size_t kDropoutStates = size_t{256} << 10;  // arbitrary
 
 // cudnnConvolution{Fwd,BwdData,BwdFilter}AlgoPerf_t: one layout, part of the library's ABI.
 struct AlgorithmResult {
@@ -36,7 +37,7 @@ int Tell(T* result, T value) {
 
 int TellWorkspace(size_t* size) { return Tell<size_t>(size, sim::LibrarySettings().workspace); }
 
-// One algorithm is known for every convolution.
+// Every convolution has exactly one algorithm.
 int TellAlgorithm(int asked, int* returned, AlgorithmResult* results) {
   if (asked < 1 || results == nullptr) return kCudnnBadParameter;
   results[0] = {.time = 1.0f, .memory = sim::LibrarySettings().workspace, .determinism = 1};

@@ -1,5 +1,5 @@
-// cuDNN's graph interface, by which PyTorch convolves: descriptors keep the attributes that they are
-// given and hand them out again. A heuristic finds one engine for every graph, and a plan's
+// cuDNN's graph interface, which PyTorch uses for convolutions. Descriptors store the attributes
+// that are set and return them. A heuristic finds one engine for every graph, and a plan's
 // workspace has SIMCUDA_WORKSPACE bytes.
 #include <algorithm>
 #include <cstring>
@@ -38,7 +38,7 @@ size_t SizeOf(int type) {
 // cudnnBackendDescriptorType_t
 enum Kind { kEngine = 2, kEngineConfig = 3, kHeuristic = 4, kPlan = 5, kGraph = 15 };
 
-// cudnnBackendAttributeName_t, those that have an answer without having been set.
+// cudnnBackendAttributeName_t: the attributes that can be queried without having been set.
 enum Name {
   kHeuristicResults = 202,
   kConfigEngine = 300,
@@ -72,7 +72,7 @@ Attribute One(int type, T value) {
   return attribute;
 }
 
-// What the library itself knows. False: nothing, or the answer is what was set.
+// Answers what the library itself knows. Returns false if the answer is what was set, or nothing.
 bool Known(const CudnnBackendDescriptor& descriptor, int name, Attribute* answer) {
   switch (name) {
     case kPlanWorkspaceSize:
@@ -92,8 +92,8 @@ bool Known(const CudnnBackendDescriptor& descriptor, int name, Attribute* answer
   }
 }
 
-// The caller made the descriptors that the results go into: results that the library finds are what
-// such a descriptor is anyway, others are copied into it.
+// Fills in descriptors created by the caller. Results found by the library equal a newly created
+// descriptor; others are copied into it.
 void FillDescriptors(const Attribute* set, int64_t count, void* array) {
   auto** given = static_cast<CudnnBackendDescriptor**>(array);
   for (int64_t i = 0; i < count && set != nullptr; ++i) {
@@ -129,7 +129,7 @@ int cudnnBackendSetAttribute(CudnnBackendDescriptor* descriptor, int name, int t
   return kCudnnSuccess;
 }
 
-// `asked` 0, or no array, asks for the number of elements only.
+// With `asked` 0 or without an array, returns only the number of elements.
 int cudnnBackendGetAttribute(const CudnnBackendDescriptor* descriptor, int name, int type,
                              int64_t asked, int64_t* returned, void* array) {
   if (descriptor == nullptr) return kCudnnBadParameter;

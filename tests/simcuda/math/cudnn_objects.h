@@ -1,6 +1,6 @@
-// What the files of the cuDNN stand-in share. cuDNN's headers are not among those that the build
-// has; numbers and signatures are those of cuDNN 9.19 (cudnn_graph_v9.h, cudnn_ops_v9.h,
-// cudnn_cnn_v9.h, cudnn_adv_v9.h). Enumerations are passed as int.
+// Shared by the files of the cuDNN stand-in. cuDNN's headers are not available to the build;
+// numbers and signatures are those of cuDNN 9.19 (cudnn_graph_v9.h, cudnn_ops_v9.h, cudnn_cnn_v9.h,
+// cudnn_adv_v9.h). Enumerations are passed as int.
 #ifndef TESTS_SIMCUDA_CUDNN_OBJECTS_H_
 #define TESTS_SIMCUDA_CUDNN_OBJECTS_H_
 
@@ -19,7 +19,7 @@ inline constexpr int kCudnnExecutionFailed = 5000;
 
 inline constexpr int kCudnnMostDimensions = 8;
 
-// Tensor and filter descriptors; those of other kinds are never looked into.
+// Tensor and filter descriptors; descriptors of other kinds are never read.
 struct CudnnShape {
   int data_type = 0;
   int format = 0;

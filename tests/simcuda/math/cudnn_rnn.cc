@@ -1,6 +1,7 @@
-// Recurrent networks of the cuDNN stand-in: where the weights of each layer lie in the one buffer
-// that holds all of them. PyTorch reads the layout back and expects, of each pseudo-layer (a layer
-// in one direction), the matrices for the input, one after the other, then those for the state.
+// Recurrent networks of the cuDNN stand-in: the location of each layer's weights in the single
+// buffer that holds all of them. PyTorch reads the layout back. It expects for each pseudo-layer (a
+// layer in one direction) the matrices for the input, one after the other, then those for the
+// state.
 //
 //   | layer 0: W0 .. Wn  R0 .. Rn (P) | layer 1: ... | layer 0: biases of W, of R | layer 1: ... |
 #include "tests/simcuda/math/cudnn_objects.h"
@@ -31,7 +32,7 @@ struct CudnnRnn {
   int BiasVectors() const { return bias_mode == 0 ? 0 : bias_mode == 2 ? 2 * Gates() : Gates(); }
   int PseudoLayers() const { return layers * directions; }
 
-  // Columns of a matrix; its rows are hidden, or those of the projection.
+  // Returns the columns of a matrix; its rows are those of the hidden state, or of the projection.
   int64_t Columns(int pseudo_layer, int matrix) const {
     if (matrix == 2 * Gates()) return hidden;
     if (matrix >= Gates()) return Output();
@@ -40,7 +41,7 @@ struct CudnnRnn {
   int64_t Rows(int matrix) const { return matrix == 2 * Gates() ? projection : hidden; }
   int Matrices() const { return 2 * Gates() + (Projects() ? 1 : 0); }
 
-  // Elements in front of a matrix. With PseudoLayers() and 0: of all of them.
+  // Returns the number of elements before a matrix. PseudoLayers() and 0 give the total.
   int64_t MatrixOffset(int pseudo_layer, int matrix) const {
     int64_t offset = 0;
     for (int layer = 0; layer < pseudo_layer; ++layer) {

@@ -50,7 +50,7 @@ CudnnBackendDescriptor* Make(int kind) {
   return descriptor;
 }
 
-TEST(CudnnTest, HandlesTakeWhatTheSettingSays) {
+TEST(CudnnTest, HandlesTakeTheConfiguredMemory) {
   OnDevice({{"SIMCUDA_HANDLE", "6M"}}, [] {
     uint64_t before = FreeMemory();
     cudnnContext* dnn = nullptr;
@@ -64,7 +64,7 @@ TEST(CudnnTest, HandlesTakeWhatTheSettingSays) {
   });
 }
 
-TEST(CudnnTest, HandlesTakeNothingUnlessAsked) {
+TEST(CudnnTest, HandlesTakeNothingByDefault) {
   OnDevice({{"SIMCUDA_MEMORY", "2M"}}, [] {
     CUdeviceptr all = 0;
     ASSERT_EQ(cuMemAlloc(&all, 2 * kMiB), CUDA_SUCCESS);
@@ -82,7 +82,7 @@ TEST(CudnnTest, HandleOnAFullDeviceIsRefused) {
   });
 }
 
-TEST(CudnnTest, AttributesComeBackAsTheyWereSet) {
+TEST(CudnnTest, AttributesAreReturnedAsSet) {
   CudnnBackendDescriptor* tensor = Make(kTensor);
   int64_t count = -1;
   EXPECT_EQ(cudnnBackendGetAttribute(tensor, kTensorDimensions, kInt64, 4, &count, nullptr),
@@ -99,7 +99,7 @@ TEST(CudnnTest, AttributesComeBackAsTheyWereSet) {
   cudnnBackendDestroyDescriptor(tensor);
 }
 
-TEST(CudnnTest, HeuristicFindsOneEngineAndItsPlanWantsTheWorkspace) {
+TEST(CudnnTest, HeuristicFindsOneEngineWhosePlanNeedsTheWorkspace) {
   OnDevice({{"SIMCUDA_WORKSPACE", "3M"}}, [] {
     CudnnBackendDescriptor *heuristic = Make(kHeuristic), *config = Make(kEngineConfig);
     CudnnBackendDescriptor *plan = Make(kPlan), *engine = Make(2);
@@ -114,8 +114,8 @@ TEST(CudnnTest, HeuristicFindsOneEngineAndItsPlanWantsTheWorkspace) {
   });
 }
 
-// A bidirectional LSTM of two layers, 3 inputs and 5 states: of each pseudo-layer 4 matrices for the
-// input, then 4 for the state; all biases behind all matrices.
+// A bidirectional LSTM with two layers, 3 inputs and 5 states. Each pseudo-layer has 4 matrices for
+// the input, then 4 for the state; all biases follow all matrices.
 class RnnTest : public testing::Test {
  protected:
   RnnTest() {
@@ -125,7 +125,7 @@ class RnnTest : public testing::Test {
     cudnnCreateTensorDescriptor(&shape_);
   }
 
-  // Floats in front of a matrix, or of a bias.
+  // Returns the number of floats before a matrix or a bias.
   int64_t Matrix(int layer, int index) { return At(layer, index, true); }
   int64_t Bias(int layer, int index) { return At(layer, index, false); }
 
@@ -171,7 +171,7 @@ TEST_F(RnnTest, BiasesFollowAllMatricesAndEndTheBuffer) {
   EXPECT_EQ(bytes, (matrices + 32 * 5) * sizeof(float));
 }
 
-TEST_F(RnnTest, MatrixThatIsNotThereHasNoAddress) {
+TEST_F(RnnTest, MissingMatrixHasNoAddress) {
   void* address = this;
   EXPECT_EQ(
       cudnnGetRNNWeightParams(nullptr, rnn_, 0, 0, nullptr, 8, shape_, &address, nullptr, nullptr),

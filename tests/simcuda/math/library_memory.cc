@@ -52,7 +52,7 @@ CUresult UnmapMemory(void* pointer) {
   size_t size = 0;
   CUresult result = SIM_DRIVER(cuMemGetAddressRange, 3020)(nullptr, &size, address);
   if (result != CUDA_SUCCESS) return result;
-  // The mapping knows its memory: what is retained here and what made it are both given back.
+  // Releases both the reference retained here and the one of the creation.
   CUmemGenericAllocationHandle handle = 0;
   result = SIM_DRIVER(cuMemRetainAllocationHandle, 11000)(&handle, pointer);
   if (result != CUDA_SUCCESS) return result;

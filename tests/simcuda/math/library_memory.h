@@ -1,6 +1,6 @@
-// What NVIDIA's closed libraries take for themselves, without PyTorch's knowledge. As in the real
-// ones, the calls come out of a runtime that is linked into the library, so that a profiler meets
-// them at the driver only, with the library on the stack.
+// Memory that NVIDIA's closed libraries take for themselves, unknown to PyTorch. Like the real
+// ones, they make their calls through a runtime that is linked into the library, so that a profiler
+// sees them only at the driver, with the library on the stack.
 #ifndef TESTS_SIMCUDA_LIBRARY_MEMORY_H_
 #define TESTS_SIMCUDA_LIBRARY_MEMORY_H_
 
@@ -13,7 +13,7 @@
 
 namespace sim {
 
-// The settings, read by each library for itself.
+// Returns the settings, which each library reads for itself.
 const Settings& LibrarySettings();
 
 // The device memory of one handle: SIMCUDA_HANDLE bytes on the current device.
@@ -30,8 +30,8 @@ class HandleMemory {
   void* address_ = nullptr;
 };
 
-// Memory made by cuMemCreate and mapped at an address of its own, on the current device. Null when
-// the device has no room.
+// Returns memory created by cuMemCreate and mapped at its own address on the current device; null
+// if the device has no room.
 void* MapMemory(size_t size);
 
 // REQUIRES: MapMemory() returned `address`.

@@ -1,6 +1,6 @@
-// The part of NCCL's interface that the stand-in has bodies for. NCCL's header is not among those
-// that the build has; types and values are those of nccl.h 2.28.9, where they are the same as in
-// every release since 2.18 but for what ncclConfig_t gained at its end.
+// The part of NCCL's interface that the stand-in implements. NCCL's header is not available to the
+// build; types and values are those of nccl.h 2.28.9, which are the same in every release since
+// 2.18 except for additions at the end of ncclConfig_t.
 #ifndef TESTS_SIMCUDA_NCCL_API_H_
 #define TESTS_SIMCUDA_NCCL_API_H_
 
@@ -27,7 +27,7 @@ struct ncclUniqueId {
 
 struct ncclComm;
 using ncclComm_t = ncclComm*;
-struct ncclConfig_t;  // what a communicator is asked to be like makes no difference here
+struct ncclConfig_t;  // ignored by this implementation
 
 inline constexpr int kNcclSplitNoColor = -1;
 inline constexpr int kNcclOperations = 5;  // sum, product, maximum, minimum, average

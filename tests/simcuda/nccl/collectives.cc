@@ -1,6 +1,6 @@
-// The operations of the NCCL stand-in. A rank receives its own contribution wherever its own belongs
-// and, where the others' would belong as well, in place of theirs: results have the right shape and
-// agree with themselves. Each operation is one empty kernel on the stream besides.
+// The operations of the NCCL stand-in. A rank receives its own contribution in its own slot and in
+// place of the others' contributions, so results have the right shape and are self-consistent. Each
+// operation is also one empty kernel on the stream.
 #include <cstdint>
 
 #include "tests/simcuda/math/library_memory.h"
@@ -34,7 +34,7 @@ void* Slot(const void* base, size_t index, size_t bytes) {
   return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base) + index * bytes);
 }
 
-// Puts `from` into the slot of each rank, or of this rank alone where the others are not known.
+// Copies `from` into the slot of each rank, or only of this rank if the others are not known.
 bool CopyToAll(ncclComm* communicator, void* to, const void* from, size_t bytes,
                cudaStream_t stream) {
   for (int rank = 0; rank < communicator->ranks(); ++rank) {

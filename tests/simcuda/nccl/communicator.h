@@ -1,5 +1,5 @@
-// A communicator of the NCCL stand-in: a rank's number among others that it never meets, and the
-// device memory that NCCL would hold for it. The sizes are made up; the calls are NCCL's.
+// A communicator of the NCCL stand-in: a rank among others with which it never communicates, and
+// the device memory that NCCL would hold for it. The sizes are synthetic; the calls are NCCL's.
 //
 // Thread safety: as in NCCL, one thread at a time for each communicator.
 #ifndef TESTS_SIMCUDA_NCCL_COMMUNICATOR_H_
@@ -17,12 +17,12 @@ struct ncclComm {
   static constexpr size_t kChannelSize = size_t{4} << 20;  // cuMemCreate, at the first operation
   static constexpr int kChannels = 2;
 
-  // `others_known`: false for a part of another communicator, whose number of ranks only talking to
-  // them would tell; `ranks` is then an upper bound.
+  // `others_known`: false for a part of another communicator, whose number of ranks could be
+  // determined only by communicating with them; `ranks` is then an upper bound.
   static ncclResult_t Make(int ranks, int rank, bool others_known, ncclComm** communicator);
   ~ncclComm();
 
-  // Takes the channels' memory, the first time.
+  // Takes the channels' memory at the first call.
   ncclResult_t Connect();
 
   int ranks() const { return ranks_; }
@@ -46,7 +46,7 @@ struct ncclComm {
 
 namespace sim {
 
-// Makes a device current for as long as it lives.
+// Makes a device current during its lifetime.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) {

@@ -1,5 +1,5 @@
-// A stand-in for NCCL: communicators, groups and memory. No rank waits for another one or hears
-// from it, so a single process may be one rank of many.
+// A stand-in for NCCL: communicators, groups and memory. No rank waits for or communicates with
+// another one, so a single process may be one rank of many.
 #include <sys/random.h>
 
 #include <cstdint>
@@ -117,7 +117,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t* communicators, int count, const int* de
   return ncclSuccess;
 }
 
-// `key` is the rank in the new communicator where all keys differ, as PyTorch's do.
+// If all keys differ, as PyTorch's do, `key` is the rank in the new communicator.
 ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t* communicator,
                            ncclConfig_t*) {
   if (parent == nullptr || communicator == nullptr) return ncclInvalidArgument;
@@ -178,7 +178,7 @@ ncclResult_t ncclMemFree(void* address) {
   return sim::UnmapMemory(address) == CUDA_SUCCESS ? ncclSuccess : ncclUnhandledCudaError;
 }
 
-// A registration is told by the address that it is of.
+// The handle of a registration is its address.
 ncclResult_t ncclCommRegister(ncclComm_t, void* address, size_t, void** handle) {
   *handle = address;
   return ncclSuccess;
@@ -200,7 +200,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(int* operation, void*, int, int, ncclComm_
 
 ncclResult_t ncclRedOpDestroy(int, ncclComm_t) { return ncclSuccess; }
 
-// Every exported name without a body of its own ends here (CMakeLists.txt, "stubs").
+// Every exported function that is not implemented jumps here (CMakeLists.txt, "stubs").
 ncclResult_t SimNcclUnsupported() { return ncclInvalidUsage; }
 
 }  // extern "C"

@@ -55,9 +55,9 @@ Ints Read(CUdeviceptr address) {
 
 void* Pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
-TEST(NcclTest, CommunicatorTakesMemoryAtItsBirthAndMoreAtItsFirstOperation) {
+TEST(NcclTest, CommunicatorTakesMemoryAtCreationAndMoreAtItsFirstOperation) {
   OnDevice({}, [] {
-    CUdeviceptr buffer = OnTheDevice({});  // whose page the communicator's small memory shares
+    CUdeviceptr buffer = OnTheDevice({});  // the communicator's small memory shares its page
     uint64_t before = FreeMemory();
     ncclComm_t communicator = Join(2, 1);
     EXPECT_EQ(FreeMemory(), before);
@@ -120,7 +120,7 @@ TEST(NcclTest, ReduceScatterTakesTheSlotOfTheRank) {
   });
 }
 
-TEST(NcclTest, PartOfACommunicatorWritesNoSlotButItsOwn) {
+TEST(NcclTest, PartOfACommunicatorWritesOnlyItsOwnSlot) {
   OnDevice({{"SIMCUDA_DATA", "1M"}}, [] {
     CUdeviceptr from = OnTheDevice({5, 0, 0, 0}), to = OnTheDevice({9, 9, 9, 9});
     ncclComm_t part = nullptr;
@@ -141,7 +141,7 @@ TEST(NcclTest, RankWithoutAColorGetsNoCommunicator) {
   });
 }
 
-TEST(NcclTest, OwnMemoryIsMappedAndGivenBackWhole) {
+TEST(NcclTest, AllocatedMemoryIsMappedAndFreedCompletely) {
   OnDevice({}, [] {
     uint64_t before = FreeMemory();
     void* address = nullptr;

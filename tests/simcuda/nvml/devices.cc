@@ -39,7 +39,7 @@ NvmlScript::Values ScriptOf(const std::string& key, bool is_query) {
   return Script().At(key, std::max<uint64_t>(query, 1));
 }
 
-// Null before this process initialised CUDA, or where it does not use CUDA at all.
+// Returns null before this process has initialised CUDA, or if it does not use CUDA at all.
 const ExportTable* Driver() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (driver == nullptr) return nullptr;
@@ -49,14 +49,14 @@ const ExportTable* Driver() {
   return found ? static_cast<const ExportTable*>(table) : nullptr;
 }
 
-// The number that this process's CUDA gives a device; -1: it does not see it.
+// Returns the number of a device in this process's CUDA; -1: not visible.
 int OrdinalOf(int physical) {
   const std::vector<int>& visible = TheSettings().visible;
   const auto found = std::find(visible.begin(), visible.end(), physical);
   return found == visible.end() ? -1 : static_cast<int>(found - visible.begin());
 }
 
-// The processes of the simulated machine that hold memory of a device.
+// Returns the processes of the simulated machine that hold memory of a device.
 std::vector<NvmlScript::Process> Holders(int physical) {
   std::vector<NvmlScript::Process> processes;
   const ExportTable* driver = Driver();

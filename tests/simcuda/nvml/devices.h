@@ -1,12 +1,12 @@
-// What NVML says of the machine's devices, from whoever knows:
+// NVML's view of the machine's devices, which is combined from these sources:
 //
 //   this process's own driver, once it is initialised     memory of the devices that it sees
 //   the file of SIMCUDA_SHARED                            memory that processes hold, from outside
-//   the file of SIMCUDA_NVML (nvml_script.h)              what is added, replaced, refused, delayed
+//   the file of SIMCUDA_NVML (nvml_script.h)              additions, replacements, errors, delays
 //
-// NVML knows nothing of CUDA_VISIBLE_DEVICES: it counts all devices of the machine by PCI bus id.
-// Without SIMCUDA_SHARED each process has the devices to itself, and one that has no driver has none:
-// nvmlInit_v2 fails there, unless there is a script.
+// NVML ignores CUDA_VISIBLE_DEVICES: it numbers all devices of the machine by PCI bus id. Without
+// SIMCUDA_SHARED each process has the devices to itself. A process without a driver then has none,
+// and nvmlInit_v2 fails there unless there is a script.
 //
 // Thread safety: all functions from any thread.
 #ifndef TESTS_SIMCUDA_NVML_DEVICES_H_
@@ -27,16 +27,18 @@ struct NvmlMemory {
   uint64_t free() const { return used + reserved < total ? total - used - reserved : 0; }
 };
 
-// Waits as long as the script says the call takes, and has its code: 0, it is carried out.
+// Waits for the latency that the script gives the call, and returns its error code; 0: carry it
+// out.
 int EnterNvml(const char* call);
 
-// Whether there is a machine to be seen: one that is shared, or scripted, or this process's own.
+// Returns whether there is a machine to report on: a shared one, a scripted one, or this process's
+// own.
 bool NvmlHasMachine();
 
 int NvmlDeviceCount();
 std::vector<NvmlScript::Instance> NvmlInstances();  // of MIG
 
-// `key`: "0" for device 0, "0/1" for its instance 1. Each call of NvmlMemoryOf is a query.
+// `key`: "0" for device 0, "0/1" for its instance 1. Each call of NvmlMemoryOf counts as a query.
 NvmlMemory NvmlMemoryOf(const std::string& key);
 std::vector<NvmlScript::Process> NvmlProcessesOf(const std::string& key);
 

@@ -1,7 +1,7 @@
-// A stand-in for NVML, as far as PyTorch, the collector and monitoring tools ask: the devices of the
-// machine with their names, UUIDs and PCI ids, their memory, and the processes that hold it. It needs
-// no CUDA: another process than the one that uses the devices may ask. What is known from where:
-// nvml_devices.h.
+// A stand-in for NVML, as far as PyTorch, the collector and monitoring tools use it: the devices of
+// the machine with their names, UUIDs and PCI ids, their memory, and the processes that hold it. It
+// does not need CUDA, so a process other than the one that uses the devices can query it. Sources
+// of the values: nvml_devices.h.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +20,7 @@
 static_assert(sizeof(nvmlProcessInfo_v1_t) == 16);
 
 struct nvmlDevice_st {
-  int physical;     // of an instance: of its device
+  int physical;     // of an instance: the number of its device
   std::string key;  // nvml_script.h
   std::string uuid;
   bool is_instance;
@@ -28,7 +28,7 @@ struct nvmlDevice_st {
 
 namespace {
 
-// Handles are the elements' addresses: made once, never moved.
+// Handles are the addresses of the elements: created once, never moved.
 std::vector<nvmlDevice_st>& Devices() {
   static std::vector<nvmlDevice_st>& devices = *[] {
     auto* list = new std::vector<nvmlDevice_st>;
@@ -57,7 +57,7 @@ nvmlReturn_t Copy(const std::string& text, char* to, unsigned int length) {
   return NVML_SUCCESS;
 }
 
-// The forms of the process list: PyTorch asks for the first, whose records have 16 bytes.
+// The forms of the process list. PyTorch uses the first one, whose records have 16 bytes.
 template <typename Info>
 nvmlReturn_t Processes(const char* call, nvmlDevice_t device, unsigned int* count, Info* infos) {
   if (const int error = sim::EnterNvml(call)) return static_cast<nvmlReturn_t>(error);
@@ -197,7 +197,7 @@ nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t instance,
   return NVML_SUCCESS;
 }
 
-// Of the first form the used memory holds what is reserved.
+// In the first form, the used memory includes the reserved memory.
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) {
   SIM_ENTER();
   const sim::NvmlMemory found = sim::NvmlMemoryOf(device->key);

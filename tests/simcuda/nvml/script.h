@@ -1,15 +1,16 @@
-// NvmlScript: what SIMCUDA_NVML=FILE makes NVML say beside what the simulated machine is like. One
-// statement a line, `#` begins a comment:
+// NvmlScript: what SIMCUDA_NVML=FILE makes NVML report in addition to the simulated machine. One
+// statement per line; `#` begins a comment:
 //
 //   device 0 total=24G reserved=300M              sizes of the machine's device 0
-//   device 0 process=12:2G process=13:-           processes beside the real ones; -: bytes not known
+//   device 0 process=12:2G process=13:-           processes beside the real ones; -: unknown size
 //   device 0 from=5 used=9G                       from the 5th query of its memory on
 //   device 0/1 uuid=MIG-... total=10G used=1G     an instance of device 0 (MIG)
-//   error nvmlDeviceGetMemoryInfo_v2 3            the call answers 3
-//   error nvmlInit_v2 9 times=2                   the first two calls answer 9
-//   latency nvmlDeviceGetMemoryInfo_v2 300ms      the call takes that long; `latency * 1ms`: every one
+//   error nvmlDeviceGetMemoryInfo_v2 3            the call returns 3
+//   error nvmlInit_v2 9 times=2                   the first two calls return 9
+//   latency nvmlDeviceGetMemoryInfo_v2 300ms      the call takes that long; `latency * 1ms`: all
+//                                                 calls
 //
-// Where no `used` is stated, it is what the processes hold.
+// If `used` is not given, it is the total of the processes.
 //
 // Thread safety: callers hold a lock.
 #ifndef TESTS_SIMCUDA_NVML_SCRIPT_H_
@@ -29,7 +30,7 @@ class NvmlScript {
     unsigned int pid = 0;
     std::optional<uint64_t> bytes;
   };
-  // What lines say of one device or instance; later lines add and replace.
+  // The values given for one device or instance; later lines add and replace.
   struct Values {
     std::optional<uint64_t> total, used, reserved;
     std::vector<Process> processes;
@@ -40,16 +41,16 @@ class NvmlScript {
     std::string key;  // "0/1"
   };
 
-  // Reads a file. Lines that are not understood are reported on standard error.
+  // Reads a file. Invalid lines are reported on standard error.
   explicit NvmlScript(const std::string& path);
   NvmlScript() = default;
   void Parse(const std::string& text);
 
-  // Of "0" or "0/1", at the `query`th query (from 1).
+  // Returns the values of "0" or "0/1" at the `query`th query (from 1).
   Values At(const std::string& key, uint64_t query) const;
   const std::vector<Instance>& instances() const { return instances_; }
 
-  // Counts the call. The code that it answers, 0: it is carried out.
+  // Counts the call. Returns its error code; 0: carry it out.
   int ErrorOf(const std::string& call);
   uint64_t LatencyNs(const std::string& call) const;
 

@@ -1,4 +1,4 @@
-// NVML of the simulated machine, asked by a process that uses no CUDA, as the collector does.
+// NVML of the simulated machine, queried by a process that does not use CUDA, like the collector.
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ class NvmlTest : public ::testing::Test {
   }
   std::string Path(const std::string& name) const { return directory_ + "/" + name; }
 
-  // Runs `body` in a process of its own, to which NVML says what `script` says.
+  // Runs `body` in a child process with the given NVML script.
   void WithScript(const std::string& script, const std::function<void()>& body) {
     std::ofstream(Path("script")) << script;
     InFreshProcess({{"SIMCUDA_NVML", Path("script")}, {"SIMCUDA_DEVICES", "2"}}, body);
@@ -72,7 +72,7 @@ std::vector<nvmlProcessInfo_t> ProcessesOf(nvmlDevice_t device) {
   return list;
 }
 
-TEST_F(NvmlTest, AllDevicesOfTheMachineAreThereWhateverCudaSees) {
+TEST_F(NvmlTest, AllDevicesOfTheMachineAreListedWhateverCudaSees) {
   InFreshProcess({{"SIMCUDA_DEVICES", "3"}, {"CUDA_VISIBLE_DEVICES", "2"}}, [] {
     unsigned int count = 0, index = 9;
     EXPECT_EQ(NVML(nvmlDeviceGetCount_v2)(&count), NVML_SUCCESS);
@@ -85,7 +85,7 @@ TEST_F(NvmlTest, AllDevicesOfTheMachineAreThereWhateverCudaSees) {
   });
 }
 
-TEST_F(NvmlTest, LinksAreThoseOfACardWithoutNvLink) {
+TEST_F(NvmlTest, ReportsLinksOfACardWithoutNvLink) {
   InFreshProcess({}, [] {
     unsigned int generation = 0, lanes = 0;
     EXPECT_EQ(NVML(nvmlDeviceGetCurrPcieLinkGeneration)(Device(0), &generation), NVML_SUCCESS);
@@ -98,7 +98,7 @@ TEST_F(NvmlTest, LinksAreThoseOfACardWithoutNvLink) {
   });
 }
 
-TEST_F(NvmlTest, MemoryOfAnotherProcessIsSeenThroughTheSharedFile) {
+TEST_F(NvmlTest, MemoryOfAnotherProcessIsVisibleThroughTheSharedFile) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t holder = fork();
@@ -126,7 +126,7 @@ TEST_F(NvmlTest, MemoryOfAnotherProcessIsSeenThroughTheSharedFile) {
   close(ready[1]);
 }
 
-TEST_F(NvmlTest, ScriptSaysSizesAndProcessesByQuery) {
+TEST_F(NvmlTest, ScriptSetsSizesAndProcessesByQuery) {
   WithScript(
       "device 1 total=80G reserved=1G process=12:2G process=13:-\n"
       "device 1 from=3 used=9G  # the third query\n",
@@ -169,7 +169,7 @@ TEST_F(NvmlTest, InstanceOfADeviceIsFoundByItsUuid) {
   });
 }
 
-TEST(NvmlScriptTest, LineThatIsNotUnderstoodIsReported) {
+TEST(NvmlScriptTest, InvalidLineIsReported) {
   testing::internal::CaptureStderr();
   NvmlScript script;
   script.Parse("device 0 used=lots\nlatency nvmlInit_v2 20ms\n");

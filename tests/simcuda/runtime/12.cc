@@ -1,6 +1,7 @@
-// Functions that CUDA 12 has in another form than CUDA 13 (runtime_13.cc) under the same name, or
-// that CUDA 13 dropped. The headers are those of CUDA 13: each gets its exported name by a label.
-// cudaGetDeviceProperties is missing, the form of CUDA 11; programs of CUDA 12 call that with _v2.
+// Functions whose form in CUDA 12 differs from that in CUDA 13 (runtime_13.cc) under the same name,
+// or that CUDA 13 dropped. The headers are those of CUDA 13, so each gets its exported name by a
+// label. The cudaGetDeviceProperties of CUDA 11 is missing; programs of CUDA 12 call
+// cudaGetDeviceProperties_v2.
 #include "tests/simcuda/device_properties.h"
 #include "tests/simcuda/device_properties_12.h"
 

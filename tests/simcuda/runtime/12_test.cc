@@ -1,4 +1,5 @@
-// Functions of libcudart.so.12 that CUDA 13's headers do not declare: called by their exported names.
+// Functions of libcudart.so.12 that CUDA 13's headers do not declare; called by their exported
+// names.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +30,7 @@ TEST(Runtime12Test, PropertiesAreThoseOfTheDevice) {
   });
 }
 
-TEST(Runtime12Test, AttributesOfAPointerEndWhereTheStructureOfCuda12Ends) {
+TEST(Runtime12Test, PointerAttributesFillOnlyTheStructureOfCuda12) {
   InFreshProcess({}, [] {
     struct {
       int type, device;
@@ -48,7 +49,7 @@ TEST(Runtime12Test, AttributesOfAPointerEndWhereTheStructureOfCuda12Ends) {
   });
 }
 
-TEST(Runtime12Test, CaptureIsToldWithoutEdges) {
+TEST(Runtime12Test, CaptureInfoHasNoEdges) {
   InFreshProcess({}, [] {
     using Handles = const cudaGraphNode_t*;
     auto get = Of12<cudaError_t(cudaStream_t, cudaStreamCaptureStatus*, unsigned long long*,

@@ -1,4 +1,4 @@
-// Functions that CUDA 13 has in another form than CUDA 12 (runtime_12.cc) under the same name.
+// Functions whose form in CUDA 13 differs from that in CUDA 12 (runtime_12.cc) under the same name.
 #include "tests/simcuda/device_properties.h"
 
 using sim::InContext;

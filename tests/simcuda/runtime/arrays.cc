@@ -1,5 +1,4 @@
-// Pitched memory, arrays, mipmapped arrays and what is mapped from elsewhere: external memory and
-// graphics resources.
+// Pitched memory, arrays, mipmapped arrays and mappings of external memory and graphics resources.
 #include "tests/simcuda/runtime/runtime.h"
 
 using sim::InContext;
@@ -11,7 +10,8 @@ extern "C" CUresult cuGraphicsGLRegisterBuffer(CUgraphicsResource* resource, uns
 
 namespace {
 
-// The runtime describes an element by the bits of its channels, the driver by format and count.
+// The runtime describes an element by the bits of its channels, the driver by format and channel
+// count.
 bool Convert(const cudaChannelFormatDesc& element, CUDA_ARRAY3D_DESCRIPTOR_v2* array) {
   array->NumChannels = (element.x != 0) + (element.y != 0) + (element.z != 0) + (element.w != 0);
   bool is_signed = element.f == cudaChannelFormatKindSigned;
@@ -34,7 +34,7 @@ bool Convert(const cudaChannelFormatDesc& element, CUDA_ARRAY3D_DESCRIPTOR_v2* a
   }
 }
 
-// Calls `create(descriptor)` with the driver's words for an array.
+// Calls `create(descriptor)` with the driver's description of an array.
 template <typename Create>
 cudaError_t WithDescriptor(const cudaChannelFormatDesc* element, const cudaExtent& extent,
                            unsigned int flags, Create create) {

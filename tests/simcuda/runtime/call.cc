@@ -6,7 +6,7 @@
 namespace sim {
 namespace {
 
-// Null without a driver, or with one that has no such table.
+// Returns null without a driver, or with one that has no such table.
 const ToolTable* Tools() {
   static const ToolTable* const tools = [] {
     const void* table = nullptr;

@@ -1,5 +1,5 @@
-// RuntimeCall: one call of the runtime while it runs, as far as a tool is told of it (tools.h). The
-// runtime reaches the tools' part of the driver through cuGetExportTable, as the real one does.
+// RuntimeCall: a runtime call in progress, as reported to a tool (tools.h). The runtime accesses
+// the tools' part of the driver through cuGetExportTable, like the real one.
 #ifndef TESTS_SIMCUDA_RUNTIME_CALL_H_
 #define TESTS_SIMCUDA_RUNTIME_CALL_H_
 

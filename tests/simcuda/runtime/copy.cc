@@ -1,5 +1,5 @@
-// Copies and memsets. With unified addressing the driver finds out by itself where an address
-// lives, so the direction that the caller names makes no difference.
+// Copies and memsets. With unified addressing the driver determines the kind of an address itself,
+// so the direction given by the caller does not matter.
 #include "tests/simcuda/runtime/runtime.h"
 
 using sim::Address;

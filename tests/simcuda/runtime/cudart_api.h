@@ -1,5 +1,5 @@
 // <cuda_runtime_api.h> with its functions marked as exports, and the functions that nvcc's
-// generated code calls: those have no public header, their signatures follow from that code.
+// generated code calls. Those have no public header; their signatures follow from that code.
 #ifndef TESTS_SIMCUDA_CUDART_API_H_
 #define TESTS_SIMCUDA_CUDART_API_H_
 
@@ -16,7 +16,7 @@ cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t* resource, unsig
 cudaError_t cudaProfilerStart();
 cudaError_t cudaProfilerStop();
 
-// What programs call that are compiled for one default stream per thread.
+// Called by programs that are compiled for a per-thread default stream.
 cudaError_t cudaMallocAsync_ptsz(void** pointer, size_t size, cudaStream_t stream);
 cudaError_t cudaMallocFromPoolAsync_ptsz(void** pointer, size_t size, cudaMemPool_t pool,
                                          cudaStream_t stream);

@@ -1,4 +1,4 @@
-// Devices, versions, and the door to the driver that the runtime opens for its callers.
+// Devices, versions, and the functions that return driver entry points to callers of the runtime.
 #include "tests/simcuda/runtime/runtime.h"
 
 namespace {
@@ -84,7 +84,8 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 
-// An unknown name is no error: the call succeeds and the status says that there is no such symbol.
+// An unknown name is not an error: the call succeeds, and the status reports that there is no such
+// symbol.
 cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
                                     cudaDriverEntryPointQueryResult* status) {
   return EntryPoint(symbol, function, kRuntimeVersion, flags, status);
@@ -104,7 +105,7 @@ cudaError_t cudaProfilerStop() {
   return sim::InContext([] { return CUDA_SUCCESS; });
 }
 
-// The header's cudaEnableDefault stands for the kind of default stream that the caller has.
+// The header's cudaEnableDefault selects the caller's kind of default stream.
 cudaError_t cudaGetDriverEntryPoint_ptsz(const char* symbol, void** function,
                                          unsigned long long flags,
                                          cudaDriverEntryPointQueryResult* status) {

@@ -1,4 +1,4 @@
-// Kernels: what the code that nvcc generates registers before main, and launches.
+// Kernels: their registration by nvcc's generated code before main, and launches.
 //
 // A fat binary becomes a driver library when one of its kernels or variables is first used:
 // programs register tens of thousands of kernels and launch a few hundred.
@@ -23,7 +23,7 @@ struct Symbol {
   CUkernel kernel = nullptr;  // functions, once used
 };
 
-// Filled by static constructors of other libraries and used until the process ends: never
+// Filled by static constructors of other libraries and used until the process ends, so it is never
 // destroyed.
 struct Registry {
   std::shared_mutex mutex;
@@ -57,7 +57,7 @@ CUresult Launch(CUfunction function, dim3 grid, dim3 block, void** arguments, si
                                           arguments, nullptr);
 }
 
-// The runtime calls a kernel a function wherever the driver asks for one, as the driver allows.
+// The runtime passes a kernel where the driver expects a function, which the driver allows.
 CUfunction FunctionOf(const void* host_function) {
   return reinterpret_cast<CUfunction>(sim::KernelOf(host_function));
 }
@@ -99,7 +99,7 @@ void** __cudaRegisterFatBinary(void* wrapper) {
 
 void __cudaRegisterFatBinaryEnd(void**) {}
 
-// At process exit, in any order with the destructors of the driver's users: leave everything alone.
+// Runs at process exit, in any order with destructors of code that uses the driver: does nothing.
 void __cudaUnregisterFatBinary(void**) {}
 
 char __cudaInitModule(void**) { return 0; }
@@ -175,7 +175,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 bl
   });
 }
 
-// The driver's handle of a kernel, which the driver's own calls take.
+// Returns the driver's handle of a kernel, for the driver's own calls.
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
   if (function == nullptr) return sim::Remember(cudaErrorInvalidValue);
   CUresult result = sim::EnsureContext();

@@ -1,4 +1,4 @@
-// Allocation, registration and questions about pointers.
+// Allocation, registration and queries about pointers.
 #include <algorithm>
 #include <iterator>
 
@@ -19,7 +19,7 @@ cudaError_t AllocateHost(void** pointer, size_t size, unsigned int flags, const 
 
 }  // namespace
 
-// No bytes are a null pointer, and freeing a null pointer does nothing but create the context.
+// An allocation of 0 bytes returns null, and freeing null only creates the context.
 cudaError_t cudaMalloc(void** pointer, size_t size) {
   sim::Arguments arguments(pointer, size);
   sim::RuntimeCall call(__func__, arguments.data());

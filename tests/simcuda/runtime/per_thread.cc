@@ -1,4 +1,4 @@
-// What programs call that are compiled for one default stream per thread, as far as it reaches
+// Functions called by programs compiled for a per-thread default stream, as far as they concern
 // memory: the driver's own forms for such programs do the work. The other _ptsz and _ptds names are
 // jumps to the plain ones (CMakeLists.txt, "stubs").
 #include "tests/simcuda/runtime/runtime.h"

@@ -11,7 +11,7 @@ thread_local cudaError_t last_error = cudaSuccess;
 thread_local int chosen_device = 0;
 
 std::mutex primaries_mutex;
-CUcontext primaries[Settings::kMaxDevices];  // retained once each, released never
+CUcontext primaries[Settings::kMaxDevices];  // retained once each, never released
 
 CUresult Primary(int device, CUcontext* context) {
   if (device < 0 || device >= Settings::kMaxDevices) return CUDA_ERROR_INVALID_DEVICE;
@@ -118,5 +118,5 @@ const char* cudaGetErrorString(cudaError_t error) {
   return text != nullptr ? text : "unrecognized error code";
 }
 
-// Every exported name without a body of its own ends here (CMakeLists.txt, "stubs").
+// Every exported function that is not implemented jumps here (CMakeLists.txt, "stubs").
 extern "C" cudaError_t SimNotSupported() { return sim::Remember(cudaErrorNotSupported); }

@@ -72,7 +72,7 @@ TEST(RuntimeTest, DeviceIsChosenPerThread) {
   });
 }
 
-TEST(RuntimeTest, PointerOfTheHostIsUnregistered) {
+TEST(RuntimeTest, HostPointerIsUnregistered) {
   InFreshProcess({}, [] {
     int local = 0;
     void* memory = nullptr;
@@ -86,7 +86,7 @@ TEST(RuntimeTest, PointerOfTheHostIsUnregistered) {
   });
 }
 
-TEST(RuntimeTest, UnknownEntryPointIsASuccessThatSaysSo) {
+TEST(RuntimeTest, UnknownEntryPointIsReportedByTheStatus) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult status;
   EXPECT_EQ(cudaGetDriverEntryPointByVersion("cuMemMap", &function, 12000, 0, &status),
@@ -113,7 +113,7 @@ TEST(RuntimeTest, RegisteredKernelIsAFunctionThatTheDriverLaunches) {
   });
 }
 
-TEST(RuntimeTest, FunctionWithoutABodyIsNotSupported) {
+TEST(RuntimeTest, UnimplementedFunctionIsNotSupported) {
   EXPECT_EQ(cudaUserObjectRelease(nullptr, 1), cudaErrorNotSupported);
   EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
 }
