@@ -50,7 +50,7 @@ describe.skipIf(noProgram !== '').each(seedsOfSuite([7]))('a recording through b
           const from = random.next() * (lengthOn(axis) - length);
           const columns = 40 + random.below(300);
           yield { file: 0, lane, axis, from, to: from + length, columns };
-          // Here events are at centers of columns, where rounding decides.
+          // Here events are at midpoints of columns, where rounding decides.
           if (axis === 'event') yield { file: 0, lane, axis, from: Math.floor(from), to: Math.ceil(from + length), columns };
         }
       }

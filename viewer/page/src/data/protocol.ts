@@ -181,7 +181,7 @@ export interface Moved {
 
 /**
  * What a window of a timeline shows. It has `columns` columns of equal width from `from` to `to`.
- * Column c covers [from + c*w, from + (c+1)*w) and is sampled at its center (columns.ts).
+ * Column c covers [from + c*w, from + (c+1)*w) and is sampled at its midpoint (columns.ts).
  */
 export interface Window {
   readonly file: number;
@@ -195,18 +195,18 @@ export interface Window {
 /** `api/curve`. */
 export interface CurveTile {
   readonly window: Window;
-  // The event at the center of each column, which translates positions between axes.
+  // The event at the midpoint of each column, which translates positions between axes.
   readonly event: Uint32Array;
   readonly ns: Float64Array;
   readonly series: ReadonlyMap<Series, CurveSeries>;
-  // Bytes live at the center of each column by category code: [code * columns + c]. Empty until
+  // Bytes live at the midpoint of each column by category code: [code * columns + c]. Empty until
   // categories are known.
   readonly categories: Float64Array;
 }
 export interface CurveSeries {
   readonly min: Float64Array; // NaN: unknown there
   readonly max: Float64Array;
-  readonly mid: Float64Array; // at the center of the column
+  readonly mid: Float64Array; // at the midpoint of the column
 }
 
 /**
@@ -217,7 +217,7 @@ export interface PassingQuery extends Window {
 }
 export interface PassingCurve {
   readonly query: PassingQuery;
-  // Bytes live at the center of each column in blocks that match the filter; NaN: unknown there.
+  // Bytes live at the midpoint of each column in blocks that match the filter; NaN: unknown there.
   // For a standalone file these are the blocks in it, but without a filter all blocks.
   readonly live: Float64Array;
 }

@@ -236,7 +236,7 @@ export class Navigator {
     if (axis === 'event' || file === null) return event;
     const { lane, file: index } = this.store.get();
     let { from, to } = domainOf(file, axis);
-    // It lies between the centers of two columns. Narrow to these.
+    // It lies between the midpoints of two columns. Narrow to these.
     for (let round = 0; round < 6 && to - from > SMALLEST[axis] / 8; ++round) {
       const window = { file: index, lane, axis, from, to, columns: 512 };
       const { event: events } = await this.source.curve(window);

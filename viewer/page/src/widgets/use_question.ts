@@ -1,6 +1,6 @@
-// A component's question to the DataSource. When its key changes, the question is asked again and
-// the previous one is aborted. The last answer stays until the next has come, so that nothing
-// flickers. When there is news of a live recording, the question is asked again, one at a time.
+// A component's question to the DataSource. It is asked when its key changes; the previous one is
+// then aborted. The last answer stays until the next has come, so that nothing flickers. News of a
+// live recording repeats the question, one at a time.
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { activity } from '../base/activity';

@@ -1,5 +1,6 @@
-// Computes the bytes that match a filter at the center of each column, by the rules of PassingCurve
-// (protocol.ts), over a standalone file. viewer/questions/passing_curve.h does the same.
+// Computes the bytes that match a filter at the midpoint of each column, by the rules of
+// PassingCurve (protocol.ts), over a standalone file. viewer/questions/passing_curve.h does the
+// same.
 
 import { lowerBound } from '../../base/binary_search';
 import type { PassingCurve, PassingQuery } from '../protocol';

@@ -23,7 +23,7 @@ export interface StackedItems {
 }
 
 /**
- * Returns the columns whose center is in [start, end): the first one, and the one after the last.
+ * Returns the columns whose midpoint is in [start, end): the first one, and the one after the last.
  */
 function columnsOf(query: BlockQuery, start: number, end: number): readonly [number, number] {
   return [firstColumn(query, start), firstColumn(query, end)];

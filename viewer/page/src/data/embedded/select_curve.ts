@@ -13,8 +13,8 @@ export interface AxisContext {
 }
 
 /**
- * Returns the last event at or before the center of a column, or null if the recording has no such
- * moment.
+ * Returns the last event at or before the midpoint of a column, or null if the recording has no
+ * such moment.
  */
 export function eventOfColumn(window: Window, column: number, { positions, end }: AxisContext): number | null {
   const position = middleOf(window, column);

@@ -240,8 +240,8 @@ function compare(a: number | string, b: number | string): number {
 }
 
 /**
- * Returns the bytes live at the center of each of `columns` equal parts of the recording, by row of
- * the page.
+ * Returns the bytes live at the midpoint of each of `columns` equal parts of the recording, by row
+ * of the page.
  */
 function sparklines(query: TableQuery, context: TableContext, groupOf: (kind: number) => Group, page: readonly Group[]): Float64Array[] {
   const { lane, test, ns } = context;

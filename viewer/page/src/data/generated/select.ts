@@ -100,7 +100,7 @@ interface Placed {
   readonly block: Block;
   readonly start: number;
   readonly end: number;
-  readonly first: number; // columns [first, last) whose center is in its lifetime
+  readonly first: number; // columns [first, last) whose midpoint is in its lifetime
   readonly last: number;
 }
 

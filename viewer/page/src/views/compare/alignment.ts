@@ -8,7 +8,7 @@ import type { Compare, CurveTile, FileMeta } from '../../data/protocol';
 export interface Alignment {
   readonly from: number; // of the common axis
   readonly to: number;
-  /** The labelled positions: both ends, and the centers of steps or the bounds of equal parts. */
+  /** The labelled positions: both ends, and the midpoints of steps or the bounds of equal parts. */
   readonly ticks: readonly number[];
   /** Returns the position on `side`'s own axis. */
   readonly own: (position: number, side: 0 | 1) => number;

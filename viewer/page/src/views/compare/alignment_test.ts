@@ -25,7 +25,7 @@ describe('aligned steps', () => {
     expect([-1, 0, 1, 2, 3].map((position) => alignment.own(position, 1))).toEqual([0, 20, 30, 50, 50]);
   });
 
-  it('are labelled at their centers, but not all if there are many', () => {
+  it('are labelled at their midpoints, but not all if there are many', () => {
     expect(alignment.ticks).toEqual([-1, 0.5, 1.5, 3]);
     const many = align({ aligned_by: 'step', steps: Array.from({ length: 100 }, () => [10, 20] as const) }, [A, B]);
     expect(many.ticks.slice(0, 3)).toEqual([-1, 0.5, 9.5]);

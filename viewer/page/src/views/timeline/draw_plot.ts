@@ -55,7 +55,7 @@ export function drawStacked(renderer: Renderer, picture: Picture, batch: Colored
   const { from, to } = curve.window;
   const live = curve.series.get('live');
   if (live !== undefined) {
-    // What comes and goes within a column, above what is live at its center.
+    // What comes and goes within a column, above what is live at its midpoint.
     renderer.area(from, to, live.max, view, mix(theme.rest, theme.bg, 0.55));
     renderer.area(from, to, live.mid, view, theme.rest);
   }

@@ -58,11 +58,11 @@ describe('stacked layout', () => {
     const tile = tileOf([{ start: 0, end: 5, size: 8 }, { start: 5, end: 10, size: 8 }, { start: 1, end: 10, size: 1 }]);
     expect(quadsOf(layoutStacked(tile, NOTHING, 0)).slice(2)).toEqual(['2: 1-10 at 8-9']);
   });
-  it('assigns a block to columns by their centers, and cuts it at the window', () => {
+  it('assigns a block to columns by their midpoints, and cuts it at the window', () => {
     const tile = tileOf([{ start: -4, end: 2.5, size: 1 }, { start: 2.6, end: Infinity, size: 2 }, { start: 3.6, end: 4.4, size: 9 }]);
     expect(quadsOf(layoutStacked(tile, NOTHING, 0))).toEqual(['0: 0-2 at 0-1', '1: 3-10 at 0-2']);
   });
-  it('includes a block that begins at a center in that column, however division rounds', () => {
+  it('includes a block that begins at a midpoint in that column, however division rounds', () => {
     const query = { ...QUERY, to: 22, columns: 15 };
     const tile = { ...tileOf([{ start: 11, end: Infinity, size: 1 }]), query };
     expect(Math.ceil(11 / (22 / 15) - 0.5)).toBe(8);
