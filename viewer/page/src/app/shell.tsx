@@ -179,7 +179,7 @@ function ProgressLine({ state }: { readonly state: State }) {
 function OmittedLine({ omitted }: { readonly omitted: NonNullable<FileMeta['omitted']> }) {
   return (
     <p class="progress">
-      {`To limit its size, this file leaves out ${omitted.blocks.toLocaleString('en')} blocks smaller than ${omitted.smaller_than.toLocaleString('en')} bytes to stay small; curves and sums have them.`}
+      {`To limit its size, this file leaves out ${omitted.blocks.toLocaleString('en')} blocks smaller than ${omitted.smaller_than.toLocaleString('en')} bytes; curves and totals include them.`}
     </p>
   );
 }

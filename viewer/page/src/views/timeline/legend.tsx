@@ -41,7 +41,7 @@ function Entry({ entry, state, store }: { readonly entry: LegendEntry; readonly 
     store.update((old) => ({ filter: { ...old.filter, ...(isSet ? unset : change) } }));
   };
   return (
-    <button type="button" class="swatch-entry" aria-pressed={isSet} title={`${name.length > LONGEST ? `${name}: ` : ''}${formatBytes(bytes)}in the shown range`} onClick={toggle}>
+    <button type="button" class="swatch-entry" aria-pressed={isSet} title={`${name.length > LONGEST ? `${name}: ` : ''}${formatBytes(bytes)} in the shown range`} onClick={toggle}>
       <Swatch color={color} /> {name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name}
     </button>
   );
