@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint';
 
-// Imports go down only: base <- data <- render <- widgets <- views <- app. The state that views share
-// (state/) lies between data and widgets.
+// Imports go only downwards: base <- data <- render <- widgets <- views <- app. The state that
+// views share (state/) is between data and widgets.
 const layers = ['base', 'data', 'state', 'render', 'widgets', 'views', 'app'];
 const above = (layer) => layers.slice(layers.indexOf(layer) + 1).map((name) => `**/${name}/**`);
 
@@ -13,7 +13,7 @@ export default tseslint.config(
     files: ['**/*.ts', '**/*.tsx'],
     rules: {
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
-      '@typescript-eslint/no-non-null-assertion': 'off', // of indexed reads in loops over columns
+      '@typescript-eslint/no-non-null-assertion': 'off', // needed for indexed reads in loops over columns
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
     },
   },

@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { defineConfig, type Plugin } from 'vite';
 import { viteSingleFile } from 'vite-plugin-singlefile';
 
-// Whose code is in the page besides our own, with their terms: minifiers leave out what says so.
+// Adds the licences of bundled packages to the page, because minifiers remove licence comments.
 function licences(...packages: readonly string[]): Plugin {
   const texts = packages.map((name) => `${name}\n\n${readFileSync(new URL(`node_modules/${name}/LICENSE`, import.meta.url), 'utf8').trim()}`);
   const comment = `<!--\nThis page contains:\n\n${texts.join('\n\n').replaceAll('--', '- -')}\n-->`;
   return { name: 'licences', transformIndexHtml: (html) => html.replace(/^<!doctype html>/i, (doctype) => `${doctype}\n${comment}`) };
 }
 
-// The page is one file, whichever door it comes through: the server sends it, a mailed file is it.
+// The page is one file for both transports: the server sends it, and a standalone file is it.
 export default defineConfig({
   plugins: [licences('preact'), viteSingleFile({ removeViteModuleLoader: true })],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },

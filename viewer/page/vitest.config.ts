@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-// Guards against hanging, no checks of speed.
+// Guards against hanging, not checks of speed.
 const HANG_MS = 120_000 + Number(process.env['GMT_TEST_SECONDS'] ?? 0) * 1000;
 
 export default defineConfig({ test: { include: ['src/**/*_test.ts', 'src/**/*_test.tsx'], testTimeout: HANG_MS, hookTimeout: HANG_MS } });

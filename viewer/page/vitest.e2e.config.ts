@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
-// In a real browser, on the built page: one at a time. A single wait of a test gives up sooner than the test (HANG_MS in
-// e2e/live.ts and e2e/page.ts), so that it can say what it waited for.
+// Tests of the built page in a real browser, one at a time. A single wait of a test times out
+// earlier than the test (HANG_MS in e2e/live.ts and e2e/page.ts), so that the test can report what
+// it waited for.
 const TEST_MS = 300_000;
 
 export default defineConfig({

@@ -1,5 +1,5 @@
-// What the page costs: bench.ts OUT.json NAME=RECORDING... The program is GMT_PROGRAM. Prints one line per
-// recording and leaves all figures in OUT.json, for scripts/bench --viewer.
+// Measures what the page costs: bench.ts OUT.json NAME=RECORDING... The program is GMT_PROGRAM.
+// Prints one line per recording and writes all figures to OUT.json, for scripts/bench --viewer.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,14 +15,14 @@ const LONGEST_MS = 1_800_000;
 export interface Figures {
   readonly name: string;
   readonly allocations: number;
-  readonly first_curves_ms: number; // from the start of the program to curves of what is read so far, or of all
-  readonly first_picture_ms: number; // from the start of the program to a page at rest with a curve
-  readonly ready_ms: number; // to everything there: categories, answers
+  readonly first_curves_ms: number; // from the start of the program to curves of the part read so far, or of the whole
+  readonly first_picture_ms: number; // from the start of the program to an idle page with a curve
+  readonly ready_ms: number; // until everything is loaded: categories, answers
   readonly frame_median_ms: number; // while zooming and panning
   readonly frame_p95_ms: number;
   readonly click_median_ms: number; // from the click to the stack on the page
   readonly click_worst_ms: number;
-  readonly page_bytes: number; // heap of the page after a collection
+  readonly page_bytes: number; // heap of the page after a garbage collection
   readonly program_bytes: number; // resident
 }
 
@@ -37,7 +37,7 @@ async function measure(name: string, recording: string, cache: string): Promise<
       states,
       { timeout: LONGEST_MS, polling: 20 },
     );
-  // Of a short recording the whole picture comes first.
+  // For a short recording the whole picture comes first.
   const isRead = await test.page.waitForFunction(
     () => (window.gmtTest?.state().progress?.files[0]?.state !== 'loading' ? 'whole' : document.querySelector('.so-far path') !== null && 'part'),
     undefined,

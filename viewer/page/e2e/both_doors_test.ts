@@ -1,5 +1,6 @@
-// Both doors give the same answers: the server's, from C++ over the recording, and the mailed file's,
-// from TypeScript over what is in it. Pictures agree to a quarter of a row, numbers exactly.
+// Checks that both transports give the same answers: the server, in C++ over the recording, and the
+// standalone file, in TypeScript over its content. Pictures agree to a quarter of a row, numbers
+// exactly.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,8 +19,8 @@ const FILTERS: readonly Partial<Filter>[] = [
   { text: '0x7f00000' }, { stream: '0x7f00' }, { min_size: 5000 },
 ];
 
-describe.skipIf(noProgram !== '').each(seedsOfSuite([7]))('a recording through both doors (GMT_TEST_SEED=%i)', (seed) => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'gmt-doors-log-'));
+describe.skipIf(noProgram !== '').each(seedsOfSuite([7]))('a recording through both transports (GMT_TEST_SEED=%i)', (seed) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'gmt-transports-log-'));
   let random = new Random(seed);
   let doors: TwoDoors;
   let file: FileMeta;
@@ -30,7 +31,7 @@ describe.skipIf(noProgram !== '').each(seedsOfSuite([7]))('a recording through b
     doors = await TwoDoors.open([log]);
     file = (await doors.server.meta()).files[0]!;
   });
-  // So that a test asks the same alone.
+  // So that a test asks the same questions when it is run alone.
   beforeEach(() => {
     random = new Random(seed + 1);
   });
@@ -49,14 +50,14 @@ describe.skipIf(noProgram !== '').each(seedsOfSuite([7]))('a recording through b
           const from = random.next() * (lengthOn(axis) - length);
           const columns = 40 + random.below(300);
           yield { file: 0, lane, axis, from, to: from + length, columns };
-          // Here events lie on middles of columns, where rounding decides.
+          // Here events are at midpoints of columns, where rounding decides.
           if (axis === 'event') yield { file: 0, lane, axis, from: Math.floor(from), to: Math.ceil(from + length), columns };
         }
       }
     }
   };
 
-  it('has the same meta but for the door', async () => {
+  it('has the same meta except for the transport', async () => {
     const { files } = await doors.file.meta();
     expect({ ...files[0]!, omitted: null }).toEqual({ ...file, omitted: null });
     expect(files[0]!.omitted).toBeNull();
@@ -68,7 +69,7 @@ describe.skipIf(noProgram !== '').each(seedsOfSuite([7]))('a recording through b
     }
   });
 
-  it('knows nothing of the driver before it said something', async () => {
+  it('knows nothing of the driver before its first sample', async () => {
     const lane = file.lanes.findIndex(({ series }) => series.includes('driver_used'));
     const window = { file: 0, lane, axis: 'event', from: 0, to: file.events, columns: 1000 } as const;
     for (const door of [doors.server, doors.file]) {
@@ -80,7 +81,7 @@ describe.skipIf(noProgram !== '').each(seedsOfSuite([7]))('a recording through b
     }
   });
 
-  it('lays blocks where the server lays them', async () => {
+  it('places blocks where the server places them', async () => {
     let compared = 0;
     for (const window of windows()) {
       const peak = file.lanes[window.lane]!.peak_bytes;
@@ -110,7 +111,7 @@ describe.skipIf(noProgram !== '').each(seedsOfSuite([7]))('a recording through b
     );
   };
 
-  it('lets the same through a filter, and without one what is live', async () => {
+  it('matches the same with a filter, and everything live without one', async () => {
     for (const window of windows()) {
       const all = { ...window, filter: NO_FILTER };
       const { live } = await doors.server.passing(all);
@@ -123,7 +124,7 @@ describe.skipIf(noProgram !== '').each(seedsOfSuite([7]))('a recording through b
     }
   });
 
-  it('lets through at an event what tables add up there', async () => {
+  it('matches at an event what tables add up there', async () => {
     let passed = 0;
     for (const scope of scopes()) {
       if (scope.of !== 'live') continue;
@@ -165,7 +166,7 @@ describe.skipIf(noProgram !== '').each(seedsOfSuite([7]))('a recording through b
     }
   });
 
-  it('knows the same of a block and its stacks', async () => {
+  it('knows the same details of a block and its stacks', async () => {
     const rows = (await doors.server.find({ file: 0, lane: 0, filter: NO_FILTER, of: 'born', from: 0, to: file.events }, NO_ROW, 500)).rows;
     for (let i = 0; i < 60; i++) {
       const row = random.pick(rows);
@@ -198,7 +199,7 @@ function numbersOf(tile: CurveTile): object {
   return { ...tile, series: [...tile.series].sort(([a], [b]) => a.localeCompare(b)) };
 }
 
-/** Bottoms of the shown blocks by row and column. */
+/** Returns the bottoms of the shown blocks by row and column. */
 function bottomsOf(tile: BlockTile, query: BlockQuery): Map<number, Float64Array> {
   const height = new Float64Array(query.columns);
   const bottoms = new Map<number, Float64Array>();
@@ -224,7 +225,10 @@ function bottomsOf(tile: BlockTile, query: BlockQuery): Map<number, Float64Array
   return bottoms;
 }
 
-/** Each is to a quarter of a row where it should be, so two of them to a half. */
+/**
+ * Compares pictures. Each block is off by at most a quarter of a row, so two of them by at most a
+ * half.
+ */
 function comparePictures(one: BlockTile, other: BlockTile, query: BlockQuery): number {
   const row = (query.high - query.low) / query.rows;
   const left = bottomsOf(one, query);
@@ -259,7 +263,7 @@ function placesOf(tile: BlockTile): object {
   };
 }
 
-/** Nodes by their path from the root. */
+/** Returns the nodes by their path from the root. */
 function pathsOf(tree: FlameTree): Map<string, readonly number[]> {
   const paths: string[] = [];
   const out = new Map<string, readonly number[]>();

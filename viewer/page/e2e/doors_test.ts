@@ -1,5 +1,5 @@
-// The page through its real doors, over recordings whose answers are known: `gpumemtrace view`, and the
-// file of `export --format html` without any network.
+// Tests the page with its real transports, over recordings whose answers are known: `gpumemtrace
+// view`, and the file of `export --format html` without any network.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,15 +19,18 @@ const ANSWERS = [
   ['frag', 'Fragmentation', 'clean'],
 ] as const;
 const ANSWER_MS = 70; // several frames
-const LONGEST_WAIT_MS = 140; // timeline_canvas.ts has a little more
+const LONGEST_WAIT_MS = 140; // slightly less than in timeline_canvas.ts
 
 declare global {
   interface Window {
-    gmtSeen?: { clicked: number; stack: number; drawn: number[] }; // when
+    gmtSeen?: { clicked: number; stack: number; drawn: number[] }; // times
   }
 }
 
-/** Clicks on the timeline until a block is hit, and notes when its stack came and when the picture got another height. */
+/**
+ * Clicks on the timeline until a block is hit. Records when its stack appeared and when the
+ * picture's height changed.
+ */
 async function clickABlock(test: TestPage): Promise<void> {
   await test.page.evaluate(() => {
     const seen = { clicked: 0, stack: Infinity, drawn: [] as number[] };
@@ -53,12 +56,12 @@ async function clickABlock(test: TestPage): Promise<void> {
 for (const verb of ['view', 'export'] as const) {
   const reason = noBrowser === '' ? noDoor(verb) : noBrowser;
   if (reason !== '') console.log(reason);
-  describe.skipIf(reason !== '')(verb === 'view' ? 'gpumemtrace view' : 'the file to mail', () => {
+  describe.skipIf(reason !== '')(verb === 'view' ? 'gpumemtrace view' : 'the exported file', () => {
     let browser: Browser;
     let folder: string;
     beforeAll(async () => {
       browser = await launch();
-      folder = mkdtempSync(path.join(tmpdir(), 'gmt-doors-'));
+      folder = mkdtempSync(path.join(tmpdir(), 'gmt-transports-'));
       writeCases(folder);
     });
     afterAll(async () => {
@@ -66,7 +69,7 @@ for (const verb of ['view', 'export'] as const) {
       rmSync(folder, { recursive: true });
     });
 
-    /** Opens recordings through the door, hands them to `use`, and closes it. */
+    /** Opens recordings with the transport of `verb`, passes the page to `use`, and closes it. */
     async function through(names: readonly string[], use: (test: TestPage) => Promise<void>): Promise<void> {
       const files = names.map((name) => `${name}.jsonl`);
       const door = verb === 'view' ? await Door.open(folder, ...files) : null;
@@ -101,7 +104,7 @@ for (const verb of ['view', 'export'] as const) {
       });
     });
 
-    it('agrees with itself: table, flame graph and the lane hold the same at the peak', async () => {
+    it('is consistent: table, flame graph and lane hold the same at the peak', async () => {
       await through(['leak'], async (test) => {
         const { meta } = await test.state();
         expect(meta!.files[0]!.lanes[0]!.peak_bytes).toBeGreaterThan(0);
@@ -114,7 +117,7 @@ for (const verb of ['view', 'export'] as const) {
       });
     });
 
-    it('keeps the bytes of a row that is filtered by, whatever it stands for', async () => {
+    it('keeps the bytes of a row that is filtered by, for every grouping', async () => {
       await through(['leak'], async (test) => {
         await test.show('Table');
         const row = test.page.getByRole('row').nth(1);
@@ -134,7 +137,7 @@ for (const verb of ['view', 'export'] as const) {
       });
     });
 
-    it('tells on the timeline what the filter lets through, as the table does', async () => {
+    it('shows on the timeline the same filtered bytes as the table', async () => {
       await through(['leak'], async (test) => {
         await test.page.getByLabel('Filter by frame').fill('loss_of');
         await test.idle();
@@ -145,7 +148,7 @@ for (const verb of ['view', 'export'] as const) {
       });
     });
 
-    it('leads from a leak to its blocks', async () => {
+    it('links a leak to its blocks', async () => {
       await through(['leak'], async (test) => {
         await test.show('Leaks');
         await test.page.getByRole('region', { name: 'Suspects' }).getByRole('button').first().click();
@@ -157,23 +160,24 @@ for (const verb of ['view', 'export'] as const) {
       });
     });
 
-    it('leads from growth that is none to what its function holds, and from a floor to its device', async () => {
+    it('links growth that is not a leak to what its function holds, and a minimum to its device', async () => {
       await through(['leak'], async (test) => {
         await test.show('Leaks');
-        await test.page.getByRole('region', { name: 'Growth that is none' }).getByRole('button').first().click();
+        await test.page.getByRole('region', { name: 'Growth that is not a leak' }).getByRole('button').first().click();
         await test.idle();
         const { view, filter } = await test.state();
         expect([view, filter]).toEqual(['timeline', { ...NO_FILTER, text: '_init_group' }]);
         expect(await test.page.locator('.filter-entry').textContent()).toMatch(/filter: 4\.00 GiB at the peak/);
         await test.show('Leaks');
-        await test.page.getByRole('region', { name: /at the least/ }).getByRole('button').first().click();
+        await test.page.getByRole('region', { name: /^Minimum/ }).getByRole('button').first().click();
         await test.idle();
         const after = await test.state();
         expect([after.view, after.filter, after.lane]).toEqual(['timeline', NO_FILTER, 0]);
       });
     });
 
-    // The drawer makes the plot lower, and a picture may take longer to draw than the answer to come.
+    // The drawer reduces the height of the plot, and drawing a picture may take longer than the
+    // answer.
     it.skipIf(verb === 'export')('shows what was clicked before the picture in its new height', async () => {
       await through(['leak'], async (test) => {
         await test.page.route(/api\/block\?/, async (route) => {
@@ -183,7 +187,7 @@ for (const verb of ['view', 'export'] as const) {
         await clickABlock(test);
         const { clicked, stack, drawn } = await test.page.evaluate(() => window.gmtSeen!);
         expect(drawn.length).toBeGreaterThan(0);
-        // On a slow day it gave up waiting.
+        // On a slow machine it stopped waiting.
         for (const at of drawn) expect(at > stack || at - clicked > LONGEST_WAIT_MS).toBe(true);
       });
     });
@@ -193,15 +197,15 @@ for (const verb of ['view', 'export'] as const) {
         await test.show('Compare');
         expect(await test.page.locator('.answer h2').textContent()).toMatch(/\+1\.09 GiB/);
         expect(await test.snapshot()).toMatch(/Ema\.__init__/);
-        // The filter chooses rows, and the page says what it does not choose.
+        // The filter selects rows, and the page says what it does not apply to.
         await test.page.getByLabel('Filter by frame').fill('Ema');
         await test.idle();
         const rows = test.page.locator('.answer-section tbody tr');
         expect(await rows.count()).toBe(3);
-        expect(await rows.nth(1).textContent()).toContain('the filter lets through 1 changed stack');
+        expect(await rows.nth(1).textContent()).toContain('matching the filter: 1 changed stack');
         expect(await test.page.getByRole('note').textContent()).toContain('the chart shows all memory');
         await test.page.getByRole('note').getByRole('button').click();
-        // A call site has another number in each recording, but one key.
+        // A call site has a different stack number in each recording, but the same key.
         await test.page.getByLabel('Recording', { exact: true }).selectOption({ label: 'changed.jsonl' });
         await test.show('Timeline');
         await test.page.getByLabel('Colour').selectOption('stack');
@@ -217,7 +221,7 @@ for (const verb of ['view', 'export'] as const) {
         await test.page.getByRole('button', { name: 'Flame graph of the difference' }).click();
         await test.idle();
         expect(await test.snapshot()).toMatch(/"all: \+1\.09 GiB, from 9\.52 GiB to 10\.6 GiB"/);
-        expect(await test.page.locator('main').textContent()).toMatch(/what changed\.jsonl holds after its event \d+, less what base\.jsonl does/);
+        expect(await test.page.locator('main').textContent()).toMatch(/changed\.jsonl after its event \d+, minus base\.jsonl/);
       });
     });
   });

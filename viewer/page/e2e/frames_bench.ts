@@ -1,9 +1,9 @@
-// How fluid the timeline is: node e2e/run.js e2e/frames_bench.ts PAGE [SECONDS]
+// Measures how fluid the timeline is: node e2e/run.js e2e/frames_bench.ts PAGE [SECONDS]
 //
-// PAGE is the built page (dist/index.html). It is served with the fullest tiles that there can be (30,000
-// blocks each, in whatever window is asked for) and zoomed and moved without a pause; every frame is
-// timed in the page, by the clock between frames and by the script's own time in each. Prints one
-// JSON object; times in ms. `quads`: what the busiest frames have in the window and draw.
+// PAGE is the built page (dist/index.html). It is served with the fullest possible tiles (30,000
+// blocks each, in every window) and zoomed and panned without a pause. Every frame is timed in the
+// page, by the time between frames and by the script time in each. Prints one JSON object with
+// times in ms. `quads` is what the busiest frames have in the window and draw.
 
 import { readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
@@ -34,7 +34,7 @@ async function meta(): Promise<Meta> {
   return { ...made, files: [{ ...file, events: EVENTS, end_ns: 3600e9, lanes: [lane], phases: [], steps: { ...file.steps, source: '' } }] };
 }
 
-// As many blocks as a tile may have, the same ones for the same window.
+// Returns a tile with the maximum number of blocks, the same ones for the same window.
 function fullTile(query: BlockQuery): BlockTile {
   const random = new Random(7);
   const size = query.to - query.from;
@@ -42,7 +42,7 @@ function fullTile(query: BlockQuery): BlockTile {
   const lengths = of(() => (size / 300) * 10 ** (-2 * random.next()) + size / query.columns);
   const starts = of((i) => query.from + random.next() * size - lengths[i]! / 2);
   const order = of((i) => i).sort((a, b) => Math.floor(Math.log2(lengths[b]!)) - Math.floor(Math.log2(lengths[a]!)) || starts[a]! - starts[b]!);
-  // Their heights add up to about the whole plot.
+  // Their heights add up to roughly the whole plot.
   const area = lengths.reduce((sum, length) => sum + length, 0);
   const height = Math.floor(((PEAK * 0.8) * size) / area);
   return {
@@ -72,7 +72,7 @@ function queryOf(url: URL): BlockQuery {
 function blocksSlab(query: BlockQuery): ArrayBuffer {
   const tile = fullTile(query);
   const { quads } = layoutStacked(tile, curveOf(query), (query.high - query.low) / query.rows / 4);
-  // The view is the tile's middle third, or all of a tile that ends where the recording does.
+  // The view is the middle third of the tile, or more if the tile ends at the end of the recording.
   const [from, to] = [query.from + (query.to - query.from) / 3, query.to - (query.to - query.from) / 3];
   let seen = 0;
   for (let i = 0; i < quads.count; ++i) if (quads.x1[i]! > from && quads.x0[i]! < to) ++seen;
@@ -121,8 +121,8 @@ async function answer(url: URL, response: ServerResponse): Promise<void> {
 }
 
 interface Timed {
-  readonly frames: number[]; // between frames
-  readonly scripts: number[]; // of script in a frame
+  readonly frames: number[]; // time between frames
+  readonly scripts: number[]; // script time in each frame
 }
 type TimedWindow = Window & { gmtFrames: Timed };
 
@@ -154,7 +154,7 @@ await test.page.evaluate(() => {
   ask(tick);
 });
 
-// Down to a hundredth of the recording and out again, moving all the time.
+// Down to a hundredth of the recording and out again, panning all the time.
 const until = Date.now() + Number(seconds) * 1000;
 const [x, y] = [900, 500];
 await test.page.mouse.move(x, y);
@@ -172,7 +172,7 @@ for (let i = 0; i < 20; ++i) {
       const canvas = document.querySelector('.overlay')!;
       const box = canvas.getBoundingClientRect();
       const event = { clientX: at, clientY: box.top + box.height - 60, pointerId: 1, bubbles: true, button: 0 };
-      canvas.setPointerCapture = (): void => undefined; // no pointer is really down
+      canvas.setPointerCapture = (): void => undefined; // no real pointer is down
       const before = window.gmtTest!.state().selection;
       const begin = performance.now();
       canvas.dispatchEvent(new PointerEvent('pointerdown', event));

@@ -1,4 +1,5 @@
-// Builds, once per run, the page over a generated recording, for what needs no program of ours.
+// Builds the page over a generated recording once per run, for tests that need no gpumemtrace
+// program.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

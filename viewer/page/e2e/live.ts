@@ -1,5 +1,5 @@
-// A recorded program on the simulated device that does what a test tells it to, and the page that
-// follows it.
+// A recorded program on the simulated device that executes the commands of a test, and the page
+// that follows it.
 
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
@@ -12,7 +12,7 @@ const SIMULATED = path.join(BUILD, 'simcuda', 'with-simcuda');
 const TOLD = path.join(BUILD, 'tests', 'programs', 'told_memory');
 export const HANG_MS = 120_000;
 
-/** '' : a program can be recorded here; else why these tests are skipped. */
+/** '' if a program can be recorded here, otherwise why these tests are skipped. */
 export const noLive = existsSync(TOLD) && existsSync(SIMULATED) ? '' : `skipped: ${TOLD} is not built`;
 
 function environmentOf(folder: string): NodeJS.ProcessEnv {
@@ -21,7 +21,7 @@ function environmentOf(folder: string): NodeJS.ProcessEnv {
 
 export interface Done {
   readonly address: string;
-  readonly ms: number; // of the clock that Date.now() reads
+  readonly ms: number; // on the clock of Date.now()
 }
 
 export class Recorded {
@@ -82,7 +82,7 @@ export class Recorded {
     await ended;
   }
 
-  /** Process of the collector that records it; 0: none does. */
+  /** Returns the process id of the collector that records it, or 0 if there is none. */
   collector(): number {
     const out = execFileSync(PROGRAM, ['list', '--json'], { encoding: 'utf8', env: environmentOf(this.folder) });
     const { sessions } = JSON.parse(out) as { sessions: { pid: number; collector_pid: number | null }[] };
@@ -90,7 +90,7 @@ export class Recorded {
   }
 }
 
-/** `gpumemtrace view --live`, until it is stopped. */
+/** `gpumemtrace view --live`, running until it is closed. */
 export class LiveDoor {
   private constructor(
     readonly url: string,

@@ -1,6 +1,7 @@
-// How late the page of `gpumemtrace view --live` is, with few and with many blocks in its window: from the
-// return of an allocation in the program to the page that knows it, and to the frame that has drawn it.
-// The program is GMT_PROGRAM. Prints one line per size, for scripts/bench --viewer.
+// Measures the latency of the page of `gpumemtrace view --live` with few and with many blocks in
+// its window: from the return of an allocation in the program until the page knows it, and until
+// the frame that has drawn it. The program is GMT_PROGRAM. Prints one line per size, for
+// scripts/bench --viewer.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,17 +10,19 @@ import { HANG_MS, LiveDoor, noLive, Recorded } from './live';
 import { quantile, residentBytes } from './measures';
 import { launch, noBrowser, TestPage } from './page';
 
-const SIZES = [0, 100_000, 900_000]; // allocations that have come and gone before
+const SIZES = [0, 100_000, 900_000]; // allocations made and freed before
 const ROUNDS = 15;
 const MIB = 2 ** 20;
 
 interface Late {
-  readonly told: number; // ms: what is held now, from the collector's own word
-  readonly known: number; // a generation has the block
+  readonly told: number; // ms until the page shows the bytes held now, which the collector reports
+  readonly known: number; // ms until a generation contains the block
   readonly drawn: number;
 }
 
-/** From here on the page notes when it knew, and drew, that so much is held. */
+/**
+ * Allocates memory, and measures when the page knew and when it drew that `held` bytes are held.
+ */
 async function measureOne(program: Recorded, test: TestPage, held: number): Promise<Late> {
   const noted = test.page.evaluate(async (wanted) => {
     const times = { told: 0, known: 0 };
@@ -55,7 +58,7 @@ async function measure(count: number): Promise<void> {
   }
   const of = (part: keyof Late): string => {
     const values = all.map((late) => late[part]).sort((a, b) => a - b);
-    return `${quantile(values, 0.5).toFixed(0)} ms (${values[values.length - 1]!.toFixed(0)} at most)`;
+    return `${quantile(values, 0.5).toFixed(0)} ms (maximum ${values[values.length - 1]!.toFixed(0)})`;
   };
   const blocks = Math.max(...(await test.state()).meta!.files[0]!.lanes.map((lane) => lane.blocks));
   console.log(

@@ -1,5 +1,6 @@
-// `gpumemtrace view --live` in a real browser, beside a program that is told what to do: what it takes
-// appears, the window follows until it is moved, and the ends of program and collector are said.
+// `gpumemtrace view --live` in a real browser, with a program that executes commands: its
+// allocations appear, the window follows until it is moved, and the ends of program and collector
+// are reported.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +15,7 @@ const MIB = 2 ** 20;
 const reason = noBrowser !== '' ? noBrowser : noDoor('view') !== '' ? noDoor('view') : noLive;
 if (reason !== '') console.log(reason);
 
-/** What the page shows and where, for the message of a wait that failed. */
+/** Describes the page's state, for the message of a wait that failed. */
 async function situation(test: TestPage): Promise<string> {
   return test.page.evaluate(() => {
     const { meta, progress, selection, following, view } = window.gmtTest?.state() ?? {};
@@ -25,7 +26,7 @@ async function situation(test: TestPage): Promise<string> {
   });
 }
 
-/** A wait that says what it waited for if that does not come. */
+/** Waits, and names what it waited for if the wait fails. */
 async function waited(test: TestPage, what: string, wait: Promise<unknown>): Promise<void> {
   try {
     await wait;
@@ -86,7 +87,7 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
   const untilText = (test: TestPage, text: string | RegExp): Promise<void> =>
     waited(test, String(text), test.page.getByText(text).first().waitFor({ timeout: HANG_MS }));
 
-  it('shows nothing yet, then each allocation as it comes, and says how late', async () => {
+  it('shows nothing yet, then each allocation as it comes, and prints the latency', async () => {
     const { test } = await look();
     await untilText(test, 'Nothing allocated yet.');
     let bytes = 0;
@@ -96,18 +97,18 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
       bytes += i * MIB;
       await untilHeld(test, bytes);
       late.push(Date.now() - done.ms);
-      await test.page.waitForTimeout((i * 137) % 400); // anywhere between two looks of the collector
+      await test.page.waitForTimeout((i * 137) % 400); // any time between two polls of the collector
     }
     late.sort((a, b) => a - b);
-    console.log(`live: an allocation is on the page after ${late[5]!.toFixed(0)} ms (median), ${late[9]!.toFixed(0)} ms at most`);
+    console.log(`live: an allocation is on the page after ${late[5]!.toFixed(0)} ms (median), ${late[9]!.toFixed(0)} ms maximum`);
     await untilText(test, /55\.0 MiB in 10 blocks now/);
-    // It is drawn, and not only known.
-    await until(test, '10 blocks drawn alone', () => /10 blocks drawn alone/.test(document.querySelector('.readout')?.textContent ?? ''), null);
+    // It is drawn, not only known.
+    await until(test, '10 blocks drawn individually', () => /10 blocks drawn individually/.test(document.querySelector('.readout')?.textContent ?? ''), null);
     expect(test.errors).toEqual([]);
     expect(test.strayRequests).toEqual([]);
   });
 
-  it('follows until the window is moved, and again when it is told to', async () => {
+  it('follows until the window is moved, and again on request', async () => {
     const { test } = await look();
     await program.take(MIB);
     await untilHeld(test, MIB);
@@ -142,7 +143,7 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     expect(test.errors).toEqual([]);
   });
 
-  it('tells what the filter lets through of what is held now', async () => {
+  it('shows how much of what is held now matches the filter', async () => {
     const { test } = await look();
     await program.take(MIB);
     await program.take(3 * MIB);
@@ -159,7 +160,7 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     expect(test.errors).toEqual([]);
   });
 
-  it('keeps what is selected, the filter and the cursors while generations come', async () => {
+  it('keeps the selection, the filter and the cursors while generations come', async () => {
     const { test } = await look();
     await program.take(3 * MIB);
     await program.take(5 * MIB);
@@ -178,7 +179,7 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     expect(test.errors).toEqual([]);
   });
 
-  it('is where it was when it is loaded again', async () => {
+  it('keeps its state when it is reloaded', async () => {
     const { test } = await look();
     for (let i = 1; i <= 4; ++i) await program.take(i * MIB);
     await untilHeld(test, 10 * MIB);
@@ -200,7 +201,7 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     expect(test.errors).toEqual([]);
   });
 
-  it('has the table of what is held now, to the very end, and follows on when one goes back', async () => {
+  it('shows the table of what is held now until the end, and keeps following after going back', async () => {
     const { test } = await look();
     const first = await program.take(2 * MIB);
     await untilHeld(test, 2 * MIB);
@@ -222,7 +223,7 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     expect(test.errors).toEqual([]);
   });
 
-  it('says that the program ended, and stays of use', async () => {
+  it('reports that the program ended, and remains usable', async () => {
     const { test } = await look();
     const first = await program.take(2 * MIB);
     await program.take(4 * MIB);
@@ -238,7 +239,7 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     expect(test.errors).toEqual([]);
   });
 
-  it('says that the collector was killed and tries again', async () => {
+  it('reports that the collector was killed, and tries again', async () => {
     const { test } = await look();
     await program.take(2 * MIB);
     await untilHeld(test, 2 * MIB);
@@ -251,7 +252,7 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     expect(test.errors).toEqual([]);
   });
 
-  it('serves two tabs that look at different things', async () => {
+  it('serves two tabs that show different things', async () => {
     const { test: one, url } = await look();
     const { test: two } = await look(url);
     await program.take(MIB);

@@ -1,4 +1,4 @@
-// A mailed file in a browser that has no network, opened as a file.
+// A standalone file in a browser without a network, opened as a file.
 
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { launch, noBrowser, TestPage } from './page';
 import { writeRandomLog } from './random_log';
 import { noProgram, run } from './two_doors';
 
-/** What the program says that a page needs without a single block. */
+/** Returns the size that, as the program reports, a page needs without a single block. */
 function leastMegabytes(log: string, out: string): number {
   let said = '';
   try {
@@ -23,8 +23,8 @@ function leastMegabytes(log: string, out: string): number {
   return Number(megabytes);
 }
 
-describe.skipIf(noBrowser !== '' || noProgram !== '')('a mailed file', () => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'gmt-mailed-'));
+describe.skipIf(noBrowser !== '' || noProgram !== '')('a standalone file', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'gmt-standalone-'));
   const log = path.join(folder, 'run.jsonl');
   const html = path.join(folder, 'run.html');
   let browser: Browser;
@@ -39,7 +39,7 @@ describe.skipIf(noBrowser !== '' || noProgram !== '')('a mailed file', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('shows every view without asking anyone for anything', async () => {
+  it('shows every view without requesting anything', async () => {
     const test = await TestPage.open(browser, { url: pathToFileURL(html).href });
     const views = await test.page.getByRole('navigation').getByRole('link').allTextContents();
     expect(views.length).toBeGreaterThan(0);
@@ -53,20 +53,20 @@ describe.skipIf(noBrowser !== '' || noProgram !== '')('a mailed file', () => {
     await test.close();
   });
 
-  it('decodes its data beside the page, so that frames go on', async () => {
+  it('decodes its data in a worker, so that frames continue', async () => {
     const test = await TestPage.open(browser, { url: pathToFileURL(html).href });
     expect(test.page.workers().map((worker) => worker.url())).toEqual([expect.stringMatching(/^blob:/)]);
     await test.close();
   });
 
-  it('says in its title which run it shows and keeps no data in the page', async () => {
+  it('names its recording in the title and keeps no data in the page', async () => {
     const test = await TestPage.open(browser, { url: pathToFileURL(html).href });
     expect(await test.page.title()).toContain('run.jsonl');
     expect(await test.page.locator('script[data-gmt]').count()).toBe(0);
     await test.close();
   });
 
-  it('may not ask for anything, even if its script tried to', async () => {
+  it('cannot request anything, even if its script tries to', async () => {
     const test = await TestPage.open(browser, { url: pathToFileURL(html).href });
     const asked = await test.page.evaluate(() => fetch('https://example.org/').then(() => 'answered', () => 'refused'));
     expect(asked).toBe('refused');
@@ -74,7 +74,7 @@ describe.skipIf(noBrowser !== '' || noProgram !== '')('a mailed file', () => {
     await test.close();
   });
 
-  it('that is smaller than its data says what it left out', async () => {
+  it('that is smaller than its data knows what it left out', async () => {
     const small = path.join(folder, 'small.html');
     const needed = leastMegabytes(log, small);
     const whole = statSync(html).size / 1e6;
@@ -88,14 +88,14 @@ describe.skipIf(noBrowser !== '' || noProgram !== '')('a mailed file', () => {
     await test.close();
   });
 
-  it('comes alone', () => {
+  it('is a single file', () => {
     const own = mkdtempSync(path.join(folder, 'alone-'));
     copyFileSync(log, path.join(own, 'run.jsonl'));
     run('export', '--format', 'html', path.join(own, 'run.jsonl'), '-o', path.join(own, 'run.html'));
     expect(readdirSync(own).sort()).toEqual(['run.html', 'run.jsonl']);
   });
 
-  it('that was cut off says so', async () => {
+  it('that is truncated says so', async () => {
     const cut = path.join(folder, 'cut.html');
     const text = readFileSync(html, 'utf8');
     const at = text.indexOf('data-gmt="0/stacks">') + 60;

@@ -1,10 +1,10 @@
-// What benchmarks of the page measure, in the page itself: frames while it moves, and how long a click
-// takes to show a stack. Nothing here waits without end.
+// The measurements of the page's benchmarks, taken in the page itself: frames while it moves, and
+// the time from a click to a stack. Every wait has a limit.
 
 import { readFileSync } from 'node:fs';
 import type { TestPage } from './page';
 
-const STACK = '.drawer .stack li, .drawer .stack p'; // its frames, or that it has none
+const STACK = '.drawer .stack li, .drawer .stack p'; // its frames, or the text that it has none
 const LONGEST_CLICK_MS = 3000;
 const MOST_ZOOMS = 30;
 const ZOOM = ['KeyW', 'KeyW', 'KeyW'] as const;
@@ -15,7 +15,7 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 }
 
-/** Durations of frames while keys zoom in and out and pan, one key per frame. */
+/** Returns the durations of frames while keys zoom in and out and pan, one key per frame. */
 export function frames(test: TestPage, count: number): Promise<number[]> {
   return test.page.evaluate(async (frameCount) => {
     const keys = ['KeyW', 'KeyW', 'KeyW', 'KeyD', 'KeyD', 'KeyS', 'KeyA', 'KeyS', 'KeyS', 'KeyA'];
@@ -34,10 +34,13 @@ export function frames(test: TestPage, count: number): Promise<number[]> {
 
 type ClickedWindow = Window & { gmtClicked?: Promise<number | null> };
 
-/** Time from a press of the button at a place of the page until the frame that shows a stack; null: no block is there. */
+/**
+ * Returns the time from a press at a point of the page until the frame that shows a stack, or null
+ * if there is no block.
+ */
 async function click(test: TestPage, x: number, y: number): Promise<number | null> {
   await test.press('Escape');
-  // Listening before the pointer is sent: the two go different ways into the page.
+  // Listens before the pointer event is sent, because the two reach the page in different ways.
   await test.page.evaluate(
     ([stack, longest]) => {
       (window as ClickedWindow).gmtClicked = new Promise((resolve) => {
@@ -75,8 +78,9 @@ async function zoomBytes(test: TestPage, x: number, y: number): Promise<void> {
 }
 
 /**
- * Times of the first `wanted` clicks that hit a block, at places spread over the plot; where there are not
- * enough it zooms in, in time and bytes, and goes on: a large recording as a whole is all sums.
+ * Returns the times of the first `wanted` clicks that hit a block, at points spread over the plot.
+ * If there are too few, zooms in, in time and bytes, and continues: a large recording as a whole
+ * shows only sums.
  */
 export async function clicks(test: TestPage, wanted: number): Promise<number[]> {
   const times: number[] = [];

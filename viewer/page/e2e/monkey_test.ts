@@ -1,6 +1,6 @@
-// Random use, seeded: keys, clicks, wheel and drags all over the page for GMT_MONKEY_SECONDS (60), with no
-// error, no request to elsewhere, and a heap that does not grow. Where there is a program (GMT_PROGRAM) half of the
-// time goes to `gpumemtrace view`.
+// Seeded random use: keys, clicks, wheel and drags all over the page for GMT_MONKEY_SECONDS (60).
+// There must be no error, no request to another origin, and no growing heap. If there is a program
+// (GMT_PROGRAM), half of the time is spent on `gpumemtrace view`.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,8 +14,8 @@ import { Door, noDoor, writeCases } from './program';
 import { writeRandomLog } from './random_log';
 
 const SECONDS = Number(process.env['GMT_MONKEY_SECONDS'] ?? 60);
-const WARM_UP = 0.3; // of the time: pages, tiles and code are still being filled in
-const MOST_GROWTH = 10 * 2 ** 20; // bytes, from the least heap of the first third behind the warm-up to that of the last third
+const WARM_UP = 0.3; // of the time, while pages, tiles and code are still being loaded
+const MOST_GROWTH = 10 * 2 ** 20; // bytes, from the minimum heap of the first third after the warm-up to that of the last third
 const DOOR = 'gpumemtrace view';
 const WIDTH = 1280;
 const HEIGHT = 800;
@@ -26,7 +26,7 @@ const KEYS = [
 ];
 const LETTERS = Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ', (letter) => `Key${letter}`);
 
-/** What is held meanwhile: drags and wheels mean something else with it. */
+/** The modifier held meanwhile, which changes the meaning of drags and wheels. */
 const HELD = [null, null, null, 'Shift', 'Control'] as const;
 
 async function act(test: TestPage, random: Random): Promise<string> {
@@ -70,7 +70,10 @@ async function actFreely(test: TestPage, random: Random): Promise<string> {
   }
 }
 
-/** What is used at random, and for which part of the time. Without a program the generated recording has all of it. */
+/**
+ * What is used at random, and for which share of the time. Without a program the generated
+ * recording gets all of it.
+ */
 const hasDoor = noDoor('view') === '' && process.env['GMT_MONKEY_URL'] === undefined;
 const PLACES = [
   { name: process.env['GMT_MONKEY_URL'] ?? 'a generated recording', share: hasDoor ? 0.5 : 1 },
@@ -100,7 +103,7 @@ describe.skipIf(noBrowser !== '').each(seedsOfSuite([1]))('random use (GMT_TEST_
   }, SECONDS * 1000 + 120_000);
 });
 
-/** `gpumemtrace view` of two recordings: one in which much happens, and one with a leak. */
+/** Starts `gpumemtrace view` on two recordings: a busy one, and one with a leak. */
 async function openDoor(folder: string, seed: number): Promise<Door> {
   writeCases(folder);
   writeRandomLog(path.join(folder, 'random.jsonl'), new Random(seed), 12_000);
@@ -124,12 +127,15 @@ async function useAtRandom(test: TestPage, random: Random, ms: number): Promise<
   heaps.push(await heapAtRest(test));
   console.log(`${actions} actions; heap ${heaps.map((heap) => (heap / 2 ** 20).toFixed(1)).join(', ')} MiB`);
   expect(test.strayRequests).toEqual([]);
-  // Caches make single heaps swing; what leaks raises the least of them.
+  // Caches make single measurements fluctuate; a leak raises their minimum.
   const third = Math.max(1, Math.floor(heaps.length / 3));
   expect(Math.min(...heaps.slice(-third)) - Math.min(...heaps.slice(0, third))).toBeLessThan(MOST_GROWTH);
 }
 
-/** Of the same picture each time, so that heaps can be compared: the whole recording on the timeline. */
+/**
+ * Returns the heap with the same picture each time, the whole recording on the timeline, so that
+ * heaps can be compared.
+ */
 async function heapAtRest(test: TestPage): Promise<number> {
   await test.page.evaluate(() => {
     document.querySelectorAll('dialog[open]').forEach((dialog) => (dialog as HTMLDialogElement).close());

@@ -1,15 +1,15 @@
-// A browser with one page of ours, as tests use it: it waits until the page has come to rest, and
-// keeps what must not have happened (a request to elsewhere, an error in the console).
+// A browser with one page of ours, for tests. It waits until the page is idle, and collects what
+// must not happen: requests to other origins and errors in the console.
 
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import type { State } from '../src/state/state';
 
-const HANG_MS = 120_000; // no measure of speed
+const HANG_MS = 120_000; // guards against hanging; not a limit of speed
 const CHROMIUM = process.env['GMT_CHROMIUM'] ?? '/usr/bin/chromium';
 
-/** '' : a browser is there; else why these tests are skipped. */
+/** '' if a browser is present, otherwise why these tests are skipped. */
 export const noBrowser = existsSync(CHROMIUM) ? '' : `skipped: no ${CHROMIUM}; name a browser in GMT_CHROMIUM`;
 if (noBrowser !== '') console.log(noBrowser);
 
@@ -20,11 +20,11 @@ const ARGS = [
   '--disable-lcd-text',
   '--hide-scrollbars',
   '--js-flags=--expose-gc',
-  '--enable-precise-memory-info', // else sizes of the heap are rounded, and stay what they were for minutes
+  '--enable-precise-memory-info', // otherwise heap sizes are rounded, and are not updated for minutes
 ];
 
 export function launch(): Promise<Browser> {
-  // In a container one is root, and there Chromium has no sandbox.
+  // In a container the user is root, for which Chromium has no sandbox.
   return chromium.launch({ executablePath: CHROMIUM, headless: true, chromiumSandbox: false, args: ARGS, timeout: HANG_MS });
 }
 
@@ -46,9 +46,9 @@ export class TestPage {
   private constructor(
     readonly page: Page,
     private readonly context: BrowserContext,
-    /** Requests that left the page's origin; must stay empty. */
+    /** Requests that left the page's origin. Must stay empty. */
     readonly strayRequests: string[],
-    /** Errors and warnings of the console, exceptions that nobody caught; must stay empty. */
+    /** Errors and warnings of the console and uncaught exceptions. Must stay empty. */
     readonly errors: string[],
   ) {}
 
@@ -57,7 +57,7 @@ export class TestPage {
       viewport: { width: options.width ?? 1280, height: options.height ?? 800 },
       colorScheme: options.colorScheme ?? 'light',
       reducedMotion: options.reducedMotion ?? 'reduce',
-      // A file has no origin of its own: nothing may be asked for at all.
+      // A file has no origin of its own, so nothing may be requested at all.
       offline: options.url.startsWith('file:'),
     });
     const page = await context.newPage();
@@ -85,7 +85,7 @@ export class TestPage {
     await this.page.evaluate(() => window.gmtTest!.idle());
   }
 
-  /** Until every file is there, or cannot be. */
+  /** Waits until every file is loaded or has failed. */
   async untilReady(): Promise<void> {
     await this.page.waitForFunction(
       () => window.gmtTest?.state().progress?.files.every((file) => file.state === 'ready' || file.state === 'failed') ?? false,
@@ -108,7 +108,7 @@ export class TestPage {
     await this.idle();
   }
 
-  /** Goes to a view by its tab. */
+  /** Opens a view by its tab. */
   async show(title: string): Promise<void> {
     await this.page.getByRole('navigation').getByRole('link', { name: title, exact: true }).click();
     await this.idle();
@@ -118,7 +118,7 @@ export class TestPage {
     return this.page.locator(selector).ariaSnapshot();
   }
 
-  /** Bytes of the page's heap after a collection. */
+  /** Returns the bytes of the page's heap after a garbage collection. */
   heap(): Promise<number> {
     return this.page.evaluate(() => {
       const { gc } = globalThis as { gc?: () => void };
@@ -127,15 +127,21 @@ export class TestPage {
     });
   }
 
-  /** Fails where anything happened that must not have; a test that means it to happen takes it out before. */
+  /**
+   * Fails if anything happened that must not happen. A test that expects such an event removes it
+   * first.
+   */
   async close(): Promise<void> {
-    const happened = [...this.errors, ...this.strayRequests.map((url) => `asked for ${url}`)];
+    const happened = [...this.errors, ...this.strayRequests.map((url) => `requested ${url}`)];
     await this.context.close();
     if (happened.length > 0) throw new Error(happened.join('\n'));
   }
 }
 
-/** Opens a page, hands it to `use` when its files are there, and closes it: what must not have happened fails. */
+/**
+ * Opens a page, passes it to `use` when its files are loaded, and closes it. Fails if anything
+ * happened that must not happen.
+ */
 export async function visit(browser: Browser, url: string, use: (test: TestPage) => Promise<void>): Promise<void> {
   const test = await TestPage.open(browser, { url });
   try {

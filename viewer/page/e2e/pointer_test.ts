@@ -1,5 +1,5 @@
-// The pointer on the timeline, its overview and its legend, with real events: what is dragged, turned and
-// clicked is what the state says, and what is told to the clipboard is what is selected.
+// Tests the pointer on the timeline, its overview and its legend with real events: drags, wheel
+// turns and clicks change the state as intended, and the clipboard gets what is selected.
 
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { generatedUrl, launch, noBrowser, TestPage } from './page';
 
 const GUTTER = 76; // left of the plot, whose right end is 10 pixels before that of the canvas
 const RIGHT = 10;
-const EDGE = 10; // of the overview
+const EDGE = 10; // beside the overview
 
 interface Box {
   readonly x: number;
@@ -29,7 +29,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
   });
   afterEach(() => test.close());
 
-  /** Of the part that has positions: a share of its width is a share of the window. */
+  /** Returns the part that has positions: a share of its width is a share of the window. */
   async function plot(): Promise<Box> {
     const { x, y, width, height } = (await test.page.locator('.plot').boundingBox())!;
     return { x: x + GUTTER, y, width: width - GUTTER - RIGHT, height };
@@ -51,11 +51,11 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
   }
   const rangeNow = async (): Promise<Range> => (await test.state()).range;
   const at = (range: Range, share: number): number => range.from + share * (range.to - range.from);
-  /** To two pixels of a window of that size. */
+  /** Checks that two positions differ by at most two pixels of a window of that size. */
   function expectNear(actual: number, expected: number, range: Range): void {
     expect(Math.abs(actual - expected)).toBeLessThan(((range.to - range.from) * 2) / 1000 + 1);
   }
-  /** The middle third, so that there is something on both sides. */
+  /** Zooms to the middle third, so that there is something on both sides. */
   async function zoomIn(): Promise<Range> {
     const whole = await rangeNow();
     await drag(await plot(), [1 / 3, 0.6], [2 / 3, 0.6], 'Control');
@@ -64,7 +64,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     expectNear(range.to, at(whole, 2 / 3), whole);
     return range;
   }
-  /** A place of a block. */
+  /** Returns a point at which there is a block. */
   async function blockPlace(): Promise<Place> {
     const { x, y, width, height } = await plot();
     for (const share of [0.8, 0.7, 0.6]) {
@@ -90,7 +90,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     expect(shown.to - shown.from).toBeLessThan((selection.to - selection.from) * 1.3);
   });
 
-  it('with Shift tells the measure while it is dragged', async () => {
+  it('with Shift shows the measurement while it is dragged', async () => {
     const { x, y, width, height } = await plot();
     await test.page.keyboard.down('Shift');
     await test.page.mouse.move(x + 0.2 * width, y + 0.5 * height);
@@ -110,7 +110,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     expect(band!.high).toBeGreaterThan(band!.low);
   });
 
-  it('drags the window along, and no further than the recording', async () => {
+  it('drags the window along, but not beyond the recording', async () => {
     const range = await zoomIn();
     await drag(await plot(), [0.5, 0.6], [0.75, 0.6]);
     const moved = await rangeNow();
@@ -121,7 +121,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     expect((await rangeNow()).from).toBe(0);
   });
 
-  it('zooms by the wheel at the place where it is, and moves with Shift', async () => {
+  it('zooms with the wheel at its position, and pans with Shift', async () => {
     const { x, y, width, height } = await plot();
     const whole = await rangeNow();
     await test.page.mouse.move(x + 0.3 * width, y + 0.6 * height);
@@ -142,7 +142,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     expect(await rangeNow()).toEqual(whole);
   });
 
-  it('zooms in bytes by the wheel over the numbers beside the plot', async () => {
+  it('zooms in bytes with the wheel over the numbers beside the plot', async () => {
     const { x, y, height } = await plot();
     const whole = await rangeNow();
     await test.page.mouse.move(x - 20, y + 0.7 * height);
@@ -153,7 +153,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     expect(band).not.toBeNull();
   });
 
-  it('twice on the plot or the overview shows the whole recording', async () => {
+  it('with a double click on the plot or the overview shows the whole recording', async () => {
     const whole = await rangeNow();
     for (const place of [plot, overview]) {
       await zoomIn();
@@ -164,8 +164,9 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     }
   });
 
-  // The first click opens the details of a block: the legend, and the drawer, come where it was.
-  it('twice presses nothing of what comes under it', async () => {
+  // The first click opens the details of a block, so that the legend or the drawer is now at the
+  // click position.
+  it('with a double click presses nothing that appears under it', async () => {
     const whole = await rangeNow();
     const { x, y, width, height } = await plot();
     for (const share of [0.55, 0.6, 0.65, 0.9]) {
@@ -178,7 +179,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     }
   });
 
-  it('draws out a window on the overview, and drags it', async () => {
+  it('draws out a range on the overview, and drags it', async () => {
     const domain = domainOf((await test.state()).meta!.files[0]!, 'event');
     await drag(await overview(), [0.7, 0.5], [0.5, 0.5]);
     const drawn = await rangeNow();
@@ -190,7 +191,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     expect(moved.to - moved.from).toBeCloseTo(drawn.to - drawn.from);
   });
 
-  it('on the legend filters by what the colour means, and once more does not', async () => {
+  it('on the legend filters by an entry, and a second click removes the filter', async () => {
     const entry = test.page.getByRole('group', { name: 'Legend' }).getByRole('button', { name: 'activations' });
     await entry.click();
     await test.idle();
@@ -201,7 +202,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     expect((await test.state()).filter.category).toBe('');
   });
 
-  it('tells what lies under it, and nothing when it has gone', async () => {
+  it('shows what is under it, and nothing after it has left', async () => {
     const { x, y, width, height } = await plot();
     const [share, top] = await blockPlace();
     const { selection } = await test.state();
@@ -216,7 +217,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     expect(await test.page.locator('.tooltip').count()).toBe(0);
   });
 
-  it('runs a command from the palette by its name', async () => {
+  it('runs a command from the palette by name', async () => {
     await test.page.getByRole('button', { name: 'Commands' }).click();
     await test.page.getByRole('dialog').getByRole('combobox').fill('stacked or by address');
     await test.press('Enter');
@@ -224,7 +225,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     expect(await test.page.getByRole('dialog').count()).toBe(0);
   });
 
-  it('copies what is selected, as text and as Markdown', async () => {
+  it('copies the selection as text and as Markdown', async () => {
     await test.page.context().grantPermissions(['clipboard-write', 'clipboard-read']);
     const copied = (): Promise<string> => test.page.evaluate(() => navigator.clipboard.readText());
     await blockPlace();
@@ -234,7 +235,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     await test.page.getByText('Copied').waitFor({ state: 'attached' });
     const text = await copied();
     expect(text).toContain(address);
-    expect(text).toMatch(/taken at:\n.*\n.*\.py:\d+/);
+    expect(text).toMatch(/allocated at:\n.*\n.*\.py:\d+/);
     await test.page.getByRole('button', { name: 'Copy Markdown' }).click();
     await test.idle();
     const markdown = await copied();

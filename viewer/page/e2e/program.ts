@@ -1,4 +1,4 @@
-// The program behind the page's doors, as tests use it: GMT_PROGRAM names it.
+// The gpumemtrace program that serves or exports the page, for tests. GMT_PROGRAM names it.
 
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -8,33 +8,33 @@ import { createInterface } from 'node:readline';
 export const PROGRAM = process.env['GMT_PROGRAM'] ?? '';
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 
-/** '' : the program has that door; else why its tests are skipped. */
+/** '' if the program can serve (`view`) or export the page, otherwise why its tests are skipped. */
 export function noDoor(verb: 'view' | 'export'): string {
-  if (PROGRAM === '' || !existsSync(PROGRAM)) return 'skipped: GMT_PROGRAM names no program';
+  if (PROGRAM === '' || !existsSync(PROGRAM)) return 'skipped: GMT_PROGRAM does not name a program';
   const { stderr, stdout } = spawnSync(PROGRAM, [verb, '--help'], { encoding: 'utf8' });
   const hasDoor = verb === 'view' ? stdout.includes('--no-browser') : stdout.includes('html');
   return hasDoor ? '' : `skipped: ${PROGRAM} has no page: ${stderr.split('\n')[0] ?? ''}`;
 }
 
-/** What the program prints. */
+/** Returns what the program prints. */
 export function run(folder: string, ...args: readonly string[]): string {
   return execFileSync(PROGRAM, args, { cwd: folder, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1', XDG_CACHE_HOME: folder } });
 }
 
-/** The sentence with which the program fails. */
+/** Returns the error message with which the program fails. */
 export function errorOf(folder: string, ...args: readonly string[]): string {
   const { status, stderr } = spawnSync(PROGRAM, args, { cwd: folder, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1', XDG_CACHE_HOME: folder } });
   if (status === 0) throw new Error(`${args.join(' ')} did not fail`);
   return stderr.trim().replace(/^gpumemtrace: /, '');
 }
 
-/** Small recordings whose answers are known: tests/golden/cases.py. */
+/** Writes small recordings whose answers are known: tests/golden/cases.py. */
 export function writeCases(folder: string): void {
   const code = 'import pathlib, sys; import cases; cases.write(pathlib.Path(sys.argv[1]))';
   execFileSync('python3', ['-c', code, folder], { cwd: path.join(ROOT, 'tests', 'golden'), env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' } });
 }
 
-/** `gpumemtrace view`, until it is stopped. */
+/** `gpumemtrace view`, running until it is closed. */
 export class Door {
   private constructor(
     readonly url: string,
@@ -51,11 +51,11 @@ export class Door {
       env: { ...process.env, XDG_CACHE_HOME: folder },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    // It would outlive a test that fails, and hold what it inherited open.
+    // Otherwise it would outlive a failed test, and keep what it inherited open.
     const kill = (): void => void child.kill();
     process.once('exit', kill);
     child.once('exit', () => process.off('exit', kill));
-    // Its first line is the address, alone.
+    // Its first line is only the address.
     for await (const line of createInterface({ input: child.stdout })) return new Door(line.trim(), child);
     throw new Error('gpumemtrace view ended without an address');
   }

@@ -1,7 +1,7 @@
-// An event log of a made-up training run: an allocator's blocks in its segments, several streams and
-// threads, private pools, expandable segments of pages, blocks that wait for a stream after they were
-// freed, steps, memory that is never freed, pinned memory, a failed allocation,
-// what the driver says of the device from some way in.
+// An event log of a random training run: an allocator's blocks in its segments, several streams and
+// threads, private pools, expandable segments of pages, blocks that wait for a stream after they
+// were freed, steps, memory that is never freed, pinned memory, a failed allocation, and samples of
+// the driver's memory that begin some time after the start.
 
 import { writeFileSync } from 'node:fs';
 import type { Random } from '../src/base/random';
@@ -42,7 +42,7 @@ function framesOf(id: number): object[] {
   return [...below, own, { function: 'train', file: '/src/train.py', line: 40 + (id % 2), language: 'python' }, { function: '<module>', file: '/src/train.py', line: 99, language: 'python' }];
 }
 
-/** Each third segment is one of a private pool. */
+/** Every third segment belongs to a private pool. */
 function poolOf(address: number): number {
   return Math.floor((address - BASE) / (2 * SEGMENT)) % 3 === 2 ? PRIVATE_POOL : 0;
 }
@@ -79,10 +79,10 @@ class Run {
   }
 
   private freeBlock(): object {
-    // The young die first, mostly.
+    // Young blocks tend to be freed first.
     const at = this.held.length - 1 - Math.floor(this.random.next() ** 3 * this.held.length);
     const [block] = this.held.splice(at, 1);
-    // Some could be used again only later, when other streams are done with them.
+    // Some can be used again only later, when other streams are done with them.
     (this.random.below(10) === 0 ? this.awaiting : this.free).push(block!.address);
     return { kind: 'free', t_ns: this.time, heap: 'pytorch', memory: 'block', device: 0, address: block!.address, size: block!.size, thread: 11 };
   }
@@ -112,7 +112,7 @@ class Run {
     return [{ kind: 'alloc', t_ns: this.time, heap: 'driver', memory: 'device', device: 0, address, size: SEGMENT, stack: 2, pool: poolOf(address), thread: 11, api: 'cudaMalloc' }];
   }
 
-  /** Addresses with pages mapped side by side. */
+  /** Returns the events of an address range with pages mapped side by side. */
   private expandable(address: number): object[] {
     const common = { t_ns: this.time, heap: 'driver', memory: 'vmm', device: 0, stack: 2, thread: 11 };
     const lines: object[] = [{ ...common, kind: 'reserve', address, size: SEGMENT }];

@@ -1,5 +1,5 @@
-// node e2e/run.js FILE.ts ARGUMENT...: runs a TypeScript program of this folder, with nothing installed
-// beside what the page is built with.
+// node e2e/run.js FILE.ts ARGUMENT...: runs a TypeScript program of this folder with only the
+// packages that build the page.
 
 import path from 'node:path';
 import { runnerImport } from 'vite';

@@ -1,5 +1,5 @@
-// Every key of the registry does what its title says. The registry is asked which there are: one that
-// is new, and has no expectation here, fails.
+// Tests that every key of the registry does what its title says. The registry lists the commands;
+// one without an expectation here fails.
 
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,10 +9,10 @@ import type { State, ViewName } from '../src/state/state';
 import { generatedUrl, launch, noBrowser, TestPage } from './page';
 
 interface Expectation {
-  /** Keys that bring the page where the command means something. */
+  /** Keys that make the command applicable. */
   readonly prepare?: readonly string[];
   readonly done: (before: State, after: State, test: TestPage) => boolean | Promise<boolean>;
-  /** Keys that bring the page back. */
+  /** Keys that undo the command. */
   readonly restore?: readonly string[];
 }
 
@@ -25,7 +25,7 @@ const hasDialog = async (_before: State, _after: State, test: TestPage): Promise
 
 const isCopied = async (_before: State, _after: State, test: TestPage): Promise<boolean> =>
   (await test.page.locator('#announcements').textContent())?.startsWith('Copied') ?? false;
-/** Nothing selected or filtered; then the uppermost block at the peak, which does not live long. */
+/** Nothing selected or filtered, then the top block at the peak, which does not live long. */
 const ofBlock = { prepare: ['Escape', 'Escape', '0', 'P', 'J'], restore: ['Escape', 'Escape'] };
 
 const EXPECTED: Readonly<Record<string, Expectation>> = {
@@ -47,7 +47,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   'cursor.base': { prepare: ['P'], done: (before, after) => after.base === cursor(before), restore: ['Shift+B'] },
   'cursor.no_base': { prepare: ['B'], done: (_, after) => after.base === null },
   'selection.clear': { prepare: ['N'], done: (before, after) => before.selection.kind !== 'none' && after.selection.kind === 'none' },
-  'selection.focus': { done: () => true }, // needs a range: pointer_test.ts
+  'selection.focus': { done: () => true }, // needs a range: see pointer_test.ts
   'filter.text': {
     done: (_before, _after, test) => test.page.evaluate(() => document.activeElement instanceof HTMLInputElement),
     restore: ['Escape'],
@@ -81,12 +81,12 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   'table.sort': { done: (before, after) => after.table.sort !== before.table.sort },
   'table.reverse': { done: (before, after) => after.table.descending !== before.table.descending },
   'segments.previous_step': { prepare: ['P'], done: (before, after) => cursor(after) < cursor(before) },
-  // From the last step, so that it soon comes to the end and to rest.
+  // From the last step, so that it soon reaches the end and stops.
   'segments.play': { prepare: ['P', ...Array<string>(16).fill(']')], done: (before, after) => cursor(after) > cursor(before) },
   'segments.next_step': { prepare: ['P', '[', '[', '['], done: (before, after) => cursor(after) > cursor(before) },
 };
 
-/** As playwright names keys: letters of hotkeys are places on the keyboard. */
+/** Returns the name of a key in playwright. Letters of hotkeys are positions on the keyboard. */
 function keyOf(hotkey: string): string {
   const parts = hotkey.length === 1 ? [hotkey] : hotkey.split('+');
   return parts.map((part) => (part.length === 1 && /[A-Z]/.test(part) ? `Key${part}` : part === 'Ctrl' ? 'Control' : part)).join('+');
@@ -99,7 +99,7 @@ async function pressAll(test: TestPage, keys: readonly string[]): Promise<void> 
   }
 }
 
-/** Presses the keys of the commands that there are now; what is wrong, in words. */
+/** Presses the keys of all current commands. Returns the failures as text. */
 async function tryAll(test: TestPage, view: string, isTried: (id: string) => boolean): Promise<string[]> {
   const failed: string[] = [];
   for (const { id, hotkeys } of await test.commands()) {
@@ -130,15 +130,15 @@ describe.skipIf(noBrowser !== '')('keys', () => {
   });
   afterAll(() => browser.close());
 
-  // Those of the page are the same in every view: tried in the first one.
-  it.each(Object.keys(VIEWS).map((view, i) => [view, i === 0] as const))('%s: each does what it says', async (view, isFirst) => {
+  // The commands of the page are the same in every view; they are tried in the first one only.
+  it.each(Object.keys(VIEWS).map((view, i) => [view, i === 0] as const))('%s: each key does what its title says', async (view, isFirst) => {
     const test = await TestPage.open(browser, { url: `${generatedUrl()}#v=1&view=${view}` });
     expect(await tryAll(test, view, (id) => isFirst || id.startsWith(`${view}.`))).toEqual([]);
     expect(test.errors).toEqual([]);
     await test.close();
   });
 
-  it('a block that is selected: each does what it says', async () => {
+  it('a selected block: each key does what its title says', async () => {
     const test = await TestPage.open(browser, { url: `${generatedUrl()}#v=1&view=timeline` });
     await test.page.context().grantPermissions(['clipboard-write', 'clipboard-read']);
     await pressAll(test, ofBlock.prepare);
@@ -148,7 +148,7 @@ describe.skipIf(noBrowser !== '')('keys', () => {
     await test.close();
   });
 
-  it('work behind a click on a check box or a slider', async () => {
+  it('work after a click on a check box or a slider', async () => {
     const test = await TestPage.open(browser, { url: `${generatedUrl()}#v=1&view=flame` });
     await test.page.getByLabel('Inverted: callees first').click();
     await test.press('KeyO');
@@ -161,7 +161,7 @@ describe.skipIf(noBrowser !== '')('keys', () => {
     await test.close();
   });
 
-  it('all stand in help', async () => {
+  it('are all listed in help', async () => {
     const test = await TestPage.open(browser, { url: generatedUrl() });
     const commands = await test.commands();
     await test.press('?');

@@ -1,4 +1,5 @@
-// One picture per view of the page at URL: shots.ts URL FOLDER. For docs/img; scripts/screenshots makes what they show.
+// Takes one picture per view of the page at URL: shots.ts URL FOLDER. For docs/img;
+// scripts/screenshots records what they show.
 
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
@@ -8,7 +9,7 @@ const [url, folder] = process.argv.slice(2);
 if (url === undefined || folder === undefined) throw new Error('usage: shots.ts URL FOLDER');
 mkdirSync(folder, { recursive: true });
 
-// Files in the order in which the program was given them.
+// Files in the order in which they were passed to the program.
 const [TRAIN, CHECKPOINTED, OOM, LEAK] = [0, 1, 2, 3];
 
 interface Shot {
@@ -16,7 +17,7 @@ interface Shot {
   readonly address: Readonly<Record<string, string | number>>;
   readonly scheme?: 'light' | 'dark';
   readonly height?: number;
-  /** What a reader would do before looking. */
+  /** What a reader does before looking. */
   readonly prepare?: (test: TestPage) => Promise<void>;
 }
 
@@ -36,7 +37,8 @@ const SHOTS: readonly Shot[] = [
   { name: 'compare', address: { view: 'compare', file: TRAIN, other: CHECKPOINTED } },
 ];
 
-// One of the optimizer's, in the lower third of the plot; between two of them there is nothing to click.
+// One of the optimizer's blocks, in the lower third of the plot. Between two blocks there is
+// nothing to click.
 async function clickBlock(test: TestPage): Promise<void> {
   const box = (await test.page.locator('.plot .overlay').boundingBox())!;
   const drawer = test.page.getByRole('separator');

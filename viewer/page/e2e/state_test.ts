@@ -1,4 +1,4 @@
-// The address holds the state, whatever it is; light and dark; forced colours; back and forward.
+// Tests that the address holds any state; light and dark; forced colours; back and forward.
 
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -17,13 +17,13 @@ describe.skipIf(noBrowser !== '')('the page', () => {
   });
   afterAll(() => browser.close());
 
-  it.each(Object.keys(VIEWS))('%s: its address brings it back', async (view) => {
+  it.each(Object.keys(VIEWS))('%s: its address restores it', async (view) => {
     const address = `#v=1&view=${view}`;
     const first = await TestPage.open(browser, { url: `${generatedUrl()}${address}` });
     await first.press('KeyW', 'KeyW', 'KeyD', 'KeyN', 'KeyB', ',', ',');
     await first.page.getByLabel('Filter by frame').fill('forward');
     await first.idle();
-    // Written a moment after the change, not with each letter.
+    // Written shortly after the change, not with each letter.
     await first.page.waitForFunction(() => location.hash.includes('forward'));
     const state = linked(await first.state());
     const second = await TestPage.open(browser, { url: first.page.url() });
@@ -35,7 +35,7 @@ describe.skipIf(noBrowser !== '')('the page', () => {
   });
 
   it.each(['#v=1&view=nothing&file=99&lane=-4', '#v=999&range=NaN..x&sel=block-4294967294', '#%%%=&&=', '#v=1&view=flame&flame=1e999'])(
-    'stands the address %s',
+    'accepts the address %s',
     async (address) => {
       const test = await TestPage.open(browser, { url: `${generatedUrl()}${address}` });
       expect(await test.page.getByRole('navigation').isVisible()).toBe(true);
@@ -44,7 +44,7 @@ describe.skipIf(noBrowser !== '')('the page', () => {
     },
   );
 
-  it('is light or dark as the system is, or as one says', async () => {
+  it('is light or dark as in the system, or as chosen', async () => {
     const background = (test: TestPage): Promise<string> => test.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const light = await TestPage.open(browser, { url: generatedUrl(), colorScheme: 'light' });
     const dark = await TestPage.open(browser, { url: generatedUrl(), colorScheme: 'dark' });
@@ -56,7 +56,7 @@ describe.skipIf(noBrowser !== '')('the page', () => {
     await dark.close();
   });
 
-  it('is read by who uses high contrast', async () => {
+  it('is readable with high contrast', async () => {
     const test = await TestPage.open(browser, { url: generatedUrl() });
     await test.page.emulateMedia({ forcedColors: 'active' });
     for (const { title } of Object.values(VIEWS)) {
@@ -88,7 +88,7 @@ describe.skipIf(noBrowser !== '')('the page', () => {
     await test.close();
   });
 
-  it('has a name on everything that one can press', async () => {
+  it('has a name on every control', async () => {
     const test = await TestPage.open(browser, { url: generatedUrl() });
     for (const { title } of Object.values(VIEWS)) {
       await test.show(title);

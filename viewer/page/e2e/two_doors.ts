@@ -1,5 +1,5 @@
-// One recording through both doors of the program: the server that `view` starts, and the file that
-// `export --format html` writes, read as the page reads it but without a browser.
+// One recording through both transports of the program: the server that `view` starts, and the file
+// that `export --format html` writes, read as the page reads it but without a browser.
 
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { HttpSource } from '../src/data/http_source';
 
 const PROGRAM = process.env['GMT_PROGRAM'] ?? '';
 
-/** '' : the program is there; else why these tests are skipped. */
+/** '' if the program exists, otherwise why these tests are skipped. */
 export const noProgram = existsSync(PROGRAM) ? '' : 'skipped: name the built gpumemtrace in GMT_PROGRAM';
 if (noProgram !== '') console.log(noProgram);
 
@@ -21,7 +21,7 @@ export function run(...args: readonly string[]): string {
   return execFileSync(PROGRAM, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-/** Parts of a mailed file by name, as a browser's parser finds them. */
+/** Returns the parts of a standalone file by name, as a browser's parser finds them. */
 export function partsOf(html: string): Map<string, string[]> {
   const parts = new Map<string, string[]>();
   for (const [, name, text] of html.matchAll(/<script type="application\/octet-stream" data-gmt="([^"]*)">([^<]*)<\/script>/g)) {
@@ -40,7 +40,7 @@ export class TwoDoors {
   ) {}
 
   static async open(recordings: readonly string[], ...exportOptions: readonly string[]): Promise<TwoDoors> {
-    const folder = mkdtempSync(path.join(tmpdir(), 'gmt-doors-'));
+    const folder = mkdtempSync(path.join(tmpdir(), 'gmt-transports-'));
     const html = path.join(folder, 'run.html');
     run('export', '--format', 'html', ...recordings, '-o', html, ...exportOptions);
     const process = spawn(PROGRAM, ['view', '--no-browser', '--keep', ...recordings], { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -1,5 +1,5 @@
-// Every view over a generated recording: what it says, that its choices work by mouse and by keys, that
-// nothing fails in the console and nothing is asked for elsewhere.
+// Tests every view over a generated recording: its content, that its controls work by mouse and by
+// keys, that there are no errors in the console and no requests to other origins.
 
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -22,7 +22,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     await test.close();
   });
 
-  it('flame graph: walks, zooms and finds by keys', async () => {
+  it('flame graph: navigates, zooms and searches by keys', async () => {
     await test.show('Flame graph');
     expect(await test.snapshot()).toMatch(/treeitem "all: .* blocks" \[expanded\]/);
     await test.page.getByRole('tree').focus();
@@ -39,7 +39,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect(await test.snapshot()).toMatch(/frames match|No frame matches/);
   });
 
-  it('flame graph: the same picture from its link', async () => {
+  it('flame graph: shows the same picture from its link', async () => {
     await test.show('Flame graph');
     await test.page.getByRole('tree').focus();
     await test.press('ArrowDown', 'Enter');
@@ -53,11 +53,11 @@ describe.skipIf(noBrowser !== '')('views', () => {
     await again.close();
   });
 
-  it('flame graph: only blocks through a frame', async () => {
+  it('flame graph: filters by a frame', async () => {
     await test.show('Flame graph');
     await test.page.getByRole('tree').focus();
     await test.press('ArrowDown');
-    await test.page.getByRole('button', { name: 'Only blocks through it' }).click();
+    await test.page.getByRole('button', { name: 'Only blocks through this frame' }).click();
     await test.idle();
     expect((await test.state()).filter.text).not.toBe('');
   });
@@ -96,7 +96,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect(await row.getAttribute('aria-selected')).toBe('true');
   });
 
-  it('table: filters by the function of a row, all of its call sites', async () => {
+  it('table: filters by the function of a row, with all of its call sites', async () => {
     await test.show('Table');
     await test.page.getByLabel('One row per').selectOption('function');
     await test.idle();
@@ -107,7 +107,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     await test.idle();
     expect((await test.state()).filter).toMatchObject({ text: 'forward', stack: null });
     expect(await row.getByRole('gridcell').nth(1).textContent()).toBe(bytes);
-    // Of another grouping no row is chosen, but the stack that stands for it.
+    // In another grouping no row is selected, but the row's stack is.
     await test.page.getByLabel('One row per').selectOption('size');
     await test.idle();
     expect(await test.page.getByRole('button', { name: /^Only (the selected|blocks through)/ }).count()).toBe(0);
@@ -126,7 +126,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect(await test.page.locator('[role=row]').count()).toBeLessThan(60);
   });
 
-  it('timeline: an address fades all but its blocks', async () => {
+  it('timeline: an address fades all blocks except its own', async () => {
     const picture = async (text: string): Promise<string> => {
       await test.page.getByLabel('Filter by frame').fill(text);
       await test.idle();
@@ -141,7 +141,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect(await picture('/0x7/')).toBe(all);
   });
 
-  it('timeline: what the filter lets through is a curve, and a number at the cursor', async () => {
+  it('timeline: shows the matching memory as a curve, and as a number at the cursor', async () => {
     const accented = (): Promise<number> =>
       test.page.evaluate(() => {
         const canvas = document.querySelector<HTMLCanvasElement>('.plot canvas')!;
@@ -152,7 +152,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
       });
     const before = await accented();
     await test.page.getByRole('button', { name: 'Fields' }).click();
-    await test.page.getByLabel('At most').fill('1 MiB'); // drawn as sums, all of them
+    await test.page.getByLabel('At most').fill('1 MiB'); // all of these blocks are drawn as sums
     await test.press('Enter');
     expect(await accented()).toBeGreaterThan(before + 100);
     const entry = test.page.locator('.filter-entry');
@@ -166,7 +166,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect(await test.page.locator('.tooltip').textContent()).toMatch(/filter: [\d.]+ \w+ here/);
     await test.show('Table');
     expect(/rows?: ([\d.]+ \w+) in/.exec(await test.snapshot())?.[1]).toBe(words);
-    // Over addresses a sum of bytes has no place.
+    // In the layout by address, a sum of bytes has no position.
     await test.show('Timeline');
     await test.press('L');
     expect(await accented()).toBeLessThan(before + 100);
@@ -202,7 +202,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect([view, flame.compare]).toEqual(['flame', true]);
   });
 
-  it('flame graph: a difference to another file is of what is held alone', async () => {
+  it('flame graph: a difference to another file is only of held memory', async () => {
     await test.show('Flame graph');
     const difference = test.page.getByLabel('Difference to the other file');
     await difference.check();
@@ -212,7 +212,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     await test.idle();
     expect([await difference.isDisabled(), await difference.isChecked()]).toEqual([true, false]);
     expect(await test.snapshot()).toMatch(/"all: [\d.]+ \w+, \d+ blocks/);
-    expect(await test.page.locator('main').textContent()).toContain('is of what is held at the cursor');
+    expect(await test.page.locator('main').textContent()).toContain('Only memory held at the cursor can be compared');
     await test.page.locator('.scope-bar select').selectOption('live');
     await test.idle();
     expect(await difference.isChecked()).toBe(true);
@@ -225,7 +225,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect(await test.page.locator('.answer pre').isVisible()).toBe(true);
   });
 
-  it('answers: say that they are of the whole recording, and take the filter off', async () => {
+  it('answers: say that they are about the whole recording, and clear the filter', async () => {
     await test.show('Leaks');
     expect(await test.page.getByRole('note').count()).toBe(0);
     await test.page.getByLabel('Filter by frame').fill('forward');
@@ -238,7 +238,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect(await note.count()).toBe(0);
   });
 
-  it('segments: fades what the filter does not let through', async () => {
+  it('segments: fades what does not match the filter', async () => {
     await test.show('Segments');
     const picture = (): Promise<string> => test.page.evaluate(() => document.querySelector<HTMLCanvasElement>('.segments canvas')!.toDataURL());
     const filter = async (text: string): Promise<string> => {
@@ -247,13 +247,13 @@ describe.skipIf(noBrowser !== '')('views', () => {
       return picture();
     };
     const all = await picture();
-    const [some, none] = [await filter('forward'), await filter('nobody')];
+    const [some, none] = [await filter('forward'), await filter('no_such_frame')];
     expect(new Set([all, some, none]).size).toBe(3);
     expect(await filter('.py')).toBe(all);
     expect(await filter('')).toBe(all);
   });
 
-  it('segments: plays through the window, and stops at its end', async () => {
+  it('segments: plays through the range, and stops at its end', async () => {
     await test.show('Segments');
     const { events } = (await test.state()).meta!.files[0]!;
     await test.page.getByLabel('Event', { exact: true }).last().fill(String(events - 40));
@@ -263,7 +263,8 @@ describe.skipIf(noBrowser !== '')('views', () => {
     await test.page.waitForFunction((last) => window.gmtTest!.state().cursor === last, events);
     await play.waitFor(); // it has stopped
     expect(await play.getAttribute('aria-pressed')).toBe('false');
-    // From the beginning, for a frame or two: the page is told to pause by itself, not when somebody comes to it.
+    // From the beginning, for a frame or two. The page pauses itself, because a test would be too
+    // late to do it.
     await test.page.evaluate(async () => {
       const press = (name: string): boolean => {
         const button = Array.from(document.querySelectorAll('button')).find((each) => each.textContent.trim() === name);
@@ -283,7 +284,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect((await test.state()).cursor).toBe(cursor);
   });
 
-  it('a dropped file: is not shown instead of the page, which says how to open it', async () => {
+  it('a dropped file: does not replace the page, which says how to open it', async () => {
     const address = test.page.url();
     const drop = (...names: readonly string[]): Promise<boolean> =>
       test.page.evaluate((given) => {
@@ -292,7 +293,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
         return ['dragenter', 'dragover', 'drop'].every((type) => {
           const event = new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true });
           document.querySelector('main')!.dispatchEvent(event);
-          return event.defaultPrevented; // else the browser would go to the file
+          return event.defaultPrevented; // otherwise the browser would open the file
         });
       }, names);
     expect(await drop('other run.gmt')).toBe(true);
@@ -301,10 +302,10 @@ describe.skipIf(noBrowser !== '')('views', () => {
     await dialog.getByRole('button', { name: 'Close' }).click();
     expect(await test.page.getByRole('dialog').count()).toBe(0);
     await drop('a.gmt', 'page.html');
-    expect(await test.page.getByRole('dialog').textContent()).toContain('in a tab of its own');
+    expect(await test.page.getByRole('dialog').textContent()).toContain('in a browser tab');
     await test.press('Escape');
     expect(test.page.url()).toBe(address);
-    // Text that is dragged is none of ours.
+    // Text that is dragged is not handled.
     expect(await test.page.evaluate(() => {
       const event = new DragEvent('dragover', { dataTransfer: new DataTransfer(), bubbles: true, cancelable: true });
       document.body.dispatchEvent(event);

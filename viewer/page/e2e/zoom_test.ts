@@ -1,6 +1,6 @@
-// From a recording as a whole to one small block of it, by wheel and keys alone, as one does who knows
-// no more than when the block was taken. GMT_ZOOM_EVENTS: how many events the recording has.
-// GMT_ZOOM_RECORDING: a recording, of any length, to do the same in.
+// Zooms from a whole recording to one small block with only wheel and keys, like a user who only
+// knows when the block was allocated. GMT_ZOOM_EVENTS is the number of events of the recording.
+// GMT_ZOOM_RECORDING is a recording of any length to use instead.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,18 +15,18 @@ import { writeRandomLog } from './random_log';
 
 const EVENTS = Number(process.env['GMT_ZOOM_EVENTS'] ?? 100_000);
 const RECORDING = process.env['GMT_ZOOM_RECORDING'] ?? '';
-const SHOWN = 12; // events at last
+const SHOWN = 12; // events shown at the end
 const HANG_MS = 600_000;
 const GUTTER = 76; // left of the plot, whose right end is 10 pixels before that of the canvas
 const MOST_TURNS = 120;
 
 /**
- * A log with one block of 512 bytes in its middle that nobody else's stack has, freed by the next event
- * so that it lies on all others; its event.
+ * Writes a log with one block of 512 bytes in its middle. The block has a unique stack and is freed
+ * by the next event, so that it is on top of all others. Returns its event.
  */
 function hideNeedle(file: string): number {
   writeRandomLog(file, new Random(11), EVENTS);
-  const lines = readFileSync(file, 'utf8').trimEnd().split('\n').filter((line) => /"kind":"(header|stack|mark|alloc|free)"/.test(line)); // kinds whose place in the order of events is plain
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n').filter((line) => /"kind":"(header|stack|mark|alloc|free)"/.test(line)); // only kinds whose place in the order of events is obvious
   const middle = Math.floor(lines.length / 2);
   const t_ns = (JSON.parse(lines[middle - 1]!) as { t_ns: number }).t_ns;
   const block = { heap: 'pytorch', memory: 'block', device: 0, address: 0x6f0000000000, size: 512, thread: 11 };
@@ -37,13 +37,16 @@ function hideNeedle(file: string): number {
   return lines.slice(0, middle).filter((line) => /"kind":"(alloc|free)"/.test(line)).length;
 }
 
-/** Where the highest block ends over a place of the plot, as one sees it: the last colour below four pixels of nothing. */
+/**
+ * Returns where the top block ends over a point of the plot as a user sees it: the last colour
+ * below four empty pixels.
+ */
 function topOfStack(test: TestPage, x: number): Promise<number> {
   return test.page.evaluate((at) => {
     const canvas = document.querySelector<HTMLCanvasElement>('.plot canvas')!;
     const scale = canvas.width / canvas.clientWidth;
     const bottom = canvas.height - Math.round(30 * scale);
-    // Read from a copy: Chromium warns of a canvas of its own that is read again and again.
+    // Read from a copy, because Chromium warns about repeated reads of an ordinary canvas.
     const column = document.createElement('canvas');
     [column.width, column.height] = [1, bottom];
     const context = column.getContext('2d', { willReadFrequently: true })!;
@@ -62,7 +65,10 @@ interface Needle {
   readonly bytes: number;
 }
 
-/** The smallest block of the first lane that lives for one event, of those taken half way: it lies on all others. */
+/**
+ * Returns the smallest block of the first lane that lives for one event, among those allocated in
+ * the middle. It is on top of all others.
+ */
 async function smallestInTheMiddle(test: TestPage): Promise<Needle> {
   const { events } = (await test.state()).meta!.files[0]!;
   const from = Math.floor(events / 2);
@@ -90,7 +96,10 @@ describe.skipIf(reason !== '')('the timeline', () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** Opens the page, waits until everything is there, and goes from all events to a block that lies on all others. */
+  /**
+   * Opens the page, waits until everything is loaded, and zooms from all events to a block that is
+   * on top of all others.
+   */
   async function find(recording: string, needleOf: (test: TestPage) => Promise<Needle> | Needle): Promise<{ test: TestPage; door: Door; needle: Needle }> {
     const door = await Door.open(folder, recording);
     const test = await TestPage.open(browser, { url: door.url });
@@ -113,7 +122,7 @@ describe.skipIf(reason !== '')('the timeline', () => {
     for (let { range } = await test.state(); range.to - range.from > SHOWN; { range } = await test.state()) {
       await turn(await xOfNeedle(), plot.height / 2);
     }
-    await test.press('g'); // heights as this window needs them
+    await test.press('g'); // fit the heights to this window
     await test.page.keyboard.down('Alt');
     const size = async (): Promise<number> => {
       const { band } = await test.state();
@@ -142,7 +151,7 @@ describe.skipIf(reason !== '')('the timeline', () => {
     await door.close();
   }, HANG_MS);
 
-  it.skipIf(RECORDING === '')('leads to one block of the recording that GMT_ZOOM_RECORDING names', async () => {
+  it.skipIf(RECORDING === '')('leads to one block of the recording named by GMT_ZOOM_RECORDING', async () => {
     const { test, door, needle } = await find(path.resolve(RECORDING), smallestInTheMiddle);
     expect((await test.state()).selection).toEqual({ kind: 'block', row: needle.row });
     expect(await test.page.locator('.drawer .stack').count()).toBeGreaterThan(0);

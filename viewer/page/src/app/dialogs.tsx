@@ -1,4 +1,4 @@
-// Help and the command palette: two looks at the registry of commands.
+// Help and the command palette: two presentations of the command registry.
 
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -49,12 +49,12 @@ export function Help({ commands, onClose }: DialogProps) {
 }
 
 const MOUSE = [
-  ['Wheel', 'zoom at the pointer; over the byte axis, or with Alt: in bytes'],
+  ['Wheel', 'zoom at the pointer; with Alt, or over the byte axis, zoom in bytes'],
   ['Shift + wheel', 'go earlier or later'],
-  ['Drag', 'move'],
-  ['Shift + drag', 'measure, and select that range'],
+  ['Drag', 'pan'],
+  ['Shift + drag', 'measure and select a range'],
   ['Ctrl + drag', 'zoom into a box'],
-  ['Click', 'select a block, and put the cursor there'],
+  ['Click', 'select a block and put the cursor there'],
   ['Double click', 'show the whole recording'],
 ] as const;
 
@@ -96,7 +96,7 @@ export function Palette({ commands, onClose }: DialogProps) {
           <Option key={command.id} command={command} isChosen={i === chosen} onRun={() => run(command)} />
         ))}
       </ul>
-      {found.length === 0 && <p class="muted">No command is called so.</p>}
+      {found.length === 0 && <p class="muted">No matching command.</p>}
     </Dialog>
   );
 }
@@ -123,13 +123,13 @@ function Keys({ command }: { readonly command: Command }) {
   );
 }
 
-// The browser's own dialog: it keeps the focus inside, gives it back, and closes on Escape.
+// The browser's own dialog: it traps the focus, restores it, and closes on Escape.
 export function Dialog({ title, onClose, children }: { readonly title: string; readonly onClose: () => void; readonly children: ComponentChildren }) {
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     element.current?.showModal();
   }, []);
-  // A browser tells of it a frame later, when the next dialog may be open.
+  // The browser's close event comes a frame later, when the next dialog may be open.
   const isTold = useRef(false);
   const tell = (): void => {
     if (!isTold.current) onClose();

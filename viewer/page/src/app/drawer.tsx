@@ -1,4 +1,4 @@
-// What lies at the bottom and can be made higher, by pointer or keys.
+// A panel at the bottom whose height can be changed by pointer or keys.
 
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';

@@ -1,12 +1,12 @@
-// Files dropped on the page: without this a browser would leave the page and show the file instead, and
-// the program behind the page would end with it.
+// Handles files dropped on the page. Without this the browser would leave the page to show the
+// file, and the program that serves the page would end.
 
 import { useEffect } from 'preact/hooks';
 import { copyText } from '../views/details/copy';
 import { Dialog } from './dialogs';
 import { notesOn, waysToOpen } from './dropped_files';
 
-/** Calls `onDrop` with the names of files that are dropped anywhere. */
+/** Calls `onDrop` with the names of files that are dropped anywhere on the page. */
 export function useDroppedFiles(onDrop: (names: readonly string[]) => void): void {
   useEffect(() => {
     const take = (event: DragEvent): void => {
@@ -24,7 +24,7 @@ export function useDroppedFiles(onDrop: (names: readonly string[]) => void): voi
 
 interface Props {
   readonly names: readonly string[];
-  readonly shown: string; // path of the recording that is shown; '' : of a mailed file
+  readonly shown: string; // path of the recording that is shown; '' for a standalone file
   readonly announce: (text: string) => void;
   readonly onClose: () => void;
 }
@@ -32,14 +32,14 @@ interface Props {
 export function DroppedFiles({ names, shown, announce, onClose }: Props) {
   const ways = waysToOpen(names, shown);
   const copy = (text: string): void => {
-    void copyText(text).then((isDone) => announce(isDone ? 'Copied' : 'This browser does not let the page copy'));
+    void copyText(text).then((isDone) => announce(isDone ? 'Copied' : 'The browser did not let the page copy'));
   };
   return (
     <Dialog title={names.length === 1 ? `To open ${names[0]!}` : `To open ${names.length} files`} onClose={onClose}>
       {notesOn(names).map((note) => <p key={note}>{note}</p>)}
       {ways.length > 0 && (
         <>
-          <p>A page is not told where a dropped file lies, and reads none: nothing was opened or sent. In the folder where it lies:</p>
+          <p>The browser does not give a page the path of a dropped file, so nothing was opened or sent. Run this in the file's folder:</p>
           <dl class="ways">
             {ways.map(({ words, command }) => (
               <div key={command}>

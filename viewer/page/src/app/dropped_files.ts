@@ -1,6 +1,7 @@
-// What to do with files that are dropped on the page. A browser tells a page what a dropped file is called
-// and what is in it, not where it lies, and a recording of gigabytes is read by the program and not by
-// the page: so the page says which command opens it. Nothing is read and nothing is sent.
+// Suggests commands for files that are dropped on the page. A browser gives a page the name and
+// content of a dropped file, but not its path. The page cannot hold a recording of gigabytes; the
+// program reads it. So the page only names the command that opens the file: it reads nothing and
+// sends nothing.
 
 export interface Way {
   readonly words: string; // what the command does
@@ -10,34 +11,37 @@ export interface Way {
 const RECORDING = /\.(gmt|pickle|pkl|json|jsonl)$/i;
 const MAILED = /\.html?$/i;
 
-/** A name as a shell takes it, whatever is in it. */
+/** Quotes a name for a shell, whatever characters it has. */
 export function quoted(name: string): string {
   const path = name.startsWith('-') ? `./${name}` : name;
   return /^[\w.,:/@%+=-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-/** `shown`: the path of the recording that the page shows; '' where it has none to compare with. */
+/**
+ * Returns the commands that open `names`. `shown` is the path of the recording that the page shows,
+ * or '' if there is none to compare with.
+ */
 export function waysToOpen(names: readonly string[], shown: string): readonly Way[] {
   const files = names.filter((name) => !MAILED.test(name));
   if (files.length === 0) return [];
   const words = files.map(quoted).join(' ');
-  const ways: Way[] = [{ words: files.length === 1 ? 'as a page of its own' : 'as one page', command: `gpumemtrace view ${words}` }];
-  if (shown !== '') ways.push({ words: 'beside what is shown here, to compare', command: `gpumemtrace view ${quoted(shown)} ${words}` });
+  const ways: Way[] = [{ words: files.length === 1 ? 'on its own page' : 'on one page', command: `gpumemtrace view ${words}` }];
+  if (shown !== '') ways.push({ words: 'compared with the recording shown here', command: `gpumemtrace view ${quoted(shown)} ${words}` });
   const [file] = files;
   if (file !== undefined && files.length === 1) {
     const page = quoted(`${file.replace(RECORDING, '')}.html`);
-    ways.push({ words: 'as a file to mail', command: `gpumemtrace export --format html ${words} -o ${page}` });
+    ways.push({ words: 'as a standalone HTML file', command: `gpumemtrace export --format html ${words} -o ${page}` });
   }
   return ways;
 }
 
-/** What else is to be said of them. */
+/** Returns remarks about files that are unlikely to be recordings. */
 export function notesOn(names: readonly string[]): readonly string[] {
   const notes: string[] = [];
   const pages = names.filter((name) => MAILED.test(name));
-  if (pages.length > 0) notes.push(`${listed(pages)}: a page already. Open it in a tab of its own.`);
+  if (pages.length > 0) notes.push(`${listed(pages)}: already a page. Open it in a browser tab.`);
   const strange = names.filter((name) => !MAILED.test(name) && !RECORDING.test(name));
-  if (strange.length > 0) notes.push(`${listed(strange)}: not named like a recording (.gmt), a PyTorch snapshot (.pickle) or an event log (.jsonl). The program goes by what is in it.`);
+  if (strange.length > 0) notes.push(`${listed(strange)}: no extension of a recording (.gmt), a PyTorch snapshot (.pickle) or an event log (.jsonl). The program recognizes files by their content.`);
   return notes;
 }
 

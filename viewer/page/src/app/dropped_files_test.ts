@@ -3,23 +3,23 @@ import { describe, expect, it } from 'vitest';
 import { notesOn, quoted, waysToOpen } from './dropped_files';
 
 describe('a name in a command', () => {
-  it('stays as it is where a shell takes it so', () => {
+  it('stays as it is if a shell needs no quotes', () => {
     expect(quoted('run-1.gmt')).toBe('run-1.gmt');
     expect(quoted('/data/a.b/run.gmt')).toBe('/data/a.b/run.gmt');
   });
-  it('comes out of a shell as it went in, whatever is in it', () => {
+  it('passes through a shell unchanged, whatever characters it has', () => {
     for (const name of ['my run.gmt', "it's.gmt", '$(touch x).gmt', '`id`;rm.gmt', 'a\nb.gmt', '*.gmt', '#1', 'ä.gmt', '"', '\\']) {
       expect(execFileSync('sh', ['-c', `printf %s ${quoted(name)}`], { encoding: 'utf8' })).toBe(name);
     }
   });
-  it('is no option', () => {
+  it('is never taken for an option', () => {
     expect(quoted('--help')).toBe('./--help');
     expect(quoted('-x y')).toBe("'./-x y'");
   });
 });
 
 describe('a dropped file', () => {
-  it('is opened by the program, alone or beside what is shown', () => {
+  it('is opened by the program, alone or with the recording shown', () => {
     expect(waysToOpen(['new.gmt'], '/data/old.gmt').map((way) => way.command)).toEqual([
       'gpumemtrace view new.gmt',
       'gpumemtrace view /data/old.gmt new.gmt',
@@ -27,14 +27,14 @@ describe('a dropped file', () => {
     ]);
     expect(notesOn(['new.gmt', 's.pickle', 'log.jsonl'])).toEqual([]);
   });
-  it('goes with the others that were dropped', () => {
-    expect(waysToOpen(['a.gmt', 'b c.pickle'], '')).toEqual([{ words: 'as one page', command: "gpumemtrace view a.gmt 'b c.pickle'" }]);
+  it('is opened together with the others that were dropped', () => {
+    expect(waysToOpen(['a.gmt', 'b c.pickle'], '')).toEqual([{ words: 'on one page', command: "gpumemtrace view a.gmt 'b c.pickle'" }]);
   });
-  it('that is a page is a page', () => {
+  it('that is a page gets no command', () => {
     expect(waysToOpen(['run.html'], '/data/old.gmt')).toEqual([]);
-    expect(notesOn(['run.html'])[0]).toContain('a tab of its own');
+    expect(notesOn(['run.html'])[0]).toContain('a browser tab');
   });
-  it('of another name is tried all the same', () => {
+  it('of another name gets a command nevertheless', () => {
     expect(waysToOpen(['core'], '')).toHaveLength(2);
     expect(waysToOpen(['my core'], '')[1]!.command).toContain("'my core' -o 'my core.html'");
     expect(notesOn(['core', 'a', 'b', 'c', 'd'])[0]).toContain('core, a, b and 2 more');

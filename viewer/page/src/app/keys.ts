@@ -1,5 +1,5 @@
-// Keys to commands. A field in which one types keeps its keys, and a widget that has used a key
-// (preventDefault) has it alone.
+// Maps keys to commands. A text field keeps its keys. A widget that has used a key (preventDefault)
+// keeps it from the commands.
 
 import type { KeyPress } from '../base/hotkeys';
 import type { Commands } from '../state/commands';
@@ -17,7 +17,10 @@ export function listenToKeys(commands: Commands): void {
   });
 }
 
-/** What has the keys: 'text', 'select', the type of another input; '' : nothing that takes any. */
+/**
+ * What has the focus: 'text', 'select', the type of another input, or '' for an element that takes
+ * no keys.
+ */
 export type Field = string;
 
 function fieldOf(target: EventTarget | null): Field {
@@ -28,7 +31,7 @@ function fieldOf(target: EventTarget | null): Field {
 
 const SLIDER_KEYS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End', 'PageUp', 'PageDown'];
 
-/** Whether a field means something by a key: a box that was checked, or a slider, takes no letters. */
+/** Returns whether a field uses a key. A check box or a slider uses no letters. */
 export function keepsKey(field: Field, { key }: Pick<KeyPress, 'key'>): boolean {
   switch (field) {
     case '':

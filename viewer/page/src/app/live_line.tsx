@@ -1,5 +1,5 @@
-// The line of a recording that goes on: whether it is followed, what is held now, how old the picture is,
-// and how it ended.
+// The status line of a live recording: whether it is followed, what is held now, how old the
+// picture is, and how it ended.
 
 import { formatBytes, formatCount } from '../base/format_bytes';
 import { formatDuration } from '../base/format_time';
@@ -8,7 +8,7 @@ import { liveProgressOf } from '../state/live';
 import { fileOf, laneOf } from '../state/scope';
 import type { State } from '../state/state';
 
-/** From here on a picture's age is worth a word. */
+/** A picture older than this has its age shown. */
 const OLD_NS = 2e9;
 
 export function LiveLine({ state, onFollow }: { readonly state: State; readonly onFollow: () => void }) {
@@ -41,7 +41,7 @@ export function stateWords(live: LiveProgress, file: FileMeta | null): string {
   }
 }
 
-// What is held now, of the lane that is shown.
+// What the shown lane holds now.
 export function nowWords(live: LiveProgress, state: State): string {
   const lane = laneOf(state);
   const heap = lane === null ? undefined : live.heaps.find((each) => each.device === lane.device && each.heap === lane.heap);
@@ -51,10 +51,10 @@ export function nowWords(live: LiveProgress, state: State): string {
 
 function windowWords(file: FileMeta | null): string {
   if (file?.live === undefined || file.live.begin_ns === 0) return '';
-  return ` Shown from ${formatDuration(file.live.begin_ns)} on; the recording has what was before.`;
+  return ` Shown from ${formatDuration(file.live.begin_ns)} on; the recording also has what was before.`;
 }
 
-/** The time of day at which the recording was so old. */
+/** Returns the time of day at which the recording was `ns` old. */
 export function clockOf(file: FileMeta | null, ns: number): string {
   if (file === null) return formatDuration(ns);
   const unixMs = Number(BigInt(file.start_unix_ns) / 1_000_000n) + ns / 1e6;

@@ -16,12 +16,12 @@ function live(change: Partial<LiveProgress> = {}): LiveProgress {
 }
 const state: State = { ...INITIAL_STATE, meta };
 
-describe('the line of a recording that goes on', () => {
-  it('says what the lane that is shown holds now', () => {
+describe('the status line of a live recording', () => {
+  it('shows what the shown lane holds now', () => {
     expect(nowWords(live(), state)).toBe('3.00 MiB in 2 blocks now, 1,234 events/s');
     expect(nowWords(live({ heaps: [] }), state)).toBe('1,234 events/s');
   });
-  it('says how it is followed, and why it is not', () => {
+  it('shows whether the recording is followed, and why not', () => {
     expect(stateWords(live(), null)).toBe('Live: process 4711');
     expect(stateWords(live({ words: 'not written: no space' }), null)).toBe('Live: process 4711, not written: no space');
     expect(stateWords(live({ state: 'lost', words: 'its collector is gone' }), null)).toBe('its collector is gone');

@@ -1,4 +1,4 @@
-// A page over recordings that go on: takes each generation in as it comes, one at a time, and keeps what
+// A page over live recordings: takes each generation in as it comes, one at a time, and keeps what
 // the reader has chosen.
 
 import { news } from '../base/news';
@@ -11,12 +11,12 @@ import type { Command } from '../state/commands';
 import type { State } from '../state/state';
 import type { Store } from '../state/store';
 
-/** Whether a file has a generation that Meta does not have yet. */
+/** Returns whether a file has a generation that Meta does not have yet. */
 export function hasNewGeneration(progress: Progress, before: Progress | null): boolean {
   return progress.files.some((file, i) => file.live?.generation !== before?.files[i]?.live?.generation);
 }
 
-/** The row that the selected block has in the generation that `next` tells of. */
+/** Returns the row that the selected block has in the generation of `next`. */
 export async function selectedRow(state: State, next: Meta, source: DataSource): Promise<number> {
   const { selection } = state;
   if (selection.kind !== 'block') return NO_ROW;
@@ -26,7 +26,10 @@ export async function selectedRow(state: State, next: Meta, source: DataSource):
   return source.moved(state.file, from, to, selection.row);
 }
 
-/** The state with what `next` tells; `row`: of the selected block; `place`: of the address that it began with. */
+/**
+ * Returns the state with the data of `next`. `row` is the new row of the selected block; `place`
+ * belongs to the address that the page began with.
+ */
 export function withGeneration(state: State, next: Meta, row: number, place: Place | null): State {
   const file = next.files[state.file];
   if (file?.live === undefined) return { ...state, meta: next };
@@ -34,7 +37,7 @@ export function withGeneration(state: State, next: Meta, row: number, place: Pla
   return { ...state, meta: next, ...moved(state, next, row) };
 }
 
-// One looks at it for the first time: what happens now, by time, unless the address says otherwise.
+// The state at the first look: the newest data by time, unless the address asks for something else.
 function begun(state: State, place: Place | null): State {
   const file = fileOf(state);
   if (file === null || file.lanes.length === 0) return state;
@@ -44,7 +47,7 @@ function begun(state: State, place: Place | null): State {
   return { ...linked, range: firstRange(domainOf(file, axis), axis === 'time'), rangeEvents: { from: 0, to: file.events } };
 }
 
-/** Tells who shows something that it may have another answer now. */
+/** Notifies components that their answers may have changed. */
 export function tellNews(old: State, next: State, navigator: Navigator): void {
   const [before, now] = [liveOf(old), liveOf(next)];
   if (before === null || now === null || before.generation === now.generation) return;
@@ -59,12 +62,12 @@ export function isLive(state: State): boolean {
 export function liveCommands(store: Store, navigator: Navigator, announce: (text: string) => void): Command[] {
   return [
     {
-      id: 'live.follow', title: 'Follow what happens now, or stop', group: 'Window', hotkeys: ['E'],
+      id: 'live.follow', title: 'Follow the newest events, or stop', group: 'Window', hotkeys: ['E'],
       enabled: () => isLive(store.get()) && laneOf(store.get()) !== null,
       run: () => {
         if (store.get().following) store.update({ following: false });
         else navigator.followNewest();
-        announce(store.get().following ? 'Following' : 'Standing still');
+        announce(store.get().following ? 'Following' : 'Not following');
       },
     },
   ];

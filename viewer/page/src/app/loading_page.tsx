@@ -1,5 +1,5 @@
-// What stands where the views will be, while a recording is read: how far that is, and what was held in the
-// part that is read.
+// Stands in for the views while a recording is read: shows the progress, and what was held in the
+// part that has been read.
 
 import { formatBytes } from '../base/format_bytes';
 import type { FileProgress, SoFar } from '../data/protocol';
@@ -19,16 +19,16 @@ export function LoadingPage({ progress }: { readonly progress: FileProgress | nu
   );
 }
 
-// As wide as the part that is read is of the whole, so that they grow to the right.
+// The curves cover the share of the width that has been read, so that they grow to the right.
 function Curves({ soFar }: { readonly soFar: SoFar }) {
   const width = soFar.share > 0 ? WIDTH * soFar.share : WIDTH;
   return (
-    <ul class="so-far" aria-label="Memory in what is read so far">
+    <ul class="so-far" aria-label="Memory in the part read so far">
       {soFar.lanes.map(({ label, bytes, most }) => {
         const top = most.reduce((highest, value) => Math.max(highest, value), 0);
         return (
           <li key={label}>
-            <span>{label}</span> <span class="muted">{`${formatBytes(bytes)}, at most ${formatBytes(top)} so far`}</span>
+            <span>{label}</span> <span class="muted">{`${formatBytes(bytes)}, peak ${formatBytes(top)} so far`}</span>
             <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
               <path d={sparklinePath(most, top, width, HEIGHT)} />
             </svg>

@@ -1,5 +1,5 @@
-// What lives as long as the page: its state, and what keeps the state in step with the address, the
-// server's progress and the reader's theme.
+// The objects that live as long as the page: its state, and the code that synchronizes the state
+// with the address, the server's progress and the reader's theme.
 
 import { activity } from '../base/activity';
 import { Again } from '../base/again';
@@ -23,9 +23,9 @@ export class Page {
   readonly navigator: Navigator;
   failure = '';
   private linked: Partial<State> = {};
-  private place: Place | null = null; // of what is linked
+  private place: Place | null = null; // that belongs to `linked`
   private writing: { readonly timer: ReturnType<typeof setTimeout>; readonly end: () => void } | null = null;
-  private written = location.hash; // the address that the state agrees with
+  private written = location.hash; // the address that matches the state
   private readonly meta = new Again(() => this.askMeta());
 
   constructor(readonly source: DataSource) {
@@ -76,7 +76,10 @@ export class Page {
     }
   }
 
-  /** Another file or lane: all that hangs on it begins anew, on the same axis where it has that. */
+  /**
+   * Shows another file or lane. Resets everything that depends on it; keeps the axis if the file
+   * has it.
+   */
   showLane(file: number, lane: number): void {
     const old = this.store.get();
     if (file === old.file) {
@@ -99,8 +102,9 @@ export class Page {
     else this.writing ??= { timer: setTimeout(() => this.writeAddress(false), WRITE_URL_MS), end: activity.begin() };
   }
 
-  // Another view is a step back of the browser; everything else changes the entry that is there. An address that was
-  // entered since is followed and not replaced: its event may come after a timer that was due before it.
+  // A change of view adds a step to the browser's history; every other change replaces the current
+  // entry. An address that was entered since the last write is followed, not replaced: its event
+  // may come after a timer that was due before it.
   private writeAddress(isStep: boolean): void {
     if (this.writing !== null) {
       clearTimeout(this.writing.timer);
@@ -115,7 +119,7 @@ export class Page {
     if (address === this.written) return;
     if (isStep) history.pushState(null, '', address);
     else history.replaceState(null, '', address);
-    this.written = location.hash; // as it was if the browser has had too many of them
+    this.written = location.hash; // unchanged if the browser has refused it because there were too many
   }
 
   private followAddress(): void {
@@ -125,7 +129,7 @@ export class Page {
     this.store.update((old) => {
       const named = { ...old, ...resetOf(old), ...this.linked };
       const next = this.place === null ? { ...named, following: old.following } : { ...named, ...carried(named, this.place) };
-      // No address says which part is shown while one follows.
+      // An address does not name the range that is shown while the page follows.
       const isFollowing = next.following && this.linked.range === undefined && next.axis === old.axis && next.file === old.file;
       const { range, rangeEvents } = old;
       return settled({ ...next, ...(isFollowing ? { range, rangeEvents } : {}), following: isFollowing }, isFollowing, this.linked);
@@ -140,7 +144,7 @@ export class Page {
     this.place = place ?? null;
   }
 
-  // A block that the address names by its row in a window that is not shown any more.
+  // Finds a block that the address names by its row in a window that is no longer shown.
   private findLinkedBlock(): void {
     const { linked, place, source } = this;
     const { file } = this.store.get();
@@ -151,11 +155,11 @@ export class Page {
       const isAsked = this.linked === linked && liveOf(this.store.get())?.window === now.window;
       if (isAsked && found !== NO_ROW) this.store.update({ selection: { kind: 'block', row: found } });
     };
-    void activity.track(find(linked.selection.row)).catch(() => undefined); // it was a nicety of a link
+    void activity.track(find(linked.selection.row)).catch(() => undefined); // a link works without it
   }
 }
 
-// A whole window is the same link whatever the recording's length.
+// A link to the whole recording is the same at any length.
 function linkedPart(state: State, isWhole: boolean): LinkedState {
   const linked = { ...state, place: placeOf(state) };
   return isWhole || state.following ? { ...linked, ...WHOLE } : linked;
@@ -171,7 +175,7 @@ function resetOf(old: State): Partial<State> {
   return { ...first, meta: old.meta, progress: old.progress, theme: old.theme };
 }
 
-/** A state that fits its recordings; `keep`: its window was settled before. */
+/** Returns a state that fits its recordings. `keep`: its window was settled before. */
 function settled(state: State, keep: boolean, linked: Partial<State>): State {
   const file = fileOf(state) ?? state.meta?.files[0] ?? null;
   if (file === null) return state;
@@ -192,7 +196,7 @@ function readTheme(): State['theme'] {
     const theme = localStorage.getItem(THEME_KEY);
     return theme === 'light' || theme === 'dark' ? theme : 'system';
   } catch {
-    return 'system'; // a page without storage, as some browsers take files to be
+    return 'system'; // the page has no storage, as some browsers treat files
   }
 }
 
@@ -201,6 +205,6 @@ export function applyTheme(theme: State['theme']): void {
   try {
     localStorage.setItem(THEME_KEY, theme);
   } catch {
-    // It holds as long as the page.
+    // The theme then holds until the page is closed.
   }
 }

@@ -1,4 +1,4 @@
-// What can be done wherever one is: views, window, cursors, theme.
+// The commands that every view has: views, window, cursors, theme.
 
 import type { Axis } from '../data/protocol';
 import type { Hotkey } from '../base/hotkeys';
@@ -88,12 +88,12 @@ function cursorCommands({ store, navigator, announce }: Page): Command[] {
       store.update({ selection: { kind: 'instant', event: found.event } });
       go(found.event, found.name);
     }, () => moments().length > 0),
-    command('base', 'Compare with here: growth is from here to the cursor', ['B'], () => {
+    command('base', 'Measure growth from here to the cursor', ['B'], () => {
       const event = cursorEvent(store.get());
       store.update({ base: event });
-      announce(`Growth is counted from event ${formatCount(event)}`);
+      announce(`Growth is measured from event ${formatCount(event)}`);
     }),
-    command('no_base', 'Compare with the beginning', ['Shift+B'], () => store.update({ base: null }), () => store.get().base !== null),
+    command('no_base', 'Measure growth from the start', ['Shift+B'], () => store.update({ base: null }), () => store.get().base !== null),
   ];
 }
 
@@ -127,7 +127,7 @@ function otherCommands(page: Page, dialogs: Dialogs): Command[] {
     { id: 'page.palette', title: 'All commands', group: 'Page', hotkeys: ['Ctrl+Shift+P'], run: dialogs.palette },
     { id: 'page.help', title: 'Keys', group: 'Page', hotkeys: ['?'], run: dialogs.help },
     {
-      id: 'page.theme', title: 'Light or dark', group: 'Page', hotkeys: ['T'],
+      id: 'page.theme', title: 'Switch the theme: system, light, dark', group: 'Page', hotkeys: ['T'],
       run: () => store.update((old) => ({ theme: next(['system', 'light', 'dark'] as const, old.theme) })),
     },
     {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GeneratedSource } from '../data/generated_source';
 import { Page } from './page';
 
-// A browser's address: events of it come later than what caused them.
+// A browser's address: its events come later than the changes that caused them.
 class Address {
   hash = '';
   followed: (() => void) | null = null;
@@ -41,7 +41,7 @@ describe('the address of a page', () => {
     vi.unstubAllGlobals();
   });
 
-  it('is followed if it was entered while the page was about to write its own, before the event of that', async () => {
+  it('is followed if it was entered while the page was about to write its own, before its event', async () => {
     const page = await opened();
     page.store.update({ cursor: 5 });
     address.enter('#v=1&sel=block-0&at=1');
@@ -60,7 +60,7 @@ describe('the address of a page', () => {
     expect(page.store.get().view).toBe('flame');
   });
 
-  it('is written again after the browser has refused one', async () => {
+  it('is written again after the browser has refused a write', async () => {
     const page = await opened();
     vi.runAllTimers();
     vi.stubGlobal('history', { pushState: () => undefined, replaceState: () => undefined });
@@ -72,7 +72,7 @@ describe('the address of a page', () => {
     expect([page.store.get().cursor, address.hash]).toEqual([6, expect.stringMatching(/at=6/)]);
   });
 
-  it('is not written where it says that already', async () => {
+  it('is not written if it is already up to date', async () => {
     const page = await opened();
     page.store.update({ cursor: 5 });
     vi.runAllTimers();

@@ -1,4 +1,4 @@
-// The frame round all views: what is looked at on top, one view in the middle, details below.
+// The frame around all views: the recording on top, one view in the middle, details below.
 
 import { useEffect, useState } from 'preact/hooks';
 import type { FileMeta, FileProgress } from '../data/protocol';
@@ -161,7 +161,7 @@ function progressOf(state: State): FileProgress | null {
   return state.progress?.files.find((file) => file.file === state.file) ?? null;
 }
 
-// Loaded so far that it can be looked at, and more to come.
+// Shown when enough is loaded to look at, and more is to come.
 function ProgressLine({ state }: { readonly state: State }) {
   const progress = progressOf(state);
   const omitted = fileOf(state)?.omitted;
@@ -179,7 +179,7 @@ function ProgressLine({ state }: { readonly state: State }) {
 function OmittedLine({ omitted }: { readonly omitted: NonNullable<FileMeta['omitted']> }) {
   return (
     <p class="progress">
-      {`This file leaves out ${omitted.blocks.toLocaleString('en')} blocks smaller than ${omitted.smaller_than.toLocaleString('en')} bytes to stay small; curves and sums have them.`}
+      {`To limit its size, this file leaves out ${omitted.blocks.toLocaleString('en')} blocks smaller than ${omitted.smaller_than.toLocaleString('en')} bytes; curves and totals include them.`}
     </p>
   );
 }
@@ -201,7 +201,7 @@ function NoLane({ page, state }: { readonly page: Page; readonly state: State })
     return (
       <main id="main" tabIndex={-1}>
         <Empty title="Nothing allocated yet.">
-          <p>{progress.live.name} is being recorded, and holds no GPU or pinned host memory. This page shows it as soon as it does.</p>
+          <p>{progress.live.name} is being recorded, and holds no GPU or pinned host memory yet. This page updates as soon as it does.</p>
         </Empty>
       </main>
     );
@@ -209,8 +209,8 @@ function NoLane({ page, state }: { readonly page: Page; readonly state: State })
   if (state.meta !== null && (progress === null || progress.state === 'ready')) {
     return (
       <main id="main" tabIndex={-1}>
-        <Empty title="This recording has no memory in it.">
-          <p>No GPU or pinned host memory was taken while it was recorded. Nothing of it leaves this machine.</p>
+        <Empty title="No memory was allocated in this recording.">
+          <p>The process allocated no GPU or pinned host memory while it was recorded. No data leaves this machine.</p>
         </Empty>
       </main>
     );

@@ -1,5 +1,5 @@
-// What a test in a browser needs to know and cannot see: when the page has come to rest, what its
-// state is, and which commands there are.
+// What a browser test needs to know and cannot see: when the page is idle, its state, and its
+// commands.
 
 import { activity } from '../base/activity';
 import type { State } from '../state/state';
@@ -25,7 +25,7 @@ export function installTestHooks(page: Page): void {
   };
 }
 
-// A change of state is drawn in the frame after it.
+// A change of state is drawn in the next frame.
 async function twoFrames(): Promise<void> {
   for (let i = 0; i < 2; ++i) await new Promise((resolve) => requestAnimationFrame(resolve));
 }

@@ -1,4 +1,4 @@
-// The views, in the order of their tabs; keys 1..9 go by it.
+// The views, in the order of their tabs and of the keys 1..9.
 
 import type { ViewName } from '../state/state';
 import { FRAG_VIEW, LEAKS_VIEW, LEDGER_VIEW, OOM_VIEW } from '../views/answers/answer_view';

@@ -1,10 +1,14 @@
-// Whether the page still has something under way: a question, a layout, a frame. Tests wait for none.
+// Tracks whether the page still has work under way: a question, a layout, a frame. Tests wait until
+// it has none.
 
 export class Activity {
   private count = 0;
   private waiting: (() => void)[] = [];
 
-  /** Returns what ends it; ending twice is once. */
+  /**
+   * Begins one piece of work. Returns the function that ends it; calling that twice has no further
+   * effect.
+   */
   begin(): () => void {
     ++this.count;
     let ended = false;
@@ -28,7 +32,7 @@ export class Activity {
     }
   }
 
-  /** Resolves when nothing is under way, and nothing began within `settle()` after that. */
+  /** Resolves when no work is under way and none has begun while `settle()` ran. */
   async idle(settle: () => Promise<void>): Promise<void> {
     do {
       if (this.busy()) await new Promise<void>((resolve) => this.waiting.push(resolve));
@@ -37,8 +41,8 @@ export class Activity {
   }
 
   /**
-   * Calls back once nothing has been under way for the time of `settle`, or after `most` ms. Returns what
-   * calls that off.
+   * Calls `call` when no work has been under way for the duration of `settle`, or after `most` ms.
+   * Returns a function that cancels the call.
    */
   after(call: () => void, settle: () => Promise<void>, most: number): () => void {
     let isOpen = true;
@@ -60,8 +64,8 @@ export class Activity {
   }
 }
 
-/** Of the whole page. */
+/** Work of the whole page. */
 export const activity = new Activity();
 
-/** Answers to a click: while one is under way, what can wait does. */
+/** Answers to a click. Work that can wait does so while one of these is under way. */
 export const urgent = new Activity();

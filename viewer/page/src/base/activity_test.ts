@@ -3,11 +3,11 @@ import { Activity } from './activity';
 
 const settle = (): Promise<void> => Promise.resolve();
 
-it('is idle at once when nothing is under way', async () => {
+it('is idle immediately if nothing is under way', async () => {
   await new Activity().idle(settle);
 });
 
-it('waits for all that is under way, and for what begins while it settles', async () => {
+it('waits for everything under way, and for what begins while it settles', async () => {
   const activity = new Activity();
   const first = activity.begin();
   let second: (() => void) | null = null;
@@ -28,7 +28,7 @@ it('waits for all that is under way, and for what begins while it settles', asyn
   expect(activity.busy()).toBe(false);
 });
 
-it('calls back when it is idle, and not when that is called off', async () => {
+it('calls back when it is idle, unless the call was cancelled', async () => {
   const activity = new Activity();
   const end = activity.begin();
   const called: string[] = [];
@@ -41,14 +41,14 @@ it('calls back when it is idle, and not when that is called off', async () => {
   expect(called).toEqual(['kept']);
 });
 
-it('does not wait for ever for what does not end', async () => {
+it('does not wait forever for work that never ends', async () => {
   const activity = new Activity();
   activity.begin();
   await new Promise<void>((resolve) => activity.after(resolve, settle, 5));
   expect(activity.busy()).toBe(true);
 });
 
-it('ends also with what fails', async () => {
+it('ends tracked work that fails', async () => {
   const activity = new Activity();
   await expect(activity.track(Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(activity.busy()).toBe(false);

@@ -1,12 +1,12 @@
-// Asking the same thing again and again, never twice at a time: what is news while a question is under
-// way is asked for when that one is answered, however many there were.
+// Coalesces repeated requests for the same thing: never has two questions under way. All requests
+// that arrive while one is under way are served by one more question after it.
 
 export class Again {
   private isBusy = false;
   private isWanted = false;
   private isOver = false;
 
-  /** `ask` fails for itself: it must not reject. */
+  /** `ask` handles its own errors: it must not reject. */
   constructor(private readonly ask: () => Promise<void>) {}
 
   want(): void {

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { Again } from './again';
 import { News } from './news';
 
-describe('asking again', () => {
-  it('asks once for all that came while it asked', async () => {
+describe('coalescing', () => {
+  it('asks one more time for all requests that came while it asked', async () => {
     const answers: (() => void)[] = [];
     const again = new Again(() => new Promise((resolve) => answers.push(resolve)));
     again.want();
@@ -19,7 +19,7 @@ describe('asking again', () => {
     expect(answers.length).toBe(2);
   });
 
-  it('asks no more once it is stopped', async () => {
+  it('asks no more after it was stopped', async () => {
     let asked = 0;
     const again = new Again(() => {
       ++asked;
@@ -35,7 +35,7 @@ describe('asking again', () => {
 });
 
 describe('news', () => {
-  it('reaches who listens, until that ends', () => {
+  it('reaches a listener until it unsubscribes', () => {
     const news = new News();
     let heard = 0;
     const end = news.listen(() => ++heard);

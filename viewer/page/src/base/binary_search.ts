@@ -5,7 +5,7 @@ export interface Numbers {
   readonly [index: number]: number;
 }
 
-/** First index of [from, to) whose value is >= `value`; `to` where none is. */
+/** Returns the first index in [from, to) whose value is >= `value`, or `to` if there is none. */
 export function lowerBound(values: Numbers, value: number, from = 0, to = values.length): number {
   let low = from;
   let high = to;
@@ -17,7 +17,7 @@ export function lowerBound(values: Numbers, value: number, from = 0, to = values
   return low;
 }
 
-/** First index of [from, to) whose value is > `value`; `to` where none is. */
+/** Returns the first index in [from, to) whose value is > `value`, or `to` if there is none. */
 export function upperBound(values: Numbers, value: number, from = 0, to = values.length): number {
   let low = from;
   let high = to;

@@ -1,5 +1,5 @@
-// Sizes for people, as the command line prints them (analysis/text.h): binary units, three significant
-// digits; exact bytes where space is no matter.
+// Formats sizes for people as the command line prints them (analysis/text.h): binary units with
+// three significant digits, or exact bytes where there is room.
 
 const UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'] as const;
 
@@ -23,7 +23,7 @@ function threeDigits(value: number): string {
   return toDecimals(value, value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
 }
 
-/** As printf does: of two that are equally near, the even one. 1.125 is 1.12; toFixed says 1.13. */
+/** Rounds ties to even as printf does: 1.125 becomes 1.12, but toFixed gives 1.13. */
 function toDecimals(value: number, decimals: number): string {
   const scale = 10 ** decimals;
   const scaled = value * scale;
@@ -33,7 +33,10 @@ function toDecimals(value: number, decimals: number): string {
   return ((below % 2 === 0 ? below : below + 1) / scale).toFixed(decimals);
 }
 
-/** Marks of an axis: where all would read alike, the lowest whole and the others by what they lie above it. */
+/**
+ * Formats the ticks of an axis. If several would read the same, writes the first one in full and
+ * the others as differences from it.
+ */
 export function formatByteTicks(ticks: readonly number[]): string[] {
   const words = ticks.map(formatBytes);
   const [base] = ticks;
@@ -63,7 +66,7 @@ export function formatPercent(part: number, whole: number): string {
   return `${trimZeros(((100 * part) / whole).toPrecision(2))} %`;
 }
 
-/** '64M', '1.5 GiB', '4096' in bytes; null: not a size. */
+/** Parses '64M', '1.5 GiB' or '4096' into bytes. Returns null if `text` is not a size. */
 export function parseBytes(text: string): number | null {
   const match = /^\s*(\d+(?:\.\d+)?)\s*([kmgtp]?)(?:i?b)?\s*$/i.exec(text);
   if (match === null) return null;

@@ -12,25 +12,25 @@ describe('formatBytes', () => {
     expect(formatBytes(-1536)).toBe('-1.50 KiB');
     expect(formatBytes(2 ** 64)).toBe('16.0 EiB');
   });
-  it('takes the next unit rather than a fourth digit', () => {
+  it('uses the next unit instead of a fourth digit', () => {
     expect(formatBytes(1000 * 1024 ** 2)).toBe('0.98 GiB');
     expect(formatBytes(999 * 1024 ** 2)).toBe('999 MiB');
     expect(formatBytes(1_048_000)).toBe('1.00 MiB');
     expect(formatBytes(1024 ** 3 - 1)).toBe('1.00 GiB');
   });
-  it('rounds what lies between two to the even one', () => {
+  it('rounds ties to even', () => {
     expect(formatBytes(1.125 * 1024)).toBe('1.12 KiB');
     expect(formatBytes(1.375 * 1024)).toBe('1.38 KiB');
     expect(formatBytes(10.25 * 1024)).toBe('10.2 KiB');
     expect(formatBytes(100.5 * 1024)).toBe('100 KiB');
     expect(formatBytes(101.5 * 1024)).toBe('102 KiB');
   });
-  it('has no parts of a byte', () => {
+  it('has no fractions of a byte', () => {
     expect(formatBytes(0.4)).toBe('0 B');
     expect(formatBytes(-0.4)).toBe('0 B');
     expect(formatBytes(1023.6)).toBe('1.00 KiB');
   });
-  it('has no number for what is not known', () => expect(formatBytes(NaN)).toBe('–'));
+  it('prints a dash for an unknown value', () => expect(formatBytes(NaN)).toBe('–'));
 });
 
 describe('other figures', () => {
@@ -43,7 +43,7 @@ describe('other figures', () => {
     expect(formatDelta(1024)).toBe('+1.00 KiB');
     expect(formatDelta(0)).toBe('±0');
   });
-  it('has no share of nothing', () => {
+  it('prints a dash for a share of zero', () => {
     expect(formatPercent(1, 0)).toBe('–');
     expect(formatPercent(1, 8)).toBe('13 %');
     expect(formatPercent(1, 20_000)).toBe('< 0.01 %');
@@ -53,24 +53,24 @@ describe('other figures', () => {
 });
 
 describe('parseBytes', () => {
-  it('takes units in any writing', () => {
+  it('accepts units in any spelling', () => {
     expect(parseBytes('64M')).toBe(64 * 1024 ** 2);
     expect(parseBytes('1.5 GiB')).toBe(1.5 * 1024 ** 3);
     expect(parseBytes(' 4096 ')).toBe(4096);
     expect(parseBytes('2kb')).toBe(2048);
   });
-  it('refuses what is no size', () => {
+  it('rejects what is not a size', () => {
     expect(parseBytes('')).toBeNull();
     expect(parseBytes('M')).toBeNull();
     expect(parseBytes('-3')).toBeNull();
   });
 });
 
-describe('marks of an axis', () => {
-  it('are sizes while these differ', () => expect(formatByteTicks([0, 1024, 2048])).toEqual(['0 B', '1.00 KiB', '2.00 KiB']));
-  it('are what they lie above the lowest in a narrow band', () => {
+describe('ticks of an axis', () => {
+  it('are sizes if these differ', () => expect(formatByteTicks([0, 1024, 2048])).toEqual(['0 B', '1.00 KiB', '2.00 KiB']));
+  it('are differences from the lowest in a narrow band', () => {
     const low = 350 * 1024 ** 2;
     expect(formatByteTicks([low, low + 512, low + 1024])).toEqual(['350 MiB', '+512 B', '+1.00 KiB']);
   });
-  it('may be none', () => expect(formatByteTicks([])).toEqual([]));
+  it('may be empty', () => expect(formatByteTicks([])).toEqual([]));
 });

@@ -1,4 +1,4 @@
-// Times for people; the page's times are ns since the recording began.
+// Formats times for people. The page's times are ns since the recording began.
 
 const UNITS: readonly (readonly [number, string])[] = [
   [3600e9, 'h'],
@@ -21,7 +21,9 @@ export function formatDuration(ns: number): string {
   return `${sign}${Number((size / unit).toPrecision(3))} ${name}`;
 }
 
-/** A moment with as many digits as neighbours `resolution` ns apart need: 12.3456 s. */
+/**
+ * Formats a moment with as many digits as moments `resolution` ns apart need to differ: 12.3456 s.
+ */
 export function formatMoment(ns: number, resolution: number): string {
   const [unit, name] = UNITS.find(([each, label]) => Math.abs(ns) >= each && label !== 'h' && label !== 'min') ?? [1, 'ns'];
   const digits = Math.min(9, Math.max(0, Math.ceil(Math.log10(unit / Math.max(resolution, 1)))));

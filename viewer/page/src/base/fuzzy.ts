@@ -1,6 +1,9 @@
-// How well a few typed letters fit a title, for the command palette.
+// Scores how well a few typed letters match a title, for the command palette.
 
-/** Higher is better; null: the letters are not all there in that order. */
+/**
+ * Returns a score, higher is better, or null if the title does not contain the letters in that
+ * order.
+ */
 export function fuzzyScore(query: string, title: string): number | null {
   const letters = query.toLowerCase().replace(/\s+/g, '');
   const text = title.toLowerCase();

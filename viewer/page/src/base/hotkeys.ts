@@ -1,7 +1,7 @@
 // Keys as typed strings: 'Shift+M', 'Ctrl+Shift+P', '?', 'ArrowLeft'.
 //
-// Letters mean the place on the keyboard (KeyboardEvent.code), so that WASD is a cross on every
-// layout; digits and signs mean what is written on them. 'Ctrl' is Cmd on a Mac.
+// Letters mean positions on the keyboard (KeyboardEvent.code), so that WASD form a cross on every
+// layout. Digits and signs mean the character typed. 'Ctrl' is Cmd on a Mac.
 
 type Letter =
   | 'A' | 'B' | 'C' | 'D' | 'E' | 'F' | 'G' | 'H' | 'I' | 'J' | 'K' | 'L' | 'M'
@@ -50,7 +50,7 @@ export function matchesHotkey(press: KeyPress, hotkey: Hotkey): boolean {
   return press.key === key; // signs need Shift on some layouts and not on others
 }
 
-/** 'Shift+ArrowLeft' as 'Shift + ←', for help. */
+/** Formats 'Shift+ArrowLeft' as 'Shift + ←', for help. */
 export function formatHotkey(hotkey: Hotkey): string {
   const { ctrl, shift, alt, key } = parseHotkey(hotkey);
   const names: Readonly<Record<string, string>> = {

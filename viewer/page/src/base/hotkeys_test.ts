@@ -6,24 +6,24 @@ const press = (key: string, code: string, held: Partial<KeyPress> = {}): KeyPres
 });
 
 describe('matchesHotkey', () => {
-  it('takes letters by their place, so that a French keyboard has its cross too', () => {
+  it('matches letters by position, so that WASD form a cross on a French keyboard too', () => {
     expect(matchesHotkey(press('z', 'KeyW'), 'W')).toBe(true);
     expect(matchesHotkey(press('w', 'KeyZ'), 'W')).toBe(false);
   });
-  it('demands modifiers exactly', () => {
+  it('requires exactly the given modifiers', () => {
     expect(matchesHotkey(press('M', 'KeyM', { shiftKey: true }), 'Shift+M')).toBe(true);
     expect(matchesHotkey(press('M', 'KeyM', { shiftKey: true }), 'M')).toBe(false);
     expect(matchesHotkey(press('m', 'KeyM', { ctrlKey: true }), 'M')).toBe(false);
   });
-  it('takes Cmd for Ctrl', () => {
+  it('accepts Cmd for Ctrl', () => {
     expect(matchesHotkey(press('P', 'KeyP', { metaKey: true, shiftKey: true }), 'Ctrl+Shift+P')).toBe(true);
   });
-  it('takes signs by what is written, however it is typed', () => {
+  it('matches signs by the character typed, with or without Shift', () => {
     expect(matchesHotkey(press('?', 'Slash', { shiftKey: true }), '?')).toBe(true);
     expect(matchesHotkey(press('?', 'Minus'), '?')).toBe(true);
     expect(matchesHotkey(press('+', 'Equal', { shiftKey: true }), '+')).toBe(true);
   });
-  it('takes digits of layouts that need Shift for them', () => {
+  it('matches digits of layouts that need Shift for them', () => {
     expect(matchesHotkey(press('&', 'Digit1'), '1')).toBe(true);
     expect(matchesHotkey(press('1', 'Numpad1'), '1')).toBe(true);
   });

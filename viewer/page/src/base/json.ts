@@ -1,5 +1,5 @@
-// Reads JSON whose shape is known from its schema and not from the type system; what is not there, or
-// is something else, reads as nothing, so that a page is drawn of what there is.
+// Reads JSON whose shape is known from its schema, not from the type system. A missing value or one
+// of another type reads as empty, so that a page can be drawn from the values that are present.
 
 export class Json {
   constructor(readonly value: unknown) {}
@@ -14,7 +14,7 @@ export class Json {
     return this.value === null || this.value === undefined;
   }
 
-  /** 0 where there is none. */
+  /** Returns 0 if there is no such number. */
   number(key: string): number {
     return this.numberOrNull(key) ?? 0;
   }
@@ -24,7 +24,7 @@ export class Json {
     return typeof value === 'number' && Number.isFinite(value) ? value : null;
   }
 
-  /** '' where there is none. */
+  /** Returns '' if there is no such text. */
   text(key: string): string {
     const { value } = this.at(key);
     return typeof value === 'string' ? value : '';

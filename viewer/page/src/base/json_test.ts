@@ -3,7 +3,7 @@ import { Json } from './json';
 
 const json = new Json({ a: 3, b: 'x', c: [1, 'y', null], d: { e: true }, f: null, g: [{ h: 1 }] });
 
-it('reads what is there', () => {
+it('reads values that are present', () => {
   expect(json.number('a')).toBe(3);
   expect(json.text('b')).toBe('x');
   expect(json.texts('c')).toEqual(['y']);
@@ -11,7 +11,7 @@ it('reads what is there', () => {
   expect(json.list('g')[0]!.number('h')).toBe(1);
 });
 
-it('reads what is missing or something else as nothing', () => {
+it('reads a missing value, or one of another type, as empty', () => {
   expect(json.number('b')).toBe(0);
   expect(json.numberOrNull('f')).toBeNull();
   expect(json.text('a')).toBe('');

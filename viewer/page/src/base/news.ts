@@ -1,11 +1,11 @@
-// That what is asked about has changed, as a recording does that goes on: whoever shows an answer asks
-// again, and shows the old one until the new one is there.
+// Notifies components that data they asked about has changed, as in a live recording. A component
+// that shows an answer asks again, and shows the old answer until the new one has arrived.
 
 export class News {
   private count = 0;
   private readonly listeners = new Set<() => void>();
 
-  /** Grows with all that is told. */
+  /** Grows with each notification. */
   get version(): number {
     return this.count;
   }
@@ -15,12 +15,12 @@ export class News {
     for (const listener of this.listeners) listener();
   }
 
-  /** Returns what ends it. */
+  /** Returns the function that unsubscribes. */
   listen(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 }
 
-/** Of the whole page. */
+/** Changes of the whole page's data. */
 export const news = new News();

@@ -1,4 +1,4 @@
-// A small seeded generator (mulberry32): the same numbers on every machine.
+// A small seeded generator (mulberry32) that gives the same numbers on every machine.
 
 export class Random {
   constructor(private seed: number) {}

@@ -1,6 +1,6 @@
-// Names of the protocol as people read them.
+// Formats names of the protocol for people.
 
-/** 'optimizer_state' is 'optimizer state'. */
+/** Returns 'optimizer state' for 'optimizer_state'. */
 export function words(name: string): string {
   return name.replaceAll('_', ' ');
 }

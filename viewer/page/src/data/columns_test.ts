@@ -7,18 +7,18 @@ import type { Window } from './protocol';
 const of = (from: number, to: number, columns: number): Window => ({ file: 0, lane: 0, axis: 'event', from, to, columns });
 
 describe('columns of a window', () => {
-  it('lie side by side, with their middles between their edges', () => {
+  it('lie side by side, with their midpoints between their edges', () => {
     const window = of(10, 30, 5);
     expect([0, 1, 5].map((column) => edgeOf(window, column))).toEqual([10, 14, 30]);
     expect([0, 4].map((column) => middleOf(window, column))).toEqual([12, 28]);
     expect(widthOf(window)).toBe(4);
   });
-  it('have the middle on which an event falls, however that is rounded', () => {
+  it('have the midpoint that an event is at, however it is rounded', () => {
     // As in viewer/index/view_index_test.cc.
     expect(middleOf(of(0, 11358, 317), 158)).toBe(5679);
     expect(middleOf(of(0, 12, 7), 3)).toBe(6);
   });
-  it('begin where a middle is not before a position', () => {
+  it('begin at a midpoint that is not before a position', () => {
     const window = of(0, 22, 15);
     expect(middleOf(window, 7)).toBe(11);
     expect(firstColumn(window, 11)).toBe(7);
@@ -26,7 +26,7 @@ describe('columns of a window', () => {
     expect(firstColumn(window, -5)).toBe(0);
     expect(firstColumn(window, Infinity)).toBe(15);
   });
-  it('are found as by looking at each, on random windows', () => {
+  it('are the same as found by linear search, on random windows', () => {
     forEachSeed([1], (seed) => {
       const random = new Random(seed);
       for (let round = 0; round < 2000; round++) {

@@ -1,5 +1,5 @@
-// Whoever answers the page's questions. Everything may fail with a DataError whose message is for a
-// person; a question that is no longer wanted is aborted and rejects with an AbortError.
+// The source of answers to the page's questions. Any call may fail with a DataError whose message
+// is meant for people. A question that is aborted rejects with an AbortError.
 
 import type * as p from './protocol';
 
@@ -7,7 +7,7 @@ export class DataError extends Error {}
 
 export interface DataSource {
   meta(signal?: AbortSignal): Promise<p.Meta>;
-  /** Calls back until every file is ready or failed; returns what stops it. */
+  /** Calls `onProgress` until every file is ready or failed. Returns the function that stops it. */
   watchProgress(onProgress: (progress: p.Progress) => void): () => void;
   curve(window: p.Window, signal?: AbortSignal): Promise<p.CurveTile>;
   passing(query: p.PassingQuery, signal?: AbortSignal): Promise<p.PassingCurve>;
@@ -21,13 +21,16 @@ export interface DataSource {
   answer(file: number, name: p.AnswerName, signal?: AbortSignal): Promise<p.Answer>;
   compare(file: number, other: number, signal?: AbortSignal): Promise<p.Compare>;
   find(scope: p.Scope, after: number, limit: number, signal?: AbortSignal): Promise<p.Found>;
-  /** Of recordings that go on alone. Questions from now on mean the windows that `meta` names. */
+  /** For live recordings only: all following questions refer to the windows in `meta`. */
   useWindows?(meta: p.Meta): void;
-  /** The row of a block of another window in the newest one. */
+  /** Returns the row in window `to` of a block of window `from`. */
   moved?(file: number, from: number, to: number, row: number): Promise<number>;
 }
 
-/** The progress of data that are all there once they can be read; returns what stops it. */
+/**
+ * Reports the progress of data that are complete as soon as they can be read. Returns the function
+ * that stops it.
+ */
 export function watchMeta(meta: Promise<p.Meta>, onProgress: (progress: p.Progress) => void): () => void {
   let stopped = false;
   meta.then(

@@ -1,6 +1,6 @@
-// Answers from the page itself: a mailed file has its data in it (viewer/html). Small questions are
-// answered over typed arrays by the same rules as the server's (embedded/); what the file lacks is told
-// in a sentence.
+// Answers questions from the page itself: a standalone file contains its data (viewer/html).
+// Questions are answered over typed arrays by the same rules as the server's (embedded/). An error
+// message says what the file lacks.
 
 import { DataError, watchMeta, type DataSource } from './data_source';
 import type { Archive } from './embedded/archive';
@@ -91,7 +91,7 @@ export class EmbeddedSource implements DataSource {
     }
     const { omitted } = file.meta;
     const smaller = omitted === null || omitted.blocks === 0 ? '' : `: blocks smaller than ${omitted.smaller_than} bytes were left out`;
-    throw new DataError(`Block ${row} is not in this file${smaller}. Look at the recording with: gpumemtrace view`);
+    throw new DataError(`Block ${row} is not in this file${smaller}. Open the recording itself with: gpumemtrace view`);
   }
 
   async stacks(fileNumber: number, ids: readonly number[]): Promise<readonly p.StackInfo[]> {
@@ -101,7 +101,7 @@ export class EmbeddedSource implements DataSource {
 
   async source(fileNumber: number, path: string, line: number): Promise<p.SourceText> {
     const sources = await (await this.file(fileNumber)).sources();
-    return sources[`${path}:${line}`] ?? { path, first: line, lines: [], note: 'This file has the lines of the largest stacks only.' };
+    return sources[`${path}:${line}`] ?? { path, first: line, lines: [], note: 'This file has source lines of the largest stacks only.' };
   }
 
   async flame(query: p.FlameQuery, signal?: AbortSignal): Promise<p.FlameTree> {
@@ -111,7 +111,7 @@ export class EmbeddedSource implements DataSource {
     signal?.throwIfAborted();
     if (query.other !== null) {
       const sameFile = query.other.file === query.file;
-      // Another file counts its own stacks.
+      // Stack numbers of one file have no meaning in another.
       const filter = sameFile ? query.filter : { ...query.filter, stack: null };
       await this.addToFlame(builder, { ...query, filter, file: query.other.file, lane: query.other.lane, of: 'live', from: 0, to: query.other.to }, true);
       signal?.throwIfAborted();
@@ -157,7 +157,7 @@ export class EmbeddedSource implements DataSource {
     const { row, birth, death, kind } = context.lane.blocks;
     let found: number[] = [];
     forEachBlock(context.lane, scope, blockTest(scope.filter, context), (block) => found.push(block));
-    // Of growth what went comes behind what came.
+    // In growth, freed blocks come after allocated ones; here all are needed by birth.
     if (scope.of === 'growth') found = [...Uint32Array.from(found).sort()];
     const begin = after === p.NO_ROW ? 0 : found.findIndex((block) => row[block] === after) + 1;
     const page = found.slice(begin, begin + limit);
@@ -217,7 +217,10 @@ function addWeight(weights: Map<number, Weight>, stack: number, bytes: number, b
   weights.set(stack, weight);
 }
 
-/** Where the axis ends nothing is known; the last event still has its place on the axis of events. */
+/**
+ * Returns the end of the axis, after which nothing is known. On the event axis the last event still
+ * has its place.
+ */
 async function endOf(file: EmbeddedRecording, axis: p.Axis): Promise<number> {
   if (axis === 'time') return file.meta.end_ns;
   const [positions, clock] = await Promise.all([file.positionsOn(axis), file.clock()]);
@@ -237,7 +240,10 @@ function withoutRuns(blocks: readonly number[]): StackedItems {
   return { item: [...blocks], category: [], runBegin: new Array<number>(blocks.length + 1).fill(0), runColumn: [], runBytes: [] };
 }
 
-/** The lane's segments with what the window shows of their lives; what is less than a column apart looks like one. */
+/**
+ * Returns the lane's segments with their lives inside the window. Lives less than a column apart
+ * are joined.
+ */
 function spacesIn(query: p.BlockQuery, lane: LoadedLane, positions: Positions): p.AddressSpace[] {
   const width = (query.to - query.from) / query.columns;
   const first = positions.eventAt(query.from);

@@ -24,8 +24,8 @@ function deltas(values: readonly number[]): Uint8Array {
 const base64 = (bytes: Uint8Array | string): string[] => [gzipSync(bytes).toString('base64')];
 const json = (value: unknown): string[] => base64(JSON.stringify(value));
 
-// Events: 1 A born (stack 1, 1000 B), 2 B born (stack 2, 300 B), 3 A dies, 4 C born (as A), end. A small
-// block of 10 B lives from 2 on and is not in the file.
+// Events: 1 A born (stack 1, 1000 B), 2 B born (stack 2, 300 B), 3 A dies, 4 C born (like A), end.
+// A small block of 10 B lives from event 2 on and is not in the file.
 function source(omitted: boolean): EmbeddedSource {
   const arrays = {
     row: deltas([0, 1, 3]),
@@ -33,14 +33,14 @@ function source(omitted: boolean): EmbeddedSource {
     life: varints([2, 0, 0]),
     'wait.block': deltas([0]),
     'wait.events': varints([2]), // A could be used again after event 4
-    'wait.ns': varints([91]), // and 90 ns after its death
+    'wait.ns': varints([91]), // 1 more than the 90 ns after its death
     'mapped.block': deltas([]),
     'mapped.place': varints([]),
     kind: varints([0, 0, 1]),
     space: varints([1, 1, 1]),
     offset: deltas([0, 4096, 0]),
     'kind.size': varints([1000, 300]),
-    'kind.rounding': varints([0, 89]), // 300 less 44
+    'kind.rounding': varints([0, 89]), // 300 minus 44
     'kind.stack': varints([1, 2]),
     'kind.forward': varints([0, 0]),
     'kind.free': varints([0, 0]),
@@ -96,7 +96,7 @@ const META: FileMeta = {
 const scope = (change: Partial<Scope>): Scope => ({ file: 0, lane: 0, filter: NO_FILTER, of: 'live', from: 0, to: 4, ...change });
 
 describe('EmbeddedSource', () => {
-  it('tells curves with what the file left out', async () => {
+  it('includes what the file left out in curves', async () => {
     const window = { file: 0, lane: 0, axis: 'event', from: 0, to: 5, columns: 5 } as const;
     expect([...(await source(false).curve(window)).series.get('live')!.mid]).toEqual([0, 1000, 1300, 300, 1300]);
     const tile = await source(true).curve(window);
@@ -105,7 +105,7 @@ describe('EmbeddedSource', () => {
     expect([...tile.ns]).toEqual([0, 100, 200, 300, 400]);
   });
 
-  it('tells what a filter lets through, of the blocks that it has', async () => {
+  it('returns what matches a filter among the blocks in the file', async () => {
     const window = { file: 0, lane: 0, axis: 'event', from: -1, to: 6, columns: 7 } as const;
     const passing = async (change: Partial<Filter>): Promise<number[]> => [...(await source(true).passing({ ...window, filter: { ...NO_FILTER, ...change } })).live];
     expect(await passing({})).toEqual([NaN, 0, 1000, 1310, 310, 1310, NaN]);
@@ -115,7 +115,7 @@ describe('EmbeddedSource', () => {
     await expect(passing({ text: '/(/' })).rejects.toThrow('no regular expression');
   });
 
-  it('stacks what lives longest below', async () => {
+  it('stacks the blocks that live longest at the bottom', async () => {
     const tile = await source(false).blocks({ file: 0, lane: 0, axis: 'event', from: 0, to: 5, columns: 5, layout: 'stacked', low: 0, high: 2000, rows: 200 });
     expect([...tile.row]).toEqual([1, 3, 0]);
     expect([...tile.end]).toEqual([Infinity, Infinity, 3]);
@@ -123,13 +123,13 @@ describe('EmbeddedSource', () => {
     expect(tile.hidden).toBe(0);
   });
 
-  it('has rows of a table add up to the total, left out blocks among them', async () => {
+  it('has table rows that add up to the total, including left out blocks', async () => {
     const table = await source(true).table({ ...scope({}), by: 'stack', sort: 'bytes', descending: true, offset: 0, limit: 10, sparkline: 0 });
     expect(table.rows.map((row) => [row.id, row.bytes])).toEqual([['stack/1', 1000], ['stack/2', 300], ['omitted', 10]]);
     expect(table.total_bytes).toBe(1310);
   });
 
-  it('knows the stacks of what was left out where people ask', async () => {
+  it('knows the stacks of what was left out at the events that people ask for', async () => {
     const flame = await source(true).flame({ ...scope({}), inverted: false, folded: false, other: null });
     const byName = new Map([...flame.name].map((name, i) => [flame.names[name]!.split('\t')[0], flame.bytes[i]]));
     expect(Object.fromEntries(byName)).toEqual({ all: 1310, main: 1310, forward: 1000, load: 310 });
@@ -148,26 +148,26 @@ describe('EmbeddedSource', () => {
     await expect(rows({ text: '/(/' })).rejects.toThrow('no regular expression');
   });
 
-  it('shows what waits for a stream in its segment', async () => {
+  it('shows a block that waits for a stream in its segment', async () => {
     const { segments, live_bytes } = await source(false).segments(0, 0, 3);
     expect(segments[0]!.offset).toEqual([0, 4096]);
     expect(segments[0]!.pending).toEqual([1, 0]);
     expect(live_bytes).toBe(300);
   });
 
-  it('knows a block, and says of others why not', async () => {
+  it('knows its blocks, and says why it lacks others', async () => {
     const block = await source(false).block(0, 1);
     expect(block).toMatchObject({ address: '0x7f0000001000', requested: 256, birth_ns: 200, death: 0xffffffff, category: 'unknown', stack: { label: 'train.py:5 load' } });
     expect(await source(false).block(0, 0)).toMatchObject({ death_ns: 300, completed: 4, completed_ns: 390 });
     await expect(source(false).block(0, 2)).rejects.toThrow('not in this file');
   });
 
-  it('says which answer it was made without', async () => {
+  it('names an answer that it was made without', async () => {
     expect((await source(false).answer(0, 'oom')).headline).toBe('no');
     await expect(source(false).answer(0, 'leaks')).rejects.toThrow('gpumemtrace leaks');
   });
 
-  it('calls a file that was cut off damaged', async () => {
+  it('reports a truncated file as damaged', async () => {
     const cut = archiveFrom(new Map([['meta', ['H4sIAAAA']]]));
     await expect(new EmbeddedSource(cut).meta()).rejects.toThrow('damaged');
   });

@@ -1,4 +1,4 @@
-// The event that had happened last at a time: what links from an answer's times to moments of views.
+// Returns the last event at or before a time, to link the times in answers to moments of views.
 
 import type { DataSource } from './data_source';
 

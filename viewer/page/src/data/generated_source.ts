@@ -1,5 +1,5 @@
-// A DataSource over a made-up recording: for unit tests, `vite dev` and browser tests without a
-// server (`vite build --mode generated`). Not in the page that is shipped.
+// A DataSource over generated recordings: for unit tests, `vite dev` and browser tests without a
+// server (`vite build --mode generated`). Not in the shipped page.
 
 import { DataError, type DataSource } from './data_source';
 import { blockDetails, flameOf, found, passingOf, segmentsAt, stackInfo, STREAMS, tableOf, THREADS } from './generated/questions';
@@ -83,7 +83,7 @@ export class GeneratedSource implements DataSource {
   }
 
   private async answerTo<T>(answer: () => T): Promise<T> {
-    await new Promise((resolve) => setTimeout(resolve, 0)); // as late as an answer from elsewhere
+    await new Promise((resolve) => setTimeout(resolve, 0)); // asynchronous, like an answer from elsewhere
     return answer();
   }
 

@@ -1,5 +1,5 @@
-// The server's answers (viewer/README.md, "Questions over HTTP"). All addresses are relative to the
-// page's own, which has the token in it; nothing else is ever asked.
+// Gets answers from the server (viewer/README.md, "Questions over HTTP"). All addresses are
+// relative to that of the page, which contains the token. Nothing else is ever requested.
 
 import { activity } from '../base/activity';
 import { DataError, type DataSource } from './data_source';
@@ -16,7 +16,7 @@ export class HttpSource implements DataSource {
   private events: Events | null = null;
   private readonly watchers = new Set<(progress: p.Progress) => void>();
   private last: p.Progress | null = null;
-  private readonly windows = new Map<number, number>(); // by file, of those that go on
+  private readonly windows = new Map<number, number>(); // by file, for live recordings
 
   constructor(
     private readonly base: string,
@@ -33,7 +33,10 @@ export class HttpSource implements DataSource {
     return meta as p.Meta;
   }
 
-  /** The connection behind it stays open as long as the page lives: by it the server knows that. */
+  /**
+   * Watches the progress. The connection behind it stays open while the page lives, which is how
+   * the server knows that.
+   */
   watchProgress(onProgress: (progress: p.Progress) => void): () => void {
     this.watchers.add(onProgress);
     if (this.last !== null) onProgress(this.last);
@@ -63,7 +66,7 @@ export class HttpSource implements DataSource {
     return (await this.json('block', { file, row }, signal)) as p.BlockDetails;
   }
   async stacks(file: number, ids: readonly number[], signal?: AbortSignal): Promise<readonly p.StackInfo[]> {
-    // In portions: an address has its limits.
+    // In batches, because the length of an address is limited.
     const result: p.StackInfo[] = [];
     for (let at = 0; at < ids.length; at += STACKS_A_TIME) {
       const part = ids.slice(at, at + STACKS_A_TIME);
@@ -122,7 +125,7 @@ export class HttpSource implements DataSource {
       response = await this.fetchFrom(url, signal === undefined ? {} : { signal });
     } catch (error) {
       if (error instanceof DOMException && error.name === 'AbortError') throw error;
-      throw new DataError('The server does not answer: gpumemtrace view has ended. Start it again and open the address that it prints.');
+      throw new DataError('The server does not answer. gpumemtrace view has probably ended. Start it again and open the address that it prints.');
     }
     if (response.ok) return response;
     throw new DataError(await sentenceOf(response));
@@ -131,7 +134,9 @@ export class HttpSource implements DataSource {
 
 const STACKS_A_TIME = 500;
 
-/** '?file=0&text=x&other_lane=1': nested objects flattened, nulls and empty strings left out. */
+/**
+ * Returns '?file=0&text=x&other_lane=1': flattens nested objects and omits nulls and empty strings.
+ */
 export function queryString(parameters: Readonly<Record<string, unknown>>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
@@ -155,7 +160,7 @@ async function sentenceOf(response: Response): Promise<string> {
     const body: unknown = await response.json();
     if (isRecord(body) && typeof body['error'] === 'string' && body['error'] !== '') return body['error'];
   } catch {
-    // No JSON: the status has to do.
+    // Not JSON: only the status is known.
   }
   return `The server answered ${response.status} to that question.`;
 }

@@ -19,22 +19,22 @@ function answering(answer: (url: URL) => Response): { source: HttpSource; asked:
 }
 
 describe('queryString', () => {
-  it('flattens a filter without and another moment with its name', () => {
+  it('flattens a filter without its name, and another moment with it', () => {
     const filter = { text: 'a&b', category: '', stack: null, min_size: 4 };
     expect(queryString({ file: 0, filter, other: { file: 1, to: 9 }, inverted: false })).toBe(
       '?file=0&text=a%26b&min_size=4&other_file=1&other_to=9&inverted=false',
     );
   });
-  it('leaves out what is not set', () => expect(queryString({ other: null, text: '' })).toBe(''));
+  it('leaves out unset values', () => expect(queryString({ other: null, text: '' })).toBe(''));
 });
 
 describe('HttpSource', () => {
-  it('asks below its own address only', async () => {
+  it('requests only addresses below its own', async () => {
     const { source, asked } = answering(() => Response.json([]));
     await source.stacks(0, [1, 2]);
     expect(asked).toEqual([`${BASE}api/stacks?file=0&ids=1%2C2`]);
   });
-  it('keeps the page busy until what was asked is there', async () => {
+  it('keeps the page busy until the answer has come', async () => {
     let answer: (response: Response) => void = () => undefined;
     const source = new HttpSource(BASE, () => new Promise((resolve) => (answer = resolve)));
     const asked = source.stacks(0, [1]);
@@ -43,7 +43,7 @@ describe('HttpSource', () => {
     await asked;
     expect(activity.busy()).toBe(false);
   });
-  it('asks for many stacks in portions and keeps their order', async () => {
+  it('asks for many stacks in batches and keeps their order', async () => {
     const { source, asked } = answering((url) => Response.json((url.searchParams.get('ids') ?? '').split(',').map((id) => ({ stack: Number(id) }))));
     const ids = Array.from({ length: 1200 }, (_, i) => i);
     expect((await source.stacks(0, ids)).map((each) => each.stack)).toEqual(ids);
@@ -54,13 +54,13 @@ describe('HttpSource', () => {
     const { source } = answering(() => new Response(slab));
     expect((await source.curve({ file: 0, lane: 0, axis: 'event', from: 0, to: 1, columns: 1 })).event[0]).toBe(4);
   });
-  it('asks for what a filter lets through beside its window', async () => {
+  it('asks for what matches a filter together with its window', async () => {
     const { source, asked } = answering(() => new Response(encodeSlab('passing', {}, new Map([['live', Float64Array.of(7)]]))));
     const query = { file: 0, lane: 1, axis: 'event', from: 0, to: 1, columns: 1, filter: { ...NO_FILTER, text: 'f', min_size: 0 } } as const;
     expect(await source.passing(query)).toEqual({ query, live: Float64Array.of(7) });
     expect(asked).toEqual([`${BASE}api/passing?file=0&lane=1&axis=event&from=0&to=1&columns=1&text=f&min_size=0`]);
   });
-  it('says which window of a recording that goes on it means', async () => {
+  it('names the window of a live recording in its questions', async () => {
     const { source, asked } = answering(() => Response.json({ row: 7 }));
     const live = { generation: 3, window: 2, first_window: 0, names: 0, begin_ns: 0, dropped_events: 9 };
     source.useWindows({ protocol: 1, version: '', door: 'server', files: [{ file: 1, live }] } as unknown as Meta);
@@ -71,34 +71,34 @@ describe('HttpSource', () => {
     expect(asked).toEqual([`${BASE}api/block?file=0&row=4`, `${BASE}api/block?file=1&row=4&window=2`,
       `${BASE}api/passing?file=1&lane=0&axis=event&from=0&to=1&columns=1&window=2`, `${BASE}api/moved?file=1&from=1&to=2&row=4`]);
   });
-  it('says which window the other side of a comparison means', async () => {
+  it('names the window of the other side of a comparison', async () => {
     const { source, asked } = answering(() => new Response(new Uint8Array(1)));
     const live = { generation: 3, window: 2, first_window: 0, names: 0, begin_ns: 0, dropped_events: 9 };
     source.useWindows({ protocol: 1, version: '', door: 'server', files: [{ file: 1, live }] } as unknown as Meta);
     await expect(source.flame({ file: 0, other: { file: 1, lane: 0, to: 9 } } as unknown as FlameQuery)).rejects.toThrow();
     expect(asked).toEqual([`${BASE}api/flame?file=0&other_file=1&other_lane=0&other_to=9&other_window=2`]);
   });
-  it('passes the sentence of a refusal on', async () => {
+  it('passes on the error text of the server', async () => {
     const { source } = answering(() => Response.json({ error: 'No lane 9.' }, { status: 404 }));
     await expect(source.block(0, 1)).rejects.toEqual(new DataError('No lane 9.'));
   });
-  it('has a sentence for a refusal without one', async () => {
+  it('has an error text for a response without one', async () => {
     const { source } = answering(() => new Response('<html>', { status: 500 }));
     await expect(source.block(0, 1)).rejects.toThrow(/answered 500/);
   });
-  it('says how to go on when the server is gone', async () => {
+  it('says what to do when the server is gone', async () => {
     const source = new HttpSource(BASE, () => Promise.reject(new TypeError('Failed to fetch')));
     await expect(source.block(0, 1)).rejects.toThrow(/Start it again/);
   });
-  it('lets an abort be one', async () => {
+  it('passes on an abort', async () => {
     const source = new HttpSource(BASE, () => Promise.reject(new DOMException('', 'AbortError')));
     await expect(source.block(0, 1)).rejects.toHaveProperty('name', 'AbortError');
   });
-  it('refuses a server of another time', async () => {
+  it('rejects a server of another version', async () => {
     const { source } = answering(() => Response.json({ protocol: 99 }));
     await expect(source.meta()).rejects.toThrow(/version 99/);
   });
-  it('has one connection for all who watch the progress, and keeps it', () => {
+  it('has one connection for all watchers of the progress, and keeps it', () => {
     const events: Events = { onmessage: null };
     const opened: string[] = [];
     const open = (url: string): Events => {

@@ -1,27 +1,27 @@
-// The questions that the page asks and the answers that it gets, whoever answers: the server
-// (http_source.ts; C++ in viewer/server, viewer/index, viewer/questions) or the file that the page
-// itself is (embedded_source.ts).
+// The questions that the page asks and the answers that it gets, from the server (http_source.ts;
+// C++ in viewer/server, viewer/index, viewer/questions) or from the standalone file that the page
+// is (embedded_source.ts).
 //
-// Three ways to name a moment:
-//   event  number of births and deaths of memory that have happened; what cursors, links and JSON use
+// There are three ways to name a moment:
+//   event  number of births and deaths of memory so far; used by cursors, links and JSON
 //   time   ns since the recording began
 //   step   of the training loop, from 1: 12.25 is a quarter (of its events) into step 12
-// An Axis is one of them; a position on it is a plain number. Events order everything; two events may
-// share a time.
+// An Axis is one of them. A position on it is a plain number. Events order everything; two events
+// may have the same time.
 //
 // A lane is what a timeline shows: the memory of one heap on one device, or host memory. Heaps are
-// layers (PyTorch's blocks lie in the driver's segments), so lanes are not added up.
+// layers (PyTorch's blocks are in the driver's segments), so lanes must not be added up.
 //
-// Names, one word per thing: block (one piece of memory from birth to death), band (its picture in
-// the stacked layout), rest (what is too small or too short to be a band), segment (driver memory in
-// which a caching allocator has its blocks), stack, lane, step, mark, phase.
+// Terms: block (one piece of memory from birth to death), band (its picture in the stacked layout),
+// rest (what is too small or too short to be a band), segment (driver memory in which a caching
+// allocator places its blocks), stack, lane, step, mark, phase.
 
 export const PROTOCOL_VERSION = 1;
 
 export type Axis = 'time' | 'event' | 'step';
 export type Layout = 'stacked' | 'address';
 
-/** Event number of what was never freed, and row number of no block. */
+/** The event number of a block that was never freed, and the row number that means no block. */
 export const NEVER = 0xffffffff;
 export const NO_ROW = 0xffffffff;
 
@@ -34,45 +34,45 @@ export interface Meta {
 }
 
 export interface FileMeta {
-  readonly file: number; // index, `file` of every question
+  readonly file: number; // index, used as `file` in every question
   readonly name: string; // without folder
   readonly path: string;
-  readonly imported_from: string; // '' where recorded
+  readonly imported_from: string; // '' if recorded by gpumemtrace
   readonly pid: number;
   readonly rank: number | null;
   readonly argv: readonly string[];
-  readonly start_unix_ns: string; // decimal: does not fit a number
+  readonly start_unix_ns: string; // decimal, because it does not fit a number
   readonly end_ns: number;
   readonly events: number;
-  readonly lanes: readonly LaneMeta[]; // first: what to show at first
+  readonly lanes: readonly LaneMeta[]; // the first one is shown initially
   readonly categories: readonly string[]; // index = code; 0 is 'unknown'
   readonly streams: readonly string[]; // index = code, as the recording writes them
   readonly threads: readonly string[];
   readonly steps: StepsMeta;
   readonly phases: readonly SpanMeta[];
-  readonly ranges: readonly SpanMeta[]; // NVTX and record_function, at most 10,000: the longest
+  readonly ranges: readonly SpanMeta[]; // NVTX and record_function; at most 10,000, the longest
   readonly marks: readonly InstantMeta[];
   readonly snapshots: readonly InstantMeta[];
   readonly ooms: readonly OomMeta[]; // failed allocations that counted
   readonly retries: readonly InstantMeta[]; // the allocator emptied its cache and tried again
   readonly losses: readonly InstantMeta[]; // events are missing here
-  readonly lacks: readonly string[]; // what the file lacks, as sentences for a person
-  readonly omitted: Omitted | null; // of a mailed file
-  readonly live?: LiveMeta; // of a recording that goes on
+  readonly lacks: readonly string[]; // what the file lacks, as sentences for people
+  readonly omitted: Omitted | null; // for a standalone file
+  readonly live?: LiveMeta; // for a live recording
 }
 
 /**
- * Of a recording that goes on: what is known of it is a window of its newest events, and comes in
- * generations. Events and rows are numbered within the window; a page says with each question which
- * window it means (`window`), and moves what it keeps when there is another one.
+ * A live recording is known as a window of its newest events, which comes in generations. Events
+ * and rows are numbered within the window. The page names the window (`window`) with each question,
+ * and converts what it keeps when the window changes.
  */
 export interface LiveMeta {
   readonly generation: number;
   readonly window: number;
-  readonly first_window: number; // of the recording that is followed: a later one is another recording
+  readonly first_window: number; // first window of the followed recording; a higher number means another recording
   readonly names: number; // changes when frames got names
   readonly begin_ns: number; // of the window
-  readonly dropped_events: number; // before it
+  readonly dropped_events: number; // before the window
 }
 
 export interface LaneMeta {
@@ -84,16 +84,16 @@ export interface LaneMeta {
   readonly peak_bytes: number;
   readonly peak_event: number;
   readonly end_bytes: number;
-  readonly capacity_bytes: number | null; // of the device, where known
-  readonly has_segments: boolean; // layout 'address' shows segments as lanes of addresses
-  readonly series: readonly Series[]; // what Curve can give for it
+  readonly capacity_bytes: number | null; // of the device, if known
+  readonly has_segments: boolean; // layout 'address' shows segments as ranges of addresses
+  readonly series: readonly Series[]; // the series that Curve provides
 }
 
 export type Series = 'live' | 'reserved' | 'driver_used' | 'process_used';
 
-/** Steps of the training loop; step i+1 has the events begin[i]+1..end[i]. */
+/** Steps of the training loop. Step i+1 has the events begin[i]+1..end[i]. */
 export interface StepsMeta {
-  readonly source: string; // '' : none were seen
+  readonly source: string; // '' if none were found
   readonly inferred: boolean;
   readonly begin: readonly number[];
   readonly end: readonly number[];
@@ -103,12 +103,12 @@ export interface StepsMeta {
 
 export interface SpanMeta {
   readonly name: string;
-  readonly kind: string; // 'forward', 'backward', 'optimizer', 'other'; of ranges their domain
+  readonly kind: string; // 'forward', 'backward', 'optimizer', 'other'; for ranges their domain
   readonly begin: number; // events
   readonly end: number;
   readonly begin_ns: number;
   readonly end_ns: number;
-  readonly depth: number; // nested spans of a thread: 0 is the outermost
+  readonly depth: number; // nesting within a thread: 0 is the outermost
   readonly thread: number; // code
 }
 
@@ -124,15 +124,15 @@ export interface OomMeta extends InstantMeta {
   readonly stack: number;
 }
 
-/** What a mailed file left out to stay small. */
+/** What a standalone file left out to stay small. */
 export interface Omitted {
   readonly blocks: number;
-  readonly smaller_than: number; // bytes: all larger blocks are there
+  readonly smaller_than: number; // bytes; all larger blocks are in the file
   readonly peak_bytes: number; // bytes at the peak of the first lane that are in no block of the file
-  readonly time_error_ns: number; // times of events may be off by so much
+  readonly time_error_ns: number; // maximum error of the times of events
 }
 
-/** `api/progress`, JSON. Meta has files of state 'loading' with no lanes yet. */
+/** `api/progress`, JSON. In Meta, files of state 'loading' have no lanes yet. */
 export interface Progress {
   readonly files: readonly FileProgress[];
 }
@@ -140,36 +140,39 @@ export interface FileProgress {
   readonly file: number;
   // coarse: curves; blocks: everything but categories and answers; ready: all
   readonly state: 'loading' | 'coarse' | 'blocks' | 'ready' | 'failed';
-  readonly what: string; // 'reading events', for a person
+  readonly what: string; // 'reading events', for people
   readonly fraction: number; // 0..1
-  readonly error: string; // of 'failed', with the way out
-  readonly live?: LiveProgress; // of a recording that goes on
-  readonly so_far?: SoFar; // while it is 'loading'
+  readonly error: string; // of 'failed', with advice
+  readonly live?: LiveProgress; // for a live recording
+  readonly so_far?: SoFar; // while the state is 'loading'
 }
 
 /** A first picture of a recording that is being read. */
 export interface SoFar {
   readonly share: number; // of the file, 0..1
-  // Those that matter most.
+  // The most important ones.
   readonly lanes: readonly {
     readonly label: string;
-    readonly bytes: number; // held at the last event that is read
-    readonly most: readonly number[]; // bytes, in stretches of as many events
+    readonly bytes: number; // held at the last event read so far
+    readonly most: readonly number[]; // maximum bytes in periods with equal numbers of events
   }[];
 }
 
 export interface LiveProgress {
   readonly state: 'following' | 'lost' | 'ended';
-  readonly words: string; // for a person; '' where there is nothing to say
+  readonly words: string; // for people; '' if there is nothing to report
   readonly name: string; // 'process 4711'
-  readonly generation: number; // that Meta has now
-  readonly now_ns: number; // of the recording's time
+  readonly generation: number; // the generation of Meta
+  readonly now_ns: number; // in the recording's time
   readonly age_ns: number; // how much older the blocks are
   readonly events_per_second: number;
   readonly heaps: readonly { readonly device: number; readonly heap: string; readonly live_bytes: number; readonly live_blocks: number }[];
 }
 
-/** `api/moved?file=&from=&to=&row=`: the row in window `to` of a block of window `from`; NO_ROW: it is gone. */
+/**
+ * `api/moved?file=&from=&to=&row=`: the row in window `to` of a block of window `from`, or NO_ROW
+ * if it is gone.
+ */
 export interface Moved {
   readonly row: number;
 }
@@ -177,8 +180,8 @@ export interface Moved {
 // -- Tiles: binary (slab.ts) ---------------------------------------------------------------------
 
 /**
- * What a window of a timeline shows. `columns` columns of equal width from `from` to `to`; column c
- * covers [from + c*w, from + (c+1)*w) and is sampled at its middle (columns.ts).
+ * What a window of a timeline shows. It has `columns` columns of equal width from `from` to `to`.
+ * Column c covers [from + c*w, from + (c+1)*w) and is sampled at its midpoint (columns.ts).
  */
 export interface Window {
   readonly file: number;
@@ -192,28 +195,30 @@ export interface Window {
 /** `api/curve`. */
 export interface CurveTile {
   readonly window: Window;
-  // Event at the middle of each column, so that positions translate from axis to axis.
+  // The event at the midpoint of each column, which translates positions between axes.
   readonly event: Uint32Array;
   readonly ns: Float64Array;
   readonly series: ReadonlyMap<Series, CurveSeries>;
-  // Bytes live at the middle of each column by category code; [code * columns + c]. Empty until
+  // Bytes live at the midpoint of each column by category code: [code * columns + c]. Empty until
   // categories are known.
   readonly categories: Float64Array;
 }
 export interface CurveSeries {
-  readonly min: Float64Array; // NaN: not known there
+  readonly min: Float64Array; // NaN: unknown there
   readonly max: Float64Array;
-  readonly mid: Float64Array; // at the middle of the column
+  readonly mid: Float64Array; // at the midpoint of the column
 }
 
-/** `api/passing`, at the moments that `curve` samples: what of the lane a filter lets through. */
+/**
+ * `api/passing`: the part of the lane that matches a filter, at the moments that `curve` samples.
+ */
 export interface PassingQuery extends Window {
   readonly filter: Filter;
 }
 export interface PassingCurve {
   readonly query: PassingQuery;
-  // Bytes live at the middle of each column in blocks that the filter lets through; NaN: not known there. Of a
-  // mailed file those of the blocks that are in it, but without a filter all.
+  // Bytes live at the midpoint of each column in blocks that match the filter; NaN: unknown there.
+  // For a standalone file these are the blocks in it, but without a filter all blocks.
   readonly live: Float64Array;
 }
 
@@ -225,45 +230,46 @@ export interface BlockQuery extends Window {
 }
 
 /**
- * `api/blocks`: what a window shows of single blocks. Only blocks that are at least a column long and
- * a row high, and lie between low and high somewhere, are there; at most MAX_BLOCKS.
+ * `api/blocks`: what a window shows of single blocks. It contains only blocks that are at least a
+ * column long and a row high and that are between low and high somewhere; at most MAX_BLOCKS.
  *
  * stacked: items from the bottom up, in stack order: by duration class, longest first (class =
  * floor(log2(end - start)) on the axis in event or ns or 1/4096 step; never freed: the highest),
- * then by birth. An item is a block, or a run: what lies between two blocks and is not shown itself
- * (its bytes per column as a step function). An item lies on all items before it that are live in
- * that column. The rest of the column's total, up to the live curve, lies on top of the last item.
+ * then by birth. An item is a block or a run. A run is what is between two blocks and is not shown
+ * itself (its bytes per column as a step function). An item is on top of all earlier items that are
+ * live in that column. The rest of the column's total, up to the live curve, is on top of the last
+ * item.
  *
- * address: blocks in any order, with their place; runs: none. The address space of a lane is that of
+ * address: blocks in any order, with their place; no runs. The address space of a lane is that of
  * its segments, one after the other, without the gaps between them (AddressSpace).
  */
 export interface BlockTile {
   readonly query: BlockQuery;
   readonly row: Uint32Array; // NO_ROW: a run
-  readonly start: Float64Array; // on the axis; may lie before the window
+  readonly start: Float64Array; // on the axis; may be before the window
   readonly end: Float64Array; // Infinity: never
   readonly size: Float64Array; // bytes
   readonly place: Float64Array; // address: position in the lane's address space
   readonly stack: Uint32Array;
-  readonly key: Uint32Array; // of the call site: the same in every file and run; colours hang on it
-  readonly category: Uint8Array; // code; of a run that of which it has most, in bytes times columns
+  readonly key: Uint32Array; // of the call site, the same in every file and run; determines the colour
+  readonly category: Uint8Array; // code; for a run, the one with the most bytes times columns
   readonly stream: Uint16Array; // code
   readonly thread: Uint16Array; // code
   readonly flags: Uint8Array; // BLOCK_* bits
-  // Runs: item i has the entries [run_begin[i], run_begin[i + 1]); from column run_column[k] on it
-  // has run_bytes[k].
+  // Runs: item i has the entries [run_begin[i], run_begin[i + 1]). It has run_bytes[k] from column
+  // run_column[k] on.
   readonly run_begin: Uint32Array;
   readonly run_column: Uint16Array;
   readonly run_bytes: Float64Array;
-  readonly hidden: number; // blocks that the window has and that are no item
-  readonly spaces: readonly AddressSpace[]; // of layout 'address'
+  readonly hidden: number; // blocks in the window that are no item
+  readonly spaces: readonly AddressSpace[]; // for layout 'address'
 }
 export const MAX_BLOCKS = 30_000;
 export const BLOCK_FROM_BEFORE = 1; // held when the recording began
-export const BLOCK_PENDING = 2; // freed, and waiting for other streams after that
+export const BLOCK_PENDING = 2; // freed, but then waited for other streams
 export const BLOCK_NOT_FREED = 4;
 
-/** A segment's lane of addresses: [place, place + size) of the lane's address space. */
+/** The range [place, place + size) of a segment in the lane's address space. */
 export interface AddressSpace {
   readonly place: number;
   readonly size: number;
@@ -277,7 +283,7 @@ export interface AddressSpace {
 export interface Frame {
   readonly function: string;
   readonly file: string;
-  readonly line: number; // 0: not known
+  readonly line: number; // 0: unknown
   readonly library: string;
   readonly kind: 'python' | 'native' | 'user' | 'folded'; // user: the program's own; folded: noise
 }
@@ -304,9 +310,9 @@ export interface BlockDetails {
   readonly stream: string;
   readonly thread: string;
   readonly pool: string;
-  readonly tensor: string; // type and shape of what it was taken for; '' not known
-  readonly alive: string; // why, over its life; '' not known
-  readonly birth: number; // event; 0: from before
+  readonly tensor: string; // type and shape of the tensor it was allocated for; '' if unknown
+  readonly alive: string; // why it was alive; '' if unknown
+  readonly birth: number; // event; 0: before the recording
   readonly birth_ns: number;
   readonly death: number; // NEVER
   readonly death_ns: number | null;
@@ -316,9 +322,9 @@ export interface BlockDetails {
   readonly phase: string;
   readonly stack: StackInfo;
   readonly free_stack: StackInfo | null;
-  readonly forward_stack: StackInfo | null; // of a block born in a backward pass
+  readonly forward_stack: StackInfo | null; // for a block born in a backward pass
   readonly segment: { readonly address: string; readonly size: number; readonly offset: number } | null;
-  readonly before: Neighbour | null; // in the segment, when it was born
+  readonly before: Neighbour | null; // in the segment, at its birth
   readonly after: Neighbour | null;
   readonly same_stack: { readonly blocks: number; readonly live_bytes: number; readonly peak_bytes: number };
 }
@@ -328,29 +334,29 @@ export interface Neighbour {
   readonly label: string;
 }
 
-/** `api/source?file=&path=&line=`: the lines around one that a stack of the recording names. */
+/** `api/source?file=&path=&line=`: the lines around a line that a stack of the recording names. */
 export interface SourceText {
   readonly path: string;
   readonly first: number;
-  readonly lines: readonly string[]; // empty: not at hand
+  readonly lines: readonly string[]; // empty if not available
   readonly note: string;
 }
 
 // -- Aggregates -----------------------------------------------------------------------------------
 
-/** What a view looks at. `from` and `to` are events. */
+/** The blocks that a view counts. `from` and `to` are events. */
 export interface Scope {
   readonly file: number;
   readonly lane: number;
   readonly filter: Filter;
-  // live: held after `to`; growth: held after `to` and not after `from`, less what was freed between;
-  // born: taken in from..to; kept: born there and not freed by `to`.
+  // live: held after `to`. growth: held after `to` but not after `from`, minus what was freed
+  // between. born: allocated in from..to. kept: allocated there and not freed by `to`.
   readonly of: 'live' | 'growth' | 'born' | 'kept';
   readonly from: number;
   readonly to: number;
 }
 
-/** All given parts must hold. Empty strings and nulls: any. */
+/** All set fields must match. Empty strings and nulls match anything. */
 export interface Filter {
   readonly text: string; // in a frame, a file, an address, a name; '/…/' is a regular expression
   readonly category: string;
@@ -362,19 +368,19 @@ export interface Filter {
   readonly max_size: number | null;
 }
 
-/** `api/flame`, slab: a tree, parents before children, node 0 is the root. */
+/** `api/flame`, slab: a tree, with parents before children; node 0 is the root. */
 export interface FlameTree {
   readonly parent: Uint32Array;
-  readonly bytes: Float64Array; // of the node with all below it; may be negative (growth, compare)
+  readonly bytes: Float64Array; // of the node and everything below it; may be negative (growth, compare)
   readonly blocks: Float64Array;
-  readonly before: Float64Array; // compare: bytes in the other file or moment; else empty
+  readonly before: Float64Array; // compare: bytes in the other file or moment; otherwise empty
   readonly name: Uint32Array; // index into names
   readonly names: readonly string[]; // 'function\tfile:line\tkind'
   readonly total: number;
 }
 export interface FlameQuery extends Scope {
   readonly inverted: boolean; // callers below callees
-  readonly folded: boolean; // without the frames that are noise
+  readonly folded: boolean; // without noise frames
   readonly other: { readonly file: number; readonly lane: number; readonly to: number } | null;
 }
 
@@ -385,7 +391,7 @@ export interface TableQuery extends Scope {
   readonly descending: boolean;
   readonly offset: number;
   readonly limit: number; // at most 500
-  readonly sparkline: number; // columns over the whole recording; 0: none
+  readonly sparkline: number; // columns over the whole recording; 0: no sparklines
 }
 export interface Table {
   readonly rows: readonly TableRow[];
@@ -402,7 +408,7 @@ export interface TableRow {
   readonly peak_bytes: number;
   readonly mean_size: number;
   readonly median_lifetime_ns: number | null;
-  readonly stack: number; // representative; 0: none
+  readonly stack: number; // a representative one; 0: none
   readonly sparkline: readonly number[]; // bytes live
 }
 
@@ -411,7 +417,7 @@ export interface Segments {
   readonly event: number;
   readonly ns: number;
   readonly what: string; // the event in words: 'alloc 12 MiB at 0x… (train.py:41)'
-  readonly row: number; // of the block that it is about; NO_ROW
+  readonly row: number; // of the block of the event; NO_ROW
   readonly segments: readonly SegmentState[]; // by pool, stream, address
   readonly live_bytes: number;
   readonly reserved_bytes: number;
@@ -424,17 +430,17 @@ export interface SegmentState {
   readonly stream: string;
   readonly expandable: boolean;
   readonly stack: number;
-  // Blocks and what waits for a stream, by offset; holes are what lies between them.
+  // Blocks, held or waiting for a stream, by offset; holes are between them.
   readonly offset: readonly number[];
   readonly bytes: readonly number[];
-  readonly requested: readonly number[]; // -1: not known
+  readonly requested: readonly number[]; // -1: unknown
   readonly row: readonly number[];
   readonly pending: readonly number[]; // 1: freed, waiting
   readonly category: readonly number[];
   readonly key: readonly number[];
 }
 
-/** `api/answer?name=`, JSON: as `gpumemtrace NAME --json` prints it, and as it prints it for people. */
+/** `api/answer?name=`, JSON: the outputs of `gpumemtrace NAME --json` and of `gpumemtrace NAME`. */
 export interface Answer {
   readonly name: AnswerName;
   readonly headline: string; // the first line
@@ -448,10 +454,13 @@ export interface Compare {
   readonly headline: string;
   readonly json: unknown; // as `gpumemtrace diff --json`
   readonly aligned_by: 'step' | 'time' | 'event';
-  readonly steps: readonly (readonly [number, number])[]; // begin events: of file, of other
+  readonly steps: readonly (readonly [number, number])[]; // begin events: in file, in other
 }
 
-/** `api/find`, JSON: blocks that a filter matches, by birth; `after`: the last row of the page before. */
+/**
+ * `api/find`, JSON: blocks that match a filter, by birth. `after` is the last row of the previous
+ * page.
+ */
 export interface Found {
   readonly rows: readonly number[];
   readonly birth: readonly number[];

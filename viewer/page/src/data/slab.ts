@@ -1,5 +1,5 @@
-// Slabs: named arrays of numbers as they come from the server (viewer/README.md, "Slabs"). Arrays are
-// looked at in place, never copied. What does not fit is a DataError, never a wrong number.
+// Decodes slabs, named arrays of numbers from the server (viewer/README.md, "Slabs"). Arrays are
+// used in place, never copied. Invalid input gives a DataError, never a wrong number.
 
 import { DataError } from './data_source';
 import type * as p from './protocol';
@@ -19,10 +19,10 @@ export interface Slab {
 export function decodeSlab(buffer: ArrayBuffer): Slab {
   if (buffer.byteLength < 12) throw damaged('it is too short');
   const view = new DataView(buffer);
-  if (view.getUint32(0, true) !== SLAB_MAGIC) throw damaged('it does not begin as one');
+  if (view.getUint32(0, true) !== SLAB_MAGIC) throw damaged('it has the wrong signature');
   const version = view.getUint16(4, true);
   if (version !== SLAB_VERSION) {
-    throw new DataError(`The data have version ${version}, this page reads version ${SLAB_VERSION}. Reload the page.`);
+    throw new DataError(`The data has version ${version}, but this page reads version ${SLAB_VERSION}. Reload the page.`);
   }
   const length = view.getUint32(8, true);
   if (12 + length > buffer.byteLength) throw damaged('its header is cut off');
@@ -92,7 +92,7 @@ export function flameTree(slab: Slab): p.FlameTree {
   if (!Array.isArray(names)) throw damaged('it has no names');
   const name = u32(slab, 'name', nodes);
   for (let i = 0; i < nodes; ++i) {
-    if (name[i]! >= names.length || (i > 0 && parent[i]! >= i)) throw damaged('it is no tree');
+    if (name[i]! >= names.length || (i > 0 && parent[i]! >= i)) throw damaged('it is not a tree');
   }
   const before = slab.arrays.get('before');
   return {
@@ -138,7 +138,7 @@ function parseHeader(text: string): Header {
   try {
     header = JSON.parse(text);
   } catch {
-    throw damaged('its header is no JSON');
+    throw damaged('its header is not JSON');
   }
   if (!isRecord(header) || typeof header['kind'] !== 'string' || !Array.isArray(header['arrays'])) {
     throw damaged('its header lacks a part');
@@ -192,10 +192,10 @@ function numberField(slab: Slab, name: string): number {
   return value;
 }
 
-// JSON has no Infinity: a life without an end has null there.
+// JSON has no Infinity: the end of a life that never ends is null.
 function spacesOf(value: unknown): p.AddressSpace[] {
   if (value === undefined) return [];
-  if (!Array.isArray(value)) throw damaged('its spaces are no list');
+  if (!Array.isArray(value)) throw damaged('its spaces are not a list');
   return (value as readonly Record<string, unknown>[]).map((space) => ({
     place: Number(space['place']),
     size: Number(space['size']),

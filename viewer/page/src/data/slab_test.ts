@@ -20,24 +20,24 @@ function blocks(change: Record<string, Column> = {}, fields: Record<string, unkn
 }
 
 describe('a slab', () => {
-  it('comes back as it was written, arrays of odd length included', () => {
+  it('is decoded as it was encoded, including arrays of odd length', () => {
     const arrays = new Map<string, Column>([['a', Uint8Array.of(1, 2, 3)], ['b', Float64Array.of(-0.5, NaN)], ['c', Uint16Array.of(9)]]);
     const slab = decodeSlab(encodeSlab('x', { y: 'ü' }, arrays));
     expect(slab.fields).toEqual({ y: 'ü' });
     expect(slab.arrays).toEqual(arrays);
   });
-  it('of another version is refused with a way out', () => {
+  it('of another version is rejected with advice', () => {
     const buffer = encodeSlab('x', {}, new Map());
     new DataView(buffer).setUint16(4, 2, true);
     expect(() => decodeSlab(buffer)).toThrow(/version 2.*Reload/);
   });
-  it('that is cut anywhere is refused', () => {
+  it('that is truncated anywhere is rejected', () => {
     const whole = blocks();
     for (let size = 0; size < whole.byteLength - 8; ++size) {
       expect(() => blockTile(decodeSlab(whole.slice(0, size)), QUERY)).toThrow(DataError);
     }
   });
-  it('with flipped bytes is read or refused with a DataError', () => {
+  it('with flipped bytes is decoded or rejected with a DataError', () => {
     forEachSeed([1], (seed) => {
       const random = new Random(seed);
       for (let round = 0; round < 3000; ++round) {
@@ -59,11 +59,11 @@ describe('a tile of blocks', () => {
     const tile = blockTile(decodeSlab(blocks()), QUERY);
     expect([tile.row[0], tile.end[0], tile.run_bytes[0], tile.hidden]).toEqual([7, Infinity, 9, 3]);
   });
-  it('has lives without an end where the end is null', () => {
+  it('has lives without an end if the end is null', () => {
     const spaces = [{ place: 0, size: 4, address: '0x10', label: 'large', lives: [[1, null]] }];
     expect(blockTile(decodeSlab(blocks({}, { hidden: 0, spaces })), QUERY).spaces[0]!.lives).toEqual([[1, Infinity]]);
   });
-  it('with a column of another length or type is refused', () => {
+  it('with a column of another length or type is rejected', () => {
     expect(() => blockTile(decodeSlab(blocks({ size: Float64Array.of(1, 2) })), QUERY)).toThrow(/size has 2 entries/);
     expect(() => blockTile(decodeSlab(blocks({ size: Uint8Array.of(1) })), QUERY)).toThrow(/lacks size/);
     expect(() => blockTile(decodeSlab(blocks({ run_begin: Uint32Array.of(2, 1) })), QUERY)).toThrow(/backwards/);
@@ -74,25 +74,25 @@ describe('a curve', () => {
   const series = { 'live.min': Float64Array.of(1, 2), 'live.max': Float64Array.of(3, 4), 'live.mid': Float64Array.of(2, 3) };
   const curve = (change: Record<string, Column>): ArrayBuffer =>
     encodeSlab('curve', {}, new Map(Object.entries({ event: Uint32Array.of(1, 2), ns: Float64Array.of(5, 6), ...series, ...change })));
-  it('has the series that are there', () => {
+  it('has the series that are present', () => {
     const tile = curveTile(decodeSlab(curve({})), WINDOW);
     expect([...tile.series.keys()]).toEqual(['live']);
     expect(tile.categories.length).toBe(0);
   });
-  it('has one value a column', () => {
+  it('has one value per column', () => {
     expect(() => curveTile(decodeSlab(curve({ ns: Float64Array.of(1) })), WINDOW)).toThrow(DataError);
     expect(() => curveTile(decodeSlab(curve({ categories: Float64Array.of(1, 2, 3) })), WINDOW)).toThrow(DataError);
   });
 });
 
-describe('what a filter lets through', () => {
+describe('a curve of what matches a filter', () => {
   const query = { ...WINDOW, filter: NO_FILTER };
   const passing = (kind: string, live: Column): ArrayBuffer => encodeSlab(kind, {}, new Map([['live', live]]));
-  it('has one value a column', () => {
+  it('has one value per column', () => {
     expect([...passingCurve(decodeSlab(passing('passing', Float64Array.of(5, NaN))), query).live]).toEqual([5, NaN]);
     expect(() => passingCurve(decodeSlab(passing('passing', Float64Array.of(5))), query)).toThrow(DataError);
   });
-  it('is no other curve', () => {
+  it('is not confused with another curve', () => {
     expect(() => passingCurve(decodeSlab(passing('curve', Float64Array.of(5, 6))), query)).toThrow(/of kind curve/);
     expect(() => passingCurve(decodeSlab(passing('passing', Uint32Array.of(5, 6))), query)).toThrow(/lacks live/);
   });
@@ -106,7 +106,7 @@ describe('a flame graph', () => {
     ]));
   it('has parents before children', () => {
     expect(flameTree(decodeSlab(flame([0, 0], [0, 1]))).names).toEqual(['all', 'f']);
-    expect(() => flameTree(decodeSlab(flame([0, 1], [0, 1])))).toThrow(/no tree/);
-    expect(() => flameTree(decodeSlab(flame([0, 0], [0, 2])))).toThrow(/no tree/);
+    expect(() => flameTree(decodeSlab(flame([0, 1], [0, 1])))).toThrow(/not a tree/);
+    expect(() => flameTree(decodeSlab(flame([0, 0], [0, 2])))).toThrow(/not a tree/);
   });
 });

@@ -1,4 +1,4 @@
-// The other direction of slab.ts: for tests, and for sources that live in the page.
+// The inverse of slab.ts, for tests.
 
 import { SLAB_MAGIC, SLAB_VERSION, type Column, type ColumnType } from './slab';
 

@@ -1,4 +1,4 @@
-// Stacks that were asked for, by file and id: names of thousands of blocks are a few hundred stacks.
+// Caches stacks by file and id: thousands of blocks have only a few hundred stacks.
 
 import { activity } from '../base/activity';
 import type { DataSource } from './data_source';
@@ -7,7 +7,7 @@ import type { StackInfo } from './protocol';
 export class StackCache {
   private readonly known = new Map<string, StackInfo>();
   private readonly asked = new Set<string>();
-  private stale = new Set<string>(); // known, and to be asked for again
+  private stale = new Set<string>(); // known, but to be requested again
 
   constructor(
     private readonly source: DataSource,
@@ -18,20 +18,23 @@ export class StackCache {
     return this.known.get(`${file}/${id}`) ?? null;
   }
 
-  /** Names may have come. What is known is shown until it is asked for anew. */
+  /**
+   * Requests all stacks again when they are next needed, because names may have come. Known ones
+   * are shown until then.
+   */
   askAnew(): void {
     this.asked.clear();
     this.stale = new Set(this.known.keys());
   }
 
-  /** Ids are another recording's from now on. */
+  /** Drops everything, because the ids now belong to another recording. */
   forget(): void {
     this.known.clear();
     this.asked.clear();
     this.stale.clear();
   }
 
-  /** Asks for those that are neither known nor asked for; true: all are known. */
+  /** Requests the stacks that are neither known nor requested. Returns true if all are known. */
   want(file: number, ids: Iterable<number>): boolean {
     const missing: number[] = [];
     let complete = true;
@@ -55,7 +58,7 @@ export class StackCache {
         this.stale.delete(`${file}/${info.stack}`);
       }
     } catch {
-      for (const id of ids) this.asked.delete(`${file}/${id}`); // whoever wants them next asks again
+      for (const id of ids) this.asked.delete(`${file}/${id}`); // the next caller that wants them requests them again
       return;
     }
     this.onChange();

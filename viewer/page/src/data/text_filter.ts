@@ -1,17 +1,21 @@
-// The text of a filter, by the rules of viewer/questions/row_filter.cc: plain text is looked for in either
-// case; '/.../' is a regular expression, in which case counts unless it begins with (?i).
+// Matches the text of a filter by the rules of viewer/questions/row_filter.cc. Plain text matches
+// in either case. '/.../' is a regular expression, which is case-sensitive unless it begins with
+// (?i).
 
 import { fileName, placeOfFrame } from './embedded/file_data';
 import type { Frame } from './protocol';
 
-/** null: the text is no expression. Throws where it would be one and cannot be read. */
+/**
+ * Returns the regular expression, or null if the text is plain. Throws if the expression is
+ * invalid.
+ */
 export function expressionOf(text: string): RegExp | null {
   if (text.length <= 2 || !text.startsWith('/') || !text.endsWith('/')) return null;
   const inside = text.slice(1, -1);
   return inside.startsWith('(?i)') ? new RegExp(inside.slice(4), 'iu') : new RegExp(inside, 'u');
 }
 
-/** Whether a text has it. Throws as expressionOf does. */
+/** Returns a test whether a text matches. Throws as expressionOf does. */
 export function textTest(text: string): (part: string) => boolean {
   const expression = expressionOf(text);
   if (expression !== null) return (part) => expression.test(part);
@@ -19,15 +23,15 @@ export function textTest(text: string): (part: string) => boolean {
   return (part) => part.toLowerCase().includes(needle);
 }
 
-/** Whether it may be the address of a block. */
+/** Returns whether the text may be the address of a block. */
 export function asksAddresses(text: string): boolean {
   return /^(?:0x|\/\^?0x)/i.test(text);
 }
 
-/** What of a frame it is looked for in, each by itself. */
+/** Returns the texts of a frame that are matched, each by itself. */
 export function textsOfFrame(frame: Frame): string[] {
   const { file, library } = frame;
-  // What tables by function call it: names of Python alone are not enough.
+  // The label in tables by function. For Python the function name alone is not enough.
   const label = file !== '' && library === '' ? `${frame.function} (${fileName(file)})` : frame.function;
   return [frame.function, label, file, placeOfFrame(frame), library];
 }

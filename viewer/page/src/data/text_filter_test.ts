@@ -5,14 +5,14 @@ import { asksAddresses, textsOfFrame, textTest } from './text_filter';
 const FRAME: Frame = { function: 'forward', file: '/src/model.py', line: 81, library: '', kind: 'user' };
 
 describe('the text of a filter', () => {
-  it('is found in either case, an expression in its own', () => {
+  it('matches in either case, an expression case-sensitively', () => {
     expect(textTest('FORWARD')('forward')).toBe(true);
     expect(textTest('/FORWARD/')('forward')).toBe(false);
     expect(textTest('/forw.rd/')('forward')).toBe(true);
     expect(textTest('/(?i)FORWARD/')('forward')).toBe(true);
     expect(() => textTest('/(/')).toThrow();
   });
-  it('is found as tables call a function', () => {
+  it('matches the label of a function in tables', () => {
     expect(textsOfFrame(FRAME).some(textTest('forward (model.py)'))).toBe(true);
     expect(textsOfFrame(FRAME).some(textTest('/^model.py:81$/'))).toBe(true);
     expect(textsOfFrame({ ...FRAME, file: 'k.cu', library: 'lib.so' })).not.toContain('forward (k.cu)');

@@ -21,7 +21,7 @@ export class WorkerSource implements DataSource {
   private calls = 0;
   private known: Promise<p.Meta> | null = null;
 
-  /** REQUIRES: the worker has said that it is ready. */
+  /** REQUIRES: the worker has reported that it is ready. */
   constructor(
     private readonly port: Port,
     parts: Map<string, readonly string[]>,
@@ -105,7 +105,7 @@ export class WorkerSource implements DataSource {
   }
 }
 
-/** The worker once it runs; null where the browser does not let it. */
+/** Returns the worker when it runs, or null if the browser does not allow it. */
 export async function startWorker(make: () => Worker): Promise<Worker | null> {
   try {
     const worker = make();

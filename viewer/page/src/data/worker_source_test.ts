@@ -4,7 +4,7 @@ import { CallAnswerer, type Asked, type Told } from './embedded/calls';
 import type { Meta, Progress } from './protocol';
 import { WorkerSource, type Port } from './worker_source';
 
-// Both sides in one thread; messages are copies, as between threads, and arrive later.
+// Both sides in one thread. Messages are copied, as between threads, and arrive later.
 class Wire implements Port {
   onmessage: ((message: MessageEvent<Told>) => void) | null = null;
   onerror: ((event: ErrorEvent) => void) | null = null;
@@ -27,7 +27,7 @@ class Wire implements Port {
 
 const META = { protocol: 1, version: '1', door: 'file', files: [] } satisfies Meta;
 
-it('hands questions over and answers back, whatever their order', async () => {
+it('passes on questions and answers, in whatever order they come', async () => {
   let answerFirst = (): void => undefined;
   const wire = new Wire({
     stacks: async (_file, ids) => {
@@ -43,7 +43,7 @@ it('hands questions over and answers back, whatever their order', async () => {
   expect((await first)[0]!.label).toBe('stack 1');
 });
 
-it('passes on that something is not wanted any more', async () => {
+it('passes on an abort', async () => {
   let signalThere: AbortSignal | undefined;
   const wire = new Wire({
     source: (_file, _path, _line, signal) => {
@@ -60,7 +60,7 @@ it('passes on that something is not wanted any more', async () => {
   expect(signalThere?.aborted).toBe(true);
 });
 
-it('tells sentences for people from failures of its own', async () => {
+it('distinguishes messages for people from internal failures', async () => {
   const fails = new Wire({ block: () => Promise.reject(new DataError('Block 7 is not in this file')), answer: () => Promise.reject(new RangeError('odd')) });
   const source = new WorkerSource(fails, new Map());
   await expect(source.block(0, 7)).rejects.toBeInstanceOf(DataError);
@@ -68,7 +68,7 @@ it('tells sentences for people from failures of its own', async () => {
   await expect(source.answer(0, 'oom')).rejects.toThrow('odd');
 });
 
-it('reads what is known of files once', async () => {
+it('reads the metadata of files once', async () => {
   let asked = 0;
   const source = new WorkerSource(new Wire({ meta: () => Promise.resolve((++asked, META)) }), new Map());
   const told: Progress[] = [];
@@ -78,7 +78,7 @@ it('reads what is known of files once', async () => {
   expect([told, asked]).toEqual([[{ files: [] }], 1]);
 });
 
-it('fails what is under way when the worker does', async () => {
+it('fails pending questions when the worker fails', async () => {
   const wire = new Wire({ table: () => new Promise(() => undefined) });
   const asked = new WorkerSource(wire, new Map()).find({} as never, 0, 1);
   wire.onerror?.({ message: 'out of memory' } as ErrorEvent);

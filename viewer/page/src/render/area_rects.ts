@@ -1,15 +1,19 @@
-// The area under columns, cut into rectangles that are as wide as can be. A canvas pays for each row of
-// each rectangle: side by side, a thousand columns are a thousand tall ones.
+// Cuts the area under columns into rectangles that are as wide as possible. A canvas pays for each
+// pixel row of each rectangle, and a thousand columns side by side are a thousand tall rectangles.
 
-/** Tells of rectangles [x0, x1) x [low, high) that cover each place of the area once; at most one per column. */
+/**
+ * Receives rectangles [x0, x1) x [low, high) that cover each point of the area once; at most one
+ * rectangle per column.
+ */
 export type TakesRect = (x0: number, x1: number, low: number, high: number) => void;
 
 /**
- * Column i is from edges[i] to edges[i + 1] and from 0 to heights[i]; NaN and what is below 0: it has none.
- * REQUIRES edges that do not fall.
+ * Cuts the area. Column i extends from edges[i] to edges[i + 1] and from 0 to heights[i]; it is
+ * empty if its height is NaN or negative. REQUIRES: `edges` never decrease.
  */
 export function areaRects(edges: ArrayLike<number>, heights: ArrayLike<number>, take: TakesRect): void {
-  // Heights that rise: columns from `begins[i]` to here are at least `levels[i]` high.
+  // A stack of increasing heights: the columns from `begins[i]` to here are at least `levels[i]`
+  // high.
   const begins: number[] = [];
   const levels: number[] = [];
   const closeDownTo = (height: number, x: number): number => {

@@ -11,21 +11,21 @@ function rectsOf(edges: readonly number[], heights: readonly number[]): Rect[] {
   return rects;
 }
 
-it('is one rectangle for columns that are equally high', () => {
+it('is one rectangle for columns of equal height', () => {
   expect(rectsOf([0, 1, 2, 3], [5, 5, 5])).toEqual([[0, 3, 0, 5]]);
 });
 
-it('lays the higher ones on what all have', () => {
+it('puts the rectangles of higher columns on those that all columns share', () => {
   expect(rectsOf([0, 1, 2, 3], [2, 7, 3])).toEqual([[1, 2, 3, 7], [1, 3, 2, 3], [0, 3, 0, 2]]);
 });
 
-it('leaves gaps where nothing is known or nothing is there', () => {
+it('leaves gaps for unknown and negative heights', () => {
   expect(rectsOf([0, 1, 2, 3, 4], [2, NaN, -4, 2])).toEqual([[0, 1, 0, 2], [3, 4, 0, 2]]);
 });
 
-it('is nothing for no column', () => expect(rectsOf([], [])).toEqual([]));
+it('is empty without columns', () => expect(rectsOf([], [])).toEqual([]));
 
-it('covers what single columns would, each place once, with no more rectangles than columns', () => {
+it('covers what single columns would, each point once, with no more rectangles than columns', () => {
   forEachSeed(seedsUpTo(200), (seed) => {
     const random = new Random(seed);
     const count = Math.floor(random.next() * 40);

@@ -1,12 +1,12 @@
-// A Renderer on Canvas 2D. Edges of quads lie on whole device pixels: neighbours then meet without a
-// seam, and rectangles need no smoothing.
+// A Renderer on Canvas 2D. Edges of quads are at whole device pixels, so that neighbours meet
+// without a seam and rectangles need no smoothing.
 
 import { areaRects } from './area_rects';
 import { QuadPixels, QuadRaster } from './quad_raster';
 import type { ColoredQuads } from './quads';
 import { xOf, yOf, type Align, type Box, type Renderer, type Viewport } from './renderer';
 
-const MANY = 4000; // quads of a view: from there on they are painted here and handed over as one image
+const MANY = 4000; // quads in a view from which on they are painted here and drawn as one image
 
 export class Canvas2dRenderer implements Renderer {
   private readonly context: CanvasRenderingContext2D;
@@ -21,7 +21,8 @@ export class Canvas2dRenderer implements Renderer {
     private readonly font: () => string,
   ) {
     this.context = contextOf(canvas, false);
-    // Never read from the screen, so that its pixels need not be fetched from a graphics card.
+    // willReadFrequently keeps this canvas in main memory, so that its pixels need not be fetched
+    // from a graphics card.
     this.layer = contextOf(document.createElement('canvas'), true);
   }
 
@@ -86,7 +87,7 @@ export class Canvas2dRenderer implements Renderer {
       [layer.canvas.width, layer.canvas.height] = [width, height];
     }
     layer.putImageData(this.image, 0, 0);
-    // Over what is drawn already: pixels that are put there themselves would hide it.
+    // Drawn over the existing content. putImageData on the visible canvas would replace it.
     this.context.drawImage(layer.canvas, place.left, place.top);
   }
 
@@ -150,7 +151,7 @@ export class Canvas2dRenderer implements Renderer {
 
   line(x0: number, y0: number, x1: number, y1: number, color: string, dash: readonly number[]): void {
     const { context } = this;
-    // The middle of a pixel, so that the line is one pixel and not two half ones.
+    // The center of a pixel, so that the line is one pixel wide and not two half pixels.
     const half = 0.5 / this.ratio;
     context.strokeStyle = color;
     context.lineWidth = 1;
@@ -206,7 +207,7 @@ export class Canvas2dRenderer implements Renderer {
 
 function contextOf(canvas: HTMLCanvasElement, willReadFrequently: boolean): CanvasRenderingContext2D {
   const context = canvas.getContext('2d', { alpha: true, willReadFrequently });
-  if (context === null) throw new Error('This browser draws no canvas.');
+  if (context === null) throw new Error('This browser cannot draw on a canvas.');
   return context;
 }
 

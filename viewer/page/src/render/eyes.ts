@@ -1,7 +1,8 @@
-// How different two colours look to eyes of any kind. Used by tests of colours.
+// Measures how different two colours look with normal and with deficient colour vision. Used by the
+// tests of colours.
 //
-// Missing cones: Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision
-// Deficiency", IEEE TVCG 15(6), 2009; its matrices of severity 1.0, over linear sRGB.
+// Missing cones: Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of
+// Color Vision Deficiency", IEEE TVCG 15(6), 2009; its matrices of severity 1.0, over linear sRGB.
 
 type Triple = readonly [number, number, number];
 
@@ -14,7 +15,10 @@ export const EYES = {
 
 export type Eye = keyof typeof EYES;
 
-/** A '#rrggbb' as an eye sees it: lightness (0 to 100), green to red, blue to yellow (CIELAB, white of D65). */
+/**
+ * Returns a '#rrggbb' as an eye sees it: lightness (0 to 100), green to red, blue to yellow
+ * (CIELAB, D65 white).
+ */
 export function seenBy(eye: Eye, color: string): Triple {
   const light = times(EYES[eye], linear(color)).map((value) => Math.min(1, Math.max(0, value)));
   const [r, g, b] = light as unknown as Triple;
@@ -24,7 +28,10 @@ export function seenBy(eye: Eye, color: string): Triple {
   return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
 }
 
-/** How far apart an eye sees two colours: 2 is hardly seen side by side, 10 at a glance (CIE76). */
+/**
+ * Returns the perceived distance of two colours (CIE76): 2 is hardly visible side by side, 10 is
+ * visible at a glance.
+ */
 export function distance(eye: Eye, a: string, b: string): number {
   const [p, q] = [seenBy(eye, a), seenBy(eye, b)];
   return Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);

@@ -1,5 +1,5 @@
-// Slanted lines over a rectangle: what colour says once, hatching says again, for those who cannot tell
-// the colours apart. `/` waits for a stream, `\` is lost to rounding.
+// Hatches a rectangle with slanted lines. Hatching repeats what a colour says, for people who
+// cannot distinguish the colours. `/` means waiting for a stream, `\` lost to rounding.
 
 const SPACING = 5; // px
 
@@ -20,7 +20,7 @@ export function hatch(
   context.strokeStyle = color;
   context.lineWidth = 1;
   context.beginPath();
-  // On a grid of the whole canvas, so that neighbours' lines meet.
+  // On a grid of the whole canvas, so that the lines of neighbours meet.
   const begin = Math.floor((left - height) / SPACING) * SPACING;
   for (let x = begin; x < left + width + height; x += SPACING) {
     if (direction === '/') {

@@ -1,13 +1,15 @@
-// Colours with a meaning: what a hue is called, how it looks on a light page and on a dark one, and who has it.
+// The colours that have a meaning: the name of each hue, its shade on a light and on a dark page,
+// and what uses it.
 //
-// They were searched for, near the hues of Okabe and Ito, so that (palette_test.ts)
-//   - any two are told apart by eyes of any kind: 10 apart in CIELAB as they are, and as those see them who lack one of
-//     the three kinds of cones;
-//   - each stands out from what it is drawn on, 3 to 1;
+// They were searched for near the hues of Okabe and Ito, so that (palette_test.ts)
+//   - any two are distinguishable, at least 10 apart in CIELAB, with normal vision and with any one
+//     of the three kinds of cones missing;
+//   - each contrasts with its background at 3 to 1 or more;
 //   - the most frequent ones are further apart than the others.
+//
 // Grey means "other".
 
-/** Of the page. */
+/** The colour scheme of the page. */
 export type Scheme = 'light' | 'dark';
 
 export type Hue = keyof (typeof SHADES)['light'];
@@ -23,7 +25,9 @@ export const SHADES = {
   },
 } as const;
 
-/** Dark to light in steps of one size, from blue to yellow (after cividis). All stand out from the page. */
+/**
+ * Dark to light in equal steps, from blue to yellow (after cividis). All contrast with the page.
+ */
 export const SEQUENTIAL: Readonly<Record<Scheme, readonly string[]>> = {
   light: ['#001d4d', '#2a2c49', '#493c44', '#644d3e', '#7d6035', '#977329', '#b08714'],
   dark: ['#2970b3', '#6882a9', '#8f949f', '#b0a893', '#cebd86', '#ead276', '#ffe764'],
@@ -46,13 +50,13 @@ const OF_CATEGORY: Readonly<Record<string, Hue>> = {
   cache: 'silver',
 };
 
-// Of streams, threads and call sites, the most different ones first.
+// The hues of streams, threads and call sites, the most different ones first.
 const IN_TURN: readonly Hue[] = ['blue', 'amber', 'green', 'pink', 'sky', 'vermilion', 'yellow', 'teal', 'plum', 'brown', 'navy', 'olive'];
 
-/** How many colours call sites have. */
+/** The number of colours for call sites. */
 export const SITES = IN_TURN.length;
 
-/** Of a category by its name, so that files with other codes look the same. */
+/** Returns the hue of a category by its name, so that files with other codes look the same. */
 export function hueOfCategory(name: string): Hue {
   return OF_CATEGORY[name.replaceAll('_', ' ')] ?? hueOfIndex(hashText(name));
 }
@@ -61,18 +65,21 @@ export function hueOfIndex(index: number): Hue {
   return IN_TURN[index % IN_TURN.length]!;
 }
 
-/** Of a call site: the same in every view, file and run. */
+/** Returns the hue of a call site, the same in every view, file and run. */
 export function hueOfKey(key: number): Hue {
   return hueOfIndex(indexOfKey(key));
 }
 
-/** Which of SITES a call site has. */
+/** Returns which of the SITES colours a call site has. */
 export function indexOfKey(key: number): number {
-  // Keys may be near each other; their colours should not be.
+  // Keys may be close to each other; their colours should not be.
   return (Math.imul(key ^ (key >>> 16), 0x45d9f3b) >>> 8) % SITES;
 }
 
-/** For the style of an element, which follows the page from light to dark by itself. */
+/**
+ * Returns a colour for the style of an element, where the browser switches it with the page between
+ * light and dark.
+ */
 export function cssColor(hue: Hue): string {
   return `light-dark(${SHADES.light[hue]}, ${SHADES.dark[hue]})`;
 }
@@ -83,7 +90,7 @@ export function mix(color: string, other: string, share: number): string {
   return `#${a.map((value, i) => Math.round(value + (b[i]! - value) * share).toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** Black or white, whichever is read better on it. */
+/** Returns black or white, whichever is more readable on the colour. */
 export function inkOn(color: string): '#000000' | '#ffffff' {
   return luminance(color) > 0.18 ? '#000000' : '#ffffff';
 }

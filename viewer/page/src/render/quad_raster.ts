@@ -1,20 +1,20 @@
-// Paints rectangles into pixels of its own. A canvas pays for each rectangle, whatever its size, and
-// once more when it comes to the screen; here tens of thousands cost little more than the pixels that
-// they cover. The picture is the same to the pixel: QuadPixels says where edges lie, for both ways.
+// Paints rectangles into its own pixel buffer. A canvas pays for each rectangle of any size, and
+// again when it is shown. Here tens of thousands cost little more than the pixels they cover. The
+// picture is identical to the pixel, because both ways take the edges from QuadPixels.
 
 import type { ColoredQuads, Quads } from './quads';
 import type { Viewport } from './renderer';
 
-const GAP_FROM = 4; // device pixels: from that height on bands keep one pixel apart
-const NARROW = 24; // pixels: up to that a loop is quicker than a call
+const GAP_FROM = 4; // device pixels; bands of at least that height are separated by one pixel
+const NARROW = 24; // pixels; up to that a loop is faster than a call of fill()
 
-/** Where quads lie in a view, in device pixels: whole ones, so that neighbours meet without a seam. */
+/** Maps quads to whole device pixels of a view, so that neighbours meet without a seam. */
 export class QuadPixels {
   readonly left: number;
   readonly top: number;
   readonly right: number;
   readonly bottom: number;
-  // Of the quad that was placed last; small integers, which an engine keeps without an object each.
+  // The quad placed last. Small integers, which an engine stores without allocating objects.
   x0 = 0;
   x1 = 0;
   y0 = 0;
@@ -38,12 +38,12 @@ export class QuadPixels {
     [this.top, this.bottom] = [Math.floor(box.top * ratio), Math.ceil(this.originY)];
   }
 
-  /** False: nothing of it is seen. */
+  /** Places a quad. Returns false if no part of it is visible. */
   place(quad: number): boolean {
     const { quads, view } = this;
     const [from, to, low, high] = [quads.x0[quad]!, quads.x1[quad]!, quads.y0[quad]!, quads.y1[quad]!];
     if (to <= view.from || from >= view.to || high <= view.low || low >= view.high) return false;
-    // Whole numbers within the box, so that `| 0` only says what they are.
+    // These are whole numbers already; `| 0` only makes their type known to the engine.
     this.x0 = Math.max(this.left, Math.round(this.originX + (from - view.from) * this.scaleX)) | 0;
     this.x1 = Math.min(this.right, Math.round(this.originX + (to - view.from) * this.scaleX)) | 0;
     this.y0 = Math.max(this.top, Math.round(this.originY - (high - view.low) * this.scaleY)) | 0;
@@ -59,7 +59,7 @@ export class QuadRaster {
   private bytes: Uint8ClampedArray<ArrayBuffer> = new Uint8ClampedArray(0);
   private words: Uint32Array<ArrayBuffer> = new Uint32Array(0);
 
-  /** Paints what the view shows of the batch; the rest is transparent. */
+  /** Paints the visible part of the batch; the rest is transparent. */
   paint(batch: ColoredQuads, place: QuadPixels): void {
     this.clear(place.right - place.left, place.bottom - place.top);
     const { begin, colors } = batch;
@@ -80,7 +80,7 @@ export class QuadRaster {
     }
   }
 
-  /** RGBA of `width` x `height`, in place. */
+  /** The RGBA pixels, `width` x `height`, without a copy. */
   pixels(): Uint8ClampedArray<ArrayBuffer> {
     return this.bytes;
   }
@@ -98,7 +98,7 @@ export class QuadRaster {
 
 const IS_LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
-// '#rrggbb', opaque, as it lies in memory.
+// Returns '#rrggbb' as an opaque pixel in the byte order of memory.
 function wordOf(color: string): number {
   const rgb = parseInt(color.slice(1), 16);
   const [red, green, blue] = [rgb >>> 16, (rgb >>> 8) & 255, rgb & 255];

@@ -16,7 +16,7 @@ function randomBatch(random: Random, count: number): ColoredQuads {
   return sortByColor(writer.finish(), COLORS, Array.from({ length: count }, (_, i) => i % COLORS.length));
 }
 
-// What the canvas would show: a rectangle after the other, a pixel after the other.
+// What a canvas would show: drawn rectangle by rectangle and pixel by pixel.
 function painted(batch: ColoredQuads, place: QuadPixels): (string | null)[] {
   const width = place.right - place.left;
   const pixels = new Array<string | null>(width * (place.bottom - place.top)).fill(null);
@@ -39,7 +39,7 @@ function told(raster: QuadRaster): (string | null)[] {
   });
 }
 
-it('paints what single rectangles would', () => {
+it('paints the same as single rectangles', () => {
   forEachSeed([1], (seed) => {
     const random = new Random(seed);
     const raster = new QuadRaster();

@@ -1,5 +1,5 @@
-// Rectangles in data space, as columns: what layouts make and renderers draw. Those of one item lie
-// one after the other.
+// Rectangles in data space, as columns. Layouts make them and renderers draw them. The quads of one
+// item are consecutive.
 
 export interface Quads {
   readonly count: number;
@@ -50,9 +50,9 @@ export class QuadWriter {
   }
 }
 
-/** Quads in the order of their colours: changing the colour costs more than drawing a rectangle. */
+/** Quads sorted by colour, because changing the colour costs more than drawing a rectangle. */
 export interface ColoredQuads {
-  readonly quads: Quads; // copies: read one after the other in every frame
+  readonly quads: Quads; // copies, read sequentially in every frame
   readonly colors: readonly string[];
   readonly begin: Uint32Array; // colour i has the quads [begin[i], begin[i + 1])
 }
@@ -76,7 +76,10 @@ export function sortByColor(quads: Quads, colors: readonly string[], colorOfItem
   return { quads: sorted, colors, begin };
 }
 
-/** First quad of each item, and one more entry; REQUIRES quads in the order of items. */
+/**
+ * Returns the first quad of each item, and one more entry. REQUIRES: quads are in the order of
+ * items.
+ */
 export function quadsOfItems(quads: Quads, items: number): Uint32Array {
   const begin = new Uint32Array(items + 1);
   for (let i = 0; i < quads.count; ++i) ++begin[quads.item[i]! + 1]!;

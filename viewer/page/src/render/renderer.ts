@@ -1,9 +1,9 @@
-// What views draw with: rectangles by the ten thousand, and a little more. Positions of quads are in
-// data space (a Viewport says where that lies on the canvas), all others in CSS pixels.
+// The drawing interface of views, made for tens of thousands of rectangles. Positions of quads are
+// in data space (a Viewport maps it to the canvas), all others in CSS pixels.
 
 import type { ColoredQuads } from './quads';
 
-/** Data [from, to) x [low, high) fills the pixels of a box; low is at its bottom. */
+/** Maps the data [from, to) x [low, high) to the pixels of a box; low is at its bottom. */
 export interface Viewport {
   readonly from: number;
   readonly to: number;
@@ -22,15 +22,17 @@ export interface Box {
 export type Align = 'left' | 'center' | 'right';
 
 export interface Renderer {
-  /** Begins a frame: everything is `background`. */
+  /** Begins a frame by filling everything with `background`. */
   begin(width: number, height: number, background: string): void;
-  /** Draws only inside of the box until `unclip`. */
+  /** Draws only inside the box until `unclip`. */
   clip(box: Box): void;
   unclip(): void;
   quads(batch: ColoredQuads, view: Viewport): void;
-  /** The area between 0 and values that each hold for an equal part of [from, to); NaN: a gap. */
+  /**
+   * Draws the area between 0 and values that each cover an equal part of [from, to). NaN is a gap.
+   */
   area(from: number, to: number, values: ArrayLike<number>, view: Viewport, color: string): void;
-  /** A line through such values, in steps. */
+  /** Draws such values as a stepped line. */
   stepLine(from: number, to: number, values: ArrayLike<number>, view: Viewport, color: string, dash: readonly number[]): void;
   rect(box: Box, color: string): void;
   outline(box: Box, color: string, width: number): void;

@@ -1,4 +1,5 @@
-// The colours of the style sheet as canvases need them. One place has them: styles.css.
+// The colours of the style sheet in the form that canvases need. They are defined only in
+// styles.css.
 
 import { luminance, type Scheme } from './palette';
 
@@ -11,11 +12,11 @@ export interface Theme {
   readonly panel: string;
   readonly accent: string;
   readonly warn: string;
-  readonly rest: string; // what is too small to be seen alone
+  readonly rest: string; // memory that is too small to be drawn individually
   readonly font: string;
 }
 
-/** Asks the browser to work the colours out: to be kept until the theme changes. */
+/** Reads the computed colours from the browser. Callers keep them until the theme changes. */
 export function readTheme(element: Element): Theme {
   const probe = document.createElement('span');
   element.append(probe);
@@ -40,7 +41,7 @@ export function readTheme(element: Element): Theme {
   return theme;
 }
 
-/** 'rgb(1, 2, 3)' as '#010203'. */
+/** Converts 'rgb(1, 2, 3)' to '#010203'. */
 export function hexOf(color: string): string {
   const channels = color.match(/[\d.]+/g)?.slice(0, 3) ?? ['0', '0', '0'];
   return `#${channels.map((channel) => Math.round(Number(channel)).toString(16).padStart(2, '0')).join('')}`;

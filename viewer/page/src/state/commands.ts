@@ -1,5 +1,5 @@
-// The one registry of what a user can do by name or key: it feeds the keys' handler, help and the
-// command palette. Views add theirs while they are on the page.
+// The only registry of commands that a user can run by name or key. The key handler, the help and
+// the command palette use it. A view registers its commands while it is shown.
 
 import { matchesHotkey, type Hotkey, type KeyPress } from '../base/hotkeys';
 
@@ -15,7 +15,10 @@ export interface Command {
 export class Commands {
   private readonly sets: (readonly Command[])[] = [];
 
-  /** Returns what takes them away. Of two commands with one key the one registered later has it. */
+  /**
+   * Returns the function that removes them. If two commands share a key, the one registered later
+   * gets it.
+   */
   register(commands: readonly Command[]): () => void {
     this.sets.push(commands);
     return () => {
@@ -24,7 +27,7 @@ export class Commands {
     };
   }
 
-  /** In order of registration; of one id the latest. */
+  /** Returns the commands in order of registration; of several with one id, the latest. */
   all(): readonly Command[] {
     const byId = new Map<string, Command>();
     for (const set of this.sets) for (const command of set) byId.set(command.id, command);
@@ -39,7 +42,7 @@ export class Commands {
     return null;
   }
 
-  /** Whether a command of that id could run, and did. */
+  /** Runs the command with that id. Returns false if there is none or it is disabled. */
   run(id: string): boolean {
     const command = this.all().find((each) => each.id === id);
     if (command === undefined || !isEnabled(command)) return false;

@@ -8,7 +8,7 @@ function command(id: string, done: string[], change: Partial<Command> = {}): Com
   return { id, title: id, group: 'g', hotkeys: ['W'], run: () => done.push(id), ...change };
 }
 
-it('gives a key to the view that came last, and back when it goes', () => {
+it('gives a key to the view registered last, and returns it when that view is removed', () => {
   const done: string[] = [];
   const commands = new Commands();
   commands.register([command('page', done)]);
@@ -20,7 +20,7 @@ it('gives a key to the view that came last, and back when it goes', () => {
   expect(done).toEqual(['view', 'page']);
 });
 
-it('passes over what cannot be done now', () => {
+it('skips commands that are disabled', () => {
   const done: string[] = [];
   const commands = new Commands();
   commands.register([command('page', done), command('never', done, { hotkeys: ['A'], enabled: () => false })]);
@@ -31,7 +31,7 @@ it('passes over what cannot be done now', () => {
   expect([commands.run('never'), commands.run('nothing'), commands.run('page')]).toEqual([false, false, true]);
 });
 
-it('lists one command of an id', () => {
+it('lists one command per id', () => {
   const commands = new Commands();
   commands.register([command('same', [], { title: 'old' })]);
   commands.register([command('same', [], { title: 'new' })]);

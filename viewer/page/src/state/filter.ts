@@ -2,7 +2,7 @@
 
 import type { Filter } from '../data/protocol';
 
-/** Whether there is one. */
+/** Returns whether any field is set. */
 export function isFiltering(filter: Filter): boolean {
   return Object.values(filter).some((value) => value !== '' && value !== null);
 }

@@ -1,19 +1,19 @@
-// A recording that goes on: which part of it is shown while one follows it, and what becomes of what a
-// reader has chosen when there is more of it, or when its window has moved.
+// State of a live recording: which part of it is shown while it is followed, and how the reader's
+// choices carry over when it grows or its window moves.
 
 import { NEVER, NO_ROW, type FileMeta, type LiveMeta, type LiveProgress, type Meta } from '../data/protocol';
 import { clampRange, domainOf, type Range } from './navigator';
 import { fileOf, laneOf } from './scope';
 import { NO_FILTER, type Selection, type State } from './state';
 
-/** What is seen of it at first, where it is longer. */
+/** How much of a longer recording is shown at first. */
 const FIRST_NS = 60e9;
 
 export function liveOf(state: State): LiveMeta | null {
   return fileOf(state)?.live ?? null;
 }
 
-/** Whose numbers events and rows have; 0 where they never change. */
+/** Returns the window whose numbering events and rows use; 0 if the numbers never change. */
 export function windowOf(state: State): number {
   return liveOf(state)?.window ?? 0;
 }
@@ -22,48 +22,62 @@ export function liveProgressOf(state: State): LiveProgress | null {
   return state.progress?.files.find((file) => file.file === state.file)?.live ?? null;
 }
 
-/** Of which window the numbers in an address are, and the events that were dropped before it. */
+/**
+ * The window whose numbers an address uses, and the number of events that were dropped before it.
+ */
 export interface Place {
   readonly window: number;
   readonly dropped: number;
 }
 
-/** null: they never change. */
+/** Returns null if the numbers never change. */
 export function placeOf(state: State): Place | null {
   const live = liveOf(state);
   return live === null ? null : { window: live.window, dropped: live.dropped_events };
 }
 
-/** Changes when something can be answered that could not be, or otherwise: 'ready 17'. */
+/**
+ * Returns a text that changes when something can be answered for the first time or may have another
+ * answer: 'ready 17'.
+ */
 export function stageOf(state: State): string {
   const stage = state.progress?.files.find((file) => file.file === state.file)?.state ?? '';
   const live = liveOf(state);
   return live === null ? stage : `${stage} ${live.generation}`;
 }
 
-/** Whether at that stage curves alone can be asked for, and nothing of blocks: what has not been told yet may be so. */
+/**
+ * Returns whether only curves, no blocks, can be asked for at that stage. An unknown stage counts
+ * as such.
+ */
 export function isCoarse(stage: string): boolean {
   return stage === '' || stage.startsWith('loading') || stage.startsWith('coarse');
 }
 
-/** What shows the newest moment has the same key at each. */
+/** Returns a key that is the same at every event while the newest moment is followed. */
 export function momentKey(state: State, event: number): number | 'now' {
   return state.following && state.cursor === null ? 'now' : event;
 }
 
-/** The window of timelines when one begins to follow. */
+/** The range of timelines when following begins. */
 export function firstRange(domain: Range, isTime: boolean): Range {
   return isTime && domain.to - domain.from > FIRST_NS ? { from: domain.to - FIRST_NS, to: domain.to } : domain;
 }
 
-/** Where `range` of the domain `before` lies while one follows: its right end is now. */
+/**
+ * Returns the range that `range` of the domain `before` becomes while following: its right end is
+ * now.
+ */
 export function followedRange(range: Range, before: Range, now: Range, isWhole: boolean): Range {
   if (isWhole) return now;
   const size = Math.min(range.to - range.from, now.to - now.from);
   return before.to === now.to && range.to === now.to ? range : { from: now.to - size, to: now.to };
 }
 
-/** What an address of `place` named, with the numbers of now; a block only where its row is still that. */
+/**
+ * Translates what an address of `place` named into the current numbers. The selected block is
+ * dropped unless the window is unchanged.
+ */
 export function carried(state: State, place: Place): Partial<State> {
   const file = fileOf(state);
   const live = file?.live;
@@ -81,7 +95,7 @@ function carriedRange({ axis, range }: State, file: FileMeta, by: number): Range
   return axis === 'step' ? domainOf(file, axis) : range; // steps are numbered from the window's first
 }
 
-/** What a page keeps of a recording, with the numbers that another generation has for it. */
+/** Translates a reader's choices into the numbers of another generation. */
 export function moved(state: State, next: Meta, row: number): Partial<State> {
   const old = fileOf(state);
   const file = next.files[state.file];
@@ -91,7 +105,7 @@ export function moved(state: State, next: Meta, row: number): Partial<State> {
   return { lane: movedLane(state, file), ...movedNumbers(state, by, row), range: movedRange(state, old, file, by) };
 }
 
-// By the events that were dropped since; `row` of the selected block.
+// `by` is the number of events that were dropped since; `row` is the new row of the selected block.
 function movedNumbers(state: State, by: number, row: number): Pick<State, 'cursor' | 'base' | 'selection' | 'rangeEvents'> {
   const event = (at: number): number => Math.max(0, at - by);
   const { cursor, base, rangeEvents } = state;
@@ -103,7 +117,7 @@ function movedNumbers(state: State, by: number, row: number): Pick<State, 'curso
   };
 }
 
-// Another recording of the same process.
+// `file` is another recording of the same process.
 function ofAnother(state: State, old: FileMeta, file: FileMeta): Partial<State> {
   return {
     lane: movedLane(state, file), ...ofNoNumbers(state),
@@ -111,7 +125,7 @@ function ofAnother(state: State, old: FileMeta, file: FileMeta): Partial<State> 
   };
 }
 
-// No number of the recording before means anything in this one.
+// Drops everything whose numbers belong to the previous recording.
 function ofNoNumbers(state: State): Partial<State> {
   return { cursor: null, base: null, selection: { kind: 'none' }, filter: { ...state.filter, stack: NO_FILTER.stack } };
 }
@@ -128,14 +142,15 @@ function movedRange(state: State, old: FileMeta, file: FileMeta, by: number): Ra
   return clampRange({ from: range.from - shift, to: range.to - shift }, now, axis);
 }
 
-// Steps are numbered from the window's first: the same one begins at the same time.
+// Returns how many steps were dropped. Steps are numbered from the window's first, so a step is
+// recognized by its begin time.
 function droppedSteps(old: FileMeta, file: FileMeta): number {
   const first = file.steps.begin_ns[0];
   const at = first === undefined ? -1 : old.steps.begin_ns.indexOf(first);
   return Math.max(0, at);
 }
 
-// Another heap may have come, and taken another's number.
+// A new heap may have taken the number of the lane.
 function movedLane(state: State, file: FileMeta): number {
   const lane = laneOf(state);
   if (lane === null) return state.lane;

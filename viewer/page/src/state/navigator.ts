@@ -1,6 +1,6 @@
-// Where timelines look: the window on the axis, in step with the same in events. Positions on the
-// axis translate to events and back by curves (CurveTile.event), so that C++ alone knows how events,
-// times and steps belong together.
+// Where timelines look: the range on the axis, kept in step with the same range in events. Curves
+// (CurveTile.event) translate positions on the axis to events and back, so that only C++ knows how
+// events, times and steps correspond.
 
 import { upperBound } from '../base/binary_search';
 import { middleOf } from '../data/columns';
@@ -14,7 +14,7 @@ export interface Range {
   readonly to: number;
 }
 
-/** All that a file has, on an axis. */
+/** Returns the whole extent of a file on an axis. */
 export function domainOf(file: FileMeta, axis: Axis): Range {
   switch (axis) {
     case 'event':
@@ -29,7 +29,10 @@ export function domainOf(file: FileMeta, axis: Axis): Range {
   }
 }
 
-/** Position of a moment whose event and time are known. Between two steps' begins events are spread evenly. */
+/**
+ * Returns the position of a moment whose event and time are known. Events between the begins of two
+ * steps are spread evenly.
+ */
 export function positionOnAxis(file: FileMeta, axis: Axis, event: number, ns: number): number {
   if (axis === 'event') return event;
   if (axis === 'time') return ns;
@@ -44,12 +47,12 @@ export function positionOnAxis(file: FileMeta, axis: Axis, event: number, ns: nu
   return step + (event - from) / Math.max(1, to - from);
 }
 
-/** The axes that a file has. */
+/** Returns the axes that a file has. */
 export function axesOf(file: FileMeta): readonly Axis[] {
   return file.steps.source === '' ? ['time', 'event'] : ['time', 'event', 'step'];
 }
 
-/** Event at a position; REQUIRES a tile of the same axis. */
+/** Returns the event at a position. REQUIRES: `tile` has the same axis. */
 export function eventOf(tile: CurveTile, position: number): number {
   const { window, event } = tile;
   if (window.axis === 'event') return Math.floor(position);
@@ -59,21 +62,24 @@ export function eventOf(tile: CurveTile, position: number): number {
   return Math.floor(event[c]! + (event[next]! - event[c]!) * Math.min(1, Math.max(0, at - c)));
 }
 
-/** Position of the moment after `event`: exact to a column where the tile has it, else its nearer end. */
+/**
+ * Returns the position of the moment after `event`: exact to a column if the tile contains it,
+ * otherwise the nearer end of the tile.
+ */
 export function positionIn(tile: CurveTile, event: number): number {
   const { window } = tile;
   if (window.axis === 'event') return event;
-  const c = upperBound(tile.event, event - 1); // the first column that has it
+  const c = upperBound(tile.event, event - 1); // the first column that contains it
   const width = (window.to - window.from) / window.columns;
   return c >= window.columns ? window.to : window.from + (c + (c === 0 ? 0 : 0.5)) * width;
 }
 
 const SMALLEST: Readonly<Record<Axis, number>> = { time: 20, event: 4, step: 1e-6 };
 
-/** A window no smaller than can be looked at, inside the domain. */
+/** Returns a range inside the domain that is not smaller than the minimum of the axis. */
 export function clampRange(range: Range, domain: Range, axis: Axis): Range {
   const isInside = range.from >= domain.from && range.to <= domain.to && range.to - range.from >= SMALLEST[axis];
-  if (isInside) return range; // the same to the last bit, however often it is asked
+  if (isInside) return range; // the same to the last bit, however often it is clamped
   const size = Math.min(domain.to - domain.from, Math.max(range.to - range.from, SMALLEST[axis]));
   const middle = (range.from + range.to) / 2;
   const from = Math.min(Math.max(middle - size / 2, domain.from), domain.to - size);
@@ -85,8 +91,8 @@ export function zoomed(range: Range, factor: number, at: number): Range {
 }
 
 export class Navigator {
-  private tiles: readonly CurveTile[] = []; // finest first; all of what is looked at
-  // How finely the range in events was worked out: only a finer curve changes it.
+  private tiles: readonly CurveTile[] = []; // finest first; all of the lane and axis shown
+  // How finely `rangeEvents` was computed. Only a finer curve changes it.
   private settled: { readonly range: Range; readonly width: number } | null = null;
 
   constructor(
@@ -110,7 +116,7 @@ export class Navigator {
     return range.from === domain.from && range.to === domain.to;
   }
 
-  /** Takes a curve in, to translate by it; at most the last two of different fineness are kept. */
+  /** Stores a curve for translation. Keeps at most the last two of different fineness. */
   learn(tile: CurveTile): void {
     const state = this.store.get();
     if (!belongsTo(tile, state)) return;
@@ -125,7 +131,7 @@ export class Navigator {
     if (events.from !== rangeEvents.from || events.to !== rangeEvents.to) this.store.update({ rangeEvents: events });
   }
 
-  /** The range in events comes from a link: no curve knows it better. */
+  /** Marks `rangeEvents` as exact, because it comes from a link: no curve changes it. */
   keepEvents(): void {
     this.settled = { range: this.store.get().range, width: 0 };
   }
@@ -138,7 +144,7 @@ export class Navigator {
     return tile === undefined ? 0 : Math.min(events, eventOf(tile, position));
   }
 
-  /** As near as what is loaded allows; null while nothing is. */
+  /** Returns the position as precisely as the loaded curves allow, or null if none is loaded. */
   positionOf(event: number): number | null {
     if (this.store.get().axis === 'event') return event;
     const tile = this.tilesHere().find((each) => each.event[0]! < event && event <= each.event[each.event.length - 1]!) ?? this.tilesHere().at(-1);
@@ -160,7 +166,7 @@ export class Navigator {
     if (following) this.store.update({ following });
   }
 
-  /** Ends at the newest event from now on, until the window is moved. */
+  /** Keeps the end of the range at the newest event until the range is moved. */
   followNewest(): void {
     const { range } = this.store.get();
     const { to } = this.domain();
@@ -168,13 +174,13 @@ export class Navigator {
     this.store.update({ following: true, cursor: null });
   }
 
-  /** Events have other numbers from now on. */
+  /** Drops all curves, because events have new numbers. */
   forget(): void {
     this.tiles = [];
     this.settled = null;
   }
 
-  /** `factor` < 1 goes nearer; `at`: the position that stays. */
+  /** Zooms in if `factor` < 1. `at` is the position that stays in place. */
   zoom(factor: number, at?: number): void {
     const { range, cursor } = this.store.get();
     const held = cursor === null ? null : this.positionOf(cursor);
@@ -182,14 +188,14 @@ export class Navigator {
     this.setRange(zoomed(range, factor, at ?? (isSeen ? held : (range.from + range.to) / 2)));
   }
 
-  /** By a share of the window. */
+  /** Moves the range by a share of its width. */
   pan(share: number): void {
     const { range } = this.store.get();
     const by = share * (range.to - range.from);
     this.setRange({ from: range.from + by, to: range.to + by });
   }
 
-  /** Puts the cursor there, and moves the window where it does not show it. */
+  /** Puts the cursor at `event`, and moves the range if it does not contain it. */
   async showEvent(event: number): Promise<void> {
     this.store.update({ cursor: event });
     const position = await this.locate(event, this.store.get().axis);
@@ -199,7 +205,7 @@ export class Navigator {
     this.setRange({ from: position - half, to: position + half });
   }
 
-  /** Shows a range of events with some room around it. */
+  /** Shows a range of events with some margin. */
   async showEvents(from: number, to: number): Promise<void> {
     const { axis } = this.store.get();
     const [begin, end] = await Promise.all([this.locate(from, axis), this.locate(to, axis)]);
@@ -221,13 +227,16 @@ export class Navigator {
     this.keepEvents();
   }
 
-  /** Position of the moment after `event` on any axis, by narrowing: a few small curves at most. */
+  /**
+   * Returns the position of the moment after `event` on any axis by narrowing it down with a few
+   * small curves.
+   */
   async locate(event: number, axis: Axis): Promise<number> {
     const file = this.file();
     if (axis === 'event' || file === null) return event;
     const { lane, file: index } = this.store.get();
     let { from, to } = domainOf(file, axis);
-    // It lies between the middles of two columns; look between these next.
+    // It lies between the midpoints of two columns. Narrow to these.
     for (let round = 0; round < 6 && to - from > SMALLEST[axis] / 8; ++round) {
       const window = { file: index, lane, axis, from, to, columns: 512 };
       const { event: events } = await this.source.curve(window);

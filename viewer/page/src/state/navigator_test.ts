@@ -13,17 +13,17 @@ async function navigating(): Promise<{ store: Store; source: GeneratedSource; na
   return { store, source, navigator: new Navigator(store, source) };
 }
 
-describe('a window', () => {
+describe('a range', () => {
   it('stays in the domain and keeps its size', () => {
     expect(clampRange({ from: -30, to: 10 }, { from: 0, to: 100 }, 'event')).toEqual({ from: 0, to: 40 });
     expect(clampRange({ from: 90, to: 130 }, { from: 0, to: 100 }, 'event')).toEqual({ from: 60, to: 100 });
     expect(clampRange({ from: -5, to: 500 }, { from: 0, to: 100 }, 'event')).toEqual({ from: 0, to: 100 });
   });
-  it('has a smallest size', () => expect(clampRange({ from: 50, to: 50 }, { from: 0, to: 100 }, 'event')).toEqual({ from: 48, to: 52 }));
+  it('has a minimum size', () => expect(clampRange({ from: 50, to: 50 }, { from: 0, to: 100 }, 'event')).toEqual({ from: 48, to: 52 }));
 });
 
 describe('translation', () => {
-  it('finds events by position and positions by event, to a column', async () => {
+  it('maps positions to events and events to positions, exact to a column', async () => {
     const { source } = await navigating();
     const recording = source.recording(0);
     const tile = await source.curve({ file: 0, lane: 0, axis: 'time', from: 0, to: recording.endNs, columns: 4000 });
@@ -47,7 +47,7 @@ describe('translation', () => {
 });
 
 describe('Navigator', () => {
-  it('keeps the range in events in step', async () => {
+  it('keeps the range in events up to date', async () => {
     const { store, source, navigator } = await navigating();
     const recording = source.recording(0);
     navigator.learn(await source.curve({ file: 0, lane: 0, axis: 'time', from: 0, to: recording.endNs, columns: 2000 }));
@@ -65,13 +65,13 @@ describe('Navigator', () => {
     expect(store.get().range.from).toBeCloseTo(positionOf(recording, 'step', 100), 2);
     expect(store.get().range.to).toBeCloseTo(positionOf(recording, 'step', 400), 2);
   });
-  it('takes all to all when the axis changes', async () => {
+  it('keeps the whole recording shown when the axis changes', async () => {
     const { store, source, navigator } = await navigating();
     await navigator.setAxis('event');
     expect(store.get().range).toEqual({ from: 0, to: source.recording(0).times.length });
     expect(navigator.isWhole()).toBe(true);
   });
-  it('moves the window to an event that it does not show, and only then', async () => {
+  it('moves the range to an event only if it does not contain it', async () => {
     const { store, navigator } = await navigating();
     await navigator.setAxis('event');
     navigator.setRange({ from: 0, to: 100 });
@@ -81,7 +81,7 @@ describe('Navigator', () => {
     expect(store.get().range).toEqual({ from: 450, to: 550 });
     expect(store.get().cursor).toBe(500);
   });
-  it('zooms around the cursor where it is seen', async () => {
+  it('zooms around the cursor if it is visible', async () => {
     const { store, navigator } = await navigating();
     await navigator.setAxis('event');
     navigator.setRange({ from: 0, to: 100 });
@@ -91,7 +91,7 @@ describe('Navigator', () => {
   });
 });
 
-it('keeps the events of a link whatever curves come, until the window moves', async () => {
+it('keeps the events of a link whatever curves come, until the range moves', async () => {
   const { store, source, navigator } = await navigating();
   const recording = source.recording(0);
   const overview = await source.curve({ file: 0, lane: 0, axis: 'time', from: 0, to: recording.endNs, columns: 64 });

@@ -1,4 +1,4 @@
-// What the aggregating views count, out of the state that all views share.
+// Derives what the aggregating views count from the state that all views share.
 
 import { formatCount } from '../base/format_bytes';
 import type { FileMeta, LaneMeta, Scope } from '../data/protocol';
@@ -12,13 +12,16 @@ export function laneOf(state: State): LaneMeta | null {
   return fileOf(state)?.lanes.find((lane) => lane.lane === state.lane) ?? null;
 }
 
-/** The event that the cursor stands on: without one the newest while one follows, else the lane's peak. */
+/**
+ * Returns the event of the cursor. Without a cursor it is the newest event while following,
+ * otherwise the lane's peak.
+ */
 export function cursorEvent(state: State): number {
   if (state.cursor === null && state.following) return fileOf(state)?.events ?? 0;
   return state.cursor ?? laneOf(state)?.peak_event ?? 0;
 }
 
-/** Null: no lane is known yet. */
+/** Returns null if no lane is known yet. */
 export function scopeOf(state: State): Scope | null {
   if (laneOf(state) === null) return null;
   const cursor = cursorEvent(state);
@@ -33,7 +36,7 @@ export function scopeOf(state: State): Scope | null {
   return { file: state.file, lane: state.lane, filter: state.filter, of: state.of, ...moments[state.of] };
 }
 
-/** What is counted, in words: 'held at the peak'. */
+/** Describes what is counted: 'held at the peak'. */
 export function scopeWords(state: State): string {
   const at = state.cursor === null ? (state.following ? 'now' : 'at the peak') : `after event ${formatCount(state.cursor)}`;
   switch (state.of) {
@@ -44,8 +47,8 @@ export function scopeWords(state: State): string {
       return `more held ${at} than at ${from}`;
     }
     case 'born':
-      return 'taken in the range that the timeline shows';
+      return 'allocated in the range that the timeline shows';
     case 'kept':
-      return 'taken in the range that the timeline shows, and still held at its end';
+      return 'allocated in the range that the timeline shows, and still held at its end';
   }
 }

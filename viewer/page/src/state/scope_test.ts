@@ -8,25 +8,25 @@ const META = { files: [{ file: 0, lanes: [LANE] } as unknown as FileMeta] } as u
 const STATE: State = { ...INITIAL_STATE, meta: META, rangeEvents: { from: 9.5, to: 20.25 } };
 
 describe('scope', () => {
-  it('is none before a lane is known', () => expect(scopeOf(INITIAL_STATE)).toBeNull());
+  it('is null before a lane is known', () => expect(scopeOf(INITIAL_STATE)).toBeNull());
 
-  it('is of the peak without a cursor', () => {
+  it('uses the peak without a cursor', () => {
     expect(cursorEvent(STATE)).toBe(70);
     expect(scopeOf(STATE)).toMatchObject({ of: 'live', to: 70 });
     expect(scopeWords(STATE)).toBe('held at the peak');
   });
 
-  it('is of the cursor where there is one', () => {
+  it('uses the cursor if there is one', () => {
     expect(scopeOf({ ...STATE, cursor: 0 })).toMatchObject({ to: 0 });
     expect(scopeWords({ ...STATE, cursor: 12345 })).toBe('held after event 12,345');
   });
 
-  it('grows from the earlier to the later cursor', () => {
+  it('measures growth from the earlier to the later cursor', () => {
     expect(scopeOf({ ...STATE, of: 'growth', cursor: 10, base: 30 })).toMatchObject({ from: 10, to: 30 });
     expect(scopeOf({ ...STATE, of: 'growth' })).toMatchObject({ from: 0, to: 70 });
   });
 
-  it('takes whole events of the range', () => {
+  it('rounds the range outwards to whole events', () => {
     expect(scopeOf({ ...STATE, of: 'kept' })).toMatchObject({ of: 'kept', from: 9, to: 21 });
   });
 });

@@ -1,4 +1,4 @@
-// What all views share: one immutable State; who changes it goes through a Store.
+// The state that all views share: one immutable State, changed through a Store.
 
 import type { Axis, Filter, Layout, Meta, Progress, Scope, TableQuery } from '../data/protocol';
 
@@ -6,7 +6,7 @@ export type ViewName = 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | '
 
 export type ColorBy = 'category' | 'stack' | 'size' | 'age' | 'stream' | 'thread';
 
-/** What is picked. Panels render from it; it is data, never a node of the page. */
+/** What is selected. It is data from which panels render, never a node of the page. */
 export type Selection =
   | { readonly kind: 'none' }
   | { readonly kind: 'block'; readonly row: number }
@@ -24,23 +24,23 @@ export interface State {
   readonly axis: Axis;
   readonly layout: Layout;
   readonly colorBy: ColorBy;
-  /** Of a recording that goes on: timelines end at its newest event, and move with it. */
+  /** For a live recording: timelines end at its newest event and move with it. */
   readonly following: boolean;
-  /** What timelines show, on the axis. */
+  /** The range that timelines show, on the axis. */
   readonly range: { readonly from: number; readonly to: number };
-  /** The same in events; what flame graph and table mean by "in range". */
+  /** The same range in events; the "range" of the flame graph and the table. */
   readonly rangeEvents: { readonly from: number; readonly to: number };
-  /** Bytes or places that timelines show; null: all. */
+  /** The bytes or addresses that timelines show; null: all. */
   readonly band: { readonly low: number; readonly high: number } | null;
-  /** Event; null: the lane's peak. */
+  /** The event of the cursor; null: the lane's peak. */
   readonly cursor: number | null;
-  /** Event of the other file that is compared with the cursor; null: its peak. */
+  /** The event of the other file that is compared with the cursor; null: its peak. */
   readonly otherCursor: number | null;
-  /** Second cursor: growth is from it to the cursor. */
+  /** The second cursor, from which growth is measured. */
   readonly base: number | null;
   readonly selection: Selection;
   readonly filter: Filter;
-  /** What flame graph and table count. */
+  /** What the flame graph and the table count. */
   readonly of: Scope['of'];
   readonly flame: FlameOptions;
   readonly table: TableOptions;
@@ -49,7 +49,7 @@ export interface State {
 
 export interface FlameOptions {
   readonly inverted: boolean; // callers below callees
-  readonly folded: boolean; // without the frames that are noise
+  readonly folded: boolean; // without noise frames
   readonly icicle: boolean; // the root on top
   readonly focus: number; // hash of the path of the frame that fills the width; 0: the root
   readonly search: string;
@@ -80,7 +80,7 @@ export const INITIAL_STATE: State = {
   file: 0,
   other: null,
   lane: 0,
-  axis: 'event', // idle time, as of a start, leaves the steps no room on the other one
+  axis: 'event', // on the time axis, idle time, such as at start-up, leaves the steps no room
   layout: 'stacked',
   colorBy: 'category',
   following: false,

@@ -1,4 +1,4 @@
-// Holds the State and tells who listens. Reads are plain; a change is a function of the old state.
+// Holds the State and notifies listeners of changes. A change is a function of the old state.
 
 import { INITIAL_STATE, type State } from './state';
 
@@ -16,7 +16,7 @@ export class Store {
     for (const listener of this.listeners) listener(this.state, old);
   }
 
-  /** Returns what ends it. */
+  /** Returns the function that unsubscribes. */
   subscribe(listener: (state: State, old: State) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);

@@ -1,6 +1,7 @@
-// The state in the address: '#v=1&view=timeline&from=0&to=5e9&sel=block-7'. What is as in
-// INITIAL_STATE is left out; a key or value that is not known is dropped, so links of a newer page
-// open too. A change of meaning gets a new version and a function that brings old addresses forward.
+// Reads and writes the state in the address: '#v=1&view=timeline&from=0&to=5e9&sel=block-7'. Values
+// equal to INITIAL_STATE are left out. Unknown keys and values are ignored, so that links of a
+// newer page open too. A change of meaning needs a new version and a function that converts old
+// addresses.
 
 import type { Filter, Scope } from '../data/protocol';
 import type { Place } from './live';
@@ -8,7 +9,7 @@ import { INITIAL_STATE, NO_FILTER, type FlameOptions, type Selection, type State
 
 export const URL_VERSION = 1;
 
-/** `place`: whose numbers they are, of a recording that goes on. */
+/** `place` is the window whose numbers the address uses, for a live recording. */
 export type LinkedState = Omit<State, 'meta' | 'progress' | 'theme'> & { readonly place: Place | null };
 
 const INITIAL_LINKED: LinkedState = { ...INITIAL_STATE, place: null };
@@ -22,7 +23,7 @@ export function writeUrl(state: LinkedState): string {
   return `#${[...out].map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join('&')}`;
 }
 
-/** The parts of the state that an address names. */
+/** Returns the parts of the state that an address names. */
 export function readUrl(fragment: string): Partial<LinkedState> {
   let linked = INITIAL_LINKED;
   const named = new Set<keyof LinkedState>();
@@ -40,7 +41,7 @@ export function readUrl(fragment: string): Partial<LinkedState> {
 
 interface Field {
   readonly write: (state: LinkedState) => string;
-  /** null: not a value of this field. `linked`: what was read so far. */
+  /** Returns null if `text` is not a value of this field. `linked` is what was read so far. */
   readonly read: (text: string, linked: LinkedState) => Partial<LinkedState> | null;
 }
 
@@ -194,7 +195,7 @@ function pair(a: number, b: number): string {
   return `${a}_${b}`;
 }
 
-/** '3_17', in any order. */
+/** Parses '3_17'; either number may be the larger. */
 function numbersIn(text: string): readonly [number, number] | null {
   const parts = text.split('_').map(numberIn);
   const [a, b] = parts;

@@ -13,17 +13,17 @@ const STATE: State & LinkedState = {
 };
 
 describe('the address', () => {
-  it('holds all that is linked', () => expect({ ...INITIAL_STATE, ...readUrl(writeUrl(STATE)) }).toEqual(STATE));
-  it('of the first state is short', () => expect(writeUrl({ ...INITIAL_STATE, place: null })).toBe('#v=1'));
+  it('holds everything that a link restores', () => expect({ ...INITIAL_STATE, ...readUrl(writeUrl(STATE)) }).toEqual(STATE));
+  it('of the initial state is short', () => expect(writeUrl({ ...INITIAL_STATE, place: null })).toBe('#v=1'));
   it('holds each kind of selection', () => {
     for (const selection of [{ kind: 'block', row: 5 }, { kind: 'stack', stack: 6 }, { kind: 'instant', event: 0 }] as const) {
       expect(readUrl(writeUrl({ ...INITIAL_STATE, place: null, selection })).selection).toEqual(selection);
     }
   });
-  it('loses what is not known, and keeps the rest', () => {
+  it('ignores unknown keys and values, and keeps the rest', () => {
     expect(readUrl('#v=7&later=1&view=nothing&axis=event&lane=x&range=5_5&win=4&lane=-1&sel=block-&min=')).toEqual({ axis: 'event' });
   });
-  it('of any kind does not stop the page', () => {
+  it('with malformed content does not throw', () => {
     for (const text of ['', '#', '#%', '#text=%E0%A4', '#&&=&==', '#sel=range-1', '#range=1_2_3']) expect(() => readUrl(text)).not.toThrow();
   });
   it('keeps the parts of a filter that it does not name', () => {

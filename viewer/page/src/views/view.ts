@@ -1,4 +1,4 @@
-// A view is a component that shows one side of the state; src/app/shell.tsx places it.
+// A view is a component that shows one aspect of the state; src/app/shell.tsx places it.
 
 import type { ComponentType } from 'preact';
 import type { DataSource } from '../data/data_source';
@@ -13,7 +13,7 @@ export interface ViewProps {
   readonly source: DataSource;
   readonly commands: Commands;
   readonly navigator: Navigator;
-  /** Says something to those who do not see it happen. */
+  /** Announces a change to users of screen readers. */
   readonly announce: (text: string) => void;
 }
 

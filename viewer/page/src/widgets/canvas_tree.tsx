@@ -1,6 +1,6 @@
-// A tree that is drawn on a canvas and told as treeitems. The canvas shows everything; the items,
-// which are there for screen readers and tests, are those around the active one: the page never holds
-// an element per frame or block.
+// A tree that is drawn on a canvas and exposed as tree items. The canvas shows everything. The
+// items, for screen readers and tests, are only those around the active one, so that the page never
+// has an element per frame or block.
 
 import type { ComponentChildren } from 'preact';
 
@@ -16,7 +16,7 @@ export interface CanvasTreeProps {
   readonly class?: string;
   readonly items: readonly TreeItem[];
   readonly active: string; // id of one of the items
-  /** Returns whether the key meant something here. */
+  /** Returns whether the tree uses the key. */
   readonly onKey: (event: KeyboardEvent) => boolean;
   readonly children: ComponentChildren; // the canvas
 }

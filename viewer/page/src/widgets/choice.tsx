@@ -1,4 +1,5 @@
-// A labelled select, and a labelled check box: native ones, for keyboards and readers know them.
+// A labelled select and a labelled check box. Both are native elements, which keyboards and screen
+// readers support.
 
 export interface ChoiceProps<T extends string> {
   readonly label: string;

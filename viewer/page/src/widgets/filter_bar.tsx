@@ -1,5 +1,5 @@
-// The filter that all views share: text, and the fields behind "more". What is set shows as chips that
-// take it away again, so that no view is filtered without saying so.
+// The filter that all views share: text, and the fields behind the "Fields" button. Each field that
+// is set is shown as a chip that clears it, so that an active filter is always visible.
 
 import { useState } from 'preact/hooks';
 import { formatBytes, parseBytes } from '../base/format_bytes';
@@ -13,7 +13,7 @@ export interface Chip {
   readonly label: string;
 }
 
-/** What a filter has set, but for the text, which is seen in its own field. */
+/** Returns the fields that a filter sets, except the text, which is visible in its own field. */
 export function chipsOf(filter: Filter): Chip[] {
   const chips: (Chip | null)[] = [
     filter.category === '' ? null : { field: 'category', label: `category ${filter.category}` },
@@ -55,7 +55,7 @@ export function FilterBar({ state, store }: FilterBarProps) {
           key={chip.field}
           type="button"
           class="chip"
-          aria-label={`No longer only ${chip.label}`}
+          aria-label={`Remove the filter ${chip.label}`}
           onClick={() => set({ [chip.field]: NO_FILTER[chip.field] })}
         >
           {chip.label} ×

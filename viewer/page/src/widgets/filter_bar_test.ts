@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { NO_FILTER } from '../state/state';
 import { chipsOf } from './filter_bar';
 
-it('shows nothing of an empty filter', () => expect(chipsOf(NO_FILTER)).toEqual([]));
+it('shows no chips for an empty filter', () => expect(chipsOf(NO_FILTER)).toEqual([]));
 
 it('shows every field that is set, zeros too', () => {
   const labels = chipsOf({

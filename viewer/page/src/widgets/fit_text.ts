@@ -1,6 +1,9 @@
-// How much of a text fits a width on a canvas.
+// Cuts a text to a width on a canvas.
 
-/** `charWidth`: px of an average letter. Cut with an ellipsis; '' where nothing worth reading fits. */
+/**
+ * Cuts `text` with an ellipsis to `width` px; `charWidth` is the px of an average letter. Returns
+ * '' if fewer than three letters fit.
+ */
 export function fitText(text: string, width: number, charWidth: number): string {
   const room = Math.floor(width / charWidth);
   if (text.length <= room) return text;

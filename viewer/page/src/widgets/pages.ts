@@ -1,17 +1,20 @@
-// Pages of a long list that somebody else holds: which to ask for, and the rows that have come. At
-// most MAX_PAGES stay; those looked at last.
+// Pages of a long list that is stored elsewhere: tracks which pages to ask for and keeps the rows
+// that have come. Keeps the MAX_PAGES pages that were used last.
 
 export const PAGE_ROWS = 200;
 const MAX_PAGES = 32;
 
 export class Pages<Row> {
-  private readonly pages = new Map<number, readonly Row[] | null>(); // null: asked for; oldest first
+  private readonly pages = new Map<number, readonly Row[] | null>(); // null: requested; least recently used first
 
   rowAt(index: number): Row | undefined {
     return this.pages.get(Math.floor(index / PAGE_ROWS))?.[index % PAGE_ROWS];
   }
 
-  /** Pages that rows [first, end) need and nobody has asked for; they count as asked for from now. */
+  /**
+   * Returns the pages that rows [first, end) need and that were not requested yet, and marks them
+   * as requested.
+   */
   takeMissing(first: number, end: number): number[] {
     const missing: number[] = [];
     for (let page = Math.floor(first / PAGE_ROWS); page * PAGE_ROWS < end; page++) {
@@ -31,12 +34,12 @@ export class Pages<Row> {
     if (this.pages.has(page)) this.pages.set(page, rows);
   }
 
-  /** Those that are there or asked for. */
+  /** Returns the pages that are present or requested. */
   numbers(): readonly number[] {
     return [...this.pages.keys()];
   }
 
-  /** A page that failed may be asked for again. */
+  /** Forgets a page that failed, so that it can be requested again. */
   drop(page: number): void {
     this.pages.delete(page);
   }

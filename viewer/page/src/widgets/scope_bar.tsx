@@ -1,5 +1,5 @@
-// What flame graph and table count, in one place: the live set at a moment, growth between two, what
-// was taken in the range; and the moment, in words, with ways to move it.
+// Selects what the flame graph and the table count: the live set at a moment, growth between two,
+// or allocations in the range. Describes the moment in words and offers ways to move it.
 
 import { cursorEvent, laneOf, scopeWords } from '../state/scope';
 import type { State } from '../state/state';
@@ -9,8 +9,8 @@ import { Choice } from './choice';
 const OF = [
   ['live', 'Held at the cursor'],
   ['growth', 'Growth between the cursors'],
-  ['born', 'Taken in the range'],
-  ['kept', 'Taken in the range and kept'],
+  ['born', 'Allocated in the range'],
+  ['kept', 'Allocated in the range and kept'],
 ] as const;
 
 export function ScopeBar({ state, store }: { readonly state: State; readonly store: Store }) {
@@ -34,7 +34,7 @@ export function ScopeBar({ state, store }: { readonly state: State; readonly sto
       )}
       {state.of === 'growth' && (
         <button type="button" onClick={() => store.update((old) => ({ base: cursorEvent(old) }))}>
-          Grow from here
+          Measure growth from here
         </button>
       )}
     </div>

@@ -1,11 +1,11 @@
-// A row's history as a small area; a picture for those who see it, one sentence for those who do not.
+// A row's history as a small area chart, with a sentence for screen readers.
 
 import { formatBytes } from '../base/format_bytes';
 
 const WIDTH = 96;
 const HEIGHT = 18;
 
-/** The outline as an SVG path; pure, for tests. `top`: the value at the upper edge. */
+/** Returns the outline as an SVG path. `top` is the value at the upper edge. Pure, for tests. */
 export function sparklinePath(values: readonly number[], top: number, width = WIDTH, height = HEIGHT): string {
   if (values.length === 0 || !(top > 0)) return '';
   const step = width / values.length;
@@ -24,7 +24,7 @@ function round(value: number): number {
 export function Sparkline({ values }: { readonly values: readonly number[] }) {
   const top = values.reduce((most, value) => Math.max(most, value), 0);
   if (values.length === 0) return null;
-  const label = `at most ${formatBytes(top)}, ${formatBytes(values.at(-1) ?? 0)} at the end`;
+  const label = `peak ${formatBytes(top)}, ${formatBytes(values.at(-1) ?? 0)} at the end`;
   return (
     <svg class="sparkline" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
       <path d={sparklinePath(values, top)} />

@@ -1,4 +1,4 @@
-// What stands where an answer is not: while it is on its way, when there is nothing, when it failed.
+// What a view shows instead of an answer: loading, empty, failed.
 
 import type { ComponentChildren } from 'preact';
 import type { Asked } from './use_question';
@@ -34,7 +34,7 @@ interface AnsweredProps<T> {
   readonly children: (answer: T) => ComponentChildren;
 }
 
-/** Shows the answer, dimmed while a newer one is on its way; else why there is none. */
+/** Shows the answer, dimmed while a newer one is loading, or the error. */
 export function Answered<T>({ asked, what, children }: AnsweredProps<T>) {
   if (asked.failure !== '') return <Failed message={asked.failure} />;
   if (asked.answer === null) return asked.loading ? <Loading what={what} /> : null;

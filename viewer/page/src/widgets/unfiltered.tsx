@@ -1,5 +1,5 @@
-// One line where the filter that all views share does not choose what is shown, or not all of it: it says so, and
-// takes the filter off.
+// A line for views that the shared filter does not apply to, or not entirely: it says so and offers
+// to clear the filter.
 
 import { isFiltering } from '../state/filter';
 import { NO_FILTER, type State } from '../state/state';

@@ -1,5 +1,5 @@
-// A canvas that has the size of its element in device pixels and is drawn once per animation frame at
-// most, and only when what it shows has changed.
+// A canvas with the size of its element in device pixels. It is drawn at most once per animation
+// frame, and only when its content has changed.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { RefObject } from 'preact';
@@ -15,7 +15,7 @@ export interface CanvasHandle {
   readonly size: CanvasSize;
 }
 
-/** `draw` has CSS px as its unit; `parts`: what it depends on. */
+/** `draw` draws in CSS px. `parts` are the values that it depends on. */
 export function useCanvas(draw: (context: CanvasRenderingContext2D, size: CanvasSize) => void, parts: readonly unknown[]): CanvasHandle {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [size, setSize] = useState<CanvasSize>({ width: 0, height: 0 });
@@ -55,7 +55,7 @@ export function useCanvas(draw: (context: CanvasRenderingContext2D, size: Canvas
   return { canvas, size };
 }
 
-/** Counts changes between light and dark: what is on a canvas has no style that follows them. */
+/** Counts changes between light and dark, because no style restyles the content of a canvas. */
 function useThemeChanges(): number {
   const [changes, setChanges] = useState(0);
   useEffect(() => {

@@ -1,9 +1,12 @@
-// Commands of a view, in the registry while the view is on the page.
+// Registers the commands of a view while the view is on the page.
 
 import { useEffect, useRef } from 'preact/hooks';
 import type { Command, Commands } from '../state/commands';
 
-/** `list`: always the same ids and keys; what they do is that of the last rendering. */
+/**
+ * `list` must always have the same ids and keys. Each command runs as defined by the last
+ * rendering.
+ */
 export function useCommands(commands: Commands, list: readonly Command[]): void {
   const latest = useRef(list);
   latest.current = list;

@@ -1,10 +1,12 @@
-// Asking again when there is news (base/news.ts), once the component that asks has been rendered with
-// what the news are about: what it asks with may have changed with them.
+// Asks again when there is news (base/news.ts), after the component that asks has been rendered
+// with the new data, because what it asks for may depend on that data.
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { news } from '../base/news';
 
-/** Calls `ask` after each rendering that news bring about; not for those from before the first one. */
+/**
+ * Calls `ask` after each rendering that follows news. Ignores news from before the first rendering.
+ */
 export function useNews(ask: () => void): void {
   const [told, hear] = useState(news.version);
   const answered = useRef(told);

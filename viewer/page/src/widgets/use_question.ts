@@ -1,6 +1,6 @@
-// A question to the DataSource as a component asks it: asked anew when its key changes, the one
-// before it aborted. While it is under way the last answer stays, so that nothing flickers. Of what goes
-// on the same is asked again when there is news, one at a time.
+// A component's question to the DataSource. It is asked when its key changes; the previous one is
+// then aborted. The last answer stays until the next has come, so that nothing flickers. News of a
+// live recording repeats the question, one at a time.
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { activity } from '../base/activity';
@@ -8,18 +8,18 @@ import { Again } from '../base/again';
 import { useNews } from './use_news';
 
 export interface Asked<T> {
-  readonly answer: T | null; // of this key, or while loading of an earlier one
+  readonly answer: T | null; // of this key, or of an earlier one while loading
   readonly loading: boolean;
-  readonly failure: string; // a sentence; '' : none
+  readonly failure: string; // a sentence, or '' if it did not fail
 }
 
-/** `key` null: nothing to ask. */
+/** A null `key` asks nothing. */
 export function useQuestion<T>(key: string | null, ask: (signal: AbortSignal) => Promise<T>): Asked<T> {
   const [asked, setAsked] = useState<Asked<T>>({ answer: null, loading: key !== null, failure: '' });
   const latest = useRef(ask);
   latest.current = ask;
   const asking = useRef<Again | null>(null);
-  // Asked in the task that changed the key: an effect would wait for a frame to be drawn first.
+  // Asked in the task that changed the key. An effect would wait until a frame is drawn.
   useLayoutEffect(() => {
     if (key === null) {
       setAsked({ answer: null, loading: false, failure: '' });
@@ -50,7 +50,7 @@ export function useQuestion<T>(key: string | null, ask: (signal: AbortSignal) =>
   return asked;
 }
 
-/** A key of what a question depends on. */
+/** Returns a key of the values that a question depends on. */
 export function keyOf(...parts: readonly unknown[]): string {
   return JSON.stringify(parts);
 }

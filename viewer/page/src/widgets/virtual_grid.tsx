@@ -1,6 +1,7 @@
-// A grid of any number of rows of which only those in the window are elements of the page. Rows are
-// fetched by who owns them (`rowAt` gives undefined for what has not come yet, `onShow` tells what is
-// needed). Arrow keys, Page Up and Down, Home and End move the active row; Enter opens it.
+// A grid of any number of rows in which only the visible ones are elements of the page. The owner
+// fetches the rows: `rowAt` returns undefined for a row that has not come yet, `onShow` reports
+// which rows are needed. Arrow keys, Page Up and Down, Home and End move the active row; Enter
+// opens it.
 
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
@@ -17,7 +18,7 @@ import {
 export interface Column<Row> {
   readonly id: string;
   readonly title: string;
-  readonly width: string; // of grid-template-columns
+  readonly width: string; // for grid-template-columns
   readonly numeric: boolean;
   readonly sortable: boolean;
   readonly cell: (row: Row) => ComponentChildren;
@@ -34,11 +35,11 @@ export interface VirtualGridProps<Row> {
   readonly onOpen: (row: Row) => void;
   readonly sort: { readonly id: string; readonly descending: boolean };
   readonly onSort: (id: string) => void;
-  /** When it changes, the list begins at its top again. */
+  /** When it changes, the grid scrolls back to its top. */
   readonly resetKey: string;
 }
 
-const SCROLL_LINE = 3; // rows of a wheel that counts in lines
+const SCROLL_LINE = 3; // rows per line of a wheel that counts in lines
 
 export function VirtualGrid<Row>(props: VirtualGridProps<Row>) {
   const { columns, count, rowHeight } = props;
@@ -74,7 +75,8 @@ export function VirtualGrid<Row>(props: VirtualGridProps<Row>) {
     expectedScroll.current = element.scrollTop;
   }, [at, height, count]);
 
-  // Listens itself: as a property it would be passive, and the bar of a long list jumps over rows.
+  // Registered here because a listener set as a property is passive, and the scroll bar of a long
+  // list would skip rows.
   useEffect(() => {
     const element = body.current;
     if (element === null) return undefined;
@@ -99,7 +101,7 @@ export function VirtualGrid<Row>(props: VirtualGridProps<Row>) {
     setTop((old) => topThatShows(rows, clampTop(rows, old), wanted));
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.target !== event.currentTarget) return; // a button of the head
+    if (event.target !== event.currentTarget) return; // a button of the header
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     const page = Math.max(1, Math.floor(height / rowHeight) - 1);
     const moves: Readonly<Record<string, number>> = {

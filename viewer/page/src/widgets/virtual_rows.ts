@@ -1,8 +1,9 @@
-// Which rows of a list of any length a window shows, and where its scroll bar stands. Pure.
+// Computes which rows of a list of any length a window shows, and the position of its scroll bar.
+// Pure.
 //
-// Browsers cannot scroll over more than some ten million pixels; a longer list gets a bar of
-// MAX_HEIGHT whose position is a fraction of the way, while wheel and keys still move by rows
-// (the position is kept in rows, `top`, and the bar follows it).
+// Browsers cannot scroll over more than about ten million pixels. The content of a longer list is
+// MAX_HEIGHT high, and the scroll bar is at the proportional position. Wheel and keys still move by
+// rows: the position is kept in rows (`top`) and the bar follows it.
 
 export const MAX_HEIGHT = 8_000_000;
 
@@ -16,7 +17,7 @@ export function contentHeight(rows: VirtualRows): number {
   return Math.min(rows.count * rows.rowHeight, MAX_HEIGHT);
 }
 
-/** The last position: the last row stands at the lower edge. */
+/** The last position: the last row is at the lower edge. */
 export function lastTop(rows: VirtualRows): number {
   return Math.max(0, rows.count - rows.height / rows.rowHeight);
 }
@@ -35,13 +36,13 @@ export function scrollOfTop(rows: VirtualRows, top: number): number {
   return last === 0 ? 0 : (top / last) * Math.max(0, contentHeight(rows) - rows.height);
 }
 
-/** Rows [first, end) that are seen at least in part. */
+/** Returns the rows [first, end) that are at least partly visible. */
 export function shown(rows: VirtualRows, top: number): { readonly first: number; readonly end: number } {
   const first = Math.floor(top);
   return { first, end: Math.min(rows.count, Math.ceil(top + rows.height / rows.rowHeight)) };
 }
 
-/** The position nearest to `top` at which `row` is seen whole. */
+/** Returns the position nearest to `top` at which `row` is fully visible. */
 export function topThatShows(rows: VirtualRows, top: number, row: number): number {
   const whole = rows.height / rows.rowHeight;
   if (row < top) return clampTop(rows, row);

@@ -25,14 +25,14 @@ describe('virtual rows', () => {
     expect(topOfScroll(MANY, MAX_HEIGHT - MANY.height)).toBe(50_000_000 - 20);
   });
 
-  it.each([FEW, MANY])('come back from the scroll bar where they were', (rows) => {
+  it.each([FEW, MANY])('restore the position from the scroll bar', (rows) => {
     for (const fraction of [0, 0.1234, 0.5, 1]) {
       const top = fraction * lastTop(rows);
       expect(topOfScroll(rows, scrollOfTop(rows, top))).toBeCloseTo(top, 3);
     }
   });
 
-  it('show a row that is cut at either edge', () => {
+  it('include rows that are cut at either edge', () => {
     expect(shown(FEW, 0)).toEqual({ first: 0, end: 20 });
     expect(shown(FEW, 3.5)).toEqual({ first: 3, end: 24 });
     expect(shown(FEW, lastTop(FEW))).toEqual({ first: 80, end: 100 });
@@ -48,7 +48,7 @@ describe('virtual rows', () => {
     expect(topThatShows(MANY, 0, 49_999_999)).toBe(lastTop(MANY));
   });
 
-  it('stay in the list', () => {
+  it('stay inside the list', () => {
     expect(clampTop(FEW, -3)).toBe(0);
     expect(clampTop(FEW, 99)).toBe(80);
     expect(clampTop({ ...FEW, count: 3 }, 2)).toBe(0);

@@ -1,6 +1,6 @@
-// The parts of a mailed file: gzipped bytes with a name, as base64 in the page, several elements for a
-// long one (viewer/html/mailed_html.h). They leave the page when they are taken: a browser would keep
-// their text beside what was made of it.
+// The parts of a standalone file: named gzipped bytes, as base64 in the page, in several elements
+// if long (viewer/html/mailed_html.h). An element is removed from the page when it is read, because
+// the browser would keep its text in memory beside the decoded data.
 
 import { DataError } from '../data_source';
 
@@ -8,11 +8,13 @@ const SELECTOR = 'script[data-gmt]';
 
 export interface Archive {
   has(name: string): boolean;
-  /** The inflated bytes; each part can be had once. */
+  /** Returns the inflated bytes. Each part can be taken once. */
   take(name: string): Promise<ArrayBuffer>;
 }
 
-/** Their base64 by name; null: the page has no data in it, so that a server has them. */
+/**
+ * Returns the base64 parts by name, or null if the page has no data, so that a server must have it.
+ */
 export function partsOf(root: ParentNode): Map<string, readonly string[]> | null {
   const parts = new Map<string, readonly string[]>();
   for (const element of root.querySelectorAll<HTMLElement>(SELECTOR)) {
@@ -23,7 +25,7 @@ export function partsOf(root: ParentNode): Map<string, readonly string[]> | null
   return parts.size === 0 ? null : parts;
 }
 
-/** `parts`: base64, by name. */
+/** Makes an archive of base64 parts by name. */
 export function archiveFrom(parts: Map<string, readonly string[]>): Archive {
   return {
     has: (name) => parts.has(name),
@@ -41,7 +43,7 @@ export function archiveFrom(parts: Map<string, readonly string[]>): Archive {
 }
 
 function damaged(what: string): DataError {
-  return new DataError(`This file is damaged: ${what}. Ask whoever sent it for another copy.`);
+  return new DataError(`This file is damaged: ${what}. Ask the sender for another copy.`);
 }
 
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {

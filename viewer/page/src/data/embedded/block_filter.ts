@@ -1,4 +1,4 @@
-// Which blocks a person looks for: Filter of protocol.ts, over a mailed file.
+// Tests which blocks match a Filter of protocol.ts in a standalone file.
 // viewer/questions/row_filter.h has the same rules.
 
 import { DataError } from '../data_source';
@@ -18,14 +18,14 @@ export interface FilterContext {
   readonly lane: Lane;
 }
 
-/** null: every block matches. Throws a DataError where the filter makes no sense. */
+/** Returns a test, or null if every block matches. Throws a DataError if the filter is invalid. */
 export function blockTest(filter: Filter, context: FilterContext): BlockTest | null {
   const ofKind = kindTest(filter, context);
   const address = addressTest(filter.text, context.lane);
   if (ofKind === null && address === null) return null;
   const { kind } = context.lane.blocks;
   const kinds = context.lane.kinds.size.length;
-  // Kinds are few: each is looked at once.
+  // There are few kinds, so each is tested once.
   const other = ofKind?.others ?? (() => true);
   const text = ofKind?.text ?? null;
   const fits = new Uint8Array(kinds);
@@ -104,7 +104,10 @@ function readable<T>(text: string, read: (text: string) => T): T {
   }
 }
 
-/** By address: blocks that begin with the digits, or in which the address lies. */
+/**
+ * Returns a test by address: blocks whose address begins with the digits, or that contain the
+ * address.
+ */
 function addressTest(text: string, lane: Lane): BlockTest | null {
   if (!asksAddresses(text)) return null;
   const expression = readable(text, expressionOf);

@@ -1,17 +1,17 @@
-// Questions to a DataSource in a worker: what goes there and what comes back. Each side trusts the other,
-// they are the same page.
+// The messages between a DataSource in a worker and the page. Each side trusts the other, because
+// both belong to the same page.
 
 import { DataError, type DataSource } from '../data_source';
 
 export type Question = Exclude<keyof DataSource, 'watchProgress' | 'useWindows' | 'moved'>;
 
-/** To the worker. Parts first, once; then calls, and what is no longer wanted. */
+/** Sent to the worker: the parts, first and once, then calls and aborts. */
 export type Asked =
   | { readonly kind: 'parts'; readonly parts: Map<string, readonly string[]> }
   | { readonly kind: 'call'; readonly call: number; readonly name: Question; readonly args: readonly unknown[] }
   | { readonly kind: 'abort'; readonly call: number };
 
-/** From the worker. 'ready': it has begun, so that this browser lets it run. */
+/** Sent by the worker. 'ready' means that it runs, so the browser allows it. */
 export type Told =
   | { readonly kind: 'ready' }
   | { readonly kind: 'answer'; readonly call: number; readonly answer: unknown }
@@ -19,7 +19,7 @@ export type Told =
 
 type Method = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** The worker's side: answers calls from `source`, each with a signal of its own. */
+/** The worker's side: answers calls from `source`, each with its own abort signal. */
 export class CallAnswerer {
   private readonly underWay = new Map<number, AbortController>();
 

@@ -1,11 +1,11 @@
-// Heights of the columns of a window while blocks are stacked on them: adds to a range of columns, and
-// tells whether a block lies between two heights somewhere in a range. A segment tree, because a block
-// may be as long as the window and there are as many blocks as pixels.
+// The heights of the columns of a window while blocks are stacked on them. Adds to a range of
+// columns, and tests whether some height in a range is between two values. It is a segment tree,
+// because a block may span the whole window and there are as many blocks as pixels.
 
 export class ColumnHeights {
   private readonly size: number;
-  private readonly added: Float64Array; // to all columns below a node
-  private readonly min: Float64Array; // of the columns below a node, with its own `added`
+  private readonly added: Float64Array; // added to all columns below a node
+  private readonly min: Float64Array; // of the columns below a node, including its own `added`
   private readonly max: Float64Array;
 
   constructor(columns: number) {
@@ -17,12 +17,12 @@ export class ColumnHeights {
     this.max = new Float64Array(2 * size);
   }
 
-  /** Adds to the columns [from, to). */
+  /** Adds `bytes` to the columns [from, to). */
   add(from: number, to: number, bytes: number): void {
     this.addBelow(1, 0, this.size, from, to, bytes);
   }
 
-  /** Whether a column of [from, to) has a height strictly between `above` and `below`. */
+  /** Returns whether a column of [from, to) has a height strictly between `above` and `below`. */
   hasBetween(from: number, to: number, above: number, below: number): boolean {
     return this.searchBelow(1, 0, this.size, from, to, above, below);
   }

@@ -1,4 +1,4 @@
-// What a mailed file knows of one block.
+// The details of one block in a standalone file.
 
 import { type BlockDetails, type FileMeta, NEVER, type Neighbour, NO_ROW, type StackInfo } from '../protocol';
 import { upperBound } from '../../base/binary_search';
@@ -14,7 +14,7 @@ export interface DetailsContext {
   readonly stacks: StackTable;
   readonly texts: FileTexts;
   readonly ns: Float64Array;
-  readonly segments: readonly SegmentMap[]; // after its birth
+  readonly segments: readonly SegmentMap[]; // after the block's birth
 }
 
 export function detailsOf(block: number, context: DetailsContext): BlockDetails {
@@ -60,7 +60,7 @@ export function detailsOf(block: number, context: DetailsContext): BlockDetails 
   };
 }
 
-/** 0: none. */
+/** Returns the text of a code; code 0 means none. */
 function sharedText(texts: readonly string[], code: number): string {
   return code === 0 ? '' : (texts[code - 1] ?? '');
 }
@@ -69,7 +69,7 @@ function stackOrNull(stacks: StackTable, stack: number): StackInfo | null {
   return stack === 0 ? null : stacks.info(stack);
 }
 
-/** A wait ends between two events, at a time of its own. */
+/** Returns the end of a wait. It is between two events and has its own time. */
 function completedNs(block: number, { lane, ns }: DetailsContext): number | null {
   const completed = lane.blocks.completed[block]!;
   const waited = lane.waited.get(block);
@@ -88,7 +88,7 @@ function stepOf({ steps }: FileMeta, birth: number): number | null {
   return step >= 0 && birth <= steps.end[step]! ? step + 1 : null;
 }
 
-/** What lay beside the block in its segment when it was born. */
+/** Returns the neighbours of the block in its segment at its birth. */
 function neighbours(block: number, segment: SegmentMap | null, { lane, stacks }: DetailsContext): { before: Neighbour | null; after: Neighbour | null } {
   const placed = segment?.blocks ?? [];
   const index = placed.findIndex((one) => one.lane.data === lane && one.block === block);
@@ -110,7 +110,10 @@ function neighbour(hole: bigint, other: PlacedBlock | undefined, stacks: StackTa
   return { row: blocks.row[other.block]!, size: Number(other.end - other.begin), label: other.pending ? `${label}, freed and waiting` : label };
 }
 
-/** Of the blocks of the lane from one stack: how many, what they hold at an event, and at most. */
+/**
+ * Counts the blocks of the lane from one stack: their number, the bytes they hold at an event, and
+ * their peak.
+ */
 function sameStack(lane: Lane, stack: number, event: number): BlockDetails['same_stack'] {
   const { count, birth, death, kind } = lane.blocks;
   const changes: (readonly [number, number])[] = [];

@@ -1,11 +1,14 @@
-// One recording of a mailed file: its stacks, texts and times, and its lanes, each decoded when it is
-// asked for first.
+// The data of one recording in a standalone file: stacks, texts and times. Each is decoded when it
+// is first needed.
 
 import type * as p from '../protocol';
 import type { Slab } from '../slab';
 import { PackedColumns } from './lane_data';
 
-/** Times of all events, [0] of the beginning: points lie on lines between those that the file has. */
+/**
+ * Returns the times of all events; [0] is the beginning. Times between two stored points are
+ * interpolated linearly.
+ */
 export function readClock(slab: Slab): Float64Array {
   const columns = new PackedColumns(slab);
   const points = columns.count('points');
@@ -22,7 +25,7 @@ export function readClock(slab: Slab): Float64Array {
   return out;
 }
 
-/** The stacks that the file has, by their ids. */
+/** The stacks in the file, by their ids. */
 export class StackTable {
   private readonly frames: readonly p.Frame[];
   private readonly index: ReadonlyMap<number, number>;
@@ -41,7 +44,7 @@ export class StackTable {
   framesOf(stack: number): readonly p.Frame[] {
     return this.frameIds(stack).map((id) => this.frames[id]!);
   }
-  /** The same number is the same frame, of all stacks. */
+  /** Returns the ids of the frames. In all stacks the same id is the same frame. */
   frameIds(stack: number): readonly number[] {
     const i = this.index.get(stack);
     return i === undefined ? [] : this.packed.stacks[i]!;
@@ -53,7 +56,7 @@ export class StackTable {
     const i = this.index.get(stack);
     return i === undefined ? 0 : this.packed.keys[i]!;
   }
-  /** Where the program did it, and in which part of a library; null without frames. */
+  /** Returns the program's own frame, with its labels, or null without frames. */
   ownOf(stack: number): OwnFrame | null {
     const i = this.index.get(stack);
     const own = i === undefined ? null : this.packed.own[i]!;
@@ -68,7 +71,7 @@ export class StackTable {
 export interface OwnFrame {
   readonly name: string; // 'main > MLP.forward'
   readonly place: string; // 'train.py:41 > gpt.py:88'
-  readonly functionLabel: string; // of tables by function
+  readonly functionLabel: string; // in tables by function
   readonly fileLabel: string;
   readonly ownPlace: string; // 'train.py:41'
 }
@@ -91,7 +94,7 @@ export interface FileTexts {
   readonly confidences: readonly string[];
 }
 
-/** Innermost without its folders: "model.py". */
+/** Returns the name without its folders: "model.py". */
 export function fileName(file: string): string {
   return file.slice(file.lastIndexOf('/') + 1);
 }

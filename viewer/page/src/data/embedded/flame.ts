@@ -1,4 +1,4 @@
-// Flame graphs over a mailed file, with the names and sums of viewer/questions/flame.h.
+// Flame graphs over a standalone file, with the names and sums of viewer/questions/flame.h.
 
 import type { FlameQuery, FlameTree, Frame } from '../protocol';
 import { fileName, placeOfFrame, type StackTable } from './file_data';
@@ -11,7 +11,7 @@ export interface Weight {
 export interface TreeStyle {
   readonly inverted: boolean;
   readonly folded: boolean;
-  /** Lines are the same only in one recording. */
+  /** Line numbers are comparable only within one recording. */
   readonly withLines: boolean;
   readonly compares: boolean;
 }
@@ -30,12 +30,12 @@ export class FlameTreeBuilder {
     this.node(0, 'all\t\tfolded', true);
   }
 
-  /** Adds a stack's weight to all nodes of its path. */
+  /** Adds the weight of a stack to all nodes of its path. */
   addStack(stacks: StackTable, stack: number, weight: Weight, isBefore: boolean): void {
     this.add(pathOf(stacks.framesOf(stack), this.style), weight, isBefore);
   }
 
-  /** What is not in the file: below the root, under a name that says so. */
+  /** Adds what is not in the file below the root, under a name that says so. */
   addAbsent(weight: Weight, isBefore: boolean): void {
     if (weight.bytes === 0 && weight.blocks === 0) return;
     this.count(0, weight, isBefore);
@@ -94,7 +94,7 @@ export class FlameTreeBuilder {
   }
 }
 
-// A name is three fields with tabs between them.
+// A name consists of three fields separated by tabs.
 function withoutTabs(text: string): string {
   return text.replace(/[\t\n]/g, ' ');
 }
@@ -103,7 +103,7 @@ function pathOf(frames: readonly Frame[], style: TreeStyle): readonly Frame[] {
   let path = frames;
   if (style.folded) {
     path = frames.filter((frame) => frame.kind !== 'folded');
-    // Something stays of a stack that is nothing but noise.
+    // Keeps one frame of a stack that is only noise.
     if (path.length === 0) path = frames.slice(0, 1);
   }
   return style.inverted ? path : [...path].reverse();

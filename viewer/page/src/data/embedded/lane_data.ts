@@ -1,26 +1,26 @@
-// One lane of a mailed file: its blocks as columns, and totals of what the file leaves out.
-// viewer/html/lane_slab.cc writes it and says why it is packed so.
+// One lane of a standalone file: its blocks as columns, and totals of what the file leaves out.
+// viewer/html/lane_slab.cc writes it and explains the encoding.
 
 import { type AddressSpace, BLOCK_FROM_BEFORE, BLOCK_NOT_FREED, BLOCK_PENDING, NEVER } from '../protocol';
 import type { Slab } from '../slab';
 import { readDeltas, readVarints, unzigzag } from './varints';
 
-/** Sorted by birth, then by row. `kind` is an index into Kinds. */
+/** The blocks, sorted by birth, then by row. `kind` is an index into Kinds. */
 export interface Blocks {
   readonly count: number;
   readonly row: Uint32Array;
   readonly birth: Uint32Array;
   readonly death: Uint32Array; // NEVER
-  readonly completed: Uint32Array; // death, but of what waited for other streams
+  readonly completed: Uint32Array; // equal to death unless the block waited for other streams
   readonly kind: Uint32Array;
-  readonly space: Uint32Array; // index of Lane.spaces and 1; 0: in none
-  readonly offset: Float64Array; // in it; the address where it is in none
+  readonly space: Uint32Array; // 1 + index in Lane.spaces; 0: in none
+  readonly offset: Float64Array; // in its space, or the address if it is in none
 }
 
-/** What blocks have in common. Texts are codes: of FileMeta, of FileTexts. */
+/** The common properties of blocks. Texts are codes of FileMeta or FileTexts. */
 export interface Kinds {
   readonly size: Float64Array;
-  readonly requested: Float64Array; // -1: not known
+  readonly requested: Float64Array; // -1: unknown
   readonly stack: Uint32Array;
   readonly forward: Uint32Array;
   readonly free: Uint32Array;
@@ -31,24 +31,24 @@ export interface Kinds {
   readonly thread: Uint16Array;
   readonly pool: Uint32Array;
   readonly name: Uint32Array;
-  readonly tensor: Uint32Array; // index of Lane.tensors and 1; 0: not known
-  readonly alive: Uint32Array; // of Lane.alives, the same way
+  readonly tensor: Uint32Array; // 1 + index in Lane.tensors; 0: unknown
+  readonly alive: Uint32Array; // in Lane.alives, the same way
 }
 
 /**
- * Bytes of the blocks that are not in the file. Borders are events: of even distance, and those that
- * people ask for (peak, end, failures).
+ * The bytes of the blocks that are not in the file. Borders are events: evenly spaced ones, and
+ * those that people ask for (peak, end, failures).
  */
 export interface Omissions {
   readonly border: Uint32Array;
   readonly bytes: Float64Array; // held after border b, by category: [code * borders + b]
-  readonly blocks: Float64Array; // all of them, by border
-  readonly min: Float64Array; // of the lane's live bytes from border b to before the next
+  readonly blocks: Float64Array; // of all categories, by border
+  readonly min: Float64Array; // of the lane's live bytes from border b to before the next border
   readonly max: Float64Array;
   readonly stacks: readonly OmittedStacks[];
 }
 
-/** What an event's live set has beside the blocks of the file. */
+/** The part of the live set at an event that is not in the blocks of the file. */
 export interface OmittedStacks {
   readonly event: number;
   readonly entries: readonly { readonly stack: number; readonly category: number; readonly bytes: number; readonly blocks: number }[];
@@ -63,20 +63,20 @@ export interface Lane {
   readonly blocks: Blocks;
   readonly kinds: Kinds;
   readonly flags: Uint8Array; // by block: BLOCK_*
-  /** By block that waited: ns from its death to when it could be used again, where that was seen. */
+  /** By block that waited: ns from its death until it could be used again, if that was recorded. */
   readonly waited: ReadonlyMap<number, number>;
-  /** By block that does not lie at its own address (physical memory): its place and 1; 0: none. */
+  /** By block that is not at its own address (physical memory): 1 + its place; 0: none. */
   readonly mapped: ReadonlyMap<number, number>;
   readonly omissions: Omissions;
-  readonly series: ReadonlyMap<string, Changes>; // beside live
+  readonly series: ReadonlyMap<string, Changes>; // except live
   readonly pools: readonly string[]; // code 1 is [0]
   readonly tensors: readonly string[];
   readonly alives: readonly string[];
-  readonly spaces: readonly AddressSpace[]; // by address; lives in events
+  readonly spaces: readonly AddressSpace[]; // by address; lives are in events
   readonly spaceBegin: readonly bigint[];
 }
 
-/** Where columns of packed numbers are in a slab. */
+/** Reads columns of packed numbers from a slab. */
 export class PackedColumns {
   constructor(private readonly slab: Slab) {}
 
@@ -130,7 +130,7 @@ function readKinds(columns: PackedColumns): Kinds {
   const count = columns.count('kinds');
   const u32 = (name: string): Uint32Array => Uint32Array.from(columns.numbers(`kind.${name}`, count));
   const size = columns.numbers('kind.size', count);
-  // Rounding is stored instead: it is often nothing.
+  // Rounding is stored instead, because it is often 0.
   const rounding = columns.numbers('kind.rounding', count);
   return {
     size,
@@ -161,7 +161,7 @@ function readBlocks(columns: PackedColumns, kinds: number): Pick<Lane, 'blocks' 
   const waits = columns.count('waits');
   const waiting = columns.deltas('wait.block', waits);
   const waitedEvents = columns.numbers('wait.events', waits); // 0: to the end
-  const waitedNs = columns.numbers('wait.ns', waits); // and 1; 0: not seen
+  const waitedNs = columns.numbers('wait.ns', waits); // plus 1; 0: not recorded
   const waited = new Map<number, number>();
   for (let i = 0; i < waits; i++) {
     const block = waiting[i]!;
@@ -169,7 +169,7 @@ function readBlocks(columns: PackedColumns, kinds: number): Pick<Lane, 'blocks' 
     completed[block] = waitedEvents[i] === 0 ? NEVER : death[block]! + waitedEvents[i]! - 1;
   }
 
-  // 0 is the next kind that did not come before.
+  // Code 0 stands for the next kind that has not occurred before.
   const kind = new Uint32Array(count);
   const coded = columns.numbers('kind', count);
   let known = 0;
@@ -242,7 +242,7 @@ function readSeries(columns: PackedColumns, slab: Slab): Map<string, Changes> {
   return series;
 }
 
-/** Where a block lies in the lane's address space; NaN: not known. */
+/** Returns the position of a block in the lane's address space, or NaN if unknown. */
 export function placeOf(lane: Lane, block: number): number {
   const mapped = lane.mapped.get(block);
   if (mapped !== undefined) return mapped === 0 ? NaN : mapped - 1;

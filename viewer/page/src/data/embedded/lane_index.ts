@@ -1,4 +1,4 @@
-// The blocks of a lane on an axis, by how long they live: in stack order.
+// The blocks of a lane on an axis, in stack order, indexed by their duration.
 
 import type { Blocks } from './lane_data';
 import type { Positions } from './positions';
@@ -7,7 +7,10 @@ import { lowerBound, upperBound } from '../../base/binary_search';
 const CLASSES = 64;
 const FOREVER = CLASSES - 1;
 
-/** Which doubling of durations a block is in; what is never freed is in the highest. */
+/**
+ * Returns the power of two of a block's duration. A block that is never freed is in the highest
+ * class.
+ */
 export function durationClass(start: number, end: number, units: number): number {
   if (end === Infinity) return FOREVER;
   const duration = (end - start) * units;
@@ -51,14 +54,18 @@ export class LaneIndex {
     }
   }
 
-  /** Calls back, in stack order, with each block that lives in [from, to) and at least `atLeast` long. */
+  /**
+   * Calls `call`, in stack order, for each block that lives in [from, to) and at least `atLeast`
+   * long.
+   */
   forEach(from: number, to: number, atLeast: number, call: (block: number) => void): void {
     const lowest = durationClass(0, atLeast, this.positions.units);
     for (let c = CLASSES - 1; c >= lowest; c--) {
       const begin = this.classBegin[c + 1]!;
       const end = this.classBegin[c]!;
       if (begin === end) continue;
-      // Nothing of a class is longer than its doubling, so what began earlier has ended.
+      // No block of a class is longer than the upper limit of the class, so earlier blocks have
+      // ended.
       const longest = c === FOREVER ? Infinity : 2 ** (c + 1) / this.positions.units;
       const first = longest === Infinity ? begin : lowerBound(this.orderedStart, from - longest, begin, end);
       const last = lowerBound(this.orderedStart, to, first, end);
@@ -69,7 +76,7 @@ export class LaneIndex {
     }
   }
 
-  /** Of the blocks that live in [from, to): how many. */
+  /** Returns the number of blocks that live in [from, to). */
   countIn(from: number, to: number): number {
     this.sortedEnds ??= this.end.slice().sort();
     return lowerBound(this.start, to) - upperBound(this.sortedEnds, from);

@@ -1,5 +1,6 @@
-// What a filter lets through at the middle of each column: the rules of protocol.ts (PassingCurve), over a mailed
-// file. viewer/questions/passing_curve.h does the same.
+// Computes the bytes that match a filter at the midpoint of each column, by the rules of
+// PassingCurve (protocol.ts), over a standalone file. viewer/questions/passing_curve.h does the
+// same.
 
 import { lowerBound } from '../../base/binary_search';
 import type { PassingCurve, PassingQuery } from '../protocol';
@@ -12,10 +13,12 @@ export interface PassingContext extends AxisContext {
   readonly totals: LaneTotals;
 }
 
-/** `test` null: every block passes, those that are not in the file too. */
+/**
+ * Computes the curve. If `test` is null, every block matches, also those that are not in the file.
+ */
 export function passingCurve(query: PassingQuery, test: BlockTest | null, context: PassingContext): PassingCurve {
   const live = new Float64Array(query.columns).fill(NaN);
-  const events: number[] = []; // of the columns that are known, which lie side by side
+  const events: number[] = []; // of the known columns, which are consecutive
   let first = 0;
   for (let c = 0; c < query.columns; c++) {
     const event = eventOfColumn(query, c, context);
@@ -28,13 +31,13 @@ export function passingCurve(query: PassingQuery, test: BlockTest | null, contex
   return { query, live };
 }
 
-/** Bytes of the blocks that pass, after each of some events; these ascend. */
+/** Returns the bytes of the matching blocks after each of some events, which ascend. */
 function passingAfter(events: readonly number[], { blocks, kinds }: Lane, test: BlockTest): Float64Array {
   const { count, birth, death, kind } = blocks;
   const changes = new Float64Array(events.length + 1);
   let column = 0;
   for (let i = 0; i < count; i++) {
-    // Blocks are there by birth.
+    // Blocks are sorted by birth.
     while (column < events.length && events[column]! < birth[i]!) column++;
     if (column === events.length) break;
     if (death[i]! <= events[column]! || !test(i)) continue;

@@ -1,20 +1,23 @@
-// Where events lie on an axis.
+// Maps events to positions on an axis.
 
 import { type Axis, NEVER, type StepsMeta } from '../protocol';
 import { lowerBound, upperBound } from '../../base/binary_search';
 
 export interface Positions {
-  /** Of an event; Infinity for NEVER. Never falls from one event to the next. */
+  /**
+   * Returns the position of an event, Infinity for NEVER. Never decreases from one event to the
+   * next.
+   */
   of(event: number): number;
-  /** The last event at or before a position; 0 where there is none. */
+  /** Returns the last event at or before a position, or 0 if there is none. */
   eventAt(position: number): number;
-  /** Events whose position is before `position`. */
+  /** Returns the number of events whose position is before `position`. */
   eventsBefore(position: number): number;
-  /** How many units of a duration one doubling counts from: floor(log2(duration * units)). */
+  /** The units of a duration per unit of the axis; the class is floor(log2(duration * units)). */
   readonly units: number;
 }
 
-/** `ns`: time of each event; [0] is the beginning. */
+/** Returns the positions of an axis. `ns` has the time of each event; [0] is the beginning. */
 export function positionsOf(axis: Axis, ns: Float64Array, steps: StepsMeta): Positions {
   switch (axis) {
     case 'event':
@@ -45,8 +48,9 @@ function tablePositions(table: Float64Array, units: number): Positions {
 }
 
 /**
- * Step s (from 1) is [s, s + 1), shared out evenly to its events and those up to the next step; what
- * comes before the first step is [0, 1), what comes after the last one the two numbers behind it.
+ * Returns the position of each event on the step axis. Step s (from 1) is [s, s + 1), divided
+ * evenly among its events and those up to the next step. Events before the first step are in [0,
+ * 1); those after the last step are in the two units that follow it.
  */
 function stepTable(last: number, steps: StepsMeta): Float64Array {
   const table = new Float64Array(last + 1);

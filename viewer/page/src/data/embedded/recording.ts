@@ -1,4 +1,4 @@
-// A recording of a mailed file, part by part: what was decoded for one question serves the next.
+// A recording of a standalone file. Each part is decoded once and then reused.
 
 import { DataError } from '../data_source';
 import type { Answer, Axis, FileMeta, LaneMeta, SourceText } from '../protocol';
@@ -14,7 +14,7 @@ import { isAllocators } from './segments';
 
 type PackedAnswer = Omit<Answer, 'name'>;
 
-/** A lane and what is asked of it. */
+/** A lane, with the indexes that questions need. */
 export class LoadedLane {
   private readonly indexes = new Map<Axis, LaneIndex>();
   private total: LaneTotals | null = null;
@@ -35,7 +35,7 @@ export class LoadedLane {
     if (index === undefined) this.indexes.set(axis, (index = new LaneIndex(this.data.blocks, positions)));
     return index;
   }
-  /** -1: not in the file. */
+  /** Returns the index of a block by its row, or -1 if it is not in the file. */
   blockOf(row: number): number {
     this.byRow ??= new Map(Array.from(this.data.blocks.row, (r, i) => [r, i]));
     return this.byRow.get(row) ?? -1;
@@ -66,7 +66,7 @@ export class EmbeddedRecording {
   sources(): Promise<Readonly<Record<string, SourceText>>> {
     return this.once('sources', async () => (await this.json('sources')) as Record<string, SourceText>);
   }
-  /** The driver memory of a device's allocators after an event. */
+  /** Returns the driver memory of a device's allocators after an event. */
   async segments(device: number, event: number): Promise<readonly SegmentMap[]> {
     const [table, lanes] = await Promise.all([this.once('segments', async () => (await this.json('segments')) as SegmentTable), this.lanes()]);
     const own = lanes.filter((lane) => lane.meta.device === device && isAllocators(lane));

@@ -1,12 +1,15 @@
-// The blocks that a question is about (Scope of protocol.ts), one by one, as
-// viewer/questions/scope_rows.h has them; and what of them is not in the file.
+// Enumerates the blocks of a Scope (protocol.ts) as viewer/questions/scope_rows.h does, and the
+// part of the scope that is not in the file.
 
 import type { Scope } from '../protocol';
 import type { BlockTest } from './block_filter';
 import type { Lane, OmittedStacks } from './lane_data';
 import { upperBound } from '../../base/binary_search';
 
-/** Calls back with each block: 1 for what came, -1 for what went (growth). By birth. */
+/**
+ * Calls `call` for each block by birth, with sign 1 for a block that was added and -1 for one that
+ * went (growth).
+ */
 export function forEachBlock(lane: Lane, scope: Scope, test: BlockTest | null, call: (block: number, sign: 1 | -1) => void): void {
   const { birth, death } = lane.blocks;
   const { from, to } = scope;
@@ -32,9 +35,9 @@ export function forEachBlock(lane: Lane, scope: Scope, test: BlockTest | null, c
   }
 }
 
-/** What of a question's blocks is not in the file, as far as that is known. */
+/** The part of a scope that is not in the file, as far as it is known. */
 export interface Absent {
-  /** By stack, where the event is one of those that people ask for. */
+  /** By stack, if the event is one of those that people ask for. */
   readonly stacks: OmittedStacks | null;
   readonly bytes: number;
   readonly blocks: number;
@@ -42,7 +45,10 @@ export interface Absent {
 
 const NOTHING: Absent = { stacks: null, bytes: 0, blocks: 0 };
 
-/** `test`: null where every block counts; which of those that are not there would pass is not known. */
+/**
+ * Returns the part that is not in the file. A non-null `test` gives nothing, because it is unknown
+ * which of the missing blocks would match.
+ */
 export function absentOf(lane: Lane, scope: Scope, test: BlockTest | null): Absent {
   if (test !== null) return NOTHING;
   if (scope.of === 'live') return absentAt(lane, scope.to);

@@ -1,6 +1,5 @@
-// What lies where in the driver memory of the allocators of one device after an event, put together
-// from the pieces and blocks of a mailed file; the rules are those of
-// analysis/fragmentation/segment_map.h.
+// Reconstructs the driver memory of the allocators of one device after an event from the pieces and
+// blocks of a standalone file. The rules are those of analysis/fragmentation/segment_map.h.
 
 import { addressOf } from './lane_data';
 import type { LoadedLane } from './recording';
@@ -17,7 +16,7 @@ export interface SegmentTable {
 const SMALL_BLOCK = 1 << 20; // c10/cuda/CUDACachingAllocator.cpp: kSmallSize
 const SMALL_SEGMENT = 2 << 20; // kSmallBuffer
 const LARGE_PAGE = 20 << 20; // kLargeBuffer
-// How far behind a segment's birth its first block is looked for.
+// How many events after a segment's birth its first block is searched for.
 const EVENTS_TO_FIRST_BLOCK = 1 << 12;
 
 export interface PlacedBlock {
@@ -34,11 +33,11 @@ export interface SegmentMap {
   stream: string | null;
   isSmall: boolean;
   isPrivate: boolean;
-  readonly pool: string; // of a private one, as far as the driver memory's birth tells it
+  readonly pool: string; // the private pool, if the birth of the driver memory reveals it
   readonly birth: number;
   readonly expandable: boolean;
   readonly stack: number;
-  /** By address; none overlaps another. */
+  /** Sorted by address, without overlap. */
   readonly blocks: PlacedBlock[];
 }
 
@@ -50,7 +49,7 @@ export interface MapContext {
   readonly imported: boolean;
 }
 
-/** By address. */
+/** Returns the segments, sorted by address. */
 export function mapSegments(event: number, context: MapContext): SegmentMap[] {
   const segments = joinPieces(event, context);
   const blocks = placedBlocks(event, context.lanes);
@@ -73,7 +72,7 @@ export function segmentAt(segments: readonly SegmentMap[], address: bigint): Seg
   return segments.find((segment) => segment.address <= address && address < segment.end) ?? null;
 }
 
-/** As viewer/questions/segments.h, PoolName, has it. */
+/** Returns the same as PoolName in viewer/questions/segments.h. */
 export function poolOf({ isPrivate, isSmall, pool, expandable }: SegmentMap): string {
   const name = isPrivate ? ['private', pool].filter((part) => part !== '').join(' ') : isSmall ? 'small' : 'large';
   return expandable ? `${name}, expandable` : name;
@@ -88,11 +87,11 @@ function joinPieces(event: number, { pieces, imported }: MapContext): SegmentMap
   let reached = 0n;
   for (const { size: bytes, isPage, pool, ...chunk } of chunks) {
     const end = chunk.address + bytes;
-    const address = chunk.address < reached ? reached : chunk.address; // what overlaps is the first one's
+    const address = chunk.address < reached ? reached : chunk.address; // an overlap belongs to the first piece
     if (end > reached) reached = end;
     if (end <= address) continue;
     const size = Number(end - address);
-    // A snapshot of PyTorch's own recorder says what one call mapped, which may be many pages.
+    // A snapshot of PyTorch's own recorder gives what one call mapped, which may be many pages.
     const unit = isPage && imported ? Math.min(size, size % LARGE_PAGE === 0 ? LARGE_PAGE : SMALL_SEGMENT) : size;
     const isSmall = unit <= SMALL_SEGMENT;
     const isPrivate = pool !== '';
@@ -107,7 +106,10 @@ function joinPieces(event: number, { pieces, imported }: MapContext): SegmentMap
   return segments;
 }
 
-/** What is held or waits for a stream, by address; of what overlaps the first one has it. */
+/**
+ * Returns the blocks that are held or wait for a stream, by address. An overlap belongs to the
+ * first block.
+ */
 function placedBlocks(event: number, lanes: readonly LoadedLane[]): PlacedBlock[] {
   const placed: PlacedBlock[] = [];
   for (const lane of lanes) {
@@ -129,17 +131,20 @@ function placedBlocks(event: number, lanes: readonly LoadedLane[]): PlacedBlock[
   return apart;
 }
 
-/** Whose a segment is, its blocks tell, too. */
+/** Derives properties of a segment from one of its blocks. */
 function noteBlock(segment: SegmentMap, { lane: { data }, block }: { readonly lane: LoadedLane; readonly block: number }, streams: readonly string[]): void {
   const k = data.blocks.kind[block]!;
   if (data.kinds.size[k]! > SMALL_BLOCK) segment.isSmall = false;
   const pool = data.kinds.pool[k]!;
   if (pool !== 0 && data.pools[pool - 1] !== '0x0') segment.isPrivate = true;
-  const stream = data.kinds.stream[k]!; // 0: not known
+  const stream = data.kinds.stream[k]!; // 0: unknown
   if (segment.stream === null && stream !== 0) segment.stream = streams[stream] ?? null;
 }
 
-/** Allocators take a segment for a block that they then lay into it: its first one comes soon. */
+/**
+ * Derives properties of an empty segment from its first block. An allocator takes a segment for a
+ * block that it then places in it, so that block comes soon.
+ */
 function noteFirstBlock(segment: SegmentMap, event: number, { lanes, streams }: MapContext): void {
   const last = Math.min(event, segment.birth + EVENTS_TO_FIRST_BLOCK);
   const born = lanes.flatMap((lane) => {

@@ -1,4 +1,5 @@
-// The allocator's state after an event, of a mailed file, as viewer/questions/segments.cc tells it.
+// The allocator's state after an event in a standalone file, as viewer/questions/segments.cc
+// computes it.
 
 import { NO_ROW, type FileMeta, type Segments, type SegmentState } from '../protocol';
 import { hex } from './block_filter';
@@ -12,7 +13,7 @@ import { upperBound } from '../../base/binary_search';
 export interface SegmentContext {
   readonly meta: FileMeta;
   readonly lane: LoadedLane;
-  readonly lanes: readonly LoadedLane[]; // all of the file
+  readonly lanes: readonly LoadedLane[]; // all lanes of the file
   readonly segments: readonly SegmentMap[]; // of the lane's device, after the event
   readonly stacks: StackTable;
   readonly ns: Float64Array;
@@ -42,7 +43,10 @@ export function segmentsAfter(event: number, context: SegmentContext): Segments 
   };
 }
 
-/** Their blocks lie in segments; the driver's and the host's pieces are their own. */
+/**
+ * Returns whether the blocks of a lane are placed in segments. Those of the driver and the host are
+ * not.
+ */
 export function isAllocators({ meta }: LoadedLane): boolean {
   return meta.heap !== 'driver' && meta.heap !== 'host';
 }
@@ -75,7 +79,7 @@ function partsState(parts: readonly Part[], { lane: { data }, stacks }: SegmentC
 }
 
 function stateOf(segment: SegmentMap, context: SegmentContext): SegmentState {
-  // A block of another heap's allocator in this segment is none of this lane's.
+  // A block of another heap's allocator in this segment does not belong to this lane.
   const own = segment.blocks.filter(({ lane }) => lane === context.lane);
   const parts = own.map(({ block, pending, begin, end }) => ({ block, pending, offset: Number(begin - segment.address), bytes: Number(end - begin) }));
   return {
@@ -89,7 +93,7 @@ function stateOf(segment: SegmentMap, context: SegmentContext): SegmentState {
   };
 }
 
-/** What is held and in no segment that is known, end to end. */
+/** Returns the held blocks that are in no known segment, end to end. */
 function unplaced(held: readonly number[], segments: readonly SegmentMap[], context: SegmentContext): Shown[] {
   const rest = new Map(held.map((block) => [block, sizeOf(context.lane, block)]));
   for (const { blocks } of segments) {
@@ -142,7 +146,7 @@ function eventInWords(event: number, { lane, lanes, meta, stacks }: SegmentConte
     if (found === null) continue;
     const { blocks, kinds } = one.data;
     const k = blocks.kind[found.block]!;
-    // Another heap's event changes nothing here, and a person should know whose it is.
+    // An event of another heap changes nothing here, so the heap is named.
     const whose = one === lane ? '' : ` of ${one.meta.heap}`;
     const place = stacks.ownOf(kinds.stack[k]!)?.ownPlace ?? '';
     const where = place === '' ? '' : ` (${place})`;

@@ -1,5 +1,6 @@
-// Which blocks a window shows, and what lies between them: the rules of protocol.ts (BlockTile), over
-// the arrays of a mailed file. viewer/index has the same rules in C++ for what no browser could hold.
+// Selects the blocks that a window shows and the runs between them, by the rules of BlockTile
+// (protocol.ts), over the arrays of a standalone file. viewer/index has the same rules in C++ for
+// recordings too large for a browser.
 
 import { firstColumn, widthOf } from '../columns';
 import { type BlockQuery, MAX_BLOCKS } from '../protocol';
@@ -7,18 +8,23 @@ import { ColumnHeights } from './column_heights';
 import type { Lane } from './lane_data';
 import type { LaneIndex } from './lane_index';
 
-/** Blocks in stack order, and in front of each what is not shown itself and lies below it. */
+/**
+ * The selected blocks in stack order, each preceded by a run of the unselected blocks below it, if
+ * any.
+ */
 export interface StackedItems {
-  /** Index of a block; -1: a run. */
+  /** Index of a block, or -1 for a run. */
   readonly item: number[];
-  /** Of a run: the category of which it has most, in bytes times columns; of equals the lowest code. */
+  /** For a run, the category with the most bytes times columns; of equal ones the lowest code. */
   readonly category: number[];
   readonly runBegin: number[];
   readonly runColumn: number[];
   readonly runBytes: number[];
 }
 
-/** The columns whose middle is in [start, end): first and behind the last. */
+/**
+ * Returns the columns whose midpoint is in [start, end): the first one, and the one after the last.
+ */
 function columnsOf(query: BlockQuery, start: number, end: number): readonly [number, number] {
   return [firstColumn(query, start), firstColumn(query, end)];
 }
@@ -36,7 +42,10 @@ export function selectStacked(query: BlockQuery, lane: Lane, index: LaneIndex): 
   return withRuns(candidates, shown, query, rowBytes, index, sizeOf, categoryOf);
 }
 
-/** Tells of each block, asked in stack order, whether it is high enough and lies in the window somewhere. */
+/**
+ * Returns a test whether a block is high enough and visible in the window. It must be called in
+ * stack order.
+ */
 function shownBetween(
   query: BlockQuery,
   rowBytes: number,
@@ -87,18 +96,18 @@ function withRuns(
     out.category.push(categoryOf(block));
     out.runBegin.push(out.runColumn.length);
   }
-  // What is left lies on top of the last block: it is part of the rest.
+  // What is left is on top of the last block and belongs to the rest.
   return out;
 }
 
 /**
- * What lies between two shown blocks, as bytes by column. A change may wait until it matters: where a
- * block lies is the sum of all runs below it, so each column remembers what was left out there.
+ * The bytes by column between two shown blocks. Small changes are deferred. The place of a block is
+ * the sum of all runs below it, so each column remembers how much was deferred.
  */
 class Run {
-  private readonly change: Float64Array; // of bytes from a column to the next
-  private readonly error: Float64Array; // by column: written so far, less what is
-  private readonly weight = new Float64Array(256); // bytes times columns by category
+  private readonly change: Float64Array; // of bytes, from the previous column to this one
+  private readonly error: Float64Array; // by column: bytes written so far, minus the actual ones
+  private readonly weight = new Float64Array(256); // bytes times columns, by category
   private empty = true;
 
   constructor(
@@ -120,7 +129,7 @@ class Run {
     return this.empty ? 0 : this.weight.indexOf(Math.max(...this.weight));
   }
 
-  /** Writes what was added and forgets it; false: nothing was worth it. */
+  /** Writes the run and clears it. Returns false if no change was large enough. */
   flush(out: StackedItems): boolean {
     if (this.empty) return false;
     const begin = out.runColumn.length;
@@ -144,7 +153,7 @@ class Run {
   }
 }
 
-/** Blocks of layout 'address': their place decides, in any order. */
+/** Selects blocks for the layout 'address' by their place, in any order. */
 export function selectPlaces(
   query: BlockQuery,
   lane: Lane,

@@ -31,7 +31,7 @@ function laneOf(lives: readonly Life[]): Lane {
   return { blocks, kinds, flags: new Uint8Array(lives.length), omissions, series: new Map(), waited: new Map(), mapped: new Map(), pools: [], tensors: [], alives: [], spaces: [], spaceBegin: [] };
 }
 
-/** Random lives over `events` events, some of memory from before, some never freed. */
+/** Returns random blocks over `events` events, some from before the recording, some never freed. */
 function randomLives(next: () => number, count: number): { lives: Life[]; events: number } {
   const open: { birth: number; size: number }[] = [];
   const lives: Life[] = [];
@@ -54,7 +54,10 @@ function randomLives(next: () => number, count: number): { lives: Life[]; events
   return { lives, events: event };
 }
 
-/** Where each block lies in a column, all blocks in stack order; slow and plain. */
+/**
+ * Returns the place of each block in each column, with all blocks stacked in order; slow and
+ * simple.
+ */
 function slowBottoms(lives: readonly Life[], query: BlockQuery, positions: Positions): Map<number, number[]> {
   const width = (query.to - query.from) / query.columns;
   const spans = lives.map((life) => ({ start: positions.of(life.birth), end: positions.of(life.death), size: life.size }));
@@ -77,7 +80,7 @@ function slowBottoms(lives: readonly Life[], query: BlockQuery, positions: Posit
   return bottoms;
 }
 
-/** The same of what was selected: an item lies on all items before it. */
+/** Returns the same for the selected items: an item is on top of all earlier items. */
 function itemBottoms(items: StackedItems, lives: readonly Life[], query: BlockQuery, positions: Positions): Map<number, number[]> {
   const width = (query.to - query.from) / query.columns;
   const height = new Array<number>(query.columns).fill(0);
@@ -117,7 +120,7 @@ function stepsOf(events: number): StepsMeta {
 }
 
 describe('selectStacked', () => {
-  it('lays blocks where the slow layout has them, to a quarter of a row', () => {
+  it('places blocks as the slow layout does, to a quarter of a row', () => {
     forEachSeed(seedsUpTo(12), (seed) => {
       const generator = new Random(seed);
       const next = (): number => generator.next();
@@ -149,7 +152,7 @@ describe('selectStacked', () => {
               if (!(error <= worst)) worst = error;
             });
           }
-          // Nothing that can be seen is missing.
+          // No visible block is missing.
           for (const [block, bottoms] of exact) {
             const size = lives[block]!.size;
             const seen = size >= row && bottoms.some((y) => y < query.high && y + size > query.low);

@@ -1,4 +1,4 @@
-// What the curves of a window are: the rules of protocol.ts (CurveTile), over a mailed file.
+// Computes the curves of a window by the rules of CurveTile (protocol.ts), over a standalone file.
 
 import { edgeOf, middleOf } from '../columns';
 import type { CurveSeries, CurveTile, Series, Window } from '../protocol';
@@ -12,13 +12,16 @@ export interface AxisContext {
   readonly end: number; // of the axis
 }
 
-/** The last event at or before the middle of a column; null: the recording has no such moment. */
+/**
+ * Returns the last event at or before the midpoint of a column, or null if the recording has no
+ * such moment.
+ */
 export function eventOfColumn(window: Window, column: number, { positions, end }: AxisContext): number | null {
   const position = middleOf(window, column);
   return position < positions.of(0) || position > end ? null : positions.eventAt(position);
 }
 
-/** Totals of a lane: of the blocks that are there and of those that are not. */
+/** Totals of a lane over the blocks in the file and those left out. */
 export class LaneTotals {
   /** Of the blocks in the file. */
   readonly shown: TotalCurve;
@@ -26,7 +29,7 @@ export class LaneTotals {
   private readonly checkpoints: Float64Array; // by category, before each STRIDE changes
   private readonly changeCode: Uint8Array;
   private readonly changeBytes: Float64Array;
-  private readonly omitted: Float64Array; // by border, of all categories
+  private readonly omitted: Float64Array; // of all categories, by border
   private readonly series: ReadonlyMap<string, TotalCurve>;
 
   constructor(
@@ -53,7 +56,7 @@ export class LaneTotals {
     return this.shown.at(event) + this.omittedAt(event);
   }
 
-  /** Over the states after the events from..to. */
+  /** Returns the extremes over the states after the events from..to. */
   liveExtremes(from: number, to: number): { min: number; max: number } {
     const { border, min, max } = this.lane.omissions;
     const first = this.borderAt(from);
@@ -112,7 +115,10 @@ interface BlockChanges {
   readonly bytes: Float64Array;
 }
 
-/** Births and deaths in order; the first entry is no change, so that every event has one at or before it. */
+/**
+ * Returns births and deaths in order. The first entry is no change, so that every event has one at
+ * or before it.
+ */
 function changesOf({ blocks, kinds }: Lane): BlockChanges {
   const { count, birth, death, kind } = blocks;
   const deaths = new Uint32Array(count).map((_, i) => i).filter((i) => death[i] !== 0xffffffff);
@@ -143,7 +149,7 @@ function checkpointsOf(codes: Uint8Array, bytes: Float64Array, categories: numbe
   return out;
 }
 
-/** A series is not known before its first value. */
+/** A series is unknown before its first value. */
 function sampled({ event, value }: Changes): TotalCurve {
   if (event.length > 0 && event[0] === 0) return new TotalCurve(event, value);
   return new TotalCurve([0, ...event], Float64Array.from([NaN, ...value]));

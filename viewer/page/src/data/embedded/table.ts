@@ -1,4 +1,4 @@
-// Tables over a mailed file: groups, sums and orders of viewer/questions/table.h.
+// Tables over a standalone file, with the groups, sums and orders of viewer/questions/table.h.
 
 import { formatBytes } from '../../base/format_bytes';
 import { NEVER, type Table, type TableQuery, type TableRow } from '../protocol';
@@ -11,7 +11,7 @@ interface GroupName {
   readonly id: string;
   readonly name: string;
   readonly where: string;
-  /** Of groups with equal keys the lesser comes first. */
+  /** Groups with equal keys are ordered by this, ascending. */
   readonly order: number | string;
 }
 
@@ -96,7 +96,7 @@ function groupTable(query: TableQuery, context: TableContext): Table {
   };
 }
 
-/** What the file has no blocks of is a row of its own: rows add up to what the lane holds. */
+/** Returns a row for what the file has no blocks of, so that rows add up to what the lane holds. */
 function absentGroup(absent: Absent): Group | null {
   if (absent.blocks === 0 && absent.bytes === 0) return null;
   return {
@@ -113,7 +113,7 @@ function newGroup(name: GroupName): Group {
   return { ...name, bytes: 0, blocks: 0, sizes: 0, counted: 0, key: 0, largest: -1, stack: 0, peak: 0, lifetimes: [] };
 }
 
-/** The group of a kind of blocks. */
+/** Returns a function from kinds of blocks to their groups. */
 function grouper(by: TableQuery['by'], context: TableContext): (kind: number) => Group {
   const byId = new Map<string, Group>();
   const byKind: (Group | undefined)[] = [];
@@ -163,7 +163,7 @@ function nameOf(by: TableQuery['by'], kind: number, { meta, stacks, lane }: Tabl
   }
 }
 
-/** The most that each group held at one moment: a walk over all births and deaths. */
+/** Computes the peak of each group by a walk over all births and deaths. */
 function notePeaks(context: TableContext, groupOf: (kind: number) => Group): void {
   const { lane, test } = context;
   const { count, birth, death, kind } = lane.blocks;
@@ -239,7 +239,10 @@ function compare(a: number | string, b: number | string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Bytes live in the middle of each of `columns` equal parts of the recording, by row of the page. */
+/**
+ * Returns the bytes live at the midpoint of each of `columns` equal parts of the recording, by row
+ * of the page.
+ */
 function sparklines(query: TableQuery, context: TableContext, groupOf: (kind: number) => Group, page: readonly Group[]): Float64Array[] {
   const { lane, test, ns } = context;
   const columns = query.sparkline;

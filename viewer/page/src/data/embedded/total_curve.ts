@@ -1,7 +1,7 @@
-// Bytes live after each event, of one lane, with their extremes over any range of events.
+// The bytes live after each event of one lane, with their extremes over any range of events.
 //
-// A list of changes with the total behind each; extremes of 64 and of 4,096 changes are kept, so that
-// a range costs a few hundred reads however long it is.
+// It is a list of changes with the total after each. The extremes of 64 and of 4,096 changes are
+// stored, so that a range costs a few hundred reads at any length.
 
 import { upperBound } from '../../base/binary_search';
 
@@ -15,7 +15,7 @@ export interface Extremes {
 export class TotalCurve {
   private readonly levels: readonly { readonly min: Float64Array; readonly max: Float64Array }[];
 
-  /** `events` ascending, [0] is 0; `totals[i]` holds from events[i] on. */
+  /** `events` ascend and begin with 0; `totals[i]` is valid from events[i] on. */
   constructor(
     readonly events: ArrayLike<number>,
     readonly totals: Float64Array,
@@ -29,7 +29,7 @@ export class TotalCurve {
     this.levels = levels;
   }
 
-  /** Index of the change that holds after an event. */
+  /** Returns the index of the change that is in effect after an event. */
   indexAt(event: number): number {
     return Math.max(0, upperBound(this.events, event) - 1);
   }
@@ -38,7 +38,7 @@ export class TotalCurve {
     return this.totals[this.indexAt(event)] ?? 0;
   }
 
-  /** Over the states after the events from..to, both included. */
+  /** Returns the extremes over the states after the events from..to, both included. */
   extremes(from: number, to: number): Extremes {
     const out = { min: Infinity, max: -Infinity };
     if (this.totals.length === 0) return { min: 0, max: 0 };

@@ -1,6 +1,7 @@
-// Numbers as viewer/html/varint_columns.h writes them: LEB128, below 2^53; signed ones zigzag.
+// Reads numbers as viewer/html/varint_columns.h writes them: LEB128, below 2^53; signed ones with
+// zigzag encoding.
 
-/** Reads `count` numbers; a column that ends early is a damaged file. */
+/** Reads `count` numbers. Throws a RangeError if the column ends early. */
 export function readVarints(bytes: Uint8Array, count: number): Float64Array {
   const out = new Float64Array(count);
   let at = 0;
@@ -23,7 +24,7 @@ export function unzigzag(value: number): number {
   return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
 }
 
-/** Differences become sums. */
+/** Reads differences and returns their running sums. */
 export function readDeltas(bytes: Uint8Array, count: number): Float64Array {
   const out = readVarints(bytes, count);
   let sum = 0;

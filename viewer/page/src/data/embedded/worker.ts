@@ -1,5 +1,5 @@
-// A thread for the data of a mailed file: inflating and decoding millions of events takes longer than a
-// frame may.
+// A thread for the data of a standalone file, because inflating and decoding millions of events
+// takes longer than a frame may.
 
 import { EmbeddedSource } from '../embedded_source';
 import { archiveFrom } from './archive';

@@ -1,4 +1,4 @@
-// The other answers over a made-up recording, straight from its blocks.
+// Answers the other questions over a generated recording directly from its blocks.
 
 import { NEVER, NO_ROW } from '../protocol';
 import { asksAddresses, textsOfFrame, textTest } from '../text_filter';
@@ -14,7 +14,7 @@ export function stackInfo(recording: Recording, stack: number): p.StackInfo {
   return { stack, key, label, frames };
 }
 
-/** Blocks of a scope, each with the sign that it counts with. */
+/** Returns the blocks of a scope, each with its sign. */
 export function inScope(recording: Recording, scope: p.Scope): { block: Block; sign: number }[] {
   const result: { block: Block; sign: number }[] = [];
   const heldAfter = (block: Block, event: number): boolean => block.birth <= event && event < block.death;
@@ -32,7 +32,7 @@ export function inScope(recording: Recording, scope: p.Scope): { block: Block; s
   return result;
 }
 
-/** Whether a filter lets a block through. */
+/** Returns whether a filter matches a block. */
 export function matches(recording: Recording, block: Block, filter: p.Filter): boolean {
   const stack = recording.stacks[block.stack]!;
   if (filter.text !== '') {

@@ -1,6 +1,6 @@
-// A made-up recording of a training run: parameters, activations, gradients, optimizer state, a leak,
-// a caching allocator's segments. The same seed gives the same recording. For tests and development;
-// never part of the page that is shipped.
+// A generated recording of a training run: parameters, activations, gradients, optimizer state, a
+// leak, and a caching allocator's segments. The same seed gives the same recording. For tests and
+// development; never part of the shipped page.
 
 import { Random } from '../../base/random';
 import { NEVER, type Frame, type StepsMeta } from '../protocol';
@@ -10,12 +10,12 @@ export interface Block {
   readonly lane: number;
   readonly size: number;
   readonly place: number;
-  readonly segment: number; // row of the segment; of a segment: its own
+  readonly segment: number; // row of the segment; for a segment, its own row
   readonly stack: number;
   readonly category: number;
   readonly stream: number;
   readonly thread: number;
-  readonly birth: number; // event, from 1; 0: from before
+  readonly birth: number; // event, from 1; 0: before the recording
   death: number; // NEVER
   pending: boolean;
 }
@@ -129,7 +129,7 @@ class Maker {
     return this.times.length;
   }
 
-  // First hole that fits; a new segment where none does.
+  // Returns the first hole that fits, or a place in a new segment if there is none.
   private findPlace(size: number): { segment: Block; place: number } {
     for (const segment of this.segments) {
       let at = segment.place;

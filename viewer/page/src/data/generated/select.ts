@@ -1,5 +1,5 @@
-// What a window shows, worked out the slow and obvious way (protocol.ts says what that is): every
-// block is looked at, every column is walked. Also the oracle of layouts in tests.
+// Computes what a window shows (see protocol.ts) in a slow and obvious way: visits every block and
+// walks over every column. Also serves as the oracle for layouts in tests.
 
 import { upperBound } from '../../base/binary_search';
 import { edgeOf, firstColumn, middleOf, widthOf } from '../columns';
@@ -9,7 +9,7 @@ import {
 } from '../protocol';
 import { CATEGORIES, type Block, type Recording } from './recording';
 
-/** Position of the moment after `event` on an axis. */
+/** Returns the position of the moment after `event` on an axis. */
 export function positionOf(recording: Recording, axis: Axis, event: number): number {
   if (event === NEVER) return Infinity;
   switch (axis) {
@@ -22,7 +22,7 @@ export function positionOf(recording: Recording, axis: Axis, event: number): num
   }
 }
 
-/** The last event that has happened at a position. */
+/** Returns the last event that has happened at a position. */
 export function eventAt(recording: Recording, axis: Axis, position: number): number {
   let low = 0;
   let high = recording.times.length;
@@ -35,7 +35,7 @@ export function eventAt(recording: Recording, axis: Axis, position: number): num
 }
 
 function stepOf(steps: StepsMeta, events: number, event: number): number {
-  const step = upperBound(steps.begin, event); // begun before it
+  const step = upperBound(steps.begin, event); // steps begun before it
   const begin = step === 0 ? 0 : steps.begin[step - 1]!;
   const end = steps.begin[step] ?? events + 1;
   return step + (event - begin) / Math.max(1, end - begin);
@@ -65,7 +65,7 @@ export function selectCurve(recording: Recording, window: Window): CurveTile {
   return { window, event, ns, series, categories };
 }
 
-/** Bytes live after event i, of one category or all. */
+/** Returns the bytes live after each event, of one category or all. */
 export function runningTotal(recording: Recording, lane: number, category?: number): Float64Array {
   const total = new Float64Array(recording.times.length + 1);
   for (const block of recording.blocks) {
@@ -100,7 +100,7 @@ interface Placed {
   readonly block: Block;
   readonly start: number;
   readonly end: number;
-  readonly first: number; // columns [first, last) whose middle it is live in
+  readonly first: number; // columns [first, last) whose midpoint is in its lifetime
   readonly last: number;
 }
 

@@ -1,5 +1,5 @@
-// An answer as a page: the headline first, its numbers as tables, each leading to the blocks behind it,
-// and at the end the text as the program prints it.
+// An answer as a page: first the headline, then tables of numbers that link to the blocks behind
+// them, and last the text that the program prints.
 
 import { Json } from '../../base/json';
 import type { Answer, AnswerName } from '../../data/protocol';
@@ -14,7 +14,7 @@ import { ledgerPage } from './ledger_page';
 import { oomPage } from './oom_page';
 import type { Cell, Link, Page, Section } from './page';
 
-const WHOLE_RECORDING = 'An answer is about the whole recording, whatever the filter.';
+const WHOLE_RECORDING = 'Answers are about the whole recording; the filter does not apply.';
 
 export type Follow = (link: Link) => void;
 
@@ -28,7 +28,7 @@ interface AnswerKind {
 function makeView({ name, title, waiting, make }: AnswerKind): View {
   function AnswerView(props: ViewProps) {
     const { state, source } = props;
-    // Answers need categories: before a file is ready there is none.
+    // Answers need categories, which are not known until the file is ready.
     const progress = state.progress?.files.find((each) => each.file === state.file);
     const isReady = progress === undefined || progress.state === 'ready' || progress.state === 'failed';
     const key = state.meta !== null && isReady ? keyOf(state.file, name) : null;
@@ -84,7 +84,7 @@ function HowFar({ have, need, what }: { readonly have: number; readonly need: nu
   );
 }
 
-/** What follows the headline of an answer and of a comparison. */
+/** Shows what follows the headline of an answer or a comparison. */
 export function NotesAndTables({ page, go }: { readonly page: Page; readonly go: Follow }) {
   return (
     <>
@@ -145,7 +145,7 @@ function Value({ cell, go }: { readonly cell: Cell; readonly go: Follow }) {
   );
 }
 
-export const LEAKS_VIEW = makeView({ name: 'leaks', title: 'Leaks', waiting: 'Looking for what grows…', make: leaksPage });
-export const OOM_VIEW = makeView({ name: 'oom', title: 'Out of memory', waiting: 'Looking for why memory ran out…', make: oomPage });
-export const LEDGER_VIEW = makeView({ name: 'ledger', title: 'Ledger', waiting: 'Adding up the device…', make: ledgerPage });
-export const FRAG_VIEW = makeView({ name: 'frag', title: 'Fragmentation', waiting: 'Looking at what is free…', make: fragPage });
+export const LEAKS_VIEW = makeView({ name: 'leaks', title: 'Leaks', waiting: 'Looking for growth…', make: leaksPage });
+export const OOM_VIEW = makeView({ name: 'oom', title: 'Out of memory', waiting: 'Looking for the cause…', make: oomPage });
+export const LEDGER_VIEW = makeView({ name: 'ledger', title: 'Ledger', waiting: 'Adding up device memory…', make: ledgerPage });
+export const FRAG_VIEW = makeView({ name: 'frag', title: 'Fragmentation', waiting: 'Looking at free memory…', make: fragPage });

@@ -1,4 +1,4 @@
-// Follows a link of an answer: the lane, moment, filter and view at which the number's blocks are seen.
+// Follows a link of an answer to the lane, moment, filter and view that show the number's blocks.
 
 import type { FileMeta } from '../../data/protocol';
 import { eventAt } from '../../data/event_at';
@@ -8,7 +8,7 @@ import { NO_FILTER, type State } from '../../state/state';
 import type { Store } from '../../state/store';
 import type { Link } from './page';
 
-/** The lane of that memory; where there is none of it, the one that is shown. */
+/** Returns the lane of the link's memory, or the lane that is shown if the file has none. */
 export function laneFor(file: Pick<FileMeta, 'lanes'>, link: Link, shown: number): number {
   if (link.device === null) return shown;
   const ofDevice = file.lanes.filter((lane) => lane.device === link.device);
@@ -16,7 +16,7 @@ export function laneFor(file: Pick<FileMeta, 'lanes'>, link: Link, shown: number
   return (like ?? ofDevice[0])?.lane ?? shown;
 }
 
-/** What the state becomes, but for the moment. */
+/** Returns the changed state, without the moment. */
 export function placeOf(state: State, file: Pick<FileMeta, 'lanes'>, link: Link): Partial<State> {
   return {
     view: link.view,
@@ -33,7 +33,10 @@ export interface Follower {
   readonly navigator: Navigator;
 }
 
-/** `to`: the file that the number is about. Timelines show its moment, or else all blocks that it may mean. */
+/**
+ * Follows `link` in the file `to`, by default the file shown. Timelines show the link's moment, or
+ * the whole recording if it has none.
+ */
 export async function follow(link: Link, { store, source, navigator }: Follower, to?: number): Promise<void> {
   const state = store.get();
   const index = to ?? state.file;

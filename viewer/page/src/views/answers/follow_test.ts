@@ -16,7 +16,7 @@ async function atTheEnd(axis: Axis) {
   return { store, source, navigator: new Navigator(store, source), file: meta.files[0]! };
 }
 
-it.each<Axis>(['time', 'event', 'step'])('brings a moment into the window, as wide as it was: %s', async (axis) => {
+it.each<Axis>(['time', 'event', 'step'])('moves the range to a moment and keeps its width: %s', async (axis) => {
   const { file, ...page } = await atTheEnd(axis);
   const { range: before } = page.store.get();
   const oom = file.ooms[0]!;
@@ -28,27 +28,27 @@ it.each<Axis>(['time', 'event', 'step'])('brings a moment into the window, as wi
   expect((range.to - range.from) / (before.to - before.from)).toBeCloseTo(1);
 });
 
-it('leaves the window where it has the moment', async () => {
+it('keeps the range if it contains the moment', async () => {
   const { file, ...page } = await atTheEnd('event');
   const { range } = page.store.get();
   await follow({ ...NO_LINK, t_ns: file.end_ns }, page);
   expect(page.store.get().range).toEqual(range);
 });
 
-it('shows the whole recording where a stack may have blocks anywhere in it', async () => {
+it('shows the whole recording for a stack, whose blocks may be anywhere in it', async () => {
   const { file, ...page } = await atTheEnd('event');
   await follow({ ...NO_LINK, stack: 2 }, page);
   expect(page.store.get().range).toEqual(domainOf(file, 'event'));
 });
 
-it.each([{ text: 'forward' }, { device: 0 }])('shows the whole recording where no moment is meant: %j', async (change) => {
+it.each([{ text: 'forward' }, { device: 0 }])('shows the whole recording for a link without a moment: %j', async (change) => {
   const { file, ...page } = await atTheEnd('event');
   await follow({ ...NO_LINK, ...change }, page);
   expect(page.store.get().range).toEqual(domainOf(file, 'event'));
   expect(page.store.get().filter.text).toBe(change.text ?? '');
 });
 
-it('leaves the window for a view that has another one', async () => {
+it('keeps the range for a view that does not use it', async () => {
   const page = await atTheEnd('event');
   const { range } = page.store.get();
   await follow({ ...NO_LINK, view: 'table', stack: 2 }, page);

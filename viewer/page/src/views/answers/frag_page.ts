@@ -1,4 +1,4 @@
-// What is free in segments, why it cannot be used, and which blocks keep it.
+// What is free in segments, why it cannot be used, and which blocks pin it.
 
 import { formatPercent } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
@@ -7,11 +7,11 @@ import type { Json } from '../../base/json';
 import { bytes, deviceName, named, NO_LINK, numbers, stackNumber, stackWords, text, type Link, type Page, type Section } from './page';
 
 const CAUSES: readonly (readonly [string, string])[] = [
-  ['releasable', 'in segments without a live block: empty_cache() gives it back'],
-  ['pinned', 'beside live blocks: only a request that fits can use it'],
+  ['releasable', 'in segments without live blocks: empty_cache() releases it'],
+  ['pinned', 'next to live blocks: only a request that fits can use it'],
   ['stream', 'in segments of other streams'],
-  ['private_pool', 'in private pools of graphs or of the program'],
-  ['awaiting_stream', 'freed, and waiting for other streams'],
+  ['private_pool', 'in private pools of CUDA graphs or of the program'],
+  ['awaiting_stream', 'freed, waiting for other streams'],
 ];
 const MAX_SEGMENTS = 100;
 
@@ -42,7 +42,7 @@ function splitRows(device: Json): Section {
     columns: [named('What is free'), numbers('Bytes'), numbers('Share')],
     rows: [
       ...causes.filter(([, , amount]) => amount > 0).map(([, why, amount]) => [text(why), bytes(amount, at), text(formatPercent(amount, free))]),
-      ...(rounding === null ? [] : [[text('beside these: in live blocks, by rounding of sizes'), bytes(rounding, at), text('')]]),
+      ...(rounding === null ? [] : [[text('in addition: in live blocks, from rounding of sizes'), bytes(rounding, at), text('')]]),
     ],
   };
 }
@@ -50,9 +50,9 @@ function splitRows(device: Json): Section {
 function pinRows(device: Json): Section {
   const at = momentOf(device);
   return {
-    title: 'Blocks that keep free memory from being given back',
+    title: 'Blocks that keep free memory from being released',
     note: '',
-    columns: [named('Stack'), numbers('Keeps free'), numbers('With blocks of'), numbers('Blocks'), numbers('Oldest from')],
+    columns: [named('Stack'), numbers('Free bytes kept'), numbers('Block bytes'), numbers('Blocks'), numbers('Oldest allocated at')],
     rows: device.list('pins').map((pin) => {
       const stack = stackNumber(pin.text('id'));
       const link: Link | null = stack === null ? null : { ...at, view: 'timeline', stack };
@@ -73,7 +73,7 @@ function segmentRows(device: Json): Section {
   const most = [...segments].sort((a, b) => b.number('free_bytes') - a.number('free_bytes')).slice(0, MAX_SEGMENTS);
   const left = segments.length - most.length;
   return {
-    title: 'Segments with most free memory',
+    title: 'Segments with the most free memory',
     note: left > 0 ? `${plural(left, 'more segment')} with less.` : '',
     columns: [named('Segment'), numbers('Size'), numbers('Live'), numbers('Free'), numbers('Largest hole'), named('Pool')],
     rows: most.map((segment) => [

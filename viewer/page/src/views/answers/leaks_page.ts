@@ -26,8 +26,8 @@ export function leaksPage(json: Json): Page {
   return {
     tone: early ? 'early' : suspects.length > 0 ? 'finding' : 'quiet',
     facts: [
-      ['Steps', text(`${cycles.number('count')}${cycles.flag('inferred') ? ', found in the pattern of allocations' : ''}`)],
-      ['Told by', text(cycles.text('source') === '' ? 'nothing' : cycles.text('source'))],
+      ['Steps', text(`${cycles.number('count')}${cycles.flag('inferred') ? ', inferred from the pattern of allocations' : ''}`)],
+      ['Step source', text(cycles.text('source') === '' ? 'none' : cycles.text('source'))],
       ['Watched', text(formatDuration(json.number('watched_ns')))],
     ],
     notes: json.texts('lacks'),
@@ -45,8 +45,8 @@ function linkOf(suspect: Json, id: string): Link | null {
 function suspectRows(suspects: readonly Json[]): Section {
   return {
     title: 'Suspects',
-    note: 'Follow a number to its blocks on the timeline.',
-    columns: [named('Sure'), named('Where'), numbers('A step'), numbers('So far'), numbers('Blocks'), numbers('Since step'), numbers('Full in'), named('Why')],
+    note: 'Click a number to see its blocks on the timeline.',
+    columns: [named('Confidence'), named('Where'), numbers('Per step'), numbers('So far'), numbers('Blocks'), numbers('Since step'), numbers('Full in'), named('Why')],
     rows: suspects.map((suspect) => {
       const stacks = suspect.list('stacks');
       const only = stacks.length === 1 ? linkOf(suspect, stacks[0]!.text('id')) : null;
@@ -70,7 +70,7 @@ function stackRows(suspects: readonly Json[]): Section {
   return {
     title: 'Stacks of the suspects',
     note: '',
-    columns: [named('Suspect'), named('Stack'), numbers('A step'), numbers('So far')],
+    columns: [named('Suspect'), named('Stack'), numbers('Per step'), numbers('So far')],
     rows: suspects.flatMap((suspect) =>
       suspect.list('stacks').map((stack) => {
         const link = linkOf(suspect, stack.text('id'));
@@ -87,9 +87,9 @@ function stackRows(suspects: readonly Json[]): Section {
 
 function floorRows(json: Json): Section {
   return {
-    title: 'What each device holds at the least in a step',
-    note: 'A floor that rises is memory that no step gives back.',
-    columns: [named('Device'), numbers('At first'), numbers('At last'), numbers('A step')],
+    title: 'Minimum held in a step, by device',
+    note: 'A rising minimum is memory that no step frees.',
+    columns: [named('Device'), numbers('First'), numbers('Last'), numbers('Per step')],
     rows: json
       .list('minima')
       .map((row) => {
@@ -106,7 +106,7 @@ function floorRows(json: Json): Section {
 
 function benignRows(json: Json): Section {
   return {
-    title: 'Growth that is none',
+    title: 'Growth that is not a leak',
     note: '',
     columns: [named('What'), named('Where'), numbers('Bytes')],
     rows: json.list('benign').map((row) => {

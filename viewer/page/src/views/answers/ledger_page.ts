@@ -1,4 +1,4 @@
-// Who has the device's memory, to the last byte that the driver tells of.
+// What uses the device's memory, adding up to the figure that the driver reports.
 
 import { formatPercent } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
@@ -43,11 +43,11 @@ function deviceRows(device: Json): Section {
   const source = device.text('source');
   return {
     title: `${deviceName(index)}: ${bytes(used).text} in use`,
-    note: `${device.text('at')}, ${formatDuration(t_ns)}; ${source === '' ? 'no driver figure, the sum of the rows' : `${source} says so`}.`,
+    note: `${device.text('at')}, ${formatDuration(t_ns)}; ${source === '' ? 'no driver figure; this is the sum of the rows' : `reported by ${source}`}.`,
     columns: [named('What'), numbers('Bytes'), numbers('Share'), named('Known by'), named('Details')],
     rows: [
       ...rows,
-      ...(unexplained === 0 ? [] : [[text('unexplained'), delta(unexplained), text(''), text('driver less rows'), text('')]]),
+      ...(unexplained === 0 ? [] : [[text('unexplained'), delta(unexplained), text(''), text('driver minus rows'), text('')]]),
       [text('in use'), bytes(used), text('100 %'), text('sum'), text('')],
     ],
   };

@@ -1,4 +1,4 @@
-// Why memory ran out.
+// Why an allocation ran out of memory.
 
 import { words } from '../../base/words';
 import { formatDuration } from '../../base/format_time';
@@ -29,7 +29,7 @@ export function oomPage(json: Json): Page {
   const facts: (readonly [string, Cell])[] = [
     ['Verdict', text(words(json.text('verdict')))],
     ['Confidence', text(json.text('confidence'))],
-    ['Asked for', bytes(json.number('requested_bytes'), { ...at, view: 'segments' })],
+    ['Requested', bytes(json.number('requested_bytes'), { ...at, view: 'segments' })],
     ['By', text(stackWords(json), stackLink(at, json.text('stack')))],
     ['When', text(`${formatDuration(json.number('t_ns'))}${step === null ? '' : `, step ${step}`}`, at)],
     ['Where', text(deviceName(device))],
@@ -47,7 +47,7 @@ export function oomPage(json: Json): Page {
 
 function failures(json: Json): string[] {
   const count = json.number('failures');
-  return count > 1 ? [`${plural(count, 'allocation')} failed; this is about the first that mattered.`] : [];
+  return count > 1 ? [`${plural(count, 'allocation')} failed; this page is about the first that mattered.`] : [];
 }
 
 function stackLink(at: Link, id: string): Link | null {
@@ -60,22 +60,22 @@ function whereItWas(json: Json, at: Link): Section {
   const split = evidence.at('split');
   const rows: [string, number, Link][] = [
     ['in live blocks', evidence.number('live_bytes'), { ...at, view: 'flame' }],
-    ['free in segments, could be given back', split.number('releasable'), { ...at, view: 'segments' }],
-    ['free beside live blocks', split.number('pinned'), { ...at, view: 'segments' }],
+    ['free in segments, can be released', split.number('releasable'), { ...at, view: 'segments' }],
+    ['free next to live blocks', split.number('pinned'), { ...at, view: 'segments' }],
     ['free on other streams', split.number('stream'), { ...at, view: 'segments' }],
     ['free in private pools', split.number('private_pool'), { ...at, view: 'segments' }],
     ['freed, waiting for a stream', split.number('awaiting_stream'), { ...at, view: 'segments' }],
     ['outside the framework', evidence.number('outside_bytes'), { ...at, view: 'ledger' }],
     ['other processes', evidence.number('other_processes_bytes'), { ...at, view: 'ledger' }],
-    ['of the system', evidence.number('system_bytes'), { ...at, view: 'ledger' }],
-    ['not told apart', evidence.number('not_apart_bytes'), { ...at, view: 'ledger' }],
+    ['system', evidence.number('system_bytes'), { ...at, view: 'ledger' }],
+    ['contexts, code and other processes, not distinguished', evidence.number('not_apart_bytes'), { ...at, view: 'ledger' }],
     ['unexplained', evidence.number('unexplained_bytes'), { ...at, view: 'ledger' }],
-    ['free, says the driver', evidence.number('driver_free_bytes'), { ...at, view: 'ledger' }],
+    ['free, according to the driver', evidence.number('driver_free_bytes'), { ...at, view: 'ledger' }],
   ];
   const largest = evidence.number('largest_free_bytes');
   return {
     title: 'Where the memory was',
-    note: `The largest free piece that the request could have had: ${bytes(largest).text}.`,
+    note: `The largest free piece that the request could have used: ${bytes(largest).text}.`,
     columns: [named('What'), numbers('Bytes')],
     rows: rows.filter(([, amount]) => amount !== 0).map(([name, amount, link]) => [text(name), bytes(amount, link)]),
   };
@@ -121,7 +121,7 @@ function advice(title: string, rows: readonly Json[]): Section {
   return {
     title,
     note: '',
-    columns: [named('Do'), numbers('Gives'), named('Enough'), named('Why')],
+    columns: [named('Action'), numbers('Frees'), named('Enough'), named('Why')],
     rows: rows.map((row) => [
       text(row.text('do')),
       { ...bytes(row.number('effect_bytes')), text: `${row.flag('estimate') ? '~ ' : ''}${bytes(row.number('effect_bytes')).text}` },

@@ -1,12 +1,12 @@
-// An answer as a page, before it is elements: what it says in which tables, and where each number
-// leads. Made from the JSON that the program prints (docs/schemas), by pure functions.
+// An answer as a page, before it becomes elements: its tables, and the link of each number. Made by
+// pure functions from the JSON that the program prints (docs/schemas).
 
 import { formatBytes, formatDelta, formatExactBytes } from '../../base/format_bytes';
 import type { Json } from '../../base/json';
 import type { ViewName } from '../../state/state';
 
 export interface Page {
-  /** quiet: there is nothing to worry about; early: too little was seen to tell. */
+  /** quiet: nothing to worry about. early: too little was seen to decide. */
   readonly tone: 'finding' | 'quiet' | 'early';
   readonly facts: readonly (readonly [string, Cell])[]; // beside the headline
   readonly notes: readonly string[];
@@ -30,12 +30,12 @@ export interface Cell {
   readonly link: Link | null;
 }
 
-/** The blocks behind a number: what the state becomes when it is followed. */
+/** The blocks behind a number: the state that following the link sets. */
 export interface Link {
   readonly view: ViewName;
-  readonly device: number | null; // null: leave the lane
+  readonly device: number | null; // null: keep the lane
   readonly heap: string;
-  readonly t_ns: number | null; // cursor; null: leave it
+  readonly t_ns: number | null; // of the cursor; null: keep the cursor
   readonly stack: number | null;
   readonly category: string;
   readonly text: string; // of the filter
@@ -57,19 +57,28 @@ export const delta = (value: number, link: Link | null = null): Cell => ({
 export const named = (title: string): Column => ({ title, numeric: false });
 export const numbers = (title: string): Column => ({ title, numeric: true });
 
-/** 'stack/7' is 7; anything else, or nothing, null. A backward block's 'stack/7+3' is its own stack. */
+/**
+ * Returns 7 for 'stack/7', and null for any other text. For a backward block's 'stack/7+3' it
+ * returns the block's own stack, 7.
+ */
 export function stackNumber(id: string): number | null {
   const match = /^stack\/(\d+)/.exec(id);
   return match === null ? null : Number(match[1]);
 }
 
-/** Where a row's memory was taken; of what a backward pass took, where the program called what it goes back through. */
+/**
+ * Describes where a row's memory was allocated. For memory of a backward pass, this is the line of
+ * the forward call.
+ */
 export function stackWords(row: Json): string {
   const forward = row.list('forward_frames');
   return forward.length > 0 ? `backward of ${frameWords(forward)}` : frameWords(row.list('frames'));
 }
 
-/** 'forward (model.py:88)': the innermost frame of the program itself, else the innermost that is not the allocator's. */
+/**
+ * Returns 'forward (model.py:88)': the innermost frame of the program itself, otherwise the
+ * innermost that is not the allocator's.
+ */
 export function frameWords(frames: readonly Json[]): string {
   const frame = frames.find((each) => each.text('role') === 'own') ?? frames.find((each) => each.text('role') !== 'allocator') ?? frames[0];
   return frame === undefined ? 'unknown stack' : oneFrame(frame);

@@ -1,4 +1,4 @@
-// Pages of what the program prints about the recordings of tests/golden.
+// Pages made from what the program prints about the recordings of tests/golden.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -26,8 +26,8 @@ describe('a stack in words', () => {
   const taken = [frame('malloc', 'allocator'), frame('at::empty', 'operator')];
 
   it('is the line of the program', () => expect(stackWords(new Json({ frames: [...taken, frame('main', 'own')] }))).toBe('main (train.py:7)'));
-  it('is not the allocator where the program has no line', () => expect(stackWords(new Json({ frames: taken }))).toBe('at::empty (train.py:7)'));
-  it('of a backward pass is the line that it goes back through', () => {
+  it('is not the allocator if the program has no line', () => expect(stackWords(new Json({ frames: taken }))).toBe('at::empty (train.py:7)'));
+  it('of a backward pass is the line of the forward call', () => {
     expect(stackWords(new Json({ frames: taken, forward_frames: [frame('at::mm', 'operator'), frame('forward', 'own')] }))).toBe('backward of forward (train.py:7)');
   });
 });
@@ -35,9 +35,9 @@ describe('a stack in words', () => {
 describe('out of memory', () => {
   const page = oomPage(load('oom'));
 
-  it('tells the verdict and who asked', () => {
+  it('shows the verdict and the request', () => {
     const facts = Object.fromEntries(page.facts.map(([name, cell]) => [name, cell.text]));
-    expect(facts).toMatchObject({ Verdict: 'fragmentation', Confidence: 'high', 'Asked for': '3.00 GiB', When: '3.48 s, step 2', Where: 'GPU 0' });
+    expect(facts).toMatchObject({ Verdict: 'fragmentation', Confidence: 'high', 'Requested': '3.00 GiB', When: '3.48 s, step 2', Where: 'GPU 0' });
   });
 
   it('adds up to what the device has', () => {
@@ -52,28 +52,28 @@ describe('out of memory', () => {
     expect(section.rows[0]![1]!.link).toMatchObject({ view: 'flame', device: 0, heap: 'pytorch', t_ns: 3_480_000_000 });
   });
 
-  it('links counts to blocks, and what the driver says is free to the ledger', () => {
+  it('links counts to blocks, and the free memory of the driver to the ledger', () => {
     const links = (title: RegExp, column: number): (Link | null)[] => page.sections.find((each) => title.test(each.title))!.rows.map((row) => row[column]!.link);
     for (const link of links(/by category/, 2)) expect(link!.category).not.toBe('');
     for (const link of links(/by stack/, 2)) expect(link).not.toBeNull();
     const where = page.sections.find((each) => each.title === 'Where the memory was')!;
-    const free = where.rows.find((row) => row[0]!.text === 'free, says the driver')!;
+    const free = where.rows.find((row) => row[0]!.text === 'free, according to the driver')!;
     expect(free[1]!.link).toMatchObject({ view: 'ledger', device: 0 });
     expect(where.rows.every((row) => row[1]!.link !== null)).toBe(true);
   });
 
-  it('says what helps and what does not', () => {
+  it('shows what helps and what does not', () => {
     expect(rowsOf(page, /^What helps/)[0]).toEqual(['PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True', '~ 15.8 GiB', 'yes', 'joins the free pieces of a stream']);
     expect(rowsOf(page, /does not help/)[0]![0]).toBe('empty_cache()');
   });
 
-  it('is quiet where nothing failed', () => {
+  it('is quiet if nothing failed', () => {
     expect(oomPage(load('no_oom'))).toMatchObject({ tone: 'quiet', sections: [] });
   });
 });
 
 describe('leaks', () => {
-  it('name the line that keeps blocks, and lead to them', () => {
+  it('name the line that keeps blocks, and link to them', () => {
     const page = leaksPage(load('leaks'));
     expect(page.tone).toBe('finding');
     expect(rowsOf(page, /^Suspects/)[0]).toEqual([
@@ -83,34 +83,34 @@ describe('leaks', () => {
     expect(link).toMatchObject({ view: 'timeline', stack: 25, device: 0, heap: 'pytorch' });
   });
 
-  it('lead from counts to the blocks, and from a floor to its device', () => {
+  it('link counts to the blocks, and a minimum to its device', () => {
     const { sections } = leaksPage(load('leaks'));
     const cells = (title: RegExp): readonly Cell[] => sections.find((section) => title.test(section.title))!.rows[0]!;
     expect(cells(/^Suspects/)[4]!.link).toMatchObject({ stack: 25 });
-    for (const cell of cells(/at the least/)) expect(cell.link).toMatchObject({ view: 'timeline', device: 0, stack: null });
+    for (const cell of cells(/^Minimum/)) expect(cell.link).toMatchObject({ view: 'timeline', device: 0, stack: null });
   });
 
-  it('lead from growth that is none to what its function holds', () => {
-    const row = leaksPage(load('leaks')).sections.find(({ title }) => /is none/.test(title))!.rows[0]!;
+  it('link growth that is not a leak to what its function holds', () => {
+    const row = leaksPage(load('leaks')).sections.find(({ title }) => /not a leak/.test(title))!.rows[0]!;
     expect(row.map(({ text }) => text)).toEqual(['optimizer state (step 1)', '_init_group (adamw.py:140)', '4.00 GiB']);
     expect([row[1]!.link, row[2]!.link]).toEqual([{ ...NO_LINK, text: '_init_group' }, { ...NO_LINK, text: '_init_group' }]);
     const unknown = leaksPage(new Json({ benign: [{ label: 'x', frame: null, bytes: 1 }] })).sections[0]!.rows[0]!;
     expect(unknown.map(({ link }) => link)).toEqual([null, null, null]);
   });
 
-  it('say how many steps are missing when it is too early', () => {
+  it('show how many steps are missing if it is too early', () => {
     expect(leaksPage(load('early_leaks'))).toMatchObject({ tone: 'early', progress: { have: 0, need: 100 } });
   });
 
-  it('are quiet where the floor does not rise', () => {
+  it('are quiet if the minimum does not rise', () => {
     const page = leaksPage(load('no_leaks'));
     expect(page.tone).toBe('quiet');
-    expect(rowsOf(page, /at the least/)[0]![0]).toBe('GPU 0');
+    expect(rowsOf(page, /^Minimum/)[0]![0]).toBe('GPU 0');
   });
 });
 
 describe('ledger', () => {
-  it('ends with what the driver says is in use', () => {
+  it('ends with the figure of the driver', () => {
     const [section] = ledgerPage(load('ledger')).sections;
     expect(section!.title).toBe('GPU 0: 10.3 GiB in use');
     expect(section!.rows.at(-1)!.map((cell) => cell.text)).toEqual(['in use', '10.3 GiB', '100 %', 'sum', '']);
@@ -119,15 +119,15 @@ describe('ledger', () => {
 });
 
 describe('fragmentation', () => {
-  it('tells free memory by cause', () => {
+  it('splits free memory by cause', () => {
     const page = fragPage(load('frag'));
     expect(page.sections[0]!.title).toBe('GPU 0: 256 MiB of 9.77 GiB reserved are free');
     expect(page.sections[0]!.rows[0]!.map((cell) => cell.text)).toEqual([
-      'in segments without a live block: empty_cache() gives it back', '256 MiB', '100 %',
+      'in segments without live blocks: empty_cache() releases it', '256 MiB', '100 %',
     ]);
   });
 
-  it('leads from every number of a segment to the segments then', () => {
+  it('links every number of a segment to the segments of that moment', () => {
     const segment = { address: 4096, bytes: 100, live_bytes: 60, free_bytes: 40, largest_free_bytes: 30 };
     const { sections } = fragPage(new Json({ devices: [{ device: 0, t_ns: 7, reserved_bytes: 100, segments: [segment] }] }));
     const row = sections.find(({ title }) => /^Segments/.test(title))!.rows[0]!;
@@ -138,8 +138,8 @@ describe('fragmentation', () => {
   it('is quiet without an allocator', () => expect(fragPage(new Json({ devices: [] }))).toMatchObject({ tone: 'quiet' }));
 });
 
-describe('any of them', () => {
-  it.each([oomPage, leaksPage, ledgerPage, fragPage])('stands JSON that is not what it should be', (make) => {
+describe('every page', () => {
+  it.each([oomPage, leaksPage, ledgerPage, fragPage])('accepts JSON of an unexpected shape', (make) => {
     for (const odd of [null, 3, [], 'x', { suspects: 3, devices: [null], evidence: [] }]) {
       expect(() => make(new Json(odd))).not.toThrow();
     }
@@ -153,7 +153,7 @@ describe('links', () => {
     { lane: 2, device: 1, heap: 'driver' },
   ] as unknown as LaneMeta[];
 
-  it('go to the lane of their memory', () => {
+  it('lead to the lane of their memory', () => {
     expect(laneFor({ lanes }, { ...NO_LINK, device: 0, heap: 'driver' }, 2)).toBe(1);
     expect(laneFor({ lanes }, { ...NO_LINK, device: 1, heap: 'pytorch' }, 0)).toBe(2);
     expect(laneFor({ lanes }, { ...NO_LINK, device: 7 }, 1)).toBe(1);
@@ -166,12 +166,12 @@ describe('links', () => {
     });
   });
 
-  it('set the text of the filter, and take the rest of it off', () => {
+  it('set the text of the filter, and clear its other fields', () => {
     const state = { ...INITIAL_STATE, filter: { ...INITIAL_STATE.filter, stack: 4, min_size: 9 } };
     expect(placeOf(state, { lanes }, { ...NO_LINK, text: 'init' }).filter).toEqual({ ...INITIAL_STATE.filter, text: 'init' });
   });
 
-  it('know a stack by its id', () => {
+  it('find a stack by its id', () => {
     expect(stackNumber('stack/19+12')).toBe(19);
     expect(stackNumber('category/3')).toBeNull();
   });

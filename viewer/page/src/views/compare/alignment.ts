@@ -1,6 +1,6 @@
-// Two recordings on one axis. Where steps are aligned, position k + f is the fraction f (of its events)
-// into the k-th pair of steps of both; what lies before the first pair is [-1, 0], what follows the last
-// [n, n + 1]. Without steps the axis is that of the recordings, time or events.
+// Maps two recordings to one axis. If steps are aligned, position k + f is the fraction f (of its
+// events) into the k-th pair of steps of both; [-1, 0] is what precedes the first pair and [n, n +
+// 1] what follows the last. Without steps the axis is that of the recordings: time or events.
 
 import { upperBound } from '../../base/binary_search';
 import type { Compare, CurveTile, FileMeta } from '../../data/protocol';
@@ -8,14 +8,14 @@ import type { Compare, CurveTile, FileMeta } from '../../data/protocol';
 export interface Alignment {
   readonly from: number; // of the common axis
   readonly to: number;
-  /** Where its axis has words: at both ends, and in the middles of steps or of equal parts. */
+  /** The labelled positions: both ends, and the midpoints of steps or the bounds of equal parts. */
   readonly ticks: readonly number[];
-  /** Position on `side`'s own axis. */
+  /** Returns the position on `side`'s own axis. */
   readonly own: (position: number, side: 0 | 1) => number;
 }
 
 const PARTS = 6;
-const MOST_STEPS = 12; // with words
+const MOST_STEPS = 12; // maximum number of labelled steps
 
 function stepTicks(steps: number): number[] {
   const every = Math.ceil(steps / MOST_STEPS);
@@ -50,7 +50,10 @@ function endOfStep(file: FileMeta, begin: number): number {
   return number === null ? file.events : Math.min(file.events, file.steps.end[number - 1]!);
 }
 
-/** What stands at a whole position: 'step 3', or 'step 3 / 5' where the pair's steps have two numbers. */
+/**
+ * Names the pair of steps at a position: 'step 3', or 'step 3 / 5' if the two steps have different
+ * numbers.
+ */
 export function pairWords(compare: Pick<Compare, 'steps'>, files: readonly [FileMeta, FileMeta], position: number): string {
   const at = Math.floor(position);
   const pair = compare.steps[at];
@@ -60,12 +63,15 @@ export function pairWords(compare: Pick<Compare, 'steps'>, files: readonly [File
 }
 
 export interface AlignedCurve {
-  readonly min: Float64Array; // NaN: the recording has nothing there
+  readonly min: Float64Array; // NaN: the recording has no data there
   readonly max: Float64Array;
   readonly mid: Float64Array;
 }
 
-/** The live curve of a side in `columns` columns of the common axis, from a tile of its own axis. */
+/**
+ * Resamples the live curve of a side to `columns` columns of the common axis, from a tile of its
+ * own axis.
+ */
 export function resample(tile: CurveTile, alignment: Alignment, side: 0 | 1, columns: number): AlignedCurve {
   const live = tile.series.get('live');
   const out = { min: new Float64Array(columns).fill(NaN), max: new Float64Array(columns).fill(NaN), mid: new Float64Array(columns).fill(NaN) };
@@ -92,7 +98,9 @@ export function resample(tile: CurveTile, alignment: Alignment, side: 0 | 1, col
   return out;
 }
 
-/** The step of a file, from 1, that begins at that event; null where none does. */
+/**
+ * Returns the number, from 1, of the step of a file that begins at `begin`, or null if none does.
+ */
 export function stepNumber(file: Pick<FileMeta, 'steps'>, begin: number): number | null {
   const at = upperBound(file.steps.begin, begin) - 1;
   return file.steps.begin[at] === begin ? at + 1 : null;

@@ -16,7 +16,7 @@ function tileOf(events: number, live: readonly number[]): CurveTile {
   };
 }
 
-describe('steps that are aligned', () => {
+describe('aligned steps', () => {
   const alignment = align({ aligned_by: 'step', steps: [[10, 20], [20, 30]] }, [A, B]);
 
   it('begin at whole positions on both sides', () => {
@@ -25,13 +25,13 @@ describe('steps that are aligned', () => {
     expect([-1, 0, 1, 2, 3].map((position) => alignment.own(position, 1))).toEqual([0, 20, 30, 50, 50]);
   });
 
-  it('are named in their middles, and not all where they are many', () => {
+  it('are labelled at their midpoints, but not all if there are many', () => {
     expect(alignment.ticks).toEqual([-1, 0.5, 1.5, 3]);
     const many = align({ aligned_by: 'step', steps: Array.from({ length: 100 }, () => [10, 20] as const) }, [A, B]);
     expect(many.ticks.slice(0, 3)).toEqual([-1, 0.5, 9.5]);
   });
 
-  it('are stretched between', () => {
+  it('are stretched in between', () => {
     expect(alignment.own(0.5, 0)).toBe(15);
     expect(alignment.own(0.5, 1)).toBe(25);
     expect(alignment.own(-0.5, 1)).toBe(10);
@@ -54,7 +54,7 @@ describe('steps that are aligned', () => {
   });
 });
 
-it('ends where the shorter recording ends, without steps', () => {
+it('ends each curve with its recording, without steps', () => {
   const alignment = align({ aligned_by: 'time', steps: [] }, [A, B]);
   expect([alignment.from, alignment.to]).toEqual([0, 5000]);
   const curve = resample(tileOf(1000, [7, 8]), alignment, 0, 5);
@@ -62,7 +62,7 @@ it('ends where the shorter recording ends, without steps', () => {
   expect([...curve.min]).toEqual([7, NaN, NaN, NaN, NaN]);
 });
 
-it('names steps by their numbers in both', () => {
+it('names steps by their numbers in both recordings', () => {
   const words = (position: number): string => pairWords({ steps: [[10, 10], [20, 30]] }, [A, B], position);
   expect([-0.5, 0, 0.9, 1, 2.1].map(words)).toEqual(['before', 'step 1', 'step 1', 'step 2 / 3', 'after']);
   expect(stepNumber(A, 20)).toBe(2);

@@ -1,15 +1,15 @@
-// The words below a chart whose ends have words too: none runs into another, and the ends' come first.
+// Places the labels below a chart without overlap. The labels of the two ends take precedence.
 
 import type { Alignment } from './alignment';
 
-const GAP = 8; // px between two
+const GAP = 8; // px between two labels
 
 export interface Label {
   readonly text: string;
   readonly left: number; // px
 }
 
-/** Along [left, right) px; `widthOf` in px. */
+/** Returns the labels along [left, right) px. `widthOf` measures in px. */
 export function labelsAlong(
   { from, to, ticks }: Pick<Alignment, 'from' | 'to' | 'ticks'>,
   wordsOf: (position: number) => string,

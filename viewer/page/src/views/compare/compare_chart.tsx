@@ -1,4 +1,4 @@
-// The live memory of two recordings, one over the other, on their common axis.
+// The live memory of two recordings, overlaid on their common axis.
 
 import { useState } from 'preact/hooks';
 import { formatBytes, formatDelta } from '../../base/format_bytes';
@@ -9,7 +9,7 @@ import { useCanvas } from '../../widgets/use_canvas';
 import type { AlignedCurve, Alignment } from './alignment';
 import { labelsAlong } from './axis_labels';
 
-const LEFT = 72; // px, for the bytes
+const LEFT = 72; // px, for the labels of the bytes
 const BOTTOM = 18;
 const HUES = ['blue', 'vermilion'] as const;
 
@@ -17,8 +17,8 @@ export interface CompareChartProps {
   readonly curves: readonly [AlignedCurve, AlignedCurve];
   readonly names: readonly [string, string];
   readonly alignment: Alignment;
-  readonly note: string; // beside the names; '' : nothing to add
-  /** A position in words. */
+  readonly note: string; // beside the names; '' for none
+  /** Describes a position. */
   readonly wordsOf: (position: number) => string;
 }
 
@@ -89,7 +89,7 @@ function readout({ curves, alignment, wordsOf }: CompareChartProps, at: number):
   const where = wordsOf(alignment.from + ((at + 0.5) / columns) * (alignment.to - alignment.from));
   const [one, two] = curves.map((curve) => curve.mid[at]!);
   const change = Number.isNaN(one! + two!) ? '' : ` (${formatDelta(two! - one!)})`;
-  return `${where}: ${Number.isNaN(one) ? 'over' : formatBytes(one!)} and ${Number.isNaN(two) ? 'over' : formatBytes(two!)}${change}`;
+  return `${where}: ${Number.isNaN(one) ? 'ended' : formatBytes(one!)} and ${Number.isNaN(two) ? 'ended' : formatBytes(two!)}${change}`;
 }
 
 function drawCurve(

@@ -1,5 +1,5 @@
-// Which rows of a comparison a filter lets through. A row is all blocks of a stack: what differs from block to block
-// (stream, thread, size, address, name) tells no rows apart.
+// Selects the rows of a comparison that match a filter. A row contains all blocks of a stack, so
+// fields that differ from block to block (stream, thread, size, address, name) cannot select rows.
 
 import type { Json } from '../../base/json';
 import type { DataSource } from '../../data/data_source';
@@ -11,12 +11,12 @@ import { textMatcher } from '../timeline/passing';
 export type Side = 'base' | 'new';
 export type RowTest = (row: Json) => boolean;
 
-/** Keys of call sites by placeOfRow(). */
+/** Keys of call sites, indexed by placeOfRow(). */
 export type Keys = ReadonlyMap<string, number>;
 
 /**
- * null: the filter lets all rows through. `side`: whose numbers of stacks it has; `keys`: as far as they are known, a
- * row whose key is not passes.
+ * Returns a test for rows, or null if the filter matches all rows. `side` is the side whose stack
+ * numbers the filter uses. `keys` are the keys known so far; a row whose key is not known passes.
  */
 export function rowTest(filter: Filter, side: Side, keys: Keys): RowTest | null {
   const tests: RowTest[] = [];
@@ -31,7 +31,7 @@ export function rowTest(filter: Filter, side: Side, keys: Keys): RowTest | null 
   return tests.length === 0 ? null : (row) => tests.every((test) => test(row));
 }
 
-/** What the page says beside rows and chart. */
+/** Describes the effect of the filter on rows and chart. */
 export function filterWords(filter: Filter): string {
   const { text, category, stack, key } = filter;
   const choosesRows = text !== '' || category !== '' || stack !== null || key !== null;
@@ -42,18 +42,18 @@ export function filterWords(filter: Filter): string {
     ...(min === null && max === null ? [] : ['size']),
   ];
   return [
-    choosesRows ? 'Rows are those that the filter lets through; the chart shows all memory.' : 'Rows and chart show all memory.',
-    ...(ofBlocks.length === 0 ? [] : [`A row is all blocks of a stack, of whatever ${ofBlocks.join(' and ')}.`]),
+    choosesRows ? 'The rows match the filter; the chart shows all memory.' : 'Rows and chart show all memory.',
+    ...(ofBlocks.length === 0 ? [] : [`A row contains all blocks of a stack, regardless of ${ofBlocks.join(' and ')}.`]),
   ].join(' ');
 }
 
-/** Where a row's stack is: of the new recording, or of the base where only that has it. */
+/** Returns an id of a row's stack: in the new recording, or in the base if only the base has it. */
 export function placeOfRow(row: Json): string {
   const side = stackNumber(row.text('new_id')) === null ? 'base' : 'new';
   return `${side}/${stackNumber(row.text(`${side}_id`)) ?? ''}`;
 }
 
-/** Keys of the rows' call sites. `fileOf`: the number of each side's file. */
+/** Returns the keys of the rows' call sites. `fileOf` has the file index of each side. */
 export async function keysOf(json: Json, source: Pick<DataSource, 'stacks'>, fileOf: Readonly<Record<Side, number>>, signal: AbortSignal): Promise<Keys> {
   const places = new Set(json.list('devices').flatMap((device) => device.list('rows').map(placeOfRow)));
   const ofSide = async (side: Side): Promise<(readonly [string, number])[]> => {

@@ -10,50 +10,50 @@ import { comparePage } from './compare_page';
 const DIFF = new Json(JSON.parse(readFileSync(new URL('./fixtures/diff.json', import.meta.url), 'utf8')) as unknown);
 const NO_KEYS: Keys = new Map();
 
-/** Stacks of the rows that pass, in words. */
+/** Returns the stacks of the rows that match, as text. */
 function passing(change: Partial<Filter>, side: Side = 'new', keys = NO_KEYS): string[] {
   const [section] = comparePage(DIFF, rowTest({ ...NO_FILTER, ...change }, side, keys)).sections;
   return section!.rows.slice(0, -2).map((row) => row.at(-1)!.text);
 }
 const ALL = passing({});
 
-describe('rows that the filter lets through', () => {
-  it('have its text in a frame, whoever called it', () => {
+describe('rows that match the filter', () => {
+  it('have its text in any frame', () => {
     expect(passing({ text: 'EMA' })).toEqual(['Ema.__init__ (ema.py:9)']);
     expect(passing({ text: '/^main$/' })).toEqual(ALL);
     expect(passing({ text: 'train.py:20' })).toContain('Ema.__init__ (ema.py:9)');
-    expect(passing({ text: 'nobody' })).toEqual([]);
+    expect(passing({ text: 'no_such_frame' })).toEqual([]);
     expect(passing({ text: '/(/' })).toEqual([]);
   });
 
-  it('are of its category, as meta or as people write it', () => {
+  it('have its category, written with underscores or with spaces', () => {
     const row = new Json({ category: 'optimizer_state' });
     const fits = (category: string): boolean => rowTest({ ...NO_FILTER, category }, 'new', NO_KEYS)!(row);
     expect([fits('optimizer_state'), fits('optimizer state'), fits('gradients')]).toEqual([true, true, false]);
   });
 
-  it('have its stack in the recording that is shown', () => {
+  it('have its stack in the recording shown', () => {
     expect(passing({ stack: 32 })).toEqual(['Ema.__init__ (ema.py:9)']);
     expect(passing({ stack: 32 }, 'base')).not.toContain('Ema.__init__ (ema.py:9)');
   });
 
-  it('are of its call site, once that is known', () => {
+  it('have its call site, after that is known', () => {
     const rows = DIFF.list('devices')[0]!.list('rows');
     const keys: Keys = new Map(rows.map((row, i) => [placeOfRow(row), 100 + i]));
     expect(passing({ key: 100 })).toEqual(ALL);
     expect(passing({ key: 101 }, 'new', keys)).toEqual([ALL[1]]);
   });
 
-  it('are all where it is of single blocks', () => {
+  it('are all rows if it only has fields of single blocks', () => {
     for (const change of [{ stream: '0x7f' }, { thread: '11' }, { min_size: 4 }, {}]) expect(rowTest({ ...NO_FILTER, ...change }, 'new', NO_KEYS)).toBeNull();
   });
 });
 
-it('adds up what passes, beside the total of all', () => {
+it('adds up the matching rows, beside the total of all', () => {
   const { rows } = comparePage(DIFF, rowTest({ ...NO_FILTER, text: 'ema' }, 'new', NO_KEYS)).sections[0]!;
-  expect(rows.at(-2)!.map((cell) => cell.text)).toEqual(['+600 MiB', '0 B', '600 MiB', '', '', 'the filter lets through 1 changed stack']);
+  expect(rows.at(-2)!.map((cell) => cell.text)).toEqual(['+600 MiB', '0 B', '600 MiB', '', '', 'matching the filter: 1 changed stack']);
   expect(rows.at(-1)!.map((cell) => cell.text)).toEqual(['+1.09 GiB', '9.52 GiB', '10.6 GiB', '', '', 'total of all stacks']);
-  expect(comparePage(DIFF, () => false).sections[0]!.rows[0]!.at(-1)!.text).toBe('no stack that changed passes the filter');
+  expect(comparePage(DIFF, () => false).sections[0]!.rows[0]!.at(-1)!.text).toBe('no changed stack matches the filter');
 });
 
 it('asks each file for the keys of its own stacks', async () => {
@@ -70,8 +70,8 @@ it('asks each file for the keys of its own stacks', async () => {
   expect([...keys]).toEqual([['base/4', 1004], ['new/5', 2005]]);
 });
 
-it('says what the filter chooses, and what it does not', () => {
+it('describes what the filter selects and what it does not', () => {
   const words = (change: Partial<Filter>): string => filterWords({ ...NO_FILTER, ...change });
-  expect(words({ text: 'x' })).toBe('Rows are those that the filter lets through; the chart shows all memory.');
-  expect(words({ stream: '1', max_size: 3 })).toBe('Rows and chart show all memory. A row is all blocks of a stack, of whatever stream and size.');
+  expect(words({ text: 'x' })).toBe('The rows match the filter; the chart shows all memory.');
+  expect(words({ stream: '1', max_size: 3 })).toBe('Rows and chart show all memory. A row contains all blocks of a stack, regardless of stream and size.');
 });

@@ -1,5 +1,5 @@
-// What changed between two recordings, as a page: per device what both hold at the aligned moment, and
-// the stacks whose bytes differ.
+// What changed between two recordings, as a page: per device what both hold at the aligned moment,
+// and the stacks whose bytes differ.
 
 import { plural } from '../../base/plural';
 import type { Json } from '../../base/json';
@@ -7,7 +7,7 @@ import { words } from '../../base/words';
 import { bytes, delta, deviceName, named, NO_LINK, numbers, stackNumber, stackWords, text, type Link, type Page, type Section } from '../answers/page';
 import type { RowTest, Side } from './compare_filter';
 
-/** `test`: of the rows that are listed; null: all of them. */
+/** Makes the page. `test` selects the rows to list; null lists all. */
 export function comparePage(json: Json, test: RowTest | null = null): Page {
   const devices = json.list('devices');
   return {
@@ -23,7 +23,10 @@ export function comparePage(json: Json, test: RowTest | null = null): Page {
   };
 }
 
-/** When both are looked at, of the base and of the new one, in ns; null: the comparison has no such device. */
+/**
+ * Returns the times, in ns, at which the base and the new recording are compared, or null if the
+ * comparison has no such device.
+ */
 export function alignedTimes(json: Json, device: number | null): readonly [number, number] | null {
   const found = json.list('devices').find((each) => (each.numberOrNull('base_device') ?? -1) === device);
   const base = found?.numberOrNull('base_t_ns') ?? null;
@@ -57,11 +60,13 @@ function unchangedRow(unchanged: Json): Section['rows'][number] {
 
 function passingRow(rows: readonly Json[]): Section['rows'][number] {
   const sum = (key: string): number => rows.reduce((total, row) => total + row.number(key), 0);
-  const words = rows.length === 0 ? 'no stack that changed passes the filter' : `the filter lets through ${plural(rows.length, 'changed stack')}`;
+  const words = rows.length === 0 ? 'no changed stack matches the filter' : `matching the filter: ${plural(rows.length, 'changed stack')}`;
   return [delta(sum('delta_bytes')), bytes(sum('base_bytes')), bytes(sum('new_bytes')), text(''), text(''), text(words)];
 }
 
-/** Links of a row's base go to the base recording, the others to the new one. */
+/**
+ * A link to one side: links of a row's base lead to the base recording, the others to the new one.
+ */
 export interface SidedLink extends Link {
   readonly side: Side;
 }

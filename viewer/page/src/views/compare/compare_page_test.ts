@@ -5,7 +5,7 @@ import { alignedTimes, comparePage } from './compare_page';
 
 const DIFF = new Json(JSON.parse(readFileSync(new URL('./fixtures/diff.json', import.meta.url), 'utf8')) as unknown);
 
-it('lists what changed, and adds up to the change', () => {
+it('lists what changed, and adds up to the total change', () => {
   const page = comparePage(DIFF);
   expect(page.tone).toBe('finding');
   expect(page.notes).toEqual(['cuda_graph_sizes linear -> exponential']);
@@ -24,12 +24,12 @@ it('links each side to its own recording', () => {
   expect(other![1]!.link).toMatchObject({ side: 'base', t_ns: 700_000_000 });
 });
 
-it('knows when it looks at a device of both', () => {
+it('knows the time at which each side of a device is compared', () => {
   expect(alignedTimes(DIFF, 0)).toEqual([700_000_000, 710_000_000]);
   expect(alignedTimes(DIFF, 3)).toBeNull();
 });
 
-it('is quiet where nothing changed, and stands odd JSON', () => {
+it('is quiet if nothing changed, and accepts unexpected JSON', () => {
   expect(comparePage(new Json({ devices: [{ delta_bytes: 0 }] })).tone).toBe('quiet');
   expect(() => comparePage(new Json({ devices: 3, differences: null }))).not.toThrow();
 });

@@ -28,7 +28,7 @@ const TILE_COLUMNS = 8192;
 
 interface Both {
   readonly compare: Compare;
-  readonly tiles: readonly [CurveTile, CurveTile] | null; // null: the other has no such lane
+  readonly tiles: readonly [CurveTile, CurveTile] | null; // null: the other file has no such lane
 }
 
 function CompareView(props: ViewProps) {
@@ -42,7 +42,7 @@ function CompareView(props: ViewProps) {
   if (file === null) return null;
   if (other === null) {
     return (
-      <Empty title="One recording alone">
+      <Empty title="Only one recording is open">
         <p>
           To compare two, open both: <code>gpumemtrace view {file.name} other.gmt</code>
         </p>
@@ -81,7 +81,7 @@ async function ask(
   const compare = await source.compare(file.file, other.file, signal);
   const lane = laneOf(state);
   if (lane === null || otherLane === null) return { compare, tiles: null };
-  const axis = compare.aligned_by === 'time' ? 'time' : 'event'; // steps are told by events
+  const axis = compare.aligned_by === 'time' ? 'time' : 'event'; // steps are given as events
   const curve = (of: FileMeta, index: number): Promise<CurveTile> => {
     const to = Math.max(1, axis === 'time' ? of.end_ns : of.events);
     return source.curve({ file: of.file, lane: index, axis, from: 0, to, columns: TILE_COLUMNS }, signal);
@@ -89,7 +89,10 @@ async function ask(
   return { compare, tiles: await Promise.all([curve(file, lane.lane), curve(other, otherLane)]) };
 }
 
-/** The moments that are compared here, as far as they are known. */
+/**
+ * Opens the flame graph of the difference at the moments that are compared here, if these are
+ * known.
+ */
 async function showDifference({ state, store, source }: ViewProps, compare: Compare | null, file: FileMeta, other: FileMeta): Promise<void> {
   const times = compare === null ? null : alignedTimes(new Json(compare.json), laneOf(state)?.device ?? null);
   const [one, two] = times === null || compare === null ? [] : isBase(new Json(compare.json), file, other) ? times : [times[1], times[0]];
@@ -118,7 +121,7 @@ function Compared({ both, file, other, ...props }: ComparedProps) {
   const baseIsFile = isBase(json, file, other);
   const { filter } = props.state;
   const sides = baseIsFile ? { base: file.file, new: other.file } : { base: other.file, new: file.file };
-  // Numbers of call sites are not in the comparison.
+  // The comparison does not contain the keys of call sites.
   const keys = useQuestion(filter.key === null ? null : keyOf(sides, compare.headline), (signal) => keysOf(json, props.source, sides, signal));
   const page = comparePage(json, rowTest(filter, baseIsFile ? 'base' : 'new', keys.answer ?? new Map()));
   const go: Follow = (link) => {
@@ -133,7 +136,7 @@ function Compared({ both, file, other, ...props }: ComparedProps) {
         <CompareChart
           curves={curves}
           names={[file.name, other.name]}
-          note={isFiltering(filter) ? 'all memory, whatever the filter' : ''}
+          note={isFiltering(filter) ? 'all memory, regardless of the filter' : ''}
           alignment={alignment}
           wordsOf={(position) => positionWords(compare, [file, other], position)}
         />
@@ -148,7 +151,10 @@ function positionWords(compare: Compare, files: readonly [FileMeta, FileMeta], p
   return compare.aligned_by === 'step' ? pairWords(compare, files, position) : formatDuration(position);
 }
 
-/** Whether the difference takes `file` as its base; by the names that it gives, else as it is asked. */
+/**
+ * Returns whether the comparison uses `file` as its base, judged by file names; true if they do not
+ * decide it.
+ */
 function isBase(json: Json, file: FileMeta, other: FileMeta): boolean {
   const base = json.text('base_file');
   if (base === other.path || base === other.name) return base === file.path;

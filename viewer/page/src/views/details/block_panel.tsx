@@ -1,4 +1,5 @@
-// A block: what it is, its life, its neighbours, and the stacks that made and freed it.
+// The details of a block: its facts, its lifetime, its neighbours, and the stacks that allocated
+// and freed it.
 
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
@@ -17,7 +18,7 @@ export function BlockPanel({ row, ...props }: ViewProps & { readonly row: number
   const { state, source } = props;
   const asked = useQuestion(keyOf(state.file, row), (signal) => urgent.track(source.block(state.file, row, signal)));
   return (
-    <Answered asked={asked} what="Looking the block up…">
+    <Answered asked={asked} what="Loading the block…">
       {(block) => <Block block={block} {...props} />}
     </Answered>
   );
@@ -26,7 +27,7 @@ export function BlockPanel({ row, ...props }: ViewProps & { readonly row: number
 function Block({ block, ...props }: ViewProps & { readonly block: BlockDetails }) {
   const { state, store, source, commands, navigator, announce } = props;
   const copy = (text: string): void => {
-    void copyText(text).then((isDone) => announce(isDone ? 'Copied' : 'This browser does not let the page copy'));
+    void copyText(text).then((isDone) => announce(isDone ? 'Copied' : 'The browser did not let the page copy'));
   };
   const onlyStack = (): void => store.update((old) => ({ filter: { ...old.filter, stack: block.stack.stack } }));
   const showLife = (): void => void navigator.showEvents(block.birth, Math.min(block.death, fileEvents(props)));
@@ -35,7 +36,7 @@ function Block({ block, ...props }: ViewProps & { readonly block: BlockDetails }
       commands.register([
         { id: 'details.copy', title: 'Copy the block as text', group: 'Selection', hotkeys: ['Y'], run: () => copy(blockText(block)) },
         { id: 'details.copy_markdown', title: 'Copy the block as Markdown', group: 'Selection', hotkeys: ['Shift+Y'], run: () => copy(blockMarkdown(block)) },
-        { id: 'details.stack', title: 'Show only what comes from this stack', group: 'Selection', hotkeys: ['Shift+A'], run: onlyStack },
+        { id: 'details.stack', title: 'Show only blocks from this stack', group: 'Selection', hotkeys: ['Shift+A'], run: onlyStack },
         { id: 'details.life', title: "Show the block's life", group: 'Selection', hotkeys: ['F'], run: showLife },
       ]),
     [block],
@@ -57,8 +58,8 @@ function Block({ block, ...props }: ViewProps & { readonly block: BlockDetails }
           <NeighbourFact name="after it" neighbour={block.after} store={store} />
         </Facts>
         <div>
-          <StackFrames key={`s${block.row}`} title="Taken at" stack={block.stack} file={state.file} source={source} />
-          {block.forward_stack !== null && <StackFrames key={`f${block.row}`} title="Its forward call" stack={block.forward_stack} file={state.file} source={source} />}
+          <StackFrames key={`s${block.row}`} title="Allocated at" stack={block.stack} file={state.file} source={source} />
+          {block.forward_stack !== null && <StackFrames key={`f${block.row}`} title="Forward call" stack={block.forward_stack} file={state.file} source={source} />}
           {block.free_stack !== null && <StackFrames key={`d${block.row}`} title="Freed at" stack={block.free_stack} file={state.file} source={source} />}
         </div>
       </div>

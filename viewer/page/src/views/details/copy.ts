@@ -1,4 +1,4 @@
-// Into the clipboard, also where a browser has no clipboard for pages of that kind.
+// Copies text to the clipboard, also if the browser gives the page no clipboard API.
 
 export async function copyText(text: string): Promise<boolean> {
   try {
@@ -15,7 +15,7 @@ function copyBySelection(text: string): boolean {
   area.className = 'visually-hidden';
   document.body.append(area);
   area.select();
-  // The one way that is left there, however old.
+  // Deprecated, but the only other way.
   // eslint-disable-next-line @typescript-eslint/no-deprecated
   const isDone = document.execCommand('copy');
   area.remove();

@@ -1,4 +1,4 @@
-// A block or a stack in words: what is copied into a mail or an issue.
+// Formats a block or a stack as text to be copied into a mail or an issue.
 
 import { words } from '../../base/words';
 import { formatBytes, formatCount, formatExactBytes } from '../../base/format_bytes';
@@ -12,7 +12,7 @@ export function frameWords(frame: Frame): string {
   return where === '' ? frame.function : `${frame.function}  ${where}`;
 }
 
-/** Frames as one shows them: the user's and others by themselves, noise in a row as one. */
+/** Frames as shown: each frame by itself, but consecutive noise frames as one group. */
 export type FrameGroup = { readonly kind: 'frame'; readonly frame: Frame; readonly index: number } | { readonly kind: 'noise'; readonly first: number; readonly frames: readonly Frame[] };
 
 export function groupFrames(frames: readonly Frame[]): FrameGroup[] {
@@ -26,7 +26,10 @@ export function groupFrames(frames: readonly Frame[]): FrameGroup[] {
   return groups;
 }
 
-/** The frame to show first: the innermost of the program's own, else the innermost with a line. */
+/**
+ * Returns the index of the frame to show first: the innermost frame of the program itself,
+ * otherwise the innermost with a line that is not noise. Returns -1 if there is none.
+ */
 export function chiefFrame(frames: readonly Frame[]): number {
   const own = frames.findIndex((frame) => frame.kind === 'user' && frame.line > 0);
   return own >= 0 ? own : frames.findIndex((frame) => frame.line > 0 && frame.kind !== 'folded');
@@ -36,14 +39,14 @@ function moment(event: number, ns: number): string {
   return `${formatMoment(ns, 1e3)}, event ${formatCount(event)}`;
 }
 
-/** How long it lived, and what happened to it. */
+/** Returns when the block was allocated, freed and usable again. */
 export function lifeFacts(block: BlockDetails): Fact[] {
-  const facts: Fact[] = [['taken', block.birth === 0 ? 'before the recording began' : moment(block.birth, block.birth_ns)]];
+  const facts: Fact[] = [['allocated', block.birth === 0 ? 'before the recording began' : moment(block.birth, block.birth_ns)]];
   if (block.death === NEVER || block.death_ns === null) return [...facts, ['freed', 'never']];
   facts.push(['freed', moment(block.death, block.death_ns)], ['held', formatDuration(block.death_ns - block.birth_ns)]);
-  if (block.completed === NEVER) facts.push(['usable again', 'never: it was still waiting for another stream at the end']);
+  if (block.completed === NEVER) facts.push(['usable again', 'never: it was still waiting for another stream when the recording ended']);
   else if (block.completed !== block.death && block.completed_ns !== null) {
-    facts.push(['usable again', `${moment(block.completed, block.completed_ns)}: kept ${formatDuration(block.completed_ns - block.death_ns)} longer by another stream`]);
+    facts.push(['usable again', `${moment(block.completed, block.completed_ns)}: held ${formatDuration(block.completed_ns - block.death_ns)} longer by another stream`]);
   }
   return facts;
 }
@@ -51,7 +54,7 @@ export function lifeFacts(block: BlockDetails): Fact[] {
 export function blockFacts(block: BlockDetails): Fact[] {
   const facts: Fact[] = [['size', `${formatBytes(block.size)} (${formatExactBytes(block.size)})`]];
   if (block.requested !== null && block.requested !== block.size) {
-    facts.push(['asked for', `${formatExactBytes(block.requested)}, ${formatBytes(block.size - block.requested)} more by rounding`]);
+    facts.push(['requested', `${formatExactBytes(block.requested)}, ${formatBytes(block.size - block.requested)} added by rounding`]);
   }
   facts.push(['address', block.address]);
   if (block.name !== '') facts.push(['name', block.name]);
@@ -62,8 +65,8 @@ export function blockFacts(block: BlockDetails): Fact[] {
   else if (block.phase !== '') facts.push(['phase', block.phase]);
   facts.push(...lifeFacts(block));
   for (const [name, value] of [['stream', block.stream], ['thread', block.thread], ['pool', block.pool]] as const) if (value !== '') facts.push([name, value]);
-  if (block.segment !== null) facts.push(['segment', `${block.segment.address}, ${formatBytes(block.segment.size)}; at ${formatBytes(block.segment.offset)} in it`]);
-  facts.push(['from this stack', `${formatCount(block.same_stack.blocks)} blocks, peak ${formatBytes(block.same_stack.peak_bytes)}, ${formatBytes(block.same_stack.live_bytes)} live when it was taken`]);
+  if (block.segment !== null) facts.push(['segment', `${block.segment.address}, ${formatBytes(block.segment.size)}, offset ${formatBytes(block.segment.offset)}`]);
+  facts.push(['from this stack', `${formatCount(block.same_stack.blocks)} blocks, peak ${formatBytes(block.same_stack.peak_bytes)}, ${formatBytes(block.same_stack.live_bytes)} live when it was allocated`]);
   return facts;
 }
 
@@ -81,8 +84,8 @@ export function blockText(block: BlockDetails): string {
   const wide = Math.max(...facts.map(([name]) => name.length)) + 2;
   return [
     ...facts.map(([name, value]) => `${name.padEnd(wide)}${value}`),
-    ...stackLines('taken at', block.stack),
-    ...stackLines('its forward call', block.forward_stack),
+    ...stackLines('allocated at', block.stack),
+    ...stackLines('forward call', block.forward_stack),
     ...stackLines('freed at', block.free_stack),
     '',
   ].join('\n');
@@ -90,7 +93,7 @@ export function blockText(block: BlockDetails): string {
 
 export function blockMarkdown(block: BlockDetails): string {
   const rows = blockFacts(block).map(([name, value]) => `| ${name} | ${value.replaceAll('|', '\\|')} |`);
-  const stacks = ([['Taken at', block.stack], ['Its forward call', block.forward_stack], ['Freed at', block.free_stack]] as const).flatMap(([title, stack]) =>
+  const stacks = ([['Allocated at', block.stack], ['Forward call', block.forward_stack], ['Freed at', block.free_stack]] as const).flatMap(([title, stack]) =>
     stack === null || stack.frames.length === 0 ? [] : ['', `**${title}**`, '', ...stackMarkdown(stack)],
   );
   return [`**${formatBytes(block.size)} from ${escapeMarkdown(block.stack.label)}**`, '', '| | |', '|---|---|', ...rows, ...stacks, ''].join('\n');
@@ -101,7 +104,7 @@ export function stackText(stack: StackInfo): string {
 }
 
 export function stackMarkdown(stack: StackInfo): string[] {
-  // A fence longer than any run of backticks in it.
+  // The fence must be longer than any run of backticks inside it.
   const longest = Math.max(2, ...stack.frames.map((frame) => Math.max(0, ...(frameWords(frame).match(/`+/g) ?? []).map((run) => run.length))));
   const fence = '`'.repeat(longest + 1);
   return [fence, ...stack.frames.map(frameWords), fence];

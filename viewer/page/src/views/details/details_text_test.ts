@@ -10,41 +10,41 @@ async function block(change: Partial<BlockDetails> = {}): Promise<BlockDetails> 
 }
 
 describe('frames', () => {
-  it('that are noise and follow each other are one', () => {
+  it('that are consecutive noise form one group', () => {
     const frames = [frame('a', 'folded'), frame('b', 'folded'), frame('c', 'user'), frame('d', 'folded')];
     expect(groupFrames(frames).map((group) => (group.kind === 'noise' ? group.frames.length : group.frame.function))).toEqual([2, 'c', 1]);
   });
-  it("have the program's own first, else any with a line that is no noise", () => {
+  it("start with the program's own, otherwise with any that has a line and is not noise", () => {
     expect(chiefFrame([frame('a', 'folded'), frame('b', 'native'), frame('c', 'user')])).toBe(2);
     expect(chiefFrame([frame('a', 'folded'), frame('b', 'native'), frame('c', 'user', 0)])).toBe(1);
     expect(chiefFrame([])).toBe(-1);
   });
 });
 
-describe('the life of a block', () => {
+describe('the lifetime of a block', () => {
   const names = (facts: readonly (readonly [string, string])[]): string[] => facts.map(([name]) => name);
   it('ends when it is freed', async () => {
     const facts = lifeFacts(await block({ birth: 3, birth_ns: 1e6, death: 9, death_ns: 3e6, completed: 9, completed_ns: 3e6 }));
-    expect(names(facts)).toEqual(['taken', 'freed', 'held']);
+    expect(names(facts)).toEqual(['allocated', 'freed', 'held']);
     expect(facts[2]![1]).toBe('2 ms');
   });
-  it('goes on while another stream keeps it', async () => {
+  it('continues while another stream holds it', async () => {
     const facts = lifeFacts(await block({ birth: 3, birth_ns: 1e6, death: 9, death_ns: 3e6, completed: 12, completed_ns: 4.5e6 }));
-    expect(facts[3]![1]).toContain('kept 1.5 ms longer by another stream');
+    expect(facts[3]![1]).toContain('held 1.5 ms longer by another stream');
     expect(lifeFacts(await block({ death: 9, death_ns: 3e6, completed: NEVER, completed_ns: null }))[3]![1]).toContain('never');
   });
-  it('may have no beginning and no end', async () => {
+  it('may have no begin and no end', async () => {
     const facts = lifeFacts(await block({ birth: 0, death: NEVER, death_ns: null, completed: NEVER, completed_ns: null }));
-    expect(facts).toEqual([['taken', 'before the recording began'], ['freed', 'never']]);
+    expect(facts).toEqual([['allocated', 'before the recording began'], ['freed', 'never']]);
   });
 });
 
-describe('a block in words', () => {
-  it('says what rounding added', async () => {
-    expect(blockFacts(await block({ size: 2048, requested: 1848 })).find(([name]) => name === 'asked for')![1]).toBe('1,848 bytes, 200 B more by rounding');
-    expect(blockFacts(await block({ requested: null })).some(([name]) => name === 'asked for')).toBe(false);
+describe('a block as text', () => {
+  it('shows what rounding added', async () => {
+    expect(blockFacts(await block({ size: 2048, requested: 1848 })).find(([name]) => name === 'requested')![1]).toBe('1,848 bytes, 200 B added by rounding');
+    expect(blockFacts(await block({ requested: null })).some(([name]) => name === 'requested')).toBe(false);
   });
-  it('says why it was alive and what tensor it is, if that is known', async () => {
+  it('shows why it was alive and what tensor it is, if known', async () => {
     const facts = blockFacts(await block({ alive: 'a parameter', tensor: 'float32 [8, 4]' }));
     expect(facts.find(([name]) => name === 'alive as')![1]).toBe('a parameter');
     expect(facts.find(([name]) => name === 'tensor')![1]).toBe('float32 [8, 4]');
@@ -55,13 +55,13 @@ describe('a block in words', () => {
     expect(neighbourWords({ row: NO_ROW, size: 1024, label: '' })).toBe('free, 1.00 KiB');
     expect(neighbourWords({ row: 4, size: 1024, label: 'f.py:1 g' })).toBe('1.00 KiB  f.py:1 g');
   });
-  it('has all stacks as text', async () => {
+  it('contains all stacks', async () => {
     const one = await block();
     const text = blockText({ ...one, forward_stack: one.stack, free_stack: one.stack });
-    for (const title of ['taken at:', 'its forward call:', 'freed at:']) expect(text).toContain(title);
+    for (const title of ['allocated at:', 'forward call:', 'freed at:']) expect(text).toContain(title);
     expect(text).not.toMatch(/undefined|NaN/);
   });
-  it('is a table in Markdown that names cannot break', async () => {
+  it('is a Markdown table that no name can break', async () => {
     const one = await block({ thread: 'a|b' });
     expect(blockMarkdown(one)).toContain('| thread | a\\|b |');
     const fenced = stackMarkdown({ stack: 1, key: 1, label: '', frames: [frame('x```y', 'user')] });

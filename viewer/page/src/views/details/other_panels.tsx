@@ -1,4 +1,4 @@
-// Details of what is no block: a stack, an instant, a range.
+// The details of a stack, an instant or a range.
 
 import { urgent } from '../../base/activity';
 import { formatBytes, formatCount, formatDelta, formatExactBytes } from '../../base/format_bytes';
@@ -15,9 +15,9 @@ import { StackFrames } from './stack_frames';
 
 export function StackPanel({ stack, state, store, source, announce }: ViewProps & { readonly stack: number }) {
   const asked = useQuestion(keyOf(state.file, stack), (signal) => urgent.track(source.stacks(state.file, [stack], signal)));
-  const copy = (text: string): void => void copyText(text).then((isDone) => announce(isDone ? 'Copied' : 'This browser does not let the page copy'));
+  const copy = (text: string): void => void copyText(text).then((isDone) => announce(isDone ? 'Copied' : 'The browser did not let the page copy'));
   return (
-    <Answered asked={asked} what="Looking the stack up…">
+    <Answered asked={asked} what="Loading the stack…">
       {([info]) => info === undefined ? <p>That stack is not in the recording.</p> : (
         <article aria-label="Stack">
           <header class="bar">
@@ -34,11 +34,11 @@ export function StackPanel({ stack, state, store, source, announce }: ViewProps 
   );
 }
 
-/** What is known of a moment without asking: the marks that stand there. */
+/** Returns what is known of a moment without asking: its marks and other instants. */
 export function instantFacts(file: FileMeta, event: number): (readonly [string, string])[] {
   const here = <T extends { readonly event: number }>(instants: readonly T[]): T[] => instants.filter((instant) => instant.event === event);
   return [
-    ...here(file.ooms).map((oom) => ['out of memory', `${formatBytes(oom.requested)} (${formatExactBytes(oom.requested)}) were asked for on GPU ${oom.device}`] as const),
+    ...here(file.ooms).map((oom) => ['out of memory', `${formatBytes(oom.requested)} (${formatExactBytes(oom.requested)}) requested on GPU ${oom.device}`] as const),
     ...here(file.retries).map((retry) => ['retry', `the allocator emptied its cache and tried again${retry.name === '' ? '' : ` (${retry.name})`}`] as const),
     ...here(file.marks).map((mark) => ['mark', mark.name] as const),
     ...here(file.snapshots).map((snapshot) => ['snapshot', snapshot.name] as const),
@@ -55,13 +55,13 @@ export function InstantPanel({ event, ...props }: ViewProps & { readonly event: 
     <article aria-label="Instant">
       <header class="bar">
         <h3>After event {formatCount(event)}</h3>
-        <button type="button" onClick={() => store.update({ cursor: event, view: 'segments' })}>Segments then</button>
+        <button type="button" onClick={() => store.update({ cursor: event, view: 'segments' })}>Segments at this event</button>
         <button type="button" onClick={() => store.update({ cursor: event, of: 'live', view: 'flame' })}>Flame graph of what was live</button>
         {oom !== undefined && <button type="button" onClick={() => store.update({ cursor: event, view: 'oom' })}>Why it ran out</button>}
         <CloseButton store={store} />
       </header>
       <Facts facts={instantFacts(file, event)} />
-      <Answered asked={asked} what="Looking the moment up…">
+      <Answered asked={asked} what="Loading the moment…">
         {(segments) => (
           <>
             <Facts
@@ -71,7 +71,7 @@ export function InstantPanel({ event, ...props }: ViewProps & { readonly event: 
               ]}
             />
             {segments.row !== NO_ROW && (
-              <button type="button" onClick={() => store.update({ selection: { kind: 'block', row: segments.row } })}>The block that it is about</button>
+              <button type="button" onClick={() => store.update({ selection: { kind: 'block', row: segments.row } })}>The block of this event</button>
             )}
           </>
         )}
@@ -84,7 +84,7 @@ export function InstantPanel({ event, ...props }: ViewProps & { readonly event: 
 function OomStack({ stack, state, source }: ViewProps & { readonly stack: number }) {
   const asked = useQuestion(keyOf(state.file, stack), (signal) => source.stacks(state.file, [stack], signal));
   const info = asked.answer?.[0];
-  return info === undefined ? null : <StackFrames title="Asked for at" stack={info} file={state.file} source={source} />;
+  return info === undefined ? null : <StackFrames title="Requested at" stack={info} file={state.file} source={source} />;
 }
 
 export function RangePanel({ from, to, state, store, source, navigator }: ViewProps & { readonly from: number; readonly to: number }) {
@@ -99,8 +99,8 @@ export function RangePanel({ from, to, state, store, source, navigator }: ViewPr
         <h3>Events {formatCount(from)} to {formatCount(to)}</h3>
         <button type="button" title="F" onClick={() => void navigator.showEvents(from, to)}>Show only this</button>
         <button type="button" onClick={() => look('growth', 'flame')}>Growth as a flame graph</button>
-        <button type="button" onClick={() => look('kept', 'table')}>Taken here and kept</button>
-        <button type="button" onClick={() => look('born', 'table')}>Taken here</button>
+        <button type="button" onClick={() => look('kept', 'table')}>Allocated here and kept</button>
+        <button type="button" onClick={() => look('born', 'table')}>Allocated here</button>
         <CloseButton store={store} />
       </header>
       <Answered asked={asked} what="Measuring…">
@@ -113,7 +113,7 @@ export function RangePanel({ from, to, state, store, source, navigator }: ViewPr
                 ['events', formatCount(to - from)], ['time', formatDuration(ns[last]! - ns[0]!)],
                 ...(live === undefined ? [] : [
                   ['live', `${formatBytes(live.mid[0]!)} to ${formatBytes(live.mid[last]!)} (${formatDelta(live.mid[last]! - live.mid[0]!)})`] as const,
-                  ['most', formatBytes(live.max.reduce((most, bytes) => Math.max(most, bytes), 0))] as const,
+                  ['peak', formatBytes(live.max.reduce((most, bytes) => Math.max(most, bytes), 0))] as const,
                 ]),
               ]}
             />

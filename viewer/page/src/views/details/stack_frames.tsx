@@ -1,4 +1,5 @@
-// The frames of a stack: noise folded, the program's own in bold, source text of the chosen one.
+// The frames of a stack: noise folded, the program's own in bold, with source lines of the selected
+// one.
 
 import { useState } from 'preact/hooks';
 import type { DataSource } from '../../data/data_source';
@@ -30,7 +31,7 @@ export function StackFrames({ title, stack, file, source }: StackFramesProps) {
               return [
                 <li key={group.first}>
                   <button type="button" class="plain muted" aria-expanded="false" onClick={() => setOpen(new Set([...isOpen, group.first]))}>
-                    {group.frames.length === 1 ? '1 frame of libraries' : `${group.frames.length} frames of libraries`}
+                    {group.frames.length === 1 ? '1 library frame' : `${group.frames.length} library frames`}
                   </button>
                 </li>,
               ];

@@ -1,4 +1,4 @@
-// The picture of a flame graph, its mouse and its keys.
+// The canvas of a flame graph, with its mouse and key handling.
 
 import { useMemo, useState } from 'preact/hooks';
 import { CanvasTree, type TreeItem } from '../../widgets/canvas_tree';
@@ -10,7 +10,7 @@ import { describe, frameLabel, type Matches } from './flame_words';
 
 const ROW = 18; // px
 const NARROWEST = 1; // px
-const MAX_ROWS = 1200; // a canvas of more is not drawn; deeper frames are reached by zooming
+const MAX_ROWS = 1200; // a higher canvas is not drawn; deeper frames are reached by zooming
 const FONT = '12px system-ui, sans-serif';
 const CHAR_WIDTH = 6.3;
 const MAX_ITEMS = 24;
@@ -88,7 +88,10 @@ export function FlameCanvas(props: FlameCanvasProps) {
   );
 }
 
-/** The next frame on the same row; none at the row's ends or where only merged ones follow. */
+/**
+ * Returns the next frame in the same row, or undefined at the row's end or if only merged frames
+ * follow.
+ */
 function neighbour(layout: FlameLayout, node: number, key: 'ArrowLeft' | 'ArrowRight'): number | undefined {
   const at = layout.node.indexOf(node);
   if (at < 0) return undefined;
@@ -127,7 +130,7 @@ function drawFlame(
     for (let i = layout.rowBegin[row]!; i < layout.rowBegin[row + 1]!; i++) {
       const node = layout.node[i]!;
       const left = layout.left[i]! * width;
-      // A gap between frames, as long as there is a frame left to see.
+      // Leave a gap between frames unless that would make the frame invisible.
       const wide = Math.max(0.5, (layout.right[i]! - layout.left[i]!) * width - 0.5);
       const dimmed = matches !== null && (node === MERGED || matches.nodes[node] === 0);
       context.globalAlpha = dimmed ? 0.3 : 1;

@@ -1,6 +1,7 @@
-// Colours of frames. Of one moment a frame's kind gives the hue and its name the shade, so that the
-// same function looks the same everywhere; of a change blue is less and orange more, paler where it
-// is less of the frame. All are light enough for black letters in both themes.
+// Colours of frames. In the graph of one moment, the kind of a frame gives the hue and its name the
+// shade, so that a function has the same colour everywhere. In a graph of changes, orange is more
+// and blue is less, paler for a smaller part of the frame. All colours are light enough for black
+// text in both themes.
 
 import type { FlameTree } from '../../data/protocol';
 import { differs, frameName } from './flame_words';
@@ -22,7 +23,10 @@ export function frameColor(tree: FlameTree, node: number, isGrowth: boolean): st
   return `hsl(${hue} ${name.kind === 'native' ? 45 : 80}% ${66 + shade}%)`;
 }
 
-/** `delta` of `whole`: blue is less, orange is more, grey is the same. */
+/**
+ * Returns the colour of a change by `delta` of `whole`: blue is less, orange is more, grey is
+ * equal.
+ */
 export function deltaColor(delta: number, whole: number): string {
   if (delta === 0 || whole <= 0) return 'hsl(0 0% 84%)';
   const strength = Math.min(1, Math.abs(delta) / whole);

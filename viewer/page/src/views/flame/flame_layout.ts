@@ -1,16 +1,17 @@
-// Where the frames of a flame graph lie: pure, in fractions of the width and in rows.
+// Lays out the frames of a flame graph, in fractions of the width and in rows. Pure.
 //
-// A frame is as wide as its weight: its bytes, or of two moments the larger of both, and never less
-// than its children together; so frames that shrank and frames that grew are both seen. Children lie
-// side by side, the widest first, ties by name, so that the same tree gives the same picture. What is
-// narrower than `narrowest` is merged with its narrow neighbours into one rectangle of no node, and
-// nothing is laid out below it: at most width / narrowest rectangles per row, whatever the tree.
+// A frame is as wide as its weight: its bytes, or the larger of its bytes at two moments, and never
+// less than the sum of its children. So frames that shrank and frames that grew are both visible.
+// Children are placed side by side, the widest first, ties by name, so that the same tree always
+// gives the same picture. Frames narrower than `narrowest` are merged with their narrow neighbours
+// into one rectangle without a node, and nothing is laid out below it. A row has at most width /
+// narrowest rectangles, whatever the tree.
 
 import type { FlameTree } from '../../data/protocol';
 
 export const MERGED = -1;
 
-/** A tree with what every layout of it needs; made once per answer. */
+/** A tree with the data that every layout of it needs, computed once per answer. */
 export interface WeighedTree {
   readonly tree: FlameTree;
   readonly weight: Float64Array;
@@ -20,10 +21,10 @@ export interface WeighedTree {
 
 /** One rectangle per index; those of row r are [rowBegin[r], rowBegin[r + 1]), left to right. */
 export interface FlameLayout {
-  readonly node: Int32Array; // MERGED: several that are too narrow
+  readonly node: Int32Array; // MERGED: several frames that are too narrow
   readonly left: Float64Array; // fraction of the width
   readonly right: Float64Array;
-  readonly merged: Uint32Array; // how many nodes a merged rectangle stands for
+  readonly merged: Uint32Array; // how many nodes a merged rectangle represents
   readonly rowBegin: readonly number[];
 }
 
@@ -62,12 +63,12 @@ export function weigh(tree: FlameTree): WeighedTree {
   return { tree, weight, path, children };
 }
 
-/** The node whose path has that hash; the root when there is none. */
+/** Returns the node whose path has that hash, or the root if there is none. */
 export function nodeOfPath(weighed: WeighedTree, hash: number): number {
   return hash === 0 ? 0 : Math.max(0, weighed.path.indexOf(hash));
 }
 
-/** From the root down to `node`. */
+/** Returns the nodes from the root down to `node`. */
 export function ancestors(tree: FlameTree, node: number): number[] {
   const chain = [node];
   for (let at = node; at !== 0; ) {
@@ -83,7 +84,9 @@ interface Span {
   readonly right: number;
 }
 
-/** `focus` and its ancestors fill the width; the tree below it shares it. */
+/**
+ * Lays out the tree. `focus` and its ancestors fill the width; the frames below `focus` share it.
+ */
 export function layOut(weighed: WeighedTree, focus: number, narrowest: number): FlameLayout {
   const out = new LayoutBuilder();
   const above = ancestors(weighed.tree, focus);
@@ -117,7 +120,7 @@ function layOutChildren(
   for (let i = 0; i < children.length; i++) {
     const width = weighed.weight[children[i]!]! * scale;
     if (width < narrowest) {
-      // Widest first: all that follow are as narrow.
+      // The widest come first, so all that follow are too narrow as well.
       let rest = 0;
       for (let k = i; k < children.length; k++) rest += weighed.weight[children[k]!]!;
       if (rest > 0) out.add(MERGED, left, Math.min(span.right, left + rest * scale), children.length - i);
@@ -163,7 +166,7 @@ class LayoutBuilder {
   }
 }
 
-/** Index of the rectangle at (fraction of the width, row); -1: none there. */
+/** Returns the index of the rectangle at (fraction of the width, row), or -1 if there is none. */
 export function hit(layout: FlameLayout, x: number, row: number): number {
   const begin = layout.rowBegin[row];
   const end = layout.rowBegin[row + 1];

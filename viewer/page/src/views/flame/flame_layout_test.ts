@@ -28,7 +28,10 @@ function rows(layout: FlameLayout): [number, number, number][][] {
   });
 }
 
-/** Of `count` nodes, seeded; bytes of a parent are at least those of its children. */
+/**
+ * Returns a tree of `count` nodes from a seed. The bytes of a parent are at least those of its
+ * children.
+ */
 function randomTree(count: number, seed: number): FlameTree {
   let state = seed;
   const random = (): number => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 2 ** 32;
@@ -57,11 +60,11 @@ describe('layOut', () => {
     ]);
   });
 
-  it('gives the focused frame and those above it the whole width', () => {
+  it('gives the focused frame and its ancestors the whole width', () => {
     expect(rows(layOut(weigh(SMALL), 2, 0.001))).toEqual([[[0, 0, 1]], [[2, 0, 1]], [[3, 0, 0.5]]]);
   });
 
-  it('merges what is too narrow into one rectangle with nothing below it', () => {
+  it('merges narrow frames into one rectangle with nothing below it', () => {
     const tree = treeOf([
       [0, 'root', 1000],
       [0, 'wide', 990],
@@ -77,7 +80,7 @@ describe('layOut', () => {
     expect(rows(layout)).toHaveLength(2);
   });
 
-  it('shows a frame that is gone as wide as it was', () => {
+  it('shows a freed frame as wide as it was', () => {
     const tree = treeOf([
       [0, 'root', 10, 100],
       [0, 'gone', 0, 90],
@@ -89,7 +92,7 @@ describe('layOut', () => {
     ]);
   });
 
-  it('widens a frame whose children grew and shrank by the same', () => {
+  it('widens a frame whose children grew and shrank by the same amount', () => {
     const tree = treeOf([
       [0, 'root', 0],
       [0, 'moved', 0],
@@ -107,7 +110,7 @@ describe('layOut', () => {
     expect(rows(layOut(weigh(treeOf([[0, 'root', 0]])), 0, 0.001))).toEqual([[[0, 0, 1]]]);
   });
 
-  it('keeps children in their parents, apart and few in each row', () => {
+  it('keeps children inside their parents, without overlap and few in each row', () => {
     forEachSeed(seedsUpTo(3), (seed) => {
       const tree = randomTree(20_000, seed);
       const layout = layOut(weigh(tree), 0, 1 / 500);
@@ -131,7 +134,7 @@ describe('layOut', () => {
 });
 
 describe('hit', () => {
-  it('finds what a walk over all rectangles finds', () => {
+  it('finds what a linear search over all rectangles finds', () => {
     forEachSeed(seedsUpTo(2), (seed) => {
       const layout = layOut(weigh(randomTree(3000, seed)), 0, 1 / 300);
       for (let row = 0; row < layout.rowBegin.length; row++) {
@@ -148,7 +151,7 @@ describe('hit', () => {
 });
 
 describe('paths', () => {
-  it('name the same frame in another answer', () => {
+  it('identify the same frame in another answer', () => {
     const other = weigh(
       treeOf([
         [0, 'root', 9],
@@ -161,7 +164,7 @@ describe('paths', () => {
     expect(nodeOfPath(other, weigh(SMALL).path[1]!)).toBe(0);
   });
 
-  it('lead from the root', () => {
+  it('start at the root', () => {
     expect(ancestors(SMALL, 3)).toEqual([0, 2, 3]);
     expect(ancestors(SMALL, 0)).toEqual([0]);
   });

@@ -1,5 +1,6 @@
-// Who holds the memory, as a flame graph: of the live set at a moment, of growth between two, or of two
-// files. Choices that make the picture are state; the frame under the keys is the view's own.
+// The holders of memory as a flame graph: of the live set at a moment, of growth between two, or of
+// two files. Options that affect the picture are part of the state; the active frame belongs to the
+// view.
 
 import { useMemo, useState } from 'preact/hooks';
 import type { FlameQuery, FlameTree } from '../../data/protocol';
@@ -19,8 +20,8 @@ import { nodeOfPath, weigh } from './flame_layout';
 import { describe, findMatches, frameLabel, frameName, matchWords } from './flame_words';
 import { fromShown, otherMoment, otherWords } from './other_moment';
 
-// Of the other file there is no growth or birth that belongs to the one here.
-const ONLY_HELD = 'The difference to another file is of what is held at the cursor.';
+// Growth and allocations in a range have no counterpart in the other file.
+const ONLY_HELD = 'Only memory held at the cursor can be compared with another file.';
 
 function FlameView(props: ViewProps) {
   const { state, store, source } = props;
@@ -98,12 +99,12 @@ function Flame({ state, store, announce, tree, set }: FlameProps) {
   if (tree.parent.length <= 1) {
     return (
       <Empty title="No memory here">
-        <p>Nothing is {scopeWords(state)} that the filter lets through.</p>
+        <p>No memory that matches the filter is {scopeWords(state)}.</p>
       </Empty>
     );
   }
   const name = frameName(tree, active);
-  const copy = (text: string): void => void copyText(text).then((isDone) => announce(isDone ? 'Copied' : 'This browser does not let the page copy'));
+  const copy = (text: string): void => void copyText(text).then((isDone) => announce(isDone ? 'Copied' : 'The browser did not let the page copy'));
   return (
     <>
       <p class="muted" role="status">
@@ -135,7 +136,7 @@ function Flame({ state, store, announce, tree, set }: FlameProps) {
           disabled={active === 0}
           onClick={() => store.update((old) => ({ filter: { ...old.filter, text: name.function } }))}
         >
-          Only blocks through it
+          Only blocks through this frame
         </button>
         <button type="button" onClick={() => copy(frameLabel(tree, active))}>
           Copy

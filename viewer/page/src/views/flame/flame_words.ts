@@ -1,4 +1,4 @@
-// What a node of a flame graph is called, and what is said of it.
+// Names and descriptions of the nodes of a flame graph.
 
 import { formatBytes, formatCount, formatDelta, formatPercent } from '../../base/format_bytes';
 import { plural } from '../../base/plural';
@@ -6,7 +6,7 @@ import type { FlameTree } from '../../data/protocol';
 
 export interface FrameName {
   readonly function: string;
-  readonly where: string; // 'model.py:88'; '' : not known
+  readonly where: string; // 'model.py:88'; '' if unknown
   readonly kind: string;
 }
 
@@ -20,12 +20,15 @@ export function frameLabel(tree: FlameTree, node: number): string {
   return name.where === '' ? name.function : `${name.function} (${name.where})`;
 }
 
-/** True where the tree tells a change between two moments or files. */
+/** Returns whether the tree shows a change between two moments or files. */
 export function differs(tree: FlameTree): boolean {
   return tree.before.length > 0;
 }
 
-/** One line about a node: 'Attention.forward (model.py:88): 12 GiB, 41 % of 29.3 GiB, 3 blocks'. */
+/**
+ * Describes a node in one line: 'Attention.forward (model.py:88): 12 GiB, 41 % of 29.3 GiB, 3
+ * blocks'.
+ */
 export function describe(tree: FlameTree, node: number, isGrowth: boolean): string {
   const bytes = tree.bytes[node]!;
   const label = frameLabel(tree, node);
@@ -38,7 +41,10 @@ export function describe(tree: FlameTree, node: number, isGrowth: boolean): stri
   return `${label}: ${formatBytes(bytes)}${share}, ${plural(tree.blocks[node]!, 'block')}`;
 }
 
-/** A function for testing names: words anywhere, any case, or /a regular expression/. Null: not one. */
+/**
+ * Returns a test for names: plain text anywhere in either case, or /a regular expression/. Returns
+ * null for an invalid expression.
+ */
 export function matcher(search: string): ((name: string) => boolean) | null {
   const pattern = /^\/(.+)\/$/.exec(search);
   if (pattern !== null) {
@@ -56,7 +62,7 @@ export function matcher(search: string): ((name: string) => boolean) | null {
 export interface Matches {
   readonly nodes: Uint8Array; // 1: its name matches
   readonly count: number;
-  readonly bytes: number; // of the matching nodes that have none above them
+  readonly bytes: number; // of the matching nodes without a matching ancestor
 }
 
 export function findMatches(tree: FlameTree, search: string): Matches | null {
@@ -81,7 +87,7 @@ export function findMatches(tree: FlameTree, search: string): Matches | null {
 
 export function matchWords(tree: FlameTree, search: string, matches: Matches | null): string {
   if (search === '') return '';
-  if (matches === null) return 'Not a regular expression that can be read.';
+  if (matches === null) return 'Invalid regular expression.';
   if (matches.count === 0) return 'No frame matches.';
   return `${formatCount(matches.count)} frames match: ${formatBytes(matches.bytes)}, ${formatPercent(matches.bytes, tree.total)}`;
 }

@@ -12,18 +12,18 @@ const TREE: FlameTree = {
   total: 4096,
 };
 
-it('names a frame with its place', () => {
+it('names a frame with its file and line', () => {
   expect(frameLabel(TREE, 1)).toBe('forward (model.py:88)');
   expect(frameLabel(TREE, 2)).toBe('at::matmul');
   expect(frameLabel(TREE, 0)).toBe('all');
 });
 
-it('tells bytes, share and blocks', () => {
+it('shows bytes, share and blocks', () => {
   expect(words(TREE, 1, false)).toBe('forward (model.py:88): 3.00 KiB, 75 % of 4.00 KiB, 3 blocks');
   expect(words(TREE, 0, false)).toBe('all: 4.00 KiB, 4 blocks');
 });
 
-it('tells a change between two moments', () => {
+it('shows a change between two moments', () => {
   const tree = { ...TREE, before: Float64Array.of(2048, 4096, 0, 0, 0) };
   expect(words(tree, 1, false)).toBe('forward (model.py:88): -1.00 KiB, from 4.00 KiB to 3.00 KiB');
   expect(words(TREE, 1, true)).toBe('forward (model.py:88): +3.00 KiB of +4.00 KiB');
@@ -38,7 +38,7 @@ it('counts the bytes of a match within a match once', () => {
 it('searches by regular expression between slashes', () => {
   expect([...findMatches(TREE, '/^main\\b|matmul/')!.nodes]).toEqual([0, 0, 1, 0, 1]);
   expect(matcher('/(/')).toBeNull();
-  expect(matchWords(TREE, '/(/', findMatches(TREE, '/(/'))).toBe('Not a regular expression that can be read.');
+  expect(matchWords(TREE, '/(/', findMatches(TREE, '/(/'))).toBe('Invalid regular expression.');
   expect(matchWords(TREE, 'zzz', findMatches(TREE, 'zzz'))).toBe('No frame matches.');
   expect(findMatches(TREE, '')).toBeNull();
 });

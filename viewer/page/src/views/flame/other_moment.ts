@@ -1,18 +1,19 @@
-// A difference between two files, in the direction of the comparison: from the file that is shown, the base,
-// to the other one. The moments are those of the cursors, else each file's own peak.
+// The other side of a difference between two files. Its direction is that of the comparison: from
+// the file shown, the base, to the other one. The moments are those of the cursors, otherwise each
+// file's own peak.
 
 import { formatCount } from '../../base/format_bytes';
 import type { FileMeta, FlameQuery, FlameTree } from '../../data/protocol';
 import { fileOf, laneOf } from '../../state/scope';
 import type { State } from '../../state/state';
 
-/** The one that is chosen, else the first; null: there is no other. */
+/** Returns the chosen other file, otherwise the first one, or null if there is none. */
 export function otherFile(state: State): FileMeta | null {
   const others = (state.meta?.files ?? []).filter((file) => file.file !== state.file);
   return others.find((file) => file.file === state.other) ?? others[0] ?? null;
 }
 
-/** In the lane that is most like the one shown; null: there is none. */
+/** Returns the moment in the lane most similar to the one shown, or null if there is none. */
 export function otherMoment(state: State): FlameQuery['other'] {
   const other = otherFile(state);
   const lane = laneOf(state);
@@ -23,23 +24,26 @@ export function otherMoment(state: State): FlameQuery['other'] {
   return like === undefined ? null : { file: other.file, lane: like.lane, to: otherCursor(state, other) ?? like.peak_event };
 }
 
-// It goes with the cursor: without one each file is looked at at its own peak. In a recording that goes on
-// the same event soon has another number.
+// It is used only together with the cursor: without a cursor each file is shown at its own peak. It
+// is not used in a live recording, whose events are soon renumbered.
 function otherCursor(state: State, other: FileMeta): number | null {
   if (state.cursor === null || state.otherCursor === null || other.live !== undefined) return null;
   return Math.min(state.otherCursor, other.events);
 }
 
-/** What is compared, in words. */
+/** Describes what is compared. */
 export function otherWords(state: State, moment: FlameQuery['other']): string {
   if (moment === null) return 'No other file has memory of this kind.';
   const other = otherFile(state);
   const isPeak = other === null || otherCursor(state, other) === null;
   const at = isPeak ? `at its own peak, event ${formatCount(moment.to)}` : `after its event ${formatCount(moment.to)}`;
-  return `what ${other?.name ?? ''} holds ${at}, less what ${fileOf(state)?.name ?? ''} does: orange is more, blue is less`;
+  return `${other?.name ?? ''} ${at}, minus ${fileOf(state)?.name ?? ''}: orange is more, blue is less`;
 }
 
-/** The answer has the file that is asked about first as what is new; the shown one is the base here. */
+/**
+ * Swaps the sides of an answer. The answer has the file asked about first as the new side; here the
+ * file shown is the base.
+ */
 export function fromShown(tree: FlameTree): FlameTree {
   return tree.before.length === 0 ? tree : { ...tree, bytes: tree.before, before: tree.bytes, total: tree.before[0]! };
 }

@@ -18,7 +18,7 @@ it('is the peak of the other file, not the moment of this one', async () => {
   expect(otherMoment({ ...state, cursor: 3 })?.to).toBe(one!.lanes[0]!.peak_event + 1000);
 });
 
-it('is in the lane that is most like this one', async () => {
+it('is in the lane most similar to this one', async () => {
   const state = await twoFiles({ file: 0, lane: 0 });
   const [one, two] = state.meta!.files;
   const swapped = [...two!.lanes].reverse().map((lane, i) => ({ ...lane, lane: i }));
@@ -26,7 +26,7 @@ it('is in the lane that is most like this one', async () => {
   expect(swapped[other!.lane]!.heap).toBe(one!.lanes[0]!.heap);
 });
 
-it('is nowhere without another file, or one that has such memory', async () => {
+it('is null without another file, or if that has no such memory', async () => {
   const state = await twoFiles({ file: 0, lane: 0 });
   const [one, two] = state.meta!.files;
   expect(otherMoment({ ...state, meta: { ...state.meta!, files: [one!] } })).toBeNull();
@@ -34,20 +34,20 @@ it('is nowhere without another file, or one that has such memory', async () => {
   expect(otherMoment({ ...state, meta: { ...state.meta!, files: [one!, { ...two!, lanes: [] }] } })).toBeNull();
 });
 
-it('is what the comparison looks at, where the cursor is that too', async () => {
+it('is the moment of the comparison if the cursor is too', async () => {
   const state = await twoFiles({ file: 0, lane: 0, otherCursor: 50 });
   expect(otherMoment({ ...state, cursor: 40 })?.to).toBe(50);
-  expect(otherWords({ ...state, cursor: 40 }, otherMoment({ ...state, cursor: 40 }))).toContain('after its event 50, less what');
+  expect(otherWords({ ...state, cursor: 40 }, otherMoment({ ...state, cursor: 40 }))).toContain('after its event 50, minus');
   expect(otherMoment({ ...state, cursor: 40, otherCursor: 1e9 })?.to).toBe(state.meta!.files[1]!.events);
   expect(otherWords(state, otherMoment(state))).toContain('at its own peak');
 });
 
-it('is of another file, though a link led to the one that was compared with', async () => {
+it('is in another file even if a link made the compared file the one shown', async () => {
   const state = await twoFiles({ file: 1, other: 1, lane: 0 });
   expect(otherMoment(state)?.file).toBe(0);
 });
 
-it('goes from the file that is shown to the other one, as the comparison does', () => {
+it('makes the difference from the file shown to the other one, as the comparison does', () => {
   const empty = { parent: Uint32Array.of(0), blocks: Float64Array.of(1), name: Uint32Array.of(0), names: ['all'] };
   const tree = { ...empty, bytes: Float64Array.of(100), before: Float64Array.of(300), total: 100 };
   const difference = fromShown(tree);

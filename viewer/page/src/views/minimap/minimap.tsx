@@ -1,5 +1,5 @@
-// The whole recording, small, with the window that all views share: drag the window, or drag out
-// another one. Here curves are asked for that translate between the axes, whichever view is shown.
+// An overview of the whole recording with the range that all views share. Drag the range, or drag
+// out a new one. It also loads the curves that translate between the axes, whichever view is shown.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { formatBytes } from '../../base/format_bytes';
@@ -16,7 +16,7 @@ import type { ViewProps } from '../view';
 
 const COLUMNS = 2048;
 const HEIGHT = 38;
-const EDGE = 10; // of a window that is drawn too narrow to be caught
+const EDGE = 10; // px beside the curve, so that a narrow range at an end can be grabbed
 
 export function Minimap({ state, source, navigator }: ViewProps) {
   const canvas = useRef<HTMLCanvasElement>(null);

@@ -1,12 +1,13 @@
-// Which of the blocks in segments the filter lets through: those that are held are asked for by the whole filter;
-// of what waits for a stream, which is held no more, the segments' own columns tell.
+// Finds the blocks in segments that match the filter. Held blocks are looked up with the whole
+// filter. Blocks that wait for a stream are no longer held, so they are matched by the columns of
+// their segment.
 
 import type { DataSource } from '../../data/data_source';
 import { NO_ROW, type Filter, type Scope, type SegmentState } from '../../data/protocol';
 
-const PAGE = 10_000; // the most that `find` gives at once
+const PAGE = 10_000; // maximum that `find` returns at once
 
-/** Rows of a scope, all of them. */
+/** Returns all rows of a scope. */
 export async function rowsOf(source: Pick<DataSource, 'find'>, scope: Scope, signal?: AbortSignal, limit = PAGE): Promise<ReadonlySet<number>> {
   const rows = new Set<number>();
   let after = NO_ROW;
@@ -19,7 +20,7 @@ export async function rowsOf(source: Pick<DataSource, 'find'>, scope: Scope, sig
   }
 }
 
-/** Whether the block at an index of a segment's columns passes. */
+/** Returns whether the block at an index of a segment's columns matches. */
 export type PieceTest = (segment: SegmentState, index: number) => boolean;
 
 export function pieceTest(rows: ReadonlySet<number>, filter: Filter, categories: readonly string[]): PieceTest {

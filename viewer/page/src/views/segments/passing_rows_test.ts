@@ -8,14 +8,14 @@ const source = new GeneratedSource();
 const filter = { ...NO_FILTER, category: 'activations' };
 const scope: Scope = { file: 0, lane: 0, filter, of: 'live', from: 0, to: 900 };
 
-it('takes all pages of what is held', async () => {
+it('collects all pages of the held blocks', async () => {
   const whole = (await source.find(scope, 0xffffffff, 10_000)).rows;
   expect(whole.length).toBeGreaterThan(6);
   expect([...(await rowsOf(source, scope, undefined, 3))]).toEqual(whole);
   expect((await rowsOf(source, { ...scope, filter: { ...filter, min_size: 2 ** 40 } })).size).toBe(0);
 });
 
-it('lets through what is held by row, and what waits by what is known of it', () => {
+it('matches held blocks by row, and waiting ones by their columns', () => {
   const segment = { row: [1, 2, 3, 4], pending: [0, 0, 1, 1], category: [0, 0, 4, 5], bytes: [8, 8, 8, 8], key: [0, 0, 0, 0] } as unknown as SegmentState;
   const passes = pieceTest(new Set([2]), filter, ['a', 'b', 'c', 'd', 'activations', 'e']);
   expect([0, 1, 2, 3].map((index) => passes(segment, index))).toEqual([false, true, true, false]);

@@ -1,21 +1,25 @@
-// Playback: the cursor goes along by itself, as fast as states come. Its speed is of the window that the
-// timeline shows, so that a recording of millions of events and a step of it take as long.
+// Playback: moves the cursor automatically, as fast as states arrive. The speed is proportional to
+// the range that the timeline shows, so that playing millions of events and playing one step take
+// the same time.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-export const WHOLE_MS = 20_000; // for all events of the window
+export const WHOLE_MS = 20_000; // for all events of the range
 
 export interface Track {
   readonly from: number; // events
   readonly to: number;
 }
 
-/** The event after `passed` ms; at least the next one, at most the last. */
+/** Returns the event after `passed` ms: at least the next one, at most the last. */
 export function playedTo(event: number, passed: number, { from, to }: Track): number {
   return Math.min(to, event + Math.max(1, Math.round(((to - from) * passed) / WHOLE_MS)));
 }
 
-/** Where playing begins: here, or from the beginning where here is the end or outside. */
+/**
+ * Returns where playing begins: at `event`, or at the beginning if `event` is at the end or outside
+ * of the range.
+ */
 export function playedFrom(event: number, { from, to }: Track): number {
   return event >= from && event < to ? event : from;
 }
@@ -25,10 +29,13 @@ export interface Playback {
   readonly toggle: () => void;
 }
 
-/** `isBusy`: the last state that was asked for is not there yet; playing waits for it. */
+/**
+ * Plays when toggled. `isBusy` means that the last requested state has not arrived yet; playing
+ * waits for it.
+ */
 export function usePlayback(event: number, track: Track, isBusy: boolean, go: (event: number) => void): Playback {
   const [isPlaying, setPlaying] = useState(false);
-  const at = useRef(0); // time of the last event that was gone to
+  const at = useRef(0); // time of the last move
   useEffect(() => {
     if (!isPlaying || isBusy) return undefined;
     if (event >= track.to) {

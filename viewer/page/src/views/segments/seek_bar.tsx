@@ -1,4 +1,4 @@
-// Where the allocator's state is looked at: by event, by step or by time, forwards and backwards.
+// Selects the moment at which the allocator's state is shown: by event, step or time.
 
 import { useState } from 'preact/hooks';
 import type { DataSource } from '../../data/data_source';
@@ -39,7 +39,7 @@ export function SeekBar({ state, store, source, file, ns, playback }: SeekBarPro
       </button>
       <button
         type="button" aria-pressed={playback.isPlaying} onClick={playback.toggle}
-        title="Goes through the window that the timeline shows in twenty seconds (V)"
+        title="Plays the range that the timeline shows in twenty seconds (V)"
       >
         {playback.isPlaying ? 'Pause' : 'Play'}
       </button>
@@ -68,21 +68,27 @@ export function SeekBar({ state, store, source, file, ns, playback }: SeekBarPro
   );
 }
 
-/** The step that has the event; null: it lies before, between or after steps. */
+/** Returns the step that contains the event, or null if it is before, between or after steps. */
 export function stepOf(file: Pick<FileMeta, 'steps'>, event: number): number | null {
   const { begin, end } = file.steps;
   const at = begin.findIndex((from, i) => from < event && event <= end[i]!);
   return at < 0 ? null : at + 1;
 }
 
-/** The first event of a step, from 1; the nearest step's where there is no such step. */
+/**
+ * Returns the first event of a step, counted from 1, or of the nearest step if there is no such
+ * step.
+ */
 export function eventOfStep(file: Pick<FileMeta, 'steps'>, step: number): number {
   const { begin } = file.steps;
   const at = Math.min(Math.max(1, Math.round(step)), begin.length) - 1;
   return (begin[at] ?? -1) + 1;
 }
 
-/** The step before (-1) or after (1) the event's own; between steps the nearer one on that side. */
+/**
+ * Returns the step before (`by` -1) or after (`by` 1) that of the event, or the nearer step on that
+ * side if it is between steps.
+ */
 export function stepBeside(file: Pick<FileMeta, 'steps'>, event: number, by: number): number {
   const begun = file.steps.begin.filter((from) => from < event).length;
   const own = stepOf(file, event);

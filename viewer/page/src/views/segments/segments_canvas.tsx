@@ -1,4 +1,4 @@
-// The picture of segments, its mouse and its keys. Only rows in the window are drawn.
+// The canvas of the segments, with its mouse and key handling. Only visible rows are drawn.
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Segments } from '../../data/protocol';
@@ -21,7 +21,7 @@ import { groupWords, pieceWords, segmentWords } from './segments_words';
 
 const ITEMS_AROUND = 10;
 
-/** A segment, and a piece of it; piece -1: the segment itself. */
+/** A segment and a piece of it; piece -1 is the segment itself. */
 export interface Spot {
   readonly segment: number;
   readonly piece: number;
@@ -106,7 +106,7 @@ function idOf(spot: Spot): string {
   return spot.piece < 0 ? `segment-${spot.segment}` : `piece-${spot.segment}-${spot.piece}`;
 }
 
-/** Left and right go through what lies in a segment, up and down through segments. */
+/** Moves the spot: left and right through the pieces of a segment, up and down through segments. */
 function moveSpot(key: string, { segments, spot, onSpot }: SegmentsCanvasProps): boolean {
   const count = segments.segments.length;
   const pieces = (segment: number): number => piecesOf(segments.segments[segment]!).length;
@@ -155,7 +155,7 @@ function itemsAround({ segments, spot, categories }: SegmentsCanvasProps, layout
   return items;
 }
 
-/** Where to stand at first: on the block that the event is about, or on the first segment. */
+/** Returns the initial spot: the block that the event is about, or the first segment. */
 export function firstSpot(segments: Segments): Spot {
   return placeOfRow(segments, segments.row) ?? { segment: 0, piece: -1 };
 }

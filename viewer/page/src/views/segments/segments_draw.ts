@@ -8,8 +8,8 @@ import type { Theme } from '../../render/theme';
 import type { PieceTest } from './passing_rows';
 import { HEADING_HEIGHT, piecesOf, roundingOf, SEGMENT_HEIGHT, type SegmentsLayout } from './segments_layout';
 
-const FADED = 0.22; // what the filter does not let through
-export const LEFT_MARGIN = 96; // px, where a segment's size stands
+const FADED = 0.22; // opacity of blocks that do not match the filter
+export const LEFT_MARGIN = 96; // px, for the size of a segment
 
 export interface SegmentsPicture {
   readonly segments: Segments;

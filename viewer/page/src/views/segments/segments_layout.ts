@@ -1,6 +1,6 @@
-// Where segments and what lies in them are drawn: pure. Segments of one pool and stream stand under one
-// heading, for what is free in one of them cannot serve another; each such group has a scale of its
-// own, its largest segment fills the width.
+// Lays out segments and their contents. Pure. Segments of one pool and stream are grouped under one
+// heading, because free memory in one group cannot serve another. Each group has its own scale: its
+// largest segment fills the width.
 
 import { upperBound } from '../../base/binary_search';
 import type { Segments, SegmentState } from '../../data/protocol';
@@ -76,13 +76,13 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** Index of the row at `y`; -1: none. */
+/** Returns the index of the row at `y`, or -1 if there is none. */
 export function rowAt(layout: SegmentsLayout, y: number): number {
   if (y < 0 || y >= layout.height) return -1;
   return upperBound(layout.rows.map((row) => row.y), y) - 1;
 }
 
-/** What lies in a segment, in order, holes among it. */
+/** A block or a hole in a segment; pieces are in order. */
 export interface Piece {
   readonly kind: 'block' | 'pending' | 'hole';
   readonly offset: number;
@@ -103,20 +103,20 @@ export function piecesOf(segment: SegmentState): Piece[] {
   return pieces;
 }
 
-/** Index of the piece that has the byte at `offset`; -1: none. */
+/** Returns the index of the piece that contains the byte at `offset`, or -1 if there is none. */
 export function pieceAt(pieces: readonly Piece[], offset: number): number {
   const at = upperBound(pieces.map((piece) => piece.offset), offset) - 1;
   const piece = pieces[at];
   return piece !== undefined && offset < piece.offset + piece.bytes ? at : -1;
 }
 
-/** Bytes that rounding adds to a block; 0 where the size that was asked for is not known. */
+/** Returns the bytes that rounding adds to a block, or 0 if the requested size is unknown. */
 export function roundingOf(segment: SegmentState, index: number): number {
   const requested = segment.requested[index] ?? -1;
   return requested < 0 ? 0 : Math.max(0, segment.bytes[index]! - requested);
 }
 
-/** Where the block of that row lies; null: in no segment. */
+/** Returns the place of the block of that row, or null if it is in no segment. */
 export function placeOfRow(segments: Segments, row: number): { readonly segment: number; readonly piece: number } | null {
   for (let segment = 0; segment < segments.segments.length; segment++) {
     const index = segments.segments[segment]!.row.indexOf(row);

@@ -31,7 +31,7 @@ function segment(size: number, blocks: readonly (readonly [number, number])[], m
 }
 
 describe('segments', () => {
-  it('stand under a heading per pool and stream, each group to its own scale', () => {
+  it('are grouped by pool and stream, each group with its own scale', () => {
     const layout = layOutSegments([
       segment(400, [[0, 100]]),
       segment(100, []),
@@ -47,7 +47,7 @@ describe('segments', () => {
     expect(layout.height).toBe(2 * HEADING_HEIGHT + 3 * SEGMENT_HEIGHT);
   });
 
-  it('do not count what waits for a stream as live', () => {
+  it('do not count blocks that wait for a stream as live', () => {
     const layout = layOutSegments([segment(100, [[0, 40], [40, 20]], { pending: [0, 1] })]);
     expect(layout.rows[0]).toMatchObject({ live: 40 });
   });
@@ -61,7 +61,7 @@ describe('segments', () => {
     expect(rowAt(layout, layout.height)).toBe(-1);
   });
 
-  it('are none where nothing is reserved', () => expect(layOutSegments([])).toEqual({ rows: [], height: 0 }));
+  it('are empty if nothing is reserved', () => expect(layOutSegments([])).toEqual({ rows: [], height: 0 }));
 });
 
 describe('pieces', () => {
@@ -85,7 +85,7 @@ describe('pieces', () => {
     expect([0, 9, 10, 29, 30, 99, 100].map((offset) => pieceAt(pieces, offset))).toEqual([0, 0, 1, 1, 2, 2, -1]);
   });
 
-  it('lose bytes to rounding where the size asked for is known', () => {
+  it('lose bytes to rounding if the requested size is known', () => {
     expect(roundingOf(segment(100, [[0, 10]]), 0)).toBe(3);
     expect(roundingOf(segment(100, [[0, 10]], { requested: [-1] }), 0)).toBe(0);
   });

@@ -1,5 +1,5 @@
-// The allocator's state after one event: segments by pool and stream, what lies in them, what is lost
-// to holes and to rounding, what waits for a stream; and the event itself in words.
+// The allocator's state after one event: segments by pool and stream, their contents, what is lost
+// to holes and rounding, what waits for a stream, and a description of the event.
 
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { formatBytes } from '../../base/format_bytes';
@@ -39,7 +39,7 @@ function SegmentsView(props: ViewProps) {
   if (!lane.has_segments) {
     return (
       <Empty title="No segments in this lane">
-        <p>Segments are memory of the driver in which a caching allocator has its blocks; {lane.label} has none.</p>
+        <p>A caching allocator places its blocks in segments, memory of the driver; {lane.label} has none.</p>
       </Empty>
     );
   }
@@ -47,7 +47,7 @@ function SegmentsView(props: ViewProps) {
     <section class="view segments-view" aria-label="Segments">
       <SeekBar state={state} store={store} source={source} file={file} ns={asked.answer?.ns ?? null} playback={playback} />
       {passing.failure !== '' && <Failed message={passing.failure} />}
-      <Answered asked={asked} what="Going to that event…">
+      <Answered asked={asked} what="Loading that event…">
         {(segments) => <State {...props} segments={segments} categories={file.categories} rows={passing.answer} />}
       </Answered>
     </section>
@@ -63,14 +63,14 @@ function segmentCommands(file: FileMeta | null, event: number, playback: Playbac
   return [
     { id: 'segments.previous_step', title: 'Previous step', group, hotkeys: ['['], run: () => byStep(-1), enabled: hasSteps },
     { id: 'segments.next_step', title: 'Next step', group, hotkeys: [']'], run: () => byStep(1), enabled: hasSteps },
-    { id: 'segments.play', title: 'Play the window, or pause', group, hotkeys: ['V'], run: playback.toggle, enabled: () => file !== null },
+    { id: 'segments.play', title: 'Play the shown range, or pause', group, hotkeys: ['V'], run: playback.toggle, enabled: () => file !== null },
   ];
 }
 
 interface StateProps extends ViewProps {
   readonly segments: Segments;
   readonly categories: readonly string[];
-  readonly rows: ReadonlySet<number> | null; // that the filter lets through; null: there is none, or not known
+  readonly rows: ReadonlySet<number> | null; // that match the filter; null: no filter, or not loaded yet
 }
 
 function State({ state, store, segments, categories, rows }: StateProps) {
@@ -93,7 +93,7 @@ function State({ state, store, segments, categories, rows }: StateProps) {
         {segments.what}
       </p>
       <p class="muted">
-        {formatBytes(segments.live_bytes)} live of {formatBytes(segments.reserved_bytes)} reserved; {formatBytes(free)} are not, the
+        {formatBytes(segments.live_bytes)} live of {formatBytes(segments.reserved_bytes)} reserved; {formatBytes(free)} are not live, the
         largest hole is {formatBytes(segments.largest_hole)}.
       </p>
       <Legend held={state.colorBy === 'category' ? heldByCategory(segments) : []} categories={categories} />
@@ -120,7 +120,7 @@ function State({ state, store, segments, categories, rows }: StateProps) {
 }
 
 interface LegendProps {
-  readonly held: ReturnType<typeof heldByCategory>; // empty: colours mean stacks
+  readonly held: ReturnType<typeof heldByCategory>; // empty: colours represent stacks
   readonly categories: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// What is said of segments and of what lies in them.
+// Descriptions of segments and their contents.
 
 import { words } from '../../base/words';
 import { formatBytes, formatPercent } from '../../base/format_bytes';
@@ -37,7 +37,7 @@ export function pieceWords(segment: SegmentState, piece: Piece, categories: read
   return parts.filter((part) => part !== '').join(', ');
 }
 
-/** Bytes that blocks hold by code of category, the most first. */
+/** Returns the bytes of held blocks by category code, the largest first. */
 export function heldByCategory({ segments }: Segments): readonly (readonly [code: number, bytes: number])[] {
   const held = new Map<number, number>();
   for (const { category, bytes, pending } of segments) {

@@ -10,7 +10,7 @@ function segment(...blocks: readonly (readonly [code: number, bytes: number, pen
   };
 }
 
-it('adds up what categories hold in all segments, without what waits for a stream', () => {
+it('adds up what categories hold in all segments, without blocks that wait for a stream', () => {
   const segments: Segments = {
     event: 1, ns: 1, what: '', row: 0, live_bytes: 0, reserved_bytes: 0, largest_hole: 0,
     segments: [segment([1, 100], [2, 50, 1]), segment([2, 300], [1, 20])],

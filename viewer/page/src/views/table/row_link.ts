@@ -1,9 +1,9 @@
-// What opening a row of the table does to the state: its blocks become what every view shows.
+// Applies a row of the table to the state, so that every view shows its blocks.
 
 import type { TableRow } from '../../data/protocol';
 import type { Selection, State } from '../../state/state';
 
-/** 'stack/7' is ['stack', '7']; the rest may hold slashes. */
+/** Splits 'stack/7' into ['stack', '7']; the rest may contain slashes. */
 export function splitId(id: string): readonly [string, string] {
   const slash = id.indexOf('/');
   return slash < 0 ? [id, ''] : [id.slice(0, slash), id.slice(slash + 1)];
@@ -16,8 +16,8 @@ export function selectionOf(row: TableRow): Selection {
 }
 
 /**
- * 'Only these': the filter that lets through what the row stands for; null: no filter does. Of a function
- * or a file these are all blocks through it, also those that it took by way of others.
+ * Returns the filter for 'Only these', which matches what the row contains, or null if there is
+ * none. For a function or a file it matches all blocks that have it anywhere in their stack.
  */
 export function onlyRow(state: State, row: TableRow): Partial<State> | null {
   const [kind, rest] = splitId(row.id);
@@ -40,21 +40,21 @@ export function onlyRow(state: State, row: TableRow): Partial<State> | null {
       if (rest !== UNKNOWN) return { filter: { ...filter, text: row.name } };
       return row.stack === 0 ? { filter: { ...filter, stack: 0 } } : null;
     default:
-      return null; // what a mailed file has left out
+      return null; // blocks that a standalone file has left out
   }
 }
 
-/** What the button for it says. */
+/** Returns the label of the button for it. */
 export function onlyWords(row: TableRow): string {
   const [kind, rest] = splitId(row.id);
   const isThrough = (kind === 'function' || kind === 'file') && rest !== UNKNOWN;
   return isThrough ? `Only blocks through the selected row's ${kind}` : "Only the selected row's blocks";
 }
 
-/** The row of blocks without a stack. */
+/** The id of the row of blocks without a stack. */
 const UNKNOWN = 'unknown';
 
-/** 'N': that size; 'LOW-HIGH': sizes from LOW to HIGH. */
+/** Parses 'N', one size, or 'LOW-HIGH', sizes from LOW to HIGH. */
 function sizes(range: string): { min_size: number; max_size: number } {
   const [low, high] = range.split('-');
   return { min_size: Number(low), max_size: Number(high ?? low) };

@@ -8,7 +8,7 @@ const filterOf = (id: string, name = ''): unknown => onlyRow(INITIAL_STATE, row(
 
 it('splits at the first slash', () => expect(splitId('file/a/b.py')).toEqual(['file', 'a/b.py']));
 
-it('selects a block, or the stack behind a row', () => {
+it('selects a block, or the stack of a row', () => {
   expect(selectionOf(row('block/12'))).toEqual({ kind: 'block', row: 12 });
   expect(selectionOf(row('category/3', 'gradients', 9))).toEqual({ kind: 'stack', stack: 9 });
   expect(selectionOf(row('category/3'))).toEqual({ kind: 'none' });
@@ -23,13 +23,13 @@ it('filters by the field that rows are grouped by', () => {
   expect(filterOf('size/512-1023')).toMatchObject({ min_size: 512, max_size: 1023 });
 });
 
-it('filters by a function or a file as text, and says what that means', () => {
+it('filters by a function or a file as text, and the button says so', () => {
   expect(filterOf('function/forward (a.py)', 'forward (a.py)')).toMatchObject({ text: 'forward (a.py)', stack: null });
   expect(onlyWords(row('function/forward (a.py)'))).toContain('through');
   expect(onlyWords(row('category/3'))).not.toContain('through');
 });
 
-it('filters by no stack where a row has none, and by nothing where none would be right', () => {
+it('filters by "no stack" for blocks without one, and not at all if no filter is right', () => {
   expect(filterOf('function/unknown', 'unknown')).toMatchObject({ text: '', stack: 0 });
   expect(onlyRow(INITIAL_STATE, row('file/unknown', 'unknown', 7))).toBeNull();
   expect(onlyRow(INITIAL_STATE, row('omitted', 'left out of this file'))).toBeNull();

@@ -1,4 +1,5 @@
-// Memory by stack, function, file, category, size, stream, thread or block; any number of rows.
+// Memory by stack, function, file, category, size, stream, thread or block, with any number of
+// rows.
 
 import { useState } from 'preact/hooks';
 import type { TableQuery, TableRow } from '../../data/protocol';
@@ -37,7 +38,7 @@ const SORTS: readonly (readonly [TableQuery['sort'], string])[] = [
   ['blocks', 'blocks'],
   ['peak', 'peak'],
   ['growth', 'growth'],
-  ['rate', 'rate of allocation'],
+  ['rate', 'allocation rate'],
   ['lifetime', 'lifetime'],
   ['name', 'name'],
 ];
@@ -51,7 +52,8 @@ function TableView({ state, store, source, commands }: ViewProps) {
   const set = (change: Partial<TableOptions>): void => store.update((old) => ({ table: { ...old.table, ...change } }));
   const { head } = table;
   useCommands(commands, tableCommands(state.table, set));
-  // Most rows are no selection that other views have: the row is remembered as long as what it selected is.
+  // Most rows are not a selection that other views know, so the row is remembered while its
+  // selection lasts.
   const [opened, setOpened] = useState<{ readonly row: TableRow; readonly selection: Selection } | null>(null);
   const chosen = opened !== null && opened.selection === state.selection ? opened.row : null;
   const open = (row: TableRow): void => {
@@ -76,7 +78,7 @@ function TableView({ state, store, source, commands }: ViewProps) {
       {head === null && table.loading && <Loading what="Adding up…" />}
       {head?.total_rows === 0 && !table.loading && (
         <Empty title="No rows">
-          <p>Nothing is {scopeWords(state)} that the filter lets through.</p>
+          <p>No memory that matches the filter is {scopeWords(state)}.</p>
         </Empty>
       )}
       {head !== null && head.total_rows > 0 && (
@@ -103,8 +105,8 @@ function tableCommands(options: TableOptions, set: (change: Partial<TableOptions
   const after = <T,>(list: readonly (readonly [T, string])[], value: T): T =>
     list[(list.findIndex(([each]) => each === value) + 1) % list.length]![0];
   return [
-    { id: 'table.by', title: 'Rows by the next: stack, function, file, ...', group, hotkeys: ['G'], run: () => set({ by: after(BY, options.by) }) },
-    { id: 'table.sort', title: 'Sort by the next: bytes, blocks, peak, ...', group, hotkeys: ['O'], run: () => set({ sort: after(SORTS, options.sort) }) },
+    { id: 'table.by', title: 'Next grouping: stack, function, file, ...', group, hotkeys: ['G'], run: () => set({ by: after(BY, options.by) }) },
+    { id: 'table.sort', title: 'Next sort order: bytes, blocks, peak, ...', group, hotkeys: ['O'], run: () => set({ sort: after(SORTS, options.sort) }) },
     { id: 'table.reverse', title: 'Reverse the order', group, hotkeys: ['R'], run: () => set({ descending: !options.descending }) },
   ];
 }
@@ -124,11 +126,11 @@ interface OnlySelectedProps extends Pick<ViewProps, 'state' | 'store'> {
   readonly chosen: TableRow | null;
 }
 
-/** Of the row that is selected: every view shows only its blocks. */
+/** A button for the selected row that restricts every view to its blocks. */
 function OnlySelected({ state, store, chosen }: OnlySelectedProps) {
   const { selection, table } = state;
   const row = chosen !== null && splitId(chosen.id)[0] === table.by ? chosen : null;
-  // A stack may be selected elsewhere.
+  // The stack may have been selected in another view.
   const ofStack = table.by === 'stack' && selection.kind === 'stack' ? { filter: { ...state.filter, stack: selection.stack } } : null;
   const change = row === null ? ofStack : onlyRow(state, row);
   if (change === null || selection.kind === 'block') return null;

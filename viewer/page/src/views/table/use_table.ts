@@ -1,4 +1,5 @@
-// The rows of the table as the window over them moves: one page at a time, the stale ones aborted.
+// Loads the rows of the table as the window over them moves, by pages. Requests of an outdated
+// table are aborted.
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { activity } from '../../base/activity';
@@ -12,21 +13,22 @@ import { keyOf } from '../../widgets/use_question';
 export type TableChoice = Omit<TableQuery, 'offset' | 'limit'>;
 
 export interface PagedTable {
-  readonly head: Table | null; // totals; rows are those of the page that came first
+  readonly head: Table | null; // totals; its rows are those of the page that came first
   readonly failure: string;
   readonly loading: boolean;
   readonly rowAt: (index: number) => TableRow | undefined;
   readonly onShow: (first: number, end: number) => void;
 }
 
-/** `key`: what the rows depend on but for what is news of the same. */
+/** `key` changes when the rows are of another table. A change of live data does not change it. */
 export function useTable(source: DataSource, choice: TableChoice | null, key = choice === null ? '' : keyOf(choice)): PagedTable {
   const latest = useRef(choice);
   latest.current = choice;
   const [state, setState] = useState<{ key: string; head: Table | null; failure: string }>({ key: '', head: null, failure: '' });
   const [, redraw] = useState(0);
   const asking = useRef<Again | null>(null);
-  // Made while rendering: the grid's effects ask for pages before this hook's effects run.
+  // Created while rendering, because the grid's effects ask for pages before this hook's effects
+  // run.
   const { pages, abort } = useMemo(() => ({ pages: new Pages<TableRow>(), abort: new AbortController() }), [key]);
 
   const fetchPage = async (page: number, isNews = false): Promise<void> => {
@@ -48,9 +50,10 @@ export function useTable(source: DataSource, choice: TableChoice | null, key = c
   };
   useEffect(() => {
     for (const page of pages.takeMissing(0, 1)) void fetchPage(page);
-    // One page after the other: the last ones looked at are asked for last, and tell the totals.
+    // One page after the other. The pages used last are asked for last, so that their totals are
+    // kept.
     const again = new Again(async () => {
-      const known = pages.numbers(); // none where the first one failed
+      const known = pages.numbers(); // none if the first one failed
       for (const page of known.length > 0 ? known : pages.takeMissing(0, 1)) await fetchPage(page, true);
     });
     asking.current = again;

@@ -1,4 +1,4 @@
-// The layout by address: a block is one rectangle at its place, from birth to death.
+// The layout by address: a block is one rectangle at its address, from birth to death.
 
 import type { BlockTile } from '../../data/protocol';
 import { QuadWriter } from '../../render/quads';

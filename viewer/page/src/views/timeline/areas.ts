@@ -1,5 +1,5 @@
-// Where the parts of a timeline lie on its canvas, from top to bottom: what happened (instants,
-// steps, phases, ranges), counters, the plot, the axis.
+// The areas of a timeline on its canvas, from top to bottom: tracks (instants, steps, phases,
+// ranges), counters, the plot, the axis.
 
 import type { FileMeta } from '../../data/protocol';
 import type { Box } from '../../render/renderer';

@@ -1,5 +1,5 @@
-// Colours of a tile's items, and the legend that says what they mean. Items that the filter does not
-// let through are pale.
+// The colours of a tile's items, and the legend that explains them. Items that do not match the
+// filter are pale.
 
 import { formatBytes } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
@@ -14,13 +14,13 @@ import type { LaidOut } from './stacked_layout';
 export interface LegendEntry {
   readonly name: string;
   readonly color: string;
-  readonly bytes: number; // shown, at the most
-  readonly change: Partial<Filter> | null; // what a click filters by
+  readonly bytes: number; // maximum shown
+  readonly change: Partial<Filter> | null; // the filter that a click sets
 }
 
 export interface Coloring {
   readonly colors: readonly string[];
-  readonly ofItem: Uint16Array; // items, then the rest of each category
+  readonly ofItem: Uint16Array; // items, then one entry for the rest of each category
   readonly legend: readonly LegendEntry[];
 }
 
@@ -31,7 +31,7 @@ interface Kinds {
   readonly change: (kind: number) => Partial<Filter> | null;
 }
 
-/** `passes` null: there is no filter. */
+/** A null `passes` means that there is no filter. */
 export function colorItems(tile: BlockTile, { items, quads }: LaidOut, by: ColorBy, file: FileMeta, theme: Theme, passes: Uint8Array | null): Coloring {
   const categories = categoriesOf(file);
   const kinds = kindsOf(tile, by, file, theme.scheme);
@@ -58,7 +58,8 @@ export function colorItems(tile: BlockTile, { items, quads }: LaidOut, by: Color
   return { colors: [...kinds.colors, ...faded, ...restColors], ofItem, legend: by === 'size' || by === 'age' ? legend : legend.sort((a, b) => b.bytes - a.bytes) };
 }
 
-// While a recording is read a tile may come before the names of its categories: these are unknown then, as code 0 is.
+// While a recording is loading, a tile may come before the names of its categories. These are
+// unknown then, like code 0.
 function categoriesOf(file: FileMeta): readonly string[] {
   return file.categories.length > 0 ? file.categories : ['unknown'];
 }
@@ -67,7 +68,8 @@ function knownCode(code: number, names: readonly string[]): number {
   return code < names.length ? code : 0;
 }
 
-// A window may be all sums: their colours are category colours too, and want their names.
+// A window may contain only sums. Their colours are category colours too, and the legend must name
+// them.
 function addRest(bytes: Float64Array, rows: number, quads: Quads): void {
   const most = new Float64Array(bytes.length);
   for (let i = 0; i < quads.count; ++i) {
@@ -92,7 +94,7 @@ function kindsOf(tile: BlockTile, by: ColorBy, file: FileMeta, scheme: Scheme): 
     case 'thread':
       return named(file.threads, (i) => tile.thread[i]!, (thread) => ({ thread }), '', scheme);
     case 'stack':
-      // Sites are too many for names: siteLegend() has the largest, the table all.
+      // There are too many sites to name here: siteLegend() names the largest, the table all.
       return { names: sites.map(() => ''), colors: sites.map((site) => shades[hueOfIndex(site)]), of: (i) => indexOfKey(tile.key[i]!), change: () => null };
     case 'size':
       return bySize(tile, SEQUENTIAL[scheme]);
@@ -109,7 +111,7 @@ export interface Site {
   readonly bytes: number; // shown
 }
 
-/** The call sites that have most of what is shown alone, the largest first. */
+/** Returns the call sites with the most bytes in individually drawn blocks, the largest first. */
 export function topSites(tile: BlockTile): Site[] {
   const sites = new Map<number, Site>();
   for (let i = 0; i < tile.row.length; ++i) {
@@ -121,10 +123,10 @@ export function topSites(tile: BlockTile): Site[] {
   return [...sites.values()].sort((a, b) => b.bytes - a.bytes).slice(0, LEGEND_SITES);
 }
 
-/** `nameOf` a stack: '' while it is not known. */
+/** `nameOf` returns the label of a stack, or '' if it is not known yet. */
 export function siteLegend(sites: readonly Site[], theme: Theme, nameOf: (stack: number) => string): LegendEntry[] {
   return sites
-    // A site is a function of a file: its blocks may come from several lines.
+    // A site is a function in a file. Its blocks may come from several lines.
     .map(({ key, stack, bytes }) => ({ name: nameOf(stack).replace(/^(\S+):\d+ /, '$1 '), color: SHADES[theme.scheme][hueOfKey(key)], bytes, change: { key } }))
     .filter((entry) => entry.name !== '');
 }
@@ -147,7 +149,7 @@ function bySize(tile: BlockTile, colors: readonly string[]): Kinds {
   };
 }
 
-// How long a block is held, on the axis that is shown.
+// The time that a block is held, on the axis that is shown.
 const AGE_LIMITS = {
   time: { limits: [1e6, 1e7, 1e8, 1e9, 1e10, 1e11], write: formatDuration },
   event: { limits: [1e1, 1e2, 1e3, 1e4, 1e5, 1e6], write: (events: number): string => `${events.toLocaleString('en')} events` },

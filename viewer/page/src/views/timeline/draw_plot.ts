@@ -1,4 +1,4 @@
-// Counters, the plot with its blocks, and the axes.
+// Draws the counters, the plot with its blocks, and the axes.
 
 import { formatBytes, formatByteTicks, formatCount } from '../../base/format_bytes';
 import { formatMoment } from '../../base/format_time';
@@ -46,7 +46,7 @@ export function drawCounters(renderer: Renderer, curve: CurveTile, lane: LaneMet
 
 function highest(values: Float64Array): number {
   let most = 0;
-  for (const value of values) if (value > most) most = value; // NaN is not
+  for (const value of values) if (value > most) most = value; // false for NaN
   return most;
 }
 
@@ -55,7 +55,7 @@ export function drawStacked(renderer: Renderer, picture: Picture, batch: Colored
   const { from, to } = curve.window;
   const live = curve.series.get('live');
   if (live !== undefined) {
-    // What comes and goes within a column, above what is there at its middle.
+    // What comes and goes within a column, above what is live at its midpoint.
     renderer.area(from, to, live.max, view, mix(theme.rest, theme.bg, 0.55));
     renderer.area(from, to, live.mid, view, theme.rest);
   }
@@ -69,15 +69,18 @@ export function drawStacked(renderer: Renderer, picture: Picture, batch: Colored
   }
 }
 
-const PASSING_AREA = '24'; // of 255: the blocks below keep their colours
+const PASSING_AREA = '24'; // alpha out of 255, so that the blocks below keep their colours
 
-/** What the filter lets through, from the bottom up: many of its blocks may be drawn as sums, or not lie at the bottom. */
+/**
+ * Draws the bytes that match the filter, from the bottom up. Many of these blocks may be drawn as
+ * sums, or not at the bottom.
+ */
 export function drawPassing(renderer: Renderer, { query, live }: PassingCurve, view: Viewport, theme: Theme): void {
   renderer.area(query.from, query.to, live, view, `${theme.accent}${PASSING_AREA}`);
   renderer.stepLine(query.from, query.to, live, view, theme.accent, []);
 }
 
-// Above the tile: not loaded yet.
+// Hatches the area above the tile, which is not loaded yet.
 function drawMissing(renderer: Renderer, high: number, view: Viewport, theme: Theme): void {
   const y = yOf(view, high);
   if (y > view.box.top) renderer.hatch({ left: view.box.left, top: view.box.top, width: view.box.width, height: y - view.box.top }, theme.line);
@@ -106,7 +109,7 @@ export function drawAddress(renderer: Renderer, picture: Picture, batch: Colored
   }
 }
 
-/** Addresses of segments in the gutter, where they have room. */
+/** Draws the addresses of segments in the gutter if there is room. */
 export function drawSpaceNames(renderer: Renderer, picture: Picture, view: Viewport, theme: Theme): void {
   for (const space of picture.blocks.spaces) {
     const middle = yOf(view, space.place + space.size / 2);
@@ -116,7 +119,8 @@ export function drawSpaceNames(renderer: Renderer, picture: Picture, view: Viewp
   }
 }
 
-// Freed by its thread, and waiting for other streams: hatched, so that colour is not all there is.
+// Hatches blocks that are freed and wait for other streams, so that they are not marked by colour
+// alone.
 function hatchPending(renderer: Renderer, { blocks, laidOut }: Picture, view: Viewport, theme: Theme): void {
   const { quads } = laidOut;
   let drawn = 0;
@@ -130,7 +134,7 @@ function hatchPending(renderer: Renderer, { blocks, laidOut }: Picture, view: Vi
   }
 }
 
-/** The part of a rectangle that is seen, in pixels; null: none. */
+/** Returns the visible part of a rectangle in pixels, or null if there is none. */
 export function boxOf(view: Viewport, x0: number, x1: number, y0: number, y1: number): Box | null {
   const { box } = view;
   const left = Math.max(box.left, xOf(view, x0));
@@ -142,7 +146,7 @@ export function boxOf(view: Viewport, x0: number, x1: number, y0: number, y1: nu
 
 const LABELS = 80;
 
-/** Names in blocks that have room for them; returns the stacks whose names would be wanted. */
+/** Draws names in blocks that have room for them. Returns the stacks whose names are needed. */
 export function drawLabels(renderer: Renderer, picture: Picture, coloring: Coloring, view: Viewport, stackOf: (stack: number) => StackInfo | null): number[] {
   const { blocks, laidOut } = picture;
   const { quads } = laidOut;
@@ -151,7 +155,7 @@ export function drawLabels(renderer: Renderer, picture: Picture, coloring: Color
   for (let i = 0; i < quads.count && wanted.length < LABELS; ++i) {
     const item = quads.item[i]!;
     if (item === last || item >= blocks.row.length || blocks.row[item] === NO_ROW) continue;
-    // Cheap looks first: most quads have no room.
+    // Cheap test first, because most quads have no room.
     if (((quads.y1[i]! - quads.y0[i]!) / (view.high - view.low)) * view.box.height < 14) continue;
     const box = boxOf(view, quads.x0[i]!, quads.x1[i]!, quads.y0[i]!, quads.y1[i]!);
     if (box === null || box.width < 64 || box.height < 14) continue;
@@ -185,13 +189,13 @@ export function drawPositions(renderer: Renderer, axis: Axis, box: Box, view: Vi
   for (const position of ticks) {
     const x = xOf(view, position);
     renderer.line(x, box.top, x, box.top + 4, theme.muted, []);
-    // At the right edge half of the words would be cut off.
+    // Right-aligned at the right edge, where centered text would be cut off.
     const isLast = x > box.left + box.width - 36;
     renderer.text(axisWords(axis, position, step), isLast ? box.left + box.width : x, box.top + 12, theme.muted, isLast ? 'right' : 'center');
   }
 }
 
-/** A position in words; `resolution`: what its neighbours are apart. */
+/** Describes a position. `resolution` is the distance to its neighbours. */
 export function axisWords(axis: Axis, position: number, resolution: number): string {
   if (axis === 'time') return formatMoment(position, resolution);
   if (axis === 'event') return formatCount(position);

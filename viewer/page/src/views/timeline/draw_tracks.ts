@@ -1,4 +1,4 @@
-// What happened, above the counters: instants, steps, phases, ranges.
+// Draws the tracks above the counters: instants, steps, phases, ranges.
 
 import { lowerBound, upperBound } from '../../base/binary_search';
 import type { Axis, FileMeta, InstantMeta, SpanMeta } from '../../data/protocol';
@@ -13,7 +13,7 @@ export interface Instant extends InstantMeta {
   readonly position: number;
 }
 
-const MARK_GAP = 24; // px between two marks whose lines go through the plot, on average
+const MARK_GAP = 24; // px; marks draw lines through the plot only if they are at least this far apart on average
 const KIND_WORDS: Readonly<Record<Instant['kind'], string>> = { oom: 'OOM', retry: 'retry', mark: 'mark', snapshot: 'snapshot', loss: 'events lost' };
 
 export function instantsOf(file: FileMeta, axis: Axis): Instant[] {
@@ -29,7 +29,9 @@ export function wordsOf(instant: Instant): string {
   return instant.kind === 'oom' || instant.kind === 'loss' ? instant.name || KIND_WORDS[instant.kind] : `${KIND_WORDS[instant.kind]} ${instant.name}`;
 }
 
-/** The one nearest to a place in the row of instants; null: none within a few pixels. */
+/**
+ * Returns the nearest instant in the row of instants, or null if there is none within a few pixels.
+ */
 export function instantAt(instants: readonly Instant[], view: Viewport, x: number): Instant | null {
   let nearest: Instant | null = null;
   let distance = 7;
@@ -42,7 +44,7 @@ export function instantAt(instants: readonly Instant[], view: Viewport, x: numbe
   return nearest;
 }
 
-/** The step, phase or range at a place above the plot; null: none there. */
+/** Returns the step, phase or range at a place above the plot, or null if there is none. */
 export function spanAt(file: FileMeta, axis: Axis, areas: Areas, view: Viewport, x: number, y: number): SpanMeta | null {
   if (areas.steps !== null && isInside(areas.steps, x, y)) return stepAt(file, axis, view, x);
   if (areas.phases !== null && isInside(areas.phases, x, y)) return nearestSpan(file.phases, file, axis, view, x);
@@ -50,7 +52,7 @@ export function spanAt(file: FileMeta, axis: Axis, areas: Areas, view: Viewport,
   return depth < 0 ? null : nearestSpan(file.ranges.filter((range) => range.depth === depth), file, axis, view, x);
 }
 
-// As wide as they are drawn: a pixel at least.
+// Spans are as wide as they are drawn: at least a pixel.
 function nearestSpan(spans: readonly SpanMeta[], file: FileMeta, axis: Axis, view: Viewport, x: number): SpanMeta | null {
   return spans.find((span) => {
     const x0 = xOf(view, positionOnAxis(file, axis, span.begin, span.begin_ns));
@@ -91,7 +93,7 @@ export function drawInstants(renderer: Renderer, instants: readonly Instant[], a
   let free = -Infinity;
   const isSeen = (x: number): boolean => x >= row.left - 6 && x <= row.left + row.width + 6;
   const marks = instants.filter((instant) => instant.kind === 'mark' && isSeen(xOf(view, instant.position))).length;
-  const hasLines = marks * MARK_GAP <= row.width; // else they hide the picture
+  const hasLines = marks * MARK_GAP <= row.width; // otherwise they hide the picture
   for (const instant of instants) {
     const x = xOf(view, instant.position);
     if (!isSeen(x)) continue;
@@ -100,7 +102,7 @@ export function drawInstants(renderer: Renderer, instants: readonly Instant[], a
     if (instant.kind === 'loss') renderer.hatch({ left: x - 3, top: row.top + 2, width: 6, height: 12 }, color);
     else if (instant.kind === 'snapshot') renderer.outline({ left: x - 4, top: row.top + 4, width: 8, height: 8 }, color, 1.5);
     else renderer.triangle(x, row.top + 8, 5, color);
-    // Words where they do not run into those before.
+    // Labels are drawn only if they do not overlap the previous one.
     if (instant.kind === 'oom' && x > free) {
       const isLeft = x > row.left + row.width - 36;
       renderer.text('OOM', x + (isLeft ? -8 : 8), row.top + 8, color, isLeft ? 'right' : 'left');
@@ -114,7 +116,7 @@ function colorOf(kind: Instant['kind'], theme: Theme): string {
   return kind === 'oom' ? theme.warn : kind === 'retry' ? SHADES[theme.scheme].pink : kind === 'loss' ? theme.fg : theme.accent;
 }
 
-// Steps alternate in shade; where they are narrow only every tenth or hundredth has a number.
+// Steps alternate in shade. If they are narrow, only every tenth or hundredth is numbered.
 function drawSteps(renderer: Renderer, file: FileMeta, axis: Axis, box: Box, view: Viewport, theme: Theme): void {
   const { begin, end, begin_ns: beginNs, end_ns: endNs } = file.steps;
   const starts = axis === 'time' ? beginNs : axis === 'event' ? begin : null;
@@ -140,7 +142,7 @@ function drawSpans(renderer: Renderer, file: FileMeta, axis: Axis, spans: readon
   for (const span of spans) {
     const x0 = Math.max(box.left, xOf(view, positionOnAxis(file, axis, span.begin, span.begin_ns)));
     const x1 = Math.min(box.left + box.width, xOf(view, positionOnAxis(file, axis, span.end, span.end_ns)));
-    // What lies within a pixel that is drawn already would not be seen.
+    // A span within a pixel that is already drawn would not be visible.
     if (x1 < box.left || x0 > box.left + box.width || x1 < drawnTo + 1) continue;
     drawnTo = x1;
     const color = SHADES[theme.scheme][PHASE_HUES[span.kind] ?? 'grey'];

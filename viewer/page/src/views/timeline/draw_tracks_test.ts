@@ -1,4 +1,4 @@
-// Which lines of instants go through the plot.
+// Tests which instants draw lines through the plot.
 
 import { expect, it } from 'vitest';
 import { GeneratedSource } from '../../data/generated_source';
@@ -26,11 +26,11 @@ function spread(kind: Instant['kind'], count: number, from = 0): Instant[] {
   return Array.from({ length: count }, (_, i) => ({ kind, name: '', event: 0, ns: 0, position: from + (i * 1000) / count }));
 }
 
-it('marks have one each, as far as they leave the picture to be seen', () => {
+it('each mark draws a line, unless they would hide the picture', () => {
   expect(linesOf(spread('mark', 20))).toBe(20);
   expect(linesOf(spread('mark', 200))).toBe(0);
 });
 
 it('marks outside of the window do not count', () => expect(linesOf([...spread('mark', 20), ...spread('mark', 1000, 2000)])).toBe(20));
 
-it('an out of memory has one always', () => expect(linesOf([...spread('mark', 200), ...spread('oom', 3)])).toBe(3));
+it('an out of memory always draws a line', () => expect(linesOf([...spread('mark', 200), ...spread('oom', 3)])).toBe(3));

@@ -1,6 +1,6 @@
-// What the filter lets through: as a curve over the picture, small blocks among it that are drawn as sums, and as a
-// number at the cursor. The curve is asked for once for each picture; until the answer is there, that of the picture
-// before it stands.
+// The memory that matches the filter: a curve over the picture, which includes small blocks drawn
+// as sums, and a number at the cursor. The curve is requested once per picture. Until the answer
+// has come, the curve of the previous picture is shown.
 
 import { activity } from '../../base/activity';
 import { formatBytes } from '../../base/format_bytes';
@@ -25,7 +25,10 @@ export class FilterCurve {
     private readonly onChange: () => void,
   ) {}
 
-  /** null: there is no filter, or nothing is known of it on that axis yet. The same object as long as the answer is. */
+  /**
+   * Returns the curve, or null if there is no filter or nothing is known on that axis yet. Returns
+   * the same object until another answer has come.
+   */
   look(picture: Shown, filter: Filter): PassingCurve | null {
     if (!isFiltering(filter) || isCoarse(picture.subject.stage)) {
       this.stop();
@@ -54,7 +57,7 @@ export class FilterCurve {
       if (signal.aborted) return;
       this.known = { filter, axis: axisOf(picture), curve };
     } catch {
-      return; // the legend says why
+      return; // the legend shows why
     }
     this.onChange();
   }
@@ -64,14 +67,17 @@ function axisOf({ subject }: Shown): string {
   return `${subject.file}/${subject.lane}/${subject.axis}/${subject.window}`;
 }
 
-/** Bytes at the middle of the column that a position lies in; null: not known there. */
+/** Returns the bytes at the midpoint of the column that contains a position, or null if unknown. */
 export function bytesAt({ query, live }: PassingCurve, position: number): number | null {
   const column = Math.floor(((position - query.from) / (query.to - query.from)) * query.columns);
   const bytes = live[column];
   return bytes === undefined || Number.isNaN(bytes) ? null : bytes;
 }
 
-/** What the number at the cursor is asked with: a column of one event. null: there is no filter, or it is too early. */
+/**
+ * Returns the query for the number at the cursor: one column of one event. Returns null if there is
+ * no filter or blocks are not known yet.
+ */
 export function cursorQuery(state: State): PassingQuery | null {
   if (!isFiltering(state.filter) || laneOf(state) === null || isCoarse(stageOf(state))) return null;
   const event = cursorEvent(state);
@@ -85,15 +91,18 @@ export function cursorKey(state: State): string | null {
 }
 
 export interface AtCursor {
-  readonly filter: Filter; // that was asked with: an answer's own query may be a copy, from a worker
-  readonly bytes: number; // NaN: not known
+  readonly filter: Filter; // that was asked with; the query in an answer may be a copy from a worker
+  readonly bytes: number; // NaN: unknown
 }
 
 export async function askAtCursor(source: Pick<DataSource, 'passing'>, query: PassingQuery, signal: AbortSignal): Promise<AtCursor> {
   return { filter: query.filter, bytes: (await source.passing(query, signal)).live[0]! };
 }
 
-/** '1.20 GiB at the cursor'; '' : not known yet. `answer`: of this filter or of the one before. */
+/**
+ * Returns '1.20 GiB at the cursor', or '' if not known yet. `answer` may belong to the previous
+ * filter.
+ */
 export function filterWords(state: State, answer: AtCursor | null): string {
   if (answer === null || answer.filter !== state.filter || Number.isNaN(answer.bytes)) return '';
   const at = state.cursor !== null ? 'at the cursor' : state.following ? 'now' : 'at the peak';

@@ -17,7 +17,7 @@ function pictureOf(from: number, to: number, stage = 'ready') {
   return { subject: { file: 0, lane: 0, axis: 'event', layout: 'stacked', stage, window: 0 }, curve: selectCurve(recording, window) } as const;
 }
 
-/** A curve that looks, and the promise of its first answer. */
+/** Returns a curve, and the promise of its first answer. */
 function looking() {
   let tell = (): void => undefined;
   const answered = new Promise<void>((resolve) => (tell = resolve));
@@ -26,7 +26,7 @@ function looking() {
 
 afterEach(() => void vi.restoreAllMocks());
 
-it('has the bytes of blocks that are too small to be drawn', async () => {
+it('includes blocks that are too small to be drawn', async () => {
   const picture = pictureOf(0, recording.times.length);
   const { curve, answered } = looking();
   expect(curve.look(picture, SMALL)).toBeNull();
@@ -40,7 +40,7 @@ it('has the bytes of blocks that are too small to be drawn', async () => {
   expect(Math.max(...passing.live)).toBeGreaterThan(0);
 });
 
-it('is asked for once for a picture, and stays until the next one is there', async () => {
+it('is requested once per picture, and stays until the next one has come', async () => {
   const ask = vi.spyOn(source as DataSource, 'passing');
   const [one, two] = [pictureOf(0, 100), pictureOf(50, 150)];
   const { curve, answered } = looking();
@@ -51,11 +51,11 @@ it('is asked for once for a picture, and stays until the next one is there', asy
   expect(known!.query.from).toBe(0);
   expect(curve.look(two, SMALL)).toBe(known);
   expect(ask).toHaveBeenCalledTimes(2);
-  expect(curve.look(two, { ...SMALL })).toBeNull(); // what another filter lets through is another curve
-  expect(ask.mock.calls.map(([, signal]) => signal!.aborted)).toEqual([true, true, false]); // the last one alone is wanted
+  expect(curve.look(two, { ...SMALL })).toBeNull(); // another filter has another curve
+  expect(ask.mock.calls.map(([, signal]) => signal!.aborted)).toEqual([true, true, false]); // only the last one is wanted
 });
 
-it('is not asked for without a filter, nor before blocks are known', () => {
+it('is not requested without a filter, nor before blocks are known', () => {
   const ask = vi.spyOn(source as DataSource, 'passing');
   const { curve } = looking();
   expect(curve.look(pictureOf(0, 100), NO_FILTER)).toBeNull();
@@ -63,7 +63,7 @@ it('is not asked for without a filter, nor before blocks are known', () => {
   expect(ask).not.toHaveBeenCalled();
 });
 
-it('tells the bytes of the column that a position lies in', () => {
+it('returns the bytes of the column that contains a position', () => {
   const window: Window = { file: 0, lane: 0, axis: 'time', from: 100, to: 130, columns: 3 };
   const curve: PassingCurve = { query: { ...window, filter: SMALL }, live: Float64Array.of(1, 2, NaN) };
   expect([0, 1, 2].map((c) => bytesAt(curve, middleOf(window, c)))).toEqual([1, 2, null]);
@@ -78,14 +78,14 @@ function at(state: FileProgress['state']): Progress {
   return { files: [{ file: 0, state, what: '', fraction: 1, error: '' }] };
 }
 
-it.each([null, 17, 400])('holds at the cursor what tables add up there: %s', async (cursor) => {
+it.each([null, 17, 400])('equals at the cursor the total of the table there: %s', async (cursor) => {
   const state = await stateWith({ cursor });
   const answer = await askAtCursor(source, cursorQuery(state)!, new AbortController().signal);
   const table = await source.table({ ...scopeOf(state)!, by: 'stack', sort: 'bytes', descending: true, offset: 0, limit: 1, sparkline: 0 });
   expect(answer).toEqual({ filter: SMALL, bytes: table.total_bytes });
 });
 
-it('says where the number is from, and nothing of another filter', async () => {
+it('says what moment the number is of, and ignores an answer to another filter', async () => {
   const state = await stateWith({ cursor: 400 });
   const answer = { filter: SMALL, bytes: 3 * 2 ** 20 };
   expect(filterWords(state, answer)).toBe('3.00 MiB at the cursor');
@@ -95,7 +95,7 @@ it('says where the number is from, and nothing of another filter', async () => {
   expect(filterWords(state, null)).toBe('');
 });
 
-it('has one key for what is asked, and none where nothing is', async () => {
+it('has a key for each question, and none if there is nothing to ask', async () => {
   const state = await stateWith({ cursor: 400 });
   expect(cursorKey(state)).not.toBe(cursorKey({ ...state, cursor: 401 }));
   expect(cursorKey({ ...state, filter: NO_FILTER })).toBeNull();

@@ -1,5 +1,6 @@
-// Which blocks of a picture a filter's text finds, for what the page does not know of them: names and
-// addresses. Asked for once for each picture; until the answer is there, that of the one before it stands.
+// Finds the blocks of a picture that a filter's text matches by name or address, which the page
+// does not know. They are requested once per picture. Until the answer has come, that of the
+// previous picture is used.
 
 import { activity } from '../../base/activity';
 import type { DataSource } from '../../data/data_source';
@@ -7,7 +8,7 @@ import { NO_ROW, type Filter, type Found, type Scope } from '../../data/protocol
 import { asksAddresses, expressionOf } from '../../data/text_filter';
 import type { Picture } from './tiles';
 
-/** What a page of `find` has at the most. What is beyond it is told by frames alone. */
+/** Maximum number of rows in a page of `find`. Rows beyond it are matched by their frames only. */
 const MOST = 10_000;
 
 export type RowTest = (row: number) => boolean;
@@ -23,7 +24,10 @@ export class FoundRows {
     private readonly onChange: () => void,
   ) {}
 
-  /** Of a filter with a text. The same function as long as the answer is. */
+  /**
+   * Returns the test for a filter with text. Returns the same function until another answer has
+   * come.
+   */
   look(picture: Shown, filter: Filter): RowTest {
     const lane = laneOf(picture);
     if (this.known?.filter !== filter || this.known.lane !== lane) this.known = { filter, lane, test: unknownTest(filter) };
@@ -49,7 +53,7 @@ export class FoundRows {
       if (signal.aborted) return;
       this.known = { filter, lane: laneOf(picture), test: testOf(found, filter) };
     } catch {
-      return; // the tables say why; frames are known without it
+      return; // the tables show the error; frames match without it
     }
     this.onChange();
   }
@@ -68,7 +72,10 @@ function isReadable(text: string): boolean {
   }
 }
 
-/** The blocks that the picture may have: held at its first column or taken since, and not smaller than any of it. */
+/**
+ * Returns the scopes of the blocks that the picture may contain: held at its first column or
+ * allocated since, and not smaller than its smallest block.
+ */
 export function scopesOf({ subject, curve, blocks }: Shown, filter: Filter): Scope[] {
   let smallest = Infinity;
   for (let i = 0; i < blocks.row.length; ++i) {
@@ -87,7 +94,8 @@ function testOf(found: readonly Found[], filter: Filter): RowTest {
   return isWhole ? (row) => rows.has(row) : (row) => rows.has(row) || unknownTest(filter)(row);
 }
 
-// Few blocks lie at an address; beginnings of addresses are many blocks', and no frame has them.
+// An address matches few blocks, but the beginning of an address matches many, and no frame
+// contains it.
 function unknownTest(filter: Filter): RowTest {
   const passes = asksAddresses(filter.text);
   return () => passes;

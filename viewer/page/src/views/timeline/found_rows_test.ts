@@ -15,7 +15,7 @@ const picture = {
 } as const;
 const stackOf = (stack: number) => ({ stack, ...recording.stacks[stack]! });
 
-/** Rows of the picture that pass, once everything is known. */
+/** Returns the rows of the picture that match, when all answers have come. */
 async function passing(filter: Filter): Promise<number[]> {
   const { files } = await source.meta();
   return new Promise((resolve) => {
@@ -27,7 +27,7 @@ async function passing(filter: Filter): Promise<number[]> {
   });
 }
 
-it('finds the blocks of the picture at an address, held before it and taken in it', async () => {
+it('finds the blocks of the picture at an address, held before it or allocated in it', async () => {
   const rows = [...picture.blocks.row].filter((row) => row !== NO_ROW);
   for (const row of rows.filter((_, i) => i % 8 === 0)) {
     const address = addressOf(recording.blocks[row]!.place);
@@ -35,19 +35,19 @@ it('finds the blocks of the picture at an address, held before it and taken in i
   }
 });
 
-it('lets pass what may lie at an address until it is known, and nothing else', () => {
+it('matches what may be at an address until that is known, and nothing else', () => {
   const found = new FoundRows(source, () => undefined);
   expect(found.look(picture, { ...NO_FILTER, text: '0x7f' })(1)).toBe(true);
   expect(found.look(picture, { ...NO_FILTER, text: 'forward' })(1)).toBe(false);
   found.stop();
 });
 
-it('asks once for a picture, and not for what is no expression', async () => {
+it('asks once per picture, and not for an invalid expression', async () => {
   const find = vi.spyOn(source, 'find');
   const filter = { ...NO_FILTER, text: 'weight' };
   const found = new FoundRows(source, () => undefined);
   for (let i = 0; i < 3; ++i) found.look(picture, filter);
-  expect(find).toHaveBeenCalledTimes(2); // of what was held, and what was taken
+  expect(find).toHaveBeenCalledTimes(2); // for held blocks and for allocated ones
   found.look(picture, { ...NO_FILTER, text: '/(/' });
   await Promise.resolve();
   expect(find).toHaveBeenCalledTimes(2);

@@ -1,5 +1,5 @@
-// Which item lies at a place in data space: the quads over a position, once sorted by height, are
-// searched by halves. Moving up and down in one column sorts nothing again.
+// Finds the item at a point in data space. Sorts the quads over a position by height once and
+// searches them by bisection. Moving up and down in one column does not sort again.
 
 import { upperBound } from '../../base/binary_search';
 import type { Quads } from '../../render/quads';
@@ -12,14 +12,14 @@ export class HitTest {
 
   constructor(private readonly quads: Quads) {}
 
-  /** Item of `quads`; null: none is there. */
+  /** Returns an item of `quads`, or null if there is none at that point. */
   itemAt(position: number, value: number): number | null {
     if (!(position >= this.from && position < this.to)) this.gather(position);
     const quad = this.column[upperBound(this.bottoms, value) - 1];
     return quad !== undefined && value < this.quads.y1[quad]! ? this.quads.item[quad]! : null;
   }
 
-  /** Items over a position, from the bottom up. */
+  /** Returns the items over a position, from the bottom up. */
   itemsAt(position: number): readonly number[] {
     if (!(position >= this.from && position < this.to)) this.gather(position);
     return this.column.map((quad) => this.quads.item[quad]!);
@@ -33,7 +33,7 @@ export class HitTest {
     for (let i = 0; i < quads.count; ++i) {
       const [x0, x1] = [quads.x0[i]!, quads.x1[i]!];
       if (x0 <= position && position < x1) this.column.push(i);
-      // The list is the same as far as no quad begins or ends.
+      // The list stays valid as far as no quad begins or ends.
       if (x0 <= position) this.from = Math.max(this.from, x0);
       else this.to = Math.min(this.to, x0);
       if (x1 <= position) this.from = Math.max(this.from, x1);

@@ -26,7 +26,7 @@ async function fileMeta(): Promise<FileMeta> {
 }
 
 describe('hit test', () => {
-  it('finds what a look at every quad finds', () => {
+  it('finds the same as a linear search over all quads', () => {
     const test = new HitTest(quads);
     forEachSeed([1], (seed) => {
       const random = new Random(seed);
@@ -46,10 +46,10 @@ describe('hit test', () => {
 });
 
 describe('filter', () => {
-  it('lets all through when it is empty', async () => {
+  it('matches everything if it is empty', async () => {
     expect(passingItems(tile, NO_FILTER, await fileMeta(), stackOf)).toBeNull();
   });
-  it('is the same as on the blocks themselves', async () => {
+  it('gives the same result as on the blocks themselves', async () => {
     const passes = passingItems(tile, { ...NO_FILTER, text: 'MODEL.py', category: 'activations', min_size: 4 * 1024 ** 2 }, await fileMeta(), stackOf)!;
     let passing = 0;
     for (const [i, row] of tile.row.entries()) {
@@ -68,7 +68,7 @@ describe('filter', () => {
     expect(await passing('/forward/')).toBeGreaterThan(3);
     expect(await passing('FORWARD')).toBe(await passing('/forward/'));
   });
-  it('takes a text between slashes for a pattern, and a broken one for nothing', () => {
+  it('takes text between slashes as a pattern; an invalid one matches nothing', () => {
     expect(textMatcher('/mod.*:8\\d/')('/src/model.py:81 forward')).toBe(true);
     expect(textMatcher('/(/')('(')).toBe(false);
     expect(textMatcher('a.c')('abc')).toBe(false);
@@ -76,31 +76,31 @@ describe('filter', () => {
 });
 
 describe('colours', () => {
-  it.each<ColorBy>(['category', 'stack', 'size', 'age', 'stream', 'thread'])('by %s are there for every item', async (by) => {
+  it.each<ColorBy>(['category', 'stack', 'size', 'age', 'stream', 'thread'])('by %s exist for every item', async (by) => {
     const { colors, ofItem } = colorItems(tile, laidOut, by, await fileMeta(), THEME, null);
     expect(ofItem.length).toBe(laidOut.items);
     for (const color of ofItem) expect(colors[color]).toMatch(/^#[0-9a-f]{6}$/);
   });
-  it.each([0, 1, 3])('by category are there while the page knows %i names of them', async (known) => {
+  it.each([0, 1, 3])('by category exist while the page knows %i of their names', async (known) => {
     const file = await fileMeta();
     const { colors, ofItem, legend } = colorItems(tile, laidOut, 'category', { ...file, categories: file.categories.slice(0, known) }, THEME, null);
     for (const color of ofItem) expect(colors[color]).toMatch(/^#[0-9a-f]{6}$/);
     for (const { bytes } of legend) expect(bytes).toBeGreaterThan(0);
   });
-  it('are paler for what the filter does not let through', async () => {
+  it('are paler for items that do not match the filter', async () => {
     const { colors, ofItem } = colorItems(tile, laidOut, 'category', await fileMeta(), THEME, new Uint8Array(tile.row.length));
     const plain = colorItems(tile, laidOut, 'category', await fileMeta(), THEME, null);
     for (const [i, row] of tile.row.entries()) {
       if (row !== NO_ROW) expect(luminance(colors[ofItem[i]!]!)).toBeGreaterThan(luminance(plain.colors[plain.ofItem[i]!]!));
     }
   });
-  it('have a legend in a window that is all sums', async () => {
+  it('have a legend in a window that contains only sums', async () => {
     const none = { ...tile, row: tile.row.slice(0, 0) };
     const rests = layoutStacked(none, selectCurve(recording, QUERY), 0);
     const { legend } = colorItems(none, rests, 'category', await fileMeta(), THEME, null);
     expect(legend.map((entry) => entry.name)).toContain('parameters');
   });
-  it('names the call sites that have most, by which a click filters', () => {
+  it('name the call sites with the most bytes, by which a click filters', () => {
     const sites = topSites(tile);
     expect(sites.length).toBeGreaterThan(2);
     for (const { key, bytes } of sites) {
@@ -113,7 +113,7 @@ describe('colours', () => {
     expect(legend.length).toBeLessThan(sites.length); // not known yet
     expect(legend.at(-1)).toMatchObject({ name: stackOf(sites.at(-1)!.stack).label.replace(/:\d+ /, ' '), change: { key: sites.at(-1)!.key } });
   });
-  it('have a legend with what is shown, largest first, each with its filter', async () => {
+  it('have a legend of what is shown, largest first, each with its filter', async () => {
     const { legend } = colorItems(tile, laidOut, 'category', await fileMeta(), THEME, null);
     expect(legend.map((entry) => entry.bytes)).toEqual(legend.map((entry) => entry.bytes).sort((a, b) => b - a));
     expect(legend.find((entry) => entry.name === 'parameters')!.change).toEqual({ category: 'parameters' });

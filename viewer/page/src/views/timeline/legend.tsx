@@ -1,4 +1,4 @@
-// What the colours mean; a click filters by it, another one takes the filter away.
+// Explains the colours. A click filters by an entry; another click removes the filter.
 
 import { formatBytes } from '../../base/format_bytes';
 import type { Filter } from '../../data/protocol';
@@ -9,21 +9,21 @@ import type { LegendEntry } from './coloring';
 import type { Series } from '../../data/protocol';
 import { cssColor } from '../../render/palette';
 
-const LONGEST = 36; // letters, of a call site
+const LONGEST = 36; // letters, of the name of a call site
 
 interface LegendProps {
   readonly entries: readonly LegendEntry[];
   readonly series: readonly Series[];
   readonly state: State;
   readonly store: Store;
-  readonly filter: string | null; // what it lets through, in words; '' : not known yet; null: there is none
+  readonly filter: string | null; // the matching memory in words; '' : not known yet; null: no filter
 }
 
 export function Legend({ entries, series, state, store, filter }: LegendProps) {
   return (
     <div class="legend" role="group" aria-label="Legend">
       {entries.map((entry, i) => <Entry key={`${i} ${entry.name}`} entry={entry} state={state} store={store} />)}
-      <span class="swatch-entry"><Swatch color="var(--rest)" /> small or short</span>
+      <span class="swatch-entry"><Swatch color="var(--rest)" /> small or short blocks</span>
       {filter !== null && <span class="swatch-entry filter-entry"><Swatch color="var(--accent)" /> filter{filter === '' ? '' : `: ${filter}`}</span>}
       <span class="legend-series">
         {series.map((name) => <span key={name} class="swatch-entry"><Swatch color={cssColor(SERIES_STYLE[name].hue)} /> {SERIES_STYLE[name].name}</span>)}
@@ -41,7 +41,7 @@ function Entry({ entry, state, store }: { readonly entry: LegendEntry; readonly 
     store.update((old) => ({ filter: { ...old.filter, ...(isSet ? unset : change) } }));
   };
   return (
-    <button type="button" class="swatch-entry" aria-pressed={isSet} title={`${name.length > LONGEST ? `${name}: ` : ''}${formatBytes(bytes)} in what is shown here`} onClick={toggle}>
+    <button type="button" class="swatch-entry" aria-pressed={isSet} title={`${name.length > LONGEST ? `${name}: ` : ''}${formatBytes(bytes)} in the shown range`} onClick={toggle}>
       <Swatch color={color} /> {name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name}
     </button>
   );

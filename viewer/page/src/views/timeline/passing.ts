@@ -1,11 +1,14 @@
-// Which items of a tile a filter lets through. Its text is looked for in the frames of their stacks; which of
-// them have it in their name or address is asked for (found_rows.ts).
+// Tests which items of a tile match a filter. The text is matched against the frames of their
+// stacks; matches of names and addresses are requested from the source (found_rows.ts).
 
 import { textsOfFrame, textTest } from '../../data/text_filter';
 import { NO_ROW, type BlockTile, type FileMeta, type Filter, type StackInfo } from '../../data/protocol';
 import { isFiltering } from '../../state/filter';
 
-/** 1 for each item that passes; null: there is no filter, all do. `stackOf` null: not known yet, passes. */
+/**
+ * Returns 1 for each item that matches, or null if there is no filter. If `stackOf` returns null,
+ * the stack is not known yet and matches.
+ */
 export function passingItems(
   tile: BlockTile, filter: Filter, file: FileMeta, stackOf: (stack: number) => StackInfo | null, isFound: (row: number) => boolean = () => false,
 ): Uint8Array | null {
@@ -39,7 +42,7 @@ export function passingItems(
   );
 }
 
-/** A text that is no expression, and should be one, matches nothing. */
+/** Returns a test for a text. An invalid expression matches nothing. */
 export function textMatcher(text: string): (part: string) => boolean {
   try {
     return textTest(text);

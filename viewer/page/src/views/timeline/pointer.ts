@@ -1,11 +1,12 @@
 // Pointer and wheel on the timeline.
 //
-//   wheel            zoom at the pointer; over the gutter or with Alt: in bytes
-//   Shift + wheel    earlier, later; so does a wheel that turns sideways
-//   drag             move (in bytes too once zoomed in these)
-//   Shift + drag     measure, and select the range
+//   wheel            zoom at the pointer; in bytes over the gutter or with Alt
+//   Shift + wheel    go earlier or later; so does a wheel that turns sideways
+//   drag             pan (in bytes too if zoomed in bytes)
+//   Shift + drag     measure and select the range
 //   Ctrl + drag      zoom into the box
-//   click            select; double click: all
+//   click            select
+//   double click     show the whole recording
 
 import { isInside, positionAt, valueAt } from '../../render/renderer';
 import { zoomed } from '../../state/navigator';
@@ -94,8 +95,9 @@ export function listenToPointer(
   return () => abort.abort();
 }
 
-// What the first click opens may come under the second: that is the plot's too, and presses nothing else. It is told
-// by the button, not by `dblclick`: what was pressed may be gone before it is released, and then no click comes.
+// What the first click opens may appear under the second click, which still belongs to the plot and
+// must press nothing else. A double click is detected by the button events, not by `dblclick`: if
+// the pressed element is gone before the release, there is no click event.
 function onDoubleClick(element: HTMLElement, handler: () => void, signal: AbortSignal): void {
   let isOurs = false;
   let x = 0;
@@ -138,7 +140,7 @@ function zoomIntoBox(timeline: TimelineCanvas, { store, navigator }: Props, drag
   const view = timeline.view();
   const [from, to] = [drag.x, x].map((each) => positionAt(view, each)).sort((a, b) => a - b);
   const [low, high] = [drag.y, y].map((each) => valueAt(view, each)).sort((a, b) => a - b);
-  // A flat box means the axis alone.
+  // A flat box zooms on the axis only.
   if (Math.abs(y - drag.y) > 12) store.update({ band: clampBand({ low: low!, high: high! }, timeline.top(store.get())) });
   if (Math.abs(x - drag.x) > 3) navigator.setRange({ from: from!, to: to! });
 }
@@ -156,14 +158,14 @@ function turnWheel(timeline: TimelineCanvas, { store, navigator }: Props, event:
   else navigator.zoom(factor, positionAt(view, Math.max(view.box.left, x)));
 }
 
-/** Nearer or farther in bytes (or addresses), around a value. */
+/** Zooms in bytes (or addresses) around a value. */
 export function zoomBytes(timeline: TimelineCanvas, store: ViewProps['store'], factor: number, at: number): void {
   const { low, high } = timeline.view();
   const next = zoomed({ from: low, to: high }, factor, at);
   store.update({ band: clampBand({ low: next.from, high: next.to }, timeline.top(store.get())) });
 }
 
-/** Null where the band would be all there is. */
+/** Returns null if the band would cover everything. */
 export function clampBand(band: { readonly low: number; readonly high: number }, top: number): { low: number; high: number } | null {
   const size = Math.max(1024, band.high - band.low);
   if (size >= top) return null;

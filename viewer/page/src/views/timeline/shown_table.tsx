@@ -1,5 +1,5 @@
-// The largest blocks of the picture as a table: what the canvas shows, for those who do not see it
-// and for the keyboard.
+// The largest blocks of the picture as a table: the content of the canvas for screen readers and
+// the keyboard.
 
 import { words } from '../../base/words';
 import { formatBytes, formatCount } from '../../base/format_bytes';
@@ -11,7 +11,7 @@ import type { Picture } from './tiles';
 
 const ROWS = 25;
 
-/** Items of the largest blocks in a range of the axis, largest first. */
+/** Returns the items of the largest blocks in a range of the axis, largest first. */
 export function largestItems({ blocks }: Picture, from: number, to: number, count: number): number[] {
   const shown: number[] = [];
   for (let i = 0; i < blocks.row.length; ++i) {
@@ -20,7 +20,10 @@ export function largestItems({ blocks }: Picture, from: number, to: number, coun
   return shown.sort((a, b) => blocks.size[b]! - blocks.size[a]!).slice(0, count);
 }
 
-/** The item of the largest block; null: none is shown. One pass: tiles come often. */
+/**
+ * Returns the item of the largest block, or null if none is shown. Takes a single pass, because
+ * tiles come often.
+ */
 export function largestItem({ blocks }: Picture): number | null {
   let largest: number | null = null;
   for (let i = 0; i < blocks.row.length; ++i) {
@@ -35,7 +38,7 @@ interface ShownTableProps {
   readonly state: State;
   readonly store: Store;
   readonly stackOf: (stack: number) => StackInfo | null;
-  readonly filter: string | null; // what it lets through, in words; '' : not known yet; null: there is none
+  readonly filter: string | null; // the matching memory in words; '' : not known yet; null: no filter
 }
 
 export function ShownTable({ picture, file, state, store, stackOf, filter }: ShownTableProps) {
@@ -46,7 +49,7 @@ export function ShownTable({ picture, file, state, store, stackOf, filter }: Sho
   return (
     <table class="plain-table">
       <caption>
-        The {formatCount(largest.length)} largest blocks in the window; {formatCount(blocks.hidden)} more blocks are too small or too short to be shown alone.
+        The {formatCount(largest.length)} largest blocks in the shown range; {formatCount(blocks.hidden)} more blocks are too small or too short to be shown individually.
         {filter !== null && filter !== '' && ` Filter: ${filter}.`}
       </caption>
       <thead>

@@ -1,4 +1,4 @@
-// What lies under the pointer above the plot.
+// Tests what is found under the pointer above the plot.
 
 import { describe, expect, it } from 'vitest';
 import { GeneratedSource } from '../../data/generated_source';
@@ -40,14 +40,14 @@ describe.each(['time', 'event', 'step'] as const)('over %s', (axis) => {
   it('finds none elsewhere', () => expect(spanAt(file, axis, areas, view, areas.plot.left + 50, areas.plot.top + 50)).toBeNull());
 });
 
-describe('words of a span', () => {
-  it('are its name, how long it took, and where it is', () => {
+describe('the description of a span', () => {
+  it('has its name, its duration and where it is', () => {
     const span = { name: 'backward', kind: 'backward', begin: 1200, end: 1201, begin_ns: 4e6, end_ns: 5.5e6, depth: 0, thread: 0 };
     expect(spanWords(span)).toEqual(['backward', '1.5 ms', '1 event, from event 1,200']);
   });
 });
 
-it('what the filter lets through is told anywhere in the plot, and nowhere else', () => {
+it('the bytes that match the filter are shown everywhere in the plot, and nowhere else', () => {
   const passing = { query: { file: 0, lane: 0, axis: 'event', from: 0, to: 2, columns: 2, filter: NO_FILTER }, live: Float64Array.of(1024, NaN) } as const;
   const at = (position: number, value: number): Hover => ({ x: 0, y: 0, position, value, item: null, instant: null, span: null });
   expect(passingAt(at(0.5, 7), passing)).toEqual(['filter: 1.00 KiB here']);

@@ -1,14 +1,15 @@
-// The stacked layout: items of a tile from the bottom up, each on all before it that are live in the
-// same column; what is neither band nor run lies on top as areas by category.
+// The stacked layout: places the items of a tile from the bottom up, each on top of all earlier
+// items that are live in the same column. Memory that is neither a block nor a run is placed on
+// top, as areas by category.
 //
 //   bytes                      A: long lived, at the bottom; B rests on A; C came later and moved
-//     |      ┌─C─┐             down when B went. Where the height under C changes it gets another
-//     | ┌─B──┤   └──┐          quad: at most one a column, neighbours of one height are one.
-//     |┌┴────┴─A────┴──┐
+//     |      ┌─C─┐             down when B was freed. Where the height under C changes, it gets
+//     | ┌─B──┤   └──┐          another quad: at most one per column; neighbours of one height are
+//     |┌┴────┴─A────┴──┐       merged.
 //     └────────────────── axis
 //
-// A change of less than `tolerance` bytes against a quad's place waits; places never drift by more.
-// Work is in slices, so that frames go on while a tile is laid out.
+// A height change of less than `tolerance` bytes does not move a quad; so no quad is off by more
+// than that. Work is done in slices, so that frames continue while a tile is laid out.
 
 import { edgeOf, firstColumn } from '../../data/columns';
 import { NO_ROW, type BlockTile, type CurveTile } from '../../data/protocol';
@@ -17,7 +18,10 @@ import { StepHeights } from './step_heights';
 
 export interface LaidOut {
   readonly quads: Quads;
-  /** Items of the tile, then one for the rest of each category; `quads.item` counts so. */
+  /**
+   * Items of the tile, then one item for the rest of each category. `quads.item` uses these
+   * indexes.
+   */
   readonly items: number;
 }
 
@@ -25,10 +29,12 @@ export class StackedLayout {
   private readonly heights: StepHeights;
   private readonly writer = new QuadWriter();
   private readonly categories: number;
-  private readonly ofItems: readonly Float64Array[]; // steps of shown bytes by category
+  private readonly ofItems: readonly Float64Array[]; // steps of the shown bytes, by category
   private item = 0;
 
-  /** `curve`: of the same window; without categories there are no areas of the rest. */
+  /**
+   * `curve` must have the same window. If it has no categories, there are no areas for the rest.
+   */
   constructor(
     private readonly tile: BlockTile,
     private readonly curve: CurveTile,
@@ -40,7 +46,10 @@ export class StackedLayout {
     this.ofItems = Array.from({ length: this.categories }, () => new Float64Array(columns + 1));
   }
 
-  /** Works until the time comes, and a little in any case; true: done. `now`: in ms. */
+  /**
+   * Works until `now()`, in ms, reaches `until`, but does at least a little. Returns true when
+   * done.
+   */
   run(until: number, now: () => number): boolean {
     const items = this.tile.row.length;
     while (this.item < items) {
@@ -69,7 +78,7 @@ export class StackedLayout {
     this.count(tile.category[item]!, first, last, size);
   }
 
-  // Puts `size` bytes on what there is.
+  // Puts `size` bytes on top of the current heights.
   private addQuads(item: number, first: number, last: number, size: number): void {
     let begin = first;
     let place = NaN;
@@ -104,8 +113,8 @@ export class StackedLayout {
     this.count(this.tile.category[item]!, first, last, bytes);
   }
 
-  // What is above the items, shared out as their categories are in what is no item: exact where no run
-  // is, else as near as is known.
+  // Divides what is above the items among the categories, in proportion to their bytes outside of
+  // the items. Exact if there is no run, otherwise approximate.
   private addRest(): void {
     const { categories, curve } = this;
     const { columns } = this.tile.query;
@@ -131,7 +140,7 @@ export class StackedLayout {
         low = high;
       }
     }
-    // By category, as quads of one item lie together.
+    // Written category by category, because the quads of an item must be consecutive.
     for (let code = 0; code < categories; ++code) {
       this.closeRest(code, open[code]!, columns);
       for (const [begin, end, low, high] of this.rests[code] ?? []) this.quad(this.tile.row.length + code, begin, end, low, high);
@@ -154,7 +163,7 @@ export class StackedLayout {
   }
 }
 
-/** All at once, for tests and tiles known to be small. */
+/** Lays out a tile at once, for tests and for tiles known to be small. */
 export function layoutStacked(tile: BlockTile, curve: CurveTile, tolerance: number): LaidOut {
   const layout = new StackedLayout(tile, curve, tolerance);
   layout.run(Infinity, () => 0);

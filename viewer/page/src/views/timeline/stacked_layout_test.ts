@@ -50,29 +50,29 @@ function quadsOf({ quads }: { readonly quads: Quads }): string[] {
 }
 
 describe('stacked layout', () => {
-  it('puts a block on what is live below it, and lets it fall when that goes', () => {
+  it('puts a block on top of what is live below it, and lowers it when that is freed', () => {
     const tile = tileOf([{ start: 0, end: 5, size: 8 }, { start: 2, end: 9, size: 4 }]);
     expect(quadsOf(layoutStacked(tile, NOTHING, 0))).toEqual(['0: 0-5 at 0-8', '1: 2-5 at 8-12', '1: 5-9 at 0-4']);
   });
-  it('is one quad where the sum below stays the same', () => {
+  it('has one quad as far as the sum below stays the same', () => {
     const tile = tileOf([{ start: 0, end: 5, size: 8 }, { start: 5, end: 10, size: 8 }, { start: 1, end: 10, size: 1 }]);
     expect(quadsOf(layoutStacked(tile, NOTHING, 0)).slice(2)).toEqual(['2: 1-10 at 8-9']);
   });
-  it('takes a column by its middle, and cuts what goes on outside', () => {
+  it('assigns a block to columns by their midpoints, and cuts it at the window', () => {
     const tile = tileOf([{ start: -4, end: 2.5, size: 1 }, { start: 2.6, end: Infinity, size: 2 }, { start: 3.6, end: 4.4, size: 9 }]);
     expect(quadsOf(layoutStacked(tile, NOTHING, 0))).toEqual(['0: 0-2 at 0-1', '1: 3-10 at 0-2']);
   });
-  it('has a block that is taken on a middle in that column, however division rounds', () => {
+  it('includes a block that begins at a midpoint in that column, however division rounds', () => {
     const query = { ...QUERY, to: 22, columns: 15 };
     const tile = { ...tileOf([{ start: 11, end: Infinity, size: 1 }]), query };
     expect(Math.ceil(11 / (22 / 15) - 0.5)).toBe(8);
     expect(layoutStacked(tile, NOTHING, 0).quads.x0[0]).toBe(edgeOf(query, 7));
   });
-  it('rests on runs, which are quads of their own', () => {
+  it('places blocks on runs, which have their own quads', () => {
     const tile = tileOf([[[1, 3], [4, 0], [6, 5]], { start: 0, end: 10, size: 2 }]);
     expect(quadsOf(layoutStacked(tile, NOTHING, 0))).toEqual(['0: 1-4 at 0-3', '0: 6-10 at 0-5', '1: 0-1 at 0-2', '1: 1-4 at 3-5', '1: 4-6 at 0-2', '1: 6-10 at 5-7']);
   });
-  it('lets changes below the tolerance wait, and never drifts by more', () => {
+  it('ignores height changes below the tolerance, and never deviates by more', () => {
     const steps = Array.from({ length: 10 }, (_, i): Item => ({ start: i, end: 10, size: 1 }));
     const { quads } = layoutStacked(tileOf([...steps, { start: 0, end: 10, size: 50 }]), NOTHING, 2.5);
     const mine = quadsOf({ quads }).filter((quad) => quad.startsWith('10:'));
@@ -84,7 +84,7 @@ describe('stacked layout', () => {
     const curve = curveOf(live, [new Array<number>(10).fill(1), live.map((bytes) => bytes - 1)]);
     expect(quadsOf(layoutStacked(tile, curve, 0)).slice(1)).toEqual(['1: 0-5 at 8-9', '1: 5-10 at 0-1', '2: 0-5 at 9-12', '2: 5-10 at 1-4']);
   });
-  it('can be worked out in slices', () => {
+  it('can be computed in slices', () => {
     const tile = tileOf(Array.from({ length: 500 }, (_, i): Item => ({ start: i % 10, end: 10, size: 1 + (i % 3) })));
     const layout = new StackedLayout(tile, NOTHING, 0);
     let time = 0;
@@ -96,7 +96,8 @@ describe('stacked layout', () => {
   it('of an empty tile is empty', () => expect(layoutStacked(tileOf([]), NOTHING, 0).quads.count).toBe(0));
 });
 
-// The whole stack of a column, block by block: what every viewport must be a part of.
+// Returns the places in the whole stack of a column, block by block. Every viewport must agree with
+// them.
 function slowPlaces(recording: Recording, query: BlockQuery, column: number): Map<number, number> {
   const middle = query.from + ((column + 0.5) * (query.to - query.from)) / query.columns;
   const width = (query.to - query.from) / query.columns;
@@ -115,11 +116,11 @@ function slowPlaces(recording: Recording, query: BlockQuery, column: number): Ma
   return places;
 }
 
-describe('against a slow layout', () => {
+describe('compared with a slow layout', () => {
   const recording = makeRecording({ seed: 3, steps: 8, layers: 7 });
   const random = new Random(29);
   const peak = Math.max(...selectCurve(recording, { file: 0, lane: 0, axis: 'event', from: 0, to: recording.times.length, columns: 2000 }).series.get('live')!.max);
-  it.each(Array.from({ length: 24 }, (_, round) => round))('viewport %i has every band in its place, to a quarter row', () => {
+  it.each(Array.from({ length: 24 }, (_, round) => round))('viewport %i has every band in its place, to a quarter of a row', () => {
     const axis = random.pick<Axis>(['time', 'event', 'step']);
     const whole = axis === 'event' ? recording.times.length : axis === 'time' ? recording.endNs : recording.steps.begin.length + 1;
     const size = whole * 10 ** (-2 * random.next());
@@ -151,7 +152,7 @@ describe('against a slow layout', () => {
   });
 });
 
-it('layout by address has one rectangle a block, cut to the tile', () => {
+it('layout by address has one rectangle per block, cut at the tile', () => {
   const tile = tileOf([{ start: -1, end: Infinity, size: 8 }, { start: 2, end: 3, size: 4 }, { start: 11, end: 12, size: 1 }]);
   tile.place.set([100, 50, 0]);
   expect(quadsOf(layoutAddress(tile))).toEqual(['0: 0-10 at 100-108', '1: 2-3 at 50-54']);

@@ -1,6 +1,6 @@
-// Heights by column under a growing stack, as a step function: adding a block to a range of columns
-// is O(log columns), and reading a range costs what it has of steps, not of columns. All sums are of
-// whole numbers of bytes, so nothing is ever rounded.
+// The heights of the columns under a growing stack, as a step function. Adding a block to a range
+// of columns is O(log columns); reading a range costs as much as it has steps, not columns. All
+// sums are of whole numbers of bytes, so that nothing is rounded.
 
 export class StepHeights {
   private readonly delta: Float64Array; // height[c] - height[c - 1]
@@ -19,13 +19,13 @@ export class StepHeights {
     return sum;
   }
 
-  /** Raises [first, last). */
+  /** Raises the columns [first, last) by `by`. */
   raise(first: number, last: number, by: number): void {
     this.change(first, by);
     if (last < this.columns) this.change(last, -by);
   }
 
-  /** Calls back for each longest range [begin, end) of equal height within [first, last). */
+  /** Calls `each` for each maximal range [begin, end) of equal height within [first, last). */
   walk(first: number, last: number, each: (begin: number, end: number, height: number) => void): void {
     let height = this.at(first);
     let begin = first;

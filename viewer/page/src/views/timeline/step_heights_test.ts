@@ -3,7 +3,7 @@ import { Random } from '../../base/random';
 import { forEachSeed } from '../../base/seeds';
 import { StepHeights } from './step_heights';
 
-it('is what adding up column by column is', () => {
+it('equals adding up column by column', () => {
   forEachSeed([1], (seed) => {
     const random = new Random(seed);
     for (const columns of [1, 31, 32, 33, 700]) {

@@ -1,5 +1,6 @@
-// The tiles of one timeline: what is asked for, laid out, and shown meanwhile. A question that is no
-// longer wanted is aborted; the tile before it is drawn until the next one stands.
+// The tiles of one timeline: requests them, lays them out, and keeps what is shown meanwhile. A
+// request that is no longer wanted is aborted. The previous tile is drawn until the next one is
+// laid out.
 
 import { activity } from '../../base/activity';
 import type { DataSource } from '../../data/data_source';
@@ -17,11 +18,11 @@ export interface Subject {
   readonly lane: number;
   readonly axis: Axis;
   readonly layout: Layout;
-  readonly stage: string; // of loading: what is known may have grown
-  readonly window: number; // of a recording that goes on: whose numbers the rows have; else 0
+  readonly stage: string; // of loading; a change means that more may be known
+  readonly window: number; // whose numbering the rows use, of a live recording; otherwise 0
 }
 
-/** One window, ready to be drawn. While only curves are known `blocks` has no items. */
+/** One window, ready to be drawn. While only curves are known, `blocks` has no items. */
 export interface Picture {
   readonly subject: Subject;
   readonly curve: CurveTile;
@@ -43,23 +44,23 @@ export class Tiles {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** Whether what was asked for last shows this, in whatever window. */
+  /** Returns whether the last request shows `subject`, in any window. */
   isOf(subject: Subject): boolean {
     return this.asked !== null && same(this.asked.subject, subject);
   }
 
-  /** Asks for what the view needs and is not there or on its way. */
+  /** Requests what the view needs, unless it is present or on its way. */
   look(subject: Subject, looked: Looked): void {
-    // What failed is asked again after a while: every frame looks.
+    // A failed request is repeated after a while, because every frame calls this.
     const isFailed = this.failure !== '' && this.now() - this.failedAt > AGAIN_MS;
     if (!isFailed && this.asked !== null && this.isOf(subject) && covers(this.asked.window, looked)) return;
-    // What is on its way is of use, though there is news: a recording that goes on has news all the time.
+    // A request on its way is useful even if there is news: a live recording has news all the time.
     if (this.isLoading && this.asked !== null && isUseful(this.asked.subject, subject) && covers(this.asked.window, looked)) return;
     const window = wantedTile(looked);
     this.abort.abort();
     this.abort = new AbortController();
     this.asked = { subject, window };
-    this.failedAt = Infinity; // not before this one has failed too
+    this.failedAt = Infinity; // not until this request has failed too
     if (this.picture !== null && !drawable(this.picture.subject, subject)) this.picture = null;
     this.isLoading = true;
     void activity.track(this.load(subject, window, this.abort.signal));
@@ -78,7 +79,7 @@ export class Tiles {
       const query: BlockQuery = { file, lane, axis, from, to, columns, layout, low: window.low, high: window.high, rows: window.rows };
       const [curve, blocks] = await Promise.all([
         this.source.curve({ file, lane, axis, from, to, columns }, signal),
-        // Curves are there before blocks are: the picture then has the curves alone.
+        // Curves are known before blocks. The picture then has only curves.
         isCoarse(subject.stage) ? noBlocks(query) : this.source.blocks(query, signal),
       ]);
       const laidOut = await layOut(blocks, curve, signal);
@@ -113,7 +114,7 @@ function isUseful(coming: Subject, wanted: Subject): boolean {
   return drawable(coming, wanted) && coming.window === wanted.window;
 }
 
-// A picture of another moment of loading, but of the same thing.
+// Returns whether a picture shows the same thing, possibly at another stage of loading.
 function drawable(a: Subject, b: Subject): boolean {
   return a.file === b.file && a.lane === b.lane && a.axis === b.axis && a.layout === b.layout;
 }

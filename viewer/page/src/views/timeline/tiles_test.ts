@@ -25,7 +25,7 @@ function watched(change: Partial<DataSource> = {}): { tiles: Tiles; asked: strin
   return { tiles: new Tiles(source, () => undefined), asked, settle };
 }
 
-it('asks once for a view and for what is near it', async () => {
+it('asks once for a view and its surroundings', async () => {
   const { tiles, asked, settle } = watched();
   tiles.look(SUBJECT, looking(400, 500));
   tiles.look(SUBJECT, looking(410, 510));
@@ -35,7 +35,7 @@ it('asks once for a view and for what is near it', async () => {
   expect(tiles.picture!.laidOut.quads.count).toBeGreaterThan(10);
 });
 
-it('keeps the old picture until the new one stands, and drops it for another lane', async () => {
+it('keeps the old picture until the new one is laid out, and drops it for another lane', async () => {
   const { tiles, settle } = watched();
   tiles.look(SUBJECT, looking(0, 1200));
   await settle();
@@ -49,7 +49,7 @@ it('keeps the old picture until the new one stands, and drops it for another lan
   await settle();
 });
 
-it('waits for what is on its way of a recording that goes on, but not where numbers are others, or beyond it', async () => {
+it('waits for a request on its way in a live recording, except for another numbering or range', async () => {
   const { tiles, asked, settle } = watched();
   tiles.look(SUBJECT, looking(400, 500));
   tiles.look({ ...SUBJECT, stage: 'ready 2' }, looking(410, 510));
@@ -62,7 +62,7 @@ it('waits for what is on its way of a recording that goes on, but not where numb
   expect(tiles.picture!.subject.window).toBe(1);
 });
 
-it('shows the last view asked for, however the answers come', async () => {
+it('shows the last view asked for, in whatever order the answers come', async () => {
   const { tiles, settle } = watched();
   for (const from of [0, 300, 600, 900]) tiles.look(SUBJECT, looking(from, from + 40));
   await settle();
@@ -82,7 +82,7 @@ it.each(['', 'loading', 'coarse', 'coarse 1'])('asks for no blocks while only cu
   expect(tiles.picture!.blocks.row.length).toBeGreaterThan(0);
 });
 
-it('says why there is nothing, and asks again after a while, not at every look', async () => {
+it('shows the error, and asks again after a while, not in every frame', async () => {
   let isDown = true;
   let time = 0;
   let asked = 0;

@@ -1,5 +1,5 @@
-// The timeline's two canvases: the picture, drawn anew when what it shows changes, and over it what
-// moves with pointer and cursor. A frame draws what is there; it never waits for data.
+// The two canvases of the timeline: the picture, redrawn when its content changes, and an overlay
+// that follows pointer and cursor. A frame draws what is loaded; it never waits for data.
 
 import { activity, urgent } from '../../base/activity';
 import { formatBytes } from '../../base/format_bytes';
@@ -32,7 +32,7 @@ export interface Hover {
   readonly x: number;
   readonly y: number;
   readonly position: number;
-  readonly value: number; // bytes or place; NaN outside of the plot
+  readonly value: number; // bytes or address; NaN outside of the plot
   readonly item: number | null;
   readonly instant: Instant | null;
   readonly span: SpanMeta | null; // a step, phase or range
@@ -44,7 +44,7 @@ export type Dragged = { readonly kind: 'measure' | 'box'; readonly x0: number; r
 export interface Shown {
   readonly picture: Picture;
   readonly coloring: Coloring;
-  readonly passing: PassingCurve | null; // null: there is no filter, or it is on its way
+  readonly passing: PassingCurve | null; // null: no filter, or not loaded yet
 }
 
 type Props = Pick<ViewProps, 'store' | 'source' | 'navigator'>;
@@ -68,7 +68,7 @@ export class TimelineCanvas {
   private dragged: Dragged = null;
   private placesTop = new Map<string, number>();
   private stacksKnown = 0;
-  private size = { width: 0, height: 0 }; // of what is drawn: the host's, but for a moment
+  private size = { width: 0, height: 0 }; // of what is drawn; the host's size, except during a resize
   private isResized = true;
   private sizing: { readonly end: () => void } | null = null;
   private waiting: { readonly end: () => void } | null = null; // for the answer to a click
@@ -131,7 +131,7 @@ export class TimelineCanvas {
     return areasOf(fileOf(this.props.store.get())!, this.size.width, this.size.height);
   }
 
-  /** Top of all that the plot could show. */
+  /** Returns the top of everything that the plot could show. */
   top(state: State): number {
     if (state.layout === 'address') return this.placesTop.get(`${state.file}/${state.lane}`) ?? NOT_KNOWN_YET;
     return Math.max(1024, (laneOf(state)?.peak_bytes ?? 0) * 1.06);
@@ -163,13 +163,13 @@ export class TimelineCanvas {
     this.invalidate(false);
   }
 
-  /** Blocks over a position, from the bottom up, as items of the shown tile. */
+  /** Returns the blocks over a position, from the bottom up, as items of the shown tile. */
   itemsAt(position: number): readonly number[] {
     const rows = this.isCurrent() ? (this.shown?.picture.blocks.row.length ?? 0) : 0;
     return (this.hits?.itemsAt(position) ?? []).filter((item) => item < rows);
   }
 
-  // While another window's tile is on its way what is seen has the numbers of the one before.
+  // While the tile of another window is on its way, the tile shown uses the previous numbering.
   private isCurrent(): boolean {
     return this.shown?.picture.subject.window === windowOf(this.props.store.get());
   }
@@ -197,8 +197,8 @@ export class TimelineCanvas {
     });
   }
 
-  // What is not moved by hand waits for the answer to a click: a picture may take longer than a frame, and
-  // the answer would stand behind it. Meanwhile the drawer covers what it covers.
+  // Changes that are not made by hand wait for the answer to a click: a picture may take longer
+  // than a frame and would delay the answer. Until then the drawer covers part of the picture.
   private invalidateAfterAnswers(): void {
     if (this.waiting !== null) return;
     if (!urgent.busy()) {
@@ -206,7 +206,7 @@ export class TimelineCanvas {
       return;
     }
     const ended = activity.begin();
-    // The frame that shows the answer is the answer's own.
+    // The frame that shows the answer comes first.
     const callOff = urgent.after(() => {
       this.waiting = null;
       this.invalidate();
@@ -220,15 +220,16 @@ export class TimelineCanvas {
     };
   }
 
-  // Another height wants other tiles, but what was clicked to open the drawer is wanted more, and an
-  // edge that is dragged has many heights: the picture is stretched until the size has come to rest.
+  // Another height needs other tiles, but what was clicked to open the drawer is more urgent, and
+  // an edge that is dragged has many heights. So the picture is stretched until the size no longer
+  // changes.
   private takeSize(): void {
     const { clientWidth: width, clientHeight: height } = this.host;
     this.isResized = false;
     if (width === this.size.width && height === this.size.height) return;
     const isFirst = this.size.width === 0;
     this.size = { width, height };
-    // Not stretched to the host's size before they are drawn in it.
+    // The canvases keep this size until they are redrawn, so that CSS does not stretch them.
     for (const { style } of [this.canvas, this.overlayCanvas]) [style.width, style.height] = [`${width}px`, `${height}px`];
     this.sizing?.end();
     this.sizing = isFirst ? null : this.restOfSize();
@@ -264,7 +265,7 @@ export class TimelineCanvas {
     this.invalidateAfterAnswers();
   }
 
-  // How high the addresses reach is only known with the first tile.
+  // The highest address is only known after the first tile.
   private learnPlaces({ subject, blocks }: Picture): void {
     if (subject.layout !== 'address') return;
     const top = blocks.spaces.reduce((most, space) => Math.max(most, space.place + space.size), 0);
@@ -289,7 +290,7 @@ export class TimelineCanvas {
     this.drawOverlay(state, areas, view);
   }
 
-  // Colours and indices of the picture that is shown; anew only when something they hang on changes.
+  // Updates colours and indexes of the picture shown, only if something they depend on has changed.
   private prepare(state: State, file: FileMeta): void {
     const { picture } = this.tiles;
     if (picture === null) {
@@ -360,12 +361,12 @@ export class TimelineCanvas {
     this.base.triangle(x, y - 8, 4, this.theme.fg);
     const words = `peak ${formatBytes(lane.peak_bytes)}`;
     const width = words.length * 6.2 + 6;
-    // Over blocks of any colour, where they lie by address.
+    // In the layout by address the label is over blocks of any colour.
     if (state.layout === 'address') this.base.rect({ left: isLeft ? x - 5 - width : x + 5, top: y - 11, width, height: 14 }, this.theme.bg);
     this.base.text(words, x + (isLeft ? -8 : 8), y - 4, this.theme.fg, isLeft ? 'right' : 'left');
   }
 
-  // Beside the tile: on its way.
+  // Hatches the areas beside the tile, which are on their way.
   private hatchUnloaded({ curve }: Picture, view: Viewport): void {
     const { box } = view;
     const [x0, x1] = [xOf(view, curve.window.from), xOf(view, curve.window.to)];
@@ -457,7 +458,7 @@ function nextFrame(): Promise<void> {
   return new Promise((resolve) => requestAnimationFrame(() => resolve()));
 }
 
-// What is told several times a second of a recording that goes on, and shows elsewhere.
+// Progress alone is reported several times a second in a live recording, and is shown elsewhere.
 function isProgressAlone(state: State, old: State): boolean {
   if (state.progress === old.progress || stageOf(state) !== stageOf(old)) return false;
   return (Object.keys(state) as (keyof State)[]).every((name) => name === 'progress' || state[name] === old[name]);

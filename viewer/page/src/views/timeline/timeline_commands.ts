@@ -1,4 +1,4 @@
-// What the timeline does by key, beside what the page does.
+// The key commands of the timeline, in addition to those of the page.
 
 import { formatBytes } from '../../base/format_bytes';
 import { middleOf } from '../../data/columns';
@@ -24,7 +24,7 @@ export function timelineCommands(props: Pick<ViewProps, 'store' | 'navigator' | 
     const by = share * (high - low);
     store.update({ band: clampBand({ low: low + by, high: high + by }, timeline.top(store.get())) });
   };
-  // Up and down the blocks that are live at the cursor.
+  // Moves up or down through the blocks that are live at the cursor.
   const nextBlock = (by: 1 | -1): void => {
     const picture = shown()?.picture;
     const position = navigator.positionOf(cursorEvent(store.get()));
@@ -43,12 +43,12 @@ export function timelineCommands(props: Pick<ViewProps, 'store' | 'navigator' | 
     { id: 'timeline.color', title: 'Timeline: next colouring', group, hotkeys: ['C'], run: () => store.update((old) => ({ colorBy: COLORS[(COLORS.indexOf(old.colorBy) + 1) % COLORS.length]! })) },
     { id: 'timeline.up', title: 'Timeline: block above, at the cursor', group, hotkeys: ['K', ']'], run: () => nextBlock(1) },
     { id: 'timeline.down', title: 'Timeline: block below, at the cursor', group, hotkeys: ['J', '['], run: () => nextBlock(-1) },
-    { id: 'timeline.bytes_in', title: 'Timeline: zoom in in bytes', group, hotkeys: ['Shift+W'], run: () => zoomBytes(timeline, store, 0.7, middle()) },
-    { id: 'timeline.bytes_out', title: 'Timeline: zoom out in bytes', group, hotkeys: ['Shift+S'], run: () => zoomBytes(timeline, store, 1 / 0.7, middle()) },
+    { id: 'timeline.bytes_in', title: 'Timeline: zoom in on bytes', group, hotkeys: ['Shift+W'], run: () => zoomBytes(timeline, store, 0.7, middle()) },
+    { id: 'timeline.bytes_out', title: 'Timeline: zoom out of bytes', group, hotkeys: ['Shift+S'], run: () => zoomBytes(timeline, store, 1 / 0.7, middle()) },
     { id: 'timeline.higher', title: 'Timeline: go up', group, hotkeys: ['Shift+ArrowUp', 'PageUp'], run: () => climb(0.2) },
     { id: 'timeline.lower', title: 'Timeline: go down', group, hotkeys: ['Shift+ArrowDown', 'PageDown'], run: () => climb(-0.2) },
     {
-      id: 'timeline.fit_bytes', title: 'Timeline: fit bytes to the window', group, hotkeys: ['G'],
+      id: 'timeline.fit_bytes', title: 'Timeline: fit bytes to the shown range', group, hotkeys: ['G'],
       enabled: () => store.get().layout === 'stacked',
       run: () => {
         const { range } = store.get();

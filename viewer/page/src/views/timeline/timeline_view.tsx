@@ -1,4 +1,4 @@
-// The timeline: choices on top, the canvases, legend, and the same as a table.
+// The timeline: options on top, the canvases, the legend, and the same content as a table.
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatBytes, formatCount } from '../../base/format_bytes';
@@ -78,7 +78,7 @@ function TimelineView(props: ViewProps) {
           <Tooltip {...pointed} picture={shown?.picture ?? null} passing={shown?.passing ?? null} file={file} view={timeline.view()} stackOf={stackOf} />
         )}
         {failure !== '' && <div class="over"><Failed message={failure} /></div>}
-        {shown === null && failure === '' && <div class="over"><p class="muted">Reading…</p></div>}
+        {shown === null && failure === '' && <div class="over"><p class="muted">Loading…</p></div>}
       </div>
       {shown !== null && <Legend entries={shown.coloring.legend} series={lane.series} state={state} store={store} filter={filter} />}
       {isTable && shown !== null && (
@@ -97,11 +97,12 @@ function readout(shown: Shown | null): string {
   const { blocks } = shown.picture;
   let count = 0;
   for (const row of blocks.row) if (row !== NO_ROW) ++count;
-  if (count === 0 && blocks.hidden > 0) return `${formatCount(blocks.hidden)} blocks, all as sums: zoom in to see them`;
-  return `${formatCount(count)} blocks drawn alone, ${formatCount(blocks.hidden)} as sums`;
+  if (count === 0 && blocks.hidden > 0) return `${formatCount(blocks.hidden)} blocks, all merged: zoom in to see them`;
+  return `${formatCount(count)} blocks drawn individually, ${formatCount(blocks.hidden)} merged`;
 }
 
-// One sentence for who does not see the canvas: peak, when, what is largest.
+// Describes the canvas in one sentence for screen readers: the peak, its time, and the largest
+// block.
 function sentenceOf(file: FileMeta, lane: LaneMeta, shown: Shown | null, timeline: TimelineCanvas | null): string {
   const peak = `${lane.label}: peak ${formatBytes(lane.peak_bytes)} after event ${formatCount(lane.peak_event)}, ${formatBytes(lane.end_bytes)} at the end, ${formatCount(file.events)} events.`;
   if (shown === null) return peak;

@@ -1,4 +1,4 @@
-// What lies under the pointer, in words.
+// Describes what is under the pointer.
 
 import { formatBytes, formatDelta, formatExactBytes } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
@@ -52,11 +52,11 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
     const { categories, window } = picture.curve;
     const bytes = categories[(item - blocks.row.length) * window.columns + columnAt(picture, hover.position)];
     const all = bytes === undefined ? [] : [`all ${name} ${formatBytes(bytes)}`];
-    return [`${name}: too small or short here`, ...all, ...countersAt(picture, hover.position), moment, 'zoom in to see the blocks'];
+    return [`${name}: blocks too small or short to draw`, ...all, ...countersAt(picture, hover.position), moment, 'zoom in to see the blocks'];
   }
   if (blocks.row[item] === NO_ROW) {
     const name = words(file.categories[blocks.category[item]!] ?? 'other');
-    return [`mostly ${name}: too small here`, ...countersAt(picture, hover.position), moment, 'zoom in to see the blocks'];
+    return [`mostly ${name}: blocks too small to draw`, ...countersAt(picture, hover.position), moment, 'zoom in to see the blocks'];
   }
   const size = blocks.size[item]!;
   const name = stackOf(blocks.stack[item]!)?.label ?? '';
@@ -69,14 +69,14 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
   ];
 }
 
-/** Of the moment under the pointer, whatever lies there in the plot. */
+/** Describes the matching memory at the moment under the pointer, anywhere in the plot. */
 export function passingAt(hover: Hover, passing: PassingCurve | null): string[] {
   if (passing === null || Number.isNaN(hover.value)) return [];
   const bytes = bytesAt(passing, hover.position);
   return bytes === null ? [] : [`filter: ${formatBytes(bytes)} here`];
 }
 
-/** A step, phase or range: its name, how long it took, and where it is. */
+/** Describes a step, phase or range: its name, its duration, and where it is. */
 export function spanWords(span: SpanMeta): string[] {
   const events = span.end - span.begin;
   return [

@@ -1,5 +1,6 @@
-// Which tile shows a view: three screens wide and, zoomed in bytes, three high; columns and rows are
-// powers of two of the axis's units, so that a small zoom asks for nothing new.
+// Computes the tile to request for a view: three screens wide and, if zoomed in bytes, three high.
+// The width of a column and the height of a row are powers of two of the units of the axes, so that
+// a small zoom requests nothing new.
 
 import type { BlockQuery } from '../../data/protocol';
 import type { Range } from '../../state/navigator';
@@ -12,7 +13,7 @@ export interface Looked {
   readonly width: number; // pixels
   readonly low: number;
   readonly high: number;
-  readonly top: number; // of all there is
+  readonly top: number; // top of all data
   readonly height: number; // pixels
 }
 
@@ -31,17 +32,19 @@ export function wantedTile(looked: Looked): TileWindow {
   return { from, to, columns: Math.max(1, Math.round((to - from) / column)), low, high, rows: Math.max(1, Math.round((high - low) / row)) };
 }
 
-/** Whether a tile shows the view as sharp as it should be, with nothing missing at its edges. */
+/**
+ * Returns whether a tile shows the view at the right resolution, with nothing missing at its edges.
+ */
 export function covers(tile: TileWindow, looked: Looked): boolean {
   const { range, domain } = looked;
   const isSharp = near((tile.to - tile.from) / tile.columns, columnWidth(looked)) && near((tile.high - tile.low) / tile.rows, rowHeight(looked));
-  // Asked for again before the edge is seen.
+  // The next tile is requested before the edge becomes visible.
   const room = roomOf(looked) / 4;
   const isWide = tile.from <= Math.max(domain.from, range.from - room) && tile.to >= Math.min(domain.to, range.to + room);
   return isSharp && isWide && tile.low <= looked.low && tile.high >= Math.min(looked.top, looked.high);
 }
 
-// What a tile has on either side of the view.
+// Returns the margin of a tile on either side of the view.
 function roomOf(looked: Looked): number {
   const size = looked.range.to - looked.range.from;
   return Math.min(size, ((MAX_COLUMNS - 2) * columnWidth(looked) - size) / 2);

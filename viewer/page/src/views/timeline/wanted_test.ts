@@ -12,25 +12,25 @@ describe('wanted tile', () => {
     expect([tile.from, tile.to, tile.columns]).toEqual([3000, 6000, 3000]);
     expect(covers(tile, LOOKED)).toBe(true);
   });
-  it('holds while one pans inside it, and no longer', () => {
+  it('stays valid while the view pans inside it, and no longer', () => {
     const tile = wantedTile(LOOKED);
     expect(covers(tile, moved(700))).toBe(true);
     expect(covers(tile, moved(-700))).toBe(true);
     expect(covers(tile, moved(1100))).toBe(false);
   });
-  it('holds for a small zoom, not for a large one', () => {
+  it('stays valid for a small zoom, not for a large one', () => {
     const tile = wantedTile(LOOKED);
     expect(covers(tile, { ...LOOKED, range: { from: 3950, to: 5050 } })).toBe(true);
     expect(covers(tile, { ...LOOKED, range: { from: 4400, to: 4600 } })).toBe(false);
   });
-  it('asks for rows of its own when zoomed in bytes', () => {
+  it('has its own rows when zoomed in bytes', () => {
     const near = { ...LOOKED, low: 4e8, high: 5e8 };
     const tile = wantedTile(near);
     expect(covers(wantedTile(LOOKED), near)).toBe(false);
     expect(tile.low).toBeGreaterThan(0);
     expect(covers(tile, { ...near, low: 3.5e8, high: 4.5e8 })).toBe(true);
   });
-  it('always covers what it was asked for, within the limits of a question', () => {
+  it('always covers the view it was computed for, within the limits of a query', () => {
     forEachSeed([1], (seed) => {
       const random = new Random(seed);
       for (let round = 0; round < 2000; ++round) {
