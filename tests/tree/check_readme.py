@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the commands of README.md and compares what they print with what stands there.
+"""Runs the commands of README.md and docs/commands.md and compares their output with the pages.
 
-A block ```console holds commands behind "$ " and below each its output, shortened by lines "..." at will; the blocks run
-in order, in one folder, with gpumemtrace on PATH, `python` with PyTorch on the simulated device and train.py. Numbers may
-differ, words may not. A command without output below it must succeed; its output is not compared.
+A ```console block contains commands after "$ ", each followed by its output, in which "..." replaces any lines. The blocks
+run in order, README.md first, in one folder with gpumemtrace on PATH, `python` with PyTorch on the simulated device, and
+train.py. Numbers may differ, words may not. A command without output must succeed; its output is not compared.
 
 Usage: check_readme.py --build DIR --python PYTHON [--print]
-  --print  show what the commands print, to write the page from it
+  --print  prints the output of the commands, to update the pages from it
 """
 
 import argparse
@@ -19,11 +19,12 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = ("README.md", "docs/commands.md")
 NUMBER = re.compile(r"\d[\d.,]*( [KMGT]?i?B\b| [mµn]?s\b)?")
 
 
 def commands(page):
-    """(line number, command, expected lines) of every console block."""
+    """Returns (line number, command, expected lines) of every command in the console blocks of a page."""
     found, inside = [], False
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith("```"):
@@ -40,7 +41,7 @@ def shape(line):
 
 
 def matches(expected, printed):
-    """Whether the printed lines are the expected ones, "..." standing for any lines."""
+    """Returns whether the printed lines match the expected ones, in which "..." matches any lines."""
     if not expected:
         return not printed
     if expected[0].strip() == "...":
@@ -49,7 +50,7 @@ def matches(expected, printed):
 
 
 def prepare(folder, build, python):
-    """What a reader of the page has: gpumemtrace and a python on PATH, and a train.py."""
+    """Sets up what a reader of the pages has: gpumemtrace and a python on PATH, and a train.py."""
     tools = folder / "bin"
     tools.mkdir()
     wrapper = tools / "python"
@@ -72,19 +73,20 @@ def main():
     failed = passed = 0
     with tempfile.TemporaryDirectory(prefix="gmt-readme-") as folder:
         here, environment = prepare(pathlib.Path(folder), args.build.resolve(), args.python)
-        for number, command, expected in commands(ROOT / "README.md"):
-            done = subprocess.run(["bash", "-c", command], cwd=here, env=environment, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            printed = done.stdout.replace(f"{here}/", "").rstrip().splitlines()
-            if args.print:
-                print(f"$ {command}", *printed, sep="\n")
-            if done.returncode == 0 and (not expected or matches(expected, printed)):
-                passed += 1
-                continue
-            failed += 1
-            print(f"README.md:{number}: $ {command}\nexit code {done.returncode}; printed:", *printed, "expected:",
-                  *expected, sep="\n")
-    print(f"README.md: {passed} passed, {failed} failed")
+        for page in PAGES:
+            for number, command, expected in commands(ROOT / page):
+                done = subprocess.run(["bash", "-c", command], cwd=here, env=environment, text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                printed = done.stdout.replace(f"{here}/", "").rstrip().splitlines()
+                if args.print:
+                    print(f"$ {command}", *printed, sep="\n")
+                if done.returncode == 0 and (not expected or matches(expected, printed)):
+                    passed += 1
+                    continue
+                failed += 1
+                print(f"{page}:{number}: $ {command}\nexit code {done.returncode}; printed:", *printed, "expected:",
+                      *expected, sep="\n")
+    print(f"{' and '.join(PAGES)}: {passed} passed, {failed} failed")
     return 1 if failed else 0
 
 
