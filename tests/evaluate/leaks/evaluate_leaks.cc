@@ -306,7 +306,7 @@ void Evaluator::Write() {
   }
   evaluation_.AtLeast("precision, 200 cycles", by_watched[200].right, 0.85);
   evaluation_.AtLeast("recall, 200 cycles", by_watched[200].found, 0.9);
-  evaluation_.AtLeast("400 cycles found though nothing tells them", cycles_inferred_, 0.9);
+  evaluation_.AtLeast("400 cycles found although nothing marks them", cycles_inferred_, 0.9);
   evaluation_.AtLeast("precision with those", inferred_.right, 0.95);
   evaluation_.AtLeast("recall with those", inferred_.found, 0.95);
   evaluation_.AtLeast("\"too early\" and nothing else, 60 cycles", too_early_, 1);

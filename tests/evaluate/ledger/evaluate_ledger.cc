@@ -158,13 +158,13 @@ int Main(int argc, char** argv) {
     others.Add(tally.others);
     unexplained.Add(tally.unexplained);
   }
-  evaluation.Table({"told by", "own calls", "in use", "contexts and code", "others", "unexplained"},
+  evaluation.Table({"source", "own calls", "in use", "contexts and code", "others", "unexplained"},
                    rows);
   evaluation.Holds("rows and unexplained add up to the driver's figure", judge.adds_up());
   evaluation.AtLeast("rows of the process's own calls, exactly", events, 1);
   evaluation.AtLeast("in use", used, 0.95);
-  evaluation.AtLeast("contexts and modules, told apart", standing, 0.95);
-  evaluation.AtLeast("contexts, others and unexplained, told together", together, 0.95);
+  evaluation.AtLeast("contexts and modules, separately", standing, 0.95);
+  evaluation.AtLeast("contexts, others and unexplained, together", together, 0.95);
   evaluation.AtLeast("other processes", others, 0.95);
   evaluation.AtLeast("unexplained", unexplained, 0.95);
   return evaluation.Finish();
