@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the commands of README.md and docs/commands.md and compares their output with the pages.
+"""Runs the commands of README.md and compares their output with the output shown there.
 
-A ```console block contains commands after "$ ", each followed by its output, in which "..." replaces any lines. The blocks
-run in order, README.md first, in one folder with gpumemtrace on PATH, `python` with PyTorch on the simulated device, and
-train.py. Numbers may differ, words may not. A command without output must succeed; its output is not compared.
+A ```console block contains commands after "$ " and below each its output, which lines "..." may shorten. The blocks are
+executed in order in one directory, with gpumemtrace on PATH, `python` with PyTorch on the simulated device, and train.py.
+Numbers may differ, words may not. A command without output below it must succeed; its output is not compared.
 
 Usage: check_readme.py --build DIR --python PYTHON [--print]
-  --print  prints the output of the commands, to update the pages from it
+  --print  prints the commands and their output, for updating the page
 """
 
 import argparse
@@ -19,12 +19,13 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The pages whose commands are run, in this order and in one directory.
 PAGES = ("README.md", "docs/commands.md")
 NUMBER = re.compile(r"\d[\d.,]*( [KMGT]?i?B\b| [mµn]?s\b)?")
 
 
 def commands(page):
-    """Returns (line number, command, expected lines) of every command in the console blocks of a page."""
+    """Returns (line number, command, expected lines) of every command in a console block."""
     found, inside = [], False
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith("```"):
@@ -41,7 +42,7 @@ def shape(line):
 
 
 def matches(expected, printed):
-    """Returns whether the printed lines match the expected ones, in which "..." matches any lines."""
+    """Returns whether the printed lines are the expected ones; "..." matches any number of lines."""
     if not expected:
         return not printed
     if expected[0].strip() == "...":
@@ -50,7 +51,7 @@ def matches(expected, printed):
 
 
 def prepare(folder, build, python):
-    """Sets up what a reader of the pages has: gpumemtrace and a python on PATH, and a train.py."""
+    """Prepares what the page assumes: gpumemtrace and a python on PATH, and a train.py."""
     tools = folder / "bin"
     tools.mkdir()
     wrapper = tools / "python"
