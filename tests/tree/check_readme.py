@@ -19,6 +19,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The pages whose commands are run, in this order and in one directory.
+PAGES = ("README.md", "docs/commands.md")
 NUMBER = re.compile(r"\d[\d.,]*( [KMGT]?i?B\b| [mµn]?s\b)?")
 
 
@@ -72,19 +74,20 @@ def main():
     failed = passed = 0
     with tempfile.TemporaryDirectory(prefix="gmt-readme-") as folder:
         here, environment = prepare(pathlib.Path(folder), args.build.resolve(), args.python)
-        for number, command, expected in commands(ROOT / "README.md"):
-            done = subprocess.run(["bash", "-c", command], cwd=here, env=environment, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            printed = done.stdout.replace(f"{here}/", "").rstrip().splitlines()
-            if args.print:
-                print(f"$ {command}", *printed, sep="\n")
-            if done.returncode == 0 and (not expected or matches(expected, printed)):
-                passed += 1
-                continue
-            failed += 1
-            print(f"README.md:{number}: $ {command}\nexit code {done.returncode}; printed:", *printed, "expected:",
-                  *expected, sep="\n")
-    print(f"README.md: {passed} passed, {failed} failed")
+        for page in PAGES:
+            for number, command, expected in commands(ROOT / page):
+                done = subprocess.run(["bash", "-c", command], cwd=here, env=environment, text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                printed = done.stdout.replace(f"{here}/", "").rstrip().splitlines()
+                if args.print:
+                    print(f"$ {command}", *printed, sep="\n")
+                if done.returncode == 0 and (not expected or matches(expected, printed)):
+                    passed += 1
+                    continue
+                failed += 1
+                print(f"{page}:{number}: $ {command}\nexit code {done.returncode}; printed:", *printed, "expected:",
+                      *expected, sep="\n")
+    print(f"{' and '.join(PAGES)}: {passed} passed, {failed} failed")
     return 1 if failed else 0
 
 

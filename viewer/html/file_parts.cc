@@ -120,7 +120,7 @@ nlohmann::ordered_json StackTable(const MailedFile& file, const std::vector<uint
 
 nlohmann::ordered_json Texts(const MailedFile& file) {
   const analysis::Trace& trace = file.recording->trace();
-  // Few blocks have a name; those that have one name it by its string.
+  // Few blocks have a name; those that do refer to it by string id.
   auto names = nlohmann::ordered_json::object();
   auto reasons = nlohmann::ordered_json::array();
   uint16_t most = 0;

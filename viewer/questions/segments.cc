@@ -62,7 +62,7 @@ class SegmentsMaker {
     made_.what =
         absl::StrCat(record.is_death ? "free " : "alloc ", Bytes(rows_.size[record.row]),
                      " at ", Address(rows_.address[record.row]));
-    // Another heap's event changes nothing here, and a person should know whose it is.
+    // An event of another heap changes nothing here; the text names that heap.
     if (!recording_.IsIn(lane_, record.row)) {
       absl::StrAppend(&made_.what, " of ", recording_.trace().heaps[rows_.heap[record.row]]);
     }

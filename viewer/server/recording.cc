@@ -64,7 +64,7 @@ std::string StageText(const answers::LoadProgress& progress) {
   return absl::StrCat("reading events: ", Count(progress.events));
 }
 
-// Text of our own making.
+// Parses text that this program has written.
 Json ParseJson(const std::string& text) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   return json.is_discarded() ? Json(nullptr) : json;

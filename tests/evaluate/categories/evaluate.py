@@ -170,11 +170,12 @@ def main():
     python = evaluation.python()
     quick = evaluation.options.quick
     evaluation.text(
-        "PyTorch programs that train models of random size on the simulated device. The program itself writes down which "
-        "storages are its parameters and buffers, `.grad`, optimizers' states, batches, outputs, tensors that autograd saved "
-        "and those computed again; what it does not tell of must be called temporaries, workspaces or communication. "
-        "Unknown is never right. Counted are the bytes of blocks at the moment with most of them. Each is recorded twice: as it is "
-        "by default, with what PyTorch says that tensors are for, and with `--roles off`, so that rules alone decide."
+        "PyTorch programs that train models of random size on the simulated device. Each program itself records which "
+        "storages are its parameters and buffers, `.grad`, optimizer states, batches, outputs, tensors that autograd "
+        "saved, and recomputed tensors. Everything else must be classified as temporaries, workspaces or "
+        "communication. Unknown is never correct. The score counts the bytes of blocks at the moment with the most of "
+        "them. Each program is recorded twice: by default, with the roles that PyTorch reports, and with `--roles "
+        "off`, so that only rules decide."
     )
     evaluate(evaluation, python, [p for p in EAGER if not quick or p in QUICK], {"on": 0.995, "off": 0.85}, "eager")
     if not quick and (shutil.which("gcc") or shutil.which("clang")):

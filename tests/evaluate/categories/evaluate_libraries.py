@@ -42,9 +42,10 @@ def python_with_libraries():
 def main():
     evaluation = Evaluation("categories_libraries", "Categories in programs of libraries", seeds=2, quick_seeds=1)
     evaluation.text(
-        "Small models, made from configurations, that are trained by the loops of transformers, peft, accelerate, lightning, "
-        "timm, torchvision and diffusers, or decode with a cache. What memory is for is asked of the libraries' own objects, "
-        "through PyTorch's public hooks. Categories were not made with these programs, and they are judged as those above."
+        "Small models, created from configurations, that are trained by the loops of transformers, peft, accelerate, "
+        "lightning, timm, torchvision and diffusers, or decode with a cache. The true purpose of memory comes from the "
+        "libraries' own objects, through PyTorch's public hooks. Categories were not developed with these programs. "
+        "They are judged like those above."
     )
     programs = [name for name in PROGRAMS if not evaluation.options.quick or name in QUICK]
     evaluate(

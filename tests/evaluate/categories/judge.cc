@@ -107,7 +107,7 @@ Json Judge(const Trace& trace, const Categories& categories, const Moment& momen
     if (!truth.empty()) claimed += size;
     if (!truth.empty() && is_right) claimed_right += size;
     if (is_right) continue;
-    Error& error = wrong[{truth.empty() ? "untold" : truth, std::string(NameOf(said))}];
+    Error& error = wrong[{truth.empty() ? "unreported" : truth, std::string(NameOf(said))}];
     error.bytes += size;
     error.reason = categories.Reason(row);
   }

@@ -187,8 +187,8 @@ int main(int argc, char** argv) {
   }
   evaluation.Text(fmt::format(
       "Generated programs on a model of PyTorch's allocator: several streams, captured graphs, "
-      "blocks "
-      "that other streams use, emptied caches, retries. {} moments, each cause to the byte.",
+      "blocks that other streams use, emptied caches, retries. {} moments, each cause compared to "
+      "the byte.",
       moments));
   evaluation.AtLeast("reserved, allocated and their difference", scores.sums, 1);
   evaluation.AtLeast("releasable bytes", scores.releasable, 0.95);

@@ -248,16 +248,11 @@ class Evaluator {
 void Evaluator::Write() {
   evaluation_.Text(
       "Programs with 26 benign habits and 0 to 3 of 16 kinds of leak, recorded from their first "
-      "cycle "
-      "or from cycle 150 on, each judged after 100, 200, 400 and 800 cycles. Counted are suspects "
-      "of "
-      "tier `leak` and `likely`, and leaks that left something in at least 5 cycles and began in "
-      "the "
-      "first three quarters of what was watched. Queues that live longer than what was watched "
-      "cannot "
-      "be told from a leak by anybody; suspects that are such queues stand in a column of their "
-      "own. "
-      "A third of the programs has a queue of 150 to 1500 cycles.");
+      "cycle or from cycle 150 on, each judged after 100, 200, 400 and 800 cycles. The score "
+      "counts suspects of tier `leak` and `likely`, and leaks that left something in at least 5 "
+      "cycles and began in the first three quarters of the watched time. Queues that are longer "
+      "than the watched time cannot be distinguished from leaks; suspects that are such queues "
+      "have a column of their own. A third of the programs has a queue of 150 to 1500 cycles.");
   std::vector<std::vector<std::string>> rows;
   std::map<uint32_t, Scores> by_watched;
   for (const auto& [key, scores] : scores_) {
@@ -311,7 +306,7 @@ void Evaluator::Write() {
   }
   evaluation_.AtLeast("precision, 200 cycles", by_watched[200].right, 0.85);
   evaluation_.AtLeast("recall, 200 cycles", by_watched[200].found, 0.9);
-  evaluation_.AtLeast("400 cycles found though nothing tells them", cycles_inferred_, 0.9);
+  evaluation_.AtLeast("400 cycles found although nothing marks them", cycles_inferred_, 0.9);
   evaluation_.AtLeast("precision with those", inferred_.right, 0.95);
   evaluation_.AtLeast("recall with those", inferred_.found, 0.95);
   evaluation_.AtLeast("\"too early\" and nothing else, 60 cycles", too_early_, 1);

@@ -133,9 +133,9 @@ def main():
                 )
             )
     evaluation.text(
-        "240 steps of a small model with AdamW on the simulated device, with one habit more "
-        "(tests/evaluate/leaks/training.py). A suspect is right where each of its stacks passes through "
-        "a line that leaks; the bytes are compared with the growth of PyTorch's own counter."
+        "240 steps of a small model with AdamW on the simulated device, with one additional habit "
+        "(tests/evaluate/leaks/training.py). A suspect is correct if each of its stacks passes through a "
+        "line that leaks. The bytes are compared with the growth of PyTorch's own counter."
     )
     columns = ("seed", "habit", "truth", "said", "bytes a step, of PyTorch", "said")
     evaluation.table(columns, rows)

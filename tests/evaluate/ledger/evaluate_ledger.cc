@@ -139,16 +139,13 @@ int Main(int argc, char** argv) {
   for (const uint64_t seed : evaluation.seeds()) judge.Run(seed);
 
   evaluation.Text(
-      "Made-up machines that know who has each byte: a process with a caching allocator, "
-      "libraries, "
-      "code that is loaded as it is needed, CUPTI, memory that the driver keeps and no event tells "
-      "of "
-      "(in one of three), other processes that change. Readings come every 25 calls and are "
-      "written "
-      "where they tell something new; one in eight is of the moment before its place among the "
-      "events. Rows of the process's own calls are compared exactly, at any moment; those of "
-      "readings "
-      "within 5 % or 4 MiB (unexplained: 24 MiB, a call's worth), at the readings behind warm-up.");
+      "Synthetic machines in which the owner of each byte is known: a process with a caching "
+      "allocator, libraries, code that is loaded on demand, CUPTI, driver memory that no event "
+      "reports (in one of three), and other processes that change. Readings occur every 25 calls "
+      "and are written if they add information; one in eight is of the moment before its position "
+      "among the events. Rows of the process's own calls are compared exactly, at any moment; "
+      "those from readings within 5 % or 4 MiB (unexplained: 24 MiB, the size of one call), at the "
+      "readings after warm-up.");
   std::vector<std::vector<std::string>> rows;
   Rate events, standing, others, unexplained, used, together;
   for (int kind = 0; kind < kKinds; ++kind) {
@@ -161,13 +158,13 @@ int Main(int argc, char** argv) {
     others.Add(tally.others);
     unexplained.Add(tally.unexplained);
   }
-  evaluation.Table({"told by", "own calls", "in use", "contexts and code", "others", "unexplained"},
+  evaluation.Table({"source", "own calls", "in use", "contexts and code", "others", "unexplained"},
                    rows);
   evaluation.Holds("rows and unexplained add up to the driver's figure", judge.adds_up());
   evaluation.AtLeast("rows of the process's own calls, exactly", events, 1);
   evaluation.AtLeast("in use", used, 0.95);
-  evaluation.AtLeast("contexts and modules, told apart", standing, 0.95);
-  evaluation.AtLeast("contexts, others and unexplained, told together", together, 0.95);
+  evaluation.AtLeast("contexts and modules, separately", standing, 0.95);
+  evaluation.AtLeast("contexts, others and unexplained, together", together, 0.95);
   evaluation.AtLeast("other processes", others, 0.95);
   evaluation.AtLeast("unexplained", unexplained, 0.95);
   return evaluation.Finish();

@@ -110,8 +110,7 @@ int main(int argc, char** argv) {
   }
   evaluation.Text(
       "Generated programs on a model of PyTorch's allocator and of a device of 16 to 80 GiB, with "
-      "and "
-      "without NVML, that fail for a reason which was put there.");
+      "and without NVML, that fail for a planted reason.");
   std::vector<std::vector<std::string>> rows;
   for (const auto& [kind, rate] : kinds) rows.push_back({kind, rate.text()});
   evaluation.Table({"class: how it came about", "right"}, rows);

@@ -136,10 +136,10 @@ def main():
             if not case.adds_up() or case.has_bytes() is False:
                 evaluation.missed(seed, f"{reason}: {case.truth['bytes']} bytes: {case.oom['evidence']}")
     evaluation.text(
-        "Programs of PyTorch on the simulated device (6 GiB) that fail for a reason: its own allocator, streams, "
-        "captures, pools and limits; in part with expandable segments. What is free and why is compared, at the "
-        "end of the program, with `torch.cuda.memory_snapshot()`, to the byte; the free memory of a `MemPool` "
-        "counts as any other there, because nobody tells which it is."
+        "PyTorch programs on the simulated device (6 GiB) that fail for a known reason: PyTorch's allocator, "
+        "streams, captures, pools and limits; partly with expandable segments. Free memory and its cause are "
+        "compared at the end of the program with `torch.cuda.memory_snapshot()`, to the byte. Free memory of a "
+        "`MemPool` counts as ordinary free memory there, because PyTorch does not identify it."
     )
     for reason, (right, of) in verdicts.items():
         evaluation.at_least(reason, right, of, 0.95)

@@ -150,13 +150,14 @@ def main():
     every = [right for of in verdicts.values() for right in of]
     followed = [finished for of in advice.values() for finished in of]
     evaluation.text(
-        f"{len(programs)} training scripts on devices that have from {shares[0]:g} to {shares[-1]:g} of what the script needs, which a "
-        f"run on a large device measures: {len(failed)} of {len(cases)} runs fail. Less than the steps up to the failing one need is "
-        "capacity; as much as the whole script needs, and it fails, is fragmentation; in between, what later steps need cannot be "
-        "known, and either is right. If the script finishes without what it leaks, it is a leak. Advice that says it is enough is "
-        "followed, and the script must finish. The rules were made with eight other scripts (`--tune`). When these ten first judged "
-        "them, on half of the sizes, 38 of 43 verdicts were right, and 28 of 37 pieces of advice that said enough; the rule for a "
-        "tensor that grows, and by how much advice must be more than enough, were changed after that."
+        f"{len(programs)} training scripts on devices with {shares[0]:g} to {shares[-1]:g} of the memory that the script needs, "
+        f"which is measured by a run on a large device: {len(failed)} of {len(cases)} runs fail. If the device is smaller than "
+        "what the steps up to the failing one need, the truth is capacity. If it is as large as what the whole script needs, the "
+        "truth is fragmentation. In between, the needs of later steps cannot be known, and either verdict is correct. If the "
+        "script finishes without its leak, the truth is a leak. Advice that claims to be enough is followed, and the script must "
+        "then finish. The rules were developed with eight other scripts (`--tune`). When these ten first judged them, on half of "
+        "the sizes, 38 of 43 verdicts were correct, and 28 of 37 pieces of advice that claimed to be enough. The rule for a "
+        "growing tensor, and the margin of advice, were changed after that."
     )
     for truth, of in sorted(verdicts.items()):
         evaluation.shown(f"{truth}", f"{sum(of)} of {len(of)}")

@@ -226,14 +226,14 @@ class CaseMaker {
   void OthersFromTheStart() {
     device_.others_bytes = Percent(Pick(40, 75));
     case_.cause_bytes = device_.others_bytes;
-    Start(device_.has_nvml ? "another process, told apart" : "another process, not told apart");
+    Start(device_.has_nvml ? "another process, distinguished" : "another process, not distinguished");
     Churn(Pick(0, 3));
     model_->EmptyCache();
     while (Keep(Pick(50, 700) * kMiB, "layer" + Number(9))) {
     }
   }
   void OthersLate() {
-    Start(device_.has_nvml ? "another process, late" : "another process, late, not told apart");
+    Start(device_.has_nvml ? "another process, late" : "another process, late, not distinguished");
     for (int i = 0; i < 5; ++i) {
       Keep(Percent(Pick(2, 4)), "parameter");
       model_->Sample();
