@@ -1,4 +1,4 @@
-// collector/control/mailbox.h
+// collector/control/desk.h
 //
 // Mailbox: connects the thread that drains a session (the drain) with the thread that serves
 // clients (the server). The drain publishes copies of its state. Clients' requests wait until the

@@ -1,4 +1,4 @@
-// collector/control/site_summary.h
+// collector/control/site_book.h
 //
 // SiteSummary: the sites of a running process with names, growth and rate, for clients that watch
 // its collector. It receives names as the recording defines them, and copies of the counts. It

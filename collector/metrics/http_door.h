@@ -1,4 +1,4 @@
-// collector/metrics/metrics_server.h
+// collector/metrics/http_door.h
 //
 // MetricsServer: serves /metrics, /healthz and /debug/pprof/gpu over HTTP, in the thread of the
 // control socket and from the same copies. docs/metrics.md describes the answers.

@@ -1,4 +1,4 @@
-// collector/inject/testing/fake_image.h
+// collector/inject/testing/made_image.h
 //
 // FakeImage: a library in memory that exports a few functions and has only what a reader of images
 // needs. Tests may change its parts to values that no linker produces.
