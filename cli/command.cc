@@ -149,11 +149,11 @@ int Program::Run(int argc, const char* const* argv) {
   if (verb == nullptr && !IsOption(words[0])) {
     return ReportWrongUsage(fmt::format("there is no verb '{}'", words[0]), "");
   }
-  const std::vector<std::string> behind_dashes = TakeBehindDashes(verb, &words);
+  const std::vector<std::string> after_dashes = TakeAfterDashes(verb, &words);
   try {
     const std::optional<int> code = Parse(verb, std::move(words));
     if (code.has_value()) return Flushed(*code);
-    if (verb->rest != nullptr && !TakeCommandLine(*verb, behind_dashes)) return kWrongUsage;
+    if (verb->rest != nullptr && !TakeCommandLine(*verb, after_dashes)) return kWrongUsage;
     return RunVerb(*verb);
   } catch (const std::exception& error) {  // from a library, or if stdout is on a full disk
     PrintNote(error.what());
@@ -170,7 +170,7 @@ Program::Verb* Program::FindVerb(const std::string& name) const {
 
 // Removes and returns everything from the first "--" on, so that the parser does not see the
 // options of another program.
-std::vector<std::string> Program::TakeBehindDashes(const Verb* verb,
+std::vector<std::string> Program::TakeAfterDashes(const Verb* verb,
                                                    std::vector<std::string>* words) {
   if (verb == nullptr || verb->rest == nullptr) return {};
   const auto dashes = std::find(words->begin(), words->end(), "--");
@@ -203,15 +203,15 @@ std::optional<int> Program::Parse(const Verb* verb, std::vector<std::string> wor
 }
 
 // The first "--" ends our options. Another one belongs to the command.
-bool Program::TakeCommandLine(const Verb& verb, const std::vector<std::string>& behind_dashes) {
+bool Program::TakeCommandLine(const Verb& verb, const std::vector<std::string>& after_dashes) {
   std::vector<std::string>& words = *verb.rest;
   words = verb.app->remaining();
   if (!words.empty() && IsOption(words.front())) {
     ReportWrongUsage(fmt::format("there is no option '{}'", words.front()), verb.name);
     return false;
   }
-  const bool is_ours = words.empty() && !behind_dashes.empty();
-  words.insert(words.end(), behind_dashes.begin() + (is_ours ? 1 : 0), behind_dashes.end());
+  const bool is_ours = words.empty() && !after_dashes.empty();
+  words.insert(words.end(), after_dashes.begin() + (is_ours ? 1 : 0), after_dashes.end());
   return true;
 }
 

@@ -109,10 +109,10 @@ class Program {
  private:
   struct Verb;
   Verb* FindVerb(const std::string& name) const;
-  static std::vector<std::string> TakeBehindDashes(const Verb* verb,
+  static std::vector<std::string> TakeAfterDashes(const Verb* verb,
                                                    std::vector<std::string>* words);
   std::optional<int> Parse(const Verb* verb, std::vector<std::string> words);
-  static bool TakeCommandLine(const Verb& verb, const std::vector<std::string>& behind_dashes);
+  static bool TakeCommandLine(const Verb& verb, const std::vector<std::string>& after_dashes);
   int RunVerb(const Verb& verb) const;
 
   std::unique_ptr<CLI::App> app_;

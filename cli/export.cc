@@ -61,7 +61,7 @@ absl::StatusOr<TorchSelection> Selection(const ExportArguments& options) {
 }
 
 // Prints what is left out, which a reader of the file could not notice.
-void TellWhatIsLeftOut(const interop::TorchDeviceSummary& device) {
+void PrintWhatIsLeftOut(const interop::TorchDeviceSummary& device) {
   if (device.rows_left > 0) {
     PrintNote(fmt::format(
         "GPU {}: the smallest {} (up to {}) left out; {} of {} written. "
@@ -83,7 +83,7 @@ void TellWhatIsLeftOut(const interop::TorchDeviceSummary& device) {
   }
 }
 
-void TellWhatHasNoPlace(const interop::TorchSnapshotSummary& summary) {
+void PrintWhatCannotBeRepresented(const interop::TorchSnapshotSummary& summary) {
   if (summary.host_bytes_left_out > 0) {
     PrintNote(fmt::format("{} of host memory are left out: the format has no host memory",
                           Bytes(summary.host_bytes_left_out)));
@@ -134,12 +134,12 @@ absl::Status CheckDevice(const ExportArguments& options, const analysis::Trace& 
 }
 
 absl::StatusOr<int> RunHtml(const ExportArguments& options) {
-  constexpr double kMostMegabytes = 400;  // more than browsers can open in one file
+  constexpr double kMaxMegabytes = 400;  // more than browsers can open in one file
   HtmlExport html{options.files, options.output, std::nullopt, options.force};
   double megabytes = 0;
   if (!options.max_mb.empty()) {
     const bool is_size = absl::SimpleAtod(options.max_mb, &megabytes) && megabytes > 0;
-    if (!is_size || megabytes > kMostMegabytes) {
+    if (!is_size || megabytes > kMaxMegabytes) {
       return UsageError("--max-mb: expected a number of megabytes up to 400. For more: "
                         "gpumemtrace view");
     }
@@ -177,12 +177,12 @@ absl::StatusOr<int> RunTorch(const ExportArguments& options) {
   if (absl::Status status = output->Commit(); !status.ok()) return status;
   PrintNote(fmt::format("{}: {}, {} with {}", options.output, Plural(summary.events, "event"),
                         Plural(summary.segments, "segment"), Plural(summary.blocks, "block")));
-  for (const interop::TorchDeviceSummary& device : summary.devices) TellWhatIsLeftOut(device);
+  for (const interop::TorchDeviceSummary& device : summary.devices) PrintWhatIsLeftOut(device);
   if (size > 0 && static_cast<uint64_t>(size) > kHeavyFile) {
     PrintNote(fmt::format("{} is a lot for memory_viz: it may lag or crash the browser",
                           Bytes(static_cast<uint64_t>(size))));
   }
-  TellWhatHasNoPlace(summary);
+  PrintWhatCannotBeRepresented(summary);
   return kDone;
 }
 

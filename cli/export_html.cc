@@ -14,9 +14,9 @@
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "format/version.h"
-#include "viewer/html/mailed_file.h"
-#include "viewer/html/mailed_page.h"
 #include "viewer/html/page_html.h"
+#include "viewer/html/standalone_file.h"
+#include "viewer/html/standalone_page.h"
 #include "viewer/server/recording.h"
 
 namespace gmt::cli {
@@ -26,7 +26,7 @@ using nlohmann::ordered_json;
 using viewer::ServedRecording;
 
 // Every two files are compared in both directions, and each comparison is a separate answer.
-constexpr size_t kMostCompared = 4;
+constexpr size_t kMaxCompared = 4;
 
 ordered_json Parse(const std::string& text) {
   return ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -47,17 +47,17 @@ class Recordings {
     return absl::OkStatus();
   }
 
-  const std::vector<viewer::MailedFile>& files() const { return files_; }
+  const std::vector<viewer::StandaloneFile>& files() const { return files_; }
 
   uint64_t events() const {
     uint64_t events = 0;
-    for (const viewer::MailedFile& file : files_) events += file.index->events();
+    for (const viewer::StandaloneFile& file : files_) events += file.index->events();
     return events;
   }
 
   ordered_json Comparisons() const {
     auto all = ordered_json::array();
-    if (recordings_.size() > kMostCompared) return all;
+    if (recordings_.size() > kMaxCompared) return all;
     for (size_t file = 0; file < recordings_.size(); ++file) {
       for (size_t other = 0; other < recordings_.size(); ++other) {
         if (file == other) continue;
@@ -71,7 +71,7 @@ class Recordings {
 
  private:
   absl::Status Take(ServedRecording& recording) {
-    viewer::MailedFile file;
+    viewer::StandaloneFile file;
     // No other thread uses these recordings, so references to what is examined here may be kept.
     const absl::Status status =
         recording.Examine([&](const answers::Recording& recorded, viewer::Questions& questions) {
@@ -93,7 +93,7 @@ class Recordings {
 
   const viewer::Backend backend_;
   std::vector<std::unique_ptr<ServedRecording>> recordings_;
-  std::vector<viewer::MailedFile> files_;
+  std::vector<viewer::StandaloneFile> files_;
 };
 
 absl::Status Write(const std::string& html, const HtmlExport& options, OutputFile& output) {
@@ -104,7 +104,7 @@ absl::Status Write(const std::string& html, const HtmlExport& options, OutputFil
   return output.Commit();
 }
 
-void Tell(const viewer::MailedPage& page, const HtmlExport& options) {
+void PrintSummary(const viewer::StandalonePage& page, const HtmlExport& options) {
   PrintNote(fmt::format("{}: {:.1f} MB, {}", options.output,
                         static_cast<double>(page.html.size()) / 1e6, Plural(page.blocks, "block")));
   if (page.omitted_blocks > 0) {
@@ -131,13 +131,13 @@ absl::Status ExportHtml(const HtmlExport& options) {
   Recordings recordings;
   if (absl::Status status = recordings.Load(options.files); !status.ok()) return status;
   Progress progress(absl::StrCat("writing ", options.output));
-  const auto page = viewer::MakeMailedPage(
+  const auto page = viewer::MakeStandalonePage(
       viewer::PageHtml(), std::string(format::ToolVersion()), recordings.files(),
       recordings.Comparisons(),
-      options.max_bytes.value_or(viewer::DefaultMailedSize(recordings.events())));
+      options.max_bytes.value_or(viewer::DefaultStandaloneSize(recordings.events())));
   if (!page.ok()) return page.status();
   if (absl::Status status = Write(page->html, options, *output); !status.ok()) return status;
-  Tell(*page, options);
+  PrintSummary(*page, options);
   return absl::OkStatus();
 }
 

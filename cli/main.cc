@@ -12,7 +12,7 @@ namespace {
 
 // Abseil and protobuf containers are not exception safe when an allocation fails: continuing would
 // mean working with half-modified data. So the program ends instead.
-[[noreturn]] void EndForLackOfMemory() {
+[[noreturn]] void EndOutOfMemory() {
   constexpr char kWords[] =
       "gpumemtrace: out of memory: reading a recording takes about 40 bytes for each of its "
       "events\n";
@@ -25,7 +25,7 @@ namespace {
 int main(int argc, char** argv) {
   // `gpumemtrace cat run.gmt | head` must end quietly even if the parent process ignores SIGPIPE.
   std::signal(SIGPIPE, SIG_DFL);
-  std::set_new_handler(EndForLackOfMemory);
+  std::set_new_handler(EndOutOfMemory);
   gmt::cli::Program program;
 #define GMT_ADD_VERB(Name) gmt::cli::Add##Name(program);
   GMT_VERBS(GMT_ADD_VERB)

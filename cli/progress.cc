@@ -47,16 +47,16 @@ std::string Progress::Line(std::chrono::milliseconds elapsed) const {
 
 void Progress::Run() {
   const auto start = std::chrono::steady_clock::now();
-  bool told = false;
+  bool printed = false;
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, interval_, [this] { return done_; })) {
     const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::steady_clock::now() - start);
     std::fputs(Line(elapsed).c_str(), out_);
     std::fflush(out_);
-    told = true;
+    printed = true;
   }
-  if (!told) return;
+  if (!printed) return;
   std::fputs(kEraseLine, out_);
   std::fflush(out_);
 }

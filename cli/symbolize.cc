@@ -108,7 +108,7 @@ class Names {
 };
 
 // Counts the frames of the last segment that still have no name.
-void CountUnnamed(const format::Definitions& definitions, const symbols::BetterNames& names,
+void CountUnnamed(const format::Definitions& definitions, const symbols::ImprovedNames& names,
                   std::map<std::pair<std::string, std::string>, uint64_t>* unnamed) {
   absl::flat_hash_set<uint32_t> named;
   for (const gmt::Body& body : *names.bodies) {
@@ -143,7 +143,7 @@ absl::StatusOr<Result> CopyWithNames(const SymbolizeArguments& options, const st
   std::map<std::pair<std::string, std::string>, uint64_t> unnamed;
   const absl::Status status = format::CopyRecording(
       options.file, *std::move(sink), [&](const format::Definitions& definitions) {
-        symbols::BetterNames names = symbols::NameBetter(definitions, symbolizer);
+        symbols::ImprovedNames names = symbols::FindImprovedNames(definitions, symbolizer);
         result.frames += names.frames;
         result.named += names.named;
         result.named_before += names.named_before;

@@ -65,7 +65,7 @@ void StopOnSignals(viewer::ViewServer* server) {
 }
 
 // Prints the address alone on the first line, for programs that read it.
-void TellAddress(const ViewArguments& options, const viewer::ViewServer& server) {
+void PrintAddress(const ViewArguments& options, const viewer::ViewServer& server) {
   fmt::print("{}\n", server.url());
   std::fflush(stdout);
   const std::string browser = options.no_browser ? "" : BrowserCommand();
@@ -104,7 +104,7 @@ absl::StatusOr<int> View(const ViewArguments& options) {
   auto server = StartServer(options, backend, view);
   if (!server.ok()) return server.status();
   StopOnSignals(server->get());
-  TellAddress(options, **server);
+  PrintAddress(options, **server);
   (*server)->Serve();
   // Exits without waiting for files that are still being loaded, which may take a minute.
   std::fflush(stdout);

@@ -36,24 +36,24 @@ std::string SettingOf(const SessionInfo& info, const std::string& name) {
   return "";
 }
 
-std::unique_ptr<DeviceSource> MakeDeviceSource(const Surroundings& around) {
-  return around.device_source && around.target->IsAlive() ? around.device_source() : nullptr;
+std::unique_ptr<DeviceSource> MakeDeviceSource(const CollectorDependencies& deps) {
+  return deps.device_source && deps.target->IsAlive() ? deps.device_source() : nullptr;
 }
 
 // Returns the attach that is recorded, which may have ended before its collector was ready; 0 if
 // the session has no attach gate.
 uint32_t AttachOf(const session::SessionMap& session) {
-  return session.has_door() ? session.control().attach_last.load(std::memory_order_acquire) : 0;
+  return session.has_attach_gate() ? session.control().attach_last.load(std::memory_order_acquire) : 0;
 }
 
 // Searches for leaks if the program was attached to or if events are not kept forever.
-std::shared_ptr<LiveLeaks> LeaksToWatch(const Surroundings& around, bool forgets) {
-  const bool attached = AttachOf(around.session) != 0;
+std::shared_ptr<LiveLeaks> LeaksToWatch(const CollectorDependencies& deps, bool forgets) {
+  const bool attached = AttachOf(deps.session) != 0;
   if (!attached && !forgets) return nullptr;
-  return std::make_shared<LiveLeaks>(around.session.header().pid, attached);
+  return std::make_shared<LiveLeaks>(deps.session.header().pid, attached);
 }
 
-symbols::SymbolizerOptions HowToName(const TargetFiles& files) {
+symbols::SymbolizerOptions MakeSymbolizerOptions(const TargetFiles& files) {
   symbols::SymbolizerOptions options;
   options.root = files.root();
   options.process = files.process();
@@ -62,26 +62,26 @@ symbols::SymbolizerOptions HowToName(const TargetFiles& files) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const Surroundings& around,
+absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const CollectorDependencies& deps,
                                                             std::unique_ptr<OutputFile> output) {
-  SessionInfo info = ReadSessionInfo(around.session);
+  SessionInfo info = ReadSessionInfo(deps.session);
   OutputFile* file = output.get();
   const session::Options options = ParseOptions(info.options);
   format::WriterOptions how;
   how.strip = {options.strip_paths, options.strip_args, info.cwd};
-  how.parts = around.parts != nullptr && LimitsOf(options).bounded();
-  if (around.desk != nullptr) {
+  how.parts = deps.parts != nullptr && LimitsOf(options).bounded();
+  if (deps.mailbox != nullptr) {
     control::NameChunk first;
-    first.begins_anew = true;
-    around.desk->Open();
-    around.desk->AddNames(std::move(first));
-    how.on_definitions = [desk = around.desk](const gmt::Definitions& definitions) {
+    first.is_new_recording = true;
+    deps.mailbox->Open();
+    deps.mailbox->AddNames(std::move(first));
+    how.on_definitions = [mailbox = deps.mailbox](const gmt::Definitions& definitions) {
       control::NameChunk names;
       names.definitions = definitions;
-      desk->AddNames(std::move(names));
+      mailbox->AddNames(std::move(names));
     };
   }
-  const std::shared_ptr<LiveLeaks> leaks = LeaksToWatch(around, how.parts);
+  const std::shared_ptr<LiveLeaks> leaks = LeaksToWatch(deps, how.parts);
   if (leaks != nullptr) {
     how.on_definitions = [leaks, others = how.on_definitions](const gmt::Definitions& names) {
       leaks->OnDefinitions(names);
@@ -89,46 +89,46 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const Surroundings& 
     };
   }
   auto writer = format::RecordingWriter::Create(std::move(output),
-                                                MakeHeader(around.session.header(), info), how);
+                                                MakeHeader(deps.session.header(), info), how);
   if (!writer.ok()) return writer.status();
   std::unique_ptr<Collector> collector(
-      new Collector(around, std::move(info), file, *std::move(writer)));
+      new Collector(deps, std::move(info), file, *std::move(writer)));
   collector->recorder_.WatchLeaks(leaks);
-  collector->recorder_.AddFacts(MakeStartFacts(around.session.header(), collector->info_));
+  collector->recorder_.AddFacts(MakeStartFacts(deps.session.header(), collector->info_));
   return collector;
 }
 
-Collector::Collector(const Surroundings& around, SessionInfo info, OutputFile* output,
+Collector::Collector(const CollectorDependencies& deps, SessionInfo info, OutputFile* output,
                      std::unique_ptr<format::RecordingWriter> writer)
-    : around_(around),
+    : deps_(deps),
       info_(std::move(info)),
       options_(ParseOptions(info_.options)),
       output_(output),
-      attach_(AttachOf(around.session)),
-      drain_(around.session, around.clock),
-      recorder_(around.session, info_, around.target, std::move(writer)),
-      files_(around.target->IsAlive() ? around.target->pid() : 0),
-      namer_(HowToName(files_), symbols::SymbolCache::DefaultDirectory()),
-      devices_(MakeDeviceSource(around), around.target->pid(),
+      attach_(AttachOf(deps.session)),
+      drain_(deps.session, deps.clock),
+      recorder_(deps.session, info_, deps.target, std::move(writer)),
+      files_(deps.target->IsAlive() ? deps.target->pid() : 0),
+      namer_(MakeSymbolizerOptions(files_), symbols::SymbolCache::DefaultDirectory()),
+      devices_(MakeDeviceSource(deps), deps.target->pid(),
                SettingOf(info_, "CUDA_VISIBLE_DEVICES")),
-      flushed_ns_(around.clock->NowNs()),
+      flushed_ns_(deps.clock->NowNs()),
       facts_due_ns_(flushed_ns_ + kFlushEvery) {
-  if (around_.parts != nullptr && LimitsOf(options_).bounded())
+  if (deps_.parts != nullptr && LimitsOf(options_).bounded())
     history_.emplace(LimitsOf(options_), flushed_ns_);
   policy_.Follow(options_, flushed_ns_);
 }
 
 bool Collector::IsDetached() const {
-  return around_.session.has_door() &&
-         around_.session.control().attach_wanted.load(std::memory_order_acquire) != attach_;
+  return deps_.session.has_attach_gate() &&
+         deps_.session.control().attach_wanted.load(std::memory_order_acquire) != attach_;
 }
 
-bool Collector::TargetHasEnded() { return LookAtTarget() != TargetState::kRunning; }
+bool Collector::TargetHasEnded() { return CheckTarget() != TargetState::kRunning; }
 
-TargetState Collector::LookAtTarget() {
-  if (!around_.target->IsAlive()) return TargetState::kDead;
-  alive_ns_ = around_.clock->NowNs();
-  const auto closing = around_.session.control().closing.load(std::memory_order_acquire);
+TargetState Collector::CheckTarget() {
+  if (!deps_.target->IsAlive()) return TargetState::kDead;
+  alive_ns_ = deps_.clock->NowNs();
+  const auto closing = deps_.session.control().closing.load(std::memory_order_acquire);
   return closing == session::Handshake::kNone ? TargetState::kRunning : TargetState::kEnding;
 }
 
@@ -144,27 +144,27 @@ absl::Status Collector::Run() {
     if (absl::Status status = CheckOutputIfDue(); next_output_ != nullptr) return status;
     if (more) continue;
     wait = NextWait(wait, drain_.position() - position, drain_.capacity());
-    around_.clock->Wait(wait);
+    deps_.clock->Wait(wait);
   }
 }
 
 bool Collector::Round() {
   bool more = false;
   if (OutputIsWritable()) {
-    DrainSome(LookAtTarget(), &more);
-    if (!more) AskForNames();
+    DrainSome(CheckTarget(), &more);
+    if (!more) RequestNames();
     devices_.WriteSamples(&recorder_, /*drained=*/!more && !recovery_.active());
     SnapshotIfDue();
     FlushIfDue();
     EndPartIfDue();
   }
-  LookAtTrends();
-  ServeDesk(/*drained=*/!more && !output_->stalled());
+  UpdateTrends();
+  ServeMailbox(/*drained=*/!more && !output_->stalled());
   return more;
 }
 
 absl::Status Collector::CheckOutputIfDue() {
-  const uint64_t now = around_.clock->NowNs();
+  const uint64_t now = deps_.clock->NowNs();
   if (now - checked_ns_ < kCheckEvery) return absl::OkStatus();
   checked_ns_ = now;
   return CheckOutput();
@@ -173,13 +173,13 @@ absl::Status Collector::CheckOutputIfDue() {
 // The result is sticky, because a truncated file grows past its old size again.
 absl::Status Collector::CheckOutput() {
   if (absl::Status status = output_->Check(); !status.ok())
-    taken_away_ = std::string(status.message());
-  if (taken_away_.empty()) return absl::OkStatus();
-  if (around_.next_output) {
-    auto next = around_.next_output();
+    output_problem_ = std::string(status.message());
+  if (output_problem_.empty()) return absl::OkStatus();
+  if (deps_.next_output) {
+    auto next = deps_.next_output();
     if (next.ok()) next_output_ = *std::move(next);
   }
-  return absl::DataLossError(absl::StrCat("the recording ", taken_away_));
+  return absl::DataLossError(absl::StrCat("the recording ", output_problem_));
 }
 
 void Collector::DrainSome(TargetState state, bool* more) {
@@ -235,7 +235,7 @@ void Collector::Recover(bool caught_up) {
   if (!recovery_.active()) return;
   if (!recovery_.scanned()) {
     if (!caught_up && recovery_.held() < drain_.capacity()) return;
-    recovery_.Scan(around_.session.live(), [&] { return drain_.tail(); });
+    recovery_.Scan(deps_.session.live(), [&] { return drain_.tail(); });
   }
   if (!recovery_.Settled(drain_.position())) return;
   if (IsCut()) {  // during the scan
@@ -262,7 +262,7 @@ bool Collector::ReleaseUnrecovered() {
 // Returns the end of a loss that nothing follows. The clock is not used for a dead process, because
 // its session may be collected long after its end or in another boot; its own last moment is.
 uint64_t Collector::EndOfLossNs() {
-  if (LookAtTarget() != TargetState::kDead) return around_.clock->NowNs();
+  if (CheckTarget() != TargetState::kDead) return deps_.clock->NowNs();
   return std::max(recorder_.newest_ns(), alive_ns_);
 }
 
@@ -276,24 +276,24 @@ void Collector::Release(const std::vector<HeldRecord>& held) {
 
 void Collector::Deliver(const session::Record& record, uint64_t ticket) {
   if (record.kind == session::Kind::kSnapshot) {
-    AddSnapshot(session::ReadText(around_.session, record.value), "request");
+    AddSnapshot(session::ReadText(deps_.session, record.value), "request");
     return;
   }
   if (record.kind == session::Kind::kDevice && record.action == session::Action::kCreate) {
-    devices_.Know(MakeIdentity(record));
+    devices_.AddDevice(MakeIdentity(record));
     return;
   }
   recorder_.Add(record, ticket);
   if (recorder_.live().TakeUnknownUndo()) Release(recovery_.Begin(drain_.position()));
   if (record.kind == session::Kind::kMark && policy_.at_marks())
-    SnapshotAtMark(session::ReadText(around_.session, record.value), record.time_ns);
+    SnapshotAtMark(session::ReadText(deps_.session, record.value), record.time_ns);
   if (!options_.snapshot_at_oom || !OomWatch::IsOutOfMemory(record)) return;
   const std::string name = oom_.SnapshotFor(record, MayBeRetried(record));
   if (!name.empty()) AddSnapshot(name, "oom");
 }
 
 DeviceIdentity Collector::MakeIdentity(const session::Record& record) const {
-  const auto text = [&](uint64_t id) { return session::ReadText(around_.session, id); };
+  const auto text = [&](uint64_t id) { return session::ReadText(deps_.session, id); };
   DeviceIdentity identity;
   identity.index = record.device;
   identity.name = text(record.value);
@@ -324,7 +324,7 @@ bool Collector::MayBeRetried(const session::Record& refused) {
 
 Exactness Collector::ExactnessNow() const {
   const auto count = [&](session::Counter counter) {
-    return session::CountOf(around_.session.control(), counter);
+    return session::CountOf(deps_.session.control(), counter);
   };
   const std::pair<bool, const char*> reasons[] = {
       {IsCut(), "the session was cut while it was read"},
@@ -341,7 +341,7 @@ Exactness Collector::ExactnessNow() const {
   return {};
 }
 
-void Collector::AskForNames() {
+void Collector::RequestNames() {
   std::vector<symbols::FrameRequest> requests;
   for (const StackTranslator::NativeFrame& frame : recorder_.stacks().TakeNewFrames()) {
     const session::ModuleCopy& module = recorder_.stacks().module(frame.module);
@@ -359,14 +359,14 @@ void Collector::WriteNames() {
   const gmt::Symbols names = namer_.TakeNames(recorder_.definitions());
   if (names.count() == 0) return;
   recorder_.AddSymbols(names);
-  if (around_.desk == nullptr) return;
+  if (deps_.mailbox == nullptr) return;
   control::NameChunk chunk;
   chunk.symbols = names;
-  around_.desk->AddNames(std::move(chunk));
+  deps_.mailbox->AddNames(std::move(chunk));
 }
 
 void Collector::FlushIfDue() {
-  const uint64_t now = around_.clock->NowNs();
+  const uint64_t now = deps_.clock->NowNs();
   if (now - flushed_ns_ >= kFlushEvery) Flush(now);
 }
 
@@ -375,8 +375,8 @@ void Collector::Flush(uint64_t now) {
   if (now >= facts_due_ns_) {
     facts_due_ns_ = now + kFactsEvery;
     gmt::Facts facts;
-    AddLibraries(FindLibraries(around_.target->pid()), &facts);
-    *facts.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());
+    AddLibraries(FindLibraries(deps_.target->pid()), &facts);
+    *facts.mutable_losses() = MakeLosses(deps_.session.control(), drain_.losses());
     recorder_.AddFacts(facts);
   }
   WriteNames();

@@ -38,7 +38,7 @@
 
 #include "absl/status/status.h"
 #include "collector/clock.h"
-#include "collector/control/desk.h"
+#include "collector/control/mailbox.h"
 #include "collector/devices/devices.h"
 #include "collector/events/frame_namer.h"
 #include "collector/events/oom_watch.h"
@@ -74,7 +74,7 @@ constexpr uint64_t NextWait(uint64_t wait, uint64_t records, uint64_t capacity) 
 }
 
 // What a collector uses. Everything must outlive it.
-struct Surroundings {
+struct CollectorDependencies {
   session::SessionMap session;
   Target* target = nullptr;
   Clock* clock = nullptr;
@@ -89,7 +89,7 @@ struct Surroundings {
   // is alive.
   std::function<std::unique_ptr<DeviceSource>()> device_source = nullptr;
   // Exchanges status and requests with clients; null: no clients are served.
-  control::Desk* desk = nullptr;
+  control::Mailbox* mailbox = nullptr;
   // The recording's path, reported to clients; may be empty.
   std::string output_path = {};
   // The files of the parts of a bounded recording (docs/long-runs.md), including the output. Null:
@@ -102,7 +102,7 @@ struct Surroundings {
 class Collector {
  public:
   // Writes the recording's header and first facts.
-  static absl::StatusOr<std::unique_ptr<Collector>> Start(const Surroundings& surroundings,
+  static absl::StatusOr<std::unique_ptr<Collector>> Start(const CollectorDependencies& surroundings,
                                                           std::unique_ptr<OutputFile> output);
 
   // Drains the session until it ends. OK: the recording is complete. DATA_LOSS: its file was
@@ -125,13 +125,13 @@ class Collector {
   session::RingLosses losses() const { return drain_.losses(); }
 
  private:
-  Collector(const Surroundings& surroundings, SessionInfo info, OutputFile* output,
+  Collector(const CollectorDependencies& surroundings, SessionInfo info, OutputFile* output,
             std::unique_ptr<format::RecordingWriter> writer);
 
-  TargetState LookAtTarget();
+  TargetState CheckTarget();
   bool IsDetached() const;
-  void WaitUntilLetGo();
-  bool IsCut() const { return around_.is_cut && around_.is_cut(); }
+  void WaitUntilDetached();
+  bool IsCut() const { return deps_.is_cut && deps_.is_cut(); }
   bool OutputIsWritable();
   absl::Status RetryOutput();
   absl::Status CheckOutputIfDue();
@@ -151,15 +151,15 @@ class Collector {
   void WriteGaps(uint64_t to_ns);
   Exactness ExactnessNow() const;
 
-  void LookAtTrends();
+  void UpdateTrends();
   void SnapshotIfDue();
-  void ServeDesk(bool drained);
-  void Publish(uint32_t wishes, bool drained);
+  void ServeMailbox(bool drained);
+  void Publish(uint32_t kinds, bool drained);
   control::Status MakeStatus(uint64_t now_ns, bool drained);
   void AddDevices(control::Status* status) const;
   std::vector<control::SiteRow> CopySites();
-  gmt::LeakAnswer AnswerOfLeaks();
-  control::Reply Carry(const control::Request& request, bool drained);
+  gmt::LeakAnswer CurrentLeakAnswer();
+  control::Reply HandleRequest(const control::Request& request, bool drained);
   absl::Status ChangeOptions(const std::string& text, uint64_t now_ns);
 
   // The parts of a bounded history (collector_parts.cc).
@@ -169,7 +169,7 @@ class Collector {
   void DropParts();
   absl::Status PublishPart();
 
-  void AskForNames();
+  void RequestNames();
   void WriteNames();
   void FlushIfDue();
   void Flush(uint64_t now_ns);
@@ -180,7 +180,7 @@ class Collector {
   gmt::Exit ExitOfTarget(TargetState state);
   uint64_t NamingBudget(TargetState state) const;
 
-  Surroundings around_;
+  CollectorDependencies deps_;
   SessionInfo info_;
   session::Options options_;
   OutputFile* output_;     // owned by the writer
@@ -209,7 +209,7 @@ class Collector {
   bool unpublished_ = false;     // the newest part does not have the recording's name yet
   uint64_t parts_retry_ns_ = 0;  // when to try again what failed
   std::string parts_problem_;    // the latest reason why the history could not be bounded
-  std::string taken_away_;       // what happened to the output that is still written to
+  std::string output_problem_;       // what happened to the output that is still written to
   std::unique_ptr<OutputFile> next_output_;
   std::atomic<bool> stop_{false};
 };

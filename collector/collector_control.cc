@@ -13,7 +13,7 @@
 namespace gmt::collector {
 namespace {
 
-using control::Desk;
+using control::Mailbox;
 
 void Fill(const HeapCounts& counts, const EventTranslator& translator, control::HeapStatus* heap) {
   if (counts.device != session::kNoDevice) heap->set_device(counts.device);
@@ -26,9 +26,9 @@ void Fill(const HeapCounts& counts, const EventTranslator& translator, control::
   heap->set_allocated_bytes(counts.allocated_bytes);
   heap->set_frees(counts.frees);
   heap->set_failures(counts.failed);
-  if (counts.peak_told_reserved == 0) return;
-  heap->set_reserved_bytes(counts.told_reserved);
-  heap->set_peak_reserved_bytes(counts.peak_told_reserved);
+  if (counts.peak_reported_reserved == 0) return;
+  heap->set_reserved_bytes(counts.reported_reserved);
+  heap->set_peak_reserved_bytes(counts.peak_reported_reserved);
 }
 
 // Allows only what the collector itself implements; the other options are fixed when the session is
@@ -48,9 +48,9 @@ absl::Status CheckChangeable(std::string_view text) {
 
 }  // namespace
 
-void Collector::LookAtTrends() {
-  const uint64_t now = around_.clock->NowNs();
-  rate_.Look(now, drain_.losses().delivered);
+void Collector::UpdateTrends() {
+  const uint64_t now = deps_.clock->NowNs();
+  rate_.Update(now, drain_.losses().delivered);
   if (!trend_.IsDue(now)) return;
   std::vector<uint64_t> live;
   for (const HeapCounts& heap : recorder_.tally().heaps()) live.push_back(heap.live_bytes);
@@ -58,23 +58,23 @@ void Collector::LookAtTrends() {
 }
 
 void Collector::SnapshotIfDue() {
-  const char* reason = policy_.Due(around_.clock->NowNs(), recorder_.tally().heaps());
+  const char* reason = policy_.Due(deps_.clock->NowNs(), recorder_.tally().heaps());
   if (reason != nullptr) AddSnapshot(reason, reason);
 }
 
-void Collector::ServeDesk(bool drained) {
-  if (around_.desk == nullptr) return;
-  const uint64_t now = around_.clock->NowNs();
-  if (const uint32_t wishes = around_.desk->Wishes(now); wishes != 0) Publish(wishes, drained);
-  if (!around_.desk->has_requests()) return;
-  for (const Desk::Asked& asked : around_.desk->TakeRequests()) {
-    control::Reply reply = Carry(asked.request, drained);
+void Collector::ServeMailbox(bool drained) {
+  if (deps_.mailbox == nullptr) return;
+  const uint64_t now = deps_.clock->NowNs();
+  if (const uint32_t kinds = deps_.mailbox->TakeRequestedKinds(now); kinds != 0) Publish(kinds, drained);
+  if (!deps_.mailbox->has_requests()) return;
+  for (const Mailbox::QueuedRequest& asked : deps_.mailbox->TakeRequests()) {
+    control::Reply reply = HandleRequest(asked.request, drained);
     reply.set_id(asked.request.id());
-    around_.desk->Answer(asked.client, std::move(reply));
+    deps_.mailbox->Answer(asked.client, std::move(reply));
   }
 }
 
-gmt::LeakAnswer Collector::AnswerOfLeaks() {
+gmt::LeakAnswer Collector::CurrentLeakAnswer() {
   if (recorder_.leaks() != nullptr) return recorder_.leaks()->Answer();
   gmt::LeakAnswer none;
   none.set_text(
@@ -84,17 +84,17 @@ gmt::LeakAnswer Collector::AnswerOfLeaks() {
   return none;
 }
 
-void Collector::Publish(uint32_t wishes, bool drained) {
-  const uint64_t began = around_.clock->NowNs();
+void Collector::Publish(uint32_t kinds, bool drained) {
+  const uint64_t began = deps_.clock->NowNs();
   control::Copy copy;
-  copy.written = (wishes & Desk::kWritten) != 0;
+  copy.written = (kinds & Mailbox::kWritten) != 0;
   if (copy.written && !output_->stalled()) Flush(began);  // if the disk is full, the status says so
   copy.status = MakeStatus(began, drained);
-  if ((wishes & Desk::kSites) != 0) copy.sites = CopySites();
-  if ((wishes & Desk::kLeaks) != 0) copy.leaks = AnswerOfLeaks();
-  around_.desk->Publish(std::move(copy));
+  if ((kinds & Mailbox::kSites) != 0) copy.sites = CopySites();
+  if ((kinds & Mailbox::kLeaks) != 0) copy.leaks = CurrentLeakAnswer();
+  deps_.mailbox->Publish(std::move(copy));
   ++copies_;
-  copy_ns_ += around_.clock->NowNs() - began;
+  copy_ns_ += deps_.clock->NowNs() - began;
 }
 
 control::Status Collector::MakeStatus(uint64_t now_ns, bool drained) {
@@ -113,7 +113,7 @@ control::Status Collector::MakeStatus(uint64_t now_ns, bool drained) {
   status.set_live_allocations(live);
   status.set_sites(recorder_.tally().site_count());
   AddDevices(&status);
-  *status.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());
+  *status.mutable_losses() = MakeLosses(deps_.session.control(), drain_.losses());
   status.set_ring_capacity(drain_.capacity());
   status.set_events_per_second(rate_.rate());
   const uint64_t newest = recorder_.newest_ns();
@@ -122,7 +122,7 @@ control::Status Collector::MakeStatus(uint64_t now_ns, bool drained) {
   status.set_stalled(output_->stalled());
   if (output_->stalled()) status.set_stall_reason(output_->stall_reason());
   status.set_snapshots(recorder_.snapshots());
-  status.set_session_bytes(around_.session.MemoryBytes());
+  status.set_session_bytes(deps_.session.MemoryBytes());
   status.set_copies(copies_);
   status.set_copy_ns(copy_ns_);
   status.set_inexact_because(ExactnessNow().inexact_because);
@@ -167,9 +167,9 @@ std::vector<control::SiteRow> Collector::CopySites() {
   return rows;
 }
 
-control::Reply Collector::Carry(const control::Request& request, bool drained) {
+control::Reply Collector::HandleRequest(const control::Request& request, bool drained) {
   control::Reply reply;
-  const uint64_t now = around_.clock->NowNs();
+  const uint64_t now = deps_.clock->NowNs();
   switch (request.what_case()) {
     case control::Request::kSnapshot: {
       const Exactness exactness = ExactnessNow();
@@ -178,7 +178,7 @@ control::Reply Collector::Carry(const control::Request& request, bool drained) {
       done->set_t_ns(recorder_.translator().Time(recorder_.newest_ns()));
       done->set_exact(exactness.inexact_because.empty());
       done->set_inexact_because(exactness.inexact_because);
-      done->set_recording(around_.output_path);
+      done->set_recording(deps_.output_path);
       if (output_->stalled()) {
         reply.set_error(absl::StrCat("the snapshot is kept until the recording can be written: ",
                                      output_->stall_reason()));
@@ -205,7 +205,7 @@ control::Reply Collector::Carry(const control::Request& request, bool drained) {
     default:
       // The recording ends at the next round; the socket closes when it is complete.
       if (attach_ != 0) {
-        session::EndAttach(&around_.session.control(), attach_);
+        session::EndAttach(&deps_.session.control(), attach_);
         reply.mutable_done();
         break;
       }

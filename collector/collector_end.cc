@@ -27,29 +27,29 @@ constexpr uint64_t kDiskPatience = 10 * kSecond;
 
 gmt::Exit Collector::ExitOfTarget(TargetState state) {
   if (state == TargetState::kDead)
-    return FindExit(*around_.target, around_.session.control(), around_.clock);
+    return FindExit(*deps_.target, deps_.session.control(), deps_.clock);
   gmt::Exit exit;
   exit.set_kind(state == TargetState::kEnding ? gmt::Exit::EXITED : gmt::Exit::RUNNING);
   exit.set_known_by(state == TargetState::kEnding ? "shim" : "collector");
-  return ExitFromSession(around_.session.control()).value_or(exit);
+  return ExitFromSession(deps_.session.control()).value_or(exit);
 }
 
 void Collector::AddLateFacts(const gmt::Exit& exit) {
-  const uint64_t start_ns = around_.session.header().monotonic_ns;
+  const uint64_t start_ns = deps_.session.header().monotonic_ns;
   gmt::Facts facts;
   Libraries libraries;
-  if (around_.target->IsAlive()) libraries = FindLibraries(around_.target->pid());
+  if (deps_.target->IsAlive()) libraries = FindLibraries(deps_.target->pid());
   if (const std::string python = FactText(session::kPythonVersion); !python.empty())
     libraries["python"] = python;
   AddLibraries(libraries, &facts);
   *facts.mutable_exit() = exit;
   if (IsDetached()) {
     facts.set_ended_by("detach");
-  } else if (history_.has_value() && LookAtTarget() != TargetState::kRunning) {
+  } else if (history_.has_value() && CheckTarget() != TargetState::kRunning) {
     facts.set_ended_by("exit");  // earlier parts have their own reason
   }
   facts.set_end_t_ns(static_cast<int64_t>(std::max(recorder_.newest_ns(), alive_ns_) - start_ns));
-  *facts.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());
+  *facts.mutable_losses() = MakeLosses(deps_.session.control(), drain_.losses());
   devices_.TakeChanged();
   devices_.AddTo(recorder_.devices(), &facts);
   AddSources(&facts);
@@ -57,8 +57,8 @@ void Collector::AddLateFacts(const gmt::Exit& exit) {
 }
 
 std::string Collector::FactText(session::Fact fact) const {
-  return session::ReadText(around_.session,
-                           around_.session.control().facts[fact].load(std::memory_order_acquire));
+  return session::ReadText(deps_.session,
+                           deps_.session.control().facts[fact].load(std::memory_order_acquire));
 }
 
 // Adds the sources' states as reported by the traced process, and for the others whether they
@@ -73,18 +73,18 @@ void Collector::AddSources(gmt::Facts* facts) {
     sources["autograd"] = autograd;
   if (!options_.roles) sources["roles"] = "off: not asked for";
   // As reported by the traced process.
-  const std::pair<const char*, session::Fact> told[] = {
+  const std::pair<const char*, session::Fact> reported[] = {
       {"python", session::kPythonSource},
       {"roles", session::kRolesSource},
       {"cupti", session::kCuptiSource},
       {"nvtx", session::kNvtxSource},
       {"before_attach", session::kBeforeAttachSource}};
-  for (const auto& [name, fact] : told) {
+  for (const auto& [name, fact] : reported) {
     if (const std::string text = FactText(fact); !text.empty()) sources[name] = text;
   }
   for (const auto& [name, value] : info_.sources) sources[name] = value;
   if (!info_.unwinder.empty()) sources["native_stacks"] = info_.unwinder;
-  if (!around_.listen_note.empty()) sources["metrics"] = around_.listen_note;
+  if (!deps_.listen_note.empty()) sources["metrics"] = deps_.listen_note;
   if (const std::string note = OutputNote(); !note.empty()) sources["output"] = note;
   if (IsCut()) sources["session"] = "was cut while it was read; what it held then is missing";
   for (const auto& [name, value] : sources) AddSetting(facts->mutable_sources(), name, value);
@@ -92,8 +92,8 @@ void Collector::AddSources(gmt::Facts* facts) {
 
 std::string Collector::OutputNote() const {
   std::vector<std::string> notes;
-  if (!around_.output_note.empty()) notes.push_back(around_.output_note);
-  if (!taken_away_.empty()) notes.push_back(absl::StrCat("the file ", taken_away_));
+  if (!deps_.output_note.empty()) notes.push_back(deps_.output_note);
+  if (!output_problem_.empty()) notes.push_back(absl::StrCat("the file ", output_problem_));
   if (!parts_problem_.empty())
     notes.push_back(absl::StrCat("its size is not bounded: ", parts_problem_));
   if (output_->stalls() > 0) {
@@ -109,22 +109,22 @@ uint64_t Collector::NamingBudget(TargetState state) const {
 }
 
 // A process between two GPU calls detaches at its next one, however late that is.
-void Collector::WaitUntilLetGo() {
-  const uint64_t began = around_.clock->NowNs();
-  while (around_.session.control().attach_now.load(std::memory_order_acquire) == attach_ &&
-         around_.target->IsAlive() && around_.clock->NowNs() - began < kDetachPatience) {
-    around_.clock->Wait(kBusyWait);
+void Collector::WaitUntilDetached() {
+  const uint64_t began = deps_.clock->NowNs();
+  while (deps_.session.control().attach_now.load(std::memory_order_acquire) == attach_ &&
+         deps_.target->IsAlive() && deps_.clock->NowNs() - began < kDetachPatience) {
+    deps_.clock->Wait(kBusyWait);
   }
 }
 
 absl::Status Collector::Finish() {
   const bool detached = IsDetached();
-  if (detached) WaitUntilLetGo();
-  if (around_.desk != nullptr) around_.desk->Close("the recording is being completed");
-  const TargetState state = LookAtTarget();
+  if (detached) WaitUntilDetached();
+  if (deps_.mailbox != nullptr) deps_.mailbox->Close("the recording is being completed");
+  const TargetState state = CheckTarget();
   // A target that continues may write forever, so only what was written before now is read.
   const TargetState drained_as = state == TargetState::kDead ? state : TargetState::kEnding;
-  const uint64_t end = drain_.tail(), began = around_.clock->NowNs();
+  const uint64_t end = drain_.tail(), began = deps_.clock->NowNs();
   // Everything written before the end is read, however long that takes. A recovery may never
   // settle, and an overwritten tail may never be reached; so the loop also ends when there is no
   // progress.
@@ -134,7 +134,7 @@ absl::Status Collector::Finish() {
     bool more;
     const uint64_t position = drain_.position();
     DrainSome(drained_as, &more);
-    const uint64_t now = around_.clock->NowNs();
+    const uint64_t now = deps_.clock->NowNs();
     const bool moved = drain_.position() != position;
     idle_rounds = moved ? 0 : idle_rounds + 1;
     if (moved && position < end) moved_ns = now;
@@ -142,7 +142,7 @@ absl::Status Collector::Finish() {
                                     : now - moved_ns > kSettleAtEnd) {
       break;
     }
-    if (!more && drained_as != TargetState::kDead) around_.clock->Wait(kBusyWait);
+    if (!more && drained_as != TargetState::kDead) deps_.clock->Wait(kBusyWait);
   }
   const bool settled = !ReleaseUnrecovered();
   const Exactness exactness =
@@ -159,7 +159,7 @@ absl::Status Collector::Finish() {
   }
   recorder_.Flush();
   AddLateFacts(ExitOfTarget(state));
-  AskForNames();
+  RequestNames();
   namer_.WaitUntilDone(NamingBudget(state));
   WriteNames();
 
@@ -168,11 +168,11 @@ absl::Status Collector::Finish() {
   if (unpublished_) status = RetryOutput();
   for (uint64_t waited = 0; !status.ok() && waited < kDiskPatience; waited += kIdleWait) {
     status = RetryOutput();
-    if (!status.ok()) around_.clock->Wait(kIdleWait);
+    if (!status.ok()) deps_.clock->Wait(kIdleWait);
   }
   if (absl::Status output = CheckOutput(); !output.ok()) return output;
   if (status.ok() && state != TargetState::kRunning) {
-    around_.session.control().finished.store(session::Handshake::kDone, std::memory_order_release);
+    deps_.session.control().finished.store(session::Handshake::kDone, std::memory_order_release);
   }
   return status;
 }

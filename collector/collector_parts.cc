@@ -16,7 +16,7 @@
 namespace gmt::collector {
 namespace {
 
-constexpr uint64_t kTryPartsAgain = 10 * kSecond;
+constexpr uint64_t kPartsRetryNs = 10 * kSecond;
 
 }  // namespace
 
@@ -41,18 +41,18 @@ absl::Status Collector::RetryOutput() {
 }
 
 absl::Status Collector::PublishPart() {
-  const uint64_t now = around_.clock->NowNs();
+  const uint64_t now = deps_.clock->NowNs();
   if (now < parts_retry_ns_) return absl::OkStatus();
-  absl::Status status = around_.parts->Publish(history_->newest() - 1);
+  absl::Status status = deps_.parts->Publish(history_->newest() - 1);
   unpublished_ = !status.ok();
   parts_problem_ = std::string(status.message());
-  parts_retry_ns_ = status.ok() ? 0 : now + kTryPartsAgain;
+  parts_retry_ns_ = status.ok() ? 0 : now + kPartsRetryNs;
   return status;
 }
 
 void Collector::EndPartIfDue() {
   if (!history_.has_value() || unpublished_) return;
-  const uint64_t now = around_.clock->NowNs();
+  const uint64_t now = deps_.clock->NowNs();
   DropParts();
   if (now < parts_retry_ns_) return;
   const char* why =
@@ -61,19 +61,19 @@ void Collector::EndPartIfDue() {
 }
 
 void Collector::EndPart(const char* why) {
-  auto next = around_.parts->Create();
+  auto next = deps_.parts->Create();
   if (!next.ok()) {
     parts_problem_ = std::string(next.status().message());
-    parts_retry_ns_ = around_.clock->NowNs() + kTryPartsAgain;
+    parts_retry_ns_ = deps_.clock->NowNs() + kPartsRetryNs;
     return;
   }
-  const session::Header& session = around_.session.header();
-  AskForNames();
+  const session::Header& session = deps_.session.header();
+  RequestNames();
   WriteNames();
   gmt::Facts end;
   end.set_ended_by(why);
   end.set_end_t_ns(static_cast<int64_t>(recorder_.newest_ns() - session.monotonic_ns));
-  *end.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());
+  *end.mutable_losses() = MakeLosses(deps_.session.control(), drain_.losses());
   recorder_.AddFacts(end);
   recorder_.Flush();
 
@@ -85,7 +85,7 @@ void Collector::EndPart(const char* why) {
   ending_ = recorder_.BeginPart(*std::move(next), header, facts, ExactnessNow(), drain_.losses());
   if (ending_ == nullptr) return;  // status() has the reason
   ending_file_ = std::exchange(output_, file);
-  history_->BeginPart(ending_file_->size(), recorder_.bytes_of_part(), around_.clock->NowNs());
+  history_->BeginPart(ending_file_->size(), recorder_.bytes_of_part(), deps_.clock->NowNs());
   unpublished_ = true;
   OutputIsWritable();
   DropParts();
@@ -93,15 +93,15 @@ void Collector::EndPart(const char* why) {
 
 void Collector::DropParts() {
   if (unpublished_) return;  // the previous part does not have its own name yet
-  while (const auto part = history_->TakeDropped(around_.clock->NowNs()))
-    around_.parts->Remove(*part);
+  while (const auto part = history_->TakeDropped(deps_.clock->NowNs()))
+    deps_.parts->Remove(*part);
 }
 
 bool Collector::DropOldestPart() {
   // The newest of the older parts is the one being ended, or does not have its name yet.
   if (!history_.has_value() || history_->older_count() < (unpublished_ ? 2u : 1u)) return false;
   const auto part = history_->TakeOldest();
-  around_.parts->Remove(*part);
+  deps_.parts->Remove(*part);
   return true;
 }
 

@@ -78,7 +78,7 @@ TEST_F(CollectorTest, GrowingFileLagsByLessThanASecond) {
   FakeTarget target;
   Start(target);
   target.Alloc(0x1000, 256);
-  LetItRead();
+  ReadAll();
   const Recording recording = ReadBack(bytes_);
   EXPECT_EQ(recording.Count(gmt::ALLOC), 1u);
   EXPECT_FALSE(recording.complete);
@@ -128,7 +128,7 @@ TEST_F(CollectorTest, LappedReaderRecoversTheLiveSetFromTheTable) {
   Start(target);
   target.Alloc(0xa000, 1);
   target.Alloc(0xb000, 2);
-  LetItRead();
+  ReadAll();
   target.Free(0xa000);
   target.Alloc(0xc000, 3);
   for (int i = 0; i < 3000; ++i) {
@@ -152,7 +152,7 @@ TEST_F(CollectorTest, RecoveredAllocationIsInTheGapAndHasTheFieldsOfTheTable) {
   FakeTarget target;
   Start(target);
   target.Alloc(0xa000, 1);
-  LetItRead();
+  ReadAll();
   target.Free(0xa000);
   target.Alloc(0xc000, 3);
   const int64_t allocated = static_cast<int64_t>(target.now_ns - target.start_ns());
@@ -312,11 +312,11 @@ TEST_F(CollectorTest, FullDiskStopsNothingAndTheFileIsCompleteLater) {
   Start(target);
   target.Alloc(0x1000, 1);
   disk_space_ = 20;
-  LetItRead();
+  ReadAll();
   for (uint64_t i = 0; i < 3000; ++i) target.Alloc(0x2000 + (i % 10) * 16, i);
-  LetItRead();
+  ReadAll();
   disk_space_ = ~size_t{0};
-  LetItRead();
+  ReadAll();
   const Recording recording = ExitAndRead(target);
   EXPECT_TRUE(recording.complete);
   EXPECT_TRUE(recording.snapshots.back().exact());
@@ -330,7 +330,7 @@ TEST_F(CollectorTest, DiskThatStaysFullIsAnErrorAndLeavesAReadableFile) {
   FakeTarget target;
   Start(target);
   target.Alloc(0x1000, 1);
-  LetItRead();
+  ReadAll();
   disk_space_ = 10;
   target.Exit(0);
   EXPECT_FALSE(collector_->Run().ok());
@@ -358,7 +358,7 @@ TEST_F(CollectorTest, WriterALapBehindIsFoundInTheTableAfterItsCommit) {
   const auto late = ring.Reserve();
   for (int i = 0; i < 1023; ++i) target.FailAlloc(1, 1);
   target.Alloc(0x2000, 2);  // finds the slot taken
-  LetItRead();
+  ReadAll();
   session::Record record;
   record.kind = session::Kind::kAlloc;
   record.space = session::Space::kDevice;
@@ -367,7 +367,7 @@ TEST_F(CollectorTest, WriterALapBehindIsFoundInTheTableAfterItsCommit) {
   record.size = 9;
   target.map().live().Insert(record.space, record.value, MakeLive(record, late.ticket));
   ring.Commit(late, session::Pack(record));
-  LetItRead();
+  ReadAll();
   const Recording recording = ExitAndRead(target);
   EXPECT_THAT(Recording::LiveOf(recording.snapshots.back()),
               ElementsAre(Pair(0x2000, 2), Pair(0x9000, 9)));
@@ -384,7 +384,7 @@ TEST_F(CollectorTest, FailedFreeOfAnUnknownAllocationIsLookedUpInTheTable) {
   Start(target);
   target.Free(0x1000);
   for (int i = 0; i < 2000; ++i) target.FailAlloc(1, 1);
-  LetItRead();
+  ReadAll();
   target.FreeDone(0x1000, 700, freed);
   const Recording recording = ExitAndRead(target);
   EXPECT_THAT(Recording::LiveOf(recording.snapshots.back()), ElementsAre(Pair(0x1000, 256)));

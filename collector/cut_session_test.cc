@@ -24,11 +24,11 @@ class CutSessionTest : public ::testing::Test {
     ASSERT_TRUE(claim.ok()) << claim.status();
     claim_ = *std::move(claim);
     process_ = std::make_unique<Target>(target_.map().header(), -1);
-    Surroundings around = {claim_->session(), process_.get(), &clock_};
-    around.is_cut = [this] { return claim_->IsCut(); };
+    CollectorDependencies deps = {claim_->session(), process_.get(), &clock_};
+    deps.is_cut = [this] { return claim_->IsCut(); };
     clock_.now_ns = target_.now_ns;
     auto collector =
-        Collector::Start(around, std::make_unique<OutputFile>([this](const char* b, size_t n) {
+        Collector::Start(deps, std::make_unique<OutputFile>([this](const char* b, size_t n) {
                            bytes_.append(b, n);
                            return static_cast<ssize_t>(n);
                          }));

@@ -32,10 +32,10 @@ namespace gmt::collector {
 namespace {
 
 constexpr uint64_t kSeed = 20262;
-constexpr uint64_t kMostMemory = 256 << 20;   // of the collector and the training run together
-constexpr uint64_t kMostLeaked = 20000;  // maximum number of blocks that the training run leaks
+constexpr uint64_t kMaxMemory = 256 << 20;   // of the collector and the training run together
+constexpr uint64_t kMaxLeaked = 20000;  // maximum number of blocks that the training run leaks
 constexpr uint64_t kStepTime = kSecond / 20;  // of the compressed clock
-constexpr double kLeastPause = 1e-4;          // seconds; shorter sleeps are not reliable
+constexpr double kMinPause = 1e-4;          // seconds; shorter sleeps are not reliable
 constexpr uint64_t kChunk = 4 << 20;  // may exceed the limit briefly: the base of a part
 
 session::SessionSizes Sizes() { return {}; }
@@ -77,7 +77,7 @@ void Check(bool holds, const char* what, uint64_t have, uint64_t want) {
 }
 
 // What a reader finds at the end of the recording.
-class LastWords : public format::RecordingVisitor {
+class FinalState : public format::RecordingVisitor {
  public:
   absl::Status OnEvents(const format::EventBatch& batch) override {
     events += batch.events.size();
@@ -100,7 +100,7 @@ class LastWords : public format::RecordingVisitor {
 
 void CheckRecording(const std::string& path, const LongTraining& training) {
   auto reader = format::RecordingReader::Open(path);
-  LastWords words;
+  FinalState words;
   const bool read = reader.ok() && (*reader)->Read(words).ok() && (*reader)->complete();
   Check(read, "recording is complete", read, 1);
   Check(words.gaps == 0, "gaps", words.gaps, 0);
@@ -129,14 +129,14 @@ int Week(uint64_t events, const std::string& max_size, const std::string& direct
 
   FakeTarget target(Sizes(), "max_size=" + max_size);
   const uint64_t steps = events / (2 * LongTraining::kActivations + 1) + 1;
-  LongTraining training(&target, std::max<uint64_t>(1, steps / kMostLeaked), kSeed);
+  LongTraining training(&target, std::max<uint64_t>(1, steps / kMaxLeaked), kSeed);
   FakeClock clock;
   clock.now_ns = target.now_ns;
   Target process(target.map().header(), -1);
   PartFiles parts(fd);
-  Surroundings around = {target.map(), &process, &clock};
-  around.parts = &parts;
-  auto collector = Collector::Start(around, std::make_unique<OutputFile>(fd));
+  CollectorDependencies deps = {target.map(), &process, &clock};
+  deps.parts = &parts;
+  auto collector = Collector::Start(deps, std::make_unique<OutputFile>(fd));
   if (!collector.ok()) return std::fprintf(stderr, "no recording\n"), 2;
 
   uint64_t most_bytes = 0;
@@ -158,12 +158,12 @@ int Week(uint64_t events, const std::string& max_size, const std::string& direct
   std::printf("%-44s %14" PRIu64 "\n", "events", training.events());
   std::printf("%-44s %14" PRIu64 "\n", "steps", training.steps());
   std::printf("%-44s %14" PRIu64 "  one every %" PRIu64 " steps\n", "blocks leaked",
-              training.leaked(), std::max<uint64_t>(1, steps / kMostLeaked));
+              training.leaked(), std::max<uint64_t>(1, steps / kMaxLeaked));
   std::printf("%-44s %14.0f\n", "ns of processor time an event",
               collecting * 1e9 / static_cast<double>(training.events()));
   Check(status.ok(), "collector ended well", status.ok(), 1);
   Check(most_bytes <= limit + kChunk, "bytes on disk, at most", most_bytes, limit);
-  Check(PeakMemory() <= kMostMemory, "memory of this process, at most", PeakMemory(), kMostMemory);
+  Check(PeakMemory() <= kMaxMemory, "memory of this process, at most", PeakMemory(), kMaxMemory);
   collector->reset();
   CheckRecording(path, training);
   close(fd);
@@ -191,7 +191,7 @@ int Cost(uint64_t rate, uint64_t seconds, const std::string& program) {
   training.after_event = [&] {
     const double due = began + static_cast<double>(training.events()) / static_cast<double>(rate);
     const double wait = due - Seconds(CLOCK_MONOTONIC);
-    if (wait > kLeastPause) usleep(static_cast<useconds_t>(wait * 1e6));
+    if (wait > kMinPause) usleep(static_cast<useconds_t>(wait * 1e6));
   };
   while (Seconds(CLOCK_MONOTONIC) - began < static_cast<double>(seconds)) {
     target.now_ns = std::max(target.now_ns, static_cast<uint64_t>(Seconds(CLOCK_MONOTONIC) * 1e9));

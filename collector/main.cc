@@ -134,7 +134,7 @@ class Recording {
     auto file = std::make_unique<OutputFile>(parts_->fd());
     absl::Status status;
     for (int n = 0; n < kMaxOutputs && file != nullptr; ++n) {
-      auto collector = Collector::Start(MakeSurroundings(), std::move(file));
+      auto collector = Collector::Start(MakeDependencies(), std::move(file));
       if (!collector.ok()) return collector.status();
       if (n == 0) Sweep();
       running = collector->get();
@@ -156,24 +156,24 @@ class Recording {
   bool target_has_ended() const { return target_has_ended_; }
 
  private:
-  Surroundings MakeSurroundings() {
-    Surroundings around;
-    around.session = claim_->session();
-    around.target = target_;
-    around.clock = &clock_;
-    around.is_cut = [this] { return claim_->IsCut(); };
-    around.next_output = [this] { return NextOutput(); };
-    around.output_note = note_;
-    around.desk = server_ == nullptr ? nullptr : &desk_;
-    around.listen_note = listen_note_;
-    around.output_path = PathOfDescriptor(parts_->fd());
-    around.parts = parts_.get();
-    around.device_source = [this] {
+  CollectorDependencies MakeDependencies() {
+    CollectorDependencies deps;
+    deps.session = claim_->session();
+    deps.target = target_;
+    deps.clock = &clock_;
+    deps.is_cut = [this] { return claim_->IsCut(); };
+    deps.next_output = [this] { return NextOutput(); };
+    deps.output_note = note_;
+    deps.mailbox = server_ == nullptr ? nullptr : &mailbox_;
+    deps.listen_note = listen_note_;
+    deps.output_path = PathOfDescriptor(parts_->fd());
+    deps.parts = parts_.get();
+    deps.device_source = [this] {
       const char* nvml = std::getenv("GPUMEMTRACE_NVML");
       return std::make_unique<Nvml>(nvml == nullptr ? "" : nvml,
                                     [pid = target_->pid()] { return MappedDriver(pid); });
     };
-    return around;
+    return deps;
   }
 
   absl::StatusOr<std::unique_ptr<OutputFile>> NextOutput() {
@@ -204,7 +204,7 @@ class Recording {
     const SessionInfo info = ReadSessionInfo(claim_->session());
     options.listen = arguments_.listen.empty() ? ListenOption(info) : arguments_.listen;
     options.identity = IdentityOf(info);
-    auto server = control::Server::Start(options, &desk_);
+    auto server = control::Server::Start(options, &mailbox_);
     if (!server.ok()) return Log(absl::StrCat("no control socket: ", server.status().message()));
     server_ = *std::move(server);
     if (const std::string why = server_->listen_problem(); !why.empty()) {
@@ -232,7 +232,7 @@ class Recording {
   std::vector<std::unique_ptr<PartFiles>> former_parts_;
   std::string note_, listen_note_;
   bool target_has_ended_ = false;
-  control::Desk desk_;
+  control::Mailbox mailbox_;
   std::unique_ptr<control::Server> server_;
 };
 
@@ -257,7 +257,7 @@ absl::Status Collect(const Arguments& arguments) {
   const session::SessionMap session = (*claim)->session();
   const bool has_pidfd = fcntl(fds.target, F_GETFD) >= 0;
   Target target(session.header(), has_pidfd ? fds.target : -1);
-  if (session.has_door()) {
+  if (session.has_attach_gate()) {
     SystemClock clock(target.pidfd());
     absl::Status status = (*claim)->WaitUntilRecorded(
         &target, &clock, [&] { return arguments.once || stop_requested.load(); });

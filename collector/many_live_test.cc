@@ -57,10 +57,10 @@ TEST_F(ManyLiveTest, LateCollectorHasAllAllocations) {
 TEST_F(ManyLiveTest, LappedReaderIsExactAgainAfterAllocationsAndFreesInAllLevels) {
   Start(target_);
   for (uint64_t n = 0; n < kMany; ++n) Alloc(n);
-  LetItRead();
+  ReadAll();
   for (uint64_t n = 0; n < kMany; n += 3) Free(n);
   for (uint64_t n = kMany; n < kMany + 50000; ++n) Alloc(n);
-  LetItRead();
+  ReadAll();
   for (uint64_t n = 1; n < kMany; n += 3) Free(n);
   ExpectTruth(ExitAndRead(target_));
 }

@@ -44,9 +44,9 @@ class OutputFaultsTest : public ::testing::Test {
  protected:
   absl::Status Start(FakeTarget& target, const std::string& note = "") {
     process_ = std::make_unique<Target>(target.map().header(), -1);
-    Surroundings around = {target.map(), process_.get(), &clock_};
-    around.output_note = note;
-    around.next_output = [this]() -> absl::StatusOr<std::unique_ptr<OutputFile>> {
+    CollectorDependencies deps = {target.map(), process_.get(), &clock_};
+    deps.output_note = note;
+    deps.next_output = [this]() -> absl::StatusOr<std::unique_ptr<OutputFile>> {
       if (read_only_) return absl::UnavailableError("read-only");
       return std::make_unique<OutputFile>(second_.Calls());
     };
@@ -54,7 +54,7 @@ class OutputFaultsTest : public ::testing::Test {
     std::unique_ptr<OutputFile> output = collector_ == nullptr
                                              ? std::make_unique<OutputFile>(first_.Calls())
                                              : collector_->TakeNextOutput();
-    auto collector = Collector::Start(around, std::move(output));
+    auto collector = Collector::Start(deps, std::move(output));
     if (collector.ok()) collector_ = *std::move(collector);
     return collector.status();
   }

@@ -28,9 +28,9 @@ class PartsTest : public ::testing::Test {
     path_ = target_->directory() + "/run.gmt";
     fd_ = open(path_.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     parts_ = std::make_unique<PartFiles>(fd_, [this](int fd) { return CallsOf(fd); });
-    Surroundings around = {target_->map(), process_.get(), &clock_};
-    around.parts = parts_.get();
-    auto collector = Collector::Start(around, std::make_unique<OutputFile>(CallsOf(fd_)));
+    CollectorDependencies deps = {target_->map(), process_.get(), &clock_};
+    deps.parts = parts_.get();
+    auto collector = Collector::Start(deps, std::make_unique<OutputFile>(CallsOf(fd_)));
     ASSERT_TRUE(collector.ok()) << collector.status();
     collector_ = *std::move(collector);
   }

@@ -11,7 +11,7 @@
 namespace gmt::format {
 namespace {
 
-EventBatch TrainingLoop(int events) {
+EventBatch TrainingLoopEvents(int events) {
   AllocatorTrace trace(7);
   EventBatch batch;
   for (int n = 0; n < events; ++n) {
@@ -23,7 +23,7 @@ EventBatch TrainingLoop(int events) {
 
 TEST(ExpectedTotalsTest, TotalsThatFollowFromTheSizesNeedNoColumn) {
   AcquisitionHistory history;
-  const gmt::Events columns = EncodeEvents(TrainingLoop(5000), 0, &history);
+  const gmt::Events columns = EncodeEvents(TrainingLoopEvents(5000), 0, &history);
   for (const int64_t difference : columns.returns().total_allocated()) EXPECT_EQ(difference, 0);
   int known = 0;
   for (const int64_t difference : columns.acquisitions().total_allocated()) {
@@ -33,7 +33,7 @@ TEST(ExpectedTotalsTest, TotalsThatFollowFromTheSizesNeedNoColumn) {
 }
 
 TEST(ExpectedTotalsTest, TotalsOfATrainingLoopSurviveEncoding) {
-  const EventBatch batch = TrainingLoop(5000);
+  const EventBatch batch = TrainingLoopEvents(5000);
   AcquisitionHistory written, read;
   const gmt::Events columns = EncodeEvents(batch, 0, &written);
   EventBatch back;
@@ -43,7 +43,7 @@ TEST(ExpectedTotalsTest, TotalsOfATrainingLoopSurviveEncoding) {
 
 // The sizes that determine the totals are lost, so the totals must be unknown, not invented.
 TEST(ExpectedTotalsTest, TotalsAfterAFreeOfALostAllocationAreUnknown) {
-  EventBatch batch = TrainingLoop(60000), first, second, back;
+  EventBatch batch = TrainingLoopEvents(60000), first, second, back;
   first.events.assign(batch.events.begin(), batch.events.begin() + 20000);
   second.events.assign(batch.events.begin() + 20000, batch.events.end());
   AcquisitionHistory written, read;

@@ -50,7 +50,7 @@ class GrowingParts::File : public ByteSource {
   }
 
   // The size of a truncated file is kept here, so that offsets stay valid.
-  absl::Status LookAgain() {
+  absl::Status Refresh() {
     struct stat info = {};
     if (fstat(fd_, &info) != 0) return Failed(path_, errno);
     const auto size = static_cast<uint64_t>(info.st_size);
@@ -126,12 +126,12 @@ absl::Status GrowingParts::Read(uint64_t offset, uint64_t count, std::string* ou
   return absl::OkStatus();
 }
 
-absl::Status GrowingParts::LookAgain() {
+absl::Status GrowingParts::Refresh() {
   struct stat info = {};
   // Check the name before the newest file: a part is complete when the next one takes over its
   // name.
   if (stat(path_.c_str(), &info) != 0) return Failed(path_, errno);
-  if (absl::Status status = files_.back()->LookAgain(); !status.ok()) return status;
+  if (absl::Status status = files_.back()->Refresh(); !status.ok()) return status;
   if (last_header_.ByteSizeLong() == 0) last_header_ = FirstHeader(files_.back().get());
   if (files_.back()->IsAt(info)) return absl::OkStatus();
   auto newest = File::Open(path_);

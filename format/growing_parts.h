@@ -4,7 +4,7 @@
 // of the parts that existed at first, the newest part, and each later part that takes over the
 // file name (format/parts.h).
 //
-//   run.part-000003.gmt | run.gmt (4) ..........        LookAgain(): the newest has grown
+//   run.part-000003.gmt | run.gmt (4) ..........        Refresh(): the newest has grown
 //   run.part-000003.gmt | run.part-000004.gmt | run.gmt (5) ...      ... and was replaced by its next
 //
 // A file stays open until all of it has been forgotten, so that a part that is deleted meanwhile is
@@ -42,7 +42,7 @@ class GrowingParts : public ByteSource {
 
   // Picks up new data. Fails and changes nothing if the file at the path does not continue what was
   // read: NOT_FOUND if there is none, DATA_LOSS if it is another recording or has become shorter.
-  absl::Status LookAgain();
+  absl::Status Refresh();
 
   // Declares that nothing before `offset` will be read again.
   void Forget(uint64_t offset);

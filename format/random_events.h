@@ -25,7 +25,7 @@ class RandomEvents {
     event.kind = static_cast<Kind>(1 + Below(ROLE));
     event.present = Below(1 << 22);
     event.t_ns =
-        Once(20) ? static_cast<int64_t>(Number()) : now_ += static_cast<int64_t>(Below(5000)) - 100;
+        OneIn(20) ? static_cast<int64_t>(Number()) : now_ += static_cast<int64_t>(Below(5000)) - 100;
     event.thread = Small();
     switch (FamilyOf(event.kind)) {
       case Family::kAcquisition:
@@ -82,15 +82,15 @@ class RandomEvents {
     event->heap = Id(2);
     event->memory = static_cast<Memory>(Below(REGION + 1));
     event->device = static_cast<uint32_t>(Below(2));
-    event->address = Once(20) ? Number() : 0x7F0000000000 + 512 * Below(30);
-    event->size = Once(2) ? 512 : Number();
+    event->address = OneIn(20) ? Number() : 0x7F0000000000 + 512 * Below(30);
+    event->size = OneIn(2) ? 512 : Number();
   }
 
   void FillMemory(Event* event, uint32_t max_id) {
     FillPlace(event);
     event->context = Small();
     event->stack = Id(max_id);
-    event->stream = Once(2) ? 0 : Number();
+    event->stream = OneIn(2) ? 0 : Number();
     event->api = Id(max_id);
     event->duration_ns = Number();
     event->result = Small();
@@ -129,13 +129,13 @@ class RandomEvents {
   }
 
   uint64_t Below(uint64_t bound) { return random_() % bound; }
-  bool Once(uint64_t in) { return Below(in) == 0; }
+  bool OneIn(uint64_t in) { return Below(in) == 0; }
   uint32_t Id(uint32_t max) { return static_cast<uint32_t>(Below(max + 1)); }
-  uint32_t Small() { return static_cast<uint32_t>(Once(10) ? Number() : Below(4)); }
+  uint32_t Small() { return static_cast<uint32_t>(OneIn(10) ? Number() : Below(4)); }
   uint64_t Number() {
     static constexpr uint64_t kEdges[] = {
         0, 1, 127, 128, ~0ull, 1ull << 63, (1ull << 63) - 1, 0xFFFFFFFF};
-    return Once(2) ? kEdges[Below(std::size(kEdges))] : random_();
+    return OneIn(2) ? kEdges[Below(std::size(kEdges))] : random_();
   }
 
   std::mt19937_64 random_;

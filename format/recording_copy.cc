@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kZstdLevel = 3;
 
-absl::Status NotWhole(absl::string_view path) {
+absl::Status NotComplete(absl::string_view path) {
   return absl::FailedPreconditionError(absl::StrCat(
       path, " is cut or damaged; repair a copy first with: gpumemtrace repair ", path, " OUT.gmt"));
 }
@@ -40,9 +40,9 @@ class Copier {
       case FrameRecord::Kind::kFooter:
         return EndSegment(record.index_offset);
       case FrameRecord::Kind::kDamage:
-        return NotWhole(path_);
+        return NotComplete(path_);
       case FrameRecord::Kind::kEnd:
-        return record.bytes > 0 || in_segment_ ? NotWhole(path_) : sink_->Sync();
+        return record.bytes > 0 || in_segment_ ? NotComplete(path_) : sink_->Sync();
     }
     return absl::OkStatus();
   }
@@ -54,7 +54,7 @@ class Copier {
   }
 
   absl::Status BeginSegment(uint64_t offset) {
-    if (in_segment_) return NotWhole(path_);
+    if (in_segment_) return NotComplete(path_);
     in_segment_ = true;
     source_begin_ = offset;
     segment_bytes_ = 0;
@@ -71,7 +71,7 @@ class Copier {
     if (!in_segment_ || index_ != nullptr ||
         !ParseBytes(bytes, &chunk) ||
         chunk.seq() != next_seq_) {
-      return NotWhole(path_);
+      return NotComplete(path_);
     }
     ++next_seq_;
     last_t_ns_ = chunk.last_t_ns();
@@ -85,7 +85,7 @@ class Copier {
 
   absl::Status AppendStripped(Chunk* chunk) {
     gmt::Body body;
-    if (!UnpackBody(*chunk, &body).ok()) return NotWhole(path_);
+    if (!UnpackBody(*chunk, &body).ok()) return NotComplete(path_);
     StripBody(&strip_, &body);
     chunk->clear_crc32c();
     chunk->clear_body();
@@ -99,7 +99,7 @@ class Copier {
       return absl::OkStatus();
     }
     gmt::Body body;
-    if (!UnpackBody(chunk, &body).ok()) return NotWhole(path_);
+    if (!UnpackBody(chunk, &body).ok()) return NotComplete(path_);
     return chunk.kind() == Chunk::DEFINITIONS ? definitions_.Add(body.definitions())
                                               : definitions_.Add(body.symbols());
   }
@@ -107,11 +107,11 @@ class Copier {
   absl::Status TakeIndex(const FrameRecord& record) {
     index_ = std::make_unique<gmt::Index>();
     index_offset_ = record.offset - source_begin_;
-    return ParseBytes(record.body, index_.get()) ? absl::OkStatus() : NotWhole(path_);
+    return ParseBytes(record.body, index_.get()) ? absl::OkStatus() : NotComplete(path_);
   }
 
   absl::Status EndSegment(uint64_t index_offset_of_footer) {
-    if (index_ == nullptr || index_offset_of_footer != index_offset_) return NotWhole(path_);
+    if (index_ == nullptr || index_offset_of_footer != index_offset_) return NotComplete(path_);
     auto bodies = additions_(definitions_);
     if (!bodies.ok()) return bodies.status();
     for (gmt::Body& body : *bodies) {
@@ -119,7 +119,7 @@ class Copier {
       if (!status.ok()) return status;
     }
     in_segment_ = false;
-    if (static_cast<size_t>(index_->entry_size()) != chunk_offsets_.size()) return NotWhole(path_);
+    if (static_cast<size_t>(index_->entry_size()) != chunk_offsets_.size()) return NotComplete(path_);
     for (int i = 0; i < index_->entry_size(); ++i)
       index_->mutable_entry(i)->set_offset(chunk_offsets_[static_cast<size_t>(i)]);
     index_->clear_crc32c();

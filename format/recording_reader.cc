@@ -41,7 +41,7 @@ class RecordingReader::Impl {
   uint64_t bytes_taken() const { return taker_.bytes_taken(); }
 
  private:
-  absl::Status CheckLooksLikeOne();
+  absl::Status CheckLooksLikeRecording();
   absl::Status CheckHeader() const;
   // Consumes everything that `frames`, a ChunkStream or a ReadAhead, delivers.
   template <typename Frames>
@@ -57,7 +57,7 @@ class RecordingReader::Impl {
 
 // ---- Opening ------------------------------------------------------------------------------------
 
-absl::Status RecordingReader::Impl::CheckLooksLikeOne() {
+absl::Status RecordingReader::Impl::CheckLooksLikeRecording() {
   std::string head;
   absl::Status status = source_->Read(0, kRecogniseBytes, &head);
   if (!status.ok()) return status;
@@ -80,7 +80,7 @@ absl::Status RecordingReader::Impl::CheckHeader() const {
 
 // Reads ahead to the header with a separate stream; Read() reads it again.
 absl::Status RecordingReader::Impl::Begin() {
-  absl::Status status = CheckLooksLikeOne();
+  absl::Status status = CheckLooksLikeRecording();
   if (!status.ok()) return status;
   FrameStream ahead(source_.get());
   for (;;) {

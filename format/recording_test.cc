@@ -67,21 +67,21 @@ TEST_F(RecordingTest, VisitorCanAskHowMuchHasBeenDelivered) {
    public:
     explicit Asking(const RecordingReader& reader) : reader_(reader) {}
     absl::Status OnEvents(const EventBatch&) override {
-      told.push_back(reader_.bytes_taken());
+      progress.push_back(reader_.bytes_taken());
       return absl::OkStatus();
     }
-    std::vector<uint64_t> told;
+    std::vector<uint64_t> progress;
 
    private:
     const RecordingReader& reader_;
   } visitor(**reader);
   EXPECT_EQ((*reader)->bytes_taken(), 0u);
   ASSERT_TRUE((*reader)->Read(visitor).ok());
-  ASSERT_THAT(visitor.told, SizeIs(3));
-  EXPECT_GT(visitor.told[0], 0u);
-  EXPECT_LT(visitor.told[0], visitor.told[1]);
-  EXPECT_LT(visitor.told[1], visitor.told[2]);
-  EXPECT_LT(visitor.told[2], bytes_.size());
+  ASSERT_THAT(visitor.progress, SizeIs(3));
+  EXPECT_GT(visitor.progress[0], 0u);
+  EXPECT_LT(visitor.progress[0], visitor.progress[1]);
+  EXPECT_LT(visitor.progress[1], visitor.progress[2]);
+  EXPECT_LT(visitor.progress[2], bytes_.size());
 }
 
 TEST_F(RecordingTest, FreeIsCompletedFromItsAllocation) {

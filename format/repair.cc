@@ -17,9 +17,9 @@
 namespace gmt::format {
 namespace {
 
-class Mender {
+class Repairer {
  public:
-  explicit Mender(std::unique_ptr<Sink> sink) : sink_(std::move(sink)) {}
+  explicit Repairer(std::unique_ptr<Sink> sink) : sink_(std::move(sink)) {}
 
   absl::Status Take(const FrameRecord& record) {
     switch (record.kind) {
@@ -30,7 +30,7 @@ class Mender {
       case FrameRecord::Kind::kChunk:
         return TakeChunk(record);
       case FrameRecord::Kind::kDamage:
-        Lose(record, has_end_ ? &behind_ : &gap_);
+        Lose(record, has_end_ ? &trailing_ : &gap_);
         return absl::OkStatus();
       case FrameRecord::Kind::kEnd:
         return TakeEnd(record);
@@ -79,7 +79,7 @@ class Mender {
 
   // Data after the footer that is not a recording was never part of one.
   absl::Status TakeEnd(const FrameRecord& record) {
-    if (behind_.has_value()) result_.bytes_behind += behind_->bytes;
+    if (trailing_.has_value()) result_.bytes_behind += trailing_->bytes;
     if (has_end_) {
       result_.bytes_behind += record.bytes;
     } else if (record.bytes > 0) {
@@ -171,7 +171,7 @@ class Mender {
     absl::Status status;
     if (open_ && chunk.seq() < next_source_seq_) status = CloseSegment();
     if (status.ok() && !open_) status = OpenSegmentWithoutHeader();
-    if (behind_.has_value()) gap_ = std::exchange(behind_, std::nullopt);
+    if (trailing_.has_value()) gap_ = std::exchange(trailing_, std::nullopt);
     if (!gap_.has_value() && chunk.seq() > next_source_seq_) {
       gap_.emplace();
       gap_->offset = offset;
@@ -235,7 +235,7 @@ class Mender {
   bool has_end_ = false;
   std::optional<RepairLoss> gap_;  // data missing before the next chunk
   // Data after a footer. If chunks follow, it is the remains of another recording.
-  std::optional<RepairLoss> behind_;
+  std::optional<RepairLoss> trailing_;
   uint64_t segment_bytes_ = 0;
   uint32_t next_seq_ = 0, next_source_seq_ = 0;
   int64_t last_t_ns_ = 0;
@@ -244,20 +244,20 @@ class Mender {
 absl::StatusOr<Repaired> Repair(ByteSource* source, absl::string_view name,
                                 std::unique_ptr<Sink> sink) {
   FrameStream stream(source);
-  Mender mender(std::move(sink));
+  Repairer repairer(std::move(sink));
   for (;;) {
     const absl::StatusOr<FrameRecord> record = stream.Next();
     if (!record.ok()) return record.status();
-    absl::Status status = mender.Take(*record);
+    absl::Status status = repairer.Take(*record);
     if (!status.ok()) return status;
     if (record->kind == FrameRecord::Kind::kEnd) break;
   }
-  if (mender.result().chunks == 0) {
+  if (repairer.result().chunks == 0) {
     return absl::DataLossError(absl::StrCat(name, ": there is no intact chunk to recover"));
   }
-  absl::Status status = mender.Sync();
+  absl::Status status = repairer.Sync();
   if (!status.ok()) return status;
-  return mender.result();
+  return repairer.result();
 }
 
 }  // namespace

@@ -72,9 +72,9 @@ TEST(SnapshotDeltaTest, DeltaHasOnlyEndedAndNewRows) {
   EXPECT_EQ(delta.base(), "a");
   EXPECT_THAT(delta.ended(), ElementsAre(1u, 2u));  // rows 1 and 3
   EXPECT_EQ(delta.snapshot().live().count(), 2u);
-  const auto told = base.Apply(delta);
-  ASSERT_TRUE(told.ok()) << told.status();
-  EXPECT_EQ(Bytes(*told), Bytes(Holding("b", later)));
+  const auto applied = base.Apply(delta);
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  EXPECT_EQ(Bytes(*applied), Bytes(Holding("b", later)));
 }
 
 TEST(SnapshotDeltaTest, SnapshotIsCompleteIfThereIsNoBase) {
@@ -162,9 +162,9 @@ TEST(SnapshotDeltaTest, RandomLiveSetsSurviveExactly) {
         continue;
       }
       ++deltas;
-      const auto told = base.Apply(delta);
-      ASSERT_TRUE(told.ok()) << told.status();
-      ASSERT_EQ(Bytes(*told), Bytes(Holding(name, live)));
+      const auto applied = base.Apply(delta);
+      ASSERT_TRUE(applied.ok()) << applied.status();
+      ASSERT_EQ(Bytes(*applied), Bytes(Holding(name, live)));
     }
     EXPECT_GT(deltas, 30);
   });
@@ -180,8 +180,8 @@ class HostileDeltaTest : public testing::Test {
     delta_.mutable_snapshot()->set_name("b");
   }
   std::string Refusal() {
-    const auto told = base_.Apply(delta_);
-    return told.ok() ? "" : std::string(told.status().message());
+    const auto applied = base_.Apply(delta_);
+    return applied.ok() ? "" : std::string(applied.status().message());
   }
   SnapshotBase base_;
   SnapshotDelta delta_;

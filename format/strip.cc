@@ -8,7 +8,7 @@
 namespace gmt::format {
 namespace {
 
-constexpr std::string_view kEverybodys[] = {"/usr/", "/lib/", "/lib64/"};
+constexpr std::string_view kSystemRoots[] = {"/usr/", "/lib/", "/lib64/"};
 constexpr std::string_view kBeforePath = " =:,;'\"(";
 constexpr std::string_view kBehindPath = " =:,;'\")";
 
@@ -17,24 +17,24 @@ bool BeginsWith(std::string_view text, std::string_view beginning) {
 }
 
 // Whether it is a directory of the standard library, such as "python3.11".
-bool IsPythonFolder(std::string_view name) {
+bool IsPythonDirectory(std::string_view name) {
   constexpr std::string_view kPython = "python3.";
   if (!BeginsWith(name, kPython) || name.size() == kPython.size()) return false;
   const std::string_view minor = name.substr(kPython.size());
   return std::all_of(minor.begin(), minor.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
-bool IsPackagesFolder(std::string_view name) {
+bool IsPackagesDirectory(std::string_view name) {
   return name == "site-packages" || name == "dist-packages";
 }
 
-// Returns the path from its last directory that `is_folder` accepts, or "" if there is none.
+// Returns the path from its last directory that `is_directory` accepts, or "" if there is none.
 template <typename IsFolder>
-std::string_view FromFolder(std::string_view path, IsFolder is_folder) {
+std::string_view FromDirectory(std::string_view path, IsFolder is_directory) {
   for (size_t end = path.rfind('/'); end != std::string_view::npos && end > 0;) {
     const size_t begin = path.rfind('/', end - 1);
     if (begin == std::string_view::npos) return {};
-    if (is_folder(path.substr(begin + 1, end - begin - 1))) return path.substr(begin + 1);
+    if (is_directory(path.substr(begin + 1, end - begin - 1))) return path.substr(begin + 1);
     end = begin;
   }
   return {};
@@ -79,11 +79,11 @@ void StripDefinitions(const Strip& strip, gmt::Definitions* definitions) {
 
 std::string StripPath(std::string_view path, std::string_view working_directory) {
   if (path.empty() || path.front() != '/') return std::string(path);
-  if (const auto kept = FromFolder(path, IsPackagesFolder); !kept.empty()) return std::string(kept);
-  for (const std::string_view root : kEverybodys) {
+  if (const auto kept = FromDirectory(path, IsPackagesDirectory); !kept.empty()) return std::string(kept);
+  for (const std::string_view root : kSystemRoots) {
     if (BeginsWith(path, root)) return std::string(path);
   }
-  if (const auto kept = FromFolder(path, IsPythonFolder); !kept.empty()) return std::string(kept);
+  if (const auto kept = FromDirectory(path, IsPythonDirectory); !kept.empty()) return std::string(kept);
   while (working_directory.size() > 1 && working_directory.back() == '/')
     working_directory.remove_suffix(1);
   const bool is_below = working_directory.size() > 1 && BeginsWith(path, working_directory) &&

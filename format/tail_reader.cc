@@ -27,8 +27,8 @@ absl::StatusOr<std::unique_ptr<TailReader>> TailReader::Open(const std::string& 
 TailReader::TailReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TailReader::~TailReader() = default;
 
-absl::Status TailReader::ReadOn(RecordingVisitor& visitor) {
-  if (absl::Status status = impl_->source->LookAgain(); !status.ok()) return status;
+absl::Status TailReader::ReadMore(RecordingVisitor& visitor) {
+  if (absl::Status status = impl_->source->Refresh(); !status.ok()) return status;
   bool ended = false;
   while (!ended) {
     if (absl::Status status = impl_->taker.TakeNext(impl_->stream, visitor, &ended); !status.ok())

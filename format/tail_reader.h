@@ -7,7 +7,7 @@
 //
 //   auto tail = TailReader::Open("run.gmt");
 //   while (...) {
-//     absl::Status status = (*tail)->ReadOn(visitor);
+//     absl::Status status = (*tail)->ReadMore(visitor);
 //     ...                        // visitor, (*tail)->definitions(): all that is in the file by now
 //   }
 //
@@ -38,7 +38,7 @@ class TailReader {
   ~TailReader();
 
   // Reads to the end of what is complete now.
-  absl::Status ReadOn(RecordingVisitor& visitor);
+  absl::Status ReadMore(RecordingVisitor& visitor);
 
   // Grows; ids do not change.
   const Definitions& definitions() const;

@@ -42,7 +42,7 @@ class TailReaderTest : public RecordingFixture {
     tail_ = *std::move(tail);
     followed_ = {};
   }
-  absl::Status ReadOn() { return tail_->ReadOn(followed_); }
+  absl::Status ReadMore() { return tail_->ReadMore(followed_); }
 
   // Returns a recording of many small chunks with definitions, snapshots and names between them.
   std::string RandomRecording(std::mt19937& random) {
@@ -105,7 +105,7 @@ TEST_F(TailReaderTest, FileThatGrowsRandomlyIsReadLikeTheFinalFile) {
     for (size_t size = std::filesystem::file_size(Path()); size < bytes.size();) {
       size = std::min(bytes.size(), size + 1 + random() % (seed % 2 == 0 ? 60 : 4000));
       Write(bytes, size);
-      ASSERT_TRUE(ReadOn().ok());
+      ASSERT_TRUE(ReadMore().ok());
       ASSERT_LE(tail_->bytes_taken(), size);
       ASSERT_TRUE(size == bytes.size() || !tail_->complete());
     }
@@ -119,10 +119,10 @@ TEST_F(TailReaderTest, UnchangedFileDeliversNothing) {
   const std::string bytes = SmallRecording(3);
   Write(bytes, SizeAfterWrites(writes_.size() - 2));
   Open();
-  ASSERT_TRUE(ReadOn().ok());
+  ASSERT_TRUE(ReadMore().ok());
   const size_t events = followed_.events.size();
   EXPECT_GT(events, 0u);
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(ReadOn().ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(ReadMore().ok());
   EXPECT_EQ(followed_.events.size(), events);
   EXPECT_EQ(followed_.headers.size(), 1u);
 }
@@ -133,10 +133,10 @@ TEST_F(TailReaderTest, DamageIsSkippedWhenACompleteChunkFollows) {
   bytes[(begin + end) / 2] ^= 0x55;
   Write(bytes, end);
   Open();
-  ASSERT_TRUE(ReadOn().ok());
+  ASSERT_TRUE(ReadMore().ok());
   EXPECT_TRUE(tail_->damage().empty()) << "it may be partially written";
   Write(bytes, bytes.size());
-  ASSERT_TRUE(ReadOn().ok());
+  ASSERT_TRUE(ReadMore().ok());
   EXPECT_FALSE(tail_->complete());
   const Collected whole = Read(bytes);
   ASSERT_EQ(tail_->damage().size(), reader_->damage().size());
@@ -147,21 +147,21 @@ TEST_F(TailReaderTest, TruncatedFileIsAnError) {
   const std::string bytes = SmallRecording(5);
   Write(bytes, bytes.size());
   Open();
-  ASSERT_TRUE(ReadOn().ok());
+  ASSERT_TRUE(ReadMore().ok());
   std::filesystem::resize_file(Path(), SizeAfterWrites(2));
-  EXPECT_TRUE(absl::IsDataLoss(ReadOn())) << ReadOn();
+  EXPECT_TRUE(absl::IsDataLoss(ReadMore())) << ReadMore();
 }
 
 TEST_F(TailReaderTest, MissingFileIsReportedAndReadAgainWhenItIsBack) {
   const std::string bytes = SmallRecording(5);
   Write(bytes, SizeAfterWrites(3));
   Open();
-  ASSERT_TRUE(ReadOn().ok());
+  ASSERT_TRUE(ReadMore().ok());
   std::filesystem::rename(Path(), Path() + ".away");
-  EXPECT_TRUE(absl::IsNotFound(ReadOn())) << ReadOn();
+  EXPECT_TRUE(absl::IsNotFound(ReadMore())) << ReadMore();
   std::filesystem::rename(Path() + ".away", Path());
   Write(bytes, bytes.size());
-  ASSERT_TRUE(ReadOn().ok());
+  ASSERT_TRUE(ReadMore().ok());
   ExpectSameAs(Read(bytes));
 }
 
@@ -169,10 +169,10 @@ TEST_F(TailReaderTest, AnotherRecordingWithTheSameNameIsAnError) {
   const std::string bytes = SmallRecording(5);
   Write(bytes, bytes.size());
   Open();
-  ASSERT_TRUE(ReadOn().ok());
+  ASSERT_TRUE(ReadMore().ok());
   std::filesystem::remove(Path());
   std::ofstream(Path(), std::ios::binary) << bytes;
-  EXPECT_TRUE(absl::IsDataLoss(ReadOn())) << ReadOn();
+  EXPECT_TRUE(absl::IsDataLoss(ReadMore())) << ReadMore();
 }
 
 class TailOfPartsTest : public TailReaderTest {
@@ -218,10 +218,10 @@ TEST_F(TailOfPartsTest, PartsThatChangeBetweenReadsAreOneRecording) {
       if (n > 20 && random() % 2 == 0) Add(Free(0x1000 + 0x100 * (n - 20)));
       if (random() % 10 == 0) Flush();
       if (random() % 25 == 0) NextPart();
-      ASSERT_TRUE(random() % 20 != 0 || ReadOn().ok());
+      ASSERT_TRUE(random() % 20 != 0 || ReadMore().ok());
     }
     Finish();
-    ASSERT_TRUE(ReadOn().ok());
+    ASSERT_TRUE(ReadMore().ok());
     ASSERT_GT(part_, 3u);
     EXPECT_TRUE(tail_->complete());
     ExpectSameAs(ReadAll());
@@ -235,7 +235,7 @@ TEST_F(TailOfPartsTest, OlderPartsAreReadFirst) {
   Add(Alloc(0x200, 8));
   Flush();
   Open();
-  ASSERT_TRUE(ReadOn().ok());
+  ASSERT_TRUE(ReadMore().ok());
   EXPECT_EQ(followed_.events.size(), 2u);
 }
 
@@ -244,13 +244,13 @@ TEST_F(TailOfPartsTest, PartDeletedDuringReadingIsReadToItsEnd) {
   Add(Alloc(0x100, 8));
   Flush();
   Open();
-  ASSERT_TRUE(ReadOn().ok());
+  ASSERT_TRUE(ReadMore().ok());
   Add(Alloc(0x200, 8));
   NextPart();
   std::filesystem::remove(PartPath(Path(), 0));
   Add(Alloc(0x300, 8));
   Flush();
-  ASSERT_TRUE(ReadOn().ok());
+  ASSERT_TRUE(ReadMore().ok());
   EXPECT_EQ(followed_.events.size(), 3u);
 }
 
@@ -259,12 +259,12 @@ TEST_F(TailOfPartsTest, MissedPartIsReported) {
   Add(Alloc(0x100, 8));
   Flush();
   Open();
-  ASSERT_TRUE(ReadOn().ok());
+  ASSERT_TRUE(ReadMore().ok());
   NextPart();
   Add(Alloc(0x200, 8));
   NextPart();
   std::filesystem::remove(PartPath(Path(), 1));
-  EXPECT_TRUE(absl::IsDataLoss(ReadOn())) << ReadOn();
+  EXPECT_TRUE(absl::IsDataLoss(ReadMore())) << ReadMore();
 }
 
 }  // namespace

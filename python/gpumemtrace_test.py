@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests the package gpumemtrace with a library that logs its calls, and without any.
 
-Usage: gpumemtrace_test.py TOLD_CALLS_LIBRARY [UNITTEST ARGUMENTS]
+Usage: gpumemtrace_test.py REPORTED_CALLS_LIBRARY [UNITTEST ARGUMENTS]
 """
 
 import os
@@ -23,64 +23,64 @@ library = ""
 def run(program, preload=None, **more):
     """Runs a program in its own process. Returns its output and the lines that the library logged."""
     with tempfile.TemporaryDirectory() as folder:
-        told = pathlib.Path(folder) / "told"
+        reported = pathlib.Path(folder) / "reported"
         ours = ("LD_PRELOAD", "CUDA_INJECTION64_PATH", "GPUMEMTRACE", "GPUMEMTRACE_LIBRARY")
         environment = {k: v for k, v in os.environ.items() if k not in ours}
-        environment.update(PYTHONPATH=str(HERE), TOLD_CALLS=str(told), PYTHONDONTWRITEBYTECODE="1", **more)
+        environment.update(PYTHONPATH=str(HERE), REPORTED_CALLS=str(reported), PYTHONDONTWRITEBYTECODE="1", **more)
         if preload:
             environment["LD_PRELOAD"] = preload
         done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env=environment, text=True,
                               capture_output=True, timeout=120)
         if done.returncode != 0:
             raise AssertionError(f"exit code {done.returncode}\n{done.stderr}")
-        return done.stdout, told.read_text().splitlines() if told.exists() else []
+        return done.stdout, reported.read_text().splitlines() if reported.exists() else []
 
 
 class Recorded(unittest.TestCase):
     """The calls that reach the library."""
 
-    def told(self, program, *wanted):
+    def reported(self, program, *wanted):
         self.assertEqual(run("import gpumemtrace\n" + textwrap.dedent(program), library)[1], list(wanted))
 
     def test_steps_are_counted_and_an_index_sets_the_counter(self):
-        self.told("[gpumemtrace.step(index) for index in (None, None, 100, None, 0, None)]",
+        self.reported("[gpumemtrace.step(index) for index in (None, None, 100, None, 0, None)]",
                   *(f"mark step {n}" for n in (0, 1, 100, 101, 0, 1)))
 
     def test_mark_has_an_index_of_64_bits_or_none(self):
-        self.told(f"gpumemtrace.mark('a'); gpumemtrace.mark('b', 0); gpumemtrace.mark('c', {2**64 - 2})",
+        self.reported(f"gpumemtrace.mark('a'); gpumemtrace.mark('b', 0); gpumemtrace.mark('c', {2**64 - 2})",
                   f"mark a {NO_INDEX}", "mark b 0", f"mark c {2**64 - 2}")
 
     def test_any_name_is_passed_as_utf8(self):
-        self.told(r"gpumemtrace.mark('größe 重', 1); gpumemtrace.mark('\ud800', 2)",
+        self.reported(r"gpumemtrace.mark('größe 重', 1); gpumemtrace.mark('\ud800', 2)",
                   "mark größe 重 1", r"mark \ud800 2")
 
     def test_number_types_of_other_libraries_are_accepted(self):
-        self.told("""
+        self.reported("""
             class Number:
                 def __index__(self): return 7
             gpumemtrace.mark('a', Number()); gpumemtrace.step(True)""", "mark a 7", "mark step 1")
 
     def test_nested_regions_end_in_reverse_order(self):
-        self.told("""
+        self.reported("""
             with gpumemtrace.region('outer'):
                 with gpumemtrace.region('inner'): pass
             """, f"begin outer {FIRST}", f"begin inner {FIRST + 1}", f"end {FIRST + 1}", f"end {FIRST}")
 
     def test_region_object_may_be_entered_recursively(self):
-        self.told("""
+        self.reported("""
             again = gpumemtrace.region('again')
             with again, again: pass
             """, f"begin again {FIRST}", f"begin again {FIRST + 1}", f"end {FIRST + 1}", f"end {FIRST}")
 
     def test_exception_ends_its_regions_and_propagates(self):
-        self.told("""
+        self.reported("""
             try:
                 with gpumemtrace.region('a'), gpumemtrace.region('b'): raise KeyError('lost')
             except KeyError as error: gpumemtrace.mark(str(error), 5)
             """, f"begin a {FIRST}", f"begin b {FIRST + 1}", f"end {FIRST + 1}", f"end {FIRST}", "mark 'lost' 5")
 
     def test_decorated_recursive_function_keeps_name_result_and_order(self):
-        self.told("""
+        self.reported("""
             @gpumemtrace.region('f')
             def factorial(n, *, unused=None):
                 "Doc."
@@ -89,7 +89,7 @@ class Recorded(unittest.TestCase):
             """, *(f"begin f {FIRST + n}" for n in range(3)), *(f"end {FIRST + n}" for n in (2, 1, 0)))
 
     def test_decorated_function_that_raises_ends_its_region(self):
-        self.told("""
+        self.reported("""
             @gpumemtrace.region('f')
             def fail(): raise OSError
             try: fail()
@@ -97,7 +97,7 @@ class Recorded(unittest.TestCase):
             """, f"begin f {FIRST}", f"end {FIRST}", "mark caught 0")
 
     def test_threads_end_their_own_regions(self):
-        _, told = run("""
+        _, reported = run("""
             import gpumemtrace, threading
             barrier = threading.Barrier(4)
             @gpumemtrace.region('shared')
@@ -108,14 +108,14 @@ class Recorded(unittest.TestCase):
             for thread in threads: thread.start()
             for thread in threads: thread.join()
             """, library)
-        begun = [line.split()[-1] for line in told if line.startswith("begin")]
-        ended = [line.split()[-1] for line in told if line.startswith("end")]
+        begun = [line.split()[-1] for line in reported if line.startswith("begin")]
+        ended = [line.split()[-1] for line in reported if line.startswith("end")]
         self.assertEqual(len(begun), 8)
         self.assertEqual(sorted(begun), sorted(ended))
         self.assertEqual(sorted(begun), sorted(set(begun)))
 
     def test_forked_child_does_not_end_its_parents_regions(self):
-        _, told = run("""
+        _, reported = run("""
             import gpumemtrace, os
             with gpumemtrace.region('before'):
                 child = os.fork()
@@ -126,15 +126,15 @@ class Recorded(unittest.TestCase):
                     gpumemtrace.mark('parent', 2)
             """, library)
         # The range counter was copied to the child.
-        self.assertEqual(told, [f"begin before {FIRST}", f"begin in the child {FIRST + 1}", "mark child 1",
+        self.assertEqual(reported, [f"begin before {FIRST}", f"begin in the child {FIRST + 1}", "mark child 1",
                                 f"end {FIRST + 1}", "mark parent 2", f"end {FIRST}"])
 
     def test_snapshot_and_recording_return_the_librarys_answer(self):
-        printed, told = run("""
+        printed, reported = run("""
             import gpumemtrace
             print(gpumemtrace.snapshot('full'), gpumemtrace.snapshot(), gpumemtrace.recording())
             """, library)
-        self.assertEqual((printed, told), ("True True True\n", ["snapshot full", "snapshot request"]))
+        self.assertEqual((printed, reported), ("True True True\n", ["snapshot full", "snapshot request"]))
 
 
 class Started(unittest.TestCase):
@@ -149,8 +149,8 @@ class Started(unittest.TestCase):
         """
 
     def test_library_in_the_variable_is_opened_and_used(self):
-        printed, told = run(self.PROGRAM, GPUMEMTRACE_LIBRARY=library)
-        self.assertEqual((printed, told), ("begun\n", ["start 4096", "mark after 2"]))
+        printed, reported = run(self.PROGRAM, GPUMEMTRACE_LIBRARY=library)
+        self.assertEqual((printed, reported), ("begun\n", ["start 4096", "mark after 2"]))
 
     def test_library_beside_the_program_in_path_is_found(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -169,14 +169,14 @@ class Started(unittest.TestCase):
         self.assertEqual(run(program, GPUMEMTRACE_LIBRARY="/nowhere")[0], "begun\n")
 
     def test_preloaded_library_is_used(self):
-        printed, told = run(self.PROGRAM, library, GPUMEMTRACE_LIBRARY="/nowhere", TOLD_START="0 preloaded")
-        self.assertEqual((printed, told), ("preloaded\n", ["mark before 1", "start 4096", "mark after 2"]))
+        printed, reported = run(self.PROGRAM, library, GPUMEMTRACE_LIBRARY="/nowhere", REPORTED_START="0 preloaded")
+        self.assertEqual((printed, reported), ("preloaded\n", ["mark before 1", "start 4096", "mark after 2"]))
 
     def test_copy_started_earlier_is_used(self):
         with tempfile.TemporaryDirectory() as folder:
             copy = shutil.copy(library, pathlib.Path(folder) / "copy.so")
-            printed, told = run(self.PROGRAM, GPUMEMTRACE_LIBRARY=library, TOLD_START=f"-1 {copy}")
-        self.assertEqual((printed, told), (f"already done by {copy}\n", ["start 4096", "mark after 2"]))
+            printed, reported = run(self.PROGRAM, GPUMEMTRACE_LIBRARY=library, REPORTED_START=f"-1 {copy}")
+        self.assertEqual((printed, reported), (f"already done by {copy}\n", ["start 4096", "mark after 2"]))
 
     def test_library_injected_by_the_driver_is_used_immediately(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -186,8 +186,8 @@ class Started(unittest.TestCase):
             self.assertEqual(run(program, CUDA_INJECTION64_PATH=library)[1], [])  # another tool's library
 
     def test_library_that_cannot_start_reports_the_reason(self):
-        printed, told = run(self.PROGRAM, GPUMEMTRACE_LIBRARY=library, TOLD_START="-1 no luck")
-        self.assertEqual((printed, told), ("RuntimeError: gpumemtrace cannot start: no luck\n", ["start 4096"]))
+        printed, reported = run(self.PROGRAM, GPUMEMTRACE_LIBRARY=library, REPORTED_START="-1 no luck")
+        self.assertEqual((printed, reported), ("RuntimeError: gpumemtrace cannot start: no luck\n", ["start 4096"]))
 
     def test_missing_library_is_an_error_with_its_path(self):
         printed, _ = run(self.PROGRAM, GPUMEMTRACE_LIBRARY="/nowhere/lib.so")
@@ -207,7 +207,7 @@ class NotRecorded(unittest.TestCase):
     """Without gpumemtrace, nothing happens."""
 
     def test_every_function_does_nothing(self):
-        printed, told = run("""
+        printed, reported = run("""
             import gpumemtrace
             gpumemtrace.step(); gpumemtrace.step(3); gpumemtrace.mark('a'); gpumemtrace.mark('b', 2)
             with gpumemtrace.region('r') as entered: assert isinstance(entered, gpumemtrace.region)
@@ -215,7 +215,7 @@ class NotRecorded(unittest.TestCase):
             def f(x): return x + 1
             print(f(1), gpumemtrace.snapshot('s'), gpumemtrace.recording())
             """)
-        self.assertEqual((printed, told), ("2 False False\n", []))
+        self.assertEqual((printed, reported), ("2 False False\n", []))
 
     def test_library_that_lacks_a_function_is_ignored(self):
         # Any library that is not gpumemtrace of this version will do.
@@ -269,9 +269,9 @@ class Wrong(unittest.TestCase):
                 else: print('no error')
             """) % [code for code, _ in self.CASES]
         for preload in (None, library):
-            printed, told = run(program, preload)
+            printed, reported = run(program, preload)
             self.assertEqual(printed.splitlines(), [message for _, message in self.CASES])
-            self.assertEqual(told, [])
+            self.assertEqual(reported, [])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Installs the package from the tree into a fresh virtual environment, and tests it there.
 
-Usage: install_check.py TOLD_CALLS_LIBRARY
+Usage: install_check.py REPORTED_CALLS_LIBRARY
 Needs the network: pip fetches the build backend.
 """
 
@@ -31,7 +31,7 @@ def state_of_tree():
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    told_calls = str(pathlib.Path(sys.argv[1]).resolve())
+    reported_calls = str(pathlib.Path(sys.argv[1]).resolve())
     before = state_of_tree() if (ROOT / ".git").exists() else None
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -50,7 +50,7 @@ def main():
         assert not any("gpumemtrace" in command for command in commands), commands
         # The test uses the package beside it.
         shutil.copy(ROOT / "python" / "gpumemtrace_test.py", package.parents[1])
-        run(python, str(package.parents[1] / "gpumemtrace_test.py"), told_calls, cwd=folder,
+        run(python, str(package.parents[1] / "gpumemtrace_test.py"), reported_calls, cwd=folder,
             env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"})
     if before is not None:
         assert state_of_tree() == before, f"the installation has changed the tree:\n{state_of_tree()}"

@@ -13,9 +13,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 EVENTS, MANY_EVENTS = 10_000_000, 100_000_000
-MOST_LOAD_S, MOST_ANSWER_S, MOST_BYTES_PER_EVENT, MOST_BYTES_OF_MANY = 2, 1, 40, 8 << 30
+MAX_LOAD_S, MAX_ANSWER_S, MAX_BYTES_PER_EVENT, MAX_BYTES_OF_MANY = 2, 1, 40, 8 << 30
 # Limits for PyTorch's reader: a minute and 12 GiB.
-PATIENCE_S, MEMORY = 60, 12 << 30
+TIMEOUT_S, MEMORY = 60, 12 << 30
 SNAPSHOT_BYTES = (20_000_000, 100_000_000, 400_000_000, 1_600_000_000)
 
 
@@ -43,10 +43,10 @@ class AnswersBench:
     def ask(self, path, rounds):
         rows = [json.loads(self.program(self.bench.build / "benchmark" / "answers_benchmark", path))
                 for _ in range(rounds)]
-        middle = {key: statistics.median(row[key] for row in rows) for key in rows[0] if key != "answers_ns"}
-        middle["answers_ns"] = {name: statistics.median(row["answers_ns"][name] for row in rows)
+        median = {key: statistics.median(row[key] for row in rows) for key in rows[0] if key != "answers_ns"}
+        median["answers_ns"] = {name: statistics.median(row["answers_ns"][name] for row in rows)
                                 for name in rows[0]["answers_ns"]}
-        return middle
+        return median
 
     def answers(self):
         events = 200_000 if self.bench.quick else EVENTS
@@ -55,14 +55,14 @@ class AnswersBench:
         path.unlink()
         load_s = cost["load_ns"] / 1e9
         self.bench.add(f"load {events:,} events", f"{load_s:.2f} s",
-                       f"goal: at most {MOST_LOAD_S} s, {goal(load_s <= MOST_LOAD_S)}")
+                       f"goal: at most {MAX_LOAD_S} s, {goal(load_s <= MAX_LOAD_S)}")
         for what, key in (("held", "bytes"), ("while loading", "bytes_while_loading")):
             per_event = cost[key] / cost["events"]
             self.bench.add(f"memory of the loaded trace, {what}", f"{per_event:.1f} B/event",
-                           f"goal: at most {MOST_BYTES_PER_EVENT} B, {goal(per_event <= MOST_BYTES_PER_EVENT)}")
+                           f"goal: at most {MAX_BYTES_PER_EVENT} B, {goal(per_event <= MAX_BYTES_PER_EVENT)}")
         for name, ns in cost["answers_ns"].items():
             self.bench.add(f"{name} on {events:,} events, after loading", f"{ns / 1e9:.2f} s",
-                           f"goal: at most {MOST_ANSWER_S} s, {goal(ns <= MOST_ANSWER_S * 1e9)}")
+                           f"goal: at most {MAX_ANSWER_S} s, {goal(ns <= MAX_ANSWER_S * 1e9)}")
 
     def many(self):
         path = self.recording(MANY_EVENTS)
@@ -71,7 +71,7 @@ class AnswersBench:
         self.bench.add(f"load {MANY_EVENTS:,} events", f"{cost['load_ns'] / 1e9:.1f} s", "")
         self.bench.add(f"all answers on {MANY_EVENTS:,} events, maximum memory",
                        f"{cost['bytes_at_most'] / 2**30:.2f} GiB",
-                       f"goal: at most 8 GiB, {goal(cost['bytes_at_most'] <= MOST_BYTES_OF_MANY)}")
+                       f"goal: at most 8 GiB, {goal(cost['bytes_at_most'] <= MAX_BYTES_OF_MANY)}")
 
     def timed(self, command):
         """Returns seconds, or None if the program does not finish within its limits."""
@@ -80,7 +80,7 @@ class AnswersBench:
         start = time.monotonic()
         try:
             done = subprocess.run([str(part) for part in command], stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL, timeout=PATIENCE_S, preexec_fn=limit)
+                                  stderr=subprocess.DEVNULL, timeout=TIMEOUT_S, preexec_fn=limit)
         except subprocess.TimeoutExpired:
             return None
         return time.monotonic() - start if done.returncode == 0 else None
@@ -92,20 +92,20 @@ class AnswersBench:
         largest = None
         for size in SNAPSHOT_BYTES[:1] if self.bench.quick else SNAPSHOT_BYTES:
             path = self.bench.folder / f"{size}.pickle"
-            told = json.loads(self.program(self.bench.build / "benchmark" / "big_snapshot", size, path))
+            properties = json.loads(self.program(self.bench.build / "benchmark" / "big_snapshot", size, path))
             theirs = self.timed([python, reader, "trace", path])
             if theirs is None:
                 path.unlink()
                 break
             ours = self.timed([self.bench.build / "bin" / "gpumemtrace", "report", path])
-            largest = told, theirs, ours
+            largest = properties, theirs, ours
             path.unlink()
         if largest is None:
             self.bench.add("PyTorch's reader of snapshots", "does not finish", f"{SNAPSHOT_BYTES[0]:,} bytes")
             return
-        told, theirs, ours = largest
-        self.bench.add(f"snapshot of {told['events']:,} events, the largest that `_memory_viz.py trace` can process",
-                       f"{theirs:.1f} s", f"in {PATIENCE_S} s and {MEMORY >> 30} GiB")
+        properties, theirs, ours = largest
+        self.bench.add(f"snapshot of {properties['events']:,} events, the largest that `_memory_viz.py trace` can process",
+                       f"{theirs:.1f} s", f"in {TIMEOUT_S} s and {MEMORY >> 30} GiB")
         self.bench.add("gpumemtrace report on the same snapshot", f"{ours:.1f} s", f"x{ours / theirs:.2f}")
 
     def run(self, with_many):

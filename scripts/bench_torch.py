@@ -25,9 +25,9 @@ VARIANTS = {
     "PyTorch's history, stacks=python": (None, ["--history", "python"]),
     ALL: (None, ["--history", "all"]),
 }
-MOST_OF_ALL = 0.25  # goal: fraction of the cost that PyTorch's full history adds
-MOST_FOR_A_SAVE_NS = 60  # goal for the hook of a saved tensor, and for that of its release
-MOST_FOR_ROLES = 0.04  # goal for roles: fraction of the cost of recording without roles
+MAX_SHARE_OF_ALL = 0.25  # goal: fraction of the cost that PyTorch's full history adds
+MAX_NS_PER_SAVE = 60  # goal for the hook of a saved tensor, and for that of its release
+MAX_SHARE_OF_ROLES = 0.04  # goal for roles: fraction of the cost of recording without roles
 
 
 class TorchBench:
@@ -71,21 +71,21 @@ class TorchBench:
                                "full history adds")
         share = added[OURS] / added[ALL]
         self.bench.add(f"{what}: added by gpumemtrace, relative to stacks=all", f"{share:.2f}",
-                       f"goal: at most {MOST_OF_ALL}, {'met' if share <= MOST_OF_ALL else 'MISSED'}")
+                       f"goal: at most {MAX_SHARE_OF_ALL}, {'met' if share <= MAX_SHARE_OF_ALL else 'MISSED'}")
 
     def compare_roles(self, what, results, figure):
         without, all_of_it = (results[variant][figure] - results[BARE][figure] for variant in (WITHOUT_ROLES, OURS))
         share = all_of_it / without - 1
         self.bench.add(f"{what}: added by roles, relative to recording without", f"{100 * share:+.1f} %",
-                       f"goal: at most {100 * MOST_FOR_ROLES:.0f} %, {'met' if share <= MOST_FOR_ROLES else 'MISSED'}")
+                       f"goal: at most {100 * MAX_SHARE_OF_ROLES:.0f} %, {'met' if share <= MAX_SHARE_OF_ROLES else 'MISSED'}")
 
     def saved_tensor(self, results):
         """The cost of a tensor that a node saves and releases: a product saves two more than a sum."""
         more = {variant: results[variant]["product"] - results[variant]["sum"] for variant in (OURS, WITHOUT_ROLES)}
         cost = (more[OURS] - more[WITHOUT_ROLES]) / 2
         self.bench.add("a tensor that a node saves and releases: added by roles", f"{cost:.0f} ns",
-                       f"two hooks; goal: at most {2 * MOST_FOR_A_SAVE_NS} ns, "
-                       f"{'met' if cost <= 2 * MOST_FOR_A_SAVE_NS else 'MISSED'}")
+                       f"two hooks; goal: at most {2 * MAX_NS_PER_SAVE} ns, "
+                       f"{'met' if cost <= 2 * MAX_NS_PER_SAVE else 'MISSED'}")
 
     def hooks_of_a_saved_tensor(self, rounds):
         """Like saved_tensor(), without PyTorch, whose own cost is larger and varies more than the measured one."""
@@ -102,7 +102,7 @@ class TorchBench:
         self.bench.add("the same, the hooks alone", f"{released:.0f} ns",
                        f"median of {rounds} processes; reading the clock: {clock:.0f} ns")
         self.bench.add("of these, when a node saves the tensor", f"{saved:.0f} ns",
-                       f"goal: at most {MOST_FOR_A_SAVE_NS} ns, {'met' if saved <= MOST_FOR_A_SAVE_NS else 'MISSED'}")
+                       f"goal: at most {MAX_NS_PER_SAVE} ns, {'met' if saved <= MAX_NS_PER_SAVE else 'MISSED'}")
 
     def cost(self, command, variant):
         environment = self.bench.environment(True, VARIANTS[variant][0])

@@ -83,8 +83,8 @@ bool DropSections(const SessionMap& session) {
   return remove();
 }
 
-uint32_t AskForAttach(Control* control, std::string_view options) {
-  if (control->attach_door.load(std::memory_order_relaxed) == AttachDoor::kNone ||
+uint32_t RequestAttach(Control* control, std::string_view options) {
+  if (control->attach_gate.load(std::memory_order_relaxed) == AttachGate::kNone ||
       control->attach_wanted.load(std::memory_order_acquire) != 0 ||
       control->attach_now.load(std::memory_order_acquire) != 0 ||
       options.size() > sizeof(control->attach_options)) {
@@ -95,14 +95,14 @@ uint32_t AskForAttach(Control* control, std::string_view options) {
                                      std::memory_order_relaxed);
   const uint32_t last = control->attach_last.load(std::memory_order_relaxed);
   const uint32_t refused = control->attach_refused.load(std::memory_order_relaxed);
-  const uint32_t number = ((last > refused ? last : refused) + 1) | kAttachAsked;
+  const uint32_t number = ((last > refused ? last : refused) + 1) | kAttachRequested;
   // Sequentially consistent, because the client reads slots_restored next.
   control->attach_wanted.store(number, std::memory_order_seq_cst);
   return number;
 }
 
 bool ReleaseSections(int fd, const SessionMap& session) {
-  if (!session.has_door() || session.control().attach_now.load() != 0 ||
+  if (!session.has_attach_gate() || session.control().attach_now.load() != 0 ||
       session.control().attach_wanted.load() != 0) {
     return false;
   }

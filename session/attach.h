@@ -44,7 +44,7 @@ bool DropSections(const SessionMap& session);
 // Requests that the process is recorded from its next GPU call on. Returns the number of this
 // attach, or 0 if another attach is in progress, the process has not finished detaching, the
 // session has no attach gate, or the options are too long. REQUIRES: the session file is locked.
-uint32_t AskForAttach(Control* control, std::string_view options);
+uint32_t RequestAttach(Control* control, std::string_view options);
 
 // Requests the end of attach `number`. Does nothing if a different attach is requested by now.
 inline void EndAttach(Control* control, uint32_t number) {

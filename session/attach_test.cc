@@ -15,7 +15,7 @@
 namespace gmt::session {
 namespace {
 
-constexpr uint32_t Number(uint32_t n) { return n | kAttachAsked; }
+constexpr uint32_t Number(uint32_t n) { return n | kAttachRequested; }
 
 // A session with an attach gate, as seen by its process and by an attaching client.
 class AttachTest : public testing::Test {
@@ -24,8 +24,8 @@ class AttachTest : public testing::Test {
     directory_ = testing::TempDir() + "/attach_test.XXXXXX";
     ASSERT_NE(mkdtemp(directory_.data()), nullptr);
     setenv("GPUMEMTRACE_DIR", directory_.c_str(), 1);
-    ASSERT_EQ(CreateSession(SessionSizes(), "version\0001\0", &session_, AttachDoor::kDormant), 0);
-    at_first_ = Bytes();
+    ASSERT_EQ(CreateSession(SessionSizes(), "version\0001\0", &session_, AttachGate::kDormant), 0);
+    initial_bytes_ = Bytes();
   }
   void TearDown() override {
     unlink(session_.path);
@@ -43,13 +43,13 @@ class AttachTest : public testing::Test {
 
   std::string directory_;
   CreatedSession session_;
-  uint64_t at_first_ = 0;
+  uint64_t initial_bytes_ = 0;
 };
 
 TEST_F(AttachTest, DormantSessionHasAlmostNoMemory) {
   EXPECT_LE(Bytes(), uint64_t{256} << 10);
   EXPECT_GT(session_.size, uint64_t{16} << 20);
-  EXPECT_TRUE(session_.map.has_door());
+  EXPECT_TRUE(session_.map.has_attach_gate());
   EXPECT_EQ(CheckHeader(session_.map.header(), session_.size), nullptr);
 }
 
@@ -61,7 +61,7 @@ TEST_F(AttachTest, MemoryIsZeroedAndReleasedAgain) {
     for (uint64_t i = 0; i < session_.map.count(kLiveKeys); ++i) ASSERT_EQ(words[i], 0u);
     words[7] = 42;
     EXPECT_TRUE(DropSections(session_.map));
-    EXPECT_EQ(Bytes(), at_first_);
+    EXPECT_EQ(Bytes(), initial_bytes_);
   }
 }
 
@@ -78,7 +78,7 @@ TEST_F(AttachTest, FurtherLevelsOfTheLiveTableAreReleasedAndZeroedToo) {
     EXPECT_EQ(entries, 100000u);
     EXPECT_TRUE(round == 0 ? ReleaseSections(session_.fd, session_.map)
                            : DropSections(session_.map));
-    EXPECT_EQ(Bytes(), at_first_);
+    EXPECT_EQ(Bytes(), initial_bytes_);
   }
 }
 
@@ -100,7 +100,7 @@ TEST_F(AttachTest, LockedMemoryIsReleasedToo) {
     for (int round = 0; round < 2; ++round) {
       if (Back() != 0 || Bytes() < uint64_t{16} << 20) _exit(1);
       session_.map.section<uint64_t>(kStackIndex)[3] = 42;
-      if (!DropSections(session_.map) || Bytes() != at_first_) _exit(2);
+      if (!DropSections(session_.map) || Bytes() != initial_bytes_) _exit(2);
     }
     _exit(Back() == 0 && session_.map.section<uint64_t>(kStackIndex)[3] == 0 ? 0 : 3);
   }
@@ -119,31 +119,31 @@ TEST_F(AttachTest, DataLeftByAKilledReaderIsZeroed) {
 }
 
 TEST_F(AttachTest, OneAttachAtATime) {
-  EXPECT_EQ(AskForAttach(&control(), "stacks=none"), Number(1));
+  EXPECT_EQ(RequestAttach(&control(), "stacks=none"), Number(1));
   EXPECT_EQ(std::string(control().attach_options, control().attach_options_size), "stacks=none");
-  EXPECT_EQ(AskForAttach(&control(), ""), 0u);
+  EXPECT_EQ(RequestAttach(&control(), ""), 0u);
   control().attach_now = Number(1);
   control().attach_last = Number(1);
   EndAttach(&control(), Number(1));
-  EXPECT_EQ(AskForAttach(&control(), ""), 0u) << "the process has not detached yet";
+  EXPECT_EQ(RequestAttach(&control(), ""), 0u) << "the process has not detached yet";
   control().attach_now = 0;
-  EXPECT_EQ(AskForAttach(&control(), ""), Number(2));
+  EXPECT_EQ(RequestAttach(&control(), ""), Number(2));
 }
 
 TEST_F(AttachTest, NumberOfARefusedAttachIsNotReused) {
-  EXPECT_EQ(AskForAttach(&control(), ""), Number(1));
+  EXPECT_EQ(RequestAttach(&control(), ""), Number(1));
   control().attach_refused = Number(1);
   EndAttach(&control(), Number(1));
-  EXPECT_EQ(AskForAttach(&control(), ""), Number(2));
+  EXPECT_EQ(RequestAttach(&control(), ""), Number(2));
 }
 
 TEST_F(AttachTest, EveryAttachNumberHasTheRequestBit) {
   control().attach_last = 0xffffffff;  // the largest: counting begins again
-  EXPECT_EQ(AskForAttach(&control(), ""), Number(0));
+  EXPECT_EQ(RequestAttach(&control(), ""), Number(0));
 }
 
 TEST_F(AttachTest, EndOfAnOldAttachDoesNotEndTheCurrentOne) {
-  EXPECT_EQ(AskForAttach(&control(), ""), Number(1));
+  EXPECT_EQ(RequestAttach(&control(), ""), Number(1));
   EndAttach(&control(), Number(2));
   EXPECT_EQ(control().attach_wanted, Number(1));
   EndAttach(&control(), Number(1));
@@ -151,7 +151,7 @@ TEST_F(AttachTest, EndOfAnOldAttachDoesNotEndTheCurrentOne) {
 }
 
 TEST_F(AttachTest, TooLongOptionsAreRejected) {
-  EXPECT_EQ(AskForAttach(&control(), std::string(sizeof(control().attach_options) + 1, 'x')), 0u);
+  EXPECT_EQ(RequestAttach(&control(), std::string(sizeof(control().attach_options) + 1, 'x')), 0u);
   EXPECT_EQ(control().attach_wanted, 0u);
 }
 
@@ -159,10 +159,10 @@ TEST_F(AttachTest, ReaderReleasesMemoryOnlyIfTheProcessDoesNotWrite) {
   ASSERT_EQ(Back(), 0);
   control().attach_now = 1;
   EXPECT_FALSE(ReleaseSections(session_.fd, session_.map));
-  EXPECT_GT(Bytes(), at_first_);
+  EXPECT_GT(Bytes(), initial_bytes_);
   control().attach_now = 0;
   EXPECT_TRUE(ReleaseSections(session_.fd, session_.map));
-  EXPECT_EQ(Bytes(), at_first_);
+  EXPECT_EQ(Bytes(), initial_bytes_);
 }
 
 TEST_F(AttachTest, ReaderOfALaterAttachStartsAtItsFirstTicket) {

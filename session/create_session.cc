@@ -64,7 +64,7 @@ SessionSizes Shrink(const SessionSizes& sizes, int steps) {
 
 // Reduces growth: first by the largest level of the live table, finally to none. Returns false if
 // the session does not grow.
-bool GrowLess(SessionSizes* sizes) {
+bool ReduceGrowth(SessionSizes* sizes) {
   if (sizes->live_levels == 0 && sizes->arena_growth == 0) return false;
   if (sizes->live_levels != 0) {
     --sizes->live_levels;
@@ -100,10 +100,10 @@ void FillHeader(Header* header, uint64_t file_size) {
 
 // A request for a session: sizes, contents of the info section, and whether memory comes with an
 // attach.
-struct Wish {
+struct SessionRequest {
   SessionSizes sizes;
   std::string_view info;
-  AttachDoor door;
+  AttachGate gate;
 };
 
 // Checks a file size limit (ulimit -f) in advance, because the kernel sends a signal for exceeding
@@ -147,17 +147,17 @@ bool HasRoom(int fd, uint64_t bytes) {
 }
 
 // Reserves, maps and fills the file `fd`. Returns 0 or an errno value.
-int Fill(int fd, const Wish& wish, CreatedSession* session) {
+int Fill(int fd, const SessionRequest& request, CreatedSession* session) {
   Section sections[kSectionCount];
-  SessionSizes sizes = wish.sizes;
+  SessionSizes sizes = request.sizes;
   uint64_t size = LayOut(sizes, sections);
   const uint64_t recorded_to = ReservedBytes(sections, sizes.arena);
-  while (recorded_to < size && !MayGrow(fd, size, recorded_to) && GrowLess(&sizes))
+  while (recorded_to < size && !MayGrow(fd, size, recorded_to) && ReduceGrowth(&sizes))
     size = LayOut(sizes, sections);
   if (!WithinFileSizeLimit(size)) return EFBIG;
-  const bool has_door = wish.door != AttachDoor::kNone;
-  if (has_door && !HasRoom(fd, recorded_to)) return ENOSPC;
-  const uint64_t reserved = has_door ? sections[kRing].offset : recorded_to;
+  const bool has_attach_gate = request.gate != AttachGate::kNone;
+  if (has_attach_gate && !HasRoom(fd, recorded_to)) return ENOSPC;
+  const uint64_t reserved = has_attach_gate ? sections[kRing].offset : recorded_to;
   const int failed = ReserveFile(fd, 0, reserved);
   if (failed != 0) return failed;
   if (reserved < size && ftruncate(fd, static_cast<off_t>(size)) != 0) return errno;
@@ -166,7 +166,7 @@ int Fill(int fd, const Wish& wish, CreatedSession* session) {
   auto* header = static_cast<Header*>(base);
   memcpy(header->sections, sections, sizeof(sections));
   FillHeader(header, size);
-  const std::string_view info = wish.info;
+  const std::string_view info = request.info;
   memcpy(static_cast<char*>(base) + sections[kInfo].offset, info.data(),
          info.size() < sizes.info_bytes ? info.size() : sizes.info_bytes);
   session->base = base;
@@ -176,8 +176,8 @@ int Fill(int fd, const Wish& wish, CreatedSession* session) {
       SessionMap(base, reinterpret_cast<Control*>(static_cast<char*>(base) + kControlOffset));
   session->fd = fd;
   Control& control = session->map.control();
-  control.attach_door.store(wish.door, std::memory_order_relaxed);
-  control.arena_backed.store(has_door ? 0 : sizes.arena, std::memory_order_release);
+  control.attach_gate.store(request.gate, std::memory_order_relaxed);
+  control.arena_backed.store(has_attach_gate ? 0 : sizes.arena, std::memory_order_release);
   return 0;
 }
 
@@ -187,10 +187,10 @@ bool TooBig(int error) {
 }
 
 // Calls Fill() with the largest size that fits.
-int FillShrinking(int fd, const Wish& wish, CreatedSession* session) {
+int FillShrinking(int fd, const SessionRequest& request, CreatedSession* session) {
   int error = 0;
   for (int steps = 0; steps < kSteps; ++steps) {
-    error = Fill(fd, {Shrink(wish.sizes, steps), wish.info, wish.door}, session);
+    error = Fill(fd, {Shrink(request.sizes, steps), request.info, request.gate}, session);
     if (!TooBig(error)) return error;
     if (ftruncate(fd, 0) != 0) return errno;
   }
@@ -230,7 +230,7 @@ void NameOf(const Header& header, char (&name)[96]) {
 // system does not support that, by renaming a hidden one.
 enum class Naming { kLink, kRename };
 
-int CreateIn(const char* directory, int dir, Naming naming, const Wish& wish,
+int CreateIn(const char* directory, int dir, Naming naming, const SessionRequest& request,
              CreatedSession* session) {
   char hidden[64];
   snprintf(hidden, sizeof(hidden), ".%d-%llu", getpid(),
@@ -241,7 +241,7 @@ int CreateIn(const char* directory, int dir, Naming naming, const Wish& wish,
           : openat(dir, hidden, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return errno;
 
-  int error = FillShrinking(fd, wish, session);
+  int error = FillShrinking(fd, request, session);
   if (error == 0) {
     char name[96], self[32];
     NameOf(session->map.header(), name);
@@ -261,10 +261,10 @@ int CreateIn(const char* directory, int dir, Naming naming, const Wish& wish,
   return error;
 }
 
-int CreateUnnamed(const Wish& wish, CreatedSession* session) {
+int CreateUnnamed(const SessionRequest& request, CreatedSession* session) {
   const int fd = memfd_create("gpumemtrace", MFD_CLOEXEC);
   if (fd < 0) return errno;
-  const int error = FillShrinking(fd, wish, session);
+  const int error = FillShrinking(fd, request, session);
   if (error != 0) close(fd);
   return error;
 }
@@ -299,8 +299,8 @@ bool SessionDirectory(int n, char (&path)[PATH_MAX]) {
 }
 
 int CreateSession(const SessionSizes& sizes, std::string_view info, CreatedSession* session,
-                  AttachDoor door) {
-  const Wish wish = {sizes, info, door};
+                  AttachGate gate) {
+  const SessionRequest request = {sizes, info, gate};
   int error = ENOENT;
   char directory[PATH_MAX];
   for (int n = 0; SessionDirectory(n, directory); ++n) {
@@ -310,12 +310,12 @@ int CreateSession(const SessionSizes& sizes, std::string_view info, CreatedSessi
       error = -dir;
       continue;
     }
-    error = CreateIn(directory, dir, Naming::kLink, wish, session);
-    if (error != 0) error = CreateIn(directory, dir, Naming::kRename, wish, session);
+    error = CreateIn(directory, dir, Naming::kLink, request, session);
+    if (error != 0) error = CreateIn(directory, dir, Naming::kRename, request, session);
     close(dir);
     if (error == 0) return 0;
   }
-  return door == AttachDoor::kNone ? CreateUnnamed(wish, session) : error;
+  return gate == AttachGate::kNone ? CreateUnnamed(request, session) : error;
 }
 
 bool FindSessionName(int fd, const Header& header, char (&path)[PATH_MAX + 100]) {

@@ -33,7 +33,7 @@ constexpr const char* kRestarts[] = {"TORCHELASTIC_RESTART_COUNT", "SLURM_RESTAR
 constexpr const char* kJobs[] = {"SLURM_JOB_ID", "PBS_JOBID",  "LSB_JOBID",
                                  "FLUX_JOB_ID",  "RAY_JOB_ID", "TORCHELASTIC_RUN_ID"};
 
-constexpr size_t kMostDigits = 9;  // below 2^31
+constexpr size_t kMaxDigits = 9;  // below 2^31
 
 class Environment {
  public:
@@ -42,7 +42,7 @@ class Environment {
   const char* Number(const char* name) const {
     const char* value = Text(name);
     const size_t digits = strspn(value, "0123456789");
-    return digits <= kMostDigits && value[digits] == '\0' ? value : "";
+    return digits <= kMaxDigits && value[digits] == '\0' ? value : "";
   }
   template <size_t kCount>
   const char* FirstNumber(const char* const (&names)[kCount]) const {

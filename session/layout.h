@@ -161,7 +161,7 @@ enum Fact : uint32_t {
 
 // Set in every attach number, so that a hook reads only one word to learn what it has to check and
 // whether an attach is requested (preload/process/process.h).
-inline constexpr uint32_t kAttachAsked = 1u << 31;
+inline constexpr uint32_t kAttachRequested = 1u << 31;
 
 enum class Handshake : uint32_t {
   kNone = 0,
@@ -175,10 +175,10 @@ enum class ExitKind : uint32_t {
 };
 
 // Whether a process can be attached to, and for what reason.
-enum class AttachDoor : uint32_t {
+enum class AttachGate : uint32_t {
   kNone = 0,     // no: it is recorded from its first GPU call to its end
   kDormant = 1,  // GPUMEMTRACE=dormant
-  kBrought = 2,  // the library was injected into the running process (gpumemtrace_attach)
+  kInjected = 2,  // the library was injected into the running process (gpumemtrace_attach)
 };
 
 struct Control {
@@ -215,8 +215,8 @@ struct Control {
   // Attach and detach (docs/session.md, "Attach"). A session with an attach gate is recorded to
   // only while a client is attached. Otherwise the sections after the info section have no memory,
   // and no process may touch them while attach_now is 0.
-  alignas(64) std::atomic<AttachDoor> attach_door;  // constant after the session has its name
-  // 0: no attach is requested. n | kAttachAsked: the n-th attach, counted from 1. The attaching
+  alignas(64) std::atomic<AttachGate> attach_gate;  // constant after the session has its name
+  // 0: no attach is requested. n | kAttachRequested: the n-th attach, counted from 1. The attaching
   // client sets it after attach_options, holding the lock (flock) of the session file; the
   // detaching client resets it to 0. The other fields about attaches hold the same numbers.
   std::atomic<uint32_t> attach_wanted;
@@ -254,7 +254,7 @@ static_assert(offsetof(Control, facts) == 224);
 static_assert(offsetof(Control, collector_pid) == 256);
 static_assert(offsetof(Control, exit_kind) == 320);
 static_assert(offsetof(Control, abandoned_tickets) == 384);
-static_assert(offsetof(Control, attach_door) == 2432);
+static_assert(offsetof(Control, attach_gate) == 2432);
 static_assert(offsetof(Control, attach_wanted) == 2436);
 static_assert(offsetof(Control, attach_first_ticket) == 2456);
 static_assert(offsetof(Control, attach_options) == 2604);

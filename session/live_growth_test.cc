@@ -307,7 +307,7 @@ constexpr uint32_t kUsualKills = 60;
 }
 
 // Maps the session as another writer would: the whole file is writable.
-SessionMap MapAgain(const ScratchSession& session) {
+SessionMap MapSecondTime(const ScratchSession& session) {
   void* base = mmap(nullptr, session.size(), PROT_READ | PROT_WRITE, MAP_SHARED, session.fd(), 0);
   EXPECT_NE(base, MAP_FAILED);
   return SessionMap(base, reinterpret_cast<Control*>(static_cast<char*>(base) + kControlOffset));
@@ -335,7 +335,7 @@ TEST(LiveGrowthTest, KillKeepsInsertedEntriesAndTheNextWriterContinues) {
     ASSERT_LE(LevelsWithMemory(session.control()), kLiveLevels);
     ++at_level[LevelsWithMemory(session.control())];
 
-    const SessionMap again = MapAgain(session);
+    const SessionMap again = MapSecondTime(session);
     std::map<uint64_t, uint64_t> contents = Contents(again.live());
     uint64_t put_in = 0;
     for (uint64_t w = 0; w < kWriters; ++w) {

@@ -5,8 +5,8 @@
 namespace gmt::session {
 
 bool ModuleLog::Append(const ModuleRecord& record, uint32_t thread) const {
-  uint32_t nobody = 0;
-  if (!control_->module_lock.compare_exchange_strong(nobody, thread, std::memory_order_acquire))
+  uint32_t unlocked = 0;
+  if (!control_->module_lock.compare_exchange_strong(unlocked, thread, std::memory_order_acquire))
     return false;
   const uint32_t n = count();
   const bool fits = n < capacity_;

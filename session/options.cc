@@ -114,7 +114,7 @@ const char* TakeRing(std::string_view value, Options* o) {
 }
 
 const char* TakeSnapshot(std::string_view value, Options* o) {
-  constexpr uint64_t kLeastEvery = 1000000000, kLeastGrowth = 1 << 20;
+  constexpr uint64_t kMinEvery = 1000000000, kMinGrowth = 1 << 20;
   bool oom = false, exit = false;
   uint64_t every = 0, growth = 0;
   bool at_marks = false;
@@ -127,10 +127,10 @@ const char* TakeSnapshot(std::string_view value, Options* o) {
     } else if (what == "exit" && item.empty()) {
       exit = true;
     } else if (what == "every") {
-      if (!ParseDuration(item, &every) || every < kLeastEvery)
+      if (!ParseDuration(item, &every) || every < kMinEvery)
         return "every is not a time of at least a second, such as every:10m";
     } else if (what == "growth") {
-      if (!ParseSize(item, &growth) || growth < kLeastGrowth)
+      if (!ParseSize(item, &growth) || growth < kMinGrowth)
         return "growth is not a size of at least 1MiB, such as growth:1GiB";
     } else if (what == "mark") {
       if (item.size() >= sizeof(o->snapshot_mark)) return "the name of the mark is too long";
@@ -181,17 +181,17 @@ const char* TakeExitWait(std::string_view value, Options* o) {
 }
 
 const char* TakeMaxSize(std::string_view value, Options* o) {
-  constexpr uint64_t kLeast = 16 << 20;  // less would not hold the initial contents of a part
+  constexpr uint64_t kMin = 16 << 20;  // less would not hold the initial contents of a part
   uint64_t bytes;
-  if (!ParseSize(value, &bytes) || bytes < kLeast) return "not a size of at least 16MiB";
+  if (!ParseSize(value, &bytes) || bytes < kMin) return "not a size of at least 16MiB";
   o->max_bytes = bytes;
   return nullptr;
 }
 
 const char* TakeMaxTime(std::string_view value, Options* o) {
-  constexpr uint64_t kLeast = 1000000000;
+  constexpr uint64_t kMin = 1000000000;
   uint64_t ns;
-  if (!ParseDuration(value, &ns) || ns < kLeast) return "not a time of at least 1s, such as 24h";
+  if (!ParseDuration(value, &ns) || ns < kMin) return "not a time of at least 1s, such as 24h";
   o->max_ns = ns;
   return nullptr;
 }

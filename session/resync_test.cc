@@ -311,10 +311,10 @@ TEST(ResyncTest, LateAndLappedReaderEndsWithTheExactLiveSet) {
 
 // Expects an error in at least one of several processes.
 void ExpectWrong(Broken broken) {
-  constexpr uint32_t kMost = 400;
+  constexpr uint32_t kMaxProcesses = 400;
   Tally tally;
-  for (uint32_t seed = 1; tally.wrong() == 0 && seed <= kMost; ++seed) Live(seed, broken, &tally);
-  EXPECT_NE(tally.wrong(), 0u) << "in " << kMost << " processes";
+  for (uint32_t seed = 1; tally.wrong() == 0 && seed <= kMaxProcesses; ++seed) Live(seed, broken, &tally);
+  EXPECT_NE(tally.wrong(), 0u) << "in " << kMaxProcesses << " processes";
 }
 
 TEST(ResyncTest, OracleDetectsAFreeRecordedTooLate) {

@@ -87,7 +87,7 @@ struct CreatedSession {
 // Creates a session. Returns 0, or the errno value of the last directory tried; no files remain
 // then.
 int CreateSession(const SessionSizes& sizes, std::string_view info, CreatedSession* session,
-                  AttachDoor door = AttachDoor::kNone);
+                  AttachGate gate = AttachGate::kNone);
 
 // Writes the n-th directory (from 0) in which sessions may be stored to `path`. Returns false after
 // the last.

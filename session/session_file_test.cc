@@ -305,12 +305,12 @@ TEST(SessionFileTest, StartTicksAreThoseOfTheOtherTimeNamespace) {
   }
   close(answer[1]);
   uint64_t seen[2] = {};
-  const bool told = read(answer[0], seen, sizeof(seen)) == sizeof(seen);
+  const bool reported = read(answer[0], seen, sizeof(seen)) == sizeof(seen);
   close(answer[0]);
-  const uint64_t from_here = told ? StartTicks(seen[0]) : 0;
-  if (told) kill(static_cast<pid_t>(seen[0]), SIGKILL);
+  const uint64_t from_here = reported ? StartTicks(seen[0]) : 0;
+  if (reported) kill(static_cast<pid_t>(seen[0]), SIGKILL);
   waitpid(outer, nullptr, 0);
-  if (!told) GTEST_SKIP() << "no time namespace is permitted here";
+  if (!reported) GTEST_SKIP() << "no time namespace is permitted here";
   EXPECT_EQ(from_here, seen[1]);
 }
 

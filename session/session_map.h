@@ -52,12 +52,12 @@ class SessionMap {
   RingReader ring_reader() const {
     return RingReader(control_, section<Slot>(kRing), count(kRing), first_ticket());
   }
-  bool has_door() const {
-    return control_->attach_door.load(std::memory_order_relaxed) != AttachDoor::kNone;
+  bool has_attach_gate() const {
+    return control_->attach_gate.load(std::memory_order_relaxed) != AttachGate::kNone;
   }
   // Returns the ticket at which the history of the current, or else the last, recording begins.
   uint64_t first_ticket() const {
-    return has_door() ? control_->attach_first_ticket.load(std::memory_order_acquire) : 0;
+    return has_attach_gate() ? control_->attach_first_ticket.load(std::memory_order_acquire) : 0;
   }
   // Returns how many bytes of the file have memory while the process is recorded.
   uint64_t MemoryBytes() const {

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int WhatItSays(const ElfFile& file) {
+int InformationIn(const ElfFile& file) {
   if (file.HasSection(".debug_info") || file.HasSection(".zdebug_info")) return 2;
   return file.HasSection(".symtab") ? 1 : 0;
 }
@@ -38,9 +38,9 @@ void BuildIdIndex::Add(const std::string& path) {
   if (!file.ok()) return;
   const std::string build_id = (*file)->BuildId();
   if (build_id.empty()) return;
-  const int says = WhatItSays(**file);
-  const auto [known, is_new] = files_.try_emplace(build_id, File{path, says});
-  if (!is_new && says > known->second.says) known->second = {path, says};
+  const int information = InformationIn(**file);
+  const auto [known, is_new] = files_.try_emplace(build_id, File{path, information});
+  if (!is_new && information > known->second.information) known->second = {path, information};
 }
 
 std::string BuildIdIndex::Find(const std::string& build_id) const {

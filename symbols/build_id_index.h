@@ -37,7 +37,7 @@ class BuildIdIndex {
  private:
   struct File {
     std::string path;
-    int says = 0;
+    int information = 0;
   };
   void Add(const std::string& path);
 

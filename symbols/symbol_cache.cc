@@ -19,8 +19,8 @@ namespace {
 constexpr char kFileName[] = "names-1.sqlite";
 constexpr size_t kEntriesOfWrite = 256;
 constexpr size_t kMaxWaiting = 8192;  // while another process is writing
-constexpr int kPatienceMs = 100;
-constexpr int kTriesToBegin = 20;
+constexpr int kBusyTimeoutMs = 100;
+constexpr int kMaxOpenTries = 20;
 constexpr useconds_t kPauseUs = 10'000;
 
 constexpr char kSchema[] =
@@ -165,11 +165,11 @@ absl::StatusOr<std::unique_ptr<SymbolCache>> SymbolCache::Open(const std::string
 bool SymbolCache::Prepare() {
   constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   const int opened = sqlite3_open_v2(path_.c_str(), &database_, kFlags, nullptr);
-  if (!Worked(opened)) {
+  if (!IsOk(opened)) {
     Close();
     return false;
   }
-  sqlite3_busy_timeout(database_, kPatienceMs);
+  sqlite3_busy_timeout(database_, kBusyTimeoutMs);
   const std::pair<const char*, sqlite3_stmt**> statements[] = {
       {"SELECT value, checksum FROM names WHERE module=?1 AND address=?2", &find_},
       {"SELECT id, used FROM modules WHERE files=?1", &find_module_},
@@ -179,12 +179,12 @@ bool SymbolCache::Prepare() {
   };
   // Many processes of a run start at the same time, and only one can create the tables.
   bool good = false;
-  for (int i = 0; i < kTriesToBegin && !good && database_ != nullptr; ++i) {
+  for (int i = 0; i < kMaxOpenTries && !good && database_ != nullptr; ++i) {
     if (i > 0) usleep(kPauseUs);
     good = Execute(kSchema);
   }
   for (const auto& [sql, statement] : statements) {
-    good = good && Worked(sqlite3_prepare_v2(database_, sql, -1, statement, nullptr));
+    good = good && IsOk(sqlite3_prepare_v2(database_, sql, -1, statement, nullptr));
   }
   if (!good) Close();
   return good;
@@ -204,7 +204,7 @@ void SymbolCache::Close() {
   database_ = nullptr;
 }
 
-bool SymbolCache::Worked(int result) {
+bool SymbolCache::IsOk(int result) {
   const int kind = result & 0xff;
   if (kind == SQLITE_OK || kind == SQLITE_DONE || kind == SQLITE_ROW) return true;
   if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED) return false;
@@ -217,7 +217,7 @@ bool SymbolCache::Worked(int result) {
 }
 
 bool SymbolCache::Execute(const char* sql) {
-  return database_ != nullptr && Worked(sqlite3_exec(database_, sql, nullptr, nullptr, nullptr));
+  return database_ != nullptr && IsOk(sqlite3_exec(database_, sql, nullptr, nullptr, nullptr));
 }
 
 std::optional<int64_t> SymbolCache::ModuleOf(const std::string& files) {
@@ -229,7 +229,7 @@ std::optional<int64_t> SymbolCache::ModuleOf(const std::string& files) {
     result = statement.BindText(1, files).Step();
     if (result == SQLITE_ROW) id = statement.Number(0), used = statement.Number(1);
   }
-  if (!Worked(result) || id == 0) return std::nullopt;
+  if (!IsOk(result) || id == 0) return std::nullopt;
   modules_[files] = id;
   if (used != Today()) Statement(touch_module_).Bind(1, id).Bind(2, Today()).Step();
   return id;
@@ -251,7 +251,7 @@ std::optional<std::vector<ResolvedSymbol>> SymbolCache::Find(const std::string& 
       symbols = Decode(value);
     }
   }
-  Worked(result);
+  IsOk(result);
   hits_ += symbols.has_value();
   return symbols;
 }
@@ -302,7 +302,7 @@ bool SymbolCache::Write() {
                            .BindBlob(3, entry.value)
                            .Bind(4, sum)
                            .Step();
-    if (result != SQLITE_DONE) return Worked(result);
+    if (result != SQLITE_DONE) return IsOk(result);
   }
   return Execute("COMMIT");
 }

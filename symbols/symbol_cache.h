@@ -81,7 +81,7 @@ class SymbolCache {
   bool MakeRoom();
   uint64_t BytesUsed();
   // Returns whether `result` means success. Other results except contention close the database.
-  bool Worked(int result);
+  bool IsOk(int result);
   void Close();
 
   const std::string path_;

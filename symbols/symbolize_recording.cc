@@ -109,8 +109,8 @@ std::vector<FrameRequest> NativeFrames(const format::Definitions& definitions) {
   return RequestsFor(definitions, std::move(ids));
 }
 
-BetterNames NameBetter(const format::Definitions& definitions, Symbolizer& symbolizer) {
-  BetterNames names;
+ImprovedNames FindImprovedNames(const format::Definitions& definitions, Symbolizer& symbolizer) {
+  ImprovedNames names;
   BodyWriter writer(definitions);
   for (const FrameRequest& request : NativeFrames(definitions)) {
     if (request.frame <= definitions.base().frame) continue;

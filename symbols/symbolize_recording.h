@@ -54,14 +54,14 @@ SymbolizeResult Symbolize(const std::vector<FrameRequest>& requests, Symbolizer&
 // Names that are more detailed than the current ones of the native frames of the last file
 // segment: a name instead of none, lines and inlined calls instead of a mere name. Never less
 // detailed ones.
-struct BetterNames {
+struct ImprovedNames {
   uint64_t frames = 0;  // native frames
   uint64_t named_before = 0, named = 0;
   uint64_t better = 0;  // frames with more detail than before, including newly named ones
   // Chunks to add to the segment, in order (format/recording_copy.h).
   std::shared_ptr<std::vector<gmt::Body>> bodies;
 };
-BetterNames NameBetter(const format::Definitions& definitions, Symbolizer& symbolizer);
+ImprovedNames FindImprovedNames(const format::Definitions& definitions, Symbolizer& symbolizer);
 
 // For readers: adds symbols for unnamed frames to `definitions` itself and the new names to its
 // strings. Returns how many frames got a name.

@@ -194,7 +194,7 @@ std::string Categorizer::PlaceOf(const Group& group) const {
 bool Categorizer::Outlives(const Group& group) const {
   if (group.kind != Kind::kBlock || group.life.born != Born::kBackward) return false;
   if (IsRecomputed(group) && group.life.dies_backward) return false;
-  if (group.life.dies_at_once && !spans_.backward_told) return false;
+  if (group.life.dies_at_once && !spans_.backward_is_recorded) return false;
   return !IsShort(group.life.life) && (!group.is_open() || group.life.crosses_optimizer);
 }
 
@@ -236,9 +236,9 @@ void Categorizer::DecideGroups() {
       const bool is_observed = decisions_[i].is_made && groups_[i].roles != 0;
       if (open && !groups_[i].from_before && !is_observed) {
         // A parameter's rule is stronger evidence than what else the same code did.
-        const bool is_told = decisions_[i].is_made && !IsShort(groups_[i].life.life) &&
+        const bool is_known = decisions_[i].is_made && !IsShort(groups_[i].life.life) &&
                              decisions_[i].category != Category::kActivations;
-        if (!is_told) {
+        if (!is_known) {
           Decision voted = ByVotes(groups_[i]);
           if (voted.is_made) decisions_[i] = std::move(voted);
         }

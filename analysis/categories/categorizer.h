@@ -119,7 +119,7 @@ class Categorizer {
   std::string PlaceOf(const Group& group) const;
   Decision KeptByTheProgram(const Group& group) const;
   static std::string LifeText(const Group& group);
-  static std::string WhatTellsNothing(const Group& group);
+  static std::string WithoutEvidence(const Group& group);
   bool IsOptimizers(const Group& group) const;
 
   const Examination& examination_;

@@ -48,7 +48,7 @@ std::string Categorizer::LifeText(const Group& group) {
   return absl::StrCat("born ", std::string(born), ", not freed at the end");
 }
 
-std::string Categorizer::WhatTellsNothing(const Group& group) {
+std::string Categorizer::WithoutEvidence(const Group& group) {
   return group.stack == 0 ? "; no stack was recorded, and its size is no evidence"
                           : "; neither its stack nor its size shows what it is for";
 }
@@ -172,8 +172,8 @@ Categorizer::Decision Categorizer::OfDriver(const Group& group) const {
 Categorizer::Decision Categorizer::ByLife(const Group& group) {
   if (group.life.born == Born::kBackward) return OfBackward(group);
   if (group.life.born == Born::kOptimizer) {
-    const bool told = IsOptimizers(group);
-    const Confidence confidence = told ? Confidence::kHigh : Confidence::kMedium;
+    const bool is_optimizers = IsOptimizers(group);
+    const Confidence confidence = is_optimizers ? Confidence::kHigh : Confidence::kMedium;
     const Category category =
         IsShort(group.life.life) ? Category::kTemporaries : Category::kOptimizerState;
     return {category, group.life.ran_out ? Confidence::kMedium : confidence, LifeText(group), true};
@@ -195,7 +195,7 @@ Categorizer::Decision Categorizer::OfBackward(const Group& group) const {
   }
   const char* of_size = is_parameters ? "; of a parameter's size" : "; not of a parameter's size";
   const bool in_doubt =
-      life.life == Lifespan::kPass || group.is_open() || (life.dies_at_once && !spans_.backward_told);
+      life.life == Lifespan::kPass || group.is_open() || (life.dies_at_once && !spans_.backward_is_recorded);
   if (in_doubt) {
     return {is_parameters ? Category::kGradients : Category::kTemporaries, Confidence::kMedium,
             absl::StrCat(LifeText(group), of_size), true};
@@ -245,7 +245,7 @@ Categorizer::Decision Categorizer::OfLongForward(const Group& group) const {
   if (group.stack != 0 && life.life == Lifespan::kLong && !life.before_training)
     return KeptByTheProgram(group);
   return {Category::kUnknown, Confidence::kLow,
-          absl::StrCat(LifeText(group), WhatTellsNothing(group)), true};
+          absl::StrCat(LifeText(group), WithoutEvidence(group)), true};
 }
 
 Categorizer::Decision Categorizer::KeptByTheProgram(const Group& group) const {

@@ -70,7 +70,7 @@ void Lives::NumberCycles(const Cycles& cycles) {
 void Lives::Walk(const Stacks& stacks) {
   const Rows& rows = trace_.rows;
   for (RowId row = 0; row < rows.count(); ++row) {
-    if (rows.birth[row] == 0) Bear(row, 0, stacks);
+    if (rows.birth[row] == 0) AddBirth(row, 0, stacks);
   }
   uint32_t segment = 0;
   size_t failure = 0;
@@ -83,14 +83,14 @@ void Lives::Walk(const Stacks& stacks) {
     const StepRecord record = trace_.steps[step - 1];
     if (record.row == kNoRow) continue;
     if (!record.is_death) {
-      Bear(record.row, segment, stacks);
+      AddBirth(record.row, segment, stacks);
       if (IsBlock(trace_, record.row)) last_birth_ = step;
       continue;
     }
     if (rows.birth[record.row] < ran_out && ran_out > segments_[segment].begin) {
       lives_[record.row].ran_out = true;
     }
-    Bury(record.row, segment, step);
+    AddDeath(record.row, segment, step);
   }
   for (RowId row = 0; row < rows.count(); ++row) {
     if (rows.death[row] != kNever) continue;
@@ -102,21 +102,21 @@ void Lives::Walk(const Stacks& stacks) {
   }
 }
 
-void Lives::Bear(RowId row, uint32_t segment, const Stacks& stacks) {
+void Lives::AddBirth(RowId row, uint32_t segment, const Stacks& stacks) {
   RowLife& life = lives_[row];
   birth_segment_[row] = segment;
   const Segment& in = segments_[segment];
   life.before_training =
       in.passes == 0 && (in.phase == Phase::kOther || !has_backward_) && in.optimizers == 0;
   const uint32_t stack = trace_.rows.stack[row];
-  const StackPhase told = stacks.phase(stack);
+  const StackPhase stack_phase = stacks.phase(stack);
   if (in.phase != Phase::kOther) module_called_ = false;
-  if (told == StackPhase::kOptimizer ||
-      (told == StackPhase::kNone && in.phase == Phase::kOptimizer)) {
+  if (stack_phase == StackPhase::kOptimizer ||
+      (stack_phase == StackPhase::kNone && in.phase == Phase::kOptimizer)) {
     life.born = Born::kOptimizer;
     return;
   }
-  if (told != StackPhase::kNone || in.phase == Phase::kBackward) {
+  if (stack_phase != StackPhase::kNone || in.phase == Phase::kBackward) {
     life.born = Born::kBackward;
     return;
   }
@@ -129,7 +129,7 @@ void Lives::Bear(RowId row, uint32_t segment, const Stacks& stacks) {
   life.born = module_called_ ? Born::kForward : Born::kStart;
 }
 
-void Lives::Bury(RowId row, uint32_t segment, Step step) {
+void Lives::AddDeath(RowId row, uint32_t segment, Step step) {
   RowLife& life = lives_[row];
   const Segment &first = segments_[birth_segment_[row]], &last = segments_[segment];
   life.life = LifeOf(row, segment, true);

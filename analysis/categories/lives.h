@@ -92,8 +92,8 @@ class Lives {
   void AddSegment(Step begin, Step end, Phase phase, uint32_t pass);
   void NumberCycles(const Cycles& cycles);
   void Walk(const Stacks& stacks);
-  void Bear(RowId row, uint32_t segment, const Stacks& stacks);
-  void Bury(RowId row, uint32_t segment, Step step);
+  void AddBirth(RowId row, uint32_t segment, const Stacks& stacks);
+  void AddDeath(RowId row, uint32_t segment, Step step);
   Lifespan LifeOf(RowId row, uint32_t dies_in, bool freed) const;
   bool CountsAsFreed(RowId row, uint32_t dies_in) const;
 

@@ -203,12 +203,12 @@ absl::Status In(const char* which, const absl::Status& status) {
 }
 
 absl::StatusOr<Diff> CompareDevice(const Side& base, const Side& changed, const DevicePair& device,
-                                   const std::optional<At>& wished) {
+                                   const std::optional<At>& requested) {
   Diff diff;
   diff.base_device = device.base == kNoDevice ? device.changed : device.base;
   diff.device = device.changed == kNoDevice ? device.base : device.changed;
-  At at = wished.value_or(At{});
-  if (const uint64_t cycle = wished ? 0 : CommonCycle(base, changed, device); cycle > 0) {
+  At at = requested.value_or(At{});
+  if (const uint64_t cycle = requested ? 0 : CommonCycle(base, changed, device); cycle > 0) {
     at.kind = At::kCycle;
     at.number = cycle;
     diff.aligned_on = absl::StrCat("step ", cycle);

@@ -85,11 +85,11 @@ size_t NoteStream(const Rows& rows, RowId block, std::vector<Piece>& pieces) {
 // end.
 void NoteStreams(const Trace& trace, int32_t device, Step step, std::vector<Piece>& pieces) {
   const Rows& rows = trace.rows;
-  size_t untold = pieces.size();
-  for (RowId row = rows.count(); row-- > 0 && untold > 0;) {
+  size_t without_stream = pieces.size();
+  for (RowId row = rows.count(); row-- > 0 && without_stream > 0;) {
     const bool is_block = rows.heap[row] > kHostHeap && !rows.IsRegion(row);
     if (!is_block || rows.device[row] != device || rows.birth[row] > step) continue;
-    if ((rows.flags[row] & kRowHasStream) != 0) untold -= NoteStream(rows, row, pieces);
+    if ((rows.flags[row] & kRowHasStream) != 0) without_stream -= NoteStream(rows, row, pieces);
   }
 }
 

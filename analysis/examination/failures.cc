@@ -43,13 +43,13 @@ class FailureFinder {
       : examination_(examination), trace_(examination.trace()) {}
 
   Failures Find() && {
-    const std::vector<bool> mended = FindMended();
+    const std::vector<bool> recovered = FindRecovered();
     for (size_t i = 0; i < trace_.failed.size(); ++i) {
       const FailedAllocation& failed = trace_.failed[i];
       if (failed.heap == kHostHeap || failed.device == kHostDevice) {
         ++found_.of_host;
-      } else if (mended[i]) {
-        ++found_.mended;
+      } else if (recovered[i]) {
+        ++found_.recovered;
       } else {
         ++found_.count;
         found_.counted.push_back(i);
@@ -61,11 +61,11 @@ class FailureFinder {
   }
 
  private:
-  std::vector<bool> FindMended() const {
+  std::vector<bool> FindRecovered() const {
     const std::vector<FailedAllocation>& failed = trace_.failed;
-    std::vector<bool> mended(failed.size(), false);
+    std::vector<bool> recovered(failed.size(), false);
     const auto of_driver = [](const FailedAllocation& f) { return f.heap == kDriverHeap; };
-    if (std::none_of(failed.begin(), failed.end(), of_driver)) return mended;
+    if (std::none_of(failed.begin(), failed.end(), of_driver)) return recovered;
     const auto entries = EntriesOf(examination_);
     // Walks backwards, so that each thread's next successful request is known.
     absl::flat_hash_map<Asker, uint64_t> next;  // its size
@@ -76,9 +76,9 @@ class FailureFinder {
       const Asker asker{failed[i].device, failed[i].thread};
       const auto found = next.find(asker);
       const bool asked_again = found != next.end() && found->second >= failed[i].size;
-      mended[i] = asked_again || IsOfAnEntry(failed[i], entries);
+      recovered[i] = asked_again || IsOfAnEntry(failed[i], entries);
     }
-    return mended;
+    return recovered;
   }
 
   void NoteBirth(Step step, absl::flat_hash_map<Asker, uint64_t>& next) const {

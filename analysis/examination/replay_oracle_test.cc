@@ -79,9 +79,9 @@ class Story {
  public:
   explicit Story(uint32_t seed) : random_(seed) {}
 
-  void Tell(int events) {
+  void Write(int events) {
     for (int i = 0; i < events; ++i) {
-      TellOne();
+      WriteOne();
       oracle_.DropEnded();
       after_.push_back(oracle_.Totals());
       for (const auto& [key, bytes] : after_.back()) {
@@ -97,7 +97,7 @@ class Story {
  private:
   uint64_t Pick(uint64_t count) { return random_() % count; }
 
-  void TellOne() {
+  void WriteOne() {
     const uint64_t address = (1 + Pick(20)) * 64 * kUnit;
     const uint64_t handle = 1 + Pick(6);
     switch (Pick(10)) {
@@ -128,14 +128,14 @@ class Story {
         script_.Pinned(address, 10 * kUnit);
         return oracle_.Alloc("host", kHostDevice, address, 10 * kUnit);
       case 6:
-        if (oracle_.Physical(handle) != nullptr) return TellOne();
+        if (oracle_.Physical(handle) != nullptr) return WriteOne();
         script_.Create(handle, 2 * kUnit);
         return oracle_.Create(handle, 2 * kUnit);
       case 7: {
         const uint64_t place = (uint64_t{1} << 44) + Pick(8) * 2 * kUnit;
         Held* physical = oracle_.Physical(handle);
         if (physical == nullptr || physical->mapped_at != 0 || oracle_.MappedAt(place) != nullptr) {
-          return TellOne();
+          return WriteOne();
         }
         script_.Map(place, 2 * kUnit, handle);
         physical->mapped_at = place;
@@ -160,7 +160,7 @@ class Story {
 
 struct RecordedStory {
   explicit RecordedStory(uint32_t seed) : story(seed) {
-    story.Tell(400);
+    story.Write(400);
     trace = story.script_.Build();
   }
   Story story;

@@ -64,7 +64,7 @@ std::string LabelOf(const SiteGrowth& site, const std::vector<FrameText>& frames
 std::vector<BenignGrowth> NameBenign(const LeakEvidence& evidence, StackTexts& texts) {
   std::vector<BenignGrowth> named;
   for (const SiteGrowth& site : evidence.grown) {
-    const uint32_t stack = TellingStack(site.key);
+    const uint32_t stack = OriginStack(site.key);
     std::string label = LabelOf(site, texts.Frames(stack));
     if (label.empty()) continue;
     const FrameText* own = texts.Own(stack);

@@ -88,7 +88,7 @@ void HeldMemory::OnAlloc(const Event& event) {
   if (const auto held = held_.find(place); held != held_.end()) {
     const PieceId old = held->second;
     held_.erase(held);
-    Die(old);
+    EndPiece(old);
   }
   const PieceId id = Add(event, place, heap);
   held_[place] = id;
@@ -130,7 +130,7 @@ PieceId HeldMemory::Add(const Event& event, const Place& place, uint32_t heap) {
 }
 
 // The caller removes the piece from held_ or awaiting_.
-void HeldMemory::Die(PieceId id) {
+void HeldMemory::EndPiece(PieceId id) {
   const HeldPiece piece = pieces_[id];
   if (piece.space == kDeviceSpace) {
     const auto range = ranges_.find({piece.device, piece.value});
@@ -157,7 +157,7 @@ void HeldMemory::OnFree(const Event& event) {
       pieces_[id].released = true;
       return;
     }
-    return Die(id);
+    return EndPiece(id);
   }
   if (heap > kHostHeap) ForgetRecords(event.thread);
   // After a gap, the birth may be among the missing events.
@@ -172,7 +172,7 @@ void HeldMemory::OnFree(const Event& event) {
 void HeldMemory::OnBlockFreed(const Place& place, PieceId id, const Event& event) {
   if (states_completions_) return Await(place, id);
   pieces_[id].waits_for = WaitsOf(id, event.thread);
-  if (pieces_[id].waits_for == 0) return Die(id);
+  if (pieces_[id].waits_for == 0) return EndPiece(id);
   awaiting_blocks_[{pieces_[id].device, pieces_[id].value}] = id;
   Await(place, id);
 }
@@ -206,7 +206,7 @@ void HeldMemory::EndAwaiting(PieceId id) {
   const auto block = awaiting_blocks_.find({piece.device, piece.value});
   if (block != awaiting_blocks_.end() && block->second == id) awaiting_blocks_.erase(block);
   --steps_;  // the free was the step
-  Die(id);
+  EndPiece(id);
 }
 
 void HeldMemory::OnRecord(const Event& event) {
@@ -327,7 +327,7 @@ void HeldMemory::EndMapping(uint64_t address) {
   mappings_.erase(at);
   if (physical == kNoPiece || !used_[physical]) return;
   HeldPiece& piece = pieces_[physical];
-  if (piece.mappings > 0 && --piece.mappings == 0 && piece.released) Die(physical);
+  if (piece.mappings > 0 && --piece.mappings == 0 && piece.released) EndPiece(physical);
 }
 
 std::pair<const uint64_t, HeldMemory::Reservation>* HeldMemory::ReservationOf(uint64_t address) {
@@ -398,7 +398,7 @@ void HeldMemory::OnContextReset(const Event& event) {
             [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [id, place] : gone) {
     held_.erase(place);
-    Die(id);
+    EndPiece(id);
   }
 }
 

@@ -133,7 +133,7 @@ class HeldMemory {
   Places PlacesOf(const format::Event& event, uint32_t heap) const;
 
   PieceId Add(const format::Event& event, const Place& place, uint32_t heap);
-  void Die(PieceId id);
+  void EndPiece(PieceId id);
   void Await(const Place& place, PieceId id);
   void EndAwaiting(PieceId id);
   void EndMapping(uint64_t address);

@@ -71,8 +71,8 @@ void SetSuspect(const LeakSuspect& suspect, StackTexts& texts, gmt::LeakSuspect*
     message->add_stacks(suspect.stacks[i].stack);
   if (!suspect.stacks.empty()) {
     const LeakStack& first = suspect.stacks.front();
-    const uint32_t telling = first.forward_stack != 0 ? first.forward_stack : first.stack;
-    for (const FrameText& frame : WithoutNoise(texts.Frames(telling))) {
+    const uint32_t origin = first.forward_stack != 0 ? first.forward_stack : first.stack;
+    for (const FrameText& frame : WithoutNoise(texts.Frames(origin))) {
       if (static_cast<size_t>(message->frames_size()) == kMostFrames) break;
       const std::string place = frame.Place();
       message->add_frames(place.empty() ? frame.Name()

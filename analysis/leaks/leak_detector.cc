@@ -122,11 +122,11 @@ std::vector<SiteKey> LeakDetector::SitesWith(uint64_t births) const {
 std::vector<DeviceMinima> LeakDetector::Minima() const {
   std::vector<DeviceMinima> minima;
   const double cycles = grid_.cycles_per_chunk();
-  for (const auto& [device, history, untold] : devices_) {
+  for (const auto& [device, history, unreported] : devices_) {
     DeviceMinima& of = minima.emplace_back();
     of.device = device;
     of.least = history.SeriesOn(grid_).least;
-    const double shore = static_cast<double>(kSeaLevel) - static_cast<double>(untold);
+    const double shore = static_cast<double>(kSeaLevel) - static_cast<double>(unreported);
     for (double& least : of.least) least = std::max(0.0, least - shore);
     const size_t burn_in = BurnInOf(grid_.cycle()) / grid_.cycles_per_chunk();
     if (of.least.size() <= burn_in) continue;

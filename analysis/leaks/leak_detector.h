@@ -87,7 +87,7 @@ class LeakDetector {
   // Memory freed now was held from the beginning, but had not been reported.
   void OnHeldAllAlong(int32_t device, uint64_t bytes) {
     DeviceOf(device);
-    devices_[last_device_].untold += bytes;
+    devices_[last_device_].unreported += bytes;
   }
   void OnFreeOfUnknown(int32_t device, uint32_t heap, uint64_t size);
   void OnCycleEnd() { grid_.EndCycle(); }
@@ -126,7 +126,7 @@ class LeakDetector {
   struct OfDevice {
     int32_t device = 0;
     SiteHistory history{kSeaLevel};
-    uint64_t untold = 0;  // bytes held at first
+    uint64_t unreported = 0;  // bytes held at first
   };
   SiteHistory& DeviceOf(int32_t device) {
     const bool is_last = last_device_ < devices_.size() && devices_[last_device_].device == device;

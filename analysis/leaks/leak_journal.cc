@@ -66,7 +66,7 @@ std::optional<CycleRule> InferRule(const Trace& trace, const format::Definitions
   CycleRule rule;
   InferredCycles anchors = CyclesOfAnchors(trace, definitions);
   if (anchors.ends.size() >= 2) {
-    rule.telling = Telling::kAnchor;
+    rule.kind = CycleSource::kAnchor;
     rule.source = std::move(anchors.source);
     rule.stack = anchors.stack;
     rule.burst_gap = anchors.burst_gap;
@@ -74,13 +74,13 @@ std::optional<CycleRule> InferRule(const Trace& trace, const format::Definitions
   }
   const std::vector<Step> begins = BeginsOfCallRuns(trace, definitions);
   std::vector<Cycle> cycles = LowWaters(trace, begins);
-  rule.telling = Telling::kLowWater;
+  rule.kind = CycleSource::kLowWater;
   rule.source = "low-water marks";
   rule.length = std::max<uint64_t>(trace.last_step() / kStretches, 1);
   if (cycles.size() < kLeastLowWaters) {
     cycles = EqualParts(trace, begins);
     if (cycles.empty()) return std::nullopt;
-    rule.telling = Telling::kEqualParts;
+    rule.kind = CycleSource::kEqualParts;
     rule.source = "equal parts";
     rule.length = cycles.front().end - cycles.front().begin;
   }

@@ -16,7 +16,7 @@
 
 #include "analysis/leaks/held_memory.h"
 #include "analysis/leaks/leak_detector.h"
-#include "analysis/leaks/told_cycles.h"
+#include "analysis/leaks/marked_cycles.h"
 #include "analysis/trace/trace.h"
 #include "format/definitions.h"
 
@@ -51,15 +51,15 @@ static_assert(sizeof(JournalEntry) == 40);
 
 // Determines where a cycle ends.
 struct CycleRule {
-  Telling telling = Telling::kNothing;
-  uint32_t teller = ToldCycles::kNobody;
+  CycleSource kind = CycleSource::kNothing;
+  uint32_t marker = MarkedCycles::kNoMarker;
   std::string source;
   uint32_t stack = 0;  // of an anchor
   uint64_t burst_gap = 0;
   uint64_t length = 0;     // of equal parts
   std::vector<Step> ends;  // of low-water marks and equal parts: steps in the journal
   bool IsOf(const CycleRule& other) const {
-    return telling == other.telling && teller == other.teller && stack == other.stack;
+    return kind == other.kind && marker == other.marker && stack == other.stack;
   }
 };
 

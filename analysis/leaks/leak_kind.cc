@@ -98,7 +98,7 @@ LeakKind KindOf(const SiteGroup& group, StackTexts& texts) {
   });
   if (of_optimizer) return LeakKind::kOptimizerGrows;
   const bool of_model = std::any_of(group.begin(), group.end(), [&](const SiteGrowth* site) {
-    const std::vector<FrameText>& frames = texts.Frames(TellingStack(site->key));
+    const std::vector<FrameText>& frames = texts.Frames(OriginStack(site->key));
     return std::any_of(frames.begin(), frames.end(), IsModule);
   });
   if (group.size() >= kGraphStacks || (group.size() == 2 && of_model)) return LeakKind::kGraphKept;

@@ -13,7 +13,7 @@ class Walker {
 
   LeakWalk Walk() && {
     for (RowId row = 0; row < rows_.count(); ++row) {
-      if (rows_.birth[row] == 0) BearFromBefore(row);
+      if (rows_.birth[row] == 0) AddFromBefore(row);
     }
     const Step end = cycles_.empty() ? 0 : std::min(cycles_.back().end, trace_.last_step());
     Step step = 0;
@@ -32,13 +32,13 @@ class Walker {
  private:
   enum Counted : uint8_t { kNot, kSegment, kMemory };
   struct Held {
-    LeakDetector::Site site = kNobody;
+    LeakDetector::Site site = kNoSite;
     uint32_t cycle = 0;
   };
-  static constexpr LeakDetector::Site kNobody = UINT32_MAX;
+  static constexpr LeakDetector::Site kNoSite = UINT32_MAX;
   struct Last {
     SiteKey key;
-    LeakDetector::Site site = kNobody;
+    LeakDetector::Site site = kNoSite;
   };
   // Undefined ids can have any value.
   static constexpr uint32_t kMostKnownStacks = 1 << 20;
@@ -56,7 +56,7 @@ class Walker {
   }
   bool IsAwaited(RowId row) const { return (rows_.flags[row] & kRowAwaited) != 0; }
 
-  void BearFromBefore(RowId row) {
+  void AddFromBefore(RowId row) {
     const uint64_t size = rows_.size[row];
     switch (CountedAs(row)) {
       case kNot:
@@ -64,7 +64,7 @@ class Walker {
       case kSegment:
         return Segments(row).Birth(out_.detector.grid(), size);
       case kMemory:
-        if (rows_.stack[row] != 0) return Bear(row);
+        if (rows_.stack[row] != 0) return AddBirth(row);
         NoteLive(row, size, false);
         return out_.detector.OnHeldBefore(rows_.device[row], size);
     }
@@ -82,12 +82,12 @@ class Walker {
                                : segments.Birth(out_.detector.grid(), size);
       }
       case kMemory:
-        if (!record.is_death) return Bear(record.row);
+        if (!record.is_death) return AddBirth(record.row);
         return IsAwaited(record.row) ? Await(record.row) : Free(record.row);
     }
   }
 
-  void Bear(RowId row) {
+  void AddBirth(RowId row) {
     SiteKey key;
     key.device = rows_.device[row];
     key.heap = rows_.heap[row];
@@ -104,7 +104,7 @@ class Walker {
     if (key.stack == 0 || key.stack > kMostKnownStacks) return out_.detector.SiteOf(key, size);
     if (key.stack >= last_of_stacks_.size()) last_of_stacks_.resize(key.stack + size_t{1});
     Last& last = last_of_stacks_[key.stack];
-    if (last.site == kNobody || !(last.key == key)) {
+    if (last.site == kNoSite || !(last.key == key)) {
       last = {key, out_.detector.SiteOf(key, size)};
     }
     return last.site;
@@ -112,7 +112,7 @@ class Walker {
 
   void Await(RowId row) {
     const LeakDetector::Site site = held_[row].site;
-    if (site != kNobody) out_.detector.OnAwaits(site, rows_.size[row]);
+    if (site != kNoSite) out_.detector.OnAwaits(site, rows_.size[row]);
   }
   void CompleteUntil(Step step) {
     for (; completion_ < trace_.completions.size(); ++completion_) {
@@ -121,7 +121,7 @@ class Walker {
       if (done.row >= rows_.count() || CountedAs(done.row) != kMemory || !IsAwaited(done.row))
         continue;
       const LeakDetector::Site site = held_[done.row].site;
-      if (site != kNobody) out_.detector.OnAwaited(site, rows_.size[done.row]);
+      if (site != kNoSite) out_.detector.OnAwaited(site, rows_.size[done.row]);
       Free(done.row);
     }
   }
@@ -129,7 +129,7 @@ class Walker {
     const Held& held = held_[row];
     const uint64_t size = rows_.size[row];
     NoteLive(row, size, true);
-    if (held.site == kNobody)
+    if (held.site == kNoSite)
       return out_.detector.OnFreeOfUnknown(rows_.device[row], rows_.heap[row], size);
     out_.detector.OnFree(held.site, size, held.cycle);
   }

@@ -25,7 +25,7 @@ bool IsOnDevice(const HeldPiece& piece) {
 LeakWatcher::LeakWatcher(const format::Definitions& definitions, uint64_t pid, bool attached)
     : definitions_(definitions),
       memory_(definitions, this),
-      told_(definitions),
+      marked_cycles_(definitions),
       detector_(kMostSites),
       samples_(pid),
       attached_(attached) {}
@@ -34,13 +34,13 @@ void LeakWatcher::OnEvent(const format::Event& event) {
   if (!any_event_) first_t_ns_ = cycle_begin_ns_ = begin_ns_ = event.t_ns;
   any_event_ = true;
   now_ns_ = std::max(now_ns_, event.t_ns);
-  const uint32_t fired = told_.OnEvent(event);
-  if (fired != ToldCycles::kNobody) {
+  const uint32_t fired = marked_cycles_.OnEvent(event);
+  if (fired != MarkedCycles::kNoMarker) {
     JournalEntry entry;
     entry.what = Happened::kFired;
     entry.site = fired;
     Happen(entry);
-    ChooseTold();
+    ChooseMarker();
   }
   memory_.OnEvent(event);
   if (journaling_ && journal_.size() >= look_at_) LookForCycles();
@@ -84,21 +84,21 @@ void LeakWatcher::OnBorn(PieceId id, const HeldPiece& piece) {
   if (piece.from_before) {
     HeldBefore& before = BeforeOf(piece.device, piece.heap);
     if (!piece.is_segment) before.bytes += piece.size, ++before.blocks;
-    if (IsOnDevice(piece)) told_bytes_[piece.device] += piece.size;
+    if (IsOnDevice(piece)) reported_bytes_[piece.device] += piece.size;
     JournalEntry entry = EntryOf(Happened::kHeldBefore, id, piece);
     Happen(entry);
     if (!piece.is_segment) return;
     entry.what = Happened::kSegmentBefore;
     return Happen(entry);
   }
-  const bool tells = piece.heap > kHostHeap || (piece.heap == kDriverHeap && !memory_.has_blocks());
-  const uint32_t fired = tells ? told_.OnBirth(piece.stack) : ToldCycles::kNobody;
-  if (fired != ToldCycles::kNobody) {
+  const bool may_mark = piece.heap > kHostHeap || (piece.heap == kDriverHeap && !memory_.has_blocks());
+  const uint32_t fired = may_mark ? marked_cycles_.OnBirth(piece.stack) : MarkedCycles::kNoMarker;
+  if (fired != MarkedCycles::kNoMarker) {
     JournalEntry entry;
     entry.what = Happened::kFired;
     entry.site = fired;
     Happen(entry);
-    ChooseTold();
+    ChooseMarker();
   }
   SiteKey key;
   key.device = piece.device;
@@ -171,17 +171,17 @@ HeldBefore& LeakWatcher::BeforeOf(int32_t device, uint32_t heap) {
 // For memory that a device used at first and that was not reported, only the size is known.
 std::vector<HeldBefore> LeakWatcher::Before() const {
   std::vector<HeldBefore> all;
-  bool any_told = false;
-  for (const auto& [place, before] : before_) any_told |= before.blocks > 0;
+  bool any_reported = false;
+  for (const auto& [place, before] : before_) any_reported |= before.blocks > 0;
   for (const auto& [place, before] : before_) {
-    if (any_told || attached_) all.push_back(before);
+    if (any_reported || attached_) all.push_back(before);
   }
   if (!attached_) return all;
   for (const auto& [device, bytes] : other_) {
-    const auto told = told_bytes_.find(device);
+    const auto reported = reported_bytes_.find(device);
     HeldBefore other;
     other.device = device;
-    other.bytes = bytes - std::min(bytes, told != told_bytes_.end() ? told->second : 0);
+    other.bytes = bytes - std::min(bytes, reported != reported_bytes_.end() ? reported->second : 0);
     if (other.bytes > 0) all.push_back(other);
   }
   return all;
@@ -199,9 +199,9 @@ void LeakWatcher::Happen(const JournalEntry& entry) {
 
 void LeakWatcher::Count(const JournalEntry& entry) {
   if (entry.what == Happened::kFired) {
-    if (entry.site != rule_.teller) return;
+    if (entry.site != rule_.marker) return;
     last_firing_ = step_;
-    const bool is_end = begun_ || !ToldCycles::BeginsCycles(rule_.telling);
+    const bool is_end = begun_ || !MarkedCycles::BeginsCycles(rule_.kind);
     if (!begun_ && !is_end) begin_ns_ = cycle_begin_ns_ = entry.t_ns;
     begun_ = true;
     return is_end ? EndCycle(entry.t_ns) : void();
@@ -210,7 +210,7 @@ void LeakWatcher::Count(const JournalEntry& entry) {
     return samples_.Count(entry.site, sampled_[entry.piece], devices_[entry.device].recorded,
                           detector_.grid());
   }
-  if (rule_.telling == Telling::kAnchor && EndsAtAnchor(entry)) EndCycle(entry.t_ns);
+  if (rule_.kind == CycleSource::kAnchor && EndsAtAnchor(entry)) EndCycle(entry.t_ns);
   CountMemory(entry);
   if (!entry.is_step) return;
   ++step_;
@@ -218,9 +218,9 @@ void LeakWatcher::Count(const JournalEntry& entry) {
     if (step_ < rule_.ends[next_end_]) return;
     ++next_end_;
     EndCycle(entry.t_ns);
-  } else if (rule_.telling == Telling::kEqualParts) {
+  } else if (rule_.kind == CycleSource::kEqualParts) {
     if (step_ - last_end_ >= rule_.length) EndCycle(entry.t_ns);
-  } else if (rule_.telling == Telling::kLowWater) {
+  } else if (rule_.kind == CycleSource::kLowWater) {
     EndWhereLittleIsHeld();
   }
 }
@@ -334,24 +334,24 @@ void LeakWatcher::EndWhereLittleIsHeld() {
 
 // ---- Sources of cycles
 
-void LeakWatcher::ChooseTold() {
-  const uint32_t best = told_.Best();
-  if (best == ToldCycles::kNobody || best == rule_.teller) return;
-  const ToldCycles::Teller& of = told_.teller(best);
-  if (IsTold()) {
-    const ToldCycles::Teller& now = told_.teller(rule_.teller);
-    if (of.telling > now.telling) return;
-    if (of.telling == now.telling) {
+void LeakWatcher::ChooseMarker() {
+  const uint32_t best = marked_cycles_.Best();
+  if (best == MarkedCycles::kNoMarker || best == rule_.marker) return;
+  const MarkedCycles::Marker& of = marked_cycles_.marker(best);
+  if (IsMarked()) {
+    const MarkedCycles::Marker& now = marked_cycles_.marker(rule_.marker);
+    if (of.kind > now.kind) return;
+    if (of.kind == now.kind) {
       const bool more =
-          of.telling == Telling::kNamedRange
+          of.kind == CycleSource::kNamedRange
               ? static_cast<double>(of.time_ns) > kMoreTime * static_cast<double>(now.time_ns)
               : of.firings > now.firings + 1 || (of.firings == now.firings && of.last > now.last);
       if (!more) return;
     }
   }
   CycleRule rule;
-  rule.telling = of.telling;
-  rule.teller = best;
+  rule.kind = of.kind;
+  rule.marker = best;
   rule.source = of.source;
   Adopt(std::move(rule));
 }
@@ -360,10 +360,10 @@ void LeakWatcher::LookForCycles() {
   const bool is_full = journal_.size() >= kJournal;
   looked_at_ = journal_.size();
   look_at_ = std::clamp(looked_at_ * 2, kFirstLook, kJournal);
-  if (!IsTold() || !from_beginning_) {
+  if (!IsMarked() || !from_beginning_) {
     std::optional<CycleRule> rule =
         InferRule(TraceOfJournal(journal_, memory_, detector_), definitions_);
-    const bool is_loop = rule && rule->telling == Telling::kAnchor;
+    const bool is_loop = rule && rule->kind == CycleSource::kAnchor;
     if (rule && (from_beginning_ || is_loop || is_full)) {
       const bool same = is_loop && rule->IsOf(rule_);
       if (!same) Adopt(std::move(*rule));
@@ -383,8 +383,8 @@ void LeakWatcher::Adopt(CycleRule rule) {
   rule_ = std::move(rule);
   cycles_ = {};
   cycles_.source = rule_.source;
-  cycles_.inferred = rule_.telling >= Telling::kOptimizerMemory;
-  cycles_.clear = rule_.telling != Telling::kEqualParts;
+  cycles_.inferred = rule_.kind >= CycleSource::kOptimizerMemory;
+  cycles_.clear = rule_.kind != CycleSource::kEqualParts;
   BeginAnew();
   if (from_beginning_) {
     for (const JournalEntry& entry : journal_) Count(entry);
@@ -423,7 +423,7 @@ void LeakWatcher::CountHeld() {
 // Starts a new journal if the marker of cycles has stopped firing because the program does
 // something else.
 void LeakWatcher::WatchForSilence() {
-  const bool fires = IsTold() || rule_.telling == Telling::kAnchor;
+  const bool fires = IsMarked() || rule_.kind == CycleSource::kAnchor;
   if (!fires || cycles_.count == 0) return;
   const auto usual = static_cast<double>(step_) / static_cast<double>(cycles_.count);
   const uint64_t silent = step_ - std::min(step_, last_firing_);
@@ -432,7 +432,7 @@ void LeakWatcher::WatchForSilence() {
   look_at_ = kFirstLook;
   looked_at_ = 0;
   last_firing_ = step_;
-  told_.ForgetFirings();
+  marked_cycles_.ForgetFirings();
 }
 
 // ---- Evidence
@@ -447,7 +447,7 @@ int64_t LeakWatcher::MedianPeriod() const {
 
 LeakEvidence LeakWatcher::Evidence() {
   // A few more cycles may be enough to recognise a loop.
-  if (journaling_ && !IsTold() && from_beginning_ && journal_.size() > looked_at_) LookForCycles();
+  if (journaling_ && !IsMarked() && from_beginning_ && journal_.size() > looked_at_) LookForCycles();
   LeakEvidence evidence;
   evidence.heaps = memory_.heaps();
   evidence.before = Before();

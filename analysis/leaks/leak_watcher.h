@@ -34,7 +34,7 @@
 #include "analysis/leaks/leak_detector.h"
 #include "analysis/leaks/leak_evidence.h"
 #include "analysis/leaks/leak_journal.h"
-#include "analysis/leaks/told_cycles.h"
+#include "analysis/leaks/marked_cycles.h"
 
 namespace gmt::analysis {
 
@@ -74,10 +74,10 @@ class LeakWatcher : private HeldMemory::Listener {
   void Note(OfDevice& device, uint64_t bytes, bool is_death);
   void EndCycle(int64_t t_ns);
 
-  bool IsTold() const { return rule_.teller != ToldCycles::kNobody; }
+  bool IsMarked() const { return rule_.marker != MarkedCycles::kNoMarker; }
   bool EndsAtAnchor(const JournalEntry& entry);
   void EndWhereLittleIsHeld();
-  void ChooseTold();
+  void ChooseMarker();
   void LookForCycles();
   void Adopt(CycleRule rule);
   void BeginAnew();
@@ -90,7 +90,7 @@ class LeakWatcher : private HeldMemory::Listener {
 
   const format::Definitions& definitions_;
   HeldMemory memory_;
-  ToldCycles told_;
+  MarkedCycles marked_cycles_;
   LeakDetector detector_;
 
   std::vector<JournalEntry> journal_;
@@ -122,7 +122,7 @@ class LeakWatcher : private HeldMemory::Listener {
   DeviceSamples samples_;
   const bool attached_;
   std::map<std::pair<int32_t, uint32_t>, HeldBefore> before_;
-  std::map<int32_t, uint64_t> told_bytes_;  // driver memory reported from before, by device
+  std::map<int32_t, uint64_t> reported_bytes_;  // driver memory reported from before, by device
   std::map<int32_t, uint64_t> other_;       // a device's first sample minus what was recorded
 };
 

@@ -19,7 +19,7 @@ using Path = std::vector<const FrameText*>;  // outermost first, without noise
 
 Path PathOf(const SiteKey& key, StackTexts& texts) {
   Path path;
-  const std::vector<FrameText>& frames = texts.Frames(TellingStack(key));
+  const std::vector<FrameText>& frames = texts.Frames(OriginStack(key));
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     if (!frame->is_noise()) path.push_back(&*frame);
   }
@@ -197,7 +197,7 @@ std::string CommonLayer(const SiteGroup& group, StackTexts& texts) {
   std::optional<std::vector<std::string>> common;
   for (const SiteGrowth* site : MostOf(group)) {
     const std::vector<std::string> classes =
-        absl::StrSplit(ModulePath(texts.Frames(TellingStack(site->key))), " > ");
+        absl::StrSplit(ModulePath(texts.Frames(OriginStack(site->key))), " > ");
     if (!common) common = classes;
     const auto [end, unused] =
         std::mismatch(common->begin(), common->end(), classes.begin(), classes.end());
@@ -223,7 +223,7 @@ std::optional<FrameText> CommonFrame(const SiteGroup& group, StackTexts& texts) 
     if (own && (found == nullptr || first[i]->is_python() || !found->is_python())) found = first[i];
   }
   if (found != nullptr) return *found;
-  const FrameText* own = group.size() == 1 ? texts.Own(TellingStack(group.front()->key)) : nullptr;
+  const FrameText* own = group.size() == 1 ? texts.Own(OriginStack(group.front()->key)) : nullptr;
   return own != nullptr ? std::optional(*own) : std::nullopt;
 }
 

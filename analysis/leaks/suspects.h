@@ -33,7 +33,7 @@ bool GrowInLockStep(const SiteGroup& a, const SiteGroup& b);
 
 // The stack that shows the origin of memory: for a block born in a backward pass, the forward
 // pass's.
-inline uint32_t TellingStack(const SiteKey& key) {
+inline uint32_t OriginStack(const SiteKey& key) {
   return key.forward_stack != 0 ? key.forward_stack : key.stack;
 }
 

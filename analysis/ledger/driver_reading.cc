@@ -64,11 +64,11 @@ std::vector<DriverReading> Readings(const Trace& trace, int32_t device) {
 // system's.
 int64_t Unrecorded(const DriverReading& reading) {
   const DeviceSample& sample = reading.sample;
-  const uint64_t told =
+  const uint64_t reported =
       sample.process_bytes
           ? *sample.process_bytes
           : sample.used_bytes - std::min(sample.used_bytes, sample.reserved_bytes.value_or(0));
-  return static_cast<int64_t>(told - reading.recorded_bytes - reading.cupti_bytes);
+  return static_cast<int64_t>(reported - reading.recorded_bytes - reading.cupti_bytes);
 }
 
 uint64_t LimitCost(const OutsideNote& note) {

@@ -111,9 +111,9 @@ void AddReading(const Trace& trace, const DriverReading& reading, uint64_t recor
   ledger.driver_used_bytes = Moved(sample.used_bytes, ledger.recorded_since);
   AddStanding(trace, reading, ledger.rows);
   if (sample.process_bytes) {
-    ledger.told_process_bytes = Moved(*sample.process_bytes, ledger.recorded_since);
+    ledger.reported_process_bytes = Moved(*sample.process_bytes, ledger.recorded_since);
     ledger.unexplained_in_process =
-        static_cast<int64_t>(*ledger.told_process_bytes - ledger.process_bytes());
+        static_cast<int64_t>(*ledger.reported_process_bytes - ledger.process_bytes());
   }
   AddProcesses(trace, sample, ledger.rows);
   if (sample.reserved_bytes.value_or(0) > 0) {
@@ -150,7 +150,7 @@ Ledger LedgerAt(const Examination& examination, int32_t device, const Instant& a
   }
   ProcessRows process = ProcessRowsAfter(examination, device, at.step);
   ledger.rows = std::move(process.rows);
-  ledger.asides = std::move(process.asides);
+  ledger.not_counted = std::move(process.not_counted);
   AddCupti(CuptiBytesAt(trace, device, at.step, at.t_ns), ledger.rows);
   const std::optional<DriverReading> reading = ReadingNear(examination, device, at);
   if (reading) AddReading(trace, *reading, process.recorded_bytes, ledger);

@@ -60,7 +60,7 @@ struct LedgerRow {
 };
 
 // Memory that may not be on the device, or belongs to another process. Not part of the sum.
-struct LedgerAside {
+struct NotCounted {
   std::string name;
   uint64_t bytes = 0;
   std::string why;
@@ -76,8 +76,8 @@ struct Ledger {
   int64_t unexplained_bytes = 0;
   int64_t unexplained_in_process = 0;  // part of that, if the source distinguishes processes
   // The source's figure for this process, at `at`; nullopt if it does not distinguish processes.
-  std::optional<uint64_t> told_process_bytes;
-  std::vector<LedgerAside> asides;
+  std::optional<uint64_t> reported_process_bytes;
+  std::vector<NotCounted> not_counted;
   // The reading (L3); 0 without a source.
   int64_t reading_t_ns = 0;
   uint64_t reading_used_bytes = 0;

@@ -214,7 +214,7 @@ TEST_F(LedgerTest, SourceWithOneTotalDoesNotDistinguishOurProcess) {
   const Ledger ledger = At("end");
   ASSERT_EQ(MiBOf(ledger, "contexts and others"), 400);
   EXPECT_EQ(ledger.process_bytes(), 20 * kMiB);
-  EXPECT_FALSE(ledger.told_process_bytes.has_value());
+  EXPECT_FALSE(ledger.reported_process_bytes.has_value());
 }
 
 TEST_F(LedgerTest, ListWithoutOurProcessSaysSo) {
@@ -255,8 +255,8 @@ TEST_F(LedgerTest, ManagedMemoryIsSeparate) {
   script_.Alloc(0x10000000, 20 * kMiB).memory = MANAGED;
   Nvml(5, 5);
   const Ledger ledger = At("end");
-  ASSERT_THAT(ledger.asides, SizeIs(1));
-  EXPECT_EQ(ledger.asides[0].bytes, 20 * kMiB);
+  ASSERT_THAT(ledger.not_counted, SizeIs(1));
+  EXPECT_EQ(ledger.not_counted[0].bytes, 20 * kMiB);
   EXPECT_EQ(ledger.unexplained_bytes, 0);
   EXPECT_THAT(Names(ledger), ElementsAre("contexts and modules"));
 }

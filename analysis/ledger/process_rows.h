@@ -18,7 +18,7 @@ namespace gmt::analysis {
 
 struct ProcessRows {
   std::vector<LedgerRow> rows;  // in the order of LedgerGroup and of its comments
-  std::vector<LedgerAside> asides;
+  std::vector<NotCounted> not_counted;
   // Bytes in the driver's figure (analysis/trace/device_use.h): the sum of the rows, unless blocks
   // overlap or physical memory is mapped twice, as in broken recordings.
   uint64_t recorded_bytes = 0;

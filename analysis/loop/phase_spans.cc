@@ -24,9 +24,9 @@ class SpanFinder {
 
   PhaseSpans Find() && {
     FromRanges();
-    found_.backward_told = !backward_.empty();
-    found_.optimizer_told = !optimizer_.empty();
-    if (!found_.backward_told || !found_.optimizer_told) FromStacks();
+    found_.backward_is_recorded = !backward_.empty();
+    found_.optimizer_is_recorded = !optimizer_.empty();
+    if (!found_.backward_is_recorded || !found_.optimizer_is_recorded) FromStacks();
     Unite(backward_);
     Unite(optimizer_);
     found_.passes = static_cast<uint32_t>(backward_.size());
@@ -76,8 +76,8 @@ class SpanFinder {
       }
       inside = phase;
     });
-    if (!found_.backward_told) backward_ = std::move(backward);
-    if (!found_.optimizer_told) optimizer_ = std::move(optimizer);
+    if (!found_.backward_is_recorded) backward_ = std::move(backward);
+    if (!found_.optimizer_is_recorded) optimizer_ = std::move(optimizer);
   }
 
   bool HasStacksOfPythonAlone() const {

@@ -36,7 +36,7 @@ struct PhaseSpan {
 struct PhaseSpans {
   std::vector<PhaseSpan> spans;
   // Whether the spans come from recorded ranges rather than from stacks.
-  bool backward_told = false, optimizer_told = false;
+  bool backward_is_recorded = false, optimizer_is_recorded = false;
   uint32_t passes = 0;
 };
 

@@ -46,7 +46,7 @@ TEST_F(PhaseSpansTest, RangesMarkBackwardPassesAndOptimizers) {
   ASSERT_THAT(found.spans, SizeIs(2));
   ExpectSpan(found.spans[0], 1, 3, Phase::kBackward);
   ExpectSpan(found.spans[1], 3, 4, Phase::kOptimizer);
-  EXPECT_TRUE(found.backward_told && found.optimizer_told);
+  EXPECT_TRUE(found.backward_is_recorded && found.optimizer_is_recorded);
   EXPECT_EQ(found.passes, 1u);
 }
 
@@ -110,7 +110,7 @@ TEST_F(PhaseSpansTest, WithoutRangesStacksDecide) {
     Born(s_.State());
   }
   const PhaseSpans found = Find();
-  EXPECT_FALSE(found.backward_told || found.optimizer_told);
+  EXPECT_FALSE(found.backward_is_recorded || found.optimizer_is_recorded);
   ASSERT_THAT(found.spans, SizeIs(4));
   ExpectSpan(found.spans[0], 1, 5, Phase::kBackward);
   ExpectSpan(found.spans[1], 5, 6, Phase::kOptimizer);

@@ -34,7 +34,7 @@ class Advisor {
         report_(report) {}
 
   void Advise() {
-    MendLeak();
+    FixLeak();
     if (facts_.is_pytorch) {
       EmptyCache();
       Expandable();
@@ -99,7 +99,7 @@ class Advisor {
     return 0;
   }
 
-  void MendLeak() {
+  void FixLeak() {
     if (leak_.suspect == nullptr) return;
     const auto& frame = leak_.suspect->common_frame;
     const std::string place =

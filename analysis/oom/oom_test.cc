@@ -73,7 +73,7 @@ TEST_F(OomTest, RefusalRecoveredByReleasingIsARetryNotAFailure) {
   script_.Block(kB, 700 * kMiB);
   const Failures failures = FailuresOf();
   EXPECT_EQ(failures.count, 0u);
-  EXPECT_EQ(failures.mended, 1u);
+  EXPECT_EQ(failures.recovered, 1u);
   const OomReport report = Report();
   EXPECT_EQ(report.verdict, OomVerdict::kNone);
   EXPECT_EQ(report.evidence.retries, 1u);
@@ -95,7 +95,7 @@ TEST_F(OomTest, RefusalsOfTheDriverAndOfTheFrameworkAreOneFailure) {
 TEST_F(OomTest, RefusalFollowedBySuccessIsRecovered) {
   script_.Failed(300 * kMiB).result = 2;
   script_.Alloc(kA, 300 * kMiB);
-  EXPECT_EQ(FailuresOf().mended, 1u);
+  EXPECT_EQ(FailuresOf().recovered, 1u);
 }
 
 TEST_F(OomTest, PinnedHostMemoryIsOnNoDevice) {

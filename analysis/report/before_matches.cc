@@ -17,7 +17,7 @@ constexpr size_t kMostSuspects = 64;
 // Maximum ratio of a size's blocks to the number expected from the suspect's other sizes.
 constexpr double kMostAboveOthers = 2;
 
-constexpr uint16_t kBefore = kRowToldBefore | kRowUntoldBefore;
+constexpr uint16_t kBefore = kRowReportedBefore | kRowUnreportedBefore;
 
 bool IsState(Category category) {
   return category == Category::kParameters || category == Category::kOptimizerState;
@@ -160,7 +160,7 @@ void BeforeMatches::Match(const Examination& examination, const Categories& cate
       Add({BeforeMatch::kUnknown, "before/unknown", "before attach: unknown", ""});
   // Memory that a suspect leaks is not freed.
   const auto may_be_suspects = [&](RowId row) {
-    return (rows.flags[row] & kRowToldBefore) != 0 && rows.death[row] == kNever &&
+    return (rows.flags[row] & kRowReportedBefore) != 0 && rows.death[row] == kNever &&
            !IsState(categories.Of(row).category);
   };
   SuspectSizes suspects(trace, leaks);

@@ -22,7 +22,7 @@ using ::testing::UnorderedElementsAre;
 // reported without stacks; the loop continues and keeps blocks of `leaked` sizes.
 class BeforeMatchesTest : public ::testing::Test {
  protected:
-  void Told(uint64_t size, const std::string& truth) {
+  void HeldBefore(uint64_t size, const std::string& truth) {
     const uint64_t address = NewAddress();
     training_.script().Api(training_.script().Block(address, size), kBeforeAttachApi);
     truth_[address] = truth;
@@ -30,9 +30,9 @@ class BeforeMatchesTest : public ::testing::Test {
   // Adds one parameter per layer, and `tensors` of the optimizer for each.
   void Model(const std::vector<uint64_t>& sizes, int tensors) {
     layers_ = sizes;
-    for (const uint64_t size : sizes) Told(size, "before/state");
+    for (const uint64_t size : sizes) HeldBefore(size, "before/state");
     for (const uint64_t size : sizes) {
-      for (int i = 0; i < tensors; ++i) Told(size, "before/state");
+      for (int i = 0; i < tensors; ++i) HeldBefore(size, "before/state");
     }
   }
   void Train(int steps, const std::vector<uint64_t>& leaked) {
@@ -94,8 +94,8 @@ class BeforeMatchesTest : public ::testing::Test {
 
 TEST_F(BeforeMatchesTest, AdamsStateALeakAndTheRestAreDistinguishedBySize) {
   Model({kMiB, 4 * kMiB, 512, 6 * kMiB, 512}, 2);
-  for (int i = 0; i < 75; ++i) Told(2 * kMiB, "before/leak/1");
-  for (int i = 0; i < 9; ++i) Told(7 * kMiB, "before/unknown");
+  for (int i = 0; i < 75; ++i) HeldBefore(2 * kMiB, "before/leak/1");
+  for (int i = 0; i < 9; ++i) HeldBefore(7 * kMiB, "before/unknown");
   Train(220, {2 * kMiB});
   Match();
   EXPECT_THAT(Scores(), UnorderedElementsAre(Pair("before/state", Score{15, 0}),
@@ -105,7 +105,7 @@ TEST_F(BeforeMatchesTest, AdamsStateALeakAndTheRestAreDistinguishedBySize) {
 
 TEST_F(BeforeMatchesTest, LeakedBlocksAreNotAssignedToAnOptimizerWithoutState) {
   Model({kMiB, 4 * kMiB, 512, 6 * kMiB}, 0);
-  for (int i = 0; i < 75; ++i) Told(kMiB, "before/leak/1");  // of a parameter's size
+  for (int i = 0; i < 75; ++i) HeldBefore(kMiB, "before/leak/1");  // of a parameter's size
   Train(220, {kMiB});
   Match();
   EXPECT_THAT(Scores(), UnorderedElementsAre(Pair("before/state", Score{4, 0}),
@@ -121,10 +121,10 @@ TEST_F(BeforeMatchesTest, GradientsOfTheStepOfTheAttachAreNotOptimizerState) {
     Model({kMiB, 4 * kMiB, 512, 6 * kMiB}, 0);
     std::vector<uint64_t> gradients;
     for (const uint64_t size : layers_) {
-      Told(size, "before/unknown");
+      HeldBefore(size, "before/unknown");
       gradients.push_back(next_);
     }
-    for (int i = 0; i < 75; ++i) Told(kMiB, "before/leak/1");
+    for (int i = 0; i < 75; ++i) HeldBefore(kMiB, "before/leak/1");
     if (in_optimizer) training_.Optimizer([] {});
     for (const uint64_t gradient : gradients) training_.Free(gradient);
     Train(220, {kMiB});
@@ -139,7 +139,7 @@ TEST_F(BeforeMatchesTest, GradientsOfTheStepOfTheAttachAreNotOptimizerState) {
 TEST_F(BeforeMatchesTest, AGradientThatWasNotSplitOnceDoesNotAddASize) {
   unsplit_once_ = kMiB / 2;
   Model({2 * kMiB, 4 * kMiB, 6 * kMiB}, 2);
-  for (int i = 0; i < 5; ++i) Told(2 * kMiB + unsplit_once_, "before/unknown");
+  for (int i = 0; i < 5; ++i) HeldBefore(2 * kMiB + unsplit_once_, "before/unknown");
   Train(220, {});
   Match();
   EXPECT_THAT(Scores(), UnorderedElementsAre(Pair("before/state", Score{9, 0}),
@@ -149,10 +149,10 @@ TEST_F(BeforeMatchesTest, AGradientThatWasNotSplitOnceDoesNotAddASize) {
 TEST_F(BeforeMatchesTest, AParameterThatWasNotSplitIsFound) {
   Model({2 * kMiB, 4 * kMiB, 6 * kMiB}, 2);
   layers_.push_back(8 * kMiB);
-  Told(8 * kMiB + kMiB / 2, "before/state");
-  Told(8 * kMiB, "before/state");
-  Told(8 * kMiB + kMiB / 4, "before/state");
-  Told(10 * kMiB, "before/unknown");
+  HeldBefore(8 * kMiB + kMiB / 2, "before/state");
+  HeldBefore(8 * kMiB, "before/state");
+  HeldBefore(8 * kMiB + kMiB / 4, "before/state");
+  HeldBefore(10 * kMiB, "before/unknown");
   Train(220, {});
   Match();
   EXPECT_THAT(Scores(), UnorderedElementsAre(Pair("before/state", Score{12, 0}),
@@ -162,7 +162,7 @@ TEST_F(BeforeMatchesTest, AParameterThatWasNotSplitIsFound) {
 TEST_F(BeforeMatchesTest, AGradientThatIsNeverSplitMatchesTheNearestParameter) {
   Model({2 * kMiB, 4 * kMiB, 6 * kMiB}, 0);
   layers_[1] += 100'000;
-  Told(4 * kMiB - 200'000, "before/unknown");
+  HeldBefore(4 * kMiB - 200'000, "before/unknown");
   Train(220, {});
   Match();
   EXPECT_THAT(Scores(), UnorderedElementsAre(Pair("before/state", Score{3, 0}),
@@ -171,7 +171,7 @@ TEST_F(BeforeMatchesTest, AGradientThatIsNeverSplitMatchesTheNearestParameter) {
 
 TEST_F(BeforeMatchesTest, ALeakOfASizeCloseToAParametersIsALeak) {
   Model({2 * kMiB, 4 * kMiB}, 2);
-  for (int i = 0; i < 75; ++i) Told(2 * kMiB - 100'000, "before/leak/1");
+  for (int i = 0; i < 75; ++i) HeldBefore(2 * kMiB - 100'000, "before/leak/1");
   Train(220, {2 * kMiB - 100'000});
   Match();
   EXPECT_THAT(Scores(), UnorderedElementsAre(Pair("before/state", Score{6, 0}),
@@ -180,7 +180,7 @@ TEST_F(BeforeMatchesTest, ALeakOfASizeCloseToAParametersIsALeak) {
 
 TEST_F(BeforeMatchesTest, ASizeThatManyOtherStacksKeepMatchesNoSuspect) {
   Model({kMiB, 4 * kMiB}, 2);
-  for (int i = 0; i < 40; ++i) Told(2 * kMiB, "before/unknown");
+  for (int i = 0; i < 40; ++i) HeldBefore(2 * kMiB, "before/unknown");
   const uint32_t others = training_.script().Stack({"prefetch", "train"});
   for (int i = 0; i < 300; ++i) training_.Block(NewAddress(), 2 * kMiB, others);
   Train(220, {2 * kMiB});
@@ -192,9 +192,9 @@ TEST_F(BeforeMatchesTest, ASizeThatManyOtherStacksKeepMatchesNoSuspect) {
 TEST_F(BeforeMatchesTest, TooFrequentSizeOfALeakIsLeftUnknown) {
   Model({kMiB, 4 * kMiB}, 2);
   for (const uint64_t size : {2 * kMiB, 3 * kMiB, 5 * kMiB}) {
-    for (int i = 0; i < 75; ++i) Told(size, "before/leak/1");
+    for (int i = 0; i < 75; ++i) HeldBefore(size, "before/leak/1");
   }
-  for (int i = 0; i < 5000; ++i) Told(512, "before/unknown");
+  for (int i = 0; i < 5000; ++i) HeldBefore(512, "before/unknown");
   Train(220, {2 * kMiB, 3 * kMiB, 5 * kMiB, 512});
   Match();
   EXPECT_THAT(Scores(), UnorderedElementsAre(Pair("before/state", Score{6, 0}),
@@ -203,16 +203,16 @@ TEST_F(BeforeMatchesTest, TooFrequentSizeOfALeakIsLeftUnknown) {
 }
 
 TEST_F(BeforeMatchesTest, WithoutABackwardPassOrASuspectEverythingIsUnknown) {
-  for (int i = 0; i < 5; ++i) Told(kMiB, "before/unknown");
+  for (int i = 0; i < 5; ++i) HeldBefore(kMiB, "before/unknown");
   Train(20, {kMiB});
   Match();
   EXPECT_THAT(Scores(), UnorderedElementsAre(Pair("before/unknown", Score{5, 0})));
 }
 
 TEST_F(BeforeMatchesTest, MemoryFreedSinceBelongsToNoLeak) {
-  Told(2 * kMiB, "before/unknown");
+  HeldBefore(2 * kMiB, "before/unknown");
   const uint64_t queued = next_;
-  Told(2 * kMiB, "before/leak/1");
+  HeldBefore(2 * kMiB, "before/leak/1");
   Model({kMiB}, 0);
   Train(110, {2 * kMiB});
   training_.Free(queued);
@@ -236,7 +236,7 @@ TEST_F(BeforeMatchesTest, RowsOfAReportAddUpAndAreLabelledAsGuesses) {
   script.Api(script.Block(uint64_t{1} << 50, kMiB), kBeforeAttachApi);
   truth_[uint64_t{1} << 50] = "before/state";
   Model({kMiB, 4 * kMiB}, 2);
-  for (int i = 0; i < 75; ++i) Told(2 * kMiB, "before/leak/1");
+  for (int i = 0; i < 75; ++i) HeldBefore(2 * kMiB, "before/leak/1");
   Train(220, {2 * kMiB});
   Match();
   ReportOptions options;

@@ -92,9 +92,9 @@ std::vector<LifeValue> MostBytesFirst(ValueCounts counts) {
   return values;
 }
 
-class LifeTeller {
+class LifeBuilder {
  public:
-  LifeTeller(const Examination& examination, const Categories& categories,
+  LifeBuilder(const Examination& examination, const Categories& categories,
              const Selection& selection, size_t buckets)
       : examination_(examination),
         trace_(examination.trace()),
@@ -105,7 +105,7 @@ class LifeTeller {
         begin_ns_(trace_.steps.empty() ? 0 : std::min<int64_t>(trace_.steps[0].t_ns, 0)),
         timeline_(begin_ns_, trace_.end_t_ns, buckets) {}
 
-  Life Tell() {
+  Life Build() {
     life_.begin_t_ns = begin_ns_;
     life_.end_t_ns = trace_.end_t_ns;
     life_.cycles.resize(cycles_.size());
@@ -310,8 +310,8 @@ class LifeTeller {
       std::nth_element(lifetimes_.begin(), at, lifetimes_.end());
       return *at;
     };
-    out.middle_ns = quantile(50);
-    out.most_ns = quantile(90);
+    out.median_ns = quantile(50);
+    out.p90_ns = quantile(90);
     out.longest_ns = quantile(100);
   }
 
@@ -409,7 +409,7 @@ class LifeTeller {
 
 Life LifeOf(const Examination& examination, const Categories& categories,
             const Selection& selection, size_t buckets) {
-  return LifeTeller(examination, categories, selection, buckets).Tell();
+  return LifeBuilder(examination, categories, selection, buckets).Build();
 }
 
 }  // namespace gmt::analysis

@@ -48,7 +48,7 @@ struct LifeAtPeak {
 // How long the freed memory had been held.
 struct Lifetimes {
   uint64_t count = 0;
-  uint64_t middle_ns = 0, most_ns = 0, longest_ns = 0;  // 50 %, 90 %, 100 %
+  uint64_t median_ns = 0, p90_ns = 0, longest_ns = 0;  // 50 %, 90 %, 100 %
   // In steps of the training loop: freed in the step of its birth, in the next, or later. Zero
   // without steps; excludes memory born before the first step or freed after the last.
   uint64_t same_step = 0, next_step = 0, later_step = 0;

@@ -86,8 +86,8 @@ TEST_F(LifeTest, LifetimesCoverFreedMemory) {
   script_.Free(0x1000);
   const Lifetimes lifetimes = Of("heap/driver").lifetimes;
   EXPECT_EQ(lifetimes.count, 11u);
-  EXPECT_EQ(lifetimes.middle_ns, 1'000'000u);
-  EXPECT_EQ(lifetimes.most_ns, 1'000'000u);
+  EXPECT_EQ(lifetimes.median_ns, 1'000'000u);
+  EXPECT_EQ(lifetimes.p90_ns, 1'000'000u);
   EXPECT_EQ(lifetimes.longest_ns, 7'000'000u);
 }
 

@@ -12,7 +12,7 @@ namespace gmt::analysis {
 bool WasAttached(const Trace& trace) {
   const Rows& rows = trace.rows;
   for (RowId row = 0; row < rows.count(); ++row) {
-    if ((rows.flags[row] & kRowToldBefore) != 0) return true;
+    if ((rows.flags[row] & kRowReportedBefore) != 0) return true;
   }
   return false;
 }
@@ -20,16 +20,16 @@ bool WasAttached(const Trace& trace) {
 std::vector<HeldBefore> FindHeldBefore(const Trace& trace) {
   const Rows& rows = trace.rows;
   std::map<std::pair<int32_t, uint32_t>, HeldBefore> found;
-  bool any_told = false;
+  bool any_reported = false;
   for (RowId row = 0; row < rows.count(); ++row) {
     const uint16_t flags = rows.flags[row];
-    const bool told = (flags & kRowToldBefore) != 0;
-    if (!told && (flags & kRowUntoldBefore) == 0) continue;
-    any_told |= told;
+    const bool reported = (flags & kRowReportedBefore) != 0;
+    if (!reported && (flags & kRowUnreportedBefore) == 0) continue;
+    any_reported |= reported;
     if (rows.IsRegion(row) || (flags & kRowHoldsBlocks) != 0) continue;
     HeldBefore& of = found[{rows.device[row], rows.heap[row]}];
     const uint64_t size = rows.size[row];
-    if (!told) {
+    if (!reported) {
       of.unknown_freed_bytes += size;
       ++of.unknown_freed_blocks;
       continue;
@@ -41,7 +41,7 @@ std::vector<HeldBefore> FindHeldBefore(const Trace& trace) {
     ++of.freed_blocks;
   }
   std::vector<HeldBefore> all;
-  if (!any_told) return all;
+  if (!any_reported) return all;
   for (auto& [place, of] : found) {
     of.device = place.first;
     of.heap = trace.heaps[std::min<size_t>(place.second, trace.heaps.size() - 1)];
@@ -63,8 +63,8 @@ LikeBefore FindLikeBefore(const Trace& trace, const std::vector<uint32_t>& stack
   }
   LikeBefore like;
   for (RowId row = 0; row < rows.count(); ++row) {
-    const bool held_told = (rows.flags[row] & kRowToldBefore) != 0 && rows.death[row] == kNever;
-    if (!held_told || !sizes.contains(class_of(row))) continue;
+    const bool is_held = (rows.flags[row] & kRowReportedBefore) != 0 && rows.death[row] == kNever;
+    if (!is_held || !sizes.contains(class_of(row))) continue;
     like.bytes += rows.size[row];
     ++like.blocks;
   }

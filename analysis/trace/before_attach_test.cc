@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 
 class BeforeAttachTest : public ::testing::Test {
  protected:
-  void Told(format::Event& event) { script_.Api(event, kBeforeAttachApi); }
+  void Report(format::Event& event) { script_.Api(event, kBeforeAttachApi); }
   void FreeSized(uint64_t address, uint64_t size) {
     format::Event& event = script_.FreeBlock(address);
     event.present |= format::kHasSize;
@@ -28,7 +28,7 @@ class BeforeAttachTest : public ::testing::Test {
 
 TEST_F(BeforeAttachTest, ReportedMemoryWasHeldFromTheBeginning) {
   script_.Block(0x100000, kMiB, {"forward", "train"});
-  Told(script_.Block(0x900000, 3 * kMiB));
+  Report(script_.Block(0x900000, 3 * kMiB));
   const Trace trace = script_.Build();
   ASSERT_EQ(trace.rows.count(), 2u);
   EXPECT_EQ(trace.rows.birth[1], 0u);
@@ -37,9 +37,9 @@ TEST_F(BeforeAttachTest, ReportedMemoryWasHeldFromTheBeginning) {
 }
 
 TEST_F(BeforeAttachTest, SegmentsAreNotCountedInAdditionToTheirBlocks) {
-  Told(script_.Alloc(0x40000000, 20 * kMiB));
-  Told(script_.Block(0x40000000, kMiB));
-  Told(script_.Alloc(0x80000000, 5 * kMiB));
+  Report(script_.Alloc(0x40000000, 20 * kMiB));
+  Report(script_.Block(0x40000000, kMiB));
+  Report(script_.Alloc(0x80000000, 5 * kMiB));
   const std::vector<HeldBefore> before = FindHeldBefore(script_.Build());
   ASSERT_THAT(before, SizeIs(2));
   EXPECT_EQ(before[0].heap, "driver");
@@ -50,8 +50,8 @@ TEST_F(BeforeAttachTest, SegmentsAreNotCountedInAdditionToTheirBlocks) {
 }
 
 TEST_F(BeforeAttachTest, FreesAreOfReportedOrUnreportedMemory) {
-  Told(script_.Block(0x100000, kMiB));
-  Told(script_.Block(0x200000, kMiB));
+  Report(script_.Block(0x100000, kMiB));
+  Report(script_.Block(0x200000, kMiB));
   script_.FreeBlock(0x100000);
   FreeSized(0x900000, 7 * kMiB);
   const std::vector<HeldBefore> before = FindHeldBefore(script_.Build());
@@ -64,9 +64,9 @@ TEST_F(BeforeAttachTest, FreesAreOfReportedOrUnreportedMemory) {
 
 TEST_F(BeforeAttachTest, TotalsAreComparedAfterTheReport) {
   EventScript::Totals(script_.Block(0x200000, kMiB, {"forward", "train"}), 4 * kMiB, 0);
-  format::Event& told = script_.Block(0x900000, 3 * kMiB);
-  Told(told);
-  EventScript::Totals(told, 0, 0);  // reports at attach have no totals
+  format::Event& reported = script_.Block(0x900000, 3 * kMiB);
+  Report(reported);
+  EventScript::Totals(reported, 0, 0);  // reports at attach have no totals
   EventScript::Totals(script_.Block(0xc00000, kMiB, {"forward", "train"}), 5 * kMiB, 0);
   const Trace trace = script_.Build();
   ASSERT_EQ(trace.reconciliations.size(), 1u);
@@ -96,10 +96,10 @@ TEST_F(BeforeAttachTest, ARecordingFromTheBeginningHasNone) {
 }
 
 TEST_F(BeforeAttachTest, BlocksOfTheSameSizesMayComeFromTheSameStack) {
-  Told(script_.Block(0x100000, 2 * kMiB));
-  Told(script_.Block(0x400000, 2 * kMiB));
-  Told(script_.Block(0x800000, 3 * kMiB));
-  Told(script_.Block(0xc00000, 2 * kMiB));
+  Report(script_.Block(0x100000, 2 * kMiB));
+  Report(script_.Block(0x400000, 2 * kMiB));
+  Report(script_.Block(0x800000, 3 * kMiB));
+  Report(script_.Block(0xc00000, 2 * kMiB));
   script_.FreeBlock(0xc00000);
   const uint32_t stack = script_.Block(0x1000000, 2 * kMiB, {"append", "train"}).stack;
   const LikeBefore like = FindLikeBefore(script_.Build(), {stack});

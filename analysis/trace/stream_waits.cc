@@ -96,19 +96,19 @@ void StreamWaits::Apply(Trace& trace) const {
   if (ends.empty()) return;
   std::stable_sort(ends.begin(), ends.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<Aside> asides;
-  asides.reserve(trace.asides.size() + ends.size());
-  auto next = trace.asides.begin();
+  std::vector<SideEvent> side_events;
+  side_events.reserve(trace.side_events.size() + ends.size());
+  auto next = trace.side_events.begin();
   for (const auto& [end, row] : ends) {
-    const auto before = trace.asides.begin() + end.aside;
-    asides.insert(asides.end(), next, before);
+    const auto before = trace.side_events.begin() + end.side_event;
+    side_events.insert(side_events.end(), next, before);
     next = before;
-    asides.push_back(
-        {Aside::kCompleted, static_cast<uint32_t>(trace.completions.size()), end.step, end.t_ns});
+    side_events.push_back(
+        {SideEvent::kCompleted, static_cast<uint32_t>(trace.completions.size()), end.step, end.t_ns});
     trace.completions.push_back({row, end.step, end.t_ns, 0});
   }
-  asides.insert(asides.end(), next, trace.asides.end());
-  trace.asides = std::move(asides);
+  side_events.insert(side_events.end(), next, trace.side_events.end());
+  trace.side_events = std::move(side_events);
 }
 
 }  // namespace gmt::analysis

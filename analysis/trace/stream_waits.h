@@ -40,11 +40,11 @@ class StreamWaits {
   // A position in the trace.
   struct Now {
     Step step = 0;
-    uint32_t aside = 0;  // number of side events before it
+    uint32_t side_event = 0;  // number of side events before it
     int64_t t_ns = 0;
 
     bool operator<(const Now& other) const {
-      return std::tie(step, aside, t_ns) < std::tie(other.step, other.aside, other.t_ns);
+      return std::tie(step, side_event, t_ns) < std::tie(other.step, other.side_event, other.t_ns);
     }
   };
 

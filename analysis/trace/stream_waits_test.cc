@@ -53,9 +53,9 @@ TEST_F(StreamWaitsTest, FreeIsCompletedWhenItsLastEventWasSeenDone) {
   EXPECT_FALSE(trace.rows.PendingAfter(0, 3));
   ASSERT_THAT(trace.completions, SizeIs(1));
   EXPECT_EQ(trace.completions[0].t_ns, 7 * EventScript::kStep_ns);
-  ASSERT_THAT(trace.asides, SizeIs(1));
-  EXPECT_EQ(trace.asides[0].kind, Aside::kCompleted);
-  EXPECT_EQ(trace.asides[0].step, 3u);
+  ASSERT_THAT(trace.side_events, SizeIs(1));
+  EXPECT_EQ(trace.side_events[0].kind, SideEvent::kCompleted);
+  EXPECT_EQ(trace.side_events[0].step, 3u);
 }
 
 TEST_F(StreamWaitsTest, EventThatWasNeverSeenDoneLeavesItsBlockPending) {
@@ -191,10 +191,10 @@ TEST_F(StreamWaitsTest, CompletionsAreInOrderAmongTheSideEvents) {
   script_.EventDone(1);
   script_.Mark("after", 1);
   const Trace trace = script_.Build();
-  ASSERT_THAT(trace.asides, SizeIs(3));
-  EXPECT_EQ(trace.asides[0].kind, Aside::kMark);
-  EXPECT_EQ(trace.asides[1].kind, Aside::kCompleted);
-  EXPECT_EQ(trace.asides[2].kind, Aside::kMark);
+  ASSERT_THAT(trace.side_events, SizeIs(3));
+  EXPECT_EQ(trace.side_events[0].kind, SideEvent::kMark);
+  EXPECT_EQ(trace.side_events[1].kind, SideEvent::kCompleted);
+  EXPECT_EQ(trace.side_events[2].kind, SideEvent::kMark);
 }
 
 TEST_F(StreamWaitsTest, FreeAfterManyEventsStillFindsItsOwn) {

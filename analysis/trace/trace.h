@@ -91,8 +91,8 @@ enum RowFlags : uint16_t {
   kRowBornBefore = 1u << 12,
   // Held before gpumemtrace attached: the program reported it then, or it was freed since without
   // having been reported. The stack is unknown in both cases.
-  kRowToldBefore = 1u << 13,
-  kRowUntoldBefore = 1u << 14,
+  kRowReportedBefore = 1u << 13,
+  kRowUnreportedBefore = 1u << 14,
 };
 
 // The API of events that report memory from before an attach.
@@ -252,7 +252,7 @@ struct Mark {
 
 // An action of an allocator that an event of the recording reports. analysis/examination/allocator_actions.h
 // infers those that no event reports.
-struct ToldAction {
+struct RecordedAction {
   uint32_t action = 0, name = 0;  // string ids
   std::optional<int32_t> device;
   uint32_t heap = 0;
@@ -310,7 +310,7 @@ struct RoleChange {
 
 // An event that is not a step. Side events are in the order of the recording: after `step` steps
 // and all side events before it. `index` refers to the list that `kind` names.
-struct Aside {
+struct SideEvent {
   enum Kind : uint8_t {
     kMap,         // mappings
     kUnmap,       // mappings
@@ -397,13 +397,13 @@ struct Trace {
   CrossCheckResult cross_check;
   std::vector<Range> ranges;  // ordered by beginning
   std::vector<Mark> marks;
-  std::vector<ToldAction> actions;
+  std::vector<RecordedAction> actions;
   std::vector<RoleChange> role_changes;  // in order
   std::vector<NamedInstant> snapshots;
   std::vector<NamedInstant> gaps;  // where events are missing; names are empty
   std::vector<DeviceSample> samples;
   OutsideNotes outside;
-  std::vector<Aside> asides;
+  std::vector<SideEvent> side_events;
   std::vector<GpuFacts> devices;  // as named in the recording
   std::vector<NamedText> settings, libraries;
   std::vector<std::string> argv;  // of the process

@@ -21,7 +21,7 @@ bool IsDeviceMemory(Memory memory) {
 }  // namespace
 
 StreamWaits::Now TraceBuilder::Now(int64_t t_ns) const {
-  return {trace_.last_step(), static_cast<uint32_t>(trace_.asides.size()), t_ns};
+  return {trace_.last_step(), static_cast<uint32_t>(trace_.side_events.size()), t_ns};
 }
 
 void TraceBuilder::BeforeBlockEvent(const format::Event& event) {
@@ -42,7 +42,7 @@ void TraceBuilder::OnBlockBorn(RowId row, const format::Event& event) {
   last_freed_.erase(trace_.rows.device[row]);
   MarkSegments(row);
   waits_.OnOther(event.thread);
-  if ((trace_.rows.flags[row] & kRowToldBefore) == 0) {
+  if ((trace_.rows.flags[row] & kRowReportedBefore) == 0) {
     reconciler_.Compare(trace_.rows.heap[row], event);
   } else {
     // It is reported after recording began: the allocator's totals included it before our sums did.
@@ -105,7 +105,7 @@ void TraceBuilder::ExpectCompletions() {
 
 void TraceBuilder::Complete(RowId row, int64_t t_ns, uint32_t stack) {
   trace_.rows.completed[row] = trace_.last_step();
-  NoteAside(Aside::kCompleted, trace_.completions.size(), t_ns);
+  AddSideEvent(SideEvent::kCompleted, trace_.completions.size(), t_ns);
   trace_.completions.push_back({row, trace_.last_step(), t_ns, stack});
 }
 

@@ -181,10 +181,10 @@ void TraceBuilder::OnAlloc(const Event& event) {
     ++trace_.unknowns.frees_lost;
     rows.flags[old] |= kRowFreeLost;
     physical_.erase(old);
-    Die(old, event.t_ns);
+    AddDeath(old, event.t_ns);
   }
   if (place.space < kFirstBlockSpace) freed_.erase(place);
-  held->second = IsToldBefore(event) ? AddToldBefore(event) : Bear(event);
+  held->second = IsReportedBefore(event) ? AddReportedBefore(event) : AddBirth(event);
   const RowId row = held->second;
   NotePlace(place, row);
   Count(row);
@@ -193,7 +193,7 @@ void TraceBuilder::OnAlloc(const Event& event) {
 }
 
 // Memory held before an attach is reported as allocations by a fictitious API.
-bool TraceBuilder::IsToldBefore(const Event& event) {
+bool TraceBuilder::IsReportedBefore(const Event& event) {
   if (event.api == 0 || event.stack != 0) return false;
   if (event.api == before_attach_) return true;
   if (definitions_.string(event.api) != kBeforeAttachApi) return false;
@@ -201,12 +201,12 @@ bool TraceBuilder::IsToldBefore(const Event& event) {
   return true;
 }
 
-RowId TraceBuilder::AddToldBefore(const Event& event) {
+RowId TraceBuilder::AddReportedBefore(const Event& event) {
   ++trace_.unknowns.rows_from_before;
-  return AddRow(event, 0, kRowFromBefore | kRowToldBefore);
+  return AddRow(event, 0, kRowFromBefore | kRowReportedBefore);
 }
 
-RowId TraceBuilder::Bear(const Event& event) {
+RowId TraceBuilder::AddBirth(const Event& event) {
   trace_.steps.push_back({trace_.rows.count(), false, event.t_ns});
   return AddRow(event, trace_.last_step(), 0);
 }
@@ -314,10 +314,10 @@ void TraceBuilder::Release(const Place& place, RowId row, int64_t t_ns) {
     if (physical->second.mappings > 0) return;
     physical_.erase(physical);
   }
-  Die(row, t_ns);
+  AddDeath(row, t_ns);
 }
 
-void TraceBuilder::Die(RowId row, int64_t t_ns) {
+void TraceBuilder::AddDeath(RowId row, int64_t t_ns) {
   trace_.steps.push_back({row, true, t_ns});
   trace_.rows.death[row] = trace_.rows.completed[row] = trace_.last_step();
   Discount(row);
@@ -333,12 +333,12 @@ RowId TraceBuilder::FreeOfUnknown(const Event& event) {
     ++trace_.unknowns.frees_unmatched;
     return kNoRow;
   }
-  const RowId row = AddRow(event, 0, kRowFromBefore | kRowUntoldBefore);
+  const RowId row = AddRow(event, 0, kRowFromBefore | kRowUnreportedBefore);
   trace_.rows.stack[row] = 0;  // the stack of a free is not the allocation's
   ++trace_.unknowns.rows_from_before;
   const Place place = PlacesOf(event).front();
   if (place.space < kFirstBlockSpace) freed_[place] = row;
-  Die(row, event.t_ns);
+  AddDeath(row, event.t_ns);
   return row;
 }
 
@@ -396,7 +396,7 @@ void TraceBuilder::OnAllocFailed(const Event& event) {
   if (const auto free = driver_free_.find(failed.device); free != driver_free_.end()) {
     failed.driver_free = free->second;
   }
-  NoteAside(Aside::kFailed, trace_.failed.size(), event.t_ns);
+  AddSideEvent(SideEvent::kFailed, trace_.failed.size(), event.t_ns);
   trace_.failed.push_back(failed);
   if (heap > kHostHeap) {
     waits_.OnOther(event.thread);
@@ -456,7 +456,7 @@ RowId TraceBuilder::AddFromSnapshot(const Event& held) {
   const Place place = PlacesOf(held).front();
   if (held_.contains(place)) return kNoRow;
   const RowId row =
-      AddRow(held, 0, IsToldBefore(held) ? kRowFromBefore | kRowToldBefore : kRowFromBefore);
+      AddRow(held, 0, IsReportedBefore(held) ? kRowFromBefore | kRowReportedBefore : kRowFromBefore);
   Hold(place, row);
   ++trace_.unknowns.rows_from_before;
   // Memory that the live set contains ahead of the events is not in an allocator's totals yet.

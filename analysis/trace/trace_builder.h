@@ -71,7 +71,7 @@ class TraceBuilder : public format::RecordingVisitor {
   RowId row_count() const { return trace_.rows.count(); }
   // What grows with the recording: rows, and the events beside them.
   uint64_t weight() const {
-    return uint64_t{trace_.rows.count()} + trace_.asides.size() + trace_.samples.size() +
+    return uint64_t{trace_.rows.count()} + trace_.side_events.size() + trace_.samples.size() +
            trace_.gaps.size() + trace_.captures.size();
   }
   Step step_count() const { return trace_.last_step(); }
@@ -136,8 +136,8 @@ class TraceBuilder : public format::RecordingVisitor {
   void OnRangeEnd(const format::Event& event);
   uint32_t EndedRange(const format::Event& event);
   void NoteInstant(const std::string& name, int64_t t_ns);
-  void NoteAside(Aside::Kind kind, size_t index, int64_t t_ns) {
-    trace_.asides.push_back({kind, static_cast<uint32_t>(index), trace_.last_step(), t_ns});
+  void AddSideEvent(SideEvent::Kind kind, size_t index, int64_t t_ns) {
+    trace_.side_events.push_back({kind, static_cast<uint32_t>(index), trace_.last_step(), t_ns});
   }
 
   // When blocks may be reused, the allocator's reported totals, and its driver calls
@@ -162,15 +162,15 @@ class TraceBuilder : public format::RecordingVisitor {
   Place PlaceOf(uint32_t heap, Memory memory, uint64_t value) const;
 
   RowId AddRow(const format::Event& event, Step birth, uint16_t flags);
-  bool IsToldBefore(const format::Event& event);
-  RowId AddToldBefore(const format::Event& event);
-  RowId Bear(const format::Event& event);
+  bool IsReportedBefore(const format::Event& event);
+  RowId AddReportedBefore(const format::Event& event);
+  RowId AddBirth(const format::Event& event);
   void Hold(const Place& place, RowId row);
   void NotePlace(const Place& place, RowId row);
   // Ends a row that is no longer held; physical memory only after its last mapping is gone.
   void Release(const Place& place, RowId row, int64_t t_ns);
   void ReleaseAll(std::vector<std::pair<RowId, Place>> held, int64_t t_ns);
-  void Die(RowId row, int64_t t_ns);
+  void AddDeath(RowId row, int64_t t_ns);
   void EndMapping(uint32_t mapping, int64_t t_ns, uint32_t stack = 0);
   // Returns the row of memory held from before; kNoRow if it cannot be determined.
   RowId FreeOfUnknown(const format::Event& event);
@@ -184,8 +184,8 @@ class TraceBuilder : public format::RecordingVisitor {
   RowId AddFromSnapshot(const format::Event& held);
 
   // For BeginAgain().
-  struct Again {};
-  TraceBuilder(const TraceBuilder& before, Again)
+  struct BeginAgainTag {};
+  TraceBuilder(const TraceBuilder& before, BeginAgainTag)
       : definitions_(before.definitions_),
         streams_(before.streams_.BeginAgain()),
         cross_check_(before.cross_check_) {}

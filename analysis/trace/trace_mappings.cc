@@ -46,7 +46,7 @@ void TraceBuilder::OnMap(const format::Event& event) {
     MarkSegment(mapping.physical);
   }
   mappings_[event.address] = static_cast<uint32_t>(trace_.mappings.size());
-  NoteAside(Aside::kMap, trace_.mappings.size(), event.t_ns);
+  AddSideEvent(SideEvent::kMap, trace_.mappings.size(), event.t_ns);
   trace_.mappings.push_back(mapping);
   NoteDriverCall(event, mapping.physical);
 }
@@ -74,10 +74,10 @@ void TraceBuilder::EndMapping(uint32_t index, int64_t t_ns, uint32_t stack) {
   if (physical != physical_.end() && --physical->second.mappings == 0 &&
       physical->second.released) {
     physical_.erase(physical);
-    Die(mapping.physical, t_ns);
+    AddDeath(mapping.physical, t_ns);
   }
   mapping.death = trace_.last_step();
-  NoteAside(Aside::kUnmap, index, t_ns);
+  AddSideEvent(SideEvent::kUnmap, index, t_ns);
 }
 
 // Returns the driver allocation that contains the address.

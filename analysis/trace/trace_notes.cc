@@ -67,12 +67,12 @@ void TraceBuilder::OnMark(const format::Event& event) {
   mark.t_ns = event.t_ns;
   mark.thread = event.thread;
   mark.stack = event.stack;
-  NoteAside(Aside::kMark, trace_.marks.size(), event.t_ns);
+  AddSideEvent(SideEvent::kMark, trace_.marks.size(), event.t_ns);
   trace_.marks.push_back(std::move(mark));
 }
 
 void TraceBuilder::OnAllocatorAction(const format::Event& event) {
-  ToldAction action;
+  RecordedAction action;
   action.action = event.action;
   action.name = event.name;
   if (event.has(format::kHasDevice)) action.device = static_cast<int32_t>(event.device);
@@ -84,7 +84,7 @@ void TraceBuilder::OnAllocatorAction(const format::Event& event) {
   action.thread = event.thread;
   action.step = trace_.last_step();
   action.t_ns = event.t_ns;
-  NoteAside(Aside::kAction, trace_.actions.size(), event.t_ns);
+  AddSideEvent(SideEvent::kAction, trace_.actions.size(), event.t_ns);
   trace_.actions.push_back(action);
 }
 
@@ -123,7 +123,7 @@ void TraceBuilder::OnRangeBegin(const format::Event& event) {
   range.domain = event.domain;
   if (event.has(format::kHasDevice)) range.device = static_cast<int32_t>(event.device);
   trace_.ranges.push_back(std::move(range));
-  NoteAside(Aside::kRangeBegin, index, event.t_ns);
+  AddSideEvent(SideEvent::kRangeBegin, index, event.t_ns);
   if (event.has(format::kHasRange)) {
     open_ranges_[event.range] = index;
   } else {
@@ -151,7 +151,7 @@ void TraceBuilder::OnRangeEnd(const format::Event& event) {
   const uint32_t index = EndedRange(event);
   trace_.ranges[index].end = trace_.last_step();
   trace_.ranges[index].end_t_ns = event.t_ns;
-  NoteAside(Aside::kRangeEnd, index, event.t_ns);
+  AddSideEvent(SideEvent::kRangeEnd, index, event.t_ns);
 }
 
 void TraceBuilder::OnSample(const format::Event& event, const Sample& sample) {
@@ -183,18 +183,18 @@ void TraceBuilder::OnSample(const format::Event& event, const Sample& sample) {
     known.free_bytes = sample.total_bytes() - sample.used_bytes();
   }
   if (known.free_bytes.has_value()) driver_free_[device] = *known.free_bytes;
-  NoteAside(Aside::kSample, trace_.samples.size(), event.t_ns);
+  AddSideEvent(SideEvent::kSample, trace_.samples.size(), event.t_ns);
   trace_.samples.push_back(std::move(known));
 }
 
 void TraceBuilder::OnSnapshotTaken(const std::string& name, int64_t t_ns) {
   const auto unplaced = unplaced_snapshots_.find(name);
   if (unplaced != unplaced_snapshots_.end()) {
-    NoteAside(Aside::kSnapshot, unplaced->second, t_ns);
+    AddSideEvent(SideEvent::kSnapshot, unplaced->second, t_ns);
     unplaced_snapshots_.erase(unplaced);
     return;
   }
-  NoteAside(Aside::kSnapshot, trace_.snapshots.size(), t_ns);
+  AddSideEvent(SideEvent::kSnapshot, trace_.snapshots.size(), t_ns);
   trace_.snapshots.push_back({name, trace_.last_step(), t_ns});
 }
 

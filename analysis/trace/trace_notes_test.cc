@@ -14,9 +14,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-std::vector<Aside::Kind> KindsOf(const Trace& trace) {
-  std::vector<Aside::Kind> kinds;
-  for (const Aside& aside : trace.asides) kinds.push_back(aside.kind);
+std::vector<SideEvent::Kind> KindsOf(const Trace& trace) {
+  std::vector<SideEvent::Kind> kinds;
+  for (const SideEvent& side_event : trace.side_events) kinds.push_back(side_event.kind);
   return kinds;
 }
 
@@ -69,7 +69,7 @@ TEST_F(TraceNotesTest, RangeWithUnseenBeginIsFromBefore) {
   EXPECT_EQ(trace.ranges[0].begin, 0u);
   EXPECT_EQ(trace.ranges[0].begin_t_ns, INT64_MIN);
   EXPECT_EQ(trace.ranges[0].end, 1u);
-  EXPECT_THAT(KindsOf(trace), ElementsAre(Aside::kRangeEnd));
+  EXPECT_THAT(KindsOf(trace), ElementsAre(SideEvent::kRangeEnd));
 }
 
 TEST_F(TraceNotesTest, MarksKeepNameAndIndex) {
@@ -92,10 +92,10 @@ TEST_F(TraceNotesTest, SideEventsKeepTheirOrder) {
   script_.SnapshotTaken("");
   script_.Sample(1, 2);
   const Trace trace = script_.Build();
-  EXPECT_THAT(KindsOf(trace), ElementsAre(Aside::kMap, Aside::kMark, Aside::kUnmap, Aside::kFailed,
-                                          Aside::kSnapshot, Aside::kSnapshot, Aside::kSample));
-  for (const Aside& aside : trace.asides) EXPECT_EQ(aside.step, 1u);
-  EXPECT_EQ(trace.asides[5].index, 1u);
+  EXPECT_THAT(KindsOf(trace), ElementsAre(SideEvent::kMap, SideEvent::kMark, SideEvent::kUnmap, SideEvent::kFailed,
+                                          SideEvent::kSnapshot, SideEvent::kSnapshot, SideEvent::kSample));
+  for (const SideEvent& side_event : trace.side_events) EXPECT_EQ(side_event.step, 1u);
+  EXPECT_EQ(trace.side_events[5].index, 1u);
 }
 
 TEST_F(TraceNotesTest, SnapshotKnownFromItsLiveSetGetsItsPositionFromItsEvent) {
@@ -108,8 +108,8 @@ TEST_F(TraceNotesTest, SnapshotKnownFromItsLiveSetGetsItsPositionFromItsEvent) {
   ASSERT_TRUE(builder.OnEvents(script_.batch()).ok());
   const Trace trace = std::move(builder).Build();
   ASSERT_THAT(trace.snapshots, SizeIs(1));
-  ASSERT_THAT(trace.asides, SizeIs(1));
-  EXPECT_EQ(trace.asides[0].step, 1u);
+  ASSERT_THAT(trace.side_events, SizeIs(1));
+  EXPECT_EQ(trace.side_events[0].step, 1u);
 }
 
 TEST_F(TraceNotesTest, FailedAllocationKnowsTheDriversFreeMemory) {

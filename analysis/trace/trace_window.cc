@@ -9,7 +9,7 @@
 namespace gmt::analysis {
 
 TraceBuilder TraceBuilder::BeginAgain(std::vector<RowId>* moved) const {
-  TraceBuilder next(*this, Again());
+  TraceBuilder next(*this, BeginAgainTag());
   next.TakeFactsOf(*this);
   next.TakeHeldOf(*this, moved);
   next.TakeRolesOf(*this, *moved);

@@ -68,7 +68,7 @@ TEST_F(TraceWindowTest, MemoryFromBeforeTheRecordingIsKept) {
   Read();
   EXPECT_EQ(whole_.unknowns.rows_from_before, 1u);
   EXPECT_EQ(window_.unknowns.rows_from_before, 1u);
-  EXPECT_NE(window_.rows.flags[0] & kRowToldBefore, 0);
+  EXPECT_NE(window_.rows.flags[0] & kRowReportedBefore, 0);
   EXPECT_EQ(window_.rows.death[0], 1u);
 }
 

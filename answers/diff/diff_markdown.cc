@@ -13,7 +13,7 @@ using analysis::Diff;
 using analysis::DiffRow;
 
 constexpr size_t kDefaultRows = 5;
-constexpr size_t kMaxRows = 200;  // a comment is limited to 65,536 characters
+constexpr size_t kMarkdownRows = 200;  // a comment is limited to 65,536 characters
 constexpr size_t kTitle = 120;
 
 // Formats text as code in a table cell, so that nothing in it is markup and a bar does not end the
@@ -43,9 +43,9 @@ std::string Table(const Diff& diff, size_t from, size_t to) {
 std::string Folded(const Comparison& comparison, const Diff& diff, const DiffSource& source,
                    size_t top) {
   std::string text;
-  if (std::string rest = Table(diff, top, kMaxRows); !rest.empty()) text += rest + "\n";
-  if (diff.rows.size() > std::max(top, kMaxRows)) {
-    text += fmt::format("and {} more\n\n", Count(diff.rows.size() - std::max(top, kMaxRows)));
+  if (std::string rest = Table(diff, top, kMarkdownRows); !rest.empty()) text += rest + "\n";
+  if (diff.rows.size() > std::max(top, kMarkdownRows)) {
+    text += fmt::format("and {} more\n\n", Count(diff.rows.size() - std::max(top, kMarkdownRows)));
   }
   text += fmt::format("- {} of {} unchanged\n", Bytes(diff.unchanged_bytes),
                       Plural(diff.unchanged_stacks, "stack"));

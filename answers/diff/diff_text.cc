@@ -17,7 +17,7 @@ using analysis::DiffRow;
 
 constexpr size_t kTitleColumn = 45;  // column at which the text of a row begins
 constexpr size_t kMinTitle = 30;
-constexpr size_t kMostRows = 12, kFewestRows = 3;
+constexpr size_t kMaxRows = 12, kMinRows = 3;
 constexpr size_t kRowsWithSource = 3;
 constexpr size_t kDevicesShown = 3, kDifferencesShown = 4, kLacksShown = 1;
 constexpr ptrdiff_t kScreen = 25;
@@ -242,7 +242,7 @@ std::string DiffText(const Comparison& comparison, const DiffSource& source, siz
   analysis::SourceLines sources(source.new_start_unix_ns);
   if (top > 0) return head + Table(diff, top, sources, width) + tail;
   std::string text;
-  for (top = kMostRows; top >= kFewestRows; --top) {
+  for (top = kMaxRows; top >= kMinRows; --top) {
     text = head + Table(diff, top, sources, width) + tail;
     if (std::count(text.begin(), text.end(), '\n') <= kScreen) break;
   }

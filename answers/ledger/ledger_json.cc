@@ -33,15 +33,15 @@ void AddLedger(const Ledger& ledger, Json& json) {
   json["driver_used_bytes"] = ledger.driver_used_bytes;
   json["total_bytes"] = OrNull(ledger.total_bytes);
   json["process_bytes"] = ledger.process_bytes();
-  json["told_process_bytes"] = OrNull(ledger.told_process_bytes);
+  json["reported_process_bytes"] = OrNull(ledger.reported_process_bytes);
   json["rows"] = Json::array();
   for (const LedgerRow& row : ledger.rows) json["rows"].push_back(RowJson(row));
   json["unexplained_bytes"] = ledger.unexplained_bytes;
   json["unexplained_in_process_bytes"] = ledger.unexplained_in_process;
   json["not_counted"] = Json::array();
-  for (const analysis::LedgerAside& aside : ledger.asides) {
+  for (const analysis::NotCounted& uncounted : ledger.not_counted) {
     json["not_counted"].push_back(
-        {{"name", aside.name}, {"bytes", aside.bytes}, {"why", aside.why}});
+        {{"name", uncounted.name}, {"bytes", uncounted.bytes}, {"why", uncounted.why}});
   }
   json["reading"] = nullptr;
   if (!ledger.source.empty()) {

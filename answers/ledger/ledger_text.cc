@@ -17,7 +17,7 @@ using analysis::LedgerRow;
 constexpr size_t kLacksShown = 2;
 constexpr size_t kDevicesShown = 3;
 // The number of rows outside the allocator if the user gives none: as many as fit the screen.
-constexpr size_t kMostRows = 8, kFewestRows = 2;
+constexpr size_t kMaxRows = 8, kMinRows = 2;
 constexpr ptrdiff_t kScreen = 25;
 constexpr size_t kTextColumn = 60;  // column at which the detail of a row begins
 constexpr uint64_t kNearNs = 1'000'000;
@@ -190,11 +190,11 @@ std::string Table(const Ledger& ledger, size_t top, size_t width) {
                     "what the allocator took from the driver");
   }
   text += Rows(ledger, LedgerGroup::kOutsideFramework, top, width);
-  std::string told;
-  if (ledger.told_process_bytes) {
-    told = fmt::format("{} reports {}", ledger.source, Bytes(*ledger.told_process_bytes));
+  std::string reported;
+  if (ledger.reported_process_bytes) {
+    reported = fmt::format("{} reports {}", ledger.source, Bytes(*ledger.reported_process_bytes));
   }
-  text += SumLine(ledger.process_bytes(), ledger, "= this process", told);
+  text += SumLine(ledger.process_bytes(), ledger, "= this process", reported);
   text += Rows(ledger, LedgerGroup::kNotApart, top, width);
   text += Rows(ledger, LedgerGroup::kOtherProcess, std::max<size_t>(top / 2, 2), width);
   text += Rows(ledger, LedgerGroup::kSystem, top, width);
@@ -208,10 +208,10 @@ std::string Table(const Ledger& ledger, size_t top, size_t width) {
                         ledger.total_bytes ? "of " + Bytes(*ledger.total_bytes) : "");
 }
 
-std::string Asides(const Ledger& ledger) {
+std::string NotCounted(const Ledger& ledger) {
   std::string text;
-  for (const analysis::LedgerAside& aside : ledger.asides) {
-    text += fmt::format("Not counted: {} of {}, {}.\n", Bytes(aside.bytes), aside.name, aside.why);
+  for (const analysis::NotCounted& uncounted : ledger.not_counted) {
+    text += fmt::format("Not counted: {} of {}, {}.\n", Bytes(uncounted.bytes), uncounted.name, uncounted.why);
   }
   return text;
 }
@@ -280,11 +280,11 @@ std::string LedgerText(const std::vector<Ledger>& ledgers, const LedgerSource& s
   const size_t width = static_cast<size_t>(std::max(terminal.width, 60));
   const std::string head = terminal.Bold(Verdict(fullest, width)) + "\n" + Moment(fullest, source) +
                            Reading(fullest) + "\n\n";
-  const std::string tail = "\n" + Asides(fullest) + OtherDevices(ledgers, fullest, width) +
+  const std::string tail = "\n" + NotCounted(fullest) + OtherDevices(ledgers, fullest, width) +
                            Unknown(fullest, source, width) + Next(fullest, source);
   if (top > 0) return head + Table(fullest, top, width) + tail;
   std::string text;
-  for (top = kMostRows; top >= kFewestRows; --top) {
+  for (top = kMaxRows; top >= kMinRows; --top) {
     text = head + Table(fullest, top, width) + tail;
     if (std::count(text.begin(), text.end(), '\n') <= kScreen) break;
   }

@@ -21,11 +21,11 @@ using analysis::OomReport;
 using analysis::OomVerdict;
 using Basis = analysis::ExpectedPeak::Basis;
 
-constexpr size_t kDo = 3, kDoNot = 2, kHoldersShown = 2, kCategoriesShown = 5, kFindings = 1;
+constexpr size_t kActionsShown = 3, kUselessActionsShown = 2, kHoldersShown = 2, kCategoriesShown = 5, kFindings = 1;
 constexpr uint64_t kLargePercent = 5;  // of the device: smaller requests may be squares by chance
 // Minimum ratio at which the inputs of steps count as different.
 constexpr double kOtherInputs = 1.1;
-constexpr uint64_t kWorthALine = 50;   // the smallest holder shown has 1/50 of live memory
+constexpr uint64_t kMinHolderFraction = 50;   // the smallest holder shown has 1/50 of live memory
 
 std::string Framework(const OomReport& report) {
   return report.heap == "pytorch" ? "PyTorch" : "the framework";
@@ -33,7 +33,7 @@ std::string Framework(const OomReport& report) {
 
 // ---- The verdict --------------------------------------------------------------------------------
 
-std::string Danger(const OomReport& report) {
+std::string RetriesText(const OomReport& report) {
   const OomEvidence& evidence = report.evidence;
   if (evidence.retries == 0) return ": no allocation on a GPU failed";
   return fmt::format(
@@ -43,7 +43,7 @@ std::string Danger(const OomReport& report) {
       Duration(evidence.first_retry_t_ns), Duration(static_cast<int64_t>(evidence.retry_ns)));
 }
 
-std::string Asked(const OomReport& report) { return Bytes(report.requested_bytes) + " requested"; }
+std::string Requested(const OomReport& report) { return Bytes(report.requested_bytes) + " requested"; }
 
 std::string DriverFree(const OomEvidence& evidence) {
   return evidence.driver_free_bytes ? Bytes(*evidence.driver_free_bytes) : "unknown";
@@ -58,54 +58,54 @@ std::string Why(const OomReport& report) {
       return "";
     case OomVerdict::kCapacity:
       if (evidence.expected.basis == Basis::kGrowth) {
-        return fmt::format("a tensor grows with each concatenation; {}", Asked(report));
+        return fmt::format("a tensor grows with each concatenation; {}", Requested(report));
       }
       if (evidence.live_bytes + report.requested_bytes <= evidence.available_bytes) {
         return fmt::format("this step needs about {}, {} are available; {}",
                            Bytes(evidence.expected.bytes), Bytes(evidence.available_bytes),
-                           Asked(report));
+                           Requested(report));
       }
       return evidence.total_bytes > 0
                  ? fmt::format("{} of {} are in use; {}",
                                Bytes(evidence.live_bytes), Bytes(evidence.total_bytes),
-                               Asked(report))
+                               Requested(report))
                  : fmt::format("{} are in use; {}",
-                               Bytes(evidence.live_bytes), Asked(report));
+                               Bytes(evidence.live_bytes), Requested(report));
     case OomVerdict::kFragmentation:
       // The request may also need what the driver has free.
       if (pool_free < report.requested_bytes) {
         return fmt::format("{} are free in total, largest piece {}; {}",
                            Bytes(pool_free + evidence.driver_free_bytes.value_or(0)),
-                           Bytes(evidence.largest_free_bytes), Asked(report));
+                           Bytes(evidence.largest_free_bytes), Requested(report));
       }
       return fmt::format("{} are free, largest piece {}; {}", Bytes(pool_free),
-                         Bytes(evidence.largest_free_bytes), Asked(report));
+                         Bytes(evidence.largest_free_bytes), Requested(report));
     case OomVerdict::kLeak:
       return fmt::format("{} holds {}; without it the {} would fit", report.leak_id,
-                         Bytes(evidence.leaked_bytes), Asked(report));
+                         Bytes(evidence.leaked_bytes), Requested(report));
     case OomVerdict::kOutside:
       return fmt::format("{} of this process outside {}; {}", Bytes(evidence.outside_bytes),
-                         Framework(report), Asked(report));
+                         Framework(report), Requested(report));
     case OomVerdict::kSingleRequest:
-      return fmt::format("{} at once, but the GPU has {}", Asked(report),
+      return fmt::format("{} at once, but the GPU has {}", Requested(report),
                          Bytes(evidence.total_bytes));
     case OomVerdict::kCap:
       return evidence.limit_bytes
                  ? fmt::format("stopped at {} reserved, {} free on the GPU; {}",
-                               Bytes(*evidence.limit_bytes), DriverFree(evidence), Asked(report))
+                               Bytes(*evidence.limit_bytes), DriverFree(evidence), Requested(report))
                  : fmt::format("the driver refused {} with {} free", Bytes(report.requested_bytes),
                                DriverFree(evidence));
     case OomVerdict::kOtherProcess:
       return fmt::format("other processes hold {} of {}; {}", Bytes(evidence.others_bytes()),
-                         Bytes(evidence.total_bytes), Asked(report));
+                         Bytes(evidence.total_bytes), Requested(report));
     case OomVerdict::kStreamDeferred:
       return fmt::format("{} are waiting for other streams; {} during a capture",
-                         Bytes(evidence.split.awaiting_stream), Asked(report));
+                         Bytes(evidence.split.awaiting_stream), Requested(report));
     case OomVerdict::kPrivatePool:
       return fmt::format("{} are free in pools closed to this request; {}",
                          Bytes(evidence.split.private_pool +
                                (evidence.captures > 0 || report.heap == "driver" ? pool_free : 0)),
-                         Asked(report));
+                         Requested(report));
   }
   return "";
 }
@@ -320,7 +320,7 @@ std::string Holders(const OomReport& report, const Examination& examination, siz
   }
   std::string text = CategoriesLine(report);
   for (size_t i = 0; i < report.holders.size() && i < kHoldersShown; ++i) {
-    if (report.holders[i].bytes < report.evidence.live_bytes / kWorthALine) break;
+    if (report.holders[i].bytes < report.evidence.live_bytes / kMinHolderFraction) break;
     text += HolderLine(report.holders[i], examination, width);
   }
   if (report.still_to_come) {
@@ -342,10 +342,10 @@ std::string ActionLine(const char* head, const OomAction& action, bool enough_ma
 
 std::string Actions(const OomReport& report) {
   std::string text;
-  for (size_t i = 0; i < report.actions.size() && i < kDo; ++i) {
+  for (size_t i = 0; i < report.actions.size() && i < kActionsShown; ++i) {
     text += ActionLine(i == 0 ? "do" : "", report.actions[i], true);
   }
-  for (size_t i = 0; i < report.not_helpful.size() && i < kDoNot; ++i) {
+  for (size_t i = 0; i < report.not_helpful.size() && i < kUselessActionsShown; ++i) {
     text += ActionLine(i == 0 ? "not" : "", report.not_helpful[i], false);
   }
   return text;
@@ -389,7 +389,7 @@ std::string OomVerdictLine(const OomReport& report, bool has_history) {
     return "Unknown whether memory ran out: the recording has no allocations and no frees, only "
            "what was held";
   }
-  if (report.verdict == OomVerdict::kNone) return "No out of memory" + Danger(report);
+  if (report.verdict == OomVerdict::kNone) return "No out of memory" + RetriesText(report);
   return fmt::format("Out of memory ({}): {}", Words(report.verdict), Why(report));
 }
 

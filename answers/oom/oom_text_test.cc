@@ -27,7 +27,7 @@ class OomTextTest : public ::testing::Test {
   std::unique_ptr<Recording> Recorded() {
     return RecordingSoFar("run.gmt", script_.Build(), script_.definitions());
   }
-  void DriverSays(uint64_t driver_free) {
+  void DriverReports(uint64_t driver_free) {
     gmt::Sample& sample = script_.Sample(kTotal - driver_free, kTotal);
     sample.set_source("cudaMemGetInfo");
     sample.set_free_bytes(driver_free);
@@ -35,12 +35,12 @@ class OomTextTest : public ::testing::Test {
   void GiveUp(uint64_t bytes, uint64_t driver_free) {
     script_.Failed(bytes).result = 2;
     script_.Failed(bytes).result = 2;
-    DriverSays(driver_free);
+    DriverReports(driver_free);
     script_.FailedBlock(bytes, {"request", "main"});
   }
   // A device with nine blocks, each in a segment with free pieces around it.
   void Fragmented(uint64_t asked = 150 * kMiB) {
-    DriverSays(kTotal);
+    DriverReports(kTotal);
     for (uint64_t i = 0; i < 9; ++i) {
       script_.Alloc(kA + i * 200 * kMiB, 100 * kMiB);
       script_.Block(kA + i * 200 * kMiB + 40 * kMiB, 10 * kMiB, {"metric", "main"});
@@ -98,7 +98,7 @@ TEST_F(OomTextTest, FragmentationHasFreePiecesPinsAndActions) {
 }
 
 TEST_F(OomTextTest, StepThatNeedsTooMuchIsComparedWithEarlierSteps) {
-  DriverSays(kTotal);
+  DriverReports(kTotal);
   script_.Alloc(kA, 700 * kMiB);
   script_.Block(kA + 600 * kMiB, 50 * kMiB, {"make", "main"});
   for (uint64_t step = 0; step < 4; ++step) {
@@ -111,7 +111,7 @@ TEST_F(OomTextTest, StepThatNeedsTooMuchIsComparedWithEarlierSteps) {
   script_.Mark("step", 4);
   script_.Failed(600 * kMiB).result = 2;
   script_.Failed(600 * kMiB).result = 2;
-  DriverSays(124 * kMiB);
+  DriverReports(124 * kMiB);
   script_.FailedBlock(600 * kMiB, {"forward", "main"});
   const std::string text = Text();
   EXPECT_THAT(text, StartsWith("Out of memory (capacity): this step needs about 1.22 GiB, "));
@@ -121,10 +121,10 @@ TEST_F(OomTextTest, StepThatNeedsTooMuchIsComparedWithEarlierSteps) {
 }
 
 TEST_F(OomTextTest, LimitShowsWhatIsFree) {
-  DriverSays(kTotal);
+  DriverReports(kTotal);
   script_.Alloc(kA, 300 * kMiB);
   script_.Block(kA, 300 * kMiB);
-  DriverSays(724 * kMiB);
+  DriverReports(724 * kMiB);
   script_.FailedBlock(100 * kMiB, {"request", "main"});
   EXPECT_THAT(Text(), StartsWith("Out of memory (a limit): "));
   EXPECT_THAT(Text(), HasSubstr("724 MiB"));
@@ -148,7 +148,7 @@ TEST_F(OomTextTest, RowsOfTheDeviceAddUp) {
 }
 
 TEST_F(OomTextTest, DriverAloneHasNoSegments) {
-  DriverSays(kTotal);
+  DriverReports(kTotal);
   script_.Alloc(kA, 900 * kMiB, {"load", "main"});
   script_.Failed(300 * kMiB, {"load", "main"}).result = 2;
   const std::string text = Text();

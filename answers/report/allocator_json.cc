@@ -60,7 +60,7 @@ Json StepsJson(const analysis::Cycles& cycles, const analysis::DeviceCycles& dev
 Json CheckJson(const analysis::TotalCheck& check) {
   const auto difference = [&](const analysis::TotalCheck::Difference& at) {
     if (check.different == 0) return Json(nullptr);
-    return Json{{"t_ns", at.t_ns}, {"recorded_bytes", at.ours}, {"told_bytes", at.theirs}};
+    return Json{{"t_ns", at.t_ns}, {"recorded_bytes", at.ours}, {"reported_bytes", at.theirs}};
   };
   return {{"events", check.compared},
           {"different", check.different},

@@ -124,7 +124,7 @@ TEST_F(ReportAllocatorTest, TotalsThatDifferFromOursAreUnderNotKnown) {
   EXPECT_THAT(Text(), HasSubstr("\n  GPU 0: pytorch reported 4.00 KiB"));
   const auto found = Json()["reconciliation"][0];
   EXPECT_EQ(found["allocated"]["different"], 1u);
-  EXPECT_EQ(found["allocated"]["first"]["told_bytes"], 4096u);
+  EXPECT_EQ(found["allocated"]["first"]["reported_bytes"], 4096u);
   EXPECT_TRUE(found["reserved"]["first"].is_null());
 }
 

@@ -35,7 +35,7 @@ std::string Place(const ReportDevice& device) {
   return device.index == analysis::kHostDevice ? "the host" : fmt::format("GPU {}", device.index);
 }
 
-std::string_view Things(GroupBy by) {
+std::string_view GroupNoun(GroupBy by) {
   switch (by) {
     case GroupBy::kStack:
       return "stack";
@@ -104,12 +104,12 @@ std::string FromRows(const Report& report, const ReportDevice& device) {
   return fmt::format(", {} from {}",
                      Percent(static_cast<double>(std::min(bytes, device.allocated_bytes)),
                              static_cast<double>(device.allocated_bytes)),
-                     Plural(count, std::string(Things(report.by)).c_str()));
+                     Plural(count, std::string(GroupNoun(report.by)).c_str()));
 }
 
 // Returns "; up to 4.10 GiB taken from the driver", the peak of all held memory, if it exceeds what
 // is allocated.
-std::string TakenFromDriver(const ReportDevice& device) {
+std::string DriverMemoryText(const ReportDevice& device) {
   if (device.at.name != "peak") {
     return device.bytes == device.allocated_bytes
                ? ""
@@ -121,7 +121,7 @@ std::string TakenFromDriver(const ReportDevice& device) {
 
 std::string Verdict(const Report& report, const ReportDevice& device) {
   if (device.peak_bytes == 0) return fmt::format("no memory was held on {}", Place(device));
-  const std::string taken = TakenFromDriver(device);
+  const std::string taken = DriverMemoryText(device);
   return fmt::format("{} {}{} on {} {}{}{}", device.at.name == "peak" ? "peak" : "live",
                      Bytes(device.allocated_bytes), taken.empty() ? "" : " allocated",
                      Place(device), Moment(device), FromRows(report, device), taken);
@@ -186,7 +186,7 @@ std::string Table(const Report& report, const ReportDevice& device, size_t top, 
   const std::vector<const ReportRow*> rows = RowsOf(report, device);
   if (rows.empty()) return "";
   std::string text = fmt::format("{:>9} {:>6} {:>7}  {:<7} {}\n", "bytes", "share", "count", "heap",
-                                 Things(report.by));
+                                 GroupNoun(report.by));
   uint64_t other_bytes = 0, other_count = 0, total_count = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     total_count += rows[i]->count;
@@ -199,7 +199,7 @@ std::string Table(const Report& report, const ReportDevice& device, size_t top, 
   }
   if (rows.size() > top) {
     const std::string others =
-        Plural(rows.size() - top, fmt::format("other {}", Things(report.by)).c_str());
+        Plural(rows.size() - top, fmt::format("other {}", GroupNoun(report.by)).c_str());
     text += Numbers(other_bytes, device.bytes, other_count, "") + others + "\n";
   }
   return text + Numbers(device.bytes, device.bytes, total_count, "") + "total\n";
@@ -244,7 +244,7 @@ const ReportDevice& Biggest(const Report& report) {
       [](const ReportDevice& a, const ReportDevice& b) { return a.bytes < b.bytes; });
 }
 
-std::string MayAwait(const ReportDevice& device) {
+std::string MayAwaitText(const ReportDevice& device) {
   std::string text;
   for (const ReportHeap& heap : device.heaps) {
     if (heap.may_await_bytes == 0) continue;
@@ -259,7 +259,7 @@ std::string Unknown(const Report& report, const std::vector<std::string>& lacks)
   if (report.unknown_bytes > 0) {
     text += fmt::format("  {} without a stack\n", Bytes(report.unknown_bytes));
   }
-  for (const ReportDevice& device : report.devices) text += MayAwait(device);
+  for (const ReportDevice& device : report.devices) text += MayAwaitText(device);
   for (const std::string& lack : Mismatches(report.allocator.reconciliations)) {
     text += "  " + lack + "\n";
   }

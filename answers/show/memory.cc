@@ -153,8 +153,8 @@ std::string LifetimeText(const analysis::Lifetimes& lifetimes) {
   if (lifetimes.count == 0) return "never freed";
   if (lifetimes.count == 1) return Duration(static_cast<int64_t>(lifetimes.longest_ns));
   std::string text = fmt::format("{} median, 90 % within {}, longest {}",
-                                 Duration(static_cast<int64_t>(lifetimes.middle_ns)),
-                                 Duration(static_cast<int64_t>(lifetimes.most_ns)),
+                                 Duration(static_cast<int64_t>(lifetimes.median_ns)),
+                                 Duration(static_cast<int64_t>(lifetimes.p90_ns)),
                                  Duration(static_cast<int64_t>(lifetimes.longest_ns)));
   // The others were freed in a later step, or never.
   const auto all = static_cast<double>(lifetimes.count);

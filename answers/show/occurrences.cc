@@ -27,10 +27,10 @@ int64_t Lasted(const Occurrence& one) {
 }
 
 template <typename Value>
-Value Middle(std::vector<Value> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+Value MedianOf(std::vector<Value> values) {
+  const auto median = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), median, values.end());
+  return *median;
 }
 
 std::string HeadlineOf(const Occurrences& found) {
@@ -39,11 +39,11 @@ std::string HeadlineOf(const Occurrences& found) {
     lengths.push_back(Lasted(one));
     changes.push_back(one.change());
   }
-  const int64_t change = Middle(changes);
+  const int64_t change = MedianOf(changes);
   return fmt::format("{} {} occurred {}, {} {} (median); median change on {}: {}",
                      found.is_range ? "range" : "mark", found.name,
                      Plural(found.all.size(), "time"), found.is_range ? "lasting" : "every",
-                     Duration(Middle(lengths)), PlaceName(found.device),
+                     Duration(MedianOf(lengths)), PlaceName(found.device),
                      change == 0 ? "none" : SignedBytes(change));
 }
 

@@ -37,12 +37,12 @@ std::vector<const DeviceCycles*> DevicesOf(const ShowInput& input) {
   return devices;
 }
 
-uint64_t MiddlePeak(const DeviceCycles& device) {
+uint64_t MedianPeak(const DeviceCycles& device) {
   std::vector<uint64_t> peaks;
   for (const CycleUse& use : device.cycles) peaks.push_back(use.peak);
-  const auto middle = peaks.begin() + static_cast<std::ptrdiff_t>(peaks.size() / 2);
-  std::nth_element(peaks.begin(), middle, peaks.end());
-  return *middle;
+  const auto median = peaks.begin() + static_cast<std::ptrdiff_t>(peaks.size() / 2);
+  std::nth_element(peaks.begin(), median, peaks.end());
+  return *median;
 }
 
 int64_t Growth(const CycleUse& use) { return static_cast<int64_t>(use.live_end - use.live_begin); }
@@ -73,7 +73,7 @@ std::string Peaks(const DeviceCycles& device, size_t index) {
   if (index > 0) {
     text += fmt::format("; {} in the step before", Bytes(device.cycles[index - 1].peak));
   }
-  return text + fmt::format("; {} is the median of all steps", Bytes(MiddlePeak(device)));
+  return text + fmt::format("; {} is the median of all steps", Bytes(MedianPeak(device)));
 }
 
 void AddFacts(const ShowInput& input, const Cycle& cycle, size_t index,

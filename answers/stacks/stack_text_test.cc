@@ -29,7 +29,7 @@ FrameText Native(const char* function) {
 }
 
 // A library's model in a library's training loop.
-std::vector<FrameText> UnderATrainer() {
+std::vector<FrameText> LibraryTrainerStack() {
   return {Native("at::native::linear(at::Tensor const&)"),
           Python("Linear.forward", "/x/torch/nn/linear.py", 134, FrameRole::kLibrary),
           Python("Module._call_impl", "/x/torch/nn/modules/module.py", 9, FrameRole::kDispatcher),
@@ -41,22 +41,22 @@ std::vector<FrameText> UnderATrainer() {
 }
 
 TEST(StackTextTest, RowHasTheProgramsLineAndThePartOfTheModel) {
-  EXPECT_EQ(StackLine(UnderATrainer(), 100),
+  EXPECT_EQ(StackLine(LibraryTrainerStack(), 100),
             "main (train.py:20) > MLP.forward (gpt.py:164) > at::native::linear");
-  EXPECT_THAT(StackLines(UnderATrainer(), FramesShown::kFolded, 100),
+  EXPECT_THAT(StackLines(LibraryTrainerStack(), FramesShown::kFolded, 100),
               ElementsAre("main (train.py:20) > MLP.forward (gpt.py:164) > at::native::linear",
                           "  < <module> (train.py:30)"));
 }
 
 TEST(StackTextTest, NarrowRowKeepsThePartOfTheModel) {
-  EXPECT_EQ(StackLine(UnderATrainer(), 50), "main (train.py:20) > MLP.forward (gpt.py:164)");
-  EXPECT_THAT(StackLines(UnderATrainer(), FramesShown::kFolded, 50),
+  EXPECT_EQ(StackLine(LibraryTrainerStack(), 50), "main (train.py:20) > MLP.forward (gpt.py:164)");
+  EXPECT_THAT(StackLines(LibraryTrainerStack(), FramesShown::kFolded, 50),
               ElementsAre("main (train.py:20) > MLP.forward (gpt.py:164)", "  > at::native::linear",
                           "  < <module> (train.py:30)"));
 }
 
 TEST(StackTextTest, ProgramsOwnModuleLeadsAndItsLoopFollows) {
-  std::vector<FrameText> frames = UnderATrainer();
+  std::vector<FrameText> frames = LibraryTrainerStack();
   frames[3].role = FrameRole::kOwn;
   EXPECT_THAT(StackLines(frames, FramesShown::kFolded, 100),
               ElementsAre("MLP.forward (gpt.py:164) > at::native::linear",

@@ -29,7 +29,7 @@ absl::Status WhyNoSession(const std::string& name, absl::Status status) {
                                                   "); only that user can see its sessions"));
 }
 
-absl::Status WhyNobodyAnswers(const SessionSummary& s) {
+absl::Status WhyNoCollectorAnswers(const SessionSummary& s) {
   switch (s.state) {
     case SessionState::kRecording:
       return absl::FailedPreconditionError(absl::StrCat(
@@ -70,7 +70,7 @@ absl::StatusOr<ControlledSession> ConnectToCollector(const std::string& name) {
   absl::StatusOr<SessionSummary> session = FindSession(name);
   if (!session.ok()) return WhyNoSession(name, session.status());
   auto client = control::Client::Connect(session->path);
-  if (absl::IsNotFound(client.status())) return WhyNobodyAnswers(*session);
+  if (absl::IsNotFound(client.status())) return WhyNoCollectorAnswers(*session);
   if (!client.ok()) return client.status();
   return ControlledSession{*std::move(session), *std::move(client)};
 }

@@ -21,12 +21,12 @@ using viewer::LiveNews;
 constexpr std::chrono::milliseconds kBetweenConnections{300};
 constexpr std::chrono::milliseconds kCollectorPatience{2000}, kWhileItStarts{20};
 // A collector that has just ended may hold its session for a moment longer.
-constexpr int kTriesOfTheEnd = 5;
+constexpr int kMaxFailedLookups = 5;
 constexpr size_t kProcessesNamed = 20;
 
 std::string NameOf(uint64_t pid) { return absl::StrCat("process ", pid); }
 
-absl::Status WhyNotOne(const std::vector<SessionSummary>& recorded) {
+absl::Status NoUniqueProcess(const std::vector<SessionSummary>& recorded) {
   if (recorded.empty()) {
     return absl::NotFoundError(
         "no process is being recorded. Start one with: gpumemtrace run -- COMMAND, or attach to a "
@@ -43,7 +43,7 @@ absl::Status WhyNotOne(const std::vector<SessionSummary>& recorded) {
                    "gpumemtrace view --live ", recorded.front().pid, ":", list));
 }
 
-bool IsAboutToBeRecorded(const SessionSummary& session) {
+bool MayBeRecordedSoon(const SessionSummary& session) {
   return session.state == SessionState::kRecording || session.state == SessionState::kUnattended;
 }
 
@@ -52,35 +52,35 @@ template <typename Try>
 auto WhileItStarts(Try attempt) {
   const auto end = std::chrono::steady_clock::now() + kCollectorPatience;
   while (true) {
-    bool may_come = false;
-    auto result = attempt(&may_come);
-    if (result.ok() || !may_come || std::chrono::steady_clock::now() >= end) return result;
+    bool may_start = false;
+    auto result = attempt(&may_start);
+    if (result.ok() || !may_start || std::chrono::steady_clock::now() >= end) return result;
     std::this_thread::sleep_for(kWhileItStarts);
   }
 }
 
-absl::StatusOr<std::string> OnlySession(bool* may_come) {
+absl::StatusOr<std::string> OnlySession(bool* may_start) {
   std::vector<SessionSummary> sessions = collector::FindSessions();
   std::vector<SessionSummary> recorded;
   for (SessionSummary& session : sessions) {
-    *may_come |= session.state == SessionState::kUnattended;
+    *may_start |= session.state == SessionState::kUnattended;
     if (session.state == SessionState::kRecording) recorded.push_back(std::move(session));
   }
   if (recorded.size() == 1) return recorded.front().path;
-  *may_come &= recorded.empty();
-  return WhyNotOne(recorded);
+  *may_start &= recorded.empty();
+  return NoUniqueProcess(recorded);
 }
 
-absl::StatusOr<ControlledSession> Connect(const std::string& name, bool* may_come) {
+absl::StatusOr<ControlledSession> Connect(const std::string& name, bool* may_start) {
   auto found = ConnectToCollector(name);
   if (found.ok()) return found;
   const auto session = FindSession(name);
-  *may_come = session.ok() && IsAboutToBeRecorded(*session);
+  *may_start = session.ok() && MayBeRecordedSoon(*session);
   return found;
 }
 
 // A process without a session is not being recorded yet. Adds how to record it.
-absl::Status WithWayOut(const std::string& name, const absl::Status& status) {
+absl::Status WithAdvice(const std::string& name, const absl::Status& status) {
   if (!absl::IsNotFound(status) || name.find_first_not_of("0123456789") != std::string::npos)
     return status;
   return absl::NotFoundError(absl::StrCat(std::string(status.message()),
@@ -100,8 +100,8 @@ absl::StatusOr<std::vector<viewer::LiveProcess>> FindLiveProcesses(
   }
   std::vector<viewer::LiveProcess> processes;
   for (const std::string& name : wanted) {
-    auto found = WhileItStarts([&](bool* may_come) { return Connect(name, may_come); });
-    if (!found.ok()) return WithWayOut(name, found.status());
+    auto found = WhileItStarts([&](bool* may_start) { return Connect(name, may_start); });
+    if (!found.ok()) return WithAdvice(name, found.status());
     const uint64_t pid = found->session.pid;
     processes.push_back({NameOf(pid), std::make_unique<LiveSession>(found->session.path, pid,
                                                                     std::move(found->client))});
@@ -122,8 +122,8 @@ LiveSession::~LiveSession() {
 
 LiveNews LiveSession::Wait(std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, patience, [this] { return stop_ || told_ != taken_; });
-  taken_ = told_;
+  changed_.wait_for(lock, patience, [this] { return stop_ || published_ != taken_; });
+  taken_ = published_;
   return news_;
 }
 
@@ -135,13 +135,13 @@ void LiveSession::Stop() {
   changed_.notify_all();
 }
 
-void LiveSession::Tell(LiveNews::State state, std::string words) {
+void LiveSession::SetState(LiveNews::State state, std::string words) {
   {
     const std::lock_guard lock(mutex_);
     if (news_.state == state && news_.words == words) return;
     news_.state = state;
     news_.words = std::move(words);
-    ++told_;
+    ++published_;
   }
   changed_.notify_all();
 }
@@ -161,7 +161,7 @@ void LiveSession::TakeStatus(const control::Status& status) {
       news_.heaps.push_back({heap.has_device() ? std::optional(heap.device()) : std::nullopt,
                              heap.heap(), heap.live_bytes(), heap.live_count()});
     }
-    ++told_;
+    ++published_;
   }
   changed_.notify_all();
 }
@@ -183,17 +183,17 @@ void LiveSession::Run() {
 }
 
 void LiveSession::Follow() {
-  control::Subscribe wish;
-  wish.set_what(what_);
-  wish.set_interval_ms(kIntervalMs);
-  bool has_told = false, refused = false, is_busy = false;
-  (void)client_->Subscribe(wish, [&](const control::Reply& reply) {
+  control::Subscribe request;
+  request.set_what(what_);
+  request.set_interval_ms(kIntervalMs);
+  bool has_answered = false, refused = false, is_busy = false;
+  (void)client_->Subscribe(request, [&](const control::Reply& reply) {
     if (reply.has_status()) {
       TakeStatus(reply.status());
-      has_told = true;
-      looked_in_vain_ = 0;
+      has_answered = true;
+      failed_lookups_ = 0;
     }
-    refused = !has_told && !reply.error().empty();
+    refused = !has_answered && !reply.error().empty();
     is_busy = refused && absl::StrContains(reply.error(), "busy");
     return !stop_ && !refused;
   });
@@ -218,34 +218,34 @@ bool LiveSession::FindCollector() {
   const SessionState state = session.ok() ? session->state : SessionState::kCollected;
   switch (state) {
     case SessionState::kUnattended:
-      Tell(LiveNews::State::kLost, absl::StrCat("the collector of ", NameOf(pid_),
+      SetState(LiveNews::State::kLost, absl::StrCat("the collector of ", NameOf(pid_),
                                                 " is gone; retrying. Start one "
                                                 "with: gpumemtrace collect ",
                                                 pid_));
       return true;
     case SessionState::kRecording:
-      Tell(LiveNews::State::kLost,
+      SetState(LiveNews::State::kLost,
            absl::StrCat("the collector of ", NameOf(pid_), " does not answer; retrying"));
       return true;
     default:
       break;
   }
   // The collector may be about to mark its session as collected.
-  if (!is_gone && state != SessionState::kCollected && ++looked_in_vain_ < kTriesOfTheEnd)
+  if (!is_gone && state != SessionState::kCollected && ++failed_lookups_ < kMaxFailedLookups)
     return true;
   if (state == SessionState::kOrphaned) {
-    Tell(LiveNews::State::kEnded,
+    SetState(LiveNews::State::kEnded,
          absl::StrCat(NameOf(pid_),
                       " has ended after its collector did. Write the rest of its "
                       "recording with: gpumemtrace collect ",
                       session_));
   } else if (state == SessionState::kDormant) {
-    Tell(LiveNews::State::kEnded, absl::StrCat(NameOf(pid_), " was detached and keeps running"));
+    SetState(LiveNews::State::kEnded, absl::StrCat(NameOf(pid_), " was detached and keeps running"));
   } else if (session.ok() && !session->damage.empty()) {
-    Tell(LiveNews::State::kEnded,
+    SetState(LiveNews::State::kEnded,
          absl::StrCat(NameOf(pid_), " cannot be followed any longer: ", session->damage));
   } else {
-    Tell(LiveNews::State::kEnded, absl::StrCat(NameOf(pid_), " has ended"));
+    SetState(LiveNews::State::kEnded, absl::StrCat(NameOf(pid_), " has ended"));
   }
   return false;
 }

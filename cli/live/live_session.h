@@ -50,7 +50,7 @@ class LiveSession : public viewer::LiveSource {
   // Returns false if no more data will come.
   bool FindCollector();
   void TakeStatus(const control::Status& status);
-  void Tell(viewer::LiveNews::State state, std::string words);
+  void SetState(viewer::LiveNews::State state, std::string words);
 
   const std::string session_;
   const uint64_t pid_;
@@ -58,12 +58,12 @@ class LiveSession : public viewer::LiveSource {
   // Used only by the thread.
   std::unique_ptr<control::Client> client_;
   control::Subscribe::What what_ = control::Subscribe::RECORDING;
-  int looked_in_vain_ = 0;
+  int failed_lookups_ = 0;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   viewer::LiveNews news_;
-  uint64_t told_ = 0, taken_ = 0;
+  uint64_t published_ = 0, taken_ = 0;
   std::atomic<bool> stop_ = false;
   std::thread thread_;
 };

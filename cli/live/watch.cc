@@ -159,11 +159,11 @@ std::string WatchText::OnAnswer(const LeakAnswer& answer, int64_t elapsed_ns) {
   last_ = answer;
   if (options_.json) return Json(answer, elapsed_ns);
   std::string text;
-  if (!told_before_) {
+  if (!printed_before_attach_) {
     const std::string before = BeforeAttachText(answer);
-    told_before_ = !before.empty();
-    if (told_before_) text += (line_open_ ? "\r\033[K" : "") + before + "\n";
-    if (told_before_) line_open_ = false;
+    printed_before_attach_ = !before.empty();
+    if (printed_before_attach_) text += (line_open_ ? "\r\033[K" : "") + before + "\n";
+    if (printed_before_attach_) line_open_ = false;
   }
   if (options_.terminal.is_terminal) {
     text += line_open_ ? "\r\033[K" : "";
@@ -197,12 +197,12 @@ std::string WatchText::AtEnd(int64_t elapsed_ns) {
                             whole);
 }
 
-std::string WithWho(const std::string& who, const std::string& text) {
-  if (who.empty()) return text;
+std::string WithLabel(const std::string& label, const std::string& text) {
+  if (label.empty()) return text;
   std::string result;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    result += who + ": " + text.substr(at, end - at);
+    result += label + ": " + text.substr(at, end - at);
     at = end;
   }
   return result;
@@ -218,7 +218,7 @@ absl::StatusOr<int> Watch(const WatchOptions& options, const Subscribe& subscrib
   WatchText text(options);
   absl::Status refused;
   const auto print = [&](const std::string& what) {
-    PrintWhole(options.json ? what : WithWho(options.who, what));
+    PrintWhole(options.json ? what : WithLabel(options.label, what));
   };
   const absl::Status status = subscribe([&](const control::Reply& reply) {
     if (!reply.error().empty()) {
@@ -249,8 +249,8 @@ absl::Status PrintFinalLeaks(const WatchOptions& options) {
     PrintWhole(Json::parse(answer.Json()).dump() + "\n");  // on one line, as every update
   } else {
     std::string text = answer.Text(options.terminal, kSuspectsShown);
-    if (!options.who.empty()) text.resize(text.find('\n') + 1);
-    PrintWhole(WithWho(options.who, text));
+    if (!options.label.empty()) text.resize(text.find('\n') + 1);
+    PrintWhole(WithLabel(options.label, text));
   }
   return absl::OkStatus();
 }

@@ -37,7 +37,7 @@ namespace gmt::cli {
 
 struct WatchOptions {
   int64_t pid = 0;
-  std::string who;          // label before each line, "4711 rank 1"; "" if only one is watched
+  std::string label;          // label before each line, "4711 rank 1"; "" if only one is watched
   std::string recording;    // path
   int64_t duration_ns = 0;  // 0: until `stopped`
   bool json = false;
@@ -61,7 +61,7 @@ class WatchText {
 
   const WatchOptions& options_;
   std::optional<gmt::LeakAnswer> last_;
-  bool told_before_ = false, line_open_ = false;
+  bool printed_before_attach_ = false, line_open_ = false;
   int64_t printed_ns_ = 0;
 };
 
@@ -78,8 +78,8 @@ absl::StatusOr<int> Watch(const WatchOptions& options, const Subscribe& subscrib
 // only its first line; `leaks` prints all of it.
 absl::Status PrintFinalLeaks(const WatchOptions& options);
 
-// Returns `text` with the label `who` before each line, or unchanged if `who` is "".
-std::string WithWho(const std::string& who, const std::string& text);
+// Returns `text` with the label `label` before each line, or unchanged if `label` is "".
+std::string WithLabel(const std::string& label, const std::string& text);
 
 }  // namespace gmt::cli
 

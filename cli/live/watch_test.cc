@@ -130,17 +130,17 @@ TEST_F(WatchTextTest, EndsWithTheProgramOrAfterItsTime) {
 }
 
 TEST_F(WatchTextTest, LinesOfSeveralProcessesHaveLabels) {
-  EXPECT_EQ(WithWho("", "a\nb\n"), "a\nb\n");
-  EXPECT_EQ(WithWho("4711 rank 1", "a\nb\n"), "4711 rank 1: a\n4711 rank 1: b\n");
-  EXPECT_EQ(WithWho("4711", "a\nb"), "4711: a\n4711: b");
-  EXPECT_EQ(WithWho("4711", ""), "");
+  EXPECT_EQ(WithLabel("", "a\nb\n"), "a\nb\n");
+  EXPECT_EQ(WithLabel("4711 rank 1", "a\nb\n"), "4711 rank 1: a\n4711 rank 1: b\n");
+  EXPECT_EQ(WithLabel("4711", "a\nb"), "4711: a\n4711: b");
+  EXPECT_EQ(WithLabel("4711", ""), "");
 }
 
 TEST_F(WatchTextTest, SeveralWatchesDoNotMixTheirLines) {
   control::Reply reply;
   *reply.mutable_leaks() = Leak(200);
   WatchOptions first = options_, second = options_;
-  first.who = "1 rank 0", second.who = "2 rank 1";
+  first.label = "1 rank 0", second.label = "2 rank 1";
   const auto watch = [&](WatchOptions& options) {
     int asked = 0;
     options.stopped = [&asked] { return ++asked == 20; };

@@ -38,12 +38,12 @@ using std::chrono::steady_clock;
 
 using Recordings = std::vector<std::unique_ptr<AttachRecording>>;
 
-constexpr std::chrono::seconds kPatienceOfOthers{10};
+constexpr std::chrono::seconds kMaxWaitForOthers{10};
 
 volatile sig_atomic_t interrupted = 0;
 void NoteInterrupt(int) { interrupted = 1; }
 
-void CatchInterrupts() {
+void InstallSignalHandlers() {
   struct sigaction action = {};
   action.sa_handler = NoteInterrupt;
   sigaction(SIGINT, &action, nullptr);
@@ -71,7 +71,7 @@ absl::Status WhyNotToWait(AttachRecording* recording, bool others_wait) {
   if (others_wait)
     return absl::DeadlineExceededError(
         absl::StrCat("process ", recording->pid(), " is not recorded: it has not called the GPU for ",
-                     kPatienceOfOthers.count(), " s. To attach to it alone: gpumemtrace attach ",
+                     kMaxWaitForOthers.count(), " s. To attach to it alone: gpumemtrace attach ",
                      recording->pid()));
   return absl::OkStatus();
 }
@@ -87,7 +87,7 @@ absl::Status AwaitBegin(const AttachOptions& options, bool alone, Recordings* re
   bool said = false;
   while (!waiting.empty()) {
     const auto now = steady_clock::now();
-    const bool others_wait = !begun.empty() && now - last_begun > kPatienceOfOthers;
+    const bool others_wait = !begun.empty() && now - last_begun > kMaxWaitForOthers;
     for (auto& recording : waiting) {
       if (recording->HasBegun()) {
         SayBegun(options, *recording);
@@ -131,7 +131,7 @@ void WaitSilently(steady_clock::time_point end, const Recordings& recordings) {
 }
 
 // Returns the label of a process in the output of several: "4711 rank 1".
-std::string WhoIs(pid_t pid) {
+std::string ProcessLabel(pid_t pid) {
   const std::string rank = RankOf(pid);
   return rank.empty() ? absl::StrCat(pid) : absl::StrCat(pid, " rank ", rank);
 }
@@ -139,7 +139,7 @@ std::string WhoIs(pid_t pid) {
 WatchOptions OptionsOf(const AttachOptions& options, const Terminal& terminal, uint64_t duration_ns,
                        bool alone, AttachRecording* recording) {
   WatchOptions watch;
-  watch.who = alone ? "" : WhoIs(recording->pid());
+  watch.label = alone ? "" : ProcessLabel(recording->pid());
   watch.pid = recording->pid();
   watch.recording = recording->output();
   watch.duration_ns = static_cast<int64_t>(duration_ns);
@@ -169,15 +169,15 @@ absl::Status WatchOne(const WatchOptions& watch, const std::string& session) {
   auto client = ConnectTo(watch, session);
   if (!client.ok()) return client.status();
   const auto subscribe = [&](const std::function<bool(const control::Reply&)>& take) {
-    control::Subscribe wish;
-    wish.set_what(control::Subscribe::LEAKS);
-    wish.set_interval_ms(1000);
+    control::Subscribe request;
+    request.set_what(control::Subscribe::LEAKS);
+    request.set_interval_ms(1000);
     // A collector that has just started may be too busy reading to answer.
     const auto end = steady_clock::now() + std::chrono::nanoseconds(watch.duration_ns);
-    bool has_told = false;
-    return (*client)->Subscribe(wish, [&](const control::Reply& reply) {
-      has_told |= reply.error().empty();
-      return has_told ? take(reply) : !watch.stopped() && steady_clock::now() < end;
+    bool has_answered = false;
+    return (*client)->Subscribe(request, [&](const control::Reply& reply) {
+      has_answered |= reply.error().empty();
+      return has_answered ? take(reply) : !watch.stopped() && steady_clock::now() < end;
     });
   };
   return Watch(watch, subscribe).status();
@@ -191,7 +191,7 @@ void WatchEach(const std::vector<WatchOptions>& watches, const Recordings& recor
     threads.emplace_back([&, i] {
       const absl::Status status = WatchOne(watches[i], recordings[i]->session());
       if (status.ok() || recordings[i]->HasEnded()) return;
-      PrintNote(absl::StrCat(watches[i].who, watches[i].who.empty() ? "" : ": ",
+      PrintNote(absl::StrCat(watches[i].label, watches[i].label.empty() ? "" : ": ",
                              std::string(status.message())));
     });
   }
@@ -309,7 +309,7 @@ absl::StatusOr<int> Attach(const AttachOptions& options, const Terminal& termina
   if (!absl::SimpleAtoi(options.pid, &pid) || pid <= 0)
     return UsageError(absl::StrCat("attach: '", options.pid, "' is not a process ID"));
   if (options.check) return CheckAttach(pid, options.json);
-  CatchInterrupts();
+  InstallSignalHandlers();
   absl::StatusOr<std::vector<pid_t>> pids = Targets(options, pid);
   if (!pids.ok()) return pids.status();
   if (pids->size() > 1 && !options.recording.output.empty() &&

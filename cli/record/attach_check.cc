@@ -30,12 +30,12 @@ const char* InWords(Verdict verdict) {
 std::vector<Precondition> Checks(const TargetInfo& target, const std::string& library) {
   const auto session = AttachedSession::OfProcess(target);
   if (!session.ok() || !target.exists) return inject::CheckAttachable(target, library);
-  if (!(*session)->has_door())
+  if (!(*session)->has_attach_gate())
     return {{"session", Verdict::kFail,
              absl::StrCat("it was started under gpumemtrace and is being recorded to ",
                           (*session)->Recording()),
              absl::StrCat("To see what it holds now: gpumemtrace snapshot ", target.pid)}};
-  if ((*session)->is_attached() || (*session)->is_taken())
+  if ((*session)->is_attached() || (*session)->is_in_use())
     return {{"session", Verdict::kFail,
              absl::StrCat("it is already attached and being recorded to ", (*session)->Recording()),
              absl::StrCat("To stop: gpumemtrace detach ", target.pid)}};

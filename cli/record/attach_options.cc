@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr char kDefaultPattern[] = "gpumemtrace.%h.%p.gmt";
 // Small, because a watch of days only needs its verdict and the last hours.
-constexpr char kSizeOfWatched[] = "64MiB";
+constexpr char kDefaultWatchSize[] = "64MiB";
 
 // The environment with which a process was started.
 class Environment {
@@ -115,7 +115,7 @@ absl::StatusOr<std::string> OptionText(const AttachOptions& o) {
   RecordingOptions recording = o.recording;
   const bool bounded = !recording.max_size.empty() || !recording.max_time.empty() ||
                        !recording.rotate.empty();
-  if (!o.watch.empty() && !bounded) recording.max_size = kSizeOfWatched;
+  if (!o.watch.empty() && !bounded) recording.max_size = kDefaultWatchSize;
   const std::string text = absl::StrJoin(recording.Pairs(), ",");
   if (absl::Status status = CheckOptionText(text); !status.ok()) return status;
   return text;

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
-#include "cli/record/bring_in.h"
+#include "cli/record/inject_library.h"
 #include "collector/control/socket_path.h"
 #include "collector/inject/preconditions.h"
 #include "collector/inject/target_info.h"
@@ -19,7 +19,7 @@ using inject::TargetInfo;
 absl::Status AlreadyRecorded(const TargetInfo& target, const AttachedSession& session) {
   const std::string recording = session.Recording();
   const std::string where = recording.empty() ? "" : absl::StrCat(" to ", recording);
-  if (!session.has_door()) {
+  if (!session.has_attach_gate()) {
     return absl::FailedPreconditionError(
         absl::StrCat("process ", target.pid, " was started under gpumemtrace and is being recorded",
                      where, ". To see what it holds now: gpumemtrace snapshot ", target.pid,
@@ -30,14 +30,14 @@ absl::Status AlreadyRecorded(const TargetInfo& target, const AttachedSession& se
                    ". To stop: gpumemtrace detach ", target.pid));
 }
 
-absl::StatusOr<std::unique_ptr<AttachedSession>> FindDoor(const AttachOptions& options,
+absl::StatusOr<std::unique_ptr<AttachedSession>> FindOrInjectSession(const AttachOptions& options,
                                                           const TargetInfo& target) {
   auto session = AttachedSession::OfProcess(target);
   if (session.ok()) {
-    if (!(*session)->has_door() || (*session)->is_attached() || (*session)->is_taken())
+    if (!(*session)->has_attach_gate() || (*session)->is_attached() || (*session)->is_in_use())
       return AlreadyRecorded(target, **session);
-    if (!(*session)->is_brought()) return session;
-    if ((*session)->control().attach_now.load() != 0) return (*session)->NotLetGo();
+    if (!(*session)->is_injected()) return session;
+    if ((*session)->control().attach_now.load() != 0) return (*session)->NotDetachedYet();
   }
   if (!session.ok() && !absl::IsNotFound(session.status())) return session;
   if (!session.ok() && options.method == "dormant") {
@@ -50,7 +50,7 @@ absl::StatusOr<std::unique_ptr<AttachedSession>> FindDoor(const AttachOptions& o
   }
   std::string path;
   const absl::StatusOr<std::string> note =
-      BringIn(target, /*insist=*/options.method == "inject", &path);
+      InjectLibrary(target, /*insist=*/options.method == "inject", &path);
   if (!note.ok()) return note.status();
   if (!note->empty() && !options.quiet) PrintNote(*note);
   return AttachedSession::Open(path, target);
@@ -59,22 +59,22 @@ absl::StatusOr<std::unique_ptr<AttachedSession>> FindDoor(const AttachOptions& o
 // Between the injection and our request, the process may have detached from another attach, after
 // which its calls are no longer intercepted. Injects again in that case. Once the request is set,
 // calls stay intercepted.
-absl::Status HaveCallsCaught(const AttachOptions& options, const TargetInfo& target,
+absl::Status EnsureCallsIntercepted(const AttachOptions& options, const TargetInfo& target,
                              const AttachedSession& session) {
-  constexpr int kMostRounds = 3;
-  for (int round = 0; round < kMostRounds && session.is_passed_by(); ++round) {
+  constexpr int kMaxRounds = 3;
+  for (int round = 0; round < kMaxRounds && session.is_bypassed(); ++round) {
     std::string path;
-    const auto note = BringIn(target, /*insist=*/options.method == "inject", &path);
+    const auto note = InjectLibrary(target, /*insist=*/options.method == "inject", &path);
     if (!note.ok()) return note.status();
   }
-  return session.is_passed_by() ? session.NotLetGo() : absl::OkStatus();
+  return session.is_bypassed() ? session.NotDetachedYet() : absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<CollectorProcess>> StartCollector(const AttachOptions& options,
                                                                  const TargetInfo& target,
                                                                  const AttachedSession& session,
                                                                  const ClaimedOutput& output) {
-  if (absl::Status status = HaveCallsCaught(options, target, session); !status.ok()) return status;
+  if (absl::Status status = EnsureCallsIntercepted(options, target, session); !status.ok()) return status;
   return CollectorProcess::Start(session, output, target.pid);
 }
 
@@ -101,14 +101,14 @@ absl::StatusOr<std::unique_ptr<AttachRecording>> AttachRecording::Ask(const Atta
                                                                       const std::string& text,
                                                                       const TargetInfo& target,
                                                                       const ClaimedOutput& output) {
-  auto session = FindDoor(options, target);
+  auto session = FindOrInjectSession(options, target);
   if (!session.ok()) return session.status();
   absl::StatusOr<uint32_t> number = (*session)->Ask(text);
   if (!number.ok()) return number.status();
   auto collector = StartCollector(options, target, **session, output);
   if (!collector.ok()) {
     (*session)->Withdraw(*number);
-    if ((*session)->is_brought()) LetGo(target);
+    if ((*session)->is_injected()) DetachLibrary(target);
     return collector.status();
   }
   return std::unique_ptr<AttachRecording>(
@@ -159,7 +159,7 @@ bool AttachRecording::End() {
 void AttachRecording::Cancel() {
   End();
   if (collector_->HasEnded()) output_->RemoveIfEmpty();
-  if (session_->is_brought()) LetGo(inject::Inspect(pid_));
+  if (session_->is_injected()) DetachLibrary(inject::Inspect(pid_));
 }
 
 }  // namespace gmt::cli

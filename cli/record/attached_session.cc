@@ -126,21 +126,21 @@ AttachedSession::~AttachedSession() {
   close(fd_);
 }
 
-bool AttachedSession::has_door() const {
-  return control().attach_door.load() != session::AttachDoor::kNone;
+bool AttachedSession::has_attach_gate() const {
+  return control().attach_gate.load() != session::AttachGate::kNone;
 }
 
-bool AttachedSession::is_brought() const {
-  return control().attach_door.load() == session::AttachDoor::kBrought;
+bool AttachedSession::is_injected() const {
+  return control().attach_gate.load() == session::AttachGate::kInjected;
 }
 
-bool AttachedSession::is_passed_by() const {
-  return is_brought() && control().slots_restored.load() != 0;
+bool AttachedSession::is_bypassed() const {
+  return is_injected() && control().slots_restored.load() != 0;
 }
 
 bool AttachedSession::is_attached() const { return control().attach_wanted.load() != 0; }
 
-bool AttachedSession::is_taken() const {
+bool AttachedSession::is_in_use() const {
   const int own = open(absl::StrCat("/proc/self/fd/", fd_).c_str(), O_RDWR | O_CLOEXEC);
   if (own < 0) return false;
   const bool taken = collector::IsClaimed(own);
@@ -161,13 +161,13 @@ absl::StatusOr<uint32_t> AttachedSession::Ask(const std::string& options) {
     return absl::FailedPreconditionError(
         absl::StrCat("process ", pid_, ": another program is using its session ", path_));
   }
-  const uint32_t number = session::AskForAttach(&control(), options);
+  const uint32_t number = session::RequestAttach(&control(), options);
   flock(fd_, LOCK_UN);
   if (number != 0) return number;
-  return NotLetGo();
+  return NotDetachedYet();
 }
 
-absl::Status AttachedSession::NotLetGo() const {
+absl::Status AttachedSession::NotDetachedYet() const {
   return absl::FailedPreconditionError(
       absl::StrCat("process ", pid_,
                    " has not detached from its last recording yet: it does so at its next GPU "
@@ -176,7 +176,7 @@ absl::Status AttachedSession::NotLetGo() const {
 
 void AttachedSession::Withdraw(uint32_t number) { session::EndAttach(&control(), number); }
 
-void AttachedSession::WithdrawForNobody(uint32_t number) {
+void AttachedSession::WithdrawWithoutCollector(uint32_t number) {
   const bool locked = flock(fd_, LOCK_EX | LOCK_NB) == 0;
   // Without a collector the process itself frees the memory, however late it sees the request.
   if (locked) control().collector_pid.store(0);

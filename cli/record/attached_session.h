@@ -36,17 +36,17 @@ class AttachedSession {
   int fd() const { return fd_; }  // of the file; valid while this object exists
   session::Control& control() const { return session_.map.control(); }
   // False if the process is recorded from its first GPU call to its end.
-  bool has_door() const;
+  bool has_attach_gate() const;
   // Returns whether the library was injected into the running process. It then stops intercepting
   // calls at a detach, and is called again for the next attach.
-  bool is_brought() const;
+  bool is_injected() const;
   // Returns whether the process's calls bypass the injected library. A request is then not seen
   // until the library is called again.
-  bool is_passed_by() const;
+  bool is_bypassed() const;
   // Returns whether there is an attach without a detach.
   bool is_attached() const;
   // Returns whether a collector or another attach is using the session.
-  bool is_taken() const;
+  bool is_in_use() const;
   // Returns the path of the recording from the collector's command line, otherwise the one that the
   // process announced.
   std::string Recording() const;
@@ -54,12 +54,12 @@ class AttachedSession {
   // Asks the process to record. Returns the number of the attach.
   absl::StatusOr<uint32_t> Ask(const std::string& options);
   // The error of Ask() if the process still holds its last recording.
-  absl::Status NotLetGo() const;
+  absl::Status NotDetachedYet() const;
   // Withdraws the request with that number, if it is still the current one.
   void Withdraw(uint32_t number);
   // Like Withdraw(), for a recording without a collector to end it. Its memory is freed at once, or
   // by the process when it detaches.
-  void WithdrawForNobody(uint32_t number);
+  void WithdrawWithoutCollector(uint32_t number);
 
  private:
   AttachedSession(std::string path, int fd, session::OpenedSession session, pid_t pid)

@@ -80,8 +80,8 @@ absl::StatusOr<SessionSummary> FindSettledSession(const std::string& name) {
 absl::StatusOr<int> Collect(const CollectArguments& options) {
   absl::StatusOr<SessionSummary> session = FindSettledSession(options.session);
   if (!session.ok()) return session.status();
-  const CollectWish wish = {options.once, !options.output.empty()};
-  if (absl::Status status = CheckCollectable(*session, wish); !status.ok()) return status;
+  const CollectRequest request = {options.once, !options.output.empty()};
+  if (absl::Status status = CheckCollectable(*session, request); !status.ok()) return status;
   absl::StatusOr<std::string> program = CollectorFor(*session);
   if (!program.ok()) return program.status();
   absl::StatusOr<std::string> output =

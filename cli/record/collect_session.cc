@@ -67,7 +67,7 @@ absl::StatusOr<SessionSummary> FindSession(const std::string& name) {
       absl::StrCat(name, ": there is no such session. To see all sessions: gpumemtrace list"));
 }
 
-absl::Status CheckCollectable(const SessionSummary& s, const CollectWish& wish) {
+absl::Status CheckCollectable(const SessionSummary& s, const CollectRequest& request) {
   switch (s.state) {
     case SessionState::kRecording:
       return absl::FailedPreconditionError(
@@ -75,11 +75,11 @@ absl::Status CheckCollectable(const SessionSummary& s, const CollectWish& wish) 
                        s.collector_pid == 0 ? "" : absl::StrCat(" (process ", s.collector_pid, ")"),
                        " is already recording it", Recorded(s)));
     case SessionState::kCollected:
-      if (wish.elsewhere) return absl::OkStatus();
+      if (request.elsewhere) return absl::OkStatus();
       return absl::FailedPreconditionError(absl::StrCat(
           s.path, ": its recording is complete", Recorded(s), ". Write another with: -o FILE"));
     case SessionState::kElsewhere:
-      if (wish.once) return absl::OkStatus();
+      if (request.once) return absl::OkStatus();
       return absl::FailedPreconditionError(
           absl::StrCat(s.path,
                        ": its process belongs to another PID namespace (a container), so it is not "

@@ -23,11 +23,11 @@ absl::StatusOr<collector::SessionSummary> FindSession(const std::string& name);
 // Returns OK if a collector may be started on the session, otherwise why not and what to do.
 // `once`: without waiting for the end of its process. `elsewhere`: into another recording than the
 // one that its process announced.
-struct CollectWish {
+struct CollectRequest {
   bool once = false;
   bool elsewhere = false;
 };
-absl::Status CheckCollectable(const collector::SessionSummary& session, const CollectWish& wish);
+absl::Status CheckCollectable(const collector::SessionSummary& session, const CollectRequest& request);
 
 // Returns the collector that can read the session: this release's, or that of the release that made
 // it.

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/record/attached_session.h"
-#include "cli/record/bring_in.h"
+#include "cli/record/inject_library.h"
 #include "cli/verbs.h"
 #include "collector/inject/preconditions.h"
 #include "collector/inject/target_info.h"
@@ -32,7 +32,7 @@ absl::Status NotAttached(pid_t pid) {
 bool AwaitEnd(const AttachedSession& session) {
   constexpr auto kPatience = std::chrono::seconds(30);
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (session.is_taken()) {
+  while (session.is_in_use()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     usleep(5000);
   }
@@ -65,7 +65,7 @@ absl::StatusOr<int> Detach(const std::string& name) {
   auto session = AttachedSession::OfProcess(target);
   if (absl::IsNotFound(session.status())) return NotAttached(pid);
   if (!session.ok()) return session.status();
-  if (!(*session)->has_door()) {
+  if (!(*session)->has_attach_gate()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "process ", pid, " was started under gpumemtrace and is recorded until it ends, to ",
         (*session)->Recording()));
@@ -73,12 +73,12 @@ absl::StatusOr<int> Detach(const std::string& name) {
   const uint32_t number = (*session)->control().attach_wanted.load();
   if (number == 0) return NotAttached(pid);
   const std::string recording = (*session)->Recording();
-  const bool was_taken = (*session)->is_taken();
-  const bool never_began = (*session)->is_brought() &&
+  const bool was_in_use = (*session)->is_in_use();
+  const bool never_began = (*session)->is_injected() &&
                            (*session)->control().attach_last.load() != number;
-  if (!was_taken) {
-    (*session)->WithdrawForNobody(number);
-    if (never_began) LetGo(target);
+  if (!was_in_use) {
+    (*session)->WithdrawWithoutCollector(number);
+    if (never_began) DetachLibrary(target);
     PrintNote(fmt::format("process {} is detached; its collector had already ended", pid));
     return kDone;
   }
@@ -87,7 +87,7 @@ absl::StatusOr<int> Detach(const std::string& name) {
     return absl::DeadlineExceededError(absl::StrCat(
         "process ", pid, " is detached, but its collector is still writing ", recording));
   }
-  if (never_began) LetGo(target);
+  if (never_began) DetachLibrary(target);
   if (HoldsNothing(recording)) {
     unlink(recording.c_str());
     PrintNote(fmt::format("process {} is detached; nothing was recorded yet", pid));

@@ -33,7 +33,7 @@
 namespace gmt::cli {
 namespace {
 
-constexpr int kOurFailure = 125;  // as in env(1): distinct from the command's own codes
+constexpr int kRunFailure = 125;  // as in env(1): distinct from the command's own codes
 
 struct RunArguments {
   RecordingOptions recording;
@@ -126,7 +126,7 @@ std::vector<RunEntry> WaitForRecordings(const RunLog& log) {
 
 // Notes the sessions left by a collector that was killed, or that could not write to a full disk
 // until its end.
-void NoteWhatWaits(const std::vector<RunEntry>& entries) {
+void NoteIncompleteRecordings(const std::vector<RunEntry>& entries) {
   for (const RunEntry& entry : entries) {
     if (entry.session.empty()) continue;
     const auto session = collector::SummariseFile(entry.session);
@@ -141,7 +141,7 @@ void NoteWhatWaits(const std::vector<RunEntry>& entries) {
 // What a recording says about the end of its process.
 struct Outcome {
   bool failed = false;         // ended by a signal or with a nonzero exit code
-  bool lacked_memory = false;  // an allocation failed, from which the process may have recovered
+  bool ran_out_of_memory = false;  // an allocation failed, from which the process may have recovered
 };
 
 Outcome OutcomeOf(const std::string& recording) {
@@ -165,7 +165,7 @@ struct RecordedProcess {
 const RecordedProcess& MostImportant(const std::vector<RecordedProcess>& recordings) {
   const auto rank = [](const RecordedProcess& recorded) {
     std::error_code none;
-    return std::tuple(recorded.outcome.failed, recorded.outcome.lacked_memory,
+    return std::tuple(recorded.outcome.failed, recorded.outcome.ran_out_of_memory,
                       std::filesystem::file_size(recorded.entry.output, none));
   };
   return *std::max_element(
@@ -178,7 +178,7 @@ std::string AnswerOf(const RecordedProcess& recorded, const Terminal& terminal) 
   const std::string& path = recorded.entry.output;
   const auto recording = OpenRecording(path);
   if (!recording.ok()) return absl::StrCat(recording.status().message(), "\n");
-  if (recorded.outcome.lacked_memory) {
+  if (recorded.outcome.ran_out_of_memory) {
     const answers::OomAnswer oom(**recording);
     if (oom.report().verdict != analysis::OomVerdict::kNone) {
       return absl::StrCat(oom.Text(terminal), "What held the memory: gpumemtrace report ", path, "\n");
@@ -223,7 +223,7 @@ absl::StatusOr<int> Run(const RunArguments& options, const Terminal& terminal) {
   if (!environment.ok()) {
     if (absl::IsInvalidArgument(environment.status())) return environment.status();
     PrintNote(std::string(environment.status().message()));
-    return kOurFailure;
+    return kRunFailure;
   }
   ChildProcess child(options.command, *environment);
   const pid_t pid = child.pid();
@@ -237,7 +237,7 @@ absl::StatusOr<int> Run(const RunArguments& options, const Terminal& terminal) {
   }
   const std::vector<RunEntry> entries = WaitForRecordings(*log);
   if (!options.quiet) ReportOn(entries, terminal);
-  NoteWhatWaits(entries);
+  NoteIncompleteRecordings(entries);
   return exit.ShellCode();
 }
 

@@ -62,7 +62,7 @@ class SessionsTest : public testing::Test {
     return nullptr;
   }
   // Forks a child whose identity the session has until EndChild().
-  void LetAChildLive(FakeTarget& target) {
+  void UseLiveChild(FakeTarget& target) {
     child_ = fork();
     if (child_ == 0) {
       while (true) pause();
@@ -234,7 +234,7 @@ TEST_F(SessionsTest, OnlyOneOfTwoConcurrentCollectsSucceeds) {
 TEST_F(SessionsTest, LiveProcessIsRecordedUntilItEnds) {
   FakeTarget target;
   target.Alloc(0x1000, 1);
-  LetAChildLive(target);
+  UseLiveChild(target);
   const pid_t collecting = fork();
   if (collecting == 0) _exit(Run("collect " + target.path() + " -o run.gmt"));
   while (target.control().collector_pid.load() == 0) usleep(1000);
@@ -253,7 +253,7 @@ TEST_F(SessionsTest, LiveProcessIsRecordedUntilItEnds) {
 TEST_F(SessionsTest, InterruptLeavesACompleteFileAndTheSession) {
   FakeTarget target;
   target.Alloc(0x1000, 1);
-  LetAChildLive(target);
+  UseLiveChild(target);
   const pid_t collecting = fork();
   if (collecting == 0) {
     chdir(folder_.c_str());
@@ -275,7 +275,7 @@ TEST_F(SessionsTest, InterruptLeavesACompleteFileAndTheSession) {
 TEST_F(SessionsTest, OnceWritesTheContentsAndKeepsTheSession) {
   FakeTarget target;
   target.Alloc(0x1000, 1);
-  LetAChildLive(target);
+  UseLiveChild(target);
   ASSERT_EQ(Run("collect --once " + target.path() + " -o run.gmt"), 0) << err_;
   EXPECT_EQ(Read("run.gmt").Count(gmt::ALLOC), 1u);
   EXPECT_TRUE(fs::exists(target.path()));

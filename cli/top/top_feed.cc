@@ -51,16 +51,16 @@ void TopFeed::Follow() {
     if (!client.ok()) return End(std::string(client.status().message()));
     patience = std::chrono::milliseconds(0);
     const std::string recording = (*client)->hello().recording();
-    control::Subscribe wish;
-    wish.set_what(control::Subscribe::TOP);
-    wish.set_interval_ms(interval_ms_);
-    wish.set_rows(kRows);
-    wish.set_order(order_);
-    const absl::Status status = (*client)->Subscribe(wish, [&](const control::Reply& reply) {
+    control::Subscribe request;
+    request.set_what(control::Subscribe::TOP);
+    request.set_interval_ms(interval_ms_);
+    request.set_rows(kRows);
+    request.set_order(order_);
+    const absl::Status status = (*client)->Subscribe(request, [&](const control::Reply& reply) {
       const std::lock_guard lock(mutex_);
       if (reply.has_top()) last_ = reply.top();
       if (!reply.error().empty()) trouble_ = reply.error();
-      return !stop_ && order_ == wish.order();
+      return !stop_ && order_ == request.order();
     });
     if (absl::IsUnavailable(status)) {
       return End(recording.empty() ? "its recording has ended" : "ended; recording: " + recording);

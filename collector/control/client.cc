@@ -59,7 +59,7 @@ absl::Status Client::DoesNotAnswer() const {
 }
 
 absl::Status Client::SendRequest(Request* request) {
-  if (is_cut_) return DoesNotAnswer();
+  if (is_broken_) return DoesNotAnswer();
   request->set_version(kVersion);
   request->set_id(++last_id_);
   const std::string frame = Framed(request->SerializeAsString());
@@ -67,7 +67,7 @@ absl::Status Client::SendRequest(Request* request) {
     const ssize_t sent = send(fd_, frame.data() + at, frame.size() - at, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) {
-      is_cut_ = at > 0;
+      is_broken_ = at > 0;
       return DoesNotAnswer();
     }
     if (sent < 0) return absl::UnavailableError(absl::StrCat(socket_, ": the collector has ended"));
@@ -112,12 +112,12 @@ absl::StatusOr<Reply> Client::Ask(Request request, std::chrono::milliseconds pat
   }
 }
 
-absl::Status Client::Subscribe(const control::Subscribe& wish,
+absl::Status Client::Subscribe(const control::Subscribe& subscription,
                                const std::function<bool(const Reply&)>& take) {
   Request request;
-  *request.mutable_subscribe() = wish;
+  *request.mutable_subscribe() = subscription;
   if (absl::Status status = SendRequest(&request); !status.ok()) return status;
-  const auto patience = kPatience + std::chrono::milliseconds(wish.interval_ms());
+  const auto patience = kPatience + std::chrono::milliseconds(subscription.interval_ms());
   while (true) {
     absl::StatusOr<std::string> message = ReadMessage(patience);
     if (!message.ok()) return message.status();

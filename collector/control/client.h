@@ -48,7 +48,7 @@ class Client {
 
   // Passes replies to `take` until it returns false (OK) or the recording ends (UNAVAILABLE).
   // Replies that contain only an error are passed as well.
-  absl::Status Subscribe(const control::Subscribe& wish,
+  absl::Status Subscribe(const control::Subscribe& subscription,
                          const std::function<bool(const Reply&)>& take);
 
   // Waits until the collector closes the connection. After a detach this means that the recording
@@ -67,7 +67,7 @@ class Client {
   FrameReader reader_{kMaxReplyBytes};
   Hello hello_;
   uint64_t last_id_ = 0;
-  bool is_cut_ = false;  // a request was sent only in part, so later ones would be misread
+  bool is_broken_ = false;  // a request was sent only in part, so later ones would be misread
 };
 
 }  // namespace gmt::control

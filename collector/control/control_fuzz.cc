@@ -25,9 +25,9 @@ void Check(const gmt::control::Request& request) {
     Require(!request.mark().name().empty() && request.mark().name().size() <= kMaxNameBytes);
   if (request.has_snapshot()) Require(request.snapshot().name().size() <= kMaxNameBytes);
   if (!request.has_subscribe()) return;
-  const Subscribe& wish = request.subscribe();
-  Require(wish.interval_ms() >= kMinIntervalMs && wish.interval_ms() <= kMaxIntervalMs);
-  Require(wish.rows() >= 1 && wish.rows() <= kMaxRows);
+  const Subscribe& subscription = request.subscribe();
+  Require(subscription.interval_ms() >= kMinIntervalMs && subscription.interval_ms() <= kMaxIntervalMs);
+  Require(subscription.rows() >= 1 && subscription.rows() <= kMaxRows);
 }
 
 }  // namespace

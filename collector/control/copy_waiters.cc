@@ -6,19 +6,19 @@ namespace gmt::control {
 
 void CopyWaiters::Add(uint32_t needs, Done done) {
   waiters_.push_back({needs, Clock::now() + kPatience, std::move(done)});
-  desk_.Want(needs);
+  mailbox_.RequestCopy(needs);
 }
 
 bool CopyWaiters::Has(const Copy& copy, uint32_t needs) {
-  return ((needs & Desk::kSites) == 0 || copy.sites.has_value()) &&
-         ((needs & Desk::kLeaks) == 0 || copy.leaks.has_value()) &&
-         ((needs & Desk::kWritten) == 0 || copy.written);
+  return ((needs & Mailbox::kSites) == 0 || copy.sites.has_value()) &&
+         ((needs & Mailbox::kLeaks) == 0 || copy.leaks.has_value()) &&
+         ((needs & Mailbox::kWritten) == 0 || copy.written);
 }
 
 std::shared_ptr<const Copy> CopyWaiters::LastWith(uint32_t needs) const {
-  if ((needs & Desk::kLeaks) != 0) return last_with_leaks_;
-  if ((needs & Desk::kWritten) != 0) return last_written_;
-  return (needs & Desk::kSites) != 0 ? last_with_sites_ : last_;
+  if ((needs & Mailbox::kLeaks) != 0) return last_with_leaks_;
+  if ((needs & Mailbox::kWritten) != 0) return last_written_;
+  return (needs & Mailbox::kSites) != 0 ? last_with_sites_ : last_;
 }
 
 // A callback may add a waiter, so the list is taken first.

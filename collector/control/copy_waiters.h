@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-#include "collector/control/desk.h"
+#include "collector/control/mailbox.h"
 
 namespace gmt::control {
 
@@ -27,7 +27,7 @@ class CopyWaiters {
 
   static constexpr std::chrono::milliseconds kPatience{2'000};
 
-  explicit CopyWaiters(Desk* desk) : desk_(*desk) {}
+  explicit CopyWaiters(Mailbox* mailbox) : mailbox_(*mailbox) {}
 
   // Calls `done` with a copy that contains all of `needs`, a set of Mailbox::CopyKind.
   void Add(uint32_t needs, Done done);
@@ -46,7 +46,7 @@ class CopyWaiters {
   static bool Has(const Copy& copy, uint32_t needs);
   std::shared_ptr<const Copy> LastWith(uint32_t needs) const;
 
-  Desk& desk_;
+  Mailbox& mailbox_;
   std::vector<Waiter> waiters_;
   std::shared_ptr<const Copy> last_, last_with_sites_, last_with_leaks_, last_written_;
 };

@@ -24,8 +24,8 @@ absl::Status CheckName(std::string_view name, bool may_be_empty) {
 absl::Status CheckSubscribe(Subscribe* subscribe) {
   if (!Subscribe::What_IsValid(subscribe->what()) || !TopOrder_IsValid(subscribe->order()))
     return absl::InvalidArgumentError("this collector cannot report that");
-  if (subscribe->interval_ms() == 0) subscribe->set_interval_ms(kUsualIntervalMs);
-  if (subscribe->rows() == 0) subscribe->set_rows(kUsualRows);
+  if (subscribe->interval_ms() == 0) subscribe->set_interval_ms(kDefaultIntervalMs);
+  if (subscribe->rows() == 0) subscribe->set_rows(kDefaultRows);
   if (subscribe->interval_ms() < kMinIntervalMs || subscribe->interval_ms() > kMaxIntervalMs) {
     return absl::InvalidArgumentError(
         absl::StrCat("the interval must be from ", kMinIntervalMs, " to ", kMaxIntervalMs, " ms"));

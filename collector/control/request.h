@@ -16,8 +16,8 @@
 namespace gmt::control {
 
 inline constexpr size_t kMaxNameBytes = 200;  // of a mark or snapshot
-inline constexpr uint32_t kMinIntervalMs = 100, kMaxIntervalMs = 60'000, kUsualIntervalMs = 1'000;
-inline constexpr uint32_t kMaxRows = 256, kUsualRows = 20;
+inline constexpr uint32_t kMinIntervalMs = 100, kMaxIntervalMs = 60'000, kDefaultIntervalMs = 1'000;
+inline constexpr uint32_t kMaxRows = 256, kDefaultRows = 20;
 
 // Returns the request with defaults filled in. Returns INVALID_ARGUMENT, with a sentence for the
 // reply's `error`, if it is invalid. *id is the request's id even then; 0 if it cannot be parsed.

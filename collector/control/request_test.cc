@@ -33,8 +33,8 @@ std::string ErrorOf(const std::function<void(Request&)>& fill) {
 TEST(RequestTest, SubscriptionGetsItsDefaults) {
   const auto request = Parse([](Request& r) { r.mutable_subscribe(); });
   ASSERT_TRUE(request.ok()) << request.status();
-  EXPECT_EQ(request->subscribe().interval_ms(), kUsualIntervalMs);
-  EXPECT_EQ(request->subscribe().rows(), kUsualRows);
+  EXPECT_EQ(request->subscribe().interval_ms(), kDefaultIntervalMs);
+  EXPECT_EQ(request->subscribe().rows(), kDefaultRows);
 }
 
 TEST(RequestTest, OtherVersionIsRefusedWithOurs) {

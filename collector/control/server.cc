@@ -21,10 +21,10 @@
 #include "collector/control/event_owned.h"
 #include "collector/control/framing.h"
 #include "collector/control/request.h"
-#include "collector/control/site_book.h"
+#include "collector/control/site_summary.h"
 #include "collector/control/socket_path.h"
 #include "collector/control/unix_socket.h"
-#include "collector/metrics/http_door.h"
+#include "collector/metrics/metrics_server.h"
 
 namespace gmt::control {
 namespace {
@@ -60,14 +60,14 @@ struct Connection {
   std::optional<Request> subscription;
   EventOwned<event> tick;
   CopyWaiters::Clock::time_point heard = CopyWaiters::Clock::now();
-  bool is_owed = false;  // the next update of the subscription waits for a copy
-  bool is_over = false;  // closed after the remaining replies are written
+  bool update_pending = false;  // the next update of the subscription waits for a copy
+  bool is_closing = false;  // closed after the remaining replies are written
 };
 
 class ThreadedServer final : public Server {
  public:
-  ThreadedServer(const ServerOptions& options, Desk* desk)
-      : options_(options), desk_(*desk), waiters_(desk) {}
+  ThreadedServer(const ServerOptions& options, Mailbox* mailbox)
+      : options_(options), mailbox_(*mailbox), waiters_(mailbox) {}
   ~ThreadedServer() override;
 
   absl::Status Open();
@@ -83,11 +83,11 @@ class ThreadedServer final : public Server {
   void OnTick();
   void OnAccept(int fd);
   void OnRead(Connection* connection);
-  void OnTurn(uint64_t id);
+  void OnUpdateDue(uint64_t id);
   void Answer(Connection* connection, const std::string& message);
-  void AskStatus(Connection* connection, uint64_t request);
-  void TellStatus(uint64_t id, const std::shared_ptr<const Copy>& copy);
-  void TellTurn(uint64_t id, const std::shared_ptr<const Copy>& copy);
+  void QueueStatusRequest(Connection* connection, uint64_t request);
+  void SendStatus(uint64_t id, const std::shared_ptr<const Copy>& copy);
+  void SendUpdate(uint64_t id, const std::shared_ptr<const Copy>& copy);
   void Subscribe(Connection* connection, Request request);
   void Send(Connection* connection, const google::protobuf::MessageLite& message);
   void SendError(Connection* connection, uint64_t request, const std::string& error);
@@ -97,7 +97,7 @@ class ThreadedServer final : public Server {
   Status Completed(const Status& status) const;
 
   const ServerOptions options_;
-  Desk& desk_;
+  Mailbox& mailbox_;
   int stop_fd_ = -1;
   EventOwned<event_base> base_;
   EventOwned<event> wake_, stop_, tick_;
@@ -105,10 +105,10 @@ class ThreadedServer final : public Server {
   std::string socket_;
   bool has_name_ = false;
   CopyWaiters waiters_;
-  SiteBook sites_;
+  SiteSummary sites_;
   std::map<uint64_t, Connection> connections_;
   uint64_t next_id_ = 1;
-  std::unique_ptr<metrics::HttpDoor> http_;
+  std::unique_ptr<metrics::MetricsServer> http_;
   std::string listening_, listen_problem_;
   std::thread thread_;
 };
@@ -117,10 +117,10 @@ absl::Status ThreadedServer::Open() {
   event_set_log_callback([](int, const char*) {});
   base_.reset(event_base_new());
   stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (base_ == nullptr || stop_fd_ < 0 || desk_.wake_fd() < 0)
+  if (base_ == nullptr || stop_fd_ < 0 || mailbox_.wake_fd() < 0)
     return absl::UnavailableError("cannot create an event loop");
   wake_.reset(event_new(
-      base_.get(), desk_.wake_fd(), EV_READ | EV_PERSIST,
+      base_.get(), mailbox_.wake_fd(), EV_READ | EV_PERSIST,
       [](int, short, void* self) { static_cast<ThreadedServer*>(self)->OnWake(); }, this));
   stop_.reset(event_new(
       base_.get(), stop_fd_, EV_READ,
@@ -153,8 +153,8 @@ void ThreadedServer::OpenHttp() {
   auto address = metrics::ParseListenAddress(options_.listen, options_.identity.local_rank);
   absl::Status status = address.status();
   if (status.ok()) {
-    http_ = std::make_unique<metrics::HttpDoor>(
-        metrics::HttpDoor::Behind{base_.get(), &waiters_, &sites_,
+    http_ = std::make_unique<metrics::MetricsServer>(
+        metrics::MetricsServer::Dependencies{base_.get(), &waiters_, &sites_,
                                   [this](const Status& known) { return Completed(known); }},
         options_.identity);
     status = http_->Open(*address);
@@ -225,13 +225,13 @@ Connection* ThreadedServer::Find(uint64_t id) {
 
 void ThreadedServer::OnWake() {
   uint64_t count;
-  (void)!read(desk_.wake_fd(), &count, sizeof count);
-  for (NameChunk& chunk : desk_.TakeNames()) sites_.AddNames(std::move(chunk));
-  if (std::shared_ptr<const Copy> copy = desk_.TakeCopy(); copy != nullptr) {
+  (void)!read(mailbox_.wake_fd(), &count, sizeof count);
+  for (NameChunk& chunk : mailbox_.TakeNames()) sites_.AddNames(std::move(chunk));
+  if (std::shared_ptr<const Copy> copy = mailbox_.TakeCopy(); copy != nullptr) {
     sites_.Take(copy);
     waiters_.Take(std::move(copy));
   }
-  for (const Desk::Answered& answered : desk_.TakeAnswers()) {
+  for (const Mailbox::QueuedReply& answered : mailbox_.TakeAnswers()) {
     if (Connection* connection = Find(answered.client)) Send(connection, answered.reply);
   }
 }
@@ -270,7 +270,7 @@ void ThreadedServer::OnAccept(int fd) {
       },
       [](bufferevent*, void* of) {  // all output is written
         Connection* written = static_cast<Connection*>(of);
-        if (written->is_over) return written->server->Close(written->id);
+        if (written->is_closing) return written->server->Close(written->id);
         bufferevent_enable(written->buffer.get(), EV_READ);
         written->server->OnRead(written);
       },
@@ -306,7 +306,7 @@ void ThreadedServer::OnRead(Connection* connection) {
   connection->reader.Feed(bytes);
   const uint64_t id = connection->id;
   std::string message;
-  while (connection != nullptr && !connection->is_over) {
+  while (connection != nullptr && !connection->is_closing) {
     // The remaining requests wait in the client's own buffers.
     if (evbuffer_get_length(bufferevent_get_output(connection->buffer.get())) > kMaxUnread) {
       bufferevent_disable(connection->buffer.get(), EV_READ);
@@ -317,8 +317,8 @@ void ThreadedServer::OnRead(Connection* connection) {
     Answer(connection, message);
     connection = Find(id);
   }
-  if (connection != nullptr && connection->reader.broken() && !connection->is_over) {
-    connection->is_over = true;
+  if (connection != nullptr && connection->reader.broken() && !connection->is_closing) {
+    connection->is_closing = true;
     SendError(connection, 0, "a request is longer than 64 KiB");
   }
 }
@@ -328,33 +328,33 @@ void ThreadedServer::Answer(Connection* connection, const std::string& message) 
   bool other_version = false;
   absl::StatusOr<Request> request = ParseRequest(message, &request_id, &other_version);
   if (!request.ok()) {
-    connection->is_over = other_version;
+    connection->is_closing = other_version;
     return SendError(connection, request_id, std::string(request.status().message()));
   }
   switch (request->what_case()) {
     case Request::kStatus:
-      return AskStatus(connection, request_id);
+      return QueueStatusRequest(connection, request_id);
     case Request::kSubscribe:
       return Subscribe(connection, *std::move(request));
     default:
-      if (std::string error = desk_.Ask(connection->id, *std::move(request)); !error.empty())
+      if (std::string error = mailbox_.Ask(connection->id, *std::move(request)); !error.empty())
         SendError(connection, request_id, error);
   }
 }
 
 // All status requests of a client that arrive before the copy share one waiter, so that a client
 // that leaves does not leave more than one behind.
-void ThreadedServer::AskStatus(Connection* connection, uint64_t request) {
+void ThreadedServer::QueueStatusRequest(Connection* connection, uint64_t request) {
   if (connection->asked.size() >= kMaxWaiting)
-    return SendError(connection, request, Desk::kTooMany);
+    return SendError(connection, request, Mailbox::kTooMany);
   connection->asked.push_back(request);
   if (connection->asked.size() > 1) return;
-  waiters_.Add(Desk::kStatus, [this, id = connection->id](const std::shared_ptr<const Copy>& copy) {
-    TellStatus(id, copy);
+  waiters_.Add(Mailbox::kStatus, [this, id = connection->id](const std::shared_ptr<const Copy>& copy) {
+    SendStatus(id, copy);
   });
 }
 
-void ThreadedServer::TellStatus(uint64_t id, const std::shared_ptr<const Copy>& copy) {
+void ThreadedServer::SendStatus(uint64_t id, const std::shared_ptr<const Copy>& copy) {
   Connection* connection = Find(id);
   if (connection == nullptr) return;
   Reply reply;
@@ -386,44 +386,44 @@ void ThreadedServer::Subscribe(Connection* connection, Request request) {
       base_.get(), -1, EV_PERSIST,
       [](int, short, void* of) {
         const Connection* turn = static_cast<Connection*>(of);
-        turn->server->OnTurn(turn->id);
+        turn->server->OnUpdateDue(turn->id);
       },
       connection));
   event_add(connection->tick.get(), &every);
-  OnTurn(id);
+  OnUpdateDue(id);
 }
 
 // Skips this update if the client has not read the previous one.
-void ThreadedServer::OnTurn(uint64_t id) {
+void ThreadedServer::OnUpdateDue(uint64_t id) {
   Connection* connection = Find(id);
-  if (connection == nullptr || connection->is_owed) return;
+  if (connection == nullptr || connection->update_pending) return;
   if (evbuffer_get_length(bufferevent_get_output(connection->buffer.get())) > 0) return;
-  connection->is_owed = true;
+  connection->update_pending = true;
   const auto what = connection->subscription->subscribe().what();
-  const uint32_t needs = what == Subscribe::TOP         ? Desk::kSites
-                         : what == Subscribe::LEAKS     ? Desk::kLeaks
-                         : what == Subscribe::RECORDING ? Desk::kWritten
-                                                        : Desk::kStatus;
-  waiters_.Add(needs, [this, id](const std::shared_ptr<const Copy>& copy) { TellTurn(id, copy); });
+  const uint32_t needs = what == Subscribe::TOP         ? Mailbox::kSites
+                         : what == Subscribe::LEAKS     ? Mailbox::kLeaks
+                         : what == Subscribe::RECORDING ? Mailbox::kWritten
+                                                        : Mailbox::kStatus;
+  waiters_.Add(needs, [this, id](const std::shared_ptr<const Copy>& copy) { SendUpdate(id, copy); });
 }
 
-void ThreadedServer::TellTurn(uint64_t id, const std::shared_ptr<const Copy>& copy) {
+void ThreadedServer::SendUpdate(uint64_t id, const std::shared_ptr<const Copy>& copy) {
   Connection* connection = Find(id);
   if (connection == nullptr || !connection->subscription.has_value()) return;
-  connection->is_owed = false;
-  const Request& wish = *connection->subscription;
-  if (copy == nullptr) return SendError(connection, wish.id(), "the collector is busy");
+  connection->update_pending = false;
+  const Request& subscription = *connection->subscription;
+  if (copy == nullptr) return SendError(connection, subscription.id(), "the collector is busy");
   // The client may have changed its subscription after this copy was requested.
-  const auto what = wish.subscribe().what();
+  const auto what = subscription.subscribe().what();
   if ((what == Subscribe::TOP && !copy->sites) || (what == Subscribe::LEAKS && !copy->leaks) ||
       (what == Subscribe::RECORDING && !copy->written)) {
-    return OnTurn(id);
+    return OnUpdateDue(id);
   }
   Reply reply;
-  reply.set_id(wish.id());
+  reply.set_id(subscription.id());
   switch (what) {
     case Subscribe::TOP:
-      *reply.mutable_top() = sites_.MakeTop(wish.subscribe());
+      *reply.mutable_top() = sites_.MakeTop(subscription.subscribe());
       *reply.mutable_top()->mutable_status() = Completed(reply.top().status());
       break;
     case Subscribe::LEAKS:
@@ -450,8 +450,8 @@ void ThreadedServer::Send(Connection* connection, const google::protobuf::Messag
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, Desk* desk) {
-  auto server = std::make_unique<ThreadedServer>(options, desk);
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, Mailbox* mailbox) {
+  auto server = std::make_unique<ThreadedServer>(options, mailbox);
   if (absl::Status status = server->Open(); !status.ok()) return status;
   return server;
 }

@@ -26,7 +26,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "collector/control/desk.h"
+#include "collector/control/mailbox.h"
 #include "collector/metrics/metrics_text.h"
 #include "proto/control.pb.h"
 
@@ -43,8 +43,8 @@ struct ServerOptions {
 
 class Server {
  public:
-  // `desk` must outlive the server. Replaces a socket left behind by a collector that was killed.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options, Desk* desk);
+  // `mailbox` must outlive the server. Replaces a socket left behind by a collector that was killed.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options, Mailbox* mailbox);
   // Sends the remaining replies, closes and removes the socket.
   virtual ~Server() = default;
 

@@ -60,7 +60,7 @@ class ServerTest : public testing::Test {
     options.hello.set_version(kVersion);
     options.hello.set_pid(42);
     options.silence = silence;
-    auto server = Server::Start(options, &desk_);
+    auto server = Server::Start(options, &mailbox_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
@@ -70,22 +70,22 @@ class ServerTest : public testing::Test {
     while (!stop_) {
       const auto now =
           static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-      if (const uint32_t wishes = desk_.Wishes(now); wishes != 0 && !silent_) {
+      if (const uint32_t kinds = mailbox_.TakeRequestedKinds(now); kinds != 0 && !silent_) {
         Copy copy;
         copy.status.set_t_ns(static_cast<int64_t>(++copies_));
         copy.status.add_heaps()->set_heap(std::string(heap_name_size_, 'h'));
-        copy.written = (wishes & Desk::kWritten) != 0;
+        copy.written = (kinds & Mailbox::kWritten) != 0;
         written_ += copy.written ? 1 : 0;
-        if ((wishes & Desk::kSites) != 0) copy.sites.emplace(1, SiteRow{0, 1, 5, 1, 1, 5, false});
-        desk_.Publish(std::move(copy));
+        if ((kinds & Mailbox::kSites) != 0) copy.sites.emplace(1, SiteRow{0, 1, 5, 1, 1, 5, false});
+        mailbox_.Publish(std::move(copy));
       }
-      if (desk_.has_requests()) {
-        for (const Desk::Asked& asked : desk_.TakeRequests()) {
+      if (mailbox_.has_requests()) {
+        for (const Mailbox::QueuedRequest& asked : mailbox_.TakeRequests()) {
           ++carried_;
           Reply reply;
           reply.set_id(asked.request.id());
           reply.mutable_snapshot()->set_name(asked.request.snapshot().name());
-          desk_.Answer(asked.client, std::move(reply));
+          mailbox_.Answer(asked.client, std::move(reply));
         }
       }
       ++rounds_;
@@ -120,7 +120,7 @@ class ServerTest : public testing::Test {
 
   fs::path folder_;
   std::string session_;
-  Desk desk_;
+  Mailbox mailbox_;
   std::unique_ptr<Server> server_;
   std::thread drain_;
   std::atomic<bool> stop_{false}, silent_{false};
@@ -169,12 +169,12 @@ TEST_F(ServerTest, RequestsAreExecutedInOrder) {
 
 TEST_F(ServerTest, SubscriptionContinuesUntilTheClientLeaves) {
   const auto client = Connect();
-  Subscribe wish;
-  wish.set_what(Subscribe::TOP);
-  wish.set_interval_ms(100);
+  Subscribe subscription;
+  subscription.set_what(Subscribe::TOP);
+  subscription.set_interval_ms(100);
   int turns = 0;
   EXPECT_TRUE(client
-                  ->Subscribe(wish,
+                  ->Subscribe(subscription,
                               [&](const Reply& reply) {
                                 EXPECT_EQ(reply.top().sites_size(), 1);
                                 return ++turns < 4;
@@ -188,12 +188,12 @@ TEST_F(ServerTest, OnlyRecordingSubscribersCauseAWriteAndAreNotifiedAfterIt) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(status->Ask(StatusRequest()).ok());
   EXPECT_EQ(written_, 0u);
   const auto reader = Connect();
-  Subscribe wish;
-  wish.set_what(Subscribe::RECORDING);
-  wish.set_interval_ms(100);
+  Subscribe subscription;
+  subscription.set_what(Subscribe::RECORDING);
+  subscription.set_interval_ms(100);
   int turns = 0;
   EXPECT_TRUE(reader
-                  ->Subscribe(wish,
+                  ->Subscribe(subscription,
                               [&](const Reply& reply) {
                                 EXPECT_TRUE(reply.has_status());
                                 EXPECT_GT(written_, static_cast<uint64_t>(turns));
@@ -223,11 +223,11 @@ TEST_F(ServerTest, SubscriptionChangedImmediatelyIsTheOneServed) {
 
 TEST_F(ServerTest, SubscriptionWithoutACopyReportsBusy) {
   const auto client = Connect();
-  Subscribe wish;
-  wish.set_what(Subscribe::LEAKS);
+  Subscribe subscription;
+  subscription.set_what(Subscribe::LEAKS);
   std::string error;
   EXPECT_TRUE(client
-                  ->Subscribe(wish,
+                  ->Subscribe(subscription,
                               [&](const Reply& reply) {
                                 error = reply.error();
                                 return false;
@@ -267,7 +267,7 @@ TEST_F(ServerTest, OtherVersionIsRefusedWithOursAndDisconnected) {
 }
 
 TEST_F(ServerTest, RequestAfterTheEndIsRefusedWithTheReason) {
-  desk_.Close("the recording is being completed");
+  mailbox_.Close("the recording is being completed");
   const auto client = Connect();
   const auto reply = client->Ask(SnapshotRequest("late"));
   EXPECT_THAT(std::string(reply.status().message()), HasSubstr("being completed"));
@@ -476,7 +476,7 @@ class StoppedCollectorTest : public ServerTest {
     ASSERT_FALSE(crowd_.empty());
   }
   // Accepts the first waiting client and sends a collector's hello.
-  int LetIn() {
+  int AcceptClient() {
     int fd;
     while ((fd = accept(listens_, nullptr, nullptr)) < 0 && errno == EAGAIN) usleep(1000);
     Hello hello;
@@ -517,7 +517,7 @@ TEST_F(StoppedCollectorTest, WaitingClientIsAcceptedWhenTheCollectorContinues) {
   FillTheQueue();
   std::thread collector([this] {
     usleep(20'000);  // so that the client usually waits; the test holds without it, too
-    for (size_t i = 0; i <= crowd_.size(); ++i) close(LetIn());
+    for (size_t i = 0; i <= crowd_.size(); ++i) close(AcceptClient());
   });
   EXPECT_TRUE(Client::Connect(session_, Milliseconds(kHangMs)).ok());
   collector.join();
@@ -526,7 +526,7 @@ TEST_F(StoppedCollectorTest, WaitingClientIsAcceptedWhenTheCollectorContinues) {
 TEST_F(StoppedCollectorTest, RequestsThatCannotBeSentTimeOut) {
   absl::StatusOr<std::unique_ptr<Client>> client;
   do {  // the same patience limits each send; on a busy machine it may be too short for Connect()
-    std::thread collector([this] { crowd_.push_back(LetIn()); });
+    std::thread collector([this] { crowd_.push_back(AcceptClient()); });
     client = Client::Connect(session_, Milliseconds(200));
     collector.join();
   } while (absl::IsDeadlineExceeded(client.status()));

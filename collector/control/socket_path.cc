@@ -43,7 +43,7 @@ std::string NameByCollector(pid_t collector, int fd) {
   return absl::StrCat("/proc/", collector, "/fd/", fd);
 }
 
-std::string PathHere(const std::string& name) {
+std::string PathOfName(const std::string& name) {
   char path[PATH_MAX] = {};
   struct stat file, named;
   const bool same = readlink(name.c_str(), path, sizeof(path) - 1) > 0 && path[0] == '/' &&
@@ -55,7 +55,7 @@ std::string PathHere(const std::string& name) {
 std::string SocketPathOf(std::string_view session) {
   pid_t collector;
   if (!IsNameByCollector(session, &collector)) return absl::StrCat(std::string(session), ".sock");
-  const std::string path = PathHere(std::string(session));
+  const std::string path = PathOfName(std::string(session));
   if (!path.empty()) return absl::StrCat(path, ".sock");
   const std::string name = absl::StrCat("/collector-", collector, ".sock");
   const std::vector<std::string> directories = OwnDirectories();

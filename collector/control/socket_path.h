@@ -20,7 +20,7 @@ namespace gmt::control {
 std::string NameByCollector(pid_t collector, int fd);
 
 // Returns the path of the file behind a name by its collector; empty if it has none here.
-std::string PathHere(const std::string& name);
+std::string PathOfName(const std::string& name);
 
 // `session`: its path, or its name by its collector. Creates the socket's directory if it is
 // missing. Returns an empty path if there is no suitable directory.

@@ -53,7 +53,7 @@ Devices::Devices(std::unique_ptr<DeviceSource> source, uint64_t target_pid, std:
   if (source != nullptr) sampler_ = std::make_unique<DeviceSampler>(std::move(source), every_ns);
 }
 
-void Devices::Know(const DeviceIdentity& identity) {
+void Devices::AddDevice(const DeviceIdentity& identity) {
   const auto [known, is_new] = devices_.try_emplace(identity.index);
   if (!is_new) return;
   gmt::Device& device = known->second;
@@ -89,7 +89,7 @@ bool Devices::TakeChanged() {
   return std::exchange(changed_, false);
 }
 
-bool Devices::TellsSomething(const DeviceSampler::Reading& reading) const {
+bool Devices::IsWorthWriting(const DeviceSampler::Reading& reading) const {
   const auto last = written_.find(reading.device);
   if (last == written_.end()) return true;
   const DeviceReading &before = last->second.values, &now = reading.values;
@@ -134,7 +134,7 @@ void Devices::WriteSamples(Recorder* recorder, bool drained) {
   while (!waiting_.empty()) {
     const auto& [reading, shown] = waiting_.front();
     if (!drained && reading.time_ns > recorder->newest_ns()) return;
-    if (shown || TellsSomething(reading)) {
+    if (shown || IsWorthWriting(reading)) {
       recorder->AddSample(reading.time_ns, MakeSample(reading));
       written_[reading.device] = reading;
     }

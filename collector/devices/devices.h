@@ -59,7 +59,7 @@ class Devices {
           uint64_t every_ns = kSampleEvery);
 
   // Adds a device and starts reading it. Does nothing if it is known already.
-  void Know(const DeviceIdentity& identity);
+  void AddDevice(const DeviceIdentity& identity);
 
   // Writes the readings that are due and worth a sample. `drained`: `recorder` has received
   // everything that the target has written.
@@ -86,7 +86,7 @@ class Devices {
   };
   void Show(Recorder* recorder);
   void TakeReadings();
-  bool TellsSomething(const DeviceSampler::Reading& reading) const;
+  bool IsWorthWriting(const DeviceSampler::Reading& reading) const;
   gmt::Sample MakeSample(const DeviceSampler::Reading& reading) const;
 
   const uint64_t target_pid_;

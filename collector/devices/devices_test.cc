@@ -43,7 +43,7 @@ class DevicesTest : public ::testing::Test {
   void Use(uint64_t every_ns = kMillisecond, const std::string& visible = "") {
     devices_ = std::make_unique<Devices>(std::make_unique<FakeDeviceSource>(machine_), getpid(),
                                          visible, every_ns);
-    devices_->Know({0, "H100", {kUuid, "0000:65:00.0"}, 80 * kGiB, "9.0"});
+    devices_->AddDevice({0, "H100", {kUuid, "0000:65:00.0"}, 80 * kGiB, "9.0"});
   }
   // Waits until devices_ has received a reading that began after this call.
   void ReadOn() { machine_->AwaitReads(3); }
@@ -211,7 +211,7 @@ class CollectedDevicesTest : public CollectorTest {
     device_source_ = [this] { return std::make_unique<FakeDeviceSource>(machine_); };
   }
 
-  static void TellOfDevice(FakeTarget& target) {
+  static void ReportDevice(FakeTarget& target) {
     session::Record record;
     record.kind = session::Kind::kDevice;
     record.action = session::Action::kCreate;
@@ -230,7 +230,7 @@ class CollectedDevicesTest : public CollectorTest {
 TEST_F(CollectedDevicesTest, RecordingNamesTheDeviceAndItsMemory) {
   FakeTarget target;
   Start(target);
-  TellOfDevice(target);
+  ReportDevice(target);
   target.Alloc(0x1000, 256);
   const Recording recording = ExitAndRead(target);
   ASSERT_THAT(recording.facts.devices(), SizeIs(2));  // one known from events only
@@ -247,8 +247,8 @@ TEST_F(CollectedDevicesTest, RecordingNamesTheDeviceAndItsMemory) {
 TEST_F(CollectedDevicesTest, DeviceIsInTheFileBeforeTheEnd) {
   FakeTarget target;
   Start(target);
-  TellOfDevice(target);
-  LetItRead();
+  ReportDevice(target);
+  ReadAll();
   EXPECT_EQ(ReadBack(bytes_).facts.devices(0).name(), "H100");
   ExitAndRead(target);
 }
@@ -266,7 +266,7 @@ TEST_F(CollectedDevicesTest, HangingNvmlDelaysNothing) {
   machine_->Hang(true);
   FakeTarget target;
   Start(target);
-  TellOfDevice(target);
+  ReportDevice(target);
   target.Alloc(0x1000, 256);
   const Recording recording = ExitAndRead(target);
   EXPECT_TRUE(recording.complete);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kName[] = "libnvidia-ml.so.1";
 constexpr const char* kFolders[] = {"/usr/lib/wsl/lib/", "/run/opengl-driver/lib/"};
-constexpr uint32_t kMostProcesses = 1 << 14;
+constexpr uint32_t kMaxProcesses = 1 << 14;
 constexpr int kListTries = 4;  // processes may start between two calls
 
 std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
@@ -225,7 +225,7 @@ bool AddList(nvmlReturn_t (*get)(nvmlDevice_t, unsigned int*, Info*), nvmlDevice
   unsigned int count = 0;
   for (int tries = 0; tries < kListTries; ++tries) {
     const nvmlReturn_t result = get(device, &count, list.data());
-    if (result == NVML_ERROR_INSUFFICIENT_SIZE && count <= kMostProcesses) {
+    if (result == NVML_ERROR_INSUFFICIENT_SIZE && count <= kMaxProcesses) {
       count += 4;
       list.resize(count);
       continue;

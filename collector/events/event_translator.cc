@@ -157,7 +157,7 @@ const std::string& EventTranslator::ApiName(uint16_t api) const {
 
 bool EventTranslator::IsFromBeforeAttach(const session::Record& r) const {
   return r.memory == session::Memory::kBlock && r.kind == session::Kind::kAlloc && r.stack == 0 &&
-         session_.has_door() && r.time_ns == start_ns_;
+         session_.has_attach_gate() && r.time_ns == start_ns_;
 }
 
 uint32_t EventTranslator::Api(uint16_t api) {

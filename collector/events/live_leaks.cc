@@ -9,9 +9,9 @@ namespace gmt::collector {
 namespace {
 
 constexpr int kRest = 50;  // pause after an answer, as a multiple of its duration
-constexpr std::chrono::milliseconds kLeastRest{500};
+constexpr std::chrono::milliseconds kMinRest{500};
 // With this many waiting events, they are processed without a flush; names may then come late.
-constexpr size_t kMostWaiting = 1 << 16;
+constexpr size_t kMaxWaitingEvents = 1 << 16;
 
 bool IsOfInterest(gmt::Kind kind) {
   switch (kind) {
@@ -41,7 +41,7 @@ void LiveLeaks::OnSymbols(const gmt::Symbols& symbols) { definitions_.Add(symbol
 void LiveLeaks::OnEvent(const format::Event& event) {
   if (!IsOfInterest(event.kind)) return;
   waiting_.push_back(event);
-  if (waiting_.size() >= kMostWaiting) OnFlush();
+  if (waiting_.size() >= kMaxWaitingEvents) OnFlush();
 }
 
 void LiveLeaks::OnEvent(const format::Event& event, const gmt::Sample& sample) {
@@ -66,7 +66,7 @@ gmt::LeakAnswer LiveLeaks::Answer() {
   analysis::StackTexts texts(definitions_);
   answer_ = analysis::AnswerOf(analysis::ConcludeLeaks(watcher_.Evidence(), texts), texts, now_ns_);
   const Clock::time_point ended = Clock::now();
-  answer_again_ = ended + std::max<Clock::duration>(kLeastRest, (ended - began) * kRest);
+  answer_again_ = ended + std::max<Clock::duration>(kMinRest, (ended - began) * kRest);
   return answer_;
 }
 

@@ -156,9 +156,9 @@ void Tally::Note(const session::Record& record) {
   if (record.kind == Kind::kAllocFailed) ++heaps_[HeapIndex(record.device, record.memory)].failed;
   if (record.memory != Memory::kBlock || record.total_reserved == 0) return;
   HeapCounts& heap = heaps_[HeapIndex(record.device, record.memory)];
-  heap.told_allocated = record.total_allocated;
-  heap.told_reserved = record.total_reserved;
-  heap.peak_told_reserved = std::max(heap.peak_told_reserved, record.total_reserved);
+  heap.reported_allocated = record.total_allocated;
+  heap.reported_reserved = record.total_reserved;
+  heap.peak_reported_reserved = std::max(heap.peak_reported_reserved, record.total_reserved);
 }
 
 SiteCounts Tally::site(size_t index) const {

@@ -52,7 +52,7 @@ struct HeapCounts {
   uint64_t peak_bytes = 0, peak_count = 0;
   uint64_t peak_ns = 0;  // CLOCK_MONOTONIC
   // As reported by the framework's allocator; 0 if it reports none.
-  uint64_t told_allocated = 0, told_reserved = 0, peak_told_reserved = 0;
+  uint64_t reported_allocated = 0, reported_reserved = 0, peak_reported_reserved = 0;
 };
 
 struct SiteCounts {

@@ -160,7 +160,7 @@ TEST_F(TallyTest, HeapsAreCountedPerDevice) {
   ASSERT_EQ(tally_.heaps().size(), 2u);
   EXPECT_STREQ(tally_.heaps()[0].heap, "pytorch");
   EXPECT_EQ(tally_.heaps()[0].device, 1);
-  EXPECT_EQ(tally_.heaps()[0].peak_told_reserved, 2u << 20);
+  EXPECT_EQ(tally_.heaps()[0].peak_reported_reserved, 2u << 20);
   EXPECT_EQ(tally_.heaps()[1].failed, 1u);
 }
 

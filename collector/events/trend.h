@@ -22,7 +22,7 @@ namespace gmt::collector {
 // The rate of a counter, over about the last second.
 class RateMeter {
  public:
-  void Look(uint64_t now_ns, uint64_t count) {
+  void Update(uint64_t now_ns, uint64_t count) {
     if (since_ns_ == 0) since_ns_ = now_ns, counted_ = count;
     if (now_ns - since_ns_ < kSecond) return;
     rate_ = PerSecond(count - counted_, now_ns - since_ns_);

@@ -70,7 +70,7 @@ absl::StatusOr<Reply> Work(const Request& request) {
   return RemoteCall(request, *memory, *std::move(found)).Run(loader);
 }
 
-void Tell(int fd, const absl::StatusOr<Reply>& reply) {
+void SendAnswer(int fd, const absl::StatusOr<Reply>& reply) {
   Answer answer;
   answer.code = static_cast<int>(reply.status().code());
   std::string text(reply.status().message());
@@ -127,17 +127,17 @@ absl::StatusOr<Reply> Inject(const Request& given) {
     return absl::UnavailableError(absl::StrCat("cannot create a pipe: ", std::strerror(errno)));
   const pid_t child = fork();
   if (child == 0) {
-    Tell(ends[1], Work(request));
+    SendAnswer(ends[1], Work(request));
     _exit(0);
   }
   close(ends[1]);
   Answer answer;
-  const bool told = child > 0 && ReadWhole(ends[0], &answer);
+  const bool answered = child > 0 && ReadWhole(ends[0], &answer);
   close(ends[0]);
   int status = 0;
   while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (told) return FromAnswer(answer);
+  if (answered) return FromAnswer(answer);
   return absl::AbortedError(absl::StrCat(
       "process ", request.pid, ": the injector ",
       child < 0 ? "could not be started" : absl::StrCat("was ended by signal ", WTERMSIG(status)),

@@ -108,7 +108,7 @@ std::string LoadedCopy(const TargetInfo& target) {
 bool LockNow(int file) { return flock(file, LOCK_EX | LOCK_NB) == 0; }
 
 // Removes copies of the process's user that are not locked.
-void RemoveLeftCopies(const TargetInfo& target, int folder) {
+void RemoveStaleCopies(const TargetInfo& target, int folder) {
   Fd listed(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   DIR* entries = fdopendir(listed.get());
   if (entries == nullptr) return;
@@ -160,7 +160,7 @@ absl::StatusOr<std::unique_ptr<LibraryPlace>> LibraryPlace::Find(const TargetInf
   if (const std::string loaded = LoadedCopy(target); !loaded.empty()) {
     const Fd folder(OpenInRoot(root.get(), std::filesystem::path(loaded).parent_path().c_str(),
                                O_RDONLY | O_DIRECTORY));
-    RemoveLeftCopies(target, folder.get());
+    RemoveStaleCopies(target, folder.get());
     return std::unique_ptr<LibraryPlace>(new LibraryPlace(loaded));
   }
   if (SeesFile(target, library)) return std::unique_ptr<LibraryPlace>(new LibraryPlace(library));
@@ -170,7 +170,7 @@ absl::StatusOr<std::unique_ptr<LibraryPlace>> LibraryPlace::Find(const TargetInf
   for (const std::string& folder : folders) {
     Fd open_folder(OpenInRoot(root.get(), folder.c_str(), O_RDONLY | O_DIRECTORY));
     if (open_folder.get() < 0) continue;
-    RemoveLeftCopies(target, open_folder.get());
+    RemoveStaleCopies(target, open_folder.get());
     const int copy = PutCopy(target, open_folder.get(), name, file.get());
     if (copy < 0) continue;
     std::unique_ptr<LibraryPlace> place(new LibraryPlace(absl::StrCat(folder, "/", name)));

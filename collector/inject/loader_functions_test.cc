@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "collector/inject/testing/made_image.h"
+#include "collector/inject/testing/fake_image.h"
 #include "collector/inject/testing/own_process.h"
 
 namespace gmt::inject {
@@ -21,8 +21,8 @@ class LoaderFunctionsTest : public OwnProcess {
   }
 
   // Up to glibc 2.33; file names existed in both styles.
-  const MadeImage old_libc_{"__errno_location", "__libc_dlopen_mode", "__libc_dlsym"};
-  const MadeImage libdl_{"dlopen", "dlsym", "dlerror"};
+  const FakeImage old_libc_{"__errno_location", "__libc_dlopen_mode", "__libc_dlsym"};
+  const FakeImage libdl_{"dlopen", "dlsym", "dlerror"};
 };
 
 TEST_F(LoaderFunctionsTest, LibcOfThisProcessHasThem) {
@@ -62,8 +62,8 @@ TEST_F(LoaderFunctionsTest, OldLibcWithoutLibdlHasInternalFunctions) {
 }
 
 TEST_F(LoaderFunctionsTest, EmptyLibdlOfNewerGlibcIsNotUsed) {
-  const MadeImage libc{"__errno_location", "dlopen", "dlsym", "dlerror"};
-  const MadeImage empty{"__libdl_version_placeholder"};
+  const FakeImage libc{"__errno_location", "dlopen", "dlsym", "dlerror"};
+  const FakeImage empty{"__libdl_version_placeholder"};
   const LoaderFunctions found =
       Find({empty.MappedFrom("/lib/libdl.so.2"), libc.MappedFrom("/lib/libc.so.6")});
   EXPECT_EQ(found.dlopen, libc.function(1));
@@ -72,8 +72,8 @@ TEST_F(LoaderFunctionsTest, EmptyLibdlOfNewerGlibcIsNotUsed) {
 }
 
 TEST_F(LoaderFunctionsTest, IncompleteFunctionsAreNotUsed) {
-  const MadeImage libc{"__errno_location", "__libc_dlopen_mode"};
-  const MadeImage libdl{"dlopen", "dlerror"};
+  const FakeImage libc{"__errno_location", "__libc_dlopen_mode"};
+  const FakeImage libdl{"dlopen", "dlerror"};
   const LoaderFunctions found =
       Find({libc.MappedFrom("/lib/libc-2.31.so"), libdl.MappedFrom("/lib/libdl-2.31.so")});
   EXPECT_EQ(found.dlopen, 0u);

@@ -6,14 +6,14 @@ namespace gmt::inject {
 
 namespace {
 
-constexpr size_t kMostImages = 16;  // each has up to 88 MiB of symbols and names
+constexpr size_t kMaxImages = 16;  // each has up to 88 MiB of symbols and names
 
 }  // namespace
 
 OwnAllocators OwnAllocators::Find(const RemoteMemory& memory, const MemoryMap& map) {
   OwnAllocators found;
   for (const Mapping& m : map) {
-    if (found.images_.size() == kMostImages) break;
+    if (found.images_.size() == kMaxImages) break;
     if (m.offset != 0 || !m.readable || m.path.empty() || m.path.front() != '/' || IsLibc(m) ||
         IsLoader(m) || !RemoteImage::Exports(memory, m.start, "malloc")) {
       continue;

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "collector/inject/testing/made_image.h"
+#include "collector/inject/testing/fake_image.h"
 #include "collector/inject/testing/own_process.h"
 
 namespace gmt::inject {
@@ -22,8 +22,8 @@ TEST_F(OwnAllocatorsTest, ProgramWithLibcAllocatorHasNone) {
 }
 
 TEST_F(OwnAllocatorsTest, ImageThatExportsMallocIsOne) {
-  const MadeImage image("malloc");
-  const MadeImage other("calloc");
+  const FakeImage image("malloc");
+  const FakeImage other("calloc");
   const OwnAllocators allocators =
       OwnAllocators::Find(*memory_, {image.MappedFrom("/own"), other.MappedFrom("/other")});
   EXPECT_TRUE(allocators.Holds(image.MappedFrom("/own")));
@@ -33,7 +33,7 @@ TEST_F(OwnAllocatorsTest, ImageThatExportsMallocIsOne) {
 
 // A process with thousands of such images can only delay its inspection.
 TEST_F(OwnAllocatorsTest, OnlyAFewImagesAreRead) {
-  const MadeImage image("malloc");
+  const FakeImage image("malloc");
   MemoryMap map;
   for (int i = 0; i < 1000; ++i) map.push_back(image.MappedFrom("/own" + std::to_string(i)));
   const OwnAllocators allocators = OwnAllocators::Find(*memory_, map);

@@ -177,7 +177,7 @@ Precondition CheckSeccomp(const TargetInfo& t) {
   if (t.seccomp == 1)
     return Fail(kName, "it may only call read, write and exit (strict seccomp)",
                 kStartDormant);
-  const absl::StatusOr<std::string> forbidden = WhatItsFiltersForbid(t.pid);
+  const absl::StatusOr<std::string> forbidden = FindForbiddenCallOf(t.pid);
   if (forbidden.ok()) {
     if (forbidden->empty()) return Pass(kName, "its filters allow loading a library");
     return Fail(kName, absl::StrCat("its seccomp filters forbid loading a library: ", *forbidden),

@@ -56,7 +56,7 @@ std::vector<CodeTail> CodeTails(const RemoteMemory& memory, const MemoryMap& map
 absl::Status RemoteCall::FindRoom() {
   const size_t size = CallCodeSize();
   const std::vector<uint8_t> code = MakeCallCode(found_.registers);
-  constexpr size_t kEnoughToTell = 32;
+  constexpr size_t kSignatureBytes = 32;
   for (const CodeTail& tail : CodeTails(memory_, found_.map)) {
     const Mapping* page = FindMapping(found_.map, tail.address);
     if (tail.size < size || page == nullptr || !page->executable || page->shared ||
@@ -65,7 +65,7 @@ absl::Status RemoteCall::FindRoom() {
     }
     code_before_.resize(size);
     if (!memory_.Read(tail.address, code_before_.data(), size)) continue;
-    if (std::equal(code.begin(), code.begin() + kEnoughToTell, code_before_.begin())) continue;
+    if (std::equal(code.begin(), code.begin() + kSignatureBytes, code_before_.begin())) continue;
     code_at_ = tail.address;
     return absl::OkStatus();
   }
@@ -133,11 +133,11 @@ absl::Status RemoteCall::AwaitReturn() {
     if (state != static_cast<uint64_t>(CallState::kRunning)) return absl::OkStatus();
     const auto now = steady_clock::now();
     if (now > deadline) break;
-    found_.LetGoOfUnstopped();
+    found_.DetachUnstopped();
     usleep(now - begin < milliseconds(20) ? 50 : 1000);
   }
   const pid_t thread = found_.thread->id();
-  const std::string doing = WhatThreadDoes(request_.pid, thread);
+  const std::string doing = DescribeThread(request_.pid, thread);
   if (doing == "gone") return Gone();
   return absl::DeadlineExceededError(absl::StrCat(
       "process ", request_.pid, ": its thread ", thread, " has not finished loading ",

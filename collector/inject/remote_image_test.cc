@@ -7,7 +7,7 @@
 #include <memory>
 #include <random>
 
-#include "collector/inject/testing/made_image.h"
+#include "collector/inject/testing/fake_image.h"
 #include "collector/inject/testing/own_process.h"
 #include "tests/seeds/seeds.h"
 
@@ -56,7 +56,7 @@ TEST_F(RemoteImageTest, OtherMemoryIsNoImage) {
 }
 
 TEST_F(RemoteImageTest, FakeImageIsRead) {
-  const MadeImage made("malloc");
+  const FakeImage made("malloc");
   EXPECT_TRUE(RemoteImage::Exports(*memory_, made.base(), "malloc"));
   EXPECT_FALSE(RemoteImage::Exports(*memory_, made.base(), "free"));
   const std::optional<RemoteImage> image = RemoteImage::At(*memory_, made.base());
@@ -65,37 +65,37 @@ TEST_F(RemoteImageTest, FakeImageIsRead) {
 }
 
 TEST_F(RemoteImageTest, EndlessChainIsNotFollowedForLong) {
-  const auto made = std::make_unique<MadeImage>("malloc");
+  const auto made = std::make_unique<FakeImage>("malloc");
   const uint32_t hash = made->chain[0];
   for (uint32_t& word : made->chain) word = 2;
-  made->chain[MadeImage::kChain - 1] = hash;
+  made->chain[FakeImage::kChain - 1] = hash;
   EXPECT_FALSE(RemoteImage::Exports(*memory_, made->base(), "malloc"));
 }
 
 TEST_F(RemoteImageTest, NumbersOutOfBoundsAreRejected) {
-  const auto damage = [this](void (*change)(MadeImage*)) {
-    MadeImage made("malloc");
+  const auto damage = [this](void (*change)(FakeImage*)) {
+    FakeImage made("malloc");
     change(&made);
     const auto image = RemoteImage::At(*memory_, made.base());
     EXPECT_FALSE(image.has_value() && image->FindFunction("malloc") != 0);
     EXPECT_FALSE(RemoteImage::Exports(*memory_, made.base(), "malloc"));
   };
-  damage([](MadeImage* made) { made->buckets = 0xffffffff; });
-  damage([](MadeImage* made) { made->bloom = 0xffffffff; });
-  damage([](MadeImage* made) { made->first = 0xffffffff; });
-  damage([](MadeImage* made) { made->header.e_phnum = 0xffff; });
-  damage([](MadeImage* made) { made->header.e_phoff = ~0ull; });
-  damage([](MadeImage* made) { made->segments[1].p_vaddr = 1ull << 62; });
-  damage([](MadeImage* made) { made->dynamic[0].d_un.d_ptr = 1ull << 62; });
-  damage([](MadeImage* made) { made->dynamic[1].d_un.d_ptr = 1ull << 62; });
+  damage([](FakeImage* made) { made->buckets = 0xffffffff; });
+  damage([](FakeImage* made) { made->bloom = 0xffffffff; });
+  damage([](FakeImage* made) { made->first = 0xffffffff; });
+  damage([](FakeImage* made) { made->header.e_phnum = 0xffff; });
+  damage([](FakeImage* made) { made->header.e_phoff = ~0ull; });
+  damage([](FakeImage* made) { made->segments[1].p_vaddr = 1ull << 62; });
+  damage([](FakeImage* made) { made->dynamic[0].d_un.d_ptr = 1ull << 62; });
+  damage([](FakeImage* made) { made->dynamic[1].d_un.d_ptr = 1ull << 62; });
 }
 
 // The results do not matter, but the functions must return and read nothing outside.
 TEST_F(RemoteImageTest, RandomBytesAreSurvived) {
-  constexpr size_t kInteresting = offsetof(MadeImage, chain) + 64;
+  constexpr size_t kInteresting = offsetof(FakeImage, chain) + 64;
   ForEachSeed(SeedsUpTo(2000), [&](uint32_t seed) {
     std::mt19937 random(seed);
-    MadeImage made("malloc");
+    FakeImage made("malloc");
     for (int change = 0; change < 4; ++change)
       reinterpret_cast<unsigned char*>(&made)[random() % kInteresting] =
           static_cast<unsigned char>(random());

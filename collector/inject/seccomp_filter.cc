@@ -149,10 +149,10 @@ class Machine {
 };
 
 // The strictest answer wins. The kernel compares them as signed numbers.
-uint32_t AskAll(const std::vector<SeccompFilter>& filters, const seccomp_data& call) {
+uint32_t RunFilters(const std::vector<SeccompFilter>& filters, const seccomp_data& call) {
   uint32_t strictest = SECCOMP_RET_ALLOW;
   for (const SeccompFilter& filter : filters) {
-    const uint32_t answer = AskFilter(filter, call);
+    const uint32_t answer = RunFilter(filter, call);
     if (static_cast<int32_t>(answer & SECCOMP_RET_ACTION_FULL) <
         static_cast<int32_t>(strictest & SECCOMP_RET_ACTION_FULL)) {
       strictest = answer;
@@ -233,26 +233,26 @@ seccomp_data CallOf(const NeededCall& needed) {
   return call;
 }
 
-bool EndsSomething(uint32_t action) {
+bool Kills(uint32_t action) {
   return action == SECCOMP_RET_KILL_PROCESS || action == SECCOMP_RET_KILL_THREAD ||
          action == SECCOMP_RET_TRAP;
 }
 
 }  // namespace
 
-uint32_t AskFilter(const SeccompFilter& filter, const seccomp_data& call) {
+uint32_t RunFilter(const SeccompFilter& filter, const seccomp_data& call) {
   return Machine(filter, call).Run();
 }
 
-std::string WhatFiltersForbid(const std::vector<SeccompFilter>& filters) {
+std::string FindForbiddenCall(const std::vector<SeccompFilter>& filters) {
   for (const NeededCall& needed : kNeeded) {
-    const uint32_t action = AskAll(filters, CallOf(needed));
-    if (EndsSomething(action)) return absl::StrCat(needed.name, " would end it");
+    const uint32_t action = RunFilters(filters, CallOf(needed));
+    if (Kills(action)) return absl::StrCat(needed.name, " would end it");
     if (action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_LOG)
       return absl::StrCat(needed.name, " is refused");
   }
   for (const NeededCall& wanted : kWanted) {
-    if (EndsSomething(AskAll(filters, CallOf(wanted))))
+    if (Kills(RunFilters(filters, CallOf(wanted))))
       return absl::StrCat(wanted.name, " would end it");
   }
   return {};
@@ -277,7 +277,7 @@ absl::StatusOr<std::vector<SeccompFilter>> ReadSeccompFilters(pid_t pid) {
   }
 }
 
-absl::StatusOr<std::string> WhatItsFiltersForbid(pid_t pid) {
+absl::StatusOr<std::string> FindForbiddenCallOf(pid_t pid) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
     return absl::UnavailableError(absl::StrCat("cannot create a pipe: ", std::strerror(errno)));
@@ -286,7 +286,7 @@ absl::StatusOr<std::string> WhatItsFiltersForbid(pid_t pid) {
     const absl::StatusOr<std::vector<SeccompFilter>> filters = ReadSeccompFilters(pid);
     const std::string text = absl::StrCat(
         std::string(1, static_cast<char>(filters.status().code())),
-        filters.ok() ? WhatFiltersForbid(*filters) : std::string(filters.status().message()));
+        filters.ok() ? FindForbiddenCall(*filters) : std::string(filters.status().message()));
     (void)!write(ends[1], text.data(), std::min<size_t>(text.size(), PIPE_BUF));
     _exit(0);
   }

@@ -29,15 +29,15 @@ absl::StatusOr<std::vector<SeccompFilter>> ReadSeccompFilters(pid_t pid);
 
 // Returns the SECCOMP_RET_... of one filter for a call. A damaged filter counts as killing the
 // process.
-uint32_t AskFilter(const SeccompFilter& filter, const seccomp_data& call);
+uint32_t RunFilter(const SeccompFilter& filter, const seccomp_data& call);
 
 // Returns the first needed system call that is not allowed, in words: "mmap would end it"; empty if
 // all are allowed.
-std::string WhatFiltersForbid(const std::vector<SeccompFilter>& filters);
+std::string FindForbiddenCall(const std::vector<SeccompFilter>& filters);
 
 // Like the above, for the filters of a process; errors as of ReadSeccompFilters(). A child process
 // reads them, so that the process is released in any case.
-absl::StatusOr<std::string> WhatItsFiltersForbid(pid_t pid);
+absl::StatusOr<std::string> FindForbiddenCallOf(pid_t pid);
 
 }  // namespace gmt::inject
 

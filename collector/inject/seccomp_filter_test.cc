@@ -23,28 +23,28 @@ seccomp_data Call(int number) {
 
 TEST(SeccompFilterTest, FilterIsEvaluated) {
   const SeccompFilter filter = Forbids(SYS_openat, SECCOMP_RET_KILL_PROCESS);
-  EXPECT_EQ(AskFilter(filter, Call(SYS_openat)), SECCOMP_RET_KILL_PROCESS);
-  EXPECT_EQ(AskFilter(filter, Call(SYS_read)), static_cast<uint32_t>(SECCOMP_RET_ALLOW));
+  EXPECT_EQ(RunFilter(filter, Call(SYS_openat)), SECCOMP_RET_KILL_PROCESS);
+  EXPECT_EQ(RunFilter(filter, Call(SYS_read)), static_cast<uint32_t>(SECCOMP_RET_ALLOW));
 }
 
-TEST(SeccompFilterTest, NothingIsForbiddenWithoutFilters) { EXPECT_EQ(WhatFiltersForbid({}), ""); }
+TEST(SeccompFilterTest, NothingIsForbiddenWithoutFilters) { EXPECT_EQ(FindForbiddenCall({}), ""); }
 
 TEST(SeccompFilterTest, KillAndErrorAreDistinguished) {
-  EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_openat, SECCOMP_RET_KILL_PROCESS)}),
+  EXPECT_EQ(FindForbiddenCall({Forbids(SYS_openat, SECCOMP_RET_KILL_PROCESS)}),
             "openat would end it");
-  EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_read, SECCOMP_RET_ERRNO | 1)}), "read is refused");
-  EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_close, SECCOMP_RET_LOG)}), "");
+  EXPECT_EQ(FindForbiddenCall({Forbids(SYS_read, SECCOMP_RET_ERRNO | 1)}), "read is refused");
+  EXPECT_EQ(FindForbiddenCall({Forbids(SYS_close, SECCOMP_RET_LOG)}), "");
 }
 
 TEST(SeccompFilterTest, StrictestFilterWins) {
   const SeccompFilter allows = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-  EXPECT_NE(WhatFiltersForbid({allows, Forbids(SYS_mmap, SECCOMP_RET_KILL_PROCESS), allows}), "");
+  EXPECT_NE(FindForbiddenCall({allows, Forbids(SYS_mmap, SECCOMP_RET_KILL_PROCESS), allows}), "");
 }
 
 // Calls that the library does not need may fail, but must not kill the process.
 TEST(SeccompFilterTest, UnneededCallsMayFailButNotKill) {
-  EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_memfd_create, SECCOMP_RET_ERRNO | 1)}), "");
-  EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_memfd_create, SECCOMP_RET_KILL_THREAD)}),
+  EXPECT_EQ(FindForbiddenCall({Forbids(SYS_memfd_create, SECCOMP_RET_ERRNO | 1)}), "");
+  EXPECT_EQ(FindForbiddenCall({Forbids(SYS_memfd_create, SECCOMP_RET_KILL_THREAD)}),
             "memfd_create would end it");
 }
 
@@ -56,7 +56,7 @@ TEST(SeccompFilterTest, ExecutableMemoryIsCheckedSeparately) {
       BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-  EXPECT_EQ(WhatFiltersForbid({no_code}), "mmap of code is refused");
+  EXPECT_EQ(FindForbiddenCall({no_code}), "mmap of code is refused");
 }
 
 TEST(SeccompFilterTest, ArithmeticAndMemoryWork) {
@@ -70,12 +70,12 @@ TEST(SeccompFilterTest, ArithmeticAndMemoryWork) {
                                 BPF_STMT(BPF_LD | BPF_IMM, 0),
                                 BPF_STMT(BPF_MISC | BPF_TXA, 0),
                                 BPF_STMT(BPF_RET | BPF_A, 0)};
-  EXPECT_EQ(AskFilter(filter, Call(7)), 24u);
+  EXPECT_EQ(RunFilter(filter, Call(7)), 24u);
 }
 
 TEST(SeccompFilterTest, FilterWithoutReturnKillsTheProcess) {
-  EXPECT_EQ(AskFilter({}, Call(0)), SECCOMP_RET_KILL_PROCESS);
-  EXPECT_EQ(AskFilter({BPF_STMT(BPF_JMP | BPF_JA, 1000)}, Call(0)), SECCOMP_RET_KILL_PROCESS);
+  EXPECT_EQ(RunFilter({}, Call(0)), SECCOMP_RET_KILL_PROCESS);
+  EXPECT_EQ(RunFilter({BPF_STMT(BPF_JMP | BPF_JA, 1000)}, Call(0)), SECCOMP_RET_KILL_PROCESS);
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ ProgramKind KindOf(int fd, const std::string& program, const MemoryMap& map,
   return interpreter->empty() ? ProgramKind::kStatic : ProgramKind::kNoLibc;
 }
 
-void LookAtProgram(TargetInfo* info) {
+void InspectProgram(TargetInfo* info) {
   info->program = Link(Proc(info->pid, "exe"));
   const int fd = open(Proc(info->pid, "exe").c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
@@ -128,7 +128,7 @@ int OpenErrno(const std::string& path, int flags) {
   return 0;
 }
 
-void LookAtRights(TargetInfo* info) {
+void InspectRights(TargetInfo* info) {
   info->memory_errno = OpenErrno(Proc(info->pid, "mem"), O_RDWR);
   absl::StatusOr<MemoryMap> map = ReadMemoryMap(info->pid);
   info->maps_errno = map.ok() ? 0 : absl::IsNotFound(map.status()) ? ESRCH : EACCES;
@@ -150,7 +150,7 @@ void LookAtRights(TargetInfo* info) {
   info->own_seccomp_filters = FirstNumber<int>(StatusField(*self, "Seccomp_filters"), 0);
 }
 
-void LookAtStatus(const std::string& status, TargetInfo* info) {
+void InspectStatus(const std::string& status, TargetInfo* info) {
   const pid_t group = FirstNumber<pid_t>(StatusField(status, "Tgid"), info->pid);
   if (group != info->pid) info->thread_of = group;
   info->name = StatusField(status, "Name");
@@ -170,7 +170,7 @@ void LookAtStatus(const std::string& status, TargetInfo* info) {
   info->kernel_thread = StatusField(status, "VmSize").empty() && info->state != 'Z';
 }
 
-void LookAtNamespaces(TargetInfo* info) {
+void InspectNamespaces(TargetInfo* info) {
   const std::string process = absl::StrCat("/proc/", info->pid);
   info->pid_namespace = NamespaceOf(process, "pid");
   const auto is_own = [&](const char* kind) {
@@ -204,18 +204,18 @@ uint64_t StartOfStack(pid_t pid) {
 }
 
 // Returns the address of the driver's first mapping; 0 if there is none.
-uint64_t PlaceOfDriver(pid_t pid) {
+uint64_t AddressOfDriver(pid_t pid) {
   const absl::StatusOr<MemoryMap> map = ReadMemoryMap(pid);
   if (!map.ok()) return 0;
   const auto driver = std::find_if(map->begin(), map->end(), IsOfDriver);
   return driver == map->end() ? 0 : driver->start;
 }
 
-bool HasDriverOfItsParent(pid_t pid) {
+bool HasInheritedDriver(pid_t pid) {
   const pid_t parent = ParentOf(pid);
-  const uint64_t stack = StartOfStack(pid), driver = PlaceOfDriver(pid);
+  const uint64_t stack = StartOfStack(pid), driver = AddressOfDriver(pid);
   return stack != 0 && stack == StartOfStack(parent) && driver != 0 &&
-         driver == PlaceOfDriver(parent);
+         driver == AddressOfDriver(parent);
 }
 
 bool HasDeviceOpen(pid_t pid) {
@@ -236,11 +236,11 @@ TargetInfo Inspect(pid_t pid) {
   const absl::StatusOr<std::string> status = ReadProcFile(Proc(pid, "status"));
   info.exists = status.ok();
   if (!info.exists) return info;
-  LookAtStatus(*status, &info);
+  InspectStatus(*status, &info);
   if (info.tracer != 0) info.tracer_name = NameOf(info.tracer);
-  LookAtNamespaces(&info);
-  LookAtRights(&info);
-  LookAtProgram(&info);
+  InspectNamespaces(&info);
+  InspectRights(&info);
+  InspectProgram(&info);
   return info;
 }
 
@@ -263,7 +263,7 @@ std::vector<pid_t> DescendantsThatUseGpu(pid_t pid) {
     waiting.pop_back();
     for (auto it = begin; it != end; ++it) {
       waiting.push_back(it->second);
-      if (UsesGpu(it->second) && !HasDriverOfItsParent(it->second)) found.push_back(it->second);
+      if (UsesGpu(it->second) && !HasInheritedDriver(it->second)) found.push_back(it->second);
     }
   }
   std::sort(found.begin(), found.end());

@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kStopPatience(100);
-constexpr size_t kReasonsTold = 3;
+constexpr size_t kMaxReasons = 3;
 
 std::vector<pid_t> Threads(pid_t pid) {
   std::vector<pid_t> threads;
@@ -119,13 +119,13 @@ class Search {
       }
       if (Threads(pid_).size() <= 1 && HasEnded(StateOf(pid_, pid_)))
         return absl::NotFoundError(absl::StrCat("process ", pid_, " has ended"));
-      found_.LetGoOfUnstopped();
+      found_.DetachUnstopped();
       usleep(50 + random() % 1000);
     } while (steady_clock::now() < deadline);
     return absl::DeadlineExceededError(
         absl::StrCat("process ", pid_, ": no safe moment in ",
                      std::chrono::duration_cast<std::chrono::seconds>(patience).count(), " s (",
-                     found_.tries, " checks", WhatLooksFound(), "). Nothing was changed"));
+                     found_.tries, " checks", DescribeFailedChecks(), "). Nothing was changed"));
   }
 
  private:
@@ -177,18 +177,18 @@ class Search {
   }
 
   bool No(const std::string& why) {
-    ++found_instead_[why];
+    ++failed_checks_[why];
     return false;
   }
 
   // Returns ": 1390 found a thread inside of malloc, 36 that cannot be stopped", most frequent
   // first.
-  std::string WhatLooksFound() const {
+  std::string DescribeFailedChecks() const {
     std::vector<std::pair<int, std::string>> found;
-    for (const auto& [why, times] : found_instead_) found.emplace_back(-times, why);
+    for (const auto& [why, times] : failed_checks_) found.emplace_back(-times, why);
     std::sort(found.begin(), found.end());
     std::string text;
-    for (size_t i = 0; i < std::min(found.size(), kReasonsTold); ++i)
+    for (size_t i = 0; i < std::min(found.size(), kMaxReasons); ++i)
       absl::StrAppend(&text, i == 0 ? ": " : ", ", -found[i].first,
                       i == 0 ? " found a thread " : " ", found[i].second);
     return text;
@@ -200,7 +200,7 @@ class Search {
   const std::function<void(Stage)>& on_stage_;
   OwnAllocators allocators_;
   FoundThread found_;
-  std::map<std::string, int> found_instead_;  // why a check failed -> how often
+  std::map<std::string, int> failed_checks_;  // why a check failed -> how often
 };
 
 }  // namespace
@@ -211,11 +211,11 @@ absl::StatusOr<FoundThread> FindSafeThread(pid_t pid, const RemoteMemory& memory
   return Search(pid, memory, libc, on_stage).Run(patience);
 }
 
-void FoundThread::LetGoOfUnstopped() {
+void FoundThread::DetachUnstopped() {
   std::erase_if(unstopped, [](const auto& t) { return t->Stop(milliseconds(0)); });
 }
 
-std::string WhatThreadDoes(pid_t pid, pid_t thread) {
+std::string DescribeThread(pid_t pid, pid_t thread) {
   const char state = StateOf(pid, thread);
   if (state == 0) return "gone";
   if (state == 'T') return "stopped by a signal (SIGCONT continues it)";

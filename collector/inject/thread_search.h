@@ -33,7 +33,7 @@ struct FoundThread {
   // Threads that did not stop in time. They will stop later, and must be detached then.
   std::vector<std::unique_ptr<TracedThread>> unstopped;
 
-  void LetGoOfUnstopped();
+  void DetachUnstopped();
 };
 
 // Returns DEADLINE_EXCEEDED if no thread was safe within `patience`, PERMISSION_DENIED, or
@@ -44,7 +44,7 @@ absl::StatusOr<FoundThread> FindSafeThread(pid_t pid, const RemoteMemory& memory
                                            const std::function<void(Stage)>& on_stage);
 
 // Describes what a thread is doing, for messages: "running", "sleeping in system call 7".
-std::string WhatThreadDoes(pid_t pid, pid_t thread);
+std::string DescribeThread(pid_t pid, pid_t thread);
 
 }  // namespace gmt::inject
 

@@ -15,7 +15,7 @@
 namespace gmt::metrics {
 namespace {
 
-constexpr size_t kLeastToken = 16, kMostToken = 4096;
+constexpr size_t kMinTokenBytes = 16, kMaxTokenBytes = 4096;
 
 absl::Status Wrong(std::string_view text, std::string_view why) {
   return absl::InvalidArgumentError(
@@ -81,7 +81,7 @@ absl::StatusOr<std::string> ReadToken(const std::string& file) {
   const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("the token's file ", file));
   struct stat st = {};
-  char bytes[kMostToken];
+  char bytes[kMaxTokenBytes];
   const bool is_good = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
   const ssize_t size = is_good ? read(fd, bytes, sizeof(bytes)) : -1;
   close(fd);
@@ -93,9 +93,9 @@ absl::StatusOr<std::string> ReadToken(const std::string& file) {
   }
   const std::string_view text(bytes, static_cast<size_t>(size));
   const std::string_view token = text.substr(0, text.find_first_of("\r\n"));
-  if (token.size() < kLeastToken) {
+  if (token.size() < kMinTokenBytes) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the token in ", file, " is shorter than ", kLeastToken, " characters"));
+        absl::StrCat("the token in ", file, " is shorter than ", kMinTokenBytes, " characters"));
   }
   return std::string(token);
 }

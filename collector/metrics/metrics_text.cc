@@ -98,7 +98,7 @@ bool OnDevice(const control::HeapStatus& heap) {
 bool OnHost(const control::HeapStatus& heap) { return !heap.has_device() || heap.heap() == "host"; }
 // Whether the heap lies in memory that the driver's heap counts already.
 bool InAllocator(const control::HeapStatus& heap) { return !OnDevice(heap) && !OnHost(heap); }
-bool SaysReserved(const control::HeapStatus& heap) { return heap.has_reserved_bytes(); }
+bool HasReserved(const control::HeapStatus& heap) { return heap.has_reserved_bytes(); }
 
 void AddHeaps(const control::Status& status, const Identity& identity, Writer* writer) {
   struct Family {
@@ -120,7 +120,7 @@ void AddHeaps(const control::Status& status, const Identity& identity, Writer* w
       {"gpumemtrace_allocator_peak_bytes", "gauge",
        "Maximum of the bytes handed out by the allocator.", InAllocator, &H::peak_bytes},
       {"gpumemtrace_allocator_reserved_bytes", "gauge",
-       "Memory that an allocator has reserved from the driver, as it reports.", SaysReserved,
+       "Memory that an allocator has reserved from the driver, as it reports.", HasReserved,
        &H::reserved_bytes},
       {"gpumemtrace_live_allocations", "gauge", "Allocations not yet freed.", Any, &H::live_count},
       {"gpumemtrace_allocations_total", "counter", "Allocations since recording began.", Any,

@@ -26,10 +26,10 @@ gmt::HeapCounts MakeHeap(const HeapCounts& counts, const EventTranslator& transl
   heap.set_peak_bytes(counts.peak_bytes);
   heap.set_peak_count(counts.peak_count);
   if (counts.peak_bytes != 0) heap.set_peak_t_ns(translator.Time(counts.peak_ns));
-  if (counts.peak_told_reserved == 0) return heap;
-  heap.set_told_allocated(counts.told_allocated);
-  heap.set_told_reserved(counts.told_reserved);
-  heap.set_peak_told_reserved(counts.peak_told_reserved);
+  if (counts.peak_reported_reserved == 0) return heap;
+  heap.set_reported_allocated(counts.reported_allocated);
+  heap.set_reported_reserved(counts.reported_reserved);
+  heap.set_peak_reported_reserved(counts.peak_reported_reserved);
   return heap;
 }
 

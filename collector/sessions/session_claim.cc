@@ -62,7 +62,7 @@ SessionClaim::~SessionClaim() {
   if (release_) session::ReleaseSections(fd_, opened_.map);
   // A process that ended while this collector recorded its last attach has left the name to it. If
   // something was recorded but not completely written, the name stays, so that it can be found.
-  if (has_door() && (release_ || !is_recorded_) &&
+  if (has_attach_gate() && (release_ || !is_recorded_) &&
       control.closing.load(std::memory_order_seq_cst) == session::Handshake::kDone &&
       control.attach_now.load() == 0) {
     (void)RemoveName();

@@ -47,7 +47,7 @@ class SessionClaim {
   std::string Path() const;
 
   // Whether the process is recorded only while a client is attached to it.
-  bool has_door() const { return opened_.map.has_door(); }
+  bool has_attach_gate() const { return opened_.map.has_attach_gate(); }
   // For a session with an attach gate: waits until its process records, and makes the recording's
   // time begin then. Returns CANCELLED if no client wants the recording (any more) or stop()
   // returns true, and FAILED_PRECONDITION if the process could not record or has ended.

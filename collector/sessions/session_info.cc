@@ -83,7 +83,7 @@ SessionInfo ReadSessionInfo(const session::SessionMap& session) {
     if (name == "setting") info.settings.push_back(Split(value, '='));
     if (name == "source") info.sources.push_back(Split(value, '='));
   });
-  if (session.has_door()) {
+  if (session.has_attach_gate()) {
     info.started_by = "attach";
     AddOptionsOfAttach(session.control(), &info);
   }

@@ -57,7 +57,7 @@ std::string NamelessSessionOf(pid_t collector) {
     if (absl::StartsWith(link, "/memfd:")) return path;
     if (absl::EndsWith(link, ".session") || absl::EndsWith(link, ".session (deleted)")) {
       const bool is_followed =
-          control::PathHere(path).empty() && fs::exists(control::SocketPathOf(path), error);
+          control::PathOfName(path).empty() && fs::exists(control::SocketPathOf(path), error);
       return is_followed ? path : "";
     }
   }

@@ -50,7 +50,7 @@ uint64_t NewestNs(int fd, const Header& header) {
 
 // Computes ages. In the same boot they use the monotonic clock, which cannot be set; otherwise the
 // wall clock.
-void TellAges(int fd, const Header& header, SessionSummary* s) {
+void FillAges(int fd, const Header& header, SessionSummary* s) {
   s->started_unix_ns = header.realtime_ns;
   const uint64_t newest = NewestNs(fd, header) - header.monotonic_ns;
   const uint64_t now = session::IsThisBoot(header) ? Now(CLOCK_MONOTONIC) : Now(CLOCK_REALTIME);
@@ -59,7 +59,7 @@ void TellAges(int fd, const Header& header, SessionSummary* s) {
   s->idle_ns = s->age_ns > newest ? s->age_ns - newest : 0;
 }
 
-void TellInfo(int fd, const Header& header, SessionSummary* s) {
+void FillInfo(int fd, const Header& header, SessionSummary* s) {
   const session::Section& info = header.sections[session::kInfo];
   std::string text(std::min(info.count, kMaxInfoBytes), '\0');
   const ssize_t n = pread(fd, text.data(), text.size(), static_cast<off_t>(info.offset));
@@ -87,8 +87,8 @@ SessionState StateOf(int fd, const Header& header) {
   if (header.abi_major != session::kAbiMajor) return SessionState::kOtherRelease;
   const bool collected =
       ReadControl<session::Handshake>(fd, offsetof(Control, finished)) == session::Handshake::kDone;
-  const bool dormant = ReadControl<session::AttachDoor>(fd, offsetof(Control, attach_door)) !=
-                           session::AttachDoor::kNone &&
+  const bool dormant = ReadControl<session::AttachGate>(fd, offsetof(Control, attach_gate)) !=
+                           session::AttachGate::kNone &&
                        ReadControl<uint32_t>(fd, offsetof(Control, attach_now)) == 0;
   if (!ProcessIsGone(header)) {
     if (!IsThisPidNamespace(header)) return SessionState::kElsewhere;
@@ -173,8 +173,8 @@ SessionSummary Summarise(int fd, const std::string& path) {
   s.state = StateOf(fd, header);
   if (s.state == SessionState::kRecording)
     s.collector_pid = ReadControl<uint32_t>(fd, offsetof(Control, collector_pid));
-  TellAges(fd, header, &s);
-  TellInfo(fd, header, &s);
+  FillAges(fd, header, &s);
+  FillInfo(fd, header, &s);
   return s;
 }
 

@@ -128,7 +128,7 @@ bool Target::IsAlive() {
   return poll(&fd, 1, 0) == 0;
 }
 
-std::optional<gmt::Exit> Target::HowItEnded() const {
+std::optional<gmt::Exit> Target::FindExitStatus() const {
   PidfdInfo info = {};
   info.mask = kPidfdInfoExit;
   if (pidfd_ >= 0 && ioctl(pidfd_, kPidfdGetInfo, &info) == 0 &&
@@ -173,7 +173,7 @@ gmt::Exit FindExit(const Target& target, const session::Control& control, Clock*
   constexpr uint64_t kReaped = kSecond / 2, kStep = 5 * kMillisecond;
   for (uint64_t waited = 0; waited <= kReaped; waited += kStep) {
     if (const auto exit = ExitFromSession(control)) return *exit;
-    if (const auto exit = target.HowItEnded()) return *exit;
+    if (const auto exit = target.FindExitStatus()) return *exit;
     clock->Wait(kStep);
   }
   gmt::Exit exit;

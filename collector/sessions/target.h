@@ -37,7 +37,7 @@ class Target {
 
   // Returns how it ended, once IsAlive() is false: from the kernel's record, which appears when its
   // parent has reaped it, or while it is a zombie. Returns nullopt if neither is available.
-  std::optional<gmt::Exit> HowItEnded() const;
+  std::optional<gmt::Exit> FindExitStatus() const;
 
   // Returns the name of a thread, given its tid in the session; empty if it is gone.
   std::string ThreadName(uint32_t tid) const;

@@ -84,7 +84,7 @@ TEST(TargetTest, ZombieHasItsSignal) {
   Target target(child.header(), child.PidFd());
   child.Kill();
   child.BecomeZombie();
-  const auto exit = target.HowItEnded();
+  const auto exit = target.FindExitStatus();
   ASSERT_TRUE(exit.has_value());
   EXPECT_EQ(exit->kind(), gmt::Exit::SIGNALLED);
   EXPECT_EQ(exit->code(), SIGKILL);
@@ -95,7 +95,7 @@ TEST(TargetTest, ReapedProcessHasItsSignalInThePidfd) {
   Target target(child.header(), child.PidFd());
   child.Kill();
   child.Reap();
-  const auto exit = target.HowItEnded();
+  const auto exit = target.FindExitStatus();
   if (!exit.has_value())
     GTEST_SKIP() << "this kernel keeps no exit records for pidfds (Linux 6.15)";
   EXPECT_EQ(exit->kind(), gmt::Exit::SIGNALLED);
@@ -106,7 +106,7 @@ TEST(TargetTest, ReapedProcessHasItsSignalInThePidfd) {
 TEST(TargetTest, LiveProcessHasNotEnded) {
   Child child;
   Target target(child.header(), child.PidFd());
-  EXPECT_FALSE(target.HowItEnded().has_value());
+  EXPECT_FALSE(target.FindExitStatus().has_value());
 }
 
 TEST(TargetTest, ThreadsHaveNamesWhileTheyLive) {

@@ -26,15 +26,15 @@ class CollectorTest : public ::testing::Test {
     process_ = std::make_unique<Target>(target.map().header(), -1);
     auto output = std::make_unique<OutputFile>(
         [this](const char* bytes, size_t size) { return Accept(bytes, size); });
-    Surroundings around = {target.map(), process_.get(), &clock_};
-    around.device_source = device_source_;
-    auto collector = Collector::Start(around, std::move(output));
+    CollectorDependencies deps = {target.map(), process_.get(), &clock_};
+    deps.device_source = device_source_;
+    auto collector = Collector::Start(deps, std::move(output));
     ASSERT_TRUE(collector.ok()) << collector.status();
     collector_ = *std::move(collector);
   }
 
   // Lets the collector read everything, and do one more round a second later.
-  void LetItRead() {
+  void ReadAll() {
     while (collector_->Round()) {
     }
     clock_.now_ns += kSecond;

@@ -10,7 +10,7 @@
 namespace gmt::interop {
 namespace {
 
-using analysis::Aside;
+using analysis::SideEvent;
 using analysis::FrameText;
 using analysis::Mark;
 using analysis::Range;
@@ -34,10 +34,10 @@ class Collector {
       : trace_(trace), definitions_(definitions), selection_(selection), device_(device) {}
 
   std::vector<TorchAnnotation> Collect() {
-    for (const Aside& aside : trace_.asides) {
-      if (aside.kind == Aside::kRangeBegin) AddRange(trace_.ranges[aside.index], false, aside.t_ns);
-      if (aside.kind == Aside::kRangeEnd) AddRange(trace_.ranges[aside.index], true, aside.t_ns);
-      if (aside.kind == Aside::kMark) AddMark(trace_.marks[aside.index], aside.t_ns);
+    for (const SideEvent& side_event : trace_.side_events) {
+      if (side_event.kind == SideEvent::kRangeBegin) AddRange(trace_.ranges[side_event.index], false, side_event.t_ns);
+      if (side_event.kind == SideEvent::kRangeEnd) AddRange(trace_.ranges[side_event.index], true, side_event.t_ns);
+      if (side_event.kind == SideEvent::kMark) AddMark(trace_.marks[side_event.index], side_event.t_ns);
     }
     return std::move(annotations_);
   }

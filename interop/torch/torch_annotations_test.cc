@@ -13,14 +13,14 @@ using ::testing::ElementsAre;
 
 constexpr int64_t kMs = 1'000'000;
 
-std::vector<std::string> Told(analysis::EventScript& script, const TorchSelection& selection = {}) {
+std::vector<std::string> Annotations(analysis::EventScript& script, const TorchSelection& selection = {}) {
   const analysis::Trace trace = script.Build();
-  std::vector<std::string> told;
+  std::vector<std::string> annotations;
   for (const TorchAnnotation& annotation :
        TorchAnnotations(trace, script.definitions(), selection, 0)) {
-    told.push_back(absl::StrCat(annotation.name, annotation.ends ? " END" : " START"));
+    annotations.push_back(absl::StrCat(annotation.name, annotation.ends ? " END" : " START"));
   }
-  return told;
+  return annotations;
 }
 
 analysis::FrameText Python(const std::string& function, const std::string& file) {
@@ -38,7 +38,7 @@ TEST(TorchAnnotationsTest, RangesNest) {
   script.Begin("backward", 2);
   script.End("backward", 2);
   script.End("epoch", 1);
-  EXPECT_THAT(Told(script),
+  EXPECT_THAT(Annotations(script),
               ElementsAre("epoch START", "backward START", "backward END", "epoch END"));
 }
 
@@ -46,13 +46,13 @@ TEST(TorchAnnotationsTest, StepLastsUntilTheNext) {
   analysis::EventScript script;
   script.Mark("step", 0);
   script.Mark("step", 1);
-  EXPECT_THAT(Told(script), ElementsAre("step 0 START", "step 0 END", "step 1 START"));
+  EXPECT_THAT(Annotations(script), ElementsAre("step 0 START", "step 0 END", "step 1 START"));
 }
 
 TEST(TorchAnnotationsTest, AnyOtherMarkEndsAtOnce) {
   analysis::EventScript script;
   script.Mark("loaded", 3);
-  EXPECT_THAT(Told(script), ElementsAre("loaded 3 START", "loaded 3 END"));
+  EXPECT_THAT(Annotations(script), ElementsAre("loaded 3 START", "loaded 3 END"));
 }
 
 TEST(TorchAnnotationsTest, OnlyThoseInTheWindowAreReturned) {
@@ -62,7 +62,7 @@ TEST(TorchAnnotationsTest, OnlyThoseInTheWindowAreReturned) {
   script.Begin("b", 2);  // 3 ms
   TorchSelection selection;
   selection.window.from_ns = 2 * kMs;
-  EXPECT_THAT(Told(script, selection), ElementsAre("a END", "b START"));
+  EXPECT_THAT(Annotations(script, selection), ElementsAre("a END", "b START"));
 }
 
 TEST(TorchAnnotationsTest, RecordFunctionIsNamedAfterItsOpener) {

@@ -18,10 +18,10 @@ struct TorchItem {
   enum Kind : uint8_t {
     kBirth,
     kDeath,
-    kAside,  // of one of the kinds of a side event
+    kSideEvent,  // of one of the kinds of a side event
   };
   Kind kind = kBirth;
-  analysis::Aside::Kind aside = analysis::Aside::kMap;
+  analysis::SideEvent::Kind side_event = analysis::SideEvent::kMap;
   uint32_t index = 0;  // a row, or the index in the side event
   int64_t t_ns = 0;
 };
@@ -34,10 +34,10 @@ class TorchFeed {
   // Calls take(item) for each item, until it returns false.
   template <typename Take>
   void ForEach(Take&& take) const {
-    auto aside = trace_.asides.begin();
+    auto side_event = trace_.side_events.begin();
     for (analysis::Step step = 0;; ++step) {
-      for (; aside != trace_.asides.end() && aside->step == step; ++aside) {
-        if (!take(TorchItem{TorchItem::kAside, aside->kind, aside->index, aside->t_ns})) return;
+      for (; side_event != trace_.side_events.end() && side_event->step == step; ++side_event) {
+        if (!take(TorchItem{TorchItem::kSideEvent, side_event->kind, side_event->index, side_event->t_ns})) return;
       }
       if (step == trace_.last_step()) return;
       const analysis::StepRecord record = trace_.steps[step];

@@ -16,7 +16,7 @@
 
 namespace gmt::interop {
 
-struct ToldTrace {
+struct SelectedTrace {
   std::vector<TorchEvent> events;
   std::vector<TorchSegment> segments;
   TorchModelCounts counts;
@@ -39,7 +39,7 @@ struct ToldTrace {
   }
 };
 
-inline ToldTrace TellTrace(const analysis::Trace& trace, const TorchSelection& selection = {},
+inline SelectedTrace SelectTrace(const analysis::Trace& trace, const TorchSelection& selection = {},
                            int32_t device = 0) {
   class Collector : public TorchSelectedSink {
    public:
@@ -51,15 +51,15 @@ inline ToldTrace TellTrace(const analysis::Trace& trace, const TorchSelection& s
   };
   const TorchFeed feed(trace);
   const std::vector<bool> ignored(trace.failed.size());
-  ToldTrace told;
-  told.plan = PlanTorchTrace(trace, feed, device, selection, ignored);
-  Collector collector(selection.window, told.plan.skipped, told.plan.left);
-  TorchModel model(trace, device, TorchModel::Mode::kTell, told.plan.facts, collector);
+  SelectedTrace selected;
+  selected.plan = PlanTorchTrace(trace, feed, device, selection, ignored);
+  Collector collector(selection.window, selected.plan.skipped, selected.plan.left);
+  TorchModel model(trace, device, TorchModel::Mode::kEmit, selected.plan.facts, collector);
   RunTorchModel(feed, selection.window, model);
-  told.events = std::move(collector.events);
-  told.segments = model.Segments();
-  told.counts = model.counts();
-  return told;
+  selected.events = std::move(collector.events);
+  selected.segments = model.Segments();
+  selected.counts = model.counts();
+  return selected;
 }
 
 // An allocator that loses a part of its events: segments and blocks of every kind at few addresses,

@@ -7,7 +7,7 @@
 namespace gmt::interop {
 namespace {
 
-using analysis::Aside;
+using analysis::SideEvent;
 using analysis::kDriverHeap;
 using analysis::kHostHeap;
 using analysis::kNoRow;
@@ -78,7 +78,7 @@ void TorchModel::Begin() {
 }
 
 void TorchModel::Take(const TorchItem& item) {
-  if (item.kind == TorchItem::kAside) return TakeAside(item);
+  if (item.kind == TorchItem::kSideEvent) return TakeSideEvent(item);
   if (!IsHere(item.index) || IsPhysical(item.index)) return;
   FlushRun();
   now_ = item.t_ns;
@@ -86,18 +86,18 @@ void TorchModel::Take(const TorchItem& item) {
   item.kind == TorchItem::kBirth ? OnBirth(item.index) : OnDeath(item.index);
 }
 
-void TorchModel::TakeAside(const TorchItem& item) {
-  switch (item.aside) {
-    case Aside::kMap:
-    case Aside::kUnmap: {
+void TorchModel::TakeSideEvent(const TorchItem& item) {
+  switch (item.side_event) {
+    case SideEvent::kMap:
+    case SideEvent::kUnmap: {
       const RowId row = trace_.mappings[item.index].physical;
       if (row == kNoRow || !IsHere(row)) return;
-      const bool maps = item.aside == Aside::kMap;
+      const bool maps = item.side_event == SideEvent::kMap;
       if (maps && IsFromBefore(trace_.mappings[item.index])) return;  // Begin() has added it
       now_ = item.t_ns;
       return OnMapping(item.index, maps);
     }
-    case Aside::kCompleted: {
+    case SideEvent::kCompleted: {
       const analysis::Completion& completion = trace_.completions[item.index];
       if (!IsHere(completion.row)) return;
       FlushRun();
@@ -105,25 +105,25 @@ void TorchModel::TakeAside(const TorchItem& item) {
       Boundary();
       return OnCompleted(completion);
     }
-    case Aside::kFailed:
+    case SideEvent::kFailed:
       if (trace_.failed[item.index].device != device_) return;
       break;
-    case Aside::kAction:
+    case SideEvent::kAction:
       if (!IsImportedSnapshot(trace_) || trace_.actions[item.index].device != device_) return;
       break;
-    case Aside::kSnapshot:
+    case SideEvent::kSnapshot:
       break;
-    case Aside::kSample:
-    case Aside::kMark:
-    case Aside::kRangeBegin:
-    case Aside::kRangeEnd:
+    case SideEvent::kSample:
+    case SideEvent::kMark:
+    case SideEvent::kRangeBegin:
+    case SideEvent::kRangeEnd:
       return;
   }
   FlushRun();
   now_ = item.t_ns;
   Boundary();
-  if (item.aside == Aside::kFailed) return OnFailed(item.index);
-  item.aside == Aside::kAction ? OnAction(item.index) : OnSnapshot(item.index);
+  if (item.side_event == SideEvent::kFailed) return OnFailed(item.index);
+  item.side_event == SideEvent::kAction ? OnAction(item.index) : OnSnapshot(item.index);
 }
 
 bool TorchModel::IsFromBefore(const Mapping& mapping) const {
@@ -206,26 +206,26 @@ void TorchModel::OnFailed(uint32_t index) {
     return;
   }
   const analysis::FailedAllocation& failed = trace_.failed[index];
-  Tell({TorchEvent::kOutOfMemory, failed.driver_free.value_or(0), failed.size, failed.stream, now_,
+  Emit({TorchEvent::kOutOfMemory, failed.driver_free.value_or(0), failed.size, failed.stream, now_,
         kNoRow, index, failed.stack});
 }
 
 void TorchModel::OnSnapshot(uint32_t index) {
-  Tell({TorchEvent::kSnapshot, 0, block_bytes_, 0, now_, kNoRow, index, 0});
+  Emit({TorchEvent::kSnapshot, 0, block_bytes_, 0, now_, kNoRow, index, 0});
 }
 
 void TorchModel::OnAction(uint32_t index) {
-  const analysis::ToldAction& action = trace_.actions[index];
-  Tell({TorchEvent::kOther, action.object, action.value, action.stream, now_, kNoRow, index,
+  const analysis::RecordedAction& action = trace_.actions[index];
+  Emit({TorchEvent::kOther, action.object, action.value, action.stream, now_, kNoRow, index,
         action.stack});
 }
 
-void TorchModel::Tell(TorchEvent::Action action, uint64_t address, uint64_t size, uint64_t stream,
+void TorchModel::Emit(TorchEvent::Action action, uint64_t address, uint64_t size, uint64_t stream,
                       RowId row, uint32_t stack) {
-  Tell({action, address, size, stream, now_, row, 0, stack});
+  Emit({action, address, size, stream, now_, row, 0, stack});
 }
 
-void TorchModel::Tell(const TorchEvent& event) {
+void TorchModel::Emit(const TorchEvent& event) {
   if (!silent_) sink_.OnEvent(event);
 }
 

@@ -53,7 +53,7 @@ struct TorchModelCounts {
 
 class TorchModel {
  public:
-  enum class Mode { kLearn, kTell };  // fills `facts`, or uses the facts of an earlier run
+  enum class Mode { kLearn, kEmit };  // fills `facts`, or uses the facts of an earlier run
   TorchModel(const analysis::Trace& trace, int32_t device, Mode mode, TorchSegmentFacts& facts,
              TorchSink& sink);
 
@@ -102,7 +102,7 @@ class TorchModel {
   // Returns the address at which a row is shown, or nullopt if it cannot be shown.
   std::optional<uint64_t> PlaceOf(analysis::RowId row);
 
-  void TakeAside(const TorchItem& item);
+  void TakeSideEvent(const TorchItem& item);
   void OnBirth(analysis::RowId row);
   void OnDeath(analysis::RowId row);
   void OnCompleted(const analysis::Completion& completion);
@@ -131,9 +131,9 @@ class TorchModel {
   Segments_::iterator SegmentOf(uint64_t address, uint64_t end);
   bool Overlaps(uint64_t address, uint64_t end);
 
-  void Tell(TorchEvent::Action action, uint64_t address, uint64_t size, uint64_t stream,
+  void Emit(TorchEvent::Action action, uint64_t address, uint64_t size, uint64_t stream,
             analysis::RowId row, uint32_t stack);
-  void Tell(const TorchEvent& event);
+  void Emit(const TorchEvent& event);
   void Boundary();
   bool IsSmall(const Segment& segment) const;
   uint64_t PoolOf(const Segment& segment) const;

@@ -39,13 +39,13 @@ void TorchModel::BeginBlock(uint64_t address, uint64_t size, RowId row) {
   }
   blocks_[address] = {size, stream, row, false};
   block_bytes_ += size;
-  Tell(TorchEvent::kAlloc, address, size, stream, row, rows.stack[row]);
+  Emit(TorchEvent::kAlloc, address, size, stream, row, rows.stack[row]);
 }
 
 void TorchModel::EndBlock(Blocks::iterator block, bool awaited) {
   const auto [address, ended] = *block;
   if (!ended.pending) {
-    Tell(TorchEvent::kFreeRequested, address, ended.size, ended.stream, ended.row, 0);
+    Emit(TorchEvent::kFreeRequested, address, ended.size, ended.stream, ended.row, 0);
     block->second.pending = true;
   }
   if (!awaited) Complete(block);
@@ -55,7 +55,7 @@ void TorchModel::Complete(Blocks::iterator block, uint32_t stack) {
   const auto [address, ended] = *block;
   block_bytes_ -= ended.size;
   blocks_.erase(block);
-  Tell(TorchEvent::kFreeCompleted, address, ended.size, ended.stream, ended.row, stack);
+  Emit(TorchEvent::kFreeCompleted, address, ended.size, ended.stream, ended.row, stack);
   const auto segment = segments_.find(address);
   if (segment != segments_.end() && segment->second.assumed && segment->second.row == ended.row) {
     EndSegment(segment, 0);

@@ -36,7 +36,7 @@ void TorchModel::BeginSegment(uint64_t address, uint64_t size, RowId row, bool a
   } else {
     segment.stream = facts_.Of(segment.facts).stream;
   }
-  Tell(TorchEvent::kSegmentAlloc, address, size, segment.stream, row, segment.stack);
+  Emit(TorchEvent::kSegmentAlloc, address, size, segment.stream, row, segment.stack);
   segments_[address] = segment;
   PutBack(displaced);
 }
@@ -46,7 +46,7 @@ void TorchModel::EndSegment(Segments_::iterator segment, uint32_t stack) {
   const Segment ended = segment->second;
   segments_.erase(segment);
   EndBlocks(address, address + ended.size);
-  Tell(TorchEvent::kSegmentFree, address, ended.size, ended.stream, ended.row, stack);
+  Emit(TorchEvent::kSegmentFree, address, ended.size, ended.stream, ended.row, stack);
 }
 
 void TorchModel::FlushRun() {
@@ -70,7 +70,7 @@ void TorchModel::Map(const Run& run) {
                   mapping.stack != 0 ? mapping.stack : trace_.rows.stack[row],
                   facts_.IdOf(TorchSegmentFacts::OfMapping(run.mapping))};
   segment.stream = mapping.has_stream ? mapping.stream : facts_.Of(segment.facts).stream;
-  Tell(TorchEvent::kSegmentMap, run.address, segment.size, segment.stream, row, segment.stack);
+  Emit(TorchEvent::kSegmentMap, run.address, segment.size, segment.stream, row, segment.stack);
   Insert(run.address, segment);
   PutBack(displaced);
 }
@@ -121,7 +121,7 @@ void TorchModel::Unmap(const Run& run) {
     };
     keep(start, from);
     keep(to, end);
-    Tell(TorchEvent::kSegmentUnmap, from, to - from, segment.stream, segment.row,
+    Emit(TorchEvent::kSegmentUnmap, from, to - from, segment.stream, segment.row,
          trace_.mappings[run.mapping].unmap_stack);
   }
 }

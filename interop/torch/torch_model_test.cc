@@ -21,11 +21,11 @@ constexpr uint64_t kBase = uint64_t{1} << 40;
 
 class TorchModelTest : public ::testing::Test {
  protected:
-  ToldTrace Tell(const TorchSelection& selection = {}) {
+  SelectedTrace Run(const TorchSelection& selection = {}) {
     trace_ = script_.Build();
-    ToldTrace told = TellTrace(trace_, selection);
-    EXPECT_THAT(told.Check().problems(), IsEmpty());
-    return told;
+    SelectedTrace selected = SelectTrace(trace_, selection);
+    EXPECT_THAT(selected.Check().problems(), IsEmpty());
+    return selected;
   }
   static std::vector<uint64_t> Sizes(const TorchSegment& segment) {
     std::vector<uint64_t> sizes;
@@ -51,30 +51,30 @@ TEST_F(TorchModelTest, DriverMemoryWithoutBlocksIsOneBlock) {
   script_.Alloc(kBase, kMiB);
   script_.Free(kBase);
   script_.Alloc(kBase, 2 * kMiB);
-  const ToldTrace told = Tell();
-  EXPECT_THAT(told.Actions(),
+  const SelectedTrace selected = Run();
+  EXPECT_THAT(selected.Actions(),
               ElementsAre("segment_alloc", "alloc", "free_requested", "free_completed",
                           "segment_free", "segment_alloc", "alloc"));
-  ASSERT_THAT(told.segments, SizeIs(1));
-  EXPECT_THAT(Sizes(told.segments[0]), ElementsAre(2 * kMiB));
+  ASSERT_THAT(selected.segments, SizeIs(1));
+  EXPECT_THAT(Sizes(selected.segments[0]), ElementsAre(2 * kMiB));
 }
 
 TEST_F(TorchModelTest, GapsBetweenBlocksAreFreeBlocks) {
   script_.Alloc(kBase, kMiB);
   script_.Block(kBase + 1024, 512);
   script_.Block(kBase + 4096, 512);
-  const ToldTrace told = Tell();
-  EXPECT_THAT(Sizes(told.segments[0]), ElementsAre(1024, 512, 2560, 512, kMiB - 4608));
-  EXPECT_EQ(told.segments[0].blocks[0].row, analysis::kNoRow);
+  const SelectedTrace selected = Run();
+  EXPECT_THAT(Sizes(selected.segments[0]), ElementsAre(1024, 512, 2560, 512, kMiB - 4608));
+  EXPECT_EQ(selected.segments[0].blocks[0].row, analysis::kNoRow);
 }
 
 TEST_F(TorchModelTest, SegmentWhoseBlocksAreAllFreedIsOneFreeBlock) {
   script_.Alloc(kBase, kMiB);
   script_.Block(kBase, 512);
   script_.FreeBlock(kBase);
-  const ToldTrace told = Tell();
-  EXPECT_THAT(Sizes(told.segments[0]), ElementsAre(kMiB));
-  EXPECT_EQ(told.segments[0].blocks[0].row, analysis::kNoRow);
+  const SelectedTrace selected = Run();
+  EXPECT_THAT(Sizes(selected.segments[0]), ElementsAre(kMiB));
+  EXPECT_EQ(selected.segments[0].blocks[0].row, analysis::kNoRow);
 }
 
 TEST_F(TorchModelTest, PagesMappedByOneCallAreOneEntry) {
@@ -82,12 +82,12 @@ TEST_F(TorchModelTest, PagesMappedByOneCallAreOneEntry) {
   script_.Block(kBase, 5 * kMiB);
   MapPages(3, 2);
   script_.Block(kBase + 6 * kMiB, 4 * kMiB);
-  const ToldTrace told = Tell();
-  EXPECT_THAT(told.Actions(), ElementsAre("segment_map", "alloc", "segment_map", "alloc"));
-  EXPECT_EQ(told.events[0].size, 6 * kMiB);
-  ASSERT_THAT(told.segments, SizeIs(1));
-  EXPECT_TRUE(told.segments[0].expandable);
-  EXPECT_THAT(Sizes(told.segments[0]), ElementsAre(5 * kMiB, kMiB, 4 * kMiB));
+  const SelectedTrace selected = Run();
+  EXPECT_THAT(selected.Actions(), ElementsAre("segment_map", "alloc", "segment_map", "alloc"));
+  EXPECT_EQ(selected.events[0].size, 6 * kMiB);
+  ASSERT_THAT(selected.segments, SizeIs(1));
+  EXPECT_TRUE(selected.segments[0].expandable);
+  EXPECT_THAT(Sizes(selected.segments[0]), ElementsAre(5 * kMiB, kMiB, 4 * kMiB));
 }
 
 TEST_F(TorchModelTest, PagesUnmappedAndReleasedInTurnAreOneEntry) {
@@ -98,11 +98,11 @@ TEST_F(TorchModelTest, PagesUnmappedAndReleasedInTurnAreOneEntry) {
     script_.Unmap(kBase + i * 2 * kMiB, 2 * kMiB);
     script_.Release(7 + i);
   }
-  const ToldTrace told = Tell();
-  EXPECT_THAT(told.Actions(), ElementsAre("segment_map", "alloc", "free_requested",
+  const SelectedTrace selected = Run();
+  EXPECT_THAT(selected.Actions(), ElementsAre("segment_map", "alloc", "free_requested",
                                           "free_completed", "segment_unmap"));
-  EXPECT_EQ(told.events.back().size, 4 * kMiB);
-  EXPECT_EQ(told.segments[0].size, 2 * kMiB);
+  EXPECT_EQ(selected.events.back().size, 4 * kMiB);
+  EXPECT_EQ(selected.segments[0].size, 2 * kMiB);
 }
 
 TEST_F(TorchModelTest, UnmappingTheMiddleLeavesTwoSegments) {
@@ -111,14 +111,14 @@ TEST_F(TorchModelTest, UnmappingTheMiddleLeavesTwoSegments) {
   script_.Block(kBase + 4 * kMiB, kMiB);
   script_.Unmap(kBase + 2 * kMiB, 2 * kMiB);
   script_.Release(8);
-  const ToldTrace told = Tell();
-  ASSERT_THAT(told.segments, SizeIs(2));
-  EXPECT_EQ(told.segments[1].address, kBase + 4 * kMiB);
+  const SelectedTrace selected = Run();
+  ASSERT_THAT(selected.segments, SizeIs(2));
+  EXPECT_EQ(selected.segments[1].address, kBase + 4 * kMiB);
 }
 
 TEST_F(TorchModelTest, MappingsWithoutBlocksStayApart) {
   MapPages(0, 2);
-  EXPECT_THAT(Tell().segments, SizeIs(2));
+  EXPECT_THAT(Run().segments, SizeIs(2));
 }
 
 TEST_F(TorchModelTest, SegmentHasTheStreamOfItsFirstBlock) {
@@ -126,11 +126,11 @@ TEST_F(TorchModelTest, SegmentHasTheStreamOfItsFirstBlock) {
   OnStream(script_.Block(kBase, 512), 0x10);
   MapPages(64, 1);
   OnStream(script_.Block(kBase + 128 * kMiB, 2 * kMiB), 0x20);
-  const ToldTrace told = Tell();
-  EXPECT_EQ(told.events[0].stream, 0x10u);  // segment_alloc
-  EXPECT_EQ(told.events[2].stream, 0x20u);  // segment_map
-  EXPECT_EQ(told.segments[0].stream, 0x10u);
-  EXPECT_EQ(told.segments[1].stream, 0x20u);
+  const SelectedTrace selected = Run();
+  EXPECT_EQ(selected.events[0].stream, 0x10u);  // segment_alloc
+  EXPECT_EQ(selected.events[2].stream, 0x20u);  // segment_map
+  EXPECT_EQ(selected.segments[0].stream, 0x10u);
+  EXPECT_EQ(selected.segments[1].stream, 0x20u);
 }
 
 TEST_F(TorchModelTest, SegmentHasThePoolOfItsFirstBlock) {
@@ -138,38 +138,38 @@ TEST_F(TorchModelTest, SegmentHasThePoolOfItsFirstBlock) {
   script_.Block(kBase, 512);
   script_.Alloc(kBase + 64 * kMiB, 2 * kMiB);
   script_.Block(kBase + 64 * kMiB, 2 * kMiB);
-  const ToldTrace told = Tell();
-  EXPECT_TRUE(told.segments[0].small);
-  EXPECT_FALSE(told.segments[1].small);
+  const SelectedTrace selected = Run();
+  EXPECT_TRUE(selected.segments[0].small);
+  EXPECT_FALSE(selected.segments[1].small);
 }
 
 TEST_F(TorchModelTest, BlockOutsideKnownMemoryHasItsOwnSegment) {
   script_.Block(kBase, 512);
   script_.Block(kBase + 4096, 512);
   script_.FreeBlock(kBase);
-  const ToldTrace told = Tell();
-  EXPECT_THAT(told.Actions(), ElementsAre("segment_alloc", "alloc", "segment_alloc", "alloc",
+  const SelectedTrace selected = Run();
+  EXPECT_THAT(selected.Actions(), ElementsAre("segment_alloc", "alloc", "segment_alloc", "alloc",
                                           "free_requested", "free_completed", "segment_free"));
-  ASSERT_THAT(told.segments, SizeIs(1));
-  EXPECT_THAT(Sizes(told.segments[0]), ElementsAre(512));
+  ASSERT_THAT(selected.segments, SizeIs(1));
+  EXPECT_THAT(Sizes(selected.segments[0]), ElementsAre(512));
 }
 
 TEST_F(TorchModelTest, BlocksThatOverlapANewerOneHaveEnded) {
   script_.Alloc(kBase, kMiB);
   script_.Block(kBase, 4096);
   script_.Block(kBase + 512, 512);
-  const ToldTrace told = Tell();
-  EXPECT_EQ(told.counts.made_up, 1u);
-  EXPECT_THAT(Sizes(told.segments[0]), ElementsAre(512, 512, kMiB - 1024));
+  const SelectedTrace selected = Run();
+  EXPECT_EQ(selected.counts.made_up, 1u);
+  EXPECT_THAT(Sizes(selected.segments[0]), ElementsAre(512, 512, kMiB - 1024));
 }
 
 TEST_F(TorchModelTest, FreesComeBeforeTheEndOfTheirSegment) {
   script_.Alloc(kBase, kMiB);
   script_.Block(kBase, 512);
   script_.Free(kBase);
-  const ToldTrace told = Tell();
-  EXPECT_EQ(told.counts.made_up, 1u);
-  EXPECT_THAT(told.Actions(), ElementsAre("segment_alloc", "alloc", "free_requested",
+  const SelectedTrace selected = Run();
+  EXPECT_EQ(selected.counts.made_up, 1u);
+  EXPECT_THAT(selected.Actions(), ElementsAre("segment_alloc", "alloc", "free_requested",
                                           "free_completed", "segment_free"));
 }
 
@@ -177,19 +177,19 @@ TEST_F(TorchModelTest, ArraysAreShownAtMadeUpAddresses) {
   script_.Alloc(0x10, kMiB).memory = ARRAY;
   script_.Alloc(0x20, kMiB).memory = ARRAY;
   script_.Free(0x10).memory = ARRAY;
-  const ToldTrace told = Tell();
-  EXPECT_EQ(told.counts.moved, 2u);
-  ASSERT_THAT(told.segments, SizeIs(1));
-  EXPECT_EQ(told.segments[0].address, (uint64_t{1} << 52) + kMiB);
+  const SelectedTrace selected = Run();
+  EXPECT_EQ(selected.counts.moved, 2u);
+  ASSERT_THAT(selected.segments, SizeIs(1));
+  EXPECT_EQ(selected.segments[0].address, (uint64_t{1} << 52) + kMiB);
 }
 
 TEST_F(TorchModelTest, AddressesThatAreInexactInFloatingPointAreLeftOut) {
   script_.Alloc((uint64_t{1} << 53) + 1, 512);
   script_.Alloc(~uint64_t{0} - 511, 512);
   script_.Alloc(kBase, kMiB);
-  const ToldTrace told = Tell();
-  EXPECT_EQ(told.counts.left_out, 2u);
-  EXPECT_THAT(told.segments, SizeIs(1));
+  const SelectedTrace selected = Run();
+  EXPECT_EQ(selected.counts.left_out, 2u);
+  EXPECT_THAT(selected.segments, SizeIs(1));
 }
 
 TEST_F(TorchModelTest, BlockThatWaitsForAStreamIsPending) {
@@ -201,21 +201,21 @@ TEST_F(TorchModelTest, BlockThatWaitsForAStreamIsPending) {
   script_.RecordEvent(0x72, 0x1234);
   script_.FreeBlock(kBase + 512);
   script_.EventDone(0x71);
-  const ToldTrace told = Tell();
-  EXPECT_THAT(told.Actions(), ElementsAre("segment_alloc", "alloc", "alloc", "free_requested",
+  const SelectedTrace selected = Run();
+  EXPECT_THAT(selected.Actions(), ElementsAre("segment_alloc", "alloc", "alloc", "free_requested",
                                           "free_requested", "free_completed"));
-  EXPECT_EQ(told.events.back().t_ns, 8 * analysis::EventScript::kStep_ns);
-  ASSERT_THAT(told.segments[0].blocks, SizeIs(3));
-  EXPECT_TRUE(told.segments[0].blocks[1].pending);
+  EXPECT_EQ(selected.events.back().t_ns, 8 * analysis::EventScript::kStep_ns);
+  ASSERT_THAT(selected.segments[0].blocks, SizeIs(3));
+  EXPECT_TRUE(selected.segments[0].blocks[1].pending);
 }
 
 TEST_F(TorchModelTest, SnapshotStatesTheBytesInBlocks) {
   script_.Alloc(kBase, 2 * kMiB);
   script_.Block(kBase, 512);
   script_.SnapshotTaken("mark");
-  const ToldTrace told = Tell();
-  EXPECT_EQ(told.Actions().back(), "snapshot");
-  EXPECT_EQ(told.events.back().size, 512u);
+  const SelectedTrace selected = Run();
+  EXPECT_EQ(selected.Actions().back(), "snapshot");
+  EXPECT_EQ(selected.events.back().size, 512u);
 }
 
 // Whatever was lost, every moment can be rebuilt, and the state before the first event is what the
@@ -226,14 +226,14 @@ TEST(TorchModelRandomTest, EveryMomentOfALossyRecordingCanBeRebuilt) {
     const analysis::Trace trace = script.Build();
     TorchSelection selection;
     selection.max_events = 0;
-    const ToldTrace told = TellTrace(trace, selection);
-    const TorchCheck check = told.Check();
+    const SelectedTrace selected = SelectTrace(trace, selection);
+    const TorchCheck check = selected.Check();
     ASSERT_THAT(check.problems(), IsEmpty());
     if (trace.unknowns.rows_from_before == 0) {
       ASSERT_THAT(check.segments(), IsEmpty());
       ASSERT_THAT(check.blocks(), IsEmpty());
     }
-    ASSERT_EQ(told.events.size(), told.plan.events);
+    ASSERT_EQ(selected.events.size(), selected.plan.events);
   });
 }
 
@@ -248,7 +248,7 @@ TEST(TorchModelRandomTest, HostileEventsDoNoHarm) {
     builder.OnEvents(batch).IgnoreError();
     const analysis::Trace trace = std::move(builder).Build();
     for (int32_t device = 0; device < 2; ++device) {
-      ASSERT_THAT(TellTrace(trace, {}, device).Check().problems(), IsEmpty());
+      ASSERT_THAT(SelectTrace(trace, {}, device).Check().problems(), IsEmpty());
     }
   });
 }

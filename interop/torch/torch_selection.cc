@@ -50,11 +50,11 @@ void LeaveSmallest(const Trace& trace, const std::vector<TorchSegment>& at_end,
                                                     : a > b;
   };
   std::sort(ended.begin(), ended.end(), larger);
-  uint64_t told = plan.events - of_ended;
+  uint64_t kept = plan.events - of_ended;
   plan.left.assign(trace.rows.count(), false);
   for (RowId row : ended) {
-    told += events[row];
-    if (told <= selection.max_events) continue;
+    kept += events[row];
+    if (kept <= selection.max_events) continue;
     plan.left[row] = true;
     ++plan.rows_left;
     plan.largest_left = std::max(plan.largest_left, trace.rows.size[row]);
@@ -65,14 +65,14 @@ void LeaveSmallest(const Trace& trace, const std::vector<TorchSegment>& at_end,
 
 void TorchSelectedSink::OnBoundary(int64_t t_ns) {
   inside_ = inside_ || t_ns >= window_.from_ns;
-  telling_ = inside_ && seen_ >= skip_;
+  selecting_ = inside_ && seen_ >= skip_;
 }
 
 void TorchSelectedSink::OnEvent(const TorchEvent& event) {
   if (!inside_) return;
   ++seen_;
-  if (!telling_ || (event.row < left_.size() && left_[event.row])) return;
-  ++told_;
+  if (!selecting_ || (event.row < left_.size() && left_[event.row])) return;
+  ++selected_;
   if (!first_t_ns_) first_t_ns_ = event.t_ns;
   OnSelected(event);
 }
@@ -98,7 +98,7 @@ TorchPlan PlanTorchTrace(const Trace& trace, const TorchFeed& feed, int32_t devi
   TorchModel learner(trace, device, TorchModel::Mode::kLearn, plan.facts, learning);
   learner.IgnoreFailures(&ignored_failures);
   RunTorchModel(feed, selection.window, learner);
-  TorchModel counter(trace, device, TorchModel::Mode::kTell, plan.facts, counting);
+  TorchModel counter(trace, device, TorchModel::Mode::kEmit, plan.facts, counting);
   counter.IgnoreFailures(&ignored_failures);
   RunTorchModel(feed, selection.window, counter);
   plan.events = counting.seen();

@@ -65,7 +65,7 @@ class TorchSelectedSink : public TorchSink {
   void OnEvent(const TorchEvent& event) final;
 
   uint64_t seen() const { return seen_; }  // number of events in the window
-  uint64_t told() const { return told_; }
+  uint64_t selected() const { return selected_; }
   std::optional<int64_t> first_t_ns() const { return first_t_ns_; }
 
  protected:
@@ -75,8 +75,8 @@ class TorchSelectedSink : public TorchSink {
   const analysis::Window window_;
   const uint64_t skip_;
   const std::vector<bool>& left_;
-  bool inside_ = false, telling_ = false;
-  uint64_t seen_ = 0, told_ = 0;
+  bool inside_ = false, selecting_ = false;
+  uint64_t seen_ = 0, selected_ = 0;
   std::optional<int64_t> first_t_ns_;
 };
 

@@ -35,27 +35,27 @@ uint64_t Covered(const TorchCheck& check) {
   return bytes;
 }
 
-ToldTrace Told(analysis::EventScript script, const TorchSelection& selection) {
+SelectedTrace Selected(analysis::EventScript script, const TorchSelection& selection) {
   const analysis::Trace trace = script.Build();
-  ToldTrace told = TellTrace(trace, selection);
-  EXPECT_THAT(told.Check().problems(), IsEmpty());
-  return told;
+  SelectedTrace selected = SelectTrace(trace, selection);
+  EXPECT_THAT(selected.Check().problems(), IsEmpty());
+  return selected;
 }
 
 TEST(TorchSelectionTest, WithoutALimitEverythingIsIncluded) {
   TorchSelection selection;
   selection.max_events = 0;
-  EXPECT_THAT(Told(Steps(), selection).events, SizeIs(2 + 8 * 3));
+  EXPECT_THAT(Selected(Steps(), selection).events, SizeIs(2 + 8 * 3));
 }
 
 TEST(TorchSelectionTest, NewestKeepsTheEndAndTheStateBeforeIt) {
   TorchSelection selection;
   selection.max_events = 7;
-  const ToldTrace told = Told(Steps(), selection);
-  EXPECT_EQ(told.plan.events, 26u);
-  EXPECT_THAT(told.Actions(), ElementsAre("alloc", "free_requested", "free_completed", "alloc",
+  const SelectedTrace selected = Selected(Steps(), selection);
+  EXPECT_EQ(selected.plan.events, 26u);
+  EXPECT_THAT(selected.Actions(), ElementsAre("alloc", "free_requested", "free_completed", "alloc",
                                           "free_requested", "free_completed"));
-  const TorchCheck check = told.Check();
+  const TorchCheck check = selected.Check();
   EXPECT_THAT(check.segments(), SizeIs(1));
   EXPECT_THAT(check.blocks(), SizeIs(1));  // the block that stays, which existed before
 }
@@ -64,47 +64,47 @@ TEST(TorchSelectionTest, LargestDropsTheSmallestPairsOnly) {
   TorchSelection selection;
   selection.max_events = 10;
   selection.keep = TorchSelection::Keep::kLargest;
-  const ToldTrace told = Told(Steps(), selection);
-  EXPECT_THAT(told.events, SizeIs(2 + 2 * 3));
-  EXPECT_EQ(told.events[2].size, 512u * 7);
-  EXPECT_EQ(told.events[5].size, 512u * 8);
-  EXPECT_EQ(told.plan.rows_left, 6u);
-  EXPECT_EQ(told.plan.largest_left, 512u * 6);
-  EXPECT_EQ(told.segments[0].blocks.size(), 3u);  // free, the block that stays, free
+  const SelectedTrace selected = Selected(Steps(), selection);
+  EXPECT_THAT(selected.events, SizeIs(2 + 2 * 3));
+  EXPECT_EQ(selected.events[2].size, 512u * 7);
+  EXPECT_EQ(selected.events[5].size, 512u * 8);
+  EXPECT_EQ(selected.plan.rows_left, 6u);
+  EXPECT_EQ(selected.plan.largest_left, 512u * 6);
+  EXPECT_EQ(selected.segments[0].blocks.size(), 3u);  // free, the block that stays, free
 }
 
 TEST(TorchSelectionTest, MemoryHeldAtTheEndIsIncludedDespiteTheLimit) {
   TorchSelection selection;
   selection.max_events = 1;
   selection.keep = TorchSelection::Keep::kLargest;
-  EXPECT_THAT(Told(Steps(), selection).Actions(), ElementsAre("segment_alloc", "alloc"));
+  EXPECT_THAT(Selected(Steps(), selection).Actions(), ElementsAre("segment_alloc", "alloc"));
 }
 
 TEST(TorchSelectionTest, WindowBeginsWithTheStateOfItsBeginning) {
   TorchSelection selection;
   selection.window = {4 * kMillisecond, 6 * kMillisecond};
-  const ToldTrace told = Told(Steps(), selection);
+  const SelectedTrace selected = Selected(Steps(), selection);
   // The free of the first block, then the second block and its free.
-  EXPECT_THAT(told.Actions(), ElementsAre("free_requested", "free_completed", "alloc",
+  EXPECT_THAT(selected.Actions(), ElementsAre("free_requested", "free_completed", "alloc",
                                           "free_requested", "free_completed"));
-  const TorchCheck check = told.Check();
+  const TorchCheck check = selected.Check();
   EXPECT_THAT(check.blocks(), SizeIs(2));
 }
 
 TEST(TorchSelectionTest, WindowEndsWithTheStateOfItsEnd) {
   TorchSelection selection;
   selection.window.to_ns = 3 * kMillisecond;
-  const ToldTrace told = Told(Steps(), selection);
-  EXPECT_THAT(told.events, SizeIs(3));
-  EXPECT_THAT(told.segments[0].blocks, SizeIs(4));  // block, free, block, free
+  const SelectedTrace selected = Selected(Steps(), selection);
+  EXPECT_THAT(selected.events, SizeIs(3));
+  EXPECT_THAT(selected.segments[0].blocks, SizeIs(4));  // block, free, block, free
 }
 
 TEST(TorchSelectionTest, WindowAfterTheEndHasTheStateAndNoEvents) {
   TorchSelection selection;
   selection.window.from_ns = 1000 * kMillisecond;
-  const ToldTrace told = Told(Steps(), selection);
-  EXPECT_THAT(told.events, IsEmpty());
-  EXPECT_THAT(told.segments, SizeIs(1));
+  const SelectedTrace selected = Selected(Steps(), selection);
+  EXPECT_THAT(selected.events, IsEmpty());
+  EXPECT_THAT(selected.segments, SizeIs(1));
 }
 
 // Undoing a window to its beginning gives the final state of a window that ends there.
@@ -118,8 +118,8 @@ TEST(TorchSelectionRandomTest, WindowsOfALossyRecordingJoin) {
     TorchSelection before, after;
     before.window.to_ns = 61 * kMillisecond;
     after.window.from_ns = 61 * kMillisecond + 1;
-    const TorchCheck begin = TellTrace(trace, after).Check();
-    const TorchCheck end(TellTrace(trace, before).segments);
+    const TorchCheck begin = SelectTrace(trace, after).Check();
+    const TorchCheck end(SelectTrace(trace, before).segments);
     ASSERT_THAT(begin.problems(), IsEmpty());
     EXPECT_TRUE(begin.blocks() == end.blocks());
     // Which ranges form one segment depends on streams that are learnt later.
@@ -133,11 +133,11 @@ TEST(TorchSelectionRandomTest, LimitsHoldForALossyRecording) {
     const analysis::Trace trace = script.Build();
     TorchSelection selection;
     selection.max_events = 40;
-    const ToldTrace newest = TellTrace(trace, selection);
+    const SelectedTrace newest = SelectTrace(trace, selection);
     EXPECT_LE(newest.events.size(), 40u);
     ASSERT_THAT(newest.Check().problems(), IsEmpty());
     selection.keep = TorchSelection::Keep::kLargest;
-    const ToldTrace largest = TellTrace(trace, selection);
+    const SelectedTrace largest = SelectTrace(trace, selection);
     ASSERT_THAT(largest.Check().problems(), IsEmpty());
     EXPECT_LE(largest.events.size(), newest.plan.events);
     EXPECT_TRUE(TorchCheck(largest.segments).blocks() == TorchCheck(newest.segments).blocks());

@@ -304,13 +304,13 @@ class SnapshotWriter {
   void WriteDevice(int32_t device) {
     TorchPlan plan = PlanTorchTrace(trace_, feed_, device, selection_, ignored_failures_);
     TraceWriter writer(source_, selection_.window, plan, pickle_, frames_);
-    TorchModel model(trace_, device, TorchModel::Mode::kTell, plan.facts, writer);
+    TorchModel model(trace_, device, TorchModel::Mode::kEmit, plan.facts, writer);
     model.IgnoreFailures(&ignored_failures_);
     RunTorchModel(feed_, selection_.window, model);
     at_end_.emplace_back(device, model.Segments());
-    summary_.devices.push_back({device, writer.told(), plan.events, plan.rows_left,
+    summary_.devices.push_back({device, writer.selected(), plan.events, plan.rows_left,
                                 plan.largest_left, writer.first_t_ns()});
-    summary_.events += writer.told();
+    summary_.events += writer.selected();
     const TorchModelCounts& counts = model.counts();
     summary_.counts.made_up += counts.made_up;
     summary_.counts.left_out += counts.left_out;

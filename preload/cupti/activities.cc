@@ -12,8 +12,8 @@
 #include "preload/cupti/read_activity.h"
 #include "preload/cupti/stream_ids.h"
 #include "preload/cupti/subscriber.h"
-#include "preload/cupti/turn.h"
-#include "preload/process/writing.h"
+#include "preload/cupti/timed_lock.h"
+#include "preload/process/write_guard.h"
 #include "preload/record/record_event.h"
 
 namespace gmt::preload {
@@ -36,7 +36,7 @@ constinit ActivityBuffers buffers;
 constinit StreamIds stream_ids;
 constinit PendingSyncs pending_syncs;
 constinit ClockPairs clock_pairs;  // under `reading`
-constinit Turn reading;            // held while a buffer is read
+constinit TimedLock reading;            // held while a buffer is read
 
 constinit std::atomic<CUpti_BuffersCallbackRequestFunc> foreign_request{nullptr};
 constinit std::atomic<CUpti_BuffersCallbackCompleteFunc> foreign_complete{nullptr};
@@ -49,13 +49,13 @@ constinit bool host_pinned_set = false;
 void PairClocks(const CuptiLibrary& library) {
   uint64_t best = ~uint64_t{0}, theirs = 0, ours = 0;
   for (int i = 0; i < 3; ++i) {
-    uint64_t told;
+    uint64_t timestamp;
     const uint64_t before = NowNs();
-    if (library.GetTimestamp(&told) != CUPTI_SUCCESS) return;
+    if (library.GetTimestamp(&timestamp) != CUPTI_SUCCESS) return;
     const uint64_t after = NowNs();
     if (after - before >= best) continue;
     best = after - before;
-    theirs = told;
+    theirs = timestamp;
     ours = before + best / 2;
   }
   clock_pairs.Add(theirs, ours);
@@ -150,10 +150,10 @@ void CUPTIAPI OnComplete(CUcontext context, uint32_t stream, uint8_t* buffer, si
   const Nesting nesting;
   const KeepErrno keep;
   const CuptiLibrary* library = activities_of.load(std::memory_order_acquire);
-  const Writing p(Process::IfRecording());
-  const Taken turn(&reading, kReadingMs);
+  const WriteGuard p(Process::IfRecording());
+  const TimedLockGuard timed_lock(&reading, kReadingMs);
   if (p != nullptr && library != nullptr) {
-    if (turn) {
+    if (timed_lock) {
       ReadBuffer(p, *library, buffer, valid);
     } else {
       p->Count(session::kActivitiesDropped);
@@ -181,7 +181,7 @@ void PrepareActivities(const CuptiLibrary& library) {
 
 CUptiResult EnableActivities(const CuptiLibrary& library) {
   if (!buffers.Map()) return CUPTI_ERROR_OUT_OF_MEMORY;
-  if (const Taken turn(&reading, kReadingMs); turn) {
+  if (const TimedLockGuard timed_lock(&reading, kReadingMs); timed_lock) {
     clock_pairs.Forget();
     PairClocks(library);
   }
@@ -221,9 +221,9 @@ void DisableActivities(const CuptiLibrary& library) {
                                  &host_pinned_before);
     host_pinned_set = false;
   }
-  const Writing p(Process::IfRecording());
-  const Taken turn(&reading, kReadingMs);
-  if (p != nullptr && turn) RecordOldSyncs(p, ~uint64_t{0});
+  const WriteGuard p(Process::IfRecording());
+  const TimedLockGuard timed_lock(&reading, kReadingMs);
+  if (p != nullptr && timed_lock) RecordOldSyncs(p, ~uint64_t{0});
 }
 
 uint64_t CuptiDeviceBytes(const CuptiLibrary& library) {

@@ -7,7 +7,7 @@
 #include "preload/cupti/activities.h"
 #include "preload/cupti/driver_calls.h"
 #include "preload/cupti/subscriber.h"
-#include "preload/process/writing.h"
+#include "preload/process/write_guard.h"
 #include "preload/record/record_event.h"
 #include "preload/record/record_stack.h"
 
@@ -128,7 +128,7 @@ void OnResource(Process* p, const CuptiLibrary& library, CUpti_CallbackId id,
 }
 
 // Returns whether that call's event covers the wait.
-bool TellsOfWaits(Around around) {
+bool RecordsWaits(Around around) {
   return around.call == Kind::kSync || (around.hooked && around.call == Kind::kNone);
 }
 
@@ -136,7 +136,7 @@ void OnSynchronized(Process* p, const CuptiLibrary& library, CUpti_CallbackId id
                     const CUpti_SynchronizeData& data, Around around) {
   const bool one_stream = id == CUPTI_CBID_SYNCHRONIZE_STREAM_SYNCHRONIZED;
   if (one_stream) LearnStream(library, data.context, data.stream);
-  if (TellsOfWaits(around)) return;
+  if (RecordsWaits(around)) return;
   session::Record r =
       NewRecord(p, Kind::kSync, one_stream ? Action::kStream : Action::kDevice, data.context);
   if (one_stream) r.stream = Number(data.stream);
@@ -169,7 +169,7 @@ void CUPTIAPI OnCallback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id
   // This may carry out attach and detach, which wait for writers, so it runs without a WriteGuard.
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API && data != nullptr && OurCupti() != nullptr)
     return OnDriverApi(id, *static_cast<const CUpti_CallbackData*>(data));
-  const Writing p(Process::IfRecording());
+  const WriteGuard p(Process::IfRecording());
   const CuptiLibrary* library = OurCupti();
   if (p == nullptr || library == nullptr || data == nullptr) return;
   const KeepErrno keep;

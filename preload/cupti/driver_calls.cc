@@ -39,9 +39,9 @@ struct Pending {
 };
 
 // If more threads than this are inside such calls, further calls are recorded at a single moment.
-constexpr uint32_t kMostPending = 64;
-constinit Pending pendings[kMostPending] = {};
-constinit std::atomic<bool> any_told{false};
+constexpr uint32_t kMaxPending = 64;
+constinit Pending pendings[kMaxPending] = {};
+constinit std::atomic<bool> any_seen{false};
 
 Pending* Claim() {
   const ThreadState* const self = &thread_state;
@@ -51,15 +51,15 @@ Pending* Claim() {
     if (pending.thread.load(std::memory_order_relaxed) == self) return &pending;
   }
   for (Pending& pending : pendings) {
-    const ThreadState* nobody = nullptr;
-    if (pending.thread.compare_exchange_strong(nobody, self, std::memory_order_acquire))
+    const ThreadState* no_owner = nullptr;
+    if (pending.thread.compare_exchange_strong(no_owner, self, std::memory_order_acquire))
       return &pending;
   }
   return nullptr;
 }
 
 Pending* Find(uint64_t number) {
-  if (number == 0 || number > kMostPending) return nullptr;
+  if (number == 0 || number > kMaxPending) return nullptr;
   Pending* const pending = &pendings[number - 1];
   return pending->thread.load(std::memory_order_relaxed) == &thread_state ? pending : nullptr;
 }
@@ -72,7 +72,7 @@ void End(Pending* pending, uint32_t result) {
   using Span = SpanOf<What>;
   auto* const span = reinterpret_cast<Span*>(pending->span);
   ++thread_state.depth;  // matches the decrement by the span's Nesting
-  if (const Writing closing(pending->process, pending->recording); closing != nullptr)
+  if (const WriteGuard closing(pending->process, pending->recording); closing != nullptr)
     span->Finish(result);
   span->~Span();
 }
@@ -82,7 +82,7 @@ void End(Pending* pending, uint32_t result) {
 // Records a call at a single moment: an acquisition at its end, a return at its beginning.
 template <typename What>
 void RecordAtOnce(ApiId api, const What& what, uint32_t result) {
-  const Writing writing(SpanOf<What>::Wanted(what));
+  const WriteGuard writing(SpanOf<What>::Wanted(what));
   if (writing == nullptr) return;
   auto span = OpenSpan(writing, api, what);
   span.Finish(result);
@@ -96,7 +96,7 @@ template <typename What>
 void Begin(ApiId api, const What& what, const DriverCall& call) {
   static_assert(sizeof(What) <= kWhatBytes && sizeof(SpanOf<What>) <= kSpanBytes);
   Process* const process = SpanOf<What>::Wanted(what);
-  Writing opening(process);
+  WriteGuard opening(process);
   if (opening == nullptr) return;
   Pending* const pending = Claim();
   if (pending == nullptr) {
@@ -201,7 +201,7 @@ bool IsOurs(const DriverCall& call) {
 
 }  // namespace
 
-bool AnyDriverCallTold() { return any_told.load(std::memory_order_relaxed); }
+bool AnyDriverCallSeen() { return any_seen.load(std::memory_order_relaxed); }
 
 bool WantsDriverCalls() { return RouteTaken() == Route::kAttach; }
 
@@ -219,7 +219,7 @@ void ForgetDriverCalls() {
 void OnDriverCallBegin(const DriverCall& call) {
   if (!IsOurs(call)) return;
   const KeepErrno keep;
-  any_told.store(true, std::memory_order_relaxed);
+  any_seen.store(true, std::memory_order_relaxed);
   WithCall(call, [&](ApiId api, const auto& what) { Begin(api, what, call); });
 }
 

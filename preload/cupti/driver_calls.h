@@ -28,7 +28,7 @@ bool WantsDriverCalls();
 uint32_t DriverCallId(int n);
 
 // Returns whether any such call has been reported.
-bool AnyDriverCallTold();
+bool AnyDriverCallSeen();
 
 // Forgets calls in progress, because a new subscription begins.
 void ForgetDriverCalls();

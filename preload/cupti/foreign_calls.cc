@@ -224,7 +224,7 @@ void* CuptiHookFor(const char* symbol, void* real) {
       seen = real;
     if (seen == real) return kLookedUp[api][i];
   }
-  Process::CountEver(session::kPassedUnhooked);
+  Process::CountOrDefer(session::kPassedUnhooked);
   return real;
 }
 

@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/base/aside.h"
 #include "preload/base/clock.h"
 #include "preload/base/on_exit.h"
+#include "preload/base/own_stack.h"
 #include "preload/base/thread_state.h"
 #include "preload/cupti/activities.h"
 #include "preload/cupti/callbacks.h"
 #include "preload/cupti/driver_calls.h"
 #include "preload/cupti/find_cupti.h"
-#include "preload/cupti/turn.h"
+#include "preload/cupti/timed_lock.h"
 #include "preload/loader/loader.h"
-#include "preload/process/writing.h"
+#include "preload/process/write_guard.h"
 #include "preload/record/record_event.h"
 #include "preload/record/record_source.h"
 
@@ -32,7 +32,7 @@ constexpr size_t kStack = 4 << 20;
 constexpr size_t kName = 128;
 constexpr uint32_t kWithMultipleSubscribers = 130200;  // compared with cuptiGetVersion
 
-constinit Turn changing;
+constinit TimedLock changing;
 constinit std::atomic<Holder> holder{Holder::kNotBegun};
 constinit std::atomic<uint64_t> free_since_ns{0};  // 0: not free
 constinit std::atomic<uint32_t> begun_by{0};       // Process::identity
@@ -44,16 +44,16 @@ constinit char anothers_name[kName] = {};
 constinit bool exit_is_watched = false;
 
 // For a CUPTI that no tool has had, and that will stay off.
-void NoteOff(Process* p, const char* status) { NoteSource(p, session::kCuptiSource, status); }
+void NoteOff(Process* p, const char* status) { SetSourceStatus(p, session::kCuptiSource, status); }
 
-void Tell(Process* p, const char* status) {
+void RecordStatus(Process* p, const char* status) {
   RecordSource(p, session::kCuptiSource, "cupti", status);
 }
 
-void TellTaken(Process* p, const char* by) {
+void RecordTaken(Process* p, const char* by) {
   char status[kName + 32];
   snprintf(status, sizeof(status), "off: taken by %s", by);
-  Tell(p, status);
+  RecordStatus(p, status);
 }
 
 bool IsFull(const Process& p) { return p.options.cupti == session::Cupti::kFull; }
@@ -76,10 +76,10 @@ CUptiResult Subscribe(char* old_name, size_t capacity) {
   return library.Subscribe_v2(&subscriber, OnCallback, nullptr, &params);
 }
 
-void TellRefused(Process* p, CUptiResult error, const char* old_name) {
+void NoteRefused(Process* p, CUptiResult error, const char* old_name) {
   if (error == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
       error == CUPTI_ERROR_MAX_LIMIT_REACHED) {
-    return TellTaken(p, old_name[0] == '\0' ? "another tool" : old_name);
+    return RecordTaken(p, old_name[0] == '\0' ? "another tool" : old_name);
   }
   const char* meaning = nullptr;
   if (library.GetResultString == nullptr ||
@@ -96,13 +96,13 @@ void TellRefused(Process* p, CUptiResult error, const char* old_name) {
   NoteOff(p, status);
 }
 
-void TellOn(Process* p) {
+void RecordOn(Process* p) {
   const bool full = IsFull(*p);
   char status[160];
   snprintf(status, sizeof(status), "on: streams, contexts, modules, graphs, synchronisation%s%s",
            full ? ", copies, memory" : "",
            WantsDriverCalls() ? ", driver calls that bypass the hooks" : "");
-  Tell(p, status);
+  RecordStatus(p, status);
   if (!full) return;
   char bytes[64];
   snprintf(bytes, sizeof(bytes), "%llu bytes in each context",
@@ -113,10 +113,10 @@ void TellOn(Process* p) {
 // Retrieves what CUPTI still holds when the process ends. Registered after libcupti was loaded, so
 // that it runs before libcupti's own exit handler.
 void GiveUpAtExit(int, void*) {
-  const Writing p(Process::IfRecording());
+  const WriteGuard p(Process::IfRecording());
   if (p == nullptr || begun_by.load() != p->identity) return;
-  const Taken turn(&changing, kChangeMs);
-  if (!turn || holder.load() != Holder::kOurs) return;
+  const TimedLockGuard timed_lock(&changing, kChangeMs);
+  if (!timed_lock || holder.load() != Holder::kOurs) return;
   const Nesting nesting;
   DisableActivities(library);
   holder.store(Holder::kOffForGood);
@@ -132,10 +132,10 @@ void Take(Process* p) {
     result = EnableCallbacks(library, subscriber);
   }
   if (result == CUPTI_SUCCESS && IsFull(*p)) result = EnableActivities(library);
-  if (result == CUPTI_SUCCESS) return TellOn(p);
+  if (result == CUPTI_SUCCESS) return RecordOn(p);
   holder.store(Holder::kOffForGood, std::memory_order_release);
   if (subscribed) library.Unsubscribe(subscriber);
-  TellRefused(p, result, old_name);
+  NoteRefused(p, result, old_name);
 }
 
 bool Find(Process* p) {
@@ -180,12 +180,12 @@ void Attend(void* argument) {
 
 void AttendNow(Process* process) {
   const KeepErrno keep;
-  const Taken turn(&changing, 0);
-  const Writing p(process);
-  if (!turn || p == nullptr) return;
+  const TimedLockGuard timed_lock(&changing, 0);
+  const WriteGuard p(process);
+  if (!timed_lock || p == nullptr) return;
   cupti_wants_attention.store(false, std::memory_order_relaxed);
   const Nesting nesting;
-  RunAside(Attend, process, kStack);
+  RunOnOwnStack(Attend, process, kStack);
 }
 
 // Returns whether this is a fork child of a process that had begun; CUPTI does not work here.
@@ -203,7 +203,7 @@ void Unsubscribe(void*) {
 }  // namespace
 
 void AttendToCupti(Process* process) {
-  const Writing p(process);
+  const WriteGuard p(process);
   if (p == nullptr) return;
   if (thread_state.depth > 1) return;  // inside another hooked call, or a callback
   const Holder now = holder.load(std::memory_order_acquire);
@@ -216,18 +216,18 @@ void AttendToCupti(Process* process) {
   if (now == Holder::kNotBegun || HasSettled()) return AttendNow(p);
   if (now == Holder::kAnothers && IsFree()) return;  // not yet
   cupti_wants_attention.store(false, std::memory_order_relaxed);
-  if (now == Holder::kAnothers && begun_by.exchange(p->identity) == 0) TellTaken(p, anothers_name);
+  if (now == Holder::kAnothers && begun_by.exchange(p->identity) == 0) RecordTaken(p, anothers_name);
 }
 
 // A refused attempt is likely to be refused again, but the next recording may have other options.
 bool EndCupti(Process* p, uint32_t patience_ms) {
   const KeepErrno keep;
   const Nesting nesting;
-  const Taken turn(&changing, patience_ms);
+  const TimedLockGuard timed_lock(&changing, patience_ms);
   cupti_wants_attention.store(false, std::memory_order_relaxed);
-  if (!turn) return false;
+  if (!timed_lock) return false;
   if (begun_by.load() != p->identity) return true;
-  if (holder.load() == Holder::kOurs && !RunAside(Unsubscribe, nullptr, kStack)) return false;
+  if (holder.load() == Holder::kOurs && !RunOnOwnStack(Unsubscribe, nullptr, kStack)) return false;
   if (holder.load() != Holder::kAnothers) holder.store(Holder::kNotBegun);
   begun_by.store(0);
   return true;
@@ -251,20 +251,20 @@ void YieldCupti(const char* to) {
   if (holder.load(std::memory_order_acquire) == Holder::kAnothers && !IsFree()) return;
   const KeepErrno keep;
   const Nesting nesting;
-  const Taken turn(&changing, kChangeMs);
-  if (!turn) return;
+  const TimedLockGuard timed_lock(&changing, kChangeMs);
+  if (!timed_lock) return;
   free_since_ns.store(0);
   const Holder before = holder.load(std::memory_order_acquire);
   if (before == Holder::kOffForGood) return;
   snprintf(anothers_name, sizeof(anothers_name), "%s", to);
   holder.store(Holder::kAnothers, std::memory_order_release);
-  const Writing p(Process::IfRecording());
+  const WriteGuard p(Process::IfRecording());
   if (p == nullptr || IsInherited(*p)) return;
   if (before == Holder::kOurs) {
     DisableActivities(library);
     library.Unsubscribe(subscriber);
   }
-  TellTaken(p, to);
+  RecordTaken(p, to);
 }
 
 void CuptiIsFree(bool finalised) {
@@ -273,10 +273,10 @@ void CuptiIsFree(bool finalised) {
   const KeepErrno keep;
   const bool was_free = free_since_ns.exchange(NowNs()) != 0;
   cupti_wants_attention.store(true, std::memory_order_relaxed);
-  if (const Writing p(Process::IfRecording()); p != nullptr && !was_free) {
+  if (const WriteGuard p(Process::IfRecording()); p != nullptr && !was_free) {
     char status[kName + 32];
     snprintf(status, sizeof(status), "off: given back by %s", anothers_name);
-    Tell(p, status);
+    RecordStatus(p, status);
   }
 }
 

@@ -62,7 +62,7 @@ __attribute__((noinline, cold)) void* FindReal(Api api, int slot, bool runtime) 
                    ? FindRuntimeFunction(kNames[api], kRuntimeNodes[slot])
                : !runtime && slot == 0 ? FindDriverFunction(kNames[api])
                                        : nullptr;
-  if (real == nullptr) Process::CountEver(session::kNoRealFunction);
+  if (real == nullptr) Process::CountOrDefer(session::kNoRealFunction);
   reals[api][slot].store(real, std::memory_order_release);
   return real;
 }
@@ -84,9 +84,9 @@ unsigned RuntimeVersion(int slot) {
   const KeepErrno keep;
   const auto get = reinterpret_cast<decltype(&cudaRuntimeGetVersion)>(
       FindRuntimeFunction("cudaRuntimeGetVersion", kRuntimeNodes[node]));
-  int told = 0;
-  const bool known = get != nullptr && get(&told) == cudaSuccess && told > 0;
-  version = known ? static_cast<unsigned>(told) : kNewestKnown[node];
+  int reported = 0;
+  const bool known = get != nullptr && get(&reported) == cudaSuccess && reported > 0;
+  version = known ? static_cast<unsigned>(reported) : kNewestKnown[node];
   versions[node].store(version, std::memory_order_relaxed);
   return version;
 }
@@ -176,7 +176,7 @@ void* HookFor(const Hook& hook, void* real) {
       seen = real;
     if (seen == real) return hook.hooks[i];
   }
-  Process::CountEver(session::kPassedUnhooked);
+  Process::CountOrDefer(session::kPassedUnhooked);
   return real;
 }
 

@@ -56,7 +56,7 @@ bool DropsReference(Process* p, const Return& what) {
 // after the free.
 uint64_t SizeFromBefore(Process* p, const session::Record& r) {
   session::LiveValue live;
-  if (!p->door.is_open || r.kind != Kind::kFree || r.space != Space::kDevice ||
+  if (!p->attach_gate.is_open || r.kind != Kind::kFree || r.space != Space::kDevice ||
       p->live.Find(r.space, r.value, &live)) {
     return 0;
   }

@@ -136,10 +136,10 @@ ContextEndSpan::ContextEndSpan(Process* process, ApiId api, const ContextEnd& wh
     record_.value = PrimaryContext(device_);
   if (record_.value != 0) record_.context = process->contexts.Find(record_.value).number;
   tail_ = process->map.control().tail.load(std::memory_order_acquire);
-  if (!what.if_last) FreeWhatIsInIt(~uint64_t{0});
+  if (!what.if_last) FreeContents(~uint64_t{0});
 }
 
-void ContextEndSpan::FreeWhatIsInIt(uint64_t before_ticket) {
+void ContextEndSpan::FreeContents(uint64_t before_ticket) {
   if (record_.context == 0) return;
   process_->live.Scan([&](Space space, uint64_t value, const session::LiveValue& live) {
     if (live.context != record_.context || live.ticket >= before_ticket) return;
@@ -158,7 +158,7 @@ void ContextEndSpan::Finish(uint32_t result) {
     // Only now is it known whether that was the last reference. Memory that another thread has
     // allocated since the call began is in a context which that thread created.
     ended = ended && !PrimaryContextIsActive(device_);
-    if (ended) FreeWhatIsInIt(tail_);
+    if (ended) FreeContents(tail_);
   }
   const uint64_t begin_ns = record_.time_ns;
   record_.time_ns = NowNs();

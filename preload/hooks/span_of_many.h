@@ -74,7 +74,7 @@ class ContextEndSpan {
   void Finish(uint32_t result);
 
  private:
-  void FreeWhatIsInIt(uint64_t before_ticket);
+  void FreeContents(uint64_t before_ticket);
 
   Process* const process_;
   const ContextEnd what_;

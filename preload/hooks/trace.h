@@ -12,7 +12,7 @@
 #include "preload/hooks/hook.h"
 #include "preload/hooks/span.h"
 #include "preload/hooks/span_of_many.h"
-#include "preload/process/writing.h"
+#include "preload/process/write_guard.h"
 #include "preload/record/cupti_attention.h"
 #include "preload/record/early_streams.h"
 
@@ -60,11 +60,11 @@ requires requires(Process* p, const What& what) { OpenSpan(p, 0, what); }
 __attribute__((noinline)) Result Trace(ApiId api, const What& what, Result (*real)(Arguments...),
                                        Arguments... arguments) {
   Process* process = decltype(OpenSpan(nullptr, api, what))::Wanted(what);
-  Writing opening(process);
+  WriteGuard opening(process);
   if (opening == nullptr) {
     const Result result = real(arguments...);
     if constexpr (std::is_same_v<What, Activity>) {
-      if (what.kind == Kind::kStream && static_cast<int>(result) == 0) NoteEarlyStream(api, what);
+      if (what.kind == Kind::kStream && static_cast<int>(result) == 0) KeepEarlyStream(api, what);
     }
     return result;
   }
@@ -73,7 +73,7 @@ __attribute__((noinline)) Result Trace(ApiId api, const What& what, Result (*rea
   opening.Leave();
   const Result result = real(arguments...);
   // Not in the recording of a later attach, whose tables lack what this span refers to.
-  if (const Writing closing(process, recording); closing != nullptr)
+  if (const WriteGuard closing(process, recording); closing != nullptr)
     span.Finish(static_cast<uint32_t>(result));
   GiveCuptiAttention(process);
   return result;

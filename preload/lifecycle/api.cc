@@ -5,14 +5,14 @@
 #include "preload/base/export.h"
 #include "preload/cupti/find_cupti.h"
 #include "preload/lifecycle/start_late.h"
-#include "preload/process/writing.h"
+#include "preload/process/write_guard.h"
 #include "preload/record/note.h"
 #include "preload/routes/route.h"
 #include "preload/stacks/python/interpreter.h"
 #include "preload/stacks/python/python_walk.h"
 
 using gmt::preload::Process;
-using gmt::preload::Writing;
+using gmt::preload::WriteGuard;
 
 GMT_EXPORT const char* gpumemtrace_python_status() {
   static constinit gmt::preload::Interpreter python;
@@ -48,7 +48,7 @@ GMT_EXPORT int gpumemtrace_attach(const char* options, char* text, size_t capaci
 }
 
 GMT_EXPORT int gpumemtrace_let_go(const char*, char* text, size_t capacity) {
-  return gmt::preload::LetGoFromInside(text, capacity);
+  return gmt::preload::UndoAttachFromInside(text, capacity);
 }
 
 GMT_EXPORT int InitializeInjection() {
@@ -60,25 +60,25 @@ GMT_EXPORT int InitializeInjection() {
 GMT_EXPORT int gpumemtrace_recording() { return Process::IfRecording() != nullptr ? 1 : 0; }
 
 GMT_EXPORT void gpumemtrace_mark(const char* name, uint64_t index) {
-  const Writing p(Process::IfRecording());
+  const WriteGuard p(Process::IfRecording());
   if (p != nullptr && name != nullptr) gmt::preload::RecordMark(p, name, index);
 }
 
 GMT_EXPORT uint64_t gpumemtrace_range_begin(const char* name) {
-  const Writing p(Process::IfRecording());
+  const WriteGuard p(Process::IfRecording());
   return p == nullptr || name == nullptr ? 0 : gmt::preload::BeginRange(p, name);
 }
 
 GMT_EXPORT void gpumemtrace_range_end(uint64_t range) {
-  const Writing p(Process::IfRecording());
+  const WriteGuard p(Process::IfRecording());
   if (p != nullptr && range != 0) gmt::preload::EndRange(p, range);
 }
 
 GMT_EXPORT int gpumemtrace_snapshot(const char* name) {
-  const Writing p(Process::IfRecording());
+  const WriteGuard p(Process::IfRecording());
   if (p == nullptr || name == nullptr) return 0;
   gmt::preload::AskForSnapshot(p, name);
-  const bool anybody_reads =
+  const bool has_collector =
       p->collector_started || p->map.control().collector_pid.load(std::memory_order_relaxed) != 0;
-  return anybody_reads ? 1 : 0;
+  return has_collector ? 1 : 0;
 }

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/base/aside.h"
 #include "preload/base/clock.h"
+#include "preload/base/own_stack.h"
 #include "preload/lifecycle/exit.h"
 #include "preload/loader/loader.h"
 #include "preload/record/cupti_attention.h"
@@ -35,7 +35,7 @@ void TakeOptions(Process* p) {
   size_t size = control.attach_options_size.load(std::memory_order_acquire);
   if (size > sizeof(text)) size = sizeof(text);
   memcpy(text, control.attach_options, size);
-  p->options = p->door.options;
+  p->options = p->attach_gate.options;
   session::ParseOptions(std::string_view(text, size), &p->options, IgnoreError, nullptr);
 }
 
@@ -43,7 +43,7 @@ void TakeOptions(Process* p) {
 void EmptyTables(Process* p) {
   session::Control& control = p->map.control();
   control.arena_used.store(0, std::memory_order_relaxed);
-  control.arena_backed.store(p->door.arena_words, std::memory_order_relaxed);
+  control.arena_backed.store(p->attach_gate.arena_words, std::memory_order_relaxed);
   control.arena_errno.store(0, std::memory_order_relaxed);
   control.live_levels.store(0, std::memory_order_relaxed);
   control.live_errno.store(0, std::memory_order_relaxed);
@@ -65,7 +65,7 @@ void NoteBeginning(Process* p, uint32_t attach) {
   control.attach_last.store(attach, std::memory_order_relaxed);
 }
 
-void FindWhatStacksTake(void* argument) {
+void FindUnwinders(void* argument) {
   auto* p = static_cast<Process*>(argument);
   const char* unwinder = "";
   p->capture = StackCapture::Find(p->options, &unwinder);
@@ -83,9 +83,9 @@ void Refuse(Process* p, uint32_t attach, int error) {
 // session open, and only the session's name is removed.
 bool Gone(pid_t collector) { return kill(collector, 0) != 0 && errno == ESRCH; }
 
-bool WaitForWriters(const Door& door) {
+bool WaitForWriters(const AttachGate& attach_gate) {
   const uint64_t begin = NowNs();
-  while (door.AnybodyInside()) {
+  while (attach_gate.HasWriters()) {
     if (NowNs() - begin > kWaitForWritersNs) return false;
     const timespec moment = {0, 50000};
     syscall(SYS_nanosleep, &moment, nullptr);  // not a cancellation point
@@ -96,32 +96,32 @@ bool WaitForWriters(const Door& door) {
 }  // namespace
 
 Process::Status BeginAttach(Process* p) {
-  const uint32_t attach = p->door.wanted->load(std::memory_order_acquire);
-  p->door.seen.store(attach, std::memory_order_relaxed);
+  const uint32_t attach = p->attach_gate.wanted->load(std::memory_order_acquire);
+  p->attach_gate.seen.store(attach, std::memory_order_relaxed);
   if (attach == 0) return Process::kDormant;
-  const int error = session::BackSections(p->map, p->door.arena_words, SessionPath());
+  const int error = session::BackSections(p->map, p->attach_gate.arena_words, SessionPath());
   if (error != 0) {
     Refuse(p, attach, error);
     return Process::kDormant;
   }
   TakeOptions(p);
   EmptyTables(p);
-  p->BeginAnew(attach);
-  if (!RunAside(FindWhatStacksTake, p)) {
+  p->ResetForRecording(attach);
+  if (!RunOnOwnStack(FindUnwinders, p)) {
     session::DropSections(p->map);
     Refuse(p, attach, ENOMEM);
     return Process::kDormant;
   }
   NoteBeginning(p, attach);
-  p->LookAt(p->options.heaps);
+  p->WatchHeaps(p->options.heaps);
   p->map.control().attach_now.store(attach, std::memory_order_release);
   return Process::kRecording;
 }
 
 Process::Status EndAttach(Process* p, bool first) {
-  p->LookAt(0);
+  p->WatchHeaps(0);
   if (!EndCupti(p, first ? kWaitForCuptiMs : 0)) return Process::kEnding;
-  if (!WaitForWriters(p->door)) return Process::kEnding;
+  if (!WaitForWriters(p->attach_gate)) return Process::kEnding;
   p->torch.forward.Forget();
   // Before another client can attach, because that client then finds the slots to be patched again.
   if (RouteTaken() == Route::kAttach) RestoreSlots();
@@ -130,15 +130,15 @@ Process::Status EndAttach(Process* p, bool first) {
   // before it checks whether we have ended), no other process would.
   control.attach_now.store(0, std::memory_order_seq_cst);
   if (control.collector_pid.load(std::memory_order_seq_cst) == 0) session::DropSections(p->map);
-  p->door.seen.store(0, std::memory_order_relaxed);
-  p->LookAtDoor();
+  p->attach_gate.seen.store(0, std::memory_order_relaxed);
+  p->WatchAttachGate();
   return Process::kDormant;
 }
 
-void OpenDoorOf(Process* p, const session::CreatedSession& session) {
-  p->door.options = p->options;
-  p->door.arena_words = session.arena_words;
-  p->door.Open(&p->map.control());
+void OpenAttachGate(Process* p, const session::CreatedSession& session) {
+  p->attach_gate.options = p->options;
+  p->attach_gate.arena_words = session.arena_words;
+  p->attach_gate.Open(&p->map.control());
 }
 
 void RemoveDormantSession() {

@@ -24,7 +24,7 @@ Process::Status BeginAttach(Process* p);
 Process::Status EndAttach(Process* p, bool first);
 
 // Keeps what attaches will need of a session that was created with an attach gate.
-void OpenDoorOf(Process* p, const session::CreatedSession& session);
+void OpenAttachGate(Process* p, const session::CreatedSession& session);
 
 // At process exit: removes the session if it is dormant, since it has no further use.
 void RemoveDormantSession();

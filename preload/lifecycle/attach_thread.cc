@@ -9,7 +9,7 @@
 
 #include <atomic>
 
-#include "preload/base/aside.h"
+#include "preload/base/own_stack.h"
 #include "preload/loader/loader.h"
 #include "preload/process/process.h"
 
@@ -53,7 +53,7 @@ bool Claim() {
 // has ended.
 void WaitForAttach() {
   bool ours = false;  // the recording was begun here
-  int turned_ms = 0;
+  int pending_ms = 0;
   for (int step = 0; ours || step < kSteps; ++step) {
     const int ms = ours ? kRecordingStepMs : kStepMs;
     Sleep(ms);
@@ -61,12 +61,12 @@ void WaitForAttach() {
     const Process* recording = Process::IfRecording();
     if (ours ? dormant != nullptr : recording != nullptr) break;
     const Process* p = ours ? recording : dormant;
-    turned_ms = p == nullptr || p->door.IsTurned() ? turned_ms + ms : 0;
-    if (turned_ms > kPatienceMs && Process::IfRecordingCalls() != nullptr) ours = true;
+    pending_ms = p == nullptr || p->attach_gate.HasPendingRequest() ? pending_ms + ms : 0;
+    if (pending_ms > kPatienceMs && Process::IfRecordingCalls() != nullptr) ours = true;
   }
 }
 
-void* WaitAtTheDoor(void*) {
+void* RunAttachThread(void*) {
   TakeSignalsOfLibc();
   uint32_t seen;
   do {
@@ -79,7 +79,7 @@ void* WaitAtTheDoor(void*) {
 
 }  // namespace
 
-void BeginAttachAside() {
+void StartAttachThread() {
   const auto create = reinterpret_cast<Create>(LibcDlsym(RTLD_DEFAULT, "pthread_create"));
   const auto detach = reinterpret_cast<Detach>(LibcDlsym(RTLD_DEFAULT, "pthread_detach"));
   if (create == nullptr || detach == nullptr) return;
@@ -87,7 +87,7 @@ void BeginAttachAside() {
   if (!Claim()) return;
   const HeldSignals held;  // inherited by the thread, which must not run the program's handlers
   pthread_t thread;
-  if (create(&thread, nullptr, WaitAtTheDoor, nullptr) != 0) {
+  if (create(&thread, nullptr, RunAttachThread, nullptr) != 0) {
     runs_in.store(0);
   } else {
     detach(thread);

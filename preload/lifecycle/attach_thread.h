@@ -14,7 +14,7 @@ namespace gmt::preload {
 // Starts that thread. It exits when a hooked call has begun the recording, when the recording that
 // it has begun itself ends, or after ten seconds without an attach. Does nothing if the thread is
 // already running or cannot be created.
-void BeginAttachAside();
+void StartAttachThread();
 
 }  // namespace gmt::preload
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "preload/base/clock.h"
-#include "preload/process/writing.h"
+#include "preload/process/write_guard.h"
 #include "preload/record/driver_query.h"
 #include "preload/record/python_blocks.h"
 #include "preload/record/record_event.h"
@@ -17,14 +17,14 @@ using session::Kind;
 using session::Memory;
 using session::Space;
 
-void Tell(Process* p, const char* text) {
+void ReportStatus(Process* p, const char* text) {
   RecordSource(p, session::kBeforeAttachSource, "before_attach", text);
 }
 
-void TellWhy(Process* p, const char* why) {
+void ReportOff(Process* p, const char* why) {
   char text[192];
   snprintf(text, sizeof(text), "off: allocations made before the attach are unknown: %s", why);
-  Tell(p, text);
+  ReportStatus(p, text);
 }
 
 // Records the driver's totals for this thread's device, which include all processes.
@@ -52,17 +52,17 @@ class Seeds {
         if ((block.is_block != 0) == wants_block && block.device < kDevices) AddOne(block);
       }
     }
-    TakeBackWhatHasGone();
+    RemoveFreedBlocks();
   }
 
-  void TellResult() const {
+  void ReportResult() const {
     char text[256];
-    const uint32_t freed = p_->frees_meanwhile.count();
+    const uint32_t freed = p_->frees_during_query.count();
     snprintf(text, sizeof(text),
              "on: PyTorch reported %llu bytes in %llu blocks and %llu bytes in %llu segments%s",
              ull(block_bytes_), ull(blocks_), ull(segment_bytes_), ull(segments_),
-             freed > FreesMeanwhile::kRoom ? "; some of them may have been freed meanwhile" : "");
-    Tell(p_, text);
+             freed > FreesDuringQuery::kRoom ? "; some of them may have been freed meanwhile" : "");
+    ReportStatus(p_, text);
   }
 
  private:
@@ -101,8 +101,8 @@ class Seeds {
   }
 
   // Removes blocks freed after PyTorch reported them and before they were in the table.
-  void TakeBackWhatHasGone() {
-    p_->frees_meanwhile.ForEach([&](Space space, uint64_t value) {
+  void RemoveFreedBlocks() {
+    p_->frees_during_query.ForEach([&](Space space, uint64_t value) {
       session::LiveValue live;
       if (!p_->live.Find(space, value, &live) || live.api != session::kBeforeAttachApi) return;
       session::Record r;
@@ -128,11 +128,11 @@ struct Answer {
 
 void Take(void* argument, const char* blocks, size_t count) {
   const auto* answer = static_cast<const Answer*>(argument);
-  const Writing p(answer->process, answer->identity);
+  const WriteGuard p(answer->process, answer->identity);
   if (p == nullptr) return;
   Seeds seeds(p);
   seeds.Add(blocks, count);
-  seeds.TellResult();
+  seeds.ReportResult();
 }
 
 // `argument`: the identity of the recording that asked. It may be over, or this may be a fork
@@ -142,27 +142,27 @@ int OnPythonsThread(void* argument) {
   const auto identity = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(argument));
   Process* p = Process::IfRecording();
   {
-    const Writing still(p, identity);
+    const WriteGuard still(p, identity);
     if (still == nullptr) return 0;
-    p->frees_meanwhile.Begin();
+    p->frees_during_query.Begin();
   }
   Answer answer = {p, identity};
   const char* why = ReadPythonBlocks(Take, &answer);
-  p->frees_meanwhile.End();
-  const Writing still(p, identity);
-  if (why != nullptr && still != nullptr) TellWhy(p, why);
+  p->frees_during_query.End();
+  const WriteGuard still(p, identity);
+  if (why != nullptr && still != nullptr) ReportOff(p, why);
   return 0;
 }
 
 }  // namespace
 
-void TellWhatWasBefore(Process* p) {
+void RecordPriorAllocations(Process* p) {
   RecordTotals(p);
-  if (!p->Records(Memory::kBlock)) return TellWhy(p, "heap= does not name pytorch");
+  if (!p->Records(Memory::kBlock)) return ReportOff(p, "heap= does not name pytorch");
   // Set before asking, because the answer may come at once and must be the final status.
-  TellWhy(p, "Python's main thread has not answered yet");
+  ReportOff(p, "Python's main thread has not answered yet");
   const auto argument = reinterpret_cast<void*>(static_cast<uintptr_t>(p->identity));
-  if (const char* why = AskPython(OnPythonsThread, argument); why != nullptr) TellWhy(p, why);
+  if (const char* why = AskPython(OnPythonsThread, argument); why != nullptr) ReportOff(p, why);
 }
 
 }  // namespace gmt::preload

@@ -28,7 +28,7 @@ struct Process;
 inline constexpr char kBeforeAttachName[] = "(before attach)";
 
 // Called when the recording of an attach begins.
-void TellWhatWasBefore(Process* p);
+void RecordPriorAllocations(Process* p);
 
 }  // namespace gmt::preload
 

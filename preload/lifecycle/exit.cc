@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/base/aside.h"
 #include "preload/base/message.h"
 #include "preload/base/on_exit.h"
+#include "preload/base/own_stack.h"
 #include "preload/cupti/driver_calls.h"
 #include "preload/hooks/hook.h"
 #include "preload/lifecycle/attach.h"
@@ -56,11 +56,11 @@ void SayNotCollected(const char* what) {
 // no hooked call, such as only asking for the number of devices.
 void SayIfNothingCouldBeSeen() {
   if (!AnyLibraryIsNamed("libcuda.so")) return;
-  if (AnyHookUsed() || AnyDriverCallTold() || DriverWasLookedUp() || getauxval(AT_SECURE) != 0)
+  if (AnyHookUsed() || AnyDriverCallSeen() || DriverWasLookedUp() || getauxval(AT_SECURE) != 0)
     return;
   const Route route = RouteTaken();
   if (route == Route::kNone) return;
-  if (AnybodyIsLinkedTo("libcuda.so.1")) return;
+  if (AnyModuleIsLinkedTo("libcuda.so.1")) return;
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (driver == nullptr) return;
   LibcDlclose(driver);

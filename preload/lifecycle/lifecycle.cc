@@ -12,7 +12,7 @@
 #include "preload/lifecycle/start.h"
 #include "preload/nvtx/injection.h"
 #include "preload/process/process.h"
-#include "preload/process/writing.h"
+#include "preload/process/write_guard.h"
 #include "preload/record/cupti_attention.h"
 #include "preload/record/early_streams.h"
 #include "preload/record/record_source.h"
@@ -24,7 +24,7 @@ namespace {
 constexpr int kWaitSteps = 2000;  // milliseconds
 
 // Records when interception began, if that was after the start of the process.
-[[gnu::noinline]] void TellRoute(Process* p) {
+[[gnu::noinline]] void RecordRoute(Process* p) {
   char text[1024];
   if (DescribeLateRoute(text, sizeof(text))) RecordSource(p, "calls", text);
 }
@@ -49,39 +49,39 @@ Process* Process::StartOrWait() {
     seen = p->status.load(std::memory_order_acquire);
   }
   if (seen == kRecording) return p;
-  if (seen == kStarting) CountEver(session::kBeforeSession);
+  if (seen == kStarting) CountOrDefer(session::kBeforeSession);
   return nullptr;
 }
 
 Process* Process::Start(Process* p) {
   const Nesting nesting;
-  p->door.Close();
-  p->BeginAnew(0);
+  p->attach_gate.Close();
+  p->ResetForRecording(0);
   const Begun begun = StartSession(p);
   if (begun == Begun::kDormant) {
-    p->LookAtDoor();
+    p->WatchAttachGate();
   } else {
-    p->LookAt(begun == Begun::kRecording ? p->options.heaps : 0);
+    p->WatchHeaps(begun == Begun::kRecording ? p->options.heaps : 0);
   }
   p->status.store(begun == Begun::kRecording ? kRecording
                   : begun == Begun::kDormant ? kDormant
                                              : kOff);
   if (begun != Begun::kRecording) return nullptr;
-  p->TellFirst(p->identity);
+  p->RecordInitialEvents(p->identity);
   return p;
 }
 
-Process* Process::OpenDoor() {
+Process* Process::MakeAttachable() {
   StartOrWait();
   Process* p = Here();
   const uint32_t status = p->status.load(std::memory_order_acquire);
   return status == kIdle || status == kStarting || status == kOff ? nullptr : p;
 }
 
-Process* Process::Turn(Process* p) {
+Process* Process::SwitchRecording(Process* p) {
   const KeepErrno keep;
   uint32_t status = p->status.load(std::memory_order_acquire);
-  if (status == kTurning || !p->status.compare_exchange_strong(status, kTurning)) return nullptr;
+  if (status == kSwitching || !p->status.compare_exchange_strong(status, kSwitching)) return nullptr;
   const Nesting nesting;
   if (status != kDormant) {
     p->status.store(EndAttach(p, status == kRecording));
@@ -91,20 +91,20 @@ Process* Process::Turn(Process* p) {
   const uint32_t recording = p->identity;
   p->status.store(now);  // from here on other threads may end it and begin the next
   if (now != kRecording) return nullptr;
-  p->TellFirst(recording);
+  p->RecordInitialEvents(recording);
   return p;
 }
 
-void Process::TellFirst(uint32_t recording) {
-  if (const Writing p(this, recording); p != nullptr) {
-    p->CountUncounted();
-    TellEarlyStreams(p);
-    TellNvtx(p);
+void Process::RecordInitialEvents(uint32_t recording) {
+  if (const WriteGuard p(this, recording); p != nullptr) {
+    p->FlushDeferredCounts();
+    RecordEarlyStreams(p);
+    RecordNvtxState(p);
   }
   BeginCuptiEarly(this);
-  if (const Writing p(this, recording); p != nullptr) {
-    TellRoute(p);
-    if (door.is_open) TellWhatWasBefore(p);
+  if (const WriteGuard p(this, recording); p != nullptr) {
+    RecordRoute(p);
+    if (attach_gate.is_open) RecordPriorAllocations(p);
   }
 }
 

@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/base/aside.h"
 #include "preload/base/message.h"
+#include "preload/base/own_stack.h"
 #include "preload/hooks/hook.h"
 #include "preload/lifecycle/attach.h"
 #include "preload/lifecycle/before_attach.h"
@@ -51,7 +51,7 @@ const char* EnvironmentOr(const char* name, const char* otherwise) {
 
 // The environment does not apply if the library was injected.
 const char* OptionsText() {
-  return RouteTaken() == Route::kAttach ? BroughtOptions() : EnvironmentOr("GPUMEMTRACE", "");
+  return RouteTaken() == Route::kAttach ? InjectedOptions() : EnvironmentOr("GPUMEMTRACE", "");
 }
 
 // Memory for texts that are too large for a thread's stack, because the first GPU call may come
@@ -267,9 +267,9 @@ bool CreateDormant(Process* p) {
   session::InfoWriter info(scratch.data(), Scratch::kSize);
   ComposeInfo("", EnvironmentOr("GPUMEMTRACE_RUN_ID", ""), OwnPath(), "", &info);
   session::CreatedSession session;
-  const auto door = RouteTaken() == Route::kAttach ? session::AttachDoor::kBrought
-                                                   : session::AttachDoor::kDormant;
-  const int error = session::CreateSession(SizesFor(p->options), info.text(), &session, door);
+  const auto attach_gate = RouteTaken() == Route::kAttach ? session::AttachGate::kInjected
+                                                   : session::AttachGate::kDormant;
+  const int error = session::CreateSession(SizesFor(p->options), info.text(), &session, attach_gate);
   if (error != 0) {
     Say("process %d cannot be attached to: no shared memory for its session: %s", getpid(),
         strerror(error));
@@ -277,7 +277,7 @@ bool CreateDormant(Process* p) {
   }
   Use(p, session);
   close(session.fd);
-  OpenDoorOf(p, session);
+  OpenAttachGate(p, session);
   WatchExit(session.path);
   return true;
 }
@@ -317,7 +317,7 @@ Begun StartSession(Process* p) {
     auto* s = static_cast<Started*>(argument);
     s->begun = Start(s->process);
   };
-  if (!RunAside(start, &started)) Say("not recording: not enough memory to start");
+  if (!RunOnOwnStack(start, &started)) Say("not recording: not enough memory to start");
   return started.begun;
 }
 

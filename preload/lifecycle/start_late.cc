@@ -44,7 +44,7 @@ class Text {
 };
 
 void Describe(Text* text) {
-  const Patched patched = WhatIsPatched();
+  const PatchCounts patched = GetPatchCounts();
   text->Add("calls of %u of %u loaded libraries are intercepted", patched.caught, patched.modules);
   if (BeganAfterTheDriver())
     text->Add("; the GPU was already in use: earlier allocations are unknown");
@@ -66,21 +66,21 @@ void Describe(Text* text) {
 }
 
 // Lives as long as the process; fork children inherit it.
-constinit char brought_options[1024] = {};
+constinit char injected_options[1024] = {};
 
 // Describes the session and how calls are intercepted.
 void DescribeDoor(const Process& p, Text* text) {
   text->Add("%s\n", SessionPath());
-  const bool has_door = p.map.has_door();
+  const bool has_attach_gate = p.map.has_attach_gate();
   switch (RouteTaken()) {
     case Route::kPreload:
-      text->Add("preloaded, %s", has_door ? "dormant" : "recorded from its first GPU call on");
+      text->Add("preloaded, %s", has_attach_gate ? "dormant" : "recorded from its first GPU call on");
       break;
     case Route::kAttach:
       Describe(text);
       break;
     default:
-      text->Add("%s", has_door ? "dormant" : "recorded since this library was opened");
+      text->Add("%s", has_attach_gate ? "dormant" : "recorded since this library was opened");
   }
 }
 
@@ -93,8 +93,8 @@ bool IsCatching(const char* options, Text* text, bool* is_new) {
     text->Add(kMoreRights);
     return false;
   }
-  if (options != nullptr && strlen(options) >= sizeof(brought_options)) {
-    text->Add("the options are longer than %zu bytes", sizeof(brought_options) - 1);
+  if (options != nullptr && strlen(options) >= sizeof(injected_options)) {
+    text->Add("the options are longer than %zu bytes", sizeof(injected_options) - 1);
     return false;
   }
   char path[PATH_MAX] = "";
@@ -102,7 +102,7 @@ bool IsCatching(const char* options, Text* text, bool* is_new) {
     text->Add("another copy of this library is in the process: %s", path);
     return false;
   }
-  if (options != nullptr) strcpy(brought_options, options);
+  if (options != nullptr) strcpy(injected_options, options);
   *is_new = BeginLate(Route::kAttach);
   if (!*is_new) text->Add("its calls cannot be intercepted");
   return *is_new;
@@ -153,23 +153,23 @@ int AttachFromInside(const char* options, char* memory, size_t capacity) {
     text.Add("it has made no GPU call, and will be recorded from its first one on");
     return -1;
   }
-  const Process* p = Process::OpenDoor();
+  const Process* p = Process::MakeAttachable();
   if (p == nullptr || SessionPath()[0] == '\0') {
     text.Add("it has no session: there is no shared memory for it, or its options turn it off");
     return -1;
   }
   DescribeDoor(*p, &text);
-  if (RouteTaken() == Route::kAttach && *KeptByOthers() != '\0') BeginAttachAside();
+  if (RouteTaken() == Route::kAttach && *KeptByOthers() != '\0') StartAttachThread();
   return was_begun && !is_new ? 0 : 1;  // another thread's call may have come first
 }
 
-int LetGoFromInside(char* memory, size_t capacity) {
+int UndoAttachFromInside(char* memory, size_t capacity) {
   const KeepErrno keep;
   Text text(memory, capacity);
   const Process* p = Process::IfDormant();
   if (RouteTaken() != Route::kAttach) {
     text.Add("it was not injected by gpumemtrace attach");
-  } else if (p == nullptr || p->door.IsTurned()) {
+  } else if (p == nullptr || p->attach_gate.HasPendingRequest()) {
     text.Add("a client is attached");
   } else {
     RestoreSlots();
@@ -178,6 +178,6 @@ int LetGoFromInside(char* memory, size_t capacity) {
   return -1;
 }
 
-const char* BroughtOptions() { return brought_options; }
+const char* InjectedOptions() { return injected_options; }
 
 }  // namespace gmt::preload

@@ -13,9 +13,9 @@ int StartLate(char* text, size_t capacity);
 // gpumemtrace_attach (preload/lifecycle/api.h).
 int AttachFromInside(const char* options, char* text, size_t capacity);
 // gpumemtrace_let_go (preload/lifecycle/api.h).
-int LetGoFromInside(char* text, size_t capacity);
+int UndoAttachFromInside(char* text, size_t capacity);
 // Returns the options that were passed to gpumemtrace_attach; otherwise "".
-const char* BroughtOptions();
+const char* InjectedOptions();
 
 }  // namespace gmt::preload
 

@@ -195,7 +195,7 @@ bool AnyLibraryIsNamed(const char* beginning) {
   return dl_iterate_phdr(is_named, const_cast<char*>(beginning)) != 0;
 }
 
-bool AnybodyIsLinkedTo(const char* library) {
+bool AnyModuleIsLinkedTo(const char* library) {
   return dl_iterate_phdr(Needs, const_cast<char*>(library)) != 0;
 }
 

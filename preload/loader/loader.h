@@ -83,7 +83,7 @@ bool AnyLibraryIsNamed(const char* beginning);
 
 // Returns whether any module in this process is linked with the library of that SONAME. Takes the
 // loader's lock.
-bool AnybodyIsLinkedTo(const char* library);
+bool AnyModuleIsLinkedTo(const char* library);
 
 }  // namespace gmt::preload
 

@@ -44,7 +44,7 @@ void* FindInScope(void* scope, const char* name) { return Defined(LibcDlsym(scop
 
 // Returns whether the function belongs to a runtime, rather than to another library that precedes
 // the runtimes.
-bool IsARuntimes(void* scope, const char* name, void* function) {
+bool BelongsToRuntime(void* scope, const char* name, void* function) {
   for (const char* node : kRuntimeNodes) {
     if (LibcDlvsym(scope, name, node) == function) return true;
   }
@@ -63,7 +63,7 @@ void* FindRuntimeFunction(const char* name, const char* node) {
   const ForgetLoaderErrors forget;
   void* const scope = Scope();
   void* next = FindInScope(scope, name);
-  if (next != nullptr && !IsARuntimes(scope, name, next)) return next;
+  if (next != nullptr && !BelongsToRuntime(scope, name, next)) return next;
   void* function = FindVersionedFunction(name, node);
   return function != nullptr ? function : next;
 }

@@ -24,7 +24,7 @@ struct NvtxHeap {
   static constexpr uint32_t kFree = 0, kClaimed = 1, kReady = 2;
 
   std::atomic<uint32_t> state;
-  std::atomic<uint32_t> told;  // Process::identity of the session in which it has been recorded
+  std::atomic<uint32_t> recorded_in;  // Process::identity of the session in which it has been recorded
   uint64_t handle;             // as known to the program
   uint64_t start, size;        // 0, 0 if it has no addresses
   NvtxName* name;
@@ -40,7 +40,7 @@ class NvtxHeaps {
     for (NvtxHeap& heap : heaps_) {
       uint32_t free = NvtxHeap::kFree;
       if (!heap.state.compare_exchange_strong(free, NvtxHeap::kClaimed)) continue;
-      heap.told.store(0, std::memory_order_relaxed);
+      heap.recorded_in.store(0, std::memory_order_relaxed);
       heap.handle = handle;
       heap.start = start;
       heap.size = size;

@@ -29,7 +29,7 @@ namespace {
 
 template <typename Message>
 void Mark(const void* domain, Message message) {
-  const Writing p = IfRecordingNvtx();
+  const WriteGuard p = IfRecordingNvtx();
   if (p == nullptr) return;
   const KeepErrno keep;
   RecordNvtxMark(p, NvtxTables::DomainOf(domain), NvtxMessage(message));
@@ -67,7 +67,7 @@ nvtxRangeId_t NewUnrecordedId() {
 template <typename Message, typename Next>
 nvtxRangeId_t Start(const void* domain_handle, Message message, Next next) {
   nvtxRangeId_t id = next();
-  const Writing p = IfRecordingNvtx();
+  const WriteGuard p = IfRecordingNvtx();
   if (p == nullptr) return id != 0 ? id : NewUnrecordedId();
   const KeepErrno keep;
   const NvtxMessage text(message);
@@ -82,7 +82,7 @@ nvtxRangeId_t Start(const void* domain_handle, Message message, Next next) {
 }
 
 void End(const void* domain, nvtxRangeId_t id) {
-  const Writing p = IfRecordingNvtx();
+  const WriteGuard p = IfRecordingNvtx();
   uint64_t range;
   if (p == nullptr || !p->nvtx.open_ranges.Take(id, &range)) return;
   const KeepErrno keep;
@@ -134,14 +134,14 @@ int Push(const void* domain_handle, Message message) {
   NvtxTables* tables = NvtxTables::IfMapped();
   if (tables == nullptr || Process::Skips(session::kNvtxHeap)) return NVTX_NO_PUSH_POP_TRACKING;
   const KeepErrno keep;
-  const Writing p(Process::IfRecording());
+  const WriteGuard p(Process::IfRecording());
   PushStack* stack = tables->pushed.Mine();
   if (stack == nullptr) {
     if (p != nullptr) p->Count(session::kActivitiesDropped);
     return NVTX_NO_PUSH_POP_TRACKING;
   }
   NvtxName* domain = NvtxTables::DomainOf(domain_handle);
-  if (p != nullptr) TellPushed(p, stack);
+  if (p != nullptr) RecordPushedRanges(p, stack);
   const int level = stack->LevelsOf(domain) + static_cast<int>(stack->beyond);
   PushedRange* pushed = stack->Push();
   if (pushed == nullptr) {
@@ -170,8 +170,8 @@ int Pop(const void* domain_handle) {
   if (stack->beyond > 0) return stack->LevelsOf(domain) + static_cast<int>(--stack->beyond);
   const uint32_t place = stack->Innermost(domain);
   if (place == PushStack::kDepth) return kFailed;
-  const Writing p(Process::IfRecording());
-  if (p != nullptr) TellPushed(p, stack);
+  const WriteGuard p(Process::IfRecording());
+  if (p != nullptr) RecordPushedRanges(p, stack);
   const PushedRange& pushed = stack->ranges[place];
   if (p != nullptr && pushed.recorded_by == p->identity) EndNvtxRange(p, domain, pushed.range);
   stack->Remove(place);
@@ -248,14 +248,14 @@ void Label(Labelled what, uint64_t number, const NvtxMessage& message) {
   NvtxTables* tables = NvtxTables::IfMapped();
   if (tables == nullptr || Process::Skips(session::kNvtxHeap)) return;
   const KeepErrno keep;
-  const Writing p(Process::IfRecording());
+  const WriteGuard p(Process::IfRecording());
   if (p != nullptr) return RecordLabel(p, what, number, TextId(p, message));
   const auto pid = static_cast<uint32_t>(getpid());
   NvtxName* name =
       message.registered() != nullptr ? message.registered() : tables->names.Enter(message.text());
   tables->labels.Keep(what, number, name, pid);
   // A session may have been created meanwhile, before the label was stored.
-  if (const Writing now = IfRecordingNvtx(); now != nullptr) TellLabels(now);
+  if (const WriteGuard now = IfRecordingNvtx(); now != nullptr) RecordKeptLabels(now);
 }
 
 template <typename Number, typename Text>

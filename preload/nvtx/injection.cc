@@ -88,9 +88,9 @@ const char* Status(const Process& p) {
   return "off: no NVTX call was made";
 }
 
-void TellWasAsked() {
+void NoteWasAsked() {
   const bool is_news = !was_asked.exchange(true);
-  const Writing p = IfRecordingNvtx();
+  const WriteGuard p = IfRecordingNvtx();
   if (is_news && p != nullptr) ChangeSource(p, Status(*p));
 }
 
@@ -102,7 +102,7 @@ int Initialize(NvtxGetExportTableFunc_t get) {
   const int taken = other.initialize == nullptr ? 0 : other.initialize(get);
   if (NvtxTables::Map() == nullptr) return taken;
   slots.Take();
-  TellWasAsked();
+  NoteWasAsked();
   return 1;
 }
 
@@ -116,19 +116,19 @@ int InitializeExtension(nvtxExtModuleInfo_t* module) {
   if (NvtxTables::Map() == nullptr) return 1;
   TakePayloadExtension(*module);
   if (IsMemoryExtension(*module)) TakeMemoryExtension(*module);
-  TellWasAsked();
+  NoteWasAsked();
   return 1;
 }
 
 }  // namespace
 
-void TellNvtx(Process* p) {
+void RecordNvtxState(Process* p) {
   SetSource(p, Status(*p));
   NvtxTables* tables = NvtxTables::IfMapped();
   if (tables == nullptr || (p->options.heaps & session::kNvtxHeap) == 0) return;
-  TellLabels(p);
+  RecordKeptLabels(p);
   tables->heaps.ForEach([p](NvtxHeap* heap) { RecordHeap(p, heap); });
-  if (PushStack* stack = tables->pushed.MineIfAny(); stack != nullptr) TellPushed(p, stack);
+  if (PushStack* stack = tables->pushed.MineIfAny(); stack != nullptr) RecordPushedRanges(p, stack);
 }
 
 }  // namespace gmt::preload

@@ -24,7 +24,7 @@ inline constexpr char kNvtxOtherInjection[] = "GPUMEMTRACE_NVTX_INJECTION";
 
 // To be called when a session has started, on the thread that started it. Records what the session
 // missed (names, heaps, the ranges that are open on this thread) and whether NVTX calls are seen.
-void TellNvtx(Process* p);
+void RecordNvtxState(Process* p);
 
 }  // namespace gmt::preload
 

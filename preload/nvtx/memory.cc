@@ -83,7 +83,7 @@ nvtxMemHeapHandle_t HeapRegister(nvtxDomainHandle_t d, nvtxMemHeapDesc_t const* 
       message.registered() != nullptr ? message.registered() : tables->names.Enter(message.text());
   NvtxHeap* heap = tables->heaps.Add(Number(handle), Number(range.ptr), range.size, name,
                                      NvtxTables::DomainOf(d));
-  const Writing p = IfRecordingNvtx();
+  const WriteGuard p = IfRecordingNvtx();
   if (p == nullptr) return handle;
   if (heap != nullptr) {
     RecordHeap(p, heap);
@@ -108,7 +108,7 @@ void EndHeap(nvtxMemHeapHandle_t handle, bool for_good) {
   if (tables == nullptr) return;
   const KeepErrno keep;
   NvtxHeap* heap = tables->heaps.Find(Number(handle));
-  if (const Writing p = IfRecordingNvtx(); p != nullptr) {
+  if (const WriteGuard p = IfRecordingNvtx(); p != nullptr) {
     EndRegionsOf(tables, p, handle, heap);
     if (heap != nullptr && for_good) RecordEndOfHeap(p, *heap);
   }
@@ -155,7 +155,7 @@ void RegionsRegister(nvtxDomainHandle_t d, nvtxMemRegionsRegisterBatch_t const* 
   const KeepErrno keep;
   const Ranges ranges(batch->regionDescElements, batch->regionCount, batch->regionDescElementSize);
   KeepHandles(ranges, batch->regionHandleElementsOut, other != nullptr);
-  const Writing p = IfRecordingNvtx();
+  const WriteGuard p = IfRecordingNvtx();
   if (p == nullptr) return;
   for (size_t i = 0; i < ranges.count(); ++i)
     BeginRegion(p, Number(ranges[i].ptr), ranges[i].size, 0);
@@ -164,7 +164,7 @@ void RegionsRegister(nvtxDomainHandle_t d, nvtxMemRegionsRegisterBatch_t const* 
 void RegionsResize(nvtxDomainHandle_t d, nvtxMemRegionsResizeBatch_t const* batch) {
   if (const auto other = NextRegionsResize()) other(d, batch);
   if (!IsKnown(batch) || batch->regionType != NVTX_MEM_TYPE_VIRTUAL_ADDRESS) return;
-  const Writing p = IfRecordingNvtx();
+  const WriteGuard p = IfRecordingNvtx();
   if (p == nullptr) return;
   const KeepErrno keep;
   const Ranges ranges(batch->regionDescElements, batch->regionDescCount,
@@ -176,7 +176,7 @@ void RegionsResize(nvtxDomainHandle_t d, nvtxMemRegionsResizeBatch_t const* batc
 void RegionsUnregister(nvtxDomainHandle_t d, nvtxMemRegionsUnregisterBatch_t const* batch) {
   if (IsKnown(batch)) {
     const KeepErrno keep;
-    const Writing p = IfRecordingNvtx();
+    const WriteGuard p = IfRecordingNvtx();
     const Elements<nvtxMemRegionRef_t> refs(batch->refElements, batch->refCount,
                                             batch->refElementSize);
     for (size_t i = 0; p != nullptr && i < refs.count(); ++i)
@@ -193,7 +193,7 @@ void RegionsUnregister(nvtxDomainHandle_t d, nvtxMemRegionsUnregisterBatch_t con
 
 void RegionsName(nvtxDomainHandle_t d, nvtxMemRegionsNameBatch_t const* batch) {
   if (const auto other = NextRegionsName()) other(d, batch);
-  const Writing p = IfRecordingNvtx();
+  const WriteGuard p = IfRecordingNvtx();
   if (p == nullptr || !IsKnown(batch)) return;
   const KeepErrno keep;
   const Elements<nvtxMemRegionNameDesc_t> names(batch->regionElements, batch->regionCount,

@@ -9,8 +9,8 @@
 
 #include <atomic>
 
-#include "preload/base/aside.h"
 #include "preload/base/message.h"
+#include "preload/base/own_stack.h"
 #include "preload/loader/loader.h"
 #include "preload/loader/own_image.h"
 #include "preload/nvtx/injection.h"

@@ -69,7 +69,7 @@ PushStack* PushStacks::Claim() {
     if (owner != self && (owner != 0 || !stack.owner.compare_exchange_strong(owner, self)))
       continue;
     stack.tid.store(tid, std::memory_order_relaxed);
-    stack.depth = stack.beyond = stack.told = 0;
+    stack.depth = stack.beyond = stack.recorded_in = 0;
     thread_state.push_stack = static_cast<uint32_t>(&stack - stacks_) + 1;
     return &stack;
   }
@@ -82,7 +82,7 @@ PushStack* PushStacks::TakeOver(uint64_t self, uint32_t tid) {
     if (!HasEnded(stack.tid.load(std::memory_order_relaxed))) continue;
     if (!stack.owner.compare_exchange_strong(owner, self)) continue;
     stack.tid.store(tid, std::memory_order_relaxed);
-    stack.depth = stack.beyond = stack.told = 0;
+    stack.depth = stack.beyond = stack.recorded_in = 0;
     thread_state.push_stack = static_cast<uint32_t>(&stack - stacks_) + 1;
     return &stack;
   }

@@ -100,10 +100,10 @@ void EndNvtxRange(Process* p, NvtxName* domain, uint64_t range) {
   Commit(p, &r);
 }
 
-void TellPushed(Process* p, PushStack* stack) {
-  if (stack->told == p->identity) [[likely]]
+void RecordPushedRanges(Process* p, PushStack* stack) {
+  if (stack->recorded_in == p->identity) [[likely]]
     return;
-  stack->told = p->identity;
+  stack->recorded_in = p->identity;
   stack->tid.store(ThreadId(p->identity), std::memory_order_relaxed);
   for (uint32_t i = 0; i < stack->depth; ++i) {
     PushedRange& pushed = stack->ranges[i];
@@ -140,7 +140,7 @@ void RecordLabel(Process* p, Labelled what, uint64_t number, uint32_t name) {
   Commit(p, &r);
 }
 
-void TellLabels(Process* p) {
+void RecordKeptLabels(Process* p) {
   NvtxLabels& labels = NvtxTables::IfMapped()->labels;
   labels.TakeAll(static_cast<uint32_t>(getpid()),
                  [p](Labelled what, uint64_t number, NvtxName* name) {
@@ -153,8 +153,8 @@ void TellLabels(Process* p) {
 // Records a heap as an external pool. If it has addresses, its size is recorded, but its bytes are
 // counted where the driver allocated them.
 void RecordHeap(Process* p, NvtxHeap* heap) {
-  uint32_t told = heap->told.load(std::memory_order_relaxed);
-  if (told == p->identity || !heap->told.compare_exchange_strong(told, p->identity)) return;
+  uint32_t recorded_in = heap->recorded_in.load(std::memory_order_relaxed);
+  if (recorded_in == p->identity || !heap->recorded_in.compare_exchange_strong(recorded_in, p->identity)) return;
   session::Record r = HeapAction(p, Action::kCreate, *heap);
   Commit(p, &r);
 }

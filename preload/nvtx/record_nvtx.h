@@ -20,7 +20,7 @@
 #include "preload/nvtx/push_stacks.h"
 #include "preload/nvtx/tables.h"
 #include "preload/process/process.h"
-#include "preload/process/writing.h"
+#include "preload/process/write_guard.h"
 
 namespace gmt::preload {
 
@@ -29,8 +29,8 @@ inline constexpr uint32_t kNvtxNames = 8192;
 inline constexpr uint32_t kNvtxNameBytes = 512 << 10;
 
 // Returns nullptr if NVTX is not being recorded now. Costs two or three loads.
-inline Writing IfRecordingNvtx() {
-  return Writing(Process::Skips(session::kNvtxHeap) ? nullptr : Process::IfRecording());
+inline WriteGuard IfRecordingNvtx() {
+  return WriteGuard(Process::Skips(session::kNvtxHeap) ? nullptr : Process::IfRecording());
 }
 
 // Return ids of texts in the session; 0: none, or no room.
@@ -44,11 +44,11 @@ uint64_t BeginNvtxRange(Process* p, NvtxName* domain, uint32_t name, uint32_t co
 void EndNvtxRange(Process* p, NvtxName* domain, uint64_t range);
 
 // Records the ranges that this thread pushed before there was a session.
-void TellPushed(Process* p, PushStack* stack);
+void RecordPushedRanges(Process* p, PushStack* stack);
 
 void RecordLabel(Process* p, Labelled what, uint64_t number, uint32_t name);
 // Records the labels that were kept while there was no session.
-void TellLabels(Process* p);
+void RecordKeptLabels(Process* p);
 
 // Records a heap, once per session.
 void RecordHeap(Process* p, NvtxHeap* heap);

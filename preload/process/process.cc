@@ -15,7 +15,7 @@ namespace gmt::preload {
 namespace {
 
 // Counts made before there was a session to hold them.
-constinit std::atomic<uint32_t> uncounted[session::kCounterCount] = {};
+constinit std::atomic<uint32_t> deferred_counts[session::kCounterCount] = {};
 
 // The largest of the page sizes that the kernel supports on this architecture.
 #ifdef __x86_64__
@@ -39,13 +39,13 @@ void Process::WipeInForkChild() {
       nullptr, nullptr, [] { memset(wiped.load(), 0, sizeof(Process)); }, __dso_handle);
 }
 
-bool Process::SkipsBehindDoor(uint32_t heaps) {
+bool Process::SkipsIfAttachable(uint32_t heaps) {
   const Process* p = Here();
-  return (p->looked_at.load(std::memory_order_relaxed) & heaps) == 0 && !p->door.IsTurned();
+  return (p->fast_path_heaps.load(std::memory_order_relaxed) & heaps) == 0 && !p->attach_gate.HasPendingRequest();
 }
 
 // A pid has 22 bits.
-void Process::BeginAnew(uint32_t attach) {
+void Process::ResetForRecording(uint32_t attach) {
   identity = static_cast<uint32_t>(getpid()) | attach << 22;
   first_range = last_range.load(std::memory_order_relaxed);
   python_source.store(nullptr, std::memory_order_relaxed);
@@ -55,17 +55,17 @@ void Process::BeginAnew(uint32_t attach) {
   nvtx.Forget();
 }
 
-void Process::CountUncounted() const {
+void Process::FlushDeferredCounts() const {
   for (uint32_t i = 0; i < session::kCounterCount; ++i) {
-    if (uncounted[i].load() != 0) map.control().counters[i].fetch_add(uncounted[i].exchange(0));
+    if (deferred_counts[i].load() != 0) map.control().counters[i].fetch_add(deferred_counts[i].exchange(0));
   }
 }
 
-void Process::CountEver(session::Counter counter) {
-  uncounted[counter].fetch_add(1);
+void Process::CountOrDefer(session::Counter counter) {
+  deferred_counts[counter].fetch_add(1);
   // A session may have been created meanwhile. The later of the two threads finds the count.
   const Process* p = Here();
-  if (p->status.load() == kRecording) p->CountUncounted();
+  if (p->status.load() == kRecording) p->FlushDeferredCounts();
 }
 
 }  // namespace gmt::preload

@@ -25,8 +25,8 @@
 #include <stdint.h>
 
 #include "preload/nvtx/state/nvtx_state.h"
-#include "preload/process/door.h"
-#include "preload/process/frees_meanwhile.h"
+#include "preload/process/attach_gate.h"
+#include "preload/process/frees_during_query.h"
 #include "preload/stacks/python/interpreter.h"
 #include "preload/stacks/stack_capture.h"
 #include "preload/torch/state/torch_state.h"
@@ -45,22 +45,22 @@ struct Process {
     kRecording = 2,
     kOff = 3,
     kDormant = 4,
-    kTurning = 5,
+    kSwitching = 5,
     kEnding = 6,
   };
 
   std::atomic<uint32_t> status;
   // The heaps whose calls must leave the fast path, as bits of session::Heaps, plus
-  // session::kAttachAsked if calls must also check for a detach request.
-  std::atomic<uint32_t> looked_at;
+  // session::kAttachRequested if calls must also check for a detach request.
+  std::atomic<uint32_t> fast_path_heaps;
   // &fast_path_heaps; while dormant, the session's attach_wanted, which is 0 or includes
-  // session::kAttachAsked. nullptr while idle.
-  std::atomic<const std::atomic<uint32_t>*> gate;
+  // session::kAttachRequested. nullptr while idle.
+  std::atomic<const std::atomic<uint32_t>*> fast_path_word;
   std::atomic<uint32_t> starter;  // tid of the thread that starts the session
   // Identifies this recording: changes with the process and with each attach. Cached data of
   // another recording (the parent's tid, ids of another session's tables) is recognized by it.
   uint32_t identity;
-  Door door;
+  AttachGate attach_gate;
 
   session::SessionMap map;
   session::RingWriter ring;
@@ -75,7 +75,7 @@ struct Process {
   TorchState torch;
   std::atomic<uint64_t> known_devices[4];  // a bit per device number
   NvtxState nvtx;
-  FreesMeanwhile frees_meanwhile;
+  FreesDuringQuery frees_during_query;
   std::atomic<uint32_t> last_range;  // number of the last range begun
   uint32_t first_range;              // value of last_range when this recording began
   bool collector_started;
@@ -85,9 +85,9 @@ struct Process {
   }
 
   // Same, but may be called before a session exists: the count is then kept until there is one.
-  static void CountEver(session::Counter counter);
-  // Adds what CountEver() has kept to the session's counters. REQUIRES: there is a session.
-  void CountUncounted() const;
+  static void CountOrDefer(session::Counter counter);
+  // Adds what CountOrDefer() has kept to the session's counters. REQUIRES: there is a session.
+  void FlushDeferredCounts() const;
 
   bool WantsStacks() const {
     return options.python_stacks || options.native_stacks != session::Unwinder::kNone;
@@ -103,20 +103,20 @@ struct Process {
   // Returns true if a call that concerns `heaps` can pass through without further checks: recording
   // is off or excludes these heaps, and no attach or detach is pending.
   __attribute__((always_inline)) static bool Skips(uint32_t heaps) {
-    const std::atomic<uint32_t>* word = Here()->gate.load(std::memory_order_acquire);
+    const std::atomic<uint32_t>* word = Here()->fast_path_word.load(std::memory_order_acquire);
     if (word == nullptr) return false;
-    const uint32_t looked_at = word->load(std::memory_order_relaxed);
-    if ((looked_at & (heaps | session::kAttachAsked)) == 0) [[likely]]
+    const uint32_t fast_path_heaps = word->load(std::memory_order_relaxed);
+    if ((fast_path_heaps & (heaps | session::kAttachRequested)) == 0) [[likely]]
       return true;
-    return (looked_at & session::kAttachAsked) != 0 && SkipsBehindDoor(heaps);
+    return (fast_path_heaps & session::kAttachRequested) != 0 && SkipsIfAttachable(heaps);
   }
-  void LookAt(uint32_t heaps) {
-    looked_at.store(door.is_open ? heaps | session::kAttachAsked : heaps);
-    gate.store(&looked_at);
+  void WatchHeaps(uint32_t heaps) {
+    fast_path_heaps.store(attach_gate.is_open ? heaps | session::kAttachRequested : heaps);
+    fast_path_word.store(&fast_path_heaps);
   }
-  void LookAtDoor() {
-    looked_at.store(0);
-    gate.store(door.wanted);
+  void WatchAttachGate() {
+    fast_path_heaps.store(0);
+    fast_path_word.store(attach_gate.wanted);
   }
 
   // Returns the process's state if it is being recorded, otherwise nullptr. One load.
@@ -131,8 +131,8 @@ struct Process {
     Process* p = Here();
     const uint32_t seen = p->status.load(std::memory_order_acquire);
     const bool has_begun = seen == kRecording || seen == kDormant || seen == kEnding;
-    if (has_begun && p->door.IsTurned()) [[unlikely]]
-      return Turn(p);
+    if (has_begun && p->attach_gate.HasPendingRequest()) [[unlikely]]
+      return SwitchRecording(p);
     return seen == kRecording ? p : nullptr;
   }
 
@@ -144,23 +144,23 @@ struct Process {
 
   // Returns the process's state if clients can attach to it, whether or not one is attached;
   // otherwise nullptr.
-  static Process* IfDoorIsOpen() { return HasBegun() && Here()->door.is_open ? Here() : nullptr; }
+  static Process* IfAttachable() { return HasBegun() && Here()->attach_gate.is_open ? Here() : nullptr; }
 
   static bool HasBegun() { return Here()->status.load(std::memory_order_acquire) > kStarting; }
   // Makes the process attachable unless recording has begun. Called on behalf of an attaching
   // client. Returns nullptr if no session can be created; StartSession() has then reported why.
-  static Process* OpenDoor();
+  static Process* MakeAttachable();
 
   // Resets what is new with each recording. REQUIRES: no thread is recording.
-  void BeginAnew(uint32_t attach);
+  void ResetForRecording(uint32_t attach);
   // Writes the initial events of the recording with that identity; does nothing if it is over.
-  void TellFirst(uint32_t recording);
+  void RecordInitialEvents(uint32_t recording);
 
  private:
   static Process* StartOrWait();
   static Process* Start(Process* p);
-  static Process* Turn(Process* p);
-  static bool SkipsBehindDoor(uint32_t heaps);
+  static Process* SwitchRecording(Process* p);
+  static bool SkipsIfAttachable(uint32_t heaps);
   static void WipeInForkChild();
 
   static Process* Here() { return reinterpret_cast<Process*>(pages_); }

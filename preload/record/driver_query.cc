@@ -116,9 +116,9 @@ uint64_t PrimaryContext(int device) {
 unsigned DriverVersion() {
   static constinit std::atomic<unsigned> known{0};
   unsigned version = known.load(std::memory_order_relaxed);
-  int told = 0;
-  if (version == 0 && driver_get_version.Succeeds(&told) && told > 0) {
-    version = static_cast<unsigned>(told);
+  int reported = 0;
+  if (version == 0 && driver_get_version.Succeeds(&reported) && reported > 0) {
+    version = static_cast<unsigned>(reported);
     known.store(version, std::memory_order_relaxed);
   }
   return version != 0 ? version : ~0u;

@@ -18,7 +18,7 @@ struct EarlyStream {
 
 constexpr uint64_t kClaimed = 1;  // CU_STREAM_LEGACY, which is never created
 
-constinit EarlyStream streams[kMostEarlyStreams];
+constinit EarlyStream streams[kMaxEarlyStreams];
 constinit std::atomic<uint32_t> used{0};   // entries from here on have never been used
 constinit std::atomic<uint32_t> owner{0};  // the process to which the streams belong
 
@@ -36,7 +36,7 @@ void TakeOver() {
 
 EarlyStream* FindEntry(uint64_t handle) {
   const uint32_t count = used.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < count && i < kMostEarlyStreams; ++i) {
+  for (uint32_t i = 0; i < count && i < kMaxEarlyStreams; ++i) {
     if (streams[i].handle.load(std::memory_order_relaxed) == handle) return &streams[i];
   }
   return nullptr;
@@ -47,16 +47,16 @@ EarlyStream* ClaimEntry() {
     uint64_t free = 0;
     if (entry->handle.compare_exchange_strong(free, kClaimed)) return entry;
   }
-  if (used.load(std::memory_order_relaxed) >= kMostEarlyStreams) return nullptr;
+  if (used.load(std::memory_order_relaxed) >= kMaxEarlyStreams) return nullptr;
   const uint32_t index = used.fetch_add(1, std::memory_order_acq_rel);
-  if (index >= kMostEarlyStreams) return nullptr;
+  if (index >= kMaxEarlyStreams) return nullptr;
   streams[index].handle.store(kClaimed, std::memory_order_relaxed);
   return &streams[index];
 }
 
 }  // namespace
 
-void NoteEarlyStream(ApiId api, const Activity& what) {
+void KeepEarlyStream(ApiId api, const Activity& what) {
   const KeepErrno keep;
   TakeOver();
   if (what.action == Action::kDestroy) {
@@ -78,11 +78,11 @@ void NoteEarlyStream(ApiId api, const Activity& what) {
   entry->handle.store(handle, std::memory_order_release);
 }
 
-void TellEarlyStreams(Process* p) {
+void RecordEarlyStreams(Process* p) {
   if (!BelongsToThisProcess() || Process::Skips(session::kDriverHeap | session::kPytorchHeap))
     return;
   const uint32_t count = used.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < count && i < kMostEarlyStreams; ++i) {
+  for (uint32_t i = 0; i < count && i < kMaxEarlyStreams; ++i) {
     const uint64_t handle = streams[i].handle.load(std::memory_order_acquire);
     if (handle <= kClaimed) continue;
     const uint64_t facts = streams[i].facts.load(std::memory_order_relaxed);

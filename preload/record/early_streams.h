@@ -4,7 +4,7 @@
 // recorded. (PyTorch creates all its side streams when it is asked for the first one.) They are
 // kept here and written when the recording begins, with that time.
 //
-// At most kMostEarlyStreams are kept. Further ones are not recorded, like streams created before
+// At most kMaxEarlyStreams are kept. Further ones are not recorded, like streams created before
 // this library could intercept calls. A fork child begins with none.
 //
 // Thread safety: all functions may be called from any thread. A stream that is created while the
@@ -18,14 +18,14 @@
 
 namespace gmt::preload {
 
-inline constexpr uint32_t kMostEarlyStreams = 1024;
+inline constexpr uint32_t kMaxEarlyStreams = 1024;
 
 // Keeps the stream of a call of kind kStream that has succeeded in a process that is not being
 // recorded.
-void NoteEarlyStream(ApiId api, const Activity& what);
+void KeepEarlyStream(ApiId api, const Activity& what);
 
 // Writes the kept streams. Called when the recording has begun.
-void TellEarlyStreams(Process* p);
+void RecordEarlyStreams(Process* p);
 
 }  // namespace gmt::preload
 

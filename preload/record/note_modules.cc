@@ -183,10 +183,10 @@ bool NoteModules(const Process& process, const uint64_t* frames, uint32_t depth)
   return walks_know_more || process.map.modules().generation() != generation;
 }
 
-void DoubtKnownModules() { closed_libraries.fetch_add(1); }
+void RecheckKnownModules() { closed_libraries.fetch_add(1); }
 
 void NoteGoneModules(const Process& process) {
-  DoubtKnownModules();
+  RecheckKnownModules();
   const session::ModuleLog log = process.map.modules();
   for (uint32_t i = 0; i < log.count(); ++i) {
     const ModuleRecord& r = log.record(i);

@@ -19,7 +19,7 @@ bool NoteModules(const Process& process, const uint64_t* frames, uint32_t depth)
 
 // Marks the known modules of the log for re-checking. To be called before a library may be
 // unloaded.
-void DoubtKnownModules();
+void RecheckKnownModules();
 
 // Records which modules of the log are no longer loaded. Not for use in hooks: to be called after a
 // library has been unloaded and modules are listed again (preload/stacks/unwind/loaded_module.h).

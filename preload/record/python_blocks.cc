@@ -14,7 +14,7 @@ namespace {
 // `reported`, or None with the reason in `why`. memory_snapshot() has taken include_traces since
 // PyTorch 2.9; its history of the program is not needed. Blocks have had an address since 2.1.
 constexpr char kQuestion[] = R"(
-told, why = None, "PyTorch is not loaded"
+reported, why = None, "PyTorch is not loaded"
 try:
     cuda = getattr(modules.get("torch"), "cuda", None)
     if cuda is not None:
@@ -34,7 +34,7 @@ try:
                 if b["state"] == "active_allocated":
                     words += [1, s["device"], b.get("address", at), b["size"], s["stream"]]
                 at += b["size"]
-        told = b"".join([int(w).to_bytes(8, "little") for w in words])
+        reported = b"".join([int(w).to_bytes(8, "little") for w in words])
 except Exception:
     pass
 )";
@@ -99,10 +99,10 @@ const char* Read(Object globals, void (*visit)(void*, const char*, size_t), void
   const Object result = api.run(kQuestion, kFileInput, globals, globals, nullptr);
   if (result == nullptr) return "the query failed in Python";
   api.release(result);
-  const Object told = api.get_item(globals, "told");
+  const Object reported = api.get_item(globals, "reported");
   char* words;
   ptrdiff_t size;
-  if (told == nullptr || api.bytes(told, &words, &size) != 0) return ReasonIn(globals);
+  if (reported == nullptr || api.bytes(reported, &words, &size) != 0) return ReasonIn(globals);
   visit(context, words, static_cast<size_t>(size) / sizeof(PythonBlock));
   return nullptr;
 }

@@ -119,7 +119,7 @@ void CommitAcquisition(Process* p, const session::Record& r) {
 }
 
 bool CommitReturn(Process* p, session::Record* r, session::LiveValue* live) {
-  p->frees_meanwhile.Note(r->space, r->value);
+  p->frees_during_query.Note(r->space, r->value);
   const session::RingWriter::Reservation reservation = p->ring.Reserve();
   const bool known = p->live.Erase(r->space, r->value, live);
   if (known) {

@@ -15,7 +15,7 @@ uint32_t IdOf(Process* p, std::string_view text) {
 
 }  // namespace
 
-void NoteSource(Process* p, session::Fact fact, std::string_view status) {
+void SetSourceStatus(Process* p, session::Fact fact, std::string_view status) {
   p->map.control().facts[fact].store(IdOf(p, status), std::memory_order_release);
 }
 
@@ -31,7 +31,7 @@ void RecordSource(Process* p, std::string_view source, std::string_view status) 
 
 void RecordSource(Process* p, session::Fact fact, std::string_view source,
                   std::string_view status) {
-  NoteSource(p, fact, status);
+  SetSourceStatus(p, fact, status);
   RecordSource(p, source, status);
 }
 

@@ -10,7 +10,7 @@
 namespace gmt::preload {
 
 // Sets the status of an event source that has not changed since start; writes no event.
-void NoteSource(Process* p, session::Fact fact, std::string_view status);
+void SetSourceStatus(Process* p, session::Fact fact, std::string_view status);
 
 // Records an event: the status of that event source from now on. Thread safety: any thread.
 void RecordSource(Process* p, std::string_view source, std::string_view status);

@@ -68,7 +68,7 @@ bool PythonIsAsItWas(Process* p, const StackBuilder& stack, bool modules_are_new
 template <typename Capture>
 uint32_t Record(Process* p, StackBuilder::Native native, LastStack* last, Capture capture) {
   // Libraries may be loaded and unloaded by other threads faster than this one walks.
-  constexpr int kMostWalks = 4;
+  constexpr int kMaxWalks = 4;
   StackTable::Buffer stack;
   for (int walks = 1;; ++walks) {
     StackBuilder builder(&stack, p->python, native);
@@ -77,7 +77,7 @@ uint32_t Record(Process* p, StackBuilder::Native native, LastStack* last, Captur
     uint32_t id =
         p->stacks.Find(&stack, builder.depth(), builder.flags(), p->map.modules().generation());
     if (id == 0) [[unlikely]] {
-      if (IsOutdated(p, stack, builder) && walks < kMostWalks) continue;
+      if (IsOutdated(p, stack, builder) && walks < kMaxWalks) continue;
       id = AddStack(p, &stack, builder, last->Of(p->identity));
     }
     last->Set(p->identity, id);

@@ -10,7 +10,7 @@
 
 #include "preload/base/export.h"
 #include "preload/loader/loader.h"
-#include "preload/process/writing.h"
+#include "preload/process/write_guard.h"
 #include "preload/record/note_modules.h"
 #include "preload/record/record_event.h"
 #include "preload/stacks/unwind/loaded_module.h"
@@ -23,15 +23,15 @@ using Dlclose = int (*)(void* handle);
 
 int CloseAndForget(Dlclose real, void* handle) {
   RulesInDoubt rules;
-  DoubtKnownModules();
+  RecheckKnownModules();
   const uint64_t before = UnloadedModules();
   const int result = real(handle);
   const KeepErrno keep;
   if (UnloadedModules() == before) {  // other handles keep it open
-    rules.NothingHasGone();
+    rules.NothingWasUnloaded();
     return result;
   }
-  if (const Writing p(Process::IfRecording()); p != nullptr) {
+  if (const WriteGuard p(Process::IfRecording()); p != nullptr) {
     ListModules();
     NoteGoneModules(*p);
   }

@@ -14,9 +14,9 @@
 namespace gmt::preload {
 namespace {
 
-constexpr int kMostRounds = 8;  // limit if other threads keep loading libraries
+constexpr int kMaxRounds = 8;  // limit if other threads keep loading libraries
 constexpr uint32_t kCapacity = 4096;
-constexpr uint32_t kMostKept = 1024;
+constexpr uint32_t kMaxKept = 1024;
 static_assert((kCapacity & (kCapacity - 1)) == 0);
 
 // A known module. All state of this file is changed under the lock of the loader's list.
@@ -30,19 +30,19 @@ struct Known {
 };
 constinit Known known[kCapacity] = {};
 constinit uint32_t known_count = 0;
-constinit Patched patched_so_far = {};
+constinit PatchCounts patched_so_far = {};
 
 // A slot that was changed.
 struct Changed {
   uint64_t* place;
   uint64_t before, hook;
 };
-constexpr uint32_t kMostChanged = 32768;
-constinit Changed changed[kMostChanged] = {};
+constexpr uint32_t kMaxChanged = 32768;
+constinit Changed changed[kMaxChanged] = {};
 constinit uint32_t changed_count = 0;
 
 // Functions that slots led to; their libraries must stay loaded.
-constinit void* to_keep[kMostKept] = {};
+constinit void* to_keep[kMaxKept] = {};
 constinit uint32_t to_keep_count = 0;
 
 constinit std::atomic<bool> patching{false}, any_rpath{false};
@@ -100,11 +100,11 @@ void Keep(uint64_t function) {
   for (uint32_t i = 0; i < to_keep_count; ++i) {
     if (to_keep[i] == address) return;
   }
-  if (to_keep_count < kMostKept) to_keep[to_keep_count++] = address;
+  if (to_keep_count < kMaxKept) to_keep[to_keep_count++] = address;
 }
 
 void Remember(const Changed& slot) {
-  if (changed_count < kMostChanged) {
+  if (changed_count < kMaxChanged) {
     changed[changed_count++] = slot;
   } else {
     ++patched_so_far.kept;
@@ -145,7 +145,7 @@ void PatchSlot(const MappedModule& module, const Others& others, const MappedMod
 
 // ---- One module ---------------------------------------------------------------------------------
 
-bool IsOurKind(const MappedModule& module) {
+bool IsCopyOfThisLibrary(const MappedModule& module) {
   return InOwnImage(module.dynamic()) || module.symbols().Find("gpumemtrace_catching") != nullptr;
 }
 
@@ -154,7 +154,7 @@ void PatchModule(const MappedModule& module, const Others& others, Known* entry)
   patched_so_far.caught -= entry->slots != 0;
   entry->slots = 0;
   entry->patched = true;
-  if (!module.has_symbols() || IsLeftAlone(module.name()) || IsOurKind(module)) return;
+  if (!module.has_symbols() || IsLeftAlone(module.name()) || IsCopyOfThisLibrary(module)) return;
   module.ForEachSlot(
       [&](const MappedModule::Slot& slot) { PatchSlot(module, others, slot, entry); });
   patched_so_far.slots += entry->slots;
@@ -223,13 +223,13 @@ int PatchOne(dl_phdr_info* info, size_t, void* others) {
 // Sets the flag that the session shows to attaching clients; returns its previous value. REQUIRES:
 // the lock of the loader's list.
 uint32_t NoteRestored(uint32_t restored) {
-  Process* p = Process::IfDoorIsOpen();
+  Process* p = Process::IfAttachable();
   return p == nullptr ? 0 : p->map.control().slots_restored.exchange(restored);
 }
 
 bool IsWanted() {
-  const Process* p = Process::IfDoorIsOpen();
-  return p != nullptr && p->door.wanted->load() != 0;
+  const Process* p = Process::IfAttachable();
+  return p != nullptr && p->attach_gate.wanted->load() != 0;
 }
 
 // REQUIRES: no other thread loads or unloads a library meanwhile. The list's own lock does not
@@ -249,8 +249,8 @@ void PatchAll() {
   passes.fetch_add(1, std::memory_order_release);
 }
 
-void KeepWhatIsBehind() {
-  void* functions[kMostKept];
+void KeepRealFunctions() {
+  void* functions[kMaxKept];
   struct Taken {
     void** functions;
     uint32_t count;
@@ -276,7 +276,7 @@ bool PatchOnce() {
   for (void* handle : {OwnHandle(), RTLD_DEFAULT}) {
     if (!done()) LibcDlsym(handle, "gpumemtrace_patch");
   }
-  KeepWhatIsBehind();
+  KeepRealFunctions();
   return done();
 }
 
@@ -348,14 +348,14 @@ bool Patching() { return patching.load(std::memory_order_relaxed); }
 void PatchNewModules() {
   const KeepErrno keep;
   patching.store(true, std::memory_order_relaxed);
-  for (int round = 0; round < kMostRounds && PatchOnce(); ++round) {
+  for (int round = 0; round < kMaxRounds && PatchOnce(); ++round) {
   }
 }
 
-Patched WhatIsPatched() {
-  Patched result = {};
+PatchCounts GetPatchCounts() {
+  PatchCounts result = {};
   const auto copy = [](dl_phdr_info*, size_t, void* argument) {
-    *static_cast<Patched*>(argument) = patched_so_far;
+    *static_cast<PatchCounts*>(argument) = patched_so_far;
     return 1;
   };
   dl_iterate_phdr(copy, &result);

@@ -33,7 +33,7 @@
 
 namespace gmt::preload {
 
-struct Patched {
+struct PatchCounts {
   uint32_t modules;   // whose slots were examined
   uint32_t caught;    // whose calls are now intercepted
   uint32_t slots;     // slots redirected to this library
@@ -50,7 +50,7 @@ bool Patching();
 // is new, it costs one check of the loader's count.
 void PatchNewModules();
 
-Patched WhatIsPatched();
+PatchCounts GetPatchCounts();
 
 // Restores the slots until PatchNewModules() is called again, which then patches them again. Does
 // nothing if a client has requested an attach meanwhile: one of the two sees the other

@@ -37,8 +37,8 @@ const char* WithoutFolder(const char* path) {
 }
 
 uint64_t PageSize() {
-  const uint64_t told = getauxval(AT_PAGESZ);
-  return told != 0 ? told : 4096;
+  const uint64_t reported = getauxval(AT_PAGESZ);
+  return reported != 0 ? reported : 4096;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace gmt::preload {
 namespace {
 
-constexpr uint64_t kMostRead = uint64_t{64} << 20;  // per segment
+constexpr uint64_t kMaxRead = uint64_t{64} << 20;  // per segment
 constexpr size_t kPieceBytes = 256 << 10;           // bytes read at a time
 
 struct Range {
@@ -69,7 +69,7 @@ bool KeepsPointers(const dl_phdr_info& info, const MappedModule& module, const S
     const uint64_t end = begin + header.p_memsz;
     begin = module.EndOfSlots(begin, end);
     const uint64_t bytes = end - begin;
-    if (PointsInto(search, begin, bytes < kMostRead ? bytes : kMostRead)) return true;
+    if (PointsInto(search, begin, bytes < kMaxRead ? bytes : kMaxRead)) return true;
   }
   return false;
 }

@@ -20,7 +20,7 @@ namespace {
 
 using Catching = int (*)();
 
-constexpr int kMostCopies = 8;
+constexpr int kMaxCopies = 8;
 
 enum class Preloaded : uint8_t { kNotKnown, kCatches, kNever };
 
@@ -34,7 +34,7 @@ struct Copies {
   bool before_own = true;
   bool only_before_own;
   int count = 0;
-  Catching catching[kMostCopies];
+  Catching catching[kMaxCopies];
 };
 
 int AddCopy(dl_phdr_info* info, size_t, void* argument) {
@@ -49,7 +49,7 @@ int AddCopy(dl_phdr_info* info, size_t, void* argument) {
     }
     void* catching = DynamicSymbols(info->dlpi_addr, reinterpret_cast<const ElfW(Dyn)*>(dynamic))
                          .Find("gpumemtrace_catching");
-    if (catching != nullptr && copies->count < kMostCopies)
+    if (catching != nullptr && copies->count < kMaxCopies)
       copies->catching[copies->count++] = reinterpret_cast<Catching>(catching);
   }
   return 0;

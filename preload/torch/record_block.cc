@@ -3,7 +3,7 @@
 #include "preload/base/clock.h"
 #include "preload/base/scope.h"
 #include "preload/base/thread_state.h"
-#include "preload/process/writing.h"
+#include "preload/process/write_guard.h"
 #include "preload/record/record_event.h"
 #include "preload/record/record_stack.h"
 #include "preload/torch/record_role.h"
@@ -89,7 +89,7 @@ void AddOrigin(Process* p, const void* caller, session::Record* r) {
 void RecordBlock(uint64_t address, int64_t size, const TorchTotals& totals, TorchDevice device,
                  const void* caller) {
   const KeepErrno keep;
-  const Writing p(Wanted(device));
+  const WriteGuard p(Wanted(device));
   if (p == nullptr) return;
   SeeBlock(p, caller);
   p->ring.PrepareToReserve();
@@ -108,7 +108,7 @@ void RecordBlock(uint64_t address, int64_t size, const TorchTotals& totals, Torc
   if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) t->freed_block = address;
   if (p->options.free_stacks) r.stack = RecordStack(p);
   r.time_ns = NowNs();
-  p->frees_meanwhile.Note(r.space, r.value);
+  p->frees_during_query.Note(r.space, r.value);
   const session::Words words = session::Pack(r);
   const session::RingWriter::Reservation reservation = p->ring.Reserve();
   p->live.Erase(r.space, r.value);
@@ -118,7 +118,7 @@ void RecordBlock(uint64_t address, int64_t size, const TorchTotals& totals, Torc
 void RecordOutOfMemory(int64_t size, const TorchTotals& totals, TorchDevice device,
                        const void* caller) {
   const KeepErrno keep;
-  const Writing p(Wanted(device));
+  const WriteGuard p(Wanted(device));
   if (p == nullptr) return;
   SeeBlock(p, caller);
   session::Record r = NewRecord(p, Kind::kAllocFailed, static_cast<uint64_t>(size), totals, device);

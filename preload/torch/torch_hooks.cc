@@ -5,7 +5,7 @@
 
 #include "preload/base/export.h"
 #include "preload/base/scope.h"
-#include "preload/process/writing.h"
+#include "preload/process/write_guard.h"
 #include "preload/record/note.h"
 #include "preload/record/record_event.h"
 #include "preload/record/record_stack.h"
@@ -18,9 +18,9 @@ namespace gmt::preload {
 namespace {
 
 // Must not be held while PyTorch's function runs.
-Writing IfRecordingBlocks() {
+WriteGuard IfRecordingBlocks() {
   Process* p = Process::IfRecording();
-  return Writing(p != nullptr && p->Records(session::Memory::kBlock) ? p : nullptr);
+  return WriteGuard(p != nullptr && p->Records(session::Memory::kBlock) ? p : nullptr);
 }
 
 [[gnu::always_inline]] inline Process* IfRolesAreWanted(Process* p) {
@@ -29,8 +29,8 @@ Writing IfRecordingBlocks() {
 }
 
 // Same, for what is recorded about PyTorch's tensors.
-[[gnu::always_inline]] inline Writing IfRecordingRoles() {
-  return Writing(IfRolesAreWanted(Process::IfRecording()));
+[[gnu::always_inline]] inline WriteGuard IfRecordingRoles() {
+  return WriteGuard(IfRolesAreWanted(Process::IfRecording()));
 }
 
 // std::vector<at::Tensor>, which is returned unchanged.
@@ -104,7 +104,7 @@ void RememberForward(Process* p, uint64_t sequence, const void* caller) {
 
 uint64_t SequenceNumber::operator()() const {
   const uint64_t sequence = real()();
-  const Writing p = IfRecordingBlocks();
+  const WriteGuard p = IfRecordingBlocks();
   if (p == nullptr) return sequence;
   if (p->WantsStacks()) {
     RememberForward(p, sequence, caller);
@@ -114,7 +114,7 @@ uint64_t SequenceNumber::operator()() const {
   return sequence;
 }
 
-[[gnu::noinline, gnu::cold]] void TellWhatWasLearnt(Process* p) {
+[[gnu::noinline, gnu::cold]] void PublishForwardStacks(Process* p) {
   const KeepErrno keep;
   const char* status = p->torch.forward.is_known()
                            ? "on"
@@ -124,7 +124,7 @@ uint64_t SequenceNumber::operator()() const {
 }
 
 void EndNode(Scope* scope) {
-  const Writing p = IfRecordingRoles();
+  const WriteGuard p = IfRecordingRoles();
   if (p == nullptr) return;
   if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) {
     t->accumulating = nullptr;
@@ -147,20 +147,20 @@ void EndNode(Scope* scope) {
 void EvaluateFunction::operator()(void* engine, void* graph_task, void* node, void* inputs,
                                   const void* ready_queue) const {
   {
-    const Writing p = IfRecordingBlocks();
+    const WriteGuard p = IfRecordingBlocks();
     if (p == nullptr) return real()(engine, graph_task, node, inputs, ready_queue);
-    if (p->WantsStacks() && p->torch.forward.Learn(node)) TellWhatWasLearnt(p);
+    if (p->WantsStacks() && p->torch.forward.Learn(node)) PublishForwardStacks(p);
     if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) t->releases.Begin();
   }
   EvaluateInScope(real(), engine, graph_task, node, inputs, ready_queue);
 }
 
 void EndBackward(Scope* scope) {
-  if (const Writing p(Process::IfRecording()); p != nullptr) EndRange(p, scope->range);
+  if (const WriteGuard p(Process::IfRecording()); p != nullptr) EndRange(p, scope->range);
 }
 
 void EndKeepingBackward(Scope* scope) {
-  if (const Writing p(Process::IfRecording()); p != nullptr) {
+  if (const WriteGuard p(Process::IfRecording()); p != nullptr) {
     // Not if the pass began in an earlier recording.
     if (p->torch.keeping_graphs.load(std::memory_order_relaxed) > 0)
       p->torch.keeping_graphs.fetch_sub(1, std::memory_order_relaxed);
@@ -193,7 +193,7 @@ VariableList Execute::operator()(void* engine, const void* roots, const void* in
                                  bool keep_graph, bool create_graph, bool accumulate_grad,
                                  const void* outputs) const {
   uint64_t range = 0;
-  if (const Writing p = IfRecordingBlocks(); p != nullptr) {
+  if (const WriteGuard p = IfRecordingBlocks(); p != nullptr) {
     range = BeginRange(p, "backward");
     if (range != 0 && keep_graph) p->torch.keeping_graphs.fetch_add(1, std::memory_order_relaxed);
   }
@@ -211,7 +211,7 @@ constexpr uint8_t kUserScope = 7;
 void BeginRecordFunction::operator()(void* self, uint8_t scope) const {
   real()(self, scope);
   if (scope != kUserScope) return;
-  const Writing p = IfRecordingBlocks();
+  const WriteGuard p = IfRecordingBlocks();
   if (p == nullptr) return;
   const auto object = reinterpret_cast<uint64_t>(self);
   p->torch.open_ranges.Remove(object);  // an object whose end was not seen
@@ -220,7 +220,7 @@ void BeginRecordFunction::operator()(void* self, uint8_t scope) const {
 }
 
 void EndRecordFunction::operator()(void* self) const {
-  if (const Writing p = IfRecordingBlocks(); p != nullptr) {
+  if (const WriteGuard p = IfRecordingBlocks(); p != nullptr) {
     const uint64_t range = p->torch.open_ranges.Remove(reinterpret_cast<uint64_t>(self));
     if (range != 0) EndRange(p, range);
   }
@@ -239,7 +239,7 @@ void* TakeTensor(int8_t dtype, const int64_t* sizes, const int64_t* strides, uin
   const bool may_be_wanted = !Process::Skips(session::kPytorchHeap);
   if (may_be_wanted && DescribeTensor(dtype, sizes, strides, dimensions, &layout)) {
     // A process's first GPU memory may be that of a tensor.
-    const Writing p(IfRolesAreWanted(Process::StartRecording()));
+    const WriteGuard p(IfRolesAreWanted(Process::StartRecording()));
     if (p != nullptr) t = p->torch.threads.Here();
     if (t != nullptr) {
       t->tensor_layout =
@@ -251,7 +251,7 @@ void* TakeTensor(int8_t dtype, const int64_t* sizes, const int64_t* strides, uin
   if (t == nullptr) return result;
   t->tensor_layout = 0;
   if (t->tensor_block == 0) return result;
-  if (const Writing p = IfRecordingRoles(); p != nullptr) {
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
     const KeepErrno keep;
     if (p->torch.tensors.See(TensorImplOf(result), t->tensor_block)) [[unlikely]]
       PublishRoles(p);
@@ -291,12 +291,12 @@ void* EmptyStridedCuda21::operator()(void* result, const int64_t* sizes, uint64_
 void SetRequiresGrad::operator()(void* tensor, bool requires_grad) const {
   real()(tensor, requires_grad);
   if (!requires_grad) return;
-  if (const Writing p = IfRecordingRoles(); p != nullptr) RecordParameter(p, tensor);
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) RecordParameter(p, tensor);
 }
 
 void SetData::operator()(const void* self, const void* tensor) const {
   real()(self, tensor);
-  if (const Writing p = IfRecordingRoles(); p != nullptr) RecordParameter(p, TensorImplOf(tensor));
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) RecordParameter(p, TensorImplOf(tensor));
 }
 
 void SaveVariable::operator()(void* self, const void* tensor, bool is_output,
@@ -304,7 +304,7 @@ void SaveVariable::operator()(void* self, const void* tensor, bool is_output,
   const void* const saved = TensorImplOf(tensor);
   const RealSaveVariable next = real();
   next(self, tensor, is_output, is_inplace_on_view);
-  const Writing p = IfRecordingRoles();
+  const WriteGuard p = IfRecordingRoles();
   TorchThread* t = p == nullptr ? nullptr : p->torch.threads.Here();
   if (t == nullptr) return;
   p->torch.autograd.LearnFrom(reinterpret_cast<const void*>(next));
@@ -314,20 +314,20 @@ void SaveVariable::operator()(void* self, const void* tensor, bool is_output,
 void ReleaseVariable::operator()(void* self) const {
   uint64_t address = 0;
   TorchThread* t = nullptr;
-  if (const Writing p = IfRecordingRoles(); p != nullptr && (t = p->torch.threads.Here())) {
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr && (t = p->torch.threads.Here())) {
     address = SavedMemory(*p, self);
     t->freed_block = 0;
   }
   real()(self);
   if (address == 0) return;
-  if (const Writing p = IfRecordingRoles(); p != nullptr) RecordReleased(p, t, address);
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) RecordReleased(p, t, address);
 }
 
 // A node is destroyed, preceded by what it saved.
 template <typename End>
 void EndNodeWith(End end, void* node) {
   TorchThread* t = nullptr;
-  if (const Writing p = IfRecordingRoles(); p != nullptr) {
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
     RecordNodeReleased(p, node);
     t = p->torch.threads.IfThere();
   }
@@ -341,7 +341,7 @@ void DeleteNode::operator()(void* node) const { EndNodeWith(real(), node); }
 void ReleaseNode::operator()(void* node) const { EndNodeWith(real(), node); }
 
 void SetGradientEdge::operator()(const void* tensor, const void* edge) const {
-  if (const Writing p = IfRecordingRoles(); p != nullptr) {
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
     const auto* node = reinterpret_cast<const void*>(WordAt(edge, 0));
     TorchThread* t = p->torch.threads.Here();
     if (node != nullptr && t != nullptr) NameNode(p, t, node);
@@ -352,11 +352,11 @@ void SetGradientEdge::operator()(const void* tensor, const void* edge) const {
 void MakeAccumulateGrad::operator()(void* self, const void* tensor) const {
   const void* const leaf = TensorImplOf(tensor);  // moved from by the call
   real()(self, tensor);
-  if (const Writing p = IfRecordingRoles(); p != nullptr) RecordLeaf(p, leaf);
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) RecordLeaf(p, leaf);
 }
 
 VariableList Accumulate::operator()(void* self, const void* gradients) const {
-  if (const Writing p = IfRecordingRoles(); p != nullptr) {
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
     const uint64_t first = WordAt(gradients, 0), end = WordAt(gradients, sizeof(first));
     TorchThread* t = p->torch.threads.Here();
     if (first != end && t != nullptr) {
@@ -370,7 +370,7 @@ VariableList Accumulate::operator()(void* self, const void* gradients) const {
 // What is allocated from now on is not the gradient. The leaf is a parameter. For a leaf that
 // existed before a client attached, or whose node outlives its steps, this is the only indication.
 void* GradientIsThere::operator()(const void* leaf) const {
-  if (const Writing p = IfRecordingRoles(); p != nullptr) {
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
     RecordLeaf(p, TensorImplOf(leaf));
     if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) t->accumulating = nullptr;
   }

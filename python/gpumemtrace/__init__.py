@@ -117,7 +117,7 @@ def _number(index: int) -> int:
     return number
 
 
-def _places() -> List[str]:
+def _library_candidates() -> List[str]:
     """Returns where the library may be: in $GPUMEMTRACE_LIBRARY, otherwise beside this package or
     beside the gpumemtrace program in $PATH."""
     given = os.environ.get("GPUMEMTRACE_LIBRARY")
@@ -155,7 +155,7 @@ def start(path: Optional[str] = None) -> str:
     if hasattr(preloaded, "gpumemtrace_start"):
         library = preloaded
     else:
-        places = _places() if path is None else [os.fspath(path)]
+        places = _library_candidates() if path is None else [os.fspath(path)]
         found = next((os.path.realpath(place) for place in places if os.path.isfile(place)), None)
         if found is None:
             raise FileNotFoundError(f"libgpumemtrace.so was not found; looked for {', '.join(places)}. "
@@ -262,13 +262,13 @@ class region:
         def within(*arguments: Any, **named: Any) -> Any:
             # A new region for each call, because the function may recurse or run in several
             # threads.
-            with _again(self._name):
+            with _new_region(self._name):
                 return function(*arguments, **named)
 
         return within  # type: ignore[return-value]
 
 
-def _again(name: bytes) -> region:
+def _new_region(name: bytes) -> region:
     another = region.__new__(region)
     another._name, another._open = name, []
     return another

@@ -20,7 +20,7 @@ def _is_on(rig, table, run, what):
     """Returns whether CUPTI was used. The simulated device may lack it; a real one must not."""
     source = _source(run)
     if source.startswith("on"):
-        table.tell(f"{what}: source", source)
+        table.note(f"{what}: source", source)
         return True
     if rig.simulated and rig.built("../../simcuda/libcupti.so.13") is None:
         table.absent(what, f"{source}; the simulated device has no CUPTI")
@@ -38,21 +38,21 @@ def streams(rig, table):
     memory = ("cudaMalloc", "cudaFree", "cuMemAlloc_v2", "cuMemFree_v2")
     for mode in ("off", *MODES):
         run = rig.record(f"streams-{mode}", [program], "--cupti", mode, seconds=40)
-        want = [c["api"] for c in run.told() if c["api"] not in memory]
+        want = [c["api"] for c in run.reported() if c["api"] not in memory]
         kinds = ("stream", "event_record", "event_wait", "sync", "graph")
         seen = [e for e in run.of_kind(*kinds) if "api" in e and not e.get("flags", 0) & OTHERWISE]
         difference = recording.first_difference(want, [e["api"] for e in seen])
         table.expect(f"--cupti {mode}: each stream call is one event", difference or f"{len(seen)} calls",
                      f"{len(want)} calls", ok=difference is None)
         waits = [e["duration_ns"] for e in seen if e["kind"] == "sync" and "duration_ns" in e]
-        table.tell(f"--cupti {mode}: synchronisation", f"{len(waits)} waits, at most {max(waits, default=0)} ns")
+        table.note(f"--cupti {mode}: synchronisation", f"{len(waits)} waits, at most {max(waits, default=0)} ns")
         if mode == "off" or not _is_on(rig, table, run, f"--cupti {mode}"):
             continue
         graphs = collections.Counter(e.get("action") for e in run.of_kind("graph"))
         table.expect(f"--cupti {mode}: graphs instantiated and destroyed", graphs["instantiate"], 2,
                      ok=graphs["instantiate"] >= 2 and graphs["destroy"] >= 2)
         modules = run.of_kind("module")
-        table.tell(f"--cupti {mode}: modules", f"{len(modules)}, {sum(e.get('value', 0) for e in modules)} B")
+        table.note(f"--cupti {mode}: modules", f"{len(modules)}, {sum(e.get('value', 0) for e in modules)} B")
         losses = run.info()["losses"]
         table.expect(f"--cupti {mode}: records lost", losses.get("activities_dropped", 0), 0)
 
@@ -104,17 +104,17 @@ def witnesses(rig, table):
         if kind in ("device", "managed", "pinned"):
             table.expect(f"memory {kind}: also seen by CUPTI", both, count)
         else:
-            table.tell(f"memory {kind}: also seen by CUPTI", f"{both} of {count}")
+            table.note(f"memory {kind}: also seen by CUPTI", f"{both} of {count}")
     only = theirs - ours
     table.keep("only CUPTI", [list(key) for key in only])
-    table.tell("allocations seen only by CUPTI", f"{sum(only.values())}, {sum(size or 0 for _, size in only)} B")
+    table.note("allocations seen only by CUPTI", f"{sum(only.values())}, {sum(size or 0 for _, size in only)} B")
     said = run.info().get("cross_check")
     table.keep("the product's own comparison", said)
     if said:  # excludes memory that is known not to be covered
         wrong = [said[key] for key in ("only_cupti", "only_recording", "sizes_differ")]
         table.expect("info: only CUPTI, only recording, different size", wrong, [0, 0, 0])
         table.expect("info: allocations compared", said["allocations"], "some", ok=said["allocations"] > 0)
-    table.tell("free records with a size", f"{sizes[True]} of {sum(sizes.values())}")
+    table.note("free records with a size", f"{sizes[True]} of {sum(sizes.values())}")
 
 
 def own_memory(rig, table):
@@ -132,7 +132,7 @@ def own_memory(rig, table):
         free[mode] = {what: next(s["free"] for s in steps if s["what"] == what) for what in ("context", "end")}
     for mode in MODES:
         taken = {what: free["off"][what] - free[mode][what] for what in ("context", "end")}
-        table.tell(f"device memory used by --cupti {mode}", f"{taken['context']} B with the context, "
+        table.note(f"device memory used by --cupti {mode}", f"{taken['context']} B with the context, "
                    f"{taken['end']} B at the end")
 
 
@@ -154,4 +154,4 @@ def profiler(rig, table):
                      (alone["kernels"], alone["copies"]))
         changes = [e for e in run.of_kind("source") if "cupti" in json.dumps(e)]
         table.keep(f"sources, {mode}", changes)
-        table.tell(f"--cupti {mode}: owner of CUPTI changed", f"{len(changes)} times; at the end: {_source(run)}")
+        table.note(f"--cupti {mode}: owner of CUPTI changed", f"{len(changes)} times; at the end: {_source(run)}")

@@ -73,19 +73,19 @@ def versions(rig, table, facts):
     if asked is None:
         table.absent("nvidia-smi", "no nvidia-smi" if not smi else "on the simulated device")
     else:
-        table.tell("nvidia-smi", asked.stdout.strip() or asked.stderr.strip())
+        table.note("nvidia-smi", asked.stdout.strip() or asked.stderr.strip())
     nvcc = rig.nvcc()
     if nvcc:
-        table.tell("nvcc", rig.run([nvcc, "--version"], fails=True).stdout.strip().splitlines()[-1])
+        table.note("nvcc", rig.run([nvcc, "--version"], fails=True).stdout.strip().splitlines()[-1])
     else:
         table.absent("nvcc", "no nvcc")
     said = dict(rig.machine)
     table.keep("libraries", said.pop("libraries"))
     for name, value in said.items():
-        table.tell(name, value)
+        table.note(name, value)
     version = rig.run([rig.program, "--version"]).stdout.strip()
     kernel = f"{platform.system()} {platform.release()}"
-    table.tell("kernel", f"{kernel}, glibc {platform.libc_ver()[1]}, {os.cpu_count()} processors"
+    table.note("kernel", f"{kernel}, glibc {platform.libc_ver()[1]}, {os.cpu_count()} processors"
                + (", gVisor" if _is_gvisor() else ""))
     facts.update({"product": version, "device": f"{said['device']}, {said['memory'] >> 20} MiB",
                   "driver": (asked.stdout.split(",")[1].strip() if asked and asked.stdout.count(",") > 2 else "unknown")
@@ -108,7 +108,7 @@ def devices(rig, table):
     run = rig.record("devices", [rig.python, PROGRAMS / "on_gpu" / "copies.py"], seconds=60,
                      SIMCUDA_SHARED=str(rig.folder / "shared"))
     info = run.info()
-    table.tell("source of device usage", info["sources"].get("nvml") or "not recorded")
+    table.note("source of device usage", info["sources"].get("nvml") or "not recorded")
     if not info["devices"]:
         table.fail("devices of the recording", "none", "one")
         return
@@ -118,7 +118,7 @@ def devices(rig, table):
     table.expect_bytes("its memory", device.get("total_bytes"), torch["memory"], within=1 << 20)
     table.expect("its UUID", device.get("uuid"), f"GPU-{torch['uuid']}",
                  ok=torch["uuid"] and torch["uuid"] in str(device.get("uuid")))
-    table.tell("its index in NVML", f"{device.get('physical_index')}, {device.get('pci_bus_id')}, "
+    table.note("its index in NVML", f"{device.get('physical_index')}, {device.get('pci_bus_id')}, "
                f"compute capability {device.get('compute_capability')}")
     samples = [e for e in run.of_kind("sample") if e.get("source") == "nvml"]
     table.keep("samples", samples[:5])
@@ -129,7 +129,7 @@ def devices(rig, table):
     table.expect("device usage by NVML covers the recorded memory", f"at most {at_most} B, {len(samples)} samples",
                  f"at least {32 << 20} B", ok=at_most >= 32 << 20)
     listed = [e for e in samples if "processes" in e]
-    table.tell("processes listed by NVML", f"at most {max((len(e['processes']) for e in listed), default=0)}"
+    table.note("processes listed by NVML", f"at most {max((len(e['processes']) for e in listed), default=0)}"
                if listed else "not available")
 
 
@@ -139,13 +139,13 @@ def doctor(rig, table):
     table.expect("gpumemtrace doctor", f"exit code {done.code}", "exit code 0")
     for line in done.stdout.splitlines():
         if line.strip():
-            table.tell("doctor", line.strip())
+            table.note("doctor", line.strip())
 
 
 def driver_pointers(rig, table):
     """Runs without recording, because that replaces function pointers on purpose."""
     said = json.loads(rig.plain([rig.python, "-c", ASK_POINTERS]).stdout.strip().splitlines()[-1])
-    table.tell("cuGetProcAddress returns the exported function", f"{len(said['same'])} of "
+    table.note("cuGetProcAddress returns the exported function", f"{len(said['same'])} of "
                f"{len(said['same']) + len(said['other'])}; others: {', '.join(said['other']) or 'none'}")
 
 
@@ -221,6 +221,6 @@ def kernel(rig, table):
         ("clone invisible to wait()", _detached_clone),
     ):  # fmt: skip
         try:
-            table.tell(what, probe() or "works")
+            table.note(what, probe() or "works")
         except (OSError, AttributeError, ValueError) as error:
             table.absent(what, str(error))

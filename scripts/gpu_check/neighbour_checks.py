@@ -11,7 +11,7 @@ ON_GPU = PROGRAMS / "on_gpu"
 def ranges(rig, table):
     run = rig.record("ranges", [rig.python, ON_GPU / "ranges.py"], seconds=60)
     said = run.last_line()
-    table.tell("source", run.info()["sources"].get("nvtx") or "not recorded")
+    table.note("source", run.info()["sources"].get("nvtx") or "not recorded")
     begun = [e["name"] for e in run.of_kind("range_begin")]
     marks = [e["name"] for e in run.of_kind("mark") if e.get("name") in said["marks"]]
     table.expect("ranges of NVTX, in order", begun, said["ranges"])
@@ -35,7 +35,7 @@ def libraries(rig, table):
         if library == "NCCL":  # whether the others allocate memory depends on the release
             table.expect(f"memory of {library} {version}", f"{held} B", "some", ok=held > 0)
         else:
-            table.tell(f"memory of {library} {version}", f"{held} B")
+            table.note(f"memory of {library} {version}", f"{held} B")
     known = [bytes_ for name, bytes_ in by_library.items() if name != "unknown"]
     driver = sum(by_library.values())
     table.expect("driver memory with a known library", f"{sum(known)} of {driver} B", f"{driver} B",

@@ -32,8 +32,8 @@ OOM = (
 )
 QUICK = ("streams",)
 COUNTED = "moments", "events", "blocks", "segments", "order", "stacks", "exported"
-LEAST = 5  # minimum of seconds left to start a scenario
-LEFT_FOR_OOM = 5 << 30  # a context uses a part of it
+MIN_SECONDS = 5  # minimum of seconds left to start a scenario
+FREE_FOR_OOM = 5 << 30  # a context uses a part of it
 
 
 def _environment(rig, scenario):
@@ -59,7 +59,7 @@ def _scenario(name):
 def _run(rig, name):
     """Returns {"row"}, {"differs"}, {"missing"} or {"no_time"}."""
     scenario = _scenario(name)
-    if rig.left() < LEAST:
+    if rig.left() < MIN_SECONDS:
         return {"no_time": "used up by earlier scenarios"}
     if scenario.missing():
         return {"missing": scenario.missing()}
@@ -79,7 +79,7 @@ def _run(rig, name):
     return answer
 
 
-def _tell(table, name, what, answer):
+def _add_result(table, name, what, answer):
     check = f"{what} ({name})"
     if "missing" in answer:
         table.absent(check, answer["missing"])
@@ -99,7 +99,7 @@ def _run_all(rig, table, scenarios):
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         futures = [(name, what, pool.submit(_run, rig, name)) for name, what in scenarios]
         for name, what, future in futures:
-            _tell(table, name, what, future.result())
+            _add_result(table, name, what, future.result())
 
 
 def scenarios(rig, table):
@@ -113,14 +113,14 @@ def _little_memory(rig, table):
     if rig.simulated:
         yield True
         return
-    process = rig.start([rig.python, "-c", HOLD, str(LEFT_FOR_OOM)])
+    process = rig.start([rig.python, "-c", HOLD, str(FREE_FOR_OOM)])
     try:
         said = process.stdout.readline()
         if not said.startswith("held"):
             table.absent("out of memory", f"the rest of the device could not be allocated: {said}")
             yield False
             return
-        table.tell("held by another process", said.split(None, 1)[1].strip())
+        table.note("held by another process", said.split(None, 1)[1].strip())
         yield True
     finally:
         process.stdin.close()
@@ -154,7 +154,7 @@ def out_of_memory(rig, table):
         if little:
             for name, what in chosen:
                 answer = _run(rig, name)
-                _tell(table, name, what, answer)
+                _add_result(table, name, what, answer)
                 if "row" in answer:  # check that it did run out of memory
                     table.expect(f"{name}: errors and retries of the allocator", answer["ran_out"], "some of both",
                                  ok=min(answer["ran_out"]) > 0)

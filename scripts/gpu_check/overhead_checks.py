@@ -101,18 +101,18 @@ def training(rig, table, pairs):
         return
     plain = times[PLAIN]
     table.keep("seconds", times)
-    table.tell("training step, not recorded", f"{statistics.median(plain) * 1e3:.2f} ms, median of {len(plain)} turns")
+    table.note("training step, not recorded", f"{statistics.median(plain) * 1e3:.2f} ms, median of {len(plain)} turns")
     for name in names:
         if name == PLAIN or name not in times:
             continue
         ratios = [ours / theirs for ours, theirs in zip(times[name], plain)]
-        table.tell(f"training step, {name} / not recorded", ratio_in_words(ratios))
+        table.note(f"training step, {name} / not recorded", ratio_in_words(ratios))
     if OURS in times:
         table.expect("pairs measured", len(times[OURS]), f"at least {pairs}", ok=len(times[OURS]) >= pairs)
         theirs = times.get("PyTorch's history, stacks=all")
         if theirs:
             ratios = [a / b for a, b in zip(times[OURS], theirs)]
-            table.tell("training step, gpumemtrace / PyTorch's history, stacks=all", ratio_in_words(ratios))
+            table.note("training step, gpumemtrace / PyTorch's history, stacks=all", ratio_in_words(ratios))
 
 
 def _call_cost(rig, program, options, calls=()):
@@ -140,11 +140,11 @@ def _calls(rig, table, program, first, second, what, *words):
                 continue
             added[name].append(cost[first]["p50"] + cost[second]["p50"] - direct[-1])
     table.keep(what, {"not recorded": direct, **added})
-    table.tell(f"{what}, not recorded", f"{statistics.median(direct):.0f} ns")
+    table.note(f"{what}, not recorded", f"{statistics.median(direct):.0f} ns")
     for name, values in added.items():
         if values:
-            low, middle, high = median_interval(values)
-            table.tell(f"{what}, added by {name}", f"{middle:+.0f} ns ({low:+.0f} to {high:+.0f}, {len(values)} pairs)")
+            low, median, high = median_interval(values)
+            table.note(f"{what}, added by {name}", f"{median:+.0f} ns ({low:+.0f} to {high:+.0f}, {len(values)} pairs)")
 
 
 def calls(rig, table):

@@ -81,13 +81,13 @@ def threads(rig, table):
     for name, options in (("device", ()), ("stream-ordered", ("--async",)), ("pinned", ("--host",))):
         command = [program, "--threads", "8", "--count", "200", "--leak", "2", "--handover", *options]
         run = rig.record(f"threads-{name}", command, seconds=60)
-        told = run.last_line()
+        reported = run.last_line()
         events = [e for e in run.events() if e.get("heap") in ("driver", "host")]
         allocated = [e["size"] for e in events if e["kind"] == "alloc"]
         live = recording.live_at_the_end(events)
         table.expect(f"eight threads, {name}: allocations and bytes", (len(allocated), sum(allocated)),
-                     (told["allocated"], told["bytes"]))
-        table.expect(f"eight threads, {name}: live at the end", len(live), told["allocated"] - told["freed"])
+                     (reported["allocated"], reported["bytes"]))
+        table.expect(f"eight threads, {name}: live at the end", len(live), reported["allocated"] - reported["freed"])
         unequal = [e for e in events if e["kind"] == "free" and not e.get("size")]
         table.expect(f"eight threads, {name}: frees without a size", len(unequal), 0)
 

@@ -40,7 +40,7 @@ class Recording:
         losses = self.info()["losses"]
         return sum(losses[k] for k in ("overrun", "holes", "abandoned", "backlog")), losses["written"]
 
-    def told(self):
+    def reported(self):
         """Returns the calls that the program reported."""
         for line in reversed(self.done.stdout.splitlines()):
             if line.startswith('{"calls"'):
@@ -88,9 +88,9 @@ def first_difference(want, have):
 
 def compare_calls(table, what, recording, runtime=True, leaves_nothing=True):
     """Checks that each call of the program is one event under its own name, and that all memory is freed."""
-    calls = recording.told()
+    calls = recording.reported()
     events = recording.events()
-    want, have = truth.told(calls, runtime), truth.named(events)
+    want, have = truth.reported(calls, runtime), truth.named(events)
     difference = first_difference(want, have)
     table.expect(f"{what}: each call is one event", difference or f"{len(have)} calls", f"{len(want)} calls",
                  ok=difference is None and bool(want))

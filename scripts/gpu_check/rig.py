@@ -40,7 +40,7 @@ class Done:
     seconds: float
     timed_out: bool
 
-    def told(self):
+    def reported(self):
         """Returns it as JSON data."""
         return {
             "command": [str(word)[:300] for word in self.command],
@@ -121,7 +121,7 @@ class Rig:
             timed_out = True
             stdout, stderr = stop(process)
         done = Done(command, process.returncode, stdout, stderr, time.monotonic() - began, timed_out)
-        self.runs.append(done.told())
+        self.runs.append(done.reported())
         if not fails and (timed_out or done.code != 0):
             raise Failed(done)
         return done

@@ -32,10 +32,10 @@ def injection(rig, table):
         table.absent("CUDA_INJECTION64_PATH", "linked is not built")
     else:
         run = _injected(rig, "injected", [program], CUDA_INJECTION64_PATH=rig.library)
-        told = recording.truth.told(run.told()) if run else []
+        reported = recording.truth.reported(run.reported()) if run else []
         seen = recording.truth.named(run.events()) if run else []
-        table.expect("CUDA_INJECTION64_PATH: calls after the first", f"{len(seen)} calls", f"{len(told) - 1} calls",
-                     ok=told and seen in (told, told[1:]))
+        table.expect("CUDA_INJECTION64_PATH: calls after the first", f"{len(seen)} calls", f"{len(reported) - 1} calls",
+                     ok=reported and seen in (reported, reported[1:]))
     _torch(rig, table, "CUDA_INJECTION64_PATH", "never", CUDA_INJECTION64_PATH=rig.library)
 
 
@@ -68,7 +68,7 @@ def _torch(rig, table, name, when, **environment):
         return
     said = run.last_line()
     if when != "never":
-        table.tell(f"{name}: start() returned", said["said"])
+        table.note(f"{name}: start() returned", said["said"])
     device = [e["size"] for e in run.of_kind("alloc") if e.get("heap") == "driver" and e.get("memory") == "device"]
     blocks = [e["size"] for e in run.of_kind("alloc") if e.get("heap") == "pytorch"]
     table.expect_bytes(f"{name}: PyTorch's segments", sum(device), said["reserved"])

@@ -9,7 +9,7 @@ import zipfile
 from . import page
 from .rig import Failed
 
-LEAST = 3  # minimum of seconds left to start a check
+MIN_SECONDS = 3  # minimum of seconds left to start a check
 EVIDENCE_FILE, EVIDENCE_ALL = 4 << 20, 12 << 20
 
 
@@ -31,7 +31,7 @@ class Runner:
         table, began = self.table, time.monotonic()
         table.begin(check.title, check.name)
         left = self.end - began
-        if left < min(LEAST, check.seconds):
+        if left < min(MIN_SECONDS, check.seconds):
             table.no_time(check.name, f"{check.seconds} s are its limit")
             return
         self.rig.deadline = began + min(check.seconds, left)
@@ -47,7 +47,7 @@ class Runner:
                 # more time.
                 cut_short = failed.done.timed_out and left < check.seconds
                 (table.no_time if cut_short else table.fail)(check.name, str(failed))
-                table.keep("failed", failed.done.told())
+                table.keep("failed", failed.done.reported())
             except Exception as error:  # an exception is a result too
                 table.fail(check.name, f"{type(error).__name__}: {error}")
                 table.keep("traceback", traceback.format_exc())

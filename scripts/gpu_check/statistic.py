@@ -25,5 +25,5 @@ def median_interval(values, confidence=0.95):
 
 
 def ratio_in_words(ratios):
-    low, middle, high = median_interval(ratios)
-    return f"x{middle:.3f} (95 %: x{low:.3f} to x{high:.3f}; {len(ratios)} pairs)"
+    low, median, high = median_interval(ratios)
+    return f"x{median:.3f} (95 %: x{low:.3f} to x{high:.3f}; {len(ratios)} pairs)"

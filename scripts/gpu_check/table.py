@@ -2,7 +2,7 @@
 
 import dataclasses
 
-YES, NO, TOLD, ABSENT, NO_TIME = "yes", "NO", "-", "not here", "no time"
+YES, NO, NOTED, ABSENT, NO_TIME = "yes", "NO", "-", "not here", "no time"
 LONGEST = 200  # characters of a column; the JSON has the complete text
 
 
@@ -53,9 +53,9 @@ class Table:
         self._add(check, size(seen), size(expected) + near, YES if holds else NO)
         return holds
 
-    def tell(self, check, seen):
+    def note(self, check, seen):
         """Adds information without an expected result."""
-        self._add(check, seen, "-", TOLD)
+        self._add(check, seen, "-", NOTED)
 
     def fail(self, check, seen, expected="no failure"):
         self._add(check, seen, expected, NO)
@@ -85,5 +85,5 @@ class Table:
         row = Row(self.group, check, str(seen), str(expected), ok)
         self.rows.append(row)
         self._echo(f"{ok:<8} {short(check):<58} {short(seen)}"
-                   + ("" if ok in (TOLD, ABSENT, NO_TIME) or seen == expected
+                   + ("" if ok in (NOTED, ABSENT, NO_TIME) or seen == expected
                       else f"   [expected {short(expected)}]"))

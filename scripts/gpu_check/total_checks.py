@@ -35,7 +35,7 @@ def _compare_steps(table, source, deltas):
             table.expect_bytes(f"{source}: {what} of {asked} B", delta, rounded(asked), within=PAGE)
     for what, asked, delta in deltas:
         if "Async" in what or what in ("cudaHostAlloc", "cudaMallocManaged", "cudaFree and cudaFreeHost"):
-            table.tell(f"{source}: {what} of {asked} B uses of the device", delta)
+            table.note(f"{source}: {what} of {asked} B uses of the device", delta)
 
 
 def known_sizes(rig, table):
@@ -57,11 +57,11 @@ def known_sizes(rig, table):
     if len(nvml) > 3:
         _compare_steps(table, "NVML", [d for d in nvml if d[0] != "context"])
         context = [delta for what, _, delta in nvml if what == "context"]
-        table.tell("memory of a context by NVML", f"{context[0] if context else 'unknown'} B")
+        table.note("memory of a context by NVML", f"{context[0] if context else 'unknown'} B")
     else:
         table.absent("NVML", "it is not available or does not report usage")
     mine = [s["process"] for s in steps if s["process"] >= 0]
-    table.tell("NVML reports the memory of this process", f"at most {max(mine)} B" if mine else "no")
+    table.note("NVML reports the memory of this process", f"at most {max(mine)} B" if mine else "no")
 
     peak = max(s["total"] - s["free"] for s in [{**s, "total": said["total"]} for s in steps] if s["free"])
     base = next(said["total"] - s["free"] for s in steps if s["what"] == "context")
@@ -82,7 +82,7 @@ def known_sizes(rig, table):
     differ = sum(a[2] != b[2] for a, b in zip(_deltas(plain["steps"], "free"), _deltas(steps, "free")))
     table.expect("memory usage with and without recording", f"{differ} steps differ", "0 steps differ",
                  ok=same and differ == 0)
-    table.tell("maximum used beyond the context", f"{peak - base} B")
+    table.note("maximum used beyond the context", f"{peak - base} B")
 
 
 def remainder(rig, table):
@@ -101,10 +101,10 @@ def remainder(rig, table):
     ours = sum(rounded(size) if size > PAGE // 2 else size for size in live.values())
     used = said["total"] - said["free"]
     context = said["total"] - said["free_at_start"]
-    table.tell("device memory in use", f"{used} B, of which {ours} B are recorded ({len(live)} allocations)")
-    table.tell("context and other processes", f"{context} B")
+    table.note("device memory in use", f"{used} B, of which {ours} B are recorded ({len(live)} allocations)")
+    table.note("context and other processes", f"{context} B")
     rest = used - ours - context
-    table.tell("remainder: kernel code, rounding, unknown", f"{rest} B, {100 * rest / used:.1f} % of use")
+    table.note("remainder: kernel code, rounding, unknown", f"{rest} B, {100 * rest / used:.1f} % of use")
     table.expect("recorded memory and context do not exceed usage", ours + context, f"at most {used + PAGE}",
                  ok=ours + context <= used + PAGE)
     table.expect("PyTorch's reserved memory is recorded", said["reserved"], f"at most {ours}",

@@ -87,13 +87,13 @@ def segments(rig, table):
     ours_peak, ours_end = peak(ours)
     table.expect_bytes("peak, compared with max_memory_reserved()", ours_peak, said["max_reserved"])
     table.expect_bytes("after empty_cache(), compared with memory_reserved()", ours_end, said["reserved"])
-    table.tell("device memory of other libraries", f"{peak(others)[0]} B at its peak, {len(others)} calls")
+    table.note("device memory of other libraries", f"{peak(others)[0]} B at its peak, {len(others)} calls")
     report = recording.report()
     heap = next(h for d in report["devices"] if d["index"] is not None for h in d["heaps"] if h["heap"] == "driver")
     table.expect_bytes("peak of the report, compared with the sum of the events", heap["peak_live_bytes"], peak(calls)[0])
     lost, written = recording.losses()
     table.expect("events lost", f"{lost} of {written}", f"0 of {written}")
-    table.tell("cuMemGetInfo over the run",
+    table.note("cuMemGetInfo over the run",
                f"{said['used_by_run']} B additional usage, {peak(calls)[0]} B recorded at the peak")
 
 

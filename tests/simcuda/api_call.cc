@@ -23,7 +23,7 @@ thread_local Thread thread;
 
 // Notices that the call has yet to deliver. Never destroyed, because the driver may be called by
 // destructors that run after those of this thread.
-thread_local std::vector<Notice>* told = nullptr;
+thread_local std::vector<Notice>* posted = nullptr;
 
 void Deliver(const Notice& notice) {
   NoticeFunction function = attached.load(std::memory_order_acquire);
@@ -89,7 +89,7 @@ ApiCall::ApiCall(const char* name, const void* arguments) {
   arguments_ = arguments;
   correlation_ = NextCorrelation();
   caused_ = thread.runtime != nullptr ? thread.runtime->correlation : correlation_;
-  if (IsWanted(NoticeKind::kApiEnter)) TellNow(Make(NoticeKind::kApiEnter));
+  if (IsWanted(NoticeKind::kApiEnter)) DeliverNow(Make(NoticeKind::kApiEnter));
   thread.call = this;
 }
 
@@ -99,7 +99,7 @@ ApiCall::~ApiCall() {
   if (!IsWanted(NoticeKind::kApiExit)) return;
   Notice exit = Make(NoticeKind::kApiExit);
   exit.result = &result_;
-  TellNow(exit);
+  DeliverNow(exit);
 }
 
 Notice ApiCall::Make(NoticeKind kind) {
@@ -114,9 +114,9 @@ Notice ApiCall::Make(NoticeKind kind) {
 CUresult ApiCall::Finish(CUresult result) {
   if (thread.call == nullptr) return result;
   thread.call->result_ = result;
-  if (told == nullptr || told->empty()) return result;
+  if (posted == nullptr || posted->empty()) return result;
   std::vector<Notice> notices;
-  notices.swap(*told);
+  notices.swap(*posted);
   for (Notice& notice : notices) {
     notice.correlation = thread.call->caused_;
     Deliver(notice);
@@ -124,16 +124,16 @@ CUresult ApiCall::Finish(CUresult result) {
   return result;
 }
 
-bool Telling() { return thread.call != nullptr; }
+bool IsReported() { return thread.call != nullptr; }
 
-void Tell(Notice notice) {
-  if (!Telling() || !IsWanted(notice.kind)) return;
+void Post(Notice notice) {
+  if (!IsReported() || !IsWanted(notice.kind)) return;
   FillNumbers(notice);
-  if (told == nullptr) told = new std::vector<Notice>;
-  told->push_back(notice);
+  if (posted == nullptr) posted = new std::vector<Notice>;
+  posted->push_back(notice);
 }
 
-void TellNow(Notice notice) {
+void DeliverNow(Notice notice) {
   if (attached.load(std::memory_order_acquire) == nullptr) return;
   if (notice.correlation == 0 && thread.call != nullptr) {
     notice.correlation = thread.call->caused_;
@@ -150,8 +150,8 @@ void TellNow(Notice notice) {
 const ToolTable kToolTable = {
     .attach =
         [](NoticeFunction function) {
-          NoticeFunction nobody = nullptr;
-          return attached.compare_exchange_strong(nobody, function) || nobody == function;
+          NoticeFunction none_attached = nullptr;
+          return attached.compare_exchange_strong(none_attached, function) || none_attached == function;
         },
     .detach = [](NoticeFunction function) { attached.compare_exchange_strong(function, nullptr); },
     .want_calls = [](bool wanted) { calls_wanted.store(wanted, std::memory_order_release); },
@@ -219,7 +219,7 @@ const ToolTable kToolTable = {
           if (thread.runtime != nullptr) return;
           scope->open = true;
           scope->correlation = NextCorrelation();
-          TellNow({.kind = NoticeKind::kApiEnter,
+          DeliverNow({.kind = NoticeKind::kApiEnter,
                    .correlation = scope->correlation,
                    .runtime = true,
                    .name = scope->name,
@@ -236,7 +236,7 @@ const ToolTable kToolTable = {
           if (!scope->open) return;
           scope->open = false;
           thread.runtime = nullptr;
-          TellNow({.kind = NoticeKind::kApiExit,
+          DeliverNow({.kind = NoticeKind::kApiExit,
                    .correlation = scope->correlation,
                    .runtime = true,
                    .name = scope->name,

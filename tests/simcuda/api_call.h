@@ -26,7 +26,7 @@ class ApiCall {
   CUresult Finish(CUresult result);
 
  private:
-  friend void TellNow(Notice notice);
+  friend void DeliverNow(Notice notice);
   Notice Make(NoticeKind kind);
 
   bool open_ = false;
@@ -39,14 +39,14 @@ class ApiCall {
 };
 
 // Returns whether a tool is attached and this thread is inside a call that is reported to it.
-bool Telling();
+bool IsReported();
 
 // Keeps a notice until the call has released the simulator's lock. Fills in the ids of its context
 // and stream. Does nothing without a tool.
-void Tell(Notice notice);
+void Post(Notice notice);
 
 // Delivers a notice at once. REQUIRES: the simulator's lock is not held.
-void TellNow(Notice notice);
+void DeliverNow(Notice notice);
 
 extern const ToolTable kToolTable;
 

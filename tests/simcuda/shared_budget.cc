@@ -12,7 +12,7 @@
 namespace sim {
 namespace {
 
-constexpr off_t kGuard = SharedBudget::kMostProcesses;  // the byte whose lock guards all rows
+constexpr off_t kGuard = SharedBudget::kMaxProcesses;  // the byte whose lock guards all rows
 
 struct flock ByteLock(int type, off_t byte) {
   struct flock lock = {};
@@ -26,7 +26,7 @@ struct flock ByteLock(int type, off_t byte) {
 }  // namespace
 
 SharedBudget::SharedBudget(const std::string& path) {
-  constexpr size_t kBytes = sizeof(Row) * kMostProcesses;
+  constexpr size_t kBytes = sizeof(Row) * kMaxProcesses;
   file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   void* memory = MAP_FAILED;
   if (file_ >= 0 && ftruncate(file_, kBytes) == 0) {
@@ -39,7 +39,7 @@ SharedBudget::SharedBudget(const std::string& path) {
 }
 
 SharedBudget::~SharedBudget() {
-  if (rows_ != nullptr) munmap(rows_, sizeof(Row) * kMostProcesses);
+  if (rows_ != nullptr) munmap(rows_, sizeof(Row) * kMaxProcesses);
   if (file_ >= 0) close(file_);  // and with it all locks
 }
 
@@ -59,7 +59,7 @@ bool SharedBudget::IsAlive(int file, int row) {
 
 bool SharedBudget::TakeRow() {
   if (!Lock(F_WRLCK, kGuard, true)) return false;
-  for (int row = 0; row < kMostProcesses && row_ < 0; ++row) {
+  for (int row = 0; row < kMaxProcesses && row_ < 0; ++row) {
     if (!Lock(F_WRLCK, row, false)) continue;
     rows_[row] = {};
     rows_[row].pid = getpid();
@@ -87,7 +87,7 @@ void SharedBudget::Return(int device, uint64_t bytes) {
 
 std::vector<SharedBudget::Holder> SharedBudget::Others(int device) const {
   std::vector<Holder> others;
-  for (int row = 0; row_ >= 0 && row < kMostProcesses; ++row) {
+  for (int row = 0; row_ >= 0 && row < kMaxProcesses; ++row) {
     uint64_t bytes = rows_[row].used[device];
     if (row != row_ && bytes != 0 && IsAlive(file_, row)) others.push_back({rows_[row].pid, bytes});
   }
@@ -99,14 +99,14 @@ std::vector<SharedBudget::Holder> SharedBudget::HoldersIn(const std::string& pat
   static const Row* rows = nullptr;
   if (file < 0) file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat about;
-  constexpr size_t kBytes = sizeof(Row) * kMostProcesses;
+  constexpr size_t kBytes = sizeof(Row) * kMaxProcesses;
   if (rows == nullptr && file >= 0 && fstat(file, &about) == 0 &&
       static_cast<size_t>(about.st_size) >= kBytes) {
     void* memory = mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, file, 0);
     if (memory != MAP_FAILED) rows = static_cast<const Row*>(memory);
   }
   std::vector<Holder> holders;
-  for (int row = 0; rows != nullptr && row < kMostProcesses; ++row) {
+  for (int row = 0; rows != nullptr && row < kMaxProcesses; ++row) {
     const uint64_t bytes = rows[row].used[device];
     if (bytes != 0 && IsAlive(file, row)) holders.push_back({rows[row].pid, bytes});
   }

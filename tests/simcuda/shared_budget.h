@@ -23,7 +23,7 @@ namespace sim {
 
 class SharedBudget {
  public:
-  static constexpr int kMostProcesses = 1024;
+  static constexpr int kMaxProcesses = 1024;
 
   struct Holder {
     pid_t pid;

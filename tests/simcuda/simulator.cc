@@ -145,13 +145,13 @@ void Simulator::Add(uint64_t address, Allocation allocation) {
   allocations[address] = allocation;
 }
 
-void Simulator::TellMemory(MemoryAction action, const Record& record, const Allocation& allocation,
+void Simulator::PostMemory(MemoryAction action, const Record& record, const Allocation& allocation,
                            bool async) {
-  if (!Telling()) return;
+  if (!IsReported()) return;
   Memory kind = allocation.kind == MemoryKind::kHost      ? Memory::kPinned
                 : allocation.kind == MemoryKind::kManaged ? Memory::kManaged
                                                           : Memory::kDevice;
-  Tell({.kind = NoticeKind::kMemory,
+  Post({.kind = NoticeKind::kMemory,
         .context = allocation.context,
         .device = allocation.device,
         .stream = reinterpret_cast<CUstream>(record.stream),
@@ -267,7 +267,7 @@ CUresult Simulator::MemoryContext(CUcontext* context) {
   return current->primary ? Activate(*this, current) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-void Simulator::Unrefer(CUmemGenericAllocationHandle handle, int PhysicalMemory::*count) {
+void Simulator::Unref(CUmemGenericAllocationHandle handle, int PhysicalMemory::*count) {
   PhysicalMemory& memory = physical.at(handle);
   --(memory.*count);
   if (memory.handles > 0 || memory.mappings > 0) return;
@@ -275,15 +275,15 @@ void Simulator::Unrefer(CUmemGenericAllocationHandle handle, int PhysicalMemory:
   PhysicalMemory last = std::move(memory);
   physical.erase(handle);
   handles.Release(handle, 16);
-  if (last.same_as != 0) Unrefer(last.same_as, &PhysicalMemory::mappings);
-  for (auto& [offset, bound] : last.bound) Unrefer(bound, &PhysicalMemory::mappings);
+  if (last.same_as != 0) Unref(last.same_as, &PhysicalMemory::mappings);
+  for (auto& [offset, bound] : last.bound) Unref(bound, &PhysicalMemory::mappings);
 }
 
 CUstream Simulator::AddStream(CUcontext context, unsigned int flags, int priority) {
   CUstream stream = new CUstream_st{
       .context = context, .flags = flags, .priority = priority, .id = next_stream_id++};
   streams.insert(stream);
-  Tell({.kind = NoticeKind::kStreamCreated,
+  Post({.kind = NoticeKind::kStreamCreated,
         .context = context,
         .device = context->device,
         .stream = stream,
@@ -315,7 +315,7 @@ uint64_t Simulator::Enqueue(CUstream stream, Notice work) {
   Span span = Queue(*this, work.context, stream, DurationOf(*this, work));
   work.start_ns = span.start_ns;
   work.end_ns = span.end_ns;
-  Tell(work);
+  Post(work);
   return span.end_ns;
 }
 

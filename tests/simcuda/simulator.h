@@ -129,7 +129,7 @@ class Simulator {
   void Add(uint64_t address, Allocation allocation);
   // Reports an allocation or its free to a tool. `record` has the address and, for stream-ordered
   // calls (`async`), the stream.
-  void TellMemory(MemoryAction action, const Record& record, const Allocation& allocation,
+  void PostMemory(MemoryAction action, const Record& record, const Allocation& allocation,
                   bool async = false);
   // Frees the memory of one allocation. REQUIRES: `position` is in `allocations`.
   void Remove(std::map<uint64_t, Allocation>::iterator position);
@@ -154,7 +154,7 @@ class Simulator {
   }
 
   // Drops one reference to physical memory and frees it with the last.
-  void Unrefer(CUmemGenericAllocationHandle handle, int PhysicalMemory::*count);
+  void Unref(CUmemGenericAllocationHandle handle, int PhysicalMemory::*count);
 
   // Queues `work` on a stream: as a launch, or as a graph node if the stream is capturing. Returns
   // when it will be done: at once if work takes no time or is captured.

@@ -145,7 +145,7 @@ uint64_t WaitBeforeFree(Simulator& simulator, uint64_t address) {
   uint64_t done = DoneOnDevice(simulator, device);
   if (done <= Now()) return done;
   Span wait = HostWait(simulator, done);
-  Tell({.kind = NoticeKind::kContextSynchronized,
+  Post({.kind = NoticeKind::kContextSynchronized,
         .context = context,
         .device = device,
         .start_ns = wait.start_ns,

@@ -85,16 +85,16 @@ MAY_SLEEP = {
     "collector/control/server_test.cc": "so that a client usually has to wait; it is accepted in any case",
     "session/crash_test.cc": "until a random instant",
     "symbols/symbol_cache_test.cc": "until instants at which processes are killed",
-    "viewer/index/together_test.cc": "tasks that take longer than the propagation of an exception",
-    "viewer/page/e2e/doors_test.ts": "a late answer",
+    "viewer/index/parallel_for_test.cc": "tasks that take longer than the propagation of an exception",
+    "viewer/page/e2e/transports_test.ts": "a late answer",
     "viewer/page/e2e/live_test.ts": "until instants between two polls of the collector",
 }
 TIMED_TEST = re.compile(r"(?<!/check_tree)(_test\.(cc|py|tsx?)|_fixture\.h)$|^tests/(?!programs/|tree/check_tree|simcuda/[^/]*\.cc).*\.py$")
 SLEEP = re.compile(r"\b(time\.sleep|u?sleep|nanosleep|sleep_for|waitForTimeout)\(|\bsetTimeout\(\w+, *[1-9A-Z]")
 POLLS = re.compile(r"\b(while|do)\b|\bfor \(")
 COUNTED = re.compile(r"\bfor \(\w+ (\w+) = 0; [^;]*\b\1 < \d+\b|\bfor \w+ in range\(")
-SHORT_GUARD = re.compile(r"\b(timeout=|settimeout\(|timeout: ?|TIMEOUT )(\d[\d_]*(?:\.\d+)?)\b")
-LEAST_GUARD_S = 60
+TIMEOUT_VALUE = re.compile(r"\b(timeout=|settimeout\(|timeout: ?|TIMEOUT )(\d[\d_]*(?:\.\d+)?)\b")
+MIN_TIMEOUT_S = 60
 SOON = re.compile(r"\bassert(Less\w*\(| ).*(monotonic|perf_counter)\(\).*(<|,)|"
                   r"\b(EXPECT|ASSERT)_L[TE]\(.*(steady_clock|system_clock)::now\(\)|"
                   r"(Date|performance)\.now\(\).*\)\.toBeLess")
@@ -112,10 +112,10 @@ def check_times(name, text):
     if name.endswith("CMakeLists.txt") or TIMED_TEST.search(name):
         in_ms = name.endswith((".ts", ".tsx"))
         for number, line in enumerate(text.splitlines(), 1):
-            for guard in SHORT_GUARD.finditer(line):
+            for guard in TIMEOUT_VALUE.finditer(line):
                 seconds = float(guard.group(2).replace("_", "")) / (1000 if in_ms else 1)
-                if 0 < seconds < LEAST_GUARD_S and name not in MAY_SLEEP and "# not a guard" not in line:
-                    yield number, f"a timeout against hanging must be at least {LEAST_GUARD_S} s"
+                if 0 < seconds < MIN_TIMEOUT_S and name not in MAY_SLEEP and "# not a guard" not in line:
+                    yield number, f"a timeout against hanging must be at least {MIN_TIMEOUT_S} s"
     if not TIMED_TEST.search(name):
         return
     lines = text.splitlines()

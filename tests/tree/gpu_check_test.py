@@ -53,7 +53,7 @@ class RowsTest(unittest.TestCase):
 
     def test_information_cannot_fail(self):
         table = quiet()
-        table.tell("a figure", 7)
+        table.note("a figure", 7)
         table.absent("CuPy", "not installed")
         self.assertFalse(table.failed())
 

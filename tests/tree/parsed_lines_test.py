@@ -35,7 +35,7 @@ class ParsedLinesTest(unittest.TestCase):
     def test_too_many_lines_are_found_and_each_file_counts_once(self):
         texts = {"format/header.h": "#include <a>\n#include <b>\n", **self.USER}
         libraries = {"a": ["/usr/a", "/usr/common"], "b": ["/usr/b", "/usr/common"]}
-        third = parsed_lines.MOST_LINES // 3 - 10
+        third = parsed_lines.MAX_LINES // 3 - 10
         self.assertEqual(wrong(texts, libraries, third), [])
         self.assertIn("more than", wrong(texts, libraries, third + 20)[0])
 

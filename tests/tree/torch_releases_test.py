@@ -35,7 +35,7 @@ def build(folder, *options):
     return path
 
 
-def told_by_readelf(path):
+def symbols_by_readelf(path):
     """Returns {name: (defined, kinds of relocation)} of the dynamic symbols except sections and files."""
     symbols, kinds = {}, {}
     for line in subprocess.run(["readelf", "-W", "--dyn-syms", str(path)], capture_output=True, text=True,
@@ -81,11 +81,11 @@ class ElfCalls(unittest.TestCase):
             path = pathlib.Path(listed.strip()).resolve()
             if path.suffix == ".a" or not path.exists() or path.read_bytes()[:4] != b"\x7fELF":
                 continue
-            told = told_by_readelf(path)
-            names = [n for n in told if re.fullmatch(r"\w+", n)][:400]
+            expected = symbols_by_readelf(path)
+            names = [n for n in expected if re.fullmatch(r"\w+", n)][:400]
             found = self.find(path, *names)
             for symbol in names:
-                self.assertEqual((found[symbol]["defined"], found[symbol]["called"]), told[symbol], (path, symbol))
+                self.assertEqual((found[symbol]["defined"], found[symbol]["called"]), expected[symbol], (path, symbol))
                 checked += 1
         self.assertGreater(checked, 100)
 

@@ -90,7 +90,7 @@ std::string MakeClockSlab(const analysis::Trace& trace, int64_t tolerance_ns) {
   return clock.Finish(trace.last_step());
 }
 
-nlohmann::ordered_json StackTable(const MailedFile& file, const std::vector<uint32_t>& stacks) {
+nlohmann::ordered_json StackTable(const StandaloneFile& file, const std::vector<uint32_t>& stacks) {
   using FrameKey = std::tuple<std::string, std::string, uint32_t, std::string, int>;
   std::map<FrameKey, size_t> known;
   auto frames = nlohmann::ordered_json::array(), ids = frames, keys = frames, labels = frames,
@@ -118,7 +118,7 @@ nlohmann::ordered_json StackTable(const MailedFile& file, const std::vector<uint
           {"labels", std::move(labels)}, {"stacks", std::move(of_stack)}, {"own", std::move(owns)}};
 }
 
-nlohmann::ordered_json Texts(const MailedFile& file) {
+nlohmann::ordered_json Texts(const StandaloneFile& file) {
   const analysis::Trace& trace = file.recording->trace();
   // Few blocks have a name; those that do refer to it by string id.
   auto names = nlohmann::ordered_json::object();
@@ -146,7 +146,7 @@ nlohmann::ordered_json Texts(const MailedFile& file) {
           {"confidences", std::move(confidences)}};
 }
 
-nlohmann::ordered_json SegmentTable(const MailedFile& file) {
+nlohmann::ordered_json SegmentTable(const StandaloneFile& file) {
   const analysis::Trace& trace = file.recording->trace();
   const analysis::Rows& rows = trace.rows;
   auto devices = nlohmann::ordered_json::object();
@@ -179,7 +179,7 @@ nlohmann::ordered_json SegmentTable(const MailedFile& file) {
   return devices;
 }
 
-nlohmann::ordered_json SourceTable(const MailedFile& file) {
+nlohmann::ordered_json SourceTable(const StandaloneFile& file) {
   constexpr size_t kStacks = 100, kFramesOfOne = 4, kLines = 300;
   const std::vector<analysis::Amount>& amounts = file.recording->examination().replay().stacks();
   std::vector<uint32_t> stacks;

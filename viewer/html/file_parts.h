@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "viewer/html/mailed_file.h"
+#include "viewer/html/standalone_file.h"
 
 namespace gmt::viewer {
 
@@ -23,18 +23,18 @@ namespace gmt::viewer {
 std::string MakeClockSlab(const analysis::Trace& trace, int64_t tolerance_ns);
 
 // Returns the stacks, and the distinct frames that they consist of.
-nlohmann::ordered_json StackTable(const MailedFile& file, const std::vector<uint32_t>& stacks);
+nlohmann::ordered_json StackTable(const StandaloneFile& file, const std::vector<uint32_t>& stacks);
 
 // Returns the names of memory and the reasons for categories, keyed by the numbers that lanes use.
-nlohmann::ordered_json Texts(const MailedFile& file);
+nlohmann::ordered_json Texts(const StandaloneFile& file);
 
 // Returns the driver memory in which allocators place their blocks, by device: pieces with their
 // lifetimes, from which the page reconstructs the segments at any event.
-nlohmann::ordered_json SegmentTable(const MailedFile& file);
+nlohmann::ordered_json SegmentTable(const StandaloneFile& file);
 
 // Returns the lines around those named by the stacks with the highest peaks, as far as source is
 // available.
-nlohmann::ordered_json SourceTable(const MailedFile& file);
+nlohmann::ordered_json SourceTable(const StandaloneFile& file);
 
 }  // namespace gmt::viewer
 

@@ -12,17 +12,17 @@ namespace {
 using analysis::Step;
 
 constexpr uint64_t kBorders = 1024;
-constexpr size_t kMostAsked = 16;
+constexpr size_t kMaxKeyEvents = 16;
 
 // Returns the key events: peak, end, OOM errors and snapshots; only the first ones if there are
 // hundreds.
-std::vector<Step> AskedFor(const MailedFile& file, const Lane& lane) {
+std::vector<Step> KeyEvents(const StandaloneFile& file, const Lane& lane) {
   std::vector<Step> asked = {lane.peak_event, file.index->events()};
   for (const char* name : {"ooms", "snapshots"}) {
     const auto instants = file.meta.find(name);
     if (instants == file.meta.end()) continue;
     for (const auto& instant : *instants) {
-      if (asked.size() < kMostAsked) asked.push_back(instant.value("event", Step{0}));
+      if (asked.size() < kMaxKeyEvents) asked.push_back(instant.value("event", Step{0}));
     }
   }
   std::sort(asked.begin(), asked.end());
@@ -42,12 +42,12 @@ std::vector<Step> Borders(const std::vector<Step>& asked, uint64_t events) {
 
 }  // namespace
 
-LaneOmissions::LaneOmissions(const MailedFile& file, uint32_t lane)
+LaneOmissions::LaneOmissions(const StandaloneFile& file, uint32_t lane)
     : trace_(file.recording->trace()),
       categories_(file.recording->categories()),
       peak_(file.index->lanes()[lane].peak_event),
-      asked_(AskedFor(file, file.index->lanes()[lane])),
-      borders_(Borders(asked_, file.index->events())),
+      key_events_(KeyEvents(file, file.index->lanes()[lane])),
+      borders_(Borders(key_events_, file.index->events())),
       by_category_(analysis::kCategories, 0) {}
 
 void LaneOmissions::Note(analysis::RowId row, bool is_death, Step step, bool left_out) {
@@ -76,7 +76,7 @@ void LaneOmissions::OpenBefore(uint64_t step) {
   while (opened_.size() < borders_.size() && borders_[opened_.size()] < step) {
     const Step border = borders_[opened_.size()];
     opened_.push_back({by_category_, held_, live_, live_});
-    if (std::binary_search(asked_.begin(), asked_.end(), border)) NoteStacks(border);
+    if (std::binary_search(key_events_.begin(), key_events_.end(), border)) NoteStacks(border);
     if (border == peak_) {
       at_peak_ = std::accumulate(by_category_.begin(), by_category_.end(), uint64_t{0});
     }

@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "viewer/html/mailed_file.h"
+#include "viewer/html/standalone_file.h"
 #include "viewer/slab/slab.h"
 
 namespace gmt::viewer {
 
 class LaneOmissions {
  public:
-  LaneOmissions(const MailedFile& file, uint32_t lane);
+  LaneOmissions(const StandaloneFile& file, uint32_t lane);
 
   // Records a birth or a death; called in order. `left_out`: the block is not in the file.
   void Note(analysis::RowId row, bool is_death, analysis::Step step, bool left_out);
@@ -46,7 +46,7 @@ class LaneOmissions {
   const analysis::Trace& trace_;
   const analysis::Categories& categories_;
   const analysis::Step peak_;
-  std::vector<analysis::Step> asked_;    // key events: those whose stacks are recorded
+  std::vector<analysis::Step> key_events_;    // key events: those whose stacks are recorded
   std::vector<analysis::Step> borders_;  // ascending, from 0
   std::vector<Border> opened_;
 

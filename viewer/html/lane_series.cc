@@ -38,7 +38,7 @@ class Changes {
       // If the column begins with unknown values, the change is found in the next column.
       const bool known = !std::isnan(curve->min[column]);
       if ((level && !(known && std::isnan(curve->mid[column]))) || width <= 1.0 ||
-          events_.size() >= kMostChanges) {
+          events_.size() >= kMaxChanges) {
         Add(std::ceil(begin), curve->mid[column]);
       } else {
         // Columns are aligned to whole events, so that the recursion ends at single events.
@@ -58,7 +58,7 @@ class Changes {
   }
 
  private:
-  static constexpr size_t kMostChanges = 100'000;
+  static constexpr size_t kMaxChanges = 100'000;
 
   void Add(double event, double value) {
     if (std::isnan(value)) return;
@@ -75,7 +75,7 @@ class Changes {
 
 }  // namespace
 
-void WriteSeries(const MailedFile& file, uint32_t lane, slab::Writer* writer) {
+void WriteSeries(const StandaloneFile& file, uint32_t lane, slab::Writer* writer) {
   auto names = nlohmann::ordered_json::array();
   for (Series series : file.index->lanes()[lane].series) {
     if (series == Series::kLive) continue;

@@ -9,12 +9,12 @@
 #ifndef GMT_VIEWER_HTML_LANE_SERIES_H_
 #define GMT_VIEWER_HTML_LANE_SERIES_H_
 
-#include "viewer/html/mailed_file.h"
+#include "viewer/html/standalone_file.h"
 #include "viewer/slab/slab.h"
 
 namespace gmt::viewer {
 
-void WriteSeries(const MailedFile& file, uint32_t lane, slab::Writer* writer);
+void WriteSeries(const StandaloneFile& file, uint32_t lane, slab::Writer* writer);
 
 }  // namespace gmt::viewer
 

@@ -78,7 +78,7 @@ class SharedTexts {
 
 class BlockColumns {
  public:
-  BlockColumns(const MailedFile& file, const std::vector<Space>& spaces,
+  BlockColumns(const StandaloneFile& file, const std::vector<Space>& spaces,
                absl::flat_hash_set<uint32_t>* stacks)
       : trace_(file.recording->trace()),
         definitions_(file.recording->definitions()),
@@ -197,11 +197,11 @@ class BlockColumns {
   // The wait of a block ends between two events, at a time of its own.
   void AddWait(RowId row) {
     const Step death = trace_.rows.death[row], completed = trace_.rows.completed[row];
-    const auto told = completed_ns_.find(row);
-    if (completed == death && told == completed_ns_.end()) return;
+    const auto wait_end = completed_ns_.find(row);
+    if (completed == death && wait_end == completed_ns_.end()) return;
     wait_block_.Add(count_);
     wait_events_.Add(completed == analysis::kNever ? 0 : completed - death + 1);
-    const int64_t since = told == completed_ns_.end() ? -1 : told->second - trace_.TimeOf(death);
+    const int64_t since = wait_end == completed_ns_.end() ? -1 : wait_end->second - trace_.TimeOf(death);
     wait_ns_.Add(static_cast<uint64_t>(std::max<int64_t>(since, -1) + 1));
     ++waits_;
   }
@@ -257,7 +257,7 @@ class BlockColumns {
 
 }  // namespace
 
-LaneSlab MakeLaneSlab(const MailedFile& file, uint32_t lane, uint64_t smaller_than,
+LaneSlab MakeLaneSlab(const StandaloneFile& file, uint32_t lane, uint64_t smaller_than,
                       absl::flat_hash_set<uint32_t>* stacks) {
   const Trace& trace = file.recording->trace();
   slab::Writer writer("lane");

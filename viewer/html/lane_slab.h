@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "viewer/html/mailed_file.h"
+#include "viewer/html/standalone_file.h"
 
 namespace gmt::viewer {
 
@@ -35,7 +35,7 @@ struct LaneSlab {
 
 // Encodes a lane without the blocks of fewer than `smaller_than` bytes. Adds the stacks that the
 // slab references to `stacks`.
-LaneSlab MakeLaneSlab(const MailedFile& file, uint32_t lane, uint64_t smaller_than,
+LaneSlab MakeLaneSlab(const StandaloneFile& file, uint32_t lane, uint64_t smaller_than,
                       absl::flat_hash_set<uint32_t>* stacks);
 
 }  // namespace gmt::viewer

@@ -46,12 +46,12 @@ std::vector<Stretch> FindStretches(const BlockTable& blocks, const AxisMap& axes
                                           [&](const Cell& cell) { return cell.lane < query.lane; });
   for (auto cell = first; cell != order.cells.end() && cell->lane == query.lane; ++cell) {
     if (cell->duration < least) break;
-    if (std::ldexp(2, cell->size) <= query.least_bytes) continue;
+    if (std::ldexp(2, cell->size) <= query.min_bytes) continue;
     uint64_t from = 0;
     if (cell->duration < kNeverClass) {
       // Plus one unit, because classes round down.
       const double longest = (std::ldexp(2, cell->duration) + 1) * unit;
-      const double position = query.middles.front() - longest;
+      const double position = query.midpoints.front() - longest;
       if (position > 0) from = axes.EventAt(query.axis, position);
     }
     Stretch stretch{&*cell, 0, 0};
@@ -191,7 +191,7 @@ std::vector<Candidate> FindCandidates(const BlockTable& blocks, const AxisMap& a
   auto begin = query.events.begin();
   const double start = axes.PositionOf(query.axis, 0);
   begin +=
-      std::lower_bound(query.middles.begin(), query.middles.end(), start) - query.middles.begin();
+      std::lower_bound(query.midpoints.begin(), query.midpoints.end(), start) - query.midpoints.begin();
   std::vector<Candidate> candidates, scratch;
   size_t class_begin = 0;
   std::array<uint32_t, kAhead> rows;
@@ -208,7 +208,7 @@ std::vector<Candidate> FindCandidates(const BlockTable& blocks, const AxisMap& a
         if (death <= query.events.front()) continue;
         const auto birth = static_cast<uint32_t>(blocks.birth[row]);
         const auto bytes = static_cast<double>(blocks.size[row]);
-        if (bytes < query.least_bytes) continue;
+        if (bytes < query.min_bytes) continue;
         if (duration == exact_class && duration != kNeverClass &&
             axes.PositionOf(query.axis, death) - axes.PositionOf(query.axis, birth) <
                 query.column) {

@@ -220,17 +220,17 @@ void IndexBuilder::FindSamples() {
   for (const analysis::DeviceSample& sample : trace_.samples) {
     DeviceSamples& device = by_device[sample.device];
     device.device = sample.device;
-    DriverSample told;
-    told.event = std::min(sample.step, parts_.events);
-    told.ns = static_cast<double>(sample.t_ns);
+    DriverSample recorded;
+    recorded.event = std::min(sample.step, parts_.events);
+    recorded.ns = static_cast<double>(sample.t_ns);
     if (!device.samples.empty()) {
-      told.event = std::max(told.event, device.samples.back().event);
-      told.ns = std::max(told.ns, device.samples.back().ns);
+      recorded.event = std::max(recorded.event, device.samples.back().event);
+      recorded.ns = std::max(recorded.ns, device.samples.back().ns);
     }
-    told.used = static_cast<double>(sample.used_bytes);
-    told.process = sample.process_bytes ? static_cast<double>(*sample.process_bytes) : kUnknown;
+    recorded.used = static_cast<double>(sample.used_bytes);
+    recorded.process = sample.process_bytes ? static_cast<double>(*sample.process_bytes) : kUnknown;
     if (sample.process_bytes) with_process.insert(sample.device);
-    device.samples.push_back(told);
+    device.samples.push_back(recorded);
   }
   for (auto& [number, device] : by_device) parts_.samples.push_back(std::move(device));
   for (size_t i = 0; i < parts_.lanes.size(); ++i) {

@@ -56,7 +56,7 @@ CurvesSoFar::Held& CurvesSoFar::LaneOf(const Trace& trace, RowId row) {
 
 void CurvesSoFar::EndStretch() {
   const size_t stretches = events_ / stretch_;
-  const bool are_too_many = stretches == kMostStretches;
+  const bool are_too_many = stretches == kMaxStretches;
   if (are_too_many) stretch_ *= 2;
   for (auto& [place, lane] : lanes_) {
     if (are_too_many) JoinStretches(lane.most);

@@ -25,7 +25,7 @@ namespace gmt::viewer {
 
 class CurvesSoFar {
  public:
-  static constexpr size_t kMostStretches = 512;
+  static constexpr size_t kMaxStretches = 512;
 
   struct Lane {
     std::string label;           // for display

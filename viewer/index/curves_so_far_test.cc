@@ -23,7 +23,7 @@ using analysis::Trace;
 
 // Returns blocks, segments and pinned memory of two devices, some of them held from before the
 // recording.
-EventScript RandomStory(uint32_t seed, int events) {
+EventScript RandomScript(uint32_t seed, int events) {
   std::mt19937 random(seed);
   const auto pick = [&](uint64_t count) { return random() % count; };
   EventScript script;
@@ -60,13 +60,13 @@ std::map<std::pair<int32_t, uint32_t>, std::vector<uint64_t>> HeldAfter(const Tr
   return held;
 }
 
-class ToldInPieces {
+class PiecewiseRecording {
  public:
-  explicit ToldInPieces(EventScript script)
+  explicit PiecewiseRecording(EventScript script)
       : script_(std::move(script)), builder_(script_.definitions()) {}
 
   // Adds all events, in pieces of at most `most` events.
-  void Tell(size_t most) {
+  void AddInPieces(size_t most) {
     std::mt19937 random(7);
     const auto& events = script_.events();
     for (size_t at = 0; at < events.size();) {
@@ -93,15 +93,15 @@ class CurvesSoFarOracleTest : public testing::TestWithParam<int> {};
 
 TEST_P(CurvesSoFarOracleTest, MatchASumOverAllRows) {
   ForEachSeed({1}, [](uint32_t seed) {
-    ToldInPieces told(RandomStory(seed, GetParam()));
-    told.Tell(1000);
-    const auto lanes = told.curves().Lanes(100);
-    const Trace trace = told.Build();
+    PiecewiseRecording recording(RandomScript(seed, GetParam()));
+    recording.AddInPieces(1000);
+    const auto lanes = recording.curves().Lanes(100);
+    const Trace trace = recording.Build();
     const auto held = HeldAfter(trace);
     ASSERT_EQ(lanes.size(), held.size());
 
     size_t stretch = 64;
-    while (trace.steps.size() / stretch >= CurvesSoFar::kMostStretches) stretch *= 2;
+    while (trace.steps.size() / stretch >= CurvesSoFar::kMaxStretches) stretch *= 2;
     std::multiset<std::pair<uint64_t, std::vector<uint64_t>>> expected, found;
     for (const auto& [place, bytes] : held) {
       std::vector<uint64_t> most;

@@ -165,16 +165,16 @@ void AddByAddress(const IndexParts& parts, std::vector<Candidate> candidates,
 
 BlockTile SelectBlocksOf(const IndexParts& parts, const BlockQuery& query,
                          const SelectLimits& limits, bool with_categories) {
-  const ColumnEvents columns = FindColumnMiddles(parts, query.window);
+  const ColumnEvents columns = FindColumnMidpoints(parts, query.window);
   CandidateQuery wanted;
   wanted.axis = query.window.axis;
   wanted.lane = query.window.lane;
   wanted.column = query.window.width();
-  wanted.middles = columns.middles;
+  wanted.midpoints = columns.midpoints;
   wanted.events = columns.middle;
   wanted.most = limits.candidates;
   const bool is_stacked = query.layout == Layout::kStacked;
-  if (!is_stacked) wanted.least_bytes = (query.high - query.low) / query.rows;
+  if (!is_stacked) wanted.min_bytes = (query.high - query.low) / query.rows;
   std::vector<Candidate> candidates = FindCandidates(parts.blocks, parts.axes, wanted);
 
   TileBuilder builder(parts, query.window.axis, with_categories);

@@ -38,28 +38,28 @@ CurveSeries SampledSeries(Series kind, const DeviceSamples& device, const Column
   const auto value = [&](const DriverSample& sample) {
     return kind == Series::kDriverUsed ? sample.used : sample.process;
   };
-  const auto take = [](double& into, double told, bool less) {
-    if (std::isnan(told)) return;
-    if (std::isnan(into) || (less ? told < into : told > into)) into = told;
+  const auto take = [](double& into, double amount, bool less) {
+    if (std::isnan(amount)) return;
+    if (std::isnan(into) || (less ? amount < into : amount > into)) into = amount;
   };
   size_t next = 0;
-  double said = kUnknown;
+  double last_amount = kUnknown;
   const auto advance = [&](uint32_t event, auto&& each) {
     for (; next < device.samples.size() && device.samples[next].event <= event; ++next) {
-      if (!std::isnan(value(device.samples[next]))) said = value(device.samples[next]);
-      each(said);
+      if (!std::isnan(value(device.samples[next]))) last_amount = value(device.samples[next]);
+      each(last_amount);
     }
   };
   for (size_t c = 0; c < columns.count(); ++c) {
     if (!columns.is_known[c]) continue;
-    const auto note = [&](double told) {
-      take(series.min[c], told, true);
-      take(series.max[c], told, false);
+    const auto note = [&](double amount) {
+      take(series.min[c], amount, true);
+      take(series.max[c], amount, false);
     };
     advance(columns.first[c], [](double) {});
-    note(said);
+    note(last_amount);
     advance(columns.middle[c], note);
-    series.mid[c] = said;
+    series.mid[c] = last_amount;
     advance(columns.last[c], note);
   }
   return series;
@@ -189,10 +189,10 @@ double EndOfAxis(const IndexParts& parts, Axis axis) {
   return parts.axes.PositionOf(axis, parts.events) + (axis == Axis::kEvent ? 1 : 0);
 }
 
-std::vector<double> MiddlesOf(const Window& window) {
-  std::vector<double> middles(window.columns);
-  for (uint32_t c = 0; c < window.columns; ++c) middles[c] = window.MiddleOf(c);
-  return middles;
+std::vector<double> MidpointsOf(const Window& window) {
+  std::vector<double> midpoints(window.columns);
+  for (uint32_t c = 0; c < window.columns; ++c) midpoints[c] = window.MidpointOf(c);
+  return midpoints;
 }
 
 // Returns one more edge than there are columns.
@@ -204,10 +204,10 @@ std::vector<double> EdgesOf(const Window& window) {
 
 }  // namespace
 
-ColumnEvents FindColumnMiddles(const IndexParts& parts, const Window& window) {
+ColumnEvents FindColumnMidpoints(const IndexParts& parts, const Window& window) {
   ColumnEvents columns;
-  columns.middles = MiddlesOf(window);
-  columns.middle = parts.axes.EventsAt(window.axis, columns.middles);
+  columns.midpoints = MidpointsOf(window);
+  columns.middle = parts.axes.EventsAt(window.axis, columns.midpoints);
   columns.first = {parts.axes.EventAt(window.axis, window.from)};
   columns.last = {parts.axes.EventAt(window.axis, std::nextafter(window.to, -INFINITY))};
   return columns;
@@ -216,8 +216,8 @@ ColumnEvents FindColumnMiddles(const IndexParts& parts, const Window& window) {
 ColumnEvents FindColumnEvents(const IndexParts& parts, const Window& window) {
   const AxisMap& axes = parts.axes;
   ColumnEvents columns;
-  columns.middles = MiddlesOf(window);
-  columns.middle = axes.EventsAt(window.axis, columns.middles);
+  columns.midpoints = MidpointsOf(window);
+  columns.middle = axes.EventsAt(window.axis, columns.midpoints);
   const std::vector<double> edges = EdgesOf(window);
   columns.first = axes.EventsAt(window.axis, edges);
   const double start = axes.PositionOf(window.axis, 0), end = EndOfAxis(parts, window.axis);
@@ -228,7 +228,7 @@ ColumnEvents FindColumnEvents(const IndexParts& parts, const Window& window) {
       last = axes.EventAt(window.axis, std::nextafter(edges[c + 1], -INFINITY));
     }
     columns.last.push_back(std::max({last, columns.first[c], columns.middle[c]}));
-    columns.is_known.push_back(columns.middles[c] >= start && columns.middles[c] <= end);
+    columns.is_known.push_back(columns.midpoints[c] >= start && columns.midpoints[c] <= end);
   }
   columns.first.pop_back();
   return columns;
@@ -240,7 +240,7 @@ CurveTile SelectCurveOf(const IndexParts& parts, const Window& window, bool with
   CurveTile tile;
   for (size_t c = 0; c < columns.count(); ++c) {
     tile.ns.push_back(window.axis == Axis::kTime
-                          ? columns.middles[c]
+                          ? columns.midpoints[c]
                           : parts.axes.PositionOf(Axis::kTime, columns.middle[c]));
   }
   Counted counted(parts, columns, window.lane);

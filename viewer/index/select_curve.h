@@ -17,7 +17,7 @@
 namespace gmt::viewer {
 
 struct ColumnEvents {
-  std::vector<double> middles;        // by column: its midpoint on the axis
+  std::vector<double> midpoints;        // by column: its midpoint on the axis
   std::vector<uint32_t> middle;       // the last event at or before the midpoint
   std::vector<uint32_t> first, last;  // a column covers the states after these and between
   std::vector<bool> is_known;         // whether the recording covers that position
@@ -28,7 +28,7 @@ struct ColumnEvents {
 ColumnEvents FindColumnEvents(const IndexParts& parts, const Window& window);
 // Finds only what block layouts need: the midpoints, `first` of the first column and `last` of the
 // last.
-ColumnEvents FindColumnMiddles(const IndexParts& parts, const Window& window);
+ColumnEvents FindColumnMidpoints(const IndexParts& parts, const Window& window);
 
 CurveTile SelectCurveOf(const IndexParts& parts, const Window& window, bool with_categories);
 

@@ -37,7 +37,7 @@ struct Window {
 
   double width() const { return (to - from) / columns; }  // of one column
   double EdgeOf(uint32_t column) const { return from + column * width(); }
-  double MiddleOf(uint32_t column) const { return from + (column + 0.5) * width(); }
+  double MidpointOf(uint32_t column) const { return from + (column + 0.5) * width(); }
 };
 
 struct BlockQuery {
@@ -77,7 +77,7 @@ struct CurveTile {
 };
 
 // The last event at or before the midpoint of each column, and whether the recording covers it.
-struct ColumnMiddles {
+struct ColumnMidpoints {
   std::vector<uint32_t> event;  // ascending
   std::vector<bool> is_known;
 };

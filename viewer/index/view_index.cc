@@ -9,9 +9,9 @@
 #include "viewer/index/index_builder.h"
 #include "viewer/index/index_parts.h"
 #include "viewer/index/names.h"
+#include "viewer/index/parallel_for.h"
 #include "viewer/index/select_blocks.h"
 #include "viewer/index/select_curve.h"
-#include "viewer/index/together.h"
 
 namespace gmt::viewer {
 namespace {
@@ -99,7 +99,7 @@ void ViewIndex::Build(const analysis::Examination& examination, std::mutex& exam
 void ViewIndex::BuildCurves(const analysis::Trace& trace, const Progress& progress) {
   builder_ = std::make_unique<IndexBuilder>(trace, *parts_);
   progress("drawing curves", 0);
-  RunTogether({[this] { builder_->BuildCurves(); }, [this] { builder_->BuildTimes(); }},
+  ParallelFor({[this] { builder_->BuildCurves(); }, [this] { builder_->BuildTimes(); }},
               [&](size_t ended) {
                 progress("drawing curves", kCurvesShare * static_cast<double>(ended) / 2);
               });
@@ -119,7 +119,7 @@ void ViewIndex::BuildBlocks(const analysis::Examination& examination,
   tasks.push_back([&] { builder.BuildSpaces(); });
   for (std::function<void()>& task : builder.ColumnTasks()) tasks.push_back(std::move(task));
   tasks.push_back([&] { parts_->blocks.key_of_stack = KeysOf(examination); });
-  RunTogether(tasks, [&](size_t ended) {
+  ParallelFor(tasks, [&](size_t ended) {
     const double share = static_cast<double>(ended) / static_cast<double>(tasks.size());
     progress("sorting blocks", kStepsShare + (1 - kStepsShare) * share);
   });
@@ -146,10 +146,10 @@ absl::StatusOr<CurveTile> ViewIndex::SelectCurve(const Window& window) const {
   return SelectCurveOf(*parts_, window, reached == Stage::kReady);
 }
 
-absl::StatusOr<ColumnMiddles> ViewIndex::SelectMiddles(const Window& window) const {
+absl::StatusOr<ColumnMidpoints> ViewIndex::SelectMidpoints(const Window& window) const {
   if (const absl::Status status = Check(window, *parts_, stage()); !status.ok()) return status;
   ColumnEvents columns = FindColumnEvents(*parts_, window);
-  return ColumnMiddles{std::move(columns.middle), std::move(columns.is_known)};
+  return ColumnMidpoints{std::move(columns.middle), std::move(columns.is_known)};
 }
 
 absl::StatusOr<BlockTile> ViewIndex::SelectBlocks(const BlockQuery& query,

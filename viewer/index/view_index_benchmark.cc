@@ -61,7 +61,7 @@ class Watch {
 using Stopwatch = Watch<CpuNs>;   // time of the current thread
 using WallWatch = Watch<WallNs>;  // for work of several threads
 
-uint64_t MemoryAtMost() {
+uint64_t PeakMemory() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmHWM")) return std::strtoull(line.c_str() + 6, nullptr, 10) << 10;
@@ -235,7 +235,7 @@ int Run(const char* path) {
   }
   std::printf(", \"save_ns\": %" PRId64 ", \"load_cache_ns\": %" PRId64, save_ns, cache_watch.ns());
   PrintZooms(*cached.index);
-  std::printf(", \"bytes_at_most\": %" PRIu64 "}\n", MemoryAtMost());
+  std::printf(", \"bytes_at_most\": %" PRIu64 "}\n", PeakMemory());
   return 0;
 }
 

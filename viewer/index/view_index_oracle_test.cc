@@ -28,16 +28,16 @@ using analysis::Trace;
 
 // Generates segments, blocks of two devices, pinned memory, steps, lost frees, frees of unknown
 // blocks, and times that stand still.
-class Story {
+class ScriptGenerator {
  public:
-  explicit Story(uint32_t seed) : random_(seed) {}
+  explicit ScriptGenerator(uint32_t seed) : random_(seed) {}
 
-  EventScript Tell(int events) {
+  EventScript Generate(int events) {
     const bool has_marks = Pick(3) != 0;
     const uint64_t mark_each = 20 + Pick(80);
     for (uint64_t i = 0; i < static_cast<uint64_t>(events); ++i) {
       if (has_marks && i % mark_each == mark_each / 2) script_.Mark("step", i / mark_each);
-      TellOne();
+      AddOne();
     }
     int64_t t_ns = 0;
     for (format::Event& event : script_.events()) {
@@ -51,7 +51,7 @@ class Story {
   uint64_t Pick(uint64_t count) { return random_() % count; }
   uint64_t Size() { return Pick(4) == 0 ? kMiB * (1 + Pick(64)) : 512 * (1 + Pick(1 << Pick(12))); }
 
-  void TellOne() {
+  void AddOne() {
     const auto device = static_cast<uint32_t>(Pick(8) == 0);
     const uint64_t segment = (uint64_t{1} << 40) * (1 + device) + Pick(6) * 256 * kMiB;
     const uint64_t block = segment + Pick(Pick(2) == 0 ? 4 : 200) * kMiB;
@@ -98,7 +98,7 @@ class ViewIndexOracle {
  public:
   explicit ViewIndexOracle(uint32_t seed)
       : random_(seed + 1),
-        script_(Story(seed).Tell(60 + static_cast<int>(seed % 900))),
+        script_(ScriptGenerator(seed).Generate(60 + static_cast<int>(seed % 900))),
         trace_(script_.Build()),
         examination_(trace_, script_.definitions()) {
     std::mutex mutex;
@@ -107,9 +107,9 @@ class ViewIndexOracle {
     index_.AddCategories(trace_, *categories_);
   }
 
-  void StackedBlocksLieWhereTheSlowLayoutHasThem();
-  void TooManyBlocksLeaveTheRestWhereItWas();
-  void BlocksByAddressAreThoseThatLieThere();
+  void CheckStackedBlocks();
+  void CheckLimits();
+  void CheckBlocksByAddress();
   void CurvesHaveTheExtremesOfTheirColumns();
 
  private:
@@ -265,7 +265,7 @@ class ViewIndexOracle {
   std::map<Axis, std::vector<double>> positions_;
 };
 
-void ViewIndexOracle::StackedBlocksLieWhereTheSlowLayoutHasThem() {
+void ViewIndexOracle::CheckStackedBlocks() {
   for (int round = 0; round < 30; ++round) {
     const BlockQuery query = RandomQuery(Layout::kStacked);
     SCOPED_TRACE(Text(query));
@@ -304,7 +304,7 @@ void ViewIndexOracle::StackedBlocksLieWhereTheSlowLayoutHasThem() {
   }
 }
 
-void ViewIndexOracle::TooManyBlocksLeaveTheRestWhereItWas() {
+void ViewIndexOracle::CheckLimits() {
   for (int round = 0; round < 30; ++round) {
     const BlockQuery query = RandomQuery(Layout::kStacked);
     SCOPED_TRACE(Text(query));
@@ -329,7 +329,7 @@ void ViewIndexOracle::TooManyBlocksLeaveTheRestWhereItWas() {
   }
 }
 
-void ViewIndexOracle::BlocksByAddressAreThoseThatLieThere() {
+void ViewIndexOracle::CheckBlocksByAddress() {
   for (int round = 0; round < 30; ++round) {
     const BlockQuery query = RandomQuery(Layout::kAddress);
     SCOPED_TRACE(Text(query));
@@ -416,18 +416,18 @@ void ViewIndexOracle::CurvesHaveTheExtremesOfTheirColumns() {
 
 TEST(ViewIndexOracleTest, StackedBlocksMatchTheReferenceLayout) {
   ForEachSeed(SeedsUpTo(40), [](uint32_t seed) {
-    ViewIndexOracle(seed).StackedBlocksLieWhereTheSlowLayoutHasThem();
+    ViewIndexOracle(seed).CheckStackedBlocks();
   });
 }
 
 TEST(ViewIndexOracleTest, LimitsDoNotMoveTheRest) {
   ForEachSeed(SeedsUpTo(40),
-              [](uint32_t seed) { ViewIndexOracle(seed).TooManyBlocksLeaveTheRestWhereItWas(); });
+              [](uint32_t seed) { ViewIndexOracle(seed).CheckLimits(); });
 }
 
 TEST(ViewIndexOracleTest, BlocksByAddressMatchTheReference) {
   ForEachSeed(SeedsUpTo(40),
-              [](uint32_t seed) { ViewIndexOracle(seed).BlocksByAddressAreThoseThatLieThere(); });
+              [](uint32_t seed) { ViewIndexOracle(seed).CheckBlocksByAddress(); });
 }
 
 TEST(ViewIndexOracleTest, CurvesHaveTheExtremesOfTheirColumns) {

@@ -115,7 +115,7 @@ void LiveRecording::Read(const std::string& path) {
     tail_ = *std::move(tail);
     window_ = std::make_unique<Reading>(this, tail_.get());
   }
-  const absl::Status status = tail_->ReadOn(*window_);
+  const absl::Status status = tail_->ReadMore(*window_);
   if (absl::IsCancelled(status)) return;
   SetTrouble(std::string(status.message()));
   // The next round reads the current file from its beginning.

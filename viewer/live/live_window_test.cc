@@ -152,7 +152,7 @@ TEST_F(LiveWindowTest, MemoryIsBoundedIfNothingIsAllocatedButManyRangesAreRecord
   for (size_t at = 0; at < script.batch().events.size(); at += 20) {
     const size_t end = std::min(script.batch().events.size(), at + 20);
     ASSERT_TRUE(window.OnEvents(Piece(script.batch(), at, end)).ok());
-    ASSERT_LE(window.SoFar().asides.size(), 260u);
+    ASSERT_LE(window.SoFar().side_events.size(), 260u);
   }
   EXPECT_GT(window.number(), 20u);
   EXPECT_EQ(HeldAt(window.SoFar(), 0).size(), 40u);

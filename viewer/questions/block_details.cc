@@ -60,7 +60,7 @@ void Name(Recording& recording, RowId row, BlockDetails& block) {
   }
 }
 
-void TellLife(Recording& recording, RowId row, BlockDetails& block) {
+void FillLifetime(Recording& recording, RowId row, BlockDetails& block) {
   const analysis::Trace& trace = recording.trace();
   block.birth = trace.rows.birth[row];
   block.death = trace.rows.death[row];
@@ -147,7 +147,7 @@ absl::StatusOr<BlockDetails> DescribeBlock(Recording& recording, uint32_t row) {
   block.size = rows.size[row];
   block.requested = rows.Requested(row);
   Name(recording, row, block);
-  TellLife(recording, row, block);
+  FillLifetime(recording, row, block);
   block.stack = recording.frames.Info(rows.stack[row]);
   if (const uint32_t stack = rows.FreeStack(row)) block.free_stack = recording.frames.Info(stack);
   if (const uint32_t stack = rows.forward_stack[row]) {

@@ -14,7 +14,7 @@ Grouper::Grouper(Recording& recording, TableQuery::By by) : recording_(recording
   const bool is_by_stack =
       by == TableQuery::kStack || by == TableQuery::kFunction || by == TableQuery::kFile;
   if (!is_by_stack) return;
-  of_stack_.assign(recording.frames.definitions().stack_count() + size_t{1}, kNotMet);
+  of_stack_.assign(recording.frames.definitions().stack_count() + size_t{1}, kNotSeen);
 }
 
 Grouper::Key Grouper::LabelOf(uint32_t stack) {
@@ -68,7 +68,7 @@ uint32_t Grouper::Of(uint32_t row) {
   const uint32_t stack = recording_.rows().stack[row];
   if (stack < of_stack_.size()) {
     uint32_t& group = of_stack_[stack];
-    return group != kNotMet ? group : group = Find(KeyOf(row));
+    return group != kNotSeen ? group : group = Find(KeyOf(row));
   }
   const Key key = KeyOf(row);
   if (last_group_ != UINT32_MAX && key == last_key_) return last_group_;

@@ -59,8 +59,8 @@ class Grouper {
   absl::flat_hash_map<Key, uint32_t> groups_;
   Key last_key_;
   uint32_t last_group_ = UINT32_MAX;
-  // For kStack, kFunction, kFile: by stack; kNotMet: no block of the stack was looked up yet.
-  static constexpr uint32_t kNotMet = UINT32_MAX;
+  // For kStack, kFunction, kFile: by stack; kNotSeen: no block of the stack was looked up yet.
+  static constexpr uint32_t kNotSeen = UINT32_MAX;
   std::vector<uint32_t> of_stack_;
   // For kFunction, kFile.
   absl::flat_hash_map<uint32_t, Key> by_stack_;

@@ -17,7 +17,7 @@ using analysis::Step;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<RowId> Slowly(const analysis::Trace& trace, Step event) {
+std::vector<RowId> ReferenceHeldAfter(const analysis::Trace& trace, Step event) {
   std::vector<RowId> held;
   for (RowId row = 0; row < trace.rows.count(); ++row) {
     if (trace.rows.HeldAfter(row, event) || trace.rows.PendingAfter(row, event)) {
@@ -53,7 +53,7 @@ TEST(HeldRowsTest, MatchesASearchOfAllRowsAtEveryEvent) {
          std::vector<std::pair<Step, size_t>>{{1, 1 << 20}, {7, 1 << 20}, {3, 40}, {5, 1}}) {
       HeldRows held(recording.trace(), spacing, ids);
       for (Step event = 0; event <= recording.trace().last_step(); ++event) {
-        ASSERT_EQ(held.After(event), Slowly(recording.trace(), event)) << "event " << event;
+        ASSERT_EQ(held.After(event), ReferenceHeldAfter(recording.trace(), event)) << "event " << event;
       }
     }
   });

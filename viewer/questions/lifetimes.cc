@@ -34,9 +34,9 @@ absl::flat_hash_map<uint32_t, int64_t> LifetimeMedians::Find() && {
   absl::flat_hash_map<uint32_t, int64_t> medians;
   for (auto& [group, lifetimes] : lifetimes_) {
     if (lifetimes.empty()) continue;
-    const auto middle = lifetimes.begin() + static_cast<std::ptrdiff_t>((lifetimes.size() - 1) / 2);
-    std::nth_element(lifetimes.begin(), middle, lifetimes.end());
-    medians[group] = *middle;
+    const auto median = lifetimes.begin() + static_cast<std::ptrdiff_t>((lifetimes.size() - 1) / 2);
+    std::nth_element(lifetimes.begin(), median, lifetimes.end());
+    medians[group] = *median;
   }
   return medians;
 }

@@ -14,8 +14,8 @@
 namespace gmt::viewer {
 namespace {
 
-struct Asked {
-  Asked() : made(Events(), 1), examination(made.trace(), made.definitions()) {
+struct BenchmarkData {
+  BenchmarkData() : made(Events(), 1), examination(made.trace(), made.definitions()) {
     uint32_t heap = 0;
     for (uint32_t i = 0; i < made.trace().heaps.size(); ++i) {
       if (made.trace().heaps[i] == "pytorch") heap = i;
@@ -27,9 +27,9 @@ struct Asked {
     const char* events = std::getenv("EVENTS");
     return events == nullptr ? 10'000'000 : std::atoll(events);
   }
-  static Asked& Get() {
-    static auto* const asked = new Asked;
-    return *asked;
+  static BenchmarkData& Get() {
+    static auto* const data = new BenchmarkData;
+    return *data;
   }
   uint32_t AnyEvent() {
     return static_cast<uint32_t>(random() % (uint64_t{made.trace().last_step()} + 1));
@@ -43,82 +43,82 @@ struct Asked {
 };
 
 void First(benchmark::State& state) {
-  Asked& asked = Asked::Get();
+  BenchmarkData& data = BenchmarkData::Get();
   for (auto _ : state) {
-    asked.questions = std::make_unique<Questions>(asked.examination, asked.lanes);
-    asked.questions->Prepare();
+    data.questions = std::make_unique<Questions>(data.examination, data.lanes);
+    data.questions->Prepare();
   }
 }
 
 void SegmentsAtAnyEvent(benchmark::State& state) {
-  Asked& asked = Asked::Get();
+  BenchmarkData& data = BenchmarkData::Get();
   for (auto _ : state) {
-    benchmark::DoNotOptimize(asked.questions->AnswerSegments(0, asked.AnyEvent()).ok());
+    benchmark::DoNotOptimize(data.questions->AnswerSegments(0, data.AnyEvent()).ok());
   }
 }
 
 void BlockDetailsOfAnyBlock(benchmark::State& state) {
-  Asked& asked = Asked::Get();
+  BenchmarkData& data = BenchmarkData::Get();
   for (auto _ : state) {
-    const auto row = static_cast<uint32_t>(asked.random() % asked.made.trace().rows.count());
-    benchmark::DoNotOptimize(asked.questions->AnswerBlock(row).ok());
+    const auto row = static_cast<uint32_t>(data.random() % data.made.trace().rows.count());
+    benchmark::DoNotOptimize(data.questions->AnswerBlock(row).ok());
   }
 }
 
 void FlameOfALiveSet(benchmark::State& state) {
-  Asked& asked = Asked::Get();
+  BenchmarkData& data = BenchmarkData::Get();
   for (auto _ : state) {
     FlameQuery query;
-    query.scope.to = asked.AnyEvent();
-    benchmark::DoNotOptimize(asked.questions->AnswerFlame(query).ok());
+    query.scope.to = data.AnyEvent();
+    benchmark::DoNotOptimize(data.questions->AnswerFlame(query).ok());
   }
 }
 
 // By stack, function, ...; with or without a search text.
 void TableOfALiveSet(benchmark::State& state) {
-  Asked& asked = Asked::Get();
+  BenchmarkData& data = BenchmarkData::Get();
   TableQuery query;
   query.by = static_cast<TableQuery::By>(state.range(0));
   query.limit = 50;
   query.sparkline = 40;
   if (state.range(1) != 0) query.scope.filter.text = "f1";
-  query.scope.to = asked.AnyEvent();
-  benchmark::DoNotOptimize(asked.questions->AnswerTable(query).ok());  // computes the peaks once
+  query.scope.to = data.AnyEvent();
+  benchmark::DoNotOptimize(data.questions->AnswerTable(query).ok());  // computes the peaks once
   for (auto _ : state) {
-    query.scope.to = asked.AnyEvent();
-    benchmark::DoNotOptimize(asked.questions->AnswerTable(query).ok());
+    query.scope.to = data.AnyEvent();
+    benchmark::DoNotOptimize(data.questions->AnswerTable(query).ok());
   }
 }
 
 void PeaksForANewFilter(benchmark::State& state) {
-  Asked& asked = Asked::Get();
+  BenchmarkData& data = BenchmarkData::Get();
   uint32_t any = 0;
   for (auto _ : state) {
     TableQuery query;
     query.limit = 50;
     query.scope.filter.min_size = ++any;
-    query.scope.to = asked.AnyEvent();
-    benchmark::DoNotOptimize(asked.questions->AnswerTable(query).ok());
+    query.scope.to = data.AnyEvent();
+    benchmark::DoNotOptimize(data.questions->AnswerTable(query).ok());
   }
 }
 
 void TableOfAllBorn(benchmark::State& state) {
-  Asked& asked = Asked::Get();
+  BenchmarkData& data = BenchmarkData::Get();
   for (auto _ : state) {
     TableQuery query;
     query.by = static_cast<TableQuery::By>(state.range(0));
     query.limit = 50;
     query.offset = 100;
     query.scope.of = Scope::kBorn;
-    query.scope.to = asked.made.trace().last_step();
-    benchmark::DoNotOptimize(asked.questions->AnswerTable(query).ok());
+    query.scope.to = data.made.trace().last_step();
+    benchmark::DoNotOptimize(data.questions->AnswerTable(query).ok());
   }
 }
 
 // For the whole recording and for windows of it; filters by text or by size.
 void PassingCurveOfAWindow(benchmark::State& state) {
-  Asked& asked = Asked::Get();
-  const uint64_t last = asked.made.trace().last_step();
+  BenchmarkData& data = BenchmarkData::Get();
+  const uint64_t last = data.made.trace().last_step();
   const uint64_t length = last / static_cast<uint64_t>(state.range(0));
   Filter filter;
   if (state.range(1) != 0) {
@@ -128,26 +128,26 @@ void PassingCurveOfAWindow(benchmark::State& state) {
   }
   for (auto _ : state) {
     constexpr uint32_t kColumns = 3000;
-    const uint64_t from = asked.random() % (last - length + 1);
-    ColumnMiddles columns;
+    const uint64_t from = data.random() % (last - length + 1);
+    ColumnMidpoints columns;
     for (uint64_t c = 0; c < kColumns; ++c) {
       columns.event.push_back(static_cast<uint32_t>(from + length * c / kColumns));
       columns.is_known.push_back(true);
     }
-    benchmark::DoNotOptimize(asked.questions->AnswerPassing(0, filter, columns).ok());
+    benchmark::DoNotOptimize(data.questions->AnswerPassing(0, filter, columns).ok());
   }
 }
 
 void FindNextPage(benchmark::State& state) {
-  Asked& asked = Asked::Get();
+  BenchmarkData& data = BenchmarkData::Get();
   Scope scope;
   scope.of = Scope::kBorn;
-  scope.to = asked.made.trace().last_step();
+  scope.to = data.made.trace().last_step();
   scope.filter.text = "f17";
   uint32_t after = kNoRow;
-  benchmark::DoNotOptimize(asked.questions->AnswerFind(scope, after, 1).ok());
+  benchmark::DoNotOptimize(data.questions->AnswerFind(scope, after, 1).ok());
   for (auto _ : state) {
-    const auto found = asked.questions->AnswerFind(scope, after, 100);
+    const auto found = data.questions->AnswerFind(scope, after, 100);
     after = found.ok() && !found->row.empty() ? found->row.back() : kNoRow;
   }
 }

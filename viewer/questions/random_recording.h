@@ -28,7 +28,7 @@ class RandomRecording {
         event.device = static_cast<uint32_t>(device);
       }
     }
-    for (int i = 0; i < events; ++i) Happen();
+    for (int i = 0; i < events; ++i) AddRandomEvent();
     trace_ = script_.Build();
   }
 
@@ -84,7 +84,7 @@ class RandomRecording {
       event.t_ns -= analysis::EventScript::kStep_ns;  // equal to the previous event's time
   }
 
-  void Happen() {
+  void AddRandomEvent() {
     const uint32_t device = Any(kDevices);
     const uint64_t address = SegmentAt(static_cast<int>(device), static_cast<int>(Any(kSegments))) +
                              Any(kSlots) * (kSegment / kSlots);

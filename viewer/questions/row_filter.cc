@@ -60,13 +60,13 @@ absl::Status RowFilter::TakeText() {
       return absl::InvalidArgumentError(
           absl::StrCat("'", text, "' is no regular expression: ", expression_->error()));
     }
-    asks_addresses_ = absl::StartsWith(inside, "0x") || absl::StartsWith(inside, "^0x");
+    matches_addresses_ = absl::StartsWith(inside, "0x") || absl::StartsWith(inside, "^0x");
     return absl::OkStatus();
   }
   needle_ = absl::AsciiStrToLower(text);
-  asks_addresses_ = absl::StartsWith(needle_, "0x");
+  matches_addresses_ = absl::StartsWith(needle_, "0x");
   uint64_t address = 0;
-  if (asks_addresses_ && absl::SimpleHexAtoi(needle_, &address)) address_ = address;
+  if (matches_addresses_ && absl::SimpleHexAtoi(needle_, &address)) address_ = address;
   return absl::OkStatus();
 }
 
@@ -138,7 +138,7 @@ bool RowFilter::NameFits(uint32_t name) {
 }
 
 bool RowFilter::AddressFits(RowId row) const {
-  if (!asks_addresses_) return false;
+  if (!matches_addresses_) return false;
   const analysis::Rows& rows = recording_.rows();
   const uint64_t address = rows.address[row];
   if (address_ && *address_ >= address && *address_ - address < rows.size[row]) return true;

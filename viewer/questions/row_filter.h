@@ -58,7 +58,7 @@ class RowFilter {
   bool is_empty_ = false;
   std::string needle_;  // plain text in lower case; empty: there is an expression, or no text
   std::unique_ptr<re2::RE2> expression_;
-  bool asks_addresses_ = false;
+  bool matches_addresses_ = false;
   std::optional<uint64_t> address_;  // given by the text
 
   struct Number {

@@ -25,7 +25,7 @@ class SegmentsMaker {
   Segments Make() {
     made_.event = event_;
     made_.ns = recording_.trace().TimeOf(event_);
-    SayEvent();
+    DescribeEvent();
     const std::vector<RowId> held = recording_.held.After(event_);
     for (const RowId row : held) {
       if (!recording_.IsIn(lane_, row) || !rows_.HeldAfter(row, event_)) continue;
@@ -48,7 +48,7 @@ class SegmentsMaker {
   }
 
  private:
-  void SayEvent() {
+  void DescribeEvent() {
     if (event_ == 0) {
       made_.what = "before the first event";
       return;

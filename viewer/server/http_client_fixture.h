@@ -27,13 +27,13 @@ class Client {
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) Leave();
+    if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) Close();
   }
-  ~Client() { Leave(); }
+  ~Client() { Close(); }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  void Leave() {
+  void Close() {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;
   }
@@ -41,7 +41,7 @@ class Client {
   void Reset() {
     const linger now = {1, 0};
     setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-    Leave();
+    Close();
   }
   void Send(const std::string& bytes) {
     (void)!send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -113,7 +113,7 @@ class Server : public HttpServer {
 
  private:
   // A request that awaits its answer or, for a stream, further events.
-  struct Asked {
+  struct PendingRequest {
     uint64_t id = 0;
     Server* server = nullptr;
     evhttp_connection* connection = nullptr;
@@ -136,16 +136,16 @@ class Server : public HttpServer {
   absl::Status AddEvents();
   absl::Status Bind(uint16_t port);
   void OnRequest(evhttp_request* from);
-  Asked& Keep(evhttp_request* from);
-  void Hand(evhttp_connection* connection, const Asked& asked, Request request, WorkerPool& pool);
+  PendingRequest& Track(evhttp_request* from);
+  void Dispatch(evhttp_connection* connection, const PendingRequest& pending, Request request, WorkerPool& pool);
   Response Compute(const Request& request);
   void BeginStream(evhttp_request* to, Response response);
   void OnTick();
   void OnWake();
-  void GiveAnswers(std::vector<Answered> answers);
+  void SendAnswers(std::vector<Answered> answers);
   void SendToAll(const std::string& event);
-  void Watch(evhttp_connection* connection, Asked& asked, short what);
-  void OnSeen(Asked& asked, bool is_closed);
+  void Watch(evhttp_connection* connection, PendingRequest& pending, short what);
+  void OnSeen(PendingRequest& pending, bool is_closed);
   void OnFreed(evhttp_connection* connection);
   void CountStreams();
 
@@ -158,7 +158,7 @@ class Server : public HttpServer {
   // Used only in the serving thread. Ordered for destruction: events are freed before their base.
   Owned<event_base> base_;
   Owned<event> wake_, tick_, heartbeat_;
-  std::map<evhttp_connection*, Asked> asked_;
+  std::map<evhttp_connection*, PendingRequest> pending_;
   uint64_t next_id_ = 1;
   size_t streams_ = 0;
   Owned<evhttp> http_;
@@ -239,7 +239,7 @@ absl::Status Server::Bind(uint16_t port) {
 
 void Server::OnTick() {
   evconnlistener_enable(listener_);
-  if (!handler_.GoOn()) event_base_loopbreak(base_.get());
+  if (!handler_.ShouldContinue()) event_base_loopbreak(base_.get());
 }
 
 void Server::OnRequest(evhttp_request* from) {
@@ -257,66 +257,66 @@ void Server::OnRequest(evhttp_request* from) {
     return response.is_stream ? BeginStream(from, std::move(response))
                               : Send(from, std::move(response));
   }
-  const Asked& asked = Keep(from);
-  Hand(evhttp_request_get_connection(from), asked, std::move(request),
+  const PendingRequest& pending = Track(from);
+  Dispatch(evhttp_request_get_connection(from), pending, std::move(request),
        cost == RequestHandler::Cost::kQuick ? quick_ : slow_);
 }
 
 // While a request waits, libevent does not read from its connection, so disconnection is watched
 // here.
-Server::Asked& Server::Keep(evhttp_request* from) {
+Server::PendingRequest& Server::Track(evhttp_request* from) {
   evhttp_connection* connection = evhttp_request_get_connection(from);
   evhttp_connection_set_closecb(
       connection,
       [](evhttp_connection* freed, void* self) { static_cast<Server*>(self)->OnFreed(freed); },
       this);
-  Asked& asked = asked_[connection];
-  asked = {};
-  asked.id = next_id_++;
-  asked.request = from;
-  Watch(connection, asked, EV_READ | EV_CLOSED);
-  return asked;
+  PendingRequest& pending = pending_[connection];
+  pending = {};
+  pending.id = next_id_++;
+  pending.request = from;
+  Watch(connection, pending, EV_READ | EV_CLOSED);
+  return pending;
 }
 
 // A connection reset is reported as readable, and in no other way.
-void Server::Watch(evhttp_connection* connection, Asked& asked, short what) {
+void Server::Watch(evhttp_connection* connection, PendingRequest& pending, short what) {
   const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
-  asked.server = this;
-  asked.connection = connection;
-  asked.left.reset(event_new(
+  pending.server = this;
+  pending.connection = connection;
+  pending.left.reset(event_new(
       base_.get(), fd, what,
       [](int, short seen, void* of) {
-        Asked& watched = *static_cast<Asked*>(of);
+        PendingRequest& watched = *static_cast<PendingRequest*>(of);
         watched.server->OnSeen(watched, (seen & EV_CLOSED) != 0);
       },
-      &asked));
-  event_add(asked.left.get(), nullptr);
+      &pending));
+  event_add(pending.left.get(), nullptr);
 }
 
-void Server::OnSeen(Asked& asked, bool is_closed) {
+void Server::OnSeen(PendingRequest& pending, bool is_closed) {
   char first = 0;
-  const int fd = event_get_fd(asked.left.get());
+  const int fd = event_get_fd(pending.left.get());
   const bool has_more = !is_closed && recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-  if (!has_more) return evhttp_connection_free(asked.connection);
+  if (!has_more) return evhttp_connection_free(pending.connection);
   // The next request, sent before this one is answered; evhttp reads it afterwards.
-  Watch(asked.connection, asked, EV_CLOSED);
+  Watch(pending.connection, pending, EV_CLOSED);
 }
 
 void Server::OnFreed(evhttp_connection* connection) {
-  const auto found = asked_.find(connection);
-  if (found == asked_.end()) return;
+  const auto found = pending_.find(connection);
+  if (found == pending_.end()) return;
   *found->second.gone = true;
   evhttp_request* request = found->second.request;
   // A failing connection detaches its request, which is then ours to free; otherwise evhttp frees
   // it.
   if (evhttp_request_get_connection(request) == nullptr) evhttp_request_free(request);
-  asked_.erase(found);
+  pending_.erase(found);
   CountStreams();
 }
 
-void Server::Hand(evhttp_connection* connection, const Asked& asked, Request request,
+void Server::Dispatch(evhttp_connection* connection, const PendingRequest& pending, Request request,
                   WorkerPool& pool) {
-  pool.Add([this, connection, id = asked.id, gone = asked.gone, request = std::move(request)] {
+  pool.Add([this, connection, id = pending.id, gone = pending.gone, request = std::move(request)] {
     if (*gone) return;
     Response response = Compute(request);
     const std::lock_guard lock(mutex_);
@@ -350,22 +350,22 @@ void Server::OnWake() {
     answers.swap(answers_);
     events.swap(events_);
   }
-  GiveAnswers(std::move(answers));
+  SendAnswers(std::move(answers));
   for (const std::string& event : events) SendToAll(event);
 }
 
-void Server::GiveAnswers(std::vector<Answered> answers) {
+void Server::SendAnswers(std::vector<Answered> answers) {
   for (Answered& answered : answers) {
-    const auto found = asked_.find(answered.connection);
-    if (found == asked_.end() || found->second.id != answered.id) continue;
+    const auto found = pending_.find(answered.connection);
+    if (found == pending_.end() || found->second.id != answered.id) continue;
     evhttp_request* request = found->second.request;
-    asked_.erase(found);
+    pending_.erase(found);
     Send(request, std::move(answered.response));
   }
 }
 
 void Server::BeginStream(evhttp_request* to, Response response) {
-  Keep(to).is_stream = true;
+  Track(to).is_stream = true;
   AddHeaders(response, to);
   evhttp_send_reply_start(to, response.status, ReasonOf(response.status));
   evhttp_send_reply_chunk(to, BufferOf(std::move(response.body)).get());
@@ -373,15 +373,15 @@ void Server::BeginStream(evhttp_request* to, Response response) {
 }
 
 void Server::SendToAll(const std::string& event) {
-  // Freeing a connection erases it from asked_, so connections are freed after the loop.
+  // Freeing a connection erases it from pending_, so connections are freed after the loop.
   std::vector<evhttp_connection*> behind;
-  for (const auto& [connection, asked] : asked_) {
-    if (!asked.is_stream) continue;
+  for (const auto& [connection, pending] : pending_) {
+    if (!pending.is_stream) continue;
     evbuffer* unsent = bufferevent_get_output(evhttp_connection_get_bufferevent(connection));
     if (evbuffer_get_length(unsent) > limits_.max_stream_backlog) {
       behind.push_back(connection);
     } else {
-      evhttp_send_reply_chunk(asked.request, BufferOf(event).get());
+      evhttp_send_reply_chunk(pending.request, BufferOf(event).get());
     }
   }
   for (evhttp_connection* connection : behind) evhttp_connection_free(connection);
@@ -389,7 +389,7 @@ void Server::SendToAll(const std::string& event) {
 
 void Server::CountStreams() {
   const auto streams = static_cast<size_t>(std::count_if(
-      asked_.begin(), asked_.end(), [](const auto& entry) { return entry.second.is_stream; }));
+      pending_.begin(), pending_.end(), [](const auto& entry) { return entry.second.is_stream; }));
   if (streams != std::exchange(streams_, streams)) handler_.StreamsChanged(streams);
 }
 

@@ -47,7 +47,7 @@ class RequestHandler {
   // Called in the serving thread when the number of open streams changes.
   virtual void StreamsChanged(size_t streams) = 0;
   // Called in the serving thread at least once a second. Returning false ends Serve().
-  virtual bool GoOn() = 0;
+  virtual bool ShouldContinue() = 0;
 };
 
 struct HttpLimits {

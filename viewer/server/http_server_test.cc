@@ -53,7 +53,7 @@ class Handler : public RequestHandler {
     return response;
   }
   void StreamsChanged(size_t streams) override { streams_ = streams; }
-  bool GoOn() override { return goes_on_; }
+  bool ShouldContinue() override { return continues_; }
 
   void Release() {
     const std::lock_guard lock(mutex_);
@@ -62,7 +62,7 @@ class Handler : public RequestHandler {
   }
 
   std::atomic<size_t> streams_ = 0, answered_ = 0;
-  std::atomic<bool> goes_on_ = true;
+  std::atomic<bool> continues_ = true;
 
  private:
   void Wait() {
@@ -222,7 +222,7 @@ TEST_F(HttpServerTest, QueryOfADisconnectedClientIsNotComputed) {
     stays.Get("/slow/stays");
     // Whether it waits in the queue cannot be observed; that a later request is answered can.
     ExpectStillServes();
-    left.Leave();
+    left.Close();
     ExpectStillServes();  // by now the server has noticed the disconnection
     ExpectStillServes();
     const size_t before = handler_.answered_;
@@ -288,11 +288,11 @@ TEST_F(HttpServerTest, StreamCarriesEventsUntilItsClientDisconnects) {
   ASSERT_TRUE(Becomes([&] { return handler_.streams_ == 2; }));
   server_->SendToStreams("data: second\n\n");
   EXPECT_THAT(one.ReadTo("data: second\n\n"), HasSubstr("second"));
-  one.Leave();
+  one.Close();
   EXPECT_TRUE(Becomes([&] { return handler_.streams_ == 1; }));
   server_->SendToStreams("data: third\n\n");
   EXPECT_THAT(two.ReadTo("data: third\n\n"), HasSubstr("third"));
-  two.Leave();
+  two.Close();
   EXPECT_TRUE(Becomes([&] { return handler_.streams_ == 0; }));
 }
 
@@ -327,7 +327,7 @@ TEST_F(HttpServerTest, StreamHasAHeartbeat) {
 }
 
 TEST_F(HttpServerTest, ServeReturnsWhenTheHandlerEndsIt) {
-  handler_.goes_on_ = false;
+  handler_.continues_ = false;
   EXPECT_TRUE(Becomes([&] { return serve_returned_.load(); }));
 }
 

@@ -87,7 +87,7 @@ void Parameters::Refuse(const std::string& sentence) {
 }
 
 const std::string* Parameters::Find(const std::string& name) {
-  asked_.insert(name);
+  known_names_.insert(name);
   const auto found = values_.find(name);
   return found == values_.end() || found->second.empty() ? nullptr : &found->second;
 }
@@ -169,9 +169,9 @@ std::vector<uint32_t> Parameters::Integers(const std::string& name, uint32_t max
 
 absl::Status Parameters::Finish() {
   for (const auto& [name, value] : values_) {
-    if (!asked_.contains(name)) {
+    if (!known_names_.contains(name)) {
       Refuse(absl::StrCat(Shown(name), ": this query has no such parameter; it has ",
-                          asked_.empty() ? "none" : absl::StrJoin(asked_, ", ")));
+                          known_names_.empty() ? "none" : absl::StrJoin(known_names_, ", ")));
     }
   }
   return status_;

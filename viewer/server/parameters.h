@@ -63,7 +63,7 @@ class Parameters {
   void Parse(absl::string_view pair);
 
   std::map<std::string, std::string> values_;
-  std::set<std::string> asked_;
+  std::set<std::string> known_names_;
   absl::Status status_;
 };
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/text.h"
 #include "viewer/index/index_cache.h"
-#include "viewer/index/together.h"
+#include "viewer/index/parallel_for.h"
 #include "viewer/questions/questions_json.h"
 #include "viewer/server/tile_slabs.h"
 
@@ -34,7 +34,7 @@ constexpr int kNice = 19;  // of the thread that writes the index
 
 // The minimum interval between notifications within one state; changes of state are notified at
 // once.
-constexpr std::chrono::milliseconds kTellEvery{100};
+constexpr std::chrono::milliseconds kNotifyInterval{100};
 
 double OfIndex(double fraction) {
   return kRead + (kIndexed - kRead) * std::clamp(fraction, 0.0, 1.0);
@@ -94,43 +94,43 @@ void ServedRecording::Load(Keep keep) {
 
 void ServedRecording::Refuse(std::string why) {
   {
-    const std::lock_guard lock(telling_);
+    const std::lock_guard lock(progress_mutex_);
     error_ = std::move(why);
   }
-  Tell(State::kFailed, "", 0);
+  SetProgress(State::kFailed, "", 0);
 }
 
 absl::Status ServedRecording::LoadOrFail(Keep keep) {
-  index_was_kept_ = keep != Keep::kUnused && UseKeptIndex();
+  index_was_cached_ = keep != Keep::kUnused && UseCachedIndex();
   if (absl::Status status = ReadFile(); !status.ok()) return status;
   // Curves and blocks need only the trace, everything else the examination.
-  RunTogether({[this] {
-                 if (!index_was_kept_) BuildCurves();
+  ParallelFor({[this] {
+                 if (!index_was_cached_) BuildCurves();
                },
                [this] { FindSteps(); }},
               [](size_t) {});
   const analysis::Cycles& cycles = FindSteps();
-  RunTogether({[this] {
+  ParallelFor({[this] {
                  AddQuestions();
                  FindCategories();
                },
                [this, &cycles] {
-                 if (!index_was_kept_) BuildBlocks(cycles);
+                 if (!index_was_cached_) BuildBlocks(cycles);
                  AddQuestions();
                  SetMeta(FullMeta());
-                 Tell(State::kBlocks, "categorizing memory", kIndexed);
+                 SetProgress(State::kBlocks, "categorizing memory", kIndexed);
                }},
               [](size_t) {});
-  if (!index_was_kept_) owned_index_->AddCategories(recording_->trace(), recording_->categories());
-  Tell(State::kReady, "", 1);
-  if (keep == Keep::kIndex && !index_was_kept_) KeepIndex();
+  if (!index_was_cached_) owned_index_->AddCategories(recording_->trace(), recording_->categories());
+  SetProgress(State::kReady, "", 1);
+  if (keep == Keep::kIndex && !index_was_cached_) CacheIndex();
   return absl::OkStatus();
 }
 
 // The index of a large recording is a gigabyte, and the user is already working with the page, so
 // it is written at the lowest priority. If it cannot be written, the index is built again the next
 // time.
-void ServedRecording::KeepIndex() const {
+void ServedRecording::CacheIndex() const {
   const auto save = [this] {
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // of this thread only
     (void)SaveIndex(path_, *owned_index_, Dump(meta()));
@@ -142,7 +142,7 @@ void ServedRecording::KeepIndex() const {
   }
 }
 
-bool ServedRecording::UseKeptIndex() {
+bool ServedRecording::UseCachedIndex() {
   CachedIndex kept = LoadIndex(path_);
   if (kept.index == nullptr) return false;
   Json meta = ParseJson(kept.meta);
@@ -154,18 +154,18 @@ bool ServedRecording::UseKeptIndex() {
   owned_index_ = std::move(kept.index);
   index_.store(owned_index_.get(), std::memory_order_release);
   SetMeta(std::move(meta));
-  Tell(State::kCoarse, "reading events", 0);
+  SetProgress(State::kCoarse, "reading events", 0);
   return true;
 }
 
 absl::Status ServedRecording::ReadFile() {
-  const State state = index_was_kept_ ? State::kCoarse : State::kLoading;
+  const State state = index_was_cached_ ? State::kCoarse : State::kLoading;
   auto recording = backend_.load(path_, [&](const answers::LoadProgress& progress) {
-    if (!index_was_kept_) TakeCurves(progress.so_far);
-    Tell(state, StageText(progress), kRead * std::clamp(progress.share, 0.0, 1.0));
+    if (!index_was_cached_) TakeCurves(progress.so_far);
+    SetProgress(state, StageText(progress), kRead * std::clamp(progress.share, 0.0, 1.0));
   });
   if (!recording.ok()) return recording.status();
-  const std::lock_guard lock(examining_);
+  const std::lock_guard lock(examination_mutex_);
   recording_ = *std::move(recording);
   return absl::OkStatus();
 }
@@ -175,20 +175,20 @@ void ServedRecording::BuildCurves() {
   index_.store(owned_index_.get(), std::memory_order_release);
   double reached = OfIndex(0);
   owned_index_->BuildCurves(recording_->trace(), [&](std::string_view what, double fraction) {
-    Tell(State::kLoading, what, reached = OfIndex(fraction));
+    SetProgress(State::kLoading, what, reached = OfIndex(fraction));
   });
   SetMeta(CoarseMeta());
-  Tell(State::kCoarse, "sorting blocks", reached);
+  SetProgress(State::kCoarse, "sorting blocks", reached);
 }
 
 void ServedRecording::BuildBlocks(const analysis::Cycles& cycles) {
   owned_index_->BuildBlocks(recording_->examination(), cycles, [this](std::string_view what, double fraction) {
-    Tell(State::kCoarse, what, OfIndex(fraction));
+    SetProgress(State::kCoarse, what, OfIndex(fraction));
   });
 }
 
 const analysis::Cycles& ServedRecording::FindSteps() {
-  const std::lock_guard lock(examining_);
+  const std::lock_guard lock(examination_mutex_);
   return recording_->examination().cycles();
 }
 
@@ -196,7 +196,7 @@ const analysis::Cycles& ServedRecording::FindSteps() {
 void ServedRecording::AddQuestions() {
   std::vector<Questions::Lane> lanes;
   for (const Lane& lane : owned_index_->lanes()) lanes.push_back({lane.device, lane.heap});
-  const std::lock_guard lock(examining_);
+  const std::lock_guard lock(examination_mutex_);
   if (questions_ != nullptr) return;
   auto questions = std::make_unique<Questions>(recording_->examination(), std::move(lanes));
   questions->Prepare();
@@ -204,7 +204,7 @@ void ServedRecording::AddQuestions() {
 }
 
 void ServedRecording::FindCategories() {
-  const std::lock_guard lock(examining_);
+  const std::lock_guard lock(examination_mutex_);
   questions_->SetCategories(&recording_->categories());
   has_categories_ = true;
 }
@@ -283,37 +283,37 @@ Json ServedRecording::FullMeta() {
   names.streams = owned_index_->streams();
   names.threads = owned_index_->threads();
   names.lacks = recording_->lacks();
-  const std::lock_guard lock(examining_);
+  const std::lock_guard lock(examination_mutex_);
   return FileMetaJson(recording_->examination(), names, LanesJson(*owned_index_));
 }
 
 void ServedRecording::TakeCurves(const analysis::Trace& so_far) {
-  const std::lock_guard lock(telling_);
+  const std::lock_guard lock(progress_mutex_);
   curves_so_far_.Take(so_far);
 }
 
-void ServedRecording::Tell(State state, std::string_view what, double fraction) {
+void ServedRecording::SetProgress(State state, std::string_view what, double fraction) {
   {
-    const std::lock_guard lock(telling_);
+    const std::lock_guard lock(progress_mutex_);
     const auto now = std::chrono::steady_clock::now();
-    const bool is_news = state != state_ || now - told_ >= kTellEvery;
+    const bool is_news = state != state_ || now - last_notified_ >= kNotifyInterval;
     state_ = state;
     what_ = std::string(what);
     fraction_ = fraction;
     if (!is_news) return;
-    told_ = now;
+    last_notified_ = now;
   }
   changed_();
 }
 
 void ServedRecording::SetMeta(Json meta) {
-  const std::lock_guard lock(telling_);
+  const std::lock_guard lock(progress_mutex_);
   *meta_ = std::move(meta);
 }
 
 Json ServedRecording::progress() const {
   static constexpr const char* kNames[] = {"loading", "coarse", "blocks", "ready", "failed"};
-  const std::lock_guard lock(telling_);
+  const std::lock_guard lock(progress_mutex_);
   Json progress = {{"file", file_},
                    {"state", kNames[static_cast<size_t>(state_)]},
                    {"what", what_},
@@ -325,12 +325,12 @@ Json ServedRecording::progress() const {
 }
 
 Json ServedRecording::meta() const {
-  const std::lock_guard lock(telling_);
+  const std::lock_guard lock(progress_mutex_);
   return *meta_;
 }
 
 absl::Status ServedRecording::WhyNot() const {
-  const std::lock_guard lock(telling_);
+  const std::lock_guard lock(progress_mutex_);
   if (state_ == State::kFailed) return absl::FailedPreconditionError(error_);
   return absl::UnavailableError(
       absl::StrCat(FileName(path_), " is being loaded: ", what_.empty() ? "nearly done" : what_));
@@ -345,7 +345,7 @@ absl::Status ServedRecording::WhyNoAnswers() const {
 }
 
 absl::Status ServedRecording::Ask(const std::function<absl::Status(Questions&)>& ask) {
-  const std::lock_guard lock(examining_);
+  const std::lock_guard lock(examination_mutex_);
   if (absl::Status status = WhyNoQuestions(); !status.ok()) return status;
   return ask(*questions_);
 }
@@ -353,7 +353,7 @@ absl::Status ServedRecording::Ask(const std::function<absl::Status(Questions&)>&
 absl::Status ServedRecording::AskBoth(
     ServedRecording& one, ServedRecording& other,
     const std::function<absl::Status(Questions&, Questions&)>& ask) {
-  const std::scoped_lock lock(one.examining_, other.examining_);
+  const std::scoped_lock lock(one.examination_mutex_, other.examination_mutex_);
   if (absl::Status status = one.WhyNoQuestions(); !status.ok()) return status;
   if (absl::Status status = other.WhyNoQuestions(); !status.ok()) return status;
   return ask(*one.questions_, *other.questions_);
@@ -361,13 +361,13 @@ absl::Status ServedRecording::AskBoth(
 
 absl::Status ServedRecording::Examine(
     const std::function<absl::Status(const answers::Recording&, Questions&)>& look) {
-  const std::lock_guard lock(examining_);
+  const std::lock_guard lock(examination_mutex_);
   if (absl::Status status = WhyNoAnswers(); !status.ok()) return status;
   return look(*recording_, *questions_);
 }
 
 absl::StatusOr<std::string> ServedRecording::AnswerOf(const std::string& verb) {
-  const std::lock_guard lock(examining_);
+  const std::lock_guard lock(examination_mutex_);
   if (absl::Status status = WhyNoAnswers(); !status.ok()) return status;
   if (const auto known = answers_.find(verb); known != answers_.end()) return known->second;
   const auto answer = backend_.answer(verb, *recording_);
@@ -385,7 +385,7 @@ absl::StatusOr<std::string> ServedRecording::AnswerOf(const std::string& verb) {
 
 absl::StatusOr<std::string> ServedRecording::CompareOf(ServedRecording& base,
                                                        ServedRecording& changed) {
-  const std::scoped_lock lock(base.examining_, changed.examining_);
+  const std::scoped_lock lock(base.examination_mutex_, changed.examination_mutex_);
   if (absl::Status status = base.WhyNoAnswers(); !status.ok()) return status;
   if (absl::Status status = changed.WhyNoAnswers(); !status.ok()) return status;
   Compared& compared = base.compared_[changed.file_];

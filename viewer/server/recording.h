@@ -99,14 +99,14 @@ class ServedRecording {
   enum class State { kLoading, kCoarse, kBlocks, kReady, kFailed };
 
   absl::Status LoadOrFail(Keep keep);
-  bool UseKeptIndex();
+  bool UseCachedIndex();
   absl::Status ReadFile();
   void BuildCurves();
   const analysis::Cycles& FindSteps();
   void BuildBlocks(const analysis::Cycles& cycles);
   void AddQuestions();
   void FindCategories();
-  void KeepIndex() const;
+  void CacheIndex() const;
   nlohmann::ordered_json LanesJson(const ViewIndex& index) const;
   nlohmann::ordered_json CoarseMeta() const;
   nlohmann::ordered_json FullMeta();
@@ -114,9 +114,9 @@ class ServedRecording {
   nlohmann::ordered_json EmptyMeta() const;
 
   void TakeCurves(const analysis::Trace& so_far);
-  void Tell(State state, std::string_view what, double fraction);
+  void SetProgress(State state, std::string_view what, double fraction);
   void SetMeta(nlohmann::ordered_json meta);
-  // REQUIRES: examining_ is held.
+  // REQUIRES: examination_mutex_ is held.
   absl::Status WhyNoQuestions() const;
   absl::Status WhyNoAnswers() const;
 
@@ -128,10 +128,10 @@ class ServedRecording {
 
   std::unique_ptr<ViewIndex> owned_index_;
   std::atomic<const ViewIndex*> index_ = nullptr;
-  bool index_was_kept_ = false;
+  bool index_was_cached_ = false;
 
   // Guards the examination and everything that uses it.
-  mutable std::mutex examining_;
+  mutable std::mutex examination_mutex_;
   std::unique_ptr<answers::Recording> recording_;
   bool has_categories_ = false;
   std::unique_ptr<Questions> questions_;
@@ -144,12 +144,12 @@ class ServedRecording {
   std::map<uint32_t, Compared> compared_;
 
   // Guards the members below. Acquired last.
-  mutable std::mutex telling_;
+  mutable std::mutex progress_mutex_;
   State state_ = State::kLoading;
   std::string what_ = "opening the file", error_;
   double fraction_ = 0;
   CurvesSoFar curves_so_far_;  // of the part read so far
-  std::chrono::steady_clock::time_point told_;
+  std::chrono::steady_clock::time_point last_notified_;
   std::unique_ptr<nlohmann::ordered_json> meta_;
 };
 

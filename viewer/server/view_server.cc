@@ -81,8 +81,8 @@ class Server : public ViewServer, public RequestHandler {
   ~Server() override {
     // Loading threads and recordings in progress report their progress to the HTTP server.
     {
-      const std::lock_guard lock(telling_);
-      tells_ = false;
+      const std::lock_guard lock(notify_mutex_);
+      notifies_ = false;
     }
     loading_.reset();
     files_.clear();
@@ -102,7 +102,7 @@ class Server : public ViewServer, public RequestHandler {
   void StreamsChanged(size_t streams) override {
     lifetime_.PagesOpen(streams, Lifetime::Clock::now());
   }
-  bool GoOn() override { return !lifetime_.IsOver(Lifetime::Clock::now()); }
+  bool ShouldContinue() override { return !lifetime_.IsOver(Lifetime::Clock::now()); }
 
  private:
   using Method = Response (Server::*)(Parameters&);
@@ -157,9 +157,9 @@ class Server : public ViewServer, public RequestHandler {
                const char* type = "application/json");
   std::string ProgressText() const;
   // Does nothing before all files have their places in files_.
-  void TellProgress() {
-    const std::lock_guard lock(telling_);  // so that files_ outlives the notification
-    if (tells_) http_->SendToStreams(absl::StrCat("data: ", ProgressText(), "\n\n"));
+  void NotifyProgress() {
+    const std::lock_guard lock(notify_mutex_);  // so that files_ outlives the notification
+    if (notifies_) http_->SendToStreams(absl::StrCat("data: ", ProgressText(), "\n\n"));
   }
 
   const Backend& backend_;
@@ -169,8 +169,8 @@ class Server : public ViewServer, public RequestHandler {
   Lifetime lifetime_;  // used only in the serving thread
   std::vector<Served> files_;
   std::unique_ptr<HttpServer> http_;
-  std::mutex telling_;
-  bool tells_ = false;  // guarded by telling_
+  std::mutex notify_mutex_;
+  bool notifies_ = false;  // guarded by notify_mutex_
   std::unique_ptr<WorkerPool> loading_;
 };
 
@@ -182,24 +182,24 @@ absl::Status Server::Open(const std::vector<std::string>& paths,
   http_ = *std::move(http);
   for (const std::string& path : paths) {
     files_.push_back({std::make_shared<ServedRecording>(static_cast<uint32_t>(files_.size()), path,
-                                                        backend_, [this] { TellProgress(); }),
+                                                        backend_, [this] { NotifyProgress(); }),
                       nullptr});
   }
-  const auto one_of = static_cast<uint32_t>(files_.size());
+  const auto first_live = static_cast<uint32_t>(files_.size());
   files_.resize(files_.size() + processes.size());
   for (uint32_t i = 0; i < processes.size(); ++i) {
     auto live = std::make_unique<LiveRecording>(
-        one_of + i, std::move(processes[i]), backend_, [this] { TellProgress(); },
+        first_live + i, std::move(processes[i]), backend_, [this] { NotifyProgress(); },
         options_.window_rows);
-    files_[one_of + i].live = std::move(live);
+    files_[first_live + i].live = std::move(live);
   }
   loading_ = std::make_unique<WorkerPool>(std::min(files_.size(), kLoadingThreads));
   for (const Served& served : files_) {
     if (served.file != nullptr) loading_->Add([one = served.file] { one->Load(); });
   }
   {
-    const std::lock_guard lock(telling_);
-    tells_ = true;
+    const std::lock_guard lock(notify_mutex_);
+    notifies_ = true;
   }
   return absl::OkStatus();
 }
@@ -332,7 +332,7 @@ Response Server::Passing(Parameters& parameters) {
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
   const ViewIndex* index = file->index();
   if (index == nullptr) return Refusal(file->WhyNot());
-  const auto columns = index->SelectMiddles(window);
+  const auto columns = index->SelectMidpoints(window);
   if (!columns.ok()) return Refusal(columns.status());
   return Ask(
       parameters, *file,

@@ -111,7 +111,7 @@ class FrameLoader {
       if (!in_run_) BeginRun();
       AddRun();
       if (in_run_) break;
-      if (count_ == first_ && ++empty_runs == kMostSteps) frame_ = 0;
+      if (count_ == first_ && ++empty_runs == kMaxSteps) frame_ = 0;
     }
     Store();
   }
@@ -193,7 +193,7 @@ class FrameLoader {
   // Returns the frame that ends the run that continues after this batch.
   [[gnu::always_inline]] uint64_t FindEntryFrame() const {
     uint64_t frame = frame_;
-    for (uint32_t steps = 0; frame != 0 && steps < kMostSteps; ++steps) {
+    for (uint32_t steps = 0; frame != 0 && steps < kMaxSteps; ++steps) {
       if (read_.HasNoCode(frame)) return frame;
       frame = read_.Previous(frame);
     }
@@ -211,7 +211,7 @@ class FrameLoader {
     walk_.run_end_ = count_ == 0 ? 0 : single ? 1u : walk_.ends_[0];
   }
 
-  static constexpr uint32_t kMostSteps = 4096;  // limit on frames examined to find one that ends a
+  static constexpr uint32_t kMaxSteps = 4096;  // limit on frames examined to find one that ends a
                                                 // run
 
   PythonWalk& walk_;

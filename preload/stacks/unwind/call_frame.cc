@@ -26,7 +26,7 @@ class Program {
 
  private:
   // Compilers need one, to restore the state after an early return.
-  static constexpr uint32_t kMostRemembered = 4;
+  static constexpr uint32_t kMaxRemembered = 4;
 
   bool RunPart(ByteReader program) {
     while (!program.empty() && location_ <= pc_ && !failed_) {
@@ -66,7 +66,7 @@ class Program {
         location_ += p->Fixed<uint32_t>() * tables_.code_alignment;
         break;
       case 0x0a:  // DW_CFA_remember_state
-        if (remembered_count_ == kMostRemembered) {
+        if (remembered_count_ == kMaxRemembered) {
           failed_ = true;
         } else {
           remembered_[remembered_count_++] = *frame_;
@@ -187,7 +187,7 @@ class Program {
   uint64_t location_;
   CallFrame* const frame_;
   CallFrame initial_ = {};
-  CallFrame remembered_[kMostRemembered];
+  CallFrame remembered_[kMaxRemembered];
   uint32_t remembered_count_ = 0;
   bool failed_ = false;
 };

@@ -102,13 +102,13 @@ class ExpressionRun {
     if (first != nullptr) Push(*first);
     // Expressions may jump backwards; real ones take only a few steps.
     for (uint32_t steps = 0; !code_.empty(); ++steps) {
-      if (steps == kMostSteps || !Step(code_.Fixed<uint8_t>())) return false;
+      if (steps == kMaxSteps || !Step(code_.Fixed<uint8_t>())) return false;
     }
     return code_.ok() && !failed_ && Pop(result);
   }
 
  private:
-  static constexpr uint32_t kMostSteps = 256, kStackDepth = 16;
+  static constexpr uint32_t kMaxSteps = 256, kStackDepth = 16;
 
   bool Step(uint8_t op) {
     if (op >= 0x30 && op <= 0x4f) return PushConstant(op - 0x30u);  // DW_OP_lit

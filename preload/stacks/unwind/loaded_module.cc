@@ -145,7 +145,7 @@ bool IsStillLoaded(uint64_t start, uint64_t end) {
 namespace {
 
 // Operations that threads of the parent had begun when this process was forked are never finished.
-void ForgetWhatWasBegun() {
+void ForgetUnfinishedWork() {
   static constinit std::atomic<pid_t> process{0};
   const pid_t pid = getpid();
   if (process.exchange(pid) == pid) return;
@@ -157,7 +157,7 @@ void ForgetWhatWasBegun() {
 }  // namespace
 
 void PrepareModules() {
-  ForgetWhatWasBegun();
+  ForgetUnfinishedWork();
   find_object.store(reinterpret_cast<FindObject>(LibcDlsym(RTLD_DEFAULT, "_dl_find_object")),
                     std::memory_order_release);
   ListModules();

@@ -122,7 +122,7 @@ bool NativeWalk::Steps::Take(Rule rule, NativeFrame* frame) {
   return false;
 }
 
-__attribute__((noinline, cold)) NativeWalk::Other NativeWalk::TakeOtherWay(State at,
+__attribute__((noinline, cold)) NativeWalk::StepResult NativeWalk::TakeSlowStep(State at,
                                                                            Registers start,
                                                                            Rule rule) {
   NativeFrame frame = {0, at.sp, at.exact};
@@ -132,7 +132,7 @@ __attribute__((noinline, cold)) NativeWalk::Other NativeWalk::TakeOtherWay(State
   frame.address = at.address();
   if (frame.address == 0) {  // of code that has no caller
     at.end = at.exact ? WalkEnd::kTruncated : WalkEnd::kOutermost;
-  } else if (at.count == kMostFrames) {
+  } else if (at.count == kMaxFrames) {
     frame.address = 0;
     at.end = WalkEnd::kTruncated;
   } else if (!steps.Take(rule, &frame) && at.end == WalkEnd::kNone) {

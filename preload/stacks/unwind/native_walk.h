@@ -14,7 +14,7 @@
 // Invariants, whatever the tables contain
 //   W1  Only memory that is known to be readable is read (preload/stacks/unwind/stack_range.h).
 //   W2  The stack pointer rises with each frame, except from a signal handler's stack to the
-//       interrupted one; after kMostFrames the walk ends.
+//       interrupted one; after kMaxFrames the walk ends.
 //   W3  A frame's address lies in code. If the next step is uncertain, the walk ends and is
 //       truncated().
 //
@@ -55,11 +55,11 @@ class NativeWalk {
     // The CFA is below the range only if a signal arrived just after an instruction that frees a
     // frame.
     if (!rule.IsSimple() || cfa <= at_.sp || cfa > at_.high || (cfa & 7) != 0 ||
-        saved_bp < at_.low || at_.count == kMostFrames) [[unlikely]] {
-      const Other other = TakeOtherWay(at_, start_, rule);
-      at_ = other.next;
-      *frame = other.frame;
-      return other.frame.address != 0;
+        saved_bp < at_.low || at_.count == kMaxFrames) [[unlikely]] {
+      const StepResult result = TakeSlowStep(at_, start_, rule);
+      at_ = result.next;
+      *frame = result.frame;
+      return result.frame.address != 0;
     }
     *frame = {at_.address(), cfa, at_.exact};
     if (rule.bp_at_cfa()) at_.bp = LoadWord(saved_bp);
@@ -75,7 +75,7 @@ class NativeWalk {
   bool truncated() const { return at_.end == WalkEnd::kTruncated; }
 
  private:
-  static constexpr uint32_t kMostFrames = 288;  // the depth of a recorded stack, plus our own
+  static constexpr uint32_t kMaxFrames = 288;  // the depth of a recorded stack, plus our own
                                                 // frames
 
   // Passed by value and never by address, so that it can live in registers. No two of its words are
@@ -102,11 +102,11 @@ class NativeWalk {
     }
   };
   struct Steps;
-  struct Other {
+  struct StepResult {
     State next;
     NativeFrame frame;  // address 0: none
   };
-  static Other TakeOtherWay(State at, Registers start, Rule rule);
+  static StepResult TakeSlowStep(State at, Registers start, Rule rule);
 
   const Registers start_;
   State at_;

@@ -33,7 +33,7 @@ RulesInDoubt::RulesInDoubt() {
 // The old epoch is restored only if no other thread has begun a new one, that is, had a doubt.
 RulesInDoubt::~RulesInDoubt() {
   uint64_t expected = meanwhile_;
-  if (!nothing_has_gone_ || !RuleCache::epoch_.compare_exchange_strong(expected, before_)) {
+  if (!nothing_was_unloaded_ || !RuleCache::epoch_.compare_exchange_strong(expected, before_)) {
     RulesChanged();
   }
   uint32_t doubts = in_doubt.load();

@@ -41,16 +41,16 @@ void RulesChanged();
 class RulesInDoubt {
  public:
   RulesInDoubt();
-  // Invalidates the rules known before, unless NothingHasGone() was called.
+  // Invalidates the rules known before, unless NothingWasUnloaded() was called.
   ~RulesInDoubt();
   RulesInDoubt(const RulesInDoubt&) = delete;
   RulesInDoubt& operator=(const RulesInDoubt&) = delete;
 
-  void NothingHasGone() { nothing_has_gone_ = true; }
+  void NothingWasUnloaded() { nothing_was_unloaded_ = true; }
 
  private:
   uint64_t before_, meanwhile_;  // epochs
-  bool nothing_has_gone_ = false;
+  bool nothing_was_unloaded_ = false;
 };
 
 // For a fork child, which inherits the doubts of threads that it does not have.
@@ -117,7 +117,7 @@ inline void ForgetDoubts() {}
 class RulesInDoubt {
  public:
   RulesInDoubt() {}
-  void NothingHasGone() {}
+  void NothingWasUnloaded() {}
 };
 
 }  // namespace gmt::preload

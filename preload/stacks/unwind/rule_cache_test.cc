@@ -63,7 +63,7 @@ TEST(RuleCacheTest, UnfoundedDoubtForgetsNothing) {
   {
     RulesInDoubt doubt;
     EXPECT_EQ(RuleCache::Recall(0x777000, RuleCache::Epoch()).bits(), 0u);
-    doubt.NothingHasGone();
+    doubt.NothingWasUnloaded();
   }
   EXPECT_EQ(RuleCache::Epoch(), epoch);
   EXPECT_EQ(RuleCache::Recall(0x777000, epoch), RuleFor(0x777000, epoch));
@@ -80,9 +80,9 @@ TEST(RuleCacheTest, OverlappingDoubtsForgetEverything) {
   const uint64_t epoch = RuleCache::Epoch();
   auto first = std::make_unique<RulesInDoubt>();
   auto second = std::make_unique<RulesInDoubt>();
-  first->NothingHasGone();
+  first->NothingWasUnloaded();
   first.reset();
-  second->NothingHasGone();
+  second->NothingWasUnloaded();
   second.reset();
   EXPECT_NE(RuleCache::Epoch(), epoch);
 }

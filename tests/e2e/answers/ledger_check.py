@@ -117,7 +117,7 @@ def running_process_is_asked_by_its_number(rig, folder):
     assert traced.wait() == 0
 
 
-def process_without_a_session_is_said(rig, folder):
+def process_without_a_session_is_reported(rig, folder):
     done = subprocess.run([rig.program, "ledger", "999999999"], capture_output=True, text=True,
                           env=rig.environment(folder, {}), check=False)
     assert done.returncode == 1 and "has no session" in done.stderr, done
@@ -156,7 +156,7 @@ CASES = [(function.__name__, function) for function in (
     rows_are_what_the_program_measured,
     other_processes_have_rows_of_their_own,
     running_process_is_asked_by_its_number,
-    process_without_a_session_is_said,
+    process_without_a_session_is_reported,
     without_nvml_the_program_own_question_is_used,
     without_any_reading_it_is_at_least_what_is_recorded,
     memory_that_no_call_of_ours_takes_is_unexplained,

@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"
 import rig as rigs  # noqa: E402
 from waiting import HANG_S  # noqa: E402
 
-import door as doors  # noqa: E402
+import gate as attach_gate  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 BEFORE = "(before attach)"
@@ -43,21 +43,21 @@ class Training:
 def record(rig, folder, training, words, options=""):
     """Attaches for these steps. Returns the recording's events and info, and the memory held before the first step and
     after the last one."""
-    door = doors.find_door(folder / "sessions")
+    gate = attach_gate.find_gate(folder / "sessions")
     before = training.step()
-    number = door.raise_wish(options)
+    number = gate.request_attach(options)
     training.step()
-    door.wait_begun(number)
-    collector = doors.Collector(rig.build, door.path, folder / "run.gmt").wait_until_at_work(door)
+    gate.wait_begun(number)
+    collector = attach_gate.Collector(rig.build, gate.path, folder / "run.gmt").wait_until_at_work(gate)
     for word in words:
         after = training.step(word)
-    door.lower()
+    gate.withdraw()
     assert collector.wait() == 0, collector.errors
     recording = rigs.Recording(rig, folder, None)
     events, info = recording.events(folder / "run.gmt"), recording.info(folder / "run.gmt")
     (folder / "run.gmt").unlink()
     training.step()
-    door.wait_ended()
+    gate.wait_ended()
     return events, info, before, after
 
 

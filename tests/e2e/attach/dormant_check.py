@@ -14,17 +14,17 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"
 import rig as rigs  # noqa: E402
 from waiting import let_pass, wait_for  # noqa: E402
 
-import door as doors  # noqa: E402
+import gate as attach_gate  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "seeds"))
 from seeds import seeds  # noqa: E402
 
 
-def attach(rig, load, door, output, options=""):
-    number = door.raise_wish(options)
-    load.tell("poke", "poked")
-    door.wait_begun(number)
-    return doors.Collector(rig.build, door.path, output).wait_until_at_work(door)
+def attach(rig, load, gate, output, options=""):
+    number = gate.request_attach(options)
+    load.command("poke", "poked")
+    gate.wait_begun(number)
+    return attach_gate.Collector(rig.build, gate.path, output).wait_until_at_work(gate)
 
 
 def held_since(load, begin_ns):
@@ -32,7 +32,7 @@ def held_since(load, begin_ns):
     held = load.pause()
     if any(before > begin_ns for _, _, before, _ in held):
         return held
-    load.tell("go", "going")
+    load.command("go", "going")
     return None
 
 
@@ -80,15 +80,15 @@ def check_complete(rig, path, whole=True):
 
 def leaves_next_to_nothing(rig, folder, seed):
     """Before an attach there is only a file with a few pages: no output, no message, no collector."""
-    load = doors.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
-    door = doors.find_door(folder / "sessions", load.pid)
-    assert doors.state_of(rig, folder, door.path) == "dormant"
-    assert door.blocks() * 512 <= 256 << 10, door.blocks()
-    assert door.word(doors.DOOR) == 1
+    load = attach_gate.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
+    gate = attach_gate.find_gate(folder / "sessions", load.pid)
+    assert attach_gate.state_of(rig, folder, gate.path) == "dormant"
+    assert gate.blocks() * 512 <= 256 << 10, gate.blocks()
+    assert gate.word(attach_gate.GATE) == 1
     children = pathlib.Path(f"/proc/{load.pid}/task/{load.pid}/children").read_text()
     assert children.strip() == "", children
-    path = door.path
-    door.close()
+    path = gate.path
+    gate.close()
     code, errors = load.end()
     assert code == 0 and errors == "", (code, errors)
     assert not path.exists(), "the session of an ended process still exists"
@@ -103,40 +103,40 @@ def cpu_only_leaves_nothing(rig, folder, _):
 
 
 def children_have_their_own(rig, folder, seed):
-    load = doors.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
-    own = doors.find_door(folder / "sessions", load.pid)
+    load = attach_gate.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
+    own = attach_gate.find_gate(folder / "sessions", load.pid)
     load.pause()
     # A child of a process that has used CUDA: its calls fail, but they are calls.
-    assert load.tell("fork", "child").split()[1] == "1"
+    assert load.command("fork", "child").split()[1] == "1"
     sessions = sorted(p.name for p in (folder / "sessions").glob("*.session"))
     assert len(sessions) == 2, sessions
     assert own.path.name in sessions
-    number = own.raise_wish()
-    load.tell("poke", "poked")
+    number = own.request_attach()
+    load.command("poke", "poked")
     own.wait_begun(number)
-    assert load.tell("fork", "child").split()[1] == "1", "a child of a recorded process"
-    collector = doors.Collector(rig.build, own.path, folder / "parent.gmt")
+    assert load.command("fork", "child").split()[1] == "1", "a child of a recorded process"
+    collector = attach_gate.Collector(rig.build, own.path, folder / "parent.gmt")
     collector.wait_until_at_work(own)
-    own.lower()
-    load.tell("poke", "poked")
+    own.withdraw()
+    load.command("poke", "poked")
     assert collector.wait() == 0, collector.errors
     check_complete(rig, folder / "parent.gmt")
     assert load.end()[0] == 0
 
 
 def options_hold_for_an_attach(rig, folder, seed):
-    load = doors.Load(
+    load = attach_gate.Load(
         rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant,stacks=none"
     )
-    door = doors.find_door(folder / "sessions", load.pid)
+    gate = attach_gate.find_gate(folder / "sessions", load.pid)
     for name, options, with_stacks in (
         ("first", "stacks=native", True),
         ("second", "", False),
     ):
-        collector = attach(rig, load, door, folder / f"{name}.gmt", options)
-        load.tell("poke", "poked")
-        door.lower()
-        load.tell("poke", "poked")
+        collector = attach(rig, load, gate, folder / f"{name}.gmt", options)
+        load.command("poke", "poked")
+        gate.withdraw()
+        load.command("poke", "poked")
         assert collector.wait() == 0, collector.errors
         events = rigs.Recording(rig, folder, None).events(folder / f"{name}.gmt")
         stacks = [e for e in events if e["kind"] == "alloc" and e.get("stack", 0) != 0]
@@ -144,67 +144,67 @@ def options_hold_for_an_attach(rig, folder, seed):
     assert load.end()[0] == 0
 
 
-def idle_process_is_let_go(rig, folder, seed):
+def idle_process_is_detached(rig, folder, seed):
     """Detaches while the process makes no call: the recording ends anyway, the memory is released at the next call."""
-    load = doors.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
-    door = doors.find_door(folder / "sessions", load.pid)
-    collector = attach(rig, load, door, folder / "run.gmt")
+    load = attach_gate.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
+    gate = attach_gate.find_gate(folder / "sessions", load.pid)
+    collector = attach(rig, load, gate, folder / "run.gmt")
     held = load.pause()
-    begin_ns = door.quad(doors.BEGIN_NS)
-    door.lower()
+    begin_ns = gate.quad(attach_gate.BEGIN_NS)
+    gate.withdraw()
     assert collector.wait() == 0, collector.errors
     check_complete(rig, folder / "run.gmt")
     check_live(rig, folder / "run.gmt", held, begin_ns)
-    load.tell("poke", "poked")
-    door.wait_ended()
-    wait_for("the release of the memory", lambda: door.blocks() * 512 <= 256 << 10)
+    load.command("poke", "poked")
+    gate.wait_ended()
+    wait_for("the release of the memory", lambda: gate.blocks() * 512 <= 256 << 10)
     assert load.end()[0] == 0
 
 
-def brought_in_later(rig, folder, seed):
+def injected_later(rig, folder, seed):
     """Without the library from the start: calls are intercepted at an attach and restored at a detach."""
-    load = doors.Load(rig, folder, "--seed", seed)
-    load.tell("slow 300", "slow")
-    assert load.tell("slot", "slot").split()[1].startswith("libcudart")
+    load = attach_gate.Load(rig, folder, "--seed", seed)
+    load.command("slow 300", "slow")
+    assert load.command("slot", "slot").split()[1].startswith("libcudart")
     library = rig.library()
     before = None
     for n in range(10):
-        answer = load.tell(f"bring {library}", "brought").split(maxsplit=3)
+        answer = load.command(f"bring {library}", "brought").split(maxsplit=3)
         assert answer[1] == ("1" if n == 0 else "0"), answer
         assert "the GPU was in use already" in answer[3], answer
-        assert load.tell("slot", "slot").split()[1] == "libgpumemtrace.so"
-        door = doors.find_door(folder / "sessions", load.pid)
-        assert answer[2] == str(door.path) and door.word(doors.DOOR) == 2
-        collector = attach(rig, load, door, folder / f"{n}.gmt")
-        begin_ns = door.quad(doors.BEGIN_NS)
+        assert load.command("slot", "slot").split()[1] == "libgpumemtrace.so"
+        gate = attach_gate.find_gate(folder / "sessions", load.pid)
+        assert answer[2] == str(gate.path) and gate.word(attach_gate.GATE) == 2
+        collector = attach(rig, load, gate, folder / f"{n}.gmt")
+        begin_ns = gate.quad(attach_gate.BEGIN_NS)
         held = wait_for("an allocation since the attach", lambda: held_since(load, begin_ns))
-        door.lower()
-        load.tell("poke", "poked")
+        gate.withdraw()
+        load.command("poke", "poked")
         assert collector.wait() == 0, collector.errors
-        load.tell("go", "going")
-        door.wait_ended()
+        load.command("go", "going")
+        gate.wait_ended()
         info = check_complete(rig, folder / f"{n}.gmt")
         assert info["sources"]["calls"].startswith("on: injected by attach"), info["sources"]
         check_live(rig, folder / f"{n}.gmt", held, begin_ns)
-        assert load.tell("slot", "slot").split()[1].startswith("libcudart"), "a slot was not restored"
-        door.close()
+        assert load.command("slot", "slot").split()[1].startswith("libcudart"), "a slot was not restored"
+        gate.close()
         if n == 2:
-            before = doors.resources(load.pid)
-    after = doors.resources(load.pid)
+            before = attach_gate.resources(load.pid)
+    after = attach_gate.resources(load.pid)
     assert after[0] <= before[0] and after[1] <= before[1] + 2, (before, after)
     assert load.end() == (0, "")
 
 
-def no_memory_is_said(rig, folder, seed):
+def no_memory_is_reported(rig, folder, seed):
     """A session whose memory cannot be allocated: the process continues, and the attaching client gets an error."""
-    load = doors.Load(
+    load = attach_gate.Load(
         rig, folder, "--seed", seed, LD_PRELOAD=rig.library(),
         GPUMEMTRACE="dormant,ring=4GiB",
     )  # fmt: skip
     sessions = list((folder / "sessions").glob("*.session"))
     if sessions:  # a file system that has room for that
-        door = doors.find_door(folder / "sessions", load.pid)
-        collector = doors.Collector(rig.build, door.path, folder / "run.gmt")
+        gate = attach_gate.find_gate(folder / "sessions", load.pid)
+        collector = attach_gate.Collector(rig.build, gate.path, folder / "run.gmt")
         assert collector.wait() == 1
         assert "no client is attached" in collector.errors, collector.errors
     code, errors = load.end()
@@ -215,52 +215,52 @@ def no_memory_is_said(rig, folder, seed):
 def rounds_leave_no_growth(rig, folder, seed):
     rounds = int(os.environ.get("GMT_ATTACH_ROUNDS", "100"))
     chance = random.Random(seed)
-    load = doors.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
-    load.tell("slow 300", "slow")
-    door = doors.find_door(folder / "sessions", load.pid)
-    empty_blocks = door.blocks()
+    load = attach_gate.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
+    load.command("slow 300", "slow")
+    gate = attach_gate.find_gate(folder / "sessions", load.pid)
+    empty_blocks = gate.blocks()
     before = None
     exact = killed = compared = 0
     for n in range(rounds):
         output = folder / f"{n}.gmt"
-        collector = attach(rig, load, door, output)
-        begin_ns = door.quad(doors.BEGIN_NS)
+        collector = attach(rig, load, gate, output)
+        begin_ns = gate.quad(attach_gate.BEGIN_NS)
         let_pass(chance.uniform(0, 0.05))
         kind = chance.choice(["paused", "running", "running", "killed"])
         if kind == "killed":
             collector.kill()
             killed += 1
-            door.lower()
-            load.tell("poke", "poked")
-            door.wait_ended()
+            gate.withdraw()
+            load.command("poke", "poked")
+            gate.wait_ended()
         elif kind == "running":
-            door.lower()
-            load.tell("poke", "poked")
+            gate.withdraw()
+            load.command("poke", "poked")
             assert collector.wait() == 0, collector.errors
             check_complete(rig, output)
         else:
             held = load.pause()
-            door.lower()
-            load.tell("poke", "poked")
+            gate.withdraw()
+            load.command("poke", "poked")
             assert collector.wait() == 0, collector.errors
-            load.tell("go", "going")
+            load.command("go", "going")
             check_complete(rig, output)
             compared += check_live(rig, output, held, begin_ns)
             exact += 1
         output.unlink(missing_ok=True)
-        door.wait_ended()
+        gate.wait_ended()
         if kind != "killed":
-            wait_for("the release of the memory", lambda: door.blocks() <= empty_blocks)
+            wait_for("the release of the memory", lambda: gate.blocks() <= empty_blocks)
         if n == min(10, rounds // 2):
-            before = doors.resources(load.pid)
+            before = attach_gate.resources(load.pid)
     # End with a round without a kill, so that remains of the last killed collector are released
     # too.
-    collector = attach(rig, load, door, folder / "last.gmt")
-    door.lower()
-    load.tell("poke", "poked")
+    collector = attach(rig, load, gate, folder / "last.gmt")
+    gate.withdraw()
+    load.command("poke", "poked")
     assert collector.wait() == 0, collector.errors
-    after = doors.resources(load.pid)
-    wait_for("the release of the memory", lambda: door.blocks() <= empty_blocks)
+    after = attach_gate.resources(load.pid)
+    wait_for("the release of the memory", lambda: gate.blocks() <= empty_blocks)
     print(f"{rounds} rounds: {exact} compared ({compared} blocks), {killed} with a killed collector;"
           f" before {before}, after {after}, {empty_blocks * 512} bytes of session")  # fmt: skip
     assert after[0] <= before[0], ("descriptors", before, after)
@@ -276,9 +276,9 @@ CASES = [
     cpu_only_leaves_nothing,
     children_have_their_own,
     options_hold_for_an_attach,
-    idle_process_is_let_go,
-    brought_in_later,
-    no_memory_is_said,
+    idle_process_is_detached,
+    injected_later,
+    no_memory_is_reported,
     rounds_leave_no_growth,
 ]
 

@@ -76,11 +76,11 @@ def rows_of_before(rig, folder, *words):
     training.end()
     events = [e for e in map(json.loads, verb(rig, folder, "cat", "--json", "run.gmt").splitlines())
               if e.get("heap") == "pytorch"]
-    told = [e["address"] for e in events if e["kind"] == "alloc" and e.get("api") == "(before attach)"]
+    reported = [e["address"] for e in events if e["kind"] == "alloc" and e.get("api") == "(before attach)"]
     # A reported gradient may have been freed before the program printed its data, and a kept block
     # may have reused its address.
     freed = {e["address"] for e in events if e["kind"] == "free"}
-    truth = {kind: sum(blocks.get(str(address), 0) for address in told if address not in freed)
+    truth = {kind: sum(blocks.get(str(address), 0) for address in reported if address not in freed)
              for kind, blocks in between.items()}
     assert truth["state"] == sum(before["state"].values()), (truth, "all of the state was reported")
     assert truth["leak"] >= sum(before["leak"].values()) > 50 << 20, truth

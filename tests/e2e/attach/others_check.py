@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"
 import rig as rigs  # noqa: E402
 from waiting import HANG_S, kill_and_wait, wait_for  # noqa: E402
 
-import door as doors  # noqa: E402
+import gate as attach_gate  # noqa: E402
 
 
 class Place:
@@ -24,10 +24,10 @@ class Place:
         self.environment = rig.environment(folder, {})
 
     def load(self, threads, pause_us):
-        load = doors.Load(self.rig, self.folder, "--threads", threads, LD_PRELOAD=self.rig.library(),
+        load = attach_gate.Load(self.rig, self.folder, "--threads", threads, LD_PRELOAD=self.rig.library(),
                           GPUMEMTRACE="dormant")  # fmt: skip
-        load.tell(f"slow {pause_us}", "slow")
-        return load, doors.find_door(self.folder / "sessions", load.pid)
+        load.command(f"slow {pause_us}", "slow")
+        return load, attach_gate.find_gate(self.folder / "sessions", load.pid)
 
     def start(self, *words):
         return subprocess.Popen([self.rig.program, *map(str, words)], env=self.environment, cwd=self.folder,
@@ -66,7 +66,7 @@ def one_name_for_three(place):
         attaches.append(place.start("attach", load.pid, "-o", "run.gmt"))
         wait_for("the output file", lambda: len(list(place.folder.glob("*.gmt"))) == len(attaches))
     for n in (1, 2):
-        loads[n].tell("poke", "poked")
+        loads[n].command("poke", "poked")
         text, _ = attaches[n].communicate(timeout=HANG_S)
         assert f"recording {loads[n].pid} to {place.folder}/run.{n}.gmt" in text, text
     read_to(attaches[0], "waiting for the next GPU call")
@@ -74,11 +74,11 @@ def one_name_for_three(place):
     text, _ = attaches[0].communicate(timeout=HANG_S)
     assert attaches[0].returncode == 1 and "interrupted" in text, text
     for n in (1, 2):
-        loads[n].tell("poke", "poked")
+        loads[n].command("poke", "poked")
         detach = place.start("detach", loads[n].pid)
-        wait_for("the end of the attach request", lambda: doors.find_door(
-            place.folder / "sessions", loads[n].pid).word(doors.WANTED) == 0)  # fmt: skip
-        loads[n].tell("poke", "poked")
+        wait_for("the end of the attach request", lambda: attach_gate.find_gate(
+            place.folder / "sessions", loads[n].pid).word(attach_gate.WANTED) == 0)  # fmt: skip
+        loads[n].command("poke", "poked")
         text, _ = detach.communicate(timeout=HANG_S)
         assert text == f"{place.folder}/run.{n}.gmt\n", text
         assert place.is_complete(f"run.{n}.gmt")
@@ -87,59 +87,59 @@ def one_name_for_three(place):
         end(load)
 
 
-def watch_that_is_over_ends_nobody_elses(place):
+def finished_watch_ends_no_other_recording(place):
     """A watch that was stopped (^Z) in the meantime finds its recording detached and another one started."""
-    load, door = place.load(1, 1000)
+    load, gate = place.load(1, 1000)
     watch = place.start("attach", load.pid, "--watch", "1h", "-o", "first.gmt")
     read_to(watch, f"recording {load.pid} to ")
     watch.send_signal(signal.SIGSTOP)
     wait_for("the stop of the process", lambda: pathlib.Path(f"/proc/{watch.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
     place.say("detach", load.pid)
     place.say("attach", load.pid, "-o", "second.gmt")
-    second = door.word(doors.NOW)
+    second = gate.word(attach_gate.NOW)
     watch.send_signal(signal.SIGCONT)
     watch.communicate(timeout=HANG_S)
-    assert door.word(doors.WANTED) == door.word(doors.NOW) == second, "the second recording was ended"
+    assert gate.word(attach_gate.WANTED) == gate.word(attach_gate.NOW) == second, "the second recording was ended"
     place.say("detach", load.pid)
     assert place.is_complete("first.gmt") and place.is_complete("second.gmt")
     end(load)
 
 
 def memory_goes_where_the_collector_was_killed(place):
-    load, door = place.load(2, 1000)
-    empty = door.blocks()
+    load, gate = place.load(2, 1000)
+    empty = gate.blocks()
     place.say("attach", load.pid, "-o", "run.gmt")
-    wait_for("the collector", lambda: door.word(doors.COLLECTOR_PID) != 0)
-    kill_and_wait(door.word(doors.COLLECTOR_PID))
+    wait_for("the collector", lambda: gate.word(attach_gate.COLLECTOR_PID) != 0)
+    kill_and_wait(gate.word(attach_gate.COLLECTOR_PID))
     text = place.say("detach", load.pid)
     assert "its collector had already ended" in text, text
-    wait_for("the memory to go", lambda: door.blocks() <= empty)
+    wait_for("the memory to go", lambda: gate.blocks() <= empty)
     end(load)
 
 
 def nothing_is_written_behind_the_end(place):
     """The thread that starts a recording writes initial events; another client ends the recording meanwhile."""
-    load, door = place.load(4, 20)
-    empty = door.blocks()
+    load, gate = place.load(4, 20)
+    empty = gate.blocks()
     for round in range(50):
-        number = door.raise_wish()
-        while door.word(doors.NOW) != number:
+        number = gate.request_attach()
+        while gate.word(attach_gate.NOW) != number:
             pass
-        door.lower()
-        while door.word(doors.NOW) != 0:
+        gate.withdraw()
+        while gate.word(attach_gate.NOW) != 0:
             pass
-        wait_for("the release of the memory", lambda: door.blocks() <= empty)
+        wait_for("the release of the memory", lambda: gate.blocks() <= empty)
         load.pause()  # all threads have finished their current calls
-        assert door.blocks() <= empty, f"{(door.blocks() - empty) * 512} bytes in round {round}"
-        load.tell("go", "going")
+        assert gate.blocks() <= empty, f"{(gate.blocks() - empty) * 512} bytes in round {round}"
+        load.command("go", "going")
     end(load)
 
 
-def who_attaches_is_killed_before_anything_is_recorded(place):
+def client_is_killed_before_anything_is_recorded(place):
     """The file that it created is empty: detach reports this and deletes it."""
-    load, door = place.load(0, 0)
+    load, gate = place.load(0, 0)
     attach = place.start("attach", load.pid, "-o", "run.gmt")
-    wait_for("a collector", lambda: door.word(doors.COLLECTOR_PID) != 0)
+    wait_for("a collector", lambda: gate.word(attach_gate.COLLECTOR_PID) != 0)
     attach.kill()
     attach.communicate()
     assert "nothing was recorded yet" in place.say("detach", load.pid)
@@ -149,8 +149,8 @@ def who_attaches_is_killed_before_anything_is_recorded(place):
 
 CASES = [
     one_name_for_three,
-    who_attaches_is_killed_before_anything_is_recorded,
-    watch_that_is_over_ends_nobody_elses,
+    client_is_killed_before_anything_is_recorded,
+    finished_watch_ends_no_other_recording,
     memory_goes_where_the_collector_was_killed,
     nothing_is_written_behind_the_end,
 ]

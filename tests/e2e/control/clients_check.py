@@ -111,7 +111,7 @@ def client_of_another_user_is_refused(rig, folder):
         check_at_its_end(run)
 
 
-def two_hundred_idle_clients_keep_nobody_out(rig, folder):
+def two_hundred_idle_clients_block_no_other(rig, folder):
     with running(rig, folder, BOUNDED) as run:
         goes_on(run)
         before = resources(run)
@@ -125,7 +125,7 @@ def two_hundred_idle_clients_keep_nobody_out(rig, folder):
         check_at_its_end(run)
 
 
-def flood_that_nobody_reads_is_not_taken_in(rig, folder):
+def flood_without_a_reader_is_bounded(rig, folder):
     """Sends status requests as fast as possible without reading any reply."""
     with running(rig, folder, BOUNDED) as run:
         goes_on(run)
@@ -212,8 +212,8 @@ def kill_clients(rig, folder, chance):
 
 
 CASES = (
-    client_of_another_user_is_refused, two_hundred_idle_clients_keep_nobody_out,
-    flood_that_nobody_reads_is_not_taken_in, half_a_message_waits_for_its_other_half, killed_clients_leave_nothing,
+    client_of_another_user_is_refused, two_hundred_idle_clients_block_no_other,
+    flood_without_a_reader_is_bounded, half_a_message_waits_for_its_other_half, killed_clients_leave_nothing,
 )
 
 

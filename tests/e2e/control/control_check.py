@@ -312,7 +312,7 @@ def health_is_bad_while_nothing_can_be_written(rig, folder):
         subprocess.run(["umount", "-l", full], check=True)
 
 
-def leaks_are_told_where_they_are_looked_for(rig, folder):
+def leaks_are_reported_if_watched(rig, folder):
     """Eight series next to a bounded recording, whatever is found."""
     port = free_port()
     with running(rig, folder, f"listen=127.0.0.1:{port},max_size=64MiB") as run:
@@ -502,7 +502,7 @@ CASES = [
         snapshot_of_a_recording_in_parts_is_a_file_of_its_own,
         marks_are_in_the_recording, refusals_say_what_to_do, snapshots_come_by_time_and_growth, snapshots_come_at_marks,
         options_are_changed_while_it_runs,
-        metrics_are_what_status_says, health_is_bad_while_nothing_can_be_written, leaks_are_told_where_they_are_looked_for, taken_port_ends_nothing,
+        metrics_are_what_status_says, health_is_bad_while_nothing_can_be_written, leaks_are_reported_if_watched, taken_port_ends_nothing,
         ranks_listen_side_by_side,
         others_need_the_token, unix_socket_serves_its_user, pprof_shows_who_holds_it,
         hundreds_of_http_connections_leave_the_recording_alone, prometheus_scrapes_it)

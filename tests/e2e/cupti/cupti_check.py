@@ -284,7 +284,7 @@ def shared_while_others_are_at_the_device(rig, folder):
         assert hands == ["on", *turns * 10], hands
 
 
-def shared_with_a_tool_that_nobody_can_see(rig, folder):
+def shared_with_an_invisible_tool(rig, folder):
     """It subscribed before us: we get an error, and the tool notices nothing."""
     for mode in ("auto", "full"):
         place = folder / mode

@@ -79,12 +79,12 @@ def devices_are_those_that_cuda_names_whatever_their_order(rig, folder):
         place = folder / name.replace(" ", "-").replace(",", "")
         (place / "sessions").mkdir(parents=True, mode=0o700)
         recording = record(rig, place, 100, "0:100", "1:60", **shared(place, **order))
-        told = {d["index"]: d for d in recording.result()["devices"]}
+        reported = {d["index"]: d for d in recording.result()["devices"]}
         info = recording.info()
         assert info["sources"]["nvml"] == "on", info["sources"]
         assert [d["index"] for d in info["devices"]] == [0, 1], info["devices"]
         for device in info["devices"]:
-            mine = told[device["index"]]
+            mine = reported[device["index"]]
             assert (device["uuid"], device["pci_bus_id"]) == (mine["uuid"], mine["pci_bus_id"]), (name, device, mine)
             assert device["physical_index"] == physical_index_of(mine), (name, device)
             assert device["name"] == "Simulated CUDA device" and device["total_bytes"] == 24 * GIB, device
@@ -132,17 +132,17 @@ def process_that_comes_and_goes_is_a_sample_each_time(rig, folder):
     changes = [b for a, b in zip([None] + seen, seen) if a != b]
     assert changes in ([False, True, False], [True, False]), seen
     # Samples without changes are not in the file, except at the end.
-    told = [(s["used_bytes"], holds_of(s)) for s in readings]
-    assert sum(a == b for a, b in zip(told, told[1:])) <= 1, told
+    reported = [(s["used_bytes"], holds_of(s)) for s in readings]
+    assert sum(a == b for a, b in zip(reported, reported[1:])) <= 1, reported
 
 
-def absent_nvml_is_said_and_the_program_own_question_is_used(rig, folder):
+def absent_nvml_is_reported_and_the_program_own_query_is_used(rig, folder):
     recording = record(rig, folder, "--ask", 100, "0:100", **shared(folder, GPUMEMTRACE_NVML=str(folder / "none")))
     source = recording.info()["sources"]["nvml"]
     assert source.startswith("off: ") and "none" in source and "from the program's own queries" in source, source
     assert samples(recording) == []
-    told = samples(recording, 0, "cudaMemGetInfo")
-    assert told and told[-1]["used_bytes"] == 100 * MIB, told
+    reported = samples(recording, 0, "cudaMemGetInfo")
+    assert reported and reported[-1]["used_bytes"] == 100 * MIB, reported
     assert list(exit_samples(recording)) == [(0, "cudaMemGetInfo")], exit_samples(recording)
     device = recording.info()["devices"][0]
     assert device["name"] == "Simulated CUDA device" and device["uuid"].startswith("GPU-"), device
@@ -155,7 +155,7 @@ def nvml_may_be_switched_off(rig, folder):
     assert samples(recording) == []
 
 
-def machine_that_nvml_does_not_know_is_said(rig, folder):
+def machine_unknown_to_nvml_is_reported(rig, folder):
     """Each process has its own simulated device: NVML of another one finds no driver."""
     recording = record(rig, folder, 100, "0:100")
     assert recording.info()["sources"]["nvml"] == "off: NVML says: Driver Not Loaded", recording.info()["sources"]
@@ -202,7 +202,7 @@ def refusals_are_no_failures(rig, folder):
             assert ("reserved_bytes" in sample) == (name != "new forms"), (name, sample)
 
 
-def process_whose_memory_is_not_told_keeps_it_unknown(rig, folder):
+def process_with_unreported_memory_keeps_it_unknown(rig, folder):
     recording = record(rig, folder, 100, "0:100",
                        **scripted(folder, "device 0 reserved=600M process=4000001:- process=4000002:2G"))
     sample = exit_samples(recording)[0, "nvml"]
@@ -304,13 +304,13 @@ CASES = [
     devices_are_those_that_cuda_names_whatever_their_order,
     memory_of_other_processes_is_seen_with_their_names,
     process_that_comes_and_goes_is_a_sample_each_time,
-    absent_nvml_is_said_and_the_program_own_question_is_used,
+    absent_nvml_is_reported_and_the_program_own_query_is_used,
     nvml_may_be_switched_off,
-    machine_that_nvml_does_not_know_is_said,
+    machine_unknown_to_nvml_is_reported,
     nvml_is_found_beside_the_driver_or_where_the_variable_says,
     slow_nvml_delays_neither_program_nor_recording,
     refusals_are_no_failures,
-    process_whose_memory_is_not_told_keeps_it_unknown,
+    process_with_unreported_memory_keeps_it_unknown,
     instance_of_a_device_has_its_own_memory,
     refused_allocation_has_a_sample_of_that_moment,
     report_compares_what_is_recorded_with_what_the_device_says,

@@ -88,7 +88,7 @@ class Attach:
         log = place.root / f"attach.{pid}.{time.monotonic_ns()}"
         self.out, self.err = (open(f"{log}.{name}", "w+") for name in ("out", "err"))
         command = [place.rig.program, "attach", str(pid), "-o", f"{place.out}/%p.gmt", *LIMITS]
-        command += [] if place.is_brought else ["--method", "dormant"]
+        command += [] if place.is_injected else ["--method", "dormant"]
         if place.rig.mode == "reattached":
             script = f'"$@" && sleep {self.stays} && exec "$1" detach {pid}'
             command = ["sh", "-c", script, "sh", *command]

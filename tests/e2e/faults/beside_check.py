@@ -57,7 +57,7 @@ def around(rig, folder, refusal, *tool):
     if shutil.which(tool[0]) is None:
         raise Skipped(f"there is no {tool[0]}")
     _, place = both(rig, folder, "processes", "use", wrap=tool)
-    if place.is_brought:
+    if place.is_injected:
         place.check_that_it_was_refused(refusal)
         return
     place.wait_for_collectors()

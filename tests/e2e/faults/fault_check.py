@@ -79,7 +79,7 @@ REASONS_ATTACHED = {
 }
 
 # The same if the library has to be injected; nothing is printed if that is impossible.
-REASONS_BROUGHT = REASONS_ATTACHED | {
+REASONS_INJECTED = REASONS_ATTACHED | {
     "chroot": "",
     "limit-nofile": "",
     "limit-no-memory": "not recording: not enough memory to start",
@@ -101,7 +101,7 @@ WITHOUT_A_SAFE_MOMENT = {
 
 # Cases that need an option which an attaching client does not have: a ring so small that it is
 # overwritten.
-NEVER_BROUGHT = ("collector_that_is_stopped_again_and_again",)
+NEVER_INJECTED = ("collector_that_is_stopped_again_and_again",)
 
 # Name -> why there is no collector; the session holds three allocations.
 WITHOUT_COLLECTOR = {
@@ -113,7 +113,7 @@ WITHOUT_COLLECTOR = {
 
 def check_moment(rig, folder, moment):
     _, place = both(rig, folder, "moments", moment)
-    if place.is_brought and moment in WITHOUT_A_SAFE_MOMENT:
+    if place.is_injected and moment in WITHOUT_A_SAFE_MOMENT:
         place.check_that_it_was_refused(WITHOUT_A_SAFE_MOMENT[moment])
         return
     place.wait_for_collectors()
@@ -133,12 +133,12 @@ def check_way(rig, folder, way):
 def check_reason(rig, folder, way):
     done, place = both(rig, folder, "processes", way)
     lines = own_lines(done)
-    table = REASONS_BROUGHT if place.is_brought else REASONS_ATTACHED if rig.attaches else REASONS
+    table = REASONS_INJECTED if place.is_injected else REASONS_ATTACHED if rig.attaches else REASONS
     reason = table[way]
     assert len(lines) == bool(reason) and reason in "".join(lines), done.stderr
     if reason == REASONS_ATTACHED[way] != "" and rig.attaches:
         assert " cannot be attached to: " in lines[0], lines
-    if place.is_brought and way in REFUSED:
+    if place.is_injected and way in REFUSED:
         place.check_that_it_was_refused(REFUSED[way])
     place.check_recordings([])
     assert not place.session_files()
@@ -186,7 +186,7 @@ def run_case(rig, name, case):
             outcome, more = "FAILED", f"\n{traceback.format_exc(limit=-2)}"
         finally:
             more += "".join(f"\n  refused: {r}" for a in rig.attachers_of(folder) for r in a.refusals)
-    name += ", injected" if rig.brings_in else ""
+    name += ", injected" if rig.injects else ""
     return outcome, f"{outcome:6} {name} ({time.monotonic() - started:.1f} s){more}"
 
 
@@ -206,8 +206,8 @@ def main():
             if args.names and name not in args.names:
                 continue
             chance = random.Random(f"{seed}/{name}").random()
-            is_brought = rig.attaches and name not in NEVER_BROUGHT and chance < args.brought
-            chosen.append((rig.of_case(is_brought, seed), name, case))
+            is_injected = rig.attaches and name not in NEVER_INJECTED and chance < args.brought
+            chosen.append((rig.of_case(is_injected, seed), name, case))
         # Most of the time of a case is waiting for processes.
         with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
             for outcome, text in pool.map(lambda c: run_case(*c), chosen):

@@ -25,7 +25,7 @@ class Place:
 
     def __init__(self, rig, root, name):
         self.rig, self.root = rig, root / name
-        self.is_brought = rig.brings_in  # the attaching client injects the library; the program starts without it
+        self.is_injected = rig.injects  # the attaching client injects the library; the program starts without it
         self.work, self.out, self.sessions, self.wants = (
             self.root / d for d in ("work", "out", "sessions", "wants")
         )
@@ -47,7 +47,7 @@ class Place:
 
     def preloaded(self):
         """Returns the environment that loads our library into a traced program."""
-        return {} if self.is_brought else {"LD_PRELOAD": self.rig.library}
+        return {} if self.is_injected else {"LD_PRELOAD": self.rig.library}
 
     def traced_environment(self, options=""):
         """Returns the environment of a traced process without LD_PRELOAD. From now on, attaches to processes on request."""
@@ -175,7 +175,7 @@ class Rig:
     def __init__(self, build, mode="preloaded"):
         self.build, self.mode, self.attaches = build, mode, mode != "preloaded"
         self.attachers = []  # for all places
-        self.brings_in = False
+        self.injects = False
         self.seed = 1
         self.tally = collections.Counter()
         self.program = str(build / "bin" / "gpumemtrace")
@@ -183,10 +183,10 @@ class Rig:
             [self.program, "preload-path"], capture_output=True, text=True, check=True
         ).stdout.strip()
 
-    def of_case(self, brings_in, seed):
-        """Returns a copy of this rig for one case. `brings_in`: the attaching client injects the library."""
+    def of_case(self, injects, seed):
+        """Returns a copy of this rig for one case. `injects`: the attaching client injects the library."""
         own = copy.copy(self)
-        own.brings_in, own.seed = brings_in, seed
+        own.injects, own.seed = injects, seed
         return own
 
     def attachers_of(self, folder):
@@ -195,7 +195,7 @@ class Rig:
         for attacher in own:
             attacher.close()
             self.attachers.remove(attacher)
-            way = "with injection" if attacher.place.is_brought else "of dormant programs"
+            way = "with injection" if attacher.place.is_injected else "of dormant programs"
             self.tally[f"attaches {way}"] += attacher.begun
             self.tally["clients"] += attacher.clients.connected
             self.tally["bytes read by clients"] += attacher.clients.read

@@ -16,7 +16,7 @@ def shared_memory(rig, folder, mount, has_room=False):
     check_undisturbed(*outcomes)
     if rig.attaches and not has_room:
         assert "no shared memory for its session" in outcomes[1].stderr, outcomes[1].stderr
-        if place.is_brought:
+        if place.is_injected:
             place.check_that_it_was_refused("it has no session: there is no shared memory for it")
         place.check_recordings([])
         return
@@ -41,7 +41,7 @@ def shared_memory_without_execution(rig, folder):
     shared_memory(rig, folder, "mount -t tmpfs -o noexec,nosuid,nodev tmpfs /dev/shm", has_room=True)
 
 
-def session_directory_that_nobody_may_write_to(rig, folder):
+def session_directory_that_is_read_only(rig, folder):
     outcomes = []
     for name, traced in (("alone", False), ("traced", True)):
         place = Place(rig, folder, name)
@@ -115,7 +115,7 @@ CASES = (
     shared_memory_that_is_missing,
     shared_memory_that_is_read_only,
     shared_memory_without_execution,
-    session_directory_that_nobody_may_write_to,
+    session_directory_that_is_read_only,
     output_directory_that_is_read_only,
     output_directory_that_has_been_deleted,
     output_directory_that_is_full,

@@ -20,7 +20,7 @@ def daemon_whose_parents_have_gone(rig, folder):
         place.check_recordings(allocations)
 
 
-def for_nobody(place):
+def for_another_user(place):
     """Lets an unprivileged user record here."""
     if os.geteuid() != 0:
         raise Skipped("needs root to change the user")
@@ -30,7 +30,7 @@ def for_nobody(place):
 
 
 def process_limit_leaves_the_session(rig, folder):
-    done, place = both(rig, folder, "processes", "limit-nproc", prepare=for_nobody)
+    done, place = both(rig, folder, "processes", "limit-nproc", prepare=for_another_user)
     if rig.attaches:  # the attaching client starts the collector
         place.wait_for_collectors()
         place.check_recordings([3])
@@ -41,7 +41,7 @@ def process_limit_leaves_the_session(rig, folder):
 
 
 def rights_are_dropped_where_that_user_can_write(rig, folder):
-    _, place = both(rig, folder, "processes", "drop-rights", prepare=for_nobody)
+    _, place = both(rig, folder, "processes", "drop-rights", prepare=for_another_user)
     place.wait_for_collectors()
     place.check_recordings([1])
 

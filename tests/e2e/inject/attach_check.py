@@ -17,10 +17,10 @@ import time
 import cases
 from attach_rig import Rig, ends_well
 from cases import Skipped
-from waiting import HANG_S, goes_on_waiting, kill_and_wait, wait_for
+from waiting import HANG_S, keeps_waiting, kill_and_wait, wait_for
 
 
-def ways_to_us(pid):
+def slots_to_the_library(pid):
     """Returns how many words in the data of modules point into our library. These are slots of their function tables.
     Excludes libc and the loader, which store pointers into every library."""
     ours, data = [], []
@@ -41,20 +41,20 @@ def ways_to_us(pid):
     return count
 
 
-def brought_in(rig, loop=""):
+def injected(rig, loop=""):
     process = rig.loops(loop=loop)
-    assert ways_to_us(process.pid) == 0
+    assert slots_to_the_library(process.pid) == 0
     said = rig.attach(process.pid, "-o", "run.gmt")
     assert said.stdout == f"recording {process.pid} to {rig.folder}/run.gmt\n", said
     assert f"gpumemtrace detach {process.pid}" in said.stderr, said
     rig.wait_recorded("run.gmt")
-    assert ways_to_us(process.pid) > 3
+    assert slots_to_the_library(process.pid) > 3
     again = rig.attach(process.pid, "-o", "other.gmt", code=1)
     assert "is already attached" in again.stderr and "run.gmt" in again.stderr, again
     assert not (rig.folder / "other.gmt").exists()
     done = rig.verb("detach", process.pid)
     assert done.stdout == f"{rig.folder}/run.gmt\n", done
-    assert ways_to_us(process.pid) == 0
+    assert slots_to_the_library(process.pid) == 0
     rig.check_recording("run.gmt")
     rig.verb("detach", process.pid, code=1)
     rig.attach(process.pid, "-o", "run.gmt")
@@ -64,9 +64,9 @@ def brought_in(rig, loop=""):
     ends_well(process)
 
 
-def brought_into_bound_at_once(rig):
+def injected_into_bound_at_once(rig):
     """Its slots are read-only from the start (full RELRO)."""
-    brought_in(rig, "_now")
+    injected(rig, "_now")
 
 
 def what_it_has(pid):
@@ -85,7 +85,7 @@ def rounds_leave_no_growth(rig):
         rig.attach(process.pid, "-o", f"run{n}.gmt")
         rig.verb("detach", process.pid)
         assert rig.info(f"run{n}.gmt")["complete"], n
-        assert ways_to_us(process.pid) == 0, n
+        assert slots_to_the_library(process.pid) == 0, n
         if n == 2:  # measure after the first rounds, which leave some resources
             counts, memory = what_it_has(process.pid)
     counts_now, memory_now = what_it_has(process.pid)
@@ -124,7 +124,7 @@ class Held:
         stat = pathlib.Path(f"/proc/{self.process.pid}/syscall")
         wait_for("its blocked write", lambda: stat.read_text().split()[:2] == ["1", "0x2"])
 
-    def let_go(self):
+    def unblock(self):
         """Unblocks it. Returns its stdout and stderr."""
         with open(self.read, "rb") as pipe:
             said = pipe.read().strip(b"\0").decode()  # reading to the end unblocks it
@@ -144,12 +144,12 @@ def slower_than_another(rig):
     rig.attach(process.pid, "-o", "quick.gmt")
     rig.verb("detach", process.pid)
     wait_for("the calls to be restored", lambda: word(rig, SLOTS_RESTORED) == 1)
-    assert ways_to_us(process.pid) == 0
-    out, said = slow.let_go()
+    assert slots_to_the_library(process.pid) == 0
+    out, said = slow.unblock()
     assert slow.process.returncode == 0 and "recording " in out, (out, said)
     rig.wait_recorded("slow.gmt")
     rig.verb("detach", process.pid)
-    assert ways_to_us(process.pid) == 0
+    assert slots_to_the_library(process.pid) == 0
     rig.check_recording("slow.gmt")
     ends_well(process)
 
@@ -164,7 +164,7 @@ def detach_whose_collector_dies(rig):
     detach = subprocess.Popen([rig.program, "detach", str(process.pid)], cwd=rig.folder, env=rig.environment,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for("the attach request to be withdrawn", lambda: word(rig, ATTACH_WANTED) == 0)
-    goes_on_waiting(detach)
+    keeps_waiting(detach)
     kill_and_wait(collector)
     out, err = detach.communicate(timeout=HANG_S)
     assert detach.returncode == 1 and not out, (detach.returncode, out, err)
@@ -225,7 +225,7 @@ def watched(rig):
     began = time.monotonic()
     rig.attach(process.pid, "-o", "run.gmt", "--watch", "1s")
     assert time.monotonic() - began >= 1
-    rig.check_recording("run.gmt", least=0)
+    rig.check_recording("run.gmt", minimum=0)
     ends_well(process)
 
 
@@ -245,13 +245,13 @@ def waits_for_a_call(rig):
     attach = subprocess.Popen([rig.program, "attach", str(process.pid), "-o", "run.gmt"], cwd=rig.folder,
                               env=rig.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     said = next((line for line in attach.stderr if "waiting for the next GPU call" in line), "")
-    goes_on_waiting(attach)
-    assert ways_to_us(process.pid) > 3
+    keeps_waiting(attach)
+    assert slots_to_the_library(process.pid) > 3
     attach.send_signal(signal.SIGINT)
     _, err = attach.communicate(timeout=HANG_S)
     assert attach.returncode == 1 and said and "interrupted" in err, (said, err)
     assert not list(rig.folder.glob("*.gmt")), "a file remains"
-    assert ways_to_us(process.pid) == 0, "its calls are still intercepted"
+    assert slots_to_the_library(process.pid) == 0, "its calls are still intercepted"
     ends_well(process)
 
 
@@ -276,20 +276,20 @@ def calls_of_device(rig):
             if line["call"] in OF_MEMORY | OF_OTHER_KINDS and line["result"] == 0]
 
 
-def check_equals_device(rig, path, least, calls=frozenset(OF_MEMORY)):
+def check_equals_device(rig, path, minimum, calls=frozenset(OF_MEMORY)):
     """Checks that between attach and detach each call of the device is recorded once, in order."""
     events = [json.loads(line) for line in rig.verb("cat", "--json", path).stdout.splitlines()]
     recorded = [(e["api"], e["address"], e.get("size")) for e in events
                 if "address" in e and e["kind"] not in ("free_done", "context_create")]
     assert {call for call, _, _ in recorded} == calls, recorded[:20]
-    assert len(recorded) >= least, len(recorded)
+    assert len(recorded) >= minimum, len(recorded)
     # Memory allocated before the attach has no size in its free.
     for i, (call, address, size) in enumerate(recorded):
         assert size is not None or all(address != before for _, before, _ in recorded[:i]), (call, i)
     truth = calls_of_device(rig)
 
-    def same(asked, told):
-        return asked[:2] == told[:2] and told[2] in (None, asked[2])
+    def same(asked, claimed):
+        return asked[:2] == claimed[:2] and claimed[2] in (None, asked[2])
 
     begins = [i for i in range(len(truth)) if same(truth[i], recorded[0])]
     assert any(len(truth) - i >= len(recorded) and all(map(same, truth[i:], recorded)) for i in begins), (
@@ -390,7 +390,7 @@ def full_directory(rig):
     ends_well(process)
 
 
-CASES = [brought_in, brought_into_bound_at_once, slower_than_another, detach_whose_collector_dies,
+CASES = [injected, injected_into_bound_at_once, slower_than_another, detach_whose_collector_dies,
          child_of_a_recorded_process, rounds_leave_no_growth, dormant, recorded_to_its_end, watched, preloaded, waits_for_a_call,
          static_runtime, static_runtime_of_all_kinds, static_runtime_without_cupti, locked, full_directory]
 

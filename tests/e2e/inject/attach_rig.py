@@ -41,15 +41,15 @@ class Rig(cases.Rig):
     def info(self, path):
         return json.loads(self.verb("info", "--json", path).stdout)
 
-    def wait_recorded(self, path, least=20):
+    def wait_recorded(self, path, minimum=20):
         """Waits until that many allocations are in the file."""
 
         def is_there():
             done = subprocess.run([self.program, "info", "--json", path], capture_output=True, text=True,
                                   cwd=self.folder, check=False)
-            return done.returncode == 0 and json.loads(done.stdout)["events"].get("alloc", 0) >= least
+            return done.returncode == 0 and json.loads(done.stdout)["events"].get("alloc", 0) >= minimum
 
-        wait_for(f"{least} allocations", is_there, pause_s=0.1)
+        wait_for(f"{minimum} allocations", is_there, pause_s=0.1)
 
     def watch(self, pid, *options, until):
         """Runs `attach --watch` and interrupts it when `until` accepts the lines printed to stdout so far."""
@@ -65,11 +65,11 @@ class Rig(cases.Rig):
         assert process.returncode == 0, (lines, out, err)
         return lines + out.splitlines(), err
 
-    def check_recording(self, path, least=5):
+    def check_recording(self, path, minimum=5):
         """Checks that the recording is complete, has events and no losses, and that the kept blocks are live."""
         info = self.info(path)
         assert info["complete"], info
-        assert info["events"].get("alloc", 0) >= least, info["events"]
+        assert info["events"].get("alloc", 0) >= minimum, info["events"]
         losses = info["losses"]
         assert losses["written"] == losses["delivered"], losses
         held = info["events"].get("alloc", 0) - info["events"].get("free", 0)

@@ -61,7 +61,7 @@ def beside_a_container(rig):
     assert "can be attached to" in said.stdout, said
     watch = beside(rig, pid, "attach", 1, "-o", "watched.gmt", "--watch", "1s", more=["sys_ptrace"])
     assert "watched.gmt is complete" in watch.stderr, watch
-    rig.check_recording("watched.gmt", least=0)
+    rig.check_recording("watched.gmt", minimum=0)
     beside(rig, pid, "attach", 1, "-o", "run.gmt", more=["sys_ptrace"])
     rig.wait_recorded("run.gmt")
     assert beside(rig, pid, "detach", 1, more=["sys_ptrace"]).stdout == f"{rig.folder}/run.gmt\n"

@@ -42,7 +42,7 @@ def workers_of_a_rank(rig):
     process = rig.loops("workers", before=("timeout", "1h"))
     said = rig.attach(process.pid, "--all-ranks", "-o", "run.%p.gmt", "--watch", "1s")
     assert [path.name for path in rig.folder.glob("*.gmt")] == [f"run.{process.pids[0]}.gmt"], said
-    rig.check_recording(f"run.{process.pids[0]}.gmt", least=0)
+    rig.check_recording(f"run.{process.pids[0]}.gmt", minimum=0)
     process.communicate(timeout=HANG_S)
 
 
@@ -54,7 +54,7 @@ def rank_that_does_nothing(rig):
     said = rig.attach(active, "--all-ranks", "-o", "run.%p.gmt", "--watch", "1s", code=1)
     assert f"process {idle} is not recorded: it has not called the GPU for 10 s" in said.stderr, said
     assert not (rig.folder / f"run.{idle}.gmt").exists()
-    rig.check_recording(f"run.{active}.gmt", least=0)
+    rig.check_recording(f"run.{active}.gmt", minimum=0)
     process.kill()
     os.kill(idle, signal.SIGKILL)
     process.communicate(timeout=HANG_S)
@@ -101,7 +101,7 @@ def watched_ranks(rig):
         assert live and "watched; " in live[0], (rank, said)
         final = rig.verb("leaks", f"run.{rank}.gmt").stdout.splitlines()[0]
         assert final in own, (final, said)
-        rig.check_recording(f"run.{rank}.gmt", least=0)
+        rig.check_recording(f"run.{rank}.gmt", minimum=0)
     strays = [line for line in lines
               if not re.match(r"(\d+ rank [01]: |recording \d+ to )", line)]
     assert not strays, strays

@@ -25,8 +25,8 @@ import signal, socket, sys
 path, what, reads = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "reads"
 client = socket.socket(socket.AF_UNIX)
 client.connect(path)
-wish = bytes([0x08, what, 0x10, 100])
-request = bytes([0x08, 1, 0x10, 1, 0x3A, len(wish)]) + wish
+payload = bytes([0x08, what, 0x10, 100])
+request = bytes([0x08, 1, 0x10, 1, 0x3A, len(payload)]) + payload
 client.sendall(len(request).to_bytes(4, "little") + request)
 print("asked", flush=True)
 while client.recv(65536) if reads else not signal.pause():
@@ -41,13 +41,13 @@ class Scene:
         self.trial, self.chance = trial, chance
         self.attacher, self.clients, self.count = None, [], 0
         self.whole = []  # recordings reported as complete by a detach
-        self.is_brought = chance.random() < 0.5  # each attach injects the library into a program started without it
+        self.is_injected = chance.random() < 0.5  # each attach injects the library into a program started without it
         trial.environment["GPUMEMTRACE"] = "dormant"
         # A process that is always inside the driver leaves no moment for an injection.
-        pause = ("--pause", 100) if self.is_brought else ()
-        trial.start("--count", 100000000, "--live", 200, *pause, preload=not self.is_brought)
+        pause = ("--pause", 100) if self.is_injected else ()
+        trial.start("--count", 100000000, "--live", 200, *pause, preload=not self.is_injected)
         log = trial.folder / "log"
-        wait_for("a call", lambda: log.exists() and log.stat().st_size if self.is_brought else trial.session())
+        wait_for("a call", lambda: log.exists() and log.stat().st_size if self.is_injected else trial.session())
 
     @property
     def pid(self):
@@ -57,7 +57,7 @@ class Scene:
         """Starts an attach and returns at once."""
         self.count += 1
         words = [self.trial.program, "attach", str(self.pid), *LIMITS]
-        words += [] if self.is_brought else ["--method", "dormant"]
+        words += [] if self.is_injected else ["--method", "dormant"]
         words += ["-o", f"run{self.count}.gmt", *(["--watch", "10m"] if watches else [])]
         self.attacher = subprocess.Popen(
             words, env=self.trial.environment, cwd=self.trial.folder, stdout=subprocess.PIPE,
@@ -68,7 +68,7 @@ class Scene:
         for task in os.listdir(f"/proc/{self.pid}/task"):
             os.setpriority(os.PRIO_PROCESS, int(task), 19)
 
-    def await_wish(self):
+    def await_request(self):
         """Waits until an attach is requested and not yet started, or until the attaching client has given up."""
         while self.attacher.poll() is None:
             if self.trial.word(ATTACH_WANTED, "=I") != 0 and self.trial.word(ATTACH_NOW, "=I") == 0:
@@ -131,20 +131,20 @@ def the_collector(scene):
     scene.attach_and_detach()
 
 
-def who_attaches(scene):
+def attaching_client(scene):
     scene.kill_attacher()
     scene.detach()
     scene.attach_and_detach()
 
 
-def who_attaches_while_it_begins(scene):
+def attaching_client_while_it_begins(scene):
     """With little CPU time the process needs long for this: the next attach may come before it has detached from this
     one."""
-    who_attaches(scene)
+    attaching_client(scene)
     scene.slow_down()
     scene.begin(watches=False)
-    scene.await_wish()
-    who_attaches(scene)
+    scene.await_request()
+    attaching_client(scene)
 
 
 def clients_again_and_again(scene):
@@ -163,7 +163,7 @@ def target_and_collector(scene):
     scene.trial.target.wait()
 
 
-def everybody(scene):
+def all_processes(scene):
     victims = [scene.pid, scene.attacher.pid, *scene.collectors(), *(c.pid for c in scene.clients)]
     scene.chance.shuffle(victims)
     scene.trial.kill(victims)
@@ -171,8 +171,8 @@ def everybody(scene):
 
 
 WAYS = (
-    the_target, the_collector, who_attaches, who_attaches_while_it_begins, clients_again_and_again, target_and_collector,
-    everybody,
+    the_target, the_collector, attaching_client, attaching_client_while_it_begins, clients_again_and_again, target_and_collector,
+    all_processes,
 )
 
 
@@ -237,5 +237,5 @@ def attached(trial, chance, tally):
     collect_what_waits(trial)
     check_recordings(trial, tally, scene.whole)
     tally[f"killed {way.__name__}"] += 1
-    tally["library injected" if scene.is_brought else "dormant"] += 1
+    tally["library injected" if scene.is_injected else "dormant"] += 1
     tally["clients"] += trial.clients

@@ -69,14 +69,14 @@ def check_nothing_invented(want, have, threads):
         for event in events:
             by_thread[event.thread][side].append(_step(event))
             by_address[event.address][side].append(_step(event))
-    for thread, (true, told) in by_thread.items():
-        skipped, unknown = _skipped(true, told)
+    for thread, (true, reported) in by_thread.items():
+        skipped, unknown = _skipped(true, reported)
         missing += skipped
         assert len(unknown) <= 1, f"thread {thread}: not in the truth: {unknown[:5]} of {len(unknown)}"
         assert not unknown or unknown[0][0] == "free", f"thread {thread}: invented {unknown}"
         in_progress += len(unknown)
-    for address, (true, told) in by_address.items():
-        _, unknown = _skipped(true, told)
+    for address, (true, reported) in by_address.items():
+        _, unknown = _skipped(true, reported)
         assert len(unknown) <= 1, f"address {address}: out of order: {unknown[:5]}"
     assert in_progress <= threads, f"{in_progress} events of {threads} threads are not in the truth"
     return missing

@@ -36,11 +36,11 @@ function exportSnapshots(folder) {
 import json, pickle, sys
 sys.path.insert(0, ${JSON.stringify(here)})
 import rules
-told = {}
+results = {}
 for name in sys.argv[2:]:
     snapshot = pickle.load(open(f"{sys.argv[1]}/{name}.pickle", "rb"))
-    told[name] = [rules.drawn(snapshot, device) for device in range(len(snapshot["device_traces"]))]
-print(json.dumps(told))`;
+    results[name] = [rules.drawn(snapshot, device) for device in range(len(snapshot["device_traces"]))]
+print(json.dumps(results))`;
   const drawn = JSON.parse(execFileSync(python, ['-c', expect, folder, ...scenarios]));
   return Object.fromEntries(scenarios.map((name) => {
     const base64 = fs.readFileSync(path.join(folder, `${name}.pickle`)).toString('base64');

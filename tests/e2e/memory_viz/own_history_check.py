@@ -59,7 +59,7 @@ SETTINGS = {"plain": "", "expandable": "expandable_segments:True", "rounded": "r
 ROUNDING = 512
 
 
-def told(snapshot):
+def events_of(snapshot):
     """Returns the events except the taking of snapshots, whose times differ between the recorders."""
     events = [e for e in snapshot["device_traces"][0] if e["action"] != "snapshot"]
     of_block = ("alloc", "free_requested", "free_completed")
@@ -105,14 +105,14 @@ def check(rig, name, setting):
         seconds = (json.loads(line)["dumped_unix_ns"] - start) / 1e9
         recording.verb("export", "--format", "torch", recording.path, "-o", exported, "--to", f"{seconds:.6f}")
         theirs, ours = (pickle.loads(f.read_bytes()) for f in (dumped, exported))
-    problems = first_difference("event", told(theirs), told(ours))
+    problems = first_difference("event", events_of(theirs), events_of(ours))
     problems += first_difference("segment", state(theirs), state(ours))
     problems += sizes_differ(theirs, ours) + rules.problems(ours)
     stated = {k: v for k, v in theirs["allocator_settings"].items() if ours["allocator_settings"].get(k) != v}
     problems += [f"settings differ: {stated}"] if stated else []
     pending = sum(b["state"] == "active_pending_free" for s in ours["segments"] for b in s["blocks"])
     blocks = sum(len(rules.live_blocks(s)) for s in ours["segments"])
-    print(f"{'FAIL' if problems else 'ok  '} {name}: {len(told(ours))} events, {blocks} blocks, {pending} pending")
+    print(f"{'FAIL' if problems else 'ok  '} {name}: {len(events_of(ours))} events, {blocks} blocks, {pending} pending")
     print(*(f"     {p}" for p in problems[:5]), sep="\n", end="\n" if problems else "")
     return not problems
 

@@ -227,8 +227,8 @@ class Training(Readers, unittest.TestCase):
         self.assertEqual(born[0]["forward_frames"][-1], '  File "/src/linear.py", line 10, in linear\n')
 
     def test_steps_and_ranges_are_annotations(self):
-        told = [(a["name"], a["stage"]) for a in self.snapshot["external_annotations"]]
-        self.assertEqual(told[:5], [("step 0", "START"), ("backward", "START"), ("backward", "END"), ("step 0", "END"),
+        annotations = [(a["name"], a["stage"]) for a in self.snapshot["external_annotations"]]
+        self.assertEqual(annotations[:5], [("step 0", "START"), ("backward", "START"), ("backward", "END"), ("step 0", "END"),
                                     ("step 1", "START")])
 
 

@@ -117,7 +117,7 @@ def plain_streams_threads_and_devices_have_names(rig, folder):
     ], threads
 
 
-def plain_what_came_before_the_first_gpu_call_is_told(rig, folder):
+def plain_calls_before_the_first_gpu_call_are_reported(rig, folder):
     recording = rig.run(folder, calls(rig, "early"))
     assert recording.done.stdout == "-1\n", recording.done.stdout
     kinds = ("mark", "range_begin", "range_end", "thread", "stream")
@@ -172,7 +172,7 @@ def plain_variable_that_names_another_copy_of_the_library(rig, folder):
     assert recording.info()["sources"]["nvtx"] == "on", recording.info()["sources"]
 
 
-def plain_program_without_nvtx_calls_is_told_from_one_without_the_variable(rig, folder):
+def plain_program_without_nvtx_calls_differs_from_one_without_the_variable(rig, folder):
     recording = rig.run(folder, rig.driver_alloc("--threads", "1", "--count", "3"))
     assert recording.info()["sources"]["nvtx"] == "off: no NVTX call was made", recording.info()
 
@@ -200,7 +200,7 @@ def plain_ranges_that_nest_too_deep_keep_their_level(rig, folder):
     assert recording.info()["losses"]["activities_dropped"] == 36, recording.info()["losses"]
 
 
-def plain_ranges_that_other_threads_had_begun_are_told_at_their_end(rig, folder):
+def plain_ranges_that_other_threads_had_begun_are_recorded_at_their_end(rig, folder):
     recording = rig.run(folder, calls(rig, "threads"))
     begins = notes(recording, "range_begin")
     assert {e["name"] for e in begins} == {f"thread {i}" for i in range(4)}, begins
@@ -330,7 +330,7 @@ def plain_another_tools_heaps_and_regions(rig, folder):
     assert regions == ["alloc", "alloc", "free", "free"], regions
 
 
-def plain_tool_that_cannot_be_loaded_is_said(rig, folder):
+def plain_tool_that_cannot_be_loaded_is_reported(rig, folder):
     recording = rig.run(folder, calls(rig, "every"), NVTX_INJECTION64_PATH="/nowhere/tool.so")
     assert recording.done.returncode == 0
     assert "/nowhere/tool.so could not be loaded" in recording.done.stderr, recording.done.stderr

@@ -36,7 +36,7 @@ def run(rig, folder, program, output="run.gmt"):
     return recording
 
 
-def told(recording, path=None):
+def summarize(recording, path=None):
     """Returns [(kind, name or size, index or range)] of the program's calls and allocations, in order."""
     found, ranges = [], {}
     for event in recording.events(path):
@@ -54,7 +54,7 @@ def told(recording, path=None):
 
 
 def check(recording, *wanted, path=None):
-    found = told(recording, path)
+    found = summarize(recording, path)
     assert found == list(wanted), f"recorded {found}, not {list(wanted)}"
 
 
@@ -72,7 +72,7 @@ def steps_and_marks_stand_among_allocations(rig, folder):
           ("mark", "größe 重", 2**64 - 2))
 
 
-def what_is_said_before_the_first_gpu_call_is_not_recorded(rig, folder):
+def calls_before_the_first_gpu_call_are_not_recorded(rig, folder):
     recording = run(rig, folder, """
         assert not gpumemtrace.recording() and not gpumemtrace.snapshot("early")
         gpumemtrace.mark("early")
@@ -147,7 +147,7 @@ def child_of_a_fork_speaks_of_its_own_recording(rig, folder):
         """)
     paths = sorted(folder.glob("*.gmt"))
     assert len(paths) == 2, paths
-    found = sorted(told(recording, path) for path in paths)
+    found = sorted(summarize(recording, path) for path in paths)
     assert found == [[("alloc", 4096, None), ("mark", "parent", 2)], [("alloc", 8192, None), ("mark", "child", 1)]], found
 
 
@@ -173,12 +173,12 @@ def long_names_are_cut_and_not_lost(rig, folder):
         gpumemtrace.mark("x" * 100_000, 1)
         gpumemtrace.mark("short", 2)
         """)
-    found = [entry for entry in told(recording) if entry[0] == "mark"]
+    found = [entry for entry in summarize(recording) if entry[0] == "mark"]
     assert len(found) == 2 and found[1] == ("mark", "short", 2), found
     assert found[0][1].startswith("x" * 1000) and found[0][2] == 1, found[0]
 
 
-def program_without_the_profiler_prints_nothing_and_goes_on(rig, folder):
+def program_without_the_profiler_prints_nothing_and_continues(rig, folder):
     script = folder / "program.py"
     script.write_text("import gpumemtrace\nwith gpumemtrace.region('r'): gpumemtrace.step()\n", encoding="utf-8")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True,
@@ -186,11 +186,11 @@ def program_without_the_profiler_prints_nothing_and_goes_on(rig, folder):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
 
 
-CASES = [steps_and_marks_stand_among_allocations, what_is_said_before_the_first_gpu_call_is_not_recorded,
+CASES = [steps_and_marks_stand_among_allocations, calls_before_the_first_gpu_call_are_not_recorded,
          regions_pair_by_their_numbers_whatever_happens_inside, regions_of_threads_overlap,
          snapshot_has_its_name_and_what_lives, child_of_a_fork_speaks_of_its_own_recording,
          mark_shows_the_line_that_made_it, long_names_are_cut_and_not_lost,
-         program_without_the_profiler_prints_nothing_and_goes_on]
+         program_without_the_profiler_prints_nothing_and_continues]
 
 
 def main():

@@ -53,9 +53,9 @@ def check_ranks(rig, recording, folder, world, **expected):
     for process in printed:
         wanted = {**UNKNOWN, "rank": process["rank"], "local_rank": process["rank"], "world_size": world,
                   **expected}
-        told = dict(found[process["pid"]])
-        path = told.pop("path")
-        assert told == wanted, (process, told, wanted)
+        recorded = dict(found[process["pid"]])
+        path = recorded.pop("path")
+        assert recorded == wanted, (process, recorded, wanted)
         yield process["rank"], path
 
 
@@ -88,7 +88,7 @@ def spawned_ranks_say_theirs_in_their_own_environment(rig, folder):
     assert len(dict(check_ranks(rig, spawn(rig, folder), folder, 2))) == 2
 
 
-def rank_that_nobody_says_is_not_made_up(rig, folder):
+def unknown_rank_is_not_invented(rig, folder):
     recording = spawn(rig, folder, "--silent")
     assert len(dict(check_ranks(rig, recording, folder, 2, rank=None, local_rank=None, world_size=None))) == 2
 
@@ -99,15 +99,15 @@ def alone(rig, folder, output="run.gmt", **environment):
     assert recording.done.returncode == 0, recording.done.stderr
     found = recordings(rig, recording, folder)
     assert len(found) == 1, found
-    told = found.popitem()[1]
-    return told.pop("path"), told
+    recorded = found.popitem()[1]
+    return recorded.pop("path"), recorded
 
 
 def process_alone_has_no_rank(rig, folder):
     assert alone(rig, folder) == ("run.gmt", UNKNOWN)
 
 
-def launchers_are_told_by_their_own_variables(rig, folder):
+def launchers_are_recognized_by_their_own_variables(rig, folder):
     cases = {
         "accelerate": ({"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "NODE_RANK": "1"},
                        {"rank": 3, "local_rank": 1, "world_size": 4, "node_rank": 1}),
@@ -124,8 +124,8 @@ def launchers_are_told_by_their_own_variables(rig, folder):
     for name, (variables, wanted) in cases.items():
         place = folder / name.replace(" ", "-")
         (place / "sessions").mkdir(parents=True, mode=0o700)
-        path, told = alone(rig, place, "%j.%r.%l.gmt", **variables)
-        assert told == {**UNKNOWN, **wanted}, (name, told)
+        path, recorded = alone(rig, place, "%j.%r.%l.gmt", **variables)
+        assert recorded == {**UNKNOWN, **wanted}, (name, recorded)
         assert path == f"{wanted.get('job', '')}.{wanted['rank']}.{wanted['local_rank']}.gmt", path
 
 
@@ -135,9 +135,9 @@ def text_names_rank_and_job(rig, folder):
     assert "rank 3 of 16, local rank 1, restart 2, job 4711" in text, text
 
 
-PLAIN = [process_alone_has_no_rank, launchers_are_told_by_their_own_variables, text_names_rank_and_job]
+PLAIN = [process_alone_has_no_rank, launchers_are_recognized_by_their_own_variables, text_names_rank_and_job]
 TORCH = [torchrun_gives_a_file_for_each_rank_and_none_for_data_loaders, ranks_that_share_a_name_do_not_share_a_file,
-         spawned_ranks_say_theirs_in_their_own_environment, rank_that_nobody_says_is_not_made_up]
+         spawned_ranks_say_theirs_in_their_own_environment, unknown_rank_is_not_invented]
 
 
 class JobRig(Rig):

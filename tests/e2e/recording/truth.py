@@ -281,7 +281,7 @@ def _makes_an_event(api):
     return call in ACQUIRES or call in RETURNS or call in ADDS_NODE
 
 
-def told(calls, runtime=True):
+def reported(calls, runtime=True):
     """Returns the names under which the reported calls of a program must be recorded, in order.
     Without `runtime`, runtime calls are recorded as the driver calls that they make."""
     names = [call["api"] for call in calls if _makes_an_event(call["api"])]

@@ -26,7 +26,7 @@ def let_pass(seconds):
     time.sleep(seconds)
 
 
-def goes_on_waiting(process):
+def keeps_waiting(process):
     """Checks that a process keeps waiting: it sleeps and wakes several more times and does not end."""
     status = pathlib.Path(f"/proc/{process.pid}/status")
 

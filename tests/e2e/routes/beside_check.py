@@ -47,7 +47,7 @@ def check_all(recording, first=0):
     recordings = list(recording.folder.glob("*.gmt"))
     assert recordings == [recording.path], (recordings, recording.done.stderr)
     recording.check_whole()
-    have, want = truth.named(recording.events()), truth.told(calls)[first:]
+    have, want = truth.named(recording.events()), truth.reported(calls)[first:]
     assert have == want, f"recorded {have}, expected {want}"
     if first == 0:
         recording.check_against_the_device()

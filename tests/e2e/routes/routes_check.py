@@ -32,11 +32,11 @@ ROUTES = {
 
 # The text of a cell, and which of the program's calls are then in the recording.
 WORDS = {
-    "seen": lambda calls: truth.told(calls),
-    "seen, as calls of the driver": lambda calls: truth.told(calls, runtime=False),
-    "seen from then on": lambda calls: truth.told(calls)[1:],
+    "seen": lambda calls: truth.reported(calls),
+    "seen, as calls of the driver": lambda calls: truth.reported(calls, runtime=False),
+    "seen from then on": lambda calls: truth.reported(calls)[1:],
     "seen where looked up from then on": lambda calls: [
-        name for name in truth.told(calls) if name != truth.told(calls)[0]
+        name for name in truth.reported(calls) if name != truth.reported(calls)[0]
     ],
     "not seen": lambda calls: [],
 }
@@ -119,8 +119,8 @@ def check_cell(rig, folder, kind, route, word):
         recording.check_against_the_device()
     sources = recording.info()["sources"]
     assert ("calls" in sources) == (route != "preload"), sources
-    told = [e for e in recording.events() if e["kind"] == "source" and e["name"] == "calls"]
-    assert [e["text"] for e in told] == ([] if route == "preload" else [sources["calls"]]), told
+    reported = [e for e in recording.events() if e["kind"] == "source" and e["name"] == "calls"]
+    assert [e["text"] for e in reported] == ([] if route == "preload" else [sources["calls"]]), reported
 
 
 def cases_of_the_table():

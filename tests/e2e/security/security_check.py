@@ -67,7 +67,7 @@ def recording_has_the_mode_that_the_umask_says(rig, folder):
         assert mode_of(name) == mode, oct(mode_of(name))
 
 
-def folder_of_somebody_else_is_not_used(rig, folder):
+def folder_of_another_user_is_not_used(rig, folder):
     """A session folder that another user has created for this user is not used."""
     theirs = folder / "theirs"
     theirs.mkdir(mode=0o777)
@@ -132,8 +132,8 @@ def parts_of_a_stripped_recording_name_no_folder_either(rig, folder):
         files = sorted((folder / name).glob("*.gmt"))
         assert len(files) >= 3, files
         for file in files:
-            told = everything_in(recorded, file)
-            assert (secret in told) == (name == "plain"), file
+            content = everything_in(recorded, file)
+            assert (secret in content) == (name == "plain"), file
     plain = recording_rig.Recording(rig, folder / "plain", None)
     given = folder / "given.gmt"
     plain.verb("export", "--format", "gmt", "--strip-paths", "--strip-args", plain.path, "-o", given)
@@ -173,7 +173,7 @@ def set_user_id_program_is_left_alone(rig, folder):
 CASES = [
     session_is_its_users_own,
     recording_has_the_mode_that_the_umask_says,
-    folder_of_somebody_else_is_not_used,
+    folder_of_another_user_is_not_used,
     linked_folder_is_not_used,
     recording_does_not_follow_a_link,
     environment_is_not_in_the_recording,
@@ -182,7 +182,7 @@ CASES = [
     exported_files_can_be_stripped_too,
     set_user_id_program_is_left_alone,
 ]
-NEED_ROOT = {folder_of_somebody_else_is_not_used, linked_folder_is_not_used, set_user_id_program_is_left_alone}
+NEED_ROOT = {folder_of_another_user_is_not_used, linked_folder_is_not_used, set_user_id_program_is_left_alone}
 
 
 def main():

@@ -46,20 +46,20 @@ def check(rig, python, seed):
         (folder / "sessions").mkdir(mode=0o700)
         recording = rig.run(folder, [python.path, "-B", PROGRAMS / "greenlets.py", seed])
         assert recording.done.returncode == 0, recording.done.stderr
-        told = json.loads(next(x for x in recording.done.stdout.splitlines() if x.startswith("[[")))
+        reported = json.loads(next(x for x in recording.done.stdout.splitlines() if x.startswith("[[")))
         stacks = stacks_by_size(recording)
     faults = []
-    for size, functions in told:
+    for size, functions in reported:
         (stack,) = stacks[size]
         faults += filter(None, [fault(stack, functions)])
-    cut = sum(functions[-1] == "job" for _, functions in told)
+    cut = sum(functions[-1] == "job" for _, functions in reported)
     print(
-        f"{python.name}: {len(told)} stacks, {cut} in greenlets, {len(faults)} wrong",
+        f"{python.name}: {len(reported)} stacks, {cut} in greenlets, {len(faults)} wrong",
         *faults[:5],
         sep="\n  ",
         flush=True,
     )
-    return not faults and 0 < cut < len(told)
+    return not faults and 0 < cut < len(reported)
 
 
 def has_greenlet(python):

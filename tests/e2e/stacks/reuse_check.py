@@ -17,7 +17,7 @@ from recorded import WITH_ALL_NAMES, stacks_by_size
 
 
 # Code objects that a session is certain to have room for.
-MOST_CODE_OBJECTS = 10000
+MAX_CODE_OBJECTS = 10000
 
 
 def record(rig, folder, command):
@@ -33,7 +33,7 @@ def check_churn(rig, python, count, names):
     """If a table of the session is full, something may be missing; nothing may be wrong."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-stacks.") as folder:
         command = [python.path, "-B", PROGRAMS / "churn.py", count, names]
-        told, stacks = record(rig, pathlib.Path(folder), command)
+        result, stacks = record(rig, pathlib.Path(folder), command)
     right = incomplete = 0
     wrong = []
     for n in range(count):
@@ -49,15 +49,15 @@ def check_churn(rig, python, count, names):
         else:
             wrong.append(f"  function {n}: {want} is shown as {have}")
     print(
-        f"{python.name}: {count} functions, {names} names, {told['addresses']} addresses: "
+        f"{python.name}: {count} functions, {names} names, {result['addresses']} addresses: "
         f"{right} right, {incomplete} incomplete, {len(wrong)} wrong",
         *wrong[:5],
         sep="\n",
         flush=True,
     )
-    may_be_incomplete = names * (names - 1) > MOST_CODE_OBJECTS
+    may_be_incomplete = names * (names - 1) > MAX_CODE_OBJECTS
     # If no address was reused, nothing was tested.
-    reused = told["addresses"] < count / 2
+    reused = result["addresses"] < count / 2
     return not wrong and right > 0 and (incomplete == 0 or may_be_incomplete) and reused
 
 
@@ -65,7 +65,7 @@ def check_replaced(rig):
     built = rig.build / "tests" / "stack_sites"
     libraries = [built / "replaced_first.so", built / "replaced_second.so"]
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-stacks.") as folder:
-        told, stacks = record(rig, pathlib.Path(folder), [built / "replaced", *libraries])
+        result, stacks = record(rig, pathlib.Path(folder), [built / "replaced", *libraries])
     wrong = []
     for size, of_size in sorted(stacks.items()):
         number = size // 4096
@@ -78,7 +78,7 @@ def check_replaced(rig):
             if not good or stack.get("truncated"):
                 wrong.append(f"  allocation {number}, in {function}: {have}")
     print(f"replaced library: {len(stacks)} stacks, {len(wrong)} wrong", *wrong[:5], sep="\n")
-    assert told["addresses"] == 1, "the libraries were not loaded at the same address"
+    assert result["addresses"] == 1, "the libraries were not loaded at the same address"
     return len(stacks) == 20 and not wrong
 
 

@@ -36,9 +36,9 @@ def case_freed_memory_is_held_until_a_call_proves_its_stream_done(rig, folder):
     for piece in proved:
         row = rows[piece["size"]]
         assert row["frees"] == 1 and row["heap"] == "driver", row
-        least = piece["proved"][0] - piece["freed"][1]
-        most = piece["proved"][1] - piece["freed"][0]
-        assert least <= row["longest_ns"] <= most, (piece, row, least, most)
+        shortest = piece["proved"][0] - piece["freed"][1]
+        longest = piece["proved"][1] - piece["freed"][0]
+        assert shortest <= row["longest_ns"] <= longest, (piece, row, shortest, longest)
 
 
 def case_free_that_nothing_proves_is_not_guessed(rig, folder):
@@ -113,7 +113,7 @@ def device_done(folder):
     return [line["done_ns"] for line in lines if line["call"].startswith("cuMemFreeAsync")]
 
 
-def case_nothing_is_said_to_be_done_before_the_device_is_done(rig, folder):
+def case_nothing_is_reported_done_before_the_device_is_done(rig, folder):
     late = runs = 0
     for seed in seeds(*SEEDS):
         runs += 1

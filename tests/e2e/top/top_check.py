@@ -222,7 +222,7 @@ def printed_once_for_programs(rig, folder):
         assert done.returncode == code and done.stderr, f"{words}: {done.returncode}: {done.stderr}"
 
 
-def collector_that_is_stopped_holds_nobody_up(rig, folder):
+def stopped_collector_delays_no_other(rig, folder):
     with held(rig, folder) as process, terminal(rig, folder, "--interval 0.2") as screen:
         screen.until("96.0 MiB")
         collector = next(s["collector_pid"] for s in listed(rig, folder) if s["pid"] == process.pid)
@@ -243,7 +243,7 @@ CASES = [
     follows_a_resize,
     processes_come_and_go,
     printed_once_for_programs,
-    collector_that_is_stopped_holds_nobody_up,
+    stopped_collector_delays_no_other,
 ]
 
 

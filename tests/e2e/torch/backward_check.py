@@ -45,41 +45,41 @@ def by_device(replay, device):
     return [(index, line) for index, line in replay.allocations if line["device"] == device]
 
 
-def same_allocations(told, quiet):
+def same_allocations(traced, quiet):
     """Pairs the indexes of equal allocations in two lists: a run may make a few that the other does
     not make, for instance the workspace of another thread's handle."""
-    sizes = [[line["size"] for _, line in run] for run in (told, quiet)]
+    sizes = [[line["size"] for _, line in run] for run in (traced, quiet)]
     matcher = difflib.SequenceMatcher(None, *sizes, autojunk=False)
     pairs = [
         (a + i, b + i) for a, b, size in matcher.get_matching_blocks() for i in range(size)
     ]
-    if len(pairs) < SAME_IN_BOTH * len(told):
-        raise Difference(f"of {len(told)} allocations only {len(pairs)} were made again")
+    if len(pairs) < SAME_IN_BOTH * len(traced):
+        raise Difference(f"of {len(traced)} allocations only {len(pairs)} were made again")
     return pairs
 
 
-def compare_device(device, trace, told, quiet):
+def compare_device(device, trace, traced, quiet):
     """Returns (name of the run, agreement) of both runs."""
     events = [event for event in trace if event["action"] == "alloc"]
-    of_told, of_quiet = by_device(told, device), by_device(quiet, device)
-    if len(of_told) != len(events):
-        raise Difference(f"{len(events)} allocations, {len(of_told)} recorded")
-    pairs = same_allocations(of_told, of_quiet)
+    of_traced, of_quiet = by_device(traced, device), by_device(quiet, device)
+    if len(of_traced) != len(events):
+        raise Difference(f"{len(events)} allocations, {len(of_traced)} recorded")
+    pairs = same_allocations(of_traced, of_quiet)
     again = [events[a] for a, _ in pairs], [of_quiet[b] for _, b in pairs]
     return [
-        ("with", forward.compare(events, of_told, told.stacks())),
+        ("with", forward.compare(events, of_traced, traced.stacks())),
         ("without", forward.compare(*again, quiet.stacks())),
     ]
 
 
 def check(rig, folder, scenario):
     """Prints rows; raises Difference if the recordings disagree."""
-    said, told = record(rig, folder / "told", scenario, GMT_ANOMALY="1")
+    said, traced = record(rig, folder / "traced", scenario, GMT_ANOMALY="1")
     _, quiet = record(rig, folder / "quiet", scenario)
-    own = frames.compare_stacks(said, told)
+    own = frames.compare_stacks(said, traced)
     results = []
     for device, trace in enumerate(said[-1].traces):
-        results += compare_device(device, trace, told, quiet)
+        results += compare_device(device, trace, traced, quiet)
     print(f"{scenario.name}: {own.compared} own stacks, {own.differing} differ")
     print(*own.in_words(), sep="\n", end="\n" if own.examples else "")
     for name, agreed in results:

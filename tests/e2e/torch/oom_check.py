@@ -129,7 +129,7 @@ def killed_right_after(rig, folder):
     check_recording(recording, 1, messages_of(recording.done.stdout))
 
 
-def hanging_ever_after(rig, folder):
+def hanging_afterwards(rig, folder):
     """The snapshot is in the file while the process hangs, and the file can be read."""
     command = [rig.python, "-B", oracle_check.PROGRAMS / "oom_ends.py", "--then", "hang"]
     environment = rig.environment(
@@ -176,7 +176,7 @@ CASES = (
     with_expandable_segments,
     in_the_backward_pass,
     killed_right_after,
-    hanging_ever_after,
+    hanging_afterwards,
     looking_for_the_largest_batch,
 )
 

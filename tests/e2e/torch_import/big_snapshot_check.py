@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-MOST_MEMORY = 3.0  # times the file
+MAX_MEMORY = 3.0  # times the file
 
 
 def measure(command):
@@ -43,7 +43,7 @@ def main():
         print(json.dumps(json.loads(made.stdout) | {
             "seconds": round(seconds, 2), "processor_seconds": round(processor, 2), "MB_per_second": round(rate / 1e6, 1),
             "peak_bytes": memory, "times_its_size": round(times, 2), "recording_bytes": os.path.getsize(out)}))
-    sys.exit(0 if times <= MOST_MEMORY else 1)
+    sys.exit(0 if times <= MAX_MEMORY else 1)
 
 
 if __name__ == "__main__":

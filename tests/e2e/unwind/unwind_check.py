@@ -71,8 +71,8 @@ class Rig:
             for kind, number in zip(KINDS, map(int, line)):
                 known = counts[kind]
                 counts[kind] = max(known, number) if kind == "deepest" else known + number
-        told = ", ".join(f"{kind} {number}" for kind, number in counts.items())
-        print(f"  {pathlib.Path(command[0]).name}: {told}", flush=True)
+        summary = ", ".join(f"{kind} {number}" for kind, number in counts.items())
+        print(f"  {pathlib.Path(command[0]).name}: {summary}", flush=True)
         return counts, done.stdout, text
 
     def check(self, command, at_least, truncated=0, further=0, **more):

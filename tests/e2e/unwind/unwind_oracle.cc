@@ -90,7 +90,7 @@ __attribute__((noinline)) void Check() {
   if (c.slow_differs) slow_differs.fetch_add(1);
   CountStack(c.own);
   const bool usual = c.outcome == Outcome::kSame || c.outcome == Outcome::kTooDeep ||
-                     c.outcome == Outcome::kLibgccFell;
+                     c.outcome == Outcome::kLibgccCrashed;
   if ((!usual || c.slow_differs) && printed.fetch_add(1) < 5) {
     Log("outcome %d at frame %u%s\n", static_cast<int>(c.outcome), c.where,
         c.slow_differs ? ", slow differs" : "");
@@ -127,7 +127,7 @@ __attribute__((constructor)) void Begin() {
                            : fcntl(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600),
                                    F_DUPFD_CLOEXEC, 500);
   inside = true;
-  if (getenv("UNWIND_ORACLE_FALLS") != nullptr) gmt::preload::testing::StandFalls();
+  if (getenv("UNWIND_ORACLE_FALLS") != nullptr) gmt::preload::testing::InstallCrashHandler();
   gmt::preload::PrepareModules();
   WalkedFrames first;  // libgcc's first walk allocates
   _Unwind_Backtrace(gmt::preload::testing::CollectFrame, &first);
@@ -151,7 +151,7 @@ __attribute__((destructor)) void End() {
       program_invocation_short_name,
       n(Outcome::kSame) + n(Outcome::kTooDeep) + n(Outcome::kTruncated) + n(Outcome::kFurther) +
           n(Outcome::kDifferent),
-      n(Outcome::kLibgccFell), n(Outcome::kDifferent), slow_differs.load(), n(Outcome::kTruncated),
+      n(Outcome::kLibgccCrashed), n(Outcome::kDifferent), slow_differs.load(), n(Outcome::kTruncated),
       n(Outcome::kFurther), n(Outcome::kTooDeep), distinct.load(), deepest.load(), exact.load());
   inside = false;
 }

@@ -22,7 +22,7 @@ from waiting import HANG_S, wait_for  # noqa: E402
 MIB = 1 << 20
 
 
-class Told:
+class RecordedProgram:
     """A recorded program that allocates and frees memory on command."""
 
     def __init__(self, rig, folder, name, options=""):
@@ -69,15 +69,15 @@ class Told:
 
 
 @contextlib.contextmanager
-def told(rig, folder, name="run", options=""):
-    program = Told(rig, folder, name, options)
+def recorded(rig, folder, name="run", options=""):
+    program = RecordedProgram(rig, folder, name, options)
     try:
         yield program
     finally:
         program.kill()
 
 
-class Door:
+class LiveView:
     """A `gpumemtrace view --live` process and its answers."""
 
     def __init__(self, rig, folder, *words):
@@ -111,8 +111,8 @@ class Door:
 
 
 @contextlib.contextmanager
-def door(rig, folder, *words):
-    view = Door(rig, folder, *words)
+def live_view(rig, folder, *words):
+    view = LiveView(rig, folder, *words)
     try:
         yield view
     finally:
@@ -129,28 +129,28 @@ def refused(rig, folder, *words, code=1):
     return done.stderr
 
 
-def whom_it_cannot_follow_is_said_with_the_way_out(rig, folder):
+def process_it_cannot_follow_is_reported_with_a_remedy(rig, folder):
     assert "gpumemtrace run" in refused(rig, folder, "--live")
     assert "there is no process 999999999" in refused(rig, folder, "--live", 999999999)
     stderr = refused(rig, folder, "--live", os.getpid())
     assert "has no session" in stderr and f"gpumemtrace attach {os.getpid()}" in stderr, stderr
     assert "--live" in refused(rig, folder, code=2)
-    with told(rig, folder, "one") as one, told(rig, folder, "two") as two:
+    with recorded(rig, folder, "one") as one, recorded(rig, folder, "two") as two:
         stderr = refused(rig, folder, "--live")
         assert "2 processes are being recorded" in stderr, stderr
         assert f"  {one.pid}  " in stderr and f"  {two.pid}  " in stderr, stderr
 
 
 def only_process_needs_no_name(rig, folder):
-    with told(rig, folder) as program, door(rig, folder) as view:
+    with recorded(rig, folder) as program, live_view(rig, folder) as view:
         assert program.say(f"take {MIB}")[0] == "took"
         file = view.until_held(MIB)
         assert file["pid"] == program.pid and file["live"]["window"] == 0, file["live"]
 
 
 def several_processes_are_files_of_one_page(rig, folder):
-    with told(rig, folder, "one") as one, told(rig, folder, "two") as two:
-        with door(rig, folder, one.pid, two.pid) as view:
+    with recorded(rig, folder, "one") as one, recorded(rig, folder, "two") as two:
+        with live_view(rig, folder, one.pid, two.pid) as view:
             one.say(f"take {MIB}")
             two.say(f"take {2 * MIB}")
             view.until_held(MIB, 0)
@@ -158,7 +158,7 @@ def several_processes_are_files_of_one_page(rig, folder):
 
 
 def each_answer_is_of_its_moment(rig, folder):
-    with told(rig, folder) as program, door(rig, folder, program.pid) as view:
+    with recorded(rig, folder) as program, live_view(rig, folder, program.pid) as view:
         held = []
         for n in range(1, 21):
             if n % 3 == 0:
@@ -175,7 +175,7 @@ def each_answer_is_of_its_moment(rig, folder):
 
 
 def recording_in_parts_is_followed_over_their_change(rig, folder):
-    with told(rig, folder, options=",max_size=16MiB") as program, door(rig, folder, program.pid) as view:
+    with recorded(rig, folder, options=",max_size=16MiB") as program, live_view(rig, folder, program.pid) as view:
         program.say(f"take {MIB}")
 
         def next_part():
@@ -191,8 +191,8 @@ def recording_in_parts_is_followed_over_their_change(rig, folder):
         assert events % 2 == 0, "each passing block must have been allocated and freed"
 
 
-def end_is_said(rig, folder):
-    with told(rig, folder) as program, door(rig, folder, program.pid) as view:
+def end_is_reported(rig, folder):
+    with recorded(rig, folder) as program, live_view(rig, folder, program.pid) as view:
         program.say(f"take {MIB}")
         view.until_held(MIB)
         program.end()
@@ -202,7 +202,7 @@ def end_is_said(rig, folder):
 
 
 def another_collector_is_followed(rig, folder):
-    with told(rig, folder) as program, door(rig, folder, program.pid) as view:
+    with recorded(rig, folder) as program, live_view(rig, folder, program.pid) as view:
         program.say(f"take {MIB}")
         view.until_held(MIB)
         listed = subprocess.run([rig.program, "list", "--json"], env=rig.environment(folder, {}),
@@ -222,8 +222,8 @@ def another_collector_is_followed(rig, folder):
             collect.wait(timeout=HANG_S)
 
 
-def questions_are_checked_as_ever(rig, folder):
-    with told(rig, folder) as program, door(rig, folder, program.pid) as view:
+def requests_are_checked_as_usual(rig, folder):
+    with recorded(rig, folder) as program, live_view(rig, folder, program.pid) as view:
         program.say(f"take {MIB}")
         view.until_held(MIB)
         assert view.ask("moved?file=0&from=0&to=0&row=0")["row"] == 0
@@ -243,14 +243,14 @@ def questions_are_checked_as_ever(rig, folder):
 
 
 CASES = [
-    whom_it_cannot_follow_is_said_with_the_way_out,
+    process_it_cannot_follow_is_reported_with_a_remedy,
     only_process_needs_no_name,
     several_processes_are_files_of_one_page,
     each_answer_is_of_its_moment,
     recording_in_parts_is_followed_over_their_change,
-    end_is_said,
+    end_is_reported,
     another_collector_is_followed,
-    questions_are_checked_as_ever,
+    requests_are_checked_as_usual,
 ]
 
 

@@ -73,7 +73,7 @@ def page_has_a_strict_policy(place):
         assert headers["Cache-Control"] == "no-store"
 
 
-def nobody_else_may_ask(place):
+def other_clients_are_refused(place):
     with place.view("short.gmt") as view:
         view.wait_ready()
         good, meta = f"/{view.token}/", f"/{view.token}/api/meta"
@@ -103,11 +103,11 @@ def nobody_else_may_ask(place):
         assert view.ask("meta", headers={"Origin": f"http://127.0.0.1:{view.port}"})[0] == 200
 
 
-def nobody_else_can_connect(place):
+def other_addresses_cannot_connect(place):
     with place.view("short.gmt") as view:
         for address in ("127.0.0.2", own_address()):
             with socket.socket() as other:
-                other.settimeout(5)  # if packets are dropped, nothing listens
+                other.settimeout(5)  # not a guard: if packets are dropped, nothing listens
                 assert address is None or other.connect_ex((address, view.port)) != 0, f"{address} accepts connections"
 
 
@@ -245,7 +245,7 @@ def file_that_vanishes_stays_on_the_page(place):
         view.answer("curve", file=0, lane=0, axis="event", to=9, columns=9, **{"from": 0})
 
 
-def cut_recording_says_so(place):
+def cut_recording_is_marked(place):
     whole = (place.folder / "short.gmt").read_bytes()
     (place.folder / "cut.gmt").write_bytes(whole[:len(whole) * 2 // 3])
     with place.view("cut.gmt") as view:
@@ -255,7 +255,7 @@ def cut_recording_says_so(place):
         assert lacks and all(f"gpumemtrace: {lack}\n" in said for lack in lacks), f"{lacks} {said}"
 
 
-def second_time_says_the_same(place):
+def second_time_gives_the_same(place):
     """The second time uses the index that the first time has written."""
     seen = []
     for _ in range(2):
@@ -302,7 +302,7 @@ def waits_for_its_first_page(place):
         view.answer("meta")
 
 
-def keeps_on_when_told_so(place):
+def keeps_running_on_request(place):
     with place.view("short.gmt", options=("--no-browser", "--keep")) as view:
         close(view.page())
         let_pass(GRACE_S + 1)
@@ -319,7 +319,7 @@ def interrupt_ends_it_at_once(place):
         close(page)
 
 
-def progress_is_told_to_open_pages(place):
+def open_pages_receive_progress(place):
     with place.view("short.gmt") as view:
         connection, answer = view.page()
         states = []

@@ -32,7 +32,7 @@ def check(recording, runtime=True):
     recording.check_whole()
     recording.check_against_the_device()
     lines = recording.events()
-    want, have = truth.told(calls, runtime), truth.named(lines)
+    want, have = truth.reported(calls, runtime), truth.named(lines)
     assert have == want, f"recorded {have}, called {want}"
     wrong = truth.wrong_memory(lines)
     assert wrong is None, wrong

@@ -121,14 +121,14 @@ void ForgetActivities() {
   }
 }
 
-bool Wanted(CUpti_ActivityKind kind, CUcontext context) {
+bool IsEnabled(CUpti_ActivityKind kind, CUcontext context) {
   std::lock_guard<std::mutex> lock(CuptiMutex());
   if (Requested().kinds[kind]) return true;
   auto found = Requested().of_contexts.find(context);
   return found != Requested().of_contexts.end() && found->second[kind];
 }
 
-bool ApiWanted(bool runtime, uint32_t id) {
+bool IsApiEnabled(bool runtime, uint32_t id) {
   if (id == 0 || id >= Functions{}.size()) return false;
   std::lock_guard<std::mutex> lock(CuptiMutex());
   CUpti_ActivityKind kind = runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;

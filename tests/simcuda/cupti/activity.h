@@ -14,10 +14,10 @@
 namespace sim {
 
 // Returns whether records of a kind are enabled for a context.
-bool Wanted(CUpti_ActivityKind kind, CUcontext context);
+bool IsEnabled(CUpti_ActivityKind kind, CUcontext context);
 
 // Returns whether records of a function of the runtime or the driver are enabled.
-bool ApiWanted(bool runtime, uint32_t id);
+bool IsApiEnabled(bool runtime, uint32_t id);
 
 // Returns the size of the record that this version of CUPTI writes for a kind; 0 if it writes none
 // here.

@@ -28,7 +28,7 @@ LaterTimes Later(const Notice& notice) {
 }
 
 void WriteExternalIds(uint32_t correlation) {
-  if (!Wanted(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, nullptr)) return;
+  if (!IsEnabled(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, nullptr)) return;
   const ExternalIds& ids = ThreadExternalIds();
   for (size_t kind = 0; kind < ids.size(); ++kind) {
     if (ids[kind].empty()) continue;
@@ -45,7 +45,7 @@ void WriteApi(const Notice& notice) {
   uint32_t id = notice.runtime ? RuntimeFunctionId(notice.name) : DriverFunctionId(notice.name);
   // Calls made by the runtime cause callbacks but no records: PyTorch's profiler refuses two calls
   // that launch the same kernel, and its traces from GPUs show only those of the runtime.
-  if (notice.inside_runtime || !ApiWanted(notice.runtime, id)) return;
+  if (notice.inside_runtime || !IsApiEnabled(notice.runtime, id)) return;
   uint64_t& entered = notice.scratch[1];
   if (notice.kind == NoticeKind::kApiEnter) {
     entered = Timestamp();
@@ -68,7 +68,7 @@ void WriteApi(const Notice& notice) {
 void WriteKernel(const Notice& notice) {
   for (CUpti_ActivityKind kind :
        {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_KERNEL}) {
-    if (!Wanted(kind, notice.context)) continue;
+    if (!IsEnabled(kind, notice.context)) continue;
     CUpti_ActivityKernel10 form{};
     form.kind = kind;
     form.registersPerThread = 32;
@@ -116,7 +116,7 @@ void FillCopy(Form& form, const Notice& notice) {
 
 void WriteCopy(const Notice& notice) {
   if (notice.peer >= 0) {
-    if (!Wanted(CUPTI_ACTIVITY_KIND_MEMCPY2, notice.context)) return;
+    if (!IsEnabled(CUPTI_ACTIVITY_KIND_MEMCPY2, notice.context)) return;
     CUpti_ActivityMemcpyPtoP4 form{};
     form.kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
     form.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
@@ -126,7 +126,7 @@ void WriteCopy(const Notice& notice) {
     LaterTimes later = Later<CUpti_ActivityMemcpyPtoP4>(notice);
     return Write(form, &later);
   }
-  if (!Wanted(CUPTI_ACTIVITY_KIND_MEMCPY, notice.context)) return;
+  if (!IsEnabled(CUPTI_ACTIVITY_KIND_MEMCPY, notice.context)) return;
   CUpti_ActivityMemcpy6 form{};
   form.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
   form.copyKind = CopyKind(notice);
@@ -137,7 +137,7 @@ void WriteCopy(const Notice& notice) {
 }
 
 void WriteSet(const Notice& notice) {
-  if (!Wanted(CUPTI_ACTIVITY_KIND_MEMSET, notice.context)) return;
+  if (!IsEnabled(CUPTI_ACTIVITY_KIND_MEMSET, notice.context)) return;
   CUpti_ActivityMemset4 form{};
   form.kind = CUPTI_ACTIVITY_KIND_MEMSET;
   form.value = notice.value;
@@ -164,7 +164,7 @@ void WriteWork(const Notice& notice) {
 }
 
 void WriteSynchronization(const Notice& notice, CUpti_ActivitySynchronizationType type) {
-  if (!Wanted(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, notice.context)) return;
+  if (!IsEnabled(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, notice.context)) return;
   bool of_stream = type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE ||
                    type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT;
   CUpti_ActivitySynchronization2 form{};
@@ -183,7 +183,7 @@ void WriteSynchronization(const Notice& notice, CUpti_ActivitySynchronizationTyp
 }
 
 void WriteEvent(const Notice& notice) {
-  if (!Wanted(CUPTI_ACTIVITY_KIND_CUDA_EVENT, notice.context)) return;
+  if (!IsEnabled(CUPTI_ACTIVITY_KIND_CUDA_EVENT, notice.context)) return;
   CUpti_ActivityCudaEvent2 form{};
   form.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
   form.correlationId = notice.correlation;
@@ -196,7 +196,7 @@ void WriteEvent(const Notice& notice) {
 }
 
 void WriteStream(const Notice& notice) {
-  if (!Wanted(CUPTI_ACTIVITY_KIND_STREAM, notice.context)) return;
+  if (!IsEnabled(CUPTI_ACTIVITY_KIND_STREAM, notice.context)) return;
   CUpti_ActivityStream form{};
   form.kind = CUPTI_ACTIVITY_KIND_STREAM;
   form.contextId = notice.context_id;
@@ -211,7 +211,7 @@ void WriteStream(const Notice& notice) {
 
 void WriteContext(const Notice& notice) {
   if (uint64_t bytes = OwnDeviceMemory()) Driver().hold_memory(notice.context, bytes);
-  if (!Wanted(CUPTI_ACTIVITY_KIND_CONTEXT, notice.context)) return;
+  if (!IsEnabled(CUPTI_ACTIVITY_KIND_CONTEXT, notice.context)) return;
   CUpti_ActivityContext3 form{};
   form.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
   form.contextId = notice.context_id;
@@ -223,7 +223,7 @@ void WriteContext(const Notice& notice) {
 }
 
 void WriteMemory(const Notice& notice) {
-  if (!Wanted(CUPTI_ACTIVITY_KIND_MEMORY2, notice.context)) return;
+  if (!IsEnabled(CUPTI_ACTIVITY_KIND_MEMORY2, notice.context)) return;
   CUpti_ActivityMemory4 form{};
   form.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
   form.memoryOperationType = notice.memory_action == MemoryAction::kAllocated
@@ -252,7 +252,7 @@ void WriteMemory(const Notice& notice) {
 }
 
 void WritePool(const Notice& notice) {
-  if (!Wanted(CUPTI_ACTIVITY_KIND_MEMORY_POOL, notice.context)) return;
+  if (!IsEnabled(CUPTI_ACTIVITY_KIND_MEMORY_POOL, notice.context)) return;
   CUpti_ActivityMemoryPool3 form{};
   form.kind = CUPTI_ACTIVITY_KIND_MEMORY_POOL;
   form.memoryPoolOperationType = notice.pool_action == PoolAction::kCreated
@@ -276,7 +276,7 @@ void WritePool(const Notice& notice) {
 }  // namespace
 
 void OnBufferRequested(uint64_t start, uint64_t end) {
-  if (!Wanted(CUPTI_ACTIVITY_KIND_OVERHEAD, nullptr)) return;
+  if (!IsEnabled(CUPTI_ACTIVITY_KIND_OVERHEAD, nullptr)) return;
   CUpti_ActivityOverhead3 form{};
   form.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
   form.overheadKind = CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST;

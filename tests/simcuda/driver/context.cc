@@ -27,7 +27,7 @@ void SetCurrent(CUcontext context) {
 // the lock, which may be null.
 template <typename Context>
 void AnnounceEnd(Context context) {
-  if (!sim::Telling()) return;
+  if (!sim::IsReported()) return;
   CUcontext ends = nullptr;
   {
     Simulator& simulator = Simulator::Get();
@@ -35,7 +35,7 @@ void AnnounceEnd(Context context) {
     ends = context(simulator);
     if (ends == nullptr || !ends->active) return;
   }
-  sim::TellNow(
+  sim::DeliverNow(
       {.kind = sim::NoticeKind::kContextDestroyStarting, .context = ends, .device = ends->device});
 }
 
@@ -148,7 +148,7 @@ CUresult Synchronize(Simulator& simulator, CUcontext context) {
   uint64_t done = sim::DoneInContext(simulator, context);
   sim::Span wait = sim::HostWait(simulator, done);
   simulator.Synchronize();
-  sim::Tell({.kind = sim::NoticeKind::kContextSynchronized,
+  sim::Post({.kind = sim::NoticeKind::kContextSynchronized,
              .context = context,
              .device = context->device,
              .start_ns = wait.start_ns,
@@ -169,7 +169,7 @@ CUresult sim::Activate(Simulator& simulator, CUcontext context) {
   if (!device.budget().Take(simulator.settings.context)) return CUDA_ERROR_OUT_OF_MEMORY;
   context->active = true;
   context->id = simulator.next_context_id++;
-  Tell({.kind = NoticeKind::kContextCreated, .context = context, .device = context->device});
+  Post({.kind = NoticeKind::kContextCreated, .context = context, .device = context->device});
   return CUDA_SUCCESS;
 }
 

@@ -11,7 +11,7 @@ using sim::CallGroup;
 using sim::Notice;
 using sim::NoticeKind;
 using sim::Simulator;
-using sim::Tell;
+using sim::Post;
 
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
@@ -29,7 +29,7 @@ CUresult Instantiate(const char* name, CUgraphExec* executable, CUgraph graph,
     sim::AppendNodes(*graph, *made);
     *executable = made.release();
     simulator.LogStreams(name, {.handle = sim::Bits(*executable)});
-    Tell({.kind = NoticeKind::kGraphExecCreated,
+    Post({.kind = NoticeKind::kGraphExecCreated,
           .graph = graph,
           .executable = *executable,
           .graph_id = (*executable)->number});
@@ -59,7 +59,7 @@ CUresult BeginCapture(const char* name, CUstream stream, CUgraph graph) {
     if (stream->capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
     if (graph == nullptr) {
       graph = new CUgraph_st{.number = simulator.next_graph_number++};
-      Tell({.kind = NoticeKind::kGraphCreated, .graph = graph, .graph_id = graph->number});
+      Post({.kind = NoticeKind::kGraphCreated, .graph = graph, .graph_id = graph->number});
     }
     simulator.LogStreams(name, {.handle = sim::Bits(graph), .stream = sim::Bits(stream)});
     stream->capture = graph;
@@ -135,7 +135,7 @@ CUresult cuGraphCreate(CUgraph* graph, unsigned int flags) {
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
     if (graph == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
     *graph = new CUgraph_st{.number = simulator.next_graph_number++};
-    Tell({.kind = NoticeKind::kGraphCreated, .graph = *graph, .graph_id = (*graph)->number});
+    Post({.kind = NoticeKind::kGraphCreated, .graph = *graph, .graph_id = (*graph)->number});
     return CUDA_SUCCESS;
   });
 }
@@ -168,7 +168,7 @@ CUresult cuGraphExecDestroy(CUgraphExec executable) {
   if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
   sim::ApiCall call(__func__);
   if (executable != nullptr) {
-    sim::TellNow({.kind = NoticeKind::kGraphExecDestroyStarting,
+    sim::DeliverNow({.kind = NoticeKind::kGraphExecDestroyStarting,
                   .executable = executable,
                   .graph_id = executable->number});
   }
@@ -183,7 +183,7 @@ CUresult cuGraphDestroy(CUgraph graph) {
   if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
   sim::ApiCall call(__func__);
   if (graph != nullptr) {
-    sim::TellNow(
+    sim::DeliverNow(
         {.kind = NoticeKind::kGraphDestroyStarting, .graph = graph, .graph_id = graph->number});
   }
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {

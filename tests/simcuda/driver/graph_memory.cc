@@ -70,7 +70,7 @@ CUresult AddAny(const char* name, CUgraphNode* node, CUgraph graph, CUgraphNodeP
 }
 
 // Takes the node's memory from the pool of graphs, which grows if necessary.
-CUresult Bring(Simulator& simulator, CUcontext context, const GraphMemory& memory, bool auto_free) {
+CUresult MapMemoryOf(Simulator& simulator, CUcontext context, const GraphMemory& memory, bool auto_free) {
   auto live = simulator.allocations.find(memory.address);
   if (live != simulator.allocations.end()) {
     if (!auto_free) return CUDA_ERROR_INVALID_VALUE;
@@ -113,7 +113,7 @@ CUresult sim::RunMemoryNodes(Simulator& simulator, CUgraphExec executable) {
   if (CUresult result = simulator.MemoryContext(&context); result != CUDA_SUCCESS) return result;
   for (const CUgraphExec_st::Step& step : executable->steps) {
     if (step.memory != nullptr) {
-      CUresult result = Bring(simulator, context, *step.memory, executable->auto_free);
+      CUresult result = MapMemoryOf(simulator, context, *step.memory, executable->auto_free);
       if (result != CUDA_SUCCESS) return result;
     } else if (auto live = simulator.allocations.find(step.freed);
                live != simulator.allocations.end()) {

@@ -24,7 +24,7 @@ CUresult Allocate(Simulator& simulator, Record& record, void** pointer) {
                                  .size = record.size,
                                  .device = context->device,
                                  .context = context});
-  simulator.TellMemory(sim::MemoryAction::kAllocated, record,
+  simulator.PostMemory(sim::MemoryAction::kAllocated, record,
                        simulator.allocations[record.address]);
   *pointer = memory;
   return CUDA_SUCCESS;
@@ -88,7 +88,7 @@ CUresult cuMemFreeHost(void* pointer) {
         }
         record.size = found->second.size;
         record.device = found->second.device;
-        simulator.TellMemory(sim::MemoryAction::kFreed, record, found->second);
+        simulator.PostMemory(sim::MemoryAction::kFreed, record, found->second);
         simulator.Remove(found);
         return CUDA_SUCCESS;
       });

@@ -113,7 +113,7 @@ CUresult cuInit(unsigned int flags) {
   CUresult result = sim::Simulator::Get().Init();
   if (result == CUDA_SUCCESS) {
     InjectOnce();
-    sim::TellNow({.kind = sim::NoticeKind::kInitialized});
+    sim::DeliverNow({.kind = sim::NoticeKind::kInitialized});
   }
   return call.Finish(result);
 }

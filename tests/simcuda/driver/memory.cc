@@ -25,7 +25,7 @@ CUresult Allocate(Simulator& simulator, Record& record, MemoryKind kind, CUdevic
   if (kind == MemoryKind::kManaged) device.MakeHostAccessible(record.address, record.size);
   simulator.Add(record.address,
                 {.kind = kind, .size = record.size, .device = context->device, .context = context});
-  simulator.TellMemory(sim::MemoryAction::kAllocated, record,
+  simulator.PostMemory(sim::MemoryAction::kAllocated, record,
                        simulator.allocations[record.address]);
   *address = record.address;
   return CUDA_SUCCESS;
@@ -102,7 +102,7 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
                       record.size = allocation.size;
                       record.device = allocation.device;
                       record.handle = reinterpret_cast<uint64_t>(allocation.pool);
-                      simulator.TellMemory(sim::MemoryAction::kFreed, record, allocation);
+                      simulator.PostMemory(sim::MemoryAction::kFreed, record, allocation);
                       simulator.Remove(found);
                       simulator.Synchronize();
                       return CUDA_SUCCESS;

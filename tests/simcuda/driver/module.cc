@@ -23,7 +23,7 @@ void Describe(Simulator& simulator, CUmod_st& module, const void* image) {
   module.id = simulator.next_module_id++;
   module.image = image;
   module.image_size = sim::ImageSize(image);
-  sim::Tell({.kind = sim::NoticeKind::kModuleLoaded,
+  sim::Post({.kind = sim::NoticeKind::kModuleLoaded,
              .device = module.device,
              .module_id = module.id,
              .image = image,
@@ -31,7 +31,7 @@ void Describe(Simulator& simulator, CUmod_st& module, const void* image) {
 }
 
 void AnnounceEnd(const CUmod_st& module) {
-  sim::TellNow({.kind = sim::NoticeKind::kModuleUnloadStarting,
+  sim::DeliverNow({.kind = sim::NoticeKind::kModuleUnloadStarting,
                 .device = module.device,
                 .module_id = module.id,
                 .image = module.image,

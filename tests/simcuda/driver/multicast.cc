@@ -99,7 +99,7 @@ CUresult cuMulticastUnbind(CUmemGenericAllocationHandle handle, CUdevice, size_t
     if (multicast == nullptr || !multicast->bound.contains(offset)) return CUDA_ERROR_INVALID_VALUE;
     CUmemGenericAllocationHandle memory = multicast->bound[offset];
     multicast->bound.erase(offset);
-    simulator.Unrefer(memory, &PhysicalMemory::mappings);
+    simulator.Unref(memory, &PhysicalMemory::mappings);
     return CUDA_SUCCESS;
   });
 }

@@ -42,7 +42,7 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t size, CUmemoryP
                                    .context = context,
                                    .pool = pool});
     record.done_ns = sim::Queue(simulator, context, stream, 0).end_ns;
-    simulator.TellMemory(sim::MemoryAction::kAllocated, record,
+    simulator.PostMemory(sim::MemoryAction::kAllocated, record,
                          simulator.allocations[record.address], true);
     *address = record.address;
     return CUDA_SUCCESS;
@@ -66,14 +66,14 @@ CUresult Free(const char* name, CUdeviceptr address, CUstream stream) {
     record.device = found->second.device;
     record.handle = Bits(found->second.pool);
     record.done_ns = sim::Queue(simulator, sim::CurrentContext(), stream, 0).end_ns;
-    simulator.TellMemory(sim::MemoryAction::kFreed, record, found->second, true);
+    simulator.PostMemory(sim::MemoryAction::kFreed, record, found->second, true);
     simulator.Remove(found);
     return CUDA_SUCCESS;
   });
 }
 
 void TellPool(sim::PoolAction action, CUmemoryPool pool, uint64_t keep) {
-  sim::Tell({.kind = sim::NoticeKind::kPool,
+  sim::Post({.kind = sim::NoticeKind::kPool,
              .device = pool->device()->ordinal(),
              .end_ns = sim::Now(),
              .pool_action = action,

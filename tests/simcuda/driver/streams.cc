@@ -48,7 +48,7 @@ CUresult Create(const char* name, CUstream* stream, unsigned int flags, int prio
 
 // Notifies a tool that an existing stream is about to be destroyed.
 void AnnounceEnd(CUstream stream) {
-  if (!sim::Telling()) return;
+  if (!sim::IsReported()) return;
   sim::Notice notice{.kind = sim::NoticeKind::kStreamDestroyStarting, .stream = stream};
   {
     Simulator& simulator = Simulator::Get();
@@ -57,7 +57,7 @@ void AnnounceEnd(CUstream stream) {
     notice.context = stream->context;
     notice.device = stream->context->device;
   }
-  sim::TellNow(notice);
+  sim::DeliverNow(notice);
 }
 
 // Returns the context of the stream, or the current one for a default stream.
@@ -76,7 +76,7 @@ CUresult RecordEvent(const char* name, CUevent event, CUstream stream) {
                          ? sim::Now()
                          : sim::Queue(simulator, ContextOf(stream), stream, 0).end_ns;
     event->record = ++simulator.event_records;
-    sim::Tell({.kind = sim::NoticeKind::kEventRecorded,
+    sim::Post({.kind = sim::NoticeKind::kEventRecorded,
                .context = ContextOf(stream),
                .device = event->context->device,
                .stream = stream,
@@ -140,7 +140,7 @@ CUresult cuStreamSynchronize(CUstream stream) {
     uint64_t done = sim::DoneOnStream(simulator, context, stream);
     sim::Span wait = sim::HostWait(simulator, done);
     simulator.Synchronize();
-    sim::Tell({.kind = sim::NoticeKind::kStreamSynchronized,
+    sim::Post({.kind = sim::NoticeKind::kStreamSynchronized,
                .context = context,
                .stream = stream,
                .start_ns = wait.start_ns,
@@ -165,7 +165,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int) {
     simulator.LogStreams(
         "cuStreamWaitEvent",
         {.handle = Bits(event), .stream = Bits(stream), .done_ns = event->done_ns});
-    sim::Tell({.kind = sim::NoticeKind::kStreamWaitsEvent,
+    sim::Post({.kind = sim::NoticeKind::kStreamWaitsEvent,
                .context = ContextOf(stream),
                .stream = stream,
                .event = event,
@@ -300,7 +300,7 @@ CUresult cuEventSynchronize(CUevent event) {
     simulator.Synchronize();
     notice.start_ns = wait.start_ns;
     notice.end_ns = wait.end_ns;
-    sim::Tell(notice);
+    sim::Post(notice);
     simulator.LogStreams("cuEventSynchronize", line);
     return CUDA_SUCCESS;
   });

@@ -150,7 +150,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
                       if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
                       record.size = memory->size;
                       record.device = memory->properties.location.id;
-                      simulator.Unrefer(handle, &PhysicalMemory::handles);
+                      simulator.Unref(handle, &PhysicalMemory::handles);
                       return CUDA_SUCCESS;
                     });
 }
@@ -184,7 +184,7 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
     auto mapping = simulator.mappings.find(address);
     record.device = simulator.physical.at(mapping->second.handle).properties.location.id;
     while (mapping != simulator.mappings.end() && mapping->first < address + size) {
-      simulator.Unrefer(mapping->second.handle, &PhysicalMemory::mappings);
+      simulator.Unref(mapping->second.handle, &PhysicalMemory::mappings);
       mapping = simulator.mappings.erase(mapping);
     }
     return CUDA_SUCCESS;

@@ -30,23 +30,23 @@ struct AlgorithmResult {
 static_assert(sizeof(AlgorithmResult) == 48);
 
 template <typename T>
-int Tell(T* result, T value) {
+int Store(T* result, T value) {
   if (result != nullptr) *result = value;
   return kCudnnSuccess;
 }
 
-int TellWorkspace(size_t* size) { return Tell<size_t>(size, sim::LibrarySettings().workspace); }
+int StoreWorkspace(size_t* size) { return Store<size_t>(size, sim::LibrarySettings().workspace); }
 
 // Every convolution has exactly one algorithm.
 int TellAlgorithm(int asked, int* returned, AlgorithmResult* results) {
   if (asked < 1 || results == nullptr) return kCudnnBadParameter;
   results[0] = {.time = 1.0f, .memory = sim::LibrarySettings().workspace, .determinism = 1};
-  return Tell(returned, 1);
+  return Store(returned, 1);
 }
 
 int SetShape(CudnnShape* shape, int data_type, int format, int dimensions, const int* extents,
              const int* strides) {
-  if (shape == nullptr || dimensions < 0 || dimensions > sim::kCudnnMostDimensions) {
+  if (shape == nullptr || dimensions < 0 || dimensions > sim::kCudnnMaxDimensions) {
     return kCudnnBadParameter;
   }
   *shape = {.data_type = data_type, .format = format, .dimensions = dimensions};
@@ -57,8 +57,8 @@ int SetShape(CudnnShape* shape, int data_type, int format, int dimensions, const
 
 int GetShape(const CudnnShape* shape, int asked, int* data_type, int* dimensions, int* extents) {
   if (shape == nullptr || asked < 0) return kCudnnBadParameter;
-  Tell(data_type, shape->data_type);
-  Tell(dimensions, shape->dimensions);
+  Store(data_type, shape->data_type);
+  Store(dimensions, shape->dimensions);
   if (extents != nullptr) std::copy_n(shape->extents, std::min(asked, shape->dimensions), extents);
   return kCudnnSuccess;
 }
@@ -89,7 +89,7 @@ size_t cudnnGetVersion() { return kMajor * 10000 + kMinor * 100 + kPatch; }
 size_t cudnnGetCudartVersion() { return 13000; }
 
 int cudnnGetProperty(int type, int* value) {
-  return Tell(value, type == 0 ? kMajor : type == 1 ? kMinor : kPatch);
+  return Store(value, type == 0 ? kMajor : type == 1 ? kMinor : kPatch);
 }
 
 const char* cudnnGetErrorString(int status) {
@@ -123,7 +123,7 @@ int cudnnSetStream(cudnnContext* handle, cudaStream_t stream) {
 }
 
 int cudnnGetStream(cudnnContext* handle, cudaStream_t* stream) {
-  return handle == nullptr ? kCudnnBadParameter : Tell(stream, handle->stream);
+  return handle == nullptr ? kCudnnBadParameter : Store(stream, handle->stream);
 }
 
 #define SIM_DESCRIPTOR(kind)                                   \
@@ -173,25 +173,25 @@ int cudnnSetFilterNdDescriptor(CudnnShape* shape, int data_type, int format, int
 int cudnnGetFilterNdDescriptor(const CudnnShape* shape, int asked, int* data_type, int* format,
                                int* dimensions, int* extents) {
   int result = GetShape(shape, asked, data_type, dimensions, extents);
-  return result == kCudnnSuccess ? Tell(format, shape->format) : result;
+  return result == kCudnnSuccess ? Store(format, shape->format) : result;
 }
 
-int cudnnDropoutGetStatesSize(cudnnContext*, size_t* size) { return Tell(size, kDropoutStates); }
-int cudnnDropoutGetReserveSpaceSize(CudnnShape*, size_t* size) { return Tell<size_t>(size, 0); }
+int cudnnDropoutGetStatesSize(cudnnContext*, size_t* size) { return Store(size, kDropoutStates); }
+int cudnnDropoutGetReserveSpaceSize(CudnnShape*, size_t* size) { return Store<size_t>(size, 0); }
 
 int cudnnGetConvolutionForwardWorkspaceSize(cudnnContext*, void*, void*, void*, void*, int,
                                             size_t* size) {
-  return TellWorkspace(size);
+  return StoreWorkspace(size);
 }
 
 int cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnContext*, void*, void*, void*, void*, int,
                                                  size_t* size) {
-  return TellWorkspace(size);
+  return StoreWorkspace(size);
 }
 
 int cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnContext*, void*, void*, void*, void*, int,
                                                    size_t* size) {
-  return TellWorkspace(size);
+  return StoreWorkspace(size);
 }
 
 #define SIM_ALGORITHM(direction)                                                              \
@@ -212,26 +212,26 @@ SIM_ALGORITHM(BackwardFilter)
 
 int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(cudnnContext*, int, int, void*, void*,
                                                              void*, void*, void*, size_t* size) {
-  return TellWorkspace(size);
+  return StoreWorkspace(size);
 }
 
 int cudnnGetBatchNormalizationBackwardExWorkspaceSize(cudnnContext*, int, int, void*, void*, void*,
                                                       void*, void*, void*, void*, size_t* size) {
-  return TellWorkspace(size);
+  return StoreWorkspace(size);
 }
 
 int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(cudnnContext*, int, int, void*, void*,
                                                          size_t* size) {
-  return Tell<size_t>(size, 0);
+  return Store<size_t>(size, 0);
 }
 
 int cudnnGetCTCLossWorkspaceSize(cudnnContext*, void*, void*, const int*, const int*, const int*,
                                  int, void*, size_t* size) {
-  return TellWorkspace(size);
+  return StoreWorkspace(size);
 }
 
 int cudnnGetCTCLossWorkspaceSize_v8(cudnnContext*, int, void*, void*, void*, size_t* size) {
-  return TellWorkspace(size);
+  return StoreWorkspace(size);
 }
 
 int SimMathSuccess() { return kCudnnSuccess; }

@@ -17,15 +17,15 @@ inline constexpr int kCudnnBadParameter = 2000;
 inline constexpr int kCudnnAllocationFailed = 4002;  // ..._INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED
 inline constexpr int kCudnnExecutionFailed = 5000;
 
-inline constexpr int kCudnnMostDimensions = 8;
+inline constexpr int kCudnnMaxDimensions = 8;
 
 // Tensor and filter descriptors; descriptors of other kinds are never read.
 struct CudnnShape {
   int data_type = 0;
   int format = 0;
   int dimensions = 0;
-  int extents[kCudnnMostDimensions] = {};
-  int strides[kCudnnMostDimensions] = {};
+  int extents[kCudnnMaxDimensions] = {};
+  int strides[kCudnnMaxDimensions] = {};
 };
 
 // Bytes of one element of a cudnnDataType_t.

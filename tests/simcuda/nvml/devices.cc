@@ -62,9 +62,9 @@ std::vector<NvmlScript::Process> Holders(int physical) {
   const ExportTable* driver = Driver();
   const int ordinal = OrdinalOf(physical);
   if (driver != nullptr && ordinal >= 0) {
-    std::vector<ProcessUse> list(SharedBudget::kMostProcesses);
+    std::vector<ProcessUse> list(SharedBudget::kMaxProcesses);
     unsigned int count = 0;
-    if (driver->processes(ordinal, list.data(), SharedBudget::kMostProcesses, &count) ==
+    if (driver->processes(ordinal, list.data(), SharedBudget::kMaxProcesses, &count) ==
         CUDA_SUCCESS) {
       for (unsigned int i = 0; i < count && i < list.size(); ++i)
         processes.push_back({static_cast<unsigned int>(list[i].pid), list[i].bytes});

@@ -108,8 +108,8 @@ TEST_F(NvmlTest, MemoryOfAnotherProcessIsVisibleThroughTheSharedFile) {
     (void)!write(ready[1], "", 1);
     pause();
   }
-  char told;
-  ASSERT_EQ(read(ready[0], &told, 1), 1);
+  char reported;
+  ASSERT_EQ(read(ready[0], &reported, 1), 1);
   InFreshProcess({{"SIMCUDA_SHARED", Path("shared")}, {"SIMCUDA_DEVICES", "2"}}, [&] {
     EXPECT_EQ(MemoryOf(Device(0)).used, 0u);
     EXPECT_EQ(MemoryOf(Device(1)).used, 40 * kMiB);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { clicks, frames, quantile, residentBytes } from './measures';
 import { launch, noBrowser, TestPage } from './page';
-import { Door, noDoor } from './program';
+import { ViewProgram, noPage } from './program';
 
 const FRAMES = 240; // per movement
 const CLICKS = 12;
@@ -29,8 +29,8 @@ export interface Figures {
 async function measure(name: string, recording: string, cache: string): Promise<Figures> {
   const browser = await launch();
   const begin = performance.now();
-  const door = await Door.open(cache, path.resolve(recording));
-  const test = await TestPage.open(browser, { url: door.url, width: 1600, height: 900 });
+  const view = await ViewProgram.open(cache, path.resolve(recording));
+  const test = await TestPage.open(browser, { url: view.url, width: 1600, height: 900 });
   const untilState = (states: readonly string[]): Promise<unknown> =>
     test.page.waitForFunction(
       (wanted) => wanted.includes(window.gmtTest?.state().progress?.files[0]?.state ?? ''),
@@ -68,17 +68,17 @@ async function measure(name: string, recording: string, cache: string): Promise<
     click_median_ms: quantile(times, 0.5),
     click_worst_ms: quantile(times, 1),
     page_bytes: await test.heap(),
-    program_bytes: residentBytes(door.pid),
+    program_bytes: residentBytes(view.pid),
   };
   if (test.errors.length > 0) throw new Error(test.errors.join('\n'));
   await test.close();
-  await door.close();
+  await view.close();
   await browser.close();
   return figures;
 }
 
 const [out, ...recordings] = process.argv.slice(2);
-const reason = noBrowser === '' ? noDoor('view') : noBrowser;
+const reason = noBrowser === '' ? noPage('view') : noBrowser;
 if (out === undefined || recordings.length === 0) throw new Error('usage: bench.ts OUT.json NAME=RECORDING...');
 if (reason !== '') throw new Error(reason);
 const cache = mkdtempSync(path.join(tmpdir(), 'gmt-bench-'));

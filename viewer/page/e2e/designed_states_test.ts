@@ -9,10 +9,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VIEWS } from '../src/app/views';
 import type { Meta } from '../src/data/protocol';
 import { launch, noBrowser, TestPage, visit } from './page';
-import { Door, errorOf, noDoor, run, writeCases } from './program';
+import { ViewProgram, errorOf, noPage, run, writeCases } from './program';
 
 const FIRST = 24; // bytes of the recording that are kept
-const reason = noBrowser === '' ? noDoor('view') : noBrowser;
+const reason = noBrowser === '' ? noPage('view') : noBrowser;
 if (reason !== '') console.log(reason);
 
 describe.skipIf(reason !== '')('designed states', () => {
@@ -31,11 +31,11 @@ describe.skipIf(reason !== '')('designed states', () => {
   });
 
   async function through(files: readonly string[], use: (test: TestPage) => Promise<void>): Promise<void> {
-    const door = await Door.open(folder, ...files);
+    const view = await ViewProgram.open(folder, ...files);
     try {
-      await visit(browser, door.url, use);
+      await visit(browser, view.url, use);
     } finally {
-      await door.close();
+      await view.close();
     }
   }
 
@@ -65,8 +65,8 @@ describe.skipIf(reason !== '')('designed states', () => {
   });
 
   it('while a file is read: its progress, and curves of the part that has been read', async () => {
-    const door = await Door.open(folder, 'fine.gmt');
-    const test = await TestPage.open(browser, { url: door.url });
+    const view = await ViewProgram.open(folder, 'fine.gmt');
+    const test = await TestPage.open(browser, { url: view.url });
     try {
       // The page of a program that has read this far.
       const so_far = { share: 0.25, lanes: [{ label: 'GPU 0 · PyTorch blocks', bytes: 2 ** 30, most: [0, 2 ** 31, 2 ** 30] }] };
@@ -87,7 +87,7 @@ describe.skipIf(reason !== '')('designed states', () => {
       expect(await test.page.getByRole('progressbar').getAttribute('value')).toBe('0.125');
     } finally {
       await test.close();
-      await door.close();
+      await view.close();
     }
   });
 

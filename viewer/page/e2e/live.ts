@@ -9,11 +9,11 @@ import { PROGRAM } from './program';
 
 const BUILD = path.resolve(path.dirname(PROGRAM), '..');
 const SIMULATED = path.join(BUILD, 'simcuda', 'with-simcuda');
-const TOLD = path.join(BUILD, 'tests', 'programs', 'told_memory');
+const TARGET = path.join(BUILD, 'tests', 'programs', 'told_memory');
 export const HANG_MS = 120_000;
 
 /** '' if a program can be recorded here, otherwise why these tests are skipped. */
-export const noLive = existsSync(TOLD) && existsSync(SIMULATED) ? '' : `skipped: ${TOLD} is not built`;
+export const noLive = existsSync(TARGET) && existsSync(SIMULATED) ? '' : `skipped: ${TARGET} is not built`;
 
 function environmentOf(folder: string): NodeJS.ProcessEnv {
   return { ...process.env, GPUMEMTRACE_DIR: path.join(folder, 'sessions'), XDG_CACHE_HOME: folder, NO_COLOR: '1' };
@@ -40,7 +40,7 @@ export class Recorded {
   static async start(folder: string, options = ''): Promise<Recorded> {
     mkdirSync(path.join(folder, 'sessions'), { mode: 0o700, recursive: true });
     const library = execFileSync(PROGRAM, ['preload-path'], { encoding: 'utf8' }).trim();
-    const child = spawn(SIMULATED, [TOLD], {
+    const child = spawn(SIMULATED, [TARGET], {
       cwd: folder,
       env: { ...environmentOf(folder), LD_PRELOAD: library, GPUMEMTRACE: `quiet,output=${folder}/run.gmt${options}` },
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -91,18 +91,18 @@ export class Recorded {
 }
 
 /** `gpumemtrace view --live`, running until it is closed. */
-export class LiveDoor {
+export class LiveViewProgram {
   private constructor(
     readonly url: string,
     private readonly child: ChildProcess,
   ) {}
 
-  static async open(folder: string, ...words: readonly string[]): Promise<LiveDoor> {
+  static async open(folder: string, ...words: readonly string[]): Promise<LiveViewProgram> {
     const child = spawn(PROGRAM, ['view', '--no-browser', '--keep', '--live', ...words], {
       cwd: folder, env: environmentOf(folder), stdio: ['ignore', 'pipe', 'inherit'],
     });
     process.once('exit', () => child.kill());
-    for await (const line of createInterface({ input: child.stdout })) return new LiveDoor(line.trim(), child);
+    for await (const line of createInterface({ input: child.stdout })) return new LiveViewProgram(line.trim(), child);
     throw new Error('gpumemtrace view --live ended without an address');
   }
 

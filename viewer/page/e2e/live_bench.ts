@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { HANG_MS, LiveDoor, noLive, Recorded } from './live';
+import { HANG_MS, LiveViewProgram, noLive, Recorded } from './live';
 import { quantile, residentBytes } from './measures';
 import { launch, noBrowser, TestPage } from './page';
 
@@ -15,7 +15,7 @@ const ROUNDS = 15;
 const MIB = 2 ** 20;
 
 interface Late {
-  readonly told: number; // ms until the page shows the bytes held now, which the collector reports
+  readonly reported: number; // ms until the page shows the bytes held now, which the collector reports
   readonly known: number; // ms until a generation contains the block
   readonly drawn: number;
 }
@@ -25,12 +25,12 @@ interface Late {
  */
 async function measureOne(program: Recorded, test: TestPage, held: number): Promise<Late> {
   const noted = test.page.evaluate(async (wanted) => {
-    const times = { told: 0, known: 0 };
-    while (times.known === 0 || times.told === 0) {
+    const times = { reported: 0, known: 0 };
+    while (times.known === 0 || times.reported === 0) {
       const state = window.gmtTest!.state();
       const lane = state.meta?.files[0]?.lanes[0];
       const heap = state.progress?.files[0]?.live?.heaps.find((each) => each.heap === 'driver');
-      if (times.told === 0 && heap?.live_bytes === wanted) times.told = Date.now();
+      if (times.reported === 0 && heap?.live_bytes === wanted) times.reported = Date.now();
       if (times.known === 0 && lane?.end_bytes === wanted) times.known = Date.now();
       await new Promise((resolve) => setTimeout(resolve, 4));
     }
@@ -38,8 +38,8 @@ async function measureOne(program: Recorded, test: TestPage, held: number): Prom
     return { ...times, drawn: Date.now() };
   }, held);
   const done = await program.take(MIB);
-  const { told, known, drawn } = await noted;
-  return { told: told - done.ms, known: known - done.ms, drawn: drawn - done.ms };
+  const { reported, known, drawn } = await noted;
+  return { reported: reported - done.ms, known: known - done.ms, drawn: drawn - done.ms };
 }
 
 async function measure(count: number): Promise<void> {
@@ -47,9 +47,9 @@ async function measure(count: number): Promise<void> {
   const program = await Recorded.start(folder);
   await program.take(MIB);
   for (let left = count; left > 0; left -= 50_000) await program.pass(Math.min(left, 50_000), 4096);
-  const door = await LiveDoor.open(folder, String(program.pid));
+  const view = await LiveViewProgram.open(folder, String(program.pid));
   const browser = await launch();
-  const test = await TestPage.open(browser, { url: door.url, width: 1600, height: 900 });
+  const test = await TestPage.open(browser, { url: view.url, width: 1600, height: 900 });
   await test.page.waitForFunction(() => window.gmtTest?.state().meta?.files[0]?.lanes[0]?.end_bytes === 2 ** 20, undefined, { timeout: HANG_MS });
   const all: Late[] = [];
   for (let i = 0; i < ROUNDS; ++i) {
@@ -62,12 +62,12 @@ async function measure(count: number): Promise<void> {
   };
   const blocks = Math.max(...(await test.state()).meta!.files[0]!.lanes.map((lane) => lane.blocks));
   console.log(
-    `live, ${blocks.toLocaleString('en')} blocks in the window: what is held now ${of('told')}, the block ${of('known')}, ` +
-      `drawn ${of('drawn')}; program ${Math.round(residentBytes(door.pid) / MIB)} MiB`,
+    `live, ${blocks.toLocaleString('en')} blocks in the window: what is held now ${of('reported')}, the block ${of('known')}, ` +
+      `drawn ${of('drawn')}; program ${Math.round(residentBytes(view.pid) / MIB)} MiB`,
   );
   await test.close();
   await browser.close();
-  await door.close();
+  await view.close();
   await program.stop();
   rmSync(folder, { recursive: true, force: true });
 }

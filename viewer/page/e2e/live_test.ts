@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { HANG_MS, LiveDoor, noLive, Recorded } from './live';
+import { HANG_MS, LiveViewProgram, noLive, Recorded } from './live';
 import { launch, noBrowser, TestPage } from './page';
-import { noDoor } from './program';
+import { noPage } from './program';
 
 const MIB = 2 ** 20;
-const reason = noBrowser !== '' ? noBrowser : noDoor('view') !== '' ? noDoor('view') : noLive;
+const reason = noBrowser !== '' ? noBrowser : noPage('view') !== '' ? noPage('view') : noLive;
 if (reason !== '') console.log(reason);
 
 /** Describes the page's state, for the message of a wait that failed. */
@@ -44,7 +44,7 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
   let browser: Browser;
   let folder: string;
   let program: Recorded;
-  const open: (TestPage | LiveDoor)[] = [];
+  const open: (TestPage | LiveViewProgram)[] = [];
   beforeAll(async () => {
     browser = await launch();
   });
@@ -64,9 +64,9 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
   async function look(url?: string): Promise<{ test: TestPage; url: string }> {
     let address = url;
     if (address === undefined) {
-      const door = await LiveDoor.open(folder, String(program.pid));
-      open.push(door);
-      address = door.url;
+      const view = await LiveViewProgram.open(folder, String(program.pid));
+      open.push(view);
+      address = view.url;
     }
     const context = await TestPage.open(browser, { url: address });
     open.push(context);

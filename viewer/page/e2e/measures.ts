@@ -6,7 +6,7 @@ import type { TestPage } from './page';
 
 const STACK = '.drawer .stack li, .drawer .stack p'; // its frames, or the text that it has none
 const LONGEST_CLICK_MS = 3000;
-const MOST_ZOOMS = 30;
+const MAX_ZOOMS = 30;
 const ZOOM = ['KeyW', 'KeyW', 'KeyW'] as const;
 const HEIGHTS = [0.85, 0.7, 0.55];
 
@@ -86,7 +86,7 @@ export async function clicks(test: TestPage, wanted: number): Promise<number[]> 
   const times: number[] = [];
   const plot = await test.page.locator('main canvas').first().boundingBox();
   if (plot === null) return times;
-  for (let zoom = 0; zoom < MOST_ZOOMS && times.length < wanted; ++zoom) {
+  for (let zoom = 0; zoom < MAX_ZOOMS && times.length < wanted; ++zoom) {
     for (const [i, height] of HEIGHTS.entries()) {
       for (const x of [0.2, 0.4, 0.6, 0.8]) {
         const time = times.length < wanted ? await click(test, plot.x + plot.width * (x + 0.05 * i), plot.y + plot.height * height) : null;

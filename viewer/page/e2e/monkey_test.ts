@@ -10,13 +10,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Random } from '../src/base/random';
 import { seedsOfSuite } from '../src/base/seeds';
 import { generatedUrl, launch, noBrowser, TestPage } from './page';
-import { Door, noDoor, writeCases } from './program';
+import { ViewProgram, noPage, writeCases } from './program';
 import { writeRandomLog } from './random_log';
 
 const SECONDS = Number(process.env['GMT_MONKEY_SECONDS'] ?? 60);
 const WARM_UP = 0.3; // of the time, while pages, tiles and code are still being loaded
-const MOST_GROWTH = 10 * 2 ** 20; // bytes, from the minimum heap of the first third after the warm-up to that of the last third
-const DOOR = 'gpumemtrace view';
+const MAX_GROWTH = 10 * 2 ** 20; // bytes, from the minimum heap of the first third after the warm-up to that of the last third
+const VIEW = 'gpumemtrace view';
 const WIDTH = 1280;
 const HEIGHT = 800;
 
@@ -74,10 +74,10 @@ async function actFreely(test: TestPage, random: Random): Promise<string> {
  * What is used at random, and for which share of the time. Without a program the generated
  * recording gets all of it.
  */
-const hasDoor = noDoor('view') === '' && process.env['GMT_MONKEY_URL'] === undefined;
+const hasProgram = noPage('view') === '' && process.env['GMT_MONKEY_URL'] === undefined;
 const PLACES = [
-  { name: process.env['GMT_MONKEY_URL'] ?? 'a generated recording', share: hasDoor ? 0.5 : 1 },
-  ...(hasDoor ? [{ name: DOOR, share: 0.5 }] : []),
+  { name: process.env['GMT_MONKEY_URL'] ?? 'a generated recording', share: hasProgram ? 0.5 : 1 },
+  ...(hasProgram ? [{ name: VIEW, share: 0.5 }] : []),
 ];
 
 describe.skipIf(noBrowser !== '').each(seedsOfSuite([1]))('random use (GMT_TEST_SEED=%i)', (seed) => {
@@ -94,20 +94,20 @@ describe.skipIf(noBrowser !== '').each(seedsOfSuite([1]))('random use (GMT_TEST_
 
   it.each(PLACES)(`of ${SECONDS} s * $share breaks nothing on $name`, async ({ name, share }) => {
     const random = new Random(seed);
-    const door = name === DOOR ? await openDoor(folder, seed) : null;
-    const test = await TestPage.open(browser, { url: door?.url ?? process.env['GMT_MONKEY_URL'] ?? generatedUrl(), width: WIDTH, height: HEIGHT });
-    if (door !== null) await test.untilReady();
+    const view = name === VIEW ? await openView(folder, seed) : null;
+    const test = await TestPage.open(browser, { url: view?.url ?? process.env['GMT_MONKEY_URL'] ?? generatedUrl(), width: WIDTH, height: HEIGHT });
+    if (view !== null) await test.untilReady();
     await useAtRandom(test, random, SECONDS * 1000 * share);
     await test.close();
-    await door?.close();
+    await view?.close();
   }, SECONDS * 1000 + 120_000);
 });
 
 /** Starts `gpumemtrace view` on two recordings: a busy one, and one with a leak. */
-async function openDoor(folder: string, seed: number): Promise<Door> {
+async function openView(folder: string, seed: number): Promise<ViewProgram> {
   writeCases(folder);
   writeRandomLog(path.join(folder, 'random.jsonl'), new Random(seed), 12_000);
-  return Door.open(folder, 'random.jsonl', 'leak.jsonl');
+  return ViewProgram.open(folder, 'random.jsonl', 'leak.jsonl');
 }
 
 async function useAtRandom(test: TestPage, random: Random, ms: number): Promise<void> {
@@ -129,7 +129,7 @@ async function useAtRandom(test: TestPage, random: Random, ms: number): Promise<
   expect(test.strayRequests).toEqual([]);
   // Caches make single measurements fluctuate; a leak raises their minimum.
   const third = Math.max(1, Math.floor(heaps.length / 3));
-  expect(Math.min(...heaps.slice(-third)) - Math.min(...heaps.slice(0, third))).toBeLessThan(MOST_GROWTH);
+  expect(Math.min(...heaps.slice(-third)) - Math.min(...heaps.slice(0, third))).toBeLessThan(MAX_GROWTH);
 }
 
 /**

@@ -9,11 +9,11 @@ export const PROGRAM = process.env['GMT_PROGRAM'] ?? '';
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 
 /** '' if the program can serve (`view`) or export the page, otherwise why its tests are skipped. */
-export function noDoor(verb: 'view' | 'export'): string {
+export function noPage(verb: 'view' | 'export'): string {
   if (PROGRAM === '' || !existsSync(PROGRAM)) return 'skipped: GMT_PROGRAM does not name a program';
   const { stderr, stdout } = spawnSync(PROGRAM, [verb, '--help'], { encoding: 'utf8' });
-  const hasDoor = verb === 'view' ? stdout.includes('--no-browser') : stdout.includes('html');
-  return hasDoor ? '' : `skipped: ${PROGRAM} has no page: ${stderr.split('\n')[0] ?? ''}`;
+  const hasPage = verb === 'view' ? stdout.includes('--no-browser') : stdout.includes('html');
+  return hasPage ? '' : `skipped: ${PROGRAM} has no page: ${stderr.split('\n')[0] ?? ''}`;
 }
 
 /** Returns what the program prints. */
@@ -35,7 +35,7 @@ export function writeCases(folder: string): void {
 }
 
 /** `gpumemtrace view`, running until it is closed. */
-export class Door {
+export class ViewProgram {
   private constructor(
     readonly url: string,
     private readonly process: ChildProcess,
@@ -45,7 +45,7 @@ export class Door {
     return this.process.pid ?? 0;
   }
 
-  static async open(folder: string, ...files: readonly string[]): Promise<Door> {
+  static async open(folder: string, ...files: readonly string[]): Promise<ViewProgram> {
     const child = spawn(PROGRAM, ['view', '--no-browser', '--keep', ...files], {
       cwd: folder,
       env: { ...process.env, XDG_CACHE_HOME: folder },
@@ -56,7 +56,7 @@ export class Door {
     process.once('exit', kill);
     child.once('exit', () => process.off('exit', kill));
     // Its first line is only the address.
-    for await (const line of createInterface({ input: child.stdout })) return new Door(line.trim(), child);
+    for await (const line of createInterface({ input: child.stdout })) return new ViewProgram(line.trim(), child);
     throw new Error('gpumemtrace view ended without an address');
   }
 

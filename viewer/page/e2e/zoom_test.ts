@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Random } from '../src/base/random';
 import type { Found } from '../src/data/protocol';
 import { launch, noBrowser, TestPage } from './page';
-import { Door, noDoor } from './program';
+import { ViewProgram, noPage } from './program';
 import { writeRandomLog } from './random_log';
 
 const EVENTS = Number(process.env['GMT_ZOOM_EVENTS'] ?? 100_000);
@@ -18,7 +18,7 @@ const RECORDING = process.env['GMT_ZOOM_RECORDING'] ?? '';
 const SHOWN = 12; // events shown at the end
 const HANG_MS = 600_000;
 const GUTTER = 76; // left of the plot, whose right end is 10 pixels before that of the canvas
-const MOST_TURNS = 120;
+const MAX_TURNS = 120;
 
 /**
  * Writes a log with one block of 512 bytes in its middle. The block has a unique stack and is freed
@@ -82,7 +82,7 @@ async function smallestInTheMiddle(test: TestPage): Promise<Needle> {
   return needles[0]!;
 }
 
-const reason = noBrowser === '' ? noDoor('view') : noBrowser;
+const reason = noBrowser === '' ? noPage('view') : noBrowser;
 if (reason !== '') console.log(reason);
 describe.skipIf(reason !== '')('the timeline', () => {
   let browser: Browser;
@@ -100,9 +100,9 @@ describe.skipIf(reason !== '')('the timeline', () => {
    * Opens the page, waits until everything is loaded, and zooms from all events to a block that is
    * on top of all others.
    */
-  async function find(recording: string, needleOf: (test: TestPage) => Promise<Needle> | Needle): Promise<{ test: TestPage; door: Door; needle: Needle }> {
-    const door = await Door.open(folder, recording);
-    const test = await TestPage.open(browser, { url: door.url });
+  async function find(recording: string, needleOf: (test: TestPage) => Promise<Needle> | Needle): Promise<{ test: TestPage; view: ViewProgram; needle: Needle }> {
+    const view = await ViewProgram.open(folder, recording);
+    const test = await TestPage.open(browser, { url: view.url });
     await test.page.waitForFunction(() => window.gmtTest?.state().progress?.files[0]?.state === 'ready', undefined, { timeout: HANG_MS });
     await test.idle();
     const needle = await needleOf(test);
@@ -113,7 +113,7 @@ describe.skipIf(reason !== '')('the timeline', () => {
     };
     let turns = 0;
     const turn = async (x: number, y: number): Promise<void> => {
-      expect(++turns, 'turns of the wheel').toBeLessThan(MOST_TURNS);
+      expect(++turns, 'turns of the wheel').toBeLessThan(MAX_TURNS);
       await test.page.mouse.move(plot.x + x, plot.y + y);
       await test.page.mouse.wheel(0, -400);
       await test.idle();
@@ -136,28 +136,28 @@ describe.skipIf(reason !== '')('the timeline', () => {
     const x = await xOfNeedle();
     await test.page.mouse.click(plot.x + x, plot.y + (await topOfStack(test, x)) + 8);
     await test.idle();
-    return { test, door, needle };
+    return { test, view, needle };
   }
 
   it('leads from all events to one block of 512 bytes', async () => {
     const event = hideNeedle(path.join(folder, 'run.jsonl'));
-    const { test, door } = await find('run.jsonl', () => ({ row: -1, event: event + 1, bytes: 512 }));
+    const { test, view } = await find('run.jsonl', () => ({ row: -1, event: event + 1, bytes: 512 }));
     expect((await test.state()).selection.kind).toBe('block');
     const details = await test.page.locator('.drawer').textContent();
     expect(details).toContain('512 B');
     expect(details).toContain('needle');
     expect(test.errors).toEqual([]);
     await test.close();
-    await door.close();
+    await view.close();
   }, HANG_MS);
 
   it.skipIf(RECORDING === '')('leads to one block of the recording named by GMT_ZOOM_RECORDING', async () => {
-    const { test, door, needle } = await find(path.resolve(RECORDING), smallestInTheMiddle);
+    const { test, view, needle } = await find(path.resolve(RECORDING), smallestInTheMiddle);
     expect((await test.state()).selection).toEqual({ kind: 'block', row: needle.row });
     expect(await test.page.locator('.drawer .stack').count()).toBeGreaterThan(0);
     expect(test.errors).toEqual([]);
     console.log(`${(await test.state()).meta!.files[0]!.lanes[0]!.blocks} blocks, to one of ${needle.bytes} bytes`);
     await test.close();
-    await door.close();
+    await view.close();
   }, HANG_MS);
 });

@@ -32,7 +32,7 @@ enum class Outcome {
   kTruncated,  // NativeWalk reports that it is truncated; libgcc stops there too or continues
   kFurther,    // NativeWalk found a caller that libgcc did not
   kDifferent,
-  kLibgccFell,  // libgcc crashed on an invalid read
+  kLibgccCrashed,  // libgcc crashed on an invalid read
 };
 
 template <typename Walk>
@@ -55,18 +55,18 @@ inline _Unwind_Reason_Code CollectFrame(_Unwind_Context* context, void* argument
 }
 
 // libgcc trusts the tables, and those of the last instructions of a function may be wrong. The
-// handler that StandFalls() installs recovers from the resulting crash.
+// handler that InstallCrashHandler() installs recovers from the resulting crash.
 inline thread_local sigjmp_buf before_libgcc;
 inline thread_local volatile bool in_libgcc = false;
 
-inline void ComeBack(int signal) {
+inline void RecoverFromCrash(int signal) {
   if (in_libgcc) siglongjmp(before_libgcc, 1);
   std::signal(signal, SIG_DFL);  // raised by other code
 }
 
-inline void StandFalls() {
+inline void InstallCrashHandler() {
   struct sigaction action = {};
-  action.sa_handler = ComeBack;
+  action.sa_handler = RecoverFromCrash;
   action.sa_flags = SA_ONSTACK | SA_NODEFER;
   sigaction(SIGSEGV, &action, nullptr);
   sigaction(SIGBUS, &action, nullptr);
@@ -123,7 +123,7 @@ __attribute__((noinline)) inline void CompareWalks(bool with_slow, Comparison* c
   const bool stands = CollectByLibgcc(&c->libgcc);
   DropUntil(here.sp, &c->libgcc);
   c->outcome = Compare(c->own, c->libgcc, &c->where);
-  if (!stands) c->outcome = Outcome::kLibgccFell;
+  if (!stands) c->outcome = Outcome::kLibgccCrashed;
   c->slow_differs = false;
   if (!with_slow) return;
   Collect(SlowWalk(here, StackRange::Around(here.sp)), &c->slow);

@@ -130,18 +130,18 @@ export function Dialog({ title, onClose, children }: { readonly title: string; r
     element.current?.showModal();
   }, []);
   // The browser's close event comes a frame later, when the next dialog may be open.
-  const isTold = useRef(false);
-  const tell = (): void => {
-    if (!isTold.current) onClose();
-    isTold.current = true;
+  const isNotified = useRef(false);
+  const notifyClosed = (): void => {
+    if (!isNotified.current) onClose();
+    isNotified.current = true;
   };
   const close = (): void => {
     element.current?.close();
-    tell();
+    notifyClosed();
   };
   return (
     <dialog
-      ref={element} aria-labelledby="dialog-title" onClose={tell}
+      ref={element} aria-labelledby="dialog-title" onClose={notifyClosed}
       onClick={(event) => {
         if (event.target === element.current) close();
       }}

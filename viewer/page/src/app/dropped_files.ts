@@ -9,7 +9,7 @@ export interface Way {
 }
 
 const RECORDING = /\.(gmt|pickle|pkl|json|jsonl)$/i;
-const MAILED = /\.html?$/i;
+const HTML_PAGE = /\.html?$/i;
 
 /** Quotes a name for a shell, whatever characters it has. */
 export function quoted(name: string): string {
@@ -22,7 +22,7 @@ export function quoted(name: string): string {
  * or '' if there is none to compare with.
  */
 export function waysToOpen(names: readonly string[], shown: string): readonly Way[] {
-  const files = names.filter((name) => !MAILED.test(name));
+  const files = names.filter((name) => !HTML_PAGE.test(name));
   if (files.length === 0) return [];
   const words = files.map(quoted).join(' ');
   const ways: Way[] = [{ words: files.length === 1 ? 'on its own page' : 'on one page', command: `gpumemtrace view ${words}` }];
@@ -38,9 +38,9 @@ export function waysToOpen(names: readonly string[], shown: string): readonly Wa
 /** Returns remarks about files that are unlikely to be recordings. */
 export function notesOn(names: readonly string[]): readonly string[] {
   const notes: string[] = [];
-  const pages = names.filter((name) => MAILED.test(name));
+  const pages = names.filter((name) => HTML_PAGE.test(name));
   if (pages.length > 0) notes.push(`${listed(pages)}: already a page. Open it in a browser tab.`);
-  const strange = names.filter((name) => !MAILED.test(name) && !RECORDING.test(name));
+  const strange = names.filter((name) => !HTML_PAGE.test(name) && !RECORDING.test(name));
   if (strange.length > 0) notes.push(`${listed(strange)}: no extension of a recording (.gmt), a PyTorch snapshot (.pickle) or an event log (.jsonl). The program recognizes files by their content.`);
   return notes;
 }

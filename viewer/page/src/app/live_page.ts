@@ -48,11 +48,11 @@ function begun(state: State, place: Place | null): State {
 }
 
 /** Notifies components that their answers may have changed. */
-export function tellNews(old: State, next: State, navigator: Navigator): void {
+export function notifyNews(old: State, next: State, navigator: Navigator): void {
   const [before, now] = [liveOf(old), liveOf(next)];
   if (before === null || now === null || before.generation === now.generation) return;
   if (before.window !== now.window) navigator.forget();
-  news.tell();
+  news.notify();
 }
 
 export function isLive(state: State): boolean {

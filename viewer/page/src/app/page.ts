@@ -2,7 +2,7 @@
 // with the address, the server's progress and the reader's theme.
 
 import { activity } from '../base/activity';
-import { Again } from '../base/again';
+import { Coalesce } from '../base/coalesce';
 import type { DataSource } from '../data/data_source';
 import { NO_ROW } from '../data/protocol';
 import { Commands } from '../state/commands';
@@ -12,7 +12,7 @@ import { fileOf, laneOf } from '../state/scope';
 import { INITIAL_STATE, type State } from '../state/state';
 import { Store } from '../state/store';
 import { readUrl, writeUrl, type LinkedState } from '../state/url_state';
-import { hasNewGeneration, selectedRow, tellNews, withGeneration } from './live_page';
+import { hasNewGeneration, selectedRow, notifyNews, withGeneration } from './live_page';
 
 const WRITE_URL_MS = 150;
 const THEME_KEY = 'gpumemtrace.theme';
@@ -26,7 +26,7 @@ export class Page {
   private place: Place | null = null; // that belongs to `linked`
   private writing: { readonly timer: ReturnType<typeof setTimeout>; readonly end: () => void } | null = null;
   private written = location.hash; // the address that matches the state
-  private readonly meta = new Again(() => this.askMeta());
+  private readonly meta = new Coalesce(() => this.askMeta());
 
   constructor(readonly source: DataSource) {
     this.navigator = new Navigator(this.store, source);
@@ -67,7 +67,7 @@ export class Page {
         const next = withGeneration(old, meta, row, this.place);
         return settled(next, (old.meta !== null && hasLanes(old)) || next.following, this.linked);
       });
-      tellNews(before, this.store.get(), this.navigator);
+      notifyNews(before, this.store.get(), this.navigator);
       if (this.linked.rangeEvents !== undefined) this.navigator.keepEvents();
       if (!hasLanes(before)) this.findLinkedBlock();
     } catch (error) {

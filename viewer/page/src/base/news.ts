@@ -10,7 +10,7 @@ export class News {
     return this.count;
   }
 
-  tell(): void {
+  notify(): void {
     ++this.count;
     for (const listener of this.listeners) listener();
   }

@@ -14,7 +14,7 @@ export function edgeOf(window: Window, column: number): number {
 }
 
 /** Returns the midpoint of a column, where it is sampled. */
-export function middleOf(window: Window, column: number): number {
+export function midpointOf(window: Window, column: number): number {
   return window.from + (column + 0.5) * widthOf(window);
 }
 
@@ -26,7 +26,7 @@ export function firstColumn(window: Window, position: number): number {
   const { from, columns } = window;
   let column = Math.min(columns, Math.max(0, Math.ceil((position - from) / widthOf(window) - 0.5)));
   // Division rounds, so the midpoints themselves decide.
-  while (column > 0 && middleOf(window, column - 1) >= position) column--;
-  while (column < columns && middleOf(window, column) < position) column++;
+  while (column > 0 && midpointOf(window, column - 1) >= position) column--;
+  while (column < columns && midpointOf(window, column) < position) column++;
   return column;
 }

@@ -108,12 +108,12 @@ describe('HttpSource', () => {
     const source = new HttpSource(BASE, () => Promise.reject(new Error()), open);
     const seen: string[] = [];
     const watch = (name: string): (() => void) => source.watchProgress((progress) => seen.push(`${name} ${progress.files[0]!.state}`));
-    const tell = (state: string): void => events.onmessage?.({ data: JSON.stringify({ files: [{ state }] }) } as MessageEvent<string>);
+    const emit = (state: string): void => events.onmessage?.({ data: JSON.stringify({ files: [{ state }] }) } as MessageEvent<string>);
     const stop = watch('a');
-    tell('loading');
+    emit('loading');
     watch('b');
     stop();
-    tell('ready');
+    emit('ready');
     expect(opened).toEqual([`${BASE}api/alive`]);
     expect(seen).toEqual(['a loading', 'b loading', 'b ready']);
   });

@@ -22,7 +22,7 @@ export class StackCache {
    * Requests all stacks again when they are next needed, because names may have come. Known ones
    * are shown until then.
    */
-  askAnew(): void {
+  refresh(): void {
     this.asked.clear();
     this.stale = new Set(this.known.keys());
   }

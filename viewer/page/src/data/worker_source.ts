@@ -1,12 +1,12 @@
 // A DataSource whose answers come from a worker (embedded/worker.ts).
 
 import { watchMeta, type DataSource } from './data_source';
-import { failureOf, type Asked, type Question, type Told } from './embedded/calls';
+import { failureOf, type Asked, type Question, type Reply } from './embedded/calls';
 import type * as p from './protocol';
 
 /** The part of Worker that is used here. */
 export interface Port {
-  onmessage: ((message: MessageEvent<Told>) => void) | null;
+  onmessage: ((message: MessageEvent<Reply>) => void) | null;
   onerror: ((event: ErrorEvent) => void) | null;
   postMessage(asked: Asked): void;
 }
@@ -93,11 +93,11 @@ export class WorkerSource implements DataSource {
     }
   }
 
-  private take(told: Told): void {
-    if (told.kind === 'ready') return;
-    const waiting = this.waiting.get(told.call);
-    if (told.kind === 'answer') waiting?.resolve(told.answer);
-    else waiting?.reject(failureOf(told));
+  private take(reply: Reply): void {
+    if (reply.kind === 'ready') return;
+    const waiting = this.waiting.get(reply.call);
+    if (reply.kind === 'answer') waiting?.resolve(reply.answer);
+    else waiting?.reject(failureOf(reply));
   }
 
   private failAll(message: string): void {

@@ -1,20 +1,20 @@
 import { expect, it } from 'vitest';
 import { DataError, type DataSource } from './data_source';
-import { CallAnswerer, type Asked, type Told } from './embedded/calls';
+import { CallAnswerer, type Asked, type Reply } from './embedded/calls';
 import type { Meta, Progress } from './protocol';
 import { WorkerSource, type Port } from './worker_source';
 
 // Both sides in one thread. Messages are copied, as between threads, and arrive later.
 class Wire implements Port {
-  onmessage: ((message: MessageEvent<Told>) => void) | null = null;
+  onmessage: ((message: MessageEvent<Reply>) => void) | null = null;
   onerror: ((event: ErrorEvent) => void) | null = null;
   readonly sent: Asked[] = [];
   private readonly answerer: CallAnswerer;
 
   constructor(source: Partial<DataSource>) {
-    this.answerer = new CallAnswerer(source as DataSource, (told) => {
-      const data = structuredClone(told);
-      queueMicrotask(() => this.onmessage?.({ data } as MessageEvent<Told>));
+    this.answerer = new CallAnswerer(source as DataSource, (received) => {
+      const data = structuredClone(received);
+      queueMicrotask(() => this.onmessage?.({ data } as MessageEvent<Reply>));
     });
   }
 
@@ -71,11 +71,11 @@ it('distinguishes messages for people from internal failures', async () => {
 it('reads the metadata of files once', async () => {
   let asked = 0;
   const source = new WorkerSource(new Wire({ meta: () => Promise.resolve((++asked, META)) }), new Map());
-  const told: Progress[] = [];
-  source.watchProgress((progress) => told.push(progress));
+  const received: Progress[] = [];
+  source.watchProgress((progress) => received.push(progress));
   expect(await source.meta()).toEqual(META);
   await new Promise((resolve) => setTimeout(resolve, 0));
-  expect([told, asked]).toEqual([[{ files: [] }], 1]);
+  expect([received, asked]).toEqual([[{ files: [] }], 1]);
 });
 
 it('fails pending questions when the worker fails', async () => {

@@ -5,13 +5,13 @@
  * Receives rectangles [x0, x1) x [low, high) that cover each point of the area once; at most one
  * rectangle per column.
  */
-export type TakesRect = (x0: number, x1: number, low: number, high: number) => void;
+export type RectConsumer = (x0: number, x1: number, low: number, high: number) => void;
 
 /**
  * Cuts the area. Column i extends from edges[i] to edges[i + 1] and from 0 to heights[i]; it is
  * empty if its height is NaN or negative. REQUIRES: `edges` never decrease.
  */
-export function areaRects(edges: ArrayLike<number>, heights: ArrayLike<number>, take: TakesRect): void {
+export function areaRects(edges: ArrayLike<number>, heights: ArrayLike<number>, take: RectConsumer): void {
   // A stack of increasing heights: the columns from `begins[i]` to here are at least `levels[i]`
   // high.
   const begins: number[] = [];

@@ -51,10 +51,10 @@ const OF_CATEGORY: Readonly<Record<string, Hue>> = {
 };
 
 // The hues of streams, threads and call sites, the most different ones first.
-const IN_TURN: readonly Hue[] = ['blue', 'amber', 'green', 'pink', 'sky', 'vermilion', 'yellow', 'teal', 'plum', 'brown', 'navy', 'olive'];
+const HUES_BY_CONTRAST: readonly Hue[] = ['blue', 'amber', 'green', 'pink', 'sky', 'vermilion', 'yellow', 'teal', 'plum', 'brown', 'navy', 'olive'];
 
 /** The number of colours for call sites. */
-export const SITES = IN_TURN.length;
+export const SITES = HUES_BY_CONTRAST.length;
 
 /** Returns the hue of a category by its name, so that files with other codes look the same. */
 export function hueOfCategory(name: string): Hue {
@@ -62,7 +62,7 @@ export function hueOfCategory(name: string): Hue {
 }
 
 export function hueOfIndex(index: number): Hue {
-  return IN_TURN[index % IN_TURN.length]!;
+  return HUES_BY_CONTRAST[index % HUES_BY_CONTRAST.length]!;
 }
 
 /** Returns the hue of a call site, the same in every view, file and run. */

@@ -29,7 +29,7 @@ function painted(batch: ColoredQuads, place: QuadPixels): (string | null)[] {
   return pixels;
 }
 
-function told(raster: QuadRaster): (string | null)[] {
+function colorsOf(raster: QuadRaster): (string | null)[] {
   const bytes = raster.pixels();
   const hex = (at: number): string => bytes[at]!.toString(16).padStart(2, '0');
   return Array.from({ length: bytes.length / 4 }, (_, i) => {
@@ -50,7 +50,7 @@ it('paints the same as single rectangles', () => {
       const view: Viewport = { from, to: from + 10 + random.next() * 900, low, high: low + 10 + random.next() * 900, box };
       const place = new QuadPixels(batch.quads, view, 1 + random.next());
       raster.paint(batch, place);
-      expect(told(raster)).toEqual(painted(batch, place));
+      expect(colorsOf(raster)).toEqual(painted(batch, place));
     }
   });
 });

@@ -3,7 +3,7 @@
 // events, times and steps correspond.
 
 import { upperBound } from '../base/binary_search';
-import { middleOf } from '../data/columns';
+import { midpointOf } from '../data/columns';
 import type { DataSource } from '../data/data_source';
 import type { Axis, CurveTile, FileMeta } from '../data/protocol';
 import type { State } from './state';
@@ -241,8 +241,8 @@ export class Navigator {
       const window = { file: index, lane, axis, from, to, columns: 512 };
       const { event: events } = await this.source.curve(window);
       const c = upperBound(events, event - 1);
-      to = Math.min(to, middleOf(window, c));
-      from = Math.max(from, middleOf(window, c - 1));
+      to = Math.min(to, midpointOf(window, c));
+      from = Math.max(from, midpointOf(window, c - 1));
     }
     return (from + to) / 2;
   }

@@ -8,16 +8,16 @@ import { news } from '../base/news';
  * Calls `ask` after each rendering that follows news. Ignores news from before the first rendering.
  */
 export function useNews(ask: () => void): void {
-  const [told, hear] = useState(news.version);
-  const answered = useRef(told);
+  const [version, setVersion] = useState(news.version);
+  const answered = useRef(version);
   useLayoutEffect(() => {
-    const end = news.listen(() => hear(news.version));
-    hear(news.version);
+    const end = news.listen(() => setVersion(news.version));
+    setVersion(news.version);
     return end;
   }, []);
   useLayoutEffect(() => {
-    if (told === answered.current) return;
-    answered.current = told;
+    if (version === answered.current) return;
+    answered.current = version;
     ask();
-  }, [told]);
+  }, [version]);
 }

@@ -4,7 +4,7 @@
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { activity } from '../base/activity';
-import { Again } from '../base/again';
+import { Coalesce } from '../base/coalesce';
 import { useNews } from './use_news';
 
 export interface Asked<T> {
@@ -18,7 +18,7 @@ export function useQuestion<T>(key: string | null, ask: (signal: AbortSignal) =>
   const [asked, setAsked] = useState<Asked<T>>({ answer: null, loading: key !== null, failure: '' });
   const latest = useRef(ask);
   latest.current = ask;
-  const asking = useRef<Again | null>(null);
+  const asking = useRef<Coalesce | null>(null);
   // Asked in the task that changed the key. An effect would wait until a frame is drawn.
   useLayoutEffect(() => {
     if (key === null) {
@@ -27,7 +27,7 @@ export function useQuestion<T>(key: string | null, ask: (signal: AbortSignal) =>
     }
     const abort = new AbortController();
     setAsked((old) => ({ answer: old.answer, loading: true, failure: '' }));
-    const again = new Again(() =>
+    const coalesce = new Coalesce(() =>
       activity.track(latest.current(abort.signal)).then(
         (answer) => {
           if (!abort.signal.aborted) setAsked({ answer, loading: false, failure: '' });
@@ -38,11 +38,11 @@ export function useQuestion<T>(key: string | null, ask: (signal: AbortSignal) =>
         },
       ),
     );
-    asking.current = again;
-    again.want();
+    asking.current = coalesce;
+    coalesce.want();
     return () => {
       asking.current = null;
-      again.stop();
+      coalesce.stop();
       abort.abort();
     };
   }, [key]);

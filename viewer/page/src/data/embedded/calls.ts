@@ -12,7 +12,7 @@ export type Asked =
   | { readonly kind: 'abort'; readonly call: number };
 
 /** Sent by the worker. 'ready' means that it runs, so the browser allows it. */
-export type Told =
+export type Reply =
   | { readonly kind: 'ready' }
   | { readonly kind: 'answer'; readonly call: number; readonly answer: unknown }
   | { readonly kind: 'failure'; readonly call: number; readonly name: 'DataError' | 'AbortError' | 'Error'; readonly message: string };
@@ -25,7 +25,7 @@ export class CallAnswerer {
 
   constructor(
     private readonly source: DataSource,
-    private readonly tell: (told: Told) => void,
+    private readonly send: (reply: Reply) => void,
   ) {}
 
   take(asked: Exclude<Asked, { kind: 'parts' }>): void {
@@ -38,18 +38,18 @@ export class CallAnswerer {
     this.underWay.set(call, abort);
     try {
       const method = this.source[name].bind(this.source) as Method;
-      this.tell({ kind: 'answer', call, answer: await method(...args, abort.signal) });
+      this.send({ kind: 'answer', call, answer: await method(...args, abort.signal) });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       const isAbort = error instanceof DOMException && error.name === 'AbortError';
-      this.tell({ kind: 'failure', call, name: isAbort ? 'AbortError' : error instanceof DataError ? 'DataError' : 'Error', message });
+      this.send({ kind: 'failure', call, name: isAbort ? 'AbortError' : error instanceof DataError ? 'DataError' : 'Error', message });
     } finally {
       this.underWay.delete(call);
     }
   }
 }
 
-export function failureOf(told: Extract<Told, { kind: 'failure' }>): Error {
-  if (told.name === 'AbortError') return new DOMException(told.message, 'AbortError');
-  return told.name === 'DataError' ? new DataError(told.message) : new Error(told.message);
+export function failureOf(reply: Extract<Reply, { kind: 'failure' }>): Error {
+  if (reply.name === 'AbortError') return new DOMException(reply.message, 'AbortError');
+  return reply.name === 'DataError' ? new DataError(reply.message) : new Error(reply.message);
 }

@@ -1,6 +1,6 @@
 // Computes the curves of a window by the rules of CurveTile (protocol.ts), over a standalone file.
 
-import { edgeOf, middleOf } from '../columns';
+import { edgeOf, midpointOf } from '../columns';
 import type { CurveSeries, CurveTile, Series, Window } from '../protocol';
 import type { Changes, Lane } from './lane_data';
 import type { Positions } from './positions';
@@ -17,7 +17,7 @@ export interface AxisContext {
  * such moment.
  */
 export function eventOfColumn(window: Window, column: number, { positions, end }: AxisContext): number | null {
-  const position = middleOf(window, column);
+  const position = midpointOf(window, column);
   return position < positions.of(0) || position > end ? null : positions.eventAt(position);
 }
 
@@ -169,7 +169,7 @@ export function selectCurve(window: Window, { totals, series, positions, end, cl
   const byCategory = new Float64Array(categories * columns);
   const out = new Map<Series, CurveSeries>(series.map((name) => [name, emptySeries(columns)]));
   for (let c = 0; c < columns; c++) {
-    const position = middleOf(window, c);
+    const position = midpointOf(window, c);
     const middle = positions.eventAt(position);
     const first = positions.eventAt(edgeOf(window, c));
     const last = Math.max(first, middle, positions.eventsBefore(edgeOf(window, c + 1)) - 1);

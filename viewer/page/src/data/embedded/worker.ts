@@ -3,13 +3,13 @@
 
 import { EmbeddedSource } from '../embedded_source';
 import { archiveFrom } from './archive';
-import { CallAnswerer, type Asked, type Told } from './calls';
+import { CallAnswerer, type Asked, type Reply } from './calls';
 
-const tell = (told: Told): void => postMessage(told);
+const send = (reply: Reply): void => postMessage(reply);
 let answerer: CallAnswerer | null = null;
 
 addEventListener('message', ({ data }: MessageEvent<Asked>) => {
-  if (data.kind === 'parts') answerer = new CallAnswerer(new EmbeddedSource(archiveFrom(data.parts)), tell);
+  if (data.kind === 'parts') answerer = new CallAnswerer(new EmbeddedSource(archiveFrom(data.parts)), send);
   else answerer?.take(data);
 });
-tell({ kind: 'ready' });
+send({ kind: 'ready' });

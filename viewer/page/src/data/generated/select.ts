@@ -2,7 +2,7 @@
 // walks over every column. Also serves as the oracle for layouts in tests.
 
 import { upperBound } from '../../base/binary_search';
-import { edgeOf, firstColumn, middleOf, widthOf } from '../columns';
+import { edgeOf, firstColumn, midpointOf, widthOf } from '../columns';
 import {
   BLOCK_FROM_BEFORE, BLOCK_NOT_FREED, BLOCK_PENDING, NEVER, NO_ROW,
   type AddressSpace, type Axis, type BlockQuery, type BlockTile, type CurveSeries, type CurveTile, type Series, type StepsMeta, type Window,
@@ -46,7 +46,7 @@ export function selectCurve(recording: Recording, window: Window): CurveTile {
   const event = new Uint32Array(columns);
   const ns = new Float64Array(columns);
   for (let c = 0; c < columns; ++c) {
-    const middle = middleOf(window, c);
+    const middle = midpointOf(window, c);
     event[c] = eventAt(recording, window.axis, middle);
     ns[c] = window.axis === 'time' ? middle : positionOf(recording, 'time', event[c]!);
   }

@@ -15,10 +15,10 @@ export interface Alignment {
 }
 
 const PARTS = 6;
-const MOST_STEPS = 12; // maximum number of labelled steps
+const MAX_STEPS = 12; // maximum number of labelled steps
 
 function stepTicks(steps: number): number[] {
-  const every = Math.ceil(steps / MOST_STEPS);
+  const every = Math.ceil(steps / MAX_STEPS);
   return Array.from({ length: Math.ceil(steps / every) }, (_, i) => i * every + 0.5);
 }
 

@@ -30,7 +30,7 @@ export function groupFrames(frames: readonly Frame[]): FrameGroup[] {
  * Returns the index of the frame to show first: the innermost frame of the program itself,
  * otherwise the innermost with a line that is not noise. Returns -1 if there is none.
  */
-export function chiefFrame(frames: readonly Frame[]): number {
+export function mainFrame(frames: readonly Frame[]): number {
   const own = frames.findIndex((frame) => frame.kind === 'user' && frame.line > 0);
   return own >= 0 ? own : frames.findIndex((frame) => frame.line > 0 && frame.kind !== 'folded');
 }

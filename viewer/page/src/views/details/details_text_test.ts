@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { GeneratedSource } from '../../data/generated_source';
 import { NEVER, NO_ROW, type BlockDetails, type Frame } from '../../data/protocol';
-import { blockFacts, blockMarkdown, blockText, chiefFrame, groupFrames, lifeFacts, neighbourWords, stackMarkdown } from './details_text';
+import { blockFacts, blockMarkdown, blockText, mainFrame, groupFrames, lifeFacts, neighbourWords, stackMarkdown } from './details_text';
 
 const frame = (name: string, kind: Frame['kind'], line = 7): Frame => ({ function: name, file: `/src/${name}.py`, line, library: '', kind });
 
@@ -15,9 +15,9 @@ describe('frames', () => {
     expect(groupFrames(frames).map((group) => (group.kind === 'noise' ? group.frames.length : group.frame.function))).toEqual([2, 'c', 1]);
   });
   it("start with the program's own, otherwise with any that has a line and is not noise", () => {
-    expect(chiefFrame([frame('a', 'folded'), frame('b', 'native'), frame('c', 'user')])).toBe(2);
-    expect(chiefFrame([frame('a', 'folded'), frame('b', 'native'), frame('c', 'user', 0)])).toBe(1);
-    expect(chiefFrame([])).toBe(-1);
+    expect(mainFrame([frame('a', 'folded'), frame('b', 'native'), frame('c', 'user')])).toBe(2);
+    expect(mainFrame([frame('a', 'folded'), frame('b', 'native'), frame('c', 'user', 0)])).toBe(1);
+    expect(mainFrame([])).toBe(-1);
   });
 });
 

@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks';
 import type { DataSource } from '../../data/data_source';
 import type { Frame, StackInfo } from '../../data/protocol';
 import { keyOf, useQuestion } from '../../widgets/use_question';
-import { chiefFrame, frameWords, groupFrames } from './details_text';
+import { mainFrame, frameWords, groupFrames } from './details_text';
 
 interface StackFramesProps {
   readonly title: string;
@@ -17,7 +17,7 @@ interface StackFramesProps {
 export function StackFrames({ title, stack, file, source }: StackFramesProps) {
   const [chosen, setChosen] = useState<number | null>(null);
   const [isOpen, setOpen] = useState<ReadonlySet<number>>(new Set());
-  const at = chosen ?? chiefFrame(stack.frames);
+  const at = chosen ?? mainFrame(stack.frames);
   const frame = stack.frames[at];
   return (
     <section class="stack" aria-label={title}>

@@ -3,7 +3,7 @@
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { activity } from '../../base/activity';
-import { Again } from '../../base/again';
+import { Coalesce } from '../../base/coalesce';
 import type { DataSource } from '../../data/data_source';
 import type { Table, TableQuery, TableRow } from '../../data/protocol';
 import { PAGE_ROWS, Pages } from '../../widgets/pages';
@@ -26,7 +26,7 @@ export function useTable(source: DataSource, choice: TableChoice | null, key = c
   latest.current = choice;
   const [state, setState] = useState<{ key: string; head: Table | null; failure: string }>({ key: '', head: null, failure: '' });
   const [, redraw] = useState(0);
-  const asking = useRef<Again | null>(null);
+  const asking = useRef<Coalesce | null>(null);
   // Created while rendering, because the grid's effects ask for pages before this hook's effects
   // run.
   const { pages, abort } = useMemo(() => ({ pages: new Pages<TableRow>(), abort: new AbortController() }), [key]);
@@ -52,14 +52,14 @@ export function useTable(source: DataSource, choice: TableChoice | null, key = c
     for (const page of pages.takeMissing(0, 1)) void fetchPage(page);
     // One page after the other. The pages used last are asked for last, so that their totals are
     // kept.
-    const again = new Again(async () => {
+    const coalesce = new Coalesce(async () => {
       const known = pages.numbers(); // none if the first one failed
       for (const page of known.length > 0 ? known : pages.takeMissing(0, 1)) await fetchPage(page, true);
     });
-    asking.current = again;
+    asking.current = coalesce;
     return () => {
       asking.current = null;
-      again.stop();
+      coalesce.stop();
       abort.abort();
     };
   }, [key]);

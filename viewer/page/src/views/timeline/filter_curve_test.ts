@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { middleOf } from '../../data/columns';
+import { midpointOf } from '../../data/columns';
 import type { DataSource } from '../../data/data_source';
 import { selectCurve } from '../../data/generated/select';
 import { GeneratedSource } from '../../data/generated_source';
@@ -19,9 +19,9 @@ function pictureOf(from: number, to: number, stage = 'ready') {
 
 /** Returns a curve, and the promise of its first answer. */
 function looking() {
-  let tell = (): void => undefined;
-  const answered = new Promise<void>((resolve) => (tell = resolve));
-  return { curve: new FilterCurve(source, tell), answered };
+  let notify = (): void => undefined;
+  const answered = new Promise<void>((resolve) => (notify = resolve));
+  return { curve: new FilterCurve(source, notify), answered };
 }
 
 afterEach(() => void vi.restoreAllMocks());
@@ -66,7 +66,7 @@ it('is not requested without a filter, nor before blocks are known', () => {
 it('returns the bytes of the column that contains a position', () => {
   const window: Window = { file: 0, lane: 0, axis: 'time', from: 100, to: 130, columns: 3 };
   const curve: PassingCurve = { query: { ...window, filter: SMALL }, live: Float64Array.of(1, 2, NaN) };
-  expect([0, 1, 2].map((c) => bytesAt(curve, middleOf(window, c)))).toEqual([1, 2, null]);
+  expect([0, 1, 2].map((c) => bytesAt(curve, midpointOf(window, c)))).toEqual([1, 2, null]);
   expect([bytesAt(curve, 99), bytesAt(curve, 130)]).toEqual([null, null]);
 });
 

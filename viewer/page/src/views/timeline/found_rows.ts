@@ -9,7 +9,7 @@ import { asksAddresses, expressionOf } from '../../data/text_filter';
 import type { Picture } from './tiles';
 
 /** Maximum number of rows in a page of `find`. Rows beyond it are matched by their frames only. */
-const MOST = 10_000;
+const MAX_ROWS = 10_000;
 
 export type RowTest = (row: number) => boolean;
 type Shown = Pick<Picture, 'subject' | 'curve' | 'blocks'>;
@@ -30,7 +30,7 @@ export class FoundRows {
    */
   look(picture: Shown, filter: Filter): RowTest {
     const lane = laneOf(picture);
-    if (this.known?.filter !== filter || this.known.lane !== lane) this.known = { filter, lane, test: unknownTest(filter) };
+    if (this.known?.filter !== filter || this.known.lane !== lane) this.known = { filter, lane, test: defaultTest(filter) };
     if (this.asked?.picture !== picture || this.asked.filter !== filter) {
       this.abort.abort();
       this.abort = new AbortController();
@@ -49,7 +49,7 @@ export class FoundRows {
     const scopes = scopesOf(picture, filter);
     if (scopes.length === 0) return;
     try {
-      const found = await Promise.all(scopes.map((scope) => this.source.find(scope, NO_ROW, MOST, signal)));
+      const found = await Promise.all(scopes.map((scope) => this.source.find(scope, NO_ROW, MAX_ROWS, signal)));
       if (signal.aborted) return;
       this.known = { filter, lane: laneOf(picture), test: testOf(found, filter) };
     } catch {
@@ -91,12 +91,12 @@ export function scopesOf({ subject, curve, blocks }: Shown, filter: Filter): Sco
 function testOf(found: readonly Found[], filter: Filter): RowTest {
   const rows = new Set(found.flatMap((page) => page.rows));
   const isWhole = found.every((page) => page.rows.length === page.total);
-  return isWhole ? (row) => rows.has(row) : (row) => rows.has(row) || unknownTest(filter)(row);
+  return isWhole ? (row) => rows.has(row) : (row) => rows.has(row) || defaultTest(filter)(row);
 }
 
 // An address matches few blocks, but the beginning of an address matches many, and no frame
 // contains it.
-function unknownTest(filter: Filter): RowTest {
+function defaultTest(filter: Filter): RowTest {
   const passes = asksAddresses(filter.text);
   return () => passes;
 }

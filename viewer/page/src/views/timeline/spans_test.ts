@@ -20,14 +20,14 @@ function viewOf(axis: 'time' | 'event' | 'step'): Viewport {
 
 describe.each(['time', 'event', 'step'] as const)('over %s', (axis) => {
   const view = viewOf(axis);
-  const middleOf = (begin: number, beginNs: number, end: number, endNs: number): number =>
+  const spanMidpoint = (begin: number, beginNs: number, end: number, endNs: number): number =>
     (xOf(view, positionOnAxis(file, axis, begin, beginNs)) + xOf(view, positionOnAxis(file, axis, end, endNs))) / 2;
-  const middle = (span: SpanMeta): number => middleOf(span.begin, span.begin_ns, span.end, span.end_ns);
+  const middle = (span: SpanMeta): number => spanMidpoint(span.begin, span.begin_ns, span.end, span.end_ns);
 
   it('finds each step', () => {
     const { begin, end, begin_ns: beginNs, end_ns: endNs } = file.steps;
     for (let i = 0; i < begin.length; ++i) {
-      const x = axis === 'step' ? xOf(view, i + 1.5) : middleOf(begin[i]!, beginNs[i]!, end[i]!, endNs[i]!);
+      const x = axis === 'step' ? xOf(view, i + 1.5) : spanMidpoint(begin[i]!, beginNs[i]!, end[i]!, endNs[i]!);
       expect(spanAt(file, axis, areas, view, x, areas.steps!.top + 5)?.name).toBe(`step ${i + 1}`);
     }
   });

@@ -8,7 +8,7 @@ import type { Axis, BlockQuery, BlockTile, CurveTile, Layout } from '../../data/
 import { isCoarse } from '../../state/live';
 import { layoutAddress } from './address_layout';
 import { StackedLayout, type LaidOut } from './stacked_layout';
-import { covers, wantedTile, type Looked } from './wanted';
+import { covers, wantedTile, type VisibleArea } from './wanted';
 
 const SLICE_MS = 5;
 const AGAIN_MS = 2000;
@@ -50,13 +50,13 @@ export class Tiles {
   }
 
   /** Requests what the view needs, unless it is present or on its way. */
-  look(subject: Subject, looked: Looked): void {
+  look(subject: Subject, visible: VisibleArea): void {
     // A failed request is repeated after a while, because every frame calls this.
     const isFailed = this.failure !== '' && this.now() - this.failedAt > AGAIN_MS;
-    if (!isFailed && this.asked !== null && this.isOf(subject) && covers(this.asked.window, looked)) return;
+    if (!isFailed && this.asked !== null && this.isOf(subject) && covers(this.asked.window, visible)) return;
     // A request on its way is useful even if there is news: a live recording has news all the time.
-    if (this.isLoading && this.asked !== null && isUseful(this.asked.subject, subject) && covers(this.asked.window, looked)) return;
-    const window = wantedTile(looked);
+    if (this.isLoading && this.asked !== null && isUseful(this.asked.subject, subject) && covers(this.asked.window, visible)) return;
+    const window = wantedTile(visible);
     this.abort.abort();
     this.abort = new AbortController();
     this.asked = { subject, window };

@@ -4,10 +4,10 @@ import type { DataSource } from '../../data/data_source';
 import { GeneratedSource } from '../../data/generated_source';
 import type { Window } from '../../data/protocol';
 import { Tiles, type Subject } from './tiles';
-import type { Looked } from './wanted';
+import type { VisibleArea } from './wanted';
 
 const SUBJECT: Subject = { file: 0, lane: 0, axis: 'event', layout: 'stacked', stage: 'ready', window: 0 };
-const looking = (from: number, to: number): Looked => ({ range: { from, to }, domain: { from: 0, to: 1200 }, width: 300, low: 0, high: 2 ** 30, top: 2 ** 30, height: 200 });
+const looking = (from: number, to: number): VisibleArea => ({ range: { from, to }, domain: { from: 0, to: 1200 }, width: 300, low: 0, high: 2 ** 30, top: 2 ** 30, height: 200 });
 
 function watched(change: Partial<DataSource> = {}): { tiles: Tiles; asked: string[]; settle: () => Promise<void> } {
   const asked: string[] = [];

@@ -93,7 +93,7 @@ export class TimelineCanvas {
     });
     this.ends.push(props.store.subscribe((state, old) => {
       if (liveOf(state)?.first_window !== liveOf(old)?.first_window) this.stacks.forget();
-      else if (liveOf(state)?.names !== liveOf(old)?.names) this.stacks.askAnew();
+      else if (liveOf(state)?.names !== liveOf(old)?.names) this.stacks.refresh();
       if (state.theme !== old.theme) this.takeTheme();
       else if (isProgressAlone(state, old)) return;
       else this.invalidate(needsPicture(state, old));

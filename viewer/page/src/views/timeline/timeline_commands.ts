@@ -1,7 +1,7 @@
 // The key commands of the timeline, in addition to those of the page.
 
 import { formatBytes } from '../../base/format_bytes';
-import { middleOf } from '../../data/columns';
+import { midpointOf } from '../../data/columns';
 import { NO_ROW } from '../../data/protocol';
 import type { Command } from '../../state/commands';
 import { cursorEvent } from '../../state/scope';
@@ -57,7 +57,7 @@ export function timelineCommands(props: Pick<ViewProps, 'store' | 'navigator' | 
         if (curve === undefined || live === undefined) return;
         let most = 0;
         for (let c = 0; c < curve.window.columns; ++c) {
-          const position = middleOf(curve.window, c);
+          const position = midpointOf(curve.window, c);
           if (position >= range.from && position <= range.to && live.max[c]! > most) most = live.max[c]!;
         }
         store.update({ band: clampBand({ low: 0, high: most * 1.06 }, timeline.top(store.get())) });

@@ -7,7 +7,7 @@ import type { Range } from '../../state/navigator';
 
 const MAX_COLUMNS = 8192;
 
-export interface Looked {
+export interface VisibleArea {
   readonly range: Range;
   readonly domain: Range;
   readonly width: number; // pixels
@@ -19,42 +19,42 @@ export interface Looked {
 
 export type TileWindow = Pick<BlockQuery, 'from' | 'to' | 'columns' | 'low' | 'high' | 'rows'>;
 
-export function wantedTile(looked: Looked): TileWindow {
-  const { range, domain } = looked;
-  const column = columnWidth(looked);
-  const room = roomOf(looked);
+export function wantedTile(visible: VisibleArea): TileWindow {
+  const { range, domain } = visible;
+  const column = columnWidth(visible);
+  const room = roomOf(visible);
   const from = Math.floor(Math.max(domain.from, range.from - room) / column) * column;
   const to = Math.ceil(Math.min(domain.to, range.to + room) / column) * column;
-  const row = rowHeight(looked);
-  const bytes = looked.high - looked.low;
-  const low = Math.max(0, Math.floor((looked.low - bytes) / row) * row);
-  const high = Math.ceil(Math.min(Math.max(looked.top, looked.high), looked.high + bytes) / row) * row;
+  const row = rowHeight(visible);
+  const bytes = visible.high - visible.low;
+  const low = Math.max(0, Math.floor((visible.low - bytes) / row) * row);
+  const high = Math.ceil(Math.min(Math.max(visible.top, visible.high), visible.high + bytes) / row) * row;
   return { from, to, columns: Math.max(1, Math.round((to - from) / column)), low, high, rows: Math.max(1, Math.round((high - low) / row)) };
 }
 
 /**
  * Returns whether a tile shows the view at the right resolution, with nothing missing at its edges.
  */
-export function covers(tile: TileWindow, looked: Looked): boolean {
-  const { range, domain } = looked;
-  const isSharp = near((tile.to - tile.from) / tile.columns, columnWidth(looked)) && near((tile.high - tile.low) / tile.rows, rowHeight(looked));
+export function covers(tile: TileWindow, visible: VisibleArea): boolean {
+  const { range, domain } = visible;
+  const isSharp = near((tile.to - tile.from) / tile.columns, columnWidth(visible)) && near((tile.high - tile.low) / tile.rows, rowHeight(visible));
   // The next tile is requested before the edge becomes visible.
-  const room = roomOf(looked) / 4;
+  const room = roomOf(visible) / 4;
   const isWide = tile.from <= Math.max(domain.from, range.from - room) && tile.to >= Math.min(domain.to, range.to + room);
-  return isSharp && isWide && tile.low <= looked.low && tile.high >= Math.min(looked.top, looked.high);
+  return isSharp && isWide && tile.low <= visible.low && tile.high >= Math.min(visible.top, visible.high);
 }
 
 // Returns the margin of a tile on either side of the view.
-function roomOf(looked: Looked): number {
-  const size = looked.range.to - looked.range.from;
-  return Math.min(size, ((MAX_COLUMNS - 2) * columnWidth(looked) - size) / 2);
+function roomOf(visible: VisibleArea): number {
+  const size = visible.range.to - visible.range.from;
+  return Math.min(size, ((MAX_COLUMNS - 2) * columnWidth(visible) - size) / 2);
 }
 
-function columnWidth({ range, width }: Looked): number {
+function columnWidth({ range, width }: VisibleArea): number {
   return 2 ** Math.round(Math.log2((range.to - range.from) / Math.max(1, width)));
 }
 
-function rowHeight({ low, high, height }: Looked): number {
+function rowHeight({ low, high, height }: VisibleArea): number {
   return 2 ** Math.max(0, Math.round(Math.log2((high - low) / Math.max(1, height))));
 }
 

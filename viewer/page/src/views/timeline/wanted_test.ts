@@ -1,32 +1,32 @@
 import { describe, expect, it } from 'vitest';
 import { Random } from '../../base/random';
 import { forEachSeed } from '../../base/seeds';
-import { covers, wantedTile, type Looked } from './wanted';
+import { covers, wantedTile, type VisibleArea } from './wanted';
 
-const LOOKED: Looked = { range: { from: 4000, to: 5000 }, domain: { from: 0, to: 1e6 }, width: 1000, low: 0, high: 1e9, top: 1e9, height: 500 };
-const moved = (by: number): Looked => ({ ...LOOKED, range: { from: 4000 + by, to: 5000 + by } });
+const VISIBLE: VisibleArea = { range: { from: 4000, to: 5000 }, domain: { from: 0, to: 1e6 }, width: 1000, low: 0, high: 1e9, top: 1e9, height: 500 };
+const moved = (by: number): VisibleArea => ({ ...VISIBLE, range: { from: 4000 + by, to: 5000 + by } });
 
 describe('wanted tile', () => {
   it('is three screens wide and covers the view', () => {
-    const tile = wantedTile(LOOKED);
+    const tile = wantedTile(VISIBLE);
     expect([tile.from, tile.to, tile.columns]).toEqual([3000, 6000, 3000]);
-    expect(covers(tile, LOOKED)).toBe(true);
+    expect(covers(tile, VISIBLE)).toBe(true);
   });
   it('stays valid while the view pans inside it, and no longer', () => {
-    const tile = wantedTile(LOOKED);
+    const tile = wantedTile(VISIBLE);
     expect(covers(tile, moved(700))).toBe(true);
     expect(covers(tile, moved(-700))).toBe(true);
     expect(covers(tile, moved(1100))).toBe(false);
   });
   it('stays valid for a small zoom, not for a large one', () => {
-    const tile = wantedTile(LOOKED);
-    expect(covers(tile, { ...LOOKED, range: { from: 3950, to: 5050 } })).toBe(true);
-    expect(covers(tile, { ...LOOKED, range: { from: 4400, to: 4600 } })).toBe(false);
+    const tile = wantedTile(VISIBLE);
+    expect(covers(tile, { ...VISIBLE, range: { from: 3950, to: 5050 } })).toBe(true);
+    expect(covers(tile, { ...VISIBLE, range: { from: 4400, to: 4600 } })).toBe(false);
   });
   it('has its own rows when zoomed in bytes', () => {
-    const near = { ...LOOKED, low: 4e8, high: 5e8 };
+    const near = { ...VISIBLE, low: 4e8, high: 5e8 };
     const tile = wantedTile(near);
-    expect(covers(wantedTile(LOOKED), near)).toBe(false);
+    expect(covers(wantedTile(VISIBLE), near)).toBe(false);
     expect(tile.low).toBeGreaterThan(0);
     expect(covers(tile, { ...near, low: 3.5e8, high: 4.5e8 })).toBe(true);
   });
@@ -39,10 +39,10 @@ describe('wanted tile', () => {
         const from = random.next() * Math.max(0, end - size);
         const top = 2 ** (10 + random.below(30));
         const low = random.next() * top * 0.9;
-        const looked = { range: { from, to: Math.min(end, from + size) }, domain: { from: 0, to: end }, width: 200 + random.below(4000), low, high: low + (top - low) * random.next() + 64, top, height: 50 + random.below(1500) };
-        const tile = wantedTile(looked);
+        const visible = { range: { from, to: Math.min(end, from + size) }, domain: { from: 0, to: end }, width: 200 + random.below(4000), low, high: low + (top - low) * random.next() + 64, top, height: 50 + random.below(1500) };
+        const tile = wantedTile(visible);
         expect(tile.columns).toBeLessThanOrEqual(8192);
-        expect(covers(tile, looked)).toBe(true);
+        expect(covers(tile, visible)).toBe(true);
       }
     });
   });

@@ -1,0 +1,275 @@
+// Checks that both transports give the same answers: the server, in C++ over the recording, and the
+// standalone file, in TypeScript over its content. Pictures agree to a quarter of a row, numbers
+// exactly.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Random } from '../src/base/random';
+import { seedsOfSuite } from '../src/base/seeds';
+import { midpointOf } from '../src/data/columns';
+import { type Axis, type BlockQuery, type BlockTile, type CurveTile, type FileMeta, type Filter, type FlameTree, NO_ROW, type Scope, type TableQuery } from '../src/data/protocol';
+import { NO_FILTER } from '../src/state/state';
+import { writeRandomLog } from './random_log';
+import { noProgram, TwoTransports } from './two_transports';
+
+const FILTERS: readonly Partial<Filter>[] = [
+  {}, { text: 'layer_3' }, { text: 'Layer_3 (model_1.py)' }, { text: '/model_[12]/' }, { text: '/LAYER/' }, { text: '/(?i)LAYER_3/' },
+  { text: '0x7f00000' }, { stream: '0x7f00' }, { min_size: 5000 },
+];
+
+describe.skipIf(noProgram !== '').each(seedsOfSuite([7]))('a recording through both transports (GMT_TEST_SEED=%i)', (seed) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'gmt-transports-log-'));
+  let random = new Random(seed);
+  let transports: TwoTransports;
+  let file: FileMeta;
+
+  beforeAll(async () => {
+    const log = path.join(folder, 'run.jsonl');
+    writeRandomLog(log, random, 12_000);
+    transports = await TwoTransports.open([log]);
+    file = (await transports.server.meta()).files[0]!;
+  });
+  // So that a test asks the same questions when it is run alone.
+  beforeEach(() => {
+    random = new Random(seed + 1);
+  });
+  afterAll(() => {
+    transports.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const lengthOn = (axis: Axis): number => (axis === 'time' ? file.end_ns : axis === 'event' ? file.events : file.steps.begin.length + 2);
+  const windows = function* (): Generator<{ file: 0; lane: number; axis: Axis; from: number; to: number; columns: number }> {
+    for (const { lane } of file.lanes) {
+      for (const axis of ['time', 'event', 'step'] satisfies Axis[]) {
+        if (axis === 'step' && file.steps.source === '') continue;
+        for (const zoom of [0.8, 1, 4, 37, 900]) {
+          const length = lengthOn(axis) / zoom;
+          const from = random.next() * (lengthOn(axis) - length);
+          const columns = 40 + random.below(300);
+          yield { file: 0, lane, axis, from, to: from + length, columns };
+          // Here events are at midpoints of columns, where rounding decides.
+          if (axis === 'event') yield { file: 0, lane, axis, from: Math.floor(from), to: Math.ceil(from + length), columns };
+        }
+      }
+    }
+  };
+
+  it('has the same meta except for the transport', async () => {
+    const { files } = await transports.file.meta();
+    expect({ ...files[0]!, omitted: null }).toEqual({ ...file, omitted: null });
+    expect(files[0]!.omitted).toBeNull();
+  });
+
+  it('has the same curves', async () => {
+    for (const window of windows()) {
+      expect(numbersOf(await transports.file.curve(window))).toEqual(numbersOf(await transports.server.curve(window)));
+    }
+  });
+
+  it('knows nothing of the driver before its first sample', async () => {
+    const lane = file.lanes.findIndex(({ series }) => series.includes('driver_used'));
+    const window = { file: 0, lane, axis: 'event', from: 0, to: file.events, columns: 1000 } as const;
+    for (const source of [transports.server, transports.file]) {
+      const { min, mid, max } = (await source.curve(window)).series.get('driver_used')!;
+      const begin = mid.findIndex((bytes) => !Number.isNaN(bytes));
+      expect(begin).toBeGreaterThan(10);
+      for (const bytes of [min, max]) expect(bytes.subarray(0, begin - 1).every(Number.isNaN)).toBe(true);
+      for (const bytes of [min, mid, max]) expect(bytes.subarray(begin).every((value) => value >= 2 ** 30)).toBe(true);
+    }
+  });
+
+  it('places blocks where the server places them', async () => {
+    let compared = 0;
+    for (const window of windows()) {
+      const peak = file.lanes[window.lane]!.peak_bytes;
+      for (const [low, high] of [[0, peak * 1.05], [peak * 0.3, peak * 0.4]] as const) {
+        const query: BlockQuery = { ...window, layout: 'stacked', low, high, rows: 300 };
+        compared += comparePictures(await transports.server.blocks(query), await transports.file.blocks(query), query);
+      }
+    }
+    expect(compared).toBeGreaterThan(1000);
+  });
+
+  it('has the same blocks by address', async () => {
+    for (const window of windows()) {
+      const query: BlockQuery = { ...window, layout: 'address', low: 0, high: 2 ** 31, rows: 4000 };
+      expect(placesOf(await transports.file.blocks(query))).toEqual(placesOf(await transports.server.blocks(query)));
+    }
+  });
+
+  const scopes = (): Scope[] => {
+    return file.lanes.flatMap(({ lane }) =>
+      FILTERS.flatMap((filter) =>
+        (['live', 'growth', 'born', 'kept'] as const).map((of) => {
+          const from = random.below(file.events);
+          return { file: 0, lane, filter: { ...NO_FILTER, ...filter }, of, from, to: from + random.below(file.events - from) };
+        }),
+      ),
+    );
+  };
+
+  it('matches the same with a filter, and everything live without one', async () => {
+    for (const window of windows()) {
+      const all = { ...window, filter: NO_FILTER };
+      const { live } = await transports.server.passing(all);
+      expect(live).toEqual((await transports.server.curve(window)).series.get('live')!.mid);
+      expect((await transports.file.passing(all)).live).toEqual(live);
+      for (const change of [...FILTERS.slice(1), { stack: 7 }, { thread: '12' }, { category: 'unknown', stream: 'unknown' }, { text: 'layer_3', max_size: 4096 }]) {
+        const query = { ...window, filter: { ...NO_FILTER, ...change } };
+        expect((await transports.file.passing(query)).live, JSON.stringify(query)).toEqual((await transports.server.passing(query)).live);
+      }
+    }
+  });
+
+  it('matches at an event what tables add up there', async () => {
+    let passed = 0;
+    for (const scope of scopes()) {
+      if (scope.of !== 'live') continue;
+      const { file: number, lane, filter, to } = scope;
+      const table = await transports.server.table({ ...scope, by: 'stack', sort: 'bytes', descending: true, offset: 0, limit: 1, sparkline: 0 });
+      const { live } = await transports.server.passing({ file: number, lane, filter, axis: 'event', from: to, to: to + 1, columns: 1 });
+      expect(live[0]).toBe(table.total_bytes);
+      passed += live[0]!;
+    }
+    expect(passed).toBeGreaterThan(0);
+  });
+
+  it('has the same tables', async () => {
+    for (const scope of scopes()) {
+      for (const by of ['stack', 'function', 'file', 'category', 'size', 'stream', 'thread', 'block'] as const) {
+        for (const sort of ['bytes', 'peak', 'lifetime', 'rate', 'name'] as const) {
+          const query: TableQuery = { ...scope, by, sort, descending: random.below(2) === 0, offset: random.below(5), limit: 20, sparkline: 9 };
+          expect(await transports.file.table(query), JSON.stringify(query)).toEqual(await transports.server.table(query));
+        }
+      }
+    }
+  });
+
+  it('has the same flame graphs', async () => {
+    for (const scope of scopes()) {
+      for (const inverted of [false, true]) {
+        const query = { ...scope, inverted, folded: random.below(2) === 0, other: scope.of === 'live' ? { file: 0, lane: scope.lane, to: scope.from } : null };
+        expect(pathsOf(await transports.file.flame(query))).toEqual(pathsOf(await transports.server.flame(query)));
+      }
+    }
+  });
+
+  it('finds the same blocks', async () => {
+    for (const scope of scopes()) {
+      const first = await transports.server.find(scope, NO_ROW, 7);
+      expect(await transports.file.find(scope, NO_ROW, 7)).toEqual(first);
+      const last = first.rows.at(-1);
+      if (last !== undefined) expect(await transports.file.find(scope, last, 7)).toEqual(await transports.server.find(scope, last, 7));
+    }
+  });
+
+  it('knows the same details of a block and its stacks', async () => {
+    const rows = (await transports.server.find({ file: 0, lane: 0, filter: NO_FILTER, of: 'born', from: 0, to: file.events }, NO_ROW, 500)).rows;
+    for (let i = 0; i < 60; i++) {
+      const row = random.pick(rows);
+      const block = await transports.server.block(0, row);
+      expect(await transports.file.block(0, row)).toEqual(block);
+      expect(await transports.file.stacks(0, [block.stack.stack])).toEqual([block.stack]);
+    }
+  });
+
+  it('has the same segments', async () => {
+    for (const { lane, has_segments: has } of file.lanes) {
+      if (!has) continue;
+      for (let i = 0; i < 30; i++) {
+        const event = random.below(file.events + 1);
+        expect(await transports.file.segments(0, lane, event)).toEqual(await transports.server.segments(0, lane, event));
+      }
+    }
+  });
+
+  it('has the same answers', async () => {
+    for (const name of ['report', 'oom', 'leaks', 'ledger', 'frag'] as const) {
+      const [ofServer, ofFile] = await Promise.allSettled([transports.server.answer(0, name), transports.file.answer(0, name)]);
+      expect(ofFile.status).toBe(ofServer.status);
+      if (ofServer.status === 'fulfilled' && ofFile.status === 'fulfilled') expect(ofFile.value).toEqual(ofServer.value);
+    }
+  });
+});
+
+function numbersOf(tile: CurveTile): object {
+  return { ...tile, series: [...tile.series].sort(([a], [b]) => a.localeCompare(b)) };
+}
+
+/** Returns the bottoms of the shown blocks by row and column. */
+function bottomsOf(tile: BlockTile, query: BlockQuery): Map<number, Float64Array> {
+  const height = new Float64Array(query.columns);
+  const bottoms = new Map<number, Float64Array>();
+  for (let i = 0; i < tile.row.length; i++) {
+    if (tile.row[i] === NO_ROW) {
+      let k = tile.run_begin[i]!;
+      let bytes = 0;
+      for (let c = 0; c < query.columns; c++) {
+        if (k < tile.run_begin[i + 1]! && tile.run_column[k] === c) bytes = tile.run_bytes[k++]!;
+        height[c]! += bytes;
+      }
+      continue;
+    }
+    const own = new Float64Array(query.columns).fill(NaN);
+    for (let c = 0; c < query.columns; c++) {
+      const middle = midpointOf(query, c);
+      if (tile.start[i]! > middle || middle >= tile.end[i]!) continue;
+      own[c] = height[c]!;
+      height[c]! += tile.size[i]!;
+    }
+    bottoms.set(tile.row[i]!, own);
+  }
+  return bottoms;
+}
+
+/**
+ * Compares pictures. Each block is off by at most a quarter of a row, so two of them by at most a
+ * half.
+ */
+function comparePictures(one: BlockTile, other: BlockTile, query: BlockQuery): number {
+  const row = (query.high - query.low) / query.rows;
+  const left = bottomsOf(one, query);
+  const right = bottomsOf(other, query);
+  expect([...right.keys()].sort((a, b) => a - b)).toEqual([...left.keys()].sort((a, b) => a - b));
+  expect(other.hidden).toBe(one.hidden);
+  let compared = 0;
+  let worst = 0;
+  for (const [id, bottoms] of left) {
+    bottoms.forEach((y, c) => {
+      const twin = right.get(id)![c]!;
+      if (Number.isNaN(y) && Number.isNaN(twin)) return;
+      const error = Math.abs(y - twin) / row;
+      if (!(error <= worst)) worst = error;
+      compared++;
+    });
+  }
+  expect(worst).toBeLessThanOrEqual(0.5 + 1e-9);
+  for (const name of ['stack', 'key', 'category', 'stream', 'thread', 'flags', 'start', 'end'] as const) {
+    const of = (tile: BlockTile): Map<number, number> => new Map([...tile.row].map((id, i): [number, number] => [id, tile[name][i]!]).filter(([id]) => id !== NO_ROW));
+    expect(of(other)).toEqual(of(one));
+  }
+  return compared;
+}
+
+function placesOf(tile: BlockTile): object {
+  const order = [...tile.row.keys()].sort((a, b) => tile.row[a]! - tile.row[b]!);
+  return {
+    blocks: order.map((i) => [tile.row[i], tile.start[i], tile.end[i], tile.size[i], tile.place[i]]),
+    spaces: tile.spaces,
+    hidden: tile.hidden,
+  };
+}
+
+/** Returns the nodes by their path from the root. */
+function pathsOf(tree: FlameTree): Map<string, readonly number[]> {
+  const paths: string[] = [];
+  const out = new Map<string, readonly number[]>();
+  for (let i = 0; i < tree.parent.length; i++) {
+    paths[i] = i === 0 ? '' : `${paths[tree.parent[i]!]!} > ${tree.names[tree.name[i]!]!}`;
+    out.set(paths[i]!, [tree.bytes[i]!, tree.blocks[i]!, tree.before[i] ?? 0]);
+  }
+  return out;
+}

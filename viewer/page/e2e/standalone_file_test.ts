@@ -1,0 +1,107 @@
+// A standalone file in a browser without a network, opened as a file.
+
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Random } from '../src/base/random';
+import { launch, noBrowser, TestPage } from './page';
+import { writeRandomLog } from './random_log';
+import { noProgram, run } from './two_transports';
+
+/** Returns the size that, as the program reports, a page needs without a single block. */
+function minMegabytes(log: string, out: string): number {
+  let said = '';
+  try {
+    run('export', '--format', 'html', log, '-o', out, '--max-mb', '0.01');
+  } catch (error) {
+    said = String(error);
+  }
+  const [, megabytes] = /the page needs (\d+\.\d\d) MB/.exec(said) ?? [];
+  return Number(megabytes);
+}
+
+describe.skipIf(noBrowser !== '' || noProgram !== '')('a standalone file', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'gmt-standalone-'));
+  const log = path.join(folder, 'run.jsonl');
+  const html = path.join(folder, 'run.html');
+  let browser: Browser;
+
+  beforeAll(async () => {
+    writeRandomLog(log, new Random(3), 8000);
+    run('export', '--format', 'html', log, '-o', html);
+    browser = await launch();
+  });
+  afterAll(async () => {
+    await browser.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('shows every view without requesting anything', async () => {
+    const test = await TestPage.open(browser, { url: pathToFileURL(html).href });
+    const views = await test.page.getByRole('navigation').getByRole('link').allTextContents();
+    expect(views.length).toBeGreaterThan(0);
+    for (const view of views) {
+      await test.show(view);
+      expect(await test.snapshot()).not.toContain('damaged');
+    }
+    expect(test.strayRequests).toEqual([]);
+    expect(test.errors).toEqual([]);
+    expect((await test.state()).meta!.door).toBe('file');
+    await test.close();
+  });
+
+  it('decodes its data in a worker, so that frames continue', async () => {
+    const test = await TestPage.open(browser, { url: pathToFileURL(html).href });
+    expect(test.page.workers().map((worker) => worker.url())).toEqual([expect.stringMatching(/^blob:/)]);
+    await test.close();
+  });
+
+  it('names its recording in the title and keeps no data in the page', async () => {
+    const test = await TestPage.open(browser, { url: pathToFileURL(html).href });
+    expect(await test.page.title()).toContain('run.jsonl');
+    expect(await test.page.locator('script[data-gmt]').count()).toBe(0);
+    await test.close();
+  });
+
+  it('cannot request anything, even if its script tries to', async () => {
+    const test = await TestPage.open(browser, { url: pathToFileURL(html).href });
+    const asked = await test.page.evaluate(() => fetch('https://example.org/').then(() => 'answered', () => 'refused'));
+    expect(asked).toBe('refused');
+    expect(test.errors.splice(0).join()).toContain('Content Security Policy');
+    await test.close();
+  });
+
+  it('that is smaller than its data knows what it left out', async () => {
+    const small = path.join(folder, 'small.html');
+    const needed = minMegabytes(log, small);
+    const whole = statSync(html).size / 1e6;
+    const allowed = (needed + whole) / 2;
+    run('export', '--format', 'html', log, '-o', small, '--max-mb', String(allowed));
+    expect(statSync(small).size).toBeLessThanOrEqual(allowed * 1e6);
+    const test = await TestPage.open(browser, { url: pathToFileURL(small).href });
+    const { omitted } = (await test.state()).meta!.files[0]!;
+    expect(omitted!.blocks).toBeGreaterThan(0);
+    expect(test.errors).toEqual([]);
+    await test.close();
+  });
+
+  it('is a single file', () => {
+    const own = mkdtempSync(path.join(folder, 'alone-'));
+    copyFileSync(log, path.join(own, 'run.jsonl'));
+    run('export', '--format', 'html', path.join(own, 'run.jsonl'), '-o', path.join(own, 'run.html'));
+    expect(readdirSync(own).sort()).toEqual(['run.html', 'run.jsonl']);
+  });
+
+  it('that is truncated says so', async () => {
+    const cut = path.join(folder, 'cut.html');
+    const text = readFileSync(html, 'utf8');
+    const at = text.indexOf('data-gmt="0/stacks">') + 60;
+    writeFileSync(cut, `${text.slice(0, at)}${text.slice(text.indexOf('</script>', at))}`);
+    const test = await TestPage.open(browser, { url: pathToFileURL(cut).href });
+    expect(await test.page.locator('body').innerText()).toContain('damaged');
+    await test.close();
+  });
+});
