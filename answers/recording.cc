@@ -68,8 +68,7 @@ void AddLosses(const analysis::Trace& trace, std::vector<std::string>& lacks) {
                                  " of the recording: only their sums are kept"));
   }
   AddIf(unknowns.frees_unmatched,
-        absl::StrCat(Plural(unknowns.frees_unmatched, "free"), " of unknown addresses"),
-        lacks);
+        absl::StrCat(Plural(unknowns.frees_unmatched, "free"), " of unknown addresses"), lacks);
   AddIf(losses.stacks_full(),
         absl::StrCat(Plural(losses.stacks_full(), "event"),
                      " without a stack: the stack table was full"),

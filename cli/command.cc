@@ -171,7 +171,7 @@ Program::Verb* Program::FindVerb(const std::string& name) const {
 // Removes and returns everything from the first "--" on, so that the parser does not see the
 // options of another program.
 std::vector<std::string> Program::TakeAfterDashes(const Verb* verb,
-                                                   std::vector<std::string>* words) {
+                                                  std::vector<std::string>* words) {
   if (verb == nullptr || verb->rest == nullptr) return {};
   const auto dashes = std::find(words->begin(), words->end(), "--");
   std::vector<std::string> behind(dashes, words->end());

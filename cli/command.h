@@ -110,7 +110,7 @@ class Program {
   struct Verb;
   Verb* FindVerb(const std::string& name) const;
   static std::vector<std::string> TakeAfterDashes(const Verb* verb,
-                                                   std::vector<std::string>* words);
+                                                  std::vector<std::string>* words);
   std::optional<int> Parse(const Verb* verb, std::vector<std::string> words);
   static bool TakeCommandLine(const Verb& verb, const std::vector<std::string>& after_dashes);
   int RunVerb(const Verb& verb) const;

@@ -89,9 +89,10 @@ void PrintWhatCannotBeRepresented(const interop::TorchSnapshotSummary& summary) 
                           Bytes(summary.host_bytes_left_out)));
   }
   if (summary.unmapped_bytes_left_out > 0) {
-    PrintNote(fmt::format("{} of physical memory without an address are left out: the format "
-                          "needs one",
-                          Bytes(summary.unmapped_bytes_left_out)));
+    PrintNote(
+        fmt::format("{} of physical memory without an address are left out: the format "
+                    "needs one",
+                    Bytes(summary.unmapped_bytes_left_out)));
   }
   const interop::TorchModelCounts& counts = summary.counts;
   if (counts.left_out > 0) {
@@ -127,10 +128,9 @@ absl::Status CheckDevice(const ExportArguments& options, const analysis::Trace& 
   if (std::any_of(known.begin(), known.end(), [&](int32_t d) { return d == options.device; })) {
     return absl::OkStatus();
   }
-  return absl::NotFoundError(
-      absl::StrCat(options.file, ": nothing was allocated on GPU ", options.device,
-                   known.empty() ? "" : absl::StrCat("; GPUs with allocations: ",
-                                                     absl::StrJoin(known, ", "))));
+  return absl::NotFoundError(absl::StrCat(
+      options.file, ": nothing was allocated on GPU ", options.device,
+      known.empty() ? "" : absl::StrCat("; GPUs with allocations: ", absl::StrJoin(known, ", "))));
 }
 
 absl::StatusOr<int> RunHtml(const ExportArguments& options) {
@@ -140,8 +140,9 @@ absl::StatusOr<int> RunHtml(const ExportArguments& options) {
   if (!options.max_mb.empty()) {
     const bool is_size = absl::SimpleAtod(options.max_mb, &megabytes) && megabytes > 0;
     if (!is_size || megabytes > kMaxMegabytes) {
-      return UsageError("--max-mb: expected a number of megabytes up to 400. For more: "
-                        "gpumemtrace view");
+      return UsageError(
+          "--max-mb: expected a number of megabytes up to 400. For more: "
+          "gpumemtrace view");
     }
     html.max_bytes = static_cast<uint64_t>(megabytes * 1e6);
   }
@@ -210,9 +211,8 @@ absl::StatusOr<int> RunProfile(const ExportArguments& options) {
   PrintNote(fmt::format("{}: {}; to view: go tool pprof -top -cum {}", options.output,
                         Plural(profile->samples, "stack"), options.output));
   if (profile->lacks_allocations_before) {
-    PrintNote(fmt::format(
-        "{}: alloc_space and alloc_objects cover only the kept history",
-        options.output));
+    PrintNote(fmt::format("{}: alloc_space and alloc_objects cover only the kept history",
+                          options.output));
   }
   for (const std::string& lack : recording.lacks()) PrintNote(lack);
   return kDone;
@@ -220,8 +220,7 @@ absl::StatusOr<int> RunProfile(const ExportArguments& options) {
 
 absl::StatusOr<int> RunStripped(const ExportArguments& options) {
   if (!options.strip.any()) {
-    return UsageError(
-        "--format gmt needs --strip-paths, --strip-args or both");
+    return UsageError("--format gmt needs --strip-paths, --strip-args or both");
   }
   auto output = OutputFile::Create(options.output, options.force);
   if (!output.ok()) return output.status();

@@ -92,10 +92,10 @@ absl::StatusOr<int> Import(const ImportArguments& options) {
 
 void AddImport(Program& program) {
   auto options = std::make_shared<ImportArguments>();
-  Command command =
-      program.AddVerb("import", "Make a recording from another tool's file, without executing "
-                                "anything in it",
-                      [options](const Terminal&) { return Import(*options); });
+  Command command = program.AddVerb("import",
+                                    "Make a recording from another tool's file, without executing "
+                                    "anything in it",
+                                    [options](const Terminal&) { return Import(*options); });
   command.Argument("X", &options->input,
                    "a memory snapshot of PyTorch (.pickle, .pickle.gz) or an event log (JSON "
                    "lines)");

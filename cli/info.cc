@@ -203,11 +203,10 @@ std::string RankText(const Facts& facts) {
 }
 
 std::string EventsText(const InfoSummary& summary) {
-  return fmt::format("{} alloc, {} free, {} free failed, {} alloc failed, {}{} other",
-                     Count(summary.alloc), Count(summary.free), Count(summary.free_failed),
-                     Count(summary.alloc_failed),
-                     summary.role > 0 ? fmt::format("{} role, ", Count(summary.role)) : "",
-                     Count(summary.other));
+  return fmt::format(
+      "{} alloc, {} free, {} free failed, {} alloc failed, {}{} other", Count(summary.alloc),
+      Count(summary.free), Count(summary.free_failed), Count(summary.alloc_failed),
+      summary.role > 0 ? fmt::format("{} role, ", Count(summary.role)) : "", Count(summary.other));
 }
 
 // Returns "" if the whole history is there, in one file.
@@ -254,9 +253,9 @@ std::string SettingText(const Setting& setting) {
 // records.
 std::string CrossCheckText(const analysis::CrossCheckResult& check) {
   if (!check.was_made) return "";
-  std::string text = fmt::format("{}, {} also seen by CUPTI", Plural(check.allocations,
-                                                                     "allocation"),
-                                 Plural(check.frees, "free"));
+  std::string text =
+      fmt::format("{}, {} also seen by CUPTI", Plural(check.allocations, "allocation"),
+                  Plural(check.frees, "free"));
   if (check.only_cupti > 0) text += fmt::format("; {} only by CUPTI", Count(check.only_cupti));
   if (check.only_ours > 0) text += fmt::format("; {} not by CUPTI", Count(check.only_ours));
   return text;

@@ -35,10 +35,11 @@ absl::StatusOr<std::string> RecordingOf(const std::string& pid) {
   const auto session = FindSession(pid);
   if (!session.ok()) return session.status();
   if (session->output.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "process ", pid, " has a session but no recording yet. Write one with: gpumemtrace "
-                         "collect ",
-        session->path));
+    return absl::FailedPreconditionError(
+        absl::StrCat("process ", pid,
+                     " has a session but no recording yet. Write one with: gpumemtrace "
+                     "collect ",
+                     session->path));
   }
   return session->output;
 }
@@ -75,8 +76,9 @@ void AddLedger(Program& program) {
   Command command = program.AddVerb(
       "ledger", "Show what is in use according to the driver, and by what",
       [options](const Terminal& terminal) { return RunLedger(*options, terminal); });
-  command.Argument("FILE", &options->file, "recording, or the process ID of a process being "
-                                           "recorded");
+  command.Argument("FILE", &options->file,
+                   "recording, or the process ID of a process being "
+                   "recorded");
   command.Option("--at", &options->at, "WHEN",
                  "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
   command.Option("--device", &options->device, "N", "only this GPU");

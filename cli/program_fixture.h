@@ -35,8 +35,8 @@ class ProgramFixture : public testing::Test {
 
   // Runs the program in the test's directory. Returns its exit code.
   int Run(const std::string& arguments) {
-    const std::string command =
-        "cd " + folder_.string() + " && " + limits_ + GMT_PROGRAM " " + arguments + " >out 2>err </dev/null";
+    const std::string command = "cd " + folder_.string() + " && " + limits_ + GMT_PROGRAM " " +
+                                arguments + " >out 2>err </dev/null";
     const int status = std::system(command.c_str());
     out_ = Get("out");
     err_ = Get("err");

@@ -243,9 +243,9 @@ TEST_F(ProgramTest, InfoCountsEvents) {
   const json info = RunJson("info --json run.gmt");
   EXPECT_EQ(info["schema"], "gpumemtrace.info/1");
   EXPECT_EQ(info["complete"], true);
-  EXPECT_EQ(info["events"],
-            json::parse(
-                R"({"alloc":2,"free":1,"free_failed":1,"alloc_failed":1,"role":2,"other":1})"));
+  EXPECT_EQ(
+      info["events"],
+      json::parse(R"({"alloc":2,"free":1,"free_failed":1,"alloc_failed":1,"role":2,"other":1})"));
   EXPECT_EQ(info["duration_ns"], 106);
 }
 

@@ -48,8 +48,7 @@ void PrintText(const RepairArguments& options, const format::Repaired& repaired)
     fmt::print("  lost  {}: the recorded process and its start time are unknown\n",
                Plural(repaired.headers_made, "header"));
   if (repaired.ends_made > 0)
-    fmt::print("  rebuilt  the index and footer of {}\n",
-               Plural(repaired.ends_made, "recording"));
+    fmt::print("  rebuilt  the index and footer of {}\n", Plural(repaired.ends_made, "recording"));
   if (repaired.bytes_behind > 0)
     fmt::print("  dropped  {} after its end, which were not part of it\n",
                Bytes(repaired.bytes_behind));
@@ -102,8 +101,9 @@ absl::StatusOr<int> Repair(const RepairArguments& options) {
 
 void AddRepair(Program& program) {
   auto options = std::make_shared<RepairArguments>();
-  Command command = program.AddVerb("repair", "Make a complete recording from a truncated or "
-                                              "damaged one",
+  Command command = program.AddVerb("repair",
+                                    "Make a complete recording from a truncated or "
+                                    "damaged one",
                                     [options](const Terminal&) { return Repair(*options); });
   command.Argument("FILE", &options->input, "a recording");
   command.Argument("OUT", &options->output, "the repaired copy to write");

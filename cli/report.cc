@@ -86,14 +86,14 @@ absl::StatusOr<int> RunReport(const ReportArguments& options, const Terminal& te
     if (!parsed.ok()) return UsageError(parsed.status().message());
     limit = *parsed;
   }
-  const auto recording = OpenRecording(
-      options.file, {*std::move(frame_rules), *std::move(category_rules)});
+  const auto recording =
+      OpenRecording(options.file, {*std::move(frame_rules), *std::move(category_rules)});
   if (!recording.ok()) return recording.status();
   const auto answer = answers::ReportAnswer::Make(**recording, *selection);
   if (!answer.ok()) return answer.status();
   const auto top = static_cast<size_t>(options.top);
-  fmt::print("{}", options.json ? answer->Json(top)
-                                : answer->Text(terminal, top, options.frames.Shown()));
+  fmt::print(
+      "{}", options.json ? answer->Json(top) : answer->Text(terminal, top, options.frames.Shown()));
   return limit ? Gate(answer->report(), *limit) : absl::StatusOr<int>(kDone);
 }
 

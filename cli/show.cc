@@ -1,12 +1,11 @@
 // gpumemtrace show: explains an ID that an answer printed.
 
-#include "answers/show/explain.h"
-
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "analysis/show/subject.h"
+#include "answers/show/explain.h"
 #include "cli/command.h"
 #include "cli/frame_options.h"
 #include "cli/open_recording.h"
@@ -30,9 +29,8 @@ absl::StatusOr<int> Show(const ShowArguments& options, const Terminal& terminal)
   if (!rules.ok()) return rules.status();
   const auto recording = OpenRecording(options.file, {.frames = *std::move(rules)});
   if (!recording.ok()) return recording.status();
-  const auto answer =
-      answers::Explain(**recording, *subject,
-                       {options.frames.Shown(), static_cast<size_t>(options.top)}, terminal);
+  const auto answer = answers::Explain(
+      **recording, *subject, {options.frames.Shown(), static_cast<size_t>(options.top)}, terminal);
   if (!answer.ok()) return answer.status();
   fmt::print("{}", options.json ? answer->json : answer->text);
   return kDone;

@@ -133,10 +133,10 @@ TEST_F(ShowTest, EventLinksToItsMatchingEvent) {
 
 TEST_F(ShowTest, AddressHasOwners) {
   for (const char* id : {"block/0x1000", "block/4096", "0x1000"}) {
-    EXPECT_THAT(Show(id),
-                AllOf(StartsWith("block/0x1000 is in 1.00 KiB of pytorch on GPU 0"),
-                      HasSubstr("Blocks at this address"), HasSubstr("Driver memory at this "
-                                                                     "address")));
+    EXPECT_THAT(Show(id), AllOf(StartsWith("block/0x1000 is in 1.00 KiB of pytorch on GPU 0"),
+                                HasSubstr("Blocks at this address"),
+                                HasSubstr("Driver memory at this "
+                                          "address")));
   }
 }
 

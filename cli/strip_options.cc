@@ -33,8 +33,7 @@ absl::Status CheckIsRecording(const std::string& path) {
 }  // namespace
 
 void StripOptions::AddTo(Command& command) {
-  command.Flag("--strip-paths", &paths,
-               "remove private directories from paths");
+  command.Flag("--strip-paths", &paths, "remove private directories from paths");
   command.Flag("--strip-args", &args, "keep only the program name of the command line");
 }
 

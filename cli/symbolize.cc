@@ -223,8 +223,9 @@ absl::StatusOr<int> Symbolize(const SymbolizeArguments& options) {
 
 void AddSymbolize(Program& program) {
   auto options = std::make_shared<SymbolizeArguments>();
-  Command command = program.AddVerb("symbolize", "Make a copy of a recording with more function "
-                                                 "names",
+  Command command = program.AddVerb("symbolize",
+                                    "Make a copy of a recording with more function "
+                                    "names",
                                     [options](const Terminal&) { return Symbolize(*options); });
   command.Argument("FILE", &options->file, "a recording");
   command.RequiredOption("-o,--output", &options->output, "OUT", "the copy to write");

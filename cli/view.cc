@@ -72,8 +72,8 @@ void PrintAddress(const ViewArguments& options, const viewer::ViewServer& server
   if (!browser.empty() && OpenBrowser(browser, server.url())) return;
   if (!browser.empty()) PrintNote(absl::StrCat(browser, " cannot be run; open the address above"));
   if (!IsOverSsh()) return;
-  PrintNote(absl::StrCat("on the machine with your browser, run: ",
-                         ForwardingCommand(server.port())));
+  PrintNote(
+      absl::StrCat("on the machine with your browser, run: ", ForwardingCommand(server.port())));
   PrintNote("and open the address above there");
 }
 

@@ -20,9 +20,9 @@ struct Arguments {
   int session_fd = -1;  // inherited; refers to `session`, checked by the parent; -1: none
   std::string output;   // the recording to create; empty: inherited
   int output_fd = -1;   // inherited; refers to `output`, created and locked by the parent; -1: none
-  int target_fd = -1;  // inherited; pidfd of the traced process; -1: use the session's pid
-  std::string listen;  // address of the HTTP server; empty: as in the session's options
-  bool once = false;   // record what is there now; do not wait for a living process to end
+  int target_fd = -1;   // inherited; pidfd of the traced process; -1: use the session's pid
+  std::string listen;   // address of the HTTP server; empty: as in the session's options
+  bool once = false;    // record what is there now; do not wait for a living process to end
 };
 
 struct Descriptors {

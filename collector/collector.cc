@@ -43,7 +43,8 @@ std::unique_ptr<DeviceSource> MakeDeviceSource(const CollectorDependencies& deps
 // Returns the attach that is recorded, which may have ended before its collector was ready; 0 if
 // the session has no attach gate.
 uint32_t AttachOf(const session::SessionMap& session) {
-  return session.has_attach_gate() ? session.control().attach_last.load(std::memory_order_acquire) : 0;
+  return session.has_attach_gate() ? session.control().attach_last.load(std::memory_order_acquire)
+                                   : 0;
 }
 
 // Searches for leaks if the program was attached to or if events are not kept forever.

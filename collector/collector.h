@@ -209,7 +209,7 @@ class Collector {
   bool unpublished_ = false;     // the newest part does not have the recording's name yet
   uint64_t parts_retry_ns_ = 0;  // when to try again what failed
   std::string parts_problem_;    // the latest reason why the history could not be bounded
-  std::string output_problem_;       // what happened to the output that is still written to
+  std::string output_problem_;   // what happened to the output that is still written to
   std::unique_ptr<OutputFile> next_output_;
   std::atomic<bool> stop_{false};
 };

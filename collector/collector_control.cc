@@ -65,7 +65,8 @@ void Collector::SnapshotIfDue() {
 void Collector::ServeMailbox(bool drained) {
   if (deps_.mailbox == nullptr) return;
   const uint64_t now = deps_.clock->NowNs();
-  if (const uint32_t kinds = deps_.mailbox->TakeRequestedKinds(now); kinds != 0) Publish(kinds, drained);
+  if (const uint32_t kinds = deps_.mailbox->TakeRequestedKinds(now); kinds != 0)
+    Publish(kinds, drained);
   if (!deps_.mailbox->has_requests()) return;
   for (const Mailbox::QueuedRequest& asked : deps_.mailbox->TakeRequests()) {
     control::Reply reply = HandleRequest(asked.request, drained);

@@ -93,8 +93,7 @@ void Collector::EndPart(const char* why) {
 
 void Collector::DropParts() {
   if (unpublished_) return;  // the previous part does not have its own name yet
-  while (const auto part = history_->TakeDropped(deps_.clock->NowNs()))
-    deps_.parts->Remove(*part);
+  while (const auto part = history_->TakeDropped(deps_.clock->NowNs())) deps_.parts->Remove(*part);
 }
 
 bool Collector::DropOldestPart() {

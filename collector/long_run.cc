@@ -32,11 +32,11 @@ namespace gmt::collector {
 namespace {
 
 constexpr uint64_t kSeed = 20262;
-constexpr uint64_t kMaxMemory = 256 << 20;   // of the collector and the training run together
-constexpr uint64_t kMaxLeaked = 20000;  // maximum number of blocks that the training run leaks
+constexpr uint64_t kMaxMemory = 256 << 20;  // of the collector and the training run together
+constexpr uint64_t kMaxLeaked = 20000;      // maximum number of blocks that the training run leaks
 constexpr uint64_t kStepTime = kSecond / 20;  // of the compressed clock
-constexpr double kMinPause = 1e-4;          // seconds; shorter sleeps are not reliable
-constexpr uint64_t kChunk = 4 << 20;  // may exceed the limit briefly: the base of a part
+constexpr double kMinPause = 1e-4;            // seconds; shorter sleeps are not reliable
+constexpr uint64_t kChunk = 4 << 20;          // may exceed the limit briefly: the base of a part
 
 session::SessionSizes Sizes() { return {}; }
 

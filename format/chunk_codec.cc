@@ -42,9 +42,8 @@ bool ChunkPacker::Compress(const gmt::Body& body, int zstd_level, std::string* p
 absl::Status ChunkPacker::Pack(gmt::Body* body, int zstd_level, Chunk* chunk) {
   const size_t size = body->ByteSizeLong();
   if (size > kMaxBodyBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("a chunk of ", size,
-                                                     " bytes exceeds the maximum of ", kMaxBodyBytes,
-                                                     " bytes"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "a chunk of ", size, " bytes exceeds the maximum of ", kMaxBodyBytes, " bytes"));
   }
   chunk->set_raw_size(static_cast<uint32_t>(size));
   if (codec_ == Chunk::ZSTD && Compress(*body, zstd_level, chunk->mutable_payload())) {

@@ -57,7 +57,8 @@ uint32_t Crc32cByTable(std::string_view bytes) {
   const char* const end = at + bytes.size();
   uint32_t crc = ~uint32_t{0};
   for (; end - at >= 8; at += 8) {
-    const uint64_t word = Load64(at) ^ crc;  // little endian, like all machines with a supported GPU
+    const uint64_t word =
+        Load64(at) ^ crc;  // little endian, like all machines with a supported GPU
     crc = 0;
     for (size_t n = 0; n < 8; ++n) crc ^= kTables[7 - n][(word >> (8 * n)) & 0xFF];
   }

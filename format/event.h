@@ -117,7 +117,8 @@ struct Event {
   uint32_t scope = 0;  // string
   // The tensor that the memory was allocated for, as reported by PyTorch.
   uint32_t dtype = 0;  // string: "float32"
-  uint32_t shape = 0;  // string: "[8, 1024, 768]"; "[2, 3, 4, 5, 6, ...]" for more than 5 dimensions
+  // String: "[8, 1024, 768]"; "[2, 3, 4, 5, 6, ...]" for more than 5 dimensions.
+  uint32_t shape = 0;
 
   // Set of Role. For a ROLE event: the complete new set; forward_stack is where the autograd node
   // was created that saves the memory from then on (0: no further node does). For an acquisition

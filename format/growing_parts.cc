@@ -34,7 +34,8 @@ class GrowingParts::File : public ByteSource {
     struct stat info = {};
     if (fstat(fd, &info) != 0) return Failed(path, errno);
     if (!S_ISREG(info.st_mode)) {
-      return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file and cannot be followed"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, " is not a regular file and cannot be followed"));
     }
     file->device_ = info.st_dev;
     file->inode_ = info.st_ino;

@@ -27,9 +27,8 @@ void ShiftIds(const Definitions::Base& base, Event* event) {
 
 void ShiftIds(const Definitions::Base& base, gmt::Snapshot* snapshot) {
   gmt::Live* live = snapshot->mutable_live();
-  for (auto* column :
-       {live->mutable_heap(), live->mutable_api(), live->mutable_name(), live->mutable_scope(),
-        live->mutable_dtype(), live->mutable_shape()}) {
+  for (auto* column : {live->mutable_heap(), live->mutable_api(), live->mutable_name(),
+                       live->mutable_scope(), live->mutable_dtype(), live->mutable_shape()}) {
     Shift(base.string, column);
   }
   Shift(base.stack, live->mutable_stack());

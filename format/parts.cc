@@ -33,8 +33,7 @@ Header FirstHeader(ByteSource* source) {
     const auto record = frames.Next();
     if (!record.ok() || record->kind == FrameRecord::Kind::kEnd) break;
     if (record->kind != FrameRecord::Kind::kHeader) continue;
-    if (!ParseBytes(record->body, &header))
-      header.Clear();
+    if (!ParseBytes(record->body, &header)) header.Clear();
     break;
   }
   return header;

@@ -24,8 +24,8 @@ class RandomEvents {
     Event event;
     event.kind = static_cast<Kind>(1 + Below(ROLE));
     event.present = Below(1 << 22);
-    event.t_ns =
-        OneIn(20) ? static_cast<int64_t>(Number()) : now_ += static_cast<int64_t>(Below(5000)) - 100;
+    event.t_ns = OneIn(20) ? static_cast<int64_t>(Number())
+                           : now_ += static_cast<int64_t>(Below(5000)) - 100;
     event.thread = Small();
     switch (FamilyOf(event.kind)) {
       case Family::kAcquisition:

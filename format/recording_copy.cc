@@ -68,8 +68,7 @@ class Copier {
 
   absl::Status TakeChunk(std::string_view bytes) {
     Chunk chunk;
-    if (!in_segment_ || index_ != nullptr ||
-        !ParseBytes(bytes, &chunk) ||
+    if (!in_segment_ || index_ != nullptr || !ParseBytes(bytes, &chunk) ||
         chunk.seq() != next_seq_) {
       return NotComplete(path_);
     }
@@ -119,7 +118,8 @@ class Copier {
       if (!status.ok()) return status;
     }
     in_segment_ = false;
-    if (static_cast<size_t>(index_->entry_size()) != chunk_offsets_.size()) return NotComplete(path_);
+    if (static_cast<size_t>(index_->entry_size()) != chunk_offsets_.size())
+      return NotComplete(path_);
     for (int i = 0; i < index_->entry_size(); ++i)
       index_->mutable_entry(i)->set_offset(chunk_offsets_[static_cast<size_t>(i)]);
     index_->clear_crc32c();

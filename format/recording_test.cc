@@ -460,7 +460,8 @@ TEST_F(RecordingTest, NewerFormatRequiresANewerReader) {
       RecordingWriter::Create(std::make_unique<StringSink>(&bytes_, &writes_), header, {});
   ASSERT_TRUE(writer.ok());
   Read(bytes_);
-  EXPECT_THAT(std::string(open_status_.message()), HasSubstr("requires that release or a later one"));
+  EXPECT_THAT(std::string(open_status_.message()),
+              HasSubstr("requires that release or a later one"));
 }
 
 // ---- Joined files -------------------------------------------------------------------------------

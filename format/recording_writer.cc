@@ -183,7 +183,8 @@ class RecordingWriter::Impl {
     gmt::Body body;
     body.mutable_events()->Swap(&columns);
     absl::Status status = WriteChunk(std::move(chunk), &body, events, "");
-    body.mutable_events()->Swap(&columns);  // reuses their memory for the next chunk, if not moved from
+    body.mutable_events()->Swap(
+        &columns);  // reuses their memory for the next chunk, if not moved from
     encoder_.Clear();
     return status;
   }

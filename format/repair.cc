@@ -137,8 +137,7 @@ class Repairer {
     Chunk chunk;
     gmt::Body body;
     // A chunk that is intact but cannot be unpacked was written that way; no reader could use it.
-    if (!ParseBytes(record.body, &chunk) ||
-        !UnpackBody(chunk, &body).ok()) {
+    if (!ParseBytes(record.body, &chunk) || !UnpackBody(chunk, &body).ok()) {
       Lose(record, &gap_);
       gap_->what = "its content";
       return absl::OkStatus();

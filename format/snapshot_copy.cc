@@ -46,8 +46,7 @@ class Extractor {
  private:
   absl::Status TakeChunk(std::string_view bytes) {
     Chunk chunk;
-    if (!ParseBytes(bytes, &chunk))
-      return absl::OkStatus();
+    if (!ParseBytes(bytes, &chunk)) return absl::OkStatus();
     switch (chunk.kind()) {
       case Chunk::DEFINITIONS:
       case Chunk::SYMBOLS:

@@ -81,8 +81,8 @@ bool SnapshotBase::Difference(gmt::Snapshot* snapshot, gmt::SnapshotDelta* delta
 
 absl::StatusOr<gmt::Snapshot> SnapshotBase::Apply(gmt::SnapshotDelta delta) const {
   if (name_ != delta.base()) {
-    return absl::DataLossError(absl::StrCat("the snapshot ", delta.snapshot().name(), " is based on ",
-                                            delta.base(), ", which is lost"));
+    return absl::DataLossError(absl::StrCat("the snapshot ", delta.snapshot().name(),
+                                            " is based on ", delta.base(), ", which is lost"));
   }
   const gmt::Live& added = delta.snapshot().live();
   if (added.count() > kMaxRows || delta.changed_size() != delta.changed_roles_size()) {

@@ -79,11 +79,13 @@ void StripDefinitions(const Strip& strip, gmt::Definitions* definitions) {
 
 std::string StripPath(std::string_view path, std::string_view working_directory) {
   if (path.empty() || path.front() != '/') return std::string(path);
-  if (const auto kept = FromDirectory(path, IsPackagesDirectory); !kept.empty()) return std::string(kept);
+  if (const auto kept = FromDirectory(path, IsPackagesDirectory); !kept.empty())
+    return std::string(kept);
   for (const std::string_view root : kSystemRoots) {
     if (BeginsWith(path, root)) return std::string(path);
   }
-  if (const auto kept = FromDirectory(path, IsPythonDirectory); !kept.empty()) return std::string(kept);
+  if (const auto kept = FromDirectory(path, IsPythonDirectory); !kept.empty())
+    return std::string(kept);
   while (working_directory.size() > 1 && working_directory.back() == '/')
     working_directory.remove_suffix(1);
   const bool is_below = working_directory.size() > 1 && BeginsWith(path, working_directory) &&

@@ -81,8 +81,7 @@ TEST(StripBodyTest, NoPathOfTheUserIsLeft) {
   EXPECT_EQ(body.SerializeAsString().find("ann"), std::string::npos);
   EXPECT_EQ(body.facts().argv(1), "--token=s3cret");
   EXPECT_EQ(body.facts().options(0).value(), "run.gmt");
-  EXPECT_EQ(body.definitions().strings(0), "model.py")
-      << "the working directory is in the facts";
+  EXPECT_EQ(body.definitions().strings(0), "model.py") << "the working directory is in the facts";
   EXPECT_EQ(body.definitions().strings(1), "operator/(Money, Money)");
 }
 

@@ -22,7 +22,11 @@
 namespace gmt::session {
 
 struct StackFrame {
-  enum class Kind { kNative, kExact, kPython };  // kExact: address of an instruction, not a return address
+  enum class Kind {
+    kNative,
+    kExact,
+    kPython
+  };  // kExact: address of an instruction, not a return address
   Kind kind = Kind::kNative;
   uint64_t address = 0;      // native: address in memory
   uint32_t code = 0;         // kPython: id of its code object; 0: unknown

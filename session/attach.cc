@@ -24,10 +24,10 @@ uint64_t BytesOf(const SessionMap& session) {
 
 // Returns the bytes that may be accessed. Before Linux 6.7, MADV_REMOVE accepts no more than these.
 uint64_t BytesOfMemory(const SessionMap& session) {
-  const uint64_t further = session.count(kLiveLevel1) == 0
-                               ? BytesOf(session)
-                               : session.header().sections[kLiveLevel1].offset -
-                                     session.header().sections[kRing].offset;
+  const uint64_t further =
+      session.count(kLiveLevel1) == 0
+          ? BytesOf(session)
+          : session.header().sections[kLiveLevel1].offset - session.header().sections[kRing].offset;
   return further + session.live().FurtherBytes();
 }
 

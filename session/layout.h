@@ -176,8 +176,8 @@ enum class ExitKind : uint32_t {
 
 // Whether a process can be attached to, and for what reason.
 enum class AttachGate : uint32_t {
-  kNone = 0,     // no: it is recorded from its first GPU call to its end
-  kDormant = 1,  // GPUMEMTRACE=dormant
+  kNone = 0,      // no: it is recorded from its first GPU call to its end
+  kDormant = 1,   // GPUMEMTRACE=dormant
   kInjected = 2,  // the library was injected into the running process (gpumemtrace_attach)
 };
 
@@ -188,7 +188,8 @@ struct Control {
   alignas(64) std::atomic<uint64_t> counters[16];  // by Counter
 
   alignas(64) std::atomic<uint32_t> module_count;  // committed entries of kModules
-  std::atomic<uint32_t> module_lock;   // tid of the appending thread; 0: free. Threads never wait for it.
+  std::atomic<uint32_t>
+      module_lock;  // tid of the appending thread; 0: free. Threads never wait for it.
   std::atomic<uint64_t> arena_used;    // words
   std::atomic<uint64_t> arena_backed;  // words backed by memory; the rest is only file space
   std::atomic<uint32_t> context_count;

@@ -56,8 +56,7 @@ std::map<uint64_t, uint64_t> Contents(const LiveTable& table) {
     EXPECT_EQ(space, Space::kDevice);
     EXPECT_EQ(value, AddressOf(live.ticket));
     EXPECT_EQ(live, SelfChecking(live.ticket));
-    EXPECT_TRUE(contents.emplace(live.ticket, live.size).second)
-        << live.ticket << " occurs twice";
+    EXPECT_TRUE(contents.emplace(live.ticket, live.size).second) << live.ticket << " occurs twice";
   });
   return contents;
 }

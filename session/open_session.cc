@@ -48,7 +48,8 @@ const char* CheckLevels(const Header& header, uint64_t file_size) {
       ended = true;
       continue;
     }
-    if (ended || !LiesInside(s, kStrides[id], file_size)) return "a section extends beyond the file";
+    if (ended || !LiesInside(s, kStrides[id], file_size))
+      return "a section extends beyond the file";
     if (!IsPowerOfTwo(s.count) || s.count < LiveLevel::kGroupSize)
       return "a table's size is not a power of two";
   }

@@ -47,7 +47,7 @@ struct Options {
   uint64_t snapshot_growth_bytes = 0;  // 0: off
   bool snapshot_at_marks = false;
   char snapshot_mark[64] = {};  // only marks of that name; empty: all
-  char listen[256] = {};               // "127.0.0.1:9400", "unix:PATH"; empty: off
+  char listen[256] = {};        // "127.0.0.1:9400", "unix:PATH"; empty: off
   bool follow_fork = true;
   uint64_t exit_wait_ns = 1000000000;
   bool quiet = false;

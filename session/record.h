@@ -55,8 +55,8 @@ struct SizeAndStream {
 };
 
 inline SizeAndStream PackLayout(uint64_t size, uint64_t stream, uint32_t layout) {
-  const bool fits = size % kBlockGranularity == 0 && (size / kBlockGranularity) >> 40 == 0 &&
-                    stream >> 56 == 0;
+  const bool fits =
+      size % kBlockGranularity == 0 && (size / kBlockGranularity) >> 40 == 0 && stream >> 56 == 0;
   if (layout == 0 || !fits) return {size, stream, false};
   return {size / kBlockGranularity | uint64_t{layout} << 40, stream | uint64_t{layout >> 24} << 56,
           true};

@@ -313,7 +313,8 @@ TEST(ResyncTest, LateAndLappedReaderEndsWithTheExactLiveSet) {
 void ExpectWrong(Broken broken) {
   constexpr uint32_t kMaxProcesses = 400;
   Tally tally;
-  for (uint32_t seed = 1; tally.wrong() == 0 && seed <= kMaxProcesses; ++seed) Live(seed, broken, &tally);
+  for (uint32_t seed = 1; tally.wrong() == 0 && seed <= kMaxProcesses; ++seed)
+    Live(seed, broken, &tally);
   EXPECT_NE(tally.wrong(), 0u) << "in " << kMaxProcesses << " processes";
 }
 

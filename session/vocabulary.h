@@ -114,7 +114,8 @@ enum class Action : uint8_t {
 };
 
 enum ActivityFlags : uint8_t {
-  kCalledByAllocator = 1,  // a caching allocator made the call to learn when streams finish with a block
+  kCalledByAllocator =
+      1,  // a caching allocator made the call to learn when streams finish with a block
   kSeenByCupti = 2,
   kInsideCall = 4,  // made inside a call that has its own event and includes this call's duration
   kStreamUnknown = 8,
@@ -127,7 +128,8 @@ enum Role : uint32_t {
   kParameter = 1,  // a leaf of the autograd graph that requires a gradient
   kGradient = 2,   // the gradient that AccumulateGrad stored for a leaf
   kSaved = 4,      // saved by at least one graph node for its backward pass
-  kExpectsGradient = 8,  // a parameter reachable from a graph: a backward pass computes its gradient
+  kExpectsGradient =
+      8,  // a parameter reachable from a graph: a backward pass computes its gradient
 };
 inline constexpr uint32_t kAllRoles = kParameter | kGradient | kSaved | kExpectsGradient;
 

@@ -41,7 +41,8 @@ absl::StatusOr<std::unique_ptr<Debuginfod>> Debuginfod::Open() {
   const char* servers = getenv("DEBUGINFOD_URLS");
   if (servers == nullptr || *servers == '\0') {
     return absl::FailedPreconditionError(
-        "no server is configured; set DEBUGINFOD_URLS, for example to https://debuginfod.elfutils.org");
+        "no server is configured; set DEBUGINFOD_URLS, for example to "
+        "https://debuginfod.elfutils.org");
   }
   auto library = std::make_unique<Library>();
   if (!library->Open()) {

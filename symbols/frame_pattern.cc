@@ -96,9 +96,9 @@ absl::StatusOr<FramePattern::Condition> FramePattern::ParseCondition(std::string
     const Field of = field == Field::kModuleName && is_path ? Field::kModulePath : field;
     return Condition{of, *std::move(parts)};
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", std::string(word),
-      "' instead of function=, file=, module= or language= with a pattern"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", std::string(word),
+                   "' instead of function=, file=, module= or language= with a pattern"));
 }
 
 absl::StatusOr<FramePattern> FramePattern::Parse(std::string_view line, const std::string& name) {
@@ -113,8 +113,8 @@ absl::StatusOr<FramePattern> FramePattern::Parse(std::string_view line, const st
     pattern.conditions_.push_back(*std::move(condition));
   }
   if (pattern.conditions_.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("which frames are '", name, "'? Add a pattern, for example: ", name, " file=*/mine/*"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "which frames are '", name, "'? Add a pattern, for example: ", name, " file=*/mine/*"));
   }
   return pattern;
 }

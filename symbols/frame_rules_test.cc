@@ -203,9 +203,8 @@ TEST(FrameRules, PatternWithASlashMatchesTheWholePathOfTheModule) {
 }
 
 TEST(FrameRules, ErrorHasItsPlaceAndTheAllowedWords) {
-  EXPECT_THAT(
-      Mistake("own file=a\nfold file=b"),
-      HasSubstr("mine.txt:2: unknown role 'fold'; known roles: own, library, operator,"));
+  EXPECT_THAT(Mistake("own file=a\nfold file=b"),
+              HasSubstr("mine.txt:2: unknown role 'fold'; known roles: own, library, operator,"));
   EXPECT_THAT(Mistake("own"), HasSubstr("mine.txt:1: which frames are 'own'?"));
   EXPECT_THAT(Mistake("own path=/x"), HasSubstr("mine.txt:1: 'path' instead of function=, file=,"));
   EXPECT_THAT(Mistake("own function"), HasSubstr("'function' instead of function="));

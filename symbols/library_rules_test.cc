@@ -35,9 +35,10 @@ TEST(LibraryRulesTest, LibrariesAreRecognizedByFileName) {
 TEST(LibraryRulesTest, AllocatorInsideAnotherFileIsRecognizedByItsFunctions) {
   EXPECT_EQ(Library("/x/all-in-one", "c10::cuda::CUDACachingAllocator::Native::malloc(void**)"),
             "PyTorch's caching allocator");
-  EXPECT_EQ(Library("/x/libtorch_cuda.so",
-                    "torch::cuda::CUDAPluggableAllocator::CUDAPluggableAllocator::malloc(unsigned long)"),
-            "PyTorch's pluggable allocator");
+  EXPECT_EQ(
+      Library("/x/libtorch_cuda.so",
+              "torch::cuda::CUDAPluggableAllocator::CUDAPluggableAllocator::malloc(unsigned long)"),
+      "PyTorch's pluggable allocator");
 }
 
 TEST(LibraryRulesTest, RuntimeDriverAndProgramAreNotLibraries) {

@@ -151,8 +151,8 @@ absl::StatusOr<std::unique_ptr<SymbolCache>> SymbolCache::Open(const std::string
   absl::Status status = MakePrivateDirectory(directory);
   if (!status.ok()) return status;
   if (!IsLocal(directory)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(directory, ": is not on a local disk; set GPUMEMTRACE_SYMBOL_CACHE to a directory on one"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        directory, ": is not on a local disk; set GPUMEMTRACE_SYMBOL_CACHE to a directory on one"));
   }
   std::unique_ptr<SymbolCache> cache(
       new SymbolCache(absl::StrCat(directory, "/", kFileName), max_bytes));

@@ -84,7 +84,8 @@ Categories Categorize(const Examination& examination, const CategoryRules& rules
 // What a device holds after a step, by category: most bytes first.
 struct CategoryUse {
   Category category = Category::kUnknown;
-  uint64_t bytes = 0;  // each byte once (analysis/examination/layers.h): uses add up to what the device holds
+  // Each byte once (analysis/examination/layers.h): uses add up to what the device holds.
+  uint64_t bytes = 0;
   uint64_t count = 0;
   Confidence confidence = Confidence::kLow;  // of most of the bytes
   std::string reason;                        // of most of the bytes

@@ -237,7 +237,7 @@ void Categorizer::DecideGroups() {
       if (open && !groups_[i].from_before && !is_observed) {
         // A parameter's rule is stronger evidence than what else the same code did.
         const bool is_known = decisions_[i].is_made && !IsShort(groups_[i].life.life) &&
-                             decisions_[i].category != Category::kActivations;
+                              decisions_[i].category != Category::kActivations;
         if (!is_known) {
           Decision voted = ByVotes(groups_[i]);
           if (voted.is_made) decisions_[i] = std::move(voted);

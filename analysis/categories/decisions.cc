@@ -194,8 +194,8 @@ Categorizer::Decision Categorizer::OfBackward(const Group& group) const {
     return {Category::kTemporaries, Confidence::kHigh, LifeText(group), true};
   }
   const char* of_size = is_parameters ? "; of a parameter's size" : "; not of a parameter's size";
-  const bool in_doubt =
-      life.life == Lifespan::kPass || group.is_open() || (life.dies_at_once && !spans_.backward_is_recorded);
+  const bool in_doubt = life.life == Lifespan::kPass || group.is_open() ||
+                        (life.dies_at_once && !spans_.backward_is_recorded);
   if (in_doubt) {
     return {is_parameters ? Category::kGradients : Category::kTemporaries, Confidence::kMedium,
             absl::StrCat(LifeText(group), of_size), true};

@@ -25,7 +25,7 @@ namespace gmt::analysis {
 
 struct Failures {
   uint64_t count = 0;              // on GPUs, not recovered
-  uint64_t recovered = 0;             // refusals by the driver that were recovered
+  uint64_t recovered = 0;          // refusals by the driver that were recovered
   uint64_t of_host = 0;            // of pinned host memory
   std::vector<size_t> counted;     // indices in Trace::failed of those in `count`
   std::optional<size_t> decisive;  // the last of them

@@ -91,7 +91,8 @@ void LeakWatcher::OnBorn(PieceId id, const HeldPiece& piece) {
     entry.what = Happened::kSegmentBefore;
     return Happen(entry);
   }
-  const bool may_mark = piece.heap > kHostHeap || (piece.heap == kDriverHeap && !memory_.has_blocks());
+  const bool may_mark =
+      piece.heap > kHostHeap || (piece.heap == kDriverHeap && !memory_.has_blocks());
   const uint32_t fired = may_mark ? marked_cycles_.OnBirth(piece.stack) : MarkedCycles::kNoMarker;
   if (fired != MarkedCycles::kNoMarker) {
     JournalEntry entry;
@@ -447,7 +448,8 @@ int64_t LeakWatcher::MedianPeriod() const {
 
 LeakEvidence LeakWatcher::Evidence() {
   // A few more cycles may be enough to recognise a loop.
-  if (journaling_ && !IsMarked() && from_beginning_ && journal_.size() > looked_at_) LookForCycles();
+  if (journaling_ && !IsMarked() && from_beginning_ && journal_.size() > looked_at_)
+    LookForCycles();
   LeakEvidence evidence;
   evidence.heaps = memory_.heaps();
   evidence.before = Before();

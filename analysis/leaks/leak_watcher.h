@@ -123,7 +123,7 @@ class LeakWatcher : private HeldMemory::Listener {
   const bool attached_;
   std::map<std::pair<int32_t, uint32_t>, HeldBefore> before_;
   std::map<int32_t, uint64_t> reported_bytes_;  // driver memory reported from before, by device
-  std::map<int32_t, uint64_t> other_;       // a device's first sample minus what was recorded
+  std::map<int32_t, uint64_t> other_;           // a device's first sample minus what was recorded
 };
 
 }  // namespace gmt::analysis

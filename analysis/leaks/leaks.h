@@ -61,10 +61,10 @@ struct LeakSuspect {
   uint64_t count = 0;
   std::vector<LeakStack> stacks;          // that grow in lock-step; most bytes first
   std::optional<FrameText> common_frame;  // the program's deepest frame common to 95 % of growth
-  std::string layer;         // module of a model (analysis/stacks/module_path.h) of 95 %; "" if none
-  std::string option;        // the library setting that fixes it: "eval_accumulation_steps", or ""
-  std::string library;       // that took driver memory; "" if the program itself or unknown
-  std::string heap;          // "pytorch", "driver", "host"
+  std::string layer;    // module of a model (analysis/stacks/module_path.h) of 95 %; "" if none
+  std::string option;   // the library setting that fixes it: "eval_accumulation_steps", or ""
+  std::string library;  // that took driver memory; "" if the program itself or unknown
+  std::string heap;     // "pytorch", "driver", "host"
   uint64_t since_cycle = 0;  // from 1; 1 if from the beginning
   std::string reason;        // what was observed, as a sentence
   // Why most of it was alive after the last step; for a kept graph, which nodes saved it.
@@ -99,7 +99,7 @@ struct CycleMinima {
 // The compared cycles.
 struct WatchedCycles {
   uint64_t count = 0;
-  std::string source;     // analysis/loop/phases.h, analysis/leaks/leak_cycles.h; "" if none was found
+  std::string source;  // analysis/loop/phases.h, analysis/leaks/leak_cycles.h; "" if none was found
   int64_t period_ns = 0;  // the median
   bool inferred = false;  // the recording does not mark where a cycle ends
   bool clear = true;      // false: parts of equal length, not produced by a loop

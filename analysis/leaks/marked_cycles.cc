@@ -71,9 +71,9 @@ uint32_t MarkedCycles::OnRangeBegin(const format::Event& event) {
         event.domain == 0 ? absl::StrCat("range ", name.source)
                           : absl::StrCat("range ", name.source, " (",
                                          std::string(definitions_.string(event.domain)), ")");
-    open.marker = Find(
-        {CycleSource::kNamedRange, std::hash<std::string>()(name.source), event.domain, event.thread},
-        source);
+    open.marker = Find({CycleSource::kNamedRange, std::hash<std::string>()(name.source),
+                        event.domain, event.thread},
+                       source);
     if (open.marker != kNoMarker) {
       open.outermost = depth_[open.marker]++ == 0;
       if (open.outermost) fired = Fire(open.marker);

@@ -202,7 +202,7 @@ ProcessRows ProcessRowsAfter(const Examination& examination, int32_t device, Ste
   AddOthers(examination, held, rows);
   if (held.managed.bytes > 0) {
     process.not_counted.push_back({"managed memory", held.managed.bytes,
-                              "on the device or on the host, depending on its last use"});
+                                   "on the device or on the host, depending on its last use"});
   }
   if (const uint64_t bytes = ImportedAfter(trace, device, step); bytes > 0) {
     process.not_counted.push_back({"imported memory", bytes, "counted where it was allocated"});

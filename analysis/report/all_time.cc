@@ -21,7 +21,8 @@ AllTimeHeap HeapBefore(const HeapCounts& counts) {
   heap.peak_bytes = counts.peak_bytes();
   heap.peak_t_ns = counts.peak_t_ns();
   heap.peak_is_before = true;
-  if (counts.has_peak_reported_reserved()) heap.peak_reserved_bytes = counts.peak_reported_reserved();
+  if (counts.has_peak_reported_reserved())
+    heap.peak_reserved_bytes = counts.peak_reported_reserved();
   return heap;
 }
 

@@ -95,7 +95,7 @@ std::vector<LifeValue> MostBytesFirst(ValueCounts counts) {
 class LifeBuilder {
  public:
   LifeBuilder(const Examination& examination, const Categories& categories,
-             const Selection& selection, size_t buckets)
+              const Selection& selection, size_t buckets)
       : examination_(examination),
         trace_(examination.trace()),
         rows_(trace_.rows),

@@ -103,8 +103,8 @@ void StreamWaits::Apply(Trace& trace) const {
     const auto before = trace.side_events.begin() + end.side_event;
     side_events.insert(side_events.end(), next, before);
     next = before;
-    side_events.push_back(
-        {SideEvent::kCompleted, static_cast<uint32_t>(trace.completions.size()), end.step, end.t_ns});
+    side_events.push_back({SideEvent::kCompleted, static_cast<uint32_t>(trace.completions.size()),
+                           end.step, end.t_ns});
     trace.completions.push_back({row, end.step, end.t_ns, 0});
   }
   side_events.insert(side_events.end(), next, trace.side_events.end());

@@ -455,8 +455,8 @@ RowId TraceBuilder::AddFromSnapshot(const Event& held) {
   }
   const Place place = PlacesOf(held).front();
   if (held_.contains(place)) return kNoRow;
-  const RowId row =
-      AddRow(held, 0, IsReportedBefore(held) ? kRowFromBefore | kRowReportedBefore : kRowFromBefore);
+  const RowId row = AddRow(
+      held, 0, IsReportedBefore(held) ? kRowFromBefore | kRowReportedBefore : kRowFromBefore);
   Hold(place, row);
   ++trace_.unknowns.rows_from_before;
   // Memory that the live set contains ahead of the events is not in an allocator's totals yet.

@@ -92,8 +92,9 @@ TEST_F(TraceNotesTest, SideEventsKeepTheirOrder) {
   script_.SnapshotTaken("");
   script_.Sample(1, 2);
   const Trace trace = script_.Build();
-  EXPECT_THAT(KindsOf(trace), ElementsAre(SideEvent::kMap, SideEvent::kMark, SideEvent::kUnmap, SideEvent::kFailed,
-                                          SideEvent::kSnapshot, SideEvent::kSnapshot, SideEvent::kSample));
+  EXPECT_THAT(KindsOf(trace),
+              ElementsAre(SideEvent::kMap, SideEvent::kMark, SideEvent::kUnmap, SideEvent::kFailed,
+                          SideEvent::kSnapshot, SideEvent::kSnapshot, SideEvent::kSample));
   for (const SideEvent& side_event : trace.side_events) EXPECT_EQ(side_event.step, 1u);
   EXPECT_EQ(trace.side_events[5].index, 1u);
 }

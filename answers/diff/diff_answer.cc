@@ -25,9 +25,8 @@ absl::Status InFiles(const absl::Status& status, const Recording& base, const Re
 absl::StatusOr<DiffAnswer> DiffAnswer::Make(const Recording& base, const Recording& changed,
                                             const analysis::DiffOptions& options,
                                             std::optional<Limit> limit) {
-  auto comparison =
-      analysis::Compare(base.examination(), base.categories(), changed.examination(),
-                        changed.categories(), options);
+  auto comparison = analysis::Compare(base.examination(), base.categories(), changed.examination(),
+                                      changed.categories(), options);
   if (!comparison.ok()) return InFiles(comparison.status(), base, changed);
   DiffSource source;
   source.base_file = base.path();

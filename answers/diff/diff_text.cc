@@ -155,8 +155,7 @@ std::string Next(const Diff& diff, const DiffSource& source) {
   if (diff.rows.empty()) return "";
   const DiffRow& row = diff.rows.front();
   const bool is_gone = row.new_id.empty();
-  return fmt::format("Next: gpumemtrace show {} {}\n",
-                     is_gone ? source.base_file : source.new_file,
+  return fmt::format("Next: gpumemtrace show {} {}\n", is_gone ? source.base_file : source.new_file,
                      is_gone ? row.base_id : row.new_id);
 }
 

@@ -20,7 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-
 class DiffTextTest : public ::testing::Test {
  protected:
   DiffTextTest() {

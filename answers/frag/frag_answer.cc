@@ -27,8 +27,7 @@ std::string FragAnswer::Text(const Terminal& terminal, size_t top) const {
 }
 
 std::string FragAnswer::Json(size_t top) const {
-  return FragJson(found_, recording_->examination(), recording_->path(),
-                  top == 0 ? SIZE_MAX : top);
+  return FragJson(found_, recording_->examination(), recording_->path(), top == 0 ? SIZE_MAX : top);
 }
 
 }  // namespace gmt::answers

@@ -38,12 +38,12 @@ std::string Verdict(const Fragmentation& found, const MainPins& pins) {
            fmt::format(": {} {} {}", Plural(pins.blocks, "block"), pin, Bytes(pins.pinned_bytes));
   }
   const auto& split = found.split;
-  const std::pair<uint64_t, const char*> parts[] = {{split.releasable,
-                                                     "releasable by empty_cache()"},
-                                                    {split.pinned, "pinned by blocks"},
-                                                    {split.stream, "in segments of other streams"},
-                                                    {split.private_pool, "in private pools"},
-                                                    {split.awaiting_stream, "awaiting streams"}};
+  const std::pair<uint64_t, const char*> parts[] = {
+      {split.releasable, "releasable by empty_cache()"},
+      {split.pinned, "pinned by blocks"},
+      {split.stream, "in segments of other streams"},
+      {split.private_pool, "in private pools"},
+      {split.awaiting_stream, "awaiting streams"}};
   const auto most = std::max_element(std::begin(parts), std::end(parts));
   return line + fmt::format("; {}: {}", most->second, Bytes(most->first));
 }
@@ -99,8 +99,8 @@ const std::vector<analysis::FrameText>& FramesOf(const PinGroup& group,
   return examination.stacks().Frames(group.forward_stack != 0 ? group.forward_stack : group.stack);
 }
 
-std::string PinText(const PinGroup& group, const Examination& examination, analysis::SourceLines& sources,
-                    size_t width) {
+std::string PinText(const PinGroup& group, const Examination& examination,
+                    analysis::SourceLines& sources, size_t width) {
   const auto& frames = FramesOf(group, examination);
   const std::string id = StackId(group.stack, group.forward_stack);
   const size_t room =
@@ -116,8 +116,8 @@ std::string PinText(const PinGroup& group, const Examination& examination, analy
   return text;
 }
 
-std::string Pins(const Fragmentation& found, const Examination& examination, analysis::SourceLines& sources,
-                 size_t top, size_t width) {
+std::string Pins(const Fragmentation& found, const Examination& examination,
+                 analysis::SourceLines& sources, size_t top, size_t width) {
   const std::vector<PinGroup> groups = analysis::GroupPins(examination.trace(), found.pins);
   if (groups.empty()) return "";
   std::string text =

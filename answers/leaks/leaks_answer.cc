@@ -26,9 +26,9 @@ std::string LeaksAnswer::Text(const Terminal& terminal, size_t top) const {
 }
 
 std::string LeaksAnswer::Json(size_t top) const {
-  return LeaksJson(report_,
-                   {recording_.path(), top == 0 ? report_.suspects.size() : top, recording_.lacks()},
-                   recording_.examination().stacks());
+  return LeaksJson(
+      report_, {recording_.path(), top == 0 ? report_.suspects.size() : top, recording_.lacks()},
+      recording_.examination().stacks());
 }
 
 }  // namespace gmt::answers

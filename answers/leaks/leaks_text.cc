@@ -162,9 +162,10 @@ class Writer {
           "longer.",
           Where(rising->device), Rate(rising->bytes_per_cycle), Unit());
     }
-    return fmt::format("No leak: the minimum of {1} stays at {2} over {0}, and no stack keeps "
-                       "growing.",
-                       Cycles(report_.cycles.count), Where(most->device), Bytes(most->last_bytes));
+    return fmt::format(
+        "No leak: the minimum of {1} stays at {2} over {0}, and no stack keeps "
+        "growing.",
+        Cycles(report_.cycles.count), Where(most->device), Bytes(most->last_bytes));
   }
 
   // Returns what rises most after all explained growth is subtracted, or nullptr if nothing does.
@@ -327,8 +328,8 @@ class Writer {
 
 }  // namespace
 
-std::string LeaksText(const LeakReport& report, const LeaksShown& shown, analysis::SourceLines& sources,
-                      const Terminal& terminal) {
+std::string LeaksText(const LeakReport& report, const LeaksShown& shown,
+                      analysis::SourceLines& sources, const Terminal& terminal) {
   return Writer(report, shown, sources, terminal).Write();
 }
 

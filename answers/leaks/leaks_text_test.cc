@@ -18,7 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-
 class LeaksTextTest : public ::testing::Test {
  protected:
   template <typename Cycle>
@@ -71,10 +70,9 @@ TEST_F(LeaksTextTest, NoLeakShowsTheMinimum) {
     if (cycle == 0) Keep(64 * kMiB, {"parameters", "train"});
   });
   const std::string text = Text();
-  EXPECT_EQ(
-      FirstLine(text),
-      "No leak: the minimum of GPU 0 stays at 64.0 MiB over 200 steps, and no stack keeps "
-      "growing.");
+  EXPECT_EQ(FirstLine(text),
+            "No leak: the minimum of GPU 0 stays at 64.0 MiB over 200 steps, and no stack keeps "
+            "growing.");
   EXPECT_THAT(text, HasSubstr("it does not grow"));
 }
 

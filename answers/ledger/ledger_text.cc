@@ -94,8 +94,8 @@ std::string Reading(const Ledger& ledger) {
   if (ledger.source.empty()) return "";
   const uint64_t before = analysis::Between(ledger.reading_t_ns, ledger.at.t_ns);
   const uint64_t later = analysis::Between(ledger.at.t_ns, ledger.reading_t_ns);
-  std::string text = fmt::format("; {} reported {}", ledger.source,
-                                 Bytes(ledger.reading_used_bytes));
+  std::string text =
+      fmt::format("; {} reported {}", ledger.source, Bytes(ledger.reading_used_bytes));
   if (before >= kNearNs) text += fmt::format("  {} earlier", DurationText(before));
   if (later >= kNearNs) text += fmt::format(" {} later", DurationText(later));
   if (ledger.recorded_since == 0) return text;
@@ -211,7 +211,8 @@ std::string Table(const Ledger& ledger, size_t top, size_t width) {
 std::string NotCounted(const Ledger& ledger) {
   std::string text;
   for (const analysis::NotCounted& uncounted : ledger.not_counted) {
-    text += fmt::format("Not counted: {} of {}, {}.\n", Bytes(uncounted.bytes), uncounted.name, uncounted.why);
+    text += fmt::format("Not counted: {} of {}, {}.\n", Bytes(uncounted.bytes), uncounted.name,
+                        uncounted.why);
   }
   return text;
 }
@@ -254,8 +255,7 @@ std::string Next(const Ledger& ledger, const LedgerSource& source) {
     if (row.stack != 0 && is_more) outside = &row;
   }
   if (holes > 0 && (outside == nullptr || holes > outside->bytes)) {
-    return fmt::format("Next: gpumemtrace frag {} --at {}\n", source.file,
-                       ledger.at.name);
+    return fmt::format("Next: gpumemtrace frag {} --at {}\n", source.file, ledger.at.name);
   }
   if (outside != nullptr) {
     return fmt::format("Next: gpumemtrace show {} stack/{}\n", source.file, outside->stack);

@@ -21,11 +21,12 @@ using analysis::OomReport;
 using analysis::OomVerdict;
 using Basis = analysis::ExpectedPeak::Basis;
 
-constexpr size_t kActionsShown = 3, kUselessActionsShown = 2, kHoldersShown = 2, kCategoriesShown = 5, kFindings = 1;
+constexpr size_t kActionsShown = 3, kUselessActionsShown = 2, kHoldersShown = 2,
+                 kCategoriesShown = 5, kFindings = 1;
 constexpr uint64_t kLargePercent = 5;  // of the device: smaller requests may be squares by chance
 // Minimum ratio at which the inputs of steps count as different.
 constexpr double kOtherInputs = 1.1;
-constexpr uint64_t kMinHolderFraction = 50;   // the smallest holder shown has 1/50 of live memory
+constexpr uint64_t kMinHolderFraction = 50;  // the smallest holder shown has 1/50 of live memory
 
 std::string Framework(const OomReport& report) {
   return report.heap == "pytorch" ? "PyTorch" : "the framework";
@@ -43,7 +44,9 @@ std::string RetriesText(const OomReport& report) {
       Duration(evidence.first_retry_t_ns), Duration(static_cast<int64_t>(evidence.retry_ns)));
 }
 
-std::string Requested(const OomReport& report) { return Bytes(report.requested_bytes) + " requested"; }
+std::string Requested(const OomReport& report) {
+  return Bytes(report.requested_bytes) + " requested";
+}
 
 std::string DriverFree(const OomEvidence& evidence) {
   return evidence.driver_free_bytes ? Bytes(*evidence.driver_free_bytes) : "unknown";
@@ -66,11 +69,9 @@ std::string Why(const OomReport& report) {
                            Requested(report));
       }
       return evidence.total_bytes > 0
-                 ? fmt::format("{} of {} are in use; {}",
-                               Bytes(evidence.live_bytes), Bytes(evidence.total_bytes),
-                               Requested(report))
-                 : fmt::format("{} are in use; {}",
-                               Bytes(evidence.live_bytes), Requested(report));
+                 ? fmt::format("{} of {} are in use; {}", Bytes(evidence.live_bytes),
+                               Bytes(evidence.total_bytes), Requested(report))
+                 : fmt::format("{} are in use; {}", Bytes(evidence.live_bytes), Requested(report));
     case OomVerdict::kFragmentation:
       // The request may also need what the driver has free.
       if (pool_free < report.requested_bytes) {
@@ -92,7 +93,8 @@ std::string Why(const OomReport& report) {
     case OomVerdict::kCap:
       return evidence.limit_bytes
                  ? fmt::format("stopped at {} reserved, {} free on the GPU; {}",
-                               Bytes(*evidence.limit_bytes), DriverFree(evidence), Requested(report))
+                               Bytes(*evidence.limit_bytes), DriverFree(evidence),
+                               Requested(report))
                  : fmt::format("the driver refused {} with {} free", Bytes(report.requested_bytes),
                                DriverFree(evidence));
     case OomVerdict::kOtherProcess:
@@ -159,13 +161,11 @@ std::string Expectation(const OomReport& report) {
   if (expected.basis != Basis::kEarlierSteps) return "";
   const bool has_other_inputs =
       expected.input_ratio >= kOtherInputs || expected.input_ratio <= 1 / kOtherInputs;
-  return fmt::format("this step: about {}{} ({} before it: up to {}), {} available\n",
-                     Bytes(expected.bytes),
-                     has_other_inputs
-                         ? fmt::format(" with {:.3g} times the input", expected.input_ratio)
-                         : "",
-                     Count(expected.earlier_steps), Bytes(expected.earlier_peak),
-                     Bytes(report.evidence.available_bytes));
+  return fmt::format(
+      "this step: about {}{} ({} before it: up to {}), {} available\n", Bytes(expected.bytes),
+      has_other_inputs ? fmt::format(" with {:.3g} times the input", expected.input_ratio) : "",
+      Count(expected.earlier_steps), Bytes(expected.earlier_peak),
+      Bytes(report.evidence.available_bytes));
 }
 
 const std::vector<FrameText>& FramesOf(uint32_t stack, uint32_t forward_stack,
@@ -173,16 +173,16 @@ const std::vector<FrameText>& FramesOf(uint32_t stack, uint32_t forward_stack,
   return examination.stacks().Frames(forward_stack != 0 ? forward_stack : stack);
 }
 
-std::string SourceOf(const std::vector<FrameText>& frames, analysis::SourceLines& sources, size_t indent,
-                     size_t width) {
+std::string SourceOf(const std::vector<FrameText>& frames, analysis::SourceLines& sources,
+                     size_t indent, size_t width) {
   const int own = analysis::OwnFrame(frames);
   if (own < 0) return "";
   const std::string line = sources.Line(frames[static_cast<size_t>(own)], width - indent);
   return line.empty() ? "" : std::string(indent, ' ') + line + "\n";
 }
 
-std::string Place(const OomReport& report, const Examination& examination, analysis::SourceLines& sources,
-                  size_t width) {
+std::string Place(const OomReport& report, const Examination& examination,
+                  analysis::SourceLines& sources, size_t width) {
   const auto& frames = FramesOf(report.stack, report.forward_stack, examination);
   const std::string id = StackId(report.stack, report.forward_stack);
   std::string text = "request: ";
@@ -393,12 +393,14 @@ std::string OomVerdictLine(const OomReport& report, bool has_history) {
   return fmt::format("Out of memory ({}): {}", Words(report.verdict), Why(report));
 }
 
-std::string OomText(const OomReport& report, const Examination& examination, analysis::SourceLines& sources,
-                    const std::string& file, const Terminal& terminal) {
+std::string OomText(const OomReport& report, const Examination& examination,
+                    analysis::SourceLines& sources, const std::string& file,
+                    const Terminal& terminal) {
   const auto width = static_cast<size_t>(std::max(terminal.width, 60));
   std::string text = terminal.Bold(OomVerdictLine(report, HasHistory(examination))) + "\n";
   if (report.verdict == OomVerdict::kNone) return text + NoOom(report, file);
-  text += Moment(report) + "\n" + Expectation(report) + Place(report, examination, sources, width) + "\n";
+  text += Moment(report) + "\n" + Expectation(report) + Place(report, examination, sources, width) +
+          "\n";
   text += DeviceTable(report);
   text += Holders(report, examination, width) + "\n";
   text += Actions(report);

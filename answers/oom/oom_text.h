@@ -20,7 +20,8 @@
 namespace gmt::answers {
 
 std::string OomText(const analysis::OomReport& report, const analysis::Examination& examination,
-                    analysis::SourceLines& sources, const std::string& file, const Terminal& terminal);
+                    analysis::SourceLines& sources, const std::string& file,
+                    const Terminal& terminal);
 
 // Returns one object with all keys of the command line contract.
 std::string OomJson(const analysis::OomReport& report, const analysis::Examination& examination,

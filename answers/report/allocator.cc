@@ -80,9 +80,9 @@ std::string StepLines(const analysis::Cycles& cycles, const DeviceCycles& device
   const analysis::TypicalCycle typical = analysis::TypicalOf(device);
   std::string text = fmt::format(
       "{} {} {}; the typical one peaks at {} in {} ({} of {}) and grows by {}\n",
-      Plural(device.cycles.size(), "step"), cycles.inferred ? "inferred from" : "by",
-      cycles.source, Bytes(typical.peak), NameOf(typical.peak_phase),
-      Count(typical.steps_with_peak_phase), Count(typical.steps), SignedBytes(typical.growth));
+      Plural(device.cycles.size(), "step"), cycles.inferred ? "inferred from" : "by", cycles.source,
+      Bytes(typical.peak), NameOf(typical.peak_phase), Count(typical.steps_with_peak_phase),
+      Count(typical.steps), SignedBytes(typical.growth));
   const auto add = [&](Phase phase, const analysis::PhaseUse& use, std::string_view more) {
     if (!use.present) return;
     text += fmt::format("  {:<10} peak {:>9}   change {:>10}{}\n", NameOf(phase), Bytes(use.peak),

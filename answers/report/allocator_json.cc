@@ -1,6 +1,6 @@
-#include "answers/json.h"
-
 #include <nlohmann/json.hpp>
+
+#include "answers/json.h"
 #include "answers/report/allocator.h"
 
 namespace gmt::answers {

@@ -1,9 +1,9 @@
 #include "answers/report/allocator.h"
 
-#include <nlohmann/json.hpp>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
 
 #include "analysis/testing/event_script.h"
 #include "answers/report/report_text.h"
@@ -16,7 +16,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
 
 class ReportAllocatorTest : public ::testing::Test {
  protected:
@@ -117,10 +116,9 @@ TEST_F(ReportAllocatorTest, StepsArePrintedWithTheirSourceAndPhases) {
 TEST_F(ReportAllocatorTest, TotalsThatDifferFromOursAreUnderNotKnown) {
   script_.Totals(script_.Block(0x1000, 512), 512, 0);
   script_.Totals(script_.Block(0x2000, 512), 4096, 0);
-  EXPECT_THAT(
-      Mismatches(Report().allocator.reconciliations),
-          ElementsAre("GPU 0: pytorch reported 4.00 KiB allocated, the recording has 1.00 KiB, "
-                      "first at 2.00 ms; 1 of 2 events differ, by up to 3.00 KiB"));
+  EXPECT_THAT(Mismatches(Report().allocator.reconciliations),
+              ElementsAre("GPU 0: pytorch reported 4.00 KiB allocated, the recording has 1.00 KiB, "
+                          "first at 2.00 ms; 1 of 2 events differ, by up to 3.00 KiB"));
   EXPECT_THAT(Text(), HasSubstr("\n  GPU 0: pytorch reported 4.00 KiB"));
   const auto found = Json()["reconciliation"][0];
   EXPECT_EQ(found["allocated"]["different"], 1u);

@@ -28,7 +28,7 @@ using analysis::ReportRow;
 constexpr size_t kRowsInFirstLine = 3;
 constexpr size_t kStreamRows = 3;
 constexpr size_t kAllTimeRows = 5;
-constexpr size_t kIndent = 34;  // column at which the text of a row begins
+constexpr size_t kIndent = 34;                        // column at which the text of a row begins
 constexpr std::string_view kProgram = "the program";  // analysis::LibraryOf
 
 std::string Place(const ReportDevice& device) {
@@ -220,12 +220,11 @@ std::string HeapText(const ReportHeap& heap) {
   text +=
       fmt::format("; {}, {}", Plural(heap.allocations, "allocation"), Plural(heap.frees, "free"));
   if (heap.before) {
-    text += fmt::format("; {} held before attach, {} of it freed since",
-                        Bytes(heap.before->bytes), Bytes(heap.before->freed_bytes));
+    text += fmt::format("; {} held before attach, {} of it freed since", Bytes(heap.before->bytes),
+                        Bytes(heap.before->freed_bytes));
     if (heap.before->unknown_freed_bytes > 0) {
-      text +=
-          fmt::format(", plus {} that were not known at attach",
-                      Bytes(heap.before->unknown_freed_bytes));
+      text += fmt::format(", plus {} that were not known at attach",
+                          Bytes(heap.before->unknown_freed_bytes));
     }
   }
   return text + "\n";

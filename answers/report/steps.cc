@@ -90,9 +90,10 @@ std::string KeptGradients(const StepProfile& profile) {
 }
 
 std::string GrowthText(const InputGrowth& inputs) {
-  std::string text = fmt::format("  inputs of {} to {} per step; of the memory that a step "
-                                 "allocates\n",
-                                 Bytes(inputs.least), Bytes(inputs.most));
+  std::string text = fmt::format(
+      "  inputs of {} to {} per step; of the memory that a step "
+      "allocates\n",
+      Bytes(inputs.least), Bytes(inputs.most));
   text += fmt::format("    {:>9} grow with them", Bytes(inputs.linear_bytes));
   if (inputs.quadratic_bytes > 0) {
     text += fmt::format(", {} with their square", Bytes(inputs.quadratic_bytes));

@@ -194,8 +194,8 @@ std::vector<std::string> CrossCheckDoubts(const CrossCheckResult& check) {
   };
   add(check.only_cupti, fmt::format("{} seen only by CUPTI: memory may be missing here",
                                     Plural(check.only_cupti, "allocation or free")));
-  add(check.only_ours, fmt::format("{} not seen by CUPTI",
-                                   Plural(check.only_ours, "recorded allocation or free")));
+  add(check.only_ours,
+      fmt::format("{} not seen by CUPTI", Plural(check.only_ours, "recorded allocation or free")));
   add(check.sizes_differ,
       fmt::format("{} with a different size in CUPTI", Plural(check.sizes_differ, "allocation")));
   for (const Unmatched& what : check.first) {

@@ -1,9 +1,9 @@
 #include "answers/report/streams.h"
 
-#include <nlohmann/json.hpp>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
 
 #include "analysis/report/report.h"
 #include "analysis/testing/event_script.h"

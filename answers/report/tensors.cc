@@ -48,8 +48,7 @@ std::string BatchText(const BatchFacts& batch) {
   const std::string origin = Origin(first);
   text += fmt::format(": {}{}{}\n", first.shape, origin.empty() ? "" : " of ", origin);
   if (batch.certain) {
-    text += fmt::format(
-        "  {:21}  F.scaled_dot_product_attention keeps none of it\n", "");
+    text += fmt::format("  {:21}  F.scaled_dot_product_attention keeps none of it\n", "");
   }
   return text;
 }

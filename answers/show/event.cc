@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "analysis/text.h"
-
 #include <nlohmann/json.hpp>
+
+#include "analysis/text.h"
 #include "answers/show/row.h"
 #include "answers/stacks/stack_json.h"
 

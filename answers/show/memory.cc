@@ -118,8 +118,7 @@ std::string AtPeak(const ShowInput& input, const Subject& subject, const Life& l
                     Percent(static_cast<double>(at.bytes), static_cast<double>(at.device_bytes)),
                     Plural(at.count, "piece"), input.trace().heaps[at.heap]));
   }
-  if (parts.empty())
-    return life.peak_bytes == 0 ? "" : "nothing at the peak of any device";
+  if (parts.empty()) return life.peak_bytes == 0 ? "" : "nothing at the peak of any device";
   const LifeAtPeak& first = life.at_peaks.front();
   const std::string moment = fmt::format("{} at {}", PlaceName(first.device), Duration(first.t_ns));
   if (subject.kind == Subject::kDevice)
@@ -131,10 +130,10 @@ std::string AtPeak(const ShowInput& input, const Subject& subject, const Life& l
 std::string Calls(const Life& life) {
   std::string text = fmt::format("{} of {} in total, {}", Plural(life.allocations, "allocation"),
                                  Bytes(life.allocated_bytes), Plural(life.frees, "free"));
-  if (life.from_before > 0) text += fmt::format("; {} from before the recording",
-                                                Count(life.from_before));
-  return text + fmt::format("; {} still held at the end, {}", Count(life.held),
-                            Bytes(life.held_bytes));
+  if (life.from_before > 0)
+    text += fmt::format("; {} from before the recording", Count(life.from_before));
+  return text +
+         fmt::format("; {} still held at the end, {}", Count(life.held), Bytes(life.held_bytes));
 }
 
 std::string Sizes(const analysis::LifeSizes& sizes) {
@@ -160,8 +159,8 @@ std::string LifetimeText(const analysis::Lifetimes& lifetimes) {
   const auto all = static_cast<double>(lifetimes.count);
   if (lifetimes.same_step == lifetimes.count) return text + "; freed in the step of its allocation";
   if (lifetimes.same_step > 0)
-    text += fmt::format("; {} in the same step", Percent(static_cast<double>(lifetimes.same_step),
-                                                         all));
+    text += fmt::format("; {} in the same step",
+                        Percent(static_cast<double>(lifetimes.same_step), all));
   if (lifetimes.next_step > 0) {
     text += fmt::format("{} {} in the next step", lifetimes.same_step > 0 ? "," : ";",
                         Percent(static_cast<double>(lifetimes.next_step), all));
@@ -258,8 +257,8 @@ std::string Steps(const ShowInput& input, const Life& life) {
 
 std::string Eta(const LeakSuspect& suspect) {
   if (!suspect.eta_ns) return "";
-  std::string text = fmt::format("the device is full {} after the end at this rate",
-                                 Duration(*suspect.eta_ns));
+  std::string text =
+      fmt::format("the device is full {} after the end at this rate", Duration(*suspect.eta_ns));
   if (suspect.low_eta_ns && suspect.high_eta_ns) {
     text +=
         fmt::format(" ({} to {})", Duration(*suspect.low_eta_ns), Duration(*suspect.high_eta_ns));

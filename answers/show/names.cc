@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "absl/strings/str_cat.h"
-
 #include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
 #include "analysis/show/selection.h"
 #include "analysis/text.h"
 #include "answers/show/show.h"

@@ -1,13 +1,14 @@
 // Ranges and marks of one name: how often they occurred, how long they lasted, and what they left
 // allocated.
 
+#include "analysis/show/occurrences.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "analysis/show/occurrences.h"
 #include "analysis/show/selection.h"
 #include "analysis/text.h"
 #include "analysis/trace/recorded_time.h"
@@ -99,9 +100,8 @@ ShowResult ShowOccurrences(const ShowInput& input, const Subject& subject) {
                 ? "All of them"
                 : fmt::format("The {} of {} with the largest change", chosen.size(),
                               Count(found.all.size())));
-  page.Line(
-      fmt::format("  {:<12} {:>9} {:>9} {:>12} {:>10}", "number", "at", "lasted", "change",
-                  "peak"));
+  page.Line(fmt::format("  {:<12} {:>9} {:>9} {:>12} {:>10}", "number", "at", "lasted", "change",
+                        "peak"));
   for (const size_t i : chosen) page.Line(LineOf(found, i));
   const Occurrence& most = *std::max_element(
       found.all.begin(), found.all.end(),

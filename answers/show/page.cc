@@ -33,7 +33,8 @@ std::string Quoted(const std::string& word) {
 }
 
 // Returns the source text to append to the line of a frame, or "" if there is no room for it.
-std::string Source(const FrameText& frame, analysis::SourceLines& sources, size_t taken, size_t width) {
+std::string Source(const FrameText& frame, analysis::SourceLines& sources, size_t taken,
+                   size_t width) {
   if (width < taken + kMinSource + 3) return "";
   const std::string text = sources.Line(frame, width - taken - 3);
   return text.empty() ? "" : "   " + text;
@@ -53,8 +54,8 @@ void AddAround(const FrameText& own, analysis::SourceLines& sources, size_t widt
   }
 }
 
-std::vector<std::string> RawLines(const std::vector<FrameText>& frames, analysis::SourceLines& sources,
-                                  size_t width) {
+std::vector<std::string> RawLines(const std::vector<FrameText>& frames,
+                                  analysis::SourceLines& sources, size_t width) {
   std::vector<std::string> lines;
   for (const FrameText& frame : frames) lines.push_back(CallerLine(frame, sources, width));
   if (!lines.empty()) lines.front().replace(0, 4, "    ");

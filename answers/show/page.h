@@ -60,7 +60,8 @@ class ShowPage {
 // that are available, and with the neighbouring lines of the program's own frame. Contains all
 // Python frames and the native ones that are not noise, or every frame.
 std::vector<std::string> FramesWithSource(const std::vector<analysis::FrameText>& frames,
-                                          FramesShown shown, analysis::SourceLines& sources, size_t width);
+                                          FramesShown shown, analysis::SourceLines& sources,
+                                          size_t width);
 
 // Draws an amount over time in `values.size()` columns, scaled to the maximum. Uses block
 // characters in UTF-8 locales, otherwise ASCII characters.

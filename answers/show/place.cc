@@ -1,11 +1,12 @@
 // The history of an address: which memory contained it, and when.
 
+#include "analysis/show/place.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "analysis/show/place.h"
 #include "analysis/text.h"
 #include "analysis/trace/recorded_time.h"
 #include "answers/show/row.h"
@@ -43,10 +44,9 @@ std::string HeadlineOf(const ShowInput& input, const Place& place, RowId owner) 
   const Rows& rows = input.trace().rows;
   const bool is_held = rows.death[owner] == kNever;
   const size_t before = place.inner.size() + place.outer.size() - 1;
-  return fmt::format("block/{} {} in {} of {} on {}: {}; {}", address,
-                     is_held ? "is" : "was last", Bytes(rows.size[owner]),
-                     input.trace().heaps[rows.heap[owner]], PlaceName(rows.device[owner]),
-                     Held(input.trace(), owner),
+  return fmt::format("block/{} {} in {} of {} on {}: {}; {}", address, is_held ? "is" : "was last",
+                     Bytes(rows.size[owner]), input.trace().heaps[rows.heap[owner]],
+                     PlaceName(rows.device[owner]), Held(input.trace(), owner),
                      before == 0   ? "the only one at this address"
                      : before == 1 ? "1 other at this address"
                                    : fmt::format("{} others at this address", Count(before)));

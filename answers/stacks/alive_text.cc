@@ -65,8 +65,7 @@ std::string AliveText(const std::vector<Alive>& all) {
       break;
     }
     if (all.size() > 1) {
-      text += fmt::format(": {} in {}", Bytes(alive.bytes),
-                          Plural(alive.count, "block"));
+      text += fmt::format(": {} in {}", Bytes(alive.bytes), Plural(alive.count, "block"));
     }
     parts.push_back(std::move(text));
   }

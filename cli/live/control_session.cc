@@ -38,13 +38,12 @@ absl::Status WhyNoCollectorAnswers(const SessionSummary& s) {
           "support sockets. To find out why, start it with GPUMEMTRACE_COLLECTOR_LOG=FILE"));
     case SessionState::kUnattended:
       return absl::FailedPreconditionError(absl::StrCat(
-          "process ", s.pid,
-          " is alive, but no collector is recording it. Start one with: ", "gpumemtrace collect ",
-          s.pid));
+          "process ", s.pid, " is alive, but no collector is recording it. Start one with: ",
+          "gpumemtrace collect ", s.pid));
     case SessionState::kDormant:
-      return absl::FailedPreconditionError(
-          absl::StrCat("process ", s.pid, " is dormant and not being recorded. To record it: ",
-                       "gpumemtrace attach ", s.pid));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "process ", s.pid,
+          " is dormant and not being recorded. To record it: ", "gpumemtrace attach ", s.pid));
     case SessionState::kOrphaned:
     case SessionState::kOtherBoot:
       return absl::FailedPreconditionError(absl::StrCat(

@@ -38,8 +38,9 @@ absl::Status NoUniqueProcess(const std::vector<SessionSummary>& recorded) {
   }
   if (recorded.size() > kProcessesNamed) absl::StrAppend(&list, "\n  ...");
   return absl::FailedPreconditionError(
-      absl::StrCat(recorded.size(), " processes are being recorded. Name those to follow, for "
-                                    "example: ",
+      absl::StrCat(recorded.size(),
+                   " processes are being recorded. Name those to follow, for "
+                   "example: ",
                    "gpumemtrace view --live ", recorded.front().pid, ":", list));
 }
 
@@ -83,9 +84,8 @@ absl::StatusOr<ControlledSession> Connect(const std::string& name, bool* may_sta
 absl::Status WithAdvice(const std::string& name, const absl::Status& status) {
   if (!absl::IsNotFound(status) || name.find_first_not_of("0123456789") != std::string::npos)
     return status;
-  return absl::NotFoundError(absl::StrCat(std::string(status.message()),
-                                          "\nTo record a running process: gpumemtrace attach ",
-                                          name));
+  return absl::NotFoundError(absl::StrCat(
+      std::string(status.message()), "\nTo record a running process: gpumemtrace attach ", name));
 }
 
 }  // namespace
@@ -150,9 +150,9 @@ void LiveSession::TakeStatus(const control::Status& status) {
   {
     const std::lock_guard lock(mutex_);
     news_.state = LiveNews::State::kFollowing;
-    news_.words =
-        status.stalled() ? absl::StrCat("the recording cannot be written: ",
-                                        status.stall_reason()) : std::string();
+    news_.words = status.stalled()
+                      ? absl::StrCat("the recording cannot be written: ", status.stall_reason())
+                      : std::string();
     // Events in the ring that the collector has not read yet are not in the file.
     news_.now_ns = status.lag_ns() > 0 ? status.newest_t_ns() : status.t_ns();
     news_.events_per_second = status.events_per_second();
@@ -219,13 +219,13 @@ bool LiveSession::FindCollector() {
   switch (state) {
     case SessionState::kUnattended:
       SetState(LiveNews::State::kLost, absl::StrCat("the collector of ", NameOf(pid_),
-                                                " is gone; retrying. Start one "
-                                                "with: gpumemtrace collect ",
-                                                pid_));
+                                                    " is gone; retrying. Start one "
+                                                    "with: gpumemtrace collect ",
+                                                    pid_));
       return true;
     case SessionState::kRecording:
       SetState(LiveNews::State::kLost,
-           absl::StrCat("the collector of ", NameOf(pid_), " does not answer; retrying"));
+               absl::StrCat("the collector of ", NameOf(pid_), " does not answer; retrying"));
       return true;
     default:
       break;
@@ -235,15 +235,16 @@ bool LiveSession::FindCollector() {
     return true;
   if (state == SessionState::kOrphaned) {
     SetState(LiveNews::State::kEnded,
-         absl::StrCat(NameOf(pid_),
-                      " has ended after its collector did. Write the rest of its "
-                      "recording with: gpumemtrace collect ",
-                      session_));
+             absl::StrCat(NameOf(pid_),
+                          " has ended after its collector did. Write the rest of its "
+                          "recording with: gpumemtrace collect ",
+                          session_));
   } else if (state == SessionState::kDormant) {
-    SetState(LiveNews::State::kEnded, absl::StrCat(NameOf(pid_), " was detached and keeps running"));
+    SetState(LiveNews::State::kEnded,
+             absl::StrCat(NameOf(pid_), " was detached and keeps running"));
   } else if (session.ok() && !session->damage.empty()) {
     SetState(LiveNews::State::kEnded,
-         absl::StrCat(NameOf(pid_), " cannot be followed any longer: ", session->damage));
+             absl::StrCat(NameOf(pid_), " cannot be followed any longer: ", session->damage));
   } else {
     SetState(LiveNews::State::kEnded, absl::StrCat(NameOf(pid_), " has ended"));
   }

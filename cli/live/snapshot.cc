@@ -47,8 +47,8 @@ void Print(const SnapshotArguments& options, const control::SnapshotDone& done) 
     return PrintJson(out);
   }
   fmt::print("snapshot {} in {}\n", done.name(), file);
-  if (!done.exact()) PrintNote(fmt::format("the snapshot is not exact: {}",
-                                           done.inexact_because()));
+  if (!done.exact())
+    PrintNote(fmt::format("the snapshot is not exact: {}", done.inexact_because()));
   PrintNote(fmt::format("to see what it holds: gpumemtrace report --at snapshot:{} {}", done.name(),
                         file));
 }

@@ -92,8 +92,7 @@ std::string StatusText(const control::Hello& hello, const control::Status& s,
   if (s.stalled())
     text += fmt::format("  problem    the recording cannot be written: {}\n", s.stall_reason());
   if (!s.inexact_because().empty())
-    text +=
-        fmt::format("  problem    live memory is not exact: {}\n", s.inexact_because());
+    text += fmt::format("  problem    live memory is not exact: {}\n", s.inexact_because());
   text += fmt::format(
       "  events     {} read, {:.0f} per second; {} waiting in a ring of {}{}\n",
       Count(s.losses().delivered()), s.events_per_second(), Count(s.losses().backlog()),

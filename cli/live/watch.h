@@ -37,7 +37,7 @@ namespace gmt::cli {
 
 struct WatchOptions {
   int64_t pid = 0;
-  std::string label;          // label before each line, "4711 rank 1"; "" if only one is watched
+  std::string label;        // label before each line, "4711 rank 1"; "" if only one is watched
   std::string recording;    // path
   int64_t duration_ns = 0;  // 0: until `stopped`
   bool json = false;

@@ -70,9 +70,9 @@ absl::Status WhyNotToWait(AttachRecording* recording, bool others_wait) {
         absl::StrCat("process ", recording->pid(), " is not recorded: interrupted"));
   if (others_wait)
     return absl::DeadlineExceededError(
-        absl::StrCat("process ", recording->pid(), " is not recorded: it has not called the GPU for ",
-                     kMaxWaitForOthers.count(), " s. To attach to it alone: gpumemtrace attach ",
-                     recording->pid()));
+        absl::StrCat("process ", recording->pid(),
+                     " is not recorded: it has not called the GPU for ", kMaxWaitForOthers.count(),
+                     " s. To attach to it alone: gpumemtrace attach ", recording->pid()));
   return absl::OkStatus();
 }
 
@@ -276,8 +276,8 @@ absl::StatusOr<int> RecordAll(const AttachOptions& options, const Terminal& term
   if (!text.ok()) return text.status();
   uint64_t watch_ns = 0;
   if (!options.watch.empty() && !session::ParseDuration(options.watch, &watch_ns))
-    return UsageError(absl::StrCat("--watch: '", options.watch,
-                                   "' is not a duration. Try: --watch 30m"));
+    return UsageError(
+        absl::StrCat("--watch: '", options.watch, "' is not a duration. Try: --watch 30m"));
   Recordings recordings;
   absl::Status failure;
   for (const pid_t pid : pids) {

@@ -103,8 +103,9 @@ void AddAttachOptions(Command* command, AttachOptions* o) {
       "--method", &o->method, {"auto", "dormant", "inject"},
       "dormant: use only the library that the process was started with; inject: inject it even "
       "if the seccomp filters of the process cannot be read");
-  command->Flag("--check", &o->check, "only check whether attaching would work, and what prevents "
-                                      "it");
+  command->Flag("--check", &o->check,
+                "only check whether attaching would work, and what prevents "
+                "it");
   command->Flag("--all-ranks", &o->all_ranks, "attach to all processes below PID that use the GPU");
   command->Flag("--json", &o->json, "with --check or --watch: print JSON");
   o->recording.AddTo(*command);
@@ -113,8 +114,8 @@ void AddAttachOptions(Command* command, AttachOptions* o) {
 
 absl::StatusOr<std::string> OptionText(const AttachOptions& o) {
   RecordingOptions recording = o.recording;
-  const bool bounded = !recording.max_size.empty() || !recording.max_time.empty() ||
-                       !recording.rotate.empty();
+  const bool bounded =
+      !recording.max_size.empty() || !recording.max_time.empty() || !recording.rotate.empty();
   if (!o.watch.empty() && !bounded) recording.max_size = kDefaultWatchSize;
   const std::string text = absl::StrJoin(recording.Pairs(), ",");
   if (absl::Status status = CheckOptionText(text); !status.ok()) return status;

@@ -31,7 +31,7 @@ absl::Status AlreadyRecorded(const TargetInfo& target, const AttachedSession& se
 }
 
 absl::StatusOr<std::unique_ptr<AttachedSession>> FindOrInjectSession(const AttachOptions& options,
-                                                          const TargetInfo& target) {
+                                                                     const TargetInfo& target) {
   auto session = AttachedSession::OfProcess(target);
   if (session.ok()) {
     if (!(*session)->has_attach_gate() || (*session)->is_attached() || (*session)->is_in_use())
@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<AttachedSession>> FindOrInjectSession(const Attac
 // which its calls are no longer intercepted. Injects again in that case. Once the request is set,
 // calls stay intercepted.
 absl::Status EnsureCallsIntercepted(const AttachOptions& options, const TargetInfo& target,
-                             const AttachedSession& session) {
+                                    const AttachedSession& session) {
   constexpr int kMaxRounds = 3;
   for (int round = 0; round < kMaxRounds && session.is_bypassed(); ++round) {
     std::string path;
@@ -74,7 +74,8 @@ absl::StatusOr<std::unique_ptr<CollectorProcess>> StartCollector(const AttachOpt
                                                                  const TargetInfo& target,
                                                                  const AttachedSession& session,
                                                                  const ClaimedOutput& output) {
-  if (absl::Status status = EnsureCallsIntercepted(options, target, session); !status.ok()) return status;
+  if (absl::Status status = EnsureCallsIntercepted(options, target, session); !status.ok())
+    return status;
   return CollectorProcess::Start(session, output, target.pid);
 }
 

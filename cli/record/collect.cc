@@ -100,9 +100,10 @@ absl::StatusOr<int> Collect(const CollectArguments& options) {
   }
   fmt::print("{}\n", *output);
   if (options.output.empty() && *output != session->output) {
-    PrintNote(fmt::format("{} holds what was recorded earlier; this file holds what was in the "
-                          "session",
-                          session->output));
+    PrintNote(
+        fmt::format("{} holds what was recorded earlier; this file holds what was in the "
+                    "session",
+                    session->output));
   }
   return kDone;
 }
@@ -112,8 +113,9 @@ absl::StatusOr<int> Collect(const CollectArguments& options) {
 void AddCollect(Program& program) {
   auto options = std::make_shared<CollectArguments>();
   Command command =
-      program.AddVerb("collect", "Write the recording of a session whose collector or process is "
-                                 "gone",
+      program.AddVerb("collect",
+                      "Write the recording of a session whose collector or process is "
+                      "gone",
                       [options](const Terminal&) { return Collect(*options); });
   command.Argument("SESSION", &options->session, "session file, session name or process ID");
   command.Option("-o,--output", &options->output, "FILE",

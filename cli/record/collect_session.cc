@@ -133,8 +133,8 @@ absl::StatusOr<std::string> FreeOutput(const SessionSummary& s) {
                                                                     wanted.extension().string());
     if (!fs::exists(fs::symlink_status(path, error))) return path.string();
   }
-  return absl::AlreadyExistsError(absl::StrCat(s.output,
-                                               ": no free file name next to it. Use -o FILE"));
+  return absl::AlreadyExistsError(
+      absl::StrCat(s.output, ": no free file name next to it. Use -o FILE"));
 }
 
 }  // namespace gmt::cli

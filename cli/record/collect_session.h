@@ -27,7 +27,8 @@ struct CollectRequest {
   bool once = false;
   bool elsewhere = false;
 };
-absl::Status CheckCollectable(const collector::SessionSummary& session, const CollectRequest& request);
+absl::Status CheckCollectable(const collector::SessionSummary& session,
+                              const CollectRequest& request);
 
 // Returns the collector that can read the session: this release's, or that of the release that made
 // it.

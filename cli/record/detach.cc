@@ -74,8 +74,8 @@ absl::StatusOr<int> Detach(const std::string& name) {
   if (number == 0) return NotAttached(pid);
   const std::string recording = (*session)->Recording();
   const bool was_in_use = (*session)->is_in_use();
-  const bool never_began = (*session)->is_injected() &&
-                           (*session)->control().attach_last.load() != number;
+  const bool never_began =
+      (*session)->is_injected() && (*session)->control().attach_last.load() != number;
   if (!was_in_use) {
     (*session)->WithdrawWithoutCollector(number);
     if (never_began) DetachLibrary(target);

@@ -71,11 +71,10 @@ Check SharedMemory() {
   munmap(session.base, session.size);
   close(session.fd);
   if (path.empty()) {
-    return {
-        "shared memory", State::kWithout,
-        fmt::format("{} in a memfd: no in-memory directory has room, so events that are not "
-                    "written yet are lost if target and collector both die",
-                    size)};
+    return {"shared memory", State::kWithout,
+            fmt::format("{} in a memfd: no in-memory directory has room, so events that are not "
+                        "written yet are lost if target and collector both die",
+                        size)};
   }
   unlink(path.c_str());
   struct statvfs fs = {};
@@ -92,17 +91,16 @@ Check ForkProtection() {
   if (page != MAP_FAILED) munmap(page, 4096);
   if (works)
     return {"fork", State::kWorks, "forked children start with a clean state (MADV_WIPEONFORK)"};
-  return {"fork", State::kWithout,
-          fmt::format("no MADV_WIPEONFORK ({}): forked children are detected by pthread_atfork",
-                      why)};
+  return {
+      "fork", State::kWithout,
+      fmt::format("no MADV_WIPEONFORK ({}): forked children are detected by pthread_atfork", why)};
 }
 
 Check ProcessDescriptor() {
   const long fd = syscall(SYS_pidfd_open, getpid(), 0);
   if (fd < 0) {
-    return {
-        "pidfd", State::kWithout,
-        fmt::format("{}: process exit is detected by polling, up to a second late", Errno())};
+    return {"pidfd", State::kWithout,
+            fmt::format("{}: process exit is detected by polling, up to a second late", Errno())};
   }
   close(static_cast<int>(fd));
   return {"pidfd", State::kWorks, "process exit is detected at once"};

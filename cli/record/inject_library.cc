@@ -49,7 +49,8 @@ absl::StatusOr<inject::Reply> Call(const TargetInfo& target, bool insist, const 
 
 }  // namespace
 
-absl::StatusOr<std::string> InjectLibrary(const TargetInfo& target, bool insist, std::string* session) {
+absl::StatusOr<std::string> InjectLibrary(const TargetInfo& target, bool insist,
+                                          std::string* session) {
   const absl::StatusOr<inject::Reply> reply =
       Call(target, insist, "gpumemtrace_attach", inject::Request().search);
   if (!reply.ok()) return reply.status();

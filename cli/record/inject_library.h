@@ -19,7 +19,7 @@ namespace gmt::cli {
 // message, which may be empty. `insist`: proceed even if the seccomp filters of the process cannot
 // be read.
 absl::StatusOr<std::string> InjectLibrary(const inject::TargetInfo& target, bool insist,
-                                    std::string* session);
+                                          std::string* session);
 
 // Makes the library stop intercepting calls. Called if an attach is given up before the recording
 // has begun. Errors are ignored: calls that stay intercepted only check one word each.

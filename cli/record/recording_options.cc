@@ -33,8 +33,7 @@ void RecordingOptions::AddTo(Command& command) {
                  "number of files for the kept history (default 8 if a limit is set)");
   command.Flag("--strip-paths", &strip_paths,
                "remove private directories from the paths in the recording");
-  command.Flag("--strip-args", &strip_args,
-               "record only the program name of the command line");
+  command.Flag("--strip-args", &strip_args, "record only the program name of the command line");
 }
 
 std::vector<std::string> RecordingOptions::Pairs() const {

@@ -140,8 +140,9 @@ void NoteIncompleteRecordings(const std::vector<RunEntry>& entries) {
 
 // What a recording says about the end of its process.
 struct Outcome {
-  bool failed = false;         // ended by a signal or with a nonzero exit code
-  bool ran_out_of_memory = false;  // an allocation failed, from which the process may have recovered
+  bool failed = false;  // ended by a signal or with a nonzero exit code
+  // An allocation failed, from which the process may have recovered.
+  bool ran_out_of_memory = false;
 };
 
 Outcome OutcomeOf(const std::string& recording) {
@@ -181,7 +182,8 @@ std::string AnswerOf(const RecordedProcess& recorded, const Terminal& terminal) 
   if (recorded.outcome.ran_out_of_memory) {
     const answers::OomAnswer oom(**recording);
     if (oom.report().verdict != analysis::OomVerdict::kNone) {
-      return absl::StrCat(oom.Text(terminal), "What held the memory: gpumemtrace report ", path, "\n");
+      return absl::StrCat(oom.Text(terminal), "What held the memory: gpumemtrace report ", path,
+                          "\n");
     }
   }
   const auto report = answers::ReportAnswer::Make(**recording);

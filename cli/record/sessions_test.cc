@@ -164,8 +164,8 @@ TEST_F(SessionsTest, FileNameOrPidSelectsASession) {
 
 TEST_F(SessionsTest, UnknownSessionIsReportedWithAdvice) {
   EXPECT_EQ(Run("collect 999999998 -o a.gmt"), 1);
-  EXPECT_EQ(
-      err_, "gpumemtrace: process 999999998 has no session. To see all sessions: gpumemtrace "
+  EXPECT_EQ(err_,
+            "gpumemtrace: process 999999998 has no session. To see all sessions: gpumemtrace "
             "list\n");
   EXPECT_EQ(Run("collect none.session -o a.gmt"), 1);
   EXPECT_THAT(err_, HasSubstr("none.session: there is no such session"));

@@ -221,7 +221,8 @@ class Drawing {
         fmt::format("{:>10} {:>8} {:>12} {:>9}  ", Bytes(site.live_bytes()),
                     Count(site.live_count()), Growth(growth), Rate(site.allocations_per_second()));
     const size_t width = static_cast<size_t>(std::max(size_.columns, 50)) - numbers.size();
-    Add(numbers + (site.other() ? "all other stacks" : answers::StackLine(FramesOf(site), width)), style);
+    Add(numbers + (site.other() ? "all other stacks" : answers::StackLine(FramesOf(site), width)),
+        style);
   }
 
   void DrawStack(const control::Site& site) {

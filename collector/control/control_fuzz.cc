@@ -26,7 +26,8 @@ void Check(const gmt::control::Request& request) {
   if (request.has_snapshot()) Require(request.snapshot().name().size() <= kMaxNameBytes);
   if (!request.has_subscribe()) return;
   const Subscribe& subscription = request.subscribe();
-  Require(subscription.interval_ms() >= kMinIntervalMs && subscription.interval_ms() <= kMaxIntervalMs);
+  Require(subscription.interval_ms() >= kMinIntervalMs &&
+          subscription.interval_ms() <= kMaxIntervalMs);
   Require(subscription.rows() >= 1 && subscription.rows() <= kMaxRows);
 }
 

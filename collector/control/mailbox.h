@@ -97,7 +97,9 @@ class Mailbox {
   // ---- The server
   // Readable when there is something to take.
   int wake_fd() const { return wake_fd_; }
-  void RequestCopy(uint32_t kinds) { requested_kinds_.fetch_or(kinds | kStatus, std::memory_order_relaxed); }
+  void RequestCopy(uint32_t kinds) {
+    requested_kinds_.fetch_or(kinds | kStatus, std::memory_order_relaxed);
+  }
   // Queues a request. Returns the error for the reply; empty if the request was queued.
   std::string Ask(uint64_t client, Request request);
   std::shared_ptr<const Copy> TakeCopy();  // null: no new one since the last call

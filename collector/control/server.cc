@@ -61,7 +61,7 @@ struct Connection {
   EventOwned<event> tick;
   CopyWaiters::Clock::time_point heard = CopyWaiters::Clock::now();
   bool update_pending = false;  // the next update of the subscription waits for a copy
-  bool is_closing = false;  // closed after the remaining replies are written
+  bool is_closing = false;      // closed after the remaining replies are written
 };
 
 class ThreadedServer final : public Server {
@@ -154,8 +154,9 @@ void ThreadedServer::OpenHttp() {
   absl::Status status = address.status();
   if (status.ok()) {
     http_ = std::make_unique<metrics::MetricsServer>(
-        metrics::MetricsServer::Dependencies{base_.get(), &waiters_, &sites_,
-                                  [this](const Status& known) { return Completed(known); }},
+        metrics::MetricsServer::Dependencies{
+            base_.get(), &waiters_, &sites_,
+            [this](const Status& known) { return Completed(known); }},
         options_.identity);
     status = http_->Open(*address);
   }
@@ -349,9 +350,10 @@ void ThreadedServer::QueueStatusRequest(Connection* connection, uint64_t request
     return SendError(connection, request, Mailbox::kTooMany);
   connection->asked.push_back(request);
   if (connection->asked.size() > 1) return;
-  waiters_.Add(Mailbox::kStatus, [this, id = connection->id](const std::shared_ptr<const Copy>& copy) {
-    SendStatus(id, copy);
-  });
+  waiters_.Add(Mailbox::kStatus,
+               [this, id = connection->id](const std::shared_ptr<const Copy>& copy) {
+                 SendStatus(id, copy);
+               });
 }
 
 void ThreadedServer::SendStatus(uint64_t id, const std::shared_ptr<const Copy>& copy) {
@@ -404,7 +406,8 @@ void ThreadedServer::OnUpdateDue(uint64_t id) {
                          : what == Subscribe::LEAKS     ? Mailbox::kLeaks
                          : what == Subscribe::RECORDING ? Mailbox::kWritten
                                                         : Mailbox::kStatus;
-  waiters_.Add(needs, [this, id](const std::shared_ptr<const Copy>& copy) { SendUpdate(id, copy); });
+  waiters_.Add(needs,
+               [this, id](const std::shared_ptr<const Copy>& copy) { SendUpdate(id, copy); });
 }
 
 void ThreadedServer::SendUpdate(uint64_t id, const std::shared_ptr<const Copy>& copy) {
@@ -450,7 +453,8 @@ void ThreadedServer::Send(Connection* connection, const google::protobuf::Messag
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, Mailbox* mailbox) {
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
+                                                      Mailbox* mailbox) {
   auto server = std::make_unique<ThreadedServer>(options, mailbox);
   if (absl::Status status = server->Open(); !status.ok()) return status;
   return server;

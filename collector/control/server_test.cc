@@ -369,7 +369,7 @@ TEST_F(ServerTest, ClientThatNeverReadsIsDropped) {
   for (int i = 0; i < 2000; ++i) deaf.Send(Bytes(StatusRequest()));
   const auto client = Connect();
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(client->Ask(StatusRequest()).ok());
-    // The client reads nothing, and is closed nevertheless.
+  // The client reads nothing, and is closed nevertheless.
   pollfd polled = {deaf.fd(), 0, 0};
   EXPECT_EQ(poll(&polled, 1, kHangMs), 1);
   EXPECT_TRUE(client->Ask(StatusRequest()).ok());

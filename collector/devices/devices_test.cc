@@ -196,10 +196,9 @@ TEST_F(DevicesTest, SourceReportsWhatIsMissing) {
   Use(3600 * kSecond);
   devices_->ShowAtEnd(recorder_.get(), 60 * kSecond);
   EXPECT_EQ(devices_->Source(false), "off: libnvidia-ml.so.1 was not found");
-  EXPECT_EQ(
-      devices_->Source(true),
-      "off: libnvidia-ml.so.1 was not found (device memory is known from the program's own "
-      "queries)");
+  EXPECT_EQ(devices_->Source(true),
+            "off: libnvidia-ml.so.1 was not found (device memory is known from the program's own "
+            "queries)");
 }
 
 // The same through a collector, for a process that reports its device like the preloaded library.

@@ -15,7 +15,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-
 class LiveLeaksTest : public ::testing::Test {
  protected:
   void Cycles(uint32_t count) {

@@ -139,9 +139,8 @@ Precondition CheckProgram(const TargetInfo& t) {
     case ProgramKind::kGlibc:
       return Pass(kName, "it is a 64-bit glibc program");
     case ProgramKind::kMusl:
-      return Fail(
-          kName, "it is a program of musl, for which the library is not made",
-          "CUDA needs glibc, so another program uses the GPU. Is it a child of this one?");
+      return Fail(kName, "it is a program of musl, for which the library is not made",
+                  "CUDA needs glibc, so another program uses the GPU. Is it a child of this one?");
     case ProgramKind::kStatic:
       return Fail(kName, "it is a static program, which cannot load a library",
                   "Link it dynamically to record it");
@@ -175,8 +174,7 @@ Precondition CheckSeccomp(const TargetInfo& t) {
   constexpr char kName[] = "seccomp";
   if (t.seccomp == 0) return Pass(kName, "it has no seccomp filter");
   if (t.seccomp == 1)
-    return Fail(kName, "it may only call read, write and exit (strict seccomp)",
-                kStartDormant);
+    return Fail(kName, "it may only call read, write and exit (strict seccomp)", kStartDormant);
   const absl::StatusOr<std::string> forbidden = FindForbiddenCallOf(t.pid);
   if (forbidden.ok()) {
     if (forbidden->empty()) return Pass(kName, "its filters allow loading a library");

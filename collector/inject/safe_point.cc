@@ -192,8 +192,7 @@ SafePoint CheckFrames(pid_t pid, pid_t thread, const Registers& registers, const
   if (!complete && IsFutex(registers.syscall()))
     return Unsafe("waiting for a lock, in code whose stack cannot be unwound");
   if (!complete && may_be_locked && allocators.any())
-    return Unsafe(
-        "in code whose stack cannot be unwound, in a program with its own allocator");
+    return Unsafe("in code whose stack cannot be unwound, in a program with its own allocator");
   return {true, ""};
 }
 

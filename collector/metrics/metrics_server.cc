@@ -119,7 +119,9 @@ absl::Status MetricsServer::Open(const ListenAddress& address) {
   evhttp_set_timeout_tv(http_.get(), &silence);
   evhttp_set_gencb(
       http_.get(),
-      [](evhttp_request* request, void* self) { static_cast<MetricsServer*>(self)->OnRequest(request); },
+      [](evhttp_request* request, void* self) {
+        static_cast<MetricsServer*>(self)->OnRequest(request);
+      },
       this);
   evhttp_set_bevcb(
       http_.get(),
@@ -248,7 +250,8 @@ void MetricsServer::OnDisconnect(evhttp_connection* connection) {
 }
 
 void MetricsServer::AnswerMetrics(evhttp_request* request) {
-  if (waiting_.size() >= kMaxWaitingRequests) return SendText(request, kBusy, "too many requests at once");
+  if (waiting_.size() >= kMaxWaitingRequests)
+    return SendText(request, kBusy, "too many requests at once");
   const uint64_t id = Keep(request);
   deps_.waiters->Add(
       control::Mailbox::kLeaks, [this, id](const std::shared_ptr<const control::Copy>& copy) {
@@ -267,7 +270,8 @@ void MetricsServer::AnswerMetrics(evhttp_request* request) {
 }
 
 void MetricsServer::AnswerHealth(evhttp_request* request) {
-  if (waiting_.size() >= kMaxWaitingRequests) return SendText(request, kBusy, "too many requests at once");
+  if (waiting_.size() >= kMaxWaitingRequests)
+    return SendText(request, kBusy, "too many requests at once");
   const uint64_t id = Keep(request);
   deps_.waiters->Add(
       control::Mailbox::kStatus, [this, id](const std::shared_ptr<const control::Copy>& copy) {
@@ -281,7 +285,8 @@ void MetricsServer::AnswerHealth(evhttp_request* request) {
 }
 
 void MetricsServer::AnswerProfile(evhttp_request* request) {
-  if (waiting_.size() >= kMaxWaitingRequests) return SendText(request, kBusy, "too many requests at once");
+  if (waiting_.size() >= kMaxWaitingRequests)
+    return SendText(request, kBusy, "too many requests at once");
   uint32_t seconds = 0;
   evkeyvalq query = {};
   const char* text = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(request));
@@ -296,23 +301,23 @@ void MetricsServer::AnswerProfile(evhttp_request* request) {
   }
   const uint64_t id = Keep(request);
   deps_.waiters->Add(control::Mailbox::kSites,
-                       [this, id, seconds](const std::shared_ptr<const control::Copy>& copy) {
-                         Waiting* waiting = Find(id);
-                         if (waiting == nullptr) return;
-                         if (seconds == 0 || copy == nullptr) return SendProfile(id, copy);
-                         waiting->before = copy;
-                         waiting->timer.reset(event_new(
-                             deps_.base, -1, 0,
-                             [](int, short, void* of) {
-                               MetricsServer* server = static_cast<Waiting*>(of)->server;
-                               for (const auto& [its, candidate] : server->waiting_) {
-                                 if (&candidate == of) return server->OnSecondsPassed(its);
-                               }
-                             },
-                             waiting));
-                         const timeval after = {static_cast<time_t>(seconds), 0};
-                         event_add(waiting->timer.get(), &after);
-                       });
+                     [this, id, seconds](const std::shared_ptr<const control::Copy>& copy) {
+                       Waiting* waiting = Find(id);
+                       if (waiting == nullptr) return;
+                       if (seconds == 0 || copy == nullptr) return SendProfile(id, copy);
+                       waiting->before = copy;
+                       waiting->timer.reset(event_new(
+                           deps_.base, -1, 0,
+                           [](int, short, void* of) {
+                             MetricsServer* server = static_cast<Waiting*>(of)->server;
+                             for (const auto& [its, candidate] : server->waiting_) {
+                               if (&candidate == of) return server->OnSecondsPassed(its);
+                             }
+                           },
+                           waiting));
+                       const timeval after = {static_cast<time_t>(seconds), 0};
+                       event_add(waiting->timer.get(), &after);
+                     });
 }
 
 void MetricsServer::OnSecondsPassed(uint64_t id) {

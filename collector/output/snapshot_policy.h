@@ -68,7 +68,7 @@ class SnapshotPolicy {
 
   uint64_t every_ns_ = 0, growth_bytes_ = 0, next_ns_ = 0, next_mark_ns_ = 0;
   bool at_marks_ = false;
-  std::string mark_;  // "": any
+  std::string mark_;              // "": any
   std::vector<uint64_t> levels_;  // by heap: the maximum live bytes at a growth snapshot
 };
 

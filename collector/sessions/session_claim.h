@@ -77,7 +77,7 @@ class SessionClaim {
   int fd_;
   session::OpenedSession opened_;
   const session::Header header_;  // as it is in the file
-  const uint32_t attach_;  // wanted or recorded when the session was claimed; or 0
+  const uint32_t attach_;         // wanted or recorded when the session was claimed; or 0
   bool release_ = false;
   bool is_recorded_ = false;
 };

@@ -191,8 +191,10 @@ std::vector<EventField> MakeFields(Family family) {
               kStack,
               kThread};
     case Family::kRole:
-      return {kTime, kHeap,  kMemory,       kDevice, kAddress,
-              kSize, kRoles, kForwardStack, TextField("node", &Event::name), kThread};
+      return {kTime,   kHeap,         kMemory,
+              kDevice, kAddress,      kSize,
+              kRoles,  kForwardStack, TextField("node", &Event::name),
+              kThread};
     default:
       return {kTime, kThread};
   }

@@ -92,8 +92,7 @@ class LogParser {
     for (const auto& [key, count] : unknown_keys_) {
       named.push_back(absl::StrCat("\"", key, "\" (", count, count == 1 ? " time)" : " times)"));
     }
-    return absl::StrCat("unknown keys of events were ignored: ",
-                        absl::StrJoin(named, ", "));
+    return absl::StrCat("unknown keys of events were ignored: ", absl::StrJoin(named, ", "));
   }
 
   // REQUIRES: no line was read.

@@ -307,9 +307,9 @@ TEST_F(EventLogTest, UnknownKeysAreInOneNote) {
                R"({"kind":"alloc","address":8192,"sice":5,"colour":1})",
                R"({"kind":"free","address":4096,"size":5})"});
   EXPECT_TRUE(status_.ok());
-  EXPECT_THAT(notes_, ElementsAre(HasSubstr(
-                          "unknown keys of events were ignored: \"colour\" (1 time), "
-                          "\"sice\" (2 times)")));
+  EXPECT_THAT(notes_,
+              ElementsAre(HasSubstr("unknown keys of events were ignored: \"colour\" (1 time), "
+                                    "\"sice\" (2 times)")));
 }
 
 TEST_F(EventLogTest, IncompleteLastLineIsLeftOutWithANote) {

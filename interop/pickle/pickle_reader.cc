@@ -100,8 +100,8 @@ class Machine {
       return true;
     }
     if (count > limits_.text)
-      return Fail(absl::StrCat("a text of ", count, " bytes; at most ", limits_.text,
-                               " are supported"));
+      return Fail(
+          absl::StrCat("a text of ", count, " bytes; at most ", limits_.text, " are supported"));
     gathered_.clear();
     while (gathered_.size() < count) {
       if (at_ == piece_.size() && !Refill()) return false;

@@ -57,8 +57,7 @@ class PickleValue {
   bool operator==(const PickleValue&) const = default;
 
  private:
-  uint64_t
-      bits_;  // uninitialized, so that allocating many is cheap; PickleValue() is None
+  uint64_t bits_;  // uninitialized, so that allocating many is cheap; PickleValue() is None
 };
 static_assert(static_cast<int>(PickleValue::Type::kNone) == 0);
 

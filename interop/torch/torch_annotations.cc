@@ -10,10 +10,10 @@
 namespace gmt::interop {
 namespace {
 
-using analysis::SideEvent;
 using analysis::FrameText;
 using analysis::Mark;
 using analysis::Range;
+using analysis::SideEvent;
 using analysis::Trace;
 
 constexpr std::string_view kStep = "step";
@@ -35,9 +35,12 @@ class Collector {
 
   std::vector<TorchAnnotation> Collect() {
     for (const SideEvent& side_event : trace_.side_events) {
-      if (side_event.kind == SideEvent::kRangeBegin) AddRange(trace_.ranges[side_event.index], false, side_event.t_ns);
-      if (side_event.kind == SideEvent::kRangeEnd) AddRange(trace_.ranges[side_event.index], true, side_event.t_ns);
-      if (side_event.kind == SideEvent::kMark) AddMark(trace_.marks[side_event.index], side_event.t_ns);
+      if (side_event.kind == SideEvent::kRangeBegin)
+        AddRange(trace_.ranges[side_event.index], false, side_event.t_ns);
+      if (side_event.kind == SideEvent::kRangeEnd)
+        AddRange(trace_.ranges[side_event.index], true, side_event.t_ns);
+      if (side_event.kind == SideEvent::kMark)
+        AddMark(trace_.marks[side_event.index], side_event.t_ns);
     }
     return std::move(annotations_);
   }

@@ -13,7 +13,8 @@ using ::testing::ElementsAre;
 
 constexpr int64_t kMs = 1'000'000;
 
-std::vector<std::string> Annotations(analysis::EventScript& script, const TorchSelection& selection = {}) {
+std::vector<std::string> Annotations(analysis::EventScript& script,
+                                     const TorchSelection& selection = {}) {
   const analysis::Trace trace = script.Build();
   std::vector<std::string> annotations;
   for (const TorchAnnotation& annotation :

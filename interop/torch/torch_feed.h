@@ -37,7 +37,9 @@ class TorchFeed {
     auto side_event = trace_.side_events.begin();
     for (analysis::Step step = 0;; ++step) {
       for (; side_event != trace_.side_events.end() && side_event->step == step; ++side_event) {
-        if (!take(TorchItem{TorchItem::kSideEvent, side_event->kind, side_event->index, side_event->t_ns})) return;
+        if (!take(TorchItem{TorchItem::kSideEvent, side_event->kind, side_event->index,
+                            side_event->t_ns}))
+          return;
       }
       if (step == trace_.last_step()) return;
       const analysis::StepRecord record = trace_.steps[step];

@@ -40,7 +40,7 @@ struct SelectedTrace {
 };
 
 inline SelectedTrace SelectTrace(const analysis::Trace& trace, const TorchSelection& selection = {},
-                           int32_t device = 0) {
+                                 int32_t device = 0) {
   class Collector : public TorchSelectedSink {
    public:
     using TorchSelectedSink::TorchSelectedSink;

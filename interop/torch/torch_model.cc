@@ -7,13 +7,13 @@
 namespace gmt::interop {
 namespace {
 
-using analysis::SideEvent;
 using analysis::kDriverHeap;
 using analysis::kHostHeap;
 using analysis::kNoRow;
 using analysis::Mapping;
 using analysis::RowId;
 using analysis::Rows;
+using analysis::SideEvent;
 
 // PyTorch keeps small requests in segments of this size. Expandable segments grow by kSmallSegment,
 // or by kLargePage for larger requests.

@@ -100,7 +100,7 @@ TEST_F(TorchModelTest, PagesUnmappedAndReleasedInTurnAreOneEntry) {
   }
   const SelectedTrace selected = Run();
   EXPECT_THAT(selected.Actions(), ElementsAre("segment_map", "alloc", "free_requested",
-                                          "free_completed", "segment_unmap"));
+                                              "free_completed", "segment_unmap"));
   EXPECT_EQ(selected.events.back().size, 4 * kMiB);
   EXPECT_EQ(selected.segments[0].size, 2 * kMiB);
 }
@@ -149,7 +149,7 @@ TEST_F(TorchModelTest, BlockOutsideKnownMemoryHasItsOwnSegment) {
   script_.FreeBlock(kBase);
   const SelectedTrace selected = Run();
   EXPECT_THAT(selected.Actions(), ElementsAre("segment_alloc", "alloc", "segment_alloc", "alloc",
-                                          "free_requested", "free_completed", "segment_free"));
+                                              "free_requested", "free_completed", "segment_free"));
   ASSERT_THAT(selected.segments, SizeIs(1));
   EXPECT_THAT(Sizes(selected.segments[0]), ElementsAre(512));
 }
@@ -170,7 +170,7 @@ TEST_F(TorchModelTest, FreesComeBeforeTheEndOfTheirSegment) {
   const SelectedTrace selected = Run();
   EXPECT_EQ(selected.counts.made_up, 1u);
   EXPECT_THAT(selected.Actions(), ElementsAre("segment_alloc", "alloc", "free_requested",
-                                          "free_completed", "segment_free"));
+                                              "free_completed", "segment_free"));
 }
 
 TEST_F(TorchModelTest, ArraysAreShownAtMadeUpAddresses) {
@@ -203,7 +203,7 @@ TEST_F(TorchModelTest, BlockThatWaitsForAStreamIsPending) {
   script_.EventDone(0x71);
   const SelectedTrace selected = Run();
   EXPECT_THAT(selected.Actions(), ElementsAre("segment_alloc", "alloc", "alloc", "free_requested",
-                                          "free_requested", "free_completed"));
+                                              "free_requested", "free_completed"));
   EXPECT_EQ(selected.events.back().t_ns, 8 * analysis::EventScript::kStep_ns);
   ASSERT_THAT(selected.segments[0].blocks, SizeIs(3));
   EXPECT_TRUE(selected.segments[0].blocks[1].pending);

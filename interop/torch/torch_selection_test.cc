@@ -20,9 +20,9 @@ constexpr int64_t kMillisecond = 1'000'000;
 // One segment; 8 blocks of 1 to 8 times 512 bytes, each freed at once; one block that stays.
 analysis::EventScript Steps() {
   analysis::EventScript script;
-  script.Alloc(kFirstAddress, 2 * kMiB);       // 1 ms
-  script.Block(kFirstAddress + kMiB, 512);     // 2 ms
-  for (uint64_t i = 1; i <= 8; ++i) {  // 3 ms, 4 ms; ...
+  script.Alloc(kFirstAddress, 2 * kMiB);    // 1 ms
+  script.Block(kFirstAddress + kMiB, 512);  // 2 ms
+  for (uint64_t i = 1; i <= 8; ++i) {       // 3 ms, 4 ms; ...
     script.Block(kFirstAddress, 512 * i);
     script.FreeBlock(kFirstAddress);
   }
@@ -54,7 +54,7 @@ TEST(TorchSelectionTest, NewestKeepsTheEndAndTheStateBeforeIt) {
   const SelectedTrace selected = Selected(Steps(), selection);
   EXPECT_EQ(selected.plan.events, 26u);
   EXPECT_THAT(selected.Actions(), ElementsAre("alloc", "free_requested", "free_completed", "alloc",
-                                          "free_requested", "free_completed"));
+                                              "free_requested", "free_completed"));
   const TorchCheck check = selected.Check();
   EXPECT_THAT(check.segments(), SizeIs(1));
   EXPECT_THAT(check.blocks(), SizeIs(1));  // the block that stays, which existed before
@@ -86,7 +86,7 @@ TEST(TorchSelectionTest, WindowBeginsWithTheStateOfItsBeginning) {
   const SelectedTrace selected = Selected(Steps(), selection);
   // The free of the first block, then the second block and its free.
   EXPECT_THAT(selected.Actions(), ElementsAre("free_requested", "free_completed", "alloc",
-                                          "free_requested", "free_completed"));
+                                              "free_requested", "free_completed"));
   const TorchCheck check = selected.Check();
   EXPECT_THAT(check.blocks(), SizeIs(2));
 }

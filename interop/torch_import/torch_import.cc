@@ -253,16 +253,15 @@ class TorchImport::Impl {
     };
     for (const auto& [field, count] : view_.unknown())
       note(count, absl::StrCat(field, " cannot be represented in a recording and was left out (",
-                               count,
-                               " of them)"));
+                               count, " of them)"));
     const SnapshotStacks& stacks = events.stacks();
     note(stacks.frames_with_more(), absl::StrCat("of ", stacks.frames_with_more(),
                                                  " frames only name, filename and line were kept"));
     note(stacks.source_lines(),
          absl::StrCat("of ", stacks.source_lines(),
                       " forward frames only the place was kept, without the source line"));
-    note(stacks.no_frames(), absl::StrCat(stacks.no_frames(),
-                                          " entries of frame lists are not frames"));
+    note(stacks.no_frames(),
+         absl::StrCat(stacks.no_frames(), " entries of frame lists are not frames"));
     note(events.labelled_frees(),
          absl::StrCat("compile_context and user_metadata of ", events.labelled_frees(),
                       " frees were left out; those of allocations were kept"));

@@ -29,10 +29,11 @@ struct LastStack {
 };
 
 struct ThreadState {
-  uint16_t depth;    // nesting of hooked calls; nested calls are part of the outermost one's event
-  uint16_t call;     // session::Kind of the outermost call's event; 0 if it has no event of its own
-  uint32_t tid : 22;    // 0: not yet determined
-  uint32_t torch : 10;  // its slot among threads that use PyTorch (preload/torch/state/torch_thread.h)
+  uint16_t depth;  // nesting of hooked calls; nested calls are part of the outermost one's event
+  uint16_t call;   // session::Kind of the outermost call's event; 0 if it has no event of its own
+  uint32_t tid : 22;  // 0: not yet determined
+  uint32_t
+      torch : 10;    // its slot among threads that use PyTorch (preload/torch/state/torch_thread.h)
   uint32_t process;  // identity of the process that determined it (Process::identity)
   uint32_t push_stack;  // number of its NVTX range stack (preload/nvtx/push_stacks.h); 0: none
   LastStack last_stack;

@@ -36,7 +36,7 @@ constinit ActivityBuffers buffers;
 constinit StreamIds stream_ids;
 constinit PendingSyncs pending_syncs;
 constinit ClockPairs clock_pairs;  // under `reading`
-constinit TimedLock reading;            // held while a buffer is read
+constinit TimedLock reading;       // held while a buffer is read
 
 constinit std::atomic<CUpti_BuffersCallbackRequestFunc> foreign_request{nullptr};
 constinit std::atomic<CUpti_BuffersCallbackCompleteFunc> foreign_complete{nullptr};

@@ -1,5 +1,3 @@
-#include "preload/hooks/cupti_calls.h"
-
 #include <cupti.h>
 #include <string.h>
 
@@ -9,6 +7,7 @@
 #include "preload/base/keep_errno.h"
 #include "preload/cupti/activities.h"
 #include "preload/cupti/subscriber.h"
+#include "preload/hooks/cupti_calls.h"
 #include "preload/hooks/hook.h"
 #include "preload/loader/loader.h"
 #include "preload/loader/own_image.h"

@@ -216,7 +216,8 @@ void AttendToCupti(Process* process) {
   if (now == Holder::kNotBegun || HasSettled()) return AttendNow(p);
   if (now == Holder::kAnothers && IsFree()) return;  // not yet
   cupti_wants_attention.store(false, std::memory_order_relaxed);
-  if (now == Holder::kAnothers && begun_by.exchange(p->identity) == 0) RecordTaken(p, anothers_name);
+  if (now == Holder::kAnothers && begun_by.exchange(p->identity) == 0)
+    RecordTaken(p, anothers_name);
 }
 
 // A refused attempt is likely to be refused again, but the next recording may have other options.

@@ -46,7 +46,8 @@ class TimedLock {
 // Releases the lock at its end.
 class TimedLockGuard {
  public:
-  TimedLockGuard(TimedLock* timed_lock, uint32_t milliseconds) : lock_(timed_lock->Take(milliseconds) ? timed_lock : nullptr) {}
+  TimedLockGuard(TimedLock* timed_lock, uint32_t milliseconds)
+      : lock_(timed_lock->Take(milliseconds) ? timed_lock : nullptr) {}
   ~TimedLockGuard() {
     if (lock_ != nullptr) lock_->Give();
   }

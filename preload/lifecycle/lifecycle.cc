@@ -81,7 +81,8 @@ Process* Process::MakeAttachable() {
 Process* Process::SwitchRecording(Process* p) {
   const KeepErrno keep;
   uint32_t status = p->status.load(std::memory_order_acquire);
-  if (status == kSwitching || !p->status.compare_exchange_strong(status, kSwitching)) return nullptr;
+  if (status == kSwitching || !p->status.compare_exchange_strong(status, kSwitching))
+    return nullptr;
   const Nesting nesting;
   if (status != kDormant) {
     p->status.store(EndAttach(p, status == kRecording));

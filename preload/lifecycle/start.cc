@@ -268,8 +268,9 @@ bool CreateDormant(Process* p) {
   ComposeInfo("", EnvironmentOr("GPUMEMTRACE_RUN_ID", ""), OwnPath(), "", &info);
   session::CreatedSession session;
   const auto attach_gate = RouteTaken() == Route::kAttach ? session::AttachGate::kInjected
-                                                   : session::AttachGate::kDormant;
-  const int error = session::CreateSession(SizesFor(p->options), info.text(), &session, attach_gate);
+                                                          : session::AttachGate::kDormant;
+  const int error =
+      session::CreateSession(SizesFor(p->options), info.text(), &session, attach_gate);
   if (error != 0) {
     Say("process %d cannot be attached to: no shared memory for its session: %s", getpid(),
         strerror(error));

@@ -74,7 +74,8 @@ void DescribeDoor(const Process& p, Text* text) {
   const bool has_attach_gate = p.map.has_attach_gate();
   switch (RouteTaken()) {
     case Route::kPreload:
-      text->Add("preloaded, %s", has_attach_gate ? "dormant" : "recorded from its first GPU call on");
+      text->Add("preloaded, %s",
+                has_attach_gate ? "dormant" : "recorded from its first GPU call on");
       break;
     case Route::kAttach:
       Describe(text);

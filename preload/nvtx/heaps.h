@@ -24,9 +24,10 @@ struct NvtxHeap {
   static constexpr uint32_t kFree = 0, kClaimed = 1, kReady = 2;
 
   std::atomic<uint32_t> state;
-  std::atomic<uint32_t> recorded_in;  // Process::identity of the session in which it has been recorded
-  uint64_t handle;             // as known to the program
-  uint64_t start, size;        // 0, 0 if it has no addresses
+  std::atomic<uint32_t>
+      recorded_in;       // Process::identity of the session in which it has been recorded
+  uint64_t handle;       // as known to the program
+  uint64_t start, size;  // 0, 0 if it has no addresses
   NvtxName* name;
   NvtxName* domain;
 

@@ -21,9 +21,8 @@ uint8_t DomainIsEnabled(nvtxDomainHandle_t domain) {
   if (!Process::Skips(session::kNvtxHeap)) return 1;
   const auto other = reinterpret_cast<IsEnabledFunction>(next.load(std::memory_order_relaxed));
   if (other != nullptr) return other(domain);
-  return OtherTool::Get().initialize != nullptr ? 1
-                                                : 0;  // as NVTX does for a tool without this
-                                                      // function
+  return OtherTool::Get().initialize != nullptr ? 1 : 0;  // as NVTX does for a tool without this
+                                                          // function
 }
 
 }  // namespace

@@ -47,9 +47,9 @@ struct PushStack {
 
   std::atomic<uint64_t> owner;  // address of its thread's state; 0: unowned
   std::atomic<uint32_t> tid;
-  uint32_t recorded_in;    // Process::identity of the session in which all of `ranges` are recorded
-  uint32_t depth;   // number of `ranges`
-  uint32_t beyond;  // number pushed on top of them without being kept
+  uint32_t recorded_in;  // Process::identity of the session in which all of `ranges` are recorded
+  uint32_t depth;        // number of `ranges`
+  uint32_t beyond;       // number pushed on top of them without being kept
   PushedRange ranges[kDepth];
 
   // Returns the number of kept ranges of this domain.

@@ -154,7 +154,9 @@ void RecordKeptLabels(Process* p) {
 // counted where the driver allocated them.
 void RecordHeap(Process* p, NvtxHeap* heap) {
   uint32_t recorded_in = heap->recorded_in.load(std::memory_order_relaxed);
-  if (recorded_in == p->identity || !heap->recorded_in.compare_exchange_strong(recorded_in, p->identity)) return;
+  if (recorded_in == p->identity ||
+      !heap->recorded_in.compare_exchange_strong(recorded_in, p->identity))
+    return;
   session::Record r = HeapAction(p, Action::kCreate, *heap);
   Commit(p, &r);
 }

@@ -41,7 +41,8 @@ void Process::WipeInForkChild() {
 
 bool Process::SkipsIfAttachable(uint32_t heaps) {
   const Process* p = Here();
-  return (p->fast_path_heaps.load(std::memory_order_relaxed) & heaps) == 0 && !p->attach_gate.HasPendingRequest();
+  return (p->fast_path_heaps.load(std::memory_order_relaxed) & heaps) == 0 &&
+         !p->attach_gate.HasPendingRequest();
 }
 
 // A pid has 22 bits.
@@ -57,7 +58,8 @@ void Process::ResetForRecording(uint32_t attach) {
 
 void Process::FlushDeferredCounts() const {
   for (uint32_t i = 0; i < session::kCounterCount; ++i) {
-    if (deferred_counts[i].load() != 0) map.control().counters[i].fetch_add(deferred_counts[i].exchange(0));
+    if (deferred_counts[i].load() != 0)
+      map.control().counters[i].fetch_add(deferred_counts[i].exchange(0));
   }
 }
 

@@ -144,7 +144,9 @@ struct Process {
 
   // Returns the process's state if clients can attach to it, whether or not one is attached;
   // otherwise nullptr.
-  static Process* IfAttachable() { return HasBegun() && Here()->attach_gate.is_open ? Here() : nullptr; }
+  static Process* IfAttachable() {
+    return HasBegun() && Here()->attach_gate.is_open ? Here() : nullptr;
+  }
 
   static bool HasBegun() { return Here()->status.load(std::memory_order_acquire) > kStarting; }
   // Makes the process attachable unless recording has begun. Called on behalf of an attaching

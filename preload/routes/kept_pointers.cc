@@ -16,7 +16,7 @@ namespace gmt::preload {
 namespace {
 
 constexpr uint64_t kMaxRead = uint64_t{64} << 20;  // per segment
-constexpr size_t kPieceBytes = 256 << 10;           // bytes read at a time
+constexpr size_t kPieceBytes = 256 << 10;          // bytes read at a time
 
 struct Range {
   uint64_t begin = 0, end = 0;

@@ -32,8 +32,7 @@ void RecordLeaf(Process* p, const void* tensor);
 // `saved`: the SavedVariable just created for `tensor`. It holds the tensor unless the program
 // packs saved tensors into something else (torch.autograd.graph.saved_tensors_hooks). `by_python`:
 // saved by a function defined in Python, whose node releases it without a hooked call.
-void RecordSaved(Process* p, TorchThread* t, const void* tensor, const void* saved,
-                 bool by_python);
+void RecordSaved(Process* p, TorchThread* t, const void* tensor, const void* saved, bool by_python);
 // Returns the address of the memory that a SavedVariable holds. RecordReleased() then records that
 // this memory is no longer saved by it; `address` is the result of SavedMemory() from before the
 // release. Memory that was freed with it has no roles any more and needs no event.

@@ -260,15 +260,14 @@ void* TakeTensor(int8_t dtype, const int64_t* sizes, const int64_t* strides, uin
 }
 
 void* EmptyCuda::operator()(void* result, const int64_t* sizes, uint64_t dimensions, int8_t dtype,
-                              uint64_t device, uint64_t format) const {
-  return TakeTensor(dtype, sizes, nullptr, dimensions, [&] {
-    return real()(result, sizes, dimensions, dtype, device, format);
-  });
+                            uint64_t device, uint64_t format) const {
+  return TakeTensor(dtype, sizes, nullptr, dimensions,
+                    [&] { return real()(result, sizes, dimensions, dtype, device, format); });
 }
 
 void* EmptyStridedCuda::operator()(void* result, const int64_t* sizes, uint64_t dimensions,
-                                     const int64_t* strides, uint64_t stride_count, int8_t dtype,
-                                     uint64_t device) const {
+                                   const int64_t* strides, uint64_t stride_count, int8_t dtype,
+                                   uint64_t device) const {
   return TakeTensor(dtype, sizes, strides, dimensions, [&] {
     return real()(result, sizes, dimensions, strides, stride_count, dtype, device);
   });
@@ -296,7 +295,8 @@ void SetRequiresGrad::operator()(void* tensor, bool requires_grad) const {
 
 void SetData::operator()(const void* self, const void* tensor) const {
   real()(self, tensor);
-  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) RecordParameter(p, TensorImplOf(tensor));
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr)
+    RecordParameter(p, TensorImplOf(tensor));
 }
 
 void SaveVariable::operator()(void* self, const void* tensor, bool is_output,

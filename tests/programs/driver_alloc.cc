@@ -129,9 +129,8 @@ bool Parse(int argc, char** argv, Options* options) {
     };
     if (!number("--threads", &options->threads) && !number("--count", &options->count) &&
         !number("--live", &options->live) && !number("--leak", &options->leak) &&
-        !number("--pause", &options->pause) &&
-        !flag("--handover", &options->handover) && !flag("--async", &options->async) &&
-        !flag("--host", &options->host)) {
+        !number("--pause", &options->pause) && !flag("--handover", &options->handover) &&
+        !flag("--async", &options->async) && !flag("--host", &options->host)) {
       std::fprintf(stderr, "driver_alloc: unknown argument %s\n", argv[i]);
       return false;
     }

@@ -151,7 +151,8 @@ const ToolTable kToolTable = {
     .attach =
         [](NoticeFunction function) {
           NoticeFunction none_attached = nullptr;
-          return attached.compare_exchange_strong(none_attached, function) || none_attached == function;
+          return attached.compare_exchange_strong(none_attached, function) ||
+                 none_attached == function;
         },
     .detach = [](NoticeFunction function) { attached.compare_exchange_strong(function, nullptr); },
     .want_calls = [](bool wanted) { calls_wanted.store(wanted, std::memory_order_release); },
@@ -220,11 +221,11 @@ const ToolTable kToolTable = {
           scope->open = true;
           scope->correlation = NextCorrelation();
           DeliverNow({.kind = NoticeKind::kApiEnter,
-                   .correlation = scope->correlation,
-                   .runtime = true,
-                   .name = scope->name,
-                   .arguments = scope->arguments,
-                   .scratch = scope->scratch});
+                      .correlation = scope->correlation,
+                      .runtime = true,
+                      .name = scope->name,
+                      .arguments = scope->arguments,
+                      .scratch = scope->scratch});
           thread.runtime = scope;
         },
     .runtime_finish =
@@ -237,12 +238,12 @@ const ToolTable kToolTable = {
           scope->open = false;
           thread.runtime = nullptr;
           DeliverNow({.kind = NoticeKind::kApiExit,
-                   .correlation = scope->correlation,
-                   .runtime = true,
-                   .name = scope->name,
-                   .arguments = scope->arguments,
-                   .result = &scope->result,
-                   .scratch = scope->scratch});
+                      .correlation = scope->correlation,
+                      .runtime = true,
+                      .name = scope->name,
+                      .arguments = scope->arguments,
+                      .result = &scope->result,
+                      .scratch = scope->scratch});
         },
 };
 

@@ -21,7 +21,7 @@ namespace sim {
 // The arguments and results of one memory call; unused fields are 0.
 struct Record {
   uint64_t address = 0;
-  uint64_t size = 0;  // bytes requested; for a free, those requested by the allocation
+  uint64_t size = 0;    // bytes requested; for a free, those requested by the allocation
   uint64_t handle = 0;  // physical memory, pool or graph
   uint64_t stream = 0;
   int device = 0;

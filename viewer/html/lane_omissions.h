@@ -46,8 +46,8 @@ class LaneOmissions {
   const analysis::Trace& trace_;
   const analysis::Categories& categories_;
   const analysis::Step peak_;
-  std::vector<analysis::Step> key_events_;    // key events: those whose stacks are recorded
-  std::vector<analysis::Step> borders_;  // ascending, from 0
+  std::vector<analysis::Step> key_events_;  // key events: those whose stacks are recorded
+  std::vector<analysis::Step> borders_;     // ascending, from 0
   std::vector<Border> opened_;
 
   uint64_t live_ = 0;  // bytes of all blocks of the lane

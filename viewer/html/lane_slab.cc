@@ -201,7 +201,8 @@ class BlockColumns {
     if (completed == death && wait_end == completed_ns_.end()) return;
     wait_block_.Add(count_);
     wait_events_.Add(completed == analysis::kNever ? 0 : completed - death + 1);
-    const int64_t since = wait_end == completed_ns_.end() ? -1 : wait_end->second - trace_.TimeOf(death);
+    const int64_t since =
+        wait_end == completed_ns_.end() ? -1 : wait_end->second - trace_.TimeOf(death);
     wait_ns_.Add(static_cast<uint64_t>(std::max<int64_t>(since, -1) + 1));
     ++waits_;
   }

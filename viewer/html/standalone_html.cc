@@ -22,7 +22,8 @@ std::string Policy(std::string_view page) {
   return absl::StrCat(
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src ",
       HashSources(html, "script"), "; style-src ", HashSources(html, "style"),
-      "; worker-src blob:; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'\">");
+      "; worker-src blob:; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action "
+      "'none'\">");
 }
 
 std::string Escaped(std::string_view text) {
@@ -82,7 +83,7 @@ std::string Gzip(std::string_view bytes) {
 }
 
 uint64_t StandaloneSize(std::string_view page, std::string_view title,
-                    const std::vector<DataPart>& parts) {
+                        const std::vector<DataPart>& parts) {
   const size_t begin = page.find(kTitle), end = page.find(kTitleEnd);
   if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) return 0;
   const size_t own_title = end - begin - kTitle.size();
@@ -97,7 +98,7 @@ uint64_t StandaloneSize(std::string_view page, std::string_view title,
 }
 
 std::string StandaloneHtml(std::string_view page, std::string_view title,
-                       const std::vector<DataPart>& parts) {
+                           const std::vector<DataPart>& parts) {
   constexpr std::string_view kBody = "<body>";
   std::string out;
   out.reserve(StandaloneSize(page, title, parts));

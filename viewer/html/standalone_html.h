@@ -32,11 +32,11 @@ std::string Gzip(std::string_view bytes);
 
 // Returns the exact size in bytes of StandaloneHtml()'s result. REQUIRES: `page` is PageHtml().
 uint64_t StandaloneSize(std::string_view page, std::string_view title,
-                    const std::vector<DataPart>& parts);
+                        const std::vector<DataPart>& parts);
 
 // `page`: PageHtml(). `title`: any text; it is escaped. Returns "" if `page` is not a valid page.
 std::string StandaloneHtml(std::string_view page, std::string_view title,
-                       const std::vector<DataPart>& parts);
+                           const std::vector<DataPart>& parts);
 
 }  // namespace gmt::viewer
 

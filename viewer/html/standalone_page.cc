@@ -43,7 +43,7 @@ DataPart JsonPart(std::string name, const ordered_json& json) {
 class StandalonePageMaker {
  public:
   StandalonePageMaker(std::string_view page, std::string_view version,
-                  const std::vector<StandaloneFile>& files, uint64_t max_bytes)
+                      const std::vector<StandaloneFile>& files, uint64_t max_bytes)
       : page_(page), version_(version), files_(files), max_bytes_(max_bytes) {
     CountSizes();
   }
@@ -186,7 +186,8 @@ class StandalonePageMaker {
 
   // Computed once, because it costs a full encoding.
   uint64_t SizeWithoutBlocks() {
-    if (!size_without_blocks_) size_without_blocks_ = StandaloneSize(page_, Title(), Parts(UINT64_MAX));
+    if (!size_without_blocks_)
+      size_without_blocks_ = StandaloneSize(page_, Title(), Parts(UINT64_MAX));
     return size_without_blocks_;
   }
 
@@ -230,8 +231,8 @@ uint64_t DefaultStandaloneSize(uint64_t events) {
 }
 
 absl::StatusOr<StandalonePage> MakeStandalonePage(std::string_view page, std::string_view version,
-                                          const std::vector<StandaloneFile>& files,
-                                          const ordered_json& compare, uint64_t max_bytes) {
+                                                  const std::vector<StandaloneFile>& files,
+                                                  const ordered_json& compare, uint64_t max_bytes) {
   return StandalonePageMaker(page, version, files, max_bytes).Make(compare);
 }
 

@@ -43,9 +43,9 @@ struct StandalonePage {
 // Fails if the files do not fit into `max_bytes` even without blocks, or if `page` is not a valid
 // page.
 absl::StatusOr<StandalonePage> MakeStandalonePage(std::string_view page, std::string_view version,
-                                          const std::vector<StandaloneFile>& files,
-                                          const nlohmann::ordered_json& compare,
-                                          uint64_t max_bytes);
+                                                  const std::vector<StandaloneFile>& files,
+                                                  const nlohmann::ordered_json& compare,
+                                                  uint64_t max_bytes);
 
 }  // namespace gmt::viewer
 

@@ -33,7 +33,8 @@ class Exported {
     backend_.load = [&data](const std::string&, const answers::LoadListener&) {
       return absl::StatusOr<std::unique_ptr<answers::Recording>>(std::move(data));
     };
-    backend_.answer = [](const std::string&, const answers::Recording&) -> absl::StatusOr<answers::Answer> {
+    backend_.answer = [](const std::string&,
+                         const answers::Recording&) -> absl::StatusOr<answers::Answer> {
       return answers::Answer{"nothing\n", "{}"};
     };
     recording_ = std::make_unique<ServedRecording>(0, "run.gmt", backend_, [] {});

@@ -190,8 +190,8 @@ std::vector<Candidate> FindCandidates(const BlockTable& blocks, const AxisMap& a
   // Columns before the beginning of the recording show nothing.
   auto begin = query.events.begin();
   const double start = axes.PositionOf(query.axis, 0);
-  begin +=
-      std::lower_bound(query.midpoints.begin(), query.midpoints.end(), start) - query.midpoints.begin();
+  begin += std::lower_bound(query.midpoints.begin(), query.midpoints.end(), start) -
+           query.midpoints.begin();
   std::vector<Candidate> candidates, scratch;
   size_t class_begin = 0;
   std::array<uint32_t, kAhead> rows;

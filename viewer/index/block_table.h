@@ -118,10 +118,10 @@ struct Candidate {
 struct CandidateQuery {
   Axis axis = Axis::kEvent;
   uint32_t lane = 0;
-  double column = 0;                 // width
-  std::span<const double> midpoints;   // midpoints of the columns
-  std::span<const uint32_t> events;  // at the midpoints
-  double min_bytes = 0;            // minimum size
+  double column = 0;                  // width
+  std::span<const double> midpoints;  // midpoints of the columns
+  std::span<const uint32_t> events;   // at the midpoints
+  double min_bytes = 0;               // minimum size
   uint32_t most = 0;
 };
 std::vector<Candidate> FindCandidates(const BlockTable& blocks, const AxisMap& axes,

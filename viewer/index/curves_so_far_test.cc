@@ -32,8 +32,7 @@ EventScript RandomScript(uint32_t seed, int events) {
     const uint64_t address = 0x100000 * (1 + pick(60));
     const auto device = static_cast<uint32_t>(pick(2));
     if (pick(50) == 0) {
-      script.FreeBlock(0x100000 * (1000 + pick(9))).size =
-          512 * (1 + pick(9));  // an unknown block
+      script.FreeBlock(0x100000 * (1000 + pick(9))).size = 512 * (1 + pick(9));  // an unknown block
     } else if (pick(9) == 0) {
       pick(2) == 0 ? script.Pinned(address, 4096 * (1 + pick(9))) : script.FreePinned(address);
     } else if (held.insert(address).second) {

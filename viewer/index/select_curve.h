@@ -17,7 +17,7 @@
 namespace gmt::viewer {
 
 struct ColumnEvents {
-  std::vector<double> midpoints;        // by column: its midpoint on the axis
+  std::vector<double> midpoints;      // by column: its midpoint on the axis
   std::vector<uint32_t> middle;       // the last event at or before the midpoint
   std::vector<uint32_t> first, last;  // a column covers the states after these and between
   std::vector<bool> is_known;         // whether the recording covers that position

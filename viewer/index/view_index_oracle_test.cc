@@ -25,7 +25,6 @@ using analysis::kNever;
 using analysis::RowId;
 using analysis::Trace;
 
-
 // Generates segments, blocks of two devices, pinned memory, steps, lost frees, frees of unknown
 // blocks, and times that stand still.
 class ScriptGenerator {
@@ -415,19 +414,15 @@ void ViewIndexOracle::CurvesHaveTheExtremesOfTheirColumns() {
 }
 
 TEST(ViewIndexOracleTest, StackedBlocksMatchTheReferenceLayout) {
-  ForEachSeed(SeedsUpTo(40), [](uint32_t seed) {
-    ViewIndexOracle(seed).CheckStackedBlocks();
-  });
+  ForEachSeed(SeedsUpTo(40), [](uint32_t seed) { ViewIndexOracle(seed).CheckStackedBlocks(); });
 }
 
 TEST(ViewIndexOracleTest, LimitsDoNotMoveTheRest) {
-  ForEachSeed(SeedsUpTo(40),
-              [](uint32_t seed) { ViewIndexOracle(seed).CheckLimits(); });
+  ForEachSeed(SeedsUpTo(40), [](uint32_t seed) { ViewIndexOracle(seed).CheckLimits(); });
 }
 
 TEST(ViewIndexOracleTest, BlocksByAddressMatchTheReference) {
-  ForEachSeed(SeedsUpTo(40),
-              [](uint32_t seed) { ViewIndexOracle(seed).CheckBlocksByAddress(); });
+  ForEachSeed(SeedsUpTo(40), [](uint32_t seed) { ViewIndexOracle(seed).CheckBlocksByAddress(); });
 }
 
 TEST(ViewIndexOracleTest, CurvesHaveTheExtremesOfTheirColumns) {

@@ -23,7 +23,6 @@ using analysis::EventScript;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-
 class ViewIndexTest : public ::testing::Test {
  protected:
   void Build() {

@@ -253,9 +253,9 @@ Json LiveRecording::progress() const {
   Json progress = recording->progress();
   const std::lock_guard lock(mutex_);
   if (shown_ == nullptr) {
-    progress["what"] =
-        !trouble_.empty() ? trouble_
-                          : absl::StrCat("reading the events of ", process_.name, " so far");
+    progress["what"] = !trouble_.empty()
+                           ? trouble_
+                           : absl::StrCat("reading the events of ", process_.name, " so far");
     progress["fraction"] = share_read_;
   }
   // If the clocks of process and page disagree, the page's blocks are considered old.

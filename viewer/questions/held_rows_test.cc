@@ -53,7 +53,8 @@ TEST(HeldRowsTest, MatchesASearchOfAllRowsAtEveryEvent) {
          std::vector<std::pair<Step, size_t>>{{1, 1 << 20}, {7, 1 << 20}, {3, 40}, {5, 1}}) {
       HeldRows held(recording.trace(), spacing, ids);
       for (Step event = 0; event <= recording.trace().last_step(); ++event) {
-        ASSERT_EQ(held.After(event), ReferenceHeldAfter(recording.trace(), event)) << "event " << event;
+        ASSERT_EQ(held.After(event), ReferenceHeldAfter(recording.trace(), event))
+            << "event " << event;
       }
     }
   });

@@ -24,7 +24,6 @@ using ::testing::IsNan;
 using ::testing::SizeIs;
 using Json = nlohmann::ordered_json;
 
-
 class QuestionsTest : public ::testing::Test {
  protected:
   // Lane 0: PyTorch's blocks, if there are any; lane 1: the driver's memory.

@@ -59,9 +59,8 @@ class SegmentsMaker {
       return;
     }
     made_.row = record.row;
-    made_.what =
-        absl::StrCat(record.is_death ? "free " : "alloc ", Bytes(rows_.size[record.row]),
-                     " at ", Address(rows_.address[record.row]));
+    made_.what = absl::StrCat(record.is_death ? "free " : "alloc ", Bytes(rows_.size[record.row]),
+                              " at ", Address(rows_.address[record.row]));
     // An event of another heap changes nothing here; the text names that heap.
     if (!recording_.IsIn(lane_, record.row)) {
       absl::StrAppend(&made_.what, " of ", recording_.trace().heaps[rows_.heap[record.row]]);

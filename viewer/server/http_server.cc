@@ -137,7 +137,8 @@ class Server : public HttpServer {
   absl::Status Bind(uint16_t port);
   void OnRequest(evhttp_request* from);
   PendingRequest& Track(evhttp_request* from);
-  void Dispatch(evhttp_connection* connection, const PendingRequest& pending, Request request, WorkerPool& pool);
+  void Dispatch(evhttp_connection* connection, const PendingRequest& pending, Request request,
+                WorkerPool& pool);
   Response Compute(const Request& request);
   void BeginStream(evhttp_request* to, Response response);
   void OnTick();
@@ -259,7 +260,7 @@ void Server::OnRequest(evhttp_request* from) {
   }
   const PendingRequest& pending = Track(from);
   Dispatch(evhttp_request_get_connection(from), pending, std::move(request),
-       cost == RequestHandler::Cost::kQuick ? quick_ : slow_);
+           cost == RequestHandler::Cost::kQuick ? quick_ : slow_);
 }
 
 // While a request waits, libevent does not read from its connection, so disconnection is watched
@@ -315,7 +316,7 @@ void Server::OnFreed(evhttp_connection* connection) {
 }
 
 void Server::Dispatch(evhttp_connection* connection, const PendingRequest& pending, Request request,
-                  WorkerPool& pool) {
+                      WorkerPool& pool) {
   pool.Add([this, connection, id = pending.id, gone = pending.gone, request = std::move(request)] {
     if (*gone) return;
     Response response = Compute(request);

@@ -121,7 +121,8 @@ absl::Status ServedRecording::LoadOrFail(Keep keep) {
                  SetProgress(State::kBlocks, "categorizing memory", kIndexed);
                }},
               [](size_t) {});
-  if (!index_was_cached_) owned_index_->AddCategories(recording_->trace(), recording_->categories());
+  if (!index_was_cached_)
+    owned_index_->AddCategories(recording_->trace(), recording_->categories());
   SetProgress(State::kReady, "", 1);
   if (keep == Keep::kIndex && !index_was_cached_) CacheIndex();
   return absl::OkStatus();
@@ -182,9 +183,10 @@ void ServedRecording::BuildCurves() {
 }
 
 void ServedRecording::BuildBlocks(const analysis::Cycles& cycles) {
-  owned_index_->BuildBlocks(recording_->examination(), cycles, [this](std::string_view what, double fraction) {
-    SetProgress(State::kCoarse, what, OfIndex(fraction));
-  });
+  owned_index_->BuildBlocks(recording_->examination(), cycles,
+                            [this](std::string_view what, double fraction) {
+                              SetProgress(State::kCoarse, what, OfIndex(fraction));
+                            });
 }
 
 const analysis::Cycles& ServedRecording::FindSteps() {
@@ -395,8 +397,9 @@ absl::StatusOr<std::string> ServedRecording::CompareOf(ServedRecording& base,
   if (!diff.ok()) {
     body = diff.status();
   } else {
-    body = Dump(CompareJson(Align(base.recording_->examination(), changed.recording_->examination()), FirstLine(diff->text),
-                            ParseJson(diff->json)));
+    body =
+        Dump(CompareJson(Align(base.recording_->examination(), changed.recording_->examination()),
+                         FirstLine(diff->text), ParseJson(diff->json)));
   }
   compared = {changed.number_, std::move(body)};
   return compared.body;

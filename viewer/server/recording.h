@@ -88,7 +88,8 @@ class ServedRecording {
                               const std::function<absl::Status(Questions&, Questions&)>& ask);
 
   // The same, once categories are known, with all that is known of it.
-  absl::Status Examine(const std::function<absl::Status(const answers::Recording&, Questions&)>& look);
+  absl::Status Examine(
+      const std::function<absl::Status(const answers::Recording&, Questions&)>& look);
 
   // Returns JSON of Answer; computed once.
   absl::StatusOr<std::string> AnswerOf(const std::string& verb);

@@ -37,14 +37,16 @@ class ViewServerTest : public testing::Test {
       listener({answers::LoadProgress::kReadingEvents, 1, 0.5, so_far});
       return Load(std::filesystem::path(path).filename().string(), path);
     };
-    backend_.answer = [this](const std::string& verb,
-                             const answers::Recording& recording) -> absl::StatusOr<answers::Answer> {
+    backend_.answer = [this](
+                          const std::string& verb,
+                          const answers::Recording& recording) -> absl::StatusOr<answers::Answer> {
       ++answers_;
       if (verb == "ledger") return absl::FailedPreconditionError("no driver was asked");
       return answers::Answer{absl::StrCat(verb, " of ", recording.trace().rows.count(), "\nmore\n"),
-                        R"({"schema": "x"})"};
+                             R"({"schema": "x"})"};
     };
-    backend_.diff = [](const answers::Recording&, const answers::Recording&) -> absl::StatusOr<answers::Answer> {
+    backend_.diff = [](const answers::Recording&,
+                       const answers::Recording&) -> absl::StatusOr<answers::Answer> {
       return answers::Answer{"grew\n", "{}"};
     };
   }
@@ -59,7 +61,7 @@ class ViewServerTest : public testing::Test {
   }
 
   absl::StatusOr<std::unique_ptr<answers::Recording>> Load(const std::string& name,
-                                                      const std::string& path) {
+                                                           const std::string& path) {
     if (name == "bad") return absl::NotFoundError("bad: cannot be read");
     if (name == "throws") throw std::runtime_error("out of luck");
     if (name.rfind("held", 0) == 0) {

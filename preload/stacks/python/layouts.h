@@ -53,22 +53,22 @@ struct alignas(64) Layout {
   uint16_t frame_owner;        // owner
   uint16_t frame_is_entry;     // is_entry (3.11 alone)
   uint16_t frame_tlbc;         // tlbc_index: which copy of the bytecode runs (3.14t)
-  uint16_t code_flags;      // bits of the reference to the code object that are not part of its
-                            // address
-  uint16_t code_bytes;      // co_code_adaptive, where the bytecode begins; or co_code, an object
-  uint16_t code_tlbc;       // co_tlbc: the copies of the bytecode (3.14t)
-  uint16_t code_traceable;  // _co_firsttraceable: a frame is incomplete before this instruction
-  uint16_t code_first_line;  // co_firstlineno
-  uint16_t code_version;     // co_version: a number per code object
-  uint16_t code_line_table;  // co_lnotab or co_linetable
-  uint16_t code_name;        // co_qualname, or co_name where there is none
-  uint16_t code_short_name;  // co_name
-  uint16_t code_file;        // co_filename
-  uint16_t text_length;      // PyASCIIObject.length
-  uint16_t text_state;       // PyASCIIObject.state
-  uint16_t ascii_text;       // sizeof(PyASCIIObject): where the characters of an ASCII text begin
-  uint16_t compact_text;     // sizeof(PyCompactUnicodeObject): those of another text
-  uint16_t bytes_data;       // PyBytesObject.ob_sval
+  uint16_t code_flags;         // bits of the reference to the code object that are not part of its
+                               // address
+  uint16_t code_bytes;         // co_code_adaptive, where the bytecode begins; or co_code, an object
+  uint16_t code_tlbc;          // co_tlbc: the copies of the bytecode (3.14t)
+  uint16_t code_traceable;     // _co_firsttraceable: a frame is incomplete before this instruction
+  uint16_t code_first_line;    // co_firstlineno
+  uint16_t code_version;       // co_version: a number per code object
+  uint16_t code_line_table;    // co_lnotab or co_linetable
+  uint16_t code_name;          // co_qualname, or co_name where there is none
+  uint16_t code_short_name;    // co_name
+  uint16_t code_file;          // co_filename
+  uint16_t text_length;        // PyASCIIObject.length
+  uint16_t text_state;         // PyASCIIObject.state
+  uint16_t ascii_text;         // sizeof(PyASCIIObject): where the characters of an ASCII text begin
+  uint16_t compact_text;       // sizeof(PyCompactUnicodeObject): those of another text
+  uint16_t bytes_data;         // PyBytesObject.ob_sval
 };
 static_assert(sizeof(Layout) == 64);
 

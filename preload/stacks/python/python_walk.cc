@@ -212,7 +212,7 @@ class FrameLoader {
   }
 
   static constexpr uint32_t kMaxSteps = 4096;  // limit on frames examined to find one that ends a
-                                                // run
+                                               // run
 
   PythonWalk& walk_;
   const Layout& layout_;

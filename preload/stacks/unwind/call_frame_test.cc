@@ -158,7 +158,7 @@ TEST(CallFrameTest, LongProgram) {
 TEST(CallFrameTest, ExpressionsTerminate) {
   // skip -3: an endless loop
   EXPECT_EQ(RuleOf({0x0f, 3, 0x2f, '\xfd', '\xff'}).shape(), Rule::kSlow);
-  EXPECT_EQ(RuleOf({0x0f, 1, 0x06}).shape(), Rule::kSlow);                  // on an empty stack
+  EXPECT_EQ(RuleOf({0x0f, 1, 0x06}).shape(), Rule::kSlow);  // on an empty stack
   EXPECT_EQ(RuleOf({0x0f, 0}).shape(), Rule::kSlow);
   EXPECT_EQ(RuleOf(std::string{0x0f, 20} + std::string(20, 0x31)).shape(), Rule::kSlow);
   EXPECT_EQ(RuleOf({0x0f, 4, 0x31, 0x30, 0x1b, 0x06}).shape(), Rule::kSlow);  // 1 / 0

@@ -123,8 +123,8 @@ bool NativeWalk::Steps::Take(Rule rule, NativeFrame* frame) {
 }
 
 __attribute__((noinline, cold)) NativeWalk::StepResult NativeWalk::TakeSlowStep(State at,
-                                                                           Registers start,
-                                                                           Rule rule) {
+                                                                                Registers start,
+                                                                                Rule rule) {
   NativeFrame frame = {0, at.sp, at.exact};
   if (at.end != WalkEnd::kNone) return {at, frame};
   const StackRange known = {at.low, at.high};

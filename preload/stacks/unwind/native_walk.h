@@ -76,7 +76,7 @@ class NativeWalk {
 
  private:
   static constexpr uint32_t kMaxFrames = 288;  // the depth of a recorded stack, plus our own
-                                                // frames
+                                               // frames
 
   // Passed by value and never by address, so that it can live in registers. No two of its words are
   // adjacent, because compilers would put those into one vector register, from which every step

@@ -105,7 +105,7 @@ Rule WithSavedBp(const CallFrame& frame, uint64_t pc, Rule rule) {
       return rule;
     case Saved::kAtCfa:
       return bp.number < 0 && IsWordOffset(bp.number) ? rule.WithBpAtCfa(bp.number)
-                                                   : Rule::OfShape(Rule::kSlow);
+                                                      : Rule::OfShape(Rule::kSlow);
     case Saved::kAt:
       if (Evaluate(frame, bp.expression, pc, &s) && s.form == Symbol::kRegister && s.is_bp &&
           IsWordOffset(s.offset)) {

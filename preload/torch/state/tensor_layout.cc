@@ -6,14 +6,14 @@ namespace {
 // Bytes of an element, by at::ScalarType (c10/core/ScalarType.h, PyTorch 2.11; the order is part of
 // the file format of saved tensors). 0: unknown.
 constexpr uint8_t kItemBytes[] = {
-    1, 1, 2, 4, 8, 2, 4, 8,  // Byte, Char, Short, Int, Long, Half, Float, Double
-    4, 8, 16, 1,             // ComplexHalf, ComplexFloat, ComplexDouble, Bool
-    1, 1, 4, 2,              // QInt8, QUInt8, QInt32, BFloat16
-    1, 1, 1, 1, 1, 1, 2,     // QUInt4x2, QUInt2x4, Bits1x8, Bits2x4, Bits4x2, Bits8, Bits16
-    1, 1, 1, 1, 2, 4, 8,     // Float8_e5m2, _e4m3fn, _e5m2fnuz, _e4m3fnuz, UInt16, UInt32, UInt64
-    1, 1, 1, 1, 1, 1, 1,     // UInt1 to UInt7
-    1, 1, 1, 1, 1, 1, 1,     // Int1 to Int7
-    1, 1,                    // Float8_e8m0fnu, Float4_e2m1fn_x2
+    1, 1, 2,  4, 8, 2, 4, 8,  // Byte, Char, Short, Int, Long, Half, Float, Double
+    4, 8, 16, 1,              // ComplexHalf, ComplexFloat, ComplexDouble, Bool
+    1, 1, 4,  2,              // QInt8, QUInt8, QInt32, BFloat16
+    1, 1, 1,  1, 1, 1, 2,     // QUInt4x2, QUInt2x4, Bits1x8, Bits2x4, Bits4x2, Bits8, Bits16
+    1, 1, 1,  1, 2, 4, 8,     // Float8_e5m2, _e4m3fn, _e5m2fnuz, _e4m3fnuz, UInt16, UInt32, UInt64
+    1, 1, 1,  1, 1, 1, 1,     // UInt1 to UInt7
+    1, 1, 1,  1, 1, 1, 1,     // Int1 to Int7
+    1, 1,                     // Float8_e8m0fnu, Float4_e2m1fn_x2
 };
 
 }  // namespace

@@ -104,7 +104,7 @@ struct Node {
   uint64_t tail[4] = {};
   int64_t backward_bytes = 0;  // allocated by its backward pass
   bool throws = false;
-  struct SavedVariable* saved = nullptr;         // that it releases
+  struct SavedVariable* saved = nullptr;  // that it releases
   int saved_count = 0;
   struct AccumulateGrad* accumulates = nullptr;  // itself, if it is one
 };

@@ -17,15 +17,14 @@ uint64_t next_number = 0;
 
 at::Tensor Make(std::initializer_list<long> sizes) {
   at::Tensor tensor;
-  tensor.implementation = at::detail::empty_cuda({sizes.begin(), sizes.size()},
-                                                 c10::ScalarType::Float, {}, {})
-                              .implementation;
+  tensor.implementation =
+      at::detail::empty_cuda({sizes.begin(), sizes.size()}, c10::ScalarType::Float, {}, {})
+          .implementation;
   return tensor;
 }
 
 void Free(const at::Tensor& tensor) {
-  FakeFree(reinterpret_cast<uint64_t>(tensor.implementation->storage->address), 512, c10::kCuda,
-           0);
+  FakeFree(reinterpret_cast<uint64_t>(tensor.implementation->storage->address), 512, c10::kCuda, 0);
 }
 
 void Release(Node* node) {
@@ -54,8 +53,8 @@ at::TensorBase at::detail::empty_cuda(c10::ArrayRef<long> sizes, c10::ScalarType
   FakeAllocate(next_address += 1 << 20, (bytes + 511) / 512 * 512, c10::kCuda, 0);
   void* const address = reinterpret_cast<void*>(next_address);
   TensorBase tensor;
-  tensor.implementation = new c10::TensorImpl{
-      .storage = new c10::StorageImpl{.address = address, .context = address}};
+  tensor.implementation =
+      new c10::TensorImpl{.storage = new c10::StorageImpl{.address = address, .context = address}};
   return tensor;
 }
 

@@ -151,8 +151,9 @@ __attribute__((destructor)) void End() {
       program_invocation_short_name,
       n(Outcome::kSame) + n(Outcome::kTooDeep) + n(Outcome::kTruncated) + n(Outcome::kFurther) +
           n(Outcome::kDifferent),
-      n(Outcome::kLibgccCrashed), n(Outcome::kDifferent), slow_differs.load(), n(Outcome::kTruncated),
-      n(Outcome::kFurther), n(Outcome::kTooDeep), distinct.load(), deepest.load(), exact.load());
+      n(Outcome::kLibgccCrashed), n(Outcome::kDifferent), slow_differs.load(),
+      n(Outcome::kTruncated), n(Outcome::kFurther), n(Outcome::kTooDeep), distinct.load(),
+      deepest.load(), exact.load());
   inside = false;
 }
 

@@ -226,7 +226,8 @@ class CaseMaker {
   void OthersFromTheStart() {
     device_.others_bytes = Percent(Pick(40, 75));
     case_.cause_bytes = device_.others_bytes;
-    Start(device_.has_nvml ? "another process, distinguished" : "another process, not distinguished");
+    Start(device_.has_nvml ? "another process, distinguished"
+                           : "another process, not distinguished");
     Churn(Pick(0, 3));
     model_->EmptyCache();
     while (Keep(Pick(50, 700) * kMiB, "layer" + Number(9))) {

@@ -132,7 +132,8 @@ bool IsApiEnabled(bool runtime, uint32_t id) {
   if (id == 0 || id >= Functions{}.size()) return false;
   std::lock_guard<std::mutex> lock(CuptiMutex());
   CUpti_ActivityKind kind = runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
-  return Requested().asked[runtime][id] || (Requested().kinds[kind] && !Requested().excepted[runtime][id]);
+  return Requested().asked[runtime][id] ||
+         (Requested().kinds[kind] && !Requested().excepted[runtime][id]);
 }
 
 size_t RecordSize(CUpti_ActivityKind kind) {
@@ -217,11 +218,13 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
 }
 
 CUptiResult cuptiActivityEnableContext(CUcontext context, CUpti_ActivityKind kind) {
-  return sim::Update(kind, [&](sim::Requests& requests) { requests.of_contexts[context][kind] = true; });
+  return sim::Update(kind,
+                     [&](sim::Requests& requests) { requests.of_contexts[context][kind] = true; });
 }
 
 CUptiResult cuptiActivityDisableContext(CUcontext context, CUpti_ActivityKind kind) {
-  return sim::Update(kind, [&](sim::Requests& requests) { requests.of_contexts[context][kind] = false; });
+  return sim::Update(kind,
+                     [&](sim::Requests& requests) { requests.of_contexts[context][kind] = false; });
 }
 
 // Existing contexts and streams are recorded as if they were created now.

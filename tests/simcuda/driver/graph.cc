@@ -10,8 +10,8 @@ using sim::Call;
 using sim::CallGroup;
 using sim::Notice;
 using sim::NoticeKind;
-using sim::Simulator;
 using sim::Post;
+using sim::Simulator;
 
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
@@ -169,8 +169,8 @@ CUresult cuGraphExecDestroy(CUgraphExec executable) {
   sim::ApiCall call(__func__);
   if (executable != nullptr) {
     sim::DeliverNow({.kind = NoticeKind::kGraphExecDestroyStarting,
-                  .executable = executable,
-                  .graph_id = executable->number});
+                     .executable = executable,
+                     .graph_id = executable->number});
   }
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
     simulator.LogStreams("cuGraphExecDestroy", {.handle = sim::Bits(executable)});

@@ -70,7 +70,8 @@ CUresult AddAny(const char* name, CUgraphNode* node, CUgraph graph, CUgraphNodeP
 }
 
 // Takes the node's memory from the pool of graphs, which grows if necessary.
-CUresult MapMemoryOf(Simulator& simulator, CUcontext context, const GraphMemory& memory, bool auto_free) {
+CUresult MapMemoryOf(Simulator& simulator, CUcontext context, const GraphMemory& memory,
+                     bool auto_free) {
   auto live = simulator.allocations.find(memory.address);
   if (live != simulator.allocations.end()) {
     if (!auto_free) return CUDA_ERROR_INVALID_VALUE;

@@ -83,8 +83,7 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigne
   return Open(__func__, address, handle);
 }
 
-CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle,
-                               unsigned int flags) {
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsigned int flags) {
   sim::Arguments arguments(address, handle, flags);
   sim::ApiCall call(__func__, arguments.data());
   return Open(__func__, address, handle);

@@ -32,10 +32,10 @@ void Describe(Simulator& simulator, CUmod_st& module, const void* image) {
 
 void AnnounceEnd(const CUmod_st& module) {
   sim::DeliverNow({.kind = sim::NoticeKind::kModuleUnloadStarting,
-                .device = module.device,
-                .module_id = module.id,
-                .image = module.image,
-                .image_size = module.image_size});
+                   .device = module.device,
+                   .module_id = module.id,
+                   .image = module.image,
+                   .image_size = module.image_size});
 }
 
 CUresult Load(const char* name, CUmodule* module, const void* image) {
