@@ -96,7 +96,7 @@ std::string Reading(const Ledger& ledger) {
   const uint64_t later = analysis::Between(ledger.at.t_ns, ledger.reading_t_ns);
   std::string text =
       fmt::format("; {} reported {}", ledger.source, Bytes(ledger.reading_used_bytes));
-  if (before >= kNearNs) text += fmt::format("  {} earlier", DurationText(before));
+  if (before >= kNearNs) text += fmt::format(" {} earlier", DurationText(before));
   if (later >= kNearNs) text += fmt::format(" {} later", DurationText(later));
   if (ledger.recorded_since == 0) return text;
   return text + fmt::format(", recorded {} then {}", later > 0 ? "until" : "since",
