@@ -33,8 +33,8 @@ BRIDGES = {"symbols/symbolize_recording": {"proto", "format"}}
 
 # The folders of a room from the lowest layer to the highest: one may include those before it (docs/architecture.md).
 LAYERS = {
-    "preload": ["base", "loader", "stacks", "torch/state", "nvtx/state", "process", "record", "routes", "hooks", "cupti",
-                "torch", "nvtx", "lifecycle"],
+    "preload": ["base", "loader", "stacks", "torch/state", "nvtx/state", "process", "record", "torch", "routes", "hooks",
+                "cupti", "nvtx", "lifecycle"],
     "analysis": ["trace", "stacks", "loop", "examination", "categories", "leaks", "fragmentation", "ledger", "oom", "diff",
                  "report", "show"],
     "answers": ["stacks", "report", "frag", "oom", "leaks", "ledger", "diff", "show"],
