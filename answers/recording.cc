@@ -9,6 +9,7 @@
 #include "analysis/text.h"
 #include "analysis/trace/before_attach.h"
 #include "analysis/trace/trace_builder.h"
+#include "format/printable.h"
 #include "interop/open_input.h"
 #include "proto/gmt.pb.h"
 #include "symbols/frame_rules.h"
@@ -124,10 +125,10 @@ class ListenedBuilder : public analysis::TraceBuilder {
 
 }  // namespace
 
-Recording::Recording(RecordingParts parts, Rules rules)
+Recording::Recording(RecordingParts parts, ReadOptions options)
     : parts_(std::move(parts)),
-      rules_(std::move(rules)),
-      examination_(parts_.trace, parts_.definitions, rules_.frames) {}
+      options_(std::move(options)),
+      examination_(parts_.trace, parts_.definitions, options_.frames) {}
 
 std::vector<std::string> Recording::LacksWithoutBeforeAttach() const {
   std::vector<std::string> lacks = parts_.lacks;
@@ -138,7 +139,7 @@ std::vector<std::string> Recording::LacksWithoutBeforeAttach() const {
 const analysis::Categories& Recording::categories() const {
   if (categories_ == nullptr) {
     categories_ = std::make_unique<analysis::Categories>(
-        analysis::Categorize(examination_, rules_.categories));
+        analysis::Categorize(examination_, options_.categories));
   }
   return *categories_;
 }
@@ -149,15 +150,16 @@ absl::Status Recording::InFile(const absl::Status& status) const {
 
 absl::StatusOr<std::unique_ptr<Recording>> LoadRecording(const std::string& path,
                                                          const LoadListener& listener,
-                                                         Rules rules) {
+                                                         ReadOptions options) {
   auto input = interop::OpenInput(path);
   if (!input.ok()) return input.status();
+  if (options.text == TextForm::kPrintable) (*input)->MakeStringsPrintable();
   ListenedBuilder builder(**input, listener);
   if (absl::Status status = (*input)->Read(builder); !status.ok()) return status;
 
   RecordingParts parts;
   const uint64_t events = builder.events();
-  parts.path = path;
+  parts.path = options.text == TextForm::kPrintable ? format::Printable(path) : path;
   parts.trace = std::move(builder).Build();
   parts.definitions = (*input)->definitions();
   parts.lacks = (*input)->notes();
@@ -167,7 +169,7 @@ absl::StatusOr<std::unique_ptr<Recording>> LoadRecording(const std::string& path
   const auto named = symbols::SymbolizeInPlace(parts.definitions, symbolizer);
   if (!named.ok()) return named.status();
   AddUnnamedModules(parts.definitions, symbolizer, parts.unnamed);
-  return std::make_unique<Recording>(std::move(parts), std::move(rules));
+  return std::make_unique<Recording>(std::move(parts), std::move(options));
 }
 
 std::unique_ptr<Recording> RecordingSoFar(const std::string& path, analysis::Trace trace,

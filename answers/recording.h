@@ -25,10 +25,16 @@
 
 namespace gmt::answers {
 
-// The rules by which a recording is read: which frames are folded, and what memory is for.
-struct Rules {
+enum class TextForm {
+  kPrintable,   // safe to print: control characters are escaped (format/printable.h)
+  kAsRecorded,  // for JSON and exports, which keep the data
+};
+
+// How a recording is read: which frames are folded, what memory is for, and in which form text is kept.
+struct ReadOptions {
   symbols::FrameRules frames = symbols::FrameRules::BuiltIn();
   analysis::CategoryRules categories = analysis::CategoryRules::BuiltIn();
+  TextForm text = TextForm::kPrintable;
 };
 
 // What a recording is made of. `lacks` and `unnamed` are sentences for a person.
@@ -42,7 +48,7 @@ struct RecordingParts {
 
 class Recording {
  public:
-  explicit Recording(RecordingParts parts, Rules rules = {});
+  explicit Recording(RecordingParts parts, ReadOptions options = {});
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
@@ -63,7 +69,7 @@ class Recording {
 
  private:
   const RecordingParts parts_;
-  const Rules rules_;
+  const ReadOptions options_;
   const analysis::Examination examination_;
   mutable std::unique_ptr<analysis::Categories> categories_;
 };
@@ -83,7 +89,7 @@ using LoadListener = std::function<void(const LoadProgress&)>;
 // this machine. Fails with a message that names the file and, if there is one, the command that mends it.
 absl::StatusOr<std::unique_ptr<Recording>> LoadRecording(const std::string& path,
                                                          const LoadListener& listener,
-                                                         Rules rules = {});
+                                                         ReadOptions options = {});
 
 // The same for the part of a recording that has been read while the program still runs. Frames have the
 // names that the collector has found so far.

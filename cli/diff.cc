@@ -43,9 +43,9 @@ absl::StatusOr<int> RunDiff(const DiffArguments& options, const Terminal& termin
     if (!parsed.ok()) return UsageError(parsed.status().message());
     limit = *parsed;
   }
-  const auto base = OpenRecording(options.base);
+  const auto base = OpenRecording(options.base, {.text = FormFor(options.json)});
   if (!base.ok()) return base.status();
-  const auto changed = OpenRecording(options.changed);
+  const auto changed = OpenRecording(options.changed, {.text = FormFor(options.json)});
   if (!changed.ok()) return changed.status();
   const auto answer = answers::DiffAnswer::Make(**base, **changed, *selection, limit);
   if (!answer.ok()) return answer.status();

@@ -157,7 +157,7 @@ absl::StatusOr<int> RunTorch(const ExportArguments& options) {
   if (!selection.ok()) return selection.status();
   auto output = OutputFile::Create(options.output, options.force);
   if (!output.ok()) return output.status();
-  const auto loaded = OpenRecording(options.file);
+  const auto loaded = OpenRecording(options.file, {.text = answers::TextForm::kAsRecorded});
   if (!loaded.ok()) return loaded.status();
   const answers::Recording& recording = **loaded;
   if (absl::Status status = CheckDevice(options, recording.trace()); !status.ok()) return status;

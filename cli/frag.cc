@@ -26,7 +26,7 @@ absl::StatusOr<int> Frag(const FragArguments& options, const Terminal& terminal)
   if (options.top < 0) return UsageError("--top: expected a number of rows, 1 or more");
   selection.at = *std::move(at);
   if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
-  const auto recording = OpenRecording(options.file);
+  const auto recording = OpenRecording(options.file, {.text = FormFor(options.json)});
   if (!recording.ok()) return recording.status();
   const auto answer = answers::FragAnswer::Make(**recording, selection);
   if (!answer.ok()) return answer.status();

@@ -13,6 +13,7 @@
 #include "cli/verbs.h"
 #include "interop/open_input.h"
 #include "proto/gmt.pb.h"
+#include "format/printable.h"
 
 namespace gmt::cli {
 namespace {
@@ -293,13 +294,14 @@ void PrintInfoText(const std::string& path, InfoSummary& summary, const interop:
 absl::StatusOr<int> Info(const InfoArguments& options, const Terminal& terminal) {
   absl::StatusOr<std::unique_ptr<interop::Input>> input = interop::OpenInput(options.input);
   if (!input.ok()) return input.status();
+  if (!options.json) (*input)->MakeStringsPrintable();
   InfoSummary summary(&(*input)->definitions());
   absl::Status status = (*input)->Read(summary);
   if (!status.ok()) return status;
   if (options.json) {
     PrintInfoJson(options.input, summary, **input);
   } else {
-    PrintInfoText(options.input, summary, **input, terminal);
+    PrintInfoText(format::Printable(options.input), summary, **input, terminal);
   }
   for (const std::string& note : (*input)->notes()) PrintNote(note);
   return kDone;

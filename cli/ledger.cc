@@ -60,7 +60,7 @@ absl::StatusOr<int> RunLedger(const LedgerArguments& options, const Terminal& te
   if (!selection.ok()) return selection.status();
   const absl::StatusOr<std::string> file = is_live ? RecordingOf(options.file) : options.file;
   if (!file.ok()) return file.status();
-  const auto recording = OpenRecording(*file);
+  const auto recording = OpenRecording(*file, {.text = FormFor(options.json)});
   if (!recording.ok()) return recording.status();
   const auto answer = answers::LedgerAnswer::Make(**recording, *selection, is_live);
   if (!answer.ok()) return answer.status();

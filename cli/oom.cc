@@ -18,7 +18,7 @@ struct OomArguments {
 };
 
 absl::StatusOr<int> Oom(const OomArguments& options, const Terminal& terminal) {
-  const auto recording = OpenRecording(options.file);
+  const auto recording = OpenRecording(options.file, {.text = FormFor(options.json)});
   if (!recording.ok()) return recording.status();
   const answers::OomAnswer answer(**recording);
   fmt::print("{}", options.json ? answer.Json() : answer.Text(terminal));

@@ -10,7 +10,7 @@ namespace gmt::cli {
 using answers::LoadProgress;
 
 absl::StatusOr<std::unique_ptr<answers::Recording>> OpenRecording(const std::string& path,
-                                                                  answers::Rules rules) {
+                                                                  answers::ReadOptions options) {
   Progress progress(absl::StrCat("reading ", path));
   uint64_t events = 0;
   const auto listener = [&](const LoadProgress& now) {
@@ -19,7 +19,7 @@ absl::StatusOr<std::unique_ptr<answers::Recording>> OpenRecording(const std::str
     progress.Count(now.events - events);
     events = now.events;
   };
-  return answers::LoadRecording(path, listener, std::move(rules));
+  return answers::LoadRecording(path, listener, std::move(options));
 }
 
 }  // namespace gmt::cli

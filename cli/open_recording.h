@@ -11,10 +11,15 @@
 
 namespace gmt::cli {
 
+// The form of a recording's text for an answer in JSON, or for a terminal.
+inline answers::TextForm FormFor(bool json) {
+  return json ? answers::TextForm::kAsRecorded : answers::TextForm::kPrintable;
+}
+
 // Loads a recording and shows on the terminal how far it has come (cli/progress.h). Fails as
 // answers::LoadRecording does.
 absl::StatusOr<std::unique_ptr<answers::Recording>> OpenRecording(const std::string& path,
-                                                                  answers::Rules rules = {});
+                                                                  answers::ReadOptions options = {});
 
 }  // namespace gmt::cli
 

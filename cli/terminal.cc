@@ -7,8 +7,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "answers/json.h"
+#include "format/printable.h"
 
 namespace gmt::cli {
 namespace {
@@ -45,16 +50,12 @@ Terminal DetectTerminal(const TerminalOptions& options) {
 }
 
 void PrintNote(const std::string& message) {
-  // Parts of the message may come from another process. Control bytes would be executed by the
-  // terminal.
-  std::string text = message;
-  for (char& c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < ' ' && c != '\n' && c != '\t') || byte == 0x7f) c = '?';
-  }
+  // Parts of the message may come from a file or from another process. Line breaks are our own.
+  std::vector<std::string> lines = absl::StrSplit(message, '\n');
+  for (std::string& line : lines) line = format::Printable(line);
   // Does not use fmt::print: it throws if stderr is full or closed, and there is no reader to
   // inform in that case.
-  std::fputs(fmt::format("gpumemtrace: {}\n", text).c_str(), stderr);
+  std::fputs(absl::StrCat("gpumemtrace: ", absl::StrJoin(lines, "\n"), "\n").c_str(), stderr);
 }
 
 void PrintJson(const nlohmann::ordered_json& object) {

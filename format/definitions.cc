@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "format/columns.h"
+#include "format/printable.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::format {
@@ -71,12 +72,13 @@ absl::Status Definitions::Add(const gmt::Definitions& chunk) {
 
   size_t at = PlaceOfFirst(chunk.first_string(), base_.string,
                            static_cast<size_t>(chunk.strings_size()), &strings_);
-  for (const std::string& text : chunk.strings()) strings_[at++] = text;
+  for (const std::string& text : chunk.strings())
+    strings_[at++] = printable_ ? Printable(text) : text;
 
   at = PlaceOfFirst(chunk.first_module(), base_.module, static_cast<size_t>(chunk.modules_size()),
                     &modules_);
   for (const gmt::Module& m : chunk.modules()) {
-    modules_[at++] = {m.path(), m.build_id(), m.base(), m.size(), m.bias(), m.loaded_t_ns()};
+    modules_[at++] = {printable_ ? Printable(m.path()) : m.path(), m.build_id(), m.base(), m.size(), m.bias(), m.loaded_t_ns()};
   }
   at = PlaceOfFirst(chunk.first_frame(), base_.frame, chunk.frames().count(), &frames_);
   AddFrames(chunk.frames(), at);

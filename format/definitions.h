@@ -98,6 +98,9 @@ class Definitions {
   // Adds symbols. They replace earlier symbols of the same frame.
   absl::Status Add(const gmt::Symbols& chunk);
 
+  // Makes strings and paths of modules that are added from now on safe to print (format/printable.h).
+  void MakeStringsPrintable() { printable_ = true; }
+
   // Begins another file segment. Ids in later chunks count from 1 again and are looked up as
   // id + base.
   void BeginSegment();
@@ -131,6 +134,7 @@ class Definitions {
   void AddFrames(const gmt::Frames& columns, size_t at);
   void AddStacks(const gmt::Stacks& columns, size_t at);
 
+  bool printable_ = false;
   Base base_, previous_base_;
   uint64_t undefined_ = 0;  // ids left out so far
   std::vector<std::string> strings_;

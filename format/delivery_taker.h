@@ -32,6 +32,8 @@ class DeliveryTaker {
   template <typename Frames>
   absl::Status TakeNext(Frames& frames, RecordingVisitor& visitor, bool* ended);
 
+  // Definitions::MakeStringsPrintable(), for those that are read from now on.
+  void MakeStringsPrintable() { definitions_.MakeStringsPrintable(); }
   const Definitions& definitions() const { return definitions_; }
   bool complete() const { return complete_; }
   const std::vector<Damage>& damage() const { return damage_; }

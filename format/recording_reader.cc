@@ -10,6 +10,8 @@
 #include "format/frame_stream.h"
 #include "format/framing.h"
 #include "format/parts.h"
+#include "format/printable.h"
+#include "format/printable_visitor.h"
 #include "format/read_ahead.h"
 
 namespace gmt::format {
@@ -31,6 +33,11 @@ class RecordingReader::Impl {
 
   absl::Status Begin();
   absl::Status Read(RecordingVisitor& visitor, Returns returns);
+  void MakeStringsPrintable() {
+    printable_ = true;
+    taker_.MakeStringsPrintable();
+    MakePrintable(&header_);
+  }
 
   const Header& header() const { return header_; }
   const Definitions& definitions() const { return taker_.definitions(); }
@@ -43,6 +50,7 @@ class RecordingReader::Impl {
  private:
   absl::Status CheckLooksLikeRecording();
   absl::Status CheckHeader() const;
+  absl::Status TakeFrom(RecordingVisitor& visitor, Returns returns);
   // Consumes everything that `frames`, a ChunkStream or a ReadAhead, delivers.
   template <typename Frames>
   absl::Status TakeAll(Frames& frames, RecordingVisitor& visitor);
@@ -50,6 +58,7 @@ class RecordingReader::Impl {
   const std::unique_ptr<ByteSource> source_;
   const std::string name_;
   bool read_ = false;
+  bool printable_ = false;
 
   Header header_;  // the first
   DeliveryTaker taker_;
@@ -104,6 +113,14 @@ absl::Status RecordingReader::Impl::Begin() {
 absl::Status RecordingReader::Impl::Read(RecordingVisitor& visitor, Returns returns) {
   if (std::exchange(read_, true))
     return absl::FailedPreconditionError(absl::StrCat(name_, " has already been read"));
+  if (printable_) {
+    PrintableVisitor printable(&visitor);
+    return TakeFrom(printable, returns);
+  }
+  return TakeFrom(visitor, returns);
+}
+
+absl::Status RecordingReader::Impl::TakeFrom(RecordingVisitor& visitor, Returns returns) {
   ChunkStream stream(source_.get(), returns);
   if (source_->size() < kReadAheadBytes) return TakeAll(stream, visitor);
   ReadAhead ahead(&stream);
@@ -146,6 +163,7 @@ RecordingReader::~RecordingReader() = default;
 absl::Status RecordingReader::Read(RecordingVisitor& visitor, Returns returns) {
   return impl_->Read(visitor, returns);
 }
+void RecordingReader::MakeStringsPrintable() { impl_->MakeStringsPrintable(); }
 const Header& RecordingReader::header() const { return impl_->header(); }
 const Definitions& RecordingReader::definitions() const { return impl_->definitions(); }
 bool RecordingReader::complete() const { return impl_->complete(); }

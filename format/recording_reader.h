@@ -68,6 +68,9 @@ class RecordingReader {
   // even if it has several segments (`cat a.gmt b.gmt`).
   absl::Status Read(RecordingVisitor& visitor, Returns returns = Returns::kCompleted);
 
+  // Makes all text of the recording safe to print (format/printable.h). Call it before Read().
+  void MakeStringsPrintable();
+
   // Returns the first header, that of the oldest part; empty if it is damaged.
   const Header& header() const;
   const Definitions& definitions() const;

@@ -11,6 +11,7 @@
 #include "format/acquisition_history.h"
 #include "format/byte_source.h"
 #include "format/definitions_builder.h"
+#include "format/printable_visitor.h"
 #include "interop/event_log/event_log.h"
 #include "interop/foreign_input.h"
 #include "interop/pickle/byte_stream.h"
@@ -49,6 +50,7 @@ class RecordingInput : public Input {
   absl::Status Read(RecordingVisitor& visitor, Returns returns) override {
     return reader_->Read(visitor, returns);
   }
+  void MakeStringsPrintable() override { reader_->MakeStringsPrintable(); }
   const format::Definitions& definitions() const override { return reader_->definitions(); }
   bool complete() const override { return reader_->complete(); }
   double share_read() const override {
@@ -118,44 +120,60 @@ class Forward : public RecordingVisitor {
   format::Definitions& definitions_;
 };
 
-class EventLogInput : public Input {
+// A file of another format, converted while it is read.
+class ConvertedInput : public Input {
+ public:
+  absl::Status Read(RecordingVisitor& visitor, Returns returns) override {
+    format::DefinitionsBuilder builder;
+    format::PrintableVisitor printable(&visitor);
+    Forward forward(printable_ ? &printable : &visitor, returns, &builder, &definitions_);
+    return Convert(builder, forward);
+  }
+  const format::Definitions& definitions() const override { return definitions_; }
+  void MakeStringsPrintable() override {
+    printable_ = true;
+    definitions_.MakeStringsPrintable();
+  }
+
+ private:
+  virtual absl::Status Convert(format::DefinitionsBuilder& builder, RecordingVisitor& visitor) = 0;
+
+  bool printable_ = false;
+  format::Definitions definitions_;
+};
+
+class EventLogInput : public ConvertedInput {
  public:
   explicit EventLogInput(std::string path) : path_(std::move(path)) {}
 
-  absl::Status Read(RecordingVisitor& visitor, Returns returns) override {
-    std::ifstream log(path_);
-    if (!log) return absl::NotFoundError(absl::StrCat(path_, ": cannot open it for reading"));
-    format::DefinitionsBuilder builder;
-    Forward forward(&visitor, returns, &builder, &definitions_);
-    return ReadEventLog(log, path_, builder, forward, &notes_, &is_whole_);
-  }
-  const format::Definitions& definitions() const override { return definitions_; }
   bool complete() const override { return is_whole_; }
   std::vector<std::string> notes() const override { return notes_; }
 
  private:
+  absl::Status Convert(format::DefinitionsBuilder& builder, RecordingVisitor& visitor) override {
+    std::ifstream log(path_);
+    if (!log) return absl::NotFoundError(absl::StrCat(path_, ": cannot open it for reading"));
+    return ReadEventLog(log, path_, builder, visitor, &notes_, &is_whole_);
+  }
+
   const std::string path_;
-  format::Definitions definitions_;
   Notes notes_;
   bool is_whole_ = true;
 };
 
-class TorchInput : public Input {
+class TorchInput : public ConvertedInput {
  public:
   explicit TorchInput(std::unique_ptr<TorchImport> snapshot) : snapshot_(std::move(snapshot)) {}
 
-  absl::Status Read(RecordingVisitor& visitor, Returns returns) override {
-    format::DefinitionsBuilder builder;
-    Forward forward(&visitor, returns, &builder, &definitions_);
-    return snapshot_->Read(builder, forward);
-  }
-  const format::Definitions& definitions() const override { return definitions_; }
   bool complete() const override { return true; }  // a truncated pickle is an error
   std::vector<std::string> notes() const override { return snapshot_->notes(); }
 
  private:
+  absl::Status Convert(format::DefinitionsBuilder& builder, RecordingVisitor& visitor) override {
+    return snapshot_->Read(builder, visitor);
+  }
+
   const std::unique_ptr<TorchImport> snapshot_;
-  format::Definitions definitions_;
 };
 
 // Returns the decompressed beginning of a file, or "" if that is not possible.

@@ -30,6 +30,8 @@ class Input {
   virtual absl::Status Read(format::RecordingVisitor& visitor,
                             format::Returns returns = format::Returns::kCompleted) = 0;
   virtual const format::Definitions& definitions() const = 0;
+  // Makes all text of the file safe to print (format/printable.h). Call it before Read().
+  virtual void MakeStringsPrintable() = 0;
   // Returns the share that has been read, 0 to 1, for use by a visitor during Read(). 0 if unknown.
   virtual double share_read() const { return 0; }
 

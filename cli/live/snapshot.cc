@@ -15,6 +15,7 @@
 #include "cli/verbs.h"
 #include "format/recording_writer.h"
 #include "format/snapshot_copy.h"
+#include "format/printable.h"
 
 namespace gmt::cli {
 namespace {
@@ -46,7 +47,7 @@ void Print(const SnapshotArguments& options, const control::SnapshotDone& done) 
         done.exact() ? nullptr : nlohmann::ordered_json(std::string(done.inexact_because()));
     return PrintJson(out);
   }
-  fmt::print("snapshot {} in {}\n", done.name(), file);
+  fmt::print("snapshot {} in {}\n", format::Printable(done.name()), format::Printable(file));
   if (!done.exact())
     PrintNote(fmt::format("the snapshot is not exact: {}", done.inexact_because()));
   PrintNote(fmt::format("to see what it holds: gpumemtrace report --at snapshot:{} {}", done.name(),

@@ -22,6 +22,7 @@ struct StatusArguments {
 absl::StatusOr<int> Status(const StatusArguments& options, const Terminal& terminal) {
   auto controlled = ConnectToCollector(options.session);
   if (!controlled.ok()) return controlled.status();
+  if (!options.json) controlled->client->MakeStringsPrintable();
   control::Request request;
   request.mutable_status();
   const absl::StatusOr<control::Reply> reply = controlled->client->Ask(request);

@@ -242,7 +242,7 @@ absl::StatusOr<int> Watch(const WatchOptions& options, const Subscribe& subscrib
 }
 
 absl::Status PrintFinalLeaks(const WatchOptions& options) {
-  const auto recording = OpenRecording(options.recording);
+  const auto recording = OpenRecording(options.recording, {.text = FormFor(options.json)});
   if (!recording.ok()) return recording.status();
   const answers::LeaksAnswer answer(**recording);
   if (options.json) {

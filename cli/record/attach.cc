@@ -168,6 +168,7 @@ absl::StatusOr<std::unique_ptr<control::Client>> ConnectTo(const WatchOptions& w
 absl::Status WatchOne(const WatchOptions& watch, const std::string& session) {
   auto client = ConnectTo(watch, session);
   if (!client.ok()) return client.status();
+  if (!watch.json) (*client)->MakeStringsPrintable();
   const auto subscribe = [&](const std::function<bool(const control::Reply&)>& take) {
     control::Subscribe request;
     request.set_what(control::Subscribe::LEAKS);

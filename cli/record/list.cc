@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/verbs.h"
 #include "collector/sessions/session_search.h"
+#include "format/printable.h"
 
 namespace gmt::cli {
 namespace {
@@ -78,9 +79,7 @@ std::string FirstLine(const std::vector<SessionSummary>& sessions) {
 
 std::string CommandLine(const SessionSummary& session) {
   constexpr size_t kMax = 40;
-  std::string text = absl::StrJoin(session.argv, " ");
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  const std::string text = format::Printable(absl::StrJoin(session.argv, " "));
   return text.size() <= kMax ? text : absl::StrCat(text.substr(0, kMax - 3), "...");
 }
 
@@ -93,10 +92,10 @@ void PrintText(const std::vector<SessionSummary>& sessions, const Terminal& term
   for (const SessionSummary& s : sessions) {
     fmt::print(fmt::runtime(row), s.pid, InWords(s.state), Duration(static_cast<int64_t>(s.age_ns)),
                Duration(static_cast<int64_t>(s.idle_ns)), Bytes(s.bytes), CommandLine(s));
-    fmt::print("{:10}session    {}\n", "", s.path);
-    if (!s.output.empty()) fmt::print("{:10}recording  {}\n", "", s.output);
+    fmt::print("{:10}session    {}\n", "", format::Printable(s.path));
+    if (!s.output.empty()) fmt::print("{:10}recording  {}\n", "", format::Printable(s.output));
     if (s.collector_pid != 0) fmt::print("{:10}collector  process {}\n", "", s.collector_pid);
-    if (!s.damage.empty()) fmt::print("{:10}problem    {}\n", "", s.damage);
+    if (!s.damage.empty()) fmt::print("{:10}problem    {}\n", "", format::Printable(s.damage));
   }
 }
 

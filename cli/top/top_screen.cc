@@ -11,6 +11,7 @@
 #include "analysis/text.h"
 #include "answers/stacks/stack_text.h"
 #include "symbols/frame_rules.h"
+#include "format/printable.h"
 
 namespace gmt::cli {
 namespace {
@@ -77,7 +78,8 @@ class Drawing {
 
  private:
   void Add(const std::string& text, Style style = Style::kPlain) {
-    lines_.push_back({Shortened(text, static_cast<size_t>(size_.columns)), style});
+    lines_.push_back(
+        {Shortened(format::Printable(text), static_cast<size_t>(size_.columns)), style});
   }
   size_t Room() const {
     if (size_.rows == 0) return SIZE_MAX;

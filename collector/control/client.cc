@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "collector/control/socket_path.h"
 #include "collector/control/unix_socket.h"
+#include "format/printable.h"
 
 namespace gmt::control {
 namespace {
@@ -96,18 +97,30 @@ absl::StatusOr<std::string> Client::ReadMessage(std::chrono::milliseconds patien
   return message;
 }
 
+void Client::MakeStringsPrintable() {
+  printable_ = true;
+  format::MakePrintable(&hello_);
+}
+
+absl::StatusOr<Reply> Client::ReadReply(std::chrono::milliseconds patience) {
+  absl::StatusOr<std::string> message = ReadMessage(patience);
+  if (!message.ok()) return message.status();
+  Reply reply;
+  if (!reply.ParseFromString(*message))
+    return absl::DataLossError(absl::StrCat(socket_, ": what answers is not a collector"));
+  if (printable_) format::MakePrintable(&reply);
+  return reply;
+}
+
 absl::StatusOr<Reply> Client::Ask(Request request, std::chrono::milliseconds patience) {
   if (absl::Status status = SendRequest(&request); !status.ok()) return status;
   const auto end = SteadyClock::now() + patience;
   while (true) {
-    absl::StatusOr<std::string> message =
-        ReadMessage(std::chrono::milliseconds(MillisecondsUntil(end)));
-    if (!message.ok()) return message.status();
-    Reply reply;
-    if (!reply.ParseFromString(*message))
-      return absl::DataLossError(absl::StrCat(socket_, ": what answers is not a collector"));
-    if (reply.id() != request.id()) continue;  // replies to an earlier request that timed out
-    if (!reply.error().empty()) return absl::FailedPreconditionError(reply.error());
+    absl::StatusOr<Reply> reply =
+        ReadReply(std::chrono::milliseconds(MillisecondsUntil(end)));
+    if (!reply.ok()) return reply.status();
+    if (reply->id() != request.id()) continue;  // replies to an earlier request that timed out
+    if (!reply->error().empty()) return absl::FailedPreconditionError(reply->error());
     return reply;
   }
 }
@@ -119,12 +132,9 @@ absl::Status Client::Subscribe(const control::Subscribe& subscription,
   if (absl::Status status = SendRequest(&request); !status.ok()) return status;
   const auto patience = kPatience + std::chrono::milliseconds(subscription.interval_ms());
   while (true) {
-    absl::StatusOr<std::string> message = ReadMessage(patience);
-    if (!message.ok()) return message.status();
-    Reply reply;
-    if (!reply.ParseFromString(*message))
-      return absl::DataLossError(absl::StrCat(socket_, ": what answers is not a collector"));
-    if (reply.id() == request.id() && !take(reply)) return absl::OkStatus();
+    const absl::StatusOr<Reply> reply = ReadReply(patience);
+    if (!reply.ok()) return reply.status();
+    if (reply->id() == request.id() && !take(*reply)) return absl::OkStatus();
   }
 }
 

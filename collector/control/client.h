@@ -41,6 +41,9 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  // Makes all text of the collector safe to print (format/printable.h), in hello() and in later replies.
+  void MakeStringsPrintable();
+
   const Hello& hello() const { return hello_; }
 
   // Sends a request and waits for its reply. Fills in version and id. Not for Subscribe.
@@ -59,6 +62,7 @@ class Client {
   Client(int fd, std::string socket) : fd_(fd), socket_(std::move(socket)) {}
 
   absl::Status SendRequest(Request* request);
+  absl::StatusOr<Reply> ReadReply(std::chrono::milliseconds patience);
   absl::StatusOr<std::string> ReadMessage(std::chrono::milliseconds patience);
   absl::Status DoesNotAnswer() const;
 
@@ -66,6 +70,7 @@ class Client {
   std::string socket_;
   FrameReader reader_{kMaxReplyBytes};
   Hello hello_;
+  bool printable_ = false;
   uint64_t last_id_ = 0;
   bool is_broken_ = false;  // a request was sent only in part, so later ones would be misread
 };

@@ -8,6 +8,7 @@
 #include "proto/control.pb.h"
 #include "proto/gmt.pb.h"
 #include "proto/leaks.pb.h"
+#include "format/printable.h"
 
 namespace gmt::metrics {
 namespace {
@@ -16,12 +17,12 @@ using Labels = std::vector<std::pair<std::string_view, std::string>>;
 
 constexpr double kNsPerSecond = 1e9;
 
-// Escapes backslash, quote and line feed as the text format requires.
+// Escapes backslash and quote as the text format requires, after control characters.
 std::string Escaped(std::string_view text) {
   std::string result;
-  for (const char c : text) {
+  for (const char c : format::Printable(text)) {
     if (c == '\\' || c == '"') result += '\\';
-    result += c == '\n' ? std::string("\\n") : std::string(1, c);
+    result += c;
   }
   return result;
 }

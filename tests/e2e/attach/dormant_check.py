@@ -171,7 +171,7 @@ def injected_later(rig, folder, seed):
     for n in range(10):
         answer = load.command(f"bring {library}", "brought").split(maxsplit=3)
         assert answer[1] == ("1" if n == 0 else "0"), answer
-        assert "the GPU was in use already" in answer[3], answer
+        assert "the GPU was already in use" in answer[3], answer
         assert load.command("slot", "slot").split()[1] == "libgpumemtrace.so"
         gate = attach_gate.find_gate(folder / "sessions", load.pid)
         assert answer[2] == str(gate.path) and gate.word(attach_gate.GATE) == 2

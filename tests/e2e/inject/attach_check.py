@@ -306,7 +306,7 @@ def static_runtime(rig):
         info = rig.info(f"run{round}.gmt")
         assert info["complete"], info
         sources = json.dumps(info["sources"])
-        assert "past the hooks" in sources and "from before: the program" in sources, sources
+        assert "bypass the hooks" in sources and "addresses of driver functions: the program" in sources, sources
     wait_for("our threads to end", lambda: threads(process.pid) == 1)
     ends_well(process)
 

@@ -154,7 +154,7 @@ import torch
 kept = torch.empty(3 << 20, device="cuda")
 import gpumemtrace
 said = gpumemtrace.start()
-assert "the GPU was in use already" in said, said
+assert "the GPU was already in use" in said, said
 assert not gpumemtrace.recording()
 more = torch.empty(50 << 20, dtype=torch.uint8, device="cuda")
 assert gpumemtrace.recording()
