@@ -17,7 +17,7 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "recording"), str(HERE.parent / "ways_in")]
+sys.path[:0] = [str(HERE.parent / "recording"), str(HERE.parent / "linkage")]
 import truth  # noqa: E402
 from rig import PROGRAMS, ROOT, Rig, find_python, run_cases  # noqa: E402
 
@@ -91,7 +91,7 @@ def check_cell(rig, folder, kind, route, word):
     words = command.format(
         plugin=rig.build / "tests" / "programs" / "libplugin_13.so",
         python=sys.executable,
-        ctypes=PROGRAMS / "ways_in" / "by_ctypes.py",
+        ctypes=PROGRAMS / "linkage" / "by_ctypes.py",
     ).split()
     python = words[0] == sys.executable
     environment = by_route(rig, folder, route)

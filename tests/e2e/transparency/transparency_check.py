@@ -56,7 +56,7 @@ CASES = {
 # Programs that cannot be compared in this way, and why.
 EXEMPT = {
     "call_cost": "prints what calls cost, which is what recording changes",
-    "no_driver": "its weak references find the profiler's functions; e2e/ways_in checks what they return",
+    "no_driver": "its weak references find the profiler's functions; e2e/linkage checks what they return",
 }
 
 

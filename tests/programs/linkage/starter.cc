@@ -1,9 +1,9 @@
-// Opens the profiler's library late, as gpumemtrace.start() does, in a program that knows nothing of
-// it: preloaded beside it, before main() begins, or at the moment that the program announces.
+// A library to preload that opens the profiler's library, as gpumemtrace.start() does, in a program
+// that does not know it: before main() begins, or when the program calls AtMoment.
 //
-//   STARTER_LIBRARY   the library
-//   STARTER_AT        "moment": not before the program calls AtMoment (stories.h)
-//   STARTER_SAYS      a file that gets what gpumemtrace_start returned and said
+//   STARTER_LIBRARY   the profiler's library
+//   STARTER_AT        "moment": start when the program calls AtMoment (call_sequences.h)
+//   STARTER_SAYS      a file to which the result and the text of gpumemtrace_start are appended
 #include <dlfcn.h>
 
 #include <atomic>

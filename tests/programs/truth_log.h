@@ -1,28 +1,28 @@
-// What a program called, in order, told to whoever runs it: a check compares a recording with it,
+// What a program called, in order, truth to whoever runs it: a check compares a recording with it,
 // call by call.
 //
-//   Told told;
-//   TELL(told, cudaMalloc(&pointer, 1000));  // the name of the exported function is in the text
-//   told.Call("cudaFree", free(pointer));    // for functions called through a pointer
-//   return told.Finish();
+//   TruthLog truth;
+//   LOG_CALL(truth, cudaMalloc(&pointer, 1000));  // the name of the exported function is in the text
+//   truth.Call("cudaFree", free(pointer));    // for functions called through a pointer
+//   return truth.Finish();
 //
 // Finish prints {"calls": [{"api": "cudaMalloc", "result": 0}, ...]} on standard output. A call
 // that does not end as it should makes the program fail.
 //
 // Thread safety: none; programs with threads keep one for each.
-#ifndef TESTS_PROGRAMS_TOLD_H_
-#define TESTS_PROGRAMS_TOLD_H_
+#ifndef TESTS_PROGRAMS_TRUTH_LOG_H_
+#define TESTS_PROGRAMS_TRUTH_LOG_H_
 
 #include <cstdio>
 #include <string>
 #include <vector>
 
-class Told {
+class TruthLog {
  public:
-  // Returns `result`, which must be 0.
+  // Logs a call whose result must be 0. Returns `result`.
   int Call(const char* api, int result) { return Expect(api, result, 0); }
 
-  // The same for a call that is to end with `expected`.
+  // Logs a call whose result must be `expected`. Returns `result`.
   int Expect(const char* api, int result, int expected) {
     std::string name(api);
     calls_.push_back({name.substr(0, name.find('(')), result});
@@ -33,20 +33,20 @@ class Told {
     return result;
   }
 
-  // For what is no call.
+  // Checks a condition without logging a call.
   void Check(bool holds, const char* what) {
     if (holds) return;
     std::fprintf(stderr, "does not hold: %s\n", what);
     ++failures_;
   }
 
-  // Appends what another one was told.
-  void Append(const Told& other) {
+  // Appends what another one was truth.
+  void Append(const TruthLog& other) {
     calls_.insert(calls_.end(), other.calls_.begin(), other.calls_.end());
     failures_ += other.failures_;
   }
 
-  // The exit code of the program.
+  // Prints the calls. Returns the exit code of the program.
   int Finish() const {
     std::printf("{\"calls\": [");
     const char* separator = "";
@@ -68,11 +68,11 @@ class Told {
   int failures_ = 0;
 };
 
-// The indirection lets CUDA's macros turn a name into that of the exported function first.
-#define TOLD_TEXT(...) #__VA_ARGS__
-#define TOLD_NAME(...) TOLD_TEXT(__VA_ARGS__)
-#define TELL(told, ...) (told).Call(TOLD_NAME(__VA_ARGS__), (__VA_ARGS__))
-#define TELL_FAILS(told, expected, ...) \
-  (told).Expect(TOLD_NAME(__VA_ARGS__), (__VA_ARGS__), expected)
+// The indirection expands CUDA's macros first, which turn a name into that of the exported function.
+#define TRUTH_TEXT(...) #__VA_ARGS__
+#define TRUTH_NAME(...) TRUTH_TEXT(__VA_ARGS__)
+#define LOG_CALL(truth, ...) (truth).Call(TRUTH_NAME(__VA_ARGS__), (__VA_ARGS__))
+#define LOG_FAILING_CALL(truth, expected, ...) \
+  (truth).Expect(TRUTH_NAME(__VA_ARGS__), (__VA_ARGS__), expected)
 
-#endif  // TESTS_PROGRAMS_TOLD_H_
+#endif  // TESTS_PROGRAMS_TRUTH_LOG_H_

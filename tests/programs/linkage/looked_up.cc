@@ -1,14 +1,14 @@
-// A program that opens the runtime by its name and looks every function up, as ctypes and other
+// A program that opens the runtime by name and looks every function up, as ctypes and other
 // bindings do.
 //
 // Usage: looked_up [--version NODE] [--default]
-//   --version  by dlvsym, under that version node
-//   --default  in RTLD_DEFAULT, after opening the runtime for everybody
+//   --version  looks up with dlvsym, using that version node
+//   --default  looks up in RTLD_DEFAULT, after opening the runtime with RTLD_GLOBAL
 #include <dlfcn.h>
 
 #include <cstring>
 
-#include "tests/programs/ways_in/stories.h"
+#include "tests/programs/linkage/call_sequences.h"
 
 int main(int argc, char** argv) {
   const char* version = nullptr;
@@ -24,12 +24,12 @@ int main(int argc, char** argv) {
   }
   void* where = everybody ? RTLD_DEFAULT : runtime;
   Runtime cuda;
-  Told told;
+  TruthLog truth;
   if (!cuda.Load([&](const char* name) {
         return version != nullptr ? dlvsym(where, name, version) : dlsym(where, name);
       })) {
     return 2;
   }
-  TellStory(cuda, told);
-  return told.Finish();
+  RunCalls(cuda, truth);
+  return truth.Finish();
 }
