@@ -1,12 +1,12 @@
 // Contexts that end while memory is allocated in them: destroyed, reset, or released for the last
 // time.
 //
-// Exercises: the end of a context ends all allocations in it (device, managed, pinned, registered and
-// stream-ordered memory and arrays) and no others; the same addresses return afterwards as new
+// Exercises: the end of a context ends all allocations in it (device, managed, pinned, registered
+// and stream-ordered memory and arrays) and no others; the same addresses return afterwards as new
 // allocations; a context that the driver refuses to end ends no allocation.
 //
-// --refused: expects the first cuCtxDestroy and the first cuDevicePrimaryCtxReset to be refused, as its
-// check arranges with SIMCUDA_FAIL=cuCtxDestroy_v2:1=700,cuDevicePrimaryCtxReset_v2:1=700.
+// --refused: expects the first cuCtxDestroy and the first cuDevicePrimaryCtxReset to be refused, as
+// its check arranges with SIMCUDA_FAIL=cuCtxDestroy_v2:1=700,cuDevicePrimaryCtxReset_v2:1=700.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 

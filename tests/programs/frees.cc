@@ -1,11 +1,12 @@
-// Unusual frees: of an unknown address, twice, in another context, by another thread, refused by the
-// driver, and of stream-ordered memory by cudaFree. Also allocations of zero bytes, which need no free.
+// Unusual frees: of an unknown address, twice, in another context, by another thread, refused by
+// the driver, and of stream-ordered memory by cudaFree. Also allocations of zero bytes, which need
+// no free.
 //
 // Exercises: a free that the driver refuses removes nothing from the live set; one that it accepts
 // does, in any thread and context.
 //
-// --refused: expects the fourth free that reaches the driver and the first release to be refused, as
-// its check arranges with SIMCUDA_FAIL=cuMemFree_v2:4=700,cuMemRelease:1=700.
+// --refused: expects the fourth free that reaches the driver and the first release to be refused,
+// as its check arranges with SIMCUDA_FAIL=cuMemFree_v2:4=700,cuMemRelease:1=700.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
@@ -22,7 +23,7 @@ void* Allocate(TruthLog& truth, size_t size) {
   return pointer;
 }
 
-// The refused release drops no reference, the next one drops one, and the last one frees the memory.
+// The refused release drops no reference, the next one drops one, the last one frees the memory.
 void FreeAHandleWithTwoReferences(TruthLog& truth, bool refused) {
   constexpr size_t kSize = 2 << 20;
   CUmemAllocationProp properties = {};

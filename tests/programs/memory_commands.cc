@@ -1,6 +1,6 @@
 // Allocates and frees device memory as commands on standard input request, one per line, so that a
-// test can observe the effect of each. First makes a request that no device can satisfy, which starts
-// the recording, and prints "ready PID". The program exits at the end of the input.
+// test can observe the effect of each. First makes a request that no device can satisfy, which
+// starts the recording, and prints "ready PID". The program exits at the end of the input.
 //
 //   take BYTES    allocates; prints "took ADDRESS NS", NS being CLOCK_REALTIME after the call
 //   give ADDRESS  frees; prints "gave NS"

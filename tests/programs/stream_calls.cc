@@ -24,7 +24,7 @@ TruthLog truth;
   } while (true)
 
 void CallRuntime() {
-  // Streams that are there when the recording begins are truth then, in their order.
+  // Streams that exist when the recording begins are recorded then, in their order.
   cudaStream_t early, gone;
   LOG_CALL(truth, cudaStreamCreateWithPriority(&early, cudaStreamNonBlocking, -1));
   cudaStreamCreate(&gone);

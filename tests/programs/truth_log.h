@@ -1,15 +1,15 @@
-// What a program called, in order, truth to whoever runs it: a check compares a recording with it,
-// call by call.
+// A log of the CUDA calls that a program made, in order. A check compares a recording with it, call
+// by call.
 //
 //   TruthLog truth;
-//   LOG_CALL(truth, cudaMalloc(&pointer, 1000));  // the name of the exported function is in the text
-//   truth.Call("cudaFree", free(pointer));    // for functions called through a pointer
+//   LOG_CALL(truth, cudaMalloc(&pointer, 1000));  // logs the name of the exported function
+//   truth.Call("cudaFree", free(pointer));        // for functions called through a pointer
 //   return truth.Finish();
 //
-// Finish prints {"calls": [{"api": "cudaMalloc", "result": 0}, ...]} on standard output. A call
-// that does not end as it should makes the program fail.
+// Finish() prints {"calls": [{"api": "cudaMalloc", "result": 0}, ...]} on standard output. A call
+// with an unexpected result makes the program fail.
 //
-// Thread safety: none; programs with threads keep one for each.
+// Not thread-safe: programs with several threads use one log per thread.
 #ifndef TESTS_PROGRAMS_TRUTH_LOG_H_
 #define TESTS_PROGRAMS_TRUTH_LOG_H_
 
@@ -40,7 +40,7 @@ class TruthLog {
     ++failures_;
   }
 
-  // Appends what another one was truth.
+  // Appends the calls and failures of another log.
   void Append(const TruthLog& other) {
     calls_.insert(calls_.end(), other.calls_.begin(), other.calls_.end());
     failures_ += other.failures_;
@@ -68,7 +68,8 @@ class TruthLog {
   int failures_ = 0;
 };
 
-// The indirection expands CUDA's macros first, which turn a name into that of the exported function.
+// The indirection first expands CUDA's macros, which replace a name by that of the exported
+// function.
 #define TRUTH_TEXT(...) #__VA_ARGS__
 #define TRUTH_NAME(...) TRUTH_TEXT(__VA_ARGS__)
 #define LOG_CALL(truth, ...) (truth).Call(TRUTH_NAME(__VA_ARGS__), (__VA_ARGS__))

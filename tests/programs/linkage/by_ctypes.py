@@ -1,7 +1,7 @@
 """A Python program that calls the runtime through ctypes.
 
 Usage: by_ctypes.py [--process]
-  --process  uses the libraries that the process has already loaded instead of opening libcudart.so.13
+  --process  uses the libraries already in the process instead of opening libcudart.so.13
 Prints its calls in the format of tests/programs/truth_log.h.
 """
 

@@ -1,9 +1,9 @@
-// A program in which threads open, use and close libraries and call the GPU all the time, while the
-// profiler's library comes (starter.cc). What each thread calls is truth to nobody: the simulated
-// device knows.
+// A program whose threads continuously open, use and close libraries and call the GPU while the
+// profiler's library is loaded (starter.cc). The threads' calls are not printed; the log of the
+// simulated device has them.
 //
 // Usage: crowded SECONDS PLUGIN...
-// Each plugin is a file of its own (RunPlugin of plugin.cc); each thread opens one over and over.
+// Each PLUGIN is a separate file (RunPlugin of plugin.cc), which one thread opens again and again.
 #include <dlfcn.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// A program that uses the driver without the runtime and finds its functions in one of several ways.
+// Uses the driver without the runtime and finds its functions in one of several ways.
 //
 // Usage: driver_only WAY
 //   dlsym       dlopen("libcuda.so.1") and dlsym of each exported name, as cuFFT does

@@ -7,7 +7,7 @@
 
 #include "tests/programs/linkage/call_sequences.h"
 
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // the older of the two functions is tested
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // tests the older function, too
 
 int main(int argc, char** argv) {
   bool by_version = argc > 1 && std::strcmp(argv[1], "--by-version") == 0;

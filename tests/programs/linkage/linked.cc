@@ -6,8 +6,8 @@
 //   linked_per_thread  with one default stream per thread: the header renames stream functions
 //   linked_lazy        binding each function at its first call
 //   linked_now         binding all functions at load time
-//   linked_fixed       at fixed addresses: the program's PLT entries are the functions' addresses in
-//                      all modules
+//   linked_fixed       at fixed addresses: the program's PLT entries are the functions' addresses
+//                      in all modules
 #include "tests/programs/linkage/call_sequences.h"
 
 #ifdef BY_ADDRESS

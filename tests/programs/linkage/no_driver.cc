@@ -1,7 +1,7 @@
 // Probes for CUDA as programs do: by looking names up and by a weak reference.
 //
-// Prints one line per probe. On a machine without CUDA, a profiler must not change the results. Only
-// the weak reference cannot be avoided: the function behind it returns an error for its absence.
+// Prints one line per probe. On a machine without CUDA, a profiler must not change the results.
+// Only the weak reference cannot be avoided: its function reports that the runtime is missing.
 #include <dlfcn.h>
 
 #include <cstddef>

@@ -12,7 +12,7 @@
 
 #include "tests/programs/truth_log.h"
 
-#ifdef BY_ADDRESS  // at fixed addresses: the plugin gets this program's PLT entries of these functions
+#ifdef BY_ADDRESS  // at fixed addresses: plugins get this program's PLT entries
 #include <cuda_runtime_api.h>
 __attribute__((used)) void* KnownAddress(bool free) {
   return free ? reinterpret_cast<void*>(&cudaFree) : reinterpret_cast<void*>(&cudaMalloc);

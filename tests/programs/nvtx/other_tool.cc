@@ -1,6 +1,6 @@
-// Another tool for NVTX, as a profiler brings one: takes every function of the core tables and of the
-// memory extension, gives out handles of its own, and says at the end what it was called with, one
-// line each, on the file that OTHER_TOOL_LOG names.
+// Another NVTX tool, like that of a profiler. It implements functions of the core tables and of the
+// memory extension and returns its own handles. At exit it writes the number of calls of each
+// function to the file that OTHER_TOOL_LOG names, one line each.
 
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtMem.h>
@@ -29,7 +29,7 @@ Handle NewHandle() {
   return reinterpret_cast<Handle>(last_handle += 0x10);
 }
 
-// What the tool gave out comes back to it, and nothing else.
+// Counts a handle that this tool has not returned.
 template <typename Handle>
 void CheckHandle(Handle handle, const char* name) {
   const auto number = reinterpret_cast<uintptr_t>(handle);
