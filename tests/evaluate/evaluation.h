@@ -47,8 +47,8 @@ struct Rate {
     right += other.right;
     all += other.all;
   }
-  // Returns 1 if nothing was counted: a goal without cases is met, and its count shows that there were
-  // none.
+  // Returns 1 if nothing was counted: a goal without cases is met, and its count shows that there
+  // were none.
   double value() const {
     return all == 0 ? 1 : static_cast<double>(right) / static_cast<double>(all);
   }
@@ -90,8 +90,8 @@ class Evaluation {
   void Table(const std::vector<std::string>& columns,
              const std::vector<std::vector<std::string>>& rows);
 
-  // Add goals. The section ends with a table of them. With --quick, a rate misses its goal only if its
-  // confidence interval is below the goal, because few answers cannot distinguish 0.8 from 0.9.
+  // Add goals. The section ends with a table of them. With --quick, a rate misses its goal only if
+  // its confidence interval is below the goal, because few answers cannot distinguish 0.8 from 0.9.
   void AtLeast(const std::string& what, const Rate& measured, double goal);
   void AtLeast(const std::string& what, double measured, double goal);
   void AtMost(const std::string& what, double measured, double goal);
@@ -99,8 +99,8 @@ class Evaluation {
   // Adds a measured value without a goal to the table.
   void Shown(const std::string& what, const std::string& measured);
 
-  // Prints the section. Returns 1 if a goal is missed, otherwise 0. With --seed, goals are not judged,
-  // because a single seed is not a measurement.
+  // Prints the section. Returns 1 if a goal is missed, otherwise 0. With --seed, goals are not
+  // judged, because a single seed is not a measurement.
   int Finish();
 
  private:

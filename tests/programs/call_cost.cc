@@ -3,8 +3,8 @@
 // same process is the reference on each machine. Also built as a library, which Python calls.
 //
 // Usage: call_cost BATCHES FRAMES THREADS [streams]
-//   FRAMES   native frames of the stack at the calls, as backtrace() counts them; threads other than
-//            the main one have slightly fewer, because they begin with fewer
+//   FRAMES   native frames of the stack at the calls, as backtrace() counts them; threads other
+//            than the main one have slightly fewer, because they begin with fewer
 //   streams  measures cudaEventRecord and cudaStreamSynchronize instead
 // Prints one JSON line: percentiles over batches of nanoseconds per call, and the process's memory
 // at the end in KiB: anonymous memory, and the blocks of its session below $GPUMEMTRACE_DIR.

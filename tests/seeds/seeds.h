@@ -18,7 +18,8 @@
 // that fixes what it found adds it to the list. For Python: tests/seeds/seeds.py; for the page:
 // viewer/page/src/base/seeds.ts.
 //
-// The body must not depend on state of the seed before. Thread safety: one loop at a time in a process.
+// The body must not depend on state of the seed before. Thread safety: one loop at a time in a
+// process.
 
 #ifndef GMT_TESTS_SEEDS_SEEDS_H_
 #define GMT_TESTS_SEEDS_SEEDS_H_

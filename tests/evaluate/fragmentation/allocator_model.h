@@ -4,9 +4,9 @@
 // calls and knows which memory is free and why, which is the truth for evaluators.
 //
 // The rules are those of PyTorch's allocator (c10/cuda/CUDACachingAllocator.cpp, 2.6): sizes are
-// rounded to 512 B; each stream has a small and a large pool; segments have 2 MiB, 20 MiB or the size
-// rounded to 2 MiB; best fit; free neighbours are joined. If the driver has no memory, entirely free
-// segments are freed and the request is repeated once.
+// rounded to 512 B; each stream has a small and a large pool; segments have 2 MiB, 20 MiB or the
+// size rounded to 2 MiB; best fit; free neighbours are joined. If the driver has no memory,
+// entirely free segments are freed and the request is repeated once.
 //
 // Not thread-safe.
 
@@ -39,8 +39,8 @@ class AllocatorModel {
   // REQUIRES: `script` outlives the model.
   AllocatorModel(analysis::EventScript& script, const Device& device);
 
-  // Returns the block's address, or nullopt if out of memory; the failure and the attempts before it
-  // are recorded. A `pool` other than 0 is a private one.
+  // Returns the block's address, or nullopt if out of memory; the failure and the attempts before
+  // it are recorded. A `pool` other than 0 is a private one.
   std::optional<uint64_t> Malloc(uint64_t bytes, uint64_t stream, const Stack& stack,
                                  uint64_t pool = 0);
   void Free(uint64_t address);

@@ -1,5 +1,5 @@
-// Measures how often `frag` is right: at random moments of generated programs on a model of PyTorch's
-// allocator, compares its answer about free memory with the model's own lists.
+// Measures how often `frag` is right: at random moments of generated programs on a model of
+// PyTorch's allocator, compares its answer about free memory with the model's own lists.
 
 #include <fmt/format.h>
 
@@ -34,7 +34,8 @@ class Program {
       : random_(seed), script_(script), model_(script, {}) {}
 
   std::vector<Moment> Run() {
-    // The analysis knows which code of the allocator records CUDA events after the first query of one.
+    // The analysis knows which code of the allocator records CUDA events after the first query of
+    // one.
     if (const auto first = model_.Malloc(kMiB, 1, {"first"})) {
       model_.FreeAwaiting(*first, 2);
       model_.FinishStreams();

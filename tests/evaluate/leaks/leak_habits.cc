@@ -17,8 +17,8 @@ void Keep(Machine& m, uint32_t cycle, ScriptedHabit& h, uint64_t size, Where whe
   h.Leaked(cycle, size);
 }
 
-// Returns the stacks of a forward pass: the model's layers, called from one line of the loop, and the
-// loss, called from the next.
+// Returns the stacks of a forward pass: the model's layers, called from one line of the loop, and
+// the loss, called from the next.
 std::vector<uint32_t> PassStacks(Machine& machine, uint32_t& line, uint32_t layers) {
   std::vector<uint32_t> stacks;
   const uint32_t model = line++, loss = line++;

@@ -1,8 +1,8 @@
 // tests/evaluate/leaks/machine.h
 //
-// Machine: the synthetic memory of a program for the evaluation of leaks. It records allocations and
-// frees cycle by cycle, beginning at Attach(). Blocks that were allocated before can be freed later;
-// the recording then has a free without an allocation.
+// Machine: the synthetic memory of a program for the evaluation of leaks. It records allocations
+// and frees cycle by cycle, beginning at Attach(). Blocks that were allocated before can be freed
+// later; the recording then has a free without an allocation.
 //
 // Not thread-safe.
 
@@ -29,8 +29,8 @@ class Machine {
   Machine(uint64_t seed, bool states_completions)
       : random(seed), states_completions_(states_completions) {}
 
-  // Returns a stack of the program's `own` frames (function and line, outermost last), called by them
-  // the function `operation`, which is native code of `library`, or Python code if that is "".
+  // Returns a stack with `operation` as innermost frame, which is native code of `library`, or Python
+  // code if `library` is "", below the program's `own` frames (function and line, outermost last).
   uint32_t Stack(const std::vector<std::pair<std::string, uint32_t>>& own,
                  const std::string& operation, const std::string& library = "");
 

@@ -50,7 +50,8 @@ class WatcherTest : public ::testing::Test {
     RecordedProgram program(plan);
     const LeakReport recorded = analysis::FindLeaks(program.examination());
     const LeakReport watched = Watch(program);
-    // The number of recurring stacks depends on when the anchor was determined, so it is not compared.
+    // The number of recurring stacks depends on when the anchor was determined, so it is not
+    // compared.
     const auto anchor = [](const std::string& source) {
       return source.substr(0, source.find(" and "));
     };

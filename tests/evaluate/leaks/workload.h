@@ -1,7 +1,7 @@
 // tests/evaluate/leaks/workload.h
 //
-// The habits of synthetic programs: leaks of known kinds, and benign patterns of growing memory that
-// resemble them.
+// The habits of synthetic programs: leaks of known kinds, and benign patterns of growing memory
+// that resemble them.
 //
 // Not thread-safe.
 
@@ -46,8 +46,8 @@ struct HabitOptions {
   uint32_t longest_queue = 120;
 };
 
-// Returns all benign habits, some of them several times. `line` is the next unused line number of the
-// program.
+// Returns all benign habits, some of them several times. `line` is the next unused line number of
+// the program.
 Habits BenignHabits(Machine& machine, const HabitOptions& options, uint32_t& line);
 
 inline constexpr uint32_t kLeakKinds = 16;

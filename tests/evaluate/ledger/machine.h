@@ -1,7 +1,8 @@
 // tests/evaluate/ledger/machine.h
 //
-// Machine: a synthetic GPU with a synthetic process, which knows the owner of each byte. It writes a
-// recording of the process: its calls, and readings of the driver that lag behind them like real ones.
+// Machine: a synthetic GPU with a synthetic process, which knows the owner of each byte. It writes
+// a recording of the process: its calls, and readings of the driver that lag behind them like real
+// ones.
 //
 // Not thread-safe.
 

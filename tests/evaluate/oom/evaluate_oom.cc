@@ -1,4 +1,5 @@
-// Measures how often `oom` is right, on generated programs that run out of memory for a known reason.
+// Measures how often `oom` is right, on generated programs that run out of memory for a known
+// reason.
 
 #include <fmt/format.h>
 
@@ -96,8 +97,8 @@ int main(int argc, char** argv) {
       evaluation.Missed(
           seed,
           fmt::format("{} ({}) reported as {}; MiB: needed {} of {}, live {} free {} largest {} "
-                      "outside {} others {} not apart {} unexplained {} leaked {} driver {} limit {}; "
-                      "split {} {} {} {} {}; cause {} true {}",
+                      "outside {} others {} not apart {} unexplained {} leaked {} driver {} "
+                      "limit {}; split {} {} {} {} {}; cause {} true {}",
                       NameOf(made.truth), made.kind, NameOf(report.verdict), e.needed_bytes >> 20,
                       e.total_bytes >> 20, e.live_bytes >> 20, e.free_bytes >> 20,
                       e.largest_free_bytes >> 20, e.outside_bytes >> 20,

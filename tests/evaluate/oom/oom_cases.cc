@@ -268,7 +268,8 @@ class CaseMaker {
 
   // ---- Pools and streams ----
 
-  // The analysis knows which code of the allocator records CUDA events after the first query of one.
+  // The analysis knows which code of the allocator records CUDA events after the first query of
+  // one.
   void ShowEvents() {
     if (const auto block = Keep(kMiB * 2, "first")) {
       model_->FreeAwaiting(*block, kSide);

@@ -1,7 +1,7 @@
 // tests/evaluate/oom/oom_cases.h
 //
-// Programs that run out of memory for a planted reason: one cause fills the device, everything else is
-// small. Each class has several scenarios.
+// Programs that run out of memory for a planted reason: one cause fills the device, everything else
+// is small. Each class has several scenarios.
 //
 // Thread safety: pure function.
 

@@ -20,8 +20,8 @@ void Check(int result) {
   if (result != 0) ++failures;
 }
 
-// A barrier that keeps all threads alive until the last has copied, because buffers of ended threads
-// are reused.
+// A barrier that keeps all threads alive until the last has copied, because buffers of ended
+// threads are reused.
 class Meeting {
  public:
   explicit Meeting(int count) : missing_(count) {}

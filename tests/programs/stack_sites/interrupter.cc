@@ -1,5 +1,6 @@
 // Allocates in a signal handler at regular intervals, at arbitrary points of the program, including
-// those at which the interpreter has a partly built frame. Linked with a runtime that takes no lock.
+// those at which the interpreter has a partly built frame. Linked with a runtime that takes no
+// lock.
 #include <cuda_runtime_api.h>
 #include <signal.h>
 #include <string.h>
