@@ -86,8 +86,8 @@ int main(int argc, char** argv) {
   truth.Check(first == second, "cudaDeviceReset gives the same address again");
   LOG_CALL(truth, cudaFree(second));
 
-  // A thread that has not used the device can reset it, too. Only the driver call says which device
-  // this is.
+  // A thread that has not used the device can reset it, too. Only the driver call names the
+  // device.
   void* others = nullptr;
   LOG_CALL(truth, cudaMalloc(&others, 3 << 20));
   TruthLog theirs;

@@ -133,7 +133,7 @@ def main():
             if not case.is_right():
                 evaluation.missed(seed, f"{reason} reported as {case.oom['verdict']}: {case.oom['evidence']}")
             if not case.split_is_right():
-                evaluation.missed(seed, f"{reason}: frag says {case.split()}, PyTorch {case.truth['split']}")
+                evaluation.missed(seed, f"{reason}: frag reports {case.split()}, PyTorch {case.truth['split']}")
             if not case.adds_up() or case.has_bytes() is False:
                 evaluation.missed(seed, f"{reason}: {case.truth['bytes']} bytes: {case.oom['evidence']}")
     evaluation.text(

@@ -12,21 +12,21 @@
 
 int main(int argc, char** argv) {
   const char* version = nullptr;
-  bool everybody = false;
+  bool global = false;
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--default") == 0) everybody = true;
+    if (std::strcmp(argv[i], "--default") == 0) global = true;
     if (std::strcmp(argv[i], "--version") == 0 && i + 1 < argc) version = argv[++i];
   }
-  void* runtime = dlopen("libcudart.so.13", RTLD_NOW | (everybody ? RTLD_GLOBAL : RTLD_LOCAL));
+  void* runtime = dlopen("libcudart.so.13", RTLD_NOW | (global ? RTLD_GLOBAL : RTLD_LOCAL));
   if (runtime == nullptr) {
     std::fprintf(stderr, "looked_up: %s\n", dlerror());
     return 2;
   }
-  void* where = everybody ? RTLD_DEFAULT : runtime;
+  void* handle = global ? RTLD_DEFAULT : runtime;
   Runtime cuda;
   TruthLog truth;
   if (!cuda.Load([&](const char* name) {
-        return version != nullptr ? dlvsym(where, name, version) : dlsym(where, name);
+        return version != nullptr ? dlvsym(handle, name, version) : dlsym(handle, name);
       })) {
     return 2;
   }

@@ -39,6 +39,6 @@ int main() {
   void* pointer = nullptr;
   int result = cudaMalloc != nullptr ? cudaMalloc(&pointer, 1) : -1;
   std::printf("weak cudaMalloc: %s\n", result == -1    ? "absent"
-                                       : result == 302 ? "says that it is not there"
+                                       : result == 302 ? "returns an error"
                                                        : "present");
 }

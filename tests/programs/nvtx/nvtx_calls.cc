@@ -160,7 +160,7 @@ void BeEarly() {
   const nvtxEventAttributes_t early = Attributes(nvtxDomainRegisterStringA(domain, "early string"));
   nvtxRangePushA("over before");
   nvtxRangePop();
-  nvtxMarkA("nobody sees this");
+  nvtxMarkA("not recorded");
   const nvtxRangeId_t lost = nvtxRangeStartA("started before");
   nvtxRangePushA("epoch");
   nvtxDomainRangePushEx(domain, &early);

@@ -34,7 +34,7 @@ template <typename Handle>
 void CheckHandle(Handle handle, const char* name) {
   const auto number = reinterpret_cast<uintptr_t>(handle);
   if (number != 0 && (number <= 0x1000 || number > last_handle))
-    Count((std::string("strange handle in ") + name).c_str());
+    Count((std::string("unknown handle in ") + name).c_str());
 }
 
 void Message(const nvtxEventAttributes_t* a, const char* name) {
@@ -49,7 +49,7 @@ nvtxRangeId_t RangeStartA(const char*) {
   return 77;
 }
 void RangeEnd(nvtxRangeId_t id) {
-  Count(id == 77 ? "RangeEnd 77" : "RangeEnd of what is not mine");
+  Count(id == 77 ? "RangeEnd 77" : "RangeEnd of another id");
 }
 int RangePushA(const char*) {
   Count("RangePushA");
