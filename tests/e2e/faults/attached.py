@@ -168,7 +168,7 @@ class Attacher:
             for path in self.sockets(attach):
                 self.clients.connect(path)
         elif attach.is_first and "is already attached" not in attach.output():
-            self.refusals.append(attach.output())  # of a runtime that was loaded again it is no refusal
+            self.refusals.append(attach.output())  # not a refusal if the runtime was loaded again
         (self.place.wants / str(attach.inner)).unlink(missing_ok=True)
 
     def sockets(self, attach):
