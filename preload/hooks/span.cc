@@ -5,7 +5,7 @@
 #include "preload/base/clock.h"
 #include "preload/record/driver_query.h"
 #include "preload/record/record_stack.h"
-#include "preload/torch/state/caching_allocator.h"
+#include "preload/torch/caching_allocator.h"
 
 namespace gmt::preload {
 namespace {

@@ -7,7 +7,7 @@
 #include "preload/record/record_event.h"
 #include "preload/record/record_stack.h"
 #include "preload/torch/record_role.h"
-#include "preload/torch/state/caching_allocator.h"
+#include "preload/torch/caching_allocator.h"
 
 namespace gmt::preload {
 namespace {

@@ -31,6 +31,15 @@ ROOMS = {
 # symbol tables.
 BRIDGES = {"symbols/symbolize_recording": {"proto", "format"}}
 
+# The folders of a room from the lowest layer to the highest: one may include those before it (docs/architecture.md).
+LAYERS = {
+    "preload": ["base", "loader", "stacks", "torch/state", "nvtx/state", "process", "record", "torch", "routes", "hooks",
+                "cupti", "nvtx", "lifecycle"],
+    "analysis": ["trace", "stacks", "loop", "examination", "categories", "leaks", "fragmentation", "ledger", "oom", "diff",
+                 "report", "show"],
+    "answers": ["stacks", "report", "frag", "oom", "leaks", "ledger", "diff", "show"],
+}
+
 # Code that runs inside other processes uses only libc, C++ headers that need no library, and the
 # headers of CUDA.
 LIBC_ONLY = {"session", "preload"}
@@ -129,6 +138,13 @@ def check_times(name, text):
             yield index + 1, "sleeps: wait for the event itself (tests/e2e/recording/waiting.py)"
 
 
+def layer_of(room, path):
+    """The place of a file's folder among the layers of its room; -1 for files in no layer."""
+    layers = LAYERS.get(room, [])
+    found = [layer for layer in layers if path.startswith(f"{room}/{layer}/")]
+    return layers.index(max(found, key=len)) if found else -1
+
+
 def check_include(name, quote, included):
     """Returns what is wrong with `name` including `included`, or None."""
     room = name.split("/")[0]
@@ -142,6 +158,8 @@ def check_include(name, quote, included):
         return f"{room}/ must not include tests/"
     if quote == '"' and target is None:
         return f'"{included}" is not written from the root of the tree'
+    if target == room and not is_test and layer_of(room, name) >= 0 and layer_of(room, included) > layer_of(room, name):
+        return f"{os.path.dirname(name)}/ is a lower layer than {os.path.dirname(included)}/ and must not include it"
     if target in ROOMS and target != room:
         allowed = set(ROOMS[room])
         for prefix, more in BRIDGES.items():

@@ -46,6 +46,13 @@ class CheckTreeTest(unittest.TestCase):
     def test_a_directory_must_not_include_one_after_it(self):
         self.expect_refused("format/event.cc", '#include "analysis/peak.h"\n', "must not include analysis/")
 
+    def test_a_folder_must_not_include_a_higher_layer_of_its_room(self):
+        self.expect_refused("preload/record/note.cc", '#include "preload/lifecycle/start.h"\n', "is a lower layer than")
+        self.expect_refused("preload/torch/state/roles.h", '#include "preload/torch/hooks.h"\n', "is a lower layer than")
+
+    def test_a_folder_may_include_a_lower_layer_of_its_room(self):
+        self.expect_allowed("preload/lifecycle/start.cc", '#include "preload/record/note.h"\n')
+
     def test_no_directory_includes_the_preloaded_library(self):
         self.expect_refused("cli/record/run.cc", '#include "preload/lifecycle/start.h"\n', "must not include preload/")
 

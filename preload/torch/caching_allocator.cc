@@ -1,4 +1,4 @@
-#include "preload/torch/state/caching_allocator.h"
+#include "preload/torch/caching_allocator.h"
 
 #include <atomic>
 

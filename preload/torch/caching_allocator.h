@@ -1,12 +1,12 @@
-// preload/torch/state/caching_allocator.h
+// preload/torch/caching_allocator.h
 //
 // CachingAllocator: the address range of PyTorch's caching allocator, so that its own driver calls
 // can be recognized by their return address; and the stream that it allocates for.
 //
 // Thread safety: all functions may be called from any thread.
 
-#ifndef GMT_PRELOAD_TORCH_STATE_CACHING_ALLOCATOR_H_
-#define GMT_PRELOAD_TORCH_STATE_CACHING_ALLOCATOR_H_
+#ifndef GMT_PRELOAD_TORCH_CACHING_ALLOCATOR_H_
+#define GMT_PRELOAD_TORCH_CACHING_ALLOCATOR_H_
 
 #include <stdint.h>
 
@@ -32,4 +32,4 @@ class CachingAllocator {
 
 }  // namespace gmt::preload
 
-#endif  // GMT_PRELOAD_TORCH_STATE_CACHING_ALLOCATOR_H_
+#endif  // GMT_PRELOAD_TORCH_CACHING_ALLOCATOR_H_
