@@ -79,8 +79,8 @@ class Truth:
         self.inputs, self.outputs = [], []
         # While a sharded model is in use, parameters() returns its gathered weights.
         self.shards = [p for m in models for p in m.parameters() if hasattr(p, "to_local")]
-        # Whether the model uses checkpointing. Reading the tensors that its graph saved would recompute
-        # them, so each saved tensor is packed into a _Saved instead.
+        # Whether the model uses checkpointing. Reading the tensors that its graph saved would
+        # recompute them, so each saved tensor is packed into a _Saved instead.
         self.checkpoints = False
         self.in_backward = False
         self._saved = weakref.WeakSet()

@@ -29,8 +29,9 @@ class Machine {
   Machine(uint64_t seed, bool states_completions)
       : random(seed), states_completions_(states_completions) {}
 
-  // Returns a stack with `operation` as innermost frame, which is native code of `library`, or Python
-  // code if `library` is "", below the program's `own` frames (function and line, outermost last).
+  // Returns a stack whose innermost frame is `operation`, which is native code of `library`, or
+  // Python code if `library` is "". The program's `own` frames (function and line, outermost last)
+  // follow.
   uint32_t Stack(const std::vector<std::pair<std::string, uint32_t>>& own,
                  const std::string& operation, const std::string& library = "");
 
