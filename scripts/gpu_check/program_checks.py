@@ -53,7 +53,7 @@ def ways(rig, table):
 
 
 def by_ctypes(rig, table):
-    done = rig.record("ctypes", [rig.python, PROGRAMS / "ways_in" / "by_ctypes.py"], seconds=40)
+    done = rig.record("ctypes", [rig.python, PROGRAMS / "linkage" / "by_ctypes.py"], seconds=40)
     recording.compare_calls(table, "runtime, by ctypes", done)
 
 
@@ -113,9 +113,9 @@ def compiled(rig, table):
     jobs = (
         ("kernel_calls.cu", "kernels_shared", "-cudart", "shared"),
         ("kernel_calls.cu", "kernels_static", "-cudart", "static"),
-        ("ways_in/linked.cc", "linked_shared", "-cudart", "shared"),
-        ("ways_in/linked.cc", "linked_static", "-cudart", "static"),
-        ("ways_in/linked.cc", "linked_per_thread", "-cudart", "shared", "--default-stream=per-thread"),
+        ("linkage/linked.cc", "linked_shared", "-cudart", "shared"),
+        ("linkage/linked.cc", "linked_static", "-cudart", "static"),
+        ("linkage/linked.cc", "linked_per_thread", "-cudart", "shared", "--default-stream=per-thread"),
         ("every_call.cc", "every_call_static", "-cudart", "static"),
     )  # fmt: skip
     with concurrent.futures.ThreadPoolExecutor(4) as pool:

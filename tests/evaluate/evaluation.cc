@@ -21,11 +21,11 @@ constexpr uint64_t kMissedShown = 50;
 void PrintUsage(const Question& question, std::FILE* file) {
   fmt::print(file,
              "Usage: evaluate_{0} [--seeds N] [--seed N]... [--tune] [--quick]\n"
-             "  --seeds N  seeds 1, 3, ..., 2N-1; without it {1} of them\n"
-             "  --seed N   this one, may be given several times; no goals are judged\n"
-             "  --tune     even seeds, 2, 4, ..., 2N: the ones that rules are made with\n"
-             "  --quick    {2} seeds\n"
-             "Prints the section of docs/accuracy.md; exits with 1 where a goal is missed.\n",
+             "  --seeds N  use the seeds 1, 3, ..., 2N-1 (default: N = {1})\n"
+             "  --seed N   use this seed; can be repeated; goals are not judged\n"
+             "  --tune     use the even seeds 2, 4, ..., 2N, which rules are developed with\n"
+             "  --quick    use {2} seeds\n"
+             "Prints the section of docs/accuracy.md. Exits with 1 if a goal is missed.\n",
              question.name, question.seeds, question.quick_seeds);
 }
 
@@ -35,7 +35,7 @@ void PrintUsage(const Question& question, std::FILE* file) {
   std::exit(2);
 }
 
-// A cell must not end early.
+// Escapes a text so that it does not end its table cell.
 std::string Cell(const std::string& text) {
   std::string cell;
   for (const char c : text) {
@@ -58,7 +58,7 @@ std::string Rate::text() const { return fmt::format("{:.3f} ({} of {})", value()
 
 std::pair<double, double> Rate::bounds() const {
   if (all == 0) return {0, 1};
-  constexpr double kZ = 1.959964;  // 97.5 % of a normal distribution lie below
+  constexpr double kZ = 1.959964;  // the 97.5 % quantile of the normal distribution
   const double n = static_cast<double>(all), p = value(), z2 = kZ * kZ;
   const double middle = (p + z2 / (2 * n)) / (1 + z2 / n);
   const double half = kZ / (1 + z2 / n) * std::sqrt(p * (1 - p) / n + z2 / (4 * n * n));
@@ -115,7 +115,7 @@ void Evaluation::Missed(uint64_t seed, const std::string& what) {
   if (missed_ <= kMissedShown || repeat_) {
     fmt::print(stderr, "evaluate_{} --seed {}: {}\n", question_.name, seed, what);
   } else if (missed_ == kMissedShown + 1) {
-    fmt::print(stderr, "evaluate_{}: more of them are not listed\n", question_.name);
+    fmt::print(stderr, "evaluate_{}: further misses are not listed\n", question_.name);
   }
 }
 

@@ -1,7 +1,7 @@
 // tests/evaluate/evaluation.h
 //
-// Evaluation: what every program that measures how often an answer is right has in common: its seeds,
-// its goals, its section of docs/accuracy.md, its exit code.
+// Evaluation: the common part of the programs that measure how often an answer is right: seeds,
+// goals, the section of docs/accuracy.md, and the exit code.
 //
 //   int main(int argc, char** argv) {
 //     gmt::evaluate::Evaluation evaluation(
@@ -17,11 +17,12 @@
 //     return evaluation.Finish();
 //   }
 //
-//   E1  Rules are made with even seeds (--tune: 2, 4, ..., 2N) and judged by odd ones (1, 3, ..., 2N-1).
-//   E2  What is right comes from who made the recording, never from the code that is judged.
-//   E3  The section is printed whole at the end, on stdout; what was missed as it comes, on stderr.
+//   E1  Rules are developed with even seeds (--tune: 2, 4, ..., 2N) and judged with odd ones
+//       (1, 3, ..., 2N-1).
+//   E2  The truth comes from the generator of the recording, never from the code that is judged.
+//   E3  The section is printed at the end, on stdout; misses are printed as they occur, on stderr.
 //
-// Thread safety: one thread.
+// Not thread-safe.
 
 #ifndef GMT_TESTS_EVALUATE_EVALUATION_H_
 #define GMT_TESTS_EVALUATE_EVALUATION_H_
@@ -34,7 +35,7 @@
 
 namespace gmt::evaluate {
 
-// How many of how many.
+// A count of right answers among all answers.
 struct Rate {
   uint64_t right = 0, all = 0;
 
@@ -46,13 +47,14 @@ struct Rate {
     right += other.right;
     all += other.all;
   }
-  // 1 of nothing: a goal for what never came is met, and its count shows that it never came.
+  // Returns 1 if nothing was counted: a goal without cases is met, and its count shows that there
+  // were none.
   double value() const {
     return all == 0 ? 1 : static_cast<double>(right) / static_cast<double>(all);
   }
   // "0.953 (382 of 401)".
   std::string text() const;
-  // Where the true rate lies with 95 % confidence (Wilson's score interval): "0.928-0.970".
+  // The 95 % confidence interval of the rate (Wilson's score interval): "0.928-0.970".
   std::string interval() const;
   double lower() const { return bounds().first; }
   double upper() const { return bounds().second; }
@@ -62,43 +64,43 @@ struct Rate {
 };
 
 struct Question {
-  std::string name;          // of the program behind "evaluate_"
-  std::string title;         // of the section
-  uint64_t seeds = 100;      // of each parity, for docs/accuracy.md
-  uint64_t quick_seeds = 4;  // for --quick and the tests of every day
+  std::string name;          // the program's name after "evaluate_"
+  std::string title;         // the section's title
+  uint64_t seeds = 100;      // number of seeds of each parity, for docs/accuracy.md
+  uint64_t quick_seeds = 4;  // number of seeds for --quick and the regular tests
 };
 
 class Evaluation {
  public:
-  // Reads the command line: [--seeds N] [--seed N]... [--tune] [--quick]. Ends the program with 2 where
-  // it is wrong, with 0 for --help.
+  // Parses the command line: [--seeds N] [--seed N]... [--tune] [--quick]. Exits with 2 if it is
+  // invalid, and with 0 for --help.
   Evaluation(Question question, int argc, const char* const* argv);
 
   const std::vector<uint64_t>& seeds() const { return seeds_; }
   bool is_tuning() const { return tune_; }
-  // --seed was given: somebody repeats one, and wants to see more of it.
+  // Whether --seed was given: a seed is repeated to see more details.
   bool is_repeating() const { return repeat_; }
 
-  // An answer that was not right: printed on stderr with the command that repeats it.
+  // Reports a wrong answer on stderr, with the command that repeats it.
   void Missed(uint64_t seed, const std::string& what);
 
-  // Parts of the section, in order.
+  // Append parts to the section.
   void Text(const std::string& paragraph);
   void Heading(const std::string& heading);
   void Table(const std::vector<std::string>& columns,
              const std::vector<std::vector<std::string>>& rows);
 
-  // Goals: a table of them ends the section. Of the few seeds of --quick, a rate misses its goal where
-  // its interval lies below: five answers do not tell 0.8 from 0.9.
+  // Add goals. The section ends with a table of them. With --quick, a rate misses its goal only if
+  // its confidence interval is below the goal, because few answers cannot distinguish 0.8 from 0.9.
   void AtLeast(const std::string& what, const Rate& measured, double goal);
   void AtLeast(const std::string& what, double measured, double goal);
   void AtMost(const std::string& what, double measured, double goal);
-  void Holds(const std::string& what, bool holds);  // of what has no number: a sum that is exact
-  // Measured and shown among them, without a goal.
+  void Holds(const std::string& what, bool holds);  // for conditions, such as an exact sum
+  // Adds a measured value without a goal to the table.
   void Shown(const std::string& what, const std::string& measured);
 
-  // Prints the section. 1 where a goal is missed, else 0. With --seed there are no goals: one seed is
-  // no measurement.
+  // Prints the section. Returns 1 if a goal is missed, otherwise 0. With --seed, goals are not
+  // judged, because a single seed is not a measurement.
   int Finish();
 
  private:

@@ -1,5 +1,5 @@
-"""What evaluators in Python have in common with those in C++ (evaluation.h): seeds, goals, the section of
-docs/accuracy.md, the exit code. For questions whose recordings come from PyTorch on the simulated device.
+"""The common part of the evaluators in Python, like evaluation.h in C++: seeds, goals, the section of
+docs/accuracy.md, the exit code. Their recordings come from PyTorch on the simulated device.
 
     evaluation = Evaluation("categories_torch", "Categories of PyTorch's programs", seeds=8, quick_seeds=1)
     for seed in evaluation.seeds:
@@ -16,7 +16,7 @@ import sys
 
 
 def find_python(given=None):
-    """A Python with PyTorch: `given`, $GMT_TORCH_PYTHON, or what scripts/setup installed; else None."""
+    """Returns a Python with PyTorch: `given`, $GMT_TORCH_PYTHON, that of scripts/setup, or None."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
     for python in (given, os.environ.get("GMT_TORCH_PYTHON"), cache / "gpumemtrace/torch/bin/python"):
         if python and pathlib.Path(python).exists():
@@ -25,7 +25,7 @@ def find_python(given=None):
 
 
 def wilson(right, of):
-    """Where the true rate lies with 95 % confidence."""
+    """Returns the 95 % confidence interval of the rate (Wilson's score interval)."""
     if of == 0:
         return 0.0, 1.0
     z, p = 1.959964, right / of
@@ -37,7 +37,7 @@ def wilson(right, of):
 def _positive(text):
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError("a number, 1 or more")
+        raise argparse.ArgumentTypeError("must be 1 or more")
     return number
 
 
@@ -47,10 +47,10 @@ class Evaluation:
         parser = argparse.ArgumentParser(prog=f"evaluate_{name}", description=title)
         parser.add_argument("--build", type=pathlib.Path, required=True, help="build folder")
         parser.add_argument("--python", help="a Python with a CUDA build of PyTorch")
-        parser.add_argument("--seeds", type=_positive, help=f"seeds 1, 3, ...; {seeds} of them without it")
-        parser.add_argument("--seed", type=_positive, action="append", help="this one; no goals are judged")
-        parser.add_argument("--tune", action="store_true", help="even seeds: the ones that rules are made with")
-        parser.add_argument("--quick", action="store_true", help=f"{quick_seeds} seeds")
+        parser.add_argument("--seeds", type=_positive, help=f"use N seeds 1, 3, ... (default: {seeds})")
+        parser.add_argument("--seed", type=_positive, action="append", help="use this seed; goals are not judged")
+        parser.add_argument("--tune", action="store_true", help="use even seeds, which rules are developed with")
+        parser.add_argument("--quick", action="store_true", help=f"use {quick_seeds} seeds")
         self.options = parser.parse_args(arguments)
         self.build = self.options.build.resolve()
         self.repeating = bool(self.options.seed)
@@ -58,11 +58,11 @@ class Evaluation:
         first = 2 if self.options.tune else 1
         self.seeds = self.options.seed or [first + 2 * i for i in range(count)]
         tune = " --tune" if self.options.tune else ""
-        self.command = f"evaluate_{name} --seeds {len(self.seeds)}{tune}"  # that measures it again
+        self.command = f"evaluate_{name} --seeds {len(self.seeds)}{tune}"  # repeats the measurement
         self._section, self._goals = [], []
 
     def python(self):
-        """Ends the program where there is no PyTorch."""
+        """Returns a Python with PyTorch. Exits the program if there is none."""
         python = find_python(self.options.python)
         if python is None:
             sys.exit("no Python with PyTorch: run scripts/setup --test, or set GMT_TORCH_PYTHON")
@@ -86,7 +86,8 @@ class Evaluation:
         self._goals.append((what, measured, f">= {goal:g}", value >= goal))
 
     def share_at_least(self, what, part, whole, goal):
-        """Of bytes: many, but of few programs, so that no interval follows from their number."""
+        """Adds a goal for a share of bytes. There is no confidence interval, because the bytes of a
+        program are not independent."""
         value = part / whole if whole else 1.0
         self._goals.append((what, f"{value:.3f} ({part:,} of {whole:,} bytes)", f">= {goal:g}", value >= goal))
 
@@ -100,7 +101,7 @@ class Evaluation:
         self._goals.append((what, measured, "", None))
 
     def finish(self):
-        """Prints the section. 1 where a goal is missed, else 0."""
+        """Prints the section. Returns 1 if a goal is missed, otherwise 0."""
         missed = False
         rows = []
         for what, measured, goal, met in self._goals:

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Compares what the program prints about small recordings with the texts in tests/golden/answers/.
+"""Compares the program's output for small recordings with the texts in tests/golden/answers/.
 
-The recordings are those of cases.py, and logs that lie beside the texts. Each text is what a person would see: the command in its first line, then the output; lines of stderr
-begin with "stderr: ", and an exit code that is not 0 is the last line.
+The recordings are those of cases.py, and event logs in the folder of the texts. A text has the command
+in its first line and then the output. Lines of stderr begin with "stderr: ", and an exit code other
+than 0 is the last line.
 
     $ gpumemtrace oom capacity.jsonl
     Out of memory: ...
 
-A new text is a file with the command alone, and --update. Every answer must fit a screen: at most 25 lines
-of 100 columns, unless the command says how many rows it wants. `report`, which lists what it was asked for, and
-verbs that convert are not answers.
+To add a text, create a file with the command alone and run with --update. Every answer must fit a
+screen: at most 25 lines of 100 columns, unless the command sets the number of rows. `report`, which
+prints a list, and verbs that convert are exempt.
 
 Usage: answers_check.py --build DIR [--update] [NAME...]
 
-NAME is a text without ".txt". Exits with 1 where anything differs.
+NAME is a text without ".txt". Exits with 1 if any text differs.
 """
 
 import argparse
@@ -31,22 +32,22 @@ import cases
 ANSWERS = pathlib.Path(__file__).resolve().parent / "answers"
 PROMPT = "$ gpumemtrace "
 WIDTH, LINES = 100, 25
-# Not one answer but what was asked for, however long.
+# Verbs whose output may have any length.
 LISTS = {"report", "cat", "info", "list", "export", "import", "repair", "symbolize"}
 LONGER = ("--top", "--raw-frames", "--json", "--markdown", "--by")
 TIMEOUT_S = 300
 
 
 def command_of(text):
-    """The words behind the prompt of a text's first line."""
+    """Returns the words after the prompt in a text's first line."""
     first = text.split("\n", 1)[0]
     if not first.startswith(PROMPT):
-        sys.exit(f"a text begins with its command, as in '{PROMPT}oom capacity.jsonl'; this one with: {first!r}")
+        sys.exit(f"the first line must be a command, such as '{PROMPT}oom capacity.jsonl', not {first!r}")
     return shlex.split(first[len(PROMPT):])
 
 
 def prepare(program, folder):
-    """Everything that a text may name: cases, logs, recordings in two states."""
+    """Writes all files that a text can name: cases, logs, a complete and a truncated recording."""
     cases.write(folder)
     for log in ANSWERS.glob("*.jsonl"):
         shutil.copy(log, folder)
@@ -56,7 +57,7 @@ def prepare(program, folder):
 
 
 def run(program, words, cache, folder):
-    """What a person would see behind the prompt."""
+    """Returns the output as a text."""
     environment = {key: value for key, value in os.environ.items()
                    if key not in ("COLUMNS", "GPUMEMTRACE", "LD_PRELOAD")}
     environment |= {"NO_COLOR": "1", "XDG_CACHE_HOME": cache, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
@@ -72,7 +73,7 @@ def run(program, words, cache, folder):
 
 
 def too_big(words, seen):
-    """What makes an answer one that does not fit a screen, or None."""
+    """Returns why an answer does not fit a screen, or None."""
     if words[0] in LISTS or any(word.startswith(LONGER) for word in words):
         return None
     lines = [line for line in seen.splitlines() if not line.startswith(("stderr: ", "exit code "))]
@@ -83,7 +84,7 @@ def too_big(words, seen):
 
 
 def check(program, path, update, cache, folder):
-    """What is wrong with a text, or None."""
+    """Returns what is wrong with a text, or None."""
     text = path.read_text(encoding="utf-8")
     words = command_of(text)
     seen = run(program, words, cache, folder)
@@ -93,14 +94,14 @@ def check(program, path, update, cache, folder):
         print(f"updated {path.name}")
     elif seen != want:
         return "\n" + "\n".join(difflib.unified_diff(want.splitlines(), seen.splitlines(), path.name,
-                                                    "what the program prints", lineterm=""))
+                                                    "program output", lineterm=""))
     return too_big(words, seen)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--update", action="store_true", help="write what the program prints now")
+    parser.add_argument("--update", action="store_true", help="replace texts by the current output")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
     program = str(options.build.resolve() / "bin/gpumemtrace")
@@ -113,9 +114,9 @@ def main():
             if problem:
                 failed += 1
                 print(f"FAILED {path.stem}: {problem}")
-    print(f"{len(texts) - failed} of {len(texts)} texts are as they should be")
+    print(f"{len(texts) - failed} of {len(texts)} texts match")
     if failed and not options.update:
-        print(f"Wanted changes are written by: {pathlib.Path(__file__).name} --build {options.build} --update")
+        print(f"To accept the changes: {pathlib.Path(__file__).name} --build {options.build} --update")
     sys.exit(1 if failed or not texts else 0)
 
 

@@ -1,10 +1,11 @@
-"""A caching allocator that writes what it does as an event log: segments from a driver that has so much and
-no more, blocks cut from them, free ones joined and given out again; when the driver refuses, cached segments go
-back to it and it is asked once more.
+"""A caching allocator that writes its calls as an event log. It allocates segments from a driver with
+limited memory and splits them into blocks; free neighbours are joined and reused. If the driver refuses
+a request, cached segments are freed and the request is repeated once.
 
-The rules are those of PyTorch's allocator (c10/cuda/CUDACachingAllocator.cpp, 2.11: sizes are rounded to 512,
-blocks up to 1 MiB lie in segments of 2 MiB, those below 10 MiB in segments of 20 MiB, others in segments of their
-own rounded to 2 MiB; the smallest free piece that fits is taken), as far as small recordings need them.
+The rules are those of PyTorch's allocator (c10/cuda/CUDACachingAllocator.cpp, 2.11) as far as small
+recordings need them: sizes are rounded to 512; blocks up to 1 MiB are in segments of 2 MiB, those below
+10 MiB in segments of 20 MiB, larger ones in separate segments of their size rounded to 2 MiB; the
+smallest free piece that fits is used.
 """
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -16,7 +17,7 @@ class OutOfMemory(Exception):
 
 
 class Log:
-    """Lines of an event log. Time goes on by `tick_ns` with each of them."""
+    """The lines of an event log. Time advances by `tick_ns` with each event."""
 
     def __init__(self, total=80 * GIB, tick_ns=1_000_000, **header):
         self.lines, self.t_ns, self.tick_ns, self.stacks = [], 0, tick_ns, {}
@@ -26,7 +27,8 @@ class Log:
                            "libraries": {"torch": "2.11.0", "python": "3.11.2"}} | header)
 
     def stack(self, *frames):
-        """Frames innermost first, each "function file:line" of Python, or "function" or "function @library"."""
+        """Returns the id of a stack. Frames are innermost first, each "function file:line" for Python, or
+        "function" or "function @library" for native code."""
         if frames not in self.stacks:
             self.stacks[frames] = len(self.stacks) + 1
             self.lines.append({"kind": "stack", "id": self.stacks[frames], "frames": [self._frame(f) for f in frames]})
@@ -49,7 +51,7 @@ class Log:
 
 
 class Allocator:
-    """One device's driver and the caching allocator above it."""
+    """The driver of one device, and the caching allocator that uses it."""
 
     def __init__(self, log, capacity, limit=None, context=500 * MIB):
         self.log, self.driver_free, self.limit = log, capacity - context, limit

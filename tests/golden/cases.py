@@ -1,7 +1,7 @@
-"""The recordings that the texts in tests/golden/answers/ are about, made anew for every run: a small training
-loop, and what goes wrong with it. Each case is a function that writes an event log.
+"""Generates the recordings for the texts in tests/golden/answers/: a small training loop with various
+problems. Each case is a function that returns the lines of an event log.
 
-Usage: cases.py FOLDER     writes all of them there
+Usage: cases.py FOLDER     writes all cases to FOLDER
 """
 
 import gzip
@@ -19,8 +19,8 @@ ENGINE = ("torch::autograd::Engine::evaluate_function @/lib/libtorch_cpu.so", "t
 
 
 class Program:
-    """A model that trains: parameters of `weight` bytes a layer, activations of `activation`, the scores of its
-    attention of `scores`."""
+    """A model in training with, per layer, `weight` bytes of parameters, `activation` bytes of activations
+    and `scores` bytes of attention scores."""
 
     def __init__(self, log, allocator, weight=512 * MIB, activation=256 * MIB, scores=512 * MIB):
         self.log, self.memory = log, allocator
@@ -114,11 +114,11 @@ def fails(log, memory, body, others=()):
         sample(log, memory, others=others)
         log.lines.append({"kind": "snapshot", "t_ns": log.t_ns, "name": "oom-1"})
         return ends(log, 1)
-    raise AssertionError("this was to run out of memory")
+    raise AssertionError("the case did not run out of memory")
 
 
 def clean():
-    """Nothing is wrong."""
+    """A program without problems."""
     log, memory, program = start(tick_ns=200_000)
     for _ in range(230):
         program.step()
@@ -127,7 +127,7 @@ def clean():
 
 
 def short():
-    """Too few steps to say anything of leaks."""
+    """Too few steps for a verdict about leaks."""
     log, memory, program = start(tick_ns=5_000_000)
     for _ in range(12):
         program.step()
@@ -143,7 +143,7 @@ def capacity():
 
 
 def leak():
-    """The graph of every tenth of the losses is kept, until nothing is left."""
+    """A tensor is kept at each step until the device is full."""
     log, memory, program = start(total=24 * GIB, tick_ns=2_000_000)
 
     def train():
@@ -156,7 +156,7 @@ def leak():
 
 
 def fragmentation():
-    """Small state that lives on was born inside large blocks that come and go."""
+    """Small long-lived blocks are allocated in segments of large temporary blocks."""
     log, memory, program = start(total=24 * GIB, tick_ns=10_000_000)
     metrics = log.stack("at::zeros", "update /home/u/metrics.py:52", "main train.py:47")
     big = log.stack("at::cat", "collate /home/u/data.py:20", "main train.py:33")
@@ -178,7 +178,7 @@ def fragmentation():
 
 
 def outside():
-    """A library takes memory from the driver, past the framework's allocator."""
+    """A library allocates from the driver, bypassing the framework's allocator."""
     log, memory, program = start(tick_ns=20_000_000)
     knn = log.stack("cudaMalloc @/lib/libcudart.so.13", "knn_build @/home/u/libmyext.so", "build_index /home/u/index.py:18",
                     "main train.py:27")
@@ -189,7 +189,7 @@ def outside():
 
 
 def cap():
-    """A limit of the allocator's own, with much of the device free."""
+    """The allocator has its own limit, and much of the device is free."""
     log, memory, program = start(limit=16 * GIB, tick_ns=20_000_000)
     log.add("allocator", heap="pytorch", device=0, action="fraction", value=2000)
     program.scores = 4 * GIB
@@ -197,7 +197,7 @@ def cap():
 
 
 def other_process():
-    """Somebody else has most of the device."""
+    """Another process uses most of the device."""
     total, other = 80 * GIB, 58 * GIB
     log, memory, program = start(tick_ns=20_000_000)
     memory.driver_free -= other
@@ -222,7 +222,7 @@ def empty():
 
 
 def base():
-    """What `changed` is compared with."""
+    """The recording that `changed` is compared with."""
     log, memory, program = start(tick_ns=5_000_000, settings={"cuda_graph_sizes": "linear"})
     for _ in range(12):
         program.step()
@@ -230,7 +230,8 @@ def base():
 
 
 def changed():
-    """A later version of the program: lines have moved, the activations have grown, something is new."""
+    """A later version of the program: lines have moved, activations have grown, and there is a new
+    allocation."""
     log, memory, program = start(tick_ns=5_000_000, settings={"cuda_graph_sizes": "exponential"})
     program.s_activation = log.stack("at::linear", "forward /venv/torch/nn/modules/linear.py:125", "Mlp.forward /home/u/model.py:71",
                                      "Net.forward /home/u/model.py:108", MAIN)
@@ -246,7 +247,7 @@ CASES = (clean, short, capacity, leak, fragmentation, outside, cap, other_proces
 
 
 def write_foreign(folder):
-    """What people give the program by mistake."""
+    """Writes files of other formats, which users may pass by mistake."""
     (folder / "notes.txt").write_text("Things to try: a smaller batch, checkpointing.\n")
     (folder / "loss.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(64))
     (folder / "nothing").write_bytes(b"")
@@ -272,7 +273,7 @@ def write(folder):
     for case in CASES:
         lines = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in case())
         (folder / f"{case.__name__}.jsonl").write_text(lines)
-        if case is short:  # the writer was killed
+        if case is short:  # as if the writer had been killed
             (folder / "cut.jsonl").write_text(lines[:len(lines) * 2 // 3])
     write_foreign(folder)
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Validates what the verbs print with --json against docs/schemas/, and sees to it that each has a schema.
+"""Validates the --json output of the verbs against docs/schemas/, and checks that each verb has a schema
+and each key of a schema a description.
 
-Every command of the texts in tests/golden/answers/ that takes --json is run with it, and every verb on small files
-of all kinds. Each key of a schema has a description. Recordings of real programs are checked where they are made:
-by the rig of the tests from end to end (tests/e2e/recording/rig.py).
+Runs every command of the texts in tests/golden/answers/ that has --json, and every verb on small files
+of all kinds. The rig of the end-to-end tests (tests/e2e/recording/rig.py) validates the output for
+recordings of real programs.
 
 Usage: schemas_check.py --build DIR
 """
@@ -23,7 +24,7 @@ import schemas  # noqa: E402
 
 FILES = ("torch-1.13.pickle", "torch-2.11.pickle", "v1.gmt", "v1.jsonl")
 WITHOUT_FILE = {"doctor", "list"}
-# What they print is checked where a process runs that they can ask (tests/e2e/control, tests/e2e/top).
+# These need a running process; tests/e2e/control and tests/e2e/top check their output.
 OF_A_PROCESS = {"status", "snapshot", "top"}
 TWO_FILES = {"diff"}
 OF_PROCESS = {"attach": ("--check",)}
@@ -32,7 +33,7 @@ WITH_ID = {"show": ("device/0", "heap/driver", "event/1")}
 
 
 def described(schema, where):
-    """Keys without a description."""
+    """Yields the keys without a description."""
     for key, value in schema.get("properties", {}).items():
         if not value.get("description"):
             yield f"{where}.{key}"
@@ -42,7 +43,7 @@ def described(schema, where):
 
 
 def verbs_with_json(program):
-    """The program's verbs that have the option --json."""
+    """Returns the verbs that have the option --json."""
     text = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
     names = [line.split()[0] for line in text.split("Subcommands:")[1].splitlines() if line.startswith("  ") and line.strip()]
     helps = {name: subprocess.run([program, name, "--help"], capture_output=True, text=True).stdout for name in names}
@@ -50,7 +51,7 @@ def verbs_with_json(program):
 
 
 def commands(verbs, folder):
-    """Word lists to be run with --json."""
+    """Yields the commands to run with --json, as lists of words."""
     for path in sorted(answers_check.ANSWERS.glob("*.txt")):
         words = answers_check.command_of(path.read_text(encoding="utf-8"))
         if words[0] in verbs and "--markdown" not in words:
@@ -91,7 +92,7 @@ def main():
         for words in commands(verbs - OF_A_PROCESS, pathlib.Path(folder)):
             text = schemas.output(program, words, folder)
             if not text:
-                continue  # an answer that is an error has no JSON; the texts say which those are
+                continue  # errors have no JSON; the texts show which commands fail
             checked[words[0]] = checked.get(words[0], 0) + 1
             problems += schemas.problems(words, text)
     problems += [f"{verb}: no output was checked" for verb in verbs - OF_A_PROCESS if verb not in checked]

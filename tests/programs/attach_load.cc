@@ -1,17 +1,16 @@
-// Threads that allocate and give back device memory without a pause, told what to do by the lines of
-// standard input. For who attaches to a process under load and wants to know whether what was recorded
-// is right.
+// Runs threads that continuously allocate and free device memory. Executes commands from standard
+// input, one per line. For tests that attach to a process under load and check the recording.
 //
-//   pause   every thread stops between two calls; prints "live N", then for each of the N allocations
-//           that are held "ADDRESS SIZE BEFORE AFTER": CLOCK_MONOTONIC around the call, in ns
-//   poke    one allocation of 4096 bytes and its free, by the main thread; prints "poked"
-//   go      the threads go on; prints "going"
-//   slow N  from now on the threads rest N microseconds after each call; prints "slow"
-//   bring F opens the library F and calls its gpumemtrace_attach; prints "brought CODE", then its text
-//           with blanks for the ends of lines
-//   slot    prints "slot NAME": the library that a call of cudaMalloc goes to
-//   fork    a child allocates and ends; prints "child CODE"
-// The end of the input ends the program. Prints "ready PID" once its first allocation has been made.
+//   pause   stops every thread between two calls; prints "live N", then for each of the N live
+//           allocations "ADDRESS SIZE BEFORE AFTER": CLOCK_MONOTONIC around the call, in ns
+//   poke    allocates and frees 4096 bytes in the main thread; prints "poked"
+//   go      lets the threads continue; prints "going"
+//   slow N  lets the threads sleep N microseconds after each call from now on; prints "slow"
+//   bring F opens the library F and calls its gpumemtrace_attach; prints "brought CODE", then its
+//           text with line ends replaced by blanks
+//   slot    prints "slot NAME": the library that a call of cudaMalloc reaches
+//   fork    allocates in a child process that then exits; prints "child CODE"
+// Prints "ready PID" after its first allocation. The program exits at the end of the input.
 //
 // Usage: attach_load [--threads N] [--seed N]
 #include <cuda_runtime_api.h>
@@ -33,7 +32,7 @@
 
 namespace {
 
-constexpr size_t kMostHeld = 40;  // of a thread
+constexpr size_t kMostHeld = 40;  // allocations per thread
 
 struct Held {
   void* address;
@@ -47,7 +46,7 @@ uint64_t NowNs() {
   return static_cast<uint64_t>(t.tv_sec) * 1000000000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
-std::shared_mutex paused;  // shared by a thread that is between two rests
+std::shared_mutex paused;  // held shared by a thread while it makes a call
 std::atomic<bool> waiting{false}, ended{false};
 std::atomic<int> rest_us{0};
 std::atomic<int> failures{0};
@@ -58,7 +57,7 @@ class Worker {
 
   void Run() {
     while (!ended) {
-      // A writer that waits for this lock may starve otherwise.
+      // Otherwise a writer that waits for this lock may starve.
       while (waiting && !ended) usleep(200);
       {
         const std::shared_lock<std::shared_mutex> lock(paused);
@@ -119,7 +118,7 @@ const char* LibraryOfCalls() {
   Dl_info info;
   void* function =
       reinterpret_cast<void*>(static_cast<cudaError_t (*)(void**, size_t)>(&cudaMalloc));
-  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return "nobody";
+  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return "unknown";
   const char* name = std::strrchr(info.dli_fname, '/');
   return name == nullptr ? info.dli_fname : name + 1;
 }

@@ -1,13 +1,13 @@
-// Measures what a single cudaMalloc and a single cudaFree cost, for scripts/bench: batches of 64
-// calls of one kind below a stack of known depth, on one thread or several, and clock_gettime in the
-// same process as a yardstick that every machine has. Built as a library, too, which Python calls.
+// Measures the cost of a single cudaMalloc and a single cudaFree for scripts/bench: batches of 64
+// calls of one kind below a stack of known depth, on one thread or several. clock_gettime in the
+// same process is the reference on each machine. Also built as a library, which Python calls.
 //
 // Usage: call_cost BATCHES FRAMES THREADS [streams]
-//   FRAMES   native frames of the stack, as backtrace() counts them, at the calls; of a thread some
-//            fewer, because it begins with fewer
+//   FRAMES   native frames of the stack at the calls, as backtrace() counts them; threads other
+//            than the main one have slightly fewer, because they begin with fewer
 //   streams  measures cudaEventRecord and cudaStreamSynchronize instead
-// Prints one JSON line: percentiles over batches of nanoseconds per call, and what the process holds
-// at the end: anonymous memory, and the blocks of its session below $GPUMEMTRACE_DIR, in KiB.
+// Prints one JSON line: percentiles over batches of nanoseconds per call, and the process's memory
+// at the end in KiB: anonymous memory, and the blocks of its session below $GPUMEMTRACE_DIR.
 #include <execinfo.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -46,7 +46,7 @@ struct Costs {
   std::vector<double> first, second, clock;  // nanoseconds per call, by batch
 };
 
-// One for all, as a program has that records it again and again.
+// Returns the one event that all threads record, like a program that reuses its events.
 void* Event() {
   static void* const event = [] {
     constexpr unsigned int kDisableTiming = 2;
@@ -85,7 +85,7 @@ void Measure(int batches, Costs* costs) {
   }
 }
 
-// One frame per level: the volatile read after the call keeps it from becoming a jump.
+// Adds one frame per level. The volatile read after the call prevents a tail call.
 __attribute__((noinline)) int Below(int levels, int batches, Costs* costs) {
   if (levels == 0) {
     Measure(batches, costs);
@@ -95,7 +95,8 @@ __attribute__((noinline)) int Below(int levels, int batches, Costs* costs) {
   return level + 1;
 }
 
-// How many levels make up `frames` with the caller's own, Measure and the innermost Below.
+// Returns the number of levels that, with the caller's frames, Measure() and the innermost Below(),
+// add up to `frames`.
 __attribute__((noinline)) int LevelsFor(int frames) {
   void* here[512];
   return std::max(0, frames - (backtrace(here, 512) - 1) - 2);
@@ -118,7 +119,7 @@ uint64_t AnonymousKib() {
   return 0;
 }
 
-// A session is named after its process, and gone soon after it.
+// Returns the size of this process's session. A session is named after its process.
 uint64_t SessionKib() {
   const char* folder = std::getenv("GPUMEMTRACE_DIR");
   if (folder == nullptr) return 0;

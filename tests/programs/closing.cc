@@ -1,6 +1,6 @@
-// What dlclose says: to who closes a library that others hold open, one that goes, one that was not
-// open, and one whose destructors close another; with errors pending from before. All of it has to
-// be the same under the profiler, which exports dlclose.
+// Prints results and errors of dlclose: for a library that another handle keeps open, one that is
+// unloaded, one that cannot be unloaded, one that is not open, and with an error pending. The
+// output must be the same under the profiler, which exports dlclose.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 

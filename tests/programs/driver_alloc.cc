@@ -7,9 +7,9 @@
 //
 // Usage: driver_alloc [--threads N] [--count N] [--live N] [--leak N] [--pause US]
 //                     [--handover] [--async] [--host]
-//   --count  allocations per thread      --live  how many of them are alive at most, per thread
-//   --pause  microseconds behind each allocation
-// Prints one JSON line with what it did. Exit code 1 when a CUDA call failed.
+//   --count  allocations per thread      --live  maximum of live allocations per thread
+//   --pause  microseconds after each allocation
+// Prints one JSON line with its totals. Exits with 1 if a CUDA call failed.
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
@@ -75,7 +75,7 @@ void Free(const Options& options, void* pointer) {
   ++freed;
 }
 
-// Memory on its way from the thread that allocated it to one that frees it.
+// Passes memory from the thread that allocated it to one that frees it.
 class Exchange {
  public:
   void Put(void* pointer) {

@@ -1,14 +1,14 @@
-// Every call of CUDA that allocates, reserves, maps, imports or registers memory, once, and the one
-// that gives it back: those of the runtime, then those of the driver.
+// Makes every CUDA call that allocates, reserves, maps, imports or registers memory, and its
+// counterpart that releases it, first those of the runtime, then those of the driver.
 //
 // Usage: every_call [--leak] [PART...]
-//   --leak  gives nothing back: one of each is live at the end
-//   PART    linear, host, arrays, pools, pool_sharing, ipc, external, graphics, graph, vmm,
-//           vmm_sharing, multicast: these alone. external, graphics and multicast need more of a
-//           real machine than a GPU.
+//   --leak  releases nothing: one block of each kind is live at the end
+//   PART    makes only the calls of these parts: linear, host, arrays, pools, pool_sharing, ipc,
+//           external, graphics, graph, vmm, vmm_sharing, multicast. A real machine needs more than
+//           a GPU for external, graphics and multicast.
 // Built twice: for the runtime of CUDA 13, and for that of CUDA 12 (every_call_12).
-// Memory of another process comes from a second copy of the program, which is started without
-// anything preloaded or injected (--export, for itself).
+// Memory of another process comes from a second copy of the program, which is started with --export
+// and without preloaded or injected libraries.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/programs/told.h"
+#include "tests/programs/truth_log.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
@@ -31,7 +31,7 @@ CUresult cuGraphicsGLRegisterBuffer(CUgraphicsResource* resource, unsigned int b
                                     unsigned int flags);
 cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t* resource, unsigned int buffer,
                                          unsigned int flags);
-#ifdef EVERY_CALL_CUDA_12  // what CUDA 13, whose headers these are, calls cudaGraphAddNode
+#ifdef EVERY_CALL_CUDA_12  // named cudaGraphAddNode in the headers of CUDA 13, which are used here
 cudaError_t cudaGraphAddNode_v2(cudaGraphNode_t* node, cudaGraph_t graph,
                                 const cudaGraphNode_t* dependencies, const cudaGraphEdgeData* edges,
                                 size_t count, cudaGraphNodeParams* parameters);
@@ -44,13 +44,13 @@ cudaError_t GraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph,
 namespace {
 
 constexpr size_t kPage = 2 << 20;
-Told told;
+TruthLog truth;
 bool leak = false;
 char registered[2][1 << 16];
 
-// Gives something back, unless this run leaks.
-#define BACK(...) \
-  if (!leak) TELL(told, __VA_ARGS__)
+// Makes a call that releases memory, unless this run leaks.
+#define GIVE_BACK(...) \
+  if (!leak) LOG_CALL(truth, __VA_ARGS__)
 
 // ---- Memory of another process ------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ int Export() {
   return 0;
 }
 
-// What the other process inherits: the places of libraries, and no profiler.
+// Returns the environment for the other process: this one's without the profiler.
 std::vector<char*> PlainEnvironment() {
   std::vector<char*> plain;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -80,7 +80,7 @@ std::vector<char*> PlainEnvironment() {
   return plain;
 }
 
-// The other process lives until this one closes its end of the pipe.
+// The other process. It lives until this one closes its end of the pipe.
 class Exporter {
  public:
   Exporter() {
@@ -99,9 +99,9 @@ class Exporter {
     close(to_child[0]);
     close(from_child[1]);
     input_ = to_child[1];
-    bool told_us = error == 0 && read(from_child[0], &handle_, sizeof(handle_)) == sizeof(handle_);
+    bool received = error == 0 && read(from_child[0], &handle_, sizeof(handle_)) == sizeof(handle_);
     close(from_child[0]);
-    told.Check(told_us, "the other process exports memory");
+    truth.Check(received, "the other process exports memory");
   }
   ~Exporter() {
     close(input_);
@@ -122,24 +122,24 @@ void RuntimeLinear() {
   void *device = nullptr, *pitched = nullptr, *managed = nullptr;
   size_t pitch = 0;
   cudaPitchedPtr volume = {};
-  TELL(told, cudaMalloc(&device, 1000003));
-  TELL(told, cudaMallocPitch(&pitched, &pitch, 1000, 333));
-  TELL(told, cudaMalloc3D(&volume, cudaExtent{1000, 33, 7}));
-  TELL(told, cudaMallocManaged(&managed, 70001, cudaMemAttachGlobal));
-  BACK(cudaFree(managed));
-  BACK(cudaFree(volume.ptr));
-  BACK(cudaFree(pitched));
-  BACK(cudaFree(device));
+  LOG_CALL(truth, cudaMalloc(&device, 1000003));
+  LOG_CALL(truth, cudaMallocPitch(&pitched, &pitch, 1000, 333));
+  LOG_CALL(truth, cudaMalloc3D(&volume, cudaExtent{1000, 33, 7}));
+  LOG_CALL(truth, cudaMallocManaged(&managed, 70001, cudaMemAttachGlobal));
+  GIVE_BACK(cudaFree(managed));
+  GIVE_BACK(cudaFree(volume.ptr));
+  GIVE_BACK(cudaFree(pitched));
+  GIVE_BACK(cudaFree(device));
 }
 
 void RuntimeHost() {
   void *first = nullptr, *second = nullptr;
-  TELL(told, cudaMallocHost(&first, 4099));
-  TELL(told, cudaHostAlloc(&second, 8209, cudaHostAllocMapped));
-  TELL(told, cudaHostRegister(registered[0], sizeof(registered[0]), 0));
-  BACK(cudaHostUnregister(registered[0]));
-  BACK(cudaFreeHost(second));
-  BACK(cudaFreeHost(first));
+  LOG_CALL(truth, cudaMallocHost(&first, 4099));
+  LOG_CALL(truth, cudaHostAlloc(&second, 8209, cudaHostAllocMapped));
+  LOG_CALL(truth, cudaHostRegister(registered[0], sizeof(registered[0]), 0));
+  GIVE_BACK(cudaHostUnregister(registered[0]));
+  GIVE_BACK(cudaFreeHost(second));
+  GIVE_BACK(cudaFreeHost(first));
 }
 
 void RuntimeArrays() {
@@ -147,12 +147,12 @@ void RuntimeArrays() {
   cudaChannelFormatDesc number = {32, 0, 0, 0, cudaChannelFormatKindFloat};
   cudaArray_t flat = nullptr, volume = nullptr;
   cudaMipmappedArray_t mipmapped = nullptr;
-  TELL(told, cudaMallocArray(&flat, &pixel, 640, 480, 0));
-  TELL(told, cudaMalloc3DArray(&volume, &number, cudaExtent{64, 32, 16}, 0));
-  TELL(told, cudaMallocMipmappedArray(&mipmapped, &pixel, cudaExtent{256, 128, 0}, 8, 0));
-  BACK(cudaFreeMipmappedArray(mipmapped));
-  BACK(cudaFreeArray(volume));
-  BACK(cudaFreeArray(flat));
+  LOG_CALL(truth, cudaMallocArray(&flat, &pixel, 640, 480, 0));
+  LOG_CALL(truth, cudaMalloc3DArray(&volume, &number, cudaExtent{64, 32, 16}, 0));
+  LOG_CALL(truth, cudaMallocMipmappedArray(&mipmapped, &pixel, cudaExtent{256, 128, 0}, 8, 0));
+  GIVE_BACK(cudaFreeMipmappedArray(mipmapped));
+  GIVE_BACK(cudaFreeArray(volume));
+  GIVE_BACK(cudaFreeArray(flat));
 }
 
 void RuntimePools() {
@@ -161,12 +161,12 @@ void RuntimePools() {
   cudaMemPoolProps properties = {};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
-  TELL(told, cudaMallocAsync(&plain, 70001, nullptr));
-  TELL(told, cudaMemPoolCreate(&pool, &properties));
-  TELL(told, cudaMallocFromPoolAsync(&pooled, 80021, pool, nullptr));
-  BACK(cudaFreeAsync(pooled, nullptr));
-  BACK(cudaMemPoolDestroy(pool));
-  BACK(cudaFreeAsync(plain, nullptr));
+  LOG_CALL(truth, cudaMallocAsync(&plain, 70001, nullptr));
+  LOG_CALL(truth, cudaMemPoolCreate(&pool, &properties));
+  LOG_CALL(truth, cudaMallocFromPoolAsync(&pooled, 80021, pool, nullptr));
+  GIVE_BACK(cudaFreeAsync(pooled, nullptr));
+  GIVE_BACK(cudaMemPoolDestroy(pool));
+  GIVE_BACK(cudaFreeAsync(plain, nullptr));
 }
 
 void RuntimePoolSharing() {
@@ -178,34 +178,34 @@ void RuntimePoolSharing() {
   properties.handleTypes = cudaMemHandleTypePosixFileDescriptor;
   cudaMemPoolPtrExportData data = {};
   int descriptor = -1;
-  TELL(told, cudaMemPoolCreate(&pool, &properties));
-  TELL(told, cudaMallocFromPoolAsync(&pooled, 80021, pool, nullptr));
-  TELL(told, cudaMemPoolExportToShareableHandle(&descriptor, pool,
-                                                cudaMemHandleTypePosixFileDescriptor, 0));
-  TELL(told, cudaMemPoolExportPointer(&data, pooled));
+  LOG_CALL(truth, cudaMemPoolCreate(&pool, &properties));
+  LOG_CALL(truth, cudaMallocFromPoolAsync(&pooled, 80021, pool, nullptr));
+  LOG_CALL(truth, cudaMemPoolExportToShareableHandle(&descriptor, pool,
+                                                     cudaMemHandleTypePosixFileDescriptor, 0));
+  LOG_CALL(truth, cudaMemPoolExportPointer(&data, pooled));
   void* handle = reinterpret_cast<void*>(static_cast<intptr_t>(descriptor));
-  TELL(told, cudaMemPoolImportFromShareableHandle(&same, handle,
-                                                  cudaMemHandleTypePosixFileDescriptor, 0));
-  TELL(told, cudaMemPoolImportPointer(&imported, same, &data));
+  LOG_CALL(truth, cudaMemPoolImportFromShareableHandle(&same, handle,
+                                                       cudaMemHandleTypePosixFileDescriptor, 0));
+  LOG_CALL(truth, cudaMemPoolImportPointer(&imported, same, &data));
   close(descriptor);
-  BACK(cudaFreeAsync(imported, nullptr));
-  BACK(cudaMemPoolDestroy(same));
-  BACK(cudaFreeAsync(pooled, nullptr));
-  BACK(cudaMemPoolDestroy(pool));
+  GIVE_BACK(cudaFreeAsync(imported, nullptr));
+  GIVE_BACK(cudaMemPoolDestroy(same));
+  GIVE_BACK(cudaFreeAsync(pooled, nullptr));
+  GIVE_BACK(cudaMemPoolDestroy(pool));
 }
 
 void RuntimeIpc(const Exporter& exporter) {
   void* theirs = nullptr;
-  TELL(told, cudaIpcOpenMemHandle(&theirs, exporter.handle(), cudaIpcMemLazyEnablePeerAccess));
-  // Opened again, it is the same memory, and stays until it is closed as often.
+  LOG_CALL(truth, cudaIpcOpenMemHandle(&theirs, exporter.handle(), cudaIpcMemLazyEnablePeerAccess));
+  // Opened again, it is the same memory. It stays open until it has been closed twice.
   void* again = nullptr;
-  told.Check(cudaIpcOpenMemHandle(&again, exporter.handle(), cudaIpcMemLazyEnablePeerAccess) ==
-                     cudaSuccess &&
-                 again == theirs,
-             "the same memory is at the same address");
-  told.Check(cudaIpcCloseMemHandle(again) == cudaSuccess, "memory is closed once");
-  // Never left open: the driver's part opens it too, and that is to be an event.
-  TELL(told, cudaIpcCloseMemHandle(theirs));
+  truth.Check(cudaIpcOpenMemHandle(&again, exporter.handle(), cudaIpcMemLazyEnablePeerAccess) ==
+                      cudaSuccess &&
+                  again == theirs,
+              "the same memory is at the same address");
+  truth.Check(cudaIpcCloseMemHandle(again) == cudaSuccess, "memory is closed once");
+  // Closed even in a run that leaks: the driver's part opens it again, which must be an event.
+  LOG_CALL(truth, cudaIpcCloseMemHandle(theirs));
 }
 
 void RuntimeExternal() {
@@ -217,21 +217,21 @@ void RuntimeExternal() {
   cudaExternalMemoryBufferDesc part = {};
   part.offset = kPage;
   part.size = 3 * kPage;
-  TELL(told, cudaImportExternalMemory(&external, &handle));
-  TELL(told, cudaExternalMemoryGetMappedBuffer(&buffer, external, &part));
-  BACK(cudaFree(buffer));
-  BACK(cudaDestroyExternalMemory(external));
+  LOG_CALL(truth, cudaImportExternalMemory(&external, &handle));
+  LOG_CALL(truth, cudaExternalMemoryGetMappedBuffer(&buffer, external, &part));
+  GIVE_BACK(cudaFree(buffer));
+  GIVE_BACK(cudaDestroyExternalMemory(external));
 }
 
 void RuntimeGraphics() {
   void* buffer = nullptr;
   cudaGraphicsResource_t resource = nullptr;
-  TELL(told, cudaGraphicsGLRegisterBuffer(&resource, 100, 0));
-  TELL(told, cudaGraphicsMapResources(1, &resource, nullptr));
+  LOG_CALL(truth, cudaGraphicsGLRegisterBuffer(&resource, 100, 0));
+  LOG_CALL(truth, cudaGraphicsMapResources(1, &resource, nullptr));
   size_t size = 0;
-  TELL(told, cudaGraphicsResourceGetMappedPointer(&buffer, &size, resource));
-  BACK(cudaGraphicsUnmapResources(1, &resource, nullptr));
-  BACK(cudaGraphicsUnregisterResource(resource));
+  LOG_CALL(truth, cudaGraphicsResourceGetMappedPointer(&buffer, &size, resource));
+  GIVE_BACK(cudaGraphicsUnmapResources(1, &resource, nullptr));
+  GIVE_BACK(cudaGraphicsUnregisterResource(resource));
 }
 
 void RuntimeGraph() {
@@ -242,34 +242,34 @@ void RuntimeGraph() {
   memory.poolProps.allocType = cudaMemAllocationTypePinned;
   memory.poolProps.location.type = cudaMemLocationTypeDevice;
   memory.bytesize = 90001;
-  TELL(told, cudaGraphCreate(&graph, 0));
-  TELL(told, cudaGraphAddMemAllocNode(&allocation, graph, nullptr, 0, &memory));
+  LOG_CALL(truth, cudaGraphCreate(&graph, 0));
+  LOG_CALL(truth, cudaGraphAddMemAllocNode(&allocation, graph, nullptr, 0, &memory));
   if (!leak) {
-    TELL(told, cudaGraphAddMemFreeNode(&free, graph, &allocation, 1, memory.dptr));
+    LOG_CALL(truth, cudaGraphAddMemFreeNode(&free, graph, &allocation, 1, memory.dptr));
     cudaGraphNodeParams any = {};
     any.type = cudaGraphNodeTypeMemAlloc;
     any.alloc.poolProps = memory.poolProps;
     any.alloc.bytesize = 91009;
 #ifdef EVERY_CALL_CUDA_12
-    told.Call("cudaGraphAddNode", GraphAddNode(&allocation, graph, nullptr, 0, &any));
+    truth.Call("cudaGraphAddNode", GraphAddNode(&allocation, graph, nullptr, 0, &any));
 #else
-    TELL(told, cudaGraphAddNode(&allocation, graph, nullptr, nullptr, 0, &any));
+    LOG_CALL(truth, cudaGraphAddNode(&allocation, graph, nullptr, nullptr, 0, &any));
 #endif
     void* pointer = any.alloc.dptr;
     any = {};
     any.type = cudaGraphNodeTypeMemFree;
     any.free.dptr = pointer;
 #ifdef EVERY_CALL_CUDA_12
-    TELL(told, cudaGraphAddNode_v2(&free, graph, &allocation, nullptr, 1, &any));
+    LOG_CALL(truth, cudaGraphAddNode_v2(&free, graph, &allocation, nullptr, 1, &any));
 #else
-    TELL(told, cudaGraphAddNode(&free, graph, &allocation, nullptr, 1, &any));
+    LOG_CALL(truth, cudaGraphAddNode(&free, graph, &allocation, nullptr, 1, &any));
 #endif
   }
-  TELL(told, cudaGraphInstantiate(&executable, graph, 0));
-  TELL(told, cudaGraphLaunch(executable, nullptr));
-  BACK(cudaGraphExecDestroy(executable));
-  BACK(cudaGraphDestroy(graph));
-  TELL(told, cudaDeviceGraphMemTrim(0));
+  LOG_CALL(truth, cudaGraphInstantiate(&executable, graph, 0));
+  LOG_CALL(truth, cudaGraphLaunch(executable, nullptr));
+  GIVE_BACK(cudaGraphExecDestroy(executable));
+  GIVE_BACK(cudaGraphDestroy(graph));
+  LOG_CALL(truth, cudaDeviceGraphMemTrim(0));
 }
 
 // ---- The driver ---------------------------------------------------------------------------------
@@ -277,22 +277,22 @@ void RuntimeGraph() {
 void DriverLinear() {
   CUdeviceptr device = 0, pitched = 0, managed = 0;
   size_t pitch = 0;
-  TELL(told, cuMemAlloc(&device, 2000003));
-  TELL(told, cuMemAllocPitch(&pitched, &pitch, 2000, 333, 8));
-  TELL(told, cuMemAllocManaged(&managed, 170003, CU_MEM_ATTACH_HOST));
-  BACK(cuMemFree(managed));
-  BACK(cuMemFree(pitched));
-  BACK(cuMemFree(device));
+  LOG_CALL(truth, cuMemAlloc(&device, 2000003));
+  LOG_CALL(truth, cuMemAllocPitch(&pitched, &pitch, 2000, 333, 8));
+  LOG_CALL(truth, cuMemAllocManaged(&managed, 170003, CU_MEM_ATTACH_HOST));
+  GIVE_BACK(cuMemFree(managed));
+  GIVE_BACK(cuMemFree(pitched));
+  GIVE_BACK(cuMemFree(device));
 }
 
 void DriverHost() {
   void *first = nullptr, *second = nullptr;
-  TELL(told, cuMemAllocHost(&first, 4111));
-  TELL(told, cuMemHostAlloc(&second, 8219, CU_MEMHOSTALLOC_PORTABLE));
-  TELL(told, cuMemHostRegister(registered[1], sizeof(registered[1]), 0));
-  BACK(cuMemHostUnregister(registered[1]));
-  BACK(cuMemFreeHost(second));
-  BACK(cuMemFreeHost(first));
+  LOG_CALL(truth, cuMemAllocHost(&first, 4111));
+  LOG_CALL(truth, cuMemHostAlloc(&second, 8219, CU_MEMHOSTALLOC_PORTABLE));
+  LOG_CALL(truth, cuMemHostRegister(registered[1], sizeof(registered[1]), 0));
+  GIVE_BACK(cuMemHostUnregister(registered[1]));
+  GIVE_BACK(cuMemFreeHost(second));
+  GIVE_BACK(cuMemFreeHost(first));
 }
 
 void DriverArrays() {
@@ -301,14 +301,14 @@ void DriverArrays() {
   CUDA_ARRAY3D_DESCRIPTOR sparse = {1024, 1024, 0, CU_AD_FORMAT_FLOAT, 4, CUDA_ARRAY3D_SPARSE};
   CUarray flat = nullptr, deep = nullptr, empty = nullptr;
   CUmipmappedArray mipmapped = nullptr;
-  TELL(told, cuArrayCreate(&flat, &plane));
-  TELL(told, cuArray3DCreate(&deep, &volume));
-  TELL(told, cuArray3DCreate(&empty, &sparse));
-  TELL(told, cuMipmappedArrayCreate(&mipmapped, &volume, 4));
-  BACK(cuMipmappedArrayDestroy(mipmapped));
-  BACK(cuArrayDestroy(empty));
-  BACK(cuArrayDestroy(deep));
-  BACK(cuArrayDestroy(flat));
+  LOG_CALL(truth, cuArrayCreate(&flat, &plane));
+  LOG_CALL(truth, cuArray3DCreate(&deep, &volume));
+  LOG_CALL(truth, cuArray3DCreate(&empty, &sparse));
+  LOG_CALL(truth, cuMipmappedArrayCreate(&mipmapped, &volume, 4));
+  GIVE_BACK(cuMipmappedArrayDestroy(mipmapped));
+  GIVE_BACK(cuArrayDestroy(empty));
+  GIVE_BACK(cuArrayDestroy(deep));
+  GIVE_BACK(cuArrayDestroy(flat));
 }
 
 CUmemAllocationProp OnDevice() {
@@ -328,32 +328,32 @@ void DriverVirtual() {
   CUmemAllocationProp properties = OnDevice();
   CUdeviceptr address = 0;
   CUmemGenericAllocationHandle handle = 0, again = 0;
-  TELL(told, cuMemAddressReserve(&address, 4 * kPage, 0, 0, 0));
-  TELL(told, cuMemCreate(&handle, 3 * kPage, &properties, 0));
-  TELL(told, cuMemMap(address, 3 * kPage, 0, handle, 0));
+  LOG_CALL(truth, cuMemAddressReserve(&address, 4 * kPage, 0, 0, 0));
+  LOG_CALL(truth, cuMemCreate(&handle, 3 * kPage, &properties, 0));
+  LOG_CALL(truth, cuMemMap(address, 3 * kPage, 0, handle, 0));
   CUmemAccessDesc access = {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  TELL(told, cuMemSetAccess(address, 3 * kPage, &access, 1));
-  TELL(told, cuMemRetainAllocationHandle(&again, reinterpret_cast<void*>(address)));
-  // This release ends what the line above began, not the memory.
-  told.Check(cuMemRelease(again) == CUDA_SUCCESS, "a retained handle is released");
-  BACK(cuMemUnmap(address, 3 * kPage));
-  BACK(cuMemRelease(handle));
-  BACK(cuMemAddressFree(address, 4 * kPage));
+  LOG_CALL(truth, cuMemSetAccess(address, 3 * kPage, &access, 1));
+  LOG_CALL(truth, cuMemRetainAllocationHandle(&again, reinterpret_cast<void*>(address)));
+  // This drops the reference that the line above took; the memory stays.
+  truth.Check(cuMemRelease(again) == CUDA_SUCCESS, "a retained handle is released");
+  GIVE_BACK(cuMemUnmap(address, 3 * kPage));
+  GIVE_BACK(cuMemRelease(handle));
+  GIVE_BACK(cuMemAddressFree(address, 4 * kPage));
 }
 
 void DriverVirtualSharing() {
   CUmemAllocationProp properties = OnDeviceToShare();
   CUmemGenericAllocationHandle handle = 0, imported = 0;
-  TELL(told, cuMemCreate(&handle, 3 * kPage, &properties, 0));
+  LOG_CALL(truth, cuMemCreate(&handle, 3 * kPage, &properties, 0));
   int descriptor = -1;
-  TELL(told, cuMemExportToShareableHandle(&descriptor, handle,
-                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  LOG_CALL(truth, cuMemExportToShareableHandle(&descriptor, handle,
+                                               CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
   void* shareable = reinterpret_cast<void*>(static_cast<intptr_t>(descriptor));
-  TELL(told, cuMemImportFromShareableHandle(&imported, shareable,
-                                            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+  LOG_CALL(truth, cuMemImportFromShareableHandle(&imported, shareable,
+                                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
   close(descriptor);
-  BACK(cuMemRelease(imported));
-  BACK(cuMemRelease(handle));
+  GIVE_BACK(cuMemRelease(imported));
+  GIVE_BACK(cuMemRelease(handle));
 }
 
 void DriverMulticast() {
@@ -364,17 +364,17 @@ void DriverMulticast() {
   CUmemAllocationProp on_device = OnDeviceToShare();
   CUmemGenericAllocationHandle multicast = 0, memory = 0;
   CUdeviceptr address = 0;
-  TELL(told, cuMulticastCreate(&multicast, &properties));
-  TELL(told, cuMulticastAddDevice(multicast, 0));
-  TELL(told, cuMemCreate(&memory, kPage, &on_device, 0));
-  TELL(told, cuMulticastBindMem(multicast, 0, memory, 0, kPage, 0));
-  TELL(told, cuMemAddressReserve(&address, kPage, 0, 0, 0));
-  TELL(told, cuMemMap(address, kPage, 0, multicast, 0));
-  BACK(cuMemUnmap(address, kPage));
-  BACK(cuMemAddressFree(address, kPage));
-  BACK(cuMulticastUnbind(multicast, 0, 0, kPage));
-  BACK(cuMemRelease(memory));
-  BACK(cuMemRelease(multicast));
+  LOG_CALL(truth, cuMulticastCreate(&multicast, &properties));
+  LOG_CALL(truth, cuMulticastAddDevice(multicast, 0));
+  LOG_CALL(truth, cuMemCreate(&memory, kPage, &on_device, 0));
+  LOG_CALL(truth, cuMulticastBindMem(multicast, 0, memory, 0, kPage, 0));
+  LOG_CALL(truth, cuMemAddressReserve(&address, kPage, 0, 0, 0));
+  LOG_CALL(truth, cuMemMap(address, kPage, 0, multicast, 0));
+  GIVE_BACK(cuMemUnmap(address, kPage));
+  GIVE_BACK(cuMemAddressFree(address, kPage));
+  GIVE_BACK(cuMulticastUnbind(multicast, 0, 0, kPage));
+  GIVE_BACK(cuMemRelease(memory));
+  GIVE_BACK(cuMemRelease(multicast));
 }
 
 void DriverPools() {
@@ -383,12 +383,12 @@ void DriverPools() {
   CUmemPoolProps properties = {};
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  TELL(told, cuMemAllocAsync(&plain, 170011, nullptr));
-  TELL(told, cuMemPoolCreate(&pool, &properties));
-  TELL(told, cuMemAllocFromPoolAsync(&pooled, 180023, pool, nullptr));
-  BACK(cuMemFreeAsync(pooled, nullptr));
-  BACK(cuMemPoolDestroy(pool));
-  BACK(cuMemFreeAsync(plain, nullptr));
+  LOG_CALL(truth, cuMemAllocAsync(&plain, 170011, nullptr));
+  LOG_CALL(truth, cuMemPoolCreate(&pool, &properties));
+  LOG_CALL(truth, cuMemAllocFromPoolAsync(&pooled, 180023, pool, nullptr));
+  GIVE_BACK(cuMemFreeAsync(pooled, nullptr));
+  GIVE_BACK(cuMemPoolDestroy(pool));
+  GIVE_BACK(cuMemFreeAsync(plain, nullptr));
 }
 
 void DriverPoolSharing() {
@@ -400,28 +400,28 @@ void DriverPoolSharing() {
   properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   CUmemPoolPtrExportData data = {};
   int descriptor = -1;
-  TELL(told, cuMemPoolCreate(&pool, &properties));
-  TELL(told, cuMemAllocFromPoolAsync(&pooled, 180023, pool, nullptr));
-  TELL(told, cuMemPoolExportToShareableHandle(&descriptor, pool,
-                                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-  TELL(told, cuMemPoolExportPointer(&data, pooled));
+  LOG_CALL(truth, cuMemPoolCreate(&pool, &properties));
+  LOG_CALL(truth, cuMemAllocFromPoolAsync(&pooled, 180023, pool, nullptr));
+  LOG_CALL(truth, cuMemPoolExportToShareableHandle(&descriptor, pool,
+                                                   CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  LOG_CALL(truth, cuMemPoolExportPointer(&data, pooled));
   void* handle = reinterpret_cast<void*>(static_cast<intptr_t>(descriptor));
-  TELL(told, cuMemPoolImportFromShareableHandle(&same, handle,
-                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-  TELL(told, cuMemPoolImportPointer(&imported, same, &data));
+  LOG_CALL(truth, cuMemPoolImportFromShareableHandle(&same, handle,
+                                                     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  LOG_CALL(truth, cuMemPoolImportPointer(&imported, same, &data));
   close(descriptor);
-  BACK(cuMemFree(imported));
-  BACK(cuMemPoolDestroy(same));
-  BACK(cuMemFreeAsync(pooled, nullptr));
-  BACK(cuMemPoolDestroy(pool));
+  GIVE_BACK(cuMemFree(imported));
+  GIVE_BACK(cuMemPoolDestroy(same));
+  GIVE_BACK(cuMemFreeAsync(pooled, nullptr));
+  GIVE_BACK(cuMemPoolDestroy(pool));
 }
 
 void DriverIpc(const Exporter& exporter) {
   CUdeviceptr theirs = 0;
   CUipcMemHandle ipc = {};
   std::memcpy(&ipc, &exporter.handle(), sizeof(ipc));
-  TELL(told, cuIpcOpenMemHandle(&theirs, ipc, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
-  BACK(cuIpcCloseMemHandle(theirs));
+  LOG_CALL(truth, cuIpcOpenMemHandle(&theirs, ipc, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+  GIVE_BACK(cuIpcCloseMemHandle(theirs));
 }
 
 void DriverExternal() {
@@ -437,26 +437,26 @@ void DriverExternal() {
   CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC levels = {};
   levels.arrayDesc = {64, 64, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4, 0};
   levels.numLevels = 3;
-  TELL(told, cuImportExternalMemory(&external, &handle));
-  TELL(told, cuExternalMemoryGetMappedBuffer(&buffer, external, &part));
-  TELL(told, cuExternalMemoryGetMappedMipmappedArray(&mipmapped, external, &levels));
-  BACK(cuMipmappedArrayDestroy(mipmapped));
-  BACK(cuMemFree(buffer));
-  BACK(cuDestroyExternalMemory(external));
+  LOG_CALL(truth, cuImportExternalMemory(&external, &handle));
+  LOG_CALL(truth, cuExternalMemoryGetMappedBuffer(&buffer, external, &part));
+  LOG_CALL(truth, cuExternalMemoryGetMappedMipmappedArray(&mipmapped, external, &levels));
+  GIVE_BACK(cuMipmappedArrayDestroy(mipmapped));
+  GIVE_BACK(cuMemFree(buffer));
+  GIVE_BACK(cuDestroyExternalMemory(external));
 }
 
 void DriverGraphics() {
   CUdeviceptr buffer = 0;
   CUgraphicsResource resources[2] = {};
-  TELL(told, cuGraphicsGLRegisterBuffer(&resources[0], 300, 0));
-  TELL(told, cuGraphicsGLRegisterBuffer(&resources[1], 400, 0));
-  TELL(told, cuGraphicsMapResources(2, resources, nullptr));
+  LOG_CALL(truth, cuGraphicsGLRegisterBuffer(&resources[0], 300, 0));
+  LOG_CALL(truth, cuGraphicsGLRegisterBuffer(&resources[1], 400, 0));
+  LOG_CALL(truth, cuGraphicsMapResources(2, resources, nullptr));
   size_t size = 0;
-  TELL(told, cuGraphicsResourceGetMappedPointer(&buffer, &size, resources[0]));
-  TELL(told, cuGraphicsResourceGetMappedPointer(&buffer, &size, resources[1]));
-  BACK(cuGraphicsUnmapResources(2, resources, nullptr));
-  BACK(cuGraphicsUnregisterResource(resources[1]));
-  BACK(cuGraphicsUnregisterResource(resources[0]));
+  LOG_CALL(truth, cuGraphicsResourceGetMappedPointer(&buffer, &size, resources[0]));
+  LOG_CALL(truth, cuGraphicsResourceGetMappedPointer(&buffer, &size, resources[1]));
+  GIVE_BACK(cuGraphicsUnmapResources(2, resources, nullptr));
+  GIVE_BACK(cuGraphicsUnregisterResource(resources[1]));
+  GIVE_BACK(cuGraphicsUnregisterResource(resources[0]));
 }
 
 void DriverGraph() {
@@ -467,25 +467,25 @@ void DriverGraph() {
   memory.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   memory.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   memory.bytesize = 190027;
-  TELL(told, cuGraphCreate(&graph, 0));
-  TELL(told, cuGraphAddMemAllocNode(&allocation, graph, nullptr, 0, &memory));
+  LOG_CALL(truth, cuGraphCreate(&graph, 0));
+  LOG_CALL(truth, cuGraphAddMemAllocNode(&allocation, graph, nullptr, 0, &memory));
   if (!leak) {
-    TELL(told, cuGraphAddMemFreeNode(&free, graph, &allocation, 1, memory.dptr));
+    LOG_CALL(truth, cuGraphAddMemFreeNode(&free, graph, &allocation, 1, memory.dptr));
     CUgraphNodeParams any = {};
     any.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
     any.alloc.poolProps = memory.poolProps;
     any.alloc.bytesize = 191039;
-    TELL(told, cuGraphAddNode(&allocation, graph, nullptr, nullptr, 0, &any));
+    LOG_CALL(truth, cuGraphAddNode(&allocation, graph, nullptr, nullptr, 0, &any));
     CUdeviceptr address = any.alloc.dptr;
     any = {};
     any.type = CU_GRAPH_NODE_TYPE_MEM_FREE;
     any.free.dptr = address;
-    TELL(told, cuGraphAddNode(&free, graph, &allocation, nullptr, 1, &any));
+    LOG_CALL(truth, cuGraphAddNode(&free, graph, &allocation, nullptr, 1, &any));
   }
-  TELL(told, cuGraphInstantiate(&executable, graph, 0));
-  TELL(told, cuGraphLaunch(executable, nullptr));
-  BACK(cuGraphExecDestroy(executable));
-  BACK(cuGraphDestroy(graph));
+  LOG_CALL(truth, cuGraphInstantiate(&executable, graph, 0));
+  LOG_CALL(truth, cuGraphLaunch(executable, nullptr));
+  GIVE_BACK(cuGraphExecDestroy(executable));
+  GIVE_BACK(cuGraphDestroy(graph));
 }
 
 // ---- Parts --------------------------------------------------------------------------------------
@@ -536,7 +536,7 @@ bool IsWanted(const Part& part, const std::vector<std::string>& wanted) {
   return false;
 }
 
-// The driver alone needs a context.
+// Makes the primary context current, which the driver's functions need.
 void BeginContext() {
   CUcontext context = nullptr;
   cuInit(0);
@@ -559,5 +559,5 @@ int main(int argc, char** argv) {
   for (const Part& part : kParts) {
     if (IsWanted(part, wanted) && part.driver != nullptr) part.driver();
   }
-  return told.Finish();
+  return truth.Finish();
 }

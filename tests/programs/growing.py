@@ -1,9 +1,9 @@
-"""A program that keeps one allocation of a mebibyte every few milliseconds, for checks that look at a
-process while it runs: what it holds is told by its own count.
+"""Makes an allocation of 1 MiB (or BYTES) every few milliseconds and keeps all of them, for checks
+that observe a running process.
 
 Usage: growing.py LIBRARY SECONDS [BYTES]
   LIBRARY  the CUDA runtime's path
-Prints "N" for each allocation that it has made, when it has made it.
+Prints the number of allocations after each one.
 """
 
 import ctypes

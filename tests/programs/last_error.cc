@@ -1,7 +1,7 @@
-// What the CUDA runtime says of its last error, after calls that work and calls that do not.
+// Prints the CUDA runtime's last error after calls that succeed and calls that fail.
 //
-// Exercises: that recording leaves the runtime's last error alone. Prints one line per step; under
-// a profiler the lines must be the same as without.
+// Exercises: recording does not change the runtime's last error. Prints one line per step, which
+// must be the same with and without a profiler.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>

@@ -1,11 +1,12 @@
-// Takes memory of known sizes step by step and says after each what the driver and NVML say is used:
-// what a byte that is asked for takes of a device can be read off it.
+// Allocates and frees known sizes step by step and prints the use that the driver and NVML report
+// after each step, which shows how much device memory a request takes.
 //
 // Usage: memory_steps
-// Prints one JSON line: {"total", "steps": [{"what", "asked", "free", "nvml_used", "process"}, ...]}.
-// `free` is what cuMemGetInfo says after the step; 0 before there is a context. `nvml_used` is of the
-// device, `process` of this process alone; -1 where NVML is absent or does not say. `asked` is
-// negative for what is given back. Exit code 1 when a CUDA call failed.
+// Prints one JSON line:
+//   {"total", "steps": [{"what", "asked", "free", "nvml_used", "process"}, ...]}
+// `asked` is negative for a free. `free` is the result of cuMemGetInfo after the step; 0 before
+// there is a context. `nvml_used` is the use of the device, `process` that of this process alone;
+// -1 if NVML is absent or does not report it. Exits with 1 if a CUDA call failed.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -21,7 +22,7 @@
 namespace {
 
 constexpr size_t kMib = 1 << 20;
-constexpr int kSmall = 1024;  // allocations of the step that takes many
+constexpr int kSmall = 1024;  // allocations of ManySmall()
 
 void Require(int result, const char* call) {
   if (result == 0) return;
@@ -30,7 +31,7 @@ void Require(int result, const char* call) {
 }
 #define REQUIRE(...) Require((__VA_ARGS__), #__VA_ARGS__)
 
-// What NVML says of device 0 of CUDA, which it is asked for by its place on the bus.
+// Queries NVML about CUDA's device 0, which is identified by its PCI bus ID.
 class Nvml {
  public:
   Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW)) {
@@ -43,7 +44,7 @@ class Nvml {
              init() == NVML_SUCCESS && by_index(0, &device_) == NVML_SUCCESS;
   }
 
-  // Before this, device 0 of NVML is asked.
+  // Until this is called, queries are about NVML's device 0.
   void FindDevice(CUdevice device) {
     char bus[32] = {};
     auto by_bus =

@@ -1,13 +1,13 @@
-// Several threads that allocate memory of all kinds and give it back, at random: their own, that of
-// others, and all of a context at once.
+// Runs several threads that at random allocate memory of all kinds and free it: their own, that of
+// other threads, and all memory of a context at once.
 //
-// Exercises: addresses and handles that go from one kind, thread and context to another while other
-// threads are in the middle of theirs; out of memory on the way, with a small SIMCUDA_MEMORY.
+// Exercises: addresses and handles that change their kind, thread and context while other threads
+// make calls; with a small SIMCUDA_MEMORY, also out of memory.
 //
 // Usage: mixed_calls [--threads N] [--count N] [--seed N]
 //   --count  steps per thread
-//   --seed   of the choices; which thread comes when is the machine's doing
-// Exit code 1 when a call failed in a way that was not asked for.
+//   --seed   for the random choices; the order of the threads is not reproducible
+// Exits with 1 if a call failed with an error other than out of memory.
 #include <cuda.h>
 
 #include <atomic>
@@ -39,7 +39,7 @@ void Check(const char* what, CUresult result) {
   if (failures++ == 0) std::fprintf(stderr, "mixed_calls: %s: %d\n", what, result);
 }
 
-// Memory on its way to whichever thread takes it next.
+// Passes memory to the thread that takes it next.
 class Exchange {
  public:
   void Put(const Memory& memory) {
@@ -103,7 +103,7 @@ class Worker {
  private:
   uint64_t Size() { return random_() % 4 == 0 ? kPage + random_() % kPage : 1 + random_() % 70000; }
 
-  // Out of memory is an answer like another.
+  // Returns false if out of memory, which is not a failure.
   bool Allocate(int kinds, Memory* memory) {
     memory->kind = static_cast<Kind>(random_() % kinds);
     CUDA_ARRAY3D_DESCRIPTOR shape = {
@@ -140,7 +140,7 @@ class Worker {
     if (!Made(cuMemCreate(&memory->handle, memory->size, &properties, 0))) return false;
     Check("reserve", cuMemAddressReserve(&memory->value, memory->size, 0, 0, 0));
     Check("map", cuMemMap(memory->value, memory->size, 0, memory->handle, 0));
-    if (random_() % 2 == 0) {  // a reference more, and less
+    if (random_() % 2 == 0) {  // takes and drops a reference
       CUmemGenericAllocationHandle again = 0;
       void* address = reinterpret_cast<void*>(memory->value);
       Check("retain", cuMemRetainAllocationHandle(&again, address));
@@ -154,7 +154,8 @@ class Worker {
     return result == CUDA_SUCCESS;
   }
 
-  // A context of this thread's own: some of what is allocated in it is freed, the rest ends with it.
+  // Creates a context and allocates in it. Some of the memory is freed, the rest ends with the
+  // context.
   void LiveInAContext() {
     CUcontext own = nullptr;
     Check("cuCtxCreate", cuCtxCreate(&own, nullptr, 0, 0));
@@ -186,8 +187,8 @@ int main(int argc, char** argv) {
   Check("cuInit", cuInit(0));
   Check("cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRetain(&context, 0));
   Exchange exchange;
-  // A profiler begins with the first call. Other threads wait for that, but not for ever: on a busy
-  // machine theirs would be missing, and counted, which is another story.
+  // A profiler starts at the first call. Other threads wait for that only for a limited time: on a
+  // busy machine their calls would be counted as missing, which is not tested here.
   CUdeviceptr first = 0;
   Check("cuCtxSetCurrent", cuCtxSetCurrent(context));
   Check("allocate", cuMemAlloc(&first, 1));

@@ -1,10 +1,9 @@
-// Allocates from a stack that was never seen before, again and again: what a stack costs the first
-// time, and what becomes of more stacks than there is room for. Built as a library, too, which
-// Python calls.
+// Allocates from a new stack every time: measures the cost of a stack's first use, and exercises
+// more stacks than the session has room for. Also built as a library, which Python calls.
 //
 // Usage: new_stacks COUNT FRAMES
-//   COUNT   allocations, each from a stack of its own, each freed at once
-//   FRAMES  native frames of each, as backtrace() counts them; 25 at least
+//   COUNT   allocations, each from a different stack, each freed at once
+//   FRAMES  native frames of each, as backtrace() counts them; at least 25
 // Prints one JSON line: percentiles of nanoseconds per cudaMalloc.
 #include <execinfo.h>
 #include <time.h>
@@ -20,7 +19,7 @@ extern "C" int cudaFree(void* pointer);
 
 namespace {
 
-constexpr int kTurns = 20;  // levels at which a stack turns left or right: a million ways
+constexpr int kTurns = 20;  // levels that call Left() or Right(): a million different stacks
 
 double NowNs() {
   timespec t;
@@ -39,15 +38,15 @@ int Allocate(double* ns) {
   return result + cudaFree(pointer);
 }
 
-// The bits of `way` are used from the innermost level outwards, so that stacks which follow one
-// another share their outer frames, as those of a program do.
+// Uses the bits of `way` from the innermost level outwards, so that successive stacks share their
+// outer frames, as those of a program do.
 int Turn(uint32_t way, int levels, double* ns) {
   if (levels == 0) return Allocate(ns);
   return levels <= kTurns && (way >> (levels - 1) & 1) != 0 ? Right(way, levels, ns)
                                                             : Left(way, levels, ns);
 }
 
-// The volatile read after the call keeps it from becoming a jump.
+// The volatile read after the call prevents a tail call.
 __attribute__((noinline)) int Left(uint32_t way, int levels, double* ns) {
   volatile int result = Turn(way, levels - 1, ns);
   return result;

@@ -1,10 +1,10 @@
-// Looks at everything about itself that a profiler could disturb, before, between and after GPU
-// calls, and prints it as JSON: two runs, with and without one, must print the same.
+// Prints everything about its process that a profiler could disturb, before, between and after GPU
+// calls, as JSON. The output must be the same with and without a profiler.
 //
-// Exercises: descriptors (which are open, which number an own open() gets), signal dispositions,
-// mask, pending signals and how many SIGCHLD came, children and their exit codes, environment (its
-// own and a child's), working directory, umask, limits, command line, errno, the loader's last
-// error, timers, threads, floating point modes, priorities; ends of every kind.
+// Exercises: descriptors (those that are open, and the number that open() returns), signal
+// dispositions, mask, pending signals and the count of SIGCHLD, children and their exit codes,
+// environment (its own and a child's), working directory, umask, limits, command line, errno, the
+// loader's last error, timers, threads, floating point modes, priorities, and every kind of exit.
 //
 // Usage: observer [END]    END: return (default), exit, _exit, abort, segv, kill, term, throw
 #include <cuda_runtime_api.h>
@@ -87,7 +87,7 @@ std::string SignalState() {
   return text + (alternative.ss_flags == SS_DISABLE ? " no altstack" : " altstack");
 }
 
-// Of /proc/self/status: what is about the process and not about its memory.
+// Returns the lines of /proc/self/status that describe the process rather than its memory.
 std::string Status() {
   std::ifstream file("/proc/self/status");
   std::string text;
@@ -111,7 +111,7 @@ std::string Limits() {
   return text;
 }
 
-// A profiler's own variables, and the list that it stands in, are what starts it.
+// Returns whether a variable exists only to start the profiler, or lists its library.
 bool IsTheProfilers(const std::string& variable) {
   return variable.rfind("GPUMEMTRACE", 0) == 0 || variable.rfind("LD_PRELOAD=", 0) == 0 ||
          variable.rfind("NVTX_INJECTION64_PATH=", 0) == 0;
@@ -154,7 +154,7 @@ std::string Children() {
   return text.str();
 }
 
-std::string WaitForAnybody() {
+std::string WaitForAnyChild() {
   int status = 0;
   const pid_t child = waitpid(-1, &status, WNOHANG);
   return child < 0 ? std::strerror(errno) : child == 0 ? "a child is alive" : "a child has ended";
@@ -180,7 +180,7 @@ void Observe(const char* when) {
   Print("signals", SignalState());
   Print("sigchld", sigchlds);
   Print("children", Children());
-  Print("wait", WaitForAnybody());
+  Print("wait", WaitForAnyChild());
   Print("status", Status());
   Print("limits", Limits());
   Print("environment", Environment());
@@ -229,7 +229,7 @@ int End(const std::string& how) {
   if (how == "segv") raise(SIGSEGV);
   if (how == "kill") raise(SIGKILL);
   if (how == "term") raise(SIGTERM);
-  if (how == "throw") throw std::runtime_error("nobody catches this");
+  if (how == "throw") throw std::runtime_error("uncaught exception");
   return 0;
 }
 

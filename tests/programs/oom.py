@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Allocates until the GPU is full.
 
-Exercises: PyTorch's way through a failing cudaMalloc (it frees its cache and tries again), the
-torch.OutOfMemoryError with its text, and, with --catch, a process that goes on afterwards.
+Exercises: how PyTorch handles a failing cudaMalloc (it frees its cache and tries again), the text of
+torch.OutOfMemoryError, and, with --catch, a process that continues afterwards.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import torch
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mib", type=int, default=1024, help="size of one tensor")
-    parser.add_argument("--most", type=int, default=4096, help="give up after so many tensors")
+    parser.add_argument("--most", type=int, default=4096, help="maximum number of tensors")
     parser.add_argument("--catch", action="store_true", help="catch the error and end normally")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON line")
     args = parser.parse_args()

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""One process of a job, or the job: uses the GPU a little and talks to the other ranks.
+"""One rank of a distributed job, or the whole job: uses the GPU a little and communicates with the
+other ranks.
 
-Exercises: launchers that say the rank in the environment (torchrun and those that use its names),
-programs that start their own workers (torch.multiprocessing.spawn) and set the variables there, or
-tell nobody; data loaders, whose worker processes use no GPU.
+Exercises: launchers that set the rank in the environment (torchrun and those that use its names);
+programs that start their own workers (torch.multiprocessing.spawn), with and without setting the
+variables in them; data loaders, whose worker processes use no GPU.
 
 Usage: ranks.py [--spawn N [--silent]] [--workers N]
-  --spawn N    starts N ranks itself; without it this is one of torchrun's
-  --silent     the ranks are told theirs as an argument, and no variable is set
+  --spawn N    starts N ranks itself; without it, the process is a rank of torchrun
+  --silent     passes each rank its number as an argument and sets no variable
   --workers N  processes of a data loader in each rank
-Each rank prints one line of JSON: its rank and its pid.
+Each rank prints one line of JSON: its rank, pid and device.
 """
 
 import argparse
@@ -41,8 +42,9 @@ def work(rank, world_size, local_rank, workers, store):
     total = torch.ones(1)
     torch.distributed.all_reduce(total)
     assert total.item() == world_size, total
-    told = json.dumps({"rank": rank, "pid": os.getpid(), "device": str(device)})
-    os.write(1, f"{told}\n".encode())  # ranks share the pipe, and print() may write a line's end by itself
+    line = json.dumps({"rank": rank, "pid": os.getpid(), "device": str(device)})
+    # The ranks share the pipe, and print() may write the line end separately.
+    os.write(1, f"{line}\n".encode())
     torch.distributed.destroy_process_group()
 
 
@@ -57,7 +59,7 @@ def main():
     parser.add_argument("--spawn", type=int, default=0)
     parser.add_argument("--silent", action="store_true")
     parser.add_argument("--workers", type=int, default=0)
-    parser.add_argument("--store", default="env://", help="where the ranks find each other")
+    parser.add_argument("--store", default="env://", help="init method of the process group")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.spawn:

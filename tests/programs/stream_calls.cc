@@ -1,101 +1,102 @@
-// Every call of CUDA that makes, orders, waits for or ends streams, once: those of the runtime, then
-// those of the driver.
+// Makes every CUDA call that creates, orders, waits for or destroys streams, first those of the
+// runtime, then those of the driver.
 //
 // Usage: stream_calls
-// Built twice: for a default stream that all threads share, and for one per thread
+// Built twice: with one default stream for all threads, and with one per thread
 // (stream_calls_per_thread).
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include "tests/programs/told.h"
+#include "tests/programs/truth_log.h"
 
 namespace {
 
-Told told;
+TruthLog truth;
 
-// Asks until the answer is not "not yet", which a GPU may need a moment for and which is no event.
-#define TELL_WHEN_DONE(not_ready, ...)         \
-  do {                                         \
-    int result = (__VA_ARGS__);                \
-    if (result == (not_ready)) continue;       \
-    told.Call(TOLD_NAME(__VA_ARGS__), result); \
-    break;                                     \
+// Repeats a query until the result is not `not_ready`, and logs the last call. A query that returns
+// `not_ready` is not recorded.
+#define LOG_CALL_WHEN_DONE(not_ready, ...)       \
+  do {                                           \
+    int result = (__VA_ARGS__);                  \
+    if (result == (not_ready)) continue;         \
+    truth.Call(TRUTH_NAME(__VA_ARGS__), result); \
+    break;                                       \
   } while (true)
 
 void CallRuntime() {
-  // Streams that are there when the recording begins are told then, in their order.
+  // Streams that exist when the recording begins are recorded then, in their order.
   cudaStream_t early, gone;
-  TELL(told, cudaStreamCreateWithPriority(&early, cudaStreamNonBlocking, -1));
+  LOG_CALL(truth, cudaStreamCreateWithPriority(&early, cudaStreamNonBlocking, -1));
   cudaStreamCreate(&gone);
   cudaStreamDestroy(gone);
   void* memory = nullptr;
-  TELL(told, cudaMalloc(&memory, 1 << 20));  // begins the recording
+  LOG_CALL(truth, cudaMalloc(&memory, 1 << 20));  // begins the recording
   cudaStream_t plain, free_running, urgent;
-  TELL(told, cudaStreamCreate(&plain));
-  TELL(told, cudaStreamCreateWithFlags(&free_running, cudaStreamNonBlocking));
-  TELL(told, cudaStreamCreateWithPriority(&urgent, cudaStreamNonBlocking, -3));
+  LOG_CALL(truth, cudaStreamCreate(&plain));
+  LOG_CALL(truth, cudaStreamCreateWithFlags(&free_running, cudaStreamNonBlocking));
+  LOG_CALL(truth, cudaStreamCreateWithPriority(&urgent, cudaStreamNonBlocking, -3));
   cudaEvent_t event, late;
   cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
   cudaEventCreateWithFlags(&late, cudaEventDisableTiming);
-  TELL(told, cudaEventRecord(event, plain));
-  TELL(told, cudaEventRecordWithFlags(late, urgent, cudaEventRecordDefault));
-  TELL(told, cudaStreamWaitEvent(free_running, event, 0));
-  TELL_WHEN_DONE(cudaErrorNotReady, cudaEventQuery(event));
-  TELL(told, cudaEventSynchronize(late));
-  TELL_WHEN_DONE(cudaErrorNotReady, cudaStreamQuery(plain));
-  TELL(told, cudaStreamSynchronize(nullptr));
-  TELL(told, cudaDeviceSynchronize());
+  LOG_CALL(truth, cudaEventRecord(event, plain));
+  LOG_CALL(truth, cudaEventRecordWithFlags(late, urgent, cudaEventRecordDefault));
+  LOG_CALL(truth, cudaStreamWaitEvent(free_running, event, 0));
+  LOG_CALL_WHEN_DONE(cudaErrorNotReady, cudaEventQuery(event));
+  LOG_CALL(truth, cudaEventSynchronize(late));
+  LOG_CALL_WHEN_DONE(cudaErrorNotReady, cudaStreamQuery(plain));
+  LOG_CALL(truth, cudaStreamSynchronize(nullptr));
+  LOG_CALL(truth, cudaDeviceSynchronize());
 
   cudaGraph_t graph;
   cudaGraphExec_t ready;
-  TELL(told, cudaStreamBeginCapture(plain, cudaStreamCaptureModeThreadLocal));
+  LOG_CALL(truth, cudaStreamBeginCapture(plain, cudaStreamCaptureModeThreadLocal));
   cudaMemsetAsync(memory, 0, 1 << 20, plain);
-  TELL(told, cudaStreamEndCapture(plain, &graph));
+  LOG_CALL(truth, cudaStreamEndCapture(plain, &graph));
   cudaGraphInstantiate(&ready, graph, 0);
-  TELL(told, cudaGraphLaunch(ready, urgent));
+  LOG_CALL(truth, cudaGraphLaunch(ready, urgent));
   cudaGraphExecDestroy(ready);
   cudaGraphDestroy(graph);
 
-  TELL(told, cudaStreamDestroy(early));
-  TELL(told, cudaStreamDestroy(plain));
-  TELL(told, cudaStreamDestroy(free_running));
-  TELL(told, cudaStreamDestroy(urgent));
-  TELL(told, cudaEventDestroy(event));
-  TELL(told, cudaEventDestroy(late));
-  TELL(told, cudaFree(memory));
+  LOG_CALL(truth, cudaStreamDestroy(early));
+  LOG_CALL(truth, cudaStreamDestroy(plain));
+  LOG_CALL(truth, cudaStreamDestroy(free_running));
+  LOG_CALL(truth, cudaStreamDestroy(urgent));
+  LOG_CALL(truth, cudaEventDestroy(event));
+  LOG_CALL(truth, cudaEventDestroy(late));
+  LOG_CALL(truth, cudaFree(memory));
 }
 
 void CallDriver() {
   CUdeviceptr memory;
-  TELL(told, cuMemAlloc(&memory, 1 << 20));
+  LOG_CALL(truth, cuMemAlloc(&memory, 1 << 20));
   CUstream plain, urgent;
-  TELL(told, cuStreamCreate(&plain, CU_STREAM_DEFAULT));
-  TELL(told, cuStreamCreateWithPriority(&urgent, CU_STREAM_NON_BLOCKING, -5));
+  LOG_CALL(truth, cuStreamCreate(&plain, CU_STREAM_DEFAULT));
+  LOG_CALL(truth, cuStreamCreateWithPriority(&urgent, CU_STREAM_NON_BLOCKING, -5));
   CUevent event;
   cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
-  TELL(told, cuEventRecord(event, plain));
-  TELL(told, cuEventRecordWithFlags(event, urgent, 0));
-  TELL(told, cuStreamWaitEvent(plain, event, 0));
-  TELL_WHEN_DONE(CUDA_ERROR_NOT_READY, cuEventQuery(event));
-  TELL(told, cuEventSynchronize(event));
-  TELL_WHEN_DONE(CUDA_ERROR_NOT_READY, cuStreamQuery(urgent));
-  TELL(told, cuStreamSynchronize(plain));
-  TELL(told, cuCtxSynchronize());
+  LOG_CALL(truth, cuEventRecord(event, plain));
+  LOG_CALL(truth, cuEventRecordWithFlags(event, urgent, 0));
+  LOG_CALL(truth, cuStreamWaitEvent(plain, event, 0));
+  LOG_CALL_WHEN_DONE(CUDA_ERROR_NOT_READY, cuEventQuery(event));
+  LOG_CALL(truth, cuEventSynchronize(event));
+  LOG_CALL_WHEN_DONE(CUDA_ERROR_NOT_READY, cuStreamQuery(urgent));
+  LOG_CALL(truth, cuStreamSynchronize(plain));
+  LOG_CALL(truth, cuCtxSynchronize());
 
   CUgraph graph;
   CUgraphExec ready;
-  TELL(told, cuStreamBeginCapture(plain, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  LOG_CALL(truth, cuStreamBeginCapture(plain, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   cuMemsetD8Async(memory, 0, 1 << 20, plain);
-  TELL(told, cuStreamEndCapture(plain, &graph));
+  LOG_CALL(truth, cuStreamEndCapture(plain, &graph));
   cuGraphInstantiate(&ready, graph, 0);
-  TELL(told, cuGraphLaunch(ready, plain));
+  LOG_CALL(truth, cuGraphLaunch(ready, plain));
   cuGraphExecDestroy(ready);
   cuGraphDestroy(graph);
 
-  TELL(told, cuStreamDestroy(plain));
-  TELL(told, cuStreamDestroy(urgent));
-  TELL(told, cuEventDestroy(event));
-  TELL(told, cuMemFree(memory));
+  LOG_CALL(truth, cuStreamDestroy(plain));
+  LOG_CALL(truth, cuStreamDestroy(urgent));
+  LOG_CALL(truth, cuEventDestroy(event));
+  LOG_CALL(truth, cuMemFree(memory));
 }
 
 }  // namespace
@@ -103,5 +104,5 @@ void CallDriver() {
 int main() {
   CallRuntime();
   CallDriver();
-  return told.Finish();
+  return truth.Finish();
 }

@@ -1,10 +1,10 @@
-"""A Python program that frees stream-ordered memory and then makes sure, in one way or another, that
-the device is done with it.
+"""Frees stream-ordered memory and then proves in various ways that the device has completed the free.
 
 Usage: stream_life.py [PROGRAM]
-Prints, for each piece, its size, when it was freed and when the call began and ended that proves that
-its stream is done: nanoseconds of CLOCK_MONOTONIC. `proved` is null where nothing does. PROGRAM: a
-Python file of calls of this module that is run instead.
+  PROGRAM  a Python file with calls of this module's functions, which is run instead of main()
+Prints for each piece its size, `freed` (the begin and end of the free) and `proved` (the begin and end
+of the call that proves that its stream has completed, or null if no call does), in nanoseconds of
+CLOCK_MONOTONIC.
 """
 
 import ctypes
@@ -37,7 +37,7 @@ def event():
 
 
 def free_on(used, name):
-    """Allocates a piece that has a size of its own and frees it, both on the stream."""
+    """Allocates a piece of a unique size and frees it, both on the stream."""
     size = (len(pieces) + 1) * 4096
     piece = ctypes.c_void_p()
     call("cudaMallocAsync", ctypes.byref(piece), ctypes.c_size_t(size), used)
@@ -60,7 +60,8 @@ def query(what, asked):
 
 
 def run(program):
-    """Streams: 0 is the legacy default stream, 1 and 2 are blocking, 3 and 4 are not."""
+    """Runs a PROGRAM. In `streams`, 0 is the legacy default stream, 1 and 2 are blocking streams,
+    3 and 4 non-blocking ones."""
     first = ctypes.c_void_p()
     call("cudaMalloc", ctypes.byref(first), ctypes.c_size_t(1 << 20))
     streams = [None, stream(0), stream(0), stream(NON_BLOCKING), stream(NON_BLOCKING)]
@@ -71,7 +72,7 @@ def run(program):
 
 def main():
     first = ctypes.c_void_p()
-    call("cudaMalloc", ctypes.byref(first), ctypes.c_size_t(1 << 20))  # from here on it is recorded
+    call("cudaMalloc", ctypes.byref(first), ctypes.c_size_t(1 << 20))  # the recording begins
     blocking, plain, urgent = stream(0), stream(NON_BLOCKING), stream(NON_BLOCKING, -1)
     one, two = event(), event()
 

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Measures in one process what it costs PyTorch that its allocations are recorded, and by whom.
+"""Measures the cost of recording PyTorch's allocations, for gpumemtrace and for PyTorch's own recorder.
 
-Exercises: the caching allocator's fastest path (a block that is taken from the cache and given
-back), below one and below many Python functions; training steps with a backward pass; millions of
-events; a snapshot in the middle of an allocating loop.
+Exercises: the caching allocator's fastest path (a block that is taken from the cache and
+returned), below one and below many Python functions; training steps with a backward pass; millions
+of events; a snapshot in the middle of an allocating loop.
 
 Usage: torch_cost.py PART [--history python|all] [--snapshot none|gpumemtrace|torch] [--events N] [--quick]
   pair    nanoseconds of a torch.empty(1024) and its release, at Python depth 1 and 21
   step    nanoseconds of a training step of a small GPT
-  saves   nanoseconds of a sum, whose node saves nothing, and of a product, whose node saves both factors
-  growth  bytes of anonymous memory that the process gains by N events from many places
-  pause   milliseconds for which an allocating loop stands still, at most, around a snapshot that
-          is asked for after N events
---history turns on PyTorch's own recorder as it is by default, but for the kind of stacks.
-Times of `pair` and `step` are processor time of this process, the least of many short batches: what others do on the
-machine can only add to it. Prints one line of JSON.
+  saves   nanoseconds of a sum, whose node saves nothing, and of a product, whose node saves both
+          factors
+  growth  anonymous memory in bytes that N events from many places add to the process
+  pause   longest pause in milliseconds of an allocating loop around a snapshot after N events
+--history turns on PyTorch's own recorder with default settings except for the kind of stacks.
+Times of `pair` and `step` are processor time of this process and the minimum of many short batches,
+because other processes on the machine can only increase it. Prints one line of JSON.
 """
 
 import argparse
@@ -35,7 +35,8 @@ PLACES = 200  # functions that allocate, for `growth`
 
 
 def nested(depth, work):
-    """A function that calls work() below `depth` Python functions in all, each of its own code."""
+    """Returns a function that calls work() at a Python depth of `depth`; each level has its own
+    code object."""
     function = work
     for level in range(1, depth):
         names = {"inner": function}
@@ -93,10 +94,10 @@ def step(arguments):
 
 
 def saves(arguments):
-    """Both are released without a backward pass, and make one block each."""
+    """Both results are released without a backward pass and allocate one block each."""
     leaf = torch.ones(256, device="cuda", requires_grad=True)
     left, right = leaf * 1, leaf * 2
-    count, batches = (50, 50) if arguments.quick else (50, 4000)  # short ones: the difference is a tenth of each
+    count, batches = (50, 50) if arguments.quick else (50, 4000)  # short: the difference is a tenth of each
 
     def timed(operator):
         started = time.thread_time_ns()
@@ -110,7 +111,7 @@ def saves(arguments):
 
 
 def anonymous_bytes():
-    """Of this process alone: what it has in memory that belongs to no file, swapped out or not."""
+    """Returns the anonymous memory of this process, resident and swapped out."""
     total = 0
     with open("/proc/self/smaps_rollup", encoding="ascii") as rollup:
         for line in rollup:
@@ -120,7 +121,7 @@ def anonymous_bytes():
 
 
 def places():
-    """Functions that allocate and release a block, each at lines and a depth of its own."""
+    """Returns functions that allocate and release a block, each at different lines and depths."""
     made = []
     for number in range(PLACES):
         names = {"torch": torch}
@@ -131,7 +132,7 @@ def places():
 
 
 def run_events(functions, events):
-    """So many allocations and releases, half of them each."""
+    """Makes `events` events, half of them allocations and half releases."""
     order = random.Random(0)
     left = events // 2
     while left > 0:
@@ -150,32 +151,32 @@ def growth(arguments):
     return {"bytes": anonymous_bytes() - before, "events": arguments.events}
 
 
-def loop(seconds, ask):
-    """The longest gap between two pairs, while ask() is called a third of the way."""
-    ask_at = time.perf_counter() + seconds / 3
-    end = ask_at + seconds * 2 / 3
+def loop(seconds, take):
+    """Returns the longest time between two pairs; take() is called after a third of the time."""
+    take_at = time.perf_counter() + seconds / 3
+    end = take_at + seconds * 2 / 3
     longest, last = 0.0, time.perf_counter()
     while last < end:
         torch.empty(1024, device="cuda")
-        if last >= ask_at:
-            ask()
-            ask_at = float("inf")
+        if last >= take_at:
+            take()
+            take_at = float("inf")
         now = time.perf_counter()
         longest = max(longest, now - last)
         last = now
     return longest
 
 
-def ask_nobody():
+def take_none():
     pass
 
 
-def ask_gpumemtrace():
+def take_gpumemtrace():
     if ctypes.CDLL(None).gpumemtrace_snapshot(b"bench") != 1:
-        sys.exit("torch_cost: nobody takes a snapshot")
+        sys.exit("torch_cost: no snapshot was taken")
 
 
-def ask_torch():
+def take_torch():
     torch.cuda.memory._snapshot()
 
 
@@ -183,11 +184,11 @@ def pause(arguments):
     functions = places()
     run_events(functions, arguments.events)
     kept = [torch.empty(512 * (1 + n % 60), device="cuda") for n in range(1000)]
-    ask = {"none": ask_nobody, "gpumemtrace": ask_gpumemtrace, "torch": ask_torch}[arguments.snapshot]
+    take = {"none": take_none, "gpumemtrace": take_gpumemtrace, "torch": take_torch}[arguments.snapshot]
     gc.collect()
-    gc.disable()  # its own pauses are not the recorder's
-    # Others on this machine can stop the loop, too: the best of some loops is the recorder's.
-    longest = min(loop(0.3 if arguments.quick else 1.5, ask) for _ in range(1 if arguments.snapshot == "torch" else 3))
+    gc.disable()  # the collector's pauses are not the recorder's
+    # Other processes can stop the loop, too, so the minimum of several loops is used.
+    longest = min(loop(0.3 if arguments.quick else 1.5, take) for _ in range(1 if arguments.snapshot == "torch" else 3))
     return {"milliseconds": longest * 1e3, "events": arguments.events, "live": len(kept)}
 
 

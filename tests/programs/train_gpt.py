@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Trains a small GPT under bf16 autocast with AdamW.
 
-Exercises: embeddings, attention by F.scaled_dot_product_attention, the weight casts that autocast
-keeps until the end of the forward pass, the logits as the largest activation, foreach optimizer
-temporaries, zero_grad that frees every gradient. --checkpoint recomputes blocks in backward,
---graph runs a forward pass from a CUDA graph with its private pool.
+Exercises: embeddings, attention with F.scaled_dot_product_attention, the weight casts that autocast
+keeps until the end of the forward pass, the logits as the largest activation, temporaries of the
+foreach optimizer, zero_grad, which frees every gradient. --checkpoint recomputes blocks in the
+backward pass; --graph runs a forward pass from a CUDA graph with its private pool.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Trains a small MLP with Adam: the plainest training loop.
+"""Trains a small MLP with Adam: the simplest training loop.
 
 Exercises: cudaMalloc and cudaFree through PyTorch's caching allocator, pinned host memory
-(--pinned), parameters, gradients, two optimizer states for each parameter, activations that live
+(--pinned), parameters, gradients, two optimizer states per parameter, activations that live
 from forward to backward.
 """
 

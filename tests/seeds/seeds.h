@@ -9,7 +9,7 @@
 //     });
 //   }
 //
-// so that a test that passes goes on passing until the code changes. New seeds are drawn on request:
+// so that a passing test keeps passing until the code changes. New seeds are drawn on request:
 //
 //   GMT_TEST_SEED=N     runs seed N only
 //   GMT_TEST_SECONDS=S  after the listed seeds, runs new ones for S seconds in each random test
@@ -18,8 +18,8 @@
 // that fixes what it found adds it to the list. For Python: tests/seeds/seeds.py; for the page:
 // viewer/page/src/base/seeds.ts.
 //
-// The body starts from scratch for each seed: nothing may be left of the seed before. Thread safety:
-// one loop at a time in a process.
+// The body must not depend on state of the seed before. Thread safety: one loop at a time in a
+// process.
 
 #ifndef GMT_TESTS_SEEDS_SEEDS_H_
 #define GMT_TESTS_SEEDS_SEEDS_H_
@@ -38,19 +38,19 @@
 #include <random>
 #include <vector>
 
-// Of sanitizers, which end a process without a signal.
+// Defined by sanitizers, which end a process without a signal.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace gmt {
 namespace internal_seeds {
 
-inline char running[64];  // how to repeat the seed under way; empty outside of a seed
+inline char running[64];  // how to repeat the running seed; empty if none is running
 
 inline void PrintRunning() {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, running, strlen(running));
 }
 
-// Prints the seed and then dies as it would have died.
+// Prints the seed and raises the signal again.
 inline void OnCrash(int signal) {
   PrintRunning();
   raise(signal);
@@ -67,7 +67,7 @@ inline void PrintSeedOfCrashes() {
   }
 }
 
-// Whether to go on with the next seed.
+// Runs one seed. Returns whether to continue with the next.
 template <typename Body>
 bool RunSeed(uint32_t seed, Body& body) {
   snprintf(running, sizeof running, "seed %u: repeat with GMT_TEST_SEED=%u\n", seed, seed);
@@ -81,7 +81,7 @@ bool RunSeed(uint32_t seed, Body& body) {
 
 }  // namespace internal_seeds
 
-// 1 to `count`, and `failed`: seeds that have found something.
+// Returns the seeds 1 to `count`, and `failed`, seeds that have found a bug.
 inline std::vector<uint32_t> SeedsUpTo(uint32_t count,
                                        std::initializer_list<uint32_t> failed = {}) {
   std::vector<uint32_t> seeds(count);
@@ -90,7 +90,7 @@ inline std::vector<uint32_t> SeedsUpTo(uint32_t count,
   return seeds;
 }
 
-// Calls body(seed) for each of the seeds, as said at the top. Returns how many passed.
+// Calls body(seed) for each of the seeds, as described above. Returns how many passed.
 template <typename Body>
 uint64_t ForEachSeed(const std::vector<uint32_t>& listed, Body body) {
   internal_seeds::PrintSeedOfCrashes();

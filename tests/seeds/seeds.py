@@ -1,11 +1,11 @@
-"""The seeds of random checks: those that a check lists, and new ones on request.
+"""The seeds of random checks: those that a check lists, and random ones on request.
 
     for seed in seeds(1, 16285795):
         chance = random.Random(seed)
 
-GMT_TEST_SEED=N runs seed N only. GMT_TEST_SECONDS=S goes on with new ones for S seconds after those
-that are listed. Each seed is printed before it runs; the commit that fixes what a new one found adds
-it to the list. The same for C++: tests/seeds/seeds.h.
+GMT_TEST_SEED=N runs seed N only. GMT_TEST_SECONDS=S runs new ones for S seconds after the listed ones.
+Each seed is printed before it runs. The commit that fixes a bug that a new seed found adds it to the
+list. For C++: tests/seeds/seeds.h.
 """
 
 import os

@@ -5,7 +5,6 @@
 //
 // Thread safety: an ApiCall belongs to its thread. Post() is for function bodies that hold the
 // simulator's lock; posted notices are delivered after the call has released it.
-// lock; what it was given goes out when the call has let go of it.
 #ifndef TESTS_SIMCUDA_API_CALL_H_
 #define TESTS_SIMCUDA_API_CALL_H_
 

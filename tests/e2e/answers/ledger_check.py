@@ -49,30 +49,30 @@ def wait_for_use(recording, used_bytes):
         for event in recording.events_so_far()), pause_s=0.1)
 
 
-def check_all_holders(ledger, said):
+def check_all_holders(ledger, reported):
     """Compares every row with the program's measurements around its own calls."""
     check_sum(ledger)
     rows = rows_of(ledger)
-    assert rows["live blocks"] == said["allocated"], (rows, said)
+    assert rows["live blocks"] == reported["allocated"], (rows, reported)
     reserved = sum(r["bytes"] for r in ledger["rows"] if r["group"] == "reserved")
-    assert reserved == said["reserved"], (rows, said)
+    assert reserved == reported["reserved"], (rows, reported)
     assert rows["cached"] >= 64 * MIB and rows["holes"] >= 5 * MIB, rows
-    assert rows["cuBLAS"] == said["cublas"] > 0, (rows, said)
-    assert rows["other allocations"] == said["own"], (rows, said)
+    assert rows["cuBLAS"] == reported["cublas"] > 0, (rows, reported)
+    assert rows["other allocations"] == reported["own"], (rows, reported)
     # The driver allocates pages of 2 MiB; the unrequested part of them counts as context.
-    assert said["nccl"] - 4 * PAGE < rows["NCCL"] <= said["nccl"], (rows, said)
-    rounding = said["nccl"] - rows["NCCL"]
-    assert rows["contexts and modules"] - rounding == said["context"] == CONTEXT, (rows, said)
+    assert reported["nccl"] - 4 * PAGE < rows["NCCL"] <= reported["nccl"], (rows, reported)
+    rounding = reported["nccl"] - rows["NCCL"]
+    assert rows["contexts and modules"] - rounding == reported["context"] == CONTEXT, (rows, reported)
 
 
 def rows_are_what_the_program_measured(rig, folder):
     with rig.running(folder, [rig.python, HERE / "all_holders.py"], **environment(folder)) as recording:
-        said = recording.said  # it ends in this state, so the driver must be queried before
-        wait_for_use(recording, said["used"])
+        reported = recording.reported  # it ends in this state, so the driver must be queried before
+        wait_for_use(recording, reported["used"])
     ledger = json.loads(recording.verb("ledger", "--json", "--at", "end", recording.path))
     assert ledger["source"] == "nvml" and ledger["unexplained_bytes"] == 0, ledger
-    assert ledger["driver_used_bytes"] == said["used"], (ledger, said)
-    check_all_holders(ledger, said)
+    assert ledger["driver_used_bytes"] == reported["used"], (ledger, reported)
+    check_all_holders(ledger, reported)
 
 
 def other_processes_have_rows_of_their_own(rig, folder):
@@ -100,20 +100,20 @@ def running_process_is_asked_by_its_number(rig, folder):
         [rig.program, "run", "--quiet", "-o", str(folder / "run.gmt"), "--",
          *rig.simulated([rig.python, HERE / "all_holders.py"])],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=where, cwd=folder)
-    said = json.loads(traced.stdout.readline())
+    reported = json.loads(traced.stdout.readline())
     ledger = done = None
 
     def is_all_known():
         nonlocal ledger, done
-        done = subprocess.run([rig.program, "ledger", "--json", str(said["pid"])], capture_output=True,
+        done = subprocess.run([rig.program, "ledger", "--json", str(reported["pid"])], capture_output=True,
                               text=True, env=where, check=False)
         ledger = json.loads(done.stdout) if done.returncode == 0 else {}
-        return ledger.get("driver_used_bytes") == said["used"] and ledger["unexplained_bytes"] == 0
+        return ledger.get("driver_used_bytes") == reported["used"] and ledger["unexplained_bytes"] == 0
 
-    wait_for(lambda: (done.stderr, ledger, said), is_all_known, pause_s=0.3)
+    wait_for(lambda: (done.stderr, ledger, reported), is_all_known, pause_s=0.3)
     traced.stdin.close()
     assert ledger["live"], ledger
-    check_all_holders(ledger, said)
+    check_all_holders(ledger, reported)
     assert traced.wait() == 0
 
 

@@ -83,8 +83,8 @@ def as_pytorch_says(rig, folder):
     training = Training(rig, folder)
     for words in (["step", "step"], ["free", "step"], ["raise"]):
         events, info, before, after = record(rig, folder, training, words)
-        told = info["sources"]["before_attach"]
-        assert told.startswith("on: PyTorch reported"), told
+        status = info["sources"]["before_attach"]
+        assert status.startswith("on: PyTorch reported"), status
         assert live(events, "pytorch") == dict(after["blocks"])
         assert live(events, "driver") == dict(after["segments"])
         blocks, segments = seeds(events, "pytorch"), seeds(events, "driver")
@@ -92,7 +92,7 @@ def as_pytorch_says(rig, folder):
         # Parameters and optimizer states exist in any case.
         assert sum(e["size"] for e in blocks) >= 3 * 2 * 512 * 512 * 4
         assert all(e["t_ns"] == 0 and e.get("stack", 0) == 0 for e in blocks + segments)
-        assert f"{sum(e['size'] for e in blocks)} bytes in {len(blocks)} blocks" in told, told
+        assert f"{sum(e['size'] for e in blocks)} bytes in {len(blocks)} blocks" in status, status
         samples = [e for e in events if e["kind"] == "sample" and e["source"] == "cudaMemGetInfo"]
         assert samples and samples[0]["used_bytes"] > 0, samples
         frees = {e["address"] for e in events if e["kind"] == "free" and e.get("size", 0) == 0}

@@ -38,7 +38,7 @@ class Training:
         self.process.stdin.write(f"{steps}\n")
         self.process.stdin.flush()
 
-    def said(self):
+    def output(self):
         return json.loads(self.process.stdout.readline())
 
     def end(self):
@@ -59,19 +59,19 @@ def rows_of_before(rig, folder, *words):
     attach, by id, and the program's own data on the same blocks, in bytes by kind."""
     training = Training(rig, folder, *words)
     training.begin(BEFORE_STEPS)
-    before = training.said()
+    before = training.output()
     # The first GPU call starts the recording: some of these steps are partly before it.
     attach = subprocess.Popen([rig.program, "attach", str(training.process.pid), "-o", "run.gmt"],
                               cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               env={**os.environ, "GPUMEMTRACE_DIR": str(folder / "sessions")})
     training.begin(3)
-    between = training.said()
+    between = training.output()
     while attach.poll() is None:
         training.begin(1)
-        between = training.said()
+        between = training.output()
     assert attach.returncode == 0, attach.stdout.read()
     training.begin(STEPS)
-    training.said()
+    training.output()
     verb(rig, folder, "detach", training.process.pid)
     training.end()
     events = [e for e in map(json.loads, verb(rig, folder, "cat", "--json", "run.gmt").splitlines())
@@ -140,7 +140,7 @@ def verdict_comes_with_the_steps(rig, folder):
     """Verdicts appear in tiers while the program runs, and the size of the recording is bounded."""
     training = Training(rig, folder, "Adam")
     training.begin(BEFORE_STEPS)
-    training.said()
+    training.output()
     watch = subprocess.Popen([rig.program, "attach", str(training.process.pid), "-o", "run.gmt", "--watch", "5m", "--json"],
                              cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              env={**os.environ, "GPUMEMTRACE_DIR": str(folder / "sessions")})
@@ -148,9 +148,9 @@ def verdict_comes_with_the_steps(rig, folder):
 
     def read():
         for line in watch.stdout:
-            said = json.loads(line) if line.startswith("{") else {}
-            if said.get("schema") == "gpumemtrace.watch/1":
-                updates.append(said)
+            output = json.loads(line) if line.startswith("{") else {}
+            if output.get("schema") == "gpumemtrace.watch/1":
+                updates.append(output)
 
     def has_seen(updates_before, steps_before):
         """Returns whether there is an update for newer data: with most of these steps, if steps have been found."""
@@ -163,11 +163,11 @@ def verdict_comes_with_the_steps(rig, folder):
     while not updates:  # the recording starts at a call
         assert watch.poll() is None, watch.stderr.read()
         training.begin(1)
-        training.said()
+        training.output()
     while updates[-1]["verdict"] != "leak":
         before = len(updates), updates[-1]["cycles"]["count"]
         training.begin(STEPS_OF_A_LOOK)
-        training.said()
+        training.output()
         wait_for(lambda: f"an update after {before}: {updates[-1]}", lambda: has_seen(*before))
     (session,) = (folder / "sessions").glob("*.session")
     assert b"max_size=64MiB" in session.read_bytes()[CONTROL], "the size limit is missing"

@@ -45,12 +45,12 @@ class Place:
 
 def read_to(process, words):
     """Reads output until it contains the words."""
-    said = ""
+    output = ""
     for line in process.stdout:
-        said += line
+        output += line
         if words in line:
             return
-    raise AssertionError(said)
+    raise AssertionError(output)
 
 
 def end(load):

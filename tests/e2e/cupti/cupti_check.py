@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """CUPTI: its data is recorded, and other users of CUPTI get the same data as without recording.
 
-Usage: cupti_check.py --build DIR [--part told|shared|torch] [--python PYTHON] [NAME...]
+Usage: cupti_check.py --build DIR [--part records|shared|torch] [--python PYTHON] [NAME...]
 
 Runs on the simulated device's libcupti, which follows NVIDIA's rules: one subscriber, and delayed buffers. NAMEs select
 cases. The last line of the output is "N passed, N failed".
@@ -56,65 +56,65 @@ def of(lines, kind, **fields):
     ]
 
 
-def check_streams(lines, told):
+def check_streams(lines, truth):
     for action in ("create", "destroy"):
-        hooked = of(lines, "stream", stream=told["hooked"], action=action)
+        hooked = of(lines, "stream", stream=truth["hooked"], action=action)
         assert len(hooked) == 1 and not flags(hooked[0]) & BY_CUPTI, hooked
-        unseen = of(lines, "stream", stream=told["unseen"], action=action)
+        unseen = of(lines, "stream", stream=truth["unseen"], action=action)
         assert len(unseen) == 1 and flags(unseen[0]) & BY_CUPTI, unseen
         assert "stack" in unseen[0], unseen
 
 
-def check_graphs(lines, told):
-    for handle, beginning in ((told["graph"], "create"), (told["exec"], "instantiate")):
+def check_graphs(lines, truth):
+    for handle, beginning in ((truth["graph"], "create"), (truth["exec"], "instantiate")):
         actions = [line["action"] for line in of(lines, "graph", object=handle)]
         assert actions == [beginning, "destroy"], (handle, actions)
 
 
-def check_syncs(lines, told):
+def check_syncs(lines, truth):
     """Each wait is recorded once: three on the stream seen by hooks, one on the other."""
-    hooked = of(lines, "sync", stream=told["hooked"])
+    hooked = of(lines, "sync", stream=truth["hooked"])
     assert len(hooked) == 3 and not any(flags(s) & BY_CUPTI for s in hooked), hooked
-    unseen = of(lines, "sync", stream=told["unseen"])
+    unseen = of(lines, "sync", stream=truth["unseen"])
     assert len(unseen) == 1 and flags(unseen[0]) & BY_CUPTI, unseen
     whole = [s for s in of(lines, "sync", action="device") if not flags(s) & INSIDE_CALL]
     assert [bool(flags(s) & BY_CUPTI) for s in whole] == [False, True], whole
     return unseen[0], whole[1]
 
 
-def told_auto(rig, folder):
+def records_auto(rig, folder):
     recording = program(rig, folder, "seen_by_cupti")
-    told, lines = recording.result(), recording.events()
+    truth, lines = recording.result(), recording.events()
     assert source(recording) == AUTO, source(recording)
     assert changes(lines) == [AUTO], changes(lines)
-    check_streams(lines, told)
-    check_graphs(lines, told)
-    check_syncs(lines, told)
+    check_streams(lines, truth)
+    check_graphs(lines, truth)
+    check_syncs(lines, truth)
     assert not of(lines, "copy") and not of(lines, "witness"), "auto has no records"
 
 
-def told_full(rig, folder):
+def records_full(rig, folder):
     """With a slow device, so that waits have a duration."""
     recording = program(
         rig, folder, "seen_by_cupti", mode="full", SIMCUDA_KERNEL_TIME="2ms", SIMCUDA_BANDWIDTH="1G"
     )
-    told, lines = recording.result(), recording.events()
+    truth, lines = recording.result(), recording.events()
     assert source(recording) == FULL, source(recording)
-    check_streams(lines, told)
-    check_graphs(lines, told)
-    for sync in check_syncs(lines, told):
+    check_streams(lines, truth)
+    check_graphs(lines, truth)
+    for sync in check_syncs(lines, truth):
         assert "duration_ns" in sync, sync
-    check_copies(lines, told)
-    check_witnesses(lines, told)
+    check_copies(lines, truth)
+    check_witnesses(lines, truth)
 
 
-def check_copies(lines, told):
+def check_copies(lines, truth):
     have = [(c["action"], c["value"], c["stream"]) for c in of(lines, "copy")]
     want = [
-        ("memset", 1 << 20, told["hooked"]),
-        ("memset", 1 << 19, told["unseen"]),
-        ("host_to_device", 4096, told["hooked"]),
-        ("device_to_host", 1024, told["hooked"]),
+        ("memset", 1 << 20, truth["hooked"]),
+        ("memset", 1 << 19, truth["unseen"]),
+        ("host_to_device", 4096, truth["hooked"]),
+        ("device_to_host", 1024, truth["hooked"]),
     ]
     assert sorted(have) == sorted(want), (have, want)
     # By CUPTI's clock, each copy is between the calls around it.
@@ -125,7 +125,7 @@ def check_copies(lines, told):
         assert first <= copy["t_ns"] <= last, (first, copy, last)
 
 
-def check_witnesses(lines, told):
+def check_witnesses(lines, truth):
     """Memory events of CUPTI equal those of the hooks, in the same order."""
     ours = {
         (line["kind"], line["address"]): line for line in lines if line["kind"] in ("alloc", "free")
@@ -138,29 +138,29 @@ def check_witnesses(lines, told):
     in_order = [key for key, line in sorted(ours.items(), key=lambda item: item[1]["t_ns"])]
     seen_in_order = [(w["action"], w["object"]) for w in sorted(seen, key=lambda w: w["t_ns"])]
     assert seen_in_order == in_order, (seen_in_order, in_order)
-    pooled = [w for w in seen if w["object"] == told["ordered"]]
-    assert [w.get("stream") for w in pooled] == [told["hooked"]] * 2, pooled
+    pooled = [w for w in seen if w["object"] == truth["ordered"]]
+    assert [w.get("stream") for w in pooled] == [truth["hooked"]] * 2, pooled
 
 
-def told_off_by_option(rig, folder):
+def records_off_by_option(rig, folder):
     recording = program(rig, folder, "seen_by_cupti", mode="off")
     assert source(recording) == "off: by option", source(recording)
     lines = recording.events()
     assert not [line for line in lines if flags(line) & BY_CUPTI and line["kind"] != "free"], lines
 
 
-def told_refused(rig, folder):
+def records_refused(rig, folder):
     """Without a driver, and with a driver that is too old."""
-    for how, says in (("refuse", "999"), ("off", "15")):
+    for how, code in (("refuse", "999"), ("off", "15")):
         place = folder / how
         (place / "sessions").mkdir(parents=True, mode=0o700)
         recording = program(rig, place, "seen_by_cupti", mode="full", SIMCUDA_CUPTI=how)
         text = source(recording)
-        assert text.startswith("off: libcupti.so.13 refused") and says in text, text
+        assert text.startswith("off: libcupti.so.13 refused") and code in text, text
         assert len(of(recording.events(), "sync")) == 4, "the hooks keep working"
 
 
-def told_waits_inside_a_free(rig, folder):
+def records_waits_inside_a_free(rig, folder):
     """A free that waits is one event, and the wait inside it is another event with a flag."""
     preload = ":".join((rig.library(), str(rig.build / "tests/programs/libwaiting_preload.so")))
     recording = rig.preload(folder, rig.built("seen_by_cupti"), simulated=False, LD_PRELOAD=preload)
@@ -174,14 +174,14 @@ def told_waits_inside_a_free(rig, folder):
     assert frees[0]["t_ns"] <= inside[0]["t_ns"] <= done[0]["t_ns"], (frees, inside, done)
 
 
-def told_more_than_a_buffer_holds(rig, folder):
+def records_more_than_a_buffer_holds(rig, folder):
     recording = program(rig, folder, "cupti_many_copies", 8, 3000, mode="full")
     lines = recording.events()
     assert len(of(lines, "copy", action="host_to_device", value=64)) == 8 * 3000
     assert lines[-2]["losses"]["activities_dropped"] == 0, lines[-2]
 
 
-def told_what_had_no_room(rig, folder):
+def records_what_had_no_room(rig, folder):
     """More threads than buffers: missing records are counted."""
     recording = program(rig, folder, "cupti_many_copies", 300, 4, mode="full")
     lines = recording.events()
@@ -192,7 +192,7 @@ def told_what_had_no_room(rig, folder):
     assert missing <= dropped <= missing + 2, (copies, dropped)  # including those of the allocation
 
 
-def told_beside_children(rig, folder):
+def records_beside_children(rig, folder):
     """A fork does not affect the parent, and the child does not hang."""
     for mode in ("auto", "full"):
         place = folder / mode
@@ -205,7 +205,7 @@ def told_beside_children(rig, folder):
             assert len(of(lines, "copy", value=64)) == 2, of(lines, "copy")
 
 
-def told_of_the_runtimes_own_version(rig, folder):
+def records_of_the_runtimes_own_version(rig, folder):
     """Linked to the runtime of CUDA 12: uses its libcupti, although that of CUDA 13 is next to it."""
     recording = rig.run(folder, rig.built("linked_12"), simulated=False)
     assert recording.done.returncode == 0, recording.done
@@ -278,8 +278,8 @@ def shared_while_others_are_at_the_device(rig, folder):
             # A thread in the middle of one of our records may complete it in the tool's buffer.
             assert r["subscribe"] == 0 and r["strange"] <= 4, r
             assert r["records"] >= COPIES and r["calls"] >= COPIES, r
-        said = changes(recording.events())
-        hands = [text.split(":")[0 if text.startswith("on") else 1] for text in said]
+        output = changes(recording.events())
+        hands = [text.split(":")[0 if text.startswith("on") else 1] for text in output]
         turns = [" taken by cupti_tool", " given back by cupti_tool", "on"]
         assert hands == ["on", *turns * 10], hands
 
@@ -339,8 +339,8 @@ def kineto(rig, folder, rounds, mode, turns, **environment):
     on = AUTO if mode == "auto" else FULL
     wanted = [on if t == "on" else f"off: {t} by libtorch_cpu.so" for t in turns]
     assert changes(recording.events()) == wanted, changes(recording.events())
-    said, report = recording.done.stderr.split("\npeak ", 1)
-    wrong = [line for line in said.splitlines() if "CUPTI" in line]
+    output, report = recording.done.stderr.split("\npeak ", 1)
+    wrong = [line for line in output.splitlines() if "CUPTI" in line]
     assert wrong == [line for line in alone.stderr.splitlines() if "CUPTI" in line], wrong
     assert "only CUPTI saw" not in report, report
 
@@ -363,12 +363,12 @@ def torch_profiler_that_tears_down(rig, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--part", choices=("told", "shared", "torch"))
+    parser.add_argument("--part", choices=("records", "shared", "torch"))
     parser.add_argument("--python")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     python = find_python(args.python)
-    parts = (args.part,) if args.part else ("told", "shared", "torch")
+    parts = (args.part,) if args.part else ("records", "shared", "torch")
     if "torch" in parts and python is None:
         sys.exit("no Python with PyTorch: run scripts/setup --test, or set GMT_TORCH_PYTHON")
     cases = [

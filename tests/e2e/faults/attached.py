@@ -99,7 +99,7 @@ class Attach:
             start_new_session=True,
         )
 
-    def said(self):
+    def output(self):
         return "".join(pathlib.Path(file.name).read_text() for file in (self.out, self.err))
 
     def look(self):
@@ -167,8 +167,8 @@ class Attacher:
             self.begun += 1
             for path in self.sockets(attach):
                 self.clients.connect(path)
-        elif attach.is_first and "is already attached" not in attach.said():
-            self.refusals.append(attach.said())  # of a runtime that was loaded again it is no refusal
+        elif attach.is_first and "is already attached" not in attach.output():
+            self.refusals.append(attach.output())  # not a refusal if the runtime was loaded again
         (self.place.wants / str(attach.inner)).unlink(missing_ok=True)
 
     def sockets(self, attach):
@@ -181,13 +181,13 @@ class Attacher:
 
     def ends(self, attach):
         # A caller that waits for the end of all attaches then reads last_words.
-        said = attach.said()
-        self.last_words.append(said)
+        output = attach.output()
+        self.last_words.append(output)
         self.attaches.remove(attach)
         attach.close()
         if not self.again and attach.has_begun and attach.process.returncode not in self.place.attach_codes:
-            raise AssertionError(f"attach ended with {attach.process.returncode}: {said}")
-        retry = attach.has_begun or "has not detached from its last recording" in said
+            raise AssertionError(f"attach ended with {attach.process.returncode}: {output}")
+        retry = attach.has_begun or "has not detached from its last recording" in output
         if self.again and retry and pathlib.Path(f"/proc/{attach.pid}").exists():
             self.attaches.append(Attach(self.place, attach.pid, attach.inner, is_first=False))
 
@@ -203,7 +203,7 @@ class Attacher:
                 raise self.problem
             return not self.attaches and not any(self.place.wants.iterdir())
 
-        wait_for(lambda: f"the end of attaches: {[attach.said() for attach in list(self.attaches)]}", has_ended)
+        wait_for(lambda: f"the end of attaches: {[attach.output() for attach in list(self.attaches)]}", has_ended)
 
     def close(self):
         self.stopped.set()

@@ -112,13 +112,13 @@ def collector_that_is_stopped_again_and_again(rig, folder):
     have = live_set(truth.recorded([json.loads(line) for line in lines]))
     want = live_set(truth.expected(folder / "log"))
     missing, phantom = want.items() - have.items(), have.items() - want.items()
-    said = (
+    output = (
         f"{losses['written']} events, {losses['overrun']} overwritten, {len(want)} live: "
         f"{len(missing)} missing, {len(phantom)} phantom or of wrong size"
     )
-    assert len(want) == 120 and not missing and not phantom, said
+    assert len(want) == 120 and not missing and not phantom, output
     assert losses["overrun"] > 0, "no events were overwritten, so the test is void"
-    return said
+    return output
 
 
 def session_that_is_deleted(rig, folder):
@@ -161,8 +161,8 @@ def collector_of_a_real_time_program_is_not(rig, folder):
 def check_what_a_watch_left(place, err):
     """Checks the recording of a watch: the beginning if it detached from the process, everything if the process ended before."""
     place.attacher.wait()
-    said = place.attacher.last_words[-1]
-    assert not err and (place.rig.mode == "reattached" or "is not complete" in said), said
+    output = place.attacher.last_words[-1]
+    assert not err and (place.rig.mode == "reattached" or "is not complete" in output), output
     if "orphaned" in place.states().values():
         place.collect()
         info = place.info(place.out / "collected.gmt")
@@ -171,7 +171,7 @@ def check_what_a_watch_left(place, err):
         assert info["events"]["alloc"] == whole or place.rig.mode == "reattached", info["events"]
         return
     place.wait_for_collectors()
-    assert any(not place.info(path)["complete"] for path in place.recordings()), said
+    assert any(not place.info(path)["complete"] for path in place.recordings()), output
 
 
 def collector_that_is_killed(rig, folder):

@@ -178,8 +178,8 @@ def run_case(rig, name, case):
     with tempfile.TemporaryDirectory(dir="/tmp", prefix="gmt-faults.") as folder:
         started, outcome, more = time.monotonic(), "ok", ""
         try:
-            said = case(rig, pathlib.Path(folder))
-            more = "" if said is None else f": {said}"
+            output = case(rig, pathlib.Path(folder))
+            more = "" if output is None else f": {output}"
         except Skipped as skipped:
             outcome, more = "skip", f": {skipped}"
         except Exception:  # noqa: BLE001  one failing case must not hide the others

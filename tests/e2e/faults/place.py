@@ -153,7 +153,7 @@ class Place:
         """Checks that every attach was refused for that reason, and left nothing."""
         self.attacher.wait()
         refusals = self.attacher.refusals
-        assert refusals and all(re.search(words, said) for said in refusals), refusals
+        assert refusals and all(re.search(words, output) for output in refusals), refusals
         assert not self.attacher.begun
         self.wait_for_collectors()
         self.check_recordings([])

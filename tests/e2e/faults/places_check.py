@@ -56,7 +56,7 @@ def check_that_attach_refuses(place, words):
     """Checks that the program and its session are not affected by the refused attach."""
     done = place.run("processes", "use")
     assert done.returncode == 5 and not done.stderr, done
-    assert [said for said in place.attacher.refusals if words in said], place.attacher.refusals
+    assert [output for output in place.attacher.refusals if words in output], place.attacher.refusals
     place.wait_for_collectors()
 
 

@@ -106,7 +106,7 @@ def compare_calls(recording, lines):
 def compare(name, recording):
     """Returns the row of the table."""
     _, counter, takes = ALLOCATORS[name]
-    said = recording.result()["moments"]
+    reported = recording.result()["moments"]
     recording.check_whole()
     recording.check_against_the_device()
     lines = recording.events()
@@ -116,7 +116,7 @@ def compare(name, recording):
     over_time = held_over_time(lines)
     at_marks = [(mark, held) for mark, held in over_time if mark]
     # A recording starts with the first memory call, which may be after the first moment.
-    of_jax = [(moment["name"], moment["stats"][counter]) for moment in said]
+    of_jax = [(moment["name"], moment["stats"][counter]) for moment in reported]
     begun = len(of_jax) - len(at_marks)
     assert begun in (0, 1) and all(held == 0 for _, held in of_jax[:begun]), (of_jax, at_marks)
     assert at_marks == of_jax[begun:], f"recorded {at_marks}, JAX reports {of_jax}"
@@ -126,7 +126,7 @@ def compare(name, recording):
     assert (peak, end) == (max(logged), logged[-1]), f"{peak}, {end}; {max(logged)}, {logged[-1]}"
     assert recording.peak() == peak, f"the report shows {recording.peak()}, not {peak}"
     if counter == "pool_bytes":
-        assert said[-1]["stats"]["peak_pool_bytes"] == peak, said[-1]
+        assert reported[-1]["stats"]["peak_pool_bytes"] == peak, reported[-1]
     return {
         "name": name,
         "call": takes,
@@ -134,7 +134,7 @@ def compare(name, recording):
         "model": dict(at_marks)["model made"],
         "peak": peak,
         "end": end,
-        "in use": said[-1]["stats"]["peak_bytes_in_use"],
+        "in use": reported[-1]["stats"]["peak_bytes_in_use"],
     }
 
 

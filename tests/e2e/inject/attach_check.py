@@ -44,9 +44,9 @@ def slots_to_the_library(pid):
 def injected(rig, loop=""):
     process = rig.loops(loop=loop)
     assert slots_to_the_library(process.pid) == 0
-    said = rig.attach(process.pid, "-o", "run.gmt")
-    assert said.stdout == f"recording {process.pid} to {rig.folder}/run.gmt\n", said
-    assert f"gpumemtrace detach {process.pid}" in said.stderr, said
+    output = rig.attach(process.pid, "-o", "run.gmt")
+    assert output.stdout == f"recording {process.pid} to {rig.folder}/run.gmt\n", output
+    assert f"gpumemtrace detach {process.pid}" in output.stderr, output
     rig.wait_recorded("run.gmt")
     assert slots_to_the_library(process.pid) > 3
     again = rig.attach(process.pid, "-o", "other.gmt", code=1)
@@ -127,13 +127,13 @@ class Held:
     def unblock(self):
         """Unblocks it. Returns its stdout and stderr."""
         with open(self.read, "rb") as pipe:
-            said = pipe.read().strip(b"\0").decode()  # reading to the end unblocks it
+            output = pipe.read().strip(b"\0").decode()  # reading to the end unblocks it
         try:
             out, _ = self.process.communicate(timeout=HANG_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            raise AssertionError(f"it waits forever: {said}") from None
-        return out, said
+            raise AssertionError(f"it waits forever: {output}") from None
+        return out, output
 
 
 def slower_than_another(rig):
@@ -145,8 +145,8 @@ def slower_than_another(rig):
     rig.verb("detach", process.pid)
     wait_for("the calls to be restored", lambda: word(rig, SLOTS_RESTORED) == 1)
     assert slots_to_the_library(process.pid) == 0
-    out, said = slow.unblock()
-    assert slow.process.returncode == 0 and "recording " in out, (out, said)
+    out, output = slow.unblock()
+    assert slow.process.returncode == 0 and "recording " in out, (out, output)
     rig.wait_recorded("slow.gmt")
     rig.verb("detach", process.pid)
     assert slots_to_the_library(process.pid) == 0
@@ -232,10 +232,10 @@ def watched(rig):
 def preloaded(rig):
     process = rig.loops(GPUMEMTRACE=f"output={rig.folder}/all.gmt,quiet",
                         LD_PRELOAD=rig.verb("preload-path").stdout.strip())
-    said = rig.attach(process.pid, "-o", "run.gmt", code=1)
-    assert "was started under gpumemtrace" in said.stderr and f"snapshot {process.pid}" in said.stderr, said
-    said = rig.verb("detach", process.pid, code=1)
-    assert "recorded until it ends" in said.stderr or "until it ends" in said.stderr, said
+    output = rig.attach(process.pid, "-o", "run.gmt", code=1)
+    assert "was started under gpumemtrace" in output.stderr and f"snapshot {process.pid}" in output.stderr, output
+    output = rig.verb("detach", process.pid, code=1)
+    assert "recorded until it ends" in output.stderr or "until it ends" in output.stderr, output
     ends_well(process)
 
 
@@ -244,12 +244,12 @@ def waits_for_a_call(rig):
     process = rig.loops("idle")
     attach = subprocess.Popen([rig.program, "attach", str(process.pid), "-o", "run.gmt"], cwd=rig.folder,
                               env=rig.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    said = next((line for line in attach.stderr if "waiting for the next GPU call" in line), "")
+    output = next((line for line in attach.stderr if "waiting for the next GPU call" in line), "")
     keeps_waiting(attach)
     assert slots_to_the_library(process.pid) > 3
     attach.send_signal(signal.SIGINT)
     _, err = attach.communicate(timeout=HANG_S)
-    assert attach.returncode == 1 and said and "interrupted" in err, (said, err)
+    assert attach.returncode == 1 and output and "interrupted" in err, (output, err)
     assert not list(rig.folder.glob("*.gmt")), "a file remains"
     assert slots_to_the_library(process.pid) == 0, "its calls are still intercepted"
     ends_well(process)
@@ -367,8 +367,8 @@ def full_directory(rig):
             os.close(filler)
 
     fill()
-    said = rig.attach(process.pid, "-o", "run.gmt", code=1)
-    assert "there is no shared memory for it" in said.stderr, said
+    output = rig.attach(process.pid, "-o", "run.gmt", code=1)
+    assert "there is no shared memory for it" in output.stderr, output
     os.unlink(shm / "filler")
     ends_well(process)
 
@@ -380,8 +380,8 @@ def full_directory(rig):
     rig.verb("detach", process.pid)
     rig.check_recording("run.gmt")
     fill()
-    said = rig.attach(process.pid, "-o", "more.gmt", code=1)
-    assert "No space left on device" in said.stderr, said
+    output = rig.attach(process.pid, "-o", "more.gmt", code=1)
+    assert "No space left on device" in output.stderr, output
     os.unlink(shm / "filler")
     rig.attach(process.pid, "-o", "more.gmt")
     rig.wait_recorded("more.gmt")

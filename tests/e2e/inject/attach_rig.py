@@ -25,7 +25,7 @@ class Rig(cases.Rig):
         """Starts gpu_loop or a variant of it, until ends_well(). `pids` are the processes that use the GPU."""
         process = self.start(*before, self.loop + loop, *words, env={**self.environment, **environment},
                              stdin=subprocess.PIPE)
-        lines = [process.said] + [process.stdout.readline() for _ in range(1, children)]
+        lines = [process.output] + [process.stdout.readline() for _ in range(1, children)]
         process.pids = [int(line.split()[1]) for line in lines]
         return process
 

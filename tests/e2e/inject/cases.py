@@ -21,13 +21,13 @@ class Rig:
         self.started = []
 
     def start(self, *command, **more):
-        """Starts a process in its own process group. Its first line of output is in `said`."""
+        """Starts a process in its own process group. Its first line of output is in `output`."""
         process = subprocess.Popen(
             list(map(str, command)), stdout=subprocess.PIPE, text=True, start_new_session=True, **more
         )
         self.started.append(process)
-        process.said = process.stdout.readline()
-        assert process.said.startswith("ready"), process.said
+        process.output = process.stdout.readline()
+        assert process.output.startswith("ready"), process.output
         return process
 
     def end(self):

@@ -55,10 +55,10 @@ def beside(rig, pid, *words, more=(), code=0):
 def beside_a_container(rig):
     """As started by `kubectl debug --target`: needs CAP_SYS_PTRACE in addition to the default capabilities."""
     unshare, pid = contained(rig)
-    said = beside(rig, pid, "attach", 1, "-o", "run.gmt", code=1)
-    assert "--cap-add=SYS_PTRACE" in said.stderr, said
-    said = beside(rig, pid, "attach", "--check", 1, more=["sys_ptrace"])
-    assert "can be attached to" in said.stdout, said
+    output = beside(rig, pid, "attach", 1, "-o", "run.gmt", code=1)
+    assert "--cap-add=SYS_PTRACE" in output.stderr, output
+    output = beside(rig, pid, "attach", "--check", 1, more=["sys_ptrace"])
+    assert "can be attached to" in output.stdout, output
     watch = beside(rig, pid, "attach", 1, "-o", "watched.gmt", "--watch", "1s", more=["sys_ptrace"])
     assert "watched.gmt is complete" in watch.stderr, watch
     rig.check_recording("watched.gmt", minimum=0)

@@ -23,9 +23,9 @@ SCHEMAS = pathlib.Path(__file__).resolve().parents[3] / "docs" / "schemas"
 
 def all_ranks(rig):
     process = rig.loops(2, children=2)
-    said = rig.attach(process.pid, code=1)
+    output = rig.attach(process.pid, code=1)
     for pid in process.pids:
-        assert f"gpumemtrace attach {pid}" in said.stderr, said
+        assert f"gpumemtrace attach {pid}" in output.stderr, output
     rig.verb("attach", process.pid, "--all-ranks", "-o", "one.gmt", code=2)
     rig.attach(process.pid, "--all-ranks", "-o", "run.%r.gmt")
     for rank, pid in enumerate(process.pids):
@@ -40,8 +40,8 @@ def all_ranks(rig):
 def workers_of_a_rank(rig):
     """Forks that only inherited the driver from their parent are not ranks, and attach does not wait for them."""
     process = rig.loops("workers", before=("timeout", "1h"))
-    said = rig.attach(process.pid, "--all-ranks", "-o", "run.%p.gmt", "--watch", "1s")
-    assert [path.name for path in rig.folder.glob("*.gmt")] == [f"run.{process.pids[0]}.gmt"], said
+    output = rig.attach(process.pid, "--all-ranks", "-o", "run.%p.gmt", "--watch", "1s")
+    assert [path.name for path in rig.folder.glob("*.gmt")] == [f"run.{process.pids[0]}.gmt"], output
     rig.check_recording(f"run.{process.pids[0]}.gmt", minimum=0)
     process.communicate(timeout=HANG_S)
 
@@ -51,8 +51,8 @@ def rank_that_does_nothing(rig):
     process = rig.loops("idle", before=("sh", "-c", IDLE_BESIDE.format(rig.loop)), children=2)
     active = process.pid
     idle = next(pid for pid in process.pids if pid != active)
-    said = rig.attach(active, "--all-ranks", "-o", "run.%p.gmt", "--watch", "1s", code=1)
-    assert f"process {idle} is not recorded: it has not called the GPU for 10 s" in said.stderr, said
+    output = rig.attach(active, "--all-ranks", "-o", "run.%p.gmt", "--watch", "1s", code=1)
+    assert f"process {idle} is not recorded: it has not called the GPU for 10 s" in output.stderr, output
     assert not (rig.folder / f"run.{idle}.gmt").exists()
     rig.check_recording(f"run.{active}.gmt", minimum=0)
     process.kill()
@@ -71,17 +71,17 @@ def rank_that_is_left(rig):
     wait_for("the stop of the process", lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
     attach = subprocess.Popen([rig.program, "attach", str(refused), "--all-ranks", "-o", "run.%p.gmt"], cwd=rig.folder,
                               env=rig.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    said = ""
+    output = ""
     for line in attach.stderr:
-        said += line
+        output += line
         if f"waiting for the next GPU call of process {left}" in line:
             break
-    assert f"process {refused}: it is stopped by a signal" in said, said
+    assert f"process {refused}: it is stopped by a signal" in output, output
     os.kill(left, signal.SIGKILL)
-    out, said = attach.communicate(timeout=HANG_S)
-    assert attach.returncode == 1 and not out, (attach.returncode, out, said)
+    out, output = attach.communicate(timeout=HANG_S)
+    assert attach.returncode == 1 and not out, (attach.returncode, out, output)
     # Reported by whichever notices first: its collector or the attaching client.
-    assert re.search(f"process {left} ended before it called|the process ended before its next GPU call", said), said
+    assert re.search(f"process {left} ended before it called|the process ended before its next GPU call", output), output
     assert not list(rig.folder.glob("*.gmt")), "a file remains"
     process.kill()
     process.wait()
@@ -91,16 +91,16 @@ def watched_ranks(rig):
     """Verdicts on several running processes: each line contains its process."""
     process = rig.loops(2, children=2)
     wanted = {f"{pid} rank {rank}: [" for rank, pid in enumerate(sorted(process.pids))}
-    lines, said = rig.watch(process.pid, "--all-ranks", "-o", "run.%r.gmt", until=lambda lines: all(
+    lines, output = rig.watch(process.pid, "--all-ranks", "-o", "run.%r.gmt", until=lambda lines: all(
         any(line.startswith(who) for line in lines) for who in wanted))
     for rank, pid in enumerate(sorted(process.pids)):
         who = f"{pid} rank {rank}: "
-        assert f"recording {pid} to {rig.folder}/run.{rank}.gmt" in lines, said
+        assert f"recording {pid} to {rig.folder}/run.{rank}.gmt" in lines, output
         own = [line.removeprefix(who) for line in lines if line.startswith(who)]
         live = [line for line in own if line.startswith("[")]
-        assert live and "watched; " in live[0], (rank, said)
+        assert live and "watched; " in live[0], (rank, output)
         final = rig.verb("leaks", f"run.{rank}.gmt").stdout.splitlines()[0]
-        assert final in own, (final, said)
+        assert final in own, (final, output)
         rig.check_recording(f"run.{rank}.gmt", minimum=0)
     strays = [line for line in lines
               if not re.match(r"(\d+ rank [01]: |recording \d+ to )", line)]
@@ -111,11 +111,11 @@ def watched_ranks(rig):
 
 def watched_ranks_in_json(rig):
     process = rig.loops(2, children=2)
-    lines, said = rig.watch(process.pid, "--all-ranks", "-o", "run.%p.gmt", "--json", until=lambda lines: all(
+    lines, output = rig.watch(process.pid, "--all-ranks", "-o", "run.%p.gmt", "--json", until=lambda lines: all(
         any(f'"pid":{pid},' in line.replace(" ", "") for line in lines) for pid in process.pids))
     objects = [json.loads(line) for line in lines if line.startswith("{")]
     updates = [o for o in objects if o["schema"] == "gpumemtrace.watch/1"]
-    assert {o["pid"] for o in updates} == set(process.pids), said
+    assert {o["pid"] for o in updates} == set(process.pids), output
     schema = json.loads((SCHEMAS / "watch.schema.json").read_text(encoding="utf-8"))
     for update in updates:
         jsonschema.validate(update, schema)

@@ -69,14 +69,14 @@ class Rig(cases.Rig):
         """Injects the library into a process that makes no call, which then has a session; ^C ends the attach."""
         attach = subprocess.Popen([self.program, "attach", str(pid), "-o", str(self.folder / "run.gmt")],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
-        said = ""
+        output = ""
         for line in attach.stderr:
-            said += line
+            output += line
             if "waiting for the next GPU call" in line:
                 break
         attach.send_signal(signal.SIGINT)
         _, rest = attach.communicate(timeout=HANG_S)
-        assert attach.returncode == 1 and "interrupted" in rest, said + rest
+        assert attach.returncode == 1 and "interrupted" in rest, output + rest
 
     def inject(self, pid, *options, **more):
         return subprocess.run([self.tool, "--pid", str(pid), "--library", self.probe, *options],
@@ -134,7 +134,7 @@ def first_thread_gone(rig):
 
 def zombie(rig):
     process = rig.refuser("zombie")
-    rig.refused(int(process.said.split()[1]), "has ended and waits for its parent")
+    rig.refused(int(process.output.split()[1]), "has ended and waits for its parent")
 
 
 def kernel_thread(rig):
@@ -466,7 +466,7 @@ def contained(rig, *options, noexec=""):
         raise Skipped("takes root")
     unshare = rig.start("unshare", *options, "--kill-child", "--mount", "--pid", "--fork", "--mount-proc", "/usr/bin/python3", "-c",
                         CONTAINER, str(rig.build), noexec)
-    assert unshare.said == "ready 1\n", unshare.said
+    assert unshare.output == "ready 1\n", unshare.output
     children = pathlib.Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children").read_text().split()
     return int(children[0])
 

@@ -106,15 +106,15 @@ class Scene:
 
     def attach_and_detach(self):
         """Attaching works again, whatever was killed, as soon as the process has made its next call."""
-        said = ""
+        output = ""
 
         def is_attached():
-            nonlocal said
+            nonlocal output
             self.begin(watches=False)
-            said, _ = self.attacher.communicate(timeout=HANG_S)
+            output, _ = self.attacher.communicate(timeout=HANG_S)
             return self.attacher.returncode == 0 or self.detach() and False
 
-        wait_for(lambda: f"an attach: {said}", is_attached)
+        wait_for(lambda: f"an attach: {output}", is_attached)
         let_pass(self.chance.uniform(0, 0.05))
         assert self.detach() and self.whole[-1] == f"run{self.count}.gmt", self.whole
 

@@ -175,11 +175,11 @@ def take_over(trial, chance):
     )
     let_pass(chance.uniform(0, 0.15))
     trial.kill_target()
-    _, said = collecting.communicate(timeout=HANG_S)
+    _, output = collecting.communicate(timeout=HANG_S)
     # One that was only about to start when its like were killed may have been there first, or have
     # done it all.
     first = ("already recording it", "another collector", "No such file")
-    assert collecting.returncode == 0 or any(words in said for words in first), said
+    assert collecting.returncode == 0 or any(words in output for words in first), output
 
 
 WAYS = (kill_the_target, kill_the_collector, kill_both, take_over)

@@ -27,7 +27,7 @@ class Week:
         self.recorder = build / "benchmark" / "long_run"
         self.folder = folder
         self.file = folder / "week.gmt"
-        self.said = {}
+        self.reported = {}
 
     def record(self, events, max_size):
         done = subprocess.run([self.recorder, "week", str(events), max_size, self.folder],
@@ -36,7 +36,7 @@ class Week:
         if done.returncode != 0:
             sys.exit("week_check: the recording differs from the run")
         for name, number in re.findall(r"^(.{44}) +(\d+)", done.stdout, re.MULTILINE):
-            self.said[name.strip()] = int(number)
+            self.reported[name.strip()] = int(number)
 
     def parts(self):
         return sorted(self.folder.glob("week.part-*.gmt"))
@@ -61,11 +61,11 @@ def check_reading(week, parts):
     wrong += check(history["ended_by"] == "exit", "info: ended by exit")
     wrong += check(sums["details_from_t_ns"] == history["details_from_t_ns"], "report: details from then on")
     heap = next(heap for heap in sums["heaps"] if heap["heap"] == "pytorch")
-    wrong += check(heap["allocations"] == week.said["allocations since the start"], "report: allocations of all time")
-    wrong += check(heap["peak_bytes"] == week.said["peak since the start"], "report: peak of all time")
+    wrong += check(heap["allocations"] == week.reported["allocations since the start"], "report: allocations of all time")
+    wrong += check(heap["peak_bytes"] == week.reported["peak since the start"], "report: peak of all time")
     held = sum(heap["live_bytes"] for device in week.ask("report", week.file, "--at", "snapshot:exit")["devices"]
                for heap in device["heaps"])
-    wrong += check(held == week.said["bytes held"], "report: bytes held at the end")
+    wrong += check(held == week.reported["bytes held"], "report: bytes held at the end")
     if heap["peak_is_before"]:
         total = sum(row["bytes_at_peak"] for row in heap["rows"])
         wrong += check(total == heap["peak_bytes"], "report: rows of the peak add up")

@@ -115,8 +115,8 @@ class Rig:
 
     @contextlib.contextmanager
     def running(self, folder, command, options=(), **environment):
-        """Runs it with `gpumemtrace run` until the block ends, which also ends the program's input. `said` of the recording
-        is the program's first line of output; its `done` is available afterwards."""
+        """Runs it with `gpumemtrace run` until the block ends, which also ends the program's input. The recording's
+        `reported` is the program's first line of output; its `done` is available afterwards."""
         process = subprocess.Popen(
             [self.program, "run", "-o", str(folder / "run.gmt"), *options, "--", *self.simulated(command)],
             env=self.environment(folder, environment), cwd=folder, text=True,
@@ -124,7 +124,7 @@ class Rig:
         )
         recording = Recording(self, folder, None)
         try:
-            recording.said = json.loads(process.stdout.readline())
+            recording.reported = json.loads(process.stdout.readline())
             yield recording
             stdout, stderr = process.communicate(timeout=HANG_S)
             recording.done = subprocess.CompletedProcess(command, process.returncode, stdout, stderr)

@@ -23,7 +23,7 @@ program, sys.argv = sys.argv[1], sys.argv[1:]
 with contextlib.redirect_stdout(io.StringIO()):
     runpy.run_path(program, run_name="__main__")
 gc.collect()
-ctypes.CDLL(None).gpumemtrace_mark(b"told", ctypes.c_uint64(1))
+ctypes.CDLL(None).gpumemtrace_mark(b"moment", ctypes.c_uint64(1))
 stats = torch.cuda.memory_stats()
 blocks = [(block["address"], block["size"]) for segment in torch.cuda.memory._snapshot()["segments"]
           for block in segment["blocks"] if block["state"] == "active_allocated"]
@@ -41,7 +41,7 @@ class Run:
         self.info = recording.check_whole()
         self.events, self.stacks = [], {}
         for event in recording.events():
-            if event["kind"] == "mark" and event["name"] == "told":
+            if event["kind"] == "mark" and event["name"] == "moment":
                 break
             if event["kind"] == "stack":
                 self.stacks[event["id"]] = event

@@ -51,8 +51,8 @@ def check_all(recording, first=0):
     assert have == want, f"recorded {have}, expected {want}"
     if first == 0:
         recording.check_against_the_device()
-    said = [line for line in recording.done.stderr.splitlines() if line.startswith("gpumemtrace:")]
-    assert len(said) == 1 and "recording" in said[0], said
+    output = [line for line in recording.done.stderr.splitlines() if line.startswith("gpumemtrace:")]
+    assert len(output) == 1 and "recording" in output[0], output
 
 
 # ---- Copies --------------------------------------------------------------------------------------
@@ -96,17 +96,17 @@ def copies_preloaded_and_injected(rig, folder):
 
 def copies_preloaded_and_started(rig, folder):
     copy, collector = another_copy(rig, folder)
-    for name, started, says in (("same", rig.library(), "0 preloaded"), ("other", copy, f"-1 {rig.library()}")):
+    for name, started, text in (("same", rig.library(), "0 preloaded"), ("other", copy, f"-1 {rig.library()}")):
         where = place(folder, name)
         more = {**by_route(rig, where, "start"), **collector, "STARTER_LIBRARY": started}
         more["LD_PRELOAD"] = f"{rig.library()}:{more['LD_PRELOAD']}"
         check_all(rig.preload(where, rig.built("linked"), simulated=False, **more))
-        assert (where / "said").read_text() == says + "\n", (where / "said").read_text()
+        assert (where / "started").read_text() == text + "\n", (where / "started").read_text()
 
 
 def copies_injected_and_started(rig, folder):
     copy, collector = another_copy(rig, folder)
-    for name, started, says in (
+    for name, started, text in (
         ("same", rig.library(), "0 injected by the driver"),
         ("other", copy, f"-1 {rig.library()}"),
     ):
@@ -114,7 +114,7 @@ def copies_injected_and_started(rig, folder):
         more = {**by_route(rig, where, "late"), **collector, "STARTER_LIBRARY": started}
         more["CUDA_INJECTION64_PATH"] = rig.library()
         check_all(rig.preload(where, rig.built("linked"), simulated=False, **more), first=1)
-        assert (where / "said").read_text() == says + "\n", (where / "said").read_text()
+        assert (where / "started").read_text() == text + "\n", (where / "started").read_text()
 
 
 # ---- Loader --------------------------------------------------------------------------------------
@@ -310,12 +310,12 @@ def foreign(folder, compiler, *options):
     return program
 
 
-def check_nothing_happens(rig, folder, program, said=""):
+def check_nothing_happens(rig, folder, program, output=""):
     alone = subprocess.run([program], capture_output=True, text=True, check=False)
     assert alone.returncode == 5, alone
     done = rig.preload(folder, [program], simulated=False).done
     assert (done.returncode, done.stdout) == (alone.returncode, alone.stdout), done
-    assert done.stderr.strip() == said, done.stderr
+    assert done.stderr.strip() == output, done.stderr
     assert not list(folder.glob("*.gmt"))
 
 
@@ -334,11 +334,11 @@ def foreign_static(rig, folder):
 def foreign_32_bits(rig, folder):
     """The loader itself prints a line for each such program."""
     program = foreign(folder, "gcc", "-m32")
-    said = (
+    output = (
         f"ERROR: ld.so: object '{rig.library()}' from LD_PRELOAD cannot be preloaded "
         "(wrong ELF class: ELFCLASS64): ignored."
     )
-    check_nothing_happens(rig, folder, program, said)
+    check_nothing_happens(rig, folder, program, output)
 
 
 def foreign_set_user_id(rig, folder):

@@ -28,9 +28,9 @@ def main():
     modules = len({line.split()[-1] for line in open("/proc/self/maps") if ".so" in line})
     before = microseconds()
     begun = time.perf_counter()
-    said = gpumemtrace.start()
+    output = gpumemtrace.start()
     took = time.perf_counter() - begun
-    print(f"{modules} libraries; {said}")
+    print(f"{modules} libraries; {output}")
     print("| | |\n|---|---|")
     print(f"| `start()` | {took * 1e3:.0f} ms |")
     print(f"| `dlopen` and `dlsym` of what is loaded, before | {before:.1f} µs |")

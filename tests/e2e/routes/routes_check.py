@@ -17,7 +17,7 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "recording"), str(HERE.parent / "ways_in")]
+sys.path[:0] = [str(HERE.parent / "recording"), str(HERE.parent / "linkage")]
 import truth  # noqa: E402
 from rig import PROGRAMS, ROOT, Rig, find_python, run_cases  # noqa: E402
 
@@ -76,7 +76,7 @@ def by_route(rig, folder, route):
     started = {
         "LD_PRELOAD": starter,
         "STARTER_LIBRARY": library,
-        "STARTER_SAYS": str(folder / "said"),
+        "STARTER_OUTPUT": str(folder / "started"),
     }
     return {
         "preload": {"LD_PRELOAD": library},
@@ -91,7 +91,7 @@ def check_cell(rig, folder, kind, route, word):
     words = command.format(
         plugin=rig.build / "tests" / "programs" / "libplugin_13.so",
         python=sys.executable,
-        ctypes=PROGRAMS / "ways_in" / "by_ctypes.py",
+        ctypes=PROGRAMS / "linkage" / "by_ctypes.py",
     ).split()
     python = words[0] == sys.executable
     environment = by_route(rig, folder, route)
@@ -103,14 +103,14 @@ def check_cell(rig, folder, kind, route, word):
     want = WORDS[word](calls)
     if not want:
         assert not recording.path.exists(), recording.info()
-        said = recording.done.stderr
+        output = recording.done.stderr
         if route == "late" and "static" in kind:
-            assert "the program" in (folder / "said").read_text() and "the program" in said
+            assert "the program" in (folder / "started").read_text() and "the program" in output
         # Some of its calls were seen, namely those that look up functions; their purpose is
         # unknown.
         if "EntryPoint" in kind:
             return
-        assert "none of its calls could be seen" in said, f"the warning is missing: {said!r}"
+        assert "none of its calls could be seen" in output, f"the warning is missing: {output!r}"
         return
     recording.check_whole()
     have = truth.named(recording.events())
@@ -153,8 +153,8 @@ sys.path.insert(0, os.environ["GPUMEMTRACE_PACKAGE"])
 import torch
 kept = torch.empty(3 << 20, device="cuda")
 import gpumemtrace
-said = gpumemtrace.start()
-assert "the GPU was already in use" in said, said
+output = gpumemtrace.start()
+assert "the GPU was already in use" in output, output
 assert not gpumemtrace.recording()
 more = torch.empty(50 << 20, dtype=torch.uint8, device="cuda")
 assert gpumemtrace.recording()

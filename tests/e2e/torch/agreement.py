@@ -38,10 +38,10 @@ def _as_tuples(blocks):
     return sorted((b.device, b.address, b.size, b.stream) for b in blocks.values())
 
 
-def _compare_blocks(said, moment):
-    allocated = said.blocks("active_allocated")
+def _compare_blocks(reported, moment):
+    allocated = reported.blocks("active_allocated")
     same_lists("live blocks", allocated, _as_tuples(moment.live), _block)
-    pending = said.blocks("active_pending_free")
+    pending = reported.blocks("active_pending_free")
     certain, possible = _as_tuples(moment.pending), set(_as_tuples(moment.may_wait))
     same_lists(
         "blocks that wait for a stream",
@@ -52,11 +52,11 @@ def _compare_blocks(said, moment):
     return len(allocated) + len(pending)
 
 
-def _whole_segments(said, moment):
+def _whole_segments(reported, moment):
     """Returns PyTorch's segments and ours. PyTorch ends a segment where a block's neighbour is not
     its own, a recording ends it where memory ends: adjacent segments of one reservation are merged
     here."""
-    theirs, ours = said.ranges(), sorted(moment.segments)
+    theirs, ours = reported.ranges(), sorted(moment.segments)
     starts = {address for _, address, _ in ours}
     whole = []
     for device, address, size in theirs:
@@ -67,12 +67,12 @@ def _whole_segments(said, moment):
     return whole, ours
 
 
-def compare_moment(said, moment):
+def compare_moment(reported, moment):
     """Returns the number of blocks and segments compared."""
-    blocks = _compare_blocks(said, moment)
-    theirs, ours = _whole_segments(said, moment)
+    blocks = _compare_blocks(reported, moment)
+    theirs, ours = _whole_segments(reported, moment)
     same_lists("segments", theirs, ours, _range)
-    for device, theirs_of in said.statistics.items():
+    for device, theirs_of in reported.statistics.items():
         ours_of = moment.statistics.get(device, {})
         for name, value in ours_of.items():
             if theirs_of[name] != value:
@@ -84,13 +84,13 @@ def compare_moment(said, moment):
     return blocks, len(theirs)
 
 
-def compare_moments(said, replay):
+def compare_moments(reported, replay):
     """Compares all moments and returns (blocks, segments) compared."""
-    numbers = [moment.index for moment in said]
+    numbers = [moment.index for moment in reported]
     if numbers != sorted(set(numbers) & set(replay.moments)):
         raise Difference(f"moments {numbers} were written, {sorted(replay.moments)} are recorded")
     blocks = segments = 0
-    for moment in said:
+    for moment in reported:
         try:
             some = compare_moment(moment, replay.moments[moment.index])
         except Difference as difference:
@@ -178,11 +178,11 @@ def same_order(what, theirs, ours):
         )
 
 
-def compare_order(said, replay):
+def compare_order(reported, replay):
     """Compares PyTorch's history of each device event by event. Returns the number of events
     compared."""
     compared = 0
-    for device, trace in enumerate(said[-1].traces or []):
+    for device, trace in enumerate(reported[-1].traces or []):
         ours = _merged(replay.in_order(device))
         # The last snapshot is not yet in the traces that it holds; the events after it are only
         # ours.

@@ -34,16 +34,16 @@ class Counters:
 
     def statistics(self, active_is_known=True):
         """Returns the counters under their names in memory_stats()."""
-        said = {}
+        reported = {}
         known = ("active", "active_bytes") if active_is_known else ()
         for name in ("allocated_bytes", "reserved_bytes", "allocation", *known):
-            said[f"{name}.all.current"] = self.now[name]
-            said[f"{name}.all.peak"] = self.peak[name]
+            reported[f"{name}.all.current"] = self.now[name]
+            reported[f"{name}.all.peak"] = self.peak[name]
             for end in ("allocated", "freed"):
-                said[f"{name}.all.{end}"] = self.total[f"{name} {end}"]
+                reported[f"{name}.all.{end}"] = self.total[f"{name} {end}"]
         for name in ("num_ooms", "num_alloc_retries"):
-            said[name] = self.total[name]
-        return said
+            reported[name] = self.total[name]
+        return reported
 
 
 class Moment:

@@ -34,11 +34,11 @@ def record(rig, folder, scenario, **environment):
     folder.mkdir()
     more = dataclasses.replace(scenario, environment={**scenario.environment, **environment})
     scene = oracle_check.Scene(rig, folder, more)
-    (said,) = scene.said.values()
+    (reported,) = scene.reported.values()
     scene.recording.check_whole()
     replay = Replay(scene.recording.events())
-    agreement.compare_moments(said, replay)
-    return said, replay
+    agreement.compare_moments(reported, replay)
+    return reported, replay
 
 
 def by_device(replay, device):
@@ -74,11 +74,11 @@ def compare_device(device, trace, traced, quiet):
 
 def check(rig, folder, scenario):
     """Prints rows; raises Difference if the recordings disagree."""
-    said, traced = record(rig, folder / "traced", scenario, GMT_ANOMALY="1")
+    reported, traced = record(rig, folder / "traced", scenario, GMT_ANOMALY="1")
     _, quiet = record(rig, folder / "quiet", scenario)
-    own = frames.compare_stacks(said, traced)
+    own = frames.compare_stacks(reported, traced)
     results = []
-    for device, trace in enumerate(said[-1].traces):
+    for device, trace in enumerate(reported[-1].traces):
         results += compare_device(device, trace, traced, quiet)
     print(f"{scenario.name}: {own.compared} own stacks, {own.differing} differ")
     print(*own.in_words(), sep="\n", end="\n" if own.examples else "")

@@ -34,10 +34,10 @@ BLIND_SPOTS = {
 }
 
 
-def differences(said, replay):
+def differences(reported, replay):
     """Returns name of each moment that differs -> how."""
     found = {}
-    for moment in said:
+    for moment in reported:
         try:
             agreement.compare_moment(moment, replay.moments[moment.index])
         except Difference as difference:
@@ -52,9 +52,9 @@ def check(rig, folder, name):
     )
     scene = oracle_check.Scene(rig, folder, scenario)
     scene.recording.check_whole()
-    (said,) = scene.said.values()
+    (reported,) = scene.reported.values()
     replay = Replay(scene.recording.events())  # the totals agree in spite of what is not known
-    found = differences(said, replay)
+    found = differences(reported, replay)
     assert re.match(how, found.get(where, "nothing differs")), found
     others = {n: d for n, d in found.items() if n != where and not ends_as(name, d)}
     assert not others, others

@@ -27,12 +27,12 @@ from seeds import seeds  # noqa: E402
 RECORDED = ("streams", "oom_recover", "empty_cache_expandable")
 
 
-def judge(said, lines):
+def judge(reported, lines):
     """Raises Difference as the oracle would."""
     replay = Replay(lines)
-    agreement.compare_moments(said, replay)
-    agreement.compare_order(said, replay)
-    frames.compare_stacks(said, replay).require(1)
+    agreement.compare_moments(reported, replay)
+    agreement.compare_order(reported, replay)
+    frames.compare_stacks(reported, replay).require(1)
     return replay
 
 
@@ -149,9 +149,9 @@ def is_one_of_several(lines, place):
     return lines[place]["kind"] == "event_record" and "event_record" in beside
 
 
-def check_scene(said, lines, chance, times):
+def check_scene(reported, lines, chance, times):
     """Returns (tried, not noticed)."""
-    replay = judge(said, lines)
+    replay = judge(reported, lines)
     last = max(moment.index for moment in replay.moments.values())
     places = collections.defaultdict(list)
     for place, line in enumerate(lines[: last + 1]):
@@ -166,7 +166,7 @@ def check_scene(said, lines, chance, times):
                 wrong(damaged, place)
                 tried[key] += 1
                 try:
-                    judge(said, damaged)
+                    judge(reported, damaged)
                     unnoticed.append(f"line {place}, {wrong.__name__}: {lines[place]}")
                 except Difference:
                     pass
@@ -187,12 +187,12 @@ def main():
     for scenario in (s for s in SCENARIOS if s.name in RECORDED):
         with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-damages.") as folder:
             scene = oracle_check.Scene(rig, pathlib.Path(folder), scenario)
-            (said,) = scene.said.values()
-            scenes[scenario.name] = said, scene.recording.events()
+            (reported,) = scene.reported.values()
+            scenes[scenario.name] = reported, scene.recording.events()
     all_tried, all_unnoticed = collections.Counter(), []
     for seed in seeds(1):
-        for name, (said, lines) in scenes.items():
-            tried, unnoticed = check_scene(said, lines, random.Random(seed), args.times)
+        for name, (reported, lines) in scenes.items():
+            tried, unnoticed = check_scene(reported, lines, random.Random(seed), args.times)
             all_tried += tried
             all_unnoticed += [f"{name}: {text}" for text in unnoticed]
         if all_unnoticed:

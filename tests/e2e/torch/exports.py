@@ -36,10 +36,10 @@ def _kinds(segments):
     )
 
 
-def _of_caching_allocator(segments, said):
+def _of_caching_allocator(segments, reported):
     """Returns the allocator's segments: an export also has segments of memory that other libraries
     hold."""
-    known = [(s["device"], s["address"], s["address"] + s["total_size"]) for s in said.segments]
+    known = [(s["device"], s["address"], s["address"] + s["total_size"]) for s in reported.segments]
     return [
         s
         for s in segments
@@ -47,10 +47,10 @@ def _of_caching_allocator(segments, said):
     ]
 
 
-def _compare_histories(said, exported):
+def _compare_histories(reported, exported):
     """Compares event by event; PyTorch's own history has nothing about other libraries' memory."""
     compared = 0
-    for device, trace in enumerate(said.traces):
+    for device, trace in enumerate(reported.traces):
         theirs = [e for e in agreement.of_traces(trace) if e[1] != "snapshot"]
         known = {address for _, _, address, _, _ in theirs}
         ours = agreement.of_traces(exported[device]) if device < len(exported) else []
@@ -60,19 +60,19 @@ def _compare_histories(said, exported):
     return compared
 
 
-def compare_moment(recording, said, moment, lines):
+def compare_moment(recording, reported, moment, lines):
     """Returns the number of blocks, segments and events compared."""
     snapshot = _export(recording, "--to", _seconds(lines[moment.index]["t_ns"]))
-    segments = _of_caching_allocator(snapshot["segments"], said)
-    agreement.same_lists("exported segments", _kinds(said.segments), _kinds(segments))
-    agreement.same_lists("exported blocks", _blocks(said.segments), _blocks(segments))
-    events = _compare_histories(said, snapshot["device_traces"]) if said.traces else 0
+    segments = _of_caching_allocator(snapshot["segments"], reported)
+    agreement.same_lists("exported segments", _kinds(reported.segments), _kinds(segments))
+    agreement.same_lists("exported blocks", _blocks(reported.segments), _blocks(segments))
+    events = _compare_histories(reported, snapshot["device_traces"]) if reported.traces else 0
     return len(_blocks(segments)) + len(segments) + events
 
 
-def compare(recording, said, replay):
+def compare(recording, reported, replay):
     """Compares at the first, a middle and the last moment at which memory is held."""
-    full = [m for m in said if m.segments]
+    full = [m for m in reported if m.segments]
     compared = 0
     for one in {m.index: m for m in (full[0], full[len(full) // 2], full[-1])}.values():
         moment = replay.moments[one.index]

@@ -97,14 +97,14 @@ class Agreement:
 
     def in_words(self):
         """Returns lines about each kind of difference."""
-        said = []
+        reported = []
         for kind, (where, theirs, ours) in self.examples.items():
-            said.append(f"  {self.kinds[kind]} of {self.compared}: {kind}, first in {where}")
+            reported.append(f"  {self.kinds[kind]} of {self.compared}: {kind}, first in {where}")
             if kind in EXPLAINED:
                 continue
-            said += [f"    PyTorch  {frame}" for frame in theirs[:6]]
-            said += [f"    recorded {frame}" for frame in ours[:6]]
-        return said
+            reported += [f"    PyTorch  {frame}" for frame in theirs[:6]]
+            reported += [f"    recorded {frame}" for frame in ours[:6]]
+        return reported
 
     def require(self, share):
         """Raises Difference if too few agree; those with an explanation do not count."""
@@ -112,12 +112,12 @@ class Agreement:
             raise Difference("stacks differ:\n" + "\n".join(self.in_words()))
 
 
-def compare_stacks(said, replay):
+def compare_stacks(reported, replay):
     """Compares the Python frames of each allocation. The order of events has been compared before,
     so the n-th allocation of a device is the same one on both sides."""
     stacks = replay.stacks()
     agreement = Agreement()
-    for device, trace in enumerate(said[-1].traces or []):
+    for device, trace in enumerate(reported[-1].traces or []):
         theirs = [event for event in trace if event["action"] == "alloc"]
         ours = [(i, line) for i, line in replay.allocations if line["device"] == device]
         for event, (index, line) in zip(theirs, ours):

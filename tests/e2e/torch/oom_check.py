@@ -70,8 +70,8 @@ def check_event(lines, index, line, message=None):
     assert sample["device"] == line["device"] and sample["total_bytes"] == MEMORY, sample
     free = sample["total_bytes"] - sample["used_bytes"]
     if message:
-        said, tolerance = free_in_words(message)
-        assert abs(free - said) <= tolerance, (free, message)
+        reported, tolerance = free_in_words(message)
+        assert abs(free - reported) <= tolerance, (free, message)
     assert free == MEMORY - line["total_reserved"], (sample, line)
 
 

@@ -22,7 +22,7 @@ sys.path[:0] = [str(HERE.parent / "recording"), str(HERE.parents[1] / "programs"
 import agreement  # noqa: E402
 import exports  # noqa: E402
 import frames  # noqa: E402
-import said  # noqa: E402
+import reported  # noqa: E402
 import verbs  # noqa: E402
 from driver_memory import Difference  # noqa: E402
 from replay import Replay  # noqa: E402
@@ -53,7 +53,7 @@ class Scene:
         self.recording = rig.run(folder, scenario.command(rig.python), options, **environment)
         done = self.recording.done  # the last lines of several ranks may be joined
         assert done.returncode == 0, f"{done.returncode}: {done.stderr[-2000:]}"
-        self.said = said.read(folder / "moments")
+        self.reported = reported.read(folder / "moments")
 
     def files(self):
         """Returns process id -> its recording."""
@@ -90,11 +90,11 @@ def compare_scene(scene):
     row = dict.fromkeys(COLUMNS, 0)
     files = scene.files()
     agreement.same_lists(
-        "processes", [(pid,) for pid in scene.said], [(pid,) for pid in files], lambda p: str(p[0])
+        "processes", [(pid,) for pid in scene.reported], [(pid,) for pid in files], lambda p: str(p[0])
     )
-    if len(scene.said) != scene.scenario.ranks:
-        raise Difference(f"{len(scene.said)} processes, {scene.scenario.ranks} expected")
-    for pid, moments in scene.said.items():
+    if len(scene.reported) != scene.scenario.ranks:
+        raise Difference(f"{len(scene.reported)} processes, {scene.scenario.ranks} expected")
+    for pid, moments in scene.reported.items():
         row["processes"] += 1
         compare_process(moments, files[pid], row)
     return row

@@ -34,8 +34,8 @@ def check_without_blocks(rig, folder, reason, heap_api, **environment):
     recording = rig.run(folder, [rig.python, TRAINING, "--json"], **environment)
     result = recording.result()
     info = recording.check_whole()
-    said = info["sources"]["pytorch"]
-    assert said not in ("on", "off") and reason in said, f"sources.pytorch: {said}"
+    reported = info["sources"]["pytorch"]
+    assert reported not in ("on", "off") and reason in reported, f"sources.pytorch: {reported}"
     lines = recording.events()
     heaps = collections.Counter(line.get("heap") for line in lines)
     assert "pytorch" not in heaps, heaps
@@ -54,8 +54,8 @@ def the_async_allocator_has_no_blocks(rig, folder):
         PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync",
     )
     # PyTorch reports what the driver's pool holds, which rounds each allocation up.
-    peak, said = recording.peak(), result["max_memory_allocated"]
-    assert 0.999 * said < peak <= said, (peak, said)
+    peak, reported = recording.peak(), result["max_memory_allocated"]
+    assert 0.999 * reported < peak <= reported, (peak, reported)
 
 
 def no_caching_has_no_blocks(rig, folder):
@@ -146,19 +146,19 @@ def workers_that_load_data_leave_no_files(rig, folder):
 
 def check_ranks(rig, folder, done, ranks, **also):
     found = recordings(rig, folder, done)
-    said = {}
+    reported = {}
     for recording in found:
         recording.check_whole()
         target = recording.info()["target"]
         rank = target["rank"]
-        assert rank not in said, f"two files of rank {rank}: {[r.path.name for r in found]}"
-        said[rank] = target
+        assert rank not in reported, f"two files of rank {rank}: {[r.path.name for r in found]}"
+        reported[rank] = target
         (row,) = [
             h for d in recording.report()["devices"] for h in d["heaps"] if h["heap"] == "pytorch"
         ]
         assert row["peak_live_bytes"] == (rank + 1) << 20, (rank, row)
-    assert sorted(said) == list(range(ranks)), f"ranks {sorted(said)} of {ranks}"
-    for rank, target in said.items():
+    assert sorted(reported) == list(range(ranks)), f"ranks {sorted(reported)} of {ranks}"
+    for rank, target in reported.items():
         for key, value in {"world_size": ranks, **also}.items():
             want = value(rank) if callable(value) else value
             assert target[key] == want, f"rank {rank}: {key} is {target[key]}, not {want}"

@@ -158,14 +158,14 @@ class Replay:
 
     def _compare_sums(self, line):
         now = self.counters[line["device"]].now
-        for said, ours in (
+        for reported, ours in (
             ("total_allocated", now["allocated_bytes"]),
             ("total_reserved", now["reserved_bytes"]),
         ):
-            if said not in line:
-                raise Difference(f"the event has no {said}")
-            if line[said] != ours:
-                raise Difference(f"{said} is {line[said]}, by the events so far it is {ours}")
+            if reported not in line:
+                raise Difference(f"the event has no {reported}")
+            if line[reported] != ours:
+                raise Difference(f"{reported} is {line[reported]}, by the events so far it is {ours}")
             self.sums_compared += 1
 
     # ---- The driver's memory --------------------------------------------------------------------

@@ -44,15 +44,15 @@ def moments_of(events):
     return moments
 
 
-def compare(said, seen):
+def compare(reported, seen):
     """Returns role -> bytes (named by both, by the recording only, by the program only)."""
     result = {}
     for key, role in ROLES.items():
-        if key not in said:
+        if key not in reported:
             continue
-        truth = set(said[key])
+        truth = set(reported[key])
         if role == "saved":  # the role parameter takes precedence
-            truth -= set(said["parameters"])
+            truth -= set(reported["parameters"])
         found = {address for address, (_, roles) in seen.items() if role in roles}
         size = {address: bytes_ for address, (bytes_, _) in seen.items()}
         total = lambda which: sum(size.get(address, 0) for address in which)  # noqa: E731
@@ -76,11 +76,11 @@ def main():
             (folder / "sessions").mkdir(mode=0o700)
             recording = rig.run(folder, [rig.python, PROGRAM, name], ("--quiet", "--exit-wait", "100s"),
                                 PYTHONPATH=str(ROOT / "python"))
-            said = recording.result()
+            reported = recording.result()
             seen = moments_of(recording.events())
-        assert len(said) == len(seen) > 0, (len(said), len(seen))
+        assert len(reported) == len(seen) > 0, (len(reported), len(seen))
         sums = {role: [0, 0, 0] for role in ROLES.values()}
-        for one, other in zip(said, seen):
+        for one, other in zip(reported, seen):
             for role, figures in compare(one, other).items():
                 sums[role] = [a + b for a, b in zip(sums[role], figures)]
         wrong += sum(sum(figures[1:]) for figures in sums.values())

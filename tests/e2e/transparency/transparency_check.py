@@ -56,7 +56,7 @@ CASES = {
 # Programs that cannot be compared in this way, and why.
 EXEMPT = {
     "call_cost": "prints what calls cost, which is what recording changes",
-    "no_driver": "its weak references find the profiler's functions; e2e/ways_in checks what they return",
+    "no_driver": "its weak references find the profiler's functions; e2e/linkage checks what they return",
 }
 
 
@@ -151,8 +151,8 @@ def check(rig, name, arguments):
             own = [line for line in traced.err if not line.startswith("gpumemtrace: ")]
             check_lines(f"{way}: stderr", alone.err, again.err, own)
             assert traced.files == alone.files, f"{way}: {traced.files}, alone {alone.files}"
-            said = any(": recording " in line for line in traced.err)
-            assert way == "run" or said == bool(traced.recordings), traced.err
+            reported = any(": recording " in line for line in traced.err)
+            assert way == "run" or reported == bool(traced.recordings), traced.err
             if name == "observer":
                 assert traced.recordings, "nothing was recorded, so nothing was tested"
     return alone.code

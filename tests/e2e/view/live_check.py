@@ -31,7 +31,7 @@ class RecordedProgram:
             {"LD_PRELOAD": rig.library(), "GPUMEMTRACE": f"quiet,output={folder}/{name}.gmt{options}"},
         )
         self.process = subprocess.Popen(
-            rig.simulated(rig.built("told_memory")), env=environment, cwd=folder, text=True,
+            rig.simulated(rig.built("memory_commands")), env=environment, cwd=folder, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )
         assert self.process.stdout.readline().startswith("ready "), "it did not begin"

@@ -228,8 +228,8 @@ def file_that_is_none_fails_alone(place):
         files = view.wait_ready()
         assert [file["state"] for file in files] == ["ready", "failed", "failed", "failed"], files
         for index, name in ((1, "notes.txt"), (2, "missing.gmt"), (3, ".")):
-            said = place.run("report", name)[2]
-            assert said == f"gpumemtrace: {files[index]['error']}\n", f"{said} {files[index]}"
+            output = place.run("report", name)[2]
+            assert output == f"gpumemtrace: {files[index]['error']}\n", f"{output} {files[index]}"
             status, body = view.ask("curve", file=index, lane=0, axis="event", to=9, columns=9, **{"from": 0})
             assert status == 400 and body["error"] == files[index]["error"], f"{status} {body}"
         assert view.ask("answer", file=0, name="report")[0] == 200
@@ -251,8 +251,8 @@ def cut_recording_is_marked(place):
     with place.view("cut.gmt") as view:
         assert view.wait_ready()[0]["state"] == "ready"
         lacks = view.answer("meta")["files"][0]["lacks"]
-        said = place.run("oom", "cut.gmt")[2]
-        assert lacks and all(f"gpumemtrace: {lack}\n" in said for lack in lacks), f"{lacks} {said}"
+        output = place.run("oom", "cut.gmt")[2]
+        assert lacks and all(f"gpumemtrace: {lack}\n" in output for lack in lacks), f"{lacks} {output}"
 
 
 def second_time_gives_the_same(place):

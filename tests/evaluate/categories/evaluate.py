@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Whether memory is what its category says, in real PyTorch programs on the simulated device.
+"""Evaluates the categories of memory in real PyTorch programs on the simulated device.
 
-Each program of train.py trains a model of random size and writes down itself which storages are its
-parameters, gradients, optimizer's state, inputs, saved activations and recomputed ones. judge_categories
-compares. What counts is the moment at which most bytes were in blocks.
+Each program of train.py trains a model of random size and writes which storages are its parameters,
+gradients, optimizer state, inputs, saved and recomputed activations. judge_categories compares them
+with the recording. The score is for the moment with the most bytes in blocks.
 """
 
 import json
@@ -67,13 +67,13 @@ def environment(build, folder, program):
 
 
 def training(program):
-    """The script of ours that trains in that way, with its arguments."""
+    """Returns train.py with the arguments for `program`."""
     model, *ways = program.split()
     return ["train.py", "--model", model, "--way", *ways]
 
 
 def run(evaluation, python, program, seed, roles="on", command_of=training):
-    """The moments of one program, judged."""
+    """Records one program and returns its moments with their scores."""
     build = evaluation.build
     script, *arguments = command_of(program)
     train = [python, "-B", HERE / script, "--seed", str(seed), *arguments]
@@ -98,16 +98,16 @@ def fullest(moments):
 
 
 def worst(moments):
-    """What most bytes of all moments were wrong about, in words."""
+    """Returns a text about the error with the most bytes in all moments."""
     wrong = {}
     for moment in moments:
         for error in moment["wrong"]:
-            key = f"{error['truth']} said to be {error['said']}"
+            key = f"{error['truth']} classified as {error['said']}"
             wrong[key] = max(wrong.get(key, 0), error["bytes"] / moment["bytes"])
     if not wrong:
         return ""
     text, share = max(wrong.items(), key=lambda item: item[1])
-    return f"{text} ({share:.1%} at most)" if share >= 0.0005 else ""
+    return f"{text} (up to {share:.1%})" if share >= 0.0005 else ""
 
 
 def share(part, whole):
@@ -115,7 +115,7 @@ def share(part, whole):
 
 
 class Judged:
-    """All runs of a program with or without roles."""
+    """The score of all runs of a program with or without roles."""
 
     def __init__(self):
         self.moments, self.right, self.bytes, self.claimed = [], 0, 0, 0
@@ -136,7 +136,8 @@ class Judged:
 
 
 def evaluate(evaluation, python, programs, goals, what, command_of=training):
-    """Rows for `programs`, in two columns. `goals`: of the bytes at the peak, with roles and without."""
+    """Adds a table of `programs`, recorded with and without roles. `goals`: the shares of bytes at the
+    peak to reach with and without roles."""
     rows, totals, lowest = [], {"on": Judged(), "off": Judged()}, {"on": 1.0, "off": 1.0}
     for program in programs:
         judged = {"on": Judged(), "off": Judged()}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whether memory is what its category says, in programs whose loops, models and optimizers are those of libraries
-that people train with, on the simulated device. The libraries come from scripts/setup.
+"""Evaluates the categories of memory in programs that use the loops, models and optimizers of common
+training libraries, on the simulated device. scripts/setup installs the libraries.
 """
 
 import os
@@ -35,7 +35,7 @@ def python_with_libraries():
     python = os.environ.get("GMT_LIBRARIES_PYTHON") or f"{cache}/gpumemtrace/libraries/bin/python"
     asked = [python, "-c", "import transformers, peft, accelerate, lightning, timm, diffusers, torchvision"]
     if not os.path.exists(python) or subprocess.run(asked, capture_output=True).returncode != 0:
-        sys.exit(f"{python} has not all libraries: scripts/setup fetches them, or name another in GMT_LIBRARIES_PYTHON")
+        sys.exit(f"{python} lacks libraries: run scripts/setup, or set GMT_LIBRARIES_PYTHON to another Python")
     return python
 
 

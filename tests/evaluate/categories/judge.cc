@@ -1,13 +1,14 @@
-// judge_categories RECORDING TRUTH: compares what the categories of a recording say with what the
-// program itself knew (truth.py), at each of its moments. Prints a line of JSON for each moment:
+// judge_categories RECORDING TRUTH: compares the categories of a recording with what the program
+// reported about itself (truth.py) at each of its moments. Prints a line of JSON for each moment:
 //
-//   {"name", "bytes": in blocks, "right", "claimed": bytes that the program told of, "claimed_right",
-//    "wrong": [{"truth", "said", "bytes", "reason"}]}
+//   {"name", "bytes": in blocks, "right", "claimed": bytes that the program reported,
+//    "claimed_right", "wrong": [{"truth", "said", "bytes", "reason"}]}
 //
-// What the program did not tell of is its temporaries, workspaces and communication: whatever says that
-// it is one of the program's own tensors is wrong, unless the program says so of it later. Of what checkpointing computes again it tells the
-// outputs of modules only. An "output" that no backward pass needs may be dropped at once or kept: it is
-// right as an activation and as a temporary. Unknown is never right.
+// Memory that the program does not report must be temporaries, workspaces or communication. A
+// category of the program's own tensors is wrong for it, unless the program reports that category
+// later. Of the results that checkpointing recomputes, the program reports only the outputs of
+// modules. An "output" that no backward pass needs may be dropped at once or kept, so both
+// activation and temporary are right. Unknown is never right.
 
 #include <cstdio>
 #include <fstream>
@@ -47,7 +48,7 @@ bool ReadTruth(const std::string& path, std::map<uint64_t, Moment>* moments) {
   return true;
 }
 
-bool MayBeUntold(Category category, const Moment& moment) {
+bool MayBeUnreported(Category category, const Moment& moment) {
   if (category == Category::kRecomputed) return moment.name == "in_backward";
   return category == Category::kTemporaries || category == Category::kWorkspaces ||
          category == Category::kCommunication || category == Category::kGraphPools;
@@ -57,14 +58,14 @@ bool IsOfAPass(Category category) {
   return category == Category::kActivations || category == Category::kTemporaries;
 }
 
-// The category that the program told of a block; empty: none. Several storages lie in no block.
+// Returns the category that the program reported for a block, or "" if none.
 std::string TruthOf(const Moment& moment, uint64_t address, uint64_t size) {
   const auto found = moment.storages.lower_bound(address);
   const bool inside = found != moment.storages.end() && found->first - address < size;
   return inside ? found->second : "";
 }
 
-// Without its allocator's cache PyTorch's tensors are memory of the driver.
+// Without the cache of PyTorch's allocator, tensors are memory of the driver.
 bool HasBlocks(const Trace& trace) { return trace.heaps.size() > 2; }
 
 bool IsJudged(const Trace& trace, RowId row) {
@@ -73,7 +74,8 @@ bool IsJudged(const Trace& trace, RowId row) {
          !trace.rows.IsRegion(row);
 }
 
-// What the program says of a row when it has said nothing yet: a gradient on its way to its parameter.
+// The categories that the program reports for rows, possibly at a later moment: for example, for a
+// gradient that is not yet assigned to its parameter.
 using Becomes = std::map<RowId, std::string>;
 
 void NoteWhatBecomes(const Trace& trace, const Moment& moment, Step step, Becomes& becomes) {
@@ -95,19 +97,19 @@ Json Judge(const Trace& trace, const Categories& categories, const Moment& momen
   for (const RowId row : HeldAfter(trace, step)) {
     if (!IsJudged(trace, row)) continue;
     const uint64_t size = trace.rows.size[row];
-    const Category said = categories.Of(row).category;
+    const Category answer = categories.Of(row).category;
     const std::string truth = TruthOf(moment, trace.rows.address[row], size);
     const auto later = becomes.find(row);
-    const bool is_on_its_way = later != becomes.end() && later->second == NameOf(said);
-    const bool is_right = truth.empty()       ? MayBeUntold(said, moment) || is_on_its_way
-                          : truth == "output" ? IsOfAPass(said)
-                                              : truth == NameOf(said);
+    const bool is_on_its_way = later != becomes.end() && later->second == NameOf(answer);
+    const bool is_right = truth.empty()       ? MayBeUnreported(answer, moment) || is_on_its_way
+                          : truth == "output" ? IsOfAPass(answer)
+                                              : truth == NameOf(answer);
     bytes += size;
     if (is_right) right += size;
     if (!truth.empty()) claimed += size;
     if (!truth.empty() && is_right) claimed_right += size;
     if (is_right) continue;
-    Error& error = wrong[{truth.empty() ? "unreported" : truth, std::string(NameOf(said))}];
+    Error& error = wrong[{truth.empty() ? "unreported" : truth, std::string(NameOf(answer))}];
     error.bytes += size;
     error.reason = categories.Reason(row);
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Trains a model of random size in one of the ways that change what its memory is for, and says at each
-moment which storages are what (truth.py).
+"""Trains a model of random size in ways that change the purposes of its memory, and reports at each
+moment what its storages are used for (truth.py).
 
 Usage: train.py --model mlp|gpt|convnet|recurrent --seed N [--way WAY...]
 """
@@ -39,7 +39,7 @@ class Checkpointed(nn.Module):
 
 
 class Adapted(nn.Module):
-    """A frozen layer with a small one beside it that learns."""
+    """A frozen layer with a small trainable adapter."""
 
     def __init__(self, layer, rank):
         super().__init__()
@@ -112,7 +112,7 @@ class Job:
         return [torch.randint(vocabulary, (self.batch, self.length + 1)).cuda()]
 
     def forward(self, model, batch):
-        """Outputs, the loss last."""
+        """Returns the outputs; the last one is the loss."""
         if self.args.model == "mlp":
             output = model(batch[0])
             return [output, output.square().mean()]
@@ -131,7 +131,7 @@ class Job:
 
 
 def wrap(job):
-    """The model as it is trained."""
+    """Returns the model wrapped for training."""
     ways = job.ways
     if "ddp" in ways:
         return nn.parallel.DistributedDataParallel(job.model, device_ids=[0], bucket_cap_mb=4)
@@ -147,7 +147,7 @@ def wrap(job):
 
 
 def step_in_backward(parameters, job, truth):
-    """Each parameter has an optimizer of its own, which runs as soon as its gradient is there."""
+    """Gives each parameter its own optimizer, which runs as soon as the gradient is available."""
     for parameter in parameters:
         optimizer = job.optimizer([parameter])
         truth.optimizers.append(optimizer)
@@ -226,7 +226,7 @@ def train(job):
 
 
 def infer(job):
-    """Weights, and outputs that the program keeps for a while; it ends as programs do."""
+    """Runs forward passes only: weights, and outputs that are dropped."""
     model = job.model.eval()
     truth = Truth([model])
     truth.moment("construction")
@@ -238,7 +238,7 @@ def infer(job):
 
 
 def train_in_closures(job):
-    """Forward and backward passes run inside the optimizer's step, as Lightning does it."""
+    """Runs forward and backward passes inside the optimizer's step, like Lightning."""
     truth = Truth([job.model])
     (optimizer,) = make_optimizers(job, truth)
     truth.moment("construction")

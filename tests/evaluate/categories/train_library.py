@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Trains a small model as a library does it, its loop, its optimizer and its wrappers, and says at each moment
-which storages are what (truth.py). Nothing is fetched: models are made from configurations.
+"""Trains a small model with a library's loop, optimizer and wrappers, and reports at each moment what
+its storages are used for (truth.py). Nothing is downloaded: models are created from configurations.
 
-What the library holds is found through PyTorch's public hooks: of the model's forward pass, of gradients that are
-accumulated, and of optimizers' steps. Nothing is kept alive by looking: what belongs to a pass is known weakly.
+PyTorch's public hooks find the library's tensors: hooks of the forward pass, of gradient accumulation
+and of optimizer steps. Tensors of a pass are only referenced weakly, so that the hooks keep nothing alive.
 
 Usage: train_library.py --program FUNCTION --seed N
 """
@@ -21,7 +21,7 @@ STEPS = 4
 
 
 class Watched(Truth):
-    """The truth about a program whose loop is a library's."""
+    """The truth about a program that runs a library's loop."""
 
     def __init__(self, model, checkpoints=False):
         super().__init__([model])
@@ -40,10 +40,10 @@ class Watched(Truth):
             parameter.register_hook(self._begin_backward)
 
     def __deepcopy__(self, _):
-        return self  # with a model that an average is made of
+        return self  # when the model is copied for an average
 
     def _in_backward(self, _):
-        # A library that keeps no output leaves nothing to walk its graph from.
+        # If the library keeps no output, its graph cannot be walked.
         if any(ref() is not None and ref().grad_fn is not None for ref in self._passing["outputs"]):
             self.moment("in_backward")
 
@@ -147,7 +147,7 @@ def transformers_trainer_checkpoint(sizes):
 
 
 def transformers_decode(sizes):
-    """A prompt, then token by token with the library's cache."""
+    """Runs a prompt and then decodes token by token with the library's cache."""
     model = llama(sizes).half().cuda().eval()
     Watched(model)
     with torch.inference_mode():

@@ -1,14 +1,14 @@
-"""What a training program itself knows of its memory: which storages are its parameters, its gradients,
-its optimizers' state, its batch, and what autograd saved.
+"""Reports what a training program knows about its memory: which storages are its parameters,
+gradients, optimizer state, batch, and tensors that autograd saved.
 
     truth = Truth(models=[model], optimizers=[optimizer])
-    with truth.watching():          the forward pass: what it saves is noted where checkpointing hides it
-        loss = model(batch)
-    truth.moment("forward")         a mark in the recording, and what there is at it
+    with truth.watching():          notes the tensors that the forward pass saves, if checkpointing
+        loss = model(batch)         hides them
+    truth.moment("forward")         records a mark and writes the storages at that moment
 
 A moment is one line of JSON in the file that $GMT_TRUTH names: {"index", "name", "storages":
-[[address, category], ...]}. Of a storage that is several things the first counts: a parameter that
-autograd saves as well is a parameter. Asking allocates nothing on a device.
+[[address, category], ...]}. If a storage has several uses, the first one counts: a parameter that
+autograd has saved is a parameter. A moment allocates no device memory.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ def _find_mark():
 
 
 def saved_by_graphs(outputs):
-    """The tensors that the nodes of the graphs behind these outputs keep for their backward passes."""
+    """Returns the tensors that the nodes of these outputs' graphs have saved for the backward pass."""
     seen, saved = set(), []
     waiting = [tensor.grad_fn for tensor in outputs]
     while waiting:
@@ -45,14 +45,14 @@ def saved_by_graphs(outputs):
                 if name.startswith("_raw_saved_") and name != "_raw_saved_tensors":
                     saved.append(getattr(node, "_saved_" + name.removeprefix("_raw_saved_")))
             saved.append(getattr(node, "saved_tensors", ()))
-        except RuntimeError:  # its backward pass has been
+        except RuntimeError:  # its backward pass has run
             pass
         waiting += [following for following, _ in node.next_functions]
     return list(_tensors(saved))
 
 
 class _Saved:
-    """What stands for a tensor that autograd saved, as long as autograd holds it."""
+    """Replaces a tensor that autograd saved; autograd holds the only strong reference."""
 
     def __init__(self, tensor):
         self.tensor = tensor
@@ -77,14 +77,14 @@ class Truth:
     def __init__(self, models=(), optimizers=()):
         self.models, self.optimizers = list(models), list(optimizers)
         self.inputs, self.outputs = [], []
-        # A sharded model shows its gathered weights instead of its parameters while they are in use.
+        # While a sharded model is in use, parameters() returns its gathered weights.
         self.shards = [p for m in models for p in m.parameters() if hasattr(p, "to_local")]
-        # Whether the model is checkpointed: to look at what its graph saves would compute it again. Then
-        # everything that is saved is packed into an object of ours, and autograd itself holds nothing.
+        # Whether the model uses checkpointing. Reading the tensors that its graph saved would
+        # recompute them, so each saved tensor is packed into a _Saved instead.
         self.checkpoints = False
         self.in_backward = False
         self._saved = weakref.WeakSet()
-        self._recomputed = []  # weak: tensors compare by element
+        self._recomputed = []  # weak references; not a WeakSet, because tensors compare by element
         self._indices = itertools.count()
         self._mark = _find_mark()
         path = os.environ.get("GMT_TRUTH")
@@ -106,7 +106,7 @@ class Truth:
             yield
 
     def watch_recomputation(self, module):
-        """A module that is called inside a backward pass is being computed again."""
+        """Notes the outputs of modules that are called inside a backward pass as recomputed."""
 
         def note(_, __, output):
             if self.in_backward:
@@ -118,7 +118,7 @@ class Truth:
 
     @contextlib.contextmanager
     def backward(self, name="in_backward", at=()):
-        """Moments in the midst of the pass, when the gradients of `at` are there."""
+        """Adds moments in the middle of the pass, when the gradients of `at` are available."""
         self.in_backward = True
         handles = [
             parameter.register_post_accumulate_grad_hook(lambda _: self.moment(name))

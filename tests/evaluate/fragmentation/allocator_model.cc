@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kSmallBlock = kMiB, kSmallSegment = 2 * kMiB, kLargeSegment = 20 * kMiB;
 constexpr uint64_t kLeastOwnSegment = 10 * kMiB, kSegmentUnit = 2 * kMiB, kBlockUnit = 512;
-constexpr uint64_t kSite = 77;  // in the allocator's code, that records CUDA events
+constexpr uint64_t kSite = 77;  // the place in the allocator's code that records CUDA events
 
 uint64_t RoundUp(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 

@@ -1,14 +1,14 @@
 // tests/evaluate/fragmentation/allocator_model.h
 //
-// AllocatorModel: a caching allocator on a device of limited memory, which writes the recording that
-// its calls would leave. It knows what is free in it and why: the truth for evaluators.
+// AllocatorModel: a caching allocator on a device of limited memory. It writes the recording of its
+// calls and knows which memory is free and why, which is the truth for evaluators.
 //
-// The rules are those of PyTorch's allocator (c10/cuda/CUDACachingAllocator.cpp, 2.6): sizes rounded
-// to 512 B, a small and a large pool for each stream, segments of 2 MiB, 20 MiB or the size rounded to
-// 2 MiB, best fit, splitting, joining of free neighbours, on failure: give back what is free as a
-// whole, ask again, give up.
+// The rules are those of PyTorch's allocator (c10/cuda/CUDACachingAllocator.cpp, 2.6): sizes are
+// rounded to 512 B; each stream has a small and a large pool; segments have 2 MiB, 20 MiB or the
+// size rounded to 2 MiB; best fit; free neighbours are joined. If the driver has no memory,
+// entirely free segments are freed and the request is repeated once.
 //
-// Thread safety: one thread.
+// Not thread-safe.
 
 #ifndef GMT_TESTS_EVALUATE_FRAGMENTATION_ALLOCATOR_MODEL_H_
 #define GMT_TESTS_EVALUATE_FRAGMENTATION_ALLOCATOR_MODEL_H_
@@ -29,42 +29,42 @@ class AllocatorModel {
   struct Device {
     uint64_t total_bytes = uint64_t{24} << 30;
     uint64_t context_bytes = uint64_t{400} << 20;
-    uint64_t others_bytes = 0;            // of other processes
-    std::optional<uint64_t> limit_bytes;  // of the allocator's own
+    uint64_t others_bytes = 0;            // used by other processes
+    std::optional<uint64_t> limit_bytes;  // the allocator's own limit
     bool has_nvml = true;
   };
   using Stack = analysis::EventScript::Functions;
   static constexpr uint64_t kPid = 12, kOtherPid = 77;
 
-  // `script` must outlive it.
+  // REQUIRES: `script` outlives the model.
   AllocatorModel(analysis::EventScript& script, const Device& device);
 
-  // The block's address; nullopt: out of memory, which the recording has with all that leads to it.
-  // In a private pool other than 0.
+  // Returns the block's address, or nullopt if out of memory; the failure and the attempts before
+  // it are recorded. A `pool` other than 0 is a private one.
   std::optional<uint64_t> Malloc(uint64_t bytes, uint64_t stream, const Stack& stack,
                                  uint64_t pool = 0);
   void Free(uint64_t address);
-  // Another stream still uses it.
+  // Frees a block that `other_stream` still uses.
   void FreeAwaiting(uint64_t address, uint64_t other_stream);
-  // The other streams are done with all such blocks.
+  // Completes the other streams' use of all such blocks.
   void FinishStreams();
   void EmptyCache();
-  // What is allocated on `stream` until the end is of a pool of its own, and nothing is given back.
+  // Until EndCapture(), allocations on `stream` come from `pool`, and no segment is freed.
   void BeginCapture(uint64_t stream, uint64_t pool);
   void EndCapture();
 
-  // Of the driver, beside the allocator: false where it has no more.
+  // Allocates from the driver, bypassing the allocator. Returns false if it has no memory.
   bool DriverMalloc(uint64_t bytes, const Stack& stack);
-  void DriverFree();  // what was allocated last
+  void DriverFree();  // frees the last one
   void SetOthers(uint64_t bytes) { device_.others_bytes = bytes; }
   void SetContext(uint64_t bytes) { device_.context_bytes = bytes; }
-  // What NVML or cudaMemGetInfo say now.
+  // Records what NVML or cudaMemGetInfo report now.
   void Sample();
 
   struct Truth {
     uint64_t reserved = 0, allocated = 0;
     uint64_t releasable = 0, pinned = 0, stream = 0, private_pool = 0, awaiting = 0;
-    uint64_t largest = 0;  // for the stream
+    uint64_t largest = 0;  // free piece that the stream can use
   };
   Truth TruthFor(uint64_t stream) const;
   uint64_t driver_free() const;
@@ -89,7 +89,7 @@ class AllocatorModel {
 
   std::optional<Place> BestFit(uint64_t bytes, uint64_t stream, uint64_t pool) const;
   bool AddSegment(uint64_t bytes, uint64_t stream, uint64_t pool, const Stack& stack);
-  uint64_t Take(const Place& place, uint64_t bytes);  // returns what the block has
+  uint64_t Take(const Place& place, uint64_t bytes);  // returns the block's size
   void Release(uint64_t address);
   void JoinNeighbours(Segment& segment, uint64_t address);
   uint64_t ReleaseFreeSegments();

@@ -1,5 +1,5 @@
-// How often `frag` is right: generated programs on a model of PyTorch's allocator, asked at random
-// moments about what is free and why. Truth is the model's own lists.
+// Measures how often `frag` is right: at random moments of generated programs on a model of
+// PyTorch's allocator, compares its answer about free memory with the model's own lists.
 
 #include <fmt/format.h>
 
@@ -21,12 +21,12 @@ using analysis::Step;
 constexpr uint64_t kStreams = 3, kGraphPool = 5;
 
 struct Moment {
-  uint64_t events = 0;  // of the script, up to it
+  uint64_t events = 0;  // number of the script's events before it
   uint64_t stream = 0;
   AllocatorModel::Truth truth;
 };
 
-// A program that allocates and frees at random on several streams, captures graphs, hands blocks to
+// A program that allocates and frees at random on several streams, captures graphs, uses blocks on
 // other streams and empties its cache.
 class Program {
  public:
@@ -34,7 +34,8 @@ class Program {
       : random_(seed), script_(script), model_(script, {}) {}
 
   std::vector<Moment> Run() {
-    // The allocator's code that records CUDA events is known once it asked about one.
+    // The analysis knows which code of the allocator records CUDA events after the first query of
+    // one.
     if (const auto first = model_.Malloc(kMiB, 1, {"first"})) {
       model_.FreeAwaiting(*first, 2);
       model_.FinishStreams();
@@ -66,7 +67,8 @@ class Program {
   void Note() {
     const uint64_t stream = Pick(1, kStreams);
     moments_.push_back({script_.batch().events.size(), stream, model_.TruthFor(stream)});
-    // A moment lasts up to the next birth or death: what streams finish in it, they have finished.
+    // A moment lasts until the next allocation or free and includes the streams' completions until
+    // then, so the next event must be an allocation.
     if (const auto address = model_.Malloc(512, stream, {"marker"})) live_.push_back(*address);
   }
 
@@ -141,7 +143,7 @@ void Compare(const Moment& moment, const analysis::Fragmentation& found, Scores&
   scores.largest.Add(found.largest_free_bytes == truth.largest);
 }
 
-// Steps that had happened after each event of the script, by their times.
+// Returns the step after the first `events` events of the script, using their times.
 Step StepAfterEvents(const analysis::Trace& trace, uint64_t events) {
   return analysis::StepAt(trace, static_cast<int64_t>(events) * analysis::EventScript::kStep_ns);
 }

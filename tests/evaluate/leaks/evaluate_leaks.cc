@@ -1,4 +1,4 @@
-// evaluate_leaks: how often `leaks` is right, on made-up programs whose leaks are known.
+// evaluate_leaks: measures how often `leaks` is right, on synthetic programs with known leaks.
 
 #include <algorithm>
 #include <cmath>
@@ -22,14 +22,14 @@ using analysis::LeakTier;
 constexpr uint32_t kWatched[] = {100, 200, 400, 800};
 constexpr uint32_t kAttachAt[] = {0, 150};
 constexpr uint32_t kTooFew = 60;
-// A program that ran before somebody attached, watched for ever longer.
+// A program that is attached to after 200 cycles and watched for different numbers of cycles.
 constexpr uint32_t kRanBefore = 200;
 constexpr uint32_t kWatchedAfterAttach[] = {25, 50, 100, 200, 400, 800};
-constexpr uint32_t kInferred = 400;         // cycles, of programs that do not tell them
+constexpr uint32_t kInferred = 400;         // cycles of a program without marks
 constexpr uint32_t kCyclesOfADay = 10'000;  // of 8.64 s
 
 struct Scores {
-  Rate found, right, first, bytes, told_once;
+  Rate found, right, first, bytes, reported_once;
   uint64_t apart = 0;
   std::vector<double> errors;  // of bytes per cycle
 };
@@ -55,7 +55,7 @@ LeakReport WatchProgram(RecordedProgram& program) {
   return analysis::ConcludeLeaks(watcher.Evidence(), texts);
 }
 
-// The habits that a suspect accuses.
+// Returns the habits that a suspect blames.
 std::set<const Habit*> Accused(const RecordedProgram& program, const LeakSuspect& suspect) {
   std::set<const Habit*> habits;
   for (const analysis::LeakStack& stack : suspect.stacks)
@@ -85,11 +85,11 @@ class Judge {
     }
     for (const Truth& truth : program_.TruthOf(watched_)) {
       if (!truth.counts) continue;
-      const bool found = told_.contains(truth.habit);
+      const bool found = reports_.contains(truth.habit);
       scores_.found.Add(found);
       by_kind_[truth.habit->name].Add(found);
       if (!found) Miss("not found: " + truth.habit->name);
-      if (found) scores_.told_once.Add(told_[truth.habit] == 1);
+      if (found) scores_.reported_once.Add(reports_[truth.habit] == 1);
     }
   }
 
@@ -117,14 +117,14 @@ class Judge {
     for (const Truth& of : program_.TruthOf(watched_)) {
       if (accused.contains(of.habit)) truth += of.bytes_per_cycle;
     }
-    for (const Habit* habit : accused) ++told_[habit];
-    // Of a leak that is told in parts the first part is most of it.
-    if (accused.size() == 1 && told_[*accused.begin()] > 1) return;
+    for (const Habit* habit : accused) ++reports_[habit];
+    // If a leak is reported in parts, only the first one, which is the largest, is compared.
+    if (accused.size() == 1 && reports_[*accused.begin()] > 1) return;
     const double error = std::abs(suspect.bytes_per_cycle - truth) / truth;
     scores_.errors.push_back(error);
     scores_.bytes.Add(error <= 0.05);
     if (error > 0.05)
-      Miss(absl::StrFormat("%s: %.0f bytes per cycle, are %.0f", (*accused.begin())->name,
+      Miss(absl::StrFormat("%s: %.0f bytes per cycle, truth %.0f", (*accused.begin())->name,
                            suspect.bytes_per_cycle, truth));
   }
 
@@ -138,7 +138,7 @@ class Judge {
   const uint32_t watched_;
   Scores& scores_;
   std::map<std::string, Rate>& by_kind_;
-  std::map<const Habit*, int> told_;
+  std::map<const Habit*, int> reports_;  // suspects by habit
 };
 
 double MedianOf(std::vector<double> values) {
@@ -177,7 +177,7 @@ class Evaluator {
     too_early_.Add(!early.enough && early.suspects.empty());
   }
 
-  // As `attach --watch` sees it: event by event, beside the program.
+  // Judges the answers of `attach --watch`, which sees a running program event by event.
   void JudgeAttach(uint64_t seed) {
     for (const uint32_t watched : kWatchedAfterAttach) {
       Plan plan;
@@ -196,7 +196,7 @@ class Evaluator {
     }
   }
 
-  // The same program, with steps that have to be found.
+  // Judges the same program without marks, so that its cycles must be inferred.
   void JudgeWithoutMarks(uint64_t seed) {
     Plan plan;
     plan.seed = seed;
@@ -260,7 +260,7 @@ void Evaluator::Write() {
     rows.push_back({absl::StrFormat("%d", attach_at), absl::StrFormat("%d", watched),
                     scores.right.text(), scores.found.text(), scores.first.text(),
                     scores.bytes.text(), absl::StrFormat("%.2f %%", 100 * MedianOf(scores.errors)),
-                    scores.told_once.text(), absl::StrFormat("%d", scores.apart)});
+                    scores.reported_once.text(), absl::StrFormat("%d", scores.apart)});
     Scores& sum = by_watched[watched];
     sum.right.Add(scores.right);
     sum.found.Add(scores.found);
@@ -270,13 +270,13 @@ void Evaluator::Write() {
   }
   evaluation_.Table(
       {"recorded from cycle", "watched", "precision", "recall", "first suspect right",
-       "bytes/cycle within 5 %", "median error", "one suspect a leak", "queues too long"},
+       "bytes/cycle within 5 %", "median error", "one suspect per leak", "queues too long"},
       rows);
   rows.clear();
   for (const auto& [name, rate] : by_kind_[400]) {
     rows.push_back({name, by_kind_[200][name].text(), rate.text(), by_kind_[800][name].text()});
   }
-  evaluation_.Table({"leak", "found of 200 cycles", "of 400", "of 800"}, rows);
+  evaluation_.Table({"leak", "found in 200 cycles", "in 400", "in 800"}, rows);
   rows.clear();
   for (const uint32_t watched : kWatchedAfterAttach) {
     if (watched < analysis::kCyclesForLikely) {
@@ -294,8 +294,7 @@ void Evaluator::Write() {
   evaluation_.AtLeast("recall, attached, 400 cycles", attached_[400].found, 0.95);
   evaluation_.AtLeast("precision, attached, 200 cycles", attached_[200].right, 0.91);
   evaluation_.AtLeast("recall, attached, 200 cycles", attached_[200].found, 0.9);
-  evaluation_.AtLeast("\"too early\" and nothing else, attached, 25 and 50 cycles",
-                      attached_too_early_, 1);
+  evaluation_.AtLeast("only \"too early\", attached, 25 and 50 cycles", attached_too_early_, 1);
   for (const uint32_t watched : {400u, 800u}) {
     const std::string of = absl::StrFormat(", %d cycles", watched);
     evaluation_.AtLeast("precision" + of, by_watched[watched].right, 0.95);
@@ -306,14 +305,14 @@ void Evaluator::Write() {
   }
   evaluation_.AtLeast("precision, 200 cycles", by_watched[200].right, 0.85);
   evaluation_.AtLeast("recall, 200 cycles", by_watched[200].found, 0.9);
-  evaluation_.AtLeast("400 cycles found although nothing marks them", cycles_inferred_, 0.9);
-  evaluation_.AtLeast("precision with those", inferred_.right, 0.95);
-  evaluation_.AtLeast("recall with those", inferred_.found, 0.95);
-  evaluation_.AtLeast("\"too early\" and nothing else, 60 cycles", too_early_, 1);
+  evaluation_.AtLeast("400 cycles inferred without marks", cycles_inferred_, 0.9);
+  evaluation_.AtLeast("precision with inferred cycles", inferred_.right, 0.95);
+  evaluation_.AtLeast("recall with inferred cycles", inferred_.found, 0.95);
+  evaluation_.AtLeast("only \"too early\", 60 cycles", too_early_, 1);
   evaluation_.AtMost(
       absl::StrFormat("false suspects per clean day (%d days of 10,000 cycles of 8.64 s)", days_),
       days_ == 0 ? 0 : static_cast<double>(false_in_days_) / static_cast<double>(days_), 0.1);
-  evaluation_.Shown("of tier possible, on all of those days",
+  evaluation_.Shown("suspects of tier possible on all clean days",
                     absl::StrFormat("%d", possible_in_days_));
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""evaluate_leaks_torch: how often `leaks` is right on training loops of PyTorch, run on the simulated
-device, whose leaks are known (training.py).
+"""evaluate_leaks_torch: measures how often `leaks` is right, on PyTorch training loops with known leaks
+(training.py) on the simulated device.
 
 Usage: evaluate_torch.py --build DIR [--seeds N] [--seed N] [--tune] [--quick] [--python PYTHON]
 """
@@ -38,7 +38,7 @@ QUICK = ("graph_kept", "queue_of_32")
 
 
 def lines_of_truth():
-    """Habit -> the numbers of the lines whose memory it leaks."""
+    """Returns for each habit the numbers of the lines whose memory it leaks."""
     lines = {habit: set() for habit in LEAKS}
     for number, line in enumerate(PROGRAM.read_text().splitlines(), 1):
         for habit in (re.search(r"# leaks: (.*)", line) or ["", ""])[1].split():
@@ -47,7 +47,7 @@ def lines_of_truth():
 
 
 def own_lines(suspect):
-    """Of each of its stacks, the lines of the program that it passes through."""
+    """Yields for each stack of a suspect the lines of the program in it."""
     for stack in suspect["stacks"]:
         frames = stack["frames"] + stack.get("forward_frames", [])
         yield {f["line"] for f in frames if (f["file"] or "").endswith("/" + PROGRAM.name)}
@@ -94,7 +94,7 @@ def judge_leak(evaluation, seed, habit, truth, score):
     close = abs(measured - habit.bytes_per_step) <= 0.05 * habit.bytes_per_step
     score.bytes += close
     if not close:
-        evaluation.missed(seed, f"{habit.name}: {measured} bytes a step, are {habit.bytes_per_step:.0f}")
+        evaluation.missed(seed, f"{habit.name}: {measured} bytes per step, truth {habit.bytes_per_step:.0f}")
 
 
 def judge(evaluation, seed, habit, truth, score):
@@ -137,12 +137,12 @@ def main():
         "(tests/evaluate/leaks/training.py). A suspect is correct if each of its stacks passes through a "
         "line that leaks. The bytes are compared with the growth of PyTorch's own counter."
     )
-    columns = ("seed", "habit", "truth", "said", "bytes a step, of PyTorch", "said")
+    columns = ("seed", "habit", "truth", "reported", "bytes per step (PyTorch)", "bytes per step (reported)")
     evaluation.table(columns, rows)
     evaluation.at_least("precision", score.right, score.suspects, 0.95)
     evaluation.at_least("recall", score.found, score.leaks, 0.95)
     evaluation.at_least("kind", score.kinds, score.found, 0.9)
-    evaluation.at_least("bytes a step within 5 %", score.bytes, score.found, 0.9)
+    evaluation.at_least("bytes per step within 5 %", score.bytes, score.found, 0.9)
     evaluation.at_least("clean programs without a suspect", score.quiet, score.clean, 0.95)
     sys.exit(evaluation.finish())
 

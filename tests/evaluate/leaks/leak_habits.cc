@@ -17,7 +17,8 @@ void Keep(Machine& m, uint32_t cycle, ScriptedHabit& h, uint64_t size, Where whe
   h.Leaked(cycle, size);
 }
 
-// The stacks of a forward pass: the model's layers below one line of the loop, the loss below the next.
+// Returns the stacks of a forward pass: the model's layers, called from one line of the loop, and
+// the loss, called from the next.
 std::vector<uint32_t> PassStacks(Machine& machine, uint32_t& line, uint32_t layers) {
   std::vector<uint32_t> stacks;
   const uint32_t model = line++, loss = line++;
@@ -45,7 +46,7 @@ Script KeepsGraph(double p) {
 
 std::unique_ptr<Habit> Untracked() {
   auto habit =
-      Make("graph instantiated anew", {}, [](Machine& m, uint32_t cycle, ScriptedHabit& h) {
+      Make("graph instantiated repeatedly", {}, [](Machine& m, uint32_t cycle, ScriptedHabit& h) {
         m.GrowDriver(192 * kKiB);
         h.Leaked(cycle, 192 * kKiB);
       });
@@ -143,7 +144,7 @@ std::unique_ptr<Habit> Leak(uint32_t kind, Machine& machine, const HabitOptions&
       return Untracked();
     case 13: {
       const uint32_t period = machine.Whole(5, 20);
-      return Make("communicator made anew",
+      return Make("communicator created repeatedly",
                   {machine.Stack({{"new_group", 66}, {"train", line++}, {"<module>", 900}},
                                  "ncclCommInitRank", "/opt/libnccl.so.2")},
                   [period](Machine& m, uint32_t cycle, ScriptedHabit& h) {
@@ -152,7 +153,7 @@ std::unique_ptr<Habit> Leak(uint32_t kind, Machine& machine, const HabitOptions&
                   });
     }
     case 14:
-      return Make("pool that keeps what was outgrown",
+      return Make("pool that keeps outgrown blocks",
                   {machine.Stack({{"decode", 30}, {"train", line++}, {"<module>", 900}},
                                  "ggml_cuda_pool_leg_alloc", "/opt/libggml-cuda.so")},
                   [length = uint64_t{64}](Machine& m, uint32_t cycle, ScriptedHabit& h) mutable {
@@ -161,7 +162,7 @@ std::unique_ptr<Habit> Leak(uint32_t kind, Machine& machine, const HabitOptions&
                     Keep(m, cycle, h, length * 64 * kKiB, Where::kDriver);
                   });
     default:
-      return Make("graph kept now and then", PassStacks(machine, line, machine.Whole(6, 30)),
+      return Make("graph kept in some steps", PassStacks(machine, line, machine.Whole(6, 30)),
                   KeepsGraph(machine.Uniform(0.1, 0.5)));
   }
 }

@@ -1,10 +1,10 @@
 // tests/evaluate/leaks/machine.h
 //
-// Machine: a program's memory as the evaluation of leaks makes it up, event by event: what it allocates
-// and frees, cycle by cycle. Until it is attached to, nothing is recorded; what was allocated before is
-// freed later all the same, as a block that nobody saw being born.
+// Machine: the synthetic memory of a program for the evaluation of leaks. It records allocations
+// and frees cycle by cycle, beginning at Attach(). Blocks that were allocated before can be freed
+// later; the recording then has a free without an allocation.
 //
-// Thread safety: one thread.
+// Not thread-safe.
 
 #ifndef GMT_TESTS_EVALUATE_LEAKS_MACHINE_H_
 #define GMT_TESTS_EVALUATE_LEAKS_MACHINE_H_
@@ -25,20 +25,21 @@ class Machine {
  public:
   using Block = uint64_t;  // its address
 
-  // `states_completions`: of every freed block the recording says when it may be used again.
+  // `states_completions`: whether the recording states for each freed block when it can be reused.
   Machine(uint64_t seed, bool states_completions)
       : random(seed), states_completions_(states_completions) {}
 
-  // The program's own frames, outermost last, with a line each; `operation` is the library's. `library`
-  // is the file that the native frame below is in; "": none.
+  // Returns a stack whose innermost frame is `operation`, which is native code of `library`, or
+  // Python code if `library` is "". The program's `own` frames (function and line, outermost last)
+  // follow.
   uint32_t Stack(const std::vector<std::pair<std::string, uint32_t>>& own,
                  const std::string& operation, const std::string& library = "");
 
   Block Alloc(uint32_t stack, uint64_t size, Where where = Where::kBlock);
   void Free(Block block);
-  // Freed, but a stream that the allocator waits for is never done.
+  // Frees a block that can never be reused, because a stream that uses it never completes.
   void FreeForgotten(Block block);
-  // What the driver takes for itself; the next sample shows it.
+  // Increases the driver's own use of memory, which the next sample shows.
   void GrowDriver(uint64_t bytes) { hidden_bytes_ += bytes; }
 
   void Attach() { recording_ = true; }

@@ -5,8 +5,7 @@
 namespace gmt::evaluate {
 namespace {
 
-constexpr uint32_t kForgottenStream =
-    11;  // of the kinds of leak: it needs completions that are told
+constexpr uint32_t kForgottenStream = 11;  // a kind of leak that needs recorded completions
 constexpr uint32_t kLeastTimes = 5;
 
 uint32_t FirstKindOf(uint64_t seed) { return static_cast<uint32_t>(seed / 2 % kLeakKinds); }
@@ -29,7 +28,8 @@ RecordedProgram::RecordedProgram(const Plan& plan)
   examination_ = std::make_unique<analysis::Examination>(trace_, machine_.script.definitions());
 }
 
-// None in a fifth of the programs, else 1 to 3 leaks of different kinds; all kinds come first as often.
+// A fifth of the programs have no leaks, the others 1 to 3 of different kinds. Each kind is equally
+// often the first one.
 void RecordedProgram::AddHabits(const Plan& plan) {
   uint32_t line = 100;
   const HabitOptions options{plan.attach_at, plan.cycles, 120};
@@ -58,7 +58,7 @@ std::vector<Truth> RecordedProgram::TruthOf(uint32_t cycles) const {
       if (truth.times++ == 0) truth.begin = i;
       bytes += static_cast<double>(left);
     }
-    // What comes now and then comes from the beginning on.
+    // The rate of an intermittent leak is measured from the beginning of the window.
     const uint32_t first = habit->name == "begins midway" ? truth.begin : 0;
     truth.bytes_per_cycle = bytes / std::max(1u, cycles - first);
     truth.counts = truth.times >= kLeastTimes && truth.begin < cycles * 3 / 4;

@@ -1,8 +1,8 @@
 // tests/evaluate/leaks/program.h
 //
-// A made-up program that has run and was recorded, with the truth beside the recording.
+// A synthetic program that has run and was recorded, with the truth about its leaks.
 //
-// Thread safety: one thread.
+// Not thread-safe.
 
 #ifndef GMT_TESTS_EVALUATE_LEAKS_PROGRAM_H_
 #define GMT_TESTS_EVALUATE_LEAKS_PROGRAM_H_
@@ -24,16 +24,16 @@ struct Plan {
   uint32_t cycles = 800;   // recorded
   bool clean = false;      // no leaks
   bool long_queues = false;
-  bool marks = true;  // the program says where its steps end
+  bool marks = true;  // the program marks the ends of its steps
 };
 
-// What a leak left in the window.
+// The memory that a leak has leaked in the window.
 struct Truth {
   const Habit* habit = nullptr;
-  uint32_t times = 0;          // cycles in which it left something
-  uint32_t begin = 0;          // the first of them, of the window's
-  double bytes_per_cycle = 0;  // since then
-  // Enough to be told: at least 5 times, and begun in the first three quarters.
+  uint32_t times = 0;          // cycles in which it leaked
+  uint32_t begin = 0;          // the first of them, counted from the window's first cycle
+  double bytes_per_cycle = 0;  // see TruthOf() in program.cc
+  // Whether it must be found: it leaked at least 5 times and began in the first three quarters.
   bool counts = false;
 };
 
@@ -42,7 +42,7 @@ class RecordedProgram {
   explicit RecordedProgram(const Plan& plan);
 
   const analysis::Examination& examination() const { return *examination_; }
-  // Of the first `cycles` recorded cycles.
+  // Returns the truth about the first `cycles` recorded cycles.
   std::vector<Truth> TruthOf(uint32_t cycles) const;
   const Habit* HabitOf(uint32_t stack) const;
   const Habits& habits() const { return habits_; }

@@ -1,8 +1,8 @@
 // tests/evaluate/leaks/scripted_habit.h
 //
-// A habit whose cycle is a function of its own state.
+// A habit whose cycle is a function object with its own state.
 //
-// Thread safety: one thread.
+// Not thread-safe.
 
 #ifndef GMT_TESTS_EVALUATE_LEAKS_SCRIPTED_HABIT_H_
 #define GMT_TESTS_EVALUATE_LEAKS_SCRIPTED_HABIT_H_
@@ -33,7 +33,8 @@ class ScriptedHabit : public Habit {
   Script script_;
 };
 
-// Of a line of the training loop, that calls a function of the program's, that calls the library.
+// Returns the stack of a library function that `function` calls, which the training loop calls at
+// `line`.
 inline uint32_t LoopStack(Machine& machine, uint32_t line, const std::string& function) {
   return machine.Stack({{function, 7}, {"train", line}, {"<module>", 900}}, "at::" + function,
                        "/usr/lib/python3/site-packages/torch/lib/libtorch_cuda.so");

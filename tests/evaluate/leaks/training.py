@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A small training loop with one habit more: a leak, or something that looks like one.
+"""A small training loop with one additional habit: a leak, or something that resembles one.
 
     training.py HABIT [--steps 240] [--seed N]
 
-What a leak keeps is allocated in the lines that end with the names of the habit: the truth that
-evaluate_torch.py compares with. At the end the program prints, as JSON, how many bytes a step
-left behind by PyTorch's own counters, or by what it asked the driver for.
+A comment "leaks: HABIT..." marks the lines that allocate leaked memory, which is the truth for
+evaluate_torch.py. At the end, the program prints as JSON how many bytes a step leaked, according to
+PyTorch's own counters and its requests to the driver.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import random
 import torch
 from torch.nn import functional
 
-WARM_UP = 2  # steps: the optimizer makes its state in the first
+WARM_UP = 2  # steps; the optimizer creates its state in the first one
 MIB = 1 << 20
 
 
@@ -148,7 +148,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     torch.manual_seed(options.seed)
-    __import__("gc").disable()  # the habits say when
+    __import__("gc").disable()  # habits collect explicitly
     training = Training(options.habit, options.seed)
     held = asked = 0
     for number in range(options.steps):

@@ -1,5 +1,5 @@
-// The search for leaks beside a program (analysis/leaks/leak_watcher.h) comes to the conclusions that a
-// search in the recording of all events comes to: on made-up programs with leaks and benign habits.
+// Checks on synthetic programs with leaks and benign habits that the search for leaks in a running
+// program (analysis/leaks/leak_watcher.h) reaches the same conclusions as one in its recording.
 
 #include <gtest/gtest.h>
 
@@ -45,12 +45,13 @@ std::multiset<std::string> TextsOf(const LeakReport& report) {
 
 class WatcherTest : public ::testing::Test {
  protected:
-  // Both of them, on the same events.
+  // Compares both searches on the same events.
   void Compare(const Plan& plan) {
     RecordedProgram program(plan);
     const LeakReport recorded = analysis::FindLeaks(program.examination());
     const LeakReport watched = Watch(program);
-    // How many stacks recur is counted when an anchor is looked for.
+    // The number of recurring stacks depends on when the anchor was determined, so it is not
+    // compared.
     const auto anchor = [](const std::string& source) {
       return source.substr(0, source.find(" and "));
     };
@@ -83,7 +84,7 @@ class WatcherTest : public ::testing::Test {
   size_t suspects_ = 0;
 };
 
-// A seed stands for a program and for how long it runs.
+// Returns the plan for a seed, which determines the program and its number of cycles.
 Plan PlanOf(uint32_t seed) {
   Plan plan;
   plan.seed = seed % 1'000'000;
@@ -91,7 +92,7 @@ Plan PlanOf(uint32_t seed) {
   return plan;
 }
 
-TEST_F(WatcherTest, SaysWhatTheRecordingSaysWhereMarksTellCycles) {
+TEST_F(WatcherTest, AgreesWithTheRecordingIfMarksDelimitCycles) {
   const uint64_t programs = ForEachSeed(SeedsUpTo(11, {213285817}), [&](uint32_t seed) {
     Plan plan = PlanOf(seed);
     plan.long_queues = seed % 3 == 0;
@@ -100,7 +101,7 @@ TEST_F(WatcherTest, SaysWhatTheRecordingSaysWhereMarksTellCycles) {
   EXPECT_TRUE(suspects_ > 0 || programs == 1);
 }
 
-TEST_F(WatcherTest, SaysWhatTheRecordingSaysOfAProgramThatRanBefore) {
+TEST_F(WatcherTest, AgreesWithTheRecordingOfAProgramThatRanBefore) {
   ForEachSeed(SeedsUpTo(8), [&](uint32_t seed) {
     Plan plan = PlanOf(seed);
     plan.attach_at = 200;
@@ -108,7 +109,7 @@ TEST_F(WatcherTest, SaysWhatTheRecordingSaysOfAProgramThatRanBefore) {
   });
 }
 
-TEST_F(WatcherTest, SaysWhatTheRecordingSaysWhereCyclesAreInferred) {
+TEST_F(WatcherTest, AgreesWithTheRecordingIfCyclesAreInferred) {
   ForEachSeed(SeedsUpTo(6, {2661038664}), [&](uint32_t seed) {
     Plan plan = PlanOf(seed);
     plan.cycles = 300;

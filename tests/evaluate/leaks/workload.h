@@ -1,9 +1,9 @@
 // tests/evaluate/leaks/workload.h
 //
-// What programs do with memory that grows, with the truth beside it: leaks of known kinds, and benign
-// habits that look like them.
+// The habits of synthetic programs: leaks of known kinds, and benign patterns of growing memory
+// that resemble them.
 //
-// Thread safety: one thread.
+// Not thread-safe.
 
 #ifndef GMT_TESTS_EVALUATE_LEAKS_WORKLOAD_H_
 #define GMT_TESTS_EVALUATE_LEAKS_WORKLOAD_H_
@@ -26,10 +26,10 @@ class Habit {
 
   std::string name;  // the kind: "every step", "queue"
   bool is_leak = false;
-  bool is_untracked = false;     // no event shows it
-  uint32_t longest_life = 0;     // cycles that its blocks live: of a queue
-  std::vector<uint32_t> stacks;  // those of the leak; of a benign habit all
-  std::vector<uint64_t> leaked;  // by cycle: bytes left for ever
+  bool is_untracked = false;     // its memory has no events
+  uint32_t longest_life = 0;     // of a queue: maximum lifetime of its blocks in cycles
+  std::vector<uint32_t> stacks;  // that leak; of a benign habit, all stacks
+  std::vector<uint64_t> leaked;  // bytes leaked in each cycle
 
  protected:
   void NoteLeak(uint32_t cycle, uint64_t bytes) {
@@ -46,14 +46,15 @@ struct HabitOptions {
   uint32_t longest_queue = 120;
 };
 
-// Every benign habit, some of them several times; `line` numbers the lines of the program.
+// Returns all benign habits, some of them several times. `line` is the next unused line number of
+// the program.
 Habits BenignHabits(Machine& machine, const HabitOptions& options, uint32_t& line);
 
 inline constexpr uint32_t kLeakKinds = 16;
-// One leak of kind 0..kLeakKinds-1.
+// Returns a leak of kind 0..kLeakKinds-1.
 std::unique_ptr<Habit> Leak(uint32_t kind, Machine& machine, const HabitOptions& options,
                             uint32_t& line);
-// A queue that is longer than what is watched.
+// Returns a queue that is longer than the watched time.
 std::unique_ptr<Habit> LongQueue(Machine& machine, uint32_t length, uint32_t& line);
 
 }  // namespace gmt::evaluate

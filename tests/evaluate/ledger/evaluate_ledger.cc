@@ -1,5 +1,4 @@
-// Whether the rows of a ledger have the bytes that they should: on made-up machines, which know who has
-// each byte.
+// Checks the bytes of a ledger's rows on synthetic machines, which know the owner of each byte.
 
 #include <algorithm>
 #include <array>
@@ -16,9 +15,9 @@ using analysis::Ledger;
 using analysis::LedgerGroup;
 using analysis::LedgerRow;
 
-constexpr int kMoments = 12;  // of each machine, apart from those of readings
+constexpr int kMoments = 12;  // random moments of each machine, in addition to those of readings
 
-// Of one way to be told.
+// The scores for one source of readings.
 struct Tally {
   Rate events, standing, others, unexplained, used;
 };
@@ -31,7 +30,7 @@ uint64_t BytesOf(const Ledger& ledger, const std::string& name) {
   return bytes;
 }
 
-// Within 5 %, or what a reading does not tell.
+// Returns whether the bytes are right within 5 % or 4 MiB, the uncertainty of a reading.
 bool IsNear(uint64_t bytes, uint64_t truth) {
   const uint64_t difference = bytes > truth ? bytes - truth : truth - bytes;
   return difference <= std::max(truth / 20, 4 * kMiB);
@@ -47,7 +46,7 @@ bool AddsUp(const Ledger& ledger) {
   return sum == ledger.driver_used_bytes;
 }
 
-// What the process's own calls tell is exact at every moment.
+// Returns whether the rows of the process's own calls, which must always be exact, are right.
 bool EventsAreRight(const Ledger& ledger, const Truth& truth) {
   bool right = BytesOf(ledger, "live blocks") == truth.live &&
                BytesOf(ledger, "cached") == truth.cached &&
@@ -72,7 +71,7 @@ class Judge {
     const analysis::Trace trace = run.script.Build();
     const analysis::Examination examination(trace, run.script.definitions());
     std::mt19937_64 random(seed);
-    // While it warms up, code is loaded that nobody tells of; then a reading is right until the next.
+    // During warm-up, code is loaded without an event. After it, a reading is right until the next.
     for (const uint32_t step : run.readings) {
       if (step > run.warm_since) Check(seed, run, examination, step, true);
     }
@@ -86,19 +85,20 @@ class Judge {
  private:
   void Check(uint64_t seed, const MachineRun& run, const analysis::Examination& examination,
              uint32_t step, bool at_reading) {
-    // All that happened before the next call has.
+    // The latest time before the next call.
     const analysis::Trace& trace = examination.trace();
     const int64_t t_ns = step < trace.last_step() ? trace.TimeOf(step + 1) - 1 : trace.end_t_ns;
     const Ledger ledger = analysis::LedgerAt(examination, 0, {step, t_ns, "event"});
     const Truth& truth = run.truths[step];
-    Tally& tally = tallies_[static_cast<size_t>(run.told)];
+    Tally& tally = tallies_[static_cast<size_t>(run.source)];
     adds_up_ &= AddsUp(ledger);
     Note(seed, step, "events", EventsAreRight(ledger, truth), tally.events);
     if (!at_reading) return;
     Note(seed, step, "in use", IsNear(ledger.driver_used_bytes, truth.used()), tally.used);
-    const bool told_apart = run.told == Told::kProcesses || run.told == Told::kProcessesNoCode;
+    const bool is_separate =
+        run.source == Source::kProcesses || run.source == Source::kProcessesNoCode;
     const uint64_t others = OthersOf(truth);
-    if (told_apart) {
+    if (is_separate) {
       Note(seed, step, "contexts and modules",
            IsNear(BytesOf(ledger, "contexts and modules"), truth.standing), tally.standing);
       Note(seed, step, "others", IsNear(ledger.bytes_of(LedgerGroup::kOtherProcess), others),
@@ -109,7 +109,7 @@ class Judge {
            tally.unexplained);
       return;
     }
-    // Together: neither can be told from the other, nor from what is lost.
+    // Contexts, other processes and lost memory cannot be distinguished, so their sum is compared.
     const auto rest =
         static_cast<int64_t>(ledger.bytes_of(LedgerGroup::kNotApart)) + ledger.unexplained_bytes;
     Note(seed, step, "contexts, others and unexplained",
@@ -120,7 +120,7 @@ class Judge {
   void Note(uint64_t seed, uint32_t step, const char* what, bool is_right, Rate& rate) {
     rate.Add(is_right);
     if (!is_right) {
-      evaluation_.Missed(seed, std::string(what) + " behind event " + std::to_string(step));
+      evaluation_.Missed(seed, std::string(what) + " after event " + std::to_string(step));
     }
   }
 
@@ -150,7 +150,7 @@ int Main(int argc, char** argv) {
   Rate events, standing, others, unexplained, used, together;
   for (int kind = 0; kind < kKinds; ++kind) {
     const Tally& tally = tallies[static_cast<size_t>(kind)];
-    rows.push_back({NameOf(static_cast<Told>(kind)), Text(tally.events), Text(tally.used),
+    rows.push_back({NameOf(static_cast<Source>(kind)), Text(tally.events), Text(tally.used),
                     Text(tally.standing), Text(tally.others), Text(tally.unexplained)});
     events.Add(tally.events);
     used.Add(tally.used);

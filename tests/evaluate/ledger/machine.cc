@@ -13,9 +13,9 @@ constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kOurs = 4242;
 constexpr uint64_t kTotal = uint64_t{80} << 30;
 constexpr uint64_t kSegment = 20 * kMiB;
-constexpr int kSlots = 10;             // of 2 MiB in a segment
-constexpr int kEventsPerReading = 25;  // the collector's second
-constexpr uint64_t kTellsNothingNew = 2 * kMiB;
+constexpr int kSlots = 10;             // per segment, 2 MiB each
+constexpr int kEventsPerReading = 25;  // stands for the collector's interval of one second
+constexpr uint64_t kMinChange = 2 * kMiB;  // smaller changes are not written
 
 struct Library {
   const char *name, *function, *module;
@@ -28,9 +28,9 @@ constexpr Library kLibraries[] = {{"NCCL", "ncclCommInitRank", "/opt/libnccl.so.
 class Machine {
  public:
   explicit Machine(uint64_t seed) : random_(seed) {
-    run_.told = static_cast<Told>(seed / 2 % kKinds);
+    run_.source = static_cast<Source>(seed / 2 % kKinds);
     run_.script.pid = kOurs;
-    if (run_.told != Told::kListWithoutUs && run_.told != Told::kTogether) {
+    if (run_.source != Source::kListWithoutUs && run_.source != Source::kTogether) {
       if (Chance(2)) now_.system = Between(100, 700) * kMiB;
     }
     now_.standing = Between(200, 600) * kMiB;
@@ -40,7 +40,7 @@ class Machine {
 
   MachineRun Run() && {
     Note();
-    if (run_.told == Told::kProcesses && Chance(3)) TakeCupti();
+    if (run_.source == Source::kProcesses && Chance(3)) TakeCupti();
     for (int step = 0; step < kSteps; ++step) {
       run_.script.Mark("step", static_cast<uint64_t>(step) + 1);
       if (step == 2) run_.warm_since = Steps();
@@ -66,7 +66,7 @@ class Machine {
   bool Chance(uint64_t of) { return random_() % of == 0; }
   uint32_t Steps() const { return static_cast<uint32_t>(run_.truths.size()) - 1; }
 
-  // The state behind the allocations and frees so far.
+  // Notes the state after the allocations and frees so far.
   void Note() {
     now_.live = now_.cached = now_.holes = 0;
     for (const Segment& segment : segments_) {
@@ -76,7 +76,7 @@ class Machine {
     }
     run_.truths.push_back(now_);
   }
-  void Renote() {  // something changed that is no allocation or free of ours
+  void Renote() {  // after a change that is not an allocation or free of this process
     run_.truths.back() = now_;
   }
 
@@ -102,7 +102,7 @@ class Machine {
     run_.script.Alloc(next_, kSegment, {"segment"});
     next_ += 2 * kSegment;
     Note();
-    // A segment without a block is none of a framework's: nobody would know what it is for.
+    // A segment without a block cannot be recognised as the framework's.
     Put(segments_.back(), 0);
   }
   void Put(Segment& segment, int slot) {
@@ -159,9 +159,10 @@ class Machine {
     Note();
   }
 
-  // Seen: at any time. Unseen: while the program warms up, as libraries do with their first use.
+  // With events for loaded code, loads some at any time; without them, only during warm-up, like
+  // libraries at their first use.
   void LoadCode(int step) {
-    const bool seen = run_.told == Told::kProcesses;
+    const bool seen = run_.source == Source::kProcesses;
     if (!seen && step >= 2) return;
     const uint64_t bytes = Between(1, 40) * kMiB;
     now_.standing += bytes;
@@ -185,21 +186,22 @@ class Machine {
     Renote();
   }
 
-  // What the driver says, now or, as one in eight, a call ago: the reading raced with it.
+  // Adds a reading of the driver. One in eight has the state before the last call, because a real
+  // reading can race with a call.
   void Read() {
-    const bool is_late = run_.truths.size() > 1 && Chance(8) && run_.told != Told::kTogether;
+    const bool is_late = run_.truths.size() > 1 && Chance(8) && run_.source != Source::kTogether;
     const Truth& seen = is_late ? run_.truths[run_.truths.size() - 2] : run_.truths.back();
     if (last_ && last_->others == seen.others &&
-        Distance(last_->used(), seen.used()) <= kTellsNothingNew) {
+        Distance(last_->used(), seen.used()) <= kMinChange) {
       return;
     }
     last_ = seen;
     run_.readings.push_back(Steps());
     gmt::Sample& sample = run_.script.Sample(seen.used(), kTotal);
-    sample.set_source(run_.told == Told::kTogether ? "cudaMemGetInfo" : "nvml");
-    if (run_.told == Told::kTogether) return;
+    sample.set_source(run_.source == Source::kTogether ? "cudaMemGetInfo" : "nvml");
+    if (run_.source == Source::kTogether) return;
     if (seen.system > 0) sample.set_reserved_bytes(seen.system);
-    Add(sample, run_.told == Told::kListWithoutUs ? 1 : kOurs, seen.ours());
+    Add(sample, run_.source == Source::kListWithoutUs ? 1 : kOurs, seen.ours());
     for (const auto& [pid, bytes] : seen.others) Add(sample, pid, bytes);
   }
   static uint64_t Distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
@@ -226,15 +228,15 @@ class Machine {
 
 }  // namespace
 
-const char* NameOf(Told told) {
-  switch (told) {
-    case Told::kProcesses:
+const char* NameOf(Source source) {
+  switch (source) {
+    case Source::kProcesses:
       return "NVML, code by CUPTI";
-    case Told::kProcessesNoCode:
+    case Source::kProcessesNoCode:
       return "NVML";
-    case Told::kListWithoutUs:
+    case Source::kListWithoutUs:
       return "NVML without our process";
-    case Told::kTogether:
+    case Source::kTogether:
       return "cudaMemGetInfo";
   }
   return "";

@@ -1,4 +1,5 @@
-// How often `oom` is right: generated programs that run out of memory for a known reason.
+// Measures how often `oom` is right, on generated programs that run out of memory for a known
+// reason.
 
 #include <fmt/format.h>
 
@@ -31,7 +32,7 @@ OomReport Explain(const analysis::Examination& examination) {
                               analysis::FindLeaks(examination, options));
 }
 
-// O2: the parts are what the ledger says the device had in use.
+// O2: the parts add up to the device's use according to the ledger.
 bool AddsUp(const OomReport& report, const analysis::Examination& examination) {
   if (report.verdict == OomVerdict::kNone) return true;
   const OomEvidence& evidence = report.evidence;
@@ -63,7 +64,8 @@ uint64_t CauseBytes(const OomReport& report) {
   }
 }
 
-// Within a tenth: contexts, and what is between two samples, are part of some.
+// Returns whether the bytes are right within 10 % and 700 MiB: some causes include contexts and
+// changes between two samples.
 bool IsNear(uint64_t found, uint64_t truth) {
   const uint64_t apart = found > truth ? found - truth : truth - found;
   return apart <= truth / 10 + (uint64_t{700} << 20);
@@ -94,9 +96,9 @@ int main(int argc, char** argv) {
       const auto& e = report.evidence;
       evaluation.Missed(
           seed,
-          fmt::format("{} ({}) is said to be {}; MiB: needed {} of {}, live {} free {} largest {} "
-                      "outside {} others {} apart {} unexplained {} leaked {} driver {} limit {}; "
-                      "split {} {} {} {} {}; cause {} true {}",
+          fmt::format("{} ({}) reported as {}; MiB: needed {} of {}, live {} free {} largest {} "
+                      "outside {} others {} not apart {} unexplained {} leaked {} driver {} "
+                      "limit {}; split {} {} {} {} {}; cause {} true {}",
                       NameOf(made.truth), made.kind, NameOf(report.verdict), e.needed_bytes >> 20,
                       e.total_bytes >> 20, e.live_bytes >> 20, e.free_bytes >> 20,
                       e.largest_free_bytes >> 20, e.outside_bytes >> 20,
@@ -113,11 +115,11 @@ int main(int argc, char** argv) {
       "and without NVML, that fail for a planted reason.");
   std::vector<std::vector<std::string>> rows;
   for (const auto& [kind, rate] : kinds) rows.push_back({kind, rate.text()});
-  evaluation.Table({"class: how it came about", "right"}, rows);
+  evaluation.Table({"class: scenario", "right"}, rows);
   for (const auto& [verdict, rate] : verdicts) {
     evaluation.AtLeast(std::string(NameOf(verdict)), rate, 0.95);
   }
   evaluation.AtLeast("bytes of the cause, within a tenth", bytes, 0.95);
-  evaluation.Holds("the parts are what the device had in use", sums.right == sums.all);
+  evaluation.Holds("the parts add up to the device's use", sums.right == sums.all);
   return evaluation.Finish();
 }

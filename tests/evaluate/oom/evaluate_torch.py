@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How often `oom` and `frag` are right about PyTorch: programs that run out of memory for a reason
-(tests/programs/torch/oom_reasons.py), on the simulated device. The reason is what the program did; what is
-free and why is what PyTorch's own lists say.
+"""Measures how often `oom` and `frag` are right, on PyTorch programs that run out of memory for a known
+reason (tests/programs/torch/oom_reasons.py) on the simulated device. The truth about free memory is
+PyTorch's own snapshot.
 """
 
 import json
@@ -31,7 +31,7 @@ REASONS = (
     "stream_deferred",
     "none",
 )
-# Of these the bytes are one figure of the evidence.
+# Reasons whose bytes are given by figures of the evidence.
 FIGURES = {
     "leak": ("leaked_bytes",),
     "outside": ("outside_bytes",),
@@ -46,7 +46,7 @@ def environment_of(reason, seed):
         more["SIMCUDA_FOREIGN"] = str(int(MEMORY * chance.uniform(0.4, 0.7)))
     if reason == "stream_deferred":
         more["SIMCUDA_LAG"] = "100000"
-    # Fragmentation of this kind is what expandable segments end.
+    # Not for fragmentation, which expandable segments prevent.
     if reason in ("capacity", "leak", "cap", "outside", "other_process") and chance.random() < 0.4:
         more["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
     return more
@@ -69,7 +69,7 @@ class Case:
             self.oom = self.ask(program, "oom", path)
             self.frag = self.ask(program, "frag", path, "--at", "end")
         if self.truth["failed"] != (reason != "none"):
-            sys.exit(f"{reason}, seed {seed}: the program was to fail for it, and did not")
+            sys.exit(f"{reason}, seed {seed}: the program did not end as expected")
 
     @staticmethod
     def ask(program, verb, path, *options):
@@ -83,7 +83,7 @@ class Case:
         return self.oom["verdict"] == self.reason
 
     def adds_up(self):
-        """The parts, and what the driver has free, are the device."""
+        """Returns whether the parts and the driver's free memory add up to the device's memory."""
         evidence = self.oom["evidence"]
         if self.reason == "none" or evidence["driver_free_bytes"] is None:
             return True
@@ -98,7 +98,8 @@ class Case:
         return abs(found - self.truth["bytes"]) <= self.truth["bytes"] * 0.1 + (256 << 20)
 
     def split(self):
-        """As the program counts: what is free beside blocks is one figure, of whatever stream."""
+        """Returns frag's split in the program's terms, with one figure for free memory beside blocks of
+        any stream."""
         found = dict(self.frag["split"])
         return {"allocated": self.frag["allocated_bytes"], "releasable": found["releasable"],
                 "beside": found["pinned"] + found["stream"], "private": found["private_pool"],
@@ -106,7 +107,7 @@ class Case:
 
     def split_is_right(self):
         truth, found = dict(self.truth["split"]), self.split()
-        if not self.truth["named_pools"]:  # a MemPool is named by nobody: its free memory counts as any other
+        if not self.truth["named_pools"]:  # the analysis cannot identify a MemPool, so its free memory counts as ordinary
             for split in (truth, found):
                 split["releasable"] += split.pop("private") + split.pop("beside")
         return found == truth
@@ -130,9 +131,9 @@ def main():
             if case.has_bytes() is not None:
                 count(figures, case.has_bytes())
             if not case.is_right():
-                evaluation.missed(seed, f"{reason} is said to be {case.oom['verdict']}: {case.oom['evidence']}")
+                evaluation.missed(seed, f"{reason} reported as {case.oom['verdict']}: {case.oom['evidence']}")
             if not case.split_is_right():
-                evaluation.missed(seed, f"{reason}: frag says {case.split()}, PyTorch {case.truth['split']}")
+                evaluation.missed(seed, f"{reason}: frag reports {case.split()}, PyTorch {case.truth['split']}")
             if not case.adds_up() or case.has_bytes() is False:
                 evaluation.missed(seed, f"{reason}: {case.truth['bytes']} bytes: {case.oom['evidence']}")
     evaluation.text(
@@ -145,7 +146,7 @@ def main():
         evaluation.at_least(reason, right, of, 0.95)
     evaluation.at_least("bytes of the cause, within a tenth", *figures, 0.95)
     evaluation.at_least("frag: every part to the byte", *splits, 0.95)
-    evaluation.holds("the parts are the device", sums[0] == sums[1])
+    evaluation.holds("the parts add up to the device", sums[0] == sums[1])
     return evaluation.finish()
 
 

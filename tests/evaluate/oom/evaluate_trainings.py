@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""How often `oom` is right about training scripts (tests/programs/torch/trainings.py) on devices of several sizes, and whether
-what it says is enough is enough.
+"""Measures how often `oom` is right about training scripts (tests/programs/torch/trainings.py) on devices
+of several sizes, and whether advice that claims to be enough is enough.
 
-The truth is measured: a run on a large device says what each step of the script needs. If a smaller one has less than the
-steps up to the failing one need, it is capacity, however many holes lie beside; if it has as much as the whole script needs, it
-is fragmentation. In between nobody can know at the failure what later steps will need: either is right. If the script finishes
-without what it leaks, it is a leak. Advice that says it is enough is followed, and the script must then finish. Rules were made
-with one half of the scripts and are judged with the other.
+The truth is measured: a run on a large device gives the memory that each step of the script needs. If a
+smaller device has less than the steps up to the failing one need, the truth is capacity, regardless of
+fragmentation. If it has as much as the whole script needs, the truth is fragmentation. In between, the
+needs of later steps are unknown at the failure, so either is right. If the script finishes without its
+leak, the truth is a leak. Advice that claims to be enough is followed, and the script must then finish.
+Rules were developed with one half of the scripts and are judged with the other.
 """
 
 import concurrent.futures
@@ -58,7 +59,7 @@ class Trainings:
             sys.exit(f"{program}: ended with {done.returncode} without a report:\n{done.stderr[-3000:]}")
         end = json.loads(done.stdout)
         if not end["finished"] and "OutOfMemoryError" not in done.stderr:
-            sys.exit(f"{program}: failed, but not for memory:\n{done.stderr[-3000:]}")
+            sys.exit(f"{program}: failed, but not out of memory:\n{done.stderr[-3000:]}")
         return end
 
     def oom(self, recording):
@@ -68,7 +69,7 @@ class Trainings:
         return json.loads(done.stdout)
 
     def follow(self, program, seed, memory, action):
-        """Whether the script finishes with the advice; None if the script has no such switch."""
+        """Returns whether the script finishes with the advice, or None if it has no such option."""
         what = action["do"]
         if what.startswith("PYTORCH_CUDA_ALLOC_CONF="):
             name, _, value = what.partition("=")
@@ -86,7 +87,7 @@ class Trainings:
         return self.run(program, seed, memory, *options)["finished"]
 
     def truths(self, program, seed, memory, share, peaks, failed_in):
-        """The verdicts that are right, the first of them by what the whole script needs."""
+        """Returns the verdicts that are right."""
         if program in LEAKING and self.run(program, seed, memory, "--no-leak")["finished"]:
             return ("leak",)
         if share >= 1:
@@ -124,7 +125,7 @@ def measure(trainings, seeds, programs, shares, workers):
 def describe(case):
     evidence = case["answer"]["evidence"]
     expected = evidence["expected"] or {"bytes": 0, "from": "-", "input_ratio": 0}
-    return (f"{case['program']} at {case['share']}: {' or '.join(case['truths'])}, said {case['answer']['verdict']} "
+    return (f"{case['program']} at {case['share']}: {' or '.join(case['truths'])}, reported {case['answer']['verdict']} "
             f"({case['answer']['confidence']}); step {case['step']} {case['answer']['phase']}; needs {case['needs'] / MIB:.1f}, "
             f"expected {expected['bytes'] / MIB:.1f} from {expected['from']} x {expected['input_ratio']:.2f}, "
             f"available {evidence['available_bytes'] / MIB:.1f} MiB; {case['advice']}")
@@ -164,7 +165,7 @@ def main():
     evaluation.at_least("verdict", sum(every), len(every), 0.95)
     for what, of in sorted(advice.items()):
         evaluation.shown(f"enough: {what}", f"{sum(of)} of {len(of)} finished")
-    evaluation.at_least("advice that says it is enough is enough", sum(followed), len(followed), 0.95)
+    evaluation.at_least("advice that claims to be enough is enough", sum(followed), len(followed), 0.95)
     return evaluation.finish()
 
 

@@ -72,7 +72,7 @@ class CaseMaker {
   }
   void Start(const std::string& kind) {
     case_.kind = kind;
-    // What is there in every program, and is not why it fails.
+    // Memory that every program uses and that is not the reason of the failure.
     if (Pick(0, 1) == 0) device_.others_bytes += Percent(1) / 4 * Pick(0, 12);
     model_ = std::make_unique<AllocatorModel>(script_, device_);
     for (uint64_t i = Pick(0, 3); i > 0; --i) {
@@ -84,7 +84,7 @@ class CaseMaker {
   std::optional<uint64_t> Keep(uint64_t bytes, const std::string& site, uint64_t stream = kMain) {
     return model_->Malloc(bytes, stream, {site, "main"});
   }
-  // Live blocks until the driver has less than `rest`.
+  // Allocates blocks until the driver has about `rest` bytes free.
   void FillUpTo(uint64_t rest) {
     while (model_->driver_free() > rest + 64 * kMiB) {
       const uint64_t most = (model_->driver_free() - rest) / kMiB;
@@ -92,7 +92,7 @@ class CaseMaker {
     }
   }
   std::string Number(uint64_t most) { return std::to_string(Pick(0, most)); }
-  // Frees that leave nothing behind: what every program does all the time.
+  // Makes temporary allocations, like every program.
   void Churn(uint64_t times) {
     for (uint64_t i = 0; i < times; ++i) {
       const auto block = Keep(Pick(1, 300) * kMiB, "temporary" + Number(4));
@@ -139,7 +139,7 @@ class CaseMaker {
 
   // ---- Fragmentation ----
 
-  // Segments in which a small block lives and the rest is free; the device full beside them.
+  // Creates segments that contain a small block and are otherwise free, and fills the device.
   void Holes(uint64_t stream) {
     const uint64_t hole = Pick(150, 500) * kMiB;
     const uint64_t count = Percent(Pick(15, 35)) / hole + 2;
@@ -148,7 +148,7 @@ class CaseMaker {
       const auto whole = Keep(hole, "activation", stream);
       if (!whole) break;
       model_->Free(*whole);
-      // Together they take the segment whole: the next pin finds no place in it.
+      // Both together fill the segment, so that the next pin does not fit into it.
       const uint64_t pin = Pick(3, 10) * (kMiB / 2);
       Keep(pin, "metric", stream);
       if (const auto rest = Keep(hole - pin, "activation", stream)) fillers.push_back(*rest);
@@ -193,7 +193,7 @@ class CaseMaker {
     }
   }
 
-  // ---- Beside the framework, and beside the process ----
+  // ---- Outside the framework, and outside the process ----
 
   void Nccl() {
     Start("memory of NCCL and of an extension");
@@ -211,7 +211,7 @@ class CaseMaker {
   }
   void GrowingContext() {
     device_.has_nvml = true;
-    Start("memory that no call shows");
+    Start("memory without a call");
     for (int i = 0; i < 5; ++i) {
       Keep(Percent(2), "parameter");
       model_->Sample();
@@ -268,7 +268,8 @@ class CaseMaker {
 
   // ---- Pools and streams ----
 
-  // The place in the allocator's code that records events is known once it asked about one.
+  // The analysis knows which code of the allocator records CUDA events after the first query of
+  // one.
   void ShowEvents() {
     if (const auto block = Keep(kMiB * 2, "first")) {
       model_->FreeAwaiting(*block, kSide);
@@ -316,7 +317,7 @@ class CaseMaker {
     }
   }
   void UnnamedPool() {
-    Start("free in a MemPool that nothing names");
+    Start("free in a MemPool without a name");
     std::vector<uint64_t> blocks;
     const uint64_t most = Percent(Pick(20, 40));
     for (uint64_t bytes = 0; bytes < most;) {
@@ -332,7 +333,7 @@ class CaseMaker {
     }
   }
   void CacheThatNcclCannotUse() {
-    Start("PyTorch's cache, where NCCL asks the driver");
+    Start("PyTorch's cache, which NCCL cannot use");
     std::vector<uint64_t> blocks;
     const uint64_t most = Percent(Pick(20, 45));
     for (uint64_t bytes = 0; bytes < most;) {
@@ -379,7 +380,7 @@ class CaseMaker {
 }  // namespace
 
 OomCase MakeOomCase(uint64_t seed, analysis::EventScript& script) {
-  // Seeds of one parity take all classes in turn.
+  // Seeds of one parity cycle through all classes.
   const auto truth = static_cast<OomVerdict>(seed / 2 % analysis::kOomVerdicts);
   return CaseMaker(seed, script).Make(truth);
 }

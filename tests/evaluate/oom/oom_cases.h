@@ -1,7 +1,7 @@
 // tests/evaluate/oom/oom_cases.h
 //
-// Programs that run out of memory for a reason that is known, because it was put there: a device
-// filled by one cause, and everything else small. Each class has several ways to come about.
+// Programs that run out of memory for a planted reason: one cause fills the device, everything else
+// is small. Each class has several scenarios.
 //
 // Thread safety: pure function.
 
@@ -19,12 +19,12 @@ namespace gmt::evaluate {
 
 struct OomCase {
   analysis::OomVerdict truth = analysis::OomVerdict::kNone;
-  std::string kind;          // the way in which it came about
-  uint64_t cause_bytes = 0;  // of the cause; 0: it has none
-  uint64_t cap_bytes = 0;    // of kCap: the limit
+  std::string kind;          // the scenario
+  uint64_t cause_bytes = 0;  // bytes of the cause; 0 if it has none
+  uint64_t cap_bytes = 0;    // the limit, for kCap
 };
 
-// The classes in turn, by seed; fills the script.
+// Fills `script` with a case. Successive seeds cycle through the classes.
 OomCase MakeOomCase(uint64_t seed, analysis::EventScript& script);
 
 }  // namespace gmt::evaluate

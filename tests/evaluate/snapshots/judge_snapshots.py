@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What is concluded from snapshots that others made of their programs with PyTorch, against a file that says what is true.
+"""Compares the answers about snapshots that people made of their own PyTorch programs with a file of facts.
 
 Usage: judge_snapshots.py --build DIR [--truth FILE] FOLDER      (scripts/evaluate --snapshots FOLDER)
-The section that it prints says what FILE holds.
+section.md describes FILE.
 """
 
 import argparse
@@ -23,16 +23,16 @@ CATEGORIES = (
     "parameters", "gradients", "optimizer_state", "activations", "recomputed", "temporaries", "inputs", "workspaces",
     "communication", "graph_pools", "kv_cache", "other_libraries", "cache", "unknown",
 )
-NEAR = 0.05  # of a category's bytes
-NOTHING = 0.005  # of all bytes: a category that has none may be said to have so many
-REPLAYED = 0.01  # a history has the sizes that were asked for, not those of the blocks
-SETS = {"made": "rules were made with them", "judged": "rules were not tuned on them, save one of steps"}
+NEAR = 0.05  # allowed error as a share of a category's bytes
+NOTHING = 0.005  # allowed error of an empty category as a share of all bytes
+REPLAYED = 0.01  # allowed error of a replay: a history has requested sizes, not those of blocks
+SETS = {"made": "used to develop the rules", "judged": "held out, except for one rule about steps"}
 
-Miss = collections.namedtuple("Miss", "snapshot what true said")
+Miss = collections.namedtuple("Miss", "snapshot what true reported")
 
 
 def read_truth(path):
-    """By file and device: key to text."""
+    """Returns a dict from (file, device) to a dict of keys and texts."""
     truth = collections.defaultdict(dict)
     if not path.exists():
         return truth
@@ -41,16 +41,16 @@ def read_truth(path):
             continue
         cells = line.split("\t")
         if len(cells) != 4 or not cells[1].isdigit():
-            sys.exit(f"{path}:{number}: file, device, key and value must stand there, with tabs between them")
+            sys.exit(f"{path}:{number}: expected file, device, key and value, separated by tabs")
         known = BYTES + VERDICTS + CATEGORIES + ("name", "set", "steps")
         if cells[2] not in known:
-            sys.exit(f"{path}:{number}: there is no key '{cells[2]}'; known are {', '.join(known)}")
+            sys.exit(f"{path}:{number}: unknown key '{cells[2]}'; known keys: {', '.join(known)}")
         truth[cells[0], int(cells[1])][cells[2]] = cells[3]
     return truth
 
 
 class Answers:
-    """Of gpumemtrace, about one snapshot."""
+    """The answers of gpumemtrace about one snapshot."""
 
     def __init__(self, program, snapshot):
         self._program, self._snapshot = program, snapshot
@@ -68,10 +68,10 @@ class Answers:
         return {device["index"]: device for device in self._ask("report", *options)["devices"]}
 
     def _leaks(self):
-        said = self._ask("leaks")
-        if not said["enough"]:
+        reported = self._ask("leaks")
+        if not reported["enough"]:
             return "too_early"
-        return "leak" if said["suspects"] else "no_leak"
+        return "leak" if reported["suspects"] else "no_leak"
 
     def bytes(self, device):
         heap = [heap for heap in self.end[device]["heaps"] if heap["heap"] == "pytorch"][0]
@@ -90,19 +90,19 @@ class Judge:
     def __init__(self):
         self.right, self.all, self.misses = collections.Counter(), collections.Counter(), []
 
-    def count(self, what, is_right, snapshot, key, true, said):
+    def count(self, what, is_right, snapshot, key, true, reported):
         self.all[what] += 1
         self.right[what] += is_right
         if not is_right:
-            self.misses.append(Miss(snapshot, key, true, said))
+            self.misses.append(Miss(snapshot, key, true, reported))
 
     def device(self, answers, device, truth, snapshot):
         name = snapshot if len(answers.peak) == 1 else f"{snapshot}; GPU {device}"
-        for key, said in answers.bytes(device).items() if device in answers.end else ():
+        for key, reported in answers.bytes(device).items() if device in answers.end else ():
             if key in truth:
-                self.count("bytes", said == int(truth[key]), name, key, truth[key], said)
+                self.count("bytes", reported == int(truth[key]), name, key, truth[key], reported)
         if device not in answers.peak:
-            self.count("bytes", False, name, "the GPU", "there", "missing")
+            self.count("bytes", False, name, "GPU", "present", "missing")
             return
         if "steps" in truth:
             self.count("steps", answers.steps(device) == int(truth["steps"]), name, "steps", truth["steps"], answers.steps(device))
@@ -110,20 +110,20 @@ class Judge:
         for key in CATEGORIES:
             if key not in truth:
                 continue
-            true, said = int(truth[key]), answers.category(device, key)
+            true, reported = int(truth[key]), answers.category(device, key)
             allowed = NEAR * true if true else NOTHING * whole
-            self.count("categories", abs(said - true) <= allowed, name, key, f"{true:,}", f"{said:,}")
+            self.count("categories", abs(reported - true) <= allowed, name, key, f"{true:,}", f"{reported:,}")
         for key in VERDICTS:
             if key in truth:
-                said = getattr(answers, key)
-                self.count("verdicts", said == truth[key], name, key, truth[key], said)
+                reported = getattr(answers, key)
+                self.count("verdicts", reported == truth[key], name, key, truth[key], reported)
 
     def replay(self, answers, path, name):
         for device, use in torch_snapshot.totals(torch_snapshot.load(path)).items():
             for key, true in use.items():
-                said = answers.bytes(device)[key] if device in answers.end else 0
-                near = abs(said - true) <= (REPLAYED * true if key.startswith("peak") else 0)
-                self.count("bytes", near, name, f"{key} of GPU {device}", true, said)
+                reported = answers.bytes(device)[key] if device in answers.end else 0
+                near = abs(reported - true) <= (REPLAYED * true if key.startswith("peak") else 0)
+                self.count("bytes", near, name, f"{key} of GPU {device}", true, reported)
 
 
 def judge_all(options, judges):
@@ -132,8 +132,8 @@ def judge_all(options, judges):
     for path in paths:
         file = path.name.removesuffix(".gz")
         devices = {device: of for (name, device), of in truth.items() if name == file}
-        told = {key: text for of in devices.values() for key, text in of.items() if key in ("name", "set")}
-        judge, name = judges[told.get("set", "judged")], told.get("name", file)
+        labels = {key: text for of in devices.values() for key, text in of.items() if key in ("name", "set")}
+        judge, name = judges[labels.get("set", "judged")], labels.get("name", file)
         answers = Answers(options.build / "bin/gpumemtrace", path)
         for device, of in sorted(devices.items()):
             judge.device(answers, device, of, name)
@@ -145,14 +145,14 @@ def judge_all(options, judges):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--truth", type=pathlib.Path, help="FOLDER/truth.tsv without it")
+    parser.add_argument("--truth", type=pathlib.Path, help="default: FOLDER/truth.tsv")
     parser.add_argument("--build", type=pathlib.Path, required=True)
     options = parser.parse_args()
     options.truth = options.truth or options.folder / "truth.tsv"
     judges = {of: Judge() for of in SETS}
     count = judge_all(options, judges)
     if count == 0:
-        sys.exit(f"{options.folder} has no .pickle and no .pickle.gz")
+        sys.exit(f"{options.folder} contains no .pickle or .pickle.gz file")
 
     evaluation = Evaluation("snapshots", "Snapshots from real GPUs", arguments=["--build", str(options.build)])
     evaluation.command = "scripts/evaluate --snapshots FOLDER"
@@ -162,9 +162,9 @@ def main():
             if judge.all[what]:
                 evaluation.at_least(f"{what}; {SETS[of]}", judge.right[what], judge.all[what], goal)
     misses = [(of, miss) for of, judge in judges.items() for miss in judge.misses]
-    evaluation.table(("missed", "what", "true", "said", "set"), [(*miss, of) for of, miss in misses])
+    evaluation.table(("missed", "what", "true", "reported", "set"), [(*miss, of) for of, miss in misses])
     total_right, total = (sum((getattr(judge, of) for judge in judges.values()), collections.Counter()) for of in ("right", "all"))
-    evaluation.shown("in all", f"{total_right.total()} of {total.total()}")
+    evaluation.shown("in total", f"{total_right.total()} of {total.total()}")
     sys.exit(evaluation.finish())
 
 

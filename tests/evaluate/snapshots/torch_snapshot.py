@@ -1,6 +1,7 @@
-"""A snapshot of torch.cuda.memory._snapshot() as plain dicts, lists, numbers and strings, and its history played back.
+"""Reads a snapshot of torch.cuda.memory._snapshot() as plain dicts, lists, numbers and strings, and
+replays its history.
 
-Snapshots come from strangers: pickletools only parses, so that nothing in the file is run.
+Snapshots are untrusted: pickletools only parses them and runs no code of the file.
 """
 
 import gzip
@@ -21,7 +22,7 @@ def _pop_to_mark(stack):
 
 
 def _take(name, stack):
-    """The instructions that combine what lies on the stack. False: none of them."""
+    """Executes an instruction that combines items on the stack. Returns False for others."""
     if name in _TUPLES:
         stack[-_TUPLES[name]:] = [tuple(stack[-_TUPLES[name]:])]
     elif name == "TUPLE":
@@ -45,7 +46,7 @@ def _take(name, stack):
 
 
 def load(path):
-    """ValueError for a pickle of anything but plain data."""
+    """Returns the data. Raises ValueError if the pickle contains anything but plain data."""
     data = path.read_bytes()
     if path.suffix == ".gz":
         data = gzip.decompress(data)
@@ -71,8 +72,8 @@ def load(path):
         elif isinstance(argument, (int, float, str, bytes)) and name != "GLOBAL":
             stack.append(argument)
         else:
-            raise ValueError(f"{path}: {name} at byte {position} is no plain data")
-    raise ValueError(f"{path}: has no end")
+            raise ValueError(f"{path}: {name} at byte {position} is not plain data")
+    raise ValueError(f"{path}: truncated")
 
 
 def _at_the_end(snapshot, device):
@@ -85,7 +86,8 @@ def _at_the_end(snapshot, device):
 
 
 def totals(snapshot):
-    """By device: bytes allocated and reserved at the end, and the most of each. The history is played back from its end."""
+    """Returns by device the bytes allocated and reserved at the end, and their maxima. Replays the
+    history backwards from its end."""
     if isinstance(snapshot, list):
         snapshot = {"segments": snapshot, "device_traces": []}
     traces = snapshot.get("device_traces", [])

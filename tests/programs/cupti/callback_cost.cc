@@ -1,8 +1,8 @@
-// What a wait costs that no hook sees: by itself, with a subscriber that does nothing, or with
-// whoever else has subscribed (us, when we are preloaded).
+// Measures the cost of a synchronisation that no hook sees: without a subscriber, with a subscriber
+// that does nothing (--empty), or with the profiler's subscriber if it is preloaded.
 //
 // Usage: callback_cost WAITS [--empty]
-// Prints nanoseconds of one wait, the best of nine rounds.
+// Prints nanoseconds per wait, the minimum of nine rounds.
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <cupti.h>
@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tests/programs/cupti/unseen.h"
+#include "tests/programs/cupti/unhooked.h"
 
 namespace {
 
@@ -21,9 +21,9 @@ void CUPTIAPI Nothing(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*
 
 bool SubscribeToNothing() {
   CUpti_SubscriberHandle subscriber;
-  return Unseen<decltype(&cuptiSubscribe)>(kCupti, "cuptiSubscribe")(&subscriber, Nothing,
+  return Unhooked<decltype(&cuptiSubscribe)>(kCupti, "cuptiSubscribe")(&subscriber, Nothing,
                                                                      nullptr) == CUPTI_SUCCESS &&
-         Unseen<decltype(&cuptiEnableDomain)>(kCupti, "cuptiEnableDomain")(
+         Unhooked<decltype(&cuptiEnableDomain)>(kCupti, "cuptiEnableDomain")(
              1, subscriber, CUPTI_CB_DOMAIN_SYNCHRONIZE) == CUPTI_SUCCESS;
 }
 
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   void* memory;
   if (cudaMalloc(&memory, 4096) != cudaSuccess) return 1;
   if (argc > 2 && !SubscribeToNothing()) return 1;
-  const auto wait = Unseen<decltype(&cuCtxSynchronize)>("libcuda.so.1", "cuCtxSynchronize");
+  const auto wait = Unhooked<decltype(&cuCtxSynchronize)>("libcuda.so.1", "cuCtxSynchronize");
   double best = 1e18;
   for (int round = 0; round < 9; ++round) {
     const auto begin = std::chrono::steady_clock::now();

@@ -1,6 +1,6 @@
-// A process that has CUPTI, and its children: one that ends as programs do, one that ends at once,
-// and one that tries to use the device, which the driver may refuse. Nothing of theirs may touch the
-// parent's CUPTI, or hang on it.
+// A process that uses CUPTI, and its children: one that calls exit(), one that calls _exit(), and
+// one that tries to use the device, which the driver may refuse. The children must not affect the
+// parent's CUPTI or hang in it.
 #include <cuda_runtime.h>
 #include <sys/wait.h>
 #include <unistd.h>

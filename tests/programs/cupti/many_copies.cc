@@ -1,5 +1,5 @@
-// Threads that copy, more records than a buffer of CUPTI's holds, and more threads than there are
-// buffers if that is asked for: all of it arrives, or is counted as missing.
+// Threads that make copies: more records than a CUPTI buffer holds, and with a high THREADS more
+// threads than there are buffers. Each record must arrive or be counted as missing.
 //
 // Usage: many_copies THREADS COPIES
 #include <cuda_runtime.h>
@@ -20,7 +20,8 @@ void Check(int result) {
   if (result != 0) ++failures;
 }
 
-// All threads live until the last has copied: buffers of threads that have ended are used again.
+// A barrier that keeps all threads alive until the last has copied, because buffers of ended
+// threads are reused.
 class Meeting {
  public:
   explicit Meeting(int count) : missing_(count) {}

@@ -1,14 +1,14 @@
-// Calls that hooks see, the same calls made behind their backs, and waits inside allocations: what
-// CUPTI has to add to the first, the second and the third.
+// Makes calls that hooks see, the same calls bypassing the hooks, and synchronisations inside
+// allocations, to check what CUPTI adds to each.
 //
-// Prints the handles that it used, as JSON: what a recording must have, and have once.
+// Prints the handles that it used, as JSON. A recording must contain each of them exactly once.
 #include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
 #include <cstdio>
 
-#include "tests/programs/cupti/unseen.h"
+#include "tests/programs/cupti/unhooked.h"
 
 namespace {
 
@@ -40,10 +40,10 @@ int main() {
   CHECK(cudaStreamSynchronize(hooked));
   CHECK(cudaDeviceSynchronize());
 
-  const auto create = Unseen<decltype(&cuStreamCreate)>(kDriver, "cuStreamCreate");
-  const auto synchronize = Unseen<decltype(&cuStreamSynchronize)>(kDriver, "cuStreamSynchronize");
-  const auto synchronize_all = Unseen<decltype(&cuCtxSynchronize)>(kDriver, "cuCtxSynchronize");
-  const auto destroy = Unseen<decltype(&cuStreamDestroy)>(kDriver, "cuStreamDestroy_v2");
+  const auto create = Unhooked<decltype(&cuStreamCreate)>(kDriver, "cuStreamCreate");
+  const auto synchronize = Unhooked<decltype(&cuStreamSynchronize)>(kDriver, "cuStreamSynchronize");
+  const auto synchronize_all = Unhooked<decltype(&cuCtxSynchronize)>(kDriver, "cuCtxSynchronize");
+  const auto destroy = Unhooked<decltype(&cuStreamDestroy)>(kDriver, "cuStreamDestroy_v2");
   CUstream unseen;
   CHECK(create(&unseen, CU_STREAM_NON_BLOCKING));
   CHECK(cudaMemsetAsync(memory, 1, 1 << 19, unseen));

@@ -1,17 +1,18 @@
-// Another user of CUPTI in the same process, as profilers are: what it is told must not depend on
-// whether somebody else would have liked to be told.
+// Another user of CUPTI in the same process, such as a profiler. What CUPTI delivers to it must not
+// depend on whether gpumemtrace wants to use CUPTI, too.
 //
 // Usage: tool WHEN HOW [LIBRARY]
-//   WHEN  before   it subscribes before anything is recorded
-//         later    after
-//         hidden   before, by calls that nobody can see
-//   HOW   calls    it counts calls of the runtime, and unsubscribes
-//         records  it asks for records of copies, and disables them
-//         ends     it ends CUPTI, from inside a call's end, as Kineto does with TEARDOWN_CUPTI=1
+//   WHEN  before   subscribes before the recording begins
+//         later    subscribes after that
+//         hidden   like before, with calls that bypass all hooks
+//   HOW   calls    counts calls of the runtime and unsubscribes
+//         records  requests records of copies and disables them
+//         ends     finalizes CUPTI in a callback at a call's end, as Kineto does with
+//                  TEARDOWN_CUPTI=1
 //         twice    `ends`, and then all of it again
-//         beside   ten times all of it but the end, while four threads allocate, copy and wait
-// Prints what it was told as JSON: {"rounds": [{"subscribe": 0, "calls": N, "records": N}, ...]}
-// The last call to the device comes 300 ms after the tool has gone.
+//         beside   ten rounds without the end while four threads allocate, copy and synchronise
+// Prints what it received as JSON: {"rounds": [{"subscribe": 0, "calls": N, "records": N}, ...]}
+// The last call to the device is made 300 ms after the tool has ended.
 #include <cuda_runtime.h>
 #include <cupti.h>
 #include <dlfcn.h>
@@ -25,7 +26,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/programs/cupti/unseen.h"
+#include "tests/programs/cupti/unhooked.h"
 
 namespace {
 
@@ -44,7 +45,7 @@ bool hidden = false;
 
 template <typename Function>
 Function Find(const char* name) {
-  if (hidden) return Unseen<Function>(library_name, name);
+  if (hidden) return Unhooked<Function>(library_name, name);
   static void* library = dlopen(library_name, RTLD_LAZY);
   void* found = library == nullptr ? nullptr : dlsym(library, name);
   if (found == nullptr) {
@@ -142,7 +143,7 @@ void UseOnce() {
   CHECK(CUPTI(cuptiUnsubscribe)(subscriber));
 }
 
-// Keeps four threads at the device while it lives.
+// Runs four threads that use the device while the object exists.
 class Others {
  public:
   explicit Others(bool wanted) {

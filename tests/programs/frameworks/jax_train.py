@@ -1,14 +1,14 @@
-"""Trains a small model with JAX and says at several moments what JAX's allocator counts.
+"""Trains a small model with JAX and prints the counters of JAX's allocator at several moments.
 
 Usage: jax_train.py [--steps N]
 
-Two dense layers, gradients and Adam in one jitted step; then a step of twice the batch, for which
-the pool may have to grow, and the end of all arrays. Prints one JSON line:
+Two dense layers, gradients and Adam in one jitted step; then a step with twice the batch, for which
+the pool may have to grow, and the release of all arrays. Prints one JSON line:
 
     {"version", "loss", "moments": [{"name", "index", "stats": Device.memory_stats() or null}]}
 
-Before each moment a mark of that name and index goes into the recording, if there is one. What JAX
-does on other threads has ended by then.
+Before each moment, a mark of that name and index is recorded, if a recording exists. JAX's work on
+other threads has completed by then.
 """
 
 import argparse
@@ -34,14 +34,14 @@ def _find_mark():
 
 class Moments:
     def __init__(self):
-        self.mark, self.device, self.said = _find_mark(), jax.devices()[0], []
+        self.mark, self.device, self.results = _find_mark(), jax.devices()[0], []
 
     def add(self, name, *arrays):
         jax.block_until_ready(arrays)
         gc.collect()
-        index = len(self.said)
+        index = len(self.results)
         self.mark(name.encode(), index)
-        self.said.append({"name": name, "index": index, "stats": self.device.memory_stats()})
+        self.results.append({"name": name, "index": index, "stats": self.device.memory_stats()})
 
 
 def loss(parameters, x):
@@ -87,7 +87,7 @@ def main():
     result = float(value)
     del parameters, first, second, x, wide, value, keys
     moments.add("arrays freed")
-    print(json.dumps({"version": jax.__version__, "loss": result, "moments": moments.said}))
+    print(json.dumps({"version": jax.__version__, "loss": result, "moments": moments.results}))
 
 
 if __name__ == "__main__":

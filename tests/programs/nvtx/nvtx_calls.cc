@@ -1,19 +1,20 @@
-// Makes calls of NVTX as its own headers declare them.  usage: nvtx_calls STORY [COUNT]
+// Makes calls of NVTX through its own headers.  Usage: nvtx_calls SCENARIO [COUNT]
 //
-//   every       each call that a recording has something of, with a GPU call before
+//   every       every call that is recorded, after a GPU call
 //   early       names, strings, domains and ranges before the first GPU call
-//   idle        the same, and no GPU call at all
-//   levels      what pushes and pops give back; printed
+//   idle        the same without any GPU call
+//   levels      prints the results of pushes and pops
 //   names       COUNT marks, each with a new name
-//   deep        COUNT ranges inside each other
-//   threads     a range in each of four threads, begun before there is anything to record
+//   deep        COUNT nested ranges
+//   threads     a range in each of four threads, begun before the recording
 //   ended       COUNT threads one after the other, each leaving a range open
-//   fork        a child that goes on where its parent was
-//   chain       what another tool behind the recording sees too
-//   storm       eight threads that make ranges of all kinds, the first GPU call, and COUNT of each more
-//   cost        nanoseconds of a push and its pop, and of a mark, by COUNT of them: before the first
-//               GPU call, and after it; printed
-//   library     a call by a library with a copy of NVTX of its own (path in NVTX_CALLS_LIBRARY)
+//   fork        a child process that continues inside its parent's ranges
+//   chain       calls that another tool, chained behind the profiler, must see, too
+//   storm       eight threads that make ranges of all kinds: some before the first GPU call, and
+//               COUNT of each after it
+//   cost        prints nanoseconds of a push with its pop and of a mark, as a mean of COUNT, before
+//               and after the first GPU call
+//   library     a call by a library with its own copy of NVTX (path in NVTX_CALLS_LIBRARY)
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -101,10 +102,10 @@ void RangeInEveryWay() {
   const nvtxEventAttributes_t ex = Attributes("start ex", 0x80ff0000);
   const nvtxRangeId_t a = nvtxRangeStartA("start a"), w = nvtxRangeStartW(L"start w"),
                       e = nvtxRangeStartEx(&ex);
-  nvtxRangeEnd(a);  // they may overlap
+  nvtxRangeEnd(a);  // these ranges overlap
   nvtxRangeEnd(w);
   nvtxRangeEnd(e);
-  nvtxRangeEnd(e);  // and be ended by mistake
+  nvtxRangeEnd(e);  // ended twice by mistake
   const nvtxEventAttributes_t push = Attributes("push ex");
   nvtxRangePushA("push a");
   nvtxRangePushW(L"push w");
@@ -123,7 +124,7 @@ void UseDomains() {
   const nvtxRangeId_t range = nvtxDomainRangeStartEx(a, &by_a);
   nvtxDomainRangePushEx(a, &by_a);
   nvtxDomainRangePushEx(w, &by_w);
-  nvtxDomainRangePop(a);  // of another domain than what was pushed last
+  nvtxDomainRangePop(a);  // not the domain that was pushed last
   nvtxDomainRangePop(w);
   nvtxDomainRangeEnd(a, range);
   nvtxDomainNameCategoryA(a, 1, "category");
@@ -159,7 +160,7 @@ void BeEarly() {
   const nvtxEventAttributes_t early = Attributes(nvtxDomainRegisterStringA(domain, "early string"));
   nvtxRangePushA("over before");
   nvtxRangePop();
-  nvtxMarkA("nobody sees this");
+  nvtxMarkA("not recorded");
   const nvtxRangeId_t lost = nvtxRangeStartA("started before");
   nvtxRangePushA("epoch");
   nvtxDomainRangePushEx(domain, &early);
@@ -169,7 +170,7 @@ void BeEarly() {
 void PrintLevels() {
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("levels");
   const nvtxEventAttributes_t inside = Attributes("inside");
-  // The elements of a list are made in their order.
+  // The elements of an initializer list are evaluated in order.
   const int levels[] = {nvtxRangePushA("0"),
                         nvtxRangePushA("1"),
                         nvtxDomainRangePushEx(domain, &inside),
@@ -230,7 +231,7 @@ void Storm(int count) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// CUDA cannot be used in a child of a process that has used it.
+// Forks before the first GPU call: CUDA cannot be used in a child of a process that has used it.
 int Fork() {
   nvtxRangePushA("outer");
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("of both");
@@ -313,46 +314,46 @@ void LeaveOpen(int count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string story = argc > 1 ? argv[1] : "";
+  const std::string scenario = argc > 1 ? argv[1] : "";
   const int count = argc > 2 ? std::atoi(argv[2]) : 0;
-  if (story == "every") {
+  if (scenario == "every") {
     UseGpu(1 << 20);
     MarkInEveryWay();
     RangeInEveryWay();
     UseDomains();
     NameThings();
-  } else if (story == "early" || story == "idle") {
+  } else if (scenario == "early" || scenario == "idle") {
     BeEarly();
-    if (story == "early") UseGpu(1 << 20);
+    if (scenario == "early") UseGpu(1 << 20);
     nvtxRangePop();
     std::printf("%d\n", nvtxRangePop());
-  } else if (story == "levels") {
+  } else if (scenario == "levels") {
     PrintLevels();
     UseGpu(1 << 20);
     PrintLevels();
-  } else if (story == "names") {
+  } else if (scenario == "names") {
     UseGpu(1 << 20);
     for (int i = 0; i < count; ++i) nvtxMarkA(("name " + std::to_string(i)).c_str());
-  } else if (story == "deep") {
+  } else if (scenario == "deep") {
     PushDeep(count);
-  } else if (story == "threads") {
+  } else if (scenario == "threads") {
     UseThreads();
-  } else if (story == "ended") {
+  } else if (scenario == "ended") {
     LeaveOpen(count);
-  } else if (story == "fork") {
+  } else if (scenario == "fork") {
     return Fork();
-  } else if (story == "chain") {
+  } else if (scenario == "chain") {
     BeSeenByTwo();
-  } else if (story == "storm") {
+  } else if (scenario == "storm") {
     Storm(count);
-  } else if (story == "cost") {
+  } else if (scenario == "cost") {
     PrintCosts("before the first GPU call", count);
     UseGpu(1 << 20);
     PrintCosts("after it", count);
-  } else if (story == "library") {
+  } else if (scenario == "library") {
     UseLibrary();
   } else {
-    std::fprintf(stderr, "nvtx_calls: no such story: '%s'\n", story.c_str());
+    std::fprintf(stderr, "nvtx_calls: no such scenario: '%s'\n", scenario.c_str());
     return 2;
   }
   return 0;

@@ -1,4 +1,4 @@
-// A library with a copy of NVTX of its own.
+// A library with its own copy of NVTX.
 
 #include <nvtx3/nvToolsExt.h>
 

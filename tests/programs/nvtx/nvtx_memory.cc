@@ -1,11 +1,12 @@
-// Manages memory itself and tells NVTX, by the calls of nvToolsExtMem.h.
-// usage: nvtx_memory STORY
+// Manages memory itself and reports it to NVTX with the calls of nvToolsExtMem.h.
+// Usage: nvtx_memory SCENARIO
 //
-//   arena      a heap of 4 MiB in device memory; regions of it come, grow, get names and go
-//   reset      regions that end with their heap's reset, and with its end
-//   wide       regions in no heap, ended by a reset of the whole process
-//   pinned     regions in pinned memory, and in memory of the process that CUDA does not know
-//   handles    regions that are known by their handles
+//   arena      a heap of 4 MiB in device memory whose regions are registered, resized, named and
+//              unregistered
+//   reset      regions that end with their heap's reset and unregistration
+//   wide       regions in no heap, ended by a reset of the process-wide heap
+//   pinned     regions in pinned memory and in host memory that CUDA does not know
+//   handles    regions that are identified by their handles
 
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExtMem.h>
@@ -146,20 +147,20 @@ void UseHandles(nvtxDomainHandle_t domain) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string story = argc > 1 ? argv[1] : "";
+  const std::string scenario = argc > 1 ? argv[1] : "";
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("memory of its own");
-  if (story == "arena") {
+  if (scenario == "arena") {
     UseArena(domain);
-  } else if (story == "reset") {
+  } else if (scenario == "reset") {
     ResetHeaps(domain);
-  } else if (story == "wide") {
+  } else if (scenario == "wide") {
     UseNoHeap(domain);
-  } else if (story == "pinned") {
+  } else if (scenario == "pinned") {
     UsePinned(domain);
-  } else if (story == "handles") {
+  } else if (scenario == "handles") {
     UseHandles(domain);
   } else {
-    std::fprintf(stderr, "nvtx_memory: no such story: '%s'\n", story.c_str());
+    std::fprintf(stderr, "nvtx_memory: no such scenario: '%s'\n", scenario.c_str());
     return 2;
   }
   return 0;

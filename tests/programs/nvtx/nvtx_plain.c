@@ -1,4 +1,4 @@
-/* NVTX from C. The level is 0 beside a tool, and negative without one. */
+/* Uses NVTX from C. The level is 0 if a tool is present, and negative without one. */
 
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>

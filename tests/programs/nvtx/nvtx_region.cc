@@ -1,5 +1,4 @@
-// A library that registers one region of NVTX's memory extension at a time, for who calls it by
-// ctypes.
+// A library that registers a named region with NVTX's memory extension, for calls through ctypes.
 
 #include <nvtx3/nvToolsExtMem.h>
 

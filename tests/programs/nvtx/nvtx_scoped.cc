@@ -1,5 +1,5 @@
-// The C++ interface of NVTX: scoped ranges in a domain, unique ranges, registered strings, and an
-// exception that leaves a range.
+// Uses the C++ interface of NVTX: scoped ranges in a domain, unique ranges, registered strings, and
+// an exception that leaves a range.
 
 #include <cuda_runtime_api.h>
 

@@ -1,6 +1,6 @@
-// Another tool for NVTX, as a profiler brings one: takes every function of the core tables and of the
-// memory extension, gives out handles of its own, and says at the end what it was called with, one
-// line each, on the file that OTHER_TOOL_LOG names.
+// Another NVTX tool, like that of a profiler. It implements functions of the core tables and of the
+// memory extension and returns its own handles. At exit it writes the number of calls of each
+// function to the file that OTHER_TOOL_LOG names, one line each.
 
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtMem.h>
@@ -29,12 +29,12 @@ Handle NewHandle() {
   return reinterpret_cast<Handle>(last_handle += 0x10);
 }
 
-// What the tool gave out comes back to it, and nothing else.
+// Counts a handle that this tool has not returned.
 template <typename Handle>
 void CheckHandle(Handle handle, const char* name) {
   const auto number = reinterpret_cast<uintptr_t>(handle);
   if (number != 0 && (number <= 0x1000 || number > last_handle))
-    Count((std::string("strange handle in ") + name).c_str());
+    Count((std::string("unknown handle in ") + name).c_str());
 }
 
 void Message(const nvtxEventAttributes_t* a, const char* name) {
@@ -49,7 +49,7 @@ nvtxRangeId_t RangeStartA(const char*) {
   return 77;
 }
 void RangeEnd(nvtxRangeId_t id) {
-  Count(id == 77 ? "RangeEnd 77" : "RangeEnd of what is not mine");
+  Count(id == 77 ? "RangeEnd 77" : "RangeEnd of another id");
 }
 int RangePushA(const char*) {
   Count("RangePushA");

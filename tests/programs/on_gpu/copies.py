@@ -1,4 +1,4 @@
-"""Copies and fills of known sizes through the runtime, for comparison with what CUPTI records of them.
+"""Makes copies and fills of known sizes through the runtime, for comparison with CUPTI's records.
 
 Usage: copies.py
 Prints one JSON line: {action: [bytes of each]}.
@@ -40,7 +40,7 @@ def main():
         made["memset"].append(size)
     call("cudaStreamSynchronize", stream)
     call("cudaDeviceSynchronize")
-    time.sleep(1.5)  # records come in buffers, some time after what they tell of
+    time.sleep(1.5)  # CUPTI delivers records in buffers, some time after the copies
     call("cudaStreamDestroy", stream)
     call("cudaFree", second)
     call("cudaFree", first)

@@ -1,4 +1,4 @@
-"""Uses cuBLAS, cuDNN and NCCL (one rank alone) through PyTorch, so that each takes what it takes.
+"""Uses cuBLAS, cuDNN and NCCL (with a single rank) through PyTorch, so that each allocates its memory.
 
 Usage: library_memory.py
 Prints one JSON line: {library: version}.

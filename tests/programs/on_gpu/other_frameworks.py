@@ -1,8 +1,9 @@
-"""Allocates through CuPy or JAX and says what that framework counts. The events of both are those of
-the driver: nobody knows their blocks.
+"""Allocates through CuPy or JAX and prints that framework's own counters. A recording has only the
+driver's events for them, no blocks.
 
 Usage: other_frameworks.py cupy|jax
-Prints one JSON line: {"version", "held": bytes that its pool has from the driver}, or {"missing": why}.
+Prints one JSON line: {"version", "held": bytes that its pool has from the driver, ...}, or
+{"missing": why}.
 """
 
 import json
@@ -32,12 +33,12 @@ def use_jax():
 
 def main():
     try:
-        said = {"cupy": use_cupy, "jax": use_jax}[sys.argv[1]]()
+        result = {"cupy": use_cupy, "jax": use_jax}[sys.argv[1]]()
     except ImportError as error:
-        said = {"missing": str(error)}
-    except RuntimeError as error:  # JAX without a GPU it can use
-        said = {"missing": str(error).splitlines()[0]}
-    print(json.dumps(said))
+        result = {"missing": str(error)}
+    except RuntimeError as error:  # JAX found no usable GPU
+        result = {"missing": str(error).splitlines()[0]}
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

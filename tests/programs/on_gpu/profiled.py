@@ -1,7 +1,8 @@
-"""Trains a few steps under torch.profiler, twice in one process, and says what it saw.
+"""Trains a few steps under torch.profiler, twice in one process, and prints what it recorded.
 
 Usage: profiled.py
-Prints one JSON line: {"kernels": [of each profile], "copies": [...], "sums": whether the loss is a number}.
+Prints one JSON line: {"kernels": [count in each profile], "copies": [...], "sums": whether the loss
+is a number}.
 """
 
 import json
@@ -23,7 +24,7 @@ def main():
         return loss.item()
 
     step()
-    said = {"kernels": [], "copies": []}
+    result = {"kernels": [], "copies": []}
     for _ in range(2):
         with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
             for _ in range(3):
@@ -31,11 +32,11 @@ def main():
             torch.cuda.synchronize()
         events = [e for e in profiler.events() if e.device_type == torch.autograd.DeviceType.CUDA]
         copies = [e for e in events if e.name.startswith(("Memcpy", "Memset"))]
-        said["kernels"].append(len(events) - len(copies))
-        said["copies"].append(len(copies))
+        result["kernels"].append(len(events) - len(copies))
+        result["copies"].append(len(copies))
         step()
-    said["sums"] = loss == loss
-    print(json.dumps(said))
+    result["sums"] = loss == loss
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

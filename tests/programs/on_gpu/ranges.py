@@ -1,7 +1,7 @@
-"""Ranges and marks of NVTX as PyTorch's users write them.
+"""Makes NVTX ranges and marks through PyTorch's interface.
 
 Usage: ranges.py
-Prints one JSON line: {"ranges": [names in the order of their beginnings], "marks": [names]}.
+Prints one JSON line: {"ranges": [names in the order in which they begin], "marks": [names]}.
 """
 
 import json
@@ -11,10 +11,10 @@ import torch
 
 def main():
     nvtx = torch.cuda.nvtx
-    said = {"ranges": [], "marks": []}
+    result = {"ranges": [], "marks": []}
 
     def begin(name):
-        said["ranges"].append(name)
+        result["ranges"].append(name)
         return name
 
     kept = torch.empty(1 << 20, device="cuda")  # the recording begins here
@@ -26,12 +26,12 @@ def main():
         with nvtx.range(begin("backward")):
             kept.add_(1)
         nvtx.mark("loss is known")
-        said["marks"].append("loss is known")
+        result["marks"].append("loss is known")
         nvtx.range_pop()
     overlapping = nvtx.range_start(begin("overlapping"))
     nvtx.range_end(overlapping)
     torch.cuda.synchronize()
-    print(json.dumps(said))
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Defines functions by exec, lets each allocate once and forgets it: addresses of code objects come
-again all the time, with other names, files and lines.
+"""Defines functions with exec, calls each once to allocate, and drops it, so that addresses of code
+objects are reused with other names, files and lines.
 
 Usage: churn.py COUNT NAMES
 
-Function n is called made_M, M = n % NAMES, in the file <churn N>, N = n % (NAMES - 1), and allocates
+Function n is named made_M, M = n % NAMES, in the file <churn N>, N = n % (NAMES - 1), and allocates
 4096 + 16 n bytes on its line 2 + M % 7.
 """
 
@@ -27,13 +27,13 @@ def main():
     for n in range(count):
         name = f"made_{n % names}"
         empty_lines = "\n" * (n % names % 7)
-        # Always as many digits: columns are part of a code object.
+        # A fixed number of digits, because columns are part of a code object.
         source = f"def {name}(take):\n{empty_lines}    take({4096 + 16 * n:#010x})\n"
         scope = {}
         exec(compile(source, f"<churn {n % (names - 1)}>", "exec"), scope)
         addresses.add(id(scope[name].__code__))
         scope[name](take)
-        scope.clear()  # of which the function is a part
+        scope.clear()  # drops the function
     print(json.dumps({"functions": count, "addresses": len(addresses)}))
 
 

@@ -1,4 +1,4 @@
-// Places that differ in how their function is called.
+// Sites that differ in how their function is called.
 #include <stdlib.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Places that differ in when, and on whose stack, their function is called.
+// Sites that differ in when, and on which stack, their function is called.
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Allocates at many places of a C++ program as one ships it, optimized and with debug information.
+// Allocates at many sites of an optimized C++ program with debug information.
 //
 // Usage: cpp_sites
 #include "tests/programs/stack_sites/cpp_sites.h"

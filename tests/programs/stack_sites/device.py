@@ -1,6 +1,6 @@
-"""How a site allocates: by ctypes, from the runtime that the process has, a size of its own each.
+"""Allocates for a site: through ctypes, from the runtime in the process, a unique size per site.
 
-$STACK_SITES_GIL=held makes the call with the GIL.
+With STACK_SITES_GIL=held in the environment, the call holds the GIL.
 """
 
 import ctypes

@@ -1,8 +1,8 @@
-// A C++ program that finds Python late, as a plug-in would: it allocates, opens a libpython, runs a
-// script in it, ends it, and does that once more. embedded.py is the script.
+// A C++ program that loads Python late, as a plug-in would: it allocates, opens a libpython, runs a
+// script in it, finalizes it, and does all that again. embedded.py is the script.
 //
-// Python's functions are looked up by name: one build serves every version, and a library that is
-// opened RTLD_LOCAL, whose names nobody else finds.
+// Python's functions are looked up by name, so that one build works with every version, and with a
+// library that is opened RTLD_LOCAL, whose names other libraries cannot find.
 //
 // Usage: embedded LIBPYTHON local|global SCRIPT
 #include <cuda_runtime_api.h>
@@ -31,7 +31,7 @@ constexpr int kWholeFile = 257;  // Py_file_input
 
 void* library = nullptr;
 
-// Calls a function of Python by its name.
+// Calls a function of Python by name.
 template <typename Result, typename... Arguments>
 INLINE Result Py(const char* name, Arguments... arguments) {
   void* found = dlsym(library, name);
@@ -50,7 +50,7 @@ NOINLINE void Take(size_t size) {
   if (error != cudaSuccess) fprintf(stderr, "cudaMalloc: %d\n", error);
 }
 
-// With the GIL released, as programs do around what takes long.
+// Allocates with the GIL released, as programs do around long calls.
 NOINLINE Object* Allocate(Object*, Object* size) {
   const size_t bytes = Py<size_t>("PyLong_AsSize_t", size);
   void* const state = Py<void*>("PyEval_SaveThread");
@@ -68,7 +68,7 @@ NOINLINE Object* Call(Object*, Object* function) {
 constinit Method allocate = {"allocate", Allocate, kOneArgument, nullptr};
 constinit Method call = {"call", Call, kOneArgument, nullptr};
 
-// Runs the script in a new interpreter. Whether nothing went wrong.
+// Runs the script in a new interpreter. Returns whether it succeeded.
 NOINLINE bool Run(const char* path, size_t round) {
   std::ifstream file(path);
   std::stringstream text;

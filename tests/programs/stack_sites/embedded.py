@@ -1,6 +1,6 @@
-"""What embedded.cc runs in each of its interpreters; sites.py has the notation.
+"""The script that embedded.cc runs in each of its interpreters; sites.py describes the notation.
 
-The functions `allocate` and `call`, and the number of the interpreter, come from there.
+embedded.cc defines the functions `allocate` and `call`, and ROUND, the number of the interpreter.
 """
 
 import sys

@@ -1,8 +1,9 @@
-// A module for Python that allocates: from functions that call each other, back through Python, on
-// threads of its own, while exceptions fly. sites_native.py calls it.
+// A Python module that allocates: in nested functions, in callbacks to Python, on its own threads,
+// and while an exception propagates. sites_native.py calls it.
 //
-// One build serves every version (limited API), free-threaded ones by ctypes: a reference count is
-// changed by functions of the interpreter only, because their layout of objects is another one.
+// One build works with every version (limited API), and through ctypes with free-threaded ones.
+// Because those have a different object layout, only functions of the interpreter change reference
+// counts.
 #define Py_LIMITED_API 0x03080000
 #include <Python.h>
 #include <cuda_runtime_api.h>
@@ -12,7 +13,7 @@
 
 namespace sites {
 
-// Behind a call that would otherwise become a jump, which leaves no frame.
+// Prevents that the preceding call becomes a tail call, which leaves no frame.
 inline void NoTailCall() { asm volatile("" ::: "memory"); }
 
 __attribute__((noinline)) bool Allocate(size_t size) {
@@ -22,7 +23,7 @@ __attribute__((noinline)) bool Allocate(size_t size) {
   return good;
 }
 
-// As a line of its own, and a function that the compiler makes part of its caller.
+// A function that is inlined into its caller and must still appear as a frame.
 template <typename Number>
 inline __attribute__((always_inline)) bool Inlined(Number size) {
   return Allocate(size);  // @cpp_inlined
@@ -115,15 +116,15 @@ PyObject* thread_without_gil(PyObject*, PyObject* size) {
   return Result(good);
 }
 
-// This thread holds the GIL meanwhile: its frames are not those of the other one.
+// The calling thread holds the GIL meanwhile. Its frames must not be recorded for the new thread.
 PyObject* thread_while_held(PyObject*, PyObject* size) {
   bool good = false;
   std::thread(sites::RunWithoutGil, PyLong_AsSize_t(size), &good).join();
   return Result(good);
 }
 
-// The callback raises; a destructor on the way allocates, and who catches does, too.
-// Takes (function, the destructor's size, the catcher's).
+// The callback raises. A destructor allocates during unwinding, and then the catch block does.
+// `arguments` is (function, size for the destructor, size for the catch block).
 PyObject* throws(PyObject*, PyObject* arguments) {
   PyObject* function = PySequence_GetItem(arguments, 0);
   PyObject* first = PySequence_GetItem(arguments, 1);
@@ -141,7 +142,7 @@ PyObject* throws(PyObject*, PyObject* arguments) {
   return Result(caught);
 }
 
-// With an error pending, as it must be afterwards.
+// Allocates while a Python error is pending, which must still be pending afterwards.
 PyObject* with_error_set(PyObject*, PyObject* size) {
   const size_t bytes = PyLong_AsSize_t(size);
   PyErr_SetString(PyExc_LookupError, "pending");

@@ -13,7 +13,7 @@ import greenlet
 malloc = ctypes.CDLL(None).cudaMalloc
 chance = random.Random(int(sys.argv[1]))
 main = greenlet.getcurrent()
-told = []
+noted = []
 
 
 def take():
@@ -21,9 +21,9 @@ def take():
     while frame is not None:
         functions.append(frame.f_code.co_name)
         frame = frame.f_back
-    told.append((4096 * (1 + len(told)), functions))
+    noted.append((4096 * (1 + len(noted)), functions))
     pointer = ctypes.c_void_p()
-    if malloc(ctypes.byref(pointer), ctypes.c_size_t(told[-1][0])) != 0:
+    if malloc(ctypes.byref(pointer), ctypes.c_size_t(noted[-1][0])) != 0:
         raise MemoryError
 
 
@@ -41,7 +41,7 @@ def deeper(levels):
 
 
 def resume(levels, one):
-    """From a stack that is each time another one."""
+    """Switches to the greenlet `one` from a stack that differs each time."""
     if levels > 0 and levels % 2:
         return max([levels], key=lambda _: resume(levels - 1, one))
     if levels > 0:
@@ -55,4 +55,4 @@ def resume(levels, one):
 jobs = [greenlet.greenlet(job) for _ in range(5)]
 for _ in range(200):
     resume(chance.randrange(8), chance.choice(jobs))
-print(json.dumps(told))
+print(json.dumps(noted))

@@ -1,14 +1,14 @@
-"""Is interrupted by interrupter.cc wherever it is. Usage: interrupted.py LIBRARY ALLOCATIONS
+"""Is interrupted by interrupter.cc at arbitrary points. Usage: interrupted.py LIBRARY ALLOCATIONS
 
-Where a function is called from is in its comment: whatever stack is recorded, each frame's caller is
-one of those. `called FUNCTION: FUNCTION@MARK or FUNCTION@MARK ...`, with the marks of sites.py.
+A comment at each function lists its callers. In every recorded stack, each frame's caller must be one
+of them. `called FUNCTION: FUNCTION@MARK or FUNCTION@MARK ...`, with the marks of sites.py.
 """
 
 import ctypes
 import sys
 
 library = ctypes.CDLL(sys.argv[1])
-# Looked up here, before the first interruption: ctypes does that in frames of its own, which no
+# Looked up before the first interruption, because ctypes does this in its own frames, which no
 # comment below states.
 start, allocations, stop = library.Start, library.Allocations, library.Stop
 DATA = bytes(range(256)) * 2000
@@ -26,7 +26,7 @@ def leaf():  # called leaf: work@leaf
     total = 0
     for n in range(50):
         total += sum([n, n + 1], n)
-    # In the C library, and not in the interpreter's own code.
+    # Spends time in the C library rather than in the interpreter.
     return total + (DATA == SAME)
 
 

@@ -1,5 +1,6 @@
-// Allocates in a signal handler, again and again, wherever the program is at that moment: also where
-// the interpreter has a frame half made. Linked with a runtime that takes no lock.
+// Allocates in a signal handler at regular intervals, at arbitrary points of the program, including
+// those at which the interpreter has a partly built frame. Linked with a runtime that takes no
+// lock.
 #include <cuda_runtime_api.h>
 #include <signal.h>
 #include <string.h>
@@ -25,7 +26,8 @@ void SetTimer(long microseconds) {
 
 }  // namespace
 
-// The first allocation of a process sets a session up, which is not for a signal handler.
+// Allocates once before the first signal, because the first allocation of a process creates the
+// session, which a signal handler must not do.
 extern "C" void Start(long microseconds) {
   void* pointer = nullptr;
   cudaMalloc(&pointer, 512);

@@ -1,5 +1,5 @@
-"""Notes the interpreter's own view of the stack beside each allocation: sys._getframe() outwards, a
-line of JSON in the file $STACK_SITES_NOTES.
+"""Notes the interpreter's own view of the stack at each allocation, from sys._getframe() outwards, as
+a line of JSON in the file $STACK_SITES_NOTES.
 """
 
 import json
@@ -9,7 +9,7 @@ _file = os.open(os.environ["STACK_SITES_NOTES"], os.O_WRONLY | os.O_APPEND | os.
 
 
 def size_of(site):
-    """Between 1 and 2 MiB, another one for each name, the same in every process."""
+    """Returns a size between 1 and 2 MiB that is unique to the site and the same in every process."""
     value = 0
     for letter in site:
         value = (value * 131 + ord(letter)) % 65521
@@ -17,7 +17,7 @@ def size_of(site):
 
 
 def note(site, frame, size=None):
-    """The stack whose innermost frame is `frame`, on the line where that is now; None: no frame."""
+    """Notes the stack whose innermost frame is `frame`, at its current line. None: no frames."""
     chain = []
     while frame is not None:
         code = frame.f_code

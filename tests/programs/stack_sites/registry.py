@@ -1,4 +1,4 @@
-"""Sites in the order of their definition. `@site` adds a function and changes nothing else."""
+"""The sites in order of definition. `@site` registers a function and returns it unchanged."""
 
 import sys
 
@@ -11,5 +11,5 @@ def site(function):
 
 
 def since(*version):
-    """For sites that older versions do not have."""
+    """Returns the decorator for sites that versions of Python before `version` do not have."""
     return site if sys.version_info >= version else lambda function: function

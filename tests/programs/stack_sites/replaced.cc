@@ -1,7 +1,8 @@
-// A library that is unloaded makes room for another one: the same addresses, other functions.
+// Loads a library where another one was unloaded: the same addresses, different functions.
 //
-// Usage: replaced FIRST SECOND; allocates in the first, the second, and the first again, ten
-// times. Prints whether all of them stood at one address, as {"addresses": 1}.
+// Usage: replaced FIRST SECOND
+// Ten times loads each library, allocates in it and unloads it. Prints the number of different
+// addresses of their function, as {"addresses": 1}.
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-// The libraries of replaced.cc: REPLACED_NAME is their only difference, so that their functions lie
-// at the same offsets, and FRAME_SIZE, so that a rule of the one leads the walk astray in the other.
+// The libraries of replaced.cc. They differ only in REPLACED_NAME and FRAME_SIZE: their functions
+// have the same offsets, but an unwind rule of one leads to a wrong frame in the other.
 #include <cuda_runtime_api.h>
 #include <stddef.h>
 

@@ -1,16 +1,22 @@
-"""Allocates at many places, each of which says in a comment what its stack must be.
+"""Allocates at many sites, each of which states its stack in a comment.
 
     take("inner")  # site inner: outer.<locals>.inner < outer@calls_inner < main
 
-Frames stand innermost first. The first is on the line of the comment; FUNCTION@MARK is on the line
-that has the comment `@MARK`, in whatever file that is; FUNCTION@FILE:LINE says where it is. `~` is
-one or more frames of the standard library. `native FUNCTION`, perhaps with @MARK, is a C++ function
-between the Python ones. `FRAME{<3.12}` is there on those versions only, `site NAME{<3.12,held}` is what a site must be there,
-for calls that hold the GIL. `...`: the stack is cut. `no_python`: it says that Python's frames are
-missing. `main` is this file's part. A comment that begins with `<` goes on with the line above.
+The innermost frame comes first. It is on the line of the comment.
 
-Functions go by their qualified name; before 3.11 the interpreter knows only its last part.
-tests/e2e/stacks compares recordings with these comments and with what notes.py writes.
+    FUNCTION@MARK          a frame on the line that has the comment `@MARK`, in any file
+    FUNCTION@FILE:LINE     a frame at this line
+    ~                      one or more frames of the standard library
+    native FUNCTION        a C++ function between the Python ones, optionally with @MARK
+    FRAME{<3.12}           a frame that exists only in these versions
+    site NAME{<3.12,held}  the stack of a site in these versions, for calls that hold the GIL
+    ...                    the stack is truncated
+    no_python              the stack is marked as lacking Python frames
+    main                   the frames of this file
+
+A comment that begins with `<` continues the line above. Functions are stated by qualified name;
+before 3.11 the interpreter knows only its last part. tests/e2e/stacks compares recordings with these
+comments and with the notes that notes.py writes.
 """
 
 import os
@@ -19,7 +25,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import registry  # noqa: E402
-import sites_process  # noqa: E402, F401  the first ones: the GPU must not have been used at fork
+import sites_process  # noqa: E402, F401  first, because it forks before the GPU is used
 import sites_async  # noqa: E402, F401
 import sites_callbacks  # noqa: E402, F401
 import sites_classes  # noqa: E402, F401

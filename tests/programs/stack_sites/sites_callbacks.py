@@ -1,4 +1,4 @@
-"""C code of the interpreter that calls back into Python."""
+"""C code that calls back into Python."""
 
 import ctypes
 import functools
@@ -79,7 +79,7 @@ class Deleted:
 
 
 def holds():
-    unused = Deleted("del_at_return")  # noqa: F841  dies when the frame does
+    unused = Deleted("del_at_return")  # noqa: F841  freed with the frame
 
 
 @site

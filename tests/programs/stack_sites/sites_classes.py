@@ -1,4 +1,4 @@
-"""Methods, and what the interpreter calls by itself."""
+"""Methods, including those that the interpreter calls implicitly."""
 
 from device import take
 from registry import site

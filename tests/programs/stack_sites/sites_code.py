@@ -1,4 +1,4 @@
-"""Code that comes into being while the program runs."""
+"""Code that is created at run time."""
 
 import importlib
 import os
@@ -46,7 +46,7 @@ def reloads():
 
 @site
 def long_functions():
-    # Line numbers beyond what one byte of a line table holds, forwards and backwards.
+    # Line differences, forwards and backwards, that one byte of a line table cannot hold.
     source = "def long_one(take):\n" + "\n" * 70000 + "    (take\n" + "\n" * 300 + "    ('far'))\n"
     scope = {}
     exec(compile(source, "<far>", "exec"), scope)

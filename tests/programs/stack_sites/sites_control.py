@@ -1,4 +1,4 @@
-"""Generators, context managers, exceptions in flight."""
+"""Generators, context managers and exception handling."""
 
 import contextlib
 
@@ -126,7 +126,7 @@ def loop_else():
 @site
 def conditional():
     value = None
-    # The false branch spans lines, and the line is that of the call.
+    # The false branch spans several lines; the frame has the line of the call.
     value = (
         1
         if value

@@ -1,4 +1,4 @@
-"""Calls of every shape."""
+"""Function calls of every form."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""C++ between and below Python: extension.cc. $STACK_SITES_EXTENSION is its file."""
+"""C++ between and below Python frames: extension.cc. $STACK_SITES_EXTENSION is its library."""
 
 import ctypes
 import functools
@@ -29,7 +29,7 @@ class Functions:
 
 
 def load(path):
-    # Free-threaded builds take no module of the limited API.
+    # Free-threaded builds cannot load a module of the limited API.
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return Functions(path)
     loader = importlib.machinery.ExtensionFileLoader("extension", path)
@@ -92,7 +92,7 @@ def cpp_thread_with_gil():
 
 @site
 def cpp_threads_without_gil():
-    # No frame of Python is theirs, whoever holds the GIL meanwhile.
+    # These threads have no Python frames, even if another thread holds the GIL.
     # site cpp_no_gil: native sites::Allocate@cpp_malloc
     # < native sites::RunWithoutGil@cpp_without_gil
     # site cpp_held: native sites::Allocate@cpp_malloc

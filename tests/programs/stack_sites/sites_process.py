@@ -1,4 +1,4 @@
-"""What the process as a whole goes through: fork, signals, subinterpreters, its end."""
+"""Events of the whole process: fork, signals, subinterpreters, exit."""
 
 import atexit
 import os
@@ -38,7 +38,7 @@ inside()
 
 
 def shared_gil_subinterpreter():
-    """The module of subinterpreters, and one that may load any extension module."""
+    """Returns the module of subinterpreters and a subinterpreter that may load any extension."""
     try:
         import _interpreters
 
@@ -57,7 +57,7 @@ def shared_gil_subinterpreter():
 def subinterpreter():
     interpreters, new = shared_gil_subinterpreter()
     script = SCRIPT.format(folder=os.path.dirname(os.path.abspath(__file__)))
-    # Before 3.12 only who holds the GIL can tell which interpreter a thread is in.
+    # Before 3.12 the interpreter of a thread can be determined only while it holds the GIL.
     # site subinterpreter{<3.12,released}: no_python
     # site subinterpreter{<3.12,held}: inside@<string>:5 < <module>@<string>:6
     # site subinterpreter{>=3.12}: inside@<string>:5{<3.14} < <module>@<string>:6{<3.14}

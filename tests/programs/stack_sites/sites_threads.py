@@ -1,4 +1,4 @@
-"""Threads of Python."""
+"""Python threads."""
 
 import concurrent.futures
 import threading
@@ -70,7 +70,7 @@ def local_data():
 
 @site
 def two_threads_in_each_other():
-    """Both are inside of a call at the same time, each with a stack of its own."""
+    """Both threads are inside a call at the same time, each with its own stack."""
     barrier = threading.Barrier(2)
 
     def first():

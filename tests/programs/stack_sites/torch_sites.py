@@ -1,6 +1,7 @@
-"""Trains a small model whose every tensor has a size of its own, so that the stack of each is known.
+"""Trains a small model in which the size of a tensor identifies it, so that the stack of each is known.
 
-Run with PYTORCH_NO_CUDA_MEMORY_CACHING=1: a tensor is then an allocation. sites.py has the notation.
+Run with PYTORCH_NO_CUDA_MEMORY_CACHING=1, so that each tensor is an allocation. sites.py describes
+the notation.
 """
 
 import sys
@@ -17,7 +18,7 @@ _noted = set()
 
 
 def noted(site, tensor):
-    """Notes the caller's stack the first time; the tensor was made on the line of the call."""
+    """Notes the caller's stack at the first call, which is on the line that made the tensor."""
     if site not in _noted:
         _noted.add(site)
         note(site, sys._getframe(1), tensor.nbytes)
@@ -67,7 +68,7 @@ class Tripled(torch.autograd.Function):
     @staticmethod
     def backward(context, gradient):
         (x,) = context.saved_tensors
-        # On a thread of PyTorch's own, below C++ that no Python called.
+        # On a thread of PyTorch, below C++ code that was not called from Python.
         wide = noted("backward", torch.empty(9, 1013, device=x.device))  # site backward:
         # native at::_ops::empty_memory_format::call < Tripled.backward@backward < ~
         return gradient[:7] * x + wide.sum()

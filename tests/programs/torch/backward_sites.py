@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs backward passes of every kind. Each has a width of its own, so that its memory is known by
-its sizes; tests/e2e/torch/backward_check.py asks which line of the forward pass each block of the
-backward pass is said to come from.
+"""Runs backward passes of every kind. Each has a unique width, so that sizes identify its memory.
+tests/e2e/torch/backward_check.py checks the line of the forward pass to which each block of the
+backward pass is attributed.
 """
 
 import threading
@@ -41,7 +41,7 @@ def checkpointed(reentrant, width):
 
 
 class Doubled(torch.autograd.Function):
-    """Its backward pass is a function of Python that allocates."""
+    """Has a backward pass in Python that allocates."""
 
     @staticmethod
     def forward(ctx, x):
@@ -97,7 +97,7 @@ def on_another_thread():
 
 
 def forward_on_other_threads():
-    """Numbers of nodes are counted by each thread for itself: equal ones are different nodes."""
+    """Each thread numbers its own nodes, so equal numbers can mean different nodes."""
     losses = {}
 
     def first():

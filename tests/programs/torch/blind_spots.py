@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Does what cannot be seen from outside PyTorch's allocator, one thing for each name: how
-recordings err there is asked by tests/e2e/torch/blind_spots_check.py.
+"""Does things that are invisible from outside PyTorch's allocator, one for each PART.
+tests/e2e/torch/blind_spots_check.py checks the known errors of the recordings.
 """
 
 import argparse
@@ -17,7 +17,7 @@ def tensor(size):
 
 
 def by_stream():
-    """Memory that a library takes for its own stream while another one is current."""
+    """A library allocates for its own stream while another one is current."""
     side = torch.cuda.Stream()
     address = torch.cuda.caching_allocator_alloc(5 * MIB, device=0, stream=side)
     moments.moment("taken")
@@ -26,7 +26,7 @@ def by_stream():
 
 
 def in_capture():
-    """What is freed in a capture cannot wait for an event: it waits for the capture to end."""
+    """A block that is freed in a capture cannot wait for an event; it waits until the capture ends."""
     side, capturing = torch.cuda.Stream(), torch.cuda.Stream()
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
@@ -51,7 +51,7 @@ def in_capture():
 
 
 def foreign_event():
-    """An event of PyTorch's own library, on another stream, between an allocation and a free."""
+    """PyTorch's library records an event on another stream between an allocation and a free."""
     side = torch.cuda.Stream()
     event = torch.Event("cuda")
     event.record(side)
@@ -65,8 +65,8 @@ def foreign_event():
 
 
 def silent_retry():
-    """A limit below the device's memory refuses without asking the driver; what the allocator does
-    then, and that it tries again, is seen by what it gives back alone."""
+    """With a limit below the device's memory, the allocator refuses without calling the driver. Only
+    the segments that it frees show that it tries again."""
     torch.cuda.set_per_process_memory_fraction(0.25)
     cached = [tensor(300 * MIB) for _ in range(3)]
     del cached

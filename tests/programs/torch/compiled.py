@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Trains a GPT that torch.compile turned into Triton kernels.
+"""Trains a GPT that torch.compile has compiled to Triton kernels.
 
-Inductor allocates by its own entry (empty_strided_cuda) out of generated code. Compiling needs gcc;
-TRITON_LIBCUDA_PATH says where the driver lies that Triton links its launcher to.
+Inductor's generated code allocates through its own function (empty_strided_cuda). Compiling needs
+gcc; TRITON_LIBCUDA_PATH is the folder of the driver that Triton links its launcher to.
 """
 
 import argparse

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Trains a ResNet: convolutions with their workspaces, batch norm, running statistics.
 
-cuDNN asks PyTorch for a workspace at each convolution and frees it behind it: the shortest-lived
-blocks of a training step. --benchmark lets it try algorithms at the first of each shape.
+cuDNN requests a workspace from PyTorch for each convolution and frees it after it: the
+shortest-lived blocks of a training step. With --benchmark it tries algorithms at the first
+convolution of each shape.
 """
 
 import argparse

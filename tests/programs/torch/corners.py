@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Takes PyTorch's allocator through its rarer ways: a limit below the device's memory, collections
-of garbage under it, events that are not the allocator's own, pools that are thrown away.
+"""Exercises rare paths of PyTorch's allocator: a limit below the device's memory, garbage collection
+under it, events that are not the allocator's own, and pools that are destroyed.
 
 The scenarios set garbage_collection_threshold and max_split_size_mb, or expandable_segments.
 """
@@ -17,13 +17,13 @@ def tensor(size):
 
 
 def within_a_limit():
-    """Out of memory without the driver being asked; the cache is given back before."""
+    """Runs out of memory without a call to the driver; the allocator frees its cache before."""
     torch.cuda.set_per_process_memory_fraction(0.25)
     kept = [tensor(100 * MIB) for _ in range(4)]
     cached = [tensor(50 * MIB + i * 2 * MIB) for i in range(6)]
     moments.moment("below the limit")
     del cached
-    for size in (60, 130, 200):  # what is cached does not fit, and its age grows
+    for size in (60, 130, 200):  # no cached block fits, and their age grows
         kept.append(tensor(size * MIB))
         moments.moment("collected")
         kept.pop()
@@ -35,7 +35,7 @@ def within_a_limit():
 
 
 def other_events():
-    """Events that PyTorch records from the same library, between an allocation and a free."""
+    """The same library of PyTorch records other events between an allocation and a free."""
     side = torch.cuda.Stream()
     event = torch.Event("cuda")
     first = tensor(3 * MIB)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Trains a GPT on two ranks with DistributedDataParallel: gradients live in buckets.
+"""Trains a GPT on two ranks with DistributedDataParallel, which keeps gradients in buckets.
 
-Starts its two ranks itself, or runs as one of them under torchrun --nproc-per-node 2.
+Starts both ranks itself, or runs as one of them under torchrun --nproc-per-node 2.
 """
 
 import models

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The cache of the allocator: splits, merges, segments given back and taken again.
+"""Exercises the allocator's cache: splits, merges, segments that are freed and allocated again.
 
-Blocks of the small and of the large pool are freed in an order that leaves holes; empty_cache
-gives back the segments that are whole. garbage_collection_threshold and max_split_size_mb, where
-the scenario sets them, make the allocator do more of it by itself.
+Blocks of the small and of the large pool are freed in an order that leaves holes; empty_cache frees
+the segments that are entirely free. If the scenario sets garbage_collection_threshold and
+max_split_size_mb, the allocator also frees segments by itself.
 """
 
 import moments
@@ -20,7 +20,7 @@ def tensor(size):
 
 def main():
     moments.begin()
-    # A capped process collects its cache before it asks the driver for more.
+    # With a limit, the allocator collects its cache before it requests more from the driver.
     torch.cuda.set_per_process_memory_fraction(0.5)
     small = [tensor(KIB * (1 + n % 700)) for n in range(0, 2100, 7)]
     large = [tensor(MIB + MIB // 2 * n) for n in range(20)]
@@ -33,7 +33,7 @@ def main():
     moments.moment("holes_filled")
     huge = tensor(220 * MIB)
     del huge
-    huge = tensor(201 * MIB)  # out of the cached segment, which stays whole or is split
+    huge = tensor(201 * MIB)  # from the cached segment, which is split or not
     moments.moment("split")
     del huge
     del small, large

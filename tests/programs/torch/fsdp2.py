@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Trains a GPT on two ranks with fully_shard: each layer's weights exist while it is in use.
+"""Trains a GPT on two ranks with fully_shard: each layer's full weights exist only while it is in use.
 
-Gathers run on streams of their own, so blocks of other streams' pools wait for events. Starts its
-two ranks itself, or runs as one of them under torchrun --nproc-per-node 2.
+Gathers run on separate streams, so blocks of other streams' pools wait for events. Starts both
+ranks itself, or runs as one of them under torchrun --nproc-per-node 2.
 """
 
 import models

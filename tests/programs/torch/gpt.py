@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Trains a small GPT in the ways that change what memory it takes.
+"""Trains a small GPT with options that change its use of memory.
 
 --optimizer    foreach makes temporaries of the size of all parameters, fused makes none.
 --amp          autocast keeps its casts until the forward pass ends; fp16 adds a GradScaler.
 --accumulate   gradients live through several backward passes.
---checkpoint   blocks are computed again in the backward pass, by one of PyTorch's two ways.
---varying      sequences of different length make holes that the next batch does not fit into.
+--checkpoint   blocks are recomputed in the backward pass, in one of PyTorch's two modes.
+--varying      sequences of different length leave holes that the next batch does not fit into.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def main():
                 logits = model(tokens[:, :-1])
                 loss = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
             moments.moment("forward")
-            if step == 1:  # in the midst of the backward pass, on autograd's own thread
+            if step == 1:  # in the middle of the backward pass, on autograd's thread
                 logits.register_hook(lambda gradient: moments.moment("in_backward"))
             scaler.scale(loss / args.accumulate).backward()
             moments.moment("backward")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""CUDA graphs and MemPool: blocks in pools that are not the default ones.
+"""Uses CUDA graphs and MemPool: blocks in pools that are not the default ones.
 
-A graph's private pool keeps its segments as long as the graph lives; two graphs that share a pool
-share its blocks. make_graphed_callables captures forward and backward. A MemPool takes whatever is
-allocated in its context.
+A graph's private pool keeps its segments while the graph exists; two graphs that share a pool share
+its blocks. make_graphed_callables captures forward and backward passes. A MemPool serves every
+allocation in its context.
 """
 
 import models

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Trains on batches that two worker processes make and that lie in pinned memory.
+"""Trains on batches in pinned memory that two worker processes produce.
 
-The workers are forked before or after CUDA is in use, or spawned (--spawn); they never touch the
-device. Another thread of the program pins the batches.
+The workers are forked after CUDA is in use, or spawned (--spawn); they never use the device. Another
+thread of the program pins the batches.
 """
 
 import argparse

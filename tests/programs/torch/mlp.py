@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Trains an MLP with Adam: parameters, gradients, two states for each parameter, activations.
+"""Trains an MLP with Adam: parameters, gradients, two states per parameter, activations.
 
-The plainest loop; zero_grad frees every gradient, so each backward pass allocates them anew.
+The simplest loop. zero_grad frees every gradient, so each backward pass allocates them again.
 """
 
 import models

@@ -1,4 +1,4 @@
-"""The models that the programs of this folder train."""
+"""The models that the programs in this folder train."""
 
 import pathlib
 import sys

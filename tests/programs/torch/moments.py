@@ -1,21 +1,21 @@
-"""Moments of a training program at which its allocator is asked what it holds.
+"""Moments of a training program at which the state of PyTorch's allocator is saved.
 
-    moments.begin()                 first thing in main(), before a device's memory is allocated
-    moments.moment("forward done")  where it is interesting, while no other thread allocates
-    moments.end()                   last thing in main()
+    moments.begin()                 first in main(), before device memory is allocated
+    moments.moment("forward done")  at interesting points, while no other thread allocates
+    moments.end()                   last in main()
 
-A moment puts a mark named "moment" into the recording, where a profiler is loaded that takes
-marks, and then writes what PyTorch says to the folder that $GMT_MOMENTS names, as PID.INDEX.pickle:
+A moment records a mark named "moment", if a profiler with marks is loaded, and then writes
+PyTorch's state as PID.INDEX.pickle to the folder $GMT_MOMENTS:
 
     {"name", "index", "pid", "torch": version,
-     "snapshot": what torch.cuda.memory._snapshot() returns; its traces at the end only; None
-                 where the allocator keeps no blocks (backend:cudaMallocAsync),
-     "stats": {device: torch.cuda.memory_stats(device)}; empty for an allocator of the user's}
+     "snapshot": the result of torch.cuda.memory._snapshot(), with traces at the end only; None if
+                 the allocator keeps no blocks (backend:cudaMallocAsync),
+     "stats": {device: torch.cuda.memory_stats(device)}; empty with a pluggable allocator}
 
-$GMT_HISTORY (python, cpp or all) switches PyTorch's own history on, with these stacks at
-allocations; $GMT_ANOMALY, in addition, the detection of anomalies, with which the history of a
-backward pass has the stacks of the forward pass. Without these variables nothing but the mark is
-left. Neither the mark nor the asking allocates memory of a device or waits for one.
+$GMT_HISTORY (python, cpp or all) enables PyTorch's own history, with these stacks at allocations.
+$GMT_ANOMALY enables anomaly detection, with which the history of a backward pass has the stacks of
+the forward pass. Without these variables, a moment only records the mark. A moment neither allocates
+device memory nor synchronises a device.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ _indices = itertools.count()
 
 
 def _find_mark():
-    """The profiler's own function, of whatever library is loaded that has it."""
+    """Returns the profiler's function from any loaded library, or None."""
     try:
         mark = ctypes.CDLL(None).gpumemtrace_mark
     except AttributeError:
@@ -76,7 +76,7 @@ def _snapshot(traces):
 
 @contextlib.contextmanager
 def _without_collections():
-    """A collection frees tensors whenever it likes, between mark and snapshot too."""
+    """Disables garbage collection, which could free tensors between mark and snapshot."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -86,11 +86,11 @@ def _without_collections():
             gc.enable()
 
 
-def _write(folder, says):
-    """Whole or not at all: the process may be killed meanwhile."""
-    path = pathlib.Path(folder) / f"{says['pid']}.{says['index']}.pickle"
+def _write(folder, state):
+    """Writes the file atomically, because the process may be killed meanwhile."""
+    path = pathlib.Path(folder) / f"{state['pid']}.{state['index']}.pickle"
     being_written = path.with_suffix(".tmp")
-    being_written.write_bytes(pickle.dumps(says, protocol=4))
+    being_written.write_bytes(pickle.dumps(state, protocol=4))
     being_written.rename(path)
 
 

@@ -1,6 +1,6 @@
-"""Tensors of every kind that has no plain memory on the device, or none at all: what is saved, made a
-parameter, given new data or a gradient. Prints what it finds; tests/e2e/torch/odd_tensors_check.py runs it with and
-without the profiler and compares.
+"""Uses every kind of tensor without ordinary device memory, or without any: saves them, makes them
+parameters, assigns data and gradients. tests/e2e/torch/odd_tensors_check.py compares the output with
+and without the profiler.
 """
 
 import sys
@@ -70,7 +70,7 @@ class Tagged(torch.Tensor):
 
 
 class Wrapper(torch.Tensor):
-    """A tensor without memory of its own, as DTensor and quantised weights are made."""
+    """A tensor without its own memory, like DTensor and quantised weights."""
 
     @staticmethod
     def __new__(cls, inner, requires_grad=False):
@@ -120,7 +120,7 @@ def undefined():
 
 
 def saved_elsewhere():
-    """What is saved is packed into something else, and fetched again."""
+    """Saved tensors are packed into something else and unpacked again."""
     x = torch.rand(64, device=DEVICE, requires_grad=True)
     with torch.autograd.graph.save_on_cpu():
         y = x.exp()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Trains a bf16 GPT of 7 billion parameters as one rank of eight, the other seven left out.
+"""Trains a bf16 GPT of 7 billion parameters as one rank of eight without the other seven.
 
-The simulated NCCL waits for nobody, so the process is rank 0 of a group that it alone is in.
-Weights are made where they stay: on the meta device first, sharded, then as empty memory.
+The simulated NCCL does not wait for other ranks, so one process can be rank 0 of a group of eight.
+The weights are created on the meta device, sharded, and then allocated as empty memory.
 """
 
 import os

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs out of memory, and then?
+"""Runs out of memory and then ends in one of several ways.
 
---then raise     ends by the error, as most programs do
+--then raise     ends with the error, as most programs do
 --then kill      is killed at once, as by a watchdog
---then hang      never comes back, as ranks do that wait for the one that failed
---then halve     halves the batch until it fits, as programs do that look for the largest one
---in-backward    it is the backward pass that needs too much
+--then hang      hangs, like ranks that wait for the one that failed
+--then halve     halves the size until it fits, like programs that search for the largest batch
+--in-backward    the backward pass runs out of memory
 """
 
 import argparse
@@ -35,7 +35,7 @@ class Greedy(torch.autograd.Function):
 
 
 def run_backward_once():
-    """Where nodes of the graph keep what tells the forward pass is learnt from the first of them."""
+    """Runs a backward pass, from whose nodes the profiler learns how to find a node's forward pass."""
     x = torch.ones(1000, device="cuda", requires_grad=True)
     for _ in range(10):
         x = x * 2

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs out of memory for a reason: REASON names it, --seed varies sizes and how it comes about.
+"""Runs out of memory for the given REASON; --seed varies the sizes and the course of the program.
 
-The device's size and what other processes hold come from the environment; PyTorch's allocator does the
-rest. Prints one line of JSON: the reason, the bytes behind it, and PyTorch's own counters at that moment.
+The environment sets the device's size and the use by other processes. Prints one line of JSON: the
+reason, the bytes that it accounts for, and PyTorch's own counters at that moment.
 """
 
 import argparse
@@ -32,14 +32,14 @@ class Program:
         self.random = random.Random(seed)
         self.total = torch.cuda.mem_get_info()[1]
         self.kept = []
-        self.bytes = 0  # behind the reason
+        self.bytes = 0  # that the reason accounts for
 
     def keep(self, size, stream=None):
         self.kept.append(tensor(size, stream))
         return self.kept[-1]
 
     def fill_up_to(self, rest):
-        """Live memory until the driver has about `rest`, and no cache."""
+        """Allocates until the driver has about `rest` bytes free, and leaves no cache."""
         while driver_free() > rest + 40 * MIB:
             self.keep(min(self.random.randint(20, 200) * MIB, driver_free() - rest - 20 * MIB))
 
@@ -147,18 +147,19 @@ class Program:
         self.fill_up_to(self.random.randint(0, request // 2))
         with torch.cuda.stream(side):
             for block in blocks:
-                block[:1].add_(1)  # work that is not done yet
+                block[:1].add_(1)  # work that is not completed
                 block.record_stream(side)
         del block
         blocks.clear()
         graph = torch.cuda.CUDAGraph()
-        # Nothing is synchronised on the way in: torch.cuda.graph would, and the wait would be over.
+        # torch.cuda.graph is not used, because it would synchronise and thereby end the wait.
         with torch.cuda.stream(torch.cuda.Stream()):
             graph.capture_begin(capture_error_mode="relaxed")
             tensor(request)
 
     def use_elsewhere_once(self, stream):
-        """As each step of a real program does: the allocator asks when the other stream is done."""
+        """Uses a block on another stream, like each step of a real program: the allocator queries
+        whether that stream has completed."""
         with torch.cuda.stream(stream):
             block = tensor(4 * MIB)
         block[:1].add_(1)
@@ -179,7 +180,8 @@ class Program:
 
 
 def split():
-    """What PyTorch's own lists say of its segments: bytes by what holds them or why they are free."""
+    """Returns the bytes of PyTorch's segments by what holds them or why they are free, from PyTorch's
+    own snapshot."""
     sums = dict.fromkeys(("allocated", "releasable", "beside", "private", "awaiting"), 0)
     for segment in torch.cuda.memory_snapshot():
         states = [(block["state"], block["size"]) for block in segment["blocks"]]
@@ -219,7 +221,7 @@ def main():
         "named_pools": not hasattr(program, "pool"),
     }
     print(json.dumps(outcome), flush=True)
-    os._exit(1 if failed else 0)  # what is freed on the way out is no part of this
+    os._exit(1 if failed else 0)  # skips the frees at exit
 
 
 if __name__ == "__main__":

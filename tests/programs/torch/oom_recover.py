@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs out of memory in ways that programs live through.
+"""Runs out of memory in ways from which programs recover.
 
-1. A failing cudaMalloc that the allocator mends itself: it gives its cache back and tries again.
+1. A failing cudaMalloc that the allocator handles: it frees its cache and tries again.
 2. A batch size that is halved until a training step fits.
-3. An error in the midst of a backward pass, after which the program goes on.
+3. An error in the middle of a backward pass, after which the program continues.
 
 The scenario gives the device 4 GiB.
 """
@@ -41,7 +41,7 @@ def step(model, optimizer, batch):
 
 
 def find_batch(model, optimizer, batch):
-    """The largest batch size, of `batch` and its halves, at which a step fits."""
+    """Halves `batch` until a step fits. Returns that size and the loss."""
     while True:
         try:
             return batch, step(model, optimizer, batch)
@@ -54,7 +54,7 @@ def find_batch(model, optimizer, batch):
 
 
 class Greedy(torch.autograd.Function):
-    """Asks in its backward for more than there is."""
+    """Requests more memory than the device has in its backward pass."""
 
     @staticmethod
     def forward(context, x):

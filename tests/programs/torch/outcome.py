@@ -1,4 +1,4 @@
-"""The last line that every program of this folder prints: one JSON object."""
+"""Prints the last line of every program in this folder: one JSON object."""
 
 import json
 import os
@@ -8,9 +8,9 @@ import torch
 
 
 def print_outcome(**more):
-    """Prints PyTorch's counters of all devices, and whatever `more` holds, as one line of JSON.
+    """Prints PyTorch's counters of all devices, and `more`, as one line of JSON.
 
-    An allocator of the user's own counts nothing: there are no devices then.
+    With a pluggable allocator, which has no counters, there are no devices.
     """
     devices = []
     counts = torch.cuda.get_allocator_backend() != "pluggable"
@@ -34,5 +34,5 @@ def print_outcome(**more):
             }
         )
     sys.stdout.flush()
-    # In one call: ranks share the pipe, and print() may write a line's end by itself.
+    # In one call, because ranks share the pipe, and print() may write the line end separately.
     os.write(sys.stdout.fileno(), f"{json.dumps({'devices': devices, **more})}\n".encode())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains inside named ranges: those of PyTorch's optimizers and profiler, and the program's own.
 
---profile also runs torch.profiler, whose steps are ranges too, for the first two of four steps.
+--profile also runs torch.profiler for the first two of four steps; its steps are ranges, too.
 """
 
 import argparse

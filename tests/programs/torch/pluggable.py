@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Memory that comes from an allocator of the user's own, a C library.
+"""Trains with a pluggable allocator, a C library.
 
-By itself it serves a MemPool: PyTorch cuts its blocks out of what the library gives. With --whole
-the library takes the place of PyTorch's allocator, which then keeps no blocks at all.
+By default it serves a MemPool, and PyTorch splits its memory into blocks. With --whole the library
+replaces PyTorch's allocator, and there are no blocks.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def train(steps):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--whole", action="store_true", help="in place of PyTorch's allocator")
+    parser.add_argument("--whole", action="store_true", help="replace PyTorch's allocator")
     args = parser.parse_args()
 
     with tempfile.TemporaryDirectory() as folder:

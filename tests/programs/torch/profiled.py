@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Trains under torch.profiler, some times in one process, and says what each profile saw.
+"""Trains under torch.profiler several times in one process and prints what each profile recorded.
 
-Exercises: Kineto's use of CUPTI (its one subscriber, its buffers, its clock) beside everything else
-that runs in the process, and that a later profile sees as much as the first.
+Exercises: Kineto's use of CUPTI (its single subscriber, its buffers, its clock) beside other users
+in the process, and whether a later profile records as much as the first.
 """
 
 import argparse
@@ -24,7 +24,7 @@ def step(model, optimizer, source):
 
 
 def seen_by(prof):
-    """What ran on the device: how often and for how many nanoseconds, by kind."""
+    """Returns the counts and nanoseconds of the device's work by kind."""
     counts, nanoseconds = collections.Counter(), collections.Counter()
     for event in prof.profiler.kineto_results.events():
         if event.device_type() != torch.autograd.DeviceType.CUDA or event.is_user_annotation():
@@ -37,8 +37,8 @@ def seen_by(prof):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--profiles", type=int, default=2, help="one after the other")
-    parser.add_argument("--steps", type=int, default=3, help="of training, in each of them")
+    parser.add_argument("--profiles", type=int, default=2, help="profiles, one after the other")
+    parser.add_argument("--steps", type=int, default=3, help="training steps in each profile")
     args = parser.parse_args()
 
     model = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 8))

@@ -1,4 +1,4 @@
-"""How the programs of several ranks find each other: under torchrun, or spawned by themselves."""
+"""Runs the ranks of a program: started by torchrun, or spawned by the program itself."""
 
 import os
 import socket
@@ -27,7 +27,7 @@ def _enter(rank, world, port, body):
 
 
 def _join(body):
-    """Runs `body(rank)` as one rank of a group whose ranks have a device each."""
+    """Runs `body(rank)` as one rank of a group in which each rank has its own device."""
     rank = int(os.environ["RANK"])
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl")
@@ -36,7 +36,7 @@ def _join(body):
 
 
 def run(world, body):
-    """Runs `body(rank)` in `world` processes; as one of them when torchrun started this one."""
+    """Runs `body(rank)` in `world` processes, or as one of them if torchrun started this process."""
     if "RANK" in os.environ:
         _join(body)
     else:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Trains an LSTM and a GRU: cuDNN keeps all their weights in one buffer, and a reserve between
-forward and backward.
+"""Trains an LSTM and a GRU. cuDNN keeps all weights of each in one buffer, and reserve space from
+the forward to the backward pass.
 """
 
 import moments

@@ -1,7 +1,7 @@
-"""Programs that say themselves in which memory their parameters and gradients lie and what autograd saved,
-at marked moments. tests/e2e/torch/roles_check.py compares recordings with that.
+"""Runs a program that reports at marked moments which memory holds its parameters, its gradients and
+the tensors that autograd saved. tests/e2e/torch/roles_check.py compares recordings with that.
 
-Usage: roles.py NAME. The Python package gpumemtrace must be found. Prints one line of JSON.
+Usage: roles.py NAME. Needs the Python package gpumemtrace. Prints one line of JSON.
 """
 
 import json
@@ -18,19 +18,19 @@ moments = []
 
 
 def addresses(tensors):
-    """Of the storages on the device, as numbers in order."""
+    """Returns the sorted addresses of the tensors' storages on the device."""
     found = {t.untyped_storage().data_ptr() for t in tensors if t is not None and t.is_cuda}
     return sorted(found - {0})
 
 
 def blocks():
-    """Addresses of the blocks that the allocator has given out."""
+    """Returns the addresses of the allocator's allocated blocks."""
     return {block["address"] for segment in torch.cuda.memory.memory_snapshot() for block in segment["blocks"]
             if block["state"] == "active_allocated"}
 
 
 def saved_tensors(root):
-    """What the nodes of the graph behind a tensor keep for their backward passes."""
+    """Returns the tensors that the nodes of a tensor's graph have saved for the backward pass."""
     seen, waiting, saved = set(), [root.grad_fn], []
     while waiting:
         node = waiting.pop()
@@ -43,24 +43,24 @@ def saved_tensors(root):
                     value = getattr(node, "_saved_" + name.removeprefix("_raw_saved_"))
                     saved += value if isinstance(value, (list, tuple)) else [value]
             saved += getattr(node, "saved_tensors", ())
-        except RuntimeError:  # its backward pass has been
+        except RuntimeError:  # its backward pass has run
             pass
         waiting += [following for following, _ in node.next_functions]
     return [t for t in saved if isinstance(t, torch.Tensor)]
 
 
 def moment(module, loss=None, name=None):
-    """Marks this moment and says what is there."""
+    """Marks this moment and notes the module's memory."""
     parameters = list(module.parameters())
-    said = {
+    noted = {
         "parameters": addresses(parameters),
         "gradients": addresses(p.grad for p in parameters),
     }
     if loss is not None:
-        there = blocks()  # to look at what checkpointing saves makes it again
-        said["saved"] = [address for address in addresses(saved_tensors(loss)) if address in there]
+        there = blocks()  # reading the tensors that checkpointing saves recomputes them
+        noted["saved"] = [address for address in addresses(saved_tensors(loss)) if address in there]
     gpumemtrace.mark(f"moment-{len(moments)}")
-    moments.append(said)
+    moments.append(noted)
 
 
 class Block(nn.Module):
@@ -202,7 +202,7 @@ def convnet():
 
 
 def kept_graph():
-    """Losses that are kept with their graphs, and a tensor that is kept without one."""
+    """Keeps losses with their graphs, and tensors without one."""
     model = Gpt(layers=1).to(DEVICE)
     losses, kept = [], []
     for _ in range(4):
@@ -212,7 +212,8 @@ def kept_graph():
 
 
 def dropped_graph():
-    """What the program still holds is not saved any more when its graph is gone without a backward pass."""
+    """Memory that the program still holds is no longer saved after its graph is dropped without a
+    backward pass."""
     model = Gpt(layers=1).to(DEVICE)
     kept = []
     for _ in range(3):
@@ -236,7 +237,7 @@ class Scale(torch.autograd.Function):
 
 
 def custom_function():
-    """What a Python function saves, and what is still there when its node was evaluated or dropped."""
+    """Uses a Python function that saves tensors; its node is evaluated or dropped."""
     model = nn.Linear(64, 64).to(DEVICE)
     factor = torch.rand(1, device=DEVICE)
     kept = []

@@ -1,7 +1,7 @@
-"""The scenarios: which program runs with which arguments in which environment, and what it needs.
+"""The scenarios: a program with arguments and environment, and its requirements.
 
 tests/simcuda/torch_check.py runs them on the simulated device alone, tests/e2e/torch under the
-profiler. This file imports nothing of PyTorch.
+profiler. This file does not import PyTorch.
 """
 
 import dataclasses
@@ -18,15 +18,15 @@ class Scenario:
     arguments: tuple = ()
     environment: dict = dataclasses.field(default_factory=dict)
     ranks: int = 1  # processes that use the device; the program starts them itself
-    short: bool = False  # one of those that every run of the tests includes
-    compiles: bool = False  # with the C compiler of the machine
-    caching: bool = True  # PyTorch's allocator keeps blocks, so it counts and reports them
+    short: bool = False  # included in every run of the tests
+    compiles: bool = False  # uses the machine's C compiler
+    caching: bool = True  # PyTorch's allocator keeps blocks and therefore reports them
 
     def command(self, python):
         return [str(python), str(FOLDER / self.program), *self.arguments]
 
     def environment_for(self, build):
-        """What to add to the environment, when simcuda lies in the build folder `build`."""
+        """Returns the variables to set, with simcuda in the build folder `build`."""
         if not self.compiles:
             return dict(self.environment)
         caches = pathlib.Path(build) / "compiled"
@@ -38,7 +38,7 @@ class Scenario:
         }
 
     def missing(self):
-        """What this machine lacks to run the scenario; None when it lacks nothing."""
+        """Returns what this machine lacks to run the scenario, or None."""
         if self.compiles and not (shutil.which("gcc") or shutil.which("clang")):
             return "no C compiler"
         return None
@@ -48,7 +48,7 @@ def _gpt(name, *arguments, **environment):
     return Scenario(name, "gpt.py", arguments, environment, short=name == "gpt_checkpoint")
 
 
-# DDP compares the ranks' parameters through device memory, which has to keep small contents.
+# DDP compares the ranks' parameters in device memory, which must therefore store small contents.
 TWO_RANKS = {"SIMCUDA_DEVICES": "2", "SIMCUDA_DATA": "1M"}
 EXPANDABLE = "expandable_segments:True"
 

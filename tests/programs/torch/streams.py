@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Side streams: blocks of other streams' pools, and frees that wait for a stream.
+"""Uses several streams: blocks of other streams' pools, and frees that wait for a stream.
 
-A tensor that another stream uses is handed to record_stream; its block, once freed, belongs to
-nobody until that stream's event is done. SIMCUDA_LAG keeps such blocks waiting over several
-moments; a synchronisation ends the wait, which the next allocation finds out.
+record_stream is called for a tensor that another stream uses. After its free, the block cannot be
+reused until that stream's event has completed. SIMCUDA_LAG keeps such blocks waiting over several
+moments; a synchronisation ends the wait, which the next allocation detects.
 """
 
 import models
@@ -15,7 +15,8 @@ MIB = 1 << 18  # floats
 
 
 def pipeline(model, copies, main):
-    """One step: a batch made on `copies` and used on `main`, a result used the other way round."""
+    """Runs one step: a batch is made on `copies` and used on `main`; a result is made on `main` and
+    used on `copies`."""
     with torch.cuda.stream(copies):
         batch = torch.randn(256, 512).cuda(non_blocking=True)
         scratch = torch.empty(3 * MIB, device="cuda")
@@ -49,7 +50,7 @@ def main():
         optimizer.step()
         optimizer.zero_grad()
 
-    # One block that two other streams use: free only when both are done with it.
+    # A block that two other streams use is free only after both have completed.
     shared = torch.empty(5 * MIB, device="cuda")
     shared.record_stream(copies)
     shared.record_stream(third)
@@ -59,7 +60,7 @@ def main():
     moments.moment("synchronised")
     again = torch.empty(5 * MIB, device="cuda")
     moments.moment("reused")
-    # A block that is freed on another stream than its own without record_stream.
+    # Frees a block on a stream other than its own without record_stream.
     with torch.cuda.stream(third):
         del again
         with torch.cuda.stream(copies):

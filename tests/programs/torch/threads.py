@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Allocates and frees from several threads at once, on streams of their own, at random. What one
-thread has made another one frees; some of it waits for streams.
+"""Allocates and frees at random from several threads, each with its own stream. Some blocks are freed
+by another thread, and some wait for streams.
 
---seed    of the sizes; which thread comes when is the machine's doing
+--seed    for the random choices; the order of the threads is not reproducible
 """
 
 import argparse

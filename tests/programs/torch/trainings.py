@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Trains until it is done or memory runs out. PROGRAM names one of eighteen training scripts, each of a habit that real
-ones have: inputs that vary, accumulation, checkpointing, autocast, evaluation between the epochs, a leak.
+"""Trains until it has finished or runs out of memory. PROGRAM names one of eighteen training scripts,
+each with a property of real ones: varying inputs, accumulation, checkpointing, autocast, evaluation
+between epochs, a leak.
 
-Prints one line of JSON at its end, whatever the end is: whether it finished, in which step it failed, what the driver
-had free before the first tensor, and PyTorch's own peak of allocated memory in each step (that at 0 is what comes before
-the first, the last what comes after). With enough memory these are what the script needs.
+At its end, finished or not, prints one line of JSON: whether it finished, the step in which it
+failed, the driver's free memory before the first tensor, and PyTorch's own peak of allocated memory
+in each step (index 0 is before the first step, the last one after the last step). With enough memory,
+these are the script's requirements.
 """
 
 import argparse
@@ -72,13 +74,13 @@ class Recurrent(nn.Module):
 
 
 class Run:
-    """What the programs share: the options, chance, and the number of the step."""
+    """The state that the programs share: the options, random numbers, and the current step."""
 
     def __init__(self, options):
         self.options = options
         self.random = random.Random(options.seed)
         self.step = 0
-        self.peaks = []  # of allocated memory, by step; the first is what comes before
+        self.peaks = []  # of allocated memory, by step; index 0 is before the first step
 
     def batch(self, size):
         return max(1, int(size * self.options.batch_scale))
@@ -107,7 +109,7 @@ class Run:
         optimizer.step()
 
 
-# ---- Made with ----------------------------------------------------------------------------------
+# ---- Used in development ------------------------------------------------------------------------
 
 
 def fixed_batch(run):
@@ -125,7 +127,7 @@ def varying_lengths(run):
 
 
 def last_batch_larger(run):
-    """Nobody sets gradients to zero either."""
+    """The last batch is larger; gradients are not zeroed without --zero-grad."""
     model = Language(run.options, layers=2).cuda()
     optimizer = torch.optim.Adam(model.parameters())
     for step in run.steps(4):
@@ -171,7 +173,7 @@ def growing_cycles(run):
 
 
 def leaking_losses(run):
-    """Each step's loss is kept with its graph's outputs, for a mean at the end of the epoch."""
+    """Each step keeps a part of the logits, for a mean at the end of the epoch."""
     model = Language(run.options).cuda()
     optimizer = torch.optim.AdamW(model.parameters())
     kept = []
@@ -185,7 +187,7 @@ def leaking_losses(run):
         run.update(optimizer, loss)
 
 
-# ---- Judged with --------------------------------------------------------------------------------
+# ---- Held out for the evaluation ----------------------------------------------------------------
 
 
 def batch_15_times(run):
@@ -224,7 +226,7 @@ def no_momentum(run):
 
 
 def sorted_lengths(run):
-    """Buckets: the shortest sentences come first."""
+    """The sequences are sorted by length, the shortest first."""
     model = Encoder(run.options).cuda()
     optimizer = torch.optim.AdamW(model.parameters())
     for step in run.steps(20):
@@ -244,7 +246,7 @@ def autocast_accumulation(run):
 
 
 def leaking_hook(run):
-    """A forward hook, made to look at activations, keeps what it saw each third step."""
+    """A forward hook that inspects activations keeps a copy at each third step."""
     model = Encoder(run.options).cuda()
     kept = []
 
@@ -277,7 +279,7 @@ def adversarial(run):
 
 
 def logits_gathered(run):
-    """The evaluation joins the logits of all batches on the GPU."""
+    """The evaluation concatenates the logits of all batches on the GPU."""
     model = Language(run.options, layers=2).cuda()
     optimizer = torch.optim.AdamW(model.parameters())
     for _ in run.steps(6):
@@ -300,10 +302,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program", choices=programs)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--batch-scale", type=float, default=1.0, help="of every batch")
+    parser.add_argument("--batch-scale", type=float, default=1.0, help="factor of every batch size")
     parser.add_argument("--checkpoint", action="store_true", help="recompute the layers in the backward pass")
-    parser.add_argument("--zero-grad", action="store_true", help="in the program that never does")
-    parser.add_argument("--no-leak", dest="leak", action="store_false", help="in the programs that leak")
+    parser.add_argument("--zero-grad", action="store_true", help="zero gradients in last_batch_larger, too")
+    parser.add_argument("--no-leak", dest="leak", action="store_false", help="disable the leak of the programs that leak")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     run = Run(options)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Trains one model on two devices: each half on its own, activations handed across and back.
+"""Trains one model on two devices, one half on each; activations are copied between them.
 
-Backward runs on one thread for each device, so both devices' events mix.
+The backward pass runs on one thread per device, so the devices' events interleave.
 """
 
 import models

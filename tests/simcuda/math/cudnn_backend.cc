@@ -133,25 +133,25 @@ int cudnnBackendSetAttribute(CudnnBackendDescriptor* descriptor, int name, int t
 int cudnnBackendGetAttribute(const CudnnBackendDescriptor* descriptor, int name, int type,
                              int64_t asked, int64_t* returned, void* array) {
   if (descriptor == nullptr) return kCudnnBadParameter;
-  auto tell = [&](int64_t count) {
+  auto report = [&](int64_t count) {
     if (returned != nullptr) *returned = count;
     return kCudnnSuccess;
   };
   auto stored = descriptor->attributes.find(name);
   const Attribute* set = stored == descriptor->attributes.end() ? nullptr : &stored->second;
-  if (set == nullptr && (name == kHeuristicResults || name == kConfigEngine)) return tell(1);
+  if (set == nullptr && (name == kHeuristicResults || name == kConfigEngine)) return report(1);
   Attribute known;
   if (Known(*descriptor, name, &known)) set = &known;
-  if (set == nullptr) return tell(0);
+  if (set == nullptr) return report(0);
   if (set->type != type) return kCudnnBadParameter;
   int64_t count = std::min(asked, set->count);
-  if (array == nullptr || count == 0) return tell(set->count);
+  if (array == nullptr || count == 0) return report(set->count);
   if (type == kDescriptor) {
     FillDescriptors(set, count, array);
   } else {
     std::memcpy(array, set->bytes.data(), count * SizeOf(type));
   }
-  return tell(type == kDescriptor ? count : set->count);
+  return report(type == kDescriptor ? count : set->count);
 }
 
 int cudnnBackendExecute(cudnnContext* handle, CudnnBackendDescriptor* plan,

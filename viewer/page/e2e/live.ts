@@ -9,7 +9,7 @@ import { PROGRAM } from './program';
 
 const BUILD = path.resolve(path.dirname(PROGRAM), '..');
 const SIMULATED = path.join(BUILD, 'simcuda', 'with-simcuda');
-const TARGET = path.join(BUILD, 'tests', 'programs', 'told_memory');
+const TARGET = path.join(BUILD, 'tests', 'programs', 'memory_commands');
 export const HANG_MS = 120_000;
 
 /** '' if a program can be recorded here, otherwise why these tests are skipped. */

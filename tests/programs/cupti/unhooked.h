@@ -1,7 +1,7 @@
-// Functions of a loaded library, found in its own symbol table: nobody who stands in front of the
-// library, or of dlsym, gets to know of the calls.
-#ifndef TESTS_PROGRAMS_CUPTI_UNSEEN_H_
-#define TESTS_PROGRAMS_CUPTI_UNSEEN_H_
+// Finds functions of a loaded library in its symbol table. Calls through them bypass every
+// interposed library and every hook of dlsym.
+#ifndef TESTS_PROGRAMS_CUPTI_UNHOOKED_H_
+#define TESTS_PROGRAMS_CUPTI_UNHOOKED_H_
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -11,10 +11,10 @@
 #include <cstdlib>
 #include <cstring>
 
-// Exits where the library has no function of that name. The table of symbols ends where that of
-// strings begins, as linkers lay them out.
+// Exits the program if the library has no such function. Assumes that the symbol table ends where
+// the string table begins, as linkers lay them out.
 template <typename Function>
-Function Unseen(const char* library, const char* name) {
+Function Unhooked(const char* library, const char* name) {
   auto* map = static_cast<const link_map*>(dlopen(library, RTLD_LAZY));
   if (map == nullptr) {
     std::fprintf(stderr, "%s\n", dlerror());
@@ -36,4 +36,4 @@ Function Unseen(const char* library, const char* name) {
   std::exit(2);
 }
 
-#endif  // TESTS_PROGRAMS_CUPTI_UNSEEN_H_
+#endif  // TESTS_PROGRAMS_CUPTI_UNHOOKED_H_

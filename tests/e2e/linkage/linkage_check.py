@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records programs that call CUDA in every way that programs do, and every call that allocates.
 
-Usage: ways_in_check.py --build DIR [--part way|call] [NAME...]
+Usage: linkage_check.py --build DIR [--part way|call] [NAME...]
 
 Each recording must hold what the simulated device reports, and each call of the program as one
 event under the name of the outermost function that could be seen. NAMEs select cases. The last
@@ -128,7 +128,7 @@ def way_looked_up_with_a_version(rig, folder):
 
 
 def way_ctypes(rig, folder):
-    program = [sys.executable, PROGRAMS / "ways_in" / "by_ctypes.py"]
+    program = [sys.executable, PROGRAMS / "linkage" / "by_ctypes.py"]
     check(rig.run(folder, program))
     place = folder / "process"
     (place / "sessions").mkdir(parents=True, mode=0o700)
@@ -224,13 +224,13 @@ def way_without_a_driver(rig, folder):
     assert traced == probes, (probes, traced)
     assert weak == "weak cudaMalloc: absent", weak
     # This cannot be avoided; the function behind the reference reports it.
-    assert traced_weak == "weak cudaMalloc: says that it is not there", traced_weak
+    assert traced_weak == "weak cudaMalloc: returns an error", traced_weak
     assert not list(folder.glob("*.gmt"))
 
 
-def way_that_only_asks(rig, folder):
+def way_that_only_counts_devices(rig, folder):
     """No message appears if the driver is loaded but nothing is allocated from it."""
-    for command in (rig.built("only_asks_linked"), rig.built("only_asks", "--dlsym")):
+    for command in (rig.built("count_devices_linked"), rig.built("count_devices", "--dlsym")):
         done = rig.preload(folder, command, simulated=False).done
         assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", ""), done
     assert not list(folder.glob("*.gmt"))

@@ -3,15 +3,15 @@
 import pickle
 
 
-class Said:
+class Reported:
     """PyTorch's report of a moment."""
 
     def __init__(self, path):
-        says = pickle.loads(path.read_bytes())
-        self.name, self.index, self.pid = says["name"], says["index"], says["pid"]
-        self.statistics = says["stats"]  # device -> memory_stats()
-        self.segments = says["snapshot"]["segments"]
-        self.traces = says["snapshot"].get("device_traces")  # only at the end
+        state = pickle.loads(path.read_bytes())
+        self.name, self.index, self.pid = state["name"], state["index"], state["pid"]
+        self.statistics = state["stats"]  # device -> memory_stats()
+        self.segments = state["snapshot"]["segments"]
+        self.traces = state["snapshot"].get("device_traces")  # only at the end
 
     def blocks(self, state):
         """Returns (device, address, size, stream) of each block in that state, in order."""
@@ -31,7 +31,7 @@ def read(folder):
     """Returns process id -> its moments in order."""
     processes = {}
     for path in folder.glob("*.pickle"):
-        moment = Said(path)
+        moment = Reported(path)
         processes.setdefault(moment.pid, []).append(moment)
     for moments in processes.values():
         moments.sort(key=lambda moment: moment.index)

@@ -1,7 +1,7 @@
-// How a program finds out that there is no CUDA: by looking names up, and by weak references.
+// Probes for CUDA as programs do: by looking names up and by a weak reference.
 //
-// Prints one line for each probe. Where there is no CUDA a profiler must not change what it sees;
-// only the weak reference cannot be helped, and the function behind it says that it is not there.
+// Prints one line per probe. On a machine without CUDA, a profiler must not change the results.
+// Only the weak reference cannot be avoided: its function reports that the runtime is missing.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -39,6 +39,6 @@ int main() {
   void* pointer = nullptr;
   int result = cudaMalloc != nullptr ? cudaMalloc(&pointer, 1) : -1;
   std::printf("weak cudaMalloc: %s\n", result == -1    ? "absent"
-                                       : result == 302 ? "says that it is not there"
+                                       : result == 302 ? "returns an error"
                                                        : "present");
 }

@@ -1,9 +1,9 @@
-// A program that is linked with the driver and calls it without a runtime.
-#include "tests/programs/ways_in/stories.h"
+// A program that is linked with the driver and calls it without the runtime.
+#include "tests/programs/linkage/call_sequences.h"
 
 int main() {
   Driver cuda;
-  Told told;
+  TruthLog truth;
   cuda.init = [](unsigned int flags) { return cuInit(flags); };
   cuda.retain = [](CUcontext* context, CUdevice device) {
     return cuDevicePrimaryCtxRetain(context, device);
@@ -17,6 +17,6 @@ int main() {
   cuda.free_async = [](CUdeviceptr pointer, CUstream stream) {
     return cuMemFreeAsync(pointer, stream);
   };
-  TellStory(cuda, told);
-  return told.Finish();
+  RunCalls(cuda, truth);
+  return truth.Finish();
 }

@@ -1,7 +1,7 @@
-// Another tool that is preloaded beside a profiler: it counts calls and passes each on to whatever
-// comes next, in the way that every book tells, dlsym(RTLD_NEXT).
+// A tool that is preloaded beside the profiler. It counts calls and passes each on to the next
+// definition, found in the customary way: dlsym(RTLD_NEXT).
 //
-// When the process ends it writes {"cudaMalloc": N, ...} to the file that COUNTING_PRELOAD names.
+// When the process ends, it writes {"cudaMalloc": N, ...} to the file that COUNTING_PRELOAD names.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>

@@ -1,19 +1,19 @@
-// Programs that use the driver without a runtime, each of which finds its functions in another way.
+// Uses the driver without the runtime and finds its functions in one of several ways.
 //
 // Usage: driver_only WAY
 //   dlsym       dlopen("libcuda.so.1") and dlsym of each exported name, as cuFFT does
 //   five        cuGetProcAddress of CUDA 12: dlsym("cuGetProcAddress_v2"), five arguments
 //   four        cuGetProcAddress of CUDA 11.3: dlsym("cuGetProcAddress"), four arguments
-//   old         a program of CUDA 11.3 that asks the first cuGetProcAddress for cuGetProcAddress,
-//               as version 11030, and calls what it got with four arguments
-//   runtime     as the runtime does: a probe with an empty name, then cuGetProcAddress by itself,
-//               once for each ABI, and every function by the newest
-//   per_thread  as five, for one default stream per thread
+//   old         a program of CUDA 11.3, which asks the first cuGetProcAddress for cuGetProcAddress
+//               of version 11030 and calls the result with four arguments
+//   runtime     as the runtime does: a probe with an empty name, then cuGetProcAddress through
+//               itself, for each ABI, and every function through the newest
+//   per_thread  like five, with one default stream per thread
 #include <dlfcn.h>
 
 #include <cstring>
 
-#include "tests/programs/ways_in/stories.h"
+#include "tests/programs/linkage/call_sequences.h"
 
 #undef cuGetProcAddress
 
@@ -80,8 +80,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   Driver cuda;
-  Told told;
+  TruthLog truth;
   if (!Load(&cuda, driver, argv[1])) return 2;
-  TellStory(cuda, told);
-  return told.Finish();
+  RunCalls(cuda, truth);
+  return truth.Finish();
 }

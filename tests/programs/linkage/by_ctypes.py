@@ -1,8 +1,8 @@
 """A Python program that calls the runtime through ctypes.
 
 Usage: by_ctypes.py [--process]
-  --process  what the process has loaded already, instead of opening libcudart.so.13
-Prints what it called as the programs of tests/programs/told.h do.
+  --process  uses the libraries already in the process instead of opening libcudart.so.13
+Prints its calls in the format of tests/programs/truth_log.h.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ def main():
 
     first, second, none = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
     call("cudaMalloc", ctypes.byref(first), ctypes.c_size_t(1000003))
-    if hasattr(ctypes.CDLL(None), "AtMoment"):  # tests/programs/ways_in/starter.cc
+    if hasattr(ctypes.CDLL(None), "AtMoment"):  # tests/programs/linkage/starter.cc
         ctypes.CDLL(None).AtMoment()
     call("cudaMallocAsync", ctypes.byref(second), ctypes.c_size_t(70001), ctypes.c_void_p())
     call("cudaMalloc", ctypes.byref(none), ctypes.c_size_t(1 << 50), expected=2)

@@ -1,9 +1,9 @@
-// A plugin that is linked with a runtime of its own; plugin_host.cc opens it.
-#include "tests/programs/ways_in/stories.h"
+// A plugin that is linked with its own runtime; plugin_host.cc opens it.
+#include "tests/programs/linkage/call_sequences.h"
 
-extern "C" void RunPlugin(Told* told) {
+extern "C" void RunPlugin(TruthLog* truth) {
   Runtime cuda;
-#ifdef BY_ADDRESS  // which the loader fills in, and not the first call
+#ifdef BY_ADDRESS  // resolved by the loader, not at the first call
   cuda.malloc = &cudaMalloc;
   cuda.free = &cudaFree;
 #else
@@ -20,5 +20,5 @@ extern "C" void RunPlugin(Told* told) {
     return cudaHostAlloc(pointer, size, flags);
   };
   cuda.free_host = [](void* pointer) { return cudaFreeHost(pointer); };
-  TellStory(cuda, *told);
+  RunCalls(cuda, *truth);
 }

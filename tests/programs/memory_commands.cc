@@ -1,14 +1,13 @@
-// Takes and gives back device memory as the lines of standard input say, one at a time, so that a test
-// can watch what is seen of each. Begins with a request that no device can serve: recording begins, and nothing is
-// held.
+// Allocates and frees device memory as commands on standard input request, one per line, so that a
+// test can observe the effect of each. First makes a request that no device can satisfy, which
+// starts the recording, and prints "ready PID". The program exits at the end of the input.
 //
-//   take BYTES    one allocation; prints "took ADDRESS NS": CLOCK_REALTIME behind the call
-//   give ADDRESS  its free; prints "gave NS"
-//   pass N BYTES  N allocations, each freed before the next one; prints "passed NS"
-//   leave CODE    ends
-// The end of the input ends the program. Prints "ready PID" at first.
+//   take BYTES    allocates; prints "took ADDRESS NS", NS being CLOCK_REALTIME after the call
+//   give ADDRESS  frees; prints "gave NS"
+//   pass N BYTES  N times allocates and frees; prints "passed NS"
+//   leave CODE    exits with CODE
 //
-// Usage: told_memory
+// Usage: memory_commands
 #include <cuda_runtime_api.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,7 +31,7 @@ uint64_t NowNs() {
 void* Take(size_t bytes) {
   void* address = nullptr;
   if (cudaMalloc(&address, bytes) == cudaSuccess) return address;
-  std::fprintf(stderr, "told_memory: no %zu bytes\n", bytes);
+  std::fprintf(stderr, "memory_commands: no %zu bytes\n", bytes);
   std::exit(1);
 }
 

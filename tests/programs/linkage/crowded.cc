@@ -1,9 +1,9 @@
-// A program in which threads open, use and close libraries and call the GPU all the time, while the
-// profiler's library comes (starter.cc). What each thread calls is told to nobody: the simulated
-// device knows.
+// A program whose threads continuously open, use and close libraries and call the GPU while the
+// profiler's library is loaded (starter.cc). The threads' calls are not printed; the log of the
+// simulated device has them.
 //
 // Usage: crowded SECONDS PLUGIN...
-// Each plugin is a file of its own (RunPlugin of plugin.cc); each thread opens one over and over.
+// Each PLUGIN is a separate file (RunPlugin of plugin.cc), which one thread opens again and again.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/programs/ways_in/stories.h"
+#include "tests/programs/linkage/call_sequences.h"
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
@@ -25,13 +25,13 @@ int main(int argc, char** argv) {
         void* plugin = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
         auto run = plugin == nullptr
                        ? nullptr
-                       : reinterpret_cast<void (*)(Told*)>(dlsym(plugin, "RunPlugin"));
+                       : reinterpret_cast<void (*)(TruthLog*)>(dlsym(plugin, "RunPlugin"));
         if (run == nullptr) {
           ++failed;
           return;
         }
-        Told told;
-        run(&told);
+        TruthLog truth;
+        run(&truth);
         ++rounds;
         if (dlclose(plugin) != 0) ++failed;
       }
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   std::this_thread::sleep_for(std::chrono::duration<double>(std::atof(argv[1])));
   over.store(true);
   for (std::thread& thread : threads) thread.join();
-  Told told;
-  told.Check(failed.load() == 0, "every plugin was opened and closed");
-  return told.Finish();
+  TruthLog truth;
+  truth.Check(failed.load() == 0, "every plugin was opened and closed");
+  return truth.Finish();
 }

@@ -1,4 +1,4 @@
-// Part of a plugin: a table of functions that the loader has to find one by one, in memory that it
+// Part of a plugin: a table of functions that the loader resolves one by one, in memory that it
 // write-protects afterwards.
 #include <cstddef>
 #include <cstdlib>

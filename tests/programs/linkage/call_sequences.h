@@ -1,21 +1,23 @@
-// The same few allocations and frees for every way in which a program may have got hold of CUDA's
-// functions: device, stream-ordered and pinned memory, frees in another order, one failure.
-#ifndef TESTS_PROGRAMS_WAYS_IN_STORIES_H_
-#define TESTS_PROGRAMS_WAYS_IN_STORIES_H_
+// A sequence of allocations and frees that is the same for every way in which a program can find
+// CUDA's functions: device, stream-ordered and pinned memory, frees in a different order, and one
+// failed allocation.
+#ifndef TESTS_PROGRAMS_LINKAGE_CALL_SEQUENCES_H_
+#define TESTS_PROGRAMS_LINKAGE_CALL_SEQUENCES_H_
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
-#include "tests/programs/told.h"
+#include "tests/programs/truth_log.h"
 
-// When the program has taken its first memory: who came along with it may act now (starter.cc).
+// Called after the program's first allocation. A preloaded library may start the profiler now
+// (starter.cc).
 inline void Moment() {
   auto act = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "AtMoment"));
   if (act != nullptr) act();
 }
 
-// The functions of the runtime that a story needs, and the name each goes by.
+// The functions of the runtime that RunCalls() needs, and the names of those whose names vary.
 struct Runtime {
   cudaError_t (*malloc)(void**, size_t) = nullptr;
   cudaError_t (*free)(void*) = nullptr;
@@ -26,7 +28,7 @@ struct Runtime {
   const char* malloc_async_name = "cudaMallocAsync";
   const char* free_async_name = "cudaFreeAsync";
 
-  // Finds every function by `find(name)`; false when one is missing.
+  // Finds every function with `find(name)`. Returns false if one is missing.
   template <typename Find>
   bool Load(Find find) {
     auto load = [&](auto& function, const char* name) {
@@ -40,7 +42,7 @@ struct Runtime {
   }
 };
 
-// The same of the driver.
+// The same for the driver.
 struct Driver {
   CUresult (*init)(unsigned int) = nullptr;
   CUresult (*retain)(CUcontext*, CUdevice) = nullptr;
@@ -52,7 +54,8 @@ struct Driver {
   const char* alloc_async_name = "cuMemAllocAsync";
   const char* free_async_name = "cuMemFreeAsync";
 
-  // Finds every function by `find(name without suffix, exported symbol, version)`.
+  // Finds every function with `find(name without suffix, exported symbol, version)`. Returns false
+  // if one is missing.
   template <typename Find>
   bool Load(Find find) {
     auto load = [&](auto& function, const char* name, const char* symbol, int version) {
@@ -71,38 +74,38 @@ struct Driver {
   }
 };
 
-inline void TellStory(const Runtime& cuda, Told& told) {
+inline void RunCalls(const Runtime& cuda, TruthLog& truth) {
   void *first = nullptr, *second = nullptr, *ordered = nullptr, *pinned = nullptr, *none = nullptr;
-  told.Call("cudaMalloc", cuda.malloc(&first, 1000003));
+  truth.Call("cudaMalloc", cuda.malloc(&first, 1000003));
   Moment();
-  told.Call("cudaMalloc", cuda.malloc(&second, 3 << 20));
-  told.Expect("cudaMalloc", cuda.malloc(&none, size_t{1} << 50), cudaErrorMemoryAllocation);
-  told.Call(cuda.malloc_async_name, cuda.malloc_async(&ordered, 70001, nullptr));
-  told.Call("cudaHostAlloc", cuda.host_alloc(&pinned, 4099, 0));
-  told.Call("cudaFree", cuda.free(first));
-  told.Call("cudaMalloc", cuda.malloc(&first, 1000003));
-  told.Call(cuda.free_async_name, cuda.free_async(ordered, nullptr));
-  told.Call("cudaFreeHost", cuda.free_host(pinned));
-  told.Call("cudaFree", cuda.free(second));
-  told.Call("cudaFree", cuda.free(first));
+  truth.Call("cudaMalloc", cuda.malloc(&second, 3 << 20));
+  truth.Expect("cudaMalloc", cuda.malloc(&none, size_t{1} << 50), cudaErrorMemoryAllocation);
+  truth.Call(cuda.malloc_async_name, cuda.malloc_async(&ordered, 70001, nullptr));
+  truth.Call("cudaHostAlloc", cuda.host_alloc(&pinned, 4099, 0));
+  truth.Call("cudaFree", cuda.free(first));
+  truth.Call("cudaMalloc", cuda.malloc(&first, 1000003));
+  truth.Call(cuda.free_async_name, cuda.free_async(ordered, nullptr));
+  truth.Call("cudaFreeHost", cuda.free_host(pinned));
+  truth.Call("cudaFree", cuda.free(second));
+  truth.Call("cudaFree", cuda.free(first));
 }
 
-inline void TellStory(const Driver& cuda, Told& told) {
+inline void RunCalls(const Driver& cuda, TruthLog& truth) {
   CUcontext context = nullptr;
   CUdeviceptr first = 0, second = 0, ordered = 0, none = 0;
-  told.Call("cuInit", cuda.init(0));
-  told.Call("cuDevicePrimaryCtxRetain", cuda.retain(&context, 0));
-  told.Call("cuCtxSetCurrent", cuda.set_current(context));
-  told.Call("cuMemAlloc_v2", cuda.alloc(&first, 1000003));
+  truth.Call("cuInit", cuda.init(0));
+  truth.Call("cuDevicePrimaryCtxRetain", cuda.retain(&context, 0));
+  truth.Call("cuCtxSetCurrent", cuda.set_current(context));
+  truth.Call("cuMemAlloc_v2", cuda.alloc(&first, 1000003));
   Moment();
-  told.Call("cuMemAlloc_v2", cuda.alloc(&second, 3 << 20));
-  told.Expect("cuMemAlloc_v2", cuda.alloc(&none, size_t{1} << 50), CUDA_ERROR_OUT_OF_MEMORY);
-  told.Call(cuda.alloc_async_name, cuda.alloc_async(&ordered, 70001, nullptr));
-  told.Call("cuMemFree_v2", cuda.free(first));
-  told.Call("cuMemAlloc_v2", cuda.alloc(&first, 1000003));
-  told.Call(cuda.free_async_name, cuda.free_async(ordered, nullptr));
-  told.Call("cuMemFree_v2", cuda.free(second));
-  told.Call("cuMemFree_v2", cuda.free(first));
+  truth.Call("cuMemAlloc_v2", cuda.alloc(&second, 3 << 20));
+  truth.Expect("cuMemAlloc_v2", cuda.alloc(&none, size_t{1} << 50), CUDA_ERROR_OUT_OF_MEMORY);
+  truth.Call(cuda.alloc_async_name, cuda.alloc_async(&ordered, 70001, nullptr));
+  truth.Call("cuMemFree_v2", cuda.free(first));
+  truth.Call("cuMemAlloc_v2", cuda.alloc(&first, 1000003));
+  truth.Call(cuda.free_async_name, cuda.free_async(ordered, nullptr));
+  truth.Call("cuMemFree_v2", cuda.free(second));
+  truth.Call("cuMemFree_v2", cuda.free(first));
 }
 
-#endif  // TESTS_PROGRAMS_WAYS_IN_STORIES_H_
+#endif  // TESTS_PROGRAMS_LINKAGE_CALL_SEQUENCES_H_

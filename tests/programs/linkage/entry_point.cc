@@ -5,14 +5,14 @@
 
 #include <cstring>
 
-#include "tests/programs/ways_in/stories.h"
+#include "tests/programs/linkage/call_sequences.h"
 
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // the older of the two is what is tried
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // tests the older function, too
 
 int main(int argc, char** argv) {
   bool by_version = argc > 1 && std::strcmp(argv[1], "--by-version") == 0;
   Driver cuda;
-  Told told;
+  TruthLog truth;
   bool loaded = cuda.Load([&](const char* name, const char*, int version) {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult status = cudaDriverEntryPointSymbolNotFound;
@@ -23,15 +23,16 @@ int main(int argc, char** argv) {
     return result == cudaSuccess && status == cudaDriverEntryPointSuccess ? function : nullptr;
   });
   if (!loaded) return 2;
-  TellStory(cuda, told);
-  // Programs compare what they are given.
+  RunCalls(cuda, truth);
+  // Programs may compare these addresses.
   void *by_runtime = nullptr, *again = nullptr, *by_driver = nullptr;
   CUdriverProcAddressQueryResult found;
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   auto ask = reinterpret_cast<decltype(&cuGetProcAddress)>(dlsym(driver, "cuGetProcAddress_v2"));
-  told.Check(ask("cuMemAlloc", &by_driver, 12000, 0, &found) == CUDA_SUCCESS, "the driver answers");
+  truth.Check(ask("cuMemAlloc", &by_driver, 12000, 0, &found) == CUDA_SUCCESS,
+              "the driver answers");
   for (void** answer : {&by_runtime, &again})
     cudaGetDriverEntryPoint("cuMemAlloc", answer, cudaEnableDefault, nullptr);
-  told.Check(by_runtime == by_driver && by_runtime == again, "one function has one address");
-  return told.Finish();
+  truth.Check(by_runtime == by_driver && by_runtime == again, "one function has one address");
+  return truth.Finish();
 }

@@ -1,9 +1,9 @@
-// Opens the profiler's library late, as gpumemtrace.start() does, in a program that knows nothing of
-// it: preloaded beside it, before main() begins, or at the moment that the program announces.
+// A library to preload that opens the profiler's library, as gpumemtrace.start() does, in a program
+// that does not know it: before main() begins, or when the program calls AtMoment.
 //
-//   STARTER_LIBRARY   the library
-//   STARTER_AT        "moment": not before the program calls AtMoment (stories.h)
-//   STARTER_SAYS      a file that gets what gpumemtrace_start returned and said
+//   STARTER_LIBRARY   the profiler's library
+//   STARTER_AT        "moment": start when the program calls AtMoment (call_sequences.h)
+//   STARTER_OUTPUT    a file to which the result and the text of gpumemtrace_start are appended
 #include <dlfcn.h>
 
 #include <atomic>
@@ -23,8 +23,8 @@ void Start() {
   auto start = reinterpret_cast<int (*)(char*, size_t)>(dlsym(library, "gpumemtrace_start"));
   char text[4096] = "";
   int result = start == nullptr ? -2 : start(text, sizeof(text));
-  const char* says = std::getenv("STARTER_SAYS");
-  FILE* file = says == nullptr ? nullptr : std::fopen(says, "a");
+  const char* output = std::getenv("STARTER_OUTPUT");
+  FILE* file = output == nullptr ? nullptr : std::fopen(output, "a");
   if (file == nullptr) return;
   std::fprintf(file, "%d %s\n", result, text);
   std::fclose(file);

@@ -1,7 +1,7 @@
-// A program that has the driver in memory and allocates nothing: how many devices there are is all
-// that many ever ask. There is nothing to record, and nothing to say.
+// A program that loads the driver, prints the number of devices and allocates nothing. There is
+// nothing to record, so the profiler must print no message.
 //
-// Usage: only_asks [--dlsym]    prints the number of devices
+// Usage: count_devices [--dlsym]
 #include <cuda.h>
 #include <dlfcn.h>
 
