@@ -19,7 +19,8 @@ using ::testing::HasSubstr;
 
 // Sets the title, clears the screen, breaks the line, forges a row, turns text round; C1 and DEL.
 constexpr char kHostile[] =
-    "\\u001b]0;owned\\u0007\\u001b[2J\\r\\n99.9 GiB  99 %  forged\\u202egpj.exe\\u2028\\u009b31m\\u007f\\t";
+    "\\u001b]0;owned\\u0007\\u001b[2J\\r\\n99.9 GiB  99 %  "
+    "forged\\u202egpj.exe\\u2028\\u009b31m\\u007f\\t";
 
 // Returns the code points of `text` that a file must not put into it. Line feeds are the answer's own.
 std::string Forbidden(const std::string& text) {
@@ -27,7 +28,8 @@ std::string Forbidden(const std::string& text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
     const std::string rest = text.substr(i, 3);
-    const bool c1 = c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    const bool c1 =
+        c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
     if ((c < ' ' && c != '\n') || c == 0x7f || c1 || rest == "\u202e" || rest == "\u2028")
       absl::StrAppend(&found, " at ", i, ": ", text.substr(i > 30 ? i - 30 : 0, 60));
   }
@@ -42,17 +44,23 @@ class HostileTextTest : public ProgramFixture {
     const auto line = [&](const std::string& text) {
       log << absl::StrReplaceAll(text, {{"EVIL", kHostile}}) << "\n";
     };
-    line(R"({"kind":"header","schema":"gpumemtrace.events/1","devices":[{"index":0,"name":"GPU EVIL","total_bytes":85899345920}],"argv":["python EVIL","EVIL"],"executable":"/bin/EVIL"})");
-    line(R"({"kind":"stack","id":1,"frames":[{"function":"f EVIL","file":"f EVIL.py","line":7,"language":"python"},{"function":"g EVIL","module":"lib EVIL.so"}]})");
+    line(
+        R"({"kind":"header","schema":"gpumemtrace.events/1","devices":[{"index":0,"name":"GPU EVIL","total_bytes":85899345920}],"argv":["python EVIL","EVIL"],"executable":"/bin/EVIL"})");
+    line(
+        R"({"kind":"stack","id":1,"frames":[{"function":"f EVIL","file":"f EVIL.py","line":7,"language":"python"},{"function":"g EVIL","module":"lib EVIL.so"}]})");
     for (int step = 0; step < 5; ++step) {
       const int64_t t = 1000 + step * 1000;
       line(absl::StrCat(R"({"kind":"mark","t_ns":)", t, R"(,"name":"step EVIL"})"));
-      line(absl::StrCat(R"({"kind":"range_begin","t_ns":)", t + 1, R"(,"name":"range EVIL","id":)", step + 1, "}"));
-      line(absl::StrCat(R"({"kind":"alloc","t_ns":)", t + 10, R"(,"heap":"heap EVIL","memory":"block","address":)",
-                        4096 * (step + 1), R"(,"size":1048576,"device":0,"stack":1,"api":"api EVIL","name":"name EVIL"})"));
+      line(absl::StrCat(R"({"kind":"range_begin","t_ns":)", t + 1, R"(,"name":"range EVIL","id":)",
+                        step + 1, "}"));
+      line(absl::StrCat(
+          R"({"kind":"alloc","t_ns":)", t + 10,
+          R"(,"heap":"heap EVIL","memory":"block","address":)", 4096 * (step + 1),
+          R"(,"size":1048576,"device":0,"stack":1,"api":"api EVIL","name":"name EVIL"})"));
       line(absl::StrCat(R"({"kind":"range_end","t_ns":)", t + 20, R"(,"id":)", step + 1, "}"));
     }
-    line(R"({"kind":"alloc","t_ns":9000,"heap":"driver","memory":"device","size":1073741824,"device":0,"stack":1,"result":2,"api":"api EVIL"})");
+    line(
+        R"({"kind":"alloc","t_ns":9000,"heap":"driver","memory":"device","size":1073741824,"device":0,"stack":1,"result":2,"api":"api EVIL"})");
   }
 
   void ExpectClean(const std::string& command) {
@@ -66,10 +74,13 @@ class HostileTextTest : public ProgramFixture {
 TEST_F(HostileTextTest, NoVerbPrintsControlCharactersOfAFile) {
   ASSERT_EQ(Run("import hostile.jsonl -o hostile.gmt"), 0) << err_;
   for (const std::string file : {"hostile.jsonl", "hostile.gmt"}) {
-    for (const char* by : {"stack", "function", "file", "category", "layer", "library", "heap", "thread", "stream"})
+    for (const char* by :
+         {"stack", "function", "file", "category", "layer", "library", "heap", "thread", "stream"})
       ExpectClean(absl::StrCat("report ", file, " --raw-frames --by ", by));
-    for (const char* verb : {"oom", "leaks", "ledger", "frag", "info"}) ExpectClean(absl::StrCat(verb, " ", file));
-    for (const char* id : {"stack/1", "step/1", "event/3", "block/0x1000", "heap/driver", "nothing"})
+    for (const char* verb : {"oom", "leaks", "ledger", "frag", "info"})
+      ExpectClean(absl::StrCat(verb, " ", file));
+    for (const char* id :
+         {"stack/1", "step/1", "event/3", "block/0x1000", "heap/driver", "nothing"})
       ExpectClean(absl::StrCat("show ", file, " ", id));
     ExpectClean(absl::StrCat("diff ", file, " hostile.gmt"));
     ExpectClean(absl::StrCat("diff ", file, " hostile.gmt --markdown"));

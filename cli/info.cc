@@ -11,9 +11,9 @@
 #include "cli/command.h"
 #include "cli/info_summary.h"
 #include "cli/verbs.h"
+#include "format/printable.h"
 #include "interop/open_input.h"
 #include "proto/gmt.pb.h"
-#include "format/printable.h"
 
 namespace gmt::cli {
 namespace {

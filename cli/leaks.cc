@@ -32,8 +32,8 @@ absl::StatusOr<int> Leaks(const LeaksArguments& options, const Terminal& termina
   if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
   auto rules = options.frames.Rules();
   if (!rules.ok()) return rules.status();
-  const auto recording = OpenRecording(
-      options.file, {.frames = *std::move(rules), .text = FormFor(options.json)});
+  const auto recording =
+      OpenRecording(options.file, {.frames = *std::move(rules), .text = FormFor(options.json)});
   if (!recording.ok()) return recording.status();
   const answers::LeaksAnswer answer(**recording, selection);
   const auto top = static_cast<size_t>(options.top);

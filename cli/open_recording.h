@@ -18,8 +18,8 @@ inline answers::TextForm FormFor(bool json) {
 
 // Loads a recording and shows on the terminal how far it has come (cli/progress.h). Fails as
 // answers::LoadRecording does.
-absl::StatusOr<std::unique_ptr<answers::Recording>> OpenRecording(const std::string& path,
-                                                                  answers::ReadOptions options = {});
+absl::StatusOr<std::unique_ptr<answers::Recording>> OpenRecording(
+    const std::string& path, answers::ReadOptions options = {});
 
 }  // namespace gmt::cli
 

@@ -86,9 +86,8 @@ absl::StatusOr<int> RunReport(const ReportArguments& options, const Terminal& te
     if (!parsed.ok()) return UsageError(parsed.status().message());
     limit = *parsed;
   }
-  const auto recording =
-      OpenRecording(options.file, {*std::move(frame_rules), *std::move(category_rules),
-                                   FormFor(options.json)});
+  const auto recording = OpenRecording(
+      options.file, {*std::move(frame_rules), *std::move(category_rules), FormFor(options.json)});
   if (!recording.ok()) return recording.status();
   const auto answer = answers::ReportAnswer::Make(**recording, *selection);
   if (!answer.ok()) return answer.status();

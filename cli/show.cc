@@ -27,8 +27,8 @@ absl::StatusOr<int> Show(const ShowArguments& options, const Terminal& terminal)
   if (options.top < 0) return UsageError("--top: expected a number of rows, 1 or more");
   auto rules = options.frames.Rules();
   if (!rules.ok()) return rules.status();
-  const auto recording = OpenRecording(
-      options.file, {.frames = *std::move(rules), .text = FormFor(options.json)});
+  const auto recording =
+      OpenRecording(options.file, {.frames = *std::move(rules), .text = FormFor(options.json)});
   if (!recording.ok()) return recording.status();
   const auto answer = answers::Explain(
       **recording, *subject, {options.frames.Shown(), static_cast<size_t>(options.top)}, terminal);

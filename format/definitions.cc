@@ -78,7 +78,12 @@ absl::Status Definitions::Add(const gmt::Definitions& chunk) {
   at = PlaceOfFirst(chunk.first_module(), base_.module, static_cast<size_t>(chunk.modules_size()),
                     &modules_);
   for (const gmt::Module& m : chunk.modules()) {
-    modules_[at++] = {printable_ ? Printable(m.path()) : m.path(), m.build_id(), m.base(), m.size(), m.bias(), m.loaded_t_ns()};
+    modules_[at++] = {printable_ ? Printable(m.path()) : m.path(),
+                      m.build_id(),
+                      m.base(),
+                      m.size(),
+                      m.bias(),
+                      m.loaded_t_ns()};
   }
   at = PlaceOfFirst(chunk.first_frame(), base_.frame, chunk.frames().count(), &frames_);
   AddFrames(chunk.frames(), at);

@@ -13,9 +13,9 @@
 #include "cli/live/control_session.h"
 #include "cli/output_file.h"
 #include "cli/verbs.h"
+#include "format/printable.h"
 #include "format/recording_writer.h"
 #include "format/snapshot_copy.h"
-#include "format/printable.h"
 
 namespace gmt::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include "analysis/stacks/frames.h"
 #include "analysis/text.h"
 #include "answers/stacks/stack_text.h"
-#include "symbols/frame_rules.h"
 #include "format/printable.h"
+#include "symbols/frame_rules.h"
 
 namespace gmt::cli {
 namespace {

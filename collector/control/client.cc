@@ -116,8 +116,7 @@ absl::StatusOr<Reply> Client::Ask(Request request, std::chrono::milliseconds pat
   if (absl::Status status = SendRequest(&request); !status.ok()) return status;
   const auto end = SteadyClock::now() + patience;
   while (true) {
-    absl::StatusOr<Reply> reply =
-        ReadReply(std::chrono::milliseconds(MillisecondsUntil(end)));
+    absl::StatusOr<Reply> reply = ReadReply(std::chrono::milliseconds(MillisecondsUntil(end)));
     if (!reply.ok()) return reply.status();
     if (reply->id() != request.id()) continue;  // replies to an earlier request that timed out
     if (!reply->error().empty()) return absl::FailedPreconditionError(reply->error());

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <utility>
 
+#include "format/printable.h"
 #include "proto/control.pb.h"
 #include "proto/gmt.pb.h"
 #include "proto/leaks.pb.h"
-#include "format/printable.h"
 
 namespace gmt::metrics {
 namespace {

@@ -6,8 +6,8 @@
 #include "preload/process/write_guard.h"
 #include "preload/record/record_event.h"
 #include "preload/record/record_stack.h"
-#include "preload/torch/record_role.h"
 #include "preload/torch/caching_allocator.h"
+#include "preload/torch/record_role.h"
 
 namespace gmt::preload {
 namespace {

@@ -13,8 +13,8 @@ constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kOurs = 4242;
 constexpr uint64_t kTotal = uint64_t{80} << 30;
 constexpr uint64_t kSegment = 20 * kMiB;
-constexpr int kSlots = 10;             // per segment, 2 MiB each
-constexpr int kEventsPerReading = 25;  // stands for the collector's interval of one second
+constexpr int kSlots = 10;                 // per segment, 2 MiB each
+constexpr int kEventsPerReading = 25;      // stands for the collector's interval of one second
 constexpr uint64_t kMinChange = 2 * kMiB;  // smaller changes are not written
 
 struct Library {

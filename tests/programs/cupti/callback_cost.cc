@@ -22,7 +22,7 @@ void CUPTIAPI Nothing(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*
 bool SubscribeToNothing() {
   CUpti_SubscriberHandle subscriber;
   return Unhooked<decltype(&cuptiSubscribe)>(kCupti, "cuptiSubscribe")(&subscriber, Nothing,
-                                                                     nullptr) == CUPTI_SUCCESS &&
+                                                                       nullptr) == CUPTI_SUCCESS &&
          Unhooked<decltype(&cuptiEnableDomain)>(kCupti, "cuptiEnableDomain")(
              1, subscriber, CUPTI_CB_DOMAIN_SYNCHRONIZE) == CUPTI_SUCCESS;
 }

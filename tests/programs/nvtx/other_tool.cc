@@ -48,9 +48,7 @@ nvtxRangeId_t RangeStartA(const char*) {
   Count("RangeStartA");
   return 77;
 }
-void RangeEnd(nvtxRangeId_t id) {
-  Count(id == 77 ? "RangeEnd 77" : "RangeEnd of another id");
-}
+void RangeEnd(nvtxRangeId_t id) { Count(id == 77 ? "RangeEnd 77" : "RangeEnd of another id"); }
 int RangePushA(const char*) {
   Count("RangePushA");
   return 40;
