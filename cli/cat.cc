@@ -43,6 +43,7 @@ absl::Status CatAsLog(const std::string& path, interop::Input* input) {
 absl::StatusOr<int> Cat(const CatArguments& options) {
   absl::StatusOr<std::unique_ptr<interop::Input>> input = interop::OpenInput(options.input);
   if (!input.ok()) return input.status();
+  if (!options.json) (*input)->MakeStringsPrintable();
   CatText text(&(*input)->definitions());
   absl::Status status = options.json ? CatAsLog(options.input, input->get())
                                      : (*input)->Read(text, format::Returns::kCompleted);

@@ -77,7 +77,7 @@ TEST_F(HostileTextTest, NoVerbPrintsControlCharactersOfAFile) {
     for (const char* by :
          {"stack", "function", "file", "category", "layer", "library", "heap", "thread", "stream"})
       ExpectClean(absl::StrCat("report ", file, " --raw-frames --by ", by));
-    for (const char* verb : {"oom", "leaks", "ledger", "frag", "info"})
+    for (const char* verb : {"oom", "leaks", "ledger", "frag", "info", "cat"})
       ExpectClean(absl::StrCat(verb, " ", file));
     for (const char* id :
          {"stack/1", "step/1", "event/3", "block/0x1000", "heap/driver", "nothing"})

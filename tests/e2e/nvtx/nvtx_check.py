@@ -315,7 +315,7 @@ def plain_another_tool_sees_every_call_too(rig, folder):
         ("range_begin", "ours alone", ""),
         ("range_end", "ours alone", ""),
     ], texts(notes(recording, "mark", "range_begin", "range_end"))
-    assert recording.info()["sources"]["nvtx"] == "on, and other_tool.so behind it"
+    assert recording.info()["sources"]["nvtx"] == "on; calls are passed on to other_tool.so"
 
 
 def plain_another_tools_heaps_and_regions(rig, folder):
