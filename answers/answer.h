@@ -1,6 +1,7 @@
 // answers/answer.h
 //
-// What the reading verbs print with all their defaults, by name, for the page, which shows the same answers.
+// What the reading verbs print with all their defaults, by name, for the page, which shows the same
+// answers.
 //
 // Thread safety: one thread at a time for one recording.
 

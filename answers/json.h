@@ -16,8 +16,8 @@ namespace gmt::answers {
 // Returns {"schema": "gpumemtrace.VERB/1", "file": FILE}, without "file" if FILE is empty.
 nlohmann::ordered_json NewJson(const std::string& verb, const std::string& file);
 
-// Returns the object as text that ends with a newline, indented by `indent` columns; -1: on one line.
-// Text that is not UTF-8 gets replacement characters.
+// Returns the object as text that ends with a newline, indented by `indent` columns; -1: on one
+// line. Text that is not UTF-8 gets replacement characters.
 std::string JsonText(const nlohmann::ordered_json& object, int indent = 2);
 
 // Returns null if the value is unknown.

@@ -1,7 +1,8 @@
 // answers/recording.h
 //
-// Recording: an opened recording with everything that answers about it need: its trace, the names of its
-// frames, the examination and the categories. The command line, the page and exports all answer from it.
+// Recording: an opened recording with everything that answers about it need: its trace, the names
+// of its frames, the examination and the categories. The command line, the page and exports all
+// answer from it.
 //
 // Ownership: a Recording owns its data; answers made of it refer to it and must not outlive it.
 // Thread safety: one thread at a time for one recording.
@@ -30,7 +31,8 @@ enum class TextForm {
   kAsRecorded,  // for JSON and exports, which keep the data
 };
 
-// How a recording is read: which frames are folded, what memory is for, and in which form text is kept.
+// How a recording is read: which frames are folded, what memory is for, and in which form text is
+// kept.
 struct ReadOptions {
   symbols::FrameRules frames = symbols::FrameRules::BuiltIn();
   analysis::CategoryRules categories = analysis::CategoryRules::BuiltIn();
@@ -57,7 +59,8 @@ class Recording {
   const format::Definitions& definitions() const { return parts_.definitions; }
   const std::vector<std::string>& lacks() const { return parts_.lacks; }
   const std::vector<std::string>& unnamed() const { return parts_.unnamed; }
-  // lacks() without the sentences about memory from before an attach, for an answer that has rows for it.
+  // lacks() without the sentences about memory from before an attach, for an answer that has rows
+  // for it.
   std::vector<std::string> LacksWithoutBeforeAttach() const;
 
   const analysis::Examination& examination() const { return examination_; }
@@ -74,8 +77,8 @@ class Recording {
   mutable std::unique_ptr<analysis::Categories> categories_;
 };
 
-// How far loading has come. `so_far` holds the rows and steps that have been read; it is always the same
-// trace.
+// How far loading has come. `so_far` holds the rows and steps that have been read; it is always the
+// same trace.
 struct LoadProgress {
   enum Stage { kReadingEvents, kNamingFrames } stage;
   uint64_t events;
@@ -85,14 +88,15 @@ struct LoadProgress {
 // Called from time to time, from the loading thread.
 using LoadListener = std::function<void(const LoadProgress&)>;
 
-// Reads a .gmt file or a foreign format (interop/open_input.h), and names every frame that can be named on
-// this machine. Fails with a message that names the file and, if there is one, the command that mends it.
+// Reads a .gmt file or a foreign format (interop/open_input.h), and names every frame that can be
+// named on this machine. Fails with a message that names the file and, if there is one, the command
+// that mends it.
 absl::StatusOr<std::unique_ptr<Recording>> LoadRecording(const std::string& path,
                                                          const LoadListener& listener,
                                                          ReadOptions options = {});
 
-// The same for the part of a recording that has been read while the program still runs. Frames have the
-// names that the collector has found so far.
+// The same for the part of a recording that has been read while the program still runs. Frames have
+// the names that the collector has found so far.
 std::unique_ptr<Recording> RecordingSoFar(const std::string& path, analysis::Trace trace,
                                           format::Definitions definitions);
 

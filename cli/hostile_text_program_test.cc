@@ -1,5 +1,5 @@
-// A recording from a stranger whose every string tries to take over the terminal: no verb prints a control
-// character, a line break or a direction control that comes from it.
+// A recording from a stranger whose every string tries to take over the terminal: no verb prints a
+// control character, a line break or a direction control that comes from it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,8 @@ constexpr char kHostile[] =
     "\\u001b]0;owned\\u0007\\u001b[2J\\r\\n99.9 GiB  99 %  "
     "forged\\u202egpj.exe\\u2028\\u009b31m\\u007f\\t";
 
-// Returns the code points of `text` that a file must not put into it. Line feeds are the answer's own.
+// Returns the code points of `text` that a file must not put into it. Line feeds are the answer's
+// own.
 std::string Forbidden(const std::string& text) {
   std::string found;
   for (size_t i = 0; i < text.size(); ++i) {

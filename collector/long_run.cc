@@ -1,6 +1,7 @@
 // Measures recording a program for days. `week` drains a compressed training run
-// (collector/testing/long_training.h) into a recording with bounded history and checks the result. `cost`
-// records one at a real program's pace with a collector process and measures its processor time.
+// (collector/testing/long_training.h) into a recording with bounded history and checks the result.
+// `cost` records one at a real program's pace with a collector process and measures its processor
+// time.
 //
 //   long_run week EVENTS MAX_SIZE DIRECTORY      exits with 1 if a check fails
 //   long_run cost RATE SECONDS COLLECTOR         prints JSON: the collector's share of one core

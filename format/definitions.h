@@ -98,7 +98,8 @@ class Definitions {
   // Adds symbols. They replace earlier symbols of the same frame.
   absl::Status Add(const gmt::Symbols& chunk);
 
-  // Makes strings and paths of modules that are added from now on safe to print (format/printable.h).
+  // Makes strings and paths of modules that are added from now on safe to print
+  // (format/printable.h).
   void MakeStringsPrintable() { printable_ = true; }
 
   // Begins another file segment. Ids in later chunks count from 1 again and are looked up as

@@ -1,9 +1,9 @@
 // format/event.h
 //
 // Event: one event of a recording, in memory, with the fields of all kinds. The file stores events
-// as columns (proto/gmt.proto, Events), the event log as JSON objects (interop/event_log/event_log.h). Both
-// represent the same events one to one. docs/format.md has the table of kinds, fields and the
-// questions that need them.
+// as columns (proto/gmt.proto, Events), the event log as JSON objects
+// (interop/event_log/event_log.h). Both represent the same events one to one. docs/format.md has
+// the table of kinds, fields and the questions that need them.
 //
 // Ids (heap, api, name, action, domain, dtype, shape: strings; stack, forward_stack: stacks) are
 // those of the recording that the event belongs to; look them up in its Definitions

@@ -6,13 +6,13 @@
 
 // Columns that are members of Event with the same name and are written unchanged. All except
 // `roles` are constant while an allocation is held. clang-format off
-#define GMT_LIVE_LASTING_COLUMNS(COLUMN)                                                        \
-  COLUMN(heap)                                                                                  \
-  COLUMN(memory)                                                                                \
-  COLUMN(device) COLUMN(context) COLUMN(size) COLUMN(stack) COLUMN(stream) COLUMN(thread)       \
-      COLUMN(forward_stack) COLUMN(present) COLUMN(kind) COLUMN(handle) COLUMN(pool)            \
-          COLUMN(requested) COLUMN(offset) COLUMN(api) COLUMN(name) COLUMN(scope) COLUMN(dtype) \
-              COLUMN(shape)
+#define GMT_LIVE_LASTING_COLUMNS(COLUMN)                                                         \
+  COLUMN(heap)                                                                                   \
+  COLUMN(memory)                                                                                 \
+  COLUMN(device)                                                                                 \
+  COLUMN(context) COLUMN(size) COLUMN(stack) COLUMN(stream) COLUMN(thread) COLUMN(forward_stack) \
+      COLUMN(present) COLUMN(kind) COLUMN(handle) COLUMN(pool) COLUMN(requested) COLUMN(offset)  \
+          COLUMN(api) COLUMN(name) COLUMN(scope) COLUMN(dtype) COLUMN(shape)
 #define GMT_LIVE_COLUMNS(COLUMN) GMT_LIVE_LASTING_COLUMNS(COLUMN) COLUMN(roles)
 // clang-format on
 

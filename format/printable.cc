@@ -19,8 +19,8 @@ constexpr uint32_t kInvalid = UINT32_MAX;
 
 bool IsPlain(unsigned char c) { return c >= ' ' && c < 0x7f; }
 
-// Returns the code point at the beginning of `text`, which is not empty, and its bytes; kInvalid and 1 if
-// these are not UTF-8 (RFC 3629: no overlong forms, no surrogates).
+// Returns the code point at the beginning of `text`, which is not empty, and its bytes; kInvalid
+// and 1 if these are not UTF-8 (RFC 3629: no overlong forms, no surrogates).
 uint32_t FirstCodePoint(std::string_view text, size_t* bytes) {
   const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   *bytes = 1;

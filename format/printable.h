@@ -1,8 +1,8 @@
 // format/printable.h
 //
-// Text from files and from other processes (names, paths, marks, settings, command lines), made safe to
-// print. A terminal would execute control characters in it, and line breaks or bidirectional overrides
-// would let a name imitate or reorder the lines around it.
+// Text from files and from other processes (names, paths, marks, settings, command lines), made
+// safe to print. A terminal would execute control characters in it, and line breaks or
+// bidirectional overrides would let a name imitate or reorder the lines around it.
 //
 // Thread safety: pure functions.
 

@@ -1,7 +1,8 @@
 // format/printable_visitor.h
 //
-// PrintableVisitor: passes a recording on with all text that is not in its definitions made safe to print
-// (format/printable.h). Definitions do the same for theirs (Definitions::MakeStringsPrintable).
+// PrintableVisitor: passes a recording on with all text that is not in its definitions made safe to
+// print (format/printable.h). Definitions do the same for theirs
+// (Definitions::MakeStringsPrintable).
 //
 // Ownership: the target must outlive it. Thread safety: one thread at a time.
 

@@ -1,7 +1,7 @@
 // analysis/categories/alive_by_category.h
 //
-// AliveByCategory: why memory is alive (analysis/examination/alive.h); memory without a role gets its reason
-// from its category.
+// AliveByCategory: why memory is alive (analysis/examination/alive.h); memory without a role gets
+// its reason from its category.
 //
 // Thread safety: const methods from any thread.
 

@@ -1,8 +1,8 @@
 // analysis/leaks/held_memory.h
 //
 // HeldMemory: what is held after the events so far, and the effect of each event. It applies the
-// rules of a trace (analysis/trace/trace.h, T1 to T7) one event at a time, without history. TraceBuilder
-// reads whole recordings; HeldMemory can run beside a program for days.
+// rules of a trace (analysis/trace/trace.h, T1 to T7) one event at a time, without history.
+// TraceBuilder reads whole recordings; HeldMemory can run beside a program for days.
 //
 //   HeldMemory memory(definitions, listener);
 //   memory.OnEvent(event);      // listener.OnBorn(piece), OnFreed(piece), ...

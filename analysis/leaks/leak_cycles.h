@@ -5,7 +5,8 @@
 // The latter are not real cycles, so no verdict based on them is more than `possible`.
 //
 // No cycle ends within one call of a model, of an optimizer or of a backward pass
-// (analysis/loop/call_runs.h). A recording of a single pass has no cycle and is too short for a verdict.
+// (analysis/loop/call_runs.h). A recording of a single pass has no cycle and is too short for a
+// verdict.
 //
 // Thread safety: pure functions.
 

@@ -38,8 +38,8 @@ enum class LeakKind : uint8_t {
   kAwaiting,        // freed blocks that a stream keeps forever
   kUntracked,       // the device's use grows but no allocation does
 };
-// "graph_kept", "tensor_kept", "optimizer_grows", "cat_growth", "driver", "pinned_host", "pool_ratchet",
-// "awaiting_stream", "untracked".
+// "graph_kept", "tensor_kept", "optimizer_grows", "cat_growth", "driver", "pinned_host",
+// "pool_ratchet", "awaiting_stream", "untracked".
 std::string_view NameOf(LeakKind kind);
 
 struct LeakStack {

@@ -1,9 +1,9 @@
 // analysis/leaks/why_alive.h
 //
-// Why leaked memory was still alive after the last step, according to PyTorch (analysis/examination/alive.h).
-// This distinguishes graphs from tensors, for which the number of stacks is only a hint: a graph is
-// kept if most of the memory is still saved for a backward pass. Memory that the program frees
-// while it exits counts as held until then.
+// Why leaked memory was still alive after the last step, according to PyTorch
+// (analysis/examination/alive.h). This distinguishes graphs from tensors, for which the number of
+// stacks is only a hint: a graph is kept if most of the memory is still saved for a backward pass.
+// Memory that the program frees while it exits counts as held until then.
 //
 // Thread safety: pure function.
 

@@ -10,8 +10,8 @@
 //                periods that fire in turns are anchors of one loop; at least two independent ones
 //                must agree. A cycle ends where an anchor fires while the held memory is near the
 //                cycle's minimum. Within one call of a model, an optimizer or a backward pass
-//                (analysis/loop/call_runs.h) only the first counts: the others are layers, parameters
-//                and nodes.
+//                (analysis/loop/call_runs.h) only the first counts: the others are layers,
+//                parameters and nodes.
 //
 //   event     a b c d d e . a b c d d e . a b c      a, b, c, d and e: period 7
 //

@@ -1,8 +1,8 @@
 // analysis/loop/phases.h
 //
 // The steps of a training loop and the phases inside them, from what a recording reports. If it
-// reports no steps, they are inferred from recurring stacks (analysis/loop/cycle_anchor.h) and marked as
-// inferred.
+// reports no steps, they are inferred from recurring stacks (analysis/loop/cycle_anchor.h) and
+// marked as inferred.
 //
 //   record_function   |zero_grad|                          |Optimizer.step|
 //   backward                              |----------|

@@ -1,7 +1,7 @@
 // analysis/report/allocator_report.h
 //
-// The part of a report (analysis/report/report.h) about a framework's allocator: its pools at the report's
-// instant, its actions, the steps of the training loop, and whether its totals match ours.
+// The part of a report (analysis/report/report.h) about a framework's allocator: its pools at the
+// report's instant, its actions, the steps of the training loop, and whether its totals match ours.
 //
 // Thread safety: pure functions.
 

@@ -110,8 +110,9 @@ struct ReportDevice {
   uint64_t bytes = 0;       // at that instant; equals the sum of its rows
   uint64_t peak_bytes = 0;  // in the window, of what the options select
   int64_t peak_t_ns = 0;
-  // The part of these that the program had asked for (IsAllocated() in analysis/examination/replay.h): at the
-  // instant, and its maximum in the window. The latter defines the instant `peak`.
+  // The part of these that the program had asked for (IsAllocated() in
+  // analysis/examination/replay.h): at the instant, and its maximum in the window. The latter
+  // defines the instant `peak`.
   uint64_t allocated_bytes = 0, peak_allocated_bytes = 0;
   int64_t peak_allocated_t_ns = 0;
   std::vector<ReportHeap> heaps;

@@ -1,8 +1,8 @@
 // analysis/report/stream_report.h
 //
-// The part of a report (analysis/report/report.h) about streams: memory held after its free because work
-// was pending, free memory that only one stream may use, host time spent waiting for the device,
-// and the streams themselves. docs/streams.md defines each figure and its source.
+// The part of a report (analysis/report/report.h) about streams: memory held after its free because
+// work was pending, free memory that only one stream may use, host time spent waiting for the
+// device, and the streams themselves. docs/streams.md defines each figure and its source.
 //
 // A piece is held from its free until
 //   memory of a stream-ordered pool   its stream was known to be done (Rows::DoneAt)

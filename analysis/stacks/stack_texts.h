@@ -1,8 +1,8 @@
 // analysis/stacks/stack_texts.h
 //
-// StackTexts: the stacks of a recording for display (analysis/stacks/frames.h). Each frame is described
-// once, regardless of how many stacks contain it: describing a frame evaluates every rule, and
-// recordings with 100,000 stacks have only a few thousand frames.
+// StackTexts: the stacks of a recording for display (analysis/stacks/frames.h). Each frame is
+// described once, regardless of how many stacks contain it: describing a frame evaluates every
+// rule, and recordings with 100,000 stacks have only a few thousand frames.
 //
 // Ownership: the definitions and the rules must outlive it; returned references live as long as it
 // does.

@@ -2,8 +2,8 @@
 //
 // OutsideNotes: facts in a recording about device memory that no allocation of the process accounts
 // for: its contexts, the code loaded on the device, the limits that it set, CUPTI's own memory, and
-// memory of other processes that it opened. None of it counts as held (analysis/trace/trace.h, T1); the
-// ledger
+// memory of other processes that it opened. None of it counts as held (analysis/trace/trace.h, T1);
+// the ledger
 //
 // Thread safety: plain data.
 

@@ -1,7 +1,8 @@
 // analysis/trace/stream_info.h
 //
 // What a recording contains about streams beside memory: which existed, and what the host waited
-// for. Trace (analysis/trace/trace.h) carries it; StreamLog (analysis/trace/stream_log.h) computes it.
+// for. Trace (analysis/trace/trace.h) carries it; StreamLog (analysis/trace/stream_log.h) computes
+// it.
 //
 // Thread safety: plain data.
 

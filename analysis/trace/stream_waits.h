@@ -1,6 +1,7 @@
 // analysis/trace/stream_waits.h
 //
-// StreamWaits: when the free of a block that other streams use is completed (analysis/trace/trace.h, T7).
+// StreamWaits: when the free of a block that other streams use is completed
+// (analysis/trace/trace.h, T7).
 //
 // An allocator that must wait records a CUDA event on each of those streams while it carries out
 // the free, and queries the events later. So the events belong to the next free on the same thread,

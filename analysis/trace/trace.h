@@ -19,8 +19,8 @@
 //       imported memory belongs to its exporter.
 //   T2  Heap `host`: pinned and registered host memory. It is on no device.
 //   T3  Any other heap (`pytorch`, `nvtx`, custom) consists of blocks that lie in driver memory.
-//       Heaps are layers: their totals are not added to each other; analysis/examination/layers.h attributes
-//       each byte once, to the innermost layer.
+//       Heaps are layers: their totals are not added to each other. Each byte is attributed once,
+//       to the innermost layer (analysis/examination/layers.h).
 //   T4  Memory freed without a known allocation was held before the recording began (step 0).
 //   T5  A free that the driver refused (free_done with an error) did not happen.
 //   T6  An allocation at an address that is still held means that its free was lost: the old row
@@ -250,8 +250,8 @@ struct Mark {
   uint32_t stack = 0;
 };
 
-// An action of an allocator that an event of the recording reports. analysis/examination/allocator_actions.h
-// infers those that no event reports.
+// An action of an allocator that an event of the recording reports.
+// analysis/examination/allocator_actions.h infers those that no event reports.
 struct RecordedAction {
   uint32_t action = 0, name = 0;  // string ids
   std::optional<int32_t> device;

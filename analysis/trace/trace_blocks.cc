@@ -1,5 +1,5 @@
-// TraceBuilder (analysis/trace/trace_builder.h): a framework's allocator - when its blocks may be reused,
-// whether its totals match ours, and its driver calls.
+// TraceBuilder (analysis/trace/trace_builder.h): a framework's allocator - when its blocks may be
+// reused, whether its totals match ours, and its driver calls.
 
 #include <algorithm>
 #include <vector>

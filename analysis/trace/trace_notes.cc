@@ -1,5 +1,5 @@
-// TraceBuilder (analysis/trace/trace_builder.h): events that are not memory - marks, ranges, samples,
-// snapshots, gaps.
+// TraceBuilder (analysis/trace/trace_builder.h): events that are not memory - marks, ranges,
+// samples, snapshots, gaps.
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,5 @@
-// TraceBuilder (analysis/trace/trace_builder.h): a builder that continues from the state of another one.
+// TraceBuilder (analysis/trace/trace_builder.h): a builder that continues from the state of another
+// one.
 
 #include <algorithm>
 #include <utility>

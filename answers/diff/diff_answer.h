@@ -1,6 +1,7 @@
 // answers/diff/diff_answer.h
 //
-// DiffAnswer: what holds more or less memory in one recording than in another (analysis/diff/diff.h).
+// DiffAnswer: what holds more or less memory in one recording than in another
+// (analysis/diff/diff.h).
 //
 // Ownership: it needs the recordings only while it is made. Thread safety: one thread at a time.
 

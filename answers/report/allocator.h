@@ -1,7 +1,7 @@
 // answers/report/allocator.h
 //
-// The part of a report about a framework's allocator (analysis/report/allocator_report.h), as text and as
-// JSON.
+// The part of a report about a framework's allocator (analysis/report/allocator_report.h), as text
+// and as JSON.
 //
 // Thread safety: pure functions.
 

@@ -1,7 +1,7 @@
 // answers/report/device_use.h
 //
-// The part of a report about a device's memory beyond what is recorded (analysis/trace/device_use.h), as
-// text and as JSON.
+// The part of a report about a device's memory beyond what is recorded
+// (analysis/trace/device_use.h), as text and as JSON.
 //
 // Thread safety: pure functions.
 

@@ -3,7 +3,7 @@
 // TopModel: what `gpumemtrace top` knows of the recorded processes: the last answer of each
 // collector, and how much was live in the last minute.
 //
-//   collector --control socket--> Top --Take()--> TopModel --DrawTop()--> lines (cli/top/top_screen.h)
+//   collector --socket--> Top --Take()--> TopModel --DrawTop()--> lines (cli/top/top_screen.h)
 //
 // Thread safety: one thread at a time.
 

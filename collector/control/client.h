@@ -41,7 +41,8 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Makes all text of the collector safe to print (format/printable.h), in hello() and in later replies.
+  // Makes all text of the collector safe to print (format/printable.h), in hello() and in later
+  // replies.
   void MakeStringsPrintable();
 
   const Hello& hello() const { return hello_; }

@@ -43,7 +43,8 @@ struct ServerOptions {
 
 class Server {
  public:
-  // `mailbox` must outlive the server. Replaces a socket left behind by a collector that was killed.
+  // `mailbox` must outlive the server. Replaces a socket left behind by a collector that was
+  // killed.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        Mailbox* mailbox);
   // Sends the remaining replies, closes and removes the socket.

@@ -10,9 +10,9 @@
 //   alloc B 3        5           3            8          8          5  3
 //   free A           0           3            3          8          5  3
 //
-// Bytes are counted as in the analysis of a recording (analysis/trace/trace.h, T1 to T3): reservations,
-// mappings and imported memory do not count; physical memory counts until it is both released and
-// unmapped.
+// Bytes are counted as in the analysis of a recording (analysis/trace/trace.h, T1 to T3):
+// reservations, mappings and imported memory do not count; physical memory counts until it is both
+// released and unmapped.
 //
 // Invariants
 //   A1  For a heap, each of live_bytes, live_count, allocations, allocated_bytes, frees,

@@ -58,7 +58,7 @@ class Machine {
   }
 
  private:
-  // ---- Bytes --------------------------------------------------------------------------------------
+  // ---- Bytes -----------------------------------------------------------------------------------
 
   uint64_t offset() const { return piece_offset_ + at_; }
 
@@ -135,7 +135,7 @@ class Machine {
                              kFirstProtocol, " to ", kLastProtocol, " are supported"));
   }
 
-  // ---- Stack --------------------------------------------------------------------------------------
+  // ---- Stack -----------------------------------------------------------------------------------
 
   uint64_t StackBase() const { return marks_.empty() ? 0 : marks_.back(); }
   uint64_t AboveMark() const { return stack_.size() - StackBase(); }
@@ -196,7 +196,7 @@ class Machine {
   }
   bool TooLong() { return Fail("a container of more than 2^31 values"); }
 
-  // ---- Memo ---------------------------------------------------------------------------------------
+  // ---- Memo ------------------------------------------------------------------------------------
 
   // Writers number memos from 0, and every entry takes at least one byte.
   bool Remember(uint64_t index) {
@@ -214,7 +214,7 @@ class Machine {
   }
   static PickleValue Unset() { return {Type::kNone, 1}; }
 
-  // ---- Opcodes ------------------------------------------------------------------------------------
+  // ---- Opcodes ---------------------------------------------------------------------------------
 
   bool Step(Op opcode) {
     switch (opcode) {

@@ -232,7 +232,8 @@ TEST(PickleReaderTest, LastOfEqualKeysCounts) {
 
 // ---- Malicious files --------------------------------------------------------------------
 
-// python3 -c 'class A: __reduce__ = lambda s: (os.system, ("touch /tmp/owned",))'; protocols 2 and 4.
+// python3 -c 'class A: __reduce__ = lambda s: (os.system, ("touch /tmp/owned",))'; protocols 2 and
+// 4.
 TEST(PickleReaderTest, RefusesToRunACommand) {
   const std::string with_global =
       "\x80\x02"

@@ -46,7 +46,7 @@ const char* TypeName(Type type) {
   return "?";
 }
 
-// ---- Hashes ---------------------------------------------------------------------------------------
+// ---- Hashes ------------------------------------------------------------------------------------
 
 size_t PickleTree::TextHash::operator()(uint32_t id) const {
   return absl::Hash<std::string_view>()(tree->TextOf(id));
@@ -68,7 +68,7 @@ bool PickleTree::KeyListEqual::operator()(uint32_t a, Items b) const {
   return std::equal(keys.begin(), keys.end(), b.begin(), b.end());
 }
 
-// ---- Reading --------------------------------------------------------------------------------------
+// ---- Reading -----------------------------------------------------------------------------------
 
 std::optional<int64_t> PickleTree::Int(PickleValue value) const {
   if (value.is(Type::kInt)) return value.small_int();
@@ -127,7 +127,7 @@ uint64_t PickleTree::memory() const {
          BytesOf(texts_) + text_bytes_ + key_lists_.size() * kMaxSharedKeys * sizeof(PickleValue);
 }
 
-// ---- Building -------------------------------------------------------------------------------------
+// ---- Building ----------------------------------------------------------------------------------
 
 PickleValue PickleTree::AddInt(int64_t value) {
   const PickleValue small(Type::kInt, static_cast<uint64_t>(value));

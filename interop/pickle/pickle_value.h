@@ -108,7 +108,7 @@ class PickleTree {
 
   uint64_t memory() const;  // bytes that grow with the size of the pickle
 
-  // ---- Building ----------------------------------------------------------------------------------
+  // ---- Building --------------------------------------------------------------------------------
 
   PickleValue AddInt(int64_t value);
   PickleValue AddUnsigned(uint64_t value);

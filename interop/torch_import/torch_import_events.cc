@@ -56,7 +56,7 @@ SnapshotEvents::SnapshotEvents(const PickleTree& tree, format::DefinitionsBuilde
       lost_(definitions.InternString("(lost)")),
       no_context_(definitions.InternString("N/A")) {}
 
-// ---- Making events --------------------------------------------------------------------------------
+// ---- Making events -----------------------------------------------------------------------------
 
 Event SnapshotEvents::Make(Kind kind, uint32_t heap, Memory memory, uint32_t device) const {
   Event event;
@@ -110,7 +110,7 @@ absl::Status SnapshotEvents::Flush() {
   return status;
 }
 
-// ---- States ---------------------------------------------------------------------------------------
+// ---- States ------------------------------------------------------------------------------------
 
 Event SnapshotEvents::Block(uint32_t device, const SnapshotBlock& block,
                             std::optional<uint64_t> stream) {
@@ -225,7 +225,7 @@ void SnapshotEvents::AddLive(const SnapshotSegment& segment, std::vector<Event>*
   }
 }
 
-// ---- History --------------------------------------------------------------------------------------
+// ---- History -----------------------------------------------------------------------------------
 
 void SnapshotEvents::Add(uint32_t device, uint32_t index, const SnapshotEvent& event) {
   switch (event.action) {

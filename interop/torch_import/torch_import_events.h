@@ -1,7 +1,8 @@
 // interop/torch_import/torch_import_events.h
 //
 // SnapshotEvents: converts the events of a PyTorch snapshot to those of a recording, one by one,
-// and passes them on in batches. See the right column of the table in interop/torch_import/torch_import.h.
+// and passes them on in batches. See the right column of the table in
+// interop/torch_import/torch_import.h.
 //
 // Thread safety: one thread at a time.
 

@@ -89,7 +89,7 @@ absl::StatusOr<SnapshotView> SnapshotView::Of(const PickleTree& tree, PickleValu
   return view;
 }
 
-// ---- Top level ------------------------------------------------------------------------------------
+// ---- Top level ---------------------------------------------------------------------------------
 
 absl::Status SnapshotView::TakeRoot() {
   constexpr char kExpected[] =
@@ -138,7 +138,7 @@ absl::Status SnapshotView::TakeTraces(const PickleValue* traces) {
   return absl::OkStatus();
 }
 
-// ---- Events ---------------------------------------------------------------------------------------
+// ---- Events ------------------------------------------------------------------------------------
 
 PickleValue SnapshotView::Field(PickleValue dict, PickleValue key) const {
   const PickleValue* value = tree_->Find(dict, key);
@@ -230,7 +230,7 @@ absl::Status SnapshotView::Annotation(uint32_t index, SnapshotAnnotation* annota
   return absl::OkStatus();
 }
 
-// ---- Segments -------------------------------------------------------------------------------------
+// ---- Segments ----------------------------------------------------------------------------------
 
 absl::StatusOr<std::vector<SnapshotSegment>> SnapshotView::Segments() {
   std::vector<SnapshotSegment> segments;

@@ -7,7 +7,8 @@
 
 namespace gmt::preload {
 
-// Number of a hooked function: 1 + its line in the hook table (preload/hooks/hook_table.inc). 0: none.
+// Number of a hooked function: 1 + its line in the hook table (preload/hooks/hook_table.inc). 0:
+// none.
 using ApiId = uint16_t;
 
 }  // namespace gmt::preload

@@ -1,7 +1,7 @@
 // preload/base/keep_errno.h
 //
-// KeepErrno: restores errno at the end of a scope, so that a hook leaves the value that the traced program
-// would have seen without it.
+// KeepErrno: restores errno at the end of a scope, so that a hook leaves the value that the traced
+// program would have seen without it.
 //
 // Thread safety: errno is the calling thread's own.
 

@@ -1,10 +1,11 @@
 // preload/lifecycle/attach_thread.h
 //
-// An attach begins at a hooked GPU call (preload/lifecycle/attach.h). A program whose runtime cached the
-// addresses of the driver's functions may never make one. CUPTI reports such calls, but only after
-// it has been enabled. The thread into which this library is injected cannot enable it: it may be
-// in the middle of a driver call and hold the driver's locks. Therefore a thread of our own begins
-// the recording if no call does. It also ends that recording, because without CUPTI no call would.
+// An attach begins at a hooked GPU call (preload/lifecycle/attach.h). A program whose runtime
+// cached the addresses of the driver's functions may never make one. CUPTI reports such calls, but
+// only after it has been enabled. The thread into which this library is injected cannot enable it:
+// it may be in the middle of a driver call and hold the driver's locks. Therefore a thread of our
+// own begins the recording if no call does. It also ends that recording, because without CUPTI no
+// call would.
 
 #ifndef GMT_PRELOAD_LIFECYCLE_ATTACH_THREAD_H_
 #define GMT_PRELOAD_LIFECYCLE_ATTACH_THREAD_H_

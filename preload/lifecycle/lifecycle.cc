@@ -1,5 +1,5 @@
-// The transitions of Process (preload/process/process.h): from idle to recording or dormant, and between
-// these two when a client attaches or detaches.
+// The transitions of Process (preload/process/process.h): from idle to recording or dormant, and
+// between these two when a client attaches or detaches.
 
 #include <sys/syscall.h>
 #include <time.h>

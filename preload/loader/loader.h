@@ -2,12 +2,12 @@
 //
 // The real functions of the loader.
 //
-// This library exports dlsym, dlvsym (preload/routes/dlsym.cc) and dlclose (preload/routes/dlclose.cc), so these
-// names lead back here from everywhere, including from this library itself. The real ones are found
-// in the loader's own list of libraries, by reading libc's symbol table. The others are imported
-// under the versions they have had since each architecture's first glibc, so that the library still
-// loads if glibc is older than 2.34. (Older versions have them in libdl.so.2, which is why that
-// library is linked.)
+// This library exports dlsym, dlvsym (preload/routes/dlsym.cc) and dlclose
+// (preload/routes/dlclose.cc), so these names lead back here from everywhere, including from this
+// library itself. The real ones are found in the loader's own list of libraries, by reading libc's
+// symbol table. The others are imported under the versions they have had since each architecture's
+// first glibc, so that the library still loads if glibc is older than 2.34. (Older versions have
+// them in libdl.so.2, which is why that library is linked.)
 //
 // Thread safety: all functions may be called from any thread.
 

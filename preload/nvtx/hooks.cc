@@ -118,7 +118,7 @@ void DomainRangeEnd(nvtxDomainHandle_t d, nvtxRangeId_t id) {
 
 #undef GMT_OR_ZERO
 
-// ---- Ranges that nest on a thread -----------------------------------------------------------------
+// ---- Ranges that nest on a thread --------------------------------------------------------------
 
 constexpr int kFailed = -1;
 
@@ -209,7 +209,7 @@ int DomainRangePop(nvtxDomainHandle_t d) {
   return next != nullptr ? next(d) : level;
 }
 
-// ---- Strings and domains --------------------------------------------------------------------------
+// ---- Strings and domains -----------------------------------------------------------------------
 
 // Returns the other tool's handle if it has one; otherwise a name of ours is the handle.
 template <typename Handle, typename Text>
@@ -242,7 +242,7 @@ nvtxDomainHandle_t DomainCreateW(const wchar_t* name) {
   return Register(&NvtxTables::domains, name, next != nullptr ? next(name) : nullptr);
 }
 
-// ---- Names of things ------------------------------------------------------------------------------
+// ---- Names of things ---------------------------------------------------------------------------
 
 void Label(Labelled what, uint64_t number, const NvtxMessage& message) {
   NvtxTables* tables = NvtxTables::IfMapped();

@@ -125,7 +125,7 @@ void HeapReset(nvtxDomainHandle_t d, nvtxMemHeapHandle_t heap) {
   if (const auto other = NextHeapReset()) other(d, heap);
 }
 
-// ---- Regions --------------------------------------------------------------------------------------
+// ---- Regions -----------------------------------------------------------------------------------
 
 // Returns a region's address: its handle, unless another tool has assigned a different one.
 uint64_t AddressOf(uint32_t type, nvtxMemRegionRef_t region) {

@@ -1,9 +1,9 @@
 // preload/process/frees_during_query.h
 //
 // FreesDuringQuery: the frees that other threads make while PyTorch is asked for its blocks at an
-// attach (preload/lifecycle/before_attach.h). With this list, a block that PyTorch reported but that
-// was freed before it reached the live table is removed again. Part of Process. All-zero bytes: no
-// query is running.
+// attach (preload/lifecycle/before_attach.h). With this list, a block that PyTorch reported but
+// that was freed before it reached the live table is removed again. Part of Process. All-zero
+// bytes: no query is running.
 //
 // Thread safety: Note() from any thread; the others from the thread that asks.
 

@@ -1,7 +1,7 @@
 // preload/record/call_event.h
 //
-// What a hooked call does. preload/hooks/call_words.h has the functions by which preload/hooks/hook_table.inc
-// describes it:
+// What a hooked call does. preload/hooks/call_words.h has the functions by which
+// preload/hooks/hook_table.inc describes it:
 //
 //   Acquisition     makes something live
 //   Return          ends it

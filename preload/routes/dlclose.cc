@@ -1,7 +1,7 @@
 // dlclose: discards what is known about a library when it is unloaded.
 //
-// Rules about its frames (preload/stacks/unwind/rule_cache.h) must not be applied to a library that is
-// later loaded in its place. Addresses in stacks that are recorded later do not refer to its
+// Rules about its frames (preload/stacks/unwind/rule_cache.h) must not be applied to a library that
+// is later loaded in its place. Addresses in stacks that are recorded later do not refer to its
 // functions. The rules are invalidated before the library is unloaded; the module log is updated
 // afterwards.
 //

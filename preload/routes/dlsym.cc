@@ -14,8 +14,8 @@
 //                                 CUDA seem present
 //   a library                     a hook for the function found there; dlopen(NULL) as above
 //
-// If this library was opened late (preload/routes/got_patch.h), the loader does not find its exports, and
-// RTLD_DEFAULT is answered like a library.
+// If this library was opened late (preload/routes/got_patch.h), the loader does not find its
+// exports, and RTLD_DEFAULT is answered like a library.
 //
 // `dlerror` is left as the real function set it.
 

@@ -1,8 +1,8 @@
 // preload/routes/got_patch.h
 //
 // Intercepts calls if this library was opened late and therefore precedes no other in symbol
-// lookup: redirects the slots (preload/routes/got_slots.h) of all modules, both loaded and loaded later,
-// to the functions that this library exports.
+// lookup: redirects the slots (preload/routes/got_slots.h) of all modules, both loaded and loaded
+// later, to the functions that this library exports.
 //
 //   which slots     those of each name that we export, under the version that the caller requests,
 //                   which identifies its runtime. dlsym is one of them, so lookups are intercepted

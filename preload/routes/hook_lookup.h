@@ -1,7 +1,7 @@
 // preload/routes/hook_lookup.h
 //
-// Which of this library's hooks stands in front of a function that a program looks up or is linked to.
-// Implemented by preload/hooks/hook.cc.
+// Which of this library's hooks stands in front of a function that a program looks up or is linked
+// to. Implemented by preload/hooks/hook.cc.
 //
 // Thread safety: all functions from any thread.
 
@@ -18,8 +18,8 @@ bool IsHooked(const char* symbol);
 // counted). REQUIRES: real != nullptr.
 void* HookFor(const char* symbol, void* real);
 
-// Returns the new value of a slot that led to `real` (preload/routes/got_patch.h). `exported` is this
-// library's function of that name for callers of version node `node` (nullptr: no version). If
+// Returns the new value of a slot that led to `real` (preload/routes/got_patch.h). `exported` is
+// this library's function of that name for callers of version node `node` (nullptr: no version). If
 // `exported` already calls a different function, returns another hook. `real` may be nullptr if it
 // is unknown; it is then looked up at the first call. For functions other than CUDA's, returns
 // `exported`.

@@ -41,8 +41,8 @@ bool BeginLate(Route route);
 bool DescribeLateRoute(char* text, size_t capacity);
 
 // Returns the names of modules that had addresses of the driver's functions when this copy began to
-// intercept, so that their calls through these are not seen (preload/routes/kept_pointers.h); "" if there
-// are none.
+// intercept, so that their calls through these are not seen (preload/routes/kept_pointers.h); "" if
+// there are none.
 const char* KeptByOthers();
 
 // Returns whether the driver was already initialized when this copy began: earlier allocations are

@@ -66,6 +66,9 @@ FRESH_SEED = re.compile(
     r"|(?<![\w.])random\.(Random\(\)|seed\(\)|(random|rand\w+|choices?|sample|shuffle|uniform)\()"
     r"|\b(mt19937(_64)?|minstd_rand0?|Random)\b.*\b(time|now|getpid)\(")
 
+# A comment of prose. Drawings and tables, which have runs of spaces, may be wider than 100 columns.
+PROSE_COMMENT = re.compile(r"\s*//(?!.*\S  +\S)")
+
 # Split, so that the rules do not match themselves.
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 ONE_MACHINE = re.compile(r"(?<![\w.$}/])/(ro" r"ot|wo" r"rk|Use" r"rs)/")
@@ -183,6 +186,8 @@ def check_text(name, text):
             yield number, "draws a seed of its own; list seeds or draw them with tests/seeds/"
         if name.endswith("package-lock.json") and '"resolved": "http' in line:
             yield number, "contains the host of a registry; npm config set omit-lockfile-registry-resolved"
+        if name.endswith(CODE) and len(line) > 100 and PROSE_COMMENT.match(line):
+            yield number, "a comment is wider than 100 columns"
         if name.endswith(CODE):
             include = INCLUDE.match(line)
             problem = include and check_include(name, include.group(1), include.group(2))

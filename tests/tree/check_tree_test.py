@@ -46,6 +46,11 @@ class CheckTreeTest(unittest.TestCase):
     def test_a_directory_must_not_include_one_after_it(self):
         self.expect_refused("format/event.cc", '#include "analysis/peak.h"\n', "must not include analysis/")
 
+    def test_a_comment_of_prose_is_at_most_100_columns_wide(self):
+        self.expect_refused("format/event.h", "// " + "word " * 20 + "\n", "wider than 100 columns")
+        self.write("format/event.h", "//   name" + " " * 60 + "what the column of a table holds, or a drawing\n")
+        self.assertEqual(self.check(), (0, ""))
+
     def test_a_folder_must_not_include_a_higher_layer_of_its_room(self):
         self.expect_refused("preload/record/note.cc", '#include "preload/lifecycle/start.h"\n', "is a lower layer than")
         self.expect_refused("preload/torch/state/roles.h", '#include "preload/torch/hooks.h"\n', "is a lower layer than")

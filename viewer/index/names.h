@@ -43,8 +43,8 @@ inline std::string TensorText(const format::Definitions& definitions, const anal
 }
 
 // Returns a hash of the program's own frame and the library frame of a call site
-// (analysis/stacks/frames.h, OwnFrame and LibraryFrame; null for none): of their functions and file names,
-// without directories and lines, which change. 0: unknown.
+// (analysis/stacks/frames.h, OwnFrame and LibraryFrame; null for none): of their functions and file
+// names, without directories and lines, which change. 0: unknown.
 inline uint32_t SiteKey(const analysis::FrameText* own, const analysis::FrameText* library) {
   if (own == nullptr) return 0;
   uint32_t hash = 2166136261u;  // FNV-1a: any stable hash will do

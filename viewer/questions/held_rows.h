@@ -1,7 +1,7 @@
 // viewer/questions/held_rows.h
 //
-// HeldRows: finds the memory that is held, or freed and pending (analysis/trace/trace.h, T7), after any
-// event, without a replay from the beginning. A row that is held then was held at the last
+// HeldRows: finds the memory that is held, or freed and pending (analysis/trace/trace.h, T7), after
+// any event, without a replay from the beginning. A row that is held then was held at the last
 // checkpoint or was born since:
 //
 //   event        0 ........ checkpoint ............ queried

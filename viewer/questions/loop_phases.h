@@ -1,7 +1,7 @@
 // viewer/questions/loop_phases.h
 //
-// LoopPhases: the phases of a training loop (analysis/loop/phases.h) as spans of events, and the phase
-// of an event. Spans are ordered and do not overlap; between them the phase is "other".
+// LoopPhases: the phases of a training loop (analysis/loop/phases.h) as spans of events, and the
+// phase of an event. Spans are ordered and do not overlap; between them the phase is "other".
 //
 // Thread safety: const methods from any thread. Cost: that of FindPhaseSpans.
 

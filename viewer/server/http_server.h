@@ -4,7 +4,7 @@
 // (libevent's evhttp) and never blocks on a client. Two small pools compute the answers, so that a
 // query that takes seconds does not delay the curves.
 //
-//   browser --GET--> [Serve(): evhttp] --work--> [quick | slow pool] --answer--> [Serve()] --> browser
+//   browser --GET--> [Serve(): evhttp] --work--> [quick | slow pool] --> [Serve()] --> browser
 //
 // Invariants
 //   H1  A client can hold up only its own connection: one that sends slowly, never reads or never

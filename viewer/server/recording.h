@@ -40,7 +40,8 @@
 
 namespace gmt::viewer {
 
-// How recordings are read and answers made. The defaults are those of the program; tests replace them.
+// How recordings are read and answers made. The defaults are those of the program; tests replace
+// them.
 struct Backend {
   std::function<absl::StatusOr<std::unique_ptr<answers::Recording>>(
       const std::string& path, const answers::LoadListener& listener)>

@@ -290,7 +290,7 @@ Response Server::Alive(Parameters& parameters) {
   return response;
 }
 
-// ---- Timelines -----------------------------------------------------------------------------------
+// ---- Timelines ---------------------------------------------------------------------------------
 
 Response Server::Curve(Parameters& parameters) {
   const std::shared_ptr<const ServedRecording> file = File(parameters);

@@ -1,7 +1,7 @@
 // preload/nvtx/state/nvtx_state.h
 //
-// NvtxState: a session's NVTX state. Part of Process (preload/process/process.h); all-zero bytes: the
-// session has received nothing from NVTX.
+// NvtxState: a session's NVTX state. Part of Process (preload/process/process.h); all-zero bytes:
+// the session has received nothing from NVTX.
 //
 // Thread safety: all members may be used from any thread.
 

@@ -9,7 +9,8 @@
 //                  on in internal/pycore_debug_offsets.h). The meaning of each word changes with
 //                  each minor version; kDebugLayouts has it for the known ones.
 //
-// All for 64-bit builds. None is trusted before it has been tested: preload/stacks/python/calibration.cc.
+// All for 64-bit builds. None is trusted before it has been tested:
+// preload/stacks/python/calibration.cc.
 
 #ifndef GMT_PRELOAD_STACKS_PYTHON_LAYOUTS_H_
 #define GMT_PRELOAD_STACKS_PYTHON_LAYOUTS_H_

@@ -7,9 +7,9 @@
 //   if (walk.truncated()) ...
 //
 // The compilers' frame descriptions in .eh_frame are condensed to a rule of eight bytes per address
-// (preload/stacks/unwind/rule.h) and cached (preload/stacks/unwind/rule_cache.h). A frame then costs two
-// additions and two loads. It works on any stack: a thread's, a coroutine's, a signal handler's,
-// and from there into the interrupted code.
+// (preload/stacks/unwind/rule.h) and cached (preload/stacks/unwind/rule_cache.h). A frame then
+// costs two additions and two loads. It works on any stack: a thread's, a coroutine's, a signal
+// handler's, and from there into the interrupted code.
 //
 // Invariants, whatever the tables contain
 //   W1  Only memory that is known to be readable is read (preload/stacks/unwind/stack_range.h).
@@ -20,8 +20,8 @@
 //
 // Thread safety: any number of walks, in any threads and signal handlers. No lock, no allocation,
 // and no system call if the thread has been seen at that depth of that stack before. Needs one call
-// of PrepareModules() (preload/stacks/unwind/loaded_module.h); before that a walk ends immediately. Cost
-// and rationale: docs/unwinding.md.
+// of PrepareModules() (preload/stacks/unwind/loaded_module.h); before that a walk ends immediately.
+// Cost and rationale: docs/unwinding.md.
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_NATIVE_WALK_H_
 #define GMT_PRELOAD_STACKS_UNWIND_NATIVE_WALK_H_

@@ -1,7 +1,8 @@
 // preload/stacks/unwind/rule.h
 //
 // Rule: a frame's path to its caller in eight bytes. It exists for 99.9 % of the addresses in the
-// libraries of a training program; the others need the slow walk (preload/stacks/unwind/slow_walk.h).
+// libraries of a training program; the others need the slow walk
+// (preload/stacks/unwind/slow_walk.h).
 //
 //   bits   0      base: 0 stack pointer, 1 frame pointer
 //          1      the caller's frame pointer was saved at CFA + `saved_at`

@@ -1,7 +1,7 @@
 // preload/torch/state/torch_state.h
 //
-// TorchState: what is known about PyTorch in this process. Part of Process (preload/process/process.h);
-// all-zero bytes: nothing of PyTorch has been seen.
+// TorchState: what is known about PyTorch in this process. Part of Process
+// (preload/process/process.h); all-zero bytes: nothing of PyTorch has been seen.
 //
 // Thread safety: all members may be used from any thread.
 

@@ -7,8 +7,8 @@
 // UNWIND_ORACLE_LOG, preceded by the first stacks that differ. With UNWIND_ORACLE_FALLS, crashes
 // of libgcc's unwinder are survived.
 //
-//   PROGRAM: compared 4711, libgcc fell 0, different 0, slow differs 0, truncated 0, further 0, too deep 0,
-//   distinct 801, deepest 93, exact 12
+//   PROGRAM: compared 4711, libgcc fell 0, different 0, slow differs 0, truncated 0, further 0,
+//   too deep 0, distinct 801, deepest 93, exact 12
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // The parts of a standalone file: named gzipped bytes, as base64 in the page, in several elements
-// if long (viewer/html/standalone_html.h). An element is removed from the page when it is read, because
-// the browser would keep its text in memory beside the decoded data.
+// if long (viewer/html/standalone_html.h). An element is removed from the page when it is read,
+// because the browser would keep its text in memory beside the decoded data.
 
 import { DataError } from '../data_source';
 

@@ -37,7 +37,7 @@ export function makeTable(query: TableQuery, context: TableContext): Table {
   return query.by === 'block' ? blockTable(query, context) : groupTable(query, context);
 }
 
-// -- By group ----------------------------------------------------------------------------------------
+// -- By group ------------------------------------------------------------------------------------
 
 function groupTable(query: TableQuery, context: TableContext): Table {
   const { lane, test } = context;
@@ -289,7 +289,7 @@ function median(values: number[]): number | null {
   return values[Math.floor((values.length - 1) / 2)]!;
 }
 
-// -- Block by block ----------------------------------------------------------------------------------
+// -- Block by block ------------------------------------------------------------------------------
 
 interface BlockEntry {
   readonly block: number;
