@@ -36,7 +36,7 @@ std::string Framework(const OomReport& report) {
 
 std::string RetriesText(const OomReport& report) {
   const OomEvidence& evidence = report.evidence;
-  if (evidence.retries == 0) return ": no allocation on a GPU failed";
+  if (evidence.retries == 0) return ": no GPU allocation failed";
   return fmt::format(
       ": {} since {}, {} in total, each of which released the cache",
       evidence.retries == 1 ? "1 retry"
@@ -389,7 +389,7 @@ std::string OomVerdictLine(const OomReport& report, bool has_history) {
     return "Unknown whether memory ran out: the recording has no allocations and no frees, only "
            "what was held";
   }
-  if (report.verdict == OomVerdict::kNone) return "No out of memory" + RetriesText(report);
+  if (report.verdict == OomVerdict::kNone) return "Did not run out of memory" + RetriesText(report);
   return fmt::format("Out of memory ({}): {}", Words(report.verdict), Why(report));
 }
 

@@ -62,7 +62,7 @@ TEST_F(OomTextTest, WithoutAHistoryFailuresAreUnknown) {
 
 TEST_F(OomTextTest, WithoutAFailureItSaysSo) {
   script_.Alloc(kA, kMiB);
-  EXPECT_THAT(Text(), StartsWith("No out of memory: no allocation on a GPU failed\n"));
+  EXPECT_THAT(Text(), StartsWith("Did not run out of memory: no GPU allocation failed\n"));
   EXPECT_EQ(Json()["verdict"], "none");
   EXPECT_EQ(Json()["requested_bytes"], nullptr);
 }
@@ -81,7 +81,7 @@ TEST_F(OomTextTest, SuccessfulRetriesAreReported) {
   script_.Free(kA);
   script_.Alloc(kA * 8, 700 * kMiB);
   script_.Block(kA * 8, 700 * kMiB);
-  EXPECT_THAT(Text(), StartsWith("No out of memory: 1 retry since"));
+  EXPECT_THAT(Text(), StartsWith("Did not run out of memory: 1 retry since"));
 }
 
 TEST_F(OomTextTest, FragmentationHasFreePiecesPinsAndActions) {
