@@ -17,7 +17,7 @@
 #include "viewer/html/page_html.h"
 #include "viewer/html/standalone_file.h"
 #include "viewer/html/standalone_page.h"
-#include "viewer/server/recording.h"
+#include "viewer/served/recording.h"
 
 namespace gmt::cli {
 namespace {

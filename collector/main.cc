@@ -30,7 +30,6 @@
 #include "collector/collector.h"
 #include "collector/control/framing.h"
 #include "collector/control/server.h"
-#include "collector/control/socket_path.h"
 #include "collector/devices/nvml.h"
 #include "collector/log.h"
 #include "collector/sessions/bus_guard.h"
@@ -38,6 +37,7 @@
 #include "collector/sessions/session_claim.h"
 #include "collector/sessions/session_summary.h"
 #include "collector/sessions/session_sweep.h"
+#include "collector/sessions/socket_path.h"
 #include "format/definitions_builder.h"
 #include "format/version.h"
 

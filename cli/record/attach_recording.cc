@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/record/inject_library.h"
-#include "collector/control/socket_path.h"
 #include "collector/inject/preconditions.h"
 #include "collector/inject/target_info.h"
+#include "collector/sessions/socket_path.h"
 
 namespace gmt::cli {
 namespace {

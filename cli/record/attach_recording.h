@@ -34,7 +34,7 @@ class AttachRecording {
   pid_t pid() const { return pid_; }
   const std::string& output() const { return output_->path(); }
   // The session's name, by which the collector's control socket is found
-  // (collector/control/socket_path.h).
+  // (collector/sessions/socket_path.h).
   std::string session() const;
   // Returns whether the process records and its collector is attached to the session.
   bool HasBegun() const;

@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "collector/control/framing.h"
-#include "collector/control/socket_path.h"
 #include "collector/control/unix_socket.h"
+#include "collector/sessions/socket_path.h"
 #include "proto/control.pb.h"
 
 namespace gmt::control {

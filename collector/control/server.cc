@@ -22,9 +22,9 @@
 #include "collector/control/framing.h"
 #include "collector/control/request.h"
 #include "collector/control/site_summary.h"
-#include "collector/control/socket_path.h"
 #include "collector/control/unix_socket.h"
 #include "collector/metrics/metrics_server.h"
+#include "collector/sessions/socket_path.h"
 
 namespace gmt::control {
 namespace {

@@ -16,7 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "collector/control/socket_path.h"
+#include "collector/sessions/socket_path.h"
 #include "collector/sessions/target.h"
 #include "session/session_file.h"
 

@@ -37,7 +37,10 @@ LAYERS = {
                 "cupti", "nvtx", "lifecycle"],
     "analysis": ["trace", "stacks", "loop", "examination", "categories", "leaks", "fragmentation", "ledger", "oom", "diff",
                  "report", "show"],
+    "interop": ["event_log", "pickle", "torch_import", "torch", "pprof"],
+    "collector": ["sessions", "events", "output", "devices", "metrics"],
     "answers": ["stacks", "report", "frag", "oom", "leaks", "ledger", "diff", "show"],
+    "viewer": ["slab", "index", "questions", "served", "live", "html", "server"],
 }
 
 # Code that runs inside other processes uses only libc, C++ headers that need no library, and the

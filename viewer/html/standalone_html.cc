@@ -7,7 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "viewer/server/content_policy.h"
+#include "viewer/html/content_policy.h"
 
 namespace gmt::viewer {
 namespace {

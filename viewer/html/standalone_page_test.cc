@@ -13,7 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "viewer/html/standalone_file.h"
-#include "viewer/server/recording.h"
+#include "viewer/served/recording.h"
 
 namespace gmt::viewer {
 namespace {

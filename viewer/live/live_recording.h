@@ -40,7 +40,7 @@
 #include "format/tail_reader.h"
 #include "viewer/live/live_source.h"
 #include "viewer/live/live_window.h"
-#include "viewer/server/recording.h"
+#include "viewer/served/recording.h"
 
 namespace gmt::viewer {
 

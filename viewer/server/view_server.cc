@@ -10,13 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "format/version.h"
+#include "viewer/html/content_policy.h"
 #include "viewer/live/live_recording.h"
 #include "viewer/questions/questions_json.h"
-#include "viewer/server/content_policy.h"
+#include "viewer/served/tile_slabs.h"
 #include "viewer/server/guard.h"
 #include "viewer/server/lifetime.h"
 #include "viewer/server/read_query.h"
-#include "viewer/server/tile_slabs.h"
 #include "viewer/server/worker_pool.h"
 
 namespace gmt::viewer {

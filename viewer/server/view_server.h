@@ -24,8 +24,8 @@
 #include "absl/status/statusor.h"
 #include "viewer/live/live_source.h"
 #include "viewer/live/live_window.h"
+#include "viewer/served/recording.h"
 #include "viewer/server/http_server.h"
-#include "viewer/server/recording.h"
 
 namespace gmt::viewer {
 

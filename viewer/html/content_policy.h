@@ -1,4 +1,4 @@
-// viewer/server/content_policy.h
+// viewer/html/content_policy.h
 //
 // The Content-Security-Policy of a page that is a single file: only the scripts that it was built
 // with run, identified by their hashes, and nothing is loaded from anywhere. Text from a recording,
@@ -6,8 +6,8 @@
 //
 // Thread safety: pure functions.
 
-#ifndef GMT_VIEWER_SERVER_CONTENT_POLICY_H_
-#define GMT_VIEWER_SERVER_CONTENT_POLICY_H_
+#ifndef GMT_VIEWER_HTML_CONTENT_POLICY_H_
+#define GMT_VIEWER_HTML_CONTENT_POLICY_H_
 
 #include <string>
 #include <vector>
@@ -28,4 +28,4 @@ std::string PagePolicy(absl::string_view html);
 
 }  // namespace gmt::viewer
 
-#endif  // GMT_VIEWER_SERVER_CONTENT_POLICY_H_
+#endif  // GMT_VIEWER_HTML_CONTENT_POLICY_H_

@@ -1,4 +1,4 @@
-#include "viewer/server/tile_slabs.h"
+#include "viewer/served/tile_slabs.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

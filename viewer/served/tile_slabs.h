@@ -1,12 +1,12 @@
-// viewer/server/tile_slabs.h
+// viewer/served/tile_slabs.h
 //
 // The answers that are sent as columns: curves, blocks and flame graphs, with the names of
 // viewer/page/src/data/protocol.ts.
 //
 // Thread safety: pure functions.
 
-#ifndef GMT_VIEWER_SERVER_TILE_SLABS_H_
-#define GMT_VIEWER_SERVER_TILE_SLABS_H_
+#ifndef GMT_VIEWER_SERVED_TILE_SLABS_H_
+#define GMT_VIEWER_SERVED_TILE_SLABS_H_
 
 #include <string>
 
@@ -22,4 +22,4 @@ std::string FlameSlab(const FlameTree& tree);
 
 }  // namespace gmt::viewer
 
-#endif  // GMT_VIEWER_SERVER_TILE_SLABS_H_
+#endif  // GMT_VIEWER_SERVED_TILE_SLABS_H_

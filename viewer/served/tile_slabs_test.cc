@@ -1,4 +1,4 @@
-#include "viewer/server/tile_slabs.h"
+#include "viewer/served/tile_slabs.h"
 
 #include <gmock/gmock.h>
 

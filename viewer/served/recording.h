@@ -1,4 +1,4 @@
-// viewer/server/recording.h
+// viewer/served/recording.h
 //
 // ServedRecording: one file that the page shows. A thread loads it while the page queries it:
 //
@@ -14,8 +14,8 @@
 // Thread safety: Load() in one thread; everything else from any thread at any time. The examination
 // is for one thread at a time and is accessed only through Ask() and Examine().
 
-#ifndef GMT_VIEWER_SERVER_RECORDING_H_
-#define GMT_VIEWER_SERVER_RECORDING_H_
+#ifndef GMT_VIEWER_SERVED_RECORDING_H_
+#define GMT_VIEWER_SERVED_RECORDING_H_
 
 #include <atomic>
 #include <chrono>
@@ -157,4 +157,4 @@ class ServedRecording {
 
 }  // namespace gmt::viewer
 
-#endif  // GMT_VIEWER_SERVER_RECORDING_H_
+#endif  // GMT_VIEWER_SERVED_RECORDING_H_

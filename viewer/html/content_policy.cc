@@ -1,4 +1,4 @@
-#include "viewer/server/content_policy.h"
+#include "viewer/html/content_policy.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "viewer/server/sha256.h"
+#include "viewer/html/sha256.h"
 
 namespace gmt::viewer {
 namespace {

@@ -1,9 +1,9 @@
-#include "viewer/server/content_policy.h"
+#include "viewer/html/content_policy.h"
 
 #include <gmock/gmock.h>
 
 #include "absl/strings/escaping.h"
-#include "viewer/server/sha256.h"
+#include "viewer/html/sha256.h"
 
 namespace gmt::viewer {
 namespace {

@@ -1,4 +1,4 @@
-#include "collector/control/socket_path.h"
+#include "collector/sessions/socket_path.h"
 
 #include <limits.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// collector/control/socket_path.h
+// collector/sessions/socket_path.h
 //
 // The path of a collector's control socket: beside the session's file. If the file has no name here
 // (it is unnamed memory, or lies in a container's file system, where no file may be created), the
@@ -6,8 +6,8 @@
 //
 // Thread safety: free functions, from any thread.
 
-#ifndef GMT_COLLECTOR_CONTROL_SOCKET_PATH_H_
-#define GMT_COLLECTOR_CONTROL_SOCKET_PATH_H_
+#ifndef GMT_COLLECTOR_SESSIONS_SOCKET_PATH_H_
+#define GMT_COLLECTOR_SESSIONS_SOCKET_PATH_H_
 
 #include <sys/types.h>
 
@@ -28,4 +28,4 @@ std::string SocketPathOf(std::string_view session);
 
 }  // namespace gmt::control
 
-#endif  // GMT_COLLECTOR_CONTROL_SOCKET_PATH_H_
+#endif  // GMT_COLLECTOR_SESSIONS_SOCKET_PATH_H_

@@ -1,4 +1,4 @@
-#include "viewer/server/sha256.h"
+#include "viewer/html/sha256.h"
 
 #include <array>
 #include <bit>

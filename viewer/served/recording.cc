@@ -1,4 +1,4 @@
-#include "viewer/server/recording.h"
+#include "viewer/served/recording.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #include "viewer/index/index_cache.h"
 #include "viewer/index/parallel_for.h"
 #include "viewer/questions/questions_json.h"
-#include "viewer/server/tile_slabs.h"
+#include "viewer/served/tile_slabs.h"
 
 namespace gmt::viewer {
 namespace {

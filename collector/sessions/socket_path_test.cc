@@ -1,4 +1,4 @@
-#include "collector/control/socket_path.h"
+#include "collector/sessions/socket_path.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
