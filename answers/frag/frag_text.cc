@@ -39,13 +39,13 @@ std::string Verdict(const Fragmentation& found, const MainPins& pins) {
   }
   const auto& split = found.split;
   const std::pair<uint64_t, const char*> parts[] = {
-      {split.releasable, "releasable by empty_cache()"},
-      {split.pinned, "pinned by blocks"},
-      {split.stream, "in segments of other streams"},
-      {split.private_pool, "in private pools"},
-      {split.awaiting_stream, "awaiting streams"}};
+      {split.releasable, "empty_cache() frees"},
+      {split.pinned, "pinned by blocks:"},
+      {split.stream, "in segments of other streams:"},
+      {split.private_pool, "in private pools:"},
+      {split.awaiting_stream, "awaiting streams:"}};
   const auto most = std::max_element(std::begin(parts), std::end(parts));
-  return line + fmt::format("; {}: {}", most->second, Bytes(most->first));
+  return line + fmt::format("; {} {}", most->second, Bytes(most->first));
 }
 
 std::string Moment(const Fragmentation& found) {

@@ -65,7 +65,7 @@ TEST_F(FragTextTest, VerdictNamesEmptyCacheIfItReleasesMost) {
   script_.Alloc(kB, 512 * kMiB);
   script_.Block(kB, 512 * kMiB);
   script_.FreeBlock(kB);
-  EXPECT_THAT(Text(), HasSubstr("; releasable by empty_cache(): 512 MiB\n"));
+  EXPECT_THAT(Text(), HasSubstr("; empty_cache() frees 512 MiB\n"));
 }
 
 TEST_F(FragTextTest, WithoutSegmentsItSaysSo) {
