@@ -38,12 +38,11 @@ std::string Verdict(const Fragmentation& found, const MainPins& pins) {
            fmt::format(": {} {} {}", Plural(pins.blocks, "block"), pin, Bytes(pins.pinned_bytes));
   }
   const auto& split = found.split;
-  const std::pair<uint64_t, const char*> parts[] = {
-      {split.releasable, "empty_cache() frees"},
-      {split.pinned, "pinned by blocks:"},
-      {split.stream, "in segments of other streams:"},
-      {split.private_pool, "in private pools:"},
-      {split.awaiting_stream, "awaiting streams:"}};
+  const std::pair<uint64_t, const char*> parts[] = {{split.releasable, "empty_cache() frees"},
+                                                    {split.pinned, "pinned by blocks:"},
+                                                    {split.stream, "in segments of other streams:"},
+                                                    {split.private_pool, "in private pools:"},
+                                                    {split.awaiting_stream, "awaiting streams:"}};
   const auto most = std::max_element(std::begin(parts), std::end(parts));
   return line + fmt::format("; {} {}", most->second, Bytes(most->first));
 }
