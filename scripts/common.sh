@@ -1,5 +1,6 @@
-# shellcheck shell=bash disable=SC2034 Functions shared by the scripts; sourced, not run. Sets
-# `root` (the tree) and `cache` (what setup has downloaded).
+# shellcheck shell=bash disable=SC2034
+# Functions shared by the scripts; sourced, not run. Sets `root` (the tree) and `cache` (what setup has
+# downloaded).
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${XDG_CACHE_HOME:-${HOME:?neither XDG_CACHE_HOME nor HOME is set}/.cache}/gpumemtrace
