@@ -35,7 +35,7 @@ void ChunkStream::Take(const FrameRecord& record) {
     case FrameRecord::Kind::kEnd: {
       const bool closed = segments_ > 0 && all_closed_ && segment_.closed && record.bytes == 0;
       if (tail_ == Tail::kFinal) EndSegment();
-      out_->push_back(RecordingEnds{closed});
+      out_->emplace_back(RecordingEnds{closed});
     }
   }
 }
@@ -43,7 +43,7 @@ void ChunkStream::Take(const FrameRecord& record) {
 void ChunkStream::BeginSegment(uint64_t offset) {
   EndSegment();
   ++segments_;
-  out_->push_back(SegmentBegins{});
+  out_->emplace_back(SegmentBegins{});
   segment_ = Segment();
   segment_.offset = offset;
 }
@@ -116,9 +116,11 @@ void ChunkStream::TakeFooter(const FrameRecord& record) {
 
 void ChunkStream::NoteDamage(uint64_t offset, uint64_t bytes, std::string what) {
   is_damaged_ = gap_ = true;
-  out_->push_back(DamageFound{offset, bytes, std::move(what)});
+  out_->emplace_back(DamageFound{offset, bytes, std::move(what)});
 }
 
-void ChunkStream::EndGap(int64_t to_t_ns) { out_->push_back(GapEnds{segment_.last_t_ns, to_t_ns}); }
+void ChunkStream::EndGap(int64_t to_t_ns) {
+  out_->emplace_back(GapEnds{segment_.last_t_ns, to_t_ns});
+}
 
 }  // namespace gmt::format
