@@ -244,11 +244,11 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     await program.take(2 * MIB);
     await untilHeld(test, 2 * MIB);
     process.kill(program.collector(), 'SIGKILL');
-    await untilText(test, /the collector of process \d+ is gone; trying again/);
+    await untilText(test, /the collector of process \d+ is gone; retrying/);
     expect(await held(test)).toBe(2 * MIB);
     await test.press('w', '0');
     await program.stop();
-    await untilText(test, /Ended at .*its collector before it/);
+    await untilText(test, /Ended at .*has ended after its collector did/);
     expect(test.errors).toEqual([]);
   });
 
