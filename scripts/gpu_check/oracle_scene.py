@@ -39,7 +39,7 @@ class Rig(types.SimpleNamespace):
 
 def ran_out(scene):
     """Returns how often PyTorch ran out of memory and how often it retried."""
-    last = [device for moments in scene.said.values() for device in moments[-1].statistics.values()]
+    last = [device for moments in scene.reported.values() for device in moments[-1].statistics.values()]
     return [sum(device[name] for device in last) for name in ("num_ooms", "num_alloc_retries")]
 
 
