@@ -366,8 +366,8 @@ struct StackHeader {
   uint16_t own;
   uint16_t codes;  // interpreter frames among the own ones
   uint32_t outer;  // id; 0 if own == depth
-  // Of everything that identifies the stack: depth, flags, generation, all frames, and the contents
-  // (not only the addresses) of the code objects of its interpreter frames.
+  // Covers everything that identifies the stack: depth, flags, generation, all frames, and the
+  // contents (not only the addresses) of the code objects of its interpreter frames.
   uint64_t digest[2];
 };
 static_assert(sizeof(StackHeader) == 32);

@@ -50,8 +50,8 @@ uint32_t NameOrder(const GElf_Sym& symbol) {
   }
 }
 
-// Of two ranges with the same start the longer one comes first, and of two names for the same
-// range the worse one: later ranges cover earlier ones.
+// The longer one of two ranges with the same start comes first, and so does the worse one of two
+// names for the same range: later ranges cover earlier ones.
 bool Before(const SymbolRange& a, const SymbolRange& b) {
   return std::tie(a.start, b.end, b.order, b.name) < std::tie(b.start, a.end, a.order, a.name);
 }

@@ -87,8 +87,8 @@ struct CategoryUse {
   // Each byte once (analysis/examination/layers.h): uses add up to what the device holds.
   uint64_t bytes = 0;
   uint64_t count = 0;
-  Confidence confidence = Confidence::kLow;  // of most of the bytes
-  std::string reason;                        // of most of the bytes
+  Confidence confidence = Confidence::kLow;  // that of most bytes
+  std::string reason;                        // that of most bytes
 };
 
 // Adds up rows by category.

@@ -11,7 +11,7 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr uint64_t kBlocks = 250;  // of each kind, per step
+constexpr uint64_t kBlocks = 250;  // per kind and step
 
 // Steps of a loop, with separate stacks for each layer.
 struct Loop {

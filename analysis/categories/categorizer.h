@@ -65,7 +65,7 @@ class Categorizer {
   // Shared by rows of the same stack and traits, whatever their size.
   struct Shape {
     bool asks_for_size = false;
-    uint32_t number = 0;  // of its group; if it asks for sizes, of the shape
+    uint32_t number = 0;  // its group's, or the shape's if sizes matter
   };
   using Votes = std::array<uint64_t, kCategories>;
 

@@ -43,7 +43,7 @@ struct InputGrowth {
   // Bytes allocated in an average step.
   uint64_t constant_bytes = 0, linear_bytes = 0, quadratic_bytes = 0, unclear_bytes = 0;
   std::vector<StackGrowth> stacks;  // most bytes first
-  // Of the steps' peaks; kUnclear if no fit is good enough.
+  // How the steps' peaks grow; kUnclear if no fit is good enough.
   Growth peak = Growth::kUnclear;
   // The expected peak with inputs of twice the average size; 0 without a fit or if the peak does
   // not grow.
@@ -55,7 +55,7 @@ struct StepProfile {
   uint64_t steps = 0;            // the number of steps used
   uint64_t floor = 0, peak = 0;  // bytes, medians
   uint64_t variable() const { return peak - floor; }
-  // Of a typical step: the one whose floor and peak are nearest to these.
+  // What a typical step holds: the one whose floor and peak are nearest to these.
   std::vector<CategoryUse> floor_uses, peak_uses;
   // Set if inputs are known, differ by 10 % or more, and some allocation of a step grows with them.
   std::optional<InputGrowth> inputs;

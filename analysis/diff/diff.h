@@ -43,7 +43,7 @@ struct DiffRow {
   uint64_t base_count = 0, new_count = 0;
   Category category = Category::kUnknown;
   bool moved = false;             // matched although lines or frames differ
-  std::vector<FrameText> frames;  // of the new recording if it has the row, otherwise of the base
+  std::vector<FrameText> frames;  // from the new recording if it has the row, otherwise from the base
   // For memory born in a backward pass: where the forward pass created its node.
   std::vector<FrameText> forward_frames;
 
@@ -56,7 +56,7 @@ struct Diff {
   std::string aligned_on;  // "step 12", "the peaks", "end", ...
   uint64_t base_bytes = 0, new_bytes = 0;
   uint64_t base_reserved_bytes = 0, new_reserved_bytes = 0;
-  // Of the whole recordings, counting what is allocated.
+  // Peaks of the whole recordings, counting what is allocated.
   uint64_t base_peak_bytes = 0, new_peak_bytes = 0;
   std::vector<DiffRow> rows;  // largest change first, in either direction
   // Matched with equal bytes and count: not among the rows.

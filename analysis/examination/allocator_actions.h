@@ -51,8 +51,8 @@ struct AllocatorAction {
   uint64_t requested_bytes = 0;
   uint64_t released_bytes = 0;
   uint64_t releases = 0;     // calls: segments, or pages of expandable ones
-  bool succeeded = true;     // of a retry: whether the driver granted the memory in the end
-  bool under_limit = false;  // of a retry: refused by the allocator's own limit, not by the driver
+  bool succeeded = true;     // for a retry: whether the driver granted the memory in the end
+  bool under_limit = false;  // for a retry: refused by the allocator's own limit, not by the driver
   uint32_t stack = 0;        // of the request
 };
 

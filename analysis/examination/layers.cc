@@ -68,7 +68,7 @@ absl::flat_hash_map<RowId, uint64_t> CoveredBytes(const std::vector<Edge>& edges
     if (open.size() > 1 && edge.address > reached) {
       const auto [innermost, last] = *open.rbegin();
       for (const auto& [layer, row] : open) {
-        // Of nested regions the inner one is the younger.
+        // The inner one of nested regions is the younger.
         const bool is_under = layer < innermost || (layer == kRegionLayer && row != last);
         if (is_under) covered[row] += edge.address - reached;
       }

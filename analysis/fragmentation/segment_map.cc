@@ -178,7 +178,7 @@ class SegmentMapper {
     return next;
   }
 
-  // Of an expandable segment, whole pages can be released; of others only the whole segment.
+  // Whole pages of an expandable segment can be released; other segments only as a whole.
   void AddFree(size_t index, uint64_t begin, uint64_t end) {
     if (begin >= end) return;
     std::vector<Piece>& pieces = segments_[index].pieces;

@@ -31,7 +31,7 @@ namespace gmt::analysis {
 struct DriverReading {
   DeviceSample sample;          // used_bytes is computed if only free memory was reported
   uint64_t recorded_bytes = 0;  // at its position among the events
-  // Of this process, or of all if the sample does not distinguish processes.
+  // Memory of this process, or of all if the sample does not distinguish processes.
   uint64_t unrecorded_bytes = 0;
   uint64_t standing_bytes = 0;  // part of unrecorded_bytes
   uint64_t cupti_bytes = 0;     // in neither of these: what CUPTI takes because of its settings

@@ -15,8 +15,8 @@
 //
 //   event     a b c d d e . a b c d d e . a b c      a, b, c, d and e: period 7
 //
-// Of nested loops, the one with the most anchors is taken, or a shorter one with at least half as
-// many: layers have fewer stacks than a step, and an interval between two evaluations has hardly
+// If loops are nested, the one with the most anchors is taken, or a shorter one with at least half
+// as many: layers have fewer stacks than a step, and an interval between two evaluations has hardly
 // more. If gradients are accumulated, a cycle may be one pass.
 //
 // Thread safety: pure functions. Cost: linear in steps; sixteen bytes per step while they run.

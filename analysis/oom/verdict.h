@@ -10,7 +10,7 @@
 //      of this process, or other processes                         other_process
 //   5  none of these                                               capacity
 //
-// Of several causes, the one with most bytes.
+// If there are several causes, the one with most bytes is chosen.
 //
 // Thread safety: pure functions.
 

@@ -92,7 +92,7 @@ struct ReportHeap {
   std::optional<uint64_t> reserved_bytes, peak_reserved_bytes;
   int64_t peak_reserved_t_ns = 0;
   uint64_t allocations = 0, frees = 0;  // in the window
-  // Of a framework's blocks, at the device's instant. Pending: freed, awaiting a stream. May await:
+  // Blocks of a framework at the device's instant. Pending: freed, awaiting a stream. May await:
   // freed earlier, and unknown whether that free had to wait.
   uint64_t pending_bytes = 0, may_await_bytes = 0;
   // The bytes added by rounding sizes, if all requested sizes are known.

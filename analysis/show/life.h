@@ -74,8 +74,8 @@ struct LifeValue {
 
 struct LifeCategory {
   Category category = Category::kUnknown;
-  Confidence confidence = Confidence::kLow;  // of most of the bytes
-  std::string reason;                        // of most of the bytes
+  Confidence confidence = Confidence::kLow;  // that of most bytes
+  std::string reason;                        // that of most bytes
   uint64_t bytes = 0, count = 0;
 };
 

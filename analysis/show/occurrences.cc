@@ -88,7 +88,7 @@ class MostBetween {
     }
   }
 
-  // Of values[first] to values[last].
+  // Returns the maximum of values[first] to values[last].
   uint64_t Of(size_t first, size_t last) const {
     const size_t begin = first / kBlock + 1, end = last / kBlock;
     if (begin >= end) return Walk(first, last + 1);

@@ -33,7 +33,7 @@ struct DeviceUse {
   struct At {
     int64_t t_ns = 0;
     uint64_t recorded_bytes = 0;
-    // Of this process, if the source distinguishes processes.
+    // Bytes of this process, if the source distinguishes processes.
     std::optional<uint64_t> process_bytes;
     std::optional<uint64_t> others_bytes;      // of the other processes that it lists
     uint64_t used_bytes = 0, total_bytes = 0;  // total 0: the source reports only free memory

@@ -206,7 +206,7 @@ struct FailedAllocation {
   uint32_t thread = 0;
   // As reported by the framework's allocator.
   std::optional<uint64_t> total_allocated, total_reserved;
-  // Of the device, as last reported by the driver.
+  // Free memory of the device, as last reported by the driver.
   std::optional<uint64_t> driver_free;
 };
 
@@ -287,7 +287,7 @@ struct DeviceSample {
   std::optional<uint64_t> free_bytes;
   std::string source;  // "nvml", "cudaMemGetInfo"
   std::optional<uint64_t> reserved_bytes;
-  // Of this process and of the others, if the source distinguishes processes and lists ours.
+  // Bytes of this process and of the others, if the source distinguishes processes and lists ours.
   std::optional<uint64_t> process_bytes, others_bytes;
   // All processes that the source lists, including ours.
   struct Process {

@@ -114,7 +114,7 @@ TEST_F(TorchSnapshotTest, RequestedBytesOfABlockAreWritten) {
   block.present |= format::kHasRequested;
   block.requested = 0x0ABCDE;
   Write();
-  // Of the trace entry, of the segment and of its block.
+  // The trace entry, the segment and its block have it.
   const std::string number("J\xDE\xBC\x0A\0", 5);
   int found = 0;
   for (size_t at = bytes_.find(number); at != std::string::npos; at = bytes_.find(number, at + 1))

@@ -45,7 +45,7 @@ constinit bool host_pinned_set = false;
 
 // ---- Reading ------------------------------------------------------------------------------------
 
-// Of three readings, uses the fastest, whose two clocks were read closest together.
+// Uses the fastest of three readings, whose two clocks were read closest together.
 void PairClocks(const CuptiLibrary& library) {
   uint64_t best = ~uint64_t{0}, theirs = 0, ours = 0;
   for (int i = 0; i < 3; ++i) {

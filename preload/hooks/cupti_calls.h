@@ -2,7 +2,8 @@
 //
 // Tracks other users of CUPTI in this process. Another tool owns CUPTI from its first call that
 // uses it until it has unsubscribed and disabled everything it enabled. Calls that do not go
-// through our exports are not seen; such a tool is noticed by error 39.
+// through our exports are not seen; such a tool is noticed by error 39. Implemented by
+// preload/cupti/foreign_calls.cc.
 //
 // Thread safety: all functions may be called from any thread.
 

@@ -2,7 +2,7 @@
 //
 // Begins CUPTI, or begins it again (preload/cupti/subscriber.h), at the end of a recorded call
 // after a context has been seen. Separate from CUPTI's headers, which cannot be included together
-// with all versions of the driver's functions.
+// with all versions of the driver's functions. Implemented by preload/cupti/subscriber.cc.
 
 #ifndef GMT_PRELOAD_RECORD_CUPTI_ATTENTION_H_
 #define GMT_PRELOAD_RECORD_CUPTI_ATTENTION_H_

@@ -34,7 +34,7 @@ class GroupHistories {
 
   // By stack, of all blocks of a lane. Valid for the lifetime of this object.
   GroupHistory& OfStacks(Recording& recording, uint32_t lane);
-  // Of the blocks of a lane that match the filter. Valid until the next call.
+  // Returns the history of the blocks of a lane that match the filter. Valid until the next call.
   // REQUIRES: `row_filter` was made from `filter`.
   GroupHistory& Get(Recording& recording, uint32_t lane, TableQuery::By by, const Filter& filter,
                     RowFilter& row_filter);
