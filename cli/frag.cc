@@ -32,8 +32,8 @@ absl::StatusOr<int> Frag(const FragArguments& options, const Terminal& terminal)
   if (!answer.ok()) return answer.status();
   const auto top = static_cast<size_t>(options.top);
   fmt::print("{}", options.json ? answer->Json(top) : answer->Text(terminal, top));
-  if (!options.json)
-    for (const std::string& lack : (*recording)->lacks()) PrintNote(lack);
+  if (options.json) return kDone;
+  for (const std::string& lack : (*recording)->lacks()) PrintNote(lack);
   return kDone;
 }
 

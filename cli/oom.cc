@@ -22,8 +22,8 @@ absl::StatusOr<int> Oom(const OomArguments& options, const Terminal& terminal) {
   if (!recording.ok()) return recording.status();
   const answers::OomAnswer answer(**recording);
   fmt::print("{}", options.json ? answer.Json() : answer.Text(terminal));
-  if (!options.json)
-    for (const std::string& lack : (*recording)->lacks()) PrintNote(lack);
+  if (options.json) return kDone;
+  for (const std::string& lack : (*recording)->lacks()) PrintNote(lack);
   return kDone;
 }
 

@@ -26,7 +26,6 @@ using Json = nlohmann::ordered_json;
 using gmt::LeakAnswer;
 
 constexpr int64_t kSecond = 1'000'000'000, kMinute = 60 * kSecond;
-constexpr size_t kSuspectsShown = 3;
 
 std::string_view NameOf(LeakAnswer::Verdict verdict) {
   switch (verdict) {
@@ -248,7 +247,7 @@ absl::Status PrintFinalLeaks(const WatchOptions& options) {
   if (options.json) {
     PrintWhole(Json::parse(answer.Json()).dump() + "\n");  // on one line, as every update
   } else {
-    std::string text = answer.Text(options.terminal, kSuspectsShown);
+    std::string text = answer.Text(options.terminal);
     if (!options.label.empty()) text.resize(text.find('\n') + 1);
     PrintWhole(WithLabel(options.label, text));
   }
