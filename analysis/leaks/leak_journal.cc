@@ -14,7 +14,7 @@ constexpr uint64_t kStretches = 20;
 
 }  // namespace
 
-Trace TraceOfJournal(const std::vector<JournalEntry>& journal, const HeldMemory& memory,
+Trace TraceOfJournal(const std::vector<JournalEntry>& journal, const HeldPieces& memory,
                      const LeakDetector& detector) {
   Trace trace;
   trace.heaps = memory.heaps();

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/leaks/held_memory.h"
+#include "analysis/leaks/held_pieces.h"
 #include "analysis/leaks/leak_detector.h"
 #include "analysis/leaks/marked_cycles.h"
 #include "analysis/trace/trace.h"
@@ -64,7 +64,7 @@ struct CycleRule {
 };
 
 // Builds the columns needed for finding cycles. `memory` and `detector`: those of the entries.
-Trace TraceOfJournal(const std::vector<JournalEntry>& journal, const HeldMemory& memory,
+Trace TraceOfJournal(const std::vector<JournalEntry>& journal, const HeldPieces& memory,
                      const LeakDetector& detector);
 
 // Infers cycles that nothing marks: those of a loop, otherwise low-water marks, otherwise equal

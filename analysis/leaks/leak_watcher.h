@@ -16,7 +16,7 @@
 //   searched for them as a recording is: each time it has doubled, and for Evidence() if it has
 //   grown. A source that stays silent for long is given up, and a new journal is started.
 //
-// Memory: what is held (HeldMemory), a journal of 10 MiB, kMostSites sites.
+// Memory: what is held (HeldPieces), a journal of 10 MiB, kMostSites sites.
 // Thread safety: one thread at a time.
 // Cost: constant per event, except for evaluations of the journal, whose cost is amortised.
 
@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "analysis/leaks/device_samples.h"
-#include "analysis/leaks/held_memory.h"
+#include "analysis/leaks/held_pieces.h"
 #include "analysis/leaks/leak_detector.h"
 #include "analysis/leaks/leak_evidence.h"
 #include "analysis/leaks/leak_journal.h"
@@ -38,7 +38,7 @@
 
 namespace gmt::analysis {
 
-class LeakWatcher : private HeldMemory::Listener {
+class LeakWatcher : private HeldPieces::Listener {
  public:
   static constexpr size_t kMostSites = 1 << 14, kJournal = 1 << 18;
 
@@ -89,7 +89,7 @@ class LeakWatcher : private HeldMemory::Listener {
   int64_t MedianPeriod() const;
 
   const format::Definitions& definitions_;
-  HeldMemory memory_;
+  HeldPieces memory_;
   MarkedCycles marked_cycles_;
   LeakDetector detector_;
 

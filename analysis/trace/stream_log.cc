@@ -10,8 +10,6 @@ namespace {
 
 using format::Event;
 
-bool Failed(const Event& event) { return event.has(format::kHasResult) && event.result != 0; }
-
 bool IsLinearDeviceMemory(Memory memory) {
   return memory == DEVICE || memory == MEMORY_UNSPECIFIED;
 }

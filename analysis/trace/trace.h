@@ -43,6 +43,7 @@
 
 #include "analysis/trace/column.h"
 #include "analysis/trace/cross_check_result.h"
+#include "analysis/trace/memory_event.h"
 #include "analysis/trace/outside_notes.h"
 #include "analysis/trace/reconciliation.h"
 #include "analysis/trace/run_facts.h"
@@ -61,12 +62,7 @@ using Step = uint32_t;  // number of births and deaths that have happened
 
 inline constexpr RowId kNoRow = UINT32_MAX;
 inline constexpr Step kNever = UINT32_MAX;
-inline constexpr int32_t kHostDevice = -1;
 inline constexpr int64_t kNotDone = INT64_MAX;
-
-// Heaps by index in Trace::heaps; the first two always exist.
-inline constexpr uint32_t kDriverHeap = 0;
-inline constexpr uint32_t kHostHeap = 1;
 
 enum RowFlags : uint16_t {
   kRowFromBefore = 1u << 0,  // held when the recording began
@@ -94,9 +90,6 @@ enum RowFlags : uint16_t {
   kRowReportedBefore = 1u << 13,
   kRowUnreportedBefore = 1u << 14,
 };
-
-// The API of events that report memory from before an attach.
-inline constexpr char kBeforeAttachApi[] = "(before attach)";
 
 // Memory that was held, by row.
 struct Rows {

@@ -30,17 +30,16 @@ void TraceBuilder::BeforeBlockEvent(const format::Event& event) {
   if (states_completions_) last_freed_.erase(static_cast<int32_t>(event.device));
   if (event.kind != ALLOC) return;
   waits_.OnReuse(static_cast<int32_t>(event.device), event.address, event.size, Now(event.t_ns));
-  const auto awaiting =
-      states_completions_ ? awaiting_.find(PlacesOf(event).front()) : awaiting_.end();
+  const auto awaiting = states_completions_ ? awaiting_.find(PlacesOf(event, HeapOf(event)).front())
+                                            : awaiting_.end();
   if (awaiting == awaiting_.end()) return;
   Complete(awaiting->second, event.t_ns);
   awaiting_.erase(awaiting);
 }
 
 void TraceBuilder::OnBlockBorn(RowId row, const format::Event& event) {
-  if (event.memory == REGION) return MarkIfUnbacked(row);
+  if (event.memory == REGION) return;
   last_freed_.erase(trace_.rows.device[row]);
-  MarkSegments(row);
   waits_.OnOther(event.thread);
   if ((trace_.rows.flags[row] & kRowReportedBefore) == 0) {
     reconciler_.Compare(trace_.rows.heap[row], event);
@@ -63,14 +62,14 @@ void TraceBuilder::OnBlockFreed(RowId row, const format::Event& event) {
   if (!states_completions_) return waits_.OnFree(event.thread, row, rows);
   rows.completed[row] = kNever;
   rows.flags[row] |= kRowAwaited;
-  awaiting_[PlacesOf(event).front()] = row;
+  awaiting_[PlacesOf(event, HeapOf(event)).front()] = row;
   last_freed_[rows.device[row]] = row;
 }
 
 void TraceBuilder::OnBlockFreeDone(const format::Event& event) {
   if (Failed(event)) return;
   if (!states_completions_) ExpectCompletions();
-  const auto awaiting = awaiting_.find(PlacesOf(event).front());
+  const auto awaiting = awaiting_.find(PlacesOf(event, HeapOf(event)).front());
   if (awaiting == awaiting_.end()) return;
   const RowId row = awaiting->second;
   awaiting_.erase(awaiting);
@@ -95,7 +94,7 @@ void TraceBuilder::ExpectCompletions() {
       awaiting_[{rows.address[row], kFirstBlockSpace + rows.heap[row]}] = row;
     }
   }
-  absl::erase_if(awaiting_, [this](const auto& entry) { return held_.contains(entry.first); });
+  absl::erase_if(awaiting_, [this](const auto& entry) { return held_.Contains(entry.first); });
   for (const auto& [place, row] : awaiting_) {
     rows.completed[row] = kNever;
     rows.flags[row] |= kRowAwaited;
@@ -131,13 +130,6 @@ void TraceBuilder::Discount(RowId row) {
   } else if ((rows.flags[row] & kRowHoldsBlocks) != 0) {
     reconciler_.RemoveSegment(rows.device[row], rows.size[row]);
   }
-}
-
-void TraceBuilder::MarkSegment(RowId row) {
-  uint16_t& flags = trace_.rows.flags[row];
-  if ((flags & kRowHoldsBlocks) != 0) return;
-  flags |= kRowHoldsBlocks;
-  if (counted_[row]) reconciler_.AddSegment(trace_.rows.device[row], trace_.rows.size[row]);
 }
 
 void TraceBuilder::NoteDriverCall(const format::Event& event, RowId row) {

@@ -13,20 +13,6 @@ namespace {
 
 using format::Event;
 
-constexpr uint32_t kNoContext = UINT32_MAX;
-
-bool IsHost(Memory memory) { return memory == PINNED || memory == REGISTERED; }
-bool IsArray(Memory memory) { return memory == ARRAY || memory == MIPMAPPED; }
-// Memory that another process or API owns is counted by its owner.
-bool IsForeign(Memory memory) {
-  return memory == IPC || memory == EXTERNAL || memory == GRAPHICS || memory == MULTICAST;
-}
-// Physical memory has no address; some logs store its handle in the address field.
-uint64_t ValueOf(const Event& event) {
-  const bool physical = event.kind == CREATE || event.kind == RELEASE;
-  return physical && event.address == 0 ? event.handle : event.address;
-}
-
 template <typename Settings>
 std::vector<NamedText> NamedTexts(const Settings& settings) {
   std::vector<NamedText> texts;
@@ -36,10 +22,6 @@ std::vector<NamedText> NamedTexts(const Settings& settings) {
 }
 
 }  // namespace
-
-bool TraceBuilder::Failed(const Event& event) {
-  return event.has(format::kHasResult) && event.result != 0;
-}
 
 absl::Status TraceBuilder::OnHeader(const Header& header) {
   trace_.start_unix_ns = static_cast<int64_t>(header.start_unix_ns());
@@ -136,16 +118,13 @@ void TraceBuilder::OnEvent(const Event& event, const format::EventBatch& batch) 
     case ALLOC_FAILED:
       return OnAllocFailed(event);
     case RESERVE:
-      return OnReserve(event);
+      return held_.Reserve(event);
     case UNRESERVE:
-      reservations_.erase(event.address);
-      return;
+      return held_.Unreserve(event);
     case MAP:
-      if (!IsForeign(event.memory)) OnMap(event);
-      return;
+      return OnMap(event);
     case UNMAP:
-      if (!IsForeign(event.memory)) OnUnmap(event);
-      return;
+      return OnUnmap(event);
     case ROLE:
       return OnRole(event);
     case CONTEXT_RESET:
@@ -159,56 +138,36 @@ void TraceBuilder::OnEvent(const Event& event, const format::EventBatch& batch) 
 void TraceBuilder::OnAlloc(const Event& event) {
   if (Failed(event)) return OnAllocFailed(event);
   if (IsForeign(event.memory)) return;
-  const Place place = PlacesOf(event).front();
-  if (place.space >= kFirstBlockSpace) BeforeBlockEvent(event);
-  const auto [held, is_new] = held_.try_emplace(place, kNoRow);
-  if (!is_new) {
-    const RowId old = held->second;
-    Rows& rows = trace_.rows;
-    const bool from_snapshot =
-        (rows.flags[old] & (kRowFromBefore | kRowBornBefore)) == kRowFromBefore &&
-        event.t_ns <= last_snapshot_t_ns_ && rows.size[old] == event.size;
-    if (from_snapshot) {  // the snapshot ran ahead of this event
-      rows.flags[old] &= static_cast<uint16_t>(~kRowFromBefore);
-      --trace_.unknowns.rows_from_before;
-      trace_.steps.push_back({old, false, event.t_ns});
-      rows.birth[old] = trace_.last_step();
-      trace_.rows_by_birth = false;
-      Count(old);
-      if (rows.heap[old] > kHostHeap) OnBlockBorn(old, event);
-      return;
-    }
-    ++trace_.unknowns.frees_lost;
-    rows.flags[old] |= kRowFreeLost;
-    physical_.erase(old);
-    AddDeath(old, event.t_ns);
-  }
-  if (place.space < kFirstBlockSpace) freed_.erase(place);
-  held->second = IsReportedBefore(event) ? AddReportedBefore(event) : AddBirth(event);
-  const RowId row = held->second;
-  NotePlace(place, row);
+  const uint32_t heap = HeapOf(event);
+  if (heap > kHostHeap) BeforeBlockEvent(event);
+  const RowId row = held_.Alloc(event, heap, *this);
   Count(row);
-  if (trace_.rows.heap[row] > kHostHeap) return OnBlockBorn(row, event);
+  if (heap > kHostHeap) return OnBlockBorn(row, event);
   NoteDriverCall(event, row);
 }
 
-// Memory held before an attach is reported as allocations by a fictitious API.
-bool TraceBuilder::IsReportedBefore(const Event& event) {
-  if (event.api == 0 || event.stack != 0) return false;
-  if (event.api == before_attach_) return true;
-  if (definitions_.string(event.api) != kBeforeAttachApi) return false;
-  before_attach_ = event.api;
-  return true;
-}
-
-RowId TraceBuilder::AddReportedBefore(const Event& event) {
-  ++trace_.unknowns.rows_from_before;
-  return AddRow(event, 0, kRowFromBefore | kRowReportedBefore);
-}
-
-RowId TraceBuilder::AddBirth(const Event& event) {
+HeldId TraceBuilder::OnBorn(const Event& event, const Place& /*place*/) {
+  if (names_.IsBeforeAttach(event)) {
+    ++trace_.unknowns.rows_from_before;
+    return AddRow(event, 0, kRowFromBefore | kRowReportedBefore);
+  }
   trace_.steps.push_back({trace_.rows.count(), false, event.t_ns});
   return AddRow(event, trace_.last_step(), 0);
+}
+
+// A snapshot may run ahead of the events, and contain what they report later.
+bool TraceBuilder::IsBirthOf(HeldId row, const Event& event) {
+  Rows& rows = trace_.rows;
+  const bool from_snapshot =
+      (rows.flags[row] & (kRowFromBefore | kRowBornBefore)) == kRowFromBefore &&
+      event.t_ns <= last_snapshot_t_ns_ && rows.size[row] == event.size;
+  if (!from_snapshot) return false;
+  rows.flags[row] &= static_cast<uint16_t>(~kRowFromBefore);
+  --trace_.unknowns.rows_from_before;
+  trace_.steps.push_back({row, false, event.t_ns});
+  rows.birth[row] = trace_.last_step();
+  trace_.rows_by_birth = false;
+  return true;
 }
 
 RowId TraceBuilder::AddRow(const Event& event, Step birth, uint16_t flags) {
@@ -233,7 +192,6 @@ RowId TraceBuilder::AddRow(const Event& event, Step birth, uint16_t flags) {
   rows.heap.push_back(static_cast<uint16_t>(heap));
   rows.memory.push_back(static_cast<uint8_t>(event.memory));
   rows.flags.push_back(flags);
-  context_.push_back(event.has(format::kHasContext) ? event.context : kNoContext);
   counted_.push_back(false);
   AddOptionalColumns(event, row);
   return row;
@@ -266,33 +224,13 @@ void TraceBuilder::AddOptionalColumns(const Event& event, RowId row) {
   }
 }
 
-void TraceBuilder::Hold(const Place& place, RowId row) {
-  held_[place] = row;
-  NotePlace(place, row);
-}
-
-void TraceBuilder::NotePlace(const Place& place, RowId row) {
-  if (place.space == kPhysicalSpace) physical_[row] = {};
-  if (place.space == kDeviceSpace) ranges_[{trace_.rows.device[row], place.value}] = row;
-}
-
 void TraceBuilder::OnFree(const Event& event) {
   if (Failed(event) || ValueOf(event) == 0 || IsForeign(event.memory)) return;
-  const Places places = PlacesOf(event);
-  const bool is_block = places.front().space >= kFirstBlockSpace;
-  if (is_block) BeforeBlockEvent(event);
-  RowId row = kNoRow;
-  for (const Place& place : places) {
-    const auto held = held_.find(place);
-    if (held == held_.end()) continue;
-    row = held->second;
-    held_.erase(held);
-    Release(place, row, event.t_ns);
-    break;
-  }
-  if (row == kNoRow) row = FreeOfUnknown(event);
+  const uint32_t heap = HeapOf(event);
+  if (heap > kHostHeap) BeforeBlockEvent(event);
+  const RowId row = held_.Free(event, heap, *this);
   if (row != kNoRow && streams_.FreesInOrder(event)) AskWhenDone(row, event);
-  if (is_block) return OnBlockFreed(row, event);
+  if (heap > kHostHeap) return OnBlockFreed(row, event);
   NoteDriverCall(event, row);
 }
 
@@ -306,27 +244,21 @@ void TraceBuilder::AskWhenDone(RowId row, const Event& event) {
   streams_.OnFreed(event, is_block ? rows.stream[row] : event.stream, row);
 }
 
-void TraceBuilder::Release(const Place& place, RowId row, int64_t t_ns) {
-  if (place.space < kFirstBlockSpace) freed_[place] = row;  // only the driver can refuse
-  const auto physical = place.space == kPhysicalSpace ? physical_.find(row) : physical_.end();
-  if (physical != physical_.end()) {
-    physical->second.released = true;
-    if (physical->second.mappings > 0) return;
-    physical_.erase(physical);
+void TraceBuilder::OnEnded(HeldId row, HeldMemory::End end, const Event& event) {
+  if (end == HeldMemory::End::kFreeLost) {
+    ++trace_.unknowns.frees_lost;
+    trace_.rows.flags[row] |= kRowFreeLost;
   }
-  AddDeath(row, t_ns);
+  AddDeath(row, event.t_ns);
 }
 
 void TraceBuilder::AddDeath(RowId row, int64_t t_ns) {
   trace_.steps.push_back({row, true, t_ns});
   trace_.rows.death[row] = trace_.rows.completed[row] = trace_.last_step();
   Discount(row);
-  if (trace_.rows.heap[row] != kDriverHeap) return;
-  const auto range = ranges_.find({trace_.rows.device[row], trace_.rows.address[row]});
-  if (range != ranges_.end() && range->second == row) ranges_.erase(range);
 }
 
-RowId TraceBuilder::FreeOfUnknown(const Event& event) {
+HeldId TraceBuilder::OnFreeOfUnknown(const Event& event, const Place& /*place*/) {
   // After a gap, the birth may be among the missing events, so it is unknown since when it was
   // held.
   if (trace_.unknowns.gaps > 0 || event.size == 0) {
@@ -336,40 +268,28 @@ RowId TraceBuilder::FreeOfUnknown(const Event& event) {
   const RowId row = AddRow(event, 0, kRowFromBefore | kRowUnreportedBefore);
   trace_.rows.stack[row] = 0;  // the stack of a free is not the allocation's
   ++trace_.unknowns.rows_from_before;
-  const Place place = PlacesOf(event).front();
-  if (place.space < kFirstBlockSpace) freed_[place] = row;
   AddDeath(row, event.t_ns);
   return row;
 }
 
 void TraceBuilder::OnFreeDone(const Event& event) {
-  const Places places = PlacesOf(event);
-  if (places.front().space >= kFirstBlockSpace) return OnBlockFreeDone(event);
+  const uint32_t heap = HeapOf(event);
+  if (heap > kHostHeap) return OnBlockFreeDone(event);
   NoteDuration(event);
-  for (const Place& place : places) {
-    const auto freed = freed_.find(place);
-    if (freed == freed_.end()) continue;
-    const RowId row = freed->second;
-    freed_.erase(freed);
-    if (!Failed(event) || held_.contains(place)) return;
-    Step& death = trace_.rows.death[row];
-    if (death != kNever) {
-      trace_.steps.Undo(death - 1);
-      death = trace_.rows.completed[row] = kNever;
-      Hold(place, row);
-      Count(row);
-    } else if (const auto physical = physical_.find(row); physical != physical_.end()) {
-      physical->second.released = false;  // still mapped, so the release had not ended anything
-      held_[place] = row;
-    }
-    return;
-  }
+  held_.FreeDone(event, heap, *this);
+}
+
+bool TraceBuilder::OnRestored(HeldId row, const Place& /*place*/) {
+  Step& death = trace_.rows.death[row];
+  trace_.steps.Undo(death - 1);
+  death = trace_.rows.completed[row] = kNever;
+  Count(row);
+  return true;
 }
 
 void TraceBuilder::OnRole(const Event& event) {
-  const auto held = held_.find(PlaceOf(HeapOf(event), event.memory, event.address));
-  if (held == held_.end()) return;
-  const RowId row = held->second;
+  const RowId row = held_.Find(PlaceOf(HeapOf(event), event.memory, event.address));
+  if (row == kNoRow) return;
   Rows& rows = trace_.rows;
   rows.roles_column.GrowTo(size_t{row} + 1);
   rows.roles_column[row] = static_cast<uint8_t>(rows.roles_column[row] | event.roles);
@@ -406,106 +326,75 @@ void TraceBuilder::OnAllocFailed(const Event& event) {
 }
 
 void TraceBuilder::OnContextReset(const Event& event) {
-  const bool by_context = event.has(format::kHasContext), by_device = event.has(format::kHasDevice);
-  if (!by_context && !by_device) {
+  if (!event.has(format::kHasContext) && !event.has(format::kHasDevice))
     ++trace_.unknowns.resets_unscoped;
-    return;
-  }
-  const auto in_scope = [&](RowId row) {
-    if (by_context && context_[row] != kNoContext) return context_[row] == event.context;
-    return by_device && trace_.rows.device[row] == static_cast<int32_t>(event.device);
-  };
-  std::vector<uint32_t> unmapped;
-  for (const auto& [address, index] : mappings_) {
-    const Mapping& mapping = trace_.mappings[index];
-    const bool gone = mapping.physical == kNoRow
-                          ? by_device && mapping.device == static_cast<int32_t>(event.device)
-                          : in_scope(mapping.physical);
-    if (gone) unmapped.push_back(index);
-  }
-  std::vector<std::pair<RowId, Place>> blocks, others;
-  for (const auto& [place, row] : held_) {
-    if (!in_scope(row)) continue;
-    (place.space >= kFirstBlockSpace ? blocks : others).emplace_back(row, place);
-  }
-  // From the inside out: blocks before their segments.
-  ReleaseAll(std::move(blocks), event.t_ns);
-  for (uint32_t index : unmapped) EndMapping(index, event.t_ns);
-  ReleaseAll(std::move(others), event.t_ns);
+  held_.Reset(event, *this);
 }
 
-void TraceBuilder::ReleaseAll(std::vector<std::pair<RowId, Place>> held, int64_t t_ns) {
-  // Hash tables have no defined order; steps must come in the same order in every run.
-  std::sort(held.begin(), held.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [row, place] : held) {
-    held_.erase(place);
-    Release(place, row, t_ns);
-  }
-}
-
-RowId TraceBuilder::AddFromSnapshot(const Event& held) {
-  if (held.kind == MAP) {
-    if (!IsForeign(held.memory) && !mappings_.contains(held.address)) OnMap(held);
+RowId TraceBuilder::AddFromSnapshot(const Event& event) {
+  if (event.kind == MAP) {
+    if (!held_.IsMapped(event.address)) OnMap(event);
     return kNoRow;
   }
-  if ((held.kind != ALLOC && held.kind != CREATE && held.kind != REGISTER) ||
-      IsForeign(held.memory)) {
+  if ((event.kind != ALLOC && event.kind != CREATE && event.kind != REGISTER) ||
+      IsForeign(event.memory)) {
     return kNoRow;
   }
-  const Place place = PlacesOf(held).front();
-  if (held_.contains(place)) return kNoRow;
-  const RowId row = AddRow(
-      held, 0, IsReportedBefore(held) ? kRowFromBefore | kRowReportedBefore : kRowFromBefore);
-  Hold(place, row);
+  const Place place = PlacesOf(event, HeapOf(event)).front();
+  if (held_.Contains(place)) return kNoRow;
+  const RowId row =
+      AddRow(event, 0,
+             names_.IsBeforeAttach(event) ? kRowFromBefore | kRowReportedBefore : kRowFromBefore);
+  held_.Hold(event, place, row, *this);
   ++trace_.unknowns.rows_from_before;
   // Memory that the live set contains ahead of the events is not in an allocator's totals yet.
-  if (!held.has(format::kHasTime) || held.t_ns <= trace_.end_t_ns) Count(row);
-  if (trace_.rows.IsRegion(row)) {
-    MarkIfUnbacked(row);
-  } else if (trace_.rows.heap[row] > kHostHeap) {
-    MarkSegments(row);
-  }
+  if (!event.has(format::kHasTime) || event.t_ns <= trace_.end_t_ns) Count(row);
   return row;
 }
 
-uint32_t TraceBuilder::HeapOf(const Event& event) {
-  if (IsHost(event.memory) || event.kind == REGISTER || event.kind == UNREGISTER) return kHostHeap;
-  return HeapNamed(event.heap);
+// ---- Addresses and their backing memory
+
+void TraceBuilder::OnMap(const Event& event) {
+  if (Failed(event) || IsForeign(event.memory)) return;
+  NoteDriverCall(event, held_.Map(event, *this));
 }
 
-uint32_t TraceBuilder::HeapNamed(uint32_t string_id) {
-  if (string_id == last_heap_string_) return last_heap_;
-  const auto [it, is_new] = heap_by_string_.try_emplace(string_id, kDriverHeap);
-  const std::string_view name = definitions_.string(string_id);
-  if (is_new && !name.empty()) {
-    const auto known = std::find(trace_.heaps.begin(), trace_.heaps.end(), name);
-    it->second = static_cast<uint32_t>(known - trace_.heaps.begin());
-    if (known == trace_.heaps.end()) trace_.heaps.emplace_back(name);
-  }
-  last_heap_string_ = string_id;
-  return last_heap_ = it->second;
+void TraceBuilder::OnUnmap(const Event& event) {
+  if (Failed(event) || IsForeign(event.memory)) return;
+  NoteDriverCall(event, held_.Unmap(event, *this));
 }
 
-TraceBuilder::Place TraceBuilder::PlaceOf(uint32_t heap, Memory memory, uint64_t value) const {
-  if (heap > kHostHeap) return {value, kFirstBlockSpace + heap};
-  if (heap == kHostHeap) return {value, kHostSpace};
-  return {value, static_cast<uint32_t>(IsArray(memory) ? kArraySpace : kDeviceSpace)};
+uint32_t TraceBuilder::OnMapped(const Event& event, const HeldMemory::Mapping& held) {
+  Mapping mapping;
+  mapping.address = event.address;
+  mapping.size = event.size;
+  mapping.physical = held.physical;
+  mapping.device = event.has(format::kHasDevice) ? static_cast<int32_t>(event.device) : held.device;
+  mapping.birth = trace_.last_step();
+  mapping.birth_t_ns = event.t_ns;
+  mapping.stack = event.stack;
+  mapping.stream = event.stream;
+  mapping.has_stream = event.has(format::kHasStream);
+  AddSideEvent(SideEvent::kMap, trace_.mappings.size(), event.t_ns);
+  trace_.mappings.push_back(mapping);
+  return static_cast<uint32_t>(trace_.mappings.size() - 1);
 }
 
-TraceBuilder::Places TraceBuilder::PlacesOf(const Event& event) {
-  const uint64_t value = ValueOf(event);
-  if (event.kind == CREATE || event.kind == RELEASE) return {{{{value, kPhysicalSpace}}}};
-  const uint32_t heap = HeapOf(event);
-  if (heap > kHostHeap || event.memory != MEMORY_UNSPECIFIED || event.kind == ALLOC) {
-    const bool may_be_physical = event.kind == FREE_DONE && event.memory == VMM;
-    return {{{PlaceOf(heap, event.memory, value), {value, kPhysicalSpace}}},
-            may_be_physical ? 2u : 1u};
-  }
-  // An event log may omit the kind of memory that is freed.
-  return {
-      {{{value, kDeviceSpace}, {value, kHostSpace}, {value, kArraySpace}, {value, kPhysicalSpace}}},
-      4};
+void TraceBuilder::OnUnmapped(const HeldMemory::Mapping& held, HeldMemory::End end,
+                              const Event& event) {
+  if (end == HeldMemory::End::kFreeLost) ++trace_.unknowns.frees_lost;
+  Mapping& mapping = trace_.mappings[held.tag];
+  mapping.death = trace_.last_step();
+  mapping.death_t_ns = event.t_ns;
+  if (end == HeldMemory::End::kFreed) mapping.unmap_stack = event.stack;
+  AddSideEvent(SideEvent::kUnmap, held.tag, event.t_ns);
+}
+
+void TraceBuilder::OnSegment(HeldId row) {
+  uint16_t& flags = trace_.rows.flags[row];
+  if ((flags & kRowHoldsBlocks) != 0) return;
+  flags |= kRowHoldsBlocks;
+  if (counted_[row]) reconciler_.AddSegment(trace_.rows.device[row], trace_.rows.size[row]);
 }
 
 Trace TraceBuilder::Build() && {

@@ -20,15 +20,15 @@
 #ifndef GMT_ANALYSIS_TRACE_TRACE_BUILDER_H_
 #define GMT_ANALYSIS_TRACE_TRACE_BUILDER_H_
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "analysis/trace/cross_check.h"
+#include "analysis/trace/held_memory.h"
+#include "analysis/trace/memory_event.h"
 #include "analysis/trace/stream_log.h"
 #include "analysis/trace/stream_waits.h"
 #include "analysis/trace/trace.h"
@@ -38,11 +38,14 @@
 
 namespace gmt::analysis {
 
-class TraceBuilder : public format::RecordingVisitor {
+class TraceBuilder : public format::RecordingVisitor, private HeldMemory::Listener {
  public:
   // REQUIRES: `definitions` outlives the builder and contains what each event refers to.
   explicit TraceBuilder(const format::Definitions& definitions)
-      : definitions_(definitions), streams_(definitions), cross_check_(definitions) {}
+      : definitions_(definitions),
+        names_(definitions),
+        streams_(definitions),
+        cross_check_(definitions) {}
 
   absl::Status OnHeader(const Header& header) override;
   absl::Status OnEvents(const format::EventBatch& batch) override;
@@ -78,47 +81,12 @@ class TraceBuilder : public format::RecordingVisitor {
   int64_t end_t_ns() const { return trace_.end_t_ns; }
 
  private:
-  // Spaces of Place. Blocks of heap h are in space kFirstBlockSpace + h.
-  enum Space : uint32_t { kDeviceSpace, kArraySpace, kPhysicalSpace, kHostSpace, kFirstBlockSpace };
-  // A location that can hold one thing at a time. Handles, addresses and the blocks of each heap
-  // are in separate spaces, because a segment's first block has the segment's own address.
-  struct Place {
-    uint64_t value = 0;
-    uint32_t space = 0;
-
-    bool operator==(const Place&) const = default;
-    template <typename H>
-    friend H AbslHashValue(H h, const Place& p) {
-      return H::combine(std::move(h), p.value ^ uint64_t{p.space} << 56);
-    }
-  };
-  struct Places {
-    std::array<Place, 4> all;
-    uint32_t count = 1;
-
-    const Place& front() const { return all[0]; }
-    const Place* begin() const { return all.data(); }
-    const Place* end() const { return all.data() + count; }
-  };
-  // A reserved range of addresses. If a framework puts blocks in it, everything mapped there is one
-  // segment.
-  struct Reservation {
-    uint64_t address = 0, size = 0;
-    bool holds_blocks = false;
-  };
-  struct Physical {
-    uint32_t mappings = 0;
-    bool released = false;
-  };
-
-  static bool Failed(const format::Event& event);
   void OnEvent(const format::Event& event, const format::EventBatch& batch);
   void OnAlloc(const format::Event& event);
   void OnFree(const format::Event& event);
   void OnFreeDone(const format::Event& event);
   void AskWhenDone(RowId row, const format::Event& event);
   void OnAllocFailed(const format::Event& event);
-  void OnReserve(const format::Event& event);
   void OnRole(const format::Event& event);
   void OnMap(const format::Event& event);
   void OnUnmap(const format::Event& event);
@@ -151,42 +119,35 @@ class TraceBuilder : public format::RecordingVisitor {
   StreamWaits::Now Now(int64_t t_ns) const;
   void Count(RowId row);
   void Discount(RowId row);
-  void MarkSegment(RowId row);
   void NoteDriverCall(const format::Event& event, RowId row);
   void NoteDuration(const format::Event& done);
 
-  uint32_t HeapOf(const format::Event& event);
-  uint32_t HeapNamed(uint32_t string_id);
-  // The locations that a free may refer to; the likeliest first.
-  Places PlacesOf(const format::Event& event);
-  Place PlaceOf(uint32_t heap, Memory memory, uint64_t value) const;
+  uint32_t HeapOf(const format::Event& event) { return names_.HeapOf(event, &trace_.heaps); }
 
   RowId AddRow(const format::Event& event, Step birth, uint16_t flags);
-  bool IsReportedBefore(const format::Event& event);
-  RowId AddReportedBefore(const format::Event& event);
-  RowId AddBirth(const format::Event& event);
-  void Hold(const Place& place, RowId row);
-  void NotePlace(const Place& place, RowId row);
-  // Ends a row that is no longer held; physical memory only after its last mapping is gone.
-  void Release(const Place& place, RowId row, int64_t t_ns);
-  void ReleaseAll(std::vector<std::pair<RowId, Place>> held, int64_t t_ns);
-  void AddDeath(RowId row, int64_t t_ns);
-  void EndMapping(uint32_t mapping, int64_t t_ns, uint32_t stack = 0);
-  // Returns the row of memory held from before; kNoRow if it cannot be determined.
-  RowId FreeOfUnknown(const format::Event& event);
-  RowId AllocationAround(int32_t device, uint64_t address) const;
-  void MarkIfUnbacked(RowId region);
-  void MarkSegments(RowId block);
   void AddOptionalColumns(const format::Event& event, RowId row);
-  bool MarkMappings(uint64_t start, uint64_t end);
-  Reservation* ReservationOf(uint64_t address);
+  void AddDeath(RowId row, int64_t t_ns);
+
+  // What held_ reports.
+  HeldId OnBorn(const format::Event& event, const Place& place) override;
+  bool IsBirthOf(HeldId row, const format::Event& event) override;
+  void OnEnded(HeldId row, HeldMemory::End end, const format::Event& event) override;
+  bool OnRestored(HeldId row, const Place& place) override;
+  void OnSegment(HeldId row) override;
+  void OnUnbacked(HeldId row) override { trace_.rows.flags[row] |= kRowUnbacked; }
+  HeldId OnFreeOfUnknown(const format::Event& event, const Place& place) override;
+  uint32_t OnMapped(const format::Event& event, const HeldMemory::Mapping& mapping) override;
+  void OnUnmapped(const HeldMemory::Mapping& mapping, HeldMemory::End end,
+                  const format::Event& event) override;
+
   void OnPartBegins(const std::vector<format::Event>& held, int64_t t_ns);
-  RowId AddFromSnapshot(const format::Event& held);
+  RowId AddFromSnapshot(const format::Event& event);
 
   // For BeginAgain().
   struct BeginAgainTag {};
   TraceBuilder(const TraceBuilder& before, BeginAgainTag)
       : definitions_(before.definitions_),
+        names_(before.names_),
         streams_(before.streams_.BeginAgain()),
         cross_check_(before.cross_check_) {}
   void TakeFactsOf(const TraceBuilder& before);
@@ -198,18 +159,8 @@ class TraceBuilder : public format::RecordingVisitor {
 
   const format::Definitions& definitions_;
   Trace trace_;
-  CodedColumn<uint32_t> context_;  // by row
-  absl::flat_hash_map<uint32_t, uint32_t> heap_by_string_;
-  uint32_t before_attach_ = 0;  // string id, once known
-  // The last one looked up: most events are of one heap.
-  uint32_t last_heap_string_ = UINT32_MAX, last_heap_ = 0;
-  absl::flat_hash_map<Place, RowId> held_;
-  absl::flat_hash_map<Place, RowId> freed_;  // most recent, for free_done
-  absl::flat_hash_map<RowId, Physical> physical_;
-  // By (device, address): memory in which a block may lie.
-  absl::btree_map<std::pair<int32_t, uint64_t>, RowId> ranges_;
-  absl::btree_map<uint64_t, uint32_t> mappings_;
-  absl::btree_map<uint64_t, Reservation> reservations_;
+  MemoryNames names_;
+  HeldMemory held_;  // its ids are rows, the tags of its mappings indices of Trace::mappings
   int64_t last_snapshot_t_ns_ = INT64_MIN;
   bool has_events_ = false;
 

@@ -38,8 +38,6 @@ void TraceBuilder::TakeFactsOf(const TraceBuilder& before) {
   trace_.start_unix_ns = old.start_unix_ns;
   trace_.end_t_ns = old.end_t_ns;
 
-  heap_by_string_ = before.heap_by_string_;
-  before_attach_ = before.before_attach_;
   last_snapshot_t_ns_ = before.last_snapshot_t_ns_;
   has_events_ = true;  // a part that begins adds nothing new
   states_completions_ = before.states_completions_;
@@ -91,7 +89,6 @@ RowId TraceBuilder::TakeRow(const TraceBuilder& before, RowId row) {
   } else {
     ++trace_.unknowns.rows_from_before;
   }
-  context_.push_back(before.context_[row]);
   counted_.push_back(false);
   if (before.counted_[row]) Count(taken);
   return taken;
@@ -108,20 +105,13 @@ void TraceBuilder::TakeRolesOf(const TraceBuilder& before, const std::vector<Row
 // Takes over what is held at which address. A driver free in progress that turns out to be refused
 // is not undone, because its row is not here.
 void TraceBuilder::TakePlacesOf(const TraceBuilder& before, const std::vector<RowId>& moved) {
-  held_.reserve(before.held_.size());
-  for (const auto& [place, row] : before.held_) held_[place] = moved[row];
-  for (const auto& [place, row] : before.ranges_) {
-    if (moved[row] != kNoRow) ranges_[place] = moved[row];
-  }
-  for (const auto& [row, physical] : before.physical_) physical_[moved[row]] = physical;
-  for (const auto& [address, index] : before.mappings_) {
+  held_ = before.held_.Renumbered(moved, [&](uint32_t index) {
     Mapping mapping = before.trace_.mappings[index];
     mapping.birth = 0;
     if (mapping.physical != kNoRow) mapping.physical = moved[mapping.physical];
-    mappings_[address] = static_cast<uint32_t>(trace_.mappings.size());
     trace_.mappings.push_back(mapping);
-  }
-  reservations_ = before.reservations_;
+    return static_cast<uint32_t>(trace_.mappings.size() - 1);
+  });
 }
 
 // Takes over the open ranges, which matter for the memory allocated in them.
