@@ -51,7 +51,7 @@ std::vector<Stretch> FindStretches(const BlockTable& blocks, const AxisMap& axes
     if (cell->duration < kNeverClass) {
       // Plus one unit, because classes round down.
       const double longest = (std::ldexp(2, cell->duration) + 1) * unit;
-      const double position = query.midpoints.front() - longest;
+      const double position = query.from - longest;
       if (position > 0) from = axes.EventAt(query.axis, position);
     }
     Stretch stretch{&*cell, 0, 0};
@@ -187,11 +187,7 @@ std::vector<Candidate> FindCandidates(const BlockTable& blocks, const AxisMap& a
   const auto column_of = [&](uint64_t event, auto from) {
     return std::lower_bound(from, query.events.end(), event);
   };
-  // Columns before the beginning of the recording show nothing.
-  auto begin = query.events.begin();
-  const double start = axes.PositionOf(query.axis, 0);
-  begin += std::lower_bound(query.midpoints.begin(), query.midpoints.end(), start) -
-           query.midpoints.begin();
+  const auto begin = query.events.begin() + query.unknown;
   std::vector<Candidate> candidates, scratch;
   size_t class_begin = 0;
   std::array<uint32_t, kAhead> rows;
@@ -220,7 +216,7 @@ std::vector<Candidate> FindCandidates(const BlockTable& blocks, const AxisMap& a
             death > query.events.back() ? query.events.end() : column_of(death, first);
         if (first >= last) continue;
         candidates.push_back({row, birth, static_cast<uint16_t>(first - query.events.begin()),
-                              static_cast<uint16_t>(last - query.events.begin()), bytes});
+                              static_cast<uint16_t>(last - query.events.begin()), 0, bytes});
       }
     }
     if (s + 1 < stretches.size() && stretches[s + 1].cell->duration == duration) continue;

@@ -104,24 +104,26 @@ class BlockOrderBuilder {
   std::vector<uint32_t> rows_;
 };
 
-// A block to be laid out: live at the midpoints of the columns [first, last).
+// A block to be laid out: live at the peaks of the columns [first, last).
 struct Candidate {
   uint32_t row = 0;
   uint32_t birth = 0;
   uint16_t first = 0, last = 0;
+  uint8_t category = 0;  // code; set by the caller of FindCandidates()
   double bytes = 0;
 };
 
 // Selects the blocks of one lane that live at least as long as a column is wide and are live at the
-// midpoint of a column, in stack order. If there are more than about `most`, those with the largest
+// peak of a column, in stack order. If there are more than about `most`, those with the largest
 // areas.
 struct CandidateQuery {
   Axis axis = Axis::kEvent;
   uint32_t lane = 0;
-  double column = 0;                  // width
-  std::span<const double> midpoints;  // midpoints of the columns
-  std::span<const uint32_t> events;   // at the midpoints
-  double min_bytes = 0;               // minimum size
+  double from = 0;                   // where the first column begins
+  double column = 0;                 // width
+  std::span<const uint32_t> events;  // of the columns' peaks, ascending
+  uint32_t unknown = 0;              // columns at the beginning that show nothing
+  double min_bytes = 0;              // minimum size
   uint32_t most = 0;
 };
 std::vector<Candidate> FindCandidates(const BlockTable& blocks, const AxisMap& axes,

@@ -141,19 +141,63 @@ LaneCurve::Extremes CurveReader::OverEvents(uint32_t first, uint32_t last) {
   return extremes;
 }
 
-LaneCurve::Extremes CurveReader::OverLeaves(uint32_t first, uint32_t last) const {
-  LaneCurve::Extremes extremes;
+template <typename Visit>
+void CurveReader::ForEachEntry(uint32_t first, uint32_t last, Visit visit) const {
   uint64_t low = first, high = uint64_t{last} + 1;
-  for (const LaneCurve::Level& level : curve_.levels_) {
-    const auto add = [&](uint64_t i) { extremes.Add({level.min[i], level.max[i]}); };
-    const bool is_top = &level == &curve_.levels_.back();
-    while (low < high && (is_top || low % kFanOut != 0)) add(low++);
-    while (low < high && high % kFanOut != 0) add(--high);
+  for (size_t level = 0; level < curve_.levels_.size(); ++level) {
+    const bool is_top = level + 1 == curve_.levels_.size();
+    while (low < high && (is_top || low % kFanOut != 0)) visit(level, low++);
+    while (low < high && high % kFanOut != 0) visit(level, --high);
     if (low >= high) break;
     low /= kFanOut;
     high /= kFanOut;
   }
+}
+
+LaneCurve::Extremes CurveReader::OverLeaves(uint32_t first, uint32_t last) const {
+  LaneCurve::Extremes extremes;
+  ForEachEntry(first, last, [&](size_t level, uint64_t i) {
+    extremes.Add({curve_.levels_[level].min[i], curve_.levels_[level].max[i]});
+  });
   return extremes;
+}
+
+// Returns the first of the leaves first..last whose maximum is `bytes`; any of them if there is
+// none, because the levels are damaged.
+uint32_t CurveReader::PeakLeaf(uint32_t first, uint32_t last, uint64_t bytes) const {
+  uint64_t leaf = UINT64_MAX;
+  ForEachEntry(first, last, [&](size_t level, uint64_t i) {
+    if (curve_.levels_[level].max[i] != bytes) return;
+    while (level-- > 0) {
+      i *= kFanOut;
+      const uint64_t end = i + kFanOut - 1;
+      while (i < end && curve_.levels_[level].max[i] != bytes) ++i;
+    }
+    leaf = std::min(leaf, i);
+  });
+  return static_cast<uint32_t>(std::clamp<uint64_t>(leaf, first, last));
+}
+
+CurveReader::Peak CurveReader::PeakOfEvents(uint32_t first, uint32_t last) {
+  const PackedColumn::Values& live = LiveIn(first / kLeaf);
+  const auto begin = live.begin() + first % kLeaf, end = live.begin() + last % kLeaf + 1;
+  const auto peak = std::max_element(begin, end);
+  return {*peak, first + static_cast<uint32_t>(peak - begin)};
+}
+
+uint32_t CurveReader::PeakOver(uint32_t first, uint32_t last) {
+  const uint32_t first_leaf = first / kLeaf, last_leaf = last / kLeaf;
+  if (first_leaf == last_leaf) return PeakOfEvents(first, last).event;
+  Peak peak = PeakOfEvents(first, first_leaf * kLeaf + kLeaf - 1);
+  if (last_leaf - first_leaf > 1) {
+    const uint64_t most = OverLeaves(first_leaf + 1, last_leaf - 1).max;
+    if (most > peak.bytes) {
+      const uint32_t begin = PeakLeaf(first_leaf + 1, last_leaf - 1, most) * kLeaf;
+      peak = PeakOfEvents(begin, begin + kLeaf - 1);
+    }
+  }
+  const Peak end = PeakOfEvents(last_leaf * kLeaf, last);
+  return end.bytes > peak.bytes ? end.event : peak.event;
 }
 
 LaneCurve::Extremes CurveReader::Over(uint32_t first, uint32_t last) {

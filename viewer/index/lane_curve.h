@@ -151,6 +151,8 @@ class CurveReader {
   uint64_t At(uint32_t event);
   // Returns the extremes of the states after the events first..last. REQUIRES: first <= last.
   LaneCurve::Extremes Over(uint32_t first, uint32_t last);
+  // Returns the first of the events first..last after which most bytes are live.
+  uint32_t PeakOver(uint32_t first, uint32_t last);
   // Return the number of births and deaths up to the event, including those of event 0.
   uint64_t BirthsUntil(uint32_t event);
   uint64_t DeathsUntil(uint32_t event);
@@ -165,6 +167,15 @@ class CurveReader {
   uint64_t CountUntil(const PackedColumn& at_leaf, uint32_t event, int sign);
   LaneCurve::Extremes OverLeaves(uint32_t first, uint32_t last) const;
   LaneCurve::Extremes OverEvents(uint32_t first, uint32_t last);
+  // Calls visit(level, i) for the fewest entries of levels that cover the leaves first..last.
+  template <typename Visit>
+  void ForEachEntry(uint32_t first, uint32_t last, Visit visit) const;
+  struct Peak {
+    uint64_t bytes = 0;
+    uint32_t event = 0;
+  };
+  Peak PeakOfEvents(uint32_t first, uint32_t last);
+  uint32_t PeakLeaf(uint32_t first, uint32_t last, uint64_t bytes) const;
 
   LeafCache& leaves_;
   const LaneCurve& curve_;

@@ -17,11 +17,11 @@ constexpr double kNoEnd = std::numeric_limits<double>::infinity();
 
 class TileBuilder {
  public:
-  TileBuilder(const IndexParts& parts, Axis axis, bool with_categories)
-      : parts_(parts), axis_(axis), with_categories_(with_categories) {}
+  TileBuilder(const IndexParts& parts, Axis axis) : parts_(parts), axis_(axis) {}
 
-  void AddBlock(uint32_t row, double place) {
+  void AddBlock(const Candidate& block, double place) {
     const BlockTable& blocks = parts_.blocks;
+    const uint32_t row = block.row;
     const auto birth = static_cast<uint32_t>(blocks.birth[row]);
     const auto death = static_cast<uint32_t>(blocks.death[row]);
     const auto stack = static_cast<uint32_t>(blocks.stack[row]);
@@ -34,24 +34,26 @@ class TileBuilder {
     tile_.end.push_back(is_never ? kNoEnd : parts_.axes.PositionOf(axis_, death));
     tile_.size.push_back(static_cast<double>(blocks.size[row]));
     tile_.place.push_back(place);
+    tile_.first.push_back(block.first);
+    tile_.last.push_back(block.last);
     tile_.stack.push_back(stack);
     tile_.key.push_back(stack < blocks.key_of_stack.size() ? blocks.key_of_stack[stack] : 0);
-    tile_.category.push_back(CategoryOf(row));
+    tile_.category.push_back(block.category);
     tile_.stream.push_back(static_cast<uint16_t>(blocks.stream[row]));
     tile_.thread.push_back(static_cast<uint16_t>(blocks.thread[row]));
     tile_.flags.push_back(flags);
     tile_.run_begin.push_back(static_cast<uint32_t>(tile_.run_column.size()));
   }
-  // `hidden`: the blocks that the run consists of.
-  void AddRun(std::span<const uint16_t> columns, std::span<const double> bytes,
-              std::span<const Candidate> hidden) {
+  void AddRun(uint8_t category, std::span<const uint16_t> columns, std::span<const double> bytes) {
     tile_.row.push_back(kNoRow);
     for (std::vector<double>* column : {&tile_.start, &tile_.end, &tile_.size, &tile_.place}) {
       column->push_back(0);
     }
+    tile_.first.push_back(0);
+    tile_.last.push_back(0);
     tile_.stack.push_back(0);
     tile_.key.push_back(0);
-    tile_.category.push_back(MainCategory(hidden));
+    tile_.category.push_back(category);
     tile_.stream.push_back(0);
     tile_.thread.push_back(0);
     tile_.flags.push_back(0);
@@ -65,23 +67,8 @@ class TileBuilder {
   }
 
  private:
-  uint8_t CategoryOf(uint32_t row) const {
-    if (!with_categories_) return 0;
-    const uint64_t code = parts_.row_category[row];
-    return code < parts_.category_count ? static_cast<uint8_t>(code) : uint8_t{0};
-  }
-  // Returns the category with the most bytes times columns; among equals the lowest code.
-  uint8_t MainCategory(std::span<const Candidate> blocks) const {
-    std::array<double, 256> weight{};
-    for (const Candidate& block : blocks) {
-      weight[CategoryOf(block.row)] += block.bytes * (block.last - block.first);
-    }
-    return static_cast<uint8_t>(std::max_element(weight.begin(), weight.end()) - weight.begin());
-  }
-
   const IndexParts& parts_;
   const Axis axis_;
-  const bool with_categories_;
   BlockTile tile_;
 };
 
@@ -125,18 +112,14 @@ void AddStacked(std::span<const Candidate> candidates, const BlockQuery& query,
   const StackedView view = {query.window.columns, query.low, query.high,
                             (query.high - query.low) / query.rows};
   const StackedItems items = LayOutStacked(candidates, view, limits);
-  size_t hidden = 0;  // the first candidate above the last block
   for (size_t i = 0; i < items.candidate.size(); ++i) {
     if (items.candidate[i] != StackedItems::kRun) {
-      tile.AddBlock(candidates[items.candidate[i]].row, 0);
-      hidden = items.candidate[i] + 1;
+      tile.AddBlock(candidates[items.candidate[i]], 0);
       continue;
     }
-    const size_t next = items.candidate[i + 1];  // a run lies below a block
     const size_t begin = items.run_begin[i], count = items.run_begin[i + 1] - begin;
-    tile.AddRun(std::span(items.run_column).subspan(begin, count),
-                std::span(items.run_bytes).subspan(begin, count),
-                candidates.subspan(hidden, next - hidden));
+    tile.AddRun(items.category[i], std::span(items.run_column).subspan(begin, count),
+                std::span(items.run_bytes).subspan(begin, count));
   }
 }
 
@@ -158,26 +141,37 @@ void AddByAddress(const IndexParts& parts, std::vector<Candidate> candidates,
                      [&](const Candidate& a, const Candidate& b) { return area(a) > area(b); });
     candidates.erase(end, candidates.end());
   }
-  for (const Candidate& block : candidates) tile.AddBlock(block.row, place_of(block));
+  for (const Candidate& block : candidates) tile.AddBlock(block, place_of(block));
 }
 
 }  // namespace
 
 BlockTile SelectBlocksOf(const IndexParts& parts, const BlockQuery& query,
                          const SelectLimits& limits, bool with_categories) {
-  const ColumnEvents columns = FindColumnMidpoints(parts, query.window);
+  const ColumnEvents columns = FindColumnEvents(parts, query.window);
   CandidateQuery wanted;
   wanted.axis = query.window.axis;
   wanted.lane = query.window.lane;
+  wanted.from = query.window.from;
   wanted.column = query.window.width();
-  wanted.midpoints = columns.midpoints;
-  wanted.events = columns.middle;
+  wanted.events = columns.peak;
+  const double start = parts.axes.PositionOf(wanted.axis, 0);
+  wanted.unknown = static_cast<uint32_t>(
+      std::lower_bound(columns.midpoints.begin(), columns.midpoints.end(), start) -
+      columns.midpoints.begin());
   wanted.most = limits.candidates;
   const bool is_stacked = query.layout == Layout::kStacked;
   if (!is_stacked) wanted.min_bytes = (query.high - query.low) / query.rows;
   std::vector<Candidate> candidates = FindCandidates(parts.blocks, parts.axes, wanted);
 
-  TileBuilder builder(parts, query.window.axis, with_categories);
+  if (with_categories) {
+    for (Candidate& block : candidates) {
+      const uint64_t code = parts.row_category[block.row];
+      if (code < parts.category_count) block.category = static_cast<uint8_t>(code);
+    }
+  }
+
+  TileBuilder builder(parts, query.window.axis);
   if (is_stacked) {
     AddStacked(candidates, query, limits, builder);
   } else {

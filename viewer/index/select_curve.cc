@@ -156,20 +156,18 @@ class Counted {
 
   void Prefetch(size_t column) const {
     if (column + 2 * kAhead < columns_.count()) {
-      const uint32_t leaf = columns_.middle[column + 2 * kAhead] / kLeaf;
-      leaves_.PrefetchChunk(leaf);
+      leaves_.PrefetchChunk(columns_.middle[column + 2 * kAhead] / kLeaf);
       leaves_.PrefetchChunk(columns_.last[column + 2 * kAhead] / kLeaf);
-      if (categories_) categories_->PrefetchChunk(leaf);
+      if (categories_) categories_->PrefetchChunk(columns_.peak[column + 2 * kAhead] / kLeaf);
     }
     if (column + kAhead < columns_.count()) {
-      const uint32_t leaf = columns_.middle[column + kAhead] / kLeaf;
-      leaves_.PrefetchWords(leaf);
+      leaves_.PrefetchWords(columns_.middle[column + kAhead] / kLeaf);
       leaves_.PrefetchWords(columns_.last[column + kAhead] / kLeaf);
-      if (categories_) categories_->PrefetchWords(leaf);
+      if (categories_) categories_->PrefetchWords(columns_.peak[column + kAhead] / kLeaf);
     }
   }
   void TakeCategories(size_t column) {
-    const std::vector<uint64_t>& live = categories_->At(columns_.middle[column]);
+    const std::vector<uint64_t>& live = categories_->At(columns_.peak[column]);
     for (size_t code = 0; code < live.size(); ++code) {
       bytes_[code * columns_.count() + column] = static_cast<double>(live[code]);
     }
@@ -202,16 +200,21 @@ std::vector<double> EdgesOf(const Window& window) {
   return edges;
 }
 
-}  // namespace
-
-ColumnEvents FindColumnMidpoints(const IndexParts& parts, const Window& window) {
-  ColumnEvents columns;
-  columns.midpoints = MidpointsOf(window);
-  columns.middle = parts.axes.EventsAt(window.axis, columns.midpoints);
-  columns.first = {parts.axes.EventAt(window.axis, window.from)};
-  columns.last = {parts.axes.EventAt(window.axis, std::nextafter(window.to, -INFINITY))};
-  return columns;
+std::vector<uint32_t> PeaksOf(const IndexParts& parts, const ColumnEvents& columns, uint32_t lane) {
+  constexpr size_t kAhead = 4;
+  LeafCache leaves(parts.changes);
+  CurveReader live(leaves, parts.curves[lane], lane, CurveReader::Of::kLive);
+  std::vector<uint32_t> peaks;
+  for (size_t c = 0; c < columns.count(); ++c) {
+    if (c + 2 * kAhead < columns.count())
+      leaves.PrefetchChunk(columns.last[c + 2 * kAhead] / kLeaf);
+    if (c + kAhead < columns.count()) leaves.PrefetchWords(columns.last[c + kAhead] / kLeaf);
+    peaks.push_back(live.PeakOver(columns.first[c], columns.last[c]));
+  }
+  return peaks;
 }
+
+}  // namespace
 
 ColumnEvents FindColumnEvents(const IndexParts& parts, const Window& window) {
   const AxisMap& axes = parts.axes;
@@ -231,6 +234,7 @@ ColumnEvents FindColumnEvents(const IndexParts& parts, const Window& window) {
     columns.is_known.push_back(columns.midpoints[c] >= start && columns.midpoints[c] <= end);
   }
   columns.first.pop_back();
+  columns.peak = PeaksOf(parts, columns, window.lane);
   return columns;
 }
 
@@ -261,6 +265,7 @@ CurveTile SelectCurveOf(const IndexParts& parts, const Window& window, bool with
   }
   if (with_categories) tile.categories = counted.TakeBytes();
   tile.event = columns.middle;
+  tile.peak = columns.peak;
   return tile;
 }
 

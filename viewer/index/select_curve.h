@@ -20,15 +20,13 @@ struct ColumnEvents {
   std::vector<double> midpoints;      // by column: its midpoint on the axis
   std::vector<uint32_t> middle;       // the last event at or before the midpoint
   std::vector<uint32_t> first, last;  // a column covers the states after these and between
-  std::vector<bool> is_known;         // whether the recording covers that position
+  std::vector<uint32_t> peak;         // the first of these after which most bytes are live
+  std::vector<bool> is_known;         // whether the recording covers the midpoint
 
   size_t count() const { return middle.size(); }
 };
 
 ColumnEvents FindColumnEvents(const IndexParts& parts, const Window& window);
-// Finds only what block layouts need: the midpoints, `first` of the first column and `last` of the
-// last.
-ColumnEvents FindColumnMidpoints(const IndexParts& parts, const Window& window);
 
 CurveTile SelectCurveOf(const IndexParts& parts, const Window& window, bool with_categories);
 

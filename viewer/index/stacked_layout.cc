@@ -66,13 +66,12 @@ class Stack {
         block.bytes > least_.bytes || (block.bytes == least_.bytes && least_.equal > 0);
     if (!is_large || !all_.IsSeen(block, view_.low, view_.high)) {
       all_.Add(block);
-      waiting_ += block.bytes;
+      Wait(block);
       return;
     }
     if (block.bytes == least_.bytes) --least_.equal;
-    AddRun(block);
-    items_.run_begin.push_back(static_cast<uint32_t>(items_.run_column.size()));
-    items_.candidate.push_back(index);
+    AddRuns(block);
+    AddItem(index, block.category, static_cast<uint32_t>(items_.run_column.size()));
     ++items_.blocks;
     all_.Add(block);
     items_height_.Add(block);
@@ -86,36 +85,93 @@ class Stack {
   }
 
  private:
-  // Adds a run of the bytes that lie below `block` and are in no item, if there are enough of them.
-  void AddRun(const Candidate& block) {
+  // Blocks of one category that are in no item yet.
+  struct Waiting {
+    uint8_t category = 0;
+    double most = 0;              // upper bound of the bytes of a column
+    double everywhere = 0;        // bytes of blocks that cover all columns
+    std::vector<double> columns;  // bytes of the others
+
+    void Spread() {
+      if (everywhere == 0) return;
+      for (double& bytes : columns) bytes += everywhere;
+      everywhere = 0;
+    }
+  };
+
+  void AddItem(uint32_t candidate, uint8_t category, uint32_t run_begin) {
+    items_.candidate.push_back(candidate);
+    items_.category.push_back(category);
+    items_.run_begin.push_back(run_begin);
+  }
+
+  void Wait(const Candidate& block) {
+    auto at = std::lower_bound(
+        waiting_.begin(), waiting_.end(), block.category,
+        [](const Waiting& waiting, uint8_t category) { return waiting.category < category; });
+    if (at == waiting_.end() || at->category != block.category) {
+      at = waiting_.insert(at, {block.category, 0, 0, std::vector<double>(view_.columns)});
+    }
+    at->most += block.bytes;
+    if (all_.Covers(block)) {
+      at->everywhere += block.bytes;
+      return;
+    }
+    for (uint32_t c = block.first; c < block.last; ++c) at->columns[c] += block.bytes;
+  }
+
+  // Adds runs of the bytes that lie below `block` and are in no item, if there are enough of them.
+  // A category with too few of them becomes part of the next one.
+  void AddRuns(const Candidate& block) {
+    double most = error_;
+    for (const Waiting& waiting : waiting_) most += waiting.most;
+    if (most < view_.row / 4) return;
+    missing_.assign(block.last - block.first, 0);
+    for (uint32_t c = block.first; c < block.last; ++c)
+      missing_[c - block.first] = all_.At(c) - items_height_.At(c);
+    for (Waiting& waiting : waiting_) {
+      if (waiting.most == 0) continue;
+      waiting.Spread();
+      for (uint32_t c = block.first; c < block.last; ++c)
+        missing_[c - block.first] -= waiting.columns[c];
+    }
+    for (Waiting& waiting : waiting_) {
+      if (waiting.most > 0) AddRun(block, waiting);
+    }
+    const double left = *std::max_element(missing_.begin(), missing_.end());
+    error_ = all_.Covers(block) ? left : std::max(error_, left);
+  }
+
+  void AddRun(const Candidate& block, Waiting& waiting) {
     const double quarter = view_.row / 4;
-    if (waiting_ < quarter) return;
     const auto begin = static_cast<uint32_t>(items_.run_column.size());
-    double bytes = 0, left = 0;
+    double bytes = 0;
     for (uint32_t c = block.first; c < block.last; ++c) {
-      const double missing = all_.At(c) - items_height_.At(c);
+      double& missing = missing_[c - block.first];
+      missing += std::exchange(waiting.columns[c], 0);
       if (missing - bytes >= quarter || bytes - missing >= quarter) {
         bytes = std::max(missing, 0.0);
         items_.run_column.push_back(static_cast<uint16_t>(c));
         items_.run_bytes.push_back(bytes);
       }
       items_height_.AddTo(c, bytes);
-      left = std::max(left, missing - bytes);
+      missing -= bytes;
     }
-    if (items_height_.Covers(block)) waiting_ = left;
+    if (all_.Covers(block)) waiting.most = 0;
     if (begin == items_.run_column.size()) return;
     if (bytes != 0 && block.last < view_.columns) {
       items_.run_column.push_back(block.last);
       items_.run_bytes.push_back(0);
     }
-    items_.run_begin.push_back(begin);
-    items_.candidate.push_back(StackedItems::kRun);
+    AddItem(StackedItems::kRun, waiting.category, begin);
   }
 
   const StackedView view_;
   Least least_;
   Heights all_, items_height_;
-  double waiting_ = 0;  // upper bound of the bytes that a column lacks
+  std::vector<Waiting> waiting_;  // by category
+  std::vector<double> missing_;   // by column of a block: bytes below it that are in no item
+  double error_ = 0;              // upper bound of the bytes that are in no item and do not wait
   StackedItems items_;
 };
 

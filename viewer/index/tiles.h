@@ -26,9 +26,9 @@ using analysis::kNoRow;
 inline constexpr uint32_t kMaxColumns = 8192;
 inline constexpr uint32_t kMaxBlocks = 30'000;
 
-// `columns` columns of equal width from `from` to `to`, each sampled at its midpoint. If an event
-// falls on a midpoint, rounding decides on which side it lies. The page therefore computes
-// positions by the same expressions (data/columns.ts); otherwise C++ and the page would disagree.
+// `columns` columns of equal width from `from` to `to`. What a column shows is what is live at its
+// peak: after the first of its events after which most bytes of the lane are live. Its event for
+// translating positions between axes is the one at its midpoint.
 struct Window {
   uint32_t lane = 0;
   Axis axis = Axis::kTime;
@@ -71,13 +71,15 @@ struct CurveSeries {
 
 struct CurveTile {
   std::vector<uint32_t> event;  // at the midpoint of each column
+  std::vector<uint32_t> peak;   // the event of the column's peak
   std::vector<double> ns;
   std::vector<CurveSeries> series;
-  std::vector<double> categories;  // [code * columns + column]; empty: not known yet
+  // At the peaks, [code * columns + column]; empty: not known yet.
+  std::vector<double> categories;
 };
 
-// The last event at or before the midpoint of each column, and whether the recording covers it.
-struct ColumnMidpoints {
+// The event of the peak of each column, and whether the recording covers the column's midpoint.
+struct ColumnPeaks {
   std::vector<uint32_t> event;  // ascending
   std::vector<bool> is_known;
 };
@@ -95,6 +97,7 @@ struct BlockTile {
   // By item.
   std::vector<uint32_t> row;  // kNoRow: a run
   std::vector<double> start, end, size, place;
+  std::vector<uint16_t> first, last;  // columns [first, last) at whose peak it is live
   std::vector<uint32_t> stack, key;
   std::vector<uint8_t> category, flags;
   std::vector<uint16_t> stream, thread;

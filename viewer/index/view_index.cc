@@ -146,10 +146,10 @@ absl::StatusOr<CurveTile> ViewIndex::SelectCurve(const Window& window) const {
   return SelectCurveOf(*parts_, window, reached == Stage::kReady);
 }
 
-absl::StatusOr<ColumnMidpoints> ViewIndex::SelectMidpoints(const Window& window) const {
+absl::StatusOr<ColumnPeaks> ViewIndex::SelectPeaks(const Window& window) const {
   if (const absl::Status status = Check(window, *parts_, stage()); !status.ok()) return status;
   ColumnEvents columns = FindColumnEvents(*parts_, window);
-  return ColumnMidpoints{std::move(columns.middle), std::move(columns.is_known)};
+  return ColumnPeaks{std::move(columns.peak), std::move(columns.is_known)};
 }
 
 absl::StatusOr<BlockTile> ViewIndex::SelectBlocks(const BlockQuery& query,

@@ -108,7 +108,7 @@ class ViewIndex {
   // Fail with kInvalidArgument if the window is invalid, and with kUnavailable if it is too early.
   absl::StatusOr<CurveTile> SelectCurve(const Window& window) const;
   // Returns the events at which SelectCurve() samples its window.
-  absl::StatusOr<ColumnMidpoints> SelectMidpoints(const Window& window) const;
+  absl::StatusOr<ColumnPeaks> SelectPeaks(const Window& window) const;
   absl::StatusOr<BlockTile> SelectBlocks(const BlockQuery& query,
                                          const SelectLimits& limits = {}) const;
 

@@ -140,12 +140,17 @@ class ViewIndexOracle {
     return trace_.rows.device[row] == lane.device && trace_.rows.heap[row] == lane.heap;
   }
   // Returns the live bytes after an event.
-  uint64_t Live(const Lane& lane, uint32_t event) const {
-    uint64_t bytes = 0;
-    for (RowId row = 0; row < trace_.rows.count(); ++row) {
-      if (IsIn(row, lane) && trace_.rows.HeldAfter(row, event)) bytes += trace_.rows.size[row];
+  double Live(uint32_t lane, uint32_t event) {
+    std::vector<double>& live = live_[lane];
+    for (auto at = static_cast<uint32_t>(live.size()); at <= trace_.last_step(); ++at) {
+      uint64_t bytes = 0;
+      for (RowId row = 0; row < trace_.rows.count(); ++row) {
+        if (IsIn(row, index_.lanes()[lane]) && trace_.rows.HeldAfter(row, at))
+          bytes += trace_.rows.size[row];
+      }
+      live.push_back(static_cast<double>(bytes));
     }
-    return bytes;
+    return live[event];
   }
   static int ClassOf(Axis axis, double start, double end) {
     if (std::isinf(end)) return 63;
@@ -220,6 +225,32 @@ class ViewIndexOracle {
     const double width = (window.to - window.from) / window.columns;
     return window.from + (column + 0.5) * width;
   }
+  struct Column {
+    bool is_known = false;
+    uint32_t middle = 0, peak = 0;
+    double least = INFINITY, most = -INFINITY;
+  };
+  Column ColumnOf(const Window& window, uint32_t column) {
+    const std::vector<double>& positions = positions_.at(window.axis);
+    const double width = (window.to - window.from) / window.columns;
+    const double begin = window.from + width * column, end = window.from + width * (column + 1);
+    Column result;
+    result.is_known = Middle(window, column) >= positions[0];
+    for (uint32_t event = 0; event < positions.size(); ++event) {
+      if (positions[event] <= Middle(window, column)) result.middle = event;
+      const bool is_left = event + 1 < positions.size() && positions[event + 1] <= begin;
+      if (is_left || (positions[event] >= end && event > 0)) continue;
+      const double live = Live(window.lane, event);
+      result.least = std::min(result.least, live);
+      if (live <= result.most) continue;
+      result.most = live;
+      result.peak = event;
+    }
+    return result;
+  }
+  bool IsShownIn(RowId row, const Column& column) const {
+    return column.is_known && trace_.rows.HeldAfter(row, column.peak);
+  }
   std::string Text(const BlockQuery& query) const {
     const Window& w = query.window;
     return "lane " + std::to_string(w.lane) + " axis " + std::to_string(static_cast<int>(w.axis)) +
@@ -235,18 +266,17 @@ class ViewIndexOracle {
     RowId row;
     double bottom, bytes;
   };
-  // Returns the bands of blocks at the midpoint of a column, from the bottom up.
-  static std::vector<Band> BandsAt(const BlockTile& tile, const Window& window, uint32_t column) {
+  // Returns the bands of blocks in a column, from the bottom up.
+  static std::vector<Band> BandsAt(const BlockTile& tile, uint32_t column) {
     std::vector<Band> bands;
     double height = 0;
-    const double middle = Middle(window, column);
     for (size_t i = 0; i < tile.row.size(); ++i) {
       double bytes = 0;
       for (uint32_t k = tile.run_begin[i]; k < tile.run_begin[i + 1]; ++k) {
         if (tile.run_column[k] <= column) bytes = tile.run_bytes[k];
       }
       if (tile.row[i] != kNoRow) {
-        if (!(tile.start[i] <= middle && middle < tile.end[i])) continue;
+        if (!(tile.first[i] <= column && column < tile.last[i])) continue;
         bytes = tile.size[i];
         bands.push_back({tile.row[i], height, bytes});
       }
@@ -262,6 +292,7 @@ class ViewIndexOracle {
   ViewIndex index_;
   std::unique_ptr<analysis::Categories> categories_;
   std::map<Axis, std::vector<double>> positions_;
+  std::map<uint32_t, std::vector<double>> live_;  // by lane, then event
 };
 
 void ViewIndexOracle::CheckStackedBlocks() {
@@ -274,18 +305,18 @@ void ViewIndexOracle::CheckStackedBlocks() {
     const std::vector<Slow> blocks = LaidOut(query.window);
     std::map<RowId, bool> is_seen;  // for each block that is large enough: whether it must be shown
     for (uint32_t c = 0; c < query.window.columns; ++c) {
-      const double middle = Middle(query.window, c);
+      const Column column = ColumnOf(query.window, c);
       std::map<RowId, double> bottom;
       double height = 0;
       for (const Slow& block : blocks) {
-        if (!(block.start <= middle && middle < block.end)) continue;
+        if (!IsShownIn(block.row, column)) continue;
         bottom[block.row] = height;
         if (block.bytes >= row_bytes) {
           is_seen[block.row] |= height < query.high && height + block.bytes > query.low;
         }
         height += block.bytes;
       }
-      for (const Band& band : BandsAt(*tile, query.window, c)) {
+      for (const Band& band : BandsAt(*tile, c)) {
         ASSERT_TRUE(bottom.contains(band.row)) << "column " << c << " row " << band.row;
         ASSERT_NEAR(band.bottom, bottom[band.row], row_bytes / 4 * 1.000001)
             << "column " << c << " row " << band.row;
@@ -317,13 +348,11 @@ void ViewIndexOracle::CheckLimits() {
     uint32_t blocks = 0;
     for (uint32_t row : tile->row) blocks += row != kNoRow ? 1 : 0;
     EXPECT_LE(blocks + tile->run_column.size(), limits.blocks);
-    const Lane& lane = index_.lanes()[query.window.lane];
     for (uint32_t c = 0; c < query.window.columns; ++c) {
-      const std::vector<Band> bands = BandsAt(*tile, query.window, c);
+      const std::vector<Band> bands = BandsAt(*tile, c);
       if (bands.empty()) continue;
-      const uint32_t event = index_.EventAt(query.window.axis, Middle(query.window, c));
       EXPECT_LE(bands.back().bottom + bands.back().bytes,
-                static_cast<double>(Live(lane, event)) + row_bytes / 4 * 1.000001);
+                ColumnOf(query.window, c).most + row_bytes / 4 * 1.000001);
     }
   }
 }
@@ -342,12 +371,13 @@ void ViewIndexOracle::CheckBlocksByAddress() {
       EXPECT_EQ(space.place, end);
       end += space.size;
     }
+    std::vector<Column> columns;
+    for (uint32_t c = 0; c < query.window.columns; ++c)
+      columns.push_back(ColumnOf(query.window, c));
     for (const Slow& block : LaidOut(query.window)) {
-      bool is_live = false;
-      for (uint32_t c = 0; c < query.window.columns; ++c) {
-        const double middle = Middle(query.window, c);
-        is_live |= block.start <= middle && middle < block.end;
-      }
+      const bool is_live = std::any_of(columns.begin(), columns.end(), [&](const Column& column) {
+        return IsShownIn(block.row, column);
+      });
       const uint64_t address = trace_.rows.address[block.row];
       double place = -1;
       for (const AddressSpace& space : tile->spaces) {
@@ -372,35 +402,24 @@ void ViewIndexOracle::CurvesHaveTheExtremesOfTheirColumns() {
     SCOPED_TRACE(Text({.window = window}));
     const auto tile = index_.SelectCurve(window);
     ASSERT_TRUE(tile.ok()) << tile.status();
-    const std::vector<double>& positions = positions_[window.axis];
     const Lane& lane = index_.lanes()[window.lane];
     ASSERT_EQ(tile->series.front().series, Series::kLive);
     const CurveSeries& live = tile->series.front();
-    const double width = (window.to - window.from) / window.columns;
     for (uint32_t c = 0; c < window.columns; ++c) {
-      const double begin = window.from + width * c, end = window.from + width * (c + 1);
-      const double middle = Middle(window, c);
-      if (middle < positions[0]) {
+      const Column column = ColumnOf(window, c);
+      if (!column.is_known) {
         EXPECT_TRUE(std::isnan(live.mid[c]));
         continue;
       }
-      uint32_t at = 0;
-      double least = INFINITY, most = 0;
-      for (uint32_t event = 0; event < positions.size(); ++event) {
-        if (positions[event] <= middle) at = event;
-        const bool is_left = event + 1 < positions.size() && positions[event + 1] <= begin;
-        if (is_left || (positions[event] >= end && event > 0)) continue;
-        least = std::min(least, static_cast<double>(Live(lane, event)));
-        most = std::max(most, static_cast<double>(Live(lane, event)));
-      }
-      ASSERT_EQ(tile->event[c], at) << "column " << c;
-      ASSERT_EQ(live.mid[c], static_cast<double>(Live(lane, at))) << "column " << c;
-      ASSERT_EQ(live.min[c], least) << "column " << c;
-      ASSERT_EQ(live.max[c], most) << "column " << c;
+      ASSERT_EQ(tile->event[c], column.middle) << "column " << c;
+      ASSERT_EQ(tile->peak[c], column.peak) << "column " << c;
+      ASSERT_EQ(live.mid[c], Live(window.lane, column.middle)) << "column " << c;
+      ASSERT_EQ(live.min[c], column.least) << "column " << c;
+      ASSERT_EQ(live.max[c], column.most) << "column " << c;
       double sum = 0;
       std::vector<double> by_category(analysis::kCategories);
       for (RowId row = 0; row < trace_.rows.count(); ++row) {
-        if (!IsIn(row, lane) || !trace_.rows.HeldAfter(row, at)) continue;
+        if (!IsIn(row, lane) || !trace_.rows.HeldAfter(row, column.peak)) continue;
         by_category[static_cast<size_t>(categories_->Of(row).category)] +=
             static_cast<double>(trace_.rows.size[row]);
       }
@@ -408,7 +427,7 @@ void ViewIndexOracle::CurvesHaveTheExtremesOfTheirColumns() {
         ASSERT_EQ(tile->categories[code * window.columns + c], by_category[code]);
         sum += by_category[code];
       }
-      ASSERT_EQ(sum, live.mid[c]);
+      ASSERT_EQ(sum, live.max[c]);
     }
   }
 }

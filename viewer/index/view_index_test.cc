@@ -137,9 +137,7 @@ TEST_F(ViewIndexTest, BlocksShorterThanAColumnRemainInTheRest) {
   EXPECT_EQ(curve.series[0].min[3], 0);
 }
 
-// Twelve events in seven columns: the midpoint of column 3 is 6. Computed by repeated addition it
-// would be 5.999..., and a page that places the block there would stack others on it.
-TEST_F(ViewIndexTest, BlockAllocatedAtTheMidpointOfAColumnIsInIt) {
+TEST_F(ViewIndexTest, ColumnShowsWhatIsLiveAtItsPeak) {
   const auto let_pass = [&](uint64_t events) {
     for (; events > 0; --events) script_.Pinned(++pinned_ << 12, 64);
   };
@@ -159,8 +157,12 @@ TEST_F(ViewIndexTest, BlockAllocatedAtTheMidpointOfAColumnIsInIt) {
   const CurveTile curve = *index_.SelectCurve(query.window);
   EXPECT_THAT(curve.event, ElementsAre(0, 2, 4, 6, 7, 9, 11));
   EXPECT_THAT(curve.series[0].mid, ElementsAre(0, 0, 0, 4608, 4608, 512, 0));
+  EXPECT_THAT(curve.peak, ElementsAre(0, 1, 5, 6, 6, 8, 10));
+  EXPECT_THAT(curve.series[0].max, ElementsAre(0, 0, 4096, 4608, 4608, 512, 0));
   const BlockTile tile = *index_.SelectBlocks(query);
   EXPECT_THAT(tile.row, ElementsAre(kNoRow, testing::_));
+  EXPECT_EQ(tile.first[1], 2);
+  EXPECT_EQ(tile.last[1], 5);
   EXPECT_THAT(tile.run_column, ElementsAre(3, 5));
   EXPECT_THAT(tile.run_bytes, ElementsAre(512, 0));
 }

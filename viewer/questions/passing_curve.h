@@ -24,7 +24,7 @@ namespace gmt::viewer {
 // Returns INVALID_ARGUMENT if there is no such lane or event, or if the filter is invalid.
 // REQUIRES: the events of `columns` ascend.
 absl::StatusOr<PassingCurve> MakePassingCurve(Recording& recording, uint32_t lane,
-                                              const Filter& filter, const ColumnMidpoints& columns);
+                                              const Filter& filter, const ColumnPeaks& columns);
 
 }  // namespace gmt::viewer
 

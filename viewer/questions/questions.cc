@@ -60,7 +60,7 @@ absl::StatusOr<SourceText> Questions::AnswerSource(const std::string& path, uint
 }
 
 absl::StatusOr<PassingCurve> Questions::AnswerPassing(uint32_t lane, const Filter& filter,
-                                                      const ColumnMidpoints& columns) {
+                                                      const ColumnPeaks& columns) {
   return MakePassingCurve(state_->recording, lane, filter, columns);
 }
 

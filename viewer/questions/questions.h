@@ -58,7 +58,7 @@ class Questions {
   // Returns the bytes of a lane that match the filter, at these moments
   // (viewer/index/view_index.h).
   absl::StatusOr<PassingCurve> AnswerPassing(uint32_t lane, const Filter& filter,
-                                             const ColumnMidpoints& columns);
+                                             const ColumnPeaks& columns);
   absl::StatusOr<FlameTree> AnswerFlame(const FlameQuery& query);
   // Compares with what the other recording (which may be this one) holds in a lane after an event.
   absl::StatusOr<FlameTree> AnswerFlame(const FlameQuery& query, Questions& other,

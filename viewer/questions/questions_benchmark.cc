@@ -129,7 +129,7 @@ void PassingCurveOfAWindow(benchmark::State& state) {
   for (auto _ : state) {
     constexpr uint32_t kColumns = 3000;
     const uint64_t from = data.random() % (last - length + 1);
-    ColumnMidpoints columns;
+    ColumnPeaks columns;
     for (uint64_t c = 0; c < kColumns; ++c) {
       columns.event.push_back(static_cast<uint32_t>(from + length * c / kColumns));
       columns.is_known.push_back(true);

@@ -404,7 +404,7 @@ TEST(QuestionsOracleTest, PassingCurveMatchesASearchOfAllRowsAtEachMidpoint) {
       Scope scope = slow.AnyScope();
       scope.of = Scope::kLive;
       // Some columns lie before or after the recording, some between the same two events.
-      ColumnMidpoints columns;
+      ColumnPeaks columns;
       const uint32_t last = slow.made.trace().last_step();
       const uint32_t from = slow.made.Any(last + 1), length = slow.made.Any(last + 1 - from);
       for (uint32_t column = 0; column < 30; ++column) {

@@ -48,7 +48,7 @@ TEST_F(QuestionsTest, PassingCurveAppliesTheLaneAndTheFilter) {
   script_.Block(0x10000000 + kMiB, 2 * kMiB, {"backward", "main"});  // event 3
   script_.FreeBlock(0x10000000);                                     // event 4
   Questions& questions = Ask();
-  const ColumnMidpoints columns = {{0, 2, 3, 3, 4}, {true, true, true, true, false}};
+  const ColumnPeaks columns = {{0, 2, 3, 3, 4}, {true, true, true, true, false}};
   const auto bytes = [&](uint32_t lane, const std::string& text) {
     Filter filter;
     filter.text = text;
@@ -63,7 +63,7 @@ TEST_F(QuestionsTest, PassingCurveAppliesTheLaneAndTheFilter) {
 TEST_F(QuestionsTest, PassingCurveRefusesAnInvalidLaneEventOrExpression) {
   script_.Alloc(0x1000, 512);
   Questions& questions = Ask();
-  const ColumnMidpoints columns = {{0, 1}, {true, true}};
+  const ColumnPeaks columns = {{0, 1}, {true, true}};
   EXPECT_THAT(questions.AnswerPassing(2, {}, columns).status().message(), HasSubstr("no lane 2"));
   EXPECT_THAT(questions.AnswerPassing(1, {}, {{0, 2}, {true, true}}).status().message(),
               HasSubstr("no event 2"));

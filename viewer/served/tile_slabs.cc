@@ -36,6 +36,7 @@ Json SpacesJson(const std::vector<AddressSpace>& spaces) {
 std::string CurveSlab(const CurveTile& tile) {
   slab::Writer writer("curve");
   writer.AddArray("event", tile.event);
+  writer.AddArray("peak", tile.peak);
   writer.AddArray("ns", tile.ns);
   for (const CurveSeries& series : tile.series) {
     const std::string name(NameOf(series.series));
@@ -62,6 +63,8 @@ std::string BlockSlab(const BlockTile& tile) {
   writer.AddArray("end", tile.end);
   writer.AddArray("size", tile.size);
   writer.AddArray("place", tile.place);
+  writer.AddArray("first", tile.first);
+  writer.AddArray("last", tile.last);
   writer.AddArray("stack", tile.stack);
   writer.AddArray("key", tile.key);
   writer.AddArray("category", tile.category);

@@ -332,7 +332,7 @@ Response Server::Passing(Parameters& parameters) {
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
   const ViewIndex* index = file->index();
   if (index == nullptr) return Refusal(file->WhyNot());
-  const auto columns = index->SelectMidpoints(window);
+  const auto columns = index->SelectPeaks(window);
   if (!columns.ok()) return Refusal(columns.status());
   return Ask(
       parameters, *file,
