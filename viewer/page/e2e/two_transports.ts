@@ -10,6 +10,7 @@ import type { DataSource } from '../src/data/data_source';
 import { archiveFrom } from '../src/data/embedded/archive';
 import { EmbeddedSource } from '../src/data/embedded_source';
 import { HttpSource } from '../src/data/http_source';
+import { partsIn } from '../src/testing/recordings';
 
 const PROGRAM = process.env['GMT_PROGRAM'] ?? '';
 
@@ -19,15 +20,6 @@ if (noProgram !== '') console.log(noProgram);
 
 export function run(...args: readonly string[]): string {
   return execFileSync(PROGRAM, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-}
-
-/** Returns the parts of a standalone file by name, as a browser's parser finds them. */
-export function partsOf(html: string): Map<string, string[]> {
-  const parts = new Map<string, string[]>();
-  for (const [, name, text] of html.matchAll(/<script type="application\/octet-stream" data-gmt="([^"]*)">([^<]*)<\/script>/g)) {
-    parts.set(name!, [...(parts.get(name!) ?? []), text!]);
-  }
-  return parts;
 }
 
 export class TwoTransports {
@@ -50,7 +42,7 @@ export class TwoTransports {
     });
     const server = new HttpSource(base);
     await ready(base);
-    const file = new EmbeddedSource(archiveFrom(partsOf(readFileSync(html, 'utf8'))));
+    const file = new EmbeddedSource(archiveFrom(partsIn(readFileSync(html, 'utf8'))));
     return new TwoTransports(server, file, html, process, folder);
   }
 
