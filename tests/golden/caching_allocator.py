@@ -17,10 +17,10 @@ class OutOfMemory(Exception):
 
 
 class Log:
-    """The lines of an event log. Time advances by `tick_ns` with each event."""
+    """The lines of an event log. Time advances by `tick_ns` with each event; `thread` is the one that acts."""
 
     def __init__(self, total=80 * GIB, tick_ns=1_000_000, **header):
-        self.lines, self.t_ns, self.tick_ns, self.stacks = [], 0, tick_ns, {}
+        self.lines, self.t_ns, self.tick_ns, self.thread, self.stacks = [], 0, tick_ns, 11, {}
         self.lines.append({"kind": "header", "schema": "gpumemtrace.events/1",
                            "start_unix_ns": 1_700_000_000_000_000_000, "pid": 41210, "argv": ["python", "train.py"],
                            "devices": [{"index": 0, "name": "NVIDIA H100 80GB HBM3", "total_bytes": total}],
@@ -46,7 +46,7 @@ class Log:
 
     def add(self, kind, **keys):
         self.t_ns += self.tick_ns
-        line = {"kind": kind, "t_ns": self.t_ns, "thread": 11} | keys
+        line = {"kind": kind, "t_ns": self.t_ns, "thread": self.thread} | keys
         self.lines.append({key: value for key, value in line.items() if value is not None})
 
 
@@ -94,10 +94,21 @@ class Allocator:
         return piece
 
     def free(self, address):
+        self.free_later(address)
+        self._reuse(address)
+
+    def free_later(self, address):
+        """Frees a block that another stream still uses: it is reused after `free_done`."""
         size = self.blocks.pop(address)
         self.allocated -= size
         self.log.add("free", heap="pytorch", device=0, address=address, size=size, total_allocated=self.allocated,
                      total_reserved=self.reserved)
+
+    def free_done(self, address):
+        self.log.add("free_done", heap="pytorch", device=0, address=address)
+        self._reuse(address)
+
+    def _reuse(self, address):
         self.pieces[address][2] = True
         self._join(address)
 

@@ -9,9 +9,16 @@ function licences(...packages: readonly string[]): Plugin {
   return { name: 'licences', transformIndexHtml: (html) => html.replace(/^<!doctype html>/i, (doctype) => `${doctype}\n${comment}`) };
 }
 
+// Adds the data of two recordings, as in a standalone file, so that development and browser tests need
+// no gpumemtrace program.
+function recordings(): Plugin {
+  const data = readFileSync(new URL('src/testing/recordings.html', import.meta.url), 'utf8');
+  return { name: 'recordings', transformIndexHtml: (html) => html.replace('<body>', (body) => `${body}\n${data}`) };
+}
+
 // The page is one file for both transports: the server sends it, and a standalone file is it.
-export default defineConfig({
-  plugins: [licences('preact'), viteSingleFile({ removeViteModuleLoader: true })],
+export default defineConfig(({ command, mode }) => ({
+  plugins: [licences('preact'), viteSingleFile({ removeViteModuleLoader: true }), ...(command === 'serve' || mode === 'recorded' ? [recordings()] : [])],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: { target: 'es2022', outDir: process.env['GMT_PAGE_OUT'] ?? 'dist', emptyOutDir: true, reportCompressedSize: false },
-});
+}));

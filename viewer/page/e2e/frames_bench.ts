@@ -8,30 +8,28 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Random } from '../src/base/random';
-import { blockDetails, stackInfo } from '../src/data/generated/questions';
-import { makeRecording } from '../src/data/generated/recording';
-import { GeneratedSource } from '../src/data/generated_source';
+import { Random } from '../src/testing/random';
 import { MAX_BLOCKS, type BlockQuery, type BlockTile, type CurveTile, type Meta } from '../src/data/protocol';
 import type { Column } from '../src/data/slab';
-import { encodeSlab } from '../src/data/slab_writer';
+import { encodeSlab } from '../src/testing/slab_writer';
+import { recordedSource } from '../src/testing/recordings';
 import { layoutStacked } from '../src/views/timeline/stacked_layout';
 import { launch, TestPage } from './page';
 
 const [built, seconds = '6'] = process.argv.slice(2);
 if (built === undefined) throw new Error('usage: frames_bench.ts PAGE [SECONDS]');
 const page = readFileSync(built);
-const recording = makeRecording({ seed: 1, steps: 4, layers: 4 });
+const recording = recordedSource();
 const MIB = 1024 * 1024;
 const PEAK = 16 * 1024 * MIB;
 const EVENTS = 100_000_000;
 let busiest = 0;
 
 async function meta(): Promise<Meta> {
-  const made = await new GeneratedSource([{ seed: 1, steps: 4, layers: 4 }]).meta();
+  const made = await recording.meta();
   const file = made.files[0]!;
   const lane = { ...file.lanes[0]!, peak_bytes: PEAK, peak_event: EVENTS / 2, series: ['live'] as const, capacity_bytes: null };
-  return { ...made, files: [{ ...file, events: EVENTS, end_ns: 3600e9, lanes: [lane], phases: [], steps: { ...file.steps, source: '' } }] };
+  return { ...made, door: 'server', files: [{ ...file, events: EVENTS, end_ns: 3600e9, lanes: [lane], phases: [], steps: { ...file.steps, source: '' } }] };
 }
 
 // Returns a tile with the maximum number of blocks, the same ones for the same window.
@@ -98,9 +96,9 @@ async function answerTo(url: URL): Promise<unknown> {
     case 'api/blocks':
       return Buffer.from(blocksSlab(queryOf(url)));
     case 'api/block':
-      return blockDetails(recording, Number(url.searchParams.get('row')) % recording.blocks.length);
+      return recording.block(0, Number(url.searchParams.get('row')) % (await recording.meta()).files[0]!.lanes[0]!.blocks);
     case 'api/stacks':
-      return (url.searchParams.get('ids') ?? '').split(',').map((id) => stackInfo(recording, Number(id)));
+      return recording.stacks(0, (url.searchParams.get('ids') ?? '').split(',').map(Number));
     case 'api/source':
       return { path: '', first: 0, lines: [], note: 'not at hand' };
     default:

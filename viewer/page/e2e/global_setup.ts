@@ -1,5 +1,5 @@
-// Builds the page over a generated recording once per run, for tests that need no gpumemtrace
-// program.
+// Builds the page with two recordings (src/testing/recordings.html) once per run, for tests that need
+// no gpumemtrace program.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { build } from 'vite';
 export default async function setup(): Promise<() => void> {
   const folder = mkdtempSync(path.join(tmpdir(), 'gmt-page-'));
   process.env['GMT_PAGE_OUT'] = folder;
-  await build({ root: path.join(import.meta.dirname, '..'), mode: 'generated', logLevel: 'warn', build: { outDir: folder } });
-  process.env['GMT_GENERATED_PAGE'] = path.join(folder, 'index.html');
+  await build({ root: path.join(import.meta.dirname, '..'), mode: 'recorded', logLevel: 'warn', build: { outDir: folder } });
+  process.env['GMT_RECORDED_PAGE'] = path.join(folder, 'index.html');
   return () => rmSync(folder, { recursive: true });
 }

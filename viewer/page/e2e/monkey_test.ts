@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Random } from '../src/base/random';
-import { seedsOfSuite } from '../src/base/seeds';
-import { generatedUrl, launch, noBrowser, TestPage } from './page';
+import { Random } from '../src/testing/random';
+import { seedsOfSuite } from '../src/testing/seeds';
+import { recordedUrl, launch, noBrowser, TestPage } from './page';
 import { ViewProgram, noPage, writeCases } from './program';
 import { writeRandomLog } from './random_log';
 
@@ -71,12 +71,12 @@ async function actFreely(test: TestPage, random: Random): Promise<string> {
 }
 
 /**
- * What is used at random, and for which share of the time. Without a program the generated
- * recording gets all of it.
+ * What is used at random, and for which share of the time. Without a program the recordings of
+ * the tests get all of it.
  */
 const hasProgram = noPage('view') === '' && process.env['GMT_MONKEY_URL'] === undefined;
 const PLACES = [
-  { name: process.env['GMT_MONKEY_URL'] ?? 'a generated recording', share: hasProgram ? 0.5 : 1 },
+  { name: process.env['GMT_MONKEY_URL'] ?? 'the recordings of the tests', share: hasProgram ? 0.5 : 1 },
   ...(hasProgram ? [{ name: VIEW, share: 0.5 }] : []),
 ];
 
@@ -95,7 +95,7 @@ describe.skipIf(noBrowser !== '').each(seedsOfSuite([1]))('random use (GMT_TEST_
   it.each(PLACES)(`of ${SECONDS} s * $share breaks nothing on $name`, async ({ name, share }) => {
     const random = new Random(seed);
     const view = name === VIEW ? await openView(folder, seed) : null;
-    const test = await TestPage.open(browser, { url: view?.url ?? process.env['GMT_MONKEY_URL'] ?? generatedUrl(), width: WIDTH, height: HEIGHT });
+    const test = await TestPage.open(browser, { url: view?.url ?? process.env['GMT_MONKEY_URL'] ?? recordedUrl(), width: WIDTH, height: HEIGHT });
     if (view !== null) await test.untilReady();
     await useAtRandom(test, random, SECONDS * 1000 * share);
     await test.close();

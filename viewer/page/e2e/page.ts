@@ -36,8 +36,9 @@ export interface OpenOptions {
   readonly height?: number;
 }
 
-export function generatedUrl(): string {
-  const file = process.env['GMT_GENERATED_PAGE'];
+/** Returns the address of a standalone file with two recordings. */
+export function recordedUrl(): string {
+  const file = process.env['GMT_RECORDED_PAGE'];
   if (file === undefined) throw new Error('e2e/global_setup.ts has not run');
   return pathToFileURL(file).href;
 }

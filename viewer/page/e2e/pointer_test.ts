@@ -4,7 +4,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { domainOf, type Range } from '../src/state/navigator';
-import { generatedUrl, launch, noBrowser, TestPage } from './page';
+import { recordedUrl, launch, noBrowser, TestPage } from './page';
 
 const GUTTER = 76; // left of the plot, whose right end is 10 pixels before that of the canvas
 const RIGHT = 10;
@@ -25,7 +25,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
   });
   afterAll(() => browser.close());
   beforeEach(async () => {
-    test = await TestPage.open(browser, { url: generatedUrl() });
+    test = await TestPage.open(browser, { url: recordedUrl() });
   });
   afterEach(() => test.close());
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VIEWS } from '../src/app/views';
 import { domainOf } from '../src/state/navigator';
 import type { State, ViewName } from '../src/state/state';
-import { generatedUrl, launch, noBrowser, TestPage } from './page';
+import { recordedUrl, launch, noBrowser, TestPage } from './page';
 
 interface Expectation {
   /** Keys that make the command applicable. */
@@ -116,7 +116,7 @@ async function tryAll(test: TestPage, view: string, isTried: (id: string) => boo
       await test.press(keyOf(hotkey));
       if (!(await expectation.done(before, await test.state(), test))) failed.push(`${id}: ${hotkey}`);
       await pressAll(test, expectation.restore ?? []);
-      if (id.startsWith('view.')) await test.page.goto(`${generatedUrl()}#v=1&view=${view}`);
+      if (id.startsWith('view.')) await test.page.goto(`${recordedUrl()}#v=1&view=${view}`);
       await test.idle();
     }
   }
@@ -132,14 +132,14 @@ describe.skipIf(noBrowser !== '')('keys', () => {
 
   // The commands of the page are the same in every view; they are tried in the first one only.
   it.each(Object.keys(VIEWS).map((view, i) => [view, i === 0] as const))('%s: each key does what its title says', async (view, isFirst) => {
-    const test = await TestPage.open(browser, { url: `${generatedUrl()}#v=1&view=${view}` });
+    const test = await TestPage.open(browser, { url: `${recordedUrl()}#v=1&view=${view}` });
     expect(await tryAll(test, view, (id) => isFirst || id.startsWith(`${view}.`))).toEqual([]);
     expect(test.errors).toEqual([]);
     await test.close();
   });
 
   it('a selected block: each key does what its title says', async () => {
-    const test = await TestPage.open(browser, { url: `${generatedUrl()}#v=1&view=timeline` });
+    const test = await TestPage.open(browser, { url: `${recordedUrl()}#v=1&view=timeline` });
     await test.page.context().grantPermissions(['clipboard-write', 'clipboard-read']);
     await pressAll(test, ofBlock.prepare);
     expect((await test.commands()).some(({ id }) => id.startsWith('details.'))).toBe(true);
@@ -149,7 +149,7 @@ describe.skipIf(noBrowser !== '')('keys', () => {
   });
 
   it('work after a click on a check box or a slider', async () => {
-    const test = await TestPage.open(browser, { url: `${generatedUrl()}#v=1&view=flame` });
+    const test = await TestPage.open(browser, { url: `${recordedUrl()}#v=1&view=flame` });
     await test.page.getByLabel('Inverted: callees first').click();
     await test.press('KeyO');
     expect((await test.state()).flame).toMatchObject({ inverted: true, icicle: false });
@@ -162,7 +162,7 @@ describe.skipIf(noBrowser !== '')('keys', () => {
   });
 
   it('are all listed in help', async () => {
-    const test = await TestPage.open(browser, { url: generatedUrl() });
+    const test = await TestPage.open(browser, { url: recordedUrl() });
     const commands = await test.commands();
     await test.press('?');
     const help = await test.page.locator('dialog[open]').textContent();

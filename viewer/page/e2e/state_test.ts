@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VIEWS } from '../src/app/views';
 import type { State } from '../src/state/state';
-import { generatedUrl, launch, noBrowser, TestPage } from './page';
+import { recordedUrl, launch, noBrowser, TestPage } from './page';
 
 function linked(state: State): Partial<State> {
   return { ...state, meta: null, progress: null, theme: 'system' };
@@ -19,7 +19,7 @@ describe.skipIf(noBrowser !== '')('the page', () => {
 
   it.each(Object.keys(VIEWS))('%s: its address restores it', async (view) => {
     const address = `#v=1&view=${view}`;
-    const first = await TestPage.open(browser, { url: `${generatedUrl()}${address}` });
+    const first = await TestPage.open(browser, { url: `${recordedUrl()}${address}` });
     await first.press('KeyW', 'KeyW', 'KeyD', 'KeyN', 'KeyB', ',', ',');
     await first.page.getByLabel('Filter by frame').fill('forward');
     await first.idle();
@@ -37,7 +37,7 @@ describe.skipIf(noBrowser !== '')('the page', () => {
   it.each(['#v=1&view=nothing&file=99&lane=-4', '#v=999&range=NaN..x&sel=block-4294967294', '#%%%=&&=', '#v=1&view=flame&flame=1e999'])(
     'accepts the address %s',
     async (address) => {
-      const test = await TestPage.open(browser, { url: `${generatedUrl()}${address}` });
+      const test = await TestPage.open(browser, { url: `${recordedUrl()}${address}` });
       expect(await test.page.getByRole('navigation').isVisible()).toBe(true);
       expect(test.errors).toEqual([]);
       await test.close();
@@ -46,8 +46,8 @@ describe.skipIf(noBrowser !== '')('the page', () => {
 
   it('is light or dark as in the system, or as chosen', async () => {
     const background = (test: TestPage): Promise<string> => test.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-    const light = await TestPage.open(browser, { url: generatedUrl(), colorScheme: 'light' });
-    const dark = await TestPage.open(browser, { url: generatedUrl(), colorScheme: 'dark' });
+    const light = await TestPage.open(browser, { url: recordedUrl(), colorScheme: 'light' });
+    const dark = await TestPage.open(browser, { url: recordedUrl(), colorScheme: 'dark' });
     expect(await background(light)).toBe('rgb(255, 255, 255)');
     expect(await background(dark)).toBe('rgb(20, 23, 28)');
     await light.press('KeyT', 'KeyT');
@@ -57,7 +57,7 @@ describe.skipIf(noBrowser !== '')('the page', () => {
   });
 
   it('is readable with high contrast', async () => {
-    const test = await TestPage.open(browser, { url: generatedUrl() });
+    const test = await TestPage.open(browser, { url: recordedUrl() });
     await test.page.emulateMedia({ forcedColors: 'active' });
     for (const { title } of Object.values(VIEWS)) {
       await test.show(title);
@@ -68,7 +68,7 @@ describe.skipIf(noBrowser !== '')('the page', () => {
   });
 
   it.each(Object.values(VIEWS).map((view) => view.title))('%s: Tab goes through it and out again', async (title) => {
-    const test = await TestPage.open(browser, { url: generatedUrl() });
+    const test = await TestPage.open(browser, { url: recordedUrl() });
     await test.show(title);
     await test.page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
     const seen = new Set<string>();
@@ -89,7 +89,7 @@ describe.skipIf(noBrowser !== '')('the page', () => {
   });
 
   it('has a name on every control', async () => {
-    const test = await TestPage.open(browser, { url: generatedUrl() });
+    const test = await TestPage.open(browser, { url: recordedUrl() });
     for (const { title } of Object.values(VIEWS)) {
       await test.show(title);
       const nameless = await test.page.evaluate(() =>

@@ -1,9 +1,9 @@
-// Tests every view over a generated recording: its content, that its controls work by mouse and by
+// Tests every view over two recordings: its content, that its controls work by mouse and by
 // keys, that there are no errors in the console and no requests to other origins.
 
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { generatedUrl, launch, noBrowser, TestPage } from './page';
+import { recordedUrl, launch, noBrowser, TestPage } from './page';
 
 describe.skipIf(noBrowser !== '')('views', () => {
   let browser: Browser;
@@ -14,7 +14,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
   });
   afterAll(() => browser.close());
   beforeEach(async () => {
-    test = await TestPage.open(browser, { url: generatedUrl() });
+    test = await TestPage.open(browser, { url: recordedUrl() });
   });
   afterEach(async () => {
     expect(test.errors).toEqual([]);
@@ -105,7 +105,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     await row.click();
     await test.page.getByRole('button', { name: "Only blocks through the selected row's function" }).click();
     await test.idle();
-    expect((await test.state()).filter).toMatchObject({ text: 'forward', stack: null });
+    expect((await test.state()).filter).toMatchObject({ text: 'forward (model.py)', stack: null });
     expect(await row.getByRole('gridcell').nth(1).textContent()).toBe(bytes);
     // In another grouping no row is selected, but the row's stack is.
     await test.page.getByLabel('One row per').selectOption('size');
@@ -249,7 +249,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     const all = await picture();
     const [some, none] = [await filter('forward'), await filter('no_such_frame')];
     expect(new Set([all, some, none]).size).toBe(3);
-    expect(await filter('.py')).toBe(all);
+    expect(await filter('empty_cuda')).toBe(all);
     expect(await filter('')).toBe(all);
   });
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { LiveProgress } from '../data/protocol';
-import { GeneratedSource } from '../data/generated_source';
 import { INITIAL_STATE, type State } from '../state/state';
+import { recordedSource } from '../testing/recordings';
 import { nowWords, stateWords } from './live_line';
 
-const meta = await new GeneratedSource().meta();
+const meta = await recordedSource().meta();
 const lane = meta.files[0]!.lanes[0]!;
 
 function live(change: Partial<LiveProgress> = {}): LiveProgress {

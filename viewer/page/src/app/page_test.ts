@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { GeneratedSource } from '../data/generated_source';
+import { recordedSource } from '../testing/recordings';
 import { Page } from './page';
 
 // A browser's address: its events come later than the changes that caused them.
@@ -23,8 +23,7 @@ class Address {
 }
 
 async function opened(): Promise<Page> {
-  const source = new GeneratedSource();
-  const page = new Page(source);
+  const page = new Page(recordedSource());
   await vi.waitUntil(() => page.store.get().range.to > 1);
   return page;
 }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { NO_ROW, type FileMeta, type LiveMeta, type Meta } from '../data/protocol';
-import { GeneratedSource } from '../data/generated_source';
+import { recordedFile } from '../testing/recordings';
 import { carried, firstRange, followedRange, moved, momentKey, placeOf, stageOf } from './live';
 import { domainOf } from './navigator';
 import { INITIAL_STATE, type State } from './state';
 
-const base = (await new GeneratedSource().meta()).files[0]!;
+const base = await recordedFile();
 
 function fileWith(live: LiveMeta, change: Partial<FileMeta> = {}): FileMeta {
   return { ...base, events: 1000, end_ns: 100e9, live, ...change };

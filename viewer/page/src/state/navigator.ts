@@ -40,7 +40,7 @@ export function positionOnAxis(file: FileMeta, axis: Axis, event: number, ns: nu
   const step = upperBound(begin, event); // steps begun
   const last = begin.length;
   if (step === last && last > 0 && event > end[last - 1]!) {
-    return last + 1 + (event - end[last - 1]!) / Math.max(1, file.events + 1 - end[last - 1]!);
+    return last + 1 + (event - end[last - 1]!) / Math.max(1, file.events - end[last - 1]!);
   }
   const from = step === 0 ? 0 : begin[step - 1]!;
   const to = step === last && last > 0 ? end[last - 1]! : (begin[step] ?? file.events);

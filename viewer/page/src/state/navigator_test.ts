@@ -1,16 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { positionOf } from '../data/generated/select';
-import { GeneratedSource } from '../data/generated_source';
-import { clampRange, domainOf, eventOf, Navigator, positionIn } from './navigator';
+import type { DataSource } from '../data/data_source';
+import type { FileMeta } from '../data/protocol';
+import { clockOf, recordedSource } from '../testing/recordings';
+import { clampRange, domainOf, eventOf, Navigator, positionIn, positionOnAxis } from './navigator';
 import { Store } from './store';
 
-async function navigating(): Promise<{ store: Store; source: GeneratedSource; navigator: Navigator }> {
-  const source = new GeneratedSource();
+async function navigating(): Promise<{ store: Store; source: DataSource; navigator: Navigator; file: FileMeta; clock: Float64Array }> {
+  const source = recordedSource();
   const store = new Store();
   const meta = await source.meta();
-  const range = domainOf(meta.files[0]!, 'time');
-  store.update({ meta, axis: 'time', range, rangeEvents: { from: 0, to: meta.files[0]!.events } });
-  return { store, source, navigator: new Navigator(store, source) };
+  const file = meta.files[0]!;
+  store.update({ meta, axis: 'time', range: domainOf(file, 'time'), rangeEvents: { from: 0, to: file.events } });
+  return { store, source, navigator: new Navigator(store, source), file, clock: await clockOf(source) };
 }
 
 describe('a range', () => {
@@ -24,23 +25,21 @@ describe('a range', () => {
 
 describe('translation', () => {
   it('maps positions to events and events to positions, exact to a column', async () => {
-    const { source } = await navigating();
-    const recording = source.recording(0);
-    const tile = await source.curve({ file: 0, lane: 0, axis: 'time', from: 0, to: recording.endNs, columns: 4000 });
-    const width = recording.endNs / 4000;
-    for (let event = 1; event <= recording.times.length; event += 7) {
-      const position = positionOf(recording, 'time', event);
+    const { source, file, clock } = await navigating();
+    const tile = await source.curve({ file: 0, lane: 0, axis: 'time', from: 0, to: file.end_ns, columns: 4000 });
+    const width = file.end_ns / 4000;
+    for (let event = 1; event <= file.events; event += 7) {
+      const position = clock[event]!;
       expect(Math.abs(positionIn(tile, event) - position)).toBeLessThanOrEqual(width);
-      expect(positionOf(recording, 'time', eventOf(tile, position))).toBeLessThanOrEqual(position + width);
+      expect(clock[eventOf(tile, position)]).toBeLessThanOrEqual(position + width);
     }
   });
   it('locates an event on any axis, however long the recording', async () => {
-    const { source, navigator } = await navigating();
-    const recording = source.recording(0);
+    const { navigator, file, clock } = await navigating();
     for (const axis of ['time', 'step'] as const) {
-      for (const event of [1, 17, recording.times.length >> 1, recording.times.length - 1]) {
+      for (const event of [1, 17, file.events >> 1, file.events - 1]) {
         const found = await navigator.locate(event, axis);
-        expect(Math.abs(found - positionOf(recording, axis, event))).toBeLessThanOrEqual(axis === 'time' ? recording.endNs / 400_000 : 0.001);
+        expect(Math.abs(found - positionOnAxis(file, axis, event, clock[event]!))).toBeLessThanOrEqual(axis === 'time' ? file.end_ns / 400_000 : 0.001);
       }
     }
   });
@@ -48,27 +47,25 @@ describe('translation', () => {
 
 describe('Navigator', () => {
   it('keeps the range in events up to date', async () => {
-    const { store, source, navigator } = await navigating();
-    const recording = source.recording(0);
-    navigator.learn(await source.curve({ file: 0, lane: 0, axis: 'time', from: 0, to: recording.endNs, columns: 2000 }));
-    navigator.setRange({ from: recording.times[100]!, to: recording.times[300]! });
+    const { store, source, navigator, file, clock } = await navigating();
+    navigator.learn(await source.curve({ file: 0, lane: 0, axis: 'time', from: 0, to: file.end_ns, columns: 2000 }));
+    navigator.setRange({ from: clock[101]!, to: clock[301]! });
     expect(Math.abs(store.get().rangeEvents.from - 101)).toBeLessThan(8);
     expect(Math.abs(store.get().rangeEvents.to - 301)).toBeLessThan(8);
   });
   it('shows the same events on another axis', async () => {
-    const { store, source, navigator } = await navigating();
-    const recording = source.recording(0);
-    store.update({ range: { from: recording.times[99]!, to: recording.times[399]! }, rangeEvents: { from: 100, to: 400 } });
+    const { store, navigator, file, clock } = await navigating();
+    store.update({ range: { from: clock[100]!, to: clock[400]! }, rangeEvents: { from: 100, to: 400 } });
     await navigator.setAxis('event');
     expect(store.get().range).toEqual({ from: 100, to: 400 });
     await navigator.setAxis('step');
-    expect(store.get().range.from).toBeCloseTo(positionOf(recording, 'step', 100), 2);
-    expect(store.get().range.to).toBeCloseTo(positionOf(recording, 'step', 400), 2);
+    expect(store.get().range.from).toBeCloseTo(positionOnAxis(file, 'step', 100, clock[100]!), 2);
+    expect(store.get().range.to).toBeCloseTo(positionOnAxis(file, 'step', 400, clock[400]!), 2);
   });
   it('keeps the whole recording shown when the axis changes', async () => {
-    const { store, source, navigator } = await navigating();
+    const { store, navigator, file } = await navigating();
     await navigator.setAxis('event');
-    expect(store.get().range).toEqual({ from: 0, to: source.recording(0).times.length });
+    expect(store.get().range).toEqual({ from: 0, to: file.events });
     expect(navigator.isWhole()).toBe(true);
   });
   it('moves the range to an event only if it does not contain it', async () => {
@@ -92,14 +89,13 @@ describe('Navigator', () => {
 });
 
 it('keeps the events of a link whatever curves come, until the range moves', async () => {
-  const { store, source, navigator } = await navigating();
-  const recording = source.recording(0);
-  const overview = await source.curve({ file: 0, lane: 0, axis: 'time', from: 0, to: recording.endNs, columns: 64 });
-  store.update({ range: { from: recording.times[100]!, to: recording.times[200]! }, rangeEvents: { from: 101, to: 201 } });
+  const { store, source, navigator, file, clock } = await navigating();
+  const overview = await source.curve({ file: 0, lane: 0, axis: 'time', from: 0, to: file.end_ns, columns: 64 });
+  store.update({ range: { from: clock[101]!, to: clock[201]! }, rangeEvents: { from: 101, to: 201 } });
   navigator.keepEvents();
   navigator.learn(overview);
   expect(store.get().rangeEvents).toEqual({ from: 101, to: 201 });
-  navigator.setRange({ from: recording.times[300]!, to: recording.times[400]! });
+  navigator.setRange({ from: clock[301]!, to: clock[401]! });
   navigator.learn(await source.curve({ file: 0, lane: 0, axis: 'time', ...store.get().range, columns: 4000 }));
   expect(Math.abs(store.get().rangeEvents.from - 301)).toBeLessThan(2);
 });

@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
-import { GeneratedSource } from '../../data/generated_source';
 import type { Axis } from '../../data/protocol';
 import { domainOf, Navigator, positionOnAxis } from '../../state/navigator';
 import { Store } from '../../state/store';
+import { recordedSource } from '../../testing/recordings';
 import { follow } from './follow';
 import { NO_LINK } from './page';
 
 /** Zoomed in on the last hundredth of the recording, and in bytes. */
 async function atTheEnd(axis: Axis) {
-  const source = new GeneratedSource();
+  const source = recordedSource();
   const store = new Store();
   const meta = await source.meta();
   const { from, to } = domainOf(meta.files[0]!, axis);

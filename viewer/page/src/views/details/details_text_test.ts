@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { GeneratedSource } from '../../data/generated_source';
 import { NEVER, NO_ROW, type BlockDetails, type Frame } from '../../data/protocol';
+import { recordedSource } from '../../testing/recordings';
 import { blockFacts, blockMarkdown, blockText, mainFrame, groupFrames, lifeFacts, neighbourWords, stackMarkdown } from './details_text';
 
 const frame = (name: string, kind: Frame['kind'], line = 7): Frame => ({ function: name, file: `/src/${name}.py`, line, library: '', kind });
 
 async function block(change: Partial<BlockDetails> = {}): Promise<BlockDetails> {
-  return { ...(await new GeneratedSource().block(0, 30)), ...change };
+  return { ...(await recordedSource().block(0, 30)), ...change };
 }
 
 describe('frames', () => {

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { GeneratedSource } from '../../data/generated_source';
 import { INITIAL_STATE, type State } from '../../state/state';
+import { recordedSource } from '../../testing/recordings';
 import { fromShown, otherMoment, otherWords } from './other_moment';
 
 async function twoFiles(change: Partial<State>): Promise<State> {
-  const meta = await new GeneratedSource().meta();
+  const meta = await recordedSource().meta();
   const [one] = meta.files;
   const lanes = one!.lanes.map((lane) => ({ ...lane, peak_event: lane.peak_event + 1000 }));
   return { ...INITIAL_STATE, meta: { ...meta, files: [one!, { ...one!, file: 1, lanes }] }, ...change };

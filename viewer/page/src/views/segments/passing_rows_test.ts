@@ -1,12 +1,13 @@
 import { expect, it } from 'vitest';
-import { GeneratedSource } from '../../data/generated_source';
 import type { Scope, SegmentState } from '../../data/protocol';
 import { NO_FILTER } from '../../state/state';
+import { recordedSource } from '../../testing/recordings';
 import { pieceTest, rowsOf } from './passing_rows';
 
-const source = new GeneratedSource();
+const source = recordedSource();
+const { peak_event: peak } = (await source.meta()).files[0]!.lanes[0]!;
 const filter = { ...NO_FILTER, category: 'activations' };
-const scope: Scope = { file: 0, lane: 0, filter, of: 'live', from: 0, to: 900 };
+const scope: Scope = { file: 0, lane: 0, filter, of: 'live', from: 0, to: peak };
 
 it('collects all pages of the held blocks', async () => {
   const whole = (await source.find(scope, 0xffffffff, 10_000)).rows;

@@ -1,13 +1,13 @@
 // Tests which instants draw lines through the plot.
 
 import { expect, it } from 'vitest';
-import { GeneratedSource } from '../../data/generated_source';
 import type { Renderer } from '../../render/renderer';
 import type { Theme } from '../../render/theme';
+import { recordedFile } from '../../testing/recordings';
 import { areasOf } from './areas';
 import { drawInstants, type Instant } from './draw_tracks';
 
-const areas = areasOf((await new GeneratedSource().meta()).files[0]!, 1000, 600);
+const areas = areasOf(await recordedFile(), 1000, 600);
 const view = { from: 0, to: 1000, low: 0, high: 1, box: areas.plot };
 const theme = { scheme: 'light' } as Theme;
 

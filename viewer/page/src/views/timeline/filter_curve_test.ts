@@ -1,20 +1,19 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { midpointOf } from '../../data/columns';
 import type { DataSource } from '../../data/data_source';
-import { selectCurve } from '../../data/generated/select';
-import { GeneratedSource } from '../../data/generated_source';
 import type { FileProgress, Filter, PassingCurve, Progress, Window } from '../../data/protocol';
 import { scopeOf } from '../../state/scope';
 import { INITIAL_STATE, NO_FILTER, type State } from '../../state/state';
+import { blocksOf, recordedSource } from '../../testing/recordings';
 import { askAtCursor, bytesAt, cursorKey, cursorQuery, FilterCurve, filterWords } from './filter_curve';
 
-const source = new GeneratedSource();
-const recording = source.recording(0);
+const source = recordedSource();
+const { events } = (await source.meta()).files[0]!;
 const SMALL: Filter = { ...NO_FILTER, max_size: 2 ** 20 };
 
-function pictureOf(from: number, to: number, stage = 'ready') {
+async function pictureOf(from: number, to: number, stage = 'ready') {
   const window: Window = { file: 0, lane: 0, axis: 'event', from, to, columns: 100 };
-  return { subject: { file: 0, lane: 0, axis: 'event', layout: 'stacked', stage, window: 0 }, curve: selectCurve(recording, window) } as const;
+  return { subject: { file: 0, lane: 0, axis: 'event', layout: 'stacked', stage, window: 0 }, curve: await source.curve(window) } as const;
 }
 
 /** Returns a curve, and the promise of its first answer. */
@@ -27,22 +26,22 @@ function looking() {
 afterEach(() => void vi.restoreAllMocks());
 
 it('includes blocks that are too small to be drawn', async () => {
-  const picture = pictureOf(0, recording.times.length);
+  const picture = await pictureOf(0, events);
   const { curve, answered } = looking();
   expect(curve.look(picture, SMALL)).toBeNull();
   await answered;
   const passing = curve.look(picture, SMALL)!;
-  const small = recording.blocks.filter(({ lane, size }) => lane === 0 && size <= 2 ** 20);
+  const { birth, death, size } = await blocksOf(source, SMALL);
   picture.curve.event.forEach((event, c) => {
-    const held = small.filter(({ birth, death }) => birth <= event && event < death);
-    expect(passing.live[c]).toBe(held.reduce((bytes, { size }) => bytes + size, 0));
+    const held = size.filter((_, i) => birth[i]! <= event && event < death[i]!);
+    expect(passing.live[c]).toBe(held.reduce((sum, bytes) => sum + bytes, 0));
   });
   expect(Math.max(...passing.live)).toBeGreaterThan(0);
 });
 
 it('is requested once per picture, and stays until the next one has come', async () => {
   const ask = vi.spyOn(source as DataSource, 'passing');
-  const [one, two] = [pictureOf(0, 100), pictureOf(50, 150)];
+  const [one, two] = [await pictureOf(0, 100), await pictureOf(50, 150)];
   const { curve, answered } = looking();
   for (let i = 0; i < 3; ++i) curve.look(one, SMALL);
   expect(ask).toHaveBeenCalledTimes(1);
@@ -55,11 +54,11 @@ it('is requested once per picture, and stays until the next one has come', async
   expect(ask.mock.calls.map(([, signal]) => signal!.aborted)).toEqual([true, true, false]); // only the last one is wanted
 });
 
-it('is not requested without a filter, nor before blocks are known', () => {
+it('is not requested without a filter, nor before blocks are known', async () => {
   const ask = vi.spyOn(source as DataSource, 'passing');
   const { curve } = looking();
-  expect(curve.look(pictureOf(0, 100), NO_FILTER)).toBeNull();
-  expect(curve.look(pictureOf(0, 100, 'coarse'), SMALL)).toBeNull();
+  expect(curve.look(await pictureOf(0, 100), NO_FILTER)).toBeNull();
+  expect(curve.look(await pictureOf(0, 100, 'coarse'), SMALL)).toBeNull();
   expect(ask).not.toHaveBeenCalled();
 });
 

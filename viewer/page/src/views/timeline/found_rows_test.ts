@@ -1,19 +1,16 @@
 import { expect, it, vi } from 'vitest';
-import { selectBlocks, selectCurve } from '../../data/generated/select';
-import { addressOf } from '../../data/generated/questions';
-import { GeneratedSource } from '../../data/generated_source';
 import { NO_ROW, type BlockQuery, type Filter } from '../../data/protocol';
 import { NO_FILTER } from '../../state/state';
+import { recordedSource, stacksOf } from '../../testing/recordings';
 import { FoundRows } from './found_rows';
 import { passingItems } from './passing';
 
-const source = new GeneratedSource();
-const recording = source.recording(0);
+const source = recordedSource();
 const QUERY: BlockQuery = { file: 0, lane: 0, axis: 'event', from: 200, to: 600, columns: 400, layout: 'stacked', low: 0, high: 2 ** 30, rows: 512 };
 const picture = {
-  subject: { file: 0, lane: 0, axis: 'event', layout: 'stacked', stage: 'ready', window: 0 }, curve: selectCurve(recording, QUERY), blocks: selectBlocks(recording, QUERY),
+  subject: { file: 0, lane: 0, axis: 'event', layout: 'stacked', stage: 'ready', window: 0 }, curve: await source.curve(QUERY), blocks: await source.blocks(QUERY),
 } as const;
-const stackOf = (stack: number) => ({ stack, ...recording.stacks[stack]! });
+const stackOf = await stacksOf(source, picture.blocks);
 
 /** Returns the rows of the picture that match, when all answers have come. */
 async function passing(filter: Filter): Promise<number[]> {
@@ -29,9 +26,10 @@ async function passing(filter: Filter): Promise<number[]> {
 
 it('finds the blocks of the picture at an address, held before it or allocated in it', async () => {
   const rows = [...picture.blocks.row].filter((row) => row !== NO_ROW);
-  for (const row of rows.filter((_, i) => i % 8 === 0)) {
-    const address = addressOf(recording.blocks[row]!.place);
-    expect(await passing({ ...NO_FILTER, text: address })).toEqual(rows.filter((each) => addressOf(recording.blocks[each]!.place).includes(address)));
+  const blocks = await Promise.all(rows.map((row) => source.block(0, row)));
+  for (const { address } of blocks.filter((_, i) => i % 8 === 0)) {
+    const isThere = blocks.map((block) => Number(block.address) <= Number(address) && Number(address) < Number(block.address) + block.size);
+    expect(await passing({ ...NO_FILTER, text: address })).toEqual(rows.filter((_, i) => isThere[i]));
   }
 });
 

@@ -1,25 +1,23 @@
 import { describe, expect, it } from 'vitest';
-import { Random } from '../../base/random';
-import { forEachSeed } from '../../base/seeds';
-import { selectBlocks, selectCurve } from '../../data/generated/select';
-import { GeneratedSource } from '../../data/generated_source';
+import { Random } from '../../testing/random';
+import { forEachSeed } from '../../testing/seeds';
 import { NO_ROW, type BlockQuery, type FileMeta } from '../../data/protocol';
 import { luminance } from '../../render/palette';
 import type { Theme } from '../../render/theme';
 import { NO_FILTER, type ColorBy } from '../../state/state';
+import { recordedSource, stacksOf } from '../../testing/recordings';
 import { colorItems, siteLegend, topSites } from './coloring';
 import { HitTest } from './hits';
 import { passingItems, textMatcher } from './passing';
 import { layoutStacked } from './stacked_layout';
 
-const source = new GeneratedSource();
-const recording = source.recording(0);
+const source = recordedSource();
 const QUERY: BlockQuery = { file: 0, lane: 0, axis: 'event', from: 200, to: 600, columns: 400, layout: 'stacked', low: 0, high: 2 ** 30, rows: 512 };
-const tile = selectBlocks(recording, QUERY);
-const laidOut = layoutStacked(tile, selectCurve(recording, QUERY), 0);
+const tile = await source.blocks(QUERY);
+const laidOut = layoutStacked(tile, await source.curve(QUERY), 0);
 const { quads } = laidOut;
 const THEME: Theme = { scheme: 'light', bg: '#ffffff', fg: '#000000', muted: '#000000', line: '#000000', panel: '#ffffff', accent: '#0000ff', warn: '#ff0000', rest: '#dddddd', font: '11px x' };
-const stackOf = (stack: number) => ({ stack, ...recording.stacks[stack]! });
+const stackOf = await stacksOf(source, tile);
 
 async function fileMeta(): Promise<FileMeta> {
   return (await source.meta()).files[0]!;
@@ -54,8 +52,8 @@ describe('filter', () => {
     let passing = 0;
     for (const [i, row] of tile.row.entries()) {
       if (row === NO_ROW) continue;
-      const block = recording.blocks[row]!;
-      const expected = block.category === 4 && block.size >= 4 * 1024 ** 2 && recording.stacks[block.stack]!.label.includes('model.py');
+      const block = await source.block(0, row);
+      const expected = block.category === 'activations' && block.size >= 4 * 1024 ** 2 && block.stack.label.includes('model.py');
       expect(passes[i]).toBe(Number(expected));
       passing += Number(expected);
     }
@@ -96,7 +94,7 @@ describe('colours', () => {
   });
   it('have a legend in a window that contains only sums', async () => {
     const none = { ...tile, row: tile.row.slice(0, 0) };
-    const rests = layoutStacked(none, selectCurve(recording, QUERY), 0);
+    const rests = layoutStacked(none, await source.curve(QUERY), 0);
     const { legend } = colorItems(none, rests, 'category', await fileMeta(), THEME, null);
     expect(legend.map((entry) => entry.name)).toContain('parameters');
   });

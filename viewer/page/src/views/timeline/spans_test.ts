@@ -1,17 +1,17 @@
 // Tests what is found under the pointer above the plot.
 
 import { describe, expect, it } from 'vitest';
-import { GeneratedSource } from '../../data/generated_source';
-import type { FileMeta, SpanMeta } from '../../data/protocol';
+import type { SpanMeta } from '../../data/protocol';
 import { xOf, type Viewport } from '../../render/renderer';
 import { domainOf, positionOnAxis } from '../../state/navigator';
 import { NO_FILTER } from '../../state/state';
+import { recordedFile } from '../../testing/recordings';
 import { areasOf } from './areas';
 import { spanAt } from './draw_tracks';
 import type { Hover } from './timeline_canvas';
 import { passingAt, spanWords } from './tooltip';
 
-const file: FileMeta = (await new GeneratedSource().meta()).files[0]!;
+const file = await recordedFile();
 const areas = areasOf(file, 4000, 600);
 
 function viewOf(axis: 'time' | 'event' | 'step'): Viewport {

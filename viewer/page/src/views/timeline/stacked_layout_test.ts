@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { Random } from '../../base/random';
-import { edgeOf } from '../../data/columns';
-import { makeRecording, type Recording } from '../../data/generated/recording';
-import { durationClass, positionOf, selectBlocks, selectCurve } from '../../data/generated/select';
+import { Random } from '../../testing/random';
+import { edgeOf, midpointOf } from '../../data/columns';
 import { NO_ROW, type Axis, type BlockQuery, type BlockTile, type CurveTile } from '../../data/protocol';
 import type { Quads } from '../../render/quads';
+import { domainOf } from '../../state/navigator';
+import { recordedSource } from '../../testing/recordings';
 import { layoutAddress } from './address_layout';
 import { layoutStacked, StackedLayout } from './stacked_layout';
 
@@ -96,58 +96,43 @@ describe('stacked layout', () => {
   it('of an empty tile is empty', () => expect(layoutStacked(tileOf([]), NOTHING, 0).quads.count).toBe(0));
 });
 
-// Returns the places in the whole stack of a column, block by block. Every viewport must agree with
-// them.
-function slowPlaces(recording: Recording, query: BlockQuery, column: number): Map<number, number> {
-  const middle = query.from + ((column + 0.5) * (query.to - query.from)) / query.columns;
-  const width = (query.to - query.from) / query.columns;
-  const live = recording.blocks
-    .filter((block) => block.lane === query.lane)
-    .map((block) => ({ block, start: positionOf(recording, query.axis, block.birth), end: positionOf(recording, query.axis, block.death) }))
-    .filter(({ start, end }) => start <= middle && middle < end && end - start >= width)
-    .map((each) => ({ ...each, rank: durationClass(query.axis, each.start, each.end) }))
-    .sort((a, b) => (a.rank === b.rank ? a.block.birth - b.block.birth : b.rank - a.rank));
-  const places = new Map<number, number>();
-  let top = 0;
-  for (const { block } of live) {
-    places.set(block.row, top);
-    top += block.size;
+/** Returns the bytes of an item of a tile in a column. */
+function bytesIn(tile: BlockTile, item: number, column: number): number {
+  if (tile.row[item] !== NO_ROW) {
+    const middle = midpointOf(tile.query, column);
+    return tile.start[item]! <= middle && middle < tile.end[item]! ? tile.size[item]! : 0;
   }
-  return places;
+  const begin = tile.run_begin[item]!;
+  const last = tile.run_column.subarray(begin, tile.run_begin[item + 1]).findLastIndex((each) => each <= column);
+  return last < 0 ? 0 : tile.run_bytes[begin + last]!;
 }
 
-describe('compared with a slow layout', () => {
-  const recording = makeRecording({ seed: 3, steps: 8, layers: 7 });
+describe('compared with a slow layout', async () => {
+  const source = recordedSource();
+  const file = (await source.meta()).files[0]!;
+  const peak = file.lanes[0]!.peak_bytes;
   const random = new Random(29);
-  const peak = Math.max(...selectCurve(recording, { file: 0, lane: 0, axis: 'event', from: 0, to: recording.times.length, columns: 2000 }).series.get('live')!.max);
-  it.each(Array.from({ length: 24 }, (_, round) => round))('viewport %i has every band in its place, to a quarter of a row', () => {
+  it.each(Array.from({ length: 24 }, (_, round) => round))('viewport %i has every item in its place, to a quarter of a row', async () => {
     const axis = random.pick<Axis>(['time', 'event', 'step']);
-    const whole = axis === 'event' ? recording.times.length : axis === 'time' ? recording.endNs : recording.steps.begin.length + 1;
+    const whole = domainOf(file, axis).to;
     const size = whole * 10 ** (-2 * random.next());
     const from = random.next() * (whole - size);
     const low = random.below(3) === 0 ? random.next() * peak * 0.8 : 0;
     const query: BlockQuery = { file: 0, lane: 0, axis, from, to: from + size, columns: 50 + random.below(300), layout: 'stacked', low, high: low + peak * (0.1 + random.next()), rows: 40 + random.below(500) };
-    const tile = selectBlocks(recording, query);
+    const tile = await source.blocks(query);
     const quarter = (query.high - query.low) / query.rows / 4;
-    const { quads } = layoutStacked(tile, selectCurve(recording, query), quarter);
-    const width = size / query.columns;
+    const { quads } = layoutStacked(tile, await source.curve(query), quarter);
     for (let c = 0; c < query.columns; c += 7) {
-      const places = slowPlaces(recording, query, c);
-      const middle = from + (c + 0.5) * width;
-      let shown = 0;
-      for (let i = 0; i < quads.count; ++i) {
-        if (quads.x0[i]! > middle || quads.x1[i]! <= middle || quads.item[i]! >= tile.row.length) continue;
-        const row = tile.row[quads.item[i]!]!;
-        if (row === NO_ROW) continue;
-        const place = places.get(row);
-        expect(Math.abs(quads.y0[i]! - place!)).toBeLessThanOrEqual(quarter);
-        ++shown;
+      const middle = midpointOf(query, c);
+      const shown = new Map<number, number>(); // bottom by item
+      for (let i = 0; i < quads.count; ++i) if (quads.x0[i]! <= middle && middle < quads.x1[i]!) shown.set(quads.item[i]!, quads.y0[i]!);
+      let place = 0;
+      for (let item = 0; item < tile.row.length; ++item) {
+        const bytes = bytesIn(tile, item, c);
+        expect(shown.has(item)).toBe(bytes > 0);
+        if (bytes > 0) expect(Math.abs(shown.get(item)! - place)).toBeLessThanOrEqual(quarter);
+        place += bytes;
       }
-      const seen = [...places].filter(([row, place]) => {
-        const { size: bytes } = recording.blocks[row]!;
-        return bytes >= quarter * 4 && place < query.high && place + bytes > query.low;
-      });
-      expect(shown).toBeGreaterThanOrEqual(seen.length);
     }
   });
 });

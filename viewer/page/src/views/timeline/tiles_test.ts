@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { activity } from '../../base/activity';
 import type { DataSource } from '../../data/data_source';
-import { GeneratedSource } from '../../data/generated_source';
 import type { Window } from '../../data/protocol';
+import { recordedSource } from '../../testing/recordings';
 import { Tiles, type Subject } from './tiles';
 import type { VisibleArea } from './wanted';
 
@@ -11,7 +11,7 @@ const looking = (from: number, to: number): VisibleArea => ({ range: { from, to 
 
 function watched(change: Partial<DataSource> = {}): { tiles: Tiles; asked: string[]; settle: () => Promise<void> } {
   const asked: string[] = [];
-  const real = new GeneratedSource();
+  const real = recordedSource();
   const source = new Proxy<DataSource>(real, {
     get(target, name: keyof DataSource) {
       const method = (Reflect.get(change, name) ?? Reflect.get(target, name)) as (...args: unknown[]) => unknown;
@@ -86,8 +86,8 @@ it('shows the error, and asks again after a while, not in every frame', async ()
   let isDown = true;
   let time = 0;
   let asked = 0;
-  const source = new GeneratedSource();
-  const failing = Object.assign(Object.create(source) as GeneratedSource, {
+  const source = recordedSource();
+  const failing = Object.assign(recordedSource(), {
     curve: (window: Window) => {
       ++asked;
       return isDown ? Promise.reject(new Error('gone')) : source.curve(window);
