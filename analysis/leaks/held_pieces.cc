@@ -72,7 +72,7 @@ void HeldPieces::OnAlloc(const Event& event) {
   if (is_block) ForgetRecords(event.thread);
 }
 
-HeldId HeldPieces::OnBorn(const Event& event, const Place& place) {
+HeldId HeldPieces::OnBorn(const Event& event, const MemoryPlace& place) {
   HeldPiece piece;
   piece.place = place;
   piece.heap = HeapOf(event);
@@ -124,7 +124,7 @@ void HeldPieces::EndPiece(PieceId id) {
   refusable_.pop_front();
 }
 
-bool HeldPieces::OnRestored(HeldId id, const Place& place) {
+bool HeldPieces::OnRestored(HeldId id, const MemoryPlace& place) {
   HeldPiece& piece = pieces_[id];
   if (piece.is_held || piece.place != place) return false;  // the id was used again
   const auto freed = std::find(refusable_.begin(), refusable_.end(), id);
@@ -141,7 +141,7 @@ void HeldPieces::OnSegment(HeldId id) {
   listener_->OnSegment(id, pieces_[id]);
 }
 
-HeldId HeldPieces::OnFreeOfUnknown(const Event& event, const Place& /*place*/) {
+HeldId HeldPieces::OnFreeOfUnknown(const Event& event, const MemoryPlace& /*place*/) {
   // After a gap, the birth may be among the missing events.
   if (has_gaps_ || event.size == 0) return kNoHeld;
   const uint32_t heap = HeapOf(event);

@@ -38,7 +38,7 @@ using PieceId = HeldId;
 inline constexpr PieceId kNoPiece = kNoHeld;
 
 struct HeldPiece {
-  Place place;
+  MemoryPlace place;
   uint64_t size = 0;
   uint64_t stream = 0;
   uint32_t stack = 0, forward_stack = 0;
@@ -88,11 +88,11 @@ class HeldPieces : private HeldMemory::Listener {
     PieceId waiting = kNoPiece;
   };
 
-  HeldId OnBorn(const format::Event& event, const Place& place) override;
+  HeldId OnBorn(const format::Event& event, const MemoryPlace& place) override;
   void OnEnded(HeldId id, HeldMemory::End end, const format::Event& event) override;
-  bool OnRestored(HeldId id, const Place& place) override;
+  bool OnRestored(HeldId id, const MemoryPlace& place) override;
   void OnSegment(HeldId id) override;
-  HeldId OnFreeOfUnknown(const format::Event& event, const Place& place) override;
+  HeldId OnFreeOfUnknown(const format::Event& event, const MemoryPlace& place) override;
 
   void OnAlloc(const format::Event& event);
   void OnFree(const format::Event& event);
@@ -119,7 +119,7 @@ class HeldPieces : private HeldMemory::Listener {
   std::vector<HeldPiece> pieces_;
   std::vector<PieceId> unused_;
   std::deque<PieceId> refusable_;  // driver memory whose free may still be refused
-  absl::flat_hash_map<Place, PieceId> awaiting_;
+  absl::flat_hash_map<MemoryPlace, PieceId> awaiting_;
   absl::btree_map<std::pair<int32_t, uint64_t>, PieceId> awaiting_blocks_;
   absl::flat_hash_map<uint64_t, Recorded> recorded_;
   absl::flat_hash_map<uint32_t, std::vector<uint64_t>> by_thread_;

@@ -11,7 +11,7 @@ using format::Event;
 
 HeldId HeldMemory::Alloc(const Event& event, uint32_t heap, Listener& listener) {
   if (Failed(event) || IsForeign(event.memory)) return kNoHeld;
-  const Place place = PlacesOf(event, heap).front();
+  const MemoryPlace place = PlacesOf(event, heap).front();
   const auto [at, is_new] = held_.try_emplace(place);
   if (!is_new) {
     const Held old = at->second;
@@ -30,14 +30,14 @@ HeldId HeldMemory::Alloc(const Event& event, uint32_t heap, Listener& listener) 
   return held.id;
 }
 
-void HeldMemory::Hold(const Event& event, const Place& place, HeldId id, Listener& listener) {
+void HeldMemory::Hold(const Event& event, const MemoryPlace& place, HeldId id, Listener& listener) {
   const Held held = MakeHeld(event, place, id);
   held_[place] = held;
   Index(place, held);
   if (place.is_block()) Backed(place, held, event, listener);
 }
 
-HeldMemory::Held HeldMemory::MakeHeld(const Event& event, const Place& place, HeldId id) {
+HeldMemory::Held HeldMemory::MakeHeld(const Event& event, const MemoryPlace& place, HeldId id) {
   Held held;
   held.size = event.size;
   held.id = id;
@@ -48,13 +48,13 @@ HeldMemory::Held HeldMemory::MakeHeld(const Event& event, const Place& place, He
   return held;
 }
 
-void HeldMemory::Index(const Place& place, const Held& held) {
+void HeldMemory::Index(const MemoryPlace& place, const Held& held) {
   if (place.space == kPhysicalSpace) physical_[held.id] = {};
   if (place.space == kDeviceSpace) ranges_[{held.device, place.value}] = {held.size, held.id};
 }
 
 // A region does not change the owner of the memory around it. All known host memory is CUDA's.
-void HeldMemory::Backed(const Place& place, const Held& held, const Event& event,
+void HeldMemory::Backed(const MemoryPlace& place, const Held& held, const Event& event,
                         Listener& listener) {
   bool is_backed = false;
   if (event.memory != REGION) {
@@ -69,8 +69,8 @@ void HeldMemory::Backed(const Place& place, const Held& held, const Event& event
 
 HeldId HeldMemory::Free(const Event& event, uint32_t heap, Listener& listener) {
   if (Failed(event) || ValueOf(event) == 0 || IsForeign(event.memory)) return kNoHeld;
-  const Places places = PlacesOf(event, heap);
-  for (const Place& place : places) {
+  const MemoryPlaces places = PlacesOf(event, heap);
+  for (const MemoryPlace& place : places) {
     const auto at = held_.find(place);
     if (at == held_.end()) continue;
     const Held held = at->second;
@@ -79,7 +79,7 @@ HeldId HeldMemory::Free(const Event& event, uint32_t heap, Listener& listener) {
     Release(place, held, End::kFreed, event, listener);
     return held.id;
   }
-  const Place& place = places.front();
+  const MemoryPlace& place = places.front();
   const HeldId id = listener.OnFreeOfUnknown(event, place);
   if (id != kNoHeld) MakeRefusable(place, MakeHeld(event, place, id));
   return id;
@@ -94,14 +94,14 @@ void HeldMemory::ForgetPhysical(HeldId id) {
 }
 
 // Only the driver can refuse a free.
-void HeldMemory::MakeRefusable(const Place& place, const Held& held) {
+void HeldMemory::MakeRefusable(const MemoryPlace& place, const Held& held) {
   if (place.is_block()) return;
   if (freed_.size() >= kMostRefusable) freed_.clear();
   freed_[place] = held;
 }
 
 // The caller has removed it from held_.
-void HeldMemory::Release(const Place& place, const Held& held, End end, const Event& event,
+void HeldMemory::Release(const MemoryPlace& place, const Held& held, End end, const Event& event,
                          Listener& listener) {
   if (place.space == kPhysicalSpace) {
     const auto physical = physical_.find(held.id);
@@ -112,7 +112,7 @@ void HeldMemory::Release(const Place& place, const Held& held, End end, const Ev
   EndHeld(place, held, end, event, listener);
 }
 
-void HeldMemory::EndHeld(const Place& place, const Held& held, End end, const Event& event,
+void HeldMemory::EndHeld(const MemoryPlace& place, const Held& held, End end, const Event& event,
                          Listener& listener) {
   if (place.space == kDeviceSpace) {
     const auto range = ranges_.find({held.device, place.value});
@@ -122,7 +122,7 @@ void HeldMemory::EndHeld(const Place& place, const Held& held, End end, const Ev
 }
 
 void HeldMemory::FreeDone(const Event& event, uint32_t heap, Listener& listener) {
-  for (const Place& place : PlacesOf(event, heap)) {
+  for (const MemoryPlace& place : PlacesOf(event, heap)) {
     const auto freed = freed_.find(place);
     if (freed == freed_.end()) continue;
     const Held held = freed->second;
@@ -139,7 +139,7 @@ void HeldMemory::FreeDone(const Event& event, uint32_t heap, Listener& listener)
   }
 }
 
-HeldId HeldMemory::Find(const Place& place) const {
+HeldId HeldMemory::Find(const MemoryPlace& place) const {
   const auto at = held_.find(place);
   return at == held_.end() ? kNoHeld : at->second.id;
 }
@@ -154,11 +154,11 @@ void HeldMemory::Reset(const Event& event, Listener& listener) {
   for (const auto& [address, mapping] : mappings_) {
     if (in_scope(mapping)) unmapped.push_back(address);
   }
-  std::vector<std::pair<HeldId, Place>> blocks, others;
+  std::vector<std::pair<HeldId, MemoryPlace>> blocks, others;
   for (const auto& [place, held] : held_) {
     if (in_scope(held)) (place.is_block() ? blocks : others).emplace_back(held.id, place);
   }
-  const auto release = [&](std::vector<std::pair<HeldId, Place>>& all) {
+  const auto release = [&](std::vector<std::pair<HeldId, MemoryPlace>>& all) {
     // Hash tables have no defined order; what ends must end in the same order in every run.
     std::sort(all.begin(), all.end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -194,7 +194,7 @@ HeldId HeldMemory::Map(const Event& event, Listener& listener) {
   Mapping mapping;
   mapping.size = event.size;
   mapping.device = static_cast<int32_t>(event.device);
-  const auto held = held_.find(Place{event.handle, kPhysicalSpace});
+  const auto held = held_.find(MemoryPlace{event.handle, kPhysicalSpace});
   if (event.has(format::kHasHandle) && held != held_.end()) {
     mapping.physical = held->second.id;
     mapping.device = held->second.device;

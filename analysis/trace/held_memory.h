@@ -57,16 +57,16 @@ class HeldMemory {
    public:
     virtual ~Listener() = default;
     // Returns the id of the memory that the event reports.
-    virtual HeldId OnBorn(const format::Event& event, const Place& place) = 0;
+    virtual HeldId OnBorn(const format::Event& event, const MemoryPlace& place) = 0;
     // Returns whether the event reports the birth of `id`, held at the same place.
     virtual bool IsBirthOf(HeldId /*id*/, const format::Event& /*event*/) { return false; }
     virtual void OnEnded(HeldId id, End end, const format::Event& event) = 0;
     // Returns false if `id` has been forgotten; it then remains freed.
-    virtual bool OnRestored(HeldId id, const Place& place) = 0;
+    virtual bool OnRestored(HeldId id, const MemoryPlace& place) = 0;
     virtual void OnSegment(HeldId id) = 0;  // may be called again
     virtual void OnUnbacked(HeldId /*block*/) {}
     // A free of unknown memory. Returns the id of a row for it, kNoHeld if there is none.
-    virtual HeldId OnFreeOfUnknown(const format::Event& event, const Place& place) = 0;
+    virtual HeldId OnFreeOfUnknown(const format::Event& event, const MemoryPlace& place) = 0;
     // Returns a tag for the mapping.
     virtual uint32_t OnMapped(const format::Event& /*event*/, const Mapping& /*mapping*/) {
       return 0;
@@ -79,7 +79,7 @@ class HeldMemory {
   // Returns the id of the new memory; kNoHeld if the event reports none, or reports held memory.
   HeldId Alloc(const format::Event& event, uint32_t heap, Listener& listener);
   // Holds memory that a snapshot contains. REQUIRES: !Contains(place).
-  void Hold(const format::Event& event, const Place& place, HeldId id, Listener& listener);
+  void Hold(const format::Event& event, const MemoryPlace& place, HeldId id, Listener& listener);
   // Returns the id of the freed memory; kNoHeld if there is none.
   HeldId Free(const format::Event& event, uint32_t heap, Listener& listener);
   // REQUIRES: not the event of a block.
@@ -93,8 +93,8 @@ class HeldMemory {
   // Ends what is held in a context, or on a device. Does nothing if the event names neither.
   void Reset(const format::Event& event, Listener& listener);
 
-  bool Contains(const Place& place) const { return held_.contains(place); }
-  HeldId Find(const Place& place) const;
+  bool Contains(const MemoryPlace& place) const { return held_.contains(place); }
+  HeldId Find(const MemoryPlace& place) const;
   bool IsMapped(uint64_t address) const { return mappings_.contains(address); }
 
   // Returns a copy whose memory has other ids, `moved` by the present one, and whose mappings have
@@ -126,15 +126,16 @@ class HeldMemory {
   };
   using Reservations = absl::btree_map<uint64_t, Reservation>;
 
-  static Held MakeHeld(const format::Event& event, const Place& place, HeldId id);
-  void Index(const Place& place, const Held& held);
-  void Backed(const Place& place, const Held& held, const format::Event& event, Listener& listener);
-  void Release(const Place& place, const Held& held, End end, const format::Event& event,
+  static Held MakeHeld(const format::Event& event, const MemoryPlace& place, HeldId id);
+  void Index(const MemoryPlace& place, const Held& held);
+  void Backed(const MemoryPlace& place, const Held& held, const format::Event& event,
+              Listener& listener);
+  void Release(const MemoryPlace& place, const Held& held, End end, const format::Event& event,
                Listener& listener);
-  void EndHeld(const Place& place, const Held& held, End end, const format::Event& event,
+  void EndHeld(const MemoryPlace& place, const Held& held, End end, const format::Event& event,
                Listener& listener);
   void ForgetPhysical(HeldId id);
-  void MakeRefusable(const Place& place, const Held& held);
+  void MakeRefusable(const MemoryPlace& place, const Held& held);
   void EndMapping(uint64_t address, End end, const format::Event& event, Listener& listener);
   HeldId AllocationAround(int32_t device, uint64_t address) const;
   Reservations::iterator ReservationOf(uint64_t address);
@@ -142,8 +143,8 @@ class HeldMemory {
   bool MarkMappings(uint64_t start, uint64_t end, Listener& listener);
   bool IsInMappedMemory(uint64_t address) const;
 
-  absl::flat_hash_map<Place, Held> held_;
-  absl::flat_hash_map<Place, Held> freed_;  // by frees whose end was not seen
+  absl::flat_hash_map<MemoryPlace, Held> held_;
+  absl::flat_hash_map<MemoryPlace, Held> freed_;  // by frees whose end was not seen
   absl::flat_hash_map<HeldId, Physical> physical_;
   // By (device, address): memory in which a block may lie.
   absl::btree_map<std::pair<int32_t, uint64_t>, Range> ranges_;

@@ -66,7 +66,7 @@ class HeldMemoryTest : public testing::Test, protected HeldMemory::Listener {
   // Returns what was reported since the last call.
   std::vector<std::string> Reported() { return std::exchange(reported_, {}); }
 
-  HeldId OnBorn(const Event& /*event*/, const Place& /*place*/) override {
+  HeldId OnBorn(const Event& /*event*/, const MemoryPlace& /*place*/) override {
     reported_.push_back(absl::StrCat("born ", next_));
     return next_++;
   }
@@ -74,13 +74,13 @@ class HeldMemoryTest : public testing::Test, protected HeldMemory::Listener {
     reported_.push_back(
         absl::StrCat(end == HeldMemory::End::kFreeLost ? "free lost " : "ended ", id));
   }
-  bool OnRestored(HeldId id, const Place& /*place*/) override {
+  bool OnRestored(HeldId id, const MemoryPlace& /*place*/) override {
     reported_.push_back(absl::StrCat("restored ", id));
     return remembers_;
   }
   void OnSegment(HeldId id) override { reported_.push_back(absl::StrCat("segment ", id)); }
   void OnUnbacked(HeldId id) override { reported_.push_back(absl::StrCat("unbacked ", id)); }
-  HeldId OnFreeOfUnknown(const Event& /*event*/, const Place& /*place*/) override {
+  HeldId OnFreeOfUnknown(const Event& /*event*/, const MemoryPlace& /*place*/) override {
     reported_.emplace_back("free of unknown");
     return kNoHeld;
   }

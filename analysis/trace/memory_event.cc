@@ -10,13 +10,13 @@ uint64_t ValueOf(const format::Event& event) {
   return physical && event.address == 0 ? event.handle : event.address;
 }
 
-Place PlaceOf(uint32_t heap, Memory memory, uint64_t value) {
+MemoryPlace PlaceOf(uint32_t heap, Memory memory, uint64_t value) {
   if (heap > kHostHeap) return {value, kFirstBlockSpace + heap};
   if (heap == kHostHeap) return {value, kHostSpace};
   return {value, static_cast<uint32_t>(IsArray(memory) ? kArraySpace : kDeviceSpace)};
 }
 
-Places PlacesOf(const format::Event& event, uint32_t heap) {
+MemoryPlaces PlacesOf(const format::Event& event, uint32_t heap) {
   const uint64_t value = ValueOf(event);
   if (event.kind == CREATE || event.kind == RELEASE) return {{{{value, kPhysicalSpace}}}};
   if (heap > kHostHeap || event.memory != MEMORY_UNSPECIFIED || event.kind == ALLOC) {

@@ -45,32 +45,32 @@ uint64_t ValueOf(const format::Event& event);
 // block has the segment's own address.
 enum Space : uint32_t { kDeviceSpace, kArraySpace, kPhysicalSpace, kHostSpace, kFirstBlockSpace };
 
-struct Place {
+struct MemoryPlace {
   uint64_t value = 0;
   uint32_t space = 0;  // Space; the blocks of heap h are in kFirstBlockSpace + h
 
   bool is_block() const { return space >= kFirstBlockSpace; }
-  bool operator==(const Place&) const = default;
+  bool operator==(const MemoryPlace&) const = default;
   template <typename H>
-  friend H AbslHashValue(H h, const Place& p) {
+  friend H AbslHashValue(H h, const MemoryPlace& p) {
     return H::combine(std::move(h), p.value ^ uint64_t{p.space} << 56);
   }
 };
 
-struct Places {
-  std::array<Place, 4> all;
+struct MemoryPlaces {
+  std::array<MemoryPlace, 4> all;
   uint32_t count = 1;
 
-  const Place& front() const { return all[0]; }
-  const Place* begin() const { return all.data(); }
-  const Place* end() const { return all.data() + count; }
+  const MemoryPlace& front() const { return all[0]; }
+  const MemoryPlace* begin() const { return all.data(); }
+  const MemoryPlace* end() const { return all.data() + count; }
 };
 
 // Returns the place of the memory that an event of `heap` refers to.
-Place PlaceOf(uint32_t heap, Memory memory, uint64_t value);
+MemoryPlace PlaceOf(uint32_t heap, Memory memory, uint64_t value);
 // Returns the places that the event may refer to, the likeliest first: an event log may omit the
 // kind of memory that is freed.
-Places PlacesOf(const format::Event& event, uint32_t heap);
+MemoryPlaces PlacesOf(const format::Event& event, uint32_t heap);
 
 // The names of heaps, and of the API that reports memory from before an attach.
 class MemoryNames {

@@ -146,7 +146,7 @@ void TraceBuilder::OnAlloc(const Event& event) {
   NoteDriverCall(event, row);
 }
 
-HeldId TraceBuilder::OnBorn(const Event& event, const Place& /*place*/) {
+HeldId TraceBuilder::OnBorn(const Event& event, const MemoryPlace& /*place*/) {
   if (names_.IsBeforeAttach(event)) {
     ++trace_.unknowns.rows_from_before;
     return AddRow(event, 0, kRowFromBefore | kRowReportedBefore);
@@ -258,7 +258,7 @@ void TraceBuilder::AddDeath(RowId row, int64_t t_ns) {
   Discount(row);
 }
 
-HeldId TraceBuilder::OnFreeOfUnknown(const Event& event, const Place& /*place*/) {
+HeldId TraceBuilder::OnFreeOfUnknown(const Event& event, const MemoryPlace& /*place*/) {
   // After a gap, the birth may be among the missing events, so it is unknown since when it was
   // held.
   if (trace_.unknowns.gaps > 0 || event.size == 0) {
@@ -279,7 +279,7 @@ void TraceBuilder::OnFreeDone(const Event& event) {
   held_.FreeDone(event, heap, *this);
 }
 
-bool TraceBuilder::OnRestored(HeldId row, const Place& /*place*/) {
+bool TraceBuilder::OnRestored(HeldId row, const MemoryPlace& /*place*/) {
   Step& death = trace_.rows.death[row];
   trace_.steps.Undo(death - 1);
   death = trace_.rows.completed[row] = kNever;
@@ -340,7 +340,7 @@ RowId TraceBuilder::AddFromSnapshot(const Event& event) {
       IsForeign(event.memory)) {
     return kNoRow;
   }
-  const Place place = PlacesOf(event, HeapOf(event)).front();
+  const MemoryPlace place = PlacesOf(event, HeapOf(event)).front();
   if (held_.Contains(place)) return kNoRow;
   const RowId row =
       AddRow(event, 0,

@@ -129,13 +129,13 @@ class TraceBuilder : public format::RecordingVisitor, private HeldMemory::Listen
   void AddDeath(RowId row, int64_t t_ns);
 
   // What held_ reports.
-  HeldId OnBorn(const format::Event& event, const Place& place) override;
+  HeldId OnBorn(const format::Event& event, const MemoryPlace& place) override;
   bool IsBirthOf(HeldId row, const format::Event& event) override;
   void OnEnded(HeldId row, HeldMemory::End end, const format::Event& event) override;
-  bool OnRestored(HeldId row, const Place& place) override;
+  bool OnRestored(HeldId row, const MemoryPlace& place) override;
   void OnSegment(HeldId row) override;
   void OnUnbacked(HeldId row) override { trace_.rows.flags[row] |= kRowUnbacked; }
-  HeldId OnFreeOfUnknown(const format::Event& event, const Place& place) override;
+  HeldId OnFreeOfUnknown(const format::Event& event, const MemoryPlace& place) override;
   uint32_t OnMapped(const format::Event& event, const HeldMemory::Mapping& mapping) override;
   void OnUnmapped(const HeldMemory::Mapping& mapping, HeldMemory::End end,
                   const format::Event& event) override;
@@ -170,7 +170,7 @@ class TraceBuilder : public format::RecordingVisitor, private HeldMemory::Listen
   // Whether the recording reports completions (free_done of blocks); then none is inferred. The
   // blocks awaiting one:
   bool states_completions_ = false;
-  absl::flat_hash_map<Place, RowId> awaiting_;
+  absl::flat_hash_map<MemoryPlace, RowId> awaiting_;
   // The last block freed on a device, until the device's next block event.
   absl::flat_hash_map<int32_t, RowId> last_freed_;
   Reconciler reconciler_;

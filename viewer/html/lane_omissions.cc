@@ -68,14 +68,17 @@ void LaneOmissions::Note(analysis::RowId row, bool is_death, Step step, bool lef
   // The state after a border's own event is the first of its interval.
   const bool is_border = opened_.size() < borders_.size() && borders_[opened_.size()] == step;
   if (is_border || opened_.empty()) return;
-  opened_.back().min = std::min(opened_.back().min, live_);
-  opened_.back().max = std::max(opened_.back().max, live_);
+  Border& border = opened_.back();
+  border.min = std::min(border.min, live_);
+  if (live_ <= border.max) return;
+  border.max = live_;
+  border.peak = step;
 }
 
 void LaneOmissions::OpenBefore(uint64_t step) {
   while (opened_.size() < borders_.size() && borders_[opened_.size()] < step) {
     const Step border = borders_[opened_.size()];
-    opened_.push_back({by_category_, held_, live_, live_});
+    opened_.push_back({by_category_, held_, live_, live_, border});
     if (std::binary_search(key_events_.begin(), key_events_.end(), border)) NoteStacks(border);
     if (border == peak_) {
       at_peak_ = std::accumulate(by_category_.begin(), by_category_.end(), uint64_t{0});
@@ -99,7 +102,7 @@ void LaneOmissions::Write(slab::Writer* writer, absl::flat_hash_set<uint32_t>* s
   OpenBefore(UINT64_MAX);
   // A file that contains all blocks has no borders.
   if (blocks_left_out_ == 0) opened_.clear(), stacks_at_ = nlohmann::ordered_json::array();
-  VarintDeltas border, bytes, blocks, min, max;
+  VarintDeltas border, bytes, blocks, min, max, peak;
   for (size_t i = 0; i < opened_.size(); ++i) border.Add(borders_[i]);
   for (size_t category = 0; category < analysis::kCategories; ++category) {
     for (const Border& at : opened_) bytes.Add(at.bytes[category]);
@@ -108,6 +111,7 @@ void LaneOmissions::Write(slab::Writer* writer, absl::flat_hash_set<uint32_t>* s
     blocks.Add(at.blocks);
     min.Add(at.min);
     max.Add(at.max);
+    peak.Add(at.peak);
   }
   writer->AddField("borders", opened_.size());
   writer->AddField("codes", analysis::kCategories);
@@ -117,6 +121,7 @@ void LaneOmissions::Write(slab::Writer* writer, absl::flat_hash_set<uint32_t>* s
   writer->AddArray("omitted.blocks", blocks.bytes());
   writer->AddArray("total.min", min.bytes());
   writer->AddArray("total.max", max.bytes());
+  writer->AddArray("total.peak", peak.bytes());
   if (!opened_.empty()) stacks->insert(stacks_.begin(), stacks_.end());
 }
 

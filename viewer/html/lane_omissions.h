@@ -1,7 +1,7 @@
 // viewer/html/lane_omissions.h
 //
 // Summarizes the blocks of a lane that a standalone file leaves out: their bytes by category at
-// borders, the minimum and maximum total between two borders, and their stacks at key events.
+// borders, the minimum, maximum and peak of the total between two borders, and their stacks at key events.
 //
 // Thread safety: one thread at a time.
 
@@ -39,6 +39,7 @@ class LaneOmissions {
   struct Border {
     std::vector<uint64_t> bytes;  // by category
     uint64_t blocks = 0, min = 0, max = 0;
+    analysis::Step peak = 0;  // the first event of the maximum
   };
   void OpenBefore(uint64_t step);
   void NoteStacks(analysis::Step step);

@@ -10,6 +10,11 @@ namespace {
 
 double UnitOf(Axis axis) { return axis == Axis::kStep ? 1 / kStepUnits : 1; }
 
+// The last event has its place on the axis of events.
+double EndOfAxis(const AxisMap& axes, Axis axis) {
+  return axes.PositionOf(axis, axes.events()) + (axis == Axis::kEvent ? 1 : 0);
+}
+
 uint8_t SizeClassOf(uint64_t bytes) {
   return bytes == 0 ? uint8_t{0} : static_cast<uint8_t>(std::bit_width(bytes) - 1);
 }
@@ -40,6 +45,7 @@ std::vector<Stretch> FindStretches(const BlockTable& blocks, const AxisMap& axes
                                    const CandidateQuery& query) {
   const BlockOrder& order = blocks.orders[static_cast<size_t>(query.axis)];
   const double unit = UnitOf(query.axis);
+  const double end_of_axis = EndOfAxis(axes, query.axis);
   const uint8_t least = ClassOfDuration(query.column / unit);
   std::vector<Stretch> stretches;
   const auto first = std::partition_point(order.cells.begin(), order.cells.end(),
@@ -47,13 +53,10 @@ std::vector<Stretch> FindStretches(const BlockTable& blocks, const AxisMap& axes
   for (auto cell = first; cell != order.cells.end() && cell->lane == query.lane; ++cell) {
     if (cell->duration < least) break;
     if (std::ldexp(2, cell->size) <= query.min_bytes) continue;
-    uint64_t from = 0;
-    if (cell->duration < kNeverClass) {
-      // Plus one unit, because classes round down.
-      const double longest = (std::ldexp(2, cell->duration) + 1) * unit;
-      const double position = query.from - longest;
-      if (position > 0) from = axes.EventAt(query.axis, position);
-    }
+    // Plus one unit, because classes round down.
+    const double longest = (std::ldexp(2, cell->duration) + 1) * unit;
+    const double position = std::min(query.from, end_of_axis) - longest;
+    const uint64_t from = position > 0 ? axes.EventAt(query.axis, position) : 0;
     Stretch stretch{&*cell, 0, 0};
     const uint32_t end = static_cast<uint32_t>(std::min<uint64_t>(cell->end, order.rows.size()));
     stretch.begin = LowerBound(blocks, order.rows, std::min(cell->begin, end), end, from);
@@ -139,14 +142,17 @@ void SortByBirth(std::span<Candidate> candidates, std::vector<Candidate>& scratc
 }  // namespace
 
 uint8_t ClassOfDuration(double duration) {
-  return duration < 1 ? uint8_t{0}
-                      : static_cast<uint8_t>(std::min(std::ilogb(duration), kNeverClass - 1));
+  return duration < 1 ? uint8_t{0} : static_cast<uint8_t>(std::min(std::ilogb(duration), 63));
+}
+
+double DurationOf(const AxisMap& axes, Axis axis, uint32_t birth, uint32_t death) {
+  const double end =
+      death == kNeverFreed ? EndOfAxis(axes, axis) : axes.PositionOf(axis, death);
+  return end - axes.PositionOf(axis, birth);
 }
 
 uint8_t ClassOf(const AxisMap& axes, Axis axis, uint32_t birth, uint32_t death) {
-  if (death == kNeverFreed) return kNeverClass;
-  const double duration = axes.PositionOf(axis, death) - axes.PositionOf(axis, birth);
-  return ClassOfDuration(duration / UnitOf(axis));
+  return ClassOfDuration(DurationOf(axes, axis, birth, death) / UnitOf(axis));
 }
 
 size_t BlockOrderBuilder::CellOf(uint32_t lane, uint8_t duration, uint64_t bytes) {
@@ -205,9 +211,7 @@ std::vector<Candidate> FindCandidates(const BlockTable& blocks, const AxisMap& a
         const auto birth = static_cast<uint32_t>(blocks.birth[row]);
         const auto bytes = static_cast<double>(blocks.size[row]);
         if (bytes < query.min_bytes) continue;
-        if (duration == exact_class && duration != kNeverClass &&
-            axes.PositionOf(query.axis, death) - axes.PositionOf(query.axis, birth) <
-                query.column) {
+        if (duration == exact_class && DurationOf(axes, query.axis, birth, death) < query.column) {
           continue;
         }
         // Births ascend, so the search continues from its previous position.

@@ -4,12 +4,11 @@
 //
 //
 //   lane 0, class 24, size class 30   rows by birth     class = floor(log2(death - birth)) on the
-//                                     axis
-//   lane 0, class 24, size class 21   rows by birth     (ns, events, 1/4096 steps); never freed:
-//   lane 0, class 23, size class 30   ...               kNeverClass. Size class =
-//                                     floor(log2(bytes))
+//   lane 0, class 24, size class 21   rows by birth     axis (ns, events, 1/4096 steps).
+//   lane 0, class 23, size class 30   ...               Size class = floor(log2(bytes))
 //
-// Durations within a class differ by less than a factor of two. The blocks of a cell that overlap a
+// A block that is never freed counts as freed at the last event, so what was allocated shortly
+// before the end is not among what was held all along. Durations within a class differ by less than a factor of two. The blocks of a cell that overlap a
 // window are therefore in a contiguous range that contains at most about as many blocks that do
 // not.
 //
@@ -31,12 +30,13 @@
 namespace gmt::viewer {
 
 inline constexpr uint32_t kNeverFreed = UINT32_MAX;  // as analysis::kNever
-inline constexpr uint8_t kNeverClass = 63;
 inline constexpr size_t kAxes = 3;
 inline constexpr double kStepUnits = 4096;  // units per step, for duration classes
 
 // floor(log2(duration)); 0 for durations below 1.
 uint8_t ClassOfDuration(double duration);
+// Returns how long a block lives on an axis.
+double DurationOf(const AxisMap& axes, Axis axis, uint32_t birth, uint32_t death);
 // Returns the duration class of a block on an axis.
 uint8_t ClassOf(const AxisMap& axes, Axis axis, uint32_t birth, uint32_t death);
 

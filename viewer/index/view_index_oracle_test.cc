@@ -153,7 +153,6 @@ class ViewIndexOracle {
     return live[event];
   }
   static int ClassOf(Axis axis, double start, double end) {
-    if (std::isinf(end)) return 63;
     // Halves instead of using a logarithm, which may round up to the next class.
     double units = (end - start) * (axis == Axis::kStep ? 4096 : 1);
     int halvings = 0;
@@ -177,8 +176,11 @@ class ViewIndexOracle {
       if (trace_.rows.death[row] != kNever) {
         block.end = positions_.at(window.axis)[trace_.rows.death[row]];
       }
-      block.duration_class = ClassOf(window.axis, block.start, block.end);
-      if (block.end - block.start >= width) blocks.push_back(block);
+      // As if freed at the last event.
+      const double last = positions_.at(window.axis).back();
+      const double end = std::min(block.end, last + (window.axis == Axis::kEvent ? 1 : 0));
+      block.duration_class = ClassOf(window.axis, block.start, end);
+      if (end - block.start >= width) blocks.push_back(block);
     }
     std::stable_sort(blocks.begin(), blocks.end(), [&](const Slow& a, const Slow& b) {
       return std::tuple(-a.duration_class, trace_.rows.birth[a.row], a.row) <

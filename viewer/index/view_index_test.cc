@@ -95,7 +95,17 @@ TEST_F(ViewIndexTest, LongLivedBlocksLieBelowShortLivedOnes) {
   script_.FreeBlock(0x4000);
   script_.FreeBlock(0x2000);
   Build();
-  EXPECT_THAT(Stacked(0, 40, 40).row, ElementsAre(2, 1, 0, 3));
+  EXPECT_THAT(Stacked(0, 40, 40).row, ElementsAre(1, 2, 0, 3));
+}
+
+// Otherwise what is held when memory runs out would lift up all that was held before.
+TEST_F(ViewIndexTest, BlockAllocatedShortlyBeforeTheEndLiesAboveThoseHeldForLong) {
+  script_.Block(0x1000, 10);  // row 0, freed before the end
+  for (uint64_t i = 0; i < 20; ++i) script_.Pinned(++pinned_ << 12, 64);
+  script_.Block(0x2000, 10);  // row 21, never freed
+  script_.FreeBlock(0x1000);
+  Build();
+  EXPECT_THAT(Stacked(0, 40, 40).row, ElementsAre(0, 21));
 }
 
 TEST_F(ViewIndexTest, BlocksSmallerThanARowBecomeARunBelowTheNextBlock) {

@@ -8,7 +8,6 @@ import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Random } from '../src/testing/random';
 import { seedsOfSuite } from '../src/testing/seeds';
-import { midpointOf } from '../src/data/columns';
 import { type Axis, type BlockQuery, type BlockTile, type CurveTile, type FileMeta, type Filter, type FlameTree, NO_ROW, type Scope, type TableQuery } from '../src/data/protocol';
 import { NO_FILTER } from '../src/state/state';
 import { noPage } from './program';
@@ -115,7 +114,7 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
     for (const window of windows()) {
       const all = { ...window, filter: NO_FILTER };
       const { live } = await transports.server.passing(all);
-      expect(live).toEqual((await transports.server.curve(window)).series.get('live')!.mid);
+      expect(live).toEqual((await transports.server.curve(window)).series.get('live')!.max);
       expect((await transports.file.passing(all)).live).toEqual(live);
       for (const change of [...FILTERS.slice(1), { stack: 7 }, { thread: '12' }, { category: 'unknown', stream: 'unknown' }, { text: 'layer_3', max_size: 4096 }]) {
         const query = { ...window, filter: { ...NO_FILTER, ...change } };
@@ -215,8 +214,7 @@ function bottomsOf(tile: BlockTile, query: BlockQuery): Map<number, Float64Array
     }
     const own = new Float64Array(query.columns).fill(NaN);
     for (let c = 0; c < query.columns; c++) {
-      const middle = midpointOf(query, c);
-      if (tile.start[i]! > middle || middle >= tile.end[i]!) continue;
+      if (c < tile.first[i]! || c >= tile.last[i]!) continue;
       own[c] = height[c]!;
       height[c]! += tile.size[i]!;
     }

@@ -43,8 +43,10 @@ function fullTile(query: BlockQuery): BlockTile {
   // Their heights add up to roughly the whole plot.
   const area = lengths.reduce((sum, length) => sum + length, 0);
   const height = Math.floor(((PEAK * 0.8) * size) / area);
+  const columnOf = (position: number): number => Math.min(query.columns, Math.max(0, Math.ceil(((position - query.from) / size) * query.columns - 0.5)));
   return {
     query,
+    first: Uint16Array.from(order, (i) => columnOf(starts[i]!)), last: Uint16Array.from(order, (i) => columnOf(starts[i]! + lengths[i]!)),
     row: Uint32Array.from(order, (_, i) => i), start: Float64Array.from(order, (i) => starts[i]!), end: Float64Array.from(order, (i) => starts[i]! + lengths[i]!),
     size: Float64Array.from(order, () => height), place: new Float64Array(MAX_BLOCKS), stack: Uint32Array.from(order, (i) => 1 + (i % 6)),
     key: Uint32Array.from(order, (i) => i % 40), category: Uint8Array.from(order, (i) => i % 7), stream: new Uint16Array(MAX_BLOCKS), thread: new Uint16Array(MAX_BLOCKS),
@@ -55,9 +57,10 @@ function fullTile(query: BlockQuery): BlockTile {
 function curveOf({ from, to, columns }: BlockQuery): CurveTile {
   const at = (c: number): number => from + ((c + 0.5) * (to - from)) / columns;
   const live = Float64Array.from({ length: columns }, () => PEAK * 0.9);
+  const event = Uint32Array.from({ length: columns }, (_, c) => Math.max(0, (at(c) / 3600e9) * EVENTS));
   return {
     window: { file: 0, lane: 0, axis: 'time', from, to, columns },
-    event: Uint32Array.from({ length: columns }, (_, c) => Math.max(0, (at(c) / 3600e9) * EVENTS)), ns: Float64Array.from({ length: columns }, (_, c) => at(c)),
+    event, peak: event, ns: Float64Array.from({ length: columns }, (_, c) => at(c)),
     series: new Map([['live', { min: live, max: live, mid: live }]]), categories: new Float64Array(0),
   };
 }
@@ -80,9 +83,9 @@ function blocksSlab(query: BlockQuery): ArrayBuffer {
 }
 
 function curveSlab(query: BlockQuery): ArrayBuffer {
-  const { event, ns, series } = curveOf(query);
+  const { event, peak, ns, series } = curveOf(query);
   const live = series.get('live')!;
-  return encodeSlab('curve', {}, new Map<string, Column>([['event', event], ['ns', ns], ['live.min', live.min], ['live.max', live.max], ['live.mid', live.mid]]));
+  return encodeSlab('curve', {}, new Map<string, Column>([['event', event], ['peak', peak], ['ns', ns], ['live.min', live.min], ['live.max', live.max], ['live.mid', live.mid]]));
 }
 
 async function answerTo(url: URL): Promise<unknown> {

@@ -1,6 +1,7 @@
 // The frame around all views: the recording on top, one view in the middle, details below.
 
 import { useEffect, useState } from 'preact/hooks';
+import { plural } from '../base/plural';
 import type { FileMeta, FileProgress } from '../data/protocol';
 import { fileOf, laneOf } from '../state/scope';
 import type { State, ViewName } from '../state/state';
@@ -72,6 +73,7 @@ function Loaded({ props }: { readonly props: ViewProps }) {
   return (
     <>
       <ProgressLine state={state} />
+      <LacksLine lacks={fileOf(state)?.lacks ?? []} />
       <Minimap {...props} />
       <main id="main" tabIndex={-1} aria-label={view?.title ?? 'View'}>
         {Component === undefined ? <Empty title="There is no such view." /> : <Component {...props} />}
@@ -173,6 +175,19 @@ function ProgressLine({ state }: { readonly state: State }) {
     <p class="progress" role="status">
       <progress value={progress.fraction} max={1} aria-label={progress.what} /> {progress.what}
     </p>
+  );
+}
+
+// What a recording lacks concerns every view: a cut or damaged one looks like a whole one.
+function LacksLine({ lacks }: { readonly lacks: readonly string[] }) {
+  const [first, ...more] = lacks;
+  if (first === undefined) return null;
+  if (more.length === 0) return <p class="progress lacks" role="status">{first}</p>;
+  return (
+    <details class="progress lacks">
+      <summary>{first} {`And ${plural(more.length, 'more note')}.`}</summary>
+      <ul>{more.map((lack) => <li key={lack}>{lack}</li>)}</ul>
+    </details>
   );
 }
 

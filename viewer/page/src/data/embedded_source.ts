@@ -13,8 +13,8 @@ import type { Positions } from './embedded/positions';
 import { EmbeddedRecording, type LoadedLane } from './embedded/recording';
 import { absentOf, forEachBlock } from './embedded/scope_blocks';
 import { isAllocators, segmentsAfter } from './embedded/segments';
-import { selectPlaces, selectStacked, type StackedItems } from './embedded/select_blocks';
-import { selectCurve } from './embedded/select_curve';
+import { columnsOf, selectPlaces, selectStacked, type StackedItems } from './embedded/select_blocks';
+import { columnEvents, selectCurve, type ColumnEvents } from './embedded/select_curve';
 import { makeTable } from './embedded/table';
 import * as p from './protocol';
 
@@ -65,11 +65,13 @@ export class EmbeddedSource implements DataSource {
     const [lane, positions, stacks] = await Promise.all([file.lane(query.lane), file.positionsOn(query.axis), file.stacks()]);
     signal?.throwIfAborted();
     const index = lane.index(query.axis, positions);
+    const columns = columnEvents(query, { positions, end: await endOf(file, query.axis) }, lane.totals());
     const items: StackedItems =
       query.layout === 'stacked'
-        ? selectStacked(query, lane.data, index)
-        : withoutRuns(selectPlaces(query, lane.data, index, (block) => placeOf(lane.data, block)));
+        ? selectStacked(query, lane.data, index, columns)
+        : withoutRuns(selectPlaces(query, lane.data, index, columns, (block) => placeOf(lane.data, block)));
     return tileOf(query, items, lane, {
+      columns,
       start: index.start,
       end: index.end,
       keyOf: (stack) => stacks.keyOf(stack),
@@ -263,6 +265,7 @@ function spacesIn(query: p.BlockQuery, lane: LoadedLane, positions: Positions): 
 }
 
 interface TileContext {
+  readonly columns: ColumnEvents;
   readonly start: Float64Array;
   readonly end: Float64Array;
   readonly keyOf: (stack: number) => number;
@@ -280,6 +283,8 @@ function tileOf(query: p.BlockQuery, items: StackedItems, lane: LoadedLane, cont
     row: Uint32Array.from(column((block) => blocks.row[block]!, p.NO_ROW)),
     start: Float64Array.from(column((block) => context.start[block]!)),
     end: Float64Array.from(column((block) => context.end[block]!)),
+    first: Uint16Array.from(column((block) => columnsOf(block, blocks, context.columns)[0])),
+    last: Uint16Array.from(column((block) => columnsOf(block, blocks, context.columns)[1])),
     size: Float64Array.from(column((_, k) => kinds.size[k]!)),
     place: Float64Array.from(column((block) => (query.layout === 'address' ? placeOf(lane.data, block) : 0))),
     stack: Uint32Array.from(column((_, k) => kinds.stack[k]!)),

@@ -58,6 +58,7 @@ function source(omitted: boolean): EmbeddedSource {
     'omitted.blocks': deltas(omitted ? [0, 1, 1] : []),
     'total.min': deltas(omitted ? [0, 310, 1310] : []),
     'total.max': deltas(omitted ? [1000, 1310, 1310] : []),
+    'total.peak': deltas(omitted ? [1, 2, 4] : []),
   };
   const fields = {
     blocks: 3, waits: 1, mapped: 0, kinds: 2, borders: omitted ? 3 : 0, codes: omitted ? 2 : 0, pools: [], tensors: ['float32 [8, 4]'], alives: ['a parameter'], series: [],
@@ -117,9 +118,9 @@ describe('EmbeddedSource', () => {
 
   it('stacks the blocks that live longest at the bottom', async () => {
     const tile = await source(false).blocks({ file: 0, lane: 0, axis: 'event', from: 0, to: 5, columns: 5, layout: 'stacked', low: 0, high: 2000, rows: 200 });
-    expect([...tile.row]).toEqual([1, 3, 0]);
-    expect([...tile.end]).toEqual([Infinity, Infinity, 3]);
-    expect([...tile.key]).toEqual([78, 77, 77]);
+    expect([...tile.row]).toEqual([0, 1, 3]);
+    expect([...tile.end]).toEqual([3, Infinity, Infinity]);
+    expect([...tile.key]).toEqual([77, 78, 77]);
     expect(tile.hidden).toBe(0);
   });
 

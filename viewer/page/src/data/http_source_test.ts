@@ -50,7 +50,7 @@ describe('HttpSource', () => {
     expect(asked.length).toBe(3);
   });
   it('reads slabs', async () => {
-    const slab = encodeSlab('curve', {}, new Map<string, Uint32Array | Float64Array>([['event', Uint32Array.of(4)], ['ns', Float64Array.of(1)]]));
+    const slab = encodeSlab('curve', {}, new Map<string, Uint32Array | Float64Array>([['event', Uint32Array.of(4)], ['peak', Uint32Array.of(4)], ['ns', Float64Array.of(1)]]));
     const { source } = answering(() => new Response(slab));
     expect((await source.curve({ file: 0, lane: 0, axis: 'event', from: 0, to: 1, columns: 1 })).event[0]).toBe(4);
   });

@@ -181,7 +181,8 @@ export interface Moved {
 
 /**
  * What a window of a timeline shows. It has `columns` columns of equal width from `from` to `to`.
- * Column c covers [from + c*w, from + (c+1)*w) and is sampled at its midpoint (columns.ts).
+ * Column c covers [from + c*w, from + (c+1)*w) (columns.ts). It shows what is live at its peak: after
+ * the first of its events after which most bytes of the lane are live.
  */
 export interface Window {
   readonly file: number;
@@ -197,9 +198,10 @@ export interface CurveTile {
   readonly window: Window;
   // The event at the midpoint of each column, which translates positions between axes.
   readonly event: Uint32Array;
+  readonly peak: Uint32Array; // the event of the peak of each column
   readonly ns: Float64Array;
   readonly series: ReadonlyMap<Series, CurveSeries>;
-  // Bytes live at the midpoint of each column by category code: [code * columns + c]. Empty until
+  // Bytes live at the peak of each column by category code: [code * columns + c]. Empty until
   // categories are known.
   readonly categories: Float64Array;
 }
@@ -210,14 +212,14 @@ export interface CurveSeries {
 }
 
 /**
- * `api/passing`: the part of the lane that matches a filter, at the moments that `curve` samples.
+ * `api/passing`: the part of the lane that matches a filter, at the peaks of the columns of `curve`.
  */
 export interface PassingQuery extends Window {
   readonly filter: Filter;
 }
 export interface PassingCurve {
   readonly query: PassingQuery;
-  // Bytes live at the midpoint of each column in blocks that match the filter; NaN: unknown there.
+  // Bytes live at the peak of each column in blocks that match the filter; NaN: unknown there.
   // For a standalone file these are the blocks in it, but without a filter all blocks.
   readonly live: Float64Array;
 }
@@ -234,11 +236,12 @@ export interface BlockQuery extends Window {
  * column long and a row high and that are between low and high somewhere; at most MAX_BLOCKS.
  *
  * stacked: items from the bottom up, in stack order: by duration class, longest first (class =
- * floor(log2(end - start)) on the axis in event or ns or 1/4096 step; never freed: the highest),
+ * floor(log2(end - start)) on the axis in event or ns or 1/4096 step; a block that is never freed
+ * counts as freed at the last event),
  * then by birth. An item is a block or a run. A run is what is between two blocks and is not shown
- * itself (its bytes per column as a step function). An item is on top of all earlier items that are
- * live in that column. The rest of the column's total, up to the live curve, is on top of the last
- * item.
+ * itself, and of one category (its bytes per column as a step function). An item is on top of all
+ * earlier items that are live in that column. The rest of the column's total, up to the maximum of
+ * the live curve, is on top of the last item.
  *
  * address: blocks in any order, with their place; no runs. The address space of a lane is that of
  * its segments, one after the other, without the gaps between them (AddressSpace).
@@ -248,11 +251,13 @@ export interface BlockTile {
   readonly row: Uint32Array; // NO_ROW: a run
   readonly start: Float64Array; // on the axis; may be before the window
   readonly end: Float64Array; // Infinity: never
+  readonly first: Uint16Array; // columns [first, last) at whose peak it is live
+  readonly last: Uint16Array;
   readonly size: Float64Array; // bytes
   readonly place: Float64Array; // address: position in the lane's address space
   readonly stack: Uint32Array;
   readonly key: Uint32Array; // of the call site, the same in every file and run; determines the colour
-  readonly category: Uint8Array; // code; for a run, the one with the most bytes times columns
+  readonly category: Uint8Array; // code
   readonly stream: Uint16Array; // code
   readonly thread: Uint16Array; // code
   readonly flags: Uint8Array; // BLOCK_* bits

@@ -48,7 +48,7 @@ export function curveTile(slab: Slab, window: p.Window): p.CurveTile {
   }
   const categories = slab.arrays.get('categories') ?? new Float64Array(0);
   if (!(categories instanceof Float64Array) || categories.length % window.columns !== 0) throw damaged('its categories do not fit');
-  return { window, event: u32(slab, 'event', window.columns), ns: f64(slab, 'ns', window.columns), series, categories };
+  return { window, event: u32(slab, 'event', window.columns), peak: u32(slab, 'peak', window.columns), ns: f64(slab, 'ns', window.columns), series, categories };
 }
 
 export function passingCurve(slab: Slab, query: p.PassingQuery): p.PassingCurve {
@@ -63,11 +63,16 @@ export function blockTile(slab: Slab, query: p.BlockQuery): p.BlockTile {
   const runBegin = u32(slab, 'run_begin', items + 1);
   const runColumn = u16(slab, 'run_column', runBegin[items]);
   for (let i = 0; i < items; ++i) if (runBegin[i]! > runBegin[i + 1]!) throw damaged('its runs go backwards');
+  const first = u16(slab, 'first', items);
+  const last = u16(slab, 'last', items);
+  for (let i = 0; i < items; ++i) if (first[i]! > last[i]! || last[i]! > query.columns) throw damaged('its columns do not fit');
   return {
     query,
     row,
     start: f64(slab, 'start', items),
     end: f64(slab, 'end', items),
+    first,
+    last,
     size: f64(slab, 'size', items),
     place: f64(slab, 'place', items),
     stack: u32(slab, 'stack', items),

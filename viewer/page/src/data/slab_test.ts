@@ -12,7 +12,7 @@ const QUERY: BlockQuery = { ...WINDOW, layout: 'stacked', low: 0, high: 100, row
 
 function blocks(change: Record<string, Column> = {}, fields: Record<string, unknown> = { hidden: 3, spaces: [] }): ArrayBuffer {
   return encodeSlab('blocks', fields, new Map(Object.entries({
-    row: Uint32Array.of(7), start: Float64Array.of(1), end: Float64Array.of(Infinity), size: Float64Array.of(64),
+    row: Uint32Array.of(7), start: Float64Array.of(1), end: Float64Array.of(Infinity), first: Uint16Array.of(0), last: Uint16Array.of(1), size: Float64Array.of(64),
     place: Float64Array.of(0), stack: Uint32Array.of(2), key: Uint32Array.of(5), category: Uint8Array.of(1),
     stream: Uint16Array.of(0), thread: Uint16Array.of(0), flags: Uint8Array.of(4), run_begin: Uint32Array.of(0, 1),
     run_column: Uint16Array.of(1), run_bytes: Float64Array.of(9), ...change,
@@ -67,13 +67,14 @@ describe('a tile of blocks', () => {
     expect(() => blockTile(decodeSlab(blocks({ size: Float64Array.of(1, 2) })), QUERY)).toThrow(/size has 2 entries/);
     expect(() => blockTile(decodeSlab(blocks({ size: Uint8Array.of(1) })), QUERY)).toThrow(/lacks size/);
     expect(() => blockTile(decodeSlab(blocks({ run_begin: Uint32Array.of(2, 1) })), QUERY)).toThrow(/backwards/);
+    expect(() => blockTile(decodeSlab(blocks({ last: Uint16Array.of(1 + QUERY.columns) })), QUERY)).toThrow(/columns do not fit/);
   });
 });
 
 describe('a curve', () => {
   const series = { 'live.min': Float64Array.of(1, 2), 'live.max': Float64Array.of(3, 4), 'live.mid': Float64Array.of(2, 3) };
   const curve = (change: Record<string, Column>): ArrayBuffer =>
-    encodeSlab('curve', {}, new Map(Object.entries({ event: Uint32Array.of(1, 2), ns: Float64Array.of(5, 6), ...series, ...change })));
+    encodeSlab('curve', {}, new Map(Object.entries({ event: Uint32Array.of(1, 2), peak: Uint32Array.of(1, 2), ns: Float64Array.of(5, 6), ...series, ...change })));
   it('has the series that are present', () => {
     const tile = curveTile(decodeSlab(curve({})), WINDOW);
     expect([...tile.series.keys()]).toEqual(['live']);

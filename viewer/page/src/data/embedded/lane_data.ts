@@ -45,6 +45,7 @@ export interface Omissions {
   readonly blocks: Float64Array; // of all categories, by border
   readonly min: Float64Array; // of the lane's live bytes from border b to before the next border
   readonly max: Float64Array;
+  readonly peak: Float64Array; // the first event of the maximum
   readonly stacks: readonly OmittedStacks[];
 }
 
@@ -215,6 +216,7 @@ function readOmissions(columns: PackedColumns, slab: Slab): Omissions {
     blocks: columns.deltas('omitted.blocks', borders),
     min: columns.deltas('total.min', borders),
     max: columns.deltas('total.max', borders),
+    peak: columns.deltas('total.peak', borders),
     stacks: Array.isArray(stacks) ? (stacks as readonly PackedStacks[]).map(unpackStacks) : [],
   };
 }

@@ -5,18 +5,13 @@ import type { Positions } from './positions';
 import { lowerBound, upperBound } from '../../base/binary_search';
 
 const CLASSES = 64;
-const FOREVER = CLASSES - 1;
 
-/**
- * Returns the power of two of a block's duration. A block that is never freed is in the highest
- * class.
- */
-export function durationClass(start: number, end: number, units: number): number {
-  if (end === Infinity) return FOREVER;
-  const duration = (end - start) * units;
-  if (duration < 1) return 0;
-  const near = Math.floor(Math.log2(duration)); // may have been rounded up
-  return Math.min(FOREVER - 1, 2 ** near > duration ? near - 1 : near);
+/** Returns the power of two of a duration. */
+export function durationClass(duration: number, units: number): number {
+  const count = duration * units;
+  if (count < 1) return 0;
+  const near = Math.floor(Math.log2(count)); // may have been rounded up
+  return Math.min(CLASSES - 1, 2 ** near > count ? near - 1 : near);
 }
 
 export class LaneIndex {
@@ -40,7 +35,7 @@ export class LaneIndex {
     for (let i = 0; i < count; i++) {
       this.start[i] = positions.of(birth[i]!);
       this.end[i] = positions.of(death[i]!);
-      classes[i] = durationClass(this.start[i]!, this.end[i]!, positions.units);
+      classes[i] = durationClass(this.durationOf(i), positions.units);
       sizes[classes[i]!]!++;
     }
     for (let c = CLASSES - 1; c >= 0; c--) this.classBegin[c] = this.classBegin[c + 1]! + sizes[c]!;
@@ -59,21 +54,26 @@ export class LaneIndex {
    * long.
    */
   forEach(from: number, to: number, atLeast: number, call: (block: number) => void): void {
-    const lowest = durationClass(0, atLeast, this.positions.units);
+    const lowest = durationClass(atLeast, this.positions.units);
     for (let c = CLASSES - 1; c >= lowest; c--) {
       const begin = this.classBegin[c + 1]!;
       const end = this.classBegin[c]!;
       if (begin === end) continue;
       // No block of a class is longer than the upper limit of the class, so earlier blocks have
       // ended.
-      const longest = c === FOREVER ? Infinity : 2 ** (c + 1) / this.positions.units;
-      const first = longest === Infinity ? begin : lowerBound(this.orderedStart, from - longest, begin, end);
+      const longest = 2 ** (c + 1) / this.positions.units;
+      const first = lowerBound(this.orderedStart, Math.min(from, this.positions.end) - longest, begin, end);
       const last = lowerBound(this.orderedStart, to, first, end);
       for (let k = first; k < last; k++) {
         const block = this.order[k]!;
-        if (this.end[block]! > from && this.end[block]! - this.start[block]! >= atLeast) call(block);
+        if (this.end[block]! > from && this.durationOf(block) >= atLeast) call(block);
       }
     }
+  }
+
+  // A block that is never freed counts as freed at the last event.
+  private durationOf(block: number): number {
+    return Math.min(this.end[block]!, this.positions.end) - this.start[block]!;
   }
 
   /** Returns the number of blocks that live in [from, to). */

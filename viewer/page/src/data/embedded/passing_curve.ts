@@ -1,4 +1,4 @@
-// Computes the bytes that match a filter at the midpoint of each column, by the rules of
+// Computes the bytes that match a filter at the peak of each column, by the rules of
 // PassingCurve (protocol.ts), over a standalone file. viewer/questions/passing_curve.h does the
 // same.
 
@@ -6,7 +6,7 @@ import { lowerBound } from '../../base/binary_search';
 import type { PassingCurve, PassingQuery } from '../protocol';
 import type { BlockTest } from './block_filter';
 import type { Lane } from './lane_data';
-import { eventOfColumn, type AxisContext, type LaneTotals } from './select_curve';
+import { columnEvents, type AxisContext, type LaneTotals } from './select_curve';
 
 export interface PassingContext extends AxisContext {
   readonly lane: Lane;
@@ -18,21 +18,15 @@ export interface PassingContext extends AxisContext {
  */
 export function passingCurve(query: PassingQuery, test: BlockTest | null, context: PassingContext): PassingCurve {
   const live = new Float64Array(query.columns).fill(NaN);
-  const events: number[] = []; // of the known columns, which are consecutive
-  let first = 0;
-  for (let c = 0; c < query.columns; c++) {
-    const event = eventOfColumn(query, c, context);
-    if (event === null) continue;
-    if (events.length === 0) first = c;
-    events.push(event);
-  }
-  if (test === null) live.set(events.map((event) => context.totals.liveAt(event)), first);
-  else live.set(passingAfter(events, context.lane, test), first);
+  const { peak, known } = columnEvents(query, context, context.totals);
+  const events = peak.subarray(known.from, known.to);
+  if (test === null) live.set(Array.from(events, (event) => context.totals.liveAt(event)), known.from);
+  else live.set(passingAfter(events, context.lane, test), known.from);
   return { query, live };
 }
 
 /** Returns the bytes of the matching blocks after each of some events, which ascend. */
-function passingAfter(events: readonly number[], { blocks, kinds }: Lane, test: BlockTest): Float64Array {
+function passingAfter(events: Uint32Array, { blocks, kinds }: Lane, test: BlockTest): Float64Array {
   const { count, birth, death, kind } = blocks;
   const changes = new Float64Array(events.length + 1);
   let column = 0;

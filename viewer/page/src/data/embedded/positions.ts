@@ -13,6 +13,8 @@ export interface Positions {
   eventAt(position: number): number;
   /** Returns the number of events whose position is before `position`. */
   eventsBefore(position: number): number;
+  /** The end of the last event, which has its place on the axis of events. */
+  readonly end: number;
   /** The units of a duration per unit of the axis; the class is floor(log2(duration * units)). */
   readonly units: number;
 }
@@ -34,6 +36,7 @@ function eventPositions(last: number): Positions {
     of: (event) => (event === NEVER ? Infinity : event),
     eventAt: (position) => Math.min(last, Math.max(0, Math.floor(position))),
     eventsBefore: (position) => Math.min(last + 1, Math.max(0, Math.ceil(position))),
+    end: last + 1,
     units: 1,
   };
 }
@@ -43,6 +46,7 @@ function tablePositions(table: Float64Array, units: number): Positions {
     of: (event) => (event === NEVER ? Infinity : table[Math.min(event, table.length - 1)]!),
     eventAt: (position) => Math.max(0, upperBound(table, position) - 1),
     eventsBefore: (position) => lowerBound(table, position),
+    end: table.at(-1) ?? 0,
     units,
   };
 }

@@ -2,11 +2,13 @@
 // (protocol.ts), over the arrays of a standalone file. viewer/index has the same rules in C++ for
 // recordings too large for a browser.
 
-import { firstColumn, widthOf } from '../columns';
+import { lowerBound } from '../../base/binary_search';
+import { widthOf } from '../columns';
 import { type BlockQuery, MAX_BLOCKS } from '../protocol';
 import { ColumnHeights } from './column_heights';
-import type { Lane } from './lane_data';
+import type { Blocks, Lane } from './lane_data';
 import type { LaneIndex } from './lane_index';
+import type { ColumnEvents } from './select_curve';
 
 /**
  * The selected blocks in stack order, each preceded by a run of the unselected blocks below it, if
@@ -15,128 +17,114 @@ import type { LaneIndex } from './lane_index';
 export interface StackedItems {
   /** Index of a block, or -1 for a run. */
   readonly item: number[];
-  /** For a run, the category with the most bytes times columns; of equal ones the lowest code. */
   readonly category: number[];
   readonly runBegin: number[];
   readonly runColumn: number[];
   readonly runBytes: number[];
 }
 
-/**
- * Returns the columns whose midpoint is in [start, end): the first one, and the one after the last.
- */
-function columnsOf(query: BlockQuery, start: number, end: number): readonly [number, number] {
-  return [firstColumn(query, start), firstColumn(query, end)];
+/** Returns the columns [first, last) at whose peak a block is live. */
+export function columnsOf(block: number, { birth, death }: Blocks, { peak, known }: ColumnEvents): readonly [number, number] {
+  const first = Math.max(known.from, lowerBound(peak, birth[block]!));
+  return [first, Math.max(first, lowerBound(peak, death[block]!))];
 }
 
-export function selectStacked(query: BlockQuery, lane: Lane, index: LaneIndex): StackedItems {
+export function selectStacked(query: BlockQuery, lane: Lane, index: LaneIndex, columns: ColumnEvents): StackedItems {
   const rowBytes = (query.high - query.low) / query.rows;
-  const sizeOf = (block: number): number => lane.kinds.size[lane.blocks.kind[block]!]!;
-  const candidates: number[] = [];
-  index.forEach(query.from, query.to, widthOf(query), (block) => candidates.push(block));
-  const shown = limitToLargest(
-    candidates.filter(shownBetween(query, rowBytes, index, sizeOf)),
-    sizeOf,
-  );
-  const categoryOf = (block: number): number => lane.kinds.category[lane.blocks.kind[block]!]!;
-  return withRuns(candidates, shown, query, rowBytes, index, sizeOf, categoryOf);
+  const candidates: Candidate[] = [];
+  index.forEach(query.from, query.to, widthOf(query), (block) => {
+    const [from, to] = columnsOf(block, lane.blocks, columns);
+    const kind = lane.blocks.kind[block]!;
+    if (from < to) candidates.push({ block, from, to, size: lane.kinds.size[kind]!, category: lane.kinds.category[kind]! });
+  });
+  const shown = limitToLargest(candidates.filter(shownBetween(query, rowBytes)));
+  return withRuns(candidates, shown, query.columns, rowBytes);
+}
+
+interface Candidate {
+  readonly block: number;
+  readonly from: number; // columns
+  readonly to: number;
+  readonly size: number;
+  readonly category: number;
 }
 
 /**
  * Returns a test whether a block is high enough and visible in the window. It must be called in
  * stack order.
  */
-function shownBetween(
-  query: BlockQuery,
-  rowBytes: number,
-  index: LaneIndex,
-  sizeOf: (block: number) => number,
-): (block: number) => boolean {
+function shownBetween(query: BlockQuery, rowBytes: number): (candidate: Candidate) => boolean {
   const heights = new ColumnHeights(query.columns);
-  return (block) => {
-    const [from, to] = columnsOf(query, index.start[block]!, index.end[block]!);
-    const size = sizeOf(block);
-    if (from >= to) return false;
+  return ({ from, to, size }) => {
     const shown = size >= rowBytes && heights.hasBetween(from, to, query.low - size, query.high);
     heights.add(from, to, size);
     return shown;
   };
 }
 
-function limitToLargest(blocks: number[], sizeOf: (block: number) => number): Set<number> {
-  if (blocks.length <= MAX_BLOCKS) return new Set(blocks);
-  return new Set([...blocks].sort((a, b) => sizeOf(b) - sizeOf(a)).slice(0, MAX_BLOCKS));
+function limitToLargest(candidates: readonly Candidate[]): Set<Candidate> {
+  if (candidates.length <= MAX_BLOCKS) return new Set(candidates);
+  return new Set([...candidates].sort((a, b) => b.size - a.size).slice(0, MAX_BLOCKS));
 }
 
-function withRuns(
-  candidates: readonly number[],
-  shown: ReadonlySet<number>,
-  query: BlockQuery,
-  rowBytes: number,
-  index: LaneIndex,
-  sizeOf: (block: number) => number,
-  categoryOf: (block: number) => number,
-): StackedItems {
+function withRuns(candidates: readonly Candidate[], shown: ReadonlySet<Candidate>, columns: number, rowBytes: number): StackedItems {
   const out: StackedItems = { item: [], category: [], runBegin: [0], runColumn: [], runBytes: [] };
-  const run = new Run(query.columns, rowBytes / 4);
-  for (const block of candidates) {
-    const [from, to] = columnsOf(query, index.start[block]!, index.end[block]!);
-    if (from >= to) continue;
-    if (!shown.has(block)) {
-      run.add(from, to, sizeOf(block), categoryOf(block));
+  const runs = new Runs(columns, rowBytes / 4);
+  const add = (item: number, category: number): void => {
+    out.item.push(item);
+    out.category.push(category);
+    out.runBegin.push(out.runColumn.length);
+  };
+  for (const candidate of candidates) {
+    if (!shown.has(candidate)) {
+      runs.add(candidate);
       continue;
     }
-    const category = run.mainCategory();
-    if (run.flush(out)) {
-      out.item.push(-1);
-      out.category.push(category);
-      out.runBegin.push(out.runColumn.length);
-    }
-    out.item.push(block);
-    out.category.push(categoryOf(block));
-    out.runBegin.push(out.runColumn.length);
+    runs.flush(out, (category) => add(-1, category));
+    add(candidate.block, candidate.category);
   }
   // What is left is on top of the last block and belongs to the rest.
   return out;
 }
 
 /**
- * The bytes by column between two shown blocks. Small changes are deferred. The place of a block is
- * the sum of all runs below it, so each column remembers how much was deferred.
+ * The bytes by category and column between two shown blocks. Small changes are deferred, also to the
+ * next category. The place of a block is the sum of all runs below it, so each column remembers how
+ * much was deferred.
  */
-class Run {
-  private readonly change: Float64Array; // of bytes, from the previous column to this one
+class Runs {
+  private readonly changes = new Map<number, Float64Array>(); // by category: bytes, from the previous column to this one
   private readonly error: Float64Array; // by column: bytes written so far, minus the actual ones
-  private readonly weight = new Float64Array(256); // bytes times columns, by category
-  private empty = true;
 
   constructor(
     private readonly columns: number,
     private readonly tolerance: number,
   ) {
-    this.change = new Float64Array(columns + 1);
     this.error = new Float64Array(columns);
   }
 
-  add(from: number, to: number, bytes: number, category: number): void {
-    this.weight[category]! += bytes * (to - from);
-    this.change[from]! += bytes;
-    this.change[to]! -= bytes;
-    this.empty = false;
+  add({ from, to, size, category }: Candidate): void {
+    let change = this.changes.get(category);
+    if (change === undefined) this.changes.set(category, (change = new Float64Array(this.columns + 1)));
+    change[from]! += size;
+    change[to]! -= size;
   }
 
-  mainCategory(): number {
-    return this.empty ? 0 : this.weight.indexOf(Math.max(...this.weight));
+  /** Writes a run for each category, calls `written` after it, and clears all. */
+  flush(out: StackedItems, written: (category: number) => void): void {
+    for (const [category, change] of [...this.changes].sort(([a], [b]) => a - b)) {
+      const begin = out.runColumn.length;
+      this.write(change, out);
+      if (out.runColumn.length > begin) written(category);
+    }
+    this.changes.clear();
   }
 
-  /** Writes the run and clears it. Returns false if no change was large enough. */
-  flush(out: StackedItems): boolean {
-    if (this.empty) return false;
-    const begin = out.runColumn.length;
+  private write(change: Float64Array, out: StackedItems): void {
     let bytes = 0;
     let written = 0;
     for (let c = 0; c < this.columns; c++) {
-      bytes += this.change[c]!;
+      bytes += change[c]!;
       let error = this.error[c]! + written - bytes;
       if (Math.abs(error) > this.tolerance) {
         written = Math.max(0, bytes - this.error[c]!);
@@ -146,10 +134,6 @@ class Run {
       }
       this.error[c] = error;
     }
-    this.change.fill(0);
-    this.weight.fill(0);
-    this.empty = true;
-    return out.runColumn.length > begin;
   }
 }
 
@@ -158,6 +142,7 @@ export function selectPlaces(
   query: BlockQuery,
   lane: Lane,
   index: LaneIndex,
+  columns: ColumnEvents,
   placeOf: (block: number) => number,
 ): number[] {
   const rowBytes = (query.high - query.low) / query.rows;
@@ -167,7 +152,7 @@ export function selectPlaces(
     const size = sizeOf(block);
     const place = placeOf(block);
     if (size < rowBytes || !(place < query.high && place + size > query.low)) return;
-    const [from, to] = columnsOf(query, index.start[block]!, index.end[block]!);
+    const [from, to] = columnsOf(block, lane.blocks, columns);
     if (from < to) shown.push({ block, area: size * (to - from) });
   });
   if (shown.length > MAX_BLOCKS) shown.sort((a, b) => b.area - a.area);

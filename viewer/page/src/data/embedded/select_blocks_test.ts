@@ -6,6 +6,7 @@ import type { Blocks, Kinds, Lane } from './lane_data';
 import { durationClass, LaneIndex } from './lane_index';
 import { type Positions, positionsOf } from './positions';
 import { selectStacked, type StackedItems } from './select_blocks';
+import { columnEvents, LaneTotals } from './select_curve';
 
 interface Life {
   readonly birth: number;
@@ -26,8 +27,8 @@ function laneOf(lives: readonly Life[]): Lane {
     space: zeros,
     offset: new Float64Array(lives.length),
   };
-  const kinds = { size: Float64Array.from(lives, ({ size }) => size), stack: zeros, category: new Uint8Array(lives.length) } as Partial<Kinds> as Kinds;
-  const omissions = { border: zeros.slice(0, 0), bytes: new Float64Array(0), blocks: new Float64Array(0), min: new Float64Array(0), max: new Float64Array(0), stacks: [] };
+  const kinds = { size: Float64Array.from(lives, ({ size }) => size), stack: zeros, category: Uint8Array.from(lives, (_, i) => i % 3) } as Partial<Kinds> as Kinds;
+  const omissions = { border: zeros.slice(0, 0), bytes: new Float64Array(0), blocks: new Float64Array(0), min: new Float64Array(0), max: new Float64Array(0), peak: new Float64Array(0), stacks: [] };
   return { blocks, kinds, flags: new Uint8Array(lives.length), omissions, series: new Map(), waited: new Map(), mapped: new Map(), pools: [], tensors: [], alives: [], spaces: [], spaceBegin: [] };
 }
 
@@ -54,24 +55,37 @@ function randomLives(next: () => number, count: number): { lives: Life[]; events
   return { lives, events: event };
 }
 
+/** Returns the first event of each column after which most bytes are live; slow and simple. */
+function slowPeaks(query: BlockQuery, positions: Float64Array, live: readonly number[]): number[] {
+  const width = (query.to - query.from) / query.columns;
+  let first = 0;
+  return Array.from({ length: query.columns }, (_, c) => {
+    const [begin, end] = [query.from + c * width, query.from + (c + 1) * width];
+    while (first + 1 < live.length && positions[first + 1]! <= begin) first++;
+    let peak = first;
+    for (let event = first + 1; event < live.length && positions[event]! < end; event++) {
+      if (live[event]! > live[peak]!) peak = event;
+    }
+    return peak;
+  });
+}
+
 /**
  * Returns the place of each block in each column, with all blocks stacked in order; slow and
  * simple.
  */
-function slowBottoms(lives: readonly Life[], query: BlockQuery, positions: Positions): Map<number, number[]> {
+function slowBottoms(lives: readonly Life[], query: BlockQuery, positions: Positions, peaks: readonly number[]): Map<number, number[]> {
   const width = (query.to - query.from) / query.columns;
   const spans = lives.map((life) => ({ start: positions.of(life.birth), end: positions.of(life.death), size: life.size }));
   const order = spans
-    .map((span, i) => ({ ...span, i, rank: durationClass(span.start, span.end, positions.units) }))
-    .filter(({ start, end }) => end - start >= width && start < query.to && end > query.from)
+    .map((span, i) => ({ ...span, i, rank: durationClass(Math.min(span.end, positions.end) - span.start, positions.units) }))
+    .filter(({ start, end }) => Math.min(end, positions.end) - start >= width && start < query.to && end > query.from)
     .sort((a, b) => b.rank - a.rank || lives[a.i]!.birth - lives[b.i]!.birth || a.i - b.i);
   const height = new Array<number>(query.columns).fill(0);
   const bottoms = new Map<number, number[]>();
-  for (const { i, start, end, size } of order) {
-    const own = height.map((y, c) => {
-      const middle = query.from + (c + 0.5) * width;
-      return start <= middle && middle < end ? y : NaN;
-    });
+  for (const { i, size } of order) {
+    const { birth, death } = lives[i]!;
+    const own = height.map((y, c) => (birth <= peaks[c]! && peaks[c]! < death ? y : NaN));
     own.forEach((y, c) => {
       if (!Number.isNaN(y)) height[c] = y + size;
     });
@@ -81,8 +95,7 @@ function slowBottoms(lives: readonly Life[], query: BlockQuery, positions: Posit
 }
 
 /** Returns the same for the selected items: an item is on top of all earlier items. */
-function itemBottoms(items: StackedItems, lives: readonly Life[], query: BlockQuery, positions: Positions): Map<number, number[]> {
-  const width = (query.to - query.from) / query.columns;
+function itemBottoms(items: StackedItems, lives: readonly Life[], query: BlockQuery, peaks: readonly number[]): Map<number, number[]> {
   const height = new Array<number>(query.columns).fill(0);
   const bottoms = new Map<number, number[]>();
   items.item.forEach((block, at) => {
@@ -95,10 +108,8 @@ function itemBottoms(items: StackedItems, lives: readonly Life[], query: BlockQu
       }
       return;
     }
-    const own = height.map((y, c) => {
-      const middle = query.from + (c + 0.5) * width;
-      return positions.of(lives[block]!.birth) <= middle && middle < positions.of(lives[block]!.death) ? y : NaN;
-    });
+    const { birth, death } = lives[block]!;
+    const own = height.map((y, c) => (birth <= peaks[c]! && peaks[c]! < death ? y : NaN));
     own.forEach((y, c) => {
       if (!Number.isNaN(y)) height[c] = y + lives[block]!.size;
     });
@@ -127,22 +138,31 @@ describe('selectStacked', () => {
       const { lives, events } = randomLives(next, 1500);
       const lane = laneOf(lives);
       const clock = clockOf(next, events);
+      const totals = new LaneTotals(lane, 3);
+      const live = new Array<number>(events + 1).fill(0);
+      for (const { birth, death, size } of lives) {
+        for (let event = birth; event < Math.min(death, live.length); event++) live[event]! += size;
+      }
       let compared = 0;
       let worst = 0; // in rows; NaN: shown where it does not live
       const wrong: number[] = [];
       for (const axis of ['time', 'event', 'step'] satisfies Axis[]) {
         const positions = positionsOf(axis, clock, stepsOf(events));
         const index = new LaneIndex(lane.blocks, positions);
-        const end = positions.of(events);
+        const places = Float64Array.from(live, (_, event) => positions.of(event));
+        const end = places[events]!;
         for (let i = 0; i < 8; i++) {
           const length = end * 2 ** -Math.floor(next() * 8);
           const from = next() * (end - length);
           const low = next() < 0.5 ? 0 : next() * 1e8;
           const query: BlockQuery = { file: 0, lane: 0, axis, from, to: from + length, columns: 10 + Math.floor(next() * 90), layout: 'stacked', low, high: low + 2 ** (16 + next() * 12), rows: 200 };
           const row = (query.high - query.low) / query.rows;
-          const items = selectStacked(query, lane, index);
-          const exact = slowBottoms(lives, query, positions);
-          const shown = itemBottoms(items, lives, query, positions);
+          const columns = columnEvents(query, { positions, end: Infinity }, totals);
+          const peaks = slowPeaks(query, places, live);
+          expect([...columns.peak]).toEqual(peaks);
+          const items = selectStacked(query, lane, index, columns);
+          const exact = slowBottoms(lives, query, positions, peaks);
+          const shown = itemBottoms(items, lives, query, peaks);
           for (const [block, bottoms] of shown) {
             bottoms.forEach((y, c) => {
               const right = exact.get(block)![c]!;

@@ -12,13 +12,30 @@ export interface AxisContext {
   readonly end: number; // of the axis
 }
 
-/**
- * Returns the last event at or before the midpoint of a column, or null if the recording has no
- * such moment.
- */
-export function eventOfColumn(window: Window, column: number, { positions, end }: AxisContext): number | null {
-  const position = midpointOf(window, column);
-  return position < positions.of(0) || position > end ? null : positions.eventAt(position);
+/** The events of the columns of a window. */
+export interface ColumnEvents {
+  readonly middle: Uint32Array; // the last one at or before the midpoint
+  readonly first: Uint32Array; // a column has the states after the events first..last
+  readonly last: Uint32Array;
+  readonly peak: Uint32Array; // the first of these after which most bytes are live
+  /** The columns [from, to) have their midpoint in the recording. */
+  readonly known: { readonly from: number; readonly to: number };
+}
+
+export function columnEvents(window: Window, { positions, end }: AxisContext, totals: LaneTotals): ColumnEvents {
+  const { columns } = window;
+  const [middle, first, last, peak] = [new Uint32Array(columns), new Uint32Array(columns), new Uint32Array(columns), new Uint32Array(columns)];
+  const known = { from: 0, to: columns };
+  for (let c = 0; c < columns; c++) {
+    const position = midpointOf(window, c);
+    if (position < positions.of(0)) known.from = c + 1;
+    if (position > end) known.to = Math.min(known.to, c);
+    middle[c] = positions.eventAt(position);
+    first[c] = positions.eventAt(edgeOf(window, c));
+    last[c] = Math.max(first[c]!, middle[c]!, positions.eventsBefore(edgeOf(window, c + 1)) - 1);
+    peak[c] = totals.peakEvent(first[c]!, last[c]!);
+  }
+  return { middle, first, last, peak, known };
 }
 
 /** Totals of a lane over the blocks in the file and those left out. */
@@ -83,6 +100,25 @@ export class LaneTotals {
       else part(k, begin, end);
     }
     return out;
+  }
+
+  /**
+   * Returns the first of the events from..to after which most is live. Blocks that were left out may
+   * shift it within their border.
+   */
+  peakEvent(from: number, to: number): number {
+    const { border, max, peak } = this.lane.omissions;
+    if (border.length === 0) return this.shown.peakEvent(from, to);
+    let [best, most] = [from, -Infinity];
+    for (let k = this.borderAt(from); k <= this.borderAt(to); k++) {
+      const begin = Math.max(from, border[k]!);
+      const end = Math.min(to, k + 1 < border.length ? border[k + 1]! - 1 : Infinity);
+      const isWhole = begin === border[k] && (k + 1 === border.length || end === border[k + 1]! - 1);
+      const event = isWhole ? peak[k]! : this.shown.peakEvent(begin, end);
+      const bytes = isWhole ? max[k]! : this.liveAt(event);
+      if (bytes > most) [best, most] = [event, bytes];
+    }
+    return best;
   }
 
   /** Writes the bytes of each category after an event to out[code * stride + at]. */
@@ -162,30 +198,24 @@ export interface CurveContext extends AxisContext {
   readonly categories: number;
 }
 
-export function selectCurve(window: Window, { totals, series, positions, end, clock, categories }: CurveContext): CurveTile {
+export function selectCurve(window: Window, context: CurveContext): CurveTile {
+  const { totals, series, clock, categories } = context;
   const { columns } = window;
-  const event = new Uint32Array(columns);
-  const ns = new Float64Array(columns);
+  const { middle, first, last, peak, known } = columnEvents(window, context, totals);
+  const ns = Float64Array.from(middle, (event, c) => (window.axis === 'time' ? midpointOf(window, c) : clock[event]!));
   const byCategory = new Float64Array(categories * columns);
   const out = new Map<Series, CurveSeries>(series.map((name) => [name, emptySeries(columns)]));
-  for (let c = 0; c < columns; c++) {
-    const position = midpointOf(window, c);
-    const middle = positions.eventAt(position);
-    const first = positions.eventAt(edgeOf(window, c));
-    const last = Math.max(first, middle, positions.eventsBefore(edgeOf(window, c + 1)) - 1);
-    event[c] = middle;
-    ns[c] = window.axis === 'time' ? position : clock[middle]!;
-    if (position < positions.of(0) || position > end) continue;
-    totals.categoriesAt(middle, byCategory, columns, c);
+  for (let c = known.from; c < known.to; c++) {
+    totals.categoriesAt(peak[c]!, byCategory, columns, c);
     for (const [name, values] of out) {
       const curve = totals.seriesOf(name);
-      const extremes = name === 'live' ? totals.liveExtremes(first, last) : curve?.extremes(first, last);
-      values.mid[c] = name === 'live' ? totals.liveAt(middle) : (curve?.at(middle) ?? NaN);
+      const extremes = name === 'live' ? totals.liveExtremes(first[c]!, last[c]!) : curve?.extremes(first[c]!, last[c]!);
+      values.mid[c] = name === 'live' ? totals.liveAt(middle[c]!) : (curve?.at(middle[c]!) ?? NaN);
       values.min[c] = extremes === undefined || extremes.min === Infinity ? NaN : extremes.min;
       values.max[c] = extremes === undefined || extremes.max === -Infinity ? NaN : extremes.max;
     }
   }
-  return { window, event, ns, series: out, categories: byCategory };
+  return { window, event: middle, peak, ns, series: out, categories: byCategory };
 }
 
 function emptySeries(columns: number): CurveSeries {

@@ -46,6 +46,33 @@ export class TotalCurve {
     return out;
   }
 
+  /** Returns the first of the events from..to after which the total is highest. */
+  peakEvent(from: number, to: number): number {
+    const [begin, end] = [this.indexAt(from), this.indexAt(to) + 1];
+    const { max } = this.extremes(from, to);
+    return Math.max(from, this.events[this.search(begin, end, -1, max)] ?? from);
+  }
+
+  // Returns the first index in [from, to) of a level with that maximum, as an index of `totals`; -1
+  // if there is none.
+  private search(from: number, to: number, level: number, most: number): number {
+    const first = Math.ceil(from / LEAF);
+    const last = Math.floor(to / LEAF);
+    if (first >= last || level + 1 >= this.levels.length) return this.scanFor(from, to, level, most);
+    const before = this.scanFor(from, first * LEAF, level, most);
+    if (before >= 0) return before;
+    const between = this.search(first, last, level + 1, most);
+    return between >= 0 ? between : this.scanFor(last * LEAF, to, level, most);
+  }
+
+  private scanFor(from: number, to: number, level: number, most: number): number {
+    const max = level < 0 ? this.totals : this.levels[level]!.max;
+    for (let i = from; i < to; i++) {
+      if (max[i] === most) return level < 0 ? i : this.scanFor(i * LEAF, (i + 1) * LEAF, level - 1, most);
+    }
+    return -1;
+  }
+
   private gather(from: number, to: number, level: number, out: Extremes): void {
     const values = level < 0 ? { min: this.totals, max: this.totals } : this.levels[level]!;
     const first = Math.ceil(from / LEAF);

@@ -65,7 +65,6 @@ export function pairWords(compare: Pick<Compare, 'steps'>, files: readonly [File
 export interface AlignedCurve {
   readonly min: Float64Array; // NaN: the recording has no data there
   readonly max: Float64Array;
-  readonly mid: Float64Array;
 }
 
 /**
@@ -74,7 +73,7 @@ export interface AlignedCurve {
  */
 export function resample(tile: CurveTile, alignment: Alignment, side: 0 | 1, columns: number): AlignedCurve {
   const live = tile.series.get('live');
-  const out = { min: new Float64Array(columns).fill(NaN), max: new Float64Array(columns).fill(NaN), mid: new Float64Array(columns).fill(NaN) };
+  const out = { min: new Float64Array(columns).fill(NaN), max: new Float64Array(columns).fill(NaN) };
   if (live === undefined) return out;
   const { from, to, columns: count } = tile.window;
   const width = (alignment.to - alignment.from) / columns;
@@ -93,7 +92,6 @@ export function resample(tile: CurveTile, alignment: Alignment, side: 0 | 1, col
     }
     out.min[c] = min;
     out.max[c] = max;
-    out.mid[c] = live.mid[Math.min(last, Math.floor((left + right) / 2))]!;
   }
   return out;
 }

@@ -10,6 +10,7 @@ function tileOf(events: number, live: readonly number[]): CurveTile {
   return {
     window: { file: 0, lane: 0, axis: 'event', from: 0, to: events, columns: live.length },
     event: new Uint32Array(live.length),
+    peak: new Uint32Array(live.length),
     ns: new Float64Array(live.length),
     series: new Map([['live', { min: values, max: values, mid: values }]]),
     categories: new Float64Array(0),

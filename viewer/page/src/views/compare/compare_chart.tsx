@@ -66,7 +66,7 @@ function readout({ curves, alignment, wordsOf }: CompareChartProps, at: number):
   const columns = curves[0].max.length;
   if (at < 0 || at >= columns) return '';
   const where = wordsOf(alignment.from + ((at + 0.5) / columns) * (alignment.to - alignment.from));
-  const [one, two] = curves.map((curve) => curve.mid[at]!);
+  const [one, two] = curves.map((curve) => curve.max[at]!);
   const change = Number.isNaN(one! + two!) ? '' : ` (${formatDelta(two! - one!)})`;
   return `${where}: ${Number.isNaN(one) ? 'ended' : formatBytes(one!)} and ${Number.isNaN(two) ? 'ended' : formatBytes(two!)}${change}`;
 }
@@ -119,10 +119,10 @@ function drawCurve(
   context.lineWidth = 1.5;
   context.setLineDash(dashed ? [5, 3] : []);
   context.beginPath();
-  for (let c = 0; c < curve.mid.length; c++) {
-    const value = curve.mid[c]!;
+  for (let c = 0; c < curve.max.length; c++) {
+    const value = curve.max[c]!;
     if (Number.isNaN(value)) continue;
-    if (c === 0 || Number.isNaN(curve.mid[c - 1]!)) context.moveTo(x(c), y(value));
+    if (c === 0 || Number.isNaN(curve.max[c - 1]!)) context.moveTo(x(c), y(value));
     context.lineTo(x(c + 1), y(value));
   }
   context.stroke();

@@ -4,7 +4,7 @@ import { formatBytes, formatByteTicks, formatCount } from '../../base/format_byt
 import { formatMoment } from '../../base/format_time';
 import { byteTicks, decimalTicks, timeTicks } from '../../base/ticks';
 import { BLOCK_PENDING, NO_ROW, type Axis, type CurveTile, type LaneMeta, type PassingCurve, type Series, type StackInfo } from '../../data/protocol';
-import { inkOn, mix, SHADES, type Hue } from '../../render/palette';
+import { inkOn, mix } from '../../render/palette';
 import type { ColoredQuads } from '../../render/quads';
 import { xOf, yOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
 import type { Theme } from '../../render/theme';
@@ -12,29 +12,28 @@ import { GUTTER, type Areas } from './areas';
 import type { Coloring } from './coloring';
 import type { Picture } from './tiles';
 
-export const SERIES_STYLE: Readonly<Record<Series, { readonly name: string; readonly hue: Hue; readonly dash: readonly number[] }>> = {
-  live: { name: 'live', hue: 'blue', dash: [] },
-  reserved: { name: 'reserved', hue: 'amber', dash: [] },
-  driver_used: { name: 'driver used', hue: 'pink', dash: [5, 3] },
-  process_used: { name: 'process used', hue: 'green', dash: [2, 3] },
+// Curves are drawn in ink and told apart by their dashes; hues are for the blocks.
+export const SERIES_STYLE: Readonly<Record<Series, { readonly name: string; readonly dash: readonly number[] }>> = {
+  live: { name: 'live', dash: [] },
+  reserved: { name: 'reserved', dash: [] },
+  driver_used: { name: 'driver used', dash: [5, 3] },
+  process_used: { name: 'process used', dash: [2, 3] },
 };
 
 export function drawCounters(renderer: Renderer, curve: CurveTile, lane: LaneMeta, box: Box, view: Viewport, theme: Theme): void {
   const top = 1.05 * Math.max(1, lane.peak_bytes, ...[...curve.series.values()].map(({ max }) => highest(max)));
   const scaled = { ...view, low: 0, high: top, box };
   const { from, to } = curve.window;
-  const shades = SHADES[theme.scheme];
   renderer.text(formatBytes(top / 1.05), GUTTER - 8, box.top + 6, theme.muted, 'right');
   renderer.text('0', GUTTER - 8, box.top + box.height - 6, theme.muted, 'right');
   renderer.clip(box);
   const live = curve.series.get('live');
   if (live !== undefined) {
-    renderer.area(from, to, live.max, scaled, mix(shades[SERIES_STYLE.live.hue], theme.bg, 0.65));
-    renderer.area(from, to, live.min, scaled, mix(shades[SERIES_STYLE.live.hue], theme.bg, 0.35));
+    renderer.area(from, to, live.max, scaled, mix(theme.fg, theme.bg, 0.75));
+    renderer.area(from, to, live.min, scaled, mix(theme.fg, theme.bg, 0.55));
   }
   for (const [name, series] of curve.series) {
-    const { hue, dash } = SERIES_STYLE[name];
-    if (name !== 'live') renderer.stepLine(from, to, series.max, scaled, shades[hue], dash);
+    if (name !== 'live') renderer.stepLine(from, to, series.max, scaled, theme.fg, SERIES_STYLE[name].dash);
   }
   if (lane.capacity_bytes !== null && lane.capacity_bytes <= top) {
     const y = yOf(scaled, lane.capacity_bytes);
@@ -54,11 +53,7 @@ export function drawStacked(renderer: Renderer, picture: Picture, batch: Colored
   const { curve, blocks } = picture;
   const { from, to } = curve.window;
   const live = curve.series.get('live');
-  if (live !== undefined) {
-    // What comes and goes within a column, above what is live at its midpoint.
-    renderer.area(from, to, live.max, view, mix(theme.rest, theme.bg, 0.55));
-    renderer.area(from, to, live.mid, view, theme.rest);
-  }
+  if (live !== undefined) renderer.area(from, to, live.max, view, theme.rest);
   renderer.quads(batch, view);
   hatchPending(renderer, picture, view, theme);
   if (blocks.query.high < lane.peak_bytes) drawMissing(renderer, blocks.query.high, view, theme);

@@ -2,7 +2,7 @@
 
 import { lowerBound, upperBound } from '../../base/binary_search';
 import type { Axis, FileMeta, InstantMeta, SpanMeta } from '../../data/protocol';
-import { inkOn, SHADES, type Hue } from '../../render/palette';
+import { inkOn, mix, SHADES } from '../../render/palette';
 import { isInside, positionAt, xOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
 import type { Theme } from '../../render/theme';
 import { positionOnAxis } from '../../state/navigator';
@@ -124,17 +124,31 @@ function drawSteps(renderer: Renderer, file: FileMeta, axis: Axis, box: Box, vie
   const last = starts === null ? Math.min(begin.length, Math.ceil(view.to)) : lowerBound(starts, view.to);
   if (last <= first) return;
   const every = 10 ** Math.max(0, Math.ceil(Math.log10((34 * (last - first)) / box.width)));
-  const perPixel = (last - first) / box.width;
-  for (let i = first; i < last; ++i) {
-    if (perPixel > 0.5 && i % every !== 0) continue;
-    const x0 = xOf(view, axis === 'step' ? i + 1 : positionOnAxis(file, axis, begin[i]!, beginNs[i]!));
-    const x1 = xOf(view, axis === 'step' ? i + 2 : positionOnAxis(file, axis, end[i]!, endNs[i]!));
-    if (perPixel <= 0.5) renderer.rect({ left: x0, top: box.top + 1, width: x1 - x0, height: box.height - 2 }, i % 2 === 0 ? theme.line : theme.panel);
-    if ((i + 1) % every === 0) renderer.text(String(i + 1), Math.max(x0, box.left) + 4, box.top + 8, theme.fg, 'left');
+  const isNarrow = (last - first) / box.width > 0.5;
+  const edges = (i: number): readonly [number, number] => [
+    xOf(view, axis === 'step' ? i + 1 : positionOnAxis(file, axis, begin[i]!, beginNs[i]!)),
+    xOf(view, axis === 'step' ? i + 2 : positionOnAxis(file, axis, end[i]!, endNs[i]!)),
+  ];
+  for (let i = first; i < last && !isNarrow; ++i) {
+    const [x0, x1] = edges(i);
+    renderer.rect({ left: x0, top: box.top + 1, width: x1 - x0, height: box.height - 2 }, i % 2 === 0 ? theme.line : theme.panel);
+  }
+  // After all steps, so that none covers a part of a number. A number that does not fit is left out.
+  let free = box.left;
+  for (let i = first + every - 1 - (first % every); i < last; i += every) {
+    const [x0, x1] = edges(i);
+    const left = Math.max(x0, box.left) + 4;
+    const right = left + String(i + 1).length * DIGIT;
+    if (left < free || right > Math.min(every === 1 ? x1 : Infinity, box.left + box.width)) continue;
+    renderer.text(String(i + 1), left, box.top + 8, theme.fg, 'left');
+    free = right + 4;
   }
 }
 
-const PHASE_HUES: Readonly<Record<string, Hue>> = { forward: 'sky', backward: 'amber', optimizer: 'pink' };
+const DIGIT = 7; // px
+
+// Phases have shades of their own: hues are for categories.
+const PHASE_SHADE: Readonly<Record<string, number>> = { forward: 0.8, backward: 0.5, optimizer: 0.65 };
 
 function drawSpans(renderer: Renderer, file: FileMeta, axis: Axis, spans: readonly SpanMeta[], box: Box, view: Viewport, theme: Theme): void {
   renderer.clip(box);
@@ -145,7 +159,7 @@ function drawSpans(renderer: Renderer, file: FileMeta, axis: Axis, spans: readon
     // A span within a pixel that is already drawn would not be visible.
     if (x1 < box.left || x0 > box.left + box.width || x1 < drawnTo + 1) continue;
     drawnTo = x1;
-    const color = SHADES[theme.scheme][PHASE_HUES[span.kind] ?? 'grey'];
+    const color = mix(theme.fg, theme.bg, PHASE_SHADE[span.kind] ?? 0.9);
     renderer.rect({ left: x0, top: box.top + 1, width: Math.max(1, x1 - x0 - 1), height: box.height - 2 }, color);
     if (x1 - x0 > 24) renderer.text(span.name, x0 + 4, box.top + 8, inkOn(color), 'left', x1 - x0 - 6);
   }

@@ -67,7 +67,7 @@ function axisOf({ subject }: Shown): string {
   return `${subject.file}/${subject.lane}/${subject.axis}/${subject.window}`;
 }
 
-/** Returns the bytes at the midpoint of the column that contains a position, or null if unknown. */
+/** Returns the bytes at the peak of the column that contains a position, or null if unknown. */
 export function bytesAt({ query, live }: PassingCurve, position: number): number | null {
   const column = Math.floor(((position - query.from) / (query.to - query.from)) * query.columns);
   const bytes = live[column];

@@ -32,7 +32,7 @@ it('includes blocks that are too small to be drawn', async () => {
   await answered;
   const passing = curve.look(picture, SMALL)!;
   const { birth, death, size } = await blocksOf(source, SMALL);
-  picture.curve.event.forEach((event, c) => {
+  picture.curve.peak.forEach((event, c) => {
     const held = size.filter((_, i) => birth[i]! <= event && event < death[i]!);
     expect(passing.live[c]).toBe(held.reduce((sum, bytes) => sum + bytes, 0));
   });

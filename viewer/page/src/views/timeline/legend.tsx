@@ -7,7 +7,6 @@ import type { Store } from '../../state/store';
 import { SERIES_STYLE } from './draw_plot';
 import type { LegendEntry } from './coloring';
 import type { Series } from '../../data/protocol';
-import { cssColor } from '../../render/palette';
 
 const LONGEST = 36; // letters, of the name of a call site
 
@@ -26,7 +25,7 @@ export function Legend({ entries, series, state, store, filter }: LegendProps) {
       <span class="swatch-entry"><Swatch color="var(--rest)" /> small or short blocks</span>
       {filter !== null && <span class="swatch-entry filter-entry"><Swatch color="var(--accent)" /> filter{filter === '' ? '' : `: ${filter}`}</span>}
       <span class="legend-series">
-        {series.map((name) => <span key={name} class="swatch-entry"><Swatch color={cssColor(SERIES_STYLE[name].hue)} /> {SERIES_STYLE[name].name}</span>)}
+        {series.map((name) => <span key={name} class="swatch-entry"><Line name={name} /> {SERIES_STYLE[name].name}</span>)}
       </span>
     </div>
   );
@@ -49,6 +48,15 @@ function Entry({ entry, state, store }: { readonly entry: LegendEntry; readonly 
 
 function isIn(change: Partial<Filter>, filter: Filter): boolean {
   return Object.entries(change).every(([key, value]) => filter[key as keyof Filter] === value);
+}
+
+function Line({ name }: { readonly name: Series }) {
+  if (name === 'live') return <Swatch color="color-mix(in srgb, var(--fg) 45%, var(--bg))" />;
+  return (
+    <svg class="legend-line" aria-hidden="true" width="20" height="10" viewBox="0 0 20 10">
+      <line x1="0" y1="5" x2="20" y2="5" stroke="currentColor" stroke-width="1.5" stroke-dasharray={SERIES_STYLE[name].dash.join(' ')} />
+    </svg>
+  );
 }
 
 function Swatch({ color }: { readonly color: string }) {

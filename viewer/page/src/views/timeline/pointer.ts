@@ -8,9 +8,13 @@
 //   click            select
 //   double click     show the whole recording
 
+import { urgent } from '../../base/activity';
+import type { DataSource } from '../../data/data_source';
 import { isInside, positionAt, valueAt } from '../../render/renderer';
 import { zoomed } from '../../state/navigator';
 import { NO_ROW } from '../../data/protocol';
+import { fileOf } from '../../state/scope';
+import { NO_FILTER } from '../../state/state';
 import type { ViewProps } from '../view';
 import { GUTTER } from './areas';
 import type { Dragged, Hover, TimelineCanvas } from './timeline_canvas';
@@ -18,7 +22,7 @@ import type { Dragged, Hover, TimelineCanvas } from './timeline_canvas';
 const CLICK_PIXELS = 4;
 const ZOOM_PER_PIXEL = 0.0018;
 
-type Props = Pick<ViewProps, 'store' | 'navigator'>;
+type Props = Pick<ViewProps, 'store' | 'source' | 'navigator'>;
 
 interface Drag {
   readonly x: number;
@@ -173,15 +177,31 @@ export function clampBand(band: { readonly low: number; readonly high: number },
   return { low, high: low + size };
 }
 
-function click(timeline: TimelineCanvas, { store, navigator }: Props, hover: Hover, rowOf: (item: number) => number): void {
+function click(timeline: TimelineCanvas, { store, source }: Props, hover: Hover, rowOf: (item: number) => number): void {
   if (hover.instant !== null) {
     store.update({ cursor: hover.instant.event, selection: { kind: 'instant', event: hover.instant.event } });
     return;
   }
   if (!isInside({ ...timeline.view().box, top: 0, height: 1e9 }, hover.x, hover.y)) return;
+  const cursor = timeline.momentAt(hover.position);
   const row = hover.item === null ? NO_ROW : rowOf(hover.item);
-  store.update({
-    cursor: navigator.eventAt(hover.position),
-    selection: row === NO_ROW ? { kind: 'none' } : { kind: 'block', row },
+  store.update({ cursor, selection: row === NO_ROW ? { kind: 'none' } : { kind: 'block', row } });
+  if (hover.item === null || row !== NO_ROW) return;
+  const category = fileOf(store.get())?.categories[timeline.categoryOf(hover.item)];
+  if (category !== undefined) void urgent.track(selectLargest(store, source, category, cursor));
+}
+
+// Selects the largest block of a category that is live after an event, for a click on blocks that
+// are too small to be drawn.
+async function selectLargest(store: ViewProps['store'], source: DataSource, category: string, event: number): Promise<void> {
+  const state = store.get();
+  const filter = { ...NO_FILTER, category };
+  const { rows } = await source.table({
+    file: state.file, lane: state.lane, filter, of: 'live', from: 0, to: event,
+    by: 'block', sort: 'bytes', descending: true, offset: 0, limit: 1, sparkline: 0,
   });
+  const row = Number(rows[0]?.id.replace('block/', '') ?? NaN);
+  const now = store.get();
+  const isSame = now.cursor === event && now.file === state.file && now.lane === state.lane && now.selection.kind === 'none';
+  if (isSame && !Number.isNaN(row)) store.update({ selection: { kind: 'block', row } });
 }

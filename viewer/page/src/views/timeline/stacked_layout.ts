@@ -11,7 +11,7 @@
 // A height change of less than `tolerance` bytes does not move a quad; so no quad is off by more
 // than that. Work is done in slices, so that frames continue while a tile is laid out.
 
-import { edgeOf, firstColumn } from '../../data/columns';
+import { edgeOf } from '../../data/columns';
 import { NO_ROW, type BlockTile, type CurveTile } from '../../data/protocol';
 import { QuadWriter, type Quads } from '../../render/quads';
 import { StepHeights } from './step_heights';
@@ -70,8 +70,8 @@ export class StackedLayout {
 
   private addBlock(item: number): void {
     const { tile } = this;
-    const first = firstColumn(tile.query, tile.start[item]!);
-    const last = firstColumn(tile.query, tile.end[item]!);
+    const first = tile.first[item]!;
+    const last = tile.last[item]!;
     if (first >= last) return;
     const size = tile.size[item]!;
     this.addQuads(item, first, last, size);
@@ -114,7 +114,7 @@ export class StackedLayout {
   }
 
   // Divides what is above the items among the categories, in proportion to their bytes outside of
-  // the items. Exact if there is no run, otherwise approximate.
+  // the items.
   private addRest(): void {
     const { categories, curve } = this;
     const { columns } = this.tile.query;
@@ -124,7 +124,7 @@ export class StackedLayout {
     const shares = new Float64Array(categories);
     for (let c = 0; c < columns; ++c) {
       let low = this.heights.at(c);
-      const rest = Math.max(0, live.mid[c]! - low);
+      const rest = Math.max(0, live.max[c]! - low);
       let all = 0;
       for (let code = 0; code < categories; ++code) {
         shares[code] = Math.max(0, curve.categories[code * columns + c]! - this.ofItems[code]![c]!);

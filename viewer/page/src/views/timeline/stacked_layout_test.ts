@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Random } from '../../testing/random';
-import { edgeOf, midpointOf } from '../../data/columns';
+import { midpointOf } from '../../data/columns';
 import { NO_ROW, type Axis, type BlockQuery, type BlockTile, type CurveTile } from '../../data/protocol';
 import type { Quads } from '../../render/quads';
 import { domainOf } from '../../state/navigator';
@@ -18,6 +18,9 @@ interface Item {
 }
 type Run = readonly (readonly [column: number, bytes: number])[];
 
+// Each column is one event.
+const columnOf = (position: number): number => Math.min(QUERY.columns, Math.max(0, position));
+
 function tileOf(items: readonly (Item | Run)[]): BlockTile {
   const of = (value: (item: Item) => number): number[] => items.map((item) => ('size' in item ? value(item) : 0));
   const runs = items.map((item): Run => ('size' in item ? [] : item));
@@ -26,6 +29,7 @@ function tileOf(items: readonly (Item | Run)[]): BlockTile {
   return {
     query: QUERY,
     row: Uint32Array.from(items, (item, i) => ('size' in item ? i : NO_ROW)),
+    first: Uint16Array.from(of((item) => columnOf(item.start))), last: Uint16Array.from(of((item) => columnOf(item.end))),
     start: Float64Array.from(of((item) => item.start)), end: Float64Array.from(of((item) => item.end)), size: Float64Array.from(of((item) => item.size)),
     place: new Float64Array(items.length), stack: new Uint32Array(items.length), key: new Uint32Array(items.length),
     category: Uint8Array.from(of((item) => item.category ?? 0)), stream: new Uint16Array(items.length), thread: new Uint16Array(items.length),
@@ -38,7 +42,7 @@ function tileOf(items: readonly (Item | Run)[]): BlockTile {
 function curveOf(live: readonly number[], categories: readonly (readonly number[])[] = []): CurveTile {
   const values = Float64Array.from(live);
   return {
-    window: QUERY, event: new Uint32Array(10), ns: new Float64Array(10), series: new Map([['live', { min: values, max: values, mid: values }]]),
+    window: QUERY, event: new Uint32Array(10), peak: new Uint32Array(10), ns: new Float64Array(10), series: new Map([['live', { min: values, max: values, mid: values }]]),
     categories: Float64Array.from(categories.flat()),
   };
 }
@@ -58,15 +62,9 @@ describe('stacked layout', () => {
     const tile = tileOf([{ start: 0, end: 5, size: 8 }, { start: 5, end: 10, size: 8 }, { start: 1, end: 10, size: 1 }]);
     expect(quadsOf(layoutStacked(tile, NOTHING, 0)).slice(2)).toEqual(['2: 1-10 at 8-9']);
   });
-  it('assigns a block to columns by their midpoints, and cuts it at the window', () => {
-    const tile = tileOf([{ start: -4, end: 2.5, size: 1 }, { start: 2.6, end: Infinity, size: 2 }, { start: 3.6, end: 4.4, size: 9 }]);
-    expect(quadsOf(layoutStacked(tile, NOTHING, 0))).toEqual(['0: 0-2 at 0-1', '1: 3-10 at 0-2']);
-  });
-  it('includes a block that begins at a midpoint in that column, however division rounds', () => {
-    const query = { ...QUERY, to: 22, columns: 15 };
-    const tile = { ...tileOf([{ start: 11, end: Infinity, size: 1 }]), query };
-    expect(Math.ceil(11 / (22 / 15) - 0.5)).toBe(8);
-    expect(layoutStacked(tile, NOTHING, 0).quads.x0[0]).toBe(edgeOf(query, 7));
+  it('has no block that is live at the peak of no column', () => {
+    const tile = tileOf([{ start: -4, end: 2, size: 1 }, { start: 3, end: 3, size: 9 }, { start: 4, end: Infinity, size: 2 }]);
+    expect(quadsOf(layoutStacked(tile, NOTHING, 0))).toEqual(['0: 0-2 at 0-1', '2: 4-10 at 0-2']);
   });
   it('places blocks on runs, which have their own quads', () => {
     const tile = tileOf([[[1, 3], [4, 0], [6, 5]], { start: 0, end: 10, size: 2 }]);
@@ -99,8 +97,7 @@ describe('stacked layout', () => {
 /** Returns the bytes of an item of a tile in a column. */
 function bytesIn(tile: BlockTile, item: number, column: number): number {
   if (tile.row[item] !== NO_ROW) {
-    const middle = midpointOf(tile.query, column);
-    return tile.start[item]! <= middle && middle < tile.end[item]! ? tile.size[item]! : 0;
+    return tile.first[item]! <= column && column < tile.last[item]! ? tile.size[item]! : 0;
   }
   const begin = tile.run_begin[item]!;
   const last = tile.run_column.subarray(begin, tile.run_begin[item + 1]).findLastIndex((each) => each <= column);
@@ -133,6 +130,29 @@ describe('compared with a slow layout', async () => {
         if (bytes > 0) expect(Math.abs(shown.get(item)! - place)).toBeLessThanOrEqual(quarter);
         place += bytes;
       }
+    }
+  });
+  it.each(Array.from({ length: 24 }, (_, round) => round))('viewport %i is as high as the most that is live in each column', async () => {
+    const axis = random.pick<Axis>(['time', 'event', 'step']);
+    const whole = domainOf(file, axis).to;
+    const size = whole * 10 ** (-2 * random.next());
+    const from = random.next() * (whole - size);
+    const query: BlockQuery = { file: 0, lane: 0, axis, from, to: from + size, columns: 50 + random.below(300), layout: 'stacked', low: 0, high: peak * 1.06, rows: 40 + random.below(500) };
+    const curve = await source.curve(query);
+    const tolerance = (query.high - query.low) / query.rows / 4;
+    const { quads } = layoutStacked(await source.blocks(query), curve, tolerance);
+    const { max } = curve.series.get('live')!;
+    for (let c = 0; c < query.columns; ++c) {
+      const middle = midpointOf(query, c);
+      let [top, sum] = [0, 0];
+      for (let i = 0; i < quads.count; ++i) {
+        if (quads.x0[i]! > middle || middle >= quads.x1[i]!) continue;
+        top = Math.max(top, quads.y1[i]!);
+        sum += quads.y1[i]! - quads.y0[i]!;
+      }
+      // Neighbours of nearly one height share a quad.
+      expect(Math.abs(top - max[c]!)).toBeLessThanOrEqual(2 * tolerance);
+      expect(sum).toBeGreaterThan(0.9 * max[c]!);
     }
   });
 });

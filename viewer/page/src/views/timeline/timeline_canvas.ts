@@ -3,6 +3,7 @@
 
 import { activity, urgent } from '../../base/activity';
 import { formatBytes } from '../../base/format_bytes';
+import { columnAt } from '../../data/columns';
 import { StackCache } from '../../data/stack_cache';
 import type { FileMeta, LaneMeta, PassingCurve, SpanMeta } from '../../data/protocol';
 import { Canvas2dRenderer } from '../../render/canvas2d_renderer';
@@ -79,6 +80,7 @@ export class TimelineCanvas {
     private readonly overlayCanvas: HTMLCanvasElement,
     private readonly props: Props,
     private readonly onShown: (shown: Shown | null, failure: string) => void,
+    onStacks: () => void,
   ) {
     this.theme = readTheme(host);
     const font = (): string => this.theme.font;
@@ -89,6 +91,7 @@ export class TimelineCanvas {
     this.filterCurve = new FilterCurve(props.source, () => this.invalidateAfterAnswers());
     this.stacks = new StackCache(props.source, () => {
       ++this.stacksKnown;
+      onStacks();
       this.invalidateAfterAnswers();
     });
     this.ends.push(props.store.subscribe((state, old) => {
@@ -153,8 +156,23 @@ export class TimelineCanvas {
     return { x, y, position, value, item, instant, span: spanAt(file, axis, areas, view, x, y) };
   }
 
+  /** Returns the event that is drawn at a position: in the stacked layout the column's peak. */
+  momentAt(position: number): number {
+    const picture = this.isCurrent() ? this.shown?.picture : undefined;
+    if (picture === undefined || picture.subject.layout !== 'stacked') return this.props.navigator.eventAt(position);
+    return picture.curve.peak[columnAt(picture.curve.window, position)]!;
+  }
+
+  /** Returns the category of an item of the shown tile, including the areas of the rest. */
+  categoryOf(item: number): number {
+    const { row, category } = this.shown!.picture.blocks;
+    return item < row.length ? category[item]! : item - row.length;
+  }
+
   setHover(hover: Hover | null): void {
     this.hovered = hover;
+    const stack = hover?.item == null ? undefined : this.shown?.picture.blocks.stack[hover.item];
+    if (stack !== undefined && stack !== 0) this.stacks.want(this.props.store.get().file, [stack]);
     this.invalidate(false);
   }
 

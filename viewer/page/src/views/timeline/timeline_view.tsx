@@ -33,6 +33,7 @@ function TimelineView(props: ViewProps) {
   const [timeline, setTimeline] = useState<TimelineCanvas | null>(null);
   const [shown, setShown] = useState<Shown | null>(null);
   const [failure, setFailure] = useState('');
+  const [, setStacksKnown] = useState(0); // a change renders names that have come
   const [pointed, setPointed] = useState<{ readonly hover: Hover; readonly dragged: Dragged } | null>(null);
   const [isTable, setTable] = useState(false);
   const latest = useRef<Shown | null>(null);
@@ -42,7 +43,7 @@ function TimelineView(props: ViewProps) {
     const made = new TimelineCanvas(host.current!, base.current!, overlay.current!, props, (next, why) => {
       setShown(next);
       setFailure(why);
-    });
+    }, () => setStacksKnown((count) => count + 1));
     const rowOf = (item: number): number => latest.current?.picture.blocks.row[item] ?? NO_ROW;
     const stopPointer = listenToPointer(overlay.current!, made, props, (hover, dragged) => setPointed(hover === null ? null : { hover, dragged }), rowOf);
     const stopCommands = props.commands.register([...timelineCommands(props, made, () => latest.current), tableCommand(() => setTable((old) => !old))]);
@@ -60,7 +61,10 @@ function TimelineView(props: ViewProps) {
   const lane = laneOf(state);
   const sentence = useMemo(() => (file === null || lane === null ? '' : sentenceOf(file, lane, shown, timeline)), [file, lane, shown, timeline]);
   if (file === null || lane === null) return null;
-  const stackOf = (stack: number) => timeline?.stacks.get(state.file, stack) ?? null;
+  const stackOf = (stack: number) => {
+    timeline?.stacks.want(state.file, [stack]);
+    return timeline?.stacks.get(state.file, stack) ?? null;
+  };
   return (
     <section class="timeline" aria-label="Timeline">
       <div class="bar">

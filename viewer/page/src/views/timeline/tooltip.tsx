@@ -1,9 +1,10 @@
 // Describes what is under the pointer.
 
-import { formatBytes, formatDelta, formatExactBytes } from '../../base/format_bytes';
+import { formatBytes, formatCount, formatDelta, formatExactBytes } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
 import { plural } from '../../base/plural';
 import { words } from '../../base/words';
+import { columnAt } from '../../data/columns';
 import { NO_ROW, type Axis, type FileMeta, type PassingCurve, type SpanMeta, type StackInfo } from '../../data/protocol';
 import type { Viewport } from '../../render/renderer';
 import { positionAt } from '../../render/renderer';
@@ -50,13 +51,13 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
   if (item >= blocks.row.length) {
     const name = words(file.categories[item - blocks.row.length] ?? 'other');
     const { categories, window } = picture.curve;
-    const bytes = categories[(item - blocks.row.length) * window.columns + columnAt(picture, hover.position)];
+    const bytes = categories[(item - blocks.row.length) * window.columns + columnAt(window, hover.position)];
     const all = bytes === undefined ? [] : [`all ${name} ${formatBytes(bytes)}`];
-    return [`${name}: blocks too small or short to draw`, ...all, ...countersAt(picture, hover.position), moment, 'zoom in to see the blocks'];
+    return [`${name}: blocks too small or short to draw`, ...all, ...countersAt(picture, hover.position), moment, 'click for the largest, zoom in to see them'];
   }
   if (blocks.row[item] === NO_ROW) {
     const name = words(file.categories[blocks.category[item]!] ?? 'other');
-    return [`mostly ${name}: blocks too small to draw`, ...countersAt(picture, hover.position), moment, 'zoom in to see the blocks'];
+    return [`${name}: blocks too small to draw`, ...countersAt(picture, hover.position), moment, 'click for the largest, zoom in to see them'];
   }
   const size = blocks.size[item]!;
   const name = stackOf(blocks.stack[item]!)?.label ?? '';
@@ -65,6 +66,7 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
     formatExactBytes(size),
     `${words(file.categories[blocks.category[item]!] ?? 'unknown')}, stream ${file.streams[blocks.stream[item]!] ?? '?'}`,
     lifeWords(picture.subject.axis, blocks.start[item]!, blocks.end[item]!, resolution),
+    ...countersAt(picture, hover.position),
     moment,
   ];
 }
@@ -90,19 +92,19 @@ function lifeWords(axis: Axis, start: number, end: number, resolution: number): 
   return `${held}, from ${axis === 'event' ? 'event ' : ''}${axisWords(axis, start, resolution)}`;
 }
 
-function columnAt({ curve: { window } }: Picture, position: number): number {
-  return Math.min(window.columns - 1, Math.max(0, Math.floor(((position - window.from) / (window.to - window.from)) * window.columns)));
-}
-
-function countersAt(picture: Picture, position: number): string[] {
-  const c = columnAt(picture, position);
-  return [...picture.curve.series].filter(([, series]) => !Number.isNaN(series.mid[c]!)).map(([name, series]) => `${SERIES_STYLE[name].name} ${formatBytes(series.mid[c]!)}`);
+// Describes what the column shows: the state at its peak.
+function countersAt({ curve }: Picture, position: number): string[] {
+  const c = columnAt(curve.window, position);
+  const live = curve.series.get('live');
+  const words = live === undefined || Number.isNaN(live.max[c]!) ? [] : [`live ${formatBytes(live.max[c]!)} after event ${formatCount(curve.peak[c]!)}${live.min[c] === live.max[c] ? '' : ', the most here'}`];
+  const others = [...curve.series].filter(([name, series]) => name !== 'live' && !Number.isNaN(series.max[c]!));
+  return [...words, ...others.map(([name, series]) => `${SERIES_STYLE[name].name} ${formatBytes(series.max[c]!)}`)];
 }
 
 function measured(dragged: NonNullable<Dragged>, picture: Picture | null, view: Viewport): string[] {
   if (picture === null) return [];
   const [from, to] = [dragged.x0, dragged.x1].map((x) => positionAt(view, x)).sort((a, b) => a - b) as [number, number];
-  const [a, b] = [columnAt(picture, from), columnAt(picture, to)];
+  const [a, b] = [columnAt(picture.curve.window, from), columnAt(picture.curve.window, to)];
   const { axis } = picture.subject;
   const length = axis === 'time' ? formatDuration(to - from) : axis === 'event' ? `${Math.round(to - from).toLocaleString('en')} events` : `${(to - from).toPrecision(3)} steps`;
   const live = picture.curve.series.get('live');
