@@ -16,7 +16,7 @@
 //
 // The first seed that fails ends the loop and is printed, even if the process crashes. The commit
 // that fixes what it found adds it to the list. For Python: tests/seeds/seeds.py; for the page:
-// viewer/page/src/base/seeds.ts.
+// viewer/page/src/testing/seeds.ts.
 //
 // The body must not depend on state of the seed before. Thread safety: one loop at a time in a
 // process.

@@ -8,10 +8,10 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Random } from '../src/base/random';
+import { Random } from '../src/testing/random';
 import { MAX_BLOCKS, type BlockQuery, type BlockTile, type CurveTile, type Meta } from '../src/data/protocol';
 import type { Column } from '../src/data/slab';
-import { encodeSlab } from '../src/data/slab_writer';
+import { encodeSlab } from '../src/testing/slab_writer';
 import { recordedSource } from '../src/testing/recordings';
 import { layoutStacked } from '../src/views/timeline/stacked_layout';
 import { launch, TestPage } from './page';

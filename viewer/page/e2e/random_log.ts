@@ -4,7 +4,7 @@
 // the driver's memory that begin some time after the start.
 
 import { writeFileSync } from 'node:fs';
-import type { Random } from '../src/base/random';
+import type { Random } from '../src/testing/random';
 
 const SEGMENT = 64 << 20;
 const BASE = 0x7f0000000000;

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Random } from '../src/base/random';
+import { Random } from '../src/testing/random';
 import { launch, noBrowser, TestPage } from './page';
 import { writeRandomLog } from './random_log';
 import { noProgram, run } from './two_transports';

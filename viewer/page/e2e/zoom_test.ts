@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Random } from '../src/base/random';
+import { Random } from '../src/testing/random';
 import type { Found } from '../src/data/protocol';
 import { launch, noBrowser, TestPage } from './page';
 import { ViewProgram, noPage } from './program';

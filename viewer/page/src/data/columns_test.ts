@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Random } from '../base/random';
-import { forEachSeed } from '../base/seeds';
+import { Random } from '../testing/random';
+import { forEachSeed } from '../testing/seeds';
 import { edgeOf, firstColumn, midpointOf, widthOf } from './columns';
 import type { Window } from './protocol';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { archiveFrom } from './embedded/archive';
 import { EmbeddedSource } from './embedded_source';
 import type { FileMeta, Filter, Meta, Scope } from './protocol';
-import { encodeSlab } from './slab_writer';
+import { encodeSlab } from '../testing/slab_writer';
 
 const NO_FILTER: Filter = { text: '', category: '', stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
 

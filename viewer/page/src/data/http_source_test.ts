@@ -3,7 +3,7 @@ import { activity } from '../base/activity';
 import { DataError } from './data_source';
 import { HttpSource, queryString, type Events } from './http_source';
 import type { Filter, FlameQuery, Meta } from './protocol';
-import { encodeSlab } from './slab_writer';
+import { encodeSlab } from '../testing/slab_writer';
 
 const NO_FILTER: Filter = { text: '', category: '', stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
 const BASE = 'http://127.0.0.1:5/token/';

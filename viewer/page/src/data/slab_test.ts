@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { Random } from '../base/random';
-import { forEachSeed } from '../base/seeds';
+import { Random } from '../testing/random';
+import { forEachSeed } from '../testing/seeds';
 import { DataError } from './data_source';
 import type { BlockQuery, Filter, Window } from './protocol';
 import { blockTile, curveTile, decodeSlab, flameTree, passingCurve, type Column } from './slab';
-import { encodeSlab } from './slab_writer';
+import { encodeSlab } from '../testing/slab_writer';
 
 const WINDOW: Window = { file: 0, lane: 0, axis: 'time', from: 0, to: 10, columns: 2 };
 const NO_FILTER: Filter = { text: '', category: '', stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { Random } from '../base/random';
-import { forEachSeed, seedsUpTo } from '../base/seeds';
+import { Random } from '../testing/random';
+import { forEachSeed, seedsUpTo } from '../testing/seeds';
 import { areaRects } from './area_rects';
 
 type Rect = readonly [x0: number, x1: number, low: number, high: number];

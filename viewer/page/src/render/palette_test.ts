@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { distance, EYES, seenBy, type Eye } from './eyes';
+import { distance, EYES, seenBy, type Eye } from '../testing/eyes';
 import { cssColor, hueOfCategory, hueOfKey, inkOn, luminance, mix, SEQUENTIAL, SHADES, SITES, type Hue, type Scheme } from './palette';
 import { hexOf } from './theme';
 

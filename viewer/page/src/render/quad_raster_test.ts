@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { Random } from '../base/random';
-import { forEachSeed } from '../base/seeds';
+import { Random } from '../testing/random';
+import { forEachSeed } from '../testing/seeds';
 import { QuadPixels, QuadRaster } from './quad_raster';
 import { QuadWriter, sortByColor, type ColoredQuads } from './quads';
 import type { Viewport } from './renderer';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Random } from '../../base/random';
-import { forEachSeed, seedsUpTo } from '../../base/seeds';
+import { Random } from '../../testing/random';
+import { forEachSeed, seedsUpTo } from '../../testing/seeds';
 import { type Axis, type BlockQuery, NEVER, type StepsMeta } from '../protocol';
 import type { Blocks, Kinds, Lane } from './lane_data';
 import { durationClass, LaneIndex } from './lane_index';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FlameTree } from '../../data/protocol';
 import { ancestors, hit, layOut, MERGED, nodeOfPath, weigh, type FlameLayout } from './flame_layout';
-import { forEachSeed, seedsUpTo } from '../../base/seeds';
+import { forEachSeed, seedsUpTo } from '../../testing/seeds';
 
 /** Nodes as [parent, name, bytes, before?]. */
 function treeOf(nodes: readonly (readonly [number, string, number, number?])[]): FlameTree {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Random } from '../../base/random';
-import { forEachSeed } from '../../base/seeds';
+import { Random } from '../../testing/random';
+import { forEachSeed } from '../../testing/seeds';
 import { NO_ROW, type BlockQuery, type FileMeta } from '../../data/protocol';
 import { luminance } from '../../render/palette';
 import type { Theme } from '../../render/theme';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Random } from '../../base/random';
+import { Random } from '../../testing/random';
 import { edgeOf, midpointOf } from '../../data/columns';
 import { NO_ROW, type Axis, type BlockQuery, type BlockTile, type CurveTile } from '../../data/protocol';
 import type { Quads } from '../../render/quads';

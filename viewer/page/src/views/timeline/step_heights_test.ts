@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { Random } from '../../base/random';
-import { forEachSeed } from '../../base/seeds';
+import { Random } from '../../testing/random';
+import { forEachSeed } from '../../testing/seeds';
 import { StepHeights } from './step_heights';
 
 it('equals adding up column by column', () => {

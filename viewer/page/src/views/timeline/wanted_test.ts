@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Random } from '../../base/random';
-import { forEachSeed } from '../../base/seeds';
+import { Random } from '../../testing/random';
+import { forEachSeed } from '../../testing/seeds';
 import { covers, wantedTile, type VisibleArea } from './wanted';
 
 const VISIBLE: VisibleArea = { range: { from: 4000, to: 5000 }, domain: { from: 0, to: 1e6 }, width: 1000, low: 0, high: 1e9, top: 1e9, height: 500 };

@@ -1,6 +1,6 @@
 // The inverse of slab.ts, for tests.
 
-import { SLAB_MAGIC, SLAB_VERSION, type Column, type ColumnType } from './slab';
+import { SLAB_MAGIC, SLAB_VERSION, type Column, type ColumnType } from '../data/slab';
 
 export function encodeSlab(kind: string, fields: Readonly<Record<string, unknown>>, arrays: ReadonlyMap<string, Column>): ArrayBuffer {
   const described = [...arrays].map(([name, array]) => ({ name, type: typeOf(array), count: array.length }));
