@@ -11,32 +11,32 @@ import { seedsOfSuite } from '../src/testing/seeds';
 import { midpointOf } from '../src/data/columns';
 import { type Axis, type BlockQuery, type BlockTile, type CurveTile, type FileMeta, type Filter, type FlameTree, NO_ROW, type Scope, type TableQuery } from '../src/data/protocol';
 import { NO_FILTER } from '../src/state/state';
+import { noPage } from './program';
 import { writeRandomLog } from './random_log';
-import { noProgram, TwoTransports } from './two_transports';
+import { TwoTransports } from './two_transports';
 
 const FILTERS: readonly Partial<Filter>[] = [
   {}, { text: 'layer_3' }, { text: 'Layer_3 (model_1.py)' }, { text: '/model_[12]/' }, { text: '/LAYER/' }, { text: '/(?i)LAYER_3/' },
   { text: '0x7f00000' }, { stream: '0x7f00' }, { min_size: 5000 },
 ];
 
-describe.skipIf(noProgram !== '').each(seedsOfSuite([7]))('a recording through both transports (GMT_TEST_SEED=%i)', (seed) => {
+describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording through both transports (GMT_TEST_SEED=%i)', (seed) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'gmt-transports-log-'));
   let random = new Random(seed);
   let transports: TwoTransports;
   let file: FileMeta;
 
   beforeAll(async () => {
-    const log = path.join(folder, 'run.jsonl');
-    writeRandomLog(log, random, 12_000);
-    transports = await TwoTransports.open([log]);
+    writeRandomLog(path.join(folder, 'run.jsonl'), random, 12_000);
+    transports = await TwoTransports.open(folder, 'run.jsonl');
     file = (await transports.server.meta()).files[0]!;
   });
   // So that a test asks the same questions when it is run alone.
   beforeEach(() => {
     random = new Random(seed + 1);
   });
-  afterAll(() => {
-    transports.close();
+  afterAll(async () => {
+    await transports.close();
     rmSync(folder, { recursive: true });
   });
 

@@ -8,22 +8,16 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Random } from '../src/testing/random';
 import { launch, noBrowser, TestPage } from './page';
+import { errorOf, noPage, run } from './program';
 import { writeRandomLog } from './random_log';
-import { noProgram, run } from './two_transports';
 
 /** Returns the size that, as the program reports, a page needs without a single block. */
-function minMegabytes(log: string, out: string): number {
-  let said = '';
-  try {
-    run('export', '--format', 'html', log, '-o', out, '--max-mb', '0.01');
-  } catch (error) {
-    said = String(error);
-  }
-  const [, megabytes] = /the page needs (\d+\.\d\d) MB/.exec(said) ?? [];
-  return Number(megabytes);
+function minMegabytes(folder: string): number {
+  const said = errorOf(folder, 'export', '--format', 'html', 'run.jsonl', '-o', 'small.html', '--max-mb', '0.01');
+  return Number(/the page needs (\d+\.\d\d) MB/.exec(said)![1]);
 }
 
-describe.skipIf(noBrowser !== '' || noProgram !== '')('a standalone file', () => {
+describe.skipIf(noBrowser !== '' || noPage('export') !== '')('a standalone file', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'gmt-standalone-'));
   const log = path.join(folder, 'run.jsonl');
   const html = path.join(folder, 'run.html');
@@ -31,7 +25,7 @@ describe.skipIf(noBrowser !== '' || noProgram !== '')('a standalone file', () =>
 
   beforeAll(async () => {
     writeRandomLog(log, new Random(3), 8000);
-    run('export', '--format', 'html', log, '-o', html);
+    run(folder, 'export', '--format', 'html', 'run.jsonl', '-o', 'run.html');
     browser = await launch();
   });
   afterAll(async () => {
@@ -76,10 +70,10 @@ describe.skipIf(noBrowser !== '' || noProgram !== '')('a standalone file', () =>
 
   it('that is smaller than its data knows what it left out', async () => {
     const small = path.join(folder, 'small.html');
-    const needed = minMegabytes(log, small);
+    const needed = minMegabytes(folder);
     const whole = statSync(html).size / 1e6;
     const allowed = (needed + whole) / 2;
-    run('export', '--format', 'html', log, '-o', small, '--max-mb', String(allowed));
+    run(folder, 'export', '--format', 'html', 'run.jsonl', '-o', 'small.html', '--max-mb', String(allowed));
     expect(statSync(small).size).toBeLessThanOrEqual(allowed * 1e6);
     const test = await TestPage.open(browser, { url: pathToFileURL(small).href });
     const { omitted } = (await test.state()).meta!.files[0]!;
@@ -91,7 +85,7 @@ describe.skipIf(noBrowser !== '' || noProgram !== '')('a standalone file', () =>
   it('is a single file', () => {
     const own = mkdtempSync(path.join(folder, 'alone-'));
     copyFileSync(log, path.join(own, 'run.jsonl'));
-    run('export', '--format', 'html', path.join(own, 'run.jsonl'), '-o', path.join(own, 'run.html'));
+    run(own, 'export', '--format', 'html', 'run.jsonl', '-o', 'run.html');
     expect(readdirSync(own).sort()).toEqual(['run.html', 'run.jsonl']);
   });
 

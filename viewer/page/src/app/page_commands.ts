@@ -1,6 +1,5 @@
 // The commands that every view has: views, window, cursors, theme.
 
-import type { Axis } from '../data/protocol';
 import type { Hotkey } from '../base/hotkeys';
 import type { Command } from '../state/commands';
 import { axesOf } from '../state/navigator';
@@ -56,8 +55,6 @@ function windowCommands({ store, navigator }: Page): Command[] {
 function next<T>(values: readonly T[], value: T): T {
   return values[(values.indexOf(value) + 1) % values.length]!;
 }
-
-export const AXIS_TITLES: Readonly<Record<Axis, string>> = { time: 'Time', event: 'Events', step: 'Steps' };
 
 function cursorCommands({ store, navigator, announce }: Page): Command[] {
   const go = (event: number, words: string): void => {
