@@ -4,16 +4,9 @@
 // opens it.
 
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import {
-  clampTop,
-  contentHeight,
-  scrollOfTop,
-  shown,
-  topOfScroll,
-  topThatShows,
-  type VirtualRows,
-} from './virtual_rows';
+import { useEffect, useState } from 'preact/hooks';
+import { useScrolledRows } from './use_scrolled_rows';
+import { contentHeight, scrollOfTop, shown, type VirtualRows } from './virtual_rows';
 
 export interface Column<Row> {
   readonly id: string;
@@ -39,86 +32,32 @@ export interface VirtualGridProps<Row> {
   readonly resetKey: string;
 }
 
-const SCROLL_LINE = 3; // rows per line of a wheel that counts in lines
-
 export function VirtualGrid<Row>(props: VirtualGridProps<Row>) {
   const { columns, count, rowHeight } = props;
-  const body = useRef<HTMLDivElement>(null);
-  const [height, setHeight] = useState(0);
-  const [top, setTop] = useState(0);
+  const { body, rows, at, onScroll, show } = useScrolledRows(count, rowHeight, props.resetKey);
   const [active, setActive] = useState(0);
-  const expectedScroll = useRef(0);
-  const rows: VirtualRows = { count, rowHeight, height };
-
-  useEffect(() => {
-    const element = body.current;
-    if (element === null) return undefined;
-    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
-  useEffect(() => {
-    setTop(0);
-    setActive(0);
-  }, [props.resetKey]);
-
-  const at = clampTop(rows, top);
+  useEffect(() => setActive(0), [props.resetKey]);
   const { first, end } = shown(rows, at);
   useEffect(() => {
     if (end > first) props.onShow(first, end);
   }, [first, end, props.resetKey]);
-  useLayoutEffect(() => {
-    const element = body.current;
-    if (element === null) return;
-    const wanted = scrollOfTop(rows, at);
-    if (Math.abs(element.scrollTop - wanted) >= 1) element.scrollTop = wanted;
-    expectedScroll.current = element.scrollTop;
-  }, [at, height, count]);
 
-  // Registered here because a listener set as a property is passive, and the scroll bar of a long
-  // list would skip rows.
-  useEffect(() => {
-    const element = body.current;
-    if (element === null) return undefined;
-    const onWheel = (event: WheelEvent): void => {
-      if (event.ctrlKey || event.deltaY === 0) return;
-      event.preventDefault();
-      const lines = event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? event.deltaY / rowHeight : event.deltaY * SCROLL_LINE;
-      setTop((old) => clampTop(rows, clampTop(rows, old) + lines));
-    };
-    element.addEventListener('wheel', onWheel, { passive: false });
-    return () => element.removeEventListener('wheel', onWheel);
-  }, [count, height, rowHeight]);
-
-  const onScroll = (): void => {
-    const element = body.current;
-    if (element === null || Math.abs(element.scrollTop - expectedScroll.current) < 1) return;
-    setTop(topOfScroll(rows, element.scrollTop));
-  };
-  const moveTo = (row: number): void => {
-    const wanted = Math.min(Math.max(0, row), Math.max(0, count - 1));
-    setActive(wanted);
-    setTop((old) => topThatShows(rows, clampTop(rows, old), wanted));
-  };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.target !== event.currentTarget) return; // a button of the header
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-    const page = Math.max(1, Math.floor(height / rowHeight) - 1);
-    const moves: Readonly<Record<string, number>> = {
-      ArrowUp: active - 1,
-      ArrowDown: active + 1,
-      PageUp: active - page,
-      PageDown: active + page,
-      Home: 0,
-      End: count - 1,
-    };
-    const wanted = moves[event.key];
+    const wanted = rowAfter(event.key, active, rows);
     const row = props.rowAt(active);
-    if (wanted !== undefined) moveTo(wanted);
-    else if (event.key === 'Enter' && row !== undefined) props.onOpen(row);
+    if (wanted !== undefined) {
+      setActive(wanted);
+      show(wanted);
+    } else if (event.key === 'Enter' && row !== undefined) props.onOpen(row);
     else return;
     event.preventDefault();
     event.stopPropagation();
+  };
+  const onClick = (index: number, row: Row | undefined): void => {
+    setActive(index);
+    if (row !== undefined) props.onOpen(row);
   };
 
   const template = columns.map((column) => column.width).join(' ');
@@ -145,29 +84,58 @@ export function VirtualGrid<Row>(props: VirtualGridProps<Row>) {
             const row = props.rowAt(index);
             const y = (index - at) * rowHeight + scrollOfTop(rows, at);
             return (
-              <div
-                key={index}
-                id={`row-${index}`}
-                class={`grid-row${index === active ? ' active' : ''}${row === undefined ? ' pending' : ''}`}
-                role="row"
-                aria-rowindex={index + 2}
-                aria-selected={row !== undefined && props.isSelected(row)}
-                style={{ transform: `translateY(${y}px)`, height: `${rowHeight}px` }}
-                onClick={() => {
-                  setActive(index);
-                  if (row !== undefined) props.onOpen(row);
-                }}
-              >
-                {columns.map((column) => (
-                  <div key={column.id} role="gridcell" class={column.numeric ? 'cell numeric' : 'cell'}>
-                    {row === undefined ? '…' : column.cell(row)}
-                  </div>
-                ))}
-              </div>
+              <GridRow key={index} index={index} row={row} columns={columns} y={y} height={rowHeight} isActive={index === active}
+                isSelected={row !== undefined && props.isSelected(row)} onClick={() => onClick(index, row)} />
             );
           })}
         </div>
       </div>
+    </div>
+  );
+}
+
+/** Returns the row to which a key moves from the active one, undefined if the key does not move. */
+function rowAfter(key: string, active: number, { count, height, rowHeight }: VirtualRows): number | undefined {
+  const page = Math.max(1, Math.floor(height / rowHeight) - 1);
+  const moves: Readonly<Record<string, number>> = {
+    ArrowUp: active - 1,
+    ArrowDown: active + 1,
+    PageUp: active - page,
+    PageDown: active + page,
+    Home: 0,
+    End: count - 1,
+  };
+  const wanted = moves[key];
+  return wanted === undefined ? undefined : Math.min(Math.max(0, wanted), Math.max(0, count - 1));
+}
+
+interface GridRowProps<Row> {
+  readonly index: number;
+  readonly row: Row | undefined; // undefined: has not come yet
+  readonly columns: readonly Column<Row>[];
+  readonly y: number;
+  readonly height: number;
+  readonly isActive: boolean;
+  readonly isSelected: boolean;
+  readonly onClick: () => void;
+}
+
+function GridRow<Row>({ index, row, columns, y, height, isActive, isSelected, onClick }: GridRowProps<Row>) {
+  return (
+    <div
+      id={`row-${index}`}
+      class={`grid-row${isActive ? ' active' : ''}${row === undefined ? ' pending' : ''}`}
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={isSelected}
+      style={{ transform: `translateY(${y}px)`, height: `${height}px` }}
+      onClick={onClick}
+    >
+      {columns.map((column) => (
+        <div key={column.id} role="gridcell" class={column.numeric ? 'cell numeric' : 'cell'}>
+          {row === undefined ? '…' : column.cell(row)}
+        </div>
+      ))}
     </div>
   );
 }
