@@ -1,9 +1,10 @@
 // A canvas with the size of its element in device pixels. It is drawn at most once per animation
 // frame, and only when its content has changed.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { RefObject } from 'preact';
 import { activity } from '../base/activity';
+import { readTheme, type Theme } from '../render/theme';
 
 export interface CanvasSize {
   readonly width: number; // CSS px
@@ -16,7 +17,7 @@ export interface CanvasHandle {
 }
 
 /** `draw` draws in CSS px. `parts` are the values that it depends on. */
-export function useCanvas(draw: (context: CanvasRenderingContext2D, size: CanvasSize) => void, parts: readonly unknown[]): CanvasHandle {
+export function useCanvas(draw: (context: CanvasRenderingContext2D, size: CanvasSize, theme: Theme) => void, parts: readonly unknown[]): CanvasHandle {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [size, setSize] = useState<CanvasSize>({ width: 0, height: 0 });
   useEffect(() => {
@@ -32,7 +33,8 @@ export function useCanvas(draw: (context: CanvasRenderingContext2D, size: Canvas
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  const theme = useThemeChanges();
+  const changes = useThemeChanges();
+  const theme = useMemo<{ read?: Theme }>(() => ({}), [changes]);
   useEffect(() => {
     const done = activity.begin();
     const frame = requestAnimationFrame(() => {
@@ -45,7 +47,7 @@ export function useCanvas(draw: (context: CanvasRenderingContext2D, size: Canvas
       element.height = Math.round(size.height * scale);
       context.setTransform(scale, 0, 0, scale, 0, 0);
       context.clearRect(0, 0, size.width, size.height);
-      draw(context, size);
+      draw(context, size, (theme.read ??= readTheme(element)));
     });
     return () => {
       cancelAnimationFrame(frame);

@@ -4,8 +4,8 @@ import { useState } from 'preact/hooks';
 import { formatBytes, formatDelta } from '../../base/format_bytes';
 import { byteTicks } from '../../base/ticks';
 import { cssColor, SHADES } from '../../render/palette';
-import { readTheme } from '../../render/theme';
-import { useCanvas } from '../../widgets/use_canvas';
+import type { Theme } from '../../render/theme';
+import { useCanvas, type CanvasSize } from '../../widgets/use_canvas';
 import type { AlignedCurve, Alignment } from './alignment';
 import { labelsAlong } from './axis_labels';
 
@@ -23,33 +23,12 @@ export interface CompareChartProps {
 }
 
 export function CompareChart(props: CompareChartProps) {
-  const { curves, names, note, alignment, wordsOf } = props;
+  const { curves, names, note, alignment } = props;
   const [at, setAt] = useState(-1); // column
   const columns = curves[0].max.length;
-  const peaks = curves.map((curve) => curve.max.reduce((most, value) => (value > most ? value : most), 0));
-  const top = Math.max(1, ...peaks) * 1.05;
+  const peaks = curves.map(peakOf);
   const { canvas, size } = useCanvas(
-    (context, { width, height }) => {
-      const theme = readTheme(context.canvas);
-      const x = (c: number): number => LEFT + (c / columns) * (width - LEFT);
-      const y = (value: number): number => (height - BOTTOM) * (1 - value / top);
-      context.font = theme.font;
-      context.textBaseline = 'middle';
-      for (const tick of byteTicks(0, top, 5)) {
-        context.fillStyle = theme.line;
-        context.fillRect(LEFT, Math.round(y(tick)), width - LEFT, 1);
-        context.fillStyle = theme.muted;
-        context.fillText(formatBytes(tick), 4, Math.max(6, y(tick)));
-      }
-      context.fillStyle = theme.muted;
-      for (const { text, left } of labelsAlong(alignment, wordsOf, LEFT, width, (words) => context.measureText(words).width)) {
-        context.fillText(text, left, height - BOTTOM / 2);
-      }
-      curves.forEach((curve, side) => drawCurve(context, curve, SHADES[theme.scheme][HUES[side]!], side === 1, x, y));
-      if (at < 0) return;
-      context.fillStyle = theme.fg;
-      context.fillRect(x(at + 0.5), 0, 1, height - BOTTOM);
-    },
+    (context, size, theme) => drawChart(context, size, theme, props, at),
     [curves, alignment, at],
   );
   const label = `Live memory of both: ${names[0]} peaks at ${formatBytes(peaks[0]!)}, ${names[1]} at ${formatBytes(peaks[1]!)}`;
@@ -90,6 +69,34 @@ function readout({ curves, alignment, wordsOf }: CompareChartProps, at: number):
   const [one, two] = curves.map((curve) => curve.mid[at]!);
   const change = Number.isNaN(one! + two!) ? '' : ` (${formatDelta(two! - one!)})`;
   return `${where}: ${Number.isNaN(one) ? 'ended' : formatBytes(one!)} and ${Number.isNaN(two) ? 'ended' : formatBytes(two!)}${change}`;
+}
+
+function peakOf(curve: AlignedCurve): number {
+  return curve.max.reduce((most, value) => (value > most ? value : most), 0);
+}
+
+/** `at`: the column under the pointer, -1 if there is none. */
+function drawChart(context: CanvasRenderingContext2D, { width, height }: CanvasSize, theme: Theme, { curves, alignment, wordsOf }: CompareChartProps, at: number): void {
+  const columns = curves[0].max.length;
+  const top = Math.max(1, ...curves.map(peakOf)) * 1.05;
+  const x = (c: number): number => LEFT + (c / columns) * (width - LEFT);
+  const y = (value: number): number => (height - BOTTOM) * (1 - value / top);
+  context.font = theme.font;
+  context.textBaseline = 'middle';
+  for (const tick of byteTicks(0, top, 5)) {
+    context.fillStyle = theme.line;
+    context.fillRect(LEFT, Math.round(y(tick)), width - LEFT, 1);
+    context.fillStyle = theme.muted;
+    context.fillText(formatBytes(tick), 4, Math.max(6, y(tick)));
+  }
+  context.fillStyle = theme.muted;
+  for (const { text, left } of labelsAlong(alignment, wordsOf, LEFT, width, (words) => context.measureText(words).width)) {
+    context.fillText(text, left, height - BOTTOM / 2);
+  }
+  curves.forEach((curve, side) => drawCurve(context, curve, SHADES[theme.scheme][HUES[side]!], side === 1, x, y));
+  if (at < 0) return;
+  context.fillStyle = theme.fg;
+  context.fillRect(x(at + 0.5), 0, 1, height - BOTTOM);
 }
 
 function drawCurve(

@@ -2,7 +2,6 @@
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Segments } from '../../data/protocol';
-import { readTheme } from '../../render/theme';
 import { CanvasTree, type TreeItem } from '../../widgets/canvas_tree';
 import { useCanvas } from '../../widgets/use_canvas';
 import type { PieceTest } from './passing_rows';
@@ -44,9 +43,7 @@ export function SegmentsCanvas(props: SegmentsCanvasProps) {
   const [top, setTop] = useState(0);
   const [hint, setHint] = useState('');
   const { canvas, size } = useCanvas(
-    (context, { width, height }) => {
-      drawSegments(context, { ...props, layout, top, width, height, theme: readTheme(context.canvas) });
-    },
+    (context, { width, height }, theme) => drawSegments(context, { ...props, layout, top, width, height, theme }),
     [layout, top, spot, props.byCategory, props.selectedRow, props.passes],
   );
   useEffect(() => {
