@@ -4,6 +4,7 @@ import { openSource } from './app/open_source';
 import { applyTheme, Page } from './app/page';
 import { Shell } from './app/shell';
 import { installTestHooks } from './app/test_hooks';
+import { messageOf } from './data/data_source';
 import { Failed } from './widgets/states';
 import './styles.css';
 import './styles/views.css';
@@ -16,5 +17,5 @@ try {
   installTestHooks(page);
   render(<Shell page={page} />, root);
 } catch (error) {
-  render(<Failed message={error instanceof Error ? error.message : String(error)} />, root);
+  render(<Failed message={messageOf(error)} />, root);
 }

@@ -3,7 +3,7 @@
 
 import { activity } from '../base/activity';
 import { Coalesce } from '../base/coalesce';
-import type { DataSource } from '../data/data_source';
+import { type DataSource, messageOf } from '../data/data_source';
 import { NO_ROW } from '../data/protocol';
 import { Commands } from '../state/commands';
 import { carried, liveOf, placeOf, type Place } from '../state/live';
@@ -71,7 +71,7 @@ export class Page {
       if (this.linked.rangeEvents !== undefined) this.navigator.keepEvents();
       if (!hasLanes(before)) this.findLinkedBlock();
     } catch (error) {
-      this.failure = error instanceof Error ? error.message : String(error);
+      this.failure = messageOf(error);
       this.store.update({});
     }
   }

@@ -5,6 +5,11 @@ import type * as p from './protocol';
 
 export class DataError extends Error {}
 
+/** Returns what a caught value says, for display. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 export interface DataSource {
   meta(signal?: AbortSignal): Promise<p.Meta>;
   /** Calls `onProgress` until every file is ready or failed. Returns the function that stops it. */
@@ -39,7 +44,7 @@ export function watchMeta(meta: Promise<p.Meta>, onProgress: (progress: p.Progre
       if (!stopped) onProgress({ files: ready });
     },
     (error: unknown) => {
-      const text = error instanceof Error ? error.message : String(error);
+      const text = messageOf(error);
       if (!stopped) onProgress({ files: [{ file: 0, state: 'failed', what: '', fraction: 1, error: text }] });
     },
   );

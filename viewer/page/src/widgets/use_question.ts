@@ -5,6 +5,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { activity } from '../base/activity';
 import { Coalesce } from '../base/coalesce';
+import { messageOf } from '../data/data_source';
 import { useNews } from './use_news';
 
 export interface Asked<T> {
@@ -34,7 +35,7 @@ export function useQuestion<T>(key: string | null, ask: (signal: AbortSignal) =>
         },
         (error: unknown) => {
           if (abort.signal.aborted) return;
-          setAsked({ answer: null, loading: false, failure: error instanceof Error ? error.message : String(error) });
+          setAsked({ answer: null, loading: false, failure: messageOf(error) });
         },
       ),
     );

@@ -1,7 +1,7 @@
 // The messages between a DataSource in a worker and the page. Each side trusts the other, because
 // both belong to the same page.
 
-import { DataError, type DataSource } from '../data_source';
+import { DataError, type DataSource, messageOf } from '../data_source';
 
 export type Question = Exclude<keyof DataSource, 'watchProgress' | 'useWindows' | 'moved'>;
 
@@ -40,7 +40,7 @@ export class CallAnswerer {
       const method = this.source[name].bind(this.source) as Method;
       this.send({ kind: 'answer', call, answer: await method(...args, abort.signal) });
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       const isAbort = error instanceof DOMException && error.name === 'AbortError';
       this.send({ kind: 'failure', call, name: isAbort ? 'AbortError' : error instanceof DataError ? 'DataError' : 'Error', message });
     } finally {

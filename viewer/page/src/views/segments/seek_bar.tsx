@@ -1,7 +1,7 @@
 // Selects the moment at which the allocator's state is shown: by event, step or time.
 
 import { useState } from 'preact/hooks';
-import type { DataSource } from '../../data/data_source';
+import { type DataSource, messageOf } from '../../data/data_source';
 import { eventAt } from '../../data/event_at';
 import type { FileMeta } from '../../data/protocol';
 import { cursorEvent } from '../../state/scope';
@@ -25,7 +25,7 @@ export function SeekBar({ state, store, source, file, ns, playback }: SeekBarPro
     store.update({ cursor: Math.min(Math.max(0, Math.round(to)), file.events), selection: { kind: 'none' } });
   const goToTime = (seconds: number): void => {
     eventAt(source, state.file, state.lane, seconds * 1e9).then(go, (error: unknown) =>
-      setFailure(error instanceof Error ? error.message : String(error)),
+      setFailure(messageOf(error)),
     );
   };
   const step = stepOf(file, event);

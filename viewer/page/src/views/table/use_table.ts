@@ -4,7 +4,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { activity } from '../../base/activity';
 import { Coalesce } from '../../base/coalesce';
-import type { DataSource } from '../../data/data_source';
+import { type DataSource, messageOf } from '../../data/data_source';
 import type { Table, TableQuery, TableRow } from '../../data/protocol';
 import { PAGE_ROWS, Pages } from '../../widgets/pages';
 import { useNews } from '../../widgets/use_news';
@@ -44,7 +44,7 @@ export function useTable(source: DataSource, choice: TableChoice | null, key = c
       },
       (error: unknown) => {
         pages.drop(page);
-        if (!signal.aborted) setState({ key, head: null, failure: error instanceof Error ? error.message : String(error) });
+        if (!signal.aborted) setState({ key, head: null, failure: messageOf(error) });
       },
     );
   };

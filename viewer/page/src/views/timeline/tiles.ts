@@ -3,7 +3,7 @@
 // laid out.
 
 import { activity } from '../../base/activity';
-import type { DataSource } from '../../data/data_source';
+import { type DataSource, messageOf } from '../../data/data_source';
 import type { Axis, BlockQuery, BlockTile, CurveTile, Layout } from '../../data/protocol';
 import { isCoarse } from '../../state/live';
 import { layoutAddress } from './address_layout';
@@ -89,7 +89,7 @@ export class Tiles {
     } catch (error) {
       if (signal.aborted) return;
       this.failedAt = this.now();
-      this.failure = error instanceof Error ? error.message : String(error);
+      this.failure = messageOf(error);
     }
     this.isLoading = false;
     this.onChange();
