@@ -61,9 +61,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CODE = (".h", ".cc", ".inc", ".c", ".cpp")
 TEST_FILE = re.compile(r"(_test|_benchmark|_fuzz|_fixture)\.(cc|h)$|/testdata/|/testing/")
 
-# A random test with an unlisted seed would first fail for another user; tests/seeds/ draws new
-# seeds.
-TEST_CODE = re.compile(r"_test\.(cc|py|tsx?)$|_(fixture\.h|check\.py)$|/testing/|/e2e/|^tests/(?!seeds/)")
+# A random test with an unlisted seed would first fail for another user; tests/seeds/ and the page's
+# testing/seeds.ts draw new seeds.
+TEST_CODE = re.compile(r"_test\.(cc|py|tsx?)$|_(fixture\.h|check\.py)$|/testing/(?!seeds\.ts)|/e2e/|^tests/(?!seeds/)")
 FRESH_SEED = re.compile(
     r"\brandom_device\b|\brandom_seed\(|\bsrand\(|\bSystemRandom\b|\bMath\.random\b"
     r"|(?<![\w.])random\.(Random\(\)|seed\(\)|(random|rand\w+|choices?|sample|shuffle|uniform)\()"

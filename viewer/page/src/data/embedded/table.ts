@@ -66,13 +66,14 @@ function groupTable(query: TableQuery, context: TableContext): Table {
     bytes += sign * size[k]!;
     blocks += sign;
   });
+  const peaks = peaksOf(query, context);
+  for (const group of present) group.peak = peaks.get(group.id) ?? 0;
   const absent = absentGroup(context.absent);
   if (absent !== null) {
     present.add(absent);
     bytes += absent.bytes;
     blocks += absent.blocks;
   }
-  notePeaks(context, groupOf);
   countKeys(query, context, groupOf);
   const sorted = [...present].sort(groupOrder(query));
   const page = sorted.slice(query.offset, query.offset + query.limit);
@@ -163,9 +164,22 @@ function nameOf(by: TableQuery['by'], kind: number, { meta, stacks, lane }: Tabl
   }
 }
 
+interface Peaks {
+  readonly key: string; // grouping and filter
+  readonly ofGroup: ReadonlyMap<string, number>; // by id
+}
+// Those of the last table of each lane: they are the same at every moment, and most of a table's cost.
+const lastPeaks = new WeakMap<FilterContext['lane'], Peaks>();
+
+function peaksOf({ by, filter }: TableQuery, context: TableContext): Peaks['ofGroup'] {
+  const key = JSON.stringify([by, filter]);
+  let peaks = lastPeaks.get(context.lane);
+  if (peaks?.key !== key) lastPeaks.set(context.lane, (peaks = { key, ofGroup: computePeaks(context, grouper(by, context)) }));
+  return peaks.ofGroup;
+}
+
 /** Computes the peak of each group by a walk over all births and deaths. */
-function notePeaks(context: TableContext, groupOf: (kind: number) => Group): void {
-  const { lane, test } = context;
+function computePeaks({ lane, test }: TableContext, groupOf: (kind: number) => Group): Map<string, number> {
   const { count, birth, death, kind } = lane.blocks;
   const deaths: number[] = [];
   for (let i = 0; i < count; i++) if (death[i] !== NEVER) deaths.push(i);
@@ -183,6 +197,7 @@ function notePeaks(context: TableContext, groupOf: (kind: number) => Group): voi
     while (died < deaths.length && death[deaths[died]!]! < birth[i]!) change(deaths[died++]!, -1);
     change(i, 1);
   }
+  return new Map([...live.keys()].map((group) => [group.id, group.peak]));
 }
 
 function countKeys(query: TableQuery, context: TableContext, groupOf: (kind: number) => Group): void {

@@ -50,18 +50,6 @@ export function FlameCanvas(props: FlameCanvasProps) {
   const move = (node: number | undefined): void => {
     if (node !== undefined && node !== MERGED) props.onActive(node);
   };
-  const onKey = (event: KeyboardEvent): boolean => {
-    const inward = icicle ? 'ArrowDown' : 'ArrowUp';
-    const outward = icicle ? 'ArrowUp' : 'ArrowDown';
-    if (event.key === inward) move(weighed.children[active]![0]);
-    else if (event.key === outward) move(active === 0 ? 0 : tree.parent[active]);
-    else if (event.key === 'ArrowLeft' || event.key === 'ArrowRight') move(neighbour(layout, active, event.key));
-    else if (event.key === 'Home') move(0);
-    else if (event.key === 'Enter') props.onFocus(active);
-    else if (event.key === 'Backspace' || (event.key === 'Escape' && focus !== 0)) props.onFocus(tree.parent[focus]!);
-    else return false;
-    return true;
-  };
 
   return (
     <CanvasTree
@@ -69,7 +57,7 @@ export function FlameCanvas(props: FlameCanvasProps) {
       label={props.label}
       items={itemsAround(weighed, active, props.isGrowth)}
       active={`frame-${active}`}
-      onKey={onKey}
+      onKey={(event) => pressed(event.key, props, layout, move)}
     >
       <canvas
         ref={canvas}
@@ -86,6 +74,20 @@ export function FlameCanvas(props: FlameCanvasProps) {
       />
     </CanvasTree>
   );
+}
+
+/** Moves to the frame, or zooms, as a key asks for. Returns false if the key has no meaning here. */
+function pressed(key: string, { weighed, focus, active, icicle, onFocus }: FlameCanvasProps, layout: FlameLayout, move: (node: number | undefined) => void): boolean {
+  const { parent } = weighed.tree;
+  const [inward, outward] = icicle ? ['ArrowDown', 'ArrowUp'] : ['ArrowUp', 'ArrowDown'];
+  if (key === inward) move(weighed.children[active]![0]);
+  else if (key === outward) move(active === 0 ? 0 : parent[active]);
+  else if (key === 'ArrowLeft' || key === 'ArrowRight') move(neighbour(layout, active, key));
+  else if (key === 'Home') move(0);
+  else if (key === 'Enter') onFocus(active);
+  else if (key === 'Backspace' || (key === 'Escape' && focus !== 0)) onFocus(parent[focus]!);
+  else return false;
+  return true;
 }
 
 /**

@@ -25,8 +25,8 @@ const COLORS: readonly (readonly [ColorBy, string])[] = [
 ];
 const AXES = { time: 'time', event: 'events', step: 'steps' } as const;
 
-function TimelineView(props: ViewProps) {
-  const { state, store, navigator } = props;
+/** The canvases of the timeline with their listeners and commands, while the view is shown. */
+function useTimelineCanvas(props: ViewProps, toggleTable: () => void) {
   const host = useRef<HTMLDivElement>(null);
   const base = useRef<HTMLCanvasElement>(null);
   const overlay = useRef<HTMLCanvasElement>(null);
@@ -35,7 +35,6 @@ function TimelineView(props: ViewProps) {
   const [failure, setFailure] = useState('');
   const [, setStacksKnown] = useState(0); // a change renders names that have come
   const [pointed, setPointed] = useState<{ readonly hover: Hover; readonly dragged: Dragged } | null>(null);
-  const [isTable, setTable] = useState(false);
   const latest = useRef<Shown | null>(null);
   latest.current = shown;
 
@@ -46,7 +45,7 @@ function TimelineView(props: ViewProps) {
     }, () => setStacksKnown((count) => count + 1));
     const rowOf = (item: number): number => latest.current?.picture.blocks.row[item] ?? NO_ROW;
     const stopPointer = listenToPointer(overlay.current!, made, props, (hover, dragged) => setPointed(hover === null ? null : { hover, dragged }), rowOf);
-    const stopCommands = props.commands.register([...timelineCommands(props, made, () => latest.current), tableCommand(() => setTable((old) => !old))]);
+    const stopCommands = props.commands.register([...timelineCommands(props, made, () => latest.current), tableCommand(toggleTable)]);
     setTimeline(made);
     return () => {
       stopCommands();
@@ -54,7 +53,13 @@ function TimelineView(props: ViewProps) {
       made.stop();
     };
   }, []);
+  return { host, base, overlay, timeline, shown, failure, pointed };
+}
 
+function TimelineView(props: ViewProps) {
+  const { state, store, navigator } = props;
+  const [isTable, setTable] = useState(false);
+  const { host, base, overlay, timeline, shown, failure, pointed } = useTimelineCanvas(props, () => setTable((old) => !old));
   const atCursor = useQuestion(cursorKey(state), (signal) => askAtCursor(props.source, cursorQuery(state)!, signal));
   const filter = !isFiltering(state.filter) ? null : atCursor.failure !== '' ? atCursor.failure : filterWords(state, atCursor.answer);
   const file = fileOf(state);
