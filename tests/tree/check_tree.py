@@ -21,10 +21,11 @@ ROOMS = {
     "symbols": set(),
     "analysis": {"proto", "format", "symbols"},
     "interop": {"proto", "format", "symbols", "analysis"},
-    "collector": {"proto", "session", "format", "symbols", "analysis", "interop"},
+    "http": set(),
+    "collector": {"proto", "session", "format", "symbols", "analysis", "interop", "http"},
     "answers": {"proto", "format", "symbols", "analysis", "interop"},
-    "viewer": {"proto", "format", "symbols", "analysis", "interop", "answers"},
-    "cli": {"proto", "session", "format", "symbols", "analysis", "interop", "collector", "answers", "viewer"},
+    "viewer": {"proto", "format", "symbols", "analysis", "interop", "http", "answers"},
+    "cli": {"proto", "session", "format", "symbols", "analysis", "interop", "http", "collector", "answers", "viewer"},
 }
 
 # Files with more dependencies than the rest of their directory: the bridge from recordings to

@@ -11,12 +11,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "analysis/testing/event_script.h"
-#include "viewer/server/http_client_fixture.h"
+#include "http/client_fixture.h"
 #include "viewer/slab/slab.h"
 
 namespace gmt::viewer {
 namespace {
 
+using http::Client;
+using http::kHangMs;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;

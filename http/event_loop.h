@@ -1,11 +1,11 @@
-// collector/control/event_owned.h
+// http/event_loop.h
 //
-// Owning pointers to libevent objects.
+// Owning pointers to libevent objects, and the event loop that owns them.
 //
 // Thread safety: as that of the objects.
 
-#ifndef GMT_COLLECTOR_CONTROL_EVENT_OWNED_H_
-#define GMT_COLLECTOR_CONTROL_EVENT_OWNED_H_
+#ifndef GMT_HTTP_EVENT_LOOP_H_
+#define GMT_HTTP_EVENT_LOOP_H_
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -16,7 +16,7 @@
 #include <chrono>
 #include <memory>
 
-namespace gmt::control {
+namespace gmt::http {
 
 struct EventFreed {
   void operator()(event_base* base) const { event_base_free(base); }
@@ -28,11 +28,15 @@ struct EventFreed {
 template <typename T>
 using EventOwned = std::unique_ptr<T, EventFreed>;
 
+// Returns an event loop that notices clients that disconnect while they wait; null if the kernel
+// provides none. libevent's warnings, which are meant for developers, are not printed.
+EventOwned<event_base> MakeEventLoop();
+
 inline timeval TimeOf(std::chrono::milliseconds duration) {
   return {static_cast<time_t>(duration.count() / 1000),
           static_cast<suseconds_t>(duration.count() % 1000 * 1000)};
 }
 
-}  // namespace gmt::control
+}  // namespace gmt::http
 
-#endif  // GMT_COLLECTOR_CONTROL_EVENT_OWNED_H_
+#endif  // GMT_HTTP_EVENT_LOOP_H_
