@@ -38,7 +38,7 @@
 
 #include "absl/status/status.h"
 #include "collector/clock.h"
-#include "collector/control/mailbox.h"
+#include "collector/mailbox/mailbox.h"
 #include "collector/devices/devices.h"
 #include "collector/events/frame_namer.h"
 #include "collector/events/oom_watch.h"

@@ -1,4 +1,4 @@
-// What clients of the control socket receive and may request (collector/control/mailbox.h).
+// What clients of the control socket receive and may request (collector/mailbox/mailbox.h).
 
 #include <string>
 #include <string_view>

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "collector/control/copy_waiters.h"
+#include "collector/mailbox/copy_waiters.h"
 #include "collector/control/framing.h"
 #include "collector/control/request.h"
-#include "collector/control/site_summary.h"
-#include "collector/control/unix_socket.h"
+#include "collector/mailbox/site_summary.h"
+#include "collector/sessions/unix_socket.h"
 #include "collector/metrics/metrics_server.h"
 #include "collector/sessions/socket_path.h"
 #include "http/event_loop.h"

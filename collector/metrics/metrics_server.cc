@@ -9,8 +9,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "collector/control/unix_socket.h"
 #include "collector/metrics/live_profile.h"
+#include "collector/sessions/unix_socket.h"
 #include "http/access.h"
 
 namespace gmt::metrics {

@@ -25,8 +25,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "collector/control/copy_waiters.h"
-#include "collector/control/site_summary.h"
+#include "collector/mailbox/copy_waiters.h"
+#include "collector/mailbox/site_summary.h"
 #include "collector/metrics/listen_address.h"
 #include "collector/metrics/metrics_text.h"
 #include "http/event_loop.h"

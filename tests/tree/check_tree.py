@@ -39,7 +39,7 @@ LAYERS = {
     "analysis": ["trace", "stacks", "loop", "examination", "categories", "leaks", "fragmentation", "ledger", "oom", "diff",
                  "report", "show"],
     "interop": ["event_log", "pickle", "torch_import", "torch", "pprof"],
-    "collector": ["sessions", "events", "output", "devices", "metrics"],
+    "collector": ["sessions", "events", "output", "devices", "mailbox", "metrics", "control", "inject"],
     "answers": ["stacks", "report", "frag", "oom", "leaks", "ledger", "diff", "show"],
     "viewer": ["slab", "index", "questions", "served", "live", "html", "server"],
 }
