@@ -77,7 +77,7 @@ class Server : public ViewServer, public QueryHandler {
   Server(const Backend& backend, const ViewOptions& options)
       : backend_(backend),
         options_(options),
-        policy_(PagePolicy(options.page)),
+        policy_(PolicyHeader(options.page)),
         token_(MakeToken()),
         guard_(token_),
         lifetime_(options.grace) {}
