@@ -15,7 +15,6 @@ namespace {
 using Outcome = SessionDrain::Outcome;
 
 constexpr uint64_t kFlushEvery = kSecond / 2;   // the file lags by less than a second
-constexpr uint64_t kCheckEvery = kSecond;       // whether the file is still there
 constexpr uint64_t kFactsEvery = 10 * kSecond;  // libraries load late; losses occur at any time
 constexpr int kRecordsPerRound = 65536;
 
@@ -104,7 +103,7 @@ Collector::Collector(const CollectorDependencies& deps, SessionInfo info, Output
     : deps_(deps),
       info_(std::move(info)),
       options_(ParseOptions(info_.options)),
-      output_(output),
+      output_(output, deps.clock, deps.next_output, deps.parts, LimitsOf(options_)),
       attach_(AttachOf(deps.session)),
       drain_(deps.session, deps.clock),
       recorder_(deps.session, info_, deps.target, std::move(writer)),
@@ -112,10 +111,9 @@ Collector::Collector(const CollectorDependencies& deps, SessionInfo info, Output
       namer_(MakeSymbolizerOptions(files_), symbols::SymbolCache::DefaultDirectory()),
       devices_(MakeDeviceSource(deps), deps.target->pid(),
                SettingOf(info_, "CUDA_VISIBLE_DEVICES")),
+      copies_({deps.session, deps.clock, &drain_, &devices_, &recorder_}),
       flushed_ns_(deps.clock->NowNs()),
       facts_due_ns_(flushed_ns_ + kFlushEvery) {
-  if (deps_.parts != nullptr && LimitsOf(options_).bounded())
-    history_.emplace(LimitsOf(options_), flushed_ns_);
   policy_.Follow(options_, flushed_ns_);
 }
 
@@ -142,7 +140,7 @@ absl::Status Collector::Run() {
     const uint64_t position = drain_.position();
     const bool more = Round();
     if (ending) return Finish();
-    if (absl::Status status = CheckOutputIfDue(); next_output_ != nullptr) return status;
+    if (absl::Status status = output_.CheckIfDue(); output_.has_next()) return status;
     if (more) continue;
     wait = NextWait(wait, drain_.position() - position, drain_.capacity());
     deps_.clock->Wait(wait);
@@ -151,7 +149,7 @@ absl::Status Collector::Run() {
 
 bool Collector::Round() {
   bool more = false;
-  if (OutputIsWritable()) {
+  if (output_.IsWritable()) {
     DrainSome(CheckTarget(), &more);
     if (!more) RequestNames();
     devices_.WriteSamples(&recorder_, /*drained=*/!more && !recovery_.active());
@@ -159,28 +157,9 @@ bool Collector::Round() {
     FlushIfDue();
     EndPartIfDue();
   }
-  UpdateTrends();
-  ServeMailbox(/*drained=*/!more && !output_->stalled());
+  copies_.UpdateTrends();
+  ServeMailbox(/*drained=*/!more && !output_.file().stalled());
   return more;
-}
-
-absl::Status Collector::CheckOutputIfDue() {
-  const uint64_t now = deps_.clock->NowNs();
-  if (now - checked_ns_ < kCheckEvery) return absl::OkStatus();
-  checked_ns_ = now;
-  return CheckOutput();
-}
-
-// The result is sticky, because a truncated file grows past its old size again.
-absl::Status Collector::CheckOutput() {
-  if (absl::Status status = output_->Check(); !status.ok())
-    output_problem_ = std::string(status.message());
-  if (output_problem_.empty()) return absl::OkStatus();
-  if (deps_.next_output) {
-    auto next = deps_.next_output();
-    if (next.ok()) next_output_ = *std::move(next);
-  }
-  return absl::DataLossError(absl::StrCat("the recording ", output_problem_));
 }
 
 void Collector::DrainSome(TargetState state, bool* more) {
