@@ -2,7 +2,8 @@
 //
 // Collector: turns the session of one traced process into a recording.
 //
-//   session --SessionDrain--> records --Recovery--> records and corrections --Recorder--> recording
+//   session --RecoveringDrain--> records and corrections --Recorder--> RecordingOutput
+//   clients <--StatusCopies, requests--> mailbox
 //
 // How a recording ends
 //   E1  The end begins when the target is dead, announces that it is ending (Control.closing), no
@@ -41,14 +42,13 @@
 #include "collector/devices/devices.h"
 #include "collector/events/frame_namer.h"
 #include "collector/events/oom_watch.h"
-#include "collector/events/recovery.h"
 #include "collector/mailbox/mailbox.h"
 #include "collector/output/output_file.h"
 #include "collector/output/part_files.h"
 #include "collector/output/recorder.h"
 #include "collector/output/recording_output.h"
 #include "collector/output/snapshot_policy.h"
-#include "collector/sessions/session_drain.h"
+#include "collector/recovering_drain.h"
 #include "collector/sessions/session_info.h"
 #include "collector/sessions/target.h"
 #include "collector/sessions/target_files.h"
@@ -132,19 +132,12 @@ class Collector {
   bool IsDetached() const;
   void WaitUntilDetached();
   bool IsCut() const { return deps_.is_cut && deps_.is_cut(); }
-  bool ReleaseUnrecovered();
   uint64_t EndOfLossNs();
-  void DrainSome(TargetState state, bool* more);
-  void Lose(const session::RingReader::Lost& lost);
-  void Recover(bool caught_up);
   void Deliver(const session::Record& record, uint64_t ticket);
   DeviceIdentity MakeIdentity(const session::Record& record) const;
   void SnapshotAtMark(const std::string& name, uint64_t t_ns);
   std::string AddSnapshot(const std::string& name, const std::string& reason);
   bool MayBeRetried(const session::Record& refused);
-  void Release(const std::vector<HeldRecord>& held);
-  void WriteGaps(uint64_t to_ns);
-  Exactness ExactnessNow() const;
 
   void SnapshotIfDue();
   void ServeMailbox(bool drained);
@@ -171,9 +164,8 @@ class Collector {
   session::Options options_;
   RecordingOutput output_;
   const uint32_t attach_;  // the attach that is recorded; 0 if the session has no attach gate
-  SessionDrain drain_;
-  Recovery recovery_;
   Recorder recorder_;
+  RecoveringDrain drain_;
   TargetFiles files_;
   FrameNamer namer_;
   OomWatch oom_;
@@ -181,9 +173,7 @@ class Collector {
   SnapshotPolicy policy_;
   StatusCopies copies_;
 
-  std::vector<session::RingReader::Lost> gaps_;  // not written yet
-  bool recovered_ = false;  // the live set came from the live table at least once
-  uint64_t alive_ns_ = 0;   // when the target was last seen alive
+  uint64_t alive_ns_ = 0;  // when the target was last seen alive
   uint64_t flushed_ns_ = 0;
   uint64_t facts_due_ns_ = 0;
   std::atomic<bool> stop_{false};

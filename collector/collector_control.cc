@@ -54,7 +54,7 @@ void Collector::Publish(uint32_t kinds, bool drained) {
   const uint64_t began = deps_.clock->NowNs();
   // If the disk is full, the status says so.
   if ((kinds & Mailbox::kWritten) != 0 && !output_.file().stalled()) Flush(began);
-  deps_.mailbox->Publish(copies_.Make(kinds, began, drained, output_.file(), ExactnessNow()));
+  deps_.mailbox->Publish(copies_.Make(kinds, began, drained, output_.file(), drain_.exactness()));
 }
 
 control::Reply Collector::HandleRequest(const control::Request& request, bool drained) {
@@ -62,7 +62,7 @@ control::Reply Collector::HandleRequest(const control::Request& request, bool dr
   const uint64_t now = deps_.clock->NowNs();
   switch (request.what_case()) {
     case control::Request::kSnapshot: {
-      const Exactness exactness = ExactnessNow();
+      const Exactness exactness = drain_.exactness();
       control::SnapshotDone* done = reply.mutable_snapshot();
       done->set_name(AddSnapshot(request.snapshot().name(), "request"));
       done->set_t_ns(recorder_.translator().Time(recorder_.newest_ns()));

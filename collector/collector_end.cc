@@ -48,7 +48,7 @@ void Collector::EndPart(const char* why) {
   devices_.AddTo(recorder_.devices(), &facts);
   OutputFile* file = next.get();
   auto ending =
-      recorder_.BeginPart(std::move(next), header, facts, ExactnessNow(), drain_.losses());
+      recorder_.BeginPart(std::move(next), header, facts, drain_.exactness(), drain_.losses());
   if (ending == nullptr) return;  // the recorder's status() has the reason
   output_.BeginPart(file, std::move(ending), recorder_.bytes_of_part());
 }
@@ -146,10 +146,9 @@ absl::Status Collector::Finish() {
   // progress.
   uint64_t moved_ns = began;
   int idle_rounds = 0;
-  while ((drain_.position() < end || recovery_.active()) && !IsCut()) {
-    bool more;
+  while ((drain_.position() < end || drain_.recovering()) && !IsCut()) {
     const uint64_t position = drain_.position();
-    DrainSome(drained_as, &more);
+    const bool more = drain_.DrainSome(drained_as);
     const uint64_t now = deps_.clock->NowNs();
     const bool moved = drain_.position() != position;
     idle_rounds = moved ? 0 : idle_rounds + 1;
@@ -160,9 +159,10 @@ absl::Status Collector::Finish() {
     }
     if (!more && drained_as != TargetState::kDead) deps_.clock->Wait(kBusyWait);
   }
-  const bool settled = !ReleaseUnrecovered();
-  const Exactness exactness =
-      settled ? ExactnessNow() : Exactness{"events are being lost faster than they can be read"};
+  const bool settled = !drain_.GiveUp();
+  const Exactness exactness = settled
+                                  ? drain_.exactness()
+                                  : Exactness{"events are being lost faster than they can be read"};
   // A dead process holds no device memory any more.
   if (state != TargetState::kDead)
     devices_.ShowAtEnd(&recorder_, std::min(kDevicePatience, options_.exit_wait_ns / 10));

@@ -17,7 +17,7 @@
 #include "collector/mailbox/mailbox.h"
 #include "collector/output/output_file.h"
 #include "collector/output/recorder.h"
-#include "collector/sessions/session_drain.h"
+#include "collector/recovering_drain.h"
 #include "session/session_map.h"
 
 namespace gmt::collector {
@@ -28,7 +28,7 @@ class StatusCopies {
   struct Sources {
     session::SessionMap session;
     Clock* clock = nullptr;
-    const SessionDrain* drain = nullptr;
+    const RecoveringDrain* drain = nullptr;
     const Devices* devices = nullptr;
     Recorder* recorder = nullptr;
   };
