@@ -7,23 +7,25 @@
 #ifndef GMT_HTTP_EVENT_LOOP_H_
 #define GMT_HTTP_EVENT_LOOP_H_
 
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
-#include <event2/event.h>
-#include <event2/http.h>
 #include <sys/time.h>
 
 #include <chrono>
 #include <memory>
 
+struct bufferevent;
+struct evbuffer;
+struct event;
+struct event_base;
+struct evhttp;
+
 namespace gmt::http {
 
 struct EventFreed {
-  void operator()(event_base* base) const { event_base_free(base); }
-  void operator()(event* one) const { event_free(one); }
-  void operator()(bufferevent* one) const { bufferevent_free(one); }
-  void operator()(evbuffer* buffer) const { evbuffer_free(buffer); }
-  void operator()(evhttp* http) const { evhttp_free(http); }
+  void operator()(event_base* base) const;
+  void operator()(event* one) const;
+  void operator()(bufferevent* one) const;
+  void operator()(evbuffer* buffer) const;
+  void operator()(evhttp* http) const;
 };
 template <typename T>
 using EventOwned = std::unique_ptr<T, EventFreed>;

@@ -36,6 +36,9 @@
 #include "http/message.h"
 
 struct evconnlistener;
+struct evhttp_bound_socket;
+struct evhttp_connection;
+struct evhttp_request;
 
 namespace gmt::http {
 

@@ -1,6 +1,7 @@
 #include "http/server.h"
 
 #include <arpa/inet.h>
+#include <event2/event.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -1,5 +1,8 @@
 #include "collector/control/server.h"
 
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
 #include <event2/listener.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,13 +20,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "collector/mailbox/copy_waiters.h"
 #include "collector/control/framing.h"
 #include "collector/control/request.h"
+#include "collector/mailbox/copy_waiters.h"
 #include "collector/mailbox/site_summary.h"
-#include "collector/sessions/unix_socket.h"
 #include "collector/metrics/metrics_server.h"
 #include "collector/sessions/socket_path.h"
+#include "collector/sessions/unix_socket.h"
 #include "http/event_loop.h"
 
 namespace gmt::control {

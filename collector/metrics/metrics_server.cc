@@ -1,5 +1,7 @@
 #include "collector/metrics/metrics_server.h"
 
+#include <event2/event.h>
+#include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 
 #include <chrono>

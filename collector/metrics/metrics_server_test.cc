@@ -1,5 +1,6 @@
 #include "collector/metrics/metrics_server.h"
 
+#include <event2/event.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,5 +1,6 @@
 #include "viewer/server/query_server.h"
 
+#include <event2/event.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
