@@ -12,12 +12,8 @@
 namespace gmt::collector {
 namespace {
 
-using Outcome = SessionDrain::Outcome;
-
 constexpr uint64_t kFlushEvery = kSecond / 2;   // the file lags by less than a second
-constexpr uint64_t kCheckEvery = kSecond;       // whether the file is still there
 constexpr uint64_t kFactsEvery = 10 * kSecond;  // libraries load late; losses occur at any time
-constexpr int kRecordsPerRound = 65536;
 
 session::Options ParseOptions(const Pairs& pairs) {
   session::Options options;
@@ -104,18 +100,19 @@ Collector::Collector(const CollectorDependencies& deps, SessionInfo info, Output
     : deps_(deps),
       info_(std::move(info)),
       options_(ParseOptions(info_.options)),
-      output_(output),
+      output_(output, deps.clock, deps.next_output, deps.parts, LimitsOf(options_)),
       attach_(AttachOf(deps.session)),
-      drain_(deps.session, deps.clock),
       recorder_(deps.session, info_, deps.target, std::move(writer)),
+      drain_({deps.session, deps.clock, &recorder_, [this] { return IsCut(); },
+              [this](const session::Record& record, uint64_t ticket) { Deliver(record, ticket); },
+              [this] { return EndOfLossNs(); }}),
       files_(deps.target->IsAlive() ? deps.target->pid() : 0),
       namer_(MakeSymbolizerOptions(files_), symbols::SymbolCache::DefaultDirectory()),
       devices_(MakeDeviceSource(deps), deps.target->pid(),
                SettingOf(info_, "CUDA_VISIBLE_DEVICES")),
+      copies_({deps.session, deps.clock, &drain_, &devices_, &recorder_}),
       flushed_ns_(deps.clock->NowNs()),
       facts_due_ns_(flushed_ns_ + kFlushEvery) {
-  if (deps_.parts != nullptr && LimitsOf(options_).bounded())
-    history_.emplace(LimitsOf(options_), flushed_ns_);
   policy_.Follow(options_, flushed_ns_);
 }
 
@@ -142,7 +139,7 @@ absl::Status Collector::Run() {
     const uint64_t position = drain_.position();
     const bool more = Round();
     if (ending) return Finish();
-    if (absl::Status status = CheckOutputIfDue(); next_output_ != nullptr) return status;
+    if (absl::Status status = output_.CheckIfDue(); output_.has_next()) return status;
     if (more) continue;
     wait = NextWait(wait, drain_.position() - position, drain_.capacity());
     deps_.clock->Wait(wait);
@@ -151,113 +148,17 @@ absl::Status Collector::Run() {
 
 bool Collector::Round() {
   bool more = false;
-  if (OutputIsWritable()) {
-    DrainSome(CheckTarget(), &more);
+  if (output_.IsWritable()) {
+    more = drain_.DrainSome(CheckTarget());
     if (!more) RequestNames();
-    devices_.WriteSamples(&recorder_, /*drained=*/!more && !recovery_.active());
+    devices_.WriteSamples(&recorder_, /*drained=*/!more && !drain_.recovering());
     SnapshotIfDue();
     FlushIfDue();
     EndPartIfDue();
   }
-  UpdateTrends();
-  ServeMailbox(/*drained=*/!more && !output_->stalled());
+  copies_.UpdateTrends();
+  ServeMailbox(/*drained=*/!more && !output_.file().stalled());
   return more;
-}
-
-absl::Status Collector::CheckOutputIfDue() {
-  const uint64_t now = deps_.clock->NowNs();
-  if (now - checked_ns_ < kCheckEvery) return absl::OkStatus();
-  checked_ns_ = now;
-  return CheckOutput();
-}
-
-// The result is sticky, because a truncated file grows past its old size again.
-absl::Status Collector::CheckOutput() {
-  if (absl::Status status = output_->Check(); !status.ok())
-    output_problem_ = std::string(status.message());
-  if (output_problem_.empty()) return absl::OkStatus();
-  if (deps_.next_output) {
-    auto next = deps_.next_output();
-    if (next.ok()) next_output_ = *std::move(next);
-  }
-  return absl::DataLossError(absl::StrCat("the recording ", output_problem_));
-}
-
-void Collector::DrainSome(TargetState state, bool* more) {
-  session::Record record;
-  uint64_t ticket;
-  session::RingReader::Lost lost;
-  *more = false;
-  for (int n = 0; n < kRecordsPerRound; ++n) {
-    switch (drain_.Next(state, &record, &ticket, &lost)) {
-      case Outcome::kRecord:
-        if (recovery_.active()) {
-          recovery_.Hold(record, ticket);
-          if (recovery_.Settled(drain_.position())) Recover(/*caught_up=*/true);
-        } else {
-          Deliver(record, ticket);
-        }
-        break;
-      case Outcome::kLost:
-        Lose(lost);
-        break;
-      case Outcome::kEmpty:
-      case Outcome::kPending:
-        Recover(/*caught_up=*/true);
-        return;
-    }
-  }
-  *more = true;
-  Recover(/*caught_up=*/false);
-}
-
-void Collector::Lose(const session::RingReader::Lost& lost) {
-  const std::vector<HeldRecord> held = recovery_.Begin(lost.last + 1);
-  if (!held.empty()) WriteGaps(held.front().record.time_ns);
-  Release(held);
-  if (!gaps_.empty() && gaps_.back().why == lost.why && gaps_.back().last + 1 == lost.first) {
-    gaps_.back().last = lost.last;
-  } else {
-    gaps_.push_back(lost);
-  }
-}
-
-// Advances a recovery as far as possible. A reader that never catches up scans as soon as it has
-// held a whole lap.
-void Collector::Recover(bool caught_up) {
-  if (IsCut()) {
-    ReleaseUnrecovered();
-    return;
-  }
-  if (drain_.TakeDisturbed()) {
-    if (!recovery_.active()) Release(recovery_.Begin(drain_.position()));
-    recovery_.ForgetScan();
-  }
-  if (!recovery_.active()) return;
-  if (!recovery_.scanned()) {
-    if (!caught_up && recovery_.held() < drain_.capacity()) return;
-    recovery_.Scan(deps_.session.live(), [&] { return drain_.tail(); });
-  }
-  if (!recovery_.Settled(drain_.position())) return;
-  if (IsCut()) {  // during the scan
-    ReleaseUnrecovered();
-    return;
-  }
-  std::vector<HeldRecord> held;
-  const Corrections corrections = recovery_.Resolve(recorder_.live(), &held);
-  const uint64_t to_ns = held.empty() ? EndOfLossNs() : held.front().record.time_ns;
-  WriteGaps(to_ns);
-  recorder_.AddCorrections(corrections, to_ns);
-  recovered_ = true;
-  Release(held);
-}
-
-// Delivers the held records after the gap, because the live table cannot be used.
-bool Collector::ReleaseUnrecovered() {
-  const std::vector<HeldRecord> held = recovery_.GiveUp();
-  WriteGaps(held.empty() ? EndOfLossNs() : held.front().record.time_ns);
-  Release(held);
-  return !held.empty();
 }
 
 // Returns the end of a loss that nothing follows. The clock is not used for a dead process, because
@@ -265,14 +166,6 @@ bool Collector::ReleaseUnrecovered() {
 uint64_t Collector::EndOfLossNs() {
   if (CheckTarget() != TargetState::kDead) return deps_.clock->NowNs();
   return std::max(recorder_.newest_ns(), alive_ns_);
-}
-
-void Collector::WriteGaps(uint64_t to_ns) {
-  for (const auto& lost : std::exchange(gaps_, {})) recorder_.AddGap(lost, to_ns);
-}
-
-void Collector::Release(const std::vector<HeldRecord>& held) {
-  for (const auto& [record, ticket] : held) Deliver(record, ticket);
 }
 
 void Collector::Deliver(const session::Record& record, uint64_t ticket) {
@@ -285,7 +178,7 @@ void Collector::Deliver(const session::Record& record, uint64_t ticket) {
     return;
   }
   recorder_.Add(record, ticket);
-  if (recorder_.live().TakeUnknownUndo()) Release(recovery_.Begin(drain_.position()));
+  if (recorder_.live().TakeUnknownUndo()) drain_.Recover();
   if (record.kind == session::Kind::kMark && policy_.at_marks())
     SnapshotAtMark(session::ReadText(deps_.session, record.value), record.time_ns);
   if (!options_.snapshot_at_oom || !OomWatch::IsOutOfMemory(record)) return;
@@ -312,7 +205,8 @@ void Collector::SnapshotAtMark(const std::string& name, uint64_t t_ns) {
 
 std::string Collector::AddSnapshot(const std::string& name, const std::string& reason) {
   devices_.ShowInSnapshot(&recorder_);
-  const std::string given = recorder_.AddSnapshot(name, reason, ExactnessNow(), drain_.losses());
+  const std::string given =
+      recorder_.AddSnapshot(name, reason, drain_.exactness(), drain_.losses());
   recorder_.Flush();
   return given;
 }
@@ -321,25 +215,6 @@ bool Collector::MayBeRetried(const session::Record& refused) {
   if (!recorder_.saw(session::Memory::kBlock)) return false;
   if (refused.stack == 0) return true;  // unknown: wait for the framework's report
   return IsCachingAllocator(recorder_.stacks().CallerOf(refused.stack));
-}
-
-Exactness Collector::ExactnessNow() const {
-  const auto count = [&](session::Counter counter) {
-    return session::CountOf(deps_.session.control(), counter);
-  };
-  const std::pair<bool, const char*> reasons[] = {
-      {IsCut(), "the session was cut while it was read"},
-      {recovery_.active() || !gaps_.empty(), "events are being lost faster than they can be read"},
-      {count(session::kBeforeSession) != 0, "calls were made while the recording was being set up"},
-      {recovered_ && count(session::kLiveFull) != 0,
-       "events were lost and the table of live allocations was full"},
-      {recovered_ && count(session::kUnrepresentable) != 0,
-       "events were lost and the table of live allocations cannot hold some addresses"},
-  };
-  for (const auto& [holds, why] : reasons) {
-    if (holds) return {why};
-  }
-  return {};
 }
 
 void Collector::RequestNames() {

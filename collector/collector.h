@@ -2,7 +2,8 @@
 //
 // Collector: turns the session of one traced process into a recording.
 //
-//   session --SessionDrain--> records --Recovery--> records and corrections --Recorder--> recording
+//   session --RecoveringDrain--> records and corrections --Recorder--> RecordingOutput
+//   clients <--StatusCopies, requests--> mailbox
 //
 // How a recording ends
 //   E1  The end begins when the target is dead, announces that it is ending (Control.closing), no
@@ -38,21 +39,20 @@
 
 #include "absl/status/status.h"
 #include "collector/clock.h"
-#include "collector/control/mailbox.h"
 #include "collector/devices/devices.h"
 #include "collector/events/frame_namer.h"
 #include "collector/events/oom_watch.h"
-#include "collector/events/recovery.h"
-#include "collector/events/trend.h"
-#include "collector/output/history.h"
+#include "collector/mailbox/mailbox.h"
 #include "collector/output/output_file.h"
 #include "collector/output/part_files.h"
 #include "collector/output/recorder.h"
+#include "collector/output/recording_output.h"
 #include "collector/output/snapshot_policy.h"
-#include "collector/sessions/session_drain.h"
+#include "collector/recovering_drain.h"
 #include "collector/sessions/session_info.h"
 #include "collector/sessions/target.h"
 #include "collector/sessions/target_files.h"
+#include "collector/status_copies.h"
 #include "session/options.h"
 #include "session/session_map.h"
 
@@ -109,7 +109,7 @@ class Collector {
   // deleted or truncated; see TakeNextOutput().
   absl::Status Run();
   // Returns the file in which to continue after DATA_LOSS; null if there is none.
-  std::unique_ptr<OutputFile> TakeNextOutput() { return std::move(next_output_); }
+  std::unique_ptr<OutputFile> TakeNextOutput() { return output_.TakeNext(); }
 
   // Looks at the session once. Returns true if there is more to read immediately.
   bool Round();
@@ -132,42 +132,21 @@ class Collector {
   bool IsDetached() const;
   void WaitUntilDetached();
   bool IsCut() const { return deps_.is_cut && deps_.is_cut(); }
-  bool OutputIsWritable();
-  absl::Status RetryOutput();
-  absl::Status CheckOutputIfDue();
-  absl::Status CheckOutput();
-  bool ReleaseUnrecovered();
   uint64_t EndOfLossNs();
-  std::string OutputNote() const;
-  void DrainSome(TargetState state, bool* more);
-  void Lose(const session::RingReader::Lost& lost);
-  void Recover(bool caught_up);
   void Deliver(const session::Record& record, uint64_t ticket);
   DeviceIdentity MakeIdentity(const session::Record& record) const;
   void SnapshotAtMark(const std::string& name, uint64_t t_ns);
   std::string AddSnapshot(const std::string& name, const std::string& reason);
   bool MayBeRetried(const session::Record& refused);
-  void Release(const std::vector<HeldRecord>& held);
-  void WriteGaps(uint64_t to_ns);
-  Exactness ExactnessNow() const;
 
-  void UpdateTrends();
   void SnapshotIfDue();
   void ServeMailbox(bool drained);
   void Publish(uint32_t kinds, bool drained);
-  control::Status MakeStatus(uint64_t now_ns, bool drained);
-  void AddDevices(control::Status* status) const;
-  std::vector<control::SiteRow> CopySites();
-  gmt::LeakAnswer CurrentLeakAnswer();
   control::Reply HandleRequest(const control::Request& request, bool drained);
   absl::Status ChangeOptions(const std::string& text, uint64_t now_ns);
 
-  // The parts of a bounded history (collector_parts.cc).
   void EndPartIfDue();
   void EndPart(const char* why);
-  bool DropOldestPart();
-  void DropParts();
-  absl::Status PublishPart();
 
   void RequestNames();
   void WriteNames();
@@ -183,34 +162,20 @@ class Collector {
   CollectorDependencies deps_;
   SessionInfo info_;
   session::Options options_;
-  OutputFile* output_;     // owned by the writer
+  RecordingOutput output_;
   const uint32_t attach_;  // the attach that is recorded; 0 if the session has no attach gate
-  SessionDrain drain_;
-  Recovery recovery_;
   Recorder recorder_;
+  RecoveringDrain drain_;
   TargetFiles files_;
   FrameNamer namer_;
   OomWatch oom_;
   Devices devices_;
   SnapshotPolicy policy_;
-  RateMeter rate_;
-  Trend trend_;
-  uint64_t copies_ = 0, copy_ns_ = 0;  // made for clients, and the time that they took
+  StatusCopies copies_;
 
-  std::vector<session::RingReader::Lost> gaps_;  // not written yet
-  bool recovered_ = false;  // the live set came from the live table at least once
-  uint64_t alive_ns_ = 0;   // when the target was last seen alive
+  uint64_t alive_ns_ = 0;  // when the target was last seen alive
   uint64_t flushed_ns_ = 0;
   uint64_t facts_due_ns_ = 0;
-  uint64_t checked_ns_ = 0;
-  std::optional<History> history_;
-  std::unique_ptr<format::Sink> ending_;  // of the previous part, until it is completely written
-  OutputFile* ending_file_ = nullptr;
-  bool unpublished_ = false;     // the newest part does not have the recording's name yet
-  uint64_t parts_retry_ns_ = 0;  // when to try again what failed
-  std::string parts_problem_;    // the latest reason why the history could not be bounded
-  std::string output_problem_;   // what happened to the output that is still written to
-  std::unique_ptr<OutputFile> next_output_;
   std::atomic<bool> stop_{false};
 };
 

@@ -1,11 +1,10 @@
-// The end of a recording (collector/collector.h, E1 to E4).
+// The end of a recording (collector/collector.h, E1 to E4), and of a part of one.
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "collector/collector.h"
 #include "collector/events/torch_source.h"
 #include "collector/sessions/libraries.h"
@@ -24,6 +23,35 @@ constexpr uint64_t kDetachPatience = kSecond / 4;
 constexpr uint64_t kDiskPatience = 10 * kSecond;
 
 }  // namespace
+
+void Collector::EndPartIfDue() {
+  const char* why = output_.WhyToEndPart(recorder_.bytes_of_part(), recorder_.has_events_of_part());
+  if (why != nullptr) EndPart(why);
+}
+
+void Collector::EndPart(const char* why) {
+  std::unique_ptr<OutputFile> next = output_.CreatePart();
+  if (next == nullptr) return;
+  const session::Header& session = deps_.session.header();
+  RequestNames();
+  WriteNames();
+  gmt::Facts end;
+  end.set_ended_by(why);
+  end.set_end_t_ns(static_cast<int64_t>(recorder_.newest_ns() - session.monotonic_ns));
+  *end.mutable_losses() = MakeLosses(deps_.session.control(), drain_.losses());
+  recorder_.AddFacts(end);
+  recorder_.Flush();
+
+  gmt::Header header = MakeHeader(session, info_);
+  header.set_part(output_.next_part());
+  gmt::Facts facts = MakeStartFacts(session, info_);
+  devices_.AddTo(recorder_.devices(), &facts);
+  OutputFile* file = next.get();
+  auto ending =
+      recorder_.BeginPart(std::move(next), header, facts, drain_.exactness(), drain_.losses());
+  if (ending == nullptr) return;  // the recorder's status() has the reason
+  output_.BeginPart(file, std::move(ending), recorder_.bytes_of_part());
+}
 
 gmt::Exit Collector::ExitOfTarget(TargetState state) {
   if (state == TargetState::kDead)
@@ -45,7 +73,7 @@ void Collector::AddLateFacts(const gmt::Exit& exit) {
   *facts.mutable_exit() = exit;
   if (IsDetached()) {
     facts.set_ended_by("detach");
-  } else if (history_.has_value() && CheckTarget() != TargetState::kRunning) {
+  } else if (output_.has_parts() && CheckTarget() != TargetState::kRunning) {
     facts.set_ended_by("exit");  // earlier parts have their own reason
   }
   facts.set_end_t_ns(static_cast<int64_t>(std::max(recorder_.newest_ns(), alive_ns_) - start_ns));
@@ -85,22 +113,10 @@ void Collector::AddSources(gmt::Facts* facts) {
   for (const auto& [name, value] : info_.sources) sources[name] = value;
   if (!info_.unwinder.empty()) sources["native_stacks"] = info_.unwinder;
   if (!deps_.listen_note.empty()) sources["metrics"] = deps_.listen_note;
-  if (const std::string note = OutputNote(); !note.empty()) sources["output"] = note;
+  if (const std::string note = output_.Note(deps_.output_note); !note.empty())
+    sources["output"] = note;
   if (IsCut()) sources["session"] = "was cut while it was read; what it held then is missing";
   for (const auto& [name, value] : sources) AddSetting(facts->mutable_sources(), name, value);
-}
-
-std::string Collector::OutputNote() const {
-  std::vector<std::string> notes;
-  if (!deps_.output_note.empty()) notes.push_back(deps_.output_note);
-  if (!output_problem_.empty()) notes.push_back(absl::StrCat("the file ", output_problem_));
-  if (!parts_problem_.empty())
-    notes.push_back(absl::StrCat("its size is not bounded: ", parts_problem_));
-  if (output_->stalls() > 0) {
-    notes.push_back(absl::StrCat("writing failed ", output_->stalls(), " time(s), last: ",
-                                 output_->stall_reason(), "; events from then may be missing"));
-  }
-  return absl::StrJoin(notes, "; ");
 }
 
 uint64_t Collector::NamingBudget(TargetState state) const {
@@ -130,10 +146,9 @@ absl::Status Collector::Finish() {
   // progress.
   uint64_t moved_ns = began;
   int idle_rounds = 0;
-  while ((drain_.position() < end || recovery_.active()) && !IsCut()) {
-    bool more;
+  while ((drain_.position() < end || drain_.recovering()) && !IsCut()) {
     const uint64_t position = drain_.position();
-    DrainSome(drained_as, &more);
+    const bool more = drain_.DrainSome(drained_as);
     const uint64_t now = deps_.clock->NowNs();
     const bool moved = drain_.position() != position;
     idle_rounds = moved ? 0 : idle_rounds + 1;
@@ -144,14 +159,15 @@ absl::Status Collector::Finish() {
     }
     if (!more && drained_as != TargetState::kDead) deps_.clock->Wait(kBusyWait);
   }
-  const bool settled = !ReleaseUnrecovered();
-  const Exactness exactness =
-      settled ? ExactnessNow() : Exactness{"events are being lost faster than they can be read"};
+  const bool settled = !drain_.GiveUp();
+  const Exactness exactness = settled
+                                  ? drain_.exactness()
+                                  : Exactness{"events are being lost faster than they can be read"};
   // A dead process holds no device memory any more.
   if (state != TargetState::kDead)
     devices_.ShowAtEnd(&recorder_, std::min(kDevicePatience, options_.exit_wait_ns / 10));
   devices_.WriteSamples(&recorder_, /*drained=*/true);
-  if (history_.has_value() || recorder_.leaks() != nullptr) recorder_.AddAggregates();
+  if (output_.has_parts() || recorder_.leaks() != nullptr) recorder_.AddAggregates();
   if (detached) {
     recorder_.AddSnapshot("detach", "detach", exactness, drain_.losses());
   } else if (options_.snapshot_at_exit) {
@@ -163,14 +179,8 @@ absl::Status Collector::Finish() {
   namer_.WaitUntilDone(NamingBudget(state));
   WriteNames();
 
-  absl::Status status = recorder_.Finish();
-  parts_retry_ns_ = 0;
-  if (unpublished_) status = RetryOutput();
-  for (uint64_t waited = 0; !status.ok() && waited < kDiskPatience; waited += kIdleWait) {
-    status = RetryOutput();
-    if (!status.ok()) deps_.clock->Wait(kIdleWait);
-  }
-  if (absl::Status output = CheckOutput(); !output.ok()) return output;
+  const absl::Status status = output_.Complete(recorder_.Finish(), kDiskPatience);
+  if (absl::Status output = output_.Check(); !output.ok()) return output;
   if (status.ok() && state != TargetState::kRunning) {
     deps_.session.control().finished.store(session::Handshake::kDone, std::memory_order_release);
   }

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "collector/control/unix_socket.h"
+#include "collector/sessions/unix_socket.h"
 #include "collector/sessions/socket_path.h"
 #include "format/printable.h"
 

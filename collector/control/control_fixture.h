@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "collector/control/framing.h"
-#include "collector/control/unix_socket.h"
+#include "collector/sessions/unix_socket.h"
 #include "collector/sessions/socket_path.h"
 #include "proto/control.pb.h"
 

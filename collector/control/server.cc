@@ -1,5 +1,8 @@
 #include "collector/control/server.h"
 
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
 #include <event2/listener.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,14 +20,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "collector/control/copy_waiters.h"
-#include "collector/control/event_owned.h"
 #include "collector/control/framing.h"
 #include "collector/control/request.h"
-#include "collector/control/site_summary.h"
-#include "collector/control/unix_socket.h"
+#include "collector/mailbox/copy_waiters.h"
+#include "collector/mailbox/site_summary.h"
 #include "collector/metrics/metrics_server.h"
 #include "collector/sessions/socket_path.h"
+#include "collector/sessions/unix_socket.h"
+#include "http/event_loop.h"
 
 namespace gmt::control {
 namespace {
@@ -54,11 +57,11 @@ class ThreadedServer;
 struct Connection {
   ThreadedServer* server = nullptr;
   uint64_t id = 0;
-  EventOwned<bufferevent> buffer;
+  http::EventOwned<bufferevent> buffer;
   FrameReader reader{kMaxRequestBytes};
   std::vector<uint64_t> asked;  // status requests that wait for a copy
   std::optional<Request> subscription;
-  EventOwned<event> tick;
+  http::EventOwned<event> tick;
   CopyWaiters::Clock::time_point heard = CopyWaiters::Clock::now();
   bool update_pending = false;  // the next update of the subscription waits for a copy
   bool is_closing = false;      // closed after the remaining replies are written
@@ -99,8 +102,8 @@ class ThreadedServer final : public Server {
   const ServerOptions options_;
   Mailbox& mailbox_;
   int stop_fd_ = -1;
-  EventOwned<event_base> base_;
-  EventOwned<event> wake_, stop_, tick_;
+  http::EventOwned<event_base> base_;
+  http::EventOwned<event> wake_, stop_, tick_;
   evconnlistener* listener_ = nullptr;
   std::string socket_;
   bool has_name_ = false;
@@ -114,8 +117,7 @@ class ThreadedServer final : public Server {
 };
 
 absl::Status ThreadedServer::Open() {
-  event_set_log_callback([](int, const char*) {});
-  base_.reset(event_base_new());
+  base_ = http::MakeEventLoop();
   stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (base_ == nullptr || stop_fd_ < 0 || mailbox_.wake_fd() < 0)
     return absl::UnavailableError("cannot create an event loop");
@@ -131,7 +133,7 @@ absl::Status ThreadedServer::Open() {
   tick_.reset(event_new(
       base_.get(), -1, EV_PERSIST,
       [](int, short, void* self) { static_cast<ThreadedServer*>(self)->OnTick(); }, this));
-  const timeval every = TimeOf(kTick);
+  const timeval every = http::TimeOf(kTick);
   if (event_add(wake_.get(), nullptr) != 0 || event_add(stop_.get(), nullptr) != 0 ||
       event_add(tick_.get(), &every) != 0) {
     return absl::UnavailableError("cannot create an event loop");
@@ -280,7 +282,7 @@ void ThreadedServer::OnAccept(int fd) {
         ended->server->Close(ended->id);
       },
       &connection);
-  const timeval silence = TimeOf(options_.silence);
+  const timeval silence = http::TimeOf(options_.silence);
   bufferevent_set_timeouts(connection.buffer.get(), nullptr, &silence);
   bufferevent_setwatermark(connection.buffer.get(), EV_READ, 0, kMaxRequestBytes + kLengthBytes);
   bufferevent_enable(connection.buffer.get(), EV_READ | EV_WRITE);
@@ -382,7 +384,7 @@ Status ThreadedServer::Completed(const Status& status) const {
 
 void ThreadedServer::Subscribe(Connection* connection, Request request) {
   const uint64_t id = connection->id;
-  const timeval every = TimeOf(std::chrono::milliseconds(request.subscribe().interval_ms()));
+  const timeval every = http::TimeOf(std::chrono::milliseconds(request.subscribe().interval_ms()));
   connection->subscription = std::move(request);
   connection->tick.reset(event_new(
       base_.get(), -1, EV_PERSIST,

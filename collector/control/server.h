@@ -5,7 +5,7 @@
 // only what the draining thread puts into the mailbox, not the session.
 //
 // Invariants
-//   S1  The draining thread never waits for a client (collector/control/mailbox.h, D1).
+//   S1  The draining thread never waits for a client (collector/mailbox/mailbox.h, D1).
 //   S2  Only the collector's own user and root are served (SO_PEERCRED).
 //   S3  What a client can make the server store is bounded: max_clients connections, requests of 64
 //       KiB, kMaxWaiting requests that wait for answers, and kMaxUnread bytes of unread replies
@@ -26,7 +26,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "collector/control/mailbox.h"
+#include "collector/mailbox/mailbox.h"
 #include "collector/metrics/metrics_text.h"
 #include "proto/control.pb.h"
 

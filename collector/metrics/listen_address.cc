@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "http/server.h"
 
 namespace gmt::metrics {
 namespace {
@@ -38,9 +39,7 @@ bool IsNumeric(const std::string& host) {
 }  // namespace
 
 std::string ListenAddress::Text() const {
-  if (!unix_path.empty()) return absl::StrCat("unix:", unix_path);
-  const bool is_six = host.find(':') != std::string::npos;
-  return absl::StrCat(is_six ? "[" : "", host, is_six ? "]:" : ":", port);
+  return unix_path.empty() ? http::AddressText(host, port) : absl::StrCat("unix:", unix_path);
 }
 
 absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text,

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "collector/control/mailbox.h"
+#include "collector/mailbox/mailbox.h"
 #include "format/definitions.h"
 
 namespace gmt::metrics {

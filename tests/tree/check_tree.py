@@ -21,10 +21,11 @@ ROOMS = {
     "symbols": set(),
     "analysis": {"proto", "format", "symbols"},
     "interop": {"proto", "format", "symbols", "analysis"},
-    "collector": {"proto", "session", "format", "symbols", "analysis", "interop"},
+    "http": set(),
+    "collector": {"proto", "session", "format", "symbols", "analysis", "interop", "http"},
     "answers": {"proto", "format", "symbols", "analysis", "interop"},
-    "viewer": {"proto", "format", "symbols", "analysis", "interop", "answers"},
-    "cli": {"proto", "session", "format", "symbols", "analysis", "interop", "collector", "answers", "viewer"},
+    "viewer": {"proto", "format", "symbols", "analysis", "interop", "http", "answers"},
+    "cli": {"proto", "session", "format", "symbols", "analysis", "interop", "http", "collector", "answers", "viewer"},
 }
 
 # Files with more dependencies than the rest of their directory: the bridge from recordings to
@@ -38,7 +39,7 @@ LAYERS = {
     "analysis": ["trace", "stacks", "loop", "examination", "categories", "leaks", "fragmentation", "ledger", "oom", "diff",
                  "report", "show"],
     "interop": ["event_log", "pickle", "torch_import", "torch", "pprof"],
-    "collector": ["sessions", "events", "output", "devices", "metrics"],
+    "collector": ["sessions", "events", "output", "devices", "mailbox", "metrics", "control", "inject"],
     "answers": ["stacks", "report", "frag", "oom", "leaks", "ledger", "diff", "show"],
     "viewer": ["slab", "index", "questions", "served", "live", "html", "server"],
 }

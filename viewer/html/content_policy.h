@@ -1,8 +1,10 @@
 // viewer/html/content_policy.h
 //
-// The Content-Security-Policy of a page that is a single file: only the scripts that it was built
-// with run, identified by their hashes, and nothing is loaded from anywhere. Text from a recording,
-// such as a frame's name, can therefore never be executed, whatever the page does with it.
+// The Content-Security-Policy of a page that is a single file. The page is built with one
+// (viewer/page/vite.config.ts): only its own scripts and styles, identified by their hashes, are
+// used, and nothing is loaded from elsewhere. Text from a recording, such as a frame's name, can
+// therefore never be executed, whatever the page does with it. Data that are added to the page are
+// no scripts and need no hash.
 //
 // Thread safety: pure functions.
 
@@ -10,21 +12,16 @@
 #define GMT_VIEWER_HTML_CONTENT_POLICY_H_
 
 #include <string>
-#include <vector>
-
-#include "absl/strings/string_view.h"
+#include <string_view>
 
 namespace gmt::viewer {
 
-// Returns the contents of all <ELEMENT ...>...</ELEMENT>, normalized as a browser hashes them.
-// REQUIRES: `element` is in lower case.
-std::vector<std::string> InlineTexts(absl::string_view html, absl::string_view element);
+// Returns the policy in the head of the page; "" if there is none.
+std::string_view PolicyOf(std::string_view page);
 
-// Returns "'sha256-...' 'sha256-...'" of all such elements, or "'none'" if there are none.
-std::string HashSources(absl::string_view html, absl::string_view element);
-
-// Returns the policy of a page that queries the server it came from.
-std::string PagePolicy(absl::string_view html);
+// Returns the header with which a server sends the page: its policy, and that no page may frame it.
+// Nothing of a page without a policy is executed.
+std::string PolicyHeader(std::string_view page);
 
 }  // namespace gmt::viewer
 

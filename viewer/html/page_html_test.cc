@@ -2,17 +2,21 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <regex>
 #include <string>
 #include <string_view>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "viewer/html/content_policy.h"
 
 namespace gmt::viewer {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Returns the contents of all <script> elements, concatenated.
 std::string Scripts(std::string_view page) {
@@ -46,6 +50,14 @@ TEST_F(PageHtmlTest, IsOneWholeDocument) {
   EXPECT_TRUE(PageHtml().starts_with("<!doctype html>"));
   EXPECT_THAT(std::string(PageHtml()), HasSubstr("</html>"));
   EXPECT_GT(Scripts(PageHtml()).size(), 1000u);
+}
+
+TEST_F(PageHtmlTest, PolicyListsEachScriptAndStyle) {
+  const std::string policy(PolicyOf(PageHtml())), page(PageHtml());
+  EXPECT_THAT(policy, HasSubstr("default-src 'none'; script-src 'sha256-"));
+  EXPECT_THAT(policy, HasSubstr("style-src 'sha256-"));
+  EXPECT_THAT(policy, Not(AnyOf(HasSubstr("unsafe"), HasSubstr("*"))));
+  EXPECT_LT(page.find(policy), std::min(page.find("<script"), page.find("<style")));
 }
 
 TEST_F(PageHtmlTest, ScriptIsSmall) { EXPECT_LE(Gzipped(Scripts(PageHtml())), 250u * 1000); }

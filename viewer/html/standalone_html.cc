@@ -15,16 +15,9 @@ namespace {
 // A multiple of 3, so that the base64 of each element is complete: 16 MiB of text.
 constexpr size_t kElementBytes = 12 << 20;
 
-// Returns a policy under which nothing is loaded and nothing runs except the page's own script and
-// the workers it creates, whatever a recording contains.
-std::string Policy(std::string_view page) {
-  const absl::string_view html(page.data(), page.size());
-  return absl::StrCat(
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src ",
-      HashSources(html, "script"), "; style-src ", HashSources(html, "style"),
-      "; worker-src blob:; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action "
-      "'none'\">");
-}
+// In addition to the page's own policy, which allows it to query its server.
+constexpr std::string_view kPolicy =
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"connect-src 'none'\">";
 
 std::string Escaped(std::string_view text) {
   return absl::StrReplaceAll(
@@ -88,7 +81,7 @@ uint64_t StandaloneSize(std::string_view page, std::string_view title,
   if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) return 0;
   const size_t own_title = end - begin - kTitle.size();
   uint64_t size =
-      page.size() - own_title + Escaped(title).size() + kIndent.size() + Policy(page).size() + 1;
+      page.size() - own_title + Escaped(title).size() + kIndent.size() + kPolicy.size() + 1;
   for (const DataPart& part : parts) {
     const uint64_t elements = (part.gzipped.size() + kElementBytes - 1) / kElementBytes;
     size += (part.gzipped.size() + 2) / 3 * 4 +
@@ -102,6 +95,7 @@ std::string StandaloneHtml(std::string_view page, std::string_view title,
   constexpr std::string_view kBody = "<body>";
   std::string out;
   out.reserve(StandaloneSize(page, title, parts));
+  if (PolicyOf(page).empty()) return out;
   // The policy must precede everything that it governs. A script may contain "<body>" too, so the
   // last occurrence is the tag.
   const size_t begin = page.find(kTitle), end = page.find(kTitleEnd), body = page.rfind(kBody);
@@ -110,7 +104,7 @@ std::string StandaloneHtml(std::string_view page, std::string_view title,
     return out;
   }
   const size_t head = page.find("<head>") + std::string_view("<head>").size();
-  out.append(page, 0, head).append(kIndent).append(Policy(page));
+  out.append(page, 0, head).append(kIndent).append(kPolicy);
   out.append(page, head, begin + kTitle.size() - head).append(Escaped(title));
   out.append(page, end, body + kBody.size() - end).append("\n");
   for (const DataPart& part : parts) AppendPart(part, &out);

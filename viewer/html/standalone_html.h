@@ -2,7 +2,7 @@
 //
 // The page with data embedded, as a single HTML file that loads nothing from anywhere:
 //
-//   <!doctype html> ... <meta http-equiv="Content-Security-Policy" ...> <title>run.gmt</title> ...
+//   <!doctype html> ... <meta http-equiv="Content-Security-Policy" ...> twice, and the <title>
 //   <script type="application/octet-stream" data-gmt="0/lane/1">BASE64</script>     data, in parts
 //   ...
 //   <script type="module">the page</script>
@@ -34,7 +34,8 @@ std::string Gzip(std::string_view bytes);
 uint64_t StandaloneSize(std::string_view page, std::string_view title,
                         const std::vector<DataPart>& parts);
 
-// `page`: PageHtml(). `title`: any text; it is escaped. Returns "" if `page` is not a valid page.
+// `page`: PageHtml(). `title`: any text; it is escaped. Returns "" if `page` is not a valid page,
+// or has no policy (content_policy.h).
 std::string StandaloneHtml(std::string_view page, std::string_view title,
                            const std::vector<DataPart>& parts);
 

@@ -22,8 +22,10 @@ using ::testing::HasSubstr;
 
 // Returns a page as long as the real one.
 std::string Page() {
-  return absl::StrCat("<!doctype html>\n<html><head><title>gpumemtrace</title><script>",
-                      std::string(250'000, 'x'), "</script></head><body></body></html>");
+  return absl::StrCat(
+      "<!doctype html>\n<html><head><meta http-equiv=\"Content-Security-Policy\" content=\"-\">",
+      "<title>gpumemtrace</title><script>", std::string(250'000, 'x'),
+      "</script></head><body></body></html>");
 }
 
 // A recording as `export` prepares it.

@@ -18,8 +18,7 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/string_view.h"
-#include "viewer/server/http_message.h"
+#include "http/message.h"
 
 namespace gmt::viewer {
 
@@ -32,20 +31,11 @@ class Guard {
 
   // Returns the error response to a request that is not allowed, or nullopt if it is allowed. *rest
   // is set to the path after "/TOKEN": "" or "/...".
-  std::optional<Response> Refuse(const Request& request, std::string* rest) const;
-
-  // Adds the headers that every response carries.
-  static void AddHeaders(Response& response);
+  std::optional<http::Response> Refuse(const http::Request& request, std::string* rest) const;
 
  private:
-  bool IsToken(absl::string_view text) const;
-
   std::string token_;
 };
-
-// Returns whether `host` is "127.0.0.1", "localhost" or "[::1]". Any port is accepted, because port
-// forwarding may change it.
-bool IsLoopbackHost(absl::string_view host);
 
 }  // namespace gmt::viewer
 

@@ -13,7 +13,7 @@ class GuardTest : public testing::Test {
  protected:
   // Returns the status of the refusal, or 0 if the request is allowed.
   int Ask(const std::string& path, std::vector<std::pair<std::string, std::string>> headers = {}) {
-    Request request;
+    http::Request request;
     request.path = path;
     request.headers = std::move(headers);
     if (!without_host_) request.headers.emplace_back("host", host_);
@@ -42,7 +42,7 @@ TEST_F(GuardTest, RequestWithoutTheTokenIsNotFound) {
 }
 
 TEST_F(GuardTest, EmptyTokenGivesNoAccess) {
-  Request request;
+  http::Request request;
   request.path = "/";
   request.headers = {{"host", "localhost"}};
   EXPECT_TRUE(Guard("").Refuse(request, &rest_));

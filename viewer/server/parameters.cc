@@ -41,8 +41,8 @@ std::optional<std::string> Decode(absl::string_view text) {
 }
 
 std::string Shown(const std::string& text) {
-  return absl::CHexEscape(text.size() <= kMaxNameShown ? text
-                                                       : text.substr(0, kMaxNameShown) + "...");
+  return absl::CHexEscape(
+      text.size() <= kMaxNameShown ? text : absl::StrCat(text.substr(0, kMaxNameShown), "..."));
 }
 
 bool ParseInteger(absl::string_view text, uint64_t* value) {

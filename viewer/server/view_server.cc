@@ -14,6 +14,7 @@
 #include "viewer/live/live_recording.h"
 #include "viewer/questions/questions_json.h"
 #include "viewer/served/tile_slabs.h"
+#include "viewer/server/error_response.h"
 #include "viewer/server/guard.h"
 #include "viewer/server/lifetime.h"
 #include "viewer/server/read_query.h"
@@ -23,7 +24,9 @@ namespace gmt::viewer {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Cost = RequestHandler::Cost;
+using Cost = QueryHandler::Cost;
+using http::Request;
+using http::Response;
 
 constexpr int kProtocol = 1;
 // How many files are loaded at a time: each needs memory while it is read.
@@ -69,12 +72,12 @@ std::string JsonText(const Result& result) {
   return Dump(ToJson(result));
 }
 
-class Server : public ViewServer, public RequestHandler {
+class Server : public ViewServer, public QueryHandler {
  public:
   Server(const Backend& backend, const ViewOptions& options)
       : backend_(backend),
         options_(options),
-        policy_(PagePolicy(options.page)),
+        policy_(PolicyHeader(options.page)),
         token_(MakeToken()),
         guard_(token_),
         lifetime_(options.grace) {}
@@ -168,7 +171,7 @@ class Server : public ViewServer, public RequestHandler {
   const Guard guard_;
   Lifetime lifetime_;  // used only in the serving thread
   std::vector<Served> files_;
-  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<QueryServer> http_;
   std::mutex notify_mutex_;
   bool notifies_ = false;  // guarded by notify_mutex_
   std::unique_ptr<WorkerPool> loading_;
@@ -177,7 +180,7 @@ class Server : public ViewServer, public RequestHandler {
 absl::Status Server::Open(const std::vector<std::string>& paths,
                           std::vector<LiveProcess> processes) {
   if (token_.empty()) return absl::UnavailableError("the kernel provides no random numbers");
-  auto http = HttpServer::Listen(options_.port, this, options_.limits);
+  auto http = QueryServer::Listen(options_.port, this, options_.limits);
   if (!http.ok()) return http.status();
   http_ = *std::move(http);
   for (const std::string& path : paths) {

@@ -25,7 +25,7 @@
 #include "viewer/live/live_source.h"
 #include "viewer/live/live_window.h"
 #include "viewer/served/recording.h"
-#include "viewer/server/http_server.h"
+#include "viewer/server/query_server.h"
 
 namespace gmt::viewer {
 
@@ -34,7 +34,7 @@ struct ViewOptions {
   // How long the server outlives the last page; nullopt: until it is stopped.
   std::optional<std::chrono::milliseconds> grace = std::chrono::seconds(5);
   std::string page;  // HTML
-  HttpLimits limits;
+  QueryLimits limits;
   uint32_t window_rows = LiveWindow::kMaxRows;  // of a recording in progress
 };
 

@@ -11,12 +11,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "analysis/testing/event_script.h"
-#include "viewer/server/http_client_fixture.h"
+#include "http/client_fixture.h"
 #include "viewer/slab/slab.h"
 
 namespace gmt::viewer {
 namespace {
 
+using http::Client;
+using http::kHangMs;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -85,7 +87,9 @@ class ViewServerTest : public testing::Test {
     for (const std::string& name : names) paths.push_back(folder_ / name);
     ViewOptions options;
     options.grace = std::nullopt;
-    options.page = "<script>page()</script>";
+    options.page =
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"script-src 'sha256-x'\">"
+        "<script>page()</script>";
     auto server = ViewServer::Start(paths, backend_, options);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -125,7 +129,7 @@ constexpr char kWindow[] = "&lane=0&axis=event&from=0&to=100&columns=10";
 TEST_F(ViewServerTest, PageAndMetaAreAvailableWhileTheFileLoads) {
   View({"held"});
   EXPECT_THAT(Get(""), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("<script>page()</script>"),
-                             HasSubstr("script-src 'sha256-")));
+                             HasSubstr("Policy: script-src 'sha256-x'; frame-anc")));
   const auto meta = Json("api/meta");
   EXPECT_EQ(meta["files"][0]["name"], "held");
   EXPECT_TRUE(meta["files"][0]["lanes"].empty());

@@ -17,17 +17,21 @@ from waiting import HANG_S, wait_for  # noqa: E402
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/\n")
 
+POLICY = "default-src 'none'; script-src 'none'"
+PAGE = f"""<!doctype html><meta http-equiv="Content-Security-Policy" content="{POLICY}"><p>page</p><script>1</script>"""
+
 
 class Viewing:
-    def __init__(self, program, folder, files, options=(), environment=None):
+    def __init__(self, program, folder, files, options=(), environment=None, built_in_page=False):
         self.folder = folder
         page = folder / "page.html"
-        page.write_text("<!doctype html><style>p{}</style><p>page</p><script>1</script>")
+        page.write_text(PAGE)
+        chosen = () if built_in_page else ("--page", str(page))
         clean = {key: value for key, value in os.environ.items()
                  if key not in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "COLUMNS", "LD_PRELOAD")}
         self.errors = open(folder / "stderr", "w+", encoding="utf-8")
         self.process = subprocess.Popen(
-            [program, "view", "--page", str(page), *options, *files], cwd=folder, text=True, stdin=subprocess.DEVNULL,
+            [program, "view", *chosen, *options, *files], cwd=folder, text=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=self.errors,
             env=clean | {"XDG_CACHE_HOME": str(folder / "cache"), "TZ": "UTC"} | (environment or {}))
         address = self.process.stdout.readline()

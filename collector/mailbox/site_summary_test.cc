@@ -1,4 +1,4 @@
-#include "collector/control/site_summary.h"
+#include "collector/mailbox/site_summary.h"
 
 #include <gtest/gtest.h>
 

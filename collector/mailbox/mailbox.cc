@@ -1,4 +1,4 @@
-#include "collector/control/mailbox.h"
+#include "collector/mailbox/mailbox.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

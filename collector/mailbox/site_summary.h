@@ -1,4 +1,4 @@
-// collector/control/site_summary.h
+// collector/mailbox/site_summary.h
 //
 // SiteSummary: the sites of a running process with names, growth and rate, for clients that watch
 // its collector. It receives names as the recording defines them, and copies of the counts. It
@@ -9,15 +9,15 @@
 //
 // Thread safety: one thread at a time.
 
-#ifndef GMT_COLLECTOR_CONTROL_SITE_SUMMARY_H_
-#define GMT_COLLECTOR_CONTROL_SITE_SUMMARY_H_
+#ifndef GMT_COLLECTOR_MAILBOX_SITE_SUMMARY_H_
+#define GMT_COLLECTOR_MAILBOX_SITE_SUMMARY_H_
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "collector/control/mailbox.h"
+#include "collector/mailbox/mailbox.h"
 #include "format/definitions.h"
 
 namespace gmt::control {
@@ -67,4 +67,4 @@ void AddFrames(const format::Definitions& names, uint32_t stack, size_t most, Si
 
 }  // namespace gmt::control
 
-#endif  // GMT_COLLECTOR_CONTROL_SITE_SUMMARY_H_
+#endif  // GMT_COLLECTOR_MAILBOX_SITE_SUMMARY_H_

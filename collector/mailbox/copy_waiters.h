@@ -1,4 +1,4 @@
-// collector/control/copy_waiters.h
+// collector/mailbox/copy_waiters.h
 //
 // CopyWaiters: callbacks that wait for a copy from the draining thread. That thread may be busy (a
 // full disk, names to look up at the end), so a waiter gets the last suitable copy after kPatience.
@@ -6,8 +6,8 @@
 //
 // Thread safety: one thread at a time.
 
-#ifndef GMT_COLLECTOR_CONTROL_COPY_WAITERS_H_
-#define GMT_COLLECTOR_CONTROL_COPY_WAITERS_H_
+#ifndef GMT_COLLECTOR_MAILBOX_COPY_WAITERS_H_
+#define GMT_COLLECTOR_MAILBOX_COPY_WAITERS_H_
 
 #include <chrono>
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-#include "collector/control/mailbox.h"
+#include "collector/mailbox/mailbox.h"
 
 namespace gmt::control {
 
@@ -53,4 +53,4 @@ class CopyWaiters {
 
 }  // namespace gmt::control
 
-#endif  // GMT_COLLECTOR_CONTROL_COPY_WAITERS_H_
+#endif  // GMT_COLLECTOR_MAILBOX_COPY_WAITERS_H_

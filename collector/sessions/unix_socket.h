@@ -1,4 +1,4 @@
-// collector/control/unix_socket.h
+// collector/sessions/unix_socket.h
 //
 // Unix sockets at paths of any length. The kernel limits a socket's path to 107 bytes, but a
 // session directory may have a longer one, so the socket is addressed through the directory's
@@ -6,8 +6,8 @@
 //
 // Thread safety: free functions, from any thread.
 
-#ifndef GMT_COLLECTOR_CONTROL_UNIX_SOCKET_H_
-#define GMT_COLLECTOR_CONTROL_UNIX_SOCKET_H_
+#ifndef GMT_COLLECTOR_SESSIONS_UNIX_SOCKET_H_
+#define GMT_COLLECTOR_SESSIONS_UNIX_SOCKET_H_
 
 #include <sys/types.h>
 
@@ -32,4 +32,4 @@ uid_t PeerOf(int fd);
 
 }  // namespace gmt::control
 
-#endif  // GMT_COLLECTOR_CONTROL_UNIX_SOCKET_H_
+#endif  // GMT_COLLECTOR_SESSIONS_UNIX_SOCKET_H_

@@ -1,4 +1,4 @@
-// collector/control/mailbox.h
+// collector/mailbox/mailbox.h
 //
 // Mailbox: connects the thread that drains a session (the drain) with the thread that serves
 // clients (the server). The drain publishes copies of its state. Clients' requests wait until the
@@ -16,8 +16,8 @@
 //
 // Thread safety: the drain's methods from one thread, the server's methods from another.
 
-#ifndef GMT_COLLECTOR_CONTROL_MAILBOX_H_
-#define GMT_COLLECTOR_CONTROL_MAILBOX_H_
+#ifndef GMT_COLLECTOR_MAILBOX_MAILBOX_H_
+#define GMT_COLLECTOR_MAILBOX_MAILBOX_H_
 
 #include <atomic>
 #include <cstddef>
@@ -124,4 +124,4 @@ class Mailbox {
 
 }  // namespace gmt::control
 
-#endif  // GMT_COLLECTOR_CONTROL_MAILBOX_H_
+#endif  // GMT_COLLECTOR_MAILBOX_MAILBOX_H_

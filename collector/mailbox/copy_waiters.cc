@@ -1,4 +1,4 @@
-#include "collector/control/copy_waiters.h"
+#include "collector/mailbox/copy_waiters.h"
 
 #include <utility>
 

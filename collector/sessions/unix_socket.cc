@@ -1,4 +1,4 @@
-#include "collector/control/unix_socket.h"
+#include "collector/sessions/unix_socket.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
