@@ -68,7 +68,7 @@ class Advisor {
     const ExpectedPeak& expected = evidence_.expected;
     if (!report_.phase) return 0;
     if (expected.basis != ExpectedPeak::Basis::kEarlierSteps) {
-      return PercentOf(expected.bytes, kDoubtWithoutStepsPercent);
+      return expected.perhaps_bytes + PercentOf(expected.bytes, kDoubtWithoutStepsPercent);
     }
     if (expected.bytes > expected.earlier_peak + PercentOf(expected.earlier_peak, kDoubtPercent)) {
       return PercentOf(expected.bytes, kDoubtOfLargestStepPercent);
@@ -168,7 +168,8 @@ class Advisor {
     } else if (coming > 0 && evidence_.total_bytes > 0 &&
                report_.still_to_come->floor_bytes > evidence_.total_bytes) {
       report_.findings.push_back(
-          "parameters, gradients and fp32 Adam state do not fit this device, at any batch size");
+          "parameters, gradients and the optimizer's state do not fit this device, at any batch "
+          "size");
     }
   }
 

@@ -282,22 +282,23 @@ class Expectation {
   }
 
   // Later steps have the optimizer's state in addition to what this one held. If the state is being
-  // created now, the forward and backward pass had none of it.
+  // created in the optimizer's step, the forward and backward pass had none of it.
   void Project(const FirstStepNeeds& needs) {
     if (found_.basis == ExpectedPeak::Basis::kSoFar) {
       found_.basis = ExpectedPeak::Basis::kFirstStep;
     }
     const uint64_t to_come =
         needs.optimizer_bytes - std::min(needs.optimizer_bytes, needs.made_bytes);
-    const uint64_t of_inputs = found_.bytes - std::min(found_.bytes, needs.parameter_bytes);
-    const uint64_t forward =
-        needs.parameter_bytes + Scaled(of_inputs, 1 / std::max(needs.forward_share, 0.01));
+    const uint64_t model = needs.parameter_bytes + needs.made_bytes;
+    const uint64_t of_inputs = found_.bytes - std::min(found_.bytes, model);
+    const uint64_t forward = model + Scaled(of_inputs, 1 / std::max(needs.forward_share, 0.01));
     const uint64_t before_state =
         std::max(found_.earlier_peak, needs.made_bytes > 0 ? peak_before_state_ : failing_.peak);
     found_.floor_bytes = needs.parameter_bytes + needs.optimizer_bytes;
     found_.least_bytes = found_.floor_bytes + needs.trained_bytes;
     found_.bytes = std::max({Sum(std::max(found_.bytes, forward), to_come),
                              Sum(before_state, needs.optimizer_bytes), found_.least_bytes});
+    found_.perhaps_bytes = needs.more_optimizer_bytes;
   }
 
   // x = cat(x, more): each tensor is larger than the previous one, is born before that one dies,

@@ -46,6 +46,8 @@ struct ExpectedPeak {
   // kEarlierSteps: their number, the maximum of their peaks, and the ratio of the compared step.
   uint64_t earlier_steps = 0, earlier_peak = 0;
   double input_ratio = 1;
+  uint64_t perhaps_bytes =
+      0;                      // needed in addition if the optimizer keeps more than the least state
   bool gradients_go = false;  // the previous step's gradients are set to zero before the peak
 
   // The peak if inputs had `share` of their size.
@@ -57,10 +59,11 @@ std::string_view NameOf(ExpectedPeak::Basis basis);
 // What is known of a first step when it fails; all 0 without training or after an optimizer step.
 struct FirstStepNeeds {
   uint64_t parameter_bytes = 0;
-  uint64_t trained_bytes = 0;    // the parameters that get a gradient
-  uint64_t optimizer_bytes = 0;  // the optimizer's state, whether created yet or not
-  uint64_t made_bytes = 0;       // the part that was live at the failure
-  double forward_share = 1;      // completed fraction of the forward pass, 0 to 1
+  uint64_t trained_bytes = 0;  // the parameters that get a gradient
+  // The optimizer's state at least, whether created yet or not, and what its class may keep more.
+  uint64_t optimizer_bytes = 0, more_optimizer_bytes = 0;
+  uint64_t made_bytes = 0;   // the part that was live at the failure
+  double forward_share = 1;  // completed fraction of the forward pass, 0 to 1
 };
 
 // The steps of the training loop that ended before the failure, in order: the recording's steps,

@@ -217,20 +217,27 @@ class OomExplainer {
       if (use.category == Category::kOptimizerState) state = use.bytes;
     }
     const bool in_optimizer = report_.phase == Phase::kOptimizer;
-    if (parameters == 0 || (state > 0 && !in_optimizer) || parameters > UINT64_MAX / 4) return;
+    const Optimizer optimizer = FindOptimizer(examination_, report_.t_ns);
+    const bool has_state = state > 0 && !optimizer.makes_state_at_once;
+    if (parameters == 0 || (has_state && !in_optimizer) || parameters > UINT64_MAX / 4) return;
     const bool observed = leaf_bytes_ > 0 && report_.phase != Phase::kForward;
     const uint64_t trained = observed ? leaf_bytes_ : parameters;
     needs_.parameter_bytes = parameters;
     needs_.trained_bytes = trained;
-    needs_.optimizer_bytes = 2 * trained;
+    // An optimizer that allocates in its first step keeps state.
+    const uint64_t tensors = in_optimizer ? optimizer.most_state : optimizer.least_state;
+    needs_.optimizer_bytes = tensors * trained;
+    needs_.more_optimizer_bytes = (optimizer.most_state - tensors) * trained;
     needs_.made_bytes = state;
     needs_.forward_share = ForwardShare();
     if (in_optimizer) return;
     StillToCome coming;
     coming.observed = observed;
     coming.gradient_bytes = trained - std::min(trained, gradients);
-    coming.optimizer_bytes = needs_.optimizer_bytes;
-    coming.floor_bytes = 3 * trained + parameters;
+    coming.optimizer = optimizer;
+    coming.optimizer_bytes = needs_.optimizer_bytes - std::min(needs_.optimizer_bytes, state);
+    coming.most_optimizer_bytes = coming.optimizer_bytes + needs_.more_optimizer_bytes;
+    coming.floor_bytes = parameters + trained + needs_.optimizer_bytes;
     report_.still_to_come = coming;
   }
   // True for accumulation: a micro-batch is not a step.
