@@ -200,6 +200,8 @@ class OomExplainer {
   void CountTraining(const OwnBytes& own, uint32_t roles) {
     const bool is_leaf = (roles & format::kRoleExpectsGradient) != 0;
     if (is_leaf) leaf_bytes_ += own.bytes;
+    if (categories_.Of(own.row).category == Category::kActivations)
+      largest_activation_ = std::max(largest_activation_, own.bytes);
     if (categories_.Of(own.row).category != Category::kParameters) return;
     ++parameters_;
     if (is_leaf) parameters_reached_ = parameters_;
@@ -215,6 +217,7 @@ class OomExplainer {
       if (use.category == Category::kParameters) parameters = use.bytes;
       if (use.category == Category::kGradients) gradients = use.bytes;
       if (use.category == Category::kOptimizerState) state = use.bytes;
+      if (use.category == Category::kWorkspaces) needs_.workspace_bytes = use.bytes;
     }
     const bool in_optimizer = report_.phase == Phase::kOptimizer;
     const Optimizer optimizer = FindOptimizer(examination_, report_.t_ns);
@@ -230,6 +233,10 @@ class OomExplainer {
     needs_.more_optimizer_bytes = (optimizer.most_state - tensors) * trained;
     needs_.made_bytes = state;
     needs_.forward_share = ForwardShare();
+    // The gradients of an operator's output and of its input, of the size of what was saved; and the
+    // workspaces of the backward pass, which runs in a thread of its own.
+    if (report_.phase == Phase::kForward && gradients == 0)
+      needs_.backward_bytes = needs_.workspace_bytes + 2 * largest_activation_;
     if (in_optimizer) return;
     StillToCome coming;
     coming.observed = observed;
@@ -289,6 +296,7 @@ class OomExplainer {
   OomReport report_;
   uint64_t optimizer_steps_ = 0;  // that ended before the failure
   FirstStepNeeds needs_;
+  uint64_t largest_activation_ = 0;
   uint64_t leaf_bytes_ = 0;  // parameters reached by an autograd graph
   // Number of parameters, and number of those up to the last one that a graph has reached.
   uint64_t parameters_ = 0, parameters_reached_ = 0;
