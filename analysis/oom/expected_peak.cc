@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 
 namespace gmt::analysis {
 namespace {
@@ -24,20 +25,26 @@ uint64_t Scaled(uint64_t bytes, double factor) {
 
 uint64_t Sum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 
-// A step up to some moment.
-struct Course {
-  uint64_t live = 0;
-  uint64_t floor = 0, peak = 0;  // the minimum and maximum of live bytes
-  Step floor_step = 0, peak_step = 0;
+// Live bytes; `apart` from gradients, which are set to zero at various places of a step.
+struct Live {
+  uint64_t all = 0, apart = 0;
+};
 
-  void Begin(uint64_t bytes, Step step) {
-    live = floor = peak = bytes;
-    floor_step = peak_step = step;
+// A pass up to some moment.
+struct Course {
+  uint64_t live = 0, floor = 0;  // apart from gradients: now, and the minimum
+  uint64_t peak = 0;             // of all
+  Step floor_step = 0;
+
+  void Begin(const Live& bytes, Step step) {
+    live = floor = bytes.apart;
+    peak = bytes.all;
+    floor_step = step;
   }
-  void Note(uint64_t bytes, Step step) {
-    live = bytes;
-    if (bytes < floor) floor = bytes, floor_step = step;
-    if (bytes > peak) peak = bytes, peak_step = step;
+  void Note(const Live& bytes, Step step) {
+    live = bytes.apart;
+    if (live < floor) floor = live, floor_step = step;
+    peak = std::max(peak, bytes.all);
   }
   uint64_t variable() const { return live - floor; }
 };
@@ -73,9 +80,11 @@ class Expectation {
   ExpectedPeak Find(const FirstStepNeeds& needs) && {
     FindPasses();
     FindPlaces();
-    for (RowId row : HeldAfter(trace_, 0)) live_ += Counts(row) ? rows_.size[row] : 0;
+    for (RowId row : HeldAfter(trace_, 0)) {
+      if (Counts(row)) Count(row, 1);
+    }
     Walk();
-    found_.bytes = Sum(failing_.live, failed_.size);
+    found_.bytes = Sum(live_.all, failed_.size);
     found_.floor_bytes = found_.least_bytes = failing_.floor;
     if (GrowsByJoining()) {
       found_.basis = ExpectedPeak::Basis::kGrowth;
@@ -91,6 +100,13 @@ class Expectation {
     return rows_.device[row] == failed_.device && rows_.heap[row] == failed_.heap &&
            !rows_.IsRegion(row);
   }
+  // `sign`: 1 for a birth, -1 for a death.
+  void Count(RowId row, int sign) {
+    const uint64_t bytes = sign > 0 ? rows_.size[row] : 0 - rows_.size[row];
+    live_.all += bytes;
+    if (!IsGradient(row)) live_.apart += bytes;
+  }
+  bool IsGradient(RowId row) const { return categories_.Of(row).category == Category::kGradients; }
   static uint64_t KeyOf(uint32_t stack, uint32_t forward_stack) {
     return uint64_t{forward_stack} << 32 | stack;
   }
@@ -163,11 +179,11 @@ class Expectation {
         now.pass = pass;
         now.whole.Begin(live_, step - 1);
       }
-      if (step == step_begin_ + 1) step_peak_ = peak_before_state_ = live_;
+      if (step == step_begin_ + 1) step_peak_ = peak_before_state_ = live_.all;
       if (step == begin_ + 1) failing_.Begin(live_, step - 1);
       const StepRecord record = trace_.steps[step - 1];
       if (record.row == kNoRow || !Counts(record.row)) continue;
-      live_ += record.is_death ? 0 - rows_.size[record.row] : rows_.size[record.row];
+      Count(record.row, record.is_death ? -1 : 1);
       if (now.pass < passes_.size()) {
         now.whole.Note(live_, step);
         if (!record.is_death) NoteBirth(record.row, step, seen, now);
@@ -193,7 +209,7 @@ class Expectation {
   }
   // Notes the peak of the failing step, also the one before it created optimizer state.
   void NoteState(RowId row) {
-    step_peak_ = std::max(step_peak_, live_);
+    step_peak_ = std::max(step_peak_, live_.all);
     if (has_state_) return;
     has_state_ = categories_.Of(row).category == Category::kOptimizerState;
     if (!has_state_) peak_before_state_ = step_peak_;
@@ -260,11 +276,11 @@ class Expectation {
     }
     return parts;
   }
-  bool IsGradient(RowId row) const { return categories_.Of(row).category == Category::kGradients; }
+
   // `sign`: 1, or -1 to subtract, as sums that wrap.
   void Add(RowId row, int sign, Parts& parts) const {
     const Category category = categories_.Of(row).category;
-    const bool is_fixed = category == Category::kGradients ||
+    const bool is_fixed = category == Category::kGradients || will_be_gradients_.contains(row) ||
                           category == Category::kOptimizerState ||
                           category == Category::kParameters;
     const uint64_t bytes = rows_.size[row];
@@ -273,17 +289,40 @@ class Expectation {
     if (!is_fixed) add(parts.requested, std::min(rows_.Requested(row).value_or(bytes), bytes));
   }
 
+  // PyTorch reports a gradient after its node has been evaluated. What the failing pass allocated
+  // for one is known by its counterpart in the compared pass. kNoRow: the failed request.
+  void FindGradientsToBe(const Pass& pass) {
+    absl::flat_hash_map<uint64_t, std::vector<bool>> is_gradient;  // by occurrence
+    for (Step step = pass.begin + 1; step <= pass.end; ++step) {
+      const RowId row = BornIn(step);
+      if (row != kNoRow) is_gradient[KeyOf(row)].push_back(IsGradient(row));
+    }
+    absl::flat_hash_map<uint64_t, size_t> seen;
+    const auto note = [&](uint64_t key, RowId row) {
+      const std::vector<bool>& then = is_gradient[key];
+      const size_t occurrence = seen[key]++;
+      if (occurrence < then.size() && then[occurrence]) will_be_gradients_.insert(row);
+    };
+    for (Step step = begin_ + 1; step <= failed_.step; ++step) {
+      const RowId row = BornIn(step);
+      if (row != kNoRow) note(KeyOf(row), row);
+    }
+    note(KeyOf(failed_.stack, failed_.forward_stack), kNoRow);
+  }
+
   void Compare(const Comparison& earlier) {
     const Pass& pass = passes_[earlier.pass];
+    FindGradientsToBe(pass);
     const bool is_request = earlier.place == places_.size();
     const Course& here = at_places_[earlier.place - 1];
     const Step then_floor = earlier.at_place.floor_step;
     // The first step creates what remains permanently: workspaces, in addition to the model.
-    const Parts then = PartsAt(earlier.step, then_floor,
-                               IsOfBeginning(earlier) ? failing_.floor_step : then_floor);
+    const Parts then =
+        PartsAt(earlier.step, then_floor, IsOfBeginning(earlier) ? failed_.step : then_floor);
     const Parts now = PartsAt(is_request ? failed_.step : places_[earlier.place - 1].step,
                               here.floor_step, here.floor_step);
-    const uint64_t requested = now.requested + (is_request ? failed_.size : 0);
+    const bool is_for_inputs = is_request && !will_be_gradients_.contains(kNoRow);
+    const uint64_t requested = now.requested + (is_for_inputs ? failed_.size : 0);
     found_.basis = ExpectedPeak::Basis::kEarlierSteps;
     found_.earlier_steps = cycles_.size();
     if (then.requested > 0) {
@@ -432,10 +471,10 @@ class Expectation {
   std::vector<Pass> passes_;          // that ended before the failure
   Step begin_ = 0;                    // of the failing pass
   bool is_first_ = true;              // whether that is the first in its step
-  // Whether the compared pass is, too: it then began with a previous step's gradients, or with those
-  // of earlier micro-batches, like the failing one.
+  // Whether the compared pass is, too: it then began with a previous step's gradients, or with
+  // those of earlier micro-batches, like the failing one.
   bool gradients_are_alike_ = false;
-  uint64_t live_ = 0;
+  Live live_;
   std::vector<Place> places_;
   absl::flat_hash_map<uint64_t, std::vector<Occurrence>> index_;
   Course failing_;
@@ -443,6 +482,7 @@ class Expectation {
   uint64_t step_peak_ = 0, peak_before_state_ = 0;
   std::vector<Course> at_places_;  // the failing pass at each of places_
   std::vector<Comparison> comparisons_;
+  absl::flat_hash_set<RowId> will_be_gradients_;
   ExpectedPeak found_;
 };
 

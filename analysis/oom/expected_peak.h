@@ -6,15 +6,17 @@
 //
 //   expected = floor + fixed + ratio x variable
 //
-//   floor      what is held throughout this step: parameters, optimizer state, leaks
-//   fixed      above that at the peak of an earlier step: gradients, whose size does not depend on
-//              the inputs
+//   floor      what is held throughout this pass: parameters, optimizer state, leaks
+//   fixed      above that at the peak of an earlier pass: gradients, and the part by which blocks
+//              are larger than requested, which do not depend on the inputs
 //   variable   the rest of that peak
 //   ratio      requested bytes, apart from floor and fixed, at the failure / at the same place of
-//              the earlier step
+//              the earlier pass
 //
-// "The same place" is the same request: the same stacks, occurring equally often in its step. The
-// earlier step whose inputs are closest in size is used.
+// A pass is a part of a step that ends with a backward pass: a micro-batch, or one of several
+// models; what follows the last one is a pass, too. "The same place" is the same request: the same
+// stacks, occurring equally often in its pass. The earlier pass whose inputs are closest in size is
+// used. Passes of other kinds that followed it in its step may have a higher peak.
 //
 // Thread safety: pure functions. Cost: two walks over the steps before the failure, and a few over
 // the rows.

@@ -28,8 +28,8 @@ class ExpectedPeakTest : public ::testing::Test {
     return script_.Block(kStep + static_cast<uint64_t>(layer) * 0x10000000, bytes,
                          {"forward", "train"});
   }
-  void FreeLayers() {
-    for (int layer = kLayers; layer-- > 0;) {
+  void FreeLayers(int from = 0, int to = kLayers) {
+    for (int layer = to; layer-- > from;) {
       script_.FreeBlock(kStep + static_cast<uint64_t>(layer) * 0x10000000);
     }
   }
@@ -41,17 +41,18 @@ class ExpectedPeakTest : public ::testing::Test {
     for (int layer = 0; layer < kLayers; ++layer) Layer(layer, bytes);
     EndStep();
   }
-  // A forward and a backward pass, which the program's function `line` begins. Gradients that do not
-  // exist yet are allocated in it.
+  // A forward and a backward pass, which the program's function `line` begins. Gradients that do
+  // not exist yet are allocated in it.
   void Pass(uint64_t bytes, const std::string& line = "train", uint64_t gradient_bytes = 0) {
     for (int layer = 0; layer < kLayers; ++layer) Layer(layer, bytes);
     script_.Begin("backward", ++ranges_, {"backward", line});
-    FreeLayers();
+    FreeLayers(1);
     if (gradient_bytes > 0 && !has_gradients_) {
       script_.Block(kGradient, gradient_bytes, {"backward", line});
       script_.Role(kGradient, format::kRoleGradient);
       has_gradients_ = true;
     }
+    FreeLayers(0, 1);
     script_.End("backward", ranges_);
   }
   void ZeroGrad() {
@@ -166,6 +167,24 @@ TEST_F(ExpectedPeakTest, MicroBatchThatBeginsWithGradientsCountsThemOnce) {
   }
   Pass(10 * kMiB, "train", 25 * kMiB);
   EXPECT_EQ(FailIn(1, 20 * kMiB).bytes, kParameters + 4 * 20 * kMiB + 25 * kMiB);
+}
+
+TEST_F(ExpectedPeakTest, GradientThatIsNotYetReportedAsOneIsNotOfTheInputs) {
+  MakeModel();
+  MarkStep();
+  for (int step = 0; step < 3; ++step) {
+    Pass(10 * kMiB, "train", 25 * kMiB);
+    ZeroGrad();
+    MarkStep();
+  }
+  for (int layer = 0; layer < kLayers; ++layer) Layer(layer, 10 * kMiB);
+  script_.Begin("backward", ++ranges_, {"backward", "train"});
+  FreeLayers(1);
+  script_.Block(kGradient, 25 * kMiB, {"backward", "train"});
+  script_.FailedBlock(30 * kMiB, {"backward", "other"});
+  const ExpectedPeak peak = Expect();
+  EXPECT_DOUBLE_EQ(peak.input_ratio, 1);
+  EXPECT_EQ(peak.bytes, kParameters + 65 * kMiB);
 }
 
 TEST_F(ExpectedPeakTest, PassOfAnotherModelThatFollowsInTheStepCounts) {

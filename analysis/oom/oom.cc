@@ -233,8 +233,8 @@ class OomExplainer {
     needs_.more_optimizer_bytes = (optimizer.most_state - tensors) * trained;
     needs_.made_bytes = state;
     needs_.forward_share = ForwardShare();
-    // The gradients of an operator's output and of its input, of the size of what was saved; and the
-    // workspaces of the backward pass, which runs in a thread of its own.
+    // The gradients of an operator's output and of its input, of the size of what was saved; and
+    // the workspaces of the backward pass, which runs in a thread of its own.
     if (report_.phase == Phase::kForward && gradients == 0)
       needs_.backward_bytes = needs_.workspace_bytes + 2 * largest_activation_;
     if (in_optimizer) return;
