@@ -67,7 +67,7 @@ class OomExplainer {
       if (!report_.cycle) report_.cycle = 1;
     }
     const std::vector<Cycle> earlier = StepsBefore(examination_, failed);
-    AddNeeds(earlier.empty() ? 0 : earlier.back().end);
+    AddNeeds();
     if (facts.by_framework) {
       facts.evidence.expected = ExpectPeak(examination_, categories_, failed, earlier, needs_);
     }
@@ -122,6 +122,7 @@ class OomExplainer {
       const std::string kind = KindOfRange(range, examination_.definitions());
       const bool is_open = IsOpenAt(range, failed.t_ns);
       if (kind == "backward") (is_open ? in_backward = true, 0 : ++backward);
+      if (kind == "backward" && !is_open) backward_end_ = std::max(backward_end_, range.end);
       if (kind == "Optimizer.step") (is_open ? in_optimizer = true, 0 : ++optimizer);
     }
     const std::vector<Cycle>& cycles = examination_.cycles().cycles;
@@ -208,9 +209,9 @@ class OomExplainer {
   }
 
   // Before an optimizer's first step, gradients and state are still to come unless they exist
-  // already. `begin` is the beginning of the failing step.
-  void AddNeeds(Step begin) {
-    const bool is_first = report_.cycle == 1 || HasGradientsAt(begin);
+  // already.
+  void AddNeeds() {
+    const bool is_first = report_.cycle == 1 || Accumulates();
     if (optimizer_steps_ > 0 || !is_first || !report_.phase) return;
     uint64_t parameters = 0, gradients = 0, state = 0;
     for (const CategoryUse& use : report_.categories) {
@@ -247,11 +248,15 @@ class OomExplainer {
     coming.floor_bytes = parameters + trained + needs_.optimizer_bytes;
     report_.still_to_come = coming;
   }
-  // True for accumulation: a micro-batch is not a step.
-  bool HasGradientsAt(Step step) const {
-    for (RowId row : HeldAfter(trace_, step)) {
+  // Whether the gradients of earlier backward passes are still held: these were micro-batches and
+  // not steps.
+  bool Accumulates() const {
+    if (backward_end_ == 0) return false;
+    for (RowId row : HeldAfter(trace_, backward_end_)) {
       const bool is_gradient = categories_.Of(row).category == Category::kGradients;
-      if (is_gradient && trace_.rows.device[row] == report_.device) return true;
+      if (is_gradient && trace_.rows.device[row] == report_.device &&
+          trace_.rows.HeldAfter(row, report_.step))
+        return true;
     }
     return false;
   }
@@ -295,6 +300,7 @@ class OomExplainer {
   const LeakReport& leaks_;
   OomReport report_;
   uint64_t optimizer_steps_ = 0;  // that ended before the failure
+  Step backward_end_ = 0;         // of the last backward pass before it
   FirstStepNeeds needs_;
   uint64_t largest_activation_ = 0;
   uint64_t leaf_bytes_ = 0;  // parameters reached by an autograd graph
