@@ -10,14 +10,14 @@ import torch
 class Signs(torch.optim.Optimizer):
     """An optimizer of the program's own."""
 
-    def __init__(self, parameters):
-        super().__init__(parameters, {})
+    def __init__(self, parameters, lr):
+        super().__init__(parameters, {"lr": lr})
 
 
 def create(name, parameters):
     classes = {"own": Signs, "none": None}
     constructor = classes.get(name) or getattr(torch.optim, name)
-    return constructor(parameters)  # the line that is recorded
+    return constructor(parameters, lr=0.1)  # the line that is recorded
 
 
 def main():
@@ -25,7 +25,7 @@ def main():
     parser.add_argument("name", metavar="NAME", help="a class of torch.optim, own, or none")
     name = parser.parse_args().name
     model = models.mlp().cuda()
-    optimizers = [] if name == "none" else [create(name, model.parameters()), torch.optim.SGD(model.parameters())]
+    optimizers = [] if name == "none" else [create(name, model.parameters()), torch.optim.SGD(model.parameters(), lr=0.1)]
     whole = torch.zeros(1, 512, device="cuda").expand(1 << 22, 512)
     model(whole).square().mean().backward()
     for optimizer in optimizers:
