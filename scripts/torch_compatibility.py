@@ -35,6 +35,9 @@ LAYERS = {
                              "SaIS9_EEbbbS7_"], CPU, [PYTHON]),
         ("RecordFunction::RecordFunction", ["_ZN2at14RecordFunctionC1ENS_11RecordScopeE"], CPU, [PYTHON]),
         ("RecordFunction::end", ["_ZN2at14RecordFunction3endEv"], CPU, [PYTHON])],
+    "optimizers": [
+        ("LogAPIUsage", ["_ZN3c1011LogAPIUsageERKSs",
+                         "_ZN3c1011LogAPIUsageERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"], C10, [PYTHON])],
     "roles": [
         ("empty_cuda", ["_ZN2at6detail10empty_cudaEN3c108ArrayRefIlEENS1_10ScalarTypeESt8optionalINS1_6DeviceEES5_INS1_12Me"
                         "moryFormatEE",
@@ -78,7 +81,8 @@ NOTES = """
 - *blocks*: allocations and frees of the caching allocator, with its totals. *out of memory*: the failed request, recorded
   before the exception. *streams*: the stream that a block was allocated on. *pending frees*: when a block that another stream
   still uses is reused. *forward lines*: the stack of the forward pass for allocations of the backward pass. *phases*: backward
-  passes, optimizer steps, `record_function`. *roles*: what tensors are used for, with their types and shapes.
+  passes, optimizer steps, `record_function`. *optimizers*: the class and the line of the first optimizer. *roles*: what
+  tensors are used for, with their types and shapes.
 - *roles* also need the offsets of two pointers, from a tensor to its memory. They are determined and verified in the running
   process; if that fails, the layer is off and the reason is recorded.
 - *forward lines* also need two fields of a graph node, whose offsets are not in any symbol. They are determined in the running

@@ -24,7 +24,7 @@ PAGE = ROOT / "docs" / "compatibility.md"
 FIRST = (2, 1)
 PYTHON = "3.11"
 PLATFORMS = ["manylinux1_x86_64", "manylinux2014_x86_64", "manylinux_2_28_x86_64"]
-READER = 2  # increment when more is read, to invalidate the cache
+READER = 3  # increment when more is read, to invalidate the cache
 
 LIBRARIES = ["libc10.so", "libc10_cuda.so", "libtorch_cpu.so", "libtorch_cuda.so", "libtorch_python.so"]
 # Functions that the preloaded library depends on: our name -> prefix of the mangled names.
@@ -39,6 +39,7 @@ FUNCTIONS = {
     "RecordFunction::RecordFunction": "_ZN2at14RecordFunctionC1E",
     "RecordFunction::end": "_ZN2at14RecordFunction3endE",
     "RecordFunction::currentThreadId": "_ZN2at14RecordFunction15currentThreadIdE",
+    "LogAPIUsage": "_ZN3c1011LogAPIUsageE",
     "empty_cuda": "_ZN2at6detail10empty_cudaEN3c108ArrayRefIlEE",
     "empty_strided_cuda": "_ZN2at6detail18empty_strided_cudaEN3c108ArrayRefIlEE",
     "TensorImpl::set_requires_grad": "_ZN3c1010TensorImpl17set_requires_gradE",

@@ -56,19 +56,21 @@ class Advisor {
 
  private:
   // Offers an action that lowers the peak or makes more memory available. Pieces that the request
-  // could not use remain unusable.
+  // could not use remain unusable. If a leak is to blame, a lower peak only delays the next
+  // failure.
   void Offer(std::string what, uint64_t effect, bool is_estimate, std::string why) {
     const uint64_t pieces = evidence_.split.pinned + evidence_.split.stream;
     const uint64_t usable = evidence_.available_bytes - std::min(evidence_.available_bytes, pieces);
     const uint64_t missing = ShortBytes(evidence_, usable - std::min(usable, Doubt()));
-    Add({std::move(what), effect, effect >= missing, is_estimate, std::move(why)});
+    const bool cures = report_.verdict != OomVerdict::kLeak || what.starts_with("fix ");
+    Add({std::move(what), effect, cures && effect >= missing, is_estimate, std::move(why)});
   }
   // Returns by how much the peak may exceed the expected one, in this step or a later one.
   uint64_t Doubt() const {
     const ExpectedPeak& expected = evidence_.expected;
     if (!report_.phase) return 0;
     if (expected.basis != ExpectedPeak::Basis::kEarlierSteps) {
-      return PercentOf(expected.bytes, kDoubtWithoutStepsPercent);
+      return expected.perhaps_bytes + PercentOf(expected.bytes, kDoubtWithoutStepsPercent);
     }
     if (expected.bytes > expected.earlier_peak + PercentOf(expected.earlier_peak, kDoubtPercent)) {
       return PercentOf(expected.bytes, kDoubtOfLargestStepPercent);
@@ -168,7 +170,8 @@ class Advisor {
     } else if (coming > 0 && evidence_.total_bytes > 0 &&
                report_.still_to_come->floor_bytes > evidence_.total_bytes) {
       report_.findings.push_back(
-          "parameters, gradients and fp32 Adam state do not fit this device, at any batch size");
+          "parameters, gradients and the optimizer's state do not fit this device, at any batch "
+          "size");
     }
   }
 

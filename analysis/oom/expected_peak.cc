@@ -4,9 +4,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 
 namespace gmt::analysis {
 namespace {
@@ -23,28 +25,42 @@ uint64_t Scaled(uint64_t bytes, double factor) {
 
 uint64_t Sum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 
-// A step up to some moment.
-struct Course {
-  uint64_t live = 0;
-  uint64_t floor = 0, peak = 0;  // the minimum and maximum of live bytes
-  Step floor_step = 0, peak_step = 0;
+// Live bytes; `apart` from gradients, which are set to zero at various places of a step.
+struct Live {
+  uint64_t all = 0, apart = 0;
+};
 
-  void Begin(uint64_t bytes, Step step) {
-    live = floor = peak = bytes;
-    floor_step = peak_step = step;
+// A pass up to some moment.
+struct Course {
+  uint64_t live = 0, floor = 0;  // apart from gradients: now, and the minimum
+  uint64_t peak = 0;             // of all
+  Step floor_step = 0;
+
+  void Begin(const Live& bytes, Step step) {
+    live = floor = bytes.apart;
+    peak = bytes.all;
+    floor_step = step;
   }
-  void Note(uint64_t bytes, Step step) {
-    live = bytes;
-    if (bytes < floor) floor = bytes, floor_step = step;
-    if (bytes > peak) peak = bytes, peak_step = step;
+  void Note(const Live& bytes, Step step) {
+    live = bytes.apart;
+    if (live < floor) floor = live, floor_step = step;
+    peak = std::max(peak, bytes.all);
   }
   uint64_t variable() const { return live - floor; }
 };
 
-// An earlier step at the request that corresponds to the failing one.
-struct Comparison {
-  bool is_first = false;
+// A part of a step that ends with a backward pass, or what follows the last one. Micro-batches, and
+// the models of an adversarial training, are compared separately.
+struct Pass {
   Step begin = 0, end = 0;
+  size_t cycle = 0;             // of the step to which it belongs
+  bool is_first = false;        // in its step
+  uint32_t backward_stack = 0;  // of the call that ends it; 0: none
+};
+
+// An earlier pass at the request that corresponds to the failing one.
+struct Comparison {
+  size_t pass = 0;   // index in Expectation::passes_
   size_t place = 0;  // from 1: index in Expectation::places_
   Step step = 0;     // of that request
   Course at_place, whole;
@@ -59,13 +75,16 @@ class Expectation {
         categories_(categories),
         failed_(failed),
         cycles_(earlier),
-        begin_(earlier.empty() ? 0 : earlier.back().end) {}
+        step_begin_(earlier.empty() ? 0 : earlier.back().end) {}
 
   ExpectedPeak Find(const FirstStepNeeds& needs) && {
+    FindPasses();
     FindPlaces();
-    for (RowId row : HeldAfter(trace_, 0)) live_ += Counts(row) ? rows_.size[row] : 0;
+    for (RowId row : HeldAfter(trace_, 0)) {
+      if (Counts(row)) Count(row, 1);
+    }
     Walk();
-    found_.bytes = Sum(failing_.live, failed_.size);
+    found_.bytes = Sum(live_.all, failed_.size);
     found_.floor_bytes = found_.least_bytes = failing_.floor;
     if (GrowsByJoining()) {
       found_.basis = ExpectedPeak::Basis::kGrowth;
@@ -81,6 +100,13 @@ class Expectation {
     return rows_.device[row] == failed_.device && rows_.heap[row] == failed_.heap &&
            !rows_.IsRegion(row);
   }
+  // `sign`: 1 for a birth, -1 for a death.
+  void Count(RowId row, int sign) {
+    const uint64_t bytes = sign > 0 ? rows_.size[row] : 0 - rows_.size[row];
+    live_.all += bytes;
+    if (!IsGradient(row)) live_.apart += bytes;
+  }
+  bool IsGradient(RowId row) const { return categories_.Of(row).category == Category::kGradients; }
   static uint64_t KeyOf(uint32_t stack, uint32_t forward_stack) {
     return uint64_t{forward_stack} << 32 | stack;
   }
@@ -92,7 +118,36 @@ class Expectation {
     return record.row != kNoRow && !record.is_death && Counts(record.row) ? record.row : kNoRow;
   }
 
-  // Collects the last requests of the failing step, the failed one last.
+  // Divides the steps before the failure at the ends of their backward passes.
+  void FindPasses() {
+    std::vector<const Range*> backwards;
+    for (const Range& range : trace_.ranges) {
+      const bool is_inner = !backwards.empty() && range.end <= backwards.back()->end;
+      if (range.name == "backward" && range.end_t_ns <= failed_.t_ns && !is_inner)
+        backwards.push_back(&range);
+    }
+    size_t next = 0;
+    begin_ = 0;
+    for (size_t i = 0; i <= cycles_.size(); ++i) {
+      const bool is_open = i == cycles_.size();
+      const Step end = is_open ? failed_.step : cycles_[i].end;
+      begin_ = is_open ? step_begin_ : cycles_[i].begin;
+      is_first_ = true;
+      for (; next < backwards.size() && backwards[next]->end <= end; ++next) {
+        if (backwards[next]->end > begin_) EndPass(i, backwards[next]->end, backwards[next]->stack);
+      }
+      if (!is_open && end > begin_) EndPass(i, end, 0);
+    }
+    // Without an earlier step, nothing is known of what follows the passes of this one.
+    if (cycles_.empty()) passes_.clear();
+  }
+  void EndPass(size_t cycle, Step end, uint32_t backward_stack) {
+    passes_.push_back({begin_, end, cycle, is_first_, backward_stack});
+    begin_ = end;
+    is_first_ = false;
+  }
+
+  // Collects the last requests of the failing pass, the failed one last.
   void FindPlaces() {
     absl::flat_hash_map<uint64_t, uint32_t> seen;
     for (Step step = begin_ + 1; step <= failed_.step; ++step) {
@@ -109,54 +164,55 @@ class Expectation {
     }
   }
 
-  // Tracks the live bytes up to the failure, and compares each whole step on the way.
+  // Tracks the live bytes up to the failure, and compares each earlier pass on the way.
   void Walk() {
-    size_t next = 0;
     Comparison now;
     absl::flat_hash_map<uint64_t, uint32_t> seen;
     failing_.Begin(live_, 0);
     now.whole.Begin(live_, 0);
     for (Step step = 1; step <= failed_.step; ++step) {
-      while (next < cycles_.size() && cycles_[next].end < step) {
-        now.end = cycles_[next].end;
-        Finish(now);
-        now = {};
-        failing_.Begin(live_, step - 1);
-        ++next;
-      }
-      if (next < cycles_.size() && step == cycles_[next].begin + 1) {
-        now = {};
-        now.begin = step - 1;
+      while (now.pass < passes_.size() && passes_[now.pass].end < step) Finish(now);
+      if (now.pass < passes_.size() && step == passes_[now.pass].begin + 1) {
         seen.clear();
+        const size_t pass = now.pass;
+        now = {};
+        now.pass = pass;
         now.whole.Begin(live_, step - 1);
       }
+      if (step == step_begin_ + 1) step_peak_ = peak_before_state_ = live_.all;
+      if (step == begin_ + 1) failing_.Begin(live_, step - 1);
       const StepRecord record = trace_.steps[step - 1];
       if (record.row == kNoRow || !Counts(record.row)) continue;
-      live_ += record.is_death ? 0 - rows_.size[record.row] : rows_.size[record.row];
-      if (next < cycles_.size()) {
+      Count(record.row, record.is_death ? -1 : 1);
+      if (now.pass < passes_.size()) {
         now.whole.Note(live_, step);
         if (!record.is_death) NoteBirth(record.row, step, seen, now);
-      } else {
+      }
+      if (step > begin_) {
         failing_.Note(live_, step);
         NotePlace(step);
-        if (!has_state_) {
-          has_state_ = categories_.Of(record.row).category == Category::kOptimizerState;
-          if (!has_state_) peak_before_state_ = failing_.peak;
-        }
       }
+      if (step > step_begin_) NoteState(record.row);
     }
-    if (next < cycles_.size()) {
-      now.end = cycles_[next].end;
-      Finish(now);
-    }
-    for (; next < cycles_.size(); ++next) failing_.Begin(live_, failed_.step);
+    while (now.pass < passes_.size()) Finish(now);
+    if (begin_ == failed_.step) failing_.Begin(live_, begin_);
     at_places_.push_back(failing_);
     at_places_.back().live += failed_.size;
   }
-  void Finish(Comparison& step) {
-    found_.earlier_peak = std::max(found_.earlier_peak, step.whole.peak);
-    step.is_first = finished_++ == 0;
-    if (step.place > 0) comparisons_.push_back(step);
+  void Finish(Comparison& pass) {
+    if (passes_[pass.pass].end <= step_begin_)
+      found_.earlier_peak = std::max(found_.earlier_peak, pass.whole.peak);
+    if (pass.place > 0) comparisons_.push_back(pass);
+    const size_t next = pass.pass + 1;
+    pass = {};
+    pass.pass = next;
+  }
+  // Notes the peak of the failing step, also the one before it created optimizer state.
+  void NoteState(RowId row) {
+    step_peak_ = std::max(step_peak_, live_.all);
+    if (has_state_) return;
+    has_state_ = categories_.Of(row).category == Category::kOptimizerState;
+    if (!has_state_) peak_before_state_ = step_peak_;
   }
   void NoteBirth(RowId row, Step step, absl::flat_hash_map<uint64_t, uint32_t>& seen,
                  Comparison& now) const {
@@ -176,128 +232,197 @@ class Expectation {
     }
   }
 
-  // Returns the step that came nearest to the failing request; among equals, the one with inputs
-  // nearest in size. The first step, in which the model was created, is used only if there is no
+  // In this pass the model was created.
+  bool IsOfBeginning(const Comparison& pass) const {
+    return passes_[pass.pass].cycle == 0 && passes_[pass.pass].is_first;
+  }
+
+  // Returns the pass that came nearest to the failing request; among equals, one that is like this
+  // one the first in its step or not, since gradients are held then; among these, the one with
+  // inputs nearest in size. The pass in which the model was created is used only if there is no
   // other.
   const Comparison* Nearest() const {
     const Comparison* nearest = nullptr;
-    double least = 0;
-    for (const Comparison& step : comparisons_) {
-      if (step.is_first && comparisons_.size() > 1) continue;
-      const double now = static_cast<double>(at_places_[step.place - 1].variable()) + 1;
-      const double then = static_cast<double>(step.at_place.variable()) + 1;
+    std::tuple<size_t, bool, double> best;
+    for (const Comparison& pass : comparisons_) {
+      if (IsOfBeginning(pass) && comparisons_.size() > 1) continue;
+      const double now = static_cast<double>(at_places_[pass.place - 1].variable()) + 1;
+      const double then = static_cast<double>(pass.at_place.variable()) + 1;
       const double distance = std::abs(std::log(now / then));
-      const bool is_nearer = nearest == nullptr || step.place > nearest->place ||
-                             (step.place == nearest->place && distance <= least);
-      if (is_nearer) nearest = &step, least = distance;
+      const std::tuple rank(pass.place, passes_[pass.pass].is_first == is_first_, -distance);
+      if (nearest == nullptr || rank >= best) nearest = &pass, best = rank;
     }
     return nearest;
   }
 
-  // Bytes at a moment of this or an earlier step, not counting what its floor holds.
+  // Bytes at a moment of this or an earlier pass, not counting what its floor holds.
   struct Parts {
     uint64_t variable = 0, fixed = 0;
-    uint64_t requested = 0;  // the requested part of `variable`; blocks are larger by varying
-                             // amounts
+    uint64_t requested = 0;      // the requested part of `variable`; blocks are larger by varying
+                                 // amounts
+    uint64_t old_gradients = 0;  // the part of `fixed` that is older than the pass
+
+    // With inputs of `ratio` times the size.
+    uint64_t Total(double ratio) const {
+      return fixed + (variable - requested) + Scaled(requested, ratio);
+    }
   };
   // Excludes rows also held at `also`.
   Parts PartsAt(Step moment, Step floor, Step also) const {
     Parts parts;
     for (RowId row : HeldAfter(trace_, moment)) {
       if (!Counts(row) || rows_.HeldAfter(row, floor) || rows_.HeldAfter(row, also)) continue;
-      Add(row, parts);
+      Add(row, 1, parts);
     }
     return parts;
   }
-  void Add(RowId row, Parts& parts) const {
+
+  // `sign`: 1, or -1 to subtract, as sums that wrap.
+  void Add(RowId row, int sign, Parts& parts) const {
     const Category category = categories_.Of(row).category;
-    const bool is_fixed = category == Category::kGradients ||
+    const bool is_fixed = category == Category::kGradients || will_be_gradients_.contains(row) ||
                           category == Category::kOptimizerState ||
                           category == Category::kParameters;
-    (is_fixed ? parts.fixed : parts.variable) += rows_.size[row];
-    if (!is_fixed) parts.requested += rows_.Requested(row).value_or(rows_.size[row]);
+    const uint64_t bytes = rows_.size[row];
+    const auto add = [sign](uint64_t& sum, uint64_t more) { sum += sign > 0 ? more : 0 - more; };
+    add(is_fixed ? parts.fixed : parts.variable, bytes);
+    if (!is_fixed) add(parts.requested, std::min(rows_.Requested(row).value_or(bytes), bytes));
+  }
+
+  // PyTorch reports a gradient after its node has been evaluated. What the failing pass allocated
+  // for one is known by its counterpart in the compared pass. kNoRow: the failed request.
+  void FindGradientsToBe(const Pass& pass) {
+    absl::flat_hash_map<uint64_t, std::vector<bool>> is_gradient;  // by occurrence
+    for (Step step = pass.begin + 1; step <= pass.end; ++step) {
+      const RowId row = BornIn(step);
+      if (row != kNoRow) is_gradient[KeyOf(row)].push_back(IsGradient(row));
+    }
+    absl::flat_hash_map<uint64_t, size_t> seen;
+    const auto note = [&](uint64_t key, RowId row) {
+      const std::vector<bool>& then = is_gradient[key];
+      const size_t occurrence = seen[key]++;
+      if (occurrence < then.size() && then[occurrence]) will_be_gradients_.insert(row);
+    };
+    for (Step step = begin_ + 1; step <= failed_.step; ++step) {
+      const RowId row = BornIn(step);
+      if (row != kNoRow) note(KeyOf(row), row);
+    }
+    note(KeyOf(failed_.stack, failed_.forward_stack), kNoRow);
   }
 
   void Compare(const Comparison& earlier) {
+    const Pass& pass = passes_[earlier.pass];
+    FindGradientsToBe(pass);
     const bool is_request = earlier.place == places_.size();
     const Course& here = at_places_[earlier.place - 1];
     const Step then_floor = earlier.at_place.floor_step;
     // The first step creates what remains permanently: workspaces, in addition to the model.
     const Parts then =
-        PartsAt(earlier.step, then_floor, earlier.is_first ? failing_.floor_step : then_floor);
+        PartsAt(earlier.step, then_floor, IsOfBeginning(earlier) ? failed_.step : then_floor);
     const Parts now = PartsAt(is_request ? failed_.step : places_[earlier.place - 1].step,
                               here.floor_step, here.floor_step);
-    const uint64_t requested = now.requested + (is_request ? failed_.size : 0);
+    const bool is_for_inputs = is_request && !will_be_gradients_.contains(kNoRow);
+    const uint64_t requested = now.requested + (is_for_inputs ? failed_.size : 0);
     found_.basis = ExpectedPeak::Basis::kEarlierSteps;
     found_.earlier_steps = cycles_.size();
     if (then.requested > 0) {
       found_.input_ratio = static_cast<double>(requested) / static_cast<double>(then.requested);
     }
-    found_.gradients_go = failed_.forward_stack == 0 && !GradientsStayed(earlier);
+    gradients_are_alike_ = pass.is_first == is_first_;
     uint64_t floor = 0;
     for (RowId row : HeldAfter(trace_, failing_.floor_step)) {
       if (Counts(row) && Stays(row)) floor += rows_.size[row];
     }
-    const Parts peak = PeakOf(earlier);
-    found_.floor_bytes = found_.least_bytes = floor + peak.fixed;
-    found_.bytes =
-        std::max({found_.bytes, found_.floor_bytes + Scaled(peak.variable, found_.input_ratio),
-                  failing_.peak});
+    Parts peak = PeakIn(pass, pass, found_.input_ratio);
+    const Parts later = PeakAfter(earlier.pass);
+    if (is_first_) peak.fixed = std::max(peak.fixed, GradientsOfFurtherMicroBatches(pass));
+    found_.gradients_go =
+        gradients_are_alike_ && failed_.forward_stack == 0 && peak.old_gradients == 0;
+    found_.floor_bytes = floor + peak.fixed;
+    found_.least_bytes = std::max(found_.floor_bytes, floor + later.fixed);
+    found_.bytes = std::max({found_.bytes, floor + peak.Total(found_.input_ratio),
+                             floor + later.Total(1), failing_.peak});
   }
 
-  // The previous step's gradients that exist when this step begins will be set to zero during it,
-  // unless the earlier step kept them up to its peak.
-  bool GradientsStayed(const Comparison& step) const {
-    for (RowId row : HeldAfter(trace_, step.whole.peak_step)) {
-      const bool is_old = rows_.birth[row] <= step.begin;
-      if (is_old && Counts(row) && categories_.Of(row).category == Category::kGradients)
-        return true;
-    }
-    return false;
-  }
-  // Whether the row is held through the whole failing step.
+  // Whether the row is held through the whole failing pass. Gradients that exist when a pass begins
+  // may be set to zero in it, as they were in the earlier pass.
   bool Stays(RowId row) const {
     return rows_.HeldAfter(row, failing_.floor_step) && rows_.HeldAfter(row, failed_.step) &&
-           !(found_.gradients_go && categories_.Of(row).category == Category::kGradients);
+           !(gradients_are_alike_ && IsGradient(row));
   }
-  // Returns the parts at the peak of an earlier step, excluding what stays now.
-  Parts PeakOf(const Comparison& step) const {
-    uint64_t live = 0;
-    for (RowId row : HeldAfter(trace_, step.begin)) {
-      if (Counts(row) && !Stays(row)) live += rows_.size[row];
+  // Returns the parts at the peak of an earlier pass, with inputs of `ratio` times the size. Counts
+  // what was allocated since the beginning of the `compared` pass, and excludes what stays now.
+  // What is older corresponds to what the failing pass already holds.
+  Parts PeakIn(const Pass& compared, const Pass& pass, double ratio) const {
+    const auto is_old_gradient = [&](RowId row) {
+      return gradients_are_alike_ && rows_.birth[row] <= compared.begin && IsGradient(row);
+    };
+    Parts now;
+    const auto add = [&](RowId row, int sign) {
+      if (row == kNoRow || !Counts(row) || Stays(row)) return;
+      const bool is_old = is_old_gradient(row);
+      if (!is_old && rows_.birth[row] <= compared.begin) return;
+      Add(row, sign, now);
+      if (is_old) now.old_gradients += sign > 0 ? rows_.size[row] : 0 - rows_.size[row];
+    };
+    for (RowId row : HeldAfter(trace_, compared.begin)) add(row, 1);
+    Parts most;
+    if (compared.begin == pass.begin) most = now;
+    for (Step step = compared.begin + 1; step <= pass.end; ++step) {
+      const StepRecord record = trace_.steps[step - 1];
+      add(record.row, record.is_death ? -1 : 1);
+      if (step > pass.begin && now.Total(ratio) > most.Total(ratio)) most = now;
     }
-    uint64_t most = live;
-    Step peak = step.begin;
-    for (Step now = step.begin + 1; now <= step.end; ++now) {
-      const StepRecord record = trace_.steps[now - 1];
-      if (record.row == kNoRow || !Counts(record.row) || Stays(record.row)) continue;
-      live += record.is_death ? 0 - rows_.size[record.row] : rows_.size[record.row];
-      if (live > most) most = live, peak = now;
+    return most;
+  }
+  bool IsSameStepAndKind(const Pass& a, const Pass& b) const {
+    return a.cycle == b.cycle && a.backward_stack == b.backward_stack;
+  }
+  // Returns the gradients with which the last micro-batch of that step began; 0 if there was only
+  // one. Further micro-batches are assumed to be as large as the failing one.
+  uint64_t GradientsOfFurtherMicroBatches(const Pass& compared) const {
+    uint64_t gradients = 0;
+    for (size_t i = passes_.size(); i-- > 0 && gradients == 0;) {
+      if (passes_[i].is_first || !IsSameStepAndKind(compared, passes_[i])) continue;
+      const Step begin = cycles_.size() > compared.cycle ? cycles_[compared.cycle].begin : 0;
+      for (RowId row : HeldAfter(trace_, passes_[i].begin)) {
+        const bool is_own = rows_.birth[row] > begin && !Stays(row);
+        if (is_own && Counts(row) && IsGradient(row)) gradients += rows_.size[row];
+      }
     }
-    Parts parts;
-    for (RowId row : HeldAfter(trace_, peak)) {
-      if (Counts(row) && !Stays(row)) Add(row, parts);
+    return gradients;
+  }
+  // Returns the highest peak of the other passes that followed in that step.
+  Parts PeakAfter(size_t compared) const {
+    Parts most;
+    for (size_t i = compared + 1; i < passes_.size(); ++i) {
+      if (passes_[i].cycle != passes_[compared].cycle) break;
+      if (IsSameStepAndKind(passes_[i], passes_[compared])) continue;
+      const Parts parts = PeakIn(passes_[compared], passes_[i], 1);
+      if (parts.Total(1) > most.Total(1)) most = parts;
     }
-    return parts;
+    return most;
   }
 
   // Later steps have the optimizer's state in addition to what this one held. If the state is being
-  // created now, the forward and backward pass had none of it.
+  // created in the optimizer's step, the forward and backward pass had none of it.
   void Project(const FirstStepNeeds& needs) {
     if (found_.basis == ExpectedPeak::Basis::kSoFar) {
       found_.basis = ExpectedPeak::Basis::kFirstStep;
     }
     const uint64_t to_come =
         needs.optimizer_bytes - std::min(needs.optimizer_bytes, needs.made_bytes);
-    const uint64_t of_inputs = found_.bytes - std::min(found_.bytes, needs.parameter_bytes);
+    const uint64_t model = needs.parameter_bytes + needs.made_bytes + needs.workspace_bytes;
+    const uint64_t of_inputs = found_.bytes - std::min(found_.bytes, model);
     const uint64_t forward =
-        needs.parameter_bytes + Scaled(of_inputs, 1 / std::max(needs.forward_share, 0.01));
+        model + Scaled(of_inputs, 1 / std::max(needs.forward_share, 0.01)) + needs.backward_bytes;
     const uint64_t before_state =
-        std::max(found_.earlier_peak, needs.made_bytes > 0 ? peak_before_state_ : failing_.peak);
+        std::max(found_.earlier_peak, needs.made_bytes > 0 ? peak_before_state_ : step_peak_);
     found_.floor_bytes = needs.parameter_bytes + needs.optimizer_bytes;
     found_.least_bytes = found_.floor_bytes + needs.trained_bytes;
     found_.bytes = std::max({Sum(std::max(found_.bytes, forward), to_come),
                              Sum(before_state, needs.optimizer_bytes), found_.least_bytes});
+    found_.perhaps_bytes = needs.more_optimizer_bytes;
   }
 
   // x = cat(x, more): each tensor is larger than the previous one, is born before that one dies,
@@ -309,7 +434,7 @@ class Expectation {
   };
   bool GrowsByJoining() const {
     absl::flat_hash_map<uint64_t, Chain> chains;
-    for (Step step = begin_ + 1; step <= failed_.step; ++step) {
+    for (Step step = step_begin_ + 1; step <= failed_.step; ++step) {
       const RowId row = BornIn(step);
       if (row == kNoRow) continue;
       Chain& chain = chains[KeyOf(row)];
@@ -329,7 +454,7 @@ class Expectation {
 
   struct Place {
     uint64_t key;
-    uint32_t occurrence;  // within its step, from 0
+    uint32_t occurrence;  // within its pass, from 0
     Step step;
   };
   struct Occurrence {
@@ -342,16 +467,22 @@ class Expectation {
   const Categories& categories_;
   const FailedAllocation& failed_;
   const std::vector<Cycle>& cycles_;  // that ended before the failure
-  Step begin_;                        // of the failing step
-  uint64_t live_ = 0;
+  const Step step_begin_;             // of the failing step
+  std::vector<Pass> passes_;          // that ended before the failure
+  Step begin_ = 0;                    // of the failing pass
+  bool is_first_ = true;              // whether that is the first in its step
+  // Whether the compared pass is, too: it then began with a previous step's gradients, or with
+  // those of earlier micro-batches, like the failing one.
+  bool gradients_are_alike_ = false;
+  Live live_;
   std::vector<Place> places_;
   absl::flat_hash_map<uint64_t, std::vector<Occurrence>> index_;
   Course failing_;
   bool has_state_ = false;  // whether the failing step created optimizer state
-  uint64_t peak_before_state_ = 0;
-  std::vector<Course> at_places_;  // the failing step at each of places_
+  uint64_t step_peak_ = 0, peak_before_state_ = 0;
+  std::vector<Course> at_places_;  // the failing pass at each of places_
   std::vector<Comparison> comparisons_;
-  size_t finished_ = 0;
+  absl::flat_hash_set<RowId> will_be_gradients_;
   ExpectedPeak found_;
 };
 

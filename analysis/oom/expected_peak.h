@@ -6,15 +6,17 @@
 //
 //   expected = floor + fixed + ratio x variable
 //
-//   floor      what is held throughout this step: parameters, optimizer state, leaks
-//   fixed      above that at the peak of an earlier step: gradients, whose size does not depend on
-//              the inputs
+//   floor      what is held throughout this pass: parameters, optimizer state, leaks
+//   fixed      above that at the peak of an earlier pass: gradients, and the part by which blocks
+//              are larger than requested, which do not depend on the inputs
 //   variable   the rest of that peak
 //   ratio      requested bytes, apart from floor and fixed, at the failure / at the same place of
-//              the earlier step
+//              the earlier pass
 //
-// "The same place" is the same request: the same stacks, occurring equally often in its step. The
-// earlier step whose inputs are closest in size is used.
+// A pass is a part of a step that ends with a backward pass: a micro-batch, or one of several
+// models; what follows the last one is a pass, too. "The same place" is the same request: the same
+// stacks, occurring equally often in its pass. The earlier pass whose inputs are closest in size is
+// used. Passes of other kinds that followed it in its step may have a higher peak.
 //
 // Thread safety: pure functions. Cost: two walks over the steps before the failure, and a few over
 // the rows.
@@ -46,6 +48,8 @@ struct ExpectedPeak {
   // kEarlierSteps: their number, the maximum of their peaks, and the ratio of the compared step.
   uint64_t earlier_steps = 0, earlier_peak = 0;
   double input_ratio = 1;
+  uint64_t perhaps_bytes =
+      0;                      // needed in addition if the optimizer keeps more than the least state
   bool gradients_go = false;  // the previous step's gradients are set to zero before the peak
 
   // The peak if inputs had `share` of their size.
@@ -57,10 +61,15 @@ std::string_view NameOf(ExpectedPeak::Basis basis);
 // What is known of a first step when it fails; all 0 without training or after an optimizer step.
 struct FirstStepNeeds {
   uint64_t parameter_bytes = 0;
-  uint64_t trained_bytes = 0;    // the parameters that get a gradient
-  uint64_t optimizer_bytes = 0;  // the optimizer's state, whether created yet or not
-  uint64_t made_bytes = 0;       // the part that was live at the failure
+  uint64_t trained_bytes = 0;  // the parameters that get a gradient
+  // The optimizer's state at least, whether created yet or not, and what its class may keep more.
+  uint64_t optimizer_bytes = 0, more_optimizer_bytes = 0;
+  uint64_t made_bytes = 0;   // the part that was live at the failure
+  uint64_t workspace_bytes = 0;  // of libraries
   double forward_share = 1;      // completed fraction of the forward pass, 0 to 1
+  // What the backward pass needs at its beginning, while it still has everything that the forward
+  // pass saved; 0 if it has begun.
+  uint64_t backward_bytes = 0;
 };
 
 // The steps of the training loop that ended before the failure, in order: the recording's steps,

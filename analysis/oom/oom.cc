@@ -67,7 +67,7 @@ class OomExplainer {
       if (!report_.cycle) report_.cycle = 1;
     }
     const std::vector<Cycle> earlier = StepsBefore(examination_, failed);
-    AddNeeds(earlier.empty() ? 0 : earlier.back().end);
+    AddNeeds();
     if (facts.by_framework) {
       facts.evidence.expected = ExpectPeak(examination_, categories_, failed, earlier, needs_);
     }
@@ -122,6 +122,7 @@ class OomExplainer {
       const std::string kind = KindOfRange(range, examination_.definitions());
       const bool is_open = IsOpenAt(range, failed.t_ns);
       if (kind == "backward") (is_open ? in_backward = true, 0 : ++backward);
+      if (kind == "backward" && !is_open) backward_end_ = std::max(backward_end_, range.end);
       if (kind == "Optimizer.step") (is_open ? in_optimizer = true, 0 : ++optimizer);
     }
     const std::vector<Cycle>& cycles = examination_.cycles().cycles;
@@ -200,44 +201,62 @@ class OomExplainer {
   void CountTraining(const OwnBytes& own, uint32_t roles) {
     const bool is_leaf = (roles & format::kRoleExpectsGradient) != 0;
     if (is_leaf) leaf_bytes_ += own.bytes;
+    if (categories_.Of(own.row).category == Category::kActivations)
+      largest_activation_ = std::max(largest_activation_, own.bytes);
     if (categories_.Of(own.row).category != Category::kParameters) return;
     ++parameters_;
     if (is_leaf) parameters_reached_ = parameters_;
   }
 
   // Before an optimizer's first step, gradients and state are still to come unless they exist
-  // already. `begin` is the beginning of the failing step.
-  void AddNeeds(Step begin) {
-    const bool is_first = report_.cycle == 1 || HasGradientsAt(begin);
+  // already.
+  void AddNeeds() {
+    const bool is_first = report_.cycle == 1 || Accumulates();
     if (optimizer_steps_ > 0 || !is_first || !report_.phase) return;
     uint64_t parameters = 0, gradients = 0, state = 0;
     for (const CategoryUse& use : report_.categories) {
       if (use.category == Category::kParameters) parameters = use.bytes;
       if (use.category == Category::kGradients) gradients = use.bytes;
       if (use.category == Category::kOptimizerState) state = use.bytes;
+      if (use.category == Category::kWorkspaces) needs_.workspace_bytes = use.bytes;
     }
     const bool in_optimizer = report_.phase == Phase::kOptimizer;
-    if (parameters == 0 || (state > 0 && !in_optimizer) || parameters > UINT64_MAX / 4) return;
+    const Optimizer optimizer = FindOptimizer(examination_, report_.t_ns);
+    const bool has_state = state > 0 && !optimizer.makes_state_at_once;
+    if (parameters == 0 || (has_state && !in_optimizer) || parameters > UINT64_MAX / 4) return;
     const bool observed = leaf_bytes_ > 0 && report_.phase != Phase::kForward;
     const uint64_t trained = observed ? leaf_bytes_ : parameters;
     needs_.parameter_bytes = parameters;
     needs_.trained_bytes = trained;
-    needs_.optimizer_bytes = 2 * trained;
+    // An optimizer that allocates in its first step keeps state.
+    const uint64_t tensors = in_optimizer ? optimizer.most_state : optimizer.least_state;
+    needs_.optimizer_bytes = tensors * trained;
+    needs_.more_optimizer_bytes = (optimizer.most_state - tensors) * trained;
     needs_.made_bytes = state;
     needs_.forward_share = ForwardShare();
+    // The gradients of an operator's output and of its input, of the size of what was saved; and
+    // the workspaces of the backward pass, which runs in a thread of its own.
+    if (report_.phase == Phase::kForward && gradients == 0)
+      needs_.backward_bytes = needs_.workspace_bytes + 2 * largest_activation_;
     if (in_optimizer) return;
     StillToCome coming;
     coming.observed = observed;
     coming.gradient_bytes = trained - std::min(trained, gradients);
-    coming.optimizer_bytes = needs_.optimizer_bytes;
-    coming.floor_bytes = 3 * trained + parameters;
+    coming.optimizer = optimizer;
+    coming.optimizer_bytes = needs_.optimizer_bytes - std::min(needs_.optimizer_bytes, state);
+    coming.most_optimizer_bytes = coming.optimizer_bytes + needs_.more_optimizer_bytes;
+    coming.floor_bytes = parameters + trained + needs_.optimizer_bytes;
     report_.still_to_come = coming;
   }
-  // True for accumulation: a micro-batch is not a step.
-  bool HasGradientsAt(Step step) const {
-    for (RowId row : HeldAfter(trace_, step)) {
+  // Whether the gradients of earlier backward passes are still held: these were micro-batches and
+  // not steps.
+  bool Accumulates() const {
+    if (backward_end_ == 0) return false;
+    for (RowId row : HeldAfter(trace_, backward_end_)) {
       const bool is_gradient = categories_.Of(row).category == Category::kGradients;
-      if (is_gradient && trace_.rows.device[row] == report_.device) return true;
+      if (is_gradient && trace_.rows.device[row] == report_.device &&
+          trace_.rows.HeldAfter(row, report_.step))
+        return true;
     }
     return false;
   }
@@ -281,7 +300,9 @@ class OomExplainer {
   const LeakReport& leaks_;
   OomReport report_;
   uint64_t optimizer_steps_ = 0;  // that ended before the failure
+  Step backward_end_ = 0;         // of the last backward pass before it
   FirstStepNeeds needs_;
+  uint64_t largest_activation_ = 0;
   uint64_t leaf_bytes_ = 0;  // parameters reached by an autograd graph
   // Number of parameters, and number of those up to the last one that a graph has reached.
   uint64_t parameters_ = 0, parameters_reached_ = 0;

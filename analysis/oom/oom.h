@@ -27,6 +27,7 @@
 #include "analysis/leaks/leaks.h"
 #include "analysis/ledger/ledger.h"
 #include "analysis/oom/expected_peak.h"
+#include "analysis/oom/optimizer.h"
 
 namespace gmt::analysis {
 
@@ -101,10 +102,13 @@ struct OomHolder {
   std::vector<Alive> alive;  // why it is alive; most bytes first
 };
 
-// What this step would additionally need, if it trains with Adam.
+// What this step would additionally need.
 struct StillToCome {
   bool observed = false;  // PyTorch reported which parameters get a gradient; else all do
-  uint64_t gradient_bytes = 0, optimizer_bytes = 0;
+  uint64_t gradient_bytes = 0;
+  // The optimizer's state: at least, and with momentum or what else its class may keep.
+  uint64_t optimizer_bytes = 0, most_optimizer_bytes = 0;
+  Optimizer optimizer;
   uint64_t floor_bytes = 0;  // parameters, gradients and state, without activations
 };
 

@@ -46,6 +46,15 @@ class OomTest : public ::testing::Test {
     sample.set_source("cudaMemGetInfo");
     sample.set_free_bytes(driver_free);
   }
+  // One backward pass, which gives a parameter of 100 MiB its gradient.
+  void TrainOnce() {
+    script_.Block(kA, 100 * kMiB, {"make", "main"});
+    script_.Role(kA, format::kRoleParameter | format::kRoleExpectsGradient);
+    script_.Begin("backward", 1);
+    script_.Block(kA + 100 * kMiB, 100 * kMiB, {"backward", "main"});
+    script_.Role(kA + 100 * kMiB, format::kRoleGradient);
+    script_.End("backward", 1);
+  }
   void Segment(uint64_t address, uint64_t bytes) { script_.Alloc(address, bytes, {"malloc"}); }
 
   EventScript script_;
@@ -242,8 +251,29 @@ TEST_F(OomTest, LeakIsTheVerdictIfFixingItWouldSuffice) {
   EXPECT_EQ(report.verdict, OomVerdict::kLeak);
   EXPECT_EQ(report.leak_id, "leak/1");
   EXPECT_EQ(report.evidence.leaked_bytes, 900 * kMiB);
+  for (const OomAction& action : report.actions)
+    EXPECT_EQ(action.is_enough, action.what.starts_with("fix leak/1")) << action.what;
   leaks.suspects[0].tier = LeakTier::kPossible;
   EXPECT_EQ(Report(leaks).verdict, OomVerdict::kCapacity);
+}
+
+TEST_F(OomTest, SecondMicroBatchOfTheFirstStepStillNeedsTheOptimizersState) {
+  DriverSays(kTotal);
+  Segment(kA, 900 * kMiB);
+  TrainOnce();
+  GiveUp(800 * kMiB, 124 * kMiB);
+  const OomReport report = Report();
+  ASSERT_TRUE(report.still_to_come);
+  EXPECT_EQ(report.still_to_come->optimizer_bytes, 2 * 100 * kMiB);
+}
+
+TEST_F(OomTest, WithoutTheGradientsOfThePassBeforeTheProgramUpdatesByItself) {
+  DriverSays(kTotal);
+  Segment(kA, 900 * kMiB);
+  TrainOnce();
+  script_.FreeBlock(kA + 100 * kMiB);
+  GiveUp(800 * kMiB, 124 * kMiB);
+  EXPECT_FALSE(Report().still_to_come);
 }
 
 TEST_F(OomTest, DriverAloneIsExplainedWithoutAFramework) {

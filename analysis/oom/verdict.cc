@@ -133,7 +133,10 @@ class Decider {
   // Whether the difference is within the error of the expectation.
   bool IsClose() const {
     const uint64_t expected = evidence_.expected.bytes, available = evidence_.available_bytes;
-    const uint64_t apart = std::max(expected, available) - std::min(expected, available);
+    const uint64_t most = expected + evidence_.expected.perhaps_bytes;
+    const uint64_t apart = expected > available ? expected - available
+                           : available > most   ? available - most
+                                                : 0;
     return evidence_.expected.basis != ExpectedPeak::Basis::kSoFar &&
            apart < PercentOf(available, kClosePercent);
   }

@@ -89,6 +89,12 @@ Json LiveJson(const OomReport& report, const Examination& examination) {
   return {{"categories", categories}, {"stacks", holders}};
 }
 
+Json OptimizerJson(const analysis::Optimizer& optimizer) {
+  if (optimizer.name.empty()) return nullptr;
+  return {
+      {"class", optimizer.name}, {"place", OrNull(optimizer.place)}, {"known", optimizer.is_known}};
+}
+
 void AddFailure(const OomReport& report, const Examination& examination, Json& json) {
   json["device"] = report.device;
   json["heap"] = report.heap;
@@ -126,10 +132,13 @@ std::string OomJson(const OomReport& report, const Examination& examination,
   json["live"] = LiveJson(report, examination);
   json["still_to_come"] = nullptr;
   if (report.still_to_come) {
-    json["still_to_come"] = {{"observed", report.still_to_come->observed},
-                             {"gradient_bytes", report.still_to_come->gradient_bytes},
-                             {"optimizer_bytes", report.still_to_come->optimizer_bytes},
-                             {"floor_bytes", report.still_to_come->floor_bytes}};
+    const analysis::StillToCome& coming = *report.still_to_come;
+    json["still_to_come"] = {{"observed", coming.observed},
+                             {"gradient_bytes", coming.gradient_bytes},
+                             {"optimizer_bytes", coming.optimizer_bytes},
+                             {"most_optimizer_bytes", coming.most_optimizer_bytes},
+                             {"optimizer", OptimizerJson(coming.optimizer)},
+                             {"floor_bytes", coming.floor_bytes}};
   }
   return JsonText(json);
 }

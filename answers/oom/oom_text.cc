@@ -155,8 +155,12 @@ std::string Moment(const OomReport& report) {
 std::string Expectation(const OomReport& report) {
   const analysis::ExpectedPeak& expected = report.evidence.expected;
   if (expected.basis == Basis::kFirstStep) {
-    return fmt::format("this first step: about {} with the optimizer's state, {} available\n",
-                       Bytes(expected.bytes), Bytes(report.evidence.available_bytes));
+    return fmt::format(
+        "this first step: about {}{}, {} available\n", Bytes(expected.bytes),
+        expected.perhaps_bytes > 0
+            ? fmt::format(", {} with momentum", Bytes(expected.bytes + expected.perhaps_bytes))
+            : " with the optimizer's state",
+        Bytes(report.evidence.available_bytes));
   }
   if (expected.basis != Basis::kEarlierSteps) return "";
   const bool has_other_inputs =
@@ -314,6 +318,25 @@ std::string PinLines(const OomReport& report, const Examination& examination, si
   return text;
 }
 
+// What the optimizer allocates in its first step, and how that is known.
+std::string StateWords(const analysis::StillToCome& coming) {
+  const analysis::Optimizer& optimizer = coming.optimizer;
+  const std::string state = Bytes(coming.most_optimizer_bytes);
+  if (optimizer.name.empty()) return fmt::format(", and {} of state with Adam", state);
+  const std::string name = optimizer.place.empty()
+                               ? optimizer.name
+                               : fmt::format("{} ({})", optimizer.name, optimizer.place);
+  if (!optimizer.is_known)
+    return fmt::format(", and {} of state if {} keeps as much as Adam", state, name);
+  if (coming.most_optimizer_bytes == 0) return "";
+  if (coming.optimizer_bytes == coming.most_optimizer_bytes)
+    return fmt::format(", and {} of state of {}", state, name);
+  if (coming.optimizer_bytes == 0)
+    return fmt::format("; {} keeps {} of state with momentum, else none", name, state);
+  return fmt::format(", and {} of state of {}, {} with momentum", Bytes(coming.optimizer_bytes),
+                     name, state);
+}
+
 std::string Holders(const OomReport& report, const Examination& examination, size_t width) {
   if (report.verdict == OomVerdict::kFragmentation && !report.pins.empty()) {
     return PinLines(report, examination, width);
@@ -325,9 +348,8 @@ std::string Holders(const OomReport& report, const Examination& examination, siz
   }
   if (report.still_to_come) {
     const analysis::StillToCome& coming = *report.still_to_come;
-    text += fmt::format(
-        "still to come: gradients {}{}, and {} of state with Adam\n", Bytes(coming.gradient_bytes),
-        coming.observed ? "" : " (if all parameters get one)", Bytes(coming.optimizer_bytes));
+    text += fmt::format("still to come: gradients {}{}{}\n", Bytes(coming.gradient_bytes),
+                        coming.observed ? "" : " (if all parameters get one)", StateWords(coming));
   }
   return text;
 }

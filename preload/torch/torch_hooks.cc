@@ -2,6 +2,7 @@
 // was seen.
 
 #include <stdint.h>
+#include <string.h>
 
 #include "preload/base/export.h"
 #include "preload/base/scope.h"
@@ -225,6 +226,27 @@ void EndRecordFunction::operator()(void* self) const {
     if (range != 0) EndRange(p, range);
   }
   real()(self);
+}
+
+// ---- Optimizers ---------------------------------------------------------------------------------
+
+// The constructor of a process's first optimizer: its class and its line are in the stack. Both
+// types of std::string begin with a pointer to the text, which ends with a zero.
+void RecordOptimizer(const void* name) {
+  const char* const text = reinterpret_cast<const char*>(WordAt(name, 0));
+  if (text == nullptr || strcmp(text, "python.optimizer") != 0) return;
+  if (const WriteGuard p = IfRecordingBlocks(); p != nullptr)
+    EndRange(p, BeginRange(p, "Optimizer.__init__"));
+}
+
+void LogApiUsage::operator()(const void* name) const {
+  RecordOptimizer(name);
+  if (const auto next = real(); next != nullptr) next(name);
+}
+
+void LogApiUsage26::operator()(const void* name) const {
+  RecordOptimizer(name);
+  if (const auto next = real(); next != nullptr) next(name);
 }
 
 // ---- Roles of tensors ---------------------------------------------------------------------------

@@ -232,6 +232,16 @@ TEST_F(TorchTest, OnlyUserRangesAreRecorded) {
   EXPECT_NE(begins[0].stack, 0u);
 }
 
+TEST_F(TorchTest, ConstructorOfAnOptimizerIsARange) {
+  const LeftSession session = Train("optimizer");
+  EXPECT_EQ(outcome_.out, "5 reports, 0 lacks of memory\n") << "PyTorch's own function is called";
+  const auto begins = OfKind(session, Kind::kRangeBegin), ends = OfKind(session, Kind::kRangeEnd);
+  ASSERT_THAT(begins, SizeIs(1)) << "of the other parts of PyTorch, nothing is recorded";
+  ASSERT_THAT(ends, SizeIs(1));
+  EXPECT_EQ(begins[0].size, ends[0].size);
+  EXPECT_NE(begins[0].stack, 0u);
+}
+
 // ---- The underlying tables ----------------------------------------------------------------------
 
 struct FakeNode {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace c10 {
@@ -45,6 +46,7 @@ struct TensorImpl {
 void reportMemoryUsageToProfiler(void* ptr, int64_t size, size_t allocated, size_t reserved,
                                  Device device);
 void reportOutOfMemoryToProfiler(int64_t size, size_t allocated, size_t reserved, Device device);
+void LogAPIUsage(const std::string& name);
 
 namespace cuda {
 struct CUDAStream {
@@ -157,6 +159,8 @@ void FakeForward(int64_t backward_bytes, bool throws);
 // threw.
 int FakeBackward();
 void FakeRange(int8_t scope);
+// Constructs a module and an optimizer.
+void FakeOptimizer();
 // Trains a parameter of 512 bytes on batches of 1,024: `steps` iterations that multiply the two.
 // Gradients are kept from step to step.
 void FakeTrain(int steps);

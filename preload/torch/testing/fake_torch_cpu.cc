@@ -175,6 +175,11 @@ void FakeSave(int nodes, int tensors, bool released) {
   }
 }
 
+void FakeOptimizer() {
+  c10::LogAPIUsage("python.nn_module");
+  c10::LogAPIUsage("python.optimizer");
+}
+
 void FakeRange(int8_t scope) {
   at::RecordFunction range(static_cast<at::RecordScope>(scope));
   FakeAllocate(next_address += 1 << 20, 512, c10::kCuda, 0);

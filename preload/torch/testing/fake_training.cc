@@ -1,5 +1,5 @@
 // A program that uses the fake PyTorch as Python uses the real one: loaded with RTLD_LOCAL.
-//   usage: fake_training LIBTORCH_CPU blocks|backward|throwing|ranges|roles|saves|cost
+//   usage: fake_training LIBTORCH_CPU blocks|backward|throwing|ranges|optimizer|roles|saves|cost
 // `cost` prints, for scripts/bench --torch, the nanoseconds of a node that saves nothing, of one
 // that saves two tensors, of one that also releases them, and of reading the clock. It measures CPU
 // time and takes the minimum of many short batches, which alternate so that they see the same
@@ -116,6 +116,11 @@ int main(int, char** argv) {
     CALL(FakeAllocate)(0x7777'0000'0000, 12345, c10::kCuda, 0);
     CALL(FakeRange)(static_cast<int8_t>(at::RecordScope::USER_SCOPE));
     CALL(FakeRange)(static_cast<int8_t>(at::RecordScope::FUNCTION));
+  }
+  if (std::strcmp(what, "optimizer") == 0) {
+    CALL(FakeOptimizer)();  // before there is GPU memory
+    CALL(FakeAllocate)(0x7777'0000'0000, 12345, c10::kCuda, 0);
+    CALL(FakeOptimizer)();
   }
   if (std::strcmp(what, "roles") == 0) CALL(FakeTrain)(3);
   if (std::strcmp(what, "saves") == 0) CALL(FakeSave)(3, 2, true);

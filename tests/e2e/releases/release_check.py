@@ -112,6 +112,11 @@ class Run:
         assert sorted(begun) == sorted(ended), (begun, ended)
         assert begun.count("backward") == steps, begun.count("backward")
         assert begun.count("record_function") >= steps, begun.count("record_function")  # at least Optimizer.step
+        created = [self.functions(event["stack"]) for event in self.events
+                   if event["kind"] == "range_begin" and event["name"] == "Optimizer.__init__"]
+        assert len(created) == 1, created
+        constructors = [function for function in created[0] if function.endswith("__init__")]
+        assert constructors[0] == "Optimizer.__init__" and len(constructors) > 1 and "main" in created[0], created
 
 
 def mlp(rig, folder):

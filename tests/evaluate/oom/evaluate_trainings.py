@@ -7,7 +7,8 @@ smaller device has less than the steps up to the failing one need, the truth is 
 fragmentation. If it has as much as the whole script needs, the truth is fragmentation. In between, the
 needs of later steps are unknown at the failure, so either is right. If the script finishes without its
 leak, the truth is a leak. Advice that claims to be enough is followed, and the script must then finish.
-Rules were developed with one half of the scripts and are judged with the other.
+Rules were developed with one half of the scripts and are judged with the other, and with scripts that
+were written when the rules were finished.
 """
 
 import concurrent.futures
@@ -36,10 +37,14 @@ HALVES = {
         "batch_15_times", "recurrent_lengths", "evaluation_between", "no_momentum", "sorted_lengths",
         "autocast_accumulation", "leaking_hook", "image_sizes", "adversarial", "logits_gathered",
     ),
+    "written_later": (
+        "rmsprop_clipped", "adagrad_embeddings", "momentum_validated", "own_optimizer", "inference", "updated_by_hand",
+    ),
 }
 LEAKING = ("leaking_losses", "leaking_hook")
 CAN_CHECKPOINT = ("fixed_batch", "varying_lengths", "last_batch_larger", "accumulation", "growing_cycles",
-                  "batch_15_times", "evaluation_between", "sorted_lengths", "autocast_accumulation")
+                  "batch_15_times", "evaluation_between", "sorted_lengths", "autocast_accumulation", "own_optimizer",
+                  "updated_by_hand")
 
 
 class Trainings:
@@ -131,41 +136,62 @@ def describe(case):
             f"available {evidence['available_bytes'] / MIB:.1f} MiB; {case['advice']}")
 
 
+class Judgement:
+    """How often the answers about some scripts are right."""
+
+    def __init__(self, cases):
+        self.cases, self.failed = cases, [case for case in cases if case]
+        self.verdicts, self.advice = {}, {}
+        for case in self.failed:
+            self.verdicts.setdefault(" or ".join(case["truths"]), []).append(self.is_right(case))
+            for what, finished in case["advice"]:
+                kind = "fix the leak" if what.startswith("fix leak") else what
+                self.advice.setdefault(kind, []).append(finished)
+
+    @staticmethod
+    def is_right(case):
+        return case["answer"]["verdict"] in case["truths"]
+
+    def show(self, evaluation, of_which):
+        every = [right for of in self.verdicts.values() for right in of]
+        followed = [finished for of in self.advice.values() for finished in of]
+        for truth, of in sorted(self.verdicts.items()):
+            evaluation.shown(f"{truth}{of_which}", f"{sum(of)} of {len(of)}")
+        evaluation.at_least(f"verdict{of_which}", sum(every), len(every), 0.95)
+        for what, of in sorted(self.advice.items()):
+            evaluation.shown(f"enough: {what}{of_which}", f"{sum(of)} of {len(of)} finished")
+        evaluation.at_least(f"advice that claims to be enough is enough{of_which}", sum(followed), len(followed), 0.95)
+
+
 def main():
     evaluation = Evaluation("oom_trainings", "Out of memory in training scripts", seeds=1, quick_seeds=1)
-    programs = HALVES["made_with" if evaluation.options.tune else "judged_with"]
+    halves = ("made_with",) if evaluation.options.tune else ("judged_with", "written_later")
+    programs = [program for half in halves for program in HALVES[half]]
     shares = SHARES[1::2] if evaluation.options.quick else SHARES
     cases = measure(Trainings(evaluation), evaluation.seeds, programs, shares, os.cpu_count() or 1)
-    failed = [case for case in cases if case]
-    verdicts, advice = {}, {}
-    for case in failed:
-        right = case["answer"]["verdict"] in case["truths"]
-        verdicts.setdefault(" or ".join(case["truths"]), []).append(right)
-        for what, finished in case["advice"]:
-            kind = "fix the leak" if what.startswith("fix leak") else what
-            advice.setdefault(kind, []).append(finished)
-        if not right or not all(finished for _, finished in case["advice"]):
-            evaluation.missed(case["seed"], describe(case))
-        elif evaluation.repeating:
-            print(describe(case), file=sys.stderr)
-    every = [right for of in verdicts.values() for right in of]
-    followed = [finished for of in advice.values() for finished in of]
+    in_order = len(cases) // len(programs)
+    judged = [Judgement([case for n, case in enumerate(cases) if programs[n // in_order] in HALVES[half]]) for half in halves]
+    for judgement in judged:
+        for case in judgement.failed:
+            if not judgement.is_right(case) or not all(finished for _, finished in case["advice"]):
+                evaluation.missed(case["seed"], describe(case))
+            elif evaluation.repeating:
+                print(describe(case), file=sys.stderr)
     evaluation.text(
         f"{len(programs)} training scripts on devices with {shares[0]:g} to {shares[-1]:g} of the memory that the script needs, "
-        f"which is measured by a run on a large device: {len(failed)} of {len(cases)} runs fail. If the device is smaller than "
-        "what the steps up to the failing one need, the truth is capacity. If it is as large as what the whole script needs, the "
-        "truth is fragmentation. In between, the needs of later steps cannot be known, and either verdict is correct. If the "
-        "script finishes without its leak, the truth is a leak. Advice that claims to be enough is followed, and the script must "
-        "then finish. The rules were developed with eight other scripts (`--tune`). When these ten first judged them, on half of "
-        "the sizes, 38 of 43 verdicts were correct, and 28 of 37 pieces of advice that claimed to be enough. The rule for a "
-        "growing tensor, and the margin of advice, were changed after that."
+        f"which is measured by a run on a large device: {sum(len(j.failed) for j in judged)} of {len(cases)} runs fail. If the "
+        "device is smaller than what the steps up to the failing one need, the truth is capacity. If it is as large as what the "
+        "whole script needs, the truth is fragmentation. In between, the needs of later steps cannot be known, and either verdict "
+        "is correct. If the script finishes without its leak, the truth is a leak. Advice that claims to be enough is followed, "
+        "and the script must then finish. The rules were developed with eight other scripts (`--tune`). When the first ten "
+        "scripts first judged them, on half of the sizes, 38 of 43 verdicts were correct, and 28 of 37 pieces of advice that "
+        "claimed to be enough; later, on all sizes, 81 of 91 and 16 of 18. The rules were changed after each of these results, "
+        "so these ten scripts no longer count as unseen. The last six scripts were written when the rules were finished. When "
+        "they first judged them, 45 of 53 verdicts were correct, and 8 of 9 pieces of advice. Two errors that they showed, in "
+        "the first step of an accumulation and of an update by hand, were then fixed."
     )
-    for truth, of in sorted(verdicts.items()):
-        evaluation.shown(f"{truth}", f"{sum(of)} of {len(of)}")
-    evaluation.at_least("verdict", sum(every), len(every), 0.95)
-    for what, of in sorted(advice.items()):
-        evaluation.shown(f"enough: {what}", f"{sum(of)} of {len(of)} finished")
-    evaluation.at_least("advice that claims to be enough is enough", sum(followed), len(followed), 0.95)
+    for half, judgement in zip(halves, judged):
+        judgement.show(evaluation, " (six later scripts)" if half == "written_later" else "")
     return evaluation.finish()
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains until it has finished or runs out of memory. PROGRAM names one of eighteen training scripts,
+"""Trains until it has finished or runs out of memory. PROGRAM names one of 24 training scripts,
 each with a property of real ones: varying inputs, accumulation, checkpointing, autocast, evaluation
 between epochs, a leak.
 
@@ -290,10 +290,97 @@ def logits_gathered(run):
             gathered = torch.cat((gathered, model(run.tokens(4, 128))))
 
 
+# ---- Written when the rules were finished --------------------------------------------------------
+
+
+def rmsprop_clipped(run):
+    """A recurrent model whose gradients are clipped."""
+    model = Recurrent().cuda()
+    optimizer = torch.optim.RMSprop(model.parameters(), lr=1e-3)
+    for _ in run.steps(15):
+        tokens = run.tokens(32, run.random.randint(40, 160))
+        loss = functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+
+def adagrad_embeddings(run):
+    """Most parameters are embeddings; the state exists before the first step."""
+    model = nn.Sequential(nn.EmbeddingBag(40_000, 256), nn.Linear(256, 2048), nn.ReLU(), nn.Linear(2048, 1)).cuda()
+    optimizer = torch.optim.Adagrad(model.parameters())
+    for _ in run.steps(12):
+        words = torch.randint(40_000, (run.batch(run.random.randint(1500, 3000)), 30)).cuda()
+        run.update(optimizer, model(words).square().mean())
+
+
+def momentum_validated(run):
+    """Images with momentum, validated with larger batches after every fourth step."""
+    model = resnet((32, 64)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, nesterov=True, weight_decay=1e-4)
+    for step in run.steps(16):
+        run.update(optimizer, model(run.images(24, 72)).square().mean())
+        if step % 4 == 0:
+            model.eval()
+            with torch.no_grad():
+                correct = sum(model(run.images(64, 96)).argmax(1).eq(0).sum() for _ in range(2))
+            model.train()
+            del correct
+
+
+class Signs(torch.optim.Optimizer):
+    """The signs of the momentum, as in Lion."""
+
+    def __init__(self, parameters, lr=1e-4, decay=0.9):
+        super().__init__(parameters, {"lr": lr, "decay": decay})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                state = self.state[parameter]
+                if "momentum" not in state:
+                    state["momentum"] = torch.zeros_like(parameter)
+                state["momentum"].lerp_(parameter.grad, 1 - group["decay"])
+                parameter.sub_(state["momentum"].sign(), alpha=group["lr"])
+
+
+def own_optimizer(run):
+    """The program's own optimizer after three micro-batches of varying lengths."""
+    model = Language(run.options, width=288, layers=3).cuda()
+    optimizer = Signs(model.parameters())
+    for _ in run.steps(8):
+        for _ in range(3):
+            (model.loss(run.tokens(10, run.random.randint(60, 240))) / 3).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def inference(run):
+    """No training: batches of images of several sizes, with results that stay on the GPU."""
+    model = resnet((64, 128)).cuda().eval()
+    with torch.no_grad():
+        results = [model(run.images(32, run.random.choice((64, 96, 128)))).softmax(1) for _ in run.steps(20)]
+    torch.cat(results)
+
+
+def updated_by_hand(run):
+    """Training without an optimizer."""
+    model = Encoder(run.options, layers=4).cuda()
+    for _ in run.steps(12):
+        model(run.tokens(28, run.random.randint(50, 180))).square().mean().backward()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.sub_(parameter.grad, alpha=1e-3)
+                parameter.grad = None
+
+
 PROGRAMS = (
     fixed_batch, varying_lengths, last_batch_larger, accumulation, checkpointed, images_autocast, growing_cycles,
     leaking_losses, batch_15_times, recurrent_lengths, evaluation_between, no_momentum, sorted_lengths,
-    autocast_accumulation, leaking_hook, image_sizes, adversarial, logits_gathered,
+    autocast_accumulation, leaking_hook, image_sizes, adversarial, logits_gathered, rmsprop_clipped, adagrad_embeddings,
+    momentum_validated, own_optimizer, inference, updated_by_hand,
 )
 
 
