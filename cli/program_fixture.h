@@ -33,10 +33,11 @@ class ProgramFixture : public testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  // Runs the program in the test's directory. Returns its exit code.
-  int Run(const std::string& arguments) {
-    const std::string command = "cd " + folder_.string() + " && " + limits_ + GMT_PROGRAM " " +
-                                arguments + " >out 2>err </dev/null";
+  // Runs the program in the test's directory. Returns its exit code. `feeder` comes before it in
+  // the command line: a command and a pipe, or a redirection.
+  int Run(const std::string& arguments, const std::string& feeder = "</dev/null ") {
+    const std::string command = "cd " + folder_.string() + " && " + limits_ + feeder +
+                                GMT_PROGRAM " " + arguments + " >out 2>err";
     const int status = std::system(command.c_str());
     out_ = Get("out");
     err_ = Get("err");

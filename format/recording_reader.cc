@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "format/byte_source.h"
 #include "format/chunk_stream.h"
@@ -18,17 +17,14 @@ namespace gmt::format {
 namespace {
 
 constexpr uint32_t kReaderVersion = 1;
-constexpr uint64_t kRecogniseBytes = 1u << 20;
 // Minimum size for which a separate thread pays off.
 constexpr uint64_t kReadAheadBytes = 1u << 22;
-
-absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
 
 class RecordingReader::Impl {
  public:
-  Impl(std::unique_ptr<ByteSource> source, absl::string_view name)
+  Impl(std::shared_ptr<ByteSource> source, absl::string_view name)
       : source_(std::move(source)), name_(name) {}
 
   absl::Status Begin();
@@ -55,7 +51,7 @@ class RecordingReader::Impl {
   template <typename Frames>
   absl::Status TakeAll(Frames& frames, RecordingVisitor& visitor);
 
-  const std::unique_ptr<ByteSource> source_;
+  const std::shared_ptr<ByteSource> source_;
   const std::string name_;
   bool read_ = false;
   bool printable_ = false;
@@ -68,15 +64,11 @@ class RecordingReader::Impl {
 
 absl::Status RecordingReader::Impl::CheckLooksLikeRecording() {
   std::string head;
-  absl::Status status = source_->Read(0, kRecogniseBytes, &head);
+  absl::Status status = source_->Read(0, kFileHeadBytes, &head);
   if (!status.ok()) return status;
   if (head.empty())
     return absl::InvalidArgumentError(absl::StrCat(name_, " is empty: nothing was recorded"));
-  if (head.find(kChunkSync) != std::string::npos ||
-      absl::StartsWith(View(head), View(kFileMagic)) ||
-      absl::StartsWith(View(kFileMagic), View(head))) {
-    return absl::OkStatus();
-  }
+  if (LooksLikeRecording(head)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(name_, " is not a gpumemtrace recording"));
 }
 
@@ -150,7 +142,7 @@ absl::StatusOr<std::unique_ptr<RecordingReader>> RecordingReader::FromBytes(
 }
 
 absl::StatusOr<std::unique_ptr<RecordingReader>> RecordingReader::FromSource(
-    std::unique_ptr<ByteSource> source, absl::string_view name) {
+    std::shared_ptr<ByteSource> source, absl::string_view name) {
   auto impl = std::make_unique<Impl>(std::move(source), name);
   absl::Status status = impl->Begin();
   if (!status.ok()) return status;

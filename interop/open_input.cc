@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
+#include <optional>
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "format/acquisition_history.h"
-#include "format/byte_source.h"
 #include "format/definitions_builder.h"
+#include "format/framing.h"
+#include "format/parts.h"
 #include "format/printable_visitor.h"
 #include "interop/event_log/event_log.h"
 #include "interop/foreign_input.h"
@@ -25,8 +25,6 @@ using format::Damage;
 using format::RecordingReader;
 using format::RecordingVisitor;
 using format::Returns;
-
-constexpr uint64_t kHeadBytes = 64 << 10;
 
 std::string WithCommas(uint64_t number) {
   if (number < 1000) return fmt::format("{}", number);
@@ -144,19 +142,17 @@ class ConvertedInput : public Input {
 
 class EventLogInput : public ConvertedInput {
  public:
-  explicit EventLogInput(std::string path) : path_(std::move(path)) {}
+  explicit EventLogInput(InputFile file) : file_(std::move(file)) {}
 
   bool complete() const override { return is_whole_; }
   std::vector<std::string> notes() const override { return notes_; }
 
  private:
   absl::Status Convert(format::DefinitionsBuilder& builder, RecordingVisitor& visitor) override {
-    std::ifstream log(path_);
-    if (!log) return absl::NotFoundError(absl::StrCat(path_, ": cannot open it for reading"));
-    return ReadEventLog(log, path_, builder, visitor, &notes_, &is_whole_);
+    return ReadEventLog(*file_.source, file_.path, builder, visitor, &notes_, &is_whole_);
   }
 
-  const std::string path_;
+  const InputFile file_;
   Notes notes_;
   bool is_whole_ = true;
 };
@@ -176,52 +172,68 @@ class TorchInput : public ConvertedInput {
   const std::unique_ptr<TorchImport> snapshot_;
 };
 
-// Returns the decompressed beginning of a file, or "" if that is not possible.
-std::string UnpackedHead(absl::string_view path) {
-  auto source = format::OpenFile(path);
-  if (!source.ok()) return "";
-  const auto stream = StreamOf(*std::move(source), path);
-  const auto bytes = stream->Next();
-  return bytes.ok() ? std::string(bytes->substr(0, kHeadBytes)) : "";
+using Format = InputFile::Format;
+
+std::optional<Format> FormatOf(absl::string_view head) {
+  if (LooksLikeEventLog(head)) return Format::kEventLog;
+  if (LooksLikeTorchSnapshot(head)) return Format::kTorchSnapshot;
+  if (format::LooksLikeRecording({head.data(), head.size()})) return Format::kRecording;
+  return std::nullopt;
 }
 
-// Adds to the error of an unreadable file what it is, if that is recognised.
-absl::Status WithWhatItIs(const absl::Status& status, absl::string_view path) {
+// Adds to the error of an unreadable snapshot what the file is, if that is recognised.
+absl::Status WithWhatItIs(const absl::Status& status, const InputFile& file) {
   if (!absl::IsInvalidArgument(status) && !absl::IsDataLoss(status)) return status;
-  const std::string head = UnpackedHead(path);
-  return IsKnownForeign(path, head) ? absl::InvalidArgumentError(ForeignProblem(path, head))
-                                    : status;
+  const auto stream = StreamOf(file.source, file.path);
+  const auto unpacked = stream->Next();
+  const std::string head(unpacked.ok() ? *unpacked : "");
+  return IsKnownForeign(file.path, head)
+             ? absl::InvalidArgumentError(ForeignProblem(file.path, head))
+             : status;
 }
 
 absl::StatusOr<std::unique_ptr<format::ByteSource>> Open(absl::string_view path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(std::string(path), ignored))
     return absl::InvalidArgumentError(FolderProblem(std::string(path)));
-  auto source = format::OpenFile(path);
+  auto source = format::OpenFile(path, [&](absl::string_view head) {
+    return FormatOf(head).has_value() ? absl::OkStatus()
+                                      : absl::InvalidArgumentError(ForeignProblem(path, head));
+  });
   if (absl::IsNotFound(source.status())) return absl::NotFoundError(MissingProblem(path));
   return source;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Input>> OpenInput(absl::string_view path) {
+absl::StatusOr<InputFile> OpenInputFile(absl::string_view path) {
   absl::StatusOr<std::unique_ptr<format::ByteSource>> source = Open(path);
   if (!source.ok()) return source.status();
   std::string head;
-  absl::Status status = (*source)->Read(0, kHeadBytes, &head);
+  absl::Status status = (*source)->Read(0, format::kFileHeadBytes, &head);
   if (!status.ok()) return status;
-  if (LooksLikeEventLog({head.data(), head.size()}))
-    return std::unique_ptr<Input>(new EventLogInput(std::string(path)));
-  if (LooksLikeTorchSnapshot({head.data(), head.size()})) {
-    auto snapshot = TorchImport::Open(*std::move(source), path);
-    if (!snapshot.ok()) return WithWhatItIs(snapshot.status(), path);
+  const std::optional<Format> format = FormatOf(head);
+  if (!format.has_value()) return absl::InvalidArgumentError(ForeignProblem(path, head));
+  if (format == Format::kRecording) source = format::WithOlderParts(*std::move(source), path);
+  return InputFile{std::string(path), *format, *std::move(source)};
+}
+
+absl::StatusOr<std::unique_ptr<Input>> OpenInput(const InputFile& file) {
+  if (file.format == Format::kEventLog) return std::unique_ptr<Input>(new EventLogInput(file));
+  if (file.format == Format::kTorchSnapshot) {
+    auto snapshot = TorchImport::Open(file.source, file.path);
+    if (!snapshot.ok()) return WithWhatItIs(snapshot.status(), file);
     return std::unique_ptr<Input>(new TorchInput(*std::move(snapshot)));
   }
-  absl::StatusOr<std::unique_ptr<RecordingReader>> reader = RecordingReader::Open(path);
-  if (absl::IsInvalidArgument(reader.status()) && !head.empty())
-    return absl::InvalidArgumentError(ForeignProblem(path, head));
+  auto reader = RecordingReader::FromSource(file.source, file.path);
   if (!reader.ok()) return reader.status();
-  return std::unique_ptr<Input>(new RecordingInput(std::string(path), *std::move(reader)));
+  return std::unique_ptr<Input>(new RecordingInput(file.path, *std::move(reader)));
+}
+
+absl::StatusOr<std::unique_ptr<Input>> OpenInput(absl::string_view path) {
+  auto file = OpenInputFile(path);
+  if (!file.ok()) return file.status();
+  return OpenInput(*file);
 }
 
 }  // namespace gmt::interop

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
 
@@ -33,10 +32,10 @@ std::string Record(const std::string& log) {
   auto writer =
       format::RecordingWriter::Create(std::make_unique<format::StringSink>(&bytes), Header(), {});
   if (!writer.ok()) std::abort();
-  std::istringstream in(log);
   WriterTarget import(writer->get());
   Notes notes;
-  const absl::Status status = ReadEventLog(in, "fuzz", (*writer)->definitions(), import, &notes);
+  const absl::Status status =
+      ReadEventLog(*format::BytesInMemory(log), "fuzz", (*writer)->definitions(), import, &notes);
   if (!status.ok() || !(*writer)->Finish().ok()) return "";
   return bytes;
 }
