@@ -10,7 +10,6 @@
 #include "format/framing.h"
 #include "format/parts.h"
 #include "format/printable.h"
-#include "format/printable_visitor.h"
 #include "format/read_ahead.h"
 
 namespace gmt::format {
@@ -30,7 +29,6 @@ class RecordingReader::Impl {
   absl::Status Begin();
   absl::Status Read(RecordingVisitor& visitor, Returns returns);
   void MakeStringsPrintable() {
-    printable_ = true;
     taker_.MakeStringsPrintable();
     MakePrintable(&header_);
   }
@@ -46,7 +44,6 @@ class RecordingReader::Impl {
  private:
   absl::Status CheckLooksLikeRecording();
   absl::Status CheckHeader() const;
-  absl::Status TakeFrom(RecordingVisitor& visitor, Returns returns);
   // Consumes everything that `frames`, a ChunkStream or a ReadAhead, delivers.
   template <typename Frames>
   absl::Status TakeAll(Frames& frames, RecordingVisitor& visitor);
@@ -54,7 +51,6 @@ class RecordingReader::Impl {
   const std::shared_ptr<ByteSource> source_;
   const std::string name_;
   bool read_ = false;
-  bool printable_ = false;
 
   Header header_;  // the first
   DeliveryTaker taker_;
@@ -105,14 +101,6 @@ absl::Status RecordingReader::Impl::Begin() {
 absl::Status RecordingReader::Impl::Read(RecordingVisitor& visitor, Returns returns) {
   if (std::exchange(read_, true))
     return absl::FailedPreconditionError(absl::StrCat(name_, " has already been read"));
-  if (printable_) {
-    PrintableVisitor printable(&visitor);
-    return TakeFrom(printable, returns);
-  }
-  return TakeFrom(visitor, returns);
-}
-
-absl::Status RecordingReader::Impl::TakeFrom(RecordingVisitor& visitor, Returns returns) {
   ChunkStream stream(source_.get(), returns);
   if (source_->size() < kReadAheadBytes) return TakeAll(stream, visitor);
   ReadAhead ahead(&stream);

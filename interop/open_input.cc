@@ -11,7 +11,7 @@
 #include "format/definitions_builder.h"
 #include "format/framing.h"
 #include "format/parts.h"
-#include "format/printable_visitor.h"
+#include "format/printable.h"
 #include "interop/event_log/event_log.h"
 #include "interop/foreign_input.h"
 #include "interop/pickle/byte_stream.h"
@@ -74,32 +74,42 @@ class RecordingInput : public Input {
   const std::unique_ptr<RecordingReader> reader_;
 };
 
-// Passes on the output of an import with its definitions first, and completes frees as a
-// recording's reader does.
+// Passes on the output of an import with its definitions first, completes frees as a recording's
+// reader does, and makes text printable if the definitions do.
 class Forward : public RecordingVisitor {
  public:
   Forward(RecordingVisitor* target, Returns returns, format::DefinitionsBuilder* builder,
-          format::Definitions* definitions)
-      : target_(*target), returns_(returns), builder_(*builder), definitions_(*definitions) {}
+          format::Definitions* definitions, bool printable)
+      : target_(*target),
+        returns_(returns),
+        builder_(*builder),
+        definitions_(*definitions),
+        printable_(printable) {}
 
-  absl::Status OnHeader(const Header& header) override { return target_.OnHeader(header); }
-  absl::Status OnFacts(const Facts& facts) override { return target_.OnFacts(facts); }
+  absl::Status OnHeader(const Header& header) override { return target_.OnHeader(Copy(header)); }
+  absl::Status OnFacts(const Facts& facts) override { return target_.OnFacts(Copy(facts)); }
   absl::Status OnLosses(const Losses& losses) override { return target_.OnLosses(losses); }
   absl::Status OnEvents(const format::EventBatch& batch) override {
-    absl::Status status = Define();
-    if (!status.ok() || returns_ == Returns::kAsRecorded)
-      return status.ok() ? target_.OnEvents(batch) : status;
-    format::EventBatch completed = batch;
-    for (format::Event& event : completed.events) Complete(&event);
-    return target_.OnEvents(completed);
+    if (absl::Status status = Define(); !status.ok()) return status;
+    format::EventBatch copy = Copy(batch);
+    if (returns_ == Returns::kCompleted) {
+      for (format::Event& event : copy.events) Complete(&event);
+    }
+    return target_.OnEvents(copy);
   }
   absl::Status OnSnapshot(const Snapshot& snapshot) override {
     absl::Status status = Define();
-    return status.ok() ? target_.OnSnapshot(snapshot) : status;
+    return status.ok() ? target_.OnSnapshot(Copy(snapshot)) : status;
   }
 
  private:
   absl::Status Define() { return definitions_.Add(builder_.TakeNew()); }
+
+  template <typename Message>
+  Message Copy(Message message) const {
+    if (printable_) format::MakePrintable(&message);
+    return message;
+  }
 
   void Complete(format::Event* event) {
     const format::Family family = format::FamilyOf(event->kind);
@@ -116,6 +126,7 @@ class Forward : public RecordingVisitor {
   format::AcquisitionHistory history_;
   format::DefinitionsBuilder& builder_;
   format::Definitions& definitions_;
+  const bool printable_;
 };
 
 // A file of another format, converted while it is read.
@@ -123,8 +134,7 @@ class ConvertedInput : public Input {
  public:
   absl::Status Read(RecordingVisitor& visitor, Returns returns) override {
     format::DefinitionsBuilder builder;
-    format::PrintableVisitor printable(&visitor);
-    Forward forward(printable_ ? &printable : &visitor, returns, &builder, &definitions_);
+    Forward forward(&visitor, returns, &builder, &definitions_, printable_);
     return Convert(builder, forward);
   }
   const format::Definitions& definitions() const override { return definitions_; }
