@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "cli/program_fixture.h"
+#include "cli/testing/program_fixture.h"
 
 namespace gmt::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
-#include "cli/program_fixture.h"
+#include "cli/testing/program_fixture.h"
 
 namespace gmt::cli {
 namespace {

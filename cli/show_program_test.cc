@@ -10,7 +10,7 @@
 #include <string>
 
 #include "answers/show/page.h"
-#include "cli/program_fixture.h"
+#include "cli/testing/program_fixture.h"
 
 namespace gmt::cli {
 namespace {

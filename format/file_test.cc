@@ -15,7 +15,7 @@
 
 #include "format/byte_source.h"
 #include "format/definitions_builder.h"
-#include "format/recording_fixture.h"
+#include "format/testing/recording_fixture.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::format {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "format/definitions_builder.h"
-#include "format/parts_fixture.h"
 #include "format/recording_copy.h"
-#include "format/recording_fixture.h"
+#include "format/testing/parts_fixture.h"
+#include "format/testing/recording_fixture.h"
 
 namespace gmt::format {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "format/definitions_builder.h"
 #include "format/live_columns.h"
-#include "format/random_events.h"
-#include "format/recording_fixture.h"
+#include "format/testing/random_events.h"
+#include "format/testing/recording_fixture.h"
 #include "interop/event_log/event_log_fields.h"
 #include "interop/open_input.h"
 #include "proto/gmt.pb.h"

@@ -59,11 +59,11 @@ FOREIGN_STANDARD = {
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CODE = (".h", ".cc", ".inc", ".c", ".cpp")
-TEST_FILE = re.compile(r"(_test|_benchmark|_fuzz|_fixture)\.(cc|h)$|/testdata/|/testing/")
+TEST_FILE = re.compile(r"(_test|_benchmark|_fuzz)\.cc$|/testdata/|/testing/")
 
 # A random test with an unlisted seed would first fail for another user; tests/seeds/ draws new
 # seeds.
-TEST_CODE = re.compile(r"_test\.(cc|py|tsx?)$|_(fixture\.h|check\.py)$|/testing/|/e2e/|^tests/(?!seeds/)")
+TEST_CODE = re.compile(r"_test\.(cc|py|tsx?)$|_check\.py$|/testing/|/e2e/|^tests/(?!seeds/)")
 FRESH_SEED = re.compile(
     r"\brandom_device\b|\brandom_seed\(|\bsrand\(|\bSystemRandom\b|\bMath\.random\b"
     r"|(?<![\w.])random\.(Random\(\)|seed\(\)|(random|rand\w+|choices?|sample|shuffle|uniform)\()"
@@ -206,6 +206,7 @@ def check_mode(name, path, text):
         yield 1, "is executable but does not start with #!"
 
 
+TEST_SUPPORT = re.compile(r"(_fixture|_oracle)\.(h|cc)$|/fake_[^/]*$")
 BUILT_TEST = re.compile(r"_(test|benchmark|fuzz)\.cc$")
 
 
@@ -219,9 +220,24 @@ def check_is_built(names, root):
             yield f"{name}:1: is not in any CMakeLists.txt, so it is never built"
 
 
+def check_test_support(names, root):
+    """Finds sources beside the code of a room that only tests need: by what includes them, or by their names."""
+    included = {False: set(), True: set()}  # by tests?
+    for name in filter(lambda n: n.endswith(CODE), names):
+        with open(os.path.join(root, name), encoding="utf-8") as file:
+            found = {match.group(2) for match in map(INCLUDE.match, file) if match}
+        included[name.split("/")[0] not in ROOMS or bool(TEST_FILE.search(name))] |= found
+    for name in names:
+        room = name.split("/")[0]
+        if room not in ROOMS or not name.endswith(CODE) or TEST_FILE.search(name):
+            continue
+        if TEST_SUPPORT.search(name) or name in included[True] - included[False]:
+            yield f"{name}:1: only tests need it; it belongs in {room}/testing/"
+
+
 def violations(root):
     names = tracked_files(root)
-    found = list(check_is_built(names, root))
+    found = [*check_is_built(names, root), *check_test_support(names, root)]
     for name in names:
         path = os.path.join(root, name)
         try:

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "viewer/live/live_fixture.h"
+#include "viewer/testing/live_fixture.h"
 
 namespace gmt::viewer {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/seeds/seeds.h"
-#include "viewer/server/http_client_fixture.h"
+#include "viewer/testing/http_client_fixture.h"
 
 #if defined(__SANITIZE_THREAD__)
 // libevent removes a descriptor from epoll after closing it, when its number may already belong to

@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "analysis/testing/event_script.h"
-#include "viewer/server/http_client_fixture.h"
 #include "viewer/slab/slab.h"
+#include "viewer/testing/http_client_fixture.h"
 
 namespace gmt::viewer {
 namespace {

@@ -1,9 +1,9 @@
-// viewer/live/live_fixture.h
+// viewer/testing/live_fixture.h
 //
 // For tests: a recording that the test writes while it is followed, with a simulated collector.
 
-#ifndef GMT_VIEWER_LIVE_LIVE_FIXTURE_H_
-#define GMT_VIEWER_LIVE_LIVE_FIXTURE_H_
+#ifndef GMT_VIEWER_TESTING_LIVE_FIXTURE_H_
+#define GMT_VIEWER_TESTING_LIVE_FIXTURE_H_
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -142,4 +142,4 @@ class LiveRecordingTest : public testing::Test {
 
 }  // namespace gmt::viewer
 
-#endif  // GMT_VIEWER_LIVE_LIVE_FIXTURE_H_
+#endif  // GMT_VIEWER_TESTING_LIVE_FIXTURE_H_

@@ -1,9 +1,9 @@
-// cli/program_fixture.h
+// cli/testing/program_fixture.h
 //
 // For tests: runs the program itself in a temporary directory.
 
-#ifndef GMT_CLI_PROGRAM_FIXTURE_H_
-#define GMT_CLI_PROGRAM_FIXTURE_H_
+#ifndef GMT_CLI_TESTING_PROGRAM_FIXTURE_H_
+#define GMT_CLI_TESTING_PROGRAM_FIXTURE_H_
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -54,4 +54,4 @@ class ProgramFixture : public testing::Test {
 
 }  // namespace gmt::cli
 
-#endif  // GMT_CLI_PROGRAM_FIXTURE_H_
+#endif  // GMT_CLI_TESTING_PROGRAM_FIXTURE_H_

@@ -1,9 +1,9 @@
-// viewer/server/http_client_fixture.h
+// viewer/testing/http_client_fixture.h
 //
 // For tests: a client that knows nothing of HTTP and sends the given bytes.
 
-#ifndef GMT_VIEWER_SERVER_HTTP_CLIENT_FIXTURE_H_
-#define GMT_VIEWER_SERVER_HTTP_CLIENT_FIXTURE_H_
+#ifndef GMT_VIEWER_TESTING_HTTP_CLIENT_FIXTURE_H_
+#define GMT_VIEWER_TESTING_HTTP_CLIENT_FIXTURE_H_
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -70,4 +70,4 @@ class Client {
 
 }  // namespace gmt::viewer
 
-#endif  // GMT_VIEWER_SERVER_HTTP_CLIENT_FIXTURE_H_
+#endif  // GMT_VIEWER_TESTING_HTTP_CLIENT_FIXTURE_H_
