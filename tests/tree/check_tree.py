@@ -69,6 +69,15 @@ FRESH_SEED = re.compile(
     r"|(?<![\w.])random\.(Random\(\)|seed\(\)|(random|rand\w+|choices?|sample|shuffle|uniform)\()"
     r"|\b(mt19937(_64)?|minstd_rand0?|Random)\b.*\b(time|now|getpid)\(")
 
+# A variable of the preloaded library that outlives a function. The comment above it, or above the lines before it, says
+# what it is in a fork child: a cache, which is still right, or state of one process, and what keeps the child from it.
+NO_VARIABLE = (r"(?!(?:inline |static )*(?:using|namespace|struct|class|enum|union|template|typedef|extern|return|else"
+               r"|constexpr|const|static_assert|friend|public|private|case|goto)\b)")
+GLOBAL_VARIABLE = re.compile(
+    NO_VARIABLE + r"(?:\S+ )*constinit "
+    r"|" + NO_VARIABLE + r"(?:(?:static|inline|thread_local|alignas\(\w+\)) )*[\w:]+(?:<[^;]*>)?[ *&]+[\w:]+(?:\[[^;]*\])*(?: =|\{|;|,)")
+SURVIVES_FORK = re.compile(r"// (Cache|State): ")
+
 # A comment of prose. Drawings and tables, which have runs of spaces, may be wider than 100 columns.
 PROSE_COMMENT = re.compile(r"\s*//(?!.*\S  +\S)")
 
@@ -198,6 +207,16 @@ def check_text(name, text):
                 yield number, problem
 
 
+def check_variables(name, text):
+    if not name.startswith("preload/") or not name.endswith((".h", ".cc", ".inc")) or TEST_FILE.search(name):
+        return
+    says = False
+    for number, line in enumerate(text.splitlines(), 1):
+        says = bool(SURVIVES_FORK.match(line)) or says and line != ""
+        if GLOBAL_VARIABLE.match(line) and not says:
+            yield number, "does not say what it is in a fork child: // Cache: ... or // State: ..."
+
+
 def check_mode(name, path, text):
     executable = os.access(path, os.X_OK)
     if text.startswith("#!") and not executable and name.startswith(("scripts/", ".ci/")):
@@ -245,7 +264,7 @@ def violations(root):
                 text = file.read()
         except UnicodeDecodeError:
             continue  # a golden file, a picture
-        for number, problem in [*check_text(name, text), *check_times(name, text), *check_mode(name, path, text)]:
+        for number, problem in [*check_text(name, text), *check_times(name, text), *check_variables(name, text), *check_mode(name, path, text)]:
             found.append(f"{name}:{number}: {problem}")
     return found
 

@@ -128,6 +128,21 @@ class CheckTreeTest(unittest.TestCase):
         self.write("preload/CMakeLists.txt", "gmt_test(walk SRCS unwind/walk_test.cc)\n")
         self.expect_allowed("preload/unwind/walk_test.cc", "\n")
 
+    def test_variables_of_the_preloaded_library_say_what_they_are_in_a_fork_child(self):
+        for variable in ("constinit std::atomic<uint32_t> owner{0};", "static char path[64];", "thread_local Stack* stack = nullptr;",
+                         "std::atomic<int (*)(void*)> next;", "constinit Function<decltype(cuInit)> init(", "Places Table::places_{1};"):
+            self.expect_refused("preload/record/table.cc", f"{variable}\n", "what it is in a fork child")
+        self.expect_refused("preload/record/table.cc", "int rows;\n\n// Cache: columns.\nint columns;\n", "what it is in a fork child")
+
+    def test_variables_of_a_group_have_one_comment(self):
+        self.expect_allowed("preload/record/table.cc", "// State: `owner` names the process.\nint owner;\nint rows;\n")
+
+    def test_what_is_no_variable_needs_no_such_comment(self):
+        for line in ("constexpr int kRows = 3;", "const Row kRow = {1};", "extern constinit int rows;", "void Forget();",
+                     "int Count() { return 3; }", "using Row = int;", "  int rows = 0;", "class Table;", "inline constexpr char kName[] = {};"):
+            self.expect_allowed("preload/record/table.cc", f"{line}\n")
+        self.expect_allowed("session/ring.cc", "int rows;\n")
+
     def test_a_header_that_only_tests_include_is_in_a_folder_of_its_own(self):
         self.write("format/CMakeLists.txt", "gmt_test(format SRCS ring_test.cc)\n")
         self.write("format/ring_test.cc", '#include "format/sample_rings.h"\n')
