@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "format/definitions_builder.h"
 #include "format/recording_reader.h"
 #include "format/recording_writer.h"
 #include "proto/gmt.pb.h"
