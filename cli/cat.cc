@@ -29,8 +29,8 @@ absl::Status PutLine(absl::string_view line) {
 }
 
 // Reads the recording twice: its symbols are at its end, but the log needs them at its beginning.
-absl::Status CatAsLog(const std::string& path, interop::Input* input) {
-  absl::StatusOr<std::unique_ptr<interop::Input>> first = interop::OpenInput(path);
+absl::Status CatAsLog(const interop::InputFile& file, interop::Input* input) {
+  absl::StatusOr<std::unique_ptr<interop::Input>> first = interop::OpenInput(file);
   if (!first.ok()) return first.status();
   Nothing nothing;
   absl::Status status = (*first)->Read(nothing);
@@ -41,11 +41,13 @@ absl::Status CatAsLog(const std::string& path, interop::Input* input) {
 }
 
 absl::StatusOr<int> Cat(const CatArguments& options) {
-  absl::StatusOr<std::unique_ptr<interop::Input>> input = interop::OpenInput(options.input);
+  const absl::StatusOr<interop::InputFile> file = interop::OpenInputFile(options.input);
+  if (!file.ok()) return file.status();
+  absl::StatusOr<std::unique_ptr<interop::Input>> input = interop::OpenInput(*file);
   if (!input.ok()) return input.status();
   if (!options.json) (*input)->MakeStringsPrintable();
   CatText text(&(*input)->definitions());
-  absl::Status status = options.json ? CatAsLog(options.input, input->get())
+  absl::Status status = options.json ? CatAsLog(*file, input->get())
                                      : (*input)->Read(text, format::Returns::kCompleted);
   if (!status.ok()) return status;
   for (const std::string& note : (*input)->notes()) PrintNote(note);

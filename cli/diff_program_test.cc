@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "cli/program_fixture.h"
+#include "cli/testing/program_fixture.h"
 
 namespace gmt::cli {
 namespace {

@@ -1,16 +1,21 @@
-// A recording from a stranger whose every string tries to take over the terminal: no verb prints a
-// control character, a line break or a direction control that comes from it.
+// A recording and a process of a stranger, whose every string tries to take over the terminal: no
+// verb prints a control character, a line break or a direction control that comes from them. The
+// page of a running process: viewer/live/live_recording_test.cc.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "cli/program_fixture.h"
+#include "cli/testing/program_fixture.h"
+#include "collector/sessions/session_claim.h"
+#include "collector/testing/fake_target.h"
 
 namespace gmt::cli {
 namespace {
@@ -90,6 +95,31 @@ TEST_F(HostileTextTest, NoVerbPrintsControlCharactersOfAFile) {
   }
   ExpectClean("symbolize hostile.gmt -o named.gmt");
   ExpectClean("repair hostile.gmt repaired.gmt");
+}
+
+// Replaces an argument in the session of a process.
+void ReplaceArgument(collector::FakeTarget& target, const std::string& text,
+                     const std::string& by) {
+  ASSERT_EQ(text.size(), by.size());
+  const auto bytes = std::filesystem::file_size(target.path());
+  void* found = memmem(&target.header(), bytes, text.data(), text.size());
+  ASSERT_NE(found, nullptr);
+  memcpy(found, by.data(), by.size());
+}
+
+TEST_F(HostileTextTest, NoVerbPrintsControlCharactersOfAProcess) {
+  collector::FakeTarget one, other;
+  for (collector::FakeTarget* target : {&one, &other})
+    ReplaceArgument(*target, "train.py", "\x1b[2J\nx\x7f\t");
+  const auto claim = collector::SessionClaim::Take(one.fd());
+  const auto other_claim = collector::SessionClaim::Take(other.fd());
+  // Sessions are searched for in the directory of the last one.
+  std::filesystem::rename(one.path(),
+                          other.directory() / std::filesystem::path(one.path()).filename());
+  ExpectClean("list");
+  EXPECT_THAT(out_, HasSubstr("python \\x1b[2J\\nx\\x7f\\t"));
+  ExpectClean("view --live --no-browser");
+  EXPECT_THAT(err_, HasSubstr("python \\x1b[2J\\nx\\x7f\\t"));
 }
 
 TEST_F(HostileTextTest, TextShowsTheEscapesAndJsonKeepsTheData) {

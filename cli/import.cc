@@ -7,17 +7,16 @@
 #include "cli/command.h"
 #include "cli/output_file.h"
 #include "cli/verbs.h"
-#include "format/byte_source.h"
 #include "format/recording_writer.h"
 #include "interop/event_log/event_log.h"
 #include "interop/event_log/writer_target.h"
+#include "interop/open_input.h"
 #include "interop/torch_import/torch_import.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::cli {
 namespace {
 
-using format::ByteSource;
 using format::RecordingWriter;
 
 struct ImportArguments {
@@ -32,20 +31,19 @@ absl::StatusOr<std::unique_ptr<RecordingWriter>> CreateWriter(const std::string&
   return RecordingWriter::Create(*std::move(sink), header, {});
 }
 
-absl::Status ImportLog(const std::string& input, const std::string& output) {
-  const absl::StatusOr<Header> header = interop::ReadEventLogHeader(input);
+absl::Status ImportLog(const interop::InputFile& log, const std::string& output) {
+  const absl::StatusOr<Header> header = interop::ReadEventLogHeader(*log.source);
   if (!header.ok()) return header.status();
   const auto writer = CreateWriter(output, *header);
   if (!writer.ok()) return writer.status();
   interop::Notes notes;
-  absl::Status status = interop::ImportEventLog(input, **writer, &notes);
+  absl::Status status = interop::ImportEventLog(*log.source, log.path, **writer, &notes);
   for (const std::string& note : notes) PrintNote(note);
   return status.ok() ? (*writer)->Finish() : status;
 }
 
-absl::Status ImportTorch(std::unique_ptr<ByteSource> source, const std::string& input,
-                         const std::string& output) {
-  const auto snapshot = interop::TorchImport::Open(std::move(source), input);
+absl::Status ImportTorch(const interop::InputFile& file, const std::string& output) {
+  const auto snapshot = interop::TorchImport::Open(file.source, file.path);
   if (!snapshot.ok()) return snapshot.status();
   const auto writer = CreateWriter(output, (*snapshot)->header());
   if (!writer.ok()) return writer.status();
@@ -54,7 +52,7 @@ absl::Status ImportTorch(std::unique_ptr<ByteSource> source, const std::string& 
   if (status.ok()) status = (*writer)->Finish();
   if (!status.ok()) return status;
   const interop::TorchImportSummary& summary = (*snapshot)->summary();
-  PrintNote(fmt::format("{}: {} of {}, {}, {} with {} in use", input,
+  PrintNote(fmt::format("{}: {} of {}, {}, {} with {} in use", file.path,
                         Plural(summary.events, "event"), Plural(summary.devices, "device"),
                         Plural(summary.annotations, "annotation"),
                         Plural(summary.segments, "segment"), Plural(summary.blocks, "block")));
@@ -62,21 +60,18 @@ absl::Status ImportTorch(std::unique_ptr<ByteSource> source, const std::string& 
   return absl::OkStatus();
 }
 
-// Distinguishes the kinds of input by their first bytes.
 absl::Status ImportFile(const std::string& input, const std::string& output) {
-  absl::StatusOr<std::unique_ptr<ByteSource>> source = format::OpenFile(input);
-  if (!source.ok()) return source.status();
-  std::string head;
-  absl::Status status = (*source)->Read(0, 64 << 10, &head);
-  if (!status.ok()) return status;
-  const absl::string_view first_bytes(head.data(), head.size());
-  if (interop::LooksLikeEventLog(first_bytes)) return ImportLog(input, output);
-  if (interop::LooksLikeTorchSnapshot(first_bytes))
-    return ImportTorch(*std::move(source), input, output);
-  return absl::InvalidArgumentError(absl::StrCat(
-      input,
-      " is neither an event log, whose first line is a JSON object with a \"kind\" "
-      "(docs/format.md), nor a memory snapshot of PyTorch, a pickle of protocol 2 or later"));
+  const absl::StatusOr<interop::InputFile> file = interop::OpenInputFile(input);
+  if (!file.ok()) return file.status();
+  switch (file->format) {
+    case interop::InputFile::Format::kEventLog:
+      return ImportLog(*file, output);
+    case interop::InputFile::Format::kTorchSnapshot:
+      return ImportTorch(*file, output);
+    case interop::InputFile::Format::kRecording:
+      break;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(input, " is a recording already"));
 }
 
 absl::StatusOr<int> Import(const ImportArguments& options) {

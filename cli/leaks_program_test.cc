@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "cli/program_fixture.h"
+#include "cli/testing/program_fixture.h"
 
 namespace gmt::cli {
 namespace {

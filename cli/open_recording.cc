@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/progress.h"
+#include "interop/open_input.h"
 
 namespace gmt::cli {
 
@@ -20,6 +21,15 @@ absl::StatusOr<std::unique_ptr<answers::Recording>> OpenRecording(const std::str
     events = now.events;
   };
   return answers::LoadRecording(path, listener, std::move(options));
+}
+
+absl::StatusOr<std::shared_ptr<format::ByteSource>> OpenGmtFile(const std::string& path) {
+  absl::StatusOr<interop::InputFile> file = interop::OpenInputFile(path);
+  if (!file.ok()) return file.status();
+  if (file->format == interop::InputFile::Format::kRecording) return std::move(file->source);
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " is not a .gmt recording. Make one of it first: gpumemtrace import ",
+                   path, " -o FILE.gmt"));
 }
 
 }  // namespace gmt::cli

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "answers/recording.h"
+#include "format/byte_source.h"
 
 namespace gmt::cli {
 
@@ -20,6 +21,10 @@ inline answers::TextForm FormFor(bool json) {
 // answers::LoadRecording does.
 absl::StatusOr<std::unique_ptr<answers::Recording>> OpenRecording(
     const std::string& path, answers::ReadOptions options = {});
+
+// Opens a file that must be a .gmt recording, with its older parts, to copy it. Fails for another
+// format with a message that names the command that converts it.
+absl::StatusOr<std::shared_ptr<format::ByteSource>> OpenGmtFile(const std::string& path);
 
 }  // namespace gmt::cli
 

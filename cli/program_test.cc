@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
-#include "cli/program_fixture.h"
+#include "cli/testing/program_fixture.h"
 
 namespace gmt::cli {
 namespace {
@@ -177,8 +177,13 @@ TEST_F(ProgramTest, FailedImportLeavesNoFilesAndOverwritesNothing) {
 TEST_F(ProgramTest, ImportOfAnotherFormatNamesTheSupportedOnes) {
   Put("x.txt", "hello");
   EXPECT_EQ(Run("import x.txt -o run.gmt"), 1);
-  EXPECT_THAT(err_, HasSubstr("x.txt is neither an event log"));
-  EXPECT_THAT(err_, HasSubstr("nor a memory snapshot of PyTorch"));
+  EXPECT_THAT(err_, HasSubstr("x.txt is text; expected"));
+}
+
+TEST_F(ProgramTest, ImportOfARecordingIsRefused) {
+  MakeRecording();
+  EXPECT_EQ(Run("import run.gmt -o again.gmt"), 1);
+  EXPECT_THAT(err_, HasSubstr("run.gmt is a recording already"));
 }
 
 // {"segments": [], "device_traces": [[{"action": "snapshot"}]]}

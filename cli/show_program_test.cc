@@ -10,7 +10,7 @@
 #include <string>
 
 #include "answers/show/page.h"
-#include "cli/program_fixture.h"
+#include "cli/testing/program_fixture.h"
 
 namespace gmt::cli {
 namespace {
@@ -161,13 +161,13 @@ TEST_F(ShowTest, DevicesAndGroupsHaveALife) {
 }
 
 TEST_F(ShowTest, JsonHasTheSameContent) {
-  const nlohmann::json json = RunJson("show l.jsonl heap/pytorch --json");
+  const nlohmann::json answer = RunJson("show l.jsonl heap/pytorch --json");
   EXPECT_THAT(out_, StartsWith("{\n  \"schema\": \"gpumemtrace.show/1\""));
-  EXPECT_EQ(json["kind"], "heap");
-  EXPECT_EQ(json["life"]["peak_bytes"], 1536);
-  EXPECT_EQ(json["life"]["allocations"], 3);
-  EXPECT_EQ(json["life"]["steps"].size(), 2u);
-  EXPECT_EQ(json["next"].size(), 2u);
+  EXPECT_EQ(answer["kind"], "heap");
+  EXPECT_EQ(answer["life"]["peak_bytes"], 1536);
+  EXPECT_EQ(answer["life"]["allocations"], 3);
+  EXPECT_EQ(answer["life"]["steps"].size(), 2u);
+  EXPECT_EQ(answer["next"].size(), 2u);
   for (const char* id :
        {"step/1", "snapshot/oom-1", "event/2", "block/0x1000", "forward", "device/0"}) {
     EXPECT_EQ(RunJson("show l.jsonl " + std::string(id) + " --json")["schema"],

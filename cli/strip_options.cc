@@ -6,42 +6,22 @@
 #include <filesystem>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "format/byte_source.h"
-#include "format/framing.h"
+#include "cli/open_recording.h"
 #include "format/recording_copy.h"
 
 namespace gmt::cli {
-namespace {
-
-absl::Status CheckIsRecording(const std::string& path) {
-  auto source = format::OpenFile(path);
-  if (!source.ok()) return source.status();
-  std::string head;
-  absl::Status status = (*source)->Read(0, format::kFileMagic.size(), &head);
-  if (!status.ok() ||
-      absl::StartsWith(head, {format::kFileMagic.data(), format::kFileMagic.size()}))
-    return status;
-  return absl::InvalidArgumentError(absl::StrCat(
-      path,
-      " is not a .gmt recording; --strip-paths and --strip-args need one. Make one first: "
-      "gpumemtrace import ",
-      path, " -o FILE.gmt"));
-}
-
-}  // namespace
-
 void StripOptions::AddTo(Command& command) {
   command.Flag("--strip-paths", &paths, "remove private directories from paths");
   command.Flag("--strip-args", &args, "keep only the program name of the command line");
 }
 
 absl::Status StripOptions::Copy(const std::string& from, const std::string& to) const {
-  if (absl::Status status = CheckIsRecording(from); !status.ok()) return status;
+  const auto recording = OpenGmtFile(from);
+  if (!recording.ok()) return recording.status();
   auto sink = format::FileSink(to, format::IfExists::kOverwrite);
   if (!sink.ok()) return sink.status();
-  return format::CopyStripped(from, *std::move(sink), {paths, args, ""});
+  return format::CopyStripped(**recording, from, *std::move(sink), {paths, args, ""});
 }
 
 absl::StatusOr<StrippedFiles> StrippedFiles::Make(const StripOptions& options,

@@ -16,11 +16,10 @@
 #include "analysis/text.h"
 #include "answers/json.h"
 #include "cli/command.h"
+#include "cli/open_recording.h"
 #include "cli/output_file.h"
 #include "cli/verbs.h"
-#include "format/byte_source.h"
 #include "format/recording_copy.h"
-#include "interop/event_log/event_log.h"
 #include "proto/gmt.pb.h"
 #include "symbols/build_id_index.h"
 #include "symbols/debuginfod.h"
@@ -135,14 +134,15 @@ std::vector<Unnamed> WhyUnnamed(
   return unnamed;
 }
 
-absl::StatusOr<Result> CopyWithNames(const SymbolizeArguments& options, const std::string& output,
+absl::StatusOr<Result> CopyWithNames(format::ByteSource& recording,
+                                     const SymbolizeArguments& options, const std::string& output,
                                      symbols::Symbolizer& symbolizer) {
   auto sink = format::FileSink(output, format::IfExists::kOverwrite);
   if (!sink.ok()) return sink.status();
   Result result;
   std::map<std::pair<std::string, std::string>, uint64_t> unnamed;
   const absl::Status status = format::CopyRecording(
-      options.file, *std::move(sink), [&](const format::Definitions& definitions) {
+      recording, options.file, *std::move(sink), [&](const format::Definitions& definitions) {
         symbols::ImprovedNames names = symbols::FindImprovedNames(definitions, symbolizer);
         result.frames += names.frames;
         result.named += names.named;
@@ -189,26 +189,14 @@ void PrintAsJson(const SymbolizeArguments& options, const Result& result) {
   PrintJson(out);
 }
 
-// Rejects event logs: names are added to a recording, and a log has them inline with each stack.
-absl::Status CheckInput(const std::string& path) {
-  auto source = format::OpenFile(path);
-  if (!source.ok()) return source.status();
-  std::string head;
-  absl::Status status = (*source)->Read(0, 64 << 10, &head);
-  if (!status.ok() || !interop::LooksLikeEventLog({head.data(), head.size()})) return status;
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, " is an event log; make a recording of it first: gpumemtrace import ",
-                   path, " -o FILE.gmt"));
-}
-
 absl::StatusOr<int> Symbolize(const SymbolizeArguments& options) {
-  absl::Status input = CheckInput(options.file);
-  if (!input.ok()) return input;
+  const auto recording = OpenGmtFile(options.file);
+  if (!recording.ok()) return recording.status();
   auto names = Names::Open(options);
   if (!names.ok()) return names.status();
   auto output = OutputFile::Create(options.output, options.force);
   if (!output.ok()) return output.status();
-  const auto result = CopyWithNames(options, output->path(), (*names)->symbolizer());
+  const auto result = CopyWithNames(**recording, options, output->path(), (*names)->symbolizer());
   if (!result.ok()) return result.status();
   if (absl::Status status = output->Commit(); !status.ok()) return status;
   if (options.json) {

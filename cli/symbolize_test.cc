@@ -5,8 +5,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "cli/program_fixture.h"
-#include "symbols/sample_library.h"
+#include "cli/testing/program_fixture.h"
+#include "symbols/testing/sample_library.h"
 
 namespace gmt::cli {
 namespace {

@@ -5,9 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/live/live_session.h"
 #include "cli/verbs.h"
+#include "format/byte_source.h"
 #include "viewer/html/page_html.h"
 #include "viewer/server/view_server.h"
 
@@ -40,13 +39,12 @@ absl::StatusOr<std::string> Page(const ViewArguments& options) {
     }
     return std::string(viewer::PageHtml());
   }
-  std::ifstream in(options.page, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in || text.str().empty()) {
-    return absl::NotFoundError(absl::StrCat(options.page, ": cannot be read, or is empty"));
-  }
-  return text.str();
+  const auto file = format::OpenFile(options.page);
+  if (!file.ok()) return file.status();
+  std::string page;
+  if (absl::Status status = (*file)->Read(0, (*file)->size(), &page); !status.ok()) return status;
+  if (page.empty()) return absl::NotFoundError(absl::StrCat(options.page, " is empty"));
+  return page;
 }
 
 // The server that is stopped by signals.

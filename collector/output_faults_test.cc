@@ -9,7 +9,7 @@
 
 #include "collector/collector.h"
 #include "collector/testing/fake_target.h"
-#include "session/session_fixture.h"
+#include "session/testing/session_fixture.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::collector {

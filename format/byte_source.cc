@@ -1,6 +1,7 @@
 #include "format/byte_source.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 
 namespace gmt::format {
 namespace {
+
+constexpr int kWriterWaitMs = 5000;
 
 absl::Status Failed(absl::string_view doing, const std::string& path, int error) {
   const std::string message = absl::StrCat(path, ": ", doing, " failed: ", std::strerror(error));
@@ -53,17 +56,78 @@ class FileSource : public ByteSource {
   const std::string path_;
 };
 
-absl::StatusOr<std::string> ReadToEnd(int fd, const std::string& path) {
-  std::string bytes;
-  char buffer[1 << 16];
-  for (;;) {
-    const ssize_t got = read(fd, buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Failed("read", path, errno);
-    if (got == 0) return bytes;
-    bytes.append(buffer, static_cast<size_t>(got));
-  }
+// Returns an error for what is neither a regular file nor a pipe.
+absl::Status CheckKind(mode_t mode, const std::string& path) {
+  if (S_ISREG(mode) || S_ISFIFO(mode)) return absl::OkStatus();
+  const char* what = S_ISDIR(mode) ? "a folder" : S_ISSOCK(mode) ? "a socket" : "a device";
+  return absl::InvalidArgumentError(absl::StrCat(path, " is ", what, "; expected a file"));
 }
+
+// Reads a pipe that was opened with O_NONBLOCK, so that a missing writer is noticed.
+class PipeReader {
+ public:
+  PipeReader(int fd, const std::string& path, const HeadCheck& check)
+      : fd_(fd), path_(path), check_(check) {}
+
+  absl::Status ReadToEnd(std::string* bytes) {
+    for (bool ended = false; !ended;) {
+      absl::Status status = ReadMore(&ended);
+      if (status.ok() && (ended || bytes_.size() >= kFileHeadBytes)) status = CheckHead();
+      if (!status.ok()) return status;
+    }
+    *bytes = std::move(bytes_);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status ReadMore(bool* ended) {
+    char buffer[1 << 16];
+    const ssize_t got = read(fd_, buffer, sizeof buffer);
+    if (got > 0) return Append({buffer, static_cast<size_t>(got)});
+    if (got == 0) return AwaitWriter(ended);
+    if (errno == EAGAIN) Await(-1);
+    return errno == EAGAIN || errno == EINTR ? absl::OkStatus() : Failed("read", path_, errno);
+  }
+
+  absl::Status Append(absl::string_view bytes) {
+    if (bytes_.size() + bytes.size() > kMaxPipeBytes) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          path_, ": more than 1 GiB came through this pipe. Write it to a file first"));
+    }
+    absl::StrAppend(&bytes_, bytes);
+    return absl::OkStatus();
+  }
+
+  // A pipe whose writer has not come yet reads like one whose writer has gone.
+  absl::Status AwaitWriter(bool* ended) {
+    *ended = !bytes_.empty();
+    if (*ended) return absl::OkStatus();
+    if (std::exchange(awaited_, true)) {
+      return absl::UnavailableError(
+          absl::StrCat(path_, " is a pipe into which no program writes. Start that program first"));
+    }
+    Await(kWriterWaitMs);
+    return absl::OkStatus();
+  }
+
+  void Await(int timeout_ms) {
+    const int error = errno;
+    struct pollfd pipe = {fd_, POLLIN, 0};
+    poll(&pipe, 1, timeout_ms);
+    errno = error;
+  }
+
+  absl::Status CheckHead() {
+    if (check_ == nullptr || std::exchange(checked_, true)) return absl::OkStatus();
+    return check_(absl::string_view(bytes_).substr(0, kFileHeadBytes));
+  }
+
+  const int fd_;
+  const std::string& path_;
+  const HeadCheck& check_;
+  std::string bytes_;
+  bool awaited_ = false, checked_ = false;
+};
 
 }  // namespace
 
@@ -71,24 +135,26 @@ std::unique_ptr<ByteSource> BytesInMemory(std::string bytes) {
   return std::make_unique<MemorySource>(std::move(bytes));
 }
 
-absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(absl::string_view path) {
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(absl::string_view path,
+                                                     const HeadCheck& check) {
   const std::string name(path);
-  const int fd = open(name.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return Failed("open", name, errno);
+  // Opening a device may already have an effect.
   struct stat info = {};
-  if (fstat(fd, &info) != 0) {
-    const int error = errno;
-    close(fd);
-    return Failed("stat", name, error);
-  }
-  if (S_ISREG(info.st_mode)) {
+  if (stat(name.c_str(), &info) != 0) return Failed("open", name, errno);
+  if (absl::Status status = CheckKind(info.st_mode, name); !status.ok()) return status;
+  const int fd = open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return Failed("open", name, errno);
+  absl::Status status =
+      fstat(fd, &info) == 0 ? CheckKind(info.st_mode, name) : Failed("stat", name, errno);
+  if (status.ok() && S_ISREG(info.st_mode)) {
     return std::unique_ptr<ByteSource>(
         new FileSource(fd, static_cast<uint64_t>(info.st_size), name));
   }
-  absl::StatusOr<std::string> bytes = ReadToEnd(fd, name);  // fails for a directory, with EISDIR
+  std::string bytes;
+  if (status.ok()) status = PipeReader(fd, name, check).ReadToEnd(&bytes);
   close(fd);
-  if (!bytes.ok()) return bytes.status();
-  return BytesInMemory(*std::move(bytes));
+  if (!status.ok()) return status;
+  return BytesInMemory(std::move(bytes));
 }
 
 }  // namespace gmt::format

@@ -8,6 +8,7 @@
 #define GMT_FORMAT_BYTE_SOURCE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,9 +27,21 @@ class ByteSource {
   virtual absl::Status Read(uint64_t offset, uint64_t count, std::string* out) = 0;
 };
 
-// Opens a file. An error message contains the path. A file that is not regular (a pipe) is read
-// completely at once.
-absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(absl::string_view path);
+// As much of a file as is needed to recognise its format.
+constexpr uint64_t kFileHeadBytes = 1 << 20;
+
+// The most that is read from a pipe, which is kept in memory.
+constexpr uint64_t kMaxPipeBytes = 1 << 30;
+
+// Gets the first kFileHeadBytes of a pipe, or all if it is shorter. An error ends the reading.
+using HeadCheck = std::function<absl::Status(absl::string_view head)>;
+
+// Opens a regular file, or reads a pipe to its end if `check` accepts its head. Error messages
+// contain the path. INVALID_ARGUMENT for a folder, a device and a socket, which are not opened;
+// RESOURCE_EXHAUSTED for a longer pipe; UNAVAILABLE if no program opens the pipe for writing within
+// five seconds. Waits without limit for a writer that has opened it.
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(absl::string_view path,
+                                                     const HeadCheck& check = nullptr);
 
 std::unique_ptr<ByteSource> BytesInMemory(std::string bytes);
 

@@ -10,7 +10,7 @@
 #include "format/event_columns.h"
 #include "format/event_encoder.h"
 #include "format/live_columns.h"
-#include "format/random_events.h"
+#include "format/testing/random_events.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::format {

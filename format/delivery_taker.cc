@@ -2,6 +2,7 @@
 
 #include "format/id_shift.h"
 #include "format/parts.h"
+#include "format/printable.h"
 
 namespace gmt::format {
 
@@ -11,9 +12,10 @@ absl::Status DeliveryTaker::Take(const SegmentBegins&, RecordingVisitor&) {
   return absl::OkStatus();
 }
 
-absl::Status DeliveryTaker::Take(const Header& header, RecordingVisitor& visitor) {
+absl::Status DeliveryTaker::Take(Header& header, RecordingVisitor& visitor) {
   if (IsNextPart(last_header_, header)) definitions_.ContinueSegment();
   last_header_ = header;
+  if (printable_) MakePrintable(&header);
   return visitor.OnHeader(header);
 }
 
@@ -35,8 +37,7 @@ absl::Status DeliveryTaker::Take(const GapEnds& ends, RecordingVisitor& visitor)
   return visitor.OnEvents(batch);
 }
 
-absl::Status DeliveryTaker::Take(const std::unique_ptr<ChunkRead>& read,
-                                 RecordingVisitor& visitor) {
+absl::Status DeliveryTaker::Take(std::unique_ptr<ChunkRead>& read, RecordingVisitor& visitor) {
   ++chunks_;
   bytes_taken_ = read->offset + read->bytes;
   gmt::Body& body = read->body;
@@ -44,6 +45,10 @@ absl::Status DeliveryTaker::Take(const std::unique_ptr<ChunkRead>& read,
   if (defined.ok()) defined = definitions_.Add(body.symbols());
   if (!defined.ok()) NoteDamage(read->offset, read->bytes, std::string(defined.message()));
   if (body.symbols().count() > 0) ++names_taken_;
+
+  // Definitions have been made printable above. They hold build ids, which are not text.
+  if (printable_ && body.has_facts()) MakePrintable(body.mutable_facts());
+  if (printable_ && body.has_aggregates()) MakePrintable(body.mutable_aggregates());
 
   absl::Status status;
   if (body.has_facts()) status = visitor.OnFacts(body.facts());
@@ -62,6 +67,7 @@ absl::Status DeliveryTaker::TakeEvents(ChunkRead& read, RecordingVisitor& visito
   if (!definitions_.base().none()) {
     for (Event& event : read.batch.events) ShiftIds(definitions_.base(), &event);
   }
+  if (printable_) MakePrintable(&read.batch);
   return read.batch.events.empty() ? absl::OkStatus() : visitor.OnEvents(read.batch);
 }
 
@@ -81,6 +87,7 @@ absl::Status DeliveryTaker::TakeSnapshot(ChunkRead& read, RecordingVisitor& visi
     return absl::OkStatus();
   }
   if (!definitions_.base().none()) ShiftIds(definitions_.base(), body.mutable_snapshot());
+  if (printable_) MakePrintable(body.mutable_snapshot());
   return visitor.OnSnapshot(body.snapshot());
 }
 

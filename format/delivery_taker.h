@@ -32,8 +32,11 @@ class DeliveryTaker {
   template <typename Frames>
   absl::Status TakeNext(Frames& frames, RecordingVisitor& visitor, bool* ended);
 
-  // Definitions::MakeStringsPrintable(), for those that are read from now on.
-  void MakeStringsPrintable() { definitions_.MakeStringsPrintable(); }
+  // Makes all text that is read from now on safe to print (format/printable.h).
+  void MakeStringsPrintable() {
+    printable_ = true;
+    definitions_.MakeStringsPrintable();
+  }
   const Definitions& definitions() const { return definitions_; }
   bool complete() const { return complete_; }
   const std::vector<Damage>& damage() const { return damage_; }
@@ -46,8 +49,8 @@ class DeliveryTaker {
   absl::Status Take(const SegmentBegins&, RecordingVisitor&);
   absl::Status Take(const DamageFound& damage, RecordingVisitor&);
   absl::Status Take(const GapEnds& gap, RecordingVisitor& visitor);
-  absl::Status Take(const Header& header, RecordingVisitor& visitor);
-  absl::Status Take(const std::unique_ptr<ChunkRead>& read, RecordingVisitor& visitor);
+  absl::Status Take(Header& header, RecordingVisitor& visitor);
+  absl::Status Take(std::unique_ptr<ChunkRead>& read, RecordingVisitor& visitor);
   absl::Status Take(const RecordingEnds& end, RecordingVisitor&);
   absl::Status TakeEvents(ChunkRead& read, RecordingVisitor& visitor);
   absl::Status TakeSnapshot(ChunkRead& read, RecordingVisitor& visitor);
@@ -60,6 +63,7 @@ class DeliveryTaker {
   std::vector<Delivery> deliveries_;
   uint32_t chunks_ = 0;
   uint64_t bytes_taken_ = 0, names_taken_ = 0;
+  bool printable_ = false;
   bool ended_ = false;
   bool complete_ = false;
   bool gap_ = false;  // events may be missing
@@ -72,7 +76,7 @@ absl::Status DeliveryTaker::TakeNext(Frames& frames, RecordingVisitor& visitor, 
   absl::Status status = frames.Next(&deliveries_);
   for (Delivery& delivery : deliveries_) {
     if (!status.ok()) return status;
-    status = std::visit([&](const auto& taken) { return Take(taken, visitor); }, delivery);
+    status = std::visit([&](auto& taken) { return Take(taken, visitor); }, delivery);
     auto* read = std::get_if<std::unique_ptr<ChunkRead>>(&delivery);
     if (read != nullptr) frames.Recycle(std::move((*read)->batch));
   }

@@ -1,7 +1,9 @@
 // Tests recordings on a real disk and their use by other programs.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,9 +11,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include "format/byte_source.h"
 #include "format/definitions_builder.h"
-#include "format/recording_fixture.h"
+#include "format/testing/recording_fixture.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::format {
@@ -80,6 +84,41 @@ TEST_F(FileTest, ExistingFileIsOverwrittenOnRequest) {
 
 TEST_F(FileTest, DirectoryIsNotARecording) {
   EXPECT_FALSE(RecordingReader::Open(folder_.string()).ok());
+}
+
+TEST_F(FileTest, PipeOfAnotherFormatIsReadOnlyUpToItsHead) {
+  const std::string pipe = Path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::string head;
+  // Writes as long as there is a reader.
+  std::thread feeder([&] {
+    const int fd = open(pipe.c_str(), O_WRONLY);
+    const std::string zeros(1 << 16, '\0');
+    while (write(fd, zeros.data(), zeros.size()) > 0) {
+    }
+    close(fd);
+  });
+  std::signal(SIGPIPE, SIG_IGN);
+  const auto source = OpenFile(pipe, [&](absl::string_view bytes) {
+    head = std::string(bytes);
+    return absl::InvalidArgumentError("unknown format");
+  });
+  feeder.join();
+  EXPECT_EQ(source.status(), absl::InvalidArgumentError("unknown format"));
+  EXPECT_EQ(head.size(), kFileHeadBytes);
+}
+
+TEST_F(FileTest, PipeIsReadToItsEndIfItsHeadIsAccepted) {
+  const std::string pipe = Path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string bytes(3 << 20, 'x');
+  std::thread feeder([&] { std::ofstream(pipe, std::ios::binary) << bytes; });
+  const auto source = OpenFile(pipe, [](absl::string_view) { return absl::OkStatus(); });
+  feeder.join();
+  ASSERT_TRUE(source.ok()) << source.status();
+  std::string read;
+  ASSERT_TRUE((*source)->Read(0, (*source)->size(), &read).ok());
+  EXPECT_EQ(read, bytes);
 }
 
 TEST_F(FileTest, FullDiskIsAPersistentError) {

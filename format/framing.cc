@@ -39,6 +39,11 @@ bool StartsWithSync(std::string_view body, std::string_view sync) {
 
 }  // namespace
 
+bool LooksLikeRecording(std::string_view head) {
+  return head.starts_with(kFileMagic) || kFileMagic.starts_with(head) ||
+         head.find(kChunkSync) != std::string_view::npos;
+}
+
 uint64_t SyncWord(std::string_view text) { return FixedAt<uint64_t>(text, 0); }
 
 std::string Frame(FrameTag tag, std::string_view body) {

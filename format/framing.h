@@ -42,6 +42,10 @@ enum class FrameTag : uint8_t {
   kIndex = 0x72,
 };
 
+// Returns whether a file that begins like this may be a recording, even one with a damaged
+// beginning.
+bool LooksLikeRecording(std::string_view head);
+
 // Returns the sync word as the value of a fixed64 field.
 uint64_t SyncWord(std::string_view text);
 

@@ -10,8 +10,8 @@
 #include "format/definitions_builder.h"
 #include "format/event_encoder.h"
 #include "format/framing.h"
-#include "format/random_events.h"
-#include "format/recording_fixture.h"
+#include "format/testing/random_events.h"
+#include "format/testing/recording_fixture.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::format {

@@ -42,7 +42,15 @@ Header FirstHeader(ByteSource* source) {
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenWithParts(absl::string_view path) {
   auto newest = OpenFile(path);
   if (!newest.ok()) return newest;
-  if (FirstHeader(newest->get()).part() == 0) return newest;
+  return WithOlderParts(*std::move(newest), path);
+}
+
+std::unique_ptr<ByteSource> WithOlderParts(std::unique_ptr<ByteSource> newest,
+                                           absl::string_view path) {
+  std::string head;
+  // Finding the header of something else would take a search through all of it.
+  if (!newest->Read(0, kFileHeadBytes, &head).ok() || !LooksLikeRecording(head)) return newest;
+  if (FirstHeader(newest.get()).part() == 0) return newest;
   auto parts = GrowingParts::Open(std::string(path));
   if (!parts.ok()) return newest;  // a pipe has no parts
   return *std::move(parts);

@@ -38,6 +38,10 @@ Header FirstHeader(ByteSource* source);
 // for `path` itself.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenWithParts(absl::string_view path);
 
+// Returns `newest`, the source of the file at `path`, preceded by its older parts without a hole.
+std::unique_ptr<ByteSource> WithOlderParts(std::unique_ptr<ByteSource> newest,
+                                           absl::string_view path);
+
 }  // namespace gmt::format
 
 #endif  // GMT_FORMAT_PARTS_H_

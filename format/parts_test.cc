@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "format/definitions_builder.h"
-#include "format/parts_fixture.h"
 #include "format/recording_copy.h"
-#include "format/recording_fixture.h"
+#include "format/testing/parts_fixture.h"
+#include "format/testing/recording_fixture.h"
 
 namespace gmt::format {
 namespace {
@@ -135,7 +135,8 @@ TEST_F(PartsTest, CopyWithoutPathsHasAllOfThemInOneFile) {
   Add(AllocWithStack(0x300, "forward"));
   Finish();
   const std::string copy = directory_ + "/given.gmt";
-  const absl::Status status = CopyStripped(Path(), NewFile(copy), {true, true, "/lost"});
+  const absl::Status status =
+      CopyStripped(**OpenWithParts(Path()), Path(), NewFile(copy), {true, true, "/lost"});
   ASSERT_TRUE(status.ok()) << status;
   const auto all = ReadFile(copy);
   EXPECT_TRUE(reader_->complete());

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "format/event.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::format {
 namespace {
@@ -100,6 +102,12 @@ void MakePrintable(Message* message) {
   std::vector<const FieldDescriptor*> fields;
   message->GetReflection()->ListFields(*message, &fields);
   for (const FieldDescriptor* field : fields) MakeFieldPrintable(message, field);
+}
+
+void MakePrintable(EventBatch* batch) {
+  for (Sample& sample : batch->samples) MakePrintable(&sample);
+  for (SnapshotTaken& snapshot : batch->snapshots) MakePrintable(&snapshot);
+  for (Gap& gap : batch->gaps) MakePrintable(&gap);
 }
 
 }  // namespace gmt::format

@@ -18,6 +18,8 @@ class Message;
 
 namespace gmt::format {
 
+struct EventBatch;
+
 // Returns `text` with visible escapes in place of
 //   control characters   C0 (line breaks and tabs among them), DEL, C1       \n \t \x1b \x7f \x9b
 //   line separators      U+2028, U+2029                                      \u2028
@@ -28,6 +30,8 @@ std::string Printable(std::string_view text);
 // Does the same for all text in `message` and in the messages inside it. Not for messages with raw
 // bytes, such as build ids.
 void MakePrintable(google::protobuf::Message* message);
+// The same for the messages of a batch. Events themselves have no text, only ids of definitions.
+void MakePrintable(EventBatch* batch);
 
 }  // namespace gmt::format
 

@@ -4,7 +4,7 @@
 
 #include "format/allocator_trace.h"
 #include "format/definitions_builder.h"
-#include "format/recording_fixture.h"
+#include "format/testing/recording_fixture.h"
 
 namespace gmt::format {
 namespace {

@@ -5,11 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "format/byte_source.h"
 #include "format/chunk_codec.h"
 #include "format/frame_stream.h"
 #include "format/framing.h"
-#include "format/parts.h"
 
 namespace gmt::format {
 namespace {
@@ -160,11 +158,9 @@ class Copier {
   int64_t last_t_ns_ = 0;
 };
 
-absl::Status Copy(absl::string_view path, std::unique_ptr<Sink> sink, const Additions& additions,
-                  const Strip& strip) {
-  absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenWithParts(path);
-  if (!source.ok()) return source.status();
-  FrameStream stream(source->get());
+absl::Status Copy(ByteSource& source, absl::string_view path, std::unique_ptr<Sink> sink,
+                  const Additions& additions, const Strip& strip) {
+  FrameStream stream(&source);
   Copier copier(path, std::move(sink), additions, strip);
   for (;;) {
     const absl::StatusOr<FrameRecord> record = stream.Next();
@@ -176,14 +172,15 @@ absl::Status Copy(absl::string_view path, std::unique_ptr<Sink> sink, const Addi
 
 }  // namespace
 
-absl::Status CopyRecording(absl::string_view path, std::unique_ptr<Sink> sink,
+absl::Status CopyRecording(ByteSource& source, absl::string_view path, std::unique_ptr<Sink> sink,
                            const Additions& additions) {
-  return Copy(path, std::move(sink), additions, Strip());
+  return Copy(source, path, std::move(sink), additions, Strip());
 }
 
-absl::Status CopyStripped(absl::string_view path, std::unique_ptr<Sink> sink, const Strip& strip) {
+absl::Status CopyStripped(ByteSource& source, absl::string_view path, std::unique_ptr<Sink> sink,
+                          const Strip& strip) {
   const Additions nothing = [](const Definitions&) { return std::vector<gmt::Body>(); };
-  return Copy(path, std::move(sink), nothing, strip);
+  return Copy(source, path, std::move(sink), nothing, strip);
 }
 
 }  // namespace gmt::format

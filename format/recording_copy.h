@@ -2,8 +2,8 @@
 //
 // Copies a recording and adds information found later (names of frames) or removes private
 // information. Every other chunk is copied byte for byte. Additions follow the last chunk of each
-// file segment, before its index. All existing parts of a recording in parts (format/parts.h)
-// become one file.
+// file segment, before its index. The parts of a recording in parts (format/parts.h) become one
+// file.
 //
 // Thread safety: pure function.
 
@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "format/byte_source.h"
 #include "format/definitions.h"
 #include "format/messages_fwd.h"
 #include "format/recording_writer.h"
@@ -29,10 +30,11 @@ namespace gmt::format {
 using Additions =
     std::function<absl::StatusOr<std::vector<gmt::Body>>(const Definitions& definitions)>;
 
-// Fails if the recording at `path` is cut or damaged; the message contains the repair command.
-absl::Status CopyRecording(absl::string_view path, std::unique_ptr<Sink> sink,
+// Fail if the recording is cut or damaged; the message contains `path` and the repair command.
+absl::Status CopyRecording(ByteSource& source, absl::string_view path, std::unique_ptr<Sink> sink,
                            const Additions& additions);
-absl::Status CopyStripped(absl::string_view path, std::unique_ptr<Sink> sink, const Strip& strip);
+absl::Status CopyStripped(ByteSource& source, absl::string_view path, std::unique_ptr<Sink> sink,
+                          const Strip& strip);
 
 }  // namespace gmt::format
 

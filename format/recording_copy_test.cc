@@ -1,13 +1,9 @@
 #include "format/recording_copy.h"
 
 #include <gmock/gmock.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 
 #include "format/definitions_builder.h"
-#include "format/recording_fixture.h"
+#include "format/testing/recording_fixture.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::format {
@@ -35,7 +31,6 @@ class RecordingCopyTest : public RecordingFixture {
     Add(Alloc(0x2000, 512));
     Finish();
   }
-  void TearDown() override { std::filesystem::remove(path_); }
 
   // Returns a new name for the frame, with ids of the segment.
   static std::vector<gmt::Body> Name(const Definitions& definitions, uint32_t frame) {
@@ -51,12 +46,12 @@ class RecordingCopyTest : public RecordingFixture {
   }
   // Returns the copy with the frame renamed, or "" if copying failed.
   std::string Copy(const std::string& bytes) {
-    std::ofstream(path_, std::ios::binary) << bytes;
     std::string copy;
-    status_ = CopyRecording(
-        path_, std::make_unique<StringSink>(&copy), [&](const Definitions& definitions) {
-          return absl::StatusOr<std::vector<gmt::Body>>(Name(definitions, frame_));
-        });
+    status_ =
+        CopyRecording(*BytesInMemory(bytes), "a.gmt", std::make_unique<StringSink>(&copy),
+                      [&](const Definitions& definitions) {
+                        return absl::StatusOr<std::vector<gmt::Body>>(Name(definitions, frame_));
+                      });
     return status_.ok() ? copy : "";
   }
   std::vector<std::string> NamesIn(const std::string& bytes) {
@@ -72,8 +67,6 @@ class RecordingCopyTest : public RecordingFixture {
     return names;
   }
 
-  const std::string path_ =
-      std::filesystem::temp_directory_path() / ("recording_copy." + std::to_string(getpid()));
   uint32_t frame_ = 0;
   absl::Status status_;
 };
@@ -96,19 +89,21 @@ TEST_F(RecordingCopyTest, EverySegmentIsAddedTo) {
 }
 
 TEST_F(RecordingCopyTest, NothingToAddIsAnExactCopy) {
-  std::ofstream(path_, std::ios::binary) << bytes_;
   std::string copy;
-  ASSERT_TRUE(CopyRecording(path_, std::make_unique<StringSink>(&copy), [](const Definitions&) {
-                return absl::StatusOr<std::vector<gmt::Body>>(std::vector<gmt::Body>());
-              }).ok());
+  ASSERT_TRUE(CopyRecording(*BytesInMemory(bytes_), "a.gmt", std::make_unique<StringSink>(&copy),
+                            [](const Definitions&) {
+                              return absl::StatusOr<std::vector<gmt::Body>>(
+                                  std::vector<gmt::Body>());
+                            })
+                  .ok());
   EXPECT_EQ(copy, bytes_);
 }
 
 TEST_F(RecordingCopyTest, StrippedCopyIsCompleteAndLacksOnlyThePaths) {
   const auto strip = [this](const std::string& bytes) {
-    std::ofstream(path_, std::ios::binary) << bytes;
     std::string copy;
-    status_ = CopyStripped(path_, std::make_unique<StringSink>(&copy), {true, true, "/lost"});
+    status_ = CopyStripped(*BytesInMemory(bytes), "a.gmt", std::make_unique<StringSink>(&copy),
+                           {true, true, "/lost"});
     return copy;
   };
   bytes_.clear();
@@ -136,7 +131,7 @@ TEST_F(RecordingCopyTest, CutRecordingIsRejectedWithTheRepairCommand) {
   for (size_t size = 0; size < bytes_.size(); ++size) {
     EXPECT_EQ(Copy(bytes_.substr(0, size)), "") << size;
   }
-  EXPECT_THAT(std::string(status_.message()), HasSubstr("gpumemtrace repair " + path_));
+  EXPECT_THAT(std::string(status_.message()), HasSubstr("gpumemtrace repair a.gmt"));
 }
 
 TEST_F(RecordingCopyTest, EveryFlippedBitIsRejected) {

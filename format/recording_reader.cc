@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "format/byte_source.h"
 #include "format/chunk_stream.h"
@@ -11,30 +10,25 @@
 #include "format/framing.h"
 #include "format/parts.h"
 #include "format/printable.h"
-#include "format/printable_visitor.h"
 #include "format/read_ahead.h"
 
 namespace gmt::format {
 namespace {
 
 constexpr uint32_t kReaderVersion = 1;
-constexpr uint64_t kRecogniseBytes = 1u << 20;
 // Minimum size for which a separate thread pays off.
 constexpr uint64_t kReadAheadBytes = 1u << 22;
-
-absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
 
 class RecordingReader::Impl {
  public:
-  Impl(std::unique_ptr<ByteSource> source, absl::string_view name)
+  Impl(std::shared_ptr<ByteSource> source, absl::string_view name)
       : source_(std::move(source)), name_(name) {}
 
   absl::Status Begin();
   absl::Status Read(RecordingVisitor& visitor, Returns returns);
   void MakeStringsPrintable() {
-    printable_ = true;
     taker_.MakeStringsPrintable();
     MakePrintable(&header_);
   }
@@ -50,15 +44,13 @@ class RecordingReader::Impl {
  private:
   absl::Status CheckLooksLikeRecording();
   absl::Status CheckHeader() const;
-  absl::Status TakeFrom(RecordingVisitor& visitor, Returns returns);
   // Consumes everything that `frames`, a ChunkStream or a ReadAhead, delivers.
   template <typename Frames>
   absl::Status TakeAll(Frames& frames, RecordingVisitor& visitor);
 
-  const std::unique_ptr<ByteSource> source_;
+  const std::shared_ptr<ByteSource> source_;
   const std::string name_;
   bool read_ = false;
-  bool printable_ = false;
 
   Header header_;  // the first
   DeliveryTaker taker_;
@@ -68,15 +60,11 @@ class RecordingReader::Impl {
 
 absl::Status RecordingReader::Impl::CheckLooksLikeRecording() {
   std::string head;
-  absl::Status status = source_->Read(0, kRecogniseBytes, &head);
+  absl::Status status = source_->Read(0, kFileHeadBytes, &head);
   if (!status.ok()) return status;
   if (head.empty())
     return absl::InvalidArgumentError(absl::StrCat(name_, " is empty: nothing was recorded"));
-  if (head.find(kChunkSync) != std::string::npos ||
-      absl::StartsWith(View(head), View(kFileMagic)) ||
-      absl::StartsWith(View(kFileMagic), View(head))) {
-    return absl::OkStatus();
-  }
+  if (LooksLikeRecording(head)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(name_, " is not a gpumemtrace recording"));
 }
 
@@ -113,14 +101,6 @@ absl::Status RecordingReader::Impl::Begin() {
 absl::Status RecordingReader::Impl::Read(RecordingVisitor& visitor, Returns returns) {
   if (std::exchange(read_, true))
     return absl::FailedPreconditionError(absl::StrCat(name_, " has already been read"));
-  if (printable_) {
-    PrintableVisitor printable(&visitor);
-    return TakeFrom(printable, returns);
-  }
-  return TakeFrom(visitor, returns);
-}
-
-absl::Status RecordingReader::Impl::TakeFrom(RecordingVisitor& visitor, Returns returns) {
   ChunkStream stream(source_.get(), returns);
   if (source_->size() < kReadAheadBytes) return TakeAll(stream, visitor);
   ReadAhead ahead(&stream);
@@ -150,7 +130,7 @@ absl::StatusOr<std::unique_ptr<RecordingReader>> RecordingReader::FromBytes(
 }
 
 absl::StatusOr<std::unique_ptr<RecordingReader>> RecordingReader::FromSource(
-    std::unique_ptr<ByteSource> source, absl::string_view name) {
+    std::shared_ptr<ByteSource> source, absl::string_view name) {
   auto impl = std::make_unique<Impl>(std::move(source), name);
   absl::Status status = impl->Begin();
   if (!status.ok()) return status;

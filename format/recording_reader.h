@@ -58,7 +58,9 @@ class RecordingReader {
   // one recording. Fails with a message that contains the file name if it does not exist, cannot be
   // read, or is not a recording.
   static absl::StatusOr<std::unique_ptr<RecordingReader>> Open(absl::string_view path);
-  // Reads from memory; `name` replaces the path in messages.
+  // The same for bytes from elsewhere; `name` replaces the path in messages.
+  static absl::StatusOr<std::unique_ptr<RecordingReader>> FromSource(
+      std::shared_ptr<ByteSource> source, absl::string_view name);
   static absl::StatusOr<std::unique_ptr<RecordingReader>> FromBytes(std::string bytes,
                                                                     absl::string_view name);
   ~RecordingReader();
@@ -85,8 +87,6 @@ class RecordingReader {
 
  private:
   class Impl;
-  static absl::StatusOr<std::unique_ptr<RecordingReader>> FromSource(
-      std::unique_ptr<ByteSource> source, absl::string_view name);
   explicit RecordingReader(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

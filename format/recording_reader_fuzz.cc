@@ -18,9 +18,9 @@
 
 #include "format/framing.h"
 #include "format/live_columns.h"
-#include "format/recording_fixture.h"
 #include "format/recording_reader.h"
 #include "format/repair.h"
+#include "format/testing/recording_fixture.h"
 
 namespace gmt::format {
 namespace {

@@ -7,7 +7,7 @@
 #include "format/allocator_trace.h"
 #include "format/definitions_builder.h"
 #include "format/framing.h"
-#include "format/recording_fixture.h"
+#include "format/testing/recording_fixture.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::format {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "format/definitions_builder.h"
-#include "format/recording_fixture.h"
+#include "format/testing/recording_fixture.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::format {

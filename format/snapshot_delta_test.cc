@@ -13,10 +13,10 @@
 #include "format/frame_stream.h"
 #include "format/framing.h"
 #include "format/live_columns.h"
-#include "format/random_events.h"
-#include "format/recording_fixture.h"
 #include "format/repair.h"
 #include "format/snapshot_copy.h"
+#include "format/testing/random_events.h"
+#include "format/testing/recording_fixture.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::format {

@@ -27,6 +27,8 @@ absl::StatusOr<std::unique_ptr<TailReader>> TailReader::Open(const std::string& 
 TailReader::TailReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TailReader::~TailReader() = default;
 
+void TailReader::MakeStringsPrintable() { impl_->taker.MakeStringsPrintable(); }
+
 absl::Status TailReader::ReadMore(RecordingVisitor& visitor) {
   if (absl::Status status = impl_->source->Refresh(); !status.ok()) return status;
   bool ended = false;

@@ -37,6 +37,9 @@ class TailReader {
   static absl::StatusOr<std::unique_ptr<TailReader>> Open(const std::string& path);
   ~TailReader();
 
+  // Makes all text of the recording safe to print (format/printable.h). Call it before ReadMore().
+  void MakeStringsPrintable();
+
   // Reads to the end of what is complete now.
   absl::Status ReadMore(RecordingVisitor& visitor);
 

@@ -13,8 +13,8 @@
 
 #include "format/definitions_builder.h"
 #include "format/parts.h"
-#include "format/parts_fixture.h"
-#include "format/recording_fixture.h"
+#include "format/testing/parts_fixture.h"
+#include "format/testing/recording_fixture.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::format {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "http/client_fixture.h"
+#include "http/testing/client_fixture.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::http {

@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
+#include <optional>
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "format/acquisition_history.h"
-#include "format/byte_source.h"
 #include "format/definitions_builder.h"
-#include "format/printable_visitor.h"
+#include "format/framing.h"
+#include "format/parts.h"
+#include "format/printable.h"
 #include "interop/event_log/event_log.h"
 #include "interop/foreign_input.h"
 #include "interop/pickle/byte_stream.h"
@@ -25,8 +25,6 @@ using format::Damage;
 using format::RecordingReader;
 using format::RecordingVisitor;
 using format::Returns;
-
-constexpr uint64_t kHeadBytes = 64 << 10;
 
 std::string WithCommas(uint64_t number) {
   if (number < 1000) return fmt::format("{}", number);
@@ -76,32 +74,42 @@ class RecordingInput : public Input {
   const std::unique_ptr<RecordingReader> reader_;
 };
 
-// Passes on the output of an import with its definitions first, and completes frees as a
-// recording's reader does.
+// Passes on the output of an import with its definitions first, completes frees as a recording's
+// reader does, and makes text printable if the definitions do.
 class Forward : public RecordingVisitor {
  public:
   Forward(RecordingVisitor* target, Returns returns, format::DefinitionsBuilder* builder,
-          format::Definitions* definitions)
-      : target_(*target), returns_(returns), builder_(*builder), definitions_(*definitions) {}
+          format::Definitions* definitions, bool printable)
+      : target_(*target),
+        returns_(returns),
+        builder_(*builder),
+        definitions_(*definitions),
+        printable_(printable) {}
 
-  absl::Status OnHeader(const Header& header) override { return target_.OnHeader(header); }
-  absl::Status OnFacts(const Facts& facts) override { return target_.OnFacts(facts); }
+  absl::Status OnHeader(const Header& header) override { return target_.OnHeader(Copy(header)); }
+  absl::Status OnFacts(const Facts& facts) override { return target_.OnFacts(Copy(facts)); }
   absl::Status OnLosses(const Losses& losses) override { return target_.OnLosses(losses); }
   absl::Status OnEvents(const format::EventBatch& batch) override {
-    absl::Status status = Define();
-    if (!status.ok() || returns_ == Returns::kAsRecorded)
-      return status.ok() ? target_.OnEvents(batch) : status;
-    format::EventBatch completed = batch;
-    for (format::Event& event : completed.events) Complete(&event);
-    return target_.OnEvents(completed);
+    if (absl::Status status = Define(); !status.ok()) return status;
+    format::EventBatch copy = Copy(batch);
+    if (returns_ == Returns::kCompleted) {
+      for (format::Event& event : copy.events) Complete(&event);
+    }
+    return target_.OnEvents(copy);
   }
   absl::Status OnSnapshot(const Snapshot& snapshot) override {
     absl::Status status = Define();
-    return status.ok() ? target_.OnSnapshot(snapshot) : status;
+    return status.ok() ? target_.OnSnapshot(Copy(snapshot)) : status;
   }
 
  private:
   absl::Status Define() { return definitions_.Add(builder_.TakeNew()); }
+
+  template <typename Message>
+  Message Copy(Message message) const {
+    if (printable_) format::MakePrintable(&message);
+    return message;
+  }
 
   void Complete(format::Event* event) {
     const format::Family family = format::FamilyOf(event->kind);
@@ -118,6 +126,7 @@ class Forward : public RecordingVisitor {
   format::AcquisitionHistory history_;
   format::DefinitionsBuilder& builder_;
   format::Definitions& definitions_;
+  const bool printable_;
 };
 
 // A file of another format, converted while it is read.
@@ -125,8 +134,7 @@ class ConvertedInput : public Input {
  public:
   absl::Status Read(RecordingVisitor& visitor, Returns returns) override {
     format::DefinitionsBuilder builder;
-    format::PrintableVisitor printable(&visitor);
-    Forward forward(printable_ ? &printable : &visitor, returns, &builder, &definitions_);
+    Forward forward(&visitor, returns, &builder, &definitions_, printable_);
     return Convert(builder, forward);
   }
   const format::Definitions& definitions() const override { return definitions_; }
@@ -144,19 +152,17 @@ class ConvertedInput : public Input {
 
 class EventLogInput : public ConvertedInput {
  public:
-  explicit EventLogInput(std::string path) : path_(std::move(path)) {}
+  explicit EventLogInput(InputFile file) : file_(std::move(file)) {}
 
   bool complete() const override { return is_whole_; }
   std::vector<std::string> notes() const override { return notes_; }
 
  private:
   absl::Status Convert(format::DefinitionsBuilder& builder, RecordingVisitor& visitor) override {
-    std::ifstream log(path_);
-    if (!log) return absl::NotFoundError(absl::StrCat(path_, ": cannot open it for reading"));
-    return ReadEventLog(log, path_, builder, visitor, &notes_, &is_whole_);
+    return ReadEventLog(*file_.source, file_.path, builder, visitor, &notes_, &is_whole_);
   }
 
-  const std::string path_;
+  const InputFile file_;
   Notes notes_;
   bool is_whole_ = true;
 };
@@ -176,52 +182,68 @@ class TorchInput : public ConvertedInput {
   const std::unique_ptr<TorchImport> snapshot_;
 };
 
-// Returns the decompressed beginning of a file, or "" if that is not possible.
-std::string UnpackedHead(absl::string_view path) {
-  auto source = format::OpenFile(path);
-  if (!source.ok()) return "";
-  const auto stream = StreamOf(*std::move(source), path);
-  const auto bytes = stream->Next();
-  return bytes.ok() ? std::string(bytes->substr(0, kHeadBytes)) : "";
+using Format = InputFile::Format;
+
+std::optional<Format> FormatOf(absl::string_view head) {
+  if (LooksLikeEventLog(head)) return Format::kEventLog;
+  if (LooksLikeTorchSnapshot(head)) return Format::kTorchSnapshot;
+  if (format::LooksLikeRecording({head.data(), head.size()})) return Format::kRecording;
+  return std::nullopt;
 }
 
-// Adds to the error of an unreadable file what it is, if that is recognised.
-absl::Status WithWhatItIs(const absl::Status& status, absl::string_view path) {
+// Adds to the error of an unreadable snapshot what the file is, if that is recognised.
+absl::Status WithWhatItIs(const absl::Status& status, const InputFile& file) {
   if (!absl::IsInvalidArgument(status) && !absl::IsDataLoss(status)) return status;
-  const std::string head = UnpackedHead(path);
-  return IsKnownForeign(path, head) ? absl::InvalidArgumentError(ForeignProblem(path, head))
-                                    : status;
+  const auto stream = StreamOf(file.source, file.path);
+  const auto unpacked = stream->Next();
+  const std::string head(unpacked.ok() ? *unpacked : "");
+  return IsKnownForeign(file.path, head)
+             ? absl::InvalidArgumentError(ForeignProblem(file.path, head))
+             : status;
 }
 
 absl::StatusOr<std::unique_ptr<format::ByteSource>> Open(absl::string_view path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(std::string(path), ignored))
     return absl::InvalidArgumentError(FolderProblem(std::string(path)));
-  auto source = format::OpenFile(path);
+  auto source = format::OpenFile(path, [&](absl::string_view head) {
+    return FormatOf(head).has_value() ? absl::OkStatus()
+                                      : absl::InvalidArgumentError(ForeignProblem(path, head));
+  });
   if (absl::IsNotFound(source.status())) return absl::NotFoundError(MissingProblem(path));
   return source;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Input>> OpenInput(absl::string_view path) {
+absl::StatusOr<InputFile> OpenInputFile(absl::string_view path) {
   absl::StatusOr<std::unique_ptr<format::ByteSource>> source = Open(path);
   if (!source.ok()) return source.status();
   std::string head;
-  absl::Status status = (*source)->Read(0, kHeadBytes, &head);
+  absl::Status status = (*source)->Read(0, format::kFileHeadBytes, &head);
   if (!status.ok()) return status;
-  if (LooksLikeEventLog({head.data(), head.size()}))
-    return std::unique_ptr<Input>(new EventLogInput(std::string(path)));
-  if (LooksLikeTorchSnapshot({head.data(), head.size()})) {
-    auto snapshot = TorchImport::Open(*std::move(source), path);
-    if (!snapshot.ok()) return WithWhatItIs(snapshot.status(), path);
+  const std::optional<Format> format = FormatOf(head);
+  if (!format.has_value()) return absl::InvalidArgumentError(ForeignProblem(path, head));
+  if (format == Format::kRecording) source = format::WithOlderParts(*std::move(source), path);
+  return InputFile{std::string(path), *format, *std::move(source)};
+}
+
+absl::StatusOr<std::unique_ptr<Input>> OpenInput(const InputFile& file) {
+  if (file.format == Format::kEventLog) return std::unique_ptr<Input>(new EventLogInput(file));
+  if (file.format == Format::kTorchSnapshot) {
+    auto snapshot = TorchImport::Open(file.source, file.path);
+    if (!snapshot.ok()) return WithWhatItIs(snapshot.status(), file);
     return std::unique_ptr<Input>(new TorchInput(*std::move(snapshot)));
   }
-  absl::StatusOr<std::unique_ptr<RecordingReader>> reader = RecordingReader::Open(path);
-  if (absl::IsInvalidArgument(reader.status()) && !head.empty())
-    return absl::InvalidArgumentError(ForeignProblem(path, head));
+  auto reader = RecordingReader::FromSource(file.source, file.path);
   if (!reader.ok()) return reader.status();
-  return std::unique_ptr<Input>(new RecordingInput(std::string(path), *std::move(reader)));
+  return std::unique_ptr<Input>(new RecordingInput(file.path, *std::move(reader)));
+}
+
+absl::StatusOr<std::unique_ptr<Input>> OpenInput(absl::string_view path) {
+  auto file = OpenInputFile(path);
+  if (!file.ok()) return file.status();
+  return OpenInput(*file);
 }
 
 }  // namespace gmt::interop

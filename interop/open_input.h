@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "format/byte_source.h"
 #include "format/definitions.h"
 #include "format/recording_reader.h"
 
@@ -42,7 +43,21 @@ class Input {
   virtual std::vector<std::string> notes() const = 0;
 };
 
-// Fails with a message that names the file if it cannot be read or its format is unknown.
+// A file that has been opened and recognised. It may be read several times, also if it is a pipe.
+struct InputFile {
+  enum class Format { kRecording, kEventLog, kTorchSnapshot };
+
+  std::string path;  // for messages
+  Format format;
+  std::shared_ptr<format::ByteSource> source;  // a recording includes its older parts
+};
+
+// Recognises a file by its first bytes. Fails with a message that names the file if it cannot be
+// read or its format is unknown. Of a pipe in an unknown format only the first bytes are read.
+absl::StatusOr<InputFile> OpenInputFile(absl::string_view path);
+
+absl::StatusOr<std::unique_ptr<Input>> OpenInput(const InputFile& file);
+// Both in one step.
 absl::StatusOr<std::unique_ptr<Input>> OpenInput(absl::string_view path);
 
 }  // namespace gmt::interop

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "session/arena_reader.h"
-#include "session/session_fixture.h"
+#include "session/testing/session_fixture.h"
 
 namespace gmt::session {
 namespace {

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "session/session_fixture.h"
+#include "session/testing/session_fixture.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::session {

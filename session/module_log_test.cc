@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "session/arena_reader.h"
-#include "session/session_fixture.h"
+#include "session/testing/session_fixture.h"
 
 namespace gmt::session {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "session/session_fixture.h"
+#include "session/testing/session_fixture.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::session {

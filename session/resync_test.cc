@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "session/session_fixture.h"
+#include "session/testing/session_fixture.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::session {

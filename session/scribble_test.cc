@@ -9,7 +9,7 @@
 #include <string>
 
 #include "session/arena_reader.h"
-#include "session/session_fixture.h"
+#include "session/testing/session_fixture.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::session {

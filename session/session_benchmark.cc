@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "session/session_fixture.h"
+#include "session/testing/session_fixture.h"
 
 namespace gmt::session {
 namespace {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "session/session_fixture.h"
+#include "session/testing/session_fixture.h"
 
 namespace gmt::session {
 namespace {

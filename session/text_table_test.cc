@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "session/arena_reader.h"
-#include "session/session_fixture.h"
+#include "session/testing/session_fixture.h"
 
 namespace gmt::session {
 namespace {

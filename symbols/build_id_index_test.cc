@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "symbols/sample_library.h"
+#include "symbols/testing/sample_library.h"
 
 namespace gmt::symbols {
 namespace {

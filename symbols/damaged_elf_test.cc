@@ -9,8 +9,8 @@
 #include <iterator>
 #include <random>
 
-#include "symbols/sample_library.h"
 #include "symbols/symbolizer.h"
+#include "symbols/testing/sample_library.h"
 #include "tests/seeds/seeds.h"
 
 // libdw leaks a few bytes for every line table that it rejects; leaks of our own are still

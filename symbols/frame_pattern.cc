@@ -13,6 +13,7 @@ namespace gmt::symbols {
 namespace {
 
 constexpr std::string_view kBlank = " \t\r";
+constexpr size_t kMaxRulesBytes = 1 << 20;
 
 std::string_view WithoutLeadingBlanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(kBlank), text.size()));
@@ -163,11 +164,15 @@ absl::StatusOr<std::string> ReadRules(const std::string& path) {
   if (file == nullptr) return absl::NotFoundError(absl::StrCat(path, ": ", strerror(errno)));
   std::string text;
   char buffer[4096];
-  for (size_t got; (got = fread(buffer, 1, sizeof(buffer), file)) > 0;) text.append(buffer, got);
+  for (size_t got; text.size() <= kMaxRulesBytes && (got = fread(buffer, 1, sizeof(buffer), file));)
+    text.append(buffer, got);
   const bool good = ferror(file) == 0;
   const int error = errno;
   fclose(file);
   if (!good) return absl::NotFoundError(absl::StrCat(path, ": ", strerror(error)));
+  if (text.size() > kMaxRulesBytes)
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is longer than 1 MiB: not a file of rules"));
   return text;
 }
 

@@ -46,7 +46,8 @@ class FramePattern {
   std::vector<Condition> conditions_;
 };
 
-// Reads a file of rules. Returns NOT_FOUND with the file name if it cannot be read.
+// Reads a file of rules. Returns NOT_FOUND with the file name if it cannot be read, and
+// INVALID_ARGUMENT if it is longer than 1 MiB.
 absl::StatusOr<std::string> ReadRules(const std::string& path);
 
 // Calls `take` for each line that is not a comment. Prefixes its errors with `name` and line

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <filesystem>
 
-#include "symbols/sample_library.h"
+#include "symbols/testing/sample_library.h"
 
 namespace gmt::symbols {
 namespace {

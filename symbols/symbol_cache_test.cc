@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "symbols/cache_directory.h"
-#include "symbols/sample_library.h"
+#include "symbols/testing/sample_library.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::symbols {

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "symbols/sample_library.h"
+#include "symbols/testing/sample_library.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::symbols {

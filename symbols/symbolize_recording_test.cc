@@ -5,7 +5,7 @@
 
 #include "format/definitions_builder.h"
 #include "proto/gmt.pb.h"
-#include "symbols/sample_library.h"
+#include "symbols/testing/sample_library.h"
 
 namespace gmt::symbols {
 namespace {

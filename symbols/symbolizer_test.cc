@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "symbols/sample_library.h"
+#include "symbols/testing/sample_library.h"
 
 namespace gmt::symbols {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "analysis/categories/step_profile.h"
-#include "analysis/categories/training_script.h"
 #include "analysis/examination/examination.h"
+#include "analysis/testing/training_script.h"
 
 namespace gmt::analysis {
 namespace {

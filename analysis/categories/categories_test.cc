@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "analysis/categories/category_rules.h"
-#include "analysis/categories/training_script.h"
 #include "analysis/examination/layers.h"
+#include "analysis/testing/training_script.h"
 #include "format/event.h"
 
 namespace gmt::analysis {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <numeric>
 
-#include "analysis/categories/training_script.h"
+#include "analysis/testing/training_script.h"
 
 namespace gmt::analysis {
 namespace {

@@ -206,6 +206,7 @@ Fragmentation FragmentationAfter(const Examination& examination, int32_t device,
   result.segments = SegmentsAfter(trace, device, step);
   result.requesting_stream = requester.stream ? requester.stream : BusiestStream(result.segments);
   Fragments(trace, result, requester).Find();
+  result.pin_groups = GroupPins(trace, result.pins);
   return result;
 }
 

@@ -68,6 +68,7 @@ struct Fragmentation {
   // are expandable.
   uint64_t expandable_bytes = 0;
   std::vector<Pin> pins;             // most pinned bytes first
+  std::vector<PinGroup> pin_groups;  // the pins by stack, most pinned bytes first
   std::vector<SegmentMap> segments;  // by address
 };
 

@@ -69,7 +69,7 @@ TEST_F(FragmentationTest, FreeBetweenTwoBlocksCountsHalfForEach) {
   ASSERT_THAT(found.pins, SizeIs(2));
   EXPECT_EQ(found.pins[0].pinned_bytes, 30 * kMiB);
   EXPECT_EQ(found.pins[1].pinned_bytes, 30 * kMiB);
-  EXPECT_THAT(GroupPins(trace_, found.pins), SizeIs(2));
+  EXPECT_THAT(found.pin_groups, SizeIs(2));
 }
 
 TEST_F(FragmentationTest, PinsOfOneLineAreOneGroup) {
@@ -78,7 +78,7 @@ TEST_F(FragmentationTest, PinsOfOneLineAreOneGroup) {
     script_.Block(kA + i * 64 * kMiB, 2 * kMiB, {"metric"});
   }
   const Fragmentation found = AtEnd();
-  const auto groups = GroupPins(trace_, found.pins);
+  const std::vector<PinGroup>& groups = found.pin_groups;
   ASSERT_THAT(groups, SizeIs(1));
   EXPECT_EQ(groups[0].blocks, 3u);
   EXPECT_EQ(groups[0].block_bytes, 6 * kMiB);

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/categories/training_script.h"
+#include "analysis/testing/training_script.h"
 
 namespace gmt::analysis {
 namespace {

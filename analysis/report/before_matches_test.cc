@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "analysis/categories/training_script.h"
 #include "analysis/report/report.h"
+#include "analysis/testing/training_script.h"
 #include "format/units.h"
 
 namespace gmt::analysis {

@@ -1,7 +1,8 @@
 // analysis/trace/held_memory.h
 //
 // HeldMemory: which memory is held at which place after the events so far. It carries out the rules
-// T1, T5 and T6 of analysis/trace/trace.h, and decides which driver memory is a framework's segment.
+// T1, T5 and T6 of analysis/trace/trace.h, and decides which driver memory is a framework's
+// segment.
 // TraceBuilder records its results as rows; HeldPieces (analysis/leaks/held_pieces.h) follows them
 // beside a program that runs for days.
 //

@@ -24,7 +24,7 @@ Json SplitJson(const analysis::FragmentationSplit& split) {
 Json PinsJson(const Fragmentation& found, const Examination& examination, size_t top) {
   const analysis::Trace& trace = examination.trace();
   Json pins = Json::array();
-  for (const analysis::PinGroup& group : analysis::GroupPins(trace, found.pins)) {
+  for (const analysis::PinGroup& group : found.pin_groups) {
     if (pins.size() == top) break;
     const std::string id = StackId(group.stack, group.forward_stack);
     pins.push_back(

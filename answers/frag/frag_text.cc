@@ -117,7 +117,7 @@ std::string PinText(const PinGroup& group, const Examination& examination,
 
 std::string Pins(const Fragmentation& found, const Examination& examination,
                  analysis::SourceLines& sources, size_t top, size_t width) {
-  const std::vector<PinGroup> groups = analysis::GroupPins(examination.trace(), found.pins);
+  const std::vector<PinGroup>& groups = found.pin_groups;
   if (groups.empty()) return "";
   std::string text =
       fmt::format("\n{:>9} {:>8} {:>12}  {}\n", "pinned", "blocks", "their size", "by");
@@ -137,8 +137,7 @@ std::string Pins(const Fragmentation& found, const Examination& examination,
   return text;
 }
 
-std::string NextStep(const Fragmentation& found, const Examination& examination,
-                     const std::string& file) {
+std::string NextStep(const Fragmentation& found, const std::string& file) {
   std::string text;
   if (found.expandable_bytes > 0) {
     text += fmt::format(
@@ -146,7 +145,7 @@ std::string NextStep(const Fragmentation& found, const Examination& examination,
         "joined)\n",
         Bytes(found.expandable_bytes));
   }
-  const auto groups = analysis::GroupPins(examination.trace(), found.pins);
+  const std::vector<PinGroup>& groups = found.pin_groups;
   const std::string id = groups.empty() ? "" : StackId(groups[0].stack, groups[0].forward_stack);
   text += id.empty() ? fmt::format("\nNext: gpumemtrace report {} --at end\n", file)
                      : fmt::format("\nNext: gpumemtrace show {} {}\n", file, id);
@@ -201,7 +200,7 @@ std::string FragText(const std::vector<Fragmentation>& found, const Examination&
   if (Share(main.free_bytes, main.reserved_bytes) >= kWorthSaying) {
     text += "\n" + AddressMap(main.segments, kMapLines, width);
   }
-  return text + NextStep(main, examination, file);
+  return text + NextStep(main, file);
 }
 
 }  // namespace gmt::answers

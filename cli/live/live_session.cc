@@ -10,6 +10,7 @@
 #include "cli/live/control_session.h"
 #include "cli/record/collect_session.h"
 #include "collector/sessions/session_search.h"
+#include "format/printable.h"
 
 namespace gmt::cli {
 namespace {
@@ -34,7 +35,8 @@ absl::Status NoUniqueProcess(const std::vector<SessionSummary>& recorded) {
   }
   std::string list;
   for (size_t i = 0; i < std::min(recorded.size(), kProcessesNamed); ++i) {
-    absl::StrAppend(&list, "\n  ", recorded[i].pid, "  ", absl::StrJoin(recorded[i].argv, " "));
+    absl::StrAppend(&list, "\n  ", recorded[i].pid, "  ",
+                    format::Printable(absl::StrJoin(recorded[i].argv, " ")));
   }
   if (recorded.size() > kProcessesNamed) absl::StrAppend(&list, "\n  ...");
   return absl::FailedPreconditionError(

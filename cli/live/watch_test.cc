@@ -105,11 +105,11 @@ TEST_F(WatchTextTest, JsonIsOneObjectPerLine) {
   WatchText text(options_);
   const std::string line = text.OnAnswer(Leak(200), kSecond);
   EXPECT_EQ(line.find('\n'), line.size() - 1);
-  const auto json = nlohmann::json::parse(line);
-  EXPECT_EQ(json["schema"], "gpumemtrace.watch/1");
-  EXPECT_EQ(json["verdict"], "leak");
-  EXPECT_EQ(json["cycles"]["count"], 200);
-  EXPECT_EQ(json["suspects"][0]["id"], "leak/1");
+  const auto answer = nlohmann::json::parse(line);
+  EXPECT_EQ(answer["schema"], "gpumemtrace.watch/1");
+  EXPECT_EQ(answer["verdict"], "leak");
+  EXPECT_EQ(answer["cycles"]["count"], 200);
+  EXPECT_EQ(answer["suspects"][0]["id"], "leak/1");
 }
 
 TEST_F(WatchTextTest, EndsWithTheProgramOrAfterItsTime) {

@@ -14,6 +14,7 @@
 #include "cli/record/attached_session.h"
 #include "collector/inject/preconditions.h"
 #include "collector/inject/target_info.h"
+#include "format/printable.h"
 
 namespace gmt::cli {
 namespace {
@@ -61,8 +62,8 @@ int PrintChecks(const TargetInfo& target, const std::vector<Precondition>& check
   } else {
     fmt::print("Process {} {} be attached to.\n\n", target.pid, refusal.empty() ? "can" : "cannot");
     for (const Precondition& c : checks) {
-      fmt::print("  {}  {:<10} {}\n", InWords(c.verdict), c.name, c.found);
-      if (!c.fix.empty()) fmt::print("  {:<16} {}\n", "", c.fix);
+      fmt::print("  {}  {:<10} {}\n", InWords(c.verdict), c.name, format::Printable(c.found));
+      if (!c.fix.empty()) fmt::print("  {:<16} {}\n", "", format::Printable(c.fix));
     }
   }
   return refusal.empty() ? kDone : kFailed;

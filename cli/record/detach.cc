@@ -19,6 +19,7 @@
 #include "collector/inject/target_info.h"
 #include "format/byte_source.h"
 #include "format/framing.h"
+#include "format/printable.h"
 
 namespace gmt::cli {
 namespace {
@@ -99,7 +100,7 @@ absl::StatusOr<int> Detach(const std::string& name) {
         " is not complete: its collector has died. To see whether the rest can be collected: "
         "gpumemtrace list"));
   }
-  fmt::print("{}\n", recording);
+  fmt::print("{}\n", format::Printable(recording));
   return kDone;
 }
 

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "collector/control/client.h"
-#include "collector/control/control_fixture.h"
+#include "collector/testing/control_fixture.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::control {

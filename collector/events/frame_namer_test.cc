@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "proto/gmt.pb.h"
-#include "symbols/sample_library.h"
+#include "symbols/testing/sample_library.h"
 
 namespace gmt::collector {
 namespace {

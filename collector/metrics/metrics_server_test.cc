@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "http/client_fixture.h"
+#include "http/testing/client_fixture.h"
 
 namespace gmt::metrics {
 namespace {

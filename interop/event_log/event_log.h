@@ -17,7 +17,6 @@
 #define GMT_INTEROP_EVENT_LOG_EVENT_LOG_H_
 
 #include <functional>
-#include <istream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "format/byte_source.h"
 #include "format/definitions.h"
 #include "format/recording_reader.h"
 #include "format/recording_writer.h"
@@ -34,21 +34,23 @@ namespace gmt::interop {
 // What a user should know although it is not an error.
 using Notes = std::vector<std::string>;
 
-// Reads `log` to its end. The visitor gets what a RecordingReader of the same recording would pass
-// to it. IDs are those of `definitions`, which is updated before the visitor is called. `name`
-// stands for the path in messages. *is_whole becomes false if the last line has no line end.
-absl::Status ReadEventLog(std::istream& log, absl::string_view name,
+// Reads `log` up to the size that it had when it was opened. The visitor gets what a
+// RecordingReader of the same recording would pass to it. IDs are those of `definitions`, which is
+// updated before the visitor is called. `name` stands for the path in messages. *is_whole becomes
+// false if the last line has no line end.
+absl::Status ReadEventLog(format::ByteSource& log, absl::string_view name,
                           format::DefinitionsBuilder& definitions,
                           format::RecordingVisitor& visitor, Notes* notes,
                           bool* is_whole = nullptr);
 
 // Returns the header for a recording into which a log is imported. It is taken from the log's first
 // line if that is a header.
-absl::StatusOr<Header> ReadEventLogHeader(absl::string_view path);
+absl::StatusOr<Header> ReadEventLogHeader(format::ByteSource& log);
 
-// Adds everything in the log at `path` to `writer`, whose header should be that of
-// ReadEventLogHeader(). Does not finish the writer.
-absl::Status ImportEventLog(absl::string_view path, format::RecordingWriter& writer, Notes* notes);
+// Adds everything in the log to `writer`, whose header should be that of ReadEventLogHeader(). Does
+// not finish the writer.
+absl::Status ImportEventLog(format::ByteSource& log, absl::string_view name,
+                            format::RecordingWriter& writer, Notes* notes);
 
 // Returns whether a file that begins like this is an event log: JSON whose first line is an object
 // with a "kind".

@@ -9,13 +9,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
 
-#include "format/recording_fixture.h"
 #include "format/recording_reader.h"
 #include "format/recording_writer.h"
+#include "format/testing/recording_fixture.h"
 #include "interop/event_log/event_log.h"
 #include "interop/event_log/writer_target.h"
 
@@ -33,10 +32,10 @@ std::string Record(const std::string& log) {
   auto writer =
       format::RecordingWriter::Create(std::make_unique<format::StringSink>(&bytes), Header(), {});
   if (!writer.ok()) std::abort();
-  std::istringstream in(log);
   WriterTarget import(writer->get());
   Notes notes;
-  const absl::Status status = ReadEventLog(in, "fuzz", (*writer)->definitions(), import, &notes);
+  const absl::Status status =
+      ReadEventLog(*format::BytesInMemory(log), "fuzz", (*writer)->definitions(), import, &notes);
   if (!status.ok() || !(*writer)->Finish().ok()) return "";
   return bytes;
 }

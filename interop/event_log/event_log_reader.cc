@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <map>
 #include <string>
 #include <type_traits>
@@ -363,9 +362,52 @@ LineResult TakeLine(LogParser* parser, const std::string& line) {
   }
 }
 
-absl::Status CannotOpen(absl::string_view path) {
-  return absl::NotFoundError(absl::StrCat(path, ": cannot open it for reading"));
-}
+// Iterates over the lines of a log.
+class Lines {
+ public:
+  Lines(format::ByteSource* log, absl::string_view name) : log_(*log), name_(name) {}
+
+  // Replaces `*line` by the next line, without its end. Returns false after the last one.
+  absl::StatusOr<bool> Next(std::string* line) {
+    line->clear();
+    for (;;) {
+      if (rest_.empty()) {
+        absl::Status status = log_.Read(offset_, kPieceBytes, &piece_);
+        if (!status.ok()) return status;
+        offset_ += piece_.size();
+        rest_ = piece_;
+      }
+      if (rest_.empty()) {  // the last line has no end
+        is_cut_ = !line->empty();
+        number_ += is_cut_;
+        return is_cut_;
+      }
+      const size_t end = rest_.find('\n');
+      absl::StrAppend(line, rest_.substr(0, end));
+      rest_.remove_prefix(std::min(rest_.size(), end == rest_.npos ? end : end + 1));
+      if (line->size() > kMaxLineBytes) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(name_, ": line ", number_ + 1, " is longer than 1 GiB"));
+      }
+      if (end == rest_.npos) continue;
+      ++number_;
+      return true;
+    }
+  }
+  uint64_t number() const { return number_; }  // of the line that Next() has returned, from 1
+  bool is_cut() const { return is_cut_; }      // it has no line end
+
+ private:
+  static constexpr uint64_t kPieceBytes = 1 << 20;
+  static constexpr uint64_t kMaxLineBytes = 1 << 30;
+
+  format::ByteSource& log_;
+  const absl::string_view name_;
+  uint64_t offset_ = 0, number_ = 0;
+  bool is_cut_ = false;
+  std::string piece_;
+  absl::string_view rest_;  // of the piece
+};
 
 // Keeps only the header.
 class HeaderOnly : public RecordingVisitor {
@@ -388,22 +430,28 @@ bool IsBlank(const std::string& line) {
 
 }  // namespace
 
-absl::Status ReadEventLog(std::istream& log, absl::string_view name,
+absl::Status ReadEventLog(format::ByteSource& log, absl::string_view name,
                           DefinitionsBuilder& definitions, RecordingVisitor& visitor, Notes* notes,
                           bool* is_whole) {
   LogParser parser(definitions, visitor);
+  Lines lines(&log, name);
   std::string line;
-  for (uint64_t number = 1; std::getline(log, line); ++number) {
+  for (;;) {
+    const absl::StatusOr<bool> any = lines.Next(&line);
+    if (!any.ok()) return any.status();
+    if (!*any) break;
     if (IsBlank(line)) continue;
     LineResult result = TakeLine(&parser, line);
     if (!result.status.ok()) return result.status;
     if (result.problem.empty()) continue;
-    if (log.eof() && number > 1) {  // the last line has no line end: its writer was killed
-      notes->push_back(absl::StrCat(name, ": line ", number, " is incomplete and was left out"));
+    if (lines.is_cut() && lines.number() > 1) {  // its writer was killed
+      notes->push_back(
+          absl::StrCat(name, ": line ", lines.number(), " is incomplete and was left out"));
       if (is_whole != nullptr) *is_whole = false;
       break;
     }
-    return absl::InvalidArgumentError(absl::StrCat(name, ": line ", number, " ", result.problem));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": line ", lines.number(), " ", result.problem));
   }
   if (const std::string keys = parser.UnknownKeys(); !keys.empty())
     notes->push_back(absl::StrCat(name, ": ", keys));
@@ -411,12 +459,14 @@ absl::Status ReadEventLog(std::istream& log, absl::string_view name,
   return status.ok() ? parser.Flush() : status;
 }
 
-absl::StatusOr<Header> ReadEventLogHeader(absl::string_view path) {
-  std::ifstream log{std::string(path)};
-  if (!log) return CannotOpen(path);
+absl::StatusOr<Header> ReadEventLogHeader(format::ByteSource& log) {
+  Lines lines(&log, "");
   std::string line;
-  while (std::getline(log, line) && IsBlank(line)) {
-  }
+  do {
+    const absl::StatusOr<bool> any = lines.Next(&line);
+    if (!any.ok()) return any.status();
+    if (!*any) break;
+  } while (IsBlank(line));
   DefinitionsBuilder definitions;
   HeaderOnly target;
   LogParser parser(definitions, target);
@@ -425,13 +475,10 @@ absl::StatusOr<Header> ReadEventLogHeader(absl::string_view path) {
   return target.header();
 }
 
-absl::Status ImportEventLog(absl::string_view path, format::RecordingWriter& writer, Notes* notes) {
-  std::ifstream log{std::string(path)};
-  if (!log) return CannotOpen(path);
+absl::Status ImportEventLog(format::ByteSource& log, absl::string_view name,
+                            format::RecordingWriter& writer, Notes* notes) {
   WriterTarget target(&writer);
-  absl::Status status = ReadEventLog(log, path, writer.definitions(), target, notes);
-  if (status.ok() && log.bad()) return absl::DataLossError(absl::StrCat(path, ": reading failed"));
-  return status;
+  return ReadEventLog(log, name, writer.definitions(), target, notes);
 }
 
 bool LooksLikeEventLog(absl::string_view first_bytes) {

@@ -14,8 +14,8 @@
 
 #include "format/definitions_builder.h"
 #include "format/live_columns.h"
-#include "format/random_events.h"
-#include "format/recording_fixture.h"
+#include "format/testing/random_events.h"
+#include "format/testing/recording_fixture.h"
 #include "interop/event_log/event_log_fields.h"
 #include "interop/open_input.h"
 #include "proto/gmt.pb.h"
@@ -109,12 +109,13 @@ class EventLogTest : public testing::Test {
   std::string Import(const std::string& path) {
     std::string bytes;
     std::vector<size_t> writes;
-    absl::StatusOr<Header> header = ReadEventLogHeader(path);
+    const auto log = *format::OpenFile(path);
+    absl::StatusOr<Header> header = ReadEventLogHeader(*log);
     EXPECT_TRUE(header.ok()) << header.status();
     auto writer = format::RecordingWriter::Create(
         std::make_unique<format::StringSink>(&bytes, &writes), *header, {});
     EXPECT_TRUE(writer.ok());
-    status_ = ImportEventLog(path, **writer, &notes_);
+    status_ = ImportEventLog(*log, path, **writer, &notes_);
     EXPECT_TRUE((*writer)->Finish().ok());
     return bytes;
   }
@@ -369,6 +370,17 @@ TEST_F(EventLogTest, RoleInALogIsCompletedLikeOneInARecording) {
   ASSERT_TRUE((*OpenInput(path))->Read(as_recorded, format::Returns::kAsRecorded).ok());
   EXPECT_EQ(completed.events.at(1).size, 77u);
   EXPECT_FALSE(as_recorded.events.at(1).has(format::kHasSize));
+}
+
+TEST_F(EventLogTest, LogThatGrowsIsReadUpToItsSizeWhenItWasOpened) {
+  const std::string path = Log({R"({"kind":"free","address":1})"});
+  const auto input = OpenInput(path);
+  ASSERT_TRUE(input.ok()) << input.status();
+  std::ofstream(path, std::ios::app) << R"({"kind":"free","address":2})"
+                                     << "\n";
+  format::Collected read;
+  ASSERT_TRUE((*input)->Read(read).ok());
+  EXPECT_THAT(read.events, SizeIs(1));
 }
 
 TEST_F(EventLogTest, OtherFilesAreRefusedByName) {

@@ -16,7 +16,7 @@
 #include "format/chunk_codec.h"
 #include "format/definitions_builder.h"
 #include "format/frame_stream.h"
-#include "format/recording_fixture.h"
+#include "format/testing/recording_fixture.h"
 #include "interop/event_log/event_log.h"
 #include "interop/event_log/writer_target.h"
 #include "interop/torch_import/torch_import.h"

@@ -19,7 +19,7 @@ constexpr string_view kGzipMagic("\x1f\x8b", 2);
 
 class SourceStream : public ByteStream {
  public:
-  explicit SourceStream(std::unique_ptr<ByteSource> source) : source_(std::move(source)) {}
+  explicit SourceStream(std::shared_ptr<ByteSource> source) : source_(std::move(source)) {}
 
   absl::StatusOr<string_view> Next() override {
     absl::Status status = source_->Read(offset_, kPiece, &piece_);
@@ -29,7 +29,7 @@ class SourceStream : public ByteStream {
   }
 
  private:
-  const std::unique_ptr<ByteSource> source_;
+  const std::shared_ptr<ByteSource> source_;
   uint64_t offset_ = 0;
   std::string piece_;
 };
@@ -103,7 +103,7 @@ class GzipStream : public ByteStream {
 
 }  // namespace
 
-std::unique_ptr<ByteStream> StreamOf(std::unique_ptr<ByteSource> source, string_view name) {
+std::unique_ptr<ByteStream> StreamOf(std::shared_ptr<ByteSource> source, string_view name) {
   std::string head;
   const bool is_packed =
       source->Read(0, kGzipMagic.size(), &head).ok() && string_view(head) == kGzipMagic;

@@ -24,7 +24,7 @@ class ByteStream {
 
 // `name` stands for the path in messages. Errors: those of the source, and a damaged file that
 // begins like a gzip file.
-std::unique_ptr<ByteStream> StreamOf(std::unique_ptr<format::ByteSource> source,
+std::unique_ptr<ByteStream> StreamOf(std::shared_ptr<format::ByteSource> source,
                                      absl::string_view name);
 
 }  // namespace gmt::interop

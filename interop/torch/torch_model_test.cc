@@ -5,9 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "format/random_events.h"
+#include "format/testing/random_events.h"
 #include "format/units.h"
-#include "interop/torch/torch_fixture.h"
+#include "interop/testing/torch_fixture.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::interop {

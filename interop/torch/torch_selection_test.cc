@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "format/units.h"
-#include "interop/torch/torch_fixture.h"
+#include "interop/testing/torch_fixture.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::interop {

@@ -300,7 +300,7 @@ class TorchImport::Impl {
 };
 
 absl::StatusOr<std::unique_ptr<TorchImport>> TorchImport::Open(
-    std::unique_ptr<format::ByteSource> source, absl::string_view name,
+    std::shared_ptr<format::ByteSource> source, absl::string_view name,
     const PickleLimits& limits) {
   auto tree = std::make_unique<PickleTree>();
   auto bytes = StreamOf(std::move(source), name);

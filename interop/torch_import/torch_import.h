@@ -54,7 +54,7 @@ class TorchImport {
  public:
   // Reads the whole file. `name` stands for the path in messages.
   static absl::StatusOr<std::unique_ptr<TorchImport>> Open(
-      std::unique_ptr<format::ByteSource> source, absl::string_view name,
+      std::shared_ptr<format::ByteSource> source, absl::string_view name,
       const PickleLimits& limits = {});
   ~TorchImport();
 

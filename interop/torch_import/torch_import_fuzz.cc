@@ -12,9 +12,9 @@
 #include <string>
 #include <utility>
 
-#include "format/recording_fixture.h"
 #include "format/recording_reader.h"
 #include "format/recording_writer.h"
+#include "format/testing/recording_fixture.h"
 #include "interop/event_log/writer_target.h"
 #include "interop/torch_import/torch_import.h"
 

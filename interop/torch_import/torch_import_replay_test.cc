@@ -10,7 +10,7 @@
 
 #include "format/definitions_builder.h"
 #include "format/live_columns.h"
-#include "interop/torch_import/torch_import_fixture.h"
+#include "interop/testing/torch_import_fixture.h"
 #include "proto/gmt.pb.h"
 #include "tests/seeds/seeds.h"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "format/definitions_builder.h"
-#include "interop/torch_import/torch_import_fixture.h"
+#include "interop/testing/torch_import_fixture.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::interop {

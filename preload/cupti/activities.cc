@@ -32,12 +32,14 @@ constexpr uint32_t kFlushPeriodMs = 1000;
 constexpr uint64_t kSyncPatienceNs = 5000000000;
 constexpr uint32_t kReadingMs = 2000;
 
+// State: used only after this process has subscribed (preload/cupti/subscriber.cc).
 constinit ActivityBuffers buffers;
 constinit StreamIds stream_ids;
 constinit PendingSyncs pending_syncs;
 constinit ClockPairs clock_pairs;  // under `reading`
 constinit TimedLock reading;       // held while a buffer is read
 
+// Cache: what is registered and set in the process's copy of CUPTI.
 constinit std::atomic<CUpti_BuffersCallbackRequestFunc> foreign_request{nullptr};
 constinit std::atomic<CUpti_BuffersCallbackCompleteFunc> foreign_complete{nullptr};
 constinit uint8_t host_pinned_before = 0;
@@ -125,6 +127,7 @@ void ReadBuffer(Process* p, const CuptiLibrary& library, uint8_t* buffer, size_t
 
 // ---- Buffers ------------------------------------------------------------------------------------
 
+// State: as above.
 constinit std::atomic<const CuptiLibrary*> activities_of{nullptr};
 // While set, what CUPTI still delivers for us is dropped.
 constinit std::atomic<bool> changing_hands{false};

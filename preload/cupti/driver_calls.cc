@@ -38,6 +38,8 @@ struct Pending {
   alignas(16) unsigned char span[kSpanBytes];
 };
 
+// State: `recording` says to which recording a call belongs.
+//
 // If more threads than this are inside such calls, further calls are recorded at a single moment.
 constexpr uint32_t kMaxPending = 64;
 constinit Pending pendings[kMaxPending] = {};

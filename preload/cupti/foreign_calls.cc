@@ -42,6 +42,7 @@ CuptiUse Disables(CUpti_ActivityKind kind) {
 constexpr uint32_t kKinds = 256;  // the highest kind in CUPTI 13.5 is 60
 constexpr uint32_t kCalls = 2048;
 
+// Cache: what the program has set in its copy of CUPTI.
 constinit std::atomic<uint32_t> subscriptions{0};
 constinit std::atomic<uint64_t> enabled[(kKinds + 2 * kCalls) / 64] = {};
 
@@ -162,6 +163,7 @@ constexpr const char* kNodes[] = {"libcupti.so.12", "libcupti.so.13"};
 constexpr int kNodeCount = sizeof(kNodes) / sizeof(kNodes[0]);
 constexpr int kSlots = kNodeCount + kLookedUpSlots;
 
+// Cache: the real functions.
 constinit std::atomic<void*> reals[kApiCount][kSlots];
 
 template <typename Function>

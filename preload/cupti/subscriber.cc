@@ -20,6 +20,7 @@
 
 namespace gmt::preload {
 
+// Cache: a hint. AttendToCupti() checks `begun_by`.
 constinit std::atomic<bool> cupti_wants_attention{false};
 
 namespace {
@@ -32,6 +33,7 @@ constexpr size_t kStack = 4 << 20;
 constexpr size_t kName = 128;
 constexpr uint32_t kWithMultipleSubscribers = 130200;  // compared with cuptiGetVersion
 
+// State: `begun_by` says to which process it belongs; IsInherited() checks it.
 constinit TimedLock changing;
 constinit std::atomic<Holder> holder{Holder::kNotBegun};
 constinit std::atomic<uint64_t> free_since_ns{0};  // 0: not free

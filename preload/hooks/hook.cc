@@ -51,8 +51,8 @@ struct Hook {
 
 constexpr int kSlots = kRuntimeNodeCount + kLookedUpSlots;
 
-// The real function of each slot. It is looked up at the first call or, for a slot of a looked-up
-// pointer, set when the pointer is handed out.
+// Cache: the real function of each slot. It is looked up at the first call or, for a slot of a
+// looked-up pointer, set when the pointer is handed out.
 constinit std::atomic<void*> reals[kApiEnd][kSlots];
 
 __attribute__((noinline, cold)) void* FindReal(Api api, int slot, bool runtime) {

@@ -26,7 +26,7 @@ constexpr int kPatienceMs = 300;
 using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 using Detach = int (*)(pthread_t);
 
-// The process in which the thread runs: a fork child inherits the number but not the thread.
+// State: the process in which the thread runs. A fork child inherits the number but not the thread.
 constinit std::atomic<pid_t> runs_in{0};
 // Number of requests for the thread. If a request arrives while it is about to end, it continues.
 constinit std::atomic<uint32_t> asked{0};

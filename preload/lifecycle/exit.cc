@@ -28,6 +28,7 @@ namespace {
 using session::ExitKind;
 using session::Handshake;
 
+// State: WatchExit() sets it when a session starts, and only a process with a session reads it.
 constinit char session_path[PATH_MAX + 100] = {};
 
 // Returns whether the collector is dead, even if not reaped: a container without an init process

@@ -65,7 +65,7 @@ void Describe(Text* text) {
     text->Add("; too many libraries to track: %u were left out", patched.overflow);
 }
 
-// Lives as long as the process; fork children inherit it.
+// Cache: the options with which the library was injected; fork children have the same.
 constinit char injected_options[1024] = {};
 
 // Describes the session and how calls are intercepted.

@@ -120,6 +120,7 @@ void* Once(std::atomic<void*>* place, Find find) {
   return function;
 }
 
+// Cache: functions of libc and of the next library.
 constinit std::atomic<void*> libc_dlsym{nullptr}, libc_dlvsym{nullptr}, libc_dlclose{nullptr},
     next_dlsym{nullptr}, next_dlvsym{nullptr}, next_dlclose{nullptr}, next_dlopen{nullptr};
 

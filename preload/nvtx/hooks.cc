@@ -12,6 +12,7 @@
 
 namespace gmt::preload {
 
+// Cache: the other tool's functions.
 constinit std::atomic<NvtxFunctionPointer> nvtx_next[kNvtxHooks] = {};
 
 namespace {

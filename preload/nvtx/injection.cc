@@ -18,8 +18,8 @@
 namespace gmt::preload {
 namespace {
 
-constinit std::atomic<bool> was_asked{false};  // a copy of NVTX has asked for this library's
-                                               // functions
+// Cache: whether a copy of NVTX has asked for this library's functions.
+constinit std::atomic<bool> was_asked{false};
 
 // The slots of one copy of NVTX, in the order of kNvtxHookTable; nullptr if an older copy lacks the
 // function.

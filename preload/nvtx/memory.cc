@@ -22,6 +22,7 @@ namespace {
 
 constexpr size_t kSlots = NVTX3EXT_CBID_nvtxMemRegionsName + 1;
 
+// Cache: the other tool's functions.
 constinit std::atomic<intptr_t> next[kSlots] = {};
 
 #define GMT_DECLARE(function, Result, parameters)                               \

@@ -18,8 +18,10 @@
 namespace gmt::preload {
 namespace {
 
-enum : uint32_t { kUnknown, kLoading, kKnown };
+constexpr uint32_t kUnknown = 0, kKnown = UINT32_MAX;
 
+// State: until it is kKnown, `state` is the process that loads the tool. A fork child inherits the
+// number but not the thread.
 constinit OtherTool tool = {};
 constinit char status[192] = "on";
 constinit std::atomic<uint32_t> state{kUnknown};
@@ -58,12 +60,14 @@ void Load() {
 }  // namespace
 
 const OtherTool& OtherTool::Get() {
-  uint32_t seen = kUnknown;
-  if (state.compare_exchange_strong(seen, kLoading, std::memory_order_acq_rel)) {
+  const auto here = static_cast<uint32_t>(getpid());
+  uint32_t seen = state.load(std::memory_order_acquire);
+  if (seen != kKnown && seen != here &&
+      state.compare_exchange_strong(seen, here, std::memory_order_acq_rel)) {
     Load();
     state.store(kKnown, std::memory_order_release);
   }
-  while (state.load(std::memory_order_acquire) == kLoading) {
+  while (state.load(std::memory_order_acquire) != kKnown) {
     const timespec step = {0, 1000000};
     syscall(SYS_nanosleep, &step, nullptr);
   }

@@ -15,6 +15,7 @@ constexpr size_t kDomainIsEnabled = 7;
 
 using IsEnabledFunction = uint8_t (*)(nvtxDomainHandle_t);
 
+// Cache: the other tool's function.
 constinit std::atomic<intptr_t> next{0};
 
 uint8_t DomainIsEnabled(nvtxDomainHandle_t domain) {

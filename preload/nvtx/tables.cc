@@ -18,6 +18,7 @@ NvtxName* NameOf(NvtxTables* tables, decltype(NvtxTables::strings) NvtxTables::*
 
 }  // namespace
 
+// Cache: handles that the program holds. Ids of texts are kept with the recording's identity.
 constinit std::atomic<NvtxTables*> NvtxTables::mapped_{nullptr};
 
 NvtxTables* NvtxTables::Map() {

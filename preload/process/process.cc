@@ -14,8 +14,9 @@ extern "C" __attribute__((visibility("hidden"))) void* __dso_handle;
 namespace gmt::preload {
 namespace {
 
-// Counts made before there was a session to hold them.
+// State: counts made in the process `deferred_in` before there was a session to hold them.
 constinit std::atomic<uint32_t> deferred_counts[session::kCounterCount] = {};
+constinit std::atomic<pid_t> deferred_in{0};
 
 // The largest of the page sizes that the kernel supports on this architecture.
 #ifdef __x86_64__
@@ -27,7 +28,7 @@ constexpr size_t kPagesBytes = (sizeof(Process) + kPage - 1) / kPage * kPage;
 
 }  // namespace
 
-// In .bss, which the loader maps as anonymous memory: the kernel can zero that in a fork child.
+// State: the kernel zeroes it in a fork child. In .bss, which the loader maps as anonymous memory.
 alignas(kPage) constinit char Process::pages_[kPagesBytes] = {};
 
 // If the kernel cannot zero pages in a fork child, the child does it itself.
@@ -57,6 +58,7 @@ void Process::ResetForRecording(uint32_t attach) {
 }
 
 void Process::FlushDeferredCounts() const {
+  if (deferred_in.load() != getpid()) return;
   for (uint32_t i = 0; i < session::kCounterCount; ++i) {
     if (deferred_counts[i].load() != 0)
       map.control().counters[i].fetch_add(deferred_counts[i].exchange(0));
@@ -64,6 +66,11 @@ void Process::FlushDeferredCounts() const {
 }
 
 void Process::CountOrDefer(session::Counter counter) {
+  const pid_t here = getpid();
+  const pid_t before = deferred_in.exchange(here);
+  if (before != here && before != 0) {  // in a fork child, which is single-threaded at first
+    for (std::atomic<uint32_t>& count : deferred_counts) count.store(0);
+  }
   deferred_counts[counter].fetch_add(1);
   // A session may have been created meanwhile. The later of the two threads finds the count.
   const Process* p = Here();

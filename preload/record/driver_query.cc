@@ -37,6 +37,7 @@ class DriverFunction {
   std::atomic<uint32_t> misses_{0};
 };
 
+// Cache: functions of the driver.
 constinit DriverFunction<decltype(cuCtxGetCurrent)> ctx_get_current("cuCtxGetCurrent");
 constinit DriverFunction<decltype(cuCtxGetDevice)> ctx_get_device("cuCtxGetDevice");
 constinit DriverFunction<decltype(cuDevicePrimaryCtxGetState)> primary_get_state(
@@ -60,7 +61,6 @@ constinit DriverFunction<decltype(cuPointerGetAttributes)> pointer_get_attribute
     "cuPointerGetAttributes");
 constinit DriverFunction<decltype(cuMemGetAddressRange)> mem_get_address_range(
     "cuMemGetAddressRange_v2");
-
 constinit DriverFunction<decltype(cuMemGetInfo)> mem_get_info("cuMemGetInfo_v2");
 
 // In the format of nvidia-smi: 8, 4, 4, 4 and 12 digits.

@@ -18,6 +18,7 @@ struct EarlyStream {
 
 constexpr uint64_t kClaimed = 1;  // CU_STREAM_LEGACY, which is never created
 
+// State: TakeOver() checks the owner, and empties the list in a fork child.
 constinit EarlyStream streams[kMaxEarlyStreams];
 constinit std::atomic<uint32_t> used{0};   // entries from here on have never been used
 constinit std::atomic<uint32_t> owner{0};  // the process to which the streams belong

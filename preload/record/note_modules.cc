@@ -19,7 +19,8 @@ namespace {
 
 using session::ModuleRecord;
 
-// Incremented before a library may be unloaded, and after one has been.
+// Cache: the version of known_modules. Incremented before a library may be unloaded, and after one
+// has been.
 constinit std::atomic<uint64_t> closed_libraries{0};
 
 // The loader has no name for the main program.
@@ -94,9 +95,9 @@ bool Same(const ModuleRecord& a, const ModuleRecord& b) {
          memcmp(a.path, b.path, a.path_size) == 0;
 }
 
-// Modules known to be in the log, as fingerprints of everything that distinguishes them within this
-// process until the next library is unloaded. Describing a module takes a microsecond, and a new
-// stack refers to a dozen.
+// Cache: modules known to be in the log, as fingerprints of everything that distinguishes them
+// within this process until the next library is unloaded, the process's identity included.
+// Describing a module takes a microsecond, and a new stack refers to a dozen.
 constexpr uint32_t kKnownModules = 512;
 constinit std::atomic<uint64_t> known_modules[kKnownModules];
 

@@ -78,6 +78,7 @@ struct Api {
   }
 };
 
+// Cache: functions of Python.
 constinit Api api = {};
 constexpr int kFileInput = 257;  // Py_file_input (Include/compile.h)
 

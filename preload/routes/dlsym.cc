@@ -33,6 +33,7 @@
 namespace gmt::preload {
 namespace {
 
+// Cache: whether that has ever happened.
 constinit std::atomic<bool> driver_was_looked_up{false};
 
 bool MayBeHooked(const char* name) { return name != nullptr && name[0] == 'c' && name[1] == 'u'; }

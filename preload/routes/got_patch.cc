@@ -19,7 +19,8 @@ constexpr uint32_t kCapacity = 4096;
 constexpr uint32_t kMaxKept = 1024;
 static_assert((kCapacity & (kCapacity - 1)) == 0);
 
-// A known module. All state of this file is changed under the lock of the loader's list.
+// Cache: known modules. All variables of this file say what was changed in the memory of the
+// process, of which a fork child has a copy; they are changed under the lock of the loader's list.
 struct Known {
   uint64_t base, dynamic, fingerprint;
   uint64_t* slot;  // a slot that leads here, if there is one
@@ -32,7 +33,7 @@ constinit Known known[kCapacity] = {};
 constinit uint32_t known_count = 0;
 constinit PatchCounts patched_so_far = {};
 
-// A slot that was changed.
+// Cache: slots that were changed.
 struct Changed {
   uint64_t* place;
   uint64_t before, hook;
@@ -41,10 +42,11 @@ constexpr uint32_t kMaxChanged = 32768;
 constinit Changed changed[kMaxChanged] = {};
 constinit uint32_t changed_count = 0;
 
-// Functions that slots led to; their libraries must stay loaded.
+// Cache: functions that slots led to; their libraries must stay loaded.
 constinit void* to_keep[kMaxKept] = {};
 constinit uint32_t to_keep_count = 0;
 
+// Cache: how far modules have been patched.
 constinit std::atomic<bool> patching{false}, any_rpath{false};
 constinit std::atomic<uint32_t> passes{0};
 constinit std::atomic<unsigned long long> last_adds{0}, last_subs{0};

@@ -24,6 +24,7 @@ constexpr int kMaxCopies = 8;
 
 enum class Preloaded : uint8_t { kNotKnown, kCatches, kNever };
 
+// Cache: how calls are intercepted, in a fork child as in its parent.
 constinit std::atomic<uint32_t> late_route{0};
 constinit std::atomic<Preloaded> known_preloaded{Preloaded::kNotKnown};
 constinit std::atomic<bool> after_the_driver{false};

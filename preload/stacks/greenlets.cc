@@ -16,6 +16,7 @@ bool IsGreenlets(const char* path) {
 
 }  // namespace
 
+// Cache: where the library is loaded.
 constinit std::atomic<uint64_t> Greenlets::start_{0}, Greenlets::end_{0};
 
 bool Greenlets::Note(const LoadedModule& module) {

@@ -17,7 +17,7 @@ struct TorchStream {
 using GetCurrentStream = TorchStream (*)(int8_t device);
 using GetHandle = void* (*)(const TorchStream* self);
 
-// Handles by stream. PyTorch has 65 streams per device; programs may add external ones.
+// Cache: handles by stream. PyTorch has 65 streams per device; programs may add external ones.
 struct KnownStream {
   std::atomic<uint64_t> key;  // 0: free
   std::atomic<uint64_t> handle;
@@ -45,6 +45,7 @@ uint64_t HandleOf(const TorchStream& stream, GetHandle get) {
 
 }  // namespace
 
+// Cache: where the library is loaded.
 constinit LibraryRange CachingAllocator::code_;
 
 bool CachingAllocator::CurrentStream(uint8_t device, const void* caller, uint64_t* stream) {

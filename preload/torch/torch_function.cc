@@ -31,6 +31,7 @@ void* FindFrom(const char* path, const char* name) {
 
 namespace internal_torch_function {
 
+// Cache: functions of PyTorch.
 constinit std::atomic<void*> found[static_cast<int>(TorchFunction::kCount)];
 
 [[gnu::noinline, gnu::cold]] void* Search(TorchFunction wanted, const void* caller) {

@@ -60,15 +60,24 @@ FOREIGN_STANDARD = {
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CODE = (".h", ".cc", ".inc", ".c", ".cpp")
-TEST_FILE = re.compile(r"(_test|_benchmark|_fuzz|_fixture)\.(cc|h)$|/testdata/|/testing/")
+TEST_FILE = re.compile(r"(_test|_benchmark|_fuzz)\.cc$|/testdata/|/testing/")
 
 # A random test with an unlisted seed would first fail for another user; tests/seeds/ and the page's
 # testing/seeds.ts draw new seeds.
-TEST_CODE = re.compile(r"_test\.(cc|py|tsx?)$|_(fixture\.h|check\.py)$|/testing/(?!seeds\.ts)|/e2e/|^tests/(?!seeds/)")
+TEST_CODE = re.compile(r"_test\.(cc|py|tsx?)$|_check\.py$|/testing/(?!seeds\.ts)|/e2e/|^tests/(?!seeds/)")
 FRESH_SEED = re.compile(
     r"\brandom_device\b|\brandom_seed\(|\bsrand\(|\bSystemRandom\b|\bMath\.random\b"
     r"|(?<![\w.])random\.(Random\(\)|seed\(\)|(random|rand\w+|choices?|sample|shuffle|uniform)\()"
     r"|\b(mt19937(_64)?|minstd_rand0?|Random)\b.*\b(time|now|getpid)\(")
+
+# A variable of the preloaded library that outlives a function. The comment above it, or above the lines before it, says
+# what it is in a fork child: a cache, which is still right, or state of one process, and what keeps the child from it.
+NO_VARIABLE = (r"(?!(?:inline |static )*(?:using|namespace|struct|class|enum|union|template|typedef|extern|return|else"
+               r"|constexpr|const|static_assert|friend|public|private|case|goto)\b)")
+GLOBAL_VARIABLE = re.compile(
+    NO_VARIABLE + r"(?:\S+ )*constinit "
+    r"|" + NO_VARIABLE + r"(?:(?:static|inline|thread_local|alignas\(\w+\)) )*[\w:]+(?:<[^;]*>)?[ *&]+[\w:]+(?:\[[^;]*\])*(?: =|\{|;|,)")
+SURVIVES_FORK = re.compile(r"// (Cache|State): ")
 
 # A comment of prose. Drawings and tables, which have runs of spaces, may be wider than 100 columns.
 PROSE_COMMENT = re.compile(r"\s*//(?!.*\S  +\S)")
@@ -199,6 +208,16 @@ def check_text(name, text):
                 yield number, problem
 
 
+def check_variables(name, text):
+    if not name.startswith("preload/") or not name.endswith((".h", ".cc", ".inc")) or TEST_FILE.search(name):
+        return
+    says = False
+    for number, line in enumerate(text.splitlines(), 1):
+        says = bool(SURVIVES_FORK.match(line)) or says and line != ""
+        if GLOBAL_VARIABLE.match(line) and not says:
+            yield number, "does not say what it is in a fork child: // Cache: ... or // State: ..."
+
+
 def check_mode(name, path, text):
     executable = os.access(path, os.X_OK)
     if text.startswith("#!") and not executable and name.startswith(("scripts/", ".ci/")):
@@ -207,6 +226,7 @@ def check_mode(name, path, text):
         yield 1, "is executable but does not start with #!"
 
 
+TEST_SUPPORT = re.compile(r"(_fixture|_oracle)\.(h|cc)$|/fake_[^/]*$")
 BUILT_TEST = re.compile(r"_(test|benchmark|fuzz)\.cc$")
 
 
@@ -220,9 +240,24 @@ def check_is_built(names, root):
             yield f"{name}:1: is not in any CMakeLists.txt, so it is never built"
 
 
+def check_test_support(names, root):
+    """Finds sources beside the code of a room that only tests need: by what includes them, or by their names."""
+    included = {False: set(), True: set()}  # by tests?
+    for name in filter(lambda n: n.endswith(CODE), names):
+        with open(os.path.join(root, name), encoding="utf-8") as file:
+            found = {match.group(2) for match in map(INCLUDE.match, file) if match}
+        included[name.split("/")[0] not in ROOMS or bool(TEST_FILE.search(name))] |= found
+    for name in names:
+        room = name.split("/")[0]
+        if room not in ROOMS or not name.endswith(CODE) or TEST_FILE.search(name):
+            continue
+        if TEST_SUPPORT.search(name) or name in included[True] - included[False]:
+            yield f"{name}:1: only tests need it; it belongs in {room}/testing/"
+
+
 def violations(root):
     names = tracked_files(root)
-    found = list(check_is_built(names, root))
+    found = [*check_is_built(names, root), *check_test_support(names, root)]
     for name in names:
         path = os.path.join(root, name)
         try:
@@ -230,7 +265,7 @@ def violations(root):
                 text = file.read()
         except UnicodeDecodeError:
             continue  # a golden file, a picture
-        for number, problem in [*check_text(name, text), *check_times(name, text), *check_mode(name, path, text)]:
+        for number, problem in [*check_text(name, text), *check_times(name, text), *check_variables(name, text), *check_mode(name, path, text)]:
             found.append(f"{name}:{number}: {problem}")
     return found
 

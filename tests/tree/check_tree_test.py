@@ -97,7 +97,7 @@ class CheckTreeTest(unittest.TestCase):
         for name, line in (
             ("session/ring_test.cc", "std::mt19937 random(std::random" "_device{}());"),
             ("session/ring_test.cc", "std::mt19937_64 random(time" "(nullptr));"),
-            ("session/session_fixture.h", "return random" "_device()();"),
+            ("session/testing/session_fixture.h", "return random" "_device()();"),
             ("tests/programs/mixed.cc", "srand" "(1);"),
             ("tests/e2e/kill/kill_check.py", "seed = random.rand" "range(1 << 32)"),
             ("tests/e2e/kill/kill_check.py", "chance = random.Ran" "dom()"),
@@ -128,21 +128,51 @@ class CheckTreeTest(unittest.TestCase):
         self.write("preload/CMakeLists.txt", "gmt_test(walk SRCS unwind/walk_test.cc)\n")
         self.expect_allowed("preload/unwind/walk_test.cc", "\n")
 
+    def test_variables_of_the_preloaded_library_say_what_they_are_in_a_fork_child(self):
+        for variable in ("constinit std::atomic<uint32_t> owner{0};", "static char path[64];", "thread_local Stack* stack = nullptr;",
+                         "std::atomic<int (*)(void*)> next;", "constinit Function<decltype(cuInit)> init(", "Places Table::places_{1};"):
+            self.expect_refused("preload/record/table.cc", f"{variable}\n", "what it is in a fork child")
+        self.expect_refused("preload/record/table.cc", "int rows;\n\n// Cache: columns.\nint columns;\n", "what it is in a fork child")
+
+    def test_variables_of_a_group_have_one_comment(self):
+        self.expect_allowed("preload/record/table.cc", "// State: `owner` names the process.\nint owner;\nint rows;\n")
+
+    def test_what_is_no_variable_needs_no_such_comment(self):
+        for line in ("constexpr int kRows = 3;", "const Row kRow = {1};", "extern constinit int rows;", "void Forget();",
+                     "int Count() { return 3; }", "using Row = int;", "  int rows = 0;", "class Table;", "inline constexpr char kName[] = {};"):
+            self.expect_allowed("preload/record/table.cc", f"{line}\n")
+        self.expect_allowed("session/ring.cc", "int rows;\n")
+
+    def test_a_header_that_only_tests_include_is_in_a_folder_of_its_own(self):
+        self.write("format/CMakeLists.txt", "gmt_test(format SRCS ring_test.cc)\n")
+        self.write("format/ring_test.cc", '#include "format/sample_rings.h"\n')
+        self.expect_refused("format/sample_rings.h", "\n", "belongs in format/testing/")
+        self.write("format/ring.cc", '#include "format/sample_rings.h"\n')
+        self.assertEqual(self.check(), (0, ""))
+
+    def test_support_of_tests_is_recognized_by_its_name(self):
+        for name in ("session/ring_fixture.h", "session/fake_ring.cc", "session/ring_oracle.cc"):
+            self.expect_refused(name, "\n", "belongs in session/testing/")
+        self.expect_refused("collector/control/fake_client.h", "\n", "belongs in collector/testing/")
+
+    def test_support_of_tests_may_be_in_its_folder(self):
+        self.expect_allowed("collector/inject/testing/fake_image.h", "\n")
+
     def test_tests_do_not_sleep_until_something_has_happened(self):
         self.expect_refused("tests/e2e/run_check.py", "time.sleep(0.7)\n", "sleeps")
         self.expect_refused("viewer/page/e2e/run_test.ts", "await page.waitForTimeout(200);\n", "sleeps")
         self.expect_refused("viewer/page/e2e/run_test.ts", "new Promise((resolve) => setTimeout(resolve, 50));\n", "sleeps")
-        self.expect_refused("cli/run_fixture.h", "std::this_thread::sleep_for(milliseconds(5));\n", "sleeps")
+        self.expect_refused("cli/testing/run_fixture.h", "std::this_thread::sleep_for(milliseconds(5));\n", "sleeps")
 
     def test_a_poll_with_a_fixed_count_is_rejected(self):
-        self.expect_refused("cli/run_fixture.h", "for (int i = 0; i < 500 && !done; ++i) usleep(1000);\n", "sleeps")
+        self.expect_refused("cli/testing/run_fixture.h", "for (int i = 0; i < 500 && !done; ++i) usleep(1000);\n", "sleeps")
 
     def test_an_unlimited_poll_is_allowed(self):
-        self.expect_allowed("cli/run_fixture.h", "while (!done) usleep(1000);\n")
-        self.expect_allowed("cli/other_fixture.h", "while (!done) {\n  Look();\n  usleep(1000);\n}\n")
+        self.expect_allowed("cli/testing/run_fixture.h", "while (!done) usleep(1000);\n")
+        self.expect_allowed("cli/testing/other_fixture.h", "while (!done) {\n  Look();\n  usleep(1000);\n}\n")
 
     def test_sleeping_until_a_random_instant_is_allowed(self):
-        self.expect_allowed("cli/run_fixture.h", "usleep(random() % 1000);\n")
+        self.expect_allowed("cli/testing/run_fixture.h", "usleep(random() % 1000);\n")
 
     def test_programs_that_are_recorded_may_sleep(self):
         self.expect_allowed("tests/programs/growing.py", "time.sleep(0.02)\n")
@@ -160,7 +190,7 @@ class CheckTreeTest(unittest.TestCase):
         self.expect_refused("tests/e2e/run_check.py", "assert time.monotonic() - began < 5\n", "compares a time")
         self.expect_refused("tests/e2e/run_test.py", "self.assertLess(time.monotonic() - began, 30)\n", "compares a time")
         self.expect_refused("viewer/page/e2e/run_test.ts", "expect(Date.now() - begin).toBeLessThan(100);\n", "compares a time")
-        self.expect_refused("cli/run_fixture.h", "EXPECT_LT(steady_clock::now() - begun, seconds(1));\n", "compares a time")
+        self.expect_refused("cli/testing/run_fixture.h", "EXPECT_LT(steady_clock::now() - begun, seconds(1));\n", "compares a time")
 
     def test_sources_are_not_executable(self):
         self.write("cli/record/run.cc", "int main() {}\n", executable=True)

@@ -1,7 +1,8 @@
 // viewer/html/lane_omissions.h
 //
 // Summarizes the blocks of a lane that a standalone file leaves out: their bytes by category at
-// borders, the minimum, maximum and peak of the total between two borders, and their stacks at key events.
+// borders, the minimum, maximum and peak of the total between two borders, and their stacks at key
+// events.
 //
 // Thread safety: one thread at a time.
 

@@ -8,9 +8,9 @@
 //   lane 0, class 23, size class 30   ...               Size class = floor(log2(bytes))
 //
 // A block that is never freed counts as freed at the last event, so what was allocated shortly
-// before the end is not among what was held all along. Durations within a class differ by less than a factor of two. The blocks of a cell that overlap a
-// window are therefore in a contiguous range that contains at most about as many blocks that do
-// not.
+// before the end is not among what was held all along. Durations within a class differ by less than
+// a factor of two. The blocks of a cell that overlap a window are therefore in a contiguous range
+// that contains at most about as many blocks that do not.
 //
 // Thread safety: const methods from any thread.
 

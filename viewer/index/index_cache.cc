@@ -82,8 +82,10 @@ std::string BytesAt(int fd, uint64_t at, uint64_t count) {
 }
 
 std::optional<Identity> IdentityOf(const std::string& recording) {
-  const Fd fd(open(recording.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status;
+  // Opening a pipe here would take it from its reader.
+  if (stat(recording.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  const Fd fd(open(recording.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.number < 0 || fstat(fd.number, &status) != 0 || !S_ISREG(status.st_mode)) {
     return std::nullopt;
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "format/printable.h"
 
 namespace gmt::viewer {
 namespace {
@@ -93,13 +94,15 @@ void LiveRecording::Follow() {
 }
 
 void LiveRecording::Take(LiveNews news) {
+  news.words = format::Printable(news.words);
+  for (LiveNews::Heap& heap : news.heaps) heap.heap = format::Printable(heap.heap);
   const std::lock_guard lock(mutex_);
   news_ = std::move(news);
 }
 
-void LiveRecording::SetTrouble(std::string words) {
+void LiveRecording::SetTrouble(const std::string& words) {
   const std::lock_guard lock(mutex_);
-  trouble_ = std::move(words);
+  trouble_ = format::Printable(words);
 }
 
 void LiveRecording::Read(const std::string& path) {
@@ -113,6 +116,7 @@ void LiveRecording::Read(const std::string& path) {
     is_behind_ = tail.ok();
     if (!tail.ok()) return SetTrouble(std::string(tail.status().message()));
     tail_ = *std::move(tail);
+    tail_->MakeStringsPrintable();
     window_ = std::make_unique<Reading>(this, tail_.get());
   }
   const absl::Status status = tail_->ReadMore(*window_);
@@ -166,7 +170,7 @@ void LiveRecording::Order() {
   job->begun = Clock::now();
   job->trace = window_->SoFar();
   job->definitions = tail_->definitions();
-  job->path = path_;
+  job->path = format::Printable(path_);
   job->window = first_window_ + window_->number();
   job->first_window = first_window_;
   job->begin_ns = window_->begin_t_ns();

@@ -103,7 +103,7 @@ class LiveRecording {
   void Make(Job job);
   void Show(std::shared_ptr<Generation> made, Clock::time_point begun);
   bool IsOver() const;
-  void SetTrouble(std::string words);
+  void SetTrouble(const std::string& words);
 
   const uint32_t file_;
   LiveProcess process_;

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "viewer/live/live_fixture.h"
+#include "viewer/testing/live_fixture.h"
 
 namespace gmt::viewer {
 namespace {
@@ -26,6 +26,21 @@ TEST_F(LiveRecordingTest, EachGenerationContainsWhatWasWrittenByThen) {
     EXPECT_GE(progress["live"]["generation"], n);
     EXPECT_EQ(progress["live"]["heaps"][0]["live_bytes"], 256 * n);
   }
+}
+
+TEST_F(LiveRecordingTest, TextOfTheProcessIsPrintable) {
+  heap_ = "\x1b[2J\u202eheap";
+  Record();
+  Follow();
+  Alloc(0x1000, 256);
+  Flush();
+  WaitForEvents(1);
+  Say(LiveNews::State::kLost, "\x1b[2Jgone");
+  WaitFor([&] { return live_->progress()["live"]["state"] == "lost"; });
+  const auto progress = live_->progress();
+  EXPECT_EQ(progress["live"]["words"], "\\x1b[2Jgone");
+  EXPECT_EQ(progress["live"]["heaps"][0]["heap"], "\\x1b[2J\\u202eheap");
+  EXPECT_EQ(live_->meta()["lanes"][0]["heap"], "\\x1b[2J\\u202eheap");
 }
 
 TEST_F(LiveRecordingTest, RecordingWithoutAllocationsHasNoLanes) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/seeds/seeds.h"
-#include "viewer/questions/random_recording.h"
+#include "viewer/testing/random_recording.h"
 
 namespace gmt::viewer {
 namespace {

@@ -18,11 +18,11 @@
 #include "viewer/index/names.h"
 #include "viewer/questions/flame.h"
 #include "viewer/questions/passing_curve.h"
-#include "viewer/questions/random_recording.h"
 #include "viewer/questions/recording.h"
 #include "viewer/questions/scope_rows.h"
 #include "viewer/questions/segments.h"
 #include "viewer/questions/table.h"
+#include "viewer/testing/random_recording.h"
 
 namespace gmt::viewer {
 namespace {

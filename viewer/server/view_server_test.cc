@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "analysis/testing/event_script.h"
-#include "http/client_fixture.h"
+#include "http/testing/client_fixture.h"
 #include "viewer/slab/slab.h"
 
 namespace gmt::viewer {

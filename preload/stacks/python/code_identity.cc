@@ -56,6 +56,7 @@ void AddText(uint64_t text, const Layout& l, Hash* hash) {
 
 }  // namespace
 
+// Cache: code objects of the interpreter, of which a fork child has a copy.
 constinit std::atomic<bool> CodeIdentity::counting_{false};
 constinit std::atomic<uint64_t> CodeIdentity::deaths_{1};
 constinit std::atomic<void (*)(void*)> CodeIdentity::destructor_{nullptr};

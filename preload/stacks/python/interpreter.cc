@@ -16,7 +16,7 @@
 namespace gmt::preload {
 namespace {
 
-// The Interpreter::identity_ under which this thread's frames were checked.
+// Cache: the Interpreter::identity_ under which this thread's frames were checked.
 thread_local constinit uint32_t checked_under = 0;
 constinit std::atomic<uint32_t> findings{0};
 

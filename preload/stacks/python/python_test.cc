@@ -15,7 +15,7 @@
 #include "preload/stacks/python/code_identity.h"
 #include "preload/stacks/python/code_object.h"
 #include "preload/stacks/python/readable.h"
-#include "session/session_fixture.h"
+#include "session/testing/session_fixture.h"
 
 namespace gmt::preload {
 namespace {

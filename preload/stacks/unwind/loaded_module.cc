@@ -22,10 +22,11 @@ struct FoundObject {
 };
 using FindObject = int (*)(void* address, FoundObject* result);
 
+// Cache: the function of libc.
 constinit std::atomic<FindObject> find_object{nullptr};
 
-// The list of all modules. `list_version` is odd while the list is being made. A reader checks it
-// before and afterwards; if it has changed, the lookup fails.
+// Cache: the list of all modules. `list_version` is odd while the list is being made. A reader
+// checks it before and afterwards; if it has changed, the lookup fails.
 struct Listed {
   std::atomic<uint64_t> start, end, bias, headers, header_count, path;
 };

@@ -11,13 +11,16 @@ namespace {
 // keys of two epochs differ in all parts.
 constexpr uint64_t kEpochStep = 0xd1342543de82ef95;
 
+// State: how many threads are inside dlclose(). ForgetDoubts() clears it in a fork child.
 constinit std::atomic<uint32_t> in_doubt{0};
 
+// Cache: the last epoch that was used.
 constinit std::atomic<uint64_t> newest_epoch{kEpochStep};
 uint64_t NewEpoch() { return newest_epoch.fetch_add(kEpochStep) + kEpochStep; }
 
 }  // namespace
 
+// Cache: the rules of code addresses.
 alignas(64) constinit RuleCache::Entry RuleCache::entries_[kSize] = {};
 constinit std::atomic<uint64_t> RuleCache::epoch_{kEpochStep};
 

@@ -14,6 +14,7 @@ uint64_t PageOf(uint64_t address) { return address & ~(kPage - 1); }
 
 }  // namespace
 
+// Cache: the stack of a thread, which goes on in a fork child.
 thread_local constinit StackRange StackRange::remembered = {0, 0};
 
 bool StackRange::Reach(uint64_t address) {

@@ -318,6 +318,15 @@ def plain_another_tool_sees_every_call_too(rig, folder):
     assert recording.info()["sources"]["nvtx"] == "on; calls are passed on to other_tool.so"
 
 
+def plain_a_process_forked_while_the_other_tool_is_loaded_ends(rig, folder):
+    def run(folder, command, **environment):
+        return rig.run(folder, command, OTHER_TOOL_FORKS="1", **environment)
+
+    recording, both = beside_another_tool(rig, folder, calls(rig, "chain"), run)
+    assert both["MarkA"] > 0, both
+    assert recording.info()["sources"]["nvtx"] == "on; calls are passed on to other_tool.so"
+
+
 def plain_another_tools_heaps_and_regions(rig, folder):
     recording, both = beside_another_tool(
         rig, folder, rig.built("nvtx_memory", "handles"), rig.run

@@ -1,9 +1,12 @@
 // Another NVTX tool, like that of a profiler. It implements functions of the core tables and of the
 // memory extension and returns its own handles. At exit it writes the number of calls of each
-// function to the file that OTHER_TOOL_LOG names, one line each.
+// function to the file that OTHER_TOOL_LOG names, one line each. With OTHER_TOOL_FORKS, it starts a
+// process that calls NVTX while it is being loaded.
 
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtMem.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +16,16 @@
 #include <string>
 
 namespace {
+
+[[gnu::constructor]] void ForkWhileBeingLoaded() {
+  if (std::getenv("OTHER_TOOL_FORKS") == nullptr) return;
+  const pid_t child = fork();
+  if (child == 0) {
+    nvtxMarkA("mark of a fork child");
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+}
 
 std::map<std::string, int> calls;
 std::mutex lock;

@@ -1,9 +1,9 @@
-// symbols/sample_library.h
+// symbols/testing/sample_library.h
 //
 // For tests: loads a build of testdata/sample.cc, so that probes return real addresses.
 
-#ifndef GMT_SYMBOLS_SAMPLE_LIBRARY_H_
-#define GMT_SYMBOLS_SAMPLE_LIBRARY_H_
+#ifndef GMT_SYMBOLS_TESTING_SAMPLE_LIBRARY_H_
+#define GMT_SYMBOLS_TESTING_SAMPLE_LIBRARY_H_
 
 #include <dlfcn.h>
 
@@ -53,4 +53,4 @@ class SampleLibrary {
 
 }  // namespace gmt::symbols
 
-#endif  // GMT_SYMBOLS_SAMPLE_LIBRARY_H_
+#endif  // GMT_SYMBOLS_TESTING_SAMPLE_LIBRARY_H_

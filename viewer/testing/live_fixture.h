@@ -1,9 +1,9 @@
-// viewer/live/live_fixture.h
+// viewer/testing/live_fixture.h
 //
 // For tests: a recording that the test writes while it is followed, with a simulated collector.
 
-#ifndef GMT_VIEWER_LIVE_LIVE_FIXTURE_H_
-#define GMT_VIEWER_LIVE_LIVE_FIXTURE_H_
+#ifndef GMT_VIEWER_TESTING_LIVE_FIXTURE_H_
+#define GMT_VIEWER_TESTING_LIVE_FIXTURE_H_
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -91,7 +91,7 @@ class LiveRecordingTest : public testing::Test {
     news.words = words;
     news.path = Path();
     news.now_ns = now_;
-    news.heaps.push_back({0, "driver", held_, 1});
+    news.heaps.push_back({0, heap_, held_, 1});
     source_->Say(news);
   }
   void Alloc(uint64_t address, uint64_t size) {
@@ -99,7 +99,7 @@ class LiveRecordingTest : public testing::Test {
     event.kind = ALLOC;
     event.present = format::kHasTime | format::kHasAddress | format::kHasSize | format::kHasDevice;
     event.t_ns = now_ += 1000;
-    event.heap = writer_->definitions().InternString("driver");
+    event.heap = writer_->definitions().InternString(heap_);
     event.memory = DEVICE;
     event.address = address;
     event.size = size;
@@ -111,7 +111,7 @@ class LiveRecordingTest : public testing::Test {
     event.kind = FREE;
     event.present = format::kHasTime | format::kHasAddress | format::kHasDevice;
     event.t_ns = now_ += 1000;
-    event.heap = writer_->definitions().InternString("driver");
+    event.heap = writer_->definitions().InternString(heap_);
     event.address = address;
     ASSERT_TRUE(writer_->Add(event).ok());
   }
@@ -131,6 +131,7 @@ class LiveRecordingTest : public testing::Test {
   }
 
   std::string directory_;
+  std::string heap_ = "driver";
   Backend backend_;
   std::unique_ptr<format::RecordingWriter> writer_;
   ScriptedSource* source_ = nullptr;
@@ -141,4 +142,4 @@ class LiveRecordingTest : public testing::Test {
 
 }  // namespace gmt::viewer
 
-#endif  // GMT_VIEWER_LIVE_LIVE_FIXTURE_H_
+#endif  // GMT_VIEWER_TESTING_LIVE_FIXTURE_H_

@@ -1,11 +1,11 @@
-// viewer/questions/random_recording.h
+// viewer/testing/random_recording.h
 //
 // For tests: a recording with everything that a trace can show: segments with blocks, blocks
 // outside of segments, lost frees, frees of memory from before, frees that wait for other streams,
 // several devices, streams and threads, stacks of any depth or none, and equal times.
 
-#ifndef GMT_VIEWER_QUESTIONS_RANDOM_RECORDING_H_
-#define GMT_VIEWER_QUESTIONS_RANDOM_RECORDING_H_
+#ifndef GMT_VIEWER_TESTING_RANDOM_RECORDING_H_
+#define GMT_VIEWER_TESTING_RANDOM_RECORDING_H_
 
 #include <cstdint>
 #include <map>
@@ -134,4 +134,4 @@ class RandomRecording {
 
 }  // namespace gmt::viewer
 
-#endif  // GMT_VIEWER_QUESTIONS_RANDOM_RECORDING_H_
+#endif  // GMT_VIEWER_TESTING_RANDOM_RECORDING_H_

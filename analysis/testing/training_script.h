@@ -1,4 +1,4 @@
-// analysis/categories/training_script.h
+// analysis/testing/training_script.h
 //
 // For tests and evaluators: writes a training loop as events, with the stacks that PyTorch shows.
 //
@@ -6,8 +6,8 @@
 //   script.Block(0x1000, kMiB, script.Parameter());
 //   script.Backward([&] { script.Block(0x2000, kMiB, script.InBackward("MmBackward0")); });
 
-#ifndef GMT_ANALYSIS_CATEGORIES_TRAINING_SCRIPT_H_
-#define GMT_ANALYSIS_CATEGORIES_TRAINING_SCRIPT_H_
+#ifndef GMT_ANALYSIS_TESTING_TRAINING_SCRIPT_H_
+#define GMT_ANALYSIS_TESTING_TRAINING_SCRIPT_H_
 
 #include <cstdint>
 #include <functional>
@@ -115,4 +115,4 @@ class TrainingScript {
 
 }  // namespace gmt::analysis
 
-#endif  // GMT_ANALYSIS_CATEGORIES_TRAINING_SCRIPT_H_
+#endif  // GMT_ANALYSIS_TESTING_TRAINING_SCRIPT_H_

@@ -8,7 +8,7 @@ import tempfile
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from gpu_check import recording, statistic, total_checks  # noqa: E402
 from gpu_check.checks import Check, all_checks  # noqa: E402
 from gpu_check.rig import Failed, Rig  # noqa: E402

@@ -1,9 +1,9 @@
-// interop/torch_import/torch_import_fixture.h
+// interop/testing/torch_import_fixture.h
 //
 // For tests: pickles from snapshots in JSON, and the result of their import.
 
-#ifndef GMT_INTEROP_TORCH_IMPORT_TORCH_IMPORT_FIXTURE_H_
-#define GMT_INTEROP_TORCH_IMPORT_TORCH_IMPORT_FIXTURE_H_
+#ifndef GMT_INTEROP_TESTING_TORCH_IMPORT_FIXTURE_H_
+#define GMT_INTEROP_TESTING_TORCH_IMPORT_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/recording_fixture.h"
+#include "format/testing/recording_fixture.h"
 #include "interop/event_log/event_log.h"
 #include "interop/event_log/writer_target.h"
 #include "interop/pickle/pickle_writer.h"
@@ -119,4 +119,4 @@ class TorchImportFixture : public testing::Test {
 
 }  // namespace gmt::interop
 
-#endif  // GMT_INTEROP_TORCH_IMPORT_TORCH_IMPORT_FIXTURE_H_
+#endif  // GMT_INTEROP_TESTING_TORCH_IMPORT_FIXTURE_H_

@@ -1,9 +1,9 @@
-// cli/program_fixture.h
+// cli/testing/program_fixture.h
 //
 // For tests: runs the program itself in a temporary directory.
 
-#ifndef GMT_CLI_PROGRAM_FIXTURE_H_
-#define GMT_CLI_PROGRAM_FIXTURE_H_
+#ifndef GMT_CLI_TESTING_PROGRAM_FIXTURE_H_
+#define GMT_CLI_TESTING_PROGRAM_FIXTURE_H_
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -33,10 +33,11 @@ class ProgramFixture : public testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  // Runs the program in the test's directory. Returns its exit code.
-  int Run(const std::string& arguments) {
-    const std::string command = "cd " + folder_.string() + " && " + limits_ + GMT_PROGRAM " " +
-                                arguments + " >out 2>err </dev/null";
+  // Runs the program in the test's directory. Returns its exit code. `feeder` comes before it in
+  // the command line: a command and a pipe, or a redirection.
+  int Run(const std::string& arguments, const std::string& feeder = "</dev/null ") {
+    const std::string command = "cd " + folder_.string() + " && " + limits_ + feeder +
+                                GMT_PROGRAM " " + arguments + " >out 2>err";
     const int status = std::system(command.c_str());
     out_ = Get("out");
     err_ = Get("err");
@@ -53,4 +54,4 @@ class ProgramFixture : public testing::Test {
 
 }  // namespace gmt::cli
 
-#endif  // GMT_CLI_PROGRAM_FIXTURE_H_
+#endif  // GMT_CLI_TESTING_PROGRAM_FIXTURE_H_

@@ -1,9 +1,9 @@
-// interop/torch/torch_fixture.h
+// interop/testing/torch_fixture.h
 //
 // For tests: what is written for one device, and recordings in disorder.
 
-#ifndef GMT_INTEROP_TORCH_TORCH_FIXTURE_H_
-#define GMT_INTEROP_TORCH_TORCH_FIXTURE_H_
+#ifndef GMT_INTEROP_TESTING_TORCH_FIXTURE_H_
+#define GMT_INTEROP_TESTING_TORCH_FIXTURE_H_
 
 #include <cstdint>
 #include <random>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/testing/event_script.h"
-#include "interop/torch/torch_check.h"
+#include "interop/testing/torch_check.h"
 #include "interop/torch/torch_selection.h"
 
 namespace gmt::interop {
@@ -144,4 +144,4 @@ class SloppyScript {
 
 }  // namespace gmt::interop
 
-#endif  // GMT_INTEROP_TORCH_TORCH_FIXTURE_H_
+#endif  // GMT_INTEROP_TESTING_TORCH_FIXTURE_H_

@@ -1,10 +1,10 @@
-// format/random_events.h
+// format/testing/random_events.h
 //
 // RandomEvents: generates extreme events for round-trip tests: every kind, every field, values at
 // the limits of their types, reused addresses.
 
-#ifndef GMT_FORMAT_RANDOM_EVENTS_H_
-#define GMT_FORMAT_RANDOM_EVENTS_H_
+#ifndef GMT_FORMAT_TESTING_RANDOM_EVENTS_H_
+#define GMT_FORMAT_TESTING_RANDOM_EVENTS_H_
 
 #include <iterator>
 #include <random>
@@ -144,4 +144,4 @@ class RandomEvents {
 
 }  // namespace gmt::format
 
-#endif  // GMT_FORMAT_RANDOM_EVENTS_H_
+#endif  // GMT_FORMAT_TESTING_RANDOM_EVENTS_H_

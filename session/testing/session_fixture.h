@@ -1,9 +1,9 @@
-// session/session_fixture.h
+// session/testing/session_fixture.h
 //
 // For tests: a session mapped into this process, and directories for session files.
 
-#ifndef GMT_SESSION_SESSION_FIXTURE_H_
-#define GMT_SESSION_SESSION_FIXTURE_H_
+#ifndef GMT_SESSION_TESTING_SESSION_FIXTURE_H_
+#define GMT_SESSION_TESTING_SESSION_FIXTURE_H_
 
 #include <sched.h>
 #include <stdlib.h>
@@ -116,4 +116,4 @@ inline bool MountTmpfs(const std::string& path, const char* size) {
 
 }  // namespace gmt::session
 
-#endif  // GMT_SESSION_SESSION_FIXTURE_H_
+#endif  // GMT_SESSION_TESTING_SESSION_FIXTURE_H_

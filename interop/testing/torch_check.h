@@ -1,11 +1,11 @@
-// interop/torch/torch_check.h
+// interop/testing/torch_check.h
 //
 // For tests: checks that PyTorch's viewer can rebuild every moment from a device's trace and
 // segments. Undoes the events from the end as the viewer's "Allocator State History" does
 // (torch/utils/viz/MemoryViz.js, PyTorch 2.6), and checks what the viewer assumes about each entry.
 
-#ifndef GMT_INTEROP_TORCH_TORCH_CHECK_H_
-#define GMT_INTEROP_TORCH_TORCH_CHECK_H_
+#ifndef GMT_INTEROP_TESTING_TORCH_CHECK_H_
+#define GMT_INTEROP_TESTING_TORCH_CHECK_H_
 
 #include <cstdint>
 #include <map>
@@ -152,4 +152,4 @@ class TorchCheck {
 
 }  // namespace gmt::interop
 
-#endif  // GMT_INTEROP_TORCH_TORCH_CHECK_H_
+#endif  // GMT_INTEROP_TESTING_TORCH_CHECK_H_

@@ -1,11 +1,11 @@
-// format/parts_fixture.h
+// format/testing/parts_fixture.h
 //
 // For tests: headers of parts of a recording.
 //
 // Thread safety: free functions, callable from any thread.
 
-#ifndef GMT_FORMAT_PARTS_FIXTURE_H_
-#define GMT_FORMAT_PARTS_FIXTURE_H_
+#ifndef GMT_FORMAT_TESTING_PARTS_FIXTURE_H_
+#define GMT_FORMAT_TESTING_PARTS_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -36,4 +36,4 @@ inline std::unique_ptr<Sink> NewFile(const std::string& path) {
 
 }  // namespace gmt::format
 
-#endif  // GMT_FORMAT_PARTS_FIXTURE_H_
+#endif  // GMT_FORMAT_TESTING_PARTS_FIXTURE_H_

@@ -1,9 +1,9 @@
-// http/client_fixture.h
+// http/testing/client_fixture.h
 //
 // For tests: a client that knows nothing of HTTP and sends the given bytes.
 
-#ifndef GMT_HTTP_CLIENT_FIXTURE_H_
-#define GMT_HTTP_CLIENT_FIXTURE_H_
+#ifndef GMT_HTTP_TESTING_CLIENT_FIXTURE_H_
+#define GMT_HTTP_TESTING_CLIENT_FIXTURE_H_
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -78,4 +78,5 @@ class Client {
 
 }  // namespace gmt::http
 
-#endif  // GMT_HTTP_CLIENT_FIXTURE_H_
+#endif  // GMT_HTTP_TESTING_CLIENT_FIXTURE_H_
+=

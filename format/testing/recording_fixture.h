@@ -1,9 +1,9 @@
-// format/recording_fixture.h
+// format/testing/recording_fixture.h
 //
 // RecordingFixture: for tests that write a recording in memory, damage it and read it back.
 
-#ifndef GMT_FORMAT_RECORDING_FIXTURE_H_
-#define GMT_FORMAT_RECORDING_FIXTURE_H_
+#ifndef GMT_FORMAT_TESTING_RECORDING_FIXTURE_H_
+#define GMT_FORMAT_TESTING_RECORDING_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "format/definitions_builder.h"
 #include "format/recording_reader.h"
 #include "format/recording_writer.h"
 #include "proto/gmt.pb.h"
@@ -162,4 +163,4 @@ class RecordingFixture : public testing::Test {
 
 }  // namespace gmt::format
 
-#endif  // GMT_FORMAT_RECORDING_FIXTURE_H_
+#endif  // GMT_FORMAT_TESTING_RECORDING_FIXTURE_H_

@@ -1,9 +1,9 @@
-// collector/control/control_fixture.h
+// collector/testing/control_fixture.h
 //
 // For tests: a client that sends arbitrary bytes.
 
-#ifndef GMT_COLLECTOR_CONTROL_CONTROL_FIXTURE_H_
-#define GMT_COLLECTOR_CONTROL_CONTROL_FIXTURE_H_
+#ifndef GMT_COLLECTOR_TESTING_CONTROL_FIXTURE_H_
+#define GMT_COLLECTOR_TESTING_CONTROL_FIXTURE_H_
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -69,4 +69,4 @@ class RawClient {
 
 }  // namespace gmt::control
 
-#endif  // GMT_COLLECTOR_CONTROL_CONTROL_FIXTURE_H_
+#endif  // GMT_COLLECTOR_TESTING_CONTROL_FIXTURE_H_
