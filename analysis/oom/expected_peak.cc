@@ -55,7 +55,8 @@ struct Pass {
   Step begin = 0, end = 0;
   size_t cycle = 0;             // of the step to which it belongs
   bool is_first = false;        // in its step
-  uint32_t backward_stack = 0;  // of the call that ends it; 0: none
+  bool has_backward = false;    // it ends with a backward pass
+  uint32_t backward_stack = 0;  // of the call that began that; 0 if unknown
 };
 
 // An earlier pass at the request that corresponds to the failing one.
@@ -134,16 +135,16 @@ class Expectation {
       begin_ = is_open ? step_begin_ : cycles_[i].begin;
       is_first_ = true;
       for (; next < backwards.size() && backwards[next]->end <= end; ++next) {
-        if (backwards[next]->end > begin_) EndPass(i, backwards[next]->end, backwards[next]->stack);
+        if (backwards[next]->end > begin_) EndPass(i, backwards[next]);
       }
-      if (!is_open && end > begin_) EndPass(i, end, 0);
+      if (!is_open && end > begin_) passes_.push_back({begin_, end, i, is_first_});
     }
     // Without an earlier step, nothing is known of what follows the passes of this one.
     if (cycles_.empty()) passes_.clear();
   }
-  void EndPass(size_t cycle, Step end, uint32_t backward_stack) {
-    passes_.push_back({begin_, end, cycle, is_first_, backward_stack});
-    begin_ = end;
+  void EndPass(size_t cycle, const Range* backward) {
+    passes_.push_back({begin_, backward->end, cycle, is_first_, true, backward->stack});
+    begin_ = backward->end;
     is_first_ = false;
   }
 
@@ -376,7 +377,8 @@ class Expectation {
     return most;
   }
   bool IsSameStepAndKind(const Pass& a, const Pass& b) const {
-    return a.cycle == b.cycle && a.backward_stack == b.backward_stack;
+    return a.cycle == b.cycle && a.has_backward == b.has_backward &&
+           a.backward_stack == b.backward_stack;
   }
   // Returns the gradients with which the last micro-batch of that step began; 0 if there was only
   // one. Further micro-batches are assumed to be as large as the failing one.
