@@ -1,4 +1,4 @@
-# gmt_library(NAME [SEPARATE] HDRS... SRCS... DEPS...): the static library of a directory, gmt_NAME,
+# gmt_library(NAME [SEPARATE] SRCS... DEPS...): the static library of a directory, gmt_NAME,
 #   linked as gmt::NAME.
 # gmt_test(ROOM [SEPARATE] SRCS... DEPS...): the test executable of a directory, ROOM_test.
 # gmt_benchmark(ROOM SRCS... DEPS...): its benchmarks, ROOM_benchmark.
@@ -36,9 +36,9 @@ if(GMT_BUILD_FUZZERS)
 endif()
 
 function(gmt_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "SEPARATE" "" "HDRS;SRCS;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "SEPARATE" "" "SRCS;DEPS")
   if(ARG_SRCS)
-    add_library(gmt_${name} STATIC ${ARG_SRCS} ${ARG_HDRS})
+    add_library(gmt_${name} STATIC ${ARG_SRCS})
     target_include_directories(gmt_${name} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(gmt_${name} PUBLIC ${ARG_DEPS} gmt_sanitize PRIVATE gmt_warnings)
     if(NOT ARG_SEPARATE)
