@@ -79,4 +79,3 @@ class Client {
 }  // namespace gmt::http
 
 #endif  // GMT_HTTP_TESTING_CLIENT_FIXTURE_H_
-=
