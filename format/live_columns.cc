@@ -11,9 +11,10 @@
   COLUMN(memory)                                                                                 \
   COLUMN(device)                                                                                 \
   COLUMN(context)                                                                                \
-  COLUMN(size) COLUMN(stack) COLUMN(stream) COLUMN(thread) COLUMN(forward_stack) COLUMN(present) \
-      COLUMN(kind) COLUMN(handle) COLUMN(pool) COLUMN(requested) COLUMN(offset) COLUMN(api)      \
-          COLUMN(name) COLUMN(scope) COLUMN(dtype) COLUMN(shape)
+  COLUMN(size)                                                                                   \
+  COLUMN(stack) COLUMN(stream) COLUMN(thread) COLUMN(forward_stack) COLUMN(present) COLUMN(kind) \
+      COLUMN(handle) COLUMN(pool) COLUMN(requested) COLUMN(offset) COLUMN(api) COLUMN(name)      \
+          COLUMN(scope) COLUMN(dtype) COLUMN(shape)
 #define GMT_LIVE_COLUMNS(COLUMN) GMT_LIVE_LASTING_COLUMNS(COLUMN) COLUMN(roles)
 // clang-format on
 

@@ -64,7 +64,7 @@ struct FirstStepNeeds {
   uint64_t trained_bytes = 0;  // the parameters that get a gradient
   // The optimizer's state at least, whether created yet or not, and what its class may keep more.
   uint64_t optimizer_bytes = 0, more_optimizer_bytes = 0;
-  uint64_t made_bytes = 0;   // the part that was live at the failure
+  uint64_t made_bytes = 0;       // the part that was live at the failure
   uint64_t workspace_bytes = 0;  // of libraries
   double forward_share = 1;      // completed fraction of the forward pass, 0 to 1
   // What the backward pass needs at its beginning, while it still has everything that the forward

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "collector/sessions/unix_socket.h"
 #include "collector/sessions/socket_path.h"
+#include "collector/sessions/unix_socket.h"
 #include "format/printable.h"
 
 namespace gmt::control {

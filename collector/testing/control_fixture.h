@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "collector/control/framing.h"
-#include "collector/sessions/unix_socket.h"
 #include "collector/sessions/socket_path.h"
+#include "collector/sessions/unix_socket.h"
 #include "proto/control.pb.h"
 
 namespace gmt::control {

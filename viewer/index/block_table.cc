@@ -146,8 +146,7 @@ uint8_t ClassOfDuration(double duration) {
 }
 
 double DurationOf(const AxisMap& axes, Axis axis, uint32_t birth, uint32_t death) {
-  const double end =
-      death == kNeverFreed ? EndOfAxis(axes, axis) : axes.PositionOf(axis, death);
+  const double end = death == kNeverFreed ? EndOfAxis(axes, axis) : axes.PositionOf(axis, death);
   return end - axes.PositionOf(axis, birth);
 }
 
