@@ -43,8 +43,8 @@ struct DiffRow {
   uint64_t base_count = 0, new_count = 0;
   Category category = Category::kUnknown;
   bool moved = false;  // matched although lines or frames differ
-  std::vector<FrameText>
-      frames;  // from the new recording if it has the row, otherwise from the base
+  // From the new recording if it has the row, otherwise from the base.
+  std::vector<FrameText> frames;
   // For memory born in a backward pass: where the forward pass created its node.
   std::vector<FrameText> forward_frames;
 
