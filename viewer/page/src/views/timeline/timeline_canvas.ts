@@ -28,6 +28,7 @@ import { Tiles, type Picture } from './tiles';
 const NOT_KNOWN_YET = 2 ** 50;
 const SIZE_RESTS_MS = 150;
 const LONGEST_WAIT_MS = 150; // for the answer to a click
+const NEAR = [0, 1, -1, 2, -2, 3, -3]; // px
 
 export interface Hover {
   readonly x: number;
@@ -148,8 +149,8 @@ export class TimelineCanvas {
     const view = this.view();
     const areas = this.areas();
     const inPlot = isInside(areas.plot, x, y);
-    const position = positionAt(view, x);
     const value = inPlot ? valueAt(view, y) : NaN;
+    const position = positionAt(view, inPlot ? this.columnNear(view, x, value) : x);
     const item = inPlot && this.hits !== null && this.isCurrent() ? this.hits.itemAt(position, value) : null;
     const { file, axis } = this.current();
     const instant = y < areas.instants.top + areas.instants.height ? instantAt(instantsOf(file, axis), view, x) : null;
@@ -167,6 +168,16 @@ export class TimelineCanvas {
   categoryOf(item: number): number {
     const { row, category } = this.shown!.picture.blocks;
     return item < row.length ? category[item]! : item - row.length;
+  }
+
+  // A peak may be a pixel wide: above the picture, returns the x of a column within a few pixels that
+  // reaches up to `value`, if there is one.
+  private columnNear(view: Viewport, x: number, value: number): number {
+    const curve = this.isCurrent() ? this.shown?.picture.curve : undefined;
+    const live = this.shown?.picture.subject.layout === 'stacked' ? curve?.series.get('live') : undefined;
+    if (curve === undefined || live === undefined) return x;
+    const reaches = (at: number): boolean => live.max[columnAt(curve.window, positionAt(view, at))]! > value;
+    return NEAR.map((by) => x + by).find(reaches) ?? x;
   }
 
   setHover(hover: Hover | null): void {
