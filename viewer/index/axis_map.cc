@@ -75,6 +75,11 @@ double AxisMap::StepOf(uint32_t event) const {
                          static_cast<double>(after->event - from.event);
 }
 
+double AxisMap::EndOf(Axis axis) const {
+  if (axis == Axis::kTime) return static_cast<double>(end_ns_);
+  return PositionOf(axis, events()) + (axis == Axis::kEvent ? 1 : 0);
+}
+
 double AxisMap::PositionOf(Axis axis, uint32_t event) const {
   switch (axis) {
     case Axis::kEvent:

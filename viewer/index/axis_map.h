@@ -37,8 +37,11 @@ class AxisMap {
     double step = 0;
   };
 
-  // `times`: by event, ascending, including event 0.
-  void SetTimes(PackedColumn times) { times_ = std::move(times); }
+  // `times`: by event, ascending, including event 0. `end_ns`: the end of the recording.
+  void SetTimes(PackedColumn times, int64_t end_ns) {
+    times_ = std::move(times);
+    end_ns_ = end_ns;
+  }
   void SetSteps(const std::vector<analysis::Cycle>& cycles);
 
   bool has_steps() const { return !knots_.empty(); }
@@ -46,6 +49,10 @@ class AxisMap {
     return times_.size() == 0 ? 0 : static_cast<uint32_t>(times_.size() - 1);
   }
 
+  int64_t end_ns() const { return end_ns_; }
+
+  // Where the axis ends: the last event has its place on that of events.
+  double EndOf(Axis axis) const;
   double PositionOf(Axis axis, uint32_t event) const;
   uint32_t EventAt(Axis axis, double position) const;
   uint64_t TimeOf(uint32_t event) const { return times_[event]; }
@@ -59,6 +66,7 @@ class AxisMap {
 
   template <typename Archive>
   void Visit(Archive& archive) {
+    archive.Value(end_ns_);
     archive.Column(times_);
     archive.Items(knots_);
   }
@@ -70,6 +78,7 @@ class AxisMap {
   std::vector<uint32_t> EventsAtTimes(std::span<const double> times) const;
   uint32_t EventAtStep(double step) const;
 
+  int64_t end_ns_ = 0;
   PackedColumn times_;
   std::vector<Knot> knots_;  // both ascending; empty: no steps
 };

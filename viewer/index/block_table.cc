@@ -10,11 +10,6 @@ namespace {
 
 double UnitOf(Axis axis) { return axis == Axis::kStep ? 1 / kStepUnits : 1; }
 
-// The last event has its place on the axis of events.
-double EndOfAxis(const AxisMap& axes, Axis axis) {
-  return axes.PositionOf(axis, axes.events()) + (axis == Axis::kEvent ? 1 : 0);
-}
-
 uint8_t SizeClassOf(uint64_t bytes) {
   return bytes == 0 ? uint8_t{0} : static_cast<uint8_t>(std::bit_width(bytes) - 1);
 }
@@ -45,7 +40,7 @@ std::vector<Stretch> FindStretches(const BlockTable& blocks, const AxisMap& axes
                                    const CandidateQuery& query) {
   const BlockOrder& order = blocks.orders[static_cast<size_t>(query.axis)];
   const double unit = UnitOf(query.axis);
-  const double end_of_axis = EndOfAxis(axes, query.axis);
+  const double end_of_axis = axes.EndOf(query.axis);
   const uint8_t least = ClassOfDuration(query.column / unit);
   std::vector<Stretch> stretches;
   const auto first = std::partition_point(order.cells.begin(), order.cells.end(),
@@ -146,7 +141,7 @@ uint8_t ClassOfDuration(double duration) {
 }
 
 double DurationOf(const AxisMap& axes, Axis axis, uint32_t birth, uint32_t death) {
-  const double end = death == kNeverFreed ? EndOfAxis(axes, axis) : axes.PositionOf(axis, death);
+  const double end = death == kNeverFreed ? axes.EndOf(axis) : axes.PositionOf(axis, death);
   return end - axes.PositionOf(axis, birth);
 }
 

@@ -7,8 +7,8 @@
 //   lane 0, class 24, size class 21   rows by birth     axis (ns, events, 1/4096 steps).
 //   lane 0, class 23, size class 30   ...               Size class = floor(log2(bytes))
 //
-// A block that is never freed counts as freed at the last event, so what was allocated shortly
-// before the end is not among what was held all along. Durations within a class differ by less than
+// A block that is never freed counts as freed at the end, so what was allocated shortly before it
+// is not among what was held all along. Durations within a class differ by less than
 // a factor of two. The blocks of a cell that overlap a window are therefore in a contiguous range
 // that contains at most about as many blocks that do not.
 //

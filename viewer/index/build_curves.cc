@@ -48,8 +48,7 @@ void IndexBuilder::BuildTimes() {
     latest = std::max(latest, trace_.steps.TimeOf(i));
     times.Add(static_cast<uint64_t>(latest));
   }
-  parts_.end_ns = std::max(latest, trace_.end_t_ns);
-  parts_.axes.SetTimes(times.Finish());
+  parts_.axes.SetTimes(times.Finish(), std::max(latest, trace_.end_t_ns));
 }
 
 uint16_t IndexBuilder::KindOf(RowId row) {

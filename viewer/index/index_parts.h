@@ -62,7 +62,6 @@ class IndexParts {
   // Available from kCurves on.
   AxisMap axes;  // its steps from kBlocks on
   uint32_t events = 0;
-  int64_t end_ns = 0;
   std::vector<Lane> lanes;
   std::vector<LaneCurve> curves;         // of each lane, then the reserved memory of devices
   std::vector<uint32_t> reserved_curve;  // by lane; kNoCurve: none
@@ -87,7 +86,6 @@ class IndexParts {
   void Visit(Archive& archive) {
     archive.Item(axes);
     archive.Value(events);
-    archive.Value(end_ns);
     archive.Each(lanes);
     archive.Each(curves);
     archive.Items(reserved_curve);

@@ -182,11 +182,6 @@ class Counted {
   std::vector<double> bytes_;  // by category, then column
 };
 
-double EndOfAxis(const IndexParts& parts, Axis axis) {
-  if (axis == Axis::kTime) return static_cast<double>(parts.end_ns);
-  return parts.axes.PositionOf(axis, parts.events) + (axis == Axis::kEvent ? 1 : 0);
-}
-
 std::vector<double> MidpointsOf(const Window& window) {
   std::vector<double> midpoints(window.columns);
   for (uint32_t c = 0; c < window.columns; ++c) midpoints[c] = window.MidpointOf(c);
@@ -223,7 +218,7 @@ ColumnEvents FindColumnEvents(const IndexParts& parts, const Window& window) {
   columns.middle = axes.EventsAt(window.axis, columns.midpoints);
   const std::vector<double> edges = EdgesOf(window);
   columns.first = axes.EventsAt(window.axis, edges);
-  const double start = axes.PositionOf(window.axis, 0), end = EndOfAxis(parts, window.axis);
+  const double start = axes.PositionOf(window.axis, 0), end = axes.EndOf(window.axis);
   for (uint32_t c = 0; c < window.columns; ++c) {
     // The end of a column belongs to the next one: an event there is not in this column.
     uint32_t last = columns.first[c + 1];

@@ -135,7 +135,7 @@ void ViewIndex::AddCategories(const analysis::Trace& trace,
 
 const std::vector<Lane>& ViewIndex::lanes() const { return parts_->lanes; }
 uint32_t ViewIndex::events() const { return parts_->events; }
-int64_t ViewIndex::end_ns() const { return parts_->end_ns; }
+int64_t ViewIndex::end_ns() const { return parts_->axes.end_ns(); }
 const std::vector<std::string>& ViewIndex::streams() const { return parts_->streams; }
 const std::vector<std::string>& ViewIndex::threads() const { return parts_->threads; }
 bool ViewIndex::has_steps() const { return parts_->axes.has_steps(); }

@@ -176,8 +176,9 @@ class ViewIndexOracle {
       if (trace_.rows.death[row] != kNever) {
         block.end = positions_.at(window.axis)[trace_.rows.death[row]];
       }
-      // As if freed at the last event.
-      const double last = positions_.at(window.axis).back();
+      // As if freed at the end.
+      const double last = window.axis == Axis::kTime ? static_cast<double>(trace_.end_t_ns)
+                                                     : positions_.at(window.axis).back();
       const double end = std::min(block.end, last + (window.axis == Axis::kEvent ? 1 : 0));
       block.duration_class = ClassOf(window.axis, block.start, end);
       if (end - block.start >= width) blocks.push_back(block);

@@ -194,7 +194,7 @@ def every_question_is_answered(place):
         _, curve = view.answer("curve", **window)
         assert len(curve["event"]) == 100 and max(curve["live.max"]) == lane["peak_bytes"], lane
         _, passing = view.answer("passing", **window)
-        assert passing["live"] == curve["live.mid"], lane
+        assert passing["live"] == curve["live.max"], lane
         fields, blocks = view.answer("blocks", **window, layout="stacked", low=0, high=lane["peak_bytes"], rows=500)
         assert len(blocks["run_begin"]) == len(blocks["row"]) + 1 and "hidden" in fields
         view.answer("blocks", **window, layout="address", low=0, high=lane["peak_bytes"], rows=500)

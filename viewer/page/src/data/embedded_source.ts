@@ -45,17 +45,15 @@ export class EmbeddedSource implements DataSource {
     const file = await this.file(window.file);
     const [lane, positions, clock] = await Promise.all([file.lane(window.lane), file.positionsOn(window.axis), file.clock()]);
     signal?.throwIfAborted();
-    const end = await endOf(file, window.axis);
-    return selectCurve(window, { totals: lane.totals(), series: lane.meta.series, positions, end, clock, categories: file.meta.categories.length });
+    return selectCurve(window, { totals: lane.totals(), series: lane.meta.series, positions, clock, categories: file.meta.categories.length });
   }
 
   async passing(query: p.PassingQuery, signal?: AbortSignal): Promise<p.PassingCurve> {
     checkWindow(query);
     const file = await this.file(query.file);
     const [lane, positions, context] = await Promise.all([file.lane(query.lane), file.positionsOn(query.axis), this.filterContext(query.file, query.lane)]);
-    const end = await endOf(file, query.axis);
     signal?.throwIfAborted();
-    return passingCurve(query, blockTest(query.filter, context), { lane: lane.data, totals: lane.totals(), positions, end });
+    return passingCurve(query, blockTest(query.filter, context), { lane: lane.data, totals: lane.totals(), positions });
   }
 
   async blocks(query: p.BlockQuery, signal?: AbortSignal): Promise<p.BlockTile> {
@@ -65,7 +63,7 @@ export class EmbeddedSource implements DataSource {
     const [lane, positions, stacks] = await Promise.all([file.lane(query.lane), file.positionsOn(query.axis), file.stacks()]);
     signal?.throwIfAborted();
     const index = lane.index(query.axis, positions);
-    const columns = columnEvents(query, { positions, end: await endOf(file, query.axis) }, lane.totals());
+    const columns = columnEvents(query, { positions }, lane.totals());
     const items: StackedItems =
       query.layout === 'stacked'
         ? selectStacked(query, lane.data, index, columns)
@@ -217,16 +215,6 @@ function addWeight(weights: Map<number, Weight>, stack: number, bytes: number, b
   weight.bytes += bytes;
   weight.blocks += blocks;
   weights.set(stack, weight);
-}
-
-/**
- * Returns the end of the axis, after which nothing is known. On the event axis the last event still
- * has its place.
- */
-async function endOf(file: EmbeddedRecording, axis: p.Axis): Promise<number> {
-  if (axis === 'time') return file.meta.end_ns;
-  const [positions, clock] = await Promise.all([file.positionsOn(axis), file.clock()]);
-  return positions.of(clock.length - 1) + (axis === 'event' ? 1 : 0);
 }
 
 function checkWindow({ from, to, columns }: p.Window): void {

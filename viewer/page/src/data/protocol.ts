@@ -237,7 +237,7 @@ export interface BlockQuery extends Window {
  *
  * stacked: items from the bottom up, in stack order: by duration class, longest first (class =
  * floor(log2(end - start)) on the axis in event or ns or 1/4096 step; a block that is never freed
- * counts as freed at the last event),
+ * counts as freed at the end),
  * then by birth. An item is a block or a run. A run is what is between two blocks and is not shown
  * itself, and of one category (its bytes per column as a step function). An item is on top of all
  * earlier items that are live in that column. The rest of the column's total, up to the maximum of

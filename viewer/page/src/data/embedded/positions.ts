@@ -13,21 +13,24 @@ export interface Positions {
   eventAt(position: number): number;
   /** Returns the number of events whose position is before `position`. */
   eventsBefore(position: number): number;
-  /** The end of the last event, which has its place on the axis of events. */
+  /** Where the axis ends: the last event has its place on that of events. */
   readonly end: number;
   /** The units of a duration per unit of the axis; the class is floor(log2(duration * units)). */
   readonly units: number;
 }
 
-/** Returns the positions of an axis. `ns` has the time of each event; [0] is the beginning. */
-export function positionsOf(axis: Axis, ns: Float64Array, steps: StepsMeta): Positions {
+/**
+ * Returns the positions of an axis. `ns` has the time of each event; [0] is the beginning. `endNs` is
+ * the end of the recording.
+ */
+export function positionsOf(axis: Axis, ns: Float64Array, steps: StepsMeta, endNs: number): Positions {
   switch (axis) {
     case 'event':
       return eventPositions(ns.length - 1);
     case 'time':
-      return tablePositions(ns, 1);
+      return tablePositions(ns, 1, endNs);
     case 'step':
-      return tablePositions(stepTable(ns.length - 1, steps), 4096);
+      return stepPositions(stepTable(ns.length - 1, steps));
   }
 }
 
@@ -41,12 +44,16 @@ function eventPositions(last: number): Positions {
   };
 }
 
-function tablePositions(table: Float64Array, units: number): Positions {
+function stepPositions(table: Float64Array): Positions {
+  return tablePositions(table, 4096, table.at(-1)!);
+}
+
+function tablePositions(table: Float64Array, units: number, end: number): Positions {
   return {
     of: (event) => (event === NEVER ? Infinity : table[Math.min(event, table.length - 1)]!),
     eventAt: (position) => Math.max(0, upperBound(table, position) - 1),
     eventsBefore: (position) => lowerBound(table, position),
-    end: table.at(-1) ?? 0,
+    end,
     units,
   };
 }

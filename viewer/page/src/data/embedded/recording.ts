@@ -87,7 +87,7 @@ export class EmbeddedRecording {
     if (axis === 'step' && this.meta.steps.source === '') throw new DataError(`${this.meta.name} has no steps`);
     const clock = await this.clock();
     let positions = this.positions.get(axis);
-    if (positions === undefined) this.positions.set(axis, (positions = positionsOf(axis, clock, this.meta.steps)));
+    if (positions === undefined) this.positions.set(axis, (positions = positionsOf(axis, clock, this.meta.steps, this.meta.end_ns)));
     return positions;
   }
 

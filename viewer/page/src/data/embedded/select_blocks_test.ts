@@ -147,7 +147,7 @@ describe('selectStacked', () => {
       let worst = 0; // in rows; NaN: shown where it does not live
       const wrong: number[] = [];
       for (const axis of ['time', 'event', 'step'] satisfies Axis[]) {
-        const positions = positionsOf(axis, clock, stepsOf(events));
+        const positions = positionsOf(axis, clock, stepsOf(events), clock[events]!);
         const index = new LaneIndex(lane.blocks, positions);
         const places = Float64Array.from(live, (_, event) => positions.of(event));
         const end = places[events]!;
@@ -157,7 +157,7 @@ describe('selectStacked', () => {
           const low = next() < 0.5 ? 0 : next() * 1e8;
           const query: BlockQuery = { file: 0, lane: 0, axis, from, to: from + length, columns: 10 + Math.floor(next() * 90), layout: 'stacked', low, high: low + 2 ** (16 + next() * 12), rows: 200 };
           const row = (query.high - query.low) / query.rows;
-          const columns = columnEvents(query, { positions, end: Infinity }, totals);
+          const columns = columnEvents(query, { positions }, totals);
           const peaks = slowPeaks(query, places, live);
           expect([...columns.peak]).toEqual(peaks);
           const items = selectStacked(query, lane, index, columns);

@@ -9,7 +9,6 @@ import { TotalCurve } from './total_curve';
 
 export interface AxisContext {
   readonly positions: Positions;
-  readonly end: number; // of the axis
 }
 
 /** The events of the columns of a window. */
@@ -22,14 +21,14 @@ export interface ColumnEvents {
   readonly known: { readonly from: number; readonly to: number };
 }
 
-export function columnEvents(window: Window, { positions, end }: AxisContext, totals: LaneTotals): ColumnEvents {
+export function columnEvents(window: Window, { positions }: AxisContext, totals: LaneTotals): ColumnEvents {
   const { columns } = window;
   const [middle, first, last, peak] = [new Uint32Array(columns), new Uint32Array(columns), new Uint32Array(columns), new Uint32Array(columns)];
   const known = { from: 0, to: columns };
   for (let c = 0; c < columns; c++) {
     const position = midpointOf(window, c);
     if (position < positions.of(0)) known.from = c + 1;
-    if (position > end) known.to = Math.min(known.to, c);
+    if (position > positions.end) known.to = Math.min(known.to, c);
     middle[c] = positions.eventAt(position);
     first[c] = positions.eventAt(edgeOf(window, c));
     last[c] = Math.max(first[c]!, middle[c]!, positions.eventsBefore(edgeOf(window, c + 1)) - 1);
