@@ -1,0 +1,84 @@
+// Tests, at random sizes of the window and zooms, that the peak is visible: what is drawn highest is
+// the peak that reports name, the pointer over it names its bytes and its event, and a click there
+// selects a block of it. Without GMT_PROGRAM the recordings of src/testing/ are shown.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { formatBytes, formatCount } from '../src/base/format_bytes';
+import type { LaneMeta } from '../src/data/protocol';
+import { Random } from '../src/testing/random';
+import { seedsOfSuite } from '../src/testing/seeds';
+import { areasOf } from '../src/views/timeline/areas';
+import { launch, noBrowser, recordedUrl, TestPage } from './page';
+import { noPage, run } from './program';
+import { writeRandomLog } from './random_log';
+
+const WINDOWS = [[1600, 900], [1280, 720]] as const;
+const TOP = 1.06; // of the plot, in peaks
+
+describe.skipIf(noBrowser !== '').each(seedsOfSuite([1, 2]))('the peak of recording %i', (seed) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'gmt-peak-'));
+  const random = new Random(seed);
+  let browser: Browser;
+  let url = recordedUrl();
+  beforeAll(async () => {
+    browser = await launch();
+    if (noPage('export') !== '') return;
+    const log = path.join(folder, 'run.jsonl');
+    const page = path.join(folder, 'run.html');
+    writeRandomLog(log, random, 3000);
+    run(folder, 'export', '--format', 'html', log, '-o', page);
+    url = pathToFileURL(page).href;
+  });
+  afterAll(async () => {
+    await browser.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Returns the highest point of the peak on the screen, and the lane. */
+  async function topOfPeak(test: TestPage): Promise<{ readonly x: number; readonly y: number; readonly lane: LaneMeta }> {
+    const { meta, range, file, lane: number } = await test.state();
+    const shown = meta!.files[file]!;
+    const lane = shown.lanes[number]!;
+    const { x, y, width, height } = (await test.page.locator('.plot').boundingBox())!;
+    const { plot } = areasOf(shown, width, height);
+    const share = (lane.peak_event + 0.5 - range.from) / (range.to - range.from);
+    return { x: x + plot.left + share * plot.width, y: y + plot.top + plot.height * (1 - 1 / TOP) + 2, lane };
+  }
+
+  for (const [width, height] of WINDOWS) {
+    it(`is drawn, named and selected at ${width}x${height}`, async () => {
+      const test = await TestPage.open(browser, { url: `${url}#v=1&axis=event`, width, height });
+      await test.untilReady();
+      for (let zoom = 0; zoom < 4; ++zoom) {
+        const { x, y, lane } = await topOfPeak(test);
+        await test.page.mouse.move(x, y);
+        await test.idle();
+        const words = await test.page.locator('.tooltip').textContent();
+        expect(words, `zoom ${zoom}`).toContain(`live ${formatBytes(lane.peak_bytes)} after event ${formatCount(lane.peak_event)}`);
+        await test.page.mouse.click(x, y);
+        await test.idle();
+        const { cursor, selection } = await test.state();
+        expect([cursor, selection.kind], `zoom ${zoom}`).toEqual([lane.peak_event, 'block']);
+        const details = (await test.page.locator('.drawer').textContent())!;
+        expect(eventOf(details, 'allocated')).toBeLessThanOrEqual(lane.peak_event);
+        expect(eventOf(details, 'freed')).toBeGreaterThan(lane.peak_event);
+        await test.press('Escape');
+        await test.page.mouse.move(x, y + 20);
+        await test.page.mouse.wheel(0, -random.below(900));
+        await test.idle();
+      }
+      await test.close();
+    });
+  }
+});
+
+/** Returns the event of a row of a block's details, Infinity if it never happened. */
+function eventOf(details: string, row: string): number {
+  const event = new RegExp(`${row}[^e]*event ([\\d,]+)`).exec(details)?.[1];
+  return event === undefined ? Infinity : Number(event.replaceAll(',', ''));
+}
