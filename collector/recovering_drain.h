@@ -53,7 +53,7 @@ class RecoveringDrain {
   // Whether a snapshot would be exact now.
   Exactness exactness() const;
 
-  // Of the ring: session/ring.h.
+  // See session/ring.h.
   uint64_t position() const { return drain_.position(); }
   uint64_t tail() const { return drain_.tail(); }
   uint64_t capacity() const { return drain_.capacity(); }

@@ -11,7 +11,7 @@ TEST(AccessTest, OnlyTheWholeSecretIsAccepted) {
   EXPECT_TRUE(IsSecret("0123456789abcdef", "0123456789abcdef"));
   for (const char* given : {"", "0123456789abcde", "0123456789abcdeF", "0123456789abcdef0"})
     EXPECT_FALSE(IsSecret(given, "0123456789abcdef")) << given;
-  EXPECT_FALSE(IsSecret("", "")) << "no secret gives access to nobody";
+  EXPECT_FALSE(IsSecret("", "")) << "an empty secret gives no access";
 }
 
 TEST(AccessTest, AddressesAndLocalhostAreNoNamesOfOthers) {

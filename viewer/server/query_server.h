@@ -46,7 +46,7 @@ class QueryHandler {
 
 struct QueryLimits {
   size_t threads_per_pool = 2;
-  // Of streams, so that no intermediary considers them dead.
+  // Interval of messages on streams, so that no intermediary considers them dead.
   std::chrono::milliseconds heartbeat{15'000};
   http::Limits http;
 };

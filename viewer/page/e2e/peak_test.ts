@@ -25,6 +25,7 @@ describe.skipIf(noBrowser !== '').each(seedsOfSuite([1, 2]))('the peak of record
   const random = new Random(seed);
   let browser: Browser;
   let url = recordedUrl();
+  let reported: number | null = null; // bytes, by `report`
   beforeAll(async () => {
     browser = await launch();
     if (noPage('export') !== '') return;
@@ -33,6 +34,8 @@ describe.skipIf(noBrowser !== '').each(seedsOfSuite([1, 2]))('the peak of record
     writeRandomLog(log, random, 3000);
     run(folder, 'export', '--format', 'html', log, '-o', page);
     url = pathToFileURL(page).href;
+    const report = JSON.parse(run(folder, 'report', '--json', log)) as { readonly devices: readonly { readonly heaps: readonly { readonly heap: string; readonly peak_live_bytes: number }[] }[] };
+    reported = report.devices[0]!.heaps.find(({ heap }) => heap === 'pytorch')!.peak_live_bytes;
   });
   afterAll(async () => {
     await browser.close();
@@ -56,6 +59,7 @@ describe.skipIf(noBrowser !== '').each(seedsOfSuite([1, 2]))('the peak of record
       await test.untilReady();
       for (let zoom = 0; zoom < 4; ++zoom) {
         const { x, y, lane } = await topOfPeak(test);
+        if (reported !== null) expect(lane.peak_bytes).toBe(reported);
         await test.page.mouse.move(x, y);
         await test.idle();
         const words = await test.page.locator('.tooltip').textContent();
