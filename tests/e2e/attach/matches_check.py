@@ -18,7 +18,8 @@ from waiting import HANG_S, wait_for  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 BEFORE_STEPS, STEPS = 75, 260
-STEPS_OF_A_LOOK = 30  # a tier of verdicts is 100 steps long (analysis/leaks/leaks.h)
+STEPS_OF_A_LOOK = 30
+STEPS_FOR_LIKELY, STEPS_FOR_LEAK = 100, 200  # analysis/leaks/leaks.h
 CONTROL = slice(4096, 8192)  # of a session's file (session/layout.h)
 
 
@@ -175,9 +176,11 @@ def verdict_comes_with_the_steps(rig, folder):
     assert watch.wait(timeout=HANG_S) == 0, watch.stderr.read()
     reader.join()
     training.end()
-    verdicts = [update["verdict"] for update in updates]
-    tiers = [verdict for i, verdict in enumerate(verdicts) if verdicts[i - 1 : i] != [verdict]]
-    assert tiers[0] == "too_early" and tiers[-2:] == ["likely", "leak"], tiers
+    verdicts = [(update["cycles"]["count"], update["verdict"]) for update in updates]
+    for steps, verdict in verdicts:
+        tier = "too_early" if steps < STEPS_FOR_LIKELY else "likely" if steps < STEPS_FOR_LEAK else "leak"
+        assert verdict == tier, verdicts
+    assert [verdicts[0][1], verdicts[-1][1]] == ["too_early", "leak"], verdicts
     assert "leaking_training.py:" in verb(rig, folder, "leaks", "run.gmt").splitlines()[0]
 
 
