@@ -8,7 +8,7 @@ import { bytes, delta, deviceName, named, NO_LINK, numbers, stackNumber, text, t
 export function ledgerPage(json: Json): Page {
   const devices = json.list('devices');
   return {
-    tone: devices.length === 0 ? 'quiet' : 'finding',
+    tone: devices.some((device) => device.number('unexplained_bytes') !== 0) ? 'finding' : 'quiet',
     facts: [],
     notes: json.texts('lacks'),
     sections: devices.map(deviceRows),

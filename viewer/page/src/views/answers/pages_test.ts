@@ -110,6 +110,10 @@ describe('leaks', () => {
 });
 
 describe('ledger', () => {
+  it('is quiet if everything is explained', () => {
+    for (const [unexplained_bytes, tone] of [[0, 'quiet'], [1024, 'finding']] as const)
+      expect(ledgerPage(new Json({ devices: [{ unexplained_bytes }] })).tone).toBe(tone);
+  });
   it('ends with the figure of the driver', () => {
     const [section] = ledgerPage(load('ledger')).sections;
     expect(section!.title).toBe('GPU 0: 10.3 GiB in use');

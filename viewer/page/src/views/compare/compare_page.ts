@@ -11,7 +11,7 @@ import type { RowTest, Side } from './compare_filter';
 export function comparePage(json: Json, test: RowTest | null = null): Page {
   const devices = json.list('devices');
   return {
-    tone: devices.some((device) => device.number('delta_bytes') !== 0) ? 'finding' : 'quiet',
+    tone: devices.some((device) => device.number('delta_bytes') > 0) ? 'finding' : 'quiet',
     facts: [],
     notes: [
       ...json.texts('differences'),

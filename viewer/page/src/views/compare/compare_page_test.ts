@@ -29,7 +29,7 @@ it('knows the time at which each side of a device is compared', () => {
   expect(alignedTimes(DIFF, 3)).toBeNull();
 });
 
-it('is quiet if nothing changed, and accepts unexpected JSON', () => {
-  expect(comparePage(new Json({ devices: [{ delta_bytes: 0 }] })).tone).toBe('quiet');
+it('is quiet if nothing grew, and accepts unexpected JSON', () => {
+  for (const delta_bytes of [0, -1024]) expect(comparePage(new Json({ devices: [{ delta_bytes }] })).tone).toBe('quiet');
   expect(() => comparePage(new Json({ devices: 3, differences: null }))).not.toThrow();
 });
