@@ -1,46 +1,17 @@
 // A recording of a standalone file. Each part is decoded once and then reused.
 
 import { DataError } from '../data_source';
-import type { Answer, Axis, FileMeta, LaneMeta, SourceText } from '../protocol';
+import type { Answer, Axis, FileMeta, SourceText } from '../protocol';
 import { decodeSlab } from '../slab';
 import type { Archive } from './archive';
 import { type FileTexts, type PackedStackTable, readClock, StackTable } from './file_data';
-import { type Lane, readLane } from './lane_data';
-import { LaneIndex } from './lane_index';
+import { readLane } from './lane_data';
+import { LoadedLane } from './loaded_lane';
 import { type Positions, positionsOf } from './positions';
-import { LaneTotals } from './select_curve';
 import { mapSegments, type SegmentMap, type SegmentTable } from './segment_map';
 import { isAllocators } from './segments';
 
 type PackedAnswer = Omit<Answer, 'name'>;
-
-/** A lane, with the indexes that questions need. */
-export class LoadedLane {
-  private readonly indexes = new Map<Axis, LaneIndex>();
-  private total: LaneTotals | null = null;
-  private byRow: ReadonlyMap<number, number> | null = null;
-
-  constructor(
-    readonly number: number,
-    readonly meta: LaneMeta,
-    readonly data: Lane,
-    private readonly categories: number,
-  ) {}
-
-  totals(): LaneTotals {
-    return (this.total ??= new LaneTotals(this.data, this.categories));
-  }
-  index(axis: Axis, positions: Positions): LaneIndex {
-    let index = this.indexes.get(axis);
-    if (index === undefined) this.indexes.set(axis, (index = new LaneIndex(this.data.blocks, positions)));
-    return index;
-  }
-  /** Returns the index of a block by its row, or -1 if it is not in the file. */
-  blockOf(row: number): number {
-    this.byRow ??= new Map(Array.from(this.data.blocks.row, (r, i) => [r, i]));
-    return this.byRow.get(row) ?? -1;
-  }
-}
 
 export class EmbeddedRecording {
   private readonly known = new Map<string, Promise<unknown>>();

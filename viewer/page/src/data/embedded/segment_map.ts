@@ -2,7 +2,7 @@
 // blocks of a standalone file. The rules are those of analysis/fragmentation/segment_map.h.
 
 import { addressOf } from './lane_data';
-import type { LoadedLane } from './recording';
+import type { LoadedLane } from './loaded_lane';
 import { upperBound } from '../../base/binary_search';
 
 /** Address, size, birth, death, whether it is a page, stream, private pool, stack; null: none. */

@@ -5,7 +5,7 @@ import { NO_ROW, type FileMeta, type Segments, type SegmentState } from '../prot
 import { hex } from './block_filter';
 import type { StackTable } from './file_data';
 import { addressOf } from './lane_data';
-import type { LoadedLane } from './recording';
+import type { LoadedLane } from './loaded_lane';
 import { byAddress, type PlacedBlock, poolOf, type SegmentMap } from './segment_map';
 import { formatBytes } from '../../base/format_bytes';
 import { upperBound } from '../../base/binary_search';
