@@ -120,7 +120,7 @@ describe.skipIf(reason !== '')('designed states', () => {
       await test.show('Out of memory');
       expect(await test.page.locator('.answer.quiet').count()).toBe(1);
       await test.show('Ledger');
-      expect(await test.page.locator('.answer.finding').count()).toBe(1);
+      expect(await test.page.locator('.answer.quiet').count()).toBe(1);
     });
   });
 });
