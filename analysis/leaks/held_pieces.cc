@@ -141,7 +141,7 @@ void HeldPieces::OnSegment(HeldId id) {
   listener_->OnSegment(id, pieces_[id]);
 }
 
-HeldId HeldPieces::OnFreeOfUnknown(const Event& event, const MemoryPlace& /*place*/) {
+HeldId HeldPieces::OnFreeOfUnknown(const Event& event) {
   // After a gap, the birth may be among the missing events.
   if (has_gaps_ || event.size == 0) return kNoHeld;
   const uint32_t heap = HeapOf(event);

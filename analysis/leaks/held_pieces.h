@@ -92,7 +92,7 @@ class HeldPieces : private HeldMemory::Listener {
   void OnEnded(HeldId id, HeldMemory::End end, const format::Event& event) override;
   bool OnRestored(HeldId id, const MemoryPlace& place) override;
   void OnSegment(HeldId id) override;
-  HeldId OnFreeOfUnknown(const format::Event& event, const MemoryPlace& place) override;
+  HeldId OnFreeOfUnknown(const format::Event& event) override;
 
   void OnAlloc(const format::Event& event);
   void OnFree(const format::Event& event);

@@ -80,7 +80,7 @@ HeldId HeldMemory::Free(const Event& event, uint32_t heap, Listener& listener) {
     return held.id;
   }
   const MemoryPlace& place = places.front();
-  const HeldId id = listener.OnFreeOfUnknown(event, place);
+  const HeldId id = listener.OnFreeOfUnknown(event);
   if (id != kNoHeld) MakeRefusable(place, MakeHeld(event, place, id));
   return id;
 }

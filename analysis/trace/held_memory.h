@@ -67,7 +67,7 @@ class HeldMemory {
     virtual void OnSegment(HeldId id) = 0;  // may be called again
     virtual void OnUnbacked(HeldId /*block*/) {}
     // A free of unknown memory. Returns the id of a row for it, kNoHeld if there is none.
-    virtual HeldId OnFreeOfUnknown(const format::Event& event, const MemoryPlace& place) = 0;
+    virtual HeldId OnFreeOfUnknown(const format::Event& event) = 0;
     // Returns a tag for the mapping.
     virtual uint32_t OnMapped(const format::Event& /*event*/, const Mapping& /*mapping*/) {
       return 0;

@@ -80,7 +80,7 @@ class HeldMemoryTest : public testing::Test, protected HeldMemory::Listener {
   }
   void OnSegment(HeldId id) override { reported_.push_back(absl::StrCat("segment ", id)); }
   void OnUnbacked(HeldId id) override { reported_.push_back(absl::StrCat("unbacked ", id)); }
-  HeldId OnFreeOfUnknown(const Event& /*event*/, const MemoryPlace& /*place*/) override {
+  HeldId OnFreeOfUnknown(const Event& /*event*/) override {
     reported_.emplace_back("free of unknown");
     return kNoHeld;
   }
@@ -118,7 +118,7 @@ TEST_F(HeldMemoryTest, RefusedFreeIsTakenBack) {
   EXPECT_EQ(held_.Find({0x1000, kDeviceSpace}), 0u);
   Free(0x1000);
   FreeDone(0x1000, 0);
-  FreeDone(0x1000, kRefused);  // of no free
+  FreeDone(0x1000, kRefused);  // no free is in progress
   EXPECT_THAT(Reported(), ElementsAre("born 0", "ended 0", "restored 0", "ended 0"));
 }
 

@@ -258,7 +258,7 @@ void TraceBuilder::AddDeath(RowId row, int64_t t_ns) {
   Discount(row);
 }
 
-HeldId TraceBuilder::OnFreeOfUnknown(const Event& event, const MemoryPlace& /*place*/) {
+HeldId TraceBuilder::OnFreeOfUnknown(const Event& event) {
   // After a gap, the birth may be among the missing events, so it is unknown since when it was
   // held.
   if (trace_.unknowns.gaps > 0 || event.size == 0) {

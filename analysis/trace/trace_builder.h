@@ -135,7 +135,7 @@ class TraceBuilder : public format::RecordingVisitor, private HeldMemory::Listen
   bool OnRestored(HeldId row, const MemoryPlace& place) override;
   void OnSegment(HeldId row) override;
   void OnUnbacked(HeldId row) override { trace_.rows.flags[row] |= kRowUnbacked; }
-  HeldId OnFreeOfUnknown(const format::Event& event, const MemoryPlace& place) override;
+  HeldId OnFreeOfUnknown(const format::Event& event) override;
   uint32_t OnMapped(const format::Event& event, const HeldMemory::Mapping& mapping) override;
   void OnUnmapped(const HeldMemory::Mapping& mapping, HeldMemory::End end,
                   const format::Event& event) override;
