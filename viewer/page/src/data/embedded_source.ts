@@ -267,13 +267,14 @@ function tileOf(query: p.BlockQuery, items: StackedItems, lane: LoadedLane, cont
   const { item } = items;
   const column = (value: (block: number, kind: number) => number, ofRun = 0): number[] =>
     item.map((block) => (block < 0 ? ofRun : value(block, blocks.kind[block]!)));
+  const columns = item.map((block) => (block < 0 ? ([0, 0] as const) : columnsOf(block, blocks, context.columns)));
   return {
     query,
     row: Uint32Array.from(column((block) => blocks.row[block]!, p.NO_ROW)),
     start: Float64Array.from(column((block) => context.start[block]!)),
     end: Float64Array.from(column((block) => context.end[block]!)),
-    first: Uint16Array.from(column((block) => columnsOf(block, blocks, context.columns)[0])),
-    last: Uint16Array.from(column((block) => columnsOf(block, blocks, context.columns)[1])),
+    first: Uint16Array.from(columns, ([first]) => first),
+    last: Uint16Array.from(columns, ([, last]) => last),
     size: Float64Array.from(column((_, k) => kinds.size[k]!)),
     place: Float64Array.from(column((block) => (query.layout === 'address' ? placeOf(lane.data, block) : 0))),
     stack: Uint32Array.from(column((_, k) => kinds.stack[k]!)),
