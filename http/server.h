@@ -54,7 +54,7 @@ class Handler {
 
 struct Limits {
   std::chrono::milliseconds silence{60'000};  // without a byte received, or accepted of an answer
-  size_t max_head_bytes = 16 * 1024;          // of a request; it has no body
+  size_t max_head_bytes = 16 * 1024;          // a request has no body
   size_t max_waiting = 1024;            // unanswered requests and streams; more are refused (503)
   size_t max_stream_backlog = 1 << 20;  // bytes not yet accepted by a stream's client
   // Accepts no connection while all lower descriptors are in use, to leave others for the process.

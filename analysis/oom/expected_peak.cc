@@ -33,7 +33,7 @@ struct Live {
 // A pass up to some moment.
 struct Course {
   uint64_t live = 0, floor = 0;  // apart from gradients: now, and the minimum
-  uint64_t peak = 0;             // of all
+  uint64_t peak = 0;             // including gradients
   Step floor_step = 0;
 
   void Begin(const Live& bytes, Step step) {
@@ -53,10 +53,10 @@ struct Course {
 // the models of an adversarial training, are compared separately.
 struct Pass {
   Step begin = 0, end = 0;
-  size_t cycle = 0;             // of the step to which it belongs
+  size_t cycle = 0;             // index of its step
   bool is_first = false;        // in its step
   bool has_backward = false;    // it ends with a backward pass
-  uint32_t backward_stack = 0;  // of the call that began that; 0 if unknown
+  uint32_t backward_stack = 0;  // the call that began it; 0 if unknown
 };
 
 // An earlier pass at the request that corresponds to the failing one.
@@ -469,9 +469,9 @@ class Expectation {
   const Categories& categories_;
   const FailedAllocation& failed_;
   const std::vector<Cycle>& cycles_;  // that ended before the failure
-  const Step step_begin_;             // of the failing step
+  const Step step_begin_;             // where the failing step begins
   std::vector<Pass> passes_;          // that ended before the failure
-  Step begin_ = 0;                    // of the failing pass
+  Step begin_ = 0;                    // where the failing pass begins
   bool is_first_ = true;              // whether that is the first in its step
   // Whether the compared pass is, too: it then began with a previous step's gradients, or with
   // those of earlier micro-batches, like the failing one.

@@ -48,8 +48,8 @@ struct ExpectedPeak {
   // kEarlierSteps: their number, the maximum of their peaks, and the ratio of the compared step.
   uint64_t earlier_steps = 0, earlier_peak = 0;
   double input_ratio = 1;
-  uint64_t perhaps_bytes =
-      0;                      // needed in addition if the optimizer keeps more than the least state
+  // Needed in addition if the optimizer keeps more than the least state.
+  uint64_t perhaps_bytes = 0;
   bool gradients_go = false;  // the previous step's gradients are set to zero before the peak
 
   // The peak if inputs had `share` of their size.
@@ -65,7 +65,7 @@ struct FirstStepNeeds {
   // The optimizer's state at least, whether created yet or not, and what its class may keep more.
   uint64_t optimizer_bytes = 0, more_optimizer_bytes = 0;
   uint64_t made_bytes = 0;       // the part that was live at the failure
-  uint64_t workspace_bytes = 0;  // of libraries
+  uint64_t workspace_bytes = 0;  // workspaces of libraries
   double forward_share = 1;      // completed fraction of the forward pass, 0 to 1
   // What the backward pass needs at its beginning, while it still has everything that the forward
   // pass saved; 0 if it has begun.

@@ -169,7 +169,7 @@ TEST_F(ExpectedPeakTest, MicroBatchThatBeginsWithGradientsCountsThemOnce) {
   EXPECT_EQ(FailIn(1, 20 * kMiB).bytes, kParameters + 4 * 20 * kMiB + 25 * kMiB);
 }
 
-TEST_F(ExpectedPeakTest, GradientThatIsNotYetReportedAsOneIsNotOfTheInputs) {
+TEST_F(ExpectedPeakTest, GradientThatIsNotYetReportedAsOneDoesNotCountAsInput) {
   MakeModel();
   MarkStep();
   for (int step = 0; step < 3; ++step) {

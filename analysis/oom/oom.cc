@@ -300,7 +300,7 @@ class OomExplainer {
   const LeakReport& leaks_;
   OomReport report_;
   uint64_t optimizer_steps_ = 0;  // that ended before the failure
-  Step backward_end_ = 0;         // of the last backward pass before it
+  Step backward_end_ = 0;         // where the last backward pass before it ended
   FirstStepNeeds needs_;
   uint64_t largest_activation_ = 0;
   uint64_t leaf_bytes_ = 0;  // parameters reached by an autograd graph

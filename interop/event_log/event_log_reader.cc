@@ -394,7 +394,7 @@ class Lines {
       return true;
     }
   }
-  uint64_t number() const { return number_; }  // of the line that Next() has returned, from 1
+  uint64_t number() const { return number_; }  // line number, from 1, of what Next() returned
   bool is_cut() const { return is_cut_; }      // it has no line end
 
  private:
@@ -406,7 +406,7 @@ class Lines {
   uint64_t offset_ = 0, number_ = 0;
   bool is_cut_ = false;
   std::string piece_;
-  absl::string_view rest_;  // of the piece
+  absl::string_view rest_;  // what is left of the piece
 };
 
 // Keeps only the header.

@@ -121,7 +121,7 @@ struct CandidateQuery {
   uint32_t lane = 0;
   double from = 0;                   // where the first column begins
   double column = 0;                 // width
-  std::span<const uint32_t> events;  // of the columns' peaks, ascending
+  std::span<const uint32_t> events;  // the columns' peaks, ascending
   uint32_t unknown = 0;              // columns at the beginning that show nothing
   double min_bytes = 0;              // minimum size
   uint32_t most = 0;

@@ -18,7 +18,7 @@ import { noPage, run } from './program';
 import { writeRandomLog } from './random_log';
 
 const WINDOWS = [[1600, 900], [1280, 720]] as const;
-const TOP = 1.06; // of the plot, in peaks
+const TOP = 1.06; // height of the plot, in peaks
 
 describe.skipIf(noBrowser !== '').each(seedsOfSuite([1, 2]))('the peak of recording %i', (seed) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'gmt-peak-'));

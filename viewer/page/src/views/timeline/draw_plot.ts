@@ -12,7 +12,7 @@ import { GUTTER, type Areas } from './areas';
 import type { Coloring } from './coloring';
 import type { Picture } from './tiles';
 
-// Curves are drawn in ink and told apart by their dashes; hues are for the blocks.
+// Curves differ by their dashes, not by hues, which are for blocks.
 export const SERIES_STYLE: Readonly<Record<Series, { readonly name: string; readonly dash: readonly number[] }>> = {
   live: { name: 'live', dash: [] },
   reserved: { name: 'reserved', dash: [] },

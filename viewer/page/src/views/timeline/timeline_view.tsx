@@ -66,6 +66,7 @@ function TimelineView(props: ViewProps) {
   const lane = laneOf(state);
   const sentence = useMemo(() => (file === null || lane === null ? '' : sentenceOf(file, lane, shown, timeline)), [file, lane, shown, timeline]);
   if (file === null || lane === null) return null;
+  // Requests a name that is not known yet; its arrival renders the view again.
   const stackOf = (stack: number) => {
     timeline?.stacks.want(state.file, [stack]);
     return timeline?.stacks.get(state.file, stack) ?? null;
