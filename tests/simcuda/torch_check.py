@@ -13,6 +13,7 @@ scenarios run, with --scenarios all scenarios and nothing else. The last line of
 
 import argparse
 import collections
+import concurrent.futures
 import functools
 import json
 import os
@@ -410,6 +411,17 @@ def selected(rig, names, all_scenarios):
     return [(name, check) for name, check in checks.items() if not names or name in names]
 
 
+def error_of(check):
+    """Runs a check. Returns why it failed, or None."""
+    try:
+        check()
+    except (AssertionError, subprocess.TimeoutExpired) as error:
+        return str(error) or "no reason given"
+    except Exception:  # a broken check is a failure too, with its place
+        return traceback.format_exc()
+    return None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", default=sys.executable, help="has a CUDA build of PyTorch")
@@ -419,19 +431,14 @@ def main():
     args = parser.parse_args()
 
     rig = Rig(args.python, args.build.resolve())
-    passed = failed = 0
-    for name, check in selected(rig, args.names, args.scenarios):
-        try:
-            check()
-        except (AssertionError, subprocess.TimeoutExpired) as error:
-            failed += 1
-            print(f"FAILED {name}: {error}", flush=True)
-        except Exception:  # a broken check is a failure too, with its place
-            failed += 1
-            print(f"FAILED {name}: {traceback.format_exc()}", flush=True)
-        else:
-            passed += 1
-            print(f"passed {name}", flush=True)
+    names, checks = zip(*selected(rig, args.names, args.scenarios))
+    failed = 0
+    # The checks wait for processes that they start, so each processor can have one.
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, error in zip(names, pool.map(error_of, checks)):
+            failed += error is not None
+            print(f"FAILED {name}: {error}" if error else f"passed {name}", flush=True)
+    passed = len(names) - failed
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
