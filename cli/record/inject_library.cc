@@ -66,7 +66,7 @@ absl::StatusOr<std::string> InjectLibrary(const TargetInfo& target, bool insist,
 
 void DetachLibrary(const TargetInfo& target) {
   if (target.exists)
-    Call(target, /*insist=*/true, "gpumemtrace_let_go", std::chrono::seconds(1)).IgnoreError();
+    Call(target, /*insist=*/true, "gpumemtrace_undo_attach", std::chrono::seconds(1)).IgnoreError();
 }
 
 }  // namespace gmt::cli

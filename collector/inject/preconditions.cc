@@ -166,7 +166,7 @@ Precondition CheckProgram(const TargetInfo& t) {
 
 Precondition CheckProcessor() {
   if (IsSupported()) return Pass("processor", "x86-64");
-  return Fail("processor", "bringing a library into a process is written for x86-64 only",
+  return Fail("processor", "injecting a library into a process is implemented for x86-64 only",
               kStartDormant);
 }
 

@@ -47,7 +47,7 @@ GMT_EXPORT int gpumemtrace_attach(const char* options, char* text, size_t capaci
   return gmt::preload::AttachFromInside(options, text, capacity);
 }
 
-GMT_EXPORT int gpumemtrace_let_go(const char*, char* text, size_t capacity) {
+GMT_EXPORT int gpumemtrace_undo_attach(const char*, char* text, size_t capacity) {
   return gmt::preload::UndoAttachFromInside(text, capacity);
 }
 

@@ -52,7 +52,7 @@ int gpumemtrace_attach(const char* options, char* text, size_t capacity);
 // library was injected and nothing is being recorded. Takes the same arguments; `options` is
 // ignored. Returns 0, or -1 with the reason in text. Takes the loader's lock. Thread safety: any
 // thread.
-int gpumemtrace_let_go(const char* options, char* text, size_t capacity);
+int gpumemtrace_undo_attach(const char* options, char* text, size_t capacity);
 
 // Returns 1 if this copy of the library intercepts GPU calls, otherwise 0. Several copies in one
 // process use it to agree on one.

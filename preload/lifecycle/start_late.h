@@ -12,7 +12,7 @@ int StartLate(char* text, size_t capacity);
 
 // gpumemtrace_attach (preload/lifecycle/api.h).
 int AttachFromInside(const char* options, char* text, size_t capacity);
-// gpumemtrace_let_go (preload/lifecycle/api.h).
+// gpumemtrace_undo_attach (preload/lifecycle/api.h).
 int UndoAttachFromInside(char* text, size_t capacity);
 // Returns the options that were passed to gpumemtrace_attach; otherwise "".
 const char* InjectedOptions();

@@ -53,7 +53,7 @@ std::set<std::string> ExpectedExports() {
                                  "gpumemtrace_snapshot",
                                  "gpumemtrace_start",
                                  "gpumemtrace_attach",
-                                 "gpumemtrace_let_go"};
+                                 "gpumemtrace_undo_attach"};
   std::set<std::string> runtime;
 #define GMT_RUNTIME(name, parameters, arguments, event) runtime.insert(#name);
 #define GMT_DRIVER(name, query, version, parameters, arguments, event) names.insert(#name);

@@ -6,8 +6,8 @@
 //   poke    allocates and frees 4096 bytes in the main thread; prints "poked"
 //   go      lets the threads continue; prints "going"
 //   slow N  lets the threads sleep N microseconds after each call from now on; prints "slow"
-//   bring F opens the library F and calls its gpumemtrace_attach; prints "brought CODE", then its
-//           text with line ends replaced by blanks
+//   attach FILE  opens that library and calls its gpumemtrace_attach; prints "attached CODE", then
+//           its text with line ends replaced by blanks
 //   slot    prints "slot NAME": the library that a call of cudaMalloc reaches
 //   fork    allocates in a child process that then exits; prints "child CODE"
 // Prints "ready PID" after its first allocation. The program exits at the end of the input.
@@ -102,7 +102,7 @@ int Fork() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-void Bring(char* path) {
+void Attach(char* path) {
   path[std::strcspn(path, "\n")] = '\0';
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   auto* attach = library == nullptr ? nullptr
@@ -111,7 +111,7 @@ void Bring(char* path) {
   char text[4096] = "";
   const int code = attach == nullptr ? -2 : attach("stacks=native", text, sizeof(text));
   for (char* c = text; *c != '\0'; ++c) *c = *c == '\n' ? ' ' : *c;
-  std::printf("brought %d %s\n", code, text);
+  std::printf("attached %d %s\n", code, text);
 }
 
 const char* LibraryOfCalls() {
@@ -155,8 +155,8 @@ void Obey(const std::vector<Worker*>& workers) {
     } else if (std::strncmp(line, "slow", 4) == 0) {
       rest_us = std::atoi(line + 4);
       std::printf("slow\n");
-    } else if (std::strncmp(line, "bring ", 6) == 0) {
-      Bring(line + 6);
+    } else if (std::strncmp(line, "attach ", 7) == 0) {
+      Attach(line + 7);
     } else if (std::strncmp(line, "slot", 4) == 0) {
       std::printf("slot %s\n", LibraryOfCalls());
     } else if (std::strncmp(line, "fork", 4) == 0) {

@@ -169,7 +169,7 @@ def injected_later(rig, folder, seed):
     library = rig.library()
     before = None
     for n in range(10):
-        answer = load.command(f"bring {library}", "brought").split(maxsplit=3)
+        answer = load.command(f"attach {library}", "attached").split(maxsplit=3)
         assert answer[1] == ("1" if n == 0 else "0"), answer
         assert "the GPU was already in use" in answer[3], answer
         assert load.command("slot", "slot").split()[1] == "libgpumemtrace.so"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Causes all kinds of faults in traced processes, and checks that they have no effect.
 
-Usage: fault_check.py --build DIR [--mode MODE] [--brought SHARE] [--repeat N] [NAME...]
+Usage: fault_check.py --build DIR [--mode MODE] [--injected SHARE] [--repeat N] [NAME...]
 
 Each case runs a program of this directory on the simulated device, alone and preloaded. Output and exit code must be the
 same, and stderr except for our lines. Each recording must be complete, contain what the program did, and account for every
@@ -9,7 +9,7 @@ event; or one line must give the reason why there is none. Cases that need right
 skipped with the reason. --repeat N runs all of them with the seeds 1 to N. The last line of the output is "N passed,
 N failed, N skipped".
 
---mode attached: the program starts dormant, or (in a share of --brought cases, half by default, chosen by the seed)
+--mode attached: the program starts dormant, or (in a share of --injected cases, half by default, chosen by the seed)
 without our library, which is then injected. It is attached to when it requests that, its recording has parts, and two
 clients listen. --mode reattached: attaches repeatedly until it ends (attached.py).
 """
@@ -194,7 +194,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--mode", choices=("preloaded", "attached", "reattached"), default="preloaded")
-    parser.add_argument("--brought", type=float, default=0.5)
+    parser.add_argument("--injected", type=float, default=0.5)
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
@@ -206,7 +206,7 @@ def main():
             if args.names and name not in args.names:
                 continue
             chance = random.Random(f"{seed}/{name}").random()
-            is_injected = rig.attaches and name not in NEVER_INJECTED and chance < args.brought
+            is_injected = rig.attaches and name not in NEVER_INJECTED and chance < args.injected
             chosen.append((rig.of_case(is_injected, seed), name, case))
         # Most of the time of a case is waiting for processes.
         with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
