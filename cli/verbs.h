@@ -20,6 +20,7 @@
   VERB(Report) \
   VERB(Oom) \
   VERB(Frag) \
+  VERB(Whatif) \
   VERB(Ledger) \
   VERB(Diff) \
   VERB(Leaks) \

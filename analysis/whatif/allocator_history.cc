@@ -1,0 +1,251 @@
+#include "analysis/whatif/allocator_history.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/fragmentation/segment_map.h"
+#include "analysis/trace/device_use.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr uint32_t kMaxPools = UINT16_MAX;
+
+absl::Status ReadSettings(const Trace& trace, AllocatorSettings& settings) {
+  for (const NamedText& setting : trace.settings) {
+    if (setting.name == "PYTORCH_NO_CUDA_MEMORY_CACHING" && !setting.text.empty()) {
+      return absl::FailedPreconditionError(
+          "PYTORCH_NO_CUDA_MEMORY_CACHING: the program ran without PyTorch's caching allocator");
+    }
+    if (setting.name != "PYTORCH_CUDA_ALLOC_CONF" && setting.name != "PYTORCH_ALLOC_CONF") continue;
+    if (absl::Status status = settings.Change(setting.text); !status.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the recorded settings cannot be replayed: ", status.ToString()));
+    }
+  }
+  // PyTorch's own snapshots say what was in force.
+  for (const NamedText& setting : trace.settings) {
+    if (setting.name == "expandable_segments")
+      settings.expandable_segments = setting.text == "true";
+    int64_t bytes = 0;
+    if (setting.name == "max_split_size" && absl::SimpleAtoi(setting.text, &bytes) && bytes > 0)
+      settings.max_split_bytes = static_cast<uint64_t>(bytes);
+  }
+  return absl::OkStatus();
+}
+
+class HistoryReader {
+ public:
+  HistoryReader(const Examination& examination, int32_t device)
+      : examination_(examination),
+        trace_(examination.trace()),
+        rows_(trace_.rows),
+        device_(device) {}
+
+  absl::StatusOr<AllocatorHistory> Read() && {
+    if (absl::Status status = Check(); !status.ok()) return status;
+    ReadDevice();
+    ReadStart();
+    ReadSteps();
+    ReadCapacity();
+    CountRetries();
+    return std::move(history_);
+  }
+
+ private:
+  absl::Status Check() {
+    const auto heap = std::find(trace_.heaps.begin(), trace_.heaps.end(), "pytorch");
+    pytorch_ = heap == trace_.heaps.end() ? 0 : static_cast<size_t>(heap - trace_.heaps.begin());
+    if (pytorch_ == 0) {
+      return absl::FailedPreconditionError(
+          "no blocks of PyTorch's caching allocator are recorded: there is nothing to replay");
+    }
+    if (trace_.unknowns.gaps > 0) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("events are missing in ", trace_.unknowns.gaps,
+                       trace_.unknowns.gaps == 1 ? " place" : " places"));
+    }
+    return ReadSettings(trace_, history_.settings);
+  }
+
+  bool IsSegment(RowId row) const {
+    return rows_.heap[row] == kDriverHeap && rows_.device[row] == device_ &&
+           (rows_.flags[row] & kRowHoldsBlocks) != 0;
+  }
+  bool IsBlock(RowId row) const {
+    return rows_.heap[row] == pytorch_ && rows_.device[row] == device_ && !rows_.IsRegion(row);
+  }
+
+  uint32_t NumberOf(uint64_t stream) {
+    return streams_.try_emplace(stream, static_cast<uint32_t>(streams_.size())).first->second;
+  }
+  uint16_t PoolNumber(uint64_t key) {
+    const auto number = static_cast<uint32_t>(pools_.size()) + 1;
+    return static_cast<uint16_t>(
+        std::min(pools_.try_emplace(key, number).first->second, kMaxPools));
+  }
+  uint16_t PoolOf(RowId row) {
+    if (const std::optional<uint64_t> pool = rows_.Pool(row))
+      return *pool == 0 ? 0 : PoolNumber(*pool * 2);
+    const Step birth = rows_.birth[row];
+    for (size_t i = 0; i < trace_.captures.size(); ++i) {
+      const Capture& capture = trace_.captures[i];
+      if (capture.begin < birth && birth <= capture.end && capture.stream == rows_.stream[row])
+        return PoolNumber(i * 2 + 1);
+    }
+    return 0;
+  }
+
+  void ReadDevice() {
+    history_.device = device_;
+    for (const GpuFacts& gpu : trace_.devices) {
+      if (static_cast<int32_t>(gpu.index) == device_) history_.device_bytes = gpu.total_bytes;
+    }
+  }
+
+  void ReadStart() {
+    for (const SegmentMap& segment : SegmentsAfter(trace_, device_, 0)) {
+      StartSegment start;
+      start.place = {NumberOf(segment.stream.value_or(0)),
+                     segment.is_private ? PoolNumber(UINT64_MAX) : uint16_t{0}};
+      start.is_small = segment.is_small;
+      start.is_expandable = segment.is_expandable;
+      for (const Piece& piece : segment.pieces) {
+        CachingAllocator::Piece& added = start.pieces.emplace_back();
+        added.size = piece.size;
+        if (piece.row != kNoRow) added.block = piece.row;
+        added.is_awaited = piece.kind == Piece::kAwaiting;
+      }
+      history_.start.push_back(std::move(start));
+      reserved_ += segment.size;
+    }
+    for (RowId row = 0; row < rows_.count(); ++row) {
+      if (rows_.birth[row] == 0 && IsBlock(row)) allocated_ += rows_.size[row];
+      if (rows_.birth[row] == 0 && IsOutside(row)) outside_ += rows_.size[row];
+    }
+    history_.peak_reserved = reserved_;
+    history_.peak_allocated = allocated_;
+    if (outside_ > 0) Add({AllocatorRequest::kOutside, 0, 0, 0, outside_});
+  }
+
+  bool IsOutside(RowId row) const {
+    return rows_.heap[row] == kDriverHeap && rows_.device[row] == device_ &&
+           (rows_.flags[row] & kRowHoldsBlocks) == 0 && IsInDriverFigure(rows_, row);
+  }
+
+  void ReadSteps() {
+    size_t completion = 0, failed = 0, action = 0;
+    const std::vector<AllocatorAction>& actions = examination_.allocator_actions();
+    for (Step step = 0; step <= trace_.last_step(); ++step) {
+      if (step > 0) ReadStep(trace_.steps[step - 1]);
+      for (; completion < trace_.completions.size() && trace_.completions[completion].step <= step;
+           ++completion) {
+        const RowId row = trace_.completions[completion].row;
+        if (IsBlock(row)) Add({AllocatorRequest::kComplete, 0, 0, row, 0});
+      }
+      for (; action < actions.size() && actions[action].step <= step; ++action) {
+        const AllocatorAction& done = actions[action];
+        const bool is_emptied =
+            done.kind == AllocatorAction::kEmptyCache || done.kind == AllocatorAction::kRelease;
+        if (is_emptied && done.device == device_) Add({AllocatorRequest::kEmptyCache, 0, 0, 0, 0});
+      }
+      for (; failed < trace_.failed.size() && trace_.failed[failed].step <= step; ++failed) {
+        const FailedAllocation& request = trace_.failed[failed];
+        if (request.heap != pytorch_ || request.device != device_) continue;
+        Add({AllocatorRequest::kFailed, 0, NumberOf(request.stream),
+             static_cast<uint32_t>(rows_.count() + failed), request.size});
+      }
+    }
+    history_.ends_with_failure =
+        !history_.requests.empty() && history_.requests.back().kind == AllocatorRequest::kFailed;
+  }
+
+  void ReadStep(const StepRecord& record) {
+    if (record.row == kNoRow) return;
+    const RowId row = record.row;
+    if (IsBlock(row)) {
+      record.is_death ? ReadFree(row) : ReadAllocation(row);
+    } else if (IsSegment(row)) {
+      const uint64_t bytes = rows_.size[row];
+      record.is_death ? reserved_ -= bytes : reserved_ += bytes;
+      history_.peak_reserved = std::max(history_.peak_reserved, reserved_);
+      history_.segment_events.push_back(
+          {static_cast<uint32_t>(history_.requests.size()), record.is_death, bytes});
+    } else if (IsOutside(row)) {
+      record.is_death ? outside_ -= rows_.size[row] : outside_ += rows_.size[row];
+      Add({AllocatorRequest::kOutside, 0, 0, 0, outside_});
+    }
+  }
+
+  void ReadAllocation(RowId row) {
+    allocated_ += rows_.size[row];
+    history_.peak_allocated = std::max(history_.peak_allocated, allocated_);
+    Add({AllocatorRequest::kAllocate, PoolOf(row), NumberOf(rows_.stream[row]), row,
+         rows_.Requested(row).value_or(rows_.size[row])});
+  }
+
+  void ReadFree(RowId row) {
+    allocated_ -= rows_.size[row];
+    const bool waits = (rows_.flags[row] & kRowAwaited) != 0;
+    Add({waits ? AllocatorRequest::kFreeWhenAwaited : AllocatorRequest::kFree, 0, 0, row, 0});
+  }
+
+  void Add(const AllocatorRequest& request) { history_.requests.push_back(request); }
+
+  // The most reliable: what the driver had left when a request failed. Otherwise the device less
+  // what its fullest sample shows of others.
+  void ReadCapacity() {
+    for (size_t i = trace_.failed.size(); i-- > 0;) {
+      const FailedAllocation& failed = trace_.failed[i];
+      if (failed.device != device_ || !failed.driver_free) continue;
+      history_.capacity = HeldAfter(failed.step) + *failed.driver_free;
+      return;
+    }
+    for (const DeviceUse& use : FindDeviceUse(trace_)) {
+      if (use.device != device_ || use.last.total_bytes == 0) continue;
+      const uint64_t others =
+          use.last.used_bytes - std::min(use.last.used_bytes, use.last.recorded_bytes);
+      const uint64_t capacity = use.last.total_bytes - std::min(use.last.total_bytes, others);
+      history_.capacity = std::min(history_.capacity.value_or(capacity), capacity);
+      if (history_.device_bytes == 0) history_.device_bytes = use.last.total_bytes;
+    }
+    if (!history_.capacity && history_.device_bytes > 0) history_.capacity = history_.device_bytes;
+  }
+
+  uint64_t HeldAfter(Step step) const {
+    uint64_t bytes = 0;
+    for (RowId row = 0; row < rows_.count(); ++row) {
+      if ((IsSegment(row) || IsOutside(row)) && rows_.HeldAfter(row, step))
+        bytes += rows_.size[row];
+    }
+    return bytes;
+  }
+
+  void CountRetries() {
+    for (const AllocatorAction& action : examination_.allocator_actions()) {
+      if (action.kind == AllocatorAction::kRetry && action.device == device_) ++history_.retries;
+    }
+  }
+
+  const Examination& examination_;
+  const Trace& trace_;
+  const Rows& rows_;
+  const int32_t device_;
+  size_t pytorch_ = 0;
+  uint64_t reserved_ = 0, allocated_ = 0, outside_ = 0;
+  absl::flat_hash_map<uint64_t, uint32_t> streams_, pools_;
+  AllocatorHistory history_;
+};
+
+}  // namespace
+
+absl::StatusOr<AllocatorHistory> HistoryOf(const Examination& examination, int32_t device) {
+  return HistoryReader(examination, device).Read();
+}
+
+}  // namespace gmt::analysis

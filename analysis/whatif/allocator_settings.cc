@@ -1,0 +1,171 @@
+#include "analysis/whatif/allocator_settings.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "format/units.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr uint64_t kBlockUnit = 512;
+constexpr uint64_t kLargeRequest = 10 * kMiB;  // larger ones get a segment of their own
+constexpr uint64_t kSmallSegment = 2 * kMiB;
+
+// Splits at commas outside brackets.
+std::vector<std::string> Options(std::string_view text) {
+  std::vector<std::string> options;
+  size_t begin = 0;
+  int depth = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && text[i] == '[') ++depth;
+    if (i < text.size() && text[i] == ']') --depth;
+    if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
+    std::string option(text.substr(begin, i - begin));
+    absl::StripAsciiWhitespace(&option);
+    if (!option.empty()) options.push_back(option);
+    begin = i + 1;
+  }
+  return options;
+}
+
+absl::Status Refuse(const std::string& key, const std::string& value, const std::string& wanted) {
+  return absl::InvalidArgumentError(absl::StrCat(key, " is ", wanted, ", not \"", value, "\""));
+}
+
+absl::Status ReadMiB(const std::string& key, const std::string& value, uint64_t above,
+                     uint64_t& bytes) {
+  uint64_t number = 0;
+  if (!absl::SimpleAtoi(value, &number) || number <= above || number > UINT64_MAX / kMiB)
+    return Refuse(key, value, absl::StrCat("a number of MiB above ", above));
+  bytes = number * kMiB;
+  return absl::OkStatus();
+}
+
+absl::Status ReadFraction(const std::string& key, const std::string& value, double& fraction) {
+  double number = 0;
+  if (!absl::SimpleAtod(value, &number) || !(number > 0 && number <= 1))
+    return Refuse(key, value, "a number above 0, at most 1");
+  fraction = number;
+  return absl::OkStatus();
+}
+
+absl::Status ReadSwitch(const std::string& key, const std::string& value, bool& is_on) {
+  if (value != "True" && value != "False") return Refuse(key, value, "True or False");
+  is_on = value == "True";
+  return absl::OkStatus();
+}
+
+bool ReadDivisions(const std::string& text, uint32_t& divisions) {
+  return absl::SimpleAtoi(text, &divisions) && (divisions == 0 || std::has_single_bit(divisions));
+}
+
+// "4", or "[256:1,512:2,>:4]": divisions from that many MiB up to the next one listed.
+absl::Status ReadAllDivisions(const std::string& key, const std::string& value,
+                              std::array<uint32_t, 16>& all) {
+  const auto refuse = [&] {
+    return Refuse(key, value, "a power of two, or a list like [256:1,512:2,>:4]");
+  };
+  uint32_t divisions = 0;
+  if (!value.starts_with('[')) {
+    if (!ReadDivisions(value, divisions)) return refuse();
+    all.fill(divisions);
+    return absl::OkStatus();
+  }
+  if (!value.ends_with(']')) return refuse();
+  std::array<uint32_t, 16> read = {};
+  size_t last = 0;
+  bool is_first = true;
+  for (const std::string& part :
+       std::vector<std::string>(absl::StrSplit(value.substr(1, value.size() - 2), ','))) {
+    std::pair<std::string, std::string> pair = absl::StrSplit(part, ':');
+    absl::StripAsciiWhitespace(&pair.first);
+    absl::StripAsciiWhitespace(&pair.second);
+    const std::string& from = pair.first;
+    if (!ReadDivisions(pair.second, divisions)) return refuse();
+    if (from == ">") {
+      std::fill(read.begin() + static_cast<ptrdiff_t>(last), read.end(), divisions);
+      continue;
+    }
+    uint64_t mib = 0;
+    if (!absl::SimpleAtoi(from, &mib) || !std::has_single_bit(mib)) return refuse();
+    const size_t index = std::min<size_t>(std::bit_width(mib) - 1, read.size() - 1);
+    // The first entry covers all smaller sizes.
+    if (is_first) std::fill_n(read.begin(), index, divisions);
+    is_first = false;
+    read[index] = divisions;
+    last = index;
+  }
+  all = read;
+  return absl::OkStatus();
+}
+
+bool HasNoEffectHere(const std::string& key) {
+  return key.starts_with("pinned_") || key == "release_lock_on_cudamalloc" ||
+         key == "graph_capture_record_stream_reuse" || key == "throw_on_cudamalloc_oom";
+}
+
+absl::Status ChangeOne(const std::string& option, AllocatorSettings& settings) {
+  const size_t at = option.find_first_of(":=");
+  if (at == std::string::npos)
+    return absl::InvalidArgumentError(absl::StrCat("\"", option, "\" has no value: KEY=VALUE"));
+  std::string key = option.substr(0, at), value = option.substr(at + 1);
+  absl::StripAsciiWhitespace(&key);
+  absl::StripAsciiWhitespace(&value);
+  if (key == "expandable_segments") return ReadSwitch(key, value, settings.expandable_segments);
+  if (key == "max_split_size_mb") return ReadMiB(key, value, 20, settings.max_split_bytes);
+  if (key == "max_non_split_rounding_mb")
+    return ReadMiB(key, value, 20, settings.max_non_split_rounding_bytes);
+  if (key == "large_segment_size_mb") return ReadMiB(key, value, 0, settings.large_segment_bytes);
+  if (key == "roundup_power2_divisions")
+    return ReadAllDivisions(key, value, settings.roundup_divisions);
+  if (key == "garbage_collection_threshold") return ReadFraction(key, value, settings.gc_threshold);
+  if (key == "per_process_memory_fraction")
+    return ReadFraction(key, value, settings.memory_fraction);
+  if (key == "backend") {
+    return value == "native" ? absl::OkStatus()
+                             : absl::UnimplementedError(absl::StrCat(
+                                   "backend:", value, ": only the allocator `native` is replayed"));
+  }
+  if (HasNoEffectHere(key)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", key, "\" is not an option of PyTorch's allocator"));
+}
+
+}  // namespace
+
+absl::Status AllocatorSettings::Change(std::string_view text) {
+  AllocatorSettings changed = *this;
+  for (const std::string& option : Options(text)) {
+    if (absl::Status status = ChangeOne(option, changed); !status.ok()) return status;
+  }
+  *this = changed;
+  return absl::OkStatus();
+}
+
+uint64_t AllocatorSettings::BlockBytes(uint64_t bytes) const {
+  if (bytes < kBlockUnit) return kBlockUnit;
+  const auto interval = static_cast<size_t>(
+      std::clamp<int>(static_cast<int>(std::bit_width(bytes)) - 21, 0, 15));  // 0: up to 2 MiB
+  const uint64_t divisions = roundup_divisions[interval];
+  if (divisions <= 1 || bytes <= kBlockUnit * divisions) return RoundUp(bytes, kBlockUnit);
+  if (std::has_single_bit(bytes)) return bytes;
+  const uint64_t power = std::bit_floor(bytes);
+  const uint64_t unit = power / divisions;
+  return unit == 0 ? 2 * power : RoundUp(bytes, unit);
+}
+
+uint64_t AllocatorSettings::SegmentBytes(uint64_t block_bytes) const {
+  if (IsSmall(block_bytes)) return kSmallSegment;
+  return block_bytes < kLargeRequest ? large_segment_bytes : RoundUp(block_bytes, 2 * kMiB);
+}
+
+}  // namespace gmt::analysis

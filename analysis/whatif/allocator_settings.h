@@ -1,0 +1,57 @@
+// analysis/whatif/allocator_settings.h
+//
+// AllocatorSettings: the options of PyTorch's caching allocator that decide where blocks are placed
+// and how much driver memory is reserved (PYTORCH_ALLOC_CONF; c10/core/AllocatorConfig.h of
+// PyTorch). Options that do not (pinned memory, locks) are accepted and have no effect here.
+//
+// Thread safety: plain data; pure functions.
+
+#ifndef GMT_ANALYSIS_WHATIF_ALLOCATOR_SETTINGS_H_
+#define GMT_ANALYSIS_WHATIF_ALLOCATOR_SETTINGS_H_
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace gmt::analysis {
+
+// Returns the smallest multiple of `unit` that is not below `bytes`.
+constexpr uint64_t RoundUp(uint64_t bytes, uint64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+struct AllocatorSettings {
+  static constexpr uint64_t kUnlimited = UINT64_MAX;
+
+  bool expandable_segments = false;
+  // Blocks from this size are not split, and smaller requests do not use them.
+  uint64_t max_split_bytes = kUnlimited;
+  // How much larger than its request a block that may not be split can be.
+  uint64_t max_non_split_rounding_bytes = 20 << 20;
+  // Segments for requests below 10 MiB, and the pages of expandable segments.
+  uint64_t large_segment_bytes = 20 << 20;
+  // In how many steps each power of two is divided, from 1 MiB to 32 GiB; 0: multiples of 512.
+  std::array<uint32_t, 16> roundup_divisions = {};
+  double gc_threshold = 0;     // 0: no garbage collection
+  double memory_fraction = 1;  // of the device
+
+  // Changes the options named in `text`: "max_split_size_mb:128,expandable_segments:True"; `=`
+  // separates a value as well as `:`. Returns INVALID_ARGUMENT for unknown options and values that
+  // PyTorch refuses, and UNIMPLEMENTED for another backend than `native`; `*this` is then unchanged.
+  absl::Status Change(std::string_view text);
+
+  // The size of the block for a request of `bytes`.
+  uint64_t BlockBytes(uint64_t bytes) const;
+  // The size of the segment that is allocated for a block of that size.
+  uint64_t SegmentBytes(uint64_t block_bytes) const;
+  // Whether blocks of that size come from the pool of small blocks.
+  static bool IsSmall(uint64_t block_bytes) { return block_bytes <= uint64_t{1} << 20; }
+
+  friend bool operator==(const AllocatorSettings&, const AllocatorSettings&) = default;
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_WHATIF_ALLOCATOR_SETTINGS_H_

@@ -1,0 +1,180 @@
+#include "analysis/whatif/replay.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <queue>
+#include <random>
+#include <span>
+#include <thread>
+
+namespace gmt::analysis {
+namespace {
+
+constexpr uint32_t kWorlds = 3;          // replays with delayed frees
+constexpr uint32_t kFreeDelay = 3;       // in requests, at most
+constexpr uint32_t kCompleteDelay = 64;  // of a free that waits for other streams
+
+// Delays some frees by a few requests, as other timing of the host and of streams would.
+class Delays {
+ public:
+  // `seed` 0: no delays.
+  explicit Delays(uint32_t seed) : is_on_(seed != 0), random_(seed) {}
+
+  // Whether the request is to be done later; due() returns it then.
+  bool Postpone(uint32_t index, const AllocatorRequest& request) {
+    if (!is_on_) return false;
+    const bool is_complete = request.kind == AllocatorRequest::kComplete;
+    if (!is_complete && (request.kind != AllocatorRequest::kFree || random_() % 4 != 0))
+      return false;
+    const uint32_t most = is_complete ? kCompleteDelay : kFreeDelay;
+    later_.push({index + 1 + static_cast<uint32_t>(random_() % most), index});
+    return true;
+  }
+  std::optional<uint32_t> Due(uint32_t index) {
+    if (later_.empty() || later_.top().first > index) return std::nullopt;
+    const uint32_t due = later_.top().second;
+    later_.pop();
+    return due;
+  }
+
+ private:
+  using Later = std::pair<uint32_t, uint32_t>;  // when, which
+
+  const bool is_on_;
+  std::mt19937 random_;
+  std::priority_queue<Later, std::vector<Later>, std::greater<>> later_;
+};
+
+CachingAllocator AllocatorOf(const AllocatorHistory& history, const Scenario& scenario) {
+  const uint64_t capacity =
+      scenario.capacity.value_or(history.capacity.value_or(AllocatorSettings::kUnlimited));
+  CachingAllocator allocator(scenario.settings, history.device_bytes, capacity);
+  for (const StartSegment& start : history.start)
+    allocator.AddSegment(start.place, start.is_small, start.is_expandable, start.pieces);
+  return allocator;
+}
+
+// Returns false if an allocation fails.
+bool Do(const AllocatorRequest& request, CachingAllocator& allocator) {
+  switch (request.kind) {
+    case AllocatorRequest::kAllocate:
+      return allocator.Allocate(request.allocation, request.bytes, {request.stream, request.pool});
+    case AllocatorRequest::kFailed:
+      if (!allocator.Allocate(request.allocation, request.bytes, {request.stream, request.pool}))
+        return false;
+      allocator.Free(request.allocation);
+      return true;
+    case AllocatorRequest::kFree:
+      allocator.Free(request.allocation);
+      return true;
+    case AllocatorRequest::kFreeWhenAwaited:
+      allocator.FreeWhenAwaited(request.allocation);
+      return true;
+    case AllocatorRequest::kComplete:
+      allocator.Complete(request.allocation);
+      return true;
+    case AllocatorRequest::kEmptyCache:
+      allocator.EmptyCache();
+      return true;
+    case AllocatorRequest::kOutside:
+      allocator.SetOutside(request.bytes);
+      return true;
+  }
+  return true;
+}
+
+ScenarioResult Run(const AllocatorHistory& history, const Scenario& scenario, uint32_t seed) {
+  CachingAllocator allocator = AllocatorOf(history, scenario);
+  Delays delays(seed);
+  ScenarioResult result;
+  const auto count = static_cast<uint32_t>(history.requests.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    while (const std::optional<uint32_t> due = delays.Due(i)) Do(history.requests[*due], allocator);
+    const AllocatorRequest& request = history.requests[i];
+    if (delays.Postpone(i, request) || Do(request, allocator)) continue;
+    if (!result.first_failure) result.first_failure = i;
+    // The program ends where the recorded one did not.
+    if (request.kind == AllocatorRequest::kAllocate) break;
+    allocator.ForgetCalls();
+  }
+  result.peak_reserved = allocator.peak_reserved();
+  result.peak_allocated = allocator.peak_allocated();
+  result.retries = allocator.retries();
+  result.failures = allocator.failures();
+  return result;
+}
+
+// How many of the recorded events the replay did as well, in any order within the request.
+uint64_t Matches(std::span<const SegmentEvent> recorded,
+                 const std::vector<CachingAllocator::SegmentCall>& calls) {
+  std::vector<bool> is_used(calls.size(), false);
+  uint64_t matches = 0;
+  for (const SegmentEvent& event : recorded) {
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (is_used[i] || calls[i].is_release != event.is_release || calls[i].bytes != event.bytes)
+        continue;
+      is_used[i] = true;
+      ++matches;
+      break;
+    }
+  }
+  return matches;
+}
+
+}  // namespace
+
+bool Reproduction::is_good() const {
+  return reproduced * 100 >= segment_events * 99 && std::abs(peak_error) <= 0.03;
+}
+
+Reproduction Reproduce(const AllocatorHistory& history) {
+  CachingAllocator allocator = AllocatorOf(history, {"", history.settings, std::nullopt});
+  Reproduction reproduction;
+  reproduction.segment_events = history.segment_events.size();
+  const std::span<const SegmentEvent> events = history.segment_events;
+  size_t next = 0;
+  for (uint32_t i = 0; i < history.requests.size(); ++i) {
+    Do(history.requests[i], allocator);
+    const size_t first = next;
+    while (next < events.size() && events[next].request <= i) ++next;
+    if (next > first)
+      reproduction.reproduced += Matches(events.subspan(first, next - first), allocator.calls());
+    allocator.ForgetCalls();
+  }
+  reproduction.predicted_peak = allocator.peak_reserved();
+  if (history.peak_reserved > 0) {
+    reproduction.peak_error = static_cast<double>(reproduction.predicted_peak) /
+                                  static_cast<double>(history.peak_reserved) -
+                              1;
+  }
+  return reproduction;
+}
+
+ScenarioResult Predict(const AllocatorHistory& history, const Scenario& scenario) {
+  ScenarioResult result = Run(history, scenario, 0);
+  result.low = std::min(result.peak_allocated, result.peak_reserved);
+  result.high = result.peak_reserved;
+  for (uint32_t seed = 1; seed <= kWorlds; ++seed)
+    result.high = std::max(result.high, Run(history, scenario, seed).peak_reserved);
+  return result;
+}
+
+std::vector<ScenarioResult> PredictAll(const AllocatorHistory& history,
+                                       const std::vector<Scenario>& scenarios) {
+  std::vector<ScenarioResult> results(scenarios.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < scenarios.size(); i = next++)
+      results[i] = Predict(history, scenarios[i]);
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < std::min<size_t>(scenarios.size(), std::thread::hardware_concurrency());
+       ++i)
+    threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+}  // namespace gmt::analysis

@@ -1,0 +1,65 @@
+// analysis/whatif/replay.h
+//
+// Replays a recorded history through the model of PyTorch's allocator (caching_allocator.h), with
+// the recorded settings or others.
+//
+//   recorded settings   must lead to the recorded segments; otherwise no prediction is made
+//   other settings      peak of reserved memory, retries, whether a request fails
+//
+//   ideal <= predicted <= worst    ideal: the peak of the blocks alone, packed without gaps; worst:
+//                                  of replays in which frees come somewhat later
+//
+// Assumed unchanged: which requests the program makes and when. If a request that failed in the
+// recording succeeds in a replay, what the program would have requested next is not known.
+//
+// Thread safety: pure functions. Cost: O(requests x log free blocks) each.
+
+#ifndef GMT_ANALYSIS_WHATIF_REPLAY_H_
+#define GMT_ANALYSIS_WHATIF_REPLAY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/whatif/allocator_history.h"
+#include "analysis/whatif/allocator_settings.h"
+
+namespace gmt::analysis {
+
+struct Scenario {
+  std::string name;
+  AllocatorSettings settings;
+  std::optional<uint64_t> capacity;  // nullopt: as recorded
+};
+
+struct ScenarioResult {
+  uint64_t peak_reserved = 0;
+  uint64_t peak_allocated = 0;  // in blocks
+  uint64_t low = 0, high = 0;   // between which the peak of reserved memory is expected
+  uint64_t retries = 0;
+  uint64_t failures = 0;                  // requests that failed
+  std::optional<uint32_t> first_failure;  // index of its request
+  bool is_out_of_memory() const { return failures > 0; }
+};
+
+// How well a replay with the recorded settings agrees with the recording.
+struct Reproduction {
+  uint64_t segment_events = 0;  // recorded
+  uint64_t reproduced = 0;      // of these, in the same request and of the same size
+  double peak_error = 0;        // of reserved memory, relative
+  uint64_t predicted_peak = 0;
+
+  // 99 % of the segment events, the peak within 3 %.
+  bool is_good() const;
+};
+
+Reproduction Reproduce(const AllocatorHistory& history);
+ScenarioResult Predict(const AllocatorHistory& history, const Scenario& scenario);
+// The same for several, on all processors.
+std::vector<ScenarioResult> PredictAll(const AllocatorHistory& history,
+                                       const std::vector<Scenario>& scenarios);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_WHATIF_REPLAY_H_

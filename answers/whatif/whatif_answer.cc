@@ -1,0 +1,140 @@
+#include "answers/whatif/whatif_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "analysis/text.h"
+#include "answers/json.h"
+
+namespace gmt::answers {
+namespace {
+
+using analysis::Reproduction;
+using analysis::Scenario;
+using analysis::ScenarioResult;
+
+std::string Outcome(const ScenarioResult& result) {
+  return result.is_out_of_memory() ? "runs out of memory" : "fits";
+}
+
+// "would reserve 1.62 GiB at the peak instead of 2.10 GiB"
+std::string Headline(const Scenario& scenario, const ScenarioResult& result,
+                     const ScenarioResult& recorded, const std::string& device) {
+  if (result.is_out_of_memory() && !recorded.is_out_of_memory())
+    return fmt::format("{}: would run out of memory on {}", scenario.name, device);
+  std::string text = scenario.name + ": ";
+  if (recorded.is_out_of_memory()) {
+    text += result.is_out_of_memory()
+                ? "would still run out of memory"
+                : "the request that failed would succeed; what follows is not known";
+    return text + fmt::format("; peak {} reserved on {}", Bytes(result.peak_reserved), device);
+  }
+  if (result.peak_reserved == recorded.peak_reserved)
+    return text + fmt::format("would reserve as much at the peak, {} on {}",
+                              Bytes(result.peak_reserved), device);
+  return text + fmt::format("would reserve {} at the peak instead of {} on {}",
+                            Bytes(result.peak_reserved), Bytes(recorded.peak_reserved), device);
+}
+
+std::string ReproductionText(const Reproduction& reproduction) {
+  return fmt::format("{} of {} segment calls reproduced, peak {:+.1f} %",
+                     Count(reproduction.reproduced), Count(reproduction.segment_events),
+                     reproduction.peak_error * 100);
+}
+
+std::string RowText(const Scenario& scenario, const ScenarioResult& result, size_t name_columns) {
+  const std::string range = result.low == result.high
+                                ? std::string()
+                                : fmt::format("{} to {}", Bytes(result.low), Bytes(result.high));
+  return fmt::format("{:<{}}  {:>10}  {:>22}  {:>7}  {}\n", scenario.name, name_columns,
+                     Bytes(result.peak_reserved), range, Count(result.retries), Outcome(result));
+}
+
+nlohmann::ordered_json ScenarioJson(const Scenario& scenario, const ScenarioResult& result) {
+  return {{"name", scenario.name},
+          {"peak_reserved_bytes", result.peak_reserved},
+          {"low_bytes", result.low},
+          {"high_bytes", result.high},
+          {"peak_allocated_bytes", result.peak_allocated},
+          {"oom", result.is_out_of_memory()},
+          {"retries", result.retries}};
+}
+
+}  // namespace
+
+absl::StatusOr<WhatifAnswer> WhatifAnswer::Make(const Recording& recording,
+                                                const WhatifOptions& options) {
+  WhatifAnswer answer;
+  answer.recording_ = &recording;
+  const int32_t device = options.device.value_or(recording.examination().MainDevice());
+  auto history = analysis::HistoryOf(recording.examination(), device);
+  if (!history.ok()) return recording.InFile(history.status());
+  answer.history_ = *std::move(history);
+  const analysis::AllocatorSettings& recorded = answer.history_.settings;
+  answer.scenarios_ = {{"as recorded", recorded, std::nullopt}};
+  for (const std::string& text : options.settings) {
+    Scenario& scenario = answer.scenarios_.emplace_back(Scenario{text, recorded, std::nullopt});
+    if (absl::Status status = scenario.settings.Change(text); !status.ok()) return status;
+  }
+  for (const uint64_t capacity : options.capacities) {
+    answer.scenarios_.push_back({"capacity " + Bytes(capacity), recorded, capacity});
+  }
+  answer.reproduction_ = analysis::Reproduce(answer.history_);
+  if (!answer.is_refused())
+    answer.results_ = analysis::PredictAll(answer.history_, answer.scenarios_);
+  return answer;
+}
+
+std::string WhatifAnswer::Text(const Terminal& terminal) const {
+  const std::string device = fmt::format("GPU {}", history_.device);
+  if (is_refused()) {
+    return terminal.Bold("No prediction: the replay does not agree with the recording") +
+           fmt::format("\n{}; 99 % and 3 % are required.\n", ReproductionText(reproduction_));
+  }
+  size_t best = 0;
+  for (size_t i = 1; i < results_.size(); ++i) {
+    const auto rank = [&](size_t at) {
+      return std::pair(results_[at].is_out_of_memory(), results_[at].peak_reserved);
+    };
+    if (best == 0 || rank(i) < rank(best)) best = i;
+  }
+  std::string text;
+  if (best == 0) {
+    text = fmt::format("As recorded: {} reserved at the peak on {}, {} of it in blocks",
+                       Bytes(results_[0].peak_reserved), device, Bytes(results_[0].peak_allocated));
+  } else {
+    text = Headline(scenarios_[best], results_[best], results_[0], device);
+  }
+  text = terminal.Bold(text) + "\n\n";
+  size_t columns = 0;
+  for (const Scenario& scenario : scenarios_) columns = std::max(columns, scenario.name.size());
+  text += fmt::format("{:<{}}  {:>10}  {:>22}  {:>7}\n", "", columns, "reserved",
+                      "expected between", "retries");
+  for (size_t i = 0; i < results_.size(); ++i) text += RowText(scenarios_[i], results_[i], columns);
+  text += fmt::format("\nThe replay of the recorded settings agrees: {}.\n",
+                      ReproductionText(reproduction_));
+  text += "Assumed: the program makes the same requests, at the same times.\n";
+  if (best == 0 && scenarios_.size() == 1) {
+    text += fmt::format("Next: gpumemtrace whatif {} --expandable-segments\n", recording_->path());
+  }
+  return text;
+}
+
+std::string WhatifAnswer::Json() const {
+  nlohmann::ordered_json json = NewJson("whatif", recording_->path());
+  json["device"] = history_.device;
+  json["replay"] = {{"segment_events", reproduction_.segment_events},
+                    {"reproduced", reproduction_.reproduced},
+                    {"peak_error", reproduction_.peak_error}};
+  json["refused"] = is_refused();
+  json["capacity_bytes"] = OrNull(history_.capacity);
+  json["scenarios"] = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < results_.size(); ++i)
+    json["scenarios"].push_back(ScenarioJson(scenarios_[i], results_[i]));
+  return JsonText(json);
+}
+
+}  // namespace gmt::answers

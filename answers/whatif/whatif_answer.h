@@ -1,0 +1,53 @@
+// answers/whatif/whatif_answer.h
+//
+// WhatifAnswer: how much PyTorch's allocator would have reserved with other settings, or on another
+// device (analysis/whatif/replay.h).
+//
+// Ownership: the recording must outlive it. Thread safety: one thread at a time.
+
+#ifndef GMT_ANSWERS_WHATIF_WHATIF_ANSWER_H_
+#define GMT_ANSWERS_WHATIF_WHATIF_ANSWER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "analysis/whatif/replay.h"
+#include "answers/recording.h"
+#include "answers/terminal.h"
+
+namespace gmt::answers {
+
+struct WhatifOptions {
+  std::optional<int32_t> device;      // nullopt: the one with the highest peak
+  std::vector<std::string> settings;  // each: "KEY=VALUE", several separated by commas
+  std::vector<uint64_t> capacities;   // each: the driver can provide that many bytes
+};
+
+class WhatifAnswer {
+ public:
+  // Fails with INVALID_ARGUMENT for settings that PyTorch refuses, and with FAILED_PRECONDITION if
+  // the recording cannot be replayed at all.
+  static absl::StatusOr<WhatifAnswer> Make(const Recording& recording,
+                                           const WhatifOptions& options);
+
+  // Whether the replay does not agree with the recording well enough for predictions. Text and JSON
+  // then say so and contain none.
+  bool is_refused() const { return !reproduction_.is_good(); }
+
+  std::string Text(const Terminal& terminal) const;
+  std::string Json() const;
+
+ private:
+  const Recording* recording_ = nullptr;
+  analysis::AllocatorHistory history_;
+  analysis::Reproduction reproduction_;
+  std::vector<analysis::Scenario> scenarios_;  // the first one: as recorded
+  std::vector<analysis::ScenarioResult> results_;
+};
+
+}  // namespace gmt::answers
+
+#endif  // GMT_ANSWERS_WHATIF_WHATIF_ANSWER_H_
