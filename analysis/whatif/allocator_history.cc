@@ -16,6 +16,13 @@ namespace {
 
 constexpr uint32_t kMaxPools = UINT16_MAX;
 
+// A setting's text; imported ones are JSON.
+std::string TextOf(const NamedText& setting) {
+  const std::string& text = setting.text;
+  const bool is_quoted = setting.is_json && text.size() >= 2 && text.front() == '"';
+  return is_quoted ? text.substr(1, text.size() - 2) : text;
+}
+
 absl::Status ReadSettings(const Trace& trace, AllocatorSettings& settings) {
   for (const NamedText& setting : trace.settings) {
     if (setting.name == "PYTORCH_NO_CUDA_MEMORY_CACHING" && !setting.text.empty()) {
@@ -23,9 +30,9 @@ absl::Status ReadSettings(const Trace& trace, AllocatorSettings& settings) {
           "PYTORCH_NO_CUDA_MEMORY_CACHING: the program ran without PyTorch's caching allocator");
     }
     if (setting.name != "PYTORCH_CUDA_ALLOC_CONF" && setting.name != "PYTORCH_ALLOC_CONF") continue;
-    if (absl::Status status = settings.Change(setting.text); !status.ok()) {
+    if (absl::Status status = settings.Change(TextOf(setting)); !status.ok()) {
       return absl::FailedPreconditionError(
-          absl::StrCat("the recorded settings cannot be replayed: ", status.ToString()));
+          absl::StrCat("the recorded settings cannot be replayed: ", status.message()));
     }
   }
   // PyTorch's own snapshots say what was in force.
@@ -52,6 +59,11 @@ class HistoryReader {
     ReadDevice();
     ReadStart();
     ReadSteps();
+    if (!has_allocations_) {
+      return absl::FailedPreconditionError(
+          "it has no allocations of PyTorch on this GPU in its history: there is nothing to "
+          "replay");
+    }
     ReadCapacity();
     CountRetries();
     return std::move(history_);
@@ -183,6 +195,7 @@ class HistoryReader {
   }
 
   void ReadAllocation(RowId row) {
+    has_allocations_ = true;
     allocated_ += rows_.size[row];
     history_.peak_allocated = std::max(history_.peak_allocated, allocated_);
     Add({AllocatorRequest::kAllocate, PoolOf(row), NumberOf(rows_.stream[row]), row,
@@ -237,6 +250,7 @@ class HistoryReader {
   const Rows& rows_;
   const int32_t device_;
   size_t pytorch_ = 0;
+  bool has_allocations_ = false;
   uint64_t reserved_ = 0, allocated_ = 0, outside_ = 0;
   absl::flat_hash_map<uint64_t, uint32_t> streams_, pools_;
   AllocatorHistory history_;

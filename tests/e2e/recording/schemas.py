@@ -23,6 +23,7 @@ VERBS = (
     ("leaks",),
     ("ledger",),
     ("frag",),
+    ("whatif", "--expandable-segments"),
     ("show", "device/0"),
 )
 

@@ -1,0 +1,183 @@
+#include "analysis/whatif/replay.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/testing/event_script.h"
+#include "format/units.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gmt::analysis {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kA = uint64_t{1} << 40, kB = uint64_t{2} << 40, kC = uint64_t{3} << 40;
+
+class AllocatorReplayTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<AllocatorHistory> History(const std::vector<NamedText>& settings = {}) {
+    trace_ = script_.Build();
+    trace_.settings = settings;
+    trace_.devices = {{0, "GPU", 24 * kGiB}};
+    const Examination examination(trace_, script_.definitions());
+    return HistoryOf(examination, 0);
+  }
+  // A block in a segment that it fills, and is alone in.
+  void Segment(uint64_t address, uint64_t bytes) {
+    script_.Alloc(address, bytes);
+    script_.Block(address, bytes);
+  }
+  static Scenario With(const AllocatorHistory& history, std::string_view text) {
+    Scenario scenario{std::string(text), history.settings, std::nullopt};
+    EXPECT_TRUE(scenario.settings.Change(text).ok());
+    return scenario;
+  }
+
+  EventScript script_;
+  Trace trace_;
+};
+
+TEST_F(AllocatorReplayTest, SegmentBelongsToTheRequestThatNeededIt) {
+  Segment(kA, 20 * kMiB);
+  script_.FreeBlock(kA);
+  script_.Block(kA, 20 * kMiB);
+  Segment(kB, 64 * kMiB);
+  const auto history = History();
+  ASSERT_TRUE(history.ok()) << history.status();
+  EXPECT_THAT(history->segment_events, testing::ElementsAre(SegmentEvent{0, false, 20 * kMiB},
+                                                            SegmentEvent{3, false, 64 * kMiB}));
+  EXPECT_EQ(history->peak_reserved, 84 * kMiB);
+  const Reproduction reproduction = Reproduce(*history);
+  EXPECT_EQ(reproduction.reproduced, 2u);
+  EXPECT_EQ(reproduction.peak_error, 0);
+  EXPECT_TRUE(reproduction.is_good());
+}
+
+TEST_F(AllocatorReplayTest, AllocatorOfOtherRulesIsNotReproduced) {
+  Segment(kA, 20 * kMiB);
+  script_.FreeBlock(kA);
+  Segment(kB, 20 * kMiB);  // PyTorch would have used the first segment again
+  const auto history = History();
+  ASSERT_TRUE(history.ok());
+  EXPECT_EQ(Reproduce(*history).reproduced, 1u);
+  EXPECT_FALSE(Reproduce(*history).is_good());
+}
+
+TEST_F(AllocatorReplayTest, FragmentedMemoryIsJoinedByExpandableSegments) {
+  Segment(kA, 40 * kMiB);
+  Segment(kB, 40 * kMiB);
+  script_.FreeBlock(kA);
+  script_.FreeBlock(kB);
+  Segment(kC, 80 * kMiB);
+  const auto history = History();
+  ASSERT_TRUE(history.ok());
+  EXPECT_EQ(Predict(*history, With(*history, "")).peak_reserved, 160 * kMiB);
+  const ScenarioResult expandable = Predict(*history, With(*history, "expandable_segments:True"));
+  EXPECT_EQ(expandable.peak_reserved, 80 * kMiB);
+  EXPECT_EQ(expandable.low, 80 * kMiB);
+  EXPECT_GE(expandable.high, expandable.peak_reserved);
+  EXPECT_FALSE(expandable.is_out_of_memory());
+}
+
+TEST_F(AllocatorReplayTest, SmallerDeviceRunsOutWhereItsMemoryEnds) {
+  Segment(kA, 40 * kMiB);
+  Segment(kB, 40 * kMiB);
+  script_.FreeBlock(kA);
+  Segment(kC, 60 * kMiB);
+  const auto history = History();
+  ASSERT_TRUE(history.ok());
+  Scenario scenario = With(*history, "");
+  scenario.capacity = 100 * kMiB;  // fits: the cached segment is released
+  EXPECT_EQ(Predict(*history, scenario).retries, 1u);
+  EXPECT_FALSE(Predict(*history, scenario).is_out_of_memory());
+  scenario.capacity = 90 * kMiB;
+  EXPECT_TRUE(Predict(*history, scenario).is_out_of_memory());
+  EXPECT_EQ(Predict(*history, scenario).first_failure, 3u);
+}
+
+TEST_F(AllocatorReplayTest, MemoryOutsideTheAllocatorTakesPartOfTheDevice) {
+  Segment(kA, 40 * kMiB);
+  script_.Alloc(kB, 50 * kMiB);  // holds no blocks: NCCL, for example
+  script_.FreeBlock(kA);
+  Segment(kC, 60 * kMiB);
+  const auto history = History();
+  ASSERT_TRUE(history.ok());
+  Scenario scenario = With(*history, "");
+  scenario.capacity = 120 * kMiB;
+  EXPECT_FALSE(Predict(*history, scenario).is_out_of_memory());
+  scenario.capacity = 100 * kMiB;
+  EXPECT_TRUE(Predict(*history, scenario).is_out_of_memory());
+}
+
+TEST_F(AllocatorReplayTest, SegmentsFromBeforeTheRecordingAreTheStart) {
+  Segment(kA, 20 * kMiB);
+  script_.Free(kB, 0);
+  const auto whole = History();
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(whole->peak_reserved, 20 * kMiB);
+}
+
+TEST_F(AllocatorReplayTest, RecordedSettingsAreReplayed) {
+  Segment(kA, 20 * kMiB);
+  const auto history = History({{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64"}});
+  ASSERT_TRUE(history.ok());
+  EXPECT_EQ(history->settings.max_split_bytes, 64 * kMiB);
+  const auto imported = History({{"PYTORCH_CUDA_ALLOC_CONF", "\"\"", true},
+                                 {"expandable_segments", "true", true},
+                                 {"max_split_size", "67108864", true}});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_TRUE(imported->settings.expandable_segments);
+  EXPECT_EQ(imported->settings.max_split_bytes, 64 * kMiB);
+}
+
+TEST_F(AllocatorReplayTest, WhatCannotBeReplayedIsRefusedWithTheReason) {
+  script_.Alloc(kA, 20 * kMiB);
+  EXPECT_THAT(std::string(History().status().message()), HasSubstr("nothing to replay"));
+  script_.Block(kA, 20 * kMiB);
+  EXPECT_THAT(
+      std::string(
+          History({{"PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync"}}).status().message()),
+      HasSubstr("backend:cudaMallocAsync"));
+  EXPECT_THAT(std::string(History({{"PYTORCH_NO_CUDA_MEMORY_CACHING", "1"}}).status().message()),
+              HasSubstr("without PyTorch's caching allocator"));
+  script_.Gap(5);
+  EXPECT_THAT(std::string(History().status().message()), HasSubstr("missing in 1 place"));
+}
+
+TEST_F(AllocatorReplayTest, FailedRequestThatFitsElsewhereIsNoFailure) {
+  Segment(kA, 40 * kMiB);
+  Segment(kB, 40 * kMiB);
+  script_.FreeBlock(kA);
+  script_.Free(kA, 0);
+  script_.FailedBlock(70 * kMiB);
+  auto history = History();
+  ASSERT_TRUE(history.ok());
+  EXPECT_TRUE(history->ends_with_failure);
+  history->capacity = 100 * kMiB;
+  EXPECT_TRUE(Predict(*history, With(*history, "")).is_out_of_memory());
+  Scenario larger = With(*history, "");
+  larger.capacity = 120 * kMiB;
+  EXPECT_FALSE(Predict(*history, larger).is_out_of_memory());
+}
+
+TEST_F(AllocatorReplayTest, ManyScenariosGiveTheSameAsOneByOne) {
+  for (uint64_t i = 0; i < 20; ++i) Segment(kA + i * kGiB, (20 + 2 * i) * kMiB);
+  for (uint64_t i = 0; i < 20; i += 2) script_.FreeBlock(kA + i * kGiB);
+  Segment(kB, 100 * kMiB);
+  const auto history = History();
+  ASSERT_TRUE(history.ok());
+  std::vector<Scenario> scenarios;
+  for (const char* text :
+       {"", "expandable_segments:True", "max_split_size_mb:32", "roundup_power2_divisions:2"})
+    scenarios.push_back(With(*history, text));
+  const std::vector<ScenarioResult> all = PredictAll(*history, scenarios);
+  ASSERT_EQ(all.size(), scenarios.size());
+  for (size_t i = 0; i < all.size(); ++i)
+    EXPECT_EQ(all[i].peak_reserved, Predict(*history, scenarios[i]).peak_reserved)
+        << scenarios[i].name;
+}
+
+}  // namespace
+}  // namespace gmt::analysis

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Measures how well `whatif` predicts: training scripts (tests/programs/torch/trainings.py) are recorded with
+PyTorch's default settings, and then run again with another setting, or on a device of another size.
+
+The truth is the second run: its peak of reserved memory as recorded from its driver calls, and whether it ran out
+of memory. The prediction comes from the first recording alone.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "evaluate"))
+from evaluation import Evaluation  # noqa: E402
+
+PROGRAM = ROOT / "tests" / "programs" / "torch" / "trainings.py"
+MIB = 1 << 20
+LARGE, CONTEXT = 24 << 30, 20 * MIB
+PROGRAMS = ("fixed_batch", "varying_lengths", "accumulation", "checkpointed", "recurrent_lengths", "image_sizes",
+            "adversarial", "inference")
+SETTINGS = ("expandable_segments:True", "max_split_size_mb:32", "roundup_power2_divisions:4",
+            "large_segment_size_mb:64")
+# The memory of another device as a share of the peak that is reserved on a large one.
+SHARES = (0.7, 0.95, 1.05)
+
+
+class Runs:
+    def __init__(self, evaluation):
+        self.build, self.python = evaluation.build, evaluation.python()
+        self.tool = str(self.build / "bin" / "gpumemtrace")
+
+    def record(self, program, seed, recording, memory=LARGE, setting=None):
+        """Returns whether the script finished."""
+        command = [self.tool, "run", "--quiet", "--exit-wait", "100s", "-o", str(recording), "--",
+                   str(self.build / "simcuda" / "with-simcuda"), self.python, "-B", str(PROGRAM), program, "--seed", str(seed)]
+        settings = {"PYTORCH_CUDA_ALLOC_CONF": setting} if setting else {}
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False,
+            env={**os.environ, "SIMCUDA_MEMORY": str(memory), "SIMCUDA_CONTEXT": str(CONTEXT), **settings})
+        if not done.stdout.startswith("{"):
+            sys.exit(f"{program} with {setting}: ended with {done.returncode}:\n{done.stderr[-3000:]}")
+        return json.loads(done.stdout)["finished"]
+
+    def answer(self, verb, recording, *options):
+        done = subprocess.run([self.tool, verb, str(recording), "--json", *options], capture_output=True, text=True,
+                              check=False)
+        if not done.stdout:
+            sys.exit(f"{verb} {' '.join(options)} ended with {done.returncode}: {done.stderr}")
+        return json.loads(done.stdout)
+
+    def peak_reserved(self, recording):
+        (device,) = (device for device in self.answer("report", recording)["devices"] if device["index"] == 0)
+        (heap,) = (heap for heap in device["heaps"] if heap["heap"] == "pytorch")
+        return heap["peak_reserved_bytes"]
+
+    def case(self, program, seed):
+        """Returns the answer's replay, and pairs of a prediction and the truth."""
+        with tempfile.TemporaryDirectory(prefix="gmt-evaluate.") as name:
+            folder = pathlib.Path(name)
+            self.record(program, seed, folder / "base.gmt")
+            peak = self.peak_reserved(folder / "base.gmt")
+            capacities = [int(peak * share) for share in SHARES]
+            options = [word for setting in SETTINGS for word in ("--set", setting)]
+            options += [word for capacity in capacities for word in ("--capacity", str(capacity))]
+            answer = self.answer("whatif", folder / "base.gmt", *options)
+            pairs = []
+            for number, scenario in enumerate(answer["scenarios"][1:]):
+                recording = folder / f"{number}.gmt"
+                if number < len(SETTINGS):
+                    finished = self.record(program, seed, recording, setting=SETTINGS[number])
+                else:
+                    # The capacity is what the driver can provide: the context comes on top.
+                    memory = capacities[number - len(SETTINGS)] + CONTEXT
+                    finished = self.record(program, seed, recording, memory=memory)
+                pairs.append({"program": program, "seed": seed, "scenario": scenario, "finished": finished,
+                              "peak": self.peak_reserved(recording), "base": peak})
+            return answer, pairs
+
+
+def error(pair):
+    return pair["scenario"]["peak_reserved_bytes"] / pair["peak"] - 1
+
+
+def describe(pair):
+    scenario = pair["scenario"]
+    return (f"{pair['program']}, {scenario['name']}: predicted {scenario['peak_reserved_bytes'] / MIB:.1f} MiB"
+            f"{', out of memory' if scenario['oom'] else ''}; really {pair['peak'] / MIB:.1f} MiB"
+            f"{'' if pair['finished'] else ', out of memory'}; without the setting {pair['base'] / MIB:.1f} MiB")
+
+
+def main():
+    evaluation = Evaluation("whatif", "What another setting would have done", seeds=1, quick_seeds=1)
+    runs = Runs(evaluation)
+    programs = PROGRAMS[:1] if evaluation.options.quick else PROGRAMS
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        cases = list(pool.map(lambda key: runs.case(*key), [(p, s) for p in programs for s in evaluation.seeds]))
+    pairs = [pair for _, of in cases for pair in of]
+    judged = [pair for pair in pairs if pair["finished"] and not pair["scenario"]["oom"]]
+    for pair in pairs:
+        right = pair["scenario"]["oom"] != pair["finished"] and (pair not in judged or abs(error(pair)) <= 0.03)
+        if not right or evaluation.repeating:
+            evaluation.missed(pair["seed"], describe(pair))
+    replays = [answer["replay"] for answer, _ in cases]
+    evaluation.text(
+        f"{len(programs)} training scripts are recorded with default settings on a large device. `whatif` predicts their "
+        f"peak of reserved memory with {len(SETTINGS)} other settings and on devices with {SHARES[0]:g} to {SHARES[-1]:g} of "
+        "the memory that was reserved. Then each is really run that way.")
+    evaluation.at_least("segment calls reproduced with the recorded settings", sum(r["reproduced"] for r in replays),
+                        sum(r["segment_events"] for r in replays), 0.99)
+    evaluation.at_least("peak of reserved memory within 3 %", sum(abs(error(pair)) <= 0.03 for pair in judged),
+                        len(judged), 0.95)
+    if judged:
+        evaluation.shown("largest error of the peak", f"{max(map(abs, map(error, judged))):.1%}")
+    evaluation.at_least("out of memory or not", sum(pair["scenario"]["oom"] != pair["finished"] for pair in pairs),
+                        len(pairs), 1)
+    inside = [pair["scenario"]["low_bytes"] <= pair["peak"] <= pair["scenario"]["high_bytes"] * 1.001 for pair in judged]
+    evaluation.shown("real peak in the predicted range", f"{sum(inside)} of {len(inside)}")
+    return evaluation.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
