@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/fragmentation/segment_map.h"
 #include "analysis/trace/device_use.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
@@ -65,7 +66,6 @@ class HistoryReader {
           "replay");
     }
     ReadCapacity();
-    CountRetries();
     return std::move(history_);
   }
 
@@ -151,20 +151,14 @@ class HistoryReader {
   }
 
   void ReadSteps() {
-    size_t completion = 0, failed = 0, action = 0;
-    const std::vector<AllocatorAction>& actions = examination_.allocator_actions();
+    size_t completion = 0, failed = 0;
     for (Step step = 0; step <= trace_.last_step(); ++step) {
+      ReadActions(step);
       if (step > 0) ReadStep(trace_.steps[step - 1]);
       for (; completion < trace_.completions.size() && trace_.completions[completion].step <= step;
            ++completion) {
         const RowId row = trace_.completions[completion].row;
         if (IsBlock(row)) Add({AllocatorRequest::kComplete, 0, 0, row, 0});
-      }
-      for (; action < actions.size() && actions[action].step <= step; ++action) {
-        const AllocatorAction& done = actions[action];
-        const bool is_emptied =
-            done.kind == AllocatorAction::kEmptyCache || done.kind == AllocatorAction::kRelease;
-        if (is_emptied && done.device == device_) Add({AllocatorRequest::kEmptyCache, 0, 0, 0, 0});
       }
       for (; failed < trace_.failed.size() && trace_.failed[failed].step <= step; ++failed) {
         const FailedAllocation& request = trace_.failed[failed];
@@ -177,6 +171,22 @@ class HistoryReader {
         !history_.requests.empty() && history_.requests.back().kind == AllocatorRequest::kFailed;
   }
 
+  // The actions whose first call of the driver is at this step.
+  void ReadActions(Step step) {
+    const std::vector<AllocatorAction>& actions = examination_.allocator_actions();
+    for (; action_ < actions.size() && actions[action_].step <= step; ++action_) {
+      const AllocatorAction& action = actions[action_];
+      if (action.device != device_) continue;
+      if (action.kind == AllocatorAction::kRetry) {
+        ++history_.retries;
+        if (action.requested_bytes > 0)
+          too_much_ = std::min(too_much_, reserved_ + outside_ + action.requested_bytes);
+      }
+      if (action.kind == AllocatorAction::kEmptyCache || action.kind == AllocatorAction::kRelease)
+        Add({AllocatorRequest::kEmptyCache, 0, 0, 0, 0});
+    }
+  }
+
   void ReadStep(const StepRecord& record) {
     if (record.row == kNoRow) return;
     const RowId row = record.row;
@@ -186,12 +196,19 @@ class HistoryReader {
       const uint64_t bytes = rows_.size[row];
       record.is_death ? reserved_ -= bytes : reserved_ += bytes;
       history_.peak_reserved = std::max(history_.peak_reserved, reserved_);
-      history_.segment_events.push_back(
-          {static_cast<uint32_t>(history_.requests.size()), record.is_death, bytes});
+      history_.segment_events.push_back({RequestOf(record), record.is_death, bytes});
     } else if (IsOutside(row)) {
       record.is_death ? outside_ -= rows_.size[row] : outside_ += rows_.size[row];
       Add({AllocatorRequest::kOutside, 0, 0, 0, outside_});
     }
+  }
+
+  // The emptying of the cache that releases the segment; otherwise the next request.
+  uint32_t RequestOf(const StepRecord& record) const {
+    const auto next = static_cast<uint32_t>(history_.requests.size());
+    const bool is_emptied = record.is_death && next > 0 &&
+                            history_.requests.back().kind == AllocatorRequest::kEmptyCache;
+    return is_emptied ? next - 1 : next;
   }
 
   void ReadAllocation(RowId row) {
@@ -210,9 +227,17 @@ class HistoryReader {
 
   void Add(const AllocatorRequest& request) { history_.requests.push_back(request); }
 
+  void ReadCapacity() {
+    FindCapacity();
+    // A refusal that led to a retry is closer than any estimate.
+    const uint64_t refused = too_much_ - std::min(too_much_, kMiB);
+    if (too_much_ != UINT64_MAX && refused >= history_.peak_reserved)
+      history_.capacity = std::min(history_.capacity.value_or(refused), refused);
+  }
+
   // The most reliable: what the driver had left when a request failed. Otherwise the device less
   // what its fullest sample shows of others.
-  void ReadCapacity() {
+  void FindCapacity() {
     for (size_t i = trace_.failed.size(); i-- > 0;) {
       const FailedAllocation& failed = trace_.failed[i];
       if (failed.device != device_ || !failed.driver_free) continue;
@@ -239,18 +264,14 @@ class HistoryReader {
     return bytes;
   }
 
-  void CountRetries() {
-    for (const AllocatorAction& action : examination_.allocator_actions()) {
-      if (action.kind == AllocatorAction::kRetry && action.device == device_) ++history_.retries;
-    }
-  }
-
   const Examination& examination_;
   const Trace& trace_;
   const Rows& rows_;
   const int32_t device_;
   size_t pytorch_ = 0;
   bool has_allocations_ = false;
+  size_t action_ = 0;
+  uint64_t too_much_ = UINT64_MAX;  // that the driver refused to provide
   uint64_t reserved_ = 0, allocated_ = 0, outside_ = 0;
   absl::flat_hash_map<uint64_t, uint32_t> streams_, pools_;
   AllocatorHistory history_;

@@ -105,22 +105,14 @@ ScenarioResult Run(const AllocatorHistory& history, const Scenario& scenario, ui
   return result;
 }
 
-// How many of the recorded events the replay did as well, in any order within the request.
-uint64_t Matches(std::span<const SegmentEvent> recorded,
-                 const std::vector<CachingAllocator::SegmentCall>& calls) {
-  std::vector<bool> is_used(calls.size(), false);
-  uint64_t matches = 0;
-  for (const SegmentEvent& event : recorded) {
-    for (size_t i = 0; i < calls.size(); ++i) {
-      if (is_used[i] || calls[i].is_release != event.is_release || calls[i].bytes != event.bytes)
-        continue;
-      is_used[i] = true;
-      ++matches;
-      break;
-    }
-  }
-  return matches;
-}
+// Bytes that were allocated and released in one request. A page of an expandable segment is an
+// event of its own in some recordings; others have one event for all that one request needed.
+struct Moved {
+  uint64_t allocated = 0, released = 0;
+
+  void Add(uint64_t bytes, bool is_release) { (is_release ? released : allocated) += bytes; }
+  friend bool operator==(const Moved&, const Moved&) = default;
+};
 
 }  // namespace
 
@@ -138,8 +130,12 @@ Reproduction Reproduce(const AllocatorHistory& history) {
     Do(history.requests[i], allocator);
     const size_t first = next;
     while (next < events.size() && events[next].request <= i) ++next;
-    if (next > first)
-      reproduction.reproduced += Matches(events.subspan(first, next - first), allocator.calls());
+    Moved recorded, replayed;
+    for (size_t event = first; event < next; ++event)
+      recorded.Add(events[event].bytes, events[event].is_release);
+    for (const CachingAllocator::SegmentCall& call : allocator.calls())
+      replayed.Add(call.bytes, call.is_release);
+    if (recorded == replayed) reproduction.reproduced += next - first;
     allocator.ForgetCalls();
   }
   reproduction.predicted_peak = allocator.peak_reserved();
