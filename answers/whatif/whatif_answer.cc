@@ -27,10 +27,9 @@ std::string Headline(const Scenario& scenario, const ScenarioResult& result,
     return fmt::format("{}: would run out of memory on {}", scenario.name, device);
   std::string text = scenario.name + ": ";
   if (recorded.is_out_of_memory()) {
-    text += result.is_out_of_memory()
-                ? "would still run out of memory"
-                : "the request that failed would succeed; what follows is not known";
-    return text + fmt::format("; peak {} reserved on {}", Bytes(result.peak_reserved), device);
+    text += result.is_out_of_memory() ? "would still run out of memory"
+                                      : "the request that failed would succeed";
+    return text + fmt::format(", with {} reserved on {}", Bytes(result.peak_reserved), device);
   }
   if (result.peak_reserved == recorded.peak_reserved)
     return text + fmt::format("would reserve as much at the peak, {} on {}",
@@ -40,13 +39,16 @@ std::string Headline(const Scenario& scenario, const ScenarioResult& result,
 }
 
 std::string ReproductionText(const Reproduction& reproduction) {
-  return fmt::format("{} of {} segment calls reproduced, peak {:+.1f} %",
-                     Count(reproduction.reproduced), Count(reproduction.segment_events),
-                     reproduction.peak_error * 100);
+  const std::string calls =
+      reproduction.segment_events == 0
+          ? "there were no segment calls"
+          : fmt::format("{} of {} segment calls reproduced", Count(reproduction.reproduced),
+                        Count(reproduction.segment_events));
+  return calls + fmt::format(", peak {:+.1f} %", reproduction.peak_error * 100);
 }
 
 std::string RowText(const Scenario& scenario, const ScenarioResult& result, size_t name_columns) {
-  const std::string range = result.low == result.high
+  const std::string range = result.low == result.high || result.is_out_of_memory()
                                 ? std::string()
                                 : fmt::format("{} to {}", Bytes(result.low), Bytes(result.high));
   return fmt::format("{:<{}}  {:>10}  {:>22}  {:>7}  {}\n", scenario.name, name_columns,
@@ -117,6 +119,8 @@ std::string WhatifAnswer::Text(const Terminal& terminal) const {
   text += fmt::format("\nThe replay of the recorded settings agrees: {}.\n",
                       ReproductionText(reproduction_));
   text += "Assumed: the program makes the same requests, at the same times.\n";
+  if (results_[0].is_out_of_memory())
+    text += "What it would have requested after the one that failed is not known.\n";
   if (best == 0 && scenarios_.size() == 1) {
     text += fmt::format("Next: gpumemtrace whatif {} --expandable-segments\n", recording_->path());
   }
