@@ -39,7 +39,8 @@ struct AllocatorSettings {
 
   // Changes the options named in `text`: "max_split_size_mb:128,expandable_segments:True"; `=`
   // separates a value as well as `:`. Returns INVALID_ARGUMENT for unknown options and values that
-  // PyTorch refuses, and UNIMPLEMENTED for another backend than `native`; `*this` is then unchanged.
+  // PyTorch refuses, and UNIMPLEMENTED for another backend than `native`; `*this` is then
+  // unchanged.
   absl::Status Change(std::string_view text);
 
   // The size of the block for a request of `bytes`.

@@ -1,8 +1,9 @@
 // analysis/whatif/caching_allocator.h
 //
 // CachingAllocator: a model of PyTorch's caching allocator on one device
-// (c10/cuda/CUDACachingAllocator.cpp). It is given the requests of a program and decides, as PyTorch
-// would with these settings, which segments the driver is asked for and when they are returned.
+// (c10/cuda/CUDACachingAllocator.cpp). It is given the requests of a program and decides, as
+// PyTorch would with these settings, which segments the driver is asked for and when they are
+// returned.
 //
 //   segment |-- block --|-- free --|-- block --|-------- free --------|
 //   pages   |-- block --|---- free ----|....not mapped....|-- block --|....not mapped....

@@ -84,7 +84,9 @@ bool Do(const AllocatorRequest& request, CachingAllocator& allocator) {
   return true;
 }
 
-ScenarioResult Run(const AllocatorHistory& history, const Scenario& scenario, uint32_t seed) {
+// `alone`: the capacity is for the allocator only, whatever the process holds beside it.
+ScenarioResult Run(const AllocatorHistory& history, const Scenario& scenario, uint32_t seed,
+                   bool alone = false) {
   CachingAllocator allocator = AllocatorOf(history, scenario);
   Delays delays(seed);
   ScenarioResult result;
@@ -92,6 +94,7 @@ ScenarioResult Run(const AllocatorHistory& history, const Scenario& scenario, ui
   for (uint32_t i = 0; i < count; ++i) {
     while (const std::optional<uint32_t> due = delays.Due(i)) Do(history.requests[*due], allocator);
     const AllocatorRequest& request = history.requests[i];
+    if (alone && request.kind == AllocatorRequest::kOutside) continue;
     if (delays.Postpone(i, request) || Do(request, allocator)) continue;
     if (!result.first_failure) result.first_failure = i;
     // The program ends where the recorded one did not.
@@ -150,10 +153,25 @@ Reproduction Reproduce(const AllocatorHistory& history) {
 ScenarioResult Predict(const AllocatorHistory& history, const Scenario& scenario) {
   ScenarioResult result = Run(history, scenario, 0);
   result.low = std::min(result.peak_allocated, result.peak_reserved);
+  result.least_reserved = NeedOf(history, scenario.settings).least_reserved;
   result.high = result.peak_reserved;
   for (uint32_t seed = 1; seed <= kWorlds; ++seed)
     result.high = std::max(result.high, Run(history, scenario, seed).peak_reserved);
   return result;
+}
+
+Need NeedOf(const AllocatorHistory& history, const AllocatorSettings& settings) {
+  const auto run = [&](uint64_t limit) {
+    return Run(history, {"", settings, limit}, 0, /*alone=*/true);
+  };
+  const ScenarioResult unlimited = run(AllocatorSettings::kUnlimited);
+  uint64_t fails = unlimited.peak_allocated, succeeds = unlimited.peak_reserved;
+  if (fails >= succeeds || !run(fails).is_out_of_memory()) return {fails, fails};
+  while (succeeds - fails > succeeds / 100) {
+    const uint64_t limit = fails + (succeeds - fails) / 2;
+    (run(limit).is_out_of_memory() ? fails : succeeds) = limit;
+  }
+  return {succeeds, unlimited.peak_allocated};
 }
 
 std::vector<ScenarioResult> PredictAll(const AllocatorHistory& history,

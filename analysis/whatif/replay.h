@@ -6,8 +6,11 @@
 //   recorded settings   must lead to the recorded segments; otherwise no prediction is made
 //   other settings      peak of reserved memory, retries, whether a request fails
 //
-//   ideal <= predicted <= worst    ideal: the peak of the blocks alone, packed without gaps; worst:
-//                                  of replays in which frees come somewhat later
+//   ideal <= least <= predicted <= worst
+//     ideal      the peak of the blocks alone, packed without gaps
+//     least      with less reserved memory than this, a request would fail
+//     predicted  reserved at the peak, if the device does not run full
+//     worst      of replays in which frees come somewhat later
 //
 // Assumed unchanged: which requests the program makes and when. If a request that failed in the
 // recording succeeds in a replay, what the program would have requested next is not known.
@@ -37,6 +40,7 @@ struct ScenarioResult {
   uint64_t peak_reserved = 0;
   uint64_t peak_allocated = 0;  // in blocks
   uint64_t low = 0, high = 0;   // between which the peak of reserved memory is expected
+  uint64_t least_reserved = 0;  // Need
   uint64_t retries = 0;
   uint64_t failures = 0;                  // requests that failed
   std::optional<uint32_t> first_failure;  // index of its request
@@ -56,6 +60,14 @@ struct Reproduction {
 
 Reproduction Reproduce(const AllocatorHistory& history);
 ScenarioResult Predict(const AllocatorHistory& history, const Scenario& scenario);
+struct Need {
+  // The limit on reserved memory with which all requests still succeed, those that failed in the
+  // recording as well: found by bisection, 1 % too high at most.
+  uint64_t least_reserved = 0;
+  uint64_t peak_allocated = 0;  // in blocks
+};
+// Ignores the capacity, and what the process holds beside the allocator.
+Need NeedOf(const AllocatorHistory& history, const AllocatorSettings& settings);
 // The same for several, on all processors.
 std::vector<ScenarioResult> PredictAll(const AllocatorHistory& history,
                                        const std::vector<Scenario>& scenarios);

@@ -97,6 +97,22 @@ TEST_F(AllocatorReplayTest, SmallerDeviceRunsOutWhereItsMemoryEnds) {
   EXPECT_EQ(Predict(*history, scenario).first_failure, 3u);
 }
 
+TEST_F(AllocatorReplayTest, LeastReservedIsWhereTheFirstRequestFails) {
+  Segment(kA, 40 * kMiB);
+  Segment(kB, 40 * kMiB);
+  script_.FreeBlock(kA);
+  Segment(kC, 60 * kMiB);
+  const auto history = History();
+  ASSERT_TRUE(history.ok());
+  const Need need = NeedOf(*history, history->settings);
+  EXPECT_EQ(need.peak_allocated, 100 * kMiB);
+  EXPECT_GE(need.least_reserved, 100 * kMiB);
+  EXPECT_LE(need.least_reserved, 102 * kMiB);
+  Scenario scenario = With(*history, "");
+  scenario.capacity = need.least_reserved;
+  EXPECT_FALSE(Predict(*history, scenario).is_out_of_memory());
+}
+
 TEST_F(AllocatorReplayTest, MemoryOutsideTheAllocatorTakesPartOfTheDevice) {
   Segment(kA, 40 * kMiB);
   script_.Alloc(kB, 50 * kMiB);  // holds no blocks: NCCL, for example

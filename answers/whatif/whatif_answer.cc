@@ -17,7 +17,7 @@ using analysis::Scenario;
 using analysis::ScenarioResult;
 
 std::string Outcome(const ScenarioResult& result) {
-  return result.is_out_of_memory() ? "runs out of memory" : "fits";
+  return result.is_out_of_memory() ? "out of memory" : "fits";
 }
 
 // "would reserve 1.62 GiB at the peak instead of 2.10 GiB"
@@ -51,8 +51,9 @@ std::string RowText(const Scenario& scenario, const ScenarioResult& result, size
   const std::string range = result.low == result.high || result.is_out_of_memory()
                                 ? std::string()
                                 : fmt::format("{} to {}", Bytes(result.low), Bytes(result.high));
-  return fmt::format("{:<{}}  {:>10}  {:>22}  {:>7}  {}\n", scenario.name, name_columns,
-                     Bytes(result.peak_reserved), range, Count(result.retries), Outcome(result));
+  return fmt::format("{:<{}}  {:>10}  {:>22}  {:>10}  {:>7}  {}\n", scenario.name, name_columns,
+                     Bytes(result.peak_reserved), range, Bytes(result.least_reserved),
+                     Count(result.retries), Outcome(result));
 }
 
 nlohmann::ordered_json ScenarioJson(const Scenario& scenario, const ScenarioResult& result) {
@@ -61,6 +62,7 @@ nlohmann::ordered_json ScenarioJson(const Scenario& scenario, const ScenarioResu
           {"low_bytes", result.low},
           {"high_bytes", result.high},
           {"peak_allocated_bytes", result.peak_allocated},
+          {"least_reserved_bytes", result.least_reserved},
           {"oom", result.is_out_of_memory()},
           {"retries", result.retries}};
 }
@@ -113,8 +115,8 @@ std::string WhatifAnswer::Text(const Terminal& terminal) const {
   text = terminal.Bold(text) + "\n\n";
   size_t columns = 0;
   for (const Scenario& scenario : scenarios_) columns = std::max(columns, scenario.name.size());
-  text += fmt::format("{:<{}}  {:>10}  {:>22}  {:>7}\n", "", columns, "reserved",
-                      "expected between", "retries");
+  text += fmt::format("{:<{}}  {:>10}  {:>22}  {:>10}  {:>7}\n", "", columns, "reserved",
+                      "expected between", "at least", "retries");
   for (size_t i = 0; i < results_.size(); ++i) text += RowText(scenarios_[i], results_[i], columns);
   text += fmt::format("\nThe replay of the recorded settings agrees: {}.\n",
                       ReproductionText(reproduction_));
