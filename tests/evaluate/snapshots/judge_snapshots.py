@@ -57,6 +57,7 @@ class Answers:
         self.peak, self.end = (self._devices("--heap", "pytorch", "--at", when) for when in ("peak", "end"))
         self.leaks = self._leaks()
         self.oom = self._ask("oom")["verdict"]
+        self.replayed = self._replay()
 
     def _ask(self, verb, *options):
         done = subprocess.run([self._program, verb, "--json", *options, self._snapshot], capture_output=True, text=True)
@@ -72,6 +73,12 @@ class Answers:
         if not reported["enough"]:
             return "too_early"
         return "leak" if reported["suspects"] else "no_leak"
+
+    def _replay(self):
+        """Returns whether whatif reproduces the history; None if there are no segment calls in it."""
+        done = subprocess.run([self._program, "whatif", "--json", self._snapshot], capture_output=True, text=True)
+        answer = json.loads(done.stdout) if done.stdout.startswith("{") else None
+        return not answer["refused"] if answer and answer["replay"]["segment_events"] else None
 
     def bytes(self, device):
         heap = [heap for heap in self.end[device]["heaps"] if heap["heap"] == "pytorch"][0]
@@ -137,6 +144,8 @@ def judge_all(options, judges):
         answers = Answers(options.build / "bin/gpumemtrace", path)
         for device, of in sorted(devices.items()):
             judge.device(answers, device, of, name)
+        if answers.replayed is not None:
+            judge.count("histories replayed", answers.replayed, name, "whatif", "reproduced", "refused")
         if not devices:
             judge.replay(answers, path, name)
     return len(paths)
@@ -158,7 +167,8 @@ def main():
     evaluation.command = "scripts/evaluate --snapshots FOLDER"
     evaluation.text((HERE / "section.md").read_text().strip().format(count=count))
     for of, judge in judges.items():
-        for what, goal in (("bytes", 1.0), ("steps", 1.0), ("categories", 0.9), ("verdicts", 1.0)):
+        for what, goal in (("bytes", 1.0), ("steps", 1.0), ("categories", 0.9), ("verdicts", 1.0),
+                           ("histories replayed", 1.0)):
             if judge.all[what]:
                 evaluation.at_least(f"{what}; {SETS[of]}", judge.right[what], judge.all[what], goal)
     misses = [(of, miss) for of, judge in judges.items() for miss in judge.misses]
