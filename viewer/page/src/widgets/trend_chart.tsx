@@ -84,7 +84,8 @@ export function TrendChart({ trend }: { readonly trend: Trend }) {
         {isGrowing && <path class="chart-fit" style={{ stroke: line }} d={`M${at(from[0], from[1])}L${at(last, fit(last))}`} />}
         {isGrowing && <path class="chart-forecast" style={{ stroke: line }} d={`M${at(last, fit(last))}L${at(until, fit(until))}`} />}
         {isGrowing && <line class="chart-now" x1={scale.x(last)} x2={scale.x(last)} y1={CHART.top} y2={CHART.height - CHART.bottom} />}
-        {isFullInside && <text x={scale.x(until) - 2} y={CHART.top + 10} text-anchor="end">full</text>}
+        {isFullInside && <line class="chart-limit" x1={scale.x(until)} x2={scale.x(until)} y1={CHART.top} y2={CHART.height - CHART.bottom} />}
+        {isFullInside && <text x={scale.x(until) - 4} y={CHART.height - CHART.bottom - 6} text-anchor="end">the device is full</text>}
       </ChartFrame>
       <ChartKey
         entries={[

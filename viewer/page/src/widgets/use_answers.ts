@@ -31,7 +31,7 @@ export function useAnswers(state: State, source: DataSource): Answers {
   const isLive = file?.live !== undefined;
   // Answers need categories, which are not known until the file is ready.
   const progress = state.progress?.files.find((each) => each.file === state.file);
-  const isReady = file !== null && (progress === undefined || progress.state === 'ready');
+  const isReady = file !== null && progress?.state === 'ready';
   const isWanted = isLive ? isShown : wasShown.current || (file?.events ?? 0) <= MANY_EVENTS;
   const of: Partial<Record<AnswerName, Answer>> = {};
   let failure = '';

@@ -22,14 +22,14 @@ function OverviewView(props: ViewProps) {
   const overview = overviewOf(answers, file);
   const links = linksOf(props);
   const progress = state.progress?.files.find((each) => each.file === state.file);
-  const isReady = progress === undefined || progress.state === 'ready';
+  const isReady = progress?.state === 'ready';
   const isWaiting = isReady && answers.failure === '' && overview.missing.length > 0;
   return (
     <section class="view answer-view" aria-label="Overview">
       <article class="answer overview" aria-busy={isWaiting}>
         {answers.failure !== '' && <Failed message={answers.failure} />}
         <Verdict overview={overview} links={links} />
-        {!isReady && progress.state !== 'failed' && <Loading what={`The recording is still being read: ${progress.what}. The timeline shows what is known.`} />}
+        {!isReady && progress !== undefined && progress.state !== 'failed' && <Loading what={`The recording is still being read: ${progress.what}. The timeline shows what is known.`} />}
         {isWaiting && <Loading what="Looking for what is wrong…" />}
         <div class="overview-parts">
           <div class="peaks">{overview.peaks.map((peak) => <PeakOf key={peak.title} peak={peak} links={links} />)}</div>
@@ -86,7 +86,7 @@ function Problem({ finding, links }: { readonly finding: Finding; readonly links
   return (
     <div class="problem bad">
       <h2>{sentence}</h2>
-      {fix !== '' && <p>Fix: {fix}</p>}
+      {fix !== '' && <p>{name === 'leaks' ? 'Fix' : 'What helps'}: {fix}</p>}
       <p class="problem-links">
         <LinkTo link={{ ...NO_LINK, view }} links={links}>{`Why: ${PAGE_TITLES[name] ?? name}`}</LinkTo>
         {moment !== null && <LinkTo link={moment} links={links}>{moment.view === 'segments' ? 'Show the segments at that moment' : 'Show the moment on the timeline'}</LinkTo>}
