@@ -163,6 +163,7 @@ absl::StatusOr<std::unique_ptr<Recording>> LoadRecording(const std::string& path
   parts.trace = std::move(builder).Build();
   parts.definitions = (*input)->definitions();
   parts.lacks = (*input)->notes();
+  parts.complete = (*input)->complete();
   AddLosses(parts.trace, parts.lacks);
   if (listener) listener({LoadProgress::kNamingFrames, events, 1, parts.trace});
   symbols::Symbolizer symbolizer({});
@@ -178,6 +179,7 @@ std::unique_ptr<Recording> RecordingSoFar(const std::string& path, analysis::Tra
   parts.path = path;
   parts.trace = std::move(trace);
   parts.definitions = std::move(definitions);
+  parts.complete = false;
   AddLosses(parts.trace, parts.lacks);
   return std::make_unique<Recording>(std::move(parts));
 }

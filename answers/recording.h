@@ -46,6 +46,7 @@ struct RecordingParts {
   format::Definitions definitions;
   std::vector<std::string> lacks;    // what the file does not hold: cut off, damaged, events lost
   std::vector<std::string> unnamed;  // modules whose frames have no names on this machine
+  bool complete = true;  // the file has its end: it was not cut off, and is not still written
 };
 
 class Recording {
@@ -59,6 +60,7 @@ class Recording {
   const format::Definitions& definitions() const { return parts_.definitions; }
   const std::vector<std::string>& lacks() const { return parts_.lacks; }
   const std::vector<std::string>& unnamed() const { return parts_.unnamed; }
+  bool complete() const { return parts_.complete; }
   // lacks() without the sentences about memory from before an attach, for an answer that has rows
   // for it.
   std::vector<std::string> LacksWithoutBeforeAttach() const;

@@ -28,7 +28,7 @@ class LedgerProgramTest : public ProgramFixture {
 
 TEST_F(LedgerProgramTest, ReadsAnEventLog) {
   EXPECT_EQ(Run("ledger log.jsonl"), 0) << err_;
-  EXPECT_THAT(out_, StartsWith("GPU 0 uses 100 MiB: 1.00 MiB live, 19.0 MiB cached, 80.0 MiB "
+  EXPECT_THAT(out_, StartsWith("GPU 0 uses 100 MiB: 1.00 MiB live, 19.0 MiB unused, 80.0 MiB "
                                "contexts and others; all explained\n"));
 }
 

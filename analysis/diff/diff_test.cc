@@ -240,10 +240,18 @@ TEST(DiffTest, OtherDifferencesAreListed) {
     trace.rank = 3;
   });
   EXPECT_THAT(CompareAll(a, b).differences,
-              ElementsAre("command --batch 16 -> --batch 32",
-                          "PYTORCH_CUDA_ALLOC_CONF not set -> expandable_segments:True",
-                          "torch 2.6.0 -> 2.7.0", "rank 0 -> 3"));
+              ElementsAre("Changed: command --batch 16 -> --batch 32",
+                          "Added: PYTORCH_CUDA_ALLOC_CONF expandable_segments:True",
+                          "Changed: torch 2.6.0 -> 2.7.0", "Changed: rank 0 -> 3"));
   EXPECT_THAT(CompareAll(a, a).differences, IsEmpty());
+}
+
+TEST(DiffTest, OptionOfOneCommandOnlyIsAddedOrRemoved) {
+  Recording plain, checkpointed;
+  plain.Change([](Trace& trace) { trace.argv = {"python", "train.py"}; });
+  checkpointed.Change([](Trace& trace) { trace.argv = {"python", "train.py", "--checkpoint"}; });
+  EXPECT_THAT(CompareAll(plain, checkpointed).differences, ElementsAre("Added: --checkpoint"));
+  EXPECT_THAT(CompareAll(checkpointed, plain).differences, ElementsAre("Removed: --checkpoint"));
 }
 
 void Scribble(EventScript& script, uint32_t seed) {

@@ -10,8 +10,9 @@ namespace gmt::analysis {
 namespace {
 
 std::string Changed(const std::string& what, const std::string& from, const std::string& to) {
-  return absl::StrCat(what, " ", from.empty() ? "not set" : from, " -> ",
-                      to.empty() ? "not set" : to);
+  if (from.empty()) return absl::StrCat("Added: ", what, " ", to);
+  if (to.empty()) return absl::StrCat("Removed: ", what, " ", from);
+  return absl::StrCat("Changed: ", what, " ", from, " -> ", to);
 }
 
 void AddValues(const std::vector<NamedText>& base, const std::vector<NamedText>& changed,
@@ -54,7 +55,10 @@ void AddCommand(std::vector<std::string> base, std::vector<std::string> changed,
     base.pop_back();
     changed.pop_back();
   }
-  differences.push_back(Changed("command", absl::StrJoin(base, " "), absl::StrJoin(changed, " ")));
+  const std::string from = absl::StrJoin(base, " "), to = absl::StrJoin(changed, " ");
+  differences.push_back(from.empty() ? absl::StrCat("Added: ", to)
+                        : to.empty() ? absl::StrCat("Removed: ", from)
+                                     : Changed("command", from, to));
 }
 
 void AddLoop(const Cycles& base, const Cycles& changed, std::vector<std::string>& differences) {

@@ -167,6 +167,19 @@ std::set<int32_t> DevicesWithSegments(const Trace& trace) {
   return devices;
 }
 
+Fragmentation FragmentationIn(const Trace& trace, int32_t device, Step step,
+                              std::vector<SegmentMap> segments, const Requester& requester) {
+  Fragmentation result;
+  result.device = device;
+  result.at.step = step;
+  result.at.t_ns = trace.TimeOf(step);
+  result.segments = std::move(segments);
+  result.requesting_stream = requester.stream ? requester.stream : BusiestStream(result.segments);
+  Fragments(trace, result, requester).Find();
+  result.pin_groups = GroupPins(trace, result.pins);
+  return result;
+}
+
 }  // namespace
 
 std::vector<PinGroup> GroupPins(const Trace& trace, const std::vector<Pin>& pins) {
@@ -199,15 +212,13 @@ std::vector<PinGroup> GroupPins(const Trace& trace, const std::vector<Pin>& pins
 Fragmentation FragmentationAfter(const Examination& examination, int32_t device, Step step,
                                  const Requester& requester) {
   const Trace& trace = examination.trace();
-  Fragmentation result;
-  result.device = device;
-  result.at.step = step;
-  result.at.t_ns = trace.TimeOf(step);
-  result.segments = SegmentsAfter(trace, device, step);
-  result.requesting_stream = requester.stream ? requester.stream : BusiestStream(result.segments);
-  Fragments(trace, result, requester).Find();
-  result.pin_groups = GroupPins(trace, result.pins);
-  return result;
+  return FragmentationIn(trace, device, step, SegmentsAfter(trace, device, step), requester);
+}
+
+Fragmentation FragmentationAfter(const Examination& examination, int32_t device, Step step,
+                                 const std::vector<RowId>& rows) {
+  const Trace& trace = examination.trace();
+  return FragmentationIn(trace, device, step, SegmentsAfter(trace, device, step, rows), {});
 }
 
 absl::StatusOr<std::vector<Fragmentation>> FindFragmentation(const Examination& examination,

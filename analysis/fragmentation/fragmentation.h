@@ -87,6 +87,9 @@ absl::StatusOr<std::vector<Fragmentation>> FindFragmentation(const Examination& 
 // One device after a step, as `requester` would see it.
 Fragmentation FragmentationAfter(const Examination& examination, int32_t device, Step step,
                                  const Requester& requester = {});
+// The same, for callers that know the rows held or pending after the step (segment_map.h).
+Fragmentation FragmentationAfter(const Examination& examination, int32_t device, Step step,
+                                 const std::vector<RowId>& rows);
 
 }  // namespace gmt::analysis
 

@@ -45,6 +45,8 @@ std::vector<CycleMinima> MinimaOf(const LeakDetector& detector) {
     of.bytes_per_cycle = minima.bytes_per_cycle.slope;
     of.low_bytes_per_cycle = minima.bytes_per_cycle.low;
     of.high_bytes_per_cycle = minima.bytes_per_cycle.high;
+    for (const double least : minima.least) of.values.push_back(Whole(least));
+    of.cycles_per_value = grid.cycles_per_chunk();
   }
   return all;
 }

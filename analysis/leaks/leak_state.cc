@@ -163,8 +163,15 @@ std::optional<LeakEvidence> EvidenceOf(const gmt::LeakState& state) {
   }
   for (const gmt::LeakMinima& of : state.minima()) {
     const Trend trend = TrendOf(of.bytes_per_cycle());
-    evidence.minima.push_back({of.device(), of.first_bytes(), of.last_bytes(), of.first_cycle(),
-                               trend.slope, trend.low, trend.high});
+    evidence.minima.push_back({of.device(),
+                               of.first_bytes(),
+                               of.last_bytes(),
+                               of.first_cycle(),
+                               trend.slope,
+                               trend.low,
+                               trend.high,
+                               {},
+                               1});
   }
   for (const gmt::LeakUntracked& of : state.untracked()) {
     evidence.untracked.push_back({of.device(), of.source(), of.of_process(),

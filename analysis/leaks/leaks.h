@@ -94,6 +94,10 @@ struct CycleMinima {
   uint64_t first_bytes = 0, last_bytes = 0;
   uint64_t first_cycle = 0;  // from 1; earlier ones are initialisation
   double bytes_per_cycle = 0, low_bytes_per_cycle = 0, high_bytes_per_cycle = 0;
+  // All minima from the first cycle on, each of `cycles_per_value` cycles. Empty if the report
+  // covers more cycles than the kept events.
+  std::vector<uint64_t> values;
+  uint64_t cycles_per_value = 1;
 };
 
 // The compared cycles.

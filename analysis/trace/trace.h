@@ -399,7 +399,8 @@ struct Trace {
   std::vector<SideEvent> side_events;
   std::vector<GpuFacts> devices;  // as named in the recording
   std::vector<NamedText> settings, libraries;
-  std::vector<std::string> argv;  // of the process
+  std::vector<NamedText> sources;  // of events: "cupti", ...: "on", or why not
+  std::vector<std::string> argv;   // of the process
   std::optional<int32_t> rank, local_rank, world_size;
   std::vector<Reconciliation> reconciliations;  // by heap and device
   Unknowns unknowns;

@@ -47,6 +47,7 @@ absl::Status TraceBuilder::OnFacts(const Facts& facts) {
   if (facts.has_losses()) trace_.losses = std::make_shared<Losses>(facts.losses());
   if (facts.settings_size() > 0) trace_.settings = NamedTexts(facts.settings());
   if (facts.libraries_size() > 0) trace_.libraries = NamedTexts(facts.libraries());
+  if (facts.sources_size() > 0) trace_.sources = NamedTexts(facts.sources());
   if (facts.argv_size() > 0) trace_.argv.assign(facts.argv().begin(), facts.argv().end());
   if (facts.has_rank()) trace_.rank = facts.rank();
   if (facts.has_local_rank()) trace_.local_rank = facts.local_rank();

@@ -25,6 +25,7 @@ void TraceBuilder::TakeFactsOf(const TraceBuilder& before) {
   trace_.devices = old.devices;
   trace_.settings = old.settings;
   trace_.libraries = old.libraries;
+  trace_.sources = old.sources;
   trace_.argv = old.argv;
   trace_.rank = old.rank;
   trace_.local_rank = old.local_rank;

@@ -54,7 +54,7 @@ std::string Folded(const Comparison& comparison, const Diff& diff, const DiffSou
       fmt::format("- peaks of the whole recordings: {} -> {} ({})\n", Bytes(diff.base_peak_bytes),
                   Bytes(diff.new_peak_bytes), SignedBytes(diff.peak_delta_bytes()));
   for (const std::string& difference : comparison.differences) {
-    text += "- changed: " + Code(difference) + "\n";
+    text += "- " + Code(difference) + "\n";
   }
   for (const std::string& lack : source.base_lacks)
     text += "- not known of base: " + Code(lack) + "\n";

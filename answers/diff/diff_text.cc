@@ -119,10 +119,10 @@ std::string Differences(const Comparison& comparison, size_t width) {
   const std::vector<std::string>& all = comparison.differences;
   const size_t shown = std::min(kDifferencesShown, all.size());
   for (size_t i = 0; i < shown; ++i) {
-    text += Shortened("Changed: " + all[i], width) + "\n";
+    text += Shortened(all[i], width) + "\n";
   }
   if (shown < all.size()) {
-    text += fmt::format("Changed: {} more; --json shows all\n", all.size() - shown);
+    text += fmt::format("and {} more differences; --json shows all\n", all.size() - shown);
   }
   return text;
 }

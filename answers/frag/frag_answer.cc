@@ -27,7 +27,9 @@ std::string FragAnswer::Text(const Terminal& terminal, size_t top) const {
 }
 
 std::string FragAnswer::Json(size_t top) const {
-  return FragJson(found_, recording_->examination(), recording_->path(), top == 0 ? SIZE_MAX : top);
+  analysis::SourceLines sources(recording_->trace().start_unix_ns);
+  return FragJson(found_, recording_->examination(), sources, recording_->path(),
+                  top == 0 ? SIZE_MAX : top);
 }
 
 }  // namespace gmt::answers

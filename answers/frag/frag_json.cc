@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "analysis/fragmentation/fragmentation_history.h"
 #include "answers/frag/frag_text.h"
 #include "answers/json.h"
 #include "answers/stacks/stack_json.h"
@@ -11,7 +12,10 @@ namespace {
 using analysis::Examination;
 using analysis::Fragmentation;
 using analysis::Piece;
+using analysis::PinGroup;
 using Json = nlohmann::ordered_json;
+
+constexpr size_t kMoments = 120;  // of a history: as many as a chart can show
 
 Json SplitJson(const analysis::FragmentationSplit& split) {
   return {{"releasable", split.releasable},
@@ -21,7 +25,17 @@ Json SplitJson(const analysis::FragmentationSplit& split) {
           {"awaiting_stream", split.awaiting_stream}};
 }
 
-Json PinsJson(const Fragmentation& found, const Examination& examination, size_t top) {
+// The line of code of a stack, and what is written there.
+std::string SourceText(const PinGroup& group, const Examination& examination,
+                       analysis::SourceLines& sources) {
+  const auto& frames =
+      examination.stacks().Frames(group.forward_stack != 0 ? group.forward_stack : group.stack);
+  const int own = analysis::OwnFrame(frames);
+  return own < 0 ? "" : sources.Line(frames[static_cast<size_t>(own)]);
+}
+
+Json PinsJson(const Fragmentation& found, const Examination& examination,
+              analysis::SourceLines& sources, size_t top) {
   const analysis::Trace& trace = examination.trace();
   Json pins = Json::array();
   for (const analysis::PinGroup& group : found.pin_groups) {
@@ -33,6 +47,7 @@ Json PinsJson(const Fragmentation& found, const Examination& examination, size_t
          {"block_bytes", group.block_bytes},
          {"pinned_bytes", group.pinned_bytes},
          {"oldest_t_ns", trace.TimeOf(group.first_birth)},
+         {"source", OrNull(SourceText(group, examination, sources))},
          {"frames", FramesJson(examination.stacks().Frames(group.stack))},
          {"forward_frames", FramesJson(examination.stacks().Frames(group.forward_stack))}});
   }
@@ -59,7 +74,20 @@ Json SegmentJson(const analysis::SegmentMap& segment) {
           {"largest_free_bytes", largest}};
 }
 
-void AddDevice(const Fragmentation& found, const Examination& examination, size_t top, Json& json) {
+Json HistoryJson(const Fragmentation& found, const Examination& examination) {
+  Json json = Json::array();
+  for (const analysis::FragmentationMoment& moment :
+       analysis::FragmentationHistory(examination, found.device, kMoments)) {
+    json.push_back({{"t_ns", moment.t_ns},
+                    {"reserved_bytes", moment.reserved_bytes},
+                    {"allocated_bytes", moment.allocated_bytes},
+                    {"split", SplitJson(moment.split)}});
+  }
+  return json;
+}
+
+void AddDevice(const Fragmentation& found, const Examination& examination,
+               analysis::SourceLines& sources, size_t top, Json& json) {
   json["device"] = found.device;
   json["at"] = found.at.name;
   json["t_ns"] = found.at.t_ns;
@@ -71,7 +99,7 @@ void AddDevice(const Fragmentation& found, const Examination& examination, size_
   json["split"] = SplitJson(found.split);
   json["rounding_bytes"] = OrNull(found.rounding_bytes);
   json["expandable_bytes"] = found.expandable_bytes;
-  json["pins"] = PinsJson(found, examination, top);
+  json["pins"] = PinsJson(found, examination, sources, top);
   json["segments"] = Json::array();
   for (const analysis::SegmentMap& segment : found.segments) {
     json["segments"].push_back(SegmentJson(segment));
@@ -81,15 +109,17 @@ void AddDevice(const Fragmentation& found, const Examination& examination, size_
 }  // namespace
 
 std::string FragJson(const std::vector<Fragmentation>& found, const Examination& examination,
-                     const std::string& file, size_t top) {
+                     analysis::SourceLines& sources, const std::string& file, size_t top) {
   Json json = NewJson("frag", file);
   const auto main = std::max_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return a.free_bytes < b.free_bytes;
   });
-  AddDevice(main == found.end() ? Fragmentation() : *main, examination, top, json);
+  AddDevice(main == found.end() ? Fragmentation() : *main, examination, sources, top, json);
   json["devices"] = Json::array();
   for (const Fragmentation& device : found) {
-    AddDevice(device, examination, top, json["devices"].emplace_back(Json::object()));
+    Json& added = json["devices"].emplace_back(Json::object());
+    AddDevice(device, examination, sources, top, added);
+    added["history"] = HistoryJson(device, examination);
   }
   return JsonText(json);
 }

@@ -29,7 +29,8 @@ std::string FragText(const std::vector<analysis::Fragmentation>& found,
 
 // Returns one object with all keys of the command line contract.
 std::string FragJson(const std::vector<analysis::Fragmentation>& found,
-                     const analysis::Examination& examination, const std::string& file, size_t top);
+                     const analysis::Examination& examination, analysis::SourceLines& sources,
+                     const std::string& file, size_t top);
 
 // Returns "stack/7", or "stack/7+9" for memory of a backward pass, or "" if no stack is known.
 std::string StackId(uint32_t stack, uint32_t forward_stack);

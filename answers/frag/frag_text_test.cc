@@ -29,7 +29,8 @@ class FragTextTest : public ::testing::Test {
   }
   nlohmann::json Json() {
     return nlohmann::json::parse(With([](const auto& found, const auto& examination) {
-      return FragJson(found, examination, "run.gmt", SIZE_MAX);
+      analysis::SourceLines sources(1);
+      return FragJson(found, examination, sources, "run.gmt", SIZE_MAX);
     }));
   }
   std::string With(const auto& print) {
@@ -102,7 +103,10 @@ TEST_F(FragTextTest, JsonAddsUpAndHasEverySegment) {
   for (const auto& segment : json["segments"]) free += segment["free_bytes"].get<uint64_t>();
   EXPECT_EQ(json["free_bytes"], free);
   EXPECT_EQ(json["pins"][0]["pinned_bytes"], json["split"]["pinned"]);
-  EXPECT_EQ(json["devices"].size(), 1);
+  ASSERT_EQ(json["devices"].size(), 1);
+  const auto& last = json["devices"][0]["history"].back();
+  for (const char* key : {"reserved_bytes", "allocated_bytes", "split"})
+    EXPECT_EQ(last[key], json[key]);
 }
 
 }  // namespace

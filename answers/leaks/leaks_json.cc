@@ -35,11 +35,13 @@ Json StackJson(const analysis::LeakStack& stack, analysis::StackTexts& stacks) {
   return json;
 }
 
-Json SuspectJson(const LeakSuspect& suspect, analysis::StackTexts& stacks) {
+Json SuspectJson(const LeakSuspect& suspect, analysis::StackTexts& stacks,
+                 analysis::SourceLines& sources) {
   Json json = {
       {"id", suspect.id},
       {"tier", NameOf(suspect.tier)},
       {"kind", NameOf(suspect.kind)},
+      {"what", WhatIsKept(suspect)},
       {"device", DeviceJson(suspect.device)},
       {"heap", suspect.heap.empty() ? Json() : Json(suspect.heap)},
       {"library", suspect.library.empty() ? Json() : Json(suspect.library)},
@@ -52,7 +54,9 @@ Json SuspectJson(const LeakSuspect& suspect, analysis::StackTexts& stacks) {
       {"reason", suspect.reason},
       {"alive", AliveJson({suspect.alive})},
       {"lock_step_with", suspect.lock_step_with.empty() ? Json() : Json(suspect.lock_step_with)},
+      {"fix", OrNull(FixOf(suspect))},
       {"common_frame", FrameOrNull(suspect.common_frame)},
+      {"source", OrNull(suspect.common_frame ? sources.Line(*suspect.common_frame) : "")},
       {"layer", suspect.layer.empty() ? Json() : Json(suspect.layer)},
       {"option", suspect.option.empty() ? Json() : Json(suspect.option)},
       {"eta_ns", OrNull(suspect.eta_ns)},
@@ -69,7 +73,7 @@ Json SuspectJson(const LeakSuspect& suspect, analysis::StackTexts& stacks) {
 }  // namespace
 
 std::string LeaksJson(const LeakReport& report, const LeaksShown& shown,
-                      analysis::StackTexts& stacks) {
+                      analysis::StackTexts& stacks, analysis::SourceLines& sources) {
   Json json = NewJson("leaks", shown.file);
   json["cycles"] = {{"count", report.cycles.count},
                     {"source", report.cycles.source},
@@ -81,7 +85,7 @@ std::string LeaksJson(const LeakReport& report, const LeaksShown& shown,
   json["watched_ns"] = report.watched_ns;
   json["suspects"] = Json::array();
   for (size_t i = 0; i < std::min(shown.top, report.suspects.size()); ++i)
-    json["suspects"].push_back(SuspectJson(report.suspects[i], stacks));
+    json["suspects"].push_back(SuspectJson(report.suspects[i], stacks, sources));
   json["benign"] = Json::array();
   for (const analysis::BenignGrowth& growth : report.benign) {
     json["benign"].push_back(
@@ -95,7 +99,9 @@ std::string LeaksJson(const LeakReport& report, const LeaksShown& shown,
                               {"last_bytes", minima.last_bytes},
                               {"bytes_per_cycle", Slope(minima.bytes_per_cycle)},
                               {"low_bytes_per_cycle", Slope(minima.low_bytes_per_cycle)},
-                              {"high_bytes_per_cycle", Slope(minima.high_bytes_per_cycle)}});
+                              {"high_bytes_per_cycle", Slope(minima.high_bytes_per_cycle)},
+                              {"cycles_per_value", minima.cycles_per_value},
+                              {"values", minima.values}});
   }
   json["before"] = Json::array();
   for (const analysis::HeldBefore& before : report.before) {

@@ -86,6 +86,10 @@ std::string OptionText(const std::string& option) {
   return fmt::format("set {} in TrainingArguments: it moves predictions to host memory", option);
 }
 
+const analysis::Alive::Savers* SaversOf(const LeakSuspect& suspect) {
+  return suspect.alive.savers.empty() ? nullptr : &suspect.alive.savers.front();
+}
+
 class Writer {
  public:
   Writer(const LeakReport& report, const LeaksShown& shown, analysis::SourceLines& sources,
@@ -241,13 +245,7 @@ class Writer {
     if (suspect.since_cycle > 1)
       head += fmt::format(", since {} {}", Unit(), Count(suspect.since_cycle));
     Line(head);
-    std::string what(KindText(suspect.kind));
-    const analysis::Alive::Savers* savers =
-        suspect.alive.savers.empty() ? nullptr : &suspect.alive.savers.front();
-    if (savers != nullptr && !savers->name.empty()) what += ", saved by " + savers->name;
-    if (!suspect.library.empty()) what += " (" + suspect.library + ")";
-    if (suspect.stacks.size() > 1) what += " (" + Plural(suspect.stacks.size(), "stack") + ")";
-    Indented(fmt::format("{}; {}", what, suspect.reason));
+    Indented(fmt::format("{}; {}", WhatIsKept(suspect), suspect.reason));
     if (suspect.common_frame) {
       std::string line = FrameLine(*suspect.common_frame, width_ / 2);
       const std::string source = sources_.Line(*suspect.common_frame);
@@ -256,15 +254,15 @@ class Writer {
     }
     if (!suspect.layer.empty())
       Indented("in " + LayerText(suspect.layer, width_ - kIndent.size() - 3));
+    const analysis::Alive::Savers* savers = SaversOf(suspect);
     const std::string at = suspect.common_frame ? suspect.common_frame->Place() : "";
     if (savers != nullptr && savers->own && savers->own->Place() != at)
       Indented(fmt::format("saved in {}", FrameLine(*savers->own, width_ / 2)));
     if (!suspect.lock_step_with.empty()) {
       Indented(fmt::format("kept at the same steps as {}: perhaps for the same reason",
                            suspect.lock_step_with));
-    } else if (suspect.tier != LeakTier::kPossible) {
-      Indented(fmt::format("fix: {}", suspect.option.empty() ? std::string(Fix(suspect.kind))
-                                                             : OptionText(suspect.option)));
+    } else if (const std::string fix = FixOf(suspect); !fix.empty()) {
+      Indented("fix: " + fix);
     }
     if (suspect.eta_ns) Indented(Outlook(suspect));
     if (suspect.before.blocks > 0) {
@@ -327,6 +325,20 @@ class Writer {
 };
 
 }  // namespace
+
+std::string WhatIsKept(const LeakSuspect& suspect) {
+  std::string what(KindText(suspect.kind));
+  const analysis::Alive::Savers* savers = SaversOf(suspect);
+  if (savers != nullptr && !savers->name.empty()) what += ", saved by " + savers->name;
+  if (!suspect.library.empty()) what += " (" + suspect.library + ")";
+  if (suspect.stacks.size() > 1) what += " (" + Plural(suspect.stacks.size(), "stack") + ")";
+  return what;
+}
+
+std::string FixOf(const LeakSuspect& suspect) {
+  if (suspect.tier == LeakTier::kPossible || !suspect.lock_step_with.empty()) return "";
+  return suspect.option.empty() ? std::string(Fix(suspect.kind)) : OptionText(suspect.option);
+}
 
 std::string LeaksText(const LeakReport& report, const LeaksShown& shown,
                       analysis::SourceLines& sources, const Terminal& terminal) {

@@ -30,7 +30,13 @@ std::string LeaksText(const analysis::LeakReport& report, const LeaksShown& show
 
 // Returns one JSON object with all suspects up to `top`, and all frames.
 std::string LeaksJson(const analysis::LeakReport& report, const LeaksShown& shown,
-                      analysis::StackTexts& stacks);
+                      analysis::StackTexts& stacks, analysis::SourceLines& sources);
+
+// Returns "autograd graph kept, saved by MulBackward0 (2 stacks)".
+std::string WhatIsKept(const analysis::LeakSuspect& suspect);
+// Returns what mends it, as a sentence. "" for a suspect that is not certain, or that has the cause
+// of another one.
+std::string FixOf(const analysis::LeakSuspect& suspect);
 
 }  // namespace gmt::answers
 

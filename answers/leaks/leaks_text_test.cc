@@ -147,12 +147,17 @@ TEST_F(LeaksTextTest, JsonHasTheContractsKeysAndAddsUp) {
     Keep(kMiB, {"relu", "forward", "train"});
   });
   const analysis::LeakReport report = Find();
+  analysis::SourceLines sources(1);
   const auto json =
-      nlohmann::json::parse(LeaksJson(report, {"run.gmt", 9, {}}, examination_->stacks()));
+      nlohmann::json::parse(LeaksJson(report, {"run.gmt", 9, {}}, examination_->stacks(), sources));
   EXPECT_EQ(json["schema"], "gpumemtrace.leaks/1");
   EXPECT_EQ(json["cycles"]["count"], 200);
+  EXPECT_THAT(TextOf(report), HasSubstr("fix: " + json["suspects"][0]["fix"].get<std::string>()));
   EXPECT_EQ(json["cycles"]["source"], "mark step");
   EXPECT_TRUE(json["enough"].get<bool>());
+  const auto& minima = json["minima"][0];
+  EXPECT_EQ(minima["values"].back(), minima["last_bytes"]);
+  EXPECT_EQ(minima["values"].size() * minima["cycles_per_value"].get<size_t>(), 200);
   for (const auto& suspect : json["suspects"]) {
     uint64_t bytes = 0;
     for (const auto& stack : suspect["stacks"]) {
@@ -162,6 +167,7 @@ TEST_F(LeaksTextTest, JsonHasTheContractsKeysAndAddsUp) {
     EXPECT_EQ(suspect["bytes"], bytes);
     EXPECT_EQ(suspect["tier"], "leak");
     EXPECT_TRUE(suspect["eta_ns"].is_null());
+    EXPECT_THAT(TextOf(report), HasSubstr(suspect["what"].get<std::string>() + "; "));
   }
 }
 

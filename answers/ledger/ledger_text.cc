@@ -41,7 +41,7 @@ std::vector<Part> Parts(const Ledger& ledger) {
   }
   std::vector<Part> parts = {
       {live, "live"},
-      {free, "cached"},
+      {free, "unused"},
       {ledger.bytes_of(LedgerGroup::kOutsideFramework), live + free > 0 ? "outside" : "its own"},
       {ledger.bytes_of(LedgerGroup::kNotApart), "contexts and others"},
       {ledger.bytes_of(LedgerGroup::kOtherProcess), "others"}};

@@ -92,7 +92,7 @@ TEST_F(LedgerTextTest, FirstLineHasTheTotalAndItsParts) {
   script_.Alloc(0x10000000, 20 * kMiB, {"segment"});
   script_.Block(0x10000000, 5 * kMiB, {"forward"});
   Holds(Nvml(600, 350), 77, 250, "python");
-  EXPECT_THAT(Text(), StartsWith("GPU 0 uses 600 MiB: 5.00 MiB live, 15.0 MiB cached, 330 MiB "
+  EXPECT_THAT(Text(), StartsWith("GPU 0 uses 600 MiB: 5.00 MiB live, 15.0 MiB unused, 330 MiB "
                                  "outside, 250 MiB others; all explained\n"));
 }
 

@@ -30,7 +30,8 @@ std::string OomAnswer::Text(const Terminal& terminal) const {
 }
 
 std::string OomAnswer::Json() const {
-  return OomJson(report_, recording_.examination(), recording_.path());
+  analysis::SourceLines sources(recording_.trace().start_unix_ns);
+  return OomJson(report_, recording_.examination(), sources, recording_.path());
 }
 
 }  // namespace gmt::answers

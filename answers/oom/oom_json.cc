@@ -95,7 +95,17 @@ Json OptimizerJson(const analysis::Optimizer& optimizer) {
       {"class", optimizer.name}, {"place", OrNull(optimizer.place)}, {"known", optimizer.is_known}};
 }
 
-void AddFailure(const OomReport& report, const Examination& examination, Json& json) {
+// Returns what is written in the line of code that requested the memory.
+std::string SourceText(const OomReport& report, const Examination& examination,
+                       analysis::SourceLines& sources) {
+  const auto& frames =
+      examination.stacks().Frames(report.forward_stack != 0 ? report.forward_stack : report.stack);
+  const int own = analysis::OwnFrame(frames);
+  return own < 0 ? "" : sources.Line(frames[static_cast<size_t>(own)]);
+}
+
+void AddFailure(const OomReport& report, const Examination& examination,
+                analysis::SourceLines& sources, Json& json) {
   json["device"] = report.device;
   json["heap"] = report.heap;
   json["t_ns"] = report.t_ns;
@@ -105,6 +115,7 @@ void AddFailure(const OomReport& report, const Examination& examination, Json& j
   json["stack"] = OrNull(StackId(report.stack, report.forward_stack));
   json["frames"] = FramesJson(examination.stacks().Frames(report.stack));
   json["forward_frames"] = FramesJson(examination.stacks().Frames(report.forward_stack));
+  json["source"] = OrNull(SourceText(report, examination, sources));
   json["leak"] = OrNull(report.leak_id);
   json["square"] = OrNull(report.square);
 }
@@ -112,7 +123,7 @@ void AddFailure(const OomReport& report, const Examination& examination, Json& j
 }  // namespace
 
 std::string OomJson(const OomReport& report, const Examination& examination,
-                    const std::string& file) {
+                    analysis::SourceLines& sources, const std::string& file) {
   Json json = NewJson("oom", file);
   const bool failed = report.verdict != OomVerdict::kNone;
   json["verdict"] = NameOf(report.verdict);
@@ -128,7 +139,7 @@ std::string OomJson(const OomReport& report, const Examination& examination,
   for (const analysis::OomCause& cause : report.causes) {
     json["causes"].push_back({{"verdict", NameOf(cause.verdict)}, {"bytes", cause.bytes}});
   }
-  if (failed) AddFailure(report, examination, json);
+  if (failed) AddFailure(report, examination, sources, json);
   json["live"] = LiveJson(report, examination);
   json["still_to_come"] = nullptr;
   if (report.still_to_come) {

@@ -25,7 +25,7 @@ std::string OomText(const analysis::OomReport& report, const analysis::Examinati
 
 // Returns one object with all keys of the command line contract.
 std::string OomJson(const analysis::OomReport& report, const analysis::Examination& examination,
-                    const std::string& file);
+                    analysis::SourceLines& sources, const std::string& file);
 
 // Returns the first line: "Out of memory (fragmentation): 9.80 GiB are free, ...". `has_history`:
 // whether the recording has events; without events, failures are unknown.

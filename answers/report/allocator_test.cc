@@ -25,7 +25,7 @@ class ReportAllocatorTest : public ::testing::Test {
   }
   std::string Text() { return ReportText(Report(), {}, 10, FramesShown::kFolded, Terminal{}); }
   nlohmann::ordered_json Json() {
-    return nlohmann::ordered_json::parse(ReportJson(Report(), "a.gmt", {}, 10));
+    return nlohmann::ordered_json::parse(ReportJson(Report(), {"a.gmt"}, 10));
   }
   void Segment(uint64_t address, uint64_t size) {
     script_.Alloc(address, size, {"malloc", "train"});

@@ -28,7 +28,9 @@ std::string ReportAnswer::Text(const Terminal& terminal, size_t top, FramesShown
 }
 
 std::string ReportAnswer::Json(size_t top) const {
-  return ReportJson(report_, recording_->path(), lacks_, top == 0 ? report_.rows.size() : top);
+  return ReportJson(report_,
+                    {recording_->path(), lacks_, &recording_->trace(), recording_->complete()},
+                    top == 0 ? report_.rows.size() : top);
 }
 
 }  // namespace gmt::answers

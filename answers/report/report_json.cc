@@ -7,6 +7,7 @@
 #include "answers/report/categories.h"
 #include "answers/report/device_use.h"
 #include "answers/report/report_text.h"
+#include "answers/report/run.h"
 #include "answers/report/steps.h"
 #include "answers/report/streams.h"
 #include "answers/report/tensors.h"
@@ -94,20 +95,21 @@ Json RowJson(const analysis::ReportRow& row) {
 
 }  // namespace
 
-std::string ReportJson(const analysis::Report& report, const std::string& file,
-                       const std::vector<std::string>& lacks, size_t top) {
-  Json json = {{"schema", "gpumemtrace.report/1"},
-               {"file", file},
-               {"devices", Json::array()},
-               {"rows", Json::array()},
-               {"other_rows", Json::object()},
-               {"unknown_bytes", report.unknown_bytes},
-               {"actions", ActionsJson(report.allocator)},
-               {"reconciliation", ReconciliationJson(report.allocator)},
-               {"streams", StreamsJson(report.streams)},
-               {"cross_check", CrossCheckJson(report.streams.cross_check)},
-               {"all_time", AllTimeJson(report.all_time, top)},
-               {"lacks", lacks}};
+std::string ReportJson(const analysis::Report& report, const ReportSource& source, size_t top) {
+  Json json = {
+      {"schema", "gpumemtrace.report/1"},
+      {"file", source.file},
+      {"run", source.run == nullptr ? Json(nullptr) : RunJson(*source.run, source.complete)},
+      {"devices", Json::array()},
+      {"rows", Json::array()},
+      {"other_rows", Json::object()},
+      {"unknown_bytes", report.unknown_bytes},
+      {"actions", ActionsJson(report.allocator)},
+      {"reconciliation", ReconciliationJson(report.allocator)},
+      {"streams", StreamsJson(report.streams)},
+      {"cross_check", CrossCheckJson(report.streams.cross_check)},
+      {"all_time", AllTimeJson(report.all_time, top)},
+      {"lacks", source.lacks}};
   for (const analysis::ReportDevice& device : report.devices) {
     json["devices"].push_back(DeviceJson(device));
     AddAllocatorKeys(report.allocator, device.index, json["devices"].back());

@@ -25,9 +25,16 @@ namespace gmt::answers {
 std::string ReportText(const analysis::Report& report, const std::vector<std::string>& lacks,
                        size_t top, FramesShown shown, const Terminal& terminal);
 
+// The recording that a report is about.
+struct ReportSource {
+  std::string file;                      // as named by the user
+  std::vector<std::string> lacks = {};   // what it lacks
+  const analysis::Trace* run = nullptr;  // for what was recorded, and how; null: not reported
+  bool complete = true;                  // it has its end
+};
+
 // Returns one line of JSON, "schema" first, with all keys of the command line contract.
-std::string ReportJson(const analysis::Report& report, const std::string& file,
-                       const std::vector<std::string>& lacks, size_t top);
+std::string ReportJson(const analysis::Report& report, const ReportSource& source, size_t top);
 
 }  // namespace gmt::answers
 

@@ -79,7 +79,7 @@ TEST_F(ReportTextTest, FirstLineHasTheAllocatedPeakAndDriverMemory) {
   const std::string text = Text();
   EXPECT_THAT(text, StartsWith("peak 6.00 MiB allocated on GPU 0 at 3.00 ms, 83 % from 1 "
                                "stack; up to 10.0 MiB taken from the driver\n"));
-  const auto json = nlohmann::json::parse(ReportJson(Report(), "run.gmt", {}, 10));
+  const auto json = nlohmann::json::parse(ReportJson(Report(), {"run.gmt"}, 10));
   EXPECT_EQ(json["devices"][0]["peak_allocated_bytes"], 6 * kMiB);
   EXPECT_EQ(json["devices"][0]["allocated_bytes"], 6 * kMiB);
   EXPECT_EQ(json["devices"][0]["bytes"], 8 * kMiB);
@@ -184,7 +184,7 @@ TEST_F(MergedStackTest, RawFramesShowsEveryFrame) {
 
 TEST_F(MergedStackTest, JsonHasEveryFrameWithItsRole) {
   Linear();
-  const auto json = nlohmann::json::parse(ReportJson(Report(), "run.gmt", {}, 10));
+  const auto json = nlohmann::json::parse(ReportJson(Report(), {"run.gmt"}, 10));
   const auto& frames = json["rows"][0]["frames"];
   ASSERT_EQ(frames.size(), 14u);
   EXPECT_EQ(frames[0]["role"], "cuda");
@@ -229,7 +229,7 @@ TEST_F(ReportTextTest, EmptyRecordingSaysSo) {
 TEST_F(ReportTextTest, JsonHasTheSchemaFirstAndIntegerBytes) {
   script_.Alloc(0x1000, kMiB, {"load", "main"});
   script_.Pinned(0x5000, 100);
-  const std::string text = ReportJson(Report(), "run.gmt", {}, 10);
+  const std::string text = ReportJson(Report(), {"run.gmt"}, 10);
   EXPECT_THAT(text, StartsWith(R"({"schema":"gpumemtrace.report/1","file":"run.gmt")"));
   const auto json = nlohmann::json::parse(text);
   EXPECT_EQ(json["devices"][0]["heaps"][0]["peak_live_bytes"], kMiB);
@@ -242,7 +242,7 @@ TEST_F(ReportTextTest, JsonHasTheSchemaFirstAndIntegerBytes) {
 
 TEST_F(ReportTextTest, JsonSumsUpRowsBeyondTop) {
   for (uint64_t i = 1; i <= 5; ++i) script_.Alloc(i << 32, i, {"f" + std::to_string(i)});
-  const auto json = nlohmann::json::parse(ReportJson(Report(), "run.gmt", {}, 2));
+  const auto json = nlohmann::json::parse(ReportJson(Report(), {"run.gmt"}, 2));
   EXPECT_EQ(json["rows"].size(), 2u);
   EXPECT_EQ(json["other_rows"]["rows"], 3);
   EXPECT_EQ(json["other_rows"]["bytes"], 1 + 2 + 3);
@@ -250,7 +250,7 @@ TEST_F(ReportTextTest, JsonSumsUpRowsBeyondTop) {
 
 TEST_F(ReportTextTest, InvalidUtf8IsStillValidJson) {
   script_.Alloc(0x1000, kMiB, {"\xff\xfe"});
-  EXPECT_TRUE(nlohmann::json::accept(ReportJson(Report(), "run.gmt", {}, 10)));
+  EXPECT_TRUE(nlohmann::json::accept(ReportJson(Report(), {"run.gmt"}, 10)));
 }
 
 }  // namespace

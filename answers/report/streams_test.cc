@@ -28,7 +28,7 @@ class ReportStreamsTest : public ::testing::Test {
   }
   std::string Text() { return ReportText(Report(), {}, 10, FramesShown::kFolded, Terminal{}); }
   nlohmann::ordered_json Json() {
-    return nlohmann::ordered_json::parse(ReportJson(Report(), "a.gmt", {}, 10));
+    return nlohmann::ordered_json::parse(ReportJson(Report(), {"a.gmt"}, 10));
   }
   // 4 MiB, freed at 3 ms, known to be done at 5 ms.
   void HoldForTwoMilliseconds() {

@@ -30,7 +30,7 @@ async function measure(name: string, recording: string, cache: string): Promise<
   const browser = await launch();
   const begin = performance.now();
   const view = await ViewProgram.open(cache, path.resolve(recording));
-  const test = await TestPage.open(browser, { url: view.url, width: 1600, height: 900 });
+  const test = await TestPage.open(browser, { url: `${view.url}#v=1&view=timeline`, width: 1600, height: 900 });
   const untilState = (states: readonly string[]): Promise<unknown> =>
     test.page.waitForFunction(
       (wanted) => wanted.includes(window.gmtTest?.state().progress?.files[0]?.state ?? ''),
@@ -51,7 +51,7 @@ async function measure(name: string, recording: string, cache: string): Promise<
   await untilState(['ready']);
   await test.idle();
   const ready_ms = performance.now() - begin;
-  await test.press('Digit1');
+  await test.press('Digit2');
   const durations = await frames(test, FRAMES);
   await test.press('Digit0');
   const times = await clicks(test, CLICKS);

@@ -108,7 +108,7 @@ describe.skipIf(reason !== '')('designed states', () => {
   it('too few steps for leaks: shows how many there are and how many are needed, and no table of suspects', async () => {
     await through(['short.jsonl'], async (test) => {
       await test.show('Leaks');
-      const answer = test.page.locator('.answer.early');
+      const answer = test.page.locator('.answer.unsure');
       expect(await answer.getByRole('heading', { level: 2 }).textContent()).toBe(run(folder, 'leaks', 'short.jsonl').split('\n')[0]);
       const meter = answer.getByRole('meter', { name: 'steps seen' });
       // Twelve marks enclose eleven steps.
@@ -118,9 +118,9 @@ describe.skipIf(reason !== '')('designed states', () => {
       expect(await answer.locator('pre').textContent()).toBe(run(folder, 'leaks', 'short.jsonl'));
       // Other answers are available.
       await test.show('Out of memory');
-      expect(await test.page.locator('.answer.quiet').count()).toBe(1);
+      expect(await test.page.locator('.answer.calm').count()).toBe(1);
       await test.show('Ledger');
-      expect(await test.page.locator('.answer.quiet').count()).toBe(1);
+      expect(await test.page.locator('.answer.calm').count()).toBe(1);
     });
   });
 });

@@ -108,6 +108,19 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     expect(test.strayRequests).toEqual([]);
   });
 
+  it('opens with the timeline, and its overview is about what is known so far', async () => {
+    const { test } = await look();
+    await program.take(3 * MIB);
+    await untilHeld(test, 3 * MIB);
+    expect((await test.state()).view).toBe('timeline');
+    expect(await test.page.locator('.badge').count()).toBe(0);
+    await test.show('Overview');
+    await until(test, 'the peak', () => /Peak of GPU 0: 3\.00 MiB allocated/.test(document.querySelector('main')?.textContent ?? ''), null);
+    await program.take(MIB);
+    await until(test, 'the next peak', () => /Peak of GPU 0: 4\.00 MiB allocated/.test(document.querySelector('main')?.textContent ?? ''), null);
+    expect(test.errors).toEqual([]);
+  });
+
   it('follows until the window is moved, and again on request', async () => {
     const { test } = await look();
     await program.take(MIB);

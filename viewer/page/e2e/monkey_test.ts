@@ -141,6 +141,6 @@ async function heapAtRest(test: TestPage): Promise<number> {
     document.querySelectorAll('dialog[open]').forEach((dialog) => (dialog as HTMLDialogElement).close());
     (document.activeElement as HTMLElement | null)?.blur();
   });
-  await test.press('Escape', 'Escape', '1', '0');
+  await test.press('Escape', 'Escape', '2', '0');
   return test.heap();
 }

@@ -73,7 +73,7 @@ export class TestPage {
     });
     page.on('pageerror', (error) => errors.push(String(error)));
     page.on('console', (message) => {
-      if (message.type() === 'error' || message.type() === 'warning') errors.push(message.text());
+      if (message.type() === 'error' || message.type() === 'warning') errors.push(`${message.text()} ${message.location().url}`);
     });
     await page.goto(options.url);
     const test = new TestPage(page, context, strayRequests, errors);

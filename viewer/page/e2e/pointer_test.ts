@@ -25,7 +25,7 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
   });
   afterAll(() => browser.close());
   beforeEach(async () => {
-    test = await TestPage.open(browser, { url: recordedUrl() });
+    test = await TestPage.open(browser, { url: `${recordedUrl()}#v=1&view=timeline` });
   });
   afterEach(() => test.close());
 

@@ -153,10 +153,10 @@ describe.skipIf(noBrowser !== '')('keys', () => {
     await test.page.getByLabel('Inverted: callees first').click();
     await test.press('KeyO');
     expect((await test.state()).flame).toMatchObject({ inverted: true, icicle: false });
-    await test.press('Digit4');
+    await test.press('Digit5');
     expect((await test.state()).view).toBe('segments');
     await test.page.locator('input[type=range]').click();
-    await test.press('Digit3');
+    await test.press('Digit4');
     expect((await test.state()).view).toBe('table');
     await test.close();
   });

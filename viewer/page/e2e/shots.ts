@@ -22,6 +22,7 @@ interface Shot {
 }
 
 const SHOTS: readonly Shot[] = [
+  { name: 'overview', address: { view: 'overview', file: LEAK } },
   { name: 'timeline', address: { view: 'timeline', file: TRAIN } },
   { name: 'timeline_dark', address: { view: 'timeline', file: TRAIN }, scheme: 'dark' },
   { name: 'by_address', address: { view: 'timeline', file: TRAIN, layout: 'address' } },

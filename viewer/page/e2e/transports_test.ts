@@ -4,13 +4,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VIEWS } from '../src/app/views';
 import { NO_FILTER } from '../src/state/state';
-import { launch, noBrowser, visit, type TestPage } from './page';
-import { ViewProgram, noPage, run, writeCases } from './program';
+import { launch, noBrowser, type TestPage } from './page';
+import { noPage, run, writeCases } from './program';
+import { through as throughTransport } from './through';
 
 const ANSWERS = [
   ['leaks', 'Leaks', 'leak'],
@@ -69,22 +69,7 @@ for (const verb of ['view', 'export'] as const) {
       rmSync(folder, { recursive: true });
     });
 
-    /** Opens recordings with the transport of `verb`, passes the page to `use`, and closes it. */
-    async function through(names: readonly string[], use: (test: TestPage) => Promise<void>): Promise<void> {
-      const files = names.map((name) => `${name}.jsonl`);
-      const view = verb === 'view' ? await ViewProgram.open(folder, ...files) : null;
-      let url = view?.url ?? '';
-      if (view === null) {
-        const out = `${names.join('_')}.html`;
-        run(folder, 'export', '--format', 'html', ...files, '-o', out, '--force');
-        url = pathToFileURL(path.join(folder, out)).href;
-      }
-      try {
-        await visit(browser, url, use);
-      } finally {
-        await view?.close();
-      }
-    }
+    const through = (names: readonly string[], use: (test: TestPage) => Promise<void>): Promise<void> => throughTransport(verb, browser, folder, names, use);
 
     it('shows every view of a recording', async () => {
       await through(['leak'], async (test) => {
@@ -139,6 +124,7 @@ for (const verb of ['view', 'export'] as const) {
 
     it('shows on the timeline the same filtered bytes as the table', async () => {
       await through(['leak'], async (test) => {
+        await test.show('Timeline');
         await test.page.getByLabel('Filter by frame').fill('loss_of');
         await test.idle();
         const words = /filter: ([\d.]+ \w+) at the peak/.exec((await test.page.locator('.filter-entry').textContent())!)?.[1];
@@ -151,7 +137,7 @@ for (const verb of ['view', 'export'] as const) {
     it('links a leak to its blocks', async () => {
       await through(['leak'], async (test) => {
         await test.show('Leaks');
-        await test.page.getByRole('region', { name: 'Suspects' }).getByRole('button').first().click();
+        await test.page.getByRole('region', { name: 'Suspects' }).getByRole('link').first().click();
         await test.idle();
         const { view, filter, selection } = await test.state();
         expect(view).toBe('timeline');
@@ -160,16 +146,16 @@ for (const verb of ['view', 'export'] as const) {
       });
     });
 
-    it('links growth that is not a leak to what its function holds, and a minimum to its device', async () => {
+    it('links expected growth to what its function holds, and a minimum to its device', async () => {
       await through(['leak'], async (test) => {
         await test.show('Leaks');
-        await test.page.getByRole('region', { name: 'Growth that is not a leak' }).getByRole('button').first().click();
+        await test.page.getByRole('region', { name: 'Expected growth' }).getByRole('link').first().click();
         await test.idle();
         const { view, filter } = await test.state();
         expect([view, filter]).toEqual(['timeline', { ...NO_FILTER, text: '_init_group' }]);
         expect(await test.page.locator('.filter-entry').textContent()).toMatch(/filter: 4\.00 GiB at the peak/);
         await test.show('Leaks');
-        await test.page.getByRole('region', { name: /^Minimum/ }).getByRole('button').first().click();
+        await test.page.getByRole('region', { name: /^Minimum/ }).getByRole('link').first().click();
         await test.idle();
         const after = await test.state();
         expect([after.view, after.filter, after.lane]).toEqual(['timeline', NO_FILTER, 0]);
@@ -184,6 +170,7 @@ for (const verb of ['view', 'export'] as const) {
           await new Promise((resolve) => setTimeout(resolve, ANSWER_MS));
           await route.continue();
         });
+        await test.show('Timeline');
         await clickABlock(test);
         const { clicked, stack, drawn } = await test.page.evaluate(() => window.gmtSeen!);
         expect(drawn.length).toBeGreaterThan(0);

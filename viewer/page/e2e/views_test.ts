@@ -14,7 +14,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
   });
   afterAll(() => browser.close());
   beforeEach(async () => {
-    test = await TestPage.open(browser, { url: recordedUrl() });
+    test = await TestPage.open(browser, { url: `${recordedUrl()}#v=1&view=timeline` });
   });
   afterEach(async () => {
     expect(test.errors).toEqual([]);

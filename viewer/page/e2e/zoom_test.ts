@@ -102,7 +102,7 @@ describe.skipIf(reason !== '')('the timeline', () => {
    */
   async function find(recording: string, needleOf: (test: TestPage) => Promise<Needle> | Needle): Promise<{ test: TestPage; view: ViewProgram; needle: Needle }> {
     const view = await ViewProgram.open(folder, recording);
-    const test = await TestPage.open(browser, { url: view.url });
+    const test = await TestPage.open(browser, { url: `${view.url}#v=1&view=timeline` });
     await test.page.waitForFunction(() => window.gmtTest?.state().progress?.files[0]?.state === 'ready', undefined, { timeout: HANG_MS });
     await test.idle();
     const needle = await needleOf(test);

@@ -11,7 +11,8 @@ import { axesOf, clampRange, domainOf, Navigator } from '../state/navigator';
 import { fileOf, laneOf } from '../state/scope';
 import { INITIAL_STATE, type State } from '../state/state';
 import { Store } from '../state/store';
-import { readUrl, writeUrl, type LinkedState } from '../state/url_state';
+import { readUrl, writeUrl, type LinkedState, type Moment } from '../state/url_state';
+import { showMoment } from '../views/answers/follow';
 import { hasNewGeneration, selectedRow, notifyNews, withGeneration } from './live_page';
 
 const WRITE_URL_MS = 150;
@@ -24,6 +25,7 @@ export class Page {
   failure = '';
   private linked: Partial<State> = {};
   private place: Place | null = null; // that belongs to `linked`
+  private moment: Moment | null = null; // that the address names, and that is not shown yet
   private writing: { readonly timer: ReturnType<typeof setTimeout>; readonly end: () => void } | null = null;
   private written = location.hash; // the address that matches the state
   private readonly meta = new Coalesce(() => this.askMeta());
@@ -65,11 +67,13 @@ export class Page {
       this.source.useWindows?.(meta);
       this.store.update((old) => {
         const next = withGeneration(old, meta, row, this.place);
-        return settled(next, (old.meta !== null && hasLanes(old)) || next.following, this.linked);
+        const settledNext = settled(next, (old.meta !== null && hasLanes(old)) || next.following, this.linked);
+        return { ...settledNext, ...this.firstView(old, next) };
       });
       notifyNews(before, this.store.get(), this.navigator);
       if (this.linked.rangeEvents !== undefined) this.navigator.keepEvents();
       if (!hasLanes(before)) this.findLinkedBlock();
+      this.showLinkedMoment();
     } catch (error) {
       this.failure = messageOf(error);
       this.store.update({});
@@ -136,12 +140,27 @@ export class Page {
     });
     if (this.linked.rangeEvents !== undefined) this.navigator.keepEvents();
     this.findLinkedBlock();
+    this.showLinkedMoment();
   }
 
   private readAddress(): void {
-    const { place, ...linked } = readUrl(location.hash);
+    const { place, moment, ...linked } = readUrl(location.hash);
     this.linked = linked;
     this.place = place ?? null;
+    this.moment = moment ?? null;
+  }
+
+  // A running process is watched: without another wish its page opens with the timeline.
+  private firstView(old: State, next: State): Partial<State> {
+    const isFirst = !hasLanes(old) && hasLanes(next) && this.linked.view === undefined;
+    return isFirst && fileOf(next)?.live !== undefined ? { view: 'timeline' } : {};
+  }
+
+  private showLinkedMoment(): void {
+    if (this.moment === null || !hasLanes(this.store.get())) return;
+    const { moment } = this;
+    this.moment = null;
+    void activity.track(showMoment(moment, this)).catch(() => undefined); // a link works without it
   }
 
   // Finds a block that the address names by its row in a window that is no longer shown.
@@ -161,7 +180,7 @@ export class Page {
 
 // A link to the whole recording is the same at any length.
 function linkedPart(state: State, isWhole: boolean): LinkedState {
-  const linked = { ...state, place: placeOf(state) };
+  const linked = { ...state, place: placeOf(state), moment: null };
   return isWhole || state.following ? { ...linked, ...WHOLE } : linked;
 }
 const WHOLE = { range: { from: 0, to: 1 }, rangeEvents: { from: 0, to: 1 } };

@@ -7,7 +7,7 @@ import { cursorEvent, fileOf, laneOf } from '../state/scope';
 import { NO_FILTER, type ViewName } from '../state/state';
 import { formatCount } from '../base/format_bytes';
 import type { Page } from './page';
-import { VIEWS } from './views';
+import { VIEW_KEYS, VIEWS } from './views';
 
 const ZOOM = 0.7;
 const PAN = 0.15;
@@ -26,7 +26,7 @@ function viewCommands({ store }: Page): Command[] {
     id: `view.${name}`,
     title: `Show ${view.title}`,
     group: 'Views',
-    hotkeys: i < 9 ? [String(i + 1) as Hotkey] : [],
+    hotkeys: VIEW_KEYS.slice(i, i + 1),
     run: () => store.update({ view: name as ViewName }),
   }));
 }

@@ -2,14 +2,16 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import { plural } from '../base/plural';
-import type { FileMeta, FileProgress } from '../data/protocol';
+import type { AnswerName, FileMeta, FileProgress } from '../data/protocol';
 import { fileOf, laneOf } from '../state/scope';
 import type { State, ViewName } from '../state/state';
 import { Details } from '../views/details/details';
 import { Minimap } from '../views/minimap/minimap';
 import type { View, ViewProps } from '../views/view';
+import { findingOf } from '../views/answers/findings';
 import { FilterBar } from '../widgets/filter_bar';
 import { Empty, Failed } from '../widgets/states';
+import { useAnswers, type Answers } from '../widgets/use_answers';
 import { Help, Palette } from './dialogs';
 import { LiveLine } from './live_line';
 import { LoadingPage } from './loading_page';
@@ -18,7 +20,8 @@ import { Drawer } from './drawer';
 import { DroppedFiles, useDroppedFiles } from './dropped';
 import type { Page } from './page';
 import { pageCommands } from './page_commands';
-import { VIEWS } from './views';
+import { Badge } from './badge';
+import { VIEW_KEYS, VIEWS } from './views';
 
 type Dialog = 'none' | 'help' | 'palette';
 
@@ -39,17 +42,22 @@ export function Shell({ page }: { readonly page: Page }) {
   useEffect(() => (hasLive ? page.commands.register(liveCommands(page.store, page.navigator, page.announce)) : undefined), [page, hasLive]);
   const close = (): void => setDialog('none');
   const { store, source, commands, navigator, announce } = page;
-  const props: ViewProps = { state, store, source, commands, navigator, announce };
+  const answers = useAnswers(state, source);
+  const title = titleOf(state);
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
+  const props: ViewProps = { state, store, source, commands, navigator, announce, answers };
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => {
         event.preventDefault();
         document.getElementById('main')?.focus();
       }}>Go to the view</a>
-      <TopBar page={page} state={state} onHelp={() => setDialog('help')} onPalette={() => setDialog('palette')} />
+      <TopBar page={page} state={state} answers={answers} onHelp={() => setDialog('help')} onPalette={() => setDialog('palette')} />
       <div class="bar subject">
         <FileChoice page={page} state={state} />
-        {laneOf(state) !== null && <FilterBar state={state} store={store} />}
+        {laneOf(state) !== null && <FilterBar state={state} store={store} source={source} />}
       </div>
       <LiveLine state={state} onFollow={() => void page.commands.run('live.follow')} />
       {laneOf(state) === null ? <NoLane page={page} state={state} /> : <Loaded props={props} />}
@@ -87,29 +95,42 @@ function Loaded({ props }: { readonly props: ViewProps }) {
   );
 }
 
+/** Returns what the browser's tab shows: 'run.gmt · Leaks · gpumemtrace'. */
+export function titleOf(state: State): string {
+  const file = fileOf(state);
+  return [...(file === null ? [] : [nameOf(file), VIEWS[state.view]?.title ?? '']), 'gpumemtrace'].join(' · ');
+}
+
 interface TopBarProps {
   readonly page: Page;
   readonly state: State;
+  readonly answers: Answers;
   readonly onHelp: () => void;
   readonly onPalette: () => void;
 }
 
-function TopBar({ page, state, onHelp, onPalette }: TopBarProps) {
+function TopBar({ page, state, answers, onHelp, onPalette }: TopBarProps) {
   return (
     <header class="top">
       <h1>gpumemtrace</h1>
       <nav aria-label="Views">
-        {Object.entries(VIEWS).map(([name, view], i) => (
-          <a
-            key={name} href={`#v=1&view=${name}`} aria-current={state.view === name ? 'page' : undefined} title={`${view.title} (${i + 1})`}
-            onClick={(event) => {
-              event.preventDefault();
-              page.store.update({ view: name as ViewName });
-            }}
-          >
-            {view.title}
-          </a>
-        ))}
+        {Object.entries(VIEWS).map(([name, view], i) => {
+          const answer = answers.of[name as AnswerName];
+          const finding = answer === undefined ? null : findingOf(answer, fileOf(state));
+          return (
+            <a
+              key={name} href={`#v=1&view=${name}`} aria-current={state.view === name ? 'page' : undefined}
+              title={`${view.title} (${VIEW_KEYS[i] ?? ''})${finding === null ? '' : `: ${finding.sentence}`}`}
+              onClick={(event) => {
+                event.preventDefault();
+                page.store.update({ view: name as ViewName });
+              }}
+            >
+              {view.title}
+              {finding !== null && <Badge finding={finding} />}
+            </a>
+          );
+        })}
       </nav>
       <button type="button" onClick={onPalette} title="All commands (Ctrl + Shift + P)">Commands</button>
       <button type="button" onClick={onHelp} title="Keys (?)" aria-label="Keys">?</button>

@@ -2,7 +2,7 @@
 
 import type { Axis, Filter, Layout, Meta, Progress, Scope, TableQuery } from '../data/protocol';
 
-export type ViewName = 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare';
+export type ViewName = 'overview' | 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare';
 
 export type ColorBy = 'category' | 'stack' | 'size' | 'age' | 'stream' | 'thread';
 
@@ -76,7 +76,7 @@ export const NO_FILTER: Filter = {
 export const INITIAL_STATE: State = {
   meta: null,
   progress: null,
-  view: 'timeline',
+  view: 'overview',
   file: 0,
   other: null,
   lane: 0,

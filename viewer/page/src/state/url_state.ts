@@ -9,17 +9,30 @@ import { INITIAL_STATE, NO_FILTER, type FlameOptions, type Selection, type State
 
 export const URL_VERSION = 1;
 
-/** `place` is the window whose numbers the address uses, for a live recording. */
-export type LinkedState = Omit<State, 'meta' | 'progress' | 'theme'> & { readonly place: Place | null };
+/**
+ * A moment that an address names by its time, because only the data know its event. The page turns
+ * it into cursor and range.
+ */
+export interface Moment {
+  readonly t_ns: number;
+  readonly steps: number; // that the timeline shows up to it; 0: the range that it shows already
+}
 
-const INITIAL_LINKED: LinkedState = { ...INITIAL_STATE, place: null };
+/** `place` is the window whose numbers the address uses, for a live recording. */
+export type LinkedState = Omit<State, 'meta' | 'progress' | 'theme'> & { readonly place: Place | null; readonly moment: Moment | null };
+
+const INITIAL_LINKED: LinkedState = { ...INITIAL_STATE, place: null, moment: null };
+
+/** The view of an address that names other things but no view, as those of older pages do. */
+const VIEW_OF_OLD_ADDRESSES = 'timeline';
 
 export function writeUrl(state: LinkedState): string {
   const out = new Map<string, string>([['v', String(URL_VERSION)]]);
   for (const [key, field] of Object.entries(FIELDS)) {
     const text = field.write(state);
-    if (text !== field.write(INITIAL_LINKED)) out.set(key, text);
+    if (key === 'view' || text !== field.write(INITIAL_LINKED)) out.set(key, text);
   }
+  if (out.size === 2 && state.view === INITIAL_STATE.view) out.delete('view');
   return `#${[...out].map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join('&')}`;
 }
 
@@ -36,6 +49,10 @@ export function readUrl(fragment: string): Partial<LinkedState> {
     linked = { ...linked, ...change };
     for (const key of Object.keys(change)) named.add(key as keyof LinkedState);
   }
+  if (named.size > 0 && !named.has('view')) {
+    linked = { ...linked, view: VIEW_OF_OLD_ADDRESSES };
+    named.add('view');
+  }
   return Object.fromEntries([...named].map((key) => [key, linked[key]]));
 }
 
@@ -46,7 +63,7 @@ interface Field {
 }
 
 const FIELDS: Readonly<Record<string, Field>> = {
-  view: oneOf('view', ['timeline', 'flame', 'table', 'segments', 'leaks', 'oom', 'ledger', 'frag', 'compare']),
+  view: oneOf('view', ['overview', 'timeline', 'flame', 'table', 'segments', 'leaks', 'oom', 'ledger', 'frag', 'compare']),
   file: { write: (state) => String(state.file), read: (text) => orNull(numberIn(text), (file) => ({ file })) },
   other: { write: (state) => optional(state.other), read: (text) => orNull(numberIn(text), (other) => ({ other })) },
   lane: { write: (state) => String(state.lane), read: (text) => orNull(numberIn(text), (lane) => ({ lane })) },
@@ -60,6 +77,10 @@ const FIELDS: Readonly<Record<string, Field>> = {
   win: {
     write: ({ place }) => (place === null ? '' : `${place.window}_${place.dropped}`),
     read: (text) => orNull(numbersIn(text), ([window, dropped]) => ({ place: { window, dropped } })),
+  },
+  t: {
+    write: ({ moment }) => (moment === null ? '' : `${moment.t_ns}_${moment.steps}`),
+    read: (text) => orNull(numbersIn(text), ([t_ns, steps]) => ({ moment: { t_ns, steps } })),
   },
   range: {
     write: ({ range }) => pair(range.from, range.to),

@@ -3,7 +3,7 @@ import { INITIAL_STATE, NO_FILTER, type State } from './state';
 import { readUrl, writeUrl, type LinkedState } from './url_state';
 
 const STATE: State & LinkedState = {
-  ...INITIAL_STATE, following: true, place: { window: 3, dropped: 0 },
+  ...INITIAL_STATE, following: true, place: { window: 3, dropped: 0 }, moment: { t_ns: 22e9, steps: 3 },
   view: 'flame', file: 1, other: 0, lane: 2, axis: 'step', layout: 'address', colorBy: 'age',
   range: { from: 1.25, to: 3e9 }, rangeEvents: { from: 4, to: 9 }, band: { low: 0, high: 2 ** 40 }, cursor: 0, otherCursor: 5, base: 7,
   selection: { kind: 'range', from: 3, to: 8 }, of: 'growth',
@@ -14,17 +14,28 @@ const STATE: State & LinkedState = {
 
 describe('the address', () => {
   it('holds everything that a link restores', () => expect({ ...INITIAL_STATE, ...readUrl(writeUrl(STATE)) }).toEqual(STATE));
-  it('of the initial state is short', () => expect(writeUrl({ ...INITIAL_STATE, place: null })).toBe('#v=1'));
+  it('of the initial state is short', () => expect(writeUrl({ ...INITIAL_STATE, place: null, moment: null })).toBe('#v=1'));
   it('holds each kind of selection', () => {
     for (const selection of [{ kind: 'block', row: 5 }, { kind: 'stack', stack: 6 }, { kind: 'instant', event: 0 }] as const) {
-      expect(readUrl(writeUrl({ ...INITIAL_STATE, place: null, selection })).selection).toEqual(selection);
+      expect(readUrl(writeUrl({ ...INITIAL_STATE, place: null, moment: null, selection })).selection).toEqual(selection);
     }
   });
   it('ignores unknown keys and values, and keeps the rest', () => {
-    expect(readUrl('#v=7&later=1&view=nothing&axis=event&lane=x&range=5_5&win=4&lane=-1&sel=block-&min=')).toEqual({ axis: 'event' });
+    expect(readUrl('#v=7&later=1&view=nothing&axis=event&lane=x&range=5_5&win=4&lane=-1&sel=block-&min=')).toEqual({ axis: 'event', view: 'timeline' });
   });
   it('with malformed content does not throw', () => {
     for (const text of ['', '#', '#%', '#text=%E0%A4', '#&&=&==', '#sel=range-1', '#range=1_2_3']) expect(() => readUrl(text)).not.toThrow();
+  });
+  it('without a view leads to the timeline if it names anything else', () => {
+    expect(readUrl('#v=1&at=3').view).toBe('timeline');
+    expect(readUrl('#v=1').view).toBeUndefined();
+  });
+  it('always names the view, unless it is short', () => {
+    const state = { ...INITIAL_STATE, place: null, moment: null };
+    for (const view of ['overview', 'timeline'] as const) {
+      expect({ ...INITIAL_STATE, ...readUrl(writeUrl({ ...state, view })) }.view).toBe(view);
+      expect(readUrl(writeUrl({ ...state, view, cursor: 3 })).view).toBe(view);
+    }
   });
   it('keeps the parts of a filter that it does not name', () => {
     expect(readUrl('#text=a&min=4').filter).toEqual({ ...NO_FILTER, text: 'a', min_size: 4 });

@@ -6,6 +6,7 @@ import type { Commands } from '../state/commands';
 import type { Navigator } from '../state/navigator';
 import type { State } from '../state/state';
 import type { Store } from '../state/store';
+import type { Answers } from '../widgets/use_answers';
 
 export interface ViewProps {
   readonly state: State;
@@ -13,6 +14,8 @@ export interface ViewProps {
   readonly source: DataSource;
   readonly commands: Commands;
   readonly navigator: Navigator;
+  /** What is known so far about the file that is shown. */
+  readonly answers: Answers;
   /** Announces a change to users of screen readers. */
   readonly announce: (text: string) => void;
 }

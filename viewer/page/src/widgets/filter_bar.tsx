@@ -3,21 +3,26 @@
 
 import { useState } from 'preact/hooks';
 import { formatBytes, parseBytes } from '../base/format_bytes';
-import type { Filter } from '../data/protocol';
+import type { DataSource } from '../data/data_source';
+import type { Filter, StackInfo } from '../data/protocol';
 import { fileOf } from '../state/scope';
 import { NO_FILTER, type State } from '../state/state';
 import type { Store } from '../state/store';
+import { keyOf, useQuestion } from './use_question';
 
 export interface Chip {
   readonly field: keyof Filter;
   readonly label: string;
 }
 
-/** Returns the fields that a filter sets, except the text, which is visible in its own field. */
-export function chipsOf(filter: Filter): Chip[] {
+/**
+ * Returns the fields that a filter sets, except the text, which is visible in its own field.
+ * `place`: the line of code of the stack, '' if it is not known.
+ */
+export function chipsOf(filter: Filter, place = ''): Chip[] {
   const chips: (Chip | null)[] = [
     filter.category === '' ? null : { field: 'category', label: `category ${filter.category}` },
-    filter.stack === null ? null : { field: 'stack', label: `stack ${filter.stack}` },
+    filter.stack === null ? null : { field: 'stack', label: place === '' ? `stack ${filter.stack}` : place },
     filter.key === null ? null : { field: 'key', label: `call site ${filter.key.toString(16)}` },
     filter.stream === '' ? null : { field: 'stream', label: `stream ${filter.stream}` },
     filter.thread === '' ? null : { field: 'thread', label: `thread ${filter.thread}` },
@@ -27,14 +32,22 @@ export function chipsOf(filter: Filter): Chip[] {
   return chips.filter((chip) => chip !== null);
 }
 
+/** Returns 'train.py:11' of the label 'train.py:11 forward'. */
+export function placeIn(stack: StackInfo | undefined): string {
+  return /^\S+:\d+/.exec(stack?.label ?? '')?.[0] ?? '';
+}
+
 interface FilterBarProps {
   readonly state: State;
   readonly store: Store;
+  readonly source: DataSource;
 }
 
-export function FilterBar({ state, store }: FilterBarProps) {
+export function FilterBar({ state, store, source }: FilterBarProps) {
   const [more, setMore] = useState(false);
-  const chips = chipsOf(state.filter);
+  const { stack } = state.filter;
+  const named = useQuestion(stack === null ? null : keyOf(state.file, stack), (signal) => source.stacks(state.file, [stack!], signal));
+  const chips = chipsOf(state.filter, named.loading ? '' : placeIn(named.answer?.[0]));
   const set = (change: Partial<Filter>): void => store.update((old) => ({ filter: { ...old.filter, ...change } }));
   const isSet = chips.length > 0 || state.filter.text !== '';
   return (

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { NO_FILTER } from '../state/state';
-import { chipsOf } from './filter_bar';
+import { chipsOf, placeIn } from './filter_bar';
 
 it('shows no chips for an empty filter', () => expect(chipsOf(NO_FILTER)).toEqual([]));
 
@@ -24,4 +24,12 @@ it('shows every field that is set, zeros too', () => {
     'at least 0 B',
     'at most 1.00 MiB',
   ]);
+});
+
+it('names a stack by its line of code, if that is known', () => {
+  const filter = { ...NO_FILTER, stack: 1571 };
+  const stack = { stack: 1571, key: 1, label: 'leak_train.py:11 step', frames: [] };
+  expect(chipsOf(filter, placeIn(stack)).map(({ label }) => label)).toEqual(['leak_train.py:11']);
+  for (const label of ['', 'at::empty', 'libtorch.so']) expect(placeIn({ ...stack, label })).toBe('');
+  expect(placeIn(undefined)).toBe('');
 });

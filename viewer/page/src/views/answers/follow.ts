@@ -1,11 +1,15 @@
 // Follows a link of an answer to the lane, moment, filter and view that show the number's blocks.
 
+import { lowerBound } from '../../base/binary_search';
 import type { FileMeta } from '../../data/protocol';
 import { eventAt } from '../../data/event_at';
 import type { DataSource } from '../../data/data_source';
-import { axesOf, domainOf, type Navigator } from '../../state/navigator';
-import { NO_FILTER, type State } from '../../state/state';
+import { placeOf as windowOf } from '../../state/live';
+import { axesOf, domainOf, type Navigator, type Range } from '../../state/navigator';
+import { fileOf } from '../../state/scope';
+import { INITIAL_STATE, NO_FILTER, type State } from '../../state/state';
 import type { Store } from '../../state/store';
+import { writeUrl, type Moment } from '../../state/url_state';
 import type { Link } from './page';
 
 /** Returns the lane of the link's memory, or the lane that is shown if the file has none. */
@@ -24,7 +28,17 @@ export function placeOf(state: State, file: Pick<FileMeta, 'lanes'>, link: Link)
     filter: { ...NO_FILTER, text: link.text, stack: link.stack, category: link.category },
     selection: link.stack === null ? { kind: 'none' } : { kind: 'stack', stack: link.stack },
     of: 'live',
+    ...(link.colorBy === null ? {} : { colorBy: link.colorBy }),
   };
+}
+
+/** Returns the address that does the same as following `link` in the file `to`, in a new tab. */
+export function hrefOf(link: Link, state: State, to: number = state.file): string {
+  const file = state.meta?.files.find((each) => each.file === to);
+  const { axis, colorBy } = state;
+  const place = file === undefined ? { view: link.view } : placeOf(state, file, link);
+  const moment = link.t_ns === null ? null : { t_ns: link.t_ns, steps: link.steps };
+  return writeUrl({ ...INITIAL_STATE, axis, colorBy, file: to, ...place, place: windowOf(state), moment });
 }
 
 export interface Follower {
@@ -37,7 +51,8 @@ export interface Follower {
  * Follows `link` in the file `to`, by default the file shown. Timelines show the link's moment, or
  * the whole recording if it has none.
  */
-export async function follow(link: Link, { store, source, navigator }: Follower, to?: number): Promise<void> {
+export async function follow(link: Link, follower: Follower, to?: number): Promise<void> {
+  const { store, source, navigator } = follower;
   const state = store.get();
   const index = to ?? state.file;
   const file = state.meta?.files.find((each) => each.file === index);
@@ -47,8 +62,34 @@ export async function follow(link: Link, { store, source, navigator }: Follower,
   const cursor = link.t_ns === null ? (index === state.file ? state.cursor : null) : await eventAt(source, index, lane, link.t_ns);
   const whole = index === state.file ? {} : wholeRange(file, state.axis);
   store.update({ ...place, ...whole, file: index, cursor, band: null });
-  if (link.t_ns !== null && cursor !== null) await navigator.showEvent(cursor);
+  if (link.t_ns !== null && cursor !== null) await showEvent(cursor, link.steps, follower);
   else if (link.view === 'timeline') navigator.fit();
+}
+
+/** Shows a moment that an address names. */
+export async function showMoment({ t_ns, steps }: Moment, follower: Follower): Promise<void> {
+  const { file, lane } = follower.store.get();
+  await showEvent(await eventAt(follower.source, file, lane, t_ns), steps, follower);
+}
+
+async function showEvent(event: number, steps: number, { store, navigator }: Follower): Promise<void> {
+  const file = fileOf(store.get());
+  if (file !== null && steps > 0) {
+    const { from, to } = lastSteps(file, event, steps);
+    await navigator.showEvents(from, to);
+  }
+  await navigator.showEvent(event);
+}
+
+// Of a recording without steps, that share of its events.
+const SHARE_WITHOUT_STEPS = 1 / 20;
+
+/** Returns the events of the last `steps` steps up to `event`. */
+export function lastSteps(file: Pick<FileMeta, 'steps' | 'events'>, event: number, steps: number): Range {
+  const { begin } = file.steps;
+  const begun = lowerBound(begin, event);
+  if (begun === 0) return { from: Math.max(0, event - Math.ceil(file.events * SHARE_WITHOUT_STEPS)), to: event };
+  return { from: begin[Math.max(0, begun - steps)]!, to: event };
 }
 
 function wholeRange(file: FileMeta, shown: State['axis']): Partial<State> {

@@ -1,29 +1,36 @@
 // What is free in segments, why it cannot be used, and which blocks pin it.
 
-import { formatPercent } from '../../base/format_bytes';
+import { formatBytes, formatCount, formatPercent } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
 import { plural } from '../../base/plural';
 import type { Json } from '../../base/json';
-import { bytes, deviceName, named, NO_LINK, numbers, stackNumber, stackWords, text, type Link, type Page, type Section } from './page';
+import type { Hue } from '../../render/palette';
+import {
+  bytes, codeLine, deviceName, line, named, NO_LINK, numbers, EMPTY_PAGE, stackNumber, stackWords, text, type Card, type Chart, type Link, type Page, type Section,
+} from './page';
 
-const CAUSES: readonly (readonly [string, string])[] = [
-  ['releasable', 'in segments without live blocks: empty_cache() releases it'],
-  ['pinned', 'next to live blocks: only a request that fits can use it'],
-  ['stream', 'in segments of other streams'],
-  ['private_pool', 'in private pools of CUDA graphs or of the program'],
-  ['awaiting_stream', 'freed, waiting for other streams'],
+interface Cause {
+  readonly key: string;
+  readonly name: string; // as the program prints it
+  readonly reclaimable: string;
+  readonly hue: Hue;
+}
+const CAUSES: readonly Cause[] = [
+  { key: 'pinned', name: 'pinned by live blocks', reclaimable: 'when those blocks are freed', hue: 'vermilion' },
+  { key: 'stream', name: 'in segments of other streams', reclaimable: 'likewise; only those streams can use it', hue: 'amber' },
+  { key: 'releasable', name: 'in segments without live blocks', reclaimable: 'by torch.cuda.empty_cache()', hue: 'silver' },
+  { key: 'private_pool', name: 'in private pools', reclaimable: 'when their graphs and pools are destroyed', hue: 'plum' },
+  { key: 'awaiting_stream', name: 'awaiting other streams', reclaimable: 'when these are done', hue: 'sky' },
 ];
 const MAX_SEGMENTS = 100;
 
 export function fragPage(json: Json): Page {
   const devices = json.list('devices');
-  const anything = devices.some((device) => device.number('reserved_bytes') > 0);
   return {
-    tone: anything ? 'finding' : 'quiet',
-    facts: [],
-    notes: [],
+    ...EMPTY_PAGE,
+    charts: devices.map(historyChart),
+    cards: devices.flatMap(fixCards),
     sections: devices.flatMap((device) => [splitRows(device), pinRows(device), segmentRows(device)]).filter((section) => section.rows.length > 0),
-    progress: null,
   };
 }
 
@@ -31,18 +38,65 @@ function momentOf(device: Json): Link {
   return { ...NO_LINK, view: 'segments', device: device.numberOrNull('device'), heap: 'pytorch', t_ns: device.number('t_ns') };
 }
 
+function historyChart(device: Json): Chart {
+  const history = device.list('history');
+  return {
+    kind: 'layers',
+    title: `Reserved and free on ${deviceName(device.numberOrNull('device'))}, by cause`,
+    layers: CAUSES.map(({ key, name, hue }) => ({ name, hue, values: history.map((moment) => moment.at('split').number(key)) })),
+    moments: history.map((moment) => formatDuration(moment.number('t_ns'))),
+  };
+}
+
+function fixCards(device: Json): Card[] {
+  const gain = device.number('expandable_bytes');
+  const [pin] = device.list('pins');
+  const at = momentOf(device);
+  return [
+    ...(gain === 0
+      ? []
+      : [{
+          title: text(`expandable_segments:True would free up to ${formatBytes(gain)}`),
+          lines: [
+            codeLine('Set', 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'),
+            line('Estimate', text("each stream's free pieces, joined")),
+          ],
+        }]),
+    ...(pin === undefined ? [] : [pinCard(pin, at)]),
+  ];
+}
+
+function pinLink(pin: Json, at: Link): Link | null {
+  const stack = stackNumber(pin.text('id'));
+  return stack === null ? null : { ...at, view: 'timeline', stack, colorBy: 'stack' };
+}
+
+function pinCard(pin: Json, at: Link): Card {
+  const link = pinLink(pin, at);
+  return {
+    title: text(`${plural(pin.number('blocks'), 'block')} of ${formatBytes(pin.number('block_bytes'))} in total ${pin.number('blocks') === 1 ? 'pins' : 'pin'} ${formatBytes(pin.number('pinned_bytes'))}`, link),
+    lines: [
+      line('Where', text(stackWords(pin), link)),
+      ...(pin.text('source') === '' ? [] : [codeLine('Source', pin.text('source'))]),
+    ],
+  };
+}
+
 function splitRows(device: Json): Section {
   const free = device.number('free_bytes');
   const rounding = device.numberOrNull('rounding_bytes');
+  const stream = device.numberOrNull('requesting_stream');
   const at = momentOf(device);
-  const causes = CAUSES.map(([key, why]) => [key, why, device.at('split').number(key)] as const);
+  const amountOf = (cause: Cause): number => device.at('split').number(cause.key);
   return {
     title: `${deviceName(device.numberOrNull('device'))}: ${bytes(free).text} of ${bytes(device.number('reserved_bytes')).text} reserved are free`,
-    note: `${device.text('at')}, ${formatDuration(at.t_ns ?? 0)}; the largest piece is ${bytes(device.number('largest_free_bytes')).text}.`,
-    columns: [named('What is free'), numbers('Bytes'), numbers('Share')],
+    note: `At ${device.text('at')} (${formatDuration(at.t_ns ?? 0)}): ${formatBytes(device.number('allocated_bytes'))} live in ${plural(device.list('segments').length, 'segment')}; the largest free piece is ${bytes(device.number('largest_free_bytes')).text}${stream === null ? '' : `; seen from stream 0x${stream.toString(16)}`}.`,
+    columns: [named('Free memory'), numbers('Bytes'), numbers('Share'), named('Reclaimable')],
     rows: [
-      ...causes.filter(([, , amount]) => amount > 0).map(([, why, amount]) => [text(why), bytes(amount, at), text(formatPercent(amount, free))]),
-      ...(rounding === null ? [] : [[text('in addition: in live blocks, from rounding of sizes'), bytes(rounding, at), text('')]]),
+      ...CAUSES.filter((cause) => amountOf(cause) > 0)
+        .sort((a, b) => amountOf(b) - amountOf(a))
+        .map((cause) => [text(cause.name), bytes(amountOf(cause), at), text(formatPercent(amountOf(cause), free)), text(cause.reclaimable)]),
+      ...(rounding === null ? [] : [[text('in live blocks, lost to size rounding'), bytes(rounding, at), text(''), text('')]]),
     ],
   };
 }
@@ -52,16 +106,16 @@ function pinRows(device: Json): Section {
   return {
     title: 'Blocks that keep free memory from being released',
     note: '',
-    columns: [named('Stack'), numbers('Free bytes kept'), numbers('Block bytes'), numbers('Blocks'), numbers('Oldest allocated at')],
+    columns: [named('Stack'), numbers('Pinned'), numbers('Their size'), numbers('Blocks'), numbers('Oldest allocated at'), named('Source')],
     rows: device.list('pins').map((pin) => {
-      const stack = stackNumber(pin.text('id'));
-      const link: Link | null = stack === null ? null : { ...at, view: 'timeline', stack };
+      const link = pinLink(pin, at);
       return [
         text(stackWords(pin), link),
         bytes(pin.number('pinned_bytes'), at),
         bytes(pin.number('block_bytes'), link),
-        text(String(pin.number('blocks')), link),
+        text(formatCount(pin.number('blocks')), link),
         text(formatDuration(pin.number('oldest_t_ns'))),
+        text(pin.text('source')),
       ];
     }),
   };
@@ -75,7 +129,7 @@ function segmentRows(device: Json): Section {
   return {
     title: 'Segments with the most free memory',
     note: left > 0 ? `${plural(left, 'more segment')} with less.` : '',
-    columns: [named('Segment'), numbers('Size'), numbers('Live'), numbers('Free'), numbers('Largest hole'), named('Pool')],
+    columns: [named('Segment'), numbers('Size'), numbers('Live'), numbers('Free'), numbers('Largest free piece'), named('Pool')],
     rows: most.map((segment) => [
       text(`0x${segment.number('address').toString(16)}`, at),
       bytes(segment.number('bytes'), at),

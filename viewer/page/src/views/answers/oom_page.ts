@@ -1,83 +1,180 @@
 // Why an allocation ran out of memory.
 
 import { words } from '../../base/words';
+import { formatBytes, formatCount, formatPercent } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
 import { plural } from '../../base/plural';
 import type { Json } from '../../base/json';
+import type { Hue } from '../../render/palette';
 import {
   bytes,
+  codeLine,
   deviceName,
+  line,
   named,
   NO_LINK,
   numbers,
+  EMPTY_PAGE,
   stackNumber,
   stackWords,
   text,
+  type Card,
   type Cell,
+  type Chart,
   type Link,
   type Page,
   type Section,
 } from './page';
 
+const STEPS_BEFORE = 3; // that the timeline shows
+const STEP_IS_KNOWN_FROM: readonly string[] = ['first_step', 'earlier_steps'];
+
 export function oomPage(json: Json): Page {
-  if (json.text('verdict') === 'none') {
-    return { tone: 'quiet', facts: [], notes: json.texts('findings'), sections: [], progress: null };
-  }
+  if (json.text('verdict') === 'none') return { ...EMPTY_PAGE, notes: [...hostFailures(json), ...json.texts('findings')] };
   const device = json.numberOrNull('device');
   const at: Link = { ...NO_LINK, device, heap: json.text('heap'), t_ns: json.number('t_ns') };
-  const step = json.numberOrNull('step');
   const facts: (readonly [string, Cell])[] = [
     ['Verdict', text(words(json.text('verdict')))],
     ['Confidence', text(json.text('confidence'))],
     ['Requested', bytes(json.number('requested_bytes'), { ...at, view: 'segments' })],
-    ['By', text(stackWords(json), stackLink(at, json.text('stack')))],
-    ['When', text(`${formatDuration(json.number('t_ns'))}${step === null ? '' : `, step ${step}`}`, at)],
+    ['When', text(whenWords(json), { ...at, steps: STEPS_BEFORE })],
     ['Where', text(deviceName(device))],
   ];
   return {
-    tone: 'finding',
+    ...EMPTY_PAGE,
     facts,
-    notes: [...json.texts('findings'), ...failures(json)],
-    sections: [whereItWas(json, at), byCategory(json, at), byStack(json, at), advice('What helps', json.list('actions')), advice('What does not help', json.list('not'))].filter(
+    notes: [...json.texts('findings'), ...failures(json), ...hostFailures(json)],
+    charts: [deviceBar(json, at)],
+    cards: [requestCard(json, at), ...comingCards(json)],
+    sections: [advice('What helps', json.list('actions')), advice('What does not help', json.list('not')), whereItWas(json, at), byCategory(json, at), byStack(json, at)].filter(
       (section) => section.rows.length > 0,
     ),
-    progress: null,
   };
 }
 
+function whenWords(json: Json): string {
+  const step = json.numberOrNull('step');
+  const phase = words(json.text('phase'));
+  return [
+    formatDuration(json.number('t_ns')),
+    ...(step === null ? [] : [`step ${formatCount(step)}`]),
+    ...(phase === '' ? [] : [phase]),
+    ...(json.at('fatal').value === false ? ['the program continued'] : []),
+  ].join(', ');
+}
+
 function failures(json: Json): string[] {
+  const evidence = json.at('evidence');
   const count = json.number('failures');
-  return count > 1 ? [`${plural(count, 'allocation')} failed; this page is about the first that mattered.`] : [];
+  const retries = evidence.number('retries');
+  return [
+    ...(count > 1 ? [`${plural(count, 'allocation')} failed; this page is about the first that mattered.`] : []),
+    ...(retries > 0 ? [`${plural(retries, 'retry', 'retries')} since ${formatDuration(evidence.number('first_retry_t_ns'))}, each of which released the cache.`] : []),
+  ];
+}
+
+function hostFailures(json: Json): string[] {
+  const count = json.number('host_failures');
+  return count > 0 ? [`${plural(count, 'allocation')} of pinned host memory failed: the host refused, not a GPU.`] : [];
 }
 
 function stackLink(at: Link, id: string): Link | null {
   const stack = stackNumber(id);
-  return stack === null ? null : { ...at, stack, view: 'timeline' };
+  return stack === null ? null : { ...at, stack, view: 'timeline', steps: STEPS_BEFORE, colorBy: 'stack' };
+}
+
+function requestCard(json: Json, at: Link): Card {
+  const square = json.numberOrNull('square');
+  const expected = expectationWords(json);
+  const leak = json.text('leak');
+  return {
+    title: text(`The request for ${formatBytes(json.number('requested_bytes'))}`),
+    lines: [
+      line('By', text(stackWords(json), stackLink(at, json.text('stack')))),
+      ...(json.text('source') === '' ? [] : [codeLine('Source', json.text('source'))]),
+      ...(square === null ? [] : [line('Shape', text(`perhaps ${formatCount(square)} x ${formatCount(square)} elements`))]),
+      ...(expected === '' ? [] : [line('This step', text(expected))]),
+      ...(leak === '' ? [] : [line('Leak', text(leak, { ...NO_LINK, view: 'leaks' }))]),
+    ],
+  };
+}
+
+/** Returns what the whole step would have held, and how that is known. */
+function expectationWords(json: Json): string {
+  const evidence = json.at('evidence');
+  const expected = evidence.at('expected');
+  if (!STEP_IS_KNOWN_FROM.includes(expected.text('from'))) return '';
+  const earlier = expected.number('earlier_steps');
+  const before = earlier === 0 ? '' : ` (${formatCount(earlier)} before it: up to ${formatBytes(expected.number('earlier_peak_bytes'))})`;
+  return `about ${formatBytes(expected.number('bytes'))}${before}, ${formatBytes(evidence.number('available_bytes'))} available`;
+}
+
+function comingCards(json: Json): Card[] {
+  const coming = json.at('still_to_come');
+  if (coming.isNull()) return [];
+  const optimizer = coming.at('optimizer').text('class');
+  const most = coming.number('most_optimizer_bytes');
+  const least = coming.number('optimizer_bytes');
+  return [{
+    title: text('Still to come'),
+    lines: [
+      line('Gradients', text(`${formatBytes(coming.number('gradient_bytes'))}${coming.flag('observed') ? '' : ' (if all parameters get one)'}`)),
+      line('Optimizer', text(`${least === most ? formatBytes(most) : `${formatBytes(least)} to ${formatBytes(most)}`} of state${optimizer === '' ? ' with Adam' : ` of ${optimizer}`}`)),
+    ],
+  }];
+}
+
+interface Part {
+  readonly name: string; // as the program prints it
+  readonly bytes: number;
+  readonly hue: Hue;
+  readonly link: Link;
+}
+
+/** Returns the parts of the device; together with what is unexplained they are its memory. */
+function partsOf(json: Json, at: Link): Part[] {
+  const evidence = json.at('evidence');
+  const split = evidence.at('split');
+  const segments: Link = { ...at, view: 'segments' };
+  const ledger: Link = { ...at, view: 'ledger' };
+  const isFramework = evidence.number('reserved_bytes') > 0;
+  const part = (name: string, amount: number, hue: Hue, link: Link): Part => ({ name, bytes: amount, hue, link });
+  return [
+    part(isFramework ? 'live blocks' : 'allocated by this process', evidence.number('live_bytes'), 'blue', { ...at, view: 'flame' }),
+    part('free, pinned by blocks', split.number('pinned'), 'vermilion', segments),
+    part('free, of other streams', split.number('stream'), 'amber', segments),
+    part('free, releasable', split.number('releasable'), 'silver', segments),
+    part('free, in private pools', split.number('private_pool'), 'plum', segments),
+    part('awaiting streams', split.number('awaiting_stream'), 'sky', segments),
+    part('outside the framework', evidence.number('outside_bytes'), 'brown', ledger),
+    part('other processes', evidence.number('other_processes_bytes'), 'pink', ledger),
+    part('contexts, code and other processes (not distinguished)', evidence.number('not_apart_bytes'), 'olive', ledger),
+    part('driver and firmware', evidence.number('system_bytes'), 'navy', ledger),
+    part('free, according to the driver', evidence.number('driver_free_bytes'), 'green', ledger),
+  ].filter(({ bytes: amount }) => amount !== 0);
+}
+
+function deviceBar(json: Json, at: Link): Chart {
+  const total = json.at('evidence').numberOrNull('total_bytes');
+  return { kind: 'bar', title: 'Where the memory was', parts: partsOf(json, at), marks: total === null ? [] : [{ name: deviceName(json.numberOrNull('device')), bytes: total }] };
 }
 
 function whereItWas(json: Json, at: Link): Section {
   const evidence = json.at('evidence');
-  const split = evidence.at('split');
-  const rows: [string, number, Link][] = [
-    ['in live blocks', evidence.number('live_bytes'), { ...at, view: 'flame' }],
-    ['free in segments, can be released', split.number('releasable'), { ...at, view: 'segments' }],
-    ['free next to live blocks', split.number('pinned'), { ...at, view: 'segments' }],
-    ['free on other streams', split.number('stream'), { ...at, view: 'segments' }],
-    ['free in private pools', split.number('private_pool'), { ...at, view: 'segments' }],
-    ['freed, waiting for a stream', split.number('awaiting_stream'), { ...at, view: 'segments' }],
-    ['outside the framework', evidence.number('outside_bytes'), { ...at, view: 'ledger' }],
-    ['other processes', evidence.number('other_processes_bytes'), { ...at, view: 'ledger' }],
-    ['system', evidence.number('system_bytes'), { ...at, view: 'ledger' }],
-    ['contexts, code and other processes, not distinguished', evidence.number('not_apart_bytes'), { ...at, view: 'ledger' }],
-    ['unexplained', evidence.number('unexplained_bytes'), { ...at, view: 'ledger' }],
-    ['free, according to the driver', evidence.number('driver_free_bytes'), { ...at, view: 'ledger' }],
-  ];
-  const largest = evidence.number('largest_free_bytes');
+  const total = evidence.number('total_bytes');
+  const parts = partsOf(json, at);
+  const rest = total - parts.reduce((sum, part) => sum + part.bytes, 0);
+  const row = (name: string, amount: number, link: Link | null): Cell[] => [text(name), bytes(amount, link), text(total === 0 || amount < 0 ? '' : formatPercent(amount, total))];
+  const restName = evidence.numberOrNull('driver_free_bytes') === null ? 'unknown' : 'unexplained';
   return {
     title: 'Where the memory was',
-    note: `The largest free piece that the request could have used: ${bytes(largest).text}.`,
-    columns: [named('What'), numbers('Bytes')],
-    rows: rows.filter(([, amount]) => amount !== 0).map(([name, amount, link]) => [text(name), bytes(amount, link)]),
+    note: `The largest free piece that the request could have used: ${bytes(evidence.number('largest_free_bytes')).text}.`,
+    columns: [named('What'), numbers('Bytes'), numbers('Share')],
+    rows: [
+      ...parts.map((part) => row(part.name, part.bytes, part.link)),
+      ...(total === 0 || rest === 0 ? [] : [row(restName, rest, { ...at, view: 'ledger' })]),
+      ...(total === 0 ? [] : [row(deviceName(json.numberOrNull('device')), total, null)]),
+    ],
   };
 }
 
@@ -91,8 +188,8 @@ function byCategory(json: Json, at: Link): Section {
       .list('categories')
       .map((row) => {
         const category = words(row.text('category'));
-        const link: Link = { ...at, category: row.text('category') };
-        return [text(category, link), bytes(row.number('bytes'), link), text(String(row.number('count')), link), text(row.text('confidence'))];
+        const link: Link = { ...at, category: row.text('category'), steps: STEPS_BEFORE };
+        return [text(category, link), bytes(row.number('bytes'), link), text(formatCount(row.number('count')), link), text(row.text('confidence'))];
       }),
   };
 }
@@ -110,7 +207,7 @@ function byStack(json: Json, at: Link): Section {
         return [
           text(stackWords(row), link),
           bytes(row.number('bytes'), link),
-          text(String(row.number('count')), link),
+          text(formatCount(row.number('count')), link),
           text(words(row.text('category'))),
         ];
       }),
@@ -121,7 +218,7 @@ function advice(title: string, rows: readonly Json[]): Section {
   return {
     title,
     note: '',
-    columns: [named('Action'), numbers('Frees'), named('Enough'), named('Why')],
+    columns: [named('Action'), numbers('Frees'), named('Enough alone'), named('Why')],
     rows: rows.map((row) => [
       text(row.text('do')),
       { ...bytes(row.number('effect_bytes')), text: `${row.flag('estimate') ? '~ ' : ''}${bytes(row.number('effect_bytes')).text}` },

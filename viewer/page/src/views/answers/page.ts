@@ -3,15 +3,35 @@
 
 import { formatBytes, formatDelta, formatExactBytes } from '../../base/format_bytes';
 import type { Json } from '../../base/json';
-import type { ViewName } from '../../state/state';
+import type { Layer } from '../../widgets/layers_chart';
+import type { BarMark, BarPart } from '../../widgets/stacked_bar';
+import type { Trend } from '../../widgets/trend_chart';
+import type { ColorBy, ViewName } from '../../state/state';
 
 export interface Page {
-  /** quiet: nothing to worry about. early: too little was seen to decide. */
-  readonly tone: 'finding' | 'quiet' | 'early';
   readonly facts: readonly (readonly [string, Cell])[]; // beside the headline
   readonly notes: readonly string[];
+  readonly charts: readonly Chart[];
+  readonly cards: readonly Card[]; // beside the first chart
   readonly sections: readonly Section[];
   readonly progress: { readonly have: number; readonly need: number; readonly what: string } | null;
+}
+
+export const EMPTY_PAGE: Page = { facts: [], notes: [], charts: [], cards: [], sections: [], progress: null };
+
+export type Chart =
+  | { readonly kind: 'trend'; readonly trend: Trend }
+  | { readonly kind: 'bar'; readonly title: string; readonly parts: readonly LinkedPart[]; readonly marks: readonly BarMark[] }
+  | { readonly kind: 'layers'; readonly title: string; readonly layers: readonly Layer[]; readonly moments: readonly string[] };
+
+export interface LinkedPart extends BarPart {
+  readonly link: Link | null;
+}
+
+/** What is known of one cause: what it is, the line of code, what helps. */
+export interface Card {
+  readonly title: Cell;
+  readonly lines: readonly { readonly name: string; readonly cell: Cell; readonly isCode: boolean }[];
 }
 
 export interface Section {
@@ -39,9 +59,13 @@ export interface Link {
   readonly stack: number | null;
   readonly category: string;
   readonly text: string; // of the filter
+  readonly steps: number; // that timelines show up to t_ns; 0: the range is kept if it contains t_ns
+  readonly colorBy: ColorBy | null; // null: keep the colours
 }
 
-export const NO_LINK: Link = { view: 'timeline', device: null, heap: '', t_ns: null, stack: null, category: '', text: '' };
+export const NO_LINK: Link = {
+  view: 'timeline', device: null, heap: '', t_ns: null, stack: null, category: '', text: '', steps: 0, colorBy: null,
+};
 
 export const text = (value: string, link: Link | null = null): Cell => ({ text: value, title: '', link });
 export const bytes = (value: number, link: Link | null = null): Cell => ({
@@ -54,6 +78,8 @@ export const delta = (value: number, link: Link | null = null): Cell => ({
   title: formatExactBytes(value),
   link,
 });
+export const line = (name: string, cell: Cell): Card['lines'][number] => ({ name, cell, isCode: false });
+export const codeLine = (name: string, code: string): Card['lines'][number] => ({ name, cell: text(code), isCode: true });
 export const named = (title: string): Column => ({ title, numeric: false });
 export const numbers = (title: string): Column => ({ title, numeric: true });
 
@@ -86,9 +112,15 @@ export function frameWords(frames: readonly Json[]): string {
 
 export function oneFrame(frame: Json): string {
   if (frame.isNull()) return '';
+  const place = placeOf(frame);
+  return place === '' ? frame.text('function') : `${frame.text('function')} (${place})`;
+}
+
+/** Returns 'model.py:88', or '' if no file is known. */
+export function placeOf(frame: Json): string {
   const file = frame.text('file').split('/').at(-1) ?? '';
-  const line = frame.numberOrNull('line');
-  return file === '' ? frame.text('function') : `${frame.text('function')} (${file}${line === null ? '' : `:${line}`})`;
+  const number = frame.numberOrNull('line');
+  return file === '' ? '' : `${file}${number === null ? '' : `:${number}`}`;
 }
 
 export function deviceName(device: number | null): string {

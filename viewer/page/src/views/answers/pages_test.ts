@@ -7,7 +7,7 @@ import type { LaneMeta } from '../../data/protocol';
 import { INITIAL_STATE } from '../../state/state';
 import { laneFor, placeOf } from './follow';
 import { fragPage } from './frag_page';
-import { leaksPage } from './leaks_page';
+import { leaksPage, suspectLink } from './leaks_page';
 import { ledgerPage } from './ledger_page';
 import { oomPage } from './oom_page';
 import { NO_LINK, stackNumber, stackWords, type Cell, type Link, type Page } from './page';
@@ -37,14 +37,16 @@ describe('out of memory', () => {
 
   it('shows the verdict and the request', () => {
     const facts = Object.fromEntries(page.facts.map(([name, cell]) => [name, cell.text]));
-    expect(facts).toMatchObject({ Verdict: 'fragmentation', Confidence: 'high', 'Requested': '3.00 GiB', When: '3.48 s, step 2', Where: 'GPU 0' });
+    expect(facts).toMatchObject({ Verdict: 'fragmentation', Confidence: 'high', 'Requested': '3.00 GiB', When: '3.48 s, step 2, forward', Where: 'GPU 0' });
   });
 
   it('adds up to what the device has', () => {
     const evidence = load('oom').at('evidence');
     const section = page.sections.find((each) => each.title === 'Where the memory was')!;
     const total = section.rows.reduce((sum, row) => sum + Number(row[1]!.title.replace(/\D/g, '')), 0);
-    expect(total).toBe(evidence.number('total_bytes'));
+    // The last row is the device itself.
+    expect(total).toBe(2 * evidence.number('total_bytes'));
+    expect(section.rows.at(-1)![0]!.text).toBe('GPU 0');
   });
 
   it('links live bytes to the flame graph of that moment', () => {
@@ -59,66 +61,121 @@ describe('out of memory', () => {
     const where = page.sections.find((each) => each.title === 'Where the memory was')!;
     const free = where.rows.find((row) => row[0]!.text === 'free, according to the driver')!;
     expect(free[1]!.link).toMatchObject({ view: 'ledger', device: 0 });
-    expect(where.rows.every((row) => row[1]!.link !== null)).toBe(true);
+    expect(where.rows.slice(0, -1).every((row) => row[1]!.link !== null)).toBe(true);
   });
 
   it('shows what helps and what does not', () => {
-    expect(rowsOf(page, /^What helps/)[0]).toEqual(['PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True', '~ 15.8 GiB', 'yes', 'joins the free pieces of a stream']);
+    expect(rowsOf(page, /^What helps/)[0]).toEqual(['PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True', '~ 15.8 GiB', 'yes', 'merges the free pieces of a stream']);
     expect(rowsOf(page, /does not help/)[0]![0]).toBe('empty_cache()');
   });
 
-  it('is quiet if nothing failed', () => {
-    expect(oomPage(load('no_oom'))).toMatchObject({ tone: 'quiet', sections: [] });
+  it('shows what requested the memory, and what the step would have needed', () => {
+    const lines = Object.fromEntries(page.cards[0]!.lines.map(({ name, cell }) => [name, cell.text]));
+    expect(lines['By']).toMatch(/^\S/);
+    const expected = { from: 'earlier_steps', bytes: 22 * 2 ** 30, earlier_steps: 266, earlier_peak_bytes: 21 * 2 ** 30 };
+    const other = oomPage(new Json({ verdict: 'leak', source: 'loss = f(x)', evidence: { expected, available_bytes: 23 * 2 ** 30 } }));
+    expect(other.cards[0]!.lines.map(({ cell }) => cell.text)).toEqual([
+      'unknown stack', 'loss = f(x)', 'about 22.0 GiB (266 before it: up to 21.0 GiB), 23.0 GiB available',
+    ]);
   });
+
+  it('leads from the moment to the last steps before it', () => {
+    const when = page.facts.find(([name]) => name === 'When')![1];
+    expect(when.link).toMatchObject({ view: 'timeline', t_ns: 3_480_000_000, steps: 3 });
+  });
+
+  it('is empty if nothing failed', () => expect(oomPage(load('no_oom'))).toMatchObject({ facts: [], sections: [], charts: [] }));
 });
 
 describe('leaks', () => {
   it('name the line that keeps blocks, and link to them', () => {
     const page = leaksPage(load('leaks'));
-    expect(page.tone).toBe('finding');
-    expect(rowsOf(page, /^Suspects/)[0]).toEqual([
-      'leak: tensor kept', 'loss_of (train.py:37)', '+48.0 MiB', '12.4 GiB', '264', '1', '2.82 s', '1 block of every step kept, none ever freed',
+    const [row] = page.sections[0]!.rows;
+    expect(row!.map(({ text }) => text)).toEqual(['leak/1', 'leak', 'loss_of (train.py:37)', '+48.0 MiB', '12.4 GiB', '264', '1', '2.82 s']);
+    for (const cell of [0, 2, 3, 4, 5]) expect(row![cell]!.link).toMatchObject({ view: 'timeline', stack: 25, device: 0, heap: 'pytorch', colorBy: 'stack' });
+  });
+
+  it('say what is kept, what mends it and when the device is full', () => {
+    const [card] = leaksPage(load('leaks')).cards;
+    expect(card!.title.text).toBe('leak/1, leak: 48.0 MiB per step, 12.4 GiB in 264 blocks');
+    expect(card!.lines.map(({ name, cell }) => [name, cell.text])).toEqual([
+      ['What', 'tensors kept; 1 block kept per step, none ever freed'],
+      ['Where', 'loss_of (train.py:37)'],
+      ['Fix', 'find what keeps it (a list, a dict, a closure); drop it, or keep x.cpu()'],
+      ['Outlook', 'GPU 0 is full in about 2.82 s at this rate'],
     ]);
-    const link = page.sections[0]!.rows[0]![3]!.link;
-    expect(link).toMatchObject({ view: 'timeline', stack: 25, device: 0, heap: 'pytorch' });
+  });
+
+  it('show what was held over the steps, and its trend', () => {
+    const [chart] = leaksPage(load('leaks'), () => 24 * 2 ** 30).charts;
+    if (chart?.kind !== 'trend') throw new Error('no trend');
+    const { values, stepsPerValue, perStep, stepsToFull, capacity } = chart.trend;
+    expect(values.length * stepsPerValue).toBeGreaterThan(266 - stepsPerValue); // whole ones only
+    expect(perStep).toBe(48 * 2 ** 20);
+    expect(stepsToFull).toBeCloseTo(2.82e9 / 84e6, 0);
+    expect(capacity).toBe(24 * 2 ** 30);
+  });
+
+  it('of several stacks are all blocks that pass through their common line', () => {
+    const suspect = new Json({ device: 0, heap: 'pytorch', common_frame: { function: 'f', file: '/home/u/train.py', line: 8 }, stacks: [{ id: 'stack/1' }, { id: 'stack/2' }] });
+    expect(suspectLink(suspect)).toMatchObject({ text: 'train.py:8', stack: null, colorBy: 'stack' });
   });
 
   it('link counts to the blocks, and a minimum to its device', () => {
     const { sections } = leaksPage(load('leaks'));
     const cells = (title: RegExp): readonly Cell[] => sections.find((section) => title.test(section.title))!.rows[0]!;
-    expect(cells(/^Suspects/)[4]!.link).toMatchObject({ stack: 25 });
-    for (const cell of cells(/^Minimum/)) expect(cell.link).toMatchObject({ view: 'timeline', device: 0, stack: null });
+    expect(cells(/^Suspects/)[5]!.link).toMatchObject({ stack: 25 });
+    for (const cell of [0, 2, 3, 4]) expect(cells(/^Minimum/)[cell]!.link).toMatchObject({ view: 'timeline', device: 0, stack: null });
   });
 
-  it('link growth that is not a leak to what its function holds', () => {
-    const row = leaksPage(load('leaks')).sections.find(({ title }) => /not a leak/.test(title))!.rows[0]!;
+  it('link expected growth to what its function holds', () => {
+    const row = leaksPage(load('leaks')).sections.find(({ title }) => title === 'Expected growth')!.rows[0]!;
     expect(row.map(({ text }) => text)).toEqual(['optimizer state (step 1)', '_init_group (adamw.py:140)', '4.00 GiB']);
-    expect([row[1]!.link, row[2]!.link]).toEqual([{ ...NO_LINK, text: '_init_group' }, { ...NO_LINK, text: '_init_group' }]);
+    for (const { link } of row) expect(link).toEqual({ ...NO_LINK, text: '_init_group', colorBy: 'stack' });
     const unknown = leaksPage(new Json({ benign: [{ label: 'x', frame: null, bytes: 1 }] })).sections[0]!.rows[0]!;
     expect(unknown.map(({ link }) => link)).toEqual([null, null, null]);
   });
 
   it('show how many steps are missing if it is too early', () => {
-    expect(leaksPage(load('early_leaks'))).toMatchObject({ tone: 'early', progress: { have: 0, need: 100 } });
+    expect(leaksPage(load('early_leaks'))).toMatchObject({ progress: { have: 0, need: 100 } });
   });
 
-  it('are quiet if the minimum does not rise', () => {
+  it('show the minimum even if it does not rise', () => {
     const page = leaksPage(load('no_leaks'));
-    expect(page.tone).toBe('quiet');
+    expect(page.cards).toEqual([]);
     expect(rowsOf(page, /^Minimum/)[0]![0]).toBe('GPU 0');
   });
 });
 
 describe('ledger', () => {
-  it('is quiet if everything is explained', () => {
-    for (const [unexplained_bytes, tone] of [[0, 'quiet'], [1024, 'finding']] as const)
-      expect(ledgerPage(new Json({ devices: [{ unexplained_bytes }] })).tone).toBe(tone);
-  });
   it('ends with the figure of the driver', () => {
     const [section] = ledgerPage(load('ledger')).sections;
     expect(section!.title).toBe('GPU 0: 10.3 GiB in use');
-    expect(section!.rows.at(-1)!.map((cell) => cell.text)).toEqual(['in use', '10.3 GiB', '100 %', 'sum', '']);
+    expect(section!.rows.map((row) => row.slice(0, 2).map((cell) => cell.text))).toEqual([
+      ['live blocks', '9.52 GiB'], ['cached', '256 MiB'], ['= reserved', '9.77 GiB'], ['contexts and modules', '500 MiB'], ['= this process', '10.3 GiB'], ['= in use', '10.3 GiB'],
+    ]);
+    expect(section!.rows.at(-1)!.map((cell) => cell.text)).toEqual(['= in use', '10.3 GiB', '100 %', 'sum', 'of 80.0 GiB']);
+    expect(section!.rows[0]![4]!.text).toBe('22 blocks of pytorch');
+    expect(section!.note).toBe('At the peak, 19.8 ms; nvml reported 500 MiB 19.6 ms earlier, recorded since then +9.77 GiB.');
     expect(section!.rows[0]![1]!.link).toMatchObject({ view: 'flame', device: 0 });
+  });
+});
+
+describe('the bar of a ledger', () => {
+  const barOf = (json: Json) => {
+    const [chart] = ledgerPage(json).charts;
+    if (chart?.kind !== 'bar') throw new Error('no bar');
+    return chart;
+  };
+  it('has parts that add up to the mark of the driver, in different colours', () => {
+    const { parts, marks } = barOf(load('ledger'));
+    expect(marks.map(({ name }) => name)).toEqual(['nvml', 'capacity']);
+    expect(parts.reduce((sum, part) => sum + part.bytes, 0)).toBe(marks[0]!.bytes);
+    expect(new Set(parts.map(({ hue }) => hue)).size).toBe(parts.length);
+  });
+  it('shows what is unexplained, unless more was recorded than the driver reports', () => {
+    const names = (unexplained_bytes: number): string[] => barOf(new Json({ devices: [{ unexplained_bytes }] })).parts.map(({ name }) => name);
+    expect([names(5), names(-5)]).toEqual([['unexplained'], []]);
   });
 });
 
@@ -127,8 +184,24 @@ describe('fragmentation', () => {
     const page = fragPage(load('frag'));
     expect(page.sections[0]!.title).toBe('GPU 0: 256 MiB of 9.77 GiB reserved are free');
     expect(page.sections[0]!.rows[0]!.map((cell) => cell.text)).toEqual([
-      'in segments without live blocks: empty_cache() releases it', '256 MiB', '100 %',
+      'in segments without live blocks', '256 MiB', '100 %', 'by torch.cuda.empty_cache()',
     ]);
+  });
+
+  it('says what expandable segments would free, and where the pins come from', () => {
+    const pins = [{ id: 'stack/7', blocks: 4, block_bytes: 8 * 2 ** 20, pinned_bytes: 2 ** 30, source: 'self.m = x.clone()' }];
+    const { cards } = fragPage(new Json({ devices: [{ device: 0, expandable_bytes: 202 * 2 ** 20, pins }] }));
+    expect(cards.map(({ title }) => title.text)).toEqual(['expandable_segments:True would free up to 202 MiB', '4 blocks of 8.00 MiB in total pin 1.00 GiB']);
+    expect(cards[1]!.lines.at(-1)).toMatchObject({ cell: { text: 'self.m = x.clone()' }, isCode: true });
+    expect(cards[1]!.title.link).toMatchObject({ stack: 7, colorBy: 'stack' });
+  });
+
+  it('shows each cause over time', () => {
+    const history = [1, 2].map((pinned) => ({ t_ns: pinned * 1e9, split: { pinned, releasable: 4 } }));
+    const [chart] = fragPage(new Json({ devices: [{ device: 0, history }] })).charts;
+    if (chart?.kind !== 'layers') throw new Error('no layers');
+    expect(chart.moments).toEqual(['1 s', '2 s']);
+    expect(chart.layers.find(({ name }) => name === 'pinned by live blocks')!.values).toEqual([1, 2]);
   });
 
   it('links every number of a segment to the segments of that moment', () => {
@@ -139,11 +212,11 @@ describe('fragmentation', () => {
     for (const cell of row.slice(0, 5)) expect(cell.link).toMatchObject({ view: 'segments', device: 0, t_ns: 7 });
   });
 
-  it('is quiet without an allocator', () => expect(fragPage(new Json({ devices: [] }))).toMatchObject({ tone: 'quiet' }));
+  it('is empty without an allocator', () => expect(fragPage(new Json({ devices: [] }))).toMatchObject({ sections: [], charts: [] }));
 });
 
 describe('every page', () => {
-  it.each([oomPage, leaksPage, ledgerPage, fragPage])('accepts JSON of an unexpected shape', (make) => {
+  it.each([oomPage, (json: Json): Page => leaksPage(json), ledgerPage, fragPage])('accepts JSON of an unexpected shape', (make) => {
     for (const odd of [null, 3, [], 'x', { suspects: 3, devices: [null], evidence: [] }]) {
       expect(() => make(new Json(odd))).not.toThrow();
     }

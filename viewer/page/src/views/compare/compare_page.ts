@@ -4,23 +4,26 @@
 import { plural } from '../../base/plural';
 import type { Json } from '../../base/json';
 import { words } from '../../base/words';
-import { bytes, delta, deviceName, named, NO_LINK, numbers, stackNumber, stackWords, text, type Link, type Page, type Section } from '../answers/page';
+import { bytes, delta, deviceName, named, NO_LINK, numbers, EMPTY_PAGE, stackNumber, stackWords, text, type Link, type Page, type Section } from '../answers/page';
 import type { RowTest, Side } from './compare_filter';
 
 /** Makes the page. `test` selects the rows to list; null lists all. */
 export function comparePage(json: Json, test: RowTest | null = null): Page {
   const devices = json.list('devices');
   return {
-    tone: devices.some((device) => device.number('delta_bytes') > 0) ? 'finding' : 'quiet',
-    facts: [],
+    ...EMPTY_PAGE,
     notes: [
       ...json.texts('differences'),
       ...json.texts('base_lacks').map((lack) => `Base: ${lack}`),
       ...json.texts('new_lacks').map((lack) => `New: ${lack}`),
     ],
     sections: devices.map((device) => deviceRows(device, test)),
-    progress: null,
   };
+}
+
+/** Returns whether the device that the headline is about holds more. */
+export function isGrowth(json: Json): boolean {
+  return json.number('delta_bytes') > 0;
 }
 
 /**

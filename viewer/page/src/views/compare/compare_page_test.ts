@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { Json } from '../../base/json';
-import { alignedTimes, comparePage } from './compare_page';
+import { alignedTimes, comparePage, isGrowth } from './compare_page';
 
 const DIFF = new Json(JSON.parse(readFileSync(new URL('./fixtures/diff.json', import.meta.url), 'utf8')) as unknown);
 
 it('lists what changed, and adds up to the total change', () => {
   const page = comparePage(DIFF);
-  expect(page.tone).toBe('finding');
-  expect(page.notes).toEqual(['cuda_graph_sizes linear -> exponential']);
+  expect(isGrowth(DIFF)).toBe(true);
+  expect(page.notes).toEqual(['Changed: cuda_graph_sizes linear -> exponential']);
   const [section] = page.sections;
   expect(section!.title).toBe('GPU 0: +1.09 GiB');
   expect(section!.note).toBe('At step 3 of both, 1 new stack, 0 gone, 2 with moved lines');
@@ -29,7 +29,7 @@ it('knows the time at which each side of a device is compared', () => {
   expect(alignedTimes(DIFF, 3)).toBeNull();
 });
 
-it('is quiet if nothing grew, and accepts unexpected JSON', () => {
-  for (const delta_bytes of [0, -1024]) expect(comparePage(new Json({ devices: [{ delta_bytes }] })).tone).toBe('quiet');
+it('is no growth if the device of the headline did not grow, and accepts unexpected JSON', () => {
+  for (const delta_bytes of [0, -1024]) expect(isGrowth(new Json({ delta_bytes, devices: [{ delta_bytes }, { delta_bytes: 1 }] }))).toBe(false);
   expect(() => comparePage(new Json({ devices: 3, differences: null }))).not.toThrow();
 });

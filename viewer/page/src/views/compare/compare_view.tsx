@@ -14,13 +14,14 @@ import { Choice } from '../../widgets/choice';
 import { Answered, Empty } from '../../widgets/states';
 import { Unfiltered } from '../../widgets/unfiltered';
 import { keyOf, useQuestion } from '../../widgets/use_question';
-import { NotesAndTables, type Follow } from '../answers/answer_view';
-import { follow } from '../answers/follow';
+import { PageBody, type Links } from '../answers/answer_parts';
+import { follow, hrefOf } from '../answers/follow';
 import type { View, ViewProps } from '../view';
 import { align, pairWords, resample } from './alignment';
 import { CompareChart } from './compare_chart';
 import { filterWords, keysOf, rowTest } from './compare_filter';
-import { alignedTimes, comparePage, type SidedLink } from './compare_page';
+import { alignedTimes, comparePage, isGrowth, type SidedLink } from './compare_page';
+import type { Link } from '../answers/page';
 import { otherFile, otherMoment } from '../flame/other_moment';
 
 const COLUMNS = 1000;
@@ -124,12 +125,16 @@ function Compared({ both, file, other, ...props }: ComparedProps) {
   // The comparison does not contain the keys of call sites.
   const keys = useQuestion(filter.key === null ? null : keyOf(sides, compare.headline), (signal) => keysOf(json, props.source, sides, signal));
   const page = comparePage(json, rowTest(filter, baseIsFile ? 'base' : 'new', keys.answer ?? new Map()));
-  const go: Follow = (link) => {
+  const fileOfLink = (link: Link): number => {
     const side = 'side' in link ? (link as SidedLink).side : 'new';
-    void follow(link, props, (side === 'base') === baseIsFile ? file.file : other.file);
+    return (side === 'base') === baseIsFile ? file.file : other.file;
+  };
+  const links: Links = {
+    go: (link) => void follow(link, props, fileOfLink(link)),
+    href: (link) => hrefOf(link, props.state, fileOfLink(link)),
   };
   return (
-    <article class={`answer ${page.tone}`}>
+    <article class={`answer ${isGrowth(json) ? 'bad' : 'calm'}`}>
       <h2>{compare.headline}</h2>
       <Unfiltered state={props.state} store={props.store} words={filterWords(filter)} />
       {curves !== null && (
@@ -141,7 +146,7 @@ function Compared({ both, file, other, ...props }: ComparedProps) {
           wordsOf={(position) => positionWords(compare, [file, other], position)}
         />
       )}
-      <NotesAndTables page={page} go={go} />
+      <PageBody page={page} links={links} />
     </article>
   );
 }

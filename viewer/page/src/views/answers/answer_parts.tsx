@@ -1,0 +1,177 @@
+// The parts of an answer's page: what is known of each cause beside charts, notes, and tables whose
+// numbers are links.
+
+import type { ComponentChildren } from 'preact';
+import { LayersChart } from '../../widgets/layers_chart';
+import { StackedBar } from '../../widgets/stacked_bar';
+import { TrendChart } from '../../widgets/trend_chart';
+import type { Card, Cell, Chart, Link, Page, Section } from './page';
+
+/** How links of a page are followed: in this page, or by their address in another tab. */
+export interface Links {
+  readonly go: (link: Link) => void;
+  readonly href: (link: Link) => string;
+}
+
+interface LinkToProps {
+  readonly link: Link | null;
+  readonly links: Links;
+  readonly title?: string;
+  readonly children: ComponentChildren;
+}
+
+/** Text that leads to blocks; only text without a link. */
+export function LinkTo({ link, links, title = '', children }: LinkToProps) {
+  if (link === null) return <span title={title}>{children}</span>;
+  return (
+    <a
+      class="link" href={links.href(link)} title={title}
+      onClick={(event) => {
+        // The browser opens other tabs and windows itself.
+        if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+        event.preventDefault();
+        links.go(link);
+      }}
+    >
+      {children}
+    </a>
+  );
+}
+
+function Value({ cell, links }: { readonly cell: Cell; readonly links: Links }) {
+  return (
+    <LinkTo link={cell.link} links={links} title={cell.title}>
+      {cell.text}
+    </LinkTo>
+  );
+}
+
+export function Facts({ facts, links }: { readonly facts: Page['facts']; readonly links: Links }) {
+  if (facts.length === 0) return null;
+  return (
+    <dl class="facts">
+      {facts.map(([name, cell]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            <Value cell={cell} links={links} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Shows what follows the headline of an answer or a comparison. */
+export function PageBody({ page, links }: { readonly page: Page; readonly links: Links }) {
+  return (
+    <>
+      {page.notes.length > 0 && (
+        <ul class="notes">
+          {page.notes.map((note) => (
+            <li key={note}>{note}</li>
+          ))}
+        </ul>
+      )}
+      {page.charts.length + page.cards.length > 0 && (
+        <div class="causes">
+          {page.charts.length > 0 && (
+            <div class="charts">
+              {page.charts.map((chart, i) => (
+                <ChartOf key={i} chart={chart} links={links} />
+              ))}
+            </div>
+          )}
+          {page.cards.length > 0 && (
+            <div class="cards">
+              {page.cards.map((card) => (
+                <CauseCard key={card.title.text} card={card} links={links} />
+              ))}
+            </div>
+          )}
+        </div>
+      )}
+      {page.sections.map((section) => (
+        <SectionTable key={section.title} section={section} links={links} />
+      ))}
+    </>
+  );
+}
+
+function ChartOf({ chart, links }: { readonly chart: Chart; readonly links: Links }) {
+  switch (chart.kind) {
+    case 'trend':
+      return <ChartBox title={chart.trend.title}><TrendChart trend={chart.trend} /></ChartBox>;
+    case 'layers':
+      return <ChartBox title={chart.title}><LayersChart title={chart.title} layers={chart.layers} moments={chart.moments} axis="time" /></ChartBox>;
+    case 'bar':
+      return (
+        <ChartBox title={chart.title}>
+          <StackedBar
+            title={chart.title} parts={chart.parts} marks={chart.marks}
+            nameOf={(part) => <LinkTo link={part.link} links={links}>{part.name}</LinkTo>}
+          />
+        </ChartBox>
+      );
+  }
+}
+
+function ChartBox({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
+  return (
+    <section class="chart-box" aria-label={title}>
+      <h3>{title}</h3>
+      {children}
+    </section>
+  );
+}
+
+function CauseCard({ card, links }: { readonly card: Card; readonly links: Links }) {
+  return (
+    <section class="card" aria-label={card.title.text}>
+      <h3>
+        <Value cell={card.title} links={links} />
+      </h3>
+      <dl>
+        {card.lines.map(({ name, cell, isCode }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{isCode ? <code>{cell.text}</code> : <Value cell={cell} links={links} />}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+export function SectionTable({ section, links }: { readonly section: Section; readonly links: Links }) {
+  return (
+    <section class="answer-section" aria-label={section.title}>
+      <h3>{section.title}</h3>
+      {section.note !== '' && <p class="muted">{section.note}</p>}
+      <div class="scroll-x" tabIndex={0} role="group" aria-label={`${section.title}: table`}>
+        <table>
+          <thead>
+            <tr>
+              {section.columns.map((column) => (
+                <th key={column.title} scope="col" class={column.numeric ? 'numeric' : ''}>
+                  {column.title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {section.rows.map((row, r) => (
+              <tr key={r} class={row[0]?.text.startsWith('= ') === true ? 'sum' : ''}>
+                {row.map((cell, c) => (
+                  <td key={c} class={section.columns[c]?.numeric === true ? 'numeric' : ''}>
+                    <Value cell={cell} links={links} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import type { Answer, AnswerName, LaneMeta } from '../../data/protocol';
+import { findingOf, type Finding } from './findings';
+
+const END_NS = 22_500_000_000;
+const FILE = { end_ns: END_NS, lanes: [{ lane: 0, device: 0, heap: 'pytorch', capacity_bytes: 5000 } as LaneMeta] };
+
+function answer(name: AnswerName, json: unknown): Answer {
+  return { name, headline: `the headline of ${name}`, text: '', json };
+}
+function judged(name: AnswerName, json: unknown): Finding {
+  return findingOf(answer(name, json), FILE)!;
+}
+function fixture(name: string): unknown {
+  return JSON.parse(readFileSync(new URL(`./fixtures/${name}.json`, import.meta.url), 'utf8')) as unknown;
+}
+
+it('says what the program says', () => expect(judged('oom', fixture('oom')).sentence).toBe('the headline of oom'));
+
+it('a failed allocation is bad, counts the failures and leads to the last steps before it', () => {
+  const finding = judged('oom', fixture('oom'));
+  expect(finding).toMatchObject({ mood: 'bad', count: 1, view: 'oom', fix: 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (~ 15.8 GiB)' });
+  expect(finding.moment).toMatchObject({ view: 'timeline', t_ns: 3_480_000_000, steps: 3 });
+});
+
+it('no failed allocation is calm, unless it was close', () => {
+  expect(judged('oom', fixture('no_oom'))).toMatchObject({ mood: 'calm', moment: null });
+  expect(judged('oom', { verdict: 'none', evidence: { retries: 2 } }).mood).toBe('unsure');
+});
+
+it('a leak is bad and leads to its blocks in the last steps, in a colour of their own', () => {
+  const finding = judged('leaks', fixture('leaks'));
+  expect(finding).toMatchObject({ mood: 'bad', count: 1 });
+  expect(finding.fix).toMatch(/^find what keeps it/);
+  expect(finding.moment).toMatchObject({ view: 'timeline', stack: 25, colorBy: 'stack', t_ns: END_NS, steps: 10 });
+});
+
+it('a possible leak, too few steps and a rising minimum leave it open', () => {
+  expect(judged('leaks', { enough: true, suspects: [{ tier: 'possible', stacks: [{ id: 'stack/7' }] }] })).toMatchObject({ mood: 'unsure', count: 0 });
+  expect(judged('leaks', fixture('early_leaks')).mood).toBe('unsure');
+  expect(judged('leaks', { enough: true, minima: [{ low_bytes_per_cycle: 4 }] }).mood).toBe('unsure');
+  expect(judged('leaks', fixture('no_leaks')).mood).toBe('calm');
+});
+
+it.each([[90, 'bad'], [110, 'calm']] as const)('%i of 1000 bytes that empty_cache() would release leave fragmentation %s', (releasable, mood) => {
+  const finding = judged('frag', { reserved_bytes: 1000, free_bytes: 200, split: { releasable }, expandable_bytes: 50 });
+  expect([finding.mood, finding.fix]).toEqual([mood, mood === 'bad' ? 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (~ 50 B)' : '']);
+});
+
+it('memory outside the framework is bad, but not contexts, which every process has', () => {
+  const rows = (count: number | null): object[] => [
+    { group: 'reserved', bytes: 700 },
+    { group: 'outside_framework', bytes: 300, count },
+  ];
+  expect(judged('ledger', { driver_used_bytes: 1000, rows: rows(3) })).toMatchObject({ mood: 'bad', moment: { view: 'timeline' } });
+  expect(judged('ledger', { driver_used_bytes: 1000, rows: rows(null) }).mood).toBe('calm');
+  expect(judged('ledger', { driver_used_bytes: 1000, rows: rows(3).slice(1) }).mood).toBe('calm');
+});
+
+it('other processes and what nothing explains are bad', () => {
+  expect(judged('ledger', { driver_used_bytes: 1000, rows: [{ group: 'other_process', bytes: 100 }] }).mood).toBe('bad');
+  for (const unexplained_bytes of [200, -200]) expect(judged('ledger', { driver_used_bytes: 1000, unexplained_bytes }).mood).toBe('bad');
+});
+
+it('less than a hundredth of the device is never bad', () => {
+  const frag = { device: 0, reserved_bytes: 100, free_bytes: 49, split: { releasable: 0 } };
+  expect([judged('frag', frag).mood, judged('frag', { ...frag, free_bytes: 50 }).mood]).toEqual(['calm', 'bad']);
+  const ledger = { total_bytes: 5000, driver_used_bytes: 100, unexplained_bytes: 49 };
+  expect([judged('ledger', ledger).mood, judged('ledger', { ...ledger, unexplained_bytes: 50 }).mood]).toEqual(['calm', 'bad']);
+});
+
+it('a report judges nothing', () => expect(findingOf(answer('report', {}), FILE)).toBeNull());
+
+it.each(['oom', 'leaks', 'frag', 'ledger'] as const)('%s: accepts JSON of an unexpected shape', (name) => {
+  for (const odd of [null, 3, [], { suspects: 3, rows: [null], minima: {} }]) expect(() => judged(name, odd)).not.toThrow();
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import type { Answer, AnswerName, FileMeta } from '../../data/protocol';
+import { recordedFile } from '../../testing/recordings';
+import type { Answers } from '../../widgets/use_answers';
+import { overviewOf } from './overview';
+import { runFacts } from './run_facts';
+
+const GIB = 2 ** 30;
+const REPORT = {
+  run: { argv: ['train'], imported_from: null, complete: true, libraries: { torch: '2.11.0', cuda_driver: '13.0' }, settings: { PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True' }, sources: { cupti: 'off', nvml: 'on' } },
+  devices: [
+    { index: null, bytes: 5 },
+    {
+      index: 0, name: 'H100', total_bytes: 80 * GIB, t_ns: 7, bytes: 10 * GIB, allocated_bytes: 9 * GIB, peak_bytes: 11 * GIB,
+      heaps: [{ heap: 'driver', reserved_bytes: null }, { heap: 'pytorch', reserved_bytes: 10 * GIB }],
+      categories: [{ category: 'cache', bytes: GIB }, { category: 'optimizer_state', bytes: 5 * GIB }, { category: 'activations', bytes: 4 * GIB }],
+      device_use: [{ source: 'nvml', fullest: { used_bytes: 14 * GIB } }],
+      step_profile: {
+        floor_bytes: 5 * GIB, variable_bytes: 4 * GIB,
+        floor_categories: [{ category: 'optimizer_state', bytes: 5 * GIB }],
+        peak_categories: [{ category: 'optimizer_state', bytes: 5 * GIB }, { category: 'activations', bytes: 4 * GIB }],
+      },
+      steps: { source: 'mark step', count: 12, typical: { peak_bytes: 9 * GIB, peak_phase: 'forward', growth_bytes: 0, phases: { forward: { peak_bytes: 9 * GIB, change_bytes: 4 * GIB } } } },
+    },
+  ],
+};
+
+function known(answers: Partial<Record<AnswerName, unknown>>): Answers {
+  const entries = Object.entries(answers).map(([name, json]) => [name, { name, headline: name, text: '', json } as Answer]);
+  return { of: Object.fromEntries(entries) as Answers['of'], failure: '' };
+}
+
+describe('an overview', () => {
+  it('lists what is wrong apart from what else was checked, what is open first', async () => {
+    const answers = known({ oom: { verdict: 'none' }, leaks: { enough: false }, frag: {}, ledger: { driver_used_bytes: 10, unexplained_bytes: 9 } });
+    const { problems, checked, missing } = overviewOf(answers, await recordedFile());
+    expect(problems.map(({ name }) => name)).toEqual(['ledger']);
+    expect(checked.map(({ name, mood }) => [name, mood])).toEqual([['leaks', 'unsure'], ['oom', 'calm'], ['frag', 'calm']]);
+    expect(missing).toEqual(['report']);
+  });
+
+  it('knows how much room the fullest moment left, as the driver counts', async () => {
+    const { headroom } = overviewOf(known({ report: REPORT }), await recordedFile());
+    expect(headroom).toEqual({ device: 0, bytes: 66 * GIB, capacity: 80 * GIB, most: 14 * GIB, isDriversFigure: true });
+    const [host, gpu] = REPORT.devices;
+    const unseen = { ...REPORT, devices: [host, { ...gpu, device_use: [] }] };
+    expect(overviewOf(known({ report: unseen }), await recordedFile()).headroom).toMatchObject({ bytes: 69 * GIB, isDriversFigure: false });
+  });
+
+  it('divides the peak of each GPU by category, the cache last', async () => {
+    const { peaks } = overviewOf(known({ report: REPORT }), await recordedFile());
+    expect(peaks).toHaveLength(1);
+    const [peak] = peaks;
+    expect(peak!.parts.map(({ name }) => name)).toEqual(['optimizer state', 'activations', 'cache']);
+    expect(peak!.parts[0]!.link).toMatchObject({ view: 'timeline', category: 'optimizer_state', device: 0, t_ns: 7 });
+    expect(peak!.marks).toEqual([{ name: 'reserved', bytes: 10 * GIB }, { name: 'capacity', bytes: 80 * GIB }]);
+    expect(peak!.stepWords).toEqual({ floor: '5.00 GiB: optimizer state 5.00 GiB', variable: '4.00 GiB: activations +4.00 GiB' });
+  });
+
+  it('has the duration of a phase where the recording has its spans', async () => {
+    const file = await recordedFile();
+    const span = { name: 'forward', kind: 'forward', begin: 0, end: 1, depth: 0, thread: 0 };
+    const steps = { ...file.steps, end: [5, 9] };
+    const timed: FileMeta = { ...file, steps, phases: [{ ...span, begin_ns: 0, end_ns: 3e6 }, { ...span, begin_ns: 5e6, end_ns: 6e6 }] };
+    const rows = (of: FileMeta): string[][] => overviewOf(known({ report: REPORT }), of).peaks[0]!.phases!.rows.map((row) => row.map(({ text }) => text));
+    expect(rows(timed)).toEqual([['forward', '2 ms', '9.00 GiB', '+4.00 GiB']]);
+    expect(rows({ ...file, phases: [] })).toEqual([['forward', '', '9.00 GiB', '+4.00 GiB']]);
+  });
+
+  it.each([null, 3, { devices: [null, { index: 0, bytes: 1 }] }])('accepts a report of an unexpected shape: %j', async (json) => {
+    const file = await recordedFile();
+    expect(() => overviewOf(known({ report: json }), file)).not.toThrow();
+    expect(() => runFacts(file, json)).not.toThrow();
+  });
+});
+
+describe('the facts of a run', () => {
+  it('name the program, what it used and how it was recorded', async () => {
+    const facts = Object.fromEntries(runFacts({ ...(await recordedFile()), argv: ['python', 'train.py'], lacks: [] }, REPORT));
+    expect(facts).toMatchObject({
+      Command: 'python train.py', GPU: 'H100, 80.0 GiB', Versions: 'torch 2.11.0, cuda driver 13.0',
+      Settings: 'PYTORCH_CUDA_ALLOC_CONF expandable_segments:True', Sources: 'cupti off; nvml on', Recording: 'complete',
+    });
+  });
+
+  it('say that a recording is cut off, and leave out what is not known', async () => {
+    const facts = runFacts({ ...(await recordedFile()), argv: [], lacks: ['it ends in the middle'] }, { run: { complete: false } });
+    expect(Object.fromEntries(facts)['Recording']).toBe('not complete; 1 note above');
+    expect(facts.map(([name]) => name)).not.toContain('Command');
+  });
+});

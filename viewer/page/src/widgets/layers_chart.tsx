@@ -1,0 +1,67 @@
+// Layers of bytes over time, stacked, with a line above them.
+
+import { formatBytes } from '../base/format_bytes';
+import { cssColor, type Hue } from '../render/palette';
+import { ChartFrame, ChartKey, chartScale } from './chart_frame';
+
+export interface Layer {
+  readonly name: string;
+  readonly hue: Hue;
+  readonly values: readonly number[]; // bytes, at each moment
+}
+
+interface LayersChartProps {
+  readonly title: string;
+  readonly layers: readonly Layer[]; // from the bottom up, all of the same length
+  readonly moments: readonly string[]; // in words
+  readonly axis: string;
+}
+
+const TICKS = 6;
+
+/** Returns the outline of each layer from the bottom up: its lower and its upper edge. */
+export function edgesOf(layers: readonly Layer[]): (readonly [lower: readonly number[], upper: readonly number[]])[] {
+  let below: readonly number[] = layers[0]?.values.map(() => 0) ?? [];
+  return layers.map(({ values }) => {
+    const lower = below;
+    const upper = values.map((value, i) => lower[i]! + value);
+    below = upper;
+    return [lower, upper] as const;
+  });
+}
+
+export function LayersChart({ title, layers, moments, axis }: LayersChartProps) {
+  const shown = layers.filter((layer) => layer.values.some((value) => value > 0));
+  const count = moments.length;
+  if (shown.length === 0 || count < 2) return null;
+  const edges = edgesOf(shown);
+  const most = Math.max(...edges.at(-1)![1]);
+  const y = [0, most * 1.06] as const;
+  const scale = chartScale([0, count - 1], y);
+  const every = Math.max(1, Math.round(count / TICKS));
+  // The first and the last label would reach over the edge.
+  const ticks = moments.flatMap((text, i) => (i % every === Math.floor(every / 2) ? [{ at: i, text }] : []));
+  const path = (values: readonly number[], isBack: boolean): string => {
+    const points = values.map((value, i) => `${round(scale.x(i))} ${round(scale.y(value))}`);
+    return (isBack ? points.reverse() : points).join('L');
+  };
+  return (
+    <figure class="chart-figure">
+      <ChartFrame
+        title={title} y={y} scale={scale} ticks={ticks} axis={axis}
+        description={shown.map((layer) => `${layer.name}: ${formatBytes(Math.max(...layer.values))} at most, ${formatBytes(layer.values.at(-1)!)} at the end`).join('; ')}
+      >
+        {edges.map(([lower, upper], i) => (
+          <path key={shown[i]!.name} class="chart-layer" style={{ fill: cssColor(shown[i]!.hue) }} d={`M${path(upper, false)}L${path(lower, true)}Z`}>
+            <title>{shown[i]!.name}</title>
+          </path>
+        ))}
+      </ChartFrame>
+      <ChartKey entries={shown.map((layer) => ({ name: `${layer.name}, at most ${formatBytes(Math.max(...layer.values))}`, style: { background: cssColor(layer.hue) } }))} />
+    </figure>
+  );
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
