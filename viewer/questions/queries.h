@@ -166,6 +166,43 @@ struct Table {
   int64_t total_bytes = 0, total_blocks = 0;
 };
 
+struct RangeQuery {
+  enum By : uint8_t { kCategory, kModule, kFunction, kLine, kStack, kThread, kStream };
+  enum Sort : uint8_t { kBytes, kInclusive, kByteSeconds, kAllocations, kGrowth, kName };
+
+  uint32_t lane = 0;
+  Filter filter;
+  uint32_t from = 0, to = 0;  // events
+  By by = kCategory;
+  Sort sort = kBytes;
+  bool descending = true;
+  uint64_t offset = 0;
+  uint32_t limit = 0;  // at most kMaxTableRows
+};
+
+// Amounts of a range.
+struct RangeAmounts {
+  uint64_t bytes = 0;  // at the peak
+  double byte_seconds = 0;
+  uint64_t allocations = 0;
+  int64_t growth = 0;
+};
+
+struct RangeRow {
+  std::string id, name, where;
+  RangeAmounts amounts;
+  std::optional<uint64_t> inclusive;
+  uint32_t stack = 0;
+};
+
+struct RangeTable {
+  std::vector<RangeRow> rows;
+  uint64_t total_rows = 0;
+  RangeAmounts total;
+  uint32_t peak_event = 0;
+  int64_t from_ns = 0, to_ns = 0, peak_ns = 0;
+};
+
 struct SegmentState {
   uint64_t address = 0, size = 0;
   std::string pool, stream;

@@ -40,6 +40,8 @@ class RowFilter {
   bool Matches(analysis::RowId row);
   // Returns whether every block matches.
   bool is_empty() const { return is_empty_; }
+  // Returns whether all blocks of one stack, category, stream, thread and name match, or none.
+  bool is_by_kind() const { return !filter_.min_size && !filter_.max_size && !matches_addresses_; }
 
  private:
   RowFilter(Recording& recording, const Filter& filter);

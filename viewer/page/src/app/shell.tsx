@@ -78,13 +78,19 @@ function Loaded({ props }: { readonly props: ViewProps }) {
       <main id="main" tabIndex={-1} aria-label={view?.title ?? 'View'}>
         {Component === undefined ? <Empty title="There is no such view." /> : <Component {...props} />}
       </main>
-      {state.selection.kind !== 'none' && (
+      {hasDrawer(state) && (
         <Drawer>
           <Details {...props} />
         </Drawer>
       )}
     </>
   );
+}
+
+// The breakdown beside the timeline describes a selected range.
+function hasDrawer({ selection, view, breakdown }: State): boolean {
+  if (selection.kind === 'range' && view === 'timeline' && breakdown.open) return false;
+  return selection.kind !== 'none';
 }
 
 interface TopBarProps {
