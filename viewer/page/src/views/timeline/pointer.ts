@@ -173,8 +173,8 @@ export function zoomBytes(timeline: TimelineCanvas, store: ViewProps['store'], f
 export function clampBand(band: { readonly low: number; readonly high: number }, top: number): { low: number; high: number } | null {
   const size = Math.max(1024, band.high - band.low);
   if (size >= top) return null;
-  const low = Math.min(Math.max(0, (band.low + band.high) / 2 - size / 2), top - size);
-  return { low, high: low + size };
+  const low = Math.round(Math.min(Math.max(0, (band.low + band.high) / 2 - size / 2), top - size));
+  return { low, high: Math.round(low + size) };
 }
 
 function click(timeline: TimelineCanvas, { store, source }: Props, hover: Hover, rowOf: (item: number) => number): void {
