@@ -30,6 +30,7 @@ class AliveTexts {
   const std::string& Of(RowId row) const { return texts_[CodeOf(row)]; }
   // Equal codes mean equal texts; 0 is "", nothing is known.
   uint32_t CodeOf(RowId row) const;
+  const std::vector<std::string>& texts() const { return texts_; }  // by code
 
  private:
   uint32_t Code(std::string text);

@@ -24,8 +24,9 @@ inline constexpr uint32_t kMaxTableRows = 500;
 struct Filter {
   // Text typed by the user. Plain text is searched for, ignoring case, in the functions ("forward
   // (model.py)"), files ("model.py:41" too) and libraries of the stack, and in the block's address
-  // and name; an address finds the block that contains it. '/.../' is a regular expression (RE2) on
-  // the same texts.
+  // and name, in the type and shape of its tensor ("bfloat16 [8, 128]"), and in why it was alive
+  // ("saved for backward by MulBackward0"); an address finds the block that contains it. '/.../' is
+  // a regular expression (RE2) on the same texts.
   std::string text;
   std::string category;  // as FileMeta names them
   std::optional<uint32_t> stack, key;

@@ -52,6 +52,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
     done: (_before, _after, test) => test.page.evaluate(() => document.activeElement instanceof HTMLInputElement),
     restore: ['Escape'],
   },
+  'filter.autograd': { done: (_, after) => after.filter.text === 'saved for backward', restore: ['Escape'] },
   'page.palette': { done: hasDialog, restore: ['Escape'] },
   'page.help': { done: hasDialog, restore: ['Escape'] },
   'page.theme': { done: (before, after) => after.theme !== before.theme, restore: ['T', 'T'] },

@@ -162,6 +162,8 @@ describe('EmbeddedSource', () => {
     expect(await rows({ text: '/^lo.d$/' })).toEqual([1]);
     expect(await rows({ text: '0x7f0000001010' })).toEqual([1]);
     expect(await rows({ stream: '0x7f00' })).toEqual([0, 3]);
+    expect(await rows({ text: 'float32 [8' })).toEqual([0, 3]);
+    expect(await rows({ text: '/^a param/' })).toEqual([1]);
     await expect(rows({ text: '/(/' })).rejects.toThrow('no regular expression');
   });
 

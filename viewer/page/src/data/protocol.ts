@@ -363,7 +363,9 @@ export interface Scope {
 
 /** All set fields must match. Empty strings and nulls match anything. */
 export interface Filter {
-  readonly text: string; // in a frame, a file, an address, a name; '/…/' is a regular expression
+  // In a frame, a file, an address, a name, a tensor's type and shape, or why it was alive; '/…/' is
+  // a regular expression.
+  readonly text: string;
   readonly category: string;
   readonly stack: number | null;
   readonly key: number | null;
