@@ -10,7 +10,8 @@ import { Minimap } from '../views/minimap/minimap';
 import type { View, ViewProps } from '../views/view';
 import { FilterBar } from '../widgets/filter_bar';
 import { Empty, Failed } from '../widgets/states';
-import { Help, Palette } from './dialogs';
+import { Palette } from './command_palette';
+import { Help } from './dialogs';
 import { LiveLine } from './live_line';
 import { LoadingPage } from './loading_page';
 import { isLive, liveCommands } from './live_page';
@@ -55,7 +56,7 @@ export function Shell({ page }: { readonly page: Page }) {
       {laneOf(state) === null ? <NoLane page={page} state={state} /> : <Loaded props={props} />}
       <p id="announcements" class="visually-hidden" role="status" aria-live="polite" />
       {dialog === 'help' && <Help commands={commands} onClose={close} />}
-      {dialog === 'palette' && <Palette commands={commands} onClose={close} />}
+      {dialog === 'palette' && <Palette commands={commands} places={page} onClose={close} />}
       {dropped.length > 0 && (
         <DroppedFiles
           key={dropped.join('\n')} names={dropped} shown={state.meta?.door === 'server' ? fileOf(state)?.path ?? '' : ''}
@@ -117,7 +118,7 @@ function TopBar({ page, state, onHelp, onPalette }: TopBarProps) {
           </a>
         ))}
       </nav>
-      <button type="button" onClick={onPalette} title="All commands (Ctrl + Shift + P)">Commands</button>
+      <button type="button" onClick={onPalette} title="All commands, and search (Ctrl + Shift + P)">Commands</button>
       <button type="button" onClick={onHelp} title="Keys (?)" aria-label="Keys">?</button>
       <select
         aria-label="Theme" value={state.theme}
