@@ -48,7 +48,7 @@ describe.skipIf(noBrowser !== '')('the page', () => {
     const test = await TestPage.open(browser, { url: recordedUrl() });
     const whole = (await test.state()).range;
     const isWritten = (part: string): Promise<unknown> => test.page.waitForFunction((text) => location.hash.includes(text), part);
-    await test.press('KeyW', 'KeyW', 'KeyW');
+    await test.press('KeyW');
     const { range } = await test.state();
     await test.press('KeyN');
     await isWritten('sel=event');

@@ -6,7 +6,7 @@ import { activity } from '../base/activity';
 import { fuzzyScore } from '../base/fuzzy';
 import { isEnabled, type Command, type Commands } from '../state/commands';
 import { Dialog, Keys } from './dialogs';
-import { askedEntries, knownEntries, type Entry, type Places } from './search_entries';
+import { askedEntries, idEntries, momentEntries, type Entry, type Places } from './search_entries';
 
 const ASK_MS = 150; // after the last letter
 
@@ -23,7 +23,7 @@ export function Palette({ commands, places, onClose }: PaletteProps) {
   const [query, setQuery] = useState('');
   const [at, setAt] = useState(0);
   const asked = useAsked(query, places);
-  const found = optionsOf(query, commands.all(), [...knownEntries(query, places), ...asked.entries]);
+  const found = optionsOf(query, commands.all(), [...idEntries(query, places), ...asked.entries, ...momentEntries(query, places)]);
   const chosen = Math.min(at, found.length - 1);
   const run = (option: Option | undefined): void => {
     if (option === undefined) return;

@@ -23,20 +23,23 @@ export interface Places {
   readonly navigator: Navigator;
 }
 
-const MOST_OF_A_KIND = 8;
+const MOST_OF_A_KIND = 6;
 
-/** Returns what can be found without asking. */
-export function knownEntries(query: string, places: Places): Entry[] {
+/** Returns what an id names. */
+export function idEntries(query: string, places: Places): Entry[] {
   const file = fileOf(places.store.get());
   const wanted = query.trim().toLowerCase();
-  if (file === null || wanted === '') return [];
-  return [...idEntries(wanted, file, places), ...moments(wanted, file, places).slice(0, MOST_OF_A_KIND)];
+  return file === null || wanted === '' ? [] : entriesOfIds(wanted, file, places);
 }
 
-function moments(wanted: string, file: FileMeta, { store, navigator }: Places): Entry[] {
+/** Returns the moments and ranges of the recording with such a name, or whose kind is called so. */
+export function momentEntries(query: string, { store, navigator }: Places): Entry[] {
+  const file = fileOf(store.get());
+  const wanted = query.trim().toLowerCase();
+  if (file === null || wanted === '') return [];
   const isWanted = (kind: string, name: string): boolean => `${kind} ${name}`.toLowerCase().includes(wanted);
   const of = (kind: string, instants: readonly InstantMeta[]): Entry[] =>
-    instants.filter(({ name }) => isWanted(kind, name)).map((instant, i) => ({
+    instants.filter(({ name }) => isWanted(kind, name)).slice(0, MOST_OF_A_KIND).map((instant, i) => ({
       id: `${kind.replaceAll(' ', '-')}-${i}`, kind, title: `${instant.name === '' ? '' : `${instant.name}, `}event ${formatCount(instant.event)}`,
       run: () => {
         store.update({ selection: { kind: 'instant', event: instant.event } });
@@ -45,12 +48,15 @@ function moments(wanted: string, file: FileMeta, { store, navigator }: Places): 
     }));
   return [
     ...of('out of memory', file.ooms), ...of('mark', file.marks), ...of('snapshot', file.snapshots), ...of('retry', file.retries),
-    ...file.ranges.filter(({ name }) => isWanted('range', name)).map((span, i) => ({ id: `range-${i}`, kind: 'range', title: span.name, run: () => void navigator.showEvents(span.begin, span.end) })),
+    ...file.ranges.filter(({ name }) => isWanted('range', name)).slice(0, MOST_OF_A_KIND).map((span, i) => ({
+      id: `range-${i}`, kind: 'range', title: `${span.name}, events ${formatCount(span.begin)} to ${formatCount(span.end)}`,
+      run: () => void navigator.showEvents(span.begin, span.end),
+    })),
   ];
 }
 
 /** 'step/3', 'stack/7', 'block/12', 'event/400', 'category/activations'; a number alone may be several of them. */
-function idEntries(wanted: string, file: FileMeta, { store, navigator }: Places): Entry[] {
+function entriesOfIds(wanted: string, file: FileMeta, { store, navigator }: Places): Entry[] {
   const entries: Entry[] = [];
   const category = /^category\/(.+)$/.exec(wanted)?.[1];
   for (const name of file.categories) {

@@ -9,6 +9,8 @@ export type Step = 'place' | 'window' | 'selection' | 'filter';
 
 /** How long a series of changes rests before the next one is a new step. */
 const RESTS_MS = 700;
+/** The window moves to what is selected: it is part of that step. */
+const MOVES_MS = 250;
 
 export function stepOf(state: State, old: State): Step | null {
   const differs = (...names: readonly (keyof State)[]): boolean => names.some((name) => state[name] !== old[name]);
@@ -27,8 +29,10 @@ export class HistorySteps {
   /** Returns whether the change begins a new step. A selection and a place always do. */
   begins(step: Step, now: number): boolean {
     const { last } = this;
+    const since = last === null ? Infinity : now - last.at;
+    if (step === 'window' && (last?.step === 'selection' || last?.step === 'place') && since < MOVES_MS) return false;
     this.last = { step, at: now };
     const isSeries = step === 'window' || step === 'filter';
-    return !(isSeries && last?.step === step && now - last.at < RESTS_MS);
+    return !(isSeries && last?.step === step && since < RESTS_MS);
   }
 }

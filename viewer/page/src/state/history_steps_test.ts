@@ -24,5 +24,6 @@ it('are one for a series, and one for each selection', () => {
   const steps = new HistorySteps();
   expect([0, 100, 700, 2000].map((now) => steps.begins('window', now))).toEqual([true, false, false, true]);
   expect([2100, 2150].map((now) => steps.begins('selection', now))).toEqual([true, true]);
-  expect([steps.begins('filter', 2200), steps.begins('window', 2250), steps.begins('filter', 2300)]).toEqual([true, true, true]);
+  expect([steps.begins('window', 2300), steps.begins('window', 2500)]).toEqual([false, true]); // to what was selected
+  expect([steps.begins('filter', 2600), steps.begins('window', 2650), steps.begins('filter', 2700)]).toEqual([true, true, true]);
 });

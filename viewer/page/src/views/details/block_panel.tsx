@@ -57,7 +57,7 @@ function Block({ block, ...props }: ViewProps & { readonly block: BlockDetails }
         {block.alive.includes(SAVED) && <button type="button" onClick={() => void commands.run('filter.autograd')}>All that autograd keeps</button>}
       </p>
       <div class="details-columns">
-        <Facts facts={blockFacts(block).filter(([name]) => name !== 'alive as' && name !== 'tensor')}>
+        <Facts facts={blockFacts(block).filter(([name]) => name !== 'alive as' && name !== 'tensor' && (name !== 'category' || block.alive !== '' || block.category === 'unknown'))}>
           <NeighbourFact name="before it" neighbour={block.before} store={store} />
           <NeighbourFact name="after it" neighbour={block.after} store={store} />
         </Facts>

@@ -56,15 +56,15 @@ export function BreakdownPanel(props: ViewProps) {
   const { selection } = state;
   return (
     <SidePanel label="Breakdown">
-      <div class="bar" role="group" aria-label="What is broken down">
+      <div class="bar breakdown-of" role="group" aria-label="What is broken down">
         <Choice
           label="Of" value={options.of} onChoose={(of) => set({ of })}
-          options={[['range', selection.kind === 'range' ? 'the selected range' : 'what is shown'], ['cursor', 'the cursor’s moment']]}
+          options={[['range', selection.kind === 'range' ? 'the selection' : 'what is shown'], ['cursor', 'the cursor']]}
         />
         <Choice label="by" value={options.by} options={BY} onChoose={(by) => set({ by })} />
         {selection.kind === 'range' && options.of === 'range' && (
           <>
-            <button type="button" title="F" onClick={() => void navigator.showEvents(selection.from, selection.to)}>Zoom to it</button>
+            <button type="button" title="F" onClick={() => void navigator.showEvents(selection.from, selection.to)}>Zoom</button>
             <button type="button" title="Esc" onClick={() => store.update({ selection: { kind: 'none' } })}>Unselect</button>
           </>
         )}

@@ -11,18 +11,18 @@ export const BY: readonly (readonly [RangeQuery['by'], string])[] = [
 
 export function rangeColumns(by: RangeQuery['by'], isMoment: boolean, total: RangeAmounts): Column<RangeRow>[] {
   const isByFrame = by === 'module' || by === 'function' || by === 'line';
-  const numeric = (id: RangeQuery['sort'], title: string, cell: Column<RangeRow>['cell']): Column<RangeRow> => ({
-    id, title, width: 'minmax(4rem, 5.2rem)', numeric: true, sortable: true, cell,
+  const numeric = (id: RangeQuery['sort'], title: string, cell: Column<RangeRow>['cell'], width = 5.2): Column<RangeRow> => ({
+    id, title, width: `${width}rem`, numeric: true, sortable: true, cell,
   });
   const exact = (bytes: number) => `${formatExactBytes(bytes)}, ${formatPercent(bytes, total.bytes)}`;
   const overTime: readonly Column<RangeRow>[] = [
-    numeric('byte_seconds', 'Bytes × s', (row) => formatByteSeconds(row.byte_seconds)),
-    numeric('allocations', 'Allocs', (row) => formatCount(row.allocations)),
-    numeric('growth', 'Growth', (row) => <span title={formatExactBytes(row.growth)}>{formatDelta(row.growth)}</span>),
+    numeric('byte_seconds', 'Bytes × s', (row) => formatByteSeconds(row.byte_seconds), 6.2),
+    numeric('allocations', 'Allocs', (row) => formatCount(row.allocations), 4.6),
+    numeric('growth', 'Growth', (row) => <span title={formatExactBytes(row.growth)}>{formatDelta(row.growth)}</span>, 5.8),
   ];
   return [
     {
-      id: 'name', title: BY.find(([each]) => each === by)![1].replace(/^./, (first) => first.toUpperCase()), width: 'minmax(8rem, 1fr)', numeric: false, sortable: true,
+      id: 'name', title: BY.find(([each]) => each === by)![1].replace(/^./, (first) => first.toUpperCase()), width: 'minmax(6rem, 1fr)', numeric: false, sortable: true,
       cell: (row) => <span title={`${labelOf(by, row)} ${row.where}`}>{labelOf(by, row)} <span class="muted">{row.where}</span></span>,
     },
     numeric('bytes', isByFrame ? 'Self' : isMoment ? 'Bytes' : 'At peak', (row) => <span title={exact(row.bytes)}>{formatBytes(row.bytes)}</span>),
