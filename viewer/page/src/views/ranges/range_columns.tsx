@@ -11,14 +11,14 @@ export const BY: readonly (readonly [RangeQuery['by'], string])[] = [
 
 export function rangeColumns(by: RangeQuery['by'], isMoment: boolean, total: RangeAmounts): Column<RangeRow>[] {
   const isByFrame = by === 'module' || by === 'function' || by === 'line';
-  const numeric = (id: RangeQuery['sort'], title: string, cell: Column<RangeRow>['cell'], width = 5.2): Column<RangeRow> => ({
+  const numeric = (id: RangeQuery['sort'], title: string, cell: Column<RangeRow>['cell'], width = 5): Column<RangeRow> => ({
     id, title, width: `${width}rem`, numeric: true, sortable: true, cell,
   });
   const exact = (bytes: number) => `${formatExactBytes(bytes)}, ${formatPercent(bytes, total.bytes)}`;
   const overTime: readonly Column<RangeRow>[] = [
-    numeric('byte_seconds', 'Bytes × s', (row) => formatByteSeconds(row.byte_seconds), 6.2),
-    numeric('allocations', 'Allocs', (row) => formatCount(row.allocations), 4.6),
-    numeric('growth', 'Growth', (row) => <span title={formatExactBytes(row.growth)}>{formatDelta(row.growth)}</span>, 5.8),
+    numeric('byte_seconds', 'Bytes × s', (row) => formatByteSeconds(row.byte_seconds), 5.9),
+    numeric('allocations', 'Allocs', (row) => formatCount(row.allocations), 4),
+    numeric('growth', 'Growth', (row) => <span title={formatExactBytes(row.growth)}>{formatDelta(row.growth)}</span>, 5.6),
   ];
   return [
     {
@@ -26,7 +26,7 @@ export function rangeColumns(by: RangeQuery['by'], isMoment: boolean, total: Ran
       cell: (row) => <span title={`${labelOf(by, row)} ${row.where}`}>{labelOf(by, row)} <span class="muted">{row.where}</span></span>,
     },
     numeric('bytes', isByFrame ? 'Self' : isMoment ? 'Bytes' : 'At peak', (row) => <span title={exact(row.bytes)}>{formatBytes(row.bytes)}</span>),
-    ...(isByFrame ? [numeric('inclusive', 'Inclusive', (row) => <span title={exact(row.inclusive ?? 0)}>{formatBytes(row.inclusive ?? 0)}</span>)] : []),
+    ...(isByFrame ? [numeric('inclusive', 'Inclusive', (row) => <span title={exact(row.inclusive ?? 0)}>{formatBytes(row.inclusive ?? 0)}</span>, 5.8)] : []),
     ...(isMoment ? [] : overTime),
   ];
 }
