@@ -168,7 +168,17 @@ struct Table {
 };
 
 struct RangeQuery {
-  enum By : uint8_t { kCategory, kModule, kFunction, kLine, kStack, kThread, kStream };
+  enum By : uint8_t {
+    kCategory,
+    kRole,   // the first of its alive reasons
+    kDtype,  // of its tensor
+    kModule,
+    kFunction,
+    kLine,
+    kStack,
+    kThread,
+    kStream
+  };
   enum Sort : uint8_t { kBytes, kInclusive, kByteSeconds, kAllocations, kGrowth, kName };
 
   uint32_t lane = 0;

@@ -144,7 +144,9 @@ class RangeTableMaker {
   }
 
   void AddFrames(const std::vector<Amounts>& by_kind) {
-    static constexpr const char* kIds[] = {"", "module/", "function/", "line/"};
+    const std::string prefix = query_.by == RangeQuery::kModule     ? "module/"
+                               : query_.by == RangeQuery::kFunction ? "function/"
+                                                                    : "line/";
     std::map<uint32_t, Amounts> by_stack;  // in order, so that sums are the same every time
     for (uint32_t kind = 0; kind < by_kind.size(); ++kind) {
       if (!by_kind[kind].is_there) continue;
@@ -166,7 +168,7 @@ class RangeTableMaker {
       if (!group.amounts.is_there) continue;
       const std::string& text = labels.TextOf(label);
       group.row.name = text.empty() ? std::string(kUnknownName) : text;
-      group.row.id = absl::StrCat(kIds[query_.by], group.row.name);
+      group.row.id = absl::StrCat(prefix, group.row.name);
       if (query_.by == RangeQuery::kLine && group.row.stack != 0) {
         group.row.where = recording_.frames.Function(group.row.stack);
       }
@@ -192,6 +194,16 @@ class RangeTableMaker {
         row.id = absl::StrCat("category/", static_cast<unsigned>(category));
         break;
       }
+      case RangeQuery::kRole:
+        row.name = std::string(recording_.RoleOf(example));
+        if (row.name.empty()) row.name = std::string(kUnknownName);
+        row.id = absl::StrCat("role/", row.name);
+        break;
+      case RangeQuery::kDtype:
+        row.name = recording_.DtypeOf(example);
+        if (row.name.empty()) row.name = std::string(kUnknownName);
+        row.id = absl::StrCat("dtype/", row.name);
+        break;
       case RangeQuery::kThread:
         row.name = ThreadName(rows, example);
         row.id = absl::StrCat("thread/", row.name);

@@ -21,7 +21,7 @@ namespace {
 
 using analysis::RowId;
 
-constexpr uint32_t kBys = 7;
+constexpr uint32_t kBys = RangeQuery::kStream + 1;
 
 struct SlowRow {
   uint64_t bytes = 0, inclusive = 0, allocations = 0;
@@ -102,6 +102,10 @@ class SlowRanges {
     switch (by) {
       case RangeQuery::kCategory:
         return {"category/0", {}};
+      case RangeQuery::kRole:
+        return {"role/unknown", {}};
+      case RangeQuery::kDtype:
+        return {"dtype/unknown", {}};
       case RangeQuery::kStack:
         return {absl::StrCat("stack/", rows.stack[row]), {}};
       case RangeQuery::kThread:
@@ -126,8 +130,9 @@ class SlowRanges {
     std::set<std::string> all;
     for (const auto& frame : frames) all.insert(id_of(frame));
     if (own >= 0) return {id_of(frames[static_cast<size_t>(own)]), all};
-    const char* kinds[] = {"", "module", "function", "line"};
-    const std::string unknown = absl::StrCat(kinds[by], "/unknown");
+    const std::string unknown = by == RangeQuery::kModule     ? "module/unknown"
+                                : by == RangeQuery::kFunction ? "function/unknown"
+                                                              : "line/unknown";
     return {unknown, {unknown}};
   }
 };
@@ -207,6 +212,33 @@ TEST(RangeTableTest, PagesAreSortedByAnyColumn) {
       EXPECT_EQ(paged, ids);
     }
   });
+}
+
+TEST(RangeTableTest, RolesAndTypesOfTensorsAreRows) {
+  analysis::EventScript script;
+  script.Alloc(0x10000, 0x10000);
+  script.Tensor(script.Block(0x10000, 100), "bfloat16", "[8, 128]");
+  script.Tensor(script.Block(0x11000, 200), "bfloat16", "[4]");
+  script.Tensor(script.Block(0x12000, 400), "float32", "[4]");
+  script.Role(0x11000, format::kRoleSaved, "MulBackward0");
+  const analysis::Trace trace = script.Build();
+  const analysis::Examination examination(trace, script.definitions());
+  const analysis::Categories categories = analysis::Categorize(examination);
+  Recording recording(examination, {{0, trace.rows.heap[1]}});
+  recording.categories = &categories;
+  RangeQuery query;
+  query.to = trace.last_step();
+  query.limit = 10;
+  const auto rows_by = [&](RangeQuery::By by) {
+    query.by = by;
+    std::map<std::string, uint64_t> rows;
+    const auto table = MakeRangeTable(recording, query);
+    for (const RangeRow& row : table->rows) rows[row.id] = row.amounts.bytes;
+    return rows;
+  };
+  const std::map<std::string, uint64_t> types = {{"dtype/bfloat16", 300}, {"dtype/float32", 400}};
+  EXPECT_EQ(rows_by(RangeQuery::kDtype), types);
+  EXPECT_EQ(rows_by(RangeQuery::kRole)["role/saved for backward"], 200u);
 }
 
 TEST(RangeTableTest, ARangeThatIsNotInTheRecordingIsRefused) {

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -66,6 +68,13 @@ struct Recording {
   RangeLabels& labels(RangeQuery::By by) {
     return labels_.try_emplace(by, frames, by).first->second;
   }
+
+  // Returns the first reason why a block was alive, such as "a parameter"; "" if it is not known.
+  std::string_view RoleOf(analysis::RowId row) {
+    return categories == nullptr ? "" : alive_texts().RoleOf(row);
+  }
+  // Returns the type of a block's tensor, or "".
+  std::string DtypeOf(analysis::RowId row) const;
 
   bool IsIn(const Questions::Lane& lane, analysis::RowId row) const {
     return rows().heap[row] == lane.heap && rows().device[row] == lane.device;

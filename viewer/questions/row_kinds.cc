@@ -1,6 +1,7 @@
 #include "viewer/questions/row_kinds.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "viewer/questions/recording.h"
 
@@ -13,7 +14,7 @@ using analysis::RowId;
 // Numbers kinds in order of first use. Few kinds share a stack, so those of a stack are a list.
 class KindNumbers {
  public:
-  KindNumbers(const Recording& recording, std::vector<RowId>& examples)
+  KindNumbers(Recording& recording, std::vector<RowId>& examples)
       : recording_(recording),
         examples_(examples),
         of_stack_(recording.frames.definitions().stack_count() + size_t{2}, RangeTotals::kNoKind) {}
@@ -21,38 +22,43 @@ class KindNumbers {
   uint32_t Of(RowId row) {
     // Ids in a damaged file may be arbitrary: those out of range share a list.
     const size_t stack = std::min<size_t>(recording_.rows().stack[row], of_stack_.size() - 1);
+    const std::string_view role = recording_.RoleOf(row);
     uint32_t* kind = &of_stack_[stack];
-    while (*kind != RangeTotals::kNoKind && !IsLike(row, examples_[*kind])) kind = &next_[*kind];
+    while (*kind != RangeTotals::kNoKind && !IsLike(row, role, *kind)) kind = &next_[*kind];
     if (*kind != RangeTotals::kNoKind) return *kind;
     const auto added = static_cast<uint32_t>(examples_.size());
     *kind = added;  // before next_ grows and moves what it points to
     examples_.push_back(row);
     next_.push_back(RangeTotals::kNoKind);
+    roles_.push_back(role);
     return added;
   }
 
  private:
-  bool IsLike(RowId a, RowId b) const {
+  bool IsLike(RowId a, std::string_view role, uint32_t kind) const {
+    const RowId b = examples_[kind];
     constexpr uint16_t kKnown = analysis::kRowHasStream | analysis::kRowHasThread;
     const analysis::Rows& rows = recording_.rows();
     return rows.stack[a] == rows.stack[b] && rows.heap[a] == rows.heap[b] &&
            ((rows.flags[a] ^ rows.flags[b]) & kKnown) == 0 && rows.stream[a] == rows.stream[b] &&
            rows.thread[a] == rows.thread[b] && rows.device[a] == rows.device[b] &&
-           recording_.CategoryOf(a) == recording_.CategoryOf(b) && rows.Name(a) == rows.Name(b);
+           recording_.CategoryOf(a) == recording_.CategoryOf(b) && rows.Name(a) == rows.Name(b) &&
+           rows.Dtype(a) == rows.Dtype(b) && role == roles_[kind];
   }
 
-  const Recording& recording_;
+  Recording& recording_;
   std::vector<RowId>& examples_;
   std::vector<uint32_t> of_stack_;  // the first kind
   std::vector<uint32_t> next_;      // by kind
+  std::vector<std::string_view> roles_;
 };
 
 }  // namespace
 
-RowKinds::RowKinds(const Recording& recording, analysis::Step spacing)
+RowKinds::RowKinds(Recording& recording, analysis::Step spacing)
     : totals_(recording.trace(), Number(recording), spacing) {}
 
-RangeTotals::Kinds RowKinds::Number(const Recording& recording) {
+RangeTotals::Kinds RowKinds::Number(Recording& recording) {
   RangeTotals::Kinds kinds;
   const auto lane_count = static_cast<uint32_t>(recording.lanes.size());
   kinds.lane_count = lane_count + 1;  // the last one: rows in no lane

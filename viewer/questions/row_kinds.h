@@ -20,18 +20,17 @@ struct Recording;
 class RowKinds {
  public:
   // `spacing`: see RangeTotals.
-  explicit RowKinds(const Recording& recording,
-                    analysis::Step spacing = analysis::RangeTotals::kSpacing);
+  explicit RowKinds(Recording& recording, analysis::Step spacing = analysis::RangeTotals::kSpacing);
 
   // One row of each kind, by kind. All rows of a kind are in one lane, and have the same stack,
-  // category, stream, thread and name.
+  // category, role, type of tensor, stream, thread and name.
   const std::vector<analysis::RowId>& examples() const { return examples_; }
   uint32_t LaneOf(uint32_t kind) const { return totals_.kinds().lanes[kind]; }
   uint32_t Of(analysis::RowId row) const { return totals_.kinds().of_rows[row]; }
   const analysis::RangeTotals& totals() const { return totals_; }
 
  private:
-  analysis::RangeTotals::Kinds Number(const Recording& recording);
+  analysis::RangeTotals::Kinds Number(Recording& recording);
 
   std::vector<analysis::RowId> examples_;
   const analysis::RangeTotals totals_;

@@ -100,7 +100,8 @@ RangeQuery ReadRangeQuery(Parameters& parameters) {
   query.from = Small(parameters, "from");
   query.to = Small(parameters, "to");
   query.by = Named<RangeQuery::By>(
-      parameters, "by", {"category", "module", "function", "line", "stack", "thread", "stream"});
+      parameters, "by",
+      {"category", "role", "dtype", "module", "function", "line", "stack", "thread", "stream"});
   query.sort = Named<RangeQuery::Sort>(
       parameters, "sort", {"bytes", "inclusive", "byte_seconds", "allocations", "growth", "name"});
   query.descending = parameters.FlagOr("descending", true);

@@ -150,7 +150,7 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
   it('has the same tables of ranges', async () => {
     const summed = ({ byte_seconds: sum, ...row }: RangeAmounts): object => ({ ...row, byte_seconds: Number(sum.toPrecision(9)) });
     for (const { file: number, lane, filter, from, to } of scopes()) {
-      for (const by of ['category', 'module', 'function', 'line', 'stack', 'thread', 'stream'] as const) {
+      for (const by of ['category', 'role', 'dtype', 'module', 'function', 'line', 'stack', 'thread', 'stream'] as const) {
         for (const sort of ['bytes', 'inclusive', 'allocations', 'growth', 'name'] as const) {
           const query: RangeQuery = { file: number, lane, filter, from, to: random.below(5) === 0 ? from : to, by, sort, descending: random.below(2) === 0, offset: random.below(3), limit: 20 };
           const [ofServer, ofFile] = await Promise.all([transports.server.range(query), transports.file.range(query)]);

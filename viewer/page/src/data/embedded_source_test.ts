@@ -144,6 +144,8 @@ describe('EmbeddedSource', () => {
     expect(table).toMatchObject({ peak_event: 2, peak_ns: 200, from_ns: 200, to_ns: 400, total: { bytes: 1310, allocations: 1, growth: 0 } });
     const moment = await source(false).range({ ...query, from: 3, to: 3, by: 'category' });
     expect(moment.rows.map((row) => [row.name, row.bytes, row.byte_seconds])).toEqual([['unknown', 300, 0]]);
+    const ids = async (by: 'role' | 'dtype'): Promise<string[]> => (await source(false).range({ ...query, by })).rows.map(({ id }) => id);
+    expect([await ids('role'), await ids('dtype')]).toEqual([['role/unknown', 'role/a parameter'], ['dtype/float32', 'dtype/unknown']]);
   });
 
   it('knows the stacks of what was left out at the events that people ask for', async () => {

@@ -429,7 +429,7 @@ export interface RangeQuery {
   readonly filter: Filter;
   readonly from: number; // events
   readonly to: number;
-  readonly by: 'category' | 'module' | 'function' | 'line' | 'stack' | 'thread' | 'stream';
+  readonly by: 'category' | 'role' | 'dtype' | 'module' | 'function' | 'line' | 'stack' | 'thread' | 'stream';
   readonly sort: 'bytes' | 'inclusive' | 'byte_seconds' | 'allocations' | 'growth' | 'name';
   readonly descending: boolean;
   readonly offset: number;
@@ -453,7 +453,7 @@ export interface RangeAmounts {
 }
 /** A module, function or line counts the blocks of which it is the program's own frame. */
 export interface RangeRow extends RangeAmounts {
-  readonly id: string; // 'category/3', 'line/train.py:41'
+  readonly id: string; // 'category/3', 'role/a parameter', 'dtype/bfloat16', 'line/train.py:41'
   readonly name: string;
   readonly where: string; // of a stack its place, of a line the function in `stack`
   readonly inclusive: number | null; // bytes at the peak with it anywhere on their stack; null: does not apply

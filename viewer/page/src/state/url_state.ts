@@ -103,7 +103,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
   },
   breakdown: breakdownFlag('open'),
   breakdown_of: breakdownOption('of', ['range', 'cursor']),
-  breakdown_by: breakdownOption('by', ['category', 'module', 'function', 'line', 'stack', 'thread', 'stream']),
+  breakdown_by: breakdownOption('by', ['category', 'role', 'dtype', 'module', 'function', 'line', 'stack', 'thread', 'stream']),
   breakdown_sort: breakdownOption('sort', ['bytes', 'inclusive', 'byte_seconds', 'allocations', 'growth', 'name']),
   breakdown_down: breakdownFlag('descending'),
 };

@@ -6,7 +6,7 @@ import type { Column } from '../../widgets/virtual_grid';
 import { formatByteSeconds, labelOf } from './rows_text';
 
 export const BY: readonly (readonly [RangeQuery['by'], string])[] = [
-  ['category', 'category'], ['module', 'module'], ['function', 'function'], ['line', 'line'], ['stack', 'stack'], ['thread', 'thread'], ['stream', 'stream'],
+  ['category', 'category'], ['role', 'why alive'], ['dtype', 'tensor type'], ['module', 'module'], ['function', 'function'], ['line', 'line'], ['stack', 'stack'], ['thread', 'thread'], ['stream', 'stream'],
 ];
 
 export function rangeColumns(by: RangeQuery['by'], isMoment: boolean, total: RangeAmounts): Column<RangeRow>[] {

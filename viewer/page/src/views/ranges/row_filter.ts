@@ -12,6 +12,10 @@ export function filterOfRow(by: RangeQuery['by'], row: RangeRow): Partial<Filter
   switch (by) {
     case 'category':
       return { category: row.name };
+    case 'role':
+      return row.name === 'unknown' ? null : { text: row.name };
+    case 'dtype':
+      return row.name === 'unknown' ? null : { text: `${row.name} [` }; // the shape follows
     case 'stream':
       return { stream: row.name };
     case 'thread':

@@ -10,6 +10,9 @@ it('filters by the field that rows are grouped by', () => {
   expect(of('category', 'gradients')).toEqual({ category: 'gradients' });
   expect(of('stream', 'unknown')).toEqual({ stream: 'unknown' });
   expect(of('stack', 'main', { id: 'stack/7' })).toEqual({ stack: 7 });
+  expect(of('role', 'a parameter')).toEqual({ text: 'a parameter' });
+  expect(of('dtype', 'bfloat16')).toEqual({ text: 'bfloat16 [' });
+  expect(of('dtype', 'unknown')).toBeNull();
   expect(of('line', 'train.py:41')).toEqual({ text: 'train.py:41' });
   expect(of('module', 'libtorch.so')).toEqual({ text: 'libtorch.so' });
 });
