@@ -24,8 +24,9 @@ inline constexpr uint32_t kMaxTableRows = 500;
 struct Filter {
   // Text typed by the user. Plain text is searched for, ignoring case, in the functions ("forward
   // (model.py)"), files ("model.py:41" too) and libraries of the stack, and in the block's address
-  // and name; an address finds the block that contains it. '/.../' is a regular expression (RE2) on
-  // the same texts.
+  // and name, in the type and shape of its tensor ("bfloat16 [8, 128]"), and in why it was alive
+  // ("saved for backward by MulBackward0"); an address finds the block that contains it. '/.../' is
+  // a regular expression (RE2) on the same texts.
   std::string text;
   std::string category;  // as FileMeta names them
   std::optional<uint32_t> stack, key;
@@ -164,6 +165,53 @@ struct Table {
   std::vector<TableRow> rows;
   uint64_t total_rows = 0;
   int64_t total_bytes = 0, total_blocks = 0;
+};
+
+struct RangeQuery {
+  enum By : uint8_t {
+    kCategory,
+    kRole,   // the first of its alive reasons
+    kDtype,  // of its tensor
+    kModule,
+    kFunction,
+    kLine,
+    kStack,
+    kThread,
+    kStream
+  };
+  enum Sort : uint8_t { kBytes, kInclusive, kByteSeconds, kAllocations, kGrowth, kName };
+
+  uint32_t lane = 0;
+  Filter filter;
+  uint32_t from = 0, to = 0;  // events
+  By by = kCategory;
+  Sort sort = kBytes;
+  bool descending = true;
+  uint64_t offset = 0;
+  uint32_t limit = 0;  // at most kMaxTableRows
+};
+
+// Amounts of a range.
+struct RangeAmounts {
+  uint64_t bytes = 0;  // at the peak
+  double byte_seconds = 0;
+  uint64_t allocations = 0;
+  int64_t growth = 0;
+};
+
+struct RangeRow {
+  std::string id, name, where;
+  RangeAmounts amounts;
+  std::optional<uint64_t> inclusive;
+  uint32_t stack = 0;
+};
+
+struct RangeTable {
+  std::vector<RangeRow> rows;
+  uint64_t total_rows = 0;
+  RangeAmounts total;
+  uint32_t peak_event = 0;
+  int64_t from_ns = 0, to_ns = 0, peak_ns = 0;
 };
 
 struct SegmentState {

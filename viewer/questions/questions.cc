@@ -7,6 +7,7 @@
 #include "viewer/questions/find.h"
 #include "viewer/questions/flame.h"
 #include "viewer/questions/passing_curve.h"
+#include "viewer/questions/range_table.h"
 #include "viewer/questions/recording.h"
 #include "viewer/questions/segments.h"
 #include "viewer/questions/table.h"
@@ -33,6 +34,7 @@ void Questions::SetCategories(const analysis::Categories* categories) {
   state_->recording.categories = categories;
   state_->recording.histories.ForgetCategories();
   state_->recording.found_total.reset();
+  state_->recording.ForgetKinds();
 }
 
 void Questions::Prepare() {
@@ -41,6 +43,8 @@ void Questions::Prepare() {
   recording.phases();
   if (!recording.lanes.empty()) recording.histories.OfStacks(recording, 0);
 }
+
+void Questions::PrepareRanges() { state_->recording.kinds(); }
 
 absl::StatusOr<BlockDetails> Questions::AnswerBlock(uint32_t row) {
   return DescribeBlock(state_->recording, row);
@@ -75,6 +79,10 @@ absl::StatusOr<FlameTree> Questions::AnswerFlame(const FlameQuery& query, Questi
 
 absl::StatusOr<Table> Questions::AnswerTable(const TableQuery& query) {
   return MakeTable(state_->recording, query);
+}
+
+absl::StatusOr<RangeTable> Questions::AnswerRange(const RangeQuery& query) {
+  return MakeRangeTable(state_->recording, query);
 }
 
 absl::StatusOr<Segments> Questions::AnswerSegments(uint32_t lane, uint32_t event) {

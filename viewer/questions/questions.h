@@ -50,6 +50,8 @@ class Questions {
 
   // Computes what the first query would have to wait for: about a second for 100 million events.
   void Prepare();
+  // The same for AnswerRange(); to be called after SetCategories().
+  void PrepareRanges();
 
   absl::StatusOr<BlockDetails> AnswerBlock(uint32_t row);
   absl::StatusOr<std::vector<StackInfo>> AnswerStacks(const std::vector<uint32_t>& ids);
@@ -64,6 +66,7 @@ class Questions {
   absl::StatusOr<FlameTree> AnswerFlame(const FlameQuery& query, Questions& other,
                                         uint32_t other_lane, uint32_t other_to);
   absl::StatusOr<Table> AnswerTable(const TableQuery& query);
+  absl::StatusOr<RangeTable> AnswerRange(const RangeQuery& query);
   absl::StatusOr<Segments> AnswerSegments(uint32_t lane, uint32_t event);
   // Returns matches from the first one after row `after`; kNoRow: from the first.
   absl::StatusOr<Found> AnswerFind(const Scope& scope, uint32_t after, uint32_t limit);

@@ -4,6 +4,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <random>
@@ -115,6 +116,30 @@ void TableOfAllBorn(benchmark::State& state) {
   }
 }
 
+void RangesOnce(benchmark::State& state) {
+  BenchmarkData& data = BenchmarkData::Get();
+  for (auto _ : state) {
+    data.questions->SetCategories(nullptr);  // forgets them
+    data.questions->PrepareRanges();
+  }
+}
+
+// By category, function, ...; without a filter, with a search text, or with a size.
+void TableOfAnyRange(benchmark::State& state) {
+  BenchmarkData& data = BenchmarkData::Get();
+  RangeQuery query;
+  query.by = static_cast<RangeQuery::By>(state.range(0));
+  query.limit = 200;
+  if (state.range(1) == 1) query.filter.text = "f1";
+  if (state.range(1) == 2) query.filter.min_size = 1 << 20;
+  benchmark::DoNotOptimize(data.questions->AnswerRange(query).ok());
+  for (auto _ : state) {
+    query.from = data.AnyEvent();
+    query.to = std::max(query.from, data.AnyEvent());
+    benchmark::DoNotOptimize(data.questions->AnswerRange(query).ok());
+  }
+}
+
 // For the whole recording and for windows of it; filters by text or by size.
 void PassingCurveOfAWindow(benchmark::State& state) {
   BenchmarkData& data = BenchmarkData::Get();
@@ -168,6 +193,11 @@ BENCHMARK(TableOfAllBorn)
     ->Arg(TableQuery::kBlock)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(2);
+BENCHMARK(RangesOnce)->Unit(benchmark::kMillisecond)->Iterations(1);
+BENCHMARK(TableOfAnyRange)
+    ->ArgsProduct({{RangeQuery::kCategory, RangeQuery::kFunction, RangeQuery::kStack}, {0, 1, 2}})
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(10);
 BENCHMARK(PassingCurveOfAWindow)
     ->ArgsProduct({{1, 10, 1000}, {0, 1}})
     ->Unit(benchmark::kMillisecond)

@@ -45,6 +45,23 @@ Json RowJson(const TableRow& row) {
           {"sparkline", row.sparkline}};
 }
 
+Json AmountsJson(const RangeAmounts& amounts) {
+  return {{"bytes", amounts.bytes},
+          {"byte_seconds", amounts.byte_seconds},
+          {"allocations", amounts.allocations},
+          {"growth", amounts.growth}};
+}
+
+Json RangeRowJson(const RangeRow& row) {
+  Json json = {{"id", row.id},
+               {"name", row.name},
+               {"where", row.where},
+               {"inclusive", OrNull(row.inclusive)},
+               {"stack", row.stack}};
+  json.update(AmountsJson(row.amounts));
+  return json;
+}
+
 Json SegmentJson(const SegmentState& segment) {
   return {{"address", Address(segment.address)},
           {"size", segment.size},
@@ -133,6 +150,18 @@ Json ToJson(const Table& table) {
           {"total_rows", table.total_rows},
           {"total_bytes", table.total_bytes},
           {"total_blocks", table.total_blocks}};
+}
+
+Json ToJson(const RangeTable& table) {
+  Json rows = Json::array();
+  for (const RangeRow& row : table.rows) rows.push_back(RangeRowJson(row));
+  return {{"rows", std::move(rows)},
+          {"total_rows", table.total_rows},
+          {"total", AmountsJson(table.total)},
+          {"peak_event", table.peak_event},
+          {"peak_ns", table.peak_ns},
+          {"from_ns", table.from_ns},
+          {"to_ns", table.to_ns}};
 }
 
 Json ToJson(const Segments& segments) {

@@ -24,6 +24,7 @@ nlohmann::ordered_json ToJson(const std::vector<StackInfo>& stacks);
 nlohmann::ordered_json ToJson(const BlockDetails& block);
 nlohmann::ordered_json ToJson(const SourceText& source);
 nlohmann::ordered_json ToJson(const Table& table);
+nlohmann::ordered_json ToJson(const RangeTable& table);
 nlohmann::ordered_json ToJson(const Segments& segments);
 nlohmann::ordered_json ToJson(const Found& found);
 

@@ -1,9 +1,15 @@
 #include "viewer/questions/recording.h"
 
 #include "absl/strings/str_cat.h"
+#include "viewer/index/names.h"
 #include "viewer/questions/scope_rows.h"
 
 namespace gmt::viewer {
+
+std::string Recording::DtypeOf(analysis::RowId row) const {
+  const std::string tensor = TensorText(frames.definitions(), rows(), row);
+  return tensor.substr(0, tensor.find(' '));
+}
 
 absl::Status Recording::Check(uint32_t lane, uint32_t event) const {
   if (lane >= lanes.size()) {

@@ -10,7 +10,10 @@
 #define GMT_VIEWER_QUESTIONS_RECORDING_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,8 @@
 #include "viewer/questions/live_samples.h"
 #include "viewer/questions/loop_phases.h"
 #include "viewer/questions/questions.h"
+#include "viewer/questions/range_labels.h"
+#include "viewer/questions/row_kinds.h"
 #include "viewer/questions/source_text.h"
 
 namespace gmt::viewer {
@@ -51,6 +56,26 @@ struct Recording {
     return *alive_texts_;
   }
 
+  // What the tables of ranges add up; of the categories that are known by then.
+  const RowKinds& kinds() {
+    if (!kinds_) MakeKinds();
+    return *kinds_;
+  }
+  void MakeKinds(analysis::Step spacing = analysis::RangeTotals::kSpacing) {
+    kinds_.emplace(*this, spacing);
+  }
+  void ForgetKinds() { kinds_.reset(); }
+  RangeLabels& labels(RangeQuery::By by) {
+    return labels_.try_emplace(by, frames, by).first->second;
+  }
+
+  // Returns the first reason why a block was alive, such as "a parameter"; "" if it is not known.
+  std::string_view RoleOf(analysis::RowId row) {
+    return categories == nullptr ? "" : alive_texts().RoleOf(row);
+  }
+  // Returns the type of a block's tensor, or "".
+  std::string DtypeOf(analysis::RowId row) const;
+
   bool IsIn(const Questions::Lane& lane, analysis::RowId row) const {
     return rows().heap[row] == lane.heap && rows().device[row] == lane.device;
   }
@@ -73,6 +98,8 @@ struct Recording {
  private:
   std::optional<LoopPhases> phases_;
   std::optional<analysis::AliveTexts> alive_texts_;
+  std::optional<RowKinds> kinds_;
+  std::map<RangeQuery::By, RangeLabels> labels_;
 };
 
 }  // namespace gmt::viewer

@@ -146,6 +146,39 @@ bool RowFilter::AddressFits(RowId row) const {
   return expression_ ? FitsText(text) : absl::StartsWith(text, needle_);
 }
 
+bool RowFilter::TensorFits(RowId row) {
+  const analysis::Rows& rows = recording_.rows();
+  if (rows.Dtype(row) == 0) return false;
+  const uint64_t key = uint64_t{rows.Dtype(row)} << 32 | rows.Shape(row);
+  const auto [found, is_new] = tensors_.try_emplace(key, false);
+  if (is_new) {
+    found->second = FitsText(TensorText(recording_.frames.definitions(), rows, row));
+  }
+  return found->second;
+}
+
+bool RowFilter::MayFitAlive() {
+  if (alive_) return !alive_->empty();
+  alive_.emplace();
+  if (recording_.categories == nullptr) return false;
+  bool is_any = false;
+  for (const std::string& text : recording_.alive_texts().texts()) {
+    alive_->push_back(!text.empty() && FitsText(text));
+    is_any = is_any || alive_->back();
+  }
+  if (!is_any) alive_->clear();
+  return is_any;
+}
+
+bool RowFilter::AliveFits(RowId row) {
+  return MayFitAlive() && (*alive_)[recording_.alive_texts().CodeOf(row)];
+}
+
+bool RowFilter::is_by_kind() {
+  if (filter_.min_size || filter_.max_size || matches_addresses_) return false;
+  return filter_.text.empty() || (recording_.rows().dtype_column.empty() && !MayFitAlive());
+}
+
 bool RowFilter::Matches(RowId row) {
   if (is_empty_) return true;
   const analysis::Rows& rows = recording_.rows();
@@ -163,7 +196,7 @@ bool RowFilter::Matches(RowId row) {
   if (filter_.stack && *filter_.stack != stack) return false;
   if (filter_.key && !KeyFits(stack)) return false;
   if (filter_.text.empty() || StackFits(stack)) return true;
-  return NameFits(rows.Name(row)) || AddressFits(row);
+  return NameFits(rows.Name(row)) || AddressFits(row) || TensorFits(row) || AliveFits(row);
 }
 
 }  // namespace gmt::viewer

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "viewer/questions/recording.h"
 
@@ -40,6 +41,8 @@ class RowFilter {
   bool Matches(analysis::RowId row);
   // Returns whether every block matches.
   bool is_empty() const { return is_empty_; }
+  // Returns whether all blocks of one stack, category, stream, thread and name match, or none.
+  bool is_by_kind();
 
  private:
   RowFilter(Recording& recording, const Filter& filter);
@@ -52,6 +55,9 @@ class RowFilter {
   bool KeyFits(uint32_t stack);
   bool NameFits(uint32_t name);
   bool AddressFits(analysis::RowId row) const;
+  bool TensorFits(analysis::RowId row);
+  bool AliveFits(analysis::RowId row);
+  bool MayFitAlive();
 
   Recording& recording_;
   Filter filter_;
@@ -68,6 +74,8 @@ class RowFilter {
   std::optional<Number> stream_, thread_;
   std::optional<analysis::Category> category_;
   std::vector<uint8_t> frames_, stacks_, names_, keys_;  // by id: cached matches
+  absl::flat_hash_map<uint64_t, bool> tensors_;          // by type and shape
+  std::optional<std::vector<bool>> alive_;  // by code of AliveTexts; empty: none of them matches
 };
 
 }  // namespace gmt::viewer

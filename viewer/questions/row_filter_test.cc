@@ -69,6 +69,26 @@ TEST_F(RowFilterTest, SearchesFunctionsFilesAndLinesIgnoringCase) {
 
 TEST_F(RowFilterTest, SearchesNames) { EXPECT_THAT(WithText("layer 1"), ElementsAre(0)); }
 
+TEST_F(RowFilterTest, SearchesTensorsAndWhyTheyWereAlive) {
+  script_.Tensor(script_.Block(0x7f0000, 0x80), "bfloat16", "[8, 128]");
+  script_.Block(0x7f0080, 0x80);
+  script_.Role(0x7f0080, format::kRoleSaved, "MulBackward0");
+  trace_ = script_.Build();
+  EXPECT_THAT(WithText("BFLOAT16 [8"), ElementsAre(3));
+
+  analysis::Examination examination(trace_, script_.definitions());
+  const analysis::Categories categories = analysis::Categorize(examination);
+  Recording recording(examination, {{0, 0}});
+  recording.categories = &categories;
+  Filter filter;
+  filter.text = "saved for backward";
+  auto made = RowFilter::Make(recording, filter);
+  ASSERT_TRUE(made.ok());
+  EXPECT_FALSE(made->is_by_kind());
+  EXPECT_FALSE(made->Matches(3));
+  EXPECT_TRUE(made->Matches(4));
+}
+
 TEST_F(RowFilterTest, AddressFindsTheBlockThatContainsIt) {
   EXPECT_THAT(WithText("0x9f01ff"), ElementsAre(1));
   EXPECT_THAT(WithText("0x9f0200"), IsEmpty());

@@ -110,9 +110,9 @@ absl::Status ServedRecording::LoadOrFail(Keep keep) {
                [this] { FindSteps(); }},
               [](size_t) {});
   const analysis::Cycles& cycles = FindSteps();
-  ParallelFor({[this] {
+  ParallelFor({[this, keep] {
                  AddQuestions();
-                 FindCategories();
+                 FindCategories(keep);
                },
                [this, &cycles] {
                  if (!index_was_cached_) BuildBlocks(cycles);
@@ -205,9 +205,11 @@ void ServedRecording::AddQuestions() {
   questions_ = std::move(questions);
 }
 
-void ServedRecording::FindCategories() {
+// A window of a recording in progress is replaced soon, and mostly before anyone asks for a range.
+void ServedRecording::FindCategories(Keep keep) {
   const std::lock_guard lock(examination_mutex_);
   questions_->SetCategories(&recording_->categories());
+  if (keep != Keep::kUnused) questions_->PrepareRanges();
   has_categories_ = true;
 }
 

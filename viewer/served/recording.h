@@ -107,7 +107,7 @@ class ServedRecording {
   const analysis::Cycles& FindSteps();
   void BuildBlocks(const analysis::Cycles& cycles);
   void AddQuestions();
-  void FindCategories();
+  void FindCategories(Keep keep);
   void CacheIndex() const;
   nlohmann::ordered_json LanesJson(const ViewIndex& index) const;
   nlohmann::ordered_json CoarseMeta() const;

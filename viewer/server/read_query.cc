@@ -93,6 +93,23 @@ TableQuery ReadTableQuery(Parameters& parameters) {
   return query;
 }
 
+RangeQuery ReadRangeQuery(Parameters& parameters) {
+  RangeQuery query;
+  query.lane = Small(parameters, "lane");
+  query.filter = ReadFilter(parameters);
+  query.from = Small(parameters, "from");
+  query.to = Small(parameters, "to");
+  query.by = Named<RangeQuery::By>(
+      parameters, "by",
+      {"category", "role", "dtype", "module", "function", "line", "stack", "thread", "stream"});
+  query.sort = Named<RangeQuery::Sort>(
+      parameters, "sort", {"bytes", "inclusive", "byte_seconds", "allocations", "growth", "name"});
+  query.descending = parameters.FlagOr("descending", true);
+  query.offset = parameters.IntegerOr("offset", 0, UINT32_MAX, 0);
+  query.limit = Small(parameters, "limit", 1, kMaxTableRows);
+  return query;
+}
+
 std::optional<OtherSide> ReadOtherSide(Parameters& parameters, size_t files) {
   const auto file = parameters.OptionalInteger("other_file", 0, files - 1);
   const auto lane = OptionalSmall(parameters, "other_lane");

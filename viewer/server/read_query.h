@@ -24,6 +24,7 @@ BlockQuery ReadBlockQuery(Parameters& parameters);
 Scope ReadScope(Parameters& parameters);
 FlameQuery ReadFlameQuery(Parameters& parameters);
 TableQuery ReadTableQuery(Parameters& parameters);
+RangeQuery ReadRangeQuery(Parameters& parameters);
 
 // The other side of a comparing flame graph: given completely or not at all.
 struct OtherSide {

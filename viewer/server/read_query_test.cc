@@ -80,6 +80,24 @@ TEST(ReadQueryTest, MapsEveryGroupingNameToItsValue) {
   }
 }
 
+TEST(ReadQueryTest, MapsEveryGroupingOfARangeToItsValue) {
+  const std::vector<std::pair<std::string, RangeQuery::By>> names = {
+      {"category", RangeQuery::kCategory}, {"role", RangeQuery::kRole},
+      {"dtype", RangeQuery::kDtype},       {"module", RangeQuery::kModule},
+      {"function", RangeQuery::kFunction}, {"line", RangeQuery::kLine},
+      {"stack", RangeQuery::kStack},       {"thread", RangeQuery::kThread},
+      {"stream", RangeQuery::kStream}};
+  for (const auto& [name, by] : names) {
+    Parameters parameters("lane=1&from=2&to=9&sort=byte_seconds&descending=false&limit=7&by=" +
+                          name);
+    const RangeQuery query = ReadRangeQuery(parameters);
+    EXPECT_EQ(query.by, by) << name;
+    EXPECT_EQ(query.sort, RangeQuery::kByteSeconds);
+    EXPECT_FALSE(query.descending);
+    EXPECT_EQ(Refusal(parameters), "");
+  }
+}
+
 TEST(ReadQueryTest, TableOfTooManyRowsIsRefused) {
   Parameters parameters("lane=0&of=live&from=0&to=1&by=stack&sort=bytes&limit=501");
   ReadTableQuery(parameters);

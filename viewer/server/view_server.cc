@@ -129,6 +129,7 @@ class Server : public ViewServer, public QueryHandler {
   Response Source(Parameters& parameters);
   Response Flame(Parameters& parameters);
   Response Table(Parameters& parameters);
+  Response Range(Parameters& parameters);
   Response Segments(Parameters& parameters);
   Response Find(Parameters& parameters);
   Response Answers(Parameters& parameters);
@@ -212,14 +213,23 @@ absl::Status Server::Open(const std::vector<std::string>& paths,
 
 const std::map<std::string, Server::Question, std::less<>>& Server::Questions() {
   static const auto* questions = new std::map<std::string, Question, std::less<>>{
-      {"meta", {Cost::kQuick, &Server::Meta}},      {"progress", {Cost::kNone, &Server::Progress}},
-      {"alive", {Cost::kNone, &Server::Alive}},     {"curve", {Cost::kQuick, &Server::Curve}},
-      {"passing", {Cost::kSlow, &Server::Passing}}, {"blocks", {Cost::kQuick, &Server::Blocks}},
-      {"block", {Cost::kSlow, &Server::Block}},     {"stacks", {Cost::kSlow, &Server::Stacks}},
-      {"source", {Cost::kSlow, &Server::Source}},   {"flame", {Cost::kSlow, &Server::Flame}},
-      {"table", {Cost::kSlow, &Server::Table}},     {"segments", {Cost::kSlow, &Server::Segments}},
-      {"find", {Cost::kSlow, &Server::Find}},       {"answer", {Cost::kSlow, &Server::Answers}},
-      {"compare", {Cost::kSlow, &Server::Compare}}, {"moved", {Cost::kQuick, &Server::Moved}},
+      {"meta", {Cost::kQuick, &Server::Meta}},
+      {"progress", {Cost::kNone, &Server::Progress}},
+      {"alive", {Cost::kNone, &Server::Alive}},
+      {"curve", {Cost::kQuick, &Server::Curve}},
+      {"passing", {Cost::kSlow, &Server::Passing}},
+      {"blocks", {Cost::kQuick, &Server::Blocks}},
+      {"block", {Cost::kSlow, &Server::Block}},
+      {"stacks", {Cost::kSlow, &Server::Stacks}},
+      {"source", {Cost::kSlow, &Server::Source}},
+      {"flame", {Cost::kSlow, &Server::Flame}},
+      {"table", {Cost::kSlow, &Server::Table}},
+      {"range", {Cost::kSlow, &Server::Range}},
+      {"segments", {Cost::kSlow, &Server::Segments}},
+      {"find", {Cost::kSlow, &Server::Find}},
+      {"answer", {Cost::kSlow, &Server::Answers}},
+      {"compare", {Cost::kSlow, &Server::Compare}},
+      {"moved", {Cost::kQuick, &Server::Moved}},
   };
   return *questions;
 }
@@ -399,6 +409,14 @@ Response Server::Table(Parameters& parameters) {
   const TableQuery query = ReadTableQuery(parameters);
   return Ask(parameters, *file, [&](viewer::Questions& questions, std::string* body) {
     return Put(questions.AnswerTable(query), JsonText<viewer::Table>, body);
+  });
+}
+
+Response Server::Range(Parameters& parameters) {
+  const std::shared_ptr<ServedRecording> file = File(parameters);
+  const RangeQuery query = ReadRangeQuery(parameters);
+  return Ask(parameters, *file, [&](viewer::Questions& questions, std::string* body) {
+    return Put(questions.AnswerRange(query), JsonText<RangeTable>, body);
   });
 }
 

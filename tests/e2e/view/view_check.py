@@ -143,8 +143,8 @@ def own_address():
 def garbage_never_hurts(place):
     with place.view("short.gmt") as view:
         view.wait_ready()
-        questions = ("curve", "passing", "blocks", "block", "stacks", "source", "flame", "table", "segments", "find",
-                     "answer", "compare", "meta", "progress")
+        questions = ("curve", "passing", "blocks", "block", "stacks", "source", "flame", "table", "range", "segments",
+                     "find", "answer", "compare", "meta", "progress")
         names = ("file", "lane", "axis", "from", "to", "columns", "low", "high", "rows", "layout", "row", "ids", "path",
                  "line", "of", "text", "category", "stack", "key", "min_size", "max_size", "inverted", "folded", "by",
                  "sort", "limit", "offset", "sparkline", "event", "name", "other", "other_file", "other_lane",
@@ -202,6 +202,10 @@ def every_question_is_answered(place):
         table = view.answer("table", **scope, by="stack", sort="bytes", limit=10, sparkline=20)
         tree, nodes = view.answer("flame", **scope, folded="true")
         assert table["total_bytes"] == tree["total"] == nodes["bytes"][0] == lane["peak_bytes"]
+        whole = {"file": 0, "lane": 0, "from": 0, "to": file["events"]}
+        ranges = view.answer("range", **whole, by="category", sort="bytes", limit=10)
+        assert ranges["total"]["bytes"] == sum(row["bytes"] for row in ranges["rows"]) == lane["peak_bytes"], ranges
+        assert ranges["peak_event"] == lane["peak_event"], ranges
         view.answer("flame", **scope, other_file=0, other_lane=0, other_to=0)
         found = view.answer("find", **scope, limit=5)
         block = view.answer("block", file=0, row=found["rows"][0])

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Random } from '../src/testing/random';
 import { seedsOfSuite } from '../src/testing/seeds';
-import { type Axis, type BlockQuery, type BlockTile, type CurveTile, type FileMeta, type Filter, type FlameTree, NO_ROW, type Scope, type TableQuery } from '../src/data/protocol';
+import { type Axis, type BlockQuery, type BlockTile, type CurveTile, type FileMeta, type Filter, type FlameTree, NO_ROW, type RangeAmounts, type RangeQuery, type RangeTable, type Scope, type TableQuery } from '../src/data/protocol';
 import { NO_FILTER } from '../src/state/state';
 import { noPage } from './program';
 import { writeRandomLog } from './random_log';
@@ -142,6 +142,20 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
         for (const sort of ['bytes', 'peak', 'lifetime', 'rate', 'name'] as const) {
           const query: TableQuery = { ...scope, by, sort, descending: random.below(2) === 0, offset: random.below(5), limit: 20, sparkline: 9 };
           expect(await transports.file.table(query), JSON.stringify(query)).toEqual(await transports.server.table(query));
+        }
+      }
+    }
+  });
+
+  it('has the same tables of ranges', async () => {
+    const summed = ({ byte_seconds: sum, ...row }: RangeAmounts): object => ({ ...row, byte_seconds: Number(sum.toPrecision(9)) });
+    for (const { file: number, lane, filter, from, to } of scopes()) {
+      for (const by of ['category', 'role', 'dtype', 'module', 'function', 'line', 'stack', 'thread', 'stream'] as const) {
+        for (const sort of ['bytes', 'inclusive', 'allocations', 'growth', 'name'] as const) {
+          const query: RangeQuery = { file: number, lane, filter, from, to: random.below(5) === 0 ? from : to, by, sort, descending: random.below(2) === 0, offset: random.below(3), limit: 20 };
+          const [ofServer, ofFile] = await Promise.all([transports.server.range(query), transports.file.range(query)]);
+          const comparable = (table: RangeTable): object => ({ ...table, rows: table.rows.map(summed), total: summed(table.total) });
+          expect(comparable(ofFile), JSON.stringify(query)).toEqual(comparable(ofServer));
         }
       }
     }

@@ -90,6 +90,34 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     expect(shown.to - shown.from).toBeLessThan((selection.to - selection.from) * 1.3);
   });
 
+  it('with Shift opens the breakdown of the range, in which a row filters', async () => {
+    await drag(await plot(), [0.2, 0.5], [0.6, 0.6], 'Shift');
+    const panel = test.page.getByRole('complementary', { name: 'Breakdown' });
+    expect(await panel.textContent()).toMatch(/Selected: events .*at its peak/);
+    expect(await test.page.locator('.drawer').count()).toBe(0);
+    const rows = panel.locator('.grid-space > .grid-row');
+    const count = await rows.count();
+    const name = (await rows.first().locator('.cell').first().textContent())!.trim();
+    await rows.first().click();
+    await test.idle();
+    expect((await test.state()).filter.category.replaceAll('_', ' ')).toBe(name);
+    expect(await rows.count()).toBe(count);
+    expect(await rows.first().getAttribute('aria-selected')).toBe('true');
+    await rows.first().click();
+    await test.idle();
+    expect((await test.state()).filter.category).toBe('');
+
+    await test.page.context().grantPermissions(['clipboard-write', 'clipboard-read']);
+    await panel.getByRole('button', { name: 'Copy' }).click();
+    await test.page.getByText('Copied').waitFor({ state: 'attached' });
+    const copied = await test.page.evaluate(() => navigator.clipboard.readText());
+    expect(copied.split('\r\n')).toHaveLength(count + 2); // a heading, and nothing after the last
+    const [download] = await Promise.all([test.page.waitForEvent('download'), panel.getByRole('button', { name: 'Download' }).click()]);
+    expect(download.suggestedFilename()).toMatch(/\.category\.\d+-\d+\.csv$/);
+    await test.press('KeyQ');
+    expect(await panel.count()).toBe(0);
+  });
+
   it('with Shift shows the measurement while it is dragged', async () => {
     const { x, y, width, height } = await plot();
     await test.page.keyboard.down('Shift');
@@ -223,6 +251,14 @@ describe.skipIf(noBrowser !== '')('the pointer', () => {
     await test.press('Enter');
     expect((await test.state()).layout).toBe('address');
     expect(await test.page.getByRole('dialog').count()).toBe(0);
+  });
+
+  it('finds a function in the palette', async () => {
+    await test.page.getByRole('button', { name: 'Commands' }).click();
+    await test.page.getByRole('dialog').getByRole('combobox').fill('model.py)');
+    await test.page.getByRole('option').filter({ hasText: 'function' }).first().click();
+    await test.idle();
+    expect((await test.state()).filter.text).toMatch(/ \(model\.py\)$/);
   });
 
   it('copies the selection as text and as Markdown', async () => {

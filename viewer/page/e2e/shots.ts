@@ -27,6 +27,7 @@ const SHOTS: readonly Shot[] = [
   { name: 'timeline_dark', address: { view: 'timeline', file: TRAIN }, scheme: 'dark' },
   { name: 'by_address', address: { view: 'timeline', file: TRAIN, layout: 'address' } },
   { name: 'filter', address: { view: 'timeline', file: TRAIN, category: 'activations' } },
+  { name: 'breakdown', address: { view: 'timeline', file: TRAIN, breakdown_by: 'function', breakdown_sort: 'inclusive' }, prepare: selectRange },
   { name: 'details', address: { view: 'timeline', file: TRAIN }, height: 732, prepare: clickBlock },
   { name: 'flame_graph', address: { view: 'flame', file: TRAIN } },
   { name: 'table', address: { view: 'table', file: TRAIN } },
@@ -37,6 +38,18 @@ const SHOTS: readonly Shot[] = [
   { name: 'fragmentation', address: { view: 'frag', file: CHECKPOINTED } },
   { name: 'compare', address: { view: 'compare', file: TRAIN, other: CHECKPOINTED } },
 ];
+
+async function selectRange(test: TestPage): Promise<void> {
+  const { x, y, width, height } = (await test.page.locator('.plot .overlay').boundingBox())!;
+  await test.page.keyboard.down('Shift');
+  await test.page.mouse.move(x + 0.45 * width, y + 0.5 * height);
+  await test.page.mouse.down();
+  await test.page.mouse.move(x + 0.7 * width, y + 0.5 * height, { steps: 3 });
+  await test.page.mouse.up();
+  await test.page.keyboard.up('Shift');
+  await test.page.mouse.move(0, 0);
+  await test.idle();
+}
 
 // One of the optimizer's blocks, in the lower third of the plot. Between two blocks there is
 // nothing to click.

@@ -44,6 +44,34 @@ describe.skipIf(noBrowser !== '')('the page', () => {
     },
   );
 
+  it('Back undoes zooms, selections and filters one by one', async () => {
+    const test = await TestPage.open(browser, { url: recordedUrl() });
+    const whole = (await test.state()).range;
+    const isWritten = (part: string): Promise<unknown> => test.page.waitForFunction((text) => location.hash.includes(text), part);
+    await test.press('KeyW');
+    const { range } = await test.state();
+    await test.press('KeyN');
+    await isWritten('sel=event');
+    await test.page.getByLabel('Filter by frame').fill('forward');
+    await isWritten('text=forward');
+    const back = async (): Promise<State> => {
+      const before = test.page.url();
+      await test.page.goBack();
+      await test.page.waitForFunction((address) => location.href !== address, before);
+      await test.idle();
+      return test.state();
+    };
+    expect((await back()).filter.text).toBe('');
+    expect((await back()).selection.kind).toBe('none');
+    expect((await test.state()).range).toEqual(range);
+    expect((await back()).range).toEqual(whole);
+    await test.page.goForward();
+    await isWritten('range=');
+    await test.idle();
+    expect((await test.state()).range).toEqual(range);
+    await test.close();
+  });
+
   it('is light or dark as in the system, or as chosen', async () => {
     const background = (test: TestPage): Promise<string> => test.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const light = await TestPage.open(browser, { url: recordedUrl(), colorScheme: 'light' });

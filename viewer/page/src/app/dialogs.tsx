@@ -1,10 +1,9 @@
-// Help and the command palette: two presentations of the command registry.
+// Help, a presentation of the command registry, and what dialogs share.
 
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { fuzzyScore } from '../base/fuzzy';
+import { useEffect, useRef } from 'preact/hooks';
 import { formatHotkey } from '../base/hotkeys';
-import { isEnabled, type Command, type Commands } from '../state/commands';
+import type { Command, Commands } from '../state/commands';
 
 interface DialogProps {
   readonly commands: Commands;
@@ -58,62 +57,7 @@ const MOUSE = [
   ['Double click', 'show the whole recording'],
 ] as const;
 
-export function Palette({ commands, onClose }: DialogProps) {
-  const [query, setQuery] = useState('');
-  const [at, setAt] = useState(0);
-  const found = commands
-    .all()
-    .filter((command) => isEnabled(command) && command.id !== 'page.palette')
-    .map((command) => ({ command, score: fuzzyScore(query, command.title) }))
-    .filter((each): each is { command: Command; score: number } => each.score !== null)
-    .sort((a, b) => b.score - a.score);
-  const chosen = Math.min(at, found.length - 1);
-  const run = (command: Command | undefined): void => {
-    if (command === undefined) return;
-    onClose();
-    command.run();
-  };
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key === 'ArrowDown') setAt(Math.min(chosen + 1, found.length - 1));
-    else if (event.key === 'ArrowUp') setAt(Math.max(chosen - 1, 0));
-    else if (event.key === 'Enter') run(found[chosen]?.command);
-    else return;
-    event.preventDefault();
-  };
-  return (
-    <Dialog title="Commands" onClose={onClose}>
-      <input
-        type="text" role="combobox" aria-label="Command" aria-expanded="true" aria-controls="palette-list" autofocus
-        aria-activedescendant={found[chosen] === undefined ? undefined : `palette-${found[chosen].command.id}`}
-        value={query} onKeyDown={onKeyDown}
-        onInput={(event) => {
-          setQuery(event.currentTarget.value);
-          setAt(0);
-        }}
-      />
-      <ul id="palette-list" role="listbox" aria-label="Commands" class="palette">
-        {found.map(({ command }, i) => (
-          <Option key={command.id} command={command} isChosen={i === chosen} onRun={() => run(command)} />
-        ))}
-      </ul>
-      {found.length === 0 && <p class="muted">No matching command.</p>}
-    </Dialog>
-  );
-}
-
-function Option({ command, isChosen, onRun }: { readonly command: Command; readonly isChosen: boolean; readonly onRun: () => void }) {
-  const element = useRef<HTMLLIElement>(null);
-  useEffect(() => {
-    if (isChosen) element.current?.scrollIntoView({ block: 'nearest' });
-  }, [isChosen]);
-  return (
-    <li ref={element} id={`palette-${command.id}`} role="option" aria-selected={isChosen} onClick={onRun}>
-      <span>{command.title}</span> <Keys command={command} />
-    </li>
-  );
-}
-
-function Keys({ command }: { readonly command: Command }) {
+export function Keys({ command }: { readonly command: Command }) {
   return (
     <span class="keys">
       {command.hotkeys.map((hotkey) => (

@@ -7,6 +7,7 @@ import { type DataSource, messageOf } from '../data/data_source';
 import { NO_ROW } from '../data/protocol';
 import { Commands } from '../state/commands';
 import { carried, liveOf, placeOf, type Place } from '../state/live';
+import { HistorySteps, stepOf } from '../state/history_steps';
 import { axesOf, clampRange, domainOf, Navigator } from '../state/navigator';
 import { fileOf, laneOf } from '../state/scope';
 import { INITIAL_STATE, type State } from '../state/state';
@@ -28,6 +29,9 @@ export class Page {
   private moment: Moment | null = null; // that the address names, and that is not shown yet
   private writing: { readonly timer: ReturnType<typeof setTimeout>; readonly end: () => void } | null = null;
   private written = location.hash; // the address that matches the state
+  private readonly steps = new HistorySteps();
+  private isStep = false; // whether the next write is a step of the browser's history
+  private isFollowing = false; // an address
   private readonly meta = new Coalesce(() => this.askMeta());
 
   constructor(readonly source: DataSource) {
@@ -102,14 +106,19 @@ export class Page {
   private follow(state: State, old: State): void {
     if (state.theme !== old.theme) applyTheme(state.theme);
     if (state.meta === null || !hasLanes(state)) return;
-    if (state.view !== old.view && old.meta !== null) this.writeAddress(true);
-    else this.writing ??= { timer: setTimeout(() => this.writeAddress(false), WRITE_URL_MS), end: activity.begin() };
+    const step = this.isFollowing ? null : stepOf(state, old);
+    if (step !== null && this.steps.begins(step, Date.now())) {
+      if (this.writing !== null && !this.writeAddress(old)) return; // of the step before
+      this.isStep = true;
+    }
+    if (state.view !== old.view && old.meta !== null) this.writeAddress(state);
+    else this.writing ??= { timer: setTimeout(() => this.writeAddress(this.store.get()), WRITE_URL_MS), end: activity.begin() };
   }
 
-  // A change of view adds a step to the browser's history; every other change replaces the current
-  // entry. An address that was entered since the last write is followed, not replaced: its event
-  // may come after a timer that was due before it.
-  private writeAddress(isStep: boolean): void {
+  // Steps (history_steps.ts) are added to the browser's history; every other change replaces the
+  // current entry. An address that was entered since the last write is followed, not replaced: its
+  // event may come after a timer that was due before it. Returns false in that case.
+  private writeAddress(state: State): boolean {
     if (this.writing !== null) {
       clearTimeout(this.writing.timer);
       this.writing.end();
@@ -117,19 +126,23 @@ export class Page {
     }
     if (location.hash !== this.written) {
       this.followAddress();
-      return;
+      return false;
     }
-    const address = writeUrl(linkedPart(this.store.get(), this.navigator.isWhole()));
-    if (address === this.written) return;
+    const address = writeUrl(linkedPart(state, isWhole(state)));
+    const isStep = this.isStep;
+    this.isStep = false;
+    if (address === this.written) return true;
     if (isStep) history.pushState(null, '', address);
     else history.replaceState(null, '', address);
     this.written = location.hash; // unchanged if the browser has refused it because there were too many
+    return true;
   }
 
   private followAddress(): void {
     if (location.hash === this.written) return;
     this.written = location.hash;
     this.readAddress();
+    this.isFollowing = true;
     this.store.update((old) => {
       const named = { ...old, ...resetOf(old), ...this.linked };
       const next = this.place === null ? { ...named, following: old.following } : { ...named, ...carried(named, this.place) };
@@ -138,6 +151,8 @@ export class Page {
       const { range, rangeEvents } = old;
       return settled({ ...next, ...(isFollowing ? { range, rangeEvents } : {}), following: isFollowing }, isFollowing, this.linked);
     });
+    this.isFollowing = false;
+    this.isStep = false;
     if (this.linked.rangeEvents !== undefined) this.navigator.keepEvents();
     this.findLinkedBlock();
     this.showLinkedMoment();
@@ -184,6 +199,12 @@ function linkedPart(state: State, isWhole: boolean): LinkedState {
   return isWhole || state.following ? { ...linked, ...WHOLE } : linked;
 }
 const WHOLE = { range: { from: 0, to: 1 }, rangeEvents: { from: 0, to: 1 } };
+
+function isWhole(state: State): boolean {
+  const file = fileOf(state);
+  const domain = file === null ? null : domainOf(file, state.axis);
+  return domain !== null && state.range.from === domain.from && state.range.to === domain.to;
+}
 
 function hasLanes(state: State): boolean {
   return laneOf(state) !== null;

@@ -6,6 +6,7 @@ import { axesOf } from '../state/navigator';
 import { cursorEvent, fileOf, laneOf } from '../state/scope';
 import { NO_FILTER, type ViewName } from '../state/state';
 import { formatCount } from '../base/format_bytes';
+import { SAVED } from '../views/details/details_text';
 import type { Page } from './page';
 import { VIEW_KEYS, VIEWS } from './views';
 
@@ -115,13 +116,17 @@ function selectionCommands({ store, navigator }: Page): Command[] {
       id: 'filter.text', title: 'Filter by text', group: 'Selection', hotkeys: ['/'],
       run: () => document.querySelector<HTMLInputElement>('input[type=search]')?.focus(),
     },
+    {
+      id: 'filter.autograd', title: 'Show only what autograd keeps for backward passes', group: 'Selection', hotkeys: [],
+      run: () => store.update((old) => ({ filter: { ...old.filter, text: SAVED } })),
+    },
   ];
 }
 
 function otherCommands(page: Page, dialogs: Dialogs): Command[] {
   const { store } = page;
   return [
-    { id: 'page.palette', title: 'All commands', group: 'Page', hotkeys: ['Ctrl+Shift+P'], run: dialogs.palette },
+    { id: 'page.palette', title: 'All commands; search for functions, steps, marks, addresses', group: 'Page', hotkeys: ['Ctrl+Shift+P'], run: dialogs.palette },
     { id: 'page.help', title: 'Keys', group: 'Page', hotkeys: ['?'], run: dialogs.help },
     {
       id: 'page.theme', title: 'Switch the theme: system, light, dark', group: 'Page', hotkeys: ['T'],

@@ -80,4 +80,34 @@ describe('the address of a page', () => {
     vi.runAllTimers();
     expect(address.replaced).toBe(replaced);
   });
+
+  it('has a step for a selection, and one for a series of zooms', async () => {
+    const page = await opened();
+    vi.runAllTimers();
+    const pushed: string[] = [];
+    const write = (hash: string): void => {
+      address.hash = hash;
+    };
+    vi.stubGlobal('history', {
+      pushState: (_state: unknown, _title: string, hash: string) => {
+        pushed.push(hash);
+        write(hash);
+      },
+      replaceState: (_state: unknown, _title: string, hash: string) => write(hash),
+    });
+    page.navigator.zoom(0.5);
+    page.navigator.zoom(0.5);
+    vi.advanceTimersByTime(200);
+    page.navigator.zoom(0.5);
+    page.store.update({ selection: { kind: 'block', row: 3 } });
+    page.store.update({ selection: { kind: 'block', row: 4 } });
+    vi.runAllTimers();
+    expect(pushed.map((hash) => /sel=[^&]*/.exec(hash)?.[0] ?? '')).toEqual(['', 'sel=block-3', 'sel=block-4']);
+    // Going back to the first of them, as the browser reports it.
+    address.enter(pushed[0]!);
+    address.followed!();
+    expect(page.store.get().selection).toEqual({ kind: 'none' });
+    vi.runAllTimers();
+    expect(pushed).toHaveLength(3);
+  });
 });

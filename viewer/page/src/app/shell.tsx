@@ -12,7 +12,8 @@ import { findingOf } from '../views/answers/findings';
 import { FilterBar } from '../widgets/filter_bar';
 import { Empty, Failed } from '../widgets/states';
 import { useAnswers, type Answers } from '../widgets/use_answers';
-import { Help, Palette } from './dialogs';
+import { Palette } from './command_palette';
+import { Help } from './dialogs';
 import { LiveLine } from './live_line';
 import { LoadingPage } from './loading_page';
 import { isLive, liveCommands } from './live_page';
@@ -63,7 +64,7 @@ export function Shell({ page }: { readonly page: Page }) {
       {laneOf(state) === null ? <NoLane page={page} state={state} /> : <Loaded props={props} />}
       <p id="announcements" class="visually-hidden" role="status" aria-live="polite" />
       {dialog === 'help' && <Help commands={commands} onClose={close} />}
-      {dialog === 'palette' && <Palette commands={commands} onClose={close} />}
+      {dialog === 'palette' && <Palette commands={commands} places={page} onClose={close} />}
       {dropped.length > 0 && (
         <DroppedFiles
           key={dropped.join('\n')} names={dropped} shown={state.meta?.door === 'server' ? fileOf(state)?.path ?? '' : ''}
@@ -86,7 +87,7 @@ function Loaded({ props }: { readonly props: ViewProps }) {
       <main id="main" tabIndex={-1} aria-label={view?.title ?? 'View'}>
         {Component === undefined ? <Empty title="There is no such view." /> : <Component {...props} />}
       </main>
-      {state.selection.kind !== 'none' && (
+      {hasDrawer(state) && (
         <Drawer>
           <Details {...props} />
         </Drawer>
@@ -99,6 +100,12 @@ function Loaded({ props }: { readonly props: ViewProps }) {
 export function titleOf(state: State): string {
   const file = fileOf(state);
   return [...(file === null ? [] : [nameOf(file), VIEWS[state.view]?.title ?? '']), 'gpumemtrace'].join(' · ');
+}
+
+// The breakdown beside the timeline describes a selected range.
+function hasDrawer({ selection, view, breakdown }: State): boolean {
+  if (selection.kind === 'range' && view === 'timeline' && breakdown.open) return false;
+  return selection.kind !== 'none';
 }
 
 interface TopBarProps {
@@ -132,7 +139,7 @@ function TopBar({ page, state, answers, onHelp, onPalette }: TopBarProps) {
           );
         })}
       </nav>
-      <button type="button" onClick={onPalette} title="All commands (Ctrl + Shift + P)">Commands</button>
+      <button type="button" onClick={onPalette} title="All commands, and search (Ctrl + Shift + P)">Commands</button>
       <button type="button" onClick={onHelp} title="Keys (?)" aria-label="Keys">?</button>
       <select
         aria-label="Theme" value={state.theme}

@@ -22,6 +22,7 @@ export interface DataSource {
   source(file: number, path: string, line: number, signal?: AbortSignal): Promise<p.SourceText>;
   flame(query: p.FlameQuery, signal?: AbortSignal): Promise<p.FlameTree>;
   table(query: p.TableQuery, signal?: AbortSignal): Promise<p.Table>;
+  range(query: p.RangeQuery, signal?: AbortSignal): Promise<p.RangeTable>;
   segments(file: number, lane: number, event: number, signal?: AbortSignal): Promise<p.Segments>;
   answer(file: number, name: p.AnswerName, signal?: AbortSignal): Promise<p.Answer>;
   compare(file: number, other: number, signal?: AbortSignal): Promise<p.Compare>;

@@ -11,6 +11,7 @@ import { placeOf } from './embedded/lane_data';
 import { passingCurve } from './embedded/passing_curve';
 import type { Positions } from './embedded/positions';
 import type { LoadedLane } from './embedded/loaded_lane';
+import { makeRangeTable } from './embedded/range_table';
 import { EmbeddedRecording } from './embedded/recording';
 import { absentOf, forEachBlock } from './embedded/scope_blocks';
 import { isAllocators, segmentsAfter } from './embedded/segments';
@@ -129,6 +130,14 @@ export class EmbeddedSource implements DataSource {
     return makeTable(query, { ...context, ns, test, absent: absentOf(context.lane, query, test) });
   }
 
+  async range(query: p.RangeQuery, signal?: AbortSignal): Promise<p.RangeTable> {
+    const file = await this.file(query.file);
+    const [context, lane, ns] = await Promise.all([this.filterContext(query.file, query.lane), file.lane(query.lane), file.clock()]);
+    signal?.throwIfAborted();
+    checkEvents(query, ns.length - 1);
+    return makeRangeTable(query, { ...context, ns, totals: lane.totals(), test: blockTest(query.filter, context) });
+  }
+
   async segments(fileNumber: number, laneNumber: number, event: number, signal?: AbortSignal): Promise<p.Segments> {
     const file = await this.file(fileNumber);
     const [lane, lanes, stacks, ns] = await Promise.all([file.lane(laneNumber), file.lanes(), file.stacks(), file.clock()]);
@@ -223,7 +232,7 @@ function checkWindow({ from, to, columns }: p.Window): void {
   if (!makesSense || columns > MAX_COLUMNS) throw new DataError(`a window needs a length and 1 to ${MAX_COLUMNS} columns`);
 }
 
-function checkEvents({ from, to }: p.Scope, last: number): void {
+function checkEvents({ from, to }: { readonly from: number; readonly to: number }, last: number): void {
   if (!(from >= 0) || !(to >= 0) || from > last || to > last) throw new DataError(`events go from 0 to ${last}`);
 }
 

@@ -130,6 +130,24 @@ describe('EmbeddedSource', () => {
     expect(table.total_bytes).toBe(1310);
   });
 
+  it('breaks a range down, and counts what was left out at its peak', async () => {
+    const query = { file: 0, lane: 0, filter: NO_FILTER, from: 2, to: 4, by: 'function', sort: 'inclusive', descending: true, offset: 0, limit: 10 } as const;
+    const table = await source(true).range(query);
+    // A is held from 200 to 300 ns, and born again at 400; B is held all the time.
+    expect(table.rows.map((row) => [row.id, row.bytes, row.inclusive, row.allocations, row.growth])).toEqual([
+      ['function/main (train.py)', 0, 1300, 0, 0],
+      ['function/forward (train.py)', 1000, 1000, 1, 0],
+      ['function/load (train.py)', 300, 300, 0, 0],
+      ['omitted', 10, 10, 0, 0],
+    ]);
+    expect(table.rows.map((row) => Math.round(row.byte_seconds * 1e9))).toEqual([0, 100_000, 60_000, 0]);
+    expect(table).toMatchObject({ peak_event: 2, peak_ns: 200, from_ns: 200, to_ns: 400, total: { bytes: 1310, allocations: 1, growth: 0 } });
+    const moment = await source(false).range({ ...query, from: 3, to: 3, by: 'category' });
+    expect(moment.rows.map((row) => [row.name, row.bytes, row.byte_seconds])).toEqual([['unknown', 300, 0]]);
+    const ids = async (by: 'role' | 'dtype'): Promise<string[]> => (await source(false).range({ ...query, by })).rows.map(({ id }) => id);
+    expect([await ids('role'), await ids('dtype')]).toEqual([['role/unknown', 'role/a parameter'], ['dtype/float32', 'dtype/unknown']]);
+  });
+
   it('knows the stacks of what was left out at the events that people ask for', async () => {
     const flame = await source(true).flame({ ...scope({}), inverted: false, folded: false, other: null });
     const byName = new Map([...flame.name].map((name, i) => [flame.names[name]!.split('\t')[0], flame.bytes[i]]));
@@ -146,6 +164,8 @@ describe('EmbeddedSource', () => {
     expect(await rows({ text: '/^lo.d$/' })).toEqual([1]);
     expect(await rows({ text: '0x7f0000001010' })).toEqual([1]);
     expect(await rows({ stream: '0x7f00' })).toEqual([0, 3]);
+    expect(await rows({ text: 'float32 [8' })).toEqual([0, 3]);
+    expect(await rows({ text: '/^a param/' })).toEqual([1]);
     await expect(rows({ text: '/(/' })).rejects.toThrow('no regular expression');
   });
 

@@ -80,6 +80,9 @@ export class HttpSource implements DataSource {
   async table(query: p.TableQuery, signal?: AbortSignal): Promise<p.Table> {
     return (await this.json('table', { ...query }, signal)) as p.Table;
   }
+  async range(query: p.RangeQuery, signal?: AbortSignal): Promise<p.RangeTable> {
+    return (await this.json('range', { ...query }, signal)) as p.RangeTable;
+  }
   async segments(file: number, lane: number, event: number, signal?: AbortSignal): Promise<p.Segments> {
     return (await this.json('segments', { file, lane, event }, signal)) as p.Segments;
   }

@@ -363,7 +363,9 @@ export interface Scope {
 
 /** All set fields must match. Empty strings and nulls match anything. */
 export interface Filter {
-  readonly text: string; // in a frame, a file, an address, a name; '/…/' is a regular expression
+  // In a frame, a file, an address, a name, a tensor's type and shape, or why it was alive; '/…/' is
+  // a regular expression.
+  readonly text: string;
   readonly category: string;
   readonly stack: number | null;
   readonly key: number | null;
@@ -415,6 +417,47 @@ export interface TableRow {
   readonly median_lifetime_ns: number | null;
   readonly stack: number; // a representative one; 0: none
   readonly sparkline: readonly number[]; // bytes live
+}
+
+/**
+ * `api/range`, JSON: what a range of events held, allocated and freed; the rows [offset, offset +
+ * limit) in that order. Equal rows are ordered by id. `from` equal to `to`: what was held then.
+ */
+export interface RangeQuery {
+  readonly file: number;
+  readonly lane: number;
+  readonly filter: Filter;
+  readonly from: number; // events
+  readonly to: number;
+  readonly by: 'category' | 'role' | 'dtype' | 'module' | 'function' | 'line' | 'stack' | 'thread' | 'stream';
+  readonly sort: 'bytes' | 'inclusive' | 'byte_seconds' | 'allocations' | 'growth' | 'name';
+  readonly descending: boolean;
+  readonly offset: number;
+  readonly limit: number; // at most 500
+}
+export interface RangeTable {
+  readonly rows: readonly RangeRow[];
+  readonly total_rows: number;
+  readonly total: RangeAmounts;
+  // The first of the events from..to after which most of the lane is live, with or without a filter.
+  readonly peak_event: number;
+  readonly peak_ns: number;
+  readonly from_ns: number;
+  readonly to_ns: number;
+}
+export interface RangeAmounts {
+  readonly bytes: number; // at the peak
+  readonly byte_seconds: number; // bytes times the seconds of the range in which they were held
+  readonly allocations: number; // in the range
+  readonly growth: number; // held at its end minus held at its beginning
+}
+/** A module, function or line counts the blocks of which it is the program's own frame. */
+export interface RangeRow extends RangeAmounts {
+  readonly id: string; // 'category/3', 'role/a parameter', 'dtype/bfloat16', 'line/train.py:41'
+  readonly name: string;
+  readonly where: string; // of a stack its place, of a line the function in `stack`
+  readonly inclusive: number | null; // bytes at the peak with it anywhere on their stack; null: does not apply
+  readonly stack: number; // one that it counts; 0: none
 }
 
 /** `api/segments?event=`, JSON: the allocator's state after that event. */

@@ -30,8 +30,10 @@ export function asksAddresses(text: string): boolean {
 
 /** Returns the texts of a frame that are matched, each by itself. */
 export function textsOfFrame(frame: Frame): string[] {
-  const { file, library } = frame;
-  // The label in tables by function. For Python the function name alone is not enough.
-  const label = file !== '' && library === '' ? `${frame.function} (${fileName(file)})` : frame.function;
-  return [frame.function, label, file, placeOfFrame(frame), library];
+  return [frame.function, functionLabel(frame), frame.file, placeOfFrame(frame), frame.library];
+}
+
+/** Returns the label in tables by function. For Python the function name alone is not enough. */
+export function functionLabel({ function: name, file, library }: Frame): string {
+  return file !== '' && library === '' ? `${name} (${fileName(file)})` : name;
 }

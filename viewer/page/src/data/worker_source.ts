@@ -61,6 +61,9 @@ export class WorkerSource implements DataSource {
   table(query: p.TableQuery, signal?: AbortSignal): Promise<p.Table> {
     return this.ask('table', [query], signal);
   }
+  range(query: p.RangeQuery, signal?: AbortSignal): Promise<p.RangeTable> {
+    return this.ask('range', [query], signal);
+  }
   segments(file: number, lane: number, event: number, signal?: AbortSignal): Promise<p.Segments> {
     return this.ask('segments', [file, lane, event], signal);
   }

@@ -86,6 +86,16 @@ export function clampRange(range: Range, domain: Range, axis: Axis): Range {
   return { from, to: from + size };
 }
 
+/**
+ * Rounds the ends to a millionth of the range, far less than a pixel, so that addresses are short.
+ * Whole numbers, such as the ends of a recording, stay what they are.
+ */
+export function roundedRange(range: Range): Range {
+  const decimals = Math.max(0, Math.min(12, 6 - Math.floor(Math.log10(range.to - range.from))));
+  const round = (position: number): number => Number(position.toFixed(decimals));
+  return { from: round(range.from), to: round(range.to) };
+}
+
 export function zoomed(range: Range, factor: number, at: number): Range {
   return { from: at - (at - range.from) * factor, to: at + (range.to - at) * factor };
 }
@@ -153,7 +163,7 @@ export class Navigator {
 
   setRange(range: Range): void {
     const domain = this.domain();
-    const clamped = clampRange(range, domain, this.store.get().axis);
+    const clamped = roundedRange(clampRange(range, domain, this.store.get().axis));
     const finest = this.tilesHere()[0];
     this.settled = { range: clamped, width: finest === undefined ? Infinity : columnWidthOf(finest) };
     this.store.update({ range: clamped, rangeEvents: this.eventsOf(clamped), following: false });
@@ -223,7 +233,7 @@ export class Navigator {
       return;
     }
     const [from, to] = await Promise.all([this.locate(state.rangeEvents.from, axis), this.locate(state.rangeEvents.to, axis)]);
-    this.store.update({ axis, range: clampRange({ from, to }, domain, axis) });
+    this.store.update({ axis, range: roundedRange(clampRange({ from, to }, domain, axis)) });
     this.keepEvents();
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { DataSource } from '../data/data_source';
 import type { FileMeta } from '../data/protocol';
 import { clockOf, recordedSource } from '../testing/recordings';
-import { clampRange, domainOf, eventOf, Navigator, positionIn, positionOnAxis } from './navigator';
+import { clampRange, domainOf, eventOf, Navigator, positionIn, positionOnAxis, roundedRange } from './navigator';
 import { Store } from './store';
 
 async function navigating(): Promise<{ store: Store; source: DataSource; navigator: Navigator; file: FileMeta; clock: Float64Array }> {
@@ -19,6 +19,12 @@ describe('a range', () => {
     expect(clampRange({ from: -30, to: 10 }, { from: 0, to: 100 }, 'event')).toEqual({ from: 0, to: 40 });
     expect(clampRange({ from: 90, to: 130 }, { from: 0, to: 100 }, 'event')).toEqual({ from: 60, to: 100 });
     expect(clampRange({ from: -5, to: 500 }, { from: 0, to: 100 }, 'event')).toEqual({ from: 0, to: 100 });
+  });
+  it('has short numbers, much finer than a pixel', () => {
+    expect(roundedRange({ from: 2961.0600000000004, to: 5233.1234567 })).toEqual({ from: 2961.06, to: 5233.123 });
+    expect(roundedRange({ from: 1.5e9 + 0.3, to: 5.5e9 + 0.7 })).toEqual({ from: 1_500_000_000, to: 5_500_000_001 });
+    expect(roundedRange({ from: 1 / 3, to: 1 / 3 + 1e-6 })).toEqual({ from: 0.333333333333, to: 0.333334333333 });
+    for (const range of [{ from: 0, to: 12_142 }, { from: 0, to: 7 }, { from: 12_345_678_901, to: 12_345_678_921 }]) expect(roundedRange(range)).toEqual(range);
   });
   it('has a minimum size', () => expect(clampRange({ from: 50, to: 50 }, { from: 0, to: 100 }, 'event')).toEqual({ from: 48, to: 52 }));
 });

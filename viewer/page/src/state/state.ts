@@ -1,6 +1,6 @@
 // The state that all views share: one immutable State, changed through a Store.
 
-import type { Axis, Filter, Layout, Meta, Progress, Scope, TableQuery } from '../data/protocol';
+import type { Axis, Filter, Layout, Meta, Progress, RangeQuery, Scope, TableQuery } from '../data/protocol';
 
 export type ViewName = 'overview' | 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare';
 
@@ -44,6 +44,7 @@ export interface State {
   readonly of: Scope['of'];
   readonly flame: FlameOptions;
   readonly table: TableOptions;
+  readonly breakdown: BreakdownOptions;
   readonly theme: 'system' | 'light' | 'dark';
 }
 
@@ -54,6 +55,16 @@ export interface FlameOptions {
   readonly focus: number; // hash of the path of the frame that fills the width; 0: the root
   readonly search: string;
   readonly compare: boolean; // with the other file
+}
+
+/** The panel beside the timeline. */
+export interface BreakdownOptions {
+  readonly open: boolean;
+  /** The selected range, or if there is none what the timeline shows; or the cursor's moment. */
+  readonly of: 'range' | 'cursor';
+  readonly by: RangeQuery['by'];
+  readonly sort: RangeQuery['sort'];
+  readonly descending: boolean;
 }
 
 export interface TableOptions {
@@ -95,5 +106,6 @@ export const INITIAL_STATE: State = {
   of: 'live',
   flame: { inverted: false, folded: true, icicle: true, focus: 0, search: '', compare: false },
   table: { by: 'stack', sort: 'bytes', descending: true },
+  breakdown: { open: false, of: 'range', by: 'category', sort: 'bytes', descending: true },
   theme: 'system',
 };

@@ -5,7 +5,7 @@
 
 import type { Filter, Scope } from '../data/protocol';
 import type { Place } from './live';
-import { INITIAL_STATE, NO_FILTER, type FlameOptions, type Selection, type State, type TableOptions } from './state';
+import { INITIAL_STATE, NO_FILTER, type BreakdownOptions, type FlameOptions, type Selection, type State, type TableOptions } from './state';
 
 export const URL_VERSION = 1;
 
@@ -122,6 +122,11 @@ const FIELDS: Readonly<Record<string, Field>> = {
     write: (state) => flag(state.table.descending),
     read: (text, old) => orNull(flagIn(text), (descending) => ({ table: { ...old.table, descending } })),
   },
+  breakdown: breakdownFlag('open'),
+  breakdown_of: breakdownOption('of', ['range', 'cursor']),
+  breakdown_by: breakdownOption('by', ['category', 'role', 'dtype', 'module', 'function', 'line', 'stack', 'thread', 'stream']),
+  breakdown_sort: breakdownOption('sort', ['bytes', 'inclusive', 'byte_seconds', 'allocations', 'growth', 'name']),
+  breakdown_down: breakdownFlag('descending'),
 };
 
 function oneOf<K extends 'view' | 'axis' | 'layout' | 'colorBy' | 'of'>(key: K, values: readonly LinkedState[K][]): Field {
@@ -162,6 +167,21 @@ function tableOption<K extends 'by' | 'sort'>(key: K, values: readonly TableOpti
     write: (state) => state.table[key],
     read: (text, old) =>
       orNull(values.find((value) => value === text) ?? null, (value) => ({ table: { ...old.table, [key]: value } })),
+  };
+}
+
+function breakdownFlag(key: 'open' | 'descending'): Field {
+  return {
+    write: (state) => flag(state.breakdown[key]),
+    read: (text, old) => orNull(flagIn(text), (value) => ({ breakdown: { ...old.breakdown, [key]: value } })),
+  };
+}
+
+function breakdownOption<K extends 'of' | 'by' | 'sort'>(key: K, values: readonly BreakdownOptions[K][]): Field {
+  return {
+    write: (state) => state.breakdown[key],
+    read: (text, old) =>
+      orNull(values.find((value) => value === text) ?? null, (value) => ({ breakdown: { ...old.breakdown, [key]: value } })),
   };
 }
 

@@ -5,7 +5,7 @@ import { DataError } from '../data_source';
 import type { FileMeta, Filter } from '../protocol';
 import { asksAddresses, expressionOf, textsOfFrame, textTest } from '../text_filter';
 import type { FileTexts, StackTable } from './file_data';
-import { addressOf, type Lane } from './lane_data';
+import { addressOf, sharedText, type Lane } from './lane_data';
 
 const MAX_TEXT = 1000;
 
@@ -86,7 +86,9 @@ function textOfKindTest(text: string, stacks: StackTable, texts: FileTexts, lane
   return (k) => {
     if (stackFits(lane.kinds.stack[k]!)) return true;
     const name = lane.kinds.name[k]!;
-    return name !== 0 && fits(texts.names[String(name)] ?? '');
+    if (name !== 0 && fits(texts.names[String(name)] ?? '')) return true;
+    const { tensor, alive } = lane.kinds;
+    return [sharedText(lane.tensors, tensor[k]!), sharedText(lane.alives, alive[k]!)].some((own) => own !== '' && fits(own));
   };
 }
 

@@ -4,7 +4,7 @@ import { type BlockDetails, type FileMeta, NEVER, type Neighbour, NO_ROW, type S
 import { upperBound } from '../../base/binary_search';
 import { hex } from './block_filter';
 import type { FileTexts, StackTable } from './file_data';
-import { addressOf, type Lane } from './lane_data';
+import { addressOf, sharedText, type Lane } from './lane_data';
 import { type PlacedBlock, poolOf, type SegmentMap, segmentAt } from './segment_map';
 
 export interface DetailsContext {
@@ -58,11 +58,6 @@ export function detailsOf(block: number, context: DetailsContext): BlockDetails 
     ...neighbours(block, segment, context),
     same_stack: sameStack(lane, kinds.stack[k]!, birth),
   };
-}
-
-/** Returns the text of a code; code 0 means none. */
-function sharedText(texts: readonly string[], code: number): string {
-  return code === 0 ? '' : (texts[code - 1] ?? '');
 }
 
 function stackOrNull(stacks: StackTable, stack: number): StackInfo | null {

@@ -244,6 +244,11 @@ function readSeries(columns: PackedColumns, slab: Slab): Map<string, Changes> {
   return series;
 }
 
+/** Returns the text of a code of `tensors` or `alives`; code 0 means none. */
+export function sharedText(texts: readonly string[], code: number): string {
+  return code === 0 ? '' : (texts[code - 1] ?? '');
+}
+
 /** Returns the position of a block in the lane's address space, or NaN if unknown. */
 export function placeOf(lane: Lane, block: number): number {
   const mapped = lane.mapped.get(block);

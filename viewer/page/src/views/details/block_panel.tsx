@@ -11,7 +11,7 @@ import { Answered } from '../../widgets/states';
 import { keyOf, useQuestion } from '../../widgets/use_question';
 import type { ViewProps } from '../view';
 import { copyText } from './copy';
-import { blockFacts, blockMarkdown, blockText, neighbourWords } from './details_text';
+import { aliveWords, blockFacts, blockMarkdown, blockText, neighbourWords, SAVED } from './details_text';
 import { StackFrames } from './stack_frames';
 
 export function BlockPanel({ row, ...props }: ViewProps & { readonly row: number }) {
@@ -52,8 +52,12 @@ function Block({ block, ...props }: ViewProps & { readonly block: BlockDetails }
         <button type="button" title="Shift + Y" onClick={() => copy(blockMarkdown(block))}>Copy Markdown</button>
         <CloseButton store={store} />
       </header>
+      <p class="details-alive">
+        {aliveWords(block)}{' '}
+        {block.alive.includes(SAVED) && <button type="button" onClick={() => void commands.run('filter.autograd')}>All that autograd keeps</button>}
+      </p>
       <div class="details-columns">
-        <Facts facts={blockFacts(block)}>
+        <Facts facts={blockFacts(block).filter(([name]) => name !== 'alive as' && name !== 'tensor' && (name !== 'category' || block.alive !== '' || block.category === 'unknown'))}>
           <NeighbourFact name="before it" neighbour={block.before} store={store} />
           <NeighbourFact name="after it" neighbour={block.after} store={store} />
         </Facts>

@@ -51,6 +51,16 @@ export function lifeFacts(block: BlockDetails): Fact[] {
   return facts;
 }
 
+/** The reason as the recording has it, for what autograd saves. */
+export const SAVED = 'saved for backward';
+
+/** Returns why the block was alive, and what its tensor was. */
+export function aliveWords({ alive, tensor, category, reason, confidence }: BlockDetails): string {
+  const guess = category === 'unknown' ? 'Why it was alive is not known' : `Probably ${words(category)}: ${reason} (confidence ${confidence})`;
+  const why = alive === '' ? guess : `Alive as: ${alive}`;
+  return tensor === '' ? `${why}.` : `${why}. Tensor: ${tensor}.`;
+}
+
 export function blockFacts(block: BlockDetails): Fact[] {
   const facts: Fact[] = [['size', `${formatBytes(block.size)} (${formatExactBytes(block.size)})`]];
   if (block.requested !== null && block.requested !== block.size) {

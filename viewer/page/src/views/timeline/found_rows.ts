@@ -1,5 +1,5 @@
-// Finds the blocks of a picture that a filter's text matches by name or address, which the page
-// does not know. They are requested once per picture. Until the answer has come, that of the
+// Finds the blocks of a picture that a filter's text matches by name, address, tensor or why they
+// were alive, which the page does not know. They are requested once per picture. Until the answer has come, that of the
 // previous picture is used.
 
 import { activity } from '../../base/activity';

@@ -1,5 +1,5 @@
 // Tests which items of a tile match a filter. The text is matched against the frames of their
-// stacks; matches of names and addresses are requested from the source (found_rows.ts).
+// stacks; all other matches are requested from the source (found_rows.ts).
 
 import { textsOfFrame, textTest } from '../../data/text_filter';
 import { NO_ROW, type BlockTile, type FileMeta, type Filter, type StackInfo } from '../../data/protocol';

@@ -3,7 +3,7 @@
 //   wheel            zoom at the pointer; in bytes over the gutter or with Alt
 //   Shift + wheel    go earlier or later; so does a wheel that turns sideways
 //   drag             pan (in bytes too if zoomed in bytes)
-//   Shift + drag     measure and select the range
+//   Shift + drag     select the range, and open its breakdown
 //   Ctrl + drag      zoom into the box
 //   click            select
 //   double click     show the whole recording
@@ -137,7 +137,7 @@ function selectRange(timeline: TimelineCanvas, { store, navigator }: Props, x0: 
   const view = timeline.view();
   const [from, to] = [x0, x1].map((x) => navigator.eventAt(positionAt(view, x))).sort((a, b) => a - b);
   if (from === undefined || to === undefined || from === to) return;
-  store.update({ selection: { kind: 'range', from, to }, base: from, cursor: to });
+  store.update((old) => ({ selection: { kind: 'range', from, to }, base: from, cursor: to, breakdown: { ...old.breakdown, open: true, of: 'range' } }));
 }
 
 function zoomIntoBox(timeline: TimelineCanvas, { store, navigator }: Props, drag: Drag, x: number, y: number): void {
@@ -173,8 +173,8 @@ export function zoomBytes(timeline: TimelineCanvas, store: ViewProps['store'], f
 export function clampBand(band: { readonly low: number; readonly high: number }, top: number): { low: number; high: number } | null {
   const size = Math.max(1024, band.high - band.low);
   if (size >= top) return null;
-  const low = Math.min(Math.max(0, (band.low + band.high) / 2 - size / 2), top - size);
-  return { low, high: low + size };
+  const low = Math.round(Math.min(Math.max(0, (band.low + band.high) / 2 - size / 2), top - size));
+  return { low, high: Math.round(low + size) };
 }
 
 function click(timeline: TimelineCanvas, { store, source }: Props, hover: Hover, rowOf: (item: number) => number): void {

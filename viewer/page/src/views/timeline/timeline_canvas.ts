@@ -464,8 +464,11 @@ export class TimelineCanvas {
   }
 
   private outlineRange(x0: number, x1: number, view: Viewport): void {
-    const { top, height } = view.box;
-    this.overlay.hatch({ left: x0, top, width: x1 - x0, height }, this.theme.accent);
+    const { left, top, width, height } = view.box;
+    const outside = `${this.theme.bg}a6`; // fades what is not in the range
+    const [begin, end] = [Math.max(x0, left), Math.min(x1, left + width)];
+    if (begin > left) this.overlay.rect({ left, top, width: begin - left, height }, outside);
+    if (end < left + width) this.overlay.rect({ left: end, top, width: left + width - end, height }, outside);
     this.overlay.line(x0, top, x0, top + height, this.theme.accent, []);
     this.overlay.line(x1, top, x1, top + height, this.theme.accent, []);
   }

@@ -11,6 +11,7 @@ import type { ColorBy } from '../../state/state';
 import { Choice } from '../../widgets/choice';
 import { Failed } from '../../widgets/states';
 import { useQuestion } from '../../widgets/use_question';
+import { BreakdownPanel } from '../ranges/breakdown_panel';
 import type { View, ViewProps } from '../view';
 import { askAtCursor, cursorKey, cursorQuery, filterWords } from './filter_curve';
 import { Legend } from './legend';
@@ -45,7 +46,7 @@ function useTimelineCanvas(props: ViewProps, toggleTable: () => void) {
     }, () => setStacksKnown((count) => count + 1));
     const rowOf = (item: number): number => latest.current?.picture.blocks.row[item] ?? NO_ROW;
     const stopPointer = listenToPointer(overlay.current!, made, props, (hover, dragged) => setPointed(hover === null ? null : { hover, dragged }), rowOf);
-    const stopCommands = props.commands.register([...timelineCommands(props, made, () => latest.current), tableCommand(toggleTable)]);
+    const stopCommands = props.commands.register([...timelineCommands(props, made, () => latest.current), tableCommand(toggleTable), breakdownCommand(props.store)]);
     setTimeline(made);
     return () => {
       stopCommands();
@@ -79,23 +80,37 @@ function TimelineView(props: ViewProps) {
         <Choice label="Colour" value={state.colorBy} options={COLORS} onChoose={(colorBy) => store.update({ colorBy })} />
         <button type="button" disabled={navigator.isWhole() && state.band === null} onClick={() => navigator.fit()}>Whole recording</button>
         <button type="button" aria-pressed={isTable} onClick={() => setTable(!isTable)}>As a table</button>
+        <button type="button" aria-pressed={state.breakdown.open} title="Q" onClick={() => toggleBreakdown(store)}>Breakdown</button>
         <span class="muted readout">{readout(shown)}</span>
       </div>
-      <div class="plot" ref={host}>
-        <canvas ref={base} role="img" aria-label={filter === null || filter === '' ? sentence : `${sentence} Filter: ${filter}.`} />
-        <canvas ref={overlay} class="overlay" aria-hidden="true" />
-        {pointed !== null && timeline !== null && (
-          <Tooltip {...pointed} picture={shown?.picture ?? null} passing={shown?.passing ?? null} file={file} view={timeline.view()} stackOf={stackOf} />
-        )}
-        {failure !== '' && <div class="over"><Failed message={failure} /></div>}
-        {shown === null && failure === '' && <div class="over"><p class="muted">Loading…</p></div>}
+      <div class="timeline-body">
+        <div class="timeline-main">
+          <div class="plot" ref={host}>
+            <canvas ref={base} role="img" aria-label={filter === null || filter === '' ? sentence : `${sentence} Filter: ${filter}.`} />
+            <canvas ref={overlay} class="overlay" aria-hidden="true" />
+            {pointed !== null && timeline !== null && (
+              <Tooltip {...pointed} picture={shown?.picture ?? null} passing={shown?.passing ?? null} file={file} view={timeline.view()} stackOf={stackOf} />
+            )}
+            {failure !== '' && <div class="over"><Failed message={failure} /></div>}
+            {shown === null && failure === '' && <div class="over"><p class="muted">Loading…</p></div>}
+          </div>
+          {shown !== null && <Legend entries={shown.coloring.legend} series={lane.series} state={state} store={store} filter={filter} />}
+          {isTable && shown !== null && (
+            <div class="scroll shown-table"><ShownTable picture={shown.picture} file={file} state={state} store={store} stackOf={stackOf} filter={filter} /></div>
+          )}
+        </div>
+        {state.breakdown.open && <BreakdownPanel {...props} />}
       </div>
-      {shown !== null && <Legend entries={shown.coloring.legend} series={lane.series} state={state} store={store} filter={filter} />}
-      {isTable && shown !== null && (
-        <div class="scroll shown-table"><ShownTable picture={shown.picture} file={file} state={state} store={store} stackOf={stackOf} filter={filter} /></div>
-      )}
     </section>
   );
+}
+
+function toggleBreakdown(store: ViewProps['store']): void {
+  store.update((old) => ({ breakdown: { ...old.breakdown, open: !old.breakdown.open } }));
+}
+
+function breakdownCommand(store: ViewProps['store']): Command {
+  return { id: 'timeline.breakdown', title: 'Timeline: what the range or the cursor holds', group: 'Timeline', hotkeys: ['Q'], run: () => toggleBreakdown(store) };
 }
 
 function tableCommand(run: () => void): Command {

@@ -1,0 +1,258 @@
+// Compares tables of ranges of random recordings with sums over all rows.
+
+#include "viewer/questions/range_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/seeds/seeds.h"
+#include "viewer/index/names.h"
+#include "viewer/testing/random_recording.h"
+
+namespace gmt::viewer {
+namespace {
+
+using analysis::RowId;
+
+constexpr uint32_t kBys = RangeQuery::kStream + 1;
+
+struct SlowRow {
+  uint64_t bytes = 0, inclusive = 0, allocations = 0;
+  int64_t growth = 0;
+  double byte_ns = 0;
+};
+
+class SlowRanges {
+ public:
+  explicit SlowRanges(uint32_t seed)
+      : made(seed, 300),
+        examination(made.trace(), made.definitions()),
+        recording(examination, made.lanes()),
+        rows(made.trace().rows) {
+    recording.MakeKinds(1 + made.Any(100));
+  }
+
+  RangeQuery AnyQuery() {
+    RangeQuery query;
+    query.lane = made.Any(static_cast<uint32_t>(recording.lanes.size()));
+    query.from = made.Any(made.trace().last_step() + 1);
+    query.to = query.from + made.Any(made.trace().last_step() + 1 - query.from);
+    query.by = static_cast<RangeQuery::By>(made.Any(kBys));
+    query.limit = kMaxTableRows;
+    if (made.Any(3) == 0) query.filter.stream = made.Any(2) == 0 ? "unknown" : "0x1";
+    if (made.Any(3) == 0) query.filter.min_size = 512 * made.Any(300);
+    if (made.Any(3) == 0) query.filter.max_size = 512 * made.Any(300);
+    if (made.Any(4) == 0) query.filter.text = "forward";
+    return query;
+  }
+
+  uint32_t PeakOf(const RangeQuery& query) {
+    uint32_t peak = query.from;
+    uint64_t most = 0;
+    for (uint32_t event = query.from; event <= query.to; ++event) {
+      uint64_t bytes = 0;
+      for (RowId row = 0; row < rows.count(); ++row) {
+        if (recording.IsIn(recording.lanes[query.lane], row) && rows.HeldAfter(row, event)) {
+          bytes += rows.size[row];
+        }
+      }
+      if (bytes > most) most = bytes, peak = event;
+    }
+    return peak;
+  }
+
+  std::map<std::string, SlowRow> RowsOf(const RangeQuery& query, uint32_t peak) {
+    std::map<std::string, SlowRow> table;
+    auto filter = RowFilter::Make(recording, query.filter);
+    const analysis::Trace& trace = made.trace();
+    for (RowId row = 0; row < rows.count(); ++row) {
+      if (rows.birth[row] > query.to || rows.death[row] <= query.from) continue;
+      if (!recording.IsIn(recording.lanes[query.lane], row) || !filter->Matches(row)) continue;
+      const auto [own, all] = IdsOf(query.by, row);
+      const uint64_t bytes = rows.HeldAfter(row, peak) ? rows.size[row] : 0;
+      SlowRow& of = table[own];
+      of.bytes += bytes;
+      if (rows.birth[row] > query.from) ++of.allocations;
+      const auto size = static_cast<int64_t>(rows.size[row]);
+      of.growth +=
+          (rows.HeldAfter(row, query.to) ? size : 0) - (rows.HeldAfter(row, query.from) ? size : 0);
+      of.byte_ns += static_cast<double>(size) *
+                    static_cast<double>(trace.TimeOf(std::min(rows.death[row], query.to)) -
+                                        trace.TimeOf(std::max(rows.birth[row], query.from)));
+      for (const std::string& id : all) table[id].inclusive += bytes;
+    }
+    return table;
+  }
+
+  RandomRecording made;
+  analysis::Examination examination;
+  Recording recording;
+  const analysis::Rows& rows;
+
+ private:
+  // Returns the id of the row that counts a block, and those that include it.
+  std::pair<std::string, std::set<std::string>> IdsOf(RangeQuery::By by, RowId row) {
+    switch (by) {
+      case RangeQuery::kCategory:
+        return {"category/0", {}};
+      case RangeQuery::kRole:
+        return {"role/unknown", {}};
+      case RangeQuery::kDtype:
+        return {"dtype/unknown", {}};
+      case RangeQuery::kStack:
+        return {absl::StrCat("stack/", rows.stack[row]), {}};
+      case RangeQuery::kThread:
+        return {"thread/" + ThreadName(rows, row), {}};
+      case RangeQuery::kStream:
+        return {"stream/" + StreamName(rows, row), {}};
+      default:
+        break;
+    }
+    const auto frames = analysis::DescribeStack(made.definitions(), rows.stack[row]);
+    const auto id_of = [&](const analysis::FrameText& frame) {
+      switch (by) {
+        case RangeQuery::kModule:
+          return absl::StrCat("module/", frame.FileName());
+        case RangeQuery::kLine:
+          return absl::StrCat("line/", frame.FileName(), ":", frame.line);
+        default:
+          return absl::StrCat("function/", frame.function, " (", frame.FileName(), ")");
+      }
+    };
+    const int own = analysis::OwnFrame(frames);
+    std::set<std::string> all;
+    for (const auto& frame : frames) all.insert(id_of(frame));
+    if (own >= 0) return {id_of(frames[static_cast<size_t>(own)]), all};
+    const std::string unknown = by == RangeQuery::kModule     ? "module/unknown"
+                                : by == RangeQuery::kFunction ? "function/unknown"
+                                                              : "line/unknown";
+    return {unknown, {unknown}};
+  }
+};
+
+TEST(RangeTableTest, AnyRangeMatchesASumOverAllRows) {
+  ForEachSeed(SeedsUpTo(12), [](uint32_t seed) {
+    SlowRanges slow(seed);
+    for (int i = 0; i < 40; ++i) {
+      const RangeQuery query = slow.AnyQuery();
+      const auto table = MakeRangeTable(slow.recording, query);
+      ASSERT_TRUE(table.ok()) << table.status();
+      ASSERT_EQ(table->peak_event, slow.PeakOf(query));
+      const auto expected = slow.RowsOf(query, table->peak_event);
+      ASSERT_EQ(table->rows.size(), expected.size());
+      SlowRow total;
+      for (const RangeRow& row : table->rows) {
+        const auto found = expected.find(row.id);
+        ASSERT_NE(found, expected.end()) << row.id;
+        const SlowRow& of = found->second;
+        EXPECT_EQ(row.amounts.bytes, of.bytes) << row.id;
+        EXPECT_EQ(row.amounts.allocations, of.allocations) << row.id;
+        EXPECT_EQ(row.amounts.growth, of.growth) << row.id;
+        EXPECT_NEAR(row.amounts.byte_seconds * 1e9, of.byte_ns, 1e-9 * std::abs(of.byte_ns));
+        const bool is_by_frame = query.by == RangeQuery::kModule ||
+                                 query.by == RangeQuery::kFunction || query.by == RangeQuery::kLine;
+        EXPECT_EQ(row.inclusive.has_value(), is_by_frame);
+        EXPECT_EQ(row.inclusive.value_or(of.inclusive), of.inclusive) << row.id;
+        total.bytes += of.bytes;
+        total.allocations += of.allocations;
+        total.growth += of.growth;
+      }
+      EXPECT_EQ(table->total.bytes, total.bytes);
+      EXPECT_EQ(table->total.allocations, total.allocations);
+      EXPECT_EQ(table->total.growth, total.growth);
+    }
+  });
+}
+
+TEST(RangeTableTest, PagesAreSortedByAnyColumn) {
+  ForEachSeed(SeedsUpTo(4), [](uint32_t seed) {
+    SlowRanges slow(seed);
+    for (uint32_t sort = 0; sort <= RangeQuery::kName; ++sort) {
+      RangeQuery query = slow.AnyQuery();
+      query.filter = {};
+      query.by = RangeQuery::kStack;
+      query.sort = static_cast<RangeQuery::Sort>(sort);
+      query.descending = slow.made.Any(2) == 0;
+      const auto whole = MakeRangeTable(slow.recording, query);
+      ASSERT_TRUE(whole.ok());
+      const auto key = [&](const RangeRow& row) {
+        switch (query.sort) {
+          case RangeQuery::kByteSeconds:
+            return row.amounts.byte_seconds;
+          case RangeQuery::kAllocations:
+            return static_cast<double>(row.amounts.allocations);
+          case RangeQuery::kGrowth:
+            return static_cast<double>(row.amounts.growth);
+          default:
+            return static_cast<double>(row.amounts.bytes);
+        }
+      };
+      for (size_t i = 1; i < whole->rows.size(); ++i) {
+        const RangeRow &a = whole->rows[i - 1], &b = whole->rows[i];
+        if (query.sort == RangeQuery::kName) {
+          EXPECT_TRUE(query.descending ? a.name >= b.name : a.name <= b.name);
+        } else {
+          EXPECT_TRUE(query.descending ? key(a) >= key(b) : key(a) <= key(b));
+        }
+      }
+      std::vector<std::string> ids, paged;
+      for (const RangeRow& row : whole->rows) ids.push_back(row.id);
+      query.limit = 3;
+      for (query.offset = 0; query.offset < whole->total_rows; query.offset += query.limit) {
+        const auto page = MakeRangeTable(slow.recording, query);
+        for (const RangeRow& row : page->rows) paged.push_back(row.id);
+      }
+      EXPECT_EQ(paged, ids);
+    }
+  });
+}
+
+TEST(RangeTableTest, RolesAndTypesOfTensorsAreRows) {
+  analysis::EventScript script;
+  script.Alloc(0x10000, 0x10000);
+  script.Tensor(script.Block(0x10000, 100), "bfloat16", "[8, 128]");
+  script.Tensor(script.Block(0x11000, 200), "bfloat16", "[4]");
+  script.Tensor(script.Block(0x12000, 400), "float32", "[4]");
+  script.Role(0x11000, format::kRoleSaved, "MulBackward0");
+  const analysis::Trace trace = script.Build();
+  const analysis::Examination examination(trace, script.definitions());
+  const analysis::Categories categories = analysis::Categorize(examination);
+  Recording recording(examination, {{0, trace.rows.heap[1]}});
+  recording.categories = &categories;
+  RangeQuery query;
+  query.to = trace.last_step();
+  query.limit = 10;
+  const auto rows_by = [&](RangeQuery::By by) {
+    query.by = by;
+    std::map<std::string, uint64_t> rows;
+    const auto table = MakeRangeTable(recording, query);
+    for (const RangeRow& row : table->rows) rows[row.id] = row.amounts.bytes;
+    return rows;
+  };
+  const std::map<std::string, uint64_t> types = {{"dtype/bfloat16", 300}, {"dtype/float32", 400}};
+  EXPECT_EQ(rows_by(RangeQuery::kDtype), types);
+  EXPECT_EQ(rows_by(RangeQuery::kRole)["role/saved for backward"], 200u);
+}
+
+TEST(RangeTableTest, ARangeThatIsNotInTheRecordingIsRefused) {
+  SlowRanges slow(1);
+  RangeQuery query;
+  query.limit = 1;
+  query.to = slow.made.trace().last_step() + 1;
+  EXPECT_EQ(MakeRangeTable(slow.recording, query).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  query.to = 3;
+  query.from = 4;
+  EXPECT_EQ(MakeRangeTable(slow.recording, query).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace gmt::viewer
