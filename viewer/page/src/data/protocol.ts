@@ -85,6 +85,9 @@ export interface LaneMeta {
   readonly peak_event: number;
   readonly end_bytes: number;
   readonly capacity_bytes: number | null; // of the device, if known
+  // Keys of the call sites that hold most at the peak, the largest first; at most 12. Empty for a live
+  // recording, and until blocks are known.
+  readonly sites: readonly number[];
   readonly has_segments: boolean; // layout 'address' shows segments as ranges of addresses
   readonly series: readonly Series[]; // the series that Curve provides
 }

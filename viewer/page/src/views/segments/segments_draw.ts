@@ -3,7 +3,8 @@
 import { formatBytes } from '../../base/format_bytes';
 import type { Segments, SegmentState } from '../../data/protocol';
 import { hatch } from '../../render/hatching';
-import { hueOfCategory, hueOfKey, SHADES } from '../../render/palette';
+import { hueOfCategory, SHADES } from '../../render/palette';
+import type { SiteColors } from '../../render/site_colors';
 import type { Theme } from '../../render/theme';
 import type { PieceTest } from './passing_rows';
 import { HEADING_HEIGHT, piecesOf, roundingOf, SEGMENT_HEIGHT, type SegmentsLayout } from './segments_layout';
@@ -15,7 +16,7 @@ export interface SegmentsPicture {
   readonly segments: Segments;
   readonly layout: SegmentsLayout;
   readonly categories: readonly string[];
-  readonly byCategory: boolean;
+  readonly sites: SiteColors | null; // null: colours show categories
   readonly selectedRow: number | null;
   readonly passes: PieceTest | null; // null: there is no filter
   readonly spot: { readonly segment: number; readonly piece: number };
@@ -48,7 +49,7 @@ export function drawSegments(context: CanvasRenderingContext2D, picture: Segment
 
 function drawSegment(
   context: CanvasRenderingContext2D,
-  { categories, byCategory, selectedRow, passes, spot, theme }: SegmentsPicture,
+  { categories, sites, selectedRow, passes, spot, theme }: SegmentsPicture,
   segment: SegmentState,
   index: number,
   y: number,
@@ -66,7 +67,7 @@ function drawSegment(
     const isSelected = piece.index >= 0 && segment.row[piece.index] === selectedRow;
     if (piece.kind !== 'hole' && right > drawnTo + 0.25) {
       const wide = Math.max(0.5, right - left - (right - left > 3 ? 1 : 0));
-      context.fillStyle = SHADES[theme.scheme][byCategory ? hueOfCategory(categories[segment.category[piece.index]!] ?? 'unknown') : hueOfKey(segment.key[piece.index]!)];
+      context.fillStyle = sites === null ? SHADES[theme.scheme][hueOfCategory(categories[segment.category[piece.index]!] ?? 'unknown')] : sites.colorOf(segment.key[piece.index]!);
       const isFaded = passes !== null && !passes(segment, piece.index);
       context.globalAlpha = (piece.kind === 'pending' ? 0.5 : 1) * (isFaded ? FADED : 1);
       context.fillRect(left, y, wide, high);

@@ -105,7 +105,7 @@ function State({ state, store, segments, categories, rows }: StateProps) {
         <SegmentsCanvas
           segments={segments}
           categories={categories}
-          byCategory={state.colorBy === 'category'}
+          sites={state.colorBy === 'category' ? null : (laneOf(state)?.sites ?? [])}
           selectedRow={state.selection.kind === 'block' ? state.selection.row : null}
           passes={passes}
           spot={spot}
