@@ -69,11 +69,19 @@ struct CurveSeries {
   std::vector<double> min, max, mid;  // by column; NaN: not known
 };
 
+// The last sample of each column, or of the columns before it: on the axis of time by the sample's
+// own time, otherwise by its event. NaN before the first one.
+struct SampledSeries {
+  Series series = Series::kDriverUsed;
+  std::vector<double> value, ns;
+};
+
 struct CurveTile {
   std::vector<uint32_t> event;  // at the midpoint of each column
   std::vector<uint32_t> peak;   // the event of the column's peak
   std::vector<double> ns;
-  std::vector<CurveSeries> series;
+  std::vector<CurveSeries> series;     // kLive, kReserved
+  std::vector<SampledSeries> samples;  // kDriverUsed, kProcessUsed
   // At the peaks, [code * columns + column]; empty: not known yet.
   std::vector<double> categories;
 };

@@ -44,6 +44,11 @@ std::string CurveSlab(const CurveTile& tile) {
     writer.AddArray(name + ".max", series.max);
     writer.AddArray(name + ".mid", series.mid);
   }
+  for (const SampledSeries& series : tile.samples) {
+    const std::string name(NameOf(series.series));
+    writer.AddArray(name + ".value", series.value);
+    writer.AddArray(name + ".ns", series.ns);
+  }
   writer.AddArray("categories", tile.categories);
   return std::move(writer).Finish();
 }

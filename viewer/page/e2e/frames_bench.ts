@@ -61,7 +61,7 @@ function curveOf({ from, to, columns }: BlockQuery): CurveTile {
   return {
     window: { file: 0, lane: 0, axis: 'time', from, to, columns },
     event, peak: event, ns: Float64Array.from({ length: columns }, (_, c) => at(c)),
-    series: new Map([['live', { min: live, max: live, mid: live }]]), categories: new Float64Array(0),
+    series: new Map([['live', { min: live, max: live, mid: live }]]), samples: new Map(), categories: new Float64Array(0),
   };
 }
 

@@ -92,7 +92,10 @@ export interface LaneMeta {
   readonly series: readonly Series[]; // the series that Curve provides
 }
 
-export type Series = 'live' | 'reserved' | 'driver_used' | 'process_used';
+// The first two are known after each event, the others where they were sampled.
+export type Series = Counted | Sampled;
+export type Counted = 'live' | 'reserved';
+export type Sampled = 'driver_used' | 'process_used';
 
 /** Steps of the training loop. Step i+1 has the events begin[i]+1..end[i]. */
 export interface StepsMeta {
@@ -203,7 +206,8 @@ export interface CurveTile {
   readonly event: Uint32Array;
   readonly peak: Uint32Array; // the event of the peak of each column
   readonly ns: Float64Array;
-  readonly series: ReadonlyMap<Series, CurveSeries>;
+  readonly series: ReadonlyMap<Counted, CurveSeries>;
+  readonly samples: ReadonlyMap<Sampled, SampledSeries>;
   // Bytes live at the peak of each column by category code: [code * columns + c]. Empty until
   // categories are known.
   readonly categories: Float64Array;
@@ -212,6 +216,14 @@ export interface CurveSeries {
   readonly min: Float64Array; // NaN: unknown there
   readonly max: Float64Array;
   readonly mid: Float64Array; // at the midpoint of the column
+}
+/**
+ * The last sample of each column, or of the columns before it if it has none: on the axis of time by
+ * the sample's own time, otherwise by its event. NaN before the first one.
+ */
+export interface SampledSeries {
+  readonly value: Float64Array; // bytes
+  readonly ns: Float64Array; // when it was taken
 }
 
 /**

@@ -80,6 +80,12 @@ describe('a curve', () => {
     expect([...tile.series.keys()]).toEqual(['live']);
     expect(tile.categories.length).toBe(0);
   });
+  it('has samples with their times', () => {
+    const samples = { 'process_used.value': Float64Array.of(NaN, 7), 'process_used.ns': Float64Array.of(NaN, 3) };
+    const tile = curveTile(decodeSlab(curve(samples)), WINDOW);
+    expect([...tile.samples]).toEqual([['process_used', { value: samples['process_used.value'], ns: samples['process_used.ns'] }]]);
+    expect(() => curveTile(decodeSlab(curve({ ...samples, 'process_used.ns': Float64Array.of(3) })), WINDOW)).toThrow(DataError);
+  });
   it('has one value per column', () => {
     expect(() => curveTile(decodeSlab(curve({ ns: Float64Array.of(1) })), WINDOW)).toThrow(DataError);
     expect(() => curveTile(decodeSlab(curve({ categories: Float64Array.of(1, 2, 3) })), WINDOW)).toThrow(DataError);

@@ -42,7 +42,7 @@ function tileOf(items: readonly (Item | Run)[]): BlockTile {
 function curveOf(live: readonly number[], categories: readonly (readonly number[])[] = []): CurveTile {
   const values = Float64Array.from(live);
   return {
-    window: QUERY, event: new Uint32Array(10), peak: new Uint32Array(10), ns: new Float64Array(10), series: new Map([['live', { min: values, max: values, mid: values }]]),
+    window: QUERY, event: new Uint32Array(10), peak: new Uint32Array(10), ns: new Float64Array(10), series: new Map([['live', { min: values, max: values, mid: values }]]), samples: new Map(),
     categories: Float64Array.from(categories.flat()),
   };
 }
