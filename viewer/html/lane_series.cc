@@ -13,8 +13,8 @@
 namespace gmt::viewer {
 namespace {
 
-// Finds the changes of reserved memory by zooming into each column of the index's answer that is not constant, down to
-// single events.
+// Finds the changes of reserved memory by zooming into each column of the index's answer that is
+// not constant, down to single events.
 class Changes {
  public:
   Changes(const ViewIndex& index, uint32_t lane) : index_(index), lane_(lane) {}

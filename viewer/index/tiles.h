@@ -106,7 +106,7 @@ struct BlockTile {
   std::vector<uint32_t> row;  // kNoRow: a run
   std::vector<double> start, end, size, place;
   std::vector<uint16_t> first, last;  // columns [first, last) at whose peak it is live
-  std::vector<uint32_t> stack, key;
+  std::vector<uint32_t> stack, forward_stack, key;
   std::vector<uint8_t> category, flags;
   std::vector<uint16_t> stream, thread;
   std::vector<uint32_t> run_begin;  // one more than there are items

@@ -17,11 +17,11 @@ Grouper::Grouper(Recording& recording, TableQuery::By by) : recording_(recording
   of_stack_.assign(recording.frames.definitions().stack_count() + size_t{1}, kNotSeen);
 }
 
-Grouper::Key Grouper::LabelOf(uint32_t stack) {
-  const auto [found, is_new] = by_stack_.try_emplace(stack);
+Grouper::Key Grouper::LabelOf(uint32_t stack, uint32_t forward_stack) {
+  const auto [found, is_new] = by_stack_.try_emplace(uint64_t{forward_stack} << 32 | stack);
   if (!is_new) return found->second;
   Key& key = found->second;
-  const FrameText* own = recording_.frames.Own(stack);
+  const FrameText* own = recording_.frames.Own(stack, forward_stack);
   const auto by =
       by_ == TableQuery::kFile ? analysis::GroupBy::kFile : analysis::GroupBy::kFunction;
   const std::string label = own == nullptr ? "" : analysis::GroupLabel(by, *own);
@@ -37,10 +37,11 @@ Grouper::Key Grouper::KeyOf(uint32_t row) {
   const analysis::Rows& rows = recording_.rows();
   switch (by_) {
     case TableQuery::kStack:
-      return {rows.stack[row] != 0, rows.stack[row]};
+      return {rows.stack[row] != 0 || rows.forward_stack[row] != 0,
+              uint64_t{rows.forward_stack[row]} << 32 | rows.stack[row]};
     case TableQuery::kFunction:
     case TableQuery::kFile:
-      return LabelOf(rows.stack[row]);
+      return LabelOf(rows.stack[row], rows.forward_stack[row]);
     case TableQuery::kCategory:
       return {true, static_cast<uint64_t>(recording_.CategoryOf(row))};
     case TableQuery::kSize:
@@ -66,7 +67,7 @@ uint32_t Grouper::Find(const Key& key) {
 uint32_t Grouper::Of(uint32_t row) {
   // Ids in a damaged file may be arbitrary; ids out of range take the slow path.
   const uint32_t stack = recording_.rows().stack[row];
-  if (stack < of_stack_.size()) {
+  if (stack < of_stack_.size() && recording_.rows().forward_stack[row] == 0) {
     uint32_t& group = of_stack_[stack];
     return group != kNotSeen ? group : group = Find(KeyOf(row));
   }
@@ -76,20 +77,25 @@ uint32_t Grouper::Of(uint32_t row) {
   return last_group_ = Find(key);
 }
 
-Grouper::Name Grouper::NameOf(uint32_t group, uint32_t stack) const {
+Grouper::Name Grouper::NameOf(uint32_t group, uint32_t row) const {
   const Key& key = keys_[group];
   const std::string unknown(kUnknownName);
-  const FrameText* own = recording_.frames.Own(stack);
-  const std::string where = own == nullptr ? "" : own->Place();
+  const uint32_t stack = recording_.rows().stack[row];
+  const uint32_t forward_stack = recording_.rows().forward_stack[row];
   switch (by_) {
-    case TableQuery::kStack:
-      return {absl::StrCat("stack/", key.value), recording_.frames.Function(stack),
-              recording_.frames.Place(stack)};
-    case TableQuery::kFunction:
+    case TableQuery::kStack: {
+      std::string id = absl::StrCat("stack/", stack);
+      if (forward_stack != 0) absl::StrAppend(&id, "+", forward_stack);
+      return {std::move(id), recording_.frames.Label(stack, forward_stack), ""};
+    }
+    case TableQuery::kFunction: {
+      const FrameText* own = recording_.frames.Own(stack, forward_stack);
+      const std::string name = key.known ? labels_[key.value] : unknown;
+      return {absl::StrCat("function/", name), name, own == nullptr ? "" : own->Place()};
+    }
     case TableQuery::kFile: {
       const std::string name = key.known ? labels_[key.value] : unknown;
-      const bool is_file = by_ == TableQuery::kFile;
-      return {absl::StrCat(is_file ? "file/" : "function/", name), name, is_file ? "" : where};
+      return {absl::StrCat("file/", name), name, ""};
     }
     case TableQuery::kCategory:
       return {absl::StrCat("category/", key.value),

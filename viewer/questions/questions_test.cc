@@ -115,7 +115,7 @@ TEST_F(QuestionsTest, BlockHasItsPlaceAndItsNeighbours) {
   EXPECT_EQ(details->segment->offset, kMiB);
   ASSERT_TRUE(details->before && details->after);
   EXPECT_EQ(details->before->row, 1u);
-  EXPECT_EQ(details->before->label, "first.py:10 first");
+  EXPECT_EQ(details->before->label, "first (first.py:10)");
   EXPECT_EQ(details->after->row, kNoRow);
   EXPECT_EQ(details->after->size, 17 * kMiB);
   ASSERT_TRUE(details->forward_stack);
@@ -277,8 +277,8 @@ TEST_F(QuestionsTest, StackOfAHundredThousandFramesShowsTheInnermost) {
   ASSERT_TRUE(stacks.ok()) << stacks.status();
   EXPECT_THAT((*stacks)[0].frames, SizeIs(FrameTable::kMaxFrames));
   EXPECT_EQ((*stacks)[0].frames[0].function, "f0");
-  EXPECT_EQ((*stacks)[1].label, "unknown");
-  EXPECT_EQ((*stacks)[2].label, "unknown");
+  EXPECT_EQ((*stacks)[1].label, "no stack was recorded");
+  EXPECT_EQ((*stacks)[2].label, "no stack was recorded");
   FlameQuery query;
   query.scope.lane = 1;
   query.scope.to = 1;

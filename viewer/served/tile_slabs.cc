@@ -71,6 +71,7 @@ std::string BlockSlab(const BlockTile& tile) {
   writer.AddArray("first", tile.first);
   writer.AddArray("last", tile.last);
   writer.AddArray("stack", tile.stack);
+  writer.AddArray("forward_stack", tile.forward_stack);
   writer.AddArray("key", tile.key);
   writer.AddArray("category", tile.category);
   writer.AddArray("stream", tile.stream);

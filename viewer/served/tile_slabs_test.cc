@@ -45,6 +45,7 @@ TEST(TileSlabsTest, BlocksContainTheirRunsAndSpaces) {
   tile.size = {512, 0};
   tile.place = {0, 0};
   tile.stack = {1, 0};
+  tile.forward_stack = {0, 0};
   tile.key = {9, 0};
   tile.category = {1, 0};
   tile.flags = {kNotFreed, 0};

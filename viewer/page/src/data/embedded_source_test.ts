@@ -5,7 +5,7 @@ import { EmbeddedSource } from './embedded_source';
 import type { FileMeta, Filter, Meta, Scope } from './protocol';
 import { encodeSlab } from '../testing/slab_writer';
 
-const NO_FILTER: Filter = { text: '', category: '', stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
+const NO_FILTER: Filter = { text: '', category: '', stack: null, forward_stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
 
 // As viewer/html/varint_columns.h writes them.
 function varints(values: readonly number[]): Uint8Array {
@@ -73,8 +73,9 @@ function source(omitted: boolean): EmbeddedSource {
   const frame = (name: string, line: number): readonly [string, string, number, string, number] => [name, '/src/train.py', line, '', 2];
   const stacks = {
     frames: [frame('forward', 41), frame('main', 9), frame('load', 5)],
-    ids: [1, 2], keys: [77, 78], labels: ['train.py:41 forward', 'train.py:5 load'], stacks: [[0, 1], [2, 1]],
-    own: [['forward', 'train.py:41', 'forward (train.py)', '/src/train.py', 'train.py:41'], ['load', 'train.py:5', 'load (train.py)', '/src/train.py', 'train.py:5']],
+    ids: [1, 2], keys: [77, 78], labels: ['forward (train.py:41)', 'recomputed: load (train.py:5)'], sites: ['forward (train.py)', 'load (train.py)'],
+    lines: ['forward (train.py:41)', 'load (train.py:5)'], backward_of: ['backward of ', 'recomputed for backward of '], stacks: [[0, 1], [2, 1]],
+    own: [['forward (train.py)', '/src/train.py', 'train.py:41', true], ['load (train.py)', '/src/train.py', 'train.py:5', true]],
   };
   const parts = new Map<string, readonly string[]>([
     ['meta', json({ protocol: 1, version: '1', door: 'file', files: [META] } satisfies Meta)],
@@ -170,7 +171,7 @@ describe('EmbeddedSource', () => {
 
   it('knows its blocks, and says why it lacks others', async () => {
     const block = await source(false).block(0, 1);
-    expect(block).toMatchObject({ address: '0x7f0000001000', requested: 256, birth_ns: 200, death: 0xffffffff, category: 'unknown', stack: { label: 'train.py:5 load' } });
+    expect(block).toMatchObject({ address: '0x7f0000001000', requested: 256, birth_ns: 200, death: 0xffffffff, category: 'unknown', stack: { label: 'recomputed: load (train.py:5)' } });
     expect(await source(false).block(0, 0)).toMatchObject({ death_ns: 300, completed: 4, completed_ns: 390 });
     await expect(source(false).block(0, 2)).rejects.toThrow('not in this file');
   });

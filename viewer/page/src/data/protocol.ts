@@ -271,6 +271,7 @@ export interface BlockTile {
   readonly size: Float64Array; // bytes
   readonly place: Float64Array; // address: position in the lane's address space
   readonly stack: Uint32Array;
+  readonly forward_stack: Uint32Array; // of memory of a backward pass; otherwise 0
   readonly key: Uint32Array; // of the call site, the same in every file and run; determines the colour
   readonly category: Uint8Array; // code
   readonly stream: Uint16Array; // code
@@ -312,7 +313,13 @@ export interface Frame {
 export interface StackInfo {
   readonly stack: number;
   readonly key: number;
-  readonly label: string; // 'train.py:41 forward'
+  // As in `report --json`, like every label of memory: 'main (train.py:20) > MLP.forward (gpt.py:88)'.
+  readonly label: string;
+  readonly site: string; // of all stacks with this key: 'main (train.py) > MLP.forward (gpt.py)'
+  // For memory of a backward pass the label is `backward_of` of its stack, and `line` of that of the
+  // forward pass (labelOf in stack_cache.ts).
+  readonly backward_of: string; // 'backward of '
+  readonly line: string;
   readonly frames: readonly Frame[]; // innermost first
 }
 
@@ -381,6 +388,7 @@ export interface Filter {
   readonly text: string; // in a frame, a file, an address, a name; '/…/' is a regular expression
   readonly category: string;
   readonly stack: number | null;
+  readonly forward_stack: number | null;
   readonly key: number | null;
   readonly stream: string;
   readonly thread: string;
@@ -420,16 +428,24 @@ export interface Table {
   readonly total_blocks: number;
 }
 export interface TableRow {
-  readonly id: string; // 'stack/7', 'block/123', 'category/3' ...
+  readonly id: string; // 'stack/7', 'stack/7+9' (of a backward pass), 'block/123', 'category/3' ...
   readonly name: string;
-  readonly where: string; // 'train.py:41'
+  readonly where: string; // by function: 'train.py:41'
   readonly bytes: number;
   readonly blocks: number;
   readonly peak_bytes: number;
   readonly mean_size: number;
   readonly median_lifetime_ns: number | null;
+  readonly block: TableBlock | null; // by block
   readonly stack: number; // a representative one; 0: none
   readonly sparkline: readonly number[]; // bytes live
+}
+
+export interface TableBlock {
+  readonly address: string; // hex
+  readonly category: string;
+  readonly birth: number; // event; 0: before the recording
+  readonly birth_ns: number;
 }
 
 /** `api/segments?event=`, JSON: the allocator's state after that event. */

@@ -81,6 +81,7 @@ export function blockTile(slab: Slab, query: p.BlockQuery): p.BlockTile {
     size: f64(slab, 'size', items),
     place: f64(slab, 'place', items),
     stack: u32(slab, 'stack', items),
+    forward_stack: u32(slab, 'forward_stack', items),
     key: u32(slab, 'key', items),
     category: u8(slab, 'category', items),
     stream: u16(slab, 'stream', items),

@@ -3,7 +3,9 @@
 
 import { useState } from 'preact/hooks';
 import { formatBytes, parseBytes } from '../base/format_bytes';
+import { words } from '../base/words';
 import type { Filter } from '../data/protocol';
+import { textTest } from '../data/text_filter';
 import { fileOf } from '../state/scope';
 import { NO_FILTER, type State } from '../state/state';
 import type { Store } from '../state/store';
@@ -16,8 +18,9 @@ export interface Chip {
 /** Returns the fields that a filter sets, except the text, which is visible in its own field. */
 export function chipsOf(filter: Filter): Chip[] {
   const chips: (Chip | null)[] = [
-    filter.category === '' ? null : { field: 'category', label: `category ${filter.category}` },
+    filter.category === '' ? null : { field: 'category', label: `category ${words(filter.category)}` },
     filter.stack === null ? null : { field: 'stack', label: `stack ${filter.stack}` },
+    filter.forward_stack === null ? null : { field: 'forward_stack', label: `backward of stack ${filter.forward_stack}` },
     filter.key === null ? null : { field: 'key', label: `call site ${filter.key.toString(16)}` },
     filter.stream === '' ? null : { field: 'stream', label: `stream ${filter.stream}` },
     filter.thread === '' ? null : { field: 'thread', label: `thread ${filter.thread}` },
@@ -25,6 +28,16 @@ export function chipsOf(filter: Filter): Chip[] {
     filter.max_size === null ? null : { field: 'max_size', label: `at most ${formatBytes(filter.max_size)}` },
   ];
   return chips.filter((chip) => chip !== null);
+}
+
+/** Returns what is wrong with the text of a filter, or ''. */
+export function errorOf(text: string): string {
+  try {
+    textTest(text);
+    return '';
+  } catch {
+    return 'Not a regular expression';
+  }
 }
 
 interface FilterBarProps {
@@ -36,6 +49,7 @@ export function FilterBar({ state, store }: FilterBarProps) {
   const [more, setMore] = useState(false);
   const chips = chipsOf(state.filter);
   const set = (change: Partial<Filter>): void => store.update((old) => ({ filter: { ...old.filter, ...change } }));
+  const invalid = errorOf(state.filter.text);
   const isSet = chips.length > 0 || state.filter.text !== '';
   return (
     <div class="filter-bar" role="search" aria-label="Filter">
@@ -45,8 +59,11 @@ export function FilterBar({ state, store }: FilterBarProps) {
         aria-label="Filter by frame, file, address or name"
         placeholder="Filter: frame, file, address, name, /regex/"
         value={state.filter.text}
+        aria-invalid={invalid !== ''}
+        aria-describedby={invalid === '' ? undefined : 'filter-error'}
         onInput={(event) => set({ text: event.currentTarget.value })}
       />
+      {invalid !== '' && <span id="filter-error" class="failed" role="alert">{invalid}</span>}
       <button type="button" aria-expanded={more} aria-controls="filter-fields" onClick={() => setMore(!more)}>
         Fields
       </button>
@@ -100,7 +117,7 @@ function Pick({ label, value, values, onPick }: PickProps) {
         <option value="">any</option>
         {values.map((each) => (
           <option key={each} value={each} selected={each === value}>
-            {each}
+            {words(each)}
           </option>
         ))}
       </select>

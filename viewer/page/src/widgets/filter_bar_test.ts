@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { NO_FILTER } from '../state/state';
-import { chipsOf } from './filter_bar';
+import { chipsOf, errorOf } from './filter_bar';
 
 it('shows no chips for an empty filter', () => expect(chipsOf(NO_FILTER)).toEqual([]));
 
@@ -9,6 +9,7 @@ it('shows every field that is set, zeros too', () => {
     text: 'seen in its field',
     category: 'activations',
     stack: 0,
+    forward_stack: 9,
     key: 255,
     stream: '0x0',
     thread: '11',
@@ -18,10 +19,16 @@ it('shows every field that is set, zeros too', () => {
   expect(labels).toEqual([
     'category activations',
     'stack 0',
+    'backward of stack 9',
     'call site ff',
     'stream 0x0',
     'thread 11',
     'at least 0 B',
     'at most 1.00 MiB',
   ]);
+});
+
+it('says what is wrong with an expression, and nothing of plain text', () => {
+  expect(errorOf('/(/')).toBe('Not a regular expression');
+  for (const text of ['', '(', '/', '/a', '/(?i)a|b/']) expect(errorOf(text)).toBe('');
 });

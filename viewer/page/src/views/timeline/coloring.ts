@@ -124,11 +124,10 @@ export function topSites(tile: BlockTile): Site[] {
   return [...sites.values()].sort((a, b) => b.bytes - a.bytes).slice(0, LEGEND_SITES);
 }
 
-/** `nameOf` returns the label of a stack, or '' if it is not known yet. */
+/** `nameOf` returns the site of a stack, or '' if it is not known yet. */
 export function siteLegend(sites: readonly Site[], colors: SiteColors, nameOf: (stack: number) => string): LegendEntry[] {
   return sites
-    // A site is a function in a file. Its blocks may come from several lines.
-    .map(({ key, stack, bytes }) => ({ name: nameOf(stack).replace(/^(\S+):\d+ /, '$1 '), color: colors.colorOf(key), bytes, change: { key } }))
+    .map(({ key, stack, bytes }) => ({ name: nameOf(stack), color: colors.colorOf(key), bytes, change: { key } }))
     .filter((entry) => entry.name !== '');
 }
 

@@ -4,7 +4,8 @@ import { formatBytes, formatByteTicks, formatCount } from '../../base/format_byt
 import { formatMoment } from '../../base/format_time';
 import { byteTicks, decimalTicks, timeTicks } from '../../base/ticks';
 import { midpointOf } from '../../data/columns';
-import { BLOCK_PENDING, NO_ROW, type Axis, type CurveTile, type LaneMeta, type PassingCurve, type SampledSeries, type Series, type StackInfo, type Window } from '../../data/protocol';
+import { labelOf } from '../../data/stack_cache';
+import { BLOCK_PENDING, NO_ROW, type Axis, type BlockTile, type CurveTile, type LaneMeta, type PassingCurve, type SampledSeries, type Series, type StackInfo, type Window } from '../../data/protocol';
 import { inkOn, mix } from '../../render/palette';
 import type { ColoredQuads } from '../../render/quads';
 import { xOf, yOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
@@ -127,13 +128,21 @@ export function drawAddress(renderer: Renderer, picture: Picture, batch: Colored
   }
 }
 
+/** Returns how many of their last digits distinguish the addresses; at least 7, at most what the gutter has room for. */
+export function telling(addresses: readonly string[]): number {
+  let digits = 7;
+  while (digits < 10 && new Set(addresses.map((address) => address.slice(-digits))).size < new Set(addresses).size) ++digits;
+  return digits;
+}
+
 /** Draws the addresses of segments in the gutter if there is room. */
 export function drawSpaceNames(renderer: Renderer, picture: Picture, view: Viewport, theme: Theme): void {
+  const digits = telling(picture.blocks.spaces.map(({ address }) => address));
   for (const space of picture.blocks.spaces) {
     const middle = yOf(view, space.place + space.size / 2);
     const height = (space.size / (view.high - view.low)) * view.box.height;
     if (height < 13 || middle < view.box.top || middle > view.box.top + view.box.height) continue;
-    renderer.text(`…${space.address.slice(-7)}`, GUTTER - 8, middle, theme.muted, 'right');
+    renderer.text(`…${space.address.slice(-digits)}`, GUTTER - 8, middle, theme.muted, 'right');
   }
 }
 
@@ -164,13 +173,19 @@ export function boxOf(view: Viewport, x0: number, x1: number, y0: number, y1: nu
 
 const LABELS = 80;
 
+/** Returns the stacks that the label of an item needs. */
+export function stacksOf({ stack, forward_stack }: BlockTile, item: number): number[] {
+  return [stack[item]!, forward_stack[item]!].filter((id) => id !== 0);
+}
+
 /** Draws names in blocks that have room for them. Returns the stacks whose names are needed. */
 export function drawLabels(renderer: Renderer, picture: Picture, coloring: Coloring, view: Viewport, stackOf: (stack: number) => StackInfo | null): number[] {
   const { blocks, laidOut } = picture;
   const { quads } = laidOut;
   const wanted: number[] = [];
   let last = -1;
-  for (let i = 0; i < quads.count && wanted.length < LABELS; ++i) {
+  let labels = 0;
+  for (let i = 0; i < quads.count && labels < LABELS; ++i) {
     const item = quads.item[i]!;
     if (item === last || item >= blocks.row.length || blocks.row[item] === NO_ROW) continue;
     // Cheap test first, because most quads have no room.
@@ -178,10 +193,11 @@ export function drawLabels(renderer: Renderer, picture: Picture, coloring: Color
     const box = boxOf(view, quads.x0[i]!, quads.x1[i]!, quads.y0[i]!, quads.y1[i]!);
     if (box === null || box.width < 64 || box.height < 14) continue;
     last = item;
-    wanted.push(blocks.stack[item]!);
+    ++labels;
+    wanted.push(...stacksOf(blocks, item));
     const size = formatBytes(blocks.size[item]!);
     const ink = inkOn(coloring.colors[coloring.ofItem[item]!]!);
-    const name = stackOf(blocks.stack[item]!)?.label ?? '';
+    const name = labelOf(stackOf, blocks.stack[item]!, blocks.forward_stack[item]!) ?? '';
     const text = name !== '' && box.width > (size.length + name.length + 2) * 6.6 ? `${size}  ${name}` : size;
     renderer.text(text, box.left + 5, box.top + box.height / 2, ink, 'left', box.width - 8);
   }

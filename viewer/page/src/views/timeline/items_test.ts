@@ -109,9 +109,9 @@ describe('colours', () => {
       expect(bytes).toBe(sum);
     }
     expect(sites.map(({ bytes }) => bytes)).toEqual(sites.map(({ bytes }) => bytes).sort((a, b) => b - a));
-    const legend = siteLegend(sites, SITES, (stack) => (stack === sites[0]!.stack ? '' : stackOf(stack).label));
+    const legend = siteLegend(sites, SITES, (stack) => (stack === sites[0]!.stack ? '' : stackOf(stack).site));
     expect(legend.length).toBeLessThan(sites.length); // not known yet
-    expect(legend.at(-1)).toMatchObject({ name: stackOf(sites.at(-1)!.stack).label.replace(/:\d+ /, ' '), change: { key: sites.at(-1)!.key } });
+    expect(legend.at(-1)).toMatchObject({ name: stackOf(sites.at(-1)!.stack).site, change: { key: sites.at(-1)!.key } });
   });
   it('have a legend of what is shown, largest first, each with its filter', async () => {
     const { legend } = colorItems(tile, laidOut, 'category', await fileMeta(), SITES, THEME, null);

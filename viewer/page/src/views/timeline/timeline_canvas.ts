@@ -18,7 +18,7 @@ import type { State } from '../../state/state';
 import type { ViewProps } from '../view';
 import { areasOf, type Areas } from './areas';
 import { colorItems, siteLegend, topSites, type Coloring } from './coloring';
-import { boxOf, drawAddress, drawAxes, drawCounters, drawLabels, drawPassing, drawPositions, drawSpaceNames, drawStacked } from './draw_plot';
+import { boxOf, drawAddress, drawAxes, drawCounters, drawLabels, drawPassing, drawPositions, drawSpaceNames, drawStacked, stacksOf } from './draw_plot';
 import { drawInstants, drawTracks, instantAt, instantsOf, spanAt, type Instant } from './draw_tracks';
 import { FilterCurve } from './filter_curve';
 import { FoundRows } from './found_rows';
@@ -27,6 +27,7 @@ import { passingItems } from './passing';
 import { Tiles, type Picture } from './tiles';
 
 const NOT_KNOWN_YET = 2 ** 50;
+const RANGE_FILL = '2e'; // alpha out of 255, so that what is below stays visible
 const SIZE_RESTS_MS = 150;
 const LONGEST_WAIT_MS = 150; // for the answer to a click
 const NEAR = [0, 1, -1, 2, -2, 3, -3]; // px
@@ -183,8 +184,8 @@ export class TimelineCanvas {
 
   setHover(hover: Hover | null): void {
     this.hovered = hover;
-    const stack = hover?.item == null ? undefined : this.shown?.picture.blocks.stack[hover.item];
-    if (stack !== undefined && stack !== 0) this.stacks.want(this.props.store.get().file, [stack]);
+    const blocks = this.shown?.picture.blocks;
+    if (hover?.item != null && blocks !== undefined && hover.item < blocks.row.length) this.stacks.want(this.props.store.get().file, stacksOf(blocks, hover.item));
     this.invalidate(false);
   }
 
@@ -352,7 +353,7 @@ export class TimelineCanvas {
   private legendOfSites({ blocks }: Picture, state: State, colors: SiteColors): Coloring['legend'] {
     const sites = topSites(blocks);
     this.stacks.want(state.file, sites.map(({ stack }) => stack));
-    return siteLegend(sites, colors, (stack) => this.stacks.get(state.file, stack)?.label ?? '');
+    return siteLegend(sites, colors, (stack) => this.stacks.get(state.file, stack)?.site ?? '');
   }
 
   private drawBase(state: State, file: FileMeta, lane: LaneMeta, areas: Areas, view: Viewport): void {
@@ -467,7 +468,7 @@ export class TimelineCanvas {
 
   private outlineRange(x0: number, x1: number, view: Viewport): void {
     const { top, height } = view.box;
-    this.overlay.hatch({ left: x0, top, width: x1 - x0, height }, this.theme.accent);
+    this.overlay.rect({ left: x0, top, width: x1 - x0, height }, `${this.theme.accent}${RANGE_FILL}`);
     this.overlay.line(x0, top, x0, top + height, this.theme.accent, []);
     this.overlay.line(x1, top, x1, top + height, this.theme.accent, []);
   }

@@ -5,6 +5,7 @@ import { formatDuration } from '../../base/format_time';
 import { plural } from '../../base/plural';
 import { words } from '../../base/words';
 import { columnAt } from '../../data/columns';
+import { labelOf } from '../../data/stack_cache';
 import { NO_ROW, type Axis, type FileMeta, type PassingCurve, type SpanMeta, type StackInfo } from '../../data/protocol';
 import type { Viewport } from '../../render/renderer';
 import { positionAt } from '../../render/renderer';
@@ -60,7 +61,7 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
     return [`${name}: blocks too small to draw`, ...countersAt(picture, hover.position), moment, 'click for the largest, zoom in to see them'];
   }
   const size = blocks.size[item]!;
-  const name = stackOf(blocks.stack[item]!)?.label ?? '';
+  const name = labelOf(stackOf, blocks.stack[item]!, blocks.forward_stack[item]!) ?? '';
   return [
     `${formatBytes(size)}  ${name}`,
     formatExactBytes(size),
