@@ -18,6 +18,7 @@ import type { State } from '../../state/state';
 import type { ViewProps } from '../view';
 import { areasOf, type Areas } from './areas';
 import { colorItems, siteLegend, topSites, type Coloring } from './coloring';
+import { fittedTop } from './fitted_top';
 import { boxOf, drawAddress, drawAxes, drawCounters, drawLabels, drawPassing, drawPositions, drawSpaceNames, drawStacked, stacksOf } from './draw_plot';
 import { drawInstants, drawTracks, instantAt, instantsOf, spanAt, type Instant } from './draw_tracks';
 import { FilterCurve } from './filter_curve';
@@ -144,7 +145,10 @@ export class TimelineCanvas {
   }
 
   private band(state: State): { readonly low: number; readonly high: number } {
-    return state.band ?? { low: 0, high: this.top(state) };
+    const top = this.top(state);
+    if (state.band !== null) return state.band;
+    const curve = this.isCurrent() ? this.shown?.picture.curve : undefined;
+    return { low: 0, high: curve === undefined || state.layout === 'address' ? top : fittedTop(curve, state.range, top) };
   }
 
   hover(x: number, y: number): Hover {
@@ -317,6 +321,8 @@ export class TimelineCanvas {
     if (isWhole) {
       this.prepare(state, file, lane);
       this.drawBase(state, file, lane, areas, view);
+      // A new picture may have shown that less height is enough.
+      if (this.band(state).high !== view.high) this.invalidate();
     }
     this.drawOverlay(state, areas, view);
   }
