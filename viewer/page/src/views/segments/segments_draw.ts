@@ -10,7 +10,8 @@ import type { PieceTest } from './passing_rows';
 import { HEADING_HEIGHT, piecesOf, roundingOf, SEGMENT_HEIGHT, type SegmentsLayout } from './segments_layout';
 
 const FADED = 0.22; // opacity of blocks that do not match the filter
-export const LEFT_MARGIN = 96; // px, for the size of a segment
+export const LEFT_MARGIN = 176; // px, for the address and the size of a segment
+const SIZE_RIGHT = LEFT_MARGIN - 8;
 
 export interface SegmentsPicture {
   readonly segments: Segments;
@@ -42,7 +43,10 @@ export function drawSegments(context: CanvasRenderingContext2D, picture: Segment
     const segment = segments.segments[row.segment]!;
     context.font = '12px system-ui, sans-serif';
     context.fillStyle = theme.muted;
-    context.fillText(formatBytes(segment.size), 8, y + SEGMENT_HEIGHT / 2);
+    context.fillText(segment.address, 0, y + SEGMENT_HEIGHT / 2);
+    context.textAlign = 'right';
+    context.fillText(formatBytes(segment.size), SIZE_RIGHT, y + SEGMENT_HEIGHT / 2);
+    context.textAlign = 'left';
     drawSegment(context, picture, segment, row.segment, y + 2, (width - LEFT_MARGIN) * row.width);
   }
 }
@@ -65,6 +69,7 @@ function drawSegment(
     const right = left + piece.bytes * scale;
     const isSpot = spot.segment === index && spot.piece === at;
     const isSelected = piece.index >= 0 && segment.row[piece.index] === selectedRow;
+    if (piece.kind === 'hole') hatch(context, left, y, right - left, high, '/', theme.line);
     if (piece.kind !== 'hole' && right > drawnTo + 0.25) {
       const wide = Math.max(0.5, right - left - (right - left > 3 ? 1 : 0));
       context.fillStyle = sites === null ? SHADES[theme.scheme][hueOfCategory(categories[segment.category[piece.index]!] ?? 'unknown')] : sites.colorOf(segment.key[piece.index]!);

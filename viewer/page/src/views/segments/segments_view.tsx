@@ -135,6 +135,7 @@ function Legend({ held, categories }: LegendProps) {
           </span>
         );
       })}
+      <span class="swatch-entry"><span class="hatched free" aria-hidden="true" /> free</span>
       <span class="swatch-entry"><span class="hatched forward" aria-hidden="true" /> waiting for a stream</span>
       <span class="swatch-entry"><span class="hatched backward" aria-hidden="true" /> lost to rounding</span>
     </p>
