@@ -76,8 +76,8 @@ function ofBlock(): Column<TableRow>[] {
     cell: ({ block }) => (block === null ? '' : cell(block)),
   });
   return [
-    column('category', 'Category', 'minmax(6rem, 9rem)', ({ category }) => words(category)),
-    column('address', 'Address', '8.5rem', ({ address }) => address),
-    column('birth', 'Allocated', 'minmax(6rem, 10rem)', ({ birth, birth_ns }) => (birth === 0 ? 'before' : `${formatMoment(birth_ns, 1e3)}, event ${formatCount(birth)}`)),
+    column('category', 'Category', '9rem', ({ category }) => words(category)),
+    column('address', 'Address', '9.5rem', ({ address }) => address),
+    column('birth', 'Allocated', '7rem', ({ birth, birth_ns }) => (birth === 0 ? 'before' : formatMoment(birth_ns, 1e3))),
   ];
 }
