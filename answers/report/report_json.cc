@@ -13,6 +13,7 @@
 #include "answers/report/tensors.h"
 #include "answers/stacks/alive_text.h"
 #include "answers/stacks/stack_json.h"
+#include "answers/stacks/stack_text.h"
 
 namespace gmt::answers {
 namespace {
@@ -75,14 +76,18 @@ Json BeforeJson(const std::optional<analysis::BeforeGroup>& before) {
           {"suspect", OrNull(before->suspect)}};
 }
 
-Json RowJson(const analysis::ReportRow& row) {
+Json RowJson(const analysis::ReportRow& row, analysis::GroupBy by) {
   Json json = {{"id", row.id},
                {"device", Index(row.device)},
                {"heap", row.heap},
                {"bytes", row.bytes},
                {"count", row.count}};
   AddCategoryKeys(row.categories, json);
-  if (!row.label.empty()) json["label"] = row.label;
+  if (!row.label.empty()) {
+    json["label"] = row.label;
+  } else if (by == analysis::GroupBy::kStack && !row.before) {
+    json["label"] = LabelOf(row.frames, row.forward_frames, row.recomputed);
+  }
   json["alive"] = AliveJson(row.alive);
   json["library"] = OrNull(row.library);
   json["before"] = BeforeJson(row.before);
@@ -123,7 +128,7 @@ std::string ReportJson(const analysis::Report& report, const ReportSource& sourc
   const size_t shown = std::min(top, report.rows.size());
   for (size_t i = 0; i < report.rows.size(); ++i) {
     if (i < shown) {
-      json["rows"].push_back(RowJson(report.rows[i]));
+      json["rows"].push_back(RowJson(report.rows[i], report.by));
     } else {
       bytes += report.rows[i].bytes;
       count += report.rows[i].count;

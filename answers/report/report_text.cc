@@ -134,14 +134,14 @@ std::string Verdict(const Report& report, const ReportDevice& device) {
 std::vector<std::string> RowLines(const ReportRow& row, FramesShown shown, size_t width) {
   if (shown == FramesShown::kRaw || row.forward_frames.empty()) {
     std::vector<std::string> lines = StackLines(row.frames, shown, width);
-    if (row.recomputed) lines.front() = "recomputed: " + lines.front();
+    if (row.recomputed) lines.front().insert(0, kRecomputed);
     if (row.forward_frames.empty()) return lines;
     lines.push_back("backward of");
     for (std::string& line : StackLines(row.forward_frames, FramesShown::kRaw, width))
       lines.push_back(std::move(line));
     return lines;
   }
-  const std::string of = row.recomputed ? "recomputed for backward of " : "backward of ";
+  const std::string_view of = BackwardOf(row.recomputed);
   std::vector<std::string> lines =
       StackLines(row.forward_frames, FramesShown::kFolded, width - std::min(width, of.size()));
   lines.front().insert(0, of);

@@ -22,19 +22,31 @@ struct Headline {
   std::string library, called;  // "" if it is the same frame
 };
 
-Headline HeadlineOf(const std::vector<FrameText>& frames, size_t width) {
-  const int own = analysis::OwnFrame(frames), library = analysis::LibraryFrame(frames);
-  const int called = analysis::LeadingFrame(frames);
-  const auto frame = [&](int i) { return frames[static_cast<size_t>(i)]; };
+Headline HeadlineOf(const FrameText& own, const FrameText* library, const FrameText& called,
+                    size_t width) {
   Headline headline;
-  headline.own = FrameLine(frame(own), width);
-  if (library >= 0) headline.library = kCalls + FrameLine(frame(library), width - kCalls.size());
-  if (called == own || called == library) return headline;
-  FrameText name_alone = frame(called);
+  headline.own = FrameLine(own, width);
+  if (library != nullptr) headline.library = kCalls + FrameLine(*library, width - kCalls.size());
+  if (&called == &own || &called == library) return headline;
+  FrameText name_alone = called;
   if (!name_alone.is_python()) name_alone.function = symbols::BareName(name_alone.function);
   const size_t taken = headline.own.size() + headline.library.size() + kCalls.size();
   headline.called = kCalls + FrameLine(name_alone, width > taken ? width - taken : 0);
   return headline;
+}
+
+Headline HeadlineOf(const std::vector<FrameText>& frames, size_t width) {
+  const auto frame = [&](int i) { return &frames[static_cast<size_t>(i)]; };
+  const int library = analysis::LibraryFrame(frames);
+  return HeadlineOf(*frame(analysis::OwnFrame(frames)), library < 0 ? nullptr : frame(library),
+                    *frame(analysis::LeadingFrame(frames)), width);
+}
+
+// Returns it on one line. The part of a library is more informative than what it called.
+std::string OneLine(const Headline& headline, size_t width) {
+  const std::string line = headline.own + headline.library;
+  const bool fits = headline.library.empty() || line.size() + headline.called.size() <= width;
+  return fits ? line + headline.called : line;
 }
 
 // Returns the headline, on several lines if it is too long for one, then the callers.
@@ -79,11 +91,24 @@ std::string FrameLine(const FrameText& frame, size_t width) {
 
 std::string StackLine(const std::vector<FrameText>& frames, size_t width) {
   if (frames.empty()) return "no stack was recorded";
-  const Headline headline = HeadlineOf(frames, width);
-  // The part of a library is more informative than what it called.
-  const std::string line = headline.own + headline.library;
-  const bool fits = headline.library.empty() || line.size() + headline.called.size() <= width;
-  return fits ? line + headline.called : line;
+  return OneLine(HeadlineOf(frames, width), width);
+}
+
+std::string StackLine(const FrameText& own, const FrameText* library, const FrameText& called,
+                      size_t width) {
+  return OneLine(HeadlineOf(own, library, called, width), width);
+}
+
+std::string_view BackwardOf(bool recomputed) {
+  return recomputed ? "recomputed for backward of " : "backward of ";
+}
+
+std::string LabelOf(const std::vector<FrameText>& frames,
+                    const std::vector<FrameText>& forward_frames, bool recomputed) {
+  std::string label(!forward_frames.empty() ? BackwardOf(recomputed)
+                    : recomputed            ? kRecomputed
+                                            : "");
+  return label + StackLine(forward_frames.empty() ? frames : forward_frames, kStackLabelWidth);
 }
 
 std::vector<std::string> StackLines(const std::vector<FrameText>& frames, FramesShown shown,

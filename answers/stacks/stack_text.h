@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/stacks/frames.h"
@@ -29,6 +30,22 @@ std::string FrameLine(const analysis::FrameText& frame, size_t width);
 // called there: "main (train.py:20) > MLP.forward (gpt.py:88) > at::linear". Leaves out the last if
 // there is no room for it. Returns "no stack was recorded" without frames.
 std::string StackLine(const std::vector<analysis::FrameText>& frames, size_t width);
+
+// The same from OwnFrame, LibraryFrame (null: none) and LeadingFrame, which may be one of them.
+std::string StackLine(const analysis::FrameText& own, const analysis::FrameText* library,
+                      const analysis::FrameText& called, size_t width);
+
+// The columns of a stack's line that is not written for a terminal: in JSON and on the page.
+inline constexpr size_t kStackLabelWidth = 120;
+
+// What precedes the line of a stack that recomputes memory.
+inline constexpr std::string_view kRecomputed = "recomputed: ";
+// Returns what precedes the line of the forward pass for memory of a backward pass: "backward of ".
+std::string_view BackwardOf(bool recomputed);
+// Returns the line of memory in about kStackLabelWidth columns: that of its stack, or with
+// `forward_frames`, for memory of a backward pass, "backward of " and that of its forward pass.
+std::string LabelOf(const std::vector<analysis::FrameText>& frames,
+                    const std::vector<analysis::FrameText>& forward_frames, bool recomputed);
 
 // Returns StackLine or the innermost frame, then the callers.
 std::vector<std::string> StackLines(const std::vector<analysis::FrameText>& frames,

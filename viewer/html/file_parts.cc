@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/report/report.h"
 #include "viewer/html/varint_columns.h"
-#include "viewer/index/names.h"
+#include "viewer/questions/frame_table.h"
 #include "viewer/questions/questions_json.h"
 #include "viewer/slab/slab.h"
 
@@ -68,13 +68,13 @@ class Clock {
   bool has_last_ = false;
 };
 
-// Returns the names under which tables list the stack.
+// Returns the names under which tables list the stack's function and file, its place, and whether
+// its own frame is the program's Python code.
 nlohmann::ordered_json OwnNames(uint32_t stack, analysis::StackTexts& texts) {
-  const analysis::FrameText *own = texts.Own(stack), *library = texts.InLibrary(stack);
+  const analysis::FrameText* own = texts.Own(stack);
   if (own == nullptr) return nullptr;
-  return {SiteFunction(own, library), SitePlace(own, library),
-          analysis::GroupLabel(analysis::GroupBy::kFunction, *own),
-          analysis::GroupLabel(analysis::GroupBy::kFile, *own), own->Place()};
+  return {analysis::GroupLabel(analysis::GroupBy::kFunction, *own),
+          analysis::GroupLabel(analysis::GroupBy::kFile, *own), own->Place(), IsPrograms(own)};
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ nlohmann::ordered_json StackTable(const StandaloneFile& file, const std::vector<
   using FrameKey = std::tuple<std::string, std::string, uint32_t, std::string, int>;
   std::map<FrameKey, size_t> known;
   auto frames = nlohmann::ordered_json::array(), ids = frames, keys = frames, labels = frames,
-       of_stack = frames, owns = frames;
+       lines = frames, sites = frames, backward_of = frames, of_stack = frames, owns = frames;
   const auto described = file.questions->AnswerStacks(stacks);
   if (described.ok()) {
     for (const StackInfo& stack : *described) {
@@ -110,12 +110,22 @@ nlohmann::ordered_json StackTable(const StandaloneFile& file, const std::vector<
       ids.push_back(stack.stack);
       keys.push_back(stack.key);
       labels.push_back(stack.label);
+      lines.push_back(stack.line);
+      sites.push_back(stack.site);
+      backward_of.push_back(stack.backward_of);
       of_stack.push_back(std::move(indexes));
       owns.push_back(OwnNames(stack.stack, file.recording->examination().stacks()));
     }
   }
-  return {{"frames", std::move(frames)}, {"ids", std::move(ids)},         {"keys", std::move(keys)},
-          {"labels", std::move(labels)}, {"stacks", std::move(of_stack)}, {"own", std::move(owns)}};
+  return {{"frames", std::move(frames)},
+          {"ids", std::move(ids)},
+          {"keys", std::move(keys)},
+          {"labels", std::move(labels)},
+          {"sites", std::move(sites)},
+          {"lines", std::move(lines)},
+          {"backward_of", std::move(backward_of)},
+          {"stacks", std::move(of_stack)},
+          {"own", std::move(owns)}};
 }
 
 nlohmann::ordered_json Texts(const StandaloneFile& file) {

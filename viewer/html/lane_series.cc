@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "viewer/html/varint_columns.h"
+#include "viewer/index/index_parts.h"
 
 namespace gmt::viewer {
 namespace {
 
-// Finds changes by zooming into each column of the index's answer that is not constant, down to
-// single events.
+// Finds the changes of reserved memory by zooming into each column of the index's answer that is
+// not constant, down to single events.
 class Changes {
  public:
-  Changes(const ViewIndex& index, uint32_t lane, Series series)
-      : index_(index), lane_(lane), series_(series) {}
+  Changes(const ViewIndex& index, uint32_t lane) : index_(index), lane_(lane) {}
 
   void Look(double from, double to) {
     const double events = to - from;
@@ -28,7 +28,7 @@ class Changes {
     if (!tile.ok()) return;
     const CurveSeries* curve = nullptr;
     for (const CurveSeries& one : tile->series) {
-      if (one.series == series_) curve = &one;
+      if (one.series == Series::kReserved) curve = &one;
     }
     if (curve == nullptr) return;
     const double width = events / columns;
@@ -47,14 +47,13 @@ class Changes {
     }
   }
 
-  void Write(std::string_view name, slab::Writer* writer) const {
+  void Write(slab::Writer* writer) const {
     VarintDeltas event, value;
     for (double one : events_) event.Add(static_cast<uint64_t>(one));
     for (double one : values_) value.Add(static_cast<uint64_t>(one));
-    const std::string prefix(name);
-    writer->AddField(prefix + ".count", events_.size());
-    writer->AddArray(prefix + ".event", event.bytes());
-    writer->AddArray(prefix + ".value", value.bytes());
+    writer->AddField("reserved.count", events_.size());
+    writer->AddArray("reserved.event", event.bytes());
+    writer->AddArray("reserved.value", value.bytes());
   }
 
  private:
@@ -69,22 +68,46 @@ class Changes {
 
   const ViewIndex& index_;
   const uint32_t lane_;
-  const Series series_;
   std::vector<double> events_, values_;
 };
 
+// Writes every sample, or if there are more than kMaxSamples, every second, third, ...
+void WriteSamples(const std::vector<DriverSample>& samples, Series series, slab::Writer* writer) {
+  constexpr size_t kMaxSamples = 100'000;
+  const size_t step = samples.size() / (kMaxSamples + 1) + 1;
+  VarintDeltas event, ns, value;
+  size_t count = 0;
+  for (size_t i = 0; i < samples.size(); i += step) {
+    const double bytes = samples[i].ValueOf(series);
+    if (std::isnan(bytes)) continue;
+    event.Add(samples[i].event);
+    ns.Add(static_cast<uint64_t>(std::max(0.0, samples[i].ns)));
+    value.Add(static_cast<uint64_t>(bytes));
+    ++count;
+  }
+  const std::string prefix(NameOf(series));
+  writer->AddField(prefix + ".count", count);
+  writer->AddArray(prefix + ".event", event.bytes());
+  writer->AddArray(prefix + ".ns", ns.bytes());
+  writer->AddArray(prefix + ".value", value.bytes());
+}
+
 }  // namespace
 
-void WriteSeries(const StandaloneFile& file, uint32_t lane, slab::Writer* writer) {
-  auto names = nlohmann::ordered_json::array();
-  for (Series series : file.index->lanes()[lane].series) {
+void WriteSeries(const StandaloneFile& file, uint32_t number, slab::Writer* writer) {
+  const Lane& lane = file.index->lanes()[number];
+  for (const Series series : lane.series) {
     if (series == Series::kLive) continue;
-    Changes changes(*file.index, lane, series);
-    changes.Look(0, static_cast<double>(file.index->events()) + 1);
-    changes.Write(NameOf(series), writer);
-    names.push_back(NameOf(series));
+    if (series == Series::kReserved) {
+      Changes changes(*file.index, number);
+      changes.Look(0, static_cast<double>(file.index->events()) + 1);
+      changes.Write(writer);
+      continue;
+    }
+    for (const DeviceSamples& device : file.index->parts().samples) {
+      if (device.device == lane.device) WriteSamples(device.samples, series, writer);
+    }
   }
-  writer->AddField("series", std::move(names));
 }
 
 }  // namespace gmt::viewer

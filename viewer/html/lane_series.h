@@ -1,8 +1,8 @@
 // viewer/html/lane_series.h
 //
-// The curves of a lane other than that of its blocks (reserved, used on the device), stored as
-// changes. They are found by querying the index, so that the standalone file and the server show
-// the same.
+// The curves of a lane other than that of its blocks: reserved memory as changes, which are found
+// by querying the index, so that the standalone file and the server show the same; used memory of
+// the device as samples, at most 100,000.
 //
 // Thread safety: same as the index.
 

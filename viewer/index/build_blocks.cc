@@ -73,6 +73,9 @@ std::vector<std::function<void()>> IndexBuilder::ColumnTasks() {
   return {
       [=, &rows, &blocks] { column(blocks.size, [&](RowId row) { return rows.size[row]; }); },
       [=, &rows, &blocks] { column(blocks.stack, [&](RowId row) { return rows.stack[row]; }); },
+      [=, &rows, &blocks] {
+        column(blocks.forward_stack, [&](RowId row) { return rows.forward_stack[row]; });
+      },
       [=, &rows, &blocks] { column(blocks.birth, [&](RowId row) { return rows.birth[row]; }); },
       [=, &rows, &blocks] { column(blocks.death, [&](RowId row) { return rows.death[row]; }); },
       [=, &rows, &blocks] {

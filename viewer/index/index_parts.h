@@ -25,6 +25,8 @@ struct DriverSample {
   uint32_t event = 0, unused = 0;
   double ns = 0;
   double used = 0, process = 0;  // bytes; NaN: not reported
+
+  double ValueOf(Series series) const { return series == Series::kDriverUsed ? used : process; }
 };
 
 struct DeviceSamples {

@@ -60,19 +60,6 @@ inline uint32_t SiteKey(const analysis::FrameText* own, const analysis::FrameTex
   return hash == 0 ? 1 : hash;
 }
 
-// Returns "main > MLP.forward" for the same frames, or "unknown" for none.
-inline std::string SiteFunction(const analysis::FrameText* own,
-                                const analysis::FrameText* library) {
-  if (own == nullptr) return std::string(kUnknownName);
-  return library == nullptr ? own->Name() : absl::StrCat(own->Name(), " > ", library->Name());
-}
-
-// Returns "train.py:20 > gpt.py:88", or "" for none.
-inline std::string SitePlace(const analysis::FrameText* own, const analysis::FrameText* library) {
-  if (own == nullptr) return "";
-  return library == nullptr ? own->Place() : absl::StrCat(own->Place(), " > ", library->Place());
-}
-
 }  // namespace gmt::viewer
 
 #endif  // GMT_VIEWER_INDEX_NAMES_H_

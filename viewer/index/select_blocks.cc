@@ -37,6 +37,7 @@ class TileBuilder {
     tile_.first.push_back(block.first);
     tile_.last.push_back(block.last);
     tile_.stack.push_back(stack);
+    tile_.forward_stack.push_back(static_cast<uint32_t>(blocks.forward_stack[row]));
     tile_.key.push_back(stack < blocks.key_of_stack.size() ? blocks.key_of_stack[stack] : 0);
     tile_.category.push_back(block.category);
     tile_.stream.push_back(static_cast<uint16_t>(blocks.stream[row]));
@@ -52,6 +53,7 @@ class TileBuilder {
     tile_.first.push_back(0);
     tile_.last.push_back(0);
     tile_.stack.push_back(0);
+    tile_.forward_stack.push_back(0);
     tile_.key.push_back(0);
     tile_.category.push_back(category);
     tile_.stream.push_back(0);

@@ -32,35 +32,24 @@ struct CountedSeries {
   }
 };
 
-// Samples hold until the next one.
-CurveSeries SampledSeries(Series kind, const DeviceSamples& device, const ColumnEvents& columns) {
-  CurveSeries series = EmptySeries(kind, columns.count());
-  const auto value = [&](const DriverSample& sample) {
-    return kind == Series::kDriverUsed ? sample.used : sample.process;
-  };
-  const auto take = [](double& into, double amount, bool less) {
-    if (std::isnan(amount)) return;
-    if (std::isnan(into) || (less ? amount < into : amount > into)) into = amount;
-  };
+SampledSeries SamplesOf(Series kind, const DeviceSamples& device, const Window& window,
+                        const ColumnEvents& columns) {
+  SampledSeries series = {kind, std::vector<double>(columns.count(), kUnknown),
+                          std::vector<double>(columns.count(), kUnknown)};
   size_t next = 0;
-  double last_amount = kUnknown;
-  const auto advance = [&](uint32_t event, auto&& each) {
-    for (; next < device.samples.size() && device.samples[next].event <= event; ++next) {
-      if (!std::isnan(value(device.samples[next]))) last_amount = value(device.samples[next]);
-      each(last_amount);
-    }
-  };
-  for (size_t c = 0; c < columns.count(); ++c) {
+  double value = kUnknown, ns = kUnknown;
+  for (uint32_t c = 0; c < columns.count(); ++c) {
     if (!columns.is_known[c]) continue;
-    const auto note = [&](double amount) {
-      take(series.min[c], amount, true);
-      take(series.max[c], amount, false);
+    const auto is_past = [&](const DriverSample& sample) {
+      return window.axis == Axis::kTime ? sample.ns < window.EdgeOf(c + 1)
+                                        : sample.event <= columns.last[c];
     };
-    advance(columns.first[c], [](double) {});
-    note(last_amount);
-    advance(columns.middle[c], note);
-    series.mid[c] = last_amount;
-    advance(columns.last[c], note);
+    for (; next < device.samples.size() && is_past(device.samples[next]); ++next) {
+      const double sampled = device.samples[next].ValueOf(kind);
+      if (!std::isnan(sampled)) value = sampled, ns = device.samples[next].ns;
+    }
+    series.value[c] = value;
+    series.ns[c] = ns;
   }
   return series;
 }
@@ -255,7 +244,7 @@ CurveTile SelectCurveOf(const IndexParts& parts, const Window& window, bool with
     }
     for (const DeviceSamples& device : parts.samples) {
       if (device.device != lane.device) continue;
-      tile.series.push_back(SampledSeries(series, device, columns));
+      tile.samples.push_back(SamplesOf(series, device, window, columns));
     }
   }
   if (with_categories) tile.categories = counted.TakeBytes();

@@ -69,11 +69,19 @@ struct CurveSeries {
   std::vector<double> min, max, mid;  // by column; NaN: not known
 };
 
+// The last sample of each column, or of the columns before it: on the axis of time by the sample's
+// own time, otherwise by its event. NaN before the first one.
+struct SampledSeries {
+  Series series = Series::kDriverUsed;
+  std::vector<double> value, ns;
+};
+
 struct CurveTile {
   std::vector<uint32_t> event;  // at the midpoint of each column
   std::vector<uint32_t> peak;   // the event of the column's peak
   std::vector<double> ns;
-  std::vector<CurveSeries> series;
+  std::vector<CurveSeries> series;     // kLive, kReserved
+  std::vector<SampledSeries> samples;  // kDriverUsed, kProcessUsed
   // At the peaks, [code * columns + column]; empty: not known yet.
   std::vector<double> categories;
 };
@@ -98,7 +106,7 @@ struct BlockTile {
   std::vector<uint32_t> row;  // kNoRow: a run
   std::vector<double> start, end, size, place;
   std::vector<uint16_t> first, last;  // columns [first, last) at whose peak it is live
-  std::vector<uint32_t> stack, key;
+  std::vector<uint32_t> stack, forward_stack, key;
   std::vector<uint8_t> category, flags;
   std::vector<uint16_t> stream, thread;
   std::vector<uint32_t> run_begin;  // one more than there are items

@@ -22,6 +22,7 @@ namespace {
 using analysis::EventScript;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::IsNan;
 
 class ViewIndexTest : public ::testing::Test {
  protected:
@@ -221,18 +222,24 @@ TEST_F(ViewIndexTest, AdjacentMappingsAreOneExpandableSegment) {
   EXPECT_THAT(tile.place, ElementsAre(3 * kMiB));
 }
 
-TEST_F(ViewIndexTest, DriverSampleHoldsUntilTheNextOne) {
+TEST_F(ViewIndexTest, ColumnHasItsLastSampleOrAnOlderOne) {
   script_.Alloc(0x1000, 512);
   script_.Sample(5000, 10000);
   script_.Alloc(0x2000, 512);
+  script_.Sample(6000, 10000);
+  script_.Sample(7000, 10000);
   script_.Alloc(0x3000, 512);
   Build();
   EXPECT_EQ(index_.lanes()[0].capacity_bytes, 10000u);
   EXPECT_THAT(index_.lanes()[0].series, ElementsAre(Series::kLive, Series::kDriverUsed));
-  const CurveTile curve = *index_.SelectCurve({0, Axis::kEvent, 0, 4, 4});
-  EXPECT_TRUE(std::isnan(curve.series[1].mid[0]));
-  EXPECT_EQ(curve.series[1].mid[1], 5000);
-  EXPECT_EQ(curve.series[1].mid[3], 5000);
+  const SampledSeries samples = index_.SelectCurve({0, Axis::kEvent, 0, 4, 4})->samples[0];
+  EXPECT_THAT(samples.value, ElementsAre(IsNan(), 5000, 7000, 7000));
+  const auto ns = [&](size_t sample) { return static_cast<double>(trace_.samples[sample].t_ns); };
+  EXPECT_THAT(samples.ns, ElementsAre(IsNan(), ns(0), ns(2), ns(2)));
+  // On the axis of time by the sample's own time, however many events are there.
+  const double apart = ns(2) - ns(1);
+  const Window window = {0, Axis::kTime, ns(1) - apart / 2, ns(2) + apart / 2, 2};
+  EXPECT_THAT(index_.SelectCurve(window)->samples[0].value, ElementsAre(6000, 7000));
 }
 
 TEST_F(ViewIndexTest, HasAnAxisOfStepsIfThereAreSteps) {

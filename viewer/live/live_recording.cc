@@ -283,6 +283,8 @@ Json LiveRecording::meta() const {
     shown = shown_;
   }
   Json meta = shown == nullptr ? nothing_yet_->meta() : shown->recording->meta();
+  // The peak moves with the window, and colours should not.
+  for (Json& lane : meta["lanes"]) lane["sites"] = Json::array();
   meta["live"] = {{"generation", shown == nullptr ? 0 : shown->number},
                   {"window", shown == nullptr ? 0 : shown->window},
                   {"first_window", shown == nullptr ? 0 : shown->first_window},

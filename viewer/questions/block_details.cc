@@ -82,7 +82,8 @@ Neighbour NeighbourOf(Recording& recording, const Piece& piece) {
     return neighbour;
   }
   neighbour.row = piece.row;
-  neighbour.label = recording.frames.Label(recording.rows().stack[piece.row]);
+  neighbour.label = recording.frames.Label(recording.rows().stack[piece.row],
+                                           recording.rows().forward_stack[piece.row]);
   if (piece.kind == Piece::kAwaiting) neighbour.label += ", freed and waiting";
   return neighbour;
 }
@@ -121,6 +122,7 @@ BlockDetails::SameStack SameStackOf(Recording& recording, RowId row, const std::
   BlockDetails::SameStack same;
   for (const RowId other : held) {
     const bool counts = rows.stack[other] == rows.stack[row] &&
+                        rows.forward_stack[other] == rows.forward_stack[row] &&
                         recording.IsIn(recording.lanes[*block.lane], other) &&
                         rows.HeldAfter(other, block.birth);
     if (counts) same.live_bytes += rows.size[other];
@@ -149,6 +151,7 @@ absl::StatusOr<BlockDetails> DescribeBlock(Recording& recording, uint32_t row) {
   Name(recording, row, block);
   FillLifetime(recording, row, block);
   block.stack = recording.frames.Info(rows.stack[row]);
+  block.stack.label = recording.frames.Label(rows.stack[row], rows.forward_stack[row]);
   if (const uint32_t stack = rows.FreeStack(row)) block.free_stack = recording.frames.Info(stack);
   if (const uint32_t stack = rows.forward_stack[row]) {
     block.forward_stack = recording.frames.Info(stack);

@@ -32,24 +32,30 @@ struct Candidate {
   }
 };
 
-// Ranks stacks by label.
+// Ranks rows by label.
 class NameRanks {
  public:
   explicit NameRanks(Recording& recording) : recording_(recording) {}
 
-  uint64_t Of(uint32_t stack) {
+  uint64_t Of(RowId row) {
     if (ranks_.empty()) Rank();
-    const auto found = ranks_.find(stack);
+    const auto found = ranks_.find(StacksOf(row));
     return found == ranks_.end() ? 0 : found->second;
   }
 
  private:
+  // The stack, with that of the forward pass in the high half.
+  uint64_t StacksOf(RowId row) const {
+    const analysis::Rows& rows = recording_.rows();
+    return uint64_t{rows.forward_stack[row]} << 32 | rows.stack[row];
+  }
   void Rank() {
-    std::vector<std::pair<std::string, uint32_t>> labels;
+    std::vector<std::pair<std::string, uint64_t>> labels;
     const analysis::Rows& rows = recording_.rows();
     for (RowId row = 0; row < rows.count(); ++row) {
-      if (!ranks_.try_emplace(rows.stack[row], 0).second) continue;
-      labels.emplace_back(recording_.frames.Label(rows.stack[row]), rows.stack[row]);
+      if (!ranks_.try_emplace(StacksOf(row), 0).second) continue;
+      labels.emplace_back(recording_.frames.Label(rows.stack[row], rows.forward_stack[row]),
+                          StacksOf(row));
     }
     std::sort(labels.begin(), labels.end());
     uint64_t rank = 0;
@@ -60,7 +66,7 @@ class NameRanks {
   }
 
   Recording& recording_;
-  absl::flat_hash_map<uint32_t, uint64_t> ranks_;
+  absl::flat_hash_map<uint64_t, uint64_t> ranks_;
 };
 
 class BlockTableMaker {
@@ -112,7 +118,7 @@ class BlockTableMaker {
       case TableQuery::kLifetime:
         return static_cast<uint64_t>(LifetimeOf(recording_.trace(), row).value_or(INT64_MAX));
       case TableQuery::kName:
-        return ranks_.Of(recording_.rows().stack[row]);
+        return ranks_.Of(row);
     }
     return 0;
   }
@@ -202,13 +208,14 @@ class BlockTableMaker {
     row.id = absl::StrCat("block/", id);
     row.stack = rows.stack[id];
     row.name = recording_.frames.definitions().string(rows.Name(id));
-    if (row.name.empty()) row.name = recording_.frames.Function(row.stack);
-    row.where = recording_.frames.Place(row.stack);
+    if (row.name.empty()) row.name = recording_.frames.Label(row.stack, rows.forward_stack[id]);
     row.bytes = static_cast<int64_t>(candidate.sign > 0 ? rows.size[id] : -rows.size[id]);
     row.blocks = candidate.sign;
     row.peak_bytes = rows.size[id];
     row.mean_size = static_cast<double>(rows.size[id]);
     row.median_lifetime_ns = LifetimeOf(recording_.trace(), id);
+    row.block = {rows.address[id], std::string(analysis::NameOf(recording_.CategoryOf(id))),
+                 rows.birth[id], recording_.trace().TimeOf(rows.birth[id])};
     for (uint32_t column = 0; column < query_.sparkline; ++column) {
       const analysis::Step event =
           LiveSamples::EventOf(recording_.trace(), column, query_.sparkline);

@@ -73,7 +73,8 @@ absl::StatusOr<FlameTree> MakeFlame(Recording& recording, const FlameQuery& quer
   before.lane = other_lane;
   before.to = other_to;
   before.filter = query.scope.filter;
-  if (&other != &recording) before.filter.stack.reset();  // stack ids differ between files
+  if (&other != &recording)
+    before.filter.stack.reset(), before.filter.forward_stack.reset();  // ids differ between files
   const absl::StatusOr<ByStack> others = WeighStacks(other, before);
   if (!others.ok()) return others.status();
   FlameTreeBuilder builder({.with_lines = &other == &recording, .compares = true});

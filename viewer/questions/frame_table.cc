@@ -1,11 +1,17 @@
 #include "viewer/questions/frame_table.h"
 
-#include "absl/strings/str_cat.h"
+#include <optional>
+
+#include "answers/stacks/stack_text.h"
 #include "viewer/index/names.h"
 
 namespace gmt::viewer {
 
 using analysis::FrameText;
+
+bool IsPrograms(const FrameText* own) {
+  return own != nullptr && own->is_python() && own->role == symbols::FrameRole::kOwn;
+}
 
 Frame::Kind KindOf(const FrameText& frame) {
   if (frame.is_noise()) return Frame::kFolded;
@@ -48,26 +54,52 @@ const FrameTable::Name& FrameTable::NameOf(uint32_t stack) {
   Name& name = found->second;
   name.own = frame(analysis::OwnFrame(frames));
   name.library = frame(analysis::LibraryFrame(frames));
+  name.called = frame(analysis::LeadingFrame(frames));
   name.key = SiteKey(name.own, name.library);
   return found->second;
 }
 
-std::string FrameTable::Label(uint32_t stack) {
-  const Name& name = NameOf(stack);
-  if (name.own == nullptr) return std::string(kUnknownName);
-  const auto text = [](const FrameText& frame) {
-    const std::string place = frame.Place();
-    return place.empty() ? frame.Name() : absl::StrCat(place, " ", frame.Name());
-  };
-  return name.library == nullptr ? text(*name.own)
-                                 : absl::StrCat(text(*name.own), " > ", text(*name.library));
+std::string FrameTable::LineOf(const Name& name) {
+  if (name.own == nullptr) return answers::StackLine({}, answers::kStackLabelWidth);
+  return answers::StackLine(*name.own, name.library, *name.called, answers::kStackLabelWidth);
+}
+
+const FrameText* FrameTable::Own(uint32_t stack, uint32_t forward_stack) {
+  const FrameText* own = NameOf(stack).own;
+  return forward_stack == 0 || IsPrograms(own) ? own : NameOf(forward_stack).own;
+}
+
+bool FrameTable::IsRecomputed(uint32_t stack) {
+  std::vector<FrameText> frames;
+  for (const FrameText* frame : Frames(stack)) frames.push_back(*frame);
+  return analysis::IsRecomputation(frames);
+}
+
+std::string FrameTable::Label(uint32_t stack, uint32_t forward_stack) {
+  const bool recomputed = IsRecomputed(stack);
+  if (forward_stack != 0) {
+    return std::string(answers::BackwardOf(recomputed)) + LineOf(NameOf(forward_stack));
+  }
+  return std::string(recomputed ? answers::kRecomputed : "") + LineOf(NameOf(stack));
 }
 
 StackInfo FrameTable::Info(uint32_t stack) {
   StackInfo info;
+  const Name name = NameOf(stack);
   info.stack = stack;
-  info.key = Key(stack);
+  info.key = name.key;
   info.label = Label(stack);
+  info.line = LineOf(name);
+  info.backward_of = answers::BackwardOf(IsRecomputed(stack));
+  if (name.own != nullptr) {
+    FrameText own = *name.own;
+    own.line = 0;
+    std::optional<FrameText> library;
+    if (name.library != nullptr) library = *name.library;
+    if (library) library->line = 0;
+    info.site =
+        answers::StackLine(own, library ? &*library : nullptr, own, answers::kStackLabelWidth);
+  }
   for (const FrameText* frame : Frames(stack)) {
     info.frames.push_back({frame->Name(), frame->file, frame->module, frame->line, KindOf(*frame)});
   }

@@ -29,6 +29,9 @@ namespace gmt::viewer {
 // Returns the kind of a frame to which rules have been applied.
 Frame::Kind KindOf(const analysis::FrameText& frame);
 
+// Whether an own frame is the program's Python code. `own` may be null.
+bool IsPrograms(const analysis::FrameText* own);
+
 class FrameTable {
  public:
   static constexpr size_t kMaxFrames = 1024;
@@ -44,17 +47,14 @@ class FrameTable {
   // Returns the calls of a stack, innermost first.
   analysis::FrameTextPointers Frames(uint32_t stack);
 
-  // Returns the frame of the program's own code; null if there is none.
-  const analysis::FrameText* Own(uint32_t stack) { return NameOf(stack).own; }
+  // Returns the frame of the program's own code, for memory of a backward pass that of the forward
+  // pass unless the program's Python code runs in the backward pass; null if there is none.
+  // `forward_stack`: 0 for memory outside of backward passes.
+  const analysis::FrameText* Own(uint32_t stack, uint32_t forward_stack = 0);
   uint32_t Key(uint32_t stack) { return NameOf(stack).key; }
-  // Returns "train.py:41 forward", with the library function that it called "train.py:20 main >
-  // gpt.py:88 MLP.forward", or "unknown" without frames.
-  std::string Label(uint32_t stack);
-  // The same split into two columns: "main > MLP.forward" and "train.py:20 > gpt.py:88".
-  std::string Function(uint32_t stack) {
-    return SiteFunction(NameOf(stack).own, NameOf(stack).library);
-  }
-  std::string Place(uint32_t stack) { return SitePlace(NameOf(stack).own, NameOf(stack).library); }
+  // Returns the label of memory as in `report --json` (answers/stacks/stack_text.h): "main
+  // (train.py:20) > MLP.forward (gpt.py:88)", "backward of main (train.py:20)".
+  std::string Label(uint32_t stack, uint32_t forward_stack = 0);
   StackInfo Info(uint32_t stack);
 
   const format::Definitions& definitions() const { return definitions_; }
@@ -63,9 +63,13 @@ class FrameTable {
   struct Name {
     const analysis::FrameText* own = nullptr;
     const analysis::FrameText* library = nullptr;  // analysis/stacks/frames.h, LibraryFrame
+    const analysis::FrameText* called = nullptr;   // LeadingFrame
     uint32_t key = 0;
   };
+  // Pointers of a returned name stay valid, the reference does not.
   const Name& NameOf(uint32_t stack);
+  static std::string LineOf(const Name& name);
+  bool IsRecomputed(uint32_t stack);
 
   const format::Definitions& definitions_;
   const symbols::FrameRules& rules_;

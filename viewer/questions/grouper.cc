@@ -37,7 +37,8 @@ Grouper::Key Grouper::KeyOf(uint32_t row) {
   const analysis::Rows& rows = recording_.rows();
   switch (by_) {
     case TableQuery::kStack:
-      return {rows.stack[row] != 0, rows.stack[row]};
+      return {rows.stack[row] != 0 || rows.forward_stack[row] != 0,
+              uint64_t{rows.forward_stack[row]} << 32 | rows.stack[row]};
     case TableQuery::kFunction:
     case TableQuery::kFile:
       return LabelOf(rows.stack[row]);
@@ -66,7 +67,8 @@ uint32_t Grouper::Find(const Key& key) {
 uint32_t Grouper::Of(uint32_t row) {
   // Ids in a damaged file may be arbitrary; ids out of range take the slow path.
   const uint32_t stack = recording_.rows().stack[row];
-  if (stack < of_stack_.size()) {
+  const bool is_pair = by_ == TableQuery::kStack && recording_.rows().forward_stack[row] != 0;
+  if (stack < of_stack_.size() && !is_pair) {
     uint32_t& group = of_stack_[stack];
     return group != kNotSeen ? group : group = Find(KeyOf(row));
   }
@@ -76,20 +78,25 @@ uint32_t Grouper::Of(uint32_t row) {
   return last_group_ = Find(key);
 }
 
-Grouper::Name Grouper::NameOf(uint32_t group, uint32_t stack) const {
+Grouper::Name Grouper::NameOf(uint32_t group, uint32_t row) const {
   const Key& key = keys_[group];
   const std::string unknown(kUnknownName);
-  const FrameText* own = recording_.frames.Own(stack);
-  const std::string where = own == nullptr ? "" : own->Place();
+  const uint32_t stack = recording_.rows().stack[row];
+  const uint32_t forward_stack = recording_.rows().forward_stack[row];
   switch (by_) {
-    case TableQuery::kStack:
-      return {absl::StrCat("stack/", key.value), recording_.frames.Function(stack),
-              recording_.frames.Place(stack)};
-    case TableQuery::kFunction:
+    case TableQuery::kStack: {
+      std::string id = absl::StrCat("stack/", stack);
+      if (forward_stack != 0) absl::StrAppend(&id, "+", forward_stack);
+      return {std::move(id), recording_.frames.Label(stack, forward_stack), ""};
+    }
+    case TableQuery::kFunction: {
+      const FrameText* own = recording_.frames.Own(stack);
+      const std::string name = key.known ? labels_[key.value] : unknown;
+      return {absl::StrCat("function/", name), name, own == nullptr ? "" : own->Place()};
+    }
     case TableQuery::kFile: {
       const std::string name = key.known ? labels_[key.value] : unknown;
-      const bool is_file = by_ == TableQuery::kFile;
-      return {absl::StrCat(is_file ? "file/" : "function/", name), name, is_file ? "" : where};
+      return {absl::StrCat("file/", name), name, ""};
     }
     case TableQuery::kCategory:
       return {absl::StrCat("category/", key.value),

@@ -29,19 +29,22 @@ class Grouper {
   uint32_t Of(uint32_t row);
   uint32_t count() const { return static_cast<uint32_t>(keys_.size()); }
 
-  // The displayed texts of a group, and its id in the protocol: "stack/7", "size/512".
+  // The displayed texts of a group, and its id in the protocol: "stack/7", "stack/7+9" (memory of a
+  // backward pass), "size/512".
   struct Name {
     std::string id, name, where;
   };
-  // `stack`: any stack of the group.
-  Name NameOf(uint32_t group, uint32_t stack) const;
+  // `row`: any of the group.
+  Name NameOf(uint32_t group, uint32_t row) const;
   // Orders groups independently of the order of first use.
   bool Less(uint32_t a, uint32_t b) const;
 
  private:
   struct Key {
     bool known = true;
-    uint64_t value = 0;  // for a function or a file: index into labels_
+    // For a function or a file: index into labels_. For a stack: that of the forward pass in the
+    // high half.
+    uint64_t value = 0;
 
     bool operator==(const Key&) const = default;
     template <typename H>
@@ -59,7 +62,8 @@ class Grouper {
   absl::flat_hash_map<Key, uint32_t> groups_;
   Key last_key_;
   uint32_t last_group_ = UINT32_MAX;
-  // For kStack, kFunction, kFile: by stack; kNotSeen: no block of the stack was looked up yet.
+  // For kStack (memory outside of backward passes), kFunction, kFile: by stack; kNotSeen: no such
+  // block of the stack was looked up yet.
   static constexpr uint32_t kNotSeen = UINT32_MAX;
   std::vector<uint32_t> of_stack_;
   // For kFunction, kFile.

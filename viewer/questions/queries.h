@@ -29,7 +29,7 @@ struct Filter {
   // a regular expression (RE2) on the same texts.
   std::string text;
   std::string category;  // as FileMeta names them
-  std::optional<uint32_t> stack, key;
+  std::optional<uint32_t> stack, forward_stack, key;
   std::string stream, thread;
   std::optional<uint64_t> min_size, max_size;
 
@@ -72,7 +72,7 @@ constexpr const char* TextOf(Frame::Kind kind) {
 
 struct StackInfo {
   uint32_t stack = 0, key = 0;
-  std::string label;
+  std::string label, site, line, backward_of;
   std::vector<Frame> frames;  // innermost first
 };
 
@@ -152,11 +152,19 @@ struct TableQuery {
 };
 
 struct TableRow {
+  struct Block {
+    uint64_t address = 0;
+    std::string category;
+    uint32_t birth = 0;
+    int64_t birth_ns = 0;
+  };
+
   std::string id, name, where;
   int64_t bytes = 0, blocks = 0;  // negative if less is held than before (kGrowth)
   uint64_t peak_bytes = 0;
   double mean_size = 0;
   std::optional<int64_t> median_lifetime_ns;
+  std::optional<Block> block;
   uint32_t stack = 0;
   std::vector<double> sparkline;
 };

@@ -1,5 +1,7 @@
 #include "viewer/questions/questions.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,6 +47,26 @@ void Questions::Prepare() {
 }
 
 void Questions::PrepareRanges() { state_->recording.kinds(); }
+
+std::vector<uint32_t> Questions::LargestSites(uint32_t lane, uint32_t event) {
+  Recording& recording = state_->recording;
+  const analysis::Rows& rows = recording.rows();
+  std::map<uint32_t, uint64_t> bytes;  // by key
+  for (const analysis::RowId row : recording.held.After(event)) {
+    if (!recording.IsIn(recording.lanes[lane], row) || rows.death[row] <= event) continue;
+    const uint32_t key = recording.frames.Key(rows.stack[row]);
+    if (key != 0) bytes[key] += rows.size[row];
+  }
+  std::vector<std::pair<uint64_t, uint32_t>> order;
+  for (const auto& [key, held] : bytes) order.emplace_back(held, key);
+  std::sort(order.rbegin(), order.rend());
+  std::vector<uint32_t> largest;
+  for (const auto& [held, key] : order) {
+    if (largest.size() == kMaxSites) break;
+    largest.push_back(key);
+  }
+  return largest;
+}
 
 absl::StatusOr<BlockDetails> Questions::AnswerBlock(uint32_t row) {
   return DescribeBlock(state_->recording, row);

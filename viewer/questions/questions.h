@@ -41,12 +41,18 @@ class Questions {
     uint32_t heap = 0;  // of Trace::heaps
   };
 
+  static constexpr size_t kMaxSites = 12;
+
   // `lanes`: in the order of Meta.
   Questions(const analysis::Examination& examination, std::vector<Lane> lanes);
   ~Questions();
 
   // Until this is called, every category is "unknown".
   void SetCategories(const analysis::Categories* categories);
+
+  // Returns the keys of the call sites that hold most of a lane after an event, the largest first;
+  // at most kMaxSites. REQUIRES: the lane and the event exist.
+  std::vector<uint32_t> LargestSites(uint32_t lane, uint32_t event);
 
   // Computes what the first query would have to wait for: about a second for 100 million events.
   void Prepare();

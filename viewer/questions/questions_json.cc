@@ -33,6 +33,13 @@ Json NeighbourJson(const std::optional<Neighbour>& neighbour) {
 }
 
 Json RowJson(const TableRow& row) {
+  Json block = nullptr;
+  if (row.block) {
+    block = {{"address", Address(row.block->address)},
+             {"category", row.block->category},
+             {"birth", row.block->birth},
+             {"birth_ns", row.block->birth_ns}};
+  }
   return {{"id", row.id},
           {"name", row.name},
           {"where", row.where},
@@ -41,6 +48,7 @@ Json RowJson(const TableRow& row) {
           {"peak_bytes", row.peak_bytes},
           {"mean_size", row.mean_size},
           {"median_lifetime_ns", OrNull(row.median_lifetime_ns)},
+          {"block", std::move(block)},
           {"stack", row.stack},
           {"sparkline", row.sparkline}};
 }
@@ -81,9 +89,8 @@ Json SegmentJson(const SegmentState& segment) {
 }  // namespace
 
 Json ToJson(const StackInfo& stack) {
-  Json json = {{"stack", stack.stack},
-               {"key", stack.key},
-               {"label", stack.label},
+  Json json = {{"stack", stack.stack},   {"key", stack.key},   {"label", stack.label},
+               {"site", stack.site},     {"line", stack.line}, {"backward_of", stack.backward_of},
                {"frames", Json::array()}};
   for (const Frame& frame : stack.frames) json["frames"].push_back(FrameJson(frame));
   return json;

@@ -73,6 +73,30 @@ TEST_F(QuestionsTest, PassingCurveRefusesAnInvalidLaneEventOrExpression) {
               HasSubstr("no regular expression"));
 }
 
+TEST_F(QuestionsTest, LargestSitesAreThoseThatHoldMostAfterTheEvent) {
+  script_.Alloc(0x10000000, 64 * kMiB, {"segment"});  // event 1
+  uint64_t address = 0x10000000;
+  const auto block = [&](uint64_t size, const std::string& function) {
+    script_.Block(address, size, {function, "main"});
+    address += 4 * kMiB;
+  };
+  block(3 * kMiB, "freed");  // event 2
+  block(kMiB, "twice");
+  block(kMiB, "twice");
+  block(2 * kMiB + kMiB / 2, "largest");
+  script_.FreeBlock(0x10000000);  // event 6
+  for (int i = 0; i < 12; ++i) block(1024, "small" + std::to_string(i));
+  Questions& questions = Ask();
+  const auto key = [&](size_t event) {
+    FrameTable frames(*examination_);
+    return frames.Key(trace_.rows.stack[trace_.steps[event - 1].row]);
+  };
+  EXPECT_THAT(questions.LargestSites(0, 5), ElementsAre(key(2), key(5), key(3)));
+  EXPECT_THAT(questions.LargestSites(0, 6), ElementsAre(key(5), key(3)));
+  EXPECT_THAT(questions.LargestSites(1, 6), ElementsAre(key(1)));
+  EXPECT_THAT(questions.LargestSites(0, trace_.last_step()), SizeIs(Questions::kMaxSites));
+}
+
 TEST_F(QuestionsTest, BlockHasItsPlaceAndItsNeighbours) {
   script_.Alloc(0x10000000, 20 * kMiB, {"segment"});
   script_.Block(0x10000000, kMiB, {"first"});
@@ -91,7 +115,7 @@ TEST_F(QuestionsTest, BlockHasItsPlaceAndItsNeighbours) {
   EXPECT_EQ(details->segment->offset, kMiB);
   ASSERT_TRUE(details->before && details->after);
   EXPECT_EQ(details->before->row, 1u);
-  EXPECT_EQ(details->before->label, "first.py:10 first");
+  EXPECT_EQ(details->before->label, "first (first.py:10)");
   EXPECT_EQ(details->after->row, kNoRow);
   EXPECT_EQ(details->after->size, 17 * kMiB);
   ASSERT_TRUE(details->forward_stack);
@@ -253,8 +277,8 @@ TEST_F(QuestionsTest, StackOfAHundredThousandFramesShowsTheInnermost) {
   ASSERT_TRUE(stacks.ok()) << stacks.status();
   EXPECT_THAT((*stacks)[0].frames, SizeIs(FrameTable::kMaxFrames));
   EXPECT_EQ((*stacks)[0].frames[0].function, "f0");
-  EXPECT_EQ((*stacks)[1].label, "unknown");
-  EXPECT_EQ((*stacks)[2].label, "unknown");
+  EXPECT_EQ((*stacks)[1].label, "no stack was recorded");
+  EXPECT_EQ((*stacks)[2].label, "no stack was recorded");
   FlameQuery query;
   query.scope.lane = 1;
   query.scope.to = 1;

@@ -194,6 +194,7 @@ bool RowFilter::Matches(RowId row) {
   if (thread_ && !is(thread_, analysis::kRowHasThread, rows.thread[row])) return false;
   const uint32_t stack = rows.stack[row];
   if (filter_.stack && *filter_.stack != stack) return false;
+  if (filter_.forward_stack && *filter_.forward_stack != rows.forward_stack[row]) return false;
   if (filter_.key && !KeyFits(stack)) return false;
   if (filter_.text.empty() || StackFits(stack)) return true;
   return NameFits(rows.Name(row)) || AddressFits(row) || TensorFits(row) || AliveFits(row);

@@ -65,7 +65,8 @@ class SegmentsMaker {
     if (!recording_.IsIn(lane_, record.row)) {
       absl::StrAppend(&made_.what, " of ", recording_.trace().heaps[rows_.heap[record.row]]);
     }
-    const analysis::FrameText* own = recording_.frames.Own(rows_.stack[record.row]);
+    const analysis::FrameText* own =
+        recording_.frames.Own(rows_.stack[record.row], rows_.forward_stack[record.row]);
     const std::string place = own == nullptr ? "" : own->Place();
     if (!place.empty()) absl::StrAppend(&made_.what, " (", place, ")");
   }

@@ -149,7 +149,7 @@ class TableMaker {
                           query_.by == TableQuery::kStack || query_.by == TableQuery::kCategory;
     absl::flat_hash_map<uint32_t, std::string> names;
     for (const uint32_t group : present_) {
-      if (has_text) names[group] = history_.grouper.NameOf(group, StackOf(group)).name;
+      if (has_text) names[group] = history_.grouper.NameOf(group, groups_[group].largest_row).name;
     }
     std::sort(present_.begin(), present_.end(), [&](uint32_t a, uint32_t b) {
       if (has_text && names[a] != names[b]) return query_.descending != (names[a] < names[b]);
@@ -166,7 +166,7 @@ class TableMaker {
     const Group& group = groups_[index];
     TableRow row;
     row.stack = StackOf(index);
-    Grouper::Name name = history_.grouper.NameOf(index, row.stack);
+    Grouper::Name name = history_.grouper.NameOf(index, group.largest_row);
     row.id = std::move(name.id);
     row.name = std::move(name.name);
     row.where = std::move(name.where);

@@ -229,6 +229,7 @@ Json ServedRecording::LanesJson(const ViewIndex& index) const {
          {"end_bytes", lane.end_bytes},
          {"capacity_bytes", lane.capacity_bytes ? Json(*lane.capacity_bytes) : Json(nullptr)},
          {"has_segments", lane.has_segments},
+         {"sites", Json::array()},
          {"series", std::move(series)}});
   }
   return lanes;
@@ -287,8 +288,12 @@ Json ServedRecording::FullMeta() {
   names.streams = owned_index_->streams();
   names.threads = owned_index_->threads();
   names.lacks = recording_->lacks();
+  Json lanes = LanesJson(*owned_index_);
   const std::lock_guard lock(examination_mutex_);
-  return FileMetaJson(recording_->examination(), names, LanesJson(*owned_index_));
+  for (uint32_t lane = 0; lane < lanes.size(); ++lane) {
+    lanes[lane]["sites"] = questions_->LargestSites(lane, owned_index_->lanes()[lane].peak_event);
+  }
+  return FileMetaJson(recording_->examination(), names, lanes);
 }
 
 void ServedRecording::TakeCurves(const analysis::Trace& so_far) {

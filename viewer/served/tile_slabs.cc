@@ -44,6 +44,11 @@ std::string CurveSlab(const CurveTile& tile) {
     writer.AddArray(name + ".max", series.max);
     writer.AddArray(name + ".mid", series.mid);
   }
+  for (const SampledSeries& series : tile.samples) {
+    const std::string name(NameOf(series.series));
+    writer.AddArray(name + ".value", series.value);
+    writer.AddArray(name + ".ns", series.ns);
+  }
   writer.AddArray("categories", tile.categories);
   return std::move(writer).Finish();
 }
@@ -66,6 +71,7 @@ std::string BlockSlab(const BlockTile& tile) {
   writer.AddArray("first", tile.first);
   writer.AddArray("last", tile.last);
   writer.AddArray("stack", tile.stack);
+  writer.AddArray("forward_stack", tile.forward_stack);
   writer.AddArray("key", tile.key);
   writer.AddArray("category", tile.category);
   writer.AddArray("stream", tile.stream);

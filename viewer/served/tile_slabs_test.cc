@@ -17,12 +17,15 @@ TEST(TileSlabsTest, CurveContainsItsSeriesByName) {
   CurveTile tile;
   tile.event = {1, 2};
   tile.ns = {10, 20};
-  tile.series = {{Series::kDriverUsed, {1, NAN}, {2, NAN}, {1.5, NAN}}};
+  tile.series = {{Series::kReserved, {1, NAN}, {2, NAN}, {1.5, NAN}}};
+  tile.samples = {{Series::kProcessUsed, {NAN, 7}, {NAN, 15}}};
   const auto slab = Slab::Parse(CurveSlab(tile));
   ASSERT_TRUE(slab.ok()) << slab.status();
   EXPECT_EQ(slab->kind(), "curve");
   EXPECT_THAT(*slab->Values<uint32_t>("event"), ElementsAre(1, 2));
-  EXPECT_THAT(*slab->Values<double>("driver_used.max"), ElementsAre(2, testing::IsNan()));
+  EXPECT_THAT(*slab->Values<double>("reserved.max"), ElementsAre(2, testing::IsNan()));
+  EXPECT_THAT(*slab->Values<double>("process_used.value"), ElementsAre(testing::IsNan(), 7));
+  EXPECT_THAT(*slab->Values<double>("process_used.ns"), ElementsAre(testing::IsNan(), 15));
   EXPECT_THAT(*slab->Values<double>("categories"), IsEmpty());
   EXPECT_FALSE(slab->Values<double>("live.min").ok());
 }
@@ -42,6 +45,7 @@ TEST(TileSlabsTest, BlocksContainTheirRunsAndSpaces) {
   tile.size = {512, 0};
   tile.place = {0, 0};
   tile.stack = {1, 0};
+  tile.forward_stack = {0, 0};
   tile.key = {9, 0};
   tile.category = {1, 0};
   tile.flags = {kNotFreed, 0};

@@ -30,6 +30,7 @@ Filter ReadFilter(Parameters& parameters) {
   filter.text = parameters.Text("text");
   filter.category = parameters.Text("category");
   filter.stack = OptionalSmall(parameters, "stack");
+  filter.forward_stack = OptionalSmall(parameters, "forward_stack");
   filter.key = OptionalSmall(parameters, "key");
   filter.stream = parameters.Text("stream");
   filter.thread = parameters.Text("thread");

@@ -2,21 +2,22 @@
 // standalone file, in TypeScript over its content. Pictures agree to a quarter of a row, numbers
 // exactly.
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { DataSource } from '../src/data/data_source';
 import { Random } from '../src/testing/random';
 import { seedsOfSuite } from '../src/testing/seeds';
 import { type Axis, type BlockQuery, type BlockTile, type CurveTile, type FileMeta, type Filter, type FlameTree, NO_ROW, type RangeAmounts, type RangeQuery, type RangeTable, type Scope, type TableQuery } from '../src/data/protocol';
 import { NO_FILTER } from '../src/state/state';
-import { noPage } from './program';
+import { noPage, run } from './program';
 import { writeRandomLog } from './random_log';
 import { TwoTransports } from './two_transports';
 
 const FILTERS: readonly Partial<Filter>[] = [
   {}, { text: 'layer_3' }, { text: 'Layer_3 (model_1.py)' }, { text: '/model_[12]/' }, { text: '/LAYER/' }, { text: '/(?i)LAYER_3/' },
-  { text: '0x7f00000' }, { stream: '0x7f00' }, { min_size: 5000 },
+  { text: '0x7f00000' }, { stream: '0x7f00' }, { min_size: 5000 }, { forward_stack: 3 },
 ];
 
 describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording through both transports (GMT_TEST_SEED=%i)', (seed) => {
@@ -72,11 +73,11 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
     const lane = file.lanes.findIndex(({ series }) => series.includes('driver_used'));
     const window = { file: 0, lane, axis: 'event', from: 0, to: file.events, columns: 1000 } as const;
     for (const source of [transports.server, transports.file]) {
-      const { min, mid, max } = (await source.curve(window)).series.get('driver_used')!;
-      const begin = mid.findIndex((bytes) => !Number.isNaN(bytes));
+      const { value, ns } = (await source.curve(window)).samples.get('driver_used')!;
+      const begin = value.findIndex((bytes) => !Number.isNaN(bytes));
       expect(begin).toBeGreaterThan(10);
-      for (const bytes of [min, max]) expect(bytes.subarray(0, begin - 1).every(Number.isNaN)).toBe(true);
-      for (const bytes of [min, mid, max]) expect(bytes.subarray(begin).every((value) => value >= 2 ** 30)).toBe(true);
+      expect(value.subarray(begin).every((bytes) => bytes >= 2 ** 30)).toBe(true);
+      expect(ns.subarray(begin)).toEqual(ns.subarray(begin).toSorted());
     }
   });
 
@@ -185,8 +186,15 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
       const row = random.pick(rows);
       const block = await transports.server.block(0, row);
       expect(await transports.file.block(0, row)).toEqual(block);
-      expect(await transports.file.stacks(0, [block.stack.stack])).toEqual([block.stack]);
+      const ids = [block.stack.stack, block.forward_stack?.stack ?? 0];
+      expect(await transports.file.stacks(0, ids)).toEqual(await transports.server.stacks(0, ids));
     }
+  });
+
+  it('labels stacks as the report does', async () => {
+    const labels = reportedLabels(folder, 'run.jsonl');
+    expect([...labels.values()].filter((label) => label.startsWith('backward of ')).length).toBeGreaterThan(10);
+    for (const source of [transports.server, transports.file]) expect(await shownLabels(source)).toEqual(labels);
   });
 
   it('has the same segments', async () => {
@@ -208,8 +216,38 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
   });
 });
 
+describe.skipIf(noPage('view') !== '')('a recording of PyTorch through both transports', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'gmt-transports-torch-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('labels stacks as the report does', async () => {
+    copyFileSync(path.join(import.meta.dirname, '..', '..', '..', 'tests', 'golden', 'torch-2.11.pickle'), path.join(folder, 'run.pickle'));
+    const labels = reportedLabels(folder, 'run.pickle');
+    expect(labels.size).toBeGreaterThan(1);
+    const transports = await TwoTransports.open(folder, 'run.pickle');
+    for (const source of [transports.server, transports.file]) expect(await shownLabels(source)).toEqual(labels);
+    await transports.close();
+  });
+});
+
+/** Returns the labels of the rows of `report`, by id: of PyTorch's blocks that are held at the end. */
+function reportedLabels(folder: string, file: string): Map<string, string> {
+  const report = JSON.parse(run(folder, 'report', '--json', '--heap', 'pytorch', '--device', '0', '--at', 'end', '--top', '100000', file)) as { readonly rows: readonly { readonly id: string; readonly label: string }[] };
+  return new Map(report.rows.map(({ id, label }) => [id, label] as const).sort());
+}
+
+/** Returns those of the page's table. */
+async function shownLabels(source: DataSource): Promise<Map<string, string>> {
+  const { events, lanes } = (await source.meta()).files[0]!;
+  const { lane } = lanes.find(({ heap, device }) => heap === 'pytorch' && device === 0)!;
+  const { rows } = await source.table({
+    file: 0, lane, filter: NO_FILTER, of: 'live', from: 0, to: events, by: 'stack', sort: 'bytes', descending: true, offset: 0, limit: 500, sparkline: 0,
+  });
+  return new Map(rows.map(({ id, name }) => [id, name] as const).sort());
+}
+
 function numbersOf(tile: CurveTile): object {
-  return { ...tile, series: [...tile.series].sort(([a], [b]) => a.localeCompare(b)) };
+  return { ...tile, series: [...tile.series].sort(([a], [b]) => a.localeCompare(b)), samples: [...tile.samples] };
 }
 
 /** Returns the bottoms of the shown blocks by row and column. */

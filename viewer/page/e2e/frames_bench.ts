@@ -49,7 +49,7 @@ function fullTile(query: BlockQuery): BlockTile {
     first: Uint16Array.from(order, (i) => columnOf(starts[i]!)), last: Uint16Array.from(order, (i) => columnOf(starts[i]! + lengths[i]!)),
     row: Uint32Array.from(order, (_, i) => i), start: Float64Array.from(order, (i) => starts[i]!), end: Float64Array.from(order, (i) => starts[i]! + lengths[i]!),
     size: Float64Array.from(order, () => height), place: new Float64Array(MAX_BLOCKS), stack: Uint32Array.from(order, (i) => 1 + (i % 6)),
-    key: Uint32Array.from(order, (i) => i % 40), category: Uint8Array.from(order, (i) => i % 7), stream: new Uint16Array(MAX_BLOCKS), thread: new Uint16Array(MAX_BLOCKS),
+    forward_stack: new Uint32Array(MAX_BLOCKS), key: Uint32Array.from(order, (i) => i % 40), category: Uint8Array.from(order, (i) => i % 7), stream: new Uint16Array(MAX_BLOCKS), thread: new Uint16Array(MAX_BLOCKS),
     flags: new Uint8Array(MAX_BLOCKS), run_begin: new Uint32Array(MAX_BLOCKS + 1), run_column: new Uint16Array(0), run_bytes: new Float64Array(0), hidden: 50_000_000, spaces: [],
   };
 }
@@ -61,7 +61,7 @@ function curveOf({ from, to, columns }: BlockQuery): CurveTile {
   return {
     window: { file: 0, lane: 0, axis: 'time', from, to, columns },
     event, peak: event, ns: Float64Array.from({ length: columns }, (_, c) => at(c)),
-    series: new Map([['live', { min: live, max: live, mid: live }]]), categories: new Float64Array(0),
+    series: new Map([['live', { min: live, max: live, mid: live }]]), samples: new Map(), categories: new Float64Array(0),
   };
 }
 

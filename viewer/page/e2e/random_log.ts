@@ -1,5 +1,5 @@
-// An event log of a random training run: an allocator's blocks in its segments, several streams and
-// threads, private pools, expandable segments of pages, blocks that wait for a stream after they
+// An event log of a random training run: an allocator's blocks in its segments, some of backward
+// passes, several streams and threads, private pools, expandable segments of pages, blocks that wait for a stream after they
 // were freed, steps, memory that is never freed, pinned memory, a failed allocation, and samples of
 // the driver's memory that begin some time after the start.
 
@@ -99,8 +99,9 @@ class Run {
     const address = this.free.splice(this.random.below(this.free.length), 1)[0]!;
     const size = 512 * Math.ceil(2 ** (this.random.next() * 12));
     const stack = 1 + this.random.below(40);
+    const forward = this.random.below(4) === 0 ? { forward_stack: 1 + this.random.below(40) } : {};
     this.held.push({ address, size });
-    lines.push({ kind: 'alloc', t_ns: this.time, heap: 'pytorch', memory: 'block', device: 0, address, size, requested: size - this.random.below(512), stack, stream: this.random.pick([0, 0, 0, 0x7f00]), pool: poolOf(address), thread: this.random.pick([11, 11, 12]) });
+    lines.push({ kind: 'alloc', t_ns: this.time, heap: 'pytorch', memory: 'block', device: 0, address, size, requested: size - this.random.below(512), stack, stream: this.random.pick([0, 0, 0, 0x7f00]), pool: poolOf(address), thread: this.random.pick([11, 11, 12]), ...forward });
     return lines;
   }
 

@@ -114,7 +114,7 @@ export class EmbeddedSource implements DataSource {
     if (query.other !== null) {
       const sameFile = query.other.file === query.file;
       // Stack numbers of one file have no meaning in another.
-      const filter = sameFile ? query.filter : { ...query.filter, stack: null };
+      const filter = sameFile ? query.filter : { ...query.filter, stack: null, forward_stack: null };
       await this.addToFlame(builder, { ...query, filter, file: query.other.file, lane: query.other.lane, of: 'live', from: 0, to: query.other.to }, true);
       signal?.throwIfAborted();
     }
@@ -287,6 +287,7 @@ function tileOf(query: p.BlockQuery, items: StackedItems, lane: LoadedLane, cont
     size: Float64Array.from(column((_, k) => kinds.size[k]!)),
     place: Float64Array.from(column((block) => (query.layout === 'address' ? placeOf(lane.data, block) : 0))),
     stack: Uint32Array.from(column((_, k) => kinds.stack[k]!)),
+    forward_stack: Uint32Array.from(column((_, k) => kinds.forward[k]!)),
     key: Uint32Array.from(column((_, k) => context.keyOf(kinds.stack[k]!))),
     category: Uint8Array.from(item, (block, i) => (block < 0 ? items.category[i]! : kinds.category[blocks.kind[block]!]!)),
     stream: Uint16Array.from(column((_, k) => kinds.stream[k]!)),

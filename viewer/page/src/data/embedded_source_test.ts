@@ -5,7 +5,7 @@ import { EmbeddedSource } from './embedded_source';
 import type { FileMeta, Filter, Meta, Scope } from './protocol';
 import { encodeSlab } from '../testing/slab_writer';
 
-const NO_FILTER: Filter = { text: '', category: '', stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
+const NO_FILTER: Filter = { text: '', category: '', stack: null, forward_stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
 
 // As viewer/html/varint_columns.h writes them.
 function varints(values: readonly number[]): Uint8Array {
@@ -53,6 +53,9 @@ function source(omitted: boolean): EmbeddedSource {
     'kind.name': varints([0, 0]),
     'kind.tensor': varints([1, 0]),
     'kind.alive': varints([0, 1]),
+    'driver_used.event': deltas([1, 1, 3]),
+    'driver_used.ns': deltas([120, 180, 310]),
+    'driver_used.value': deltas([5000, 6000, 6000]),
     border: deltas(omitted ? [0, 2, 4] : []),
     'omitted.bytes': deltas(omitted ? [0, 0, 0, 0, 10, 10] : []), // category 1
     'omitted.blocks': deltas(omitted ? [0, 1, 1] : []),
@@ -61,7 +64,7 @@ function source(omitted: boolean): EmbeddedSource {
     'total.peak': deltas(omitted ? [1, 2, 4] : []),
   };
   const fields = {
-    blocks: 3, waits: 1, mapped: 0, kinds: 2, borders: omitted ? 3 : 0, codes: omitted ? 2 : 0, pools: [], tensors: ['float32 [8, 4]'], alives: ['a parameter'], series: [],
+    blocks: 3, waits: 1, mapped: 0, kinds: 2, borders: omitted ? 3 : 0, codes: omitted ? 2 : 0, pools: [], tensors: ['float32 [8, 4]'], alives: ['a parameter'], 'driver_used.count': 3,
     spaces: [{ place: 0, size: 1 << 20, address: '0x7f0000000000', label: 'large', lives: [[1, null]] }],
     omitted: omitted ? [{ event: 4, entries: [[2, 1, 10, 1]] }] : [],
   };
@@ -70,8 +73,9 @@ function source(omitted: boolean): EmbeddedSource {
   const frame = (name: string, line: number): readonly [string, string, number, string, number] => [name, '/src/train.py', line, '', 2];
   const stacks = {
     frames: [frame('forward', 41), frame('main', 9), frame('load', 5)],
-    ids: [1, 2], keys: [77, 78], labels: ['train.py:41 forward', 'train.py:5 load'], stacks: [[0, 1], [2, 1]],
-    own: [['forward', 'train.py:41', 'forward (train.py)', '/src/train.py', 'train.py:41'], ['load', 'train.py:5', 'load (train.py)', '/src/train.py', 'train.py:5']],
+    ids: [1, 2], keys: [77, 78], labels: ['forward (train.py:41)', 'recomputed: load (train.py:5)'], sites: ['forward (train.py)', 'load (train.py)'],
+    lines: ['forward (train.py:41)', 'load (train.py:5)'], backward_of: ['backward of ', 'recomputed for backward of '], stacks: [[0, 1], [2, 1]],
+    own: [['forward (train.py)', '/src/train.py', 'train.py:41', true], ['load (train.py)', '/src/train.py', 'train.py:5', true]],
   };
   const parts = new Map<string, readonly string[]>([
     ['meta', json({ protocol: 1, version: '1', door: 'file', files: [META] } satisfies Meta)],
@@ -88,7 +92,7 @@ function source(omitted: boolean): EmbeddedSource {
 
 const META: FileMeta = {
   file: 0, name: 'run.gmt', path: 'run.gmt', imported_from: '', pid: 1, rank: null, argv: [], start_unix_ns: '0', end_ns: 400, events: 4,
-  lanes: [{ lane: 0, device: 0, heap: 'pytorch', label: 'GPU 0', blocks: 3, peak_bytes: 1310, peak_event: 2, end_bytes: 1310, capacity_bytes: null, has_segments: true, series: ['live'] }],
+  lanes: [{ lane: 0, device: 0, heap: 'pytorch', label: 'GPU 0', blocks: 3, peak_bytes: 1310, peak_event: 2, end_bytes: 1310, capacity_bytes: null, has_segments: true, sites: [], series: ['live', 'driver_used'] }],
   categories: ['unknown', 'activations'], streams: ['unknown', '0x7f00'], threads: ['unknown'],
   steps: { source: '', inferred: false, begin: [], end: [], begin_ns: [], end_ns: [] },
   phases: [], ranges: [], marks: [], snapshots: [], ooms: [], retries: [], losses: [], lacks: [], omitted: null,
@@ -104,6 +108,15 @@ describe('EmbeddedSource', () => {
     expect([...tile.series.get('live')!.mid]).toEqual([0, 1000, 1310, 310, 1310]);
     expect([...tile.categories]).toEqual([0, 0, 300, 300, 300, 0, 1000, 1010, 10, 1010]);
     expect([...tile.ns]).toEqual([0, 100, 200, 300, 400]);
+  });
+
+  it('has the last sample of each column, on the axis of time by its own time', async () => {
+    const samples = async (axis: 'event' | 'time', to: number): Promise<number[][]> => {
+      const { value, ns } = (await source(false).curve({ file: 0, lane: 0, axis, from: 0, to, columns: 5 })).samples.get('driver_used')!;
+      return [[...value], [...ns]];
+    };
+    expect(await samples('event', 5)).toEqual([[NaN, 6000, 6000, 6000, 6000], [NaN, 180, 180, 310, 310]]);
+    expect(await samples('time', 375)).toEqual([[NaN, 5000, 6000, 6000, 6000], [NaN, 120, 180, 180, 310]]);
   });
 
   it('returns what matches a filter among the blocks in the file', async () => {
@@ -178,7 +191,7 @@ describe('EmbeddedSource', () => {
 
   it('knows its blocks, and says why it lacks others', async () => {
     const block = await source(false).block(0, 1);
-    expect(block).toMatchObject({ address: '0x7f0000001000', requested: 256, birth_ns: 200, death: 0xffffffff, category: 'unknown', stack: { label: 'train.py:5 load' } });
+    expect(block).toMatchObject({ address: '0x7f0000001000', requested: 256, birth_ns: 200, death: 0xffffffff, category: 'unknown', stack: { label: 'recomputed: load (train.py:5)' } });
     expect(await source(false).block(0, 0)).toMatchObject({ death_ns: 300, completed: 4, completed_ns: 390 });
     await expect(source(false).block(0, 2)).rejects.toThrow('not in this file');
   });

@@ -5,7 +5,7 @@ import { HttpSource, queryString, type Events } from './http_source';
 import type { Filter, FlameQuery, Meta } from './protocol';
 import { encodeSlab } from '../testing/slab_writer';
 
-const NO_FILTER: Filter = { text: '', category: '', stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
+const NO_FILTER: Filter = { text: '', category: '', stack: null, forward_stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
 const BASE = 'http://127.0.0.1:5/token/';
 
 function answering(answer: (url: URL) => Response): { source: HttpSource; asked: string[] } {

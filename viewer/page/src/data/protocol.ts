@@ -85,11 +85,17 @@ export interface LaneMeta {
   readonly peak_event: number;
   readonly end_bytes: number;
   readonly capacity_bytes: number | null; // of the device, if known
+  // Keys of the call sites that hold most at the peak, the largest first; at most 12. Empty for a live
+  // recording, and until blocks are known.
+  readonly sites: readonly number[];
   readonly has_segments: boolean; // layout 'address' shows segments as ranges of addresses
   readonly series: readonly Series[]; // the series that Curve provides
 }
 
-export type Series = 'live' | 'reserved' | 'driver_used' | 'process_used';
+// The first two are known after each event, the others where they were sampled.
+export type Series = Counted | Sampled;
+export type Counted = 'live' | 'reserved';
+export type Sampled = 'driver_used' | 'process_used';
 
 /** Steps of the training loop. Step i+1 has the events begin[i]+1..end[i]. */
 export interface StepsMeta {
@@ -200,7 +206,8 @@ export interface CurveTile {
   readonly event: Uint32Array;
   readonly peak: Uint32Array; // the event of the peak of each column
   readonly ns: Float64Array;
-  readonly series: ReadonlyMap<Series, CurveSeries>;
+  readonly series: ReadonlyMap<Counted, CurveSeries>;
+  readonly samples: ReadonlyMap<Sampled, SampledSeries>;
   // Bytes live at the peak of each column by category code: [code * columns + c]. Empty until
   // categories are known.
   readonly categories: Float64Array;
@@ -209,6 +216,14 @@ export interface CurveSeries {
   readonly min: Float64Array; // NaN: unknown there
   readonly max: Float64Array;
   readonly mid: Float64Array; // at the midpoint of the column
+}
+/**
+ * The last sample of each column, or of the columns before it if it has none: on the axis of time by
+ * the sample's own time, otherwise by its event. NaN before the first one.
+ */
+export interface SampledSeries {
+  readonly value: Float64Array; // bytes
+  readonly ns: Float64Array; // when it was taken
 }
 
 /**
@@ -256,6 +271,7 @@ export interface BlockTile {
   readonly size: Float64Array; // bytes
   readonly place: Float64Array; // address: position in the lane's address space
   readonly stack: Uint32Array;
+  readonly forward_stack: Uint32Array; // of memory of a backward pass; otherwise 0
   readonly key: Uint32Array; // of the call site, the same in every file and run; determines the colour
   readonly category: Uint8Array; // code
   readonly stream: Uint16Array; // code
@@ -297,7 +313,13 @@ export interface Frame {
 export interface StackInfo {
   readonly stack: number;
   readonly key: number;
-  readonly label: string; // 'train.py:41 forward'
+  // As in `report --json`, like every label of memory: 'main (train.py:20) > MLP.forward (gpt.py:88)'.
+  readonly label: string;
+  readonly site: string; // of all stacks with this key: 'main (train.py) > MLP.forward (gpt.py)'
+  // For memory of a backward pass the label is `backward_of` of its stack, and `line` of that of the
+  // forward pass (labelOf in stack_cache.ts).
+  readonly backward_of: string; // 'backward of '
+  readonly line: string;
   readonly frames: readonly Frame[]; // innermost first
 }
 
@@ -368,6 +390,7 @@ export interface Filter {
   readonly text: string;
   readonly category: string;
   readonly stack: number | null;
+  readonly forward_stack: number | null;
   readonly key: number | null;
   readonly stream: string;
   readonly thread: string;
@@ -407,14 +430,15 @@ export interface Table {
   readonly total_blocks: number;
 }
 export interface TableRow {
-  readonly id: string; // 'stack/7', 'block/123', 'category/3' ...
+  readonly id: string; // 'stack/7', 'stack/7+9' (of a backward pass), 'block/123', 'category/3' ...
   readonly name: string;
-  readonly where: string; // 'train.py:41'
+  readonly where: string; // by function: 'train.py:41'
   readonly bytes: number;
   readonly blocks: number;
   readonly peak_bytes: number;
   readonly mean_size: number;
   readonly median_lifetime_ns: number | null;
+  readonly block: TableBlock | null; // by block
   readonly stack: number; // a representative one; 0: none
   readonly sparkline: readonly number[]; // bytes live
 }
@@ -458,6 +482,13 @@ export interface RangeRow extends RangeAmounts {
   readonly where: string; // of a stack its place, of a line the function in `stack`
   readonly inclusive: number | null; // bytes at the peak with it anywhere on their stack; null: does not apply
   readonly stack: number; // one that it counts; 0: none
+}
+
+export interface TableBlock {
+  readonly address: string; // hex
+  readonly category: string;
+  readonly birth: number; // event; 0: before the recording
+  readonly birth_ns: number;
 }
 
 /** `api/segments?event=`, JSON: the allocator's state after that event. */

@@ -40,15 +40,20 @@ export function decodeSlab(buffer: ArrayBuffer): Slab {
 
 export function curveTile(slab: Slab, window: p.Window): p.CurveTile {
   expectKind(slab, 'curve');
-  const series = new Map<p.Series, p.CurveSeries>();
-  for (const name of ['live', 'reserved', 'driver_used', 'process_used'] as const) {
+  const series = new Map<p.Counted, p.CurveSeries>();
+  const samples = new Map<p.Sampled, p.SampledSeries>();
+  for (const name of ['live', 'reserved'] as const) {
     if (!slab.arrays.has(`${name}.mid`)) continue;
     const part = (which: string): Float64Array => f64(slab, `${name}.${which}`, window.columns);
     series.set(name, { min: part('min'), max: part('max'), mid: part('mid') });
   }
+  for (const name of ['driver_used', 'process_used'] as const) {
+    if (!slab.arrays.has(`${name}.value`)) continue;
+    samples.set(name, { value: f64(slab, `${name}.value`, window.columns), ns: f64(slab, `${name}.ns`, window.columns) });
+  }
   const categories = slab.arrays.get('categories') ?? new Float64Array(0);
   if (!(categories instanceof Float64Array) || categories.length % window.columns !== 0) throw damaged('its categories do not fit');
-  return { window, event: u32(slab, 'event', window.columns), peak: u32(slab, 'peak', window.columns), ns: f64(slab, 'ns', window.columns), series, categories };
+  return { window, event: u32(slab, 'event', window.columns), peak: u32(slab, 'peak', window.columns), ns: f64(slab, 'ns', window.columns), series, samples, categories };
 }
 
 export function passingCurve(slab: Slab, query: p.PassingQuery): p.PassingCurve {
@@ -76,6 +81,7 @@ export function blockTile(slab: Slab, query: p.BlockQuery): p.BlockTile {
     size: f64(slab, 'size', items),
     place: f64(slab, 'place', items),
     stack: u32(slab, 'stack', items),
+    forward_stack: u32(slab, 'forward_stack', items),
     key: u32(slab, 'key', items),
     category: u8(slab, 'category', items),
     stream: u16(slab, 'stream', items),

@@ -7,13 +7,13 @@ import { blockTile, curveTile, decodeSlab, flameTree, passingCurve, type Column 
 import { encodeSlab } from '../testing/slab_writer';
 
 const WINDOW: Window = { file: 0, lane: 0, axis: 'time', from: 0, to: 10, columns: 2 };
-const NO_FILTER: Filter = { text: '', category: '', stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
+const NO_FILTER: Filter = { text: '', category: '', stack: null, forward_stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
 const QUERY: BlockQuery = { ...WINDOW, layout: 'stacked', low: 0, high: 100, rows: 10 };
 
 function blocks(change: Record<string, Column> = {}, fields: Record<string, unknown> = { hidden: 3, spaces: [] }): ArrayBuffer {
   return encodeSlab('blocks', fields, new Map(Object.entries({
     row: Uint32Array.of(7), start: Float64Array.of(1), end: Float64Array.of(Infinity), first: Uint16Array.of(0), last: Uint16Array.of(1), size: Float64Array.of(64),
-    place: Float64Array.of(0), stack: Uint32Array.of(2), key: Uint32Array.of(5), category: Uint8Array.of(1),
+    place: Float64Array.of(0), stack: Uint32Array.of(2), forward_stack: Uint32Array.of(0), key: Uint32Array.of(5), category: Uint8Array.of(1),
     stream: Uint16Array.of(0), thread: Uint16Array.of(0), flags: Uint8Array.of(4), run_begin: Uint32Array.of(0, 1),
     run_column: Uint16Array.of(1), run_bytes: Float64Array.of(9), ...change,
   })));
@@ -79,6 +79,12 @@ describe('a curve', () => {
     const tile = curveTile(decodeSlab(curve({})), WINDOW);
     expect([...tile.series.keys()]).toEqual(['live']);
     expect(tile.categories.length).toBe(0);
+  });
+  it('has samples with their times', () => {
+    const samples = { 'process_used.value': Float64Array.of(NaN, 7), 'process_used.ns': Float64Array.of(NaN, 3) };
+    const tile = curveTile(decodeSlab(curve(samples)), WINDOW);
+    expect([...tile.samples]).toEqual([['process_used', { value: samples['process_used.value'], ns: samples['process_used.ns'] }]]);
+    expect(() => curveTile(decodeSlab(curve({ ...samples, 'process_used.ns': Float64Array.of(3) })), WINDOW)).toThrow(DataError);
   });
   it('has one value per column', () => {
     expect(() => curveTile(decodeSlab(curve({ ns: Float64Array.of(1) })), WINDOW)).toThrow(DataError);

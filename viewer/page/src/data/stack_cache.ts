@@ -4,6 +4,14 @@ import { activity } from '../base/activity';
 import type { DataSource } from './data_source';
 import type { StackInfo } from './protocol';
 
+/** Returns the label of memory, or null if one of its stacks is not known yet. `forward` is 0 outside of backward passes. */
+export function labelOf(stackOf: (stack: number) => StackInfo | null, stack: number, forward: number): string | null {
+  const [info, before] = [stackOf(stack), forward === 0 ? null : stackOf(forward)];
+  if (info === null) return null;
+  if (forward === 0) return info.label;
+  return before === null ? null : info.backward_of + before.line;
+}
+
 export class StackCache {
   private readonly known = new Map<string, StackInfo>();
   private readonly asked = new Set<string>();

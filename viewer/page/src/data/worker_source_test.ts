@@ -32,7 +32,7 @@ it('passes on questions and answers, in whatever order they come', async () => {
   const wire = new Wire({
     stacks: async (_file, ids) => {
       if (ids[0] === 1) await new Promise<void>((resolve) => (answerFirst = resolve));
-      return ids.map((stack) => ({ stack, key: 0, label: `stack ${stack}`, frames: [] }));
+      return ids.map((stack) => ({ stack, key: 0, label: `stack ${stack}`, site: '', backward_of: '', line: '', frames: [] }));
     },
   });
   const source = new WorkerSource(wire, new Map([['meta', ['x']]]));

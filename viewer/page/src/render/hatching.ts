@@ -1,5 +1,6 @@
 // Hatches a rectangle with slanted lines. Hatching repeats what a colour says, for people who
-// cannot distinguish the colours. `/` means waiting for a stream, `\` lost to rounding.
+// cannot distinguish the colours. `/` over a colour means waiting for a
+// stream, `\` lost to rounding, `/` alone free.
 
 const SPACING = 5; // px
 

@@ -65,17 +65,6 @@ export function hueOfIndex(index: number): Hue {
   return HUES_BY_CONTRAST[index % HUES_BY_CONTRAST.length]!;
 }
 
-/** Returns the hue of a call site, the same in every view, file and run. */
-export function hueOfKey(key: number): Hue {
-  return hueOfIndex(indexOfKey(key));
-}
-
-/** Returns which of the SITES colours a call site has. */
-export function indexOfKey(key: number): number {
-  // Keys may be close to each other; their colours should not be.
-  return (Math.imul(key ^ (key >>> 16), 0x45d9f3b) >>> 8) % SITES;
-}
-
 /**
  * Returns a colour for the style of an element, where the browser switches it with the page between
  * light and dark.

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { distance, EYES, seenBy, type Eye } from '../testing/eyes';
-import { cssColor, hueOfCategory, hueOfKey, inkOn, luminance, mix, SEQUENTIAL, SHADES, SITES, type Hue, type Scheme } from './palette';
+import { cssColor, hueOfCategory, inkOn, luminance, mix, SEQUENTIAL, SHADES, type Hue, type Scheme } from './palette';
 import { hexOf } from './theme';
 
 const eyes = Object.keys(EYES) as Eye[];
@@ -80,13 +80,6 @@ describe.each(['light', 'dark'] as const)('colours of a %s page', (scheme) => {
 });
 
 describe('palette', () => {
-  it('spreads call sites over all colours', () => {
-    const used = new Map<Hue, number>();
-    for (let key = 0; key < 2100; ++key) used.set(hueOfKey(key), (used.get(hueOfKey(key)) ?? 0) + 1);
-    expect(used.size).toBe(SITES);
-    expect(Math.max(...used.values())).toBeLessThan(300);
-  });
-  it('accepts keys of 32 bits, and never gives them a grey', () => expect(['grey', 'silver', undefined]).not.toContain(hueOfKey(0xffffffff)));
   it('gives a category one colour, however its name is written', () => {
     expect(hueOfCategory('kv_cache')).toBe(hueOfCategory('kv cache'));
     expect(hues).toContain(hueOfCategory('of my own'));

@@ -4,7 +4,7 @@
 import { NEVER, NO_ROW, type FileMeta, type LiveMeta, type LiveProgress, type Meta } from '../data/protocol';
 import { clampRange, domainOf, type Range } from './navigator';
 import { fileOf, laneOf } from './scope';
-import { NO_FILTER, type Selection, type State } from './state';
+import type { Selection, State } from './state';
 
 /** How much of a longer recording is shown at first. */
 const FIRST_NS = 60e9;
@@ -127,7 +127,7 @@ function ofAnother(state: State, old: FileMeta, file: FileMeta): Partial<State> 
 
 // Drops everything whose numbers belong to the previous recording.
 function ofNoNumbers(state: State): Partial<State> {
-  return { cursor: null, base: null, selection: { kind: 'none' }, filter: { ...state.filter, stack: NO_FILTER.stack } };
+  return { cursor: null, base: null, selection: { kind: 'none' }, filter: { ...state.filter, stack: null, forward_stack: null } };
 }
 
 function movedRange(state: State, old: FileMeta, file: FileMeta, by: number): Range {

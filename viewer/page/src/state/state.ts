@@ -77,6 +77,7 @@ export const NO_FILTER: Filter = {
   text: '',
   category: '',
   stack: null,
+  forward_stack: null,
   key: null,
   stream: '',
   thread: '',

@@ -107,6 +107,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
   stream: filterText('stream'),
   thread: filterText('thread'),
   stack: filterNumber('stack'),
+  forward: filterNumber('forward_stack'),
   key: filterNumber('key'),
   min: filterNumber('min_size'),
   max: filterNumber('max_size'),
@@ -140,7 +141,7 @@ function filterText(key: 'text' | 'category' | 'stream' | 'thread'): Field {
   return { write: (state) => state.filter[key], read: (text, old) => filter(old, { [key]: text }) };
 }
 
-function filterNumber(key: 'stack' | 'key' | 'min_size' | 'max_size'): Field {
+function filterNumber(key: 'stack' | 'forward_stack' | 'key' | 'min_size' | 'max_size'): Field {
   return {
     write: (state) => optional(state.filter[key]),
     read: (text, old) => orNull(numberIn(text), (value) => filter(old, { [key]: value })),

@@ -7,7 +7,7 @@ const STATE: State & LinkedState = {
   view: 'flame', file: 1, other: 0, lane: 2, axis: 'step', layout: 'address', colorBy: 'age',
   range: { from: 1.25, to: 3e9 }, rangeEvents: { from: 4, to: 9 }, band: { low: 0, high: 2 ** 40 }, cursor: 0, otherCursor: 5, base: 7,
   selection: { kind: 'range', from: 3, to: 8 }, of: 'growth',
-  filter: { text: '/a&b=ü#/', category: 'kv cache', stack: 1, key: 4294967295, stream: '0x7', thread: 'main (1)', min_size: 0, max_size: 5 },
+  filter: { text: '/a&b=ü#/', category: 'kv cache', stack: 1, forward_stack: 9, key: 4294967295, stream: '0x7', thread: 'main (1)', min_size: 0, max_size: 5 },
   flame: { inverted: true, folded: false, icicle: false, focus: 99, search: 'x y', compare: true },
   table: { by: 'file', sort: 'name', descending: false },
   breakdown: { open: true, of: 'cursor', by: 'line', sort: 'growth', descending: false },

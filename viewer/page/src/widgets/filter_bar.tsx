@@ -3,8 +3,10 @@
 
 import { useState } from 'preact/hooks';
 import { formatBytes, parseBytes } from '../base/format_bytes';
+import { words } from '../base/words';
 import type { DataSource } from '../data/data_source';
 import type { Filter, StackInfo } from '../data/protocol';
+import { textTest } from '../data/text_filter';
 import { fileOf } from '../state/scope';
 import { NO_FILTER, type State } from '../state/state';
 import type { Store } from '../state/store';
@@ -21,8 +23,9 @@ export interface Chip {
  */
 export function chipsOf(filter: Filter, place = ''): Chip[] {
   const chips: (Chip | null)[] = [
-    filter.category === '' ? null : { field: 'category', label: `category ${filter.category}` },
+    filter.category === '' ? null : { field: 'category', label: `category ${words(filter.category)}` },
     filter.stack === null ? null : { field: 'stack', label: place === '' ? `stack ${filter.stack}` : place },
+    filter.forward_stack === null ? null : { field: 'forward_stack', label: `backward of stack ${filter.forward_stack}` },
     filter.key === null ? null : { field: 'key', label: `call site ${filter.key.toString(16)}` },
     filter.stream === '' ? null : { field: 'stream', label: `stream ${filter.stream}` },
     filter.thread === '' ? null : { field: 'thread', label: `thread ${filter.thread}` },
@@ -32,9 +35,19 @@ export function chipsOf(filter: Filter, place = ''): Chip[] {
   return chips.filter((chip) => chip !== null);
 }
 
-/** Returns 'train.py:11' of the label 'train.py:11 forward'. */
+/** Returns 'train.py:11' of the label 'forward (train.py:11) > relu'. */
 export function placeIn(stack: StackInfo | undefined): string {
-  return /^\S+:\d+/.exec(stack?.label ?? '')?.[0] ?? '';
+  return /\(([^()\s]+:\d+)\)/.exec(stack?.label ?? '')?.[1] ?? '';
+}
+
+/** Returns what is wrong with the text of a filter, or ''. */
+export function errorOf(text: string): string {
+  try {
+    textTest(text);
+    return '';
+  } catch {
+    return 'Not a regular expression';
+  }
 }
 
 interface FilterBarProps {
@@ -49,6 +62,7 @@ export function FilterBar({ state, store, source }: FilterBarProps) {
   const named = useQuestion(stack === null ? null : keyOf(state.file, stack), (signal) => source.stacks(state.file, [stack!], signal));
   const chips = chipsOf(state.filter, named.loading ? '' : placeIn(named.answer?.[0]));
   const set = (change: Partial<Filter>): void => store.update((old) => ({ filter: { ...old.filter, ...change } }));
+  const invalid = errorOf(state.filter.text);
   const isSet = chips.length > 0 || state.filter.text !== '';
   return (
     <div class="filter-bar" role="search" aria-label="Filter">
@@ -58,8 +72,11 @@ export function FilterBar({ state, store, source }: FilterBarProps) {
         aria-label="Filter by frame, file, address or name"
         placeholder="Filter: frame, file, address, name, /regex/"
         value={state.filter.text}
+        aria-invalid={invalid !== ''}
+        aria-describedby={invalid === '' ? undefined : 'filter-error'}
         onInput={(event) => set({ text: event.currentTarget.value })}
       />
+      {invalid !== '' && <span id="filter-error" class="failed" role="alert">{invalid}</span>}
       <button type="button" aria-expanded={more} aria-controls="filter-fields" onClick={() => setMore(!more)}>
         Fields
       </button>
@@ -113,7 +130,7 @@ function Pick({ label, value, values, onPick }: PickProps) {
         <option value="">any</option>
         {values.map((each) => (
           <option key={each} value={each} selected={each === value}>
-            {each}
+            {words(each)}
           </option>
         ))}
       </select>

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { NO_FILTER } from '../state/state';
-import { chipsOf, placeIn } from './filter_bar';
+import { chipsOf, errorOf, placeIn } from './filter_bar';
 
 it('shows no chips for an empty filter', () => expect(chipsOf(NO_FILTER)).toEqual([]));
 
@@ -9,6 +9,7 @@ it('shows every field that is set, zeros too', () => {
     text: 'seen in its field',
     category: 'activations',
     stack: 0,
+    forward_stack: 9,
     key: 255,
     stream: '0x0',
     thread: '11',
@@ -18,6 +19,7 @@ it('shows every field that is set, zeros too', () => {
   expect(labels).toEqual([
     'category activations',
     'stack 0',
+    'backward of stack 9',
     'call site ff',
     'stream 0x0',
     'thread 11',
@@ -28,8 +30,13 @@ it('shows every field that is set, zeros too', () => {
 
 it('names a stack by its line of code, if that is known', () => {
   const filter = { ...NO_FILTER, stack: 1571 };
-  const stack = { stack: 1571, key: 1, label: 'leak_train.py:11 step', frames: [] };
+  const stack = { stack: 1571, key: 1, label: 'step (leak_train.py:11) > relu', site: '', backward_of: '', line: '', frames: [] };
   expect(chipsOf(filter, placeIn(stack)).map(({ label }) => label)).toEqual(['leak_train.py:11']);
   for (const label of ['', 'at::empty', 'libtorch.so']) expect(placeIn({ ...stack, label })).toBe('');
   expect(placeIn(undefined)).toBe('');
+});
+
+it('says what is wrong with an expression, and nothing of plain text', () => {
+  expect(errorOf('/(/')).toBe('Not a regular expression');
+  for (const text of ['', '(', '/', '/a', '/(?i)a|b/']) expect(errorOf(text)).toBe('');
 });

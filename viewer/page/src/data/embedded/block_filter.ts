@@ -53,6 +53,7 @@ function kindTest(filter: Filter, { meta, stacks, texts, lane }: FilterContext):
     tests.push((k) => kinds.category[k] === code);
   }
   if (filter.stack !== null) tests.push((k) => kinds.stack[k] === filter.stack);
+  if (filter.forward_stack !== null) tests.push((k) => kinds.forward[k] === filter.forward_stack);
   if (filter.key !== null) tests.push((k) => stacks.keyOf(kinds.stack[k]!) === filter.key);
   if (filter.stream !== '') {
     const code = codeOf(meta.streams, filter.stream, filter.stream, 'stream');

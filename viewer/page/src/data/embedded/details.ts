@@ -51,12 +51,12 @@ export function detailsOf(block: number, context: DetailsContext): BlockDetails 
     completed_ns: completedNs(block, context),
     step: stepOf(meta, birth),
     phase: phaseOf(meta, birth),
-    stack: stacks.info(kinds.stack[k]!),
+    stack: { ...stacks.info(kinds.stack[k]!), label: stacks.labelOf(kinds.stack[k]!, kinds.forward[k]!) },
     free_stack: stackOrNull(stacks, kinds.free[k]!),
     forward_stack: stackOrNull(stacks, kinds.forward[k]!),
     segment: segment === null ? null : { address: hex(segment.address), size: Number(segment.end - segment.address), offset: Number(address - segment.address) },
     ...neighbours(block, segment, context),
-    same_stack: sameStack(lane, kinds.stack[k]!, birth),
+    same_stack: sameStack(lane, k, birth),
   };
 }
 
@@ -101,7 +101,8 @@ function neighbour(hole: bigint, other: PlacedBlock | undefined, stacks: StackTa
   if (hole > 0n) return { row: NO_ROW, size: Number(hole), label: 'hole' };
   if (other === undefined) return null;
   const { blocks, kinds } = other.lane.data;
-  const { label } = stacks.info(kinds.stack[blocks.kind[other.block]!]!);
+  const kind = blocks.kind[other.block]!;
+  const label = stacks.labelOf(kinds.stack[kind]!, kinds.forward[kind]!);
   return { row: blocks.row[other.block]!, size: Number(other.end - other.begin), label: other.pending ? `${label}, freed and waiting` : label };
 }
 
@@ -109,14 +110,14 @@ function neighbour(hole: bigint, other: PlacedBlock | undefined, stacks: StackTa
  * Counts the blocks of the lane from one stack: their number, the bytes they hold at an event, and
  * their peak.
  */
-function sameStack(lane: Lane, stack: number, event: number): BlockDetails['same_stack'] {
+function sameStack(lane: Lane, own: number, event: number): BlockDetails['same_stack'] {
   const { count, birth, death, kind } = lane.blocks;
   const changes: (readonly [number, number])[] = [];
   let blocks = 0;
   let live = 0;
   for (let i = 0; i < count; i++) {
     const k = kind[i]!;
-    if (lane.kinds.stack[k] !== stack) continue;
+    if (lane.kinds.stack[k] !== lane.kinds.stack[own] || lane.kinds.forward[k] !== lane.kinds.forward[own]) continue;
     const size = lane.kinds.size[k]!;
     blocks++;
     if (birth[i]! <= event && event < death[i]!) live += size;

@@ -3,6 +3,7 @@
 
 import type * as p from '../protocol';
 import type { Slab } from '../slab';
+import { labelOf } from '../stack_cache';
 import { PackedColumns } from './lane_data';
 
 /**
@@ -56,25 +57,42 @@ export class StackTable {
     const i = this.index.get(stack);
     return i === undefined ? 0 : this.packed.keys[i]!;
   }
-  /** Returns the program's own frame, with its labels, or null without frames. */
-  ownOf(stack: number): OwnFrame | null {
-    const i = this.index.get(stack);
-    const own = i === undefined ? null : this.packed.own[i]!;
-    return own === null ? null : { name: own[0], place: own[1], functionLabel: own[2], fileLabel: own[3], ownPlace: own[4] };
+  /**
+   * Returns the program's own frame, for memory of a backward pass that of the forward pass unless the
+   * program's Python code runs in the backward pass; null without frames.
+   */
+  ownOf(stack: number, forward: number): OwnFrame | null {
+    const own = this.ownFrameOf(stack);
+    return forward === 0 || own?.isPrograms === true ? own : this.ownFrameOf(forward);
   }
   info(stack: number): p.StackInfo {
     const i = this.index.get(stack);
-    return { stack, key: this.keyOf(stack), label: i === undefined ? 'unknown' : this.packed.labels[i]!, frames: this.framesOf(stack) };
+    const text = (of: readonly string[], unknown: string): string => (i === undefined ? unknown : of[i]!);
+    const { labels, sites, lines, backward_of } = this.packed;
+    return {
+      stack, key: this.keyOf(stack), label: text(labels, NO_STACK), site: text(sites, ''), backward_of: text(backward_of, 'backward of '), line: text(lines, NO_STACK),
+      frames: this.framesOf(stack),
+    };
+  }
+  labelOf(stack: number, forward: number): string {
+    return labelOf((id) => this.info(id), stack, forward)!;
+  }
+
+  private ownFrameOf(stack: number): OwnFrame | null {
+    const i = this.index.get(stack);
+    const own = i === undefined ? null : this.packed.own[i]!;
+    return own === null ? null : { functionLabel: own[0], fileLabel: own[1], place: own[2], isPrograms: own[3] };
   }
 }
 
 export interface OwnFrame {
-  readonly name: string; // 'main > MLP.forward'
-  readonly place: string; // 'train.py:41 > gpt.py:88'
   readonly functionLabel: string; // in tables by function
   readonly fileLabel: string;
-  readonly ownPlace: string; // 'train.py:41'
+  readonly place: string; // 'train.py:41'
+  readonly isPrograms: boolean; // the program's Python code
 }
+
+const NO_STACK = 'no stack was recorded';
 
 // In the order of viewer/questions/queries.h.
 const FRAME_KINDS: readonly p.Frame['kind'][] = ['python', 'native', 'user', 'folded'];
@@ -84,8 +102,11 @@ export interface PackedStackTable {
   readonly ids: readonly number[];
   readonly keys: readonly number[];
   readonly labels: readonly string[];
+  readonly sites: readonly string[];
+  readonly lines: readonly string[];
+  readonly backward_of: readonly string[];
   readonly stacks: readonly (readonly number[])[];
-  readonly own: readonly (readonly [string, string, string, string, string] | null)[];
+  readonly own: readonly (readonly [string, string, string, boolean] | null)[];
 }
 
 export interface FileTexts {

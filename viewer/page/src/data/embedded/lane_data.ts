@@ -1,7 +1,7 @@
 // One lane of a standalone file: its blocks as columns, and totals of what the file leaves out.
 // viewer/html/lane_slab.cc writes it and explains the encoding.
 
-import { type AddressSpace, BLOCK_FROM_BEFORE, BLOCK_NOT_FREED, BLOCK_PENDING, NEVER } from '../protocol';
+import { type AddressSpace, BLOCK_FROM_BEFORE, BLOCK_NOT_FREED, BLOCK_PENDING, NEVER, type Sampled } from '../protocol';
 import type { Slab } from '../slab';
 import { readDeltas, readVarints, unzigzag } from './varints';
 
@@ -60,6 +60,12 @@ export interface Changes {
   readonly value: Float64Array;
 }
 
+export interface Samples {
+  readonly event: Uint32Array; // ascending, like ns
+  readonly ns: Float64Array;
+  readonly value: Float64Array;
+}
+
 export interface Lane {
   readonly blocks: Blocks;
   readonly kinds: Kinds;
@@ -69,7 +75,8 @@ export interface Lane {
   /** By block that is not at its own address (physical memory): 1 + its place; 0: none. */
   readonly mapped: ReadonlyMap<number, number>;
   readonly omissions: Omissions;
-  readonly series: ReadonlyMap<string, Changes>; // except live
+  readonly reserved: Changes | null;
+  readonly samples: ReadonlyMap<Sampled, Samples>;
   readonly pools: readonly string[]; // code 1 is [0]
   readonly tensors: readonly string[];
   readonly alives: readonly string[];
@@ -114,7 +121,8 @@ export function readLane(slab: Slab): Lane {
     waited,
     mapped: readMapped(columns),
     omissions: readOmissions(columns, slab),
-    series: readSeries(columns, slab),
+    reserved: columns.has('reserved.event') ? readChanges(columns, 'reserved') : null,
+    samples: readSamples(columns),
     pools: textsOf(slab.fields['pools']),
     tensors: textsOf(slab.fields['tensors']),
     alives: textsOf(slab.fields['alives']),
@@ -231,17 +239,19 @@ function unpackStacks(packed: PackedStacks): OmittedStacks {
   return { event: packed.event, entries };
 }
 
-function readSeries(columns: PackedColumns, slab: Slab): Map<string, Changes> {
-  const series = new Map<string, Changes>();
-  const names = slab.fields['series'];
-  for (const name of Array.isArray(names) ? names.map(String) : []) {
-    const count = columns.count(`${name}.count`);
-    series.set(name, {
-      event: Uint32Array.from(columns.deltas(`${name}.event`, count)),
-      value: columns.deltas(`${name}.value`, count),
-    });
+function readChanges(columns: PackedColumns, name: string): Changes {
+  const count = columns.count(`${name}.count`);
+  return { event: Uint32Array.from(columns.deltas(`${name}.event`, count)), value: columns.deltas(`${name}.value`, count) };
+}
+
+function readSamples(columns: PackedColumns): Map<Sampled, Samples> {
+  const samples = new Map<Sampled, Samples>();
+  for (const name of ['driver_used', 'process_used'] as const) {
+    if (!columns.has(`${name}.event`)) continue;
+    const changes = readChanges(columns, name);
+    samples.set(name, { ...changes, ns: columns.deltas(`${name}.ns`, changes.event.length) });
   }
-  return series;
+  return samples;
 }
 
 /** Returns the text of a code of `tensors` or `alives`; code 0 means none. */

@@ -148,7 +148,7 @@ function eventInWords(event: number, { lane, lanes, meta, stacks }: SegmentConte
     const k = blocks.kind[found.block]!;
     // An event of another heap changes nothing here, so the heap is named.
     const whose = one === lane ? '' : ` of ${one.meta.heap}`;
-    const place = stacks.ownOf(kinds.stack[k]!)?.ownPlace ?? '';
+    const place = stacks.ownOf(kinds.stack[k]!, kinds.forward[k]!)?.place ?? '';
     const where = place === '' ? '' : ` (${place})`;
     return { what: `${found.verb} ${formatBytes(kinds.size[k]!)} at ${hex(addressOf(one.data, found.block))}${whose}${where}`, row: blocks.row[found.block]! };
   }

@@ -29,7 +29,7 @@ function laneOf(lives: readonly Life[]): Lane {
   };
   const kinds = { size: Float64Array.from(lives, ({ size }) => size), stack: zeros, category: Uint8Array.from(lives, (_, i) => i % 3) } as Partial<Kinds> as Kinds;
   const omissions = { border: zeros.slice(0, 0), bytes: new Float64Array(0), blocks: new Float64Array(0), min: new Float64Array(0), max: new Float64Array(0), peak: new Float64Array(0), stacks: [] };
-  return { blocks, kinds, flags: new Uint8Array(lives.length), omissions, series: new Map(), waited: new Map(), mapped: new Map(), pools: [], tensors: [], alives: [], spaces: [], spaceBegin: [] };
+  return { blocks, kinds, flags: new Uint8Array(lives.length), omissions, reserved: null, samples: new Map(), waited: new Map(), mapped: new Map(), pools: [], tensors: [], alives: [], spaces: [], spaceBegin: [] };
 }
 
 /** Returns random blocks over `events` events, some from before the recording, some never freed. */

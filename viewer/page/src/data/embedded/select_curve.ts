@@ -1,11 +1,11 @@
 // Computes the curves of a window by the rules of CurveTile (protocol.ts), over a standalone file.
 
 import { edgeOf, midpointOf } from '../columns';
-import type { CurveSeries, CurveTile, Series, Window } from '../protocol';
-import type { Changes, Lane } from './lane_data';
+import type { Counted, CurveSeries, CurveTile, Sampled, SampledSeries, Series, Window } from '../protocol';
+import type { Changes, Lane, Samples } from './lane_data';
 import type { Positions } from './positions';
 import { upperBound } from '../../base/binary_search';
-import { TotalCurve } from './total_curve';
+import { type Extremes, TotalCurve } from './total_curve';
 
 export interface AxisContext {
   readonly positions: Positions;
@@ -46,7 +46,7 @@ export class LaneTotals {
   private readonly changeCode: Uint8Array;
   private readonly changeBytes: Float64Array;
   private readonly omitted: Float64Array; // of all categories, by border
-  private readonly series: ReadonlyMap<string, TotalCurve>;
+  private readonly reserved: TotalCurve | null;
 
   constructor(
     private readonly lane: Lane,
@@ -61,7 +61,7 @@ export class LaneTotals {
     const { border, bytes } = lane.omissions;
     this.omitted = new Float64Array(border.length);
     for (let k = 0; k < bytes.length; k++) this.omitted[k % border.length]! += bytes[k]!;
-    this.series = new Map([...lane.series].map(([name, values]) => [name, sampled(values)]));
+    this.reserved = lane.reserved === null ? null : curveOf(lane.reserved);
   }
 
   omittedAt(event: number): number {
@@ -132,8 +132,13 @@ export class LaneTotals {
     for (let c = 0; c * border.length < bytes.length && c < this.codes; c++) out[c * stride + at]! += bytes[c * border.length + k]!;
   }
 
-  seriesOf(name: string): TotalCurve | undefined {
-    return this.series.get(name);
+  /** Returns null if the lane has no such series. */
+  curveOf(name: Counted): { at(event: number): number; extremes(from: number, to: number): Extremes } | null {
+    if (name === 'reserved') return this.reserved;
+    return { at: (event) => this.liveAt(event), extremes: (from, to) => this.liveExtremes(from, to) };
+  }
+  samplesOf(name: Sampled): Samples | undefined {
+    return this.lane.samples.get(name);
   }
 
   private borderAt(event: number): number {
@@ -184,8 +189,8 @@ function checkpointsOf(codes: Uint8Array, bytes: Float64Array, categories: numbe
   return out;
 }
 
-/** A series is unknown before its first value. */
-function sampled({ event, value }: Changes): TotalCurve {
+/** It is unknown before its first value. */
+function curveOf({ event, value }: Changes): TotalCurve {
   if (event.length > 0 && event[0] === 0) return new TotalCurve(event, value);
   return new TotalCurve([0, ...event], Float64Array.from([NaN, ...value]));
 }
@@ -203,18 +208,38 @@ export function selectCurve(window: Window, context: CurveContext): CurveTile {
   const { middle, first, last, peak, known } = columnEvents(window, context, totals);
   const ns = Float64Array.from(middle, (event, c) => (window.axis === 'time' ? midpointOf(window, c) : clock[event]!));
   const byCategory = new Float64Array(categories * columns);
-  const out = new Map<Series, CurveSeries>(series.map((name) => [name, emptySeries(columns)]));
+  const out = new Map<Counted, CurveSeries>();
+  const samples = new Map<Sampled, SampledSeries>();
+  for (const name of series) {
+    if (name === 'live' || name === 'reserved') out.set(name, emptySeries(columns));
+    else samples.set(name, sampledSeries(window, totals.samplesOf(name), last, known));
+  }
   for (let c = known.from; c < known.to; c++) {
     totals.categoriesAt(peak[c]!, byCategory, columns, c);
     for (const [name, values] of out) {
-      const curve = totals.seriesOf(name);
-      const extremes = name === 'live' ? totals.liveExtremes(first[c]!, last[c]!) : curve?.extremes(first[c]!, last[c]!);
-      values.mid[c] = name === 'live' ? totals.liveAt(middle[c]!) : (curve?.at(middle[c]!) ?? NaN);
+      const curve = totals.curveOf(name);
+      const extremes = curve?.extremes(first[c]!, last[c]!);
+      values.mid[c] = curve?.at(middle[c]!) ?? NaN;
       values.min[c] = extremes === undefined || extremes.min === Infinity ? NaN : extremes.min;
       values.max[c] = extremes === undefined || extremes.max === -Infinity ? NaN : extremes.max;
     }
   }
-  return { window, event: middle, peak, ns, series: out, categories: byCategory };
+  return { window, event: middle, peak, ns, series: out, samples, categories: byCategory };
+}
+
+function sampledSeries(window: Window, samples: Samples | undefined, last: Uint32Array, known: ColumnEvents['known']): SampledSeries {
+  const { columns, axis } = window;
+  const [value, ns] = [new Float64Array(columns).fill(NaN), new Float64Array(columns).fill(NaN)];
+  if (samples === undefined) return { value, ns };
+  let next = 0;
+  for (let c = known.from; c < known.to; c++) {
+    const isPast = (i: number): boolean => (axis === 'time' ? samples.ns[i]! < edgeOf(window, c + 1) : samples.event[i]! <= last[c]!);
+    while (next < samples.event.length && isPast(next)) next++;
+    if (next === 0) continue;
+    value[c] = samples.value[next - 1]!;
+    ns[c] = samples.ns[next - 1]!;
+  }
+  return { value, ns };
 }
 
 function emptySeries(columns: number): CurveSeries {

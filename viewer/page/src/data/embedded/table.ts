@@ -2,7 +2,8 @@
 
 import { formatBytes } from '../../base/format_bytes';
 import { NEVER, type Table, type TableQuery, type TableRow } from '../protocol';
-import type { BlockTest, FilterContext } from './block_filter';
+import { hex, type BlockTest, type FilterContext } from './block_filter';
+import { addressOf } from './lane_data';
 import { type Absent, forEachBlock } from './scope_blocks';
 
 const MAX_LIFETIMES = 1_000_000;
@@ -88,6 +89,7 @@ function groupTable(query: TableQuery, context: TableContext): Table {
       peak_bytes: group.peak,
       mean_size: group.sizes / group.counted,
       median_lifetime_ns: median(group.lifetimes),
+      block: null,
       stack: group.stack,
       sparkline: [...lines[i]!],
     })),
@@ -133,12 +135,15 @@ function grouper(by: TableQuery['by'], context: TableContext): (kind: number) =>
 function nameOf(by: TableQuery['by'], kind: number, { meta, stacks, lane }: TableContext): GroupName {
   const { kinds } = lane;
   const stack = kinds.stack[kind]!;
-  const own = stacks.ownOf(stack);
+  const forward = kinds.forward[kind]!;
+  const own = stacks.ownOf(stack, 0);
   switch (by) {
-    case 'stack':
-      return { id: `stack/${stack}`, name: own?.name ?? 'unknown', where: own?.place ?? '', order: stack === 0 ? Infinity : stack };
+    case 'stack': {
+      const isUnknown = stack === 0 && forward === 0;
+      return { id: `stack/${stack}${forward === 0 ? '' : `+${forward}`}`, name: stacks.labelOf(stack, forward), where: '', order: isUnknown ? Infinity : forward * 2 ** 32 + stack };
+    }
     case 'function':
-      return { id: `function/${own?.functionLabel ?? 'unknown'}`, name: own?.functionLabel ?? 'unknown', where: own?.ownPlace ?? '', order: own?.functionLabel ?? '\uffff' };
+      return { id: `function/${own?.functionLabel ?? 'unknown'}`, name: own?.functionLabel ?? 'unknown', where: own?.place ?? '', order: own?.functionLabel ?? '\uffff' };
     case 'file': {
       const label = own !== null && own.fileLabel !== '' ? own.fileLabel : null;
       return { id: `file/${label ?? 'unknown'}`, name: label ?? 'unknown', where: '', order: label ?? '\uffff' };
@@ -349,26 +354,29 @@ function blockKey(sort: TableQuery['sort'], context: TableContext): (block: numb
     case 'lifetime':
       return (block) => lifetimeOf(context, block) ?? Number.MAX_VALUE;
     case 'name':
-      return (block) => stacks.info(lane.kinds.stack[lane.blocks.kind[block]!]!).label;
+      return (block) => {
+        const k = lane.blocks.kind[block]!;
+        return stacks.labelOf(lane.kinds.stack[k]!, lane.kinds.forward[k]!);
+      };
   }
 }
 
 function blockRow({ block, sign }: BlockEntry, query: TableQuery, context: TableContext): TableRow {
-  const { lane, stacks, texts, ns } = context;
+  const { lane, meta, stacks, texts, ns } = context;
   const { birth, death, kind, row } = lane.blocks;
   const k = kind[block]!;
   const size = lane.kinds.size[k]!;
-  const own = stacks.ownOf(lane.kinds.stack[k]!);
   const given = texts.names[String(lane.kinds.name[k]!)] ?? '';
   return {
     id: `block/${row[block]!}`,
-    name: given !== '' ? given : (own?.name ?? 'unknown'),
-    where: own?.place ?? '',
+    name: given !== '' ? given : stacks.labelOf(lane.kinds.stack[k]!, lane.kinds.forward[k]!),
+    where: '',
     bytes: sign * size,
     blocks: sign,
     peak_bytes: size,
     mean_size: size,
     median_lifetime_ns: lifetimeOf(context, block),
+    block: { address: hex(addressOf(lane, block)), category: meta.categories[lane.kinds.category[k]!] ?? 'unknown', birth: birth[block]!, birth_ns: ns[birth[block]!]! },
     stack: lane.kinds.stack[k]!,
     sparkline: Array.from({ length: query.sparkline }, (_, c) => {
       const event = sparklineEvent(c, query.sparkline, ns.length - 1);

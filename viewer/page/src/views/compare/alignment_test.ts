@@ -13,6 +13,7 @@ function tileOf(events: number, live: readonly number[]): CurveTile {
     peak: new Uint32Array(live.length),
     ns: new Float64Array(live.length),
     series: new Map([['live', { min: values, max: values, mid: values }]]),
+    samples: new Map(),
     categories: new Float64Array(0),
   };
 }

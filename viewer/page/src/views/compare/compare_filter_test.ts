@@ -61,7 +61,7 @@ it('asks each file for the keys of its own stacks', async () => {
   const source: Pick<DataSource, 'stacks'> = {
     stacks: (file, ids) => {
       asked.push([file, ids]);
-      return Promise.resolve(ids.map((stack) => ({ stack, key: file * 1000 + stack, label: '', frames: [] })));
+      return Promise.resolve(ids.map((stack) => ({ stack, key: file * 1000 + stack, label: '', site: '', backward_of: '', line: '', frames: [] })));
     },
   };
   const rows = [{ base_id: 'stack/3', new_id: 'stack/5' }, { base_id: 'stack/4', new_id: null }, { base_id: null, new_id: null }];

@@ -2,6 +2,7 @@
 
 import { words } from '../../base/words';
 import { formatBytes, formatCount, formatExactBytes } from '../../base/format_bytes';
+import { plural } from '../../base/plural';
 import { formatDuration, formatMoment } from '../../base/format_time';
 import { NEVER, NO_ROW, type BlockDetails, type Frame, type Neighbour, type StackInfo } from '../../data/protocol';
 
@@ -33,6 +34,15 @@ export function groupFrames(frames: readonly Frame[]): FrameGroup[] {
 export function mainFrame(frames: readonly Frame[]): number {
   const own = frames.findIndex((frame) => frame.kind === 'user' && frame.line > 0);
   return own >= 0 ? own : frames.findIndex((frame) => frame.line > 0 && frame.kind !== 'folded');
+}
+
+/** Returns the lines of a stack as the panel shows them at first. */
+function shownFrames(frames: readonly Frame[]): string[] {
+  return groupFrames(frames).map((group) => (group.kind === 'frame' ? frameWords(group.frame) : noiseWords(group.frames.length)));
+}
+
+export function noiseWords(frames: number): string {
+  return plural(frames, 'library frame');
 }
 
 function moment(event: number, ns: number): string {
@@ -86,7 +96,7 @@ export function neighbourWords(neighbour: Neighbour | null): string {
 }
 
 function stackLines(title: string, stack: StackInfo | null): string[] {
-  return stack === null || stack.frames.length === 0 ? [] : ['', `${title}:`, ...stack.frames.map((frame) => `  ${frameWords(frame)}`)];
+  return stack === null || stack.frames.length === 0 ? [] : ['', `${title}:`, ...shownFrames(stack.frames).map((line) => `  ${line}`)];
 }
 
 export function blockText(block: BlockDetails): string {
@@ -110,14 +120,15 @@ export function blockMarkdown(block: BlockDetails): string {
 }
 
 export function stackText(stack: StackInfo): string {
-  return [...stack.frames.map(frameWords), ''].join('\n');
+  return [...shownFrames(stack.frames), ''].join('\n');
 }
 
 export function stackMarkdown(stack: StackInfo): string[] {
+  const lines = shownFrames(stack.frames);
   // The fence must be longer than any run of backticks inside it.
-  const longest = Math.max(2, ...stack.frames.map((frame) => Math.max(0, ...(frameWords(frame).match(/`+/g) ?? []).map((run) => run.length))));
+  const longest = Math.max(2, ...lines.map((line) => Math.max(0, ...(line.match(/`+/g) ?? []).map((run) => run.length))));
   const fence = '`'.repeat(longest + 1);
-  return [fence, ...stack.frames.map(frameWords), fence];
+  return [fence, ...lines, fence];
 }
 
 function escapeMarkdown(text: string): string {

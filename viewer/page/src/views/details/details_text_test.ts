@@ -64,7 +64,7 @@ describe('a block as text', () => {
   it('is a Markdown table that no name can break', async () => {
     const one = await block({ thread: 'a|b' });
     expect(blockMarkdown(one)).toContain('| thread | a\\|b |');
-    const fenced = stackMarkdown({ stack: 1, key: 1, label: '', frames: [frame('x```y', 'user')] });
+    const fenced = stackMarkdown({ stack: 1, key: 1, label: '', site: '', backward_of: '', line: '', frames: [frame('x```y', 'user')] });
     expect([fenced[0], fenced.at(-1)]).toEqual(['````', '````']);
   });
 });

@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks';
 import type { DataSource } from '../../data/data_source';
 import type { Frame, StackInfo } from '../../data/protocol';
 import { keyOf, useQuestion } from '../../widgets/use_question';
-import { mainFrame, frameWords, groupFrames } from './details_text';
+import { mainFrame, frameWords, groupFrames, noiseWords } from './details_text';
 
 interface StackFramesProps {
   readonly title: string;
@@ -31,7 +31,7 @@ export function StackFrames({ title, stack, file, source }: StackFramesProps) {
               return [
                 <li key={group.first}>
                   <button type="button" class="plain muted" aria-expanded="false" onClick={() => setOpen(new Set([...isOpen, group.first]))}>
-                    {group.frames.length === 1 ? '1 library frame' : `${group.frames.length} library frames`}
+                    {noiseWords(group.frames.length)}
                   </button>
                 </li>,
               ];

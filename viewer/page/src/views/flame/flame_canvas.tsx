@@ -6,13 +6,12 @@ import { fitText } from '../../widgets/fit_text';
 import { useCanvas } from '../../widgets/use_canvas';
 import { frameColor } from './flame_colors';
 import { ancestors, hit, layOut, MERGED, type FlameLayout, type WeighedTree } from './flame_layout';
-import { describe, frameLabel, type Matches } from './flame_words';
+import { amountWords, describe, frameLabel, type Matches } from './flame_words';
 
 const ROW = 18; // px
 const NARROWEST = 1; // px
 const MAX_ROWS = 1200; // a higher canvas is not drawn; deeper frames are reached by zooming
 const FONT = '12px system-ui, sans-serif';
-const CHAR_WIDTH = 6.3;
 const MAX_ITEMS = 24;
 
 export interface FlameCanvasProps {
@@ -30,7 +29,8 @@ export interface FlameCanvasProps {
 export function FlameCanvas(props: FlameCanvasProps) {
   const { weighed, focus, active, icicle } = props;
   const tree = weighed.tree;
-  const [hovered, setHovered] = useState(-1);
+  const [pointed, setPointed] = useState<Pointed | null>(null);
+  const hovered = pointed?.node ?? -1;
   const [width, setWidth] = useState(1000);
   const layout = useMemo(() => layOut(weighed, focus, NARROWEST / Math.max(1, width)), [weighed, focus, width]);
   const rows = Math.min(MAX_ROWS, layout.rowBegin.length - 1);
@@ -63,17 +63,29 @@ export function FlameCanvas(props: FlameCanvasProps) {
         ref={canvas}
         aria-hidden="true"
         style={{ height: `${rows * ROW}px` }}
-        title={hovered >= 0 ? describe(tree, hovered, props.isGrowth) : ''}
-        onMouseMove={(event) => setHovered(nodeAt(event))}
-        onMouseLeave={() => setHovered(-1)}
+        onMouseMove={(event) => setPointed({ node: nodeAt(event), x: event.clientX, y: event.clientY })}
+        onMouseLeave={() => setPointed(null)}
         onClick={(event) => move(nodeAt(event))}
         onDblClick={(event) => {
           const node = nodeAt(event);
           if (node !== MERGED) props.onFocus(node);
         }}
       />
+      {pointed !== null && hovered >= 0 && <FrameTooltip {...pointed} words={describe(tree, hovered, props.isGrowth)} />}
     </CanvasTree>
   );
+}
+
+interface Pointed {
+  readonly node: number;
+  readonly x: number; // in the window
+  readonly y: number;
+}
+
+function FrameTooltip({ x, y, words }: { readonly x: number; readonly y: number; readonly words: string }) {
+  const side = x > window.innerWidth / 2 ? { right: `${window.innerWidth - x + 14}px` } : { left: `${x + 14}px` };
+  const height = y > window.innerHeight / 2 ? { bottom: `${window.innerHeight - y + 14}px` } : { top: `${y + 14}px` };
+  return <div class="tooltip in-window" aria-hidden="true" style={{ ...side, ...height }}>{words}</div>;
 }
 
 /** Moves to the frame, or zooms, as a key asks for. Returns false if the key has no meaning here. */
@@ -127,6 +139,7 @@ function drawFlame(
 ): void {
   context.font = FONT;
   context.textBaseline = 'middle';
+  const widthOf = (text: string): number => context.measureText(text).width;
   for (let row = 0; row < rows; row++) {
     const y = (icicle ? row : rows - 1 - row) * ROW;
     for (let i = layout.rowBegin[row]!; i < layout.rowBegin[row + 1]!; i++) {
@@ -140,7 +153,9 @@ function drawFlame(
       context.fillRect(left, y, wide, ROW - 1);
       if (node === MERGED) continue;
       if (node === active || node === hovered) outline(context, left, y, wide, node === active);
-      const text = fitText(frameLabel(weighed.tree, node), wide - 6, CHAR_WIDTH);
+      const label = frameLabel(weighed.tree, node);
+      const amount = `  ${amountWords(weighed.tree, node, isGrowth)}`;
+      const text = widthOf(label + amount) <= wide - 6 ? label + amount : fitText(label, wide - 6, widthOf);
       if (text === '') continue;
       context.fillStyle = '#000';
       context.fillText(text, left + 3, y + ROW / 2);

@@ -17,7 +17,7 @@ import { copyText } from '../details/copy';
 import type { View, ViewProps } from '../view';
 import { FlameCanvas } from './flame_canvas';
 import { nodeOfPath, weigh } from './flame_layout';
-import { describe, findMatches, frameLabel, frameName, matchWords } from './flame_words';
+import { describe, findMatches, frameName, frameText, matchWords } from './flame_words';
 import { fromShown, otherMoment, otherWords } from './other_moment';
 
 // Growth and allocations in a range have no counterpart in the other file.
@@ -107,7 +107,7 @@ function Flame({ state, store, announce, tree, set }: FlameProps) {
   const copy = (text: string): void => void copyText(text).then((isDone) => announce(isDone ? 'Copied' : 'The browser did not let the page copy'));
   return (
     <>
-      <p class="muted" role="status">
+      <p class={search !== '' && matches === null ? 'failed' : 'muted'} role="status">
         {matchWords(tree, search, matches)}
       </p>
       <div class="scroll">
@@ -138,7 +138,7 @@ function Flame({ state, store, announce, tree, set }: FlameProps) {
         >
           Only blocks through this frame
         </button>
-        <button type="button" onClick={() => copy(frameLabel(tree, active))}>
+        <button type="button" onClick={() => copy(frameText(tree, active, isGrowth))}>
           Copy
         </button>
       </div>

@@ -25,6 +25,20 @@ export function differs(tree: FlameTree): boolean {
   return tree.before.length > 0;
 }
 
+/** Returns the bytes of a node, or how they differ. */
+export function amountWords(tree: FlameTree, node: number, isGrowth: boolean): string {
+  const bytes = tree.bytes[node]!;
+  if (differs(tree)) return formatDelta(bytes - tree.before[node]!);
+  return isGrowth ? formatDelta(bytes) : formatBytes(bytes);
+}
+
+/** Returns a frame and its callers as text to be copied. */
+export function frameText(tree: FlameTree, node: number, isGrowth: boolean): string {
+  const callers: string[] = [];
+  for (let at = node === 0 ? 0 : tree.parent[node]!; at !== 0; at = tree.parent[at]!) callers.push(`  < ${frameLabel(tree, at)}`);
+  return [describe(tree, node, isGrowth), ...callers].join('\n');
+}
+
 /**
  * Describes a node in one line: 'Attention.forward (model.py:88): 12 GiB, 41 % of 29.3 GiB, 3
  * blocks'.
@@ -34,9 +48,9 @@ export function describe(tree: FlameTree, node: number, isGrowth: boolean): stri
   const label = frameLabel(tree, node);
   if (differs(tree)) {
     const before = tree.before[node]!;
-    return `${label}: ${formatDelta(bytes - before)}, from ${formatBytes(before)} to ${formatBytes(bytes)}`;
+    return `${label}: ${amountWords(tree, node, isGrowth)}, from ${formatBytes(before)} to ${formatBytes(bytes)}`;
   }
-  if (isGrowth) return `${label}: ${formatDelta(bytes)} of ${formatDelta(tree.total)}`;
+  if (isGrowth) return `${label}: ${amountWords(tree, node, isGrowth)} of ${formatDelta(tree.total)}`;
   const share = node === 0 ? '' : `, ${formatPercent(bytes, tree.total)} of ${formatBytes(tree.total)}`;
   return `${label}: ${formatBytes(bytes)}${share}, ${plural(tree.blocks[node]!, 'block')}`;
 }

@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Segments } from '../../data/protocol';
+import { SiteColors } from '../../render/site_colors';
 import { CanvasTree, type TreeItem } from '../../widgets/canvas_tree';
 import { useCanvas } from '../../widgets/use_canvas';
 import type { PieceTest } from './passing_rows';
@@ -29,7 +30,7 @@ export interface Spot {
 export interface SegmentsCanvasProps {
   readonly segments: Segments;
   readonly categories: readonly string[];
-  readonly byCategory: boolean;
+  readonly sites: readonly number[] | null; // LaneMeta; null: colours show categories
   readonly selectedRow: number | null;
   readonly passes: PieceTest | null; // null: there is no filter
   readonly onSpot: (spot: Spot) => void;
@@ -43,8 +44,8 @@ export function SegmentsCanvas(props: SegmentsCanvasProps) {
   const [top, setTop] = useState(0);
   const [hint, setHint] = useState('');
   const { canvas, size } = useCanvas(
-    (context, { width, height }, theme) => drawSegments(context, { ...props, layout, top, width, height, theme }),
-    [layout, top, spot, props.byCategory, props.selectedRow, props.passes],
+    (context, { width, height }, theme) => drawSegments(context, { ...props, sites: props.sites === null ? null : new SiteColors(props.sites, theme), layout, top, width, height, theme }),
+    [layout, top, spot, props.sites, props.selectedRow, props.passes],
   );
   useEffect(() => {
     const row = layout.rows.find((each) => each.kind === 'segment' && each.segment === spot.segment);

@@ -3,19 +3,21 @@
 import { formatBytes } from '../../base/format_bytes';
 import type { Segments, SegmentState } from '../../data/protocol';
 import { hatch } from '../../render/hatching';
-import { hueOfCategory, hueOfKey, SHADES } from '../../render/palette';
+import { hueOfCategory, SHADES } from '../../render/palette';
+import type { SiteColors } from '../../render/site_colors';
 import type { Theme } from '../../render/theme';
 import type { PieceTest } from './passing_rows';
 import { HEADING_HEIGHT, piecesOf, roundingOf, SEGMENT_HEIGHT, type SegmentsLayout } from './segments_layout';
 
 const FADED = 0.22; // opacity of blocks that do not match the filter
-export const LEFT_MARGIN = 96; // px, for the size of a segment
+export const LEFT_MARGIN = 176; // px, for the address and the size of a segment
+const SIZE_RIGHT = LEFT_MARGIN - 8;
 
 export interface SegmentsPicture {
   readonly segments: Segments;
   readonly layout: SegmentsLayout;
   readonly categories: readonly string[];
-  readonly byCategory: boolean;
+  readonly sites: SiteColors | null; // null: colours show categories
   readonly selectedRow: number | null;
   readonly passes: PieceTest | null; // null: there is no filter
   readonly spot: { readonly segment: number; readonly piece: number };
@@ -41,14 +43,17 @@ export function drawSegments(context: CanvasRenderingContext2D, picture: Segment
     const segment = segments.segments[row.segment]!;
     context.font = '12px system-ui, sans-serif';
     context.fillStyle = theme.muted;
-    context.fillText(formatBytes(segment.size), 8, y + SEGMENT_HEIGHT / 2);
+    context.fillText(segment.address, 0, y + SEGMENT_HEIGHT / 2);
+    context.textAlign = 'right';
+    context.fillText(formatBytes(segment.size), SIZE_RIGHT, y + SEGMENT_HEIGHT / 2);
+    context.textAlign = 'left';
     drawSegment(context, picture, segment, row.segment, y + 2, (width - LEFT_MARGIN) * row.width);
   }
 }
 
 function drawSegment(
   context: CanvasRenderingContext2D,
-  { categories, byCategory, selectedRow, passes, spot, theme }: SegmentsPicture,
+  { categories, sites, selectedRow, passes, spot, theme }: SegmentsPicture,
   segment: SegmentState,
   index: number,
   y: number,
@@ -64,9 +69,10 @@ function drawSegment(
     const right = left + piece.bytes * scale;
     const isSpot = spot.segment === index && spot.piece === at;
     const isSelected = piece.index >= 0 && segment.row[piece.index] === selectedRow;
+    if (piece.kind === 'hole') hatch(context, left, y, right - left, high, '/', theme.line);
     if (piece.kind !== 'hole' && right > drawnTo + 0.25) {
       const wide = Math.max(0.5, right - left - (right - left > 3 ? 1 : 0));
-      context.fillStyle = SHADES[theme.scheme][byCategory ? hueOfCategory(categories[segment.category[piece.index]!] ?? 'unknown') : hueOfKey(segment.key[piece.index]!)];
+      context.fillStyle = sites === null ? SHADES[theme.scheme][hueOfCategory(categories[segment.category[piece.index]!] ?? 'unknown')] : sites.colorOf(segment.key[piece.index]!);
       const isFaded = passes !== null && !passes(segment, piece.index);
       context.globalAlpha = (piece.kind === 'pending' ? 0.5 : 1) * (isFaded ? FADED : 1);
       context.fillRect(left, y, wide, high);

@@ -105,7 +105,7 @@ function State({ state, store, segments, categories, rows }: StateProps) {
         <SegmentsCanvas
           segments={segments}
           categories={categories}
-          byCategory={state.colorBy === 'category'}
+          sites={state.colorBy === 'category' ? null : (laneOf(state)?.sites ?? [])}
           selectedRow={state.selection.kind === 'block' ? state.selection.row : null}
           passes={passes}
           spot={spot}
@@ -135,6 +135,7 @@ function Legend({ held, categories }: LegendProps) {
           </span>
         );
       })}
+      <span class="swatch-entry"><span class="hatched free" aria-hidden="true" /> free</span>
       <span class="swatch-entry"><span class="hatched forward" aria-hidden="true" /> waiting for a stream</span>
       <span class="swatch-entry"><span class="hatched backward" aria-hidden="true" /> lost to rounding</span>
     </p>

@@ -23,8 +23,10 @@ export function onlyRow(state: State, row: TableRow): Partial<State> | null {
   const [kind, rest] = splitId(row.id);
   const { filter } = state;
   switch (kind) {
-    case 'stack':
-      return { filter: { ...filter, stack: Number(rest) } };
+    case 'stack': {
+      const [stack, forward] = rest.split('+');
+      return { filter: { ...filter, stack: Number(stack), forward_stack: forward === undefined ? null : Number(forward) } };
+    }
     case 'category':
       return { filter: { ...filter, category: row.name } };
     case 'stream':

@@ -15,7 +15,8 @@ it('selects a block, or the stack of a row', () => {
 });
 
 it('filters by the field that rows are grouped by', () => {
-  expect(filterOf('stack/7')).toMatchObject({ stack: 7 });
+  expect(filterOf('stack/7')).toMatchObject({ stack: 7, forward_stack: null });
+  expect(filterOf('stack/7+9')).toMatchObject({ stack: 7, forward_stack: 9 });
   expect(filterOf('category/3', 'gradients')).toMatchObject({ category: 'gradients' });
   expect(filterOf('stream/1', '0x7f')).toMatchObject({ stream: '0x7f' });
   expect(filterOf('file/a.py', 'a.py')).toMatchObject({ text: 'a.py' });

@@ -1,8 +1,9 @@
 // The columns of the table.
 
 import { formatBytes, formatCount, formatDelta, formatExactBytes, formatPercent } from '../../base/format_bytes';
-import { formatDuration } from '../../base/format_time';
-import type { TableQuery, TableRow } from '../../data/protocol';
+import { formatDuration, formatMoment } from '../../base/format_time';
+import { words } from '../../base/words';
+import type { TableBlock, TableQuery, TableRow } from '../../data/protocol';
 import { Sparkline } from '../../widgets/sparkline';
 import type { Column } from '../../widgets/virtual_grid';
 
@@ -36,7 +37,7 @@ export function tableColumns(by: TableQuery['by'], isGrowth: boolean, totalBytes
       sortable: true,
       cell: (row) => (
         <span title={`${row.name} ${row.where}`}>
-          {row.name} <span class="muted">{row.where}</span>
+          {by === 'category' ? words(row.name) : row.name} <span class="muted">{row.where}</span>
         </span>
       ),
     },
@@ -46,14 +47,16 @@ export function tableColumns(by: TableQuery['by'], isGrowth: boolean, totalBytes
     {
       id: 'share',
       title: 'Share',
-      width: '4.5rem',
+      width: '5rem',
       numeric: true,
       sortable: false,
       cell: (row) => (totalBytes > 0 ? formatPercent(row.bytes, totalBytes) : ''),
     },
-    numeric('blocks', 'Blocks', (row) => formatCount(row.blocks)),
-    numeric('peak', 'Peak', (row) => bytes(row.peak_bytes)),
-    { ...numeric('bytes', 'Mean size', (row) => bytes(row.mean_size)), id: 'mean', sortable: false },
+    ...(by === 'block' ? ofBlock() : [
+      numeric('blocks', 'Blocks', (row) => formatCount(row.blocks)),
+      numeric('peak', 'Peak', (row) => bytes(row.peak_bytes)),
+      { ...numeric('bytes', 'Mean size', (row) => bytes(row.mean_size)), id: 'mean', sortable: false },
+    ]),
     numeric('lifetime', 'Lifetime', (row) => (row.median_lifetime_ns === null ? '–' : formatDuration(row.median_lifetime_ns))),
     {
       id: 'history',
@@ -63,5 +66,18 @@ export function tableColumns(by: TableQuery['by'], isGrowth: boolean, totalBytes
       sortable: false,
       cell: (row) => <Sparkline values={row.sparkline} />,
     },
+  ];
+}
+
+/** The columns of a block, instead of those whose values are the same for each one. */
+function ofBlock(): Column<TableRow>[] {
+  const column = (id: string, title: string, width: string, cell: (block: TableBlock) => string): Column<TableRow> => ({
+    id, title, width, numeric: false, sortable: false,
+    cell: ({ block }) => (block === null ? '' : cell(block)),
+  });
+  return [
+    column('category', 'Category', '9rem', ({ category }) => words(category)),
+    column('address', 'Address', '9.5rem', ({ address }) => address),
+    column('birth', 'Allocated', '7rem', ({ birth, birth_ns }) => (birth === 0 ? 'before' : formatMoment(birth_ns, 1e3))),
   ];
 }

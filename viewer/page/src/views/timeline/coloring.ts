@@ -6,7 +6,8 @@ import { formatDuration } from '../../base/format_time';
 import { words } from '../../base/words';
 import { NO_ROW, type BlockTile, type FileMeta, type Filter } from '../../data/protocol';
 import type { Quads } from '../../render/quads';
-import { hueOfCategory, hueOfIndex, hueOfKey, indexOfKey, mix, SEQUENTIAL, SHADES, SITES, type Scheme } from '../../render/palette';
+import { hueOfCategory, hueOfIndex, mix, SEQUENTIAL, SHADES, type Scheme } from '../../render/palette';
+import type { SiteColors } from '../../render/site_colors';
 import type { Theme } from '../../render/theme';
 import type { ColorBy } from '../../state/state';
 import type { LaidOut } from './stacked_layout';
@@ -32,9 +33,9 @@ interface Kinds {
 }
 
 /** A null `passes` means that there is no filter. */
-export function colorItems(tile: BlockTile, { items, quads }: LaidOut, by: ColorBy, file: FileMeta, theme: Theme, passes: Uint8Array | null): Coloring {
+export function colorItems(tile: BlockTile, { items, quads }: LaidOut, by: ColorBy, file: FileMeta, sites: SiteColors, theme: Theme, passes: Uint8Array | null): Coloring {
   const categories = categoriesOf(file);
-  const kinds = kindsOf(tile, by, file, theme.scheme);
+  const kinds = kindsOf(tile, by, file, sites, theme.scheme);
   const pale = kinds.colors.length;
   const rest = pale * 2;
   const restColors = categories.map((name) => (by === 'category' ? mix(SHADES[theme.scheme][hueOfCategory(name)], theme.bg, passes === null ? 0.25 : 0.75) : theme.rest));
@@ -79,7 +80,7 @@ function addRest(bytes: Float64Array, rows: number, quads: Quads): void {
   for (const [category, tallest] of most.entries()) bytes[category]! += tallest;
 }
 
-function kindsOf(tile: BlockTile, by: ColorBy, file: FileMeta, scheme: Scheme): Kinds {
+function kindsOf(tile: BlockTile, by: ColorBy, file: FileMeta, sites: SiteColors, scheme: Scheme): Kinds {
   const shades = SHADES[scheme];
   switch (by) {
     case 'category': {
@@ -95,7 +96,7 @@ function kindsOf(tile: BlockTile, by: ColorBy, file: FileMeta, scheme: Scheme): 
       return named(file.threads, (i) => tile.thread[i]!, (thread) => ({ thread }), '', scheme);
     case 'stack':
       // There are too many sites to name here: siteLegend() names the largest, the table all.
-      return { names: sites.map(() => ''), colors: sites.map((site) => shades[hueOfIndex(site)]), of: (i) => indexOfKey(tile.key[i]!), change: () => null };
+      return { names: sites.colors.map(() => ''), colors: sites.colors, of: (i) => sites.indexOf(tile.key[i]!), change: () => null };
     case 'size':
       return bySize(tile, SEQUENTIAL[scheme]);
     case 'age':
@@ -123,11 +124,10 @@ export function topSites(tile: BlockTile): Site[] {
   return [...sites.values()].sort((a, b) => b.bytes - a.bytes).slice(0, LEGEND_SITES);
 }
 
-/** `nameOf` returns the label of a stack, or '' if it is not known yet. */
-export function siteLegend(sites: readonly Site[], theme: Theme, nameOf: (stack: number) => string): LegendEntry[] {
+/** `nameOf` returns the site of a stack, or '' if it is not known yet. */
+export function siteLegend(sites: readonly Site[], colors: SiteColors, nameOf: (stack: number) => string): LegendEntry[] {
   return sites
-    // A site is a function in a file. Its blocks may come from several lines.
-    .map(({ key, stack, bytes }) => ({ name: nameOf(stack).replace(/^(\S+):\d+ /, '$1 '), color: SHADES[theme.scheme][hueOfKey(key)], bytes, change: { key } }))
+    .map(({ key, stack, bytes }) => ({ name: nameOf(stack), color: colors.colorOf(key), bytes, change: { key } }))
     .filter((entry) => entry.name !== '');
 }
 
@@ -137,8 +137,6 @@ function named(names: readonly string[], of: (item: number) => number, change: (
     of: (i) => Math.min(names.length, of(i)), change: (kind) => (kind < names.length ? change(names[kind]!) : null),
   };
 }
-
-const sites = Array.from({ length: SITES }, (_, site) => site);
 
 const SIZE_LIMITS = [64 * 1024, 1024 ** 2, 4 * 1024 ** 2, 16 * 1024 ** 2, 64 * 1024 ** 2, 256 * 1024 ** 2];
 

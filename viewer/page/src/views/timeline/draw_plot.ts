@@ -3,7 +3,9 @@
 import { formatBytes, formatByteTicks, formatCount } from '../../base/format_bytes';
 import { formatMoment } from '../../base/format_time';
 import { byteTicks, decimalTicks, timeTicks } from '../../base/ticks';
-import { BLOCK_PENDING, NO_ROW, type Axis, type CurveTile, type LaneMeta, type PassingCurve, type Series, type StackInfo } from '../../data/protocol';
+import { midpointOf } from '../../data/columns';
+import { labelOf } from '../../data/stack_cache';
+import { BLOCK_PENDING, NO_ROW, type Axis, type BlockTile, type CurveTile, type LaneMeta, type PassingCurve, type SampledSeries, type Series, type StackInfo, type Window } from '../../data/protocol';
 import { inkOn, mix } from '../../render/palette';
 import type { ColoredQuads } from '../../render/quads';
 import { xOf, yOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
@@ -12,16 +14,18 @@ import { GUTTER, type Areas } from './areas';
 import type { Coloring } from './coloring';
 import type { Picture } from './tiles';
 
-// Curves differ by their dashes, not by hues, which are for blocks.
-export const SERIES_STYLE: Readonly<Record<Series, { readonly name: string; readonly dash: readonly number[] }>> = {
-  live: { name: 'live', dash: [] },
-  reserved: { name: 'reserved', dash: [] },
-  driver_used: { name: 'driver used', dash: [5, 3] },
-  process_used: { name: 'process used', dash: [2, 3] },
+// Series differ by their marks, not by hues, which are for blocks.
+export const SERIES_STYLE: Readonly<Record<Series, { readonly name: string; readonly mark: 'area' | 'line' | 'dot' | 'ring' }>> = {
+  live: { name: 'live', mark: 'area' },
+  reserved: { name: 'reserved', mark: 'line' },
+  driver_used: { name: 'driver used (sampled)', mark: 'dot' },
+  process_used: { name: 'process used (sampled)', mark: 'ring' },
 };
 
+const POINT = 4; // px, of a sample
+
 export function drawCounters(renderer: Renderer, curve: CurveTile, lane: LaneMeta, box: Box, view: Viewport, theme: Theme): void {
-  const top = 1.05 * Math.max(1, lane.peak_bytes, ...[...curve.series.values()].map(({ max }) => highest(max)));
+  const top = 1.05 * Math.max(1, lane.peak_bytes, ...[...curve.series.values()].map(({ max }) => highest(max)), ...[...curve.samples.values()].map(({ value }) => highest(value)));
   const scaled = { ...view, low: 0, high: top, box };
   const { from, to } = curve.window;
   renderer.text(formatBytes(top / 1.05), GUTTER - 8, box.top + 6, theme.muted, 'right');
@@ -32,15 +36,35 @@ export function drawCounters(renderer: Renderer, curve: CurveTile, lane: LaneMet
     renderer.area(from, to, live.max, scaled, mix(theme.fg, theme.bg, 0.75));
     renderer.area(from, to, live.min, scaled, mix(theme.fg, theme.bg, 0.55));
   }
-  for (const [name, series] of curve.series) {
-    if (name !== 'live') renderer.stepLine(from, to, series.max, scaled, theme.fg, SERIES_STYLE[name].dash);
-  }
+  const reserved = curve.series.get('reserved');
+  if (reserved !== undefined) renderer.stepLine(from, to, reserved.max, scaled, theme.fg, []);
+  for (const [name, samples] of curve.samples) drawSamples(renderer, curve.window, samples, SERIES_STYLE[name].mark === 'ring', scaled, theme);
   if (lane.capacity_bytes !== null && lane.capacity_bytes <= top) {
     const y = yOf(scaled, lane.capacity_bytes);
     renderer.line(box.left, y, box.left + box.width, y, theme.warn, [6, 4]);
   }
   renderer.unclip();
   renderer.line(box.left, box.top + box.height, box.left + box.width, box.top + box.height, theme.line, []);
+}
+
+// A sample is a point, because nothing is known between two of them.
+function drawSamples(renderer: Renderer, window: Window, { value, ns }: SampledSeries, isRing: boolean, view: Viewport, theme: Theme): void {
+  const left = view.box.left - POINT;
+  const right = view.box.left + view.box.width + POINT;
+  for (let c = 0; c < window.columns; ++c) {
+    if (!isSampledIn(ns, c)) continue;
+    // On the axis of time its own place, otherwise that of the column.
+    const x = xOf(view, window.axis === 'time' ? ns[c]! : midpointOf(window, c));
+    if (x < left || x > right) continue;
+    const box = { left: Math.round(x) - POINT / 2, top: Math.round(yOf(view, value[c]!)) - POINT / 2, width: POINT, height: POINT };
+    if (isRing) renderer.outline(box, theme.fg, 1);
+    else renderer.rect(box, theme.fg);
+  }
+}
+
+/** Returns whether the last known sample of a column was taken in it. The first column is off screen. */
+export function isSampledIn(ns: Float64Array, column: number): boolean {
+  return !Number.isNaN(ns[column]!) && (column === 0 || ns[column] !== ns[column - 1]);
 }
 
 function highest(values: Float64Array): number {
@@ -104,13 +128,21 @@ export function drawAddress(renderer: Renderer, picture: Picture, batch: Colored
   }
 }
 
+/** Returns how many of their last digits distinguish the addresses; at least 7, at most what the gutter has room for. */
+export function telling(addresses: readonly string[]): number {
+  let digits = 7;
+  while (digits < 10 && new Set(addresses.map((address) => address.slice(-digits))).size < new Set(addresses).size) ++digits;
+  return digits;
+}
+
 /** Draws the addresses of segments in the gutter if there is room. */
 export function drawSpaceNames(renderer: Renderer, picture: Picture, view: Viewport, theme: Theme): void {
+  const digits = telling(picture.blocks.spaces.map(({ address }) => address));
   for (const space of picture.blocks.spaces) {
     const middle = yOf(view, space.place + space.size / 2);
     const height = (space.size / (view.high - view.low)) * view.box.height;
     if (height < 13 || middle < view.box.top || middle > view.box.top + view.box.height) continue;
-    renderer.text(`…${space.address.slice(-7)}`, GUTTER - 8, middle, theme.muted, 'right');
+    renderer.text(`…${space.address.slice(-digits)}`, GUTTER - 8, middle, theme.muted, 'right');
   }
 }
 
@@ -141,13 +173,19 @@ export function boxOf(view: Viewport, x0: number, x1: number, y0: number, y1: nu
 
 const LABELS = 80;
 
+/** Returns the stacks that the label of an item needs. */
+export function stacksOf({ stack, forward_stack }: BlockTile, item: number): number[] {
+  return [stack[item]!, forward_stack[item]!].filter((id) => id !== 0);
+}
+
 /** Draws names in blocks that have room for them. Returns the stacks whose names are needed. */
 export function drawLabels(renderer: Renderer, picture: Picture, coloring: Coloring, view: Viewport, stackOf: (stack: number) => StackInfo | null): number[] {
   const { blocks, laidOut } = picture;
   const { quads } = laidOut;
   const wanted: number[] = [];
   let last = -1;
-  for (let i = 0; i < quads.count && wanted.length < LABELS; ++i) {
+  let labels = 0;
+  for (let i = 0; i < quads.count && labels < LABELS; ++i) {
     const item = quads.item[i]!;
     if (item === last || item >= blocks.row.length || blocks.row[item] === NO_ROW) continue;
     // Cheap test first, because most quads have no room.
@@ -155,10 +193,11 @@ export function drawLabels(renderer: Renderer, picture: Picture, coloring: Color
     const box = boxOf(view, quads.x0[i]!, quads.x1[i]!, quads.y0[i]!, quads.y1[i]!);
     if (box === null || box.width < 64 || box.height < 14) continue;
     last = item;
-    wanted.push(blocks.stack[item]!);
+    ++labels;
+    wanted.push(...stacksOf(blocks, item));
     const size = formatBytes(blocks.size[item]!);
     const ink = inkOn(coloring.colors[coloring.ofItem[item]!]!);
-    const name = stackOf(blocks.stack[item]!)?.label ?? '';
+    const name = labelOf(stackOf, blocks.stack[item]!, blocks.forward_stack[item]!) ?? '';
     const text = name !== '' && box.width > (size.length + name.length + 2) * 6.6 ? `${size}  ${name}` : size;
     renderer.text(text, box.left + 5, box.top + box.height / 2, ink, 'left', box.width - 8);
   }

@@ -3,6 +3,7 @@ import { Random } from '../../testing/random';
 import { forEachSeed } from '../../testing/seeds';
 import { NO_ROW, type BlockQuery, type FileMeta } from '../../data/protocol';
 import { luminance } from '../../render/palette';
+import { SiteColors } from '../../render/site_colors';
 import type { Theme } from '../../render/theme';
 import { NO_FILTER, type ColorBy } from '../../state/state';
 import { recordedSource, stacksOf } from '../../testing/recordings';
@@ -17,6 +18,7 @@ const tile = await source.blocks(QUERY);
 const laidOut = layoutStacked(tile, await source.curve(QUERY), 0);
 const { quads } = laidOut;
 const THEME: Theme = { scheme: 'light', bg: '#ffffff', fg: '#000000', muted: '#000000', line: '#000000', panel: '#ffffff', accent: '#0000ff', warn: '#ff0000', rest: '#dddddd', font: '11px x' };
+const SITES = new SiteColors((await source.meta()).files[0]!.lanes[0]!.sites, THEME);
 const stackOf = await stacksOf(source, tile);
 
 async function fileMeta(): Promise<FileMeta> {
@@ -75,19 +77,19 @@ describe('filter', () => {
 
 describe('colours', () => {
   it.each<ColorBy>(['category', 'stack', 'size', 'age', 'stream', 'thread'])('by %s exist for every item', async (by) => {
-    const { colors, ofItem } = colorItems(tile, laidOut, by, await fileMeta(), THEME, null);
+    const { colors, ofItem } = colorItems(tile, laidOut, by, await fileMeta(), SITES, THEME, null);
     expect(ofItem.length).toBe(laidOut.items);
     for (const color of ofItem) expect(colors[color]).toMatch(/^#[0-9a-f]{6}$/);
   });
   it.each([0, 1, 3])('by category exist while the page knows %i of their names', async (known) => {
     const file = await fileMeta();
-    const { colors, ofItem, legend } = colorItems(tile, laidOut, 'category', { ...file, categories: file.categories.slice(0, known) }, THEME, null);
+    const { colors, ofItem, legend } = colorItems(tile, laidOut, 'category', { ...file, categories: file.categories.slice(0, known) }, SITES, THEME, null);
     for (const color of ofItem) expect(colors[color]).toMatch(/^#[0-9a-f]{6}$/);
     for (const { bytes } of legend) expect(bytes).toBeGreaterThan(0);
   });
   it('are paler for items that do not match the filter', async () => {
-    const { colors, ofItem } = colorItems(tile, laidOut, 'category', await fileMeta(), THEME, new Uint8Array(tile.row.length));
-    const plain = colorItems(tile, laidOut, 'category', await fileMeta(), THEME, null);
+    const { colors, ofItem } = colorItems(tile, laidOut, 'category', await fileMeta(), SITES, THEME, new Uint8Array(tile.row.length));
+    const plain = colorItems(tile, laidOut, 'category', await fileMeta(), SITES, THEME, null);
     for (const [i, row] of tile.row.entries()) {
       if (row !== NO_ROW) expect(luminance(colors[ofItem[i]!]!)).toBeGreaterThan(luminance(plain.colors[plain.ofItem[i]!]!));
     }
@@ -95,7 +97,7 @@ describe('colours', () => {
   it('have a legend in a window that contains only sums', async () => {
     const none = { ...tile, row: tile.row.slice(0, 0) };
     const rests = layoutStacked(none, await source.curve(QUERY), 0);
-    const { legend } = colorItems(none, rests, 'category', await fileMeta(), THEME, null);
+    const { legend } = colorItems(none, rests, 'category', await fileMeta(), SITES, THEME, null);
     expect(legend.map((entry) => entry.name)).toContain('parameters');
   });
   it('name the call sites with the most bytes, by which a click filters', () => {
@@ -107,15 +109,15 @@ describe('colours', () => {
       expect(bytes).toBe(sum);
     }
     expect(sites.map(({ bytes }) => bytes)).toEqual(sites.map(({ bytes }) => bytes).sort((a, b) => b - a));
-    const legend = siteLegend(sites, THEME, (stack) => (stack === sites[0]!.stack ? '' : stackOf(stack).label));
+    const legend = siteLegend(sites, SITES, (stack) => (stack === sites[0]!.stack ? '' : stackOf(stack).site));
     expect(legend.length).toBeLessThan(sites.length); // not known yet
-    expect(legend.at(-1)).toMatchObject({ name: stackOf(sites.at(-1)!.stack).label.replace(/:\d+ /, ' '), change: { key: sites.at(-1)!.key } });
+    expect(legend.at(-1)).toMatchObject({ name: stackOf(sites.at(-1)!.stack).site, change: { key: sites.at(-1)!.key } });
   });
   it('have a legend of what is shown, largest first, each with its filter', async () => {
-    const { legend } = colorItems(tile, laidOut, 'category', await fileMeta(), THEME, null);
+    const { legend } = colorItems(tile, laidOut, 'category', await fileMeta(), SITES, THEME, null);
     expect(legend.map((entry) => entry.bytes)).toEqual(legend.map((entry) => entry.bytes).sort((a, b) => b - a));
     expect(legend.find((entry) => entry.name === 'parameters')!.change).toEqual({ category: 'parameters' });
-    const sizes = colorItems(tile, laidOut, 'size', await fileMeta(), THEME, null).legend;
+    const sizes = colorItems(tile, laidOut, 'size', await fileMeta(), SITES, THEME, null).legend;
     expect(sizes.find((entry) => entry.name === '16.0 MiB to 64.0 MiB')!.change).toEqual({ min_size: 16 * 1024 ** 2, max_size: 64 * 1024 ** 2 - 1 });
   });
 });

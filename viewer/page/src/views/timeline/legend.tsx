@@ -51,10 +51,15 @@ function isIn(change: Partial<Filter>, filter: Filter): boolean {
 }
 
 function Line({ name }: { readonly name: Series }) {
-  if (name === 'live') return <Swatch color="color-mix(in srgb, var(--fg) 45%, var(--bg))" />;
+  const { mark } = SERIES_STYLE[name];
+  if (mark === 'area') return <Swatch color="color-mix(in srgb, var(--fg) 45%, var(--bg))" />;
   return (
-    <svg class="legend-line" aria-hidden="true" width="20" height="10" viewBox="0 0 20 10">
-      <line x1="0" y1="5" x2="20" y2="5" stroke="currentColor" stroke-width="1.5" stroke-dasharray={SERIES_STYLE[name].dash.join(' ')} />
+    <svg class="legend-line" aria-hidden="true" width="20" height="10" viewBox="0 0 20 10" stroke="currentColor">
+      {mark === 'line' ? (
+        <line x1="0" y1="5" x2="20" y2="5" stroke-width="1.5" />
+      ) : (
+        [3, 10, 17].map((x) => <rect key={x} x={x - 2} y="3" width="4" height="4" fill={mark === 'dot' ? 'currentColor' : 'none'} />)
+      )}
     </svg>
   );
 }

@@ -34,6 +34,7 @@ export function passingItems(
         (filter.stream === '' || tile.stream[i] === stream) &&
         (filter.thread === '' || tile.thread[i] === thread) &&
         (filter.stack === null || tile.stack[i] === filter.stack) &&
+        (filter.forward_stack === null || tile.forward_stack[i] === filter.forward_stack) &&
         (filter.key === null || tile.key[i] === filter.key) &&
         (filter.min_size === null || tile.size[i]! >= filter.min_size) &&
         (filter.max_size === null || tile.size[i]! <= filter.max_size) &&

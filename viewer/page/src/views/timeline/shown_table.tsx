@@ -3,6 +3,7 @@
 
 import { words } from '../../base/words';
 import { formatBytes, formatCount } from '../../base/format_bytes';
+import { labelOf } from '../../data/stack_cache';
 import { NO_ROW, type FileMeta, type StackInfo } from '../../data/protocol';
 import type { State } from '../../state/state';
 import type { Store } from '../../state/store';
@@ -63,7 +64,7 @@ export function ShownTable({ picture, file, state, store, stackOf, filter }: Sho
                 {formatBytes(blocks.size[item]!)}
               </button>
             </td>
-            <td>{stackOf(blocks.stack[item]!)?.label ?? `stack ${blocks.stack[item]!}`}</td>
+            <td>{labelOf(stackOf, blocks.stack[item]!, blocks.forward_stack[item]!) ?? ''}</td>
             <td>{words(file.categories[blocks.category[item]!] ?? 'unknown')}</td>
             <td>{axisWords(subject.axis, blocks.start[item]!, resolution)}</td>
             <td>{blocks.end[item] === Infinity ? 'never freed' : axisWords(subject.axis, blocks.end[item]!, resolution)}</td>

@@ -31,7 +31,7 @@ function tileOf(items: readonly (Item | Run)[]): BlockTile {
     row: Uint32Array.from(items, (item, i) => ('size' in item ? i : NO_ROW)),
     first: Uint16Array.from(of((item) => columnOf(item.start))), last: Uint16Array.from(of((item) => columnOf(item.end))),
     start: Float64Array.from(of((item) => item.start)), end: Float64Array.from(of((item) => item.end)), size: Float64Array.from(of((item) => item.size)),
-    place: new Float64Array(items.length), stack: new Uint32Array(items.length), key: new Uint32Array(items.length),
+    place: new Float64Array(items.length), stack: new Uint32Array(items.length), forward_stack: new Uint32Array(items.length), key: new Uint32Array(items.length),
     category: Uint8Array.from(of((item) => item.category ?? 0)), stream: new Uint16Array(items.length), thread: new Uint16Array(items.length),
     flags: new Uint8Array(items.length), run_begin: Uint32Array.from(begin),
     run_column: Uint16Array.from(runs.flat().map(([column]) => column)), run_bytes: Float64Array.from(runs.flat().map(([, bytes]) => bytes)),
@@ -42,7 +42,7 @@ function tileOf(items: readonly (Item | Run)[]): BlockTile {
 function curveOf(live: readonly number[], categories: readonly (readonly number[])[] = []): CurveTile {
   const values = Float64Array.from(live);
   return {
-    window: QUERY, event: new Uint32Array(10), peak: new Uint32Array(10), ns: new Float64Array(10), series: new Map([['live', { min: values, max: values, mid: values }]]),
+    window: QUERY, event: new Uint32Array(10), peak: new Uint32Array(10), ns: new Float64Array(10), series: new Map([['live', { min: values, max: values, mid: values }]]), samples: new Map(),
     categories: Float64Array.from(categories.flat()),
   };
 }

@@ -9,6 +9,7 @@ import type { FileMeta, LaneMeta, PassingCurve, SpanMeta } from '../../data/prot
 import { Canvas2dRenderer } from '../../render/canvas2d_renderer';
 import { quadsOfItems, sortByColor, type ColoredQuads } from '../../render/quads';
 import { isInside, positionAt, valueAt, xOf, yOf, type Box, type Viewport } from '../../render/renderer';
+import { SiteColors } from '../../render/site_colors';
 import { readTheme, type Theme } from '../../render/theme';
 import { liveOf, stageOf, windowOf } from '../../state/live';
 import { domainOf } from '../../state/navigator';
@@ -17,7 +18,8 @@ import type { State } from '../../state/state';
 import type { ViewProps } from '../view';
 import { areasOf, type Areas } from './areas';
 import { colorItems, siteLegend, topSites, type Coloring } from './coloring';
-import { boxOf, drawAddress, drawAxes, drawCounters, drawLabels, drawPassing, drawPositions, drawSpaceNames, drawStacked } from './draw_plot';
+import { fittedTop } from './fitted_top';
+import { boxOf, drawAddress, drawAxes, drawCounters, drawLabels, drawPassing, drawPositions, drawSpaceNames, drawStacked, stacksOf } from './draw_plot';
 import { drawInstants, drawTracks, instantAt, instantsOf, spanAt, type Instant } from './draw_tracks';
 import { FilterCurve } from './filter_curve';
 import { FoundRows } from './found_rows';
@@ -142,7 +144,10 @@ export class TimelineCanvas {
   }
 
   private band(state: State): { readonly low: number; readonly high: number } {
-    return state.band ?? { low: 0, high: this.top(state) };
+    const top = this.top(state);
+    if (state.band !== null) return state.band;
+    const curve = this.isCurrent() ? this.shown?.picture.curve : undefined;
+    return { low: 0, high: curve === undefined || state.layout === 'address' ? top : fittedTop(curve, state.range, top) };
   }
 
   hover(x: number, y: number): Hover {
@@ -182,8 +187,8 @@ export class TimelineCanvas {
 
   setHover(hover: Hover | null): void {
     this.hovered = hover;
-    const stack = hover?.item == null ? undefined : this.shown?.picture.blocks.stack[hover.item];
-    if (stack !== undefined && stack !== 0) this.stacks.want(this.props.store.get().file, [stack]);
+    const blocks = this.shown?.picture.blocks;
+    if (hover?.item != null && blocks !== undefined && hover.item < blocks.row.length) this.stacks.want(this.props.store.get().file, stacksOf(blocks, hover.item));
     this.invalidate(false);
   }
 
@@ -313,14 +318,16 @@ export class TimelineCanvas {
       this.tiles.look(subject, { range: state.range, domain: domainOf(file, state.axis), width: areas.plot.width, low: view.low, high: view.high, top: this.top(state), height: areas.plot.height });
     }
     if (isWhole) {
-      this.prepare(state, file);
+      this.prepare(state, file, lane);
       this.drawBase(state, file, lane, areas, view);
+      // A new picture may have shown that less height is enough.
+      if (this.band(state).high !== view.high) this.invalidate();
     }
     this.drawOverlay(state, areas, view);
   }
 
   // Updates colours and indexes of the picture shown, only if something they depend on has changed.
-  private prepare(state: State, file: FileMeta): void {
+  private prepare(state: State, file: FileMeta, lane: LaneMeta): void {
     const { picture } = this.tiles;
     if (picture === null) {
       this.shown = this.batch = this.hits = null;
@@ -332,7 +339,7 @@ export class TimelineCanvas {
     const passing = isOfNow ? this.filterCurve.look(picture, state.filter) : null;
     const asksStacks = hasText || state.colorBy === 'stack';
     const names = file.categories.length + file.streams.length + file.threads.length; // may come after the picture
-    const hangsOn = [picture, names, state.colorBy, state.filter, this.theme.bg, asksStacks ? this.stacksKnown : 0, isFound, passing];
+    const hangsOn = [picture, names, state.colorBy, state.filter, this.theme.bg, lane.sites.join(), asksStacks ? this.stacksKnown : 0, isFound, passing];
     if (hangsOn.every((value, i) => value === this.coloredBy[i])) return;
     if (this.coloredBy[0] !== picture) {
       this.hits = new HitTest(picture.laidOut.quads);
@@ -341,16 +348,17 @@ export class TimelineCanvas {
     this.coloredBy = hangsOn;
     if (hasText) this.stacks.want(state.file, new Set(picture.blocks.stack));
     const passes = passingItems(picture.blocks, state.filter, file, (stack) => this.stacks.get(state.file, stack), isFound);
-    const coloring = colorItems(picture.blocks, picture.laidOut, state.colorBy, file, this.theme, passes);
+    const sites = new SiteColors(lane.sites, this.theme);
+    const coloring = colorItems(picture.blocks, picture.laidOut, state.colorBy, file, sites, this.theme, passes);
     this.batch = sortByColor(picture.laidOut.quads, coloring.colors, coloring.ofItem);
-    this.shown = { picture, coloring: state.colorBy === 'stack' ? { ...coloring, legend: this.legendOfSites(picture, state) } : coloring, passing };
+    this.shown = { picture, coloring: state.colorBy === 'stack' ? { ...coloring, legend: this.legendOfSites(picture, state, sites) } : coloring, passing };
     this.onShown(this.shown, this.tiles.failure);
   }
 
-  private legendOfSites({ blocks }: Picture, state: State): Coloring['legend'] {
+  private legendOfSites({ blocks }: Picture, state: State, colors: SiteColors): Coloring['legend'] {
     const sites = topSites(blocks);
     this.stacks.want(state.file, sites.map(({ stack }) => stack));
-    return siteLegend(sites, this.theme, (stack) => this.stacks.get(state.file, stack)?.label ?? '');
+    return siteLegend(sites, colors, (stack) => this.stacks.get(state.file, stack)?.site ?? '');
   }
 
   private drawBase(state: State, file: FileMeta, lane: LaneMeta, areas: Areas, view: Viewport): void {

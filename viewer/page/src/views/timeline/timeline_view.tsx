@@ -2,8 +2,10 @@
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatBytes, formatCount } from '../../base/format_bytes';
+import { labelOf } from '../../data/stack_cache';
 import { NO_ROW, type FileMeta, type LaneMeta } from '../../data/protocol';
 import type { Command } from '../../state/commands';
+import { errorOf } from '../../widgets/filter_bar';
 import { isFiltering } from '../../state/filter';
 import { axesOf } from '../../state/navigator';
 import { fileOf, laneOf } from '../../state/scope';
@@ -62,7 +64,7 @@ function TimelineView(props: ViewProps) {
   const [isTable, setTable] = useState(false);
   const { host, base, overlay, timeline, shown, failure, pointed } = useTimelineCanvas(props, () => setTable((old) => !old));
   const atCursor = useQuestion(cursorKey(state), (signal) => askAtCursor(props.source, cursorQuery(state)!, signal));
-  const filter = !isFiltering(state.filter) ? null : atCursor.failure !== '' ? atCursor.failure : filterWords(state, atCursor.answer);
+  const filter = !isFiltering(state.filter) || errorOf(state.filter.text) !== '' ? null : atCursor.failure !== '' ? atCursor.failure : filterWords(state, atCursor.answer);
   const file = fileOf(state);
   const lane = laneOf(state);
   const sentence = useMemo(() => (file === null || lane === null ? '' : sentenceOf(file, lane, shown, timeline)), [file, lane, shown, timeline]);
@@ -134,7 +136,8 @@ function sentenceOf(file: FileMeta, lane: LaneMeta, shown: Shown | null, timelin
   const { picture } = shown;
   const largest = largestItem(picture);
   if (largest === null) return peak;
-  const name = timeline?.stacks.get(file.file, picture.blocks.stack[largest]!)?.label ?? '';
+  const { stack, forward_stack } = picture.blocks;
+  const name = labelOf((id) => timeline?.stacks.get(file.file, id) ?? null, stack[largest]!, forward_stack[largest]!) ?? '';
   return `${peak} The largest block shown has ${formatBytes(picture.blocks.size[largest]!)}${name === '' ? '' : `, from ${name}`}.`;
 }
 

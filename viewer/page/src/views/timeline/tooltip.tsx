@@ -5,10 +5,11 @@ import { formatDuration } from '../../base/format_time';
 import { plural } from '../../base/plural';
 import { words } from '../../base/words';
 import { columnAt } from '../../data/columns';
+import { labelOf } from '../../data/stack_cache';
 import { NO_ROW, type Axis, type FileMeta, type PassingCurve, type SpanMeta, type StackInfo } from '../../data/protocol';
 import type { Viewport } from '../../render/renderer';
 import { positionAt } from '../../render/renderer';
-import { axisWords, SERIES_STYLE } from './draw_plot';
+import { axisWords, isSampledIn } from './draw_plot';
 import { wordsOf } from './draw_tracks';
 import { bytesAt } from './filter_curve';
 import type { Picture } from './tiles';
@@ -60,7 +61,7 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
     return [`${name}: blocks too small to draw`, ...countersAt(picture, hover.position), moment, 'click for the largest, zoom in to see them'];
   }
   const size = blocks.size[item]!;
-  const name = stackOf(blocks.stack[item]!)?.label ?? '';
+  const name = labelOf(stackOf, blocks.stack[item]!, blocks.forward_stack[item]!) ?? '';
   return [
     `${formatBytes(size)}  ${name}`,
     formatExactBytes(size),
@@ -93,12 +94,19 @@ function lifeWords(axis: Axis, start: number, end: number, resolution: number): 
 }
 
 // Describes what the column shows: the state at its peak.
-function countersAt({ curve }: Picture, position: number): string[] {
+export function countersAt({ curve }: Pick<Picture, 'curve'>, position: number): string[] {
   const c = columnAt(curve.window, position);
   const live = curve.series.get('live');
   const words = live === undefined || Number.isNaN(live.max[c]!) ? [] : [`live ${formatBytes(live.max[c]!)} after event ${formatCount(curve.peak[c]!)}${live.min[c] === live.max[c] ? '' : ', the most here'}`];
-  const others = [...curve.series].filter(([name, series]) => name !== 'live' && !Number.isNaN(series.max[c]!));
-  return [...words, ...others.map(([name, series]) => `${SERIES_STYLE[name].name} ${formatBytes(series.max[c]!)}`)];
+  const reserved = curve.series.get('reserved')?.max[c];
+  if (reserved !== undefined && !Number.isNaN(reserved)) words.push(`reserved ${formatBytes(reserved)}`);
+  for (const [name, { value, ns }] of curve.samples) {
+    if (Number.isNaN(value[c]!)) continue;
+    const age = curve.ns[c]! - ns[c]!;
+    const when = isSampledIn(ns, c) || age <= 0 ? 'sampled here' : `sampled ${formatDuration(age)} earlier`;
+    words.push(`${name === 'driver_used' ? 'driver' : 'process'} used ${formatBytes(value[c]!)}, ${when}`);
+  }
+  return words;
 }
 
 function measured(dragged: NonNullable<Dragged>, picture: Picture | null, view: Viewport): string[] {
