@@ -106,6 +106,8 @@ void AddFailure(const OomReport& report, const Examination& examination, Json& j
   json["frames"] = FramesJson(examination.stacks().Frames(report.stack));
   json["forward_frames"] = FramesJson(examination.stacks().Frames(report.forward_stack));
   json["leak"] = OrNull(report.leak_id);
+  json["dtype"] = OrNull(report.dtype);
+  json["shape"] = OrNull(report.shape);
   json["square"] = OrNull(report.square);
 }
 
