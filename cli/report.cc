@@ -10,6 +10,7 @@
 #include "analysis/categories/category_rules.h"
 #include "analysis/text.h"
 #include "answers/diff/limit.h"
+#include "answers/diff/slope_answer.h"
 #include "answers/report/report_answer.h"
 #include "cli/command.h"
 #include "cli/frame_options.h"
@@ -21,9 +22,9 @@ namespace gmt::cli {
 namespace {
 
 struct ReportArguments {
-  std::string file, at = "peak", heap, by = "stack", fail_above, categories;
+  std::string file, other, at = "peak", heap, by = "stack", fail_above, categories;
   int64_t device = -1, top = 0;
-  bool json = false;
+  bool json = false, slope = false;
   WindowOptions window;
   FrameOptions frames;
 };
@@ -73,21 +74,51 @@ absl::StatusOr<analysis::CategoryRules> CategoryRulesOf(const ReportArguments& o
   return analysis::CategoryRules::WithFile(options.categories);
 }
 
-absl::StatusOr<int> RunReport(const ReportArguments& options, const Terminal& terminal) {
-  auto selection = Selection(options);
-  if (!selection.ok()) return selection.status();
+absl::StatusOr<std::unique_ptr<answers::Recording>> Open(const std::string& file,
+                                                         const ReportArguments& options) {
   auto frame_rules = options.frames.Rules();
   if (!frame_rules.ok()) return frame_rules.status();
   auto category_rules = CategoryRulesOf(options);
   if (!category_rules.ok()) return category_rules.status();
+  return OpenRecording(
+      file, {*std::move(frame_rules), *std::move(category_rules), FormFor(options.json)});
+}
+
+absl::StatusOr<int> RunSlope(const ReportArguments& options,
+                             const analysis::ReportOptions& selection, const Terminal& terminal) {
+  const ReportArguments defaults;
+  if (options.other.empty()) return UsageError("--slope: expected two recordings");
+  if (options.at != defaults.at || options.by != defaults.by || !options.heap.empty() ||
+      !options.fail_above.empty() || options.window.is_given()) {
+    return UsageError(
+        "--slope compares the same step of both recordings, by stack: of the options that select, "
+        "it takes --device");
+  }
+  const auto first = Open(options.file, options);
+  if (!first.ok()) return first.status();
+  const auto second = Open(options.other, options);
+  if (!second.ok()) return second.status();
+  const auto answer = answers::SlopeAnswer::Make(**first, **second, {{}, selection.device});
+  if (!answer.ok()) return answer.status();
+  fmt::print("{}", options.json ? answer->Json()
+                                : answer->Text(terminal, static_cast<size_t>(options.top)));
+  return kDone;
+}
+
+absl::StatusOr<int> RunReport(const ReportArguments& options, const Terminal& terminal) {
+  auto selection = Selection(options);
+  if (!selection.ok()) return selection.status();
+  if (options.slope) return RunSlope(options, *selection, terminal);
+  if (!options.other.empty()) {
+    return UsageError("a report is of one recording. --slope or gpumemtrace diff compare two");
+  }
   std::optional<answers::Limit> limit;
   if (!options.fail_above.empty()) {
     const auto parsed = answers::ParseLimit(options.fail_above);
     if (!parsed.ok()) return UsageError(parsed.status().message());
     limit = *parsed;
   }
-  const auto recording = OpenRecording(
-      options.file, {*std::move(frame_rules), *std::move(category_rules), FormFor(options.json)});
+  const auto recording = Open(options.file, options);
   if (!recording.ok()) return recording.status();
   const auto answer = answers::ReportAnswer::Make(**recording, *selection);
   if (!answer.ok()) return answer.status();
@@ -105,6 +136,7 @@ void AddReport(Program& program) {
       "report", "Show what holds the memory, by stack",
       [options](const Terminal& terminal) { return RunReport(*options, terminal); });
   command.Argument("FILE", &options->file, "recording");
+  command.OptionalArgument("FILE2", &options->other, "second recording, for --slope");
   command.Option("--at", &options->at, "WHEN",
                  "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
   command.Option(
@@ -118,6 +150,8 @@ void AddReport(Program& program) {
                         "look for the peak before this time");
   command.Option("--fail-above", &options->fail_above, "LIMIT",
                  "exit with code 3 if the peak is above this many bytes or percent");
+  command.Flag("--slope", &options->slope,
+               "how memory grows with the inputs, from two runs of different size");
   command.Option("--categories", &options->categories, "FILE",
                  "your own rules for memory categories (docs/categories.md)");
   options->frames.AddTo(command);

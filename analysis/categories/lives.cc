@@ -37,11 +37,19 @@ void Lives::AddSegment(Step begin, Step end, Phase phase, uint32_t pass) {
 
 void Lives::CutSegments(const Cycles& cycles, const PhaseSpans& spans) {
   Step reached = 0;
+  auto idle = spans.idle_optimizers.begin();
   for (const PhaseSpan& span : spans.spans) {
     if (span.begin > reached || segments_.empty()) {
       AddSegment(reached, span.begin, Phase::kOther, 0);
     }
-    AddSegment(span.begin, span.end, span.phase, span.pass);
+    Step begin = span.begin;
+    for (; idle != spans.idle_optimizers.end() && *idle < span.end; ++idle) {
+      if (span.phase != Phase::kBackward || *idle <= begin) continue;
+      AddSegment(begin, *idle, Phase::kBackward, span.pass);
+      AddSegment(*idle, *idle, Phase::kOptimizer, 0);
+      begin = *idle;
+    }
+    AddSegment(begin, span.end, span.phase, span.pass);
     last_phase_ = static_cast<uint32_t>(segments_.size() - 1);
     has_backward_ |= span.phase == Phase::kBackward;
     has_optimizer_ |= span.phase == Phase::kOptimizer;

@@ -38,6 +38,7 @@ AllocatedState AllocatedAfter(const Trace& trace, const Categories& categories, 
     }
     Group& group = groups[{rows.stack[row], rows.forward_stack[row], rows.heap[row]}];
     group.use.bytes += bytes;
+    group.use.requested += std::min(rows.Requested(row).value_or(bytes), bytes);
     ++group.use.count;
     state.bytes += bytes;
     if (group.largest == kNoRow || bytes > rows.size[group.largest]) group.largest = row;

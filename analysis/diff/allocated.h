@@ -23,6 +23,7 @@ struct StackUse {
   uint32_t stack = 0, forward_stack = 0;
   uint32_t heap = 0;
   uint64_t bytes = 0, count = 0;
+  uint64_t requested = 0;  // the part of `bytes` that was requested, as far as known
   Category category = Category::kUnknown;  // that of its largest piece
 };
 

@@ -172,11 +172,13 @@ class RowMaker {
     row.base_id = StackId(base_.stacks[i]);
     row.base_bytes = base_.stacks[i].bytes;
     row.base_count = base_.stacks[i].count;
+    row.base_requested = base_.stacks[i].requested;
   }
   void SetChanged(size_t i, DiffRow& row) const {
     row.new_id = StackId(changed_.stacks[i]);
     row.new_bytes = changed_.stacks[i].bytes;
     row.new_count = changed_.stacks[i].count;
+    row.new_requested = changed_.stacks[i].requested;
   }
 
   // Orders ties independently of which side is which.

@@ -41,6 +41,9 @@ struct DiffRow {
   std::string heap;
   uint64_t base_bytes = 0, new_bytes = 0;
   uint64_t base_count = 0, new_count = 0;
+  // The parts of the bytes that were requested, as far as known: blocks are larger by varying
+  // amounts.
+  uint64_t base_requested = 0, new_requested = 0;
   Category category = Category::kUnknown;
   bool moved = false;  // matched although lines or frames differ
   // From the new recording if it has the row, otherwise from the base.

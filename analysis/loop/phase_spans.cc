@@ -40,9 +40,10 @@ class SpanFinder {
     absl::flat_hash_map<uint32_t, std::string> kinds;  // kinds of unnamed ranges, by stack
     for (const Range& range : trace_.ranges) {
       const Interval interval{range.begin, std::min(range.end, trace_.last_step())};
-      if (interval.begin >= interval.end) continue;
+      if (interval.begin > interval.end) continue;
+      const bool is_idle = interval.begin == interval.end;
       if (range.name == "backward") {
-        backward_.push_back(interval);
+        if (!is_idle) backward_.push_back(interval);
         continue;
       }
       std::string kind;
@@ -53,8 +54,14 @@ class SpanFinder {
       } else {
         kind = KindOfRange(range, definitions_);
       }
-      if (kind == "Optimizer.step") optimizer_.push_back(interval);
+      if (kind != "Optimizer.step") continue;
+      if (is_idle) {
+        found_.idle_optimizers.push_back(interval.begin);
+      } else {
+        optimizer_.push_back(interval);
+      }
     }
+    std::sort(found_.idle_optimizers.begin(), found_.idle_optimizers.end());
   }
 
   // Finds phases of kinds for which no range was recorded. A phase lasts from its first allocation

@@ -38,6 +38,9 @@ struct PhaseSpans {
   // Whether the spans come from recorded ranges rather than from stacks.
   bool backward_is_recorded = false, optimizer_is_recorded = false;
   uint32_t passes = 0;
+  // After which steps an optimizer ran that neither allocated nor freed: SGD, from its second step
+  // on. In order.
+  std::vector<Step> idle_optimizers;
 };
 
 PhaseSpans FindPhaseSpans(const Trace& trace, const format::Definitions& definitions,

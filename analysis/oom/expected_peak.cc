@@ -4,16 +4,15 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "analysis/oom/passes.h"
 
 namespace gmt::analysis {
 namespace {
 
-constexpr size_t kPlaces = 64;         // requests before the failure at which steps are compared
 constexpr size_t kGrowths = 4;         // of a tensor that grows by concatenation
 constexpr uint64_t kWorthNaming = 20;  // minimum size of that tensor: one part in this many of the
                                        // live bytes
@@ -25,48 +24,6 @@ uint64_t Scaled(uint64_t bytes, double factor) {
 
 uint64_t Sum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 
-// Live bytes; `apart` from gradients, which are set to zero at various places of a step.
-struct Live {
-  uint64_t all = 0, apart = 0;
-};
-
-// A pass up to some moment.
-struct Course {
-  uint64_t live = 0, floor = 0;  // apart from gradients: now, and the minimum
-  uint64_t peak = 0;             // including gradients
-  Step floor_step = 0;
-
-  void Begin(const Live& bytes, Step step) {
-    live = floor = bytes.apart;
-    peak = bytes.all;
-    floor_step = step;
-  }
-  void Note(const Live& bytes, Step step) {
-    live = bytes.apart;
-    if (live < floor) floor = live, floor_step = step;
-    peak = std::max(peak, bytes.all);
-  }
-  uint64_t variable() const { return live - floor; }
-};
-
-// A part of a step that ends with a backward pass, or what follows the last one. Micro-batches, and
-// the models of an adversarial training, are compared separately.
-struct Pass {
-  Step begin = 0, end = 0;
-  size_t cycle = 0;             // index of its step
-  bool is_first = false;        // in its step
-  bool has_backward = false;    // it ends with a backward pass
-  uint32_t backward_stack = 0;  // the call that began it; 0 if unknown
-};
-
-// An earlier pass at the request that corresponds to the failing one.
-struct Comparison {
-  size_t pass = 0;   // index in Expectation::passes_
-  size_t place = 0;  // from 1: index in Expectation::places_
-  Step step = 0;     // of that request
-  Course at_place, whole;
-};
-
 class Expectation {
  public:
   Expectation(const Examination& examination, const Categories& categories,
@@ -76,185 +33,24 @@ class Expectation {
         categories_(categories),
         failed_(failed),
         cycles_(earlier),
-        step_begin_(earlier.empty() ? 0 : earlier.back().end) {}
+        passes_(examination, categories, failed, earlier) {}
 
   ExpectedPeak Find(const FirstStepNeeds& needs) && {
-    FindPasses();
-    FindPlaces();
-    for (RowId row : HeldAfter(trace_, 0)) {
-      if (Counts(row)) Count(row, 1);
-    }
-    Walk();
-    found_.bytes = Sum(live_.all, failed_.size);
-    found_.floor_bytes = found_.least_bytes = failing_.floor;
+    found_.earlier_peak = passes_.earlier_peak();
+    found_.bytes = Sum(passes_.live_bytes(), failed_.size);
+    found_.floor_bytes = found_.least_bytes = passes_.failing().floor;
     if (GrowsByJoining()) {
       found_.basis = ExpectedPeak::Basis::kGrowth;
       return found_;
     }
-    if (const Comparison* nearest = Nearest()) Compare(*nearest);
+    if (const Comparison* nearest = passes_.Nearest()) Compare(*nearest);
     if (needs.parameter_bytes > 0) Project(needs);
     return found_;
   }
 
  private:
-  bool Counts(RowId row) const {
-    return rows_.device[row] == failed_.device && rows_.heap[row] == failed_.heap &&
-           !rows_.IsRegion(row);
-  }
-  // `sign`: 1 for a birth, -1 for a death.
-  void Count(RowId row, int sign) {
-    const uint64_t bytes = sign > 0 ? rows_.size[row] : 0 - rows_.size[row];
-    live_.all += bytes;
-    if (!IsGradient(row)) live_.apart += bytes;
-  }
-  bool IsGradient(RowId row) const { return categories_.Of(row).category == Category::kGradients; }
-  static uint64_t KeyOf(uint32_t stack, uint32_t forward_stack) {
-    return uint64_t{forward_stack} << 32 | stack;
-  }
-  uint64_t KeyOf(RowId row) const { return KeyOf(rows_.stack[row], rows_.forward_stack[row]); }
-
-  // Returns the row born in a step; kNoRow if none that counts.
-  RowId BornIn(Step step) const {
-    const StepRecord record = trace_.steps[step - 1];
-    return record.row != kNoRow && !record.is_death && Counts(record.row) ? record.row : kNoRow;
-  }
-
-  // Divides the steps before the failure at the ends of their backward passes.
-  void FindPasses() {
-    std::vector<const Range*> backwards;
-    for (const Range& range : trace_.ranges) {
-      const bool is_inner = !backwards.empty() && range.end <= backwards.back()->end;
-      if (range.name == "backward" && range.end_t_ns <= failed_.t_ns && !is_inner)
-        backwards.push_back(&range);
-    }
-    size_t next = 0;
-    begin_ = 0;
-    for (size_t i = 0; i <= cycles_.size(); ++i) {
-      const bool is_open = i == cycles_.size();
-      const Step end = is_open ? failed_.step : cycles_[i].end;
-      begin_ = is_open ? step_begin_ : cycles_[i].begin;
-      is_first_ = true;
-      for (; next < backwards.size() && backwards[next]->end <= end; ++next) {
-        if (backwards[next]->end > begin_) EndPass(i, backwards[next]);
-      }
-      if (!is_open && end > begin_) passes_.push_back({begin_, end, i, is_first_});
-    }
-    // Without an earlier step, nothing is known of what follows the passes of this one.
-    if (cycles_.empty()) passes_.clear();
-  }
-  void EndPass(size_t cycle, const Range* backward) {
-    passes_.push_back({begin_, backward->end, cycle, is_first_, true, backward->stack});
-    begin_ = backward->end;
-    is_first_ = false;
-  }
-
-  // Collects the last requests of the failing pass, the failed one last.
-  void FindPlaces() {
-    absl::flat_hash_map<uint64_t, uint32_t> seen;
-    for (Step step = begin_ + 1; step <= failed_.step; ++step) {
-      const RowId row = BornIn(step);
-      if (row == kNoRow) continue;
-      const uint64_t key = KeyOf(row);
-      places_.push_back({key, seen[key]++, step});
-    }
-    const uint64_t key = KeyOf(failed_.stack, failed_.forward_stack);
-    places_.push_back({key, seen[key], failed_.step});
-    if (places_.size() > kPlaces) places_.erase(places_.begin(), places_.end() - kPlaces);
-    for (size_t i = 0; i < places_.size(); ++i) {
-      index_[places_[i].key].push_back({places_[i].occurrence, i + 1});
-    }
-  }
-
-  // Tracks the live bytes up to the failure, and compares each earlier pass on the way.
-  void Walk() {
-    Comparison now;
-    absl::flat_hash_map<uint64_t, uint32_t> seen;
-    failing_.Begin(live_, 0);
-    now.whole.Begin(live_, 0);
-    for (Step step = 1; step <= failed_.step; ++step) {
-      while (now.pass < passes_.size() && passes_[now.pass].end < step) Finish(now);
-      if (now.pass < passes_.size() && step == passes_[now.pass].begin + 1) {
-        seen.clear();
-        const size_t pass = now.pass;
-        now = {};
-        now.pass = pass;
-        now.whole.Begin(live_, step - 1);
-      }
-      if (step == step_begin_ + 1) step_peak_ = peak_before_state_ = live_.all;
-      if (step == begin_ + 1) failing_.Begin(live_, step - 1);
-      const StepRecord record = trace_.steps[step - 1];
-      if (record.row == kNoRow || !Counts(record.row)) continue;
-      Count(record.row, record.is_death ? -1 : 1);
-      if (now.pass < passes_.size()) {
-        now.whole.Note(live_, step);
-        if (!record.is_death) NoteBirth(record.row, step, seen, now);
-      }
-      if (step > begin_) {
-        failing_.Note(live_, step);
-        NotePlace(step);
-      }
-      if (step > step_begin_) NoteState(record.row);
-    }
-    while (now.pass < passes_.size()) Finish(now);
-    if (begin_ == failed_.step) failing_.Begin(live_, begin_);
-    at_places_.push_back(failing_);
-    at_places_.back().live += failed_.size;
-  }
-  void Finish(Comparison& pass) {
-    if (passes_[pass.pass].end <= step_begin_)
-      found_.earlier_peak = std::max(found_.earlier_peak, pass.whole.peak);
-    if (pass.place > 0) comparisons_.push_back(pass);
-    const size_t next = pass.pass + 1;
-    pass = {};
-    pass.pass = next;
-  }
-  // Notes the peak of the failing step, also the one before it created optimizer state.
-  void NoteState(RowId row) {
-    step_peak_ = std::max(step_peak_, live_.all);
-    if (has_state_) return;
-    has_state_ = categories_.Of(row).category == Category::kOptimizerState;
-    if (!has_state_) peak_before_state_ = step_peak_;
-  }
-  void NoteBirth(RowId row, Step step, absl::flat_hash_map<uint64_t, uint32_t>& seen,
-                 Comparison& now) const {
-    const auto known = index_.find(KeyOf(row));
-    if (known == index_.end()) return;
-    const uint32_t occurrence = seen[known->first]++;
-    for (const auto& [of, place] : known->second) {
-      if (of != occurrence || place <= now.place) continue;
-      now.place = place;
-      now.step = step;
-      now.at_place = now.whole;
-    }
-  }
-  void NotePlace(Step step) {
-    while (at_places_.size() + 1 < places_.size() && places_[at_places_.size()].step <= step) {
-      at_places_.push_back(failing_);
-    }
-  }
-
-  // In this pass the model was created.
-  bool IsOfBeginning(const Comparison& pass) const {
-    return passes_[pass.pass].cycle == 0 && passes_[pass.pass].is_first;
-  }
-
-  // Returns the pass that came nearest to the failing request; among equals, one that is like this
-  // one the first in its step or not, since gradients are held then; among these, the one with
-  // inputs nearest in size. The pass in which the model was created is used only if there is no
-  // other.
-  const Comparison* Nearest() const {
-    const Comparison* nearest = nullptr;
-    std::tuple<size_t, bool, double> best;
-    for (const Comparison& pass : comparisons_) {
-      if (IsOfBeginning(pass) && comparisons_.size() > 1) continue;
-      const double now = static_cast<double>(at_places_[pass.place - 1].variable()) + 1;
-      const double then = static_cast<double>(pass.at_place.variable()) + 1;
-      const double distance = std::abs(std::log(now / then));
-      const std::tuple rank(pass.place, passes_[pass.pass].is_first == is_first_, -distance);
-      if (nearest == nullptr || rank >= best) nearest = &pass, best = rank;
-    }
-    return nearest;
-  }
+  using Comparison = Passes::Comparison;
+  using Pass = Passes::Pass;
 
   // Bytes at a moment of this or an earlier pass, not counting what its floor holds.
   struct Parts {
@@ -272,7 +68,8 @@ class Expectation {
   Parts PartsAt(Step moment, Step floor, Step also) const {
     Parts parts;
     for (RowId row : HeldAfter(trace_, moment)) {
-      if (!Counts(row) || rows_.HeldAfter(row, floor) || rows_.HeldAfter(row, also)) continue;
+      if (!passes_.Counts(row) || rows_.HeldAfter(row, floor) || rows_.HeldAfter(row, also))
+        continue;
       Add(row, 1, parts);
     }
     return parts;
@@ -295,8 +92,8 @@ class Expectation {
   void FindGradientsToBe(const Pass& pass) {
     absl::flat_hash_map<uint64_t, std::vector<bool>> is_gradient;  // by occurrence
     for (Step step = pass.begin + 1; step <= pass.end; ++step) {
-      const RowId row = BornIn(step);
-      if (row != kNoRow) is_gradient[KeyOf(row)].push_back(IsGradient(row));
+      const RowId row = passes_.BornIn(step);
+      if (row != kNoRow) is_gradient[passes_.KeyOf(row)].push_back(passes_.IsGradient(row));
     }
     absl::flat_hash_map<uint64_t, size_t> seen;
     const auto note = [&](uint64_t key, RowId row) {
@@ -304,23 +101,23 @@ class Expectation {
       const size_t occurrence = seen[key]++;
       if (occurrence < then.size() && then[occurrence]) will_be_gradients_.insert(row);
     };
-    for (Step step = begin_ + 1; step <= failed_.step; ++step) {
-      const RowId row = BornIn(step);
-      if (row != kNoRow) note(KeyOf(row), row);
+    for (Step step = passes_.begin() + 1; step <= failed_.step; ++step) {
+      const RowId row = passes_.BornIn(step);
+      if (row != kNoRow) note(passes_.KeyOf(row), row);
     }
-    note(KeyOf(failed_.stack, failed_.forward_stack), kNoRow);
+    note(passes_.KeyOf(failed_.stack, failed_.forward_stack), kNoRow);
   }
 
   void Compare(const Comparison& earlier) {
-    const Pass& pass = passes_[earlier.pass];
+    const Pass& pass = passes_.all()[earlier.pass];
     FindGradientsToBe(pass);
-    const bool is_request = earlier.place == places_.size();
-    const Course& here = at_places_[earlier.place - 1];
+    const bool is_request = earlier.place == passes_.places().size();
+    const Passes::Course& here = passes_.at_places()[earlier.place - 1];
     const Step then_floor = earlier.at_place.floor_step;
     // The first step creates what remains permanently: workspaces, in addition to the model.
-    const Parts then =
-        PartsAt(earlier.step, then_floor, IsOfBeginning(earlier) ? failed_.step : then_floor);
-    const Parts now = PartsAt(is_request ? failed_.step : places_[earlier.place - 1].step,
+    const Parts then = PartsAt(earlier.step, then_floor,
+                               passes_.IsOfBeginning(earlier) ? failed_.step : then_floor);
+    const Parts now = PartsAt(is_request ? failed_.step : passes_.places()[earlier.place - 1].step,
                               here.floor_step, here.floor_step);
     const bool is_for_inputs = is_request && !will_be_gradients_.contains(kNoRow);
     const uint64_t requested = now.requested + (is_for_inputs ? failed_.size : 0);
@@ -329,38 +126,38 @@ class Expectation {
     if (then.requested > 0) {
       found_.input_ratio = static_cast<double>(requested) / static_cast<double>(then.requested);
     }
-    gradients_are_alike_ = pass.is_first == is_first_;
+    gradients_are_alike_ = pass.is_first == passes_.is_first();
     uint64_t floor = 0;
-    for (RowId row : HeldAfter(trace_, failing_.floor_step)) {
-      if (Counts(row) && Stays(row)) floor += rows_.size[row];
+    for (RowId row : HeldAfter(trace_, passes_.failing().floor_step)) {
+      if (passes_.Counts(row) && Stays(row)) floor += rows_.size[row];
     }
     Parts peak = PeakIn(pass, pass, found_.input_ratio);
     const Parts later = PeakAfter(earlier.pass);
-    if (is_first_) peak.fixed = std::max(peak.fixed, GradientsOfFurtherMicroBatches(pass));
+    if (passes_.is_first()) peak.fixed = std::max(peak.fixed, GradientsOfFurtherMicroBatches(pass));
     found_.gradients_go =
         gradients_are_alike_ && failed_.forward_stack == 0 && peak.old_gradients == 0;
     found_.floor_bytes = floor + peak.fixed;
     found_.least_bytes = std::max(found_.floor_bytes, floor + later.fixed);
     found_.bytes = std::max({found_.bytes, floor + peak.Total(found_.input_ratio),
-                             floor + later.Total(1), failing_.peak});
+                             floor + later.Total(1), passes_.failing().peak});
   }
 
   // Whether the row is held through the whole failing pass. Gradients that exist when a pass begins
   // may be set to zero in it, as they were in the earlier pass.
   bool Stays(RowId row) const {
-    return rows_.HeldAfter(row, failing_.floor_step) && rows_.HeldAfter(row, failed_.step) &&
-           !(gradients_are_alike_ && IsGradient(row));
+    return rows_.HeldAfter(row, passes_.failing().floor_step) &&
+           rows_.HeldAfter(row, failed_.step) && !(gradients_are_alike_ && passes_.IsGradient(row));
   }
   // Returns the parts at the peak of an earlier pass, with inputs of `ratio` times the size. Counts
   // what was allocated since the beginning of the `compared` pass, and excludes what stays now.
   // What is older corresponds to what the failing pass already holds.
   Parts PeakIn(const Pass& compared, const Pass& pass, double ratio) const {
     const auto is_old_gradient = [&](RowId row) {
-      return gradients_are_alike_ && rows_.birth[row] <= compared.begin && IsGradient(row);
+      return gradients_are_alike_ && rows_.birth[row] <= compared.begin && passes_.IsGradient(row);
     };
     Parts now;
     const auto add = [&](RowId row, int sign) {
-      if (row == kNoRow || !Counts(row) || Stays(row)) return;
+      if (row == kNoRow || !passes_.Counts(row) || Stays(row)) return;
       const bool is_old = is_old_gradient(row);
       if (!is_old && rows_.birth[row] <= compared.begin) return;
       Add(row, sign, now);
@@ -384,12 +181,12 @@ class Expectation {
   // one. Further micro-batches are assumed to be as large as the failing one.
   uint64_t GradientsOfFurtherMicroBatches(const Pass& compared) const {
     uint64_t gradients = 0;
-    for (size_t i = passes_.size(); i-- > 0 && gradients == 0;) {
-      if (passes_[i].is_first || !IsSameStepAndKind(compared, passes_[i])) continue;
+    for (size_t i = passes_.all().size(); i-- > 0 && gradients == 0;) {
+      if (passes_.all()[i].is_first || !IsSameStepAndKind(compared, passes_.all()[i])) continue;
       const Step begin = cycles_.size() > compared.cycle ? cycles_[compared.cycle].begin : 0;
-      for (RowId row : HeldAfter(trace_, passes_[i].begin)) {
+      for (RowId row : HeldAfter(trace_, passes_.all()[i].begin)) {
         const bool is_own = rows_.birth[row] > begin && !Stays(row);
-        if (is_own && Counts(row) && IsGradient(row)) gradients += rows_.size[row];
+        if (is_own && passes_.Counts(row) && passes_.IsGradient(row)) gradients += rows_.size[row];
       }
     }
     return gradients;
@@ -397,10 +194,10 @@ class Expectation {
   // Returns the highest peak of the other passes that followed in that step.
   Parts PeakAfter(size_t compared) const {
     Parts most;
-    for (size_t i = compared + 1; i < passes_.size(); ++i) {
-      if (passes_[i].cycle != passes_[compared].cycle) break;
-      if (IsSameStepAndKind(passes_[i], passes_[compared])) continue;
-      const Parts parts = PeakIn(passes_[compared], passes_[i], 1);
+    for (size_t i = compared + 1; i < passes_.all().size(); ++i) {
+      if (passes_.all()[i].cycle != passes_.all()[compared].cycle) break;
+      if (IsSameStepAndKind(passes_.all()[i], passes_.all()[compared])) continue;
+      const Parts parts = PeakIn(passes_.all()[compared], passes_.all()[i], 1);
       if (parts.Total(1) > most.Total(1)) most = parts;
     }
     return most;
@@ -419,7 +216,8 @@ class Expectation {
     const uint64_t forward =
         model + Scaled(of_inputs, 1 / std::max(needs.forward_share, 0.01)) + needs.backward_bytes;
     const uint64_t before_state =
-        std::max(found_.earlier_peak, needs.made_bytes > 0 ? peak_before_state_ : step_peak_);
+        std::max(found_.earlier_peak,
+                 needs.made_bytes > 0 ? passes_.peak_before_state() : passes_.step_peak());
     found_.floor_bytes = needs.parameter_bytes + needs.optimizer_bytes;
     found_.least_bytes = found_.floor_bytes + needs.trained_bytes;
     found_.bytes = std::max({Sum(std::max(found_.bytes, forward), to_come),
@@ -436,10 +234,10 @@ class Expectation {
   };
   bool GrowsByJoining() const {
     absl::flat_hash_map<uint64_t, Chain> chains;
-    for (Step step = step_begin_ + 1; step <= failed_.step; ++step) {
-      const RowId row = BornIn(step);
+    for (Step step = passes_.step_begin() + 1; step <= failed_.step; ++step) {
+      const RowId row = passes_.BornIn(step);
       if (row == kNoRow) continue;
-      Chain& chain = chains[KeyOf(row)];
+      Chain& chain = chains[passes_.KeyOf(row)];
       const bool follows = chain.last != kNoRow && rows_.size[row] > rows_.size[chain.last] &&
                            rows_.HeldAfter(chain.last, step) &&
                            (chain.before == kNoRow || !rows_.HeldAfter(chain.before, step));
@@ -450,40 +248,19 @@ class Expectation {
     return std::any_of(chains.begin(), chains.end(), [&](const auto& entry) {
       const Chain& chain = entry.second;
       return chain.growths >= kGrowths && rows_.HeldAfter(chain.last, failed_.step) &&
-             rows_.size[chain.last] >= failing_.live / kWorthNaming;
+             rows_.size[chain.last] >= passes_.failing().live / kWorthNaming;
     });
   }
-
-  struct Place {
-    uint64_t key;
-    uint32_t occurrence;  // within its pass, from 0
-    Step step;
-  };
-  struct Occurrence {
-    uint32_t occurrence;
-    size_t place;
-  };
 
   const Trace& trace_;
   const Rows& rows_;
   const Categories& categories_;
   const FailedAllocation& failed_;
   const std::vector<Cycle>& cycles_;  // that ended before the failure
-  const Step step_begin_;             // where the failing step begins
-  std::vector<Pass> passes_;          // that ended before the failure
-  Step begin_ = 0;                    // where the failing pass begins
-  bool is_first_ = true;              // whether that is the first in its step
-  // Whether the compared pass is, too: it then began with a previous step's gradients, or with
-  // those of earlier micro-batches, like the failing one.
+  const Passes passes_;
+  // Whether the compared pass is, like the failing one, the first in its step or not: it then began
+  // with a previous step's gradients, or with those of earlier micro-batches, like that one.
   bool gradients_are_alike_ = false;
-  Live live_;
-  std::vector<Place> places_;
-  absl::flat_hash_map<uint64_t, std::vector<Occurrence>> index_;
-  Course failing_;
-  bool has_state_ = false;  // whether the failing step created optimizer state
-  uint64_t step_peak_ = 0, peak_before_state_ = 0;
-  std::vector<Course> at_places_;  // the failing pass at each of places_
-  std::vector<Comparison> comparisons_;
   absl::flat_hash_set<RowId> will_be_gradients_;
   ExpectedPeak found_;
 };

@@ -13,10 +13,9 @@
 //   ratio      requested bytes, apart from floor and fixed, at the failure / at the same place of
 //              the earlier pass
 //
-// A pass is a part of a step that ends with a backward pass: a micro-batch, or one of several
-// models; what follows the last one is a pass, too. "The same place" is the same request: the same
-// stacks, occurring equally often in its pass. The earlier pass whose inputs are closest in size is
-// used. Passes of other kinds that followed it in its step may have a higher peak.
+// analysis/oom/passes.h defines passes and "the same place". The earlier pass whose inputs are
+// closest in size is used. Passes of other kinds that followed it in its step may have a higher
+// peak.
 //
 // Thread safety: pure functions. Cost: two walks over the steps before the failure, and a few over
 // the rows.

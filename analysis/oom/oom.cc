@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/categories/alive_by_category.h"
 #include "analysis/examination/failures.h"
@@ -108,7 +109,14 @@ class OomExplainer {
     report_.t_ns = failed.t_ns;
     report_.stack = failed.stack;
     report_.forward_stack = failed.forward_stack;
-    report_.square = SquareOf(failed.size);
+    const format::Definitions& definitions = examination_.definitions();
+    report_.dtype = definitions.string(failed.dtype);
+    report_.shape = definitions.string(failed.shape);
+    const std::optional<uint64_t> square = SquareOf(failed.size);
+    const bool is_one =
+        square && (failed.shape == 0 ||
+                   absl::StrContains(report_.shape, absl::StrCat(*square, ", ", *square)));
+    if (is_one) report_.square = square;
     FindPhase(failed);
   }
 

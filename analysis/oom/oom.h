@@ -141,7 +141,10 @@ struct OomReport {
   std::vector<Pin> pins;
   std::vector<LedgerRow> outside;  // this process outside the framework, and other processes
   std::string leak_id;             // of the decisive leak
-  std::optional<uint64_t> square;  // N if the request may be N x N numbers of 2 or 4 bytes
+  // The tensor for which the memory was requested: "float32", "[64, 1024, 1024]"; empty if unknown.
+  std::string dtype, shape;
+  // N if the request is, or without a shape may be, for N x N numbers of 2 or 4 bytes.
+  std::optional<uint64_t> square;
 };
 
 OomReport ExplainOom(const Examination& examination, const Categories& categories,

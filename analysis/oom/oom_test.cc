@@ -293,6 +293,18 @@ TEST_F(OomTest, SquareRequestIsGuessed) {
   EXPECT_EQ(Report().square, 8192u);
 }
 
+TEST_F(OomTest, ShapeOfTheRequestDecidesWhetherItIsASquare) {
+  DriverSays(kTotal);
+  script_.Alloc(kA, 900 * kMiB);
+  const uint64_t bytes = uint64_t{8192} * 8192 * 4;
+  script_.Tensor(script_.FailedBlock(bytes), "float32", "[64, 1024, 1024]");
+  EXPECT_EQ(Report().dtype, "float32");
+  EXPECT_EQ(Report().shape, "[64, 1024, 1024]");
+  EXPECT_EQ(Report().square, std::nullopt);
+  script_.Tensor(script_.FailedBlock(bytes), "float32", "[1, 8192, 8192]");
+  EXPECT_EQ(Report().square, 8192u);
+}
+
 TEST_F(OomTest, HostileNumbersDoNotOverflow) {
   DriverSays(kTotal);
   Segment(kA, UINT64_MAX / 2);

@@ -8,6 +8,7 @@
 #ifndef GMT_ANALYSIS_REPORT_ALLOCATOR_REPORT_H_
 #define GMT_ANALYSIS_REPORT_ALLOCATOR_REPORT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -27,9 +28,23 @@ struct DeviceAllocator {
   std::vector<AllocatorAction> actions;  // in the window
 };
 
+// The calls by which a device's memory was acquired from the driver or returned, during the steps
+// of the training loop.
+struct StepDriverCalls {
+  int32_t device = 0;
+  uint64_t steps = 0, calls = 0;
+  // The first step fills the caches, so it is not among these.
+  uint64_t later_calls = 0, later_duration_ns = 0, later_steps_with_calls = 0;
+  uint64_t last_step = 0;  // the last step with a call, from 1; 0: none has one
+
+  // Whether steps have ended without any call for some time: the caches hold all they need.
+  bool IsSteady() const { return steps - last_step >= std::max<uint64_t>(2, steps / 4); }
+};
+
 struct AllocatorReport {
   std::vector<DeviceAllocator> devices;  // devices of the report that have a pool or an action
   Cycles cycles;                         // of the whole recording, for the report's devices only
+  std::vector<StepDriverCalls> driver_calls;  // of devices with a framework's blocks, if >= 3 steps
   std::vector<Reconciliation> reconciliations;
 };
 

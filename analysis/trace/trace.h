@@ -197,6 +197,8 @@ struct FailedAllocation {
   uint32_t result = 0;
   uint32_t forward_stack = 0;
   uint32_t thread = 0;
+  // Type and shape of the tensor for which it was requested; string ids, 0 if unknown.
+  uint32_t dtype = 0, shape = 0;
   // As reported by the framework's allocator.
   std::optional<uint64_t> total_allocated, total_reserved;
   // Free memory of the device, as last reported by the driver.

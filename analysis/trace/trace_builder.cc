@@ -312,6 +312,8 @@ void TraceBuilder::OnAllocFailed(const Event& event) {
   failed.result = event.result;
   failed.forward_stack = event.forward_stack;
   failed.thread = event.thread;
+  failed.dtype = event.dtype;
+  failed.shape = event.shape;
   if (event.has(format::kHasTotalAllocated)) failed.total_allocated = event.total_allocated;
   if (event.has(format::kHasTotalReserved)) failed.total_reserved = event.total_reserved;
   if (const auto free = driver_free_.find(failed.device); free != driver_free_.end()) {

@@ -117,6 +117,8 @@ void AddFailure(const OomReport& report, const Examination& examination,
   json["forward_frames"] = FramesJson(examination.stacks().Frames(report.forward_stack));
   json["source"] = OrNull(SourceText(report, examination, sources));
   json["leak"] = OrNull(report.leak_id);
+  json["dtype"] = OrNull(report.dtype);
+  json["shape"] = OrNull(report.shape);
   json["square"] = OrNull(report.square);
 }
 

@@ -194,10 +194,12 @@ std::string Place(const OomReport& report, const Examination& examination,
   text += StackLine(frames, width - text.size() - id.size() - 3);
   if (!id.empty()) text += "   " + id;
   const bool is_large = report.requested_bytes >= report.evidence.total_bytes / 100 * kLargePercent;
-  if (report.square && is_large) {
+  if (report.square && is_large && report.shape.empty()) {
     text += fmt::format("; perhaps {0} x {0} elements", Count(*report.square));
   }
-  return text + "\n" + SourceOf(frames, sources, 9, width);
+  text += "\n" + SourceOf(frames, sources, 9, width);
+  if (report.shape.empty()) return text;
+  return text + fmt::format("{:9}a {} tensor of {}\n", "", report.dtype, report.shape);
 }
 
 // ---- The device ---------------------------------------------------------------------------------

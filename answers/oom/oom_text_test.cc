@@ -131,6 +131,20 @@ TEST_F(OomTextTest, LimitShowsWhatIsFree) {
   EXPECT_THAT(Text(), HasSubstr("raise the limit"));
 }
 
+TEST_F(OomTextTest, RequestedTensorIsNamed) {
+  DriverReports(kTotal);
+  script_.Alloc(kA, 900 * kMiB, {"load", "main"});
+  DriverReports(124 * kMiB);
+  script_.Tensor(script_.FailedBlock(256 * kMiB, {"request", "main"}), "float32",
+                 "[1, 8192, 8192]");
+  const std::string text = Text();
+  EXPECT_THAT(text, HasSubstr("request: request (request.py:10)   stack/3\n"
+                              "         a float32 tensor of [1, 8192, 8192]\n"));
+  EXPECT_EQ(Json()["dtype"], "float32");
+  EXPECT_EQ(Json()["shape"], "[1, 8192, 8192]");
+  ExpectFits(text);
+}
+
 TEST_F(OomTextTest, RowsOfTheDeviceAddUp) {
   Fragmented();
   const nlohmann::json json = Json();

@@ -17,6 +17,7 @@ using analysis::DeviceCycles;
 using analysis::Phase;
 using analysis::PoolState;
 using analysis::Room;
+using analysis::StepDriverCalls;
 using analysis::TotalCheck;
 
 struct Sum {
@@ -98,6 +99,21 @@ std::string StepLines(const analysis::Cycles& cycles, const DeviceCycles& device
   return text;
 }
 
+// Returns "driver calls: 14 up to step 2, none since step 3".
+std::string DriverCallsLine(const StepDriverCalls& of) {
+  if (of.calls == 0) return "  driver calls: none in any step\n";
+  if (of.IsSteady()) {
+    return fmt::format("  driver calls: {} up to step {}, none since step {}\n", Count(of.calls),
+                       of.last_step, of.last_step + 1);
+  }
+  const auto later = static_cast<double>(of.steps - 1);
+  return fmt::format(
+      "  driver calls: {:.3g} per step after the first, {} per step; in {} of {} steps\n",
+      static_cast<double>(of.later_calls) / later,
+      Duration(static_cast<int64_t>(static_cast<double>(of.later_duration_ns) / later)),
+      Count(of.later_steps_with_calls), Count(of.steps - 1));
+}
+
 // Adds "GPU 0: pytorch reported 2.0 MiB allocated, the recording has 1.0 MiB, first at 3 ms; ...".
 void AddMismatch(const analysis::Reconciliation& found, const TotalCheck& check, const char* what,
                  std::vector<std::string>& out) {
@@ -147,6 +163,9 @@ std::string AllocatorText(const AllocatorReport& report, int32_t device) {
   }
   for (const DeviceCycles& cycles : report.cycles.devices) {
     if (cycles.device == device) text += StepLines(report.cycles, cycles);
+  }
+  for (const StepDriverCalls& calls : report.driver_calls) {
+    if (calls.device == device) text += DriverCallsLine(calls);
   }
   return text;
 }

@@ -32,7 +32,7 @@ std::string AllocatorText(const analysis::AllocatorReport& report, int32_t devic
 // Returns the differences between our sums and the allocator's, as sentences.
 std::vector<std::string> Mismatches(const std::vector<analysis::Reconciliation>& reconciliations);
 
-// Adds the keys "pools" and "steps" to a device of the report.
+// Adds the keys "pools", "steps" and "driver_calls" to a device of the report.
 void AddAllocatorKeys(const analysis::AllocatorReport& report, int32_t device,
                       nlohmann::ordered_json& json);
 nlohmann::ordered_json ActionsJson(const analysis::AllocatorReport& report);

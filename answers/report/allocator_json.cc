@@ -57,6 +57,16 @@ Json StepsJson(const analysis::Cycles& cycles, const analysis::DeviceCycles& dev
   return json;
 }
 
+Json DriverCallsJson(const analysis::StepDriverCalls& calls) {
+  return {{"steps", calls.steps},
+          {"calls", calls.calls},
+          {"later_calls", calls.later_calls},
+          {"later_duration_ns", calls.later_duration_ns},
+          {"later_steps_with_calls", calls.later_steps_with_calls},
+          {"last_step", calls.last_step == 0 ? Json(nullptr) : Json(calls.last_step)},
+          {"steady", calls.IsSteady()}};
+}
+
 Json CheckJson(const analysis::TotalCheck& check) {
   const auto difference = [&](const analysis::TotalCheck::Difference& at) {
     if (check.different == 0) return Json(nullptr);
@@ -104,6 +114,10 @@ void AddAllocatorKeys(const analysis::AllocatorReport& report, int32_t device, J
   json["steps"] = nullptr;
   for (const analysis::DeviceCycles& cycles : report.cycles.devices) {
     if (cycles.device == device) json["steps"] = StepsJson(report.cycles, cycles);
+  }
+  json["driver_calls"] = nullptr;
+  for (const analysis::StepDriverCalls& calls : report.driver_calls) {
+    if (calls.device == device) json["driver_calls"] = DriverCallsJson(calls);
   }
 }
 

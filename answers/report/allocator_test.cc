@@ -113,6 +113,29 @@ TEST_F(ReportAllocatorTest, StepsArePrintedWithTheirSourceAndPhases) {
   EXPECT_EQ(steps["typical"]["phases"]["backward"]["peak_bytes"], 1536u);
 }
 
+TEST_F(ReportAllocatorTest, StepsWithoutDriverCallsAreSteadyFromThenOn) {
+  Segment(0x1000000, 20 * kMiB);
+  Steps(2);
+  Segment(0x4000000, 20 * kMiB);
+  Steps(5);
+  EXPECT_THAT(Text(), HasSubstr("  driver calls: 1 up to step 2, none since step 3\n"));
+  const auto calls = Json()["devices"][0]["driver_calls"];
+  EXPECT_EQ(calls["last_step"], 2u);
+  EXPECT_EQ(calls["steady"], true);
+}
+
+TEST_F(ReportAllocatorTest, DriverCallsThatDoNotEndArePrintedPerStep) {
+  Segment(0x1000000, 20 * kMiB);
+  Steps(1);
+  for (uint64_t i = 1; i < 5; ++i) {
+    script_.Alloc(0x1000000 + i * 0x2000000, 2 * kMiB).duration_ns = 3000;
+    Steps(1);
+  }
+  EXPECT_THAT(Text(), HasSubstr("  driver calls: 1 per step after the first, 3.00 us per step; in "
+                                "3 of 3 steps\n"));
+  EXPECT_EQ(Json()["devices"][0]["driver_calls"]["steady"], false);
+}
+
 TEST_F(ReportAllocatorTest, TotalsThatDifferFromOursAreUnderNotKnown) {
   script_.Totals(script_.Block(0x1000, 512), 512, 0);
   script_.Totals(script_.Block(0x2000, 512), 4096, 0);

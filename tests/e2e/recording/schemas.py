@@ -61,14 +61,15 @@ def undescribed(schema, value, where):
 def problems(words, text):
     """Yields the violations of the schema in the output of a command."""
     command = " ".join(map(str, words))
+    name = "slope" if "--slope" in words else words[0]
     for line in text.splitlines() if words[0] == "cat" else [text]:
         value = json.loads(line)
-        for error in validator(words[0]).iter_errors(value):
+        for error in validator(name).iter_errors(value):
             yield f"{command}: {error.json_path}: {error.message[:200]}"
         if words[0] == "cat":
             continue  # an event's keys depend on its kind, and its own keys come from the log
-        for key in sorted(set(undescribed(validator(words[0]).schema, value, "$"))):
-            yield f"{command}: {key} is not in {path_of(words[0]).name}"
+        for key in sorted(set(undescribed(validator(name).schema, value, "$"))):
+            yield f"{command}: {key} is not in {path_of(name).name}"
 
 
 def problems_of_file(program, path):

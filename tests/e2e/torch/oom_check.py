@@ -5,6 +5,7 @@ out-of-memory event and its snapshot whatever becomes of the process.
 Usage: oom_check.py --build DIR [--python PYTHON] [NAME...]
 """
 
+import json
 import re
 import signal
 import subprocess
@@ -75,6 +76,14 @@ def check_event(lines, index, line, message=None):
     assert free == MEMORY - line["total_reserved"], (sample, line)
 
 
+def check_request(recording, line):
+    """The last failure has the tensor for which the memory was requested, and `oom` names it."""
+    assert line["requested"] == line["size"], line
+    oom = json.loads(recording.verb("oom", "--json", recording.path))
+    tensor = ("uint8", f"[{line['requested']}]")
+    assert (line["dtype"], line["shape"]) == (oom["dtype"], oom["shape"]) == tensor, (line, oom)
+
+
 def check_recording(recording, ooms, messages):
     lines = recording.events()
     replay = Replay(lines)  # compares the totals in each event, including the failing one
@@ -86,6 +95,7 @@ def check_recording(recording, ooms, messages):
         check_event(lines, oom.index, lines[oom.index], message)
         if number < IN_FULL:
             check_snapshot(lines, oom, names[number])
+    check_request(recording, lines[replay.ooms[-1].index])
     at_oom = recording.report("--at", "oom")
     (blocks,) = [h for d in at_oom["devices"] for h in d["heaps"] if h["heap"] == "pytorch"]
     first = lines[replay.ooms[0].index]

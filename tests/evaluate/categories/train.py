@@ -147,12 +147,14 @@ def wrap(job):
 
 
 def step_in_backward(parameters, job, truth):
-    """Gives each parameter its own optimizer, which runs as soon as the gradient is available."""
+    """Gives each parameter its own optimizer, which runs as soon as the gradient is available. That is the only
+    moment at which the gradient is the parameter's `grad`."""
     for parameter in parameters:
         optimizer = job.optimizer([parameter])
         truth.optimizers.append(optimizer)
 
         def run(_, optimizer=optimizer):
+            truth.moment("in_backward")
             optimizer.step()
             optimizer.zero_grad()
 
