@@ -170,7 +170,9 @@ class RangeTableMaker {
       group.row.name = text.empty() ? std::string(kUnknownName) : text;
       group.row.id = absl::StrCat(prefix, group.row.name);
       if (query_.by == RangeQuery::kLine && group.row.stack != 0) {
-        group.row.where = recording_.frames.Function(group.row.stack);
+        const analysis::FrameText* own = recording_.frames.Own(group.row.stack);
+        group.row.where = own == nullptr ? std::string(kUnknownName)
+                                         : analysis::GroupLabel(analysis::GroupBy::kFunction, *own);
       }
       group.row.amounts = group.amounts.Result();
       group.row.inclusive = group.inclusive;
@@ -213,8 +215,7 @@ class RangeTableMaker {
         row.id = absl::StrCat("stream/", row.name);
         break;
       default:
-        row.name = recording_.frames.Function(stack);
-        row.where = recording_.frames.Place(stack);
+        row.name = recording_.frames.Label(stack);
         row.id = absl::StrCat("stack/", stack);
         break;
     }

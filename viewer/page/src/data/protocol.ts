@@ -479,7 +479,7 @@ export interface RangeAmounts {
 export interface RangeRow extends RangeAmounts {
   readonly id: string; // 'category/3', 'role/a parameter', 'dtype/bfloat16', 'line/train.py:41'
   readonly name: string;
-  readonly where: string; // of a stack its place, of a line the function in `stack`
+  readonly where: string; // of a line the function in `stack`
   readonly inclusive: number | null; // bytes at the peak with it anywhere on their stack; null: does not apply
   readonly stack: number; // one that it counts; 0: none
 }

@@ -109,8 +109,7 @@ function nameOf(by: RangeQuery['by'], kind: number, { meta, stacks, lane }: Rang
       return named(meta.threads[kinds.thread[kind]!] ?? UNKNOWN);
     default: {
       const stack = kinds.stack[kind]!;
-      const own = stacks.ownOf(stack);
-      return { id: `stack/${stack}`, name: own?.name ?? UNKNOWN, where: own?.place ?? '' };
+      return { id: `stack/${stack}`, name: stacks.labelOf(stack, 0), where: '' };
     }
   }
 }
@@ -146,7 +145,7 @@ function frameGroups(by: ByFrame, kinds: ReadonlyMap<number, Amounts>, { lane, s
     }
     for (const label of all) groupOf(label).inclusive! += amounts.bytes;
   }
-  for (const group of groups.values()) if (by === 'line' && group.stack !== 0) group.where = stacks.ownOf(group.stack)?.name ?? UNKNOWN;
+  for (const group of groups.values()) if (by === 'line' && group.stack !== 0) group.where = stacks.ownOf(group.stack, 0)?.functionLabel ?? UNKNOWN;
   return [...groups.values()];
 }
 
@@ -163,11 +162,11 @@ export function moduleOf({ file, library }: Frame): string {
 
 /** Returns the label of the program's own frame. */
 function ownLabel(by: ByFrame, stack: number, stacks: StackTable): string {
-  const own = stacks.ownOf(stack);
+  const own = stacks.ownOf(stack, 0);
   if (own === null) return '';
   if (by === 'function') return own.functionLabel;
-  if (by === 'line') return own.ownPlace;
-  const frame = stacks.framesOf(stack).find((one) => functionLabel(one) === own.functionLabel && placeOfFrame(one) === own.ownPlace);
+  if (by === 'line') return own.place;
+  const frame = stacks.framesOf(stack).find((one) => functionLabel(one) === own.functionLabel && placeOfFrame(one) === own.place);
   return frame === undefined ? '' : moduleOf(frame);
 }
 
