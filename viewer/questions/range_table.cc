@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/report/report.h"
 #include "viewer/index/names.h"
 #include "viewer/questions/scope_rows.h"
 
