@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/whatif/replay.h"
 
 namespace gmt::analysis {
 namespace {
@@ -20,7 +19,6 @@ constexpr double kSameInputs = 0.05;  // tolerated deviation of the ratio of inp
 
 // Expandable segments eliminate fragmentation between segments. Long-lived blocks still lie between
 // others, the more so if blocks come and go in each step.
-// A replay shows how much; these are for recordings that cannot be replayed.
 constexpr uint64_t kLostToExpandablePercent = 10, kLostInTrainingPercent = 30;
 
 constexpr char kExpandable[] = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
@@ -82,13 +80,10 @@ class Advisor {
   }
 
   // Offers an action that merges available memory or makes it usable. `lost` bytes remain unusable.
-  // A leak fills that memory, too.
   void OfferToJoin(std::string what, uint64_t effect, bool is_estimate, std::string why,
                    uint64_t lost = 0) {
     const uint64_t usable = evidence_.available_bytes - std::min(evidence_.available_bytes, lost);
-    const bool is_enough =
-        report_.verdict != OomVerdict::kLeak && ShortBytes(evidence_, usable) == 0;
-    Add({std::move(what), effect, is_enough, is_estimate, std::move(why)});
+    Add({std::move(what), effect, ShortBytes(evidence_, usable) == 0, is_estimate, std::move(why)});
   }
   // Adds the action to those worth doing, or to those worth mentioning as not helpful. What is
   // enough for the step must also be enough for the request.
@@ -136,26 +131,11 @@ class Advisor {
       OfferToJoin(kExpandable, 0, true, "the step needs more than is available, fragmented or not");
     } else {
       OfferToJoin(kExpandable, facts_.fragmentation.expandable_bytes, true,
-                  "merges the free pieces of a stream", LostToExpandable());
+                  "merges the free pieces of a stream",
+                  std::max(Doubt(), PercentOf(evidence_.expected.bytes,
+                                              report_.phase ? kLostInTrainingPercent
+                                                            : kLostToExpandablePercent)));
     }
-  }
-
-  // What could not be used at the expected peak, with expandable segments: in proportion to what a
-  // replay needs besides its blocks.
-  uint64_t LostToExpandable() const {
-    const ExpectedPeak& expected = evidence_.expected;
-    const auto history = HistoryOf(examination_, report_.device);
-    if (!history.ok() || !Reproduce(*history).is_good()) {
-      const uint64_t percent = report_.phase ? kLostInTrainingPercent : kLostToExpandablePercent;
-      return std::max(Doubt(), PercentOf(expected.bytes, percent));
-    }
-    AllocatorSettings settings = history->settings;
-    settings.expandable_segments = true;
-    const Need need = NeedOf(*history, settings);
-    const double excess = static_cast<double>(need.least_reserved) /
-                              static_cast<double>(std::max<uint64_t>(need.peak_allocated, 1)) -
-                          1;
-    return Doubt() + static_cast<uint64_t>(excess * static_cast<double>(expected.bytes));
   }
 
   void PrivatePools() {
