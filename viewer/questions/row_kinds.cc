@@ -39,9 +39,10 @@ class KindNumbers {
     const RowId b = examples_[kind];
     constexpr uint16_t kKnown = analysis::kRowHasStream | analysis::kRowHasThread;
     const analysis::Rows& rows = recording_.rows();
-    return rows.stack[a] == rows.stack[b] && rows.heap[a] == rows.heap[b] &&
-           ((rows.flags[a] ^ rows.flags[b]) & kKnown) == 0 && rows.stream[a] == rows.stream[b] &&
-           rows.thread[a] == rows.thread[b] && rows.device[a] == rows.device[b] &&
+    return rows.stack[a] == rows.stack[b] && rows.forward_stack[a] == rows.forward_stack[b] &&
+           rows.heap[a] == rows.heap[b] && ((rows.flags[a] ^ rows.flags[b]) & kKnown) == 0 &&
+           rows.stream[a] == rows.stream[b] && rows.thread[a] == rows.thread[b] &&
+           rows.device[a] == rows.device[b] &&
            recording_.CategoryOf(a) == recording_.CategoryOf(b) && rows.Name(a) == rows.Name(b) &&
            rows.Dtype(a) == rows.Dtype(b) && role == roles_[kind];
   }

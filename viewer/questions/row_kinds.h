@@ -22,7 +22,7 @@ class RowKinds {
   // `spacing`: see RangeTotals.
   explicit RowKinds(Recording& recording, analysis::Step spacing = analysis::RangeTotals::kSpacing);
 
-  // One row of each kind, by kind. All rows of a kind are in one lane, and have the same stack,
+  // One row of each kind, by kind. All rows of a kind are in one lane, and have the same stacks,
   // category, role, type of tensor, stream, thread and name.
   const std::vector<analysis::RowId>& examples() const { return examples_; }
   uint32_t LaneOf(uint32_t kind) const { return totals_.kinds().lanes[kind]; }
