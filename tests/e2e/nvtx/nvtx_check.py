@@ -444,7 +444,7 @@ def plain_live_regions_are_in_snapshots_with_their_names(rig, folder):
     live = [(e.get("name", ""), "stream" in e) for e in live_set["live"] if e["heap"] == "nvtx"]
     assert sorted(live) == [("", False), ("cache", False)], live
     rows = recording.report("--at", "end", "--heap", "nvtx")["rows"]
-    assert rows[0]["label"] == "cache" and "main" in rows[1]["label"], rows
+    assert rows[0]["label"] == "cache" and "Register (nvtx_memory.cc:" in rows[1]["label"], rows
     assert 'region "cache"' in recording.verb("report", "--at", "end", recording.path)
 
 
