@@ -11,8 +11,10 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr double kTolerance = 0.05;   // of the larger run's bytes
-constexpr double kLeastFactor = 1.2;  // of inputs that differ enough
+// Bytes of the larger run may differ this much from a law that they follow.
+constexpr double kTolerance = 0.05;
+// Inputs of the larger run must be this many times as large.
+constexpr double kLeastFactor = 1.2;
 
 // What grows by `linear` and by `quadratic`, which is 0 if nothing can.
 struct Factors {

@@ -37,7 +37,7 @@ namespace gmt::analysis {
 
 struct InputSize {
   uint64_t samples = 0, tokens = 0;  // tokens per sample; 0: not known, or no sequence
-  uint64_t bytes = 0;                // of inputs, if samples are not known in both runs
+  uint64_t bytes = 0;                // the inputs' size, if samples are not known in both runs
 
   // All tokens; samples if tokens are not known; bytes if neither is.
   uint64_t Total() const;
@@ -56,7 +56,7 @@ struct SlopeRow {
 struct Slope {
   enum class Unit : uint8_t { kSample, kToken, kByte };
 
-  Diff moment;  // of the two runs, smaller first; without its rows
+  Diff moment;  // the compared moments, smaller run first; without its rows
   InputSize base, large;
   Unit unit = Unit::kSample;
   GrowthParts parts;

@@ -70,7 +70,7 @@ class Passes {
   struct Comparison {
     size_t pass = 0;   // index in all()
     size_t place = 0;  // from 1: index in places()
-    Step step = 0;     // of that request
+    Step step = 0;     // when that request succeeded
     Course at_place, whole;
   };
 
@@ -94,8 +94,8 @@ class Passes {
     return record.row != kNoRow && !record.is_death && Counts(record.row) ? record.row : kNoRow;
   }
 
-  // The passes that ended before the failure. Empty without an earlier step: nothing is known then
-  // of what follows the passes of the failing one.
+  // The passes that ended before the failure. Empty without an earlier step, because it is unknown
+  // then what follows the passes of the failing step.
   const std::vector<Pass>& all() const { return passes_; }
   // The maximum of the earlier steps.
   uint64_t earlier_peak() const { return earlier_peak_; }
@@ -112,7 +112,7 @@ class Passes {
 
   // ---- The failing step and pass
   Step step_begin() const { return step_begin_; }
-  Step begin() const { return begin_; }        // of the pass
+  Step begin() const { return begin_; }        // when the pass began
   bool is_first() const { return is_first_; }  // the pass, in its step
   // Its last requests, the failed one last, and its course at each of them.
   const std::vector<Place>& places() const { return places_; }
@@ -151,7 +151,7 @@ class Passes {
   bool is_first_ = true;
   Live live_;
   std::vector<Place> places_;
-  absl::flat_hash_map<uint64_t, std::vector<Occurrence>> index_;  // of places_, by key
+  absl::flat_hash_map<uint64_t, std::vector<Occurrence>> index_;  // into places_, by key
   Course failing_;
   bool has_state_ = false;  // whether the failing step created optimizer state
   uint64_t step_peak_ = 0, peak_before_state_ = 0, earlier_peak_ = 0;

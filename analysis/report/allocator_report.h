@@ -28,8 +28,7 @@ struct DeviceAllocator {
   std::vector<AllocatorAction> actions;  // in the window
 };
 
-// The calls by which a device's memory was acquired from the driver or returned, during the steps
-// of the training loop.
+// The calls by which a device's memory was acquired from the driver or returned, step by step.
 struct StepDriverCalls {
   int32_t device = 0;
   uint64_t steps = 0, calls = 0;
@@ -44,7 +43,8 @@ struct StepDriverCalls {
 struct AllocatorReport {
   std::vector<DeviceAllocator> devices;  // devices of the report that have a pool or an action
   Cycles cycles;                         // of the whole recording, for the report's devices only
-  std::vector<StepDriverCalls> driver_calls;  // of devices with a framework's blocks, if >= 3 steps
+  // One for each device with a framework's blocks, if there are three steps or more.
+  std::vector<StepDriverCalls> driver_calls;
   std::vector<Reconciliation> reconciliations;
 };
 

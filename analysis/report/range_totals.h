@@ -45,7 +45,7 @@ class RangeTotals {
   RangeTotals(const Trace& trace, Kinds kinds, Step spacing = kSpacing,
               size_t max_bytes = kMaxBytes);
 
-  // Of one kind, since the beginning of the recording.
+  // What one kind holds, and has allocated since the beginning of the recording.
   struct Sums {
     uint64_t live_bytes = 0;
     uint64_t allocations = 0;
@@ -79,7 +79,7 @@ class RangeTotals {
     std::vector<Sums> before;
     struct Lane {
       uint64_t bytes = 0;  // at the checkpoint
-      Peak peak;           // of the states after its steps
+      Peak peak;           // among the states after its steps
     };
     std::vector<Lane> lanes;
   };
