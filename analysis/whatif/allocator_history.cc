@@ -104,10 +104,13 @@ class HistoryReader {
   uint16_t PoolOf(RowId row) {
     if (const std::optional<uint64_t> pool = rows_.Pool(row))
       return *pool == 0 ? 0 : PoolNumber(*pool * 2);
+    // Rows are read in the order of their births.
+    const std::vector<Capture>& captures = trace_.captures;
     const Step birth = rows_.birth[row];
-    for (size_t i = 0; i < trace_.captures.size(); ++i) {
-      const Capture& capture = trace_.captures[i];
-      if (capture.begin < birth && birth <= capture.end && capture.stream == rows_.stream[row])
+    while (first_capture_ < captures.size() && captures[first_capture_].end < birth)
+      ++first_capture_;
+    for (size_t i = first_capture_; i < captures.size() && captures[i].begin < birth; ++i) {
+      if (birth <= captures[i].end && captures[i].stream == rows_.stream[row])
         return PoolNumber(i * 2 + 1);
     }
     return 0;
@@ -137,11 +140,9 @@ class HistoryReader {
       reserved_ += segment.size;
     }
     for (RowId row = 0; row < rows_.count(); ++row) {
-      if (rows_.birth[row] == 0 && IsBlock(row)) allocated_ += rows_.size[row];
       if (rows_.birth[row] == 0 && IsOutside(row)) outside_ += rows_.size[row];
     }
     history_.peak_reserved = reserved_;
-    history_.peak_allocated = allocated_;
     if (outside_ > 0) Add({AllocatorRequest::kOutside, 0, 0, 0, outside_});
   }
 
@@ -167,8 +168,6 @@ class HistoryReader {
              static_cast<uint32_t>(rows_.count() + failed), request.size});
       }
     }
-    history_.ends_with_failure =
-        !history_.requests.empty() && history_.requests.back().kind == AllocatorRequest::kFailed;
   }
 
   // The actions whose first call of the driver is at this step.
@@ -178,7 +177,6 @@ class HistoryReader {
       const AllocatorAction& action = actions[action_];
       if (action.device != device_) continue;
       if (action.kind == AllocatorAction::kRetry) {
-        ++history_.retries;
         if (action.requested_bytes > 0)
           too_much_ = std::min(too_much_, reserved_ + outside_ + action.requested_bytes);
       }
@@ -213,14 +211,11 @@ class HistoryReader {
 
   void ReadAllocation(RowId row) {
     has_allocations_ = true;
-    allocated_ += rows_.size[row];
-    history_.peak_allocated = std::max(history_.peak_allocated, allocated_);
     Add({AllocatorRequest::kAllocate, PoolOf(row), NumberOf(rows_.stream[row]), row,
          rows_.Requested(row).value_or(rows_.size[row])});
   }
 
   void ReadFree(RowId row) {
-    allocated_ -= rows_.size[row];
     const bool waits = (rows_.flags[row] & kRowAwaited) != 0;
     Add({waits ? AllocatorRequest::kFreeWhenAwaited : AllocatorRequest::kFree, 0, 0, row, 0});
   }
@@ -271,8 +266,9 @@ class HistoryReader {
   size_t pytorch_ = 0;
   bool has_allocations_ = false;
   size_t action_ = 0;
+  size_t first_capture_ = 0;        // that has not ended
   uint64_t too_much_ = UINT64_MAX;  // that the driver refused to provide
-  uint64_t reserved_ = 0, allocated_ = 0, outside_ = 0;
+  uint64_t reserved_ = 0, outside_ = 0;
   absl::flat_hash_map<uint64_t, uint32_t> streams_, pools_;
   AllocatorHistory history_;
 };

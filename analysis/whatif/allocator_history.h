@@ -64,7 +64,7 @@ struct StartSegment {
 
 struct AllocatorHistory {
   int32_t device = 0;
-  AllocatorSettings settings;  // of the recorded process
+  AllocatorSettings settings;  // with which the process was recorded
   uint64_t device_bytes = 0;   // 0 if unknown
   // What the driver could provide to this process, if known: the device without the contexts and
   // other processes that are not recorded.
@@ -72,8 +72,7 @@ struct AllocatorHistory {
   std::vector<StartSegment> start;
   std::vector<AllocatorRequest> requests;
   std::vector<SegmentEvent> segment_events;
-  uint64_t peak_reserved = 0, peak_allocated = 0, retries = 0;
-  bool ends_with_failure = false;  // the last request failed, and with it the program
+  uint64_t peak_reserved = 0;
 };
 
 // Returns FAILED_PRECONDITION with the reason if the recording cannot be replayed: no blocks of

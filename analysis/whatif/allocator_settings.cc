@@ -20,23 +20,6 @@ constexpr uint64_t kBlockUnit = 512;
 constexpr uint64_t kLargeRequest = 10 * kMiB;  // larger ones get a segment of their own
 constexpr uint64_t kSmallSegment = 2 * kMiB;
 
-// Splits at commas outside brackets.
-std::vector<std::string> Options(std::string_view text) {
-  std::vector<std::string> options;
-  size_t begin = 0;
-  int depth = 0;
-  for (size_t i = 0; i <= text.size(); ++i) {
-    if (i < text.size() && text[i] == '[') ++depth;
-    if (i < text.size() && text[i] == ']') --depth;
-    if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
-    std::string option(text.substr(begin, i - begin));
-    absl::StripAsciiWhitespace(&option);
-    if (!option.empty()) options.push_back(option);
-    begin = i + 1;
-  }
-  return options;
-}
-
 absl::Status Refuse(const std::string& key, const std::string& value, const std::string& wanted) {
   return absl::InvalidArgumentError(absl::StrCat(key, " is ", wanted, ", not \"", value, "\""));
 }
@@ -142,9 +125,25 @@ absl::Status ChangeOne(const std::string& option, AllocatorSettings& settings) {
 
 }  // namespace
 
+std::vector<std::string> SplitAllocatorOptions(std::string_view text) {
+  std::vector<std::string> options;
+  size_t begin = 0;
+  int depth = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && text[i] == '[') ++depth;
+    if (i < text.size() && text[i] == ']') --depth;
+    if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
+    std::string option(text.substr(begin, i - begin));
+    absl::StripAsciiWhitespace(&option);
+    if (!option.empty()) options.push_back(option);
+    begin = i + 1;
+  }
+  return options;
+}
+
 absl::Status AllocatorSettings::Change(std::string_view text) {
   AllocatorSettings changed = *this;
-  for (const std::string& option : Options(text)) {
+  for (const std::string& option : SplitAllocatorOptions(text)) {
     if (absl::Status status = ChangeOne(option, changed); !status.ok()) return status;
   }
   *this = changed;

@@ -11,7 +11,9 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -21,6 +23,10 @@ namespace gmt::analysis {
 constexpr uint64_t RoundUp(uint64_t bytes, uint64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
+
+// Splits "a:1, b:[2:3,4:5]" at the commas outside brackets; the parts have no surrounding spaces,
+// and empty ones are left out.
+std::vector<std::string> SplitAllocatorOptions(std::string_view text);
 
 struct AllocatorSettings {
   static constexpr uint64_t kUnlimited = UINT64_MAX;
@@ -35,7 +41,7 @@ struct AllocatorSettings {
   // In how many steps each power of two is divided, from 1 MiB to 32 GiB; 0: multiples of 512.
   std::array<uint32_t, 16> roundup_divisions = {};
   double gc_threshold = 0;     // 0: no garbage collection
-  double memory_fraction = 1;  // of the device
+  double memory_fraction = 1;  // the part of the device that may be reserved
 
   // Changes the options named in `text`: "max_split_size_mb:128,expandable_segments:True"; `=`
   // separates a value as well as `:`. Returns INVALID_ARGUMENT for unknown options and values that

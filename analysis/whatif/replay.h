@@ -50,7 +50,7 @@ struct ScenarioResult {
 // How well a replay with the recorded settings agrees with the recording.
 struct Reproduction {
   uint64_t segment_events = 0;  // recorded
-  uint64_t reproduced = 0;      // of these, in requests that move the same bytes in the replay
+  uint64_t reproduced = 0;      // in requests that move the same bytes in the replay
   double peak_error = 0;        // of reserved memory, relative
   uint64_t predicted_peak = 0;
 

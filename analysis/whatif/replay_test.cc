@@ -29,6 +29,13 @@ class AllocatorReplayTest : public ::testing::Test {
     script_.Alloc(address, bytes);
     script_.Block(address, bytes);
   }
+  // 80 MiB are reserved, 40 of them cached, when 60 more are requested.
+  void CacheOneOfTwoSegments() {
+    Segment(kA, 40 * kMiB);
+    Segment(kB, 40 * kMiB);
+    script_.FreeBlock(kA);
+    Segment(kC, 60 * kMiB);
+  }
   static Scenario With(const AllocatorHistory& history, std::string_view text) {
     Scenario scenario{std::string(text), history.settings, std::nullopt};
     EXPECT_TRUE(scenario.settings.Change(text).ok());
@@ -82,10 +89,7 @@ TEST_F(AllocatorReplayTest, FragmentedMemoryIsJoinedByExpandableSegments) {
 }
 
 TEST_F(AllocatorReplayTest, SmallerDeviceRunsOutWhereItsMemoryEnds) {
-  Segment(kA, 40 * kMiB);
-  Segment(kB, 40 * kMiB);
-  script_.FreeBlock(kA);
-  Segment(kC, 60 * kMiB);
+  CacheOneOfTwoSegments();
   const auto history = History();
   ASSERT_TRUE(history.ok());
   Scenario scenario = With(*history, "");
@@ -98,10 +102,7 @@ TEST_F(AllocatorReplayTest, SmallerDeviceRunsOutWhereItsMemoryEnds) {
 }
 
 TEST_F(AllocatorReplayTest, LeastReservedIsWhereTheFirstRequestFails) {
-  Segment(kA, 40 * kMiB);
-  Segment(kB, 40 * kMiB);
-  script_.FreeBlock(kA);
-  Segment(kC, 60 * kMiB);
+  CacheOneOfTwoSegments();
   const auto history = History();
   ASSERT_TRUE(history.ok());
   const Need need = NeedOf(*history, history->settings);
@@ -170,7 +171,6 @@ TEST_F(AllocatorReplayTest, FailedRequestThatFitsElsewhereIsNoFailure) {
   script_.FailedBlock(70 * kMiB);
   auto history = History();
   ASSERT_TRUE(history.ok());
-  EXPECT_TRUE(history->ends_with_failure);
   history->capacity = 100 * kMiB;
   EXPECT_TRUE(Predict(*history, With(*history, "")).is_out_of_memory());
   Scenario larger = With(*history, "");

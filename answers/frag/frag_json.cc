@@ -25,15 +25,6 @@ Json SplitJson(const analysis::FragmentationSplit& split) {
           {"awaiting_stream", split.awaiting_stream}};
 }
 
-// The line of code of a stack, and what is written there.
-std::string SourceText(const PinGroup& group, const Examination& examination,
-                       analysis::SourceLines& sources) {
-  const auto& frames =
-      examination.stacks().Frames(group.forward_stack != 0 ? group.forward_stack : group.stack);
-  const int own = analysis::OwnFrame(frames);
-  return own < 0 ? "" : sources.Line(frames[static_cast<size_t>(own)]);
-}
-
 Json PinsJson(const Fragmentation& found, const Examination& examination,
               analysis::SourceLines& sources, size_t top) {
   const analysis::Trace& trace = examination.trace();
@@ -47,7 +38,7 @@ Json PinsJson(const Fragmentation& found, const Examination& examination,
          {"block_bytes", group.block_bytes},
          {"pinned_bytes", group.pinned_bytes},
          {"oldest_t_ns", trace.TimeOf(group.first_birth)},
-         {"source", OrNull(SourceText(group, examination, sources))},
+         {"source", OrNull(SourceText(examination, group.stack, group.forward_stack, sources))},
          {"frames", FramesJson(examination.stacks().Frames(group.stack))},
          {"forward_frames", FramesJson(examination.stacks().Frames(group.forward_stack))}});
   }

@@ -95,15 +95,6 @@ Json OptimizerJson(const analysis::Optimizer& optimizer) {
       {"class", optimizer.name}, {"place", OrNull(optimizer.place)}, {"known", optimizer.is_known}};
 }
 
-// Returns what is written in the line of code that requested the memory.
-std::string SourceText(const OomReport& report, const Examination& examination,
-                       analysis::SourceLines& sources) {
-  const auto& frames =
-      examination.stacks().Frames(report.forward_stack != 0 ? report.forward_stack : report.stack);
-  const int own = analysis::OwnFrame(frames);
-  return own < 0 ? "" : sources.Line(frames[static_cast<size_t>(own)]);
-}
-
 void AddFailure(const OomReport& report, const Examination& examination,
                 analysis::SourceLines& sources, Json& json) {
   json["device"] = report.device;
@@ -115,7 +106,7 @@ void AddFailure(const OomReport& report, const Examination& examination,
   json["stack"] = OrNull(StackId(report.stack, report.forward_stack));
   json["frames"] = FramesJson(examination.stacks().Frames(report.stack));
   json["forward_frames"] = FramesJson(examination.stacks().Frames(report.forward_stack));
-  json["source"] = OrNull(SourceText(report, examination, sources));
+  json["source"] = OrNull(SourceText(examination, report.stack, report.forward_stack, sources));
   json["leak"] = OrNull(report.leak_id);
   json["dtype"] = OrNull(report.dtype);
   json["shape"] = OrNull(report.shape);

@@ -27,4 +27,11 @@ Json FramesJson(const std::vector<analysis::FrameText>& frames) {
   return json;
 }
 
+std::string SourceText(const analysis::Examination& examination, uint32_t stack,
+                       uint32_t forward_stack, analysis::SourceLines& sources) {
+  const auto& frames = examination.stacks().Frames(forward_stack != 0 ? forward_stack : stack);
+  const int own = analysis::OwnFrame(frames);
+  return own < 0 ? "" : sources.Line(frames[static_cast<size_t>(own)]);
+}
+
 }  // namespace gmt::answers

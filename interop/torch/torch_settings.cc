@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "analysis/whatif/allocator_settings.h"
 #include "format/units.h"
 #include "nlohmann/json.hpp"
 
@@ -96,21 +97,6 @@ bool Apply(std::string_view key, std::string_view value, TorchSettings* settings
   return false;
 }
 
-// Splits "a:1,b:[2:3,4:5]" at the commas outside brackets.
-std::vector<std::string_view> Options(std::string_view text) {
-  std::vector<std::string_view> options;
-  size_t begin = 0;
-  int depth = 0;
-  for (size_t i = 0; i <= text.size(); ++i) {
-    if (i < text.size() && text[i] == '[') ++depth;
-    if (i < text.size() && text[i] == ']') --depth;
-    if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
-    if (i > begin) options.push_back(text.substr(begin, i - begin));
-    begin = i + 1;
-  }
-  return options;
-}
-
 constexpr int kMaxDepth = 64;
 
 void WriteJson(const nlohmann::json& value, int depth, PickleWriter& pickle) {
@@ -160,7 +146,8 @@ TorchSettings ParseTorchSettings(std::string_view text) {
   settings.text = std::string(text);
   std::string tight = settings.text;
   tight.erase(std::remove_if(tight.begin(), tight.end(), absl::ascii_isspace), tight.end());
-  for (std::string_view option : Options(tight)) {
+  for (const std::string& text_of_option : analysis::SplitAllocatorOptions(tight)) {
+    const std::string_view option = text_of_option;
     const size_t colon = option.find(':');
     const std::string_view key = option.substr(0, colon);
     const std::string_view value =
