@@ -15,7 +15,7 @@ using analysis::Piece;
 using analysis::PinGroup;
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMoments = 120;  // of a history: as many as a chart can show
+constexpr size_t kMoments = 120;  // as many as a chart can show
 
 Json SplitJson(const analysis::FragmentationSplit& split) {
   return {{"releasable", split.releasable},

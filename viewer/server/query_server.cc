@@ -77,8 +77,8 @@ class PooledServer final : public QueryServer, private http::Handler {
   // Used only in the serving thread. Ordered for destruction: events are freed before their loop.
   http::EventOwned<event_base> loop_;
   http::EventOwned<event> wake_, tick_, heartbeat_;
-  std::map<uint64_t, std::shared_ptr<std::atomic<bool>>>
-      gone_;  // by request in a pool: disconnected
+  // Whether the client of a request that a pool answers has disconnected, by request.
+  std::map<uint64_t, std::shared_ptr<std::atomic<bool>>> gone_;
   std::set<uint64_t> streams_;
   std::unique_ptr<http::Server> http_;
 
