@@ -228,7 +228,8 @@ struct Control {
   std::atomic<uint32_t> attach_errno;
   std::atomic<uint32_t> attach_refused;
   std::atomic<uint32_t> attach_last;  // the newest attach that was started
-  // Where the history of attach_last begins, and the values of the counters at that moment.
+  // Where the history of attach_last begins, and the values of the counters at that moment. Calls
+  // that other threads make in the next moment, while the process still switches, are not recorded.
   std::atomic<uint64_t> attach_first_ticket;
   std::atomic<uint64_t> attach_begin_ns;
   std::atomic<uint64_t> attach_counters[16];

@@ -5,6 +5,7 @@ The attaching client is simulated, so that only the process and the collector ar
 """
 
 import argparse
+import math
 import os
 import pathlib
 import random
@@ -37,23 +38,27 @@ def held_since(load, begin_ns):
 
 
 def recorded_live(rig, path):
-    """Returns the snapshot taken at the detach: {address: size} of the driver's heap."""
+    """Returns the driver's heap at the detach: {address: size}; and how long after begin_ns the first call was recorded."""
     recording = rigs.Recording(rig, path.parent, None)
     live = {}
+    first_ns = math.inf
     for event in recording.events(path):
         if event.get("heap") != "driver":
             continue
+        first_ns = min(first_ns, event["t_ns"])
         if event["kind"] == "alloc":
             live[event["address"]] = event["size"]
         elif event["kind"] == "free":
             live.pop(event["address"], None)
-    return live
+    return live, first_ns
 
 
 def check_live(rig, path, held, begin_ns):
-    live = recorded_live(rig, path)
+    live, first_ns = recorded_live(rig, path)
     held_at = {address: size for address, size, _, _ in held}
-    must = {a: s for a, s, before, _ in held if before > begin_ns}
+    # The process starts to record a moment after begin_ns, at the latest with its first recorded
+    # call.
+    must = {a: s for a, s, before, _ in held if before > begin_ns + first_ns}
     may_not = {a for a, _, _, after in held if after < begin_ns}
     for address, size in must.items():
         assert live.get(address) == size, f"{address:#x}: {size} bytes held, {live.get(address)}"
