@@ -11,8 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "analysis/categories/alive_by_category.h"
-#include "analysis/examination/layers.h"
-#include "analysis/stacks/module_path.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::analysis {
@@ -42,9 +40,8 @@ class ReportMaker {
                        ? std::nullopt
                        : std::optional<Replay>(std::in_place, trace_, options.window)),
         replay_(of_window_ ? *of_window_ : examination.replay()),
-        held_before_(FindHeldBefore(trace_)) {
-    if (IsByCode(options_.by)) before_.emplace(examination, categories);
-  }
+        row_groups_(examination, categories, options.by),
+        held_before_(FindHeldBefore(trace_)) {}
 
   absl::StatusOr<Report> Make() {
     report_.by = options_.by;
@@ -75,21 +72,6 @@ class ReportMaker {
   }
 
  private:
-  struct GroupKey {
-    int32_t device;
-    uint32_t heap;
-    uint64_t number;   // stack and forward stack, thread, stream, size
-    std::string name;  // function, file, or the region's name
-    bool known;
-    const BeforeGroup* before = nullptr;
-
-    auto Tuple() const { return std::tie(device, heap, number, name, known, before); }
-    bool operator==(const GroupKey& other) const { return Tuple() == other.Tuple(); }
-    template <typename H>
-    friend H AbslHashValue(H h, const GroupKey& k) {
-      return H::combine(std::move(h), k.device, k.heap, k.number, k.name, k.known, k.before);
-    }
-  };
   struct Group {
     explicit Group(const Categories& categories) : by_category(categories) {}
     uint64_t bytes = 0, count = 0;
@@ -196,7 +178,6 @@ class ReportMaker {
     const Rows& rows = trace_.rows;
     std::map<int32_t, CategoryTotals> by_category;
     const AliveByCategory alive(trace_, categories_, step);
-    const RolesAt* roles = options_.by == GroupBy::kNode ? &alive.roles() : nullptr;
     for (const OwnBytes& own : OwnBytesAfter(trace_, step)) {
       const int32_t device = rows.device[own.row];
       if (!devices.contains(device)) continue;
@@ -209,7 +190,8 @@ class ReportMaker {
       out.bytes += bytes;
       if (heap_ != kAllHeaps || IsAllocated(rows, own.row) || rows.IsRegion(own.row))
         out.allocated_bytes += bytes;
-      Group& group = groups_.try_emplace(KeyOf(own.row, roles), categories_).first->second;
+      Group& group =
+          groups_.try_emplace(row_groups_.KeyOf(own.row, alive.roles()), categories_).first->second;
       group.bytes += bytes;
       ++group.count;
       group.by_stack[rows.stack[own.row]] += bytes;
@@ -256,93 +238,6 @@ class ReportMaker {
     }
   }
 
-  // `roles`: used for kNode.
-  GroupKey KeyOf(RowId row, const RolesAt* roles) {
-    const Rows& rows = trace_.rows;
-    GroupKey key{rows.device[row], rows.heap[row], 0, "", true};
-    // Its allocating code is unknown.
-    if (before_.has_value()) key.before = before_->Of(row);
-    if (key.before != nullptr) return key;
-    switch (options_.by) {
-      case GroupBy::kStack:
-        key.number = uint64_t{rows.forward_stack[row]} << 32 | rows.stack[row];
-        if (rows.IsRegion(row)) key.name = definitions_.string(rows.Name(row));
-        break;
-      case GroupBy::kFunction:
-      case GroupBy::kFile:
-        key.name = OwnName(rows.stack[row], rows.forward_stack[row]);
-        break;
-      case GroupBy::kHeap:
-        break;
-      case GroupBy::kLibrary:
-        key.name = LibraryOfRow(row);
-        break;
-      case GroupBy::kThread:
-        key.known = (rows.flags[row] & kRowHasThread) != 0;
-        key.number = key.known ? rows.thread[row] : 0;
-        break;
-      case GroupBy::kStream:
-        key.known = (rows.flags[row] & kRowHasStream) != 0;
-        key.number = key.known ? rows.stream[row] : 0;
-        break;
-      case GroupBy::kSize:
-        key.number = rows.size[row];
-        break;
-      case GroupBy::kCategory:
-        key.number = static_cast<uint64_t>(categories_.Of(row).category);
-        break;
-      case GroupBy::kLayer:
-        key.name = LayerOf(row);
-        key.known = !key.name.empty();
-        break;
-      case GroupBy::kDtype:
-        key.name = definitions_.string(rows.Dtype(row));
-        key.known = !key.name.empty();
-        break;
-      case GroupBy::kNode:
-        key.name = NodeOf(row, *roles);
-        key.known = !key.name.empty();
-        break;
-    }
-    return key;
-  }
-
-  // Uses the forward pass's stack for memory of a backward pass.
-  const std::string& LayerOf(RowId row) {
-    static const std::string& workspaces = *new std::string(kWorkspacesLayer);
-    const Rows& rows = trace_.rows;
-    if (categories_.Of(row).category == Category::kWorkspaces) return workspaces;
-    const uint32_t stack = rows.forward_stack[row] != 0 ? rows.forward_stack[row] : rows.stack[row];
-    const auto [it, is_new] = layers_.try_emplace(stack);
-    if (is_new) it->second = ModulePath(examination_.stacks().Frames(stack));
-    return it->second;
-  }
-
-  // Returns the last node that saved it; "" if there is none.
-  std::string NodeOf(RowId row, const RolesAt& roles) const {
-    const HeldRoles held = roles.Of(row);
-    const bool is_saved = BecauseOf(held.roles, {}).reason == AliveReason::kSaved;
-    if (!is_saved) return "";
-    const std::string name(held.nodes.empty() ? "" : definitions_.string(held.nodes.back().name));
-    return name.empty() ? "a node of the autograd graph" : name;
-  }
-
-  // Blocks belong to the framework, not to a library.
-  const std::string& LibraryOfRow(RowId row) {
-    static const std::string& none = *new std::string();
-    const Rows& rows = trace_.rows;
-    if (rows.heap[row] > kHostHeap) return none;
-    return examination_.stacks().Library(rows.stack[row]);
-  }
-
-  const std::string& OwnName(uint32_t stack, uint32_t forward_stack) {
-    const auto [it, is_new] = own_names_.try_emplace({stack, forward_stack});
-    if (!is_new) return it->second;
-    const FrameText* own = examination_.stacks().Own(stack, forward_stack);
-    if (own == nullptr) return it->second;
-    return it->second = GroupLabel(options_.by, *own);
-  }
-
   void FinishRows() {
     for (auto& [key, group] : groups_) report_.rows.push_back(RowOf(key, group));
     std::sort(report_.rows.begin(), report_.rows.end(), [](const ReportRow& a, const ReportRow& b) {
@@ -352,6 +247,13 @@ class ReportMaker {
       const auto none = group.by_stack.find(0);
       if (none != group.by_stack.end()) report_.unknown_bytes += none->second;
     }
+  }
+
+  int64_t InstantOf(int32_t index) const {
+    for (const ReportDevice& device : report_.devices) {
+      if (device.index == index) return device.at.t_ns;
+    }
+    return trace_.end_t_ns;
   }
 
   ReportRow RowOf(const GroupKey& key, const Group& group) const {
@@ -369,7 +271,9 @@ class ReportMaker {
       row.label = key.before->label;
       return row;
     }
-    Name(key, row);
+    RowGroups::Name name = row_groups_.NameOf(key, InstantOf(key.device));
+    row.id = std::move(name.id);
+    row.label = std::move(name.label);
     const auto biggest =
         std::max_element(group.by_stack.begin(), group.by_stack.end(),
                          [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -382,75 +286,6 @@ class ReportMaker {
     return row;
   }
 
-  // Returns "stream 0x7f00 "copy", priority -1", as far as known. 0 is the default priority.
-  std::string StreamLabel(const GroupKey& key) const {
-    std::string label = absl::StrCat("stream 0x", absl::Hex(key.number));
-    int64_t t_ns = trace_.end_t_ns;
-    for (const ReportDevice& device : report_.devices) {
-      if (device.index == key.device) t_ns = device.at.t_ns;
-    }
-    const StreamInfo* stream = StreamAt(trace_, key.number, t_ns);
-    if (stream == nullptr) return label;
-    if (stream->name != 0) {
-      absl::StrAppend(&label, " \"", std::string(definitions_.string(stream->name)), "\"");
-    }
-    if (stream->priority.value_or(0) != 0) {
-      absl::StrAppend(&label, ", priority ", *stream->priority);
-    }
-    return label;
-  }
-
-  void Name(const GroupKey& key, ReportRow& row) const {
-    switch (options_.by) {
-      case GroupBy::kStack:
-        row.id = absl::StrCat("stack/", key.number & UINT32_MAX);
-        if (key.number >> 32 != 0) absl::StrAppend(&row.id, "+", key.number >> 32);
-        row.label = key.name;
-        return;
-      case GroupBy::kLibrary:
-        row.label = key.heap > kHostHeap ? BlocksLabel(row.heap) : LibraryLabel(key.name);
-        row.id = absl::StrCat("library/", row.label);
-        return;
-      case GroupBy::kFunction:
-      case GroupBy::kFile:
-        row.label = key.name;
-        row.id = absl::StrCat(options_.by == GroupBy::kFile ? "file/" : "function/", key.name);
-        return;
-      case GroupBy::kHeap:
-        row.label = row.heap;
-        row.id = absl::StrCat("heap/", row.heap);
-        return;
-      case GroupBy::kThread:
-        row.label = key.known ? absl::StrCat("thread ", key.number) : "thread not known";
-        row.id = key.known ? absl::StrCat("thread/", key.number) : "thread/unknown";
-        return;
-      case GroupBy::kStream:
-        row.label = key.known ? StreamLabel(key) : "no stream";
-        row.id = key.known ? absl::StrCat("stream/0x", absl::Hex(key.number)) : "stream/none";
-        return;
-      case GroupBy::kSize:
-        row.label = absl::StrCat(key.number, " bytes each");
-        row.id = absl::StrCat("size/", key.number);
-        return;
-      case GroupBy::kCategory:
-        row.label = TextOf(static_cast<Category>(key.number));
-        row.id = absl::StrCat("category/", std::string(NameOf(static_cast<Category>(key.number))));
-        return;
-      case GroupBy::kLayer:
-        row.label = key.known ? key.name : "outside of modules";
-        row.id = absl::StrCat("layer/", row.label);
-        return;
-      case GroupBy::kDtype:
-        row.label = key.known ? key.name : key.heap > kHostHeap ? "dtype not known" : "no tensor";
-        row.id = absl::StrCat("dtype/", key.known ? key.name : "none");
-        return;
-      case GroupBy::kNode:
-        row.label = key.known ? key.name : "not saved for backward";
-        row.id = absl::StrCat("node/", key.known ? key.name : "none");
-        return;
-    }
-  }
-
   const Examination& examination_;
   const Categories& categories_;
   const Trace& trace_;
@@ -459,47 +294,14 @@ class ReportMaker {
   const uint32_t heap_;
   const std::optional<Replay> of_window_;  // set if the window is not the whole recording
   const Replay& replay_;
-  std::optional<BeforeMatches> before_;  // of rows by code
+  RowGroups row_groups_;
   const std::vector<HeldBefore> held_before_;
   Report report_;
   std::map<Step, std::set<int32_t>> devices_by_step_;
   absl::flat_hash_map<GroupKey, Group> groups_;
-  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, std::string>
-      own_names_;                                      // by stack and forward stack
-  absl::flat_hash_map<uint32_t, std::string> layers_;  // by stack
 };
 
 }  // namespace
-
-bool IsByCode(GroupBy by) {
-  return by == GroupBy::kStack || by == GroupBy::kFunction || by == GroupBy::kFile;
-}
-
-absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word) {
-  static constexpr std::pair<absl::string_view, GroupBy> kWords[] = {
-      {"stack", GroupBy::kStack},       {"function", GroupBy::kFunction},
-      {"file", GroupBy::kFile},         {"heap", GroupBy::kHeap},
-      {"thread", GroupBy::kThread},     {"stream", GroupBy::kStream},
-      {"size", GroupBy::kSize},         {"library", GroupBy::kLibrary},
-      {"category", GroupBy::kCategory}, {"layer", GroupBy::kLayer},
-      {"dtype", GroupBy::kDtype},       {"node", GroupBy::kNode}};
-  for (const auto& [name, by] : kWords) {
-    if (name == word) return by;
-  }
-  return absl::NotFoundError(absl::StrCat("rows cannot be grouped by '", word, "'"));
-}
-
-std::string GroupLabel(GroupBy by, const FrameText& own) {
-  if (by == GroupBy::kFile) return !own.file.empty() ? own.file : own.module;
-  const bool ambiguous = own.is_python() && !own.file.empty();
-  return ambiguous ? absl::StrCat(own.Name(), " (", own.FileName(), ")") : own.Name();
-}
-
-std::string LibraryLabel(const std::string& library) {
-  return library.empty() ? "library not known" : library;
-}
-
-std::string BlocksLabel(const std::string& heap) { return absl::StrCat("blocks of ", heap); }
 
 absl::StatusOr<Report> MakeReport(const Examination& examination, const ReportOptions& options) {
   return MakeReport(examination, Categorize(examination), options);

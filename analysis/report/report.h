@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "analysis/categories/categories.h"
 #include "analysis/categories/step_profile.h"
 #include "analysis/categories/tensor_facts.h"
@@ -34,6 +33,7 @@
 #include "analysis/report/allocator_report.h"
 #include "analysis/report/allocators.h"
 #include "analysis/report/before_matches.h"
+#include "analysis/report/row_groups.h"
 #include "analysis/report/stream_report.h"
 #include "analysis/stacks/frames.h"
 #include "analysis/trace/before_attach.h"
@@ -41,37 +41,6 @@
 #include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
-
-enum class GroupBy {
-  kStack,
-  kFunction,
-  kFile,
-  kHeap,
-  kThread,
-  kStream,
-  kSize,
-  kLibrary,
-  kCategory,
-  kLayer,
-  kDtype,  // the type of the tensor for which a block was allocated
-  kNode    // the autograd node that saved it for its backward pass
-};
-
-// Whether rows stand for lines of code: a stack, or the program's own frame in it.
-bool IsByCode(GroupBy by);
-// Returns NOT_FOUND for any other word.
-absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word);
-
-// The label of a row of one function or file, from the program's own frame of its stacks; "" if it
-// has no name. For kFunction, Python functions include their file, because many are called
-// "forward".
-std::string GroupLabel(GroupBy by, const FrameText& own);
-// kLayer: label of workspaces, which are shared by all layers although the first one allocates
-// them.
-inline constexpr char kWorkspacesLayer[] = "workspaces";
-// kLibrary: labels of driver and host memory, by LibraryOf; and of blocks, by their heap.
-std::string LibraryLabel(const std::string& library);
-std::string BlocksLabel(const std::string& heap);
 
 struct ReportOptions {
   At at;

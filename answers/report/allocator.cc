@@ -146,8 +146,8 @@ std::string RoomText(const std::vector<Room>& rooms, int32_t device) {
   if (room == rooms.end() || (!room->free_bytes && room->largest_cached_bytes == 0)) return "";
   const std::string cached =
       fmt::format("the largest free piece of the cache {}", Bytes(room->largest_cached_bytes));
-  if (!room->free_bytes) return "room: " + cached + "; free driver memory is unknown\n";
-  std::string text = fmt::format("room: about {} free", Bytes(*room->free_bytes));
+  if (!room->free_bytes) return "available: " + cached + "; free driver memory is unknown\n";
+  std::string text = fmt::format("available: about {} free", Bytes(*room->free_bytes));
   if (room->total_bytes) text += fmt::format(" of {}", Bytes(*room->total_bytes));
   if (room->largest_cached_bytes > 0) text += ", " + cached;
   return text +

@@ -149,7 +149,7 @@ class StandalonePageMaker {
     }
     parts.insert(parts.begin(), JsonPart("meta", {{"protocol", 1},
                                                   {"version", version_},
-                                                  {"door", "file"},
+                                                  {"origin", "file"},
                                                   {"files", std::move(metas)}}));
     parts.insert(parts.end(), fixed_.begin(), fixed_.end());
     return parts;

@@ -279,7 +279,7 @@ Response Server::Meta(Parameters& parameters) {
   for (const Served& served : files_) files.push_back(served.meta());
   return Body(Dump(Json{{"protocol", kProtocol},
                         {"version", std::string(format::ToolVersion())},
-                        {"door", "server"},
+                        {"origin", "server"},
                         {"files", std::move(files)}}));
 }
 

@@ -187,7 +187,7 @@ def every_question_is_answered(place):
     with place.view("short.gmt") as view:
         view.wait_ready()
         meta = view.answer("meta")
-        assert meta["protocol"] == 1 and meta["door"] == "server", meta
+        assert meta["protocol"] == 1 and meta["origin"] == "server", meta
         file = meta["files"][0]
         lane = file["lanes"][0]
         window = {"file": 0, "lane": 0, "axis": "event", "from": 0, "to": file["events"], "columns": 100}

@@ -29,7 +29,7 @@ async function meta(): Promise<Meta> {
   const made = await recording.meta();
   const file = made.files[0]!;
   const lane = { ...file.lanes[0]!, peak_bytes: PEAK, peak_event: EVENTS / 2, series: ['live'] as const, capacity_bytes: null };
-  return { ...made, door: 'server', files: [{ ...file, events: EVENTS, end_ns: 3600e9, lanes: [lane], phases: [], steps: { ...file.steps, source: '' } }] };
+  return { ...made, origin: 'server', files: [{ ...file, events: EVENTS, end_ns: 3600e9, lanes: [lane], phases: [], steps: { ...file.steps, source: '' } }] };
 }
 
 // Returns a tile with the maximum number of blocks, the same ones for the same window.

@@ -42,7 +42,7 @@ describe.skipIf(noBrowser !== '' || noPage('export') !== '')('a standalone file'
     }
     expect(test.strayRequests).toEqual([]);
     expect(test.errors).toEqual([]);
-    expect((await test.state()).meta!.door).toBe('file');
+    expect((await test.state()).meta!.origin).toBe('file');
     await test.close();
   });
 

@@ -67,7 +67,7 @@ export function Shell({ page }: { readonly page: Page }) {
       {dialog === 'palette' && <Palette commands={commands} places={page} onClose={close} />}
       {dropped.length > 0 && (
         <DroppedFiles
-          key={dropped.join('\n')} names={dropped} shown={state.meta?.door === 'server' ? fileOf(state)?.path ?? '' : ''}
+          key={dropped.join('\n')} names={dropped} shown={state.meta?.origin === 'server' ? fileOf(state)?.path ?? '' : ''}
           announce={announce} onClose={() => setDropped([])}
         />
       )}

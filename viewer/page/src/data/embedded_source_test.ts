@@ -78,7 +78,7 @@ function source(omitted: boolean): EmbeddedSource {
     own: [['forward (train.py)', '/src/train.py', 'train.py:41', true], ['load (train.py)', '/src/train.py', 'train.py:5', true]],
   };
   const parts = new Map<string, readonly string[]>([
-    ['meta', json({ protocol: 1, version: '1', door: 'file', files: [META] } satisfies Meta)],
+    ['meta', json({ protocol: 1, version: '1', origin: 'file', files: [META] } satisfies Meta)],
     ['0/lane/0', base64(new Uint8Array(lane))],
     ['0/clock', base64(new Uint8Array(clock))],
     ['0/stacks', json(stacks)],

@@ -63,7 +63,7 @@ describe('HttpSource', () => {
   it('names the window of a live recording in its questions', async () => {
     const { source, asked } = answering(() => Response.json({ row: 7 }));
     const live = { generation: 3, window: 2, first_window: 0, names: 0, begin_ns: 0, dropped_events: 9 };
-    source.useWindows({ protocol: 1, version: '', door: 'server', files: [{ file: 1, live }] } as unknown as Meta);
+    source.useWindows({ protocol: 1, version: '', origin: 'server', files: [{ file: 1, live }] } as unknown as Meta);
     await source.block(0, 4);
     await source.block(1, 4);
     await expect(source.passing({ file: 1, lane: 0, axis: 'event', from: 0, to: 1, columns: 1, filter: NO_FILTER })).rejects.toThrow();
@@ -74,7 +74,7 @@ describe('HttpSource', () => {
   it('names the window of the other side of a comparison', async () => {
     const { source, asked } = answering(() => new Response(new Uint8Array(1)));
     const live = { generation: 3, window: 2, first_window: 0, names: 0, begin_ns: 0, dropped_events: 9 };
-    source.useWindows({ protocol: 1, version: '', door: 'server', files: [{ file: 1, live }] } as unknown as Meta);
+    source.useWindows({ protocol: 1, version: '', origin: 'server', files: [{ file: 1, live }] } as unknown as Meta);
     await expect(source.flame({ file: 0, other: { file: 1, lane: 0, to: 9 } } as unknown as FlameQuery)).rejects.toThrow();
     expect(asked).toEqual([`${BASE}api/flame?file=0&other_file=1&other_lane=0&other_to=9&other_window=2`]);
   });

@@ -25,7 +25,7 @@ class Wire implements Port {
   }
 }
 
-const META = { protocol: 1, version: '1', door: 'file', files: [] } satisfies Meta;
+const META = { protocol: 1, version: '1', origin: 'file', files: [] } satisfies Meta;
 
 it('passes on questions and answers, in whatever order they come', async () => {
   let answerFirst = (): void => undefined;

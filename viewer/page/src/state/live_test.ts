@@ -11,7 +11,7 @@ function fileWith(live: LiveMeta, change: Partial<FileMeta> = {}): FileMeta {
   return { ...base, events: 1000, end_ns: 100e9, live, ...change };
 }
 function metaOf(file: FileMeta): Meta {
-  return { protocol: 1, version: '', door: 'server', files: [file] };
+  return { protocol: 1, version: '', origin: 'server', files: [file] };
 }
 function liveMeta(change: Partial<LiveMeta> = {}): LiveMeta {
   return { generation: 1, window: 0, first_window: 0, names: 0, begin_ns: 0, dropped_events: 0, ...change };
