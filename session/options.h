@@ -59,7 +59,7 @@ struct Options {
   uint32_t parts = 0;
 };
 
-// Why one pair of the text was rejected.
+// A KEY=VALUE pair that was rejected, and the reason.
 struct OptionError {
   std::string_view pair;
   const char* why;  // "unknown option", "not a size", ...

@@ -21,7 +21,8 @@ namespace gmt::analysis {
 
 class DeviceSamples {
  public:
-  // `bytes`: of the process if known, otherwise of all; `used`: of all.
+  // `used`: what all processes use on the device. `bytes`: what this process uses, or the same as
+  // `used` if that is unknown.
   struct Used {
     uint64_t bytes = 0, used = 0;
   };

@@ -67,8 +67,8 @@ struct CycleRule {
 Trace TraceOfJournal(const std::vector<JournalEntry>& journal, const HeldPieces& memory,
                      const LeakDetector& detector);
 
-// Infers cycles that nothing marks: those of a loop, otherwise low-water marks, otherwise equal
-// parts.
+// Infers cycles for a journal without marks: from a loop if there is one, otherwise from low-water
+// marks, otherwise by dividing it into equal parts.
 std::optional<CycleRule> InferRule(const Trace& trace, const format::Definitions& definitions);
 
 }  // namespace gmt::analysis

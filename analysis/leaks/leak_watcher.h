@@ -11,8 +11,8 @@
 // Cycles
 //   The source of cycles becomes more reliable the longer the program runs. Memory operations are
 //   kept in a journal (40 bytes per event) for the first kJournal events. Whenever a better source
-//   is found, the whole journal is counted again by it. After that, a better source counts from
-//   then on, and what is held belongs to its first cycle. If nothing marks cycles, the journal is
+//   is found, the whole journal is counted again by it. Later there is no journal: a better source
+//   then begins with what is held at that time, as its first cycle. Without marks, the journal is
 //   searched for them as a recording is: each time it has doubled, and for Evidence() if it has
 //   grown. A source that stays silent for long is given up, and a new journal is started.
 //

@@ -61,7 +61,7 @@ class MarkedCycles {
   const Marker& marker(uint32_t id) const { return markers_[id]; }
   // Returns the preferred marker among those that fired at least twice; kNoMarker if there is none.
   uint32_t Best() const;
-  // Resets the firings; keeps the markers.
+  // Forgets which markers have fired, and keeps the markers themselves.
   void ForgetFirings();
   // Whether the first firing begins a cycle rather than ending one.
   static bool BeginsCycles(CycleSource kind) {

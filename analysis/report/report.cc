@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "analysis/categories/alive_by_category.h"
+#include "analysis/examination/layers.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::analysis {

@@ -1,7 +1,6 @@
 #include "analysis/report/row_groups.h"
 
 #include "absl/strings/str_cat.h"
-#include "analysis/examination/layers.h"
 #include "analysis/stacks/module_path.h"
 
 namespace gmt::analysis {
