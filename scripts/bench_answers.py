@@ -14,6 +14,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 EVENTS, MANY_EVENTS = 10_000_000, 100_000_000
 MAX_LOAD_S, MAX_ANSWER_S, MAX_BYTES_PER_EVENT, MAX_BYTES_OF_MANY = 2, 1, 40, 8 << 30
+MIN_REPLAYED_PER_S = 5e6
 # Limits for PyTorch's reader: a minute and 12 GiB.
 TIMEOUT_S, MEMORY = 60, 12 << 30
 SNAPSHOT_BYTES = (20_000_000, 100_000_000, 400_000_000, 1_600_000_000)
@@ -73,6 +74,18 @@ class AnswersBench:
                        f"{cost['bytes_at_most'] / 2**30:.2f} GiB",
                        f"goal: at most 8 GiB, {goal(cost['bytes_at_most'] <= MAX_BYTES_OF_MANY)}")
 
+    def whatif(self):
+        """Measures one replay of a training loop, and a scenario, which takes several replays."""
+        found = json.loads(self.program(self.bench.build / "benchmark" / "whatif_benchmark", "--benchmark_format=json"))
+        for row in found["benchmarks"]:
+            name, expandable = row["name"].split("/")
+            what = "replay" if name == "BM_Reproduce" else "whatif, one scenario"
+            if expandable.endswith("1"):
+                what += ", expandable segments"
+            per_s = row["items_per_second"]
+            is_met = goal(per_s >= MIN_REPLAYED_PER_S)
+            self.bench.add(f"{what}: requests of the allocator per second", f"{per_s / 1e6:.1f} M", f"goal: at least 5 M, {is_met}")
+
     def timed(self, command):
         """Returns seconds, or None if the program does not finish within its limits."""
         def limit():
@@ -110,6 +123,7 @@ class AnswersBench:
 
     def run(self, with_many):
         self.answers()
+        self.whatif()
         if with_many:
             self.many()
         self.beside_pytorch()
