@@ -490,6 +490,19 @@ TEST_F(CategoriesTest, TensorsThatTheLoopKeepsAreNoInputs) {
   EXPECT_THAT(ReasonOf(0x102000), HasSubstr("kept by the program; train.py:10"));
 }
 
+TEST_F(CategoriesTest, CopiesOfAParameterThatTheLoopKeepsAreNoParameters) {
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  s_.script().Role(kParameter, format::kRoleParameter);
+  const uint32_t stack = s_.Stack({{"keep_a_copy", "/src/train.py"}});
+  for (int i = 0; i < 6; ++i) {
+    s_.Block(0x100000u + static_cast<uint64_t>(i) * kWeightBytes, kWeightBytes, stack);
+    TrainingStep(i);
+  }
+  EXPECT_EQ(Of(kParameter), Category::kParameters);
+  EXPECT_EQ(Of(0x100000 + 2 * kWeightBytes), Category::kUnknown);
+  EXPECT_THAT(ReasonOf(0x100000 + 2 * kWeightBytes), HasSubstr("kept by the program"));
+}
+
 TEST_F(CategoriesTest, CopiesOfParametersInFloat32AreStateOfTheOptimizer) {
   s_.Block(0x70000, 2 * kWeightBytes, s_.Stack({{"master_copies", "/src/train.py"}}));
   Loop();

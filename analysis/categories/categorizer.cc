@@ -36,7 +36,8 @@ Categorizer::Categorizer(const Examination& examination, const CategoryRules& ru
       phases_(examination.definitions()),
       spans_(FindPhaseSpans(trace_, examination.definitions(), phases_)),
       lives_(FindLives()),
-      is_uncached_(IsUncached()) {}
+      is_uncached_(IsUncached()),
+      reports_parameters_(ReportsParameters()) {}
 
 Lives Categorizer::FindLives() {
   return Lives(trace_, examination_.cycles(), spans_,
@@ -145,6 +146,13 @@ void Categorizer::MakeGroups() {
 }
 
 // A caching allocator allocates multiples of 2 MiB.
+bool Categorizer::ReportsParameters() const {
+  for (RowId row = 0; row < trace_.rows.count(); ++row) {
+    if ((trace_.rows.Roles(row) & format::kRoleParameter) != 0) return true;
+  }
+  return false;
+}
+
 bool Categorizer::IsUncached() const {
   constexpr uint64_t kSegments = uint64_t{2} << 20;
   const Rows& rows = trace_.rows;

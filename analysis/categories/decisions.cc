@@ -230,6 +230,9 @@ Categorizer::Decision Categorizer::OfLongForward(const Group& group) const {
     return {Category::kActivations, Confidence::kLow,
             absl::StrCat(LifeText(group), "; created in a forward pass and kept"), true};
   }
+  const bool is_kept = group.stack != 0 && life.life == Lifespan::kLong && !life.before_training;
+  // A parameter would have the role of one.
+  if (is_kept && reports_parameters_) return KeptByTheProgram(group);
   if (sizes_.IsGradients(group.size)) {
     return {Category::kParameters, life.before_training ? Confidence::kMedium : Confidence::kLow,
             absl::StrCat(LifeText(group), "; of a gradient's size"), true};
@@ -242,15 +245,14 @@ Categorizer::Decision Categorizer::OfLongForward(const Group& group) const {
             absl::StrCat(LifeText(group), "; of twice a gradient's size, like float32 copies"),
             true};
   }
-  if (group.stack != 0 && life.life == Lifespan::kLong && !life.before_training)
-    return KeptByTheProgram(group);
+  if (is_kept) return KeptByTheProgram(group);
   return {Category::kUnknown, Confidence::kLow,
           absl::StrCat(LifeText(group), WithoutEvidence(group)), true};
 }
 
 Categorizer::Decision Categorizer::KeptByTheProgram(const Group& group) const {
   return {Category::kUnknown, Confidence::kLow,
-          absl::StrCat(LifeText(group), "; kept by the program", PlaceOf(group)), true};
+          absl::StrCat("kept by the program", PlaceOf(group), "; ", LifeText(group)), true};
 }
 
 Categorizer::Decision Categorizer::OfOpen(const Group& group) const {
