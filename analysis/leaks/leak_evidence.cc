@@ -94,7 +94,7 @@ LeakEvidence CollectEvidence(const Examination& examination, const LeakOptions& 
   evidence.watched_ns = Saturated(cycles.cycles.front().begin_t_ns, cycles.cycles.back().end_t_ns);
   const LeakWalk walk = WatchCycles(trace, cycles.cycles, options.device);
   evidence.minima = MinimaOf(walk.detector);
-  if (cycles.cycles.size() < kCyclesForLikely) return evidence;
+  if (cycles.cycles.size() < kCyclesForGrowth) return evidence;
   evidence.grown = walk.detector.Evaluate();
   evidence.loop = walk.detector.SitesWith(cycles.cycles.size() / 2);
   if (evidence.loop.size() > kMostLoopStacks) evidence.loop.resize(kMostLoopStacks);

@@ -458,7 +458,7 @@ LeakEvidence LeakWatcher::Evidence() {
   evidence.cycles.period_ns = MedianPeriod();
   evidence.watched_ns = std::max<int64_t>(end_ns_ - begin_ns_, 0);
   evidence.minima = MinimaOf(detector_);
-  if (cycles_.count < kCyclesForLikely) return evidence;
+  if (cycles_.count < kCyclesForGrowth) return evidence;
   evidence.grown = detector_.Evaluate();
   evidence.loop = detector_.SitesWith(cycles_.count / 2);
   if (evidence.loop.size() > kMostLoopStacks) evidence.loop.resize(kMostLoopStacks);

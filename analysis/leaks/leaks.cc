@@ -27,8 +27,13 @@ class Conclusion {
     report_.watched_ns = evidence_.watched_ns;
     report_.minima = evidence_.minima;
     report_.before = evidence_.before;
-    if (!report_.enough) return std::move(report_);
     AddSuspects();
+    if (!report_.enough) {
+      Rank();
+      for (LeakSuspect& suspect : report_.suspects) suspect.id = suspect.lock_step_with = "";
+      report_.growing.swap(report_.suspects);
+      return std::move(report_);
+    }
     AddUntracked();
     Rank();
     report_.benign = NameBenign(evidence_, texts_);
@@ -201,6 +206,7 @@ LeakReport FindLeaks(const Examination& examination, const LeakOptions& options)
   LeakReport report = ConcludeLeaks(use_saved ? *saved : found, examination.stacks());
   if (use_saved) report.details_from_ns = trace.first_t_ns;
   FindWhyAlive(examination, report.suspects);
+  FindWhyAlive(examination, report.growing);
   if (report.before.empty()) return report;
   for (LeakSuspect& suspect : report.suspects) {
     std::vector<uint32_t> stacks;

@@ -115,6 +115,10 @@ struct LeakReport {
   uint64_t cycles_needed = 0;         // for a verdict
   int64_t watched_ns = 0;             // from the first cycle's beginning to the last one's end
   std::vector<LeakSuspect> suspects;  // highest tier first, then most bytes per cycle
+  // What has kept more after each cycle so far, if there are at least kCyclesForGrowth cycles but
+  // not enough for a verdict; most bytes per cycle first, without ids. It may be a leak, or a cache
+  // or queue that fills up.
+  std::vector<LeakSuspect> growing;
   std::vector<BenignGrowth> benign;
   std::vector<CycleMinima> minima;  // by device
   std::vector<HeldBefore> before;   // by device and heap
@@ -123,8 +127,8 @@ struct LeakReport {
   std::optional<int64_t> details_from_ns;
 };
 
-// Cycles needed for the tiers `likely` and `leak`.
-inline constexpr uint64_t kCyclesForLikely = 100, kCyclesForLeak = 200;
+// Cycles needed to show what grows, and for the tiers `likely` and `leak`.
+inline constexpr uint64_t kCyclesForGrowth = 40, kCyclesForLikely = 100, kCyclesForLeak = 200;
 
 struct LeakOptions {
   std::optional<int32_t> device;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/leaks/trend.h"
 #include "analysis/testing/event_script.h"
 #include "analysis/testing/python_stack.h"
 #include "format/event.h"
@@ -60,6 +61,28 @@ TEST_F(LeaksTest, BelowAHundredCyclesThereIsNoVerdict) {
   EXPECT_EQ(report.cycles_needed, 100u);
   EXPECT_THAT(report.suspects, IsEmpty());
   EXPECT_THAT(report.benign, IsEmpty());
+}
+
+TEST_F(LeaksTest, WhatGrowsIsShownBeforeThereIsAVerdict) {
+  Run(60, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
+  const LeakReport report = Find();
+  ASSERT_THAT(report.growing, SizeIs(1));
+  EXPECT_EQ(report.growing[0].id, "");
+  EXPECT_EQ(report.growing[0].common_frame->function, "append");
+  EXPECT_EQ(Whole(report.growing[0].bytes_per_cycle), kMiB);
+  EXPECT_THAT(report.suspects, IsEmpty());
+}
+
+TEST_F(LeaksTest, BelowFortyCyclesNothingIsCalledGrowing) {
+  Run(39, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
+  EXPECT_THAT(Find().growing, IsEmpty());
+}
+
+TEST_F(LeaksTest, FromAHundredCyclesOnThereAreSuspectsInstead) {
+  Run(100, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
+  const LeakReport report = Find();
+  EXPECT_THAT(report.suspects, SizeIs(1));
+  EXPECT_THAT(report.growing, IsEmpty());
 }
 
 TEST_F(LeaksTest, TierRisesWithTheCyclesWatched) {

@@ -70,6 +70,22 @@ Json SuspectJson(const LeakSuspect& suspect, analysis::StackTexts& stacks,
   return json;
 }
 
+Json GrowingJson(const LeakSuspect& growing, analysis::StackTexts& stacks,
+                 analysis::SourceLines& sources) {
+  Json json = {{"what", WhatIsKept(growing)},
+               {"device", DeviceJson(growing.device)},
+               {"heap", growing.heap},
+               {"bytes_per_cycle", Slope(growing.bytes_per_cycle)},
+               {"bytes", growing.bytes},
+               {"count", growing.count},
+               {"common_frame", FrameOrNull(growing.common_frame)},
+               {"source", OrNull(growing.common_frame ? sources.Line(*growing.common_frame) : "")},
+               {"stacks", Json::array()}};
+  for (const analysis::LeakStack& stack : growing.stacks)
+    json["stacks"].push_back(StackJson(stack, stacks));
+  return json;
+}
+
 }  // namespace
 
 std::string LeaksJson(const LeakReport& report, const LeaksShown& shown,
@@ -86,6 +102,9 @@ std::string LeaksJson(const LeakReport& report, const LeaksShown& shown,
   json["suspects"] = Json::array();
   for (size_t i = 0; i < std::min(shown.top, report.suspects.size()); ++i)
     json["suspects"].push_back(SuspectJson(report.suspects[i], stacks, sources));
+  json["growing"] = Json::array();
+  for (size_t i = 0; i < std::min(shown.top, report.growing.size()); ++i)
+    json["growing"].push_back(GrowingJson(report.growing[i], stacks, sources));
   json["benign"] = Json::array();
   for (const analysis::BenignGrowth& growth : report.benign) {
     json["benign"].push_back(

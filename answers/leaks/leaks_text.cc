@@ -23,7 +23,7 @@ using analysis::LeakSuspect;
 using analysis::LeakTier;
 using analysis::Whole;
 
-constexpr size_t kBenignShown = 3, kLacksShown = 2, kMinimaShown = 2;
+constexpr size_t kBenignShown = 3, kLacksShown = 2, kMinimaShown = 2, kGrowingShown = 3;
 constexpr int kLeastWidth = 60;
 constexpr std::string_view kIndent = "        ";
 
@@ -110,6 +110,7 @@ class Writer {
     if (count < report_.suspects.size())
       Line(fmt::format("and {} more: --top {}", report_.suspects.size() - count,
                        report_.suspects.size()));
+    Growing();
     Benign();
     Lacks();
     Line(Next());
@@ -279,6 +280,24 @@ class Writer {
     if (suspect.low_eta_ns && suspect.high_eta_ns)
       line += Interval(Duration(*suspect.low_eta_ns), Duration(*suspect.high_eta_ns));
     return line;
+  }
+
+  void Growing() {
+    const size_t count = std::min(kGrowingShown, report_.growing.size());
+    if (count > 0)
+      Line("growing so far, as a leak does, and as a cache or queue does until it is full:");
+    for (size_t i = 0; i < count; ++i) {
+      const LeakSuspect& growing = report_.growing[i];
+      std::string line =
+          fmt::format("{} per {}, {} in {}, {}", Rate(growing.bytes_per_cycle), Unit(),
+                      Bytes(growing.bytes), Plural(growing.count, "block"), Place(growing));
+      const std::string source =
+          growing.common_frame ? sources_.Line(*growing.common_frame) : std::string();
+      if (!source.empty()) line += "   " + source;
+      Indented(line);
+    }
+    if (count < report_.growing.size())
+      Indented(fmt::format("and {} more", report_.growing.size() - count));
   }
 
   void Benign() {

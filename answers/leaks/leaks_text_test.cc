@@ -77,9 +77,9 @@ TEST_F(LeaksTextTest, NoLeakShowsTheMinimum) {
 }
 
 TEST_F(LeaksTextTest, TooFewStepsShowsTheRequiredNumber) {
-  Run(40, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
+  Run(39, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
   const std::string text = Text();
-  EXPECT_EQ(FirstLine(text), "Too early to tell: 40 of at least 100 steps were recorded.");
+  EXPECT_EQ(FirstLine(text), "Too early to tell: 39 of at least 100 steps were recorded.");
   EXPECT_THAT(text, Not(HasSubstr("append")));
 }
 
@@ -132,6 +132,15 @@ TEST_F(LeaksTextTest, ManyOfEverythingStayWithinThePage) {
   });
   const std::string text = Text({std::string(200, 'a'), "b", "c", "d"});
   EXPECT_THAT(text, HasSubstr(" more: --top "));
+}
+
+TEST_F(LeaksTextTest, WhatGrowsIsNamedAlthoughItIsTooEarlyForAVerdict) {
+  Run(60, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
+  const std::string text = TextOf(Find());
+  EXPECT_THAT(text, StartsWith("Too early to tell: 60 of at least 100 steps were recorded."));
+  EXPECT_THAT(text, HasSubstr("growing so far, as a leak does, and as a cache or queue does"));
+  EXPECT_THAT(text, HasSubstr("1.00 MiB per step, "));
+  EXPECT_THAT(text, HasSubstr("append"));
 }
 
 TEST_F(LeaksTextTest, TextNamesTheSourceOfInferredSteps) {
