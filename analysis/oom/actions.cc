@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/whatif/replay.h"
 
 namespace gmt::analysis {
 namespace {
@@ -18,7 +19,8 @@ constexpr uint64_t kDoubtPercent = 5, kDoubtOfOtherInputsPercent = 20,
 constexpr double kSameInputs = 0.05;  // tolerated deviation of the ratio of inputs from 1
 
 // Expandable segments eliminate fragmentation between segments. Long-lived blocks still lie between
-// others, the more so if blocks come and go in each step.
+// others, the more so if blocks come and go in each step. A replay shows how much; this is for
+// recordings that cannot be replayed.
 constexpr uint64_t kLostToExpandablePercent = 10, kLostInTrainingPercent = 30;
 
 constexpr char kExpandable[] = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
@@ -61,9 +63,15 @@ class Advisor {
   void Offer(std::string what, uint64_t effect, bool is_estimate, std::string why) {
     const uint64_t pieces = evidence_.split.pinned + evidence_.split.stream;
     const uint64_t usable = evidence_.available_bytes - std::min(evidence_.available_bytes, pieces);
-    const uint64_t missing = ShortBytes(evidence_, usable - std::min(usable, Doubt()));
+    const auto suffices_beside = [&](uint64_t doubt) {
+      return effect >= ShortBytes(evidence_, usable - std::min(usable, doubt));
+    };
     const bool cures = report_.verdict != OomVerdict::kLeak || what.starts_with("fix ");
-    Add({std::move(what), effect, cures && effect >= missing, is_estimate, std::move(why)});
+    const Suffices suffices = !cures                         ? Suffices::kNo
+                              : suffices_beside(Doubt())     ? Suffices::kYes
+                              : suffices_beside(/*doubt=*/0) ? Suffices::kPerhaps
+                                                             : Suffices::kNo;
+    Add({std::move(what), effect, suffices, is_estimate, std::move(why)});
   }
   // Returns by how much the peak may exceed the expected one, in this step or a later one.
   uint64_t Doubt() const {
@@ -79,17 +87,27 @@ class Advisor {
     return PercentOf(expected.bytes, is_like_before ? kDoubtPercent : kDoubtOfOtherInputsPercent);
   }
 
-  // Offers an action that merges available memory or makes it usable. `lost` bytes remain unusable.
+  // Offers an action that merges available memory or makes it usable. `lost` bytes remain unusable;
+  // with `doubt`, that many more may. A leak fills that memory, too.
   void OfferToJoin(std::string what, uint64_t effect, bool is_estimate, std::string why,
-                   uint64_t lost = 0) {
-    const uint64_t usable = evidence_.available_bytes - std::min(evidence_.available_bytes, lost);
-    Add({std::move(what), effect, ShortBytes(evidence_, usable) == 0, is_estimate, std::move(why)});
+                   uint64_t lost = 0, uint64_t doubt = 0) {
+    const auto suffices_without = [&](uint64_t bytes) {
+      const uint64_t available = evidence_.available_bytes;
+      return ShortBytes(evidence_, available - std::min(available, bytes)) == 0;
+    };
+    const Suffices suffices = report_.verdict == OomVerdict::kLeak ? Suffices::kNo
+                              : suffices_without(lost + doubt)     ? Suffices::kYes
+                              : suffices_without(lost)             ? Suffices::kPerhaps
+                                                                   : Suffices::kNo;
+    Add({std::move(what), effect, suffices, is_estimate, std::move(why)});
   }
   // Adds the action to those worth doing, or to those worth mentioning as not helpful. What is
   // enough for the step must also be enough for the request.
   void Add(OomAction action) {
-    action.is_enough &= action.effect_bytes > 0 && action.effect_bytes >= MissingBytes(evidence_);
-    const bool helps = action.is_enough || action.effect_bytes >= evidence_.needed_bytes / 2;
+    if (action.effect_bytes == 0 || action.effect_bytes < MissingBytes(evidence_))
+      action.suffices = Suffices::kNo;
+    const bool helps =
+        action.suffices == Suffices::kYes || action.effect_bytes >= evidence_.needed_bytes / 2;
     (helps && action.effect_bytes > 0 ? report_.actions : report_.not_helpful)
         .push_back(std::move(action));
   }
@@ -131,11 +149,26 @@ class Advisor {
       OfferToJoin(kExpandable, 0, true, "the step needs more than is available, fragmented or not");
     } else {
       OfferToJoin(kExpandable, facts_.fragmentation.expandable_bytes, true,
-                  "merges the free pieces of a stream",
-                  std::max(Doubt(), PercentOf(evidence_.expected.bytes,
-                                              report_.phase ? kLostInTrainingPercent
-                                                            : kLostToExpandablePercent)));
+                  "merges the free pieces of a stream", LostToExpandable(), Doubt());
     }
+  }
+
+  // What could not be used at the expected peak, with expandable segments: in proportion to what a
+  // replay needs besides its blocks.
+  uint64_t LostToExpandable() const {
+    const ExpectedPeak& expected = evidence_.expected;
+    const auto history = HistoryOf(examination_, report_.device);
+    if (!history.ok() || !Reproduce(*history).is_good()) {
+      return PercentOf(expected.bytes,
+                       report_.phase ? kLostInTrainingPercent : kLostToExpandablePercent);
+    }
+    AllocatorSettings settings = history->settings;
+    settings.expandable_segments = true;
+    const Need need = NeedOf(*history, settings);
+    const double excess = static_cast<double>(need.least_reserved) /
+                              static_cast<double>(std::max<uint64_t>(need.peak_allocated, 1)) -
+                          1;
+    return static_cast<uint64_t>(excess * static_cast<double>(expected.bytes));
   }
 
   void PrivatePools() {

@@ -46,10 +46,17 @@ enum class OomVerdict : uint8_t {
 inline constexpr size_t kOomVerdicts = 10;
 std::string_view NameOf(OomVerdict verdict);  // "capacity", "single_request", ...
 
+// Whether an action by itself lets the step finish, and the steps like it.
+enum class Suffices : uint8_t {
+  kNo,
+  kPerhaps,  // by the expected peak; but the peak may turn out to be higher than expected
+  kYes,      // even then
+};
+
 struct OomAction {
   std::string what;  // an instruction: "set PYTORCH_ALLOC_CONF=expandable_segments:True"
   uint64_t effect_bytes = 0;
-  bool is_enough = false;  // for this request, by itself
+  Suffices suffices = Suffices::kNo;
   bool is_estimate = false;
   std::string why;
 };

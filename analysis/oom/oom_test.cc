@@ -14,6 +14,7 @@
 namespace gmt::analysis {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Field;
 using ::testing::HasSubstr;
@@ -156,7 +157,7 @@ TEST_F(OomTest, HolesThatTogetherWouldSufficeAreFragmentation) {
   EXPECT_THAT(report.pins, SizeIs(8));
   ASSERT_FALSE(report.actions.empty());
   EXPECT_THAT(report.actions[0].what, HasSubstr("expandable_segments:True"));
-  EXPECT_TRUE(report.actions[0].is_enough);
+  EXPECT_EQ(report.actions[0].suffices, Suffices::kYes);
 }
 
 TEST_F(OomTest, SmallRequestOnAFullDeviceIsNotFragmentation) {
@@ -252,9 +253,27 @@ TEST_F(OomTest, LeakIsTheVerdictIfFixingItWouldSuffice) {
   EXPECT_EQ(report.leak_id, "leak/1");
   EXPECT_EQ(report.evidence.leaked_bytes, 900 * kMiB);
   for (const OomAction& action : report.actions)
-    EXPECT_EQ(action.is_enough, action.what.starts_with("fix leak/1")) << action.what;
+    EXPECT_EQ(action.suffices == Suffices::kYes, action.what.starts_with("fix leak/1"))
+        << action.what;
   leaks.suspects[0].tier = LeakTier::kPossible;
   EXPECT_EQ(Report(leaks).verdict, OomVerdict::kCapacity);
+}
+
+TEST_F(OomTest, ActionThatTheExpectedPeakAllowsIsPerhapsEnoughIfThePeakMayBeHigher) {
+  DriverSays(kTotal);
+  Segment(kA, 900 * kMiB);
+  script_.Block(kA, 100 * kMiB, {"make", "main"});
+  script_.Role(kA, format::kRoleParameter);
+  script_.Block(kA + 100 * kMiB, 800 * kMiB, {"forward", "main"});
+  script_.Role(kA + 100 * kMiB, format::kRoleSaved, "MulBackward0");
+  script_.Begin("backward", 1);
+  script_.Failed(300 * kMiB).result = 2;
+  script_.Failed(300 * kMiB).result = 2;
+  GiveUp(300 * kMiB, 124 * kMiB);
+  const OomReport report = Report();
+  EXPECT_EQ(report.verdict, OomVerdict::kCapacity);
+  EXPECT_THAT(report.actions, Contains(AllOf(Field(&OomAction::what, "half the batch size"),
+                                             Field(&OomAction::suffices, Suffices::kPerhaps))));
 }
 
 TEST_F(OomTest, SecondMicroBatchOfTheFirstStepStillNeedsTheOptimizersState) {

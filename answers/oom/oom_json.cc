@@ -61,7 +61,8 @@ Json ActionsJson(const std::vector<analysis::OomAction>& actions) {
   for (const analysis::OomAction& action : actions) {
     json.push_back({{"do", action.what},
                     {"effect_bytes", action.effect_bytes},
-                    {"enough", action.is_enough},
+                    {"enough", action.suffices == analysis::Suffices::kYes},
+                    {"perhaps_enough", action.suffices != analysis::Suffices::kNo},
                     {"estimate", action.is_estimate},
                     {"why", action.why}});
   }

@@ -358,10 +358,22 @@ std::string Holders(const OomReport& report, const Examination& examination, siz
 
 // ---- What to do ---------------------------------------------------------------------------------
 
+std::string_view SufficesText(analysis::Suffices suffices) {
+  switch (suffices) {
+    case analysis::Suffices::kYes:
+      return "";
+    case analysis::Suffices::kPerhaps:
+      return " (perhaps enough)";
+    case analysis::Suffices::kNo:
+      break;
+  }
+  return " (not enough alone)";
+}
+
 std::string ActionLine(const char* head, const OomAction& action, bool enough_matters) {
   return fmt::format("{:<4} {:>9}  {}{}\n", head, Bytes(action.effect_bytes),
                      (action.is_estimate ? "~ " : "") + action.what,
-                     enough_matters && !action.is_enough ? " (not enough alone)" : "");
+                     enough_matters ? SufficesText(action.suffices) : "");
 }
 
 std::string Actions(const OomReport& report) {

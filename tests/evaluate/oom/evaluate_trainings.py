@@ -41,6 +41,7 @@ HALVES = {
         "rmsprop_clipped", "adagrad_embeddings", "momentum_validated", "own_optimizer", "inference", "updated_by_hand",
     ),
 }
+CLAIMS = ("enough", "perhaps", "not")
 LEAKING = ("leaking_losses", "leaking_hook")
 CAN_CHECKPOINT = ("fixed_batch", "varying_lengths", "last_batch_larger", "accumulation", "growing_cycles",
                   "batch_15_times", "evaluation_between", "sorted_lengths", "autocast_accumulation", "own_optimizer",
@@ -109,10 +110,15 @@ class Trainings:
                 return None
             answer = self.oom(recording)
         truths = self.truths(program, seed, memory, share, peaks, end["step"])
-        advice = [(action["do"], self.follow(program, seed, memory, action))
-                  for action in answer["actions"] if action["enough"]]
+        followed = [(action, self.follow(program, seed, memory, action)) for action in answer["actions"]]
+        advice = {claim: [(action["do"], finished) for action, finished in followed
+                          if finished is not None and self.claim(action) == claim] for claim in CLAIMS}
         return {"program": program, "seed": seed, "share": share, "needs": max(peaks[: end["step"] + 1]), "truths": truths,
-                "answer": answer, "step": end["step"], "advice": [item for item in advice if item[1] is not None]}
+                "answer": answer, "step": end["step"], "advice": advice["enough"], "less": advice}
+
+    @staticmethod
+    def claim(action):
+        return "enough" if action["enough"] else "perhaps" if action["perhaps_enough"] else "not"
 
 
 def measure(trainings, seeds, programs, shares, workers):
@@ -142,6 +148,7 @@ class Judgement:
     def __init__(self, cases):
         self.cases, self.failed = cases, [case for case in cases if case]
         self.verdicts, self.advice = {}, {}
+        self.finished = {claim: [finished for case in self.failed for _, finished in case["less"][claim]] for claim in CLAIMS}
         for case in self.failed:
             self.verdicts.setdefault(" or ".join(case["truths"]), []).append(self.is_right(case))
             for what, finished in case["advice"]:
@@ -161,6 +168,9 @@ class Judgement:
         for what, of in sorted(self.advice.items()):
             evaluation.shown(f"enough: {what}{of_which}", f"{sum(of)} of {len(of)} finished")
         evaluation.at_least(f"advice that claims to be enough is enough{of_which}", sum(followed), len(followed), 0.95)
+        for claim, words in (("perhaps", "perhaps enough"), ("not", "not enough alone")):
+            of = self.finished[claim]
+            evaluation.shown(f"advice called {words} that is enough{of_which}", f"{sum(of)} of {len(of)}")
 
 
 def main():

@@ -73,7 +73,8 @@ function judgeFailure(json: Json): Judgement {
 function actionWords(action: Json | undefined): string {
   if (action === undefined) return '';
   const effect = `${action.flag('estimate') ? '~ ' : ''}${formatBytes(action.number('effect_bytes'))}`;
-  return `${action.text('do')} (${effect}${action.flag('enough') ? '' : ', not enough alone'})`;
+  const suffices = action.flag('enough') ? '' : action.flag('perhaps_enough') ? ', perhaps enough' : ', not enough alone';
+  return `${action.text('do')} (${effect}${suffices})`;
 }
 
 function judgeLeaks(json: Json, { end_ns }: JudgedFile): Judgement {
