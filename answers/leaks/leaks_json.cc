@@ -103,8 +103,8 @@ std::string LeaksJson(const LeakReport& report, const LeaksShown& shown,
   for (size_t i = 0; i < std::min(shown.top, report.suspects.size()); ++i)
     json["suspects"].push_back(SuspectJson(report.suspects[i], stacks, sources));
   json["growing"] = Json::array();
-  for (size_t i = 0; i < std::min(shown.top, report.growing.size()); ++i)
-    json["growing"].push_back(GrowingJson(report.growing[i], stacks, sources));
+  for (const LeakSuspect& growing : report.growing)
+    json["growing"].push_back(GrowingJson(growing, stacks, sources));
   json["benign"] = Json::array();
   for (const analysis::BenignGrowth& growth : report.benign) {
     json["benign"].push_back(

@@ -141,6 +141,11 @@ TEST_F(LeaksTextTest, WhatGrowsIsNamedAlthoughItIsTooEarlyForAVerdict) {
   EXPECT_THAT(text, HasSubstr("growing so far, as a leak does, and as a cache or queue does"));
   EXPECT_THAT(text, HasSubstr("1.00 MiB per step, "));
   EXPECT_THAT(text, HasSubstr("append"));
+  analysis::SourceLines sources(1);
+  const auto json =
+      nlohmann::json::parse(LeaksJson(Find(), {"run.gmt", 0, {}}, examination_->stacks(), sources));
+  EXPECT_EQ(json["growing"].size(), 1);
+  EXPECT_EQ(json["growing"][0]["common_frame"]["function"], "append");
 }
 
 TEST_F(LeaksTextTest, TextNamesTheSourceOfInferredSteps) {

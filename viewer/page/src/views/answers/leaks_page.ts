@@ -47,7 +47,7 @@ export function leaksPage(json: Json, capacityOf: (device: number | null) => num
       return trend === null ? [] : [{ kind: 'trend' as const, trend }];
     }),
     cards: suspects.slice(0, CARDS).map(suspectCard),
-    sections: [suspectRows(suspects), stackRows(suspects), floorRows(json), benignRows(json)].filter((section) => section.rows.length > 0),
+    sections: [growingRows(json), suspectRows(suspects), stackRows(suspects), floorRows(json), benignRows(json)].filter((section) => section.rows.length > 0),
     progress: early ? { have: cycles.number('count'), need: json.number('cycles_needed'), what: 'steps' } : null,
   };
 }
@@ -131,6 +131,24 @@ function outlook(suspect: Json): string {
   if (eta === null) return '';
   const [low, high] = [suspect.numberOrNull('low_eta_ns'), suspect.numberOrNull('high_eta_ns')];
   return `${deviceName(suspect.numberOrNull('device'))} is full in about ${formatDuration(eta)} at this rate${low === null || high === null ? '' : interval(formatDuration(low), formatDuration(high))}`;
+}
+
+function growingRows(json: Json): Section {
+  return {
+    title: 'Growing so far',
+    note: 'A leak grows like this, and so does a cache or a queue until it is full.',
+    columns: [named('What'), named('Where'), numbers('Per step'), numbers('Total'), numbers('Blocks')],
+    rows: json.list('growing').map((growing) => {
+      const link = suspectLink(growing);
+      return [
+        text(growing.text('what'), link),
+        text(whereOf(growing), link),
+        delta(growing.number('bytes_per_cycle'), link),
+        bytes(growing.number('bytes'), link),
+        text(formatCount(growing.number('count')), link),
+      ];
+    }),
+  };
 }
 
 function suspectRows(suspects: readonly Json[]): Section {

@@ -137,7 +137,13 @@ describe('leaks', () => {
   });
 
   it('show how many steps are missing if it is too early', () => {
-    expect(leaksPage(load('early_leaks'))).toMatchObject({ progress: { have: 0, need: 100 } });
+    expect(leaksPage(load('early_leaks'))).toMatchObject({ progress: { have: 60, need: 100 } });
+  });
+
+  it('show what grows although it is too early for a verdict', () => {
+    const page = leaksPage(load('early_leaks'));
+    expect(page.cards).toEqual([]);
+    expect(rowsOf(page, /^Growing/)).toEqual([['tensors kept', '<module> (train.py:33)', '+252 KiB', '14.8 MiB', '59']]);
   });
 
   it('show the minimum even if it does not rise', () => {
