@@ -56,10 +56,10 @@ export function Shell({ page }: { readonly page: Page }) {
         document.getElementById('main')?.focus();
       }}>Go to the view</a>
       <TopBar page={page} state={state} answers={answers} onHelp={() => setDialog('help')} onPalette={() => setDialog('palette')} />
-      <div class="bar subject">
+      <section class="bar subject" aria-label="Recording and filter">
         <FileChoice page={page} state={state} />
         {laneOf(state) !== null && <FilterBar state={state} store={store} source={source} />}
-      </div>
+      </section>
       <LiveLine state={state} onFollow={() => void page.commands.run('live.follow')} />
       {laneOf(state) === null ? <NoLane page={page} state={state} /> : <Loaded props={props} />}
       <p id="announcements" class="visually-hidden" role="status" aria-live="polite" />
@@ -81,9 +81,11 @@ function Loaded({ props }: { readonly props: ViewProps }) {
   const Component = view?.component;
   return (
     <>
-      <ProgressLine state={state} />
-      <LacksLine lacks={fileOf(state)?.lacks ?? []} />
-      <Minimap {...props} />
+      <section class="whole" aria-label="Whole recording">
+        <ProgressLine state={state} />
+        <LacksLine lacks={fileOf(state)?.lacks ?? []} />
+        <Minimap {...props} />
+      </section>
       <main id="main" tabIndex={-1} aria-label={view?.title ?? 'View'}>
         {Component === undefined ? <Empty title="There is no such view." /> : <Component {...props} />}
       </main>

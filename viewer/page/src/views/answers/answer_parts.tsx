@@ -118,10 +118,10 @@ function ChartOf({ chart, links }: { readonly chart: Chart; readonly links: Link
 
 function ChartBox({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
   return (
-    <section class="chart-box" aria-label={title}>
+    <div class="chart-box" role="group" aria-label={title}>
       <h3>{title}</h3>
       {children}
-    </section>
+    </div>
   );
 }
 
