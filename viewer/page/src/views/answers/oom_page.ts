@@ -222,7 +222,7 @@ function advice(title: string, rows: readonly Json[]): Section {
     rows: rows.map((row) => [
       text(row.text('do')),
       { ...bytes(row.number('effect_bytes')), text: `${row.flag('estimate') ? '~ ' : ''}${bytes(row.number('effect_bytes')).text}` },
-      text(row.flag('enough') ? 'yes' : 'no'),
+      text(row.flag('enough') ? 'yes' : row.flag('perhaps_enough') ? 'perhaps' : 'no'),
       text(row.text('why')),
     ]),
   };
