@@ -150,6 +150,10 @@ Reproduction Reproduce(const AllocatorHistory& history) {
   return reproduction;
 }
 
+ScenarioResult Simulate(const AllocatorHistory& history, const Scenario& scenario) {
+  return Run(history, scenario, 0);
+}
+
 ScenarioResult Predict(const AllocatorHistory& history, const Scenario& scenario) {
   ScenarioResult result = Run(history, scenario, 0);
   result.low = std::min(result.peak_allocated, result.peak_reserved);

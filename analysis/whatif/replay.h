@@ -58,6 +58,8 @@ struct Reproduction {
   bool is_good() const;
 };
 
+// Replays once, without delays: `low`, `high` and `least_reserved` are not set.
+ScenarioResult Simulate(const AllocatorHistory& history, const Scenario& scenario);
 Reproduction Reproduce(const AllocatorHistory& history);
 ScenarioResult Predict(const AllocatorHistory& history, const Scenario& scenario);
 struct Need {
