@@ -50,8 +50,9 @@ void AddAdvise(Program& program) {
       "advise", "Say what to change next to use less memory, and how much it saves",
       [arguments](const Terminal& terminal) { return Advise(*arguments, terminal); });
   command.Argument("FILE", &arguments->file, "recording");
-  command.Flag("--all", &arguments->all,
-               "all changes in the order in which they are worth trying, and those that do not help");
+  command.Flag(
+      "--all", &arguments->all,
+      "all changes in the order in which they are worth trying, and those that do not help");
   command.Option("--capacity", &arguments->capacity, "SIZE",
                  "what the GPU can provide to the process, such as 40GiB; default: as recorded");
   command.Option("--gpus", &arguments->gpus, "N",

@@ -18,9 +18,10 @@ namespace {
 
 struct WhatifArguments {
   std::string file;
-  std::vector<std::string> settings, capacities;
+  std::vector<std::string> settings, capacities, without, checkpoint;
+  std::string dtype;
   int64_t device = -1;
-  bool expandable_segments = false, json = false;
+  bool expandable_segments = false, set_to_none = false, json = false;
 };
 
 absl::StatusOr<answers::WhatifOptions> Scenarios(const WhatifArguments& options) {
@@ -36,6 +37,10 @@ absl::StatusOr<answers::WhatifOptions> Scenarios(const WhatifArguments& options)
     if (!session::ParseSize(capacity, &scenarios.capacities.emplace_back()))
       return UsageError(absl::StrCat("--capacity: '", capacity, "' is not a size such as 40GiB"));
   }
+  scenarios.set_to_none = options.set_to_none;
+  scenarios.half_precision = !options.dtype.empty();
+  scenarios.without = options.without;
+  scenarios.checkpoint = options.checkpoint;
   return scenarios;
 }
 
@@ -67,6 +72,13 @@ void AddWhatif(Program& program) {
                "a scenario with expandable_segments:True");
   command.Option("--capacity", &options->capacities, "SIZE",
                  "a scenario in which the GPU can provide only this much, such as 40GiB");
+  command.Flag("--set-to-none", &options->set_to_none,
+               "a scenario in which gradients end with the optimizer's step");
+  command.Option("--without", &options->without, "LEAK",
+                 "a scenario without what this leak keeps, such as leak/1");
+  command.Option("--checkpoint", &options->checkpoint, "LAYERS",
+                 "a scenario in which layers of this class recompute their activations");
+  command.Choice("--dtype", &options->dtype, {"bf16"}, "a scenario with autocast to this type");
   command.Option("--device", &options->device, "N",
                  "this GPU; default: the one with the highest peak");
   command.Flag("--json", &options->json, "print JSON");

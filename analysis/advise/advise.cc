@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/categories/tensor_facts.h"
 #include "analysis/oom/optimizer.h"
+#include "analysis/text.h"
 #include "analysis/whatif/changes.h"
 #include "analysis/whatif/replay.h"
 #include "format/units.h"
@@ -24,10 +25,12 @@ constexpr uint64_t kRoomPercent = 75;
 // blocks at its peak.
 constexpr uint64_t kCachedPercent = 5;
 constexpr uint64_t kMostUnknownPercent = 50;
+// With a larger batch, at most this part of what the device can provide is to be used.
+constexpr uint64_t kFullPercent = 88;
 
 constexpr std::string_view kSettings[] = {
-    "expandable_segments:True", "max_split_size_mb:64",     "max_split_size_mb:128",
-    "max_split_size_mb:256",    "max_split_size_mb:512",    "roundup_power2_divisions:4",
+    "expandable_segments:True",   "max_split_size_mb:64",    "max_split_size_mb:128",
+    "max_split_size_mb:256",      "max_split_size_mb:512",   "roundup_power2_divisions:4",
     "roundup_power2_divisions:8", "large_segment_size_mb:64"};
 
 uint64_t Less(uint64_t a, uint64_t b) { return a - std::min(a, b); }
@@ -45,9 +48,8 @@ class Adviser {
 
   AdviseReport Advise() && {
     report_.is_out_of_memory = oom_.verdict != OomVerdict::kNone;
-    report_.device = report_.is_out_of_memory
-                         ? oom_.device
-                         : options_.device.value_or(examination_.MainDevice());
+    report_.device = report_.is_out_of_memory ? oom_.device
+                                              : options_.device.value_or(examination_.MainDevice());
     Measure();
     report_.refusal = Refusal();
     if (!report_.refusal.empty()) return std::move(report_);
@@ -92,13 +94,13 @@ class Adviser {
   std::string Refusal() const {
     if (report_.device == kHostDevice || report_.peak_bytes == 0)
       return "no memory of a GPU is recorded";
-    const bool has_blocks =
-        std::any_of(examination_.replay().heaps().begin(), examination_.replay().heaps().end(),
-                    [&](const auto& heap) {
-                      return heap.first.first == report_.device && heap.first.second > kHostHeap &&
-                             heap.second.bytes.peak > 0 &&
-                             trace_.heaps[heap.first.second] != "nvtx";
-                    });
+    const bool has_blocks = std::any_of(examination_.replay().heaps().begin(),
+                                        examination_.replay().heaps().end(), [&](const auto& heap) {
+                                          return heap.first.first == report_.device &&
+                                                 heap.first.second > kHostHeap &&
+                                                 heap.second.bytes.peak > 0 &&
+                                                 trace_.heaps[heap.first.second] != "nvtx";
+                                        });
     if (!has_blocks)
       return "no blocks of a framework's allocator are recorded: what the memory is for is not "
              "known";
@@ -111,6 +113,7 @@ class Adviser {
     if (unknown * 100 > report_.peak_bytes * kMostUnknownPercent)
       return absl::StrCat("it is not known what ", unknown * 100 / report_.peak_bytes,
                           " % of the memory at the peak is for");
+    if (examination_.cycles().cycles.empty()) return "no steps of a training loop are recorded";
     if (examination_.cycles().cycles.size() < 2)
       return "it has fewer than two steps of a training loop: the first step does not hold all "
              "that later ones do";
@@ -136,8 +139,12 @@ class Adviser {
       if (history_->capacity) report_.capacity_bytes = history_->capacity;
     }
     if (options_.capacity) report_.capacity_bytes = options_.capacity;
-    report_.has_room = report_.capacity_bytes && report_.used_bytes * 100 <
-                                                     *report_.capacity_bytes * kRoomPercent;
+    if (report_.capacity_bytes) {
+      report_.fits = report_.is_replayable ? FitsCapacity(*history_, history_->settings)
+                                           : report_.used_bytes <= *report_.capacity_bytes;
+    }
+    report_.has_room =
+        report_.capacity_bytes && report_.used_bytes * 100 < *report_.capacity_bytes * kRoomPercent;
   }
 
   // ---- Changes
@@ -194,8 +201,17 @@ class Adviser {
     for (size_t i = 0; i < report_.advice.size(); ++i) {
       Advice& advice = report_.advice[i];
       if (options_.replay_all) ReplayOf(i);
-      advice.is_enough = advice.applies() && Missing() > 0 && advice.saved_bytes >= Missing();
+      if (advice.applies() && report_.fits == false) advice.is_enough = IsEnough(i);
+      if (advice.name == "micro_batch") FindLargerBatch(2 * advice.freed_bytes);
     }
+  }
+
+  // `batch_bytes`: of the batch at the peak.
+  void FindLargerBatch(uint64_t batch_bytes) {
+    if (!report_.has_room || batch_bytes == 0) return;
+    const uint64_t used = *report_.capacity_bytes / 100 * kFullPercent;
+    report_.batch_factor =
+        1 + static_cast<double>(Less(used, report_.used_bytes)) / static_cast<double>(batch_bytes);
   }
 
   void ReplayOf(size_t index) {
@@ -208,9 +224,17 @@ class Adviser {
     advice.reserved_bytes = Replayed(ChangedHistory(*history_, change), history_->settings);
   }
 
-  // What the process uses more than there is.
-  uint64_t Missing() const {
-    return report_.capacity_bytes ? Less(report_.used_bytes, *report_.capacity_bytes) : 0;
+  bool FitsCapacity(const AllocatorHistory& history, const AllocatorSettings& settings) const {
+    return !Simulate(history, {"", settings, report_.capacity_bytes}).is_out_of_memory();
+  }
+  bool IsEnough(size_t index) const {
+    const Advice& advice = report_.advice[index];
+    if (!report_.is_replayable)
+      return Less(report_.used_bytes, advice.saved_bytes) <= *report_.capacity_bytes;
+    if (advice.is_of_reserved) return FitsCapacity(*history_, best_settings_);
+    ProgramChange change(trace_, report_.device);
+    return replays_[index](change).ok() &&
+           FitsCapacity(ChangedHistory(*history_, change), history_->settings);
   }
 
   void Leak() {
@@ -231,8 +255,8 @@ class Adviser {
     }
     advice.what = absl::StrCat("fix ", found->id);
     if (found->common_frame) {
-      absl::StrAppend(&advice.what, " at ", found->common_frame->Name(), " (",
-                      found->common_frame->Place(), ")");
+      advice.where =
+          absl::StrCat(found->common_frame->Name(), " (", found->common_frame->Place(), ")");
     }
     advice.confidence = found->tier == LeakTier::kLeak ? Confidence::kHigh : Confidence::kMedium;
     advice.why = "what it keeps after each step is not needed";
@@ -252,9 +276,6 @@ class Adviser {
   }
 
   Optimizer FoundOptimizer() const { return FindOptimizer(examination_, trace_.end_t_ns); }
-  static std::string At(const Optimizer& optimizer) {
-    return optimizer.place.empty() ? "" : absl::StrCat(" at ", optimizer.place);
-  }
 
   void Fused() {
     const Optimizer optimizer = FoundOptimizer();
@@ -263,16 +284,23 @@ class Adviser {
         name == "Adam" || name == "AdamW" || name == "SGD" || name == "Adagrad" || name.empty();
     Advice advice;
     advice.name = "fused_optimizer";
-    advice.what = absl::StrCat("torch.optim.", name.empty() ? "AdamW" : optimizer.name,
-                               "(..., fused=True)", At(optimizer));
+    advice.what = name.empty() ? "fused=True for the optimizer"
+                               : absl::StrCat("torch.optim.", optimizer.name, "(..., fused=True)");
+    advice.where = optimizer.place;
     advice.cost = "none";
     advice.confidence = Confidence::kHigh;
     advice.why = "the optimizer's step then allocates no temporary memory";
     if (!can_fuse) {
-      advice.what = absl::StrCat(optimizer.name, "(..., foreach=False)", At(optimizer));
+      advice.what = absl::StrCat("torch.optim.", optimizer.name, "(..., foreach=False)");
       advice.cost = "a slower step of the optimizer";
       advice.confidence = Confidence::kMedium;
       advice.why = "the step then has temporary memory for one parameter at a time";
+    }
+    if (!name.empty() && !optimizer.is_known) {
+      advice.what = "another implementation of the optimizer";
+      advice.why_not = absl::StrCat(optimizer.name, " is not one of PyTorch's optimizers");
+      report_.advice.push_back(std::move(advice));
+      return;
     }
     Add(std::move(advice), [this, can_fuse](ProgramChange& change) {
       return changes_->FuseOptimizer(can_fuse, change);
@@ -301,6 +329,7 @@ class Adviser {
         const uint64_t reserved = Replayed(*history_, settings);
         if (reserved >= least) continue;
         least = reserved;
+        best_settings_ = settings;
         advice.what = absl::StrCat("PYTORCH_CUDA_ALLOC_CONF=", std::string(text));
       }
       advice.saved_bytes = advice.freed_bytes = recorded - least;
@@ -334,7 +363,7 @@ class Adviser {
     const std::optional<TensorFacts> facts =
         FindTensorFacts(examination_, categories_, report_.device, peak_);
     if (facts && facts->batch && !facts->batch->square.empty()) {
-      absl::StrAppend(&advice.what, " at ", facts->batch->square.front().place);
+      advice.where = facts->batch->square.front().place;
       advice.confidence = facts->batch->certain ? Confidence::kMedium : Confidence::kLow;
     }
     Add(std::move(advice), [this, facts](ProgramChange& change) {
@@ -363,11 +392,16 @@ class Adviser {
     ProgramChange change(trace_, report_.device);
     const absl::StatusOr<CheckpointedLayers> layers = changes_->Checkpoint("", change);
     if (layers.ok()) {
-      absl::StrAppend(&advice.what, " for the ", layers->count, " ", layers->name, " layers");
-      if (!layers->caller.empty()) absl::StrAppend(&advice.what, " in ", layers->caller);
-      advice.why = absl::StrCat("their outputs remain; the rest of their ",
-                                layers->count > 1 ? "activations is" : "activations are",
-                                " recomputed, one layer at a time");
+      if (layers->name == kSequential) {
+        advice.what = absl::StrCat("torch.utils.checkpoint.checkpoint_sequential(model, ",
+                                   layers->count + 1, ", x, use_reentrant=False)");
+        advice.where = layers->caller;
+      } else {
+        advice.where = absl::StrCat(layers->count, " ", layers->name, " layers",
+                                    layers->caller.empty() ? "" : ", called in ", layers->caller);
+      }
+      advice.why = absl::StrCat("all but the outputs of these layers, ", Bytes(layers->bytes),
+                                " at the peak, is recomputed, one layer at a time");
     }
     Add(std::move(advice), [this, layers](ProgramChange& applied) {
       if (!layers.ok()) return layers.status();
@@ -379,9 +413,12 @@ class Adviser {
     const Optimizer optimizer = FoundOptimizer();
     Advice advice;
     advice.name = "eight_bit_optimizer";
-    advice.what = absl::StrCat("bitsandbytes.optim.",
-                               optimizer.name.empty() ? "AdamW" : optimizer.name, "8bit",
-                               At(optimizer));
+    const std::string_view name = optimizer.name;
+    const bool exists = name == "Adam" || name == "AdamW" || name == "SGD" || name == "RMSprop" ||
+                        name == "Adagrad";
+    advice.what = exists ? absl::StrCat("bitsandbytes.optim.", optimizer.name, "8bit")
+                         : "an 8-bit optimizer of bitsandbytes";
+    advice.where = optimizer.place;
     advice.cost = "another library; slightly different training";
     advice.confidence = Confidence::kMedium;
     advice.why = "three quarters of the optimizer's state";
@@ -393,12 +430,11 @@ class Adviser {
     const uint64_t gpus = std::max<uint64_t>(options_.gpus, 2);
     Advice advice;
     advice.name = "shard";
-    advice.what =
-        absl::StrCat("torch.distributed.fsdp.fully_shard(layer) for each layer, over ", gpus,
-                     " GPUs");
+    advice.what = absl::StrCat("torch.distributed.fsdp.fully_shard(layer) for each layer, over ",
+                               gpus, " GPUs");
     advice.cost = absl::StrCat(gpus, " GPUs, and communication");
-    advice.why = absl::StrCat("1/", gpus,
-                              " of parameters, gradients and state, and two gathered layers");
+    advice.why =
+        absl::StrCat("1/", gpus, " of parameters, gradients and state, and two gathered layers");
     if (IsSharded()) advice.why_not = "parameters are sharded already";
     Add(std::move(advice), [this, gpus](ProgramChange& change) {
       if (IsSharded()) return absl::FailedPreconditionError("");
@@ -512,6 +548,7 @@ class Adviser {
   Step peak_ = 0;
   const Changes* changes_ = nullptr;
   std::optional<AllocatorHistory> history_;
+  AllocatorSettings best_settings_;  // of those that were replayed
   std::optional<ProgramChange> together_;
   uint64_t together_peak_ = 0;
   std::vector<Change> replays_;  // by advice; empty functions for those that are not replayed

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/whatif/changes.h"
 
 namespace gmt::analysis {
 namespace {
@@ -166,7 +167,8 @@ class Advisor {
     const uint64_t state = LiveOf(Category::kOptimizerState);
     const uint64_t coming = report_.still_to_come ? report_.still_to_come->optimizer_bytes : 0;
     if (state > 0) {
-      Offer("an 8-bit optimizer", state / 4 * 3, true, "three quarters of the optimizer's state");
+      Offer("an 8-bit optimizer", state - EightBitBytes(state), true,
+            "three quarters of the optimizer's state");
     } else if (coming > 0 && evidence_.total_bytes > 0 &&
                report_.still_to_come->floor_bytes > evidence_.total_bytes) {
       report_.findings.push_back(

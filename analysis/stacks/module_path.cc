@@ -107,12 +107,10 @@ std::vector<ModuleCall> ModuleCalls(const std::vector<FrameText>& frames) {
   std::vector<ModuleCall> calls;
   for (const FrameText* forward : Forwards(frames)) {
     ModuleCall call{ModuleName(*forward), ""};
-    const auto caller = std::find_if(frames.begin() + (forward - frames.data()) + 1, frames.end(),
-                                     [](const FrameText& frame) {
-                                       return frame.is_python() && !IsOfPyTorch(frame) &&
-                                              !IsMade(frame) &&
-                                              frame.role == symbols::FrameRole::kOwn;
-                                     });
+    const auto caller = std::find_if(
+        frames.begin() + (forward - frames.data()) + 1, frames.end(), [](const FrameText& frame) {
+          return frame.is_python() && !IsMade(frame) && frame.role == symbols::FrameRole::kOwn;
+        });
     if (caller != frames.end())
       call.caller = absl::StrCat(caller->Name(), " (", caller->Place(), ")");
     calls.push_back(std::move(call));

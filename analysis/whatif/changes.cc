@@ -8,7 +8,6 @@
 #include "absl/strings/match.h"
 #include "analysis/loop/stack_phases.h"
 #include "analysis/whatif/allocator_settings.h"
-#include "analysis/whatif/layer_runs.h"
 #include "format/event.h"
 
 namespace gmt::analysis {
@@ -17,10 +16,12 @@ namespace {
 constexpr uint64_t kUnitOfBlocks = 512;  // blocks of PyTorch are multiples of it
 constexpr uint64_t kLeastEightBitBytes = 4096 * sizeof(float), kNumbersPerScale = 256;
 constexpr uint64_t kShortestSquare = 16;
-constexpr size_t kKindsOfLayers = 8;  // that are compared
+constexpr size_t kKindsOfLayers = 8;     // that are compared
 constexpr uint64_t kLayersInFlight = 2;  // gathered at the same time when parameters are sharded
 
-absl::Status Not(std::string_view why) { return absl::FailedPreconditionError({why.data(), why.size()}); }
+absl::Status Not(std::string_view why) {
+  return absl::FailedPreconditionError({why.data(), why.size()});
+}
 
 uint64_t Part(uint64_t bytes, uint64_t divisor) {
   return std::min(bytes, RoundUp(bytes / divisor, kUnitOfBlocks));
@@ -33,15 +34,32 @@ bool StartsWithOneOf(std::string_view name, std::initializer_list<std::string_vi
                      [&](std::string_view start) { return name.starts_with(start); });
 }
 bool IsComputedInHalf(std::string_view node) {
-  return StartsWithOneOf(
-      node, {"Addmm", "Mm", "Bmm", "Baddbmm", "Mv", "Linear", "Convolution", "CudnnConv",
-             "CudnnRnn", "ScaledDot", "Prelu", "_ThnnFused"});
+  return StartsWithOneOf(node, {"Addmm", "Mm", "Bmm", "Baddbmm", "Mv", "Linear", "Convolution",
+                                "CudnnConv", "CudnnRnn", "ScaledDot", "Prelu", "_ThnnFused"});
 }
 bool IsComputedInFull(std::string_view node) {
-  return StartsWithOneOf(
-      node, {"NativeLayerNorm", "NativeGroupNorm", "Softmax", "LogSoftmax", "NllLoss", "Pow", "Exp",
-             "Log", "LinalgVectorNorm", "Norm", "Cumsum", "Cumprod", "Prod", "Mse", "SmoothL1",
-             "Huber", "KlDiv", "BinaryCrossEntropy", "Cosine", "Rsqrt", "Reciprocal", "Renorm"});
+  return StartsWithOneOf(node, {"NativeLayerNorm",
+                                "NativeGroupNorm",
+                                "Softmax",
+                                "LogSoftmax",
+                                "NllLoss",
+                                "Pow",
+                                "Exp",
+                                "Log",
+                                "LinalgVectorNorm",
+                                "Norm",
+                                "Cumsum",
+                                "Cumprod",
+                                "Prod",
+                                "Mse",
+                                "SmoothL1",
+                                "Huber",
+                                "KlDiv",
+                                "BinaryCrossEntropy",
+                                "Cosine",
+                                "Rsqrt",
+                                "Reciprocal",
+                                "Renorm"});
 }
 
 }  // namespace
@@ -68,7 +86,8 @@ Changes::Changes(const Examination& examination, const Categories& categories, i
   std::sort(ends.begin(), ends.end());
   for (const Cycle& cycle : examination.cycles().cycles) {
     const auto after = std::upper_bound(ends.begin(), ends.end(), cycle.end);
-    if (after != ends.begin() && *(after - 1) > cycle.begin) optimizer_ends_.push_back(*(after - 1));
+    if (after != ends.begin() && *(after - 1) > cycle.begin)
+      optimizer_ends_.push_back(*(after - 1));
   }
   has_types_ = std::any_of(rows_.dtype_column.begin(), rows_.dtype_column.end(),
                            [](uint32_t dtype) { return dtype != 0; });
@@ -110,13 +129,21 @@ Step Changes::EndBefore(Step step) const {
   return end;
 }
 
+bool Changes::IsAnythingBorn(Step after, Step before) const {
+  const Step last = std::min(before, trace_.last_step() + 1);
+  for (Step step = after + 1; step < last; ++step) {
+    const StepRecord record = trace_.steps[step - 1];
+    if (record.row != kNoRow && !record.is_death && IsBlock(record.row)) return true;
+  }
+  return false;
+}
+
 bool Changes::IsFloat(RowId row) const {
   return !has_types_ || examination_.definitions().string(rows_.Dtype(row)) == "float32";
 }
 
 bool Changes::IsMatrix(RowId row) const {
-  return !has_types_ ||
-         ParseShape(examination_.definitions().string(rows_.Shape(row))).size() >= 2;
+  return !has_types_ || ParseShape(examination_.definitions().string(rows_.Shape(row))).size() >= 2;
 }
 
 absl::Status Changes::SetGradientsToNone(ProgramChange& change) const {
@@ -134,7 +161,7 @@ absl::Status Changes::SetGradientsToNone(ProgramChange& change) const {
       Step begin = holding.begin;
       while (begin < holding.end) {
         const auto end = std::upper_bound(optimizer_ends_.begin(), optimizer_ends_.end(), begin);
-        if (end == optimizer_ends_.end() || *end >= holding.end) {
+        if (end == optimizer_ends_.end() || !IsAnythingBorn(*end, holding.end)) {
           ended.push_back({begin, holding.end, holding.bytes});
           break;
         }
@@ -142,9 +169,9 @@ absl::Status Changes::SetGradientsToNone(ProgramChange& change) const {
         is_changed = true;
         // A gradient that was only zeroed is allocated again in each backward pass, about when it
         // was in its first one.
-        const auto next = std::lower_bound(
-            backwards.begin(), backwards.end(), *end,
-            [](const PhaseSpan* span, Step step) { return span->begin < step; });
+        const auto next =
+            std::lower_bound(backwards.begin(), backwards.end(), *end,
+                             [](const PhaseSpan* span, Step step) { return span->begin < step; });
         if (next == backwards.end() || (*next)->begin >= holding.end) break;
         double share = 0;
         if (born_in != nullptr && born_in->end > born_in->begin) {
@@ -209,9 +236,9 @@ absl::flat_hash_map<RowId, Changes::Savers> Changes::FindSavers() const {
     if ((role.roles & format::kRoleSaved) == 0 || role.node == 0) continue;
     const std::string_view node = examination_.definitions().string(role.node);
     Savers& found = savers[role.row];
-    found.any = true;
     found.half |= IsComputedInHalf(node);
     found.full |= IsComputedInFull(node);
+    found.is_softmax |= StartsWithOneOf(node, {"Softmax", "LogSoftmax"});
   }
   return savers;
 }
@@ -228,7 +255,8 @@ absl::Status Changes::UseHalfPrecision(ProgramChange& change) const {
   if (has_types_ && half > full / 4) {
     ForEachBlock([&](RowId row) {
       const std::string_view type = examination_.definitions().string(rows_.Dtype(row));
-      if (is_saved(row) && !IsFloat(row) && type.find("float16") == std::string_view::npos) half -= rows_.size[row];
+      if (is_saved(row) && !IsFloat(row) && type.find("float16") == std::string_view::npos)
+        half -= rows_.size[row];
     });
     if (half > full / 4) return Not("activations are in half precision already");
   }
@@ -237,8 +265,12 @@ absl::Status Changes::UseHalfPrecision(ProgramChange& change) const {
     if (!is_saved(row) || !IsFloat(row)) return;
     const auto found = savers.find(row);
     const Savers by = found == savers.end() ? Savers{} : found->second;
+    // Softmax and its logarithm save their result, and autocast casts their input.
+    if (by.is_softmax)
+      change.Add({rows_.birth[row], rows_.birth[row] + 1, Part(rows_.size[row], 2)});
     if (!by.full) {
-      Resize(row, [](uint64_t bytes) { return Part(bytes, 2); }, change);
+      Resize(
+          row, [](uint64_t bytes) { return Part(bytes, 2); }, change);
     } else if (by.half) {  // the result in float32, and a copy that the next product saves
       for (const Holding& holding : change.Of(row))
         change.Add({holding.begin, holding.end, Part(holding.bytes, 2)});
@@ -260,27 +292,32 @@ absl::Status Changes::UseFlashAttention(const TensorFacts& facts, ProgramChange&
   if (!facts.batch || facts.batch->square.empty())
     return Not("no tensor grows with the square of the sequence at the peak");
   absl::flat_hash_set<std::string> places;
+  for (const ShapedMemory& square : facts.batch->square) places.insert(square.place);
+  const absl::flat_hash_map<RowId, Savers> savers = FindSavers();
+  std::vector<std::pair<RowId, uint64_t>> squares;  // with the length of a row of the matrix
   bool has_softmax = false;
-  for (const ShapedMemory& square : facts.batch->square) {
-    places.insert(square.place);
-    has_softmax |= absl::StrContains(square.node, "Softmax");
-  }
-  if (!has_softmax) return Not("no softmax saves the tensors that are square in the sequence");
   ForEachBlock([&](RowId row) {
     const Category category = CategoryOf(row);
     if (category != Category::kActivations && category != Category::kTemporaries &&
         category != Category::kRecomputed)
       return;
-    const std::vector<uint64_t> sizes = ParseShape(examination_.definitions().string(rows_.Shape(row)));
+    const std::vector<uint64_t> sizes =
+        ParseShape(examination_.definitions().string(rows_.Shape(row)));
     if (sizes.size() < 3 || sizes.back() != sizes[sizes.size() - 2] ||
         sizes.back() < kShortestSquare)
       return;
     const FrameText* own = examination_.stacks().Own(
         rows_.forward_stack[row] != 0 ? rows_.forward_stack[row] : rows_.stack[row]);
     if (own == nullptr || !places.contains(own->Place())) return;
-    // The kernel saves one number for each row of the matrix.
-    Resize(row, [&](uint64_t bytes) { return Part(bytes, sizes.back()); }, change);
+    squares.emplace_back(row, sizes.back());
+    const auto found = savers.find(row);
+    has_softmax |= found != savers.end() && found->second.is_softmax;
   });
+  if (!has_softmax) return Not("no softmax saves the tensors that are square in the sequence");
+  // The kernel saves one number for each row of the matrix.
+  for (const auto& [row, length] : squares)
+    Resize(
+        row, [&, n = length](uint64_t bytes) { return Part(bytes, n); }, change);
   return absl::OkStatus();
 }
 
@@ -304,14 +341,19 @@ absl::Status Changes::ComputeInPlace(ProgramChange& change) const {
 }
 
 absl::Status Changes::HalveBatch(ProgramChange& change) const {
-  // Tensors with the shape of a parameter do not depend on the batch.
+  // Gradients to be, and weights cast to another type, do not depend on the batch. They have the
+  // shape of a parameter; activations may have it by chance.
   absl::flat_hash_set<uint32_t> shapes;
   absl::flat_hash_set<uint64_t> sizes;
+  std::vector<Step> zeroed;  // gradients, outside of backward passes
   ForEachBlock([&](RowId row) {
+    if (CategoryOf(row) == Category::kGradients && rows_.death[row] != kNever)
+      zeroed.push_back(rows_.death[row]);
     if (CategoryOf(row) != Category::kParameters) return;
     shapes.insert(rows_.Shape(row));
     sizes.insert(rows_.size[row]);
   });
+  std::sort(zeroed.begin(), zeroed.end());
   bool is_changed = false;
   ForEachBlock([&](RowId row) {
     const Category category = CategoryOf(row);
@@ -320,14 +362,17 @@ absl::Status Changes::HalveBatch(ProgramChange& change) const {
       return;
     const PhaseSpan* span = SpanAt(rows_.birth[row]);
     if (span != nullptr && span->phase == Phase::kOptimizer) return;
-    const bool is_of_parameter = rows_.Shape(row) != 0 ? shapes.contains(rows_.Shape(row))
-                                                       : sizes.contains(rows_.size[row]);
-    if (is_of_parameter) return;
-    Resize(row, [](uint64_t bytes) { return Part(bytes, 2); }, change);
+    const bool may_be_of_parameter = span != nullptr || !IsFloat(row);
+    const bool has_its_shape =
+        rows_.Shape(row) != 0 ? shapes.contains(rows_.Shape(row)) : sizes.contains(rows_.size[row]);
+    if (may_be_of_parameter && has_its_shape) return;
+    Resize(
+        row, [](uint64_t bytes) { return Part(bytes, 2); }, change);
     is_changed = true;
   });
   if (!is_changed) return Not("no memory of a batch is recorded");
   // Gradients of the first micro-batch live through the second one, which adds its own to them.
+  // Those of the previous step end before: they are not held at the same time.
   ForEachBlock([&](RowId row) {
     if (CategoryOf(row) != Category::kGradients) return;
     const PhaseSpan* span = SpanAt(rows_.birth[row]);
@@ -336,19 +381,25 @@ absl::Status Changes::HalveBatch(ProgramChange& change) const {
     if (longer.empty()) return;
     Holding& first = longer.front();
     change.Add({first.begin, first.begin + 1, first.bytes});
-    first.begin = std::min(first.begin, EndBefore(span->begin) + 1);
+    Step begin = EndBefore(span->begin) + 1;
+    const auto after = std::upper_bound(zeroed.begin(), zeroed.end(), span->begin);
+    if (after != zeroed.begin()) begin = std::max(begin, *(after - 1));
+    first.begin = std::min(first.begin, begin);
     change.Set(row, longer);
   });
   return absl::OkStatus();
 }
 
+const std::vector<Layers>& Changes::KindsOfLayers() const {
+  if (!layers_) layers_ = FindLayers(examination_, categories_, spans_, device_, kKindsOfLayers);
+  return *layers_;
+}
+
 absl::StatusOr<CheckpointedLayers> Changes::Checkpoint(const std::string& layers,
                                                        ProgramChange& change) const {
-  const std::vector<Layers> kinds =
-      FindLayers(examination_, categories_, spans_, device_, kKindsOfLayers);
+  const std::vector<Layers>& kinds = KindsOfLayers();
   bool is_checkpointed = false;
-  ForEachBlock(
-      [&](RowId row) { is_checkpointed |= CategoryOf(row) == Category::kRecomputed; });
+  ForEachBlock([&](RowId row) { is_checkpointed |= CategoryOf(row) == Category::kRecomputed; });
   if (is_checkpointed && layers.empty()) return Not("layers are recomputed already");
   std::optional<ProgramChange> best;
   CheckpointedLayers found;
@@ -361,11 +412,14 @@ absl::StatusOr<CheckpointedLayers> Changes::Checkpoint(const std::string& layers
     for (const LayerRun& run : kind.runs) {
       // The output is the next layer's input.
       if (run.activations.size() < 2) continue;
+      // checkpoint_sequential() does not checkpoint the last part.
+      if (kind.name() == kSequential && run.is_last_of_pass) continue;
       Step first_death = kNever;
       for (const RowId row : run.activations) first_death = std::min(first_death, rows_.death[row]);
-      if (first_death == kNever || first_death <= run.end + 1) continue;
+      if (first_death == kNever || first_death <= run.end) continue;
       const PhaseSpan* backward = SpanAt(first_death);
       if (backward == nullptr || backward->phase != Phase::kBackward) continue;
+      const Step recomputed = std::max(first_death - 1, run.end + 1);
       bool is_at_peak = false;
       for (size_t i = 0; i + 1 < run.activations.size(); ++i) {
         const RowId row = run.activations[i];
@@ -376,8 +430,7 @@ absl::StatusOr<CheckpointedLayers> Changes::Checkpoint(const std::string& layers
             is_at_peak = true;
           }
           halves.push_back({holding.begin, std::min(holding.end, run.end + 1), holding.bytes});
-          halves.push_back(
-              {std::max(holding.begin, first_death - 1), holding.end, holding.bytes});
+          halves.push_back({std::max(holding.begin, recomputed), holding.end, holding.bytes});
         }
         tried.Set(row, halves);
       }
@@ -390,8 +443,7 @@ absl::StatusOr<CheckpointedLayers> Changes::Checkpoint(const std::string& layers
     best.emplace(std::move(tried));
   }
   if (!best) {
-    if (!layers.empty())
-      return Not("no layers of this class hold activations at the peak");
+    if (!layers.empty()) return Not("no layers of this class hold activations at the peak");
     return Not("no layers that run several times hold activations at the peak");
   }
   change.Replace(std::move(*best));
@@ -423,9 +475,10 @@ absl::Status Changes::Shard(uint64_t count, ProgramChange& change) const {
     const Category category = CategoryOf(row);
     if (category == Category::kParameters || category == Category::kGradients ||
         category == Category::kOptimizerState)
-      Resize(row, [&](uint64_t bytes) { return Part(bytes, count); }, change);
+      Resize(
+          row, [&](uint64_t bytes) { return Part(bytes, count); }, change);
   });
-  const std::vector<Layers> kinds = FindLayers(examination_, categories_, spans_, device_, 1);
+  const std::vector<Layers>& kinds = KindsOfLayers();
   const uint64_t layers = kinds.empty() ? 1 : kinds.front().most_in_a_pass;
   const uint64_t gathered =
       std::min(parameters, kLayersInFlight * std::max(largest, parameters / layers));

@@ -21,6 +21,7 @@
 #define GMT_ANALYSIS_WHATIF_CHANGES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@
 #include "analysis/examination/examination.h"
 #include "analysis/leaks/leaks.h"
 #include "analysis/loop/phase_spans.h"
+#include "analysis/whatif/layer_runs.h"
 #include "analysis/whatif/program_change.h"
 
 namespace gmt::analysis {
@@ -40,6 +42,9 @@ namespace gmt::analysis {
 // What 8-bit optimizers (bitsandbytes) keep of a float32 state: a byte for each number, and a
 // float32 scale for each 256 of them. Small tensors stay as they are.
 uint64_t EightBitBytes(uint64_t state_bytes);
+
+// The class of containers that torch.utils.checkpoint.checkpoint_sequential() checkpoints.
+inline constexpr char kSequential[] = "Sequential";
 
 struct CheckpointedLayers {
   std::string name;    // "Block"
@@ -84,16 +89,20 @@ class Changes {
  private:
   // What autograd nodes saved a tensor, by what autocast does with them.
   struct Savers {
-    bool any = false, half = false, full = false;
+    bool half = false, full = false;
+    bool is_softmax = false;
   };
 
   Category CategoryOf(RowId row) const { return categories_.Of(row).category; }
   const PhaseSpan* SpanAt(Step birth) const;
   // The end of the span before this step; 0 if none.
   Step EndBefore(Step step) const;
+  // Whether a block is born after the step `after` and before the step `before`.
+  bool IsAnythingBorn(Step after, Step before) const;
   bool IsFloat(RowId row) const;
   bool IsMatrix(RowId row) const;
   absl::flat_hash_map<RowId, Savers> FindSavers() const;
+  const std::vector<Layers>& KindsOfLayers() const;
   // Calls visit(row) for each block of the device.
   template <typename Visit>
   void ForEachBlock(Visit visit) const;
@@ -106,6 +115,7 @@ class Changes {
   const Categories& categories_;
   const int32_t device_;
   PhaseSpans spans_;
+  mutable std::optional<std::vector<Layers>> layers_;
   std::vector<Step> optimizer_ends_;  // the last one of each step of the loop
   bool has_types_ = false;            // of tensors
 };

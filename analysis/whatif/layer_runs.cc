@@ -110,7 +110,8 @@ class LayerFinder {
       const uint32_t stack = trace_.rows.stack[birth.row];
       if (birth.pass != pass) pass = birth.pass, in_pass = 0, is_open = false;
       if (!is_open || (!by_end && stack == first)) {
-        layers.runs.push_back({birth.step, birth.step, {}});
+        if (in_pass > 0) layers.runs.back().is_last_of_pass = false;
+        layers.runs.push_back({birth.step, birth.step, {}, true});
         layers.most_in_a_pass = std::max(layers.most_in_a_pass, ++in_pass);
         is_open = true;
       }

@@ -1,8 +1,8 @@
 // analysis/whatif/layer_runs.h
 //
-// The layers of a model, one run for each time that a layer computes in a forward pass. A stack does
-// not show which of several equal layers allocated; but a layer that runs again begins with the
-// same request again.
+// The layers of a model, one run for each time that a layer computes in a forward pass. A stack
+// does not show which of several equal layers allocated; but a layer that runs again begins with
+// the same request again.
 //
 //   births   embed | norm qkv attn add | norm qkv attn add | head
 //   runs            ------ Block ------ ------ Block ------
@@ -23,14 +23,16 @@
 namespace gmt::analysis {
 
 struct LayerRun {
-  Step begin = 0, end = 0;          // its first and its last birth
-  std::vector<RowId> activations;   // born in it, in order
+  Step begin = 0, end = 0;         // its first and its last birth
+  std::vector<RowId> activations;  // born in it, in order
+  bool is_last_of_pass = true;
 };
 
 // Equal layers: modules with the same path.
 struct Layers {
-  std::string path;    // "GPT > Block"
-  std::string caller;  // the program's line that calls them, "GPT.forward (gpt.py:30)"; "" if unknown
+  std::string path;  // "GPT > Block"
+  std::string
+      caller;  // the program's line that calls them, "GPT.forward (gpt.py:30)"; "" if unknown
   std::vector<LayerRun> runs;
   size_t most_in_a_pass = 0;  // how many run in one forward pass
 

@@ -44,11 +44,10 @@ class HistoryChanger {
       }
     }
     for (const Holding& holding : change_.added()) AddHolding(holding, {});
-    std::stable_sort(requests_.begin(), requests_.end(),
-                     [](const DatedRequest& a, const DatedRequest& b) {
-                       return std::tuple(a.step, a.is_allocation) <
-                              std::tuple(b.step, b.is_allocation);
-                     });
+    std::stable_sort(
+        requests_.begin(), requests_.end(), [](const DatedRequest& a, const DatedRequest& b) {
+          return std::tuple(a.step, a.is_allocation) < std::tuple(b.step, b.is_allocation);
+        });
     AllocatorHistory changed = history_;
     changed.segment_events.clear();
     changed.requests.clear();
