@@ -18,8 +18,7 @@ namespace {
 
 struct WhatifArguments {
   std::string file;
-  std::vector<std::string> settings, capacities, without, checkpoint;
-  std::string dtype;
+  std::vector<std::string> settings, capacities, without;
   int64_t device = -1;
   bool expandable_segments = false, set_to_none = false, json = false;
 };
@@ -38,9 +37,7 @@ absl::StatusOr<answers::WhatifOptions> Scenarios(const WhatifArguments& options)
       return UsageError(absl::StrCat("--capacity: '", capacity, "' is not a size such as 40GiB"));
   }
   scenarios.set_to_none = options.set_to_none;
-  scenarios.half_precision = !options.dtype.empty();
   scenarios.without = options.without;
-  scenarios.checkpoint = options.checkpoint;
   return scenarios;
 }
 
@@ -76,9 +73,6 @@ void AddWhatif(Program& program) {
                "a scenario in which gradients end with the optimizer's step");
   command.Option("--without", &options->without, "LEAK",
                  "a scenario without what this leak keeps, such as leak/1");
-  command.Option("--checkpoint", &options->checkpoint, "LAYERS",
-                 "a scenario in which layers of this class recompute their activations");
-  command.Choice("--dtype", &options->dtype, {"bf16"}, "a scenario with autocast to this type");
   command.Option("--device", &options->device, "N",
                  "this GPU; default: the one with the highest peak");
   command.Flag("--json", &options->json, "print JSON");

@@ -98,9 +98,7 @@ absl::StatusOr<WhatifAnswer> WhatifAnswer::Make(const Recording& recording,
 }
 
 absl::Status WhatifAnswer::AddChanges(const WhatifOptions& options) {
-  if (!options.set_to_none && !options.half_precision && options.without.empty() &&
-      options.checkpoint.empty())
-    return absl::OkStatus();
+  if (!options.set_to_none && options.without.empty()) return absl::OkStatus();
   const analysis::Examination& examination = recording_->examination();
   const analysis::Changes changes(examination, recording_->categories(), history_.device);
   const auto add = [&](const std::string& name, const auto& apply) -> absl::Status {
@@ -120,11 +118,6 @@ absl::Status WhatifAnswer::AddChanges(const WhatifOptions& options) {
       return changes.SetGradientsToNone(change);
     }));
   }
-  if (options.half_precision) {
-    status.Update(add("bfloat16", [&](analysis::ProgramChange& change) {
-      return changes.UseHalfPrecision(change);
-    }));
-  }
   if (!options.without.empty()) {
     const analysis::LeakReport leaks = analysis::FindLeaks(examination);
     for (const std::string& id : options.without) {
@@ -135,11 +128,6 @@ absl::Status WhatifAnswer::AddChanges(const WhatifOptions& options) {
         return absl::FailedPreconditionError("`leaks` finds no such leak");
       }));
     }
-  }
-  for (const std::string& layers : options.checkpoint) {
-    status.Update(add("checkpoint " + layers, [&](analysis::ProgramChange& change) {
-      return changes.Checkpoint(layers, change).status();
-    }));
   }
   return status;
 }

@@ -26,9 +26,8 @@ struct WhatifOptions {
   std::vector<std::string> settings;  // each: "KEY=VALUE", several separated by commas
   std::vector<uint64_t> capacities;   // each: the driver can provide that many bytes
   // Changes of the program (analysis/whatif/changes.h), each a scenario.
-  bool set_to_none = false, half_precision = false;
-  std::vector<std::string> without;     // ids of leaks: "leak/1"
-  std::vector<std::string> checkpoint;  // classes of layers: "Block"
+  bool set_to_none = false;
+  std::vector<std::string> without;  // ids of leaks: "leak/1"
 };
 
 class WhatifAnswer {
