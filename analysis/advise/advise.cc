@@ -12,7 +12,6 @@
 #include "analysis/text.h"
 #include "analysis/whatif/changes.h"
 #include "analysis/whatif/replay.h"
-#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {

@@ -1,6 +1,7 @@
 #include "analysis/whatif/changes.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <utility>
