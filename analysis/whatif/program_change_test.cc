@@ -93,10 +93,8 @@ TEST_F(ProgramChangeTest, ReplayOfChangedRequestsHasThePeakOfTheChange) {
   change.Add({smaller[0].begin, kNever, 10 * kMiB});
   const AllocatorHistory changed = ChangedHistory(*history, change);
   EXPECT_EQ(change.FindPeak().bytes, 90 * kMiB);
-  EXPECT_EQ(Simulate(changed, {"", history->settings, std::nullopt}).peak_allocated,
-            90 * kMiB);
-  EXPECT_EQ(Simulate(*history, {"", history->settings, std::nullopt}).peak_allocated,
-            100 * kMiB);
+  EXPECT_EQ(Simulate(changed, {"", history->settings, std::nullopt}).peak_allocated, 90 * kMiB);
+  EXPECT_EQ(Simulate(*history, {"", history->settings, std::nullopt}).peak_allocated, 100 * kMiB);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ std::string Peak(const AdviseReport& report) {
               ? fmt::format("PyTorch reserves {}", Bytes(report.reserved_bytes))
               : fmt::format("The process uses {}", Bytes(report.used_bytes));
   if (report.capacity_bytes)
-    text += fmt::format(" of the {} that the GPU can provide", Bytes(*report.capacity_bytes));
+    text += fmt::format("; the GPU can provide {}", Bytes(*report.capacity_bytes));
   return text + ".\n";
 }
 
