@@ -21,6 +21,7 @@
   VERB(Oom) \
   VERB(Frag) \
   VERB(Whatif) \
+  VERB(Advise) \
   VERB(Ledger) \
   VERB(Diff) \
   VERB(Leaks) \

@@ -18,9 +18,9 @@ namespace {
 
 struct WhatifArguments {
   std::string file;
-  std::vector<std::string> settings, capacities;
+  std::vector<std::string> settings, capacities, without;
   int64_t device = -1;
-  bool expandable_segments = false, json = false;
+  bool expandable_segments = false, set_to_none = false, json = false;
 };
 
 absl::StatusOr<answers::WhatifOptions> Scenarios(const WhatifArguments& options) {
@@ -36,6 +36,8 @@ absl::StatusOr<answers::WhatifOptions> Scenarios(const WhatifArguments& options)
     if (!session::ParseSize(capacity, &scenarios.capacities.emplace_back()))
       return UsageError(absl::StrCat("--capacity: '", capacity, "' is not a size such as 40GiB"));
   }
+  scenarios.set_to_none = options.set_to_none;
+  scenarios.without = options.without;
   return scenarios;
 }
 
@@ -67,6 +69,10 @@ void AddWhatif(Program& program) {
                "a scenario with expandable_segments:True");
   command.Option("--capacity", &options->capacities, "SIZE",
                  "a scenario in which the GPU can provide only this much, such as 40GiB");
+  command.Flag("--set-to-none", &options->set_to_none,
+               "a scenario in which gradients end with the optimizer's step");
+  command.Option("--without", &options->without, "LEAK",
+                 "a scenario without what this leak keeps, such as leak/1");
   command.Option("--device", &options->device, "N",
                  "this GPU; default: the one with the highest peak");
   command.Flag("--json", &options->json, "print JSON");

@@ -21,19 +21,6 @@ constexpr uint64_t kMixedPercent = 10;
 
 using Sizes = std::vector<uint64_t>;
 
-// Parses "[8, 128]". Only the first five dimensions are known: "[2, 3, 4, 5, 6, ...]".
-Sizes ParseShape(std::string_view text) {
-  Sizes sizes;
-  const char* const end = text.data() + text.size();
-  for (const char* at = text.data(); at < end; ++at) {
-    uint64_t size = 0;
-    const auto [after, error] = std::from_chars(at, end, size);
-    if (error == std::errc()) sizes.push_back(size);
-    at = std::max(at, after);
-  }
-  return sizes;
-}
-
 bool IsHalf(std::string_view dtype) { return dtype == "float16" || dtype == "bfloat16"; }
 bool IsInteger(std::string_view dtype) { return dtype == "int64" || dtype == "int32"; }
 
@@ -268,6 +255,18 @@ class FactsFinder {
 };
 
 }  // namespace
+
+std::vector<uint64_t> ParseShape(std::string_view text) {
+  std::vector<uint64_t> sizes;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at < end; ++at) {
+    uint64_t size = 0;
+    const auto [after, error] = std::from_chars(at, end, size);
+    if (error == std::errc()) sizes.push_back(size);
+    at = std::max(at, after);
+  }
+  return sizes;
+}
 
 std::optional<TensorFacts> FindTensorFacts(const Examination& examination,
                                            const Categories& categories, int32_t device,

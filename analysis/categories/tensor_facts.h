@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/categories/categories.h"
@@ -29,6 +30,9 @@
 #include "analysis/stacks/frames.h"
 
 namespace gmt::analysis {
+
+// Parses "[8, 128]". Only the first five dimensions are known: "[2, 3, 4, 5, 6, ...]".
+std::vector<uint64_t> ParseShape(std::string_view text);
 
 // Tensors with the same stack, type and shape.
 struct ShapedMemory {

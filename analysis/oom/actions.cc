@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/whatif/changes.h"
 #include "analysis/whatif/replay.h"
 
 namespace gmt::analysis {
@@ -17,6 +18,7 @@ namespace {
 constexpr uint64_t kDoubtPercent = 5, kDoubtOfOtherInputsPercent = 20,
                    kDoubtOfLargestStepPercent = 40, kDoubtWithoutStepsPercent = 40;
 constexpr double kSameInputs = 0.05;  // tolerated deviation of the ratio of inputs from 1
+constexpr uint64_t kSamePercent = 1;  // tolerated difference of two peaks
 
 // Expandable segments eliminate fragmentation between segments. Long-lived blocks still lie between
 // others, the more so if blocks come and go in each step. A replay shows how much; this is for
@@ -83,7 +85,10 @@ class Advisor {
     if (expected.bytes > expected.earlier_peak + PercentOf(expected.earlier_peak, kDoubtPercent)) {
       return PercentOf(expected.bytes, kDoubtOfLargestStepPercent);
     }
-    const bool is_like_before = std::abs(expected.input_ratio - 1) < kSameInputs;
+    // A step that is a little larger than all before it may be one of a row that grows.
+    const bool is_largest =
+        expected.bytes > expected.earlier_peak + PercentOf(expected.earlier_peak, kSamePercent);
+    const bool is_like_before = std::abs(expected.input_ratio - 1) < kSameInputs && !is_largest;
     return PercentOf(expected.bytes, is_like_before ? kDoubtPercent : kDoubtOfOtherInputsPercent);
   }
 
@@ -199,7 +204,8 @@ class Advisor {
     const uint64_t state = LiveOf(Category::kOptimizerState);
     const uint64_t coming = report_.still_to_come ? report_.still_to_come->optimizer_bytes : 0;
     if (state > 0) {
-      Offer("an 8-bit optimizer", state / 4 * 3, true, "three quarters of the optimizer's state");
+      Offer("an 8-bit optimizer", state - EightBitBytes(state), true,
+            "three quarters of the optimizer's state");
     } else if (coming > 0 && evidence_.total_bytes > 0 &&
                report_.still_to_come->floor_bytes > evidence_.total_bytes) {
       report_.findings.push_back(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -100,6 +101,21 @@ std::string ModulePath(const std::vector<FrameText>& frames) {
   if (own == nullptr) own = innermost;
   if (own == nullptr || ClassOf(*own).empty() || own->Place().empty()) return path;
   return absl::StrCat(path, " (", own->Place(), ")");
+}
+
+std::vector<ModuleCall> ModuleCalls(const std::vector<FrameText>& frames) {
+  std::vector<ModuleCall> calls;
+  for (const FrameText* forward : Forwards(frames)) {
+    ModuleCall call{ModuleName(*forward), ""};
+    const auto caller = std::find_if(
+        frames.begin() + (forward - frames.data()) + 1, frames.end(), [](const FrameText& frame) {
+          return frame.is_python() && !IsMade(frame) && frame.role == symbols::FrameRole::kOwn;
+        });
+    if (caller != frames.end())
+      call.caller = absl::StrCat(caller->Name(), " (", caller->Place(), ")");
+    calls.push_back(std::move(call));
+  }
+  return calls;
 }
 
 }  // namespace gmt::analysis

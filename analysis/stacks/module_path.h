@@ -24,6 +24,14 @@ namespace gmt::analysis {
 // with their lines are shown instead.
 std::string ModulePath(const std::vector<FrameText>& frames);
 
+struct ModuleCall {
+  std::string module;  // as in a path: "Block"
+  std::string
+      caller;  // the program's line that called it, "GPT.forward (gpt.py:30)"; "" if unknown
+};
+// The modules of the path, outermost first.
+std::vector<ModuleCall> ModuleCalls(const std::vector<FrameText>& frames);
+
 }  // namespace gmt::analysis
 
 #endif  // GMT_ANALYSIS_STACKS_MODULE_PATH_H_

@@ -154,6 +154,7 @@ class HistoryReader {
   void ReadSteps() {
     size_t completion = 0, failed = 0;
     for (Step step = 0; step <= trace_.last_step(); ++step) {
+      step_ = step;
       ReadActions(step);
       if (step > 0) ReadStep(trace_.steps[step - 1]);
       for (; completion < trace_.completions.size() && trace_.completions[completion].step <= step;
@@ -220,7 +221,10 @@ class HistoryReader {
     Add({waits ? AllocatorRequest::kFreeWhenAwaited : AllocatorRequest::kFree, 0, 0, row, 0});
   }
 
-  void Add(const AllocatorRequest& request) { history_.requests.push_back(request); }
+  void Add(AllocatorRequest request) {
+    request.step = step_;
+    history_.requests.push_back(request);
+  }
 
   void ReadCapacity() {
     FindCapacity();
@@ -264,6 +268,7 @@ class HistoryReader {
   const Rows& rows_;
   const int32_t device_;
   size_t pytorch_ = 0;
+  Step step_ = 0;
   bool has_allocations_ = false;
   size_t action_ = 0;
   size_t first_capture_ = 0;        // that has not ended

@@ -150,7 +150,12 @@ Reproduction Reproduce(const AllocatorHistory& history) {
   return reproduction;
 }
 
-ScenarioResult Predict(const AllocatorHistory& history, const Scenario& scenario) {
+ScenarioResult Simulate(const AllocatorHistory& history, const Scenario& scenario) {
+  return Run(history, scenario, 0);
+}
+
+ScenarioResult Predict(const AllocatorHistory& recorded, const Scenario& scenario) {
+  const AllocatorHistory& history = scenario.changed ? *scenario.changed : recorded;
   ScenarioResult result = Run(history, scenario, 0);
   result.low = std::min(result.peak_allocated, result.peak_reserved);
   result.least_reserved = NeedOf(history, scenario.settings).least_reserved;

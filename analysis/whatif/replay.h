@@ -21,6 +21,7 @@
 #define GMT_ANALYSIS_WHATIF_REPLAY_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,8 @@ struct Scenario {
   std::string name;
   AllocatorSettings settings;
   std::optional<uint64_t> capacity;  // nullopt: as recorded
+  // The requests of a changed program (program_change.h); null: as recorded.
+  std::shared_ptr<const AllocatorHistory> changed = nullptr;
 };
 
 struct ScenarioResult {
@@ -58,6 +61,8 @@ struct Reproduction {
   bool is_good() const;
 };
 
+// Replays once, without delays: `low`, `high` and `least_reserved` are not set.
+ScenarioResult Simulate(const AllocatorHistory& history, const Scenario& scenario);
 Reproduction Reproduce(const AllocatorHistory& history);
 ScenarioResult Predict(const AllocatorHistory& history, const Scenario& scenario);
 struct Need {

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "analysis/leaks/leaks.h"
 #include "analysis/text.h"
+#include "analysis/whatif/changes.h"
 #include "answers/json.h"
 
 namespace gmt::answers {
@@ -86,10 +89,47 @@ absl::StatusOr<WhatifAnswer> WhatifAnswer::Make(const Recording& recording,
   for (const uint64_t capacity : options.capacities) {
     answer.scenarios_.push_back({"capacity " + Bytes(capacity), recorded, capacity});
   }
+  if (absl::Status status = answer.AddChanges(options); !status.ok())
+    return recording.InFile(status);
   answer.reproduction_ = analysis::Reproduce(answer.history_);
   if (!answer.is_refused())
     answer.results_ = analysis::PredictAll(answer.history_, answer.scenarios_);
   return answer;
+}
+
+absl::Status WhatifAnswer::AddChanges(const WhatifOptions& options) {
+  if (!options.set_to_none && options.without.empty()) return absl::OkStatus();
+  const analysis::Examination& examination = recording_->examination();
+  const analysis::Changes changes(examination, recording_->categories(), history_.device);
+  const auto add = [&](const std::string& name, const auto& apply) -> absl::Status {
+    analysis::ProgramChange change(recording_->trace(), history_.device);
+    if (absl::Status status = apply(change); !status.ok()) {
+      return absl::FailedPreconditionError(
+          fmt::format("{}: {}", name, std::string(status.message())));
+    }
+    scenarios_.push_back({name, history_.settings, std::nullopt,
+                          std::make_shared<const analysis::AllocatorHistory>(
+                              analysis::ChangedHistory(history_, change))});
+    return absl::OkStatus();
+  };
+  absl::Status status;
+  if (options.set_to_none) {
+    status.Update(add("set_to_none", [&](analysis::ProgramChange& change) {
+      return changes.SetGradientsToNone(change);
+    }));
+  }
+  if (!options.without.empty()) {
+    const analysis::LeakReport leaks = analysis::FindLeaks(examination);
+    for (const std::string& id : options.without) {
+      status.Update(add("without " + id, [&](analysis::ProgramChange& change) {
+        for (const analysis::LeakSuspect& suspect : leaks.suspects) {
+          if (suspect.id == id) return changes.FixLeak(suspect, change);
+        }
+        return absl::FailedPreconditionError("`leaks` finds no such leak");
+      }));
+    }
+  }
+  return status;
 }
 
 std::string WhatifAnswer::Text(const Terminal& terminal) const {
@@ -120,7 +160,13 @@ std::string WhatifAnswer::Text(const Terminal& terminal) const {
   for (size_t i = 0; i < results_.size(); ++i) text += RowText(scenarios_[i], results_[i], columns);
   text += fmt::format("\nThe replay of the recorded settings agrees: {}.\n",
                       ReproductionText(reproduction_));
-  text += "Assumed: the program makes the same requests, at the same times.\n";
+  const bool is_changed =
+      std::any_of(scenarios_.begin(), scenarios_.end(),
+                  [](const Scenario& scenario) { return scenario.changed != nullptr; });
+  text += is_changed
+              ? "Assumed: apart from the change, the program makes the same requests, at the same "
+                "times.\n"
+              : "Assumed: the program makes the same requests, at the same times.\n";
   if (results_[0].is_out_of_memory())
     text += "What it would have requested after the one that failed is not known.\n";
   if (best == 0 && scenarios_.size() == 1) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "analysis/whatif/replay.h"
 #include "answers/recording.h"
@@ -24,6 +25,9 @@ struct WhatifOptions {
   std::optional<int32_t> device;      // nullopt: the one with the highest peak
   std::vector<std::string> settings;  // each: "KEY=VALUE", several separated by commas
   std::vector<uint64_t> capacities;   // each: the driver can provide that many bytes
+  // Changes of the program (analysis/whatif/changes.h), each a scenario.
+  bool set_to_none = false;
+  std::vector<std::string> without;  // ids of leaks: "leak/1"
 };
 
 class WhatifAnswer {
@@ -41,6 +45,8 @@ class WhatifAnswer {
   std::string Json() const;
 
  private:
+  absl::Status AddChanges(const WhatifOptions& options);
+
   const Recording* recording_ = nullptr;
   analysis::AllocatorHistory history_;
   analysis::Reproduction reproduction_;

@@ -34,7 +34,7 @@ PROMPT = "$ gpumemtrace "
 WIDTH, LINES = 100, 25
 # Verbs whose output may have any length.
 LISTS = {"report", "cat", "info", "list", "export", "import", "repair", "symbolize"}
-LONGER = ("--top", "--raw-frames", "--json", "--markdown", "--by")
+LONGER = ("--top", "--raw-frames", "--json", "--markdown", "--by", "--all")
 TIMEOUT_S = 300
 
 

@@ -24,6 +24,7 @@ VERBS = (
     ("ledger",),
     ("frag",),
     ("whatif", "--expandable-segments"),
+    ("advise",),
     ("show", "device/0"),
 )
 

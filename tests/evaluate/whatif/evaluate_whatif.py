@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures how well `whatif` predicts: training scripts (tests/programs/torch/trainings.py) are recorded with
-PyTorch's default settings, and then run again with another setting, or on a device of another size.
+PyTorch's default settings, and then run again with another setting, on a device of another size, or changed.
 
 The truth is the second run: its peak of reserved memory as recorded from its driver calls, and whether it ran out
 of memory. The prediction comes from the first recording alone.
@@ -27,6 +27,12 @@ SETTINGS = ("expandable_segments:True", "max_split_size_mb:32", "roundup_power2_
             "large_segment_size_mb:64")
 # The memory of another device as a share of the peak that is reserved on a large one.
 SHARES = (0.7, 0.95, 1.05)
+# By script: options of `whatif` for a changed program, and the arguments that change the script so.
+CHANGES = {
+    "fixed_batch": ((("--set-to-none",), ("--zero-grad-after",)),),
+    "leaking_losses": ((("--without", "leak/1"), ("--no-leak",)), (("--set-to-none",), ("--zero-grad-after",))),
+    "last_batch_larger": ((("--set-to-none",), ("--zero-grad",)),),
+}
 
 
 class Runs:
@@ -34,10 +40,11 @@ class Runs:
         self.build, self.python = evaluation.build, evaluation.python()
         self.tool = str(self.build / "bin" / "gpumemtrace")
 
-    def record(self, program, seed, recording, memory=LARGE, setting=None):
+    def record(self, program, seed, recording, *arguments, memory=LARGE, setting=None):
         """Returns whether the script finished."""
         command = [self.tool, "run", "--quiet", "--exit-wait", "100s", "-o", str(recording), "--",
-                   str(self.build / "simcuda" / "with-simcuda"), self.python, "-B", str(PROGRAM), program, "--seed", str(seed)]
+                   str(self.build / "simcuda" / "with-simcuda"), self.python, "-B", str(PROGRAM), program, "--seed",
+                   str(seed), *arguments]
         settings = {"PYTORCH_CUDA_ALLOC_CONF": setting} if setting else {}
         done = subprocess.run(
             command, capture_output=True, text=True, check=False,
@@ -82,6 +89,17 @@ class Runs:
             return answer, pairs
 
 
+    def change(self, program, seed, option, arguments):
+        """Returns a pair for a changed program."""
+        with tempfile.TemporaryDirectory(prefix="gmt-evaluate.") as name:
+            base, changed = pathlib.Path(name) / "base.gmt", pathlib.Path(name) / "changed.gmt"
+            self.record(program, seed, base)
+            scenario = self.answer("whatif", base, *option)["scenarios"][1]
+            finished = self.record(program, seed, changed, *arguments)
+            return {"program": program, "seed": seed, "scenario": scenario, "finished": finished,
+                    "peak": self.peak_reserved(changed), "base": self.peak_reserved(base)}
+
+
 def error(pair):
     return pair["scenario"]["peak_reserved_bytes"] / pair["peak"] - 1
 
@@ -99,6 +117,12 @@ def main():
     programs = PROGRAMS[:1] if evaluation.options.quick else PROGRAMS
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         cases = list(pool.map(lambda key: runs.case(*key), [(p, s) for p in programs for s in evaluation.seeds]))
+        wanted = {"fixed_batch": CHANGES["fixed_batch"]} if evaluation.options.quick else CHANGES
+        changed = list(pool.map(lambda key: runs.change(*key), [(program, seed, *change) for program, of in wanted.items()
+                                                                for change in of for seed in evaluation.seeds]))
+    for pair in changed:
+        if abs(error(pair)) > 0.05 or evaluation.repeating:
+            evaluation.missed(pair["seed"], describe(pair))
     pairs = [pair for _, of in cases for pair in of]
     judged = [pair for pair in pairs if pair["finished"] and not pair["scenario"]["oom"]]
     for pair in pairs:
@@ -109,7 +133,7 @@ def main():
     evaluation.text(
         f"{len(programs)} training scripts are recorded with default settings on a large device. `whatif` predicts their "
         f"peak of reserved memory with {len(SETTINGS)} other settings and on devices with {SHARES[0]:g} to {SHARES[-1]:g} of "
-        "the memory that was reserved. Then each is really run that way.")
+        "the memory that was reserved, and the peaks of changed programs. Then each is really run that way.")
     evaluation.at_least("segment calls reproduced with the recorded settings", sum(r["reproduced"] for r in replays),
                         sum(r["segment_events"] for r in replays), 0.99)
     evaluation.at_least("peak of reserved memory within 3 %", sum(abs(error(pair)) <= 0.03 for pair in judged),
@@ -120,6 +144,12 @@ def main():
                         len(pairs), 1)
     inside = [pair["scenario"]["low_bytes"] <= pair["peak"] <= pair["scenario"]["high_bytes"] * 1.001 for pair in judged]
     evaluation.shown("real peak in the predicted range", f"{sum(inside)} of {len(inside)}")
+    evaluation.table(("changed program", "change", "reserved", "predicted", "really", "error"),
+                     [(pair["program"], pair["scenario"]["name"], *(f"{value / MIB:.0f} MiB" for value in (
+                         pair["base"], pair["scenario"]["peak_reserved_bytes"], pair["peak"])), f"{error(pair):+.1%}")
+                      for pair in changed])
+    evaluation.at_least("changed programs: peak of reserved memory within 5 %",
+                        sum(abs(error(pair)) <= 0.05 for pair in changed), len(changed), 1)
     return evaluation.finish()
 
 

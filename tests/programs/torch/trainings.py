@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains until it has finished or runs out of memory. PROGRAM names one of 24 training scripts,
+"""Trains until it has finished or runs out of memory. PROGRAM names one of 26 training scripts,
 each with a property of real ones: varying inputs, accumulation, checkpointing, autocast, evaluation
 between epochs, a leak.
 
@@ -10,6 +10,7 @@ these are the script's requirements.
 """
 
 import argparse
+import functools
 import json
 import random
 
@@ -17,7 +18,7 @@ import torch
 from models import Block, resnet
 from torch import nn
 from torch.nn import functional
-from torch.utils.checkpoint import checkpoint
+from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 VOCABULARY = 2048
 
@@ -27,7 +28,7 @@ class Language(nn.Module):
 
     def __init__(self, options, width=256, layers=4, longest=512):
         super().__init__()
-        self.checkpointing = options.checkpoint
+        self.checkpointing, self.autocast = options.checkpoint, options.autocast
         self.tokens = nn.Embedding(VOCABULARY, width)
         self.places = nn.Embedding(longest, width)
         self.blocks = nn.ModuleList(Block(width, 4) for _ in range(layers))
@@ -40,7 +41,8 @@ class Language(nn.Module):
         return self.head(x)
 
     def loss(self, tokens):
-        return functional.cross_entropy(self(tokens).flatten(0, 1), tokens.flatten())
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=self.autocast):
+            return functional.cross_entropy(self(tokens).flatten(0, 1), tokens.flatten())
 
 
 class Encoder(nn.Module):
@@ -48,7 +50,7 @@ class Encoder(nn.Module):
 
     def __init__(self, options, width=192, layers=3):
         super().__init__()
-        self.checkpointing = options.checkpoint
+        self.checkpointing, self.autocast = options.checkpoint, options.autocast
         self.tokens = nn.Embedding(VOCABULARY, width)
         self.layers = nn.ModuleList(
             nn.TransformerEncoderLayer(width, 4, 4 * width, batch_first=True) for _ in range(layers)
@@ -56,10 +58,29 @@ class Encoder(nn.Module):
         self.head = nn.Linear(width, 50)
 
     def forward(self, tokens):
-        x = self.tokens(tokens)
-        for layer in self.layers:
-            x = checkpoint(layer, x, use_reentrant=False) if self.checkpointing else layer(x)
-        return self.head(x.mean(1))
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=self.autocast):
+            x = self.tokens(tokens)
+            for layer in self.layers:
+                x = checkpoint(layer, x, use_reentrant=False) if self.checkpointing else layer(x)
+            return self.head(x.mean(1))
+
+
+class Attending(nn.Module):
+    """Attention that is written out."""
+
+    def __init__(self, options, width=128, heads=4):
+        super().__init__()
+        self.fused, self.heads = options.fused_attention, heads
+        self.mixed, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x):
+        samples, length, width = x.shape
+        q, k, v = self.mixed(x).view(samples, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        if self.fused:
+            y = functional.scaled_dot_product_attention(q, k, v)
+        else:
+            y = (q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5).softmax(-1) @ v
+        return x + self.out(y.transpose(1, 2).reshape(samples, length, width))
 
 
 class Recurrent(nn.Module):
@@ -104,9 +125,16 @@ class Run:
         torch.cuda.reset_peak_memory_stats()
 
     def update(self, optimizer, loss):
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        """`loss`: a tensor, or a function that computes it, which can be called for each micro-batch."""
+        for part in range(self.options.micro_batches):
+            value = loss() if callable(loss) else loss
+            if part == 0 and not self.options.zero_grad_after:
+                optimizer.zero_grad(set_to_none=True)
+            value.backward()
+            del value
         optimizer.step()
+        if self.options.zero_grad_after:
+            optimizer.zero_grad(set_to_none=True)
 
 
 # ---- Used in development ------------------------------------------------------------------------
@@ -116,7 +144,7 @@ def fixed_batch(run):
     model = Language(run.options).cuda()
     optimizer = torch.optim.AdamW(model.parameters())
     for _ in run.steps(12):
-        run.update(optimizer, model.loss(run.tokens(16, 128)))
+        run.update(optimizer, lambda: model.loss(run.tokens(16, 128)))
 
 
 def varying_lengths(run):
@@ -222,7 +250,9 @@ def no_momentum(run):
     model = nn.Sequential(*(part for _ in range(6) for part in (nn.Linear(1024, 1024), nn.GELU()))).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for _ in run.steps(10):
-        run.update(optimizer, model(torch.randn(run.batch(2048), 1024).cuda()).square().mean())
+        x = torch.randn(run.batch(2048), 1024).cuda()
+        y = checkpoint_sequential(model, 6, x, use_reentrant=False) if run.options.checkpoint else model(x)
+        run.update(optimizer, y.square().mean())
 
 
 def sorted_lengths(run):
@@ -365,6 +395,21 @@ def inference(run):
     torch.cat(results)
 
 
+def attention_written_out(run):
+    model = nn.Sequential(nn.Embedding(VOCABULARY, 128), *(Attending(run.options) for _ in range(3)), nn.Linear(128, 8)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in run.steps(8):
+        run.update(optimizer, model(run.tokens(8, 384)).square().mean())
+
+
+def small_batch(run):
+    """A model that is large for its batch: the peak is in the optimizer."""
+    model = nn.Sequential(*(part for _ in range(5) for part in (nn.Linear(1536, 1536), nn.GELU()))).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in run.steps(8):
+        run.update(optimizer, model(torch.randn(run.batch(16), 1536).cuda()).square().mean())
+
+
 def updated_by_hand(run):
     """Training without an optimizer."""
     model = Encoder(run.options, layers=4).cuda()
@@ -380,7 +425,7 @@ PROGRAMS = (
     fixed_batch, varying_lengths, last_batch_larger, accumulation, checkpointed, images_autocast, growing_cycles,
     leaking_losses, batch_15_times, recurrent_lengths, evaluation_between, no_momentum, sorted_lengths,
     autocast_accumulation, leaking_hook, image_sizes, adversarial, logits_gathered, rmsprop_clipped, adagrad_embeddings,
-    momentum_validated, own_optimizer, inference, updated_by_hand,
+    momentum_validated, own_optimizer, inference, attention_written_out, small_batch, updated_by_hand,
 )
 
 
@@ -391,10 +436,19 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--batch-scale", type=float, default=1.0, help="factor of every batch size")
     parser.add_argument("--checkpoint", action="store_true", help="recompute the layers in the backward pass")
+    parser.add_argument("--autocast", action="store_true", help="compute language models and encoders in bfloat16")
+    parser.add_argument("--fused-attention", action="store_true", help="in attention_written_out")
+    parser.add_argument("--micro-batches", type=int, default=1, help="backward passes for each step of fixed_batch")
+    parser.add_argument("--zero-grad-after", action="store_true", help="zero gradients after the optimizer's step")
+    parser.add_argument("--optimizer", choices=("fused", "single"), help="instead of the default implementation")
     parser.add_argument("--zero-grad", action="store_true", help="zero gradients in last_batch_larger, too")
     parser.add_argument("--no-leak", dest="leak", action="store_false", help="disable the leak of the programs that leak")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
+    if options.optimizer:
+        how = {"fused": True} if options.optimizer == "fused" else {"foreach": False}
+        for name in ("Adam", "AdamW", "SGD", "RMSprop"):
+            setattr(torch.optim, name, functools.partial(getattr(torch.optim, name), **how))
     run = Run(options)
     end = {"available": torch.cuda.mem_get_info()[0], "finished": False}
     try:

@@ -1,0 +1,500 @@
+#include "analysis/whatif/changes.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "analysis/loop/stack_phases.h"
+#include "analysis/whatif/allocator_settings.h"
+#include "format/event.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr uint64_t kUnitOfBlocks = 512;  // blocks of PyTorch are multiples of it
+constexpr uint64_t kLeastEightBitBytes = 4096 * sizeof(float), kNumbersPerScale = 256;
+constexpr uint64_t kShortestSquare = 16;
+constexpr size_t kKindsOfLayers = 8;     // that are compared
+constexpr uint64_t kLayersInFlight = 2;  // gathered at the same time when parameters are sharded
+
+absl::Status Not(std::string_view why) {
+  return absl::FailedPreconditionError({why.data(), why.size()});
+}
+
+uint64_t Part(uint64_t bytes, uint64_t divisor) {
+  return std::min(bytes, RoundUp(bytes / divisor, kUnitOfBlocks));
+}
+
+// Nodes whose operators autocast computes in half precision, and in float32 (PyTorch's list of
+// CUDA operators, aten/src/ATen/autocast_mode.h). Others have the type of their inputs.
+bool StartsWithOneOf(std::string_view name, std::initializer_list<std::string_view> starts) {
+  return std::any_of(starts.begin(), starts.end(),
+                     [&](std::string_view start) { return name.starts_with(start); });
+}
+bool IsComputedInHalf(std::string_view node) {
+  return StartsWithOneOf(node, {"Addmm", "Mm", "Bmm", "Baddbmm", "Mv", "Linear", "Convolution",
+                                "CudnnConv", "CudnnRnn", "ScaledDot", "Prelu", "_ThnnFused"});
+}
+bool IsComputedInFull(std::string_view node) {
+  return StartsWithOneOf(node, {"NativeLayerNorm",
+                                "NativeGroupNorm",
+                                "Softmax",
+                                "LogSoftmax",
+                                "NllLoss",
+                                "Pow",
+                                "Exp",
+                                "Log",
+                                "LinalgVectorNorm",
+                                "Norm",
+                                "Cumsum",
+                                "Cumprod",
+                                "Prod",
+                                "Mse",
+                                "SmoothL1",
+                                "Huber",
+                                "KlDiv",
+                                "BinaryCrossEntropy",
+                                "Cosine",
+                                "Rsqrt",
+                                "Reciprocal",
+                                "Renorm"});
+}
+
+}  // namespace
+
+uint64_t EightBitBytes(uint64_t state_bytes) {
+  if (state_bytes < kLeastEightBitBytes) return state_bytes;
+  const uint64_t numbers = state_bytes / sizeof(float);
+  return RoundUp(numbers, kUnitOfBlocks) +
+         RoundUp(numbers / kNumbersPerScale * sizeof(float), kUnitOfBlocks);
+}
+
+Changes::Changes(const Examination& examination, const Categories& categories, int32_t device)
+    : examination_(examination),
+      trace_(examination.trace()),
+      rows_(trace_.rows),
+      categories_(categories),
+      device_(device) {
+  StackPhases stacks(examination.definitions());
+  spans_ = FindPhaseSpans(trace_, examination.definitions(), stacks);
+  std::vector<Step> ends = spans_.idle_optimizers;
+  for (const PhaseSpan& span : spans_.spans) {
+    if (span.phase == Phase::kOptimizer) ends.push_back(span.end);
+  }
+  std::sort(ends.begin(), ends.end());
+  for (const Cycle& cycle : examination.cycles().cycles) {
+    const auto after = std::upper_bound(ends.begin(), ends.end(), cycle.end);
+    if (after != ends.begin() && *(after - 1) > cycle.begin)
+      optimizer_ends_.push_back(*(after - 1));
+  }
+  has_types_ = std::any_of(rows_.dtype_column.begin(), rows_.dtype_column.end(),
+                           [](uint32_t dtype) { return dtype != 0; });
+}
+
+bool Changes::IsBlock(RowId row) const {
+  return rows_.device[row] == device_ && rows_.heap[row] > kHostHeap && !rows_.IsRegion(row);
+}
+
+template <typename Visit>
+void Changes::ForEachBlock(Visit visit) const {
+  for (RowId row = 0; row < rows_.count(); ++row) {
+    if (IsBlock(row)) visit(row);
+  }
+}
+
+// Sets what each holding of the row has to bytes(what it has).
+template <typename Bytes>
+void Changes::Resize(RowId row, Bytes bytes, ProgramChange& change) {
+  Holdings holdings = change.Of(row);
+  for (Holding& holding : holdings) holding.bytes = bytes(holding.bytes);
+  change.Set(row, holdings);
+}
+
+const PhaseSpan* Changes::SpanAt(Step birth) const {
+  const auto span = std::lower_bound(spans_.spans.begin(), spans_.spans.end(), birth,
+                                     [](const PhaseSpan& a, Step step) { return a.end < step; });
+  return span != spans_.spans.end() && span->begin < birth ? &*span : nullptr;
+}
+
+Step Changes::EndBefore(Step step) const {
+  Step end = 0;
+  const auto span = std::lower_bound(spans_.spans.begin(), spans_.spans.end(), step,
+                                     [](const PhaseSpan& a, Step s) { return a.end <= s; });
+  if (span != spans_.spans.begin()) end = (span - 1)->end;
+  const std::vector<Step>& idle = spans_.idle_optimizers;
+  const auto after = std::upper_bound(idle.begin(), idle.end(), step);
+  if (after != idle.begin()) end = std::max(end, *(after - 1));
+  return end;
+}
+
+bool Changes::IsAnythingBorn(Step after, Step before) const {
+  const Step last = std::min(before, trace_.last_step() + 1);
+  for (Step step = after + 1; step < last; ++step) {
+    const StepRecord record = trace_.steps[step - 1];
+    if (record.row != kNoRow && !record.is_death && IsBlock(record.row)) return true;
+  }
+  return false;
+}
+
+bool Changes::IsFloat(RowId row) const {
+  return !has_types_ || examination_.definitions().string(rows_.Dtype(row)) == "float32";
+}
+
+bool Changes::IsMatrix(RowId row) const {
+  return !has_types_ || ParseShape(examination_.definitions().string(rows_.Shape(row))).size() >= 2;
+}
+
+absl::Status Changes::SetGradientsToNone(ProgramChange& change) const {
+  bool has_gradients = false, is_changed = false;
+  std::vector<const PhaseSpan*> backwards;
+  for (const PhaseSpan& span : spans_.spans) {
+    if (span.phase == Phase::kBackward) backwards.push_back(&span);
+  }
+  ForEachBlock([&](RowId row) {
+    if (CategoryOf(row) != Category::kGradients) return;
+    has_gradients = true;
+    const PhaseSpan* born_in = SpanAt(rows_.birth[row]);
+    Holdings ended;
+    for (const Holding& holding : change.Of(row)) {
+      Step begin = holding.begin;
+      while (begin < holding.end) {
+        const auto end = std::upper_bound(optimizer_ends_.begin(), optimizer_ends_.end(), begin);
+        if (end == optimizer_ends_.end() || !IsAnythingBorn(*end, holding.end)) {
+          ended.push_back({begin, holding.end, holding.bytes});
+          break;
+        }
+        ended.push_back({begin, *end, holding.bytes});
+        is_changed = true;
+        // A gradient that was only zeroed is allocated again in each backward pass, about when it
+        // was in its first one.
+        const auto next =
+            std::lower_bound(backwards.begin(), backwards.end(), *end,
+                             [](const PhaseSpan* span, Step step) { return span->begin < step; });
+        if (next == backwards.end() || (*next)->begin >= holding.end) break;
+        double share = 0;
+        if (born_in != nullptr && born_in->end > born_in->begin) {
+          share = static_cast<double>(rows_.birth[row] - born_in->begin) /
+                  static_cast<double>(born_in->end - born_in->begin);
+        }
+        begin = (*next)->begin +
+                static_cast<Step>(share * static_cast<double>((*next)->end - (*next)->begin));
+      }
+    }
+    change.Set(row, ended);
+  });
+  if (!has_gradients) return Not("no gradients are recorded");
+  if (optimizer_ends_.empty()) return Not("no step of an optimizer is recorded");
+  if (!is_changed) return Not("gradients end with the optimizer's step already");
+  return absl::OkStatus();
+}
+
+absl::Status Changes::FixLeak(const LeakSuspect& suspect, ProgramChange& change) const {
+  absl::flat_hash_set<uint64_t> stacks;
+  for (const LeakStack& stack : suspect.stacks)
+    stacks.insert(uint64_t{stack.forward_stack} << 32 | stack.stack);
+  const std::vector<Cycle>& cycles = examination_.cycles().cycles;
+  bool is_changed = false;
+  ForEachBlock([&](RowId row) {
+    if (!stacks.contains(uint64_t{rows_.forward_stack[row]} << 32 | rows_.stack[row])) return;
+    const auto cycle = std::lower_bound(cycles.begin(), cycles.end(), rows_.birth[row],
+                                        [](const Cycle& a, Step step) { return a.end < step; });
+    if (cycle == cycles.end()) return;
+    Holdings ended = change.Of(row);
+    for (Holding& holding : ended) {
+      if (holding.end <= cycle->end) continue;
+      holding.end = cycle->end;
+      is_changed = true;
+    }
+    change.Set(row, ended);
+  });
+  return is_changed ? absl::OkStatus() : Not("nothing of it outlives its step");
+}
+
+absl::Status Changes::FuseOptimizer(bool is_fused, ProgramChange& change) const {
+  constexpr uint64_t kTemporariesOfParameter = 3;
+  uint64_t largest = 0;
+  ForEachBlock([&](RowId row) {
+    if (CategoryOf(row) != Category::kTemporaries) return;
+    const PhaseSpan* span = SpanAt(rows_.birth[row]);
+    if (span == nullptr || span->phase != Phase::kOptimizer) return;
+    change.Set(row, {});
+    largest = std::max(largest, rows_.size[row]);
+  });
+  if (largest == 0) return Not("the optimizer allocates nothing but its state");
+  for (const PhaseSpan& span : spans_.spans) {
+    if (!is_fused && span.phase == Phase::kOptimizer)
+      change.Add({span.begin, span.end, kTemporariesOfParameter * largest});
+  }
+  return absl::OkStatus();
+}
+
+absl::flat_hash_map<RowId, Changes::Savers> Changes::FindSavers() const {
+  absl::flat_hash_map<RowId, Savers> savers;
+  for (const RoleChange& role : trace_.role_changes) {
+    if ((role.roles & format::kRoleSaved) == 0 || role.node == 0) continue;
+    const std::string_view node = examination_.definitions().string(role.node);
+    Savers& found = savers[role.row];
+    found.half |= IsComputedInHalf(node);
+    found.full |= IsComputedInFull(node);
+    found.is_softmax |= StartsWithOneOf(node, {"Softmax", "LogSoftmax"});
+  }
+  return savers;
+}
+
+absl::Status Changes::UseHalfPrecision(ProgramChange& change) const {
+  uint64_t full = 0, half = 0;
+  const auto is_saved = [&](RowId row) {
+    return CategoryOf(row) == Category::kActivations || CategoryOf(row) == Category::kRecomputed;
+  };
+  ForEachBlock([&](RowId row) {
+    if (is_saved(row)) (IsFloat(row) ? full : half) += rows_.size[row];
+  });
+  if (full == 0) return Not(half == 0 ? "no activations are recorded" : "no activation is float32");
+  if (has_types_ && half > full / 4) {
+    ForEachBlock([&](RowId row) {
+      const std::string_view type = examination_.definitions().string(rows_.Dtype(row));
+      if (is_saved(row) && !IsFloat(row) && type.find("float16") == std::string_view::npos)
+        half -= rows_.size[row];
+    });
+    if (half > full / 4) return Not("activations are in half precision already");
+  }
+  const absl::flat_hash_map<RowId, Savers> savers = FindSavers();
+  ForEachBlock([&](RowId row) {
+    if (!is_saved(row) || !IsFloat(row)) return;
+    const auto found = savers.find(row);
+    const Savers by = found == savers.end() ? Savers{} : found->second;
+    // Softmax and its logarithm save their result, and autocast casts their input.
+    if (by.is_softmax)
+      change.Add({rows_.birth[row], rows_.birth[row] + 1, Part(rows_.size[row], 2)});
+    if (!by.full) {
+      Resize(
+          row, [](uint64_t bytes) { return Part(bytes, 2); }, change);
+    } else if (by.half) {  // the result in float32, and a copy that the next product saves
+      for (const Holding& holding : change.Of(row))
+        change.Add({holding.begin, holding.end, Part(holding.bytes, 2)});
+    }
+  });
+  // Weights are cast in the forward pass, and the copies are saved until the backward pass ends.
+  uint64_t weights = 0;
+  ForEachBlock([&](RowId row) {
+    if (CategoryOf(row) == Category::kParameters && IsFloat(row) && IsMatrix(row))
+      weights += Part(rows_.size[row], 2);
+  });
+  for (const PhaseSpan& span : spans_.spans) {
+    if (span.phase == Phase::kBackward) change.Add({EndBefore(span.begin), span.end, weights});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Changes::UseFlashAttention(const TensorFacts& facts, ProgramChange& change) const {
+  if (!facts.batch || facts.batch->square.empty())
+    return Not("no tensor grows with the square of the sequence at the peak");
+  absl::flat_hash_set<std::string> places;
+  for (const ShapedMemory& square : facts.batch->square) places.insert(square.place);
+  const absl::flat_hash_map<RowId, Savers> savers = FindSavers();
+  std::vector<std::pair<RowId, uint64_t>> squares;  // with the length of a row of the matrix
+  bool has_softmax = false;
+  ForEachBlock([&](RowId row) {
+    const Category category = CategoryOf(row);
+    if (category != Category::kActivations && category != Category::kTemporaries &&
+        category != Category::kRecomputed)
+      return;
+    const std::vector<uint64_t> sizes =
+        ParseShape(examination_.definitions().string(rows_.Shape(row)));
+    if (sizes.size() < 3 || sizes.back() != sizes[sizes.size() - 2] ||
+        sizes.back() < kShortestSquare)
+      return;
+    const FrameText* own = examination_.stacks().Own(
+        rows_.forward_stack[row] != 0 ? rows_.forward_stack[row] : rows_.stack[row]);
+    if (own == nullptr || !places.contains(own->Place())) return;
+    squares.emplace_back(row, sizes.back());
+    const auto found = savers.find(row);
+    has_softmax |= found != savers.end() && found->second.is_softmax;
+  });
+  if (!has_softmax) return Not("no softmax saves the tensors that are square in the sequence");
+  // The kernel saves one number for each row of the matrix.
+  for (const auto& [row, length] : squares)
+    Resize(
+        row, [&, n = length](uint64_t bytes) { return Part(bytes, n); }, change);
+  return absl::OkStatus();
+}
+
+absl::Status Changes::ComputeInPlace(ProgramChange& change) const {
+  bool is_changed = false;
+  for (Step step = 1; step < trace_.last_step(); ++step) {
+    const StepRecord birth = trace_.steps[step - 1], death = trace_.steps[step];
+    if (birth.row == kNoRow || birth.is_death || death.row == kNoRow || !death.is_death) continue;
+    const RowId input = death.row, result = birth.row;
+    if (input == result || !IsBlock(input) || !IsBlock(result) || SpanAt(step) != nullptr ||
+        rows_.size[input] != rows_.size[result] || rows_.Dtype(input) != rows_.Dtype(result) ||
+        (rows_.Roles(input) & format::kRoleSaved) != 0 ||
+        CategoryOf(input) != Category::kTemporaries)
+      continue;
+    Holdings ended = change.Of(input);
+    for (Holding& holding : ended) holding.end = std::min(holding.end, step);
+    change.Set(input, ended);
+    is_changed = true;
+  }
+  return is_changed ? absl::OkStatus() : Not("no operator's input is freed directly after it");
+}
+
+absl::Status Changes::HalveBatch(ProgramChange& change) const {
+  // Gradients to be, and weights cast to another type, do not depend on the batch. They have the
+  // shape of a parameter; activations may have it by chance.
+  absl::flat_hash_set<uint32_t> shapes;
+  absl::flat_hash_set<uint64_t> sizes;
+  std::vector<Step> zeroed;  // gradients, outside of backward passes
+  ForEachBlock([&](RowId row) {
+    if (CategoryOf(row) == Category::kGradients && rows_.death[row] != kNever)
+      zeroed.push_back(rows_.death[row]);
+    if (CategoryOf(row) != Category::kParameters) return;
+    shapes.insert(rows_.Shape(row));
+    sizes.insert(rows_.size[row]);
+  });
+  std::sort(zeroed.begin(), zeroed.end());
+  bool is_changed = false;
+  ForEachBlock([&](RowId row) {
+    const Category category = CategoryOf(row);
+    if (category != Category::kActivations && category != Category::kRecomputed &&
+        category != Category::kTemporaries && category != Category::kInputs)
+      return;
+    const PhaseSpan* span = SpanAt(rows_.birth[row]);
+    if (span != nullptr && span->phase == Phase::kOptimizer) return;
+    const bool may_be_of_parameter = span != nullptr || !IsFloat(row);
+    const bool has_its_shape =
+        rows_.Shape(row) != 0 ? shapes.contains(rows_.Shape(row)) : sizes.contains(rows_.size[row]);
+    if (may_be_of_parameter && has_its_shape) return;
+    Resize(
+        row, [](uint64_t bytes) { return Part(bytes, 2); }, change);
+    is_changed = true;
+  });
+  if (!is_changed) return Not("no memory of a batch is recorded");
+  // Gradients of the first micro-batch live through the second one, which adds its own to them.
+  // Those of the previous step end before: they are not held at the same time.
+  ForEachBlock([&](RowId row) {
+    if (CategoryOf(row) != Category::kGradients) return;
+    const PhaseSpan* span = SpanAt(rows_.birth[row]);
+    if (span == nullptr || span->phase != Phase::kBackward) return;
+    Holdings longer = change.Of(row);
+    if (longer.empty()) return;
+    Holding& first = longer.front();
+    change.Add({first.begin, first.begin + 1, first.bytes});
+    Step begin = EndBefore(span->begin) + 1;
+    const auto after = std::upper_bound(zeroed.begin(), zeroed.end(), span->begin);
+    if (after != zeroed.begin()) begin = std::max(begin, *(after - 1));
+    first.begin = std::min(first.begin, begin);
+    change.Set(row, longer);
+  });
+  return absl::OkStatus();
+}
+
+const std::vector<Layers>& Changes::KindsOfLayers() const {
+  if (!layers_) layers_ = FindLayers(examination_, categories_, spans_, device_, kKindsOfLayers);
+  return *layers_;
+}
+
+absl::StatusOr<CheckpointedLayers> Changes::Checkpoint(const std::string& layers,
+                                                       ProgramChange& change) const {
+  const std::vector<Layers>& kinds = KindsOfLayers();
+  bool is_checkpointed = false;
+  ForEachBlock([&](RowId row) { is_checkpointed |= CategoryOf(row) == Category::kRecomputed; });
+  if (is_checkpointed && layers.empty()) return Not("layers are recomputed already");
+  std::optional<ProgramChange> best;
+  CheckpointedLayers found;
+  uint64_t least = UINT64_MAX;
+  const Step peak = change.FindPeak().step;
+  for (const Layers& kind : kinds) {
+    if (!layers.empty() && kind.name() != layers) continue;
+    ProgramChange tried = change;
+    CheckpointedLayers checkpointed{kind.name(), kind.caller, 0, 0};
+    for (const LayerRun& run : kind.runs) {
+      // The output is the next layer's input.
+      if (run.activations.size() < 2) continue;
+      // checkpoint_sequential() does not checkpoint the last part.
+      if (kind.name() == kSequential && run.is_last_of_pass) continue;
+      Step first_death = kNever;
+      for (const RowId row : run.activations) first_death = std::min(first_death, rows_.death[row]);
+      if (first_death == kNever || first_death <= run.end) continue;
+      const PhaseSpan* backward = SpanAt(first_death);
+      if (backward == nullptr || backward->phase != Phase::kBackward) continue;
+      const Step recomputed = std::max(first_death - 1, run.end + 1);
+      bool is_at_peak = false;
+      for (size_t i = 0; i + 1 < run.activations.size(); ++i) {
+        const RowId row = run.activations[i];
+        Holdings halves;
+        for (const Holding& holding : tried.Of(row)) {
+          if (holding.begin <= peak && peak < holding.end) {
+            checkpointed.bytes += holding.bytes;
+            is_at_peak = true;
+          }
+          halves.push_back({holding.begin, std::min(holding.end, run.end + 1), holding.bytes});
+          halves.push_back({std::max(holding.begin, recomputed), holding.end, holding.bytes});
+        }
+        tried.Set(row, halves);
+      }
+      if (is_at_peak) ++checkpointed.count;
+    }
+    const uint64_t bytes = tried.FindPeak().bytes;
+    if (checkpointed.count == 0 || bytes >= least) continue;
+    least = bytes;
+    found = checkpointed;
+    best.emplace(std::move(tried));
+  }
+  if (!best) {
+    if (!layers.empty()) return Not("no layers of this class hold activations at the peak");
+    return Not("no layers that run several times hold activations at the peak");
+  }
+  change.Replace(std::move(*best));
+  return found;
+}
+
+absl::Status Changes::UseEightBitState(ProgramChange& change) const {
+  bool is_changed = false, has_state = false;
+  ForEachBlock([&](RowId row) {
+    if (CategoryOf(row) != Category::kOptimizerState) return;
+    has_state = true;
+    if (!IsFloat(row)) return;
+    Resize(row, EightBitBytes, change);
+    is_changed = true;
+  });
+  if (!has_state) return Not("the optimizer keeps no state");
+  return is_changed ? absl::OkStatus() : Not("the optimizer's state is not float32");
+}
+
+absl::Status Changes::Shard(uint64_t count, ProgramChange& change) const {
+  uint64_t parameters = 0, largest = 0;
+  ForEachBlock([&](RowId row) {
+    if (CategoryOf(row) != Category::kParameters) return;
+    parameters += rows_.size[row];
+    largest = std::max(largest, rows_.size[row]);
+  });
+  if (parameters == 0) return Not("no parameters are recorded");
+  ForEachBlock([&](RowId row) {
+    const Category category = CategoryOf(row);
+    if (category == Category::kParameters || category == Category::kGradients ||
+        category == Category::kOptimizerState)
+      Resize(
+          row, [&](uint64_t bytes) { return Part(bytes, count); }, change);
+  });
+  const std::vector<Layers>& kinds = KindsOfLayers();
+  const uint64_t layers = kinds.empty() ? 1 : kinds.front().most_in_a_pass;
+  const uint64_t gathered =
+      std::min(parameters, kLayersInFlight * std::max(largest, parameters / layers));
+  change.Add({0, kNever, gathered});
+  return absl::OkStatus();
+}
+
+absl::Status Changes::OffloadState(ProgramChange& change) const {
+  bool is_changed = false;
+  ForEachBlock([&](RowId row) {
+    if (CategoryOf(row) != Category::kOptimizerState) return;
+    change.Set(row, {});
+    is_changed = true;
+  });
+  return is_changed ? absl::OkStatus() : Not("the optimizer keeps no state");
+}
+
+}  // namespace gmt::analysis
