@@ -21,6 +21,7 @@
   VERB(Oom) \
   VERB(Frag) \
   VERB(Whatif) \
+  VERB(Estimate) \
   VERB(Ledger) \
   VERB(Diff) \
   VERB(Leaks) \
