@@ -22,6 +22,7 @@
   VERB(Frag) \
   VERB(Whatif) \
   VERB(Advise) \
+  VERB(Estimate) \
   VERB(Ledger) \
   VERB(Diff) \
   VERB(Leaks) \

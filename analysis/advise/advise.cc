@@ -200,7 +200,8 @@ class Adviser {
     for (size_t i = 0; i < report_.advice.size(); ++i) {
       Advice& advice = report_.advice[i];
       if (options_.replay_all) ReplayOf(i);
-      if (advice.applies() && report_.fits == false) advice.is_enough = IsEnough(i);
+      if (advice.applies() && report_.fits == false)
+        advice.suffices = IsEnough(i) ? Suffices::kYes : Suffices::kNo;
       if (advice.name == "micro_batch") FindLargerBatch(2 * advice.freed_bytes);
     }
   }
@@ -506,7 +507,7 @@ class Adviser {
   void ChooseNext() {
     const std::vector<Advice>& all = report_.advice;
     auto next = std::find_if(all.begin(), all.end(), [&](const Advice& advice) {
-      return IsWorth(advice) && advice.is_enough;
+      return IsWorth(advice) && advice.suffices == Suffices::kYes;
     });
     if (next == all.end())
       next = std::find_if(all.begin(), all.end(),
@@ -523,7 +524,7 @@ class Adviser {
       advice.name = "oom_action";
       advice.what = action.what;
       advice.saved_bytes = advice.freed_bytes = helps ? action.effect_bytes : 0;
-      advice.is_enough = action.is_enough;
+      advice.suffices = action.suffices;
       advice.confidence = action.is_estimate ? Confidence::kMedium : Confidence::kHigh;
       advice.why = action.why;
       if (!helps) advice.why_not = action.why;
@@ -532,10 +533,10 @@ class Adviser {
     for (const OomAction& action : oom_.actions) take(action, true);
     for (const OomAction& action : oom_.not_helpful) take(action, false);
     if (oom_.actions.empty()) return;
-    const auto enough = std::find_if(oom_.actions.begin(), oom_.actions.end(),
-                                     [](const OomAction& action) { return action.is_enough; });
-    report_.next =
-        enough == oom_.actions.end() ? 0 : static_cast<size_t>(enough - oom_.actions.begin());
+    const auto most = std::max_element(
+        oom_.actions.begin(), oom_.actions.end(),
+        [](const OomAction& a, const OomAction& b) { return a.suffices < b.suffices; });
+    report_.next = static_cast<size_t>(most - oom_.actions.begin());
   }
 
   const Examination& examination_;

@@ -47,7 +47,7 @@ struct Advice {
   // become the peak.
   uint64_t freed_bytes = 0;
   uint64_t further_bytes = 0;  // by which the peak falls in addition to all changes before it
-  bool is_enough = false;      // to fit the capacity
+  Suffices suffices = Suffices::kNo;  // to fit the capacity
   // The peak of reserved memory in a replay of PyTorch's allocator; nullopt: not replayed.
   std::optional<uint64_t> reserved_bytes;
   std::string cost;

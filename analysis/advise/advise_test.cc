@@ -82,11 +82,11 @@ TEST_F(AdviseTest, ChangeThatIsEnoughComesBeforeAnEarlierOneThatIsNot) {
   options.capacity = 64 * kMiB;
   const AdviseReport report = Ask(options);
   EXPECT_EQ(report.fits, false);
-  EXPECT_FALSE(Named(report, "set_to_none").is_enough);
+  EXPECT_EQ(Named(report, "set_to_none").suffices, Suffices::kNo);
   ASSERT_TRUE(report.next);
   // Half the batch would be 52 MiB, but in segments that do not fit.
   EXPECT_EQ(report.advice[*report.next].name, "offload_state");
-  EXPECT_TRUE(report.advice[*report.next].is_enough);
+  EXPECT_EQ(report.advice[*report.next].suffices, Suffices::kYes);
 }
 
 TEST_F(AdviseTest, NothingIsNeededIfAQuarterIsLeft) {

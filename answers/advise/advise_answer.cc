@@ -15,6 +15,7 @@ namespace {
 
 using analysis::Advice;
 using analysis::AdviseReport;
+using analysis::Suffices;
 using AdviseJson = nlohmann::ordered_json;
 
 AdviseReport Make(const Recording& recording, const analysis::AdviseOptions& options) {
@@ -78,7 +79,9 @@ std::string Headline(const AdviseReport& report) {
     if (!report.next) return "The program ran out of memory, and no change is known that helps";
     const Advice& next = report.advice[*report.next];
     return fmt::format("Next: {}: {} ({}){}", next.what, Bytes(next.saved_bytes), next.why,
-                       next.is_enough ? "" : "; not enough alone");
+                       next.suffices == Suffices::kYes       ? ""
+                       : next.suffices == Suffices::kPerhaps ? "; perhaps enough"
+                                                             : "; not enough alone");
   }
   if (report.has_room) {
     return fmt::format("Nothing is needed: the process uses {} of the {} that GPU {} can provide",
@@ -88,9 +91,9 @@ std::string Headline(const AdviseReport& report) {
   const Advice& next = report.advice[*report.next];
   return fmt::format("Next: {} saves up to {} of the {} {}{}", TitleOf(next.name),
                      Bytes(next.saved_bytes), Bytes(WholeOf(next, report)), WholeText(next),
-                     report.fits != false ? ""
-                     : next.is_enough     ? ", which is enough"
-                                          : ", not enough alone");
+                     report.fits != false              ? ""
+                     : next.suffices == Suffices::kYes ? ", which is enough"
+                                                       : ", not enough alone");
 }
 
 // Why, what it costs, and how the number is known.
@@ -152,7 +155,8 @@ AdviseJson AdviceJson(const Advice& advice) {
           {"saved_bytes", advice.saved_bytes},
           {"freed_bytes", advice.freed_bytes},
           {"further_bytes", advice.further_bytes},
-          {"enough", advice.is_enough},
+          {"enough", advice.suffices == Suffices::kYes},
+          {"perhaps_enough", advice.suffices != Suffices::kNo},
           {"reserved_bytes", OrNull(advice.reserved_bytes)},
           {"cost", OrNull(advice.cost)},
           {"confidence", analysis::NameOf(advice.confidence)}};

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the program's output for small recordings with the texts in tests/golden/answers/.
 
-The recordings are those of cases.py, and event logs in the folder of the texts. A text has the command
+The recordings are those of cases.py, and event logs in the folder of the texts, beside configurations of models. A text has the command
 in its first line and then the output. Lines of stderr begin with "stderr: ", and an exit code other
 than 0 is the last line.
 
@@ -47,10 +47,10 @@ def command_of(text):
 
 
 def prepare(program, folder):
-    """Writes all files that a text can name: cases, logs, a complete and a truncated recording."""
+    """Writes all files that a text can name: cases, logs, configurations, a complete and a truncated recording."""
     cases.write(folder)
-    for log in ANSWERS.glob("*.jsonl"):
-        shutil.copy(log, folder)
+    for path in (*ANSWERS.glob("*.jsonl"), *ANSWERS.glob("*.json")):
+        shutil.copy(path, folder)
     subprocess.run([program, "import", "short.jsonl", "-o", "short.gmt"], cwd=folder, check=True, capture_output=True)
     whole = (folder / "short.gmt").read_bytes()
     (folder / "cut.gmt").write_bytes(whole[:len(whole) * 2 // 3])

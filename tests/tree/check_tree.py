@@ -36,11 +36,11 @@ BRIDGES = {"symbols/symbolize_recording": {"proto", "format"}}
 LAYERS = {
     "preload": ["base", "loader", "stacks", "torch/state", "nvtx/state", "process", "record", "torch", "routes", "hooks",
                 "cupti", "nvtx", "lifecycle"],
-    "analysis": ["trace", "stacks", "loop", "examination", "categories", "leaks", "fragmentation", "whatif", "ledger", "oom", "advise",
+    "analysis": ["trace", "stacks", "loop", "examination", "categories", "leaks", "fragmentation", "estimate", "whatif", "ledger", "oom", "advise",
                  "diff", "report", "show"],
     "interop": ["event_log", "pickle", "torch_import", "torch", "pprof"],
     "collector": ["sessions", "events", "output", "devices", "mailbox", "metrics", "control", "inject"],
-    "answers": ["stacks", "report", "frag", "whatif", "oom", "advise", "leaks", "ledger", "diff", "show"],
+    "answers": ["stacks", "report", "frag", "estimate", "whatif", "oom", "advise", "leaks", "ledger", "diff", "show"],
     "viewer": ["slab", "index", "questions", "served", "live", "html", "server"],
 }
 
