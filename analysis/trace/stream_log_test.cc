@@ -13,7 +13,7 @@ using testing::IsEmpty;
 using testing::Optional;
 using testing::SizeIs;
 
-constexpr uint64_t kA = 0xa000, kB = 0xb000, kPlace = 0x100000;
+constexpr uint64_t kFirstBlock = 0xa000, kSecondBlock = 0xb000, kPlace = 0x100000;
 constexpr int64_t kStep = EventScript::kStep_ns;
 
 class StreamLogTest : public testing::Test {
@@ -31,23 +31,23 @@ class StreamLogTest : public testing::Test {
 };
 
 TEST_F(StreamLogTest, StreamOrderedFreeIsDoneWhenItsStreamIs) {
-  script_.AllocAsync(kPlace, 512, kA);
-  script_.FreeAsync(kPlace, kA);
-  script_.SyncStream(kB);
-  script_.SyncStream(kA);
+  script_.AllocAsync(kPlace, 512, kFirstBlock);
+  script_.FreeAsync(kPlace, kFirstBlock);
+  script_.SyncStream(kSecondBlock);
+  script_.SyncStream(kFirstBlock);
   EXPECT_THAT(Build().rows.DoneAt(0), Optional(4 * kStep));
   EXPECT_NE(trace_.rows.flags[0] & kRowFreedInOrder, 0);
 }
 
 TEST_F(StreamLogTest, UnprovenFreeIsNotKnownToBeDone) {
-  script_.AllocAsync(kPlace, 512, kA);
-  script_.FreeAsync(kPlace, kA);
+  script_.AllocAsync(kPlace, 512, kFirstBlock);
+  script_.FreeAsync(kPlace, kFirstBlock);
   EXPECT_THAT(Build().rows.DoneAt(0), Eq(std::nullopt));
 }
 
 // cudaFree requires that the program has finished using the memory.
 TEST_F(StreamLogTest, PoolMemoryThatIsFreedWithoutAStreamIsNotPending) {
-  script_.AllocAsync(kPlace, 512, kA);
+  script_.AllocAsync(kPlace, 512, kFirstBlock);
   script_.Api(script_.FreeAsync(kPlace, 0), "cudaFree");
   script_.SyncDevice();
   EXPECT_THAT(Build().rows.DoneAt(0), Eq(std::nullopt));
@@ -57,48 +57,48 @@ TEST_F(StreamLogTest, PoolMemoryThatIsFreedWithoutAStreamIsNotPending) {
 TEST_F(StreamLogTest, BlockIsDoneWhenTheStreamItWasAllocatedForIs) {
   format::Event& block = script_.Block(kPlace, 512);
   block.present |= format::kHasStream;
-  block.stream = kA;
+  block.stream = kFirstBlock;
   script_.FreeBlock(kPlace);
-  script_.Record(1, kA);
-  script_.WaitFor(1, kB);
-  script_.SyncStream(kB);
+  script_.Record(1, kFirstBlock);
+  script_.WaitFor(1, kSecondBlock);
+  script_.SyncStream(kSecondBlock);
   EXPECT_THAT(Build().rows.DoneAt(0), Optional(5 * kStep));
 }
 
 TEST_F(StreamLogTest, FreeOfDeviceMemoryWaitsForTheDevice) {
   script_.Alloc(kPlace * 2, 512);
-  script_.AllocAsync(kPlace, 512, kA);
-  script_.FreeAsync(kPlace, kA);
+  script_.AllocAsync(kPlace, 512, kFirstBlock);
+  script_.FreeAsync(kPlace, kFirstBlock);
   script_.Free(kPlace * 2);
   script_.Api(script_.FreeDone(kPlace * 2, 0), "cudaFree");
   EXPECT_THAT(Build().rows.DoneAt(1), Optional(5 * kStep));
 }
 
 TEST_F(StreamLogTest, RefusedAndRepeatedFreeIsDoneAfterTheSecond) {
-  script_.AllocAsync(kPlace, 512, kA);
-  script_.FreeAsync(kPlace, kA);
-  script_.SyncStream(kA);  // for the first
+  script_.AllocAsync(kPlace, 512, kFirstBlock);
+  script_.FreeAsync(kPlace, kFirstBlock);
+  script_.SyncStream(kFirstBlock);  // for the first
   format::Event& refused = script_.FreeDone(kPlace, 1);
   refused.memory = POOL;
-  script_.FreeAsync(kPlace, kA);
-  script_.SyncStream(kA);
+  script_.FreeAsync(kPlace, kFirstBlock);
+  script_.SyncStream(kFirstBlock);
   EXPECT_THAT(Build().rows.DoneAt(0), Optional(6 * kStep));
 }
 
 TEST_F(StreamLogTest, AfterAGapAStreamsHandleProvesNothing) {
-  script_.AllocAsync(kPlace, 512, kA);
-  script_.FreeAsync(kPlace, kA);
+  script_.AllocAsync(kPlace, 512, kFirstBlock);
+  script_.FreeAsync(kPlace, kFirstBlock);
   script_.Gap(5);
-  script_.SyncStream(kA);
+  script_.SyncStream(kFirstBlock);
   EXPECT_THAT(Build().rows.DoneAt(0), Eq(std::nullopt));
 }
 
 TEST_F(StreamLogTest, WorkEnqueuedInAGraphIsNotTracked) {
-  script_.AllocAsync(kPlace, 512, kA);
-  script_.Graph("begin_capture", kA);
-  script_.FreeAsync(kPlace, kA);
-  script_.Graph("end_capture", kA);
-  script_.SyncStream(kA);
+  script_.AllocAsync(kPlace, 512, kFirstBlock);
+  script_.Graph("begin_capture", kFirstBlock);
+  script_.FreeAsync(kPlace, kFirstBlock);
+  script_.Graph("end_capture", kFirstBlock);
+  script_.SyncStream(kFirstBlock);
   EXPECT_THAT(Build().rows.DoneAt(0), Eq(std::nullopt));
 }
 
@@ -123,8 +123,8 @@ TEST_F(StreamLogTest, ContextThatACallNamesIsKnownByItsCreation) {
   made.kind = CONTEXT_CREATE;
   made.present |= format::kHasObject;
   made.object = 0xc0;
-  script_.AllocAsync(kPlace, 512, kA);
-  format::Event& free = script_.FreeAsync(kPlace, kA);
+  script_.AllocAsync(kPlace, 512, kFirstBlock);
+  format::Event& free = script_.FreeAsync(kPlace, kFirstBlock);
   free.present |= format::kHasContext;
   free.context = 3;
   const auto sync = [&](uint64_t context) {
@@ -138,9 +138,9 @@ TEST_F(StreamLogTest, ContextThatACallNamesIsKnownByItsCreation) {
 }
 
 TEST_F(StreamLogTest, QueryOfAnEventThatWasDestroyedProvesNothing) {
-  script_.AllocAsync(kPlace, 512, kA);
-  script_.FreeAsync(kPlace, kA);
-  script_.Record(1, kA);
+  script_.AllocAsync(kPlace, 512, kFirstBlock);
+  script_.FreeAsync(kPlace, kFirstBlock);
+  script_.Record(1, kFirstBlock);
   format::Event& gone = script_.Record(1, 0);
   gone.present &= ~uint64_t{format::kHasStream};
   gone.action = script_.builder().InternString("destroy");
@@ -152,11 +152,11 @@ TEST_F(StreamLogTest, QueryOfAnEventThatWasDestroyedProvesNothing) {
 // ---- Streams
 
 TEST_F(StreamLogTest, StreamHasNamePriorityAndLife) {
-  script_.NewStream(kA, true, -1);
-  script_.NameStream(kA, "copy");
-  script_.Record(1, kA);
-  script_.EndStream(kA);
-  script_.NewStream(kA);
+  script_.NewStream(kFirstBlock, true, -1);
+  script_.NameStream(kFirstBlock, "copy");
+  script_.Record(1, kFirstBlock);
+  script_.EndStream(kFirstBlock);
+  script_.NewStream(kFirstBlock);
   ASSERT_THAT(Build().streams, SizeIs(2));
   const StreamInfo& first = trace_.streams[0];
   EXPECT_THAT(first.priority, Optional(-1));
@@ -172,8 +172,8 @@ TEST_F(StreamLogTest, StreamHasNamePriorityAndLife) {
 // ---- Host time
 
 TEST_F(StreamLogTest, SynchronisationsOfOnePlaceAreOneCost) {
-  script_.Took(script_.SyncStream(kA, {"step"}), 300);
-  script_.Took(script_.SyncStream(kB, {"step"}), 500);
+  script_.Took(script_.SyncStream(kFirstBlock, {"step"}), 300);
+  script_.Took(script_.SyncStream(kSecondBlock, {"step"}), 500);
   Build();
   ASSERT_THAT(trace_.host_costs, SizeIs(1));
   EXPECT_EQ(trace_.host_costs[0].calls, 2u);
