@@ -25,7 +25,7 @@
 namespace gmt::cli {
 namespace {
 
-using analysis::Optimizer;
+using analysis::OptimizerKind;
 using analysis::Precision;
 
 constexpr int64_t kNotGiven = -1;
@@ -183,12 +183,13 @@ absl::StatusOr<answers::EstimateOptions> Options(const EstimateArguments& option
   } else if (precision == "bf16" || precision == "fp16" || (precision.empty() && options.serve)) {
     plan.precision = Precision::kSixteen;
   }
-  const std::pair<const char*, Optimizer> optimizers[] = {{"adam8bit", Optimizer::kAdam8Bit},
-                                                          {"sgd", Optimizer::kSgd},
-                                                          {"sgd-momentum", Optimizer::kSgdMomentum},
-                                                          {"adafactor", Optimizer::kAdafactor},
-                                                          {"lion", Optimizer::kLion},
-                                                          {"none", Optimizer::kNone}};
+  const std::pair<const char*, OptimizerKind> optimizers[] = {
+      {"adam8bit", OptimizerKind::kAdam8Bit},
+      {"sgd", OptimizerKind::kSgd},
+      {"sgd-momentum", OptimizerKind::kSgdMomentum},
+      {"adafactor", OptimizerKind::kAdafactor},
+      {"lion", OptimizerKind::kLion},
+      {"none", OptimizerKind::kNone}};
   for (const auto& [name, optimizer] : optimizers) {
     if (options.optimizer == name) plan.optimizer = optimizer;
   }

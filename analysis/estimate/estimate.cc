@@ -261,25 +261,25 @@ class Estimator {
     const double state = trained_ * sizes_.master + StateBytes();
     const double divided = std::ceil(state / ShareOf(1));
     At(spreads, Part::kOptimizerState) =
-        plan_.optimizer == Optimizer::kAdafactor ? About(divided, 0.9, 1.5) : Exactly(divided);
+        plan_.optimizer == OptimizerKind::kAdafactor ? About(divided, 0.9, 1.5) : Exactly(divided);
     if (plan_.gpus > 1) At(spreads, Part::kBuckets) = Buckets();
     return spreads;
   }
 
   double StateBytes() const {
     switch (plan_.optimizer) {
-      case Optimizer::kNone:
-      case Optimizer::kSgd:
+      case OptimizerKind::kNone:
+      case OptimizerKind::kSgd:
         return 0;
-      case Optimizer::kSgdMomentum:
-      case Optimizer::kLion:
+      case OptimizerKind::kSgdMomentum:
+      case OptimizerKind::kLion:
         return trained_ * sizes_.state;
-      case Optimizer::kAdamW:
+      case OptimizerKind::kAdamW:
         return trained_ * 2 * sizes_.state;
-      case Optimizer::kAdam8Bit:
+      case OptimizerKind::kAdam8Bit:
         // Blocks of 256 numbers have a factor in fp32 (Dettmers et al., 8-bit Optimizers).
         return std::ceil(trained_ * 2 * (1 + 4.0 / 256));
-      case Optimizer::kAdafactor: {
+      case OptimizerKind::kAdafactor: {
         // Rows and columns instead of matrices (Shazeer and Stern, Adafactor).
         double sides = 0;
         for (const LayerStack& stack : model_.stacks)
@@ -409,7 +409,7 @@ class Estimator {
     Spreads spreads = Constant();
     At(spreads, Part::kGradients) = Exactly(GradientBytes());
     // Adam's foreach kernels compute all square roots at once; fused ones compute none.
-    if (plan_.optimizer == Optimizer::kAdamW)
+    if (plan_.optimizer == OptimizerKind::kAdamW)
       At(spreads, Part::kOptimizerStep) = About(trained_ * sizes_.state / ShareOf(1), 0, 1);
     return spreads;
   }

@@ -51,7 +51,7 @@ enum class Precision : uint8_t {
   kMixed,   // weights in fp32, autocast to 16 bit
   kSixteen  // bf16 or fp16
 };
-enum class Optimizer : uint8_t {
+enum class OptimizerKind : uint8_t {
   kNone,
   kSgd,
   kSgdMomentum,
@@ -75,7 +75,7 @@ struct Plan {
   Precision precision = Precision::kMixed;
   bool master_weights = false;  // 16-bit weights with a copy and state in fp32
   bool fp32_gradients = false;
-  Optimizer optimizer = Optimizer::kAdamW;
+  OptimizerKind optimizer = OptimizerKind::kAdamW;
   uint64_t gpus = 1;
   int zero = 0;       // stage, 0 to 3
   uint64_t lora = 0;  // rank of adapters of all matrices in layers; 0: all parameters are trained

@@ -88,12 +88,12 @@ TEST(EstimateTest, StatePerParameterDependsOnPrecisionAndOptimizer) {
   EXPECT_EQ(
       StateOf({.precision = Precision::kSixteen, .master_weights = true, .fp32_gradients = true}),
       18 * kBillion);
-  EXPECT_EQ(StateOf({.optimizer = Optimizer::kSgdMomentum}), 12 * kBillion);
-  EXPECT_EQ(StateOf({.optimizer = Optimizer::kLion}), 12 * kBillion);
-  EXPECT_EQ(StateOf({.optimizer = Optimizer::kSgd}), 8 * kBillion);
-  EXPECT_EQ(StateOf({.optimizer = Optimizer::kNone}), 8 * kBillion);
+  EXPECT_EQ(StateOf({.optimizer = OptimizerKind::kSgdMomentum}), 12 * kBillion);
+  EXPECT_EQ(StateOf({.optimizer = OptimizerKind::kLion}), 12 * kBillion);
+  EXPECT_EQ(StateOf({.optimizer = OptimizerKind::kSgd}), 8 * kBillion);
+  EXPECT_EQ(StateOf({.optimizer = OptimizerKind::kNone}), 8 * kBillion);
   // Two bytes, and a factor in fp32 for 256 of them.
-  EXPECT_EQ(StateOf({.optimizer = Optimizer::kAdam8Bit}), (8 + 2) * kBillion + kBillion / 32);
+  EXPECT_EQ(StateOf({.optimizer = OptimizerKind::kAdam8Bit}), (8 + 2) * kBillion + kBillion / 32);
 }
 
 TEST(EstimateTest, ZeroDividesWhatItsStageSays) {
@@ -188,8 +188,8 @@ TEST(EstimateTest, ThePeakMovesWithTheBatch) {
   Model no_logits = Gpt();
   no_logits.head_parameters = 0;
   EXPECT_EQ(Of(no_logits, {.batch = 32}).Peak().moment, Moment::kLastLayer);
-  const Estimate bf16 =
-      Of(Llama(), {.precision = Precision::kSixteen, .optimizer = Optimizer::kSgd, .length = 64});
+  const Estimate bf16 = Of(
+      Llama(), {.precision = Precision::kSixteen, .optimizer = OptimizerKind::kSgd, .length = 64});
   EXPECT_EQ(bf16.Peak().moment, Moment::kFirstLayer);
 }
 
@@ -203,7 +203,7 @@ TEST(EstimateTest, PartsAddUpForEveryPlan) {
           if (serve) continue;
           for (plan.zero = 0; plan.zero <= 3; ++plan.zero) {
             plan.gpus = 3;
-            plan.optimizer = plan.zero == 2 ? Optimizer::kAdafactor : Optimizer::kAdamW;
+            plan.optimizer = plan.zero == 2 ? OptimizerKind::kAdafactor : OptimizerKind::kAdamW;
             ExpectSums(Of(model, plan));
           }
         }

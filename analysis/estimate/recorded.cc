@@ -77,14 +77,14 @@ Recorded RecordedFacts(const Examination& examination, const Categories& categor
   return recorded;
 }
 
-Optimizer OptimizerOf(const Recorded& recorded) {
+OptimizerKind OptimizerOf(const Recorded& recorded) {
   const auto weights =
       static_cast<double>(recorded.groups[static_cast<size_t>(PartGroup::kWeights)]);
   const auto state =
       static_cast<double>(recorded.groups[static_cast<size_t>(PartGroup::kOptimizerState)]);
-  if (state > 1.5 * weights) return Optimizer::kAdamW;
-  if (state > 0.75 * weights) return Optimizer::kSgdMomentum;
-  return state > 0.25 * weights ? Optimizer::kAdam8Bit : Optimizer::kSgd;
+  if (state > 1.5 * weights) return OptimizerKind::kAdamW;
+  if (state > 0.75 * weights) return OptimizerKind::kSgdMomentum;
+  return state > 0.25 * weights ? OptimizerKind::kAdam8Bit : OptimizerKind::kSgd;
 }
 
 GroupBytes GroupsOf(const MomentEstimate& moment) {

@@ -48,7 +48,7 @@ struct Recorded {
 Recorded RecordedFacts(const Examination& examination, const Categories& categories);
 
 // The optimizer whose state has the recorded size in proportion to the weights.
-Optimizer OptimizerOf(const Recorded& recorded);
+OptimizerKind OptimizerOf(const Recorded& recorded);
 
 // The same groups of an estimate. Its context and cache belong to none: the program did not
 // allocate them.

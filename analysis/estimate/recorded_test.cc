@@ -26,10 +26,10 @@ TEST(RecordedTest, GroupsAreWhatTheProgramAllocates) {
 }
 
 TEST(RecordedTest, TheSizeOfItsStateShowsTheOptimizer) {
-  EXPECT_EQ(OptimizerOf(With(100, 0, 200, 0)), Optimizer::kAdamW);
-  EXPECT_EQ(OptimizerOf(With(100, 0, 101, 0)), Optimizer::kSgdMomentum);
-  EXPECT_EQ(OptimizerOf(With(100, 0, 51, 0)), Optimizer::kAdam8Bit);
-  EXPECT_EQ(OptimizerOf(With(100, 0, 0, 0)), Optimizer::kSgd);
+  EXPECT_EQ(OptimizerOf(With(100, 0, 200, 0)), OptimizerKind::kAdamW);
+  EXPECT_EQ(OptimizerOf(With(100, 0, 101, 0)), OptimizerKind::kSgdMomentum);
+  EXPECT_EQ(OptimizerOf(With(100, 0, 51, 0)), OptimizerKind::kAdam8Bit);
+  EXPECT_EQ(OptimizerOf(With(100, 0, 0, 0)), OptimizerKind::kSgd);
 }
 
 TEST(RecordedTest, ARunIsComparedWithTheMomentThatItResembles) {

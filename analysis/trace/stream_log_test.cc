@@ -14,7 +14,7 @@ using testing::Optional;
 using testing::SizeIs;
 
 constexpr uint64_t kFirstBlock = 0xa000, kSecondBlock = 0xb000, kPlace = 0x100000;
-constexpr int64_t kStep = EventScript::kStep_ns;
+constexpr int64_t kBetween = EventScript::kStep_ns;
 
 class StreamLogTest : public testing::Test {
  protected:
@@ -35,7 +35,7 @@ TEST_F(StreamLogTest, StreamOrderedFreeIsDoneWhenItsStreamIs) {
   script_.FreeAsync(kPlace, kFirstBlock);
   script_.SyncStream(kSecondBlock);
   script_.SyncStream(kFirstBlock);
-  EXPECT_THAT(Build().rows.DoneAt(0), Optional(4 * kStep));
+  EXPECT_THAT(Build().rows.DoneAt(0), Optional(4 * kBetween));
   EXPECT_NE(trace_.rows.flags[0] & kRowFreedInOrder, 0);
 }
 
@@ -62,7 +62,7 @@ TEST_F(StreamLogTest, BlockIsDoneWhenTheStreamItWasAllocatedForIs) {
   script_.Record(1, kFirstBlock);
   script_.WaitFor(1, kSecondBlock);
   script_.SyncStream(kSecondBlock);
-  EXPECT_THAT(Build().rows.DoneAt(0), Optional(5 * kStep));
+  EXPECT_THAT(Build().rows.DoneAt(0), Optional(5 * kBetween));
 }
 
 TEST_F(StreamLogTest, FreeOfDeviceMemoryWaitsForTheDevice) {
@@ -71,7 +71,7 @@ TEST_F(StreamLogTest, FreeOfDeviceMemoryWaitsForTheDevice) {
   script_.FreeAsync(kPlace, kFirstBlock);
   script_.Free(kPlace * 2);
   script_.Api(script_.FreeDone(kPlace * 2, 0), "cudaFree");
-  EXPECT_THAT(Build().rows.DoneAt(1), Optional(5 * kStep));
+  EXPECT_THAT(Build().rows.DoneAt(1), Optional(5 * kBetween));
 }
 
 TEST_F(StreamLogTest, RefusedAndRepeatedFreeIsDoneAfterTheSecond) {
@@ -82,7 +82,7 @@ TEST_F(StreamLogTest, RefusedAndRepeatedFreeIsDoneAfterTheSecond) {
   refused.memory = POOL;
   script_.FreeAsync(kPlace, kFirstBlock);
   script_.SyncStream(kFirstBlock);
-  EXPECT_THAT(Build().rows.DoneAt(0), Optional(6 * kStep));
+  EXPECT_THAT(Build().rows.DoneAt(0), Optional(6 * kBetween));
 }
 
 TEST_F(StreamLogTest, AfterAGapAStreamsHandleProvesNothing) {
@@ -107,7 +107,7 @@ TEST_F(StreamLogTest, DefaultStreamsOfDevicesAreDistinct) {
   script_.FreeAsync(kPlace, 0);
   script_.SyncStream(0).device = 1;
   script_.SyncStream(0);
-  EXPECT_THAT(Build().rows.DoneAt(0), Optional(4 * kStep));
+  EXPECT_THAT(Build().rows.DoneAt(0), Optional(4 * kBetween));
 }
 
 TEST_F(StreamLogTest, SynchronisationWithoutDeviceProvesNothingWithTwoDevices) {
@@ -134,7 +134,7 @@ TEST_F(StreamLogTest, ContextThatACallNamesIsKnownByItsCreation) {
   };
   sync(0xdd);
   sync(0xc0);
-  EXPECT_THAT(Build().rows.DoneAt(0), Optional(5 * kStep));
+  EXPECT_THAT(Build().rows.DoneAt(0), Optional(5 * kBetween));
 }
 
 TEST_F(StreamLogTest, QueryOfAnEventThatWasDestroyedProvesNothing) {
@@ -163,8 +163,8 @@ TEST_F(StreamLogTest, StreamHasNamePriorityAndLife) {
   EXPECT_THAT(first.blocking, Optional(true));
   EXPECT_EQ(script_.definitions().string(first.name), "copy");
   EXPECT_EQ(first.records, 1u);
-  EXPECT_TRUE(first.ExistedAt(2 * kStep));
-  EXPECT_FALSE(first.ExistedAt(4 * kStep));
+  EXPECT_TRUE(first.ExistedAt(2 * kBetween));
+  EXPECT_FALSE(first.ExistedAt(4 * kBetween));
   EXPECT_THAT(trace_.streams[1].blocking, Optional(false));
   EXPECT_EQ(trace_.streams[1].name, 0u);
 }
@@ -185,7 +185,7 @@ TEST_F(StreamLogTest, SynchronisationInsideACallIsThatCallsCost) {
   format::Event& inner = script_.Took(script_.SyncDevice(), 400);  // ends at 1 ms
   inner.flags = format::kInsideCall;
   inner.present |= format::kHasFlags;
-  format::Event& call = script_.Took(script_.Alloc(kPlace, 512), 2 * kStep);  // since 0 ms
+  format::Event& call = script_.Took(script_.Alloc(kPlace, 512), 2 * kBetween);  // since 0 ms
   script_.Api(call, "cudaMalloc");
   Build();
   EXPECT_EQ(Cost(HostCost::kSync), nullptr);

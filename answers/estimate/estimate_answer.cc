@@ -18,7 +18,7 @@ using analysis::Checkpointing;
 using analysis::Fit;
 using analysis::Moment;
 using analysis::MomentEstimate;
-using analysis::Optimizer;
+using analysis::OptimizerKind;
 using analysis::Part;
 using analysis::PartEstimate;
 using analysis::PartGroup;
@@ -95,21 +95,21 @@ std::string_view NameOf(Precision precision) {
   return "";
 }
 
-std::string_view NameOf(Optimizer optimizer) {
+std::string_view NameOf(OptimizerKind optimizer) {
   switch (optimizer) {
-    case Optimizer::kNone:
+    case OptimizerKind::kNone:
       return "none";
-    case Optimizer::kSgd:
+    case OptimizerKind::kSgd:
       return "sgd";
-    case Optimizer::kSgdMomentum:
+    case OptimizerKind::kSgdMomentum:
       return "sgd-momentum";
-    case Optimizer::kAdamW:
+    case OptimizerKind::kAdamW:
       return "adamw";
-    case Optimizer::kAdam8Bit:
+    case OptimizerKind::kAdam8Bit:
       return "adam8bit";
-    case Optimizer::kAdafactor:
+    case OptimizerKind::kAdafactor:
       return "adafactor";
-    case Optimizer::kLion:
+    case OptimizerKind::kLion:
       return "lion";
   }
   return "";
@@ -191,8 +191,8 @@ std::vector<std::pair<std::string, Plan>> Changes(const analysis::Model& model, 
     if (plan.kv_bytes > 1) add("--kv-precision fp8", [](Plan& p) { p.kv_bytes = 1; });
     return changes;
   }
-  if (plan.optimizer == Optimizer::kAdamW)
-    add("--optimizer adam8bit", [](Plan& p) { p.optimizer = Optimizer::kAdam8Bit; });
+  if (plan.optimizer == OptimizerKind::kAdamW)
+    add("--optimizer adam8bit", [](Plan& p) { p.optimizer = OptimizerKind::kAdam8Bit; });
   if (plan.checkpointing != Checkpointing::kFull && model.has_shape())
     add("--checkpointing full", [](Plan& p) { p.checkpointing = Checkpointing::kFull; });
   if (plan.lora == 0 && model.has_shape()) add("--lora 16", [](Plan& p) { p.lora = 16; });
@@ -402,7 +402,7 @@ std::string EstimateAnswer::Json() const {
                    {"hidden", known(model_.hidden)}};
   json["plan"] = {{"serve", plan_.serve},
                   {"precision", NameOf(plan_.precision)},
-                  {"optimizer", NameOf(plan_.serve ? Optimizer::kNone : plan_.optimizer)},
+                  {"optimizer", NameOf(plan_.serve ? OptimizerKind::kNone : plan_.optimizer)},
                   {"zero", plan_.zero},
                   {"gpus", plan_.gpus},
                   {"batch", plan_.batch},
