@@ -548,10 +548,10 @@ class Adviser {
   Step peak_ = 0;
   const Changes* changes_ = nullptr;
   std::optional<AllocatorHistory> history_;
-  AllocatorSettings best_settings_;  // of those that were replayed
+  AllocatorSettings best_settings_;  // the best of those that were replayed
   std::optional<ProgramChange> together_;
   uint64_t together_peak_ = 0;
-  std::vector<Change> replays_;  // by advice; empty functions for those that are not replayed
+  std::vector<Change> replays_;  // one per advice; empty: not replayed
   AdviseReport report_;
 };
 

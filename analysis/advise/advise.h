@@ -31,8 +31,8 @@ namespace gmt::analysis {
 
 struct AdviseOptions {
   std::optional<int32_t> device;     // nullopt: the one with the highest peak
-  std::optional<uint64_t> capacity;  // that the driver can provide; nullopt: as recorded
-  uint64_t gpus = 2;                 // over which a model could be sharded
+  std::optional<uint64_t> capacity;  // what the driver can provide; nullopt: as recorded
+  uint64_t gpus = 2;                 // the number over which a model could be sharded
   bool replay_all = false;           // whether to replay every change, not only the next one
 };
 
@@ -42,12 +42,12 @@ struct Advice {
   std::string where;            // "train.py:30"; "" if it is not one place, or unknown
   std::string why_not;          // why it does not apply; "" if it does
   bool is_of_reserved = false;  // it saves reserved memory, not memory of blocks
-  uint64_t saved_bytes = 0;     // by which the peak falls
+  uint64_t saved_bytes = 0;     // the fall of the peak
   // What it frees at the moment of the recorded peak. At most this is saved: another moment may
   // become the peak.
   uint64_t freed_bytes = 0;
-  uint64_t further_bytes = 0;  // by which the peak falls in addition to all changes before it
-  Suffices suffices = Suffices::kNo;  // to fit the capacity
+  uint64_t further_bytes = 0;         // the fall of the peak beyond what all changes before it save
+  Suffices suffices = Suffices::kNo;  // whether the program then fits the capacity
   // The peak of reserved memory in a replay of PyTorch's allocator; nullopt: not replayed.
   std::optional<uint64_t> reserved_bytes;
   std::string cost;
@@ -60,17 +60,17 @@ struct Advice {
 struct AdviseReport {
   std::string refusal;  // why the recording cannot carry an answer; otherwise ""
   int32_t device = 0;
-  uint64_t peak_bytes = 0;  // that the program asked for at one moment
+  uint64_t peak_bytes = 0;  // the most that the program asked for at one moment
   int64_t peak_t_ns = 0;
   std::optional<Phase> peak_phase;
-  std::vector<CategoryUse> categories;     // at that moment
+  std::vector<CategoryUse> categories;     // what is held at that moment
   uint64_t reserved_bytes = 0;             // the peak of the allocator's segments
   uint64_t used_bytes = 0;                 // the peak of all recorded memory of the process
-  std::optional<uint64_t> capacity_bytes;  // that the driver can provide to the process
+  std::optional<uint64_t> capacity_bytes;  // what the driver can provide to the process
   bool is_out_of_memory = false;
   bool is_replayable = false;   // a replay agrees with the recording
   std::string not_replayable;   // why not
-  std::vector<Advice> advice;   // in order
+  std::vector<Advice> advice;   // in the order of trying
   std::optional<size_t> next;   // index of the one to try next
   uint64_t together_bytes = 0;  // saved by all of them: the sum of further_bytes
   // Whether the recorded program fits the capacity: by a replay, or by its use if there is none;

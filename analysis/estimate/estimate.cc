@@ -17,7 +17,7 @@ constexpr double kMost = 9007199254740992;  // 2^53
 // Bytes of one number in each role.
 struct Sizes {
   double weight = 4, gradient = 4, state = 4, master = 0;
-  double compute = 4;   // in matrix products
+  double compute = 4;   // bytes per number in matrix products
   double residual = 4;  // between layers
 };
 
@@ -38,9 +38,9 @@ bool IsEager(const Model& model, const Plan& plan) {
 
 // Bytes per token. What a layer keeps for its backward pass, and what that computes on top.
 struct LayerBytes {
-  double attention = 0;      // with its norm
-  double probabilities = 0;  // of eager attention; part of `attention`
-  double mlp = 0;            // with its norm
+  double attention = 0;      // including its norm
+  double probabilities = 0;  // those of eager attention, which are part of `attention`
+  double mlp = 0;            // including its norm
   double attention_work = 0, mlp_work = 0;
   double forward_work = 0;  // what its forward pass computes, if it keeps nothing
   double Kept() const { return attention + mlp; }
@@ -151,9 +151,9 @@ class LayerRules {
 
 // Bytes per logit, measured for each way to compute a loss.
 struct LogitBytes {
-  double forward = 0;  // at the end of the forward pass
-  double kept = 0;     // for the backward pass: log-probabilities
-  double loss = 0;     // at its beginning: with their gradient and that of the logits
+  double forward = 0;  // held at the end of the forward pass
+  double kept = 0;     // log-probabilities, for the backward pass
+  double loss = 0;     // when the backward pass begins: with their gradient and that of the logits
 };
 
 LogitBytes LogitBytesOf(const Model& model, const Plan& plan) {

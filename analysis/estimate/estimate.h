@@ -79,11 +79,11 @@ struct Plan {
   uint64_t gpus = 1;
   int zero = 0;       // stage, 0 to 3
   uint64_t lora = 0;  // rank of adapters of all matrices in layers; 0: all parameters are trained
-  uint64_t batch = 1, length = 1024;  // of one GPU; `length` in tokens
+  uint64_t batch = 1, length = 1024;  // on one GPU; `length` is in tokens
   bool accumulate = false;            // gradients are kept from one forward pass to the next
   Checkpointing checkpointing = Checkpointing::kNone;
   Attention attention = Attention::kFlash;
-  uint64_t kv_bytes = 2;  // of one number in the KV cache
+  uint64_t kv_bytes = 2;  // for one number in the KV cache
 };
 
 enum class Part : uint8_t {
@@ -114,10 +114,10 @@ struct PartEstimate {
 };
 
 struct Serving {
-  uint64_t bytes_per_token = 0;  // in the KV cache, of one sequence
+  uint64_t bytes_per_token = 0;  // what one sequence adds to the KV cache
   // With the memory of `Fit::bytes`.
-  uint64_t tokens = 0;         // that the cache can hold
-  uint64_t largest_batch = 0;  // of sequences as long as in the plan
+  uint64_t tokens = 0;         // the number that the cache can hold
+  uint64_t largest_batch = 0;  // for sequences as long as in the plan
   uint64_t longest = 0;        // length for the batch of the plan
 };
 
@@ -129,7 +129,7 @@ struct MomentEstimate {
 };
 
 struct Estimate {
-  std::vector<MomentEstimate> moments;  // in the order of a step
+  std::vector<MomentEstimate> moments;  // sorted as in a step
   uint64_t trained_parameters = 0;
   // What the forward pass leaves for the backward pass: activations and log-probabilities.
   uint64_t kept = 0;

@@ -40,8 +40,8 @@ enum class Activation : uint8_t {
 // Equal layers.
 struct LayerStack {
   uint64_t layers = 0;
-  uint64_t parameters = 0;         // of one layer
-  uint64_t matrix_parameters = 0;  // of those, in the matrices of linear modules
+  uint64_t parameters = 0;         // in one layer
+  uint64_t matrix_parameters = 0;  // the part of them that is in matrices of linear modules
   uint64_t matrix_sides = 0;       // inputs plus outputs of these matrices, added up
   uint64_t matrices = 0;
   uint64_t attentions = 1;  // 2 in a decoder that also reads an encoder's result
@@ -55,7 +55,7 @@ struct Model {
   uint64_t hidden = 0, heads = 0, kv_heads = 0, head_size = 0, inner = 0;  // `inner`: of the MLP
   uint64_t vocabulary = 0;
   uint64_t embedding_parameters = 0;  // the largest table
-  uint64_t head_parameters = 0;       // of the matrix that computes logits; 0: there is none
+  uint64_t head_parameters = 0;       // in the matrix that computes logits; 0: there is none
   uint64_t longest = 0;               // positions; 0: no limit is known
   uint64_t window = 0;                // positions that attention looks back; 0: all
 
@@ -69,7 +69,7 @@ struct Model {
   bool softmax_in_fp32 = false;    // eager attention, in any precision
   bool rotary = false;
   bool dropout = false, attention_dropout = false, inner_dropout = false;
-  bool casts_logits = false;    // to fp32 before the loss, whatever the precision
+  bool casts_logits = false;    // casts them to fp32 before the loss, whatever the precision
   bool head_transform = false;  // BERT: a layer before the logits
 
   bool has_shape() const { return !stacks.empty(); }

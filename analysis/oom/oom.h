@@ -49,8 +49,8 @@ std::string_view NameOf(OomVerdict verdict);  // "capacity", "single_request", .
 // Whether an action by itself lets the step finish, and the steps like it.
 enum class Suffices : uint8_t {
   kNo,
-  kPerhaps,  // by the expected peak; but the peak may turn out to be higher than expected
-  kYes,      // even then
+  kPerhaps,  // if the peak is as expected
+  kYes,      // even if the peak is somewhat higher
 };
 
 struct OomAction {

@@ -46,7 +46,7 @@ struct AllocatorRequest {
   uint32_t stream = 0;
   uint32_t allocation = 0;
   uint64_t bytes = 0;
-  Step step = 0;  // of the recording: it happened after this many steps and before the next
+  Step step = 0;  // it happened after this step of the recording and before the next
 };
 
 struct SegmentEvent {

@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kUnitOfBlocks = 512;  // blocks of PyTorch are multiples of it
 constexpr uint64_t kLeastEightBitBytes = 4096 * sizeof(float), kNumbersPerScale = 256;
 constexpr uint64_t kShortestSquare = 16;
-constexpr size_t kKindsOfLayers = 8;     // that are compared
+constexpr size_t kKindsOfLayers = 8;     // the number that is compared
 constexpr uint64_t kLayersInFlight = 2;  // gathered at the same time when parameters are sharded
 
 absl::Status Not(std::string_view why) {
@@ -295,7 +295,7 @@ absl::Status Changes::UseFlashAttention(const TensorFacts& facts, ProgramChange&
   absl::flat_hash_set<std::string> places;
   for (const ShapedMemory& square : facts.batch->square) places.insert(square.place);
   const absl::flat_hash_map<RowId, Savers> savers = FindSavers();
-  std::vector<std::pair<RowId, uint64_t>> squares;  // with the length of a row of the matrix
+  std::vector<std::pair<RowId, uint64_t>> squares;  // each with the length of a row of the matrix
   bool has_softmax = false;
   ForEachBlock([&](RowId row) {
     const Category category = CategoryOf(row);

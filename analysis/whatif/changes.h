@@ -117,7 +117,7 @@ class Changes {
   PhaseSpans spans_;
   mutable std::optional<std::vector<Layers>> layers_;
   std::vector<Step> optimizer_ends_;  // the last one of each step of the loop
-  bool has_types_ = false;            // of tensors
+  bool has_types_ = false;            // whether the types of tensors were recorded
 };
 
 }  // namespace gmt::analysis

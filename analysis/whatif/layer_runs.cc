@@ -129,7 +129,7 @@ class LayerFinder {
   const int32_t device_;
   size_t pass_ = 0;  // index of the span that ends at or after the current birth
   std::vector<Birth> births_;
-  std::map<std::string, uint64_t> bytes_;  // of activations, by path
+  std::map<std::string, uint64_t> bytes_;  // bytes of activations, by path
   absl::flat_hash_map<uint32_t, std::unique_ptr<StackModules>> modules_;
 };
 

@@ -10,8 +10,8 @@
 //
 //   ProgramChange change(trace, 0);
 //   change.Set(7, {{birth, forward_end, 8 * kMiB}, {recomputed, death, 8 * kMiB}});
-//   change.FindPeak();                    // of the changed program, over all its moments
-//   ChangedHistory(history, change);      // for a replay of its requests
+//   change.FindPeak();                    // the highest moment of the changed program
+//   ChangedHistory(history, change);      // its requests, to be replayed
 //
 // The saving of a change is the difference of the peaks: what it frees at the moment of the
 // recorded peak is at least that much, because another moment may then be the peak.

@@ -175,7 +175,7 @@ std::string AdviseAnswer::Text(const Terminal& terminal, bool all) const {
   if (has_next) text += Details(report_.advice[*report_.next], report_);
   text += Peak(report_);
   if (report_.has_room && report_.batch_factor && *report_.batch_factor >= 1.5) {
-    text += fmt::format("A batch about {:.1f} times as large would fit, with 12 % left.\n",
+    text += fmt::format("A batch about {:.3g} times as large would fit, with 12 % left.\n",
                         *report_.batch_factor);
   }
   if (all) {
