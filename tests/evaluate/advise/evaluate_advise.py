@@ -94,7 +94,8 @@ def main():
                                             f"really {pair['real'] / MIB:.1f} of {pair['base'] / MIB:.1f} MiB")
     evaluation.text(
         f"{len(programs)} training scripts are recorded, and `advise` says what {len(pairs)} changes would save. Then each script "
-        "is really run with the change, and PyTorch reports its peak. A negative error is a promise that was too good.")
+        "is really run with the change, and PyTorch reports its peak. A negative error is a promise that was too good. "
+        "These results were seen while the rules were developed, so they are no test on unseen programs.")
     evaluation.table(("script", "change", "peak", "promised", "really", "error"),
                      [(pair["program"], pair["name"], *(f"{pair[key] / MIB:.1f} MiB" for key in ("base", "promised", "real")),
                        f"{error(pair):+.1%}") for pair in pairs])

@@ -198,7 +198,9 @@ def main():
         "claimed to be enough; later, on all sizes, 81 of 91 and 16 of 18. The rules were changed after each of these results, "
         "so these ten scripts no longer count as unseen. The last six scripts were written when the rules were finished. When "
         "they first judged them, 45 of 53 verdicts were correct, and 8 of 9 pieces of advice. Two errors that they showed, in "
-        "the first step of an accumulation and of an update by hand, were then fixed."
+        "the first step of an accumulation and of an update by hand, were then fixed. When replays began to judge "
+        "expandable segments, 66 of 68 verdicts were correct on half of the sizes, and 15 of 16 pieces of advice; the wrong "
+        "one was for a row of ever longer inputs, and its margin was then raised."
     )
     for half, judgement in zip(halves, judged):
         judgement.show(evaluation, " (six later scripts)" if half == "written_later" else "")
