@@ -435,10 +435,10 @@ class Adviser {
     advice.cost = absl::StrCat(gpus, " GPUs, and communication");
     advice.why =
         absl::StrCat("1/", gpus, " of parameters, gradients and state, and two gathered layers");
-    if (IsSharded()) advice.why_not = "parameters are sharded already";
-    Add(std::move(advice), [this, gpus](ProgramChange& change) {
-      if (IsSharded()) return absl::FailedPreconditionError("");
-      return changes_->Shard(gpus, change);
+    const bool is_sharded = IsSharded();
+    Add(std::move(advice), [this, gpus, is_sharded](ProgramChange& change) {
+      return is_sharded ? absl::FailedPreconditionError("parameters are sharded already")
+                        : changes_->Shard(gpus, change);
     });
   }
   bool IsSharded() const {

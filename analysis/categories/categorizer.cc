@@ -147,10 +147,9 @@ void Categorizer::MakeGroups() {
 
 // A caching allocator allocates multiples of 2 MiB.
 bool Categorizer::ReportsParameters() const {
-  for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    if ((trace_.rows.Roles(row) & format::kRoleParameter) != 0) return true;
-  }
-  return false;
+  return std::any_of(
+      trace_.role_changes.begin(), trace_.role_changes.end(),
+      [](const RoleChange& role) { return (role.roles & format::kRoleParameter) != 0; });
 }
 
 bool Categorizer::IsUncached() const {

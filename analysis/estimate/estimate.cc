@@ -6,148 +6,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/estimate/layer_bytes.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
 
-constexpr double kContextMiB = 1 << 20;
+// What PyTorch's allocator holds beyond its blocks, in percent of them: expected, and at most.
+constexpr uint64_t kCachePercent = 3, kMostCachePercent = 10;
 // Doubles are exact up to here, so that parts add up.
 constexpr double kMost = 9007199254740992;  // 2^53
-
-// Bytes of one number in each role.
-struct Sizes {
-  double weight = 4, gradient = 4, state = 4, master = 0;
-  double compute = 4;   // bytes per number in matrix products
-  double residual = 4;  // between layers
-};
-
-Sizes SizesOf(const Plan& plan) {
-  Sizes sizes;
-  if (plan.precision == Precision::kMixed) sizes.compute = 2;
-  if (plan.precision != Precision::kSixteen) return sizes;
-  sizes.weight = sizes.gradient = sizes.state = sizes.compute = sizes.residual = 2;
-  if (plan.fp32_gradients) sizes.gradient = 4;
-  if (plan.master_weights) sizes.state = sizes.master = 4;
-  return sizes;
-}
-
-bool IsEager(const Model& model, const Plan& plan) {
-  return plan.attention == Attention::kEager ||
-         (plan.precision == Precision::kFp32 && model.kv_heads < model.heads);
-}
-
-// Bytes per token. What a layer keeps for its backward pass, and what that computes on top.
-struct LayerBytes {
-  double attention = 0;      // including its norm
-  double probabilities = 0;  // those of eager attention, which are part of `attention`
-  double mlp = 0;            // including its norm
-  double attention_work = 0, mlp_work = 0;
-  double forward_work = 0;  // what its forward pass computes, if it keeps nothing
-  double Kept() const { return attention + mlp; }
-  // The MLP's backward pass comes first, and frees what it kept.
-  double Work() const { return std::max(mlp_work, attention_work - mlp); }
-};
-
-class LayerRules {
- public:
-  LayerRules(const Model& model, const Plan& plan)
-      : model_(model),
-        plan_(plan),
-        sizes_(SizesOf(plan)),
-        is_mixed_(plan.precision == Precision::kMixed),
-        is_sixteen_(plan.precision == Precision::kSixteen),
-        has_casting_adapters_(is_sixteen_ && plan.lora > 0) {}
-
-  // LayerNorm keeps its input. RMSNorm of transformers keeps the input in fp32 and, to train its
-  // factors, the normalised input.
-  double NormBytes() const {
-    const double h = Hidden();
-    if (model_.norm == Norm::kLayer) return sizes_.residual * h;
-    if (plan_.lora > 0) return 4 * h;
-    return is_sixteen_ && model_.norm == Norm::kRms ? (4 + 2) * h : 8 * h;
-  }
-
-  // The input of linear modules. Autocast casts what a norm returns in fp32 for each of them, and
-  // adapters of 16-bit weights each cast it to fp32.
-  double InputBytes(double modules) const {
-    return InputSize() * Hidden() * (is_mixed_ || has_casting_adapters_ ? modules : 1);
-  }
-
-  LayerBytes Bytes(uint64_t attentions) const {
-    LayerBytes bytes;
-    const double dropped = model_.dropout ? Hidden() : 0;  // a mask of one byte per number
-    for (uint64_t i = 0; i < attentions; ++i) {
-      bytes.attention +=
-          NormBytes() + InputBytes(model_.separate_qkv ? 3 : 1) + QkvBytes() + dropped;
-    }
-    bytes.probabilities = static_cast<double>(attentions) * ProbabilityBytes();
-    bytes.attention += bytes.probabilities;
-    bytes.mlp = (model_.shared_norm_input ? 0 : NormBytes()) +
-                InputBytes(model_.separate_gate ? 2 : 1) + MlpBytes() + dropped;
-    bytes.attention_work =
-        IsEager(model_, plan_) ? Scores() * (SoftmaxIsFp32() ? 8 + Cast() : 4) : 0;
-    const bool is_wide = is_mixed_ && model_.activation == Activation::kPythonGelu;
-    bytes.mlp_work = Inner() * (model_.gated ? 3 : 2) * (is_wide ? 4 : sizes_.compute) +
-                     sizes_.residual * Hidden();
-    // Scores, the same in fp32 and their softmax; repeated queries, keys and values.
-    const double eager = bytes.attention_work +
-                         3 * sizes_.compute * static_cast<double>(model_.heads * model_.head_size);
-    bytes.forward_work = std::max(bytes.mlp_work, IsEager(model_, plan_) ? eager : 0);
-    return bytes;
-  }
-
- private:
-  double Hidden() const { return static_cast<double>(model_.hidden); }
-  double Inner() const { return static_cast<double>(model_.inner); }
-  double Scores() const { return static_cast<double>(model_.heads * plan_.length); }
-  bool SoftmaxIsFp32() const { return !is_sixteen_ || model_.softmax_in_fp32; }
-  double InputSize() const { return has_casting_adapters_ ? 4 : sizes_.compute; }
-  double Cast() const { return sizes_.compute == 2 ? 2 : 0; }
-
-  // Queries, keys, values and the result. Eager attention repeats grouped keys and values.
-  double QkvBytes() const {
-    const auto size = static_cast<double>(model_.head_size);
-    const double queries = size * static_cast<double>(model_.heads);
-    const double keys = size * static_cast<double>(model_.kv_heads);
-    const bool eager = IsEager(model_, plan_);
-    const double result = eager ? InputSize() : sizes_.compute;  // and input of the next matrix
-    double bytes = sizes_.compute * (queries + 2 * (eager ? queries : keys)) + result * queries;
-    if (!eager) bytes += 4 * static_cast<double>(model_.heads);  // logarithms of sums
-    // Rotation makes new queries and keys beside what one matrix computed, and keeps their order of
-    // dimensions, so that the result has to be copied.
-    if (!eager && model_.rotary && !model_.separate_qkv)
-      bytes += sizes_.compute * (2 * queries + keys);
-    // An adapter casts the result to fp32, and autocast back.
-    if (!eager && plan_.lora > 0) bytes += InputSize() * queries;
-    if (model_.norms_qk) bytes += (queries + keys) * (4 + sizes_.compute);
-    return bytes;
-  }
-
-  // The softmax, and its cast to 16 bit; with dropout a mask and a product instead of the cast.
-  double ProbabilityBytes() const {
-    if (!IsEager(model_, plan_)) return 0;
-    const double softmax = SoftmaxIsFp32() ? 4 : 2;
-    if (model_.attention_dropout) return Scores() * (softmax + 1 + sizes_.compute);
-    return Scores() * (SoftmaxIsFp32() ? softmax + Cast() : softmax);
-  }
-
-  // The input of the second matrix, and what the activation keeps.
-  double MlpBytes() const {
-    const double c = sizes_.compute;
-    double bytes = InputSize();
-    if (model_.activation == Activation::kOneKernel) bytes += c;
-    if (model_.activation == Activation::kPythonGelu) bytes += is_mixed_ ? 3 * 4 + c : 4 * c;
-    if (model_.gated) bytes += 2 * c;  // both factors of the product
-    // A mask, and a copy of what the activation or the product keeps anyway.
-    if (model_.inner_dropout) bytes += model_.activation == Activation::kRelu ? 1 + c : 1;
-    return Inner() * bytes;
-  }
-
-  const Model& model_;
-  const Plan& plan_;
-  const Sizes sizes_;
-  const bool is_mixed_, is_sixteen_, has_casting_adapters_;
-};
 
 // Bytes per logit, measured for each way to compute a loss.
 struct LogitBytes {
@@ -181,8 +49,9 @@ Spread& At(Spreads& spreads, Part part) { return spreads[static_cast<size_t>(par
 void AddOverhead(Spreads& spreads) {
   double blocks = 0;
   for (const Spread& range : spreads) blocks += range.bytes;
-  At(spreads, Part::kContext) = {512 * kContextMiB, 300 * kContextMiB, 900 * kContextMiB, false};
-  At(spreads, Part::kCache) = {blocks * 0.03, 0, blocks * 0.1, false};
+  At(spreads, Part::kContext) = {512.0 * kMiB, 300.0 * kMiB, 900.0 * kMiB, false};
+  At(spreads, Part::kCache) = {blocks * kCachePercent / 100, 0, blocks * kMostCachePercent / 100,
+                               false};
 }
 
 absl::StatusOr<MomentEstimate> SumUp(Moment moment, Spreads spreads) {
@@ -437,7 +306,7 @@ class Estimator {
 
   const Model& model_;
   const Plan& plan_;
-  Sizes sizes_;
+  NumberSizes sizes_;
   const LayerRules rules_;
   const LogitBytes logits_;
   double trained_ = 0;
@@ -572,9 +441,9 @@ Serving ServingOf(const Model& model, const Plan& plan, uint64_t gpu_bytes) {
   if (!estimate.ok()) return serving;
   // The cache's own share of what PyTorch's allocator adds.
   const uint64_t kv = estimate->Peak().BytesOf(Part::kKvCache);
-  const uint64_t others = estimate->Peak().bytes - kv - kv * 3 / 100;
+  const uint64_t others = estimate->Peak().bytes - kv - kv * kCachePercent / 100;
   if (others < gpu_bytes)
-    serving.tokens = (gpu_bytes - others) * 100 / 103 / serving.bytes_per_token;
+    serving.tokens = (gpu_bytes - others) * 100 / (100 + kCachePercent) / serving.bytes_per_token;
   return serving;
 }
 

@@ -15,9 +15,9 @@
 //   ZeRO. With LoRA, weights are frozen, and adapters, in fp32, take 16 bytes per parameter.
 //
 // Activations are the tensors that each module keeps for the backward pass, as PyTorch's operators
-// do: listed for each kind of module in estimate.cc. For 16 bit, dropout and kernels that convert
-// nothing, they are s b h (34 + 5 a s / h) bytes per layer (Korthikanti et al., Reducing Activation
-// Recomputation); autocast, norms in fp32 and separate projections add to that.
+// do: layer_bytes.cc lists them for each kind of module. For 16 bit, dropout and kernels that
+// convert nothing, they are s b h (34 + 5 a s / h) bytes per layer (Korthikanti et al., Reducing
+// Activation Recomputation); autocast, norms in fp32 and separate projections add to that.
 //
 // The peak moves. These moments are computed, and the largest is the answer:
 //

@@ -29,13 +29,13 @@ class Conclusion {
     report_.before = evidence_.before;
     AddSuspects();
     if (!report_.enough) {
-      Rank();
-      for (LeakSuspect& suspect : report_.suspects) suspect.id = suspect.lock_step_with = "";
+      Sort();
       report_.growing.swap(report_.suspects);
       return std::move(report_);
     }
     AddUntracked();
-    Rank();
+    Sort();
+    Number();
     report_.benign = NameBenign(evidence_, texts_);
     return std::move(report_);
   }
@@ -131,12 +131,15 @@ class Conclusion {
     }
   }
 
-  void Rank() {
+  void Sort() {
     std::stable_sort(report_.suspects.begin(), report_.suspects.end(),
                      [](const LeakSuspect& a, const LeakSuspect& b) {
                        if (a.tier != b.tier) return a.tier > b.tier;
                        return a.bytes_per_cycle > b.bytes_per_cycle;
                      });
+  }
+
+  void Number() {
     size_t number = 0;
     for (LeakSuspect& suspect : report_.suspects) suspect.id = absl::StrCat("leak/", ++number);
     for (LeakSuspect& suspect : report_.suspects) {

@@ -14,7 +14,7 @@ export interface StackInfo {
   readonly key: number;
   // As in `report --json`, like every label of memory: 'main (train.py:20) > MLP.forward (gpt.py:88)'.
   readonly label: string;
-  readonly site: string; // of all stacks with this key: 'main (train.py) > MLP.forward (gpt.py)'
+  readonly site: string; // the label of all stacks with this key: 'main (train.py) > MLP.forward (gpt.py)'
   // For memory of a backward pass the label is `backward_of` of its stack, and `line` of that of the
   // forward pass (labelOf in stack_cache.ts).
   readonly backward_of: string; // 'backward of '
@@ -44,7 +44,7 @@ export interface BlockDetails {
   readonly death_ns: number | null;
   readonly completed: number; // event after which it could be used again; NEVER
   readonly completed_ns: number | null;
-  readonly step: number | null; // of the training loop
+  readonly step: number | null; // step of the training loop in which it was born
   readonly phase: string;
   readonly stack: StackInfo;
   readonly free_stack: StackInfo | null;

@@ -5,7 +5,7 @@ import type { PROTOCOL_VERSION } from './moments';
 /** `api/meta`, JSON. */
 export interface Meta {
   readonly protocol: typeof PROTOCOL_VERSION;
-  readonly version: string; // of gpumemtrace
+  readonly version: string; // gpumemtrace's
   readonly origin: 'server' | 'file'; // from which the page came
   readonly files: readonly FileMeta[];
 }
@@ -48,7 +48,7 @@ export interface LiveMeta {
   readonly window: number;
   readonly first_window: number; // first window of the followed recording; a higher number means another recording
   readonly names: number; // changes when frames got names
-  readonly begin_ns: number; // of the window
+  readonly begin_ns: number; // when the window begins
   readonly dropped_events: number; // before the window
 }
 
@@ -61,7 +61,7 @@ export interface LaneMeta {
   readonly peak_bytes: number;
   readonly peak_event: number;
   readonly end_bytes: number;
-  readonly capacity_bytes: number | null; // of the device, if known
+  readonly capacity_bytes: number | null; // memory of the device, if known
   // Keys of the call sites that hold most at the peak, the largest first; at most 12. Empty for a live
   // recording, and until blocks are known.
   readonly sites: readonly number[];
@@ -125,14 +125,14 @@ export interface FileProgress {
   readonly state: 'loading' | 'coarse' | 'blocks' | 'ready' | 'failed';
   readonly what: string; // 'reading events', for people
   readonly fraction: number; // 0..1
-  readonly error: string; // of 'failed', with advice
+  readonly error: string; // why it failed, with advice
   readonly live?: LiveProgress; // for a live recording
   readonly so_far?: SoFar; // while the state is 'loading'
 }
 
 /** A first picture of a recording that is being read. */
 export interface SoFar {
-  readonly share: number; // of the file, 0..1
+  readonly share: number; // how much of the file was read, 0..1
   // The most important ones.
   readonly lanes: readonly {
     readonly label: string;

@@ -30,7 +30,7 @@ export interface Filter {
 /** `api/flame`, slab: a tree, with parents before children; node 0 is the root. */
 export interface FlameTree {
   readonly parent: Uint32Array;
-  readonly bytes: Float64Array; // of the node and everything below it; may be negative (growth, compare)
+  readonly bytes: Float64Array; // includes everything below the node; may be negative (growth, compare)
   readonly blocks: Float64Array;
   readonly before: Float64Array; // compare: bytes in the other file or moment; otherwise empty
   readonly name: Uint32Array; // index into names
@@ -108,7 +108,7 @@ export interface RangeAmounts {
 export interface RangeRow extends RangeAmounts {
   readonly id: string; // 'category/3', 'role/a parameter', 'dtype/bfloat16', 'line/train.py:41'
   readonly name: string;
-  readonly where: string; // of a line the function in `stack`
+  readonly where: string; // for a line: its function in `stack`
   readonly inclusive: number | null; // bytes at the peak with it anywhere on their stack; null: does not apply
   readonly stack: number; // one that it counts; 0: none
 }
@@ -125,7 +125,7 @@ export interface Segments {
   readonly event: number;
   readonly ns: number;
   readonly what: string; // the event in words: 'alloc 12 MiB at 0x… (train.py:41)'
-  readonly row: number; // of the block of the event; NO_ROW
+  readonly row: number; // the block of the event; NO_ROW
   readonly segments: readonly SegmentState[]; // by pool, stream, address
   readonly live_bytes: number;
   readonly reserved_bytes: number;

@@ -90,8 +90,8 @@ export interface BlockTile {
   readonly size: Float64Array; // bytes
   readonly place: Float64Array; // address: position in the lane's address space
   readonly stack: Uint32Array;
-  readonly forward_stack: Uint32Array; // of memory of a backward pass; otherwise 0
-  readonly key: Uint32Array; // of the call site, the same in every file and run; determines the colour
+  readonly forward_stack: Uint32Array; // set for memory of a backward pass; otherwise 0
+  readonly key: Uint32Array; // stands for the call site, the same in every file and run; determines the colour
   readonly category: Uint8Array; // code
   readonly stream: Uint16Array; // code
   readonly thread: Uint16Array; // code
