@@ -19,7 +19,7 @@ constexpr size_t kTitleColumn = 45;  // column at which the text of a row begins
 constexpr size_t kMinTitle = 30;
 constexpr size_t kMaxRows = 12, kMinRows = 3;
 constexpr size_t kRowsWithSource = 3;
-constexpr size_t kDevicesShown = 3, kDifferencesShown = 4, kLacksShown = 1;
+constexpr size_t kDevicesShown = 3, kDifferencesShown = 4, kDiffLacksShown = 1;
 constexpr ptrdiff_t kScreen = 25;
 
 std::string Place(const Diff& diff) {
@@ -70,7 +70,7 @@ std::string RowLine(const DiffRow& row, size_t width) {
               Shortened(DiffTitle(row, room), room) + id);
 }
 
-std::string SourceText(const DiffRow& row, analysis::SourceLines& sources, size_t width) {
+std::string SourceOfRow(const DiffRow& row, analysis::SourceLines& sources, size_t width) {
   const std::vector<analysis::FrameText>& frames =
       row.forward_frames.empty() ? row.frames : row.forward_frames;
   const int own = analysis::OwnFrame(frames);
@@ -88,7 +88,7 @@ std::string Table(const Diff& diff, size_t top, analysis::SourceLines& sources, 
     const DiffRow& row = diff.rows[i];
     if (i < shown) {
       text += RowLine(row, width);
-      if (i < kRowsWithSource) text += SourceText(row, sources, width);
+      if (i < kRowsWithSource) text += SourceOfRow(row, sources, width);
     } else {
       base += row.base_bytes;
       changed += row.new_bytes;
@@ -142,7 +142,7 @@ std::string OtherDevices(const Comparison& comparison, const Diff& largest,
 std::string Lacks(const DiffSource& source, size_t width) {
   std::string text;
   const auto add = [&](const std::string& file, const std::vector<std::string>& lacks) {
-    for (size_t i = 0; i < std::min(kLacksShown, lacks.size()); ++i) {
+    for (size_t i = 0; i < std::min(kDiffLacksShown, lacks.size()); ++i) {
       text += Shortened(fmt::format("Not known, {}: {}", file, lacks[i]), width) + "\n";
     }
   };

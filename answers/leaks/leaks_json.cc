@@ -20,7 +20,7 @@ Json FrameOrNull(const std::optional<analysis::FrameText>& frame) {
 }
 Json DeviceJson(int32_t device) { return device == analysis::kHostDevice ? Json() : Json(device); }
 // The slope may be negative.
-Json Slope(double bytes) {
+Json SlopeJson(double bytes) {
   return bytes < 0 ? Json(-static_cast<int64_t>(Whole(-bytes))) : Json(Whole(bytes));
 }
 
@@ -28,7 +28,7 @@ Json StackJson(const analysis::LeakStack& stack, analysis::StackTexts& stacks) {
   Json json = {{"id", stack.id},
                {"bytes", stack.bytes},
                {"count", stack.count},
-               {"bytes_per_cycle", Slope(stack.bytes_per_cycle)},
+               {"bytes_per_cycle", SlopeJson(stack.bytes_per_cycle)},
                {"frames", FramesJson(stacks.Frames(stack.stack))}};
   if (stack.forward_stack != 0)
     json["forward_frames"] = FramesJson(stacks.Frames(stack.forward_stack));
@@ -45,9 +45,9 @@ Json SuspectJson(const LeakSuspect& suspect, analysis::StackTexts& stacks,
       {"device", DeviceJson(suspect.device)},
       {"heap", suspect.heap.empty() ? Json() : Json(suspect.heap)},
       {"library", suspect.library.empty() ? Json() : Json(suspect.library)},
-      {"bytes_per_cycle", Slope(suspect.bytes_per_cycle)},
-      {"low_bytes_per_cycle", Slope(suspect.low_bytes_per_cycle)},
-      {"high_bytes_per_cycle", Slope(suspect.high_bytes_per_cycle)},
+      {"bytes_per_cycle", SlopeJson(suspect.bytes_per_cycle)},
+      {"low_bytes_per_cycle", SlopeJson(suspect.low_bytes_per_cycle)},
+      {"high_bytes_per_cycle", SlopeJson(suspect.high_bytes_per_cycle)},
       {"bytes", suspect.bytes},
       {"count", suspect.count},
       {"since_cycle", suspect.since_cycle},
@@ -75,7 +75,7 @@ Json GrowingJson(const LeakSuspect& growing, analysis::StackTexts& stacks,
   Json json = {{"what", WhatIsKept(growing)},
                {"device", DeviceJson(growing.device)},
                {"heap", growing.heap},
-               {"bytes_per_cycle", Slope(growing.bytes_per_cycle)},
+               {"bytes_per_cycle", SlopeJson(growing.bytes_per_cycle)},
                {"bytes", growing.bytes},
                {"count", growing.count},
                {"common_frame", FrameOrNull(growing.common_frame)},
@@ -116,9 +116,9 @@ std::string LeaksJson(const LeakReport& report, const LeaksShown& shown,
                               {"first_cycle", minima.first_cycle},
                               {"first_bytes", minima.first_bytes},
                               {"last_bytes", minima.last_bytes},
-                              {"bytes_per_cycle", Slope(minima.bytes_per_cycle)},
-                              {"low_bytes_per_cycle", Slope(minima.low_bytes_per_cycle)},
-                              {"high_bytes_per_cycle", Slope(minima.high_bytes_per_cycle)},
+                              {"bytes_per_cycle", SlopeJson(minima.bytes_per_cycle)},
+                              {"low_bytes_per_cycle", SlopeJson(minima.low_bytes_per_cycle)},
+                              {"high_bytes_per_cycle", SlopeJson(minima.high_bytes_per_cycle)},
                               {"cycles_per_value", minima.cycles_per_value},
                               {"values", minima.values}});
   }

@@ -14,7 +14,7 @@ using analysis::Ledger;
 using analysis::LedgerGroup;
 using analysis::LedgerRow;
 
-constexpr size_t kLacksShown = 2;
+constexpr size_t kLedgerLacksShown = 2;
 constexpr size_t kDevicesShown = 3;
 // The number of rows outside the allocator if the user gives none: as many as fit the screen.
 constexpr size_t kMaxRows = 8, kMinRows = 2;
@@ -226,7 +226,7 @@ std::string Unknown(const Ledger& ledger, const LedgerSource& source, size_t wid
                   "info " +
                       source.file + "\n";
   }
-  for (size_t i = 0; i < std::min(kLacksShown, source.lacks.size()); ++i) {
+  for (size_t i = 0; i < std::min(kLedgerLacksShown, source.lacks.size()); ++i) {
     text += Shortened("Not known: " + source.lacks[i], width) + "\n";
   }
   return text;

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr uint64_t kTotal = 1024 * kMiB;
-constexpr uint64_t kA = 0x10000000;
+constexpr uint64_t kBlockAddress = 0x10000000;
 
 class OomTextTest : public ::testing::Test {
  protected:
@@ -42,8 +42,8 @@ class OomTextTest : public ::testing::Test {
   void Fragmented(uint64_t asked = 150 * kMiB) {
     DriverReports(kTotal);
     for (uint64_t i = 0; i < 9; ++i) {
-      script_.Alloc(kA + i * 200 * kMiB, 100 * kMiB);
-      script_.Block(kA + i * 200 * kMiB + 40 * kMiB, 10 * kMiB, {"metric", "main"});
+      script_.Alloc(kBlockAddress + i * 200 * kMiB, 100 * kMiB);
+      script_.Block(kBlockAddress + i * 200 * kMiB + 40 * kMiB, 10 * kMiB, {"metric", "main"});
     }
     GiveUp(asked, 124 * kMiB);
   }
@@ -61,7 +61,7 @@ TEST_F(OomTextTest, WithoutAHistoryFailuresAreUnknown) {
 }
 
 TEST_F(OomTextTest, WithoutAFailureItSaysSo) {
-  script_.Alloc(kA, kMiB);
+  script_.Alloc(kBlockAddress, kMiB);
   EXPECT_THAT(Text(), StartsWith("Did not run out of memory: no GPU allocation failed\n"));
   EXPECT_EQ(Json()["verdict"], "none");
   EXPECT_EQ(Json()["requested_bytes"], nullptr);
@@ -74,13 +74,13 @@ TEST_F(OomTextTest, FreeDriverMemoryCountsIfTheRequestNeedsIt) {
 }
 
 TEST_F(OomTextTest, SuccessfulRetriesAreReported) {
-  script_.Alloc(kA, 512 * kMiB);
-  script_.Block(kA, 512 * kMiB);
-  script_.FreeBlock(kA);
+  script_.Alloc(kBlockAddress, 512 * kMiB);
+  script_.Block(kBlockAddress, 512 * kMiB);
+  script_.FreeBlock(kBlockAddress);
   script_.Failed(700 * kMiB).result = 2;
-  script_.Free(kA);
-  script_.Alloc(kA * 8, 700 * kMiB);
-  script_.Block(kA * 8, 700 * kMiB);
+  script_.Free(kBlockAddress);
+  script_.Alloc(kBlockAddress * 8, 700 * kMiB);
+  script_.Block(kBlockAddress * 8, 700 * kMiB);
   EXPECT_THAT(Text(), StartsWith("Did not run out of memory: 1 retry since"));
 }
 
@@ -99,14 +99,14 @@ TEST_F(OomTextTest, FragmentationHasFreePiecesPinsAndActions) {
 
 TEST_F(OomTextTest, StepThatNeedsTooMuchIsComparedWithEarlierSteps) {
   DriverReports(kTotal);
-  script_.Alloc(kA, 700 * kMiB);
-  script_.Block(kA + 600 * kMiB, 50 * kMiB, {"make", "main"});
+  script_.Alloc(kBlockAddress, 700 * kMiB);
+  script_.Block(kBlockAddress + 600 * kMiB, 50 * kMiB, {"make", "main"});
   for (uint64_t step = 0; step < 4; ++step) {
     script_.Mark("step", step);
-    script_.Block(kA, 100 * kMiB, {"forward", "main"});
-    script_.Block(kA + 100 * kMiB, 100 * kMiB, {"loss", "main"});
-    script_.FreeBlock(kA + 100 * kMiB);
-    script_.FreeBlock(kA);
+    script_.Block(kBlockAddress, 100 * kMiB, {"forward", "main"});
+    script_.Block(kBlockAddress + 100 * kMiB, 100 * kMiB, {"loss", "main"});
+    script_.FreeBlock(kBlockAddress + 100 * kMiB);
+    script_.FreeBlock(kBlockAddress);
   }
   script_.Mark("step", 4);
   script_.Failed(600 * kMiB).result = 2;
@@ -122,8 +122,8 @@ TEST_F(OomTextTest, StepThatNeedsTooMuchIsComparedWithEarlierSteps) {
 
 TEST_F(OomTextTest, LimitShowsWhatIsFree) {
   DriverReports(kTotal);
-  script_.Alloc(kA, 300 * kMiB);
-  script_.Block(kA, 300 * kMiB);
+  script_.Alloc(kBlockAddress, 300 * kMiB);
+  script_.Block(kBlockAddress, 300 * kMiB);
   DriverReports(724 * kMiB);
   script_.FailedBlock(100 * kMiB, {"request", "main"});
   EXPECT_THAT(Text(), StartsWith("Out of memory (a limit): "));
@@ -133,7 +133,7 @@ TEST_F(OomTextTest, LimitShowsWhatIsFree) {
 
 TEST_F(OomTextTest, RequestedTensorIsNamed) {
   DriverReports(kTotal);
-  script_.Alloc(kA, 900 * kMiB, {"load", "main"});
+  script_.Alloc(kBlockAddress, 900 * kMiB, {"load", "main"});
   DriverReports(124 * kMiB);
   script_.Tensor(script_.FailedBlock(256 * kMiB, {"request", "main"}), "float32",
                  "[1, 8192, 8192]");
@@ -163,7 +163,7 @@ TEST_F(OomTextTest, RowsOfTheDeviceAddUp) {
 
 TEST_F(OomTextTest, DriverAloneHasNoSegments) {
   DriverReports(kTotal);
-  script_.Alloc(kA, 900 * kMiB, {"load", "main"});
+  script_.Alloc(kBlockAddress, 900 * kMiB, {"load", "main"});
   script_.Failed(300 * kMiB, {"load", "main"}).result = 2;
   const std::string text = Text();
   EXPECT_THAT(text, StartsWith("Out of memory (capacity): 900 MiB of 1.00 GiB are in use; 300 MiB "

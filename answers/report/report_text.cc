@@ -28,7 +28,7 @@ using analysis::ReportRow;
 constexpr size_t kRowsInFirstLine = 3;
 constexpr size_t kStreamRows = 3;
 constexpr size_t kAllTimeRows = 5;
-constexpr size_t kIndent = 34;                        // column at which the text of a row begins
+constexpr size_t kRowTextColumn = 34;                 // column at which the text of a row begins
 constexpr std::string_view kProgram = "the program";  // analysis::LibraryOf
 
 std::string Place(const ReportDevice& device) {
@@ -168,7 +168,7 @@ std::string RowText(const ReportRow& row, const ReportDevice& device, GroupBy by
             : by == GroupBy::kLayer ? LayerText(row.label, width)
                                     : symbols::ShortName(row.label, width);
     if (by == GroupBy::kCategory && !row.categories.empty()) {
-      text += "\n" + std::string(kIndent, ' ') + ReasonText(row.categories.front(), width);
+      text += "\n" + std::string(kRowTextColumn, ' ') + ReasonText(row.categories.front(), width);
     }
     return text + "\n";
   }
@@ -177,7 +177,8 @@ std::string RowText(const ReportRow& row, const ReportDevice& device, GroupBy by
   if (!row.label.empty()) text += ", region \"" + row.label + "\"";
   if (!row.library.empty() && row.library != kProgram) text += ", " + row.library;
   text += "\n";
-  for (size_t i = 1; i < lines.size(); ++i) text += std::string(kIndent, ' ') + lines[i] + "\n";
+  for (size_t i = 1; i < lines.size(); ++i)
+    text += std::string(kRowTextColumn, ' ') + lines[i] + "\n";
   return text;
 }
 
@@ -277,7 +278,8 @@ std::string ReportText(const Report& report, const std::vector<std::string>& lac
     return "no memory was held: the recording has no allocations\n" + Unknown(report, lacks);
   }
   const size_t columns = static_cast<size_t>(std::max(terminal.width, 0));
-  const size_t width = columns > kIndent + kMinTextWidth ? columns - kIndent : kMinTextWidth;
+  const size_t width =
+      columns > kRowTextColumn + kMinTextWidth ? columns - kRowTextColumn : kMinTextWidth;
   const ReportDevice& biggest = Biggest(report);
   std::string text = terminal.Bold(Verdict(report, biggest)) + "\n";
   for (const ReportDevice& device : report.devices) {

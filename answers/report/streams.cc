@@ -12,7 +12,6 @@ namespace {
 
 using analysis::CrossCheckResult;
 using analysis::FrameText;
-using analysis::Held;
 using analysis::HeldHeap;
 using analysis::HeldRow;
 using analysis::HostCost;
@@ -57,7 +56,7 @@ std::string StreamName(const StreamReport& report, uint64_t handle) {
 
 // Returns what pending work costs in memory.
 std::string HeldLine(const HeldHeap& heap) {
-  const Held& held = heap.held;
+  const analysis::Held& held = heap.held;
   if (held.frees == 0) {
     return fmt::format("GPU {}: it is unknown how long pending work held {} of {} ({})\n",
                        heap.device, Plural(heap.unknown_frees, "freed piece"), heap.heap,

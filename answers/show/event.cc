@@ -74,7 +74,8 @@ ShowResult ShowEvent(const ShowInput& input, const Subject& subject) {
             fmt::format(
                 "{}, {} B{}", Address(rows.address[row]), rows.size[row],
                 rows.Requested(row) ? fmt::format(", {} B requested", *rows.Requested(row)) : ""));
-  page.Fact("held", fmt::format("{}; {}", Held(trace, row), Other(trace, row, record.is_death)));
+  page.Fact("held",
+            fmt::format("{}; {}", HeldText(trace, row), Other(trace, row, record.is_death)));
   page.Fact("from", Whose(rows, row));
   const analysis::Categories::Assignment& category = input.categories.Of(row);
   page.Fact("category", fmt::format("{} (confidence {}): {}", TextOf(category.category),

@@ -18,7 +18,7 @@ namespace {
 using analysis::Subject;
 
 constexpr size_t kListRows = 5;
-constexpr size_t kLacksShown = 2;
+constexpr size_t kShowLacksShown = 2;
 
 ShowResult ExplainKind(const ShowInput& input, const Subject& subject) {
   switch (subject.kind) {
@@ -48,9 +48,9 @@ bool NeedsLeaks(const Subject& subject) {
 void AddLacks(const std::vector<std::string>& lacks, ShowPage& page) {
   if (lacks.empty()) return;
   page.Part("Not known");
-  for (size_t i = 0; i < std::min(lacks.size(), kLacksShown); ++i) page.Line("  " + lacks[i]);
-  if (lacks.size() > kLacksShown) {
-    page.Line(fmt::format("  and {} more: gpumemtrace report", lacks.size() - kLacksShown));
+  for (size_t i = 0; i < std::min(lacks.size(), kShowLacksShown); ++i) page.Line("  " + lacks[i]);
+  if (lacks.size() > kShowLacksShown) {
+    page.Line(fmt::format("  and {} more: gpumemtrace report", lacks.size() - kShowLacksShown));
   }
 }
 

@@ -46,7 +46,7 @@ std::string HeadlineOf(const ShowInput& input, const Place& place, RowId owner) 
   const size_t before = place.inner.size() + place.outer.size() - 1;
   return fmt::format("block/{} {} in {} of {} on {}: {}; {}", address, is_held ? "is" : "was last",
                      Bytes(rows.size[owner]), input.trace().heaps[rows.heap[owner]],
-                     PlaceName(rows.device[owner]), Held(input.trace(), owner),
+                     PlaceName(rows.device[owner]), HeldText(input.trace(), owner),
                      before == 0   ? "the only one at this address"
                      : before == 1 ? "1 other at this address"
                                    : fmt::format("{} others at this address", Count(before)));
@@ -62,7 +62,7 @@ void AddOwners(const ShowInput& input, const std::string& heading, const std::ve
   for (size_t i = rows.size() - shown; i < rows.size(); ++i) {
     const RowId row = rows[i];
     const uint32_t stack = input.trace().rows.stack[row];
-    const std::string numbers = fmt::format("  {:<32} {:>9}  ", Held(input.trace(), row),
+    const std::string numbers = fmt::format("  {:<32} {:>9}  ", HeldText(input.trace(), row),
                                             Bytes(input.trace().rows.size[row]));
     const std::string id = stack == 0 ? "" : "   " + StackId(stack);
     const size_t taken = numbers.size() + id.size();
@@ -86,7 +86,7 @@ absl::Status Nothing(const ShowInput& input, const Subject& subject, const Place
 
 }  // namespace
 
-std::string Held(const Trace& trace, RowId row) {
+std::string HeldText(const Trace& trace, RowId row) {
   const Rows& rows = trace.rows;
   const int64_t from = trace.TimeOf(rows.birth[row]);
   const std::string begin = rows.birth[row] == 0 ? "from before" : Duration(from);

@@ -14,7 +14,7 @@
 namespace gmt::answers {
 
 // Returns "12.4 s to 12.9 s (500 ms)", "12.4 s to the end" or "from before to 12.9 s".
-std::string Held(const analysis::Trace& trace, analysis::RowId row);
+std::string HeldText(const analysis::Trace& trace, analysis::RowId row);
 
 // Returns {"address", "size", "requested", "device", "heap", "from_t_ns", "to_t_ns", "id", ...}.
 nlohmann::ordered_json RowJson(const ShowInput& input, analysis::RowId row);
