@@ -140,10 +140,9 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
   it('has the same tables', async () => {
     for (const scope of scopes()) {
       for (const by of ['stack', 'function', 'file', 'category', 'size', 'stream', 'thread', 'block'] as const) {
-        for (const sort of ['bytes', 'peak', 'lifetime', 'rate', 'name'] as const) {
-          const query: TableQuery = { ...scope, by, sort, descending: random.below(2) === 0, offset: random.below(5), limit: 20, sparkline: 9 };
-          expect(await transports.file.table(query), JSON.stringify(query)).toEqual(await transports.server.table(query));
-        }
+        const sort = random.pick(['bytes', 'peak', 'lifetime', 'rate', 'name'] as const);
+        const query: TableQuery = { ...scope, by, sort, descending: random.below(2) === 0, offset: random.below(5), limit: 20, sparkline: 9 };
+        expect(await transports.file.table(query), JSON.stringify(query)).toEqual(await transports.server.table(query));
       }
     }
   });
@@ -152,12 +151,11 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
     const summed = ({ byte_seconds: sum, ...row }: RangeAmounts): object => ({ ...row, byte_seconds: Number(sum.toPrecision(9)) });
     for (const { file: number, lane, filter, from, to } of scopes()) {
       for (const by of ['category', 'role', 'dtype', 'module', 'function', 'line', 'stack', 'thread', 'stream'] as const) {
-        for (const sort of ['bytes', 'inclusive', 'allocations', 'growth', 'name'] as const) {
-          const query: RangeQuery = { file: number, lane, filter, from, to: random.below(5) === 0 ? from : to, by, sort, descending: random.below(2) === 0, offset: random.below(3), limit: 20 };
-          const [ofServer, ofFile] = await Promise.all([transports.server.range(query), transports.file.range(query)]);
-          const comparable = (table: RangeTable): object => ({ ...table, rows: table.rows.map(summed), total: summed(table.total) });
-          expect(comparable(ofFile), JSON.stringify(query)).toEqual(comparable(ofServer));
-        }
+        const sort = random.pick(['bytes', 'inclusive', 'allocations', 'growth', 'name'] as const);
+        const query: RangeQuery = { file: number, lane, filter, from, to: random.below(5) === 0 ? from : to, by, sort, descending: random.below(2) === 0, offset: random.below(3), limit: 20 };
+        const [ofServer, ofFile] = await Promise.all([transports.server.range(query), transports.file.range(query)]);
+        const comparable = (table: RangeTable): object => ({ ...table, rows: table.rows.map(summed), total: summed(table.total) });
+        expect(comparable(ofFile), JSON.stringify(query)).toEqual(comparable(ofServer));
       }
     }
   });
