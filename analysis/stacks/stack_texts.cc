@@ -18,13 +18,27 @@ const StackTexts::Text& StackTexts::Of(uint32_t stack) {
   for (const uint32_t frame : definitions_.StackFrames(stack)) {
     const Described& described = Describe(frame);
     text.frames.insert(text.frames.end(), described.texts.begin(), described.texts.end());
-    if (text.library.empty()) text.library = described.library;
   }
-  if (text.library.empty() && !text.frames.empty()) text.library = kTheProgram;
   text.own = OwnFrame(text.frames);
   text.leading = LeadingFrame(text.frames);
   text.in_library = LibraryFrame(text.frames);
   return text;
+}
+
+const std::string& StackTexts::Library(uint32_t stack) {
+  static const auto* const none = new std::string;
+  static const auto* const program = new std::string(kTheProgram);
+  const auto [it, is_new] = libraries_.try_emplace(stack, none);
+  if (!is_new) return *it->second;
+  for (const uint32_t frame : definitions_.StackFrames(stack)) {
+    const Described& described = Describe(frame);
+    if (!described.library.empty()) {
+      it->second = &described.library;
+      break;
+    }
+    if (!described.texts.empty()) it->second = program;
+  }
+  return *it->second;
 }
 
 const FrameText* StackTexts::Own(uint32_t stack, uint32_t forward_stack) {

@@ -6,8 +6,8 @@
 //
 // Ownership: the definitions and the rules must outlive it; returned references live as long as it
 // does.
-// Thread safety: one thread at a time. Cost: a look-up for a stack requested before; otherwise a
-// copy of each of its frames.
+// Thread safety: one thread at a time. Cost: a look-up for a stack requested before; otherwise,
+// except for Library(), a copy of each of its frames.
 
 #ifndef GMT_ANALYSIS_STACKS_STACK_TEXTS_H_
 #define GMT_ANALYSIS_STACKS_STACK_TEXTS_H_
@@ -44,13 +44,13 @@ class StackTexts {
   // passes.
   const FrameText* Own(uint32_t stack, uint32_t forward_stack);
   // LibraryOf() these frames.
-  const std::string& Library(uint32_t stack) { return Of(stack).library; }
+  // Copies no frame: cheap for stacks whose frames nobody asks for.
+  const std::string& Library(uint32_t stack);
 
  private:
   struct Text {
     std::vector<FrameText> frames;
     int own = -1, leading = -1, in_library = -1;
-    std::string library;
   };
   // A frame of the recording, with the calls that the compiler inlined into it.
   struct Described {
@@ -66,7 +66,8 @@ class StackTexts {
   const format::Definitions& definitions_;
   const symbols::FrameRules& rules_;
   absl::node_hash_map<uint32_t, Text> texts_;  // by stack
-  absl::flat_hash_map<uint32_t, Described> frames_;
+  absl::node_hash_map<uint32_t, Described> frames_;
+  absl::flat_hash_map<uint32_t, const std::string*> libraries_;  // by stack; in frames_, or static
 };
 
 }  // namespace gmt::analysis
