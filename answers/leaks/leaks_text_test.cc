@@ -136,14 +136,15 @@ TEST_F(LeaksTextTest, ManyOfEverythingStayWithinThePage) {
 
 TEST_F(LeaksTextTest, WhatGrowsIsNamedAlthoughItIsTooEarlyForAVerdict) {
   Run(60, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
-  const std::string text = TextOf(Find());
+  const analysis::LeakReport report = Find();
+  const std::string text = TextOf(report);
   EXPECT_THAT(text, StartsWith("Too early to tell: 60 of at least 100 steps were recorded."));
   EXPECT_THAT(text, HasSubstr("growing so far, as a leak does, and as a cache or queue does"));
   EXPECT_THAT(text, HasSubstr("1.00 MiB per step, "));
   EXPECT_THAT(text, HasSubstr("append"));
   analysis::SourceLines sources(1);
   const auto json =
-      nlohmann::json::parse(LeaksJson(Find(), {"run.gmt", 0, {}}, examination_->stacks(), sources));
+      nlohmann::json::parse(LeaksJson(report, {"run.gmt", 0, {}}, examination_->stacks(), sources));
   EXPECT_EQ(json["growing"].size(), 1);
   EXPECT_EQ(json["growing"][0]["common_frame"]["function"], "append");
 }
