@@ -9,7 +9,6 @@ namespace {
 using format::Event;
 using format::Family;
 using format::Present;
-using Type = EventField::Type;
 
 constexpr std::array<std::pair<Kind, std::string_view>, 38> kKinds = {{
     {ALLOC, "alloc"},
@@ -97,19 +96,19 @@ constexpr auto kNone = static_cast<Present>(0);
 
 template <typename Member>
 EventField NumberField(const char* key, Present bit, Member member) {
-  return {key, Type::kNumber, bit, member};
+  return {key, EventField::Type::kNumber, bit, member};
 }
 EventField TextField(const char* key, uint32_t Event::*member) {
-  return {key, Type::kText, kNone, member};
+  return {key, EventField::Type::kText, kNone, member};
 }
 EventField Stack(const char* key, uint32_t Event::*member) {
-  return {key, Type::kStack, kNone, member};
+  return {key, EventField::Type::kStack, kNone, member};
 }
 
 const EventField kTime = NumberField("t_ns", format::kHasTime, &Event::t_ns);
 const EventField kThread = NumberField("thread", format::kHasThread, &Event::thread);
 const EventField kHeap = TextField("heap", &Event::heap);
-const EventField kMemory = {"memory", Type::kMemory, kNone, &Event::memory};
+const EventField kMemory = {"memory", EventField::Type::kMemory, kNone, &Event::memory};
 const EventField kDevice = NumberField("device", format::kHasDevice, &Event::device);
 const EventField kContext = NumberField("context", format::kHasContext, &Event::context);
 const EventField kAddress = NumberField("address", format::kHasAddress, &Event::address);
@@ -127,7 +126,7 @@ const EventField kReserved =
 const EventField kFlags = NumberField("flags", format::kHasFlags, &Event::flags);
 const EventField kName = TextField("name", &Event::name);
 const EventField kForwardStack = Stack("forward_stack", &Event::forward_stack);
-const EventField kRoles = {"role", Type::kRoles, kNone, &Event::roles};
+const EventField kRoles = {"role", EventField::Type::kRoles, kNone, &Event::roles};
 
 std::vector<EventField> MakeFields(Family family) {
   switch (family) {

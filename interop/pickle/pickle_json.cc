@@ -2,15 +2,12 @@
 
 #include <string>
 
+#include "interop/event_log/event_log_json.h"
+
 namespace gmt::interop {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Type = PickleValue::Type;
-
-std::string Line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 class Converter {
  public:
