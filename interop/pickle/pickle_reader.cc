@@ -51,7 +51,7 @@ class Machine {
       if (opcode == Op::kStop) break;
       if (!Step(opcode)) return status_;
     }
-    PickleValue value;
+    PickleValue value{};
     if (!marks_.empty()) return Error("STOP inside a container");
     if (!Pop(&value)) return status_;
     return value;
