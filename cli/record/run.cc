@@ -13,6 +13,7 @@
 #include <thread>
 #include <tuple>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "analysis/text.h"
@@ -98,6 +99,28 @@ absl::StatusOr<ChildProcess::Environment> TracedEnvironment(const RunArguments& 
   };
   AddNvtx(*library, &environment);
   return environment;
+}
+
+// ---- The command -------------------------------------------------------------------------------
+
+// Names the Python that runs scripts; `python -m gpumemtrace` sets it to its own.
+constexpr char kInterpreter[] = "GPUMEMTRACE_PYTHON";
+
+// Returns the command with an interpreter in front of it if its first word is a Python script: the
+// one named in the environment, otherwise python3 if the script cannot be executed itself.
+std::vector<std::string> WithInterpreter(std::vector<std::string> command) {
+  const std::string& script = command[0];
+  std::error_code none;
+  if (!absl::EndsWith(script, ".py") || !std::filesystem::is_regular_file(script, none)) {
+    return command;
+  }
+  const char* named = getenv(kInterpreter);
+  if (named != nullptr && *named != '\0') {
+    command.insert(command.begin(), named);
+  } else if (!absl::StrContains(script, '/') || access(script.c_str(), X_OK) != 0) {
+    command.insert(command.begin(), "python3");
+  }
+  return command;
 }
 
 // ---- Afterwards --------------------------------------------------------------------------------
@@ -227,11 +250,13 @@ absl::StatusOr<int> Run(const RunArguments& options, const Terminal& terminal) {
     PrintNote(std::string(environment.status().message()));
     return kRunFailure;
   }
-  ChildProcess child(options.command, *environment);
+  const std::vector<std::string> command = WithInterpreter(options.command);
+  unsetenv(kInterpreter);
+  ChildProcess child(command, *environment);
   const pid_t pid = child.pid();
   const ChildExit exit = child.Wait();
   if (!exit.started) {
-    PrintNote(fmt::format("{}: {}", options.command[0], strerror(exit.exec_errno)));
+    PrintNote(fmt::format("{}: {}", command[0], strerror(exit.exec_errno)));
     return exit.ShellCode();
   }
   for (const RunEntry& entry : log->Read()) {

@@ -8,6 +8,7 @@ build of PyTorch. NAMEs select cases. The last line of the output is "N passed, 
 """
 
 import argparse
+import os
 import pathlib
 import signal
 import subprocess
@@ -169,6 +170,32 @@ def plain_process_that_failed_is_reported_in_full(rig, folder):
     last = recording.done.stderr.strip().splitlines()[-1]
     failed = pathlib.Path(last.removeprefix("Recording: "))
     assert recording.info(failed)["target"]["exit"]["code"] == 1, last
+
+
+def plain_python_script_is_run_with_an_interpreter(rig, folder):
+    script = folder / "train.py"
+    script.write_text("import sys; print(sys.executable, *sys.argv)")
+    bin_folder = folder / "bin"
+    bin_folder.mkdir()
+    for name in ("python3", "other python"):
+        (bin_folder / name).symlink_to(sys.executable)
+    path = f"{bin_folder}:{os.environ['PATH']}"
+
+    def output(command, **environment):
+        done = rig.run(folder, [command, "-o", "x"], simulated=False, PATH=path, **environment).done
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    assert output("train.py") == f"{bin_folder}/python3 train.py -o x"
+    named = str(bin_folder / "other python")
+    assert output("train.py", GPUMEMTRACE_PYTHON=named) == f"{named} train.py -o x"
+    # A script that can be executed chooses its interpreter, unless one is named.
+    script.write_text("#!/bin/sh\necho shell $0 $* $GPUMEMTRACE_PYTHON.\n")
+    script.chmod(0o755)
+    assert output("./train.py") == "shell ./train.py -o x ."
+    # What is not a file in this place is a command as before.
+    missing = rig.run(folder, ["missing.py"], simulated=False).done
+    assert missing.returncode == 127 and "missing.py: No such file" in missing.stderr, missing
 
 
 def plain_later_run_never_overwrites(rig, folder):
