@@ -1,7 +1,6 @@
-# The dependencies that GMT_STATIC_DEPENDENCIES links into the programs instead of requiring them
-# on the user's machine: abseil, protobuf, fmt, spdlog, libevent and the C++ runtime. C libraries
-# (libdw, zstd and their dependencies) stay shared; they are shipped next to the programs and found
-# by run path. The preloaded library needs only libc and is not affected.
+# With GMT_STATIC_DEPENDENCIES all libraries except glibc are linked into the programs, which then
+# run on any machine with a sufficiently new glibc (cmake/glibc). The preloaded library needs
+# only libc and is not affected.
 
 if(NOT GMT_STATIC_DEPENDENCIES)
   return()
@@ -43,24 +42,29 @@ function(gmt_link_abseil_statically)
   endforeach()
 endfunction()
 
-# Debian's shared libevent requires a newer glibc than the bundle may (cmake/glibc_floor.c).
-function(gmt_link_libevent_statically)
-  find_library(LIBEVENT_EXTRA_ARCHIVE libevent_extra.a HINTS ${libevent_LIBRARY_DIRS} REQUIRED)
-  find_library(LIBEVENT_CORE_ARCHIVE libevent_core.a HINTS ${libevent_LIBRARY_DIRS} REQUIRED)
-  set_target_properties(PkgConfig::libevent PROPERTIES
-    INTERFACE_LINK_LIBRARIES "${LIBEVENT_EXTRA_ARCHIVE};${LIBEVENT_CORE_ARCHIVE}")
+# gmt_find_archives(RESULT NAME...): sets RESULT to the paths of libNAME.a, in that order.
+function(gmt_find_archives result)
+  set(archives)
+  foreach(name IN LISTS ARGN)
+    find_library(GMT_ARCHIVE_${name} lib${name}.a REQUIRED)
+    mark_as_advanced(GMT_ARCHIVE_${name})
+    list(APPEND archives ${GMT_ARCHIVE_${name}})
+  endforeach()
+  set(${result} ${archives} PARENT_SCOPE)
 endfunction()
 
-# The archives are not position independent, hence -no-pie. DT_RPATH instead of DT_RUNPATH, because
-# it also applies to the dependencies of the copied libraries, and because the LD_LIBRARY_PATH of a
-# training job must not override it.
-add_library(gmt_glibc_floor STATIC ${PROJECT_SOURCE_DIR}/cmake/glibc_floor.c)
-target_compile_definitions(gmt_glibc_floor PRIVATE _GNU_SOURCE)
-target_link_libraries(gmt_sanitize INTERFACE gmt_glibc_floor)
-target_link_options(gmt_sanitize INTERFACE LINKER:--undefined=arc4random,--undefined=arc4random_buf)
-add_link_options(
-  "$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie;-static-libstdc++;-static-libgcc;LINKER:--disable-new-dtags>")
-set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
+# gmt_link_archives(TARGET NAME...): links the archives instead of the shared libraries of an
+# imported target.
+function(gmt_link_archives target)
+  gmt_find_archives(archives ${ARGN})
+  set_target_properties(${target} PROPERTIES INTERFACE_LINK_LIBRARIES "${archives}")
+endfunction()
 
-# The preloaded library loads no library of the project.
-cmake_language(DEFER CALL set_property TARGET gpumemtrace PROPERTY BUILD_RPATH "")
+# gmt_link_zlib_statically(): the same for a target that is a library itself.
+function(gmt_link_zlib_statically)
+  gmt_find_archives(archive z)
+  set_target_properties(ZLIB::ZLIB PROPERTIES IMPORTED_LOCATION ${archive} IMPORTED_LOCATION_RELEASE ${archive})
+endfunction()
+
+# The archives are not position independent.
+add_link_options("$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie;-static-libstdc++;-static-libgcc>")

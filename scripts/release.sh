@@ -1,0 +1,82 @@
+# shellcheck shell=bash
+# Functions shared by scripts/bundle and scripts/wheel; sourced after common.sh. They decide what is
+# shipped, and check it.
+
+release_floor=2.28 # the oldest glibc to support: that of RHEL 8 and of PyTorch's wheels
+
+build_release() {
+  cmake --preset release --log-level=WARNING >/dev/null &&
+    cmake_build --preset release --target gmt_program gpumemtrace-collector gpumemtrace
+}
+
+# copy_release BUILD DIR: copies the programs, the preloaded library, and the licences of what is
+# linked into them.
+copy_release() {
+  mkdir -p "$2"/{bin,lib}
+  install -s "$1"/bin/gpumemtrace "$1"/bin/gpumemtrace-collector "$2/bin"
+  install -s -m 644 "$1/lib/libgpumemtrace.so" "$2/lib"
+  copy_licences "$2/share/doc/gpumemtrace/licences"
+}
+
+copy_licences() {
+  local package text
+  mkdir -p "$1"
+  for package in libabsl-dev libprotobuf-dev libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libevent-dev libre2-dev \
+    libdw-dev libzstd-dev zlib1g-dev liblzma-dev libbz2-dev libsqlite3-dev libncurses-dev "libstdc++-$(gcc -dumpversion)-dev"; do
+    text=/usr/share/doc/$package/copyright
+    [[ -e $text ]] || fail "$text does not exist: install $package with its documentation"
+    install -m 644 "$text" "$1/${package%-dev}"
+  done
+  # elfutils (libdw) refers to these.
+  install -m 644 -t "$1" /usr/share/common-licenses/{GPL-2,GPL-3,LGPL-3}
+  # The viewer page, which is embedded in the program, contains Preact.
+  [[ ! -e viewer/page/node_modules/preact/LICENSE ]] || install -m 644 viewer/page/node_modules/preact/LICENSE "$1/preact"
+}
+
+# Prints the time stamp of shipped files, that of the commit, so that builds of the same source are
+# equal.
+source_date() {
+  printf '%s\n' "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CMakeLists.txt)}"
+}
+
+# Libraries that every system has, and that must be the system's own.
+is_glibc() { [[ $1 =~ ^(linux-vdso|ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libutil)\.so ]]; }
+
+# is_older A B: compares versions.
+is_older() { [[ $1 != "$2" && $(printf '%s\n' "$1" "$2" | sort -V | head -n 1) == "$1" ]]; }
+
+highest_glibc() { objdump -T "$1" | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -Vu | tail -n 1; }
+
+# check_glibc FLOOR FILE...: checks that the files run with that glibc.
+check_glibc() {
+  local floor=$1 file highest failed=0
+  for file in "${@:2}"; do
+    highest=$(highest_glibc "$file")
+    printf '%-28s needs glibc %-6s (limit %s)\n' "$(basename "$file")" "$highest" "$floor"
+    if is_older "$floor" "$highest"; then
+      objdump -T "$file" | grep -F "GLIBC_$highest"
+      failed=1
+    fi
+  done
+  return "$failed"
+}
+
+# check_release DIR: checks that programs and library need glibc, not too new, and nothing else.
+check_release() {
+  local file name _
+  for file in "$1"/bin/* "$1"/lib/*; do
+    while read -r name _; do
+      is_glibc "$(basename "$name")" || fail "$file needs $name, which should be linked into it (cmake/StaticDependencies.cmake)"
+    done < <(ldd "$file")
+  done
+  check_glibc "$release_floor" "$1"/bin/* "$1"/lib/*
+  env -i "$1/bin/gpumemtrace" --version
+}
+
+# check_size PATH MIB: checks that it is small enough to be copied casually.
+check_size() {
+  local size
+  size=$(du -sk "$1" | cut -f 1)
+  printf '%-28s %d.%d MiB (limit %d)\n' "$(basename "$1")" $((size / 1024)) $((size % 1024 * 10 / 1024)) "$2"
+  ((size <= $2 * 1024))
+}
