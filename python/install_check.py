@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-EXPECTED = {"__init__.py", "py.typed"}
+EXPECTED = {"__init__.py", "__main__.py", "py.typed"}
 
 
 def run(*command, **more):
