@@ -77,11 +77,14 @@ def check_event(lines, index, line, message=None):
 
 
 def check_request(recording, line):
-    """The last failure has the tensor for which the memory was requested, and `oom` names it."""
+    """The last failure has the tensor for which the memory was requested, and `oom` names it and does not guess."""
     assert line["requested"] == line["size"], line
+    tensor = ("uint8", f"[1024, {line['requested'] // 1024}]")
     oom = json.loads(recording.verb("oom", "--json", recording.path))
-    tensor = ("uint8", f"[{line['requested']}]")
     assert (line["dtype"], line["shape"]) == (oom["dtype"], oom["shape"]) == tensor, (line, oom)
+    assert oom["square"] is None, "the bytes are those of a square tensor, the shape is not"
+    text = recording.verb("oom", recording.path)
+    assert "a {} tensor of {}\n".format(*tensor) in text and not re.search(r"perhaps [\d,]+ x", text), text
 
 
 def check_recording(recording, ooms, messages):
