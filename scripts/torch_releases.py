@@ -24,7 +24,7 @@ PAGE = ROOT / "docs" / "compatibility.md"
 FIRST = (2, 1)
 PYTHON = "3.11"
 PLATFORMS = ["manylinux1_x86_64", "manylinux2014_x86_64", "manylinux_2_28_x86_64"]
-READER = 3  # increment when more is read, to invalidate the cache
+READER = 4  # increment when more is read, to invalidate the cache
 
 LIBRARIES = ["libc10.so", "libc10_cuda.so", "libtorch_cpu.so", "libtorch_cuda.so", "libtorch_python.so"]
 # Functions that the preloaded library depends on: our name -> prefix of the mangled names.
@@ -43,6 +43,7 @@ FUNCTIONS = {
     "empty_cuda": "_ZN2at6detail10empty_cudaEN3c108ArrayRefIlEE",
     "empty_strided_cuda": "_ZN2at6detail18empty_strided_cudaEN3c108ArrayRefIlEE",
     "TensorImpl::set_requires_grad": "_ZN3c1010TensorImpl17set_requires_gradE",
+    "TensorImpl::mutable_grad": "_ZN3c1010TensorImpl12mutable_gradE",
     "TensorBase::set_data": "_ZNK2at10TensorBase8set_dataE",
     "SavedVariable::SavedVariable": "_ZN5torch8autograd13SavedVariableC1E",
     "SavedVariable::reset_data": "_ZN5torch8autograd13SavedVariable10reset_dataE",

@@ -389,6 +389,16 @@ VariableList Accumulate::operator()(void* self, const void* gradients) const {
   return real()(self, gradients);
 }
 
+// A gradient that is there already: of an earlier pass that was not recorded, or set by the program.
+void* MutableGradient::operator()(void* leaf) const {
+  void* const gradient = real()(leaf);
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
+    TorchThread* t = p->torch.threads.IfThere();
+    if (t != nullptr && t->accumulating != nullptr) ExpectGradient(*p, t, TensorImplOf(gradient));
+  }
+  return gradient;
+}
+
 // What is allocated from now on is not the gradient. The leaf is a parameter. For a leaf that
 // existed before a client attached, or whose node outlives its steps, this is the only indication.
 void* GradientIsThere::operator()(const void* leaf) const {

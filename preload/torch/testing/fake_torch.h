@@ -12,6 +12,10 @@
 #include <string>
 #include <vector>
 
+namespace at {
+struct Tensor;
+}
+
 namespace c10 {
 
 struct Device {
@@ -36,6 +40,7 @@ struct StorageImpl {
 };
 struct TensorImpl {
   void set_requires_grad(bool requires_grad);
+  at::Tensor& mutable_grad();
 
   void* vtable = nullptr;
   uint64_t counts = 1;
@@ -122,6 +127,8 @@ struct SavedVariable {
 struct AccumulateGrad : Node {
   explicit AccumulateGrad(at::Tensor leaf);
   std::vector<at::Tensor> apply(std::vector<at::Tensor>&& gradients);
+
+  c10::TensorImpl* leaf;
 };
 
 void deleteNode(Node* node);

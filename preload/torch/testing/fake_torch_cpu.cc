@@ -66,13 +66,15 @@ void torch::autograd::deleteNode(Node* node) { Release(node); }
 
 // A leaf's gradient is the first one; later ones are added to it.
 at::Tensor gradient_of_leaf;
-torch::autograd::AccumulateGrad::AccumulateGrad(at::Tensor) {
+at::Tensor& c10::TensorImpl::mutable_grad() { return gradient_of_leaf; }
+torch::autograd::AccumulateGrad::AccumulateGrad(at::Tensor of) : leaf(of.implementation) {
   accumulates = this;
   sequence = ~uint64_t{0};
 }
 std::vector<at::Tensor> torch::autograd::AccumulateGrad::apply(
     std::vector<at::Tensor>&& gradients) {
-  if (gradient_of_leaf.implementation == nullptr) gradient_of_leaf = gradients[0];
+  at::Tensor& gradient = leaf->mutable_grad();
+  if (gradient.implementation == nullptr) gradient = gradients[0];
   return {};
 }
 

@@ -1,10 +1,12 @@
 """A training loop with Adam that keeps a tensor of every step, and a few tensors that are not leaks.
 For each line of standard input it takes that many steps, and then prints its own data on PyTorch's blocks: one line of
-JSON {"parameters": {address: size}, "state": ..., "leak": ..., "other": ...}; the parameters are included in the state.
+JSON {"parameters": {address: size}, "gradients": ..., "state": ..., "leak": ..., "other": ...}; the parameters are included
+in the state.
 
-Usage: leaking_training.py OPTIMIZER [like-a-parameter]
+Usage: leaking_training.py OPTIMIZER [like-a-parameter] [gradients-stay]
   OPTIMIZER         Adam, SGD, Momentum
   like-a-parameter  the kept tensors have the size of a parameter
+  gradients-stay    gradients are set to zero, not freed
 """
 
 import json
@@ -49,12 +51,13 @@ def main():
             loss = model(torch.randn(64, SIDES[0], device="cuda")).square().mean()
             loss.backward()
             optimizer.step()
-            optimizer.zero_grad()
+            optimizer.zero_grad(set_to_none="gradients-stay" not in sys.argv)
             kept.append(torch.ones(shape, device="cuda"))
             del loss
         held = sizes()
         state = [t for s in optimizer.state.values() for t in s.values() if torch.is_tensor(t) and t.is_cuda]
-        kinds = {"parameters": list(model.parameters()), "state": [*model.parameters(), *state], "leak": kept,
+        gradients = [p.grad for p in model.parameters() if p.grad is not None]
+        kinds = {"parameters": list(model.parameters()), "gradients": gradients, "state": [*model.parameters(), *state], "leak": kept,
                  "other": tables}
         print(json.dumps({kind: {t.data_ptr(): held[t.data_ptr()] for t in tensors}
                           for kind, tensors in kinds.items()}), flush=True)

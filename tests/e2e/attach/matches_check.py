@@ -55,26 +55,32 @@ def verb(rig, folder, *words):
     return done.stdout
 
 
-def rows_of_before(rig, folder, *words):
-    """Attaches in mid-training and returns what is held at the end of the recording: the rows of memory from before the
-    attach, by id, and the program's own data on the same blocks, in bytes by kind."""
+def attach(rig, folder, *words):
+    """Attaches in mid-training and returns the program's own data from before the attach and from after its beginning."""
     training = Training(rig, folder, *words)
     training.begin(BEFORE_STEPS)
     before = training.output()
     # The first GPU call starts the recording: some of these steps are partly before it.
-    attach = subprocess.Popen([rig.program, "attach", str(training.process.pid), "-o", "run.gmt"],
-                              cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              env={**os.environ, "GPUMEMTRACE_DIR": str(folder / "sessions")})
+    command = subprocess.Popen([rig.program, "attach", str(training.process.pid), "-o", "run.gmt"],
+                               cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               env={**os.environ, "GPUMEMTRACE_DIR": str(folder / "sessions")})
     training.begin(3)
     between = training.output()
-    while attach.poll() is None:
+    while command.poll() is None:
         training.begin(1)
         between = training.output()
-    assert attach.returncode == 0, attach.stdout.read()
+    assert command.returncode == 0, command.stdout.read()
     training.begin(STEPS)
     training.output()
     verb(rig, folder, "detach", training.process.pid)
     training.end()
+    return before, between
+
+
+def rows_of_before(rig, folder, *words):
+    """Returns what is held at the end of a recording that an attach began: the rows of memory from before the attach, by id,
+    and the program's own data on the same blocks, in bytes by kind."""
+    before, between = attach(rig, folder, *words)
     events = [e for e in map(json.loads, verb(rig, folder, "cat", "--json", "run.gmt").splitlines())
               if e.get("heap") == "pytorch"]
     reported = [e["address"] for e in events if e["kind"] == "alloc" and e.get("api") == "(before attach)"]
@@ -101,6 +107,11 @@ def amount(rows, name):
     return rows[name]["bytes"] if name in rows else 0
 
 
+def by_category(rig, folder):
+    report = json.loads(verb(rig, folder, "report", "--json", "--at", "end", "--by", "category", "run.gmt"))
+    return {row["id"].removeprefix("category/"): row for row in report["rows"]}
+
+
 def adam_and_a_leak(rig, folder):
     rows, truth = rows_of_before(rig, folder, "Adam")
     state, leak = amount(rows, "before/state"), amount(rows, "before/leak/1")
@@ -112,8 +123,7 @@ def adam_and_a_leak(rig, folder):
     row = rows["before/leak/1"]
     assert "leaking_training.py:" in row["label"] and row["before"]["suspect"] == "leak/1", row
     # Gradients are also accumulated after the attach: PyTorch reports which blocks are parameters.
-    by_category = json.loads(verb(rig, folder, "report", "--json", "--at", "end", "--by", "category", "run.gmt"))
-    parameters = next(row for row in by_category["rows"] if row["id"] == "category/parameters")
+    parameters = by_category(rig, folder)["parameters"]
     assert parameters["bytes"] == truth["parameters"], (parameters, truth)
     assert parameters["alive"]["reason"] == "parameter" and parameters["alive"]["observed"], parameters["alive"]
     text = verb(rig, folder, "report", "--at", "end", "run.gmt")
@@ -135,6 +145,16 @@ def leak_of_a_parameters_size(rig, folder):
     state, leak = amount(rows, "before/state"), amount(rows, "before/leak/1")
     assert 0.97 * truth["state"] <= state <= truth["state"], (state, truth)
     assert 0.9 * truth["leak"] <= leak <= truth["leak"], (leak, truth)
+
+
+def gradients_that_stay(rig, folder):
+    """Gradients that are set to zero were there before the attach and are never allocated again: PyTorch reports them when
+    the next backward pass adds to them."""
+    _, between = attach(rig, folder, "Momentum", "gradients-stay")
+    rows = by_category(rig, folder)
+    for kind, reason in (("parameters", "parameter"), ("gradients", "gradient")):
+        assert rows[kind]["bytes"] == sum(between[kind].values()) > 0, (kind, rows[kind], between[kind])
+        assert rows[kind]["alive"]["reason"] == reason and rows[kind]["alive"]["observed"], rows[kind]["alive"]
 
 
 def verdict_comes_with_the_steps(rig, folder):
@@ -184,7 +204,8 @@ def verdict_comes_with_the_steps(rig, folder):
     assert "leaking_training.py:" in verb(rig, folder, "leaks", "run.gmt").splitlines()[0]
 
 
-CASES = [adam_and_a_leak, momentum_has_one_tensor, leak_of_a_parameters_size, verdict_comes_with_the_steps]
+CASES = [adam_and_a_leak, momentum_has_one_tensor, leak_of_a_parameters_size, gradients_that_stay,
+         verdict_comes_with_the_steps]
 
 
 if __name__ == "__main__":
