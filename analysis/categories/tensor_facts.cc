@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <tuple>
@@ -18,6 +19,10 @@ constexpr size_t kLargest = 8;
 constexpr uint64_t kShortestSequence = 16;
 // Minimum share of the activations, in percent, that each type must have to be reported.
 constexpr uint64_t kMixedPercent = 10;
+// Minimum share of a pass, in percent, that a batch must explain to be known.
+constexpr uint64_t kMostPercent = 90;
+// ... with its size as a dimension, not as a divisor of one.
+constexpr uint64_t kExactPercent = 25;
 
 using Sizes = std::vector<uint64_t>;
 
@@ -28,6 +33,26 @@ bool IsOfBatch(Category category) {
   return category == Category::kActivations || category == Category::kRecomputed ||
          category == Category::kTemporaries;
 }
+
+bool IsMost(uint64_t part, uint64_t whole) { return part >= whole / 100 * kMostPercent; }
+
+// How many bytes of a pass a batch explains.
+struct BatchFit {
+  BatchFacts batch;
+  uint64_t pass_bytes = 0;
+  uint64_t exact_bytes = 0;     // with the samples as a dimension, or samples times tokens
+  uint64_t sequence_bytes = 0;  // with the tokens in the shape
+  // Whether the second dimension of the inputs is the sequence if there is one. It may be
+  // features: then no layer merges it with the samples.
+  bool is_sequence = false;
+
+  bool IsGood() const {
+    return exact_bytes > batch.batch_bytes / 100 * kExactPercent &&
+           IsMost(batch.batch_bytes, pass_bytes) &&
+           (batch.tokens == 0 || (is_sequence && IsMost(sequence_bytes, batch.batch_bytes)));
+  }
+  auto Rank() const { return std::tuple(exact_bytes, sequence_bytes, batch.batch_bytes); }
+};
 
 class FactsFinder {
  public:
@@ -77,56 +102,112 @@ class FactsFinder {
 
   // ---- The batch
 
-  // Token ids are inputs, or are saved by an embedding. Otherwise the largest inputs are the
-  // samples.
-  void FindBatch() {
-    std::map<std::pair<std::string, std::string>, std::pair<uint64_t, const Layout*>> tokens,
-        others;
+  void FindPass() {
     for (const RowId row : held_) {
-      const Layout& layout = LayoutOf(row);
-      const bool is_input = CategoryOf(row) == Category::kInputs;
-      const bool is_ids = IsInteger(layout.dtype) && layout.sizes.size() == 2 &&
-                          (is_input || NodeOf(row).starts_with("Embedding"));
-      if (!is_ids && (!is_input || layout.sizes.size() < 2)) continue;
-      auto& [bytes, known] = (is_ids ? tokens : others)[{layout.dtype, layout.shape}];
-      bytes += trace_.rows.size[row];
-      known = &layout;
+      if (CategoryOf(row) != Category::kParameters) continue;
+      const Sizes& sizes = LayoutOf(row).sizes;
+      shapes_of_parameters_.insert(sizes);
+      shapes_of_parameters_.emplace(sizes.rbegin(), sizes.rend());
     }
-    const auto& candidates = tokens.empty() ? others : tokens;
-    const auto best = std::max_element(
-        candidates.begin(), candidates.end(),
-        [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
-    if (best == candidates.end()) return;
-    const Layout& input = *best->second.second;
-    BatchFacts batch;
-    batch.input_dtype = input.dtype;
-    batch.input_shape = input.shape;
-    batch.samples = input.sizes[0];
-    const bool has_sequence = !tokens.empty() || input.sizes.size() == 3;
-    if (has_sequence && input.sizes[1] > 1) batch.tokens = input.sizes[1];
-    if (batch.samples == 0) return;
-    AddBatchBytes(batch);
-    // Language models receive all tokens but the last, and compare with all but the first.
-    BatchFacts shifted = batch;
-    if (batch.tokens > 2) {
-      --shifted.tokens;
-      AddBatchBytes(shifted);
+    for (const RowId row : held_) {
+      if (IsOfBatch(CategoryOf(row))) pass_[&LayoutOf(row)] += trace_.rows.size[row];
     }
-    if (shifted.batch_bytes > batch.batch_bytes) batch = std::move(shifted);
-    if (batch.batch_bytes > 0) facts_.batch = std::move(batch);
   }
 
-  static bool HasBatch(const Sizes& sizes, const BatchFacts& batch) {
-    if (sizes.empty()) return false;
-    const uint64_t all = batch.samples * std::max<uint64_t>(batch.tokens, 1);
-    const uint64_t first = sizes.front();
-    if (batch.samples == 1 && batch.tokens == 0) return true;
-    if (first == batch.samples && batch.samples > 1) return true;
-    if (first == all) return true;  // samples and tokens merged into one dimension
-    // Heads and samples merged: a product of matrices has three dimensions.
-    const bool has_sequence =
-        batch.tokens > 0 && std::find(sizes.begin() + 1, sizes.end(), batch.tokens) != sizes.end();
-    return first % batch.samples == 0 && has_sequence;
+  // What has the shape of a parameter is a cast of it or its gradient.
+  bool IsOfParameter(const Layout& layout) const {
+    return shapes_of_parameters_.contains(layout.sizes);
+  }
+
+  // Every input proposes a batch, and so does what an embedding saves: token ids. The right one is
+  // that whose size is a dimension of most tensors of the pass, by bytes.
+  void FindBatch() {
+    std::map<uint32_t, const Layout*> proposals;  // by shape
+    for (const RowId row : held_) {
+      const Layout& layout = LayoutOf(row);
+      const bool is_input = CategoryOf(row) == Category::kInputs ||
+                            (IsInteger(layout.dtype) && NodeOf(row).starts_with("Embedding"));
+      if (is_input && layout.sizes.size() >= 2) proposals.emplace(trace_.rows.Shape(row), &layout);
+    }
+    FindPass();
+    std::optional<BatchFit> best;
+    for (const auto& [shape, layout] : proposals) {
+      for (const uint64_t tokens : PossibleTokens(*layout)) {
+        BatchFit fit = FitOf(*layout, tokens);
+        if (fit.IsGood() && (!best || fit.Rank() > best->Rank())) best = std::move(fit);
+      }
+    }
+    if (!best) return;
+    AddSquare(best->batch);
+    facts_.batch = std::move(best->batch);
+  }
+
+  static bool IsIds(const Layout& input) {
+    return IsInteger(input.dtype) && input.sizes.size() == 2;
+  }
+
+  // Language models receive all tokens but the last, and compare with all but the first. 0: no
+  // sequence.
+  static std::vector<uint64_t> PossibleTokens(const Layout& input) {
+    const uint64_t length = input.sizes[1];
+    if (IsIds(input) && length > 2) return {length, length - 1, 0};
+    if (input.sizes.size() == 3 && length > 1) return {length, 0};
+    return {0};
+  }
+
+  BatchFit FitOf(const Layout& input, uint64_t tokens) {
+    BatchFit fit;
+    fit.batch.input_dtype = input.dtype;
+    fit.batch.input_shape = input.shape;
+    fit.batch.samples = input.sizes[0];
+    fit.batch.tokens = tokens;
+    fit.is_sequence = IsIds(input);
+    if (fit.batch.samples == 0) return fit;
+    for (const auto& [layout, bytes] : pass_) {
+      const Sizes& sizes = layout->sizes;
+      const bool is_of_parameter = IsOfParameter(*layout);
+      const bool is_exact = HasSamples(sizes, fit.batch);
+      const bool has_tokens = HasTokens(sizes, fit.batch);
+      // If both is possible, it remains unexplained.
+      if (!is_of_parameter || is_exact) fit.pass_bytes += bytes;
+      if (is_of_parameter) continue;
+      if (is_exact) fit.exact_bytes += bytes;
+      fit.is_sequence |= IsMerged(sizes, fit.batch);
+      if (has_tokens) fit.sequence_bytes += bytes;
+      if (is_exact || has_tokens || IsMultiple(sizes, fit.batch)) fit.batch.batch_bytes += bytes;
+    }
+    return fit;
+  }
+
+  static bool Has(const Sizes& sizes, uint64_t size, ptrdiff_t times = 1) {
+    return std::count(sizes.begin(), sizes.end(), size) >= times;
+  }
+
+  static bool IsMerged(const Sizes& sizes, const BatchFacts& batch) {
+    return !sizes.empty() && sizes.front() == batch.samples * batch.tokens;
+  }
+
+  static bool HasBoth(const Sizes& sizes, const BatchFacts& batch) {
+    return Has(sizes, batch.tokens, batch.tokens == batch.samples ? 2 : 1) &&
+           Has(sizes, batch.samples);
+  }
+
+  static bool HasSamples(const Sizes& sizes, const BatchFacts& batch) {
+    if (sizes.size() > 1 && sizes.front() == batch.samples) return true;
+    if (batch.samples > 1 && sizes == Sizes{batch.samples}) return true;
+    return batch.tokens > 0 && (IsMerged(sizes, batch) || HasBoth(sizes, batch));
+  }
+
+  static bool HasTokens(const Sizes& sizes, const BatchFacts& batch) {
+    if (batch.tokens == 0) return false;
+    if (IsMerged(sizes, batch) || HasBoth(sizes, batch)) return true;
+    return sizes.size() > 1 && sizes.front() % batch.samples == 0 &&
+           std::find(sizes.begin() + 1, sizes.end(), batch.tokens) != sizes.end();
+  }
+
+  // Samples are merged with heads, or with the patches of an image.
+  static bool IsMultiple(const Sizes& sizes, const BatchFacts& batch) {
+    return batch.samples > 1 && !sizes.empty() && sizes.front() % batch.samples == 0;
   }
 
   static bool IsSquare(const Sizes& sizes, const BatchFacts& batch) {
@@ -134,14 +215,12 @@ class FactsFinder {
            std::count(sizes.begin(), sizes.end(), batch.tokens) >= 2;
   }
 
-  void AddBatchBytes(BatchFacts& batch) {
-    batch.batch_bytes = batch.square_bytes = 0;
+  void AddSquare(BatchFacts& batch) {
     std::map<std::tuple<uint32_t, uint32_t, std::string>, ShapedMemory> square;
     for (const RowId row : held_) {
       const Layout& layout = LayoutOf(row);
-      if (!IsOfBatch(CategoryOf(row)) || !HasBatch(layout.sizes, batch)) continue;
-      batch.batch_bytes += trace_.rows.size[row];
-      if (!IsSquare(layout.sizes, batch)) continue;
+      if (!IsOfBatch(CategoryOf(row)) || IsOfParameter(layout)) continue;
+      if (!HasTokens(layout.sizes, batch) || !IsSquare(layout.sizes, batch)) continue;
       batch.square_bytes += trace_.rows.size[row];
       AddTo(square, row);
     }
@@ -249,7 +328,9 @@ class FactsFinder {
   const format::Definitions& definitions_;
   const Categories& categories_;
   const RolesAt roles_;
-  std::vector<RowId> held_;  // on the device, with a type and a shape
+  std::vector<RowId> held_;                 // on the device, with a type and a shape
+  std::map<const Layout*, uint64_t> pass_;  // bytes of activations and temporaries
+  std::set<Sizes> shapes_of_parameters_;
   std::map<std::pair<uint32_t, uint32_t>, Layout> layouts_;
   TensorFacts facts_;
 };

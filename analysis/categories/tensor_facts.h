@@ -10,8 +10,12 @@
 //                [8, 12, 128, 128], [96, 128, 128]      of the batch, square in the sequence
 //                [768, 3072] (a cast weight)            not of the batch
 //
-// A number in a shape may mean something else of the same size. `certain` is false if parameters
-// contain the sequence length among their dimensions (a hidden size of 128 with 128 tokens).
+// A number in a shape may mean something else of the same size. So the batch is known only if its
+// size explains nearly all of the pass (90 %), and the sequence only if its length does: not for
+// packed sequences (ids of one dimension), images of varying sizes, or routed tokens. `certain` is
+// false if parameters contain the sequence length among their dimensions (a hidden size of 128 with
+// 128 tokens). Inputs are [samples, tokens]: the two are exchanged if a model takes the tokens
+// first.
 //
 // Source of the types and shapes: recordings with roles (docs/pytorch.md); others have none.
 // Thread safety: pure functions. Cost: one walk over what is held.

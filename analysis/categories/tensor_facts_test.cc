@@ -104,6 +104,93 @@ TEST_F(TensorFactsTest, ImagesHaveSamplesAndNoTokens) {
   EXPECT_EQ(facts->batch->bytes_per_token(), 0u);
 }
 
+TEST_F(TensorFactsTest, LabelsOfSeveralClassesAreNoTokens) {
+  Hold(Category::kInputs, "float32", "[16, 3, 32, 32]", 196608);
+  Hold(Category::kInputs, "int64", "[16, 10]", 1536);
+  Hold(Category::kActivations, "float32", "[16, 64, 32, 32]", 4194304);
+  Hold(Category::kActivations, "float32", "[16, 10]", 1024);
+  const auto facts = Find();
+  ASSERT_TRUE(facts && facts->batch);
+  EXPECT_EQ(facts->batch->samples, 16u);
+  EXPECT_EQ(facts->batch->tokens, 0u);
+}
+
+TEST_F(TensorFactsTest, FeaturesInTheSecondDimensionAreNoTokens) {
+  Hold(Category::kInputs, "float32", "[16, 64, 700]", 2867200);
+  Hold(Category::kActivations, "float32", "[16, 64, 700]", 2867200, "convolution");
+  const auto facts = Find();
+  ASSERT_TRUE(facts && facts->batch);
+  EXPECT_EQ(facts->batch->samples, 16u);
+  EXPECT_EQ(facts->batch->tokens, 0u);
+}
+
+TEST_F(TensorFactsTest, FramesThatALayerMergesWithSamplesAreTokens) {
+  Hold(Category::kInputs, "float32", "[16, 90, 80]", 460800);
+  Hold(Category::kActivations, "float32", "[16, 90, 256]", 1474560);
+  Hold(Category::kActivations, "float32", "[1440, 256]", 1474560);
+  const auto facts = Find();
+  ASSERT_TRUE(facts && facts->batch);
+  EXPECT_EQ(facts->batch->tokens, 90u);
+}
+
+TEST_F(TensorFactsTest, PatchesOfImagesMayBeMergedWithSamples) {
+  Hold(Category::kInputs, "float32", "[12, 3, 64, 64]", 589824);
+  Hold(Category::kActivations, "float32", "[12, 64, 192]", 589824);
+  Hold(Category::kActivations, "float32", "[768, 576]", 1769472);
+  const auto facts = Find();
+  ASSERT_TRUE(facts && facts->batch);
+  EXPECT_EQ(facts->batch->samples, 12u);
+  EXPECT_EQ(facts->batch->batch_bytes, 589824u + 1769472u);
+}
+
+TEST_F(TensorFactsTest, NextBatchOfAnotherLengthIsNotTheBatchOfThePass) {
+  Hold(Category::kInputs, "int64", "[8, 100]", 6656);
+  Hold(Category::kInputs, "int64", "[8, 140]", 9216);
+  Hold(Category::kActivations, "float32", "[8, 100, 64]", 204800);
+  Hold(Category::kActivations, "float32", "[800, 192]", 614400);
+  const auto facts = Find();
+  ASSERT_TRUE(facts && facts->batch);
+  EXPECT_EQ(facts->batch->tokens, 100u);
+  EXPECT_EQ(facts->batch->batch_bytes, 204800u + 614400u);
+}
+
+TEST_F(TensorFactsTest, SmallerBatchIsNotADivisorOfTheNext) {
+  Hold(Category::kInputs, "int64", "[4, 100]", 3584);
+  Hold(Category::kInputs, "int64", "[8, 100]", 6656);
+  Hold(Category::kActivations, "float32", "[8, 100, 64]", 204800);
+  const auto facts = Find();
+  ASSERT_TRUE(facts && facts->batch);
+  EXPECT_EQ(facts->batch->samples, 8u);
+}
+
+TEST_F(TensorFactsTest, BatchOfPackedSequencesIsNotKnown) {
+  const uint64_t ids = Hold(Category::kInputs, "int64", "[600]", 5120);
+  script_.Role(ids, format::kRoleSaved, "EmbeddingBackward0");
+  Hold(Category::kInputs, "int32", "[5]", 512);
+  Hold(Category::kActivations, "float32", "[600, 192]", 460800);
+  const auto facts = Find();
+  ASSERT_TRUE(facts);
+  EXPECT_FALSE(facts->batch);
+}
+
+TEST_F(TensorFactsTest, BatchIsNotKnownIfItExplainsTooLittle) {
+  Hold(Category::kInputs, "int64", "[8, 128]", 8192);
+  Hold(Category::kActivations, "float32", "[8, 128, 64]", 262144);
+  Hold(Category::kActivations, "float32", "[301, 64]", 77312);  // tokens that an expert received
+  const auto facts = Find();
+  ASSERT_TRUE(facts);
+  EXPECT_FALSE(facts->batch);
+}
+
+TEST_F(TensorFactsTest, BatchIsNotKnownIfItsTensorsMayBeCopiesOfWeights) {
+  Hold(Category::kInputs, "float32", "[512, 512]", 1048576);
+  Hold(Category::kParameters, "float32", "[512, 512]", 1048576);
+  Hold(Category::kActivations, "float32", "[512, 512]", 1048576);
+  const auto facts = Find();
+  ASSERT_TRUE(facts);
+  EXPECT_FALSE(facts->batch);
+}
+
 TEST_F(TensorFactsTest, MasterWeightsAreAThirdFloatCopyInAdditionToAdamsStates) {
   Hold(Category::kParameters, "bfloat16", "[64, 64]", 8192);
   for (int i = 0; i < 3; ++i) Hold(Category::kOptimizerState, "float32", "[64, 64]", 16384);
