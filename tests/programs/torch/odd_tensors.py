@@ -41,19 +41,28 @@ def sparse():
     x = torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2), device=DEVICE, requires_grad=True)
     embedding = nn.Embedding(10, 4, sparse=True).to(DEVICE)
     embedding(torch.tensor([1, 2], device=DEVICE)).sum().backward()
-    return x.shape, embedding.weight.grad.is_sparse
+    rows = torch.sparse_csr_tensor([0, 1, 2], [1, 0], [1.0, 2.0], (2, 2), device=DEVICE, requires_grad=True)
+    rows.values().sum().backward()
+    return x.shape, embedding.weight.grad.is_sparse, nn.Parameter(rows.detach()).layout
 
 
 def quantised():
-    x = torch.quantize_per_tensor(torch.rand(4), 0.1, 0, torch.qint8)
-    return x.dtype, torch.nn.Parameter(x, requires_grad=False).shape
+    shapes = []
+    for device in ("cpu", DEVICE):
+        x = torch.quantize_per_tensor(torch.ones(4, device=device), 0.1, 0, torch.qint8)
+        shapes += [nn.Parameter(x, requires_grad=False).shape, x.dequantize().requires_grad_().shape]
+    weights = torch.ones(8, 8, device=DEVICE).to(torch.float8_e4m3fn)
+    return x.dtype, shapes, nn.Parameter(weights, requires_grad=False).dtype
 
 
 def nested():
     x = torch.nested.nested_tensor([torch.rand(2, 3), torch.rand(4, 3)], device=DEVICE, requires_grad=True)
     y = torch.nested.to_padded_tensor(x * 2, 0.0)
     y.sum().backward()
-    return x.grad.is_nested, y.shape
+    ragged = torch.nested.nested_tensor([torch.rand(2, 3), torch.rand(4, 3)], layout=torch.jagged, device=DEVICE,
+                                        requires_grad=True)
+    (ragged * 2).sum().backward()
+    return x.grad.is_nested, y.shape, type(ragged.grad).__name__
 
 
 def meta():
@@ -142,15 +151,18 @@ def twice():
 def distributed():
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.tensor import Shard, distribute_module, distribute_tensor
+    from torch.distributed.tensor import Shard, distribute_tensor
 
     store = dist.TCPStore("127.0.0.1", 0, 1, True)
-    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
-    mesh = init_device_mesh("cpu", (1,))
-    weight = nn.Parameter(distribute_tensor(torch.rand(8, 8), mesh, [Shard(0)]))
-    (weight @ weight).sum().backward()
+    dist.init_process_group("cpu:gloo,cuda:nccl", store=store, rank=0, world_size=1)
+    kinds = []
+    for device in ("cpu", DEVICE):
+        mesh = init_device_mesh(device, (1,))
+        weight = nn.Parameter(distribute_tensor(torch.rand(8, 8, device=device), mesh, [Shard(0)]))
+        (weight @ weight).sum().backward()
+        kinds.append((type(weight.grad).__name__, weight.to_local().device.type))
     dist.destroy_process_group()
-    return type(weight.grad).__name__
+    return kinds
 
 
 def complex_and_views():
