@@ -185,6 +185,20 @@ TEST_F(ReportTest, RowsByHeapThreadStreamAndSize) {
               ElementsAre("100 bytes each", "10 bytes each", "1 bytes each"));
 }
 
+TEST_F(ReportTest, RowsByTypeAndByTheNodeThatSaves) {
+  script_.Tensor(script_.Block(0x1000, 1000), "float32", "[250]");
+  script_.Role(0x1000, format::kRoleSaved, "SoftmaxBackward0");
+  script_.Tensor(script_.Block(0x2000, 200), "float16", "[100]");
+  script_.Role(0x2000, format::kRoleSaved, "MmBackward0");
+  script_.Role(0x2000, 0);  // released
+  script_.Tensor(script_.Block(0x3000, 100), "float32", "[25]");
+  script_.Block(0x4000, 10);
+  EXPECT_THAT(Labels(Make(By(GroupBy::kDtype))),
+              ElementsAre("float32", "float16", "dtype not known"));
+  EXPECT_THAT(Labels(Make(By(GroupBy::kNode))),
+              ElementsAre("SoftmaxBackward0", "not saved for backward"));
+}
+
 TEST_F(ReportTest, ErrorsListWhatTheRecordingHas) {
   script_.Alloc(0x1000, 100);
   trace_ = script_.Build();
