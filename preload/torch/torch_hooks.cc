@@ -389,7 +389,7 @@ VariableList Accumulate::operator()(void* self, const void* gradients) const {
   return real()(self, gradients);
 }
 
-// A gradient that is there already: of an earlier pass that was not recorded, or set by the program.
+// A gradient that is there already: from a pass that was not recorded, or set by the program.
 void* MutableGradient::operator()(void* leaf) const {
   void* const gradient = real()(leaf);
   if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
