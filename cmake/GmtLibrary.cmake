@@ -22,7 +22,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # GCC 12 reports overlaps in `"-" + std::string(...)` that do not exist (GCC bug 105651).
   target_compile_options(gmt_warnings INTERFACE -Wno-restrict)
   # With -O3 it also reports overflows there.
-  target_compile_options(gmt_warnings INTERFACE $<$<CONFIG:Release>:-Wno-stringop-overflow>)
+  target_compile_options(gmt_warnings INTERFACE "$<$<CONFIG:Release>:-Wno-stringop-overflow;-Wno-array-bounds>")
 endif()
 
 # Linked into everything but the preloaded library.
