@@ -24,8 +24,8 @@ std::string Outcome(const ScenarioResult& result) {
 }
 
 // "would reserve 1.62 GiB at the peak instead of 2.10 GiB"
-std::string Headline(const Scenario& scenario, const ScenarioResult& result,
-                     const ScenarioResult& recorded, const std::string& device) {
+std::string HeadlineOf(const Scenario& scenario, const ScenarioResult& result,
+                       const ScenarioResult& recorded, const std::string& device) {
   if (result.is_out_of_memory() && !recorded.is_out_of_memory())
     return fmt::format("{}: would run out of memory on {}", scenario.name, device);
   std::string text = scenario.name + ": ";
@@ -150,7 +150,7 @@ std::string WhatifAnswer::Text(const Terminal& terminal) const {
     text = fmt::format("As recorded: {} reserved at the peak on {}, {} of it in blocks",
                        Bytes(results_[0].peak_reserved), device, Bytes(results_[0].peak_allocated));
   } else {
-    text = Headline(scenarios_[best], results_[best], results_[0], device);
+    text = HeadlineOf(scenarios_[best], results_[best], results_[0], device);
   }
   text = terminal.Bold(text) + "\n\n";
   size_t columns = 0;
