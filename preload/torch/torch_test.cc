@@ -6,6 +6,7 @@
 #include "preload/testing/traced_program.h"
 #include "preload/torch/state/forward_stacks.h"
 #include "preload/torch/state/open_ranges.h"
+#include "preload/torch/state/tensor_memory.h"
 
 namespace gmt::preload {
 namespace {
@@ -150,6 +151,56 @@ TEST_F(TorchTest, TensorsAreNotRecordedIfNotRequested) {
   const LeftSession session = Train("roles", "roles=off");
   EXPECT_THAT(OfKind(session, Kind::kRole), IsEmpty());
   EXPECT_THAT(OfKind(session, Kind::kAlloc), Each(Field(&Record::layout, 0u)));
+}
+
+// ---- Where a tensor's memory is -----------------------------------------------------------------
+
+// A TensorImpl that leads to its memory by two words, at other offsets than the fake PyTorch has.
+class TensorMemoryTest : public testing::Test {
+ protected:
+  struct alignas(64) Object {
+    uint64_t words[16] = {};
+  };
+  struct Tensor {
+    Object tensor, storage;
+  };
+  static void Lead(Tensor* tensor, uint64_t address, size_t inner = 5) {
+    tensor->tensor.words[3] = reinterpret_cast<uint64_t>(&tensor->storage);
+    tensor->storage.words[inner] = address;
+  }
+
+  TensorMemory memory_{};
+  Tensor first_, second_;
+};
+
+TEST_F(TensorMemoryTest, OffsetsAreLearntFromTheFirstTensor) {
+  Lead(&first_, 0x700000001000);
+  Lead(&second_, 0x700000002000);
+  EXPECT_EQ(memory_.AddressOf(&first_), 0u) << "nothing is known yet";
+  EXPECT_TRUE(memory_.See(&first_, 0x700000001000));
+  EXPECT_TRUE(memory_.is_known());
+  EXPECT_FALSE(memory_.See(&second_, 0x700000002000)) << "confirms them";
+  EXPECT_EQ(memory_.AddressOf(&second_), 0x700000002000u);
+  EXPECT_EQ(memory_.AddressOf(nullptr), 0u);
+  second_.tensor.words[3] = 0;
+  EXPECT_EQ(memory_.AddressOf(&second_), 0u) << "without storage, like a meta tensor";
+}
+
+TEST_F(TensorMemoryTest, TensorsThatDisagreeEndItForGood) {
+  Lead(&first_, 0x700000001000);
+  Lead(&second_, 0x700000002000, 6);
+  memory_.See(&first_, 0x700000001000);
+  EXPECT_TRUE(memory_.See(&second_, 0x700000002000));
+  EXPECT_FALSE(memory_.is_known());
+  EXPECT_EQ(memory_.AddressOf(&first_), 0u);
+  EXPECT_FALSE(memory_.See(&first_, 0x700000001000));
+  EXPECT_FALSE(memory_.is_known());
+}
+
+TEST_F(TensorMemoryTest, WordsThatAreNoPointersAreNotFollowed) {
+  for (uint64_t& word : first_.tensor.words) word = 0x123456789008;
+  EXPECT_TRUE(memory_.See(&first_, 0x700000001000)) << "it is settled that tensors cannot be read";
+  EXPECT_FALSE(memory_.is_known());
 }
 
 // ---- Backward passes ----------------------------------------------------------------------------
