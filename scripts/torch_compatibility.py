@@ -54,6 +54,7 @@ LAYERS = {
         ("set_gradient_edge", ["_ZN5torch8autograd4impl17set_gradient_edgeERKN2at6TensorENS0_4EdgeE"], CPU, [CPU]),
         ("AccumulateGrad::AccumulateGrad", ["_ZN5torch8autograd14AccumulateGradC1EN2at6TensorE"], CPU, [CPU]),
         ("AccumulateGrad::apply", ["_ZN5torch8autograd14AccumulateGrad5applyEOSt6vectorIN2at6TensorESaIS4_EE"], CPU, [CPU]),
+        ("TensorImpl::mutable_grad", ["_ZN3c1010TensorImpl12mutable_gradEv"], C10, [CPU]),
         ("post_acc_grad_hooks", ["_ZN5torch8autograd4impl19post_acc_grad_hooksERKN2at6TensorE"], CPU, [CPU])],
 }
 # The loader resolves an entry of a virtual table with a symbol like a call by name.

@@ -68,15 +68,6 @@ void TakeTensor(Process* p, session::Record* r) {
   t->tensor_block = r->value;
 }
 
-// A block allocated during AccumulateGrad may be a gradient.
-void SeeGradient(Process* p, uint64_t address) {
-  TorchThread* t = p->torch.threads.IfThere();
-  const Scope* scope = thread_state.scope;
-  if (t != nullptr && t->accumulating != nullptr && scope != nullptr &&
-      scope->node == t->accumulating)
-    ExpectGradientAt(t, address);
-}
-
 void AddOrigin(Process* p, const void* caller, session::Record* r) {
   CachingAllocator::CurrentStream(r->device, caller, &r->stream);
   r->stack = RecordStack(p);
@@ -99,7 +90,6 @@ void RecordBlock(uint64_t address, int64_t size, const TorchTotals& totals, Torc
     r.value = address;
     AddOrigin(p, caller, &r);
     TakeTensor(p, &r);
-    SeeGradient(p, address);
     return CommitAcquisition(p, r);
   }
   session::Record r =

@@ -31,13 +31,6 @@ void RecordRole(Process* p, Space space, uint64_t address, const session::LiveTa
   p->ring.Commit(p->ring.Reserve(), session::Pack(r));
 }
 
-void RecordGradient(Process* p, uint64_t address) {
-  const Space space = SpaceOf(*p);
-  session::LiveTable::Roles roles;
-  if (!p->live.AddRole(space, address, session::kGradient, &roles)) return;
-  if (roles.after != roles.before) RecordRole(p, space, address, roles, NowNs());
-}
-
 // What is common to everything that a node saves at one time. `node`: nullptr if its class is
 // unknown.
 struct Save {
@@ -136,17 +129,13 @@ void RecordNodeReleased(Process* p, const void* node) {
   p->torch.node_saves.Take(node, [p](uint64_t address) { DropSaver(p, address, NowNs); });
 }
 
-void ExpectGradientAt(TorchThread* t, uint64_t address) {
-  if (address != 0 && t->gradient_count < sizeof(t->gradients) / sizeof(t->gradients[0]))
-    t->gradients[t->gradient_count++] = address;
-}
-
-void ExpectGradient(const Process& p, TorchThread* t, const void* tensor) {
-  ExpectGradientAt(t, p.torch.tensors.AddressOf(tensor));
-}
-
-void RecordGradients(Process* p, TorchThread* t) {
-  while (t->gradient_count > 0) RecordGradient(p, t->gradients[--t->gradient_count]);
+void RecordGradient(Process* p, const void* tensor) {
+  const uint64_t address = p->torch.tensors.AddressOf(tensor);
+  if (address == 0) return;
+  const Space space = SpaceOf(*p);
+  session::LiveTable::Roles roles;
+  if (!p->live.AddRole(space, address, session::kGradient, &roles)) return;
+  if (roles.after != roles.before) RecordRole(p, space, address, roles, NowNs());
 }
 
 void BeginNode(Process* p, TorchThread* t, uint32_t stack) {

@@ -5,8 +5,7 @@
 //
 //   parameter   TensorImpl::set_requires_grad(true), AccumulateGrad's constructor, set_data
 //   saved       from SavedVariable's constructor to reset_data
-//   gradient    what AccumulateGrad::apply is given or takes, if it still exists after its node has
-//               been evaluated: a tensor that is added to an earlier gradient is gone by then
+//   gradient    what a leaf has as its gradient when AccumulateGrad::apply has stored it
 //
 // A parameter stays one; nodes that save it are not recorded. Memory that is already saved does not
 // become a parameter, because reentrant checkpointing makes leaves of a segment's inputs.
@@ -41,11 +40,7 @@ void RecordReleased(Process* p, TorchThread* t, uint64_t address);
 // Records that the node holds nothing any more.
 void RecordNodeReleased(Process* p, const void* node);
 
-// Notes what may become a gradient in the node that this thread evaluates.
-void ExpectGradient(const Process& p, TorchThread* t, const void* tensor);
-void ExpectGradientAt(TorchThread* t, uint64_t address);
-// Records the gradients after the node has been evaluated.
-void RecordGradients(Process* p, TorchThread* t);
+void RecordGradient(Process* p, const void* tensor);
 
 // A node of the autograd graph is being created on this thread. What it saves before it has an
 // output is recorded when it gets one, because only then is its class known.

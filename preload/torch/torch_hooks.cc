@@ -128,9 +128,8 @@ void EndNode(Scope* scope) {
   const WriteGuard p = IfRecordingRoles();
   if (p == nullptr) return;
   if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) {
-    t->accumulating = nullptr;
+    t->is_accumulating = false;
     t->releases.End();
-    RecordGradients(p, t);
   }
   if (p->torch.keeping_graphs.load(std::memory_order_relaxed) == 0)
     RecordNodeReleased(p, scope->node);
@@ -379,32 +378,33 @@ void MakeAccumulateGrad::operator()(void* self, const void* tensor) const {
 
 VariableList Accumulate::operator()(void* self, const void* gradients) const {
   if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
-    const uint64_t first = WordAt(gradients, 0), end = WordAt(gradients, sizeof(first));
-    TorchThread* t = p->torch.threads.Here();
-    if (first != end && t != nullptr) {
-      ExpectGradient(*p, t, TensorImplOf(reinterpret_cast<const void*>(first)));
-      t->accumulating = self;
+    if (TorchThread* t = p->torch.threads.Here(); t != nullptr) {
+      t->is_accumulating = true;
+      t->gradient = nullptr;
     }
   }
   return real()(self, gradients);
 }
 
-// A gradient that is there already: from a pass that was not recorded, or set by the program.
 void* MutableGradient::operator()(void* leaf) const {
   void* const gradient = real()(leaf);
   if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
     TorchThread* t = p->torch.threads.IfThere();
-    if (t != nullptr && t->accumulating != nullptr) ExpectGradient(*p, t, TensorImplOf(gradient));
+    if (t != nullptr && t->is_accumulating) t->gradient = gradient;
   }
   return gradient;
 }
 
-// What is allocated from now on is not the gradient. The leaf is a parameter. For a leaf that
-// existed before a client attached, or whose node outlives its steps, this is the only indication.
+// The leaf is a parameter. For one that existed before a client attached, or whose node outlives
+// its steps, this is the only indication.
 void* GradientIsThere::operator()(const void* leaf) const {
   if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
     RecordLeaf(p, TensorImplOf(leaf));
-    if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) t->accumulating = nullptr;
+    TorchThread* t = p->torch.threads.IfThere();
+    if (t != nullptr && t->is_accumulating) {
+      t->is_accumulating = false;
+      if (t->gradient != nullptr) RecordGradient(p, TensorImplOf(t->gradient));
+    }
   }
   return real()(leaf);
 }

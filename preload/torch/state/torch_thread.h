@@ -41,7 +41,7 @@ struct TorchThread {
   std::atomic<uint64_t> owner;  // address of its thread_state; 0: unowned
   // Text of the session: the layout of the tensor whose memory is being allocated; 0: none.
   uint32_t tensor_layout;
-  uint32_t save_count, gradient_count;
+  uint32_t save_count;
   uint64_t tensor_block;  // the block that this tensor received
   uint64_t freed_block;   // the last block freed by this thread
   LastStack node_stack;   // of the autograd node created last
@@ -49,8 +49,9 @@ struct TorchThread {
   // Addresses of the memory that it has saved so far: they are recorded when its class is known.
   uint64_t saves[8];
   ReleaseTime releases;
-  const void* accumulating;  // the node whose AccumulateGrad::apply runs; nullptr: none
-  uint64_t gradients[4];     // blocks that may become gradients in the node being evaluated
+  bool is_accumulating;  // until AccumulateGrad::apply has stored the gradient
+  // The at::Tensor in which the leaf keeps it; nullptr: not known yet.
+  const void* gradient;
 };
 
 // Threads end without notice. A later thread that reuses an earlier one's storage also reuses its

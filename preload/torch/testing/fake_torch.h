@@ -128,14 +128,15 @@ struct AccumulateGrad : Node {
   explicit AccumulateGrad(at::Tensor leaf);
   std::vector<at::Tensor> apply(std::vector<at::Tensor>&& gradients);
 
-  c10::TensorImpl* leaf;
+  at::Tensor leaf;
 };
 
 void deleteNode(Node* node);
 
 namespace impl {
 void set_gradient_edge(const at::Tensor& tensor, Edge edge);
-}
+void* post_acc_grad_hooks(const at::Tensor& leaf);
+}  // namespace impl
 
 struct Engine {
   void evaluate_function(std::shared_ptr<GraphTask>& task, Node* node, InputBuffer& inputs,

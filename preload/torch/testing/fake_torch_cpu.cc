@@ -62,19 +62,21 @@ torch::autograd::SavedVariable::SavedVariable(const at::Tensor& tensor, bool, bo
     : data(tensor) {}
 void torch::autograd::SavedVariable::reset_data() { data.implementation = nullptr; }
 void torch::autograd::impl::set_gradient_edge(const at::Tensor&, Edge) {}
+void* torch::autograd::impl::post_acc_grad_hooks(const at::Tensor&) { return nullptr; }
 void torch::autograd::deleteNode(Node* node) { Release(node); }
 
 // A leaf's gradient is the first one; later ones are added to it.
 at::Tensor gradient_of_leaf;
 at::Tensor& c10::TensorImpl::mutable_grad() { return gradient_of_leaf; }
-torch::autograd::AccumulateGrad::AccumulateGrad(at::Tensor of) : leaf(of.implementation) {
+torch::autograd::AccumulateGrad::AccumulateGrad(at::Tensor of) : leaf(of) {
   accumulates = this;
   sequence = ~uint64_t{0};
 }
 std::vector<at::Tensor> torch::autograd::AccumulateGrad::apply(
     std::vector<at::Tensor>&& gradients) {
-  at::Tensor& gradient = leaf->mutable_grad();
+  at::Tensor& gradient = leaf.implementation->mutable_grad();
   if (gradient.implementation == nullptr) gradient = gradients[0];
+  impl::post_acc_grad_hooks(leaf);
   return {};
 }
 
