@@ -298,6 +298,27 @@ TEST_F(CategoriesTest, OptimizerInTheBackwardPassFreesGradientsThere) {
   EXPECT_EQ(Of(kState), Category::kOptimizerState);
 }
 
+TEST_F(CategoriesTest, WithRolesSizesMakeNoGradientsOfTemporariesThatOutliveAnOptimizerInThePass) {
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  s_.script().Role(kParameter, format::kRoleParameter);
+  for (int step = 0; step < 4; ++step) {
+    s_.Block(kActivation, kOtherBytes, s_.InForward());
+    s_.Backward([&] {
+      s_.Block(kTemporary, kWeightBytes, s_.InBackward("GeluBackward0"));
+      s_.Block(kGradient, kWeightBytes, s_.InBackward("MmBackward0"));
+      s_.script().Role(kGradient, format::kRoleGradient);
+      s_.Optimizer([&] {
+        if (step == 0) s_.Block(kState, kWeightBytes, s_.State());
+      });
+      s_.Free(kGradient);
+      s_.Free(kTemporary);
+      s_.Free(kActivation);
+    });
+  }
+  EXPECT_EQ(Of(kGradient, 2), Category::kGradients);
+  EXPECT_EQ(Of(kTemporary, 2), Category::kTemporaries);
+}
+
 TEST_F(CategoriesTest, OptimizerInTheBackwardPassMayAllocateNothing) {
   s_.Block(kParameter, kWeightBytes, s_.Parameter());
   for (int step = 0; step < 4; ++step) {

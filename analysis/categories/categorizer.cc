@@ -37,7 +37,8 @@ Categorizer::Categorizer(const Examination& examination, const CategoryRules& ru
       spans_(FindPhaseSpans(trace_, examination.definitions(), phases_)),
       lives_(FindLives()),
       is_uncached_(IsUncached()),
-      reports_parameters_(ReportsParameters()) {}
+      reports_parameters_(Reports(format::kRoleParameter)),
+      reports_gradients_(Reports(format::kRoleGradient)) {}
 
 Lives Categorizer::FindLives() {
   return Lives(trace_, examination_.cycles(), spans_,
@@ -145,13 +146,12 @@ void Categorizer::MakeGroups() {
   }
 }
 
-// A caching allocator allocates multiples of 2 MiB.
-bool Categorizer::ReportsParameters() const {
-  return std::any_of(
-      trace_.role_changes.begin(), trace_.role_changes.end(),
-      [](const RoleChange& role) { return (role.roles & format::kRoleParameter) != 0; });
+bool Categorizer::Reports(uint32_t role) const {
+  return std::any_of(trace_.role_changes.begin(), trace_.role_changes.end(),
+                     [role](const RoleChange& change) { return (change.roles & role) != 0; });
 }
 
+// A caching allocator allocates multiples of 2 MiB.
 bool Categorizer::IsUncached() const {
   constexpr uint64_t kSegments = uint64_t{2} << 20;
   const Rows& rows = trace_.rows;

@@ -81,8 +81,8 @@ class Categorizer {
   // Whether PyTorch's allocator takes each tensor's memory directly from the driver, without
   // blocks.
   bool IsUncached() const;
-  // Whether PyTorch reported which blocks are parameters.
-  bool ReportsParameters() const;
+  // Whether PyTorch reported a role (format::kRole...) of any block.
+  bool Reports(uint32_t role) const;
   bool IsTensor(RowId row) const;
   bool IsOfPyTorchsAllocator(uint32_t stack) const;
   void FindSavers();
@@ -131,7 +131,7 @@ class Categorizer {
   const PhaseSpans spans_;
   const Lives lives_;
   Sizes sizes_;
-  const bool is_uncached_, reports_parameters_;
+  const bool is_uncached_, reports_parameters_, reports_gradients_;
   bool calls_modules_ = false;
   absl::flat_hash_map<RowId, uint32_t> savers_;     // class of the first node that saved the row
   absl::flat_hash_map<uint32_t, bool> zero_grads_;  // by stack of a free

@@ -190,9 +190,10 @@ Categorizer::Decision Categorizer::OfBackward(const Group& group) const {
     return {Category::kRecomputed, group.is_open() ? Confidence::kMedium : Confidence::kHigh,
             absl::StrCat(LifeText(group), "; recomputed by checkpointing"), true};
   }
-  if (life.life == Lifespan::kPhase) {
-    return {Category::kTemporaries, Confidence::kHigh, LifeText(group), true};
-  }
+  // A gradient that an optimizer takes within the pass would have the role of one.
+  const bool is_short =
+      life.life == Lifespan::kPhase || (life.life == Lifespan::kPass && reports_gradients_);
+  if (is_short) return {Category::kTemporaries, Confidence::kHigh, LifeText(group), true};
   const char* of_size = is_parameters ? "; of a parameter's size" : "; not of a parameter's size";
   const bool in_doubt = life.life == Lifespan::kPass || group.is_open() ||
                         (life.dies_at_once && !spans_.backward_is_recorded);
