@@ -26,7 +26,8 @@ class Watched(Truth):
     def __init__(self, model, checkpoints=False):
         super().__init__([model])
         self.checkpoints = checkpoints
-        self._passing = {"inputs": [], "outputs": [], "kv_cache": []}
+        # `batch`: of the program's own loop, which may give the model something else.
+        self._passing = {"batch": [], "inputs": [], "outputs": [], "kv_cache": []}
         self._watching = None
         model.register_forward_pre_hook(self._before, with_kwargs=True)
         model.register_forward_hook(self._after, with_kwargs=True)
@@ -77,7 +78,7 @@ class Watched(Truth):
     def _known(self):
         alive = {name: [ref() for ref in refs if ref() is not None] for name, refs in self._passing.items()}
         yield "kv_cache", alive["kv_cache"]
-        self.inputs, self.outputs = alive["inputs"], alive["outputs"]
+        self.inputs, self.outputs = alive["batch"] + alive["inputs"], alive["outputs"]
         try:
             for category, things in super()._known():
                 yield "output" if things is self.outputs else category, things
@@ -253,12 +254,13 @@ def diffusers_unet(sizes):
         sample_size=32, block_out_channels=(32, 64), layers_per_block=1, norm_num_groups=8,
         down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D")
     ).cuda()
-    Watched(model)
+    truth = Watched(model)
     scheduler = DDPMScheduler(num_train_timesteps=100)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     for _ in range(STEPS):
         clean = torch.randn(sizes["batch"], 3, 32, 32).cuda()
         noise = torch.randn_like(clean)
+        truth.keep("batch", [clean, noise])
         times = torch.randint(0, 100, (sizes["batch"],), device="cuda")
         loss = F.mse_loss(model(scheduler.add_noise(clean, noise, times), times).sample, noise)
         loss.backward()
