@@ -9,7 +9,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from gpu_check import recording, statistic, total_checks  # noqa: E402
+from gpu_check import page, recording, statistic, total_checks  # noqa: E402
 from gpu_check.checks import Check, all_checks  # noqa: E402
 from gpu_check.rig import Failed, Rig  # noqa: E402
 from gpu_check.runner import Runner  # noqa: E402
@@ -153,6 +153,14 @@ class RunnerTest(unittest.TestCase):
 
             Runner(BareRig(), quiet(), 100, output).run([Check("fails", "Group", 20, fails)])
             self.assertTrue(output.with_name("gpu-evidence.zip").exists())
+
+    def test_what_was_written_by_hand_is_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            output = pathlib.Path(folder) / "gpu.md"
+            output.write_text(f"# On a real GPU\n\nold\n{page.KEPT}\nby hand\n")
+            Runner(BareRig(), quiet(), 100, output).run([])
+            self.assertNotIn("old", output.read_text())
+            self.assertTrue(output.read_text().endswith(f"{page.KEPT}\nby hand\n"))
 
     def test_names_of_checks_are_unique(self):
         names = [check.name for check in all_checks({}, 3)]

@@ -16,20 +16,38 @@ using format::Event;
 constexpr int64_t kLatest_ns = 30'000'000'000;
 constexpr size_t kListedBeforeSorting = 8 * CrossCheck::kListed;
 
-// Kinds of memory that CUPTI's memory records cover. It has none for VMM, registered memory and
-// imports; for arrays and graphs its coverage is unknown, and a handle is not an address.
-bool IsCovered(const Event& event) {
-  if (event.kind != ALLOC && event.kind != FREE && event.kind != FREE_DONE) return false;
+enum class Coverage : uint8_t { kNone, kPossible, kFull };
+
+// Whether CUPTI's memory records cover an operation. It has none for imports and graphs; the handle
+// of an array is not an address. CUPTI 13 reports registered memory and mappings (observed on an
+// H200, driver 580), but no documentation says since when.
+Coverage CoverageOf(const Event& event) {
+  switch (event.kind) {
+    case REGISTER:
+    case UNREGISTER:
+    case MAP:
+    case UNMAP:
+      return Coverage::kPossible;
+    case ALLOC:
+    case FREE:
+      break;
+    default:
+      return Coverage::kNone;
+  }
   switch (event.memory) {
     case DEVICE:
     case MANAGED:
     case PINNED:
     case POOL:
     case MEMORY_UNSPECIFIED:
-      return true;
+      return Coverage::kFull;
     default:
-      return false;
+      return Coverage::kNone;
   }
+}
+
+bool IsReturn(const Event& event) {
+  return event.kind == FREE || event.kind == UNREGISTER || event.kind == UNMAP;
 }
 
 bool IsFrameworks(const Event& event) { return event.memory == BLOCK || event.memory == REGION; }
@@ -66,7 +84,8 @@ void CrossCheck::OnEvent(const Event& event) {
 
 void CrossCheck::OnOurs(const Event& event) {
   if (event.has(format::kHasResult) && event.result != 0) return;
-  if (!IsCovered(event)) {
+  const Coverage coverage = CoverageOf(event);
+  if (coverage == Coverage::kNone) {
     ++result_.not_covered;
     return;
   }
@@ -76,7 +95,8 @@ void CrossCheck::OnOurs(const Event& event) {
   }
   Waiting ours;
   ours.what.side = Unmatched::kOnlyOurs;
-  ours.what.is_free = event.kind == FREE;
+  ours.what.is_free = IsReturn(event);
+  ours.may_be_uncovered = coverage == Coverage::kPossible;
   ours.what.address = event.address;
   if (event.has(format::kHasSize)) ours.what.size = event.size;
   ours.what.t_ns = event.t_ns;
@@ -116,7 +136,9 @@ void CrossCheck::OnWitness(const Event& event) {
     ++result_.pool_events;
     return;
   }
-  if (event.memory == ARRAY || event.memory == MIPMAPPED || event.memory == MEMORY_UNSPECIFIED) {
+  // Memory without an address is that of the driver's own pools.
+  if (event.memory == ARRAY || event.memory == MIPMAPPED || event.memory == MEMORY_UNSPECIFIED ||
+      event.object == 0) {
     ++result_.not_comparable;
     return;
   }
@@ -201,6 +223,10 @@ void CrossCheck::Close(const Waiting& waiting) {
     }
     ++result_.only_cupti;
     return List(waiting.what);
+  }
+  if (waiting.may_be_uncovered) {
+    ++result_.not_covered;
+    return;
   }
   const bool off = std::any_of(off_.begin(), off_.end(), [&](const auto& period) {
     return waiting.from_ns <= period.second && period.first <= waiting.to_ns;

@@ -12,9 +12,9 @@
 // lies within our call or close to it. A matched pair with different sizes is counted in
 // sizes_differ.
 //
-// Not counted as missed by CUPTI, but counted separately: operations it has no records for (VMM,
-// registered host memory, imports), operations while it was off, and those just before it stopped,
-// whose records may never have been delivered.
+// Not counted as missed by CUPTI, but counted separately: operations that it has no records for
+// (imports and graphs; mappings and registered host memory unless it reports them), operations
+// while it was off, and those just before it stopped, whose records may never have been delivered.
 //
 // Memory: the waiting operations, up to kMaxWaiting of each side. Thread safety: one thread at a
 // time.
@@ -52,6 +52,7 @@ class CrossCheck {
     Unmatched what;
     int64_t from_ns = 0, to_ns = 0;  // of the call
     uint32_t thread = 0;
+    bool may_be_uncovered = false;
   };
   struct Key {
     uint64_t address = 0;

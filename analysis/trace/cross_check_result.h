@@ -35,11 +35,12 @@ struct CrossCheckResult {
   uint64_t only_cupti = 0, only_ours = 0;
   uint64_t sizes_differ = 0;  // among those seen by both
   uint64_t pool_events = 0;   // pools that CUPTI saw created, destroyed or trimmed
-  // CUPTI's arrays, whose handles are not addresses, and module variables, which no call allocates.
+  // CUPTI's arrays, whose handles are not addresses, module variables, which no call allocates, and
+  // memory of the driver's own pools, which has no address.
   uint64_t not_comparable = 0;
   uint64_t not_recorded = 0;  // CUPTI's, in a heap that the recording leaves out by option
   // Our operations that CUPTI cannot have reported.
-  uint64_t not_covered = 0;        // of kinds that it has no records for
+  uint64_t not_covered = 0;        // of kinds that it has no records for, or not always
   uint64_t while_off = 0;          // while it was off
   uint64_t behind_the_last = 0;    // after its last report
   uint64_t given_up = 0;           // dropped because too many were waiting

@@ -128,6 +128,24 @@ TEST_F(CrossCheckTest, KindsThatCuptiDoesNotRecordAreNotMissed) {
   EXPECT_EQ(result.only_ours, 0u);
 }
 
+TEST_F(CrossCheckTest, MappingThatCuptiReportsIsSeenByBoth) {
+  script_.Map(kB, 4096, 0x77);
+  Witness("alloc", kB, 4096, kStep);
+  script_.Unmap(kB, 4096);
+  Witness("free", kB, 4096, 2 * kStep);
+  const CrossCheckResult result = Result();
+  EXPECT_EQ(result.allocations, 1u);
+  EXPECT_EQ(result.frees, 1u);
+  EXPECT_EQ(result.only_cupti + result.not_covered, 0u);
+}
+
+TEST_F(CrossCheckTest, MemoryOfTheDriversPoolsIsNotMissed) {
+  Witness("alloc", 0, 32 << 20, kStep);
+  const CrossCheckResult result = Result();
+  EXPECT_EQ(result.not_comparable, 1u);
+  EXPECT_EQ(result.only_cupti, 0u);
+}
+
 TEST_F(CrossCheckTest, BlocksOfAFrameworkAreIgnored) {
   script_.Alloc(kA, 4096);
   script_.Block(kA, 512);

@@ -298,7 +298,11 @@ void TraceBuilder::OnRole(const Event& event) {
       {row, trace_.last_step(), event.roles, event.forward_stack, event.name});
 }
 
+// A call that fails for another reason did not lack memory: PyTorch first asks for memory that
+// other machines can map, which the driver permits on few of them, and then without that.
 void TraceBuilder::OnAllocFailed(const Event& event) {
+  constexpr uint32_t kOutOfMemory = 2;  // cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY
+  if (event.result != 0 && event.result != kOutOfMemory) return;
   const uint32_t heap = HeapOf(event);
   if (heap > kHostHeap) BeforeBlockEvent(event);
   FailedAllocation failed;

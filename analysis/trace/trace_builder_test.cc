@@ -242,6 +242,15 @@ TEST_F(TraceBuilderTest, FailedAllocationIsKeptButHoldsNoMemory) {
   EXPECT_EQ(trace.failed[0].size, 3 * kMiB);
 }
 
+TEST_F(TraceBuilderTest, CallThatFailsForAnotherReasonIsNoFailedAllocation) {
+  constexpr uint32_t kNotPermitted = 800;
+  script_.Failed(2 * kMiB, {"ExpandableSegment::map"}).result = kNotPermitted;
+  script_.Block(0x1000, 512);
+  const Trace trace = script_.Build();
+  EXPECT_EQ(trace.failed.size(), 0u);
+  EXPECT_EQ(trace.driver_calls.size(), 0u);
+}
+
 TEST_F(TraceBuilderTest, ImportedMemoryBelongsToItsExporter) {
   script_.Alloc(0x1000, 512).memory = IPC;
   EXPECT_EQ(Live("driver"), 0u);

@@ -1,6 +1,7 @@
 """Properties of the machine: driver, toolkit, kernel, and the output of doctor."""
 
 import ctypes
+import datetime
 import json
 import mmap
 import os
@@ -87,7 +88,7 @@ def versions(rig, table, facts):
     kernel = f"{platform.system()} {platform.release()}"
     table.note("kernel", f"{kernel}, glibc {platform.libc_ver()[1]}, {os.cpu_count()} processors"
                + (", gVisor" if _is_gvisor() else ""))
-    facts.update({"product": version, "device": f"{said['device']}, {said['memory'] >> 20} MiB",
+    facts.update({"date": datetime.date.today().isoformat(), "product": version, "device": f"{said['device']}, {said['memory'] >> 20} MiB",
                   "driver": (asked.stdout.split(",")[1].strip() if asked and asked.stdout.count(",") > 2 else "unknown")
                   + f" (API {said['driver API']})",
                   "PyTorch": said["PyTorch"], "Python": said["Python"], "kernel": kernel})

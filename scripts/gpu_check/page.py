@@ -1,4 +1,4 @@
-"""Writes the results as a page of docs/ and as JSON."""
+"""Writes the results as a page of docs/ and as JSON. A page that exists keeps what stands from the heading KEPT on."""
 
 import dataclasses
 import datetime
@@ -16,6 +16,15 @@ Results that only a machine with a GPU can show. Created by:
 "yes" and "NO": the result is, or is not, the expected one. "-": for information, without an expected result. "not here": this
 machine lacks what the check needs.
 """
+
+
+KEPT = "\n## Answers compared with the programs\n"
+
+
+def _kept(path):
+    """Returns the end of an existing page, which is written by hand."""
+    text = path.read_text() if path.exists() else ""
+    return text[text.index(KEPT):] if KEPT in text else ""
 
 
 def _cell(text):
@@ -56,7 +65,7 @@ def as_json(table, facts, runs, finished):
 def write(place, table, facts, runs, finished):
     """Writes both files atomically, because a run may be killed at any time."""
     for path, text in (
-        (place, markdown(table, facts, finished)),
+        (place, markdown(table, facts, finished) + _kept(place)),
         (place.with_suffix(".json"), as_json(table, facts, runs, finished)),
     ):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
 """The common part of the evaluators in Python, like evaluation.h in C++: seeds, goals, the section of
-docs/accuracy.md, the exit code. Their recordings come from PyTorch on the simulated device.
+docs/accuracy.md, the exit code. Their recordings come from PyTorch on the simulated device, or with
+--gpu from the GPU of this machine.
 
     evaluation = Evaluation("categories_torch", "Categories of PyTorch's programs", seeds=8, quick_seeds=1)
     for seed in evaluation.seeds:
@@ -50,15 +51,19 @@ class Evaluation:
         parser.add_argument("--seeds", type=_positive, help=f"use N seeds 1, 3, ... (default: {seeds})")
         parser.add_argument("--seed", type=_positive, action="append", help="use this seed; goals are not judged")
         parser.add_argument("--tune", action="store_true", help="use even seeds, which rules are developed with")
+        parser.add_argument("--gpu", action="store_true", help="use this machine's GPU instead of the simulated device")
         parser.add_argument("--quick", action="store_true", help=f"use {quick_seeds} seeds")
         self.options = parser.parse_args(arguments)
         self.build = self.options.build.resolve()
+        # Put before a command, this runs it on the device.
+        self.device = [] if self.options.gpu else [str(self.build / "simcuda" / "with-simcuda")]
+        self.device_name = "a GPU" if self.options.gpu else "the simulated device"
         self.repeating = bool(self.options.seed)
         count = self.options.seeds or (quick_seeds if self.options.quick else seeds)
         first = 2 if self.options.tune else 1
         self.seeds = self.options.seed or [first + 2 * i for i in range(count)]
-        tune = " --tune" if self.options.tune else ""
-        self.command = f"evaluate_{name} --seeds {len(self.seeds)}{tune}"  # repeats the measurement
+        more = (" --tune" if self.options.tune else "") + (" --gpu" if self.options.gpu else "")
+        self.command = f"evaluate_{name} --seeds {len(self.seeds)}{more}"  # repeats the measurement
         self._section, self._goals = [], []
 
     def python(self):

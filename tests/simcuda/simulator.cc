@@ -148,7 +148,9 @@ void Simulator::Add(uint64_t address, Allocation allocation) {
 void Simulator::PostMemory(MemoryAction action, const Record& record, const Allocation& allocation,
                            bool async) {
   if (!IsReported()) return;
-  Memory kind = allocation.kind == MemoryKind::kHost      ? Memory::kPinned
+  const bool is_host =
+      allocation.kind == MemoryKind::kHost || allocation.kind == MemoryKind::kRegistered;
+  Memory kind = is_host                                   ? Memory::kPinned
                 : allocation.kind == MemoryKind::kManaged ? Memory::kManaged
                                                           : Memory::kDevice;
   Post({.kind = NoticeKind::kMemory,

@@ -6,11 +6,6 @@ import pathlib
 import subprocess
 import sys
 
-try:
-    import jsonschema
-except ImportError:
-    sys.exit("python3-jsonschema is missing: scripts/setup --test installs it")
-
 FOLDER = pathlib.Path(__file__).resolve().parents[3] / "docs" / "schemas"
 TIMEOUT_S = 300
 LARGEST = 1 << 20  # maximum size of a recording to validate; larger ones take too long
@@ -35,6 +30,10 @@ def path_of(verb):
 
 @functools.cache
 def validator(verb):
+    try:
+        import jsonschema
+    except ImportError:
+        sys.exit("python3-jsonschema is missing: scripts/setup --test installs it")
     schema = json.loads(path_of(verb).read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)

@@ -9,6 +9,7 @@ from address_map import AddressMap
 from allocator_state import Block, Counters, Moment, Recorded
 from driver_memory import Difference, DriverMemory
 
+OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY
 FROM_ALLOCATOR = 1  # bit of `flags`: libc10_cuda made the call
 
 
@@ -198,7 +199,8 @@ class Replay:
             self.driver.being_freed.pop((line["address"], line["thread"]), None)
 
     def _driver_failed(self, index, line):
-        self._failed[line["thread"]] += 1
+        if line["result"] == OUT_OF_MEMORY:  # otherwise it asks again in another way
+            self._failed[line["thread"]] += 1
 
     def _map(self, index, line):
         piece = self.driver.map(line)

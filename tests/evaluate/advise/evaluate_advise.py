@@ -2,8 +2,8 @@
 """Measures how well `advise` knows what a change saves: training scripts (tests/programs/torch/trainings.py) are
 recorded, and then run again with the advised change.
 
-The truth is PyTorch's own peak of allocated memory in the second run. The promise comes from the first recording
-alone.
+The truth is PyTorch's own peak of allocated memory in both runs, without what libraries take beside it. What is saved
+comes from the first recording alone.
 """
 
 import concurrent.futures
@@ -47,13 +47,12 @@ TOLERANCE = 0.05
 
 class Runs:
     def __init__(self, evaluation):
-        self.build, self.python = evaluation.build, evaluation.python()
+        self.build, self.python, self.device = evaluation.build, evaluation.python(), evaluation.device
         self.tool = str(self.build / "bin" / "gpumemtrace")
 
     def run(self, before, program, seed, *arguments):
         """Returns PyTorch's peak."""
-        command = [*before, str(self.build / "simcuda" / "with-simcuda"), self.python, "-B", str(PROGRAM), program, "--seed",
-                   str(seed), *arguments]
+        command = [*before, *self.device, self.python, "-B", str(PROGRAM), program, "--seed", str(seed), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
         if done.returncode != 0:
             sys.exit(f"{program} {' '.join(arguments)} ended with {done.returncode}:\n{done.stderr[-3000:]}")
@@ -63,12 +62,12 @@ class Runs:
         """Returns for each change what was promised, and what became true."""
         with tempfile.TemporaryDirectory(prefix="gmt-evaluate.") as name:
             recording = str(pathlib.Path(name) / "base.gmt")
-            self.run((self.tool, "run", "--quiet", "--exit-wait", "100s", "-o", recording, "--"), program, seed)
+            peak = self.run((self.tool, "run", "--quiet", "--exit-wait", "100s", "-o", recording, "--"), program, seed)
             answer = json.loads(subprocess.run([self.tool, "advise", recording, "--json"], capture_output=True, text=True,
                                                check=True).stdout)
         advice = {advice["name"]: advice for advice in answer["advice"]}
-        return [{"program": program, "seed": seed, "name": name, "advice": advice[name], "base": answer["peak_bytes"],
-                 "promised": answer["peak_bytes"] - advice[name]["saved_bytes"],
+        return [{"program": program, "seed": seed, "name": name, "advice": advice[name], "base": peak,
+                 "promised": peak - advice[name]["saved_bytes"],
                  "real": self.run((), program, seed, *arguments), "sum": sum(a["further_bytes"] for a in answer["advice"]),
                  "together": answer["together_bytes"]}
                 for name, arguments in changes.items()]

@@ -50,7 +50,8 @@ COMPILED = ("mlp compile fused", "gpt compile fused", "gpt compile bf16 foreach"
 QUICK = {"mlp foreach", "gpt checkpoint fused", "gpt foreach clip accumulate", "convnet sgd"}
 
 
-def environment(build, folder, program):
+def environment(evaluation, folder, program):
+    build = evaluation.build
     caches = build / "compiled"
     return {
         **os.environ,
@@ -60,7 +61,7 @@ def environment(build, folder, program):
         **({"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"} if "uncached" in program else {}),
         **({"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"} if "async" in program else {}),
         "SIMCUDA_DATA": "1M" if "ddp" in program else "0",
-        "TRITON_LIBCUDA_PATH": str(build / "simcuda"),
+        **({} if evaluation.options.gpu else {"TRITON_LIBCUDA_PATH": str(build / "simcuda")}),
         "TRITON_CACHE_DIR": str(caches / "triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
     }
@@ -80,9 +81,9 @@ def run(evaluation, python, program, seed, roles="on", command_of=training):
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-evaluate.") as name:
         folder = pathlib.Path(name)
         command = [build / "bin" / "gpumemtrace", "run", "--quiet", "--exit-wait", "100s"]
-        command += ["--roles", roles, "-o", folder / "run.gmt", "--", build / "simcuda" / "with-simcuda", *train]
+        command += ["--roles", roles, "-o", folder / "run.gmt", "--", *evaluation.device, *train]
         done = subprocess.run(
-            command, env=environment(build, folder, program), cwd=folder, capture_output=True, text=True, timeout=500
+            command, env=environment(evaluation, folder, program), cwd=folder, capture_output=True, text=True, timeout=500
         )
         if done.returncode != 0:
             sys.exit(f"{program} (seed {seed}) ended with {done.returncode}: {done.stderr[-1500:]}")
@@ -171,7 +172,7 @@ def main():
     python = evaluation.python()
     quick = evaluation.options.quick
     evaluation.text(
-        "PyTorch programs that train models of random size on the simulated device. Each program itself records which "
+        f"PyTorch programs that train models of random size on {evaluation.device_name}. Each program itself records which "
         "storages are its parameters and buffers, `.grad`, optimizer states, batches, outputs, tensors that autograd "
         "saved, and recomputed tensors. Everything else must be classified as temporaries, workspaces or "
         "communication. Unknown is never correct. The score counts the bytes of blocks at the moment with the most of "

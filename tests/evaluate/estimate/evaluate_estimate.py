@@ -100,14 +100,14 @@ def name_of(case):
 
 class Runs:
     def __init__(self, evaluation):
-        self.build = evaluation.build
+        self.build, self.device = evaluation.build, evaluation.device
         self.tool = str(self.build / "bin" / "gpumemtrace")
         self.python = evaluation.python()
         self.libraries = None if evaluation.options.quick else python_with_libraries()
 
     def train(self, case, recording):
         command = [self.tool, "run", "--quiet", "--exit-wait", "100s", "-o", str(recording), "--",
-                   str(self.build / "simcuda" / "with-simcuda"), self.libraries if "config" in case else self.python, "-B",
+                   *self.device, self.libraries if "config" in case else self.python, "-B",
                    str(PROGRAM), json.dumps(case)]
         done = subprocess.run(command, capture_output=True, text=True, check=False,
                               env={**os.environ, "SIMCUDA_MEMORY": str(MEMORY), "SIMCUDA_CONTEXT": str(CONTEXT)})
@@ -183,7 +183,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         results = list(pool.map(lambda key: runs.case(*key), [(c, s) for s in evaluation.seeds for c in cases]))
     evaluation.text(
-        f"{len(results)} models are trained on the simulated device: the GPT of tests/programs, and models of transformers; "
+        f"{len(results)} models are trained on {evaluation.device_name}: the GPT of tests/programs, and models of transformers; "
         "two read prompts. `estimate` gets their configuration. Weights, gradients and optimizer state are compared with "
         "the program's tensors; what a forward pass keeps for the backward pass, and the peak of a step, with PyTorch's "
         "statistics.")

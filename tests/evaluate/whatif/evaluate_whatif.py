@@ -37,13 +37,14 @@ CHANGES = {
 
 class Runs:
     def __init__(self, evaluation):
-        self.build, self.python = evaluation.build, evaluation.python()
+        self.build, self.python, self.device = evaluation.build, evaluation.python(), evaluation.device
+        self.shares = SHARES if not evaluation.options.gpu else ()  # a GPU has the memory that it has
         self.tool = str(self.build / "bin" / "gpumemtrace")
 
     def record(self, program, seed, recording, *arguments, memory=LARGE, setting=None):
         """Returns whether the script finished."""
         command = [self.tool, "run", "--quiet", "--exit-wait", "100s", "-o", str(recording), "--",
-                   str(self.build / "simcuda" / "with-simcuda"), self.python, "-B", str(PROGRAM), program, "--seed",
+                   *self.device, self.python, "-B", str(PROGRAM), program, "--seed",
                    str(seed), *arguments]
         settings = {"PYTORCH_CUDA_ALLOC_CONF": setting} if setting else {}
         done = subprocess.run(
@@ -71,7 +72,7 @@ class Runs:
             folder = pathlib.Path(name)
             self.record(program, seed, folder / "base.gmt")
             peak = self.peak_reserved(folder / "base.gmt")
-            capacities = [int(peak * share) for share in SHARES]
+            capacities = [int(peak * share) for share in self.shares]
             options = [word for setting in SETTINGS for word in ("--set", setting)]
             options += [word for capacity in capacities for word in ("--capacity", str(capacity))]
             answer = self.answer("whatif", folder / "base.gmt", *options)
@@ -132,8 +133,9 @@ def main():
     replays = [answer["replay"] for answer, _ in cases]
     evaluation.text(
         f"{len(programs)} training scripts are recorded with default settings on a large device. `whatif` predicts their "
-        f"peak of reserved memory with {len(SETTINGS)} other settings and on devices with {SHARES[0]:g} to {SHARES[-1]:g} of "
-        "the memory that was reserved, and the peaks of changed programs. Then each is really run that way.")
+        f"peak of reserved memory with {len(SETTINGS)} other settings"
+        + (f" and on devices with {SHARES[0]:g} to {SHARES[-1]:g} of the memory that was reserved" if runs.shares else "")
+        + ", and the peaks of changed programs. Then each is really run that way.")
     evaluation.at_least("segment calls reproduced with the recorded settings", sum(r["reproduced"] for r in replays),
                         sum(r["segment_events"] for r in replays), 0.99)
     evaluation.at_least("peak of reserved memory within 3 %", sum(abs(error(pair)) <= 0.03 for pair in judged),

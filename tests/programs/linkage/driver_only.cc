@@ -39,6 +39,11 @@ void* Ask(Four get, const char* name, int version) {
   return get(name, &function, version, 0) == CUDA_SUCCESS ? function : nullptr;
 }
 
+bool Failed(const char* what) {
+  std::fprintf(stderr, "driver_only: %s\n", what);
+  return false;
+}
+
 bool Load(Driver* cuda, void* driver, const std::string& way) {
   auto five = Symbol<Five>(driver, "cuGetProcAddress_v2");
   auto four = Symbol<Four>(driver, "cuGetProcAddress");
@@ -53,19 +58,24 @@ bool Load(Driver* cuda, void* driver, const std::string& way) {
   }
   if (way == "old") {
     four = reinterpret_cast<Four>(Ask(four, "cuGetProcAddress", 11030));
-    if (four == nullptr) return false;
+    if (four == nullptr) return Failed("no cuGetProcAddress of 11030");
   }
   if (way == "four" || way == "old") {
     return cuda->Load(
         [&](const char* name, const char*, int version) { return Ask(four, name, version); });
   }
   if (way == "runtime") {
-    void* ignored = nullptr;
-    CUdriverProcAddressQueryResult status;
-    if (five("", &ignored, 0, 0, &status) == CUDA_SUCCESS) return false;
-    if (Ask(five, "cuGetProcAddress", 11030, 0) == nullptr) return false;
+    void* function = nullptr;
+    CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
+    const CUresult result = five("", &function, 0, 0, &status);
+    if (result == CUDA_SUCCESS && status == CU_GET_PROC_ADDRESS_SUCCESS && function != nullptr)
+      return Failed("there is a function without a name");
+    if (Ask(five, "cuGetProcAddress", 11030, 0) == nullptr)
+      return Failed("no cuGetProcAddress of 11030");
     five = reinterpret_cast<Five>(Ask(five, "cuGetProcAddress", 12000, 0));
-    if (five == nullptr || Ask(five, "cuMemAllocAsync", 11020, 2) == nullptr) return false;
+    if (five == nullptr) return Failed("no cuGetProcAddress of 12000");
+    if (Ask(five, "cuMemAllocAsync", 11020, 2) == nullptr)
+      return Failed("no cuMemAllocAsync for per-thread streams");
   }
   return cuda->Load(
       [&](const char* name, const char*, int version) { return Ask(five, name, version, flags); });
@@ -81,7 +91,10 @@ int main(int argc, char** argv) {
   }
   Driver cuda;
   TruthLog truth;
-  if (!Load(&cuda, driver, argv[1])) return 2;
+  if (!Load(&cuda, driver, argv[1])) {
+    Failed("a function was not found");
+    return 2;
+  }
   RunCalls(cuda, truth);
   return truth.Finish();
 }

@@ -93,7 +93,7 @@ TEST(CuptiActivityTest, StreamOrderedMemoryHasItsStreamAndItsPool) {
   });
 }
 
-TEST(CuptiActivityTest, VirtualMemoryCausesNoRecord) {
+TEST(CuptiActivityTest, MappingOfVirtualMemoryIsDeviceMemory) {
   OnDevice({}, [] {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_MEMORY2});
     CUmemAllocationProp properties = OnDeviceZero();
@@ -104,7 +104,13 @@ TEST(CuptiActivityTest, VirtualMemoryCausesNoRecord) {
     ASSERT_EQ(cuMemMap(address, 2 * kMiB, 0, handle, 0), CUDA_SUCCESS);
     ASSERT_EQ(cuMemUnmap(address, 2 * kMiB), CUDA_SUCCESS);
     ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
-    EXPECT_TRUE(CuptiClient::Flushed<CUpti_ActivityMemory4>(CUPTI_ACTIVITY_KIND_MEMORY2).empty());
+    auto records = CuptiClient::Flushed<CUpti_ActivityMemory4>(CUPTI_ACTIVITY_KIND_MEMORY2);
+    ASSERT_EQ(records.size(), 2u);
+    for (const CUpti_ActivityMemory4& record : records) {
+      EXPECT_EQ(record.memoryKind, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE);
+      EXPECT_EQ(record.address, address);
+      EXPECT_EQ(record.bytes, 2 * kMiB);
+    }
   });
 }
 

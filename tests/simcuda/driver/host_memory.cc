@@ -47,6 +47,8 @@ CUresult Register(const char* name, void* pointer, size_t size) {
                                    .size = size,
                                    .device = context->device,
                                    .context = context});
+    simulator.PostMemory(sim::MemoryAction::kAllocated, record,
+                         simulator.allocations[record.address]);
     return CUDA_SUCCESS;
   });
 }
@@ -112,6 +114,7 @@ CUresult cuMemHostUnregister(void* pointer) {
         }
         record.size = found->second.size;
         record.device = found->second.device;
+        simulator.PostMemory(sim::MemoryAction::kFreed, record, found->second);
         simulator.Remove(found);
         return CUDA_SUCCESS;
       });

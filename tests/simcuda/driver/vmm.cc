@@ -62,6 +62,15 @@ const sim::Reservation* ReservationOf(const Simulator& simulator, uint64_t addre
   return address + size <= base + reservation.size ? &reservation : nullptr;
 }
 
+// Tools see a mapping as device memory.
+void PostMapping(Simulator& simulator, sim::MemoryAction action, const Record& record,
+                 uint64_t address, uint64_t size) {
+  Record mapping = record;
+  mapping.address = address;
+  simulator.PostMemory(action, mapping,
+                       {.size = size, .device = record.device, .context = sim::CurrentContext()});
+}
+
 bool Overlaps(const Simulator& simulator, uint64_t address, uint64_t size) {
   auto next = simulator.mappings.lower_bound(address + size);
   if (next == simulator.mappings.begin()) return false;
@@ -128,6 +137,9 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
             flags != 0) {
           return CUDA_ERROR_INVALID_VALUE;
         }
+        // As on a machine that is not part of a fabric, although its GPU supports it.
+        if ((properties->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC) != 0)
+          return CUDA_ERROR_NOT_PERMITTED;
         bool on_device = IsDevice(*properties);
         if (on_device) {
           record.device = properties->location.id;
@@ -171,6 +183,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
     record.device = memory->properties.location.id;
     ++memory->mappings;
     simulator.mappings[address] = {size, handle, simulator.next_buffer_id++};
+    PostMapping(simulator, sim::MemoryAction::kAllocated, record, address, size);
     return CUDA_SUCCESS;
   });
 }
@@ -184,6 +197,8 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
     auto mapping = simulator.mappings.find(address);
     record.device = simulator.physical.at(mapping->second.handle).properties.location.id;
     while (mapping != simulator.mappings.end() && mapping->first < address + size) {
+      PostMapping(simulator, sim::MemoryAction::kFreed, record, mapping->first,
+                  mapping->second.size);
       simulator.Unref(mapping->second.handle, &PhysicalMemory::mappings);
       mapping = simulator.mappings.erase(mapping);
     }

@@ -51,6 +51,15 @@ TEST(DriverVmmTest, CreateBeyondTheBudgetIsOutOfMemory) {
   });
 }
 
+TEST(DriverVmmTest, MemoryThatOtherMachinesCanMapIsNotPermitted) {
+  OnDevice({}, [] {
+    CUmemAllocationProp properties = OnDeviceZero();
+    properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC;
+    CUmemGenericAllocationHandle handle = 0;
+    EXPECT_EQ(cuMemCreate(&handle, 2 * kMiB, &properties, 0), CUDA_ERROR_NOT_PERMITTED);
+  });
+}
+
 TEST(DriverVmmTest, MappingNeedsAReservationAndFreeSpaceInIt) {
   OnDevice({}, [] {
     CUdeviceptr address = Reserve(4 * kMiB);
