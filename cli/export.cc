@@ -17,6 +17,7 @@
 #include "analysis/examination/instant.h"
 #include "analysis/stacks/frames.h"
 #include "analysis/text.h"
+#include "answers/sql/query.h"
 #include "cli/command.h"
 #include "cli/export_html.h"
 #include "cli/frame_options.h"
@@ -218,6 +219,32 @@ absl::StatusOr<int> RunProfile(const ExportArguments& options) {
   return kDone;
 }
 
+absl::StatusOr<int> RunSqlite(const ExportArguments& options) {
+  auto rules = options.frames.Rules();
+  if (!rules.ok()) return rules.status();
+  auto output = OutputFile::Create(options.output, options.force);
+  if (!output.ok()) return output.status();
+  std::vector<std::unique_ptr<answers::Recording>> opened;
+  std::vector<const answers::Recording*> recordings;
+  for (const std::string& file : options.files) {
+    auto recording =
+        OpenRecording(file, {.frames = *rules, .text = answers::TextForm::kAsRecorded});
+    if (!recording.ok()) return recording.status();
+    opened.push_back(*std::move(recording));
+    recordings.push_back(opened.back().get());
+  }
+  const auto query = answers::sql::Query::Make(recordings);
+  if (!query.ok()) return query.status();
+  if (absl::Status status = (*query)->Export(output->path()); !status.ok()) return status;
+  if (absl::Status status = output->Commit(); !status.ok()) return status;
+  PrintNote(fmt::format("{}: to view: sqlite3 {} 'SELECT * FROM categories'", options.output,
+                        options.output));
+  for (const answers::Recording* recording : recordings) {
+    for (const std::string& lack : recording->lacks()) PrintNote(lack);
+  }
+  return kDone;
+}
+
 absl::StatusOr<int> RunStripped(const ExportArguments& options) {
   if (!options.strip.any()) {
     return UsageError("--format gmt needs --strip-paths, --strip-args or both");
@@ -232,14 +259,16 @@ absl::StatusOr<int> RunStripped(const ExportArguments& options) {
 
 absl::StatusOr<int> RunExport(const ExportArguments& given) {
   ExportArguments options = given;
-  if (options.format.empty()) return UsageError("--format is required: torch, html, pprof or gmt");
+  if (options.format.empty())
+    return UsageError("--format is required: torch, html, pprof, sqlite or gmt");
   if (!options.at.empty() && options.format != "pprof")
     return UsageError("--at is for --format pprof; for torch, --to sets the moment");
   if (!options.heap.empty() && options.format != "pprof")
     return UsageError("--heap is for --format pprof");
   if (options.format == "pprof" && options.window.is_given())
     return UsageError("--format pprof exports one moment: use --at, not --from and --to");
-  if (options.format != "html" && options.files.size() != 1)
+  const bool takes_several = options.format == "html" || options.format == "sqlite";
+  if (!takes_several && options.files.size() != 1)
     return UsageError(absl::StrCat("--format ", options.format, " takes one FILE"));
   options.file = options.files.front();
   if (options.format == "gmt") return RunStripped(options);
@@ -248,6 +277,7 @@ absl::StatusOr<int> RunExport(const ExportArguments& given) {
   options.files = stripped->files();
   options.file = options.files.front();
   if (options.format == "html") return RunHtml(options);
+  if (options.format == "sqlite") return RunSqlite(options);
   return options.format == "pprof" ? RunProfile(options) : RunTorch(options);
 }
 
@@ -257,11 +287,11 @@ void AddExport(Program& program) {
   auto options = std::make_shared<ExportArguments>();
   Command command = program.AddVerb("export", "Convert a recording to the format of another tool",
                                     [options](const Terminal&) { return RunExport(*options); });
-  command.Arguments("FILE", &options->files, "recording; several for html");
-  command.Choice("--format", &options->format, {"torch", "html", "pprof", "gmt"},
+  command.Arguments("FILE", &options->files, "recording; several for html and sqlite");
+  command.Choice("--format", &options->format, {"torch", "html", "pprof", "sqlite", "gmt"},
                  "torch: for pytorch.org/memory_viz and torch.cuda._memory_viz; html: the page of "
-                 "`view` as one standalone file; pprof: for `go tool pprof`; gmt: a stripped "
-                 "recording to share");
+                 "`view` as one standalone file; pprof: for `go tool pprof`; sqlite: the tables "
+                 "of `query`; gmt: a stripped recording to share");
   command.RequiredOption("-o,--output", &options->output, "FILE", "file to write");
   command.Option("--device", &options->device, "N", "only this GPU");
   command.Option("--at", &options->at, "WHEN",

@@ -27,6 +27,7 @@
   VERB(Diff) \
   VERB(Leaks) \
   VERB(Show) \
+  VERB(Query) \
   VERB(View) \
   VERB(Export) \
   VERB(Cat) \

@@ -15,10 +15,14 @@ using analysis::LeakSuspect;
 using analysis::Whole;
 using Json = nlohmann::ordered_json;
 
+Json DeviceOrNull(int32_t device) {
+  return device == analysis::kHostDevice ? Json() : Json(device);
+}
+
 Json FrameOrNull(const std::optional<analysis::FrameText>& frame) {
   return frame ? FrameJson(*frame) : Json();
 }
-Json DeviceJson(int32_t device) { return device == analysis::kHostDevice ? Json() : Json(device); }
+
 // The slope may be negative.
 Json SlopeJson(double bytes) {
   return bytes < 0 ? Json(-static_cast<int64_t>(Whole(-bytes))) : Json(Whole(bytes));
@@ -42,7 +46,7 @@ Json SuspectJson(const LeakSuspect& suspect, analysis::StackTexts& stacks,
       {"tier", NameOf(suspect.tier)},
       {"kind", NameOf(suspect.kind)},
       {"what", WhatIsKept(suspect)},
-      {"device", DeviceJson(suspect.device)},
+      {"device", DeviceOrNull(suspect.device)},
       {"heap", suspect.heap.empty() ? Json() : Json(suspect.heap)},
       {"library", suspect.library.empty() ? Json() : Json(suspect.library)},
       {"bytes_per_cycle", SlopeJson(suspect.bytes_per_cycle)},
@@ -73,7 +77,7 @@ Json SuspectJson(const LeakSuspect& suspect, analysis::StackTexts& stacks,
 Json GrowingJson(const LeakSuspect& growing, analysis::StackTexts& stacks,
                  analysis::SourceLines& sources) {
   Json json = {{"what", WhatIsKept(growing)},
-               {"device", DeviceJson(growing.device)},
+               {"device", DeviceOrNull(growing.device)},
                {"heap", growing.heap},
                {"bytes_per_cycle", SlopeJson(growing.bytes_per_cycle)},
                {"bytes", growing.bytes},
@@ -112,7 +116,7 @@ std::string LeaksJson(const LeakReport& report, const LeaksShown& shown,
   }
   json["minima"] = Json::array();
   for (const analysis::CycleMinima& minima : report.minima) {
-    json["minima"].push_back({{"device", DeviceJson(minima.device)},
+    json["minima"].push_back({{"device", DeviceOrNull(minima.device)},
                               {"first_cycle", minima.first_cycle},
                               {"first_bytes", minima.first_bytes},
                               {"last_bytes", minima.last_bytes},
@@ -124,7 +128,7 @@ std::string LeaksJson(const LeakReport& report, const LeaksShown& shown,
   }
   json["before"] = Json::array();
   for (const analysis::HeldBefore& before : report.before) {
-    json["before"].push_back({{"device", DeviceJson(before.device)},
+    json["before"].push_back({{"device", DeviceOrNull(before.device)},
                               {"heap", before.heap.empty() ? Json() : Json(before.heap)},
                               {"bytes", before.bytes},
                               {"blocks", before.blocks},

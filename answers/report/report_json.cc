@@ -51,7 +51,7 @@ Json HeapJson(const analysis::ReportHeap& heap) {
       {"before", HeldBeforeJson(heap.before)}};
 }
 
-Json DeviceJson(const analysis::ReportDevice& device) {
+Json DeviceReportJson(const analysis::ReportDevice& device) {
   Json json = {{"index", Index(device.index)},
                {"name", OrNull(device.name)},
                {"total_bytes", OrNull(device.total_bytes)},
@@ -116,7 +116,7 @@ std::string ReportJson(const analysis::Report& report, const ReportSource& sourc
       {"all_time", AllTimeJson(report.all_time, top)},
       {"lacks", source.lacks}};
   for (const analysis::ReportDevice& device : report.devices) {
-    json["devices"].push_back(DeviceJson(device));
+    json["devices"].push_back(DeviceReportJson(device));
     AddAllocatorKeys(report.allocator, device.index, json["devices"].back());
     json["devices"].back()["allocators"] = AllocatorsJson(report.allocators, device.index);
     json["devices"].back()["room"] = RoomJson(report.rooms, device.index);

@@ -1,0 +1,120 @@
+// answers/sql/tables.h
+//
+// Tables: a recording as SQL sees it. A table is a list of columns, each of which writes the value
+// of one row; nothing is copied until a query reads it. docs/sql.md describes the tables to users
+// and repeats the help texts of Tables().
+//
+// Thread safety: one thread at a time for one source.
+
+#ifndef GMT_ANSWERS_SQL_TABLES_H_
+#define GMT_ANSWERS_SQL_TABLES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "answers/recording.h"
+
+struct sqlite3_context;
+
+namespace gmt::answers::sql {
+
+// Receives one value. Null unless one of the others is called.
+class Cell {
+ public:
+  explicit Cell(sqlite3_context* context) : context_(context) {}
+
+  void Integer(int64_t value);
+  // A number without a value is null.
+  template <typename Number>
+  void Integer(const std::optional<Number>& value) {
+    if (value) Integer(static_cast<int64_t>(*value));
+  }
+  // Null if it is 0, which stands for an unknown stack.
+  void Id(uint32_t id) {
+    if (id != 0) Integer(id);
+  }
+  // Null if empty. The text is copied.
+  void Text(std::string_view text);
+  // Null if empty. REQUIRES: the text outlives the query.
+  void LastingText(std::string_view text);
+
+ private:
+  sqlite3_context* context_;
+};
+
+// A recording and what its tables compute once, when they are first read.
+class Source {
+ public:
+  // REQUIRES: `recording` outlives the source.
+  explicit Source(const Recording& recording) : recording_(recording) {}
+
+  const Recording& recording() const { return recording_; }
+  const analysis::Trace& trace() const { return recording_.trace(); }
+  std::string_view String(uint32_t id) const { return recording_.definitions().string(id); }
+
+  // The stacks that something in the recording refers to, in ascending order.
+  const std::vector<uint32_t>& stacks();
+  // The first row of each of these stacks in the table `frames`, and the number of rows at the end.
+  const std::vector<uint64_t>& first_frames();
+
+  struct StepUse {
+    uint32_t step, device;  // indices of Cycles::cycles and Cycles::devices
+  };
+  const std::vector<StepUse>& step_uses();
+  struct PhaseRow {
+    StepUse use;
+    uint32_t phase;
+  };
+  const std::vector<PhaseRow>& phases();
+  struct CategoryRow {
+    int32_t device;
+    int64_t t_ns;
+    analysis::CategoryUse use;
+  };
+  // At the peak of each device.
+  const std::vector<CategoryRow>& categories();
+
+ private:
+  const Recording& recording_;
+  std::optional<std::vector<uint32_t>> stacks_;
+  std::optional<std::vector<uint64_t>> first_frames_;
+  std::optional<std::vector<StepUse>> step_uses_;
+  std::optional<std::vector<PhaseRow>> phases_;
+  std::optional<std::vector<CategoryRow>> categories_;
+};
+
+struct Column {
+  const char* name;
+  const char* type;  // INTEGER or TEXT
+  const char* help;
+  void (*write)(Source& source, uint64_t row, Cell& cell);
+};
+
+struct Table {
+  const char* name;
+  const char* help;
+  uint64_t (*count)(Source& source);
+  std::vector<Column> columns;
+  // A column by which rows are found without a scan, and the rows [first, second) that have the
+  // value `key` there; without one: -1 and null.
+  int key = -1;
+  std::pair<uint64_t, uint64_t> (*find)(Source& source, int64_t key) = nullptr;
+};
+
+const std::vector<Table>& Tables();
+
+// A table that selects rows of another one.
+struct View {
+  const char* name;
+  const char* help;
+  const char* condition;  // in SQL, on rows of memory
+};
+const std::vector<View>& Views();
+
+}  // namespace gmt::answers::sql
+
+#endif  // GMT_ANSWERS_SQL_TABLES_H_

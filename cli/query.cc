@@ -1,0 +1,115 @@
+// gpumemtrace query: answers SQL about recordings.
+
+#include "answers/sql/query.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "cli/command.h"
+#include "cli/frame_options.h"
+#include "cli/open_recording.h"
+#include "cli/verbs.h"
+
+namespace gmt::cli {
+namespace {
+
+constexpr int64_t kRowsShown = 1000;  // by default, of a table for people
+
+struct QueryArguments {
+  std::vector<std::string> words;  // FILE... SQL
+  int64_t max_rows = -1, timeout = 60;
+  bool csv = false, json = false, box = false, schema = false;
+  FrameOptions frames;
+};
+
+bool IsFile(const std::string& word) {
+  std::error_code none;
+  return std::filesystem::exists(word, none);
+}
+
+// Takes the statement from the end of `words`, or from stdin if they are all files.
+absl::StatusOr<std::string> TakeStatement(std::vector<std::string>& words) {
+  if (words.empty()) return UsageError("FILE: expected a recording; --schema lists the tables");
+  if (!IsFile(words.back()) && words.size() > 1) {
+    std::string sql = std::move(words.back());
+    words.pop_back();
+    return sql;
+  }
+  if (isatty(STDIN_FILENO) != 0) {
+    return UsageError(
+        "SQL: expected a statement after the recordings, or on standard input; --schema lists the "
+        "tables");
+  }
+  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+}
+
+absl::StatusOr<answers::sql::Options> OptionsOf(const QueryArguments& arguments) {
+  if (arguments.csv + arguments.json + arguments.box > 1)
+    return UsageError("--csv, --json and --box exclude each other");
+  if (arguments.timeout < 0) return UsageError("--timeout: expected seconds, 0 for no limit");
+  answers::sql::Options options;
+  options.seconds = arguments.timeout;
+  options.form = arguments.csv    ? answers::sql::Form::kCsv
+                 : arguments.json ? answers::sql::Form::kJson
+                 : arguments.box  ? answers::sql::Form::kBox
+                                  : answers::sql::Form::kTable;
+  const int64_t shown = arguments.csv || arguments.json ? 0 : kRowsShown;
+  options.max_rows = static_cast<uint64_t>(arguments.max_rows < 0 ? shown : arguments.max_rows);
+  return options;
+}
+
+absl::StatusOr<int> Run(QueryArguments& arguments) {
+  if (arguments.schema) {
+    fmt::print("{}", answers::sql::Schema());
+    return kDone;
+  }
+  const auto options = OptionsOf(arguments);
+  if (!options.ok()) return options.status();
+  const auto sql = TakeStatement(arguments.words);
+  if (!sql.ok()) return sql.status();
+  auto rules = arguments.frames.Rules();
+  if (!rules.ok()) return rules.status();
+  const bool as_recorded = arguments.csv || arguments.json;
+  std::vector<std::unique_ptr<answers::Recording>> opened;
+  std::vector<const answers::Recording*> recordings;
+  for (const std::string& file : arguments.words) {
+    auto recording = OpenRecording(file, {.frames = *rules, .text = FormFor(as_recorded)});
+    if (!recording.ok()) return recording.status();
+    opened.push_back(*std::move(recording));
+    recordings.push_back(opened.back().get());
+  }
+  const auto query = answers::sql::Query::Make(recordings);
+  if (!query.ok()) return query.status();
+  const absl::Status done = (*query)->Run(*sql, *options, [](std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  });
+  if (!done.ok()) return done;
+  return kDone;
+}
+
+}  // namespace
+
+void AddQuery(Program& program) {
+  auto arguments = std::make_shared<QueryArguments>();
+  Command command = program.AddVerb("query", "Answer SQL about one or several recordings",
+                                    [arguments](const Terminal&) { return Run(*arguments); });
+  command.OptionalArguments("FILE... SQL", &arguments->words,
+                            "recordings, and one SELECT; without one, it is read from stdin");
+  command.Flag("--schema", &arguments->schema, "list the tables and their columns");
+  command.Flag("--csv", &arguments->csv, "print CSV");
+  command.Flag("--box", &arguments->box, "draw lines around the columns");
+  command.Option("--max-rows", &arguments->max_rows, "N",
+                 "rows printed; 0: all, as with --csv and --json (otherwise 1000)");
+  command.Option("--timeout", &arguments->timeout, "SECONDS", "time limit; 0: none");
+  arguments->frames.AddTo(command);
+  command.Flag("--json", &arguments->json, "print JSON");
+}
+
+}  // namespace gmt::cli
