@@ -17,7 +17,7 @@ import agreement
 import frames
 import oracle_check
 from driver_memory import Difference
-from replay import FROM_ALLOCATOR, Replay
+from replay import FROM_ALLOCATOR, OUT_OF_MEMORY, Replay
 from rig import Rig, find_python
 from scenarios import SCENARIOS
 
@@ -136,6 +136,8 @@ def concerns_blocks(line, replay):
     if heap == "driver" and kind in ("alloc", "free", "map", "unmap"):
         address = line["address"]
         return any(p.address <= address < p.address + p.size for p in replay.driver.all_segments())
+    if heap == "driver" and kind == "alloc_failed":
+        return line["result"] == OUT_OF_MEMORY
     if kind in ("event_record", "sync"):
         return bool(line.get("flags", 0) & FROM_ALLOCATOR) and line["object"] in replay.waited_for
     if kind == "mark":
