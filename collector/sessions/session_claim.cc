@@ -49,9 +49,11 @@ absl::StatusOr<std::unique_ptr<SessionClaim>> SessionClaim::Take(int fd) {
     close(own);
     return Unusable(why);
   }
+  // First the attach: a client that sees the collector may end the attach at once.
+  const uint32_t attach = AttachUnderWay(opened.map.control());
   opened.map.control().collector_pid.store(static_cast<uint32_t>(getpid()),
                                            std::memory_order_release);
-  return std::unique_ptr<SessionClaim>(new SessionClaim(own, opened));
+  return std::unique_ptr<SessionClaim>(new SessionClaim(own, opened, attach));
 }
 
 SessionClaim::~SessionClaim() {

@@ -62,11 +62,8 @@ class SessionClaim {
  private:
   static constexpr size_t kPathSize = sizeof(session::CreatedSession::path);
 
-  SessionClaim(int fd, const session::OpenedSession& opened)
-      : fd_(fd),
-        opened_(opened),
-        header_(opened.map.header()),
-        attach_(AttachUnderWay(opened.map.control())) {}
+  SessionClaim(int fd, const session::OpenedSession& opened, uint32_t attach)
+      : fd_(fd), opened_(opened), header_(opened.map.header()), attach_(attach) {}
 
   static uint32_t AttachUnderWay(const session::Control& control);
 
