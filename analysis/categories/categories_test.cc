@@ -486,6 +486,24 @@ TEST_F(CategoriesTest, RequestedSizesAreComparedNotBlockSizes) {
   EXPECT_NE(Of(0x4000'0000), Category::kParameters);
 }
 
+TEST_F(CategoriesTest, SavedMemoryFromBeforeAnAttachThatStaysIsAWeightWithoutAGradient) {
+  constexpr uint64_t kFrozen = 0x90000;
+  s_.script().Api(s_.script().Block(kFrozen, kOtherBytes), kBeforeAttachApi);
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  s_.script().Role(kParameter, format::kRoleParameter);
+  for (int step = 0; step < 4; ++step) {
+    s_.Block(kActivation, kOtherBytes, s_.InForward());
+    s_.script().Role(kActivation, format::kRoleSaved, "MmBackward0");
+    s_.script().Role(kFrozen, format::kRoleSaved, "MmBackward0");
+    s_.Backward([&] {
+      s_.script().Role(kFrozen, 0);
+      s_.Free(kActivation);
+    });
+  }
+  EXPECT_EQ(Of(kFrozen), Category::kParameters);
+  EXPECT_EQ(Of(kActivation, 2), Category::kActivations);
+}
+
 TEST_F(CategoriesTest, MemoryBeforeAndAfterAForwardPassIsParameters) {
   for (int i = 0; i < 3; ++i) s_.Block(kActivation + 0x1000 * i, kOtherBytes, s_.InForward());
   FreeFromBefore(0x1000, 0);

@@ -75,6 +75,13 @@ Categorizer::Decision Categorizer::ByRole(const Group& group, const Decision& by
   if ((group.roles & format::kRoleGradient) != 0 && group.life.life != Lifespan::kPhase)
     return {Category::kGradients, Confidence::kHigh, "observed: the gradient of a leaf", true};
   if ((group.roles & format::kRoleSaved) == 0) return {};
+  // A weight without a gradient and a buffer are saved too. Memory from before an attach has no
+  // stack that would show what it is; an activation does not stay.
+  const bool stays = group.is_open() || group.life.life == Lifespan::kLong;
+  if (group.from_before && group.stack == 0 && stays) {
+    return {Category::kParameters, Confidence::kMedium,
+            "observed: held from before the attach, and saved for backward; it stays", true};
+  }
   const bool says_more = by_rule.is_made && by_rule.category != Category::kActivations &&
                          by_rule.category != Category::kTemporaries &&
                          by_rule.category != Category::kUnknown &&
