@@ -209,5 +209,22 @@ TEST(SparklineTest, MaximumIsFullAndNonzeroIsVisible) {
   EXPECT_EQ(answers::Sparkline({UINT64_MAX}, false), "@");
 }
 
+TEST_F(ShowTest, BlockAndEventNameTheTensorAndWhyItIsAlive) {
+  Put("roles.jsonl",
+      R"({"kind":"header","schema":"gpumemtrace.events/1","start_unix_ns":1}
+{"kind":"stack","id":1,"frames":[{"function":"forward","file":"m.py","line":2,"language":"python"}]}
+{"kind":"alloc","t_ns":1,"heap":"pytorch","device":0,"address":8192,"size":512,"stack":1,"dtype":"float32","shape":"[8, 16]"}
+{"kind":"role","t_ns":2,"heap":"pytorch","device":0,"address":8192,"role":["saved"],"forward_stack":1,"node":"MmBackward0"}
+)");
+  for (const char* id : {"block/0x2000", "event/1"}) {
+    ASSERT_EQ(Run(std::string("show roles.jsonl ") + id), 0) << err_;
+    EXPECT_THAT(out_, AllOf(HasSubstr("float32 [8, 16]"),
+                            HasSubstr("saved for backward by MmBackward0 (m.py:2)")));
+  }
+  const nlohmann::json memory = RunJson("show --json roles.jsonl event/1")["memory"];
+  EXPECT_EQ(memory["shape"], "[8, 16]");
+  EXPECT_EQ(memory["alive"]["reason"], "saved");
+}
+
 }  // namespace
 }  // namespace gmt::cli

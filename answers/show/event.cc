@@ -80,6 +80,7 @@ ShowResult ShowEvent(const ShowInput& input, const Subject& subject) {
   const analysis::Categories::Assignment& category = input.categories.Of(row);
   page.Fact("category", fmt::format("{} (confidence {}): {}", TextOf(category.category),
                                     NameOf(category.confidence), input.categories.Reason(row)));
+  AddTensorFacts(input, row, page);
   page.Fact("step", StepOf(input, step));
   page.Part("Allocated by");
   for (const std::string& line :

@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "analysis/categories/alive_by_category.h"
 #include "analysis/text.h"
 #include "analysis/trace/recorded_time.h"
+#include "answers/json.h"
 #include "answers/show/row.h"
+#include "answers/stacks/alive_text.h"
 
 namespace gmt::answers {
 namespace {
@@ -98,6 +101,31 @@ std::string HeldText(const Trace& trace, RowId row) {
   return fmt::format("{} to {} ({})", begin, Duration(to), Duration(lasted));
 }
 
+namespace {
+
+std::vector<analysis::Alive> AliveAtItsEnd(const ShowInput& input, RowId row) {
+  const Trace& trace = input.trace();
+  const analysis::Step death = trace.rows.death[row];
+  const analysis::Step end = death == kNever ? trace.last_step() : death - 1;
+  analysis::AliveSums sums;
+  analysis::AliveByCategory(trace, input.categories, end).AddTo(sums, row, trace.rows.size[row]);
+  return sums.Sorted(input.examination.stacks());
+}
+
+std::string TensorText(const ShowInput& input, RowId row) {
+  const format::Definitions& definitions = input.examination.definitions();
+  const std::string dtype(definitions.string(input.trace().rows.Dtype(row)));
+  const std::string shape(definitions.string(input.trace().rows.Shape(row)));
+  return dtype.empty() || shape.empty() ? dtype + shape : dtype + " " + shape;
+}
+
+}  // namespace
+
+void AddTensorFacts(const ShowInput& input, RowId row, ShowPage& page) {
+  page.Fact("tensor", TensorText(input, row));
+  page.Fact("alive as", AliveText(AliveAtItsEnd(input, row)));
+}
+
 Json RowJson(const ShowInput& input, RowId row) {
   const Trace& trace = input.trace();
   const Rows& rows = trace.rows;
@@ -117,7 +145,10 @@ Json RowJson(const ShowInput& input, RowId row) {
       {"thread", has_thread ? Json(rows.thread[row]) : Json(nullptr)},
       {"category", NameOf(category.category)},
       {"confidence", NameOf(category.confidence)},
-      {"id", rows.stack[row] == 0 ? Json(nullptr) : Json(StackId(rows.stack[row]))}};
+      {"id", rows.stack[row] == 0 ? Json(nullptr) : Json(StackId(rows.stack[row]))},
+      {"dtype", OrNull(std::string(input.examination.definitions().string(rows.Dtype(row))))},
+      {"shape", OrNull(std::string(input.examination.definitions().string(rows.Shape(row))))},
+      {"alive", AliveJson(AliveAtItsEnd(input, row))}};
 }
 
 ShowResult ShowPlace(const ShowInput& input, const Subject& subject) {
@@ -128,6 +159,7 @@ ShowResult ShowPlace(const ShowInput& input, const Subject& subject) {
   ShowPage& page = answer.page;
   const std::string headline = HeadlineOf(input, place, owner);
   page.Headline(headline);
+  if (owner != kNoRow) AddTensorFacts(input, owner, page);
   AddOwners(input, "Blocks at this address", place.inner, page);
   AddOwners(input, "Driver memory at this address", place.outer, page);
   if (!place.mappings.empty()) {

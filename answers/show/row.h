@@ -16,8 +16,13 @@ namespace gmt::answers {
 // Returns "12.4 s to 12.9 s (500 ms)", "12.4 s to the end" or "from before to 12.9 s".
 std::string HeldText(const analysis::Trace& trace, analysis::RowId row);
 
-// Returns {"address", "size", "requested", "device", "heap", "from_t_ns", "to_t_ns", "id", ...}.
+// Returns {"address", "size", "requested", "device", "heap", "from_t_ns", "to_t_ns", "id", "dtype",
+// "shape", "alive", ...}.
 nlohmann::ordered_json RowJson(const ShowInput& input, analysis::RowId row);
+
+// Adds the tensor for which it was allocated, and why it is alive at its end, or at the end of the
+// recording.
+void AddTensorFacts(const ShowInput& input, analysis::RowId row, ShowPage& page);
 
 }  // namespace gmt::answers
 
