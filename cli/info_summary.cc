@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/trace/memory_event.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::cli {
@@ -46,6 +47,7 @@ absl::Status InfoSummary::OnEvents(const format::EventBatch& batch) {
         break;
       case ALLOC_FAILED:
         ++alloc_failed;
+        if (analysis::LackedMemory(event)) ++out_of_memory;
         break;
       case ROLE:
         ++role;

@@ -18,9 +18,9 @@ constexpr size_t kListedBeforeSorting = 8 * CrossCheck::kListed;
 
 enum class Coverage : uint8_t { kNone, kPossible, kFull };
 
-// Whether CUPTI's memory records cover an operation. It has none for imports and graphs; the handle
-// of an array is not an address. CUPTI 13 reports registered memory and mappings (observed on an
-// H200, driver 580), but no documentation says since when.
+// Whether CUPTI's memory records cover an operation. It has none for cuMemCreate, imports and
+// graphs; the handle of an array is not an address. CUPTI 13 reports registered memory and
+// mappings (observed on an H200, driver 580), but no documentation says since when.
 Coverage CoverageOf(const Event& event) {
   switch (event.kind) {
     case REGISTER:

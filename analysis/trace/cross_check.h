@@ -13,8 +13,9 @@
 // sizes_differ.
 //
 // Not counted as missed by CUPTI, but counted separately: operations that it has no records for
-// (imports and graphs; mappings and registered host memory unless it reports them), operations
-// while it was off, and those just before it stopped, whose records may never have been delivered.
+// (cuMemCreate, imports, graphs; mappings and registered host memory unless it reports them),
+// operations while it was off, and those just before it stopped, whose records may never have been
+// delivered.
 //
 // Memory: the waiting operations, up to kMaxWaiting of each side. Thread safety: one thread at a
 // time.

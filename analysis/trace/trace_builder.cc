@@ -27,6 +27,7 @@ absl::Status TraceBuilder::OnHeader(const Header& header) {
   trace_.start_unix_ns = static_cast<int64_t>(header.start_unix_ns());
   trace_.imported_from = header.imported_from();
   trace_.pid = header.pid();
+  trace_.hostname = header.hostname();
   return absl::OkStatus();
 }
 
@@ -298,11 +299,8 @@ void TraceBuilder::OnRole(const Event& event) {
       {row, trace_.last_step(), event.roles, event.forward_stack, event.name});
 }
 
-// A call that fails for another reason did not lack memory: PyTorch first asks for memory that
-// other machines can map, which the driver permits on few of them, and then without that.
 void TraceBuilder::OnAllocFailed(const Event& event) {
-  constexpr uint32_t kOutOfMemory = 2;  // cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY
-  if (event.result != 0 && event.result != kOutOfMemory) return;
+  if (!LackedMemory(event)) return;
   const uint32_t heap = HeapOf(event);
   if (heap > kHostHeap) BeforeBlockEvent(event);
   FailedAllocation failed;

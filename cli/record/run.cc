@@ -176,7 +176,7 @@ Outcome OutcomeOf(const std::string& recording) {
   const Exit& exit = summary.facts.exit();
   const bool failed =
       exit.kind() == Exit::SIGNALLED || (exit.kind() == Exit::EXITED && exit.code() != 0);
-  return {failed, summary.alloc_failed > 0};
+  return {failed, summary.out_of_memory > 0};
 }
 
 struct RecordedProcess {

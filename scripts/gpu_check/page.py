@@ -1,4 +1,4 @@
-"""Writes the results as a page of docs/ and as JSON. A page that exists keeps what stands from the heading KEPT on."""
+"""Writes the results as a page of docs/ and as JSON. A page that exists keeps everything from the heading KEPT on."""
 
 import dataclasses
 import datetime

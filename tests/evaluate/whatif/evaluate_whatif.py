@@ -142,8 +142,9 @@ def main():
                         len(judged), 0.95)
     if judged:
         evaluation.shown("largest error of the peak", f"{max(map(abs, map(error, judged))):.1%}")
-    evaluation.at_least("out of memory or not", sum(pair["scenario"]["oom"] != pair["finished"] for pair in pairs),
-                        len(pairs), 1)
+    if runs.shares:
+        evaluation.at_least("out of memory or not", sum(pair["scenario"]["oom"] != pair["finished"] for pair in pairs),
+                            len(pairs), 1)
     inside = [pair["scenario"]["low_bytes"] <= pair["peak"] <= pair["scenario"]["high_bytes"] * 1.001 for pair in judged]
     evaluation.shown("real peak in the predicted range", f"{sum(inside)} of {len(inside)}")
     evaluation.table(("changed program", "change", "reserved", "predicted", "really", "error"),
