@@ -25,6 +25,7 @@
   VERB(Estimate) \
   VERB(Ledger) \
   VERB(Diff) \
+  VERB(Ranks) \
   VERB(Leaks) \
   VERB(Show) \
   VERB(Query) \

@@ -1,0 +1,163 @@
+#include "answers/ranks/ranks_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "analysis/text.h"
+#include "answers/json.h"
+
+namespace gmt::answers {
+namespace {
+
+constexpr size_t kRanksShown = 8, kOutliersShown = 2;
+
+std::string CapitalizedName(const RankRow& row) {
+  std::string name = row.name;
+  if (row.digest.rank) name[0] = 'R';
+  return name;
+}
+
+std::string Peaks(const RankComparison& comparison) {
+  const std::string least = Bytes(comparison.least_peak_bytes),
+                    most = Bytes(comparison.most_peak_bytes);
+  return least == most ? most : fmt::format("{} to {}", least, most);
+}
+
+std::string RanksVerdict(const RankComparison& comparison) {
+  const size_t count = comparison.rows.size();
+  if (count == 1)
+    return fmt::format("Only one recording: {} has a peak of {}", comparison.rows[0].name,
+                       Peaks(comparison));
+  if (comparison.outliers.empty())
+    return fmt::format("{} ranks agree: peak {}", count, Peaks(comparison));
+  const RankRow& row = comparison.rows[comparison.outliers.front()];
+  std::string text = CapitalizedName(row);
+  if (row.delta_bytes != 0 && static_cast<uint64_t>(std::abs(row.delta_bytes)) >= kMinDifference) {
+    text +=
+        fmt::format(" has a peak of {}, {} {} than the median of {}", Bytes(row.digest.peak_bytes),
+                    Bytes(static_cast<uint64_t>(std::abs(row.delta_bytes))),
+                    row.delta_bytes > 0 ? "more" : "less", Plural(count, "rank"));
+  } else {
+    text += " differs";
+  }
+  if (!row.causes.empty()) text += ": " + row.causes.front();
+  if (comparison.outliers.size() > 1)
+    text += fmt::format("; {} more differ", comparison.outliers.size() - 1);
+  return text;
+}
+
+// Those that differ, then the others, in the order of ranks.
+std::vector<const RankRow*> RowsShown(const RankComparison& comparison, size_t top) {
+  std::vector<const RankRow*> rows;
+  for (const bool differs : {true, false}) {
+    for (const RankRow& row : comparison.rows) {
+      if (row.differs == differs && rows.size() < top) rows.push_back(&row);
+    }
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+nlohmann::ordered_json RankJson(const RankRow& row) {
+  const RankDigest& digest = row.digest;
+  nlohmann::ordered_json categories = nlohmann::ordered_json::object();
+  for (size_t i = 0; i < analysis::kCategories; ++i) {
+    if (digest.categories[i] > 0)
+      categories[std::string(NameOf(static_cast<analysis::Category>(i)))] = digest.categories[i];
+  }
+  nlohmann::ordered_json leak;
+  if (digest.leak) {
+    leak = {{"bytes_per_step", digest.leak->bytes_per_step},
+            {"place", OrNull(digest.leak->place)},
+            {"likely", digest.leak->is_likely},
+            {"eta_ns", OrNull(digest.leak->eta_ns)}};
+  }
+  return {{"rank", OrNull(digest.rank)},
+          {"host", OrNull(digest.host)},
+          {"file", digest.file},
+          {"pid", digest.pid == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(digest.pid)},
+          {"device", digest.device},
+          {"peak_bytes", digest.peak_bytes},
+          {"peak_t_ns", digest.peak_t_ns},
+          {"delta_bytes", row.delta_bytes},
+          {"reserved_bytes", digest.reserved_bytes},
+          {"categories", categories},
+          {"outside", digest.libraries},
+          {"steps", digest.steps},
+          {"retries", digest.retries},
+          {"failures", digest.failures},
+          {"leak", leak},
+          {"differs", row.differs},
+          {"causes", row.causes}};
+}
+
+}  // namespace
+
+RanksAnswer::RanksAnswer(std::vector<RankDigest> digests, std::vector<std::string> unread)
+    : comparison_(CompareRanks(std::move(digests))), unread_(std::move(unread)) {}
+
+std::string RanksAnswer::Text(const Terminal& terminal, size_t top) const {
+  const auto width = static_cast<size_t>(std::max(terminal.width, 40));
+  std::string text = terminal.Bold(Shortened(RanksVerdict(comparison_), width)) + "\n";
+  const auto line = [&text, width](const std::string& words) {
+    text += Shortened(words, width) + "\n";
+  };
+  if (comparison_.next_to_fail && comparison_.rows.size() > 1) {
+    line(fmt::format("next to run out: {}, {}", comparison_.rows[*comparison_.next_to_fail].name,
+                     comparison_.why_next));
+  }
+  text += "\n";
+  const std::vector<const RankRow*> rows = RowsShown(comparison_, top == 0 ? kRanksShown : top);
+  size_t name_width = 4;
+  for (const RankRow* row : rows)
+    name_width = std::max(name_width, std::min<size_t>(row->name.size(), 40));
+  line(fmt::format("{:<{}}  GPU        peak  from median    reserved   steps  retries", "rank",
+                   name_width));
+  for (const RankRow* row : rows) {
+    const RankDigest& digest = row->digest;
+    line(fmt::format("{:<{}}  {:>3}  {:>10}  {:>11}  {:>10}  {:>6}  {:>7}{}",
+                     Shortened(row->name, 40), name_width, digest.device, Bytes(digest.peak_bytes),
+                     SignedBytes(row->delta_bytes), Bytes(digest.reserved_bytes), digest.steps,
+                     digest.retries, row->differs ? "  differs" : ""));
+  }
+  if (rows.size() < comparison_.rows.size())
+    line(fmt::format("and {} more: --top {}", comparison_.rows.size() - rows.size(),
+                     comparison_.rows.size()));
+  const size_t explained = top == 0 ? kOutliersShown : comparison_.outliers.size();
+  for (size_t i = 0; i < std::min(explained, comparison_.outliers.size()); ++i) {
+    const RankRow& row = comparison_.rows[comparison_.outliers[i]];
+    text += "\n";
+    line(fmt::format("{}, {}", row.name, row.digest.file));
+    for (const std::string& cause : row.causes) line("  " + cause);
+  }
+  if (!unread_.empty()) {
+    text += "\nNot read\n";
+    for (const std::string& words : unread_) line("  " + words);
+  }
+  const RankRow& next =
+      comparison_.rows[comparison_.outliers.empty() ? 0 : comparison_.outliers.front()];
+  if (comparison_.rows.size() > 1 && !comparison_.outliers.empty()) {
+    const RankRow& other = comparison_.rows[&next == &comparison_.rows[0] ? 1 : 0];
+    text += fmt::format("\nNext: gpumemtrace diff {} {}\n", other.digest.file, next.digest.file);
+  } else {
+    text += fmt::format("\nNext: gpumemtrace report {}\n", next.digest.file);
+  }
+  return text;
+}
+
+std::string RanksAnswer::Json() const {
+  nlohmann::ordered_json json = NewJson("ranks", "");
+  json["median_peak_bytes"] = comparison_.median_peak_bytes;
+  json["ranks"] = nlohmann::ordered_json::array();
+  for (const RankRow& row : comparison_.rows) json["ranks"].push_back(RankJson(row));
+  json["outliers"] = comparison_.outliers;
+  json["next_to_fail"] = OrNull(comparison_.next_to_fail);
+  json["unread"] = unread_;
+  return JsonText(json);
+}
+
+}  // namespace gmt::answers

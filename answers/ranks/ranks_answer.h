@@ -1,0 +1,35 @@
+// answers/ranks/ranks_answer.h
+//
+// RanksAnswer: the comparison of a job's ranks as text and as JSON.
+//
+// Thread safety: const methods from any thread.
+
+#ifndef GMT_ANSWERS_RANKS_RANKS_ANSWER_H_
+#define GMT_ANSWERS_RANKS_RANKS_ANSWER_H_
+
+#include <string>
+#include <vector>
+
+#include "answers/ranks/rank_comparison.h"
+#include "answers/terminal.h"
+
+namespace gmt::answers {
+
+class RanksAnswer {
+ public:
+  // REQUIRES: at least one digest. `unread`: sentences about files that could not be read.
+  RanksAnswer(std::vector<RankDigest> digests, std::vector<std::string> unread);
+
+  const RankComparison& comparison() const { return comparison_; }
+  // `top`: rows of the table; 0: as many as fit a screen, those that differ first.
+  std::string Text(const Terminal& terminal, size_t top = 0) const;
+  std::string Json() const;
+
+ private:
+  const RankComparison comparison_;
+  const std::vector<std::string> unread_;
+};
+
+}  // namespace gmt::answers
+
+#endif  // GMT_ANSWERS_RANKS_RANKS_ANSWER_H_

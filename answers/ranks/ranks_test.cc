@@ -1,0 +1,180 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/testing/event_script.h"
+#include "answers/ranks/ranks_answer.h"
+#include "format/units.h"
+
+namespace gmt::answers {
+namespace {
+
+using analysis::Category;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+class RanksTest : public ::testing::Test {
+ protected:
+  RanksTest() {
+    for (int rank = 0; rank < 4; ++rank) Add(rank);
+  }
+
+  RankDigest& Add(int32_t rank) {
+    RankDigest digest;
+    digest.rank = rank;
+    digest.device = rank;
+    digest.host = "node";
+    digest.pid = 100 + static_cast<uint64_t>(rank);
+    digest.file = "r" + std::to_string(rank) + ".gmt";
+    digest.peak_bytes = 1000 * kMiB;
+    digest.steps = 10;
+    digest.total_bytes = 4000 * kMiB;
+    digest.used_bytes = 1500 * kMiB;
+    digests_.push_back(digest);
+    return digests_.back();
+  }
+  void More(size_t rank, Category category, uint64_t mib, const std::string& label = "") {
+    digests_[rank].peak_bytes += mib * kMiB;
+    digests_[rank].categories[static_cast<size_t>(category)] += mib * kMiB;
+    if (!label.empty()) digests_[rank].stacks[label] += mib * kMiB;
+  }
+  RankComparison Compare() const { return CompareRanks(digests_); }
+  std::string Text(size_t top = 0) const {
+    return RanksAnswer(digests_, unread_).Text(Terminal{}, top);
+  }
+
+  std::vector<RankDigest> digests_;
+  std::vector<std::string> unread_;
+};
+
+TEST_F(RanksTest, RanksThatAreAlikeAgree) {
+  digests_[1].peak_bytes += 5 * kMiB;
+  EXPECT_THAT(Compare().outliers, IsEmpty());
+  EXPECT_THAT(Text(), StartsWith("4 ranks agree: peak 0.98 GiB\n"));
+}
+
+TEST_F(RanksTest, CategoryAndLineOfTheDifferenceAreNamed) {
+  More(2, Category::kActivations, 300, "main (train.py:20) > at::linear");
+  const RankComparison comparison = Compare();
+  EXPECT_THAT(comparison.outliers, ElementsAre(2u));
+  EXPECT_THAT(comparison.rows[2].causes,
+              ElementsAre("activations +300 MiB", "+300 MiB by main (train.py:20) > at::linear"));
+  EXPECT_EQ(comparison.rows[2].delta_bytes, static_cast<int64_t>(300 * kMiB));
+  EXPECT_THAT(Text(), StartsWith("Rank 2 has a peak of 1.27 GiB, 300 MiB more than the median of 4 "
+                                 "ranks: activations +300 MiB\n"));
+}
+
+TEST_F(RanksTest, LessIsADifferenceToo) {
+  for (const size_t rank : {0, 1, 2, 3}) More(rank, Category::kActivations, 500);
+  digests_[3].peak_bytes -= 400 * kMiB;
+  digests_[3].categories[static_cast<size_t>(Category::kActivations)] -= 400 * kMiB;
+  const RankComparison comparison = Compare();
+  EXPECT_THAT(comparison.outliers, ElementsAre(3u));
+  EXPECT_THAT(comparison.rows[3].causes, ElementsAre("activations -400 MiB"));
+}
+
+TEST_F(RanksTest, ShardOfAnotherSizeIsOneCause) {
+  for (const Category category :
+       {Category::kParameters, Category::kGradients, Category::kOptimizerState})
+    More(1, category, 100);
+  EXPECT_THAT(Compare().rows[1].causes,
+              ElementsAre(StartsWith("parameters, gradients and optimizer state +300 MiB")));
+}
+
+TEST_F(RanksTest, RanksThatVaryAreNotAllOutliers) {
+  for (int rank = 4; rank < 16; ++rank) Add(rank);
+  for (size_t rank = 0; rank < 16; ++rank) digests_[rank].peak_bytes += rank * 20 * kMiB;
+  EXPECT_THAT(Compare().outliers, IsEmpty());
+  digests_[5].peak_bytes += 1000 * kMiB;
+  EXPECT_THAT(Compare().outliers, ElementsAre(5u));
+}
+
+TEST_F(RanksTest, ContextsOfOtherRanksAreNamed) {
+  digests_[0].others = {{101, 500 * kMiB}, {102, 500 * kMiB}, {999, 100 * kMiB}};
+  const RankComparison comparison = Compare();
+  EXPECT_THAT(comparison.outliers, ElementsAre(0u));
+  EXPECT_THAT(
+      comparison.rows[0].causes,
+      ElementsAre(StartsWith("contexts of ranks 1, 2 on its GPU: 0.98 GiB; they must call")));
+}
+
+TEST_F(RanksTest, ProcessOfAnotherMachineWithTheSameNumberIsNoRank) {
+  digests_[0].others = {{101, 500 * kMiB}};
+  digests_[1].host = "other";
+  EXPECT_THAT(Compare().outliers, IsEmpty());
+}
+
+TEST_F(RanksTest, LeakOfOneRankIsNamedAndIsTheNextToFail) {
+  digests_[3].leak = RankDigest::Leak{48.0 * kMiB, "train.py:37", false, 3'600'000'000'000};
+  const RankComparison comparison = Compare();
+  EXPECT_THAT(comparison.outliers, ElementsAre(3u));
+  EXPECT_THAT(comparison.rows[3].causes, ElementsAre("leaks 48.0 MiB per step at train.py:37"));
+  EXPECT_EQ(comparison.next_to_fail, 3u);
+  EXPECT_THAT(Text(), StartsWith("Rank 3 differs: leaks 48.0 MiB per step at train.py:37\n"
+                                 "next to run out: rank 3, in 1 h 0 m at its rate\n"));
+}
+
+TEST_F(RanksTest, LeakOfAllRanksMakesNoneDiffer) {
+  for (RankDigest& digest : digests_)
+    digest.leak = RankDigest::Leak{48.0 * kMiB, "train.py:37", false, {}};
+  EXPECT_THAT(Compare().outliers, IsEmpty());
+}
+
+TEST_F(RanksTest, WithoutALeakTheFullestIsTheNextToFail) {
+  digests_[1].used_bytes = 3900 * kMiB;
+  const RankComparison comparison = Compare();
+  EXPECT_EQ(comparison.next_to_fail, 1u);
+  EXPECT_EQ(comparison.why_next, "100 MiB free at its peak");
+}
+
+TEST_F(RanksTest, RanksAreOrderedByNumberAndFilesWithoutOneComeLast) {
+  digests_[0].rank = std::nullopt;
+  std::swap(digests_[1], digests_[3]);
+  const RankComparison comparison = Compare();
+  EXPECT_EQ(comparison.rows[0].name, "rank 1");
+  EXPECT_EQ(comparison.rows[3].name, "r0.gmt");
+}
+
+TEST_F(RanksTest, TextShowsThoseThatDifferAndWhatCouldNotBeRead) {
+  for (int rank = 4; rank < 40; ++rank) Add(rank);
+  More(33, Category::kActivations, 300);
+  unread_ = {"r99.gmt: not a recording"};
+  const std::string text = Text();
+  EXPECT_THAT(text, HasSubstr("rank 33"));
+  EXPECT_THAT(text, HasSubstr("and 32 more: --top 40"));
+  EXPECT_THAT(text, HasSubstr("Not read\n  r99.gmt: not a recording\n"));
+  EXPECT_THAT(text, HasSubstr("Next: gpumemtrace diff r0.gmt r33.gmt\n"));
+}
+
+TEST_F(RanksTest, JsonHasEveryRankAndItsCauses) {
+  More(2, Category::kActivations, 300);
+  const auto json = nlohmann::json::parse(RanksAnswer(digests_, unread_).Json());
+  EXPECT_EQ(json["schema"], "gpumemtrace.ranks/1");
+  ASSERT_THAT(json["ranks"], SizeIs(4));
+  EXPECT_EQ(json["ranks"][2]["causes"][0], "activations +300 MiB");
+  EXPECT_EQ(json["ranks"][2]["categories"]["activations"], 300 * kMiB);
+  EXPECT_EQ(json["outliers"], nlohmann::json::array({2}));
+}
+
+TEST_F(RanksTest, DigestHasThePeakByCategoryLineAndLibrary) {
+  analysis::EventScript script;
+  script.Alloc(0x10000000, 20 * kMiB, {"cudaMalloc", "load"});
+  script.Alloc(0x20000000, 4 * kMiB, {"own", "main"});
+  script.Block(0x10000000, 2 * kMiB, {"forward", "main"});
+  script.FreeBlock(0x10000000);
+  const auto recording = RecordingSoFar("run.gmt", script.Build(), script.definitions());
+  const RankDigest digest = MakeDigest(*recording);
+  EXPECT_EQ(digest.peak_bytes, 24 * kMiB);
+  EXPECT_EQ(digest.reserved_bytes, 20 * kMiB);
+  uint64_t sum = 0;
+  for (const uint64_t bytes : digest.categories) sum += bytes;
+  EXPECT_EQ(sum, digest.peak_bytes);
+  EXPECT_FALSE(digest.leak);
+}
+
+}  // namespace
+}  // namespace gmt::answers
