@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -224,22 +225,24 @@ absl::StatusOr<int> RunSqlite(const ExportArguments& options) {
   if (!rules.ok()) return rules.status();
   auto output = OutputFile::Create(options.output, options.force);
   if (!output.ok()) return output.status();
+  const auto query = answers::sql::Query::Make();
+  if (!query.ok()) return query.status();
   std::vector<std::unique_ptr<answers::Recording>> opened;
-  std::vector<const answers::Recording*> recordings;
   for (const std::string& file : options.files) {
     auto recording =
         OpenRecording(file, {.frames = *rules, .text = answers::TextForm::kAsRecorded});
     if (!recording.ok()) return recording.status();
     opened.push_back(*std::move(recording));
-    recordings.push_back(opened.back().get());
+    // A stripped copy has a temporary path, and the directories are private.
+    (*query)->Add(*opened.back(),
+                  options.strip.any() ? std::filesystem::path(file).filename().string() : file);
   }
-  const auto query = answers::sql::Query::Make(recordings);
-  if (!query.ok()) return query.status();
-  if (absl::Status status = (*query)->Export(output->path()); !status.ok()) return status;
+  if (absl::Status status = (*query)->Export(output->path()); !status.ok())
+    return absl::Status(status.code(), absl::StrCat(options.output, ": ", status.message()));
   if (absl::Status status = output->Commit(); !status.ok()) return status;
   PrintNote(fmt::format("{}: to view: sqlite3 {} 'SELECT * FROM categories'", options.output,
                         options.output));
-  for (const answers::Recording* recording : recordings) {
+  for (const auto& recording : opened) {
     for (const std::string& lack : recording->lacks()) PrintNote(lack);
   }
   return kDone;
@@ -267,6 +270,13 @@ absl::StatusOr<int> RunExport(const ExportArguments& given) {
     return UsageError("--heap is for --format pprof");
   if (options.format == "pprof" && options.window.is_given())
     return UsageError("--format pprof exports one moment: use --at, not --from and --to");
+  const bool has_selection = options.device >= 0 || options.window.is_given() ||
+                             !options.max_events.empty() || !options.max_mb.empty();
+  if (options.format == "sqlite" && has_selection) {
+    return UsageError(
+        "--format sqlite writes whole recordings: without --device, --from, --to, --max-events "
+        "and --max-mb");
+  }
   const bool takes_several = options.format == "html" || options.format == "sqlite";
   if (!takes_several && options.files.size() != 1)
     return UsageError(absl::StrCat("--format ", options.format, " takes one FILE"));

@@ -5,13 +5,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/frame_options.h"
 #include "cli/open_recording.h"
@@ -21,10 +26,11 @@ namespace gmt::cli {
 namespace {
 
 constexpr int64_t kRowsShown = 1000;  // by default, of a table for people
+constexpr int64_t kDefaultRows = INT64_MIN;
 
 struct QueryArguments {
   std::vector<std::string> words;  // FILE... SQL
-  int64_t max_rows = -1, timeout = 60;
+  int64_t max_rows = kDefaultRows, timeout = 60;
   bool csv = false, json = false, box = false, schema = false;
   FrameOptions frames;
 };
@@ -34,12 +40,15 @@ bool IsFile(const std::string& word) {
   return std::filesystem::exists(word, none);
 }
 
-// Takes the statement from the end of `words`, or from stdin if they are all files.
+// Takes the statement from the end of `words`, or from stdin if they are all files. A word without
+// a blank is the name of a file.
 absl::StatusOr<std::string> TakeStatement(std::vector<std::string>& words) {
   if (words.empty()) return UsageError("FILE: expected a recording; --schema lists the tables");
-  if (!IsFile(words.back()) && words.size() > 1) {
+  const std::string& last = words.back();
+  if (!IsFile(last) && last.find_first_of(" \t\n") != std::string::npos) {
     std::string sql = std::move(words.back());
     words.pop_back();
+    if (words.empty()) return UsageError("FILE: expected a recording before the statement");
     return sql;
   }
   if (isatty(STDIN_FILENO) != 0) {
@@ -60,8 +69,11 @@ absl::StatusOr<answers::sql::Options> OptionsOf(const QueryArguments& arguments)
                  : arguments.json ? answers::sql::Form::kJson
                  : arguments.box  ? answers::sql::Form::kBox
                                   : answers::sql::Form::kTable;
+  if (arguments.max_rows < 0 && arguments.max_rows != kDefaultRows)
+    return UsageError("--max-rows: expected a number of rows, 0 for all");
   const int64_t shown = arguments.csv || arguments.json ? 0 : kRowsShown;
-  options.max_rows = static_cast<uint64_t>(arguments.max_rows < 0 ? shown : arguments.max_rows);
+  options.max_rows =
+      static_cast<uint64_t>(arguments.max_rows == kDefaultRows ? shown : arguments.max_rows);
   return options;
 }
 
@@ -76,21 +88,32 @@ absl::StatusOr<int> Run(QueryArguments& arguments) {
   if (!sql.ok()) return sql.status();
   auto rules = arguments.frames.Rules();
   if (!rules.ok()) return rules.status();
+  const auto query = answers::sql::Query::Make();
+  if (!query.ok()) return query.status();
+  // Before the recordings are loaded, which may take a while.
+  if (absl::Status status = (*query)->CheckStatement(*sql); !status.ok()) return status;
   const bool as_recorded = arguments.csv || arguments.json;
   std::vector<std::unique_ptr<answers::Recording>> opened;
-  std::vector<const answers::Recording*> recordings;
+  std::set<std::string> names;
   for (const std::string& file : arguments.words) {
+    if (!names.insert(file).second) return UsageError(absl::StrCat(file, " is given twice"));
     auto recording = OpenRecording(file, {.frames = *rules, .text = FormFor(as_recorded)});
     if (!recording.ok()) return recording.status();
     opened.push_back(*std::move(recording));
-    recordings.push_back(opened.back().get());
+    (*query)->Add(*opened.back(), file);
   }
-  const auto query = answers::sql::Query::Make(recordings);
-  if (!query.ok()) return query.status();
-  const absl::Status done = (*query)->Run(*sql, *options, [](std::string_view text) {
+  const auto more = (*query)->Run(*sql, *options, [](std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
   });
-  if (!done.ok()) return done;
+  if (!more.ok()) return more.status();
+  if (*more) {
+    PrintNote(fmt::format(
+        "only the first {} shown; --max-rows 0 shows all",
+        options->max_rows == 1 ? "row is" : fmt::format("{} rows are", options->max_rows)));
+  }
+  for (const auto& recording : opened) {
+    for (const std::string& lack : recording->lacks()) PrintNote(lack);
+  }
   return kDone;
 }
 

@@ -14,6 +14,7 @@
 #include "answers/json.h"
 #include "answers/sql/virtual_table.h"
 #include "answers/stacks/stack_text.h"
+#include "format/printable.h"
 
 namespace gmt::answers::sql {
 namespace {
@@ -39,7 +40,7 @@ void StackText(sqlite3_context* context, int count, sqlite3_value** values) {
   if (count == 2) {
     const auto* file = reinterpret_cast<const char*>(sqlite3_value_text(values[0]));
     const auto named = std::find_if(sources.begin(), sources.end(), [file](const Source& s) {
-      return file != nullptr && s.recording().path() == file;
+      return file != nullptr && s.name() == file;
     });
     source = named == sources.end() ? nullptr : &*named;
   } else if (sources.size() > 1) {
@@ -48,9 +49,11 @@ void StackText(sqlite3_context* context, int count, sqlite3_value** values) {
         -1);
   }
   if (source == nullptr) return;
-  const auto stack = static_cast<uint32_t>(sqlite3_value_int64(values[count - 1]));
-  const auto& frames = source->recording().examination().stacks().Frames(stack);
-  Cell(context).Text(StackLine(frames, kStackLabelWidth));
+  const int64_t stack = sqlite3_value_int64(values[count - 1]);
+  if (stack < 0 || stack > source->recording().definitions().stack_count()) return;
+  const auto& frames =
+      source->recording().examination().stacks().Frames(static_cast<uint32_t>(stack));
+  if (!frames.empty()) Cell(context).Text(StackLine(frames, kStackLabelWidth));
 }
 
 // ---- Limits -------------------------------------------------------------------------------------
@@ -75,10 +78,18 @@ class TimeLimit {
  public:
   TimeLimit(sqlite3* connection, int64_t seconds) : connection_(connection) {
     if (seconds <= 0) return;
-    end_ = Clock::now() + std::chrono::seconds(seconds);
+    constexpr int64_t kMost = 1'000'000'000;
+    end_ = Clock::now() + std::chrono::seconds(std::min(seconds, kMost));
     sqlite3_progress_handler(connection, kInstructionsBetweenChecks, IsOver, this);
   }
   ~TimeLimit() { sqlite3_progress_handler(connection_, 0, nullptr, nullptr); }
+  // Does not count the time that `work` takes.
+  template <typename Work>
+  void Without(const Work& work) {
+    const Clock::time_point begin = Clock::now();
+    work();
+    end_ += Clock::now() - begin;
+  }
   TimeLimit(const TimeLimit&) = delete;
   TimeLimit& operator=(const TimeLimit&) = delete;
 
@@ -146,17 +157,18 @@ class CsvWriter : public Writer {
   }
 };
 
+constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+
 class JsonWriter : public Writer {
  public:
   using Writer::Writer;
   void Begin(const std::vector<std::string>& names) override {
     Write(absl::StrCat("{\n  \"schema\": \"gpumemtrace.query/1\",\n  \"columns\": ",
-                       nlohmann::json(names).dump(), ",\n  \"rows\": ["));
+                       nlohmann::json(names).dump(-1, ' ', false, kReplace), ",\n  \"rows\": ["));
   }
   void Row(sqlite3_stmt* statement) override {
     nlohmann::json row = nlohmann::json::array();
     for (int i = 0; i < sqlite3_column_count(statement); ++i) row.push_back(ValueOf(statement, i));
-    constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
     Write(absl::StrCat(is_first_ ? "\n    " : ",\n    ", row.dump(-1, ' ', false, kReplace)));
     is_first_ = false;
   }
@@ -201,11 +213,11 @@ class TableWriter : public Writer {
       const int type = sqlite3_column_type(statement, i);
       if (type != SQLITE_INTEGER && type != SQLITE_FLOAT && type != SQLITE_NULL)
         is_number_[static_cast<size_t>(i)] = false;
-      row.push_back(Shortened(std::string(TextOf(statement, i)), kWidestColumn));
+      row.push_back(Shortened(format::Printable(TextOf(statement, i)), kWidestColumn));
     }
     rows_.push_back(std::move(row));
   }
-  void End(bool more) override {
+  void End(bool) override {
     std::vector<size_t> widths(is_number_.size());
     for (const auto& row : rows_) {
       for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], WidthOf(row[i]));
@@ -216,10 +228,6 @@ class TableWriter : public Writer {
       if (r == 0) Line(widths, "├", "┼", "┤");
     }
     Line(widths, "└", "┴", "┘");
-    if (more) {
-      Write(absl::StrCat("There are more than these ", Count(rows_.size() - 1),
-                         " rows: see --max-rows\n"));
-    }
   }
 
  private:
@@ -267,23 +275,22 @@ std::unique_ptr<Writer> MakeWriter(Form form, const Output& output) {
   return std::make_unique<TableWriter>(output, form == Form::kBox);
 }
 
-bool IsBlank(std::string_view sql) {
-  return sql.find_first_not_of(" \t\r\n;") == std::string_view::npos;
-}
-
 struct Finalize {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 };
 using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
 
+absl::Status OneAtATime(const char* next) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("SQL: one statement at a time; another begins at: ", Shortened(next, 40)));
+}
+
 }  // namespace
 
 // ---- Query --------------------------------------------------------------------------------------
 
-absl::StatusOr<std::unique_ptr<Query>> Query::Make(
-    const std::vector<const Recording*>& recordings) {
+absl::StatusOr<std::unique_ptr<Query>> Query::Make() {
   auto query = std::unique_ptr<Query>(new Query);
-  for (const Recording* recording : recordings) query->sources_.emplace_back(*recording);
   sqlite3_hard_heap_limit64(kMaxHeap);
   if (sqlite3_open_v2(":memory:", &query->connection_,
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
@@ -294,13 +301,21 @@ absl::StatusOr<std::unique_ptr<Query>> Query::Make(
   return query;
 }
 
+void Query::Add(const Recording& recording, const std::string& name) {
+  sources_.emplace_back(recording, name);
+}
+
 Query::~Query() { sqlite3_close(connection_); }
 
 absl::Status Query::AddTables() {
   for (const Table& table : Tables()) {
     if (AddVirtualTable(connection_, table, sources_) != SQLITE_OK) return Error(table.name);
-    // Its first use declares it, which a query is not permitted to do.
+    // Its first use declares it, which a query is not permitted to do. There are no sources yet.
     const absl::Status used = Execute(absl::StrCat("SELECT 1 FROM ", table.name, " LIMIT 0"));
+    if (!used.ok()) return used;
+  }
+  for (const char* function : {"json_each", "json_tree"}) {  // SQLite's own, for shapes
+    const absl::Status used = Execute(absl::StrCat("SELECT 1 FROM ", function, "('[]')"));
     if (!used.ok()) return used;
   }
   for (const View& view : Views()) {
@@ -345,33 +360,51 @@ absl::Status Query::Error(std::string_view sql) const {
   return absl::InvalidArgumentError(absl::StrCat("SQL: ", message));
 }
 
-absl::Status Query::Run(const std::string& sql, const Options& options, const Output& output) {
+absl::StatusOr<sqlite3_stmt*> Query::Prepare(const std::string& sql) {
+  if (sql.find('\0') != std::string::npos)
+    return absl::InvalidArgumentError("SQL: the statement contains a zero byte");
   sqlite3_set_authorizer(connection_, Permit, nullptr);
-  sqlite3_stmt* prepared = nullptr;
-  const char* rest = nullptr;
-  const int result = sqlite3_prepare_v2(connection_, sql.c_str(), -1, &prepared, &rest);
-  const Statement statement(prepared);
-  if (result != SQLITE_OK) return Error(sql);
-  if (prepared == nullptr) return absl::InvalidArgumentError("SQL: there is no statement");
-  if (!IsBlank(rest)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("SQL: one statement at a time; another begins at: ", Shortened(rest, 40)));
+  Statement only;
+  for (const char* rest = sql.c_str(); *rest != '\0';) {
+    const char* at = rest;
+    sqlite3_stmt* prepared = nullptr;
+    if (sqlite3_prepare_v2(connection_, at, -1, &prepared, &rest) != SQLITE_OK)
+      return only == nullptr ? Error(sql) : OneAtATime(at);
+    Statement statement(prepared);
+    if (statement == nullptr) continue;  // blanks and comments
+    if (only != nullptr) return OneAtATime(at);
+    only = std::move(statement);
   }
+  if (only == nullptr) return absl::InvalidArgumentError("SQL: there is no statement");
+  return only.release();
+}
+
+absl::Status Query::CheckStatement(const std::string& sql) {
+  const auto prepared = Prepare(sql);
+  if (prepared.ok()) sqlite3_finalize(*prepared);
+  return prepared.status();
+}
+
+absl::StatusOr<bool> Query::Run(const std::string& sql, const Options& options,
+                                const Output& output) {
+  const auto prepared = Prepare(sql);
+  if (!prepared.ok()) return prepared.status();
+  const Statement statement(*prepared);
   std::vector<std::string> names;
-  for (int i = 0; i < sqlite3_column_count(prepared); ++i)
-    names.emplace_back(sqlite3_column_name(prepared, i));
-  const TimeLimit limit(connection_, options.seconds);
+  for (int i = 0; i < sqlite3_column_count(statement.get()); ++i)
+    names.emplace_back(sqlite3_column_name(statement.get(), i));
+  TimeLimit limit(connection_, options.seconds);
   const std::unique_ptr<Writer> writer = MakeWriter(options.form, output);
-  writer->Begin(names);
+  limit.Without([&] { writer->Begin(names); });
   uint64_t rows = 0;
-  int step = sqlite3_step(prepared);
+  int step = sqlite3_step(statement.get());
   for (; step == SQLITE_ROW && (options.max_rows == 0 || rows < options.max_rows);
-       step = sqlite3_step(prepared), ++rows) {
-    writer->Row(prepared);
+       step = sqlite3_step(statement.get()), ++rows) {
+    limit.Without([&] { writer->Row(statement.get()); });
   }
   if (step != SQLITE_ROW && step != SQLITE_DONE) return Error("");
   writer->End(step == SQLITE_ROW);
-  return absl::OkStatus();
+  return step == SQLITE_ROW;
 }
 
 absl::Status Query::Export(const std::string& path) {

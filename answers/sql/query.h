@@ -1,7 +1,7 @@
 // answers/sql/query.h
 //
 // Answers one SQL statement about recordings, by SQLite in memory. A statement can only read, and
-// what it takes is limited.
+// its time and memory are limited.
 //
 // Thread safety: one thread at a time.
 
@@ -21,20 +21,23 @@
 #include "answers/sql/tables.h"
 
 struct sqlite3;
+struct sqlite3_stmt;
 
 namespace gmt::answers::sql {
 
 enum class Form {
   kTable,  // columns for people; numbers are aligned to the right
   kBox,    // the same with lines
-  kCsv,    // RFC 4180, with a line of names
+  kCsv,    // comma-separated, quoted as in RFC 4180, with a line of names; lines end with \n
   kJson,   // {"schema", "columns": [...], "rows": [[...], ...], "more": false}
 };
 
 struct Options {
   Form form = Form::kTable;
   uint64_t max_rows = 0;  // 0: no limit
-  int64_t seconds = 60;   // time after which a statement ends with an error; 0: no limit
+  // Time of computation after which a statement ends with an error; 0: no limit. The output may
+  // take as long as it takes.
+  int64_t seconds = 60;
 };
 
 // Receives the output piece by piece.
@@ -42,16 +45,21 @@ using Output = std::function<void(std::string_view)>;
 
 class Query {
  public:
-  // REQUIRES: the recordings outlive the object. Fails if SQLite does.
-  static absl::StatusOr<std::unique_ptr<Query>> Make(
-      const std::vector<const Recording*>& recordings);
+  // Without recordings: for CheckStatement. Fails if SQLite does.
+  static absl::StatusOr<std::unique_ptr<Query>> Make();
+  // `name`: the value of the column `file`. REQUIRES: `recording` outlives the object, and no two
+  // have the same name.
+  void Add(const Recording& recording, const std::string& name);
+
+  // Fails as Run does if `sql` is not one statement that could be run.
+  absl::Status CheckStatement(const std::string& sql);
   ~Query();
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
 
-  // Runs one statement. Fails with SQLite's message and the place in `sql`; what was written until
-  // then is incomplete.
-  absl::Status Run(const std::string& sql, const Options& options, const Output& output);
+  // Runs one statement. Returns whether it has more rows than options.max_rows. Fails with SQLite's
+  // message and the place in `sql`; what was written until then is incomplete.
+  absl::StatusOr<bool> Run(const std::string& sql, const Options& options, const Output& output);
 
   // Writes all tables into an SQLite file, which must be empty if it exists. If that fails, the
   // file is not complete.
@@ -62,6 +70,8 @@ class Query {
   absl::Status AddTables();
   absl::Status Execute(const std::string& sql);
   absl::Status Error(std::string_view sql) const;
+  // Prepares the one statement of `sql`.
+  absl::StatusOr<sqlite3_stmt*> Prepare(const std::string& sql);
 
   std::vector<Source> sources_;
   sqlite3* connection_ = nullptr;

@@ -113,9 +113,8 @@ const std::vector<Source::CategoryRow>& Source::categories() {
 
 namespace {
 
-template <typename Rows>
-std::pair<uint64_t, uint64_t> OneOf(const Rows& rows, int64_t key) {
-  if (key < 0 || static_cast<uint64_t>(key) >= rows) return {0, 0};
+std::pair<uint64_t, uint64_t> OneOf(uint64_t count, int64_t key) {
+  if (key < 0 || static_cast<uint64_t>(key) >= count) return {0, 0};
   return {static_cast<uint64_t>(key), static_cast<uint64_t>(key) + 1};
 }
 
@@ -206,7 +205,8 @@ Table MemoryTable() {
            }},
           {"stack", "INTEGER", "id of the stack that allocated it",
            [](Source& s, uint64_t row, Cell& cell) { cell.Id(RowsOf(s).stack[row]); }},
-          {"forward_stack", "INTEGER", "of memory of a backward pass: that of the forward pass",
+          {"forward_stack", "INTEGER",
+           "id of the stack of the forward pass, for memory of a backward pass",
            [](Source& s, uint64_t row, Cell& cell) { cell.Id(RowsOf(s).forward_stack[row]); }},
           {"free_stack", "INTEGER", "id of the stack that freed it, if recorded",
            [](Source& s, uint64_t row, Cell& cell) { cell.Id(RowsOf(s).FreeStack(IdOf(row))); }},
@@ -259,7 +259,7 @@ Table EventsTable() {
            [](Source&, uint64_t row, Cell& cell) { cell.Integer(static_cast<int64_t>(row) + 1); }},
           {"t_ns", "INTEGER", "time in ns since the start",
            [](Source& s, uint64_t row, Cell& cell) { cell.Integer(s.trace().steps.TimeOf(row)); }},
-          {"kind", "TEXT", "alloc or free; null for one that the driver refused",
+          {"kind", "TEXT", "alloc or free; null for a free that the driver refused",
            [](Source& s, uint64_t row, Cell& cell) {
              const analysis::StepRecord step = s.trace().steps[row];
              if (step.row != kNoRow) cell.LastingText(step.is_death ? "free" : "alloc");
@@ -286,7 +286,7 @@ Table EventsTable() {
              const auto bytes = static_cast<int64_t>(RowsOf(s).size[step.row]);
              cell.Integer(step.is_death ? -bytes : bytes);
            }},
-          {"stack", "INTEGER", "of the call, if recorded",
+          {"stack", "INTEGER", "id of the stack of the call, if recorded",
            [](Source& s, uint64_t row, Cell& cell) {
              const analysis::StepRecord step = s.trace().steps[row];
              if (step.row == kNoRow) return;
@@ -394,43 +394,50 @@ const analysis::CycleUse& UseOf(Source& s, const Source::StepUse& use) {
 }
 
 Table StepsTable() {
-  return {"steps",
-          "the steps of the training loop, one row for each GPU",
-          [](Source& s) { return uint64_t{s.step_uses().size()}; },
-          {
-              {"step", "INTEGER", "number of the step, from 1",
-               [](Source& s, uint64_t row, Cell& cell) {
-                 cell.Integer(int64_t{s.step_uses()[row].step} + 1);
-               }},
-              {"device", "INTEGER", "GPU",
-               [](Source& s, uint64_t row, Cell& cell) {
-                 WriteDevice(CyclesOf(s).devices[s.step_uses()[row].device].device, cell);
-               }},
-              {"begin_ns", "INTEGER", "its beginning",
-               [](Source& s, uint64_t row, Cell& cell) {
-                 cell.Integer(CyclesOf(s).cycles[s.step_uses()[row].step].begin_t_ns);
-               }},
-              {"end_ns", "INTEGER", "its end",
-               [](Source& s, uint64_t row, Cell& cell) {
-                 cell.Integer(CyclesOf(s).cycles[s.step_uses()[row].step].end_t_ns);
-               }},
-              {"begin_bytes", "INTEGER", "live bytes at its beginning",
-               [](Source& s, uint64_t row, Cell& cell) {
-                 cell.Integer(static_cast<int64_t>(UseOf(s, s.step_uses()[row]).live_begin));
-               }},
-              {"end_bytes", "INTEGER", "live bytes at its end",
-               [](Source& s, uint64_t row, Cell& cell) {
-                 cell.Integer(static_cast<int64_t>(UseOf(s, s.step_uses()[row]).live_end));
-               }},
-              {"peak_bytes", "INTEGER", "most live bytes in it",
-               [](Source& s, uint64_t row, Cell& cell) {
-                 cell.Integer(static_cast<int64_t>(UseOf(s, s.step_uses()[row]).peak));
-               }},
-              {"peak_phase", "TEXT", "the phase of that moment",
-               [](Source& s, uint64_t row, Cell& cell) {
-                 cell.LastingText(NameOf(UseOf(s, s.step_uses()[row]).peak_phase));
-               }},
-          }};
+  return {
+      "steps",
+      "the steps of the training loop, one row for each GPU",
+      [](Source& s) { return uint64_t{s.step_uses().size()}; },
+      {
+          {"step", "INTEGER", "number of the step, from 1",
+           [](Source& s, uint64_t row, Cell& cell) {
+             cell.Integer(int64_t{s.step_uses()[row].step} + 1);
+           }},
+          {"device", "INTEGER", "GPU",
+           [](Source& s, uint64_t row, Cell& cell) {
+             WriteDevice(CyclesOf(s).devices[s.step_uses()[row].device].device, cell);
+           }},
+          {"begin_ns", "INTEGER", "its beginning",
+           [](Source& s, uint64_t row, Cell& cell) {
+             cell.Integer(CyclesOf(s).cycles[s.step_uses()[row].step].begin_t_ns);
+           }},
+          {"end_ns", "INTEGER", "its end",
+           [](Source& s, uint64_t row, Cell& cell) {
+             cell.Integer(CyclesOf(s).cycles[s.step_uses()[row].step].end_t_ns);
+           }},
+          {"begin_bytes", "INTEGER", "live bytes at its beginning",
+           [](Source& s, uint64_t row, Cell& cell) {
+             cell.Integer(static_cast<int64_t>(UseOf(s, s.step_uses()[row]).live_begin));
+           }},
+          {"end_bytes", "INTEGER", "live bytes at its end",
+           [](Source& s, uint64_t row, Cell& cell) {
+             cell.Integer(static_cast<int64_t>(UseOf(s, s.step_uses()[row]).live_end));
+           }},
+          {"peak_bytes", "INTEGER", "most live bytes in it",
+           [](Source& s, uint64_t row, Cell& cell) {
+             cell.Integer(static_cast<int64_t>(UseOf(s, s.step_uses()[row]).peak));
+           }},
+          {"peak_phase", "TEXT", "the phase of that moment",
+           [](Source& s, uint64_t row, Cell& cell) {
+             cell.LastingText(NameOf(UseOf(s, s.step_uses()[row]).peak_phase));
+           }},
+      },
+      0,
+      [](Source& s, int64_t key) -> std::pair<uint64_t, uint64_t> {
+        const auto devices = static_cast<int64_t>(CyclesOf(s).devices.size());
+        if (key < 1 || key > static_cast<int64_t>(CyclesOf(s).cycles.size())) return {0, 0};
+        return {static_cast<uint64_t>((key - 1) * devices), static_cast<uint64_t>(key * devices)};
+      }};
 }
 
 const analysis::PhaseUse& PhaseOf(Source& s, uint64_t row) {
@@ -440,7 +447,7 @@ const analysis::PhaseUse& PhaseOf(Source& s, uint64_t row) {
 
 Table PhasesTable() {
   return {"phases",
-          "the phases of each step: forward, backward, optimizer, ...",
+          "the phases of each step: forward, backward, optimizer and others",
           [](Source& s) { return uint64_t{s.phases().size()}; },
           {
               {"step", "INTEGER", "number of the step",
@@ -465,6 +472,17 @@ Table PhasesTable() {
                [](Source& s, uint64_t row, Cell& cell) {
                  cell.Integer(static_cast<int64_t>(PhaseOf(s, row).times));
                }},
+          },
+          0,
+          [](Source& s, int64_t key) -> std::pair<uint64_t, uint64_t> {
+            const std::vector<Source::PhaseRow>& rows = s.phases();
+            const auto row_of = [&rows](int64_t step) {
+              const auto found = std::partition_point(
+                  rows.begin(), rows.end(),
+                  [step](const Source::PhaseRow& r) { return r.use.step + 1 < step; });
+              return static_cast<uint64_t>(found - rows.begin());
+            };
+            return {row_of(key), row_of(key == INT64_MAX ? key : key + 1)};
           }};
 }
 

@@ -33,7 +33,7 @@ class Cell {
   void Integer(const std::optional<Number>& value) {
     if (value) Integer(static_cast<int64_t>(*value));
   }
-  // Null if it is 0, which stands for an unknown stack.
+  // Null if it is 0, which stands for an unknown stack, thread, line or event.
   void Id(uint32_t id) {
     if (id != 0) Integer(id);
   }
@@ -49,8 +49,11 @@ class Cell {
 // A recording and what its tables compute once, when they are first read.
 class Source {
  public:
-  // REQUIRES: `recording` outlives the source.
-  explicit Source(const Recording& recording) : recording_(recording) {}
+  // `name`: the value of the column `file`. REQUIRES: `recording` outlives the source.
+  Source(const Recording& recording, std::string name)
+      : recording_(recording), name_(std::move(name)) {}
+
+  const std::string& name() const { return name_; }
 
   const Recording& recording() const { return recording_; }
   const analysis::Trace& trace() const { return recording_.trace(); }
@@ -80,6 +83,7 @@ class Source {
 
  private:
   const Recording& recording_;
+  std::string name_;
   std::optional<std::vector<uint32_t>> stacks_;
   std::optional<std::vector<uint64_t>> first_frames_;
   std::optional<std::vector<StepUse>> step_uses_;

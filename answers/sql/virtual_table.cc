@@ -2,8 +2,8 @@
 
 #include <sqlite3.h>
 
-#include <memory>
-#include <new>
+#include <cmath>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +12,7 @@ namespace gmt::answers::sql {
 namespace {
 
 constexpr int kFileColumn = 0;
-// How xBestIndex tells xFilter that rows are found by the key.
+// Passed from xBestIndex to xFilter: how rows are found.
 constexpr int kByScan = 0, kByKey = 1;
 
 struct Registered {
@@ -100,18 +100,29 @@ int Close(sqlite3_vtab_cursor* cursor) {
   return SQLITE_OK;
 }
 
+// The key that `value` is equal to in SQL: 1, 1.0 and '1' are.
+std::optional<int64_t> WholeNumber(sqlite3_value* value) {
+  const int type = sqlite3_value_numeric_type(value);
+  if (type == SQLITE_INTEGER) return sqlite3_value_int64(value);
+  if (type != SQLITE_FLOAT) return std::nullopt;
+  const double number = sqlite3_value_double(value);
+  constexpr double kLimit = 9e18;  // within the range of int64_t
+  if (number != std::floor(number) || std::abs(number) > kLimit) return std::nullopt;
+  return static_cast<int64_t>(number);
+}
+
 int Filter(sqlite3_vtab_cursor* at, int mode, const char*, int count, sqlite3_value** values) {
   Cursor* cursor = CursorOf(at);
   cursor->mode = mode;
   cursor->source = 0;
   cursor->row = cursor->end = 0;
   if (mode == kByKey) {
-    // A key of another type finds nothing, like `id = 'one'`; SQLite compares numbers again.
-    if (count != 1 || sqlite3_value_numeric_type(values[0]) != SQLITE_INTEGER) {
+    const std::optional<int64_t> key = count == 1 ? WholeNumber(values[0]) : std::nullopt;
+    if (!key) {  // equal to no key
       cursor->source = cursor->of.sources.size();
       return SQLITE_OK;
     }
-    cursor->key = sqlite3_value_int64(values[0]);
+    cursor->key = *key;
   }
   if (cursor->of.sources.empty()) return SQLITE_OK;
   cursor->Enter();
@@ -135,7 +146,7 @@ int Value(sqlite3_vtab_cursor* at, sqlite3_context* context, int column) {
   Source& source = cursor->of.sources[cursor->source];
   Cell cell(context);
   if (column == kFileColumn) {
-    cell.LastingText(source.recording().path());
+    cell.LastingText(source.name());
   } else {
     cursor->of.table.columns[static_cast<size_t>(column) - 1].write(source, cursor->row, cell);
   }

@@ -2,6 +2,8 @@
 //
 // Offers tables of recordings to an SQLite connection, as virtual tables that can only be read.
 // Each has the rows of all recordings, and a first column `file`.
+//
+// Thread safety: one thread at a time for one connection.
 
 #ifndef GMT_ANSWERS_SQL_VIRTUAL_TABLE_H_
 #define GMT_ANSWERS_SQL_VIRTUAL_TABLE_H_
