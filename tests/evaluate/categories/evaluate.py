@@ -140,6 +140,7 @@ def evaluate(evaluation, python, programs, goals, what, command_of=training):
     """Adds a table of `programs`, recorded with and without roles. `goals`: the shares of bytes at the
     peak to reach with and without roles."""
     rows, totals, lowest = [], {"on": Judged(), "off": Judged()}, {"on": 1.0, "off": 1.0}
+    lowest_moment = 1.0  # with roles
     for program in programs:
         judged = {"on": Judged(), "off": Judged()}
         for roles, of in judged.items():
@@ -151,6 +152,7 @@ def evaluate(evaluation, python, programs, goals, what, command_of=training):
                     evaluation.missed(seed, f"{program}, roles {roles}: {peak['wrong']}")
             lowest[roles] = min(lowest[roles], of.at_peak())
         on, off = judged["on"], judged["off"]
+        lowest_moment = min(lowest_moment, on.least())
         rows.append(
             (program, f"{on.at_peak():.3f}", f"{on.least():.3f}", f"{off.at_peak():.3f}", f"{share(on.claimed, on.bytes):.2f}",
              worst(on.moments))
@@ -161,6 +163,8 @@ def evaluate(evaluation, python, programs, goals, what, command_of=training):
          "most wrong at any moment"),
         rows,
     )
+    evaluation.holds(f"at least {goals['on']:g} of the bytes right at every moment of every program, {what}, with roles",
+                     lowest_moment >= goals["on"])
     for roles, words in (("on", "with roles"), ("off", "without roles")):
         total = totals[roles]
         evaluation.share_at_least(f"bytes at the peak, {what}, {words}", total.right, total.bytes, goals[roles])
