@@ -60,6 +60,7 @@ absl::StatusOr<int> Ranks(const RanksArguments& arguments, const Terminal& termi
     const auto recording = OpenRecording(file, {.frames = *rules, .text = FormFor(arguments.json)});
     if (recording.ok()) {
       digests.push_back(answers::MakeDigest(**recording));
+      for (const std::string& lack : (*recording)->lacks()) PrintNote(lack);
     } else {
       unread.emplace_back(recording.status().message());
     }

@@ -15,7 +15,7 @@ namespace {
 
 using analysis::Category;
 
-constexpr double kMinShare = 0.02;  // of the median
+constexpr double kMinShare = 0.02;  // share of the median
 constexpr double kDeviations = 3, kMadToDeviation = 1.4826;
 constexpr size_t kCauses = 4;
 
@@ -86,16 +86,13 @@ class Comparer {
       result_.least_peak_bytes = std::min(result_.least_peak_bytes, row.digest.peak_bytes);
       result_.most_peak_bytes = std::max(result_.most_peak_bytes, row.digest.peak_bytes);
     }
-    const uint64_t usual =
-        Median([median](const RankDigest& digest) { return Distance(digest.peak_bytes, median); });
+    // With fewer than four ranks, the usual distance would be that of one rank.
+    const uint64_t usual = result_.rows.size() < 4 ? 0 : Median([median](const RankDigest& digest) {
+      return Distance(digest.peak_bytes, median);
+    });
     threshold_ = std::max(
         {kMinDifference, static_cast<uint64_t>(kMinShare * static_cast<double>(median)),
          static_cast<uint64_t>(kDeviations * kMadToDeviation * static_cast<double>(usual))});
-    // With two ranks there is no usual distance, and with fewer than four it is one rank's.
-    if (result_.rows.size() < 4) {
-      threshold_ =
-          std::max(kMinDifference, static_cast<uint64_t>(kMinShare * static_cast<double>(median)));
-    }
   }
 
   void Judge(RankRow& row) const {
@@ -110,7 +107,9 @@ class Comparer {
     if (digest.failures > 0 && !MostHave([](const RankDigest& d) { return d.failures > 0; }))
       causes.push_back({0, "ran out of memory"});
     if (digest.retries > 0 && !MostHave([](const RankDigest& d) { return d.retries > 0; }))
-      causes.push_back({0, absl::StrCat(Plural(digest.retries, "retry"), " of its allocator")});
+      causes.push_back(
+          {0, absl::StrCat(Count(digest.retries), digest.retries == 1 ? " retry" : " retries",
+                           " of its allocator")});
     std::stable_sort(causes.begin(), causes.end(),
                      [](const RankCause& a, const RankCause& b) { return a.bytes > b.bytes; });
     row.differs = is_far || !causes.empty();
@@ -170,7 +169,7 @@ class Comparer {
     AddStack(digest, is_more, least, causes);
   }
 
-  // The line that differs most is named with the largest cause.
+  // Names the line that differs most.
   void AddStack(const RankDigest& digest, bool is_more, uint64_t least,
                 std::vector<RankCause>& causes) const {
     std::set<std::string> labels;

@@ -68,7 +68,6 @@ RankDigest MakeDigest(const Recording& recording) {
   for (const AllocatorAction& action : examination.allocator_actions()) {
     if (action.kind == AllocatorAction::kRetry && action.device == digest.device) ++digest.retries;
   }
-  digest.lacks = recording.lacks();
   const auto& devices = examination.replay().devices();
   const auto totals = devices.find(digest.device);
   if (totals == devices.end()) return digest;

@@ -33,7 +33,7 @@ struct RankDigest {
   std::array<uint64_t, analysis::kCategories> categories = {};  // at the peak
   std::map<std::string, uint64_t> stacks;     // at the peak: bytes by the line that allocated them
   std::map<std::string, uint64_t> libraries;  // at the peak: driver memory beside the framework
-  std::optional<uint64_t> total_bytes;        // of the GPU
+  std::optional<uint64_t> total_bytes;        // memory of the GPU
   uint64_t used_bytes = 0;  // by the driver at the peak, with all processes; 0 if unknown
   struct Process {
     uint64_t pid;
@@ -42,7 +42,7 @@ struct RankDigest {
   std::vector<Process> others;  // other processes on the GPU, with the most that each had
 
   uint64_t steps = 0;
-  uint64_t retries = 0;   // of the allocator, for lack of memory
+  uint64_t retries = 0;   // how often the allocator asked again for lack of memory
   uint64_t failures = 0;  // out of memory
   struct Leak {
     double bytes_per_step = 0;
@@ -51,8 +51,6 @@ struct RankDigest {
     std::optional<int64_t> eta_ns;
   };
   std::optional<Leak> leak;
-
-  std::vector<std::string> lacks;  // what the file does not hold
 };
 
 RankDigest MakeDigest(const Recording& recording);

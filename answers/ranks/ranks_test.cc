@@ -124,6 +124,13 @@ TEST_F(RanksTest, LeakOfAllRanksMakesNoneDiffer) {
   EXPECT_THAT(Compare().outliers, IsEmpty());
 }
 
+TEST_F(RanksTest, RetriesOfOneRankAreCounted) {
+  digests_[1].retries = 2;
+  EXPECT_THAT(Compare().rows[1].causes, ElementsAre("2 retries of its allocator"));
+  digests_[1].retries = 1;
+  EXPECT_THAT(Compare().rows[1].causes, ElementsAre("1 retry of its allocator"));
+}
+
 TEST_F(RanksTest, WithoutALeakTheFullestIsTheNextToFail) {
   digests_[1].used_bytes = 3900 * kMiB;
   const RankComparison comparison = Compare();
