@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "analysis/text.h"
-#include "answers/json.h"
 #include "answers/sql/virtual_table.h"
 #include "answers/stacks/stack_text.h"
 #include "format/printable.h"
@@ -21,7 +19,7 @@ namespace {
 
 constexpr int64_t kMaxHeap = int64_t{2} << 30;  // bytes that SQLite may use: to sort, to group
 constexpr int kInstructionsBetweenChecks = 100'000;
-constexpr size_t kWidestColumn = 80;  // of a table for people
+constexpr size_t kWidestColumn = 80;  // characters, in a table for people
 
 // ---- Functions ----------------------------------------------------------------------------------
 
@@ -417,8 +415,8 @@ absl::Status Query::Export(const std::string& path) {
     if (status.ok())
       status = Execute(
           absl::StrCat("CREATE TABLE file.", table.name, " AS SELECT * FROM main.", table.name));
-    if (status.ok() && table.key >= 0) {
-      const char* key = table.columns[static_cast<size_t>(table.key)].name;
+    if (status.ok() && table.find != nullptr) {
+      const char* key = table.columns.front().name;
       status = Execute(absl::StrCat("CREATE INDEX file.", table.name, "_by_", key, " ON ",
                                     table.name, "(", key, ")"));
     }

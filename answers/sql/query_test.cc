@@ -104,8 +104,8 @@ TEST_F(QueryTest, StacksAreFoundByTheirId) {
 
 TEST_F(QueryTest, RowsFoundByTheirKeyAreThoseOfAScan) {
   for (const Table& table : Tables()) {
-    if (table.key < 0) continue;
-    const std::string key = table.columns[static_cast<size_t>(table.key)].name;
+    if (table.find == nullptr) continue;
+    const std::string key = table.columns.front().name;
     const std::string name = table.name;
     EXPECT_EQ(Rows("SELECT * FROM " + name),
               Rows("SELECT t.* FROM (SELECT DISTINCT " + key + " AS k FROM " + name + ") JOIN " +

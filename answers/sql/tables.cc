@@ -245,7 +245,6 @@ Table MemoryTable() {
              cell.Integer((RowsOf(s).flags[row] & analysis::kRowHoldsBlocks) != 0 ? 1 : 0);
            }},
       },
-      0,
       [](Source& s, int64_t key) { return OneOf(RowsOf(s).count(), key); }};
 }
 
@@ -293,7 +292,6 @@ Table EventsTable() {
              cell.Id(step.is_death ? RowsOf(s).FreeStack(step.row) : RowsOf(s).stack[step.row]);
            }},
       },
-      0,
       [](Source& s, int64_t key) { return OneOf(s.trace().steps.size(), key - 1); }};
 }
 
@@ -338,7 +336,6 @@ Table StacksTable() {
                  cell.Text(s.recording().examination().stacks().Library(s.stacks()[row]));
                }},
           },
-          0,
           FindStack};
 }
 
@@ -380,7 +377,6 @@ Table FramesTable() {
           {"language", "TEXT", "python, c++, ...",
            [](Source& s, uint64_t row, Cell& cell) { cell.Text(FrameAt(s, row).frame.language); }},
       },
-      0,
       [](Source& s, int64_t key) -> std::pair<uint64_t, uint64_t> {
         const auto [row, end] = FindStack(s, key);
         if (row == end) return {0, 0};
@@ -432,7 +428,6 @@ Table StepsTable() {
              cell.LastingText(NameOf(UseOf(s, s.step_uses()[row]).peak_phase));
            }},
       },
-      0,
       [](Source& s, int64_t key) -> std::pair<uint64_t, uint64_t> {
         const auto devices = static_cast<int64_t>(CyclesOf(s).devices.size());
         if (key < 1 || key > static_cast<int64_t>(CyclesOf(s).cycles.size())) return {0, 0};
@@ -473,7 +468,6 @@ Table PhasesTable() {
                  cell.Integer(static_cast<int64_t>(PhaseOf(s, row).times));
                }},
           },
-          0,
           [](Source& s, int64_t key) -> std::pair<uint64_t, uint64_t> {
             const std::vector<Source::PhaseRow>& rows = s.phases();
             const auto row_of = [&rows](int64_t step) {

@@ -1,8 +1,8 @@
 // answers/sql/tables.h
 //
 // Tables: a recording as SQL sees it. A table is a list of columns, each of which writes the value
-// of one row; nothing is copied until a query reads it. docs/sql.md describes the tables to users
-// and repeats the help texts of Tables().
+// of a row; nothing is copied until a query reads it. docs/sql.md describes the tables to users and
+// repeats the help texts of Tables().
 //
 // Thread safety: one thread at a time for one source.
 
@@ -103,9 +103,8 @@ struct Table {
   const char* help;
   uint64_t (*count)(Source& source);
   std::vector<Column> columns;
-  // A column by which rows are found without a scan, and the rows [first, second) that have the
-  // value `key` there; without one: -1 and null.
-  int key = -1;
+  // Returns the rows [first, second) that have the value `key` in the first column; null if they
+  // are found by a scan only.
   std::pair<uint64_t, uint64_t> (*find)(Source& source, int64_t key) = nullptr;
 };
 

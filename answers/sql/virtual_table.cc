@@ -11,7 +11,7 @@
 namespace gmt::answers::sql {
 namespace {
 
-constexpr int kFileColumn = 0;
+constexpr int kFileColumn = 0, kKeyColumn = 1;
 // Passed from xBestIndex to xFilter: how rows are found.
 constexpr int kByScan = 0, kByKey = 1;
 
@@ -77,8 +77,7 @@ int BestIndex(sqlite3_vtab* table, sqlite3_index_info* plan) {
   plan->estimatedCost = static_cast<double>(rows);
   for (int i = 0; i < plan->nConstraint; ++i) {
     const auto& constraint = plan->aConstraint[i];
-    const bool is_key = of.table.find != nullptr &&
-                        constraint.iColumn == of.table.key + 1 + kFileColumn &&
+    const bool is_key = of.table.find != nullptr && constraint.iColumn == kKeyColumn &&
                         constraint.op == SQLITE_INDEX_CONSTRAINT_EQ && constraint.usable != 0;
     if (!is_key) continue;
     plan->idxNum = kByKey;
