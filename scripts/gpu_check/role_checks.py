@@ -3,43 +3,31 @@
 import concurrent.futures
 import json
 import os
-import re
 import sys
 
-from .rig import PROGRAMS, ROOT, Failed, stop
+from .rig import ROOT, Failed, stop
+from .route_checks import PACKAGES
 
 sys.path.append(str(ROOT / "tests" / "e2e" / "torch"))
 import roles_check  # noqa: E402
 
-PACKAGE = next((f for f in (ROOT / "python", ROOT / "share" / "gpumemtrace" / "python") if f.is_dir()), ROOT / "python")
+PACKAGE = next(f for f in PACKAGES if (f / "gpumemtrace").is_dir())
 QUICK = ("gpt",)
 LEAKING = ROOT / "tests" / "e2e" / "attach" / "leaking_training.py"
 BEFORE_STEPS, STEPS = 75, 260  # enough for a verdict
 
 
-def _names():
-    listed = re.search(r"for f in \((.*?)\)", roles_check.PROGRAM.read_text(), re.S)[1]
-    return re.findall(r"\w+", listed)
-
-
 def _compare(rig, name):
-    """Returns (number of moments, bytes by role that agree, bytes that only the recording or only the program names)."""
-    recording = rig.record(name, [rig.python, PROGRAMS / "torch" / "roles.py", name], seconds=60, PYTHONPATH=str(PACKAGE))
+    """Returns (number of moments, bytes that agree, bytes that only the recording or only the program names)."""
+    recording = rig.record(name, [rig.python, roles_check.PROGRAM, name], seconds=60, PYTHONPATH=str(PACKAGE))
     reported = json.loads(recording.done.stdout.strip().splitlines()[-1])
-    seen = roles_check.moments_of(recording.events())
-    if len(reported) != len(seen):
-        raise ValueError(f"{len(reported)} moments, {len(seen)} recorded")
-    agree, wrong = dict.fromkeys(roles_check.ROLES.values(), 0), 0
-    for one, other in zip(reported, seen):
-        for role, (both, more, less) in roles_check.compare(one, other).items():
-            agree[role] += both
-            wrong += more + less
-    return len(seen), agree, wrong
+    sums = roles_check.compare_moments(reported, roles_check.moments_of(recording.events()))
+    return len(reported), sum(both for both, _, _ in sums.values()), sum(more + less for _, more, less in sums.values())
 
 
 def roles(rig, table):
     """Parameters, gradients and tensors saved for the backward pass, by address, at every moment that a program marks."""
-    names = [n for n in _names() if not rig.quick or n in QUICK]
+    names = [n for n in roles_check.names_of_programs() if not rig.quick or n in QUICK]
     workers = 1 if rig.simulated else max(1, min(6, (os.cpu_count() or 1) // 2))
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         futures = [(name, pool.submit(_compare, rig, name)) for name in names]
@@ -49,9 +37,8 @@ def roles(rig, table):
             except (Failed, ValueError) as error:
                 table.fail(f"roles of {name}", str(error))
                 continue
-            table.keep(name, agree)
-            table.expect(f"roles of {name}", f"{wrong} B differ at {moments} moments, {sum(agree.values())} B agree",
-                         "0 B differ", ok=wrong == 0 and sum(agree.values()) > 0)
+            table.expect(f"roles of {name}", f"{wrong} B differ at {moments} moments, {agree} B agree", "0 B differ",
+                         ok=wrong == 0 and agree > 0)
 
 
 def attach(rig, table):

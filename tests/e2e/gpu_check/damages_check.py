@@ -23,6 +23,7 @@ from gpu_check import (  # noqa: E402
     oracle_checks,
     program_checks,
     rig,
+    role_checks,
     total_checks,
     training_checks,
 )
@@ -143,6 +144,13 @@ DAMAGES = {
         {
             "a size differs": changed("size", 512, kind="alloc", memory="pool"),
             "a free is lost": lost(0, kind="free", memory="pool"),
+        },
+    ),
+    "roles": (
+        role_checks.roles,
+        {
+            "a gradient is lost": lost(kind="role", role=["gradient"]),
+            "a parameter has no role": changed("role", [], kind="role", role=["parameter", "expects_gradient"]),
         },
     ),
     "ranges": (

@@ -60,6 +60,22 @@ def compare(reported, seen):
     return result
 
 
+def names_of_programs():
+    """Returns the names of the programs in PROGRAM."""
+    return re.findall(r"\w+", re.search(r"for f in \((.*?)\)", PROGRAM.read_text(), re.S)[1])
+
+
+def compare_moments(reported, seen):
+    """Returns the sums of compare() over all moments: role -> [by both, by the recording only, by the program only]."""
+    if len(reported) != len(seen) or not seen:
+        raise ValueError(f"{len(reported)} moments were reported, {len(seen)} recorded")
+    sums = {role: [0, 0, 0] for role in ROLES.values()}
+    for one, other in zip(reported, seen):
+        for role, figures in compare(one, other).items():
+            sums[role] = [a + b for a, b in zip(sums[role], figures)]
+    return sums
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=pathlib.Path, required=True)
@@ -67,7 +83,7 @@ def main():
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     rig = Rig(options.build.resolve(), find_python(options.python))
-    names = options.names or re.findall(r"\w+", re.search(r"for f in \((.*?)\)", PROGRAM.read_text(), re.S)[1])
+    names = options.names or names_of_programs()
     wrong = 0
     print(f"{'program':28}" + "".join(f"{role:>34}" for role in ROLES.values()))
     for name in names:
@@ -76,13 +92,7 @@ def main():
             (folder / "sessions").mkdir(mode=0o700)
             recording = rig.run(folder, [rig.python, PROGRAM, name], ("--quiet", "--exit-wait", "100s"),
                                 PYTHONPATH=str(ROOT / "python"))
-            reported = recording.result()
-            seen = moments_of(recording.events())
-        assert len(reported) == len(seen) > 0, (len(reported), len(seen))
-        sums = {role: [0, 0, 0] for role in ROLES.values()}
-        for one, other in zip(reported, seen):
-            for role, figures in compare(one, other).items():
-                sums[role] = [a + b for a, b in zip(sums[role], figures)]
+            sums = compare_moments(recording.result(), moments_of(recording.events()))
         wrong += sum(sum(figures[1:]) for figures in sums.values())
         print(f"{name:28}" + "".join(f"{both:>14,} +{more:>8,} -{less:>8,}" for both, more, less in sums.values()),
               flush=True)
