@@ -56,7 +56,7 @@ class InfoSummary : public format::RecordingVisitor {
   Facts facts;    // later ones replace the fields they set
   Losses losses;  // the last
   uint64_t alloc = 0, free = 0, free_failed = 0, alloc_failed = 0, other = 0;
-  uint64_t out_of_memory = 0;  // of alloc_failed: those that failed for lack of memory
+  uint64_t out_of_memory = 0;  // those of alloc_failed that lacked memory
   uint64_t role = 0;           // roles of allocations, and autograd nodes
   int64_t last_t_ns = 0;
   std::map<std::string, HeapCounts> heaps;

@@ -40,7 +40,7 @@ struct CrossCheckResult {
   uint64_t not_comparable = 0;
   uint64_t not_recorded = 0;  // CUPTI's, in a heap that the recording leaves out by option
   // Our operations that CUPTI cannot have reported.
-  uint64_t not_covered = 0;        // of kinds that it has no records for, or not always
+  uint64_t not_covered = 0;        // CUPTI has no records for them, or not always
   uint64_t while_off = 0;          // while it was off
   uint64_t behind_the_last = 0;    // after its last report
   uint64_t given_up = 0;           // dropped because too many were waiting
