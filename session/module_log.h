@@ -58,7 +58,11 @@ class ModuleLog {
   // Returns whether the record marks an unloaded module.
   static bool IsGone(const ModuleRecord& r) { return r.path_size == 0 && r.build_id_size == 0; }
 
-  // Appends a copy of the record with its generation set. Returns false if another thread is
+  // Returns whether both describe the same module at the same place.
+  static bool AreSame(const ModuleRecord& a, const ModuleRecord& b);
+
+  // Appends a copy of the record with its generation set, unless the newest record of these
+  // addresses is the same: then another thread was faster. Returns false if another thread is
   // appending, or if the log is full (which is counted).
   bool Append(const ModuleRecord& record, uint32_t thread) const;
 

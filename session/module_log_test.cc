@@ -51,6 +51,14 @@ TEST_F(ModuleLogTest, ModuleThatTakesOverAddressesRaisesTheGeneration) {
   EXPECT_EQ(log_.generation(), 1u);
 }
 
+// Two threads meet a library at the same time, and both find that it is not in the log.
+TEST_F(ModuleLogTest, ModuleAppendedTwiceIsOneRecordOfOneGeneration) {
+  EXPECT_TRUE(Append("/lib/a.so", 0x1000, 0x2000));
+  EXPECT_TRUE(Append("/lib/a.so", 0x1000, 0x2000));
+  EXPECT_EQ(log_.count(), 1u);
+  EXPECT_EQ(log_.generation(), 0u);
+}
+
 TEST_F(ModuleLogTest, UnloadAndReloadRaiseTheGeneration) {
   Append("/lib/a.so", 0x1000, 0x2000);
   ModuleRecord gone = {};

@@ -88,13 +88,6 @@ void Describe(const LoadedModule& module, ModuleRecord* record) {
   }
 }
 
-bool Same(const ModuleRecord& a, const ModuleRecord& b) {
-  return a.start == b.start && a.end == b.end && a.bias == b.bias &&
-         a.build_id_size == b.build_id_size &&
-         memcmp(a.build_id, b.build_id, a.build_id_size) == 0 && a.path_size == b.path_size &&
-         memcmp(a.path, b.path, a.path_size) == 0;
-}
-
 // Cache: modules known to be in the log, as fingerprints of everything that distinguishes them
 // within this process until the next library is unloaded, the process's identity included.
 // Describing a module takes a microsecond, and a new stack refers to a dozen.
@@ -131,7 +124,7 @@ bool Enter(const Process& process, const LoadedModule& module, uint64_t address)
   ModuleRecord record;
   Describe(module, &record);
   const ModuleRecord* known = log.Find(address);
-  if (known == nullptr || !Same(*known, record)) {
+  if (known == nullptr || !session::ModuleLog::AreSame(*known, record)) {
     // A module was unloaded without being noticed, for example by a call of dlclose inside libc.
     if (known != nullptr && !session::ModuleLog::IsGone(*known)) RulesChanged();
     record.seen_ns = NowNs();
