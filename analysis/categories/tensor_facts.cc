@@ -17,6 +17,8 @@ namespace {
 constexpr size_t kLargest = 8;
 // A shorter sequence too often has the same length as another dimension.
 constexpr uint64_t kShortestSequence = 16;
+// Language models compare all tokens but the last with all but the first.
+constexpr uint64_t kTokensApart = 1;
 // Minimum share of the activations, in percent, that each type must have to be reported.
 constexpr uint64_t kMixedPercent = 10;
 // Minimum share of a pass, in percent, that a batch must explain to be known.
@@ -29,7 +31,7 @@ using Sizes = std::vector<uint64_t>;
 bool IsHalf(std::string_view dtype) { return dtype == "float16" || dtype == "bfloat16"; }
 bool IsInteger(std::string_view dtype) { return dtype == "int64" || dtype == "int32"; }
 
-bool IsOfBatch(Category category) {
+bool IsOfPass(Category category) {
   return category == Category::kActivations || category == Category::kRecomputed ||
          category == Category::kTemporaries;
 }
@@ -41,7 +43,8 @@ struct BatchFit {
   BatchFacts batch;
   uint64_t pass_bytes = 0;
   uint64_t exact_bytes = 0;     // with the samples as a dimension, or samples times tokens
-  uint64_t sequence_bytes = 0;  // with the tokens in the shape
+  uint64_t sequence_bytes = 0;  // with the tokens in the shape, or one less or more
+  uint64_t with_tokens = 0;     // the number of tensors with exactly the tokens in their shape
   // Whether the second dimension of the inputs is the sequence if there is one. It may be
   // features: then no layer merges it with the samples.
   bool is_sequence = false;
@@ -51,7 +54,7 @@ struct BatchFit {
            IsMost(batch.batch_bytes, pass_bytes) &&
            (batch.tokens == 0 || (is_sequence && IsMost(sequence_bytes, batch.batch_bytes)));
   }
-  auto Rank() const { return std::tuple(exact_bytes, sequence_bytes, batch.batch_bytes); }
+  auto Rank() const { return std::tuple(exact_bytes, sequence_bytes, with_tokens, batch.batch_bytes); }
 };
 
 class FactsFinder {
@@ -110,7 +113,10 @@ class FactsFinder {
       shapes_of_parameters_.emplace(sizes.rbegin(), sizes.rend());
     }
     for (const RowId row : held_) {
-      if (IsOfBatch(CategoryOf(row))) pass_[&LayoutOf(row)] += trace_.rows.size[row];
+      if (!IsOfPass(CategoryOf(row))) continue;
+      auto& [bytes, count] = pass_[&LayoutOf(row)];
+      bytes += trace_.rows.size[row];
+      ++count;
     }
   }
 
@@ -163,51 +169,35 @@ class FactsFinder {
     fit.batch.tokens = tokens;
     fit.is_sequence = IsIds(input);
     if (fit.batch.samples == 0) return fit;
-    for (const auto& [layout, bytes] : pass_) {
+    const uint64_t slack = tokens >= kShortestSequence ? kTokensApart : 0;
+    for (const auto& [layout, held] : pass_) {
       const Sizes& sizes = layout->sizes;
+      const auto& [bytes, count] = held;
+      const auto dimensions = DimensionsOf(sizes, fit.batch.samples, tokens, slack);
       const bool is_of_parameter = IsOfParameter(*layout);
-      const bool is_exact = HasSamples(sizes, fit.batch);
-      const bool has_tokens = HasTokens(sizes, fit.batch);
+      const bool is_merged = Has(dimensions, Dimension::kBoth);
+      const bool is_exact = is_merged || Has(dimensions, Dimension::kSamples);
+      const bool has_tokens = is_merged || Has(dimensions, Dimension::kTokens);
       // If both is possible, it remains unexplained.
       if (!is_of_parameter || is_exact) fit.pass_bytes += bytes;
       if (is_of_parameter) continue;
       if (is_exact) fit.exact_bytes += bytes;
-      fit.is_sequence |= IsMerged(sizes, fit.batch);
+      fit.is_sequence |= is_merged;
       if (has_tokens) fit.sequence_bytes += bytes;
-      if (is_exact || has_tokens || IsMultiple(sizes, fit.batch)) fit.batch.batch_bytes += bytes;
+      if (has_tokens && dimensions == DimensionsOf(sizes, fit.batch.samples, tokens))
+        fit.with_tokens += count;
+      if (IsOfBatch(dimensions)) fit.batch.batch_bytes += bytes;
     }
     return fit;
   }
 
-  static bool Has(const Sizes& sizes, uint64_t size, ptrdiff_t times = 1) {
-    return std::count(sizes.begin(), sizes.end(), size) >= times;
+  static bool Has(const std::vector<Dimension>& dimensions, Dimension wanted) {
+    return std::find(dimensions.begin(), dimensions.end(), wanted) != dimensions.end();
   }
 
-  static bool IsMerged(const Sizes& sizes, const BatchFacts& batch) {
-    return !sizes.empty() && sizes.front() == batch.samples * batch.tokens;
-  }
-
-  static bool HasBoth(const Sizes& sizes, const BatchFacts& batch) {
-    return Has(sizes, batch.tokens, batch.tokens == batch.samples ? 2 : 1) &&
-           Has(sizes, batch.samples);
-  }
-
-  static bool HasSamples(const Sizes& sizes, const BatchFacts& batch) {
-    if (sizes.size() > 1 && sizes.front() == batch.samples) return true;
-    if (batch.samples > 1 && sizes == Sizes{batch.samples}) return true;
-    return batch.tokens > 0 && (IsMerged(sizes, batch) || HasBoth(sizes, batch));
-  }
-
-  static bool HasTokens(const Sizes& sizes, const BatchFacts& batch) {
-    if (batch.tokens == 0) return false;
-    if (IsMerged(sizes, batch) || HasBoth(sizes, batch)) return true;
-    return sizes.size() > 1 && sizes.front() % batch.samples == 0 &&
-           std::find(sizes.begin() + 1, sizes.end(), batch.tokens) != sizes.end();
-  }
-
-  // Samples are merged with heads, or with the patches of an image.
-  static bool IsMultiple(const Sizes& sizes, const BatchFacts& batch) {
-    return batch.samples > 1 && !sizes.empty() && sizes.front() % batch.samples == 0;
+  static bool IsOfBatch(const std::vector<Dimension>& dimensions) {
+    return std::any_of(dimensions.begin(), dimensions.end(),
+                       [](Dimension dimension) { return dimension != Dimension::kOther; });
   }
 
   static bool IsSquare(const Sizes& sizes, const BatchFacts& batch) {
@@ -219,8 +209,10 @@ class FactsFinder {
     std::map<std::tuple<uint32_t, uint32_t, std::string>, ShapedMemory> square;
     for (const RowId row : held_) {
       const Layout& layout = LayoutOf(row);
-      if (!IsOfBatch(CategoryOf(row)) || IsOfParameter(layout)) continue;
-      if (!HasTokens(layout.sizes, batch) || !IsSquare(layout.sizes, batch)) continue;
+      if (!IsOfPass(CategoryOf(row)) || IsOfParameter(layout)) continue;
+      if (!IsSquare(layout.sizes, batch)) continue;
+      const auto dimensions = DimensionsOf(layout.sizes, batch.samples, batch.tokens);
+      if (!Has(dimensions, Dimension::kTokens)) continue;
       batch.square_bytes += trace_.rows.size[row];
       AddTo(square, row);
     }
@@ -329,13 +321,56 @@ class FactsFinder {
   const Categories& categories_;
   const RolesAt roles_;
   std::vector<RowId> held_;                 // on the device, with a type and a shape
-  std::map<const Layout*, uint64_t> pass_;  // bytes of activations and temporaries
+  // Bytes and number of activations and temporaries.
+  std::map<const Layout*, std::pair<uint64_t, uint64_t>> pass_;
   std::set<Sizes> shapes_of_parameters_;
   std::map<std::pair<uint32_t, uint32_t>, Layout> layouts_;
   TensorFacts facts_;
 };
 
 }  // namespace
+
+std::vector<Dimension> DimensionsOf(const std::vector<uint64_t>& sizes, uint64_t samples,
+                                    uint64_t tokens, uint64_t slack) {
+  std::vector<Dimension> dimensions(sizes.size(), Dimension::kOther);
+  if (sizes.empty() || samples == 0) return dimensions;
+  const auto is_tokens = [&](uint64_t size) {
+    return tokens > 0 && size + slack >= tokens && size <= tokens + slack;
+  };
+  const auto mark_tokens = [&](size_t from) {
+    bool has_tokens = false;
+    for (size_t i = from; i < sizes.size(); ++i) {
+      if (dimensions[i] != Dimension::kOther || !is_tokens(sizes[i])) continue;
+      dimensions[i] = Dimension::kTokens;
+      has_tokens = true;
+    }
+    return has_tokens;
+  };
+  const uint64_t front = sizes.front();
+  if (front % samples == 0 && is_tokens(front / samples)) {
+    dimensions[0] = Dimension::kBoth;
+    mark_tokens(1);
+    return dimensions;
+  }
+  if (front == samples && (sizes.size() > 1 || samples > 1)) {
+    dimensions[0] = Dimension::kSamples;
+    mark_tokens(1);
+    return dimensions;
+  }
+  const auto inner = std::find(sizes.begin() + 1, sizes.end(), samples);
+  if (inner != sizes.end()) {
+    dimensions[static_cast<size_t>(inner - sizes.begin())] = Dimension::kSamples;
+    if (mark_tokens(0)) return dimensions;
+    dimensions.assign(sizes.size(), Dimension::kOther);  // by chance
+  }
+  if (front % samples != 0) return dimensions;
+  const bool has_tokens = mark_tokens(1);
+  if (samples > 1 || has_tokens) {
+    const bool has_both = tokens > 0 && !has_tokens && front % (samples * tokens) == 0;
+    dimensions[0] = has_both ? Dimension::kMultipleOfBoth : Dimension::kMultipleOfSamples;
+  }
+  return dimensions;
+}
 
 std::vector<uint64_t> ParseShape(std::string_view text) {
   std::vector<uint64_t> sizes;

@@ -38,6 +38,21 @@ namespace gmt::analysis {
 // Parses "[8, 128]". Only the first five dimensions are known: "[2, 3, 4, 5, 6, ...]".
 std::vector<uint64_t> ParseShape(std::string_view text);
 
+// What a dimension of a tensor counts.
+enum class Dimension : uint8_t {
+  kOther,              // features, heads, classes
+  kSamples,            // 8
+  kTokens,             // 128
+  kBoth,               // 1024: samples and tokens merged
+  kMultipleOfSamples,  // 96: samples merged with something else, such as heads
+  kMultipleOfBoth,     // 2048: samples, tokens and something else
+};
+// Returns what each dimension of a tensor counts, in a pass over `samples` inputs of `tokens` each
+// (0: no sequence). `slack`: a dimension that differs from `tokens` by this much counts tokens too;
+// language models compare all tokens but the first.
+std::vector<Dimension> DimensionsOf(const std::vector<uint64_t>& sizes, uint64_t samples,
+                                    uint64_t tokens, uint64_t slack = 0);
+
 // Tensors with the same stack, type and shape.
 struct ShapedMemory {
   uint32_t stack = 0, forward_stack = 0;

@@ -69,6 +69,17 @@ TEST_F(TensorFactsTest, ModelMayReceiveAllTokensButTheLast) {
   EXPECT_EQ(facts->batch->batch_bytes, 262144u + 2097152u);
 }
 
+TEST_F(TensorFactsTest, LogitsOfAllTokensButTheLastBelongToTheSequence) {
+  Hold(Category::kInputs, "int64", "[8, 128]", 8192);
+  Hold(Category::kActivations, "float32", "[8, 128, 64]", 262144);
+  Hold(Category::kActivations, "float32", "[1024, 64]", 262144);
+  Hold(Category::kActivations, "float32", "[8, 127, 512]", 2080768);
+  Hold(Category::kActivations, "float32", "[1016, 512]", 2080768);
+  const auto facts = Find();
+  ASSERT_TRUE(facts && facts->batch);
+  EXPECT_EQ(facts->batch->tokens, 128u);
+}
+
 TEST_F(TensorFactsTest, AttentionIsSquareInTheSequenceAlsoWithHeadsAndSamplesMerged) {
   Hold(Category::kInputs, "int64", "[8, 128]", 8192);
   Hold(Category::kActivations, "float32", "[8, 4, 128, 128]", 2097152, "softmax");
