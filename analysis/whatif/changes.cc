@@ -1,6 +1,7 @@
 #include "analysis/whatif/changes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <optional>
 #include <string_view>
@@ -26,6 +27,11 @@ absl::Status Not(std::string_view why) {
 
 uint64_t Part(uint64_t bytes, uint64_t divisor) {
   return std::min(bytes, RoundUp(bytes / divisor, kUnitOfBlocks));
+}
+
+uint64_t Times(uint64_t bytes, double factor) {
+  return RoundUp(static_cast<uint64_t>(std::ceil(static_cast<double>(bytes) * factor)),
+                 kUnitOfBlocks);
 }
 
 // Nodes whose operators autocast computes in half precision, and in float32 (PyTorch's list of
@@ -341,25 +347,34 @@ absl::Status Changes::ComputeInPlace(ProgramChange& change) const {
   return is_changed ? absl::OkStatus() : Not("no operator's input is freed directly after it");
 }
 
-absl::Status Changes::HalveBatch(ProgramChange& change) const {
+const BatchShapes& Changes::Shapes() const {
+  if (!shapes_) shapes_.emplace(examination_, categories_, spans_, device_);
+  return *shapes_;
+}
+
+absl::Status Changes::ScaleInputs(const InputChange& inputs, ProgramChange& change) const {
+  const BatchShapes& batch = Shapes();
+  if (inputs.has_tokens() && !batch.batch()) {
+    return Not(has_types_ ? "the size of the inputs does not explain the shapes of the tensors"
+                          : "the shapes of the tensors are not recorded");
+  }
+  if (inputs.has_tokens() && batch.batch()->tokens == 0)
+    return Not("the inputs are no sequences of tokens");
   // Gradients to be, and weights cast to another type, do not depend on the batch. They have the
   // shape of a parameter; activations may have it by chance.
   absl::flat_hash_set<uint32_t> shapes;
   absl::flat_hash_set<uint64_t> sizes;
-  std::vector<Step> zeroed;  // gradients, outside of backward passes
   ForEachBlock([&](RowId row) {
-    if (CategoryOf(row) == Category::kGradients && rows_.death[row] != kNever)
-      zeroed.push_back(rows_.death[row]);
     if (CategoryOf(row) != Category::kParameters) return;
     shapes.insert(rows_.Shape(row));
     sizes.insert(rows_.size[row]);
   });
-  std::sort(zeroed.begin(), zeroed.end());
   bool is_changed = false;
   ForEachBlock([&](RowId row) {
     const Category category = CategoryOf(row);
     if (category != Category::kActivations && category != Category::kRecomputed &&
-        category != Category::kTemporaries && category != Category::kInputs)
+        category != Category::kTemporaries && category != Category::kInputs &&
+        category != Category::kKvCache)
       return;
     const PhaseSpan* span = SpanAt(rows_.birth[row]);
     if (span != nullptr && span->phase == Phase::kOptimizer) return;
@@ -367,11 +382,33 @@ absl::Status Changes::HalveBatch(ProgramChange& change) const {
     const bool has_its_shape =
         rows_.Shape(row) != 0 ? shapes.contains(rows_.Shape(row)) : sizes.contains(rows_.size[row]);
     if (may_be_of_parameter && has_its_shape) return;
-    Resize(
-        row, [](uint64_t bytes) { return Part(bytes, 2); }, change);
+    const bool has_dimensions = batch.batch() && rows_.Shape(row) != 0;
+    const double factor =
+        has_dimensions ? batch.FactorOf(row, inputs) : inputs.samples * inputs.tokens;
+    if (factor == 1) return;
     is_changed = true;
+    if (factor < 1) {
+      Resize(
+          row, [&](uint64_t bytes) { return std::min(bytes, Times(bytes, factor)); }, change);
+      return;
+    }
+    // Of what was requested: a block may be larger than that.
+    const uint64_t size = rows_.size[row];
+    const uint64_t spare = size - std::min(size, rows_.Requested(row).value_or(size));
+    Resize(
+        row, [&](uint64_t bytes) { return Times(bytes - std::min(bytes, spare), factor); }, change);
   });
-  if (!is_changed) return Not("no memory of a batch is recorded");
+  return is_changed ? absl::OkStatus() : Not("no memory of a batch is recorded");
+}
+
+absl::Status Changes::HalveBatch(ProgramChange& change) const {
+  if (absl::Status status = ScaleInputs({.samples = 0.5}, change); !status.ok()) return status;
+  std::vector<Step> zeroed;  // gradients, outside of backward passes
+  ForEachBlock([&](RowId row) {
+    if (CategoryOf(row) == Category::kGradients && rows_.death[row] != kNever)
+      zeroed.push_back(rows_.death[row]);
+  });
+  std::sort(zeroed.begin(), zeroed.end());
   // Gradients of the first micro-batch live through the second one, which adds its own to them.
   // Those of the previous step end before: they are not held at the same time.
   ForEachBlock([&](RowId row) {

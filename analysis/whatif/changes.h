@@ -1,7 +1,7 @@
 // analysis/whatif/changes.h
 //
-// Changes of a training program that lower its memory, as changes of what it holds
-// (program_change.h): which blocks become smaller, end earlier, are recomputed or not allocated.
+// Changes of a training program, as changes of what it holds (program_change.h): which blocks become
+// smaller or larger, end earlier, are recomputed or not allocated.
 //
 //   Changes changes(examination, categories, 0);
 //   ProgramChange change(trace, 0);
@@ -34,6 +34,7 @@
 #include "analysis/examination/examination.h"
 #include "analysis/leaks/leaks.h"
 #include "analysis/loop/phase_spans.h"
+#include "analysis/whatif/batch_shapes.h"
 #include "analysis/whatif/layer_runs.h"
 #include "analysis/whatif/program_change.h"
 
@@ -70,6 +71,9 @@ class Changes {
   absl::Status UseFlashAttention(const TensorFacts& facts, ProgramChange& change) const;
   // An operator whose input is freed directly after it writes its result into the input.
   absl::Status ComputeInPlace(ProgramChange& change) const;
+  // More, fewer, longer or shorter samples: activations, temporaries and inputs grow as their shapes
+  // do, without shapes in proportion to the number of samples.
+  absl::Status ScaleInputs(const InputChange& inputs, ProgramChange& change) const;
   // Two micro-batches of half the size for each batch.
   absl::Status HalveBatch(ProgramChange& change) const;
   // The layers keep their outputs only; the rest is computed again in the backward pass. `layers`:
@@ -85,6 +89,7 @@ class Changes {
 
   // The rows that a framework's allocator has provided on the device.
   bool IsBlock(RowId row) const;
+  const BatchShapes& Shapes() const;
 
  private:
   // What autograd nodes saved a tensor, by what autocast does with them.
@@ -116,6 +121,7 @@ class Changes {
   const int32_t device_;
   PhaseSpans spans_;
   mutable std::optional<std::vector<Layers>> layers_;
+  mutable std::optional<BatchShapes> shapes_;
   std::vector<Step> optimizer_ends_;  // the last one of each step of the loop
   bool has_types_ = false;            // whether the types of tensors were recorded
 };

@@ -82,6 +82,22 @@ TEST_F(ChangesTest, HalfTheBatchKeepsGradientsThroughTheSecondMicroBatch) {
             52);
 }
 
+TEST_F(ChangesTest, InputsWithoutShapesGrowInProportion) {
+  // Activations 40 and the batch 1, beside 32 that stay.
+  EXPECT_EQ(PeakWith([](const Changes& changes, ProgramChange& change) {
+              return changes.ScaleInputs({.samples = 3}, change);
+            }),
+            32 + 3 * 41);
+}
+
+TEST_F(ChangesTest, LongerSequencesNeedShapes) {
+  EXPECT_EQ(PeakWith([](const Changes& changes, ProgramChange& change) {
+              return changes.ScaleInputs({.tokens = 2}, change);
+            }),
+            -1);
+  EXPECT_THAT(why_, HasSubstr("shapes of the tensors are not recorded"));
+}
+
 TEST_F(ChangesTest, ShardedModelGathersLayers) {
   // 8 + 16 + 8 are halved, and the only parameter is gathered.
   EXPECT_EQ(PeakWith([](const Changes& changes, ProgramChange& change) {

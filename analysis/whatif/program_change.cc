@@ -58,8 +58,11 @@ class HistoryChanger {
  private:
   void AddHolding(const Holding& holding, AllocatorRequest request) {
     request.kind = AllocatorRequest::kAllocate;
-    // Blocks are larger than requested; a smaller block is requested with its size.
-    request.bytes = request.bytes == 0 ? holding.bytes : std::min(request.bytes, holding.bytes);
+    // Blocks are larger than requested; one of another size is requested with its size.
+    const bool is_larger = request.allocation < rows_.count() && request.bytes > 0 &&
+                           holding.bytes > rows_.size[request.allocation];
+    request.bytes =
+        request.bytes == 0 || is_larger ? holding.bytes : std::min(request.bytes, holding.bytes);
     request.allocation = next_++;
     request.step = holding.begin;
     requests_.push_back({holding.begin, true, request});

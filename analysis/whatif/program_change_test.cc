@@ -97,5 +97,21 @@ TEST_F(ProgramChangeTest, ReplayOfChangedRequestsHasThePeakOfTheChange) {
   EXPECT_EQ(Simulate(*history, {"", history->settings, std::nullopt}).peak_allocated, 100 * kMiB);
 }
 
+TEST_F(ProgramChangeTest, LargerBlockIsRequestedWithItsSize) {
+  const uint64_t a = uint64_t{1} << 40;
+  script_.Alloc(a, 40 * kMiB);
+  script_.Block(a, 40 * kMiB);
+  Build();
+  const Examination examination(trace_, script_.definitions());
+  const auto history = HistoryOf(examination, 0);
+  ASSERT_TRUE(history.ok()) << history.status();
+  ProgramChange change(trace_, 0);
+  Holdings larger = change.Of(RowOf(a));
+  larger[0].bytes = 100 * kMiB;
+  change.Set(RowOf(a), larger);
+  const AllocatorHistory changed = ChangedHistory(*history, change);
+  EXPECT_EQ(Simulate(changed, {"", history->settings, std::nullopt}).peak_allocated, 100 * kMiB);
+}
+
 }  // namespace
 }  // namespace gmt::analysis

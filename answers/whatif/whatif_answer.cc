@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "analysis/leaks/leaks.h"
 #include "analysis/text.h"
-#include "analysis/whatif/changes.h"
 #include "answers/json.h"
 
 namespace gmt::answers {
@@ -59,6 +56,46 @@ std::string RowText(const Scenario& scenario, const ScenarioResult& result, size
                      Count(result.retries), Outcome(result));
 }
 
+// "A batch of 52 fits H100 80 GB (6.5 times the recorded 8): 74.1 GiB reserved at the peak"
+std::string FitText(const FittingBatch& fit, const ScenarioResult& result,
+                    const ScenarioResult& recorded) {
+  const analysis::LargestBatch& largest = fit.largest;
+  if (largest.batch == 0) {
+    return fmt::format(
+        "No batch fits {}: {} would not suffice for {}", fit.device.name, Bytes(fit.capacity),
+        largest.is_counted ? "a single sample" : "a sixteenth of the recorded batch");
+  }
+  std::string text = largest.is_counted
+                         ? fmt::format("A batch of {} fits {} ({:.3g} times the recorded {})",
+                                       Count(largest.batch), fit.device.name, largest.factor(),
+                                       Count(largest.recorded))
+                         : fmt::format("{:.3g} times the recorded batch fits {}", largest.factor(),
+                                       fit.device.name);
+  text += fmt::format(": {} reserved at the peak", Bytes(result.peak_reserved));
+  if (result.retries > recorded.retries) text += fmt::format(", {} retries", Count(result.retries));
+  if (largest.is_unlimited) return text + "; a larger one was not tried";
+  if (recorded.is_out_of_memory()) return text + "; at most, because the recorded run failed";
+  return text;
+}
+
+nlohmann::ordered_json FitJson(const FittingBatch& fit, const Scenario& scenario) {
+  const analysis::LargestBatch& largest = fit.largest;
+  nlohmann::ordered_json json = {
+      {"device", fit.device.name},      {"device_bytes", fit.device.bytes},
+      {"capacity_bytes", fit.capacity}, {"batch", nullptr},
+      {"factor", largest.factor()},     {"scenario", scenario.name}};
+  if (largest.is_counted) json["batch"] = largest.batch;
+  return json;
+}
+
+nlohmann::ordered_json InputsJson(const std::optional<analysis::BatchFacts>& inputs) {
+  if (!inputs) return nullptr;
+  return {{"shape", inputs->input_shape},
+          {"dtype", inputs->input_dtype},
+          {"samples", inputs->samples},
+          {"tokens", inputs->tokens}};
+}
+
 nlohmann::ordered_json ScenarioJson(const Scenario& scenario, const ScenarioResult& result) {
   return {{"name", scenario.name},
           {"peak_reserved_bytes", result.peak_reserved},
@@ -89,55 +126,20 @@ absl::StatusOr<WhatifAnswer> WhatifAnswer::Make(const Recording& recording,
   for (const uint64_t capacity : options.capacities) {
     answer.scenarios_.push_back({"capacity " + Bytes(capacity), recorded, capacity});
   }
-  if (absl::Status status = answer.AddChanges(options); !status.ok())
+  ProgramScenarios program(recording, answer.history_);
+  if (absl::Status status = program.Add(options.program, &answer.scenarios_); !status.ok())
     return recording.InFile(status);
+  answer.inputs_ = program.inputs();
+  answer.fits_ = program.fits();
   answer.reproduction_ = analysis::Reproduce(answer.history_);
   if (!answer.is_refused())
     answer.results_ = analysis::PredictAll(answer.history_, answer.scenarios_);
   return answer;
 }
 
-absl::Status WhatifAnswer::AddChanges(const WhatifOptions& options) {
-  if (!options.set_to_none && options.without.empty()) return absl::OkStatus();
-  const analysis::Examination& examination = recording_->examination();
-  const analysis::Changes changes(examination, recording_->categories(), history_.device);
-  const auto add = [&](const std::string& name, const auto& apply) -> absl::Status {
-    analysis::ProgramChange change(recording_->trace(), history_.device);
-    if (absl::Status status = apply(change); !status.ok()) {
-      return absl::FailedPreconditionError(
-          fmt::format("{}: {}", name, std::string(status.message())));
-    }
-    scenarios_.push_back({name, history_.settings, std::nullopt,
-                          std::make_shared<const analysis::AllocatorHistory>(
-                              analysis::ChangedHistory(history_, change))});
-    return absl::OkStatus();
-  };
-  absl::Status status;
-  if (options.set_to_none) {
-    status.Update(add("set_to_none", [&](analysis::ProgramChange& change) {
-      return changes.SetGradientsToNone(change);
-    }));
-  }
-  if (!options.without.empty()) {
-    const analysis::LeakReport leaks = analysis::FindLeaks(examination);
-    for (const std::string& id : options.without) {
-      status.Update(add("without " + id, [&](analysis::ProgramChange& change) {
-        for (const analysis::LeakSuspect& suspect : leaks.suspects) {
-          if (suspect.id == id) return changes.FixLeak(suspect, change);
-        }
-        return absl::FailedPreconditionError("`leaks` finds no such leak");
-      }));
-    }
-  }
-  return status;
-}
-
-std::string WhatifAnswer::Text(const Terminal& terminal) const {
+std::string WhatifAnswer::Headline() const {
+  if (!fits_.empty()) return FitText(fits_.front(), results_[fits_.front().scenario], results_[0]);
   const std::string device = fmt::format("GPU {}", history_.device);
-  if (is_refused()) {
-    return terminal.Bold("No prediction: the replay does not agree with the recording") +
-           fmt::format("\n{}; 99 % and 3 % are required.\n", ReproductionText(reproduction_));
-  }
   size_t best = 0;
   for (size_t i = 1; i < results_.size(); ++i) {
     const auto rank = [&](size_t at) {
@@ -145,21 +147,19 @@ std::string WhatifAnswer::Text(const Terminal& terminal) const {
     };
     if (best == 0 || rank(i) < rank(best)) best = i;
   }
+  if (best > 0) return HeadlineOf(scenarios_[best], results_[best], results_[0], device);
+  return fmt::format("As recorded: {} reserved at the peak on {}, {} of it in blocks",
+                     Bytes(results_[0].peak_reserved), device, Bytes(results_[0].peak_allocated));
+}
+
+std::string WhatifAnswer::Assumptions() const {
   std::string text;
-  if (best == 0) {
-    text = fmt::format("As recorded: {} reserved at the peak on {}, {} of it in blocks",
-                       Bytes(results_[0].peak_reserved), device, Bytes(results_[0].peak_allocated));
-  } else {
-    text = HeadlineOf(scenarios_[best], results_[best], results_[0], device);
+  if (inputs_) {
+    text += fmt::format(
+        "Recorded inputs of a forward pass: {} {}, {} samples{}.\n", inputs_->input_shape,
+        inputs_->input_dtype, Count(inputs_->samples),
+        inputs_->tokens > 0 ? fmt::format(" of {} tokens", Count(inputs_->tokens)) : std::string());
   }
-  text = terminal.Bold(text) + "\n\n";
-  size_t columns = 0;
-  for (const Scenario& scenario : scenarios_) columns = std::max(columns, scenario.name.size());
-  text += fmt::format("{:<{}}  {:>10}  {:>22}  {:>10}  {:>7}\n", "", columns, "reserved",
-                      "expected between", "at least", "retries");
-  for (size_t i = 0; i < results_.size(); ++i) text += RowText(scenarios_[i], results_[i], columns);
-  text += fmt::format("\nThe replay of the recorded settings agrees: {}.\n",
-                      ReproductionText(reproduction_));
   const bool is_changed =
       std::any_of(scenarios_.begin(), scenarios_.end(),
                   [](const Scenario& scenario) { return scenario.changed != nullptr; });
@@ -169,7 +169,24 @@ std::string WhatifAnswer::Text(const Terminal& terminal) const {
               : "Assumed: the program makes the same requests, at the same times.\n";
   if (results_[0].is_out_of_memory())
     text += "What it would have requested after the one that failed is not known.\n";
-  if (best == 0 && scenarios_.size() == 1) {
+  return text;
+}
+
+std::string WhatifAnswer::Text(const Terminal& terminal) const {
+  if (is_refused()) {
+    return terminal.Bold("No prediction: the replay does not agree with the recording") +
+           fmt::format("\n{}; 99 % and 3 % are required.\n", ReproductionText(reproduction_));
+  }
+  std::string text = terminal.Bold(Headline()) + "\n\n";
+  size_t columns = 0;
+  for (const Scenario& scenario : scenarios_) columns = std::max(columns, scenario.name.size());
+  text += fmt::format("{:<{}}  {:>10}  {:>22}  {:>10}  {:>7}\n", "", columns, "reserved",
+                      "expected between", "at least", "retries");
+  for (size_t i = 0; i < results_.size(); ++i) text += RowText(scenarios_[i], results_[i], columns);
+  text += fmt::format("\nThe replay of the recorded settings agrees: {}.\n",
+                      ReproductionText(reproduction_));
+  text += Assumptions();
+  if (scenarios_.size() == 1) {
     text += fmt::format("Next: gpumemtrace whatif {} --expandable-segments\n", recording_->path());
   }
   return text;
@@ -186,6 +203,12 @@ std::string WhatifAnswer::Json() const {
   json["scenarios"] = nlohmann::ordered_json::array();
   for (size_t i = 0; i < results_.size(); ++i)
     json["scenarios"].push_back(ScenarioJson(scenarios_[i], results_[i]));
+  json["inputs"] = InputsJson(inputs_);
+  json["fits"] = nlohmann::ordered_json::array();
+  if (!is_refused()) {
+    for (const FittingBatch& fit : fits_)
+      json["fits"].push_back(FitJson(fit, scenarios_[fit.scenario]));
+  }
   return JsonText(json);
 }
 

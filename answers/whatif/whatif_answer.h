@@ -1,7 +1,7 @@
 // answers/whatif/whatif_answer.h
 //
-// WhatifAnswer: how much PyTorch's allocator would have reserved with other settings, or on another
-// device (analysis/whatif/replay.h).
+// WhatifAnswer: how much PyTorch's allocator would have reserved with other settings, on another
+// device, or if the program had changed (analysis/whatif/replay.h).
 //
 // Ownership: the recording must outlive it. Thread safety: one thread at a time.
 
@@ -18,6 +18,7 @@
 #include "analysis/whatif/replay.h"
 #include "answers/recording.h"
 #include "answers/terminal.h"
+#include "answers/whatif/program_scenarios.h"
 
 namespace gmt::answers {
 
@@ -25,9 +26,7 @@ struct WhatifOptions {
   std::optional<int32_t> device;      // nullopt: the one with the highest peak
   std::vector<std::string> settings;  // each: "KEY=VALUE", several separated by commas
   std::vector<uint64_t> capacities;   // each: the driver can provide that many bytes
-  // Changes of the program (analysis/whatif/changes.h), each a scenario.
-  bool set_to_none = false;
-  std::vector<std::string> without;  // ids of leaks: "leak/1"
+  ProgramOptions program;
 };
 
 class WhatifAnswer {
@@ -45,13 +44,16 @@ class WhatifAnswer {
   std::string Json() const;
 
  private:
-  absl::Status AddChanges(const WhatifOptions& options);
+  std::string Headline() const;
+  std::string Assumptions() const;
 
   const Recording* recording_ = nullptr;
   analysis::AllocatorHistory history_;
   analysis::Reproduction reproduction_;
   std::vector<analysis::Scenario> scenarios_;  // the first one: as recorded
   std::vector<analysis::ScenarioResult> results_;
+  std::optional<analysis::BatchFacts> inputs_;  // recorded; only if a scenario has others
+  std::vector<FittingBatch> fits_;
 };
 
 }  // namespace gmt::answers

@@ -19,6 +19,7 @@ VERBS = (
     ("ledger",),
     ("frag",),
     ("whatif", "--expandable-segments"),
+    ("whatif", "--batch", "2x", "--fit", "H100"),
     ("advise",),
     ("show", "device/0"),
 )

@@ -1,0 +1,41 @@
+// analysis/whatif/largest_batch.h
+//
+// The largest batch with which a recorded training still fits a device: by bisection, each try a
+// replay of the program with other inputs (changes.h).
+//
+// Thread safety: pure function. Cost: a walk over the rows and a replay per try; about twelve tries.
+
+#ifndef GMT_ANALYSIS_WHATIF_LARGEST_BATCH_H_
+#define GMT_ANALYSIS_WHATIF_LARGEST_BATCH_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "analysis/whatif/allocator_history.h"
+#include "analysis/whatif/changes.h"
+
+namespace gmt::analysis {
+
+struct LargestBatch {
+  // In samples of a forward pass; 0 if not even one fits. If the recorded number is not known, both
+  // are in sixteenths of the recorded batch.
+  uint64_t batch = 0, recorded = 0;
+  bool is_counted = false;    // whether they are samples
+  bool is_unlimited = false;  // the search stopped before the device was full
+
+  double factor() const { return static_cast<double>(batch) / static_cast<double>(recorded); }
+};
+
+// The program with `factor` times as many samples.
+absl::StatusOr<AllocatorHistory> HistoryWithBatch(const AllocatorHistory& history,
+                                                  const Trace& trace, const Changes& changes,
+                                                  double factor);
+
+// `capacity`: what the driver can provide to the process, in bytes. Fails like
+// Changes::ScaleInputs().
+absl::StatusOr<LargestBatch> FindLargestBatch(const AllocatorHistory& history, const Trace& trace,
+                                              const Changes& changes, uint64_t capacity);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_WHATIF_LARGEST_BATCH_H_
