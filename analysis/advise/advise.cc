@@ -11,6 +11,7 @@
 #include "analysis/oom/optimizer.h"
 #include "analysis/text.h"
 #include "analysis/whatif/changes.h"
+#include "analysis/whatif/largest_batch.h"
 #include "analysis/whatif/replay.h"
 
 namespace gmt::analysis {
@@ -206,12 +207,17 @@ class Adviser {
     }
   }
 
-  // `batch_bytes`: of the batch at the peak.
+  // The batch with which part of the capacity is left. `batch_bytes`: of the batch at the peak.
   void FindLargerBatch(uint64_t batch_bytes) {
     if (!report_.has_room || batch_bytes == 0) return;
-    const uint64_t used = *report_.capacity_bytes / 100 * kFullPercent;
-    report_.batch_factor =
-        1 + static_cast<double>(Less(used, report_.used_bytes)) / static_cast<double>(batch_bytes);
+    const uint64_t usable = *report_.capacity_bytes / 100 * kFullPercent;
+    if (report_.is_replayable) {
+      const auto largest = FindLargestBatch(*history_, trace_, *changes_, usable);
+      if (largest.ok() && !largest->is_unlimited) report_.batch_factor = largest->factor();
+    } else {
+      report_.batch_factor = 1 + static_cast<double>(Less(usable, report_.used_bytes)) /
+                                     static_cast<double>(batch_bytes);
+    }
   }
 
   void ReplayOf(size_t index) {

@@ -78,8 +78,8 @@ struct AdviseReport {
   std::optional<bool> fits;
   // Set if the device has so much room that nothing is needed.
   bool has_room = false;
-  // Then: how many times as large the batch could be, if memory grows in proportion to it and
-  // 12 % are to be left; nullopt if not known.
+  // Then: how many times as large the batch could be with 12 % left, by replays
+  // (whatif/largest_batch.h), or in proportion if there are none; nullopt if not known.
   std::optional<double> batch_factor;
 };
 

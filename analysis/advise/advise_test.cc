@@ -94,9 +94,10 @@ TEST_F(AdviseTest, NothingIsNeededIfAQuarterIsLeft) {
   loop_.Train(4);
   const AdviseReport report = Ask();
   EXPECT_TRUE(report.has_room);
-  // 41 MiB are of the batch, and 103 of 176 are left.
+  // 41 MiB are of the batch, and 103 of 176 are left; the allocator needs a part of that.
   ASSERT_TRUE(report.batch_factor);
-  EXPECT_NEAR(*report.batch_factor, 1 + 103.0 / 41, 0.05);
+  EXPECT_GT(*report.batch_factor, 2);
+  EXPECT_LT(*report.batch_factor, 1 + 103.0 / 41);
 }
 
 TEST_F(AdviseTest, RecordingOfOneStepIsRefused) {
