@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Measures how well `whatif` predicts: training scripts (tests/programs/torch/trainings.py) are recorded with
-PyTorch's default settings, and then run again with another setting, on a device of another size, or changed.
+PyTorch's default settings, and then run again with another setting, on a device of another size, changed, or with
+other inputs.
 
 The truth is the second run: its peak of reserved memory as recorded from its driver calls, and whether it ran out
 of memory. The prediction comes from the first recording alone.
@@ -33,6 +34,22 @@ CHANGES = {
     "leaking_losses": ((("--without", "leak/1"), ("--no-leak",)), (("--set-to-none",), ("--zero-grad-after",))),
     "last_batch_larger": ((("--set-to-none",), ("--zero-grad",)),),
 }
+# Scripts that are run with twice and half the batch, and those with longer sequences.
+BATCHES = ("fixed_batch", "varying_lengths", "last_batch_larger", "accumulation", "checkpointed", "images_autocast",
+           "growing_cycles", "batch_15_times", "recurrent_lengths", "evaluation_between", "no_momentum",
+           "sorted_lengths", "autocast_accumulation", "image_sizes", "adversarial", "rmsprop_clipped",
+           "adagrad_embeddings", "momentum_validated", "own_optimizer", "inference", "attention_written_out",
+           "small_batch", "updated_by_hand")
+LENGTHS = {"fixed_batch": 2, "varying_lengths": 1.5, "last_batch_larger": 2, "accumulation": 2, "checkpointed": 2,
+           "growing_cycles": 2, "batch_15_times": 2, "recurrent_lengths": 2, "sorted_lengths": 2,
+           "autocast_accumulation": 2, "rmsprop_clipped": 2, "own_optimizer": 2, "attention_written_out": 2,
+           "updated_by_hand": 2}
+# Scripts for which the largest batch is predicted for a device with this multiple of what they reserve.
+FITS = ("fixed_batch", "varying_lengths", "accumulation", "checkpointed", "image_sizes", "no_momentum",
+        "attention_written_out", "own_optimizer")
+FIT_SHARE = 2
+# A batch that is this much larger than the largest one is not to fit.
+TOO_LARGE = 1.15
 
 
 class Runs:
@@ -89,6 +106,33 @@ class Runs:
                               "peak": self.peak_reserved(recording), "base": peak})
             return answer, pairs
 
+    def inputs(self, program, seed, kind, factor):
+        """Returns a pair of peaks of allocated and of reserved memory with other inputs, predicted and true. `kind`:
+        batch or length."""
+        with tempfile.TemporaryDirectory(prefix="gmt-evaluate.") as name:
+            base, other = pathlib.Path(name) / "base.gmt", pathlib.Path(name) / "other.gmt"
+            self.record(program, seed, base)
+            option = "--batch" if kind == "batch" else "--seq"
+            recorded, predicted = self.answer("whatif", base, option, f"{factor:g}x")["scenarios"]
+            self.record(program, seed, other, f"--{kind}-scale", str(factor))
+            real = self.answer("whatif", other)["scenarios"][0]
+            return {"program": program, "seed": seed, "kind": kind, "factor": factor, "recorded": recorded,
+                    "predicted": predicted, "real": real}
+
+    def fit(self, program, seed):
+        """Returns the batch that is said to be the largest, and whether the script finishes with it, and with one that is
+        larger."""
+        with tempfile.TemporaryDirectory(prefix="gmt-evaluate.") as name:
+            base, other = pathlib.Path(name) / "base.gmt", pathlib.Path(name) / "other.gmt"
+            self.record(program, seed, base)
+            memory = int(self.peak_reserved(base) * FIT_SHARE) + CONTEXT
+            (fit,) = self.answer("whatif", base, "--fit", str(memory))["fits"]
+            finished = {}
+            for factor in (fit["factor"], fit["factor"] * TOO_LARGE):
+                # Batch sizes are rounded down, so ask for slightly more than the exact number.
+                finished[factor] = self.record(program, seed, other, "--batch-scale", str(factor * 1.0001), memory=memory)
+            return {"program": program, "seed": seed, "fit": fit, "memory": memory, "fits": finished[fit["factor"]],
+                    "larger_fails": not finished[fit["factor"] * TOO_LARGE]}
 
     def change(self, program, seed, option, arguments):
         """Returns a pair for a changed program."""
@@ -103,6 +147,10 @@ class Runs:
 
 def error(pair):
     return pair["scenario"]["peak_reserved_bytes"] / pair["peak"] - 1
+
+
+def scaled_error(pair, key):
+    return pair["predicted"][key] / pair["real"][key] - 1
 
 
 def describe(pair):
@@ -121,6 +169,23 @@ def main():
         wanted = {"fixed_batch": CHANGES["fixed_batch"]} if evaluation.options.quick else CHANGES
         changed = list(pool.map(lambda key: runs.change(*key), [(program, seed, *change) for program, of in wanted.items()
                                                                 for change in of for seed in evaluation.seeds]))
+        inputs = [("batch", program, factor) for program in BATCHES for factor in (2, 0.5)]
+        inputs += [("length", program, factor) for program, factor in LENGTHS.items()]
+        if evaluation.options.quick:
+            inputs = inputs[:1]
+        scaled = list(pool.map(lambda key: runs.inputs(*key), [(program, seed, kind, factor) for kind, program, factor in inputs
+                                                               for seed in evaluation.seeds]))
+        fits = list(pool.map(lambda key: runs.fit(*key), [(program, seed) for program in FITS for seed in evaluation.seeds]
+                             if runs.shares and not evaluation.options.quick else []))
+    for pair in scaled:
+        if abs(scaled_error(pair, "peak_allocated_bytes")) > 0.05 or evaluation.repeating:
+            evaluation.missed(pair["seed"], f"{pair['program']}, {pair['kind']} {pair['factor']:g}x: "
+                              + ", ".join(f"{pair[of]['peak_allocated_bytes'] / MIB:.1f} MiB {of}"
+                                          for of in ("recorded", "predicted", "real")))
+    for fit in fits:
+        if not (fit["fits"] and fit["larger_fails"]) or evaluation.repeating:
+            evaluation.missed(fit["seed"], f"{fit['program']}: {fit['fit']} on {fit['memory'] / MIB:.0f} MiB: "
+                                           f"fits: {fit['fits']}, a larger one fails: {fit['larger_fails']}")
     for pair in changed:
         if abs(error(pair)) > 0.05 or evaluation.repeating:
             evaluation.missed(pair["seed"], describe(pair))
@@ -135,7 +200,8 @@ def main():
         f"{len(programs)} training scripts are recorded with default settings on a large device. `whatif` predicts their "
         f"peak of reserved memory with {len(SETTINGS)} other settings"
         + (f" and on devices with {SHARES[0]:g} to {SHARES[-1]:g} of the memory that was reserved" if runs.shares else "")
-        + ", and the peaks of changed programs. Then each is really run that way.")
+        + ", the peaks of changed programs, of larger and smaller batches and longer sequences, and the largest batch that fits a "
+          "device. Then each is really run that way.")
     evaluation.at_least("segment calls reproduced with the recorded settings", sum(r["reproduced"] for r in replays),
                         sum(r["segment_events"] for r in replays), 0.99)
     evaluation.at_least("peak of reserved memory within 3 %", sum(abs(error(pair)) <= 0.03 for pair in judged),
@@ -153,6 +219,26 @@ def main():
                       for pair in changed])
     evaluation.at_least("changed programs: peak of reserved memory within 5 %",
                         sum(abs(error(pair)) <= 0.05 for pair in changed), len(changed), 1)
+    allocated, reserved = "peak_allocated_bytes", "peak_reserved_bytes"
+    evaluation.table(("other inputs", "", "allocated", "predicted", "really", "error", "reserved", "really", "error"),
+                     [(pair["program"], f"{pair['kind']} {pair['factor']:g}x",
+                       f"{pair['recorded'][allocated] / MIB:.0f} MiB", f"{pair['predicted'][allocated] / MIB:.0f} MiB",
+                       f"{pair['real'][allocated] / MIB:.0f} MiB", f"{scaled_error(pair, allocated):+.1%}",
+                       f"{pair['predicted'][reserved] / MIB:.0f} MiB", f"{pair['real'][reserved] / MIB:.0f} MiB",
+                       f"{scaled_error(pair, reserved):+.1%}") for pair in scaled])
+    for kind in ("batch", "length"):
+        of = [abs(scaled_error(pair, allocated)) <= 0.05 for pair in scaled if pair["kind"] == kind]
+        if of:
+            evaluation.at_least(f"{kind}: peak of allocated memory within 5 %", sum(of), len(of), 0.95)
+    evaluation.shown("other inputs: peak of reserved memory within 5 %",
+                     f"{sum(abs(scaled_error(pair, reserved)) <= 0.05 for pair in scaled)} of {len(scaled)}")
+    evaluation.shown("other inputs: peak of reserved memory in the predicted range",
+                     f"{sum(p['predicted']['low_bytes'] * 0.95 <= p['real'][reserved] <= p['predicted']['high_bytes'] * 1.05 for p in scaled)}"
+                     f" of {len(scaled)}")
+    if fits:
+        evaluation.at_least("largest batch: finishes on the device", sum(fit["fits"] for fit in fits), len(fits), 0.95)
+        evaluation.shown(f"largest batch: {TOO_LARGE - 1:.0%} more runs out of memory",
+                         f"{sum(fit['larger_fails'] for fit in fits)} of {len(fits)}")
     return evaluation.finish()
 
 

@@ -107,6 +107,7 @@ class Run:
         return max(1, int(size * self.options.batch_scale))
 
     def tokens(self, batch, length):
+        length = int(length * self.options.length_scale)
         return torch.randint(VOCABULARY, (self.batch(batch), length)).cuda()
 
     def images(self, batch, side):
@@ -435,6 +436,7 @@ def main():
     parser.add_argument("program", choices=programs)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--batch-scale", type=float, default=1.0, help="factor of every batch size")
+    parser.add_argument("--length-scale", type=float, default=1.0, help="factor of every length of tokens")
     parser.add_argument("--checkpoint", action="store_true", help="recompute the layers in the backward pass")
     parser.add_argument("--autocast", action="store_true", help="compute language models and encoders in bfloat16")
     parser.add_argument("--fused-attention", action="store_true", help="in attention_written_out")
