@@ -63,12 +63,12 @@ std::string TextOfStory(const Examination& examination, const Story& story) {
   return text;
 }
 
-std::string_view RoleIn(std::string_view text) {
+AliveReason ReasonIn(std::string_view text) {
   for (size_t i = 1; i < kAliveReasons; ++i) {
-    const std::string_view reason = TextOf(static_cast<AliveReason>(i));
-    if (text.substr(0, reason.size()) == reason) return reason;
+    const auto reason = static_cast<AliveReason>(i);
+    if (text.substr(0, TextOf(reason).size()) == TextOf(reason)) return reason;
   }
-  return "";
+  return AliveReason::kUnknown;
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ AliveTexts::AliveTexts(const Examination& examination, const Categories& categor
   for (const auto& [row, story] : stories) {
     if (!story.reasons.empty()) with_role_[row] = Code(TextOfStory(examination, story));
   }
-  for (const std::string& text : texts_) roles_.push_back(RoleIn(text));
+  for (const std::string& text : texts_) reasons_.push_back(ReasonIn(text));
 }
 
 uint32_t AliveTexts::Code(std::string text) {

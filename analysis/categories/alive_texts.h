@@ -29,8 +29,10 @@ class AliveTexts {
   AliveTexts(const Examination& examination, const Categories& categories);
 
   const std::string& Of(RowId row) const { return texts_[CodeOf(row)]; }
-  // Returns the first of the reasons that a row's text names, such as "a parameter", or "".
-  std::string_view RoleOf(RowId row) const { return roles_[CodeOf(row)]; }
+  // Returns the first of the reasons that a row's text names.
+  AliveReason ReasonOf(RowId row) const { return reasons_[CodeOf(row)]; }
+  // Returns the same as text, such as "a parameter", or "".
+  std::string_view RoleOf(RowId row) const { return TextOf(ReasonOf(row)); }
   // Equal codes mean equal texts; 0 is "", nothing is known.
   uint32_t CodeOf(RowId row) const;
   const std::vector<std::string>& texts() const { return texts_; }  // by code
@@ -42,7 +44,7 @@ class AliveTexts {
   const Categories& categories_;
   bool has_roles_ = false;
   std::vector<std::string> texts_;
-  std::vector<std::string_view> roles_;  // by code
+  std::vector<AliveReason> reasons_;  // by code
   absl::flat_hash_map<std::string, uint32_t> codes_;
   absl::flat_hash_map<RowId, uint32_t> with_role_;
   uint32_t by_reason_[kAliveReasons] = {};

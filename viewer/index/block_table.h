@@ -61,7 +61,7 @@ struct BlockOrder {
 
 struct BlockTable {
   // By row.
-  PackedColumn birth, death, size, stack, forward_stack, stream, thread;
+  PackedColumn birth, death, size, stack, forward_stack, stream, thread, dtype;
   PackedColumn pending;  // 1: freed, and waiting for other streams after that
   PackedColumn place;    // position in the lane's address space, plus 1; 0: none
   std::vector<uint32_t> key_of_stack;
@@ -71,8 +71,8 @@ struct BlockTable {
 
   template <typename Archive>
   void Visit(Archive& archive) {
-    for (PackedColumn* column :
-         {&birth, &death, &size, &stack, &forward_stack, &stream, &thread, &pending, &place}) {
+    for (PackedColumn* column : {&birth, &death, &size, &stack, &forward_stack, &stream, &thread,
+                                 &dtype, &pending, &place}) {
       archive.Column(*column);
     }
     archive.Items(key_of_stack);

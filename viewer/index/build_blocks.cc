@@ -62,7 +62,8 @@ std::string LabelOfSegment(const Rows& rows, RowId row, bool expandable) {
 
 }  // namespace
 
-std::vector<std::function<void()>> IndexBuilder::ColumnTasks() {
+std::vector<std::function<void()>> IndexBuilder::ColumnTasks(
+    const format::Definitions& definitions) {
   const Rows& rows = trace_.rows;
   BlockTable& blocks = parts_.blocks;
   const auto column = [&rows](PackedColumn& made, auto value_of) {
@@ -98,6 +99,15 @@ std::vector<std::function<void()>> IndexBuilder::ColumnTasks() {
           return threads.Of(rows.thread[row], [&] { return ThreadName(rows, row); });
         });
         parts_.threads = std::move(threads).Finish();
+      },
+      [=, this, &rows, &blocks, &definitions] {
+        Codes<uint32_t> dtypes;
+        column(blocks.dtype, [&](RowId row) -> uint16_t {
+          const uint32_t dtype = rows.Dtype(row);
+          if (dtype == 0 || definitions.string(dtype).empty()) return 0;
+          return dtypes.Of(dtype, [&] { return std::string(definitions.string(dtype)); });
+        });
+        parts_.dtypes = std::move(dtypes).Finish();
       },
   };
 }

@@ -10,13 +10,16 @@ using analysis::RowId;
 using analysis::StepRecord;
 
 void BuildCategories(const analysis::Trace& trace, const analysis::Categories& categories,
-                     IndexParts& parts) {
+                     const analysis::AliveTexts& alive, IndexParts& parts) {
   constexpr size_t kCodes = analysis::kCategories;
   const uint32_t rows = std::min(trace.rows.count(), parts.blocks.count());
   const std::vector<EventColumns::Group>& groups = parts.changes.groups;
   const auto code_of = [&](RowId row) { return static_cast<uint8_t>(categories.Of(row).category); };
-  PackedColumnBuilder row_column, event_column;
-  for (RowId row = 0; row < rows; ++row) row_column.Add(code_of(row));
+  PackedColumnBuilder row_column, role_column, event_column;
+  for (RowId row = 0; row < rows; ++row) {
+    row_column.Add(code_of(row));
+    role_column.Add(static_cast<uint8_t>(alive.ReasonOf(row)));
+  }
 
   std::vector<uint64_t> live(parts.lanes.size() * kCodes);
   std::vector<PackedColumnBuilder> at_leaf(live.size());
@@ -57,6 +60,7 @@ void BuildCategories(const analysis::Trace& trace, const analysis::Categories& c
     if (event % kLeaf == 0) note_leaf();
   }
   parts.row_category = row_column.Finish();
+  parts.row_role = role_column.Finish();
   parts.event_category = event_column.Finish();
   parts.categories.resize(parts.lanes.size());
   for (size_t i = 0; i < live.size(); ++i) {

@@ -76,7 +76,7 @@ bool IsSane(const IndexParts& parts) {
                     parts.axes.IsSane() && parts.axes.events() == parts.events &&
                     parts.changes.code.size() == events && parts.changes.size.size() == events &&
                     parts.category_count <= UINT8_MAX && parts.streams.size() <= UINT16_MAX + 1 &&
-                    parts.threads.size() <= UINT16_MAX + 1;
+                    parts.threads.size() <= UINT16_MAX + 1 && parts.dtypes.size() <= UINT16_MAX + 1;
   if (!fits) return false;
   for (const Lane& lane : parts.lanes) {
     for (const Series series : lane.series) {
@@ -88,8 +88,9 @@ bool IsSane(const IndexParts& parts) {
   return rows <= UINT32_MAX && parts.blocks.death.size() == rows &&
          parts.blocks.size.size() == rows && parts.blocks.stack.size() == rows &&
          parts.blocks.stream.size() == rows && parts.blocks.thread.size() == rows &&
-         parts.blocks.pending.size() == rows && parts.blocks.place.size() == rows &&
-         parts.row_category.size() == rows;
+         parts.blocks.dtype.size() == rows && parts.blocks.pending.size() == rows &&
+         parts.blocks.place.size() == rows && parts.row_category.size() == rows &&
+         parts.row_role.size() == rows;
 }
 
 }  // namespace gmt::viewer

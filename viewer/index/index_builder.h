@@ -16,9 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/categories/alive_texts.h"
 #include "analysis/categories/categories.h"
 #include "analysis/loop/phases.h"
 #include "analysis/trace/trace.h"
+#include "format/definitions.h"
 #include "viewer/index/index_parts.h"
 
 namespace gmt::viewer {
@@ -34,7 +36,8 @@ class IndexBuilder {
   void BuildCurves();
   void BuildSteps(const analysis::Cycles& cycles) { parts_.axes.SetSteps(cycles.cycles); }
   // Returns tasks that build the attributes of blocks, by row; each task writes different columns.
-  std::vector<std::function<void()>> ColumnTasks();
+  // `definitions`: of the trace; must outlive the tasks.
+  std::vector<std::function<void()>> ColumnTasks(const format::Definitions& definitions);
   void BuildSpaces();
   void BuildOrder(Axis axis);
 
@@ -63,10 +66,10 @@ class IndexBuilder {
   std::vector<uint32_t> lane_of_kind_;
 };
 
-// Builds the categories of rows and the bytes per category of lanes. Uses only the parts of
-// kBlocks.
+// Builds the categories and roles of rows, and the bytes per category of lanes. Uses only the parts
+// of kBlocks.
 void BuildCategories(const analysis::Trace& trace, const analysis::Categories& categories,
-                     IndexParts& parts);
+                     const analysis::AliveTexts& alive, IndexParts& parts);
 
 }  // namespace gmt::viewer
 

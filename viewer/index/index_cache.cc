@@ -30,7 +30,7 @@ namespace {
 
 constexpr char kMagic[8] = {'G', 'M', 'T', 'V', 'I', 'E', 'W', '1'};
 // The version of the parts and their encoding; any change must increment it.
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 constexpr uint64_t kEnds = 64 << 10;  // bytes checked at the beginning and end of a recording
 
 struct Identity {

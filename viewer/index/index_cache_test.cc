@@ -65,7 +65,8 @@ class IndexCacheTest : public ::testing::Test {
     const analysis::Examination examination(trace_, script_.definitions());
     std::mutex mutex;
     index_.Build(examination, mutex, [](std::string_view, double) {});
-    index_.AddCategories(trace_, Categorize(examination));
+    const analysis::Categories categories = Categorize(examination);
+    index_.AddCategories(trace_, categories, analysis::AliveTexts(examination, categories));
   }
 
   fs::path Beside() const { return folder_ / ".run.gmt.view"; }

@@ -72,11 +72,12 @@ class IndexParts {
 
   // Available from kBlocks on.
   BlockTable blocks;
-  std::vector<std::string> streams, threads;  // names by code
-  std::vector<LaneSpaces> spaces;             // by lane
+  std::vector<std::string> streams, threads, dtypes;  // names by code
+  std::vector<LaneSpaces> spaces;                     // by lane
 
   // Available from kReady on.
   PackedColumn row_category;               // by row
+  PackedColumn row_role;                   // by row: analysis::AliveReason
   PackedColumn event_category;             // by event
   std::vector<LaneCategories> categories;  // by lane
   uint32_t category_count = 0;
@@ -96,8 +97,10 @@ class IndexParts {
     archive.Item(blocks);
     archive.Each(streams);
     archive.Each(threads);
+    archive.Each(dtypes);
     archive.Each(spaces);
     archive.Column(row_category);
+    archive.Column(row_role);
     archive.Column(event_category);
     archive.Each(categories);
     archive.Value(category_count);

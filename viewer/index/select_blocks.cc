@@ -17,7 +17,8 @@ constexpr double kNoEnd = std::numeric_limits<double>::infinity();
 
 class TileBuilder {
  public:
-  TileBuilder(const IndexParts& parts, Axis axis) : parts_(parts), axis_(axis) {}
+  TileBuilder(const IndexParts& parts, Axis axis, bool with_roles)
+      : parts_(parts), axis_(axis), with_roles_(with_roles) {}
 
   void AddBlock(const Candidate& block, double place) {
     const BlockTable& blocks = parts_.blocks;
@@ -42,6 +43,8 @@ class TileBuilder {
     tile_.category.push_back(block.category);
     tile_.stream.push_back(static_cast<uint16_t>(blocks.stream[row]));
     tile_.thread.push_back(static_cast<uint16_t>(blocks.thread[row]));
+    tile_.dtype.push_back(static_cast<uint16_t>(blocks.dtype[row]));
+    tile_.role.push_back(with_roles_ ? static_cast<uint8_t>(parts_.row_role[row]) : uint8_t{0});
     tile_.flags.push_back(flags);
     tile_.run_begin.push_back(static_cast<uint32_t>(tile_.run_column.size()));
   }
@@ -58,6 +61,8 @@ class TileBuilder {
     tile_.category.push_back(category);
     tile_.stream.push_back(0);
     tile_.thread.push_back(0);
+    tile_.dtype.push_back(0);
+    tile_.role.push_back(0);
     tile_.flags.push_back(0);
     tile_.run_begin.push_back(static_cast<uint32_t>(tile_.run_column.size()));
     tile_.run_column.insert(tile_.run_column.end(), columns.begin(), columns.end());
@@ -71,6 +76,7 @@ class TileBuilder {
  private:
   const IndexParts& parts_;
   const Axis axis_;
+  const bool with_roles_;
   BlockTile tile_;
 };
 
@@ -173,7 +179,7 @@ BlockTile SelectBlocksOf(const IndexParts& parts, const BlockQuery& query,
     }
   }
 
-  TileBuilder builder(parts, query.window.axis);
+  TileBuilder builder(parts, query.window.axis, with_categories);
   if (is_stacked) {
     AddStacked(candidates, query, limits, builder);
   } else {

@@ -108,7 +108,8 @@ struct BlockTile {
   std::vector<uint16_t> first, last;  // columns [first, last) at whose peak it is live
   std::vector<uint32_t> stack, forward_stack, key;
   std::vector<uint8_t> category, flags;
-  std::vector<uint16_t> stream, thread;
+  std::vector<uint8_t> role;  // analysis::AliveReason; kUnknown until categories are known
+  std::vector<uint16_t> stream, thread, dtype;
   std::vector<uint32_t> run_begin;  // one more than there are items
 
   std::vector<uint16_t> run_column;

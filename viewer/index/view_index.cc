@@ -117,7 +117,8 @@ void ViewIndex::BuildBlocks(const analysis::Examination& examination,
     tasks.push_back([&builder, axis] { builder.BuildOrder(axis); });
   }
   tasks.push_back([&] { builder.BuildSpaces(); });
-  for (std::function<void()>& task : builder.ColumnTasks()) tasks.push_back(std::move(task));
+  for (std::function<void()>& task : builder.ColumnTasks(examination.definitions()))
+    tasks.push_back(std::move(task));
   tasks.push_back([&] { parts_->blocks.key_of_stack = KeysOf(examination); });
   ParallelFor(tasks, [&](size_t ended) {
     const double share = static_cast<double>(ended) / static_cast<double>(tasks.size());
@@ -127,9 +128,9 @@ void ViewIndex::BuildBlocks(const analysis::Examination& examination,
   Reach(Stage::kBlocks);
 }
 
-void ViewIndex::AddCategories(const analysis::Trace& trace,
-                              const analysis::Categories& categories) {
-  BuildCategories(trace, categories, *parts_);
+void ViewIndex::AddCategories(const analysis::Trace& trace, const analysis::Categories& categories,
+                              const analysis::AliveTexts& alive) {
+  BuildCategories(trace, categories, alive, *parts_);
   Reach(Stage::kReady);
 }
 
@@ -138,6 +139,7 @@ uint32_t ViewIndex::events() const { return parts_->events; }
 int64_t ViewIndex::end_ns() const { return parts_->axes.end_ns(); }
 const std::vector<std::string>& ViewIndex::streams() const { return parts_->streams; }
 const std::vector<std::string>& ViewIndex::threads() const { return parts_->threads; }
+const std::vector<std::string>& ViewIndex::dtypes() const { return parts_->dtypes; }
 bool ViewIndex::has_steps() const { return parts_->axes.has_steps(); }
 
 absl::StatusOr<CurveTile> ViewIndex::SelectCurve(const Window& window) const {

@@ -8,12 +8,12 @@
 //   ViewIndex index;
 //   index.Build(examination, mutex, progress);            // in its own thread; queries may run
 //                                                         meanwhile
-//   index.AddCategories(trace, Categorize(examination));
+//   index.AddCategories(trace, categories, AliveTexts(examination, categories));
 //   absl::StatusOr<CurveTile> curve = index.SelectCurve({.lane = 0, .axis = Axis::kTime, ...});
 //
 // Stages   kCurves: lanes(), and curves over events and time
-//          kBlocks: blocks, the axis of steps, streams(), threads()
-//          kReady: categories
+//          kBlocks: blocks, the axis of steps, streams(), threads(), dtypes()
+//          kReady: categories and roles
 // A query that needs a later stage fails with kUnavailable and a message.
 //
 // Axes     The position of an event never precedes that of an earlier event. If threads recorded
@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "analysis/categories/alive_texts.h"
 #include "analysis/categories/categories.h"
 #include "analysis/examination/examination.h"
 #include "analysis/loop/phases.h"
@@ -92,7 +93,8 @@ class ViewIndex {
   void BuildBlocks(const analysis::Examination& examination, const analysis::Cycles& cycles,
                    const Progress& progress);
   // Builds up to kReady. REQUIRES: kBlocks, of the same trace.
-  void AddCategories(const analysis::Trace& trace, const analysis::Categories& categories);
+  void AddCategories(const analysis::Trace& trace, const analysis::Categories& categories,
+                     const analysis::AliveTexts& alive);
 
   Stage stage() const { return stage_.load(std::memory_order_acquire); }
 
@@ -103,6 +105,7 @@ class ViewIndex {
   // From kBlocks on. Names by code, as used in tiles (names.h); code 0 is kUnknownName.
   const std::vector<std::string>& streams() const;
   const std::vector<std::string>& threads() const;
+  const std::vector<std::string>& dtypes() const;
   bool has_steps() const;
 
   // Fail with kInvalidArgument if the window is invalid, and with kUnavailable if it is too early.

@@ -217,7 +217,7 @@ int Run(const char* path) {
     const analysis::Categories categories = Categorize(examination);
     const int64_t categorize_ns = categorize_watch.ns();
     const Stopwatch categories_watch;
-    index.AddCategories(trace, categories);
+    index.AddCategories(trace, categories, analysis::AliveTexts(examination, categories));
     std::printf("], \"categorize_ns\": %" PRId64 ", \"categories_ns\": %" PRId64, categorize_ns,
                 categories_watch.ns());
   }

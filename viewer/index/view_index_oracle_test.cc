@@ -103,7 +103,7 @@ class ViewIndexOracle {
     std::mutex mutex;
     index_.Build(examination_, mutex, [](std::string_view, double) {});
     categories_ = std::make_unique<analysis::Categories>(analysis::Categorize(examination_));
-    index_.AddCategories(trace_, *categories_);
+    index_.AddCategories(trace_, *categories_, analysis::AliveTexts(examination_, *categories_));
   }
 
   void CheckStackedBlocks();

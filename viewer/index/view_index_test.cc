@@ -30,7 +30,8 @@ class ViewIndexTest : public ::testing::Test {
     trace_ = script_.Build();
     examination_ = std::make_unique<analysis::Examination>(trace_, script_.definitions());
     index_.Build(*examination_, examining_, [](std::string_view, double) {});
-    index_.AddCategories(trace_, Categorize(*examination_));
+    const analysis::Categories categories = Categorize(*examination_);
+    index_.AddCategories(trace_, categories, analysis::AliveTexts(*examination_, categories));
   }
   std::vector<std::string> Labels() const {
     std::vector<std::string> labels;
@@ -266,6 +267,29 @@ TEST_F(ViewIndexTest, StreamAndThreadCodesHaveNames) {
   EXPECT_THAT(index_.streams(), ElementsAre(kUnknownName, "0x7f"));
   EXPECT_THAT(index_.threads(), ElementsAre(kUnknownName, "11"));
   EXPECT_THAT(Stacked(0, 200, 200).stream, ElementsAre(0, 1));
+}
+
+TEST_F(ViewIndexTest, BlocksHaveTheirRolesAndTypes) {
+  script_.Block(0x1000, 100);
+  script_.Tensor(script_.Block(0x2000, 100), "bfloat16", "[50]");
+  script_.Tensor(script_.Block(0x3000, 100), "float32", "[25]");
+  script_.Tensor(script_.Block(0x4000, 100), "bfloat16", "[5, 10]");
+  script_.Role(0x2000, format::kRoleSaved, "MulBackward0");
+  script_.Role(0x3000, format::kRoleParameter);
+  Build();
+  EXPECT_THAT(index_.dtypes(), ElementsAre(kUnknownName, "bfloat16", "float32"));
+  const BlockTile tile = Stacked(0, 400, 400);
+  const auto of_rows = [&](const auto& column) {
+    std::map<uint32_t, int> of;
+    for (size_t i = 0; i < tile.row.size(); ++i) of[tile.row[i]] = column[i];
+    return of;
+  };
+  using Expected = std::map<uint32_t, int>;
+  EXPECT_EQ(of_rows(tile.dtype), (Expected{{0, 0}, {1, 1}, {2, 2}, {3, 1}}));
+  const int saved = static_cast<int>(analysis::AliveReason::kSaved);
+  const int parameter = static_cast<int>(analysis::AliveReason::kParameter);
+  const int program = static_cast<int>(analysis::AliveReason::kProgram);
+  EXPECT_EQ(of_rows(tile.role), (Expected{{0, program}, {1, saved}, {2, parameter}, {3, program}}));
 }
 
 TEST_F(ViewIndexTest, InvalidWindowsAreRefused) {

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "analysis/categories/categories.h"
+#include "analysis/examination/alive.h"
 #include "analysis/examination/failures.h"
+#include "viewer/index/names.h"
 #include "viewer/questions/loop_phases.h"
 #include "viewer/questions/questions_json.h"
 
@@ -191,6 +193,17 @@ Json CategoriesJson() {
   return json;
 }
 
+// By code in tiles. Empty if PyTorch reported no roles: the others repeat the category.
+Json RolesJson(const Trace& trace) {
+  Json json = Json::array();
+  if (trace.role_changes.empty()) return json;
+  json.push_back(kUnknownName);
+  for (size_t i = 1; i < analysis::kAliveReasons; ++i) {
+    json.push_back(analysis::TextOf(static_cast<analysis::AliveReason>(i)));
+  }
+  return json;
+}
+
 }  // namespace
 
 Json FileMetaJson(const analysis::Examination& examination, const FileNames& names,
@@ -211,6 +224,8 @@ Json FileMetaJson(const analysis::Examination& examination, const FileNames& nam
           {"categories", CategoriesJson()},
           {"streams", names.streams},
           {"threads", names.threads},
+          {"roles", RolesJson(trace)},
+          {"dtypes", names.dtypes},
           {"steps", StepsJson(examination.cycles())},
           {"phases", PhasesJson(trace, LoopPhases(examination))},
           {"ranges", RangesJson(examination, threads)},

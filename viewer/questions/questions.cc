@@ -39,6 +39,8 @@ void Questions::SetCategories(const analysis::Categories* categories) {
   state_->recording.ForgetKinds();
 }
 
+const analysis::AliveTexts& Questions::alive_texts() { return state_->recording.alive_texts(); }
+
 void Questions::Prepare() {
   Recording& recording = state_->recording;
   recording.held.Prepare();

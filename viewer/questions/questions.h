@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "analysis/categories/alive_texts.h"
 #include "analysis/categories/categories.h"
 #include "analysis/examination/examination.h"
 #include "viewer/questions/queries.h"
@@ -49,6 +50,10 @@ class Questions {
 
   // Until this is called, every category is "unknown".
   void SetCategories(const analysis::Categories* categories);
+
+  // Why blocks are alive. May be read from any thread, while the categories remain set.
+  // REQUIRES: SetCategories().
+  const analysis::AliveTexts& alive_texts();
 
   // Returns the keys of the call sites that hold most of a lane after an event, the largest first;
   // at most kMaxSites. REQUIRES: the lane and the event exist.

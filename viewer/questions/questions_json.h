@@ -36,8 +36,8 @@ nlohmann::ordered_json CompareJson(const Alignment& alignment, const std::string
 struct FileNames {
   uint32_t file = 0;
   std::string path;
-  std::vector<std::string> streams, threads;  // by code, as in the index
-  std::vector<std::string> lacks;             // LoadedTrace::lacks
+  std::vector<std::string> streams, threads, dtypes;  // by code, as in the index
+  std::vector<std::string> lacks;                     // LoadedTrace::lacks
 };
 // `lanes`: an array of LaneMeta.
 nlohmann::ordered_json FileMetaJson(const analysis::Examination& examination,

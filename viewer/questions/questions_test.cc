@@ -340,8 +340,8 @@ TEST_F(QuestionsTest, MetaHasStepsMarksFailuresAndGaps) {
   script_.Failed(1 << 30, {"g"});
   script_.Gap(7);
   Ask();
-  const Json meta =
-      FileMetaJson(*examination_, {0, "/tmp/run.gmt", {""}, {""}, {"cut off"}}, Json::array());
+  const Json meta = FileMetaJson(*examination_, {0, "/tmp/run.gmt", {""}, {""}, {""}, {"cut off"}},
+                                 Json::array());
   EXPECT_EQ(meta["name"], "run.gmt");
   EXPECT_EQ(meta["events"], 4);
   EXPECT_EQ(meta["marks"].size(), 4u);

@@ -121,8 +121,9 @@ absl::Status ServedRecording::LoadOrFail(Keep keep) {
                  SetProgress(State::kBlocks, "categorizing memory", kIndexed);
                }},
               [](size_t) {});
-  if (!index_was_cached_)
-    owned_index_->AddCategories(recording_->trace(), recording_->categories());
+  if (!index_was_cached_) {
+    owned_index_->AddCategories(recording_->trace(), recording_->categories(), *alive_texts_);
+  }
   SetProgress(State::kReady, "", 1);
   if (keep == Keep::kIndex && !index_was_cached_) CacheIndex();
   return absl::OkStatus();
@@ -209,6 +210,7 @@ void ServedRecording::AddQuestions() {
 void ServedRecording::FindCategories(Keep keep) {
   const std::lock_guard lock(examination_mutex_);
   questions_->SetCategories(&recording_->categories());
+  if (!index_was_cached_) alive_texts_ = &questions_->alive_texts();
   if (keep != Keep::kUnused) questions_->PrepareRanges();
   has_categories_ = true;
 }
@@ -251,6 +253,8 @@ Json ServedRecording::EmptyMeta() const {
           {"categories", none},
           {"streams", none},
           {"threads", none},
+          {"roles", none},
+          {"dtypes", none},
           {"steps",
            {{"source", ""},
             {"inferred", false},
@@ -287,6 +291,7 @@ Json ServedRecording::FullMeta() {
   names.path = path_;
   names.streams = owned_index_->streams();
   names.threads = owned_index_->threads();
+  names.dtypes = owned_index_->dtypes();
   names.lacks = recording_->lacks();
   Json lanes = LanesJson(*owned_index_);
   const std::lock_guard lock(examination_mutex_);

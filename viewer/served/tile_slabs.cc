@@ -76,6 +76,8 @@ std::string BlockSlab(const BlockTile& tile) {
   writer.AddArray("category", tile.category);
   writer.AddArray("stream", tile.stream);
   writer.AddArray("thread", tile.thread);
+  writer.AddArray("role", tile.role);
+  writer.AddArray("dtype", tile.dtype);
   writer.AddArray("flags", tile.flags);
   // Written even if there are no runs.
   std::vector<uint32_t> run_begin = tile.run_begin;

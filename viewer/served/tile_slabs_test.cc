@@ -51,6 +51,8 @@ TEST(TileSlabsTest, BlocksContainTheirRunsAndSpaces) {
   tile.flags = {kNotFreed, 0};
   tile.stream = {0, 0};
   tile.thread = {0, 0};
+  tile.role = {3, 0};
+  tile.dtype = {1, 0};
   tile.run_begin = {0, 0, 2};
   tile.run_column = {0, 5};
   tile.run_bytes = {100, 0};
@@ -64,6 +66,8 @@ TEST(TileSlabsTest, BlocksContainTheirRunsAndSpaces) {
       R"([{"place":0.0,"size":4096.0,"address":"0x7f00","label":"pool","lives":[[1.0,null]]}])");
   EXPECT_THAT(*slab->Values<uint32_t>("row"), ElementsAre(7, kNoRow));
   EXPECT_THAT(*slab->Values<double>("end"), ElementsAre(HUGE_VAL, 0));
+  EXPECT_THAT(*slab->Values<uint8_t>("role"), ElementsAre(3, 0));
+  EXPECT_THAT(*slab->Values<uint16_t>("dtype"), ElementsAre(1, 0));
   EXPECT_THAT(*slab->Values<uint32_t>("run_begin"), ElementsAre(0, 0, 2));
   EXPECT_THAT(*slab->Values<uint16_t>("run_column"), ElementsAre(0, 5));
 }

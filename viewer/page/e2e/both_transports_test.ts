@@ -17,7 +17,7 @@ import { TwoTransports } from './two_transports';
 
 const FILTERS: readonly Partial<Filter>[] = [
   {}, { text: 'layer_3' }, { text: 'Layer_3 (model_1.py)' }, { text: '/model_[12]/' }, { text: '/LAYER/' }, { text: '/(?i)LAYER_3/' },
-  { text: '0x7f00000' }, { stream: '0x7f00' }, { min_size: 5000 }, { forward_stack: 3 },
+  { text: '0x7f00000' }, { text: 'saved for backward' }, { text: 'bfloat16 [' }, { stream: '0x7f00' }, { min_size: 5000 }, { forward_stack: 3 },
 ];
 
 describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording through both transports (GMT_TEST_SEED=%i)', (seed) => {
@@ -91,6 +91,27 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
       }
     }
     expect(compared).toBeGreaterThan(1000);
+  });
+
+  it('colours the same blocks by role and type', async () => {
+    expect(file.roles).toHaveLength(7);
+    expect([...file.dtypes].sort()).toEqual(['bfloat16', 'float32', 'unknown']);
+    const lane = file.lanes.findIndex(({ heap }) => heap === 'pytorch');
+    const query: BlockQuery = { file: 0, lane, axis: 'event', from: 0, to: file.events, columns: 800, layout: 'address', low: 0, high: 2 ** 31, rows: 4000 };
+    for (const source of [transports.server, transports.file]) {
+      const { row, role, dtype } = await source.blocks(query);
+      const roles = new Set<string>();
+      const dtypes = new Set<string>();
+      for (const [i, id] of [...row].slice(0, 200).entries()) {
+        const { alive, tensor } = await source.block(0, id);
+        roles.add(file.roles[role[i]!]!);
+        dtypes.add(file.dtypes[dtype[i]!]!);
+        expect(role[i] === 0 ? alive : alive.startsWith(file.roles[role[i]!]!)).toBe(role[i] === 0 ? '' : true);
+        expect(tensor.split(' ')[0]).toBe(dtype[i] === 0 ? '' : file.dtypes[dtype[i]!]);
+      }
+      expect([...roles]).toEqual(expect.arrayContaining(['a parameter', 'a gradient', 'saved for backward', 'only the program holds it']));
+      expect(dtypes.size).toBe(3);
+    }
   });
 
   it('has the same blocks by address', async () => {
@@ -295,7 +316,7 @@ function comparePictures(one: BlockTile, other: BlockTile, query: BlockQuery): n
     });
   }
   expect(worst).toBeLessThanOrEqual(0.5 + 1e-9);
-  for (const name of ['stack', 'key', 'category', 'stream', 'thread', 'flags', 'start', 'end'] as const) {
+  for (const name of ['stack', 'key', 'category', 'stream', 'thread', 'role', 'dtype', 'flags', 'start', 'end'] as const) {
     const of = (tile: BlockTile): Map<number, number> => new Map([...tile.row].map((id, i): [number, number] => [id, tile[name][i]!]).filter(([id]) => id !== NO_ROW));
     expect(of(other)).toEqual(of(one));
   }

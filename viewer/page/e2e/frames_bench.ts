@@ -50,6 +50,7 @@ function fullTile(query: BlockQuery): BlockTile {
     row: Uint32Array.from(order, (_, i) => i), start: Float64Array.from(order, (i) => starts[i]!), end: Float64Array.from(order, (i) => starts[i]! + lengths[i]!),
     size: Float64Array.from(order, () => height), place: new Float64Array(MAX_BLOCKS), stack: Uint32Array.from(order, (i) => 1 + (i % 6)),
     forward_stack: new Uint32Array(MAX_BLOCKS), key: Uint32Array.from(order, (i) => i % 40), category: Uint8Array.from(order, (i) => i % 7), stream: new Uint16Array(MAX_BLOCKS), thread: new Uint16Array(MAX_BLOCKS),
+    role: new Uint8Array(MAX_BLOCKS), dtype: new Uint16Array(MAX_BLOCKS),
     flags: new Uint8Array(MAX_BLOCKS), run_begin: new Uint32Array(MAX_BLOCKS + 1), run_column: new Uint16Array(0), run_bytes: new Float64Array(0), hidden: 50_000_000, spaces: [],
   };
 }

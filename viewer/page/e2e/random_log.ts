@@ -101,7 +101,10 @@ class Run {
     const stack = 1 + this.random.below(40);
     const forward = this.random.below(4) === 0 ? { forward_stack: 1 + this.random.below(40) } : {};
     this.held.push({ address, size });
-    lines.push({ kind: 'alloc', t_ns: this.time, heap: 'pytorch', memory: 'block', device: 0, address, size, requested: size - this.random.below(512), stack, stream: this.random.pick([0, 0, 0, 0x7f00]), pool: poolOf(address), thread: this.random.pick([11, 11, 12]), ...forward });
+    const tensor = this.random.pick([{}, { dtype: 'float32', shape: '[8, 128]' }, { dtype: 'bfloat16', shape: '[]' }]);
+    lines.push({ kind: 'alloc', t_ns: this.time, heap: 'pytorch', memory: 'block', device: 0, address, size, requested: size - this.random.below(512), stack, stream: this.random.pick([0, 0, 0, 0x7f00]), pool: poolOf(address), thread: this.random.pick([11, 11, 12]), ...forward, ...tensor });
+    const role = this.random.pick([null, null, ['parameter'], ['gradient'], ['saved']]);
+    if (role !== null) lines.push({ kind: 'role', t_ns: this.time, heap: 'pytorch', memory: 'block', device: 0, address, size, role, thread: 11, node: 'MulBackward0' });
     return lines;
   }
 

@@ -58,7 +58,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   'page.theme': { done: (before, after) => after.theme !== before.theme, restore: ['T', 'T'] },
   'page.lane': { done: (before, after) => after.lane !== before.lane, restore: ['H'] },
   'timeline.layout': { done: (before, after) => after.layout !== before.layout, restore: ['L'] },
-  'timeline.color': { done: (before, after) => after.colorBy !== before.colorBy, restore: ['C', 'C', 'C', 'C', 'C'] },
+  'timeline.color': { done: (before, after) => after.colorBy !== before.colorBy, restore: ['C', 'C', 'C', 'C', 'C', 'C', 'C'] },
   'timeline.up': { prepare: ['Escape', 'P'], done: (_, after) => after.selection.kind === 'block', restore: ['Escape'] },
   'timeline.down': { prepare: ['P', 'K', 'K', 'K'], done: (before, after) => selected(after) !== selected(before), restore: ['Escape'] },
   'timeline.bytes_in': { done: (_, after) => after.band !== null, restore: ['G'] },

@@ -7,7 +7,7 @@ import type { Archive } from './embedded/archive';
 import { blockTest, type FilterContext } from './embedded/block_filter';
 import { detailsOf } from './embedded/details';
 import { FlameTreeBuilder, styleOf, type Weight } from './embedded/flame';
-import { placeOf } from './embedded/lane_data';
+import { dtypeOf, placeOf, roleCode } from './embedded/lane_data';
 import { passingCurve } from './embedded/passing_curve';
 import type { Positions } from './embedded/positions';
 import type { LoadedLane } from './embedded/loaded_lane';
@@ -70,7 +70,7 @@ export class EmbeddedSource implements DataSource {
       query.layout === 'stacked'
         ? selectStacked(query, lane.data, index, columns)
         : withoutRuns(selectPlaces(query, lane.data, index, columns, (block) => placeOf(lane.data, block)));
-    return tileOf(query, items, lane, {
+    return tileOf(query, items, lane, file.meta, {
       columns,
       start: index.start,
       end: index.end,
@@ -271,8 +271,11 @@ interface TileContext {
   readonly spaces: readonly p.AddressSpace[];
 }
 
-function tileOf(query: p.BlockQuery, items: StackedItems, lane: LoadedLane, context: TileContext): p.BlockTile {
-  const { blocks, kinds, flags } = lane.data;
+function tileOf(query: p.BlockQuery, items: StackedItems, lane: LoadedLane, meta: p.FileMeta, context: TileContext): p.BlockTile {
+  const { blocks, kinds, flags, alives, tensors } = lane.data;
+  // Many blocks share a text.
+  const roles = alives.map((alive) => roleCode(alive));
+  const dtypes = tensors.map((tensor) => Math.max(0, meta.dtypes.indexOf(dtypeOf(tensor))));
   const { item } = items;
   const column = (value: (block: number, kind: number) => number, ofRun = 0): number[] =>
     item.map((block) => (block < 0 ? ofRun : value(block, blocks.kind[block]!)));
@@ -292,6 +295,8 @@ function tileOf(query: p.BlockQuery, items: StackedItems, lane: LoadedLane, cont
     category: Uint8Array.from(item, (block, i) => (block < 0 ? items.category[i]! : kinds.category[blocks.kind[block]!]!)),
     stream: Uint16Array.from(column((_, k) => kinds.stream[k]!)),
     thread: Uint16Array.from(column((_, k) => kinds.thread[k]!)),
+    role: Uint8Array.from(column((_, k) => roles[kinds.alive[k]! - 1] ?? 0)),
+    dtype: Uint16Array.from(column((_, k) => dtypes[kinds.tensor[k]! - 1] ?? 0)),
     flags: Uint8Array.from(column((block) => flags[block]!)),
     run_begin: Uint32Array.from(items.runBegin),
     run_column: Uint16Array.from(items.runColumn),

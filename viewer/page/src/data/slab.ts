@@ -86,6 +86,8 @@ export function blockTile(slab: Slab, query: p.BlockQuery): p.BlockTile {
     category: u8(slab, 'category', items),
     stream: u16(slab, 'stream', items),
     thread: u16(slab, 'thread', items),
+    role: u8(slab, 'role', items),
+    dtype: u16(slab, 'dtype', items),
     flags: u8(slab, 'flags', items),
     run_begin: runBegin,
     run_column: runColumn,

@@ -14,7 +14,7 @@ function blocks(change: Record<string, Column> = {}, fields: Record<string, unkn
   return encodeSlab('blocks', fields, new Map(Object.entries({
     row: Uint32Array.of(7), start: Float64Array.of(1), end: Float64Array.of(Infinity), first: Uint16Array.of(0), last: Uint16Array.of(1), size: Float64Array.of(64),
     place: Float64Array.of(0), stack: Uint32Array.of(2), forward_stack: Uint32Array.of(0), key: Uint32Array.of(5), category: Uint8Array.of(1),
-    stream: Uint16Array.of(0), thread: Uint16Array.of(0), flags: Uint8Array.of(4), run_begin: Uint32Array.of(0, 1),
+    stream: Uint16Array.of(0), thread: Uint16Array.of(0), role: Uint8Array.of(0), dtype: Uint16Array.of(0), flags: Uint8Array.of(4), run_begin: Uint32Array.of(0, 1),
     run_column: Uint16Array.of(1), run_bytes: Float64Array.of(9), ...change,
   })));
 }

@@ -61,6 +61,30 @@ export function hueOfCategory(name: string): Hue {
   return OF_CATEGORY[name.replaceAll('_', ' ')] ?? hueOfIndex(hashText(name));
 }
 
+const OF_ROLE: Readonly<Record<string, Hue>> = {
+  unknown: 'grey',
+  'a parameter': OF_CATEGORY['parameters']!,
+  'a gradient': OF_CATEGORY['gradients']!,
+  'saved for backward': OF_CATEGORY['activations']!,
+  'state of an optimizer': OF_CATEGORY['optimizer state']!,
+  'an input': OF_CATEGORY['inputs']!,
+  'only the program holds it': OF_CATEGORY['temporaries']!,
+};
+
+/** Returns the hue of a reason to be alive: that of the category that is nearly the same. */
+export function hueOfRole(role: string): Hue {
+  return OF_ROLE[role] ?? 'grey';
+}
+
+// The most frequent ones first.
+const DTYPES = ['float32', 'bfloat16', 'float16', 'int64', 'float64', 'uint8', 'int32', 'bool', 'complex64', 'float8_e4m3fn', 'float8_e5m2', 'int8'];
+
+/** Returns the hue of a type of tensor by its name, so that files with other codes look the same. */
+export function hueOfDtype(dtype: string): Hue {
+  const index = DTYPES.indexOf(dtype);
+  return dtype === 'unknown' ? 'grey' : hueOfIndex(index >= 0 ? index : hashText(dtype));
+}
+
 export function hueOfIndex(index: number): Hue {
   return HUES_BY_CONTRAST[index % HUES_BY_CONTRAST.length]!;
 }

@@ -4,7 +4,7 @@ import type { Axis, Filter, Layout, Meta, Progress, RangeQuery, Scope, TableQuer
 
 export type ViewName = 'overview' | 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare';
 
-export type ColorBy = 'category' | 'stack' | 'size' | 'age' | 'stream' | 'thread';
+export type ColorBy = 'category' | 'role' | 'dtype' | 'stack' | 'size' | 'age' | 'stream' | 'thread';
 
 /** What is selected. It is data from which panels render, never a node of the page. */
 export type Selection =

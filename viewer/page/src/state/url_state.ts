@@ -69,7 +69,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
   lane: { write: (state) => String(state.lane), read: (text) => orNull(numberIn(text), (lane) => ({ lane })) },
   axis: oneOf('axis', ['time', 'event', 'step']),
   layout: oneOf('layout', ['stacked', 'address']),
-  color: oneOf('colorBy', ['category', 'stack', 'size', 'age', 'stream', 'thread']),
+  color: oneOf('colorBy', ['category', 'role', 'dtype', 'stack', 'size', 'age', 'stream', 'thread']),
   follow: {
     write: ({ following }) => flag(following),
     read: (text) => orNull(flagIn(text), (following) => ({ following })),

@@ -3,9 +3,10 @@
 them into a page, without the page. Unit tests, browser tests and `vite dev` show them. It is written again
 if the format of standalone files changes.
 
-Both are trainings with PyTorch's allocator: parameters, activations, gradients, the optimizer's state,
-temporary memory, some of it on a second stream, blocks that wait for that stream, and a little memory that
-is kept in each step. Half way the first one fails to allocate 3 GiB, and goes on.
+Both are trainings with PyTorch's allocator: parameters, activations and gradients with their roles and
+types, the optimizer's state, temporary memory, some of it on a second stream, blocks that wait for that
+stream, and a little memory that is kept in each step. Half way the first one fails to allocate 3 GiB, and
+goes on.
 
 Usage: make_recordings.py PROGRAM     PROGRAM is a built gpumemtrace
 """
@@ -39,9 +40,17 @@ class Training:
     def below(self, limit):
         return int(self.random.random() * limit)
 
-    def alloc(self, size, *frames, stream=0, forward=None):
+    def alloc(self, size, *frames, stream=0, forward=None, dtype=None, role=None):
         self.log.tick_ns = 1000 + self.below(400_000)
-        return self.memory.alloc(size, self.log.stack("at::empty_cuda @/lib/libtorch_cuda.so", *frames), stream, forward)
+        address = self.memory.alloc(size, self.log.stack("at::empty_cuda @/lib/libtorch_cuda.so", *frames), stream, forward)
+        if dtype:
+            block = next(line for line in reversed(self.log.lines) if line["kind"] == "alloc")
+            block |= {"dtype": dtype, "shape": f"[{size // (2 if dtype == 'bfloat16' else 4)}]"}
+        if role:
+            node = {"node": "AddmmBackward0"} if role == "saved" else {}
+            self.log.lines.append({"kind": "role", "t_ns": self.log.t_ns, "heap": "pytorch", "device": 0, "address": address,
+                                   "role": [role], "thread": self.log.thread} | node)
+        return address
 
     def free(self, address):
         self.memory.free_later(address)
@@ -58,7 +67,8 @@ class Training:
 
     def run(self):
         for i, size in enumerate(self.sizes):
-            self.alloc(size, "__init__ /venv/torch/nn/modules/linear.py:108", f"build /home/u/model.py:{30 + i}", TRAIN)
+            self.alloc(size, "__init__ /venv/torch/nn/modules/linear.py:108", f"build /home/u/model.py:{30 + i}", TRAIN,
+                       dtype="bfloat16", role="parameter")
         for step in range(self.steps):
             self.log.tick_ns = 20_000_000
             self.log.add("mark", name="step", index=step)
@@ -77,12 +87,13 @@ class Training:
 
     def forward(self, saved):
         for i, size in enumerate(self.sizes):
-            saved.append(self.alloc(2 * size, f"forward /home/u/model.py:{80 + i}", TRAIN))
+            saved.append(self.alloc(2 * size, f"forward /home/u/model.py:{80 + i}", TRAIN, dtype="bfloat16", role="saved"))
             self.temporary(size, f"matmul /home/u/layers.py:{12 + i % 5}", f"forward /home/u/model.py:{80 + i}")
 
     def backward(self, saved, gradients):
         for i, size in reversed(list(enumerate(self.sizes))):
-            gradients.append(self.alloc(size, *ENGINE, forward=self.log.stack(f"forward /home/u/model.py:{80 + i}", TRAIN)))
+            gradients.append(self.alloc(size, *ENGINE, forward=self.log.stack(f"forward /home/u/model.py:{80 + i}", TRAIN),
+                                        dtype="bfloat16", role="gradient"))
             self.temporary(size // 2, "grad_input /home/u/layers.py:52")
             if i % 7 == 0:
                 self.memory.free_later(saved[i])
@@ -94,7 +105,7 @@ class Training:
         while self.waiting:
             self.memory.free_done(self.waiting.pop())
         for size in self.sizes if step == 0 else []:
-            self.alloc(2 * size, "_init_group /venv/torch/optim/adamw.py:140", "step /venv/torch/optim/adamw.py:230", TRAIN)
+            self.alloc(2 * size, "_init_group /venv/torch/optim/adamw.py:140", "step /venv/torch/optim/adamw.py:230", TRAIN, dtype="float32")
         for address in gradients:
             self.free(address)
 

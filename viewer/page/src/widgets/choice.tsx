@@ -4,7 +4,8 @@
 export interface ChoiceProps<T extends string> {
   readonly label: string;
   readonly value: T;
-  readonly options: readonly (readonly [T, string])[];
+  /** Value, title, and why it cannot be chosen; '' or nothing: it can. */
+  readonly options: readonly (readonly [T, string, string?])[];
   readonly onChoose: (value: T) => void;
 }
 
@@ -19,9 +20,9 @@ export function Choice<T extends string>({ label, value, options, onChoose }: Ch
           if (chosen !== undefined) onChoose(chosen[0]);
         }}
       >
-        {options.map(([option, title]) => (
-          <option key={option} value={option} selected={option === value}>
-            {title}
+        {options.map(([option, title, why = '']) => (
+          <option key={option} value={option} selected={option === value} disabled={why !== ''}>
+            {why === '' ? title : `${title} (${why})`}
           </option>
         ))}
       </select>

@@ -259,6 +259,24 @@ export function sharedText(texts: readonly string[], code: number): string {
   return code === 0 ? '' : (texts[code - 1] ?? '');
 }
 
+// analysis/examination/alive.cc
+const ROLES = ['', 'a parameter', 'a gradient', 'saved for backward', 'state of an optimizer', 'an input', 'only the program holds it'] as const;
+
+/** Returns the code of the first reason that a text of `alives` names; 0: none. */
+export function roleCode(alive: string): number {
+  return Math.max(0, ROLES.findIndex((role) => role !== '' && alive.startsWith(role)));
+}
+
+/** Returns that reason, or ''. */
+export function roleOf(alive: string): string {
+  return ROLES[roleCode(alive)]!;
+}
+
+/** Returns the type in a text of `tensors`: 'bfloat16' of 'bfloat16 [8, 128]'. */
+export function dtypeOf(tensor: string): string {
+  return tensor.split(' ')[0]!;
+}
+
 /** Returns the position of a block in the lane's address space, or NaN if unknown. */
 export function placeOf(lane: Lane, block: number): number {
   const mapped = lane.mapped.get(block);

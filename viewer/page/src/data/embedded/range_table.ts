@@ -6,7 +6,7 @@ import type { Frame, RangeQuery, RangeRow, RangeTable } from '../protocol';
 import { functionLabel } from '../text_filter';
 import type { BlockTest, FilterContext } from './block_filter';
 import { fileName, placeOfFrame, type StackTable } from './file_data';
-import { sharedText } from './lane_data';
+import { dtypeOf, roleOf, sharedText } from './lane_data';
 import { absentOf, type Absent } from './scope_blocks';
 import type { LaneTotals } from './select_curve';
 
@@ -97,12 +97,10 @@ function nameOf(by: RangeQuery['by'], kind: number, { meta, stacks, lane }: Rang
       const code = kinds.category[kind]!;
       return { id: `category/${code}`, name: meta.categories[code] ?? UNKNOWN, where: '' };
     }
-    case 'role': {
-      const alive = sharedText(lane.alives, kinds.alive[kind]!);
-      return named(ROLES.find((role) => alive.startsWith(role)) ?? UNKNOWN);
-    }
+    case 'role':
+      return named(roleOf(sharedText(lane.alives, kinds.alive[kind]!)) || UNKNOWN);
     case 'dtype':
-      return named(sharedText(lane.tensors, kinds.tensor[kind]!).split(' ')[0]! || UNKNOWN);
+      return named(dtypeOf(sharedText(lane.tensors, kinds.tensor[kind]!)) || UNKNOWN);
     case 'stream':
       return named(meta.streams[kinds.stream[kind]!] ?? UNKNOWN);
     case 'thread':
@@ -196,6 +194,4 @@ function addTo(sum: Amounts, amounts: Amounts): void {
   sum.growth += amounts.growth;
 }
 
-// analysis/examination/alive.cc
-const ROLES = ['a parameter', 'a gradient', 'saved for backward', 'state of an optimizer', 'an input', 'only the program holds it'] as const;
 const UNKNOWN = 'unknown';

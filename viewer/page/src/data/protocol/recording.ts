@@ -25,6 +25,9 @@ export interface FileMeta {
   readonly categories: readonly string[]; // index = code; 0 is 'unknown'
   readonly streams: readonly string[]; // index = code, as the recording writes them
   readonly threads: readonly string[];
+  // Why memory is alive: 'unknown', 'a parameter' ...; index = code. Empty: PyTorch reported no roles.
+  readonly roles: readonly string[];
+  readonly dtypes: readonly string[]; // types of tensors; index = code, 0 is 'unknown'
   readonly steps: StepsMeta;
   readonly phases: readonly SpanMeta[];
   readonly ranges: readonly SpanMeta[]; // NVTX and record_function; at most 10,000, the longest

@@ -95,6 +95,8 @@ export interface BlockTile {
   readonly category: Uint8Array; // code
   readonly stream: Uint16Array; // code
   readonly thread: Uint16Array; // code
+  readonly role: Uint8Array; // code; 0 until categories are known
+  readonly dtype: Uint16Array; // code
   readonly flags: Uint8Array; // BLOCK_* bits
   // Runs: item i has the entries [run_begin[i], run_begin[i + 1]). It has run_bytes[k] from column
   // run_column[k] on.

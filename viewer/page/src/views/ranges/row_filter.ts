@@ -3,6 +3,8 @@
 import type { Filter, RangeQuery, RangeRow } from '../../data/protocol';
 import { NO_FILTER } from '../../state/state';
 
+const UNKNOWN = 'unknown';
+
 /**
  * Returns the fields that match the row's blocks; for a module, function or line all blocks that
  * have it on their stack. Null if no filter does.
@@ -13,9 +15,9 @@ export function filterOfRow(by: RangeQuery['by'], row: RangeRow): Partial<Filter
     case 'category':
       return { category: row.name };
     case 'role':
-      return row.name === 'unknown' ? null : { text: row.name };
+      return filterOfRole(row.name);
     case 'dtype':
-      return row.name === 'unknown' ? null : { text: `${row.name} [` }; // the shape follows
+      return filterOfDtype(row.name);
     case 'stream':
       return { stream: row.name };
     case 'thread':
@@ -25,10 +27,25 @@ export function filterOfRow(by: RangeQuery['by'], row: RangeRow): Partial<Filter
     case 'module':
     case 'function':
     case 'line':
-      if (row.name === 'unknown') return row.stack === 0 ? { stack: 0 } : null;
+      if (row.name === UNKNOWN) return row.stack === 0 ? { stack: 0 } : null;
       // A Python package is a folder: its name alone is part of too many other names.
       return { text: by === 'module' && !row.name.includes('.') ? `-packages/${row.name}/` : row.name };
   }
+}
+
+/** Returns the filter that matches memory that is alive for this reason; null: none does. */
+export function filterOfRole(role: string): Partial<Filter> | null {
+  return role === UNKNOWN ? null : { text: role };
+}
+
+/** Returns the filter that matches tensors of this type; null: none does. */
+export function filterOfDtype(dtype: string): Partial<Filter> | null {
+  return dtype === UNKNOWN ? null : { text: textOfDtype(dtype) };
+}
+
+/** Returns the beginning of the text of a tensor of this type; the shape follows. */
+export function textOfDtype(dtype: string): string {
+  return `${dtype} [`;
 }
 
 /** Returns whether the filter has all these fields. */

@@ -6,11 +6,27 @@ import { formatDuration } from '../../base/format_time';
 import { words } from '../../base/words';
 import { NO_ROW, type BlockTile, type FileMeta, type Filter } from '../../data/protocol';
 import type { Quads } from '../../render/quads';
-import { hueOfCategory, hueOfIndex, mix, SEQUENTIAL, SHADES, type Scheme } from '../../render/palette';
+import { hueOfCategory, hueOfDtype, hueOfIndex, hueOfRole, mix, type Hue, SEQUENTIAL, SHADES, type Scheme } from '../../render/palette';
 import type { SiteColors } from '../../render/site_colors';
 import type { Theme } from '../../render/theme';
 import type { ColorBy } from '../../state/state';
+import { filterOfDtype, filterOfRole } from '../ranges/row_filter';
 import type { LaidOut } from './stacked_layout';
+
+export const COLORINGS: readonly (readonly [ColorBy, string])[] = [
+  ['category', 'category'], ['role', 'why alive'], ['dtype', 'tensor type'], ['stack', 'call site'], ['size', 'size'], ['age', 'time held'], ['stream', 'stream'],
+  ['thread', 'thread'],
+];
+
+/**
+ * Returns what a recording lacks for these colours, in words; '' if it lacks nothing, or is not
+ * known well enough yet.
+ */
+export function lackOf(by: ColorBy, { categories, roles, dtypes }: FileMeta): string {
+  if (categories.length === 0) return '';
+  if (by === 'role' && roles.length === 0) return 'not recorded';
+  return by === 'dtype' && dtypes.length <= 1 ? 'not recorded' : '';
+}
 
 export interface LegendEntry {
   readonly name: string;
@@ -90,6 +106,10 @@ function kindsOf(tile: BlockTile, by: ColorBy, file: FileMeta, sites: SiteColors
         change: (kind) => ({ category: names[kind]! }),
       };
     }
+    case 'role':
+      return oneHueEach(file.roles, (i) => tile.role[i]!, hueOfRole, filterOfRole, 'why memory is alive was not recorded', scheme);
+    case 'dtype':
+      return oneHueEach(file.dtypes, (i) => tile.dtype[i]!, hueOfDtype, filterOfDtype, 'types of tensors were not recorded', scheme);
     case 'stream':
       return named(file.streams, (i) => tile.stream[i]!, (stream) => ({ stream }), 'stream ', scheme);
     case 'thread':
@@ -136,6 +156,14 @@ function named(names: readonly string[], of: (item: number) => number, change: (
     names: [...names.map((name) => prefix + name), 'other'], colors: [...names.map((_, i) => SHADES[scheme][hueOfIndex(i)]), SHADES[scheme].grey],
     of: (i) => Math.min(names.length, of(i)), change: (kind) => (kind < names.length ? change(names[kind]!) : null),
   };
+}
+
+/** A recording with at most one name has none but 'unknown': `lack` says so. */
+function oneHueEach(
+  names: readonly string[], of: (item: number) => number, hueOf: (name: string) => Hue, change: (name: string) => Partial<Filter> | null, lack: string, scheme: Scheme,
+): Kinds {
+  if (names.length <= 1) return { names: [lack], colors: [SHADES[scheme].grey], of: () => 0, change: () => null };
+  return { names, colors: names.map((name) => SHADES[scheme][hueOf(name)]), of: (i) => knownCode(of(i), names), change: (kind) => change(names[kind]!) };
 }
 
 const SIZE_LIMITS = [64 * 1024, 1024 ** 2, 4 * 1024 ** 2, 16 * 1024 ** 2, 64 * 1024 ** 2, 256 * 1024 ** 2];

@@ -7,7 +7,7 @@ import { SiteColors } from '../../render/site_colors';
 import type { Theme } from '../../render/theme';
 import { NO_FILTER, type ColorBy } from '../../state/state';
 import { recordedSource, stacksOf } from '../../testing/recordings';
-import { colorItems, siteLegend, topSites } from './coloring';
+import { COLORINGS, colorItems, lackOf, siteLegend, topSites } from './coloring';
 import { HitTest } from './hits';
 import { passingItems, textMatcher } from './passing';
 import { layoutStacked } from './stacked_layout';
@@ -76,7 +76,7 @@ describe('filter', () => {
 });
 
 describe('colours', () => {
-  it.each<ColorBy>(['category', 'stack', 'size', 'age', 'stream', 'thread'])('by %s exist for every item', async (by) => {
+  it.each<ColorBy>(COLORINGS.map(([by]) => by))('by %s exist for every item', async (by) => {
     const { colors, ofItem } = colorItems(tile, laidOut, by, await fileMeta(), SITES, THEME, null);
     expect(ofItem.length).toBe(laidOut.items);
     for (const color of ofItem) expect(colors[color]).toMatch(/^#[0-9a-f]{6}$/);
@@ -86,6 +86,26 @@ describe('colours', () => {
     const { colors, ofItem, legend } = colorItems(tile, laidOut, 'category', { ...file, categories: file.categories.slice(0, known) }, SITES, THEME, null);
     for (const color of ofItem) expect(colors[color]).toMatch(/^#[0-9a-f]{6}$/);
     for (const { bytes } of legend) expect(bytes).toBeGreaterThan(0);
+  });
+  it('by role and type have a legend with the largest first, and a click on it filters', async () => {
+    const file = await fileMeta();
+    for (const [by, name, text] of [['role', 'a parameter', 'a parameter'], ['dtype', 'bfloat16', 'bfloat16 [']] as const) {
+      expect(lackOf(by, file)).toBe('');
+      const { legend } = colorItems(tile, laidOut, by, file, SITES, THEME, null);
+      expect(legend.map((entry) => entry.bytes)).toEqual(legend.map((entry) => entry.bytes).sort((a, b) => b - a));
+      expect(legend.find((entry) => entry.name === name)!.change).toEqual({ text });
+      expect(legend.find((entry) => entry.name === 'unknown')?.change ?? null).toBeNull();
+      const passes = passingItems(tile, { ...NO_FILTER, text }, file, stackOf)!;
+      const codes = by === 'role' ? tile.role : tile.dtype;
+      const code = (by === 'role' ? file.roles : file.dtypes).indexOf(name);
+      expect([...passes]).toEqual([...tile.row].map((row, i) => Number(row !== NO_ROW && codes[i] === code)));
+    }
+  });
+  it('by role and type say if the recording has none', async () => {
+    const file = { ...(await fileMeta()), roles: [], dtypes: ['unknown'] };
+    expect([lackOf('role', file), lackOf('dtype', file), lackOf('size', file)]).toEqual(['not recorded', 'not recorded', '']);
+    expect(lackOf('role', { ...file, categories: [] })).toBe(''); // not known yet
+    expect(colorItems(tile, laidOut, 'role', file, SITES, THEME, null).legend.map(({ name, change }) => [name, change])).toEqual([['why memory is alive was not recorded', null]]);
   });
   it('are paler for items that do not match the filter', async () => {
     const { colors, ofItem } = colorItems(tile, laidOut, 'category', await fileMeta(), SITES, THEME, new Uint8Array(tile.row.length));

@@ -4,6 +4,7 @@
 import { textsOfFrame, textTest } from '../../data/text_filter';
 import { NO_ROW, type BlockTile, type FileMeta, type Filter, type StackInfo } from '../../data/protocol';
 import { isFiltering } from '../../state/filter';
+import { textOfDtype } from '../ranges/row_filter';
 
 /**
  * Returns 1 for each item that matches, or null if there is no filter. If `stackOf` returns null,
@@ -24,6 +25,8 @@ export function passingItems(
     }
     return has;
   };
+  const roles = codesWith(filter.text, file.roles);
+  const dtypes = codesWith(filter.text, file.dtypes.map(textOfDtype));
   const category = file.categories.indexOf(filter.category);
   const stream = file.streams.indexOf(filter.stream);
   const thread = file.threads.indexOf(filter.thread);
@@ -38,9 +41,19 @@ export function passingItems(
         (filter.key === null || tile.key[i] === filter.key) &&
         (filter.min_size === null || tile.size[i]! >= filter.min_size) &&
         (filter.max_size === null || tile.size[i]! <= filter.max_size) &&
-        (filter.text === '' || hasText(tile.stack[i]!) || isFound(row)),
+        (filter.text === '' || roles.has(tile.role[i]!) || dtypes.has(tile.dtype[i]!) || hasText(tile.stack[i]!) || isFound(row)),
     ),
   );
+}
+
+/**
+ * Returns the codes of names that contain the text, except unknown ones. A name is only part of the
+ * text that an expression is matched with, so an expression has no codes.
+ */
+function codesWith(text: string, names: readonly string[]): ReadonlySet<number> {
+  if (text === '' || text.startsWith('/')) return new Set();
+  const matches = textMatcher(text);
+  return new Set(names.flatMap((name, code) => (code > 0 && matches(name) ? [code] : [])));
 }
 
 /** Returns a test for a text. An invalid expression matches nothing. */

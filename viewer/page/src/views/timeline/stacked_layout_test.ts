@@ -33,6 +33,7 @@ function tileOf(items: readonly (Item | Run)[]): BlockTile {
     start: Float64Array.from(of((item) => item.start)), end: Float64Array.from(of((item) => item.end)), size: Float64Array.from(of((item) => item.size)),
     place: new Float64Array(items.length), stack: new Uint32Array(items.length), forward_stack: new Uint32Array(items.length), key: new Uint32Array(items.length),
     category: Uint8Array.from(of((item) => item.category ?? 0)), stream: new Uint16Array(items.length), thread: new Uint16Array(items.length),
+    role: new Uint8Array(items.length), dtype: new Uint16Array(items.length),
     flags: new Uint8Array(items.length), run_begin: Uint32Array.from(begin),
     run_column: Uint16Array.from(runs.flat().map(([column]) => column)), run_bytes: Float64Array.from(runs.flat().map(([, bytes]) => bytes)),
     hidden: 0, spaces: [],

@@ -123,7 +123,7 @@ function noBlocks(query: BlockQuery): BlockTile {
   return {
     query, row: new Uint32Array(0), start: new Float64Array(0), end: new Float64Array(0), first: new Uint16Array(0), last: new Uint16Array(0), size: new Float64Array(0),
     place: new Float64Array(0), stack: new Uint32Array(0), forward_stack: new Uint32Array(0), key: new Uint32Array(0), category: new Uint8Array(0),
-    stream: new Uint16Array(0), thread: new Uint16Array(0), flags: new Uint8Array(0), run_begin: new Uint32Array(1),
+    stream: new Uint16Array(0), thread: new Uint16Array(0), role: new Uint8Array(0), dtype: new Uint16Array(0), flags: new Uint8Array(0), run_begin: new Uint32Array(1),
     run_column: new Uint16Array(0), run_bytes: new Float64Array(0), hidden: 0, spaces: [],
   };
 }

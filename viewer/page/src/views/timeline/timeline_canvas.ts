@@ -338,7 +338,7 @@ export class TimelineCanvas {
     const isFound = hasText && isOfNow ? this.found.look(picture, state.filter) : undefined;
     const passing = isOfNow ? this.filterCurve.look(picture, state.filter) : null;
     const asksStacks = hasText || state.colorBy === 'stack';
-    const names = file.categories.length + file.streams.length + file.threads.length; // may come after the picture
+    const names = file.categories.length + file.streams.length + file.threads.length + file.roles.length + file.dtypes.length; // may come after the picture
     const hangsOn = [picture, names, state.colorBy, state.filter, this.theme.bg, lane.sites.join(), asksStacks ? this.stacksKnown : 0, isFound, passing];
     if (hangsOn.every((value, i) => value === this.coloredBy[i])) return;
     if (this.coloredBy[0] !== picture) {

@@ -4,13 +4,19 @@ import { formatBytes } from '../../base/format_bytes';
 import { midpointOf } from '../../data/columns';
 import { NO_ROW } from '../../data/protocol';
 import type { Command } from '../../state/commands';
-import { cursorEvent } from '../../state/scope';
-import type { ColorBy } from '../../state/state';
+import { cursorEvent, fileOf } from '../../state/scope';
+import type { ColorBy, State } from '../../state/state';
 import type { ViewProps } from '../view';
+import { COLORINGS, lackOf } from './coloring';
 import { clampBand, zoomBytes } from './pointer';
 import type { Shown, TimelineCanvas } from './timeline_canvas';
 
-const COLORS: readonly ColorBy[] = ['category', 'stack', 'size', 'age', 'stream', 'thread'];
+/** Returns the next colours that the recording has. */
+function nextColoring(state: State): ColorBy {
+  const file = fileOf(state);
+  const all = COLORINGS.map(([by]) => by).filter((by) => by === state.colorBy || file === null || lackOf(by, file) === '');
+  return all[(all.indexOf(state.colorBy) + 1) % all.length]!;
+}
 
 export function timelineCommands(props: Pick<ViewProps, 'store' | 'navigator' | 'announce'>, timeline: TimelineCanvas, shown: () => Shown | null): Command[] {
   const { store, navigator, announce } = props;
@@ -40,7 +46,7 @@ export function timelineCommands(props: Pick<ViewProps, 'store' | 'navigator' | 
   };
   return [
     { id: 'timeline.layout', title: 'Timeline: stacked or by address', group, hotkeys: ['L'], run: () => store.update((old) => ({ layout: old.layout === 'stacked' ? 'address' : 'stacked', band: null })) },
-    { id: 'timeline.color', title: 'Timeline: next colouring', group, hotkeys: ['C'], run: () => store.update((old) => ({ colorBy: COLORS[(COLORS.indexOf(old.colorBy) + 1) % COLORS.length]! })) },
+    { id: 'timeline.color', title: 'Timeline: next colouring', group, hotkeys: ['C'], run: () => store.update((old) => ({ colorBy: nextColoring(old) })) },
     { id: 'timeline.up', title: 'Timeline: block above, at the cursor', group, hotkeys: ['K', ']'], run: () => nextBlock(1) },
     { id: 'timeline.down', title: 'Timeline: block below, at the cursor', group, hotkeys: ['J', '['], run: () => nextBlock(-1) },
     { id: 'timeline.bytes_in', title: 'Timeline: zoom in on bytes', group, hotkeys: ['Shift+W'], run: () => zoomBytes(timeline, store, 0.7, middle()) },

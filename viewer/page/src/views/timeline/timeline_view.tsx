@@ -9,12 +9,12 @@ import { errorOf } from '../../widgets/filter_bar';
 import { isFiltering } from '../../state/filter';
 import { axesOf } from '../../state/navigator';
 import { fileOf, laneOf } from '../../state/scope';
-import type { ColorBy } from '../../state/state';
 import { Choice } from '../../widgets/choice';
 import { Failed } from '../../widgets/states';
 import { useQuestion } from '../../widgets/use_question';
 import { BreakdownPanel } from '../ranges/breakdown_panel';
 import type { View, ViewProps } from '../view';
+import { COLORINGS, lackOf } from './coloring';
 import { askAtCursor, cursorKey, cursorQuery, filterWords } from './filter_curve';
 import { Legend } from './legend';
 import { listenToPointer } from './pointer';
@@ -23,9 +23,6 @@ import { TimelineCanvas, type Dragged, type Hover, type Shown } from './timeline
 import { timelineCommands } from './timeline_commands';
 import { Tooltip } from './tooltip';
 
-const COLORS: readonly (readonly [ColorBy, string])[] = [
-  ['category', 'category'], ['stack', 'call site'], ['size', 'size'], ['age', 'time held'], ['stream', 'stream'], ['thread', 'thread'],
-];
 const AXES = { time: 'time', event: 'events', step: 'steps' } as const;
 
 /** The canvases of the timeline with their listeners and commands, while the view is shown. */
@@ -79,7 +76,7 @@ function TimelineView(props: ViewProps) {
       <div class="bar">
         <Choice label="Layout" value={state.layout} options={[['stacked', 'stacked'], ['address', 'by address']]} onChoose={(layout) => store.update({ layout, band: null })} />
         <Choice label="Axis" value={state.axis} options={axesOf(file).map((axis) => [axis, AXES[axis]] as const)} onChoose={(axis) => void navigator.setAxis(axis)} />
-        <Choice label="Colour" value={state.colorBy} options={COLORS} onChoose={(colorBy) => store.update({ colorBy })} />
+        <Choice label="Colour" value={state.colorBy} options={COLORINGS.map(([by, title]) => [by, title, lackOf(by, file)] as const)} onChoose={(colorBy) => store.update({ colorBy })} />
         <button type="button" disabled={navigator.isWhole() && state.band === null} onClick={() => navigator.fit()}>Whole recording</button>
         <button type="button" aria-pressed={isTable} onClick={() => setTable(!isTable)}>As a table</button>
         <button type="button" aria-pressed={state.breakdown.open} title="Q" onClick={() => toggleBreakdown(store)}>Breakdown</button>
