@@ -193,6 +193,7 @@ struct RangeQuery {
   Filter filter;
   uint32_t from = 0, to = 0;  // events
   By by = kCategory;
+  bool folded = false;  // a module, function or line without noise frames
   Sort sort = kBytes;
   bool descending = true;
   uint64_t offset = 0;

@@ -48,6 +48,7 @@ const RangeLabels::Labels& RangeLabels::Of(uint32_t stack) {
   if (const FrameText* own = frames_.Own(stack)) labels.own = LabelOf(*own);
   labels.all.push_back(labels.own);
   for (const FrameText* frame : frames_.Frames(stack)) {
+    if (folded_ && frame->is_noise()) continue;
     if (const uint32_t label = LabelOf(*frame); label != kUnknown) labels.all.push_back(label);
   }
   std::sort(labels.all.begin(), labels.all.end());

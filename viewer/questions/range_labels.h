@@ -31,7 +31,9 @@ class RangeLabels {
   static constexpr uint32_t kUnknown = 0;
 
   // REQUIRES: `by` is kModule, kFunction or kLine.
-  RangeLabels(FrameTable& frames, RangeQuery::By by) : frames_(frames), by_(by) {}
+  // `folded`: without frames that are noise, as in flame graphs (queries.h).
+  RangeLabels(FrameTable& frames, RangeQuery::By by, bool folded)
+      : frames_(frames), by_(by), folded_(folded) {}
 
   struct Labels {
     uint32_t own = kUnknown;    // of the program's own frame
@@ -47,6 +49,7 @@ class RangeLabels {
 
   FrameTable& frames_;
   const RangeQuery::By by_;
+  const bool folded_;
   std::vector<std::string> texts_{""};  // by label
   absl::flat_hash_map<std::string, uint32_t> by_text_;
   absl::flat_hash_map<const analysis::FrameText*, uint32_t> by_frame_;

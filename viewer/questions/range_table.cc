@@ -153,7 +153,7 @@ class RangeTableMaker {
       if (!by_kind[kind].is_there) continue;
       by_stack[recording_.rows().stack[kinds_.examples()[kind]]].Add(by_kind[kind]);
     }
-    RangeLabels& labels = recording_.labels(query_.by);
+    RangeLabels& labels = recording_.labels(query_.by, query_.folded);
     std::vector<RangeGroup> groups;
     for (const auto& [stack, amounts] : by_stack) {
       const RangeLabels::Labels& of = labels.Of(stack);

@@ -45,6 +45,7 @@ class SlowRanges {
     query.from = made.Any(made.trace().last_step() + 1);
     query.to = query.from + made.Any(made.trace().last_step() + 1 - query.from);
     query.by = static_cast<RangeQuery::By>(made.Any(kBys));
+    query.folded = made.Any(2) == 0;
     query.limit = kMaxTableRows;
     if (made.Any(3) == 0) query.filter.stream = made.Any(2) == 0 ? "unknown" : "0x1";
     if (made.Any(3) == 0) query.filter.min_size = 512 * made.Any(300);
@@ -75,7 +76,7 @@ class SlowRanges {
     for (RowId row = 0; row < rows.count(); ++row) {
       if (rows.birth[row] > query.to || rows.death[row] <= query.from) continue;
       if (!recording.IsIn(recording.lanes[query.lane], row) || !filter->Matches(row)) continue;
-      const auto [own, all] = IdsOf(query.by, row);
+      const auto [own, all] = IdsOf(query, row);
       const uint64_t bytes = rows.HeldAfter(row, peak) ? rows.size[row] : 0;
       SlowRow& of = table[own];
       of.bytes += bytes;
@@ -98,7 +99,8 @@ class SlowRanges {
 
  private:
   // Returns the id of the row that counts a block, and those that include it.
-  std::pair<std::string, std::set<std::string>> IdsOf(RangeQuery::By by, RowId row) {
+  std::pair<std::string, std::set<std::string>> IdsOf(const RangeQuery& query, RowId row) {
+    const RangeQuery::By by = query.by;
     switch (by) {
       case RangeQuery::kCategory:
         return {"category/0", {}};
@@ -128,7 +130,10 @@ class SlowRanges {
     };
     const int own = analysis::OwnFrame(frames);
     std::set<std::string> all;
-    for (const auto& frame : frames) all.insert(id_of(frame));
+    for (const auto& frame : frames) {
+      if (!query.folded || !frame.is_noise()) all.insert(id_of(frame));
+    }
+    if (own >= 0) all.insert(id_of(frames[static_cast<size_t>(own)]));
     if (own >= 0) return {id_of(frames[static_cast<size_t>(own)]), all};
     const std::string unknown = by == RangeQuery::kModule     ? "module/unknown"
                                 : by == RangeQuery::kFunction ? "function/unknown"
@@ -239,6 +244,34 @@ TEST(RangeTableTest, RolesAndTypesOfTensorsAreRows) {
   const std::map<std::string, uint64_t> types = {{"dtype/bfloat16", 300}, {"dtype/float32", 400}};
   EXPECT_EQ(rows_by(RangeQuery::kDtype), types);
   EXPECT_EQ(rows_by(RangeQuery::kRole)["role/saved for backward"], 200u);
+}
+
+TEST(RangeTableTest, AFoldedTableHasNoRowsOfNoise) {
+  analysis::EventScript script;
+  script.Alloc(0x10000, 0x10000);
+  script.Block(0x10000, 100, {"CUDACachingAllocator::malloc", "forward", "main"});
+  script.Block(0x11000, 200, {"CUDACachingAllocator::malloc"});
+  const analysis::Trace trace = script.Build();
+  const analysis::Examination examination(trace, script.definitions());
+  Recording recording(examination, {{0, trace.rows.heap[1]}});
+  RangeQuery query;
+  query.to = trace.last_step();
+  query.by = RangeQuery::kFunction;
+  query.limit = 10;
+  const auto inclusive = [&](bool folded) {
+    query.folded = folded;
+    std::map<std::string, uint64_t> rows;
+    const auto table = MakeRangeTable(recording, query);
+    for (const RangeRow& row : table->rows) rows[row.id] = row.inclusive.value_or(0);
+    return rows;
+  };
+  // A file of a script is named like its function.
+  const std::string noise =
+      "function/CUDACachingAllocator::malloc (CUDACachingAllocator::malloc.py)";
+  EXPECT_EQ(inclusive(false)[noise], 300u);
+  // A stack of noise alone keeps one frame.
+  EXPECT_EQ(inclusive(true)[noise], 200u);
+  EXPECT_EQ(inclusive(true)["function/forward (forward.py)"], 100u);
 }
 
 TEST(RangeTableTest, ARangeThatIsNotInTheRecordingIsRefused) {

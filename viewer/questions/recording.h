@@ -65,8 +65,8 @@ struct Recording {
     kinds_.emplace(*this, spacing);
   }
   void ForgetKinds() { kinds_.reset(); }
-  RangeLabels& labels(RangeQuery::By by) {
-    return labels_.try_emplace(by, frames, by).first->second;
+  RangeLabels& labels(RangeQuery::By by, bool folded) {
+    return labels_.try_emplace({by, folded}, frames, by, folded).first->second;
   }
 
   // Returns the first reason why a block was alive, such as "a parameter"; "" if it is not known.
@@ -99,7 +99,7 @@ struct Recording {
   std::optional<LoopPhases> phases_;
   std::optional<analysis::AliveTexts> alive_texts_;
   std::optional<RowKinds> kinds_;
-  std::map<RangeQuery::By, RangeLabels> labels_;
+  std::map<std::pair<RangeQuery::By, bool>, RangeLabels> labels_;  // by grouping and whether folded
 };
 
 }  // namespace gmt::viewer

@@ -103,6 +103,7 @@ RangeQuery ReadRangeQuery(Parameters& parameters) {
   query.by = Named<RangeQuery::By>(
       parameters, "by",
       {"category", "role", "dtype", "module", "function", "line", "stack", "thread", "stream"});
+  query.folded = parameters.FlagOr("folded", false);
   query.sort = Named<RangeQuery::Sort>(
       parameters, "sort", {"bytes", "inclusive", "byte_seconds", "allocations", "growth", "name"});
   query.descending = parameters.FlagOr("descending", true);

@@ -88,9 +88,10 @@ TEST(ReadQueryTest, MapsEveryGroupingOfARangeToItsValue) {
       {"stack", RangeQuery::kStack},       {"thread", RangeQuery::kThread},
       {"stream", RangeQuery::kStream}};
   for (const auto& [name, by] : names) {
-    Parameters parameters("lane=1&from=2&to=9&sort=byte_seconds&descending=false&limit=7&by=" +
-                          name);
+    Parameters parameters(
+        "lane=1&from=2&to=9&folded=true&sort=byte_seconds&descending=false&limit=7&by=" + name);
     const RangeQuery query = ReadRangeQuery(parameters);
+    EXPECT_TRUE(query.folded);
     EXPECT_EQ(query.by, by) << name;
     EXPECT_EQ(query.sort, RangeQuery::kByteSeconds);
     EXPECT_FALSE(query.descending);

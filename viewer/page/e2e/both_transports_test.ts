@@ -173,7 +173,7 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
     for (const { file: number, lane, filter, from, to } of scopes()) {
       for (const by of ['category', 'role', 'dtype', 'module', 'function', 'line', 'stack', 'thread', 'stream'] as const) {
         const sort = random.pick(['bytes', 'inclusive', 'allocations', 'growth', 'name'] as const);
-        const query: RangeQuery = { file: number, lane, filter, from, to: random.below(5) === 0 ? from : to, by, sort, descending: random.below(2) === 0, offset: random.below(3), limit: 20 };
+        const query: RangeQuery = { file: number, lane, filter, from, to: random.below(5) === 0 ? from : to, by, folded: random.below(2) === 0, sort, descending: random.below(2) === 0, offset: random.below(3), limit: 20 };
         const [ofServer, ofFile] = await Promise.all([transports.server.range(query), transports.file.range(query)]);
         const comparable = (table: RangeTable): object => ({ ...table, rows: table.rows.map(summed), total: summed(table.total) });
         expect(comparable(ofFile), JSON.stringify(query)).toEqual(comparable(ofServer));

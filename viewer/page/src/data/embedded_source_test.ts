@@ -145,7 +145,7 @@ describe('EmbeddedSource', () => {
   });
 
   it('breaks a range down, and counts what was left out at its peak', async () => {
-    const query = { file: 0, lane: 0, filter: NO_FILTER, from: 2, to: 4, by: 'function', sort: 'inclusive', descending: true, offset: 0, limit: 10 } as const;
+    const query = { file: 0, lane: 0, filter: NO_FILTER, from: 2, to: 4, by: 'function', folded: false, sort: 'inclusive', descending: true, offset: 0, limit: 10 } as const;
     const table = await source(true).range(query);
     // A is held from 200 to 300 ns, and born again at 400; B is held all the time.
     expect(table.rows.map((row) => [row.id, row.bytes, row.inclusive, row.allocations, row.growth])).toEqual([

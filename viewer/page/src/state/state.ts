@@ -63,6 +63,7 @@ export interface BreakdownOptions {
   /** The selected range, or if there is none what the timeline shows; or the cursor's moment. */
   readonly of: 'range' | 'cursor';
   readonly by: RangeQuery['by'];
+  readonly folded: boolean; // by function or line: without noise frames
   readonly sort: RangeQuery['sort'];
   readonly descending: boolean;
 }
@@ -107,6 +108,6 @@ export const INITIAL_STATE: State = {
   of: 'live',
   flame: { inverted: false, folded: true, icicle: true, focus: 0, search: '', compare: false },
   table: { by: 'stack', sort: 'bytes', descending: true },
-  breakdown: { open: false, of: 'range', by: 'category', sort: 'bytes', descending: true },
+  breakdown: { open: false, of: 'range', by: 'category', folded: true, sort: 'bytes', descending: true },
   theme: 'system',
 };

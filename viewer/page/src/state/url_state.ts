@@ -127,6 +127,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
   breakdown_of: breakdownOption('of', ['range', 'cursor']),
   breakdown_by: breakdownOption('by', ['category', 'role', 'dtype', 'module', 'function', 'line', 'stack', 'thread', 'stream']),
   breakdown_sort: breakdownOption('sort', ['bytes', 'inclusive', 'byte_seconds', 'allocations', 'growth', 'name']),
+  breakdown_folded: breakdownFlag('folded'),
   breakdown_down: breakdownFlag('descending'),
 };
 
@@ -171,7 +172,7 @@ function tableOption<K extends 'by' | 'sort'>(key: K, values: readonly TableOpti
   };
 }
 
-function breakdownFlag(key: 'open' | 'descending'): Field {
+function breakdownFlag(key: 'open' | 'folded' | 'descending'): Field {
   return {
     write: (state) => flag(state.breakdown[key]),
     read: (text, old) => orNull(flagIn(text), (value) => ({ breakdown: { ...old.breakdown, [key]: value } })),

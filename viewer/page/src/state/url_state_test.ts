@@ -10,7 +10,7 @@ const STATE: State & LinkedState = {
   filter: { text: '/a&b=ü#/', category: 'kv cache', stack: 1, forward_stack: 9, key: 4294967295, stream: '0x7', thread: 'main (1)', min_size: 0, max_size: 5 },
   flame: { inverted: true, folded: false, icicle: false, focus: 99, search: 'x y', compare: true },
   table: { by: 'file', sort: 'name', descending: false },
-  breakdown: { open: true, of: 'cursor', by: 'line', sort: 'growth', descending: false },
+  breakdown: { open: true, of: 'cursor', by: 'line', folded: false, sort: 'growth', descending: false },
 };
 
 describe('the address', () => {

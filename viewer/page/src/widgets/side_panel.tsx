@@ -5,7 +5,7 @@ import { useRef, useState } from 'preact/hooks';
 
 const NARROWEST = 280;
 const WIDEST = 0.7; // of the page
-const AT_FIRST = 0.46;
+const AT_FIRST = 0.5;
 
 interface SidePanelProps {
   readonly label: string;
@@ -13,7 +13,7 @@ interface SidePanelProps {
 }
 
 export function SidePanel({ label, children }: SidePanelProps) {
-  const [width, setWidth] = useState(Math.min(640, Math.round(innerWidth * AT_FIRST)));
+  const [width, setWidth] = useState(Math.min(760, Math.round(innerWidth * AT_FIRST)));
   const panel = useRef<HTMLElement>(null);
   const set = (pixels: number): void => setWidth(Math.round(Math.min(innerWidth * WIDEST, Math.max(NARROWEST, pixels))));
   return (

@@ -36,7 +36,7 @@ export function makeRangeTable(query: RangeQuery, context: RangeContext): RangeT
   const { ns, lane } = context;
   const peak = context.totals.peakEvent(from, to);
   const kinds = amountsOfKinds(query, peak, context);
-  const groups = isByFrame(query.by) ? frameGroups(query.by, kinds, context) : kindGroups(query.by, kinds, context);
+  const groups = isByFrame(query.by) ? frameGroups(query.by, query.folded, kinds, context) : kindGroups(query.by, kinds, context);
   const absent = (event: number): Absent => absentOf(lane, { ...query, of: 'live', from: 0, to: event }, context.test);
   const left = absent(peak);
   const growth = absent(to).bytes - absent(from).bytes;
@@ -118,7 +118,7 @@ function isByFrame(by: RangeQuery['by']): by is ByFrame {
   return by === 'module' || by === 'function' || by === 'line';
 }
 
-function frameGroups(by: ByFrame, kinds: ReadonlyMap<number, Amounts>, { lane, stacks }: RangeContext): Group[] {
+function frameGroups(by: ByFrame, folded: boolean, kinds: ReadonlyMap<number, Amounts>, { lane, stacks }: RangeContext): Group[] {
   const byStack = new Map<number, Amounts>();
   for (const [kind, amounts] of kinds) {
     const stack = lane.kinds.stack[kind]!;
@@ -138,6 +138,7 @@ function frameGroups(by: ByFrame, kinds: ReadonlyMap<number, Amounts>, { lane, s
     count(groupOf(own), amounts, stack);
     const all = new Set([own]);
     for (const frame of stacks.framesOf(stack)) {
+      if (folded && frame.kind === 'folded') continue;
       const label = labelOf(by, frame);
       if (label !== '') all.add(label);
     }

@@ -83,6 +83,7 @@ export interface RangeQuery {
   readonly from: number; // events
   readonly to: number;
   readonly by: 'category' | 'role' | 'dtype' | 'module' | 'function' | 'line' | 'stack' | 'thread' | 'stream';
+  readonly folded: boolean; // by module, function or line: without noise frames, as in flame graphs
   readonly sort: 'bytes' | 'inclusive' | 'byte_seconds' | 'allocations' | 'growth' | 'name';
   readonly descending: boolean;
   readonly offset: number;

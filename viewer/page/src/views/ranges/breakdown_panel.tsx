@@ -12,7 +12,7 @@ import { breakdownRange, breakdownWords, type EventRange } from '../../state/bre
 import { stageOf } from '../../state/live';
 import { fileOf } from '../../state/scope';
 import type { BreakdownOptions } from '../../state/state';
-import { Choice } from '../../widgets/choice';
+import { Choice, Toggle } from '../../widgets/choice';
 import { SidePanel } from '../../widgets/side_panel';
 import { Answered, Empty } from '../../widgets/states';
 import { keyOf, useQuestion } from '../../widgets/use_question';
@@ -42,7 +42,7 @@ export function BreakdownPanel(props: ViewProps) {
   const range = useSettled(breakdownRange(state), state.selection.kind === 'range' || options.of === 'cursor');
   const query: RangeQuery = {
     file: state.file, lane: state.lane, filter, ...range,
-    by: options.by, sort: options.sort, descending: options.descending, offset: 0, limit: PAGE,
+    by: options.by, folded: options.folded && canFold(options.by), sort: options.sort, descending: options.descending, offset: 0, limit: PAGE,
   };
   const asked = useQuestion(keyOf(query, stageOf(state)), (signal) => source.range(query, signal));
   const set = (change: Partial<BreakdownOptions>): void => store.update((old) => ({ breakdown: { ...old.breakdown, ...change } }));
@@ -58,8 +58,8 @@ export function BreakdownPanel(props: ViewProps) {
     <SidePanel label="Breakdown">
       <div class="bar breakdown-of" role="group" aria-label="What is broken down">
         <Choice
-          label="Of" value={options.of} onChoose={(of) => set({ of })}
-          options={[['range', selection.kind === 'range' ? 'the selection' : 'what is shown'], ['cursor', 'the cursor']]}
+          label="Break down" value={options.of} onChoose={(of) => set({ of })}
+          options={[['range', selection.kind === 'range' ? 'the selection' : 'what is shown'], ['cursor', "the cursor's moment"]]}
         />
         <Choice label="by" value={options.by} options={BY} onChoose={(by) => set({ by })} />
         {selection.kind === 'range' && options.of === 'range' && (
@@ -73,7 +73,10 @@ export function BreakdownPanel(props: ViewProps) {
       <Answered asked={asked} what="Adding up…">
         {(table) => (
           <>
-            <p class="breakdown-words" role="status">{breakdownWords(state, range)}{momentWords(range, table)}</p>
+            <div class="breakdown-words">
+              <p role="status">{breakdownWords(state, range)}{momentWords(range, table)}</p>
+              {canFold(options.by) && <Toggle label="Fold noise" on={options.folded} onToggle={(folded) => set({ folded })} />}
+            </div>
             {table.total_rows === 0 ? <Empty title="Nothing that matches is held or allocated here." /> : (
               <VirtualGrid<RangeRow>
                 label={`Breakdown by ${options.by}`}
@@ -95,6 +98,11 @@ export function BreakdownPanel(props: ViewProps) {
       </Answered>
     </SidePanel>
   );
+}
+
+/** Returns whether there are rows of noise, such as frames of the interpreter and the allocator. */
+function canFold(by: RangeQuery['by']): boolean {
+  return by === 'function' || by === 'line';
 }
 
 function isRowOf(by: RangeQuery['by'], row: RangeRow, fields: Partial<Filter>): boolean {

@@ -29,7 +29,8 @@ function jsonOf({ from, to, by }: RangeQuery, { rows, total, peak_event, peak_ns
 }
 
 function csv({ by }: RangeQuery, { rows }: RangeTable): string {
-  const lines = [[by, 'where', 'bytes_at_peak', 'inclusive_bytes_at_peak', 'byte_seconds', 'allocations', 'growth_bytes'].join(',')];
+  const own = isByFrame(by) ? 'self_' : '';
+  const lines = [[by, 'where', `${own}bytes_at_peak`, 'inclusive_bytes_at_peak', `${own}byte_seconds`, `${own}allocations`, `${own}growth_bytes`].join(',')];
   for (const row of rows) {
     const { name, where, bytes, inclusive, byte_seconds: held, allocations, growth } = row;
     lines.push([cell(name), cell(where), bytes, inclusive ?? '', held, allocations, growth].join(','));
@@ -46,13 +47,14 @@ function cell(text: string): string {
 function markdown({ by, from, to }: RangeQuery, { rows }: RangeTable): string {
   const isMoment = from === to;
   const isInclusive = rows.some((row) => row.inclusive !== null);
+  const own = isByFrame(by) ? 'self ' : '';
   const columns: readonly (readonly [string, (row: RangeRow) => string])[] = [
-    [isMoment ? 'bytes' : 'at the peak', (row) => formatBytes(row.bytes)],
+    [isMoment ? `${own}bytes` : `${own}at the peak`, (row) => formatBytes(row.bytes)],
     ...(isInclusive ? [['inclusive', (row: RangeRow) => formatBytes(row.inclusive ?? row.bytes)] as const] : []),
     ...(isMoment ? [] : [
-      ['bytes × s', (row: RangeRow) => formatByteSeconds(row.byte_seconds)] as const,
-      ['allocations', (row: RangeRow) => formatCount(row.allocations)] as const,
-      ['growth', (row: RangeRow) => formatDelta(row.growth)] as const,
+      [own === '' ? 'bytes × s' : 'self × s', (row: RangeRow) => formatByteSeconds(row.byte_seconds)] as const,
+      [`${own}allocations`, (row: RangeRow) => formatCount(row.allocations)] as const,
+      [`${own}growth`, (row: RangeRow) => formatDelta(row.growth)] as const,
     ]),
   ];
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
@@ -67,6 +69,14 @@ function markdown({ by, from, to }: RangeQuery, { rows }: RangeTable): string {
 
 function escaped(text: string): string {
   return text.replace(/[\\|`*_<>[\]]/g, '\\$&').replace(/[\r\n]+/g, ' ');
+}
+
+/**
+ * Returns whether rows are frames of stacks. Then only their inclusive bytes are those of whole
+ * stacks; everything else is what they allocate themselves.
+ */
+export function isByFrame(by: RangeQuery['by']): boolean {
+  return by === 'module' || by === 'function' || by === 'line';
 }
 
 /** Returns the name of a row for people. */
