@@ -123,6 +123,23 @@ int CreateUnderFreeName(const char* path, const char* run_id, char* final, size_
   return fd;
 }
 
+// Creates the directories of `path` that do not exist, as for out/%j/r%r.gmt: below one that
+// exists, but not below the root, where a path of before a chroot would begin.
+void MakeDirectories(char* path) {
+  struct stat st;
+  bool exists = false;
+  for (char* slash = strchr(path + 1, '/'); slash != nullptr; slash = strchr(slash + 1, '/')) {
+    *slash = '\0';
+    if (exists) {
+      mkdir(path, 0777);
+    } else {
+      exists = stat(path, &st) == 0;
+    }
+    *slash = '/';
+    if (!exists) return;
+  }
+}
+
 // The directory for recordings that could not be written at the requested place.
 bool StateDirectory(char* path, size_t size) {
   const char* state = getenv("XDG_STATE_HOME");
@@ -172,6 +189,10 @@ OutputFile CreateOutputFile(const char* pattern, const char* run_id) {
              name);
   }
   out.fd = CreateUnderFreeName(wanted, run_id, out.path, sizeof(out.path));
+  if (out.fd == -ENOENT) {
+    MakeDirectories(wanted);
+    out.fd = CreateUnderFreeName(wanted, run_id, out.path, sizeof(out.path));
+  }
   if (out.fd >= 0) return out;
 
   out.error = -out.fd;

@@ -8,6 +8,7 @@
 //   if taken by the same run              run.PID.gmt   (the file has this run id, or is still
 //                                         being written)
 //   if taken by an earlier run            run.1.gmt, run.2.gmt, ...
+//   if the directory does not exist       it is created, below one that does
 //   if the directory is not writable      the same name in $XDG_STATE_HOME/gpumemtrace
 
 #ifndef GMT_PRELOAD_LIFECYCLE_OUTPUT_FILE_H_

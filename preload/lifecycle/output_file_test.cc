@@ -91,11 +91,29 @@ TEST_F(OutputFileTest, NameWithoutExtensionGetsItsNumberAtTheEnd) {
   EXPECT_EQ(Create("run"), "run.1");
 }
 
-TEST_F(OutputFileTest, MissingDirectoryIsReplacedByTheStateDirectory) {
-  const OutputFile file = CreateOutputFile((directory_ + "/no/such/run.gmt").c_str(), "");
+TEST_F(OutputFileTest, MissingDirectoriesAreCreated) {
+  const OutputFile file = CreateOutputFile((directory_ + "/new/inner/run.gmt").c_str(), "");
+  ASSERT_GE(file.fd, 0);
+  EXPECT_FALSE(file.moved);
+  EXPECT_EQ(file.path, directory_ + "/new/inner/run.gmt");
+  close(file.fd);
+}
+
+TEST_F(OutputFileTest, DirectoriesOfTheRootAreNotCreated) {
+  const OutputFile file = CreateOutputFile("/gmt-no-such-directory/inner/run.gmt", "");
   ASSERT_GE(file.fd, 0);
   EXPECT_TRUE(file.moved);
   EXPECT_EQ(file.error, ENOENT);
+  EXPECT_FALSE(std::filesystem::exists("/gmt-no-such-directory"));
+  close(file.fd);
+}
+
+TEST_F(OutputFileTest, PlaceThatCannotBeADirectoryIsReplacedByTheStateDirectory) {
+  std::ofstream(directory_ + "/file") << "in the way";
+  const OutputFile file = CreateOutputFile((directory_ + "/file/run.gmt").c_str(), "");
+  ASSERT_GE(file.fd, 0);
+  EXPECT_TRUE(file.moved);
+  EXPECT_EQ(file.error, ENOTDIR);
   EXPECT_EQ(file.path, directory_ + "/gpumemtrace/run.gmt");
   close(file.fd);
 }
