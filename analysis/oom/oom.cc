@@ -141,7 +141,7 @@ class OomExplainer {
         if (cycle.end_t_ns < failed.t_ns) ++*report_.cycle;
       }
     } else if (trains) {
-      report_.cycle = 1 + (optimizer > 0 ? optimizer : backward);
+      report_.cycle = 1 + (optimizer > 0 || in_optimizer ? optimizer : backward);
     }
     optimizer_steps_ = optimizer;
     if (in_backward) {
@@ -213,7 +213,10 @@ class OomExplainer {
       largest_activation_ = std::max(largest_activation_, own.bytes);
     if (categories_.Of(own.row).category != Category::kParameters) return;
     ++parameters_;
-    if (is_leaf) parameters_reached_ = parameters_;
+    parameter_bytes_ += own.bytes;
+    if (!is_leaf) return;
+    parameters_reached_ = parameters_;
+    reached_bytes_ = parameter_bytes_;
   }
 
   // Before an optimizer's first step, gradients and state are still to come unless they exist
@@ -233,12 +236,17 @@ class OomExplainer {
     const bool has_state = state > 0 && !optimizer.makes_state_at_once;
     if (parameters == 0 || (has_state && !in_optimizer) || parameters > UINT64_MAX / 4) return;
     const bool observed = leaf_bytes_ > 0 && report_.phase != Phase::kForward;
-    const uint64_t trained = observed ? leaf_bytes_ : parameters;
+    const uint64_t trained =
+        observed ? leaf_bytes_
+                 : static_cast<uint64_t>(TrainedShare() * static_cast<double>(parameters));
     needs_.parameter_bytes = parameters;
     needs_.trained_bytes = trained;
     // An optimizer that allocates in its first step keeps state.
     const uint64_t tensors = in_optimizer ? optimizer.most_state : optimizer.least_state;
     needs_.optimizer_bytes = tensors * trained;
+    // Master weights of half-precision parameters are more than the class is known to keep.
+    if (state > needs_.optimizer_bytes)
+      needs_.optimizer_bytes = state + (in_optimizer ? report_.requested_bytes : 0);
     needs_.more_optimizer_bytes = (optimizer.most_state - tensors) * trained;
     needs_.made_bytes = state;
     needs_.forward_share = ForwardShare();
@@ -267,6 +275,12 @@ class OomExplainer {
         return true;
     }
     return false;
+  }
+  // In the forward pass the graph has not reached all parameters yet. Of the others, the same share
+  // is assumed to be trained as of those that it has passed: adapters in a frozen model are small.
+  double TrainedShare() const {
+    if (reached_bytes_ == 0) return 1;
+    return std::min(1.0, static_cast<double>(leaf_bytes_) / static_cast<double>(reached_bytes_));
   }
   // Models are created in the order in which they are used. So the forward pass has advanced to the
   // last parameter that its graph has reached.
@@ -312,8 +326,10 @@ class OomExplainer {
   FirstStepNeeds needs_;
   uint64_t largest_activation_ = 0;
   uint64_t leaf_bytes_ = 0;  // parameters reached by an autograd graph
-  // Number of parameters, and number of those up to the last one that a graph has reached.
+  // Number of parameters, and number of those up to the last one that a graph has reached; and
+  // their bytes.
   uint64_t parameters_ = 0, parameters_reached_ = 0;
+  uint64_t parameter_bytes_ = 0, reached_bytes_ = 0;
 };
 
 }  // namespace

@@ -286,6 +286,31 @@ TEST_F(OomTest, SecondMicroBatchOfTheFirstStepStillNeedsTheOptimizersState) {
   EXPECT_EQ(report.still_to_come->optimizer_bytes, 2 * 100 * kMiB);
 }
 
+TEST_F(OomTest, FrozenParametersAreNotTrainedIfTheForwardPassFails) {
+  DriverSays(kTotal);
+  Segment(kA, 900 * kMiB);
+  script_.Block(kA, 100 * kMiB, {"make", "main"});
+  script_.Role(kA, format::kRoleParameter);
+  script_.Block(kA + 100 * kMiB, 1 * kMiB, {"make_adapter", "main"});
+  script_.Role(kA + 100 * kMiB, format::kRoleParameter | format::kRoleExpectsGradient);
+  GiveUp(800 * kMiB, 124 * kMiB);
+  const OomReport report = Report();
+  ASSERT_TRUE(report.still_to_come);
+  EXPECT_FALSE(report.still_to_come->observed);
+  EXPECT_NEAR(static_cast<double>(report.still_to_come->gradient_bytes), 1.0 * kMiB, 512);
+}
+
+TEST_F(OomTest, FirstOptimizerStepBelongsToTheFirstStep) {
+  DriverSays(kTotal);
+  Segment(kA, 900 * kMiB);
+  TrainOnce();
+  script_.Begin("Optimizer.step", 1);
+  GiveUp(800 * kMiB, 124 * kMiB);
+  const OomReport report = Report();
+  EXPECT_EQ(report.cycle, 1u);
+  EXPECT_EQ(report.phase, Phase::kOptimizer);
+}
+
 TEST_F(OomTest, WithoutTheGradientsOfThePassBeforeTheProgramUpdatesByItself) {
   DriverSays(kTotal);
   Segment(kA, 900 * kMiB);
