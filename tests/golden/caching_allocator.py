@@ -79,18 +79,19 @@ class Allocator:
 
     # ---- Blocks
 
-    def alloc(self, requested, stack, stream=0, forward=None):
+    def alloc(self, requested, stack, stream=0, forward=None, **tensor):
         size = max(512, -(-requested // 512) * 512)
         piece = self._find(size, stream) or self._new_segment(size, stack, stream)
         if piece is None:
             self.log.add("alloc_failed", heap="pytorch", device=0, size=requested, stack=stack, stream=stream, result=2,
-                         total_allocated=self.allocated, total_reserved=self.reserved)
+                         total_allocated=self.allocated, total_reserved=self.reserved, **tensor)
             raise OutOfMemory
         self._cut(piece, size)
         self.blocks[piece] = size
         self.allocated += size
         self.log.add("alloc", heap="pytorch", device=0, address=piece, size=size, requested=requested, stack=stack,
-                     forward_stack=forward, stream=stream, total_allocated=self.allocated, total_reserved=self.reserved)
+                     forward_stack=forward, stream=stream, total_allocated=self.allocated, total_reserved=self.reserved,
+                     **tensor)
         return piece
 
     def free(self, address):

@@ -82,12 +82,67 @@ class Program:
         self.kept.append(self.memory.alloc(size, self.s_history))
 
 
-def start(total=80 * GIB, limit=None, tick_ns=1_000_000, weight=512 * MIB, **header):
+class ObservedProgram(Program):
+    """The same in half precision with float32 master weights, as PyTorch describes it: types, shapes and roles of
+    tensors. The inputs are 8 samples of 1,024 tokens."""
+
+    def tensor(self, shape, dtype, stack, role=None, node=None, forward=None):
+        numbers = 1
+        for size in shape:
+            numbers *= size
+        bytes_of = {"bfloat16": 2, "float32": 4, "int64": 8}
+        address = self.memory.alloc(numbers * bytes_of[dtype], stack, forward=forward, dtype=dtype, shape=str(list(shape)))
+        if role:
+            self.role(address, role, node, stack if node else None)
+        return address
+
+    def role(self, address, role, node=None, forward=None):
+        self.log.add("role", heap="pytorch", memory="block", device=0, address=address, role=role, node=node,
+                     forward_stack=forward)
+
+    def build(self):
+        self.weights = [self.tensor((8192, 16384), "bfloat16", self.s_parameters, ["parameter"]) for _ in range(LAYERS)]
+
+    def step(self):
+        self.log.add("mark", name="step", index=self.count)
+        self.count += 1
+        inputs = self.tensor((8, 1024), "int64", self.s_inputs, ["saved"], "EmbeddingBackward0")
+        self.saved = []
+        self.range("forward", self._forward)
+        self.range("backward", self._backward)
+        self.range("Optimizer.step#AdamW.step", self._optimize)
+        for address in self.gradients:
+            self.memory.free(address)
+        self.gradients = []
+        self.memory.free(inputs)
+
+    def _forward(self):
+        for weight in self.weights:
+            scores = self.tensor((8, 16, 1024, 1024), "bfloat16", self.s_scores)
+            self.saved.append(self.tensor((8, 16, 1024, 1024), "float32", self.s_softmax, ["saved"], "SoftmaxBackward0"))
+            self.memory.free(scores)
+            self.saved.append(self.tensor((8, 1024, 8192), "bfloat16", self.s_activation, ["saved"], "AddmmBackward0"))
+            if self.count == 1:
+                self.role(weight, ["parameter", "expects_gradient"])
+
+    def _backward(self):
+        for _ in range(LAYERS):
+            self.gradients.append(self.tensor((8192, 16384), "bfloat16", self.s_gradient, ["gradient"],
+                                              forward=self.s_activation))
+            self.memory.free(self.saved.pop())
+            self.memory.free(self.saved.pop())
+
+    def _optimize(self):
+        while len(self.state) < 3 * LAYERS:
+            self.state.append(self.tensor((8192, 16384), "float32", self.s_state))
+
+
+def start(total=80 * GIB, limit=None, tick_ns=1_000_000, weight=512 * MIB, kind=Program, **header):
     log = Log(total=total, tick_ns=tick_ns, **header)
     memory = Allocator(log, total, limit)
     log.add("sample", device=0, used_bytes=500 * MIB, total_bytes=total, source="nvml",
             processes=[{"pid": 41210, "bytes": 500 * MIB, "name": "python"}])
-    program = Program(log, memory, weight=weight)
+    program = kind(log, memory, weight=weight)
     program.build()
     return log, memory, program
 
@@ -243,7 +298,23 @@ def changed():
     return ends(log)
 
 
-CASES = (clean, short, capacity, leak, fragmentation, outside, cap, other_process, no_stacks, empty, base, changed)
+def observed():
+    """PyTorch's types, shapes and roles are recorded."""
+    log, memory, program = start(tick_ns=5_000_000, kind=ObservedProgram)
+    for _ in range(12):
+        program.step()
+    sample(log, memory)
+    return ends(log)
+
+
+def observed_failure():
+    """The first backward pass needs more than the device has."""
+    log, memory, program = start(total=8 * GIB, tick_ns=5_000_000, kind=ObservedProgram)
+    return fails(log, memory, program.step)
+
+
+CASES = (clean, short, capacity, leak, fragmentation, outside, cap, other_process, no_stacks, empty, base, changed, observed,
+         observed_failure)
 
 
 def write_foreign(folder):
