@@ -18,6 +18,7 @@
 #include "answers/whatif/whatif_answer.h"
 #include "cli/command.h"
 #include "cli/open_recording.h"
+#include "cli/record/verify_settings.h"
 #include "cli/verbs.h"
 #include "session/options.h"
 
@@ -31,7 +32,7 @@ struct WhatifArguments {
   std::vector<std::string> settings, capacities, without, batches, lengths, buckets;
   std::vector<std::string> checkpoints, optimizers, dtypes, shards, fits;
   int64_t device = -1;
-  bool expandable_segments = false, set_to_none = false, json = false;
+  bool expandable_segments = false, set_to_none = false, verify = false, json = false;
 };
 
 // "2x", "0.5x": a factor. "16": a number.
@@ -131,10 +132,21 @@ absl::StatusOr<answers::WhatifOptions> Scenarios(const WhatifArguments& options)
 absl::StatusOr<int> Whatif(const WhatifArguments& options, const Terminal& terminal) {
   const auto scenarios = Scenarios(options);
   if (!scenarios.ok()) return scenarios.status();
+  if (options.verify && scenarios->settings.empty()) {
+    return UsageError(
+        "--verify runs the command again with settings of the allocator: name one with --set or "
+        "--expandable-segments");
+  }
   const auto recording = OpenRecording(options.file, {.text = FormFor(options.json)});
   if (!recording.ok()) return recording.status();
-  const auto answer = answers::WhatifAnswer::Make(**recording, *scenarios);
+  auto answer = answers::WhatifAnswer::Make(**recording, *scenarios);
   if (!answer.ok()) return answer.status();
+  if (options.verify && !answer->is_refused()) {
+    const absl::Status verified = answer->Verify([&](const std::string& settings) {
+      return RunWithSettings((*recording)->trace(), answer->device(), settings);
+    });
+    if (!verified.ok()) return verified;
+  }
   fmt::print("{}", options.json ? answer->Json() : answer->Text(terminal));
   if (!options.json) {
     for (const std::string& lack : (*recording)->lacks()) PrintNote(lack);
@@ -175,6 +187,8 @@ void AddWhatif(Program& program) {
   command.Option("--dtype", &options->dtypes, "bf16", "a scenario with autocast to bfloat16");
   command.Option("--shard", &options->shards, "N",
                  "a scenario with the model divided among N GPUs");
+  command.Flag("--verify", &options->verify,
+               "run the recorded command again with each setting, and compare");
   command.Option("--device", &options->device, "N",
                  "this GPU; default: the one with the highest peak");
   command.Flag("--json", &options->json, "print JSON");

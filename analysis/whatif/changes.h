@@ -1,7 +1,7 @@
 // analysis/whatif/changes.h
 //
-// Changes of a training program, as changes of what it holds (program_change.h): which blocks become
-// smaller or larger, end earlier, are recomputed or not allocated.
+// Changes of a training program, as changes of what it holds (program_change.h): which blocks
+// become smaller or larger, end earlier, are recomputed or not allocated.
 //
 //   Changes changes(examination, categories, 0);
 //   ProgramChange change(trace, 0);
@@ -71,8 +71,8 @@ class Changes {
   absl::Status UseFlashAttention(const TensorFacts& facts, ProgramChange& change) const;
   // An operator whose input is freed directly after it writes its result into the input.
   absl::Status ComputeInPlace(ProgramChange& change) const;
-  // More, fewer, longer or shorter samples: activations, temporaries and inputs grow as their shapes
-  // do, without shapes in proportion to the number of samples.
+  // More, fewer, longer or shorter samples: activations, temporaries and inputs grow as their
+  // shapes do, without shapes in proportion to the number of samples.
   absl::Status ScaleInputs(const InputChange& inputs, ProgramChange& change) const;
   // Two micro-batches of half the size for each batch.
   absl::Status HalveBatch(ProgramChange& change) const;

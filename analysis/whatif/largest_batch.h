@@ -3,7 +3,8 @@
 // The largest batch with which a recorded training still fits a device: by bisection, each try a
 // replay of the program with other inputs (changes.h).
 //
-// Thread safety: pure function. Cost: a walk over the rows and a replay per try; about twelve tries.
+// Thread safety: pure functions. Cost: a walk over the rows and a replay per try; about twelve
+// tries.
 
 #ifndef GMT_ANALYSIS_WHATIF_LARGEST_BATCH_H_
 #define GMT_ANALYSIS_WHATIF_LARGEST_BATCH_H_

@@ -51,9 +51,17 @@ std::string RowText(const Scenario& scenario, const ScenarioResult& result, size
   const std::string range = result.low == result.high || result.is_out_of_memory()
                                 ? std::string()
                                 : fmt::format("{} to {}", Bytes(result.low), Bytes(result.high));
-  return fmt::format("{:<{}}  {:>10}  {:>22}  {:>10}  {:>7}  {}\n", scenario.name, name_columns,
+  return fmt::format("{:<{}}  {:>10}  {:>22}  {:>10}  {:>7}  {}", scenario.name, name_columns,
                      Bytes(result.peak_reserved), range, Bytes(result.least_reserved),
                      Count(result.retries), Outcome(result));
+}
+
+// "; really 1.52 GiB (predicted +5.2 %)"
+std::string RealText(const ScenarioResult& result, const RealRun& real) {
+  if (real.is_out_of_memory) return "; really out of memory";
+  const auto predicted = static_cast<double>(result.peak_reserved);
+  return fmt::format("; really {} (predicted {:+.1f} %)", Bytes(real.peak_reserved),
+                     (predicted / static_cast<double>(real.peak_reserved) - 1) * 100);
 }
 
 // "A batch of 52 fits H100 80 GB (6.5 times the recorded 8): 74.1 GiB reserved at the peak"
@@ -94,6 +102,10 @@ nlohmann::ordered_json InputsJson(const std::optional<analysis::BatchFacts>& inp
           {"dtype", inputs->input_dtype},
           {"samples", inputs->samples},
           {"tokens", inputs->tokens}};
+}
+
+nlohmann::ordered_json RealJson(const RealRun& real) {
+  return {{"peak_reserved_bytes", real.peak_reserved}, {"oom", real.is_out_of_memory}};
 }
 
 nlohmann::ordered_json ScenarioJson(const Scenario& scenario, const ScenarioResult& result) {
@@ -137,6 +149,16 @@ absl::StatusOr<WhatifAnswer> WhatifAnswer::Make(const Recording& recording,
   return answer;
 }
 
+absl::Status WhatifAnswer::Verify(const RunSettings& run) {
+  for (size_t i = 1; i < results_.size(); ++i) {
+    if (scenarios_[i].changed != nullptr || scenarios_[i].capacity) continue;
+    const auto real = run(scenarios_[i].name);
+    if (!real.ok()) return real.status();
+    real_[i] = *real;
+  }
+  return absl::OkStatus();
+}
+
 std::string WhatifAnswer::Headline() const {
   if (!fits_.empty()) return FitText(fits_.front(), results_[fits_.front().scenario], results_[0]);
   const std::string device = fmt::format("GPU {}", history_.device);
@@ -160,6 +182,11 @@ std::string WhatifAnswer::Assumptions() const {
         inputs_->input_dtype, Count(inputs_->samples),
         inputs_->tokens > 0 ? fmt::format(" of {} tokens", Count(inputs_->tokens)) : std::string());
   }
+  const bool without_contexts =
+      std::any_of(fits_.begin(), fits_.end(),
+                  [](const FittingBatch& fit) { return fit.capacity == fit.device.bytes; });
+  if (without_contexts)
+    text += "The memory of contexts and other processes is not known, and counted as none.\n";
   const bool is_changed =
       std::any_of(scenarios_.begin(), scenarios_.end(),
                   [](const Scenario& scenario) { return scenario.changed != nullptr; });
@@ -182,7 +209,12 @@ std::string WhatifAnswer::Text(const Terminal& terminal) const {
   for (const Scenario& scenario : scenarios_) columns = std::max(columns, scenario.name.size());
   text += fmt::format("{:<{}}  {:>10}  {:>22}  {:>10}  {:>7}\n", "", columns, "reserved",
                       "expected between", "at least", "retries");
-  for (size_t i = 0; i < results_.size(); ++i) text += RowText(scenarios_[i], results_[i], columns);
+  for (size_t i = 0; i < results_.size(); ++i) {
+    text += RowText(scenarios_[i], results_[i], columns);
+    const auto real = real_.find(i);
+    if (real != real_.end()) text += RealText(results_[i], real->second);
+    text += "\n";
+  }
   text += fmt::format("\nThe replay of the recorded settings agrees: {}.\n",
                       ReproductionText(reproduction_));
   text += Assumptions();
@@ -201,8 +233,12 @@ std::string WhatifAnswer::Json() const {
   json["refused"] = is_refused();
   json["capacity_bytes"] = OrNull(history_.capacity);
   json["scenarios"] = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < results_.size(); ++i)
-    json["scenarios"].push_back(ScenarioJson(scenarios_[i], results_[i]));
+  for (size_t i = 0; i < results_.size(); ++i) {
+    nlohmann::ordered_json scenario = ScenarioJson(scenarios_[i], results_[i]);
+    if (const auto real = real_.find(i); real != real_.end())
+      scenario["verified"] = RealJson(real->second);
+    json["scenarios"].push_back(std::move(scenario));
+  }
   json["inputs"] = InputsJson(inputs_);
   json["fits"] = nlohmann::ordered_json::array();
   if (!is_refused()) {

@@ -9,6 +9,8 @@
 #define GMT_ANSWERS_WHATIF_WHATIF_ANSWER_H_
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,8 +31,17 @@ struct WhatifOptions {
   ProgramOptions program;
 };
 
+// What a run with the settings of a scenario really did.
+struct RealRun {
+  uint64_t peak_reserved = 0;
+  bool is_out_of_memory = false;
+};
+
 class WhatifAnswer {
  public:
+  // Returns what the recorded program does with these settings.
+  using RunSettings = std::function<absl::StatusOr<RealRun>(const std::string& settings)>;
+
   // Fails with INVALID_ARGUMENT for settings that PyTorch refuses, and with FAILED_PRECONDITION if
   // the recording cannot be replayed at all.
   static absl::StatusOr<WhatifAnswer> Make(const Recording& recording,
@@ -39,6 +50,11 @@ class WhatifAnswer {
   // Whether the replay does not agree with the recording well enough for predictions. Text and JSON
   // then say so and contain none.
   bool is_refused() const { return !reproduction_.is_good(); }
+
+  // Runs the scenarios that are settings of the allocator, to be shown beside the predictions.
+  absl::Status Verify(const RunSettings& run);
+
+  int32_t device() const { return history_.device; }
 
   std::string Text(const Terminal& terminal) const;
   std::string Json() const;
@@ -54,6 +70,7 @@ class WhatifAnswer {
   std::vector<analysis::ScenarioResult> results_;
   std::optional<analysis::BatchFacts> inputs_;  // recorded; only if a scenario has others
   std::vector<FittingBatch> fits_;
+  std::map<size_t, RealRun> real_;  // by scenario
 };
 
 }  // namespace gmt::answers

@@ -52,8 +52,8 @@ int ChildExit::ShellCode() const {
   return signalled ? 128 + code : code;
 }
 
-ChildProcess::ChildProcess(const std::vector<std::string>& command,
-                           const Environment& environment) {
+ChildProcess::ChildProcess(const std::vector<std::string>& command, const Environment& environment,
+                           Output output) {
   int fds[2];
   if (pipe2(fds, O_CLOEXEC) != 0) {
     exec_errno_ = errno;
@@ -67,6 +67,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
   pid_ = fork();
   if (pid_ == 0) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
+    if (output == Output::kStandardError) dup2(STDERR_FILENO, STDOUT_FILENO);
     Execute(command, environment, fds[1]);
   }
   if (pid_ < 0) exec_errno_ = errno;

@@ -31,9 +31,12 @@ class ChildProcess {
  public:
   using Environment = std::vector<std::pair<std::string, std::string>>;
 
+  enum class Output { kInherited, kStandardError };  // where its standard output goes
+
   // Starts `command` with `environment` added to this process's own. Forwards signals from now on.
   // Signals from the terminal reach the child anyway, and only must not end this process.
-  ChildProcess(const std::vector<std::string>& command, const Environment& environment);
+  ChildProcess(const std::vector<std::string>& command, const Environment& environment,
+               Output output = Output::kInherited);
 
   pid_t pid() const { return pid_; }
 

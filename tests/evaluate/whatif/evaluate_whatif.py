@@ -57,6 +57,7 @@ class Runs:
         self.build, self.python, self.device = evaluation.build, evaluation.python(), evaluation.device
         self.shares = SHARES if not evaluation.options.gpu else ()  # a GPU has the memory that it has
         self.tool = str(self.build / "bin" / "gpumemtrace")
+        self.nvml = {} if evaluation.options.gpu else {"GPUMEMTRACE_NVML": str(self.build / "simcuda" / "libnvidia-ml.so.1")}
 
     def record(self, program, seed, recording, *arguments, memory=LARGE, setting=None):
         """Returns whether the script finished."""
@@ -66,7 +67,7 @@ class Runs:
         settings = {"PYTORCH_CUDA_ALLOC_CONF": setting} if setting else {}
         done = subprocess.run(
             command, capture_output=True, text=True, check=False,
-            env={**os.environ, "SIMCUDA_MEMORY": str(memory), "SIMCUDA_CONTEXT": str(CONTEXT), **settings})
+            env={**os.environ, "SIMCUDA_MEMORY": str(memory), "SIMCUDA_CONTEXT": str(CONTEXT), **self.nvml, **settings})
         if not done.stdout.startswith("{"):
             sys.exit(f"{program} with {setting}: ended with {done.returncode}:\n{done.stderr[-3000:]}")
         return json.loads(done.stdout)["finished"]
