@@ -22,7 +22,7 @@ CONTEXT = 20 * MIB
 def record(rig, folder, name, batch=8, length=128, memory=None):
     place = folder / name
     (place / "sessions").mkdir(parents=True, mode=0o700)
-    limits = {"GPUMEMTRACE_NVML": str(rig.build / "simcuda" / "libnvidia-ml.so.1")}
+    limits = {"GPUMEMTRACE_NVML": str(rig.build / "simcuda" / "libnvidia-ml.so.1"), "SIMCUDA_SHARED": str(place / "device")}
     if memory:
         limits |= {"SIMCUDA_MEMORY": str(memory), "SIMCUDA_CONTEXT": str(CONTEXT)}
     return rig.run(place, rig.torch("train_gpt.py", "--batch", batch, "--seq", length, *MODEL), **limits)

@@ -65,6 +65,8 @@ class Runs:
                    *self.device, self.python, "-B", str(PROGRAM), program, "--seed",
                    str(seed), *arguments]
         settings = {"PYTORCH_CUDA_ALLOC_CONF": setting} if setting else {}
+        if self.nvml:
+            settings["SIMCUDA_SHARED"] = f"{recording}.device"
         done = subprocess.run(
             command, capture_output=True, text=True, check=False,
             env={**os.environ, "SIMCUDA_MEMORY": str(memory), "SIMCUDA_CONTEXT": str(CONTEXT), **self.nvml, **settings})
