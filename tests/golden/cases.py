@@ -51,7 +51,7 @@ class Program:
     def step(self):
         self.log.add("mark", name="step", index=self.count)
         self.count += 1
-        inputs = self.memory.alloc(16 * MIB, self.s_inputs)
+        inputs = self._inputs()
         self.saved = []
         self.range("forward", self._forward)
         self.range("backward", self._backward)
@@ -60,6 +60,9 @@ class Program:
             self.memory.free(address)
         self.gradients = []
         self.memory.free(inputs)
+
+    def _inputs(self):
+        return self.memory.alloc(16 * MIB, self.s_inputs)
 
     def _forward(self):
         for _ in range(LAYERS):
@@ -103,18 +106,8 @@ class ObservedProgram(Program):
     def build(self):
         self.weights = [self.tensor((8192, 16384), "bfloat16", self.s_parameters, ["parameter"]) for _ in range(LAYERS)]
 
-    def step(self):
-        self.log.add("mark", name="step", index=self.count)
-        self.count += 1
-        inputs = self.tensor((8, 1024), "int64", self.s_inputs, ["saved"], "EmbeddingBackward0")
-        self.saved = []
-        self.range("forward", self._forward)
-        self.range("backward", self._backward)
-        self.range("Optimizer.step#AdamW.step", self._optimize)
-        for address in self.gradients:
-            self.memory.free(address)
-        self.gradients = []
-        self.memory.free(inputs)
+    def _inputs(self):
+        return self.tensor((8, 1024), "int64", self.s_inputs, ["saved"], "EmbeddingBackward0")
 
     def _forward(self):
         for weight in self.weights:

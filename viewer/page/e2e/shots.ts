@@ -26,6 +26,7 @@ const SHOTS: readonly Shot[] = [
   { name: 'timeline', address: { view: 'timeline', file: TRAIN } },
   { name: 'timeline_dark', address: { view: 'timeline', file: TRAIN }, scheme: 'dark' },
   { name: 'by_address', address: { view: 'timeline', file: TRAIN, layout: 'address' } },
+  { name: 'roles', address: { view: 'timeline', file: TRAIN, color: 'role' } },
   { name: 'filter', address: { view: 'timeline', file: TRAIN, category: 'activations' } },
   { name: 'breakdown', address: { view: 'timeline', file: TRAIN, breakdown_by: 'function', breakdown_sort: 'inclusive' }, prepare: selectRange },
   { name: 'details', address: { view: 'timeline', file: TRAIN }, height: 732, prepare: clickBlock },
