@@ -80,7 +80,10 @@ std::string FitText(const FittingBatch& fit, const ScenarioResult& result,
                          : fmt::format("{:.3g} times the recorded batch fits {}", largest.factor(),
                                        fit.device.name);
   text += fmt::format(": {} reserved at the peak", Bytes(result.peak_reserved));
-  if (result.retries > recorded.retries) text += fmt::format(", {} retries", Count(result.retries));
+  if (result.retries > recorded.retries) {
+    text += result.retries == 1 ? std::string(", 1 retry")
+                                : fmt::format(", {} retries", Count(result.retries));
+  }
   if (largest.is_unlimited) return text + "; a larger one was not tried";
   if (recorded.is_out_of_memory()) return text + "; at most, because the recorded run failed";
   return text;
@@ -138,14 +141,14 @@ absl::StatusOr<WhatifAnswer> WhatifAnswer::Make(const Recording& recording,
   for (const uint64_t capacity : options.capacities) {
     answer.scenarios_.push_back({"capacity " + Bytes(capacity), recorded, capacity});
   }
+  answer.reproduction_ = analysis::Reproduce(answer.history_);
+  if (answer.is_refused()) return answer;
   ProgramScenarios program(recording, answer.history_);
   if (absl::Status status = program.Add(options.program, &answer.scenarios_); !status.ok())
     return recording.InFile(status);
   answer.inputs_ = program.inputs();
   answer.fits_ = program.fits();
-  answer.reproduction_ = analysis::Reproduce(answer.history_);
-  if (!answer.is_refused())
-    answer.results_ = analysis::PredictAll(answer.history_, answer.scenarios_);
+  answer.results_ = analysis::PredictAll(answer.history_, answer.scenarios_);
   return answer;
 }
 
@@ -241,10 +244,8 @@ std::string WhatifAnswer::Json() const {
   }
   json["inputs"] = InputsJson(inputs_);
   json["fits"] = nlohmann::ordered_json::array();
-  if (!is_refused()) {
-    for (const FittingBatch& fit : fits_)
-      json["fits"].push_back(FitJson(fit, scenarios_[fit.scenario]));
-  }
+  for (const FittingBatch& fit : fits_)
+    json["fits"].push_back(FitJson(fit, scenarios_[fit.scenario]));
   return JsonText(json);
 }
 
