@@ -34,7 +34,7 @@ absl::StatusOr<LargestBatch> FindLargestBatch(const AllocatorHistory& history, c
     const double factor = static_cast<double>(size) / static_cast<double>(found.recorded);
     const auto changed = HistoryWithBatch(history, trace, changes, factor);
     if (!changed.ok()) return changed.status();
-    return !Simulate(*changed, {"", history.settings, capacity}).is_out_of_memory();
+    return Fits(*changed, {"", history.settings, capacity});
   };
   // The largest that fits, and the smallest that does not.
   uint64_t fitting = 0, failing = found.recorded;

@@ -1,10 +1,10 @@
 // analysis/whatif/largest_batch.h
 //
-// The largest batch with which a recorded training still fits a device: by bisection, each try a
-// replay of the program with other inputs (changes.h).
+// The largest batch with which a recorded training still fits a device: by bisection, each try
+// replays of the program with other inputs (changes.h), with frees at their time and later.
 //
-// Thread safety: pure functions. Cost: a walk over the rows and a replay per try; about twelve
-// tries.
+// Thread safety: pure functions. Cost: a walk over the rows and up to four replays per try;
+// about twelve tries.
 
 #ifndef GMT_ANALYSIS_WHATIF_LARGEST_BATCH_H_
 #define GMT_ANALYSIS_WHATIF_LARGEST_BATCH_H_

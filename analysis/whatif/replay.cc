@@ -154,6 +154,13 @@ ScenarioResult Simulate(const AllocatorHistory& history, const Scenario& scenari
   return Run(history, scenario, 0);
 }
 
+bool Fits(const AllocatorHistory& history, const Scenario& scenario) {
+  for (uint32_t seed = 0; seed <= kWorlds; ++seed) {
+    if (Run(history, scenario, seed).is_out_of_memory()) return false;
+  }
+  return true;
+}
+
 ScenarioResult Predict(const AllocatorHistory& recorded, const Scenario& scenario) {
   const AllocatorHistory& history = scenario.changed ? *scenario.changed : recorded;
   ScenarioResult result = Run(history, scenario, 0);

@@ -63,6 +63,8 @@ struct Reproduction {
 
 // Replays once, without delays: `low`, `high` and `least_reserved` are not set.
 ScenarioResult Simulate(const AllocatorHistory& history, const Scenario& scenario);
+// Whether no request fails, also if frees come somewhat later.
+bool Fits(const AllocatorHistory& history, const Scenario& scenario);
 Reproduction Reproduce(const AllocatorHistory& history);
 ScenarioResult Predict(const AllocatorHistory& history, const Scenario& scenario);
 struct Need {
