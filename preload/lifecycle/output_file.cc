@@ -126,14 +126,13 @@ int CreateUnderFreeName(const char* path, const char* run_id, char* final, size_
 // Creates the directories of `path` that do not exist, as for out/%j/r%r.gmt: below one that
 // exists, but not below the root, where a path of before a chroot would begin.
 void MakeDirectories(char* path) {
-  struct stat st;
   bool exists = false;
   for (char* slash = strchr(path + 1, '/'); slash != nullptr; slash = strchr(slash + 1, '/')) {
     *slash = '\0';
     if (exists) {
       mkdir(path, 0777);
     } else {
-      exists = stat(path, &st) == 0;
+      exists = access(path, F_OK) == 0;
     }
     *slash = '/';
     if (!exists) return;
