@@ -122,12 +122,12 @@ async function useAtRandom(test: TestPage, random: Random, ms: number): Promise<
     await test.idle();
     expect(test.errors, `after ${last.join('; ')}`).toEqual([]);
     expect(await test.page.getByRole('navigation').count(), `after ${last.join('; ')}`).toBe(1);
-    if (Date.now() - begin > ms * WARM_UP && actions % 100 === 0) heaps.push(await heapAtRest(test));
+    if (Date.now() - begin > ms * WARM_UP && actions % 50 === 0) heaps.push(await heapAtRest(test));
   }
   heaps.push(await heapAtRest(test));
   console.log(`${actions} actions; heap ${heaps.map((heap) => (heap / 2 ** 20).toFixed(1)).join(', ')} MiB`);
   expect(test.strayRequests).toEqual([]);
-  // Caches make single measurements fluctuate; a leak raises their minimum.
+  // Caches make single measurements fluctuate by more than the limit; a leak raises their minimum.
   const third = Math.max(1, Math.floor(heaps.length / 3));
   expect(Math.min(...heaps.slice(-third)) - Math.min(...heaps.slice(0, third))).toBeLessThan(MAX_GROWTH);
 }
