@@ -16,7 +16,7 @@ bool ModuleLog::Append(const ModuleRecord& record, uint32_t thread) const {
   if (!control_->module_lock.compare_exchange_strong(unlocked, thread, std::memory_order_acquire))
     return false;
   const uint32_t n = count();
-  const ModuleRecord* newest = nullptr;  // of these addresses
+  const ModuleRecord* newest = nullptr;  // the newest record of these addresses
   for (uint32_t i = 0; i < n; ++i) {
     if (record.start < records_[i].end && records_[i].start < record.end) newest = &records_[i];
   }

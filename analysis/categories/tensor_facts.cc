@@ -54,7 +54,9 @@ struct BatchFit {
            IsMost(batch.batch_bytes, pass_bytes) &&
            (batch.tokens == 0 || (is_sequence && IsMost(sequence_bytes, batch.batch_bytes)));
   }
-  auto Rank() const { return std::tuple(exact_bytes, sequence_bytes, with_tokens, batch.batch_bytes); }
+  auto Rank() const {
+    return std::tuple(exact_bytes, sequence_bytes, with_tokens, batch.batch_bytes);
+  }
 };
 
 class FactsFinder {
@@ -169,7 +171,7 @@ class FactsFinder {
     fit.batch.tokens = tokens;
     fit.is_sequence = IsIds(input);
     if (fit.batch.samples == 0) return fit;
-    const uint64_t slack = tokens >= kShortestSequence ? kTokensApart : 0;
+    const uint64_t slack = SlackFor(tokens);
     for (const auto& [layout, held] : pass_) {
       const Sizes& sizes = layout->sizes;
       const auto& [bytes, count] = held;
@@ -320,7 +322,7 @@ class FactsFinder {
   const format::Definitions& definitions_;
   const Categories& categories_;
   const RolesAt roles_;
-  std::vector<RowId> held_;                 // on the device, with a type and a shape
+  std::vector<RowId> held_;  // on the device, with a type and a shape
   // Bytes and number of activations and temporaries.
   std::map<const Layout*, std::pair<uint64_t, uint64_t>> pass_;
   std::set<Sizes> shapes_of_parameters_;
@@ -329,6 +331,8 @@ class FactsFinder {
 };
 
 }  // namespace
+
+uint64_t SlackFor(uint64_t tokens) { return tokens >= kShortestSequence ? kTokensApart : 0; }
 
 std::vector<Dimension> DimensionsOf(const std::vector<uint64_t>& sizes, uint64_t samples,
                                     uint64_t tokens, uint64_t slack) {

@@ -52,6 +52,9 @@ enum class Dimension : uint8_t {
 // language models compare all tokens but the first.
 std::vector<Dimension> DimensionsOf(const std::vector<uint64_t>& sizes, uint64_t samples,
                                     uint64_t tokens, uint64_t slack = 0);
+// Returns the slack for sequences of that length: 0 if they are so short that another dimension
+// often has nearly the same size.
+uint64_t SlackFor(uint64_t tokens);
 
 // Tensors with the same stack, type and shape.
 struct ShapedMemory {

@@ -4,14 +4,6 @@
 #include <cmath>
 
 namespace gmt::analysis {
-namespace {
-
-// From this length on, a dimension of that size or of one less is hardly anything else.
-constexpr uint64_t kShortestWithSlack = 16;
-
-uint64_t SlackOf(const BatchFacts& batch) { return batch.tokens >= kShortestWithSlack ? 1 : 0; }
-
-}  // namespace
 
 BatchShapes::BatchShapes(const Examination& examination, const Categories& categories,
                          const PhaseSpans& spans, int32_t device)
@@ -73,8 +65,9 @@ void BatchShapes::FindPlaces(int32_t device) {
       continue;
     const std::vector<uint64_t>& sizes = SizesOf(row);
     const Place place{rows_.stack[row], rows_.forward_stack[row], sizes.size()};
-    const auto [known, is_new] = places_.try_emplace(place, ByValue(sizes));
-    if (!is_new && known->second != ByValue(sizes)) ambiguous.insert(place);
+    const std::vector<Dimension> dimensions = ByValue(sizes);
+    const auto [known, is_new] = places_.try_emplace(place, dimensions);
+    if (!is_new && known->second != dimensions) ambiguous.insert(place);
   }
   for (const Place& place : ambiguous) places_.erase(place);
 }
@@ -87,7 +80,7 @@ const std::vector<uint64_t>& BatchShapes::SizesOf(RowId row) const {
 }
 
 std::vector<Dimension> BatchShapes::ByValue(const std::vector<uint64_t>& sizes) const {
-  const uint64_t tokens = batch_->tokens, slack = SlackOf(*batch_);
+  const uint64_t tokens = batch_->tokens, slack = SlackFor(batch_->tokens);
   std::vector<Dimension> dimensions = DimensionsOf(sizes, batch_->samples, tokens, slack);
   const auto count = [&](Dimension wanted) {
     return std::count(dimensions.begin(), dimensions.end(), wanted);
@@ -96,8 +89,7 @@ std::vector<Dimension> BatchShapes::ByValue(const std::vector<uint64_t>& sizes) 
   // Another number of samples: an evaluation, or a concatenation of batches.
   if (others == sizes.size() && sizes.size() >= 2 && !parameters_.contains(sizes)) {
     dimensions = DimensionsOf(sizes, sizes.front(), tokens, slack);
-    const bool is_sequence =
-        tokens >= kShortestWithSlack && sizes.size() >= 3 && count(Dimension::kTokens) > 0;
+    const bool is_sequence = slack > 0 && sizes.size() >= 3 && count(Dimension::kTokens) > 0;
     if (!is_sequence && !other_samples_.contains(sizes.front()))
       dimensions.assign(sizes.size(), Dimension::kOther);
     return dimensions;

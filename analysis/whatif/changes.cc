@@ -392,7 +392,7 @@ absl::Status Changes::ScaleInputs(const InputChange& inputs, ProgramChange& chan
           row, [&](uint64_t bytes) { return std::min(bytes, Times(bytes, factor)); }, change);
       return;
     }
-    // Of what was requested: a block may be larger than that.
+    // A block may be larger than what was requested, and only that grows.
     const uint64_t size = rows_.size[row];
     const uint64_t spare = size - std::min(size, rows_.Requested(row).value_or(size));
     Resize(

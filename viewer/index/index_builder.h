@@ -66,8 +66,8 @@ class IndexBuilder {
   std::vector<uint32_t> lane_of_kind_;
 };
 
-// Builds the categories and roles of rows, and the bytes per category of lanes. Uses only the parts
-// of kBlocks.
+// Builds the categories and roles of rows, and the bytes per category of lanes. Uses only what
+// exists from kBlocks on.
 void BuildCategories(const analysis::Trace& trace, const analysis::Categories& categories,
                      const analysis::AliveTexts& alive, IndexParts& parts);
 

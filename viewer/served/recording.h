@@ -137,7 +137,7 @@ class ServedRecording {
   std::unique_ptr<answers::Recording> recording_;
   bool has_categories_ = false;
   std::unique_ptr<Questions> questions_;
-  const analysis::AliveTexts* alive_texts_ = nullptr;  // of questions_; any thread may read them
+  const analysis::AliveTexts* alive_texts_ = nullptr;  // questions_ owns them; any thread may read
   std::map<std::string, absl::StatusOr<std::string>> answers_;
   // The latest comparison with each file, which may be another recording by now.
   struct Compared {
