@@ -2,6 +2,7 @@
 """Runs every program of tests/programs with and without the profiler and compares what it did.
 
 Usage: transparency_check.py --build DIR [--part plain|torch] [--python PYTHON] [NAME...]
+NAME is a case as it is printed: a program with its arguments.
 
 A program runs on the simulated device in three ways: alone (twice), preloaded, and under
 `gpumemtrace run`. Output, exit code or signal, stderr except for the profiler's own lines, and the
@@ -215,7 +216,7 @@ def main():
     cases = [
         (" ".join([name, *arguments]), lambda n=name, a=arguments: check(rig, n, a))
         for name, arguments in cases_of(args.part, rig.build)
-        if not args.names or name in args.names
+        if not args.names or " ".join([name, *arguments]) in args.names
     ]
     if args.part != "torch" and not args.names and has_libunwind():
         cases.append(("a difference is noticed", lambda: check_that_it_notices(rig)))
