@@ -56,7 +56,7 @@ uint32_t AddDistinct(const StackTable& stacks, uint64_t first, uint32_t count, u
   return kept;
 }
 
-SessionSizes GrowingSizes() {
+SessionSizes GrowingArenaSizes() {
   SessionSizes sizes = SmallSizes();
   sizes.stack_index = 1 << 15;
   sizes.arena_growth = 3 << 17;  // 3 MiB
@@ -76,7 +76,7 @@ uint64_t MemoryOf(const ScratchSession& session) {
 }
 
 TEST(ArenaGrowthTest, ArenaAllocatesMemoryOnlyWhenItIsFull) {
-  ScratchSession session(GrowingSizes());
+  ScratchSession session(GrowingArenaSizes());
   const uint64_t before = MemoryOf(session);
   EXPECT_LT(before, uint64_t{1} << 20);
   EXPECT_EQ(session.control().arena_backed.load(), SmallSizes().arena);
@@ -90,7 +90,7 @@ TEST(ArenaGrowthTest, ArenaAllocatesMemoryOnlyWhenItIsFull) {
 }
 
 TEST(ArenaGrowthTest, GrowthEndsAtTheSectionAndExistingEntriesStay) {
-  ScratchSession session(GrowingSizes());
+  ScratchSession session(GrowingArenaSizes());
   const StackTable stacks = session.map().stacks();
   const uint32_t kept = AddDistinct(stacks, 1, 20000, 30);
   const uint64_t words = session.map().count(kArena);
@@ -101,7 +101,7 @@ TEST(ArenaGrowthTest, GrowthEndsAtTheSectionAndExistingEntriesStay) {
 }
 
 TEST(ArenaGrowthTest, ThreadsGrowTheArenaConcurrently) {
-  ScratchSession session(GrowingSizes());
+  ScratchSession session(GrowingArenaSizes());
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back(
@@ -113,7 +113,7 @@ TEST(ArenaGrowthTest, ThreadsGrowTheArenaConcurrently) {
 }
 
 TEST(ArenaGrowthTest, IdsBeyondTheMemoryAreNotFound) {
-  ScratchSession session(GrowingSizes());
+  ScratchSession session(GrowingArenaSizes());
   const uint64_t before = MemoryOf(session);
   StackFrames stack;
   for (uint32_t id = 0; id < session.map().count(kArena); id += 512) {
@@ -123,7 +123,7 @@ TEST(ArenaGrowthTest, IdsBeyondTheMemoryAreNotFound) {
 }
 
 TEST(ArenaGrowthTest, FailedGrowthMeansAFullArenaAndPreservesErrno) {
-  ScratchSession session(GrowingSizes());
+  ScratchSession session(GrowingArenaSizes());
   session.control().arena_errno.store(EINVAL);  // as a kernel before 5.14 would set it
   errno = 77;
   EXPECT_LT(AddDistinct(session.map().stacks(), 1, 1000, 30), 1000u);
@@ -137,7 +137,7 @@ TEST(ArenaGrowthTest, FullFileSystemEndsGrowthButNotTheProcess) {
   const int result = InOwnMounts([&] {
     if (!MountTmpfs(directory.path(), "size=20m,mode=0700")) return 255;
     CreatedSession session;
-    if (CreateSession(GrowingSizes(), "", &session) != 0) return 1;
+    if (CreateSession(GrowingArenaSizes(), "", &session) != 0) return 1;
     if (session.map.count(kArena) == SmallSizes().arena) return 2;
     const std::string filler = directory.path() + "/filler";
     const int fd = open(filler.c_str(), O_CREAT | O_RDWR, 0600);

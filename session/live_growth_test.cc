@@ -27,7 +27,7 @@ namespace gmt::session {
 namespace {
 
 // Sizes with a first level of `live` entries and levels of 4, 16 and 64 times as many.
-SessionSizes GrowingSizes(uint64_t live = 64) {
+SessionSizes GrowingLiveSizes(uint64_t live = 64) {
   SessionSizes sizes = SmallSizes();
   sizes.live = live;
   sizes.live_levels = 3;
@@ -36,7 +36,7 @@ SessionSizes GrowingSizes(uint64_t live = 64) {
 
 constexpr uint64_t AddressOf(uint64_t n) { return 0x7f0000000000 + n * 512; }
 
-LiveValue SelfChecking(uint64_t n) {
+LiveValue SelfCheckingValue(uint64_t n) {
   LiveValue live;
   live.ticket = n;
   live.size = n * 3;
@@ -46,16 +46,17 @@ LiveValue SelfChecking(uint64_t n) {
 }
 
 bool Insert(const LiveTable& table, uint64_t n) {
-  return table.Insert(Space::kDevice, AddressOf(n), SelfChecking(n)) == LiveTable::Result::kDone;
+  return table.Insert(Space::kDevice, AddressOf(n), SelfCheckingValue(n)) ==
+         LiveTable::Result::kDone;
 }
 
 // Returns the size of each entry by ticket. Checks that each entry is complete and occurs once.
-std::map<uint64_t, uint64_t> Contents(const LiveTable& table) {
+std::map<uint64_t, uint64_t> EntriesOf(const LiveTable& table) {
   std::map<uint64_t, uint64_t> contents;
   table.Scan([&](Space space, uint64_t value, const LiveValue& live) {
     EXPECT_EQ(space, Space::kDevice);
     EXPECT_EQ(value, AddressOf(live.ticket));
-    EXPECT_EQ(live, SelfChecking(live.ticket));
+    EXPECT_EQ(live, SelfCheckingValue(live.ticket));
     EXPECT_TRUE(contents.emplace(live.ticket, live.size).second) << live.ticket << " occurs twice";
   });
   return contents;
@@ -72,7 +73,7 @@ uint32_t LevelsWithMemory(const Control& control) {
 }
 
 TEST(LiveGrowthTest, LevelGetsMemoryOnlyWhenAllEarlierLevelsAreFull) {
-  ScratchSession session(GrowingSizes(1024));
+  ScratchSession session(GrowingLiveSizes(1024));
   const LiveTable table = session.map().live();
   const uint64_t before = MemoryOf(session.fd());
   for (uint64_t n = 0; n < 700; ++n) ASSERT_TRUE(Insert(table, n));
@@ -83,20 +84,20 @@ TEST(LiveGrowthTest, LevelGetsMemoryOnlyWhenAllEarlierLevelsAreFull) {
   EXPECT_EQ(MemoryOf(session.fd()), before + 4096 * LiveLevel::kStride);
   for (uint64_t n = 1025; n < 60000; ++n) ASSERT_TRUE(Insert(table, n));
   EXPECT_EQ(session.control().live_levels.load(), 3u);
-  EXPECT_EQ(Contents(table).size(), 60000u);
+  EXPECT_EQ(EntriesOf(table).size(), 60000u);
   EXPECT_EQ(session.map().MemoryBytes(), MemoryOf(session.fd()));
 }
 
 TEST(LiveGrowthTest, FullTableRejectsInsertsAndKeepsItsEntries) {
-  ScratchSession session(GrowingSizes());
+  ScratchSession session(GrowingLiveSizes());
   const LiveTable table = session.map().live();
   uint64_t n = 0;
   while (Insert(table, n)) ++n;
   EXPECT_GT(n, 64u + 256 + 1024 + 2048);
   EXPECT_EQ(session.control().live_levels.load(), 3u) << "growth must not have failed";
-  EXPECT_EQ(Contents(table).size(), n);
+  EXPECT_EQ(EntriesOf(table).size(), n);
   for (uint64_t i = 0; i < n; ++i) ASSERT_TRUE(table.Erase(Space::kDevice, AddressOf(i))) << i;
-  EXPECT_TRUE(Contents(table).empty());
+  EXPECT_TRUE(EntriesOf(table).empty());
   for (uint64_t i = 0; i < 1000; ++i) ASSERT_TRUE(Insert(table, n + i));
 }
 
@@ -104,7 +105,7 @@ TEST(LiveGrowthTest, FullTableRejectsInsertsAndKeepsItsEntries) {
 TEST(LiveGrowthTest, AgreesWithAMapOverRandomCallsAcrossLevels) {
   ForEachSeed({1}, [](uint32_t seed) {
     std::mt19937_64 random(seed);
-    ScratchSession session(GrowingSizes());
+    ScratchSession session(GrowingLiveSizes());
     const LiveTable table = session.map().live();
     std::map<uint64_t, uint64_t> oracle;
     for (int phase = 0; phase < 12; ++phase) {
@@ -121,18 +122,18 @@ TEST(LiveGrowthTest, AgreesWithAMapOverRandomCallsAcrossLevels) {
           ASSERT_EQ(table.Find(Space::kDevice, AddressOf(n), &live), there);
           ASSERT_EQ(table.Erase(Space::kDevice, AddressOf(n), &live), there);
           if (there) {
-            ASSERT_EQ(live, SelfChecking(n));
+            ASSERT_EQ(live, SelfCheckingValue(n));
           }
         }
       }
-      ASSERT_EQ(Contents(table), oracle);
+      ASSERT_EQ(EntriesOf(table), oracle);
     }
     EXPECT_EQ(session.control().live_levels.load(), 3u);
   });
 }
 
 TEST(LiveGrowthTest, ReferencesAreCountedInEveryLevel) {
-  ScratchSession session(GrowingSizes());
+  ScratchSession session(GrowingLiveSizes());
   const LiveTable table = session.map().live();
   for (uint64_t n = 0; n < 1000; ++n) {
     ASSERT_TRUE(Insert(table, n));
@@ -145,10 +146,10 @@ TEST(LiveGrowthTest, ReferencesAreCountedInEveryLevel) {
 }
 
 TEST(LiveGrowthTest, ThreadsGrowTheTableConcurrently) {
-  constexpr uint64_t kThreads = 4, kEach = 12000;
-  ScratchSession session(GrowingSizes(1024));
+  constexpr uint64_t kGrowingThreads = 4, kEach = 12000;
+  ScratchSession session(GrowingLiveSizes(1024));
   std::vector<std::thread> threads;
-  for (uint64_t t = 0; t < kThreads; ++t) {
+  for (uint64_t t = 0; t < kGrowingThreads; ++t) {
     threads.emplace_back([&, t] {
       const LiveTable table = session.map().live();
       for (uint64_t i = 0; i < kEach; ++i) EXPECT_TRUE(Insert(table, t * kEach + i));
@@ -157,11 +158,11 @@ TEST(LiveGrowthTest, ThreadsGrowTheTableConcurrently) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(Contents(session.map().live()).size(), kThreads * kEach / 2);
+  EXPECT_EQ(EntriesOf(session.map().live()).size(), kGrowingThreads * kEach / 2);
 }
 
 TEST(LiveGrowthTest, ReaderSeesCompleteEntriesDuringGrowth) {
-  ScratchSession session(GrowingSizes(1024));
+  ScratchSession session(GrowingLiveSizes(1024));
   OpenedSession opened = OpenSession(session.fd());
   ASSERT_EQ(opened.error, nullptr);
   std::atomic<uint64_t> done{0};
@@ -174,7 +175,7 @@ TEST(LiveGrowthTest, ReaderSeesCompleteEntriesDuringGrowth) {
   });
   for (uint64_t before = 0; before < 40000;) {
     before = done.load(std::memory_order_acquire);
-    EXPECT_GE(Contents(opened.map.live()).size(), before)
+    EXPECT_GE(EntriesOf(opened.map.live()).size(), before)
         << "a scan contains all entries that existed before it";
   }
   writer.join();
@@ -182,12 +183,12 @@ TEST(LiveGrowthTest, ReaderSeesCompleteEntriesDuringGrowth) {
 }
 
 TEST(LiveGrowthTest, CorruptLevelCountDoesNotMakeAReaderLeaveTheLevels) {
-  ScratchSession session(GrowingSizes());
+  ScratchSession session(GrowingLiveSizes());
   for (uint64_t n = 0; n < 40; ++n) Insert(session.map().live(), n);
   OpenedSession opened = OpenSession(session.fd());
   for (const uint32_t levels : {4u, 1000u, ~uint32_t{0}, kLiveGrowthEnded}) {
     session.control().live_levels.store(levels);
-    EXPECT_EQ(Contents(opened.map.live()).size(), 40u);
+    EXPECT_EQ(EntriesOf(opened.map.live()).size(), 40u);
   }
   CloseSession(&opened);
 }
@@ -199,7 +200,7 @@ TEST(LiveGrowthTest, FullFileSystemEndsGrowthAndGetsItsMemoryBack) {
   const int result = InOwnMounts([&] {
     if (!MountTmpfs(directory.path(), "size=40m,mode=0700")) return 255;
     CreatedSession session;
-    if (CreateSession(GrowingSizes(1024), "", &session) != 0) return 1;
+    if (CreateSession(GrowingLiveSizes(1024), "", &session) != 0) return 1;
     if (session.map.count(kLiveLevel3) == 0) return 2;
     const Control& control = session.map.control();
     // Room for half of the first further level.
@@ -228,7 +229,7 @@ TEST(LiveGrowthTest, FullFileSystemEndsGrowthAndGetsItsMemoryBack) {
       return 5;
     if (after.f_bavail != before.f_bavail) return 6;
     // Space that becomes free later is left to the program.
-    if (ftruncate(fd, 0) != 0 || Contents(session.map.live()).size() != kept) return 7;
+    if (ftruncate(fd, 0) != 0 || EntriesOf(session.map.live()).size() != kept) return 7;
     while (Insert(session.map.live(), 10000 + kept)) ++kept;
     return LevelsWithMemory(control) == 0 ? 0 : 8;
   });
@@ -252,14 +253,14 @@ TEST(LiveGrowthTest, SmallFileSystemGetsFewerLevels) {
 
 // Locking a mapping faults it in, which would allocate memory for the unbacked part of the file.
 TEST(LiveGrowthTest, ProgramThatLocksItsMemoryDoesNotAllocateTheLevels) {
-  ScratchSession session(GrowingSizes(4096));
+  ScratchSession session(GrowingLiveSizes(4096));
   const uint64_t before = MemoryOf(session.fd());
   const pid_t child = fork();
   if (child == 0) {
     if (mlockall(MCL_CURRENT) != 0 || mlockall(MCL_CURRENT | MCL_FUTURE) != 0) _exit(255);
     if (MemoryOf(session.fd()) != before) _exit(1);
     CreatedSession made_locked;
-    if (CreateSession(GrowingSizes(4096), "", &made_locked) != 0) _exit(2);
+    if (CreateSession(GrowingLiveSizes(4096), "", &made_locked) != 0) _exit(2);
     unlink(made_locked.path);
     if (MemoryOf(made_locked.fd) != before) _exit(3);
     for (uint64_t n = 0; n < 20000; ++n) {
@@ -279,11 +280,12 @@ TEST(LiveGrowthTest, ProgramThatLocksItsMemoryDoesNotAllocateTheLevels) {
 constexpr uint64_t kWriters = 3, kPerWriter = 20000;
 
 // Written by the child: the number of entries that each writer has inserted.
-struct Acknowledged {
+struct InsertedEntries {
   std::atomic<uint64_t> entries[kWriters];
 };
 
-void WriteFrom(const LiveTable& table, uint64_t writer, uint64_t from, Acknowledged* acknowledged) {
+void WriteFrom(const LiveTable& table, uint64_t writer, uint64_t from,
+               InsertedEntries* acknowledged) {
   for (uint64_t i = from; i < kPerWriter; ++i) {
     if (!Insert(table, writer * kPerWriter + i)) _exit(1);
     acknowledged->entries[writer].store(i + 1, std::memory_order_release);
@@ -297,7 +299,7 @@ constexpr uint32_t kUsualKills = 5;
 constexpr uint32_t kUsualKills = 60;
 #endif
 
-[[noreturn]] void WriteUntilKilled(const SessionMap& map, Acknowledged* acknowledged) {
+[[noreturn]] void InsertUntilKilled(const SessionMap& map, InsertedEntries* acknowledged) {
   std::vector<std::thread> threads;
   for (uint64_t w = 0; w < kWriters; ++w)
     threads.emplace_back([&, w] { WriteFrom(map.live(), w, 0, acknowledged); });
@@ -316,15 +318,15 @@ TEST(LiveGrowthTest, KillKeepsInsertedEntriesAndTheNextWriterContinues) {
   const char* wanted = getenv("GMT_TEST_KILLS");
   const uint32_t kills =
       wanted != nullptr ? static_cast<uint32_t>(strtoul(wanted, nullptr, 10)) : kUsualKills;
-  void* shared = mmap(nullptr, sizeof(Acknowledged), PROT_READ | PROT_WRITE,
+  void* shared = mmap(nullptr, sizeof(InsertedEntries), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   int at_level[1 + kLiveLevels] = {};
   ForEachSeed(SeedsUpTo(kills), [&](uint32_t seed) {
     std::mt19937 random(seed);
-    ScratchSession session(GrowingSizes(1024));
-    auto* acknowledged = new (shared) Acknowledged();
+    ScratchSession session(GrowingLiveSizes(1024));
+    auto* acknowledged = new (shared) InsertedEntries();
     const pid_t child = fork();
-    if (child == 0) WriteUntilKilled(session.map(), acknowledged);
+    if (child == 0) InsertUntilKilled(session.map(), acknowledged);
     const unsigned root = random() % 140;  // early moments are more likely than late ones
     std::this_thread::sleep_for(std::chrono::microseconds(root * root));
     kill(child, SIGKILL);
@@ -335,7 +337,7 @@ TEST(LiveGrowthTest, KillKeepsInsertedEntriesAndTheNextWriterContinues) {
     ++at_level[LevelsWithMemory(session.control())];
 
     const SessionMap again = MapSecondTime(session);
-    std::map<uint64_t, uint64_t> contents = Contents(again.live());
+    std::map<uint64_t, uint64_t> contents = EntriesOf(again.live());
     uint64_t put_in = 0;
     for (uint64_t w = 0; w < kWriters; ++w) {
       const uint64_t entries = acknowledged->entries[w].load();
@@ -346,10 +348,10 @@ TEST(LiveGrowthTest, KillKeepsInsertedEntriesAndTheNextWriterContinues) {
     EXPECT_LE(contents.size(), put_in + kWriters);
     for (uint64_t w = 0; w < kWriters; ++w)
       WriteFrom(again.live(), w, acknowledged->entries[w].load(), acknowledged);
-    EXPECT_EQ(Contents(again.live()).size(), kWriters * kPerWriter);
+    EXPECT_EQ(EntriesOf(again.live()).size(), kWriters * kPerWriter);
     munmap(const_cast<Header*>(&again.header()), session.size());
   });
-  munmap(shared, sizeof(Acknowledged));
+  munmap(shared, sizeof(InsertedEntries));
   std::printf("kills by further levels with memory: %d %d %d %d\n", at_level[0], at_level[1],
               at_level[2], at_level[3]);
 }

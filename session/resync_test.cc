@@ -19,7 +19,7 @@
 namespace gmt::session {
 namespace {
 
-using Contents = std::map<uint64_t, uint64_t>;  // address -> size
+using LiveSizes = std::map<uint64_t, uint64_t>;  // address -> size
 
 enum class Broken {
   kNothing,
@@ -47,12 +47,12 @@ class FakeAllocator {
     live_.erase(address);
     free_.push_back(address);
   }
-  const Contents& live() const { return live_; }
+  const LiveSizes& live() const { return live_; }
 
  private:
   std::mutex mutex_;
   std::vector<uint64_t> free_;
-  Contents live_;
+  LiveSizes live_;
 };
 
 // The live allocations of the program, which any thread may free.
@@ -155,8 +155,8 @@ class Reader {
   bool exact() const { return exact_; }
   int scans() const { return scans_; }
   RingLosses losses() const { return ring_.losses(); }
-  Contents live() const {
-    Contents contents;
+  LiveSizes live() const {
+    LiveSizes contents;
     for (const auto& [address, entry] : live_) contents[address] = entry.second;
     return contents;
   }
@@ -238,7 +238,7 @@ struct Tally {
   uint64_t missing = 0, phantom = 0, wrong_size = 0;
 
   uint64_t wrong() const { return missing + phantom + wrong_size; }
-  void Compare(const Contents& truth, const Contents& read_back) {
+  void Compare(const LiveSizes& truth, const LiveSizes& read_back) {
     for (const auto& [address, size] : truth) {
       const auto it = read_back.find(address);
       missing += it == read_back.end();
