@@ -295,10 +295,11 @@ inline constexpr uint64_t kControlOffset = sizeof(Header);
 // A Linux tid has at most 22 bits. PyTorch's allocator works in multiples of 512 bytes, so its
 // totals can represent up to 2 TiB and 512 TiB.
 //
-// If the tensor of a block is known, bit 15 of word 7 (the highest bit of space) is set, and size
-// and stream share their words with the id of the tensor's layout (TensorLayout, 32 bits):
+// If the tensor for which memory was allocated is known, bit 15 of word 7 (the highest bit of
+// space) is set, and size and stream share their words with the id of the tensor's layout
+// (TensorLayout, 32 bits):
 //
-//   3     size / 512 in 0-39 · lower 24 bits of the id in 40-63
+//   3     size / 512 (driver memory: size) in 0-39 · lower 24 bits of the id in 40-63
 //   4     stream 0-55 · upper 8 bits of the id in 56-63
 //
 // A live entry packs size and stream in the same way; its bit is bit 56 of `place`.

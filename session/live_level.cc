@@ -50,7 +50,7 @@ void LiveLevel::WriteEntry(uint64_t place, const LiveValue& live) const {
   e.version.store(version, std::memory_order_relaxed);
   // Release stores: a reader that sees any of them also sees the odd version.
   e.ticket.store(live.ticket, std::memory_order_release);
-  const SizeAndStream packed = PackLayout(live.size, live.stream, live.layout);
+  const SizeAndStream packed = PackLayout(live.memory, live.size, live.stream, live.layout);
   e.size.store(packed.size, std::memory_order_release);
   e.stream.store(packed.stream, std::memory_order_release);
   e.time_ns.store(live.time_ns, std::memory_order_release);
@@ -73,7 +73,8 @@ bool LiveLevel::ReadEntry(uint64_t place, uint64_t key, LiveValue* live) const {
     const uint64_t stacks = e.stacks.load(std::memory_order_acquire);
     const uint64_t at = e.place.load(std::memory_order_acquire);
     UnpackPlace(at, live);
-    live->layout = (at & kEntryHasLayout) != 0 ? UnpackLayout(&live->size, &live->stream) : 0;
+    live->layout =
+        (at & kEntryHasLayout) != 0 ? UnpackLayout(live->memory, &live->size, &live->stream) : 0;
     const uint64_t api = e.api.load(std::memory_order_acquire);
     live->api = static_cast<uint16_t>(api);
     live->roles = static_cast<uint16_t>(api >> 48);

@@ -73,7 +73,7 @@ TEST_F(LiveTableTest, EveryFieldSurvives) {
   EXPECT_EQ(found_, live);
 }
 
-TEST_F(LiveTableTest, LayoutAndRolesOfABlockSurvive) {
+TEST_F(LiveTableTest, LayoutAndRolesOfMemorySurvive) {
   LiveValue live = Sized(512 * 3);
   live.memory = Memory::kBlock;
   live.stream = 0x7fff'0000'1234;
@@ -81,6 +81,11 @@ TEST_F(LiveTableTest, LayoutAndRolesOfABlockSurvive) {
   live.roles = kGradient;
   EXPECT_EQ(table_.Insert(Space::kBlock, 0x2000, live), LiveTable::Result::kDone);
   ASSERT_TRUE(Find(0x2000, Space::kBlock));
+  EXPECT_EQ(found_, live);
+  live.memory = Memory::kDevice;
+  live.size = 1001;
+  EXPECT_EQ(table_.Insert(Space::kDevice, 0x3000, live), LiveTable::Result::kDone);
+  ASSERT_TRUE(Find(0x3000));
   EXPECT_EQ(found_, live);
 }
 

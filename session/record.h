@@ -36,7 +36,7 @@ struct Record {
   uint64_t duration_ns = 0;      // 40 bits, saturating at 18 minutes; blocks have none
   uint64_t total_allocated = 0;  // blocks only, multiples of 512
   uint64_t total_reserved = 0;
-  uint32_t layout = 0;  // id of a TensorLayout; blocks only; 0: unknown
+  uint32_t layout = 0;  // id of the TensorLayout for which memory was allocated; 0: unknown
 
   bool operator==(const Record&) const = default;
 };
@@ -48,24 +48,29 @@ inline constexpr uint64_t kBlockGranularity = 512;
 inline constexpr uint64_t kNoIndex = ~uint64_t{0};  // of a mark
 inline constexpr uint64_t kHasLayout = 1 << 15;     // in the last word
 
-// Size and stream of a block, packed with the id of its tensor's layout (session/layout.h, Slot).
+// Size and stream of memory, packed with the id of its tensor's layout (session/layout.h, Slot).
 struct SizeAndStream {
   uint64_t size, stream;
   bool has_layout;
 };
 
-inline SizeAndStream PackLayout(uint64_t size, uint64_t stream, uint32_t layout) {
-  const bool fits =
-      size % kBlockGranularity == 0 && (size / kBlockGranularity) >> 40 == 0 && stream >> 56 == 0;
+// Returns the unit in bytes of sizes that are packed with a layout: the driver's memory may have
+// any size.
+inline uint64_t PackedUnit(Memory memory) {
+  return memory == Memory::kBlock ? kBlockGranularity : 1;
+}
+
+inline SizeAndStream PackLayout(Memory memory, uint64_t size, uint64_t stream, uint32_t layout) {
+  const uint64_t unit = PackedUnit(memory);
+  const bool fits = size % unit == 0 && (size / unit) >> 40 == 0 && stream >> 56 == 0;
   if (layout == 0 || !fits) return {size, stream, false};
-  return {size / kBlockGranularity | uint64_t{layout} << 40, stream | uint64_t{layout >> 24} << 56,
-          true};
+  return {size / unit | uint64_t{layout} << 40, stream | uint64_t{layout >> 24} << 56, true};
 }
 
 // Reverses PackLayout(): restores *size and *stream and returns the id.
-inline uint32_t UnpackLayout(uint64_t* size, uint64_t* stream) {
+inline uint32_t UnpackLayout(Memory memory, uint64_t* size, uint64_t* stream) {
   const auto layout = static_cast<uint32_t>(*size >> 40 | *stream >> 56 << 24);
-  *size = (*size & ((uint64_t{1} << 40) - 1)) * kBlockGranularity;
+  *size = (*size & ((uint64_t{1} << 40) - 1)) * PackedUnit(memory);
   *stream &= (uint64_t{1} << 56) - 1;
   return layout;
 }
@@ -120,7 +125,7 @@ inline uint32_t BesideStack(const Record& r) {
   const uint64_t tail = block ? (r.total_allocated / kBlockGranularity) << 32
                               : uint64_t{r.context} << 32 | (uint64_t{r.api} & 0xfff) << 40 |
                                     (uint64_t{r.result} & 0xfff) << 52;
-  const SizeAndStream packed = PackLayout(r.size, r.stream, r.layout);
+  const SizeAndStream packed = PackLayout(r.memory, r.size, r.stream, r.layout);
   return {r.time_ns,
           r.value,
           packed.size,
@@ -159,7 +164,7 @@ inline uint32_t BesideStack(const Record& r) {
   r->stream = w[3];
   r->stack = static_cast<uint32_t>(w[4]);
   r->thread = static_cast<uint32_t>(w[5] & 0xffffff);
-  if (has_layout) r->layout = UnpackLayout(&r->size, &r->stream);
+  if (has_layout) r->layout = UnpackLayout(r->memory, &r->size, &r->stream);
   if (r->memory == Memory::kBlock) {
     r->forward_stack = beside_stack;
     r->total_reserved = (w[5] >> 24) * kBlockGranularity;

@@ -60,6 +60,19 @@ TEST(RecordTest, BlockCarriesTheLayoutOfItsTensorBesideSizeAndStream) {
   EXPECT_EQ(RoundTrip(record), record);
 }
 
+TEST(RecordTest, DriverMemoryOfAnySizeCarriesTheLayoutOfItsTensor) {
+  Record record = Allocation();
+  record.space = Space::kDevice;
+  record.memory = Memory::kDevice;
+  record.size = (uint64_t{1} << 40) - 1;
+  record.stream = 0x7fff'1234'5678;
+  record.layout = 0xfedcba98;
+  EXPECT_EQ(RoundTrip(record), record);
+  ++record.size;
+  EXPECT_EQ(RoundTrip(record).layout, 0u);
+  EXPECT_EQ(RoundTrip(record).size, record.size);
+}
+
 TEST(RecordTest, LayoutIsOmittedIfThereIsNoRoomForIt) {
   Record record = Allocation();
   record.memory = Memory::kBlock;

@@ -106,12 +106,14 @@ void AcquisitionSpan::Finish(uint32_t result) {
   }
   if (result != 0) {
     record_.kind = Kind::kAllocFailed;
+    TakeTensorLayout(process_, &record_);
     return CommitAlone(process_, record_);
   }
   record_.value = what_.out.at != nullptr ? Load(what_.out) : what_.value;
   if (record_.value == 0) return;  // zero bytes were requested and granted; never freed
   if (IsOpenedAgain(process_, record_)) return;
   Measure();
+  TakeTensorLayout(process_, &record_);
   CommitAcquisition(process_, record_);
 }
 

@@ -102,16 +102,22 @@ void InsertLive(Process* p, session::Space space, uint64_t value, const session:
   }
 }
 
+void TakeTensorLayout(Process* p, session::Record* r) {
+  if (r->space != session::Space::kDevice) return;
+  TorchThread* t = p->torch.threads.IfThere();
+  if (t == nullptr || t->tensor_layout == 0) return;
+  t->tensor_block = r->value;
+  // A caching allocator's first segment precedes its first block, and is larger than the tensor.
+  const bool has_blocks = p->torch.has_blocks.load(std::memory_order_relaxed);
+  if (!has_blocks && r->size == t->tensor_bytes) r->layout = t->tensor_layout;
+}
+
 void CommitAlone(Process* p, const session::Record& r) {
   const session::Words words = session::Pack(r);
   p->ring.Commit(p->ring.Reserve(), words);
 }
 
 void CommitAcquisition(Process* p, const session::Record& r) {
-  // If PyTorch keeps no blocks, this is the memory of the tensor that it is creating.
-  TorchThread* t = p->torch.threads.IfThere();
-  if (t != nullptr && t->tensor_layout != 0 && r.space == session::Space::kDevice)
-    t->tensor_block = r.value;
   const session::Words words = session::Pack(r);
   const session::RingWriter::Reservation reservation = p->ring.Reserve();
   InsertLive(p, r.space, r.value, ToLive(r, reservation.ticket));

@@ -35,6 +35,10 @@ inline bool WantsStackOfFree(const Process& p, session::Memory memory) {
                                    Process::HeapOf(memory) == session::kDriverHeap);
 }
 
+// If PyTorch's allocator keeps no blocks, the driver's memory that this thread allocates may be for
+// the tensor that it is creating: assigns the tensor's layout to it.
+void TakeTensorLayout(Process* p, session::Record* r);
+
 // Records an event that changes nothing in the live table.
 void CommitAlone(Process* p, const session::Record& r);
 // Records an event that makes something live.

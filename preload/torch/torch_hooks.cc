@@ -265,6 +265,7 @@ void* TakeTensor(int8_t dtype, const int64_t* sizes, const int64_t* strides, uin
     if (t != nullptr) {
       t->tensor_layout =
           p->map.texts().Intern({reinterpret_cast<const char*>(&layout), sizeof(layout)});
+      t->tensor_bytes = layout.bytes;
       t->tensor_block = 0;
     }
   }

@@ -30,6 +30,17 @@ def recordings(rig, folder, done):
 # ---- No blocks ----------------------------------------------------------------------------------
 
 
+def check_tensors(recording, lines):
+    """The driver's memory has the types and shapes of PyTorch's tensors, except for what libraries allocate."""
+    allocs = [line for line in lines if line["kind"] == "alloc" and line["heap"] == "driver"]
+    typed = [line for line in allocs if line.get("dtype")]
+    assert all(line["requested"] == line["size"] and line["shape"] for line in typed), typed[:3]
+    sizes, known = (sum(line["size"] for line in some) for some in (allocs, typed))
+    assert known > 0.9 * sizes, f"types are known of {known} of {sizes} bytes"
+    rows = {row["label"]: row["bytes"] for row in recording.report("--by", "dtype")["rows"]}
+    assert rows["float32"] > rows["no tensor"] and rows["no tensor"] < 0.2 * sum(rows.values()), rows
+
+
 def check_without_blocks(rig, folder, reason, heap_api, **environment):
     recording = rig.run(folder, [rig.python, TRAINING, "--json"], **environment)
     result = recording.result()
@@ -41,6 +52,7 @@ def check_without_blocks(rig, folder, reason, heap_api, **environment):
     assert "pytorch" not in heaps, heaps
     apis = {line["api"] for line in lines if line["kind"] == "alloc" and line["heap"] == "driver"}
     assert heap_api in apis, apis
+    check_tensors(recording, lines)
     recording.check_against_the_device()
     return recording, result
 
