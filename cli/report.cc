@@ -141,8 +141,8 @@ void AddReport(Program& program) {
                  "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
   command.Option(
       "--by", &options->by, "WHAT",
-      "stack, function, file, category, layer, dtype, node, library, heap, thread, stream "
-      "or size");
+      "stack, function, file, category, layer, dtype, node, layer-node, library, heap, thread, "
+      "stream or size");
   command.Option("--device", &options->device, "N", "only this GPU");
   command.Option("--heap", &options->heap, "NAME", "only this heap: driver, host, pytorch, ...");
   command.Option("--top", &options->top, "N", "rows per device");

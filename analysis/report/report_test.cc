@@ -197,6 +197,8 @@ TEST_F(ReportTest, RowsByTypeAndByTheNodeThatSaves) {
               ElementsAre("float32", "float16", "dtype not known"));
   EXPECT_THAT(Labels(Make(By(GroupBy::kNode))),
               ElementsAre("SoftmaxBackward0", "not saved for backward"));
+  EXPECT_THAT(Labels(Make(By(GroupBy::kLayerNode))),
+              ElementsAre("outside of modules: SoftmaxBackward0", "not saved for backward"));
 }
 
 TEST_F(ReportTest, ErrorsListWhatTheRecordingHas) {

@@ -4,6 +4,11 @@
 #include "analysis/stacks/module_path.h"
 
 namespace gmt::analysis {
+namespace {
+
+constexpr char kOutsideOfModules[] = "outside of modules";
+
+}  // namespace
 
 bool IsByCode(GroupBy by) {
   return by == GroupBy::kStack || by == GroupBy::kFunction || by == GroupBy::kFile;
@@ -11,12 +16,13 @@ bool IsByCode(GroupBy by) {
 
 absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word) {
   static constexpr std::pair<absl::string_view, GroupBy> kWords[] = {
-      {"stack", GroupBy::kStack},       {"function", GroupBy::kFunction},
-      {"file", GroupBy::kFile},         {"heap", GroupBy::kHeap},
-      {"thread", GroupBy::kThread},     {"stream", GroupBy::kStream},
-      {"size", GroupBy::kSize},         {"library", GroupBy::kLibrary},
-      {"category", GroupBy::kCategory}, {"layer", GroupBy::kLayer},
-      {"dtype", GroupBy::kDtype},       {"node", GroupBy::kNode}};
+      {"stack", GroupBy::kStack},         {"function", GroupBy::kFunction},
+      {"file", GroupBy::kFile},           {"heap", GroupBy::kHeap},
+      {"thread", GroupBy::kThread},       {"stream", GroupBy::kStream},
+      {"size", GroupBy::kSize},           {"library", GroupBy::kLibrary},
+      {"category", GroupBy::kCategory},   {"layer", GroupBy::kLayer},
+      {"dtype", GroupBy::kDtype},         {"node", GroupBy::kNode},
+      {"layer-node", GroupBy::kLayerNode}};
   for (const auto& [name, by] : kWords) {
     if (name == word) return by;
   }
@@ -87,6 +93,7 @@ GroupKey RowGroups::KeyOf(RowId row, const RolesAt& roles) {
       key.known = !key.name.empty();
       break;
     case GroupBy::kNode:
+    case GroupBy::kLayerNode:
       key.name = NodeOf(row, roles);
       key.known = !key.name.empty();
       break;
@@ -99,19 +106,26 @@ const std::string& RowGroups::LayerOf(RowId row) {
   static const std::string& workspaces = *new std::string(kWorkspacesLayer);
   const Rows& rows = trace_.rows;
   if (categories_.Of(row).category == Category::kWorkspaces) return workspaces;
-  const uint32_t stack = rows.forward_stack[row] != 0 ? rows.forward_stack[row] : rows.stack[row];
+  return LayerOfStack(rows.forward_stack[row] != 0 ? rows.forward_stack[row] : rows.stack[row]);
+}
+
+const std::string& RowGroups::LayerOfStack(uint32_t stack) {
   const auto [it, is_new] = layers_.try_emplace(stack);
   if (is_new) it->second = ModulePath(examination_.stacks().Frames(stack));
   return it->second;
 }
 
 // Returns the last node that saved it; "" if there is none.
-std::string RowGroups::NodeOf(RowId row, const RolesAt& roles) const {
+std::string RowGroups::NodeOf(RowId row, const RolesAt& roles) {
   const HeldRoles held = roles.Of(row);
   const bool is_saved = BecauseOf(held.roles, {}).reason == AliveReason::kSaved;
   if (!is_saved) return "";
-  const std::string name(held.nodes.empty() ? "" : definitions_.string(held.nodes.back().name));
-  return name.empty() ? "a node of the autograd graph" : name;
+  const GraphNode node = held.nodes.empty() ? GraphNode{} : held.nodes.back();
+  std::string name(definitions_.string(node.name));
+  if (name.empty()) name = "a node of the autograd graph";
+  if (by_ == GroupBy::kNode) return name;
+  const std::string& layer = LayerOfStack(node.stack);
+  return absl::StrCat(layer.empty() ? kOutsideOfModules : layer, ": ", name);
 }
 
 // Blocks belong to the framework, not to a library.
@@ -183,7 +197,7 @@ RowGroups::Name RowGroups::NameOf(const GroupKey& key, int64_t t_ns) const {
                              std::string(analysis::NameOf(static_cast<Category>(key.number))));
       return name;
     case GroupBy::kLayer:
-      name.label = key.known ? key.name : "outside of modules";
+      name.label = key.known ? key.name : kOutsideOfModules;
       name.id = absl::StrCat("layer/", name.label);
       return name;
     case GroupBy::kDtype:
@@ -191,8 +205,10 @@ RowGroups::Name RowGroups::NameOf(const GroupKey& key, int64_t t_ns) const {
       name.id = absl::StrCat("dtype/", key.known ? key.name : "none");
       return name;
     case GroupBy::kNode:
+    case GroupBy::kLayerNode:
       name.label = key.known ? key.name : "not saved for backward";
-      name.id = absl::StrCat("node/", key.known ? key.name : "none");
+      name.id = absl::StrCat(by_ == GroupBy::kNode ? "node/" : "layer-node/",
+                             key.known ? key.name : "none");
       return name;
   }
   return name;

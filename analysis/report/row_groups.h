@@ -37,8 +37,9 @@ enum class GroupBy {
   kLibrary,
   kCategory,
   kLayer,
-  kDtype,  // the type of the tensor for which a block was allocated
-  kNode    // the autograd node that saved it for its backward pass
+  kDtype,     // the type of the tensor for which a block was allocated
+  kNode,      // the autograd node that saved it for its backward pass
+  kLayerNode  // that node with the layer whose forward pass created it
 };
 
 // Whether rows stand for lines of code: a stack, or the program's own frame in it.
@@ -78,7 +79,7 @@ class RowGroups {
  public:
   RowGroups(const Examination& examination, const Categories& categories, GroupBy by);
 
-  // `roles`: what rows are used for at the instant of the report. Read for GroupBy::kNode only.
+  // `roles`: what rows are used for at the instant of the report. Read for kNode and kLayerNode.
   GroupKey KeyOf(RowId row, const RolesAt& roles);
 
   struct Name {
@@ -90,7 +91,8 @@ class RowGroups {
 
  private:
   const std::string& LayerOf(RowId row);
-  std::string NodeOf(RowId row, const RolesAt& roles) const;
+  const std::string& LayerOfStack(uint32_t stack);
+  std::string NodeOf(RowId row, const RolesAt& roles);
   std::string LibraryOf(RowId row) const;
   const std::string& OwnName(uint32_t stack, uint32_t forward_stack);
   std::string StreamLabel(const GroupKey& key, int64_t t_ns) const;

@@ -60,6 +60,7 @@ std::string_view GroupNoun(GroupBy by) {
     case GroupBy::kDtype:
       return "dtype";
     case GroupBy::kNode:
+    case GroupBy::kLayerNode:
       return "node";
   }
   return "row";
@@ -164,9 +165,10 @@ std::string RowText(const ReportRow& row, const ReportDevice& device, GroupBy by
   std::string text = Numbers(row.bytes, device.bytes, row.count, row.heap);
   if (row.before) return text + row.label + "   " + row.id + "\n";
   if (by != GroupBy::kStack) {
-    text += row.label.empty()       ? "unknown"
-            : by == GroupBy::kLayer ? LayerText(row.label, width)
-                                    : symbols::ShortName(row.label, width);
+    const bool has_layers = by == GroupBy::kLayer || by == GroupBy::kLayerNode;
+    text += row.label.empty() ? "unknown"
+            : has_layers      ? LayerText(row.label, width)
+                              : symbols::ShortName(row.label, width);
     if (by == GroupBy::kCategory && !row.categories.empty()) {
       text += "\n" + std::string(kRowTextColumn, ' ') + ReasonText(row.categories.front(), width);
     }

@@ -482,6 +482,7 @@ ShowResult ShowMemory(const ShowInput& input, const Subject& subject) {
     if (suspect != nullptr) AddCommonFrame(input, *suspect, page);
     AddStacks(input, StacksOf(subject, life), page);
   }
+  AddSavers(life.alive, page);
   AddNext(subject, life, suspect, page);
   answer.json = {
       {"id", subject.id()},

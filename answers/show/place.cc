@@ -123,7 +123,16 @@ std::string TensorText(const ShowInput& input, RowId row) {
 
 void AddTensorFacts(const ShowInput& input, RowId row, ShowPage& page) {
   page.Fact("tensor", TensorText(input, row));
-  page.Fact("alive as", AliveText(AliveAtItsEnd(input, row)));
+  const std::vector<analysis::Alive> alive = AliveAtItsEnd(input, row);
+  page.Fact("alive as", AliveText(alive));
+  AddSavers(alive, page);
+}
+
+void AddSavers(const std::vector<analysis::Alive>& alive, ShowPage& page) {
+  const std::vector<std::string> lines = SaverLines(alive);
+  if (lines.empty()) return;
+  page.Part("Saved for backward, by node (what several nodes saved counts for each)");
+  for (const std::string& line : lines) page.Line("  " + line);
 }
 
 Json RowJson(const ShowInput& input, RowId row) {

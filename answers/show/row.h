@@ -8,7 +8,9 @@
 #define GMT_ANSWERS_SHOW_ROW_H_
 
 #include <string>
+#include <vector>
 
+#include "analysis/examination/alive.h"
 #include "answers/show/show.h"
 
 namespace gmt::answers {
@@ -21,8 +23,11 @@ std::string HeldText(const analysis::Trace& trace, analysis::RowId row);
 nlohmann::ordered_json RowJson(const ShowInput& input, analysis::RowId row);
 
 // Adds the tensor for which it was allocated, and why it is alive at its end, or at the end of the
-// recording.
+// recording, with every node that saved it.
 void AddTensorFacts(const ShowInput& input, analysis::RowId row, ShowPage& page);
+
+// Adds the nodes that saved the memory for their backward passes, if there are several.
+void AddSavers(const std::vector<analysis::Alive>& alive, ShowPage& page);
 
 }  // namespace gmt::answers
 

@@ -18,13 +18,16 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kReasonsShown = 3;
 
+std::string SaverText(const Alive::Savers& savers) {
+  const std::string name = savers.name.empty() ? "a node of the autograd graph" : savers.name;
+  const std::string place = savers.own ? savers.own->Place() : "";
+  return place.empty() ? name : fmt::format("{} ({})", name, place);
+}
+
 std::string SavedText(const Alive& alive) {
   std::string text(TextOf(alive.because.reason));
   if (alive.savers.empty()) return text;
-  const Alive::Savers& first = alive.savers.front();
-  text += " by ";
-  text += first.name.empty() ? "a node of the autograd graph" : first.name;
-  if (first.own && !first.own->Place().empty()) text += fmt::format(" ({})", first.own->Place());
+  text += " by " + SaverText(alive.savers.front());
   const size_t others = alive.savers.size() - 1 + alive.more_savers;
   if (others > 0) text += fmt::format(" and {}", Plural(others, "other node"));
   return text;
@@ -70,6 +73,20 @@ std::string AliveText(const std::vector<Alive>& all) {
     parts.push_back(std::move(text));
   }
   return absl::StrJoin(parts, "; ");
+}
+
+std::vector<std::string> SaverLines(const std::vector<Alive>& all) {
+  std::vector<std::string> lines;
+  for (const Alive& alive : all) {
+    if (alive.savers.size() + alive.more_savers < 2) continue;
+    for (const Alive::Savers& savers : alive.savers) {
+      lines.push_back(
+          fmt::format("{:>9} {:>7}  {}", Bytes(savers.bytes), savers.count, SaverText(savers)));
+    }
+    if (alive.more_savers > 0)
+      lines.push_back(fmt::format("... and {}", Plural(alive.more_savers, "other node")));
+  }
+  return lines;
 }
 
 Json AliveJson(const std::vector<Alive>& all) {

@@ -24,6 +24,10 @@ std::string AliveText(const analysis::Alive& alive);
 // are shown with the categories.
 std::string AliveText(const std::vector<analysis::Alive>& all);
 
+// Returns a line for each node of the autograd graph that saved the memory, "1.25 GiB  4
+// SoftmaxBackward0 (model.py:31)", or nothing if fewer than two did: AliveText names one.
+std::vector<std::string> SaverLines(const std::vector<analysis::Alive>& all);
+
 // Returns {"reason", "observed", "nodes" [{"name", "frames", "bytes", "count"}], "bytes", "count",
 // "others" []} of the reason with the most bytes, or null if there is none.
 nlohmann::ordered_json AliveJson(const std::vector<analysis::Alive>& all);
