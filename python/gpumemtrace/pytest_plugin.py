@@ -26,12 +26,15 @@ _FILE = "gpu_memory_recording"
 _CHILD = "GPUMEMTRACE_PYTEST_CHILD"  # names the file that describes the run to the process of a test
 _GATE_FAILED = 3  # exit code
 
-# Options that select tests or report on the whole run. The process of a test gets all others.
+# Options that select tests or report on the whole run, and their values in the process of a test: there, an ini file
+# and PYTEST_ADDOPTS set them again.
 _OF_THE_RUN = {
-    "args", "cacheclear", "cacheshow", "collectonly", "deselect", "dist", "durations", "failedfirst", "file_or_dir",
-    "gpumemtrace", "keyword", "last_failed_no_failures", "lf", "markexpr", "maxfail", "maxprocesses", "newfirst",
-    "numprocesses", "plugins", "stepwise", "stepwise_skip", "tx", "usepdb", "xmlpath",
+    "cacheclear": False, "cacheshow": None, "deselect": None, "durations": None, "failedfirst": False, "keyword": "",
+    "lf": False, "markexpr": "", "maxfail": 0, "newfirst": False, "stepwise": False, "stepwise_skip": False,
+    "xmlpath": None,
 }
+# Options of its command line.
+_OF_THE_COMMAND = {"capture", "dist", "file_or_dir", "inifilename", "numprocesses", "override_ini", "plugins", "tx"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,6 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--gpumemtrace", action="store_true", help="record the GPU memory of every test, marked or not")
 
 
+@pytest.hookimpl(tryfirst=True)  # before other plugins read their options
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
@@ -57,7 +61,9 @@ class _Child:
 
     def __init__(self, config: pytest.Config, description: Path):
         run = json.loads(description.read_text())
-        vars(config.option).update(run["options"])
+        options = vars(config.option)
+        options.update({name: value for name, value in _OF_THE_RUN.items() if name in options})
+        options.update(run["options"])
         self._config = config
         self._file = Path(run["reports"])
         self._reports: List[Dict[str, Any]] = []
@@ -141,8 +147,11 @@ class _Recorder:
         command = ["run", "--quiet", "-o", str(recording), "--", sys.executable, "-m", "pytest"]
         # A node id is relative to the root directory, an argument to the working directory.
         command += ["::".join([str(item.path), *item.nodeid.split("::")[1:]]), f"--rootdir={self._config.rootpath}"]
-        for name in self._config.getoption("plugins") or []:
-            command += ["-p", name]
+        for option, name in (("-p", "plugins"), ("-o", "override_ini")):
+            for value in self._config.getoption(name) or []:
+                command += [option, value]
+        if self._config.getoption("capture") == "no":
+            command += ["-s"]
         if self._config.inipath is not None:
             command += ["-c", str(self._config.inipath)]
         if self._config.pluginmanager.hasplugin("xdist"):
@@ -151,6 +160,8 @@ class _Recorder:
                               env={**os.environ, _CHILD: str(description)}, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
         description.unlink()
+        if self._config.getoption("capture") == "no":
+            print(done.stdout, end="")
         if not reports_file.exists():
             how = f"was killed by signal {done.returncode - 128}" if done.returncode > 128 else f"ended with code {done.returncode}"
             return [_failure(item, f"The process of this test {how}:\n{done.stdout}\n{self._why(recording)}".rstrip())]
@@ -178,7 +189,7 @@ class _Recorder:
         """Returns the options of this run, with those of other plugins and of conftest.py."""
         options = {}
         for name, value in vars(self._config.option).items():
-            if name in _OF_THE_RUN:
+            if name in _OF_THE_RUN or name in _OF_THE_COMMAND:
                 continue
             try:
                 json.dumps(value)

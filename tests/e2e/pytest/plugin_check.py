@@ -145,6 +145,14 @@ def options_reach_the_test(rig, folder):
     assert outcomes == {"test_memory.test_below_the_limit": "failure"} and "peak 80.0 MiB" in output, output
 
 
+def the_ini_file_selects_tests_only_once(rig, folder):
+    test = "import pytest\n@pytest.mark.slow\ndef test_slow(malloc): malloc(1)\ndef test_fast(malloc): malloc(2)\n"
+    pytest = Pytest(rig, folder, test_some=test)
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = slow\naddopts = -m 'not slow' --maxfail=1\n")
+    output, outcomes = pytest.run("--gpumemtrace", "-m", "slow")
+    assert outcomes == {"test_some.test_slow": "passed"}, output
+
+
 def a_baseline_is_a_limit(rig, folder):
     test = "def test_growth(malloc, request): malloc(request.config.getoption('mib'))\n"
     mark = "import pytest\n@pytest.mark.gpu_memory(baseline='base.gmt', fail_above='5%')\n"
@@ -192,7 +200,7 @@ def wrong_marks_are_errors(rig, folder):
 
 
 CASES = [(case.__name__, case) for case in (
-    marks_are_enforced, options_reach_the_test, a_baseline_is_a_limit, other_outcomes_are_those_of_pytest_alone,
+    marks_are_enforced, options_reach_the_test, the_ini_file_selects_tests_only_once, a_baseline_is_a_limit, other_outcomes_are_those_of_pytest_alone,
     workers_of_xdist_record_too, wrong_marks_are_errors)]
 
 
