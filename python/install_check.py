@@ -46,6 +46,9 @@ def main():
         version = run(python, "-c", "import importlib.metadata as m; print(m.version('gpumemtrace'))", cwd=folder).strip()
         built = re.search(r"project\(gpumemtrace VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())
         assert version == built.group(1), (version, built.group(1))
+        plugins = run(python, "-c", "import importlib.metadata as m; print([(e.group, e.value) for e in "
+                      "m.distribution('gpumemtrace').entry_points])", cwd=folder).strip()
+        assert plugins == "[('pytest11', 'gpumemtrace.pytest_plugin')]", plugins
         commands = sorted(path.name for path in (folder / "venv" / "bin").iterdir())
         assert not any("gpumemtrace" in command for command in commands), commands
         # The test uses the package beside it.
