@@ -107,7 +107,8 @@ void TakeTensorLayout(Process* p, session::Record* r) {
   TorchThread* t = p->torch.threads.IfThere();
   if (t == nullptr || t->tensor_layout == 0) return;
   t->tensor_block = r->value;
-  // A caching allocator's first segment precedes its first block, and is larger than the tensor.
+  // A caching allocator's first segment precedes its first block. It is larger than the tensor, or
+  // the tensor fills it.
   const bool has_blocks = p->torch.has_blocks.load(std::memory_order_relaxed);
   if (!has_blocks && r->size == t->tensor_bytes) r->layout = t->tensor_layout;
 }

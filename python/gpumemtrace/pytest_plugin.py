@@ -28,13 +28,13 @@ _GATE_FAILED = 3  # exit code
 
 # Options that select tests or report on the whole run, and their values in the process of a test: there, an ini file
 # and PYTEST_ADDOPTS set them again.
-_OF_THE_RUN = {
+_RUN_OPTIONS = {
     "cacheclear": False, "cacheshow": None, "deselect": None, "durations": None, "failedfirst": False, "keyword": "",
     "lf": False, "markexpr": "", "maxfail": 0, "newfirst": False, "stepwise": False, "stepwise_skip": False,
     "xmlpath": None,
 }
-# Options of its command line.
-_OF_THE_COMMAND = {"capture", "dist", "file_or_dir", "inifilename", "numprocesses", "override_ini", "plugins", "tx"}
+# Options that the command of that process sets itself.
+_COMMAND_OPTIONS = {"capture", "dist", "file_or_dir", "inifilename", "numprocesses", "override_ini", "plugins", "tx"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -62,7 +62,7 @@ class _Child:
     def __init__(self, config: pytest.Config, description: Path):
         run = json.loads(description.read_text())
         options = vars(config.option)
-        options.update({name: value for name, value in _OF_THE_RUN.items() if name in options})
+        options.update({name: value for name, value in _RUN_OPTIONS.items() if name in options})
         options.update(run["options"])
         self._config = config
         self._file = Path(run["reports"])
@@ -189,7 +189,7 @@ class _Recorder:
         """Returns the options of this run, with those of other plugins and of conftest.py."""
         options = {}
         for name, value in vars(self._config.option).items():
-            if name in _OF_THE_RUN or name in _OF_THE_COMMAND:
+            if name in _RUN_OPTIONS or name in _COMMAND_OPTIONS:
                 continue
             try:
                 json.dumps(value)

@@ -35,7 +35,7 @@ def dump(code):
 def unusual():
     """Yields code with large jumps forward and back, very long lines, and code without a line."""
     yield compile("\n" * 70000 + "x = 1\n" + "\n" * 300 + "y = [\n" + "1,\n" * 1000 + "]\n", "far", "exec")
-    yield compile("x = [" + "f(1), " * 1000 + "]\n", "one_line", "exec")
+    yield compile("x = [" + "f(1), " * 2000 + "]\n", "one_line", "exec")
     yield compile("", "empty", "exec")
     tree = ast.parse("a = f(\n 1)\nb = g(2)\nfor c in d:\n  try:\n    h(c)\n  finally:\n    i()\n")
     for step, node in enumerate(ast.walk(tree)):

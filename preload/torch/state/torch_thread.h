@@ -42,7 +42,7 @@ struct TorchThread {
   // Text of the session: the layout of the tensor whose memory is being allocated; 0: none.
   uint32_t tensor_layout;
   uint32_t save_count;
-  uint64_t tensor_bytes;  // of that tensor
+  uint64_t tensor_bytes;  // size of the tensor whose memory is being allocated
   uint64_t tensor_block;  // the memory that it received
   uint64_t freed_block;   // the last block freed by this thread
   LastStack node_stack;   // of the autograd node created last
