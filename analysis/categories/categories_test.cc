@@ -661,6 +661,22 @@ TEST_F(CategoriesTest, InferenceHasParametersInputsAndTemporaries) {
   EXPECT_EQ(Of(0x70000), Category::kKvCache);
 }
 
+TEST_F(CategoriesTest, OutputsThatAnInferenceLoopKeepsAreNoTemporaries) {
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  const uint32_t stack = s_.InForward();
+  for (uint64_t i = 0; i < 8; ++i) {
+    s_.script().Mark("step", i);
+    s_.Block(kTemporary, kOtherBytes, stack);
+    s_.Free(kTemporary);
+    s_.Block(0x100000 + i * 0x2000, kOtherBytes, stack);
+  }
+  for (uint64_t i = 0; i < 8; ++i) s_.Free(0x100000 + i * 0x2000);
+  EXPECT_EQ(Of(kTemporary, 5), Category::kTemporaries);
+  EXPECT_EQ(Of(0x104000), Category::kUnknown);
+  EXPECT_THAT(ReasonOf(0x104000), HasSubstr("kept by the program; model.py"));
+  EXPECT_EQ(Of(kParameter), Category::kParameters);
+}
+
 TEST_F(CategoriesTest, WorkspacesAndDriverMemoryAreClassifiedByTheirLibrary) {
   Loop(2);
   s_.Block(0x70000, 8519680,

@@ -21,9 +21,10 @@ uint32_t Categorizer::Group::Traits() const {
   uint32_t traits = static_cast<uint32_t>(kind);
   traits = traits << 3 | static_cast<uint32_t>(life.life);
   traits = traits << 2 | static_cast<uint32_t>(life.born);
-  for (const bool trait : {life.before_training, life.crosses_backward, life.crosses_optimizer,
-                           life.crosses_passes, life.ran_out, life.dies_backward,
-                           life.dies_optimizer, life.dies_at_once, from_before, in_private_pool}) {
+  for (const bool trait :
+       {life.before_training, life.crosses_backward, life.crosses_optimizer, life.crosses_passes,
+        life.crosses_steps, life.ran_out, life.dies_backward, life.dies_optimizer,
+        life.dies_at_once, from_before, in_private_pool}) {
     traits = traits << 1 | (trait ? 1 : 0);
   }
   return traits << 3 | roles;

@@ -27,6 +27,7 @@ std::string_view PhaseText(Born born) {
 
 std::string Categorizer::LifeText(const Group& group) {
   const RowLife& life = group.life;
+  if (life.crosses_steps) return "lives across steps";
   const char* freed = life.dies_backward ? "freed in a backward pass" : "freed after it";
   const std::string_view born = PhaseText(life.born);
   switch (life.life) {
@@ -276,6 +277,8 @@ Categorizer::Decision Categorizer::OfOpen(const Group& group) const {
 }
 
 Categorizer::Decision Categorizer::WithoutTraining(const Group& group) {
+  const bool is_kept = group.life.born == Born::kForward && group.life.crosses_steps;
+  if (is_kept && group.stack != 0 && !group.from_before) return KeptByTheProgram(group);
   if (group.is_open() || group.life.life == Lifespan::kLong) {
     if (group.life.born == Born::kForward) {
       return {Category::kActivations, Confidence::kLow,

@@ -22,6 +22,7 @@ Lives::Lives(const Trace& trace, const Cycles& cycles, const PhaseSpans& spans,
     if (IsBlock(trace, row)) end_of_births_ = std::max(end_of_births_, trace.rows.birth[row]);
   }
   Walk(stacks);
+  if (!has_training()) CountSteps(cycles);
 }
 
 void Lives::AddSegment(Step begin, Step end, Phase phase, uint32_t pass) {
@@ -148,6 +149,18 @@ void Lives::AddDeath(RowId row, uint32_t segment, Step step) {
   life.dies_optimizer = last.phase == Phase::kOptimizer;
   life.dies_at_once = step > segments_[birth_segment_[row]].end &&
                       last_birth_ <= segments_[birth_segment_[row]].end;
+}
+
+void Lives::CountSteps(const Cycles& cycles) {
+  const auto ended_before = [&](Step step) {
+    const auto ends_later = [](Step at, const Cycle& cycle) { return at < cycle.end; };
+    return std::upper_bound(cycles.cycles.begin(), cycles.cycles.end(), step, ends_later) -
+           cycles.cycles.begin();
+  };
+  for (RowId row = 0; row < trace_.rows.count(); ++row) {
+    const auto ended = ended_before(trace_.rows.death[row]) - ended_before(trace_.rows.birth[row]);
+    lives_[row].crosses_steps = ended >= kLongCycles;
+  }
 }
 
 // What is freed after the last phase is freed because the program ends.

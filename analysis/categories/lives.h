@@ -4,7 +4,7 @@
 // and in which phase it was born. Without a loop, backward passes are the measure. Without those,
 // all freed memory counts as having lived for one phase, except memory that existed before the
 // first module was called and is freed when nothing is allocated any more, as at the end of a
-// program.
+// program, and memory that lives for several steps of a loop that only infers.
 //
 //   steps of the loop   |------- 1 -------|------- 2 -------|------- 3 -------| ...
 //   phases               F    B     O       F    B     O       F    B     O
@@ -56,6 +56,7 @@ struct RowLife {
   bool crosses_backward : 1;  // a backward pass began while it lived
   bool crosses_optimizer : 1;
   bool crosses_passes : 1;  // enough backward passes began while it lived to count as a long life
+  bool crosses_steps : 1;   // the same of steps, in a recording without training
   bool ran_out : 1;         // memory ran out while it lived, in the phase of its birth
   bool dies_backward : 1;   // freed in a backward pass
   bool dies_optimizer : 1;  // ... in an optimizer
@@ -96,6 +97,7 @@ class Lives {
   void AddDeath(RowId row, uint32_t segment, Step step);
   Lifespan LifeOf(RowId row, uint32_t dies_in, bool freed) const;
   bool CountsAsFreed(RowId row, uint32_t dies_in) const;
+  void CountSteps(const Cycles& cycles);
 
   const Trace& trace_;
   std::vector<Segment> segments_;
