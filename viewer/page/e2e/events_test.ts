@@ -69,7 +69,7 @@ describe.skipIf(noBrowser !== '').each(['view', 'export'] satisfies Transport[])
     await through(transport, browser, folder, ['fragmentation'], async (test) => {
       const kinds = test.page.getByRole('group', { name: 'Which events are listed' });
       const all = await total(test);
-      const counts = await kinds.getByRole('checkbox').evaluateAll((boxes) => boxes.map((box) => Number(box.parentElement!.textContent!.replace(/^.* (?=[\d,]+$)/, '').replaceAll(',', ''))));
+      const counts = await kinds.getByRole('checkbox').evaluateAll((boxes) => boxes.map((box) => Number(box.parentElement!.textContent.replace(/^.* (?=[\d,]+$)/, '').replaceAll(',', ''))));
       expect(counts.reduce((sum, count) => sum + count, 0)).toBe(all);
       await kinds.getByRole('checkbox', { name: 'Allocs' }).click();
       await test.idle();
