@@ -8,8 +8,6 @@ import { useEffect, useState } from 'preact/hooks';
 import { useScrolledRows } from './use_scrolled_rows';
 import { contentHeight, scrollOfTop, shown, type VirtualRows } from './virtual_rows';
 
-const ROWS_AROUND = 3; // shown on each side of a row that the owner makes active
-
 export interface Column<Row> {
   readonly id: string;
   readonly title: string;
@@ -39,7 +37,7 @@ export interface VirtualGridProps<Row> {
 
 export function VirtualGrid<Row>(props: VirtualGridProps<Row>) {
   const { columns, count, rowHeight } = props;
-  const { body, rows, at, onScroll, show } = useScrolledRows(count, rowHeight, props.resetKey);
+  const { body, rows, at, onScroll, show, center } = useScrolledRows(count, rowHeight, props.resetKey);
   const [own, setOwn] = useState(0);
   useEffect(() => setOwn(0), [props.resetKey]);
   const active = props.active ?? own;
@@ -49,7 +47,8 @@ export function VirtualGrid<Row>(props: VirtualGridProps<Row>) {
   };
   useEffect(() => {
     if (props.active === undefined) return;
-    for (const row of [props.active - ROWS_AROUND, props.active + ROWS_AROUND]) show(Math.min(Math.max(0, row), count - 1));
+    if (props.active === own) show(own);
+    else center(props.active);
   }, [props.active, rows.height]);
   const { first, end } = shown(rows, at);
   useEffect(() => {
