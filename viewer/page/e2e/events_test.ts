@@ -31,7 +31,7 @@ describe.skipIf(noBrowser !== '').each(['view', 'export'] satisfies Transport[])
     browser = await launch();
     folder = mkdtempSync(path.join(tmpdir(), 'gmt-events-'));
     writeCases(folder);
-    writeRandomLog(path.join(folder, 'random.jsonl'), new Random(7), 40_000);
+    writeRandomLog(path.join(folder, 'random.jsonl'), new Random(7), 20_000);
   });
   afterAll(async () => {
     await browser.close();

@@ -13,13 +13,11 @@ export function allocatorsOf(device: Json, at: Link): Section | null {
     title: `Allocators of ${deviceName(device.numberOrNull('index'))}`,
     note: roomWords(device.at('room')),
     columns: [named('Allocator'), numbers('At this peak'), numbers('Allocations'), numbers('Its own peak'), numbers('at')],
-    rows: allocators.map((use) => {
-      const peak: Link = { ...at, heap: '', t_ns: use.number('peak_t_ns') };
-      return [
-        text(use.text('name')), bytes(use.number('live_bytes'), at), text(formatCount(use.number('live_count'))),
-        bytes(use.number('peak_bytes'), peak), text(formatDuration(use.number('peak_t_ns'))),
-      ];
-    }),
+    // Only the time is a link: no lane shows one allocator's memory alone.
+    rows: allocators.map((use) => [
+      text(use.text('name')), bytes(use.number('live_bytes')), text(formatCount(use.number('live_count'))), bytes(use.number('peak_bytes')),
+      text(formatDuration(use.number('peak_t_ns')), { ...at, t_ns: use.number('peak_t_ns') }),
+    ]),
   };
 }
 
