@@ -189,6 +189,31 @@ nlohmann::ordered_json SegmentTable(const StandaloneFile& file) {
   return devices;
 }
 
+nlohmann::ordered_json EventTable(const StandaloneFile& file) {
+  EventsQuery query;
+  for (const EventKind kind : {EventKind::kAlloc, EventKind::kFree, EventKind::kFreeRequested}) {
+    query.kinds &= ~(1u << static_cast<uint32_t>(kind));
+  }
+  query.limit = kMaxEventRows;
+  auto devices = nlohmann::ordered_json::object();
+  for (uint32_t lane = 0; lane < file.index->lanes().size(); ++lane) {
+    const std::string device = std::to_string(file.index->lanes()[lane].device);
+    if (devices.contains(device)) continue;
+    query.lane = lane;
+    auto rows = nlohmann::ordered_json::array();
+    uint64_t total = 0;
+    do {
+      query.offset = rows.size();
+      const auto page = file.questions->AnswerEvents(query);
+      if (!page.ok() || page->rows.empty()) break;
+      total = page->total;
+      for (const EventRow& row : page->rows) rows.push_back(ToJson(row));
+    } while (rows.size() < std::min<uint64_t>(total, kMaxSideEvents));
+    devices[device] = {{"rows", std::move(rows)}, {"total", total}};
+  }
+  return devices;
+}
+
 nlohmann::ordered_json SourceTable(const StandaloneFile& file) {
   constexpr size_t kStacks = 100, kFramesOfOne = 4, kLines = 300;
   const std::vector<analysis::Amount>& amounts = file.recording->examination().replay().stacks();

@@ -32,6 +32,11 @@ nlohmann::ordered_json Texts(const StandaloneFile& file);
 // lifetimes, from which the page reconstructs the segments at any event.
 nlohmann::ordered_json SegmentTable(const StandaloneFile& file);
 
+// Returns the events of the page's list, by device, other than births and deaths of blocks, which
+// are in the lanes: at most kMaxSideEvents of each device.
+inline constexpr size_t kMaxSideEvents = 20'000;
+nlohmann::ordered_json EventTable(const StandaloneFile& file);
+
 // Returns the lines around those named by the stacks with the highest peaks, as far as source is
 // available.
 nlohmann::ordered_json SourceTable(const StandaloneFile& file);

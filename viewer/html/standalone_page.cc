@@ -116,6 +116,7 @@ class StandalonePageMaker {
     for (const ordered_json& answer : file.answers) answers[answer.value("name", "")] = answer;
     fixed_.push_back(JsonPart(absl::StrCat(f, "/answers"), answers));
     fixed_.push_back(JsonPart(absl::StrCat(f, "/segments"), SegmentTable(file)));
+    fixed_.push_back(JsonPart(absl::StrCat(f, "/events"), EventTable(file)));
     fixed_.push_back(JsonPart(absl::StrCat(f, "/sources"), SourceTable(file)));
   }
 

@@ -8,6 +8,8 @@
 #ifndef GMT_VIEWER_QUESTIONS_QUERIES_H_
 #define GMT_VIEWER_QUESTIONS_QUERIES_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -248,6 +250,61 @@ struct Found {
   std::vector<uint32_t> row, birth, death;
   std::vector<uint64_t> size;
   uint64_t total = 0;
+};
+
+// What happened, in the order of the bits of EventsQuery::kinds.
+enum class EventKind : uint8_t {
+  kAlloc,
+  kFree,           // can be used again at once
+  kFreeRequested,  // still in use by another stream
+  kFreeCompleted,  // that stream is done
+  kFreeRefused,    // by the driver
+  kSegmentAlloc,   // driver memory in which an allocator places its blocks
+  kSegmentFree,
+  kMap,
+  kUnmap,
+  kFailed,          // an allocation
+  kAction,          // of an allocator, as the events show: a retry, an emptied cache
+  kRecordedAction,  // as a framework reports it
+  kMark,
+  kSnapshot,
+};
+inline constexpr size_t kEventKinds = 14;
+
+// Returns the name used in protocol.ts.
+constexpr const char* TextOf(EventKind kind) {
+  constexpr const char* kNames[kEventKinds] = {"alloc",          "free",         "free_requested",
+                                               "free_completed", "free_refused", "segment_alloc",
+                                               "segment_free",   "map",          "unmap",
+                                               "failed",         "action",       "recorded_action",
+                                               "mark",           "snapshot"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+inline constexpr uint32_t kAllEventKinds = (1u << kEventKinds) - 1;
+inline constexpr uint32_t kMaxEventRows = 500;
+
+struct EventsQuery {
+  uint32_t lane = 0;
+  uint32_t kinds = kAllEventKinds;
+  uint64_t offset = 0;
+  uint32_t limit = 0;  // at most kMaxEventRows
+  uint32_t event = 0;  // of EventPage::position
+};
+
+struct EventRow {
+  uint32_t event = 0;  // births and deaths until then, including its own
+  int64_t ns = 0;
+  EventKind kind = EventKind::kAlloc;
+  uint32_t row = kNoRow;
+  std::optional<uint64_t> bytes, address;
+  std::string heap, stream, text;
+};
+
+struct EventPage {
+  std::vector<EventRow> rows;
+  uint64_t total = 0, position = 0;
+  std::array<uint64_t, kEventKinds> counts = {};
 };
 
 // Corresponding moments of two recordings.

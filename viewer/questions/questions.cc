@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "viewer/questions/block_details.h"
+#include "viewer/questions/event_page.h"
 #include "viewer/questions/find.h"
 #include "viewer/questions/flame.h"
 #include "viewer/questions/passing_curve.h"
@@ -111,6 +112,10 @@ absl::StatusOr<RangeTable> Questions::AnswerRange(const RangeQuery& query) {
 
 absl::StatusOr<Segments> Questions::AnswerSegments(uint32_t lane, uint32_t event) {
   return MakeSegments(state_->recording, lane, event);
+}
+
+absl::StatusOr<EventPage> Questions::AnswerEvents(const EventsQuery& query) {
+  return MakeEventPage(state_->recording, query);
 }
 
 absl::StatusOr<Found> Questions::AnswerFind(const Scope& scope, uint32_t after, uint32_t limit) {

@@ -79,6 +79,7 @@ class Questions {
   absl::StatusOr<Table> AnswerTable(const TableQuery& query);
   absl::StatusOr<RangeTable> AnswerRange(const RangeQuery& query);
   absl::StatusOr<Segments> AnswerSegments(uint32_t lane, uint32_t event);
+  absl::StatusOr<EventPage> AnswerEvents(const EventsQuery& query);
   // Returns matches from the first one after row `after`; kNoRow: from the first.
   absl::StatusOr<Found> AnswerFind(const Scope& scope, uint32_t after, uint32_t limit);
 

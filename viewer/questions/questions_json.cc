@@ -184,6 +184,28 @@ Json ToJson(const Segments& segments) {
           {"largest_hole", segments.largest_hole}};
 }
 
+Json ToJson(const EventRow& row) {
+  return {{"event", row.event},
+          {"ns", row.ns},
+          {"kind", TextOf(row.kind)},
+          {"row", row.row},
+          {"bytes", OrNull(row.bytes)},
+          {"address", row.address ? Json(Address(*row.address)) : Json("")},
+          {"heap", row.heap},
+          {"stream", row.stream},
+          {"text", row.text}};
+}
+
+Json ToJson(const EventPage& page) {
+  Json rows = Json::array();
+  for (const EventRow& row : page.rows) rows.push_back(ToJson(row));
+  return {{"rows", std::move(rows)},
+          {"total", page.total},
+          {"position", page.position},
+          {"counts", page.counts},
+          {"note", ""}};
+}
+
 Json ToJson(const Found& found) {
   return {{"rows", found.row},
           {"birth", found.birth},

@@ -26,6 +26,8 @@ nlohmann::ordered_json ToJson(const SourceText& source);
 nlohmann::ordered_json ToJson(const Table& table);
 nlohmann::ordered_json ToJson(const RangeTable& table);
 nlohmann::ordered_json ToJson(const Segments& segments);
+nlohmann::ordered_json ToJson(const EventRow& row);
+nlohmann::ordered_json ToJson(const EventPage& page);
 nlohmann::ordered_json ToJson(const Found& found);
 
 // `headline` and `diff`: the output of `gpumemtrace diff`.

@@ -21,6 +21,7 @@
 #include "analysis/categories/alive_texts.h"
 #include "analysis/categories/categories.h"
 #include "analysis/examination/examination.h"
+#include "viewer/questions/event_list.h"
 #include "viewer/questions/frame_table.h"
 #include "viewer/questions/group_history.h"
 #include "viewer/questions/held_rows.h"
@@ -82,6 +83,10 @@ struct Recording {
   analysis::Category CategoryOf(analysis::RowId row) const {
     return categories == nullptr ? analysis::Category::kUnknown : categories->Of(row).category;
   }
+  const EventList& events(int32_t device) {
+    return events_.try_emplace(device, examination, device).first->second;
+  }
+
   // Returns INVALID_ARGUMENT if there is no such lane or event.
   absl::Status Check(uint32_t lane, uint32_t event) const;
 
@@ -99,6 +104,7 @@ struct Recording {
   std::optional<LoopPhases> phases_;
   std::optional<analysis::AliveTexts> alive_texts_;
   std::optional<RowKinds> kinds_;
+  std::map<int32_t, EventList> events_;                            // by device
   std::map<std::pair<RangeQuery::By, bool>, RangeLabels> labels_;  // by grouping and whether folded
 };
 

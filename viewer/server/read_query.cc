@@ -112,6 +112,16 @@ RangeQuery ReadRangeQuery(Parameters& parameters) {
   return query;
 }
 
+EventsQuery ReadEventsQuery(Parameters& parameters) {
+  EventsQuery query;
+  query.lane = Small(parameters, "lane");
+  query.kinds = Small(parameters, "kinds", 0, kAllEventKinds);
+  query.offset = parameters.IntegerOr("offset", 0, UINT32_MAX, 0);
+  query.limit = Small(parameters, "limit", 1, kMaxEventRows);
+  query.event = Small(parameters, "event");
+  return query;
+}
+
 std::optional<OtherSide> ReadOtherSide(Parameters& parameters, size_t files) {
   const auto file = parameters.OptionalInteger("other_file", 0, files - 1);
   const auto lane = OptionalSmall(parameters, "other_lane");

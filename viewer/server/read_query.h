@@ -25,6 +25,7 @@ Scope ReadScope(Parameters& parameters);
 FlameQuery ReadFlameQuery(Parameters& parameters);
 TableQuery ReadTableQuery(Parameters& parameters);
 RangeQuery ReadRangeQuery(Parameters& parameters);
+EventsQuery ReadEventsQuery(Parameters& parameters);
 
 // The other side of a comparing flame graph: given completely or not at all.
 struct OtherSide {

@@ -105,6 +105,19 @@ TEST(ReadQueryTest, TableOfTooManyRowsIsRefused) {
   EXPECT_THAT(Refusal(parameters), HasSubstr("limit: 501"));
 }
 
+TEST(ReadQueryTest, EventsAreOfKnownKinds) {
+  Parameters parameters("lane=1&kinds=16383&offset=9&limit=500&event=3");
+  const EventsQuery query = ReadEventsQuery(parameters);
+  EXPECT_EQ(query.lane, 1u);
+  EXPECT_EQ(query.kinds, kAllEventKinds);
+  EXPECT_EQ(query.offset, 9u);
+  EXPECT_EQ(query.event, 3u);
+  EXPECT_EQ(Refusal(parameters), "");
+  Parameters wrong("lane=1&kinds=16384&limit=501&event=3");
+  ReadEventsQuery(wrong);
+  EXPECT_THAT(Refusal(wrong), HasSubstr("kinds: 16384"));
+}
+
 TEST(ReadQueryTest, OtherSideIsCompleteOrAbsent) {
   Parameters whole("other_file=1&other_lane=0&other_to=9"), none(""), half("other_file=1"),
       far("other_file=2&other_lane=0&other_to=9");

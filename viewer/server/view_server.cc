@@ -131,6 +131,7 @@ class Server : public ViewServer, public QueryHandler {
   Response Table(Parameters& parameters);
   Response Range(Parameters& parameters);
   Response Segments(Parameters& parameters);
+  Response Events(Parameters& parameters);
   Response Find(Parameters& parameters);
   Response Answers(Parameters& parameters);
   Response Compare(Parameters& parameters);
@@ -226,6 +227,7 @@ const std::map<std::string, Server::Question, std::less<>>& Server::Questions() 
       {"table", {Cost::kSlow, &Server::Table}},
       {"range", {Cost::kSlow, &Server::Range}},
       {"segments", {Cost::kSlow, &Server::Segments}},
+      {"events", {Cost::kSlow, &Server::Events}},
       {"find", {Cost::kSlow, &Server::Find}},
       {"answer", {Cost::kSlow, &Server::Answers}},
       {"compare", {Cost::kSlow, &Server::Compare}},
@@ -426,6 +428,14 @@ Response Server::Segments(Parameters& parameters) {
   const auto event = static_cast<uint32_t>(parameters.Integer("event", 0, UINT32_MAX));
   return Ask(parameters, *file, [&](viewer::Questions& questions, std::string* body) {
     return Put(questions.AnswerSegments(lane, event), JsonText<viewer::Segments>, body);
+  });
+}
+
+Response Server::Events(Parameters& parameters) {
+  const std::shared_ptr<ServedRecording> file = File(parameters);
+  const EventsQuery query = ReadEventsQuery(parameters);
+  return Ask(parameters, *file, [&](viewer::Questions& questions, std::string* body) {
+    return Put(questions.AnswerEvents(query), JsonText<EventPage>, body);
   });
 }
 

@@ -203,6 +203,20 @@ TEST_F(ViewServerTest, ReadsTheFilterInAdditionToTheWindow) {
               AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("no regular expression")));
 }
 
+TEST_F(ViewServerTest, PageOfEventsHasItsPlaceInTheList) {
+  View({"good"});
+  WaitFor(0, "ready");
+  const auto page = Json("api/events?file=0&lane=0&kinds=2&offset=1&limit=2&event=20");
+  ASSERT_EQ(page["rows"].size(), 2u);
+  EXPECT_EQ(page["rows"][0]["kind"], "free");
+  EXPECT_EQ(page["rows"][0]["bytes"], 512 * 4);
+  EXPECT_EQ(page["total"], 34);
+  EXPECT_EQ(page["position"], 4);
+  EXPECT_EQ(page["counts"][0], 100);
+  EXPECT_THAT(Get("api/events?file=0&lane=7&kinds=2&limit=2&event=20"),
+              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("no lane 7")));
+}
+
 TEST_F(ViewServerTest, FailedFileDoesNotAffectTheOthers) {
   View({"bad", "good", "throws"});
   WaitFor(0, "failed");

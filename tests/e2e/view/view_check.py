@@ -143,7 +143,7 @@ def own_address():
 def garbage_never_hurts(place):
     with place.view("short.gmt") as view:
         view.wait_ready()
-        questions = ("curve", "passing", "blocks", "block", "stacks", "source", "flame", "table", "range", "segments",
+        questions = ("curve", "passing", "blocks", "block", "stacks", "source", "flame", "table", "range", "segments", "events",
                      "find", "answer", "compare", "meta", "progress")
         names = ("file", "lane", "axis", "from", "to", "columns", "low", "high", "rows", "layout", "row", "ids", "path",
                  "line", "of", "text", "category", "stack", "key", "min_size", "max_size", "inverted", "folded", "by",

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { DataSource } from '../src/data/data_source';
 import { Random } from '../src/testing/random';
 import { seedsOfSuite } from '../src/testing/seeds';
-import { type Axis, type BlockQuery, type BlockTile, type CurveTile, type FileMeta, type Filter, type FlameTree, NO_ROW, type RangeAmounts, type RangeQuery, type RangeTable, type Scope, type TableQuery } from '../src/data/protocol';
+import { ALL_EVENT_KINDS, type Axis, type BlockQuery, type BlockTile, type CurveTile, type FileMeta, type Filter, type FlameTree, NO_ROW, type RangeAmounts, type RangeQuery, type RangeTable, type Scope, type TableQuery } from '../src/data/protocol';
 import { NO_FILTER } from '../src/state/state';
 import { noPage, run } from './program';
 import { writeRandomLog } from './random_log';
@@ -111,6 +111,19 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
       }
       expect([...roles]).toEqual(expect.arrayContaining(['a parameter', 'a gradient', 'saved for backward', 'only the program holds it']));
       expect(dtypes.size).toBe(3);
+    }
+  });
+
+  it('lists the same events', async () => {
+    for (const { lane, label } of file.lanes) {
+      const all = await transports.server.events({ file: 0, lane, kinds: ALL_EVENT_KINDS, offset: 0, limit: 1, event: 0 });
+      expect(all.total, label).toBeGreaterThan(0);
+      expect(all.counts.reduce((sum, count) => sum + count, 0)).toBe(all.total);
+      for (let i = 0; i < 16; i++) {
+        const kinds = i < 4 ? ALL_EVENT_KINDS : random.below(ALL_EVENT_KINDS + 1);
+        const query = { file: 0, lane, kinds, offset: random.below(all.total), limit: 1 + random.below(500), event: random.below(file.events + 1) };
+        expect(await transports.file.events(query)).toEqual(await transports.server.events(query));
+      }
     }
   });
 

@@ -7,6 +7,7 @@ import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { luminance } from '../src/render/palette';
+import { formatBytes, formatCount, formatExactBytes } from '../src/base/format_bytes';
 import { hexOf } from '../src/render/theme';
 import { launch, noBrowser, TestPage } from './page';
 import { noPage, run, writeCases } from './program';
@@ -123,6 +124,24 @@ for (const transport of ['view', 'export'] satisfies Transport[]) {
         await peak.getByRole('link', { name: 'activations' }).click();
         await test.idle();
         expect(await test.state()).toMatchObject({ view: 'timeline', filter: { category: 'activations' } });
+      });
+    });
+
+    it('lists the allocators with the numbers of report --json', async () => {
+      interface Use { readonly name: string; readonly live_bytes: number; readonly live_count: number; readonly peak_bytes: number }
+      interface Report { readonly devices: readonly { readonly allocators: readonly Use[]; readonly room: Readonly<Record<string, number>> }[] }
+      const { allocators, room } = (JSON.parse(run(folder, 'report', '--json', 'outside.jsonl')) as Report).devices[0]!;
+      expect(allocators.map(({ name }) => name)).toEqual(['cudaMalloc', 'caching allocator (pytorch)']);
+      await open('outside', async (test) => {
+        const table = test.page.getByRole('region', { name: 'Allocators of GPU 0' });
+        const rows = await table.locator('tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td')].map((cell) => [cell.textContent, cell.firstElementChild!.getAttribute('title')] as const)));
+        expect(rows.map(([name, live, count, peak]) => [name![0], live![1], count![0], peak![1]])).toEqual(
+          allocators.map((use) => [use.name, formatExactBytes(use.live_bytes), formatCount(use.live_count), formatExactBytes(use.peak_bytes)]),
+        );
+        expect(rows.map(([, live]) => live![0])).toEqual(allocators.map((use) => formatBytes(use.live_bytes)));
+        expect(await table.locator('.muted').textContent()).toBe(
+          `At this peak about ${formatBytes(room['free_bytes']!)} were free of ${formatBytes(room['total_bytes']!)}; a request of up to ${formatBytes(room['largest_request_bytes']!)} would have succeeded.`,
+        );
       });
     });
 

@@ -82,6 +82,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   'table.by': { done: (before, after) => after.table.by !== before.table.by },
   'table.sort': { done: (before, after) => after.table.sort !== before.table.sort },
   'table.reverse': { done: (before, after) => after.table.descending !== before.table.descending },
+  'segments.list': { done: (before, after) => after.list.open !== before.list.open, restore: ['Q'] },
   'segments.previous_step': { prepare: ['P'], done: (before, after) => cursor(after) < cursor(before) },
   // From the last step, so that it soon reaches the end and stops.
   'segments.play': { prepare: ['P', ...Array<string>(16).fill(']')], done: (before, after) => cursor(after) > cursor(before) },

@@ -24,6 +24,7 @@ export interface DataSource {
   table(query: p.TableQuery, signal?: AbortSignal): Promise<p.Table>;
   range(query: p.RangeQuery, signal?: AbortSignal): Promise<p.RangeTable>;
   segments(file: number, lane: number, event: number, signal?: AbortSignal): Promise<p.Segments>;
+  events(query: p.EventsQuery, signal?: AbortSignal): Promise<p.EventPage>;
   answer(file: number, name: p.AnswerName, signal?: AbortSignal): Promise<p.Answer>;
   compare(file: number, other: number, signal?: AbortSignal): Promise<p.Compare>;
   find(scope: p.Scope, after: number, limit: number, signal?: AbortSignal): Promise<p.Found>;

@@ -147,6 +147,13 @@ export class EmbeddedSource implements DataSource {
     return segmentsAfter(event, { meta: file.meta, lane, lanes, segments, stacks, ns });
   }
 
+  async events(query: p.EventsQuery, signal?: AbortSignal): Promise<p.EventPage> {
+    const file = await this.file(query.file);
+    const list = await file.events((await file.lane(query.lane)).meta.device);
+    signal?.throwIfAborted();
+    return list.answer(query);
+  }
+
   async answer(fileNumber: number, name: p.AnswerName): Promise<p.Answer> {
     const answers = await (await this.file(fileNumber)).answers();
     const answer = answers[name];

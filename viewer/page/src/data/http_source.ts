@@ -13,7 +13,7 @@ export interface Events {
 }
 
 export class HttpSource implements DataSource {
-  private events: Events | null = null;
+  private stream: Events | null = null;
   private readonly watchers = new Set<(progress: p.Progress) => void>();
   private last: p.Progress | null = null;
   private readonly windows = new Map<number, number>(); // by file, for live recordings
@@ -40,9 +40,9 @@ export class HttpSource implements DataSource {
   watchProgress(onProgress: (progress: p.Progress) => void): () => void {
     this.watchers.add(onProgress);
     if (this.last !== null) onProgress(this.last);
-    if (this.events === null) {
-      this.events = this.openEvents(new URL('api/alive', this.base).href);
-      this.events.onmessage = (message) => {
+    if (this.stream === null) {
+      this.stream = this.openEvents(new URL('api/alive', this.base).href);
+      this.stream.onmessage = (message) => {
         this.last = JSON.parse(message.data) as p.Progress;
         for (const watcher of this.watchers) watcher(this.last);
       };
@@ -85,6 +85,9 @@ export class HttpSource implements DataSource {
   }
   async segments(file: number, lane: number, event: number, signal?: AbortSignal): Promise<p.Segments> {
     return (await this.json('segments', { file, lane, event }, signal)) as p.Segments;
+  }
+  async events(query: p.EventsQuery, signal?: AbortSignal): Promise<p.EventPage> {
+    return (await this.json('events', { ...query }, signal)) as p.EventPage;
   }
   async answer(file: number, name: p.AnswerName, signal?: AbortSignal): Promise<p.Answer> {
     return (await this.json('answer', { file, name }, signal)) as p.Answer;

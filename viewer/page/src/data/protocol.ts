@@ -17,6 +17,7 @@
 // allocator places its blocks), stack, lane, step, mark, phase.
 
 export * from './protocol/details';
+export * from './protocol/events';
 export * from './protocol/moments';
 export * from './protocol/recording';
 export * from './protocol/tables';

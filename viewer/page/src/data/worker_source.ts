@@ -67,6 +67,9 @@ export class WorkerSource implements DataSource {
   segments(file: number, lane: number, event: number, signal?: AbortSignal): Promise<p.Segments> {
     return this.ask('segments', [file, lane, event], signal);
   }
+  events(query: p.EventsQuery, signal?: AbortSignal): Promise<p.EventPage> {
+    return this.ask('events', [query], signal);
+  }
   answer(file: number, name: p.AnswerName, signal?: AbortSignal): Promise<p.Answer> {
     return this.ask('answer', [file, name], signal);
   }

@@ -1,6 +1,6 @@
 // The state that all views share: one immutable State, changed through a Store.
 
-import type { Axis, Filter, Layout, Meta, Progress, RangeQuery, Scope, TableQuery } from '../data/protocol';
+import { ALL_EVENT_KINDS, type Axis, type Filter, type Layout, type Meta, type Progress, type RangeQuery, type Scope, type TableQuery } from '../data/protocol';
 
 export type ViewName = 'overview' | 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare';
 
@@ -44,6 +44,7 @@ export interface State {
   readonly of: Scope['of'];
   readonly flame: FlameOptions;
   readonly table: TableOptions;
+  readonly list: EventListOptions;
   readonly breakdown: BreakdownOptions;
   readonly theme: 'system' | 'light' | 'dark';
 }
@@ -66,6 +67,12 @@ export interface BreakdownOptions {
   readonly folded: boolean; // by function or line: without noise frames
   readonly sort: RangeQuery['sort'];
   readonly descending: boolean;
+}
+
+/** The list of events beside the segments. */
+export interface EventListOptions {
+  readonly open: boolean;
+  readonly kinds: number; // EventsQuery
 }
 
 export interface TableOptions {
@@ -108,6 +115,7 @@ export const INITIAL_STATE: State = {
   of: 'live',
   flame: { inverted: false, folded: true, icicle: true, focus: 0, search: '', compare: false },
   table: { by: 'stack', sort: 'bytes', descending: true },
+  list: { open: true, kinds: ALL_EVENT_KINDS },
   breakdown: { open: false, of: 'range', by: 'category', folded: true, sort: 'bytes', descending: true },
   theme: 'system',
 };

@@ -3,7 +3,7 @@
 // newer page open too. A change of meaning needs a new version and a function that converts old
 // addresses.
 
-import type { Filter, Scope } from '../data/protocol';
+import { ALL_EVENT_KINDS, type Filter, type Scope } from '../data/protocol';
 import type { Place } from './live';
 import { INITIAL_STATE, NO_FILTER, type BreakdownOptions, type FlameOptions, type Selection, type State, type TableOptions } from './state';
 
@@ -122,6 +122,14 @@ const FIELDS: Readonly<Record<string, Field>> = {
   down: {
     write: (state) => flag(state.table.descending),
     read: (text, old) => orNull(flagIn(text), (descending) => ({ table: { ...old.table, descending } })),
+  },
+  list: {
+    write: ({ list }) => flag(list.open),
+    read: (text, old) => orNull(flagIn(text), (open) => ({ list: { ...old.list, open } })),
+  },
+  kinds: {
+    write: ({ list }) => String(list.kinds),
+    read: (text, old) => orNull(numberIn(text), (kinds) => ({ list: { ...old.list, kinds: kinds & ALL_EVENT_KINDS } })),
   },
   breakdown: breakdownFlag('open'),
   breakdown_of: breakdownOption('of', ['range', 'cursor']),

@@ -16,6 +16,8 @@ export interface ScrolledRows {
   readonly onScroll: () => void;
   /** Scrolls as little as possible to make a row fully visible. */
   readonly show: (row: number) => void;
+  /** Scrolls so that a row is in the middle, as far as possible. */
+  readonly center: (row: number) => void;
 }
 
 /** `resetKey`: when it changes, the rows scroll back to the top. */
@@ -64,5 +66,6 @@ export function useScrolledRows(count: number, rowHeight: number, resetKey: stri
     setTop(topOfScroll(rows, element.scrollTop));
   };
   const show = (row: number): void => setTop((old) => topThatShows(rows, clampTop(rows, old), row));
-  return { body, rows, at, onScroll, show };
+  const center = (row: number): void => setTop(clampTop(rows, row + 0.5 - height / rowHeight / 2));
+  return { body, rows, at, onScroll, show, center };
 }

@@ -30,13 +30,26 @@ export interface VirtualGridProps<Row> {
   readonly onSort: (id: string) => void;
   /** When it changes, the grid scrolls back to its top. */
   readonly resetKey: string;
+  /** If the owner moves the active row too: the row, and what happens when the user moves it. */
+  readonly active?: number;
+  readonly onMove?: (row: number) => void;
 }
 
 export function VirtualGrid<Row>(props: VirtualGridProps<Row>) {
   const { columns, count, rowHeight } = props;
-  const { body, rows, at, onScroll, show } = useScrolledRows(count, rowHeight, props.resetKey);
-  const [active, setActive] = useState(0);
-  useEffect(() => setActive(0), [props.resetKey]);
+  const { body, rows, at, onScroll, show, center } = useScrolledRows(count, rowHeight, props.resetKey);
+  const [own, setOwn] = useState(0);
+  useEffect(() => setOwn(0), [props.resetKey]);
+  const active = props.active ?? own;
+  const setActive = (row: number): void => {
+    setOwn(row);
+    props.onMove?.(row);
+  };
+  useEffect(() => {
+    if (props.active === undefined) return;
+    if (props.active === own) show(own);
+    else center(props.active);
+  }, [props.active, rows.height]);
   const { first, end } = shown(rows, at);
   useEffect(() => {
     if (end > first) props.onShow(first, end);
@@ -55,7 +68,8 @@ export function VirtualGrid<Row>(props: VirtualGridProps<Row>) {
     event.preventDefault();
     event.stopPropagation();
   };
-  const onClick = (index: number, row: Row | undefined): void => {
+  const onClick = (index: number, row: Row | undefined, element: HTMLElement): void => {
+    element.closest<HTMLElement>('[role=grid]')?.focus(); // so that keys move on from there
     setActive(index);
     if (row !== undefined) props.onOpen(row);
   };
@@ -85,7 +99,7 @@ export function VirtualGrid<Row>(props: VirtualGridProps<Row>) {
             const y = (index - at) * rowHeight + scrollOfTop(rows, at);
             return (
               <GridRow key={index} index={index} row={row} columns={columns} y={y} height={rowHeight} isActive={index === active}
-                isSelected={row !== undefined && props.isSelected(row)} onClick={() => onClick(index, row)} />
+                isSelected={row !== undefined && props.isSelected(row)} onClick={(element) => onClick(index, row, element)} />
             );
           })}
         </div>
@@ -117,7 +131,7 @@ interface GridRowProps<Row> {
   readonly height: number;
   readonly isActive: boolean;
   readonly isSelected: boolean;
-  readonly onClick: () => void;
+  readonly onClick: (element: HTMLElement) => void;
 }
 
 function GridRow<Row>({ index, row, columns, y, height, isActive, isSelected, onClick }: GridRowProps<Row>) {
@@ -129,7 +143,7 @@ function GridRow<Row>({ index, row, columns, y, height, isActive, isSelected, on
       aria-rowindex={index + 2}
       aria-selected={isSelected}
       style={{ transform: `translateY(${y}px)`, height: `${height}px` }}
-      onClick={onClick}
+      onClick={(event) => onClick(event.currentTarget)}
     >
       {columns.map((column) => (
         <div key={column.id} role="gridcell" class={column.numeric ? 'cell numeric' : 'cell'}>

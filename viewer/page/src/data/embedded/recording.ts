@@ -4,6 +4,7 @@ import { DataError } from '../data_source';
 import type { Answer, Axis, FileMeta, SourceText } from '../protocol';
 import { decodeSlab } from '../slab';
 import type { Archive } from './archive';
+import { EventList, type EventTable } from './event_list';
 import { type FileTexts, type PackedStackTable, readClock, StackTable } from './file_data';
 import { readLane } from './lane_data';
 import { LoadedLane } from './loaded_lane';
@@ -42,6 +43,14 @@ export class EmbeddedRecording {
     const [table, lanes] = await Promise.all([this.once('segments', async () => (await this.json('segments')) as SegmentTable), this.lanes()]);
     const own = lanes.filter((lane) => lane.meta.device === device && isAllocators(lane));
     return mapSegments(event, { pieces: table[String(device)] ?? [], lanes: own, streams: this.meta.streams, imported: this.meta.imported_from !== '' });
+  }
+  events(device: number): Promise<EventList> {
+    return this.once(`list/${device}`, async () => {
+      const table = await this.once('events', async () => (await this.json('events')) as EventTable);
+      const [lanes, stacks, ns] = await Promise.all([this.lanes(), this.stacks(), this.clock()]);
+      const own = lanes.filter((lane) => lane.meta.device === device);
+      return new EventList({ meta: this.meta, lanes: own, side: table[String(device)] ?? { rows: [], total: 0 }, stacks, ns });
+    });
   }
   lanes(): Promise<readonly LoadedLane[]> {
     return Promise.all(this.meta.lanes.map(({ lane }) => this.lane(lane)));

@@ -9,6 +9,7 @@ import { NO_ROW, type BlockDetails, type Neighbour } from '../../data/protocol';
 import { cursorEvent } from '../../state/scope';
 import { Answered } from '../../widgets/states';
 import { keyOf, useQuestion } from '../../widgets/use_question';
+import { bitOf } from '../events/event_words';
 import type { ViewProps } from '../view';
 import { copyText } from './copy';
 import { aliveWords, blockFacts, blockMarkdown, blockText, neighbourWords, SAVED } from './details_text';
@@ -48,6 +49,8 @@ function Block({ block, ...props }: ViewProps & { readonly block: BlockDetails }
         <button type="button" title="Shift + A" onClick={onlyStack}>All from this stack</button>
         <button type="button" title="F" onClick={showLife}>Show its life</button>
         <button type="button" onClick={() => void navigator.showEvent(block.birth)} disabled={cursorEvent(state) === block.birth}>To its birth</button>
+        <EventButton {...props} title="Alloc event" event={block.birth} lane={block.lane} kinds={bitOf('alloc') | bitOf('segment_alloc')} />
+        <EventButton {...props} title="Free event" event={block.death} lane={block.lane} kinds={bitOf('free') | bitOf('free_requested') | bitOf('segment_free')} />
         <button type="button" title="Y" onClick={() => copy(blockText(block))}>Copy text</button>
         <button type="button" title="Shift + Y" onClick={() => copy(blockMarkdown(block))}>Copy Markdown</button>
         <CloseButton store={store} />
@@ -71,7 +74,23 @@ function Block({ block, ...props }: ViewProps & { readonly block: BlockDetails }
   );
 }
 
-function fileEvents({ state }: ViewProps): number {
+interface EventButtonProps extends ViewProps {
+  readonly title: string;
+  readonly event: number;
+  readonly lane: number | null; // null: in none of the lanes shown
+  readonly kinds: number; // that must be listed
+}
+
+/** Leads to the block's entry in the list of events. */
+function EventButton({ state, store, title, event, lane, kinds }: EventButtonProps) {
+  const show = (): void => store.update((old) => ({
+    view: 'segments', cursor: event, lane: lane ?? old.lane, list: { open: true, kinds: old.list.kinds | kinds },
+  }));
+  const isListed = event > 0 && event <= fileEvents({ state });
+  return <button type="button" disabled={!isListed} title="In the list of events, beside the segments after it" onClick={show}>{title}</button>;
+}
+
+function fileEvents({ state }: Pick<ViewProps, 'state'>): number {
   return state.meta?.files[state.file]?.events ?? 0;
 }
 

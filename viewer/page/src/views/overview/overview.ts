@@ -10,6 +10,7 @@ import type { Answers } from '../../widgets/use_answers';
 import type { BarMark, BarPart } from '../../widgets/stacked_bar';
 import { findingOf, JUDGED, type Finding } from '../answers/findings';
 import { bytes, deviceName, named, NO_LINK, numbers, text, type Link, type LinkedPart, type Section } from '../answers/page';
+import { allocatorsOf } from './allocators';
 
 export interface Overview {
   /** What is wrong. */
@@ -41,6 +42,7 @@ export interface Peak {
   readonly stepParts: readonly BarPart[];
   readonly stepWords: Readonly<Record<string, string>>; // of each of these
   readonly phases: Section | null;
+  readonly allocators: Section | null;
 }
 
 export function overviewOf(answers: Answers, file: FileMeta): Overview {
@@ -108,6 +110,7 @@ function peakOf(device: Json, file: FileMeta): Peak {
       variable: `${formatBytes(variable)}: ${usesWords(profile.list('peak_categories'), profile.list('floor_categories'))}`,
     },
     phases: phasesOf(device, file),
+    allocators: allocatorsOf(device, at),
   };
 }
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { Json } from '../../base/json';
 import type { Answer, AnswerName, FileMeta } from '../../data/protocol';
 import { recordedFile } from '../../testing/recordings';
 import type { Answers } from '../../widgets/use_answers';
+import { roomWords } from './allocators';
 import { overviewOf } from './overview';
 import { runFacts } from './run_facts';
 
@@ -20,6 +22,11 @@ const REPORT = {
         floor_categories: [{ category: 'optimizer_state', bytes: 5 * GIB }],
         peak_categories: [{ category: 'optimizer_state', bytes: 5 * GIB }, { category: 'activations', bytes: 4 * GIB }],
       },
+      allocators: [
+        { name: 'cudaMalloc', live_bytes: GIB, live_count: 3, peak_bytes: 2 * GIB, peak_t_ns: 5 },
+        { name: 'caching allocator (pytorch)', live_bytes: 8 * GIB, live_count: 1200, peak_bytes: 8 * GIB, peak_t_ns: 7 },
+      ],
+      room: { total_bytes: 80 * GIB, free_bytes: 60 * GIB, largest_cached_bytes: GIB, releasable_bytes: GIB, largest_request_bytes: 61 * GIB },
       steps: { source: 'mark step', count: 12, typical: { peak_bytes: 9 * GIB, peak_phase: 'forward', growth_bytes: 0, phases: { forward: { peak_bytes: 9 * GIB, change_bytes: 4 * GIB } } } },
     },
   ],
@@ -55,6 +62,19 @@ describe('an overview', () => {
     expect(peak!.parts[0]!.link).toMatchObject({ view: 'timeline', category: 'optimizer_state', device: 0, t_ns: 7 });
     expect(peak!.marks).toEqual([{ name: 'reserved', bytes: 10 * GIB }, { name: 'capacity', bytes: 80 * GIB }]);
     expect(peak!.stepWords).toEqual({ floor: '5.00 GiB: optimizer state 5.00 GiB', variable: '4.00 GiB: activations +4.00 GiB' });
+  });
+
+  it('lists the allocators as the report does, and what a request could get', async () => {
+    const { allocators } = overviewOf(known({ report: REPORT }), await recordedFile()).peaks[0]!;
+    expect(allocators!.rows.map((row) => row.map(({ text }) => text))).toEqual([
+      ['cudaMalloc', '1.00 GiB', '3', '2.00 GiB', '5 ns'],
+      ['caching allocator (pytorch)', '8.00 GiB', '1,200', '8.00 GiB', '7 ns'],
+    ]);
+    expect(allocators!.note).toBe('At this peak about 60.0 GiB were free of 80.0 GiB, the largest free piece of the cache had 1.00 GiB; a request of up to 61.0 GiB would have succeeded.');
+    const words = (room: unknown): string => roomWords(new Json(room));
+    expect(words({ free_bytes: null, largest_cached_bytes: 0 })).toBe('');
+    expect(words({ free_bytes: null, largest_cached_bytes: GIB })).toBe('At this peak the largest free piece of the cache had 1.00 GiB; free driver memory is unknown.');
+    expect(words({ free_bytes: GIB, total_bytes: null, largest_request_bytes: GIB })).toBe('At this peak about 1.00 GiB were free; a request of up to 1.00 GiB would have succeeded.');
   });
 
   it('has the duration of a phase where the recording has its spans', async () => {

@@ -122,6 +122,7 @@ function PeakOf({ peak, links }: { readonly peak: Peak; readonly links: Links })
         </>
       )}
       {peak.phases !== null && <SectionTable section={peak.phases} links={links} />}
+      {peak.allocators !== null && <SectionTable section={peak.allocators} links={links} />}
     </section>
   );
 }

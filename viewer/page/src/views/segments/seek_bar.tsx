@@ -16,9 +16,10 @@ interface SeekBarProps {
   readonly file: FileMeta;
   readonly ns: number | null; // of the state that is shown
   readonly playback: Playback;
+  readonly onList: () => void; // shows or hides the list of events
 }
 
-export function SeekBar({ state, store, source, file, ns, playback }: SeekBarProps) {
+export function SeekBar({ state, store, source, file, ns, playback, onList }: SeekBarProps) {
   const [failure, setFailure] = useState('');
   const event = cursorEvent(state);
   const go = (to: number): void =>
@@ -63,6 +64,7 @@ export function SeekBar({ state, store, source, file, ns, playback }: SeekBarPro
           To the peak
         </button>
       )}
+      <button type="button" aria-pressed={state.list.open} title="Q" onClick={onList}>Events</button>
       {failure !== '' && <span role="alert">{failure}</span>}
     </div>
   );

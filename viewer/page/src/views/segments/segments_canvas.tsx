@@ -1,7 +1,7 @@
 // The canvas of the segments, with its mouse and key handling. Only visible rows are drawn.
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Segments } from '../../data/protocol';
+import type { EventRow, Segments } from '../../data/protocol';
 import { SiteColors } from '../../render/site_colors';
 import { CanvasTree, type TreeItem } from '../../widgets/canvas_tree';
 import { useCanvas } from '../../widgets/use_canvas';
@@ -11,6 +11,7 @@ import {
   layOutSegments,
   pieceAt,
   piecesOf,
+  placeOfAddress,
   placeOfRow,
   rowAt,
   SEGMENT_HEIGHT,
@@ -153,7 +154,12 @@ function itemsAround({ segments, spot, categories }: SegmentsCanvasProps, layout
   return items;
 }
 
-/** Returns the initial spot: the block that the event is about, or the first segment. */
-export function firstSpot(segments: Segments): Spot {
-  return placeOfRow(segments, segments.row) ?? { segment: 0, piece: -1 };
+/**
+ * Returns the initial spot: the block that the event is about, what lies at the address of its entry in
+ * the list of events, or the first segment.
+ */
+export function spotOf(segments: Segments, entry: EventRow | null): Spot {
+  const own = entry !== null && entry.event === segments.event ? entry : null;
+  const place = placeOfRow(segments, own?.row ?? segments.row) ?? placeOfAddress(segments, own?.address ?? '');
+  return place ?? { segment: 0, piece: -1 };
 }

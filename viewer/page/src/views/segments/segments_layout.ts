@@ -116,6 +116,17 @@ export function roundingOf(segment: SegmentState, index: number): number {
   return requested < 0 ? 0 : Math.max(0, segment.bytes[index]! - requested);
 }
 
+/**
+ * Returns the place of the piece that lies at an address, or null if no segment contains it.
+ */
+export function placeOfAddress({ segments }: Pick<Segments, 'segments'>, address: string): { readonly segment: number; readonly piece: number } | null {
+  const at = Number(address); // addresses have at most 48 bits
+  if (address === '' || at === 0) return null;
+  const segment = segments.findIndex((each) => Number(each.address) > 0 && at >= Number(each.address) && at < Number(each.address) + each.size);
+  if (segment < 0) return null;
+  return { segment, piece: pieceAt(piecesOf(segments[segment]!), at - Number(segments[segment]!.address)) };
+}
+
 /** Returns the place of the block of that row, or null if it is in no segment. */
 export function placeOfRow(segments: Segments, row: number): { readonly segment: number; readonly piece: number } | null {
   for (let segment = 0; segment < segments.segments.length; segment++) {

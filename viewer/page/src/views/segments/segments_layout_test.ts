@@ -5,6 +5,7 @@ import {
   layOutSegments,
   pieceAt,
   piecesOf,
+  placeOfAddress,
   placeOfRow,
   rowAt,
   roundingOf,
@@ -94,5 +95,13 @@ describe('pieces', () => {
     const segments = { segments: [segment(9, []), segment(100, [[0, 5], [50, 5]])] } as unknown as Segments;
     expect(placeOfRow(segments, 11)).toEqual({ segment: 1, piece: 2 });
     expect(placeOfRow(segments, 99)).toBeNull();
+  });
+
+  it('are found by address', () => {
+    const segments = { segments: [{ ...segment(500, [[0, 500]]), address: '0x0' }, { ...segment(100, [[10, 20]]), address: '0x100' }] };
+    expect(placeOfAddress(segments, '0x100')).toEqual({ segment: 1, piece: 0 });
+    expect(placeOfAddress(segments, '0x10b')).toEqual({ segment: 1, piece: 1 });
+    expect(placeOfAddress(segments, '0x164')).toBeNull(); // its end; what is in no segment has no address
+    expect(placeOfAddress(segments, '')).toBeNull();
   });
 });

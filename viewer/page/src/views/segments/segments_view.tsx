@@ -4,7 +4,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { formatBytes } from '../../base/format_bytes';
 import { words } from '../../base/words';
-import { NO_ROW, type FileMeta, type Scope, type Segments } from '../../data/protocol';
+import { NO_ROW, type EventRow, type FileMeta, type LaneMeta, type Scope, type Segments } from '../../data/protocol';
 import { cssColor, hueOfCategory } from '../../render/palette';
 import type { Command } from '../../state/commands';
 import { isFiltering } from '../../state/filter';
@@ -13,11 +13,12 @@ import { cursorEvent, fileOf, laneOf } from '../../state/scope';
 import { Answered, Empty, Failed } from '../../widgets/states';
 import { useCommands } from '../../widgets/use_commands';
 import { keyOf, useQuestion } from '../../widgets/use_question';
+import { EventsPanel } from '../events/events_panel';
 import type { View, ViewProps } from '../view';
 import { pieceTest, rowsOf } from './passing_rows';
 import { usePlayback, type Playback } from './playback';
 import { eventOfStep, SeekBar, stepBeside } from './seek_bar';
-import { firstSpot, SegmentsCanvas, type Spot } from './segments_canvas';
+import { SegmentsCanvas, spotOf, type Spot } from './segments_canvas';
 import { piecesOf } from './segments_layout';
 import { heldByCategory, pieceWords, segmentWords } from './segments_words';
 
@@ -34,27 +35,39 @@ function SegmentsView(props: ViewProps) {
   const go = (to: number): void => store.update({ cursor: to });
   const window = { from: Math.floor(state.rangeEvents.from), to: Math.ceil(state.rangeEvents.to) };
   const playback = usePlayback(event, window, asked.loading || passing.loading, go);
-  useCommands(props.commands, segmentCommands(file, event, playback, go));
+  const toggleList = (): void => store.update((old) => ({ list: { ...old.list, open: !old.list.open } }));
+  useCommands(props.commands, segmentCommands(file, event, playback, go, toggleList));
+  const [entry, setEntry] = useState<EventRow | null>(null);
   if (file === null || lane === null) return null;
-  if (!lane.has_segments) {
-    return (
-      <Empty title="No segments in this lane">
-        <p>A caching allocator places its blocks in segments, memory of the driver; {lane.label} has none.</p>
-      </Empty>
-    );
-  }
   return (
     <section class="view segments-view" aria-label="Segments">
-      <SeekBar state={state} store={store} source={source} file={file} ns={asked.answer?.ns ?? null} playback={playback} />
-      {passing.failure !== '' && <Failed message={passing.failure} />}
-      <Answered asked={asked} what="Loading that event…">
-        {(segments) => <State {...props} segments={segments} categories={file.categories} rows={passing.answer} />}
-      </Answered>
+      <SeekBar state={state} store={store} source={source} file={file} ns={asked.answer?.ns ?? null} playback={playback} onList={toggleList} />
+      <div class="timeline-body">
+        <div class="timeline-main">
+          {lane.has_segments ? (
+            <>
+              {passing.failure !== '' && <Failed message={passing.failure} />}
+              <Answered asked={asked} what="Loading that event…">
+                {(segments) => <State {...props} segments={segments} categories={file.categories} rows={passing.answer} entry={entry} />}
+              </Answered>
+            </>
+          ) : <NoSegments lane={lane} />}
+        </div>
+        {state.list.open && <EventsPanel {...props} onEntry={setEntry} />}
+      </div>
     </section>
   );
 }
 
-function segmentCommands(file: FileMeta | null, event: number, playback: Playback, go: (event: number) => void): Command[] {
+function NoSegments({ lane }: { readonly lane: LaneMeta }) {
+  return (
+    <Empty title="No segments in this lane">
+      <p>A caching allocator places its blocks in segments, memory of the driver; {lane.label} has none.</p>
+    </Empty>
+  );
+}
+
+function segmentCommands(file: FileMeta | null, event: number, playback: Playback, go: (event: number) => void, toggleList: () => void): Command[] {
   const group = 'Segments';
   const hasSteps = (): boolean => file !== null && file.steps.source !== '';
   const byStep = (by: number): void => {
@@ -63,6 +76,7 @@ function segmentCommands(file: FileMeta | null, event: number, playback: Playbac
   return [
     { id: 'segments.previous_step', title: 'Previous step', group, hotkeys: ['['], run: () => byStep(-1), enabled: hasSteps },
     { id: 'segments.next_step', title: 'Next step', group, hotkeys: [']'], run: () => byStep(1), enabled: hasSteps },
+    { id: 'segments.list', title: 'Show or hide the list of events', group, hotkeys: ['Q'], run: toggleList },
     { id: 'segments.play', title: 'Play the shown range, or pause', group, hotkeys: ['V'], run: playback.toggle, enabled: () => file !== null },
   ];
 }
@@ -71,12 +85,13 @@ interface StateProps extends ViewProps {
   readonly segments: Segments;
   readonly categories: readonly string[];
   readonly rows: ReadonlySet<number> | null; // that match the filter; null: no filter, or not loaded yet
+  readonly entry: EventRow | null; // of the list of events, at the cursor; null: not known
 }
 
-function State({ state, store, segments, categories, rows }: StateProps) {
+function State({ state, store, segments, categories, rows, entry }: StateProps) {
   const passes = useMemo(() => (rows === null ? null : pieceTest(rows, state.filter, categories)), [rows, state.filter, categories]);
-  const [spot, setSpot] = useState<Spot>(() => firstSpot(segments));
-  useEffect(() => setSpot(firstSpot(segments)), [segments]);
+  const [spot, setSpot] = useState<Spot>(() => spotOf(segments, entry));
+  useEffect(() => setSpot(spotOf(segments, entry)), [segments, entry]);
   const segment = segments.segments[spot.segment];
   const piece = segment === undefined ? undefined : piecesOf(segment)[spot.piece];
   const choose = (to: Spot): void => {
