@@ -37,7 +37,8 @@
   VERB(Doctor) \
   VERB(Repair) \
   VERB(Symbolize) \
-  VERB(PreloadPath)
+  VERB(PreloadPath) \
+  VERB(Completion)
 // clang-format on
 
 namespace gmt::cli {
