@@ -151,6 +151,7 @@ Program::Program()
   app_->set_version_flag("--version", fmt::format("gpumemtrace {}", format::ToolVersion()),
                          "Print the version and exit");
   app_->set_help_flag("-h,--help", "Print this help and exit");
+  app_->require_subcommand(0, 1);  // an argument may be the name of another verb
 }
 
 Program::~Program() = default;

@@ -38,7 +38,8 @@
   VERB(Repair) \
   VERB(Symbolize) \
   VERB(PreloadPath) \
-  VERB(Completion)
+  VERB(Completion) \
+  VERB(Man)
 // clang-format on
 
 namespace gmt::cli {
