@@ -34,6 +34,28 @@ int Flushed(int code) {
 
 bool IsOption(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
+constexpr char kCommonOptions[] = "Common options";
+
+OptionDescription DescribeOption(
+    const CLI::Option& option, const std::map<const CLI::Option*, std::vector<std::string>>& all) {
+  OptionDescription description;
+  if (option.get_positional()) {
+    description.value = option.get_name(true);
+  } else {
+    for (const std::string& name : option.get_snames()) description.names.push_back("-" + name);
+    for (const std::string& name : option.get_lnames()) description.names.push_back("--" + name);
+    // The parser appends what a value is checked for.
+    const std::string type = option.get_type_name();
+    if (option.get_items_expected_max() > 0) description.value = type.substr(0, type.find(':'));
+  }
+  description.help = option.get_description();
+  if (const auto found = all.find(&option); found != all.end()) description.choices = found->second;
+  description.is_required = option.get_required();
+  description.repeats = option.get_items_expected_max() > 1;
+  description.is_common = option.get_group() == kCommonOptions;
+  return description;
+}
+
 }  // namespace
 
 absl::Status UsageError(absl::string_view message) {
@@ -89,7 +111,8 @@ void Command::Option(const std::string& names, std::vector<std::string>* values,
 
 void Command::Choice(const std::string& names, std::string* value,
                      const std::vector<std::string>& choices, const std::string& help) {
-  app_->add_option(names, *value, help)->check(CLI::IsMember(choices))->type_name("");
+  (*choices_)[app_->add_option(names, *value, help)->check(CLI::IsMember(choices))->type_name("")] =
+      choices;
 }
 
 void Command::RequiredOption(const std::string& names, std::string* value,
@@ -103,6 +126,16 @@ void Command::CommandLine(std::vector<std::string>* words) {
   app_->footer("\nThe command follows its own options: gpumemtrace " + app_->get_name() +
                " [OPTIONS] -- COMMAND...");
 }
+
+void Command::AfterDashes(std::vector<std::string>* words) { *rest_ = words; }
+
+void Command::Suggest(const std::string& name, std::vector<std::string> values) {
+  (*choices_)[app_->get_option(name)] = std::move(values);
+}
+
+void Command::Alias(const std::string& name) { app_->alias(name); }
+
+void Command::Footer(const std::string& text) { app_->footer("\n" + text); }
 
 // ---- Program ------------------------------------------------------------------------------------
 
@@ -118,6 +151,7 @@ Program::Program()
   app_->set_version_flag("--version", fmt::format("gpumemtrace {}", format::ToolVersion()),
                          "Print the version and exit");
   app_->set_help_flag("-h,--help", "Print this help and exit");
+  app_->require_subcommand(0, 1);  // an argument may be the name of another verb
 }
 
 Program::~Program() = default;
@@ -129,15 +163,38 @@ Command Program::AddVerb(const std::string& name, const std::string& summary,
   verb.name = name;
   verb.function = std::move(function);
   verb.app = app_->add_subcommand(name, summary);
-  verb.app->add_option("--color", terminal_options_.color, "auto, always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->type_name("WHEN")
-      ->group("Common options");
+  const std::vector<std::string> when = {"auto", "always", "never"};
+  choices_[verb.app->add_option("--color", terminal_options_.color, "auto, always or never")
+               ->check(CLI::IsMember(when))
+               ->type_name("WHEN")
+               ->group(kCommonOptions)] = when;
   verb.app->add_option("--width", terminal_options_.width, "columns of text output")
       ->check(CLI::Range(int64_t{1}, int64_t{100'000}))
       ->type_name("N")
-      ->group("Common options");
-  return Command(verb.app, &verb.rest);
+      ->group(kCommonOptions);
+  return Command(verb.app, &verb.rest, &choices_);
+}
+
+ProgramDescription Program::Describe() const {
+  ProgramDescription program;
+  program.summary = app_->get_description();
+  program.version = format::ToolVersion();
+  for (const CLI::Option* option : std::as_const(*app_).get_options())
+    program.options.push_back(DescribeOption(*option, choices_));
+  for (const std::unique_ptr<Verb>& verb : verbs_) {
+    const CLI::App& app = *verb->app;
+    VerbDescription description;
+    description.name = verb->name;
+    description.summary = app.get_description();
+    description.footer = app.get_footer();
+    description.takes_command = app.get_prefix_command();
+    for (const CLI::Option* option : app.get_options()) {
+      (option->get_positional() ? description.arguments : description.options)
+          .push_back(DescribeOption(*option, choices_));
+    }
+    program.verbs.push_back(std::move(description));
+  }
+  return program;
 }
 
 int Program::Run(int argc, const char* const* argv) {
@@ -163,7 +220,7 @@ int Program::Run(int argc, const char* const* argv) {
 
 Program::Verb* Program::FindVerb(const std::string& name) const {
   for (const std::unique_ptr<Verb>& verb : verbs_) {
-    if (verb->name == name) return verb.get();
+    if (verb->app->check_name(name)) return verb.get();
   }
   return nullptr;
 }

@@ -27,6 +27,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,11 +35,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cli/description.h"
 #include "cli/terminal.h"
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace gmt::cli {
 
@@ -85,12 +88,24 @@ class Command {
   // The command line of another program: everything after "--", or from the first word that is not
   // an option.
   void CommandLine(std::vector<std::string>* words);
+  // Everything after "--", which is not parsed.
+  void AfterDashes(std::vector<std::string>* words);
+
+  // Values that completion offers for an option or argument that accepts others too.
+  void Suggest(const std::string& name, std::vector<std::string> values);
+  // Another name of the verb, which the help does not list.
+  void Alias(const std::string& name);
+  // Is printed at the end of the verb's help.
+  void Footer(const std::string& text);
 
  private:
   friend class Program;
-  Command(CLI::App* app, std::vector<std::string>** rest) : app_(app), rest_(rest) {}
+  using Choices = std::map<const CLI::Option*, std::vector<std::string>>;
+  Command(CLI::App* app, std::vector<std::string>** rest, Choices* choices)
+      : app_(app), rest_(rest), choices_(choices) {}
   CLI::App* app_;
   std::vector<std::string>** rest_;
+  Choices* choices_;
 };
 
 using VerbFunction = std::function<absl::StatusOr<int>(const Terminal&)>;
@@ -106,6 +121,9 @@ class Program {
   // Parses the arguments, runs one verb and returns the exit code of the process.
   int Run(int argc, const char* const* argv);
 
+  // Returns the verbs that have been added, with their options.
+  ProgramDescription Describe() const;
+
  private:
   struct Verb;
   Verb* FindVerb(const std::string& name) const;
@@ -116,6 +134,7 @@ class Program {
   int RunVerb(const Verb& verb) const;
 
   std::unique_ptr<CLI::App> app_;
+  Command::Choices choices_;
   std::vector<std::unique_ptr<Verb>> verbs_;
   TerminalOptions terminal_options_;
 };

@@ -67,6 +67,7 @@ void AddDiff(Program& program) {
   command.Argument("NEW", &options->changed, "recording to compare");
   command.Option("--at", &options->at, "WHEN",
                  "moment in both: peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
+  command.Suggest("--at", {"peak", "end", "oom"});
   command.Option("--device", &options->device, "N", "only this GPU");
   command.Option("--top", &options->top, "N", "rows of the table");
   command.Option("--fail-above", &options->fail_above, "LIMIT",

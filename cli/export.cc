@@ -306,10 +306,12 @@ void AddExport(Program& program) {
   command.Option("--device", &options->device, "N", "only this GPU");
   command.Option("--at", &options->at, "WHEN",
                  "pprof: peak (default), end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
+  command.Suggest("--at", {"peak", "end", "oom"});
   command.Option(
       "--heap", &options->heap, "NAME",
       "pprof: only this heap: driver, host, pytorch, ... (default: a framework's blocks, else "
       "driver)");
+  command.Suggest("--heap", {"driver", "host", "pytorch", "nvtx"});
   options->window.AddTo(command, "start of the exported history", "end of it, and its moment");
   command.Option("--max-events", &options->max_events, "N",
                  "maximum number of events per GPU; 0: all (default 100000)");

@@ -47,6 +47,7 @@ void AddFrag(Program& program) {
   command.Argument("FILE", &options->file, "recording");
   command.Option("--at", &options->at, "WHEN",
                  "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
+  command.Suggest("--at", {"peak", "end", "oom"});
   command.Option("--device", &options->device, "N", "only this GPU");
   command.Option("--top", &options->top, "N", "number of shown code lines that pin memory");
   command.Flag("--json", &options->json, "print JSON, with every segment");

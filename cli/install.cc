@@ -17,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kLibrary[] = "libgpumemtrace.so";
+// Where Debian's loader looks for libraries.
+constexpr char kMultiarch[] = "x86_64-linux-gnu";
 
 std::vector<fs::path> PlacesOfLibrary() {
   if (const char* override = std::getenv("GPUMEMTRACE_LIBRARY");
@@ -27,7 +29,8 @@ std::vector<fs::path> PlacesOfLibrary() {
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
   if (error) return {};
   const fs::path lib = folder.parent_path() / "lib";
-  return {lib / kLibrary, lib / "gpumemtrace" / kLibrary, folder / kLibrary};
+  return {lib / kLibrary, lib / kMultiarch / kLibrary, lib / "gpumemtrace" / kLibrary,
+          folder / kLibrary};
 }
 
 }  // namespace
@@ -55,6 +58,7 @@ absl::StatusOr<std::string> CollectorProgram() {
     if (!library.ok()) return library.status();
     const fs::path folder = fs::path(*library).parent_path();
     places = {folder / kName, folder.parent_path() / "bin" / kName,
+              folder.parent_path().parent_path() / "bin" / kName,
               folder.parent_path() / "libexec" / kName};
   }
   for (const fs::path& place : places) {

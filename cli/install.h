@@ -15,12 +15,13 @@
 namespace gmt::cli {
 
 // Returns the absolute path of libgpumemtrace.so. If $GPUMEMTRACE_LIBRARY is set, only that path is
-// tried. Otherwise ../lib and ../lib/gpumemtrace relative to the program's directory, then that
-// directory.
+// tried. Otherwise ../lib, ../lib/x86_64-linux-gnu and ../lib/gpumemtrace relative to the program's
+// directory, then that directory.
 absl::StatusOr<std::string> PreloadLibrary();
 
 // Returns the path of gpumemtrace-collector as the preloaded library would find it:
-// $GPUMEMTRACE_COLLECTOR, otherwise next to the library, in ../bin and in ../libexec.
+// $GPUMEMTRACE_COLLECTOR, otherwise next to the library, in ../bin, ../../bin and
+// ../libexec.
 absl::StatusOr<std::string> CollectorProgram();
 
 }  // namespace gmt::cli

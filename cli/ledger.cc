@@ -81,6 +81,7 @@ void AddLedger(Program& program) {
                    "recorded");
   command.Option("--at", &options->at, "WHEN",
                  "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
+  command.Suggest("--at", {"peak", "end", "oom"});
   command.Option("--device", &options->device, "N", "only this GPU");
   command.Option("--top", &options->top, "N", "rows for memory outside the allocator");
   command.Flag("--json", &options->json, "print JSON");

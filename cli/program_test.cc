@@ -54,6 +54,11 @@ TEST_F(ProgramTest, HelpOfAVerbNamesTheProgram) {
   EXPECT_THAT(out_, HasSubstr("gpumemtrace cat"));
 }
 
+TEST_F(ProgramTest, ArgumentMayBeTheNameOfAnotherVerb) {
+  EXPECT_EQ(Run("info report"), 1);
+  EXPECT_THAT(err_, HasSubstr("there is no file report"));
+}
+
 TEST_F(ProgramTest, VersionIsOneLine) {
   EXPECT_EQ(Run("--version"), 0);
   EXPECT_THAT(out_, StartsWith("gpumemtrace "));

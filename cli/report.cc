@@ -139,12 +139,15 @@ void AddReport(Program& program) {
   command.OptionalArgument("FILE2", &options->other, "second recording, for --slope");
   command.Option("--at", &options->at, "WHEN",
                  "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
+  command.Suggest("--at", {"peak", "end", "oom"});
   command.Option(
       "--by", &options->by, "WHAT",
       "stack, function, file, category, layer, dtype, node, layer-node, library, heap, thread, "
       "stream or size");
+  command.Suggest("--by", analysis::GroupByWords());
   command.Option("--device", &options->device, "N", "only this GPU");
   command.Option("--heap", &options->heap, "NAME", "only this heap: driver, host, pytorch, ...");
+  command.Suggest("--heap", {"driver", "host", "pytorch", "nvtx"});
   command.Option("--top", &options->top, "N", "rows per device");
   options->window.AddTo(command, "look for the peak after this time",
                         "look for the peak before this time");

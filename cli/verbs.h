@@ -37,7 +37,9 @@
   VERB(Doctor) \
   VERB(Repair) \
   VERB(Symbolize) \
-  VERB(PreloadPath)
+  VERB(PreloadPath) \
+  VERB(Completion) \
+  VERB(Man)
 // clang-format on
 
 namespace gmt::cli {

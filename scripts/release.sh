@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Functions shared by scripts/bundle and scripts/wheel; sourced after common.sh. They decide what is
+# Functions shared by scripts/bundle, scripts/deb and scripts/wheel; sourced after common.sh. They decide what is
 # shipped, and check it.
 
 release_floor=2.28 # the oldest glibc to support: that of RHEL 8 and of PyTorch's wheels
@@ -9,13 +9,73 @@ build_release() {
     cmake_build --preset release --target gmt_program gpumemtrace-collector gpumemtrace
 }
 
-# copy_release BUILD DIR: copies the programs, the preloaded library, and the licences of what is
-# linked into them.
+# copy_release BUILD DIR: copies the programs, the preloaded library, the licences of what is linked
+# into them, manual pages, completions and the header for marks in C.
 copy_release() {
   mkdir -p "$2"/{bin,lib}
+  install -D -m 644 -t "$2/include" share/development/gpumemtrace.h
+  copy_shell_files "$1/bin/gpumemtrace" "$2/share"
   install -s "$1"/bin/gpumemtrace "$1"/bin/gpumemtrace-collector "$2/bin"
   install -s -m 644 "$1/lib/libgpumemtrace.so" "$2/lib"
   copy_licences "$2/share/doc/gpumemtrace/licences"
+}
+
+# copy_shell_files PROGRAM DIR: writes its manual pages and completions below DIR, in the folders
+# in which man and the shells look.
+copy_shell_files() {
+  local epoch verb
+  epoch=$(source_date)
+  mkdir -p "$2"/{man/man1,bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d}
+  "$1" completion bash >"$2/bash-completion/completions/gpumemtrace"
+  "$1" completion zsh >"$2/zsh/vendor-completions/_gpumemtrace"
+  "$1" completion fish >"$2/fish/vendor_completions.d/gpumemtrace.fish"
+  SOURCE_DATE_EPOCH=$epoch "$1" man | gzip -9n >"$2/man/man1/gpumemtrace.1.gz"
+  for verb in $("$1" completion --words -- "" | sed -n '2,$s/\t.*//p'); do
+    SOURCE_DATE_EPOCH=$epoch "$1" man "$verb" | gzip -9n >"$2/man/man1/gpumemtrace-$verb.1.gz"
+  done
+}
+
+# pack_deb DIR OUT: packs what copy_release wrote to DIR into a Debian package in OUT, and prints its
+# path.
+pack_deb() {
+  local release=$1 tree=$1/debian version epoch libraries file
+  version=$("$release/bin/gpumemtrace" --version | cut -d ' ' -f 2)
+  epoch=$(source_date)
+  libraries=$tree/usr/lib/x86_64-linux-gnu
+  rm -rf "$tree"
+  mkdir -p "$tree"/{DEBIAN,usr/share/doc/gpumemtrace} "$libraries"
+  cp -r "$release"/{bin,include} "$tree/usr"
+  cp -r "$release"/share/{man,bash-completion,zsh,fish} "$tree/usr/share"
+  install -m 644 "$release/lib/libgpumemtrace.so" "$libraries"
+  install -D -m 644 share/debian/lintian-overrides "$tree/usr/share/lintian/overrides/gpumemtrace"
+  install -D -m 644 -t "$libraries/pkgconfig" share/development/gpumemtrace.pc
+  install -D -m 644 -t "$libraries/cmake/gpumemtrace" share/development/*.cmake
+  sed -i "s/@VERSION@/$version/" "$libraries/pkgconfig/gpumemtrace.pc" "$libraries"/cmake/gpumemtrace/*.cmake
+  debian_copyright "$release/share/doc/gpumemtrace/licences" >"$tree/usr/share/doc/gpumemtrace/copyright"
+  gzip -9n <CHANGELOG.md >"$tree/usr/share/doc/gpumemtrace/changelog.gz"
+  printf 'gpumemtrace (%s-1) unstable; urgency=medium\n\n  * Release %s.\n\n -- %s  %s\n' "$version" "$version" \
+    "$(sed -n 's/^Maintainer: //p' share/debian/control)" "$(LC_ALL=C date -u -R -d "@$epoch")" |
+    gzip -9n >"$tree/usr/share/doc/gpumemtrace/changelog.Debian.gz"
+  (cd "$tree" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum >DEBIAN/md5sums)
+  sed "s/@VERSION@/$version/; s/@GLIBC@/$release_floor/; s/@SIZE@/$(du -sk --apparent-size "$tree/usr" | cut -f 1)/" \
+    share/debian/control >"$tree/DEBIAN/control"
+  # Neither the umask nor the number of processors changes the package.
+  chmod -R u=rwX,go=rX "$tree"
+  file=$2/gpumemtrace_$version-1_amd64.deb
+  SOURCE_DATE_EPOCH=$epoch DPKG_DEB_THREADS_MAX=1 dpkg-deb --root-owner-group -Zxz --build "$tree" "$file" >&2 &&
+    printf '%s\n' "$file"
+}
+
+# debian_copyright DIR: prints the copyright file of the package, with the notices in DIR. Debian has
+# the licences of GNU on every system.
+debian_copyright() {
+  local notice
+  cat share/debian/copyright
+  for notice in "$1"/*; do
+    [[ $(basename "$notice") =~ ^L?GPL ]] && continue
+    printf '\n---- %s ----\n\n' "$(basename "$notice")"
+    cat "$notice"
+  done
 }
 
 copy_licences() {

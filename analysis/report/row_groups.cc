@@ -8,22 +8,29 @@ namespace {
 
 constexpr char kOutsideOfModules[] = "outside of modules";
 
+constexpr std::pair<absl::string_view, GroupBy> kGroupByWords[] = {
+    {"stack", GroupBy::kStack},         {"function", GroupBy::kFunction},
+    {"file", GroupBy::kFile},           {"heap", GroupBy::kHeap},
+    {"thread", GroupBy::kThread},       {"stream", GroupBy::kStream},
+    {"size", GroupBy::kSize},           {"library", GroupBy::kLibrary},
+    {"category", GroupBy::kCategory},   {"layer", GroupBy::kLayer},
+    {"dtype", GroupBy::kDtype},         {"node", GroupBy::kNode},
+    {"layer-node", GroupBy::kLayerNode}};
+
 }  // namespace
 
 bool IsByCode(GroupBy by) {
   return by == GroupBy::kStack || by == GroupBy::kFunction || by == GroupBy::kFile;
 }
 
+std::vector<std::string> GroupByWords() {
+  std::vector<std::string> words;
+  for (const auto& [name, by] : kGroupByWords) words.emplace_back(name);
+  return words;
+}
+
 absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word) {
-  static constexpr std::pair<absl::string_view, GroupBy> kWords[] = {
-      {"stack", GroupBy::kStack},         {"function", GroupBy::kFunction},
-      {"file", GroupBy::kFile},           {"heap", GroupBy::kHeap},
-      {"thread", GroupBy::kThread},       {"stream", GroupBy::kStream},
-      {"size", GroupBy::kSize},           {"library", GroupBy::kLibrary},
-      {"category", GroupBy::kCategory},   {"layer", GroupBy::kLayer},
-      {"dtype", GroupBy::kDtype},         {"node", GroupBy::kNode},
-      {"layer-node", GroupBy::kLayerNode}};
-  for (const auto& [name, by] : kWords) {
+  for (const auto& [name, by] : kGroupByWords) {
     if (name == word) return by;
   }
   return absl::NotFoundError(absl::StrCat("rows cannot be grouped by '", word, "'"));

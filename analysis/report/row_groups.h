@@ -44,6 +44,8 @@ enum class GroupBy {
 
 // Whether rows stand for lines of code: a stack, or the program's own frame in it.
 bool IsByCode(GroupBy by);
+// The words that ParseGroupBy() accepts.
+std::vector<std::string> GroupByWords();
 // Returns NOT_FOUND for any other word.
 absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word);
 

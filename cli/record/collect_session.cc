@@ -105,6 +105,7 @@ absl::StatusOr<std::string> CollectorFor(const SessionSummary& s) {
   const fs::path beside = fs::path(s.shim).parent_path();
   const std::vector<std::string> places = {s.collector, (beside / "gpumemtrace-collector").string(),
                                            (beside / "../bin/gpumemtrace-collector").string(),
+                                           (beside / "../../bin/gpumemtrace-collector").string(),
                                            (beside / "../libexec/gpumemtrace-collector").string()};
   for (const std::string& place : places) {
     if (IsProgram(place)) return place;

@@ -13,13 +13,17 @@ void RecordingOptions::AddTo(Command& command) {
   command.Option("--stacks", &stacks, "KIND",
                  "native+python (the default), native, python, none, native:libgcc or "
                  "native:libunwind");
+  command.Suggest("--stacks", {"native+python", "native", "python", "none"});
   command.Flag("--free-stacks", &free_stacks, "record a stack at every free too");
   command.Option("--heap", &heap, "NAME+NAME",
                  "heaps to record: driver, host, pytorch, nvtx (default: all)");
+  command.Suggest("--heap", {"driver", "host", "pytorch", "nvtx"});
   command.Option("--roles", &roles, "MODE",
                  "on (the default): record what PyTorch uses its tensors for; off");
+  command.Suggest("--roles", {"on", "off"});
   command.Option("--cupti", &cupti, "MODE",
                  "auto (the default); full: also record device activity; off");
+  command.Suggest("--cupti", {"auto", "full", "off"});
   command.Option("--snapshot", &snapshot, "WHEN,WHEN",
                  "when to take snapshots: oom, exit (default: both), every=TIME, growth=SIZE, "
                  "mark=NAME");

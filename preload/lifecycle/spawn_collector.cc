@@ -206,7 +206,7 @@ bool FindCollector(const char* shim_path, char* path, size_t size) {
   }
   const char* slash = strrchr(shim_path, '/');
   const int directory = slash == nullptr ? 0 : static_cast<int>(slash - shim_path);
-  for (const char* place : {"", "/../bin", "/../libexec"}) {
+  for (const char* place : {"", "/../bin", "/../../bin", "/../libexec"}) {
     snprintf(path, size, "%.*s%s/gpumemtrace-collector", directory, shim_path, place);
     if (access(path, X_OK) == 0) return true;
   }

@@ -19,8 +19,8 @@
 
 namespace gmt::preload {
 
-// Finds $GPUMEMTRACE_COLLECTOR, or else gpumemtrace-collector beside this library, in ../bin or
-// ../libexec. Returns false if there is none.
+// Finds $GPUMEMTRACE_COLLECTOR, or else gpumemtrace-collector beside this library, in ../bin,
+// ../../bin or ../libexec. Returns false if there is none.
 bool FindCollector(const char* shim_path, char* path, size_t size);
 
 // Returns 0 after the collector's image has started, otherwise the errno of the step that failed.

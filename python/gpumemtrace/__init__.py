@@ -131,7 +131,8 @@ def _library_candidates() -> List[str]:
     if program is not None:
         folder = os.path.dirname(os.path.realpath(program))
         beside = os.path.join(os.path.dirname(folder), "lib")
-        places += [os.path.join(beside, name), os.path.join(beside, "gpumemtrace", name), os.path.join(folder, name)]
+        places += [os.path.join(beside, below, name) for below in ("", "x86_64-linux-gnu", "gpumemtrace")]
+        places.append(os.path.join(folder, name))
     return places
 
 
