@@ -42,6 +42,7 @@ const std::vector<std::string> kVerbs = {
     "export --format html FILE -o out.html",
     "export --format torch FILE -o out.pickle",
     "export --format pprof FILE -o out.pb.gz",
+    "export --format speedscope FILE -o out.json",
     "export --format gmt --strip-args FILE -o out.gmt",
     "view --no-browser --page FILE log.jsonl",
 };
