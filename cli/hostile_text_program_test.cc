@@ -92,7 +92,7 @@ TEST_F(HostileTextTest, NoVerbPrintsControlCharactersOfAFile) {
     ExpectClean(absl::StrCat("diff ", file, " hostile.gmt --markdown"));
     ExpectClean(absl::StrCat("export --format pprof --force ", file, " -o out.pb.gz"));
     ExpectClean(absl::StrCat("export --format torch --force ", file, " -o out.pickle"));
-    for (const char* format : {"folded", "speedscope"}) {
+    for (const char* format : {"folded", "speedscope", "csv", "jsonl"}) {
       ExpectClean(absl::StrCat("export --format ", format, " --force ", file, " -o out.text"));
       EXPECT_EQ(Forbidden(Get("out.text")), "") << format;
     }

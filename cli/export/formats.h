@@ -54,6 +54,8 @@ absl::StatusOr<int> ExportHtmlPage(const ExportArguments& arguments);
 absl::StatusOr<int> ExportPprof(const ExportArguments& arguments);
 absl::StatusOr<int> ExportFolded(const ExportArguments& arguments);
 absl::StatusOr<int> ExportSpeedscope(const ExportArguments& arguments);
+absl::StatusOr<int> ExportCsv(const ExportArguments& arguments);
+absl::StatusOr<int> ExportJsonLines(const ExportArguments& arguments);
 absl::StatusOr<int> ExportSqlite(const ExportArguments& arguments);
 absl::StatusOr<int> ExportStripped(const ExportArguments& arguments);
 

@@ -6,6 +6,7 @@ Usage: exports_check.py --build DIR [CASE...]
 
 import argparse
 import collections
+import csv
 import json
 import pathlib
 import subprocess
@@ -40,7 +41,7 @@ class Exporter:
 
     def export(self, file_format, log, *options):
         """Returns the path of the exported file."""
-        out = self.folder / f"{log.stem}.{file_format}"
+        out = self.folder / f"exported.{file_format}"
         done = self.run("export", "--format", file_format, log, "-o", out, "--force", *options)
         assert done.returncode == 0, done.stderr
         return out
@@ -80,6 +81,51 @@ def speedscope_files_follow_its_schema(exporter):
     return None
 
 
+def as_numbers(row):
+    """Returns a row of CSV with numbers and nulls as in JSON."""
+    return {k: None if v == "" else int(v) if v.lstrip("-").isdigit() else v for k, v in row.items()}
+
+
+def check_sums(exporter, log, rows):
+    """Compares allocations, their bytes at the end, and their number with the report, by GPU and heap."""
+    held, births = collections.Counter(), collections.Counter()
+    for row in rows:
+        where = row["device"], row["heap"]
+        births[where] += row["alloc_event"] is not None
+        held[where] += row["bytes"] if row["free_ns"] is None else 0
+    for device in exporter.report(log, "--at", "end")["devices"]:
+        for heap in device["heaps"]:
+            where = device["index"], heap["heap"]
+            assert (held[where], births[where]) == (heap["live_bytes"], heap["allocations"]), (log, where, held, heap)
+
+
+def rows_of_csv_and_jsonl_are_those_of_query_and_report(exporter):
+    for log in exporter.logs:
+        with exporter.export("csv", log).open(encoding="utf-8", newline="") as exported:
+            rows = [as_numbers(row) for row in csv.DictReader(exported)]
+        lines = exporter.export("jsonl", log).read_text(encoding="utf-8").splitlines()
+        objects = [json.loads(line) for line in lines]
+        queried = exporter.json("query", log, "SELECT *, stack_text(stack) AS stack_text FROM memory")
+        wanted = [dict(zip(queried["columns"], row)) for row in queried["rows"]]
+        assert objects == wanted, (log, objects[:2], wanted[:2])
+        assert rows == [as_numbers({k: "" if v is None else str(v) for k, v in row.items()}) for row in wanted], log
+        check_sums(exporter, log, objects)
+        assert not objects or any(row["stack_text"] for row in objects), log
+
+
+def allocations_of_one_heap_or_device_can_be_selected(exporter):
+    log = exporter.folder / "two_devices.jsonl"
+    everything = [json.loads(line) for line in exporter.export("jsonl", log).read_text(encoding="utf-8").splitlines()]
+    for options, key, value in ((["--device", "1"], "device", 1), (["--heap", "pytorch"], "heap", "pytorch")):
+        lines = exporter.export("jsonl", log, *options).read_text(encoding="utf-8").splitlines()
+        wanted = [row for row in everything if row[key] == value]
+        assert 0 < len(wanted) < len(everything), options
+        assert [json.loads(line) for line in lines] == wanted, options
+    for options in (["--heap", "x' OR '1"], ["--device", "7"]):
+        done = exporter.run("export", "--format", "csv", log, "-o", exporter.folder / "none", *options)
+        assert done.returncode == 1 and not (exporter.folder / "none").exists(), (options, done)
+
+
 def options_that_a_format_does_not_take_are_refused(exporter):
     log = exporter.logs[0]
     for words in (["folded", "--max-mb", "3"], ["torch", "--at", "end"], ["html", "--raw-frames"], ["pprof", "--from", "1"],
@@ -96,6 +142,7 @@ def main():
     parser.add_argument("cases", nargs="*")
     arguments = parser.parse_args()
     cases = [folded_stacks_add_up_to_the_report, speedscope_files_follow_its_schema,
+             rows_of_csv_and_jsonl_are_those_of_query_and_report, allocations_of_one_heap_or_device_can_be_selected,
              options_that_a_format_does_not_take_are_refused]
     failed = 0
     with tempfile.TemporaryDirectory(prefix="gmt-exports.") as folder:
