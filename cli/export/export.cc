@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/command.h"
+#include "cli/export/format_list.h"
 #include "cli/export/formats.h"
 #include "cli/verbs.h"
 
@@ -58,9 +59,15 @@ absl::Status CheckOptions(const ExportArguments& arguments, const ExportFormat& 
 }
 
 absl::StatusOr<int> RunExport(const ExportArguments& given) {
-  if (given.format.empty()) {
-    return UsageError(absl::StrCat("--format is required: ", absl::StrJoin(FormatNames(), ", ")));
+  if (given.list) {
+    given.json ? PrintFormatsAsJson() : PrintFormats();
+    return kDone;
   }
+  if (given.json) return UsageError("--json is for --list");
+  if (given.files.empty()) return UsageError("FILE is required: the recording to export");
+  if (given.format.empty())
+    return UsageError(absl::StrCat("--format is required: ", absl::StrJoin(FormatNames(), ", ")));
+  if (given.output.empty()) return UsageError("-o is required: the file to write");
   const auto& formats = ExportFormats();
   const auto format = std::find_if(formats.begin(), formats.end(),
                                    [&](const ExportFormat& f) { return f.name == given.format; });
@@ -79,12 +86,12 @@ void AddExport(Program& program) {
   auto arguments = std::make_shared<ExportArguments>();
   Command command = program.AddVerb("export", "Convert a recording to the format of another tool",
                                     [arguments](const Terminal&) { return RunExport(*arguments); });
-  command.Arguments("FILE", &arguments->files, "recording; several for some formats");
-  std::vector<std::string> uses;
-  for (const ExportFormat& format : ExportFormats())
-    uses.push_back(absl::StrCat(format.name, ": for ", format.consumer));
-  command.Choice("--format", &arguments->format, FormatNames(), absl::StrJoin(uses, "; "));
-  command.RequiredOption("-o,--output", &arguments->output, "FILE", "file to write");
+  command.OptionalArguments("FILE", &arguments->files, "recording; several for some formats");
+  command.Choice("--format", &arguments->format, FormatNames(),
+                 "format of the file; --list describes them");
+  command.Option("-o,--output", &arguments->output, "FILE", "file to write (required)");
+  command.Flag("--list", &arguments->list,
+               "list the formats with what each keeps and drops, and write nothing");
   command.Option("--device", &arguments->device, "N", "only this GPU");
   command.Option("--at", &arguments->at, "WHEN",
                  "profiles: peak (default), end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
@@ -105,6 +112,7 @@ void AddExport(Program& program) {
   arguments->strip.AddTo(command);
   command.Flag("--force", &arguments->force, "overwrite an existing FILE");
   arguments->frames.AddTo(command);
+  command.Flag("--json", &arguments->json, "print --list as JSON");
 }
 
 }  // namespace gmt::cli

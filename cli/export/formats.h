@@ -56,6 +56,9 @@ absl::StatusOr<int> ExportFolded(const ExportArguments& arguments);
 absl::StatusOr<int> ExportSpeedscope(const ExportArguments& arguments);
 absl::StatusOr<int> ExportCsv(const ExportArguments& arguments);
 absl::StatusOr<int> ExportJsonLines(const ExportArguments& arguments);
+absl::StatusOr<int> ExportPerfetto(const ExportArguments& arguments);
+absl::StatusOr<int> ExportChrome(const ExportArguments& arguments);
+absl::StatusOr<int> ExportHeaptrack(const ExportArguments& arguments);
 absl::StatusOr<int> ExportSqlite(const ExportArguments& arguments);
 absl::StatusOr<int> ExportStripped(const ExportArguments& arguments);
 
