@@ -42,6 +42,10 @@ const std::vector<std::string> kVerbs = {
     "export --format html FILE -o out.html",
     "export --format torch FILE -o out.pickle",
     "export --format pprof FILE -o out.pb.gz",
+    "export --format speedscope FILE -o out.json",
+    "export --format perfetto FILE -o out.pftrace",
+    "export --format heaptrack FILE -o out.heaptrack",
+    "export --format csv FILE -o out.csv",
     "export --format gmt --strip-args FILE -o out.gmt",
     "view --no-browser --page FILE log.jsonl",
 };

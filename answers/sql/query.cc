@@ -157,6 +157,35 @@ class CsvWriter : public Writer {
 
 constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
 
+nlohmann::ordered_json ValueOf(sqlite3_stmt* statement, int column) {
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_NULL:
+      return nullptr;
+    case SQLITE_INTEGER:
+      return sqlite3_column_int64(statement, column);
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(statement, column);
+    default:
+      return std::string(TextOf(statement, column));
+  }
+}
+
+class JsonLinesWriter : public Writer {
+ public:
+  using Writer::Writer;
+  void Begin(const std::vector<std::string>& names) override { names_ = names; }
+  void Row(sqlite3_stmt* statement) override {
+    nlohmann::ordered_json row;
+    for (size_t i = 0; i < names_.size(); ++i)
+      row[names_[i]] = ValueOf(statement, static_cast<int>(i));
+    Write(absl::StrCat(row.dump(-1, ' ', true, kReplace), "\n"));
+  }
+  void End(bool) override {}
+
+ private:
+  std::vector<std::string> names_;
+};
+
 class JsonWriter : public Writer {
  public:
   using Writer::Writer;
@@ -165,7 +194,7 @@ class JsonWriter : public Writer {
                        nlohmann::json(names).dump(-1, ' ', false, kReplace), ",\n  \"rows\": ["));
   }
   void Row(sqlite3_stmt* statement) override {
-    nlohmann::json row = nlohmann::json::array();
+    nlohmann::ordered_json row = nlohmann::ordered_json::array();
     for (int i = 0; i < sqlite3_column_count(statement); ++i) row.push_back(ValueOf(statement, i));
     Write(absl::StrCat(is_first_ ? "\n    " : ",\n    ", row.dump(-1, ' ', false, kReplace)));
     is_first_ = false;
@@ -176,18 +205,6 @@ class JsonWriter : public Writer {
   }
 
  private:
-  static nlohmann::json ValueOf(sqlite3_stmt* statement, int column) {
-    switch (sqlite3_column_type(statement, column)) {
-      case SQLITE_NULL:
-        return nullptr;
-      case SQLITE_INTEGER:
-        return sqlite3_column_int64(statement, column);
-      case SQLITE_FLOAT:
-        return sqlite3_column_double(statement, column);
-      default:
-        return std::string(TextOf(statement, column));
-    }
-  }
   bool is_first_ = true;
 };
 
@@ -266,6 +283,8 @@ std::unique_ptr<Writer> MakeWriter(Form form, const Output& output) {
       return std::make_unique<CsvWriter>(output);
     case Form::kJson:
       return std::make_unique<JsonWriter>(output);
+    case Form::kJsonLines:
+      return std::make_unique<JsonLinesWriter>(output);
     case Form::kTable:
     case Form::kBox:
       break;

@@ -26,10 +26,11 @@ struct sqlite3_stmt;
 namespace gmt::answers::sql {
 
 enum class Form {
-  kTable,  // columns for people; numbers are aligned to the right
-  kBox,    // the same with lines
-  kCsv,    // comma-separated, quoted as in RFC 4180, with a line of names; lines end with \n
-  kJson,   // {"schema", "columns": [...], "rows": [[...], ...], "more": false}
+  kTable,      // columns for people; numbers are aligned to the right
+  kBox,        // the same with lines
+  kCsv,        // comma-separated, quoted as in RFC 4180, with a line of names; lines end with \n
+  kJson,       // {"schema", "columns": [...], "rows": [[...], ...], "more": false}
+  kJsonLines,  // {NAME: VALUE, ...} on a line for each row, in ASCII
 };
 
 struct Options {

@@ -1,11 +1,9 @@
 // interop/pprof/recording_profile.h
 //
 // The state of a recording at one moment as a profile for `go tool pprof` and compatible tools
-// (pprof_writer.h): what is held at that moment, and what has been allocated until then, by stack.
+// (pprof_writer.h).
 //
-// For each device only one layer (docs/architecture.md, "Words") is included, so that values add
-// up: the blocks of a framework's allocator if it has any, otherwise driver memory. The innermost
-// frames, which are the allocator's own, are left out.
+// The device and the heap of a sample are its labels.
 //
 // Thread safety: pure function. Cost: a walk over the rows, and the stacks that allocated.
 
@@ -13,20 +11,13 @@
 #define GMT_INTEROP_PPROF_RECORDING_PROFILE_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "analysis/examination/examination.h"
-#include "analysis/examination/instant.h"
+#include "interop/profile/stack_profile.h"
 
 namespace gmt::interop {
-
-struct ProfileSelection {
-  analysis::At at;                // for each device, which has its own peak
-  std::optional<int32_t> device;  // only this device
-  std::string heap;               // this heap of all devices; empty: as above, without host memory
-};
 
 struct RecordingProfile {
   std::string gzipped;

@@ -28,6 +28,7 @@ WITHOUT_FILE = {"doctor", "list"}
 OF_A_PROCESS = {"status", "snapshot", "top"}
 TWO_FILES = {"diff"}
 OF_PROCESS = {"attach": ("--check",)}
+OF_ITSELF = {"export": ("--list",)}
 COPIES = {"repair": ("repaired.gmt",), "symbolize": ("--debug-dir", ".", "-o", "named.gmt")}
 WITH_ID = {"show": ("device/0", "heap/driver", "event/1")}
 
@@ -59,6 +60,9 @@ def commands(verbs, folder):
     for verb in sorted(verbs):
         if verb in WITHOUT_FILE:
             yield [verb]
+            continue
+        if verb in OF_ITSELF:
+            yield [verb, *OF_ITSELF[verb]]
             continue
         if verb in OF_PROCESS:
             yield [verb, *OF_PROCESS[verb], str(os.getpid())]

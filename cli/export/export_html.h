@@ -1,9 +1,9 @@
-// cli/export_html.h
+// cli/export/export_html.h
 //
 // `export --format html`: recordings as one page that opens without this program.
 
-#ifndef GMT_CLI_EXPORT_HTML_H_
-#define GMT_CLI_EXPORT_HTML_H_
+#ifndef GMT_CLI_EXPORT_EXPORT_HTML_H_
+#define GMT_CLI_EXPORT_EXPORT_HTML_H_
 
 #include <cstdint>
 #include <optional>
@@ -26,4 +26,4 @@ absl::Status ExportHtml(const HtmlExport& options);
 
 }  // namespace gmt::cli
 
-#endif  // GMT_CLI_EXPORT_HTML_H_
+#endif  // GMT_CLI_EXPORT_EXPORT_HTML_H_

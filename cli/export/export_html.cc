@@ -1,4 +1,4 @@
-#include "cli/export_html.h"
+#include "cli/export/export_html.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,56 @@
+// interop/profile/stack_profile.h
+//
+// The state of a recording at one moment, by stack: what is held at that moment, and what has been
+// allocated until then. For each device only one layer is included (layer_selection.h), so that
+// values add up. Formats of profiles are written from it.
+//
+// Thread safety: pure functions. Cost: a walk over the rows.
+
+#ifndef GMT_INTEROP_PROFILE_STACK_PROFILE_H_
+#define GMT_INTEROP_PROFILE_STACK_PROFILE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "analysis/examination/examination.h"
+#include "analysis/examination/instant.h"
+#include "analysis/stacks/frames.h"
+
+namespace gmt::interop {
+
+struct ProfileSelection {
+  analysis::At at;                // for each device, which has its own peak
+  std::optional<int32_t> device;  // only this device
+  std::string heap;               // this heap of all devices; empty: as in layer_selection.h
+};
+
+struct StackProfile {
+  struct Sample {
+    int32_t device = 0;
+    uint32_t heap = 0;   // index of Trace::heaps
+    uint32_t stack = 0;  // 0 if unknown
+    int64_t alloc_objects = 0, alloc_space = 0, inuse_objects = 0, inuse_space = 0;
+  };
+  std::vector<Sample> samples;                    // ordered by device, heap and stack
+  std::map<int32_t, analysis::Instant> instants;  // by device
+  bool of_blocks = false;                         // LayerSelection::of_blocks()
+  // The history of a bounded recording begins late: alloc_* lacks earlier allocations.
+  bool lacks_allocations_before = false;
+};
+
+// Returns NOT_FOUND if the recording has no such moment, device or heap.
+absl::StatusOr<StackProfile> MakeStackProfile(const analysis::Examination& examination,
+                                              const ProfileSelection& selection);
+
+// Returns the frames of a stack from the called function outwards, innermost first: without those
+// of the allocator. A stack that is not known has the one frame "(no stack)".
+std::vector<analysis::FrameText> ProfileFrames(const analysis::Examination& examination,
+                                               uint32_t stack);
+
+}  // namespace gmt::interop
+
+#endif  // GMT_INTEROP_PROFILE_STACK_PROFILE_H_

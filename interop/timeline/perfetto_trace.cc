@@ -1,0 +1,145 @@
+#include "interop/timeline/perfetto_trace.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "format/printable.h"
+#include "proto/perfetto.pb.h"
+
+namespace gmt::interop {
+namespace {
+
+using perfetto::TrackEvent;
+
+constexpr uint32_t kRealtime = 1, kBoottime = 6;  // ids of clocks
+constexpr uint32_t kSequence = 1;
+constexpr uint32_t kIncrementalStateCleared = 1;
+
+class PerfettoWriter {
+ public:
+  PerfettoWriter(const analysis::Trace& trace, std::ostream& out)
+      : trace_(trace), file_(&out), coded_(&file_) {}
+
+  void Write(const Timeline& timeline) {
+    WriteClocks();
+    WriteProcess();
+    for (const Timeline::Counter& counter : timeline.counters) {
+      const uint64_t track = NewTrack();
+      perfetto::TrackDescriptor& descriptor = Describe(track, counter.name);
+      descriptor.mutable_counter()->set_unit(perfetto::CounterDescriptor::UNIT_SIZE_BYTES);
+      Emit();
+      for (const Timeline::Point& point : counter.points) {
+        Event(track, TrackEvent::TYPE_COUNTER, point.t_ns)
+            .set_counter_value(static_cast<int64_t>(point.bytes));
+        Emit();
+      }
+    }
+    for (const Timeline::Track& track : timeline.tracks) WriteTrack(track);
+  }
+
+ private:
+  // Processes of one machine have different tracks, so that their files can be concatenated.
+  uint64_t NewTrack() { return (trace_.pid << 32) + ++tracks_; }
+
+  void WriteClocks() {
+    packet_.set_sequence_flags(kIncrementalStateCleared);
+    perfetto::ClockSnapshot& snapshot = *packet_.mutable_clock_snapshot();
+    // The time since boot is not recorded. A reader that needs a relation to it gets the same time.
+    for (const uint32_t id : {kRealtime, kBoottime}) {
+      perfetto::ClockSnapshot::Clock& clock = *snapshot.add_clocks();
+      clock.set_clock_id(id);
+      clock.set_timestamp(static_cast<uint64_t>(trace_.start_unix_ns));
+    }
+    snapshot.set_primary_trace_clock(kRealtime);
+    Emit();
+  }
+
+  void WriteProcess() {
+    process_ = NewTrack();
+    perfetto::TrackDescriptor& descriptor = *packet_.mutable_track_descriptor();
+    descriptor.set_uuid(process_);
+    perfetto::ProcessDescriptor& process = *descriptor.mutable_process();
+    process.set_pid(static_cast<int32_t>(trace_.pid));
+    for (const std::string& word : trace_.argv) process.add_cmdline(format::Printable(word));
+    std::string name = trace_.argv.empty() ? "process" : trace_.argv.front();
+    if (trace_.rank) absl::StrAppend(&name, " [rank ", *trace_.rank, "]");
+    process.set_process_name(format::Printable(name));
+    Emit();
+  }
+
+  perfetto::TrackDescriptor& Describe(uint64_t track, const std::string& name) {
+    perfetto::TrackDescriptor& descriptor = *packet_.mutable_track_descriptor();
+    descriptor.set_uuid(track);
+    descriptor.set_parent_uuid(process_);
+    descriptor.set_name(format::Printable(name));
+    return descriptor;
+  }
+
+  void WriteTrack(const Timeline::Track& track) {
+    const uint64_t uuid = NewTrack();
+    perfetto::TrackDescriptor& descriptor = Describe(uuid, track.name);
+    // A thread has one track; its further ones are tracks of the process.
+    if (track.thread && threads_.insert(*track.thread).second) {
+      descriptor.mutable_thread()->set_pid(static_cast<int32_t>(trace_.pid));
+      descriptor.mutable_thread()->set_tid(static_cast<int32_t>(*track.thread));
+    }
+    Emit();
+    std::vector<int64_t> open;  // ends of the slices that have begun
+    const auto end_until = [&](int64_t t_ns) {
+      for (; !open.empty() && open.back() <= t_ns; open.pop_back()) {
+        Event(uuid, TrackEvent::TYPE_SLICE_END, open.back());
+        Emit();
+      }
+    };
+    for (const Timeline::Slice& slice : track.slices) {
+      end_until(slice.begin_ns);
+      Event(uuid, TrackEvent::TYPE_SLICE_BEGIN, slice.begin_ns)
+          .set_name(format::Printable(slice.name));
+      Emit();
+      open.push_back(slice.end_ns);
+    }
+    end_until(INT64_MAX);
+    for (const Timeline::Instant& instant : track.instants) {
+      Event(uuid, TrackEvent::TYPE_INSTANT, instant.t_ns).set_name(format::Printable(instant.name));
+      Emit();
+    }
+  }
+
+  TrackEvent& Event(uint64_t track, TrackEvent::Type type, int64_t t_ns) {
+    packet_.set_timestamp(static_cast<uint64_t>(trace_.start_unix_ns + t_ns));
+    packet_.set_timestamp_clock_id(kRealtime);
+    TrackEvent& event = *packet_.mutable_track_event();
+    event.set_track_uuid(track);
+    event.set_type(type);
+    return event;
+  }
+
+  void Emit() {
+    constexpr uint32_t kPacketTag = 1 << 3 | 2;  // field 1 of Trace, a message
+    packet_.set_trusted_packet_sequence_id(kSequence);
+    coded_.WriteTag(kPacketTag);
+    coded_.WriteVarint32(static_cast<uint32_t>(packet_.ByteSizeLong()));
+    packet_.SerializeWithCachedSizes(&coded_);
+    packet_.Clear();
+  }
+
+  const analysis::Trace& trace_;
+  google::protobuf::io::OstreamOutputStream file_;
+  google::protobuf::io::CodedOutputStream coded_;
+  perfetto::TracePacket packet_;
+  uint64_t process_ = 0, tracks_ = 0;
+  std::set<uint32_t> threads_;  // that have a track
+};
+
+}  // namespace
+
+void WritePerfettoTrace(const analysis::Trace& trace, const Timeline& timeline, std::ostream& out) {
+  PerfettoWriter(trace, out).Write(timeline);
+}
+
+}  // namespace gmt::interop

@@ -1,0 +1,163 @@
+#include "interop/timeline/timeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "analysis/testing/event_script.h"
+#include "format/units.h"
+#include "interop/timeline/chrome_trace.h"
+#include "interop/timeline/perfetto_trace.h"
+#include "interop/timeline/timeline_counters.h"
+#include "proto/perfetto.pb.h"
+
+namespace gmt::interop {
+namespace {
+
+using analysis::EventScript;
+using ::testing::ElementsAre;
+
+class TimelineTest : public ::testing::Test {
+ protected:
+  void Build() {
+    trace_ = script_.Build();
+    const analysis::Examination examination(trace_, script_.definitions());
+    timeline_ = MakeTimeline(examination, Categorize(examination));
+  }
+  std::vector<uint64_t> BytesOf(const std::string& counter) {
+    std::vector<uint64_t> bytes;
+    for (const Timeline::Counter& one : timeline_.counters) {
+      if (one.name != counter) continue;
+      for (const Timeline::Point& point : one.points) bytes.push_back(point.bytes);
+    }
+    return bytes;
+  }
+  const Timeline::Track* TrackNamed(const std::string& name, size_t number = 0) {
+    for (const Timeline::Track& track : timeline_.tracks) {
+      if (track.name == name && number-- == 0) return &track;
+    }
+    return nullptr;
+  }
+
+  EventScript script_;
+  analysis::Trace trace_;
+  Timeline timeline_;
+};
+
+TEST_F(TimelineTest, CountersFollowHeapsAndWhatFrameworksReserve) {
+  script_.Alloc(0x100000000, 8 * kMiB, {"segment"});
+  script_.Block(0x100000000, 2 * kMiB, {"forward"});
+  script_.Block(0x100200000, kMiB, {"forward"});
+  script_.FreeBlock(0x100000000);
+  script_.Sample(9 * kMiB, 80 * kMiB).set_source("nvml");
+  Build();
+  EXPECT_THAT(BytesOf("cuda:0 driver live"), ElementsAre(8 * kMiB));
+  EXPECT_THAT(BytesOf("cuda:0 reserved"), ElementsAre(8 * kMiB));
+  EXPECT_THAT(BytesOf("cuda:0 pytorch live"), ElementsAre(2 * kMiB, 3 * kMiB, kMiB));
+  EXPECT_THAT(BytesOf("cuda:0 used (nvml)"), ElementsAre(9 * kMiB));
+}
+
+TEST_F(TimelineTest, ThinnedCurveKeepsItsPeakAndItsEnds) {
+  std::vector<Timeline::Point> points;
+  for (int i = 0; i < 10'000; ++i) points.push_back({i, static_cast<uint64_t>(i % 7)});
+  points[5432].bytes = 99;
+  points.back().bytes = 3;
+  EXPECT_TRUE(ThinOut(points, 100));
+  EXPECT_LE(points.size(), 100u);
+  EXPECT_EQ(points.front().t_ns, 0);
+  EXPECT_EQ(points.back().bytes, 3u);
+  const auto is_peak = [](const auto& point) { return point.t_ns == 5432 && point.bytes == 99; };
+  EXPECT_TRUE(std::any_of(points.begin(), points.end(), is_peak));
+  EXPECT_TRUE(std::is_sorted(points.begin(), points.end(),
+                             [](const auto& a, const auto& b) { return a.t_ns < b.t_ns; }));
+  EXPECT_FALSE(ThinOut(points, 100));
+}
+
+TEST_F(TimelineTest, RangesThatDoNotNestGoToFurtherTracks) {
+  script_.Begin("outer", 1).thread = 7;
+  script_.Begin("inner", 2).thread = 7;
+  script_.End("inner", 2).thread = 7;
+  script_.Begin("crossing", 3).thread = 7;
+  script_.End("outer", 1).thread = 7;
+  script_.End("crossing", 3).thread = 7;
+  script_.Mark("step", 4).thread = 7;
+  script_.Alloc(0x1000, kMiB);
+  Build();
+  const Timeline::Track* first = TrackNamed("thread 7");
+  ASSERT_NE(first, nullptr);
+  ASSERT_EQ(first->slices.size(), 2u);
+  EXPECT_EQ(first->slices[0].name, "outer");
+  EXPECT_EQ(first->slices[1].name, "inner");
+  ASSERT_EQ(first->instants.size(), 1u);
+  EXPECT_EQ(first->instants[0].name, "step 4");
+  const Timeline::Track* second = TrackNamed("thread 7", 1);
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->slices[0].name, "crossing");
+}
+
+TEST_F(TimelineTest, FailedAllocationAndSnapshotAreInstants) {
+  script_.Alloc(0x1000, kMiB);
+  script_.Failed(3 * kGiB);
+  script_.SnapshotTaken("oom-1");
+  Build();
+  ASSERT_NE(TrackNamed("cuda:0 failures"), nullptr);
+  EXPECT_EQ(TrackNamed("cuda:0 failures")->instants[0].name,
+            "out of memory: 3.00 GiB requested (driver)");
+  ASSERT_NE(TrackNamed("snapshots and gaps"), nullptr);
+  EXPECT_EQ(TrackNamed("snapshots and gaps")->instants[0].name, "snapshot oom-1");
+}
+
+TEST_F(TimelineTest, PerfettoSlicesEndInnerFirstAndCountersHaveTracks) {
+  script_.Begin("outer", 1).thread = 7;
+  script_.Begin("inner", 2).thread = 7;
+  script_.End("inner", 2).thread = 7;
+  script_.End("outer", 1).thread = 7;
+  script_.Alloc(0x1000, kMiB);
+  Build();
+  trace_.start_unix_ns = 1'700'000'000'000'000'000;
+  std::stringstream out;
+  WritePerfettoTrace(trace_, timeline_, out);
+  perfetto::Trace file;
+  ASSERT_TRUE(file.ParseFromString(out.str()));
+  std::vector<std::string> slices;
+  std::vector<int64_t> values;
+  uint64_t last_time = 0;
+  for (const perfetto::TracePacket& packet : file.packet()) {
+    const perfetto::TrackEvent& event = packet.track_event();
+    if (event.type() == perfetto::TrackEvent::TYPE_COUNTER) values.push_back(event.counter_value());
+    if (event.type() == perfetto::TrackEvent::TYPE_SLICE_BEGIN) slices.push_back(event.name());
+    if (event.type() == perfetto::TrackEvent::TYPE_SLICE_END) {
+      slices.push_back("end");
+      EXPECT_GE(packet.timestamp(), last_time);
+      last_time = packet.timestamp();
+    }
+  }
+  EXPECT_THAT(slices, ElementsAre("outer", "inner", "end", "end"));
+  EXPECT_GT(last_time, 1'700'000'000'000'000'000u);
+  EXPECT_THAT(values, ::testing::Each(static_cast<int64_t>(kMiB)));
+  EXPECT_EQ(values.size(), 2u);  // the heap and the category
+}
+
+TEST_F(TimelineTest, ChromeTimesAreThoseSince1970) {
+  script_.Alloc(0x1000, kMiB);
+  Build();
+  trace_.start_unix_ns = 1'700'000'000'123'456'789;
+  std::stringstream out;
+  WriteChromeTrace(trace_, timeline_, out);
+  const nlohmann::json file = nlohmann::json::parse(out.str());
+  const auto& event = file["traceEvents"][0];
+  EXPECT_EQ(event["ph"], "C");
+  EXPECT_EQ(event["args"]["bytes"], kMiB);
+  const int64_t base = file["baseTimeNanoseconds"];
+  EXPECT_EQ(base, int64_t{1696186170} * 1'000'000'000);
+  const double unix_ns = static_cast<double>(base) + event["ts"].get<double>() * 1000;
+  EXPECT_NEAR(unix_ns, static_cast<double>(trace_.start_unix_ns + trace_.steps.TimeOf(0)), 1000);
+}
+
+}  // namespace
+}  // namespace gmt::interop

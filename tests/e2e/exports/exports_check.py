@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""Checks exported files with the programs and libraries that read them, and their sums with `report` and `query`.
+
+Usage: exports_check.py --build DIR [CASE...]
+"""
+
+import argparse
+import collections
+import csv
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+sys.path.append(str(HERE.parent / "memory_viz"))
+import write_events  # noqa: E402
+
+SCENARIOS = ("raw_cuda", "pytorch", "two_devices", "out_of_memory", "empty")
+
+
+class Exporter:
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+        self.logs = []
+        for name in SCENARIOS:
+            self.logs.append(folder / f"{name}.jsonl")
+            write_events.SCENARIOS[name]().write(self.logs[-1])
+        self.logs.append(ROOT / "tests/golden/v1.gmt")
+
+    def run(self, *words):
+        return subprocess.run([self.program, *map(str, words)], capture_output=True, text=True, check=False)
+
+    def json(self, *words):
+        done = self.run(*words, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def export(self, file_format, log, *options):
+        """Returns the path of the exported file."""
+        out = self.folder / f"exported.{file_format}"
+        done = self.run("export", "--format", file_format, log, "-o", out, "--force", *options)
+        assert done.returncode == 0, done.stderr
+        return out
+
+    def report(self, log, *options):
+        return self.json("report", log, *options)
+
+
+def layer_of(device):
+    """Returns the heap that profiles show of a device: a framework's blocks if it has any."""
+    heaps = {heap["heap"]: heap for heap in device["heaps"]}
+    return heaps.get("pytorch") or heaps.get("driver")
+
+
+def folded_stacks_add_up_to_the_report(exporter):
+    for log in exporter.logs:
+        for at in ("peak", "end"):
+            held = collections.Counter()
+            for line in exporter.export("folded", log, "--at", at).read_text(encoding="utf-8").splitlines():
+                stack, held_bytes = line.rsplit(" ", 1)
+                device, heap = stack.split(";")[:2]
+                held[device, heap] += int(held_bytes)
+            wanted = {(f"cuda:{d['index']}", layer_of(d)["heap"]): layer_of(d)["live_bytes"]
+                      for d in exporter.report(log, "--at", at)["devices"] if d["index"] is not None and layer_of(d)}
+            assert held == {k: v for k, v in wanted.items() if v > 0}, (log, at, held, wanted)
+
+
+def speedscope_files_follow_its_schema(exporter):
+    import jsonschema
+    schema = HERE / "node_modules/speedscope/dist/release/file-format-schema.json"
+    if not schema.exists():
+        return "skipped: its npm packages are not installed: run scripts/setup --test"
+    schema = json.loads(schema.read_text(encoding="utf-8"))
+    for log in exporter.logs:
+        exported = json.loads(exporter.export("speedscope", log).read_text(encoding="utf-8"))
+        jsonschema.validate(exported, schema)
+    return None
+
+
+def as_numbers(row):
+    """Returns a row of CSV with numbers and nulls as in JSON."""
+    return {k: None if v == "" else int(v) if v.lstrip("-").isdigit() else v for k, v in row.items()}
+
+
+def check_sums(exporter, log, rows):
+    """Compares allocations, their bytes at the end, and their number with the report, by GPU and heap."""
+    held, births = collections.Counter(), collections.Counter()
+    for row in rows:
+        where = row["device"], row["heap"]
+        births[where] += row["alloc_event"] is not None
+        held[where] += row["bytes"] if row["free_ns"] is None else 0
+    for device in exporter.report(log, "--at", "end")["devices"]:
+        for heap in device["heaps"]:
+            where = device["index"], heap["heap"]
+            assert (held[where], births[where]) == (heap["live_bytes"], heap["allocations"]), (log, where, held, heap)
+
+
+def rows_of_csv_and_jsonl_are_those_of_query_and_report(exporter):
+    for log in exporter.logs:
+        with exporter.export("csv", log).open(encoding="utf-8", newline="") as exported:
+            rows = [as_numbers(row) for row in csv.DictReader(exported)]
+        lines = exporter.export("jsonl", log).read_text(encoding="utf-8").splitlines()
+        objects = [json.loads(line) for line in lines]
+        queried = exporter.json("query", log, "SELECT *, stack_text(stack) AS stack_text FROM memory")
+        wanted = [dict(zip(queried["columns"], row)) for row in queried["rows"]]
+        assert objects == wanted, (log, objects[:2], wanted[:2])
+        assert rows == [as_numbers({k: "" if v is None else str(v) for k, v in row.items()}) for row in wanted], log
+        check_sums(exporter, log, objects)
+        assert not objects or any(row["stack_text"] for row in objects), log
+
+
+def allocations_of_one_heap_or_device_can_be_selected(exporter):
+    log = exporter.folder / "two_devices.jsonl"
+    everything = [json.loads(line) for line in exporter.export("jsonl", log).read_text(encoding="utf-8").splitlines()]
+    for options, key, value in ((["--device", "1"], "device", 1), (["--heap", "pytorch"], "heap", "pytorch")):
+        lines = exporter.export("jsonl", log, *options).read_text(encoding="utf-8").splitlines()
+        wanted = [row for row in everything if row[key] == value]
+        assert 0 < len(wanted) < len(everything), options
+        assert [json.loads(line) for line in lines] == wanted, options
+    for options in (["--heap", "x' OR '1"], ["--device", "7"]):
+        done = exporter.run("export", "--format", "csv", log, "-o", exporter.folder / "none", *options)
+        assert done.returncode == 1 and not (exporter.folder / "none").exists(), (options, done)
+
+
+def perfetto_packets(path):
+    """Returns the packets of a trace, read with the definition in Perfetto's own Python package; null if that is missing."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "gpumemtrace/perfetto"
+    if not cache.exists():
+        return None
+    if str(cache) not in sys.path:
+        sys.path.append(str(cache))
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+    trace = perfetto_trace_pb2.Trace()
+    trace.ParseFromString(path.read_bytes())
+    return trace.packet
+
+
+def perfetto_traces_have_the_peaks_of_the_report(exporter):
+    for log in exporter.logs:
+        packets = perfetto_packets(exporter.export("perfetto", log))
+        if packets is None:
+            return "skipped: Perfetto's package is not installed: run scripts/setup --test"
+        tracks = {p.track_descriptor.uuid: p.track_descriptor for p in packets if p.HasField("track_descriptor")}
+        processes = [t for t in tracks.values() if t.HasField("process")]
+        assert len(processes) == 1 and packets[0].clock_snapshot.primary_trace_clock == 1, log
+        assert all(t.parent_uuid == processes[0].uuid for t in tracks.values() if not t.HasField("process")), log
+        peaks, depth = collections.Counter(), collections.Counter()
+        for packet in packets:
+            event = packet.track_event
+            if not packet.HasField("track_event"):
+                continue
+            assert packet.timestamp_clock_id == 1 and event.track_uuid in tracks, packet
+            if event.type == event.TYPE_COUNTER:
+                assert tracks[event.track_uuid].counter.unit == 3, tracks[event.track_uuid]
+                name = tracks[event.track_uuid].name
+                peaks[name] = max(peaks[name], event.counter_value)
+            depth[event.track_uuid] += (event.type == event.TYPE_SLICE_BEGIN) - (event.type == event.TYPE_SLICE_END)
+            assert depth[event.track_uuid] >= 0, packet
+        assert not any(depth.values()), depth
+        for device in exporter.report(log)["devices"]:
+            label = "host" if device["index"] is None else f"cuda:{device['index']}"
+            for heap in device["heaps"]:
+                assert peaks[f"{label} {heap['heap']} live"] == heap["peak_live_bytes"], (log, peaks, heap)
+    return None
+
+
+def perfetto_traces_show_steps_and_failures(exporter):
+    log = exporter.folder / "out_of_memory.jsonl"
+    packets = perfetto_packets(exporter.export("perfetto", log))
+    if packets is None:
+        return "skipped: Perfetto's package is not installed: run scripts/setup --test"
+    instants = [p.track_event.name for p in packets if p.track_event.type == p.track_event.TYPE_INSTANT]
+    failures = exporter.json("query", log, "SELECT heap, bytes, human(bytes) FROM failures")["rows"]
+    for heap, _, human in failures:
+        assert f"out of memory: {human} requested ({heap})" in instants, (instants, failures)
+    assert failures, log
+    training = exporter.folder / "training.jsonl"
+    write_events.SCENARIOS["training"]().write(training)
+    names = collections.Counter(p.track_event.name for p in perfetto_packets(exporter.export("perfetto", training))
+                                if p.track_event.type == p.track_event.TYPE_SLICE_BEGIN)
+    steps = exporter.json("query", training, "SELECT count(DISTINCT step) FROM steps")["rows"][0][0]
+    assert steps > 1 and sum(n for name, n in names.items() if name.startswith("step ")) == steps, (steps, names)
+    return None
+
+
+def heaptrack_print_agrees_with_the_report(exporter):
+    program = shutil.which("heaptrack_print")
+    if program is None:
+        return "skipped: no heaptrack_print: run scripts/setup --test"
+    checked = 0
+    for log in exporter.logs:
+        for device in exporter.report(log)["devices"]:
+            layer = layer_of(device) if device["index"] is not None else None
+            if layer is None:
+                continue
+            exported = exporter.export("heaptrack", log, "--device", device["index"])
+            stacks = exporter.folder / "stacks"
+            subprocess.run([program, exported, "-F", stacks, "--flamegraph-cost-type", "peak"], capture_output=True,
+                           check=True, timeout=300)
+            held = collections.Counter()  # by innermost function
+            for line in stacks.read_text(encoding="utf-8").splitlines():
+                frames, held_bytes = line.rsplit(" ", 1)
+                held[frames.rstrip(";").split(";")[-1].split(" (")[0]] += int(held_bytes)
+            assert sum(held.values()) == layer["peak_live_bytes"], (log, held, layer)
+            if log.suffix == ".jsonl":  # in a real recording, the innermost frames are those of the allocator
+                check_top_allocator(exporter, log, device["index"], layer, held)
+            checked += 1
+    assert checked >= 5, checked
+    return None
+
+
+def check_top_allocator(exporter, log, device, layer, held):
+    """Compares the function that holds most at the peak of the layer with the tables of `query`."""
+    sql = (f"SELECT f.function, sum(m.bytes) AS held FROM memory m JOIN frames f ON f.stack = m.stack AND f.depth = 0 "
+           f"WHERE m.device = {device} AND m.heap = '{layer['heap']}' AND ifnull(m.alloc_ns, 0) <= {layer['peak_live_t_ns']} "
+           f"AND (m.free_ns IS NULL OR m.free_ns > {layer['peak_live_t_ns']}) GROUP BY f.function ORDER BY held DESC LIMIT 1")
+    rows = exporter.json("query", log, sql)["rows"]
+    for function, held_bytes in rows:
+        assert held[function] == held_bytes == max(held.values()), (log, rows, held)
+
+
+def heaptrack_files_of_several_gpus_are_refused(exporter):
+    out = exporter.folder / "refused"
+    done = exporter.run("export", "--format", "heaptrack", exporter.folder / "two_devices.jsonl", "-o", out)
+    assert done.returncode == 1 and not out.exists(), done
+    assert "Select a GPU with: --device N" in done.stderr, done.stderr
+
+
+def options_that_a_format_does_not_take_are_refused(exporter):
+    log = exporter.logs[0]
+    for words in (["folded", "--max-mb", "3"], ["torch", "--at", "end"], ["html", "--raw-frames"], ["pprof", "--from", "1"],
+                  ["sqlite", "--device", "0"], ["speedscope", "--keep", "largest"], ["perfetto", "--at", "end"]):
+        out = exporter.folder / "refused"
+        done = exporter.run("export", "--format", *words, log, "-o", out)
+        assert done.returncode == 2 and not out.exists(), (words, done)
+        assert f"--format {words[0]} does not take" in done.stderr, done.stderr
+
+
+def list_names_every_format_of_the_documentation(exporter):
+    formats = exporter.json("export", "--list")["formats"]
+    page = (ROOT / "docs/exports.md").read_text(encoding="utf-8").replace("`", "")
+    lines = {line.split(" | ")[0].strip("| "): line for line in page.splitlines() if line.startswith("| ")}
+    for entry in formats:
+        line = lines.pop(entry["name"])
+        for key in ("keeps", "drops"):
+            assert entry[key].replace("`", "") in line, (entry, line)
+    assert set(lines) == {"format"}, lines
+    text = exporter.run("export", "--list").stdout
+    assert all(entry["keeps"] in text for entry in formats), text
+    for words in (["--list", "--max-mb"], ["--json"], [], [exporter.logs[0]], [exporter.logs[0], "--format", "csv"]):
+        done = exporter.run("export", *words)
+        assert done.returncode == 2, (words, done)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("cases", nargs="*")
+    arguments = parser.parse_args()
+    cases = [folded_stacks_add_up_to_the_report, speedscope_files_follow_its_schema,
+             rows_of_csv_and_jsonl_are_those_of_query_and_report, allocations_of_one_heap_or_device_can_be_selected,
+             perfetto_traces_have_the_peaks_of_the_report, perfetto_traces_show_steps_and_failures,
+             heaptrack_print_agrees_with_the_report, heaptrack_files_of_several_gpus_are_refused,
+             list_names_every_format_of_the_documentation, options_that_a_format_does_not_take_are_refused]
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="gmt-exports.") as folder:
+        exporter = Exporter(str(arguments.build.resolve() / "bin/gpumemtrace"), pathlib.Path(folder))
+        for case in cases:
+            if arguments.cases and case.__name__ not in arguments.cases:
+                continue
+            name = case.__name__.replace("_", " ")
+            try:
+                print(f"ok   {name}: {case(exporter) or ''}".rstrip(": "))
+            except Exception:  # pylint: disable=broad-exception-caught
+                failed += 1
+                print(f"FAIL {name}")
+                traceback.print_exc()
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
