@@ -31,6 +31,10 @@ if(GMT_SANITIZE)
   target_compile_options(gmt_sanitize INTERFACE
     -fsanitize=${GMT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(gmt_sanitize INTERFACE -fsanitize=${GMT_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND GMT_SANITIZE MATCHES address)
+    # As GCC defines it; clang does only from version 21 on.
+    target_compile_definitions(gmt_sanitize INTERFACE __SANITIZE_ADDRESS__=1)
+  endif()
 endif()
 
 if(GMT_BUILD_FUZZERS)

@@ -155,7 +155,8 @@ class LogParser {
 
   void NoteUnknownKeys(Kind kind, const Json& object) {
     const std::vector<EventField>& fields = FieldsOf(format::FamilyOf(kind));
-    for (const auto& [key, value] : object.items()) {
+    for (const auto& item : object.items()) {
+      const std::string& key = item.key();
       const bool is_known =
           key == "kind" || std::any_of(fields.begin(), fields.end(),
                                        [&](const EventField& field) { return key == field.key; });

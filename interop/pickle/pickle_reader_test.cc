@@ -123,8 +123,9 @@ for i in range(25):
         OutputOf("PYTHONIOENCODING=utf-8 python3 " + script + " " + std::to_string(seed));
     size_t at = 0, read = 0;
     const auto line = [&] {
-      const size_t end = output.find('\n', at);
-      return output.substr(std::exchange(at, end + 1), end - at);
+      const size_t begin = at, end = output.find('\n', at);
+      at = end + 1;
+      return output.substr(begin, end - begin);
     };
     while (at < output.size()) {
       const std::string pickle = FromHex(line());
