@@ -120,16 +120,16 @@ TEST_F(EndlessInputTest, PipeWithoutAWriterIsRefused) {
 }
 
 TEST_F(EndlessInputTest, EndlessPipeOfSomethingElseIsRefused) {
-  for (const char* device : {"/dev/zero", "/dev/urandom"}) {
-    RunAll("/dev/stdin", absl::StrCat("cat ", device, " | "),
-           [&](const std::string& verb, const std::string& code, const std::string& message) {
-             EXPECT_EQ(code, "1\n");
-             // A recording's beginning may be damaged, and a page has any beginning.
-             const bool has_no_head = verb.starts_with("repair") || verb.starts_with("view");
-             EXPECT_THAT(message, HasSubstr(has_no_head ? "more than 1 GiB came through this pipe"
-                                                        : "expected a recording"));
-           });
-  }
+  RunAll("/dev/stdin", "cat /dev/zero | ",
+         [&](const std::string& verb, const std::string& code, const std::string& message) {
+           EXPECT_EQ(code, "1\n");
+           // A recording's beginning may be damaged, and a page has any beginning.
+           const bool has_no_head = verb.starts_with("repair") || verb.starts_with("view");
+           EXPECT_THAT(message, HasSubstr(has_no_head ? "more than 1 GiB came through this pipe"
+                                                      : "expected a recording"));
+         });
+  EXPECT_EQ(Run("report /dev/stdin", "cat /dev/urandom | "), 1);
+  EXPECT_THAT(err_, HasSubstr("expected a recording"));
 }
 
 TEST_F(EndlessInputTest, EndlessEventLogIsRefused) {

@@ -1,4 +1,5 @@
-// node browser.mjs GPUMEMTRACE BUILD_DIR: exported snapshots in PyTorch's memory viewer (MemoryViz.js), in Chromium.
+// node browser.mjs GPUMEMTRACE BUILD_DIR [SCENARIO...]: exported snapshots of all scenarios of write_events.py, or of these,
+// in PyTorch's memory viewer (MemoryViz.js), in Chromium.
 //
 // Nothing leaves the machine (hosted_viewer.mjs): any other request is refused and counted as a
 // failure. Screenshots stay in BUILD_DIR.
@@ -13,7 +14,7 @@ import {CHROMIUM, CHROMIUM_FLAGS, importMap, modules, page, serve, whyNot} from 
 
 const SKIPPED = 77;
 const here = path.dirname(fileURLToPath(import.meta.url));
-const [program, buildDir] = process.argv.slice(2);
+const [program, buildDir, ...chosen] = process.argv.slice(2);
 
 function skip(why) {
   console.log(`skipped: ${why}`);
@@ -27,7 +28,10 @@ if (reason !== '') skip(reason);
 function exportSnapshots(folder) {
   const python = process.env.GMT_TORCH_PYTHON || 'python3';
   execFileSync(python, [path.join(here, 'write_events.py'), folder]);
-  const scenarios = fs.readdirSync(folder).filter((f) => f.endsWith('.jsonl')).map((f) => path.basename(f, '.jsonl'));
+  const written = fs.readdirSync(folder).filter((f) => f.endsWith('.jsonl')).map((f) => path.basename(f, '.jsonl'));
+  const unknown = chosen.filter((name) => !written.includes(name));
+  if (unknown.length > 0) throw new Error(`no such scenario: ${unknown.join(', ')}`);
+  const scenarios = chosen.length > 0 ? chosen : written;
   for (const name of scenarios) {
     const [log, out] = [path.join(folder, `${name}.jsonl`), path.join(folder, `${name}.pickle`)];
     execFileSync(program, ['export', '--format', 'torch', log, '-o', out], {stdio: 'pipe'});
