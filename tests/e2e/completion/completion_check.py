@@ -53,6 +53,7 @@ class Terminal:
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
             os.dup2(write, 9)
+            os.set_inheritable(9, True)  # dup2() leaves it as it is if it is already number 9
             os.chdir(folder)
             os.execvpe(command[0], command, environment)
         os.close(write)
@@ -85,6 +86,7 @@ class Terminal:
     def close(self):
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
+        os.close(self.reports)
 
 
 class Check:

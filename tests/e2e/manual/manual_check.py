@@ -57,7 +57,7 @@ def main():
     assert "Why did it run out of memory? gpumemtrace oom run.gmt" in pages["oom"], pages["oom"]
     assert "The condition of --fail-above is violated." in pages["diff"], pages["diff"]
     assert "[OPTIONS] -- COMMAND..." in pages["run"] and "127 The command was not found." in pages["run"], pages["run"]
-    assert "--output FILE [OPTIONS] FILE" in pages["export"], pages["export"]
+    assert "--output FILE [OPTIONS] X" in pages["import"], pages["import"]
     assert "fp32|mixed|bf16|fp16" in pages["estimate"], pages["estimate"]
     print(f"{len(pages) + 1} manual pages are right")
 
