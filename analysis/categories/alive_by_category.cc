@@ -43,7 +43,7 @@ AliveBecause WithoutRole(const Trace& trace, const Categories& categories, bool 
                          RowId row) {
   const Rows& rows = trace.rows;
   const Category category = categories.Of(row).category;
-  const bool is_block = rows.heap[row] > kHostHeap && !rows.IsRegion(row);
+  const bool is_block = rows.IsBlock(row);
   // Memory from before the recording may have a role that was not recorded.
   const bool is_whole = rows.birth[row] != 0;
   if (has_roles && is_block && is_whole && WouldHaveRole(category))

@@ -158,7 +158,7 @@ bool Categorizer::IsUncached() const {
   const Rows& rows = trace_.rows;
   bool takes_tensors = !trace_.role_changes.empty();
   for (RowId row = 0; row < rows.count(); ++row) {
-    if (rows.heap[row] > kHostHeap && !rows.IsRegion(row)) return false;
+    if (rows.IsBlock(row)) return false;
     takes_tensors =
         takes_tensors || (rows.heap[row] == kDriverHeap && rows.size[row] % kSegments != 0 &&
                           IsOfPyTorchsAllocator(rows.stack[row]));

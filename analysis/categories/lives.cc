@@ -8,10 +8,6 @@ namespace {
 constexpr uint32_t kLongCycles = 3;  // a life is long if it spans this many ends of steps
 constexpr uint32_t kSeenCycles = 2;  // ... or this many without being freed
 
-bool IsBlock(const Trace& trace, RowId row) {
-  return trace.rows.heap[row] > kHostHeap && !trace.rows.IsRegion(row);
-}
-
 }  // namespace
 
 Lives::Lives(const Trace& trace, const Cycles& cycles, const PhaseSpans& spans,
@@ -19,7 +15,7 @@ Lives::Lives(const Trace& trace, const Cycles& cycles, const PhaseSpans& spans,
     : trace_(trace), birth_segment_(trace.rows.count(), 0), lives_(trace.rows.count(), RowLife{}) {
   CutSegments(cycles, spans);
   for (RowId row = 0; row < trace.rows.count(); ++row) {
-    if (IsBlock(trace, row)) end_of_births_ = std::max(end_of_births_, trace.rows.birth[row]);
+    if (trace.rows.IsBlock(row)) end_of_births_ = std::max(end_of_births_, trace.rows.birth[row]);
   }
   Walk(stacks);
   if (!has_training()) CountSteps(cycles);
@@ -93,7 +89,7 @@ void Lives::Walk(const Stacks& stacks) {
     if (record.row == kNoRow) continue;
     if (!record.is_death) {
       AddBirth(record.row, segment, stacks);
-      if (IsBlock(trace_, record.row)) last_birth_ = step;
+      if (rows.IsBlock(record.row)) last_birth_ = step;
       continue;
     }
     if (rows.birth[record.row] < ran_out && ran_out > segments_[segment].begin) {
@@ -130,7 +126,7 @@ void Lives::AddBirth(RowId row, uint32_t segment, const Stacks& stacks) {
     return;
   }
   if (module_segment_ != segment) module_called_ = false;
-  const bool calls_module = stack != 0 && IsBlock(trace_, row) && stacks.calls_module(stack);
+  const bool calls_module = stack != 0 && trace_.rows.IsBlock(row) && stacks.calls_module(stack);
   if (calls_module) {
     module_called_ = true;
     module_segment_ = segment;

@@ -56,7 +56,7 @@ struct RowLife {
   bool crosses_backward : 1;  // a backward pass began while it lived
   bool crosses_optimizer : 1;
   bool crosses_passes : 1;  // enough backward passes began while it lived to count as a long life
-  bool crosses_steps : 1;   // the same of steps, in a recording without training
+  bool crosses_steps : 1;   // as many steps ended while it lived, in a recording without training
   bool ran_out : 1;         // memory ran out while it lived, in the phase of its birth
   bool dies_backward : 1;   // freed in a backward pass
   bool dies_optimizer : 1;  // ... in an optimizer

@@ -72,8 +72,7 @@ class ProfileMaker {
   void FindBlocks() {
     const Rows& rows = trace_.rows;
     for (RowId row = 0; row < rows.count() && !has_blocks_; ++row) {
-      has_blocks_ =
-          rows.device[row] == profile_.device && rows.heap[row] > kHostHeap && !rows.IsRegion(row);
+      has_blocks_ = rows.device[row] == profile_.device && rows.IsBlock(row);
     }
     for (RowId row = 0; row < rows.count(); ++row) {
       if (rows.birth[row] == 0 && Counts(row)) live_ += rows.size[row];

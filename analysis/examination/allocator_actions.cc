@@ -32,10 +32,6 @@ bool MayCollect(const Trace& trace) {
   });
 }
 
-bool IsBlock(const Trace& trace, RowId row) {
-  return trace.rows.heap[row] > kHostHeap && !trace.rows.IsRegion(row);
-}
-
 // A failed call has no memory that could identify its caller; the calls around it do.
 bool IsOfAllocator(const Trace& trace, const DriverCall& call) {
   if (call.kind == ALLOC_FAILED) return true;
@@ -62,7 +58,7 @@ class ActionFinder {
       if (step > trace_.last_step()) break;
       TakeUntil(step);
       const RowId row = trace_.steps[step - 1].row;
-      if (row == kNoRow || !IsBlock(trace_, row)) continue;
+      if (row == kNoRow || !trace_.rows.IsBlock(row)) continue;
       const bool is_birth = !trace_.steps[step - 1].is_death;
       Close(trace_.rows.device[row], {is_birth ? Closer::kBirth : Closer::kOther,
                                       trace_.rows.thread[row], trace_.rows.stack[row], nullptr});

@@ -87,7 +87,7 @@ void NoteStreams(const Trace& trace, int32_t device, Step step, std::vector<Piec
   const Rows& rows = trace.rows;
   size_t without_stream = pieces.size();
   for (RowId row = rows.count(); row-- > 0 && without_stream > 0;) {
-    const bool is_block = rows.heap[row] > kHostHeap && !rows.IsRegion(row);
+    const bool is_block = rows.IsBlock(row);
     if (!is_block || rows.device[row] != device || rows.birth[row] > step) continue;
     if ((rows.flags[row] & kRowHasStream) != 0) without_stream -= NoteStream(rows, row, pieces);
   }
@@ -99,7 +99,7 @@ void PlaceBlocks(const Trace& trace, int32_t device, Step step, std::vector<Piec
   for (RowId row = 0; row < rows.count() && !pieces.empty(); ++row) {
     const bool live = rows.HeldAfter(row, step);
     if (!live && !rows.PendingAfter(row, step)) continue;
-    if (rows.heap[row] <= kHostHeap || rows.IsRegion(row) || rows.device[row] != device) continue;
+    if (!rows.IsBlock(row) || rows.device[row] != device) continue;
     Place(rows.address[row], rows.size[row], live, pieces);
   }
 }

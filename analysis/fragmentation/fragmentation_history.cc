@@ -6,7 +6,7 @@ namespace gmt::analysis {
 namespace {
 
 bool IsBlockOn(const Rows& rows, RowId row, int32_t device) {
-  return rows.device[row] == device && rows.heap[row] > kHostHeap && !rows.IsRegion(row);
+  return rows.device[row] == device && rows.IsBlock(row);
 }
 
 // Returns the step of each part at which most bytes are in blocks.

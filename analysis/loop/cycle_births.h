@@ -16,8 +16,7 @@ namespace gmt::analysis {
 class Births {
  public:
   explicit Births(const Trace& trace) : rows_(trace.rows) {
-    for (RowId row = 0; row < rows_.count() && !blocks_; ++row)
-      blocks_ = rows_.heap[row] > kHostHeap && !rows_.IsRegion(row);
+    for (RowId row = 0; row < rows_.count() && !blocks_; ++row) blocks_ = rows_.IsBlock(row);
   }
   bool Counts(RowId row) const {
     if (rows_.IsRegion(row)) return false;

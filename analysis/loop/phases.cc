@@ -222,8 +222,7 @@ class CycleFinder {
   void Walk() {
     const Rows& rows = trace_.rows;
     for (RowId row = 0; row < rows.count(); ++row) {
-      if (rows.heap[row] > kHostHeap && !rows.IsRegion(row))
-        block_devices_[rows.device[row]] = true;
+      if (rows.IsBlock(row)) block_devices_[rows.device[row]] = true;
     }
     for (RowId row = 0; row < rows.count(); ++row) {
       if (Counts(row)) devices_[rows.device[row]].live += rows.birth[row] == 0 ? rows.size[row] : 0;

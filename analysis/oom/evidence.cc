@@ -18,8 +18,7 @@ constexpr uint64_t kAnswerAge_ns = 100'000'000;
 
 bool IsBlockEvent(const Trace& trace, Step step, int32_t device) {
   const RowId row = trace.steps[step - 1].row;
-  return row != kNoRow && trace.rows.heap[row] > kHostHeap && !trace.rows.IsRegion(row) &&
-         trace.rows.device[row] == device;
+  return row != kNoRow && trace.rows.IsBlock(row) && trace.rows.device[row] == device;
 }
 
 // Whether the driver refused anything since the last block event of the device: an allocator makes

@@ -13,16 +13,15 @@ class Layer {
  public:
   Layer(const Trace& trace, int32_t device) : rows_(trace.rows), device_(device) {
     for (RowId row = 0; row < rows_.count() && !has_blocks_; ++row) {
-      has_blocks_ = rows_.device[row] == device && IsBlock(row);
+      has_blocks_ = rows_.device[row] == device && rows_.IsBlock(row);
     }
   }
   bool Has(RowId row) const {
-    return rows_.device[row] == device_ && !rows_.IsRegion(row) && IsBlock(row) == has_blocks_;
+    return rows_.device[row] == device_ && !rows_.IsRegion(row) &&
+           rows_.IsBlock(row) == has_blocks_;
   }
 
  private:
-  bool IsBlock(RowId row) const { return rows_.heap[row] > kHostHeap && !rows_.IsRegion(row); }
-
   const Rows& rows_;
   const int32_t device_;
   bool has_blocks_ = false;

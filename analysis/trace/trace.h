@@ -119,6 +119,8 @@ struct Rows {
   // Memory that the program itself declares in use, from any source (docs/nvtx.md). Not a
   // framework's block, but it may lie in one.
   bool IsRegion(RowId row) const { return memory[row] == REGION; }
+  // A block of a framework's allocator.
+  bool IsBlock(RowId row) const { return heap[row] > kHostHeap && !IsRegion(row); }
   bool HeldAfter(RowId row, Step step) const { return birth[row] <= step && step < death[row]; }
   // Freed, but not yet reusable (T7).
   bool PendingAfter(RowId row, Step step) const {

@@ -90,7 +90,7 @@ void TraceBuilder::ExpectCompletions() {
   states_completions_ = true;
   Rows& rows = trace_.rows;
   for (RowId row = 0; row < rows.count(); ++row) {
-    if (rows.heap[row] > kHostHeap && !rows.IsRegion(row) && rows.death[row] != kNever) {
+    if (rows.IsBlock(row) && rows.death[row] != kNever) {
       awaiting_[{rows.address[row], kFirstBlockSpace + rows.heap[row]}] = row;
     }
   }

@@ -101,7 +101,7 @@ Changes::Changes(const Examination& examination, const Categories& categories, i
 }
 
 bool Changes::IsBlock(RowId row) const {
-  return rows_.device[row] == device_ && rows_.heap[row] > kHostHeap && !rows_.IsRegion(row);
+  return rows_.device[row] == device_ && rows_.IsBlock(row);
 }
 
 template <typename Visit>

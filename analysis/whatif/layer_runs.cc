@@ -57,7 +57,7 @@ class LayerFinder {
   // Births of forward passes, in modules.
   void Note(Step step, RowId row) {
     const Rows& rows = trace_.rows;
-    if (rows.device[row] != device_ || rows.heap[row] <= kHostHeap || rows.IsRegion(row)) return;
+    if (rows.device[row] != device_ || !rows.IsBlock(row)) return;
     while (pass_ < spans_.spans.size() && spans_.spans[pass_].end < step) ++pass_;
     if (pass_ < spans_.spans.size() && spans_.spans[pass_].begin < step) return;
     const StackModules& modules = ModulesOf(rows.stack[row]);

@@ -25,7 +25,7 @@ absl::StatusOr<LayerSelection> LayerSelection::Make(const analysis::Trace& trace
   LayerSelection selection(trace, number);
   for (RowId row = 0; row < trace.rows.count(); ++row) {
     selection.devices_.insert(trace.rows.device[row]);
-    if (selection.IsBlock(row)) selection.with_blocks_.insert(trace.rows.device[row]);
+    if (trace.rows.IsBlock(row)) selection.with_blocks_.insert(trace.rows.device[row]);
   }
   if (selection.devices_.size() > 1 && !number) selection.devices_.erase(kHostDevice);
   if (device) std::erase_if(selection.devices_, [&](int32_t d) { return d != *device; });
@@ -36,15 +36,11 @@ absl::StatusOr<LayerSelection> LayerSelection::Make(const analysis::Trace& trace
   return selection;
 }
 
-bool LayerSelection::IsBlock(RowId row) const {
-  return trace_->rows.heap[row] > analysis::kHostHeap && !trace_->rows.IsRegion(row);
-}
-
 bool LayerSelection::Selects(RowId row) const {
   const int32_t device = trace_->rows.device[row];
   if (!devices_.contains(device)) return false;
   if (heap_) return trace_->rows.heap[row] == *heap_;
-  return with_blocks_.contains(device) ? IsBlock(row)
+  return with_blocks_.contains(device) ? trace_->rows.IsBlock(row)
                                        : trace_->rows.heap[row] <= analysis::kHostHeap;
 }
 

@@ -36,7 +36,6 @@ class LayerSelection {
  private:
   LayerSelection(const analysis::Trace& trace, std::optional<uint16_t> heap)
       : trace_(&trace), heap_(heap) {}
-  bool IsBlock(analysis::RowId row) const;
 
   const analysis::Trace* trace_;
   std::optional<uint16_t> heap_;

@@ -8,7 +8,6 @@ namespace gmt::interop {
 namespace {
 
 using analysis::kDriverHeap;
-using analysis::kHostHeap;
 using analysis::kNoRow;
 using analysis::Mapping;
 using analysis::RowId;
@@ -50,9 +49,6 @@ bool TorchModel::IsHere(RowId row) const {
 bool TorchModel::HoldsBlocks(RowId row) const {
   return (trace_.rows.flags[row] & analysis::kRowHoldsBlocks) != 0;
 }
-bool TorchModel::IsBlock(RowId row) const {
-  return trace_.rows.heap[row] > kHostHeap && !trace_.rows.IsRegion(row);
-}
 bool TorchModel::IsPhysical(RowId row) const {
   return trace_.rows.heap[row] == kDriverHeap && trace_.rows.memory[row] == VMM &&
          (trace_.rows.flags[row] & analysis::kRowHandle) != 0;
@@ -64,7 +60,7 @@ void TorchModel::Begin() {
   silent_ = true;
   const auto from_before = [&](RowId row) { return trace_.rows.birth[row] == 0 && IsHere(row); };
   for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    if (from_before(row) && !IsBlock(row)) OnBirth(row);
+    if (from_before(row) && !trace_.rows.IsBlock(row)) OnBirth(row);
   }
   for (uint32_t i = 0; i < trace_.mappings.size(); ++i) {
     const Mapping& mapping = trace_.mappings[i];
@@ -72,7 +68,7 @@ void TorchModel::Begin() {
   }
   FlushRun();
   for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    if (from_before(row) && IsBlock(row)) OnBirth(row);
+    if (from_before(row) && trace_.rows.IsBlock(row)) OnBirth(row);
   }
   silent_ = false;
 }
@@ -150,7 +146,7 @@ void TorchModel::OnBirth(RowId row) {
   const std::optional<uint64_t> address = PlaceOf(row);
   if (!address) {
     ++counts_.left_out;
-  } else if (IsBlock(row)) {
+  } else if (trace_.rows.IsBlock(row)) {
     BeginBlock(*address, trace_.rows.size[row], row);
   } else if (HoldsBlocks(row)) {
     BeginSegment(*address, trace_.rows.size[row], row, false);
@@ -163,7 +159,7 @@ void TorchModel::OnDeath(RowId row) {
   const std::optional<uint64_t> address = PlaceOf(row);
   if (!address) return;
   moved_.erase(row);
-  if (IsBlock(row)) {
+  if (trace_.rows.IsBlock(row)) {
     const auto block = blocks_.find(*address);
     const bool awaited = (trace_.rows.flags[row] & analysis::kRowAwaited) != 0;
     if (block != blocks_.end() && block->second.row == row) EndBlock(block, awaited);

@@ -96,7 +96,6 @@ class TorchModel {
 
   bool IsHere(analysis::RowId row) const;
   bool HoldsBlocks(analysis::RowId row) const;
-  bool IsBlock(analysis::RowId row) const;
   bool IsPhysical(analysis::RowId row) const;
   bool IsFromBefore(const analysis::Mapping& mapping) const;
   // Returns the address at which a row is shown, or nullopt if it cannot be shown.

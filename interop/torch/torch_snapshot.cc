@@ -115,7 +115,7 @@ struct Source {
   Source(const Trace& t, const format::Definitions& d)
       : trace(t), definitions(d), imported(IsImportedSnapshot(t)) {
     for (RowId row = 0; row < trace.rows.count() && !states_pools; ++row) {
-      states_pools = IsBlock(row) && trace.rows.Pool(row).has_value();
+      states_pools = trace.rows.IsBlock(row) && trace.rows.Pool(row).has_value();
     }
     for (const analysis::DriverCall& call : trace.driver_calls) {
       if (call.kind == FREE && call.stack != 0 && call.row != kNoRow) {
@@ -124,11 +124,8 @@ struct Source {
     }
   }
 
-  bool IsBlock(RowId row) const {
-    return trace.rows.heap[row] > analysis::kHostHeap && !trace.rows.IsRegion(row);
-  }
   uint32_t FreeStack(RowId row) const {
-    if (IsBlock(row)) return trace.rows.FreeStack(row);
+    if (trace.rows.IsBlock(row)) return trace.rows.FreeStack(row);
     const auto known = driver_free_stacks.find(row);
     return known == driver_free_stacks.end() ? 0 : known->second;
   }
