@@ -39,8 +39,7 @@ const std::vector<ExportFormat>& ExportFormats() {
       {"perfetto",
        "ui.perfetto.dev and trace_processor",
        "curves of live, reserved and used bytes by heap and category; steps, phases, ranges, "
-       "marks, "
-       "snapshots, failed allocations",
+       "marks, snapshots, failed allocations",
        "stacks, addresses, single allocations",
        {},
        false,

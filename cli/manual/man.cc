@@ -45,7 +45,8 @@ void AddMan(Program& program) {
   Command command = program.AddVerb(
       "man", "Print a manual page",
       [verb, &program](const Terminal&) { return PrintPage(*verb, program.Describe()); });
-  command.OptionalArgument("VERB", verb.get(), "of this verb; otherwise of the program");
+  command.OptionalArgument("VERB", verb.get(),
+                           "the verb that the page describes (default: the program)");
   command.Footer("To read it: gpumemtrace man report | man -l -");
 }
 

@@ -92,11 +92,11 @@ class HeaptrackWriter {
   const analysis::Examination& examination_;
   const analysis::Trace& trace_;
   std::ostream& out_;
-  // Ids in the file.
+  // Ids in the file. stacks_ has those of the recording's stacks.
   absl::flat_hash_map<std::string, uint64_t> strings_;
   std::map<std::tuple<uint64_t, uint64_t, uint64_t, uint32_t>, uint64_t> frames_;
-  absl::flat_hash_map<std::pair<uint64_t, uint64_t>, uint64_t> callers_;      // by frame and caller
-  absl::flat_hash_map<uint32_t, uint64_t> stacks_;                            // of the recording
+  absl::flat_hash_map<std::pair<uint64_t, uint64_t>, uint64_t> callers_;  // by frame and caller
+  absl::flat_hash_map<uint32_t, uint64_t> stacks_;
   absl::flat_hash_map<std::pair<uint64_t, uint64_t>, uint64_t> allocations_;  // by size and stack
 };
 

@@ -46,8 +46,8 @@ struct StackProfile {
 absl::StatusOr<StackProfile> MakeStackProfile(const analysis::Examination& examination,
                                               const ProfileSelection& selection);
 
-// Returns the frames of a stack from the called function outwards, innermost first: without those
-// of the allocator. A stack that is not known has the one frame "(no stack)".
+// Returns the frames of a stack without those of the allocator, innermost first. An unknown stack
+// has the one frame "(no stack)".
 std::vector<analysis::FrameText> ProfileFrames(const analysis::Examination& examination,
                                                uint32_t stack);
 

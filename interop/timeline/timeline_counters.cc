@@ -63,7 +63,7 @@ class CountersOfTrace {
   struct Key {
     int32_t device;
     Kind kind;
-    uint32_t number;  // of the heap, or of the category
+    uint32_t number;  // the heap, or the category for kCategory
     auto operator<=>(const Key&) const = default;
   };
 

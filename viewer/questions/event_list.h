@@ -33,8 +33,8 @@ class EventList {
   struct Entry {
     uint32_t event = 0;
     EventKind kind = EventKind::kAlloc;
-    // Of Trace::rows for births and deaths, otherwise of the list of the kind: mappings,
-    // completions, failed, actions() of the list, actions of the trace, marks, snapshots.
+    // Births and deaths: an index of Trace::rows. Others: an index of the trace's mappings,
+    // completions, failed, actions, marks or snapshots; for kAction, of actions() below.
     uint32_t index = 0;
     int64_t ns = 0;
 
@@ -52,8 +52,8 @@ class EventList {
   uint64_t Total(uint32_t kinds) const { return Sum(before_.back(), kinds); }
   // Returns the entries [offset, offset + limit) of these kinds.
   std::vector<Entry> Page(uint32_t kinds, uint64_t offset, uint32_t limit) const;
-  // Returns the position of the first entry of `event` among those of these kinds; if it has none,
-  // of the last entry before it, or 0.
+  // Returns where the first entry of `event` is among those of these kinds; if it has none, where
+  // the last entry before it is, or 0.
   uint64_t Position(uint32_t kinds, uint32_t event) const;
 
  private:

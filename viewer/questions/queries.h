@@ -263,9 +263,9 @@ enum class EventKind : uint8_t {
   kSegmentFree,
   kMap,
   kUnmap,
-  kFailed,          // an allocation
-  kAction,          // of an allocator, as the events show: a retry, an emptied cache
-  kRecordedAction,  // as a framework reports it
+  kFailed,          // an allocation failed
+  kAction,          // what an allocator did according to the events: a retry, an emptied cache
+  kRecordedAction,  // what a framework reported that its allocator did
   kMark,
   kSnapshot,
 };
@@ -289,7 +289,7 @@ struct EventsQuery {
   uint32_t kinds = kAllEventKinds;
   uint64_t offset = 0;
   uint32_t limit = 0;  // at most kMaxEventRows
-  uint32_t event = 0;  // of EventPage::position
+  uint32_t event = 0;  // whose position is requested
 };
 
 struct EventRow {

@@ -5,16 +5,13 @@ that the program makes in a range of the profiler lies in that range, on the clo
 Usage: chrome_check.py --build DIR [--python PYTHON]
 """
 
-import argparse
 import json
 import pathlib
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
-import rig as rigs  # noqa: E402
+from rig import main_of_cases  # noqa: E402
 
-SKIPPED = 77
 MIB = 1 << 20
 # Each range allocates a size of its own between other work.
 SIZES_MIB = (24, 40, 72)
@@ -59,45 +56,24 @@ def growth(exported, counter):
     return {now - before: unix_ns(exported, ts) for (_, before), (ts, now) in zip(points, points[1:])}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--python")
-    arguments = parser.parse_args()
-    python = rigs.find_python(arguments.python)
-    if python is None:
-        print("skipped: no Python with PyTorch; run scripts/setup, or set GMT_TORCH_PYTHON")
-        sys.exit(SKIPPED)
-    rig = rigs.Rig(arguments.build.resolve(), python)
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-chrome.") as folder:
-        folder = pathlib.Path(folder)
-        (folder / "sessions").mkdir(mode=0o700)
-        (folder / "program.py").write_text(f"SIZES = {SIZES_MIB}\n{PROGRAM}", encoding="utf-8")
-        recording = rig.run(folder, [rig.python, "-B", folder / "program.py", folder / "profiled.json"])
-        assert recording.done.returncode == 0, recording.done.stderr[-2000:]
-        recording.verb("export", "--format", "chrome", recording.path, "-o", folder / "exported.json")
-        profiled, exported = (json.loads((folder / f).read_text(encoding="utf-8"))
-                              for f in ("profiled.json", "exported.json"))
-    problems = []
+def allocations_lie_in_the_ranges_of_the_profiler(rig, folder):
+    (folder / "program.py").write_text(f"SIZES = {SIZES_MIB}\n{PROGRAM}", encoding="utf-8")
+    recording = rig.run(folder, [rig.python, "-B", folder / "program.py", folder / "profiled.json"])
+    assert recording.done.returncode == 0, recording.done.stderr[-2000:]
+    recording.verb("export", "--format", "chrome", recording.path, "-o", folder / "exported.json")
+    profiled, exported = (json.loads((folder / f).read_text(encoding="utf-8")) for f in ("profiled.json", "exported.json"))
     # Viewers put the events of both files on one clock only if this is the same.
-    if profiled["baseTimeNanoseconds"] != exported["baseTimeNanoseconds"]:
-        problems.append(f"base {exported['baseTimeNanoseconds']}, the profiler has {profiled['baseTimeNanoseconds']}")
+    assert profiled["baseTimeNanoseconds"] == exported["baseTimeNanoseconds"]
     ranges, grown = ranges_of(profiled), growth(exported, "cuda:0 pytorch live")
     for size in SIZES_MIB:
         begin, end = ranges[f"range {size}"]
-        allocated = grown.get(size * MIB)
-        if allocated is None or not begin <= allocated <= end:
-            problems.append(f"{size} MiB at {allocated}, its range is {begin} to {end}")
-        inside = [other for other in SIZES_MIB if begin <= grown.get(other * MIB, 0) <= end]
-        if inside != [size]:
-            problems.append(f"in the range of {size} MiB: {inside}")
+        inside = [other for other in SIZES_MIB if begin <= grown[other * MIB] <= end]
+        assert inside == [size], (size, begin, end, grown)
     pids = {e["pid"] for e in profiled["traceEvents"] if e.get("cat") == "user_annotation"}
-    if {e["pid"] for e in exported["traceEvents"]} != pids:
-        problems.append(f"the exported process is not that of the profiler, {pids}")
-    print(*problems, sep="\n", end="\n" if problems else "")
-    print(f"{'FAIL' if problems else 'ok  '} {len(SIZES_MIB)} allocations lie in the ranges of torch.profiler")
-    sys.exit(1 if problems else 0)
+    assert {e["pid"] for e in exported["traceEvents"]} == pids
 
+
+CASES = [allocations_lie_in_the_ranges_of_the_profiler]
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main_of_cases([(case.__name__, case) for case in CASES], __doc__.splitlines()[0]))

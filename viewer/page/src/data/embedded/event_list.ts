@@ -19,7 +19,7 @@ export type EventTable = Readonly<Record<string, SideEvents>>; // by device
 
 export interface EventContext {
   readonly meta: FileMeta;
-  readonly lanes: readonly LoadedLane[]; // of the device
+  readonly lanes: readonly LoadedLane[]; // those of one device
   readonly side: SideEvents;
   readonly stacks: StackTable;
   readonly ns: Float64Array;

@@ -11,9 +11,9 @@ export const EVENT_KINDS = [
   'segment_free',
   'map',
   'unmap',
-  'failed', // an allocation
-  'action', // of an allocator, as the events show: a retry, an emptied cache
-  'recorded_action', // as a framework reports it
+  'failed', // an allocation failed
+  'action', // what an allocator did according to the events: a retry, an emptied cache
+  'recorded_action', // what a framework reported that its allocator did
   'mark',
   'snapshot',
 ] as const;
@@ -30,15 +30,15 @@ export interface EventsQuery {
   readonly kinds: number;
   readonly offset: number;
   readonly limit: number; // at most 500
-  readonly event: number; // of `position`
+  readonly event: number; // whose position is requested
 }
 export interface EventPage {
   readonly rows: readonly EventRow[];
   readonly total: number; // entries of these kinds
-  // Of the first entry of `event` among those of these kinds; if it has none, of the last one before
-  // it, or 0.
+  // Where the first entry of the query's `event` is among those of these kinds; if it has none, the
+  // last entry before it, or 0.
   readonly position: number;
-  readonly counts: readonly number[]; // of all entries, by kind
+  readonly counts: readonly number[]; // how many entries there are, by kind
   readonly note: string; // what this file lacks, for people
 }
 /** Births and deaths of memory have an event of their own, other entries come after their event. */
@@ -46,7 +46,7 @@ export interface EventRow {
   readonly event: number;
   readonly ns: number;
   readonly kind: EventKind;
-  readonly row: number; // of the block; NO_ROW
+  readonly row: number; // the block or segment; NO_ROW if there is none
   readonly bytes: number | null;
   readonly address: string; // hex; '': none
   readonly heap: string; // '' for marks and the like

@@ -85,7 +85,7 @@ interface StateProps extends ViewProps {
   readonly segments: Segments;
   readonly categories: readonly string[];
   readonly rows: ReadonlySet<number> | null; // that match the filter; null: no filter, or not loaded yet
-  readonly entry: EventRow | null; // of the list of events, at the cursor; null: not known
+  readonly entry: EventRow | null; // the entry of the event list at the cursor; null: not known
 }
 
 function State({ state, store, segments, categories, rows, entry }: StateProps) {
