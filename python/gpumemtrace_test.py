@@ -274,6 +274,41 @@ class Wrong(unittest.TestCase):
             self.assertEqual(reported, [])
 
 
+class Training(unittest.TestCase):
+    """What callbacks for training libraries share."""
+
+    def test_phases_within_a_phase_are_part_of_it(self):
+        _, reported = run("""
+            from gpumemtrace.training import Training
+            training = Training()
+            training.begin("evaluation")
+            training.begin("test")
+            training.end()
+            training.end()
+            """, library)
+        self.assertEqual(reported, [f"begin evaluation {FIRST}", f"end {FIRST}"])
+
+    def test_collector_that_does_not_answer_is_reported_once(self):
+        printed, _ = run("""
+            import gpumemtrace.training
+            asked = []
+            gpumemtrace.training._run = lambda *words: asked.append(words[0])
+            training = gpumemtrace.training.Training()
+            print(training.figures(), training.figures(), asked)
+            print([training.report(["report"])], asked)
+            """, library)
+        self.assertEqual(printed, "{} {} ['status']\n[''] ['status', 'snapshot']\n")
+
+    def test_nothing_is_asked_about_a_process_that_is_not_recorded(self):
+        printed, _ = run("""
+            import gpumemtrace.training
+            gpumemtrace.training._run = None
+            training = gpumemtrace.training.Training()
+            print(training.figures(), [training.report(["report"])])
+            """)
+        self.assertEqual(printed, "{} ['']\n")
+
+
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
