@@ -20,6 +20,8 @@ bool BatchShapes::FindBatch(const Categories& categories, const PhaseSpans& span
   pass_.end = examination_.trace().last_step();
   for (const Cycle& cycle : examination_.cycles().cycles) {
     if (cycle.begin < peak && peak <= cycle.end) pass_ = cycle;
+    // A peak after the last step is in one that did not end.
+    if (cycle.end < peak) pass_.begin = cycle.end;
   }
   // The forward and backward pass of the peak: a step may have several, with inputs of other sizes.
   // Most activations are held when its backward pass begins.
@@ -60,8 +62,7 @@ void BatchShapes::FindSizes(const Categories& categories, int32_t device) {
 void BatchShapes::FindPlaces(int32_t device) {
   absl::flat_hash_set<Place> ambiguous;
   for (RowId row = 0; row < rows_.count(); ++row) {
-    if (rows_.device[row] != device || rows_.Shape(row) == 0 || rows_.birth[row] <= pass_.begin ||
-        rows_.birth[row] > pass_.end)
+    if (rows_.device[row] != device || rows_.Shape(row) == 0 || !IsInPass(rows_.birth[row]))
       continue;
     const std::vector<uint64_t>& sizes = SizesOf(row);
     const Place place{rows_.stack[row], rows_.forward_stack[row], sizes.size()};
@@ -112,8 +113,7 @@ std::vector<Dimension> BatchShapes::ByValue(const std::vector<uint64_t>& sizes) 
 
 double BatchShapes::FactorOf(RowId row, const InputChange& inputs) const {
   const std::vector<uint64_t>& sizes = SizesOf(row);
-  const bool is_in_pass = pass_.begin < rows_.birth[row] && rows_.birth[row] <= pass_.end;
-  const auto known = is_in_pass
+  const auto known = IsInPass(rows_.birth[row])
                          ? places_.end()
                          : places_.find({rows_.stack[row], rows_.forward_stack[row], sizes.size()});
   const std::vector<Dimension> dimensions = known == places_.end() ? ByValue(sizes) : known->second;

@@ -50,6 +50,8 @@ class BatchShapes {
   // The recorded inputs; nullopt if their size is not known: no types and shapes are recorded, or
   // no size explains nearly all of the pass.
   const std::optional<BatchFacts>& batch() const { return batch_; }
+  // Whether the pass for whose inputs batch() stands contains that step.
+  bool IsInPass(Step step) const { return pass_.begin < step && step <= pass_.end; }
 
   // How many times as large the tensor of that row is with other inputs; 1 if its shape does not
   // contain them. REQUIRES: the batch is known.

@@ -143,6 +143,21 @@ TEST_F(BatchShapesTest, OtherPassesGrowAsTheSamePlacesInThePassOfThePeak) {
   EXPECT_EQ(Shapes().FactorOf(shorter, {.tokens = 3}), 3);
 }
 
+TEST_F(BatchShapesTest, InputsAreThoseOfAStepThatDidNotEndIfItHasThePeak) {
+  for (uint64_t step = 0; step < 3; ++step) {
+    script_.Mark("step", step);
+    Hold(Category::kActivations, "[5, 40, 64]", 51200);
+    script_.FreeBlock(last_);
+  }
+  script_.Mark("step", 3);
+  const Step ended = static_cast<Step>(categories_.size() * 2);
+  HoldLanguageModel();
+  ASSERT_TRUE(Shapes().batch());
+  EXPECT_EQ(Shapes().batch()->samples, 8u);
+  EXPECT_FALSE(Shapes().IsInPass(ended));
+  EXPECT_TRUE(Shapes().IsInPass(ended + 1));
+}
+
 TEST_F(BatchShapesTest, BatchIsUnknownWithoutShapes) {
   script_.Block(0x1000, 512);
   categories_.push_back(Category::kActivations);

@@ -25,7 +25,8 @@ absl::StatusOr<AllocatorHistory> HistoryWithBatch(const AllocatorHistory& histor
 }
 
 absl::StatusOr<LargestBatch> FindLargestBatch(const AllocatorHistory& history, const Trace& trace,
-                                              const Changes& changes, uint64_t capacity) {
+                                              const Changes& changes, uint64_t capacity,
+                                              StepNeeds step_needs) {
   LargestBatch found;
   const std::optional<BatchFacts>& batch = changes.Shapes().batch();
   found.is_counted = batch.has_value();
@@ -34,7 +35,7 @@ absl::StatusOr<LargestBatch> FindLargestBatch(const AllocatorHistory& history, c
     const double factor = static_cast<double>(size) / static_cast<double>(found.recorded);
     const auto changed = HistoryWithBatch(history, trace, changes, factor);
     if (!changed.ok()) return changed.status();
-    return Fits(*changed, {"", history.settings, capacity});
+    return Fits(*changed, {"", history.settings, capacity, nullptr, step_needs(factor)});
   };
   // The largest that fits, and the smallest that does not.
   uint64_t fitting = 0, failing = found.recorded;

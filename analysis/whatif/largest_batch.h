@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "analysis/whatif/allocator_history.h"
 #include "analysis/whatif/changes.h"
@@ -32,10 +33,15 @@ absl::StatusOr<AllocatorHistory> HistoryWithBatch(const AllocatorHistory& histor
                                                   const Trace& trace, const Changes& changes,
                                                   double factor);
 
+// Returns Scenario::step_needs with `factor` times as many samples.
+using StepNeeds = absl::FunctionRef<uint64_t(double factor)>;
+inline uint64_t NothingElse(double) { return 0; }
+
 // `capacity`: what the driver can provide to the process, in bytes. Fails like
 // Changes::ScaleInputs().
 absl::StatusOr<LargestBatch> FindLargestBatch(const AllocatorHistory& history, const Trace& trace,
-                                              const Changes& changes, uint64_t capacity);
+                                              const Changes& changes, uint64_t capacity,
+                                              StepNeeds step_needs = NothingElse);
 
 }  // namespace gmt::analysis
 

@@ -46,10 +46,13 @@ class Delays {
   std::priority_queue<Later, std::vector<Later>, std::greater<>> later_;
 };
 
+uint64_t CapacityOf(const AllocatorHistory& history, const Scenario& scenario) {
+  return scenario.capacity.value_or(history.capacity.value_or(AllocatorSettings::kUnlimited));
+}
+
 CachingAllocator AllocatorOf(const AllocatorHistory& history, const Scenario& scenario) {
-  const uint64_t capacity =
-      scenario.capacity.value_or(history.capacity.value_or(AllocatorSettings::kUnlimited));
-  CachingAllocator allocator(scenario.settings, history.device_bytes, capacity);
+  CachingAllocator allocator(scenario.settings, history.device_bytes,
+                             CapacityOf(history, scenario));
   for (const StartSegment& start : history.start)
     allocator.AddSegment(start.place, start.is_small, start.is_expandable, start.pieces);
   return allocator;
@@ -105,6 +108,7 @@ ScenarioResult Run(const AllocatorHistory& history, const Scenario& scenario, ui
   result.peak_allocated = allocator.peak_allocated();
   result.retries = allocator.retries();
   result.failures = allocator.failures();
+  result.fails_later = scenario.step_needs > CapacityOf(history, scenario);
   return result;
 }
 

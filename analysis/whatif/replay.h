@@ -13,7 +13,8 @@
 //     worst      of replays in which frees come somewhat later
 //
 // Assumed unchanged: which requests the program makes and when. If a request that failed in the
-// recording succeeds in a replay, what the program would have requested next is not known.
+// recording succeeds in a replay, what the program would have requested next is not known, but
+// perhaps how much in all (Scenario::step_needs).
 //
 // Thread safety: pure functions. Cost: O(requests x log free blocks) each.
 
@@ -37,6 +38,9 @@ struct Scenario {
   std::optional<uint64_t> capacity;  // nullopt: as recorded
   // The requests of a changed program (program_change.h); null: as recorded.
   std::shared_ptr<const AllocatorHistory> changed = nullptr;
+  // If the program failed: what its last step needs of the capacity, with what it had not requested
+  // yet; 0: unknown.
+  uint64_t step_needs = 0;
 };
 
 struct ScenarioResult {
@@ -47,7 +51,8 @@ struct ScenarioResult {
   uint64_t retries = 0;
   uint64_t failures = 0;                  // requests that failed
   std::optional<uint32_t> first_failure;  // index of its request
-  bool is_out_of_memory() const { return failures > 0; }
+  bool fails_later = false;               // Scenario::step_needs is more than the capacity
+  bool is_out_of_memory() const { return failures > 0 || fails_later; }
 };
 
 // How well a replay with the recorded settings agrees with the recording.
@@ -63,7 +68,7 @@ struct Reproduction {
 
 // Replays once, without delays: `low`, `high` and `least_reserved` are not set.
 ScenarioResult Simulate(const AllocatorHistory& history, const Scenario& scenario);
-// Whether no request fails, also if frees come somewhat later.
+// Whether no request fails, also if frees come somewhat later, and a failed step could end.
 bool Fits(const AllocatorHistory& history, const Scenario& scenario);
 Reproduction Reproduce(const AllocatorHistory& history);
 ScenarioResult Predict(const AllocatorHistory& history, const Scenario& scenario);

@@ -176,6 +176,24 @@ TEST_F(AllocatorReplayTest, FailedRequestThatFitsElsewhereIsNoFailure) {
   Scenario larger = With(*history, "");
   larger.capacity = 120 * kMiB;
   EXPECT_FALSE(Predict(*history, larger).is_out_of_memory());
+  EXPECT_TRUE(Fits(*history, larger));
+}
+
+TEST_F(AllocatorReplayTest, StepThatNeedsMoreThanTheDeviceFailsLater) {
+  Segment(kA, 40 * kMiB);
+  script_.FailedBlock(70 * kMiB);
+  const auto history = History();
+  ASSERT_TRUE(history.ok());
+  Scenario scenario = With(*history, "");
+  scenario.capacity = 120 * kMiB;
+  scenario.step_needs = 121 * kMiB;
+  const ScenarioResult result = Predict(*history, scenario);
+  EXPECT_EQ(result.failures, 0u);
+  EXPECT_TRUE(result.fails_later);
+  EXPECT_TRUE(result.is_out_of_memory());
+  EXPECT_FALSE(Fits(*history, scenario));
+  scenario.step_needs = 120 * kMiB;
+  EXPECT_FALSE(Predict(*history, scenario).is_out_of_memory());
 }
 
 TEST_F(AllocatorReplayTest, ManyScenariosGiveTheSameAsOneByOne) {

@@ -16,6 +16,10 @@ namespace {
 using analysis::InputChange;
 using analysis::ProgramChange;
 
+// By how much a failed step may need more than expected, in a batch that is said to fit: also
+// because free memory is in pieces.
+constexpr uint64_t kDoubtPercent = 10;
+
 absl::Status DoesNotApply(const std::string& name, const absl::Status& why) {
   return absl::FailedPreconditionError(fmt::format("{}: {}", name, std::string(why.message())));
 }
@@ -23,9 +27,11 @@ absl::Status DoesNotApply(const std::string& name, const absl::Status& why) {
 }  // namespace
 
 ProgramScenarios::ProgramScenarios(const Recording& recording,
-                                   const analysis::AllocatorHistory& history)
+                                   const analysis::AllocatorHistory& history,
+                                   const FailedStep& failed)
     : recording_(recording),
       history_(history),
+      failed_(failed),
       changes_(recording.examination(), recording.categories(), history.device) {}
 
 template <typename Apply>
@@ -94,6 +100,7 @@ absl::Status ProgramScenarios::AddInputs(const ProgramOptions& options) {
     const std::string name = "batch " + batch.text;
     const auto factor = FactorOf(name, batch, inputs_ ? inputs_->samples : 0);
     status.Update(factor.ok() ? add(name, {.samples = *factor}) : factor.status());
+    if (status.ok()) scenarios_->back().step_needs = StepNeeds(*factor);
   }
   for (const InputSize& length : options.lengths) {
     const std::string name = "seq " + length.text;
@@ -118,25 +125,35 @@ absl::StatusOr<double> ProgramScenarios::FactorOf(const std::string& option, con
   return size.value / static_cast<double>(recorded);
 }
 
+uint64_t ProgramScenarios::StepNeeds(double factor) const {
+  // The factor is that of the pass with the highest peak, which another step may have had.
+  const analysis::BatchShapes& shapes = changes_.Shapes();
+  return !shapes.batch() || shapes.IsInPass(failed_.step()) ? failed_.Needs(factor) : 0;
+}
+
 absl::Status ProgramScenarios::AddFit(const FitDevice& device) {
   FittingBatch fit{device, device.bytes, {}, scenarios_->size()};
   // Contexts and other processes take as much as they did.
   if (history_.capacity && history_.device_bytes > *history_.capacity)
     fit.capacity -= std::min(fit.capacity, history_.device_bytes - *history_.capacity);
+  const auto step_needs = [this](double factor) {
+    return StepNeeds(factor) / 100 * (100 + kDoubtPercent);
+  };
   const auto largest =
-      analysis::FindLargestBatch(history_, recording_.trace(), changes_, fit.capacity);
+      analysis::FindLargestBatch(history_, recording_.trace(), changes_, fit.capacity, step_needs);
   if (!largest.ok()) return DoesNotApply("fit " + device.name, largest.status());
   fit.largest = *largest;
+  fit.is_at_most = failed_.has_failed() && (!failed_.is_compared() || StepNeeds(1) == 0);
   // If none fits, the smallest is shown as it fails.
   const uint64_t batch = std::max<uint64_t>(1, largest->batch);
   const double factor = static_cast<double>(batch) / static_cast<double>(largest->recorded);
   auto history = analysis::HistoryWithBatch(history_, recording_.trace(), changes_, factor);
   if (!history.ok()) return DoesNotApply("fit " + device.name, history.status());
-  scenarios_->push_back({largest->is_counted
-                             ? fmt::format("batch {} on {}", Count(batch), device.name)
-                             : fmt::format("batch {:.2f}x on {}", factor, device.name),
-                         history_.settings, fit.capacity,
-                         std::make_shared<const analysis::AllocatorHistory>(*std::move(history))});
+  scenarios_->push_back(
+      {largest->is_counted ? fmt::format("batch {} on {}", Count(batch), device.name)
+                           : fmt::format("batch {:.2f}x on {}", factor, device.name),
+       history_.settings, fit.capacity,
+       std::make_shared<const analysis::AllocatorHistory>(*std::move(history)), StepNeeds(factor)});
   fits_.push_back(std::move(fit));
   return absl::OkStatus();
 }

@@ -3,7 +3,7 @@
 // The scenarios of `whatif` in which the program changes, not its allocator
 // (analysis/whatif/changes.h): what they are named, and what the program would request.
 //
-// Ownership: recording and history must outlive it. Thread safety: one thread at a time.
+// Ownership: recording, history and failed step must outlive it. Thread safety: one thread at a time.
 
 #ifndef GMT_ANSWERS_WHATIF_PROGRAM_SCENARIOS_H_
 #define GMT_ANSWERS_WHATIF_PROGRAM_SCENARIOS_H_
@@ -18,6 +18,7 @@
 #include "analysis/whatif/largest_batch.h"
 #include "analysis/whatif/replay.h"
 #include "answers/recording.h"
+#include "answers/whatif/failed_step.h"
 
 namespace gmt::answers {
 
@@ -52,11 +53,15 @@ struct FittingBatch {
   uint64_t capacity = 0;  // what its driver can provide to the process
   analysis::LargestBatch largest;
   size_t scenario = 0;
+  // A batch of that size may need more: the program failed before it had requested all memory of a
+  // step.
+  bool is_at_most = false;
 };
 
 class ProgramScenarios {
  public:
-  ProgramScenarios(const Recording& recording, const analysis::AllocatorHistory& history);
+  ProgramScenarios(const Recording& recording, const analysis::AllocatorHistory& history,
+                   const FailedStep& failed);
 
   // Appends a scenario for each option. Returns FAILED_PRECONDITION with the option and the reason
   // if one does not apply to the recorded program.
@@ -73,9 +78,12 @@ class ProgramScenarios {
   absl::Status AddChange(const std::string& name, const Apply& apply);
   absl::StatusOr<double> FactorOf(const std::string& option, const InputSize& size,
                                   uint64_t recorded) const;
+  // What the step that failed needs with `factor` times as many samples; 0 if unknown.
+  uint64_t StepNeeds(double factor) const;
 
   const Recording& recording_;
   const analysis::AllocatorHistory& history_;
+  const FailedStep& failed_;
   const analysis::Changes changes_;
   std::vector<analysis::Scenario>* scenarios_ = nullptr;
   std::optional<analysis::BatchFacts> inputs_;

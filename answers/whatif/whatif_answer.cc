@@ -17,7 +17,8 @@ using analysis::Scenario;
 using analysis::ScenarioResult;
 
 std::string Outcome(const ScenarioResult& result) {
-  return result.is_out_of_memory() ? "out of memory" : "fits";
+  if (result.failures > 0) return "out of memory";
+  return result.fails_later ? "out of memory later" : "fits";
 }
 
 // "would reserve 1.62 GiB at the peak instead of 2.10 GiB"
@@ -27,8 +28,14 @@ std::string HeadlineOf(const Scenario& scenario, const ScenarioResult& result,
     return fmt::format("{}: would run out of memory on {}", scenario.name, device);
   std::string text = scenario.name + ": ";
   if (recorded.is_out_of_memory()) {
-    text += result.is_out_of_memory() ? "would still run out of memory"
-                                      : "the request that failed would succeed";
+    if (result.failures == 0 && scenario.step_needs > 0) {
+      return text + fmt::format("{}; its step needs about {} on {}",
+                                result.fails_later ? "only the request that failed would succeed"
+                                                   : "the step that failed would succeed",
+                                Bytes(scenario.step_needs), device);
+    }
+    text += result.failures > 0 ? "would still run out of memory"
+                                : "the request that failed would succeed";
     return text + fmt::format(", with {} reserved on {}", Bytes(result.peak_reserved), device);
   }
   if (result.peak_reserved == recorded.peak_reserved)
@@ -65,7 +72,7 @@ std::string RealText(const ScenarioResult& result, const RealRun& real) {
 }
 
 // "A batch of 52 fits H100 80 GB (6.5 times the recorded 8): 74.1 GiB reserved at the peak"
-std::string FitText(const FittingBatch& fit, const ScenarioResult& result,
+std::string FitText(const FittingBatch& fit, const Scenario& scenario, const ScenarioResult& result,
                     const ScenarioResult& recorded) {
   const analysis::LargestBatch& largest = fit.largest;
   if (largest.batch == 0) {
@@ -79,13 +86,15 @@ std::string FitText(const FittingBatch& fit, const ScenarioResult& result,
                                        Count(largest.recorded))
                          : fmt::format("{:.3g} times the recorded batch fits {}", largest.factor(),
                                        fit.device.name);
+  if (scenario.step_needs > 0 && !fit.is_at_most)
+    return text + fmt::format(": a step needs about {}", Bytes(scenario.step_needs));
   text += fmt::format(": {} reserved at the peak", Bytes(result.peak_reserved));
   if (result.retries > recorded.retries) {
     text += result.retries == 1 ? std::string(", 1 retry")
                                 : fmt::format(", {} retries", Count(result.retries));
   }
   if (largest.is_unlimited) return text + "; a larger one was not tried";
-  if (recorded.is_out_of_memory()) return text + "; at most, because the recorded run failed";
+  if (fit.is_at_most) return text + "; at most, because the recorded run failed";
   return text;
 }
 
@@ -119,6 +128,8 @@ nlohmann::ordered_json ScenarioJson(const Scenario& scenario, const ScenarioResu
           {"peak_allocated_bytes", result.peak_allocated},
           {"least_reserved_bytes", result.least_reserved},
           {"oom", result.is_out_of_memory()},
+          {"step_needs_bytes",
+           scenario.step_needs > 0 ? nlohmann::ordered_json(scenario.step_needs) : nullptr},
           {"retries", result.retries}};
 }
 
@@ -133,17 +144,21 @@ absl::StatusOr<WhatifAnswer> WhatifAnswer::Make(const Recording& recording,
   if (!history.ok()) return recording.InFile(history.status());
   answer.history_ = *std::move(history);
   const analysis::AllocatorSettings& recorded = answer.history_.settings;
-  answer.scenarios_ = {{"as recorded", recorded, std::nullopt}};
+  const FailedStep failed(recording, answer.history_);
+  const uint64_t needs = failed.Needs(1);
+  answer.scenarios_ = {{"as recorded", recorded, std::nullopt, nullptr, needs}};
   for (const std::string& text : options.settings) {
-    Scenario& scenario = answer.scenarios_.emplace_back(Scenario{text, recorded, std::nullopt});
+    Scenario& scenario =
+        answer.scenarios_.emplace_back(Scenario{text, recorded, std::nullopt, nullptr, needs});
     if (absl::Status status = scenario.settings.Change(text); !status.ok()) return status;
   }
   for (const uint64_t capacity : options.capacities) {
-    answer.scenarios_.push_back({"capacity " + Bytes(capacity), recorded, capacity});
+    answer.scenarios_.push_back(
+        {"capacity " + Bytes(capacity), recorded, capacity, nullptr, needs});
   }
   answer.reproduction_ = analysis::Reproduce(answer.history_);
   if (answer.is_refused()) return answer;
-  ProgramScenarios program(recording, answer.history_);
+  ProgramScenarios program(recording, answer.history_, failed);
   if (absl::Status status = program.Add(options.program, &answer.scenarios_); !status.ok())
     return recording.InFile(status);
   answer.inputs_ = program.inputs();
@@ -163,7 +178,10 @@ absl::Status WhatifAnswer::Verify(const RunSettings& run) {
 }
 
 std::string WhatifAnswer::Headline() const {
-  if (!fits_.empty()) return FitText(fits_.front(), results_[fits_.front().scenario], results_[0]);
+  if (!fits_.empty()) {
+    const size_t scenario = fits_.front().scenario;
+    return FitText(fits_.front(), scenarios_[scenario], results_[scenario], results_[0]);
+  }
   const std::string device = fmt::format("GPU {}", history_.device);
   size_t best = 0;
   for (size_t i = 1; i < results_.size(); ++i) {
@@ -197,8 +215,15 @@ std::string WhatifAnswer::Assumptions() const {
               ? "Assumed: apart from the change, the program makes the same requests, at the same "
                 "times.\n"
               : "Assumed: the program makes the same requests, at the same times.\n";
-  if (results_[0].is_out_of_memory())
-    text += "What it would have requested after the one that failed is not known.\n";
+  if (results_[0].is_out_of_memory()) {
+    const bool is_known =
+        std::any_of(scenarios_.begin() + 1, scenarios_.end(),
+                    [](const Scenario& scenario) { return scenario.step_needs > 0; });
+    text += is_known ? fmt::format(
+                           "The step that failed would have needed about {}: gpumemtrace oom {}\n",
+                           Bytes(scenarios_[0].step_needs), recording_->path())
+                     : "What it would have requested after the one that failed is not known.\n";
+  }
   return text;
 }
 

@@ -20,12 +20,16 @@ CONTEXT = 20 * MIB
 
 
 def record(rig, folder, name, batch=8, length=128, memory=None):
+    return run(rig, folder, name, ("train_gpt.py", "--batch", batch, "--seq", length, *MODEL), memory)
+
+
+def run(rig, folder, name, program, memory):
     place = folder / name
     (place / "sessions").mkdir(parents=True, mode=0o700)
     limits = {"GPUMEMTRACE_NVML": str(rig.build / "simcuda" / "libnvidia-ml.so.1"), "SIMCUDA_SHARED": str(place / "device")}
     if memory:
         limits |= {"SIMCUDA_MEMORY": str(memory), "SIMCUDA_CONTEXT": str(CONTEXT)}
-    return rig.run(place, rig.torch("train_gpt.py", "--batch", batch, "--seq", length, *MODEL), **limits)
+    return rig.run(place, rig.torch(*program), **limits)
 
 
 def whatif(recording, *options):
@@ -52,6 +56,32 @@ def largest_batch_fits_and_a_larger_one_does_not(rig, folder):
     assert fitting.done.returncode == 0, (fit, fitting.done.stderr[-1000:])
     larger = record(rig, folder, "larger", batch=fit["batch"] * 5 // 4 + 1, memory=memory)
     assert "OutOfMemoryError" in larger.done.stderr, (fit, larger.done.stderr[-1000:])
+
+
+def fit_after_a_failure(failed, memory):
+    assert "OutOfMemoryError" in failed.done.stderr, failed.done.stderr[-1000:]
+    (fit,) = whatif(failed, "--fit", memory)["fits"]
+    return fit["batch"], failed.verb("whatif", failed.path, "--fit", memory).splitlines()[0]
+
+
+def largest_batch_after_a_late_failure_fits(rig, folder):
+    memory = 1 << 30
+
+    def train(name, rows):
+        return run(rig, folder, name, ("late_batch.py", rows), memory)
+
+    batch, said = fit_after_a_failure(train("failed", 1 << 17), memory)
+    assert "a step needs about" in said, said
+    assert train("fitting", batch).done.returncode == 0, batch
+    assert "OutOfMemoryError" in train("larger", batch * 5 // 4).done.stderr, batch
+
+
+def failure_in_the_first_step_has_an_upper_limit(rig, folder):
+    memory = 1 << 30
+    batch, said = fit_after_a_failure(record(rig, folder, "failed", batch=256, memory=memory), memory)
+    assert "at most, because the recorded run failed" in said, said
+    assert batch < 256, batch
+    assert "OutOfMemoryError" in record(rig, folder, "larger", batch=batch * 5 // 4, memory=memory).done.stderr, batch
 
 
 def verify_runs_the_command_with_the_setting(rig, folder):
@@ -83,6 +113,8 @@ def what_cannot_be_answered_is_an_error(rig, folder):
 CASES = [(function.__name__, function) for function in (
     larger_batches_and_longer_sequences_need_what_is_predicted,
     largest_batch_fits_and_a_larger_one_does_not,
+    largest_batch_after_a_late_failure_fits,
+    failure_in_the_first_step_has_an_upper_limit,
     verify_runs_the_command_with_the_setting,
     what_cannot_be_answered_is_an_error,
 )]
