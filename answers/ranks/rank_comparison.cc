@@ -19,8 +19,9 @@ constexpr double kMinShare = 0.02;  // share of the median
 constexpr double kDeviations = 3, kMadToDeviation = 1.4826;
 constexpr size_t kCauses = 4;
 
+// The lower one of two values in the middle: of two ranks, the one with more memory differs.
 uint64_t MedianOf(std::vector<uint64_t> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
@@ -74,7 +75,7 @@ class Comparer {
   bool MostHave(Has has) const {
     const auto count = std::count_if(result_.rows.begin(), result_.rows.end(),
                                      [&](const RankRow& row) { return has(row.digest); });
-    return 2 * static_cast<size_t>(count) >= result_.rows.size();
+    return 2 * static_cast<size_t>(count) > result_.rows.size();
   }
 
   void FindPeaks() {

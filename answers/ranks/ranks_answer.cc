@@ -37,10 +37,11 @@ std::string RanksVerdict(const RankComparison& comparison) {
   const RankRow& row = comparison.rows[comparison.outliers.front()];
   std::string text = CapitalizedName(row);
   if (row.delta_bytes != 0 && static_cast<uint64_t>(std::abs(row.delta_bytes)) >= kMinDifference) {
-    text +=
-        fmt::format(" has a peak of {}, {} {} than the median of {}", Bytes(row.digest.peak_bytes),
-                    Bytes(static_cast<uint64_t>(std::abs(row.delta_bytes))),
-                    row.delta_bytes > 0 ? "more" : "less", Plural(count, "rank"));
+    text += fmt::format(
+        " has a peak of {}, {} {} than {}", Bytes(row.digest.peak_bytes),
+        Bytes(static_cast<uint64_t>(std::abs(row.delta_bytes))),
+        row.delta_bytes > 0 ? "more" : "less",
+        count == 2 ? std::string("the other rank") : fmt::format("the median of {} ranks", count));
   } else {
     text += " differs";
   }

@@ -77,6 +77,17 @@ TEST_F(RanksTest, LessIsADifferenceToo) {
   EXPECT_THAT(comparison.rows[3].causes, ElementsAre("activations -400 MiB"));
 }
 
+TEST_F(RanksTest, OfTwoRanksTheOneWithMoreDiffers) {
+  digests_.resize(2);
+  More(0, Category::kActivations, 300);
+  digests_[1].leak = RankDigest::Leak{48.0 * kMiB, "train.py:37", false, {}};
+  const RankComparison comparison = Compare();
+  EXPECT_THAT(comparison.outliers, ElementsAre(0u, 1u));
+  EXPECT_THAT(comparison.rows[1].causes, ElementsAre("leaks 48.0 MiB per step at train.py:37"));
+  EXPECT_THAT(Text(), StartsWith("Rank 0 has a peak of 1.27 GiB, 300 MiB more than the other rank: "
+                                 "activations +300 MiB; 1 more differ\n"));
+}
+
 TEST_F(RanksTest, ShardOfAnotherSizeIsOneCause) {
   for (const Category category :
        {Category::kParameters, Category::kGradients, Category::kOptimizerState})

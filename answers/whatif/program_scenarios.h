@@ -3,7 +3,8 @@
 // The scenarios of `whatif` in which the program changes, not its allocator
 // (analysis/whatif/changes.h): what they are named, and what the program would request.
 //
-// Ownership: recording, history and failed step must outlive it. Thread safety: one thread at a time.
+// Ownership: recording, history and failed step must outlive it. Thread safety: one thread at a
+// time.
 
 #ifndef GMT_ANSWERS_WHATIF_PROGRAM_SCENARIOS_H_
 #define GMT_ANSWERS_WHATIF_PROGRAM_SCENARIOS_H_

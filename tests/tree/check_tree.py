@@ -40,7 +40,7 @@ LAYERS = {
                  "diff", "report", "show"],
     "interop": ["event_log", "pickle", "torch_import", "torch", "profile", "pprof", "timeline", "heaptrack"],
     "collector": ["sessions", "events", "output", "devices", "mailbox", "metrics", "control", "inject"],
-    "answers": ["stacks", "report", "frag", "estimate", "whatif", "oom", "advise", "leaks", "ledger", "diff", "show"],
+    "answers": ["stacks", "report", "frag", "estimate", "oom", "whatif", "advise", "leaks", "ledger", "diff", "ranks", "show", "sql"],
     "viewer": ["slab", "index", "questions", "served", "live", "html", "server"],
 }
 
