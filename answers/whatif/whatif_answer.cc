@@ -55,12 +55,16 @@ std::string ReproductionText(const Reproduction& reproduction) {
 }
 
 std::string RowText(const Scenario& scenario, const ScenarioResult& result, size_t name_columns) {
-  const std::string range = result.low == result.high || result.is_out_of_memory()
+  // The replay ends where the recorded program failed; the rest of its step is only known as a sum.
+  const bool is_sum = result.failures == 0 && scenario.step_needs > result.peak_reserved;
+  const std::string reserved =
+      is_sum ? "~" + Bytes(scenario.step_needs) : Bytes(result.peak_reserved);
+  const std::string range = is_sum || result.low == result.high || result.is_out_of_memory()
                                 ? std::string()
                                 : fmt::format("{} to {}", Bytes(result.low), Bytes(result.high));
+  const std::string least = is_sum ? std::string() : Bytes(result.least_reserved);
   return fmt::format("{:<{}}  {:>10}  {:>22}  {:>10}  {:>7}  {}", scenario.name, name_columns,
-                     Bytes(result.peak_reserved), range, Bytes(result.least_reserved),
-                     Count(result.retries), Outcome(result));
+                     reserved, range, least, Count(result.retries), Outcome(result));
 }
 
 // "; really 1.52 GiB (predicted +5.2 %)"

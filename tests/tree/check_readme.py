@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Runs the commands of README.md and compares their output with the output shown there.
 
-A ```console block contains commands after "$ " and below each its output, which lines "..." may shorten. The blocks are
-executed in order in one directory, with gpumemtrace on PATH, `python` with PyTorch on the simulated device, and train.py.
-Numbers may differ, words may not. A command without output below it must succeed; its output is not compared.
+A ```console block contains commands after "$ " and below each its output, which lines "..." may shorten. A ```python block
+whose first line is a comment with a file name is written to that file. The blocks are executed in order in one directory,
+with gpumemtrace on PATH, `python` with PyTorch on the simulated device, and train.py. Numbers may differ, words may not.
+A command without output below it must succeed; its output is not compared.
 
-Usage: check_readme.py --build DIR --python PYTHON [--print]
+Usage: check_readme.py --build DIR --python PYTHON [--print] [PAGE...]
   --print  prints the commands and their output, for updating the page
+  PAGE     default: README.md and docs/commands.md
 """
 
 import argparse
@@ -19,7 +21,6 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The pages whose commands are run, in this order and in one directory.
 PAGES = ("README.md", "docs/commands.md")
 NUMBER = re.compile(r"\d[\d.,]*( [KMGT]?i?B\b| [mµn]?s\b)?")
 
@@ -35,6 +36,12 @@ def commands(page):
         elif inside and found:
             found[-1][2].append(line)
     return found
+
+
+def programs(page):
+    """Returns (name, text) of every program in a python block that begins with its name."""
+    blocks = re.findall(r"^```python\n(# (\w+\.py)\n.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return [(name, text) for text, name in blocks]
 
 
 def shape(line):
@@ -69,12 +76,15 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--python", required=True)
     parser.add_argument("--print", action="store_true")
+    parser.add_argument("pages", nargs="*", default=PAGES)
     args = parser.parse_args()
 
     failed = passed = 0
     with tempfile.TemporaryDirectory(prefix="gmt-readme-") as folder:
         here, environment = prepare(pathlib.Path(folder), args.build.resolve(), args.python)
-        for page in PAGES:
+        for page in args.pages:
+            for name, text in programs(ROOT / page):
+                (here / name).write_text(text, encoding="utf-8")
             for number, command, expected in commands(ROOT / page):
                 done = subprocess.run(["bash", "-c", command], cwd=here, env=environment, text=True,
                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -87,7 +97,7 @@ def main():
                 failed += 1
                 print(f"{page}:{number}: $ {command}\nexit code {done.returncode}; printed:", *printed, "expected:",
                       *expected, sep="\n")
-    print(f"{' and '.join(PAGES)}: {passed} passed, {failed} failed")
+    print(f"{' and '.join(args.pages)}: {passed} passed, {failed} failed")
     return 1 if failed else 0
 
 
