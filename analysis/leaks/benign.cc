@@ -26,6 +26,13 @@ bool IsProfiler(const FrameText& frame) {
          frame.function.find("libkineto") != std::string::npos;
 }
 
+bool IsKvCache(const FrameText& frame) {
+  return frame.file.find("/transformers/cache_utils.py") != std::string::npos;
+}
+bool IsGeneration(const FrameText& frame) {
+  return frame.file.find("/transformers/generation/") != std::string::npos;
+}
+
 // Returns "" if the growth needs no mention because it was there from the first cycle on.
 std::string LabelOf(const SiteGrowth& site, const std::vector<FrameText>& frames) {
   const SiteVerdict& verdict = site.verdict;
@@ -51,15 +58,23 @@ std::string LabelOf(const SiteGrowth& site, const std::vector<FrameText>& frames
       return verdict.onset > 0 ? absl::StrCat("allocated once, at step ", from) : "";
     case Growth::kEnded:
       return absl::StrCat("grew from step ", from, " to step ", until, ", not since");
+    case Growth::kRegrown:
+      if (AnyFrame(frames, IsKvCache)) return "the KV cache of the sequences being generated";
+      return AnyFrame(frames, IsGeneration) ? "tokens of the sequences being generated" : "";
     case Growth::kNone:
     case Growth::kSurvivors:
-    case Growth::kRegrown:
       return "";
   }
   return "";
 }
 
 }  // namespace
+
+bool IsOfGeneration(const SiteGrowth& site, StackTexts& texts) {
+  if (site.verdict.growth != Growth::kRegrown) return false;
+  const std::vector<FrameText>& frames = texts.Frames(OriginStack(site.key));
+  return AnyFrame(frames, IsKvCache) || AnyFrame(frames, IsGeneration);
+}
 
 std::vector<BenignGrowth> NameBenign(const LeakEvidence& evidence, StackTexts& texts) {
   std::vector<BenignGrowth> named;
@@ -69,12 +84,13 @@ std::vector<BenignGrowth> NameBenign(const LeakEvidence& evidence, StackTexts& t
     if (label.empty()) continue;
     const FrameText* own = texts.Own(stack);
     named.push_back({std::move(label), own != nullptr ? std::optional(*own) : std::nullopt,
-                     site.key.stack, site.verdict.bytes});
+                     site.key.stack, site.verdict.bytes,
+                     IsOfGeneration(site, texts) ? site.verdict.bytes_per_cycle.slope : 0});
   }
   // An allocator's pool that grows while its blocks do not is fragmented; that is not a leak.
   for (const PoolGrowth& pool : evidence.pools) {
     named.push_back({"the allocator's pool grew but its blocks did not: see frag", std::nullopt, 0,
-                     pool.bytes});
+                     pool.bytes, 0});
   }
   std::stable_sort(named.begin(), named.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
@@ -88,6 +104,7 @@ std::vector<BenignGrowth> NameBenign(const LeakEvidence& evidence, StackTexts& t
     });
     if (same != merged.end()) {
       same->bytes += growth.bytes;
+      same->bytes_per_cycle += growth.bytes_per_cycle;
     } else if (merged.size() < kMostNamed) {
       merged.push_back(std::move(growth));
     }

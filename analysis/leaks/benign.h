@@ -13,6 +13,10 @@
 
 namespace gmt::analysis {
 
+// Whether the site's tensor grows with the sequences that are being generated, and ends with them:
+// the keys and values of a cache, or tokens (Hugging Face transformers 4.36 to 5).
+bool IsOfGeneration(const SiteGrowth& site, StackTexts& texts);
+
 // Most bytes first.
 std::vector<BenignGrowth> NameBenign(const LeakEvidence& evidence, StackTexts& texts);
 

@@ -44,7 +44,7 @@ class Conclusion {
   void AddSuspects() {
     std::vector<SiteGrowth> leaking;
     for (const SiteGrowth& site : evidence_.grown) {
-      if (site.verdict.is_leak()) leaking.push_back(site);
+      if (site.verdict.is_leak() && !IsOfGeneration(site, texts_)) leaking.push_back(site);
     }
     const std::vector<SiteGroup> groups = MergeLeaks(leaking, evidence_.loop, texts_);
     for (const SiteGroup& group : groups) {

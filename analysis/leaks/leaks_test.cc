@@ -63,6 +63,32 @@ TEST_F(LeaksTest, BelowAHundredCyclesThereIsNoVerdict) {
   EXPECT_THAT(report.benign, IsEmpty());
 }
 
+TEST_F(LeaksTest, OneTensorThatGrowsIsALeakUnlessItIsTheCacheOfAGeneration) {
+  const auto grow = [&](const std::string& function) {
+    uint64_t last = 0;
+    Run(200, [&](uint32_t i) {
+      const uint64_t address = NewAddress();
+      script_.Block(address, (10 + i) * kMiB, {function, "main"});
+      if (last != 0) script_.FreeBlock(last);
+      last = address;
+    });
+    script_.FreeBlock(last);
+  };
+  grow("append");
+  LeakReport report = Find();
+  ASSERT_THAT(report.suspects, SizeIs(1));
+  EXPECT_EQ(report.suspects[0].kind, LeakKind::kCatGrowth);
+
+  script_ = EventScript();
+  grow("transformers/cache_utils");
+  report = Find();
+  EXPECT_TRUE(report.enough);
+  EXPECT_THAT(report.suspects, IsEmpty());
+  ASSERT_THAT(report.benign, SizeIs(1));
+  EXPECT_EQ(report.benign[0].label, "the KV cache of the sequences being generated");
+  EXPECT_EQ(Whole(report.benign[0].bytes_per_cycle), kMiB);
+}
+
 TEST_F(LeaksTest, WhatGrowsIsShownBeforeThereIsAVerdict) {
   Run(60, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
   const LeakReport report = Find();

@@ -189,6 +189,13 @@ class Advisor {
             "the tensor grows with each batch, without a known bound");
       return;
     }
+    if (const uint64_t cache = LiveOf(Category::kKvCache); cache >= evidence_.live_bytes / 2) {
+      Offer("generate fewer sequences at a time, or fewer tokens (max_new_tokens)", cache / 2, true,
+            "half of the KV cache");
+      Offer("cache_implementation=\"offloaded\": all but two layers' KV cache in host memory",
+            cache / 4 * 3, true, "most of the KV cache");
+      return;
+    }
     HalfTheBatch();
     Checkpoint();
     const uint64_t gradients = LiveOf(Category::kGradients);

@@ -43,6 +43,8 @@ class Expectation {
       found_.basis = ExpectedPeak::Basis::kGrowth;
       return found_;
     }
+    // Each pass replaces the cache of the one before by a longer one.
+    if (IsGeneration()) return found_;
     if (const Comparison* nearest = passes_.Nearest()) Compare(*nearest);
     if (needs.parameter_bytes > 0) Project(needs);
     return found_;
@@ -225,6 +227,16 @@ class Expectation {
     found_.perhaps_bytes = needs.more_optimizer_bytes;
   }
 
+  // Whether most of the live memory is the KV cache of sequences that are being generated.
+  bool IsGeneration() const {
+    uint64_t cached = 0;
+    for (RowId row : HeldAfter(trace_, failed_.step)) {
+      if (passes_.Counts(row) && categories_.Of(row).category == Category::kKvCache)
+        cached += rows_.size[row];
+    }
+    return cached > 0 && cached >= passes_.failing().live / 2;
+  }
+
   // x = cat(x, more): each tensor is larger than the previous one, is born before that one dies,
   // and is then the only one left. The failing request may be the next one, or what is to be
   // concatenated.
@@ -245,11 +257,12 @@ class Expectation {
       chain.before = follows ? chain.last : kNoRow;
       chain.last = row;
     }
-    return std::any_of(chains.begin(), chains.end(), [&](const auto& entry) {
-      const Chain& chain = entry.second;
-      return chain.growths >= kGrowths && rows_.HeldAfter(chain.last, failed_.step) &&
-             rows_.size[chain.last] >= passes_.failing().live / kWorthNaming;
-    });
+    uint64_t grown = 0;
+    for (const auto& [key, chain] : chains) {
+      if (chain.growths >= kGrowths && rows_.HeldAfter(chain.last, failed_.step))
+        grown += rows_.size[chain.last];
+    }
+    return grown > 0 && grown >= passes_.failing().live / kWorthNaming;
   }
 
   const Trace& trace_;

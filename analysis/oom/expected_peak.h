@@ -35,7 +35,7 @@ namespace gmt::analysis {
 
 struct ExpectedPeak {
   enum class Basis : uint8_t {
-    kSoFar,         // what was live plus the request: a lower bound
+    kSoFar,         // what was live plus the request: a lower bound; also while generating text
     kFirstStep,     // that, plus what the backward pass and the optimizer still need
     kEarlierSteps,  // an earlier step, scaled by the inputs
     kGrowth,        // a tensor that is concatenated repeatedly: unbounded

@@ -286,6 +286,25 @@ TEST_F(ExpectedPeakTest, RepeatedlyConcatenatedTensorIsUnbounded) {
   EXPECT_EQ(Expect().basis, Basis::kGrowth);
 }
 
+TEST_F(ExpectedPeakTest, GenerationNeedsWhatItHoldsAndTheRequest) {
+  // Each step replaces the cache of both layers by a longer one.
+  const auto address = [](uint64_t step, uint64_t layer) {
+    return kStep + (2 * step + layer) * 0x10000000;
+  };
+  for (uint64_t step = 0; step < 20; ++step) {
+    for (const uint64_t layer : {0, 1}) {
+      script_.Block(address(step, layer), (100 + step) * kMiB,
+                    {"transformers/cache_utils", "main"});
+      if (step > 0) script_.FreeBlock(address(step - 1, layer));
+    }
+    MarkStep();
+  }
+  script_.FailedBlock(120 * kMiB, {"transformers/cache_utils", "main"});
+  const ExpectedPeak peak = Expect();
+  EXPECT_EQ(peak.basis, Basis::kSoFar);
+  EXPECT_EQ(peak.bytes, 2 * 119 * kMiB + 120 * kMiB);
+}
+
 TEST_F(ExpectedPeakTest, LayersOfGrowingSizeAreNotOneGrowingTensor) {
   MakeModel();
   for (uint64_t i = 1; i <= 6; ++i) {

@@ -161,6 +161,11 @@ class Writer {
       if (most == nullptr || minima.last_bytes > most->last_bytes) most = &minima;
     }
     if (most == nullptr) return "No leak: nothing was held between steps.";
+    for (const BenignGrowth& growth : report_.benign) {
+      if (growth.bytes_per_cycle <= 0) continue;
+      return fmt::format("No leak: {} grows by {} per {}, to {} so far.", growth.label,
+                         Rate(growth.bytes_per_cycle), Unit(), Bytes(growth.bytes));
+    }
     if (const CycleMinima* rising = Rising()) {
       return fmt::format(
           "Not sure: the minimum of {} rises by {} per {}, and no stack explains it; record "
