@@ -49,6 +49,8 @@ export interface State {
   readonly lanes: LanesOptions;
   /** The range that the lanes show, on their common axis; null: all. */
   readonly lanesRange: { readonly from: number; readonly to: number } | null;
+  /** The position at which a click on a lane chose the cursor's event, which may be long before it; null: none did. */
+  readonly lanesCursor: { readonly event: number; readonly position: number } | null;
   readonly theme: 'system' | 'light' | 'dark';
 }
 
@@ -133,5 +135,6 @@ export const INITIAL_STATE: State = {
   breakdown: { open: false, of: 'range', by: 'category', folded: true, sort: 'bytes', descending: true },
   lanes: { align: null, order: [], pinned: [], toggled: [] },
   lanesRange: null,
+  lanesCursor: null,
   theme: 'system',
 };

@@ -144,6 +144,10 @@ const FIELDS: Readonly<Record<string, Field>> = {
   lanes_order: laneNames('order'),
   lanes_pinned: laneNames('pinned'),
   lanes_toggled: laneNames('toggled'),
+  lanes_at: {
+    write: ({ lanesCursor: at }) => (at === null ? '' : `${at.event}_${at.position}`),
+    read: (text) => orNull(numbersIn(text), ([event, position]) => ({ lanesCursor: { event, position } })),
+  },
   lanes_range: {
     write: ({ lanesRange }) => (lanesRange === null ? '' : pair(lanesRange.from, lanesRange.to)),
     read: (text) => orNull(pairIn(text), ([from, to]) => ({ lanesRange: { from, to } })),

@@ -4,15 +4,21 @@ import { formatByteTicks } from '../../base/format_bytes';
 import { byteTicks } from '../../base/ticks';
 import type { CurveTile, FileMeta } from '../../data/protocol';
 import { mix } from '../../render/palette';
-import { xOf, yOf, type Renderer, type Viewport } from '../../render/renderer';
+import { xOf, yOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
 import type { Theme } from '../../render/theme';
 import { domainOf } from '../../state/navigator';
 import { drawInstantSigns, instantsOf } from '../timeline/draw_tracks';
 import type { LaneAxis } from './lane_axis';
 
-export const GUTTER = 64; // px, for the labels of the bytes
-export const SIGNS = 14; // px above the bytes, for signs of moments
+export const GUTTER = 64; // px to the left, for the labels of the bytes
+export const MARGIN = 10; // px to the right, for signs at the end
+const SIGNS = 14; // px above the bytes, for signs of moments
 const STEP_GAP = 8; // px; steps are marked if they are at least this far apart on average
+
+/** Returns where bytes are drawn on a canvas. */
+export function plotBox(width: number, height: number): Box {
+  return { left: GUTTER, top: SIGNS, width: Math.max(1, width - GUTTER - MARGIN), height: Math.max(1, height - SIGNS - 6) };
+}
 
 export interface DrawnLane {
   readonly file: FileMeta;
@@ -33,7 +39,7 @@ export function drawLane(renderer: Renderer, { file, axis, shift, tile, isSelect
     renderer.text(words[i]!, GUTTER - 6, y, theme.muted, 'right');
   });
   const signs = { ...box, top: box.top - SIGNS, height: box.height + SIGNS };
-  renderer.clip(signs);
+  renderer.clip({ ...signs, left: box.left - 6, width: box.width + 12 });
   const live = tile?.series.get('live');
   if (tile !== null && live !== undefined) {
     const { from, to } = tile.window;

@@ -14,7 +14,7 @@ import { useCanvas } from '../../widgets/use_canvas';
 import { keyOf, useQuestion } from '../../widgets/use_question';
 import { CLICK_PIXELS, turnOf } from '../timeline/pointer';
 import { covers, wantedTile, type TileWindow, type VisibleArea } from '../timeline/wanted';
-import { drawLane, GUTTER, SIGNS } from './draw_lane';
+import { drawLane, GUTTER, MARGIN, plotBox } from './draw_lane';
 import type { LaneAxis } from './lane_axis';
 import type { LaneEntry } from './lane_list';
 
@@ -39,7 +39,7 @@ interface LaneRowProps {
   readonly progress: FileProgress | null;
   readonly top: number; // bytes at the top of the plot
   readonly isSelected: boolean;
-  readonly onSelect: (tile: CurveTile, position: number) => void; // on the recording's own axis
+  readonly onSelect: (tile: CurveTile, position: number) => void;
   readonly onOpen: (tile: CurveTile | null, own: Range) => void; // the range on the recording's own axis
   readonly onDrag: (isHeld: boolean) => void; // to another place
   readonly buttons: ComponentChildren;
@@ -57,11 +57,13 @@ export function LaneRow(props: LaneRowProps) {
     <>
       <div class="lane-head" draggable title="Drag to reorder" onDragStart={() => onDrag(true)} onDragEnd={() => onDrag(false)}>
         <p class="lane-name">
-          <button type="button" class="link" title={`${file.path}: show on the timeline`} disabled={lane === null} onClick={() => onOpen(tile, { from: range.from - (shift ?? 0), to: range.to - (shift ?? 0) })}>{titleOfFile(file)}</button>
-          <span class="lane-buttons">{buttons}</span>
+          <button type="button" class="link" title={`Show on the timeline: ${file.path}`} disabled={lane === null} onClick={() => onOpen(tile, { from: range.from - (shift ?? 0), to: range.to - (shift ?? 0) })}>{titleOfFile(file)}</button>
         </p>
         {lane !== null && <p class="lane-label">{lane.label}</p>}
-        {lane !== null && <p><output class="lane-bytes">{formatBytes(bytes)}</output> <span class="muted">peak {formatBytes(lane.peak_bytes)}</span></p>}
+        <div class="lane-foot">
+          {lane !== null && <p><output class="lane-bytes">{bytesWords(bytes, tile)}</output> <span class="muted">peak {formatBytes(lane.peak_bytes)}</span></p>}
+          <span class="lane-buttons">{buttons}</span>
+        </div>
       </div>
       {lane === null || shift === null ? (
         <p class="lane-without">{withoutPicture(props, lane)}</p>
@@ -111,9 +113,7 @@ interface LanePlotProps extends LaneRowProps {
 function LanePlot(props: LanePlotProps) {
   const { entry: { file }, lane, shared, shift, tile, bytes, top, isSelected, failure } = props;
   const { axis, range, moment } = shared;
-  const viewOf = (width: number, height: number): Viewport => ({
-    ...range, low: 0, high: top, box: { left: GUTTER, top: SIGNS, width: Math.max(1, width - GUTTER), height: Math.max(1, height - SIGNS - 6) },
-  });
+  const viewOf = (width: number, height: number): Viewport => ({ ...range, low: 0, high: top, box: plotBox(width, height) });
   const renderer = useRef<Canvas2dRenderer | null>(null);
   const { canvas, size } = useCanvas(
     (context, { width, height }, theme) => {
@@ -127,25 +127,29 @@ function LanePlot(props: LanePlotProps) {
   return (
     <div class="lane-plot">
       <canvas ref={canvas} role="img" aria-label={label} {...useLanePointer(viewOf(size.width, size.height), props)} />
-      {moment !== null && <MomentLine share={(moment.position - range.from) / (range.to - range.from)} bytes={moment.isPointer ? bytes : null} />}
+      {moment !== null && <MomentLine share={(moment.position - range.from) / (range.to - range.from)} words={moment.isPointer ? bytesWords(bytes, tile) : null} />}
       {failure !== '' && <p class="lane-without" role="alert">{failure}</p>}
     </div>
   );
 }
 
-/** `bytes`: shown beside the line; null: nothing. */
-function MomentLine({ share, bytes }: { readonly share: number; readonly bytes: number | null }) {
+function bytesWords(bytes: number, tile: CurveTile | null): string {
+  return !Number.isNaN(bytes) ? formatBytes(bytes) : tile === null ? '…' : 'not recorded';
+}
+
+/** `words`: shown beside the line; null: none, because it is the cursor. */
+function MomentLine({ share, words }: { readonly share: number; readonly words: string | null }) {
   if (share < 0 || share > 1) return null;
-  const left = `calc(${GUTTER}px + (100% - ${GUTTER}px) * ${share})`;
-  const side = bytes === null ? 'cursor' : share > 0.85 ? 'pointer left' : 'pointer';
-  return <span class={`lane-moment ${side}`} style={{ left }} aria-hidden="true">{bytes !== null && <b>{formatBytes(bytes)}</b>}</span>;
+  const left = `calc(${GUTTER}px + (100% - ${GUTTER + MARGIN}px) * ${share})`;
+  const side = words === null ? 'cursor' : share > 0.85 ? 'pointer left' : 'pointer';
+  return <span class={`lane-moment ${side}`} style={{ left }} aria-hidden="true">{words !== null && <b>{words}</b>}</span>;
 }
 
 /** Returns the listeners of a plot: the pointer shows a moment, a click selects it, a drag moves the range, the wheel zooms. */
-function useLanePointer(view: Viewport, { shared, shift, tile, onSelect }: LanePlotProps) {
+function useLanePointer(view: Viewport, { shared, tile, onSelect }: LanePlotProps) {
   const drag = useRef<{ readonly x: number; readonly range: Range; isMoving: boolean } | null>(null);
   const { onPoint, onRange, onZoom, onFit, range } = shared;
-  const positionOf = (event: MouseEvent): number => positionAt(view, Math.max(GUTTER, event.offsetX));
+  const positionOf = (event: MouseEvent): number => positionAt(view, Math.min(Math.max(event.offsetX, view.box.left), view.box.left + view.box.width));
   return {
     onPointerDown: (event: PointerEvent): void => {
       if (event.button !== 0) return;
@@ -164,7 +168,7 @@ function useLanePointer(view: Viewport, { shared, shift, tile, onSelect }: LaneP
       onRange({ from: held.range.from - by, to: held.range.to - by });
     },
     onPointerUp: (event: PointerEvent): void => {
-      if (drag.current?.isMoving === false && tile !== null) onSelect(tile, positionOf(event) - shift);
+      if (drag.current?.isMoving === false && tile !== null) onSelect(tile, positionOf(event));
       drag.current = null;
     },
     onPointerCancel: (): void => void (drag.current = null),
@@ -187,7 +191,7 @@ export function usePlotWidth() {
   const element = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setWidth(Math.max(0, Math.round(entry!.contentRect.width) - GUTTER)));
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.max(0, Math.round(entry!.contentRect.width) - GUTTER - MARGIN)));
     observer.observe(element.current!);
     return () => observer.disconnect();
   }, []);

@@ -19,7 +19,7 @@ import { useCommands } from '../../widgets/use_commands';
 import { keyOf, useQuestion } from '../../widgets/use_question';
 import { drawPositions } from '../timeline/draw_plot';
 import type { View, ViewProps } from '../view';
-import { GUTTER } from './draw_lane';
+import { plotBox } from './draw_lane';
 import { alignmentsOf, laneAxis, momentWords, type LaneAxis } from './lane_axis';
 import { LaneChooser } from './lane_chooser';
 import { arrangedLanes, heapTitle, movedLane, toggledName, withShown, type LaneEntry } from './lane_list';
@@ -48,7 +48,7 @@ function LanesView(props: ViewProps) {
   };
   const fit = (): void => store.update({ lanesRange: null });
   // Positions on another axis mean other moments.
-  const align = (to: LanesOptions['align']): void => store.update((old) => ({ lanes: { ...old.lanes, align: to }, lanesRange: null }));
+  const align = (to: LanesOptions['align']): void => store.update((old) => ({ lanes: { ...old.lanes, align: to }, lanesRange: null, lanesCursor: null }));
   const zoom = (factor: number, at: number): void => setRange(zoomed(range, factor, at));
   const alignments = alignmentsOf(loaded);
   useCommands(commands, lanesCommands({
@@ -76,7 +76,7 @@ function LanesView(props: ViewProps) {
   };
   const rowsOf = (part: readonly LaneEntry[], isPinned: boolean) => part.map((entry, i) => (
     <li
-      key={entry.id} class="lane" aria-label={nameOf(entry)}
+      key={entry.id} class={entry.lane === null ? 'lane without' : 'lane'} aria-label={nameOf(entry)}
       aria-current={entry.file.file === state.file && entry.lane?.lane === state.lane ? 'true' : undefined}
       onDragOver={(event) => {
         if (part.some(({ id }) => id === dragged.current)) event.preventDefault();
@@ -93,7 +93,7 @@ function LanesView(props: ViewProps) {
         progress={state.progress?.files.find(({ file }) => file === entry.file.file) ?? null}
         top={entry.lane === null ? 1 : tops.get(heapTitle(entry.lane))!}
         isSelected={entry.file.file === state.file && entry.lane?.lane === state.lane}
-        onSelect={(tile, at) => select(props, entry, tile, at)}
+        onSelect={(tile, at) => select(props, entry, axis, tile, at)}
         onOpen={(tile, own) => open(props, entry, tile, lanesRange === null ? null : own)}
         onDrag={(isHeld) => (dragged.current = isHeld ? entry.id : null)}
         buttons={
@@ -162,17 +162,23 @@ function useCursorPosition({ state, source }: ViewProps, axis: LaneAxis): number
   const key = keyOf(state.file, state.lane, momentKey(state, event), stageOf(state));
   const { answer } = useQuestion(key, (signal) => source.curve(window, signal));
   const shift = axis.shiftOf(file);
+  const { lanesCursor: clicked } = state;
+  if (clicked !== null && clicked.event === state.cursor) return clicked.position;
   if (answer === null || shift === null || answer.window.file !== state.file) return null;
   return positionOnAxis(file, axis.axis, answer.window.from, answer.ns[0]!) + shift;
 }
 
 /** Selects the recording, the lane and the moment that was clicked, for all views. */
-function select(props: ViewProps, entry: LaneEntry, tile: CurveTile, at: number): void {
-  const column = columnAt(tile.window, at);
+function select(props: ViewProps, entry: LaneEntry, axis: LaneAxis, tile: CurveTile, position: number): void {
   showLane(props, entry);
-  props.store.update({ selection: { kind: 'none' } });
+  const column = columnAt(tile.window, position - axis.shiftOf(entry.file)!);
   const isRecorded = !Number.isNaN(tile.series.get('live')?.max[column] ?? NaN);
-  if (isRecorded) void activity.track(props.navigator.showEvent(tile.peak[column]!));
+  const event = tile.peak[column]!;
+  const at = { event, position: Number(position.toFixed(axis.axis === 'time' ? 0 : 6)) };
+  const isSelected = props.store.get().selection.kind !== 'none';
+  // What does not change is left out: it would be a step of the browser's history.
+  props.store.update({ ...(isSelected ? { selection: { kind: 'none' } } : {}), ...(isRecorded ? { lanesCursor: at } : {}) });
+  if (isRecorded) void activity.track(props.navigator.showEvent(event));
 }
 
 /** Opens the lane on the timeline. `own`: the range that is shown here, on the recording's own axis; null: all. */
@@ -194,7 +200,7 @@ function Ruler({ axis, range }: { readonly axis: LaneAxis; readonly range: Range
     (context, { width }, theme) => {
       renderer.current ??= new Canvas2dRenderer(context.canvas, () => theme.font);
       renderer.current.begin(width, RULER, '');
-      const box = { left: GUTTER, top: 0, width: Math.max(1, width - GUTTER), height: RULER };
+      const box = { ...plotBox(width, RULER), top: 0 };
       drawPositions(renderer.current, axis.axis, box, { ...range, low: 0, high: 1, box }, theme);
     },
     [axis, range.from, range.to],
