@@ -7,13 +7,13 @@ import { mix } from '../../render/palette';
 import { xOf, yOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
 import type { Theme } from '../../render/theme';
 import { domainOf } from '../../state/navigator';
-import { drawInstantSigns, instantsOf } from '../timeline/draw_tracks';
+import { drawInstantSigns, instantsOf, type Instant } from '../timeline/draw_tracks';
 import type { LaneAxis } from './lane_axis';
 
 export const GUTTER = 64; // px to the left, for the labels of the bytes
 export const MARGIN = 10; // px to the right, for signs at the end
 const SIGNS = 14; // px above the bytes, for signs of moments
-const STEP_GAP = 8; // px; steps are marked if they are at least this far apart on average
+const GAP = 8; // px; steps and marks are drawn if they are at least this far apart on average
 
 /** Returns where bytes are drawn on a canvas. */
 export function plotBox(width: number, height: number): Box {
@@ -46,8 +46,16 @@ export function drawLane(renderer: Renderer, { file, axis, shift, tile, isSelect
     renderer.area(from + shift, to + shift, live.max, view, mix(theme.accent, theme.bg, isSelected ? 0.1 : 0.35));
   }
   if (axis.axis === 'time') drawSteps(renderer, file.steps.begin_ns, shift, view, theme);
-  drawInstantSigns(renderer, instantsOf(file, axis.axis).map((instant) => ({ ...instant, position: instant.position + shift })), signs, view, theme);
+  drawInstantSigns(renderer, instantsIn(file, axis, shift, view), signs, view, theme);
   renderer.unclip();
+}
+
+// Many marks, such as one for each step, would hide what is more important.
+function instantsIn(file: FileMeta, { axis }: LaneAxis, shift: number, view: Viewport): Instant[] {
+  const placed = instantsOf(file, axis).map((instant) => ({ ...instant, position: instant.position + shift }));
+  const seen = placed.filter(({ position }) => position >= view.from && position <= view.to);
+  const marks = seen.filter(({ kind }) => kind === 'mark').length;
+  return marks * GAP > view.box.width ? seen.filter(({ kind }) => kind !== 'mark') : seen;
 }
 
 // What precedes and follows the recording differs from memory that is not used.
@@ -62,6 +70,6 @@ function drawUnrecorded(renderer: Renderer, own: { readonly from: number; readon
 
 function drawSteps(renderer: Renderer, begins: readonly number[], shift: number, view: Viewport, theme: Theme): void {
   const seen = begins.map((ns) => xOf(view, ns + shift)).filter((x) => x >= view.box.left && x <= view.box.left + view.box.width);
-  if (seen.length * STEP_GAP > view.box.width) return;
+  if (seen.length * GAP > view.box.width) return;
   for (const x of seen) renderer.line(x, view.box.top, x, view.box.top + view.box.height, theme.muted, [1, 3]);
 }

@@ -133,7 +133,7 @@ function LanesView(props: ViewProps) {
   );
 }
 
-const AXIS_WORDS = { clock: 'since the first began', start: 'since each began', step: 'steps' } as const;
+const AXIS_WORDS = { clock: 'since the first began', start: 'since the beginning', step: 'steps' } as const;
 
 function nameOf({ file, lane }: LaneEntry): string {
   return lane === null ? titleOfFile(file) : `${titleOfFile(file)}, ${lane.label}`;
