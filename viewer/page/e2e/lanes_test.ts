@@ -1,5 +1,5 @@
 // Tests the view of several lanes over the ranks of a job that are recorded here: what it shows at
-// a moment is what the ranks held by their own account, by `report` and by the curves of the server.
+// a moment is what the ranks held by their own account, by `report` and by the server's curves.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -89,7 +89,7 @@ describe.skipIf(reason !== '')('lanes', () => {
       const source = new HttpSource(url);
       const { meta } = await test.state();
       let compared = 0;
-      for (let round = 0; round < 12; ++round) {
+      for (let round = 0; round < 6; ++round) {
         const size = (axis.domain.to - axis.domain.from) / 2 ** (4 + random.below(8));
         const from = axis.domain.from + (random.below(1000) / 1000) * (axis.domain.to - axis.domain.from - size);
         await go(test, `${url}#v=1&view=lanes&align=${align}&lanes_range=${from}_${from + size}`);
@@ -99,7 +99,7 @@ describe.skipIf(reason !== '')('lanes', () => {
           const middle = position - axis.shiftOf(file)!;
           const { series } = await source.curve({ file: i, lane: file.lanes[0]!.lane, axis: axis.axis, from: middle - 2 * column, to: middle + 2 * column, columns: 1 });
           const { min, max } = series.get('live')!;
-          // The edges of the picture's columns are not known here, so only where the bytes do not change.
+          // The edges of the picture's columns are not known here: bytes that change are left out.
           if (min[0] !== max[0]) continue;
           ++compared;
           expect(seen[i], `${align} ${position} of ${file.name}`).toBe(formatBytes(max[0]!));
@@ -261,7 +261,7 @@ function written(test: TestPage, part: string): Promise<unknown> {
   return test.page.waitForFunction((text) => location.hash.includes(text), part);
 }
 
-/** Moves the pointer over a lane, to a share of its width. Returns where it is, and the width of a pixel. */
+/** Moves the pointer to a share of a lane's width. Returns its place, and the width of a pixel. */
 async function point(test: TestPage, lane: number, share: number): Promise<{ readonly x: number; readonly y: number; readonly position: number; readonly column: number }> {
   const box = (await test.page.locator('.lane-plot canvas').nth(lane).boundingBox())!;
   const width = box.width - GUTTER - MARGIN;

@@ -62,9 +62,9 @@ class Rank {
 }
 
 /**
- * Records ranks to FOLDER/r0.gmt, r1.gmt ... all of which run until the last has begun. In each round
- * a rank allocates the bytes of its row, or frees what it allocated last if they are 0. Returns what all
- * held between two rounds.
+ * Records ranks to FOLDER/r0.gmt, r1.gmt ... all of which run until the last has begun. In each
+ * round rank i allocates the i-th number of bytes, or frees what it allocated last if that is 0.
+ * Returns what all held after each round.
  */
 export async function recordRanks(folder: string, rounds: readonly (readonly number[])[]): Promise<Rest[]> {
   mkdirSync(path.join(folder, 'sessions'), { mode: 0o700, recursive: true });

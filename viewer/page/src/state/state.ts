@@ -49,7 +49,10 @@ export interface State {
   readonly lanes: LanesOptions;
   /** The range that the lanes show, on their common axis; null: all. */
   readonly lanesRange: { readonly from: number; readonly to: number } | null;
-  /** The position at which a click on a lane chose the cursor's event, which may be long before it; null: none did. */
+  /**
+   * The position at which a click on a lane chose the cursor's event, which may have happened long
+   * before; null: none did.
+   */
   readonly lanesCursor: { readonly event: number; readonly position: number } | null;
   readonly theme: 'system' | 'light' | 'dark';
 }

@@ -28,7 +28,10 @@ export function alignmentsOf(files: readonly FileMeta[]): (readonly [LaneAlignme
   return [['clock', 'by the clock', noClock], ['start', 'from their beginnings', ''], ['step', 'by steps', noSteps]];
 }
 
-/** `wanted` is the alignment that was chosen. Without one, or if it is impossible, the most suitable one is used. */
+/**
+ * `wanted` is the alignment that was chosen. Without one, or if it is impossible, the most suitable
+ * one is used.
+ */
 export function laneAxis(files: readonly FileMeta[], wanted: LaneAlignment | null): LaneAxis {
   const isPossible = alignmentsOf(files).some(([align, , why]) => align === wanted && why === '');
   const align = wanted !== null && isPossible ? wanted : suitableAlignment(files);
@@ -47,7 +50,7 @@ export function laneAxis(files: readonly FileMeta[], wanted: LaneAlignment | nul
   return { align, axis, first, shiftOf, domain: extents.length === 0 ? { from: 0, to: 1 } : domain };
 }
 
-/** The clock suits recordings that were all in progress at some moment, such as the ranks of a job. */
+/** The clock suits recordings that were all in progress at some moment, such as ranks of a job. */
 function suitableAlignment(files: readonly FileMeta[]): LaneAlignment {
   const starts = files.map(startOf);
   if (files.length < 2 || starts.includes(null)) return 'start';

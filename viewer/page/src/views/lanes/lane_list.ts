@@ -28,8 +28,8 @@ export function allLanes(files: readonly FileMeta[]): LaneEntry[] {
 
 /** Returns the ids of the lanes that are shown. */
 export function shownLanes(files: readonly FileMeta[], { toggled }: LanesOptions): ReadonlySet<string> {
-  const isShownFirst = ({ file, lane }: LaneEntry): boolean => files.length === 1 || lane === null || lane === file.lanes[0];
-  return new Set(allLanes(files).filter((entry) => isShownFirst(entry) !== toggled.includes(entry.id)).map(({ id }) => id));
+  const isUsual = ({ file, lane }: LaneEntry): boolean => files.length === 1 || lane === null || lane === file.lanes[0];
+  return new Set(allLanes(files).filter((entry) => isUsual(entry) !== toggled.includes(entry.id)).map(({ id }) => id));
 }
 
 export function arrangedLanes(files: readonly FileMeta[], options: LanesOptions): ArrangedLanes {
@@ -40,7 +40,10 @@ export function arrangedLanes(files: readonly FileMeta[], options: LanesOptions)
   return { pinned: lanes.filter(isPinned), others: lanes.filter((entry) => !isPinned(entry)) };
 }
 
-/** Returns the order after `id` was moved by `by` places among the lanes above or below the pinned ones' end. */
+/**
+ * Returns the order after a lane was moved by `by` places: a pinned one among the pinned ones, any
+ * other among the others.
+ */
 export function movedLane({ pinned, others }: ArrangedLanes, id: string, by: number): string[] {
   return [pinned, others].flatMap((part) => {
     const ids = part.map((entry) => entry.id);

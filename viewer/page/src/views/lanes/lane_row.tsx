@@ -95,7 +95,7 @@ function useLaneTile({ entry: { file, lane }, shared: { source, axis, range, wid
   return asked.answer?.window.axis === axis.axis ? asked : { ...asked, answer: null };
 }
 
-/** Returns the bytes that are drawn at a position, the most of its column; NaN if they are unknown. */
+/** Returns the bytes drawn at a position, the most of its column; NaN if they are unknown. */
 function bytesAt(tile: CurveTile, position: number): number {
   const { from, to } = tile.window;
   const live = tile.series.get('live');
@@ -145,7 +145,10 @@ function MomentLine({ share, words }: { readonly share: number; readonly words: 
   return <span class={`lane-moment ${side}`} style={{ left }} aria-hidden="true">{words !== null && <b>{words}</b>}</span>;
 }
 
-/** Returns the listeners of a plot: the pointer shows a moment, a click selects it, a drag moves the range, the wheel zooms. */
+/**
+ * Returns the listeners of a plot: the pointer shows a moment, a click selects it, a drag moves the
+ * range, the wheel zooms.
+ */
 function useLanePointer(view: Viewport, { shared, tile, onSelect }: LanePlotProps) {
   const drag = useRef<{ readonly x: number; readonly range: Range; isMoving: boolean } | null>(null);
   const { onPoint, onRange, onZoom, onFit, range } = shared;

@@ -10,7 +10,7 @@ import { Canvas2dRenderer } from '../../render/canvas2d_renderer';
 import { momentKey, stageOf } from '../../state/live';
 import { clampRange, eventOf, positionOnAxis, roundedRange, zoomed, type Range } from '../../state/navigator';
 import { cursorEvent, fileOf, titleOfFile } from '../../state/scope';
-import { INITIAL_STATE, type LanesOptions } from '../../state/state';
+import { INITIAL_STATE, type LanesOptions, type State } from '../../state/state';
 import { Choice } from '../../widgets/choice';
 import { Empty } from '../../widgets/states';
 import { Unfiltered } from '../../widgets/unfiltered';
@@ -30,12 +30,13 @@ const RULER = 22; // px
 
 function LanesView(props: ViewProps) {
   const { state, store, source, commands, announce } = props;
-  const { lanes: options, lanesRange } = state;
+  const { lanes: options } = state;
   const files = state.meta?.files ?? [];
   const loaded = useMemo(() => files.filter((file) => file.lanes.length > 0), [state.meta]);
   const axis = useMemo(() => laneAxis(loaded, options.align), [loaded, options.align]);
   const lanes = arrangedLanes(files, options);
-  const range = lanesRange === null ? axis.domain : clampRange(lanesRange, axis.domain, axis.axis);
+  const rangeOf = ({ lanesRange }: State): Range => (lanesRange === null ? axis.domain : clampRange(lanesRange, axis.domain, axis.axis));
+  const range = rangeOf(state);
   const { element, width } = usePlotWidth();
   const [pointer, setPointer] = useState<number | null>(null);
   const cursor = useCursorPosition(props, axis);
@@ -49,7 +50,8 @@ function LanesView(props: ViewProps) {
   const fit = (): void => store.update({ lanesRange: null });
   // Positions on another axis mean other moments.
   const align = (to: LanesOptions['align']): void => store.update((old) => ({ lanes: { ...old.lanes, align: to }, lanesRange: null, lanesCursor: null }));
-  const zoom = (factor: number, at: number): void => setRange(zoomed(range, factor, at));
+  // Turns of the wheel may come faster than the page is rendered.
+  const zoom = (factor: number, at: number): void => setRange(zoomed(rangeOf(store.get()), factor, at));
   const alignments = alignmentsOf(loaded);
   useCommands(commands, lanesCommands({
     zoom: (factor) => zoom(factor, cursor !== null && cursor >= range.from && cursor <= range.to ? cursor : (range.from + range.to) / 2),
@@ -94,7 +96,7 @@ function LanesView(props: ViewProps) {
         top={entry.lane === null ? 1 : tops.get(heapTitle(entry.lane))!}
         isSelected={entry.file.file === state.file && entry.lane?.lane === state.lane}
         onSelect={(tile, at) => select(props, entry, axis, tile, at)}
-        onOpen={(tile, own) => open(props, entry, tile, lanesRange === null ? null : own)}
+        onOpen={(tile, own) => open(props, entry, tile, state.lanesRange === null ? null : own)}
         onDrag={(isHeld) => (dragged.current = isHeld ? entry.id : null)}
         buttons={
           <>
@@ -112,7 +114,7 @@ function LanesView(props: ViewProps) {
       <div class="bar">
         <Choice label="Align" value={axis.align} options={alignments} onChoose={align} />
         <LaneChooser files={files} options={options} onChange={change} />
-        <button type="button" disabled={lanesRange === null} onClick={fit}>Show all</button>
+        <button type="button" disabled={state.lanesRange === null} onClick={fit}>Show all</button>
         <output class="lanes-moment">{momentLine(axis, position, pointer !== null, resolution)}</output>
       </div>
       <Unfiltered state={state} store={store} words="Lanes show all memory, regardless of the filter." />
@@ -181,7 +183,10 @@ function select(props: ViewProps, entry: LaneEntry, axis: LaneAxis, tile: CurveT
   if (isRecorded) void activity.track(props.navigator.showEvent(event));
 }
 
-/** Opens the lane on the timeline. `own`: the range that is shown here, on the recording's own axis; null: all. */
+/**
+ * Opens the lane on the timeline. `own`: the range that is shown here, on the recording's own axis;
+ * null: all.
+ */
 function open(props: ViewProps, entry: LaneEntry, tile: CurveTile | null, own: Range | null): void {
   showLane(props, entry);
   props.store.update({ view: 'timeline' });

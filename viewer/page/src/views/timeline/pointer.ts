@@ -157,7 +157,10 @@ function turnWheel(timeline: TimelineCanvas, { store, navigator }: Props, event:
   else navigator.zoom(factor, positionAt(view, Math.max(view.box.left, x)));
 }
 
-/** Returns by how many pixels a turn of the wheel moves sideways; if by none, the factor by which it zooms. */
+/**
+ * Returns by how many pixels a turn of the wheel moves sideways; if by none, the factor by which it
+ * zooms.
+ */
 export function turnOf(event: WheelEvent): { readonly sideways: number; readonly factor: number } {
   const pixels = event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? 1 : 24;
   const sideways = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
