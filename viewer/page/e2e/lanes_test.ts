@@ -89,7 +89,7 @@ describe.skipIf(reason !== '')('lanes', () => {
       const source = new HttpSource(url);
       const { meta } = await test.state();
       let compared = 0;
-      for (let round = 0; round < 6; ++round) {
+      for (let round = 0; round < 12; ++round) {
         const size = (axis.domain.to - axis.domain.from) / 2 ** (4 + random.below(8));
         const from = axis.domain.from + (random.below(1000) / 1000) * (axis.domain.to - axis.domain.from - size);
         await go(test, `${url}#v=1&view=lanes&align=${align}&lanes_range=${from}_${from + size}`);
