@@ -65,5 +65,13 @@ describe.skipIf(noBrowser !== '')('accessibility', () => {
         }
       });
     }
+    await through('view', browser, folder, ['leak', 'empty', 'observed'], async (test) => {
+      await test.press('Shift+KeyL');
+      await test.page.getByText('Lanes: 3 of 5').click();
+      await test.page.getByRole('group', { name: 'leak.jsonl' }).getByRole('checkbox').last().check();
+      await test.page.getByRole('button', { name: /^Pin leak/ }).first().click();
+      await test.page.getByText('Lanes: 4 of 5').click();
+      expect(await violations(test)).toEqual([]);
+    });
   });
 });

@@ -38,6 +38,7 @@ const SHOTS: readonly Shot[] = [
   { name: 'ledger', address: { view: 'ledger', file: TRAIN } },
   { name: 'fragmentation', address: { view: 'frag', file: CHECKPOINTED } },
   { name: 'compare', address: { view: 'compare', file: TRAIN, other: CHECKPOINTED } },
+  { name: 'lanes', address: { view: 'lanes', file: TRAIN, lanes_toggled: `${TRAIN}.1_${CHECKPOINTED}.1` } },
 ];
 
 async function selectRange(test: TestPage): Promise<void> {

@@ -84,25 +84,6 @@ export class Page {
     }
   }
 
-  /**
-   * Shows another file or lane. Resets everything that depends on it; keeps the axis if the file
-   * has it.
-   */
-  showLane(file: number, lane: number): void {
-    const old = this.store.get();
-    if (file === old.file) {
-      this.store.update({ lane, band: null, selection: { kind: 'none' } });
-      return;
-    }
-    const meta = old.meta?.files[file];
-    if (meta === undefined) return;
-    const axis = axesOf(meta).includes(old.axis) ? old.axis : INITIAL_STATE.axis;
-    this.store.update({
-      file, lane, axis, band: null, cursor: null, otherCursor: null, base: null, selection: { kind: 'none' },
-      range: domainOf(meta, axis), rangeEvents: { from: 0, to: meta.events },
-    });
-  }
-
   private follow(state: State, old: State): void {
     if (state.theme !== old.theme) applyTheme(state.theme);
     if (state.meta === null || !hasLanes(state)) return;

@@ -138,7 +138,7 @@ function otherCommands(page: Page, dialogs: Dialogs): Command[] {
       run: () => {
         const state = store.get();
         const lanes = fileOf(state)?.lanes.map((lane) => lane.lane) ?? [];
-        page.showLane(state.file, next(lanes, state.lane));
+        page.navigator.showLane(state.file, next(lanes, state.lane));
       },
     },
   ];

@@ -3,7 +3,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { plural } from '../base/plural';
 import type { AnswerName, FileMeta, FileProgress } from '../data/protocol';
-import { fileOf, laneOf } from '../state/scope';
+import { fileOf, laneOf, titleOfFile } from '../state/scope';
 import type { State, ViewName } from '../state/state';
 import { Details } from '../views/details/details';
 import { Minimap } from '../views/minimap/minimap';
@@ -101,7 +101,7 @@ function Loaded({ props }: { readonly props: ViewProps }) {
 /** Returns what the browser's tab shows: 'run.gmt · Leaks · gpumemtrace'. */
 export function titleOf(state: State): string {
   const file = fileOf(state);
-  return [...(file === null ? [] : [nameOf(file), VIEWS[state.view]?.title ?? '']), 'gpumemtrace'].join(' · ');
+  return [...(file === null ? [] : [titleOfFile(file), VIEWS[state.view]?.title ?? '']), 'gpumemtrace'].join(' · ');
 }
 
 // The breakdown beside the timeline describes a selected range.
@@ -165,28 +165,24 @@ function FileChoice({ page, state }: { readonly page: Page; readonly state: Stat
           aria-label="Recording" value={state.file}
           onChange={(event) => {
             const chosen = Number(event.currentTarget.value);
-            page.showLane(chosen, files.find((each) => each.file === chosen)?.lanes[0]?.lane ?? 0);
+            page.navigator.showLane(chosen, files.find((each) => each.file === chosen)?.lanes[0]?.lane ?? 0);
           }}
         >
-          {files.map((each) => <option key={each.file} value={each.file}>{nameOf(each)}</option>)}
+          {files.map((each) => <option key={each.file} value={each.file}>{titleOfFile(each)}</option>)}
         </select>
       ) : (
-        <span class="file" title={file?.path}>{file === null ? '' : nameOf(file)}</span>
+        <span class="file" title={file?.path}>{file === null ? '' : titleOfFile(file)}</span>
       )}
       {file !== null && file.lanes.length > 0 && (
         <select
           aria-label="Memory" value={state.lane} title="Device and heap (H)"
-          onChange={(event) => page.showLane(state.file, Number(event.currentTarget.value))}
+          onChange={(event) => page.navigator.showLane(state.file, Number(event.currentTarget.value))}
         >
           {file.lanes.map((lane) => <option key={lane.lane} value={lane.lane}>{lane.label}</option>)}
         </select>
       )}
     </>
   );
-}
-
-function nameOf(file: FileMeta): string {
-  return file.rank === null ? file.name : `${file.name} (rank ${file.rank})`;
 }
 
 function progressOf(state: State): FileProgress | null {

@@ -16,10 +16,10 @@ export function stepOf(state: State, old: State): Step | null {
   const differs = (...names: readonly (keyof State)[]): boolean => names.some((name) => state[name] !== old[name]);
   // What a new recording, or a new generation of one, changes by itself.
   if (differs('meta') || old.meta === null) return null;
-  if (differs('view', 'file', 'lane', 'other', 'axis', 'layout')) return 'place';
+  if (differs('view', 'file', 'lane', 'other', 'axis', 'layout', 'lanes')) return 'place';
   if (differs('selection')) return 'selection';
   if (differs('filter')) return 'filter';
-  if (differs('band') || (differs('range') && !(state.following && old.following))) return 'window';
+  if (differs('band', 'lanesRange') || (differs('range') && !(state.following && old.following))) return 'window';
   return null;
 }
 

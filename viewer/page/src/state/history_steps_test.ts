@@ -9,6 +9,8 @@ const after = (change: Partial<State>, old: State = STATE): unknown => stepOf({ 
 it('are made by hand', () => {
   expect(after({ view: 'flame' })).toBe('place');
   expect(after({ selection: { kind: 'stack', stack: 3 }, cursor: 8 })).toBe('selection');
+  expect(after({ lanes: { ...STATE.lanes, pinned: ['0.1'] } })).toBe('place');
+  expect(after({ lanesRange: { from: 0, to: 9 } })).toBe('window');
   expect(after({ filter: { ...NO_FILTER, text: 'a' } })).toBe('filter');
   expect(after({ range: { from: 0, to: 9 }, rangeEvents: { from: 0, to: 9 } })).toBe('window');
 });

@@ -6,7 +6,7 @@ import { upperBound } from '../base/binary_search';
 import { midpointOf } from '../data/columns';
 import type { DataSource } from '../data/data_source';
 import type { Axis, CurveTile, FileMeta } from '../data/protocol';
-import type { State } from './state';
+import { INITIAL_STATE, type State } from './state';
 import type { Store } from './store';
 
 export interface Range {
@@ -113,6 +113,25 @@ export class Navigator {
   file(): FileMeta | null {
     const { meta, file } = this.store.get();
     return meta?.files[file] ?? null;
+  }
+
+  /**
+   * Shows another file or lane. Resets everything that depends on it; keeps the axis if the file
+   * has it.
+   */
+  showLane(file: number, lane: number): void {
+    const old = this.store.get();
+    if (file === old.file) {
+      this.store.update({ lane, band: null, selection: { kind: 'none' } });
+      return;
+    }
+    const meta = old.meta?.files[file];
+    if (meta === undefined) return;
+    const axis = axesOf(meta).includes(old.axis) ? old.axis : INITIAL_STATE.axis;
+    this.store.update({
+      file, lane, axis, band: null, cursor: null, otherCursor: null, base: null, selection: { kind: 'none' },
+      range: domainOf(meta, axis), rangeEvents: { from: 0, to: meta.events },
+    });
   }
 
   domain(): Range {

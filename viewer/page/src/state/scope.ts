@@ -8,6 +8,11 @@ export function fileOf(state: State): FileMeta | null {
   return state.meta?.files.find((file) => file.file === state.file) ?? null;
 }
 
+/** Returns 'run.gmt (rank 3)'. */
+export function titleOfFile(file: FileMeta): string {
+  return file.rank === null ? file.name : `${file.name} (rank ${file.rank})`;
+}
+
 export function laneOf(state: State): LaneMeta | null {
   return fileOf(state)?.lanes.find((lane) => lane.lane === state.lane) ?? null;
 }

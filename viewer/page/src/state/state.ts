@@ -2,7 +2,7 @@
 
 import { ALL_EVENT_KINDS, type Axis, type Filter, type Layout, type Meta, type Progress, type RangeQuery, type Scope, type TableQuery } from '../data/protocol';
 
-export type ViewName = 'overview' | 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare';
+export type ViewName = 'overview' | 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare' | 'lanes';
 
 export type ColorBy = 'category' | 'role' | 'dtype' | 'stack' | 'size' | 'age' | 'stream' | 'thread';
 
@@ -46,6 +46,14 @@ export interface State {
   readonly table: TableOptions;
   readonly list: EventListOptions;
   readonly breakdown: BreakdownOptions;
+  readonly lanes: LanesOptions;
+  /** The range that the lanes show, on their common axis; null: all. */
+  readonly lanesRange: { readonly from: number; readonly to: number } | null;
+  /**
+   * The position at which a click on a lane chose the cursor's event, which may have happened long
+   * before; null: none did.
+   */
+  readonly lanesCursor: { readonly event: number; readonly position: number } | null;
   readonly theme: 'system' | 'light' | 'dark';
 }
 
@@ -73,6 +81,17 @@ export interface BreakdownOptions {
 export interface EventListOptions {
   readonly open: boolean;
   readonly kinds: number; // EventsQuery
+}
+
+/** How lanes share an axis: by the clock, each from its own beginning, or step by step. */
+export type LaneAlignment = 'clock' | 'start' | 'step';
+
+/** Several lanes on one axis. A lane is named 'FILE.LANE' (idOf in lane_list.ts). */
+export interface LanesOptions {
+  readonly align: LaneAlignment | null; // null: what suits the recordings
+  readonly order: readonly string[]; // from the top, once lanes were moved; lanes that it does not name follow
+  readonly pinned: readonly string[];
+  readonly toggled: readonly string[]; // lanes that are shown if they are not by default, and the reverse
 }
 
 export interface TableOptions {
@@ -117,5 +136,8 @@ export const INITIAL_STATE: State = {
   table: { by: 'stack', sort: 'bytes', descending: true },
   list: { open: true, kinds: ALL_EVENT_KINDS },
   breakdown: { open: false, of: 'range', by: 'category', folded: true, sort: 'bytes', descending: true },
+  lanes: { align: null, order: [], pinned: [], toggled: [] },
+  lanesRange: null,
+  lanesCursor: null,
   theme: 'system',
 };

@@ -5,7 +5,7 @@
 
 import { ALL_EVENT_KINDS, type Filter, type Scope } from '../data/protocol';
 import type { Place } from './live';
-import { INITIAL_STATE, NO_FILTER, type BreakdownOptions, type FlameOptions, type Selection, type State, type TableOptions } from './state';
+import { INITIAL_STATE, NO_FILTER, type BreakdownOptions, type FlameOptions, type LanesOptions, type Selection, type State, type TableOptions } from './state';
 
 export const URL_VERSION = 1;
 
@@ -63,7 +63,7 @@ interface Field {
 }
 
 const FIELDS: Readonly<Record<string, Field>> = {
-  view: oneOf('view', ['overview', 'timeline', 'flame', 'table', 'segments', 'leaks', 'oom', 'ledger', 'frag', 'compare']),
+  view: oneOf('view', ['overview', 'timeline', 'flame', 'table', 'segments', 'leaks', 'oom', 'ledger', 'frag', 'compare', 'lanes']),
   file: { write: (state) => String(state.file), read: (text) => orNull(numberIn(text), (file) => ({ file })) },
   other: { write: (state) => optional(state.other), read: (text) => orNull(numberIn(text), (other) => ({ other })) },
   lane: { write: (state) => String(state.lane), read: (text) => orNull(numberIn(text), (lane) => ({ lane })) },
@@ -137,6 +137,21 @@ const FIELDS: Readonly<Record<string, Field>> = {
   breakdown_sort: breakdownOption('sort', ['bytes', 'inclusive', 'byte_seconds', 'allocations', 'growth', 'name']),
   breakdown_folded: breakdownFlag('folded'),
   breakdown_down: breakdownFlag('descending'),
+  align: {
+    write: ({ lanes: { align } }) => align ?? '',
+    read: (text, old) => orNull(LANE_ALIGNMENTS.find((each) => each === text) ?? null, (align) => ({ lanes: { ...old.lanes, align } })),
+  },
+  lanes_order: laneNames('order'),
+  lanes_pinned: laneNames('pinned'),
+  lanes_toggled: laneNames('toggled'),
+  lanes_at: {
+    write: ({ lanesCursor: at }) => (at === null ? '' : `${at.event}_${at.position}`),
+    read: (text) => orNull(numbersIn(text), ([event, position]) => ({ lanesCursor: { event, position } })),
+  },
+  lanes_range: {
+    write: ({ lanesRange }) => (lanesRange === null ? '' : pair(lanesRange.from, lanesRange.to)),
+    read: (text) => orNull(pairIn(text), ([from, to]) => ({ lanesRange: { from, to } })),
+  },
 };
 
 function oneOf<K extends 'view' | 'axis' | 'layout' | 'colorBy' | 'of'>(key: K, values: readonly LinkedState[K][]): Field {
@@ -192,6 +207,15 @@ function breakdownOption<K extends 'of' | 'by' | 'sort'>(key: K, values: readonl
     write: (state) => state.breakdown[key],
     read: (text, old) =>
       orNull(values.find((value) => value === text) ?? null, (value) => ({ breakdown: { ...old.breakdown, [key]: value } })),
+  };
+}
+
+const LANE_ALIGNMENTS = ['clock', 'start', 'step'] as const;
+
+function laneNames(key: Exclude<keyof LanesOptions, 'align'>): Field {
+  return {
+    write: (state) => state.lanes[key].join('_'),
+    read: (text, old) => ({ lanes: { ...old.lanes, [key]: text.split('_').filter((name) => /^\d+(\.\d+)?$/.test(name)) } }),
   };
 }
 

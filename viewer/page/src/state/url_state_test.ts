@@ -11,6 +11,7 @@ const STATE: State & LinkedState = {
   flame: { inverted: true, folded: false, icicle: false, focus: 99, search: 'x y', compare: true },
   table: { by: 'file', sort: 'name', descending: false },
   breakdown: { open: true, of: 'cursor', by: 'line', folded: false, sort: 'growth', descending: false },
+  lanes: { align: 'clock', order: ['1.0', '0.2', '2'], pinned: ['0.2'], toggled: ['0.0', '3.1'] }, lanesRange: { from: 0, to: 2.5e9 }, lanesCursor: { event: 0, position: 1.5 },
 };
 
 describe('the address', () => {

@@ -1,5 +1,6 @@
-// An overview of the whole recording with the range that all views share. Drag the range, or drag
-// out a new one. It also loads the curves that translate between the axes, whichever view is shown.
+// An overview of the whole recording with the range that all views but the lanes share, above which
+// it is therefore not visible. Drag the range, or drag out a new one. It also loads the curves that
+// translate between the axes, whichever view is shown.
 
 import type { TargetedPointerEvent } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -43,7 +44,7 @@ export function Minimap({ state, source, navigator }: ViewProps) {
   );
   return (
     <canvas
-      ref={canvas} class="minimap" role="img" style={{ height: `${HEIGHT}px` }}
+      ref={canvas} class="minimap" role="img" style={{ height: `${HEIGHT}px`, ...(state.view === 'lanes' ? { display: 'none' } : {}) }}
       aria-label={`Overview of the whole recording, peak ${formatBytes(lane.peak_bytes)}. Keys W, S, A and D change the window.`}
       {...useRangeDrag(viewOf(size.width), state.range, navigator)}
       onDblClick={() => navigator.fit()}

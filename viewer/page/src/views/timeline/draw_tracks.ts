@@ -89,7 +89,14 @@ export function drawTracks(renderer: Renderer, file: FileMeta, axis: Axis, areas
 export function drawInstants(renderer: Renderer, instants: readonly Instant[], areas: Areas, view: Viewport, theme: Theme): void {
   const { instants: row, plot } = areas;
   renderer.text('events', row.left - 8, row.top + 8, theme.muted, 'right');
-  renderer.clip({ ...row, left: row.left - 6, width: row.width + 12, height: plot.top + plot.height - row.top });
+  const height = plot.top + plot.height - row.top;
+  renderer.clip({ ...row, left: row.left - 6, width: row.width + 12, height });
+  drawInstantSigns(renderer, instants, { ...row, height }, view, theme);
+  renderer.unclip();
+}
+
+/** Draws instants at the top of a box, and lines through it for the most important ones. */
+export function drawInstantSigns(renderer: Renderer, instants: readonly Instant[], row: Box, view: Viewport, theme: Theme): void {
   let free = -Infinity;
   const isSeen = (x: number): boolean => x >= row.left - 6 && x <= row.left + row.width + 6;
   const marks = instants.filter((instant) => instant.kind === 'mark' && isSeen(xOf(view, instant.position))).length;
@@ -98,7 +105,7 @@ export function drawInstants(renderer: Renderer, instants: readonly Instant[], a
     const x = xOf(view, instant.position);
     if (!isSeen(x)) continue;
     const color = colorOf(instant.kind, theme);
-    if (instant.kind === 'oom' || (instant.kind === 'mark' && hasLines)) renderer.line(x, row.top + 12, x, plot.top + plot.height, color, instant.kind === 'oom' ? [] : [3, 4]);
+    if (instant.kind === 'oom' || (instant.kind === 'mark' && hasLines)) renderer.line(x, row.top + 12, x, row.top + row.height, color, instant.kind === 'oom' ? [] : [3, 4]);
     if (instant.kind === 'loss') renderer.hatch({ left: x - 3, top: row.top + 2, width: 6, height: 12 }, color);
     else if (instant.kind === 'snapshot') renderer.outline({ left: x - 4, top: row.top + 4, width: 8, height: 8 }, color, 1.5);
     else renderer.triangle(x, row.top + 8, 5, color);
@@ -109,7 +116,6 @@ export function drawInstants(renderer: Renderer, instants: readonly Instant[], a
       free = x + 36;
     }
   }
-  renderer.unclip();
 }
 
 function colorOf(kind: Instant['kind'], theme: Theme): string {

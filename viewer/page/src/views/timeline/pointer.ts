@@ -19,7 +19,7 @@ import type { ViewProps } from '../view';
 import { GUTTER } from './areas';
 import type { Dragged, Hover, TimelineCanvas } from './timeline_canvas';
 
-const CLICK_PIXELS = 4;
+export const CLICK_PIXELS = 4;
 const ZOOM_PER_PIXEL = 0.0018;
 
 type Props = Pick<ViewProps, 'store' | 'source' | 'navigator'>;
@@ -151,15 +151,21 @@ function zoomIntoBox(timeline: TimelineCanvas, { store, navigator }: Props, drag
 
 function turnWheel(timeline: TimelineCanvas, { store, navigator }: Props, event: WheelEvent, { x, y }: { readonly x: number; readonly y: number }): void {
   const view = timeline.view();
+  const { sideways, factor } = turnOf(event);
+  if (sideways !== 0) navigator.pan(sideways / view.box.width);
+  else if (event.altKey || (x < GUTTER && isInside({ ...view.box, left: 0, width: GUTTER }, x, y))) zoomBytes(timeline, store, factor, valueAt(view, y));
+  else navigator.zoom(factor, positionAt(view, Math.max(view.box.left, x)));
+}
+
+/**
+ * Returns by how many pixels a turn of the wheel moves sideways; if by none, the factor by which it
+ * zooms.
+ */
+export function turnOf(event: WheelEvent): { readonly sideways: number; readonly factor: number } {
   const pixels = event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? 1 : 24;
   const sideways = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
-  if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) {
-    navigator.pan((sideways * pixels) / view.box.width);
-    return;
-  }
-  const factor = Math.exp(event.deltaY * pixels * ZOOM_PER_PIXEL);
-  if (event.altKey || (x < GUTTER && isInside({ ...view.box, left: 0, width: GUTTER }, x, y))) zoomBytes(timeline, store, factor, valueAt(view, y));
-  else navigator.zoom(factor, positionAt(view, Math.max(view.box.left, x)));
+  const isSideways = Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY);
+  return { sideways: isSideways ? sideways * pixels : 0, factor: Math.exp(event.deltaY * pixels * ZOOM_PER_PIXEL) };
 }
 
 /** Zooms in bytes (or addresses) around a value. */
