@@ -89,21 +89,14 @@ std::optional<ColumnCodes> ColumnCodes::Make(Source& source, const Table& table,
   std::sort(sorted.begin(), sorted.end(),
             [&values](uint16_t a, uint16_t b) { return values[a] < values[b]; });
   std::vector<uint16_t> rank(values.size());
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    rank[sorted[i]] = static_cast<uint16_t>(i);
-    made.values_.push_back(values[sorted[i]]);
-  }
+  for (size_t i = 0; i < sorted.size(); ++i) rank[sorted[i]] = static_cast<uint16_t>(i);
+  made.count_ = values.size();
   for (uint16_t& code : made.codes_) code = rank[code];
   return made;
 }
 
-std::optional<uint16_t> ColumnCodes::Find(const Value& value) const {
-  const auto found = std::lower_bound(values_.begin(), values_.end(), value);
-  if (found == values_.end() || *found != value) return std::nullopt;
-  return static_cast<uint16_t>(found - values_.begin());
-}
-
 void SortRows(const std::vector<SortKey>& keys, std::vector<uint32_t>& rows) {
+  if (rows.empty()) return;
   std::vector<uint32_t> sorted(rows.size());
   // A counting sort by each key, from the last to the first.
   for (auto key = keys.rbegin(); key != keys.rend(); ++key) {

@@ -1,8 +1,8 @@
 // answers/sql/column_codes.h
 //
 // ColumnCodes: a column of one recording as one small number for each row. The numbers have the
-// order of the values in SQL. With them, rows are sorted and selected without asking SQLite about
-// each: it needs seconds to sort ten million rows by what they are for.
+// order of the values in SQL. With them, rows are sorted without SQLite, which
+// needs seconds to sort ten million rows by what they are for.
 //
 //   column `heap`   pytorch   pytorch   driver   null   driver
 //   code               2         2        1       0       1
@@ -35,16 +35,13 @@ class ColumnCodes {
 
   uint16_t operator[](uint64_t row) const { return codes_[row]; }
   // The number of different values; all codes are less.
-  size_t count() const { return values_.size(); }
-  uint64_t rows() const { return codes_.size(); }
-  // Null if no row has the value.
-  std::optional<uint16_t> Find(const Value& value) const;
+  size_t count() const { return count_; }
 
  private:
   ColumnCodes() = default;
 
   std::vector<uint16_t> codes_;  // by row
-  std::vector<Value> values_;    // in ascending order
+  size_t count_ = 0;
 };
 
 struct SortKey {

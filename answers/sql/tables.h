@@ -30,6 +30,8 @@ struct CellValue {
   int64_t integer = 0;
   std::string copy;          // of kText
   std::string_view lasting;  // of kLastingText
+
+  std::string_view text() const { return type == kText ? copy : lasting; }
 };
 
 // Receives one value, for SQLite or to keep it. Null unless one of its methods is called.

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -22,12 +24,17 @@ struct Registered {
   std::vector<Source>& sources;
 };
 
-// How a statement reads a table: chosen by xBestIndex, carried out by xFilter. The values that it
-// compares with become known only there.
+// How a statement reads a table: chosen by xBestIndex, carried out by xFilter. The values that
+// columns are compared with become known only there.
 struct Plan {
   bool by_key = false;  // only rows with that key
-  // Otherwise only rows in which these columns have given values.
-  std::vector<int> equal;
+  // Otherwise only rows that may meet these conditions. SQLite checks them all again.
+  struct Condition {
+    int column;
+    int comparison;  // SQLITE_INDEX_CONSTRAINT_...
+    bool operator==(const Condition&) const = default;
+  };
+  std::vector<Condition> conditions;
   struct Order {
     int column;
     bool is_descending;
@@ -47,6 +54,7 @@ struct VirtualTable : sqlite3_vtab {
   const ColumnCodes* CodesOf(Source& source, int column) const {
     return source.CodesOf(of.table, ColumnOf(column));
   }
+  bool IsInteger(int column) const { return ColumnOf(column).type == std::string_view("INTEGER"); }
   // The number by which xFilter finds the plan.
   int NumberOf(Plan plan) {
     auto at = std::find(plans.begin(), plans.end(), plan);
@@ -58,70 +66,105 @@ struct VirtualTable : sqlite3_vtab {
   std::vector<Plan> plans;
 };
 
-// A value that a column must have, as far as it is known here. Nothing is known about values of a
-// type that SQL converts before it compares; SQLite checks each row again anyway.
-using Wanted = std::optional<ColumnCodes::Value>;
+// What a column is compared with. Nothing if SQL would have to convert a value first, or if the
+// comparison is with null.
+using Operand = std::variant<std::monostate, int64_t, double, std::string>;
+
+template <typename Number>
+bool Holds(Number value, int comparison, Number operand) {
+  switch (comparison) {
+    case SQLITE_INDEX_CONSTRAINT_LT:
+      return value < operand;
+    case SQLITE_INDEX_CONSTRAINT_LE:
+      return value <= operand;
+    case SQLITE_INDEX_CONSTRAINT_GT:
+      return value > operand;
+    case SQLITE_INDEX_CONSTRAINT_GE:
+      return value >= operand;
+    default:
+      return value == operand;
+  }
+}
+
+// Returns false only if the comparison does not hold.
+bool MayHold(const CellValue& value, int comparison, const Operand& operand) {
+  if (comparison == SQLITE_INDEX_CONSTRAINT_ISNULL) return value.type == CellValue::kNull;
+  if (comparison == SQLITE_INDEX_CONSTRAINT_ISNOTNULL) return value.type != CellValue::kNull;
+  if (value.type == CellValue::kNull) return false;
+  if (value.type != CellValue::kInteger) {
+    const auto* text = std::get_if<std::string>(&operand);
+    return text == nullptr || *text == value.text();
+  }
+  if (const auto* integer = std::get_if<int64_t>(&operand))
+    return Holds(value.integer, comparison, *integer);
+  const auto* real = std::get_if<double>(&operand);
+  if (real == nullptr) return true;
+  // The conversion may round the number to one that is equal.
+  const auto rounded = static_cast<double>(value.integer);
+  return rounded == *real || Holds(rounded, comparison, *real);
+}
 
 struct Cursor : sqlite3_vtab_cursor {
   explicit Cursor(const VirtualTable& read) : sqlite3_vtab_cursor(), table(read) {}
 
-  // Goes to the first row of the next source that has one.
-  void Settle() {
-    while (true) {
-      while (row < end && !IsWanted()) ++row;
-      if (row < end || ++source_index >= table.of.sources.size()) return;
-      Enter();
-    }
+  void Begin() {
+    source_index = 0;
+    source_count = table.of.sources.size();
+    if (!IsAtEnd()) Enter();
+    Settle();
   }
-  void Enter() {
-    source = &table.of.sources[source_index];
-    row = end = 0;
-    sorted.clear();
-    filters.clear();
-    if (plan.by_key) {
-      std::tie(row, end) = table.of.table.find(*source, key);
-      return;
-    }
-    for (size_t i = 0; i < plan.equal.size(); ++i) {
-      if (!wanted[i]) continue;
-      const ColumnCodes* codes = table.CodesOf(*source, plan.equal[i]);
-      if (codes == nullptr) continue;
-      const std::optional<uint16_t> code = codes->Find(*wanted[i]);
-      if (!code) return;  // in no row
-      filters.push_back({codes, *code});
-    }
-    end = table.of.table.count(*source);
-    if (!plan.order.empty()) Sort();
+  void BeginWithoutRows() { source_index = source_count = 0; }
+  bool IsAtEnd() const { return source_index == source_count; }
+  void Next() {
+    ++row;
+    if (row >= end || checks_rows) Settle();
   }
   // The number of the current row in its table.
   uint64_t Place() const { return plan.order.empty() ? row : sorted[row]; }
 
   const VirtualTable& table;
+  const Column* const columns = table.of.table.columns.data();
   Plan plan;
   int64_t key = 0;
-  std::vector<Wanted> wanted;  // in the columns plan.equal
+  std::vector<Operand> operands;  // of plan.conditions
 
-  size_t source_index = 0;
+  size_t source_index = 0, source_count = 0;
   Source* source = nullptr;
-  uint64_t row = 0, end = 0;  // indices of `sorted` if the plan has an order
 
  private:
-  struct Filter {
-    const ColumnCodes* codes;
-    uint16_t code;
-  };
-
-  bool IsWanted() const {
-    if (!plan.order.empty()) return true;  // `sorted` has no other rows
-    return Passes(row);
+  // Goes to the next row that passes, if the current one does not.
+  void Settle() {
+    while (!IsAtEnd()) {
+      while (row < end && !Passes(row)) ++row;
+      if (row < end) return;
+      if (++source_index; !IsAtEnd()) Enter();
+    }
   }
-  bool Passes(uint64_t at) const {
-    for (const Filter& filter : filters) {
-      if ((*filter.codes)[at] != filter.code) return false;
+  void Enter() {
+    source = &table.of.sources[source_index];
+    row = end = 0;
+    if (plan.by_key) {
+      std::tie(row, end) = table.of.table.find(*source, key);
+      return;
+    }
+    end = table.of.table.count(*source);
+    checks_rows = !plan.conditions.empty();
+    if (!plan.order.empty()) Sort();
+  }
+  bool Passes(uint64_t at) {
+    if (!checks_rows) return true;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const Plan::Condition& condition = plan.conditions[i];
+      value.type = CellValue::kNull;
+      Cell cell(&value);
+      columns[condition.column - 1].write(*source, at, cell);
+      if (!MayHold(value, condition.comparison, operands[i])) return false;
     }
     return true;
   }
   void Sort() {
+    sorted.clear();
+    if (!checks_rows) sorted.reserve(end);
     for (uint64_t at = 0; at < end; ++at) {
       if (Passes(at)) sorted.push_back(static_cast<uint32_t>(at));
     }
@@ -130,10 +173,13 @@ struct Cursor : sqlite3_vtab_cursor {
       keys.push_back({table.CodesOf(*source, order.column), order.is_descending});
     SortRows(keys, sorted);
     end = sorted.size();
+    checks_rows = false;
   }
 
-  std::vector<Filter> filters;
-  std::vector<uint32_t> sorted;
+  uint64_t row = 0, end = 0;     // indices of `sorted` if the plan has an order
+  bool checks_rows = false;      // not if only rows that pass are left
+  std::vector<uint32_t> sorted;  // numbers of rows
+  CellValue value;
 };
 
 Cursor* CursorOf(sqlite3_vtab_cursor* cursor) { return static_cast<Cursor*>(cursor); }
@@ -156,11 +202,30 @@ int Disconnect(sqlite3_vtab* table) {
   return SQLITE_OK;
 }
 
-bool IsEquality(sqlite3_index_info* info, int i) {
+// Whether a condition of the statement can be checked here, on a column of the recording's.
+bool CanCheck(const VirtualTable& table, sqlite3_index_info* info, int i) {
   const auto& constraint = info->aConstraint[i];
-  return constraint.op == SQLITE_INDEX_CONSTRAINT_EQ && constraint.usable != 0 &&
-         constraint.iColumn >= kKeyColumn &&
-         sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
+  if (constraint.usable == 0 || constraint.iColumn < kKeyColumn) return false;
+  switch (constraint.op) {
+    case SQLITE_INDEX_CONSTRAINT_ISNULL:
+    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL:
+      return true;
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+      return sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
+    case SQLITE_INDEX_CONSTRAINT_LT:
+    case SQLITE_INDEX_CONSTRAINT_LE:
+    case SQLITE_INDEX_CONSTRAINT_GT:
+    case SQLITE_INDEX_CONSTRAINT_GE:
+      return table.IsInteger(constraint.iColumn);
+    default:
+      return false;
+  }
+}
+
+bool IsKey(const VirtualTable& table, const sqlite3_index_info* info, int i) {
+  const auto& constraint = info->aConstraint[i];
+  return table.of.table.find != nullptr && constraint.iColumn == kKeyColumn &&
+         constraint.op == SQLITE_INDEX_CONSTRAINT_EQ && constraint.usable != 0;
 }
 
 // The order that the statement wants; null if it cannot be delivered.
@@ -180,37 +245,31 @@ std::optional<std::vector<Plan::Order>> OrderOf(const VirtualTable& table,
 
 int BestIndex(sqlite3_vtab* at, sqlite3_index_info* info) {
   VirtualTable* table = static_cast<VirtualTable*>(at);
-  const std::vector<Source>& sources = table->of.sources;
-  Plan plan;
   double rows = 0;
   for (Source& source : table->of.sources)
     rows += static_cast<double>(table->of.table.count(source));
-  // A row that is skipped costs much less than one that SQLite sees.
-  constexpr double kSkip = 0.02;
+  Plan plan;
   double seen = rows;
-  for (int i = 0; i < info->nConstraint && table->of.table.find != nullptr; ++i) {
-    if (!IsEquality(info, i) || info->aConstraint[i].iColumn != kKeyColumn) continue;
+  for (int i = 0; i < info->nConstraint && !plan.by_key; ++i) {
+    if (!IsKey(*table, info, i)) continue;
     plan.by_key = true;
     info->aConstraintUsage[i].argvIndex = 1;
-    seen = rows = static_cast<double>(sources.size());
-    break;
+    seen = rows = static_cast<double>(table->of.sources.size());
   }
   for (int i = 0; i < info->nConstraint && !plan.by_key; ++i) {
-    if (!IsEquality(info, i)) continue;
-    const int column = info->aConstraint[i].iColumn;
-    const ColumnCodes* codes =
-        sources.empty() ? nullptr : table->CodesOf(table->of.sources.front(), column);
-    if (codes == nullptr) continue;
-    plan.equal.push_back(column);
-    info->aConstraintUsage[i].argvIndex = static_cast<int>(plan.equal.size());
-    seen /= std::max<double>(1, static_cast<double>(codes->count()));
+    if (!CanCheck(*table, info, i)) continue;
+    plan.conditions.push_back({info->aConstraint[i].iColumn, info->aConstraint[i].op});
+    info->aConstraintUsage[i].argvIndex = static_cast<int>(plan.conditions.size());
+    constexpr double kShare = 0.25;  // of rows that meet a condition: a guess
+    seen *= kShare;
   }
-  if (const auto order = OrderOf(*table, info); order && !plan.by_key) {
-    plan.order = *order;
+  if (auto order = OrderOf(*table, info); order && !plan.by_key) {
+    plan.order = *std::move(order);
     info->orderByConsumed = 1;
   }
+  constexpr double kCheck = 0.1;  // of the time that SQLite takes for a row
   info->estimatedRows = 1 + static_cast<sqlite3_int64>(seen);
-  info->estimatedCost = 1 + rows * kSkip + seen;
+  info->estimatedCost = 1 + rows * kCheck + seen;
   info->idxNum = table->NumberOf(std::move(plan));
   return SQLITE_OK;
 }
@@ -236,44 +295,40 @@ std::optional<int64_t> WholeNumber(sqlite3_value* value) {
   return static_cast<int64_t>(number);
 }
 
-// What a column of that type must have to be equal to `value`.
-Wanted WantedIn(const Column& column, sqlite3_value* value) {
-  if (column.type == std::string_view("INTEGER")) return WholeNumber(value);
-  if (sqlite3_value_type(value) != SQLITE_TEXT) return std::nullopt;
+Operand OperandOf(bool is_integer, sqlite3_value* value) {
+  const int type = is_integer ? sqlite3_value_numeric_type(value) : sqlite3_value_type(value);
+  if (is_integer && type == SQLITE_INTEGER) return sqlite3_value_int64(value);
+  if (is_integer && type == SQLITE_FLOAT) return sqlite3_value_double(value);
+  if (is_integer || type != SQLITE_TEXT) return std::monostate();
   const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
-  if (text == nullptr) return std::nullopt;
+  if (text == nullptr) return std::monostate();
   return std::string(text, static_cast<size_t>(sqlite3_value_bytes(value)));
 }
 
 int Filter(sqlite3_vtab_cursor* at, int number, const char*, int, sqlite3_value** values) {
   Cursor* cursor = CursorOf(at);
   cursor->plan = cursor->table.plans[static_cast<size_t>(number)];
-  cursor->wanted.clear();
-  cursor->source_index = cursor->table.of.sources.size();  // no rows
+  cursor->operands.clear();
+  cursor->BeginWithoutRows();
   if (cursor->plan.by_key) {
     const std::optional<int64_t> key = WholeNumber(values[0]);
     if (!key) return SQLITE_OK;  // equal to no key
     cursor->key = *key;
   }
-  for (size_t i = 0; i < cursor->plan.equal.size(); ++i)
-    cursor->wanted.push_back(WantedIn(cursor->table.ColumnOf(cursor->plan.equal[i]), values[i]));
-  if (cursor->table.of.sources.empty()) return SQLITE_OK;
-  cursor->source_index = 0;
-  cursor->Enter();
-  cursor->Settle();
+  for (size_t i = 0; i < cursor->plan.conditions.size(); ++i) {
+    const bool is_integer = cursor->table.IsInteger(cursor->plan.conditions[i].column);
+    cursor->operands.push_back(OperandOf(is_integer, values[i]));
+  }
+  cursor->Begin();
   return SQLITE_OK;
 }
 
 int Next(sqlite3_vtab_cursor* at) {
-  Cursor* cursor = CursorOf(at);
-  ++cursor->row;
-  cursor->Settle();
+  CursorOf(at)->Next();
   return SQLITE_OK;
 }
 
-int IsAtEnd(sqlite3_vtab_cursor* at) {
-  return CursorOf(at)->source_index >= CursorOf(at)->table.of.sources.size() ? 1 : 0;
-}
+int IsAtEnd(sqlite3_vtab_cursor* at) { return CursorOf(at)->IsAtEnd() ? 1 : 0; }
 
 int Value(sqlite3_vtab_cursor* at, sqlite3_context* context, int column) {
   const Cursor* cursor = CursorOf(at);
@@ -281,7 +336,7 @@ int Value(sqlite3_vtab_cursor* at, sqlite3_context* context, int column) {
   if (column == kFileColumn) {
     cell.LastingText(cursor->source->name());
   } else {
-    cursor->table.ColumnOf(column).write(*cursor->source, cursor->Place(), cell);
+    cursor->columns[column - 1].write(*cursor->source, cursor->Place(), cell);
   }
   return SQLITE_OK;
 }
