@@ -44,8 +44,8 @@ bool IsFile(const std::string& word) {
   return std::filesystem::exists(word, none);
 }
 
-// Takes the statement from the end of `words`, or from stdin if they are all files. Null if the user
-// can type it. A word without a blank is the name of a file.
+// Takes the statement from the end of `words`, or from stdin if they are all files. Null if the
+// user can type it. A word without a blank is the name of a file.
 absl::StatusOr<std::optional<std::string>> TakeStatement(std::vector<std::string>& words) {
   if (words.empty()) return UsageError("FILE: expected a recording; --schema lists the tables");
   const std::string& last = words.back();

@@ -114,8 +114,9 @@ absl::StatusOr<std::unique_ptr<LineEditor>> LineEditor::Open(const std::string& 
   el_set(line, EL_PROMPT, &Terminal::Prompt);
   el_set(line, EL_EDITOR, "emacs");
   el_set(line, EL_SIGNAL, 1);
-  // Ctrl-C is a key while a line is typed; at other times it is a signal.
-  el_set(line, EL_SETTY, "-d", "intr=", nullptr);
+  // Ctrl-C is a key while a line is typed; at other times it is a signal. The first word is for
+  // settings that are derived again from the terminal, the second for those of now.
+  el_set(line, EL_SETTY, "-d", "-intr", "intr=", nullptr);
   el_set(line, EL_ADDFN, "cancel", "Discard the statement", &Terminal::Cancel);
   el_set(line, EL_ADDFN, "complete", "Complete the word", &Terminal::Complete);
   el_set(line, EL_BIND, "^C", "cancel", nullptr);

@@ -112,17 +112,18 @@ def lists_words(prompt):
     prompt.type(f"SELECT h{TAB}")
     shown = prompt.until("human(")
     assert "heap" in shown and "holds_blocks" in shown, shown
-    # The columns of one table, by an alias, and nothing within a string.
+    prompt.until("sql> SELECT h")
     prompt.type(INTERRUPT)
     prompt.until("\nsql> ")
-    shown = prompt.ask(f"SELECT count(*) AS n FROM marks AS m WHERE m.num{TAB}IS NULL AND 'm.num{TAB}' <> '';")
-    assert "m.number IS NULL AND 'm.num' <> ''" in shown and "\nn\n1\n" in shown, shown
-    assert ".tables" in prompt.ask(f".ta{TAB}")
+    # The columns of one table, by an alias, and nothing within a string.
+    shown = prompt.ask(f"SELECT 'm.num{TAB}' AS t FROM marks AS m WHERE m.num{TAB}IS NULL;")
+    assert "\nt\nm.num\n" in shown, shown
+    assert "every piece of memory" in prompt.ask(f".ta{TAB}")
 
 
 def errors_do_not_end_it(prompt):
     assert "no such column: colour" in prompt.ask("SELECT colour FROM memory;")
-    assert "only read" in prompt.ask("DELETE FROM memory;")
+    assert "only read" in prompt.ask("ATTACH 'other' AS other;")
     assert ".nonsense is not a command" in prompt.ask(".nonsense")
     assert "there is no table nothing" in prompt.ask(".schema nothing")
     assert "expected table, box, csv or json" in prompt.ask(".mode wide")
@@ -210,7 +211,7 @@ def does_without_a_history(program, folder, recording):
 
 def needs_a_terminal(program, folder, recording):
     done = subprocess.run([program, "query", recording], input="SELECT 40 + 2 AS n", cwd=folder, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "n\n42\n"), done
+    assert (done.returncode, done.stdout) == (0, " n\n42\n"), done
     main, terminal = pty.openpty()
     done = subprocess.run([program, "query", recording], stdin=terminal, cwd=folder, capture_output=True, text=True)
     os.close(main), os.close(terminal)
