@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "answers/sql/schema.h"
 #include "cli/command.h"
 #include "cli/frame_options.h"
 #include "cli/open_recording.h"

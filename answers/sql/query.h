@@ -85,13 +85,6 @@ class Query {
   sqlite3* connection_ = nullptr;
 };
 
-// Describes every table with its columns, for people.
-std::string Schema();
-// The same for one table or view; empty if there is none of that name.
-std::string SchemaOf(const std::string& name);
-// A line for each table and view.
-std::string TableList();
-
 // Divides `text` after the semicolons that end statements. Null if its last statement has no end.
 std::optional<std::vector<std::string>> CompleteStatements(const std::string& text);
 

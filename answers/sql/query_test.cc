@@ -12,6 +12,7 @@
 #include <random>
 
 #include "analysis/testing/event_script.h"
+#include "answers/sql/schema.h"
 #include "format/event.h"
 #include "tests/seeds/seeds.h"
 

@@ -14,6 +14,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "answers/sql/schema.h"
 #include "cli/command.h"
 #include "cli/query/line_editor.h"
 #include "cli/query/sql_completion.h"
