@@ -82,7 +82,8 @@ copy_licences() {
   local package text
   mkdir -p "$1"
   for package in libabsl-dev libprotobuf-dev libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libevent-dev libre2-dev \
-    libdw-dev libzstd-dev zlib1g-dev liblzma-dev libbz2-dev libsqlite3-dev libncurses-dev "libstdc++-$(gcc -dumpversion)-dev"; do
+    libdw-dev libzstd-dev zlib1g-dev liblzma-dev libbz2-dev libsqlite3-dev libncurses-dev libedit-dev libbsd-dev \
+    "libstdc++-$(gcc -dumpversion)-dev"; do
     text=/usr/share/doc/$package/copyright
     [[ -e $text ]] || fail "$text does not exist: install $package with its documentation"
     install -m 644 "$text" "$1/${package%-dev}"

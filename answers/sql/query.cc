@@ -72,31 +72,37 @@ int Permit(void*, int action, const char*, const char* name, const char*, const 
 
 using Clock = std::chrono::steady_clock;
 
-class TimeLimit {
+// Ends a statement that takes too long or that the user interrupts.
+class Limits {
  public:
-  TimeLimit(sqlite3* connection, int64_t seconds) : connection_(connection) {
-    if (seconds <= 0) return;
-    constexpr int64_t kMost = 1'000'000'000;
-    end_ = Clock::now() + std::chrono::seconds(std::min(seconds, kMost));
+  Limits(sqlite3* connection, const Options& options)
+      : connection_(connection), interrupted_(options.interrupted) {
+    if (options.seconds > 0) {
+      constexpr int64_t kMost = 1'000'000'000;
+      end_ = Clock::now() + std::chrono::seconds(std::min(options.seconds, kMost));
+    }
     sqlite3_progress_handler(connection, kInstructionsBetweenChecks, IsOver, this);
   }
-  ~TimeLimit() { sqlite3_progress_handler(connection_, 0, nullptr, nullptr); }
+  ~Limits() { sqlite3_progress_handler(connection_, 0, nullptr, nullptr); }
+  bool IsInterrupted() const { return interrupted_ != nullptr && *interrupted_ != 0; }
   // Does not count the time that `work` takes.
   template <typename Work>
-  void Without(const Work& work) {
+  void WithoutTime(const Work& work) {
     const Clock::time_point begin = Clock::now();
     work();
-    end_ += Clock::now() - begin;
+    if (end_) *end_ += Clock::now() - begin;
   }
-  TimeLimit(const TimeLimit&) = delete;
-  TimeLimit& operator=(const TimeLimit&) = delete;
+  Limits(const Limits&) = delete;
+  Limits& operator=(const Limits&) = delete;
 
  private:
-  static int IsOver(void* limit) {
-    return Clock::now() > static_cast<TimeLimit*>(limit)->end_ ? 1 : 0;
+  static int IsOver(void* at) {
+    const auto* limits = static_cast<Limits*>(at);
+    return limits->IsInterrupted() || (limits->end_ && Clock::now() > *limits->end_) ? 1 : 0;
   }
   sqlite3* connection_;
-  Clock::time_point end_;
+  const volatile std::sig_atomic_t* interrupted_;
+  std::optional<Clock::time_point> end_;
 };
 
 // ---- Output -------------------------------------------------------------------------------------
@@ -410,18 +416,35 @@ absl::StatusOr<bool> Query::Run(const std::string& sql, const Options& options,
   std::vector<std::string> names;
   for (int i = 0; i < sqlite3_column_count(statement.get()); ++i)
     names.emplace_back(sqlite3_column_name(statement.get(), i));
-  TimeLimit limit(connection_, options.seconds);
+  Limits limits(connection_, options);
   const std::unique_ptr<Writer> writer = MakeWriter(options.form, output);
-  limit.Without([&] { writer->Begin(names); });
+  limits.WithoutTime([&] { writer->Begin(names); });
   uint64_t rows = 0;
   int step = sqlite3_step(statement.get());
-  for (; step == SQLITE_ROW && (options.max_rows == 0 || rows < options.max_rows);
+  for (; step == SQLITE_ROW && (options.max_rows == 0 || rows < options.max_rows) &&
+         !limits.IsInterrupted();
        step = sqlite3_step(statement.get()), ++rows) {
-    limit.Without([&] { writer->Row(statement.get()); });
+    limits.WithoutTime([&] { writer->Row(statement.get()); });
   }
+  if (limits.IsInterrupted()) return absl::CancelledError("SQL: interrupted");
   if (step != SQLITE_ROW && step != SQLITE_DONE) return Error("");
   writer->End(step == SQLITE_ROW);
   return step == SQLITE_ROW;
+}
+
+std::vector<std::string> Query::Functions() {
+  sqlite3_set_authorizer(connection_, nullptr, nullptr);
+  std::vector<std::string> names = {"human", "stack_text"};
+  sqlite3_exec(
+      connection_,
+      "SELECT DISTINCT name FROM pragma_function_list WHERE builtin AND name GLOB '[a-z]*' AND "
+      "name NOT GLOB 'sqlite*' AND name <> 'load_extension'",
+      [](void* into, int, char** values, char**) {
+        static_cast<std::vector<std::string>*>(into)->emplace_back(values[0]);
+        return 0;
+      },
+      &names, nullptr);
+  return names;
 }
 
 absl::Status Query::Export(const std::string& path) {
@@ -452,24 +475,17 @@ absl::Status Query::Export(const std::string& path) {
   return status;
 }
 
-std::string Schema() {
-  std::string text;
-  for (const Table& table : Tables()) {
-    absl::StrAppend(&text, table.name, ": ", table.help, "\n");
-    for (const Column& column : table.columns) {
-      absl::StrAppend(
-          &text, "  ", std::string(column.name),
-          std::string(15 - std::min<size_t>(14, std::string_view(column.name).size()), ' '),
-          column.type == std::string_view("TEXT") ? "text     " : "integer  ", column.help, "\n");
-    }
-    text += "\n";
+std::optional<std::vector<std::string>> CompleteStatements(const std::string& text) {
+  if (sqlite3_complete(text.c_str()) == 0) return std::nullopt;
+  std::vector<std::string> statements;
+  size_t begin = 0;
+  for (size_t at = text.find(';'); at != std::string::npos; at = text.find(';', at + 1)) {
+    std::string statement = text.substr(begin, at + 1 - begin);
+    if (sqlite3_complete(statement.c_str()) == 0) continue;  // within a string or a comment
+    statements.push_back(std::move(statement));
+    begin = at + 1;
   }
-  for (const View& view : Views()) absl::StrAppend(&text, view.name, ": ", view.help, "\n");
-  text +=
-      "\nEvery table begins with a column file, the name of the recording. Functions: "
-      "human(bytes), "
-      "stack_text(stack),\nstack_text(file, stack), and those of SQLite.\n";
-  return text;
+  return statements;
 }
 
 }  // namespace gmt::answers::sql

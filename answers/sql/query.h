@@ -8,9 +8,11 @@
 #ifndef GMT_ANSWERS_SQL_QUERY_H_
 #define GMT_ANSWERS_SQL_QUERY_H_
 
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +41,8 @@ struct Options {
   // Time of computation after which a statement ends with an error; 0: no limit. The output may
   // take as long as it takes.
   int64_t seconds = 60;
+  // A statement ends with an error soon after this is no longer 0; null: never.
+  const volatile std::sig_atomic_t* interrupted = nullptr;
 };
 
 // Receives the output piece by piece.
@@ -62,6 +66,9 @@ class Query {
   // message and the place in `sql`; what was written until then is incomplete.
   absl::StatusOr<bool> Run(const std::string& sql, const Options& options, const Output& output);
 
+  // The names of the functions that a statement may call.
+  std::vector<std::string> Functions();
+
   // Writes all tables into an SQLite file, which must be empty if it exists. If that fails, the
   // file is not complete.
   absl::Status Export(const std::string& path);
@@ -78,8 +85,8 @@ class Query {
   sqlite3* connection_ = nullptr;
 };
 
-// Describes every table with its columns, for people.
-std::string Schema();
+// Divides `text` after the semicolons that end statements. Null if its last statement has no end.
+std::optional<std::vector<std::string>> CompleteStatements(const std::string& text);
 
 }  // namespace gmt::answers::sql
 

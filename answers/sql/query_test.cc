@@ -12,6 +12,7 @@
 #include <random>
 
 #include "analysis/testing/event_script.h"
+#include "answers/sql/schema.h"
 #include "format/event.h"
 #include "tests/seeds/seeds.h"
 
@@ -181,6 +182,37 @@ TEST_F(QueryTest, AStatementEndsAtItsTimeLimit) {
   EXPECT_THAT(ErrorOf("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
                       "count(*) FROM n"),
               HasSubstr("stopped at its time limit; --timeout sets another"));
+}
+
+TEST_F(QueryTest, AStatementEndsWhenItIsInterrupted) {
+  const volatile std::sig_atomic_t interrupted = 1;
+  for (const char* sql : {"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
+                          "count(*) FROM n",
+                          "SELECT * FROM memory"}) {
+    const auto more =
+        OpenQuery().Run(sql, {.seconds = 0, .interrupted = &interrupted}, [](std::string_view) {});
+    EXPECT_EQ(more.status().message(), "SQL: interrupted") << sql;
+  }
+}
+
+TEST_F(QueryTest, StatementsAreDividedAtTheirSemicolons) {
+  EXPECT_EQ(CompleteStatements("SELECT ';'"), std::nullopt);
+  EXPECT_EQ(CompleteStatements("SELECT 1; SELECT"), std::nullopt);
+  EXPECT_THAT(*CompleteStatements("SELECT ';' -- one;\n; SELECT 2; -- done\n"),
+              ElementsAre("SELECT ';' -- one;\n;", " SELECT 2;"));
+}
+
+TEST_F(QueryTest, TheFunctionsThatAStatementMayCallAreKnown) {
+  const std::vector<std::string> functions = OpenQuery().Functions();
+  EXPECT_THAT(functions, testing::IsSupersetOf({"human", "stack_text", "sum", "json_extract"}));
+  EXPECT_THAT(functions, Not(testing::Contains("load_extension")));
+}
+
+TEST_F(QueryTest, EachTableHasASchema) {
+  EXPECT_THAT(SchemaOf("marks"), StartsWith("marks: marks that the program set\n  name  "));
+  EXPECT_THAT(SchemaOf("blocks"), StartsWith("blocks: rows of memory"));
+  EXPECT_EQ(SchemaOf("nothing"), "");
+  EXPECT_THAT(TableList(), HasSubstr("\nevents      every allocation and every free, in order\n"));
 }
 
 TEST_F(QueryTest, TablesAlignNumbersToTheRight) {

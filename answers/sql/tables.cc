@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <array>
 
 #include "absl/container/btree_set.h"
 #include "absl/strings/str_join.h"
@@ -22,16 +23,30 @@ using analysis::Step;
 
 // ---- Cell ---------------------------------------------------------------------------------------
 
-void Cell::Integer(int64_t value) { sqlite3_result_int64(context_, value); }
+void Cell::Integer(int64_t value) {
+  if (context_ != nullptr) return sqlite3_result_int64(context_, value);
+  value_->type = CellValue::kInteger;
+  value_->integer = value;
+}
 
 void Cell::Text(std::string_view text) {
-  if (!text.empty())
+  if (text.empty()) return;
+  if (context_ != nullptr) {
     sqlite3_result_text64(context_, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    return;
+  }
+  value_->type = CellValue::kText;
+  value_->copy = text;
 }
 
 void Cell::LastingText(std::string_view text) {
-  if (!text.empty())
+  if (text.empty()) return;
+  if (context_ != nullptr) {
     sqlite3_result_text64(context_, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+    return;
+  }
+  value_->type = CellValue::kLastingText;
+  value_->lasting = text;
 }
 
 // ---- Source --------------------------------------------------------------------------------
@@ -109,6 +124,13 @@ const std::vector<Source::CategoryRow>& Source::categories() {
   return *categories_;
 }
 
+const ColumnCodes* Source::CodesOf(const Table& table, const Column& column) {
+  auto found = codes_.find(&column);
+  if (found == codes_.end())
+    found = codes_.emplace(&column, ColumnCodes::Make(*this, table, column)).first;
+  return found->second ? &*found->second : nullptr;
+}
+
 // ---- Columns ------------------------------------------------------------------------------------
 
 namespace {
@@ -124,13 +146,17 @@ void WriteDevice(int32_t device, Cell& cell) {
 
 void WriteAddress(uint64_t address, Cell& cell) { cell.Integer(static_cast<int64_t>(address)); }
 
+// Roles are bits of a byte (format::Role); others have no name.
 void WriteRoles(uint32_t roles, Cell& cell) {
-  std::string text;
-  for (const std::string_view name : interop::RoleNames(roles)) {
-    if (!text.empty()) text += '+';
-    text += name;
-  }
-  cell.Text(text);
+  static const auto& texts = *[] {
+    auto* all = new std::array<std::string, 256>;
+    for (uint32_t each = 0; each < all->size(); ++each) {
+      for (const std::string_view name : interop::RoleNames(each))
+        (*all)[each].append((*all)[each].empty() ? "" : "+").append(name);
+    }
+    return all;
+  }();
+  cell.LastingText(texts[roles % texts.size()]);
 }
 
 // The number of the training step that a birth or death belongs to, counted from 1.

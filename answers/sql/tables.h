@@ -10,6 +10,7 @@
 #define GMT_ANSWERS_SQL_TABLES_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,15 +18,27 @@
 #include <vector>
 
 #include "answers/recording.h"
+#include "answers/sql/column_codes.h"
 
 struct sqlite3_context;
 
 namespace gmt::answers::sql {
 
-// Receives one value. Null unless one of the others is called.
+// A value that a cell keeps.
+struct CellValue {
+  enum Type { kNull, kInteger, kText, kLastingText } type = kNull;
+  int64_t integer = 0;
+  std::string copy;          // of kText
+  std::string_view lasting;  // of kLastingText
+
+  std::string_view text() const { return type == kText ? copy : lasting; }
+};
+
+// Receives one value, for SQLite or to keep it. Null unless one of its methods is called.
 class Cell {
  public:
   explicit Cell(sqlite3_context* context) : context_(context) {}
+  explicit Cell(CellValue* value) : value_(value) {}
 
   void Integer(int64_t value);
   // A number without a value is null.
@@ -43,8 +56,12 @@ class Cell {
   void LastingText(std::string_view text);
 
  private:
-  sqlite3_context* context_;
+  sqlite3_context* context_ = nullptr;
+  CellValue* value_ = nullptr;
 };
+
+struct Column;
+struct Table;
 
 // A recording and what its tables compute once, when they are first read.
 class Source {
@@ -81,6 +98,9 @@ class Source {
   // At the peak of each device.
   const std::vector<CategoryRow>& categories();
 
+  // Null if the column has too many different values. Both belong to Tables().
+  const ColumnCodes* CodesOf(const Table& table, const Column& column);
+
  private:
   const Recording& recording_;
   std::string name_;
@@ -89,6 +109,7 @@ class Source {
   std::optional<std::vector<StepUse>> step_uses_;
   std::optional<std::vector<PhaseRow>> phases_;
   std::optional<std::vector<CategoryRow>> categories_;
+  std::map<const Column*, std::optional<ColumnCodes>> codes_;
 };
 
 struct Column {

@@ -2,9 +2,15 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -12,40 +18,168 @@ namespace gmt::answers::sql {
 namespace {
 
 constexpr int kFileColumn = 0, kKeyColumn = 1;
-// Passed from xBestIndex to xFilter: how rows are found.
-constexpr int kByScan = 0, kByKey = 1;
 
 struct Registered {
   const Table& table;
   std::vector<Source>& sources;
 };
 
-struct VirtualTable : sqlite3_vtab {
-  explicit VirtualTable(const Registered& registered) : sqlite3_vtab(), of(registered) {}
-  const Registered& of;
+// How a statement reads a table: chosen by xBestIndex, carried out by xFilter. The values that
+// columns are compared with become known only there.
+struct Plan {
+  bool by_key = false;  // only rows with that key
+  // Otherwise only rows that may meet these conditions. SQLite checks them all again.
+  struct Condition {
+    int column;
+    int comparison;  // SQLITE_INDEX_CONSTRAINT_...
+    bool operator==(const Condition&) const = default;
+  };
+  std::vector<Condition> conditions;
+  struct Order {
+    int column;
+    bool is_descending;
+    bool operator==(const Order&) const = default;
+  };
+  std::vector<Order> order;
+
+  bool operator==(const Plan&) const = default;
 };
 
-struct Cursor : sqlite3_vtab_cursor {
-  explicit Cursor(const Registered& registered) : sqlite3_vtab_cursor(), of(registered) {}
+struct VirtualTable : sqlite3_vtab {
+  explicit VirtualTable(const Registered& registered) : sqlite3_vtab(), of(registered) {}
 
-  // Goes to the first row of the next source that has one.
-  void Settle() {
-    while (row >= end && ++source < of.sources.size()) Enter();
+  const Column& ColumnOf(int number) const {
+    return of.table.columns[static_cast<size_t>(number) - 1];
   }
-  void Enter() {
-    Source& entered = of.sources[source];
-    const bool by_key = mode == kByKey;
-    const auto [first, behind] = by_key ? of.table.find(entered, key)
-                                        : std::pair<uint64_t, uint64_t>(0, of.table.count(entered));
-    row = first;
-    end = behind;
+  const ColumnCodes* CodesOf(Source& source, int column) const {
+    return source.CodesOf(of.table, ColumnOf(column));
+  }
+  bool IsInteger(int column) const { return ColumnOf(column).type == std::string_view("INTEGER"); }
+  // The number by which xFilter finds the plan.
+  int NumberOf(Plan plan) {
+    auto at = std::find(plans.begin(), plans.end(), plan);
+    if (at == plans.end()) at = plans.insert(at, std::move(plan));
+    return static_cast<int>(at - plans.begin());
   }
 
   const Registered& of;
-  int mode = kByScan;
+  std::vector<Plan> plans;
+};
+
+// What a column is compared with. Nothing if SQL would have to convert a value first, or if the
+// comparison is with null.
+using Operand = std::variant<std::monostate, int64_t, double, std::string>;
+
+template <typename Number>
+bool Holds(Number value, int comparison, Number operand) {
+  switch (comparison) {
+    case SQLITE_INDEX_CONSTRAINT_LT:
+      return value < operand;
+    case SQLITE_INDEX_CONSTRAINT_LE:
+      return value <= operand;
+    case SQLITE_INDEX_CONSTRAINT_GT:
+      return value > operand;
+    case SQLITE_INDEX_CONSTRAINT_GE:
+      return value >= operand;
+    default:
+      return value == operand;
+  }
+}
+
+// Returns false only if the comparison does not hold.
+bool MayHold(const CellValue& value, int comparison, const Operand& operand) {
+  if (comparison == SQLITE_INDEX_CONSTRAINT_ISNULL) return value.type == CellValue::kNull;
+  if (comparison == SQLITE_INDEX_CONSTRAINT_ISNOTNULL) return value.type != CellValue::kNull;
+  if (value.type == CellValue::kNull) return false;
+  if (value.type != CellValue::kInteger) {
+    const auto* text = std::get_if<std::string>(&operand);
+    return text == nullptr || *text == value.text();
+  }
+  if (const auto* integer = std::get_if<int64_t>(&operand))
+    return Holds(value.integer, comparison, *integer);
+  const auto* real = std::get_if<double>(&operand);
+  if (real == nullptr) return true;
+  // The conversion may round the number to one that is equal.
+  const auto rounded = static_cast<double>(value.integer);
+  return rounded == *real || Holds(rounded, comparison, *real);
+}
+
+struct Cursor : sqlite3_vtab_cursor {
+  explicit Cursor(const VirtualTable& read) : sqlite3_vtab_cursor(), table(read) {}
+
+  void Begin() {
+    source_index = 0;
+    source_count = table.of.sources.size();
+    if (!IsAtEnd()) Enter();
+    Settle();
+  }
+  void BeginWithoutRows() { source_index = source_count = 0; }
+  bool IsAtEnd() const { return source_index == source_count; }
+  void Next() {
+    ++row;
+    if (row >= end || checks_rows) Settle();
+  }
+  // The number of the current row in its table.
+  uint64_t Place() const { return plan.order.empty() ? row : sorted[row]; }
+
+  const VirtualTable& table;
+  const Column* const columns = table.of.table.columns.data();
+  Plan plan;
   int64_t key = 0;
-  size_t source = 0;
-  uint64_t row = 0, end = 0;
+  std::vector<Operand> operands;  // of plan.conditions
+
+  size_t source_index = 0, source_count = 0;
+  Source* source = nullptr;
+
+ private:
+  // Goes to the next row that passes, if the current one does not.
+  void Settle() {
+    while (!IsAtEnd()) {
+      while (row < end && !Passes(row)) ++row;
+      if (row < end) return;
+      if (++source_index; !IsAtEnd()) Enter();
+    }
+  }
+  void Enter() {
+    source = &table.of.sources[source_index];
+    row = end = 0;
+    if (plan.by_key) {
+      std::tie(row, end) = table.of.table.find(*source, key);
+      return;
+    }
+    end = table.of.table.count(*source);
+    checks_rows = !plan.conditions.empty();
+    if (!plan.order.empty()) Sort();
+  }
+  bool Passes(uint64_t at) {
+    if (!checks_rows) return true;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const Plan::Condition& condition = plan.conditions[i];
+      value.type = CellValue::kNull;
+      Cell cell(&value);
+      columns[condition.column - 1].write(*source, at, cell);
+      if (!MayHold(value, condition.comparison, operands[i])) return false;
+    }
+    return true;
+  }
+  void Sort() {
+    sorted.clear();
+    if (!checks_rows) sorted.reserve(end);
+    for (uint64_t at = 0; at < end; ++at) {
+      if (Passes(at)) sorted.push_back(static_cast<uint32_t>(at));
+    }
+    std::vector<SortKey> keys;
+    for (const Plan::Order& order : plan.order)
+      keys.push_back({table.CodesOf(*source, order.column), order.is_descending});
+    SortRows(keys, sorted);
+    end = sorted.size();
+    checks_rows = false;
+  }
+
+  uint64_t row = 0, end = 0;     // indices of `sorted` if the plan has an order
+  bool checks_rows = false;      // not if only rows that pass are left
+  std::vector<uint32_t> sorted;  // numbers of rows
+  CellValue value;
 };
 
 Cursor* CursorOf(sqlite3_vtab_cursor* cursor) { return static_cast<Cursor*>(cursor); }
@@ -68,29 +202,80 @@ int Disconnect(sqlite3_vtab* table) {
   return SQLITE_OK;
 }
 
-int BestIndex(sqlite3_vtab* table, sqlite3_index_info* plan) {
-  const Registered& of = static_cast<VirtualTable*>(table)->of;
-  uint64_t rows = 0;
-  for (Source& source : of.sources) rows += of.table.count(source);
-  plan->idxNum = kByScan;
-  plan->estimatedRows = static_cast<sqlite3_int64>(rows);
-  plan->estimatedCost = static_cast<double>(rows);
-  for (int i = 0; i < plan->nConstraint; ++i) {
-    const auto& constraint = plan->aConstraint[i];
-    const bool is_key = of.table.find != nullptr && constraint.iColumn == kKeyColumn &&
-                        constraint.op == SQLITE_INDEX_CONSTRAINT_EQ && constraint.usable != 0;
-    if (!is_key) continue;
-    plan->idxNum = kByKey;
-    plan->aConstraintUsage[i].argvIndex = 1;
-    plan->estimatedRows = 1 + static_cast<sqlite3_int64>(of.sources.size());
-    plan->estimatedCost = 2.0 * static_cast<double>(of.sources.size());
-    return SQLITE_OK;
+// Whether a condition of the statement can be checked here, on a column of the recording's.
+bool CanCheck(const VirtualTable& table, sqlite3_index_info* info, int i) {
+  const auto& constraint = info->aConstraint[i];
+  if (constraint.usable == 0 || constraint.iColumn < kKeyColumn) return false;
+  switch (constraint.op) {
+    case SQLITE_INDEX_CONSTRAINT_ISNULL:
+    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL:
+      return true;
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+      return sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
+    case SQLITE_INDEX_CONSTRAINT_LT:
+    case SQLITE_INDEX_CONSTRAINT_LE:
+    case SQLITE_INDEX_CONSTRAINT_GT:
+    case SQLITE_INDEX_CONSTRAINT_GE:
+      return table.IsInteger(constraint.iColumn);
+    default:
+      return false;
   }
+}
+
+bool IsKey(const VirtualTable& table, const sqlite3_index_info* info, int i) {
+  const auto& constraint = info->aConstraint[i];
+  return table.of.table.find != nullptr && constraint.iColumn == kKeyColumn &&
+         constraint.op == SQLITE_INDEX_CONSTRAINT_EQ && constraint.usable != 0;
+}
+
+// The order that the statement wants; null if it cannot be delivered.
+std::optional<std::vector<Plan::Order>> OrderOf(const VirtualTable& table,
+                                                const sqlite3_index_info* info) {
+  if (table.of.sources.size() != 1) return std::nullopt;  // their rows would have to be merged
+  std::vector<Plan::Order> order;
+  for (int i = 0; i < info->nOrderBy; ++i) {
+    const auto& by = info->aOrderBy[i];
+    if (by.iColumn == kFileColumn) continue;  // equal in all rows
+    if (by.iColumn < 0 || table.CodesOf(table.of.sources.front(), by.iColumn) == nullptr)
+      return std::nullopt;
+    order.push_back({by.iColumn, by.desc != 0});
+  }
+  return order;
+}
+
+int BestIndex(sqlite3_vtab* at, sqlite3_index_info* info) {
+  VirtualTable* table = static_cast<VirtualTable*>(at);
+  double rows = 0;
+  for (Source& source : table->of.sources)
+    rows += static_cast<double>(table->of.table.count(source));
+  Plan plan;
+  double seen = rows;
+  for (int i = 0; i < info->nConstraint && !plan.by_key; ++i) {
+    if (!IsKey(*table, info, i)) continue;
+    plan.by_key = true;
+    info->aConstraintUsage[i].argvIndex = 1;
+    seen = rows = static_cast<double>(table->of.sources.size());
+  }
+  for (int i = 0; i < info->nConstraint && !plan.by_key; ++i) {
+    if (!CanCheck(*table, info, i)) continue;
+    plan.conditions.push_back({info->aConstraint[i].iColumn, info->aConstraint[i].op});
+    info->aConstraintUsage[i].argvIndex = static_cast<int>(plan.conditions.size());
+    constexpr double kShare = 0.25;  // of rows that meet a condition: a guess
+    seen *= kShare;
+  }
+  if (auto order = OrderOf(*table, info); order && !plan.by_key) {
+    plan.order = *std::move(order);
+    info->orderByConsumed = 1;
+  }
+  constexpr double kCheck = 0.1;  // of the time that SQLite takes for a row
+  info->estimatedRows = 1 + static_cast<sqlite3_int64>(seen);
+  info->estimatedCost = 1 + rows * kCheck + seen;
+  info->idxNum = table->NumberOf(std::move(plan));
   return SQLITE_OK;
 }
 
 int Open(sqlite3_vtab* table, sqlite3_vtab_cursor** made) {
-  *made = new Cursor(static_cast<VirtualTable*>(table)->of);
+  *made = new Cursor(*static_cast<VirtualTable*>(table));
   return SQLITE_OK;
 }
 
@@ -110,51 +295,55 @@ std::optional<int64_t> WholeNumber(sqlite3_value* value) {
   return static_cast<int64_t>(number);
 }
 
-int Filter(sqlite3_vtab_cursor* at, int mode, const char*, int count, sqlite3_value** values) {
+Operand OperandOf(bool is_integer, sqlite3_value* value) {
+  const int type = is_integer ? sqlite3_value_numeric_type(value) : sqlite3_value_type(value);
+  if (is_integer && type == SQLITE_INTEGER) return sqlite3_value_int64(value);
+  if (is_integer && type == SQLITE_FLOAT) return sqlite3_value_double(value);
+  if (is_integer || type != SQLITE_TEXT) return std::monostate();
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
+  if (text == nullptr) return std::monostate();
+  return std::string(text, static_cast<size_t>(sqlite3_value_bytes(value)));
+}
+
+int Filter(sqlite3_vtab_cursor* at, int number, const char*, int, sqlite3_value** values) {
   Cursor* cursor = CursorOf(at);
-  cursor->mode = mode;
-  cursor->source = 0;
-  cursor->row = cursor->end = 0;
-  if (mode == kByKey) {
-    const std::optional<int64_t> key = count == 1 ? WholeNumber(values[0]) : std::nullopt;
-    if (!key) {  // equal to no key
-      cursor->source = cursor->of.sources.size();
-      return SQLITE_OK;
-    }
+  cursor->plan = cursor->table.plans[static_cast<size_t>(number)];
+  cursor->operands.clear();
+  cursor->BeginWithoutRows();
+  if (cursor->plan.by_key) {
+    const std::optional<int64_t> key = WholeNumber(values[0]);
+    if (!key) return SQLITE_OK;  // equal to no key
     cursor->key = *key;
   }
-  if (cursor->of.sources.empty()) return SQLITE_OK;
-  cursor->Enter();
-  cursor->Settle();
+  for (size_t i = 0; i < cursor->plan.conditions.size(); ++i) {
+    const bool is_integer = cursor->table.IsInteger(cursor->plan.conditions[i].column);
+    cursor->operands.push_back(OperandOf(is_integer, values[i]));
+  }
+  cursor->Begin();
   return SQLITE_OK;
 }
 
 int Next(sqlite3_vtab_cursor* at) {
-  Cursor* cursor = CursorOf(at);
-  ++cursor->row;
-  cursor->Settle();
+  CursorOf(at)->Next();
   return SQLITE_OK;
 }
 
-int IsAtEnd(sqlite3_vtab_cursor* at) {
-  return CursorOf(at)->source >= CursorOf(at)->of.sources.size() ? 1 : 0;
-}
+int IsAtEnd(sqlite3_vtab_cursor* at) { return CursorOf(at)->IsAtEnd() ? 1 : 0; }
 
 int Value(sqlite3_vtab_cursor* at, sqlite3_context* context, int column) {
-  Cursor* cursor = CursorOf(at);
-  Source& source = cursor->of.sources[cursor->source];
+  const Cursor* cursor = CursorOf(at);
   Cell cell(context);
   if (column == kFileColumn) {
-    cell.LastingText(source.name());
+    cell.LastingText(cursor->source->name());
   } else {
-    cursor->of.table.columns[static_cast<size_t>(column) - 1].write(source, cursor->row, cell);
+    cursor->columns[column - 1].write(*cursor->source, cursor->Place(), cell);
   }
   return SQLITE_OK;
 }
 
 int RowNumber(sqlite3_vtab_cursor* at, sqlite3_int64* number) {
   const Cursor* cursor = CursorOf(at);
-  *number = static_cast<sqlite3_int64>((uint64_t{cursor->source} << 40) | cursor->row);
+  *number = static_cast<sqlite3_int64>((uint64_t{cursor->source_index} << 40) | cursor->Place());
   return SQLITE_OK;
 }
 
