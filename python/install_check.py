@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-EXPECTED = {"__init__.py", "__main__.py", "py.typed", "pytest_plugin.py"}
+EXPECTED = {"__init__.py", "__main__.py", "notebook.py", "py.typed", "pytest_plugin.py"}
 
 
 def run(*command, **more):

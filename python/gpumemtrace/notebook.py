@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional
 
 from IPython.core.error import UsageError
 from IPython.core.inputtransformer2 import cell_magic as transform_cell_magic
@@ -29,6 +29,7 @@ from .__main__ import _program
 _READING = {"advise", "cat", "diff", "export", "frag", "info", "leaks", "ledger", "oom", "query", "report", "show", "whatif"}
 _ASKING = {"mark", "snapshot", "status"}
 _COLLECTOR_S = 10  # after the first call of the GPU, the collector may still be starting
+_CELL_FILE = re.compile(r"\d+\.py|<ipython-input-[^>\s]*>")
 _ROWS = 5
 _WIDTH = 110
 _STILL_WRITTEN = "it is still being written"  # in notes about a recording without an end, as all of a live kernel are
@@ -102,8 +103,8 @@ def _complete_recording(name: str) -> str:
         time.sleep(0.05)
 
 
-def _show_page(file: str) -> None:
-    """Shows the page about a recording.
+def _show_page(file: str, cells: Dict[str, str]) -> None:
+    """Shows the page about a recording, and which cells the files are that it names.
 
     In a sandbox with scripts only, it has an origin of its own: what a recording contains can reach neither the notebook nor
     Jupyter's server, which runs any code for scripts of its own origin.
@@ -113,6 +114,9 @@ def _show_page(file: str) -> None:
         _answer("export", "--format", "html", file, "-o", path, "--max-mb", str(_PAGE_MB))
         with open(path, encoding="utf-8") as page:
             text = page.read().replace("&", "&amp;").replace('"', "&quot;")
+    named = _rows(file, f"SELECT DISTINCT source_file FROM frames WHERE source_file IN {_sql_list(cells)}")
+    files = ", ".join(f"{os.path.basename(name)} is {cells[name]}" for name, in named)
+    print(f"The page about everything recorded so far{'. ' if files else ''}{files}:")
     display({"text/html": _PAGE.format(text), "text/plain": f"gpumemtrace view {file}"}, raw=True)
 
 
@@ -121,24 +125,31 @@ def _show_page(file: str) -> None:
 
 def _cells(shell: Any) -> Dict[str, str]:
     """Returns the names of the cells by the files of their frames: /tmp/ipykernel_7/456.py, or <ipython-input-3-...>."""
+    numbers = {text.rstrip("\n"): number for number, text in enumerate(shell.history_manager.input_hist_parsed)}
     names = {}
-    for file in list(linecache.cache):
-        name = shell.compile.format_code_name(file)  # None, or ("Cell", "In[3]")
-        if name is not None:
-            names[file] = f"cell {name[1].replace('In', '')}"
+    for file, entry in list(linecache.cache.items()):  # IPython adds the source of cells, for tracebacks
+        if _CELL_FILE.fullmatch(os.path.basename(file)) and len(entry) == 4:
+            number = numbers.get("".join(entry[2]).rstrip("\n"))
+            if number is not None:
+                names[file] = f"cell [{number}]"
     return names
 
 
-def _with_cells(text: str, cells: Dict[str, str]) -> str:
-    """Returns an answer in which places in cells have readable names."""
+def _sql_list(texts: Iterable[str]) -> str:
+    return "(" + ", ".join("'" + text.replace("'", "''") + "'" for text in texts) + ")"
+
+
+def _for_notebook(text: str, cells: Dict[str, str], file: str) -> str:
+    """Returns an answer in which places in cells have readable names, and which proposes magics instead of commands."""
     names = {os.path.basename(file): name for file, name in cells.items()}
 
     def place(found: "re.Match[str]") -> str:
-        name = names.get(found[2])
-        return found[0] if name is None else f"{name}, line {found[3]}"
+        name = names.get(found[1])
+        return found[0] if name is None else f"{name}, line {found[2]}"
 
-    text = re.sub(r"((?:[^\s()]*/)?)(\d+\.py|<ipython-input-[^>\s]*>):(\d+)", place, text)
-    return re.sub(r"<(?:module|cell line: \d+)> \((cell \[\d+\], line \d+)\)", r"\1", text)
+    text = re.sub(rf"(?:[^\s()]*/)?({_CELL_FILE.pattern}):(\d+)", place, text)
+    text = re.sub(r"<(?:module|cell line: \d+)> \((cell \[\d+\], line \d+)\)", r"\1", text)
+    return re.sub(rf"\bgpumemtrace (\w+) {re.escape(shlex.quote(file))}", r"%gpumemtrace \1", text)
 
 
 # ---- A cell
@@ -207,9 +218,9 @@ class _Cell:
                 print(f"{self._name.capitalize()} did not use GPU memory.")
                 return
             file = _complete_recording(f"after {self._name}")
-            print(_with_cells("\n".join(self._lines(file, result)), _cells(self._shell)))
+            print(_for_notebook("\n".join(self._lines(file, result)), _cells(self._shell), file))
             if self._with_page:
-                _show_page(file)
+                _show_page(file, _cells(self._shell))
         except UsageError as error:
             print(f"gpumemtrace: {error}", file=sys.stderr)
 
@@ -258,10 +269,9 @@ class _Cell:
 
     def _by_line(self, file: str, condition: str) -> List[str]:
         """Returns a line of text for each of the stacks that allocated most of some memory, and a total."""
-        cells = ", ".join("'" + name.replace("'", "''") + "'" for name in _cells(self._shell))
         rows = _rows(file, f"""
             SELECT human(sum(bytes)), count(*), category, stack, stack_text(stack),
-              (SELECT source_file || ':' || line FROM frames f WHERE f.stack = m.stack AND source_file IN ({cells})
+              (SELECT source_file || ':' || line FROM frames f WHERE f.stack = m.stack AND source_file IN {_sql_list(_cells(self._shell))}
                ORDER BY depth DESC LIMIT 1)
             FROM memory m WHERE holds_blocks = 0 AND {condition} GROUP BY stack ORDER BY sum(bytes) DESC""")
         lines = []
@@ -270,7 +280,7 @@ class _Cell:
             called = "" if place is None or f"({os.path.basename(place)})" in text else f"{os.path.basename(place)}: "
             lines.append(f"{size:>10} {count:>6} x  {called}{text or 'unknown'}   {category}  stack/{stack}")
         if len(rows) > _ROWS:
-            lines.append(f"{'':21}and {len(rows) - _ROWS} more: gpumemtrace report {file}")
+            lines.append(f"{'':21}and {len(rows) - _ROWS} more")
         return lines
 
 
@@ -297,27 +307,18 @@ class _GpuMemory(Magics):
             return
         words = shlex.split(line)
         verb, rest = (words[0], words[1:]) if words else ("", [])
-        if verb == "view" and not rest:
-            _show_page(_complete_recording("view"))
+        if verb not in _READING | _ASKING | {"view"}:
+            raise UsageError("%gpumemtrace answers about this kernel's recording with one of: "
+                             + ", ".join(sorted(_READING | _ASKING | {"view"})) + (f"; not {verb}" if verb else ""))
+        file = "" if {"-h", "--help"} & set(rest) else _complete_recording(verb)
+        if verb == "view" and file:
+            _show_page(file, _cells(self.shell))
             return
-        done = _run(*self._command(verb, rest))
-        print(_with_cells(done.stdout, _cells(self.shell)), end="")
+        about = [str(os.getpid()) if verb in _ASKING else file] if file else []
+        done = _run(verb, *rest, *about) if verb == "diff" else _run(verb, *about, *rest)
+        print(_for_notebook(done.stdout, _cells(self.shell), file), end="")
         if done.returncode != 0:
             raise UsageError(_message(done))
         notes = [note for note in done.stderr.splitlines() if _STILL_WRITTEN not in note]
         if notes:
             print("\n".join(notes), file=sys.stderr)
-
-    @staticmethod
-    def _command(verb: str, rest: List[str]) -> Tuple[str, ...]:
-        """Returns the words of a command with the kernel's recording, or its process, in them."""
-        if {"-h", "--help"} & set(rest):
-            return (verb, *rest)
-        if verb in _ASKING:
-            return (verb, str(os.getpid()), *rest)
-        if verb not in _READING:
-            verbs = ", ".join(sorted(_READING | _ASKING | {"view"}))
-            raise UsageError(f"%gpumemtrace answers about this kernel's recording with one of: {verbs}"
-                             + (f"; not {verb}" if verb else ""))
-        file = _complete_recording(verb)
-        return (verb, *rest, file) if verb == "diff" else (verb, file, *rest)

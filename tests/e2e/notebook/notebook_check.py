@@ -121,6 +121,7 @@ def kernel_that_has_used_the_gpu(rig, folder):
              "still held:\n 28.0 MiB 7 x cell [4], line 2: make")
     assert re.search(r"7 x  cell \[4\], line 2: make.*\(cell \[3\], line 4\)", call.text), call.text
     assert "recorded from now on" not in call.text and call.results == [str(7 << 20)], call.results
+    assert re.search(r"The page about everything recorded so far\. .*\d+\.py is cell \[4\]", call.text), call.text
     frame = Frame(*call.pages)
     assert (frame.name, frame.attributes["sandbox"]) == ("iframe", "allow-scripts"), frame.attributes.keys()
     page = frame.attributes["srcdoc"]
@@ -128,7 +129,8 @@ def kernel_that_has_used_the_gpu(rig, folder):
 
     assert oom.exceptions == ["OutOfMemoryError"], oom.exceptions
     oom.has("Cell [5] ran out of memory.\nOut of memory (capacity)", "256 MiB requested",
-            "request: grow (cell [5], line 5)", "7 x cell [5], line 6: grow (cell [5], line 5)", "The exception keeps")
+            "request: grow (cell [5], line 5)", "7 x cell [5], line 6: grow (cell [5], line 5)", "The exception keeps",
+            "Next: %gpumemtrace report --at oom")
     free.has("Wall time", "Cell [6], GPU 0: 1.79 GiB before it, 1.79 GiB at its peak (0 B allocated by this cell), 1.75 GiB after it.",
              "Nothing that this cell allocated is still held.")
     waiting.has("Cell [7] neither allocated nor freed GPU memory.")
@@ -161,16 +163,20 @@ def preloaded_kernel_reports_a_leak(rig, folder):
     assert info["complete"], info
 
 
-def kernel_without_the_program(rig, folder):
+def kernel_without_the_program_or_the_library(rig, folder):
     path = ":".join(part for part in os.environ["PATH"].split(":") if not pathlib.Path(part, "gpumemtrace").exists())
     _, cell, magic = execute(rig, folder, LOAD, "%%gpumemtrace\nprint('ran')", "%gpumemtrace report", PATH=path)
     for each in (cell, magic):
         assert each.text == "" and each.exceptions == [] and each.errors.count("\n") == 1, each.text + each.errors
         assert "UsageError" in each.errors, each.errors
     assert "not the program" in cell.errors, cell.errors
+    _, cell = execute(rig, folder, LOAD, "%%gpumemtrace\nprint('ran')", GPUMEMTRACE_LIBRARY="/nowhere/libgpumemtrace.so")
+    assert cell.text == "" and cell.errors.count("\n") == 1, cell.text + cell.errors
+    assert "UsageError: libgpumemtrace.so was not found; looked for /nowhere/libgpumemtrace.so" in cell.errors, cell.errors
 
 
 if __name__ == "__main__":
     sys.exit(main_of_cases([(case.__name__, case) for case in (
-        kernel_that_has_used_the_gpu, fresh_kernel, preloaded_kernel_reports_a_leak, kernel_without_the_program)],
+        kernel_that_has_used_the_gpu, fresh_kernel, preloaded_kernel_reports_a_leak,
+        kernel_without_the_program_or_the_library)],
         __doc__.splitlines()[0], torch=False))
