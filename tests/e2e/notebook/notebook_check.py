@@ -41,8 +41,8 @@ FREE = """%%gpumemtrace --no-page
 %%time
 del a, b"""
 AWAIT = """%%gpumemtrace --no-page
-import asyncio
-await asyncio.sleep(0, 42)"""
+async def answer(): return 42
+await answer()"""
 LEAK = """%%gpumemtrace --no-page
 import torch, gpumemtrace
 kept = []
