@@ -63,12 +63,16 @@ _rewrite_cell.has_side_effects = True  # type: ignore[attr-defined]  # terminals
 # ---- The commands
 
 
-def _run(*words: str) -> "subprocess.CompletedProcess[str]":
+def _found_program() -> str:
     program = _program()
     if program is None:
         raise UsageError("this kernel has the Python package gpumemtrace, but not the program. Install the wheel that "
                          "scripts/wheel builds, or add the directory of the program gpumemtrace to PATH and restart the kernel")
-    return subprocess.run([program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+    return program
+
+
+def _run(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([_found_program(), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
                           check=False)
 
 
@@ -90,14 +94,14 @@ def _rows(file: str, statement: str) -> List[List[Any]]:
 
 def _complete_recording(name: str) -> str:
     """Returns the path of this kernel's recording after everything has been written to it."""
-    if not gpumemtrace.recording():
-        raise UsageError("this kernel is not recorded yet. Recording begins with %%gpumemtrace at the top of a cell that uses "
-                         "the GPU")
     deadline = time.monotonic() + _COLLECTOR_S
     while True:
         done = _run("snapshot", str(os.getpid()), "--name", name, "--json")
         if done.returncode == 0:
             return json.loads(done.stdout)["file"]
+        if not gpumemtrace.recording():
+            raise UsageError("this kernel is not recorded yet. Recording begins with %%gpumemtrace at the top of a cell that "
+                             "uses the GPU")
         if time.monotonic() > deadline:
             raise UsageError(_message(done))
         time.sleep(0.05)
@@ -141,7 +145,7 @@ def _sql_list(texts: Iterable[str]) -> str:
 
 def _for_notebook(text: str, cells: Dict[str, str], file: str) -> str:
     """Returns an answer in which places in cells have readable names, and which proposes magics instead of commands."""
-    names = {os.path.basename(file): name for file, name in cells.items()}
+    names = {os.path.basename(path): name for path, name in cells.items()}
 
     def place(found: "re.Match[str]") -> str:
         name = names.get(found[1])
@@ -184,7 +188,7 @@ def begin_cell(shell: Any, options: str) -> None:
         raise UsageError(f"%%gpumemtrace has one option, --no-page: {options}")
     if _Cell.current is not None:  # IPython has not reported its end
         _Cell.current.close()
-    _run("--version")  # without the program, the cell must not run
+    _found_program()  # without it, the cell must not run
     _start()
     _Cell.current = _Cell(shell, with_page)
 
@@ -215,7 +219,7 @@ class _Cell:
         self.close()
         try:
             if not gpumemtrace.recording():
-                print(f"{self._name.capitalize()} did not use GPU memory.")
+                print(f"Nothing of {self._name} was recorded: it did not use GPU memory, or a message above says why.")
                 return
             file = _complete_recording(f"after {self._name}")
             print(_for_notebook("\n".join(self._lines(file, result)), _cells(self._shell), file))
@@ -227,7 +231,7 @@ class _Cell:
     def _lines(self, file: str, result: Any) -> List[str]:
         begin = 0
         if self._is_in_recording:
-            begin = _rows(file, f"SELECT max(begin_ns) FROM ranges WHERE name = '{self._name}'")[0][0]
+            begin = _rows(file, f"SELECT max(begin_ns) FROM ranges WHERE name = '{self._name}'")[0][0] or 0
         window = ["--from", f"{begin / 1e9:.9f}"]
         lines = self._out_of_memory(file, begin) or self._peaks(file, begin, window)
         lines += self._left_behind(file, begin, result)
@@ -264,21 +268,22 @@ class _Cell:
             return ["Nothing that this cell allocated is still held."]
         lines = ["", "Allocated by this cell and still held:", *rows]
         if result.error_in_exec is not None:
-            lines.append("The exception keeps the local variables of the functions that it left alive until the next exception.")
+            lines.append("The exception keeps alive the local variables of the functions that it left, until the next exception.")
         return lines
 
     def _by_line(self, file: str, condition: str) -> List[str]:
-        """Returns a line of text for each of the stacks that allocated most of some memory, and a total."""
+        """Returns a line of text for each of the stacks that allocated most of some memory."""
+        cells = _sql_list(_cells(self._shell))
         rows = _rows(file, f"""
             SELECT human(sum(bytes)), count(*), category, stack, stack_text(stack),
-              (SELECT source_file || ':' || line FROM frames f WHERE f.stack = m.stack AND source_file IN {_sql_list(_cells(self._shell))}
+              (SELECT source_file || ':' || line FROM frames f WHERE f.stack = m.stack AND source_file IN {cells}
                ORDER BY depth DESC LIMIT 1)
             FROM memory m WHERE holds_blocks = 0 AND {condition} GROUP BY stack ORDER BY sum(bytes) DESC""")
         lines = []
         for size, count, category, stack, text, place in rows[:_ROWS]:
-            # A function that another cell defines: its line, after the one that called it here.
+            # If a function allocated: the line of the cell that called it, before its own.
             called = "" if place is None or f"({os.path.basename(place)})" in text else f"{os.path.basename(place)}: "
-            lines.append(f"{size:>10} {count:>6} x  {called}{text or 'unknown'}   {category}  stack/{stack}")
+            lines.append(f"{size:>10} {count:>6} x  {called}{text or 'unknown'}   {category or ''}  stack/{stack}")
         if len(rows) > _ROWS:
             lines.append(f"{'':21}and {len(rows) - _ROWS} more")
         return lines

@@ -140,9 +140,9 @@ def kernel_that_has_used_the_gpu(rig, folder):
 
 
 def fresh_kernel(rig, folder):
-    early, _, idle, function, call = execute(rig, folder, LOAD, "%gpumemtrace report", "%%gpumemtrace\n1 + 1", FUNCTION, CALL)[0:5]
-    assert early.text == "" and early.errors == "", early.errors
-    idle.has("This kernel is recorded from now on.\nCell [3] did not use GPU memory.")
+    _, early, idle, function, call = execute(rig, folder, LOAD, "%gpumemtrace report", "%%gpumemtrace\n1 + 1", FUNCTION, CALL)
+    assert early.text == "" and "UsageError: this kernel is not recorded yet" in early.errors, early.errors
+    idle.has("This kernel is recorded from now on.\nNothing of cell [3] was recorded: it did not use GPU memory")
     assert "used the GPU before" not in idle.text and idle.results == ["2"], idle.text
     function.has("Cell [4], GPU 0: 0 B before it, 28.0 MiB at its peak", "3 x cell [4], line 5: make")
     call.has("Cell [5], GPU 0: 12.0 MiB before it, 40.0 MiB at its peak", "7 x cell [5], line 2: make")
@@ -151,13 +151,15 @@ def fresh_kernel(rig, folder):
 
 def preloaded_kernel_reports_a_leak(rig, folder):
     before = [rig.program, "run", "--quiet", "-o", folder / "run.gmt", "--"]
-    _, leak, leaks, view = execute(rig, folder, LOAD, LEAK, "%gpumemtrace leaks --fail", "%gpumemtrace view", before=before)
+    _, leak, leaks, view, at = execute(rig, folder, LOAD, LEAK, "%gpumemtrace leaks --fail", "%gpumemtrace view",
+                                       '%gpumemtrace report --at "snapshot:after cell [2]"', before=before)
     assert "recorded from now on" not in leak.text, leak.text
     leak.has("Cell [2], GPU 0: 0 B before it, 54.0 MiB at its peak (54.0 MiB allocated by this cell), 50.0 MiB after it.",
              "50.0 MiB 200 x cell [2], line 6 > at::native::zeros_symint", "a leak:", "on GPU 0 at cell [2], line 6")
     leaks.has("on GPU 0 at cell [2], line 6")
     assert "UsageError" in leaks.errors, leaks.errors
     assert len(view.pages) == 1, view.errors
+    at.has("50.0 MiB", "cell [2], line 6")
     info = json.loads(subprocess.run([rig.program, "info", "--json", str(folder / "run.gmt")], capture_output=True, text=True,
                                      check=True).stdout)
     assert info["complete"], info
