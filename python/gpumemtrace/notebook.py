@@ -32,7 +32,7 @@ _COLLECTOR_S = 10  # after the first call of the GPU, the collector may still be
 _CELL_FILE = re.compile(r"\d+\.py|<ipython-input-[^>\s]*>")
 _ROWS = 5
 _WIDTH = 110
-_STILL_WRITTEN = "it is still being written"  # in notes about a recording without an end, as all of a live kernel are
+_STILL_WRITTEN = "has no end: it is still being written"
 
 # Jupyter's server drops the output of a kernel that sends more than 3 MB in 3 seconds.
 _PAGE_MB = 2
@@ -83,9 +83,14 @@ def _answer(*words: str) -> str:
     return done.stdout
 
 
+def _notes(done: "subprocess.CompletedProcess[str]") -> str:
+    """Returns what a command wrote to stderr, except that the recording has no end, as none of a running kernel has."""
+    return "\n".join(line for line in done.stderr.strip().splitlines() if _STILL_WRITTEN not in line)
+
+
 def _message(done: "subprocess.CompletedProcess[str]") -> str:
     """Returns why a command failed."""
-    return re.sub(r"^gpumemtrace: ", "", done.stderr.strip()) or f"gpumemtrace ended with code {done.returncode}"
+    return re.sub(r"^gpumemtrace: ", "", _notes(done)) or f"gpumemtrace ended with code {done.returncode}"
 
 
 def _rows(file: str, statement: str) -> List[List[Any]]:
@@ -315,15 +320,19 @@ class _GpuMemory(Magics):
         if verb not in _READING | _ASKING | {"view"}:
             raise UsageError("%gpumemtrace answers about this kernel's recording with one of: "
                              + ", ".join(sorted(_READING | _ASKING | {"view"})) + (f"; not {verb}" if verb else ""))
-        file = "" if {"-h", "--help"} & set(rest) else _complete_recording(verb)
-        if verb == "view" and file:
-            _show_page(file, _cells(self.shell))
-            return
-        about = [str(os.getpid()) if verb in _ASKING else file] if file else []
-        done = _run(verb, *rest, *about) if verb == "diff" else _run(verb, *about, *rest)
+        file = ""
+        if {"-h", "--help"} & set(rest):
+            done = _run(verb, *rest)
+        elif verb in _ASKING:
+            done = _run(verb, str(os.getpid()), *rest)
+        else:
+            file = _complete_recording(verb)
+            if verb == "view":
+                _show_page(file, _cells(self.shell))
+                return
+            done = _run(verb, *rest, file) if verb == "diff" else _run(verb, file, *rest)
         print(_for_notebook(done.stdout, _cells(self.shell), file), end="")
         if done.returncode != 0:
             raise UsageError(_message(done))
-        notes = [note for note in done.stderr.splitlines() if _STILL_WRITTEN not in note]
-        if notes:
-            print("\n".join(notes), file=sys.stderr)
+        if _notes(done):
+            print(_notes(done), file=sys.stderr)

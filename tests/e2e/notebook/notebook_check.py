@@ -140,13 +140,19 @@ def kernel_that_has_used_the_gpu(rig, folder):
 
 
 def fresh_kernel(rig, folder):
-    _, early, idle, function, call = execute(rig, folder, LOAD, "%gpumemtrace report", "%%gpumemtrace\n1 + 1", FUNCTION, CALL)
+    _, early, idle, function, call, _, cached = execute(
+        rig, folder, LOAD, "%gpumemtrace report", "%%gpumemtrace\n1 + 1", FUNCTION, CALL, "del b",
+        "%%gpumemtrace --no-page\nc = make(2)\nd = make(1)\ndel c, d")
     assert early.text == "" and "UsageError: this kernel is not recorded yet" in early.errors, early.errors
     idle.has("This kernel is recorded from now on.\nNothing of cell [3] was recorded: it did not use GPU memory")
     assert "used the GPU before" not in idle.text and idle.results == ["2"], idle.text
     function.has("Cell [4], GPU 0: 0 B before it, 28.0 MiB at its peak", "3 x cell [4], line 5: make")
     call.has("Cell [5], GPU 0: 12.0 MiB before it, 40.0 MiB at its peak", "7 x cell [5], line 2: make")
     assert len(call.pages) == 1, call.pages
+    # What the allocator keeps in its cache is not held.
+    cached.has("Cell [7], GPU 0: 12.0 MiB before it, 24.0 MiB at its peak (12.0 MiB allocated by this cell), 12.0 MiB after it.",
+               "8.00 MiB 2 x cell [7], line 2: make", "4.00 MiB 1 x cell [7], line 3: make",
+               "Nothing that this cell allocated is still held.")
 
 
 def preloaded_kernel_reports_a_leak(rig, folder):
