@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <string>
 
 #include "symbols/builtin_frame_rules.h"
 
@@ -56,6 +57,17 @@ TEST(BuiltInRules, ProfilerCudaAllocatorAndStartAreNoise) {
   EXPECT_EQ(RoleOf("__libc_start_main", "/lib/libc.so.6"), FrameRole::kStart);
   EXPECT_EQ(RoleOf("_start", "/opt/app/server"), FrameRole::kStart);
   EXPECT_EQ(Python("Thread._bootstrap_inner", "/usr/lib/python3.11/threading.py"),
+            FrameRole::kStart);
+}
+
+TEST(BuiltInRules, KernelOfANotebookIsNoiseAndItsCellsAreNot) {
+  EXPECT_EQ(Python("<module>", "/tmp/ipykernel_77/1234567.py"), FrameRole::kOwn);
+  const std::string packages = "/venv/lib/python3.11/site-packages/";
+  EXPECT_EQ(Python("InteractiveShell.run_code", packages + "IPython/core/interactiveshell.py"),
+            FrameRole::kStart);
+  EXPECT_EQ(Python("Kernel.shell_main", packages + "ipykernel/kernelbase.py"), FrameRole::kStart);
+  EXPECT_EQ(Python("Handle._run", "/usr/lib/python3.11/asyncio/events.py"), FrameRole::kStart);
+  EXPECT_EQ(RoleOf("task_step", "/usr/lib/python3.11/lib-dynload/_asyncio.cpython-311-x86.so"),
             FrameRole::kStart);
 }
 

@@ -273,3 +273,10 @@ def _new_region(name: bytes) -> region:
     another = region.__new__(region)
     another._name, another._open = name, []
     return another
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Adds the magics of notebook.py to IPython, which calls this for `%load_ext gpumemtrace`."""
+    from . import notebook
+
+    notebook.load(shell)

@@ -3,12 +3,12 @@
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Random } from '../src/testing/random';
 import { VIEWS } from '../src/app/views';
-import { launch, noBrowser, TestPage } from './page';
+import { launch, noBrowser, recordedUrl, TestPage } from './page';
 import { errorOf, noPage, run } from './program';
 import { writeRandomLog } from './random_log';
 
@@ -96,5 +96,31 @@ describe.skipIf(noBrowser !== '' || noPage('export') !== '')('a standalone file'
     const test = await TestPage.open(browser, { url: `${pathToFileURL(cut).href}#v=1&view=timeline` });
     expect(await test.page.locator('body').innerText()).toContain('damaged');
     await test.close();
+  });
+});
+
+// As the Python package shows it in notebooks (python/gpumemtrace/notebook.py).
+describe.skipIf(noBrowser !== '')('a standalone file in a sandbox of another page', () => {
+  it('shows every view, although it has neither an address nor storage', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'gmt-sandbox-'));
+    const outer = path.join(folder, 'outer.html');
+    const inner = readFileSync(fileURLToPath(recordedUrl()), 'utf8').replaceAll('&', '&amp;').replaceAll('"', '&quot;');
+    writeFileSync(outer, `<!doctype html><iframe sandbox="allow-scripts" width="1200" height="700" srcdoc="${inner}"></iframe>`);
+    const browser = await launch();
+    const page = await browser.newPage();
+    page.setDefaultTimeout(120_000); // guards against hanging
+    const errors: string[] = [];
+    page.on('pageerror', (error) => errors.push(String(error)));
+    page.on('console', (message) => { if (message.type() === 'error') errors.push(message.text()); });
+    await page.goto(pathToFileURL(outer).href);
+    const views = page.frameLocator('iframe').getByRole('navigation');
+    for (const { title } of Object.values(VIEWS)) {
+      await views.getByRole('link', { name: title, exact: true }).click();
+      await views.locator('[aria-current=page]', { hasText: title }).waitFor();
+      await page.waitForTimeout(500); // longer than the page waits until it writes its address
+    }
+    expect(errors).toEqual([]);
+    await browser.close();
+    rmSync(folder, { recursive: true });
   });
 });

@@ -113,8 +113,12 @@ export class Page {
     const isStep = this.isStep;
     this.isStep = false;
     if (address === this.written) return true;
-    if (isStep) history.pushState(null, '', address);
-    else history.replaceState(null, '', address);
+    try {
+      if (isStep) history.pushState(null, '', address);
+      else history.replaceState(null, '', address);
+    } catch {
+      // A page inside of another one (an iframe with srcdoc, as in notebooks) has no address of its own.
+    }
     this.written = location.hash; // unchanged if the browser has refused it because there were too many
     return true;
   }
