@@ -18,16 +18,14 @@
 
 #include "answers/recording.h"
 
-struct sqlite3_context;
-
 namespace gmt::answers::sql {
 
 // Receives one value. Null unless one of the others is called.
 class Cell {
  public:
-  explicit Cell(sqlite3_context* context) : context_(context) {}
+  virtual ~Cell() = default;
 
-  void Integer(int64_t value);
+  virtual void Integer(int64_t value) = 0;
   // A number without a value is null.
   template <typename Number>
   void Integer(const std::optional<Number>& value) {
@@ -38,12 +36,9 @@ class Cell {
     if (id != 0) Integer(id);
   }
   // Null if empty. The text is copied.
-  void Text(std::string_view text);
+  virtual void Text(std::string_view text) = 0;
   // Null if empty. REQUIRES: the text outlives the query.
-  void LastingText(std::string_view text);
-
- private:
-  sqlite3_context* context_;
+  virtual void LastingText(std::string_view text) = 0;
 };
 
 // A recording and what its tables compute once, when they are first read.
@@ -58,6 +53,9 @@ class Source {
   const Recording& recording() const { return recording_; }
   const analysis::Trace& trace() const { return recording_.trace(); }
   std::string_view String(uint32_t id) const { return recording_.definitions().string(id); }
+
+  // The line of a stack, as in reports; empty if there is none. It lasts as long as the source.
+  const std::string& StackLine(uint32_t stack);
 
   // The stacks that something in the recording refers to, in ascending order.
   const std::vector<uint32_t>& stacks();
@@ -84,6 +82,7 @@ class Source {
  private:
   const Recording& recording_;
   std::string name_;
+  std::vector<std::optional<std::string>> stack_lines_;  // by stack
   std::optional<std::vector<uint32_t>> stacks_;
   std::optional<std::vector<uint64_t>> first_frames_;
   std::optional<std::vector<StepUse>> step_uses_;

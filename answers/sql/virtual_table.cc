@@ -143,7 +143,7 @@ int IsAtEnd(sqlite3_vtab_cursor* at) {
 int Value(sqlite3_vtab_cursor* at, sqlite3_context* context, int column) {
   Cursor* cursor = CursorOf(at);
   Source& source = cursor->of.sources[cursor->source];
-  Cell cell(context);
+  SqliteCell cell(context);
   if (column == kFileColumn) {
     cell.LastingText(source.name());
   } else {
@@ -176,6 +176,18 @@ constexpr sqlite3_module MakeModule() {
 constexpr sqlite3_module kModule = MakeModule();
 
 }  // namespace
+
+void SqliteCell::Integer(int64_t value) { sqlite3_result_int64(context_, value); }
+
+void SqliteCell::Text(std::string_view text) {
+  if (!text.empty())
+    sqlite3_result_text64(context_, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+void SqliteCell::LastingText(std::string_view text) {
+  if (!text.empty())
+    sqlite3_result_text64(context_, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+}
 
 int AddVirtualTable(sqlite3* connection, const Table& table, std::vector<Source>& sources) {
   return sqlite3_create_module_v2(
