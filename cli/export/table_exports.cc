@@ -73,6 +73,7 @@ absl::StatusOr<std::vector<const Table*>> SelectTables(const std::vector<std::st
   }
   if (names.empty()) return std::vector<const Table*>{&tables.front()};
   for (const std::string& name : names) {
+    if (name == "all") return UsageError("--table all includes all tables; give no other one");
     const auto named = std::find_if(tables.begin(), tables.end(),
                                     [&](const Table& table) { return table.name == name; });
     if (named == tables.end()) {

@@ -1,6 +1,7 @@
 #include "interop/arrow/arrow_stream.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <nanoarrow/hpp/unique.hpp>

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import traceback
 import warnings
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 ENVIRONMENT = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "gpumemtrace/tables"
@@ -157,7 +158,7 @@ def failed_export_leaves_no_file(checked):
     broken.write_bytes(b"GMTRACE1" + bytes(1000))
     for words, code, message in (
             ([checked.logs[0], "--table", "nothing"], 2, "--table nothing: expected all, or one of memory, events"),
-            ([checked.logs[0], "--table", "all", "--table", "memory"], 2, "--table all"),
+            ([checked.logs[0], "--table", "all", "--table", "memory"], 2, "--table all includes all tables"),
             ([checked.logs[0], "--device", "0"], 2, "--format arrow does not take --device"),
             ([broken], 1, "broken.gmt"), ([checked.folder / "missing.gmt"], 1, "missing.gmt")):
         done = checked.run("export", "--format", "arrow", *words, "-o", out)
@@ -187,7 +188,8 @@ def errors_are_those_of_the_program(checked):
     killed.write_text(f"#!/bin/sh\n'{checked.program}' \"$@\" | head -c 5000\nkill -9 $$\n", encoding="utf-8")
     killed.chmod(0o755)
     assert "ended by signal 9" in error_of(RuntimeError, gpumemtrace.read, GOLDEN, program=str(killed))
-    assert "was not found" in error_of(FileNotFoundError, gpumemtrace.read, GOLDEN)
+    with mock.patch.dict(os.environ, PATH=str(checked.folder / "none")):
+        assert "was not found" in error_of(FileNotFoundError, gpumemtrace.read, GOLDEN)
 
 
 def damaged_recordings_are_read_with_a_warning(checked):
@@ -242,7 +244,7 @@ def missing_packages_are_named(checked):
         (empty / f"{package}.py").write_text("raise ImportError('not installed')\n", encoding="utf-8")
     program = "import sys, gpumemtrace; gpumemtrace.step(); gpumemtrace.read(sys.argv[1])"
     done = subprocess.run([sys.executable, "-c", program, GOLDEN], capture_output=True, text=True, check=False,
-                          env={**os.environ, "PYTHONPATH": f"{empty}:{ROOT / 'python'}"})
+                          env={**os.environ, "PYTHONPATH": f"{empty}:{ROOT / 'python'}", "PYTHONDONTWRITEBYTECODE": "1"})
     assert done.returncode == 1 and "ImportError: gpumemtrace needs pyarrow to read recordings. Install it with: " \
         "pip install pyarrow" in done.stderr, done
 
