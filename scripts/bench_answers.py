@@ -14,7 +14,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 EVENTS, MANY_EVENTS = 10_000_000, 100_000_000
 MAX_LOAD_S, MAX_ANSWER_S, MAX_QUERY_S, MAX_BYTES_PER_EVENT, MAX_BYTES_OF_MANY = 2, 1, 2, 40, 8 << 30
-MIN_REPLAYED_PER_S = 5e6
+MIN_REPLAYED_PER_S, MIN_EXPORTED_PER_S = 5e6, 3e6
 # Limits for PyTorch's reader: a minute and 12 GiB.
 TIMEOUT_S, MEMORY = 60, 12 << 30
 SNAPSHOT_BYTES = (20_000_000, 100_000_000, 400_000_000, 1_600_000_000)
@@ -52,8 +52,10 @@ class AnswersBench:
     def answers(self):
         events = 200_000 if self.bench.quick else EVENTS
         path = self.recording(events)
-        cost = self.ask(path, 1 if self.bench.quick else 5)
-        statements = self.queries(path, 1 if self.bench.quick else 5)
+        rounds = 1 if self.bench.quick else 5
+        cost = self.ask(path, rounds)
+        exported = {table: self.export(path, table, rounds) for table in ("events", "memory")}
+        statements = self.queries(path, rounds)
         path.unlink()
         load_s = cost["load_ns"] / 1e9
         self.bench.add(f"load {events:,} events", f"{load_s:.2f} s",
@@ -68,12 +70,26 @@ class AnswersBench:
         for sql, (first_s, again_s) in statements.items():
             self.bench.add(f"`{sql}` on {events:,} events, after loading", f"{first_s:.2f} s",
                            f"{again_s:.2f} s the second time; goal: at most {MAX_QUERY_S} s, {goal(first_s <= MAX_QUERY_S)}")
+        for table, seconds in exported.items():
+            per_s = events / seconds
+            self.bench.add(f"export --format arrow --table {table}, with loading: events per second", f"{per_s / 1e6:.1f} M",
+                           f"goal: at least 3 M, {goal(per_s >= MIN_EXPORTED_PER_S)}")
 
     def queries(self, path, rounds):
         """Returns the seconds of the first and of another run of each statement, the medians of all rounds."""
         rows = [json.loads(self.program(self.bench.build / "benchmark" / "query_benchmark", path)) for _ in range(rounds)]
         return {sql: [statistics.median(row[sql][run] for row in rows) / 1e9 for run in ("first_ns", "again_ns")]
                 for sql in rows[0]}
+
+    def export(self, path, table, rounds):
+        """Returns the seconds that the program takes, its start and the loading included."""
+        times = []
+        for _ in range(rounds):
+            start = time.monotonic()
+            self.program(self.bench.build / "bin" / "gpumemtrace", "export", "--format", "arrow", "--table", table, path,
+                         "-o", "/dev/null")
+            times.append(time.monotonic() - start)
+        return statistics.median(times)
 
     def many(self):
         path = self.recording(MANY_EVENTS)

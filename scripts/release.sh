@@ -90,6 +90,11 @@ copy_licences() {
   done
   # elfutils (libdw) refers to these.
   install -m 644 -t "$1" /usr/share/common-licenses/{GPL-2,GPL-3,LGPL-3}
+  # The notices of nanoarrow are in its sources; its licence is that of flatcc.
+  {
+    sed -n '1,/^$/s|^// \{0,1\}||p' "${cache:?}/nanoarrow/src/nanoarrow/nanoarrow.h"
+    cat "$cache"/nanoarrow/flatcc/{LICENSE,NOTICE,include/flatcc/portable/LICENSE}
+  } >"$1/nanoarrow"
   # The viewer page, which is embedded in the program, contains Preact.
   [[ ! -e viewer/page/node_modules/preact/LICENSE ]] || install -m 644 viewer/page/node_modules/preact/LICENSE "$1/preact"
 }

@@ -416,6 +416,7 @@ struct Trace {
   std::string imported_from;          // empty if recorded, not imported
   uint64_t pid = 0;                   // of the process; 0 if unknown
   std::string hostname;               // name of its machine; empty if unknown
+  std::string run_id;  // shared by the processes of one `gpumemtrace run`; empty if there is none
   int64_t start_unix_ns = 0;
   int64_t end_t_ns = 0;  // of the last event
   // For a recording whose older parts were deleted: its totals before its first event here, at

@@ -28,6 +28,7 @@ absl::Status TraceBuilder::OnHeader(const Header& header) {
   trace_.imported_from = header.imported_from();
   trace_.pid = header.pid();
   trace_.hostname = header.hostname();
+  trace_.run_id = header.run_id();
   return absl::OkStatus();
 }
 

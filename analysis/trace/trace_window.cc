@@ -37,6 +37,7 @@ void TraceBuilder::TakeFactsOf(const TraceBuilder& before) {
   trace_.imported_from = old.imported_from;
   trace_.pid = old.pid;
   trace_.hostname = old.hostname;
+  trace_.run_id = old.run_id;
   trace_.start_unix_ns = old.start_unix_ns;
   trace_.end_t_ns = old.end_t_ns;
 

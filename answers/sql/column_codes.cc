@@ -75,7 +75,7 @@ std::optional<ColumnCodes> ColumnCodes::Make(Source& source, const Table& table,
   made.codes_.reserve(rows);
   Numbering numbering;
   CellValue value;
-  Cell cell(&value);
+  KeptCell cell(&value);
   for (uint64_t row = 0; row < rows; ++row) {
     value.type = CellValue::kNull;
     column.write(source, row, cell);

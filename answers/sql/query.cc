@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "analysis/text.h"
+#include "answers/sql/arrow_table.h"
 #include "answers/sql/virtual_table.h"
-#include "answers/stacks/stack_text.h"
 #include "format/printable.h"
 
 namespace gmt::answers::sql {
@@ -49,9 +49,7 @@ void StackText(sqlite3_context* context, int count, sqlite3_value** values) {
   if (source == nullptr) return;
   const int64_t stack = sqlite3_value_int64(values[count - 1]);
   if (stack < 0 || stack > source->recording().definitions().stack_count()) return;
-  const auto& frames =
-      source->recording().examination().stacks().Frames(static_cast<uint32_t>(stack));
-  if (!frames.empty()) Cell(context).Text(StackLine(frames, kStackLabelWidth));
+  SqliteCell(context).LastingText(source->StackLine(static_cast<uint32_t>(stack)));
 }
 
 // ---- Limits -------------------------------------------------------------------------------------
@@ -473,6 +471,10 @@ absl::Status Query::Export(const std::string& path) {
   const absl::Status detached = Execute("DETACH file");
   if (status.ok()) status = detached;
   return status;
+}
+
+absl::Status Query::WriteArrow(const Table& table, const Output& output) {
+  return sql::WriteArrow(table, sources_, output);
 }
 
 std::optional<std::vector<std::string>> CompleteStatements(const std::string& text) {

@@ -73,6 +73,9 @@ class Query {
   // file is not complete.
   absl::Status Export(const std::string& path);
 
+  // Writes a table of Tables() as a stream of Arrow. If that fails, the output is incomplete.
+  absl::Status WriteArrow(const Table& table, const Output& output);
+
  private:
   Query() = default;
   absl::Status AddTables();

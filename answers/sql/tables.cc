@@ -1,7 +1,5 @@
 #include "answers/sql/tables.h"
 
-#include <sqlite3.h>
-
 #include <algorithm>
 #include <array>
 
@@ -21,35 +19,19 @@ using analysis::RowId;
 using analysis::Rows;
 using analysis::Step;
 
-// ---- Cell ---------------------------------------------------------------------------------------
-
-void Cell::Integer(int64_t value) {
-  if (context_ != nullptr) return sqlite3_result_int64(context_, value);
-  value_->type = CellValue::kInteger;
-  value_->integer = value;
-}
-
-void Cell::Text(std::string_view text) {
-  if (text.empty()) return;
-  if (context_ != nullptr) {
-    sqlite3_result_text64(context_, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-    return;
-  }
-  value_->type = CellValue::kText;
-  value_->copy = text;
-}
-
-void Cell::LastingText(std::string_view text) {
-  if (text.empty()) return;
-  if (context_ != nullptr) {
-    sqlite3_result_text64(context_, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
-    return;
-  }
-  value_->type = CellValue::kLastingText;
-  value_->lasting = text;
-}
-
 // ---- Source --------------------------------------------------------------------------------
+
+const std::string& Source::StackLine(uint32_t stack) {
+  const uint32_t count = recording_.definitions().stack_count();
+  if (stack > count) stack = 0;  // unknown
+  if (stack_lines_.empty()) stack_lines_.resize(size_t{count} + 1);
+  std::optional<std::string>& line = stack_lines_[stack];
+  if (!line) {
+    const auto& frames = recording_.examination().stacks().Frames(stack);
+    line = frames.empty() ? "" : answers::StackLine(frames, kStackLabelWidth);
+  }
+  return *line;
+}
 
 const std::vector<uint32_t>& Source::stacks() {
   if (stacks_) return *stacks_;
@@ -342,8 +324,7 @@ Table StacksTable() {
                [](Source& s, uint64_t row, Cell& cell) { cell.Integer(s.stacks()[row]); }},
               {"text", "TEXT", "the program's line and what it called, as in reports",
                [](Source& s, uint64_t row, Cell& cell) {
-                 const auto& frames = s.recording().examination().stacks().Frames(s.stacks()[row]);
-                 cell.Text(StackLine(frames, kStackLabelWidth));
+                 cell.LastingText(s.StackLine(s.stacks()[row]));
                }},
               {"function", "TEXT", "the program's own function",
                [](Source& s, uint64_t row, Cell& cell) {
@@ -725,6 +706,10 @@ Table RecordingsTable() {
            [](Source& s, uint64_t, Cell& cell) {
              if (s.trace().pid != 0) cell.Integer(static_cast<int64_t>(s.trace().pid));
            }},
+          {"run", "TEXT", "id of the `gpumemtrace run` that started it; null without one",
+           [](Source& s, uint64_t, Cell& cell) { cell.LastingText(s.trace().run_id); }},
+          {"host", "TEXT", "name of its machine",
+           [](Source& s, uint64_t, Cell& cell) { cell.LastingText(s.trace().hostname); }},
           {"rank", "INTEGER", "rank in its job",
            [](Source& s, uint64_t, Cell& cell) { cell.Integer(s.trace().rank); }},
           {"start_unix_ns", "INTEGER", "start, in ns since 1970",

@@ -20,8 +20,6 @@
 #include "answers/recording.h"
 #include "answers/sql/column_codes.h"
 
-struct sqlite3_context;
-
 namespace gmt::answers::sql {
 
 // A value that a cell keeps.
@@ -34,13 +32,12 @@ struct CellValue {
   std::string_view text() const { return type == kText ? copy : lasting; }
 };
 
-// Receives one value, for SQLite or to keep it. Null unless one of its methods is called.
+// Receives one value. Null unless one of its methods is called.
 class Cell {
  public:
-  explicit Cell(sqlite3_context* context) : context_(context) {}
-  explicit Cell(CellValue* value) : value_(value) {}
+  virtual ~Cell() = default;
 
-  void Integer(int64_t value);
+  virtual void Integer(int64_t value) = 0;
   // A number without a value is null.
   template <typename Number>
   void Integer(const std::optional<Number>& value) {
@@ -51,13 +48,33 @@ class Cell {
     if (id != 0) Integer(id);
   }
   // Null if empty. The text is copied.
-  void Text(std::string_view text);
+  virtual void Text(std::string_view text) = 0;
   // Null if empty. REQUIRES: the text outlives the query.
-  void LastingText(std::string_view text);
+  virtual void LastingText(std::string_view text) = 0;
+};
+
+// Keeps the value.
+class KeptCell : public Cell {
+ public:
+  explicit KeptCell(CellValue* value) : value_(*value) {}
+
+  void Integer(int64_t value) override {
+    value_.type = CellValue::kInteger;
+    value_.integer = value;
+  }
+  void Text(std::string_view text) override {
+    if (text.empty()) return;
+    value_.type = CellValue::kText;
+    value_.copy = text;
+  }
+  void LastingText(std::string_view text) override {
+    if (text.empty()) return;
+    value_.type = CellValue::kLastingText;
+    value_.lasting = text;
+  }
 
  private:
-  sqlite3_context* context_ = nullptr;
-  CellValue* value_ = nullptr;
+  CellValue& value_;
 };
 
 struct Column;
@@ -75,6 +92,9 @@ class Source {
   const Recording& recording() const { return recording_; }
   const analysis::Trace& trace() const { return recording_.trace(); }
   std::string_view String(uint32_t id) const { return recording_.definitions().string(id); }
+
+  // The line of a stack, as in reports; empty if there is none. It lasts as long as the source.
+  const std::string& StackLine(uint32_t stack);
 
   // The stacks that something in the recording refers to, in ascending order.
   const std::vector<uint32_t>& stacks();
@@ -104,6 +124,7 @@ class Source {
  private:
   const Recording& recording_;
   std::string name_;
+  std::vector<std::optional<std::string>> stack_lines_;  // by stack
   std::optional<std::vector<uint32_t>> stacks_;
   std::optional<std::vector<uint64_t>> first_frames_;
   std::optional<std::vector<StepUse>> step_uses_;

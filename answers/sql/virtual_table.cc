@@ -156,7 +156,7 @@ struct Cursor : sqlite3_vtab_cursor {
     for (size_t i = 0; i < operands.size(); ++i) {
       const Plan::Condition& condition = plan.conditions[i];
       value.type = CellValue::kNull;
-      Cell cell(&value);
+      KeptCell cell(&value);
       columns[condition.column - 1].write(*source, at, cell);
       if (!MayHold(value, condition.comparison, operands[i])) return false;
     }
@@ -332,7 +332,7 @@ int IsAtEnd(sqlite3_vtab_cursor* at) { return CursorOf(at)->IsAtEnd() ? 1 : 0; }
 
 int Value(sqlite3_vtab_cursor* at, sqlite3_context* context, int column) {
   const Cursor* cursor = CursorOf(at);
-  Cell cell(context);
+  SqliteCell cell(context);
   if (column == kFileColumn) {
     cell.LastingText(cursor->source->name());
   } else {
@@ -365,6 +365,18 @@ constexpr sqlite3_module MakeModule() {
 constexpr sqlite3_module kModule = MakeModule();
 
 }  // namespace
+
+void SqliteCell::Integer(int64_t value) { sqlite3_result_int64(context_, value); }
+
+void SqliteCell::Text(std::string_view text) {
+  if (!text.empty())
+    sqlite3_result_text64(context_, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+void SqliteCell::LastingText(std::string_view text) {
+  if (!text.empty())
+    sqlite3_result_text64(context_, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+}
 
 int AddVirtualTable(sqlite3* connection, const Table& table, std::vector<Source>& sources) {
   return sqlite3_create_module_v2(

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "answers/sql/tables.h"
 #include "cli/command.h"
 #include "cli/export/format_list.h"
 #include "cli/export/formats.h"
@@ -20,6 +21,12 @@ namespace {
 std::vector<std::string> FormatNames() {
   std::vector<std::string> names;
   for (const ExportFormat& format : ExportFormats()) names.emplace_back(format.name);
+  return names;
+}
+
+std::vector<std::string> TableNames() {
+  std::vector<std::string> names = {"all"};
+  for (const answers::sql::Table& table : answers::sql::Tables()) names.emplace_back(table.name);
   return names;
 }
 
@@ -37,6 +44,7 @@ absl::Status CheckOptions(const ExportArguments& arguments, const ExportFormat& 
   const std::pair<const char*, bool> given[] = {
       {"--at", !arguments.at.empty()},
       {"--heap", !arguments.heap.empty()},
+      {"--table", !arguments.tables.empty()},
       {"--device", arguments.device >= 0},
       {"--from/--to", arguments.window.is_given()},
       {"--max-events", !arguments.max_events.empty()},
@@ -101,6 +109,10 @@ void AddExport(Program& program) {
       "only this heap: driver, host, pytorch, ... (default of profiles: a framework's blocks, else "
       "driver)");
   command.Suggest("--heap", {"driver", "host", "pytorch", "nvtx"});
+  command.Option("--table", &arguments->tables, "NAME",
+                 "arrow: table to write (default memory), several times for one stream after the "
+                 "other, or all");
+  command.Suggest("--table", TableNames());
   arguments->window.AddTo(command, "torch: start of the exported history",
                           "end of it, and its moment");
   command.Option("--max-events", &arguments->max_events, "N",

@@ -21,7 +21,7 @@
 namespace gmt::cli {
 
 struct ExportArguments {
-  std::vector<std::string> files;
+  std::vector<std::string> files, tables;
   std::string format, output, keep, at, heap;
   int64_t device = -1;
   std::string max_events, max_mb;
@@ -60,6 +60,7 @@ absl::StatusOr<int> ExportPerfetto(const ExportArguments& arguments);
 absl::StatusOr<int> ExportChrome(const ExportArguments& arguments);
 absl::StatusOr<int> ExportHeaptrack(const ExportArguments& arguments);
 absl::StatusOr<int> ExportSqlite(const ExportArguments& arguments);
+absl::StatusOr<int> ExportArrow(const ExportArguments& arguments);
 absl::StatusOr<int> ExportStripped(const ExportArguments& arguments);
 
 }  // namespace gmt::cli

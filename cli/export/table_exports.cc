@@ -1,16 +1,19 @@
-// The formats that are tables: csv, jsonl and sqlite. SQLite writes all of them from the tables of
-// `query`.
+// The formats that are tables, those of `query`: csv, jsonl and sqlite, which SQLite writes, and
+// arrow.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "answers/sql/query.h"
+#include "answers/sql/tables.h"
 #include "cli/command.h"
 #include "cli/export/export_file.h"
 #include "cli/export/formats.h"
@@ -23,6 +26,7 @@ namespace gmt::cli {
 namespace {
 
 using answers::sql::Query;
+using answers::sql::Table;
 
 // The recordings to export, as tables.
 class OpenedTables {
@@ -58,6 +62,30 @@ class OpenedTables {
   std::vector<std::unique_ptr<answers::Recording>> recordings_;
   std::unique_ptr<Query> query_;  // refers to the recordings
 };
+
+// Returns the tables with these names, in their order; by default, the allocations.
+absl::StatusOr<std::vector<const Table*>> SelectTables(const std::vector<std::string>& names) {
+  const std::vector<Table>& tables = answers::sql::Tables();
+  std::vector<const Table*> selected;
+  if (names == std::vector<std::string>{"all"}) {
+    for (const Table& table : tables) selected.push_back(&table);
+    return selected;
+  }
+  if (names.empty()) return std::vector<const Table*>{&tables.front()};
+  for (const std::string& name : names) {
+    if (name == "all") return UsageError("--table all includes all tables; give no other one");
+    const auto named = std::find_if(tables.begin(), tables.end(),
+                                    [&](const Table& table) { return table.name == name; });
+    if (named == tables.end()) {
+      return UsageError(absl::StrCat(
+          "--table ", name, ": expected all, or one of ",
+          absl::StrJoin(tables, ", ",
+                        [](std::string* text, const Table& table) { text->append(table.name); })));
+    }
+    selected.push_back(&*named);
+  }
+  return selected;
+}
 
 // Returns the statement that selects every allocation, or those of a device and a heap.
 std::string SelectAllocations(const ExportArguments& arguments) {
@@ -110,6 +138,24 @@ absl::StatusOr<int> ExportSqlite(const ExportArguments& arguments) {
   if (absl::Status status = output->Commit(); !status.ok()) return status;
   PrintNote(fmt::format("{}: to view: sqlite3 {} 'SELECT * FROM categories'", arguments.output,
                         arguments.output));
+  tables->PrintLacksOfAll();
+  return kDone;
+}
+
+absl::StatusOr<int> ExportArrow(const ExportArguments& arguments) {
+  const auto selected = SelectTables(arguments.tables);
+  if (!selected.ok()) return selected.status();
+  auto file = ExportFile::Create(arguments);
+  if (!file.ok()) return file.status();
+  auto tables = OpenedTables::Open(arguments, answers::TextForm::kAsRecorded);
+  if (!tables.ok()) return tables.status();
+  for (const Table* table : *selected) {
+    const absl::Status written = tables->query().WriteArrow(
+        *table, [&](std::string_view bytes) { file->stream() << bytes; });
+    if (!written.ok())
+      return absl::Status(written.code(), absl::StrCat(arguments.output, ": ", written.message()));
+  }
+  if (absl::Status status = file->Commit(); !status.ok()) return status;
   tables->PrintLacksOfAll();
   return kDone;
 }

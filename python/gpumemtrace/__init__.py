@@ -15,6 +15,8 @@ The recording begins with the first call of the GPU. Earlier annotations are not
 
 A program that was started without gpumemtrace may call start(), ideally before it uses the GPU.
 
+read() and to_parquet() read recordings that are complete, as Arrow tables and into Parquet files.
+
 Thread safety: all functions, from any thread. After a fork, the child annotates its own recording.
 """
 
@@ -23,7 +25,7 @@ import itertools
 import os
 from typing import Any, Callable, List, Optional, Tuple, TypeVar
 
-__all__ = ["mark", "recording", "region", "snapshot", "start", "step"]
+__all__ = ["mark", "read", "recording", "region", "snapshot", "start", "step", "to_parquet"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _NO_INDEX = 2**64 - 1  # the value for "no index" in the library's interface
@@ -267,6 +269,16 @@ class region:
                 return function(*arguments, **named)
 
         return within  # type: ignore[return-value]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads what reads recordings when it is first used, because programs that are recorded need none
+    of it."""
+    if name not in ("read", "to_parquet"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import tables
+
+    return getattr(tables, name)
 
 
 def _new_region(name: bytes) -> region:

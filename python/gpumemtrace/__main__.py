@@ -6,14 +6,14 @@ import sys
 from typing import Optional
 
 
-def _program() -> Optional[str]:
+def find_program() -> Optional[str]:
     """Returns the program of this package, otherwise the one in $PATH, otherwise None."""
     own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "gpumemtrace")
     return own if os.path.isfile(own) else shutil.which("gpumemtrace")
 
 
 def main() -> None:
-    program = _program()
+    program = find_program()
     if program is None:
         sys.exit("gpumemtrace: this installation has the Python package, but not the programs. Install the wheel that "
                  "scripts/wheel builds, or add the directory of the program gpumemtrace to PATH")
