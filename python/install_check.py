@@ -15,7 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 EXPECTED = {"__init__.py", "__main__.py", "accelerate.py", "lightning.py", "notebook.py", "py.typed", "pytest_plugin.py",
-            "training.py", "transformers.py"}
+            "tables.py", "training.py", "transformers.py"}
 
 
 def run(*command, **more):
