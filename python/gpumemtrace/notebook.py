@@ -24,7 +24,7 @@ from IPython.display import display
 
 import gpumemtrace
 
-from .__main__ import _program
+from .__main__ import find_program
 
 _READING = {"advise", "cat", "diff", "export", "frag", "info", "leaks", "ledger", "oom", "query", "report", "show", "whatif"}
 _ASKING = {"mark", "snapshot", "status"}
@@ -64,7 +64,7 @@ _rewrite_cell.has_side_effects = True  # type: ignore[attr-defined]  # terminals
 
 
 def _found_program() -> str:
-    program = _program()
+    program = find_program()
     if program is None:
         raise UsageError("this kernel has the Python package gpumemtrace, but not the program. Install the wheel that "
                          "scripts/wheel builds, or add the directory of the program gpumemtrace to PATH and restart the kernel")
