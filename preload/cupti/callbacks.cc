@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <atomic>
+
 #include "preload/base/clock.h"
 #include "preload/base/thread_state.h"
 #include "preload/cupti/activities.h"
@@ -145,7 +147,13 @@ void OnSynchronized(Process* p, const CuptiLibrary& library, CUpti_CallbackId id
   RecordSyncLater(p, r);
 }
 
+// State: whether CUPTI reports all driver calls, and not only those that were enabled first; a
+// child enables them again. Otherwise an allocation would be recorded whose release, a moment
+// later, is not.
+constinit std::atomic<bool> all_calls_enabled{false};
+
 void OnDriverApi(CUpti_CallbackId id, const CUpti_CallbackData& data) {
+  if (!all_calls_enabled.load(std::memory_order_acquire)) return;
   const DriverCall call = {id, data.functionParams, data.correlationData};
   if (data.callbackSite == CUPTI_API_ENTER) return OnDriverCallBegin(call);
   uint32_t result = CUDA_SUCCESS;
@@ -156,10 +164,12 @@ void OnDriverApi(CUpti_CallbackId id, const CUpti_CallbackData& data) {
 
 // A library that is older than a function rejects its number.
 void EnableDriverCalls(const CuptiLibrary& library, CUpti_SubscriberHandle subscriber) {
+  all_calls_enabled.store(false);
   ForgetDriverCalls();
   uint32_t id;
   for (int n = 0; (id = DriverCallId(n)) != 0; ++n)
     library.EnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+  all_calls_enabled.store(true);
 }
 
 }  // namespace
