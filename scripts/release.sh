@@ -82,7 +82,7 @@ copy_licences() {
   local package text
   mkdir -p "$1"
   for package in libabsl-dev libprotobuf-dev libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libevent-dev libre2-dev \
-    libdw-dev libzstd-dev zlib1g-dev liblzma-dev libbz2-dev libsqlite3-dev libncurses-dev libedit-dev libbsd-dev \
+    libdw-dev libzstd-dev zlib1g-dev liblzma-dev libbz2-dev libsqlite3-dev libncurses-dev libedit-dev libbsd-dev libmd-dev \
     "libstdc++-$(gcc -dumpversion)-dev"; do
     text=/usr/share/doc/$package/copyright
     [[ -e $text ]] || fail "$text does not exist: install $package with its documentation"
