@@ -26,8 +26,8 @@ namespace gmt::answers::sql {
 struct CellValue {
   enum Type { kNull, kInteger, kText, kLastingText } type = kNull;
   int64_t integer = 0;
-  std::string copy;          // of kText
-  std::string_view lasting;  // of kLastingText
+  std::string copy;          // the text, if the type is kText
+  std::string_view lasting;  // the text, if the type is kLastingText
 
   std::string_view text() const { return type == kText ? copy : lasting; }
 };

@@ -126,7 +126,7 @@ struct Cursor : sqlite3_vtab_cursor {
   const Column* const columns = table.of.table.columns.data();
   Plan plan;
   int64_t key = 0;
-  std::vector<Operand> operands;  // of plan.conditions
+  std::vector<Operand> operands;  // one for each of plan.conditions
 
   size_t source_index = 0, source_count = 0;
   Source* source = nullptr;
@@ -260,16 +260,16 @@ int BestIndex(sqlite3_vtab* at, sqlite3_index_info* info) {
     if (!CanCheck(*table, info, i)) continue;
     plan.conditions.push_back({info->aConstraint[i].iColumn, info->aConstraint[i].op});
     info->aConstraintUsage[i].argvIndex = static_cast<int>(plan.conditions.size());
-    constexpr double kShare = 0.25;  // of rows that meet a condition: a guess
-    seen *= kShare;
+    constexpr double kShareThatMeets = 0.25;  // a guess: how many rows meet a condition
+    seen *= kShareThatMeets;
   }
   if (auto order = OrderOf(*table, info); order && !plan.by_key) {
     plan.order = *std::move(order);
     info->orderByConsumed = 1;
   }
-  constexpr double kCheck = 0.1;  // of the time that SQLite takes for a row
+  constexpr double kCheckCost = 0.1;  // to check a row here, relative to a row that SQLite sees
   info->estimatedRows = 1 + static_cast<sqlite3_int64>(seen);
-  info->estimatedCost = 1 + rows * kCheck + seen;
+  info->estimatedCost = 1 + rows * kCheckCost + seen;
   info->idxNum = table->NumberOf(std::move(plan));
   return SQLITE_OK;
 }

@@ -69,8 +69,8 @@ void AddColumns(const answers::sql::Table& table, std::set<std::string>& words) 
   for (const answers::sql::Column& column : table.columns) words.insert(column.name);
 }
 
-// The columns of the tables that `tokens` mention, or of all tables. With `qualifier`, only those
-// of the table with that name or alias.
+// Adds the columns of the tables that `tokens` mention, or of all tables. A `qualifier` is the name
+// or alias of the only table whose columns are wanted.
 void AddColumnsOf(const std::vector<std::string>& tokens, const std::string& qualifier,
                   std::set<std::string>& words) {
   bool is_known = false;

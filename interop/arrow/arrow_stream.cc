@@ -16,7 +16,7 @@ namespace {
 
 // A stream ends with a message whose metadata is empty.
 constexpr std::string_view kNoMetadata;
-constexpr int64_t kMaxTextBytes = INT32_MAX;  // of a dictionary, whose offsets have 32 bits
+constexpr int64_t kMaxTextBytes = INT32_MAX;  // a dictionary has offsets of 32 bits
 
 using NamedType = std::pair<const char*, ArrowType>;
 

@@ -25,7 +25,7 @@ def python_with_libraries():
 
 
 def environment(rig):
-    path = f"{rig.build / 'bin'}:{os.environ['PATH']}"  # of `python -m gpumemtrace`
+    path = f"{rig.build / 'bin'}:{os.environ['PATH']}"  # `python -m gpumemtrace` finds the program there
     return {"PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1", "PATH": path}
 
 

@@ -319,7 +319,7 @@ def main():
     parser.add_argument("cases", nargs="*")
     arguments = parser.parse_args()
     failed = 0
-    warnings.simplefilter("ignore")  # of what the recordings lack
+    warnings.simplefilter("ignore")  # the recordings lack something
     with tempfile.TemporaryDirectory(prefix="gmt-tables.") as folder:
         checked = Checked(arguments.build.resolve(), pathlib.Path(folder))
         for case in CASES:

@@ -9,8 +9,8 @@ import { axisWords } from '../timeline/draw_plot';
 
 export interface LaneAxis {
   readonly align: LaneAlignment;
-  readonly axis: 'time' | 'step'; // of the recordings
-  readonly domain: Range; // of the common axis
+  readonly axis: 'time' | 'step'; // which axis of the recordings it shows
+  readonly domain: Range; // what the common axis can show
   /** By the clock: the time at which the first recording began, in ns since 1970. */
   readonly first: bigint | null;
   /**

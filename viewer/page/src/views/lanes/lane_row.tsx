@@ -23,7 +23,7 @@ export interface Shared {
   readonly source: DataSource;
   readonly axis: LaneAxis;
   readonly range: Range; // shown, on the common axis
-  readonly width: number; // of the plots, in px
+  readonly width: number; // how wide the plots are, in px
   /** The position that the readouts describe, and whether it is the pointer's; null: none. */
   readonly moment: { readonly position: number; readonly isPointer: boolean } | null;
   readonly onPoint: (position: number | null) => void;
@@ -35,7 +35,7 @@ export interface Shared {
 interface LaneRowProps {
   readonly entry: LaneEntry;
   readonly shared: Shared;
-  readonly stage: string; // of loading
+  readonly stage: string; // how far the recordings are loaded
   readonly progress: FileProgress | null;
   readonly top: number; // bytes at the top of the plot
   readonly isSelected: boolean;
