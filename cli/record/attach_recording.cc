@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/record/inject_library.h"
 #include "collector/inject/preconditions.h"
+#include "collector/inject/running_program.h"
 #include "collector/inject/target_info.h"
 #include "collector/sessions/socket_path.h"
 
@@ -83,6 +84,8 @@ absl::StatusOr<std::unique_ptr<CollectorProcess>> StartCollector(const AttachOpt
 
 absl::StatusOr<std::unique_ptr<AttachRecording>> AttachRecording::Begin(
     const AttachOptions& options, const std::string& text, pid_t pid) {
+  // Before the injection, so that a program that executes another one right after it is noticed.
+  auto program = std::make_unique<inject::RunningProgram>(pid);
   const TargetInfo target = inject::Inspect(pid);
   if (!target.exists)
     return absl::NotFoundError(inject::FirstRefusal(target, inject::CheckAttachable(target, "")));
@@ -92,6 +95,7 @@ absl::StatusOr<std::unique_ptr<AttachRecording>> AttachRecording::Begin(
   if (recording.ok()) {
     (*output)->HandOver();
     (*recording)->output_ = *std::move(output);
+    (*recording)->program_ = std::move(program);
   } else {
     (*output)->RemoveIfEmpty();
   }
@@ -137,7 +141,7 @@ absl::Status AttachRecording::Problem() {
         absl::StrCat("process ", pid_, " cannot be recorded: no memory for its session: ",
                      std::strerror(static_cast<int>(c.attach_errno.load()))));
   }
-  if (!collector_->HasEnded()) return absl::OkStatus();
+  if (!collector_->HasEnded()) return ProblemOfProgram();
   const std::string complaint = collector_->Complaint();
   if (!complaint.empty()) return absl::InternalError(complaint);
   if (collector_->exit_code() != 0) {
@@ -147,6 +151,17 @@ absl::Status AttachRecording::Problem() {
   }
   return absl::NotFoundError(
       absl::StrCat("process ", pid_, " ended before it called the GPU again"));
+}
+
+absl::Status AttachRecording::ProblemOfProgram() const {
+  // A program that has recorded something is waited for: its collector will read that.
+  if (session_->control().attach_now.load() == number_ || !program_->IsGone())
+    return absl::OkStatus();
+  const TargetInfo now = inject::Inspect(pid_);
+  if (!now.exists || now.state == 'Z' || now.state == 'X') return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(
+      "process ", pid_, " executed another program before it called the GPU again. To record that ",
+      "program: gpumemtrace attach ", pid_));
 }
 
 void AttachRecording::Withdraw() { session_->Withdraw(number_); }
@@ -160,7 +175,7 @@ bool AttachRecording::End() {
 void AttachRecording::Cancel() {
   End();
   if (collector_->HasEnded()) output_->RemoveIfEmpty();
-  if (session_->is_injected()) DetachLibrary(inject::Inspect(pid_));
+  if (session_->is_injected() && !program_->IsGone()) DetachLibrary(inject::Inspect(pid_));
 }
 
 }  // namespace gmt::cli

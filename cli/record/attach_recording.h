@@ -20,6 +20,7 @@
 #include "cli/record/attached_session.h"
 #include "cli/record/claimed_output.h"
 #include "cli/record/collector_process.h"
+#include "collector/inject/running_program.h"
 #include "collector/inject/target_info.h"
 
 namespace gmt::cli {
@@ -58,7 +59,12 @@ class AttachRecording {
                                                               const ClaimedOutput& output);
   AttachRecording(pid_t pid, std::unique_ptr<AttachedSession> session,
                   std::unique_ptr<CollectorProcess> collector, uint32_t number);
+  // Returns why the process's program will not record, or OK: the end of the process is left to the
+  // collector to notice.
+  absl::Status ProblemOfProgram() const;
+
   pid_t pid_;
+  std::unique_ptr<inject::RunningProgram> program_;
   std::unique_ptr<ClaimedOutput> output_;
   std::unique_ptr<AttachedSession> session_;
   std::unique_ptr<CollectorProcess> collector_;

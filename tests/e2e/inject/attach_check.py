@@ -255,6 +255,25 @@ def waits_for_a_call(rig):
     ends_well(process)
 
 
+def exec_before_a_call(rig):
+    """A process that executes another program before its next GPU call: attach reports that, and the new program can be
+    attached to."""
+    process = rig.loops("execs")
+    attach = subprocess.Popen([rig.program, "attach", str(process.pid), "-o", "run.gmt"], cwd=rig.folder,
+                              env=rig.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    output = next((line for line in attach.stderr if "waiting for the next GPU call" in line), "")
+    process.send_signal(signal.SIGUSR1)
+    _, err = attach.communicate(timeout=HANG_S)
+    assert attach.returncode == 1 and output and "executed another program" in err, (output, err)
+    assert not list(rig.folder.glob("*.gmt")), "a file remains"
+    assert process.stdout.readline().startswith("ready"), "the other program does not run"
+    rig.attach(process.pid, "-o", "more.gmt")
+    rig.wait_recorded("more.gmt")
+    rig.verb("detach", process.pid)
+    rig.check_recording("more.gmt")
+    ends_well(process)
+
+
 def start_static(rig, *words, **environment):
     """Starts a program with a statically linked runtime that has stored the addresses of the driver's functions."""
     return rig.loops(*words, loop="_static", LD_LIBRARY_PATH=rig.simcuda,
@@ -392,7 +411,7 @@ def full_directory(rig):
 
 CASES = [injected, injected_into_bound_at_once, slower_than_another, detach_whose_collector_dies,
          child_of_a_recorded_process, rounds_leave_no_growth, dormant, recorded_to_its_end, watched, preloaded, waits_for_a_call,
-         static_runtime, static_runtime_of_all_kinds, static_runtime_without_cupti, locked, full_directory]
+         exec_before_a_call, static_runtime, static_runtime_of_all_kinds, static_runtime_without_cupti, locked, full_directory]
 
 
 if __name__ == "__main__":

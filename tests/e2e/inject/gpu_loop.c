@@ -4,9 +4,10 @@
  * every kind: arrays, pinned, managed, from a pool, mapped explicitly, from a graph, from another
  * process. With "workers" it forks two processes that use no GPU, like data loaders, after it has
  * used the GPU. With "passing" it keeps no block. With "forks" it forks a process at SIGUSR1 that
- * continues with the same calls, whatever they return.
+ * continues with the same calls, whatever they return. With "execs" it makes no call after the first
+ * and, at SIGUSR1, executes itself without that word.
  *
- *   gpu_loop [CHILDREN|idle|locked|kinds|workers|passing|forks]
+ *   gpu_loop [CHILDREN|idle|locked|kinds|workers|passing|forks|execs]
  */
 
 #include <cuda.h>
@@ -129,6 +130,12 @@ static void start_workers(void) {
   }
 }
 
+static void exec_at_once(int signal) {
+  (void)signal;
+  execl("/proc/self/exe", "gpu_loop", (char*)NULL);
+  _exit(1);
+}
+
 static volatile sig_atomic_t is_to_fork;
 static void fork_soon(int signal) { is_to_fork = signal; }
 
@@ -171,7 +178,8 @@ static int work(int idle, int kinds, int workers, int passing) {
 }
 
 int main(int argc, char** argv) {
-  const int idle = argc > 1 && strcmp(argv[1], "idle") == 0;
+  const int execs = argc > 1 && strcmp(argv[1], "execs") == 0;
+  const int idle = execs || (argc > 1 && strcmp(argv[1], "idle") == 0);
   const int locked = argc > 1 && strcmp(argv[1], "locked") == 0;
   if (locked && mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return 2;
   const int kinds = argc > 1 && strcmp(argv[1], "kinds") == 0;
@@ -179,6 +187,7 @@ int main(int argc, char** argv) {
   const int passing = argc > 1 && strcmp(argv[1], "passing") == 0;
   const int forks = argc > 1 && strcmp(argv[1], "forks") == 0;
   if (forks) signal(SIGUSR1, fork_soon);
+  if (execs) signal(SIGUSR1, exec_at_once);
   const int is_way = idle || locked || kinds || workers || passing || forks;
   const int children = argc > 1 && !is_way ? atoi(argv[1]) : 0;
   for (int i = 0; i < children; ++i) {
