@@ -186,7 +186,8 @@ class Bench:
         for name, row in rows.items():
             frames, walk = name.split("/")
             own = rows[f"{frames}/WalkOwn"]["cpu_time"]
-            self.add(f"walk: {walk.removeprefix('Walk').lower()}, {frames.removeprefix('Frames')} frames",
+            walk = re.sub("(?<!^)([A-Z])", r" \1", walk.removeprefix("Walk")).lower()
+            self.add(f"walk: {walk}, {frames.removeprefix('Frames')} frames",
                      f"{row['cpu_time']:.0f} ns, {row['cpu_time'] / row['frames']:.1f} a frame",
                      f"x{row['cpu_time'] / own:.2f} own")
 

@@ -46,8 +46,7 @@ class StackBuilder {
         python_(python),
         native_is_wanted_(native == Native::kWanted) {}
 
-  // Adds all frames of a walk, and finishes the stack. Most frames are just an address to store;
-  // what the loops need for them is kept in registers.
+  // Adds all frames of a walk, and finishes the stack. Most frames are just an address to store.
   template <typename Walk>
   [[gnu::always_inline]] void AddAll(Walk* walk) {
     const Interpreter::OwnText text = interpreter_.text();
@@ -55,31 +54,37 @@ class StackBuilder {
     uint64_t* const frames = stack_.frames;
     uint64_t low = 0;
     uint32_t depth = 0;
-    NativeFrame frame;
+    bool is_full = false;
     // Until the interpreter's code is reached; to the end if that code leaves no markers on the
     // stack.
-    bool watches_text = true;
-    while (watches_text) {
-      if (!walk->Next(&frame)) return FinishAt(depth, walk->truncated());
+    const bool reaches_end = walk->ForEach([&](NativeFrame frame) __attribute__((always_inline)) {
       const bool is_first_or_full = depth - 1 >= session::kMaxStackDepth - 1;
+      bool watches_text = true;
       if (frame.exact || text.Holds(frame.address) || greenlets.Holds(frame.address) ||
           is_first_or_full) [[unlikely]] {
-        if (!AddSpecialAt(&depth, frame, low)) return Finish(false);
-        watches_text = !(has_begun_ && python_.has_markers());
+        is_full = !AddSpecialAt(&depth, frame, low);
+        watches_text = !is_full && !(has_begun_ && python_.has_markers());
       } else {
         frames[depth++] = frame.address;
       }
       low = frame.cfa;
-    }
-    for (uint64_t marker = NextMarker(); walk->Next(&frame); low = frame.cfa) {
+      return watches_text;
+    });
+    if (is_full) return Finish(false);
+    if (reaches_end) return FinishAt(depth, walk->truncated());
+    uint64_t marker = NextMarker();
+    walk->ForEach([&](NativeFrame frame) __attribute__((always_inline)) {
       if (marker < frame.cfa || frame.exact || greenlets.Holds(frame.address) ||
           depth == session::kMaxStackDepth) [[unlikely]] {
-        if (!AddSpecialAt(&depth, frame, low)) return Finish(false);
+        is_full = !AddSpecialAt(&depth, frame, low);
         marker = NextMarker();
       } else {
         frames[depth++] = frame.address;
       }
-    }
+      low = frame.cfa;
+      return !is_full;
+    });
+    if (is_full) return Finish(false);
     FinishAt(depth, walk->truncated());
   }
 

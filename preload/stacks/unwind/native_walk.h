@@ -3,13 +3,14 @@
 // NativeWalk: walks the calling thread's native frames, starting at the function that creates it.
 //
 //   NativeWalk walk(CaptureRegisters());
-//   for (NativeFrame frame; walk.Next(&frame);) ...
+//   for (NativeFrame frame; walk.Next(&frame);) ...     or walk.ForEach(...)
 //   if (walk.truncated()) ...
 //
 // The compilers' frame descriptions in .eh_frame are condensed to a rule of eight bytes per address
 // (preload/stacks/unwind/rule.h) and cached (preload/stacks/unwind/rule_cache.h). A frame then
-// costs two additions and two loads. It works on any stack: a thread's, a coroutine's, a signal
-// handler's, and from there into the interrupted code.
+// costs two additions and two loads. From a frame of the thread's last walk on, it is only checked
+// that the rest is still the same (preload/stacks/unwind/last_walk.h). A walk works on any stack: a
+// thread's, a coroutine's, a signal handler's, and from there into the interrupted code.
 //
 // Invariants, whatever the tables contain
 //   W1  Only memory that is known to be readable is read (preload/stacks/unwind/stack_range.h).
@@ -28,6 +29,7 @@
 
 #include <stdint.h>
 
+#include "preload/stacks/unwind/last_walk.h"
 #include "preload/stacks/unwind/native_frame.h"
 #include "preload/stacks/unwind/registers.h"
 #include "preload/stacks/unwind/rule_cache.h"
@@ -39,15 +41,72 @@ namespace gmt::preload {
 
 class NativeWalk {
  public:
-  // The function that has captured `here` must not return before the walk ends.
-  explicit NativeWalk(const Registers& here) : start_(here) {
+  enum class Known { kNothing, kLastWalk };
+
+  // The function that has captured `here` must not return before the walk ends. `known`: whether to
+  // use the frames of the thread's last walk, and to keep this one's.
+  explicit NativeWalk(const Registers& here, Known known = Known::kNothing) : start_(here) {
     const StackRange range = StackRange::Around(here.sp);
     at_ = {here.pc + 1,        here.sp, here.bp, range.low,     range.high,
            RuleCache::Epoch(), 0,       true,    WalkEnd::kNone};
+    if (known == Known::kNothing) return;
+    last_ = LastWalk::Acquire(at_.epoch);
+    if (last_ == nullptr) return;
+    known_ = last_->begin();
+    changed_ = last_->changed();
   }
+  [[gnu::always_inline]] ~NativeWalk() {
+    if (last_ == nullptr) return;
+    last_->Keep(changed_, met_);
+    last_->Release();
+  }
+  NativeWalk(const NativeWalk&) = delete;
+  NativeWalk& operator=(const NativeWalk&) = delete;
 
   // Returns false if there are no more frames.
-  [[gnu::always_inline]] bool Next(NativeFrame* frame) {
+  bool Next(NativeFrame* frame) {
+    if (follows_) {
+      const KnownFrame& next = known_[1];
+      if (next.IsStillNext()) {
+        *frame = {known_->behind, next.sp, false};
+        ++known_;
+        return true;
+      }
+      StopFollowing();
+    }
+    return NextByRule(frame);
+  }
+  // Calls use(frame) for each frame, until that returns false. Returns whether it never did. Faster
+  // than Next(), because the loop over known frames has few variables, which stay in registers.
+  template <typename Use>
+  [[gnu::always_inline]] bool ForEach(Use use) {
+    while (true) {
+      if (follows_) {
+        KnownFrame* known = known_;
+        bool goes_on = true;
+        for (; goes_on && known[1].IsStillNext(); ++known)
+          goes_on = use(NativeFrame{known->behind, known[1].sp, false});
+        known_ = known;
+        if (!goes_on) return false;
+        StopFollowing();
+      }
+      NativeFrame frame;
+      if (!NextByRule(&frame)) return true;
+      if (!use(frame)) return false;
+    }
+  }
+
+  // Returns whether the walk ended before the outermost frame. Valid after there were no more
+  // frames.
+  bool truncated() const { return at_.end == WalkEnd::kTruncated; }
+
+ private:
+  [[gnu::always_inline]] void StopFollowing() {
+    follows_ = false;
+    at_.count += static_cast<uint32_t>(known_ - met_);
+    at_.Set(known_->behind, known_->sp, known_->bp, false);
+  }
+  [[gnu::always_inline]] bool NextByRule(NativeFrame* frame) {
     const Rule rule = RuleCache::Find(at_.behind, at_.epoch);
     const uint64_t base = rule.from_bp() ? at_.bp : at_.sp;
     const uint64_t cfa = base + static_cast<uint64_t>(rule.offset());
@@ -55,28 +114,31 @@ class NativeWalk {
     // The CFA is below the range only if a signal arrived just after an instruction that frees a
     // frame.
     if (!rule.IsSimple() || cfa <= at_.sp || cfa > at_.high || (cfa & 7) != 0 ||
-        saved_bp < at_.low || at_.count == kMaxFrames) [[unlikely]] {
+        saved_bp < at_.sp || at_.count == kMaxFrames) [[unlikely]] {
       const StepResult result = TakeSlowStep(at_, start_, rule);
+      const bool rises = result.next.sp > at_.sp && result.next.high == at_.high;
       at_ = result.next;
       *frame = result.frame;
+      if (last_ != nullptr && at_.end == WalkEnd::kNone) NoteSlowStep(rises);
       return result.frame.address != 0;
     }
     *frame = {at_.address(), cfa, at_.exact};
+    const bool was_exact = at_.exact;
     if (rule.bp_at_cfa()) at_.bp = LoadWord(saved_bp);
     at_.behind = LoadWord(cfa - sizeof(uint64_t));
     at_.sp = cfa;
     at_.exact = false;
     ++at_.count;
+    // The state of an interrupted frame is not kept, so the step from it cannot be repeated.
+    if (last_ != nullptr)
+      Note(was_exact          ? nullptr
+           : rule.bp_at_cfa() ? reinterpret_cast<const uint64_t*>(saved_bp)
+                              : &changed_->bp);
     return true;
   }
 
-  // Returns whether the walk ended before the outermost frame. Valid after Next() has returned
-  // false.
-  bool truncated() const { return at_.end == WalkEnd::kTruncated; }
-
- private:
-  static constexpr uint32_t kMaxFrames = 288;  // the depth of a recorded stack, plus our own
-                                               // frames
+  // The depth of a recorded stack, plus our own frames.
+  static constexpr uint32_t kMaxFrames = LastWalk::kMaxFrames;
 
   // Passed by value and never by address, so that it can live in registers. No two of its words are
   // adjacent, because compilers would put those into one vector register, from which every step
@@ -108,8 +170,43 @@ class NativeWalk {
   };
   static StepResult TakeSlowStep(State at, Registers start, Rule rule);
 
+  // Notes that a step has arrived at `at_`. From a frame of the last walk on, follows that.
+  [[gnu::always_inline]] void Note(const uint64_t* bp_slot) {
+    if (met_ != nullptr) [[unlikely]]
+      LeaveLastWalk();
+    while (known_->sp < at_.sp) ++known_;
+    if (known_->sp == at_.sp && known_->behind == at_.behind && known_->bp == at_.bp &&
+        last_->IsBelow(at_.high) && last_->end() - known_ <= kMaxFrames - at_.count) {
+      known_->bp_slot = bp_slot == &changed_->bp ? &known_->bp : bp_slot;
+      met_ = known_;
+      follows_ = true;
+    } else {
+      *changed_++ = {at_.sp, at_.behind, at_.bp, bp_slot};
+    }
+  }
+  // `rises`: the step has stayed on the stack.
+  [[gnu::always_inline]] void NoteSlowStep(bool rises) {
+    if (!at_.exact) return Note(nullptr);
+    if (met_ != nullptr) LeaveLastWalk();
+    if (rises) return;
+    last_->Forget();
+    last_->Release();
+    last_ = nullptr;
+  }
+  // The walk continues differently from the last one.
+  [[gnu::always_inline]] void LeaveLastWalk() {
+    changed_ = last_->Append(met_, known_, changed_);
+    met_ = nullptr;
+    ++known_;
+  }
+
   const Registers start_;
   State at_;
+  LastWalk* last_ = nullptr;       // nullptr: of no use for this walk
+  KnownFrame* known_ = nullptr;    // while following it: the frame that Next() returns next
+  KnownFrame* changed_ = nullptr;  // the end of the frames that were not in it
+  KnownFrame* met_ = nullptr;      // the frame from which this walk has followed it
+  bool follows_ = false;
 };
 
 }  // namespace gmt::preload

@@ -32,6 +32,7 @@ __attribute__((noinline)) void ExpectAllSame() {
     CompareWalks(true, &c);
     EXPECT_EQ(c.outcome, Outcome::kSame) << "at frame " << c.where << " of " << c.own.count;
     EXPECT_FALSE(c.slow_differs);
+    EXPECT_FALSE(c.after_last_differs);
     EXPECT_GT(c.own.count, 2u);
   }
   asm volatile("" ::: "memory");  // not a tail call
@@ -39,7 +40,8 @@ __attribute__((noinline)) void ExpectAllSame() {
 
 __attribute__((noinline)) WalkedFrames Walk() {
   WalkedFrames walked;
-  Collect(NativeWalk(CaptureRegisters()), &walked);
+  NativeWalk walk(CaptureRegisters());
+  Collect(&walk, &walked);
   return walked;
 }
 

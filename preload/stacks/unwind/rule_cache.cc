@@ -44,6 +44,8 @@ RulesInDoubt::~RulesInDoubt() {
   }
 }
 
+bool RuleCache::IsInDoubt() { return in_doubt.load() != 0; }
+
 void ForgetDoubts() { in_doubt.store(0); }
 
 Rule RuleCache::Recall(uint64_t behind, uint64_t epoch) {
@@ -77,7 +79,7 @@ __attribute__((noinline, cold)) Rule RuleCache::FindElsewhere(uint64_t behind, u
   if (behind == 0 || behind >= kAddressLimit) return Rule::OfShape(Rule::kNowhere);
   const Rule known = Recall(behind, epoch);
   if (known.bits() != 0) return known;
-  const bool keep = in_doubt.load() == 0;
+  const bool keep = !IsInDoubt();
   const Rule rule = FindRule(behind);
   // A library may later be loaded at an address where there is nothing now.
   if (keep && rule.shape() != Rule::kNowhere) Remember(behind, epoch, rule);

@@ -61,6 +61,9 @@ class RuleCache {
   // Returns the epoch under which new rules are stored. Read once per walk.
   static uint64_t Epoch() { return epoch_.load(std::memory_order_acquire); }
 
+  // Returns whether a thread is unloading a library.
+  static bool IsInDoubt();
+
   // Returns FindRule(behind), from the cache if possible.
   static Rule Find(uint64_t behind, uint64_t epoch) {
     const Rule rule = Peek(*Home(behind), behind, epoch);

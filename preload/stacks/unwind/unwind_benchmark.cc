@@ -29,14 +29,25 @@ struct Stack {
   int size;
 };
 
-__attribute__((noinline)) void WalkOwn(Stack* stack) {
-  NativeWalk walk(CaptureRegisters());
+template <NativeWalk::Known kKnown>
+[[gnu::always_inline]] inline void WalkBy(const Registers& here, Stack* stack) {
+  NativeWalk walk(here, kKnown);
   int n = 0;
-  for (NativeFrame frame; n < kRoom && walk.Next(&frame); ++n) {
+  walk.ForEach([&](NativeFrame frame) __attribute__((always_inline)) {
     stack->frames[n] = frame.address;
-    stack->cfas[n] = frame.cfa;
-  }
+    stack->cfas[n++] = frame.cfa;
+    return n < kRoom;
+  });
   stack->size = n;
+}
+
+__attribute__((noinline)) void WalkOwn(Stack* stack) {
+  WalkBy<NativeWalk::Known::kNothing>(CaptureRegisters(), stack);
+}
+
+// All frames but the innermost are those of the last walk.
+__attribute__((noinline)) void WalkAfterLast(Stack* stack) {
+  WalkBy<NativeWalk::Known::kLastWalk>(CaptureRegisters(), stack);
 }
 
 __attribute__((noinline)) void WalkSlowly(Stack* stack) {
@@ -127,6 +138,7 @@ void Frames50(benchmark::State& state, Walk walk) { Measure<36>(state, walk); }
   BENCHMARK_CAPTURE(Frames20, walk, walk); \
   BENCHMARK_CAPTURE(Frames50, walk, walk);
 GMT_MEASURE(WalkOwn)
+GMT_MEASURE(WalkAfterLast)
 GMT_MEASURE(WalkLibunwind)
 GMT_MEASURE(WalkLibgcc)
 GMT_MEASURE(WalkGlibc)

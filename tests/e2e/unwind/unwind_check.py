@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAMS = ROOT / "tests" / "programs"
 
 KINDS = [
-    "compared", "libgcc fell", "different", "slow differs", "truncated", "further", "too deep",
+    "compared", "libgcc fell", "different", "slow differs", "after last differs", "truncated", "further", "too deep",
     "distinct", "deepest", "exact",
 ]  # fmt: skip
 LINE = re.compile("^.*: " + ", ".join(rf"{kind} (\d+)" for kind in KINDS) + "$", re.MULTILINE)
@@ -78,7 +78,7 @@ class Rig:
     def check(self, command, at_least, truncated=0, further=0, **more):
         counts, _, text = self.run(command, **more)
         assert counts["compared"] >= at_least, counts
-        assert counts["different"] == 0 and counts["slow differs"] == 0, text
+        assert counts["different"] == counts["slow differs"] == counts["after last differs"] == 0, text
         assert counts["truncated"] <= truncated, text
         assert counts["further"] <= further * counts["compared"], text
         for kind in KINDS:

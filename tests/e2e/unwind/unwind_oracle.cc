@@ -33,7 +33,7 @@ using gmt::preload::testing::Comparison;
 using gmt::preload::testing::Outcome;
 using gmt::preload::testing::WalkedFrames;
 
-std::atomic<uint64_t> outcomes[6], slow_differs, distinct, exact, mallocs;
+std::atomic<uint64_t> outcomes[6], slow_differs, after_last_differs, distinct, exact, mallocs;
 std::atomic<uint32_t> deepest, printed;
 std::atomic<uint64_t> seen[1 << 18];  // hashes of stacks
 uint64_t every = 0;
@@ -88,15 +88,17 @@ __attribute__((noinline)) void Check() {
   CompareWalks(outcomes[0].load(std::memory_order_relaxed) % 8 == 0, &c);
   outcomes[static_cast<int>(c.outcome)].fetch_add(1);
   if (c.slow_differs) slow_differs.fetch_add(1);
+  if (c.after_last_differs) after_last_differs.fetch_add(1);
   CountStack(c.own);
   const bool usual = c.outcome == Outcome::kSame || c.outcome == Outcome::kTooDeep ||
                      c.outcome == Outcome::kLibgccCrashed;
-  if ((!usual || c.slow_differs) && printed.fetch_add(1) < 5) {
-    Log("outcome %d at frame %u%s\n", static_cast<int>(c.outcome), c.where,
-        c.slow_differs ? ", slow differs" : "");
+  if ((!usual || c.slow_differs || c.after_last_differs) && printed.fetch_add(1) < 5) {
+    Log("outcome %d at frame %u%s%s\n", static_cast<int>(c.outcome), c.where,
+        c.slow_differs ? ", slow differs" : "", c.after_last_differs ? ", after last differs" : "");
     LogFrames("own", c.own, c.where);
     LogFrames("libgcc", c.libgcc, c.where);
     if (c.slow_differs) LogFrames("slow", c.slow, c.where);
+    if (c.after_last_differs) LogFrames("after last", c.after_last, c.where);
   }
   errno = error;
   inside = false;
@@ -144,16 +146,14 @@ __attribute__((destructor)) void End() {
   const auto n = [](Outcome o) {
     return static_cast<unsigned long>(outcomes[static_cast<int>(o)].load());
   };
-  Log("%s: compared %lu, libgcc fell %lu, different %lu, slow differs %lu, truncated %lu, further "
-      "%lu, too deep "
-      "%lu, "
-      "distinct %lu, deepest %u, exact %lu\n",
+  Log("%s: compared %lu, libgcc fell %lu, different %lu, slow differs %lu, after last differs "
+      "%lu, truncated %lu, further %lu, too deep %lu, distinct %lu, deepest %u, exact %lu\n",
       program_invocation_short_name,
       n(Outcome::kSame) + n(Outcome::kTooDeep) + n(Outcome::kTruncated) + n(Outcome::kFurther) +
           n(Outcome::kDifferent),
       n(Outcome::kLibgccCrashed), n(Outcome::kDifferent), slow_differs.load(),
-      n(Outcome::kTruncated), n(Outcome::kFurther), n(Outcome::kTooDeep), distinct.load(),
-      deepest.load(), exact.load());
+      after_last_differs.load(), n(Outcome::kTruncated), n(Outcome::kFurther), n(Outcome::kTooDeep),
+      distinct.load(), deepest.load(), exact.load());
   inside = false;
 }
 

@@ -1,7 +1,7 @@
 // preload/stacks/unwind/testing/compare_walks.h
 //
-// Walks the same stack by NativeWalk, by SlowWalk and by libgcc's unwinder, and compares frame by
-// frame. Does not allocate, because the caller may be malloc.
+// Walks the same stack by NativeWalk, with and without the last walk, by SlowWalk and by libgcc's
+// unwinder, and compares frame by frame. Does not allocate, because the caller may be malloc.
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_TESTING_COMPARE_WALKS_H_
 #define GMT_PRELOAD_STACKS_UNWIND_TESTING_COMPARE_WALKS_H_
@@ -36,10 +36,19 @@ enum class Outcome {
 };
 
 template <typename Walk>
-void Collect(Walk walk, WalkedFrames* walked) {
-  for (NativeFrame frame; !walked->full() && walk.Next(&frame);) {
+void Collect(Walk* walk, WalkedFrames* walked) {
+  for (NativeFrame frame; !walked->full() && walk->Next(&frame);) {
     walked->frames[walked->count++] = frame;
   }
+  walked->truncated = walk->truncated();
+}
+
+inline void CollectByRules(const Registers& here, NativeWalk::Known known, WalkedFrames* walked) {
+  NativeWalk walk(here, known);
+  walk.ForEach([&](NativeFrame frame) {
+    walked->frames[walked->count++] = frame;
+    return !walked->full();
+  });
   walked->truncated = walk.truncated();
 }
 
@@ -110,30 +119,39 @@ inline void DropUntil(uint64_t sp, WalkedFrames* walked) {
   for (uint32_t i = 0; i < walked->count; ++i) walked->frames[i] = walked->frames[i + first];
 }
 
+// Returns whether two of our walks from the same registers differ, as far as both can go.
+inline bool Differ(const WalkedFrames& one, const WalkedFrames& other) {
+  constexpr uint32_t kComparable = 256;
+  const uint32_t n = one.count < other.count ? one.count : other.count;
+  bool differ = n < kComparable && (one.count != other.count || one.truncated != other.truncated);
+  for (uint32_t i = 0; i < n; ++i) {
+    const NativeFrame &a = one.frames[i], &b = other.frames[i];
+    differ |= a.address != b.address || a.cfa != b.cfa || a.exact != b.exact;
+  }
+  return differ;
+}
+
 struct Comparison {
-  WalkedFrames own, slow, libgcc;
+  WalkedFrames own, after_last, slow, libgcc;  // after_last: with the frames of the last walk
   Outcome outcome;
   uint32_t where;  // the first frame that differs
-  bool slow_differs;
+  bool after_last_differs, slow_differs;
 };
 
 __attribute__((noinline)) inline void CompareWalks(bool with_slow, Comparison* c) {
   const Registers here = CaptureRegisters();
-  Collect(NativeWalk(here), &c->own);
+  CollectByRules(here, NativeWalk::Known::kNothing, &c->own);
+  CollectByRules(here, NativeWalk::Known::kLastWalk, &c->after_last);
+  c->after_last_differs = Differ(c->own, c->after_last);
   const bool stands = CollectByLibgcc(&c->libgcc);
   DropUntil(here.sp, &c->libgcc);
   c->outcome = Compare(c->own, c->libgcc, &c->where);
   if (!stands) c->outcome = Outcome::kLibgccCrashed;
   c->slow_differs = false;
   if (!with_slow) return;
-  Collect(SlowWalk(here, StackRange::Around(here.sp)), &c->slow);
-  const uint32_t n = c->own.count < c->slow.count ? c->own.count : c->slow.count;
-  c->slow_differs =
-      n < 256 && (c->own.count != c->slow.count || c->own.truncated != c->slow.truncated);
-  for (uint32_t i = 0; i < n; ++i) {
-    const NativeFrame &a = c->own.frames[i], &b = c->slow.frames[i];
-    c->slow_differs |= a.address != b.address || a.cfa != b.cfa || a.exact != b.exact;
-  }
+  SlowWalk slow(here, StackRange::Around(here.sp));
+  Collect(&slow, &c->slow);
+  c->slow_differs = Differ(c->own, c->slow);
 }
 
 }  // namespace gmt::preload::testing
