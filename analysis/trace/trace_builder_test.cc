@@ -294,7 +294,8 @@ TEST_F(SnapshotTest, EachAllocationWithoutAnAddressIsMemoryOfItsOwn) {
   snapshot.mutable_live()->set_count(3);  // the rows repeat the first
   const Trace trace = script_.Build({snapshot});
   EXPECT_THAT(HeldAfter(trace, 0), ElementsAre(0, 1, 2));
-  for (RowId row = 0; row < 3; ++row) EXPECT_NE(trace.rows.flags[row] & kRowUnbacked, 0) << row;
+  for (RowId row = 0; row < 3; ++row)
+    EXPECT_EQ(trace.rows.flags[row], kRowFromBefore | kRowHandle | kRowUnbacked);
 }
 
 TEST_F(SnapshotTest, EventAfterASnapshotWithItsAllocationIsTheSameAllocation) {
