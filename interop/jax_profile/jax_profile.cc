@@ -156,6 +156,7 @@ class LiveSet {
       on_cpu_ = true;
       return "";
     }
+    if (count == 0) return "has bytes without an allocation";
     if (!SetDevice(device, &event)) return "has a device without a number";
     if (count > kMostAllocations - allocations_)
       return absl::StrCat("exceeds the limit of ", kMostAllocations, " allocations");
@@ -183,9 +184,11 @@ class LiveSet {
   // "cuda:1", "gpu:1"
   static bool SetDevice(string_view label, Event* event) {
     if (label.empty()) return true;
-    const string_view number = label.substr(label.rfind(':') + 1);
-    const char* end = number.data() + number.size();
-    const auto [read, error] = std::from_chars(number.data(), end, event->device);
+    const string_view digits = label.substr(label.rfind(':') + 1);
+    const char* end = digits.data() + digits.size();
+    uint16_t number = 0;
+    const auto [read, error] = std::from_chars(digits.data(), end, number);
+    event->device = number;
     event->present |= format::kHasDevice;
     return error == std::errc() && read == end;
   }
@@ -230,7 +233,7 @@ bool LooksLikePprof(string_view first_bytes) {
   if (first_bytes.size() < 4 || first_bytes[0] != kSampleType) return false;
   const auto length = static_cast<unsigned char>(first_bytes[1]);
   const string_view type = first_bytes.substr(2, length);
-  if (length > kMostTypeBytes || type.size() < length) return false;
+  if (length == 0 || length > kMostTypeBytes || type.size() < length) return false;
   pprof::ValueType value;
   return (type[0] == kType || type[0] == kUnit) && value.ParseFromString(std::string(type)) &&
          value.type() > 0;

@@ -190,8 +190,13 @@ TEST_F(JaxProfileTest, ErrorSaysWhichSampleAndWhatIsWrong) {
   sample->add_value(1);
   EXPECT_THAT(Problem(), HasSubstr("sample 2 does not have two values"));
   profile_.mutable_sample()->RemoveLast();
-  Sample(1, 1, "a device");
-  EXPECT_THAT(Problem(), HasSubstr("sample 2 has a device without a number"));
+  for (const char* device : {"a device", "cuda:", "cuda:4294967295"}) {
+    Sample(1, 1, device);
+    EXPECT_THAT(Problem(), HasSubstr("sample 2 has a device without a number"));
+    profile_.mutable_sample()->RemoveLast();
+  }
+  Sample(0, 1, "cuda:0");
+  EXPECT_THAT(Problem(), HasSubstr("sample 2 has bytes without an allocation"));
   profile_.mutable_sample()->RemoveLast();
   Sample(INT64_MAX, INT64_MAX, "cuda:0");
   EXPECT_THAT(Problem(), HasSubstr("sample 2 exceeds the limit of 1000000 allocations"));
@@ -229,6 +234,7 @@ TEST_F(JaxProfileTest, OnlyProfilesAreRecognised) {
   EXPECT_TRUE(LooksLikePprof(profile_.SerializeAsString()));
   EXPECT_FALSE(LooksLikePprof(""));
   EXPECT_FALSE(LooksLikePprof("\n\n\n\n\n"));
+  EXPECT_FALSE(LooksLikePprof(std::string("\x0a\0\x08\x01", 4)));
   EXPECT_FALSE(LooksLikePprof(std::string("\x0a\x0b\xfa\x7c\x08GMTRACE1", 13)));  // a recording
 }
 
