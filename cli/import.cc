@@ -32,12 +32,15 @@ absl::StatusOr<std::unique_ptr<RecordingWriter>> CreateWriter(const std::string&
 }
 
 absl::Status ImportLog(const interop::InputFile& log, const std::string& output) {
-  const absl::StatusOr<Header> header = interop::ReadEventLogHeader(*log.source);
+  const absl::StatusOr<Header> header = interop::HeaderOfLog(log);
   if (!header.ok()) return header.status();
   const auto writer = CreateWriter(output, *header);
   if (!writer.ok()) return writer.status();
+  interop::WriterTarget target(writer->get());
   interop::Notes notes;
-  absl::Status status = interop::ImportEventLog(*log.source, log.path, **writer, &notes);
+  bool is_whole = true;
+  absl::Status status =
+      interop::ConvertLog(log, (*writer)->definitions(), target, &notes, &is_whole);
   for (const std::string& note : notes) PrintNote(note);
   return status.ok() ? (*writer)->Finish() : status;
 }
@@ -64,14 +67,13 @@ absl::Status ImportFile(const std::string& input, const std::string& output) {
   const absl::StatusOr<interop::InputFile> file = interop::OpenInputFile(input);
   if (!file.ok()) return file.status();
   switch (file->format) {
-    case interop::InputFile::Format::kEventLog:
-      return ImportLog(*file, output);
+    case interop::InputFile::Format::kRecording:
+      return absl::InvalidArgumentError(absl::StrCat(input, " is a recording already"));
     case interop::InputFile::Format::kTorchSnapshot:
       return ImportTorch(*file, output);
-    case interop::InputFile::Format::kRecording:
-      break;
+    default:
+      return ImportLog(*file, output);
   }
-  return absl::InvalidArgumentError(absl::StrCat(input, " is a recording already"));
 }
 
 absl::StatusOr<int> Import(const ImportArguments& options) {
@@ -92,8 +94,8 @@ void AddImport(Program& program) {
                                     "anything in it",
                                     [options](const Terminal&) { return Import(*options); });
   command.Argument("X", &options->input,
-                   "a memory snapshot of PyTorch (.pickle, .pickle.gz) or an event log (JSON "
-                   "lines)");
+                   "a memory snapshot of PyTorch (.pickle, .pickle.gz), a device memory profile of "
+                   "JAX, a log of RMM (.csv) or an event log (JSON lines)");
   command.RequiredOption("-o,--output", &options->output, "FILE", "the recording to write");
   command.Flag("--force", &options->force, "overwrite FILE");
 }

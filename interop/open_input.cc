@@ -14,7 +14,9 @@
 #include "format/printable.h"
 #include "interop/event_log/event_log.h"
 #include "interop/foreign_input.h"
+#include "interop/jax_profile/jax_profile.h"
 #include "interop/pickle/byte_stream.h"
+#include "interop/rmm_log/rmm_log.h"
 #include "interop/torch_import/torch_import.h"
 #include "proto/gmt.pb.h"
 
@@ -150,16 +152,16 @@ class ConvertedInput : public Input {
   format::Definitions definitions_;
 };
 
-class EventLogInput : public ConvertedInput {
+class LogInput : public ConvertedInput {
  public:
-  explicit EventLogInput(InputFile file) : file_(std::move(file)) {}
+  explicit LogInput(InputFile file) : file_(std::move(file)) {}
 
   bool complete() const override { return is_whole_; }
   std::vector<std::string> notes() const override { return notes_; }
 
  private:
   absl::Status Convert(format::DefinitionsBuilder& builder, RecordingVisitor& visitor) override {
-    return ReadEventLog(*file_.source, file_.path, builder, visitor, &notes_, &is_whole_);
+    return ConvertLog(file_, builder, visitor, &notes_, &is_whole_);
   }
 
   const InputFile file_;
@@ -184,9 +186,17 @@ class TorchInput : public ConvertedInput {
 
 using Format = InputFile::Format;
 
+// A gzip file is a snapshot of PyTorch unless it is recognised as a profile.
 std::optional<Format> FormatOf(absl::string_view head) {
   if (LooksLikeEventLog(head)) return Format::kEventLog;
-  if (LooksLikeTorchSnapshot(head)) return Format::kTorchSnapshot;
+  if (LooksLikeRmmLog(head)) return Format::kRmmLog;
+  if (LooksLikePprof(head)) return Format::kJaxProfile;
+  if (LooksLikeTorchSnapshot(head)) {
+    const auto stream = StreamOf(format::BytesInMemory(std::string(head)), "");
+    const auto unpacked = stream->Next();
+    return unpacked.ok() && LooksLikePprof(*unpacked) ? Format::kJaxProfile
+                                                      : Format::kTorchSnapshot;
+  }
   if (format::LooksLikeRecording({head.data(), head.size()})) return Format::kRecording;
   return std::nullopt;
 }
@@ -229,12 +239,12 @@ absl::StatusOr<InputFile> OpenInputFile(absl::string_view path) {
 }
 
 absl::StatusOr<std::unique_ptr<Input>> OpenInput(const InputFile& file) {
-  if (file.format == Format::kEventLog) return std::unique_ptr<Input>(new EventLogInput(file));
   if (file.format == Format::kTorchSnapshot) {
     auto snapshot = TorchImport::Open(file.source, file.path);
     if (!snapshot.ok()) return WithWhatItIs(snapshot.status(), file);
     return std::unique_ptr<Input>(new TorchInput(*std::move(snapshot)));
   }
+  if (file.format != Format::kRecording) return std::unique_ptr<Input>(new LogInput(file));
   auto reader = RecordingReader::FromSource(file.source, file.path);
   if (!reader.ok()) return reader.status();
   return std::unique_ptr<Input>(new RecordingInput(file.path, *std::move(reader)));
@@ -244,6 +254,24 @@ absl::StatusOr<std::unique_ptr<Input>> OpenInput(absl::string_view path) {
   auto file = OpenInputFile(path);
   if (!file.ok()) return file.status();
   return OpenInput(*file);
+}
+
+absl::Status ConvertLog(const InputFile& file, format::DefinitionsBuilder& definitions,
+                        RecordingVisitor& visitor, Notes* notes, bool* is_whole) {
+  if (file.format == Format::kEventLog)
+    return ReadEventLog(*file.source, file.path, definitions, visitor, notes, is_whole);
+  absl::Status status = visitor.OnHeader(*HeaderOfLog(file));
+  if (!status.ok()) return status;
+  if (file.format == Format::kJaxProfile)
+    return ReadJaxProfile(file.source, file.path, definitions, visitor, notes);
+  return ReadRmmLog(*file.source, file.path, definitions, visitor, notes, is_whole);
+}
+
+absl::StatusOr<Header> HeaderOfLog(const InputFile& file) {
+  if (file.format == Format::kEventLog) return ReadEventLogHeader(*file.source);
+  Header header;
+  header.set_imported_from(file.format == Format::kRmmLog ? kRmmLogImport : kJaxProfileImport);
+  return header;
 }
 
 }  // namespace gmt::interop

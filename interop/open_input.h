@@ -1,8 +1,8 @@
 // interop/open_input.h
 //
-// Opens whatever a reading verb may be given - a recording, an event log, a PyTorch memory snapshot
-// - by its content, so that later code is independent of the format. Nothing from the file is ever
-// executed.
+// Opens whatever a reading verb may be given - a recording, an event log, a PyTorch memory
+// snapshot, a log of RMM, a JAX device memory profile - by its content, so that later code is
+// independent of the format. Nothing from the file is ever executed.
 //
 // Thread safety: one thread at a time for one Input.
 
@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "format/byte_source.h"
 #include "format/definitions.h"
+#include "format/definitions_builder.h"
 #include "format/recording_reader.h"
 
 namespace gmt::interop {
@@ -45,7 +46,7 @@ class Input {
 
 // A file that has been opened and recognised. It may be read several times, also if it is a pipe.
 struct InputFile {
-  enum class Format { kRecording, kEventLog, kTorchSnapshot };
+  enum class Format { kRecording, kEventLog, kTorchSnapshot, kRmmLog, kJaxProfile };
 
   std::string path;  // for messages
   Format format;
@@ -59,6 +60,15 @@ absl::StatusOr<InputFile> OpenInputFile(absl::string_view path);
 absl::StatusOr<std::unique_ptr<Input>> OpenInput(const InputFile& file);
 // Both in one step.
 absl::StatusOr<std::unique_ptr<Input>> OpenInput(absl::string_view path);
+
+// Converts a log or a profile, and passes everything to the visitor. IDs are those of
+// `definitions`, which is updated before the visitor is called. *is_whole becomes false if the file
+// is truncated. REQUIRES: the file is neither a recording nor a snapshot of PyTorch.
+absl::Status ConvertLog(const InputFile& file, format::DefinitionsBuilder& definitions,
+                        format::RecordingVisitor& visitor, std::vector<std::string>* notes,
+                        bool* is_whole);
+// Returns the header that ConvertLog() passes on.
+absl::StatusOr<Header> HeaderOfLog(const InputFile& file);
 
 }  // namespace gmt::interop
 

@@ -71,7 +71,8 @@ enum RowFlags : uint16_t {
   kRowHoldsBlocks = 1u << 1,
   kRowHasStream = 1u << 2,
   kRowHasThread = 1u << 3,
-  kRowHandle = 1u << 4,    // `address` is a handle (physical memory, array), not an address
+  // `address` is a handle (physical memory, array) or unknown (0), not an address.
+  kRowHandle = 1u << 4,
   kRowFreeLost = 1u << 5,  // T6
   kRowUnbacked = 1u << 6,  // a block that lies in no known driver memory
   // Its free waited for other streams; Trace::completions has when they were done.

@@ -346,12 +346,15 @@ RowId TraceBuilder::AddFromSnapshot(const Event& event) {
       IsForeign(event.memory)) {
     return kNoRow;
   }
+  // Memory of an imported live set may have no address. Each row is then memory of its own.
+  const bool has_place = event.has(format::kHasAddress) || ValueOf(event) != 0;
   const MemoryPlace place = PlacesOf(event, HeapOf(event)).front();
-  if (held_.Contains(place)) return kNoRow;
-  const RowId row =
-      AddRow(event, 0,
-             names_.IsBeforeAttach(event) ? kRowFromBefore | kRowReportedBefore : kRowFromBefore);
-  held_.Hold(event, place, row, *this);
+  if (has_place && held_.Contains(place)) return kNoRow;
+  uint16_t flags = kRowFromBefore;
+  if (names_.IsBeforeAttach(event)) flags |= kRowReportedBefore;
+  if (!has_place) flags |= kRowHandle;
+  const RowId row = AddRow(event, 0, flags);
+  has_place ? held_.Hold(event, place, row, *this) : OnUnbacked(row);
   ++trace_.unknowns.rows_from_before;
   // Memory that the live set contains ahead of the events is not in an allocator's totals yet.
   if (!event.has(format::kHasTime) || event.t_ns <= trace_.end_t_ns) Count(row);

@@ -289,6 +289,15 @@ TEST_F(SnapshotTest, KnownMemoryIsNotCountedTwice) {
   EXPECT_EQ(trace.rows.count(), 1u);
 }
 
+TEST_F(SnapshotTest, EachAllocationWithoutAnAddressIsMemoryOfItsOwn) {
+  Snapshot snapshot = Holding(0, 5);
+  snapshot.mutable_live()->set_count(3);  // the rows repeat the first
+  const Trace trace = script_.Build({snapshot});
+  EXPECT_THAT(HeldAfter(trace, 0), ElementsAre(0, 1, 2));
+  for (RowId row = 0; row < 3; ++row)
+    EXPECT_EQ(trace.rows.flags[row], kRowFromBefore | kRowHandle | kRowUnbacked);
+}
+
 TEST_F(SnapshotTest, EventAfterASnapshotWithItsAllocationIsTheSameAllocation) {
   script_.Alloc(0x1000, 512);
   TraceBuilder builder(script_.definitions());

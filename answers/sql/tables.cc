@@ -235,7 +235,10 @@ Table MemoryTable() {
              cell.LastingText(s.String(RowsOf(s).Name(IdOf(row))));
            }},
           {"address", "INTEGER", "address, or handle of physical memory and arrays",
-           [](Source& s, uint64_t row, Cell& cell) { WriteAddress(RowsOf(s).address[row], cell); }},
+           [](Source& s, uint64_t row, Cell& cell) {
+             if (const uint64_t address = RowsOf(s).address[row]; address != 0)
+               WriteAddress(address, cell);
+           }},
           {"stream", "INTEGER", "stream that it was allocated on",
            [](Source& s, uint64_t row, Cell& cell) {
              if ((RowsOf(s).flags[row] & analysis::kRowHasStream) != 0)

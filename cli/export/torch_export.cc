@@ -82,8 +82,8 @@ void PrintWhatCannotBeRepresented(const interop::TorchSnapshotSummary& summary) 
                     Plural(counts.left_out, "allocation")));
   }
   if (counts.moved > 0) {
-    PrintNote(fmt::format("{} shown at addresses from 2^52 on: CUDA arrays have no address",
-                          Plural(counts.moved, "array")));
+    PrintNote(fmt::format("{} without an address (CUDA arrays, imported memory) shown from 2^52 on",
+                          Plural(counts.moved, "allocation")));
   }
   if (counts.tries > 0) {
     PrintNote(

@@ -26,8 +26,8 @@
 #include "absl/strings/string_view.h"
 #include "format/byte_source.h"
 #include "format/definitions.h"
+#include "format/definitions_builder.h"
 #include "format/recording_reader.h"
-#include "format/recording_writer.h"
 
 namespace gmt::interop {
 
@@ -46,11 +46,6 @@ absl::Status ReadEventLog(format::ByteSource& log, absl::string_view name,
 // Returns the header for a recording into which a log is imported. It is taken from the log's first
 // line if that is a header.
 absl::StatusOr<Header> ReadEventLogHeader(format::ByteSource& log);
-
-// Adds everything in the log to `writer`, whose header should be that of ReadEventLogHeader(). Does
-// not finish the writer.
-absl::Status ImportEventLog(format::ByteSource& log, absl::string_view name,
-                            format::RecordingWriter& writer, Notes* notes);
 
 // Returns whether a file that begins like this is an event log: JSON whose first line is an object
 // with a "kind".

@@ -17,6 +17,7 @@
 #include "format/testing/random_events.h"
 #include "format/testing/recording_fixture.h"
 #include "interop/event_log/event_log_fields.h"
+#include "interop/event_log/writer_target.h"
 #include "interop/open_input.h"
 #include "proto/gmt.pb.h"
 #include "tests/seeds/seeds.h"
@@ -115,7 +116,8 @@ class EventLogTest : public testing::Test {
     auto writer = format::RecordingWriter::Create(
         std::make_unique<format::StringSink>(&bytes, &writes), *header, {});
     EXPECT_TRUE(writer.ok());
-    status_ = ImportEventLog(*log, path, **writer, &notes_);
+    WriterTarget target(writer->get());
+    status_ = ReadEventLog(*log, path, (*writer)->definitions(), target, &notes_);
     EXPECT_TRUE((*writer)->Finish().ok());
     return bytes;
   }

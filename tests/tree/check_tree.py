@@ -38,7 +38,7 @@ LAYERS = {
                 "cupti", "nvtx", "lifecycle"],
     "analysis": ["trace", "stacks", "loop", "examination", "categories", "leaks", "fragmentation", "estimate", "whatif", "ledger", "oom", "advise",
                  "diff", "report", "show"],
-    "interop": ["event_log", "pickle", "torch_import", "torch", "profile", "pprof", "timeline", "heaptrack", "arrow"],
+    "interop": ["event_log", "pickle", "rmm_log", "jax_profile", "torch_import", "torch", "profile", "pprof", "timeline", "heaptrack", "arrow"],
     "collector": ["sessions", "events", "output", "devices", "mailbox", "metrics", "control", "inject"],
     "answers": ["stacks", "report", "frag", "estimate", "oom", "whatif", "advise", "leaks", "ledger", "diff", "ranks", "show", "sql"],
     "viewer": ["slab", "index", "questions", "served", "live", "html", "server"],

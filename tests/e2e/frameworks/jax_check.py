@@ -41,9 +41,10 @@ ALLOCATORS = {
 }
 
 
-def find_jax():
+def find_framework(name):
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
-    for python in (os.environ.get("GMT_JAX_PYTHON"), cache / "gpumemtrace/jax/bin/python"):
+    given = os.environ.get(f"GMT_{name.upper()}_PYTHON")
+    for python in (given, cache / "gpumemtrace" / name / "bin/python"):
         if python and pathlib.Path(python).exists():
             return str(python)
     return None
@@ -138,10 +139,8 @@ def compare(name, recording):
     }
 
 
-def record(rig, folder, name, cache):
-    settings, _, _ = ALLOCATORS[name]
-    environment = {
-        **settings,
+def jax_environment(cache):
+    return {
         # JAX checks versions of libraries at its start, including those that the program never
         # uses.
         "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",
@@ -151,7 +150,11 @@ def record(rig, folder, name, cache):
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    return rig.run(folder, [rig.python, PROGRAM], ("--quiet",), **environment)
+
+
+def record(rig, folder, name, cache):
+    settings, _, _ = ALLOCATORS[name]
+    return rig.run(folder, [rig.python, PROGRAM], ("--quiet",), **settings, **jax_environment(cache))
 
 
 def case(name, cache, rows):
@@ -179,7 +182,7 @@ def main():
     unknown = set(args.names) - set(ALLOCATORS)
     if unknown:
         parser.error(f"no such allocator: {', '.join(sorted(unknown))}")
-    python = find_jax()
+    python = find_framework("jax")
     if python is None:
         print("skipped: no Python with JAX: run scripts/setup --test, or set GMT_JAX_PYTHON")
         sys.exit(SKIPPED)

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 WIDTH, HIDDEN, OUT, BATCH = 1024, 4096, 256, 2048
 
 
-def _find_mark():
+def find_mark():
     try:
         mark = ctypes.CDLL(None).gpumemtrace_mark
     except AttributeError:
@@ -34,7 +34,7 @@ def _find_mark():
 
 class Moments:
     def __init__(self):
-        self.mark, self.device, self.results = _find_mark(), jax.devices()[0], []
+        self.mark, self.device, self.results = find_mark(), jax.devices()[0], []
 
     def add(self, name, *arrays):
         jax.block_until_ready(arrays)
