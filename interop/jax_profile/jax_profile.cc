@@ -62,7 +62,7 @@ class ProfileTables {
   string_view Text(int64_t index) const {
     return index >= 0 && index < profile_.string_table_size()
                ? string_view(profile_.string_table(static_cast<int>(index)))
-               : string_view();
+               : string_view("");  // with an address, which absl::StrJoin() needs
   }
   uint32_t StringOf(int64_t index) {
     const auto [id, is_new] = strings_.try_emplace(index, 0);
