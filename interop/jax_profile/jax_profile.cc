@@ -29,7 +29,7 @@ constexpr char kJaxHeap[] = "jax";
 // recording within those of its format.
 constexpr uint64_t kMostProfileBytes = 16 * kMiB;
 constexpr int64_t kMostAllocations = 1'000'000;
-constexpr size_t kMostFrames = 4'000'000;  // of all samples together
+constexpr size_t kMostFrames = 4'000'000;  // in all samples together
 
 absl::StatusOr<std::string> Unpacked(const std::shared_ptr<format::ByteSource>& file,
                                      string_view name) {

@@ -65,16 +65,10 @@ class NativeWalk {
 
   // Returns false if there are no more frames.
   bool Next(NativeFrame* frame) {
-    if (follows_) {
-      const KnownFrame& next = known_[1];
-      if (next.IsStillNext()) {
-        *frame = {known_->behind, next.sp, false};
-        ++known_;
-        return true;
-      }
-      StopFollowing();
-    }
-    return NextByRule(frame);
+    return !ForEach([frame](NativeFrame next) {
+      *frame = next;
+      return false;
+    });
   }
   // Calls use(frame) for each frame, until that returns false. Returns whether it never did. Faster
   // than Next(), because the loop over known frames has few variables, which stay in registers.
@@ -195,7 +189,7 @@ class NativeWalk {
   }
   // The walk continues differently from the last one.
   [[gnu::always_inline]] void LeaveLastWalk() {
-    changed_ = last_->Append(met_, known_, changed_);
+    changed_ = LastWalk::Append(met_, known_, changed_);
     met_ = nullptr;
     ++known_;
   }
