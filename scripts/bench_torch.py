@@ -14,6 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / "tests" / "programs" / "torch_cost.py"
+ALLOCATOR_THREADS = ROOT / "tests" / "programs" / "torch" / "allocator_threads.cc"
 BARE, OURS, ALL = "not recorded", "gpumemtrace", "PyTorch's history, stacks=all"
 WITHOUT_ROLES = "gpumemtrace, roles=off"
 # Name -> (options of gpumemtrace, or None; options of torch_cost.py).
@@ -105,12 +106,34 @@ class TorchBench:
                        f"goal: at most {MAX_NS_PER_SAVE} ns, {'met' if saved <= MAX_NS_PER_SAVE else 'MISSED'}")
 
     def cost(self, command, variant):
-        environment = self.bench.environment(True, VARIANTS[variant][0])
+        options = VARIANTS[variant][0]
+        environment = self.bench.environment(options is not None, options or "")
         environment["GPUMEMTRACE_DIR"] = str(self.bench.folder / "sessions")
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         for recording in self.bench.folder.glob("*.gmt"):
             recording.unlink()
         return json.loads(done.stdout.splitlines()[0])
+
+    def threads(self):
+        """The caching allocator, called by several threads at once: it holds its lock while it reports a block."""
+        python = os.environ["GMT_TORCH_PYTHON"]
+        torch = subprocess.run([python, "-c", "import torch; print(torch.__path__[0])"], capture_output=True, text=True,
+                               check=True).stdout.strip()
+        program = self.bench.folder / "allocator_threads"
+        subprocess.run(["c++", "-O2", "-std=c++17", "-pthread", ALLOCATOR_THREADS, f"-I{torch}/include", f"-L{torch}/lib",
+                        "-Wl,--no-as-needed", "-ltorch", "-ltorch_cpu", "-ltorch_cuda", "-lc10", "-Wl,--allow-shlib-undefined",
+                        f"-Wl,-rpath,{torch}/lib", "-o", program], check=True)
+        count = 1
+        while count <= max(2, os.cpu_count() or 1):
+            command = [self.command[0], str(program), str(count), "1000" if self.bench.quick else "20000"]
+            bare, ours = ([], [])
+            for _ in range(2 if self.bench.quick else 5):
+                bare.append(self.cost(command, BARE))
+                ours.append(self.cost(command, OURS))
+            what = f"a block and its release by {count} thread{'s' if count > 1 else ''} at once"
+            self.bench.add(f"{what}: {BARE}", f"{min(bare) / 1e3:.2f} µs", "x1")
+            self.bench.add(f"{what}: {OURS}", f"{min(ours) / 1e3:.2f} µs", f"x{min(ours) / min(bare):.2f}")
+            count *= 2
 
     def growth(self):
         """Memory growth. Ours is bounded and therefore measured over many more events; PyTorch's would not fit."""
@@ -146,5 +169,6 @@ class TorchBench:
         self.compare_roles(step, results, "step")
         self.saved_tensor(self.times("saves", rounds, (OURS, WITHOUT_ROLES)))
         self.hooks_of_a_saved_tensor(rounds)
+        self.threads()
         self.growth()
         self.pauses()
