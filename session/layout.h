@@ -416,6 +416,8 @@ struct TensorLayout {
   uint8_t dimension;  // number of dimensions
   uint8_t unused[6];
   int64_t sizes[5];  // of the first dimensions; 0 after the last
+
+  bool operator==(const TensorLayout&) const = default;
 };
 static_assert(sizeof(TensorLayout) == 56);
 inline constexpr uint32_t kLayoutDimensions = 5;

@@ -263,8 +263,7 @@ void* TakeTensor(int8_t dtype, const int64_t* sizes, const int64_t* strides, uin
     const WriteGuard p(IfRolesAreWanted(Process::StartRecording()));
     if (p != nullptr) t = p->torch.threads.Here();
     if (t != nullptr) {
-      t->tensor_layout =
-          p->map.texts().Intern({reinterpret_cast<const char*>(&layout), sizeof(layout)});
+      t->tensor_layout = t->layouts.TextOf(layout, p->identity, p->map.texts());
       t->tensor_bytes = layout.bytes;
       t->tensor_block = 0;
     }

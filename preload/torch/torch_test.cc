@@ -5,8 +5,12 @@
 #include "gtest/gtest.h"
 #include "preload/testing/traced_program.h"
 #include "preload/torch/state/forward_stacks.h"
+#include "preload/torch/state/known_layouts.h"
 #include "preload/torch/state/open_ranges.h"
+#include "preload/torch/state/tensor_layout.h"
 #include "preload/torch/state/tensor_memory.h"
+#include "session/arena_reader.h"
+#include "session/testing/session_fixture.h"
 
 namespace gmt::preload {
 namespace {
@@ -407,6 +411,41 @@ TEST(OpenRangesTest, FullSetAcceptsNoMore) {
   EXPECT_GE(taken, 16u);
   EXPECT_EQ(ranges.Remove(0x1000), 1u);
   EXPECT_TRUE(ranges.Add(0x9000, 99));
+}
+
+session::TensorLayout LayoutOf(int64_t rows, int64_t columns) {
+  const int64_t sizes[] = {rows, columns};
+  session::TensorLayout layout;
+  EXPECT_TRUE(DescribeTensor(/*dtype=float*/ 6, sizes, nullptr, 2, &layout));
+  return layout;
+}
+
+TEST(KnownLayoutsTest, EachLayoutHasItsOwnTextHoweverTheyAlternate) {
+  const session::ScratchSession session(session::SmallSizes());
+  const session::TextTable texts = session.map().texts();
+  KnownLayouts known = {};
+  for (int round = 0; round < 3; ++round) {
+    for (int64_t rows = 1; rows <= 64; rows *= 2) {
+      for (const int64_t columns : {64 / rows, int64_t{5}}) {  // the former need the same bytes
+        const session::TensorLayout layout = LayoutOf(rows, columns);
+        const uint32_t text = known.TextOf(layout, 1, texts);
+        EXPECT_EQ(session::ReadText(session.map(), text),
+                  std::string(reinterpret_cast<const char*>(&layout), sizeof(layout)));
+        EXPECT_EQ(text, known.TextOf(layout, 1, texts));
+      }
+    }
+  }
+}
+
+TEST(KnownLayoutsTest, TextsOfAnotherRecordingAreNotUsed) {
+  const session::ScratchSession first(session::SmallSizes()), second(session::SmallSizes());
+  KnownLayouts known = {};
+  first.map().texts().Intern("so that the second session has other ids");
+  const session::TensorLayout layout = LayoutOf(3, 7);
+  const uint32_t old_text = known.TextOf(layout, 1, first.map().texts());
+  const uint32_t text = known.TextOf(layout, 2, second.map().texts());
+  EXPECT_NE(text, old_text);
+  EXPECT_EQ(session::ReadText(second.map(), text).size(), sizeof(layout));
 }
 
 }  // namespace
