@@ -1,10 +1,13 @@
 """Runs a program that reports at marked moments which memory holds its parameters, its gradients and
 the tensors that autograd saved. tests/e2e/torch/roles_check.py compares recordings with that.
 
-Usage: roles.py NAME. Needs the Python package gpumemtrace. Prints one line of JSON.
+Usage: roles.py NAME. Needs the Python package gpumemtrace. Prints one line of JSON. With GMT_ANOMALY=1 PyTorch's anomaly
+detection is on, which knows where each node was created; then the nodes that save each tensor are reported too.
 """
 
 import json
+import os
+import re
 import sys
 
 import gpumemtrace
@@ -14,6 +17,8 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 DEVICE = "cuda"
+ANOMALY = os.environ.get("GMT_ANOMALY") == "1"
+LINE = re.compile(r'  File "(.*)", line (\d+), in (.*)')
 moments = []
 
 
@@ -30,23 +35,34 @@ def blocks():
 
 
 def saved_tensors(root):
-    """Returns the tensors that the nodes of a tensor's graph have saved for the backward pass."""
+    """Returns (node, tensor) for the tensors that the nodes of a tensor's graph have saved for the backward pass."""
     seen, waiting, saved = set(), [root.grad_fn], []
     while waiting:
         node = waiting.pop()
         if node is None or node in seen:
             continue
         seen.add(node)
+        values = []
         try:
             for name in dir(node):
                 if name.startswith("_raw_saved_") and name != "_raw_saved_tensors":
                     value = getattr(node, "_saved_" + name.removeprefix("_raw_saved_"))
-                    saved += value if isinstance(value, (list, tuple)) else [value]
-            saved += getattr(node, "saved_tensors", ())
+                    values += value if isinstance(value, (list, tuple)) else [value]
+            values += getattr(node, "saved_tensors", ())
         except RuntimeError:  # its backward pass has run
             pass
+        saved += [(node, value) for value in values if isinstance(value, torch.Tensor)]
         waiting += [following for following, _ in node.next_functions]
-    return [t for t in saved if isinstance(t, torch.Tensor)]
+    return saved
+
+
+def saver(node, tensor):
+    """Returns the tensor's address, the node's class (that of a Python function is its own), and the function, file and
+    line that created the node."""
+    is_python = isinstance(node, torch.autograd.function.BackwardCFunction)
+    _, _, line = "".join(node.metadata["traceback_"]).rpartition("  File ")
+    file, number, function = LINE.match("  File " + line).groups()
+    return tensor.untyped_storage().data_ptr(), None if is_python else node.name(), (function, file, int(number))
 
 
 def moment(module, loss=None, name=None):
@@ -58,7 +74,10 @@ def moment(module, loss=None, name=None):
     }
     if loss is not None:
         there = blocks()  # reading the tensors that checkpointing saves recomputes them
-        noted["saved"] = [address for address in addresses(saved_tensors(loss)) if address in there]
+        saved = saved_tensors(loss)
+        noted["saved"] = [address for address in addresses(tensor for _, tensor in saved) if address in there]
+        if ANOMALY:
+            noted["savers"] = [saver(node, tensor) for node, tensor in saved if tensor.is_cuda]
     gpumemtrace.mark(f"moment-{len(moments)}")
     moments.append(noted)
 
@@ -302,5 +321,6 @@ PROGRAMS = {
 }
 
 if __name__ == "__main__":
+    torch.autograd.set_detect_anomaly(ANOMALY, check_nan=False)
     PROGRAMS[sys.argv[1]]()
     print(json.dumps(moments))
