@@ -13,6 +13,7 @@ import tempfile
 import time
 
 import bench_answers
+import bench_instructions
 import bench_torch
 from gpu_check import training_checks
 from gpu_check.rig import Rig
@@ -121,16 +122,23 @@ class Bench:
         self.add("added to cudaStreamSynchronize: duration and native stack", f"{synchronize:.1f} ns",
                  f"x{synchronize / clock:.1f} clock_gettime")
 
-    def below_python(self, python, options, function, *arguments):
-        """Calls a function of the library of the same name below PYTHON Python functions. Returns its JSON output."""
-        command = [python, "-c", NESTED, str(self.build / "bench" / f"{function}.so"), function, str(PYTHON),
-                   *map(str, arguments)]
+    def command_below_python(self, python, function, *arguments):
+        """Calls a function of the library of the same name below PYTHON Python functions."""
+        return [python, "-c", NESTED, str(self.build / "bench" / f"{function}.so"), function, str(PYTHON),
+                *map(str, arguments)]
+
+    def environment_below_python(self, options):
         environment = self.environment(options is not None, options or "")
         environment["GPUMEMTRACE_DIR"] = str(self.folder / "sessions")
         # Loaded with global scope, like the driver's library in a process that uses it.
         runtime = self.build / "null_runtime" / "libcudart.so.13"
         environment["LD_PRELOAD"] = f"{environment.get('LD_PRELOAD', '')} {runtime}"
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return environment
+
+    def below_python(self, python, options, function, *arguments):
+        """Returns the JSON output of such a call."""
+        done = subprocess.run(self.command_below_python(python, function, *arguments),
+                              env=self.environment_below_python(options), capture_output=True, text=True, check=True)
         return json.loads(done.stdout)
 
     def call_cost_below_python(self, python, options):
@@ -272,45 +280,25 @@ class Bench:
                  f"{statistics.median(d for d, _ in differences) * 1e3:+.2f} ms",
                  f"x{statistics.median(r for _, r in differences):.3f}, median of {len(differences)} pairs")
 
-    def count_instructions(self, options, batches):
-        """Returns the instructions of the whole program, or None if valgrind is missing or cannot load it."""
-        environment = self.environment(options is not None, options or "")
-        environment["GPUMEMTRACE_DIR"] = str(self.folder / "sessions")
-        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
-                   str(self.build / "bench" / "call_cost"), str(batches), str(DEPTH), "1"]
-        try:
-            process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                       text=True)
-        except OSError:
-            return None
-        try:
-            output = process.communicate(timeout=120)[1]
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return None
-        # Child processes report under pids of their own.
-        found = re.search(rf"=={process.pid}== Collected : (\d+)", output)
-        return int(found.group(1)) if found and process.returncode == 0 else None
-
     def instructions(self):
-        """Instruction counts, which do not vary on a shared machine. The difference of two run lengths excludes start-up."""
-        calls = 200 * BATCH * 2  # of cudaMalloc and cudaFree, between the two lengths
-        counts = {}
-        for name, options in [("direct", None), *VARIANTS]:
-            pair = [self.count_instructions(options, batches) for batches in (100, 300)]
-            counts[name] = None if None in pair else (pair[1] - pair[0]) / calls
-        for name, _ in VARIANTS:
-            if counts[name] is None or counts["direct"] is None:
-                self.add(f"instructions added to a call: {name}", "not available here", "valgrind --tool=callgrind")
-            else:
-                self.add(f"instructions added to a call: {name}", f"{counts[name] - counts['direct']:.0f}",
-                         "mean of cudaMalloc and cudaFree; valgrind --tool=callgrind")
+        bench_instructions.InstructionsBench(self).run()
 
     def run_torch(self):
         with tempfile.TemporaryDirectory(prefix="bench-", dir="/dev/shm") as folder:
             self.folder = pathlib.Path(folder)
             (self.folder / "sessions").mkdir(mode=0o700)
             bench_torch.TorchBench(self).run()
+
+    def run_instructions(self, write, check):
+        """Returns the exit code."""
+        with tempfile.TemporaryDirectory(prefix="bench-", dir="/dev/shm") as folder:
+            self.folder = pathlib.Path(folder)
+            (self.folder / "sessions").mkdir(mode=0o700)
+            counts = bench_instructions.InstructionsBench(self)
+            counts.run()
+        if write:
+            counts.keep()
+        return 1 if check and counts.check() else 0
 
     def run_answers(self, with_many):
         with tempfile.TemporaryDirectory(prefix="bench-", dir="/dev/shm") as folder:
@@ -334,7 +322,9 @@ class Bench:
             self.recording()
             self.training()
             self.start_up("true", ["true"], 300)
-            self.start_up("import torch", [os.environ["GMT_TORCH_PYTHON"], "-c", "import torch"], 9)
+            import_torch = [os.environ["GMT_TORCH_PYTHON"], "-c", "import torch"]
+            self.start_up("import torch", import_torch, 9)
+            bench_instructions.InstructionsBench(self).start_up("import torch", import_torch)
 
     def markdown(self, figure):
         model = "unknown processor"
@@ -359,6 +349,9 @@ def write(text, begin, end):
 
 def main():
     build, quick = pathlib.Path(sys.argv[1]), "--quick" in sys.argv
+    if "--instructions" in sys.argv:
+        bench = Bench(build, quick, "scripts/bench --instructions")
+        sys.exit(bench.run_instructions("--write" in sys.argv, "--check" in sys.argv))
     if "--torch" not in sys.argv:
         answers = Bench(build, quick, "scripts/bench --answers")
         answers.run_answers(not quick)

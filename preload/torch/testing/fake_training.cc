@@ -1,5 +1,6 @@
 // A program that uses the fake PyTorch as Python uses the real one: loaded with RTLD_LOCAL.
-//   usage: fake_training LIBTORCH_CPU blocks|backward|throwing|ranges|optimizer|roles|saves|cost
+//   usage: fake_training LIBTORCH_CPU blocks|backward|throwing|ranges|optimizer|roles|saves
+//          fake_training LIBTORCH_CPU cost [BATCHES]
 // `cost` prints, for scripts/bench --torch, the nanoseconds of a node that saves nothing, of one
 // that saves two tensors, of one that also releases them, and of reading the clock. It measures CPU
 // time and takes the minimum of many short batches, which alternate so that they see the same
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 
@@ -67,8 +69,8 @@ struct Timed {
   double least = 1e9;
 };
 
-void Cost() {
-  constexpr int kBatches = 8000, kInOne = 32;
+void Cost(int batches) {
+  constexpr int kInOne = 32;
   const auto save = CALL(FakeSave);
   Timed all[] = {{"plain", [&](int count) { save(count, 0, true); }},
                  {"saved", [&](int count) { save(count, 2, false); }},
@@ -77,7 +79,7 @@ void Cost() {
                     timespec t;
                     for (int i = 0; i < count; ++i) clock_gettime(CLOCK_MONOTONIC, &t);
                   }}};
-  for (int batch = 0; batch < kBatches; ++batch) {
+  for (int batch = 0; batch < batches; ++batch) {
     for (Timed& timed : all) {
       const double begun = ProcessorNs();
       timed.work(kInOne);
@@ -94,7 +96,7 @@ void Cost() {
 
 }  // namespace
 
-int main(int, char** argv) {
+int main(int argc, char** argv) {
   library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return std::puts(dlerror()), 1;
   const char* what = argv[2];
@@ -124,7 +126,7 @@ int main(int, char** argv) {
   }
   if (std::strcmp(what, "roles") == 0) CALL(FakeTrain)(3);
   if (std::strcmp(what, "saves") == 0) CALL(FakeSave)(3, 2, true);
-  if (std::strcmp(what, "cost") == 0) return Cost(), 0;
+  if (std::strcmp(what, "cost") == 0) return Cost(argc > 3 ? std::atoi(argv[3]) : 8000), 0;
   const FakeCounts counts = CALL(FakeForwarded)();
   std::printf("%d reports, %d lacks of memory\n", counts.reports, counts.lacks);
 }
