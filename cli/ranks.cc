@@ -18,6 +18,7 @@
 #include "cli/frame_options.h"
 #include "cli/rank_digest.h"
 #include "cli/verbs.h"
+#include "format/parts.h"
 
 namespace gmt::cli {
 namespace {
@@ -32,7 +33,8 @@ struct RanksArguments {
 };
 
 // Returns the recordings of a directory in the order of their names, and the digests whose
-// recordings are not there.
+// recordings are not there. Older parts are read with the newest one, which has the recording's
+// name.
 absl::StatusOr<std::vector<std::string>> FilesInFolder(const std::string& folder) {
   std::set<std::string> recordings, digests;
   std::error_code error;
@@ -44,6 +46,10 @@ absl::StatusOr<std::vector<std::string>> FilesInFolder(const std::string& folder
     if (absl::EndsWith(path, answers::DigestPathOf(".gmt"))) digests.insert(path);
   }
   if (error) return absl::UnknownError(absl::StrCat(folder, ": ", error.message()));
+  std::erase_if(recordings, [&](const std::string& path) {
+    const auto newest = format::RecordingOfPart(path);
+    return newest && recordings.contains(*newest);
+  });
   for (const std::string& digest : digests) {
     if (!recordings.contains(*answers::RecordingOfDigest(digest))) recordings.insert(digest);
   }

@@ -78,6 +78,14 @@ def each_rank_counts_once_if_its_digest_is_named_too(job):
     assert len(rows) == len(job.recordings()), len(rows)
 
 
+def older_part_is_no_rank(job):
+    expected = job.answers()
+    part = job.recordings()[0].with_suffix(".part-000003.gmt")
+    shutil.copy(job.recordings()[0], part)
+    assert job.answers() == expected
+    part.unlink()
+
+
 def damaged_digest_is_named_and_made_again(job):
     expected = job.answers()
     digest = job.digests()[0]
@@ -173,11 +181,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         job = Job(program, pathlib.Path(folder))
         for case in (digests_give_the_answers_of_recordings, digests_alone_give_the_same_rows,
-                     each_rank_counts_once_if_its_digest_is_named_too, damaged_digest_is_named_and_made_again,
-                     damaged_digest_without_recording_is_unread, outdated_digest_is_replaced_without_a_word,
-                     file_that_is_no_digest_is_kept, unfinished_recording_gets_no_digest,
-                     digests_are_written_without_a_comparison, rules_of_the_user_need_the_recordings,
-                     folder_that_is_read_only_gets_no_digest):
+                     each_rank_counts_once_if_its_digest_is_named_too, older_part_is_no_rank,
+                     damaged_digest_is_named_and_made_again, damaged_digest_without_recording_is_unread,
+                     outdated_digest_is_replaced_without_a_word, file_that_is_no_digest_is_kept,
+                     unfinished_recording_gets_no_digest, digests_are_written_without_a_comparison,
+                     rules_of_the_user_need_the_recordings, folder_that_is_read_only_gets_no_digest):
             case(job)
             print(f"ok     {case.__name__}")
 
