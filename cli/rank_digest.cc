@@ -53,11 +53,11 @@ absl::StatusOr<RankRead> ReadRank(const std::string& path) {
   return read;
 }
 
-absl::StatusOr<answers::RankDigest> ReadRankWith(const symbols::FrameRules& rules,
-                                                 const std::string& recording) {
+absl::StatusOr<RankRead> ReadRankWith(const symbols::FrameRules& rules,
+                                      const std::string& recording) {
   const auto opened = OpenRecording(recording, AsRecorded(rules));
   if (!opened.ok()) return opened.status();
-  return answers::MakeDigest(**opened);
+  return RankRead{answers::MakeDigest(**opened), absl::OkStatus(), ""};
 }
 
 bool NoteUnstored(const absl::Status& stored) {

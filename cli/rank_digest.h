@@ -19,7 +19,7 @@ namespace gmt::cli {
 
 struct RankRead {
   answers::RankDigest digest;
-  // Whether a digest that is up to date is beside the recording now; otherwise why not.
+  // Of ReadRank(): not OK if the recording has no digest that is up to date now, and why.
   // FAILED_PRECONDITION: the recording is not complete. INVALID_ARGUMENT: it is not a .gmt file.
   // Otherwise as answers::WriteDigestOf().
   absl::Status stored;
@@ -29,9 +29,9 @@ struct RankRead {
 // `path`: a recording, or a digest without its recording. Fails if neither can be read.
 absl::StatusOr<RankRead> ReadRank(const std::string& path);
 
-// Reads the recording itself with `rules`, which differ from those of stored digests.
-absl::StatusOr<answers::RankDigest> ReadRankWith(const symbols::FrameRules& rules,
-                                                 const std::string& recording);
+// Reads the recording itself, and neither uses nor writes a digest: that would be of other rules.
+absl::StatusOr<RankRead> ReadRankWith(const symbols::FrameRules& rules,
+                                      const std::string& recording);
 
 // Prints a note if a digest could not be written for a reason that concerns the user: not if the
 // directory is read-only or the recording gets none. Returns whether it did.

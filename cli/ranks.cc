@@ -79,15 +79,11 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::vector<std::string>&
   return files;
 }
 
-// Prints sentences about what recordings lack; of many, the first ones and how many there are.
-class RankNotes {
+// Prints notes about single files; of many, the first ones and how many there are.
+class FileNotes {
  public:
-  void Add(const answers::RankDigest& digest) {
-    for (const std::string& note : digest.notes) {
-      if (++count_ > kNotesShown) continue;
-      const bool names_file = absl::StrContains(note, digest.file);
-      PrintNote(names_file ? note : absl::StrCat(digest.file, ": ", note));
-    }
+  void Add(const std::string& note) {
+    if (++count_ <= kNotesShown) PrintNote(note);
   }
   void End() const {
     if (count_ > kNotesShown)
@@ -127,34 +123,27 @@ absl::StatusOr<int> Ranks(const RanksArguments& arguments, const Terminal& termi
   using Keep = answers::JobDigests::Keep;
   answers::JobDigests digests(arguments.steps ? Keep::kSteps : Keep::kPeaks);
   std::vector<std::string> unread, unused;
-  RankNotes notes;
+  FileNotes lacks, not_used;
   bool has_noted = false;
-  const auto add = [&](answers::RankDigest digest) {
-    notes.Add(digest);
-    if (!arguments.json) MakePrintable(digest);
-    digests.Add(std::move(digest));
-  };
   for (const std::string& file : *files) {
-    if (reads_recordings) {
-      auto digest = ReadRankWith(*rules, file);
-      if (digest.ok()) {
-        add(*std::move(digest));
-      } else {
-        unread.emplace_back(digest.status().message());
-      }
-      continue;
-    }
-    auto read = ReadRank(file);
+    auto read = reads_recordings ? ReadRankWith(*rules, file) : ReadRank(file);
     if (!read.ok()) {
       unread.emplace_back(read.status().message());
       continue;
     }
-    if (!read->unused.empty()) unused.push_back(read->unused);
+    answers::RankDigest& digest = read->digest;
+    for (const std::string& lack : digest.notes)
+      lacks.Add(absl::StrContains(lack, file) ? lack : absl::StrCat(file, ": ", lack));
+    if (!read->unused.empty()) {
+      not_used.Add(read->unused + "; its recording was read");
+      unused.push_back(std::move(read->unused));
+    }
     if (!has_noted) has_noted = NoteUnstored(read->stored);
-    add(std::move(read->digest));
+    if (!arguments.json) MakePrintable(digest);
+    digests.Add(std::move(digest));
   }
-  notes.End();
-  for (const std::string& words : unused) PrintNote(words + "; its recording was read");
+  lacks.End();
+  not_used.End();
   if (digests.empty()) return absl::NotFoundError(unread.front());
   const answers::RanksAnswer answer(std::move(digests), std::move(unread), std::move(unused));
   fmt::print("{}", arguments.json ? answer.Json()

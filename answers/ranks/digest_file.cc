@@ -19,6 +19,7 @@
 #include "format/byte_source.h"
 #include "format/crc32c.h"
 #include "format/framing.h"
+#include "format/printable.h"
 #include "format/recording_writer.h"
 #include "format/version.h"
 #include "proto/digest.pb.h"
@@ -331,7 +332,7 @@ absl::StatusOr<StoredDigest> DecodeDigest(std::string_view bytes, const std::str
   if (file.version() != kDigestVersion) {
     return absl::UnimplementedError(absl::StrCat(
         name, ": this digest has version ", file.version(), ", written by gpumemtrace ",
-        file.tool_version(), "; this release uses version ", kDigestVersion));
+        format::Printable(file.tool_version()), "; this release uses version ", kDigestVersion));
   }
   StoredDigest stored;
   if (!DigestTaker().Take(file.rank(), stored.digest)) return damaged("values");
