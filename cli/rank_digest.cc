@@ -45,8 +45,8 @@ absl::StatusOr<RankRead> ReadRank(const std::string& path) {
   if (!state.ok()) {
     read.stored = state.status();
   } else if (!(*recording)->complete()) {
-    read.stored = absl::FailedPreconditionError(
-        absl::StrCat(path, " is not complete and gets no digest"));
+    read.stored =
+        absl::FailedPreconditionError(absl::StrCat(path, " is not complete and gets no digest"));
   } else {
     read.stored = answers::WriteDigestOf(path, read.digest, *state);
   }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -39,8 +38,7 @@ absl::StatusOr<std::vector<std::string>> FilesInFolder(const std::string& folder
   std::set<std::string> recordings, digests;
   std::error_code error;
   for (auto entry = std::filesystem::recursive_directory_iterator(folder, error);
-       !error && entry != std::filesystem::recursive_directory_iterator();
-       entry.increment(error)) {
+       !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
     const std::string path = entry->path().string();
     if (absl::EndsWith(path, ".gmt")) recordings.insert(path);
     if (absl::EndsWith(path, answers::DigestPathOf(".gmt"))) digests.insert(path);

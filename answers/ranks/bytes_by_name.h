@@ -49,7 +49,7 @@ class BytesByName {
   absl::flat_hash_map<std::string_view, uint32_t> ids_;
   std::vector<std::vector<IdBytes>> rows_;  // in the order of names
   std::vector<uint64_t> medians_;           // by id
-  std::vector<uint32_t> common_;  // ids with a median, in the order of names
+  std::vector<uint32_t> common_;            // ids with a median, in the order of names
 };
 
 }  // namespace gmt::answers

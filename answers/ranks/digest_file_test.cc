@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
 
 #include "analysis/testing/event_script.h"
@@ -16,7 +18,6 @@
 #include "answers/ranks/ranks_answer.h"
 #include "format/crc32c.h"
 #include "format/framing.h"
-#include "format/printable.h"
 #include "format/units.h"
 #include "proto/digest.pb.h"
 #include "tests/seeds/seeds.h"
