@@ -79,6 +79,9 @@ class HostileTextTest : public ProgramFixture {
 
 TEST_F(HostileTextTest, NoVerbPrintsControlCharactersOfAFile) {
   ASSERT_EQ(Run("import hostile.jsonl -o hostile.gmt"), 0) << err_;
+  Put("larger.jsonl",
+      absl::StrReplaceAll(Get("hostile.jsonl"), {{"\"size\":1048576", "\"size\":4294967296"}}));
+  ASSERT_EQ(Run("import larger.jsonl -o larger.gmt"), 0) << err_;
   for (const std::string file : {"hostile.jsonl", "hostile.gmt"}) {
     for (const char* by :
          {"stack", "function", "file", "category", "layer", "library", "heap", "thread", "stream"})
@@ -90,6 +93,11 @@ TEST_F(HostileTextTest, NoVerbPrintsControlCharactersOfAFile) {
       ExpectClean(absl::StrCat("show ", file, " ", id));
     ExpectClean(absl::StrCat("diff ", file, " hostile.gmt"));
     ExpectClean(absl::StrCat("diff ", file, " hostile.gmt --markdown"));
+    for (const char* from : {"recordings", "digests"}) {
+      SCOPED_TRACE(from);
+      ExpectClean(absl::StrCat("ranks ", file, " larger.gmt"));
+      EXPECT_THAT(out_, HasSubstr("GiB by f \\x1b]0;owned"));
+    }
     ExpectClean(absl::StrCat("export --format pprof --force ", file, " -o out.pb.gz"));
     ExpectClean(absl::StrCat("export --format torch --force ", file, " -o out.pickle"));
     for (const char* format : {"folded", "speedscope", "csv", "jsonl", "chrome", "heaptrack"}) {

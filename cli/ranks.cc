@@ -2,71 +2,148 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/text.h"
+#include "answers/ranks/digest_file.h"
 #include "answers/ranks/ranks_answer.h"
 #include "cli/command.h"
 #include "cli/frame_options.h"
-#include "cli/open_recording.h"
+#include "cli/rank_digest.h"
 #include "cli/verbs.h"
+#include "format/parts.h"
 
 namespace gmt::cli {
 namespace {
 
+constexpr size_t kNotesShown = 10;
+
 struct RanksArguments {
   std::vector<std::string> places;
   int64_t top = 0;
-  bool json = false;
+  bool json = false, steps = false, no_digest = false, digest_only = false;
   FrameOptions frames;
 };
 
-// Returns the recordings that the words name, those of directories in the order of their names.
+// Returns the recordings of a directory in the order of their names, and the digests whose
+// recordings are not there. Older parts are read with the newest one, which has the recording's
+// name.
+absl::StatusOr<std::vector<std::string>> FilesInFolder(const std::string& folder) {
+  std::set<std::string> recordings, digests;
+  std::error_code error;
+  for (auto entry = std::filesystem::recursive_directory_iterator(folder, error);
+       !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
+    const std::string path = entry->path().string();
+    if (absl::EndsWith(path, ".gmt")) recordings.insert(path);
+    if (absl::EndsWith(path, answers::DigestPathOf(".gmt"))) digests.insert(path);
+  }
+  if (error) return absl::UnknownError(absl::StrCat(folder, ": ", error.message()));
+  std::erase_if(recordings, [&](const std::string& path) {
+    const auto newest = format::RecordingOfPart(path);
+    return newest && recordings.contains(*newest);
+  });
+  for (const std::string& digest : digests) {
+    if (!recordings.contains(*answers::RecordingOfDigest(digest))) recordings.insert(digest);
+  }
+  if (recordings.empty())
+    return absl::NotFoundError(absl::StrCat(folder, ": no recording (*.gmt) in this directory"));
+  return std::vector<std::string>(recordings.begin(), recordings.end());
+}
+
+// Returns the files that the words name, each once: `out/*` also names the digests of recordings.
 absl::StatusOr<std::vector<std::string>> FilesOf(const std::vector<std::string>& places) {
   std::vector<std::string> files;
+  std::set<std::string> seen;
+  const auto add = [&](const std::string& file) {
+    if (seen.insert(file).second) files.push_back(file);
+  };
   for (const std::string& place : places) {
     std::error_code error;
     if (!std::filesystem::is_directory(place, error)) {
-      files.push_back(place);
+      const auto recording = answers::RecordingOfDigest(place);
+      add(recording && std::filesystem::exists(*recording, error) ? *recording : place);
       continue;
     }
-    const size_t first = files.size();
-    for (auto entry = std::filesystem::recursive_directory_iterator(place, error);
-         !error && entry != std::filesystem::recursive_directory_iterator();
-         entry.increment(error)) {
-      if (entry->path().extension() == ".gmt") files.push_back(entry->path().string());
-    }
-    if (error) return absl::UnknownError(absl::StrCat(place, ": ", error.message()));
-    if (files.size() == first)
-      return absl::NotFoundError(absl::StrCat(place, ": no recording (*.gmt) in this directory"));
-    std::sort(files.begin() + static_cast<ptrdiff_t>(first), files.end());
+    const auto in_folder = FilesInFolder(place);
+    if (!in_folder.ok()) return in_folder.status();
+    for (const std::string& file : *in_folder) add(file);
   }
   return files;
 }
 
+// Prints notes about single files; of many, the first ones and how many there are.
+class FileNotes {
+ public:
+  void Add(const std::string& note) {
+    if (++count_ <= kNotesShown) PrintNote(note);
+  }
+  void End() const {
+    if (count_ > kNotesShown)
+      PrintNote(absl::StrCat("and ", Plural(count_ - kNotesShown, "more such note")));
+  }
+
+ private:
+  uint64_t count_ = 0;
+};
+
+// Writes the digests that are missing, and compares nothing.
+absl::StatusOr<int> WriteDigests(const std::vector<std::string>& files) {
+  int code = kDone;
+  for (const std::string& file : files) {
+    const auto read = ReadRank(file);
+    const absl::Status status = read.ok() ? read->stored : read.status();
+    if (status.ok()) continue;
+    PrintNote(std::string(status.message()));
+    code = kFailed;
+  }
+  return code;
+}
+
 absl::StatusOr<int> Ranks(const RanksArguments& arguments, const Terminal& terminal) {
   if (arguments.top < 0) return UsageError("--top: expected a number of ranks, 1 or more");
+  if (arguments.steps && !arguments.json) return UsageError("--steps needs --json");
+  if (arguments.digest_only && (arguments.no_digest || !arguments.frames.rules_file.empty()))
+    return UsageError("--digest-only: not with --no-digest or --frames-rules");
   const auto files = FilesOf(arguments.places);
   if (!files.ok()) return files.status();
+  if (arguments.digest_only) return WriteDigests(*files);
   auto rules = arguments.frames.Rules();
   if (!rules.ok()) return rules.status();
-  std::vector<answers::RankDigest> digests;
-  std::vector<std::string> unread;
+
+  // Stored digests have been made with the built-in rules.
+  const bool reads_recordings = arguments.no_digest || !arguments.frames.rules_file.empty();
+  using Keep = answers::JobDigests::Keep;
+  answers::JobDigests digests(arguments.steps ? Keep::kSteps : Keep::kPeaks);
+  std::vector<std::string> unread, unused;
+  FileNotes lacks, not_used;
+  bool has_noted = false;
   for (const std::string& file : *files) {
-    const auto recording = OpenRecording(file, {.frames = *rules, .text = FormFor(arguments.json)});
-    if (recording.ok()) {
-      digests.push_back(answers::MakeDigest(**recording));
-      for (const std::string& lack : (*recording)->lacks()) PrintNote(lack);
-    } else {
-      unread.emplace_back(recording.status().message());
+    auto read = reads_recordings ? ReadRankWith(*rules, file) : ReadRank(file);
+    if (!read.ok()) {
+      unread.emplace_back(read.status().message());
+      continue;
     }
+    answers::RankDigest& digest = read->digest;
+    for (const std::string& lack : digest.notes)
+      lacks.Add(absl::StrContains(lack, file) ? lack : absl::StrCat(file, ": ", lack));
+    if (!read->unused.empty()) {
+      not_used.Add(read->unused + "; its recording was read");
+      unused.push_back(std::move(read->unused));
+    }
+    if (!has_noted) has_noted = NoteUnstored(read->stored);
+    if (!arguments.json) MakePrintable(digest);
+    digests.Add(std::move(digest));
   }
+  lacks.End();
+  not_used.End();
   if (digests.empty()) return absl::NotFoundError(unread.front());
-  const answers::RanksAnswer answer(std::move(digests), std::move(unread));
+  const answers::RanksAnswer answer(std::move(digests), std::move(unread), std::move(unused));
   fmt::print("{}", arguments.json ? answer.Json()
                                   : answer.Text(terminal, static_cast<size_t>(arguments.top)));
   return kDone;
@@ -79,10 +156,16 @@ void AddRanks(Program& program) {
   Command command = program.AddVerb(
       "ranks", "Show which rank of a job differs from the others, and why",
       [arguments](const Terminal& terminal) { return Ranks(*arguments, terminal); });
-  command.Arguments("FILE", &arguments->places, "recordings, or directories with recordings");
+  command.Arguments("FILE", &arguments->places,
+                    "recordings or their digests, or directories with them");
   command.Option("--top", &arguments->top, "N", "ranks shown");
+  command.Flag("--digest-only", &arguments->digest_only,
+               "write the digests that are missing beside recordings, and compare nothing");
+  command.Flag("--no-digest", &arguments->no_digest,
+               "read the recordings; neither use nor write digests");
   arguments->frames.AddTo(command);
   command.Flag("--json", &arguments->json, "print JSON");
+  command.Flag("--steps", &arguments->steps, "in JSON, also the peaks of each rank by step");
 }
 
 }  // namespace gmt::cli

@@ -1,5 +1,6 @@
 #include "format/parts.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "format/frame_stream.h"
@@ -17,6 +18,19 @@ std::string PartPath(std::string_view path, uint32_t number) {
   char name[32];
   std::snprintf(name, sizeof name, ".part-%06u", number);
   return std::string(path.substr(0, stem)) + name + std::string(path.substr(stem));
+}
+
+std::optional<std::string> RecordingOfPart(std::string_view path) {
+  constexpr std::string_view kPart = ".part-";
+  const size_t part = path.rfind(kPart);
+  if (part == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = path.substr(part + kPart.size());
+  const size_t count = std::min(digits.find_first_not_of("0123456789"), digits.size());
+  const std::string_view extension = digits.substr(count);
+  if (count < 6) return std::nullopt;
+  if (!extension.empty() && (extension[0] != '.' || extension.find('/') != std::string_view::npos))
+    return std::nullopt;
+  return std::string(path.substr(0, part)) + std::string(extension);
 }
 
 bool IsNextPart(const Header& before, const Header& header) {

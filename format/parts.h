@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,10 @@ namespace gmt::format {
 
 // Returns the path of part `number` of the recording at `path` after it is no longer the newest.
 std::string PartPath(std::string_view path, uint32_t number);
+
+// Returns the path of the recording of which `path` is an older part by its name; nullopt if it is
+// not such a name.
+std::optional<std::string> RecordingOfPart(std::string_view path);
 
 // Returns whether `header` belongs to the part that follows the part with the header `before`.
 bool IsNextPart(const Header& before, const Header& header);

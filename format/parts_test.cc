@@ -83,6 +83,14 @@ TEST_F(PartsTest, OlderPartsHaveNumberedNames) {
   EXPECT_EQ(PartPath("/tmp/.gmt", 0), "/tmp/.gmt.part-000000");
 }
 
+TEST(PartNameTest, RecordingIsFoundByTheNameOfItsPart) {
+  for (const char* path : {"out/run.gmt", "out.d/run", "/tmp/.gmt"})
+    EXPECT_EQ(RecordingOfPart(PartPath(path, 12)), path);
+  for (const char* path : {"out/run.gmt", "run.part-3.gmt", "run.part-000003x.gmt",
+                           "run.part-000003.d/run.gmt", "run.part-.gmt", ""})
+    EXPECT_EQ(RecordingOfPart(path), std::nullopt) << path;
+}
+
 TEST_F(PartsTest, PartsAreReadAsOneRecordingUnderTheNewestName) {
   Begin();
   Add(AllocWithStack(0x100, "forward"));

@@ -9,11 +9,13 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 EVENTS, MANY_EVENTS = 10_000_000, 100_000_000
 MAX_LOAD_S, MAX_ANSWER_S, MAX_QUERY_S, MAX_BYTES_PER_EVENT, MAX_BYTES_OF_MANY = 2, 1, 2, 40, 8 << 30
+MAX_RANKS_S, MAX_RANKS_BYTES, RANKS = 10, 1 << 30, 10_000
 MIN_REPLAYED_PER_S, MIN_EXPORTED_PER_S = 5e6, 3e6
 # Limits for PyTorch's reader: a minute and 12 GiB.
 TIMEOUT_S, MEMORY = 60, 12 << 30
@@ -100,6 +102,32 @@ class AnswersBench:
                        f"{cost['bytes_at_most'] / 2**30:.2f} GiB",
                        f"goal: at most 8 GiB, {goal(cost['bytes_at_most'] <= MAX_BYTES_OF_MANY)}")
 
+    def ranks(self):
+        """Compares the ranks of a large job from digests: those of a real recording, and the largest that there are."""
+        count = 100 if self.bench.quick else RANKS
+        path = self.recording(200_000)
+        for what, recordings in (("digests", [path]), ("digests of the largest size", [])):
+            with tempfile.TemporaryDirectory(dir=self.bench.folder) as job:
+                size = json.loads(self.program(self.bench.build / "benchmark" / "ranks_benchmark", count, job,
+                                               *recordings))["bytes_per_digest"]
+                for option, form in ((), "text"), (("--json",), "JSON"):
+                    seconds, most = self.cost_of("ranks", *option, job)
+                    is_met = goal(seconds <= MAX_RANKS_S and most <= MAX_RANKS_BYTES)
+                    self.bench.add(f"`ranks` on {count:,} {what} of {size:,.0f} bytes, {form}",
+                                   f"{seconds:.1f} s, {most / 2**20:.0f} MiB",
+                                   f"goal: at most {MAX_RANKS_S} s and {MAX_RANKS_BYTES >> 20} MiB, {is_met}")
+        path.unlink()
+
+    def cost_of(self, *words):
+        """Runs the program. Returns its seconds and the most memory that it had, in bytes."""
+        program = str(self.bench.build / "bin" / "gpumemtrace")
+        start = time.monotonic()
+        child = subprocess.Popen([program, *map(str, words)], stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+        if status != 0:
+            sys.exit(f"bench: {program} {words[0]}: status {status}")
+        return time.monotonic() - start, usage.ru_maxrss * 1024
+
     def whatif(self):
         """Measures one replay of a training loop, and a scenario, which takes several replays."""
         found = json.loads(self.program(self.bench.build / "benchmark" / "whatif_benchmark", "--benchmark_format=json"))
@@ -149,6 +177,7 @@ class AnswersBench:
 
     def run(self, with_many):
         self.answers()
+        self.ranks()
         self.whatif()
         if with_many:
             self.many()

@@ -1,9 +1,12 @@
 #include "answers/ranks/rank_comparison.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-#include <set>
+#include <map>
+#include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,13 +22,6 @@ constexpr double kMinShare = 0.02;  // share of the median
 constexpr double kDeviations = 3, kMadToDeviation = 1.4826;
 constexpr size_t kCauses = 4;
 
-// The lower one of two values in the middle: of two ranks, the one with more memory differs.
-uint64_t MedianOf(std::vector<uint64_t> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 int64_t Minus(uint64_t a, uint64_t b) { return static_cast<int64_t>(a) - static_cast<int64_t>(b); }
 uint64_t Distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
@@ -35,24 +31,48 @@ struct RankCause {
   std::string text;
 };
 
-class Comparer {
+// A process is known by its machine and its number.
+using HostPid = std::pair<std::string, uint64_t>;
+
+// Peaks of groups of steps that are larger than those of a digest. Sizes of groups are powers of
+// two, so a larger group consists of whole ones.
+std::vector<uint64_t> Coarsened(const StepGroups& by_step, uint64_t steps_per_group) {
+  const uint64_t joined = steps_per_group / by_step.steps_per_group;
+  std::vector<uint64_t> peaks;
+  for (size_t i = 0; i < by_step.peak_bytes.size(); ++i) {
+    if (i % joined == 0) peaks.push_back(0);
+    peaks.back() = std::max(peaks.back(), by_step.peak_bytes[i]);
+  }
+  return peaks;
+}
+
+}  // namespace
+
+class RankComparer {
  public:
-  explicit Comparer(std::vector<RankDigest> digests) {
-    std::stable_sort(digests.begin(), digests.end(), [](const RankDigest& a, const RankDigest& b) {
+  explicit RankComparer(JobDigests digests)
+      : stacks_(std::move(digests.stacks_)), libraries_(std::move(digests.libraries_)) {
+    result_.has_steps = digests.keep_ == JobDigests::Keep::kSteps;
+    const std::vector<RankDigest>& all = digests.digests_;
+    order_.resize(all.size());
+    std::iota(order_.begin(), order_.end(), size_t{0});
+    std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
       constexpr int32_t kLast = std::numeric_limits<int32_t>::max();
-      return std::pair(a.rank.value_or(kLast), a.file) < std::pair(b.rank.value_or(kLast), b.file);
+      return std::pair(all[a].rank.value_or(kLast), std::string_view(all[a].file)) <
+             std::pair(all[b].rank.value_or(kLast), std::string_view(all[b].file));
     });
-    for (RankDigest& digest : digests) {
+    for (const size_t added : order_) {
       RankRow row;
-      row.name = digest.rank ? absl::StrCat("rank ", *digest.rank) : digest.file;
-      row.digest = std::move(digest);
+      row.digest = std::move(digests.digests_[added]);
+      row.name = row.digest.rank ? absl::StrCat("rank ", *row.digest.rank) : row.digest.file;
       result_.rows.push_back(std::move(row));
     }
   }
 
   RankComparison Compare() && {
     FindPeaks();
-    for (RankRow& row : result_.rows) Judge(row);
+    FindUsual();
+    for (size_t i = 0; i < result_.rows.size(); ++i) Judge(i);
     std::vector<size_t>& outliers = result_.outliers;
     for (size_t i = 0; i < result_.rows.size(); ++i) {
       if (result_.rows[i].differs) outliers.push_back(i);
@@ -96,18 +116,48 @@ class Comparer {
          static_cast<uint64_t>(kDeviations * kMadToDeviation * static_cast<double>(usual))});
   }
 
-  void Judge(RankRow& row) const {
+  // What is usual among the ranks is computed once for all of them.
+  void FindUsual() {
+    stacks_.FindMedians();
+    libraries_.FindMedians();
+    usual_steps_ = Median([](const RankDigest& d) { return d.steps; });
+    for (size_t i = 0; i < analysis::kCategories; ++i)
+      usual_categories_[i] = Median([i](const RankDigest& d) { return d.categories[i]; });
+    most_leak_ = MostHave([](const RankDigest& d) { return d.leak.has_value(); });
+    most_fail_ = MostHave([](const RankDigest& d) { return d.failures > 0; });
+    most_retry_ = MostHave([](const RankDigest& d) { return d.retries > 0; });
+    for (size_t i = 0; i < result_.rows.size(); ++i) {
+      const RankDigest& digest = result_.rows[i].digest;
+      if (digest.pid != 0) processes_.try_emplace({digest.host, digest.pid}, i);
+    }
+    FindUsualPeaks();
+  }
+
+  // Finds the median of the peaks of every group of steps, over the ranks that took these steps.
+  void FindUsualPeaks() {
+    for (const RankRow& row : result_.rows)
+      steps_per_group_ = std::max(steps_per_group_, row.digest.by_step.steps_per_group);
+    std::vector<std::vector<uint64_t>> peaks;
+    for (const RankRow& row : result_.rows) {
+      const std::vector<uint64_t> groups = Coarsened(row.digest.by_step, steps_per_group_);
+      peaks.resize(std::max(peaks.size(), groups.size()));
+      for (size_t i = 0; i < groups.size(); ++i) peaks[i].push_back(groups[i]);
+    }
+    for (std::vector<uint64_t>& group : peaks) usual_peaks_.push_back(MedianOf(std::move(group)));
+  }
+
+  void Judge(size_t index) {
+    RankRow& row = result_.rows[index];
     const RankDigest& digest = row.digest;
     row.delta_bytes = Minus(digest.peak_bytes, result_.median_peak_bytes);
     std::vector<RankCause> causes;
     const bool is_far = Distance(digest.peak_bytes, result_.median_peak_bytes) > threshold_;
-    if (is_far) AddParts(digest, row.delta_bytes > 0, causes);
+    if (is_far) AddParts(index, row.delta_bytes > 0, causes);
     AddContexts(digest, causes);
-    if (digest.leak && !MostHave([](const RankDigest& d) { return d.leak.has_value(); }))
+    if (digest.leak && !most_leak_)
       causes.push_back({std::numeric_limits<uint64_t>::max(), LeakText(*digest.leak)});
-    if (digest.failures > 0 && !MostHave([](const RankDigest& d) { return d.failures > 0; }))
-      causes.push_back({0, "ran out of memory"});
-    if (digest.retries > 0 && !MostHave([](const RankDigest& d) { return d.retries > 0; }))
+    if (digest.failures > 0 && !most_fail_) causes.push_back({0, "ran out of memory"});
+    if (digest.retries > 0 && !most_retry_)
       causes.push_back(
           {0, absl::StrCat(Count(digest.retries), digest.retries == 1 ? " retry" : " retries",
                            " of its allocator")});
@@ -116,10 +166,33 @@ class Comparer {
     row.differs = is_far || !causes.empty();
     for (size_t i = 0; i < std::min(causes.size(), kCauses); ++i)
       row.causes.push_back(causes[i].text);
-    const uint64_t steps = Median([](const RankDigest& d) { return d.steps; });
-    if (is_far && digest.steps != steps)
+    if (!is_far) return;
+    if (digest.steps != usual_steps_)
       row.causes.push_back(
-          absl::StrCat("took ", Plural(digest.steps, "step"), ", the others ", steps));
+          absl::StrCat("took ", Plural(digest.steps, "step"), ", the others ", usual_steps_));
+    AddSteps(row);
+  }
+
+  // Finds the steps in which the rank differs, and names them unless these are all.
+  void AddSteps(RankRow& row) const {
+    const std::vector<uint64_t> groups = Coarsened(row.digest.by_step, steps_per_group_);
+    std::optional<size_t> first, last;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (Distance(groups[i], usual_peaks_[i]) <= threshold_) continue;
+      if (!first) first = i;
+      last = i;
+    }
+    if (!first) return;
+    const uint64_t begin = *first * steps_per_group_ + 1;
+    const uint64_t end = std::min((*last + 1) * steps_per_group_, row.digest.steps);
+    row.differing_steps = {begin, end};
+    if (end < row.digest.steps) {
+      row.causes.push_back(begin == end
+                               ? absl::StrCat("differs only in step ", begin)
+                               : absl::StrCat("differs only in steps ", begin, " to ", end));
+    } else if (begin > 1) {
+      row.causes.push_back(absl::StrCat("differs from step ", begin, " on"));
+    }
   }
 
   static std::string LeakText(const RankDigest::Leak& leak) {
@@ -128,23 +201,23 @@ class Comparer {
                         " per step", leak.place.empty() ? "" : absl::StrCat(" at ", leak.place));
   }
 
-  // Categories and libraries that account for the difference of a peak.
-  void AddParts(const RankDigest& digest, bool is_more, std::vector<RankCause>& causes) const {
+  // Categories, libraries and the line that account for the difference of a peak.
+  void AddParts(size_t index, bool is_more, std::vector<RankCause>& causes) const {
+    const RankDigest& digest = result_.rows[index].digest;
     const uint64_t least = threshold_ / 4;
     uint64_t of_model = 0;
     for (size_t i = 0; i < analysis::kCategories; ++i) {
       const auto category = static_cast<Category>(i);
-      const uint64_t usual = Median([i](const RankDigest& d) { return d.categories[i]; });
-      const int64_t delta = Minus(digest.categories[i], usual);
-      if ((delta > 0) != is_more || Distance(digest.categories[i], usual) < least) continue;
+      const uint64_t distance = Distance(digest.categories[i], usual_categories_[i]);
+      const int64_t delta = Minus(digest.categories[i], usual_categories_[i]);
+      if ((delta > 0) != is_more || distance < least) continue;
       const bool is_of_model = category == Category::kParameters ||
                                category == Category::kGradients ||
                                category == Category::kOptimizerState;
       if (is_of_model) {
-        of_model += Distance(digest.categories[i], usual);
+        of_model += distance;
       } else if (category != Category::kOtherLibraries && category != Category::kUnknown) {
-        causes.push_back({Distance(digest.categories[i], usual),
-                          absl::StrCat(TextOf(category), " ", SignedBytes(delta))});
+        causes.push_back({distance, absl::StrCat(TextOf(category), " ", SignedBytes(delta))});
       }
     }
     if (of_model > 0) {
@@ -154,46 +227,28 @@ class Comparer {
                                                       : -static_cast<int64_t>(of_model)),
                                   ": its share of the model has another size")});
     }
-    std::set<std::string> names;
-    for (const RankRow& row : result_.rows) {
-      for (const auto& [name, bytes] : row.digest.libraries) names.insert(name);
-    }
-    for (const std::string& name : names) {
-      const uint64_t usual =
-          Median([&](const RankDigest& d) { return ValueIn(d.libraries, name); });
-      const uint64_t mine = ValueIn(digest.libraries, name);
+    for (const auto& [name, mine, usual] : libraries_.EntriesOf(order_[index])) {
       if (Distance(mine, usual) < least || (mine > usual) != is_more) continue;
-      const char* meaning = name == "NCCL" && is_more ? ": a further communicator" : "";
+      const char* meaning = *name == "NCCL" && is_more ? ": a further communicator" : "";
       causes.push_back({Distance(mine, usual),
-                        absl::StrCat(name, " ", SignedBytes(Minus(mine, usual)), meaning)});
+                        absl::StrCat(*name, " ", SignedBytes(Minus(mine, usual)), meaning)});
     }
-    AddStack(digest, is_more, least, causes);
+    AddStack(index, is_more, least, causes);
   }
 
   // Names the line that differs most.
-  void AddStack(const RankDigest& digest, bool is_more, uint64_t least,
-                std::vector<RankCause>& causes) const {
-    std::set<std::string> labels;
-    for (const RankRow& row : result_.rows) {
-      for (const auto& [label, bytes] : row.digest.stacks) labels.insert(label);
-    }
+  void AddStack(size_t index, bool is_more, uint64_t least, std::vector<RankCause>& causes) const {
     uint64_t most = 0;
-    int64_t change = 0;
-    std::string place;
-    for (const std::string& label : labels) {
-      const uint64_t usual = Median([&](const RankDigest& d) { return ValueIn(d.stacks, label); });
-      const uint64_t mine = ValueIn(digest.stacks, label);
-      if ((mine > usual) != is_more || Distance(mine, usual) <= most) continue;
-      most = Distance(mine, usual);
-      change = Minus(mine, usual);
-      place = label;
+    std::optional<BytesByName::Entry> line;
+    for (const BytesByName::Entry& entry : stacks_.EntriesOf(order_[index])) {
+      const uint64_t distance = Distance(entry.bytes, entry.median);
+      if ((entry.bytes > entry.median) != is_more || distance <= most) continue;
+      most = distance;
+      line = entry;
     }
-    if (most >= least) causes.push_back({most, absl::StrCat(SignedBytes(change), " by ", place)});
-  }
-
-  static uint64_t ValueIn(const std::map<std::string, uint64_t>& values, const std::string& name) {
-    const auto found = values.find(name);
-    return found == values.end() ? 0 : found->second;
+    if (!line || most < least) return;
+    causes.push_back(
+        {most, absl::StrCat(SignedBytes(Minus(line->bytes, line->median)), " by ", *line->name)});
   }
 
   // A process that uses a GPU before it selects its own has a context on the first one.
@@ -201,12 +256,11 @@ class Comparer {
     std::vector<std::string> ranks;
     uint64_t bytes = 0;
     for (const RankDigest::Process& process : digest.others) {
-      const auto other =
-          std::find_if(result_.rows.begin(), result_.rows.end(), [&](const RankRow& row) {
-            return row.digest.pid == process.pid && row.digest.host == digest.host;
-          });
-      if (other == result_.rows.end() || other->digest.device == digest.device) continue;
-      ranks.push_back(other->digest.rank ? absl::StrCat(*other->digest.rank) : other->name);
+      const auto found = processes_.find({digest.host, process.pid});
+      if (found == processes_.end()) continue;
+      const RankRow& other = result_.rows[found->second];
+      if (other.digest.device == digest.device) continue;
+      ranks.push_back(other.digest.rank ? absl::StrCat(*other.digest.rank) : other.name);
       bytes += process.bytes;
     }
     if (ranks.empty()) return;
@@ -241,13 +295,30 @@ class Comparer {
   }
 
   RankComparison result_;
+  std::vector<size_t> order_;  // by row of the result, that of the digest as it was added
+  BytesByName stacks_, libraries_;
+  std::array<uint64_t, analysis::kCategories> usual_categories_ = {};
+  uint64_t usual_steps_ = 0;
+  bool most_leak_ = false, most_fail_ = false, most_retry_ = false;
+  std::map<HostPid, size_t> processes_;  // their rows
+  uint64_t steps_per_group_ = 1;
+  std::vector<uint64_t> usual_peaks_;  // by group of steps
   uint64_t threshold_ = 0;
 };
 
-}  // namespace
+void JobDigests::Add(RankDigest digest) {
+  stacks_.AddRow(std::exchange(digest.stacks, {}));
+  libraries_.AddRow(digest.libraries);
+  if (keep_ == Keep::kPeaks) {
+    digest.by_step.categories.clear();
+    digest.by_step.stacks.clear();
+  }
+  digest.notes.clear();
+  digests_.push_back(std::move(digest));
+}
 
-RankComparison CompareRanks(std::vector<RankDigest> digests) {
-  return Comparer(std::move(digests)).Compare();
+RankComparison CompareRanks(JobDigests digests) {
+  return RankComparer(std::move(digests)).Compare();
 }
 
 }  // namespace gmt::answers

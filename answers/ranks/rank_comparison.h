@@ -7,7 +7,8 @@
 // standard deviation: Leys et al., 2013); if contexts of other ranks are on its GPU; or if it
 // leaks, fails or retries and most others do not.
 //
-// Thread safety: pure functions.
+// Thread safety: JobDigests: one thread at a time. CompareRanks: a pure function. Memory: about
+// 5 KB for each rank, or as much as its steps need if they are kept.
 
 #ifndef GMT_ANSWERS_RANKS_RANK_COMPARISON_H_
 #define GMT_ANSWERS_RANKS_RANK_COMPARISON_H_
@@ -16,24 +17,48 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "answers/ranks/bytes_by_name.h"
 #include "answers/ranks/rank_digest.h"
 
 namespace gmt::answers {
 
 inline constexpr uint64_t kMinDifference = uint64_t{32} << 20;
 
+// The digests of a job's ranks, with equal names stored once.
+class JobDigests {
+ public:
+  // kSteps: also the categories and lines of every group of steps, which are not compared.
+  enum class Keep { kPeaks, kSteps };
+
+  explicit JobDigests(Keep keep = Keep::kPeaks) : keep_(keep) {}
+  void Add(RankDigest digest);
+  bool empty() const { return digests_.empty(); }
+
+ private:
+  friend class RankComparer;
+
+  Keep keep_;
+  std::vector<RankDigest> digests_;  // without `stacks`, which are in stacks_
+  BytesByName stacks_, libraries_;
+};
+
 struct RankRow {
-  RankDigest digest;
+  RankDigest digest;        // without `stacks`
   std::string name;         // "rank 3", or the file if the rank is unknown
   int64_t delta_bytes = 0;  // peak less the median
   bool differs = false;
+  // The first and last step, from 1, in which its peak is far from the median of that step.
+  // nullopt if the whole peak is not, or steps are not known.
+  std::optional<std::pair<uint64_t, uint64_t>> differing_steps;
   std::vector<std::string> causes;  // most bytes first; empty unless it differs
 };
 
 struct RankComparison {
   std::vector<RankRow> rows;  // by rank
+  bool has_steps = false;     // rows have all of `by_step`
   uint64_t median_peak_bytes = 0, least_peak_bytes = 0, most_peak_bytes = 0;
   std::vector<size_t> outliers;  // indices of rows; the most different first
   // The rank that will be out of memory first: by its leak, otherwise by what is free at its peak.
@@ -42,7 +67,7 @@ struct RankComparison {
 };
 
 // REQUIRES: at least one digest.
-RankComparison CompareRanks(std::vector<RankDigest> digests);
+RankComparison CompareRanks(JobDigests digests);
 
 }  // namespace gmt::answers
 

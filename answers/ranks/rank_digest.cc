@@ -1,11 +1,13 @@
 #include "answers/ranks/rank_digest.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/examination/failures.h"
 #include "analysis/leaks/leaks.h"
 #include "analysis/ledger/ledger.h"
 #include "answers/stacks/stack_text.h"
+#include "format/printable.h"
 
 namespace gmt::answers {
 namespace {
@@ -13,16 +15,103 @@ namespace {
 using analysis::AllocatorAction;
 using analysis::RowId;
 
-void AddStacks(const Recording& recording, analysis::Step step, RankDigest& digest) {
+using StackPair = std::pair<uint32_t, uint32_t>;  // of the memory, and of its forward pass
+
+// What a device holds after a step, as the program asked for it, by stack and by category.
+struct Held {
+  std::map<StackPair, uint64_t> stacks;
+  std::map<std::string, uint64_t> categories;
+};
+
+Held HeldOn(int32_t device, const Recording& recording, analysis::Step step) {
   const analysis::Rows& rows = recording.trace().rows;
-  analysis::StackTexts& stacks = recording.examination().stacks();
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> bytes;
+  std::array<uint64_t, analysis::kCategories> categories = {};
+  Held held;
   for (const RowId row : analysis::HeldAfter(recording.trace(), step)) {
-    if (rows.device[row] != digest.device || !analysis::IsAllocated(rows, row)) continue;
-    bytes[{rows.stack[row], rows.forward_stack[row]}] += rows.size[row];
+    if (rows.device[row] != device || !analysis::IsAllocated(rows, row)) continue;
+    held.stacks[{rows.stack[row], rows.forward_stack[row]}] += rows.size[row];
+    categories[static_cast<size_t>(recording.categories().Of(row).category)] += rows.size[row];
   }
-  for (const auto& [stack, sum] : bytes) {
-    digest.stacks[LabelOf(stacks.Frames(stack.first), stacks.Frames(stack.second), false)] += sum;
+  for (size_t i = 0; i < categories.size(); ++i) {
+    if (categories[i] > 0)
+      held.categories[std::string(NameOf(static_cast<analysis::Category>(i)))] = categories[i];
+  }
+  return held;
+}
+
+std::map<std::string, uint64_t> ByLabel(const std::map<StackPair, uint64_t>& bytes,
+                                        const Recording& recording) {
+  analysis::StackTexts& stacks = recording.examination().stacks();
+  std::map<std::string, uint64_t> labels;
+  for (const auto& [stack, sum] : bytes)
+    labels[LabelOf(stacks.Frames(stack.first), stacks.Frames(stack.second), false)] += sum;
+  return labels;
+}
+
+void CutText(std::string& text) {
+  if (text.size() > RankDigest::kMostTextBytes) text.resize(RankDigest::kMostTextBytes);
+}
+
+// Names that become equal when they are cut are added up.
+std::map<std::string, uint64_t> WithCutNames(const std::map<std::string, uint64_t>& bytes) {
+  std::map<std::string, uint64_t> sums;
+  for (const auto& [name, sum] : bytes) sums[name.substr(0, RankDigest::kMostTextBytes)] += sum;
+  return sums;
+}
+
+// Keeps the `count` entries with most bytes. Returns the bytes of the others.
+uint64_t KeepMost(size_t count, std::map<std::string, uint64_t>& bytes) {
+  using Entry = std::map<std::string, uint64_t>::const_iterator;
+  if (bytes.size() <= count) return 0;
+  std::vector<Entry> entries;
+  for (auto entry = bytes.cbegin(); entry != bytes.cend(); ++entry) entries.push_back(entry);
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](Entry a, Entry b) { return a->second > b->second; });
+  uint64_t rest = 0;
+  for (size_t i = count; i < entries.size(); ++i) {
+    rest += entries[i]->second;
+    bytes.erase(entries[i]);
+  }
+  return rest;
+}
+
+// Sets the bytes of group `group`; names that are new have none in the groups before.
+void AddGroup(const std::map<std::string, uint64_t>& bytes, size_t group,
+              StepGroups::Parts& parts) {
+  for (const auto& [name, sum] : bytes) {
+    parts[name].resize(group);
+    parts[name].push_back(sum);
+  }
+}
+
+void AddSteps(const Recording& recording, RankDigest& digest) {
+  const analysis::Cycles& cycles = recording.examination().cycles();
+  const auto device = std::find_if(cycles.devices.begin(), cycles.devices.end(),
+                                   [&](const auto& d) { return d.device == digest.device; });
+  if (device == cycles.devices.end()) return;
+  StepGroups& by_step = digest.by_step;
+  const std::vector<analysis::CycleUse>& steps = device->cycles;
+  while (steps.size() > StepGroups::kMost * by_step.steps_per_group) by_step.steps_per_group *= 2;
+
+  std::map<std::string, uint64_t> most;  // of a line in any group
+  for (size_t first = 0; first < steps.size(); first += by_step.steps_per_group) {
+    const auto begin = steps.begin() + static_cast<ptrdiff_t>(first);
+    const auto end = steps.begin() + static_cast<ptrdiff_t>(std::min<size_t>(
+                                         steps.size(), first + by_step.steps_per_group));
+    const auto highest =
+        std::max_element(begin, end, [](const auto& a, const auto& b) { return a.peak < b.peak; });
+    const Held held = HeldOn(digest.device, recording, highest->peak_step);
+    const auto labels = WithCutNames(ByLabel(held.stacks, recording));
+    const size_t group = by_step.peak_bytes.size();
+    AddGroup(held.categories, group, by_step.categories);
+    AddGroup(labels, group, by_step.stacks);
+    by_step.peak_bytes.push_back(highest->peak);
+    for (const auto& [label, bytes] : labels) most[label] = std::max(most[label], bytes);
+  }
+  KeepMost(StepGroups::kMostStacks, most);
+  std::erase_if(by_step.stacks, [&](const auto& stack) { return !most.contains(stack.first); });
+  for (StepGroups::Parts* parts : {&by_step.categories, &by_step.stacks}) {
+    for (auto& [name, bytes] : *parts) bytes.resize(by_step.peak_bytes.size());
   }
 }
 
@@ -52,9 +141,24 @@ void AddLeak(const Recording& recording, RankDigest& digest) {
   }
 }
 
-}  // namespace
+// Limits lists and texts to the sizes of RankDigest.
+void Bound(RankDigest& digest) {
+  CutText(digest.host);
+  if (digest.leak) CutText(digest.leak->place);
+  digest.stacks = WithCutNames(digest.stacks);
+  digest.other_stacks_bytes = KeepMost(RankDigest::kMostStacks, digest.stacks);
+  digest.libraries = WithCutNames(digest.libraries);
+  KeepMost(RankDigest::kMostLibraries, digest.libraries);
+  if (digest.others.size() > RankDigest::kMostProcesses) {
+    std::stable_sort(digest.others.begin(), digest.others.end(),
+                     [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+    digest.others.resize(RankDigest::kMostProcesses);
+  }
+  if (digest.notes.size() > RankDigest::kMostNotes) digest.notes.resize(RankDigest::kMostNotes);
+  for (std::string& note : digest.notes) CutText(note);
+}
 
-RankDigest MakeDigest(const Recording& recording) {
+RankDigest UnboundedDigest(const Recording& recording) {
   const analysis::Trace& trace = recording.trace();
   const analysis::Examination& examination = recording.examination();
   RankDigest digest;
@@ -64,6 +168,7 @@ RankDigest MakeDigest(const Recording& recording) {
   digest.pid = trace.pid;
   digest.device = examination.MainDevice();
   digest.steps = examination.cycles().cycles.size();
+  digest.notes = recording.lacks();
   digest.failures = analysis::FindFailures(examination).count;
   for (const AllocatorAction& action : examination.allocator_actions()) {
     if (action.kind == AllocatorAction::kRetry && action.device == digest.device) ++digest.retries;
@@ -79,7 +184,7 @@ RankDigest MakeDigest(const Recording& recording) {
        analysis::CategoriesAt(examination, recording.categories(), digest.device, step)) {
     digest.categories[static_cast<size_t>(use.category)] += use.bytes;
   }
-  AddStacks(recording, step, digest);
+  digest.stacks = ByLabel(HeldOn(digest.device, recording, step).stacks, recording);
   const analysis::Ledger ledger = analysis::LedgerAfter(examination, digest.device, step);
   for (const analysis::LedgerRow& row : ledger.rows) {
     if (row.group == analysis::LedgerGroup::kOutsideFramework)
@@ -89,7 +194,34 @@ RankDigest MakeDigest(const Recording& recording) {
   if (!ledger.source.empty()) digest.used_bytes = ledger.driver_used_bytes;
   AddOthers(recording, digest);
   AddLeak(recording, digest);
+  AddSteps(recording, digest);
   return digest;
+}
+
+}  // namespace
+
+RankDigest MakeDigest(const Recording& recording) {
+  RankDigest digest = UnboundedDigest(recording);
+  Bound(digest);
+  return digest;
+}
+
+void MakePrintable(RankDigest& digest) {
+  const auto make_names = [](std::map<std::string, uint64_t>& bytes) {
+    std::map<std::string, uint64_t> printable;
+    for (const auto& [name, sum] : bytes) printable[format::Printable(name)] += sum;
+    bytes = std::move(printable);
+  };
+  digest.file = format::Printable(digest.file);
+  digest.host = format::Printable(digest.host);
+  make_names(digest.stacks);
+  make_names(digest.libraries);
+  if (digest.leak) digest.leak->place = format::Printable(digest.leak->place);
+  StepGroups::Parts stacks;
+  for (auto& [label, bytes] : digest.by_step.stacks)
+    stacks[format::Printable(label)] = std::move(bytes);
+  digest.by_step.stacks = std::move(stacks);
+  for (std::string& note : digest.notes) note = format::Printable(note);
 }
 
 }  // namespace gmt::answers

@@ -9,6 +9,7 @@
 
 #include "analysis/text.h"
 #include "answers/json.h"
+#include "answers/ranks/digest_file.h"
 
 namespace gmt::answers {
 namespace {
@@ -63,6 +64,18 @@ std::vector<const RankRow*> RowsShown(const RankComparison& comparison, size_t t
   return rows;
 }
 
+nlohmann::ordered_json DifferingStepsJson(const RankRow& row) {
+  if (!row.differing_steps) return nullptr;
+  return {row.differing_steps->first, row.differing_steps->second};
+}
+
+nlohmann::ordered_json ByStepJson(const StepGroups& by_step) {
+  return {{"steps_per_group", by_step.steps_per_group},
+          {"peak_bytes", by_step.peak_bytes},
+          {"categories", by_step.categories},
+          {"stacks", by_step.stacks}};
+}
+
 nlohmann::ordered_json RankJson(const RankRow& row) {
   const RankDigest& digest = row.digest;
   nlohmann::ordered_json categories = nlohmann::ordered_json::object();
@@ -93,13 +106,17 @@ nlohmann::ordered_json RankJson(const RankRow& row) {
           {"failures", digest.failures},
           {"leak", leak},
           {"differs", row.differs},
+          {"differing_steps", DifferingStepsJson(row)},
           {"causes", row.causes}};
 }
 
 }  // namespace
 
-RanksAnswer::RanksAnswer(std::vector<RankDigest> digests, std::vector<std::string> unread)
-    : comparison_(CompareRanks(std::move(digests))), unread_(std::move(unread)) {}
+RanksAnswer::RanksAnswer(JobDigests digests, std::vector<std::string> unread,
+                         std::vector<std::string> unused)
+    : comparison_(CompareRanks(std::move(digests))),
+      unread_(std::move(unread)),
+      unused_(std::move(unused)) {}
 
 std::string RanksAnswer::Text(const Terminal& terminal, size_t top) const {
   const auto width = static_cast<size_t>(std::max(terminal.width, 40));
@@ -139,25 +156,34 @@ std::string RanksAnswer::Text(const Terminal& terminal, size_t top) const {
     text += "\nNot read\n";
     for (const std::string& words : unread_) line("  " + words);
   }
-  const RankRow& next =
-      comparison_.rows[comparison_.outliers.empty() ? 0 : comparison_.outliers.front()];
-  if (comparison_.rows.size() > 1 && !comparison_.outliers.empty()) {
-    const RankRow& other = comparison_.rows[&next == &comparison_.rows[0] ? 1 : 0];
-    text += fmt::format("\nNext: gpumemtrace diff {} {}\n", other.digest.file, next.digest.file);
-  } else {
-    text += fmt::format("\nNext: gpumemtrace report {}\n", next.digest.file);
-  }
-  return text;
+  return text + NextCommand();
+}
+
+// Names a command only for recordings that are here.
+std::string RanksAnswer::NextCommand() const {
+  const std::vector<size_t>& outliers = comparison_.outliers;
+  const std::vector<RankRow>& rows = comparison_.rows;
+  const size_t chosen = outliers.empty() ? 0 : outliers.front();
+  const std::string& file = rows[chosen].digest.file;
+  if (RecordingOfDigest(file)) return "";
+  const std::string& other = rows[chosen == 0 && rows.size() > 1 ? 1 : 0].digest.file;
+  if (rows.size() > 1 && !outliers.empty() && !RecordingOfDigest(other))
+    return fmt::format("\nNext: gpumemtrace diff {} {}\n", other, file);
+  return fmt::format("\nNext: gpumemtrace report {}\n", file);
 }
 
 std::string RanksAnswer::Json() const {
   nlohmann::ordered_json json = NewJson("ranks", "");
   json["median_peak_bytes"] = comparison_.median_peak_bytes;
   json["ranks"] = nlohmann::ordered_json::array();
-  for (const RankRow& row : comparison_.rows) json["ranks"].push_back(RankJson(row));
+  for (const RankRow& row : comparison_.rows) {
+    json["ranks"].push_back(RankJson(row));
+    if (comparison_.has_steps) json["ranks"].back()["by_step"] = ByStepJson(row.digest.by_step);
+  }
   json["outliers"] = comparison_.outliers;
   json["next_to_fail"] = OrNull(comparison_.next_to_fail);
   json["unread"] = unread_;
+  json["unused_digests"] = unused_;
   return JsonText(json);
 }
 

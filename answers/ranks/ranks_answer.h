@@ -17,8 +17,10 @@ namespace gmt::answers {
 
 class RanksAnswer {
  public:
-  // REQUIRES: at least one digest. `unread`: sentences about files that could not be read.
-  RanksAnswer(std::vector<RankDigest> digests, std::vector<std::string> unread);
+  // REQUIRES: at least one digest. `unread`: sentences about files that could not be read;
+  // `unused`: about digests in whose place recordings were read.
+  RanksAnswer(JobDigests digests, std::vector<std::string> unread,
+              std::vector<std::string> unused = {});
 
   const RankComparison& comparison() const { return comparison_; }
   // `top`: rows of the table; 0: as many as fit a screen, those that differ first.
@@ -26,8 +28,10 @@ class RanksAnswer {
   std::string Json() const;
 
  private:
+  std::string NextCommand() const;
+
   const RankComparison comparison_;
-  const std::vector<std::string> unread_;
+  const std::vector<std::string> unread_, unused_;
 };
 
 }  // namespace gmt::answers

@@ -11,9 +11,11 @@ namespace gmt::answers {
 namespace {
 
 using analysis::Category;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -42,9 +44,17 @@ class RanksTest : public ::testing::Test {
     digests_[rank].categories[static_cast<size_t>(category)] += mib * kMiB;
     if (!label.empty()) digests_[rank].stacks[label] += mib * kMiB;
   }
-  RankComparison Compare() const { return CompareRanks(digests_); }
+  JobDigests Job(JobDigests::Keep keep = JobDigests::Keep::kPeaks) const {
+    JobDigests job(keep);
+    for (const RankDigest& digest : digests_) job.Add(digest);
+    return job;
+  }
+  RankComparison Compare() const { return CompareRanks(Job()); }
   std::string Text(size_t top = 0) const {
-    return RanksAnswer(digests_, unread_).Text(Terminal{}, top);
+    return RanksAnswer(Job(), unread_).Text(Terminal{}, top);
+  }
+  static nlohmann::json Parsed(const RanksAnswer& answer) {
+    return nlohmann::json::parse(answer.Json());
   }
 
   std::vector<RankDigest> digests_;
@@ -170,12 +180,69 @@ TEST_F(RanksTest, TextShowsThoseThatDifferAndWhatCouldNotBeRead) {
 
 TEST_F(RanksTest, JsonHasEveryRankAndItsCauses) {
   More(2, Category::kActivations, 300);
-  const auto json = nlohmann::json::parse(RanksAnswer(digests_, unread_).Json());
+  const auto json = Parsed(RanksAnswer(Job(), unread_));
   EXPECT_EQ(json["schema"], "gpumemtrace.ranks/1");
   ASSERT_THAT(json["ranks"], SizeIs(4));
   EXPECT_EQ(json["ranks"][2]["causes"][0], "activations +300 MiB");
   EXPECT_EQ(json["ranks"][2]["categories"]["activations"], 300 * kMiB);
   EXPECT_EQ(json["outliers"], nlohmann::json::array({2}));
+}
+
+TEST_F(RanksTest, LineOfTheDifferenceIsNamedAmongThoseOfAllRanks) {
+  for (int rank = 4; rank < 9; ++rank) Add(rank);
+  for (RankDigest& digest : digests_) {
+    digest.stacks["common"] = 900 * kMiB;
+    digest.stacks["own " + std::to_string(*digest.rank)] = 10 * kMiB;
+  }
+  More(1, Category::kActivations, 300, "common");
+  More(2, Category::kActivations, 300, "other");
+  digests_[3].peak_bytes -= 300 * kMiB;
+  digests_[3].stacks["common"] -= 300 * kMiB;
+  const RankComparison comparison = Compare();
+  EXPECT_THAT(comparison.rows[1].causes, Contains("+300 MiB by common"));
+  EXPECT_THAT(comparison.rows[2].causes, Contains("+300 MiB by other"));
+  EXPECT_THAT(comparison.rows[3].causes, ElementsAre("-300 MiB by common"));
+}
+
+TEST_F(RanksTest, StepsThatDifferAreNamedUnlessTheyAreAll) {
+  for (RankDigest& digest : digests_)
+    digest.by_step.peak_bytes = std::vector<uint64_t>(10, 800 * kMiB);
+  for (const size_t rank : {1, 2, 3}) More(rank, Category::kActivations, 300);
+  for (uint64_t& peak : digests_[1].by_step.peak_bytes) peak += 300 * kMiB;
+  for (const size_t step : {4, 6}) digests_[2].by_step.peak_bytes[step] += 300 * kMiB;
+  for (const size_t step : {7, 8, 9}) digests_[3].by_step.peak_bytes[step] += 300 * kMiB;
+  for (int rank = 4; rank < 12; ++rank) {
+    Add(rank).by_step.steps_per_group = 4;
+    digests_.back().by_step.peak_bytes = std::vector<uint64_t>(3, 800 * kMiB);
+  }
+  const RankComparison comparison = Compare();
+  EXPECT_THAT(comparison.rows[1].causes, ElementsAre("activations +300 MiB"));
+  EXPECT_EQ(comparison.rows[1].differing_steps, std::pair(uint64_t{1}, uint64_t{10}));
+  // In groups of four, the largest that a rank has.
+  EXPECT_THAT(comparison.rows[2].causes, Contains("differs only in steps 5 to 8"));
+  EXPECT_THAT(comparison.rows[3].causes, Contains("differs from step 5 on"));
+  EXPECT_EQ(comparison.rows[0].differing_steps, std::nullopt);
+}
+
+TEST_F(RanksTest, StepsAreInJsonIfTheyAreKept) {
+  digests_[2].by_step.peak_bytes = {5, 7};
+  digests_[2].by_step.categories["activations"] = {3, 4};
+  digests_[2].by_step.stacks["main"] = {3, 0};
+  const auto row = Parsed(RanksAnswer(Job(JobDigests::Keep::kSteps), {}))["ranks"][2];
+  EXPECT_EQ(row["by_step"]["steps_per_group"], 1);
+  EXPECT_EQ(row["by_step"]["peak_bytes"], nlohmann::json({5, 7}));
+  EXPECT_EQ(row["by_step"]["categories"]["activations"], nlohmann::json({3, 4}));
+  EXPECT_EQ(row["by_step"]["stacks"]["main"], nlohmann::json({3, 0}));
+  EXPECT_FALSE(Parsed(RanksAnswer(Job(), {}))["ranks"][2].contains("by_step"));
+}
+
+TEST_F(RanksTest, CommandIsNamedOnlyForRecordingsThatAreThere) {
+  More(2, Category::kActivations, 300);
+  EXPECT_THAT(Text(), HasSubstr("Next: gpumemtrace diff r0.gmt r2.gmt\n"));
+  digests_[0].file = "r0.gmt.digest";
+  EXPECT_THAT(Text(), HasSubstr("Next: gpumemtrace report r2.gmt\n"));
+  digests_[2].file = "r2.gmt.digest";
+  EXPECT_THAT(Text(), Not(HasSubstr("Next: ")));
 }
 
 TEST_F(RanksTest, DigestHasThePeakByCategoryLineAndLibrary) {

@@ -23,11 +23,13 @@
 #include "cli/info_summary.h"
 #include "cli/install.h"
 #include "cli/open_recording.h"
+#include "cli/rank_digest.h"
 #include "cli/record/child_process.h"
 #include "cli/record/recording_options.h"
 #include "cli/record/run_log.h"
 #include "cli/verbs.h"
 #include "collector/sessions/session_summary.h"
+#include "format/recording_reader.h"
 #include "interop/open_input.h"
 #include "proto/gmt.pb.h"
 
@@ -39,7 +41,7 @@ constexpr int kRunFailure = 125;  // as in env(1): distinct from the command's o
 struct RunArguments {
   RecordingOptions recording;
   std::string ring_size, exit_wait;
-  bool no_follow_fork = false, quiet = false;
+  bool no_follow_fork = false, no_digest = false, quiet = false;
   std::vector<std::string> command;
 };
 
@@ -237,6 +239,37 @@ void ReportOn(const std::vector<RunEntry>& entries, const Terminal& terminal) {
       fmt::format("{}\nRecording: {}\n", AnswerOf(chosen, terminal), chosen.entry.output));
 }
 
+// Reads a recording until it says whether its process is a rank of a job, which it does before the
+// first events.
+class RankFinder : public format::RecordingVisitor {
+ public:
+  bool is_rank() const { return is_rank_; }
+  absl::Status OnEvents(const format::EventBatch&) override { return absl::CancelledError(); }
+  absl::Status OnFacts(const Facts& facts) override {
+    is_rank_ = is_rank_ || facts.has_rank();
+    return is_rank_ ? absl::CancelledError() : absl::OkStatus();
+  }
+
+ private:
+  bool is_rank_ = false;
+};
+
+bool IsOfRank(const std::string& recording) {
+  const auto reader = format::RecordingReader::Open(recording);
+  RankFinder finder;
+  if (reader.ok()) (*reader)->Read(finder).IgnoreError();
+  return finder.is_rank();
+}
+
+// Writes the digests of ranks beside their recordings, so that `ranks` need not read these. What
+// fails here is reported by `ranks`, which tries again.
+void WriteRankDigests(const std::vector<RunEntry>& entries) {
+  for (const RunEntry& entry : entries) {
+    if (!IsOfRank(entry.output)) continue;
+    if (const auto read = ReadRank(entry.output); read.ok() && NoteUnstored(read->stored)) return;
+  }
+}
+
 absl::StatusOr<int> Run(const RunArguments& options, const Terminal& terminal) {
   if (options.command.empty()) {
     return UsageError("run: no command is given. Try: gpumemtrace run -- python train.py");
@@ -264,6 +297,7 @@ absl::StatusOr<int> Run(const RunArguments& options, const Terminal& terminal) {
   }
   const std::vector<RunEntry> entries = WaitForRecordings(*log);
   if (!options.quiet) ReportOn(entries, terminal);
+  if (!options.no_digest) WriteRankDigests(entries);
   NoteIncompleteRecordings(entries);
   return exit.ShellCode();
 }
@@ -282,6 +316,8 @@ void AddRun(Program& program) {
                "do not record children that the process forks");
   command.Option("--exit-wait", &options->exit_wait, "TIME",
                  "how long a normal exit waits for the collector (default 1s)");
+  command.Flag("--no-digest", &options->no_digest,
+               "do not write a digest of each rank beside its recording");
   command.Flag("--quiet", &options->quiet, "do not print the report and the path of the recording");
   command.CommandLine(&options->command);
 }

@@ -12,6 +12,7 @@ Usage: schemas_check.py --build DIR
 import argparse
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -68,10 +69,10 @@ def commands(verbs, folder):
             yield [verb, *OF_PROCESS[verb], str(os.getpid())]
             continue
         if verb in COPIES:
-            yield [verb, str(ROOT / "tests/golden/v1.gmt"), *COPIES[verb]]
+            yield [verb, "golden/v1.gmt", *COPIES[verb]]
             continue
         for file in FILES:
-            name = str(ROOT / "tests/golden" / file)
+            name = f"golden/{file}"
             for rest in WITH_ID.get(verb, (None,)):
                 yield [verb, name] + ([name] if verb in TWO_FILES else []) + ([rest] if rest else [])
     for log in sorted(folder.glob("*.jsonl")):
@@ -93,6 +94,9 @@ def main():
         problems += [f"{path.name}: {key} has no description" for key in described(schemas.validator(verb).schema, "")]
     with tempfile.TemporaryDirectory() as folder:
         answers_check.prepare(program, pathlib.Path(folder))
+        (pathlib.Path(folder) / "golden").mkdir()
+        for file in FILES:  # copies, because `ranks` writes beside a recording
+            shutil.copy(ROOT / "tests" / "golden" / file, pathlib.Path(folder) / "golden")
         for words in commands(verbs - OF_A_PROCESS, pathlib.Path(folder)):
             text = schemas.output(program, words, folder)
             if not text:

@@ -12,8 +12,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 import rig as rigs  # noqa: E402
+import schemas  # noqa: E402
 
 PROGRAM = rigs.PROGRAMS / "torch" / "uneven_ranks.py"
+MAX_DIGEST_BYTES = 200_000
 
 
 def verb(rig, folder, *words, code=0):
@@ -31,9 +33,25 @@ def compare(rig, folder, cause, **environment):
          *rig.simulated([rig.python, PROGRAM, cause])],
         env=rig.environment(folder, {"SIMCUDA_DEVICES": "4", **environment}), cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
-    ranks = json.loads(verb(rig, folder, "--json", "out").stdout)
+    # `run` has written the digests; what it compares is what the recordings say.
+    assert sorted(path.name for path in jobs.iterdir()) == [
+        f"r{rank}.gmt{suffix}" for rank in range(4) for suffix in ("", ".digest")], list(jobs.iterdir())
+    sizes = [path.stat().st_size for path in jobs.glob("*.digest")]
+    assert max(sizes) <= MAX_DIGEST_BYTES, sizes
+    answers = {options: verb(rig, folder, *options, "out") for options in ((), ("--json",), ("--json", "--steps"))}
+    for options, answer in answers.items():
+        read = verb(rig, folder, *options, "--no-digest", "out")
+        assert (answer.stdout, answer.stderr) == (read.stdout, read.stderr), (answer, read)
+    text = answers[()].stdout
+    problems = list(schemas.problems(["ranks"], answers["--json", "--steps"].stdout))
+    assert problems == [], problems
+    ranks = json.loads(answers["--json", "--steps"].stdout)
     assert [row["rank"] for row in ranks["ranks"]] == [0, 1, 2, 3], ranks
-    text = verb(rig, folder, "out").stdout
+    for row in ranks["ranks"]:
+        by_step = row["by_step"]
+        groups = -(-row["steps"] // by_step["steps_per_group"])
+        for peaks in (by_step["peak_bytes"], *by_step["categories"].values(), *by_step["stacks"].values()):
+            assert len(peaks) == groups > 0, row
     print("       " + text.splitlines()[0])
     return ranks, text
 
@@ -67,6 +85,8 @@ def leak_of_one_rank_is_named_with_its_line(rig, folder):
     ranks, text = compare(rig, folder, "leak")
     assert ranks["outliers"] == [3] and ranks["next_to_fail"] == 3, ranks
     assert "leaks 4.00 MiB per step at uneven_ranks.py:" in text, text
+    # 220 steps are joined by four. The median differs by more than 32 MiB after eight steps of 4 MiB.
+    assert ranks["ranks"][3]["differing_steps"] == [9, 220] and "differs from step 9 on" in text, text
 
 
 def contexts_of_other_ranks_are_named(rig, folder):

@@ -105,6 +105,14 @@ def alone(rig, folder, output="run.gmt", **environment):
 
 def process_alone_has_no_rank(rig, folder):
     assert alone(rig, folder) == ("run.gmt", UNKNOWN)
+    assert not (folder / "run.gmt.digest").exists()
+
+
+def digest_is_written_for_a_rank_unless_it_is_refused(rig, folder):
+    for name, options in {"with": (), "without": ("--no-digest",)}.items():
+        recording = rig.run(folder, rig.driver_alloc("--count", "2"), output=f"{name}.gmt", options=options, RANK="3")
+        assert recording.done.returncode == 0, recording.done.stderr
+    assert sorted(path.name for path in folder.glob("*.gmt*")) == ["with.gmt", "with.gmt.digest", "without.gmt"]
 
 
 def launchers_are_recognized_by_their_own_variables(rig, folder):
@@ -135,7 +143,8 @@ def text_names_rank_and_job(rig, folder):
     assert "rank 3 of 16, local rank 1, restart 2, job 4711" in text, text
 
 
-PLAIN = [process_alone_has_no_rank, launchers_are_recognized_by_their_own_variables, text_names_rank_and_job]
+PLAIN = [process_alone_has_no_rank, digest_is_written_for_a_rank_unless_it_is_refused,
+         launchers_are_recognized_by_their_own_variables, text_names_rank_and_job]
 TORCH = [torchrun_gives_a_file_for_each_rank_and_none_for_data_loaders, ranks_that_share_a_name_do_not_share_a_file,
          spawned_ranks_say_theirs_in_their_own_environment, unknown_rank_is_not_invented]
 
@@ -143,9 +152,9 @@ TORCH = [torchrun_gives_a_file_for_each_rank_and_none_for_data_loaders, ranks_th
 class JobRig(Rig):
     """Names the recordings by a pattern; hides variables of a launcher of this check."""
 
-    def run(self, folder, command, output="run.gmt", simulated=True, **environment):
+    def run(self, folder, command, output="run.gmt", simulated=True, options=(), **environment):
         done = subprocess.run(
-            [self.program, "run", "-o", f"{folder}/{output}", "--"]
+            [self.program, "run", *options, "-o", f"{folder}/{output}", "--"]
             + (self.simulated(command) if simulated else list(map(str, command))),
             env=self.environment(folder, environment), cwd=folder, capture_output=True, text=True, timeout=300)
         return Recording(self, folder, done)
