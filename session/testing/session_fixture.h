@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,13 +53,15 @@ inline uint32_t AddStack(const StackTable& stacks, const std::vector<uint64_t>& 
                     like);
 }
 
-// A directory for the sessions of this test (GPUMEMTRACE_DIR). The destructor removes it with its
-// contents.
+// A directory for the sessions of this test (GPUMEMTRACE_DIR), in a tmpfs if there is one with
+// room, as for real ones: a file system on a disk adds blocks of its own to a file that it has
+// written back. The destructor removes it with its contents.
 class ScratchDirectory {
  public:
   ScratchDirectory() {
-    char path[] = "/tmp/gmt-session-XXXXXX";
-    path_ = mkdtemp(path);
+    std::string path = HasRoom("/dev/shm") ? "/dev/shm" : "/tmp";
+    path += "/gmt-session-XXXXXX";
+    path_ = mkdtemp(path.data());
     setenv("GPUMEMTRACE_DIR", path_.c_str(), 1);
   }
   ~ScratchDirectory() {
@@ -69,6 +72,12 @@ class ScratchDirectory {
   const std::string& path() const { return path_; }
 
  private:
+  static bool HasRoom(const char* path) {
+    struct statvfs file_system;
+    return access(path, W_OK) == 0 && statvfs(path, &file_system) == 0 &&
+           file_system.f_bavail * file_system.f_frsize >= uint64_t{1} << 30;
+  }
+
   std::string path_;
 };
 
