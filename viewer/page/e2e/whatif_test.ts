@@ -49,7 +49,7 @@ describe.skipIf(reason !== '')('another setting on the timeline', () => {
         const { y, x } = (await highestOf(test, color))!;
         const plot = await plotOf(test);
         expect(Math.abs(y - yOf(plot, bytes)), color).toBeLessThanOrEqual(1.5);
-        expect(Math.abs(x - DASH - (plot.left + (event / EVENTS) * plot.width)), color).toBeLessThanOrEqual(NEAR);
+        expect(Math.abs(x - DASH - (plot.left + (event / (EVENTS + 1)) * plot.width)), color).toBeLessThanOrEqual(NEAR);
       }
     }, '#v=1&view=timeline&axis=event&color=thread');
   });
