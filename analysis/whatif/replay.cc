@@ -87,10 +87,39 @@ bool Do(const AllocatorRequest& request, CachingAllocator& allocator) {
   return true;
 }
 
+// Records what an allocator reserves, after each request.
+class ReservedRecorder {
+ public:
+  ReservedRecorder(const CachingAllocator& allocator, std::vector<ReservedChange>* changes)
+      : allocator_(allocator), changes_(changes) {
+    if (changes_ != nullptr) changes_->push_back({0, allocator.reserved()});
+  }
+
+  void Record(Step step) {
+    if (changes_ == nullptr) return;
+    // A request may release what it has just reserved.
+    if (allocator_.peak_reserved() > peak_) {
+      peak_ = allocator_.peak_reserved();
+      Add(step, peak_);
+    }
+    Add(step, allocator_.reserved());
+  }
+
+ private:
+  void Add(Step step, uint64_t bytes) {
+    if (bytes != changes_->back().bytes) changes_->push_back({step, bytes});
+  }
+
+  const CachingAllocator& allocator_;
+  std::vector<ReservedChange>* const changes_;  // null: nothing is recorded
+  uint64_t peak_ = 0;
+};
+
 // `alone`: the capacity is for the allocator only, whatever the process holds beside it.
 ScenarioResult Run(const AllocatorHistory& history, const Scenario& scenario, uint32_t seed,
-                   bool alone = false) {
+                   bool alone = false, std::vector<ReservedChange>* changes = nullptr) {
   CachingAllocator allocator = AllocatorOf(history, scenario);
+  ReservedRecorder recorder(allocator, changes);
   Delays delays(seed);
   ScenarioResult result;
   const auto count = static_cast<uint32_t>(history.requests.size());
@@ -98,7 +127,9 @@ ScenarioResult Run(const AllocatorHistory& history, const Scenario& scenario, ui
     while (const std::optional<uint32_t> due = delays.Due(i)) Do(history.requests[*due], allocator);
     const AllocatorRequest& request = history.requests[i];
     if (alone && request.kind == AllocatorRequest::kOutside) continue;
-    if (delays.Postpone(i, request) || Do(request, allocator)) continue;
+    const bool is_done = delays.Postpone(i, request) || Do(request, allocator);
+    recorder.Record(request.step);
+    if (is_done) continue;
     if (!result.first_failure) result.first_failure = i;
     // The program ends where the recorded one did not.
     if (request.kind == AllocatorRequest::kAllocate) break;
@@ -156,6 +187,14 @@ Reproduction Reproduce(const AllocatorHistory& history) {
 
 ScenarioResult Simulate(const AllocatorHistory& history, const Scenario& scenario) {
   return Run(history, scenario, 0);
+}
+
+ReservedCurve SimulateCurve(const AllocatorHistory& history, const Scenario& scenario) {
+  ReservedCurve curve;
+  curve.result = Run(history, scenario, 0, /*alone=*/false, &curve.changes);
+  if (curve.result.first_failure)
+    curve.first_failure = history.requests[*curve.result.first_failure].step;
+  return curve;
 }
 
 bool Fits(const AllocatorHistory& history, const Scenario& scenario) {

@@ -55,6 +55,22 @@ struct ScenarioResult {
   bool is_out_of_memory() const { return failures > 0 || fails_later; }
 };
 
+// `bytes` are reserved from a step of the recording on.
+struct ReservedChange {
+  Step step = 0;
+  uint64_t bytes = 0;
+
+  friend bool operator==(const ReservedChange&, const ReservedChange&) = default;
+};
+
+struct ReservedCurve {
+  // In order, the first one at step 0; several may be at one step. Their maximum is
+  // `result.peak_reserved`.
+  std::vector<ReservedChange> changes;
+  ScenarioResult result;               // as Simulate() returns it
+  std::optional<Step> first_failure;   // the step of its request; nothing is known after it
+};
+
 // How well a replay with the recorded settings agrees with the recording.
 struct Reproduction {
   uint64_t segment_events = 0;  // recorded
@@ -68,6 +84,8 @@ struct Reproduction {
 
 // Replays once, without delays: `low`, `high` and `least_reserved` are not set.
 ScenarioResult Simulate(const AllocatorHistory& history, const Scenario& scenario);
+// The same, with what is reserved over time.
+ReservedCurve SimulateCurve(const AllocatorHistory& history, const Scenario& scenario);
 // Whether no request fails, also if frees come somewhat later, and a failed step could end.
 bool Fits(const AllocatorHistory& history, const Scenario& scenario);
 Reproduction Reproduce(const AllocatorHistory& history);

@@ -1,12 +1,17 @@
 #include "analysis/whatif/replay.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <random>
+#include <utility>
 #include <vector>
 
 #include "analysis/testing/event_script.h"
 #include "format/units.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::analysis {
 namespace {
@@ -86,6 +91,56 @@ TEST_F(AllocatorReplayTest, FragmentedMemoryIsJoinedByExpandableSegments) {
   EXPECT_EQ(expandable.low, 80 * kMiB);
   EXPECT_GE(expandable.high, expandable.peak_reserved);
   EXPECT_FALSE(expandable.is_out_of_memory());
+}
+
+TEST_F(AllocatorReplayTest, CurveHasEachChangeOfReservedMemoryAtItsRequest) {
+  CacheOneOfTwoSegments();
+  const auto history = History();
+  ASSERT_TRUE(history.ok());
+  Scenario scenario = With(*history, "");
+  scenario.capacity = 100 * kMiB;
+  const ReservedCurve curve = SimulateCurve(*history, scenario);
+  // Blocks are born after steps 1, 3 and 6. The last one first releases the cached segment.
+  EXPECT_THAT(curve.changes,
+              testing::ElementsAre(ReservedChange{0, 0}, ReservedChange{2, 40 * kMiB},
+                                   ReservedChange{4, 80 * kMiB}, ReservedChange{7, 100 * kMiB}));
+  EXPECT_EQ(curve.result.peak_reserved, 100 * kMiB);
+  EXPECT_EQ(curve.first_failure, std::nullopt);
+  scenario.capacity = 90 * kMiB;
+  EXPECT_EQ(SimulateCurve(*history, scenario).first_failure, 7u);
+}
+
+TEST_F(AllocatorReplayTest, HighestOfTheCurveIsThePredictedPeak) {
+  ForEachSeed(SeedsUpTo(20), [this](uint32_t seed) {
+    std::mt19937 random(seed);
+    script_ = EventScript();
+    std::vector<uint64_t> held;
+    for (uint64_t i = 1; i <= 300; ++i) {
+      if (!held.empty() && random() % 5 < 2) {
+        std::swap(held[random() % held.size()], held.back());
+        script_.FreeBlock(held.back());
+        held.pop_back();
+      } else {
+        held.push_back(i * kGiB);
+        script_.Block(held.back(), 512 << random() % 17);
+      }
+    }
+    const auto history = History();
+    ASSERT_TRUE(history.ok()) << history.status();
+    for (const char* settings : {"", "expandable_segments:True", "max_split_size_mb:21",
+                                 "garbage_collection_threshold:0.5"}) {
+      Scenario scenario = With(*history, settings);
+      for (const uint64_t capacity : {24 * kGiB, uint64_t{random() % 300} * kMiB}) {
+        scenario.capacity = capacity;
+        const ReservedCurve curve = SimulateCurve(*history, scenario);
+        const auto highest = std::max_element(
+            curve.changes.begin(), curve.changes.end(),
+            [](const auto& one, const auto& other) { return one.bytes < other.bytes; });
+        EXPECT_EQ(highest->bytes, Predict(*history, scenario).peak_reserved)
+            << settings << " on " << capacity;
+      }
+    }
+  });
 }
 
 TEST_F(AllocatorReplayTest, SmallerDeviceRunsOutWhereItsMemoryEnds) {

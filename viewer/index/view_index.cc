@@ -135,6 +135,11 @@ void ViewIndex::AddCategories(const analysis::Trace& trace, const analysis::Cate
 }
 
 const std::vector<Lane>& ViewIndex::lanes() const { return parts_->lanes; }
+std::optional<uint64_t> ViewIndex::PeakReserved(uint32_t lane) const {
+  const uint32_t curve = parts_->reserved_curve[lane];
+  if (curve >= parts_->curves.size()) return std::nullopt;
+  return parts_->curves[curve].peak();
+}
 uint32_t ViewIndex::events() const { return parts_->events; }
 int64_t ViewIndex::end_ns() const { return parts_->axes.end_ns(); }
 const std::vector<std::string>& ViewIndex::streams() const { return parts_->streams; }
@@ -151,7 +156,8 @@ absl::StatusOr<CurveTile> ViewIndex::SelectCurve(const Window& window) const {
 absl::StatusOr<ColumnPeaks> ViewIndex::SelectPeaks(const Window& window) const {
   if (const absl::Status status = Check(window, *parts_, stage()); !status.ok()) return status;
   ColumnEvents columns = FindColumnEvents(*parts_, window);
-  return ColumnPeaks{std::move(columns.peak), std::move(columns.is_known)};
+  return ColumnPeaks{std::move(columns.peak), std::move(columns.is_known),
+                     std::move(columns.first), std::move(columns.last)};
 }
 
 absl::StatusOr<BlockTile> ViewIndex::SelectBlocks(const BlockQuery& query,

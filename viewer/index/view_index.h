@@ -100,6 +100,8 @@ class ViewIndex {
 
   // From kCurves on.
   const std::vector<Lane>& lanes() const;
+  // Returns the most that was reserved on the lane's device; nullopt if the lane has no such curve.
+  std::optional<uint64_t> PeakReserved(uint32_t lane) const;
   uint32_t events() const;
   int64_t end_ns() const;
   // From kBlocks on. Names by code, as used in tiles (names.h); code 0 is kUnknownName.

@@ -130,6 +130,14 @@ struct PassingCurve {
   std::vector<double> live;  // at the midpoint of each column; NaN: outside of the recording
 };
 
+// What would be reserved with other settings of PyTorch's allocator.
+struct PredictedCurve {
+  std::vector<double> reserved;  // the most of each column; NaN: not known
+  uint64_t peak_bytes = 0;       // of the whole recording
+  uint64_t retries = 0;
+  std::optional<uint32_t> failure;  // the event at which a request would fail
+};
+
 // Parents before children; node 0 is the root.
 struct FlameTree {
   std::vector<uint32_t> parent;

@@ -10,6 +10,7 @@
 #include "viewer/questions/find.h"
 #include "viewer/questions/flame.h"
 #include "viewer/questions/passing_curve.h"
+#include "viewer/questions/predicted_curve.h"
 #include "viewer/questions/range_table.h"
 #include "viewer/questions/recording.h"
 #include "viewer/questions/segments.h"
@@ -24,9 +25,10 @@ constexpr size_t kMaxStacks = 1000;  // per query
 
 struct Questions::State {
   State(const analysis::Examination& examination, std::vector<Lane> lanes)
-      : recording(examination, std::move(lanes)) {}
+      : recording(examination, std::move(lanes)), predictions(examination) {}
 
   Recording recording;
+  Predictions predictions;
 };
 
 Questions::Questions(const analysis::Examination& examination, std::vector<Lane> lanes)
@@ -91,6 +93,14 @@ absl::StatusOr<SourceText> Questions::AnswerSource(const std::string& path, uint
 absl::StatusOr<PassingCurve> Questions::AnswerPassing(uint32_t lane, const Filter& filter,
                                                       const ColumnPeaks& columns) {
   return MakePassingCurve(state_->recording, lane, filter, columns);
+}
+
+absl::StatusOr<PredictedCurve> Questions::AnswerPredicted(uint32_t lane,
+                                                          const std::string& settings,
+                                                          const ColumnPeaks& columns) {
+  const Recording& recording = state_->recording;
+  if (absl::Status status = recording.Check(lane, 0); !status.ok()) return status;
+  return state_->predictions.Curve(recording.lanes[lane].device, settings, columns);
 }
 
 absl::StatusOr<FlameTree> Questions::AnswerFlame(const FlameQuery& query) {

@@ -72,6 +72,9 @@ class Questions {
   // (viewer/index/view_index.h).
   absl::StatusOr<PassingCurve> AnswerPassing(uint32_t lane, const Filter& filter,
                                              const ColumnPeaks& columns);
+  // Returns what would be reserved on the lane's device with other settings ("KEY:VALUE,...").
+  absl::StatusOr<PredictedCurve> AnswerPredicted(uint32_t lane, const std::string& settings,
+                                                 const ColumnPeaks& columns);
   absl::StatusOr<FlameTree> AnswerFlame(const FlameQuery& query);
   // Compares with what the other recording (which may be this one) holds in a lane after an event.
   absl::StatusOr<FlameTree> AnswerFlame(const FlameQuery& query, Questions& other,

@@ -218,6 +218,8 @@ void ServedRecording::FindCategories(Keep keep) {
 Json ServedRecording::LanesJson(const ViewIndex& index) const {
   Json lanes = Json::array();
   for (const Lane& lane : index.lanes()) {
+    const std::optional<uint64_t> peak_reserved =
+        index.PeakReserved(static_cast<uint32_t>(lanes.size()));
     Json series = Json::array();
     for (const Series one : lane.series) series.push_back(NameOf(one));
     lanes.push_back(
@@ -229,6 +231,7 @@ Json ServedRecording::LanesJson(const ViewIndex& index) const {
          {"peak_bytes", lane.peak_bytes},
          {"peak_event", lane.peak_event},
          {"end_bytes", lane.end_bytes},
+         {"peak_reserved_bytes", peak_reserved ? Json(*peak_reserved) : Json(nullptr)},
          {"capacity_bytes", lane.capacity_bytes ? Json(*lane.capacity_bytes) : Json(nullptr)},
          {"has_segments", lane.has_segments},
          {"sites", Json::array()},

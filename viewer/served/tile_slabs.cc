@@ -59,6 +59,15 @@ std::string PassingSlab(const PassingCurve& curve) {
   return std::move(writer).Finish();
 }
 
+std::string PredictedSlab(const PredictedCurve& curve) {
+  slab::Writer writer("predicted");
+  writer.AddField("peak_bytes", curve.peak_bytes);
+  writer.AddField("retries", curve.retries);
+  writer.AddField("failure", curve.failure ? Json(*curve.failure) : Json(nullptr));
+  writer.AddArray("reserved", curve.reserved);
+  return std::move(writer).Finish();
+}
+
 std::string BlockSlab(const BlockTile& tile) {
   slab::Writer writer("blocks");
   writer.AddField("hidden", tile.hidden);

@@ -17,6 +17,7 @@ namespace gmt::viewer {
 
 std::string CurveSlab(const CurveTile& tile);
 std::string PassingSlab(const PassingCurve& curve);
+std::string PredictedSlab(const PredictedCurve& curve);
 std::string BlockSlab(const BlockTile& tile);
 std::string FlameSlab(const FlameTree& tree);
 

@@ -123,6 +123,7 @@ class Server : public ViewServer, public QueryHandler {
   Response Alive(Parameters& parameters);
   Response Curve(Parameters& parameters);
   Response Passing(Parameters& parameters);
+  Response Predicted(Parameters& parameters);
   Response Blocks(Parameters& parameters);
   Response Block(Parameters& parameters);
   Response Stacks(Parameters& parameters);
@@ -219,6 +220,7 @@ const std::map<std::string, Server::Question, std::less<>>& Server::Questions() 
       {"alive", {Cost::kNone, &Server::Alive}},
       {"curve", {Cost::kQuick, &Server::Curve}},
       {"passing", {Cost::kSlow, &Server::Passing}},
+      {"predicted", {Cost::kSlow, &Server::Predicted}},
       {"blocks", {Cost::kQuick, &Server::Blocks}},
       {"block", {Cost::kSlow, &Server::Block}},
       {"stacks", {Cost::kSlow, &Server::Stacks}},
@@ -353,6 +355,24 @@ Response Server::Passing(Parameters& parameters) {
       parameters, *file,
       [&](viewer::Questions& questions, std::string* body) {
         return Put(questions.AnswerPassing(window.lane, filter, *columns), PassingSlab, body);
+      },
+      kSlabType);
+}
+
+Response Server::Predicted(Parameters& parameters) {
+  const std::shared_ptr<ServedRecording> file = File(parameters);
+  const Window window = ReadWindow(parameters);
+  const std::string settings = parameters.Text("settings");
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  const ViewIndex* index = file->index();
+  if (index == nullptr) return Refusal(file->WhyNot());
+  const auto columns = index->SelectPeaks(window);
+  if (!columns.ok()) return Refusal(columns.status());
+  return Ask(
+      parameters, *file,
+      [&](viewer::Questions& questions, std::string* body) {
+        return Put(questions.AnswerPredicted(window.lane, settings, *columns), PredictedSlab,
+                   body);
       },
       kSlabType);
 }

@@ -165,7 +165,8 @@ TEST_F(ViewServerTest, QueryBeforeItsDataIsLoadedGets503) {
   for (const std::string& question :
        {absl::StrCat("api/curve?file=0", kWindow),
         absl::StrCat("api/blocks?file=0&layout=stacked&low=0&high=9&rows=9", kWindow),
-        absl::StrCat("api/passing?file=0&text=f", kWindow), std::string("api/block?file=0&row=0"),
+        absl::StrCat("api/passing?file=0&text=f", kWindow),
+        absl::StrCat("api/predicted?file=0", kWindow), std::string("api/block?file=0&row=0"),
         std::string("api/answer?file=0&name=report")}) {
     EXPECT_THAT(Get(question), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("is being loaded")))
         << question;
@@ -201,6 +202,13 @@ TEST_F(ViewServerTest, ReadsTheFilterInAdditionToTheWindow) {
   EXPECT_THAT(live("&text=nothing"), testing::Each(0));
   EXPECT_THAT(Get(absl::StrCat("api/passing?file=0&text=/(/", kWindow)),
               AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("no regular expression")));
+}
+
+TEST_F(ViewServerTest, PredictionOfWhatCannotBeReplayedIsRefusedWithTheReason) {
+  View({"good"});
+  WaitFor(0, "ready");
+  EXPECT_THAT(Get(absl::StrCat("api/predicted?file=0&settings=x", kWindow)),
+              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("there is nothing to replay")));
 }
 
 TEST_F(ViewServerTest, PageOfEventsHasItsPlaceInTheList) {

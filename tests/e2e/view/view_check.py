@@ -143,12 +143,12 @@ def own_address():
 def garbage_never_hurts(place):
     with place.view("short.gmt") as view:
         view.wait_ready()
-        questions = ("curve", "passing", "blocks", "block", "stacks", "source", "flame", "table", "range", "segments", "events",
-                     "find", "answer", "compare", "meta", "progress")
+        questions = ("curve", "passing", "predicted", "blocks", "block", "stacks", "source", "flame", "table", "range", "segments",
+                     "events", "find", "answer", "compare", "meta", "progress")
         names = ("file", "lane", "axis", "from", "to", "columns", "low", "high", "rows", "layout", "row", "ids", "path",
                  "line", "of", "text", "category", "stack", "key", "min_size", "max_size", "inverted", "folded", "by",
                  "sort", "limit", "offset", "sparkline", "event", "name", "other", "other_file", "other_lane",
-                 "other_to", "after", "descending", "stream", "thread")
+                 "other_to", "after", "descending", "stream", "thread", "settings")
         values = ("0", "1", "-1", "nan", "inf", "1e308", "4294967295", "4294967296", "18446744073709551616", "time",
                   "event", "step", "stacked", "address", "live", "growth", "born", "kept", "true", "stack", "bytes",
                   "/(((/", "/(a+)+$/", "x" * 1000, "%FF", "../../etc/passwd", "100", "8193", "1,2,3", "oom")

@@ -40,7 +40,7 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
     rmSync(folder, { recursive: true });
   });
 
-  const lengthOn = (axis: Axis): number => (axis === 'time' ? file.end_ns : axis === 'event' ? file.events : file.steps.begin.length + 2);
+  const lengthOn = (axis: Axis): number => (axis === 'time' ? file.end_ns : axis === 'event' ? file.events + 1 : file.steps.begin.length + 2);
   const windows = function* (): Generator<{ file: 0; lane: number; axis: Axis; from: number; to: number; columns: number }> {
     for (const { lane } of file.lanes) {
       for (const axis of ['time', 'event', 'step'] satisfies Axis[]) {
@@ -71,7 +71,7 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
 
   it('knows nothing of the driver before its first sample', async () => {
     const lane = file.lanes.findIndex(({ series }) => series.includes('driver_used'));
-    const window = { file: 0, lane, axis: 'event', from: 0, to: file.events, columns: 1000 } as const;
+    const window = { file: 0, lane, axis: 'event', from: 0, to: file.events + 1, columns: 1000 } as const;
     for (const source of [transports.server, transports.file]) {
       const { value, ns } = (await source.curve(window)).samples.get('driver_used')!;
       const begin = value.findIndex((bytes) => !Number.isNaN(bytes));

@@ -10,6 +10,7 @@ import { SITES } from '../src/render/palette';
 import { seedsOfSuite } from '../src/testing/seeds';
 import { Random } from '../src/testing/random';
 import { areasOf } from '../src/views/timeline/areas';
+import { topOf } from '../src/views/timeline/fitted_top';
 import { launch, noBrowser, TestPage } from './page';
 import { noPage, run } from './program';
 
@@ -35,7 +36,7 @@ describe.skipIf(noBrowser !== '' || noPage('export') !== '').each(seedsOfSuite([
     expect(new Set(file.lanes[0]!.sites).size).toBe(SITES);
     // Right of the names in the blocks.
     const { clientWidth, clientHeight } = await test.page.locator('.plot').evaluate(({ clientWidth, clientHeight }) => ({ clientWidth, clientHeight }));
-    const { plot } = areasOf(file, clientWidth, clientHeight);
+    const { plot } = areasOf(file, file.lanes[0]!, clientWidth, clientHeight);
     const colors = await test.page.locator('.plot canvas').first().evaluate((canvas: HTMLCanvasElement, { left, top, height }) => {
       const { data } = canvas.getContext('2d')!.getImageData(left, top, 1, height);
       return Array.from({ length: height }, (_, y) => data.slice(4 * y, 4 * y + 3).join());
@@ -43,7 +44,7 @@ describe.skipIf(noBrowser !== '' || noPage('export') !== '').each(seedsOfSuite([
     const rows = new Map<string, number>();
     for (const color of colors) rows.set(color, (rows.get(color) ?? 0) + 1);
     rows.delete(colors[0]!); // the background
-    const high = (SITE_BYTES / file.lanes[0]!.peak_bytes) * plot.height;
+    const high = (SITE_BYTES / topOf(file.lanes[0]!)) * plot.height;
     expect([...rows.values()].filter((count) => count > high / 2).length).toBe(SITES);
     await test.close();
   });

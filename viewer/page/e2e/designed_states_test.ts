@@ -59,7 +59,7 @@ describe.skipIf(reason !== '')('designed states', () => {
         await test.show('Table');
         expect(await test.page.getByRole('row').count()).toBeGreaterThan(2);
         await test.show('Timeline');
-        expect(await test.page.locator('.readout').textContent()).toMatch(/[1-9]\d* blocks drawn individually/);
+        expect(await test.page.locator('.readout').textContent()).toMatch(/[1-9]\d* blocks drawn/);
       }
     });
   });

@@ -103,7 +103,7 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     console.log(`live: an allocation is on the page after ${late[5]!.toFixed(0)} ms (median), ${late[9]!.toFixed(0)} ms maximum`);
     await untilText(test, /55\.0 MiB in 10 blocks now/);
     // It is drawn, not only known.
-    await until(test, '10 blocks drawn individually', () => /10 blocks drawn individually/.test(document.querySelector('.readout')?.textContent ?? ''), null);
+    await until(test, '10 blocks drawn', () => /10 blocks drawn/.test(document.querySelector('.readout')?.textContent ?? ''), null);
     expect(test.errors).toEqual([]);
     expect(test.strayRequests).toEqual([]);
   });

@@ -89,7 +89,7 @@ for (const transport of ['view', 'export'] satisfies Transport[]) {
         const here = await test.state();
         expect(here).toMatchObject({ view: 'timeline', colorBy: 'stack', filter: { stack: 25 }, selection: { kind: 'stack', stack: 25 } });
         const { steps, events } = here.meta!.files[0]!;
-        expect(here.range.to).toBe(events);
+        expect(here.range.to).toBe(events + 1);
         expect(here.range.from).toBeGreaterThan(steps.begin.at(-13)!);
         expect(await test.page.getByRole('button', { name: 'Remove the filter train.py:37' }).isVisible()).toBe(true);
         // In a tab of its own the address shows the same.

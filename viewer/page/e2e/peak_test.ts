@@ -13,12 +13,12 @@ import type { LaneMeta } from '../src/data/protocol';
 import { Random } from '../src/testing/random';
 import { seedsOfSuite } from '../src/testing/seeds';
 import { areasOf } from '../src/views/timeline/areas';
+import { topOf } from '../src/views/timeline/fitted_top';
 import { launch, noBrowser, recordedUrl, TestPage } from './page';
 import { noPage, run } from './program';
 import { writeRandomLog } from './random_log';
 
 const WINDOWS = [[1600, 900], [1280, 720]] as const;
-const TOP = 1.06; // height of the plot, in peaks
 
 describe.skipIf(noBrowser !== '').each(seedsOfSuite([1, 2]))('the peak of recording %i', (seed) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'gmt-peak-'));
@@ -48,9 +48,9 @@ describe.skipIf(noBrowser !== '').each(seedsOfSuite([1, 2]))('the peak of record
     const shown = meta!.files[file]!;
     const lane = shown.lanes[number]!;
     const { x, y, width, height } = (await test.page.locator('.plot').boundingBox())!;
-    const { plot } = areasOf(shown, width, height);
+    const { plot } = areasOf(shown, lane, width, height);
     const share = (lane.peak_event + 0.5 - range.from) / (range.to - range.from);
-    return { x: x + plot.left + share * plot.width, y: y + plot.top + plot.height * (1 - 1 / TOP) + 2, lane };
+    return { x: x + plot.left + share * plot.width, y: y + plot.top + plot.height * (1 - lane.peak_bytes / topOf(lane)) + 2, lane };
   }
 
   for (const [width, height] of WINDOWS) {

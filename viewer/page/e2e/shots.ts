@@ -25,6 +25,7 @@ const SHOTS: readonly Shot[] = [
   { name: 'overview', address: { view: 'overview', file: LEAK } },
   { name: 'timeline', address: { view: 'timeline', file: TRAIN } },
   { name: 'timeline_dark', address: { view: 'timeline', file: TRAIN }, scheme: 'dark' },
+  { name: 'whatif', address: { view: 'timeline', file: CHECKPOINTED, whatif: 'expandable_segments:True' } },
   { name: 'by_address', address: { view: 'timeline', file: TRAIN, layout: 'address' } },
   { name: 'roles', address: { view: 'timeline', file: TRAIN, color: 'role' } },
   { name: 'filter', address: { view: 'timeline', file: TRAIN, category: 'activations' } },

@@ -92,7 +92,7 @@ function source(omitted: boolean): EmbeddedSource {
 
 const META: FileMeta = {
   file: 0, name: 'run.gmt', path: 'run.gmt', imported_from: '', pid: 1, rank: null, argv: [], start_unix_ns: '0', end_ns: 400, events: 4,
-  lanes: [{ lane: 0, device: 0, heap: 'pytorch', label: 'GPU 0', blocks: 3, peak_bytes: 1310, peak_event: 2, end_bytes: 1310, capacity_bytes: null, has_segments: true, sites: [], series: ['live', 'driver_used'] }],
+  lanes: [{ lane: 0, device: 0, heap: 'pytorch', label: 'GPU 0', blocks: 3, peak_bytes: 1310, peak_event: 2, end_bytes: 1310, peak_reserved_bytes: null, capacity_bytes: null, has_segments: true, sites: [], series: ['live', 'driver_used'] }],
   categories: ['unknown', 'activations'], streams: ['unknown', '0x7f00'], threads: ['unknown'],
   roles: ['unknown', 'a parameter'], dtypes: ['unknown', 'float32'],
   steps: { source: '', inferred: false, begin: [], end: [], begin_ns: [], end_ns: [] },

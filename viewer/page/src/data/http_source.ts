@@ -5,7 +5,7 @@ import { activity } from '../base/activity';
 import { DataError, type DataSource } from './data_source';
 import { PROTOCOL_VERSION } from './protocol';
 import type * as p from './protocol';
-import { blockTile, curveTile, decodeSlab, flameTree, passingCurve } from './slab';
+import { blockTile, curveTile, decodeSlab, flameTree, passingCurve, predictedCurve } from './slab';
 
 /** The part of EventSource that is used here. */
 export interface Events {
@@ -55,6 +55,9 @@ export class HttpSource implements DataSource {
   }
   async passing(query: p.PassingQuery, signal?: AbortSignal): Promise<p.PassingCurve> {
     return passingCurve(decodeSlab(await this.bytes('passing', { ...query }, signal)), query);
+  }
+  async predicted(query: p.PredictedQuery, signal?: AbortSignal): Promise<p.PredictedCurve> {
+    return predictedCurve(decodeSlab(await this.bytes('predicted', { ...query }, signal)), query);
   }
   async blocks(query: p.BlockQuery, signal?: AbortSignal): Promise<p.BlockTile> {
     return blockTile(decodeSlab(await this.bytes('blocks', { ...query }, signal)), query);

@@ -61,6 +61,17 @@ export function passingCurve(slab: Slab, query: p.PassingQuery): p.PassingCurve 
   return { query, live: f64(slab, 'live', query.columns) };
 }
 
+export function predictedCurve(slab: Slab, query: p.PredictedQuery): p.PredictedCurve {
+  expectKind(slab, 'predicted');
+  return {
+    query,
+    reserved: f64(slab, 'reserved', query.columns),
+    peak_bytes: numberField(slab, 'peak_bytes'),
+    retries: numberField(slab, 'retries'),
+    failure: slab.fields['failure'] === null ? null : numberField(slab, 'failure'),
+  };
+}
+
 export function blockTile(slab: Slab, query: p.BlockQuery): p.BlockTile {
   expectKind(slab, 'blocks');
   const row = u32(slab, 'row');

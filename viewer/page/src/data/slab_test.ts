@@ -3,7 +3,7 @@ import { Random } from '../testing/random';
 import { forEachSeed } from '../testing/seeds';
 import { DataError } from './data_source';
 import type { BlockQuery, Filter, Window } from './protocol';
-import { blockTile, curveTile, decodeSlab, flameTree, passingCurve, type Column } from './slab';
+import { blockTile, curveTile, decodeSlab, flameTree, passingCurve, predictedCurve, type Column } from './slab';
 import { encodeSlab } from '../testing/slab_writer';
 
 const WINDOW: Window = { file: 0, lane: 0, axis: 'time', from: 0, to: 10, columns: 2 };
@@ -102,6 +102,21 @@ describe('a curve of what matches a filter', () => {
   it('is not confused with another curve', () => {
     expect(() => passingCurve(decodeSlab(passing('curve', Float64Array.of(5, 6))), query)).toThrow(/of kind curve/);
     expect(() => passingCurve(decodeSlab(passing('passing', Uint32Array.of(5, 6))), query)).toThrow(/lacks live/);
+  });
+});
+
+describe('a predicted curve', () => {
+  const query = { ...WINDOW, settings: 'expandable_segments:True' };
+  const predicted = (fields: Record<string, unknown>, reserved: Column): ArrayBuffer =>
+    encodeSlab('predicted', { peak_bytes: 7, retries: 2, failure: null, ...fields }, new Map([['reserved', reserved]]));
+  it('has one value per column, and what it leads to', () => {
+    const curve = predictedCurve(decodeSlab(predicted({}, Float64Array.of(5, NaN))), query);
+    expect(curve).toEqual({ query, reserved: Float64Array.of(5, NaN), peak_bytes: 7, retries: 2, failure: null });
+    expect(predictedCurve(decodeSlab(predicted({ failure: 3 }, Float64Array.of(5, 6))), query).failure).toBe(3);
+  });
+  it('without a part is rejected', () => {
+    expect(() => predictedCurve(decodeSlab(predicted({}, Float64Array.of(5))), query)).toThrow(DataError);
+    expect(() => predictedCurve(decodeSlab(predicted({ failure: 'x' }, Float64Array.of(5, 6))), query)).toThrow(/lacks failure/);
   });
 });
 

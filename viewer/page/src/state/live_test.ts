@@ -117,7 +117,7 @@ describe('an address of a live recording', () => {
   it('of another recording follows this one from its end', () => {
     for (const window of [0, 4]) {
       const change = carried(stateOf(next, { ...linked, filter: { ...state.filter, stack: 5 } }), { window, dropped: 0 });
-      expect(change).toMatchObject({ following: true, cursor: null, base: null, selection: { kind: 'none' }, range: { from: 0, to: 1300 } });
+      expect(change).toMatchObject({ following: true, cursor: null, base: null, selection: { kind: 'none' }, range: { from: 0, to: 1301 } });
       expect(change.filter!.stack).toBeNull();
     }
   });

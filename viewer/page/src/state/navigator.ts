@@ -18,7 +18,7 @@ export interface Range {
 export function domainOf(file: FileMeta, axis: Axis): Range {
   switch (axis) {
     case 'event':
-      return { from: 0, to: Math.max(1, file.events) };
+      return { from: 0, to: file.events + 1 }; // what is live after the last event is as wide as the rest
     case 'time':
       return { from: file.live?.begin_ns ?? 0, to: Math.max((file.live?.begin_ns ?? 0) + 1, file.end_ns) };
     case 'step': {

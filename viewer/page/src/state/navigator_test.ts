@@ -71,8 +71,14 @@ describe('Navigator', () => {
   it('keeps the whole recording shown when the axis changes', async () => {
     const { store, navigator, file } = await navigating();
     await navigator.setAxis('event');
-    expect(store.get().range).toEqual({ from: 0, to: file.events });
+    expect(store.get().range).toEqual({ from: 0, to: file.events + 1 });
     expect(navigator.isWhole()).toBe(true);
+  });
+  it('shows what is live after the last event', async () => {
+    const { navigator, file } = await navigating();
+    await navigator.setAxis('event');
+    const { to } = navigator.domain();
+    expect([navigator.positionOf(file.events)! < to, navigator.eventAt(to)]).toEqual([true, file.events]);
   });
   it('moves the range to an event only if it does not contain it', async () => {
     const { store, navigator } = await navigating();

@@ -24,6 +24,8 @@ export interface State {
   readonly axis: Axis;
   readonly layout: Layout;
   readonly colorBy: ColorBy;
+  /** Settings of PyTorch's allocator whose reserved memory the timeline predicts; '': as recorded. */
+  readonly whatif: string;
   /** For a live recording: timelines end at its newest event and move with it. */
   readonly following: boolean;
   /** The range that timelines show, on the axis. */
@@ -122,6 +124,7 @@ export const INITIAL_STATE: State = {
   axis: 'event', // on the time axis, idle time, such as at start-up, leaves the steps no room
   layout: 'stacked',
   colorBy: 'category',
+  whatif: '',
   following: false,
   range: { from: 0, to: 1 },
   rangeEvents: { from: 0, to: 1 },

@@ -70,6 +70,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
   axis: oneOf('axis', ['time', 'event', 'step']),
   layout: oneOf('layout', ['stacked', 'address']),
   color: oneOf('colorBy', ['category', 'role', 'dtype', 'stack', 'size', 'age', 'stream', 'thread']),
+  whatif: { write: ({ whatif }) => whatif, read: (text) => ({ whatif: text }) },
   follow: {
     write: ({ following }) => flag(following),
     read: (text) => orNull(flagIn(text), (following) => ({ following })),

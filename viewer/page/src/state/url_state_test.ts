@@ -4,7 +4,7 @@ import { readUrl, writeUrl, type LinkedState } from './url_state';
 
 const STATE: State & LinkedState = {
   ...INITIAL_STATE, following: true, place: { window: 3, dropped: 0 }, moment: { t_ns: 22e9, steps: 3 },
-  view: 'flame', file: 1, other: 0, lane: 2, axis: 'step', layout: 'address', colorBy: 'age',
+  view: 'flame', file: 1, other: 0, lane: 2, axis: 'step', layout: 'address', colorBy: 'age', whatif: 'expandable_segments:True,max_split_size_mb:64',
   range: { from: 1.25, to: 3e9 }, rangeEvents: { from: 4, to: 9 }, band: { low: 0, high: 2 ** 40 }, cursor: 0, otherCursor: 5, base: 7,
   selection: { kind: 'range', from: 3, to: 8 }, of: 'growth',
   filter: { text: '/a&b=ü#/', category: 'kv cache', stack: 1, forward_stack: 9, key: 4294967295, stream: '0x7', thread: 'main (1)', min_size: 0, max_size: 5 },

@@ -5,8 +5,8 @@ if the format of standalone files changes.
 
 Both are trainings with PyTorch's allocator: parameters, activations and gradients with their roles and
 types, the optimizer's state, temporary memory, some of it on a second stream, blocks that wait for that
-stream, and a little memory that is kept in each step. Half way the first one fails to allocate 3 GiB, and
-goes on.
+stream, and a little memory that is kept in each step. The driver is sampled after each phase. Half way the
+first one fails to allocate 3 GiB, and goes on.
 
 Usage: make_recordings.py PROGRAM     PROGRAM is a built gpumemtrace
 """
@@ -64,6 +64,13 @@ class Training:
         self.log.add("range_begin", name=name)
         body(*args)
         self.log.add("range_end", name=name)
+        self.sample()
+
+    def sample(self):
+        """What the driver says, while another process holds 64 MiB."""
+        used = 2 * GIB - self.memory.driver_free
+        self.log.lines.append({"kind": "sample", "t_ns": self.log.t_ns, "device": 0, "source": "nvml", "used_bytes": used + 64 * MIB,
+                               "total_bytes": 2 * GIB, "processes": [{"pid": 41210, "bytes": used}]})
 
     def run(self):
         for i, size in enumerate(self.sizes):

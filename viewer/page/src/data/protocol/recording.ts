@@ -64,6 +64,7 @@ export interface LaneMeta {
   readonly peak_bytes: number;
   readonly peak_event: number;
   readonly end_bytes: number;
+  readonly peak_reserved_bytes: number | null; // the most that was reserved on the device; null without that series
   readonly capacity_bytes: number | null; // memory of the device, if known
   // Keys of the call sites that hold most at the peak, the largest first; at most 12. Empty for a live
   // recording, and until blocks are known.
@@ -76,6 +77,9 @@ export interface LaneMeta {
 export type Series = Counted | Sampled;
 export type Counted = 'live' | 'reserved';
 export type Sampled = 'driver_used' | 'process_used';
+export function isSampled(series: Series): series is Sampled {
+  return series === 'driver_used' || series === 'process_used';
+}
 
 /** Steps of the training loop. Step i+1 has the events begin[i]+1..end[i]. */
 export interface StepsMeta {

@@ -58,6 +58,21 @@ export interface PassingCurve {
   readonly live: Float64Array;
 }
 
+/**
+ * `api/predicted`: what would be reserved on the device with other settings of PyTorch's allocator,
+ * by a replay (`gpumemtrace whatif`). Only a server answers it.
+ */
+export interface PredictedQuery extends Window {
+  readonly settings: string; // 'KEY:VALUE,...' of PYTORCH_ALLOC_CONF
+}
+export interface PredictedCurve {
+  readonly query: PredictedQuery;
+  readonly reserved: Float64Array; // the most of each column; NaN: not known
+  readonly peak_bytes: number; // of the whole recording
+  readonly retries: number;
+  readonly failure: number | null; // the event at which a request would fail
+}
+
 export interface BlockQuery extends Window {
   readonly layout: Layout;
   readonly low: number; // bytes (stacked) or position in the address space of the lane (address)

@@ -29,6 +29,7 @@ export function placeOf(state: State, file: Pick<FileMeta, 'lanes'>, link: Link)
     selection: link.stack === null ? { kind: 'none' } : { kind: 'stack', stack: link.stack },
     of: 'live',
     ...(link.colorBy === null ? {} : { colorBy: link.colorBy }),
+    ...(link.whatif === '' ? {} : { whatif: link.whatif }),
   };
 }
 

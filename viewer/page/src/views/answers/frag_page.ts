@@ -52,14 +52,16 @@ function fixCards(device: Json): Card[] {
   const gain = device.number('expandable_bytes');
   const [pin] = device.list('pins');
   const at = momentOf(device);
+  const setting = 'expandable_segments:True';
   return [
     ...(gain === 0
       ? []
       : [{
-          title: text(`expandable_segments:True would free up to ${formatBytes(gain)}`),
+          title: text(`${setting} would free up to ${formatBytes(gain)}`),
           lines: [
-            codeLine('Set', 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'),
+            codeLine('Set', `PYTORCH_CUDA_ALLOC_CONF=${setting}`),
             line('Estimate', text("each stream's free pieces, joined")),
+            line('Over time', text('what would be reserved', { ...NO_LINK, device: at.device, heap: at.heap, whatif: setting })),
           ],
         }]),
     ...(pin === undefined ? [] : [pinCard(pin, at)]),

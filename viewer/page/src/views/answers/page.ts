@@ -61,10 +61,11 @@ export interface Link {
   readonly text: string; // of the filter
   readonly steps: number; // that timelines show up to t_ns; 0: the range is kept if it contains t_ns
   readonly colorBy: ColorBy | null; // null: keep the colours
+  readonly whatif: string; // settings whose reserved memory the timeline predicts; '': keep those chosen
 }
 
 export const NO_LINK: Link = {
-  view: 'timeline', device: null, heap: '', t_ns: null, stack: null, category: '', text: '', steps: 0, colorBy: null,
+  view: 'timeline', device: null, heap: '', t_ns: null, stack: null, category: '', text: '', steps: 0, colorBy: null, whatif: '',
 };
 
 export const text = (value: string, link: Link | null = null): Cell => ({ text: value, title: '', link });

@@ -197,6 +197,7 @@ describe('fragmentation', () => {
   it('says what expandable segments would free, and where the pins come from', () => {
     const pins = [{ id: 'stack/7', blocks: 4, block_bytes: 8 * 2 ** 20, pinned_bytes: 2 ** 30, source: 'self.m = x.clone()' }];
     const { cards } = fragPage(new Json({ devices: [{ device: 0, expandable_bytes: 202 * 2 ** 20, pins }] }));
+    expect(cards[0]!.lines.find(({ name }) => name === 'Over time')!.cell.link).toMatchObject({ view: 'timeline', device: 0, heap: 'pytorch', whatif: 'expandable_segments:True' });
     expect(cards.map(({ title }) => title.text)).toEqual(['expandable_segments:True would free up to 202 MiB', '4 blocks of 8.00 MiB in total pin 1.00 GiB']);
     expect(cards[1]!.lines.at(-1)).toMatchObject({ cell: { text: 'self.m = x.clone()' }, isCode: true });
     expect(cards[1]!.title.link).toMatchObject({ stack: 7, colorBy: 'stack' });

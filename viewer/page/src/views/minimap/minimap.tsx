@@ -18,7 +18,7 @@ import { keyOf, useQuestion } from '../../widgets/use_question';
 import type { ViewProps } from '../view';
 
 const COLUMNS = 2048;
-const HEIGHT = 38;
+const HEIGHT = 20;
 const EDGE = 10; // px beside the curve, so that a narrow range at an end can be grabbed
 
 export function Minimap({ state, source, navigator }: ViewProps) {

@@ -1,14 +1,14 @@
 // The areas of a timeline on its canvas, from top to bottom: tracks (instants, steps, phases,
-// ranges), counters, the plot, the axis.
+// ranges), samples of the driver, the plot, the axis.
 
-import type { FileMeta } from '../../data/protocol';
+import { isSampled, type FileMeta, type LaneMeta } from '../../data/protocol';
 import type { Box } from '../../render/renderer';
 
 export const GUTTER = 76;
 const RIGHT = 10;
-const ROW = 16;
-const COUNTERS = 60;
-const AXIS = 20;
+const ROW = 15;
+const SAMPLES = 24;
+const AXIS = 18;
 const MAX_RANGE_ROWS = 3;
 
 export interface Areas {
@@ -16,12 +16,12 @@ export interface Areas {
   readonly steps: Box | null;
   readonly phases: Box | null;
   readonly ranges: readonly Box[]; // by depth
-  readonly counters: Box;
+  readonly samples: Box | null;
   readonly plot: Box;
   readonly axis: Box;
 }
 
-export function areasOf(file: FileMeta, width: number, height: number): Areas {
+export function areasOf(file: FileMeta, lane: Pick<LaneMeta, 'series'>, width: number, height: number): Areas {
   let top = 2;
   const inner = Math.max(40, width - GUTTER - RIGHT);
   const take = (pixels: number): Box => {
@@ -35,8 +35,8 @@ export function areasOf(file: FileMeta, width: number, height: number): Areas {
   const depth = file.ranges.reduce((deepest, range) => Math.max(deepest, range.depth + 1), 0);
   const ranges = Array.from({ length: Math.min(depth, MAX_RANGE_ROWS) }, () => take(ROW));
   top += 4;
-  const counters = take(COUNTERS);
-  top += 8;
+  const samples = lane.series.some(isSampled) ? take(SAMPLES) : null;
+  top += samples === null ? 0 : 4;
   const plot = take(Math.max(60, height - top - AXIS));
-  return { instants, steps, phases, ranges, counters, plot, axis: take(AXIS) };
+  return { instants, steps, phases, ranges, samples, plot, axis: take(AXIS) };
 }

@@ -1,11 +1,11 @@
-// Draws the counters, the plot with its blocks, and the axes.
+// Draws the samples of the driver, the plot with its blocks, and the axes.
 
 import { formatBytes, formatByteTicks, formatCount } from '../../base/format_bytes';
 import { formatMoment } from '../../base/format_time';
 import { byteTicks, decimalTicks, timeTicks } from '../../base/ticks';
-import { midpointOf } from '../../data/columns';
+import { columnAt, midpointOf } from '../../data/columns';
 import { labelOf } from '../../data/stack_cache';
-import { BLOCK_PENDING, NO_ROW, type Axis, type BlockTile, type CurveTile, type LaneMeta, type PassingCurve, type SampledSeries, type Series, type StackInfo, type Window } from '../../data/protocol';
+import { BLOCK_PENDING, NO_ROW, type Axis, type BlockTile, type CurveTile, type LaneMeta, type PassingCurve, type PredictedCurve, type SampledSeries, type Series, type StackInfo, type Window } from '../../data/protocol';
 import { inkOn, mix } from '../../render/palette';
 import type { ColoredQuads } from '../../render/quads';
 import { xOf, yOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
@@ -15,30 +15,22 @@ import type { Coloring } from './coloring';
 import type { Picture } from './tiles';
 
 // Series differ by their marks, not by hues, which are for blocks.
-export const SERIES_STYLE: Readonly<Record<Series, { readonly name: string; readonly mark: 'area' | 'line' | 'dot' | 'ring' }>> = {
-  live: { name: 'live', mark: 'area' },
+export const SERIES_STYLE: Readonly<Record<Exclude<Series, 'live'>, { readonly name: string; readonly mark: 'line' | 'dot' | 'ring' }>> = {
   reserved: { name: 'reserved', mark: 'line' },
-  driver_used: { name: 'driver used (sampled)', mark: 'dot' },
-  process_used: { name: 'process used (sampled)', mark: 'ring' },
+  driver_used: { name: 'driver used', mark: 'dot' },
+  process_used: { name: 'process used', mark: 'ring' },
 };
 
 const POINT = 4; // px, of a sample
 
-export function drawCounters(renderer: Renderer, curve: CurveTile, lane: LaneMeta, box: Box, view: Viewport, theme: Theme): void {
-  const top = 1.05 * Math.max(1, lane.peak_bytes, ...[...curve.series.values()].map(({ max }) => highest(max)), ...[...curve.samples.values()].map(({ value }) => highest(value)));
+/** Draws what the driver says that the device and the process use. It may be far more than the plot shows. */
+export function drawSamples(renderer: Renderer, curve: CurveTile, lane: LaneMeta, box: Box, view: Viewport, theme: Theme): void {
+  const top = 1.05 * Math.max(1, lane.peak_bytes, ...[...curve.samples.values()].map(({ value }) => highest(value)));
   const scaled = { ...view, low: 0, high: top, box };
-  const { from, to } = curve.window;
   renderer.text(formatBytes(top / 1.05), GUTTER - 8, box.top + 6, theme.muted, 'right');
   renderer.text('0', GUTTER - 8, box.top + box.height - 6, theme.muted, 'right');
   renderer.clip(box);
-  const live = curve.series.get('live');
-  if (live !== undefined) {
-    renderer.area(from, to, live.max, scaled, mix(theme.fg, theme.bg, 0.75));
-    renderer.area(from, to, live.min, scaled, mix(theme.fg, theme.bg, 0.55));
-  }
-  const reserved = curve.series.get('reserved');
-  if (reserved !== undefined) renderer.stepLine(from, to, reserved.max, scaled, theme.fg, []);
-  for (const [name, samples] of curve.samples) drawSamples(renderer, curve.window, samples, SERIES_STYLE[name].mark === 'ring', scaled, theme);
+  for (const [name, samples] of curve.samples) drawPoints(renderer, curve.window, samples, SERIES_STYLE[name].mark === 'ring', scaled, theme);
   if (lane.capacity_bytes !== null && lane.capacity_bytes <= top) {
     const y = yOf(scaled, lane.capacity_bytes);
     renderer.line(box.left, y, box.left + box.width, y, theme.warn, [6, 4]);
@@ -48,7 +40,7 @@ export function drawCounters(renderer: Renderer, curve: CurveTile, lane: LaneMet
 }
 
 // A sample is a point, because nothing is known between two of them.
-function drawSamples(renderer: Renderer, window: Window, { value, ns }: SampledSeries, isRing: boolean, view: Viewport, theme: Theme): void {
+function drawPoints(renderer: Renderer, window: Window, { value, ns }: SampledSeries, isRing: boolean, view: Viewport, theme: Theme): void {
   const left = view.box.left - POINT;
   const right = view.box.left + view.box.width + POINT;
   for (let c = 0; c < window.columns; ++c) {
@@ -86,8 +78,19 @@ export function drawStacked(renderer: Renderer, picture: Picture, batch: Colored
     renderer.line(view.box.left, y, view.box.left + view.box.width, y, theme.warn, [6, 4]);
     renderer.text(`capacity ${formatBytes(lane.capacity_bytes)}`, view.box.left + 6, y - 8, theme.warn, 'left');
   }
+  const reserved = curve.series.get('reserved');
+  if (reserved !== undefined) drawReserved(renderer, curve.window, reserved.max, view, theme);
 }
 
+// Between the blocks and this line is what is reserved and free.
+function drawReserved(renderer: Renderer, window: Window, reserved: Float64Array, view: Viewport, theme: Theme): void {
+  renderer.stepLine(window.from, window.to, reserved, view, theme.fg, []);
+  const shown = reserved.subarray(columnAt(window, view.from), columnAt(window, view.to) + 1);
+  if (shown.length === 0 || shown.some((bytes) => !(bytes > view.high))) return;
+  renderer.text(`reserved ${formatBytes(highest(shown))}, above`, view.box.left + 6, view.box.top + 8, theme.muted, 'left');
+}
+
+const PREDICTED_DASH = [6, 3];
 const PASSING_AREA = '24'; // alpha out of 255, so that the blocks below keep their colours
 
 /**
@@ -97,6 +100,11 @@ const PASSING_AREA = '24'; // alpha out of 255, so that the blocks below keep th
 export function drawPassing(renderer: Renderer, { query, live }: PassingCurve, view: Viewport, theme: Theme): void {
   renderer.area(query.from, query.to, live, view, `${theme.accent}${PASSING_AREA}`);
   renderer.stepLine(query.from, query.to, live, view, theme.accent, []);
+}
+
+/** Draws what would be reserved with other settings. */
+export function drawPredicted(renderer: Renderer, { query, reserved }: PredictedCurve, view: Viewport, theme: Theme): void {
+  renderer.stepLine(query.from, query.to, reserved, view, theme.accent, PREDICTED_DASH);
 }
 
 // Hatches the area above the tile, which is not loaded yet.

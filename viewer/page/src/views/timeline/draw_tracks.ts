@@ -1,4 +1,4 @@
-// Draws the tracks above the counters: instants, steps, phases, ranges.
+// Draws the tracks above the plot: instants, steps, phases, ranges.
 
 import { lowerBound, upperBound } from '../../base/binary_search';
 import type { Axis, FileMeta, InstantMeta, SpanMeta } from '../../data/protocol';

@@ -9,7 +9,7 @@ import { areasOf } from './areas';
 import { drawInstants, drawTracks, type Instant } from './draw_tracks';
 
 const file = await recordedFile();
-const areas = areasOf(file, 1000, 600);
+const areas = areasOf(file, file.lanes[0]!, 1000, 600);
 const view = { from: 0, to: 1000, low: 0, high: 1, box: areas.plot };
 const theme = { scheme: 'light' } as Theme;
 

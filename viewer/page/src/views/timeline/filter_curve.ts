@@ -1,8 +1,6 @@
 // The memory that matches the filter: a curve over the picture, which includes small blocks drawn
-// as sums, and a number at the cursor. The curve is requested once per picture. Until the answer
-// has come, the curve of the previous picture is shown.
+// as sums, and a number at the cursor.
 
-import { activity } from '../../base/activity';
 import { formatBytes } from '../../base/format_bytes';
 import type { DataSource } from '../../data/data_source';
 import type { Filter, PassingCurve, PassingQuery } from '../../data/protocol';
@@ -11,60 +9,23 @@ import { isCoarse, momentKey, stageOf, windowOf } from '../../state/live';
 import { cursorEvent, laneOf } from '../../state/scope';
 import type { State } from '../../state/state';
 import { keyOf } from '../../widgets/use_question';
-import type { Picture } from './tiles';
-
-type Shown = Pick<Picture, 'subject' | 'curve'>;
+import { PictureCurve, type Pictured } from './picture_curve';
 
 export class FilterCurve {
-  private asked: { readonly picture: Shown; readonly filter: Filter } | null = null;
-  private known: { readonly filter: Filter; readonly axis: string; readonly curve: PassingCurve } | null = null;
-  private abort = new AbortController();
+  private readonly curve: PictureCurve<Filter, PassingCurve>;
 
-  constructor(
-    private readonly source: DataSource,
-    private readonly onChange: () => void,
-  ) {}
+  constructor(source: Pick<DataSource, 'passing'>, onChange: () => void) {
+    this.curve = new PictureCurve((window, filter, signal) => source.passing({ ...window, filter }, signal), onChange);
+  }
 
-  /**
-   * Returns the curve, or null if there is no filter or nothing is known on that axis yet. Returns
-   * the same object until another answer has come.
-   */
-  look(picture: Shown, filter: Filter): PassingCurve | null {
-    if (!isFiltering(filter) || isCoarse(picture.subject.stage)) {
-      this.stop();
-      return null;
-    }
-    if (this.known?.filter !== filter || this.known.axis !== axisOf(picture)) this.known = null;
-    if (this.asked?.picture !== picture || this.asked.filter !== filter) {
-      this.abort.abort();
-      this.abort = new AbortController();
-      this.asked = { picture, filter };
-      void activity.track(this.ask(picture, filter, this.abort.signal));
-    }
-    return this.known?.curve ?? null;
+  /** Returns null if there is no filter, or the curve is not known yet. Why it failed is in the legend. */
+  look(picture: Pictured, filter: Filter): PassingCurve | null {
+    return this.curve.look(picture, isFiltering(filter) && !isCoarse(picture.subject.stage) ? filter : null);
   }
 
   stop(): void {
-    this.abort.abort();
-    this.asked = null;
-    this.known = null;
+    this.curve.stop();
   }
-
-  private async ask(picture: Shown, filter: Filter, signal: AbortSignal): Promise<void> {
-    try {
-      const { file, lane, axis, from, to, columns } = picture.curve.window;
-      const curve = await this.source.passing({ file, lane, axis, from, to, columns, filter }, signal);
-      if (signal.aborted) return;
-      this.known = { filter, axis: axisOf(picture), curve };
-    } catch {
-      return; // the legend shows why
-    }
-    this.onChange();
-  }
-}
-
-function axisOf({ subject }: Shown): string {
-  return `${subject.file}/${subject.lane}/${subject.axis}/${subject.window}`;
 }
 
 /** Returns the bytes at the peak of the column that contains a position, or null if unknown. */

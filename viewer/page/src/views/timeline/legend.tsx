@@ -15,20 +15,27 @@ interface LegendProps {
   readonly series: readonly Series[];
   readonly state: State;
   readonly store: Store;
+  readonly predicted: string | null; // in words; '': not known yet; null: nothing is predicted
   readonly filter: string | null; // the matching memory in words; '' : not known yet; null: no filter
 }
 
-export function Legend({ entries, series, state, store, filter }: LegendProps) {
+export function Legend({ entries, series, state, store, predicted, filter }: LegendProps) {
   return (
     <div class="legend" role="group" aria-label="Legend">
       {entries.map((entry, i) => <Entry key={`${i} ${entry.name}`} entry={entry} state={state} store={store} />)}
       <span class="swatch-entry"><Swatch color="var(--rest)" /> small or short blocks</span>
       {filter !== null && <span class="swatch-entry filter-entry"><Swatch color="var(--accent)" /> filter{filter === '' ? '' : `: ${filter}`}</span>}
+      {predicted !== null && <span class="swatch-entry prediction"><Stroke dash="6 3" color="var(--accent)" /> {state.whatif}{predicted === '' ? '' : `: ${predicted}`}</span>}
       <span class="legend-series">
-        {series.map((name) => <span key={name} class="swatch-entry"><Line name={name} /> {SERIES_STYLE[name].name}</span>)}
+        {shownLines(series, state.layout).map((name) => <span key={name} class="swatch-entry"><Line name={name} /> {SERIES_STYLE[name].name}</span>)}
       </span>
     </div>
   );
+}
+
+// By address, reserved memory is drawn as segments.
+function shownLines(series: readonly Series[], layout: State['layout']): (keyof typeof SERIES_STYLE)[] {
+  return series.filter((name) => name !== 'live').filter((name) => name !== 'reserved' || layout === 'stacked');
 }
 
 function Entry({ entry, state, store }: { readonly entry: LegendEntry; readonly state: State; readonly store: Store }) {
@@ -50,16 +57,20 @@ function isIn(change: Partial<Filter>, filter: Filter): boolean {
   return Object.entries(change).every(([key, value]) => filter[key as keyof Filter] === value);
 }
 
-function Line({ name }: { readonly name: Series }) {
+function Line({ name }: { readonly name: keyof typeof SERIES_STYLE }) {
   const { mark } = SERIES_STYLE[name];
-  if (mark === 'area') return <Swatch color="color-mix(in srgb, var(--fg) 45%, var(--bg))" />;
+  if (mark === 'line') return <Stroke dash="" color="currentColor" />;
   return (
     <svg class="legend-line" aria-hidden="true" width="20" height="10" viewBox="0 0 20 10" stroke="currentColor">
-      {mark === 'line' ? (
-        <line x1="0" y1="5" x2="20" y2="5" stroke-width="1.5" />
-      ) : (
-        [3, 10, 17].map((x) => <rect key={x} x={x - 2} y="3" width="4" height="4" fill={mark === 'dot' ? 'currentColor' : 'none'} />)
-      )}
+      {[3, 10, 17].map((x) => <rect key={x} x={x - 2} y="3" width="4" height="4" fill={mark === 'dot' ? 'currentColor' : 'none'} />)}
+    </svg>
+  );
+}
+
+function Stroke({ dash, color }: { readonly dash: string; readonly color: string }) {
+  return (
+    <svg class="legend-line" aria-hidden="true" width="20" height="10" viewBox="0 0 20 10">
+      <line x1="0" y1="5" x2="20" y2="5" stroke-width="1.5" stroke={color} stroke-dasharray={dash} />
     </svg>
   );
 }

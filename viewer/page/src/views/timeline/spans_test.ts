@@ -12,7 +12,7 @@ import type { Hover } from './timeline_canvas';
 import { passingAt, spanWords } from './tooltip';
 
 const file = await recordedFile();
-const areas = areasOf(file, 4000, 600);
+const areas = areasOf(file, file.lanes[0]!, 4000, 600);
 
 function viewOf(axis: 'time' | 'event' | 'step'): Viewport {
   return { ...domainOf(file, axis), low: 0, high: 1, box: areas.plot };

@@ -5,7 +5,7 @@ import { activity, urgent } from '../../base/activity';
 import { formatBytes } from '../../base/format_bytes';
 import { columnAt } from '../../data/columns';
 import { StackCache } from '../../data/stack_cache';
-import type { FileMeta, LaneMeta, PassingCurve, SpanMeta } from '../../data/protocol';
+import type { FileMeta, LaneMeta, PassingCurve, PredictedCurve, SpanMeta } from '../../data/protocol';
 import { Canvas2dRenderer } from '../../render/canvas2d_renderer';
 import { quadsOfItems, sortByColor, type ColoredQuads } from '../../render/quads';
 import { isInside, positionAt, valueAt, xOf, yOf, type Box, type Viewport } from '../../render/renderer';
@@ -18,13 +18,14 @@ import type { State } from '../../state/state';
 import type { ViewProps } from '../view';
 import { areasOf, type Areas } from './areas';
 import { colorItems, siteLegend, topSites, type Coloring } from './coloring';
-import { fittedTop } from './fitted_top';
-import { boxOf, drawAddress, drawAxes, drawCounters, drawLabels, drawPassing, drawPositions, drawSpaceNames, drawStacked, stacksOf } from './draw_plot';
+import { fittedTop, topOf } from './fitted_top';
+import { boxOf, drawAddress, drawAxes, drawLabels, drawPassing, drawPositions, drawPredicted, drawSamples, drawSpaceNames, drawStacked, stacksOf } from './draw_plot';
 import { drawInstants, drawTracks, instantAt, instantsOf, spanAt, type Instant } from './draw_tracks';
 import { FilterCurve } from './filter_curve';
 import { FoundRows } from './found_rows';
 import { HitTest } from './hits';
 import { passingItems } from './passing';
+import { Prediction } from './prediction';
 import { Tiles, type Picture } from './tiles';
 
 const NOT_KNOWN_YET = 2 ** 50;
@@ -49,6 +50,8 @@ export interface Shown {
   readonly picture: Picture;
   readonly coloring: Coloring;
   readonly passing: PassingCurve | null; // null: no filter, or not loaded yet
+  readonly predicted: PredictedCurve | null; // null: nothing is to be predicted, or not known yet
+  readonly predictionFailure: string; // why nothing can be predicted
 }
 
 type Props = Pick<ViewProps, 'store' | 'source' | 'navigator'>;
@@ -58,6 +61,7 @@ export class TimelineCanvas {
   private readonly tiles: Tiles;
   private readonly found: FoundRows;
   private readonly filterCurve: FilterCurve;
+  private readonly prediction: Prediction;
   private readonly base: Canvas2dRenderer;
   private readonly overlay: Canvas2dRenderer;
   private theme: Theme;
@@ -92,6 +96,7 @@ export class TimelineCanvas {
     this.tiles = new Tiles(props.source, () => this.takePicture());
     this.found = new FoundRows(props.source, () => this.invalidateAfterAnswers());
     this.filterCurve = new FilterCurve(props.source, () => this.invalidateAfterAnswers());
+    this.prediction = new Prediction(props.source, () => this.invalidateAfterAnswers());
     this.stacks = new StackCache(props.source, () => {
       ++this.stacksKnown;
       onStacks();
@@ -122,6 +127,7 @@ export class TimelineCanvas {
     this.tiles.stop();
     this.found.stop();
     this.filterCurve.stop();
+    this.prediction.stop();
     this.frame?.end();
     this.frame = null;
   }
@@ -134,20 +140,24 @@ export class TimelineCanvas {
   }
 
   areas(): Areas {
-    return areasOf(fileOf(this.props.store.get())!, this.size.width, this.size.height);
+    const { file, lane } = this.current();
+    return areasOf(file, lane, this.size.width, this.size.height);
   }
 
   /** Returns the top of everything that the plot could show. */
   top(state: State): number {
     if (state.layout === 'address') return this.placesTop.get(`${state.file}/${state.lane}`) ?? NOT_KNOWN_YET;
-    return Math.max(1024, (laneOf(state)?.peak_bytes ?? 0) * 1.06);
+    const lane = laneOf(state);
+    return lane === null ? 1024 : topOf(lane, this.shown?.predicted?.peak_bytes ?? null);
   }
 
   private band(state: State): { readonly low: number; readonly high: number } {
     const top = this.top(state);
     if (state.band !== null) return state.band;
     const curve = this.isCurrent() ? this.shown?.picture.curve : undefined;
-    return { low: 0, high: curve === undefined || state.layout === 'address' ? top : fittedTop(curve, state.range, top) };
+    // Both what was reserved and what would be remain visible.
+    const isWhole = curve === undefined || state.layout === 'address' || this.shown?.predicted != null;
+    return { low: 0, high: isWhole ? top : fittedTop(curve, state.range, top, laneOf(state)?.peak_bytes ?? 0) };
   }
 
   hover(x: number, y: number): Hover {
@@ -337,9 +347,11 @@ export class TimelineCanvas {
     const isOfNow = picture.subject.window === windowOf(state);
     const isFound = hasText && isOfNow ? this.found.look(picture, state.filter) : undefined;
     const passing = isOfNow ? this.filterCurve.look(picture, state.filter) : null;
+    const predicted = isOfNow ? this.prediction.look(picture, state, file, lane) : null;
+    const predictionFailure = this.prediction.failure;
     const asksStacks = hasText || state.colorBy === 'stack';
     const names = file.categories.length + file.streams.length + file.threads.length + file.roles.length + file.dtypes.length; // may come after the picture
-    const hangsOn = [picture, names, state.colorBy, state.filter, this.theme.bg, lane.sites.join(), asksStacks ? this.stacksKnown : 0, isFound, passing];
+    const hangsOn = [picture, names, state.colorBy, state.filter, this.theme.bg, lane.sites.join(), asksStacks ? this.stacksKnown : 0, isFound, passing, predicted, predictionFailure];
     if (hangsOn.every((value, i) => value === this.coloredBy[i])) return;
     if (this.coloredBy[0] !== picture) {
       this.hits = new HitTest(picture.laidOut.quads);
@@ -351,7 +363,8 @@ export class TimelineCanvas {
     const sites = new SiteColors(lane.sites, this.theme);
     const coloring = colorItems(picture.blocks, picture.laidOut, state.colorBy, file, sites, this.theme, passes);
     this.batch = sortByColor(picture.laidOut.quads, coloring.colors, coloring.ofItem);
-    this.shown = { picture, coloring: state.colorBy === 'stack' ? { ...coloring, legend: this.legendOfSites(picture, state, sites) } : coloring, passing };
+    const legend = state.colorBy === 'stack' ? this.legendOfSites(picture, state, sites) : coloring.legend;
+    this.shown = { picture, coloring: { ...coloring, legend }, passing, predicted, predictionFailure };
     this.onShown(this.shown, this.tiles.failure);
   }
 
@@ -366,12 +379,13 @@ export class TimelineCanvas {
     base.begin(this.size.width, this.size.height, theme.bg);
     drawTracks(base, file, state.axis, areas, view, theme);
     if (this.shown !== null && this.batch !== null) {
-      const { picture, coloring, passing } = this.shown;
-      drawCounters(base, picture.curve, lane, areas.counters, view, theme);
+      const { picture, coloring, passing, predicted } = this.shown;
+      if (areas.samples !== null) drawSamples(base, picture.curve, lane, areas.samples, view, theme);
       base.clip(areas.plot);
       if (state.layout === 'address') drawAddress(base, picture, this.batch, view, theme);
       else drawStacked(base, picture, this.batch, lane, view, theme);
       if (passing !== null && state.layout === 'stacked') drawPassing(base, passing, view, theme);
+      if (predicted !== null) drawPredicted(base, predicted, view, theme);
       const wanted = drawLabels(base, picture, coloring, view, (stack) => this.stacks.get(state.file, stack));
       this.stacks.want(state.file, wanted);
       this.drawPeak(state, lane, view);
@@ -423,7 +437,7 @@ export class TimelineCanvas {
     this.drawMoment(state.base, view, whole, theme.warn, [4, 3]);
     this.drawMoment(cursorEvent(state), view, whole, theme.accent, state.cursor === null ? [2, 5] : []);
     if (this.hovered !== null && this.dragged === null) {
-      overlay.line(this.hovered.x, areas.counters.top, this.hovered.x, plot.top + plot.height, theme.muted, [1, 3]);
+      overlay.line(this.hovered.x, (areas.samples ?? plot).top, this.hovered.x, plot.top + plot.height, theme.muted, [1, 3]);
       const rows = this.shown?.picture.blocks.row.length ?? 0;
       if (this.hovered.item !== null && this.hovered.item < rows) this.outlineItem(this.hovered.item, view, theme.fg, 1);
     }
@@ -507,5 +521,5 @@ function isProgressAlone(state: State, old: State): boolean {
 function needsPicture(state: State, old: State): boolean {
   return state.cursor === old.cursor && state.base === old.base && state.selection === old.selection
     ? true
-    : state.range !== old.range || state.band !== old.band || state.filter !== old.filter || state.colorBy !== old.colorBy;
+    : state.range !== old.range || state.band !== old.band || state.filter !== old.filter || state.whatif !== old.whatif || state.colorBy !== old.colorBy;
 }

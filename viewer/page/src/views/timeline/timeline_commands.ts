@@ -2,14 +2,26 @@
 
 import { formatBytes } from '../../base/format_bytes';
 import { midpointOf } from '../../data/columns';
-import { NO_ROW } from '../../data/protocol';
+import { NO_ROW, type Counted, type CurveTile } from '../../data/protocol';
 import type { Command } from '../../state/commands';
+import type { Range } from '../../state/navigator';
 import { cursorEvent, fileOf } from '../../state/scope';
 import type { ColorBy, State } from '../../state/state';
 import type { ViewProps } from '../view';
 import { COLORINGS, lackOf } from './coloring';
+import { topOf } from './fitted_top';
 import { clampBand, zoomBytes } from './pointer';
 import type { Shown, TimelineCanvas } from './timeline_canvas';
+
+function mostIn({ window, series }: CurveTile, name: Counted, range: Range): number {
+  const of = series.get(name);
+  let most = 0;
+  for (let c = 0; of !== undefined && c < window.columns; ++c) {
+    const position = midpointOf(window, c);
+    if (position >= range.from && position <= range.to && of.max[c]! > most) most = of.max[c]!;
+  }
+  return most;
+}
 
 /** Returns the next colours that the recording has. */
 function nextColoring(state: State): ColorBy {
@@ -59,14 +71,9 @@ export function timelineCommands(props: Pick<ViewProps, 'store' | 'navigator' | 
       run: () => {
         const { range } = store.get();
         const curve = shown()?.picture.curve;
-        const live = curve?.series.get('live');
-        if (curve === undefined || live === undefined) return;
-        let most = 0;
-        for (let c = 0; c < curve.window.columns; ++c) {
-          const position = midpointOf(curve.window, c);
-          if (position >= range.from && position <= range.to && live.max[c]! > most) most = live.max[c]!;
-        }
-        store.update({ band: clampBand({ low: 0, high: most * 1.06 }, timeline.top(store.get())) });
+        if (curve === undefined) return;
+        const high = topOf({ peak_bytes: mostIn(curve, 'live', range), peak_reserved_bytes: mostIn(curve, 'reserved', range) });
+        store.update({ band: clampBand({ low: 0, high }, timeline.top(store.get())) });
       },
     },
   ];

@@ -18,6 +18,7 @@ import { COLORINGS, lackOf } from './coloring';
 import { askAtCursor, cursorKey, cursorQuery, filterWords } from './filter_curve';
 import { Legend } from './legend';
 import { listenToPointer } from './pointer';
+import { lackOfPrediction, predictionOptions, predictionWords } from './prediction';
 import { largestItem, ShownTable } from './shown_table';
 import { TimelineCanvas, type Dragged, type Hover, type Shown } from './timeline_canvas';
 import { timelineCommands } from './timeline_commands';
@@ -66,6 +67,8 @@ function TimelineView(props: ViewProps) {
   const lane = laneOf(state);
   const sentence = useMemo(() => (file === null || lane === null ? '' : sentenceOf(file, lane, shown, timeline)), [file, lane, shown, timeline]);
   if (file === null || lane === null) return null;
+  const lack = lackOfPrediction(props.source, state, file, lane);
+  const predicted = state.whatif === '' ? null : lack !== '' ? lack : shown?.predicted != null ? predictionWords(shown.predicted, lane) : (shown?.predictionFailure ?? '');
   // Requests a name that is not known yet; its arrival renders the view again.
   const stackOf = (stack: number) => {
     timeline?.stacks.want(state.file, [stack]);
@@ -77,6 +80,7 @@ function TimelineView(props: ViewProps) {
         <Choice label="Layout" value={state.layout} options={[['stacked', 'stacked'], ['address', 'by address']]} onChoose={(layout) => store.update({ layout, band: null })} />
         <Choice label="Axis" value={state.axis} options={axesOf(file).map((axis) => [axis, AXES[axis]] as const)} onChoose={(axis) => void navigator.setAxis(axis)} />
         <Choice label="Colour" value={state.colorBy} options={COLORINGS.map(([by, title]) => [by, title, lackOf(by, file)] as const)} onChoose={(colorBy) => store.update({ colorBy })} />
+        <Choice label="What if" value={state.whatif} options={predictionOptions(state, lack)} onChoose={(whatif) => store.update({ whatif })} />
         <button type="button" disabled={navigator.isWhole() && state.band === null} onClick={() => navigator.fit()}>Whole recording</button>
         <button type="button" aria-pressed={isTable} onClick={() => setTable(!isTable)}>As a table</button>
         <button type="button" aria-pressed={state.breakdown.open} title="Q" onClick={() => toggleBreakdown(store)}>Breakdown</button>
@@ -88,12 +92,12 @@ function TimelineView(props: ViewProps) {
             <canvas ref={base} role="img" aria-label={filter === null || filter === '' ? sentence : `${sentence} Filter: ${filter}.`} />
             <canvas ref={overlay} class="overlay" aria-hidden="true" />
             {pointed !== null && timeline !== null && (
-              <Tooltip {...pointed} picture={shown?.picture ?? null} passing={shown?.passing ?? null} file={file} view={timeline.view()} stackOf={stackOf} />
+              <Tooltip {...pointed} picture={shown?.picture ?? null} passing={shown?.passing ?? null} predicted={shown?.predicted ?? null} file={file} view={timeline.view()} stackOf={stackOf} />
             )}
             {failure !== '' && <div class="over"><Failed message={failure} /></div>}
             {shown === null && failure === '' && <div class="over"><p class="muted">Loading…</p></div>}
           </div>
-          {shown !== null && <Legend entries={shown.coloring.legend} series={lane.series} state={state} store={store} filter={filter} />}
+          {shown !== null && <Legend entries={shown.coloring.legend} series={lane.series} state={state} store={store} predicted={predicted} filter={filter} />}
           {isTable && shown !== null && (
             <div class="scroll shown-table"><ShownTable picture={shown.picture} file={file} state={state} store={store} stackOf={stackOf} filter={filter} /></div>
           )}
@@ -122,7 +126,7 @@ function readout(shown: Shown | null): string {
   let count = 0;
   for (const row of blocks.row) if (row !== NO_ROW) ++count;
   if (count === 0 && blocks.hidden > 0) return `${formatCount(blocks.hidden)} blocks, all merged: zoom in to see them`;
-  return `${formatCount(count)} blocks drawn individually, ${formatCount(blocks.hidden)} merged`;
+  return `${formatCount(count)} blocks drawn, ${formatCount(blocks.hidden)} merged`;
 }
 
 // Describes the canvas in one sentence for screen readers: the peak, its time, and the largest

@@ -6,12 +6,13 @@ import { plural } from '../../base/plural';
 import { words } from '../../base/words';
 import { columnAt } from '../../data/columns';
 import { labelOf } from '../../data/stack_cache';
-import { NO_ROW, type Axis, type FileMeta, type PassingCurve, type SpanMeta, type StackInfo } from '../../data/protocol';
+import { NO_ROW, type Axis, type FileMeta, type PassingCurve, type PredictedCurve, type SpanMeta, type StackInfo } from '../../data/protocol';
 import type { Viewport } from '../../render/renderer';
 import { positionAt } from '../../render/renderer';
 import { axisWords, isSampledIn } from './draw_plot';
 import { wordsOf } from './draw_tracks';
 import { bytesAt } from './filter_curve';
+import { predictedAt } from './prediction';
 import type { Picture } from './tiles';
 import type { Dragged, Hover } from './timeline_canvas';
 
@@ -20,13 +21,14 @@ interface TooltipProps {
   readonly dragged: Dragged;
   readonly picture: Picture | null;
   readonly passing: PassingCurve | null;
+  readonly predicted: PredictedCurve | null;
   readonly file: FileMeta;
   readonly view: Viewport;
   readonly stackOf: (stack: number) => StackInfo | null;
 }
 
-export function Tooltip({ hover, dragged, picture, passing, file, view, stackOf }: TooltipProps) {
-  const lines = dragged === null ? [...linesOf(hover, picture, file, view, stackOf), ...passingAt(hover, passing)] : measured(dragged, picture, view);
+export function Tooltip({ hover, dragged, picture, passing, predicted, file, view, stackOf }: TooltipProps) {
+  const lines = dragged === null ? [...linesOf(hover, picture, file, view, stackOf), ...passingAt(hover, passing), ...(Number.isNaN(hover.value) ? [] : predictedAt(predicted, hover.position))] : measured(dragged, picture, view);
   if (lines.length === 0) return null;
   const isRight = hover.x > view.box.left + view.box.width / 2;
   const side = isRight ? { right: `calc(100% - ${hover.x - 14}px)` } : { left: `${hover.x + 14}px` };
