@@ -10,6 +10,7 @@
 #include "answers/report/streams.h"
 #include "cli/command.h"
 #include "cli/info_summary.h"
+#include "cli/open_recording.h"
 #include "cli/verbs.h"
 #include "format/printable.h"
 #include "interop/open_input.h"
@@ -292,18 +293,14 @@ void PrintInfoText(const std::string& path, InfoSummary& summary, const interop:
 }
 
 absl::StatusOr<int> Info(const InfoArguments& options, const Terminal& terminal) {
-  absl::StatusOr<std::unique_ptr<interop::Input>> input = interop::OpenInput(options.input);
-  if (!input.ok()) return input.status();
-  if (!options.json) (*input)->MakeStringsPrintable();
-  InfoSummary summary(&(*input)->definitions());
-  absl::Status status = (*input)->Read(summary);
-  if (!status.ok()) return status;
+  const auto read = Summarize(options.input, FormFor(options.json));
+  if (!read.ok()) return read.status();
   if (options.json) {
-    PrintInfoJson(options.input, summary, **input);
+    PrintInfoJson(options.input, *read->summary, *read->input);
   } else {
-    PrintInfoText(format::Printable(options.input), summary, **input, terminal);
+    PrintInfoText(format::Printable(options.input), *read->summary, *read->input, terminal);
   }
-  for (const std::string& note : (*input)->notes()) PrintNote(note);
+  for (const std::string& note : read->input->notes()) PrintNote(note);
   return kDone;
 }
 

@@ -33,32 +33,46 @@ absl::Status InfoSummary::OnEvents(const format::EventBatch& batch) {
   for (const format::Event& event : batch.events) {
     last_t_ns = std::max(last_t_ns, event.t_ns);
     cross_check_.OnEvent(event);
-    switch (event.kind) {
-      case ALLOC:
-        ++alloc;
-        ++heaps[std::string(definitions_.string(event.heap))].allocations;
-        break;
-      case FREE:
-        ++free;
-        ++heaps[std::string(definitions_.string(event.heap))].frees;
-        break;
-      case FREE_DONE:  // the second half of a free, and its result
-        if (event.result != 0) ++free_failed;
-        break;
-      case ALLOC_FAILED:
-        ++alloc_failed;
-        if (analysis::LackedMemory(event)) ++out_of_memory;
-        break;
-      case ROLE:
-        ++role;
-        break;
-      case STACK_LINE:
-        break;
-      default:
-        ++other;
-    }
+    Count({event.kind, event.heap, event.result, 1});
   }
   return absl::OkStatus();
+}
+
+// The cross-check compares the events themselves, if there is anything to compare them with.
+bool InfoSummary::OnEventCounts(const std::vector<format::EventCount>& counts, int64_t t_ns) {
+  last_t_ns = std::max(last_t_ns, t_ns);
+  for (const format::EventCount& row : counts) {
+    if (row.kind == WITNESS) return false;
+    Count(row);
+  }
+  return true;
+}
+
+void InfoSummary::Count(const format::EventCount& row) {
+  switch (row.kind) {
+    case ALLOC:
+      alloc += row.count;
+      heaps[std::string(definitions_.string(row.heap))].allocations += row.count;
+      break;
+    case FREE:
+      free += row.count;
+      heaps[std::string(definitions_.string(row.heap))].frees += row.count;
+      break;
+    case FREE_DONE:  // the second half of a free, and its result
+      if (row.result != 0) free_failed += row.count;
+      break;
+    case ALLOC_FAILED:
+      alloc_failed += row.count;
+      if (analysis::IsLackOfMemory(row.result)) out_of_memory += row.count;
+      break;
+    case ROLE:
+      role += row.count;
+      break;
+    case STACK_LINE:
+      break;
+    default:
+      other += row.count;
+  }
 }
 
 absl::Status InfoSummary::OnSnapshot(const Snapshot& value) {
@@ -95,6 +109,34 @@ int64_t InfoSummary::duration_ns() const {
 bool InfoSummary::losses_add_up() const {
   return losses.written() == losses.delivered() + losses.overrun() + losses.holes() +
                                  losses.abandoned() + losses.backlog();
+}
+
+namespace {
+
+absl::StatusOr<Summarized> BeginSummary(const interop::InputFile& file, answers::TextForm form) {
+  auto input = interop::OpenInput(file);
+  if (!input.ok()) return input.status();
+  if (form == answers::TextForm::kPrintable) (*input)->MakeStringsPrintable();
+  auto summary = std::make_unique<InfoSummary>(&(*input)->definitions());
+  return Summarized{*std::move(input), std::move(summary)};
+}
+
+}  // namespace
+
+absl::StatusOr<Summarized> Summarize(const std::string& path, answers::TextForm form) {
+  const auto file = interop::OpenInputFile(path);
+  if (!file.ok()) return file.status();
+  if (file->format == interop::InputFile::Format::kRecording) {
+    auto counted = BeginSummary(*file, form);
+    if (!counted.ok()) return counted;
+    const absl::StatusOr<bool> is_whole = counted->input->ReadCounts(*counted->summary);
+    if (!is_whole.ok()) return is_whole.status();
+    if (*is_whole) return counted;
+  }
+  auto read = BeginSummary(*file, form);
+  if (!read.ok()) return read;
+  if (absl::Status status = read->input->Read(*read->summary); !status.ok()) return status;
+  return read;
 }
 
 }  // namespace gmt::cli

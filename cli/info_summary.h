@@ -1,6 +1,7 @@
 // cli/info_summary.h
 //
-// InfoSummary: what `info` reports about a recording, gathered in one pass.
+// InfoSummary: what `info` reports about a recording, gathered in one pass, from its events or from
+// the counts of its chunks (format/event_counts.h).
 //
 // Thread safety: one thread at a time.
 
@@ -9,14 +10,18 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "analysis/trace/cross_check.h"
+#include "answers/recording.h"
 #include "format/definitions.h"
 #include "format/recording_reader.h"
+#include "interop/open_input.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::cli {
@@ -39,6 +44,7 @@ class InfoSummary : public format::RecordingVisitor {
 
   absl::Status OnHeader(const Header& value) override;
   absl::Status OnEvents(const format::EventBatch& batch) override;
+  bool OnEventCounts(const std::vector<format::EventCount>& counts, int64_t t_ns) override;
   absl::Status OnSnapshot(const Snapshot& value) override;
   absl::Status OnFacts(const Facts& value) override;
   absl::Status OnLosses(const Losses& value) override;
@@ -65,10 +71,22 @@ class InfoSummary : public format::RecordingVisitor {
   std::optional<Aggregates> before;  // of events that are no longer kept
 
  private:
+  void Count(const format::EventCount& row);
+
   const format::Definitions& definitions_;
   analysis::CrossCheck cross_check_;
   bool has_header_ = false;
 };
+
+// A file that has been read, and its summary, which refers to it.
+struct Summarized {
+  std::unique_ptr<interop::Input> input;
+  std::unique_ptr<InfoSummary> summary;
+};
+
+// Reads a recording or a file of another format. Events are only counted, as far as that gives the
+// same summary.
+absl::StatusOr<Summarized> Summarize(const std::string& path, answers::TextForm form);
 
 }  // namespace gmt::cli
 

@@ -14,7 +14,7 @@ namespace {
 // mean working with half-modified data. So the program ends instead.
 [[noreturn]] void EndOutOfMemory() {
   constexpr char kWords[] =
-      "gpumemtrace: out of memory: reading a recording takes about 40 bytes for each of its "
+      "gpumemtrace: out of memory: reading a recording takes about 30 bytes for each of its "
       "events\n";
   (void)!write(STDERR_FILENO, kWords, sizeof(kWords) - 1);
   _exit(1);

@@ -65,14 +65,22 @@ void ChunkStream::TakeChunk(const FrameRecord& record) {
   TakeSequence(chunk, record);
   segment_.chunk_offsets.push_back(record.offset - segment_.offset);
   auto read = std::make_unique<ChunkRead>();
-  const absl::Status unpacked = UnpackBody(chunk, &read->body);
-  if (!unpacked.ok()) {
-    return NoteDamage(record.offset, record.bytes, std::string(unpacked.message()));
-  }
   read->offset = record.offset;
   read->bytes = record.bytes;
-  if (read->body.has_events()) TakeEvents(chunk, read.get());
+  if (events_as_ == EventsAs::kCounts && chunk.kind() == Chunk::EVENTS) {
+    TakeCounts(chunk, read.get());
+  } else if (absl::Status unpacked = UnpackBody(chunk, &read->body); !unpacked.ok()) {
+    return NoteDamage(record.offset, record.bytes, std::string(unpacked.message()));
+  } else if (read->body.has_events()) {
+    TakeEvents(chunk, read.get());
+  }
   out_->push_back(std::move(read));
+}
+
+void ChunkStream::TakeCounts(const Chunk& chunk, ChunkRead* read) {
+  read->counts = DecodeCounts(chunk.counts());
+  read->last_t_ns = segment_.last_t_ns = chunk.last_t_ns();
+  if (read->counts.empty()) out_->emplace_back(EventsNeeded{});
 }
 
 // A missing number means a missing chunk. A repeated number begins a segment whose header was lost.
@@ -116,6 +124,7 @@ void ChunkStream::TakeFooter(const FrameRecord& record) {
 
 void ChunkStream::NoteDamage(uint64_t offset, uint64_t bytes, std::string what) {
   is_damaged_ = gap_ = true;
+  if (events_as_ == EventsAs::kCounts) out_->emplace_back(EventsNeeded{});
   out_->emplace_back(DamageFound{offset, bytes, std::move(what)});
 }
 

@@ -21,6 +21,7 @@
 #include "format/byte_source.h"
 #include "format/event.h"
 #include "format/event_columns.h"
+#include "format/event_counts.h"
 #include "format/frame_stream.h"
 #include "proto/gmt.pb.h"
 
@@ -39,20 +40,31 @@ struct GapEnds {
 struct ChunkRead {
   gmt::Body body;  // its events are in the batch
   EventBatch batch;
+  // In place of events, if those are only counted.
+  std::vector<EventCount> counts;
+  int64_t last_t_ns = 0;           // of the chunk
   std::string events_damage;       // why the batch ends before the chunk does; empty if it does not
   uint64_t offset = 0, bytes = 0;  // of the chunk's frame
 };
 struct RecordingEnds {
   bool closed = false;  // every segment has its index and footer, and nothing follows the last one
 };
+// Ends the reading of a recording whose events cannot be counted without reading them.
+struct EventsNeeded {};
 using Delivery = std::variant<SegmentBegins, DamageFound, GapEnds, Header,
-                              std::unique_ptr<ChunkRead>, RecordingEnds>;
+                              std::unique_ptr<ChunkRead>, RecordingEnds, EventsNeeded>;
+
+// What is delivered of the events. Counting checks the checksums of their chunks but does not
+// unpack them. It ends with EventsNeeded at a chunk without counts, and at damage, which may hide
+// the allocations of later frees.
+enum class EventsAs { kBatches, kCounts };
 
 class ChunkStream {
  public:
   // `source` must outlive the stream.
-  ChunkStream(ByteSource* source, Returns returns, Tail tail = Tail::kFinal)
-      : stream_(source, tail), returns_(returns), tail_(tail) {}
+  ChunkStream(ByteSource* source, Returns returns, Tail tail = Tail::kFinal,
+              EventsAs events_as = EventsAs::kBatches)
+      : stream_(source, tail), returns_(returns), tail_(tail), events_as_(events_as) {}
 
   // Appends the contents of the next frame; RecordingEnds comes last. For a growing source it is
   // the state so far, and the next call continues there. Fails only if reading fails.
@@ -78,6 +90,7 @@ class ChunkStream {
   void TakeChunk(const FrameRecord& record);
   void TakeSequence(const Chunk& chunk, const FrameRecord& record);
   void TakeEvents(const Chunk& chunk, ChunkRead* read);
+  void TakeCounts(const Chunk& chunk, ChunkRead* read);
   void TakeIndex(const FrameRecord& record);
   void TakeFooter(const FrameRecord& record);
   void BeginSegment(uint64_t offset);
@@ -88,6 +101,7 @@ class ChunkStream {
   FrameStream stream_;
   const Returns returns_;
   const Tail tail_;
+  const EventsAs events_as_;
   std::vector<Delivery>* out_ = nullptr;
   Segment segment_;
   uint32_t segments_ = 0;

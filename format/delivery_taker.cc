@@ -50,6 +50,7 @@ absl::Status DeliveryTaker::Take(std::unique_ptr<ChunkRead>& read, RecordingVisi
   if (printable_ && body.has_facts()) MakePrintable(body.mutable_facts());
   if (printable_ && body.has_aggregates()) MakePrintable(body.mutable_aggregates());
 
+  if (!read->counts.empty()) TakeCounts(*read, visitor);
   absl::Status status;
   if (body.has_facts()) status = visitor.OnFacts(body.facts());
   if (status.ok()) status = TakeEvents(*read, visitor);
@@ -69,6 +70,13 @@ absl::Status DeliveryTaker::TakeEvents(ChunkRead& read, RecordingVisitor& visito
   }
   if (printable_) MakePrintable(&read.batch);
   return read.batch.events.empty() ? absl::OkStatus() : visitor.OnEvents(read.batch);
+}
+
+void DeliveryTaker::TakeCounts(ChunkRead& read, RecordingVisitor& visitor) {
+  for (EventCount& row : read.counts) {
+    if (row.heap != 0) row.heap += definitions_.base().string;
+  }
+  if (!visitor.OnEventCounts(read.counts, read.last_t_ns)) needs_events_ = ended_ = true;
 }
 
 absl::Status DeliveryTaker::TakeSnapshot(ChunkRead& read, RecordingVisitor& visitor) {
@@ -94,6 +102,11 @@ absl::Status DeliveryTaker::TakeSnapshot(ChunkRead& read, RecordingVisitor& visi
 absl::Status DeliveryTaker::Take(const RecordingEnds& end, RecordingVisitor&) {
   ended_ = true;
   complete_ = end.closed && damage_.empty();
+  return absl::OkStatus();
+}
+
+absl::Status DeliveryTaker::Take(const EventsNeeded&, RecordingVisitor&) {
+  needs_events_ = ended_ = true;
   return absl::OkStatus();
 }
 

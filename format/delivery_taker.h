@@ -37,6 +37,8 @@ class DeliveryTaker {
     printable_ = true;
     definitions_.MakeStringsPrintable();
   }
+  // Whether the end came because events cannot be counted without reading them.
+  bool needs_events() const { return needs_events_; }
   const Definitions& definitions() const { return definitions_; }
   bool complete() const { return complete_; }
   const std::vector<Damage>& damage() const { return damage_; }
@@ -52,7 +54,9 @@ class DeliveryTaker {
   absl::Status Take(Header& header, RecordingVisitor& visitor);
   absl::Status Take(std::unique_ptr<ChunkRead>& read, RecordingVisitor& visitor);
   absl::Status Take(const RecordingEnds& end, RecordingVisitor&);
+  absl::Status Take(const EventsNeeded&, RecordingVisitor&);
   absl::Status TakeEvents(ChunkRead& read, RecordingVisitor& visitor);
+  void TakeCounts(ChunkRead& read, RecordingVisitor& visitor);
   absl::Status TakeSnapshot(ChunkRead& read, RecordingVisitor& visitor);
   void NoteDamage(uint64_t offset, uint64_t bytes, std::string what);
 
@@ -65,6 +69,7 @@ class DeliveryTaker {
   uint64_t bytes_taken_ = 0, names_taken_ = 0;
   bool printable_ = false;
   bool ended_ = false;
+  bool needs_events_ = false;
   bool complete_ = false;
   bool gap_ = false;  // events may be missing
 };
@@ -75,7 +80,7 @@ absl::Status DeliveryTaker::TakeNext(Frames& frames, RecordingVisitor& visitor, 
   ended_ = false;
   absl::Status status = frames.Next(&deliveries_);
   for (Delivery& delivery : deliveries_) {
-    if (!status.ok()) return status;
+    if (!status.ok() || needs_events_) break;
     status = std::visit([&](auto& taken) { return Take(taken, visitor); }, delivery);
     auto* read = std::get_if<std::unique_ptr<ChunkRead>>(&delivery);
     if (read != nullptr) frames.Recycle(std::move((*read)->batch));

@@ -9,6 +9,7 @@ namespace gmt::format {
 EventEncoder::EventEncoder(AcquisitionHistory* history) : history_(history) { Clear(); }
 
 void EventEncoder::Clear() {
+  counts_.Clear();
   // Clear each message separately, because Clear() of the outer one would free their memory.
   columns_.clear_kind();
   columns_.clear_present();
@@ -57,6 +58,8 @@ void EventEncoder::AddRow(const Event& event) {
   // Nearly every value differs from the previous one.
   columns_.add_t_ns(SubtractWrapping(event.t_ns, previous_t_ns_));
   previous_t_ns_ = event.t_ns;
+  const Family family = FamilyOf(event.kind);
+  if (family != Family::kAcquisition && family != Family::kReturn) counts_.Add(event.kind, 0, 0);
 }
 
 void EventEncoder::Add(const Event& event) {
@@ -99,6 +102,7 @@ void EventEncoder::Add(const Event& event, const std::string& other) {
 
 void EventEncoder::AddAcquisition(const Event& event) {
   has_acquisitions_ = true;
+  counts_.Add(event.kind, event.heap, event.result);
 #define GMT_ADD(name) acquisition_.name.Add(event.name);
   GMT_ACQUISITION_COLUMNS(GMT_ADD)
 #undef GMT_ADD
@@ -126,6 +130,8 @@ void EventEncoder::AddReturn(const Event& event) {
   GMT_RETURN_COLUMNS(GMT_ADD)
 #undef GMT_ADD
   const auto [distance, acquired] = history_->AcquisitionOf(event);
+  const bool has_heap = event.heap != 0 || acquired == nullptr;
+  counts_.Add(event.kind, has_heap ? event.heap : acquired->heap, event.result);
   uint32_t same = 0;
   auto& columns = return_;
   GMT_RETURN_SHARED_COLUMNS(GMT_ADD_UNLESS_SAME)

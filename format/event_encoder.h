@@ -23,6 +23,7 @@
 
 #include "format/acquisition_history.h"
 #include "format/event.h"
+#include "format/event_counts.h"
 #include "format/event_fields.h"
 #include "format/expected_nodes.h"
 #include "format/expected_totals.h"
@@ -72,6 +73,7 @@ class EventEncoder {
   uint32_t events() const { return columns_.count(); }
   int64_t first_t_ns() const { return first_t_ns_; }  // minimum and maximum so far
   int64_t last_t_ns() const { return last_t_ns_; }
+  const EventCounter& counts() const { return counts_; }
 
   // Returns the columns of a chunk whose first_t_ns is `base_t_ns`. Clear() must follow.
   gmt::Events& Finish(int64_t base_t_ns);
@@ -134,6 +136,7 @@ class EventEncoder {
   void AddRole(const Event& event);
 
   AcquisitionHistory* const history_;
+  EventCounter counts_;
   gmt::Events columns_;
   EventWriters event_{&columns_};
   AcquisitionWriters acquisition_{columns_.mutable_acquisitions()};

@@ -28,6 +28,7 @@ class RecordingReader::Impl {
 
   absl::Status Begin();
   absl::Status Read(RecordingVisitor& visitor, Returns returns);
+  absl::StatusOr<bool> ReadCounts(RecordingVisitor& visitor);
   void MakeStringsPrintable() {
     taker_.MakeStringsPrintable();
     MakePrintable(&header_);
@@ -44,6 +45,7 @@ class RecordingReader::Impl {
  private:
   absl::Status CheckLooksLikeRecording();
   absl::Status CheckHeader() const;
+  absl::Status BeginRead();
   // Consumes everything that `frames`, a ChunkStream or a ReadAhead, delivers.
   template <typename Frames>
   absl::Status TakeAll(Frames& frames, RecordingVisitor& visitor);
@@ -98,9 +100,20 @@ absl::Status RecordingReader::Impl::Begin() {
 
 // ---- Reading ------------------------------------------------------------------------------------
 
+absl::Status RecordingReader::Impl::BeginRead() {
+  if (!std::exchange(read_, true)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(name_, " has already been read"));
+}
+
+absl::StatusOr<bool> RecordingReader::Impl::ReadCounts(RecordingVisitor& visitor) {
+  if (absl::Status status = BeginRead(); !status.ok()) return status;
+  ChunkStream stream(source_.get(), Returns::kAsRecorded, Tail::kFinal, EventsAs::kCounts);
+  if (absl::Status status = TakeAll(stream, visitor); !status.ok()) return status;
+  return !taker_.needs_events();
+}
+
 absl::Status RecordingReader::Impl::Read(RecordingVisitor& visitor, Returns returns) {
-  if (std::exchange(read_, true))
-    return absl::FailedPreconditionError(absl::StrCat(name_, " has already been read"));
+  if (absl::Status status = BeginRead(); !status.ok()) return status;
   ChunkStream stream(source_.get(), returns);
   if (source_->size() < kReadAheadBytes) return TakeAll(stream, visitor);
   ReadAhead ahead(&stream);
@@ -142,6 +155,9 @@ RecordingReader::~RecordingReader() = default;
 
 absl::Status RecordingReader::Read(RecordingVisitor& visitor, Returns returns) {
   return impl_->Read(visitor, returns);
+}
+absl::StatusOr<bool> RecordingReader::ReadCounts(RecordingVisitor& visitor) {
+  return impl_->ReadCounts(visitor);
 }
 void RecordingReader::MakeStringsPrintable() { impl_->MakeStringsPrintable(); }
 const Header& RecordingReader::header() const { return impl_->header(); }

@@ -24,6 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "format/definitions.h"
 #include "format/event.h"
+#include "format/event_counts.h"
 #include "format/messages_fwd.h"
 
 namespace gmt::format {
@@ -39,6 +40,11 @@ class RecordingVisitor {
   // `batch` holds the events of one chunk. Heap, address, size, device etc. of frees are filled in
   // from the allocation that they end.
   virtual absl::Status OnEvents(const EventBatch& batch) = 0;
+  // In place of OnEvents(), if events are only counted: those of one chunk, of which the latest is
+  // at `last_t_ns`. Returns false if the numbers do not suffice; that ends the reading.
+  virtual bool OnEventCounts(const std::vector<EventCount>& /*counts*/, int64_t /*last_t_ns*/) {
+    return false;
+  }
   virtual absl::Status OnSnapshot(const Snapshot&) { return absl::OkStatus(); }
   virtual absl::Status OnFacts(const Facts&) { return absl::OkStatus(); }
   virtual absl::Status OnLosses(const Losses&) { return absl::OkStatus(); }
@@ -69,6 +75,12 @@ class RecordingReader {
   // a visitor may look up ids that it receives during reading. Ids are unique within the file,
   // even if it has several segments (`cat a.gmt b.gmt`).
   absl::Status Read(RecordingVisitor& visitor, Returns returns = Returns::kCompleted);
+
+  // Like Read(), but events are only counted, which needs a fraction of the time. Every checksum is
+  // checked, so the visitor and the functions below report what they would after Read(). Returns
+  // false, and has delivered only a part, if that cannot be: because of damage, of a chunk without
+  // counts, or because the visitor declined.
+  absl::StatusOr<bool> ReadCounts(RecordingVisitor& visitor);
 
   // Makes all text of the recording safe to print (format/printable.h). Call it before Read().
   void MakeStringsPrintable();

@@ -179,6 +179,7 @@ class RecordingWriter::Impl {
     last_t_ns_ = encoder_.last_t_ns();
     const uint64_t events = encoder_.events();
     detail_bytes_ = 0;
+    encoder_.counts().Store(chunk.mutable_counts());
     gmt::Events& columns = encoder_.Finish();
     gmt::Body body;
     body.mutable_events()->Swap(&columns);

@@ -200,6 +200,8 @@ class Repairer {
     chunk.set_kind(Chunk::EVENTS);
     chunk.set_first_t_ns(last_t_ns_);
     chunk.set_last_t_ns(last_t_ns_);
+    // It has no counts: allocations may be missing to which later frees refer, so counting would
+    // not give what the events do.
     AcquisitionHistory none;
     gmt::Body body;
     *body.mutable_events() = EncodeEvents(batch, last_t_ns_, &none);

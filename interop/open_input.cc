@@ -50,6 +50,9 @@ class RecordingInput : public Input {
   absl::Status Read(RecordingVisitor& visitor, Returns returns) override {
     return reader_->Read(visitor, returns);
   }
+  absl::StatusOr<bool> ReadCounts(RecordingVisitor& visitor) override {
+    return reader_->ReadCounts(visitor);
+  }
   void MakeStringsPrintable() override { reader_->MakeStringsPrintable(); }
   const format::Definitions& definitions() const override { return reader_->definitions(); }
   bool complete() const override { return reader_->complete(); }

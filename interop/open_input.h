@@ -31,6 +31,9 @@ class Input {
   // are complete only afterwards.
   virtual absl::Status Read(format::RecordingVisitor& visitor,
                             format::Returns returns = format::Returns::kCompleted) = 0;
+  // Reads everything, but only counts events; may be called in place of Read(). Returns false, and
+  // has delivered only a part, if they have to be read (format/recording_reader.h).
+  virtual absl::StatusOr<bool> ReadCounts(format::RecordingVisitor& /*visitor*/) { return false; }
   virtual const format::Definitions& definitions() const = 0;
   // Makes all text of the file safe to print (format/printable.h). Call it before Read().
   virtual void MakeStringsPrintable() = 0;

@@ -53,7 +53,7 @@ std::vector<FragmentationMoment> FragmentationHistory(const Examination& examina
       if (record.row != kNoRow && !record.is_death) held.push_back(record.row);
     }
     std::erase_if(held, [&](RowId row) {
-      return std::max<Step>(rows.death[row], rows.completed[row]) <= step;
+      return std::max<Step>(rows.death[row], rows.Completed(row)) <= step;
     });
     const Fragmentation found = FragmentationAfter(examination, device, step, held);
     history.push_back(

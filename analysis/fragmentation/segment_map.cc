@@ -143,7 +143,7 @@ class SegmentMapper {
 
   void FindBlocks() {
     ForEachCandidate([&](RowId row) {
-      if (rows_.birth[row] > step_ || rows_.completed[row] <= step_ || !IsBlock(row)) return;
+      if (rows_.birth[row] > step_ || rows_.Completed(row) <= step_ || !IsBlock(row)) return;
       const bool live = rows_.HeldAfter(row, step_);
       const uint64_t end = rows_.address[row] + rows_.size[row];
       if (end <= rows_.address[row] || (!live && !rows_.PendingAfter(row, step_))) return;

@@ -46,14 +46,14 @@ Trace TraceOfJournal(const std::vector<JournalEntry>& journal, const HeldPieces&
       case Happened::kSegment:
       case Happened::kSegmentBefore:
         if (is_held && row_of[entry.piece] != kNoRow)
-          rows.flags[row_of[entry.piece]] |= kRowHoldsBlocks;
+          rows.AddFlags(row_of[entry.piece], kRowHoldsBlocks);
         break;
       default: {
         if (!entry.is_step) break;
         RowId row = is_held ? std::exchange(row_of[entry.piece], kNoRow) : kNoRow;
         if (row == kNoRow) row = add(entry, 0, 0);
         if (is_held) row_of[entry.piece] = kNoRow;
-        if (entry.what == Happened::kSegmentFree) rows.flags[row] |= kRowHoldsBlocks;
+        if (entry.what == Happened::kSegmentFree) rows.AddFlags(row, kRowHoldsBlocks);
         trace.steps.push_back({row, true, entry.t_ns});
         rows.death[row] = trace.last_step();
       }

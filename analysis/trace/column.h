@@ -3,9 +3,10 @@
 // Columns of a Trace (analysis/trace/trace.h): millions of values by index. They grow in chunks, so
 // existing values are never moved or duplicated.
 //
-//   Column<T>       plain values
-//   CodedColumn<T>  few distinct values (streams, threads, devices): two bytes each
-//   TimeColumn      mostly increasing times: four bytes each
+//   Column<T>          plain values
+//   UniformColumn<T>   long runs of one value (heaps, devices): a run costs nothing
+//   CodedColumn<T>     few distinct values (streams, threads): two bytes each, nothing in long runs
+//   OffsetColumn<...>  values near each other: four bytes each (times, addresses, sizes)
 //
 // Values that exceed those limits (more than 65,535 distinct streams, a pause of seconds) are
 // stored at full size: no value is refused or rounded.
@@ -47,6 +48,12 @@ class ColumnIterator {
   size_t index_;
 };
 
+// Appends `fill` until there are `size` values.
+template <typename ColumnType>
+void GrowTo(ColumnType& column, size_t size, typename ColumnType::value_type fill = {}) {
+  while (column.size() < size) column.push_back(fill);
+}
+
 template <typename T>
 class Column {
  public:
@@ -68,10 +75,6 @@ class Column {
     if (chunks_.empty() || chunks_.back().size() == kChunk) AddChunk();
     chunks_.back().push_back(value);
   }
-  // Appends `fill` until there are `size` values.
-  void GrowTo(size_t size, T fill = T()) {
-    while (this->size() < size) push_back(fill);
-  }
 
  private:
   static constexpr size_t kChunk = size_t{1} << 16;
@@ -83,6 +86,60 @@ class Column {
   }
 
   std::vector<std::vector<T>> chunks_;
+};
+
+// Its chunks hold one value until a second one appears in them.
+template <typename T>
+class UniformColumn {
+ public:
+  using value_type = T;
+  using const_reference = T;
+  using const_iterator = ColumnIterator<UniformColumn>;
+  using iterator = const_iterator;
+
+  T operator[](size_t index) const {
+    const Chunk& chunk = chunks_[index / kChunk];
+    return chunk.values.empty() ? chunk.all : chunk.values[index % kChunk];
+  }
+  size_t size() const { return size_; }
+  const_iterator begin() const { return {this, 0}; }
+  const_iterator end() const { return {this, size()}; }
+
+  void push_back(T value) {
+    const size_t at = size_++ % kChunk;
+    if (at == 0) return chunks_.push_back({value, {}});
+    Chunk& chunk = chunks_.back();
+    if (chunk.values.empty()) {
+      if (value == chunk.all) return;
+      Spread(chunk, at);
+    }
+    chunk.values.push_back(value);
+  }
+  void Set(size_t index, T value) {
+    Chunk& chunk = chunks_[index / kChunk];
+    if (chunk.values.empty()) {
+      if (value == chunk.all) return;
+      const bool is_last = &chunk == &chunks_.back();
+      Spread(chunk, is_last ? (size_ - 1) % kChunk + 1 : kChunk);
+    }
+    chunk.values[index % kChunk] = value;
+  }
+
+ private:
+  static constexpr size_t kChunk = 4096;
+
+  struct Chunk {
+    T all;
+    std::vector<T> values;  // empty: all of them are `all`
+  };
+
+  void Spread(Chunk& chunk, size_t count) {
+    if (chunks_.size() > 1) chunk.values.reserve(kChunk);
+    chunk.values.assign(count, chunk.all);
+  }
+
+  std::vector<Chunk> chunks_;
+  size_t size_ = 0;
 };
 
 template <typename T>
@@ -128,66 +185,82 @@ class CodedColumn {
 
   bool is_coded_ = true;
   uint16_t last_ = 0;
-  Column<uint16_t> codes_;
+  UniformColumn<uint16_t> codes_;
   std::vector<T> values_;  // by code
   absl::flat_hash_map<T, uint16_t> code_of_;
   Column<T> plain_;
 };
 
-class TimeColumn {
+// Values of a chunk are stored as the distance from its base, in units of 2^kShift. The base is
+// kSlack below the first value, because later ones may be smaller.
+template <typename T, int kShift, T kSlack>
+class OffsetColumn {
  public:
-  int64_t operator[](size_t index) const {
+  using value_type = T;
+  using const_reference = T;
+  using const_iterator = ColumnIterator<OffsetColumn>;
+  using iterator = const_iterator;
+
+  T operator[](size_t index) const {
     const Chunk& chunk = chunks_[index / kChunk];
     const size_t at = index % kChunk;
-    return chunk.wide.empty() ? chunk.base + static_cast<int64_t>(chunk.offsets[at])
-                              : chunk.wide[at];
+    return chunk.wide.empty() ? ValueOf(chunk, chunk.offsets[at]) : chunk.wide[at];
   }
   size_t size() const {
     return chunks_.empty() ? 0 : (chunks_.size() - 1) * kChunk + chunks_.back().size();
   }
+  const_iterator begin() const { return {this, 0}; }
+  const_iterator end() const { return {this, size()}; }
 
-  void push_back(int64_t t_ns) {
-    if (chunks_.empty() || chunks_.back().size() == kChunk) AddChunk(t_ns);
+  void push_back(T value) {
+    if (chunks_.empty() || chunks_.back().size() == kChunk) AddChunk(value);
     Chunk& chunk = chunks_.back();
-    const bool fits = chunk.wide.empty() && t_ns >= chunk.base && Offset(chunk, t_ns) <= kMaxOffset;
-    if (fits) return chunk.offsets.push_back(static_cast<uint32_t>(Offset(chunk, t_ns)));
+    if (chunk.wide.empty() && value >= chunk.base) {
+      const uint64_t distance = static_cast<uint64_t>(value) - static_cast<uint64_t>(chunk.base);
+      const uint64_t offset = distance >> kShift;
+      if (offset <= kMaxOffset && offset << kShift == distance)
+        return chunk.offsets.push_back(static_cast<uint32_t>(offset));
+    }
     if (chunk.wide.empty()) Widen(chunk);
-    chunk.wide.push_back(t_ns);
+    chunk.wide.push_back(value);
   }
 
  private:
   static constexpr size_t kChunk = 4096;
   static constexpr uint64_t kMaxOffset = std::numeric_limits<uint32_t>::max();
-  // Threads may record their times slightly out of order.
-  static constexpr int64_t kSlackNs = 1 << 29;
 
   struct Chunk {
-    int64_t base = 0;
+    T base = 0;
     std::vector<uint32_t> offsets;
-    std::vector<int64_t> wide;  // used instead of `offsets` if a value does not fit there
+    std::vector<T> wide;  // used instead of `offsets` if a value does not fit there
 
     size_t size() const { return wide.empty() ? offsets.size() : wide.size(); }
   };
 
-  static uint64_t Offset(const Chunk& chunk, int64_t t_ns) {
-    return static_cast<uint64_t>(t_ns) - static_cast<uint64_t>(chunk.base);
+  static T ValueOf(const Chunk& chunk, uint32_t offset) {
+    return chunk.base + static_cast<T>(uint64_t{offset} << kShift);
   }
-  void AddChunk(int64_t t_ns) {
+  void AddChunk(T value) {
     Chunk& chunk = chunks_.emplace_back();
-    const bool has_room = t_ns >= std::numeric_limits<int64_t>::min() + kSlackNs;
-    chunk.base = has_room ? t_ns - kSlackNs : t_ns;
+    constexpr T kMin = std::numeric_limits<T>::min();
+    chunk.base = value >= kMin + kSlack ? value - kSlack : kMin;
     if (chunks_.size() > 1) chunk.offsets.reserve(kChunk);
   }
   static void Widen(Chunk& chunk) {
     chunk.wide.reserve(kChunk);
-    for (uint32_t offset : chunk.offsets) {
-      chunk.wide.push_back(chunk.base + static_cast<int64_t>(offset));
-    }
+    for (const uint32_t offset : chunk.offsets) chunk.wide.push_back(ValueOf(chunk, offset));
     chunk.offsets = {};
   }
 
   std::vector<Chunk> chunks_;
 };
+
+// Threads may record their times slightly out of order.
+using TimeColumn = OffsetColumn<int64_t, 0, int64_t{1} << 29>;
+// The device memory of a process is usually within a tebibyte, aligned to 256 bytes or more.
+using AddressColumn = OffsetColumn<uint64_t, 8, uint64_t{1} << 39>;
+// Sizes below 4 GiB.
+using SizeColumn = OffsetColumn<uint64_t, 0, std::numeric_limits<uint32_t>::max()>;
 
 }  // namespace gmt::analysis
 

@@ -1,5 +1,6 @@
 #include "analysis/trace/column.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -21,12 +22,61 @@ TEST(Column, HoldsWhatWasPushed) {
 
 TEST(Column, ExistingValuesAreNotMoved) {
   Column<uint64_t> column;
-  column.GrowTo(70'000, 7);
+  GrowTo(column, 70'000, 7);
   const uint64_t* place = &column[66'000];
-  column.GrowTo(kMany);
+  GrowTo(column, kMany);
   EXPECT_EQ(place, &column[66'000]);
   EXPECT_EQ(column[69'999], 7u);
   EXPECT_EQ(column[70'000], 0u);
+}
+
+TEST(UniformColumn, HoldsWhatWasPushedAndSet) {
+  ForEachSeed(SeedsUpTo(4), [](uint32_t seed) {
+    UniformColumn<uint16_t> column;
+    std::vector<uint16_t> values;
+    std::mt19937 random(seed);
+    for (size_t i = 0; i < kMany; ++i) {
+      const bool is_in_a_run = i / 9000 % 2 == 0;
+      values.push_back(static_cast<uint16_t>(is_in_a_run ? 5 : random() % 3));
+      column.push_back(values.back());
+      if (random() % 5000 != 0) continue;
+      const size_t at = random() % values.size();
+      values[at] = static_cast<uint16_t>(random() % 4 + 4);
+      column.Set(at, values[at]);
+    }
+    ASSERT_EQ(column.size(), kMany);
+    for (size_t i = 0; i < kMany; ++i) ASSERT_EQ(column[i], values[i]) << i;
+  });
+}
+
+TEST(UniformColumn, LastChunkGrowsAfterASetValue) {
+  UniformColumn<uint32_t> column;
+  for (int i = 0; i < 10; ++i) column.push_back(7);
+  column.Set(9, 8);
+  column.push_back(7);
+  EXPECT_THAT(std::vector<uint32_t>(column.begin(), column.end()),
+              testing::ElementsAre(7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 7));
+}
+
+TEST(AddressColumn, AddressesOfAnyAlignmentAndDistance) {
+  AddressColumn column;
+  std::vector<uint64_t> addresses = {0x7f00'0000'0000, 0x7eff'ffff'ff00, 0x7f80'0000'0000, 0};
+  std::mt19937_64 random(1);
+  for (size_t i = 0; i < kMany; ++i)
+    addresses.push_back(0x7f00'0000'0000 + (random() % (1u << 30) << (i < kMany / 2 ? 9 : 0)));
+  addresses.push_back(UINT64_MAX);
+  addresses.push_back(1);
+  for (const uint64_t address : addresses) column.push_back(address);
+  ASSERT_EQ(column.size(), addresses.size());
+  for (size_t i = 0; i < addresses.size(); ++i) ASSERT_EQ(column[i], addresses[i]) << i;
+}
+
+TEST(SizeColumn, SizesBelowAndAboveFourGibibytes) {
+  SizeColumn column;
+  std::vector<uint64_t> sizes = {1, UINT32_MAX, 0, uint64_t{UINT32_MAX} + 1, UINT64_MAX, 3};
+  for (size_t i = 0; i < kMany; ++i) sizes.push_back(i % 7000 == 0 ? uint64_t{9} << 32 : i * 512);
+  for (const uint64_t size : sizes) column.push_back(size);
+  for (size_t i = 0; i < sizes.size(); ++i) ASSERT_EQ(column[i], sizes[i]) << i;
 }
 
 TEST(CodedColumn, FewValues) {

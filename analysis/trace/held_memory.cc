@@ -50,7 +50,9 @@ HeldMemory::Held HeldMemory::MakeHeld(const Event& event, const MemoryPlace& pla
 
 void HeldMemory::Index(const MemoryPlace& place, const Held& held) {
   if (place.space == kPhysicalSpace) physical_[held.id] = {};
-  if (place.space == kDeviceSpace) ranges_[{held.device, place.value}] = {held.size, held.id};
+  if (place.space != kDeviceSpace) return;
+  ranges_[{held.device, place.value}] = {held.size, held.id};
+  ++ranges_version_;
 }
 
 // A region does not change the owner of the memory around it. All known host memory is CUDA's.
@@ -61,7 +63,7 @@ void HeldMemory::Backed(const MemoryPlace& place, const Held& held, const Event&
     is_backed = MarkSegments(held, place.value, listener);
   } else {
     is_backed = held.device == kHostDevice ||
-                AllocationAround(held.device, place.value) != kNoHeld ||
+                AllocationAround(held.device, place.value) != ranges_.end() ||
                 IsInMappedMemory(place.value);
   }
   if (!is_backed) listener.OnUnbacked(held.id);
@@ -116,7 +118,10 @@ void HeldMemory::EndHeld(const MemoryPlace& place, const Held& held, End end, co
                          Listener& listener) {
   if (place.space == kDeviceSpace) {
     const auto range = ranges_.find({held.device, place.value});
-    if (range != ranges_.end() && range->second.id == held.id) ranges_.erase(range);
+    if (range != ranges_.end() && range->second.id == held.id) {
+      ranges_.erase(range);
+      ++ranges_version_;
+    }
   }
   listener.OnEnded(held.id, end, event);
 }
@@ -236,12 +241,14 @@ void HeldMemory::EndMapping(uint64_t address, End end, const Event& event, Liste
   listener.OnUnmapped(mapping, end, event);
 }
 
-// Returns the driver allocation that contains the address.
-HeldId HeldMemory::AllocationAround(int32_t device, uint64_t address) const {
+// Returns the driver allocation that contains the address; ranges_.end() if there is none.
+HeldMemory::Ranges::const_iterator HeldMemory::AllocationAround(int32_t device,
+                                                                uint64_t address) const {
   const auto after = ranges_.upper_bound({device, address});
-  if (after == ranges_.begin()) return kNoHeld;
-  const auto& [start, range] = *std::prev(after);
-  return start.first == device && address - start.second < range.size ? range.id : kNoHeld;
+  if (after == ranges_.begin()) return ranges_.end();
+  const auto at = std::prev(after);
+  const auto& [start, range] = *at;
+  return start.first == device && address - start.second < range.size ? at : ranges_.end();
 }
 
 bool HeldMemory::IsInMappedMemory(uint64_t address) const {
@@ -253,8 +260,16 @@ bool HeldMemory::IsInMappedMemory(uint64_t address) const {
 
 // Reports the driver memory that contains a block as a segment; returns whether there is any.
 bool HeldMemory::MarkSegments(const Held& block, uint64_t start, Listener& listener) {
-  if (const HeldId id = AllocationAround(block.device, start); id != kNoHeld) {
-    listener.OnSegment(id);
+  if (segments_.empty()) segments_.resize(kMostSegments);
+  Segment& last = segments_[start / kSegmentGranule % kMostSegments];
+  if (last.version == ranges_version_ && last.device == block.device &&
+      start - last.start < last.size) {
+    return true;
+  }
+  const auto around = AllocationAround(block.device, start);
+  if (around != ranges_.end()) {
+    last = {around->first.second, around->second.size, ranges_version_, block.device};
+    listener.OnSegment(around->second.id);
     return true;
   }
   if (!MarkMappings(start, start + block.size, listener)) return false;
@@ -284,6 +299,7 @@ HeldMemory HeldMemory::Renumbered(const std::vector<HeldId>& moved,
   HeldMemory copy = *this;
   copy.freed_.clear();
   copy.physical_.clear();
+  copy.segments_.clear();
   for (auto& [place, held] : copy.held_) held.id = moved[held.id];
   for (auto& [start, range] : copy.ranges_) range.id = moved[range.id];
   for (const auto& [id, physical] : physical_) copy.physical_[moved[id]] = physical;

@@ -114,6 +114,14 @@ class HeldMemory {
     uint64_t size = 0;
     HeldId id = kNoHeld;
   };
+  // A range that has been reported as a segment, valid for that version of ranges_.
+  struct Segment {
+    uint64_t start = 0, size = 0, version = 0;
+    int32_t device = 0;
+  };
+  // Segments are remembered by the address of a block divided by this.
+  static constexpr uint64_t kSegmentGranule = uint64_t{2} << 20;
+  static constexpr size_t kMostSegments = 1024;
   // Physical memory is held until it is released and unmapped.
   struct Physical {
     uint32_t mappings = 0;
@@ -125,6 +133,7 @@ class HeldMemory {
     uint64_t size = 0;
     bool holds_blocks = false;
   };
+  using Ranges = absl::btree_map<std::pair<int32_t, uint64_t>, Range>;
   using Reservations = absl::btree_map<uint64_t, Reservation>;
 
   static Held MakeHeld(const format::Event& event, const MemoryPlace& place, HeldId id);
@@ -138,7 +147,7 @@ class HeldMemory {
   void ForgetPhysical(HeldId id);
   void MakeRefusable(const MemoryPlace& place, const Held& held);
   void EndMapping(uint64_t address, End end, const format::Event& event, Listener& listener);
-  HeldId AllocationAround(int32_t device, uint64_t address) const;
+  Ranges::const_iterator AllocationAround(int32_t device, uint64_t address) const;
   Reservations::iterator ReservationOf(uint64_t address);
   bool MarkSegments(const Held& block, uint64_t start, Listener& listener);
   bool MarkMappings(uint64_t start, uint64_t end, Listener& listener);
@@ -148,7 +157,10 @@ class HeldMemory {
   absl::flat_hash_map<MemoryPlace, Held> freed_;  // by frees whose end was not seen
   absl::flat_hash_map<HeldId, Physical> physical_;
   // By (device, address): memory in which a block may lie.
-  absl::btree_map<std::pair<int32_t, uint64_t>, Range> ranges_;
+  Ranges ranges_;
+  uint64_t ranges_version_ = 1;  // incremented by every change of ranges_
+  // A cache of the ranges in which blocks were allocated lately; empty before the first.
+  std::vector<Segment> segments_;
   absl::btree_map<uint64_t, Mapping> mappings_;
   Reservations reservations_;
 };

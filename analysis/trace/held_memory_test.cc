@@ -171,8 +171,39 @@ TEST_F(HeldMemoryTest, BlockMakesItsDriverMemoryASegment) {
   Block(0x1000, 512);
   Block(0x1200, 512);
   Block(0x9000, 512);
-  EXPECT_THAT(Reported(), ElementsAre("born 0", "born 1", "segment 0", "born 2", "segment 0",
-                                      "born 3", "unbacked 3"));
+  EXPECT_THAT(Reported(),
+              ElementsAre("born 0", "born 1", "segment 0", "born 2", "born 3", "unbacked 3"));
+}
+
+TEST_F(HeldMemoryTest, BlocksFollowEveryChangeOfTheSegmentsAroundThem) {
+  const auto block = [&](uint64_t address) {
+    Block(address, 512);
+    held_.Free(Of(FREE, BLOCK, address, 0), kBlockHeap, *this);
+    std::erase_if(reported_, [](const std::string& what) {
+      return !what.starts_with("segment") && !what.starts_with("unbacked");
+    });
+  };
+  Alloc(0x10000, 0x4000);
+  block(0x11000);
+  EXPECT_THAT(Reported(), ElementsAre("segment 0"));
+  block(0x13fff);
+  EXPECT_THAT(Reported(), IsEmpty()) << "it is known already";
+  block(0x14000);
+  EXPECT_THAT(Reported(), ElementsAre("unbacked 3"));
+  Free(0x10000);
+  block(0x11000);
+  EXPECT_THAT(Reported(), ElementsAre("unbacked 4"));
+  FreeDone(0x10000, kRefused);
+  block(0x11000);
+  EXPECT_THAT(Reported(), ElementsAre("segment 0"));
+  Alloc(0x10000, 0x1000);  // the free of the first was lost
+  block(0x11000);
+  EXPECT_THAT(Reported(), ElementsAre("unbacked 7"));
+  block(0x10800);
+  EXPECT_THAT(Reported(), ElementsAre("segment 6"));
+  ResetDevice(0);
+  block(0x10800);
+  EXPECT_THAT(Reported(), ElementsAre("unbacked 9"));
 }
 
 TEST_F(HeldMemoryTest, AllMappedInAReservationWithBlocksIsASegment) {

@@ -34,10 +34,11 @@ inline bool Failed(const format::Event& event) {
 // Whether a call or an allocator failed for lack of memory. A call that fails for another reason
 // did not lack memory: PyTorch first asks for memory that other machines can map, which few
 // machines permit, and then without that.
-inline bool LackedMemory(const format::Event& event) {
+inline bool IsLackOfMemory(uint32_t result) {
   constexpr uint32_t kOutOfMemory = 2;  // cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY
-  return event.result == 0 || event.result == kOutOfMemory;  // 0: the reason was not recorded
+  return result == 0 || result == kOutOfMemory;  // 0: the reason was not recorded
 }
+inline bool LackedMemory(const format::Event& event) { return IsLackOfMemory(event.result); }
 // Memory that another process or API owns is counted by its owner.
 inline bool IsForeign(Memory memory) {
   return memory == IPC || memory == EXTERNAL || memory == GRAPHICS || memory == MULTICAST;

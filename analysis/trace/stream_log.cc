@@ -239,7 +239,7 @@ void StreamLog::Apply(Trace& trace) {
   for (const auto& [row, done_ns] : answers_) {
     // The question of an undone free is void; its answer may belong to a later free.
     if (rows.death[row] == kNever || done_ns < trace.TimeOf(rows.death[row])) continue;
-    rows.done_column.GrowTo(size_t{row} + 1, kNotDone);
+    GrowTo(rows.done_column, size_t{row} + 1, kNotDone);
     if (rows.done_column[row] == kNotDone) rows.done_column[row] = done_ns;
   }
   trace.streams = std::move(streams_);

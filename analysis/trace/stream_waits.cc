@@ -85,12 +85,12 @@ void StreamWaits::Apply(Trace& trace) const {
     if (rows.death[wait.row] == kNever || (rows.flags[wait.row] & kRowAwaited) != 0) continue;
     const auto first = awaited_.begin() + wait.first;
     if (std::none_of(first, first + wait.count, [this](const Awaited& a) { return Counts(a); })) {
-      if (confirmed_.empty()) rows.flags[wait.row] |= kRowMayAwait;
+      if (confirmed_.empty()) rows.AddFlags(wait.row, kRowMayAwait);
       continue;
     }
     const Now end = CompletionOf(wait);
-    rows.flags[wait.row] |= kRowAwaited;
-    rows.completed[wait.row] = end.step;
+    rows.AddFlags(wait.row, kRowAwaited);
+    rows.SetCompleted(wait.row, end.step);
     if (end.step != kNever) ends.emplace_back(end, wait.row);
   }
   if (ends.empty()) return;

@@ -30,7 +30,7 @@ TEST_F(StreamWaitsTest, FreeWithoutEventsIsCompletedAtOnce) {
   script_.Block(kBlock, 512);
   script_.FreeBlock(kBlock);
   const Trace trace = script_.Build();
-  EXPECT_EQ(trace.rows.completed[0], trace.rows.death[0]);
+  EXPECT_EQ(trace.rows.Completed(0), trace.rows.death[0]);
   EXPECT_FALSE(Awaited(trace, 0));
   EXPECT_FALSE(MayAwait(trace, 0));
   EXPECT_THAT(trace.completions, IsEmpty());
@@ -48,7 +48,7 @@ TEST_F(StreamWaitsTest, FreeIsCompletedWhenItsLastEventWasSeenDone) {
   const Trace trace = script_.Build();
   EXPECT_TRUE(Awaited(trace, 0));
   EXPECT_EQ(trace.rows.death[0], 2u);
-  EXPECT_EQ(trace.rows.completed[0], 3u);
+  EXPECT_EQ(trace.rows.Completed(0), 3u);
   EXPECT_TRUE(trace.rows.PendingAfter(0, 2));
   EXPECT_FALSE(trace.rows.PendingAfter(0, 3));
   ASSERT_THAT(trace.completions, SizeIs(1));
@@ -67,7 +67,7 @@ TEST_F(StreamWaitsTest, EventThatWasNeverSeenDoneLeavesItsBlockPending) {
   script_.FreeBlock(kOther);
   script_.EventDone(2);
   const Trace trace = script_.Build();
-  EXPECT_EQ(trace.rows.completed[0], kNever);
+  EXPECT_EQ(trace.rows.Completed(0), kNever);
   EXPECT_TRUE(trace.rows.PendingAfter(0, trace.last_step()));
 }
 
@@ -121,7 +121,7 @@ TEST_F(StreamWaitsTest, SiteWhoseEventsAreNeverQueriedIsNotTheAllocators) {
   const Trace trace = script_.Build();
   EXPECT_FALSE(Awaited(trace, 0));
   EXPECT_FALSE(MayAwait(trace, 0));
-  EXPECT_EQ(trace.rows.completed[0], trace.rows.death[0]);
+  EXPECT_EQ(trace.rows.Completed(0), trace.rows.death[0]);
   EXPECT_TRUE(Awaited(trace, 1));
 }
 
@@ -132,7 +132,8 @@ TEST_F(StreamWaitsTest, EventsOfAutogradDoNotDelayAFreeThatWaitsForOthers) {
   script_.FreeBlock(kBlock);
   script_.EventDone(2);
   const Trace trace = script_.Build();
-  EXPECT_THAT(trace.rows.completed, ElementsAre(trace.rows.death[0]));
+  ASSERT_EQ(trace.rows.count(), 1u);
+  EXPECT_EQ(trace.rows.Completed(0), trace.rows.death[0]);
   EXPECT_TRUE(Awaited(trace, 0));
   EXPECT_THAT(trace.completions, SizeIs(1));
 }
@@ -144,7 +145,7 @@ TEST_F(StreamWaitsTest, WithoutAConfirmedSiteItIsUndetermined) {
   const Trace trace = script_.Build();
   EXPECT_TRUE(MayAwait(trace, 0));
   EXPECT_FALSE(Awaited(trace, 0));
-  EXPECT_EQ(trace.rows.completed[0], trace.rows.death[0]);
+  EXPECT_EQ(trace.rows.Completed(0), trace.rows.death[0]);
 }
 
 TEST_F(StreamWaitsTest, WaitOfTheProgramConfirmsNoSite) {
@@ -164,8 +165,8 @@ TEST_F(StreamWaitsTest, EventRecordedAgainWasDone) {
   script_.FreeBlock(kOther);
   script_.EventDone(1);
   const Trace trace = script_.Build();
-  EXPECT_EQ(trace.rows.completed[0], 3u);
-  EXPECT_EQ(trace.rows.completed[1], 4u);
+  EXPECT_EQ(trace.rows.Completed(0), 3u);
+  EXPECT_EQ(trace.rows.Completed(1), 4u);
 }
 
 TEST_F(StreamWaitsTest, ReusedAddressWasWaitedFor) {
@@ -178,7 +179,7 @@ TEST_F(StreamWaitsTest, ReusedAddressWasWaitedFor) {
   script_.EventDone(2);
   script_.Block(kBlock + 0x200, 512);
   const Trace trace = script_.Build();
-  EXPECT_EQ(trace.rows.completed[0], 4u);
+  EXPECT_EQ(trace.rows.Completed(0), 4u);
   ASSERT_THAT(trace.completions, SizeIs(2));
   EXPECT_EQ(trace.completions[1].row, 0u);
 }
@@ -214,7 +215,7 @@ TEST_F(StreamWaitsTest, ReportedCompletionAfterItsFreeIsImmediate) {
   script_.FreeBlockDone(kBlock);
   const Trace trace = script_.Build();
   EXPECT_FALSE(Awaited(trace, 0));
-  EXPECT_EQ(trace.rows.completed[0], trace.rows.death[0]);
+  EXPECT_EQ(trace.rows.Completed(0), trace.rows.death[0]);
   EXPECT_THAT(trace.completions, IsEmpty());
 }
 
@@ -238,7 +239,7 @@ TEST_F(StreamWaitsTest, ReportedCompletionAfterOtherEventsIsAWait) {
   const Trace trace = script_.Build();
   EXPECT_TRUE(Awaited(trace, 0));
   EXPECT_EQ(trace.rows.death[0], 2u);
-  EXPECT_EQ(trace.rows.completed[0], 3u);
+  EXPECT_EQ(trace.rows.Completed(0), 3u);
   EXPECT_THAT(trace.completions, SizeIs(1));
 }
 
@@ -260,7 +261,7 @@ TEST_F(StreamWaitsTest, FreeWithoutReportedCompletionIsPendingAtTheEnd) {
   script_.Block(kBlock, 512);
   script_.FreeBlock(kBlock);
   const Trace trace = script_.Build();
-  EXPECT_EQ(trace.rows.completed[1], kNever);
+  EXPECT_EQ(trace.rows.Completed(1), kNever);
   EXPECT_TRUE(Awaited(trace, 1));
 }
 
@@ -271,7 +272,7 @@ TEST_F(StreamWaitsTest, FreesBeforeTheFirstReportedCompletionAlsoWait) {
   script_.FreeBlock(kOther);
   script_.FreeBlockDone(kOther);
   const Trace trace = script_.Build();
-  EXPECT_EQ(trace.rows.completed[0], kNever);
+  EXPECT_EQ(trace.rows.Completed(0), kNever);
   EXPECT_FALSE(Awaited(trace, 1));
 }
 
@@ -282,7 +283,7 @@ TEST_F(StreamWaitsTest, FreeOfABlockFromBeforeCanWait) {
   const Trace trace = script_.Build();
   EXPECT_EQ(trace.rows.birth[0], 0u);
   EXPECT_TRUE(Awaited(trace, 0));
-  EXPECT_EQ(trace.rows.completed[0], trace.rows.death[0] + 1);
+  EXPECT_EQ(trace.rows.Completed(0), trace.rows.death[0] + 1);
 }
 
 }  // namespace

@@ -94,23 +94,25 @@ enum RowFlags : uint16_t {
 
 // Memory that was held, by row.
 struct Rows {
-  Column<uint64_t> address, size;
-  Column<Step> birth, death;  // 0: before the recording; kNever: still held at the end
-  // T7. Equals `death` if the free did not wait; kNever while it waits.
-  Column<Step> completed;
-  Column<uint32_t> stack;          // 0 if unknown
-  Column<uint32_t> forward_stack;  // of a block born in a backward pass; 0 if none
+  AddressColumn address;
+  SizeColumn size;
+  Column<Step> birth, death;              // 0: before the recording; kNever: still held at the end
+  UniformColumn<Step> wait;               // T7. Of its free, in steps; use Completed()
+  Column<uint32_t> stack;                 // 0 if unknown
+  UniformColumn<uint32_t> forward_stack;  // of a block born in a backward pass; 0 if none
   CodedColumn<uint64_t> stream;
   CodedColumn<uint32_t> thread;
   CodedColumn<int32_t> device;  // kHostDevice for host memory
-  Column<uint16_t> heap;
-  Column<uint8_t> memory;  // gmt::Memory
-  Column<uint16_t> flags;  // RowFlags
+  UniformColumn<uint16_t> heap;
+  UniformColumn<uint8_t> memory;  // gmt::Memory
+  UniformColumn<uint16_t> flags;  // RowFlags
 
   // Rarely set: each of these columns ends with the last row that has a value. Use the accessors
   // below.
-  Column<uint64_t> requested_column, pool_column;
-  Column<uint32_t> free_stack_column, name_column, scope_column;
+  SizeColumn requested_column;
+  UniformColumn<uint64_t> pool_column;
+  UniformColumn<uint32_t> name_column, scope_column;
+  Column<uint32_t> free_stack_column;
   Column<int64_t> done_column;
   Column<int64_t> born_column;  // of rows of step 0 whose birth time is in a part's snapshot
   Column<uint32_t> dtype_column, shape_column;
@@ -123,9 +125,23 @@ struct Rows {
   // A block of a framework's allocator.
   bool IsBlock(RowId row) const { return heap[row] > kHostHeap && !IsRegion(row); }
   bool HeldAfter(RowId row, Step step) const { return birth[row] <= step && step < death[row]; }
+  void AddFlags(RowId row, uint16_t added) {
+    flags.Set(row, static_cast<uint16_t>(flags[row] | added));
+  }
+  void RemoveFlags(RowId row, uint16_t removed) {
+    flags.Set(row, static_cast<uint16_t>(flags[row] & ~removed));
+  }
+  // T7. Equals `death` if the free did not wait; kNever while it waits.
+  Step Completed(RowId row) const {
+    return death[row] == kNever || wait[row] == kNever ? kNever : death[row] + wait[row];
+  }
+  // REQUIRES: it is freed; `step` is not before that.
+  void SetCompleted(RowId row, Step step) {
+    wait.Set(row, step == kNever ? kNever : step - death[row]);
+  }
   // Freed, but not yet reusable (T7).
   bool PendingAfter(RowId row, Step step) const {
-    return death[row] <= step && step < completed[row];
+    return death[row] <= step && step < Completed(row);
   }
   // The requested bytes, if `size` is rounded.
   std::optional<uint64_t> Requested(RowId row) const {
@@ -161,7 +177,8 @@ struct Rows {
   uint32_t Scope(RowId row) const { return At(scope_column, row); }
 
  private:
-  static uint32_t At(const Column<uint32_t>& column, RowId row) {
+  template <typename Values>
+  static uint32_t At(const Values& column, RowId row) {
     return row < column.size() ? column[row] : 0;
   }
 };

@@ -55,13 +55,13 @@ void TraceBuilder::OnBlockFreed(RowId row, const format::Event& event) {
   if (row == kNoRow) return is_region ? void() : waits_.OnOther(event.thread);
   Rows& rows = trace_.rows;
   if (event.stack != 0) {
-    rows.free_stack_column.GrowTo(size_t{row} + 1);
+    GrowTo(rows.free_stack_column, size_t{row} + 1);
     rows.free_stack_column[row] = event.stack;
   }
   if (is_region) return;
   if (!states_completions_) return waits_.OnFree(event.thread, row, rows);
-  rows.completed[row] = kNever;
-  rows.flags[row] |= kRowAwaited;
+  rows.SetCompleted(row, kNever);
+  rows.AddFlags(row, kRowAwaited);
   awaiting_[PlacesOf(event, HeapOf(event)).front()] = row;
   last_freed_[rows.device[row]] = row;
 }
@@ -80,8 +80,8 @@ void TraceBuilder::OnBlockFreeDone(const format::Event& event) {
       last != last_freed_.end() && last->second == row && event.stack == trace_.rows.FreeStack(row);
   if (!at_once) return Complete(row, event.t_ns, event.stack);
   last_freed_.erase(last);
-  trace_.rows.flags[row] &= static_cast<uint16_t>(~kRowAwaited);
-  trace_.rows.completed[row] = trace_.rows.death[row];
+  trace_.rows.RemoveFlags(row, kRowAwaited);
+  trace_.rows.SetCompleted(row, trace_.rows.death[row]);
 }
 
 // Called at the first completion in a recording that reports completions: blocks freed before
@@ -96,14 +96,14 @@ void TraceBuilder::ExpectCompletions() {
   }
   absl::erase_if(awaiting_, [this](const auto& entry) { return held_.Contains(entry.first); });
   for (const auto& [place, row] : awaiting_) {
-    rows.completed[row] = kNever;
-    rows.flags[row] |= kRowAwaited;
+    rows.SetCompleted(row, kNever);
+    rows.AddFlags(row, kRowAwaited);
     if (rows.death[row] == trace_.last_step()) last_freed_[rows.device[row]] = row;
   }
 }
 
 void TraceBuilder::Complete(RowId row, int64_t t_ns, uint32_t stack) {
-  trace_.rows.completed[row] = trace_.last_step();
+  trace_.rows.SetCompleted(row, trace_.last_step());
   AddSideEvent(SideEvent::kCompleted, trace_.completions.size(), t_ns);
   trace_.completions.push_back({row, trace_.last_step(), t_ns, stack});
 }

@@ -80,8 +80,8 @@ void TraceBuilder::OnPartBegins(const std::vector<Event>& held, int64_t t_ns) {
     const RowId row = AddFromSnapshot(event);
     if (row == kNoRow || !event.has(format::kHasTime)) continue;
     --trace_.unknowns.rows_from_before;
-    rows.flags[row] |= kRowBornBefore;
-    rows.born_column.GrowTo(size_t{row} + 1);
+    rows.AddFlags(row, kRowBornBefore);
+    GrowTo(rows.born_column, size_t{row} + 1);
     rows.born_column[row] = event.t_ns;
   }
 }
@@ -165,7 +165,7 @@ bool TraceBuilder::IsBirthOf(HeldId row, const Event& event) {
       (rows.flags[row] & (kRowFromBefore | kRowBornBefore)) == kRowFromBefore &&
       event.t_ns <= last_snapshot_t_ns_ && rows.size[row] == event.size;
   if (!from_snapshot) return false;
-  rows.flags[row] &= static_cast<uint16_t>(~kRowFromBefore);
+  rows.RemoveFlags(row, kRowFromBefore);
   --trace_.unknowns.rows_from_before;
   trace_.steps.push_back({row, false, event.t_ns});
   rows.birth[row] = trace_.last_step();
@@ -179,12 +179,14 @@ RowId TraceBuilder::AddRow(const Event& event, Step birth, uint16_t flags) {
   const uint32_t heap = HeapOf(event);
   if (event.has(format::kHasStream)) flags |= kRowHasStream;
   if (event.has(format::kHasThread)) flags |= kRowHasThread;
+  if (event.has(format::kHasRequested)) flags |= kRowHasRequested;
+  if (event.has(format::kHasPool)) flags |= kRowHasPool;
   if (event.kind == CREATE || event.kind == RELEASE || IsArray(event.memory)) flags |= kRowHandle;
   rows.address.push_back(ValueOf(event));
   rows.size.push_back(event.size);
   rows.birth.push_back(birth);
   rows.death.push_back(kNever);
-  rows.completed.push_back(kNever);
+  rows.wait.push_back(0);
   rows.stack.push_back(event.stack);
   rows.forward_stack.push_back(event.forward_stack);
   rows.stream.push_back(event.stream);
@@ -202,20 +204,16 @@ RowId TraceBuilder::AddRow(const Event& event, Step birth, uint16_t flags) {
 
 void TraceBuilder::AddOptionalColumns(const Event& event, RowId row) {
   Rows& rows = trace_.rows;
-  const auto add = [&](auto& column, auto value) {
-    column.GrowTo(size_t{row} + 1);
-    column[row] = value;
+  const auto add = [row](auto& column, auto value) {
+    GrowTo(column, row);
+    column.push_back(value);
   };
-  if (event.has(format::kHasRequested)) {
-    rows.flags[row] |= kRowHasRequested;
-    add(rows.requested_column, event.requested);
-  }
+  if (event.has(format::kHasRequested)) add(rows.requested_column, event.requested);
   if (event.has(format::kHasPool)) {
-    rows.flags[row] |= kRowHasPool;
     add(rows.pool_column, event.pool);
     const bool is_segment =
         rows.heap[row] == kDriverHeap && (event.memory == DEVICE || event.memory == VMM);
-    if (is_segment) rows.flags[row] |= kRowHoldsBlocks;
+    if (is_segment) rows.AddFlags(row, kRowHoldsBlocks);
   }
   if (event.name != 0) add(rows.name_column, event.name);
   if (event.scope != 0) add(rows.scope_column, event.scope);
@@ -243,21 +241,21 @@ void TraceBuilder::AskWhenDone(RowId row, const Event& event) {
   const bool is_block = rows.heap[row] > kHostHeap;
   if (!is_block && !event.has(format::kHasStream)) return;
   if (is_block && (rows.flags[row] & kRowHasStream) == 0) return;
-  if (!is_block) rows.flags[row] |= kRowFreedInOrder;
+  if (!is_block) rows.AddFlags(row, kRowFreedInOrder);
   streams_.OnFreed(event, is_block ? rows.stream[row] : event.stream, row);
 }
 
 void TraceBuilder::OnEnded(HeldId row, HeldMemory::End end, const Event& event) {
   if (end == HeldMemory::End::kFreeLost) {
     ++trace_.unknowns.frees_lost;
-    trace_.rows.flags[row] |= kRowFreeLost;
+    trace_.rows.AddFlags(row, kRowFreeLost);
   }
   AddDeath(row, event.t_ns);
 }
 
 void TraceBuilder::AddDeath(RowId row, int64_t t_ns) {
   trace_.steps.push_back({row, true, t_ns});
-  trace_.rows.death[row] = trace_.rows.completed[row] = trace_.last_step();
+  trace_.rows.death[row] = trace_.last_step();
   Discount(row);
 }
 
@@ -285,7 +283,8 @@ void TraceBuilder::OnFreeDone(const Event& event) {
 bool TraceBuilder::OnRestored(HeldId row, const MemoryPlace& /*place*/) {
   Step& death = trace_.rows.death[row];
   trace_.steps.Undo(death - 1);
-  death = trace_.rows.completed[row] = kNever;
+  death = kNever;
+  trace_.rows.wait.Set(row, 0);
   Count(row);
   return true;
 }
@@ -294,7 +293,7 @@ void TraceBuilder::OnRole(const Event& event) {
   const RowId row = held_.Find(PlaceOf(HeapOf(event), event.memory, event.address));
   if (row == kNoRow) return;
   Rows& rows = trace_.rows;
-  rows.roles_column.GrowTo(size_t{row} + 1);
+  GrowTo(rows.roles_column, size_t{row} + 1);
   rows.roles_column[row] = static_cast<uint8_t>(rows.roles_column[row] | event.roles);
   trace_.role_changes.push_back(
       {row, trace_.last_step(), event.roles, event.forward_stack, event.name});
@@ -403,9 +402,8 @@ void TraceBuilder::OnUnmapped(const HeldMemory::Mapping& held, HeldMemory::End e
 }
 
 void TraceBuilder::OnSegment(HeldId row) {
-  uint16_t& flags = trace_.rows.flags[row];
-  if ((flags & kRowHoldsBlocks) != 0) return;
-  flags |= kRowHoldsBlocks;
+  if ((trace_.rows.flags[row] & kRowHoldsBlocks) != 0) return;
+  trace_.rows.AddFlags(row, kRowHoldsBlocks);
   if (counted_[row]) reconciler_.AddSegment(trace_.rows.device[row], trace_.rows.size[row]);
 }
 

@@ -134,7 +134,7 @@ class TraceBuilder : public format::RecordingVisitor, private HeldMemory::Listen
   void OnEnded(HeldId row, HeldMemory::End end, const format::Event& event) override;
   bool OnRestored(HeldId row, const MemoryPlace& place) override;
   void OnSegment(HeldId row) override;
-  void OnUnbacked(HeldId row) override { trace_.rows.flags[row] |= kRowUnbacked; }
+  void OnUnbacked(HeldId row) override { trace_.rows.AddFlags(row, kRowUnbacked); }
   HeldId OnFreeOfUnknown(const format::Event& event) override;
   uint32_t OnMapped(const format::Event& event, const HeldMemory::Mapping& mapping) override;
   void OnUnmapped(const HeldMemory::Mapping& mapping, HeldMemory::End end,

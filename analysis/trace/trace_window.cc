@@ -64,7 +64,7 @@ RowId TraceBuilder::TakeRow(const TraceBuilder& before, RowId row) {
   rows.size.push_back(from.size[row]);
   rows.birth.push_back(0);
   rows.death.push_back(kNever);
-  rows.completed.push_back(kNever);
+  rows.wait.push_back(0);
   rows.stack.push_back(from.stack[row]);
   rows.forward_stack.push_back(from.forward_stack[row]);
   rows.stream.push_back(from.stream[row]);
@@ -74,8 +74,8 @@ RowId TraceBuilder::TakeRow(const TraceBuilder& before, RowId row) {
   rows.memory.push_back(from.memory[row]);
   rows.flags.push_back(from.flags[row] | kRowFromBefore);
   const auto add = [taken](auto& column, auto value) {
-    column.GrowTo(size_t{taken} + 1);
-    column[taken] = value;
+    GrowTo(column, taken);
+    column.push_back(value);
   };
   if (const auto requested = from.Requested(row)) add(rows.requested_column, *requested);
   if (const auto pool = from.Pool(row)) add(rows.pool_column, *pool);
@@ -86,7 +86,7 @@ RowId TraceBuilder::TakeRow(const TraceBuilder& before, RowId row) {
   if (const uint32_t roles = from.Roles(row)) add(rows.roles_column, static_cast<uint8_t>(roles));
   const bool is_born_here = from.birth[row] != 0;
   if (is_born_here || from.BornBefore(row).has_value()) {
-    rows.flags[taken] |= kRowBornBefore;
+    rows.AddFlags(taken, kRowBornBefore);
     add(rows.born_column,
         is_born_here ? before.trace_.TimeOf(from.birth[row]) : *from.BornBefore(row));
   } else {

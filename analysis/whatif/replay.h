@@ -67,8 +67,8 @@ struct ReservedCurve {
   // In order, the first one at step 0; several may be at one step. Their maximum is
   // `result.peak_reserved`.
   std::vector<ReservedChange> changes;
-  ScenarioResult result;               // as Simulate() returns it
-  std::optional<Step> first_failure;   // the step of its request; nothing is known after it
+  ScenarioResult result;              // as Simulate() returns it
+  std::optional<Step> first_failure;  // the step of its request; nothing is known after it
 };
 
 // How well a replay with the recorded settings agrees with the recording.

@@ -30,7 +30,6 @@
 #include "cli/verbs.h"
 #include "collector/sessions/session_summary.h"
 #include "format/recording_reader.h"
-#include "interop/open_input.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::cli {
@@ -171,14 +170,12 @@ struct Outcome {
 };
 
 Outcome OutcomeOf(const std::string& recording) {
-  absl::StatusOr<std::unique_ptr<interop::Input>> input = interop::OpenInput(recording);
-  if (!input.ok()) return {};
-  InfoSummary summary(&(*input)->definitions());
-  if (!(*input)->Read(summary).ok()) return {};
-  const Exit& exit = summary.facts.exit();
+  const auto read = Summarize(recording, answers::TextForm::kAsRecorded);
+  if (!read.ok()) return {};
+  const Exit& exit = read->summary->facts.exit();
   const bool failed =
       exit.kind() == Exit::SIGNALLED || (exit.kind() == Exit::EXITED && exit.code() != 0);
-  return {failed, summary.out_of_memory > 0};
+  return {failed, read->summary->out_of_memory > 0};
 }
 
 struct RecordedProcess {

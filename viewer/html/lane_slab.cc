@@ -90,7 +90,7 @@ class BlockColumns {
         spaces_(spaces),
         stacks_(*stacks) {
     for (const analysis::Completion& completion : trace_.completions) {
-      if (trace_.rows.completed[completion.row] == completion.step) {
+      if (trace_.rows.Completed(completion.row) == completion.step) {
         completed_ns_.emplace(completion.row, completion.t_ns);
       }
     }
@@ -196,7 +196,7 @@ class BlockColumns {
 
   // The wait of a block ends between two events, at a time of its own.
   void AddWait(RowId row) {
-    const Step death = trace_.rows.death[row], completed = trace_.rows.completed[row];
+    const Step death = trace_.rows.death[row], completed = trace_.rows.Completed(row);
     const auto wait_end = completed_ns_.find(row);
     if (completed == death && wait_end == completed_ns_.end()) return;
     wait_block_.Add(count_);

@@ -81,7 +81,7 @@ std::vector<std::function<void()>> IndexBuilder::ColumnTasks(
       [=, &rows, &blocks] { column(blocks.death, [&](RowId row) { return rows.death[row]; }); },
       [=, &rows, &blocks] {
         column(blocks.pending, [&](RowId row) {
-          return rows.death[row] != kNever && rows.completed[row] > rows.death[row] ? 1u : 0u;
+          return rows.death[row] != kNever && rows.Completed(row) > rows.death[row] ? 1u : 0u;
         });
       },
       [=, this, &rows, &blocks] {

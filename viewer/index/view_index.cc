@@ -156,8 +156,8 @@ absl::StatusOr<CurveTile> ViewIndex::SelectCurve(const Window& window) const {
 absl::StatusOr<ColumnPeaks> ViewIndex::SelectPeaks(const Window& window) const {
   if (const absl::Status status = Check(window, *parts_, stage()); !status.ok()) return status;
   ColumnEvents columns = FindColumnEvents(*parts_, window);
-  return ColumnPeaks{std::move(columns.peak), std::move(columns.is_known),
-                     std::move(columns.first), std::move(columns.last)};
+  return ColumnPeaks{std::move(columns.peak), std::move(columns.is_known), std::move(columns.first),
+                     std::move(columns.last)};
 }
 
 absl::StatusOr<BlockTile> ViewIndex::SelectBlocks(const BlockQuery& query,

@@ -31,7 +31,7 @@ std::optional<int64_t> TimeOf(const analysis::Trace& trace, uint32_t event) {
 // The wait of a block ends between two events, at a time of its own.
 std::optional<int64_t> CompletedAt(const analysis::Trace& trace, RowId row) {
   if ((trace.rows.flags[row] & analysis::kRowAwaited) != 0) {
-    const analysis::Step step = trace.rows.completed[row];
+    const analysis::Step step = trace.rows.Completed(row);
     auto found = std::lower_bound(trace.completions.begin(), trace.completions.end(), step,
                                   [](const analysis::Completion& completion, analysis::Step at) {
                                     return completion.step < at;
@@ -40,7 +40,7 @@ std::optional<int64_t> CompletedAt(const analysis::Trace& trace, RowId row) {
       if (found->row == row) return found->t_ns;
     }
   }
-  return TimeOf(trace, trace.rows.completed[row]);
+  return TimeOf(trace, trace.rows.Completed(row));
 }
 
 void Name(Recording& recording, RowId row, BlockDetails& block) {
@@ -64,7 +64,7 @@ void FillLifetime(Recording& recording, RowId row, BlockDetails& block) {
   const analysis::Trace& trace = recording.trace();
   block.birth = trace.rows.birth[row];
   block.death = trace.rows.death[row];
-  block.completed = trace.rows.completed[row];
+  block.completed = trace.rows.Completed(row);
   block.birth_ns = trace.TimeOf(block.birth);
   block.death_ns = TimeOf(trace, block.death);
   block.completed_ns = CompletedAt(trace, row);

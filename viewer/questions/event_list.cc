@@ -52,7 +52,7 @@ bool EventList::StepEntry(Step step, Entry* entry) const {
   } else {
     // A wait may end before the next event.
     const bool waits = (rows.flags[record.row] & analysis::kRowAwaited) != 0 ||
-                       rows.completed[record.row] != rows.death[record.row];
+                       rows.Completed(record.row) != rows.death[record.row];
     entry->kind = waits ? EventKind::kFreeRequested : EventKind::kFree;
   }
   return true;

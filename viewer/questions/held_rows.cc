@@ -12,7 +12,7 @@ using analysis::Step;
 
 bool HeldRows::IsThereAfter(RowId row, Step step) const {
   const analysis::Rows& rows = trace_.rows;
-  return rows.birth[row] <= step && std::max(rows.death[row], rows.completed[row]) > step;
+  return rows.birth[row] <= step && std::max(rows.death[row], rows.Completed(row)) > step;
 }
 
 std::vector<RowId> HeldRows::FromBefore() const {

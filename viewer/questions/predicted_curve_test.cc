@@ -37,8 +37,7 @@ class PredictedCurveTest : public ::testing::Test {
   void Open() {
     analysis::Trace trace = script_.Build();
     trace.devices = {{0, "GPU", 24 * kGiB}};
-    recording_ =
-        answers::RecordingSoFar("run.gmt", std::move(trace), script_.definitions());
+    recording_ = answers::RecordingSoFar("run.gmt", std::move(trace), script_.definitions());
     index_.BuildCurves(recording_->trace(), [](std::string_view, double) {});
     predictions_ = std::make_unique<Predictions>(recording_->examination());
   }
@@ -95,7 +94,7 @@ TEST_F(PredictedCurveTest, EndsWhereARequestWouldFail) {
   Open();
   const auto curve = Curve("per_process_memory_fraction:0.01", 11);  // 245 MiB
   ASSERT_TRUE(curve.ok()) << curve.status();
-  EXPECT_EQ(curve->failure, std::nullopt);  // the cache is released
+  EXPECT_EQ(curve->failure, std::nullopt);                             // the cache is released
   const auto failed = Curve("per_process_memory_fraction:0.006", 11);  // 147 MiB
   ASSERT_TRUE(failed.ok()) << failed.status();
   EXPECT_EQ(failed->failure, 10u);

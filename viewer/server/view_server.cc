@@ -371,8 +371,7 @@ Response Server::Predicted(Parameters& parameters) {
   return Ask(
       parameters, *file,
       [&](viewer::Questions& questions, std::string* body) {
-        return Put(questions.AnswerPredicted(window.lane, settings, *columns), PredictedSlab,
-                   body);
+        return Put(questions.AnswerPredicted(window.lane, settings, *columns), PredictedSlab, body);
       },
       kSlabType);
 }
