@@ -22,7 +22,7 @@ class KnownLayouts {
   // recording to which `texts` belongs (Process::identity).
   uint32_t TextOf(const session::TensorLayout& layout, uint32_t identity,
                   const session::TextTable& texts) {
-    Entry& entry = entries_[layout.bytes * 0x9e3779b97f4a7c15 >> (64 - kBits)];
+    Entry& entry = entries_[PlaceOf(layout)];
     if (entry.identity != identity || !(entry.layout == layout)) {
       entry.identity = identity;
       entry.layout = layout;
@@ -32,12 +32,19 @@ class KnownLayouts {
   }
 
  private:
-  static constexpr int kBits = 4;
+  static constexpr int kBits = 5;
   struct Entry {
     uint32_t identity;  // 0: unused
     uint32_t text;
     session::TensorLayout layout;
   };
+
+  static uint64_t PlaceOf(const session::TensorLayout& layout) {
+    const uint64_t mixed = layout.bytes ^ static_cast<uint64_t>(layout.sizes[0]) << 40 ^
+                           static_cast<uint64_t>(layout.sizes[1]) << 20;
+    return mixed * 0x9e3779b97f4a7c15 >> (64 - kBits);
+  }
+
   Entry entries_[1 << kBits];
 };
 
