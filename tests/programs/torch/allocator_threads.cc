@@ -3,7 +3,7 @@
 // lock of the allocator and, if the program is recorded, the ring of the recording.
 //
 // Usage: allocator_threads THREADS [PAIRS]
-// Prints the nanoseconds of a pair, as one thread sees it: the minimum of several rounds.
+// Prints the nanoseconds of a pair, as one thread sees it: the median of several rounds.
 // scripts/bench --torch compiles it with the headers of the PyTorch that it measures.
 
 #include <ATen/ATen.h>
@@ -19,14 +19,17 @@
 
 namespace {
 
-constexpr int kRounds = 9;
+constexpr int kRounds = 15;
 constexpr size_t kBytes = 1024;
 
-// Returns the mean of all threads.
+using Clock = std::chrono::steady_clock;
+
+// Returns the time from the first thread's start to the last one's end, divided by the pairs of one
+// thread: threads that happen to run one after the other are not faster than those that wait.
 double Measure(int threads, int pairs) {
   c10::Allocator* const allocator = c10::GetAllocator(c10::kCUDA);
   std::atomic<int> waiting{threads};
-  std::vector<double> took(threads);
+  std::vector<Clock::time_point> begun(threads), ended(threads);
   std::vector<std::thread> running;
   for (int i = 0; i < threads; ++i) {
     running.emplace_back([&, i] {
@@ -34,19 +37,15 @@ double Measure(int threads, int pairs) {
       --waiting;
       while (waiting > 0) {
       }
-      const auto started = std::chrono::steady_clock::now();
+      begun[i] = Clock::now();
       for (int n = 0; n < pairs; ++n) allocator->allocate(kBytes);
-      const std::chrono::duration<double, std::nano> elapsed =
-          std::chrono::steady_clock::now() - started;
-      took[i] = elapsed.count() / pairs;
+      ended[i] = Clock::now();
     });
   }
-  double sum = 0;
-  for (int i = 0; i < threads; ++i) {
-    running[i].join();
-    sum += took[i];
-  }
-  return sum / threads;
+  for (std::thread& thread : running) thread.join();
+  const std::chrono::duration<double, std::nano> elapsed =
+      *std::max_element(ended.begin(), ended.end()) - *std::min_element(begun.begin(), begun.end());
+  return elapsed.count() / pairs;
 }
 
 }  // namespace
@@ -59,7 +58,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   at::empty({1 << 20}, at::device(at::kCUDA));  // starts CUDA and fills the allocator's cache
-  double least = Measure(threads, pairs);
-  for (int round = 1; round < kRounds; ++round) least = std::min(least, Measure(threads, pairs));
-  printf("%.1f\n", least);
+  std::vector<double> rounds(kRounds);
+  for (double& round : rounds) round = Measure(threads, pairs);
+  std::nth_element(rounds.begin(), rounds.begin() + kRounds / 2, rounds.end());
+  printf("%.1f\n", rounds[kRounds / 2]);
 }
