@@ -161,6 +161,10 @@ class Server : public ViewServer, public QueryHandler {
   Response Ask(Parameters& parameters, ServedRecording& file,
                const std::function<absl::Status(viewer::Questions&, std::string*)>& ask,
                const char* type = "application/json");
+  // The same for a query about the columns of a timeline.
+  Response AskColumns(
+      Parameters& parameters, ServedRecording& file, const Window& window,
+      const std::function<absl::Status(viewer::Questions&, const ColumnPeaks&, std::string*)>& ask);
   std::string ProgressText() const;
   // Does nothing before all files have their places in files_.
   void NotifyProgress() {
@@ -329,8 +333,7 @@ Response Server::Blocks(Parameters& parameters) {
   return tile.ok() ? Body(BlockSlab(*tile), kSlabType) : Refusal(tile.status());
 }
 
-// ---- Queries
-// --------------------------------------------------------------------------------------
+// ---- Queries ------------------------------------------------------------------------------------
 
 Response Server::Ask(Parameters& parameters, ServedRecording& file,
                      const std::function<absl::Status(viewer::Questions&, std::string*)>& ask,
@@ -342,38 +345,42 @@ Response Server::Ask(Parameters& parameters, ServedRecording& file,
   return status.ok() ? Body(std::move(body), type) : Refusal(status);
 }
 
+Response Server::AskColumns(
+    Parameters& parameters, ServedRecording& file, const Window& window,
+    const std::function<absl::Status(viewer::Questions&, const ColumnPeaks&, std::string*)>& ask) {
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  const ViewIndex* index = file.index();
+  if (index == nullptr) return Refusal(file.WhyNot());
+  const auto columns = index->SelectPeaks(window);
+  if (!columns.ok()) return Refusal(columns.status());
+  return Ask(
+      parameters, file,
+      [&](viewer::Questions& questions, std::string* body) {
+        return ask(questions, *columns, body);
+      },
+      kSlabType);
+}
+
 Response Server::Passing(Parameters& parameters) {
   const std::shared_ptr<ServedRecording> file = File(parameters);
   const Window window = ReadWindow(parameters);
   const Filter filter = ReadFilter(parameters);
-  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
-  const ViewIndex* index = file->index();
-  if (index == nullptr) return Refusal(file->WhyNot());
-  const auto columns = index->SelectPeaks(window);
-  if (!columns.ok()) return Refusal(columns.status());
-  return Ask(
-      parameters, *file,
-      [&](viewer::Questions& questions, std::string* body) {
-        return Put(questions.AnswerPassing(window.lane, filter, *columns), PassingSlab, body);
-      },
-      kSlabType);
+  return AskColumns(
+      parameters, *file, window,
+      [&](viewer::Questions& questions, const ColumnPeaks& columns, std::string* body) {
+        return Put(questions.AnswerPassing(window.lane, filter, columns), PassingSlab, body);
+      });
 }
 
 Response Server::Predicted(Parameters& parameters) {
   const std::shared_ptr<ServedRecording> file = File(parameters);
   const Window window = ReadWindow(parameters);
   const std::string settings = parameters.Text("settings");
-  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
-  const ViewIndex* index = file->index();
-  if (index == nullptr) return Refusal(file->WhyNot());
-  const auto columns = index->SelectPeaks(window);
-  if (!columns.ok()) return Refusal(columns.status());
-  return Ask(
-      parameters, *file,
-      [&](viewer::Questions& questions, std::string* body) {
-        return Put(questions.AnswerPredicted(window.lane, settings, *columns), PredictedSlab, body);
-      },
-      kSlabType);
+  return AskColumns(
+      parameters, *file, window,
+      [&](viewer::Questions& questions, const ColumnPeaks& columns, std::string* body) {
+        return Put(questions.AnswerPredicted(window.lane, settings, columns), PredictedSlab, body);
+      });
 }
 
 Response Server::Block(Parameters& parameters) {
