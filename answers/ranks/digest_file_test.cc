@@ -18,6 +18,7 @@
 #include "answers/ranks/ranks_answer.h"
 #include "format/crc32c.h"
 #include "format/framing.h"
+#include "format/printable.h"
 #include "format/units.h"
 #include "proto/digest.pb.h"
 #include "tests/seeds/seeds.h"
@@ -370,6 +371,22 @@ TEST(DigestOfRecordingTest, ManyStacksAndStepsAreBounded) {
   EXPECT_EQ(digest.by_step.stacks.size(), StepGroups::kMostStacks);
   for (const auto& [label, bytes] : digest.by_step.stacks)
     EXPECT_EQ(bytes.size(), digest.by_step.peak_bytes.size());
+}
+
+TEST(DigestOfRecordingTest, LongLinesAreNotCutInsideACharacter) {
+  for (const size_t before : {0, 1, 2}) {
+    std::string function(before, 'x');
+    for (int i = 0; i < 200; ++i) function += "\u2192";  // three bytes
+    analysis::EventScript script;
+    script.Alloc(0x10'0000'0000, kMiB, {"cudaMalloc", function, "main"});
+    const auto recording = RecordingSoFar("run.gmt", script.Build(), script.definitions());
+    const RankDigest digest = MakeDigest(*recording);
+    ASSERT_EQ(digest.stacks.size(), 1u);
+    const std::string& line = digest.stacks.begin()->first;
+    EXPECT_LE(line.size(), RankDigest::kMostTextBytes);
+    EXPECT_GT(line.size(), RankDigest::kMostTextBytes - 3);
+    EXPECT_EQ(format::Printable(line), line);
+  }
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 using analysis::AllocatorAction;
 using analysis::RowId;
 
-using StackPair = std::pair<uint32_t, uint32_t>;  // of the memory, and of its forward pass
+using StackPair = std::pair<uint32_t, uint32_t>;  // the stack and the forward stack of a row
 
 // What a device holds after a step, as the program asked for it, by stack and by category.
 struct Held {
@@ -48,14 +48,20 @@ std::map<std::string, uint64_t> ByLabel(const std::map<StackPair, uint64_t>& byt
   return labels;
 }
 
-void CutText(std::string& text) {
-  if (text.size() > RankDigest::kMostTextBytes) text.resize(RankDigest::kMostTextBytes);
+// Cuts to at most kMostTextBytes, and not inside a UTF-8 character.
+std::string CutText(const std::string& text) {
+  constexpr size_t kLongestCharacter = 4;
+  size_t size = RankDigest::kMostTextBytes;
+  if (text.size() <= size) return text;
+  const auto continues = [&](size_t at) { return (text[at] & 0xc0) == 0x80; };
+  while (size > RankDigest::kMostTextBytes - kLongestCharacter && continues(size)) --size;
+  return text.substr(0, size);
 }
 
 // Names that become equal when they are cut are added up.
 std::map<std::string, uint64_t> WithCutNames(const std::map<std::string, uint64_t>& bytes) {
   std::map<std::string, uint64_t> sums;
-  for (const auto& [name, sum] : bytes) sums[name.substr(0, RankDigest::kMostTextBytes)] += sum;
+  for (const auto& [name, sum] : bytes) sums[CutText(name)] += sum;
   return sums;
 }
 
@@ -93,7 +99,7 @@ void AddSteps(const Recording& recording, RankDigest& digest) {
   const std::vector<analysis::CycleUse>& steps = device->cycles;
   while (steps.size() > StepGroups::kMost * by_step.steps_per_group) by_step.steps_per_group *= 2;
 
-  std::map<std::string, uint64_t> most;  // of a line in any group
+  std::map<std::string, uint64_t> most;  // by line: the largest sum that it has in a group
   for (size_t first = 0; first < steps.size(); first += by_step.steps_per_group) {
     const auto begin = steps.begin() + static_cast<ptrdiff_t>(first);
     const auto end = steps.begin() + static_cast<ptrdiff_t>(std::min<size_t>(
@@ -143,8 +149,8 @@ void AddLeak(const Recording& recording, RankDigest& digest) {
 
 // Limits lists and texts to the sizes of RankDigest.
 void Bound(RankDigest& digest) {
-  CutText(digest.host);
-  if (digest.leak) CutText(digest.leak->place);
+  digest.host = CutText(digest.host);
+  if (digest.leak) digest.leak->place = CutText(digest.leak->place);
   digest.stacks = WithCutNames(digest.stacks);
   digest.other_stacks_bytes = KeepMost(RankDigest::kMostStacks, digest.stacks);
   digest.libraries = WithCutNames(digest.libraries);
@@ -155,7 +161,7 @@ void Bound(RankDigest& digest) {
     digest.others.resize(RankDigest::kMostProcesses);
   }
   if (digest.notes.size() > RankDigest::kMostNotes) digest.notes.resize(RankDigest::kMostNotes);
-  for (std::string& note : digest.notes) CutText(note);
+  for (std::string& note : digest.notes) note = CutText(note);
 }
 
 RankDigest UnboundedDigest(const Recording& recording) {
