@@ -15,6 +15,7 @@ import time
 import bench_answers
 import bench_instructions
 import bench_torch
+from bench_instructions import DEPTH, HOOKS, NATIVE, PYTHON, PYTHON_PROGRAM
 from gpu_check import training_checks
 from gpu_check.rig import Rig
 
@@ -23,15 +24,6 @@ PAGE = ROOT / "docs" / "overhead.md"
 BEGIN, END = "<!-- scripts/bench writes from here -->", "<!-- to here -->"
 ANSWERS_BEGIN, ANSWERS_END = "<!-- scripts/bench --answers writes from here -->", "<!-- answers to here -->"
 TORCH_BEGIN, TORCH_END = "<!-- scripts/bench --torch writes from here -->", "<!-- PyTorch's to here -->"
-DEPTH = 20
-BATCH = 64  # calls, of call_cost
-VARIANTS = [("passing through (heap=host)", "heap=host"), ("dormant", "dormant"),
-            ("recording, no stack", "stacks=none"),
-            ("recording, native stack", "stacks=native"),
-            ("recording, native stack by libunwind", "stacks=native:libunwind"),
-            ("recording, native stack by libgcc", "stacks=native:libgcc")]
-# Depth below Python: number of native frames and of Python frames, each of a different function.
-NATIVE, PYTHON = 50, 20
 PYTHON_VARIANTS = [("recording, no stack", "stacks=none"), ("recording, native stack", "stacks=native"),
                    ("recording, native and Python stack", "stacks=native+python"),
                    ("recording, native stack by libunwind", "stacks=native:libunwind")]
@@ -49,7 +41,7 @@ def pythons():
     """Returns the system's interpreter and the newest of the interpreters for stack tests."""
     listed = subprocess.run([str(ROOT / "scripts" / "pythons"), "--list"], capture_output=True, text=True)
     newest = [line.split()[-1] for line in listed.stdout.splitlines() if "3.14" in line.split()[0]]
-    return ["/usr/bin/python3", *newest[-1:]]
+    return [PYTHON_PROGRAM, *newest[-1:]]
 
 
 class Bench:
@@ -82,13 +74,13 @@ class Bench:
 
     def hooks(self, threads):
         """Compares each variant with the direct call of the same round, so that both run under the same conditions."""
-        added = {name: [] for name, _ in VARIANTS}
+        added = {name: [] for name, _ in HOOKS}
         direct, clocks = [], []
         for _ in range(3 if self.quick else 11):
             plain = self.call_cost(False, threads=threads)
             direct.append(plain)
             clocks.append(plain["clock"]["p50"])
-            for name, options in VARIANTS:
+            for name, options in HOOKS:
                 cost = self.call_cost(True, options, threads)
                 added[name].append([cost[call][part] - plain[call][part]
                                     for call in ("allocate", "free") for part in ("p50", "p99")])
@@ -98,7 +90,7 @@ class Bench:
         self.add(f"clock_gettime, {where}", f"{clock:.0f} ns", "x1")
         self.add(f"call of a runtime that does nothing, {where}", f"{call:.1f} ns",
                  f"x{call / clock:.1f} clock_gettime")
-        for name, _ in VARIANTS:
+        for name, _ in HOOKS:
             allocate, late_allocate, free, late_free = (statistics.median(column) for column in zip(*added[name]))
             self.add(f"added to a call: {name}, {where}", f"{allocate:.1f} / {free:.1f} ns",
                      f"x{allocate / clock:.1f} / x{free / clock:.1f} clock_gettime; p99 of 64 calls "

@@ -23,10 +23,10 @@ HOOKS = [("passing through (heap=host)", "heap=host"), ("dormant", "dormant"), (
          ("recording, native stack by libgcc", "stacks=native:libgcc")]
 # Other projects' unwinders are measured for comparison and not judged.
 NOT_JUDGED = ("libunwind", "libgcc")
-DEPTH, BATCH = 20, 64  # of call_cost
-NATIVE, PYTHON = 50, 20
+DEPTH, BATCH = 20, 64  # frames and calls in a batch of call_cost
+NATIVE, PYTHON = 50, 20  # frames below Python, each of a different function
 PYTHON_PROGRAM = "/usr/bin/python3"
-KINDS, IN_ONE = 3, 32  # of fake_training: kinds of nodes, and nodes of a kind in one batch
+KINDS, IN_ONE = 3, 32  # kinds of nodes in fake_training, and nodes of a kind in one batch
 
 
 def tools():
