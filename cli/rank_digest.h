@@ -19,7 +19,7 @@ namespace gmt::cli {
 
 struct RankRead {
   answers::RankDigest digest;
-  // Of ReadRank(): not OK if the recording has no digest that is up to date now, and why.
+  // Set by ReadRank(): not OK if the recording has no digest that is up to date now, and why.
   // FAILED_PRECONDITION: the recording is not complete. INVALID_ARGUMENT: it is not a .gmt file.
   // Otherwise as answers::WriteDigestOf().
   absl::Status stored;

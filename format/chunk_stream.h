@@ -42,7 +42,7 @@ struct ChunkRead {
   EventBatch batch;
   // In place of events, if those are only counted.
   std::vector<EventCount> counts;
-  int64_t last_t_ns = 0;           // of the chunk
+  int64_t last_t_ns = 0;           // the time of the chunk's latest event
   std::string events_damage;       // why the batch ends before the chunk does; empty if it does not
   uint64_t offset = 0, bytes = 0;  // of the chunk's frame
 };

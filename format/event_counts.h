@@ -23,7 +23,8 @@ namespace gmt::format {
 // The events that agree in all of these fields.
 struct EventCount {
   Kind kind = KIND_UNSPECIFIED;
-  // Of acquisitions and returns, completed like those of Returns::kCompleted; 0 for other families.
+  // Set for acquisitions and for returns, which are completed as with Returns::kCompleted; 0 for
+  // other families.
   uint32_t heap = 0;    // string
   uint32_t result = 0;  // CUDA error code
   uint64_t count = 0;

@@ -96,10 +96,12 @@ enum RowFlags : uint16_t {
 struct Rows {
   AddressColumn address;
   SizeColumn size;
-  Column<Step> birth, death;              // 0: before the recording; kNever: still held at the end
-  UniformColumn<Step> wait;               // T7. Of its free, in steps; use Completed()
-  Column<uint32_t> stack;                 // 0 if unknown
-  UniformColumn<uint32_t> forward_stack;  // of a block born in a backward pass; 0 if none
+  Column<Step> birth, death;  // 0: before the recording; kNever: still held at the end
+  // T7: how many steps after `death` the free was completed, or kNever. Use Completed().
+  UniformColumn<Step> wait;
+  Column<uint32_t> stack;  // 0 if unknown
+  // Where the forward pass created the node for which a backward pass allocated the block; 0: none.
+  UniformColumn<uint32_t> forward_stack;
   CodedColumn<uint64_t> stream;
   CodedColumn<uint32_t> thread;
   CodedColumn<int32_t> device;  // kHostDevice for host memory

@@ -353,10 +353,11 @@ RowId TraceBuilder::AddFromSnapshot(const Event& event) {
   if (names_.IsBeforeAttach(event)) flags |= kRowReportedBefore;
   if (!has_place) flags |= kRowHandle;
   const RowId row = AddRow(event, 0, flags);
-  if (has_place)
+  if (has_place) {
     held_.Hold(event, place, row, *this);
-  else
+  } else {
     OnUnbacked(row);
+  }
   ++trace_.unknowns.rows_from_before;
   // Memory that the live set contains ahead of the events is not in an allocator's totals yet.
   if (!event.has(format::kHasTime) || event.t_ns <= trace_.end_t_ns) Count(row);

@@ -40,7 +40,7 @@ std::optional<std::string> RecordingOfDigest(absl::string_view path);
 struct RecordingState {
   uint64_t bytes = 0;
   int64_t modified_ns = 0;   // since 1970
-  uint32_t ends_crc32c = 0;  // of the first and the last 4 KiB
+  uint32_t ends_crc32c = 0;  // covers the first and the last 4 KiB
 };
 // Fails if the file cannot be read; INVALID_ARGUMENT if it is not a .gmt recording.
 absl::StatusOr<RecordingState> StateOfRecording(const std::string& path);

@@ -40,7 +40,7 @@ struct StepGroups {
 struct RankDigest {
   static constexpr size_t kMostStacks = 256, kMostLibraries = 32, kMostProcesses = 64,
                           kMostNotes = 16;
-  static constexpr size_t kMostTextBytes = 256;  // of a line, a name or a note
+  static constexpr size_t kMostTextBytes = 256;  // longer lines, names and notes are cut
 
   std::string file;  // the recording; if only its digest exists, that
   std::optional<int32_t> rank;
