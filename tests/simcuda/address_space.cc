@@ -1,19 +1,22 @@
 #include "tests/simcuda/address_space.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace sim {
 
-uint64_t AddressSpace::Take(uint64_t size, uint64_t alignment) {
-  for (auto range = free_.begin(); range != free_.end(); ++range) {
-    uint64_t address = RoundUp(range->first, alignment);
+uint64_t AddressSpace::Take(uint64_t size, uint64_t alignment, uint64_t from) {
+  auto range = free_.upper_bound(from);
+  if (range != free_.begin()) --range;
+  for (; range != free_.end(); ++range) {
+    uint64_t address = RoundUp(std::max(range->first, from), alignment);
     uint64_t skipped = address - range->first;
     if (skipped <= range->second && size <= range->second - skipped) {
       Carve(range, address, size);
       return address;
     }
   }
-  return 0;
+  return from == 0 ? 0 : Take(size, alignment);
 }
 
 bool AddressSpace::TakeAt(uint64_t address, uint64_t size) {

@@ -1,6 +1,6 @@
-// AddressSpace: tracks the free addresses of a range. Allocates first-fit from the lowest address
-// and merges neighbours on release. An address is therefore reused soon after it was freed, as on a
-// real device, which is what makes the order of events matter to a profiler.
+// AddressSpace: tracks the free addresses of a range. Allocates first-fit, usually from the lowest
+// address, and merges neighbours on release. An address is therefore reused soon after it was freed,
+// as on a real device, which is what makes the order of events matter to a profiler.
 //
 // Only does arithmetic: it neither maps nor accesses memory.
 //
@@ -19,8 +19,8 @@ class AddressSpace {
   AddressSpace(uint64_t begin, uint64_t size) { Release(begin, size); }
 
   // Takes and returns the lowest free range of `size` bytes aligned to `alignment` (a power of
-  // two), or returns 0 if there is none.
-  uint64_t Take(uint64_t size, uint64_t alignment);
+  // two), at or above `from` if there is one. Returns 0 if there is none at all.
+  uint64_t Take(uint64_t size, uint64_t alignment, uint64_t from = 0);
 
   // Takes exactly [address, address + size). Returns false if part of it is not free.
   bool TakeAt(uint64_t address, uint64_t size);

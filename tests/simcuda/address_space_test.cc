@@ -15,6 +15,15 @@ TEST(AddressSpaceTest, FirstFitTakesTheLowestSufficientGap) {
   EXPECT_EQ(space.Take(0x80, 1), 0x1000u);
 }
 
+TEST(AddressSpaceTest, TakesAtOrAboveAnAddressIfItCan) {
+  AddressSpace space(0x1000, 0x1000);
+  EXPECT_EQ(space.Take(0x100, 0x100, 0x1780), 0x1800u);
+  EXPECT_EQ(space.Take(0x100, 0x100, 0x1780), 0x1900u);
+  EXPECT_EQ(space.Take(0x700, 0x100, 0x1780), 0x1000u);
+  EXPECT_EQ(space.Take(0x700, 0x100, 0x1780), 0u);
+  EXPECT_EQ(space.Take(0x100, 0x100, 0x9000), 0x1700u);
+}
+
 TEST(AddressSpaceTest, FreedNeighboursMerge) {
   AddressSpace space(0x1000, 0x300);
   space.Take(0x300, 1);

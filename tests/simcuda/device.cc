@@ -11,6 +11,8 @@ Device::Device(int ordinal, int physical, const Settings& settings, SharedBudget
       physical_(physical),
       protection_(settings.data > 0 ? PROT_READ | PROT_WRITE : PROT_NONE),
       budget_(physical, settings.memory, settings.foreign, shared),
+      scatters_(settings.scatter != 0),
+      random_(settings.scatter),
       default_pool_(this) {
   uint64_t wanted = kFirstAddress + ordinal * kArenaSize;
   void* arena = mmap(reinterpret_cast<void*>(wanted), kArenaSize, protection_,
@@ -18,17 +20,21 @@ Device::Device(int ordinal, int physical, const Settings& settings, SharedBudget
   if (arena == MAP_FAILED) {
     std::fprintf(stderr, "simcuda: no address space for device %d; is `ulimit -v` set?\n", ordinal);
   } else {
-    addresses_.Release(reinterpret_cast<uint64_t>(arena), kArenaSize);
+    arena_ = reinterpret_cast<uint64_t>(arena);
+    addresses_.Release(arena_, kArenaSize);
   }
   primary_.device = ordinal;
   primary_.primary = true;
   current_pool = &default_pool_;
 }
 
+uint64_t Device::FirstAddress() { return scatters_ ? arena_ + random_() % kArenaSize : 0; }
+
 uint64_t Device::Allocate(uint64_t size) {
   bool small = size < kPage;
   uint64_t rounded = RoundUp(size, small ? kSmallAlignment : kPage);
-  uint64_t address = addresses_.Take(rounded, small ? kSmallAlignment : kPage);
+  uint64_t address =
+      addresses_.Take(rounded, small ? kSmallAlignment : kPage, small ? 0 : FirstAddress());
   if (address == 0) return 0;
   if (small ? TakePages(address, rounded) : budget_.Take(rounded)) return address;
   addresses_.Release(address, rounded);

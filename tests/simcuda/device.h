@@ -9,6 +9,7 @@
 #define TESTS_SIMCUDA_DEVICE_H_
 
 #include <cstdint>
+#include <random>
 #include <unordered_map>
 
 #include "tests/simcuda/address_space.h"
@@ -59,6 +60,7 @@ class Device {
   CUmemoryPool current_pool = nullptr;  // from which cuMemAllocAsync allocates
 
  private:
+  uint64_t FirstAddress();  // at which to look for free ones
   void Discard(uint64_t address, uint64_t size);
   bool TakePages(uint64_t address, uint64_t size);
   void ReturnPages(uint64_t address, uint64_t size);
@@ -68,6 +70,9 @@ class Device {
   int protection_;
   Budget budget_;
   AddressSpace addresses_;
+  uint64_t arena_ = 0;
+  const bool scatters_;
+  std::mt19937_64 random_;
   std::unordered_map<uint64_t, int> shared_pages_;  // page -> small allocations that touch it
   CUctx_st primary_;
   Pool default_pool_;

@@ -136,6 +136,8 @@ Settings Settings::From(const std::function<const char*(const char*)>& lookup) {
   read("SIMCUDA_DATA", "a size such as 1M", size_into(&settings.data));
   read("SIMCUDA_LAG", "a number of launches",
        [&](const std::string& text) { return ParseNumber(text, &settings.lag); });
+  read("SIMCUDA_SCATTER", "a number",
+       [&](const std::string& text) { return ParseNumber(text, &settings.scatter); });
   read("SIMCUDA_DEVICES", "1 to 8", [&](const std::string& text) {
     uint64_t count = 0;
     if (!ParseNumber(text, &count) || count < 1 || count > kMaxDevices) return false;

@@ -47,6 +47,7 @@ struct Settings {
   bool virtual_clock = false;   // waits of the host set the clock forward
   bool log_streams = false;     // stream calls are logged too
   uint64_t lag = 0;             // number of launches that count as unfinished
+  uint64_t scatter = 0;         // seed of the addresses of allocations; 0: the lowest free ones
   uint64_t data = 0;            // copies and memsets of at most this many bytes are carried out
   CuptiMode cupti = CuptiMode::kOn;
   uint64_t cupti_memory = 0;  // device memory that CUPTI takes in each context
