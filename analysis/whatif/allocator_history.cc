@@ -137,6 +137,7 @@ class HistoryReader {
         added.is_awaited = piece.kind == Piece::kAwaiting;
       }
       history_.start.push_back(std::move(start));
+      history_.segment_addresses[segment.size].push_back(segment.address);
       reserved_ += segment.size;
     }
     for (RowId row = 0; row < rows_.count(); ++row) {
@@ -196,6 +197,9 @@ class HistoryReader {
       record.is_death ? reserved_ -= bytes : reserved_ += bytes;
       history_.peak_reserved = std::max(history_.peak_reserved, reserved_);
       history_.segment_events.push_back({RequestOf(record), record.is_death, bytes});
+      // Of an expandable segment these would be pages.
+      if (!record.is_death && !history_.settings.expandable_segments)
+        history_.segment_addresses[bytes].push_back(rows_.address[row]);
     } else if (IsOutside(row)) {
       record.is_death ? outside_ -= rows_.size[row] : outside_ += rows_.size[row];
       Add({AllocatorRequest::kOutside, 0, 0, 0, outside_});

@@ -71,6 +71,7 @@ struct AllocatorHistory {
   // other processes that are not recorded.
   std::optional<uint64_t> capacity;
   std::vector<StartSegment> start;
+  CachingAllocator::SegmentAddresses segment_addresses;  // of those at the start first
   std::vector<AllocatorRequest> requests;
   std::vector<SegmentEvent> segment_events;
   uint64_t peak_reserved = 0;

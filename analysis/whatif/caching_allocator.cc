@@ -41,7 +41,21 @@ CachingAllocator::BlockId CachingAllocator::NewBlock(const Block& block) {
   return id;
 }
 
+void CachingAllocator::SetAddresses(const SegmentAddresses& addresses) {
+  addresses_ = &addresses;
+  for (const auto& [bytes, starts] : addresses) {
+    for (const uint64_t start : starts)
+      next_address_ = std::max(next_address_, RoundUp(start + bytes, 2 * kMiB));
+  }
+}
+
 uint64_t CachingAllocator::ReserveAddresses(uint64_t bytes) {
+  if (addresses_ != nullptr) {
+    const auto recorded = addresses_->find(bytes);
+    size_t& used = used_addresses_[bytes];
+    if (recorded != addresses_->end() && used < recorded->second.size())
+      return recorded->second[used++];
+  }
   const uint64_t address = next_address_;
   next_address_ += RoundUp(bytes, 2 * kMiB);
   return address;

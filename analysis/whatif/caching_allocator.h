@@ -18,8 +18,8 @@
 //   A4  Segments without a block are released by EmptyCache(), by a request that finds the device
 //       full, and by garbage collection.
 //
-// Addresses are invented: those of a real run depend on the driver. They matter only for the choice
-// among free blocks of equal size.
+// Addresses matter only for the choice among free blocks of equal size. Segments get those that the
+// driver chose in the recording (SetAddresses), and further ones invented addresses above these.
 //
 // Thread safety: one thread at a time. Cost: O(log free blocks) a request.
 
@@ -56,10 +56,15 @@ class CachingAllocator {
     uint64_t bytes = 0;
     bool is_release = false;
   };
+  // By the size of a segment, the addresses of the segments of this size, in the order in which
+  // they were allocated.
+  using SegmentAddresses = absl::flat_hash_map<uint64_t, std::vector<uint64_t>>;
 
   // `capacity`: what the driver can provide to this allocator and to what SetOutside() reports.
   CachingAllocator(const AllocatorSettings& settings, uint64_t device_bytes, uint64_t capacity);
 
+  // REQUIRES: called before any other function; `addresses` outlives this object.
+  void SetAddresses(const SegmentAddresses& addresses);
   // Device memory of the process that does not belong to this allocator.
   void SetOutside(uint64_t bytes) { outside_ = bytes; }
   // Adds a segment with its pieces in the order of their addresses.
@@ -143,6 +148,8 @@ class CachingAllocator {
 
   const AllocatorSettings settings_;
   const uint64_t device_bytes_, capacity_;
+  const SegmentAddresses* addresses_ = nullptr;
+  absl::flat_hash_map<uint64_t, size_t> used_addresses_;  // how many, by the size of the segment
   uint64_t outside_ = 0, next_address_ = uint64_t{1} << 40;
   uint64_t reserved_ = 0, peak_reserved_ = 0, allocated_ = 0, peak_allocated_ = 0;
   uint64_t retries_ = 0, failures_ = 0, lookups_ = 0;

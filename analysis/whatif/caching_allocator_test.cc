@@ -208,6 +208,35 @@ TEST_F(CachingAllocatorTest, SegmentsFromBeforeAreUsed) {
   EXPECT_THAT(Calls(), ElementsAre());
 }
 
+TEST_F(CachingAllocatorTest, AmongEqualFreeBlocksTheRecordedAddressesOfSegmentsDecide) {
+  const CachingAllocator::SegmentAddresses descending = {{20 * kMiB, {2 * kGiB, 1 * kGiB}}};
+  for (const bool is_descending : {false, true}) {
+    Use("");
+    if (is_descending) allocator_->SetAddresses(descending);
+    for (uint32_t i = 0; i < 4; ++i) EXPECT_TRUE(Allocate(i, 9 * kMiB));
+    EXPECT_THAT(Calls(), ElementsAre(20, 20));
+    allocator_->Free(0);
+    allocator_->Free(2);
+    EXPECT_TRUE(Allocate(4, 9 * kMiB));
+    allocator_->Free(1);  // this empties the first segment if block 4 is in the second one
+    EXPECT_TRUE(Allocate(5, 15 * kMiB));
+    EXPECT_EQ(Calls().size(), is_descending ? 0 : 1);
+  }
+}
+
+TEST_F(CachingAllocatorTest, FurtherSegmentsAreAboveTheRecordedOnes) {
+  const CachingAllocator::SegmentAddresses high = {{20 * kMiB, {uint64_t{1} << 50}}};
+  allocator_->SetAddresses(high);
+  for (uint32_t i = 0; i < 4; ++i) EXPECT_TRUE(Allocate(i, 9 * kMiB));
+  allocator_->Free(0);
+  allocator_->Free(2);
+  EXPECT_TRUE(Allocate(4, 9 * kMiB));
+  allocator_->Free(3);  // empties the second segment
+  Calls();
+  EXPECT_TRUE(Allocate(5, 15 * kMiB));
+  EXPECT_THAT(Calls(), ElementsAre());
+}
+
 // Under any settings: what is allocated never exceeds what is reserved, a failed request changes
 // nothing, and after everything is freed the cache can be emptied to nothing.
 TEST_F(CachingAllocatorTest, RandomRequestsLeaveNothingBehind) {

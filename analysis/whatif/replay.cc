@@ -53,6 +53,7 @@ uint64_t CapacityOf(const AllocatorHistory& history, const Scenario& scenario) {
 CachingAllocator AllocatorOf(const AllocatorHistory& history, const Scenario& scenario) {
   CachingAllocator allocator(scenario.settings, history.device_bytes,
                              CapacityOf(history, scenario));
+  allocator.SetAddresses(history.segment_addresses);
   for (const StartSegment& start : history.start)
     allocator.AddSegment(start.place, start.is_small, start.is_expandable, start.pieces);
   return allocator;

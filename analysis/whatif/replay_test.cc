@@ -67,6 +67,25 @@ TEST_F(AllocatorReplayTest, SegmentBelongsToTheRequestThatNeededIt) {
   EXPECT_TRUE(reproduction.is_good());
 }
 
+TEST_F(AllocatorReplayTest, DescendingAddressesOfSegmentsAreReproduced) {
+  constexpr uint64_t kBlock = 9 * kMiB;
+  for (const uint64_t segment : {kB, kA}) {
+    script_.Alloc(segment, 20 * kMiB);
+    script_.Block(segment, kBlock);
+    script_.Block(segment + kBlock, kBlock);
+  }
+  script_.FreeBlock(kB);
+  script_.FreeBlock(kA);
+  script_.Block(kA, kBlock);  // the lower one of two equal free blocks
+  script_.FreeBlock(kB + kBlock);
+  script_.Block(kB, 15 * kMiB);
+  const auto history = History();
+  ASSERT_TRUE(history.ok());
+  const Reproduction reproduction = Reproduce(*history);
+  EXPECT_EQ(reproduction.reproduced, 2u);
+  EXPECT_EQ(reproduction.predicted_peak, 40 * kMiB);
+}
+
 TEST_F(AllocatorReplayTest, AllocatorOfOtherRulesIsNotReproduced) {
   Segment(kA, 20 * kMiB);
   script_.FreeBlock(kA);

@@ -26,7 +26,8 @@ def record(rig, folder, name, batch=8, length=128, memory=None):
 def run(rig, folder, name, program, memory):
     place = folder / name
     (place / "sessions").mkdir(parents=True, mode=0o700)
-    limits = {"GPUMEMTRACE_NVML": str(rig.build / "simcuda" / "libnvidia-ml.so.1"), "SIMCUDA_SHARED": str(place / "device")}
+    limits = {"GPUMEMTRACE_NVML": str(rig.build / "simcuda" / "libnvidia-ml.so.1"), "SIMCUDA_SHARED": str(place / "device"),
+              "SIMCUDA_SCATTER": "1"}
     if memory:
         limits |= {"SIMCUDA_MEMORY": str(memory), "SIMCUDA_CONTEXT": str(CONTEXT)}
     return rig.run(place, rig.torch(*program), **limits)

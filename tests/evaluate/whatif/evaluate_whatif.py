@@ -52,6 +52,10 @@ FIT_SHARE = 2
 TOO_LARGE = 1.15
 
 
+class Refusal(Exception):
+    """No prediction was made."""
+
+
 class Runs:
     def __init__(self, evaluation):
         self.build, self.python, self.device = evaluation.build, evaluation.python(), evaluation.device
@@ -69,7 +73,8 @@ class Runs:
             settings["SIMCUDA_SHARED"] = f"{recording}.device"
         done = subprocess.run(
             command, capture_output=True, text=True, check=False,
-            env={**os.environ, "SIMCUDA_MEMORY": str(memory), "SIMCUDA_CONTEXT": str(CONTEXT), **self.nvml, **settings})
+            env={**os.environ, "SIMCUDA_MEMORY": str(memory), "SIMCUDA_CONTEXT": str(CONTEXT),
+                 "SIMCUDA_SCATTER": str(seed), **self.nvml, **settings})
         if not done.stdout.startswith("{"):
             sys.exit(f"{program} with {setting}: ended with {done.returncode}:\n{done.stderr[-3000:]}")
         return json.loads(done.stdout)["finished"]
@@ -77,9 +82,10 @@ class Runs:
     def answer(self, verb, recording, *options):
         done = subprocess.run([self.tool, verb, str(recording), "--json", *options], capture_output=True, text=True,
                               check=False)
-        if not done.stdout:
-            sys.exit(f"{verb} {' '.join(options)} ended with {done.returncode}: {done.stderr}")
-        return json.loads(done.stdout)
+        answer = json.loads(done.stdout or "{}")
+        if not answer or answer.get("refused"):
+            raise Refusal(f"{verb} {' '.join(options)} ended with {done.returncode}: {answer.get('replay') or done.stderr.strip()}")
+        return answer
 
     def peak_reserved(self, recording):
         (device,) = (device for device in self.answer("report", recording)["devices"] if device["index"] == 0)
@@ -167,19 +173,33 @@ def main():
     evaluation = Evaluation("whatif", "What another setting would have done", seeds=1, quick_seeds=1)
     runs = Runs(evaluation)
     programs = PROGRAMS[:1] if evaluation.options.quick else PROGRAMS
+    refusals = []
+
+    def measure(pool, function, keys):
+        """Returns the results of `function` for all of `keys` without a refusal."""
+        def measure_one(key):
+            try:
+                return function(*key)
+            except Refusal as refusal:
+                refusals.append(key)
+                print(f"{' '.join(map(str, key))}: {refusal}", file=sys.stderr, flush=True)
+                return None
+
+        return [result for result in pool.map(measure_one, keys) if result is not None]
+
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        cases = list(pool.map(lambda key: runs.case(*key), [(p, s) for p in programs for s in evaluation.seeds]))
+        cases = measure(pool, runs.case, [(p, s) for p in programs for s in evaluation.seeds])
         wanted = {"fixed_batch": CHANGES["fixed_batch"]} if evaluation.options.quick else CHANGES
-        changed = list(pool.map(lambda key: runs.change(*key), [(program, seed, *change) for program, of in wanted.items()
-                                                                for change in of for seed in evaluation.seeds]))
+        changed = measure(pool, runs.change, [(program, seed, *change) for program, of in wanted.items() for change in of
+                                              for seed in evaluation.seeds])
         inputs = [("batch", program, factor) for program in BATCHES for factor in (2, 0.5)]
         inputs += [("length", program, factor) for program, factor in LENGTHS.items()]
         if evaluation.options.quick:
             inputs = inputs[:1]
-        scaled = list(pool.map(lambda key: runs.inputs(*key), [(program, seed, kind, factor) for kind, program, factor in inputs
-                                                               for seed in evaluation.seeds]))
-        fits = list(pool.map(lambda key: runs.fit(*key), [(program, seed) for program in FITS for seed in evaluation.seeds]
-                             if runs.shares and not evaluation.options.quick else []))
+        scaled = measure(pool, runs.inputs, [(program, seed, kind, factor) for kind, program, factor in inputs
+                                             for seed in evaluation.seeds])
+        fits = measure(pool, runs.fit, [(program, seed) for program in FITS for seed in evaluation.seeds]
+                       if runs.shares and not evaluation.options.quick else [])
     for pair in scaled:
         if abs(scaled_error(pair, "peak_allocated_bytes")) > 0.05 or evaluation.repeating:
             evaluation.missed(pair["seed"], f"{pair['program']}, {pair['kind']} {pair['factor']:g}x: "
@@ -205,6 +225,7 @@ def main():
         + (f" and on devices with {SHARES[0]:g} to {SHARES[-1]:g} of the memory that was reserved" if runs.shares else "")
         + ", the peaks of changed programs, of larger and smaller batches and longer sequences, and the largest batch that fits a "
           "device. Then each is really run that way.")
+    evaluation.holds("a prediction for every recording", not refusals)
     evaluation.at_least("segment calls reproduced with the recorded settings", sum(r["reproduced"] for r in replays),
                         sum(r["segment_events"] for r in replays), 0.99)
     evaluation.at_least("peak of reserved memory within 3 %", sum(abs(error(pair)) <= 0.03 for pair in judged),
