@@ -113,9 +113,11 @@ class OomExplainer {
     report_.dtype = definitions.string(failed.dtype);
     report_.shape = definitions.string(failed.shape);
     const std::optional<uint64_t> square = SquareOf(failed.size);
-    const bool is_one =
-        square && (failed.shape == 0 ||
-                   absl::StrContains(report_.shape, absl::StrCat(*square, ", ", *square)));
+    // Beside a framework, libraries ask the driver for workspaces rather than for tensors.
+    const bool may_be_one = failed.heap > kHostHeap || trace_.heaps.size() <= kHostHeap + 1;
+    const bool is_one = square && may_be_one &&
+                        (failed.shape == 0 ||
+                         absl::StrContains(report_.shape, absl::StrCat(*square, ", ", *square)));
     if (is_one) report_.square = square;
     FindPhase(failed);
   }

@@ -64,6 +64,9 @@ std::string Why(const OomReport& report) {
         return fmt::format("a tensor grows with each concatenation; {}", Requested(report));
       }
       if (evidence.live_bytes + report.requested_bytes <= evidence.available_bytes) {
+        // No step is expected of a library that asks the driver itself.
+        if (evidence.expected.bytes == 0)
+          return fmt::format("the driver has {} free; {}", DriverFree(evidence), Requested(report));
         return fmt::format("this step needs about {}, {} are available; {}",
                            Bytes(evidence.expected.bytes), Bytes(evidence.available_bytes),
                            Requested(report));
@@ -104,10 +107,14 @@ std::string Why(const OomReport& report) {
       return fmt::format("{} are waiting for other streams; {} during a capture",
                          Bytes(evidence.split.awaiting_stream), Requested(report));
     case OomVerdict::kPrivatePool:
-      return fmt::format("{} are free in pools closed to this request; {}",
-                         Bytes(evidence.split.private_pool +
-                               (evidence.captures > 0 || report.heap == "driver" ? pool_free : 0)),
-                         Requested(report));
+      if (report.heap == "driver" && evidence.captures == 0) {
+        return fmt::format("a framework's cache holds {} that the driver cannot use; {}",
+                           Bytes(evidence.split.private_pool + pool_free), Requested(report));
+      }
+      return fmt::format(
+          "{} are free in pools closed to this request; {}",
+          Bytes(evidence.split.private_pool + (evidence.captures > 0 ? pool_free : 0)),
+          Requested(report));
   }
   return "";
 }

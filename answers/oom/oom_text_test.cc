@@ -15,6 +15,7 @@ namespace gmt::answers {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr uint64_t kTotal = 1024 * kMiB;
@@ -129,6 +130,30 @@ TEST_F(OomTextTest, LimitShowsWhatIsFree) {
   EXPECT_THAT(Text(), StartsWith("Out of memory (a limit): "));
   EXPECT_THAT(Text(), HasSubstr("724 MiB"));
   EXPECT_THAT(Text(), HasSubstr("raise the limit"));
+}
+
+TEST_F(OomTextTest, RequestOfALibraryIsComparedWithTheDriversFreeMemory) {
+  DriverReports(kTotal);
+  script_.Alloc(kBlockAddress, 900 * kMiB);
+  script_.Block(kBlockAddress, 885 * kMiB);
+  DriverReports(124 * kMiB);
+  script_.Failed(130 * kMiB, {"cublasCreate_v2", "main"}).result = 2;
+  EXPECT_THAT(
+      Text(),
+      StartsWith("Out of memory (capacity): the driver has 124 MiB free; 130 MiB requested\n"));
+}
+
+TEST_F(OomTextTest, CacheOfTheFrameworkIsNotForLibraries) {
+  DriverReports(kTotal);
+  script_.Alloc(kBlockAddress, 900 * kMiB);
+  script_.Block(kBlockAddress, 500 * kMiB);
+  DriverReports(124 * kMiB);
+  script_.Failed(256 * kMiB, {"cublasCreate_v2", "main"}).result = 2;
+  const std::string text = Text();
+  EXPECT_THAT(
+      text, StartsWith("Out of memory (private pools): a framework's cache holds 400 MiB that the "
+                       "driver cannot use; 256 MiB requested\n"));
+  EXPECT_THAT(text, Not(HasSubstr("elements")));
 }
 
 TEST_F(OomTextTest, RequestedTensorIsNamed) {
