@@ -3,6 +3,7 @@
 #include "answers/diff/diff_text.h"
 #include "answers/json.h"
 #include "answers/stacks/stack_json.h"
+#include "answers/stacks/stack_text.h"
 
 namespace gmt::answers {
 namespace {
@@ -26,6 +27,7 @@ Json RowJson(const DiffRow& row) {
           {"moved", row.moved},
           {"base_id", OrNull(row.base_id)},
           {"new_id", OrNull(row.new_id)},
+          {"label", LabelOf(row.frames, row.forward_frames, /*recomputed=*/false)},
           {"frames", FramesJson(row.frames)},
           {"forward_frames",
            row.forward_frames.empty() ? Json(nullptr) : FramesJson(row.forward_frames)}};

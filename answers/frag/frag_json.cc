@@ -32,15 +32,14 @@ Json PinsJson(const Fragmentation& found, const Examination& examination,
   for (const analysis::PinGroup& group : found.pin_groups) {
     if (pins.size() == top) break;
     const std::string id = StackId(group.stack, group.forward_stack);
-    pins.push_back(
-        {{"id", id.empty() ? Json(nullptr) : Json(id)},
-         {"blocks", group.blocks},
-         {"block_bytes", group.block_bytes},
-         {"pinned_bytes", group.pinned_bytes},
-         {"oldest_t_ns", trace.TimeOf(group.first_birth)},
-         {"source", OrNull(SourceText(examination, group.stack, group.forward_stack, sources))},
-         {"frames", FramesJson(examination.stacks().Frames(group.stack))},
-         {"forward_frames", FramesJson(examination.stacks().Frames(group.forward_stack))}});
+    Json& row = pins.emplace_back(Json{
+        {"id", id.empty() ? Json(nullptr) : Json(id)},
+        {"blocks", group.blocks},
+        {"block_bytes", group.block_bytes},
+        {"pinned_bytes", group.pinned_bytes},
+        {"oldest_t_ns", trace.TimeOf(group.first_birth)},
+        {"source", OrNull(SourceText(examination, group.stack, group.forward_stack, sources))}});
+    AddStack(examination, group.stack, group.forward_stack, row);
   }
   return pins;
 }

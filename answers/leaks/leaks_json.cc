@@ -6,6 +6,7 @@
 #include "answers/leaks/leaks_text.h"
 #include "answers/stacks/alive_text.h"
 #include "answers/stacks/stack_json.h"
+#include "answers/stacks/stack_text.h"
 
 namespace gmt::answers {
 namespace {
@@ -29,13 +30,15 @@ Json SlopeJson(double bytes) {
 }
 
 Json StackJson(const analysis::LeakStack& stack, analysis::StackTexts& stacks) {
+  const auto& frames = stacks.Frames(stack.stack);
+  const auto& forward_frames = stacks.Frames(stack.forward_stack);
   Json json = {{"id", stack.id},
                {"bytes", stack.bytes},
                {"count", stack.count},
                {"bytes_per_cycle", SlopeJson(stack.bytes_per_cycle)},
-               {"frames", FramesJson(stacks.Frames(stack.stack))}};
-  if (stack.forward_stack != 0)
-    json["forward_frames"] = FramesJson(stacks.Frames(stack.forward_stack));
+               {"label", LabelOf(frames, forward_frames, /*recomputed=*/false)},
+               {"frames", FramesJson(frames)}};
+  if (stack.forward_stack != 0) json["forward_frames"] = FramesJson(forward_frames);
   return json;
 }
 

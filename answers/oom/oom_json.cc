@@ -78,14 +78,13 @@ Json LiveJson(const OomReport& report, const Examination& examination) {
                           {"confidence", NameOf(use.confidence)}});
   }
   for (const analysis::OomHolder& holder : report.holders) {
-    holders.push_back(
-        {{"id", OrNull(StackId(holder.stack, holder.forward_stack))},
-         {"bytes", holder.bytes},
-         {"count", holder.count},
-         {"category", NameOf(holder.category)},
-         {"alive", AliveJson(holder.alive)},
-         {"frames", FramesJson(examination.stacks().Frames(holder.stack))},
-         {"forward_frames", FramesJson(examination.stacks().Frames(holder.forward_stack))}});
+    Json& row =
+        holders.emplace_back(Json{{"id", OrNull(StackId(holder.stack, holder.forward_stack))},
+                                  {"bytes", holder.bytes},
+                                  {"count", holder.count},
+                                  {"category", NameOf(holder.category)},
+                                  {"alive", AliveJson(holder.alive)}});
+    AddStack(examination, holder.stack, holder.forward_stack, row);
   }
   return {{"categories", categories}, {"stacks", holders}};
 }
@@ -105,8 +104,7 @@ void AddFailure(const OomReport& report, const Examination& examination,
   json["phase"] = report.phase ? Json(NameOf(*report.phase)) : Json(nullptr);
   json["fatal"] = report.was_fatal;
   json["stack"] = OrNull(StackId(report.stack, report.forward_stack));
-  json["frames"] = FramesJson(examination.stacks().Frames(report.stack));
-  json["forward_frames"] = FramesJson(examination.stacks().Frames(report.forward_stack));
+  AddStack(examination, report.stack, report.forward_stack, json);
   json["source"] = OrNull(SourceText(examination, report.stack, report.forward_stack, sources));
   json["leak"] = OrNull(report.leak_id);
   json["dtype"] = OrNull(report.dtype);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "analysis/text.h"
 #include "answers/stacks/stack_json.h"
+#include "answers/stacks/stack_text.h"
 
 namespace gmt::answers {
 namespace {
@@ -37,6 +38,7 @@ Json OneJson(const Alive& alive) {
   Json nodes = Json::array();
   for (const Alive::Savers& savers : alive.savers) {
     nodes.push_back({{"name", savers.name.empty() ? Json() : Json(savers.name)},
+                     {"label", LabelOf(savers.frames, {}, /*recomputed=*/false)},
                      {"frames", FramesJson(savers.frames)},
                      {"bytes", savers.bytes},
                      {"count", savers.count}});

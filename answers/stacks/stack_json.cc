@@ -4,6 +4,7 @@
 #include <string>
 
 #include "answers/json.h"
+#include "answers/stacks/stack_text.h"
 
 namespace gmt::answers {
 namespace {
@@ -25,6 +26,15 @@ Json FramesJson(const std::vector<analysis::FrameText>& frames) {
   Json json = Json::array();
   for (const analysis::FrameText& frame : frames) json.push_back(FrameJson(frame));
   return json;
+}
+
+void AddStack(const analysis::Examination& examination, uint32_t stack, uint32_t forward_stack,
+              Json& row) {
+  const auto& frames = examination.stacks().Frames(stack);
+  const auto& forward_frames = examination.stacks().Frames(forward_stack);
+  row["label"] = LabelOf(frames, forward_frames, /*recomputed=*/false);
+  row["frames"] = FramesJson(frames);
+  row["forward_frames"] = FramesJson(forward_frames);
 }
 
 std::string SourceText(const analysis::Examination& examination, uint32_t stack,

@@ -22,6 +22,10 @@ namespace gmt::answers {
 nlohmann::ordered_json FrameJson(const analysis::FrameText& frame);
 nlohmann::ordered_json FramesJson(const std::vector<analysis::FrameText>& frames);
 
+// Adds "label" (LabelOf), "frames" and "forward_frames", which are empty outside of backward passes.
+void AddStack(const analysis::Examination& examination, uint32_t stack, uint32_t forward_stack,
+              nlohmann::ordered_json& row);
+
 // Returns what is written in the line of the program's own frame, for memory of a backward pass in
 // that of the forward pass; "" if it cannot be read. `forward_stack`: 0 outside of backward passes.
 std::string SourceText(const analysis::Examination& examination, uint32_t stack,

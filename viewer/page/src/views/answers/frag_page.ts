@@ -6,7 +6,7 @@ import { plural } from '../../base/plural';
 import type { Json } from '../../base/json';
 import type { Hue } from '../../render/palette';
 import {
-  bytes, codeLine, deviceName, line, named, NO_LINK, numbers, EMPTY_PAGE, stackNumber, stackWords, text, type Card, type Chart, type Link, type Page, type Section,
+  bytes, codeLine, deviceName, line, named, NO_LINK, numbers, EMPTY_PAGE, stackNumber, text, type Card, type Chart, type Link, type Page, type Section,
 } from './page';
 
 interface Cause {
@@ -78,7 +78,7 @@ function pinCard(pin: Json, at: Link): Card {
   return {
     title: text(`${plural(pin.number('blocks'), 'block')} of ${formatBytes(pin.number('block_bytes'))} in total ${pin.number('blocks') === 1 ? 'pins' : 'pin'} ${formatBytes(pin.number('pinned_bytes'))}`, link),
     lines: [
-      line('Where', text(stackWords(pin), link)),
+      line('Where', text(pin.text('label'), link)),
       ...(pin.text('source') === '' ? [] : [codeLine('Source', pin.text('source'))]),
     ],
   };
@@ -112,7 +112,7 @@ function pinRows(device: Json): Section {
     rows: device.list('pins').map((pin) => {
       const link = pinLink(pin, at);
       return [
-        text(stackWords(pin), link),
+        text(pin.text('label'), link),
         bytes(pin.number('pinned_bytes'), at),
         bytes(pin.number('block_bytes'), link),
         text(formatCount(pin.number('blocks')), link),

@@ -10,7 +10,6 @@ import {
   codeLine,
   delta,
   deviceName,
-  frameWords,
   line,
   named,
   NO_LINK,
@@ -89,7 +88,7 @@ function linkOf(suspect: Json, id: string): Link | null {
 }
 
 function whereOf(suspect: Json): string {
-  return oneFrame(suspect.at('common_frame')) || frameWords(suspect.list('stacks')[0]?.list('frames') ?? []);
+  return oneFrame(suspect.at('common_frame')) || (suspect.list('stacks')[0]?.text('label') ?? '');
 }
 
 function interval(low: string, high: string): string {
@@ -103,7 +102,7 @@ function suspectCard(suspect: Json): Card {
   const count = suspect.number('count');
   const since = suspect.number('since_cycle');
   const savers = suspect.at('alive').list('nodes')[0];
-  const saved = savers === undefined ? '' : frameWords(savers.list('frames'));
+  const saved = savers === undefined ? '' : savers.text('label');
   const optional: readonly (readonly [string, string])[] = [
     ['Layer', suspect.text('layer')],
     ['Saved in', savers === undefined || savers.list('frames').length === 0 || saved === whereOf(suspect) ? '' : saved],
@@ -183,7 +182,7 @@ function stackRows(suspects: readonly Json[]): Section {
         const link = linkOf(suspect, stack.text('id'));
         return [
           text(suspect.text('id'), link),
-          text(frameWords(stack.list('frames')), link),
+          text(stack.text('label'), link),
           delta(stack.number('bytes_per_cycle'), link),
           bytes(stack.number('bytes'), link),
         ];

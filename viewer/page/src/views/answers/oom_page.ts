@@ -16,7 +16,6 @@ import {
   numbers,
   EMPTY_PAGE,
   stackNumber,
-  stackWords,
   text,
   type Card,
   type Cell,
@@ -90,7 +89,7 @@ function requestCard(json: Json, at: Link): Card {
   return {
     title: text(`The request for ${formatBytes(json.number('requested_bytes'))}`),
     lines: [
-      line('By', text(stackWords(json), stackLink(at, json.text('stack')))),
+      line('By', text(json.text('label'), stackLink(at, json.text('stack')))),
       ...(json.text('source') === '' ? [] : [codeLine('Source', json.text('source'))]),
       ...(square === null ? [] : [line('Shape', text(`perhaps ${formatCount(square)} x ${formatCount(square)} elements`))]),
       ...(expected === '' ? [] : [line('This step', text(expected))]),
@@ -205,7 +204,7 @@ function byStack(json: Json, at: Link): Section {
       .map((row) => {
         const link = stackLink(at, row.text('id'));
         return [
-          text(stackWords(row), link),
+          text(row.text('label'), link),
           bytes(row.number('bytes'), link),
           text(formatCount(row.number('count')), link),
           text(words(row.text('category'))),

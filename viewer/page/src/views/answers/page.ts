@@ -93,24 +93,6 @@ export function stackNumber(id: string): number | null {
   return match === null ? null : Number(match[1]);
 }
 
-/**
- * Describes where a row's memory was allocated. For memory of a backward pass, this is the line of
- * the forward call.
- */
-export function stackWords(row: Json): string {
-  const forward = row.list('forward_frames');
-  return forward.length > 0 ? `backward of ${frameWords(forward)}` : frameWords(row.list('frames'));
-}
-
-/**
- * Returns 'forward (model.py:88)': the innermost frame of the program itself, otherwise the
- * innermost that is not the allocator's.
- */
-export function frameWords(frames: readonly Json[]): string {
-  const frame = frames.find((each) => each.text('role') === 'own') ?? frames.find((each) => each.text('role') !== 'allocator') ?? frames[0];
-  return frame === undefined ? 'unknown stack' : oneFrame(frame);
-}
-
 export function oneFrame(frame: Json): string {
   if (frame.isNull()) return '';
   const place = placeOf(frame);

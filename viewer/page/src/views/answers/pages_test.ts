@@ -10,7 +10,7 @@ import { fragPage } from './frag_page';
 import { leaksPage, suspectLink } from './leaks_page';
 import { ledgerPage } from './ledger_page';
 import { oomPage } from './oom_page';
-import { NO_LINK, stackNumber, stackWords, type Cell, type Link, type Page } from './page';
+import { NO_LINK, stackNumber, type Cell, type Link, type Page } from './page';
 
 function load(name: string): Json {
   return new Json(JSON.parse(readFileSync(new URL(`./fixtures/${name}.json`, import.meta.url), 'utf8')) as unknown);
@@ -20,17 +20,6 @@ function rowsOf(page: Page, title: RegExp): string[][] {
   const section = page.sections.find((each) => title.test(each.title));
   return section?.rows.map((row) => row.map((cell) => cell.text)) ?? [];
 }
-
-describe('a stack in words', () => {
-  const frame = (name: string, role: string): object => ({ function: name, file: 'train.py', line: 7, role });
-  const taken = [frame('malloc', 'allocator'), frame('at::empty', 'operator')];
-
-  it('is the line of the program', () => expect(stackWords(new Json({ frames: [...taken, frame('main', 'own')] }))).toBe('main (train.py:7)'));
-  it('is not the allocator if the program has no line', () => expect(stackWords(new Json({ frames: taken }))).toBe('at::empty (train.py:7)'));
-  it('of a backward pass is the line of the forward call', () => {
-    expect(stackWords(new Json({ frames: taken, forward_frames: [frame('at::mm', 'operator'), frame('forward', 'own')] }))).toBe('backward of forward (train.py:7)');
-  });
-});
 
 describe('out of memory', () => {
   const page = oomPage(load('oom'));
@@ -73,9 +62,9 @@ describe('out of memory', () => {
     const lines = Object.fromEntries(page.cards[0]!.lines.map(({ name, cell }) => [name, cell.text]));
     expect(lines['By']).toMatch(/^\S/);
     const expected = { from: 'earlier_steps', bytes: 22 * 2 ** 30, earlier_steps: 266, earlier_peak_bytes: 21 * 2 ** 30 };
-    const other = oomPage(new Json({ verdict: 'leak', source: 'loss = f(x)', evidence: { expected, available_bytes: 23 * 2 ** 30 } }));
+    const other = oomPage(new Json({ verdict: 'leak', label: 'main (train.py:7) > f', source: 'loss = f(x)', evidence: { expected, available_bytes: 23 * 2 ** 30 } }));
     expect(other.cards[0]!.lines.map(({ cell }) => cell.text)).toEqual([
-      'unknown stack', 'loss = f(x)', 'about 22.0 GiB (266 before it: up to 21.0 GiB), 23.0 GiB available',
+      'main (train.py:7) > f', 'loss = f(x)', 'about 22.0 GiB (266 before it: up to 21.0 GiB), 23.0 GiB available',
     ]);
   });
 

@@ -4,7 +4,7 @@
 import { plural } from '../../base/plural';
 import type { Json } from '../../base/json';
 import { words } from '../../base/words';
-import { bytes, delta, deviceName, named, NO_LINK, numbers, EMPTY_PAGE, stackNumber, stackWords, text, type Link, type Page, type Section } from '../answers/page';
+import { bytes, delta, deviceName, named, NO_LINK, numbers, EMPTY_PAGE, stackNumber, text, type Link, type Page, type Section } from '../answers/page';
 import type { RowTest, Side } from './compare_filter';
 
 /** Makes the page. `test` selects the rows to list; null lists all. */
@@ -88,6 +88,6 @@ function stackRow(device: Json, row: Json): Section['rows'][number] {
     bytes(row.number('new_bytes'), link('new')),
     text(before === after ? String(after) : `${before} → ${after}`, either),
     text(words(row.text('category'))),
-    text(`${stackWords(row)}${row.flag('moved') ? ', moved' : ''}`, either),
+    text(`${row.text('label')}${row.flag('moved') ? ', moved' : ''}`, either),
   ];
 }
