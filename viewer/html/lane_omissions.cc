@@ -56,12 +56,12 @@ void LaneOmissions::Note(analysis::RowId row, bool is_death, Step step, bool lef
   live_ = is_death ? live_ - size : live_ + size;
   if (left_out) {
     const auto category = static_cast<size_t>(categories_.Of(row).category);
-    const size_t at = trace_.rows.stack[row] * analysis::kCategories + category;
-    if (at >= by_stack_.size()) by_stack_.resize(at + 1);
+    Held& held = by_kind_[{trace_.rows.stack[row], trace_.rows.forward_stack[row],
+                           static_cast<uint32_t>(category)}];
     const int64_t sign = is_death ? -1 : 1;
     by_category_[category] += static_cast<uint64_t>(sign) * size;
-    by_stack_[at].bytes += sign * static_cast<int64_t>(size);
-    by_stack_[at].blocks += sign;
+    held.bytes += sign * static_cast<int64_t>(size);
+    held.blocks += sign;
     held_ += static_cast<uint64_t>(sign);
     if (!is_death) ++blocks_left_out_;
   }
@@ -87,13 +87,18 @@ void LaneOmissions::OpenBefore(uint64_t step) {
 }
 
 void LaneOmissions::NoteStacks(Step step) {
+  std::vector<std::pair<Kind, Held>> live;
+  for (const auto& [kind, held] : by_kind_) {
+    if (held.blocks != 0) live.emplace_back(kind, held);
+  }
+  std::sort(live.begin(), live.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
   auto entries = nlohmann::ordered_json::array();
-  for (size_t at = 0; at < by_stack_.size(); ++at) {
-    const Held& held = by_stack_[at];
-    if (held.blocks == 0) continue;
-    const auto stack = static_cast<uint32_t>(at / analysis::kCategories);
-    if (stack != 0) stacks_.insert(stack);
-    entries.push_back({stack, at % analysis::kCategories, held.bytes, held.blocks});
+  for (const auto& [kind, held] : live) {
+    for (const uint32_t stack : {kind.stack, kind.forward_stack}) {
+      if (stack != 0) stacks_.insert(stack);
+    }
+    entries.push_back({kind.stack, kind.forward_stack, kind.category, held.bytes, held.blocks});
   }
   stacks_at_.push_back({{"event", step}, {"entries", std::move(entries)}});
 }

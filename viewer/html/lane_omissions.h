@@ -9,10 +9,13 @@
 #ifndef GMT_VIEWER_HTML_LANE_OMISSIONS_H_
 #define GMT_VIEWER_HTML_LANE_OMISSIONS_H_
 
+#include <compare>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "viewer/html/standalone_file.h"
 #include "viewer/slab/slab.h"
@@ -34,6 +37,15 @@ class LaneOmissions {
   uint64_t at_peak() const { return at_peak_; }
 
  private:
+  struct Kind {
+    uint32_t stack = 0, forward_stack = 0, category = 0;
+
+    friend auto operator<=>(const Kind&, const Kind&) = default;
+    template <typename H>
+    friend H AbslHashValue(H hash, const Kind& kind) {
+      return H::combine(std::move(hash), kind.stack, kind.forward_stack, kind.category);
+    }
+  };
   struct Held {
     int64_t bytes = 0, blocks = 0;
   };
@@ -54,8 +66,8 @@ class LaneOmissions {
 
   uint64_t live_ = 0;  // bytes of all blocks of the lane
   std::vector<uint64_t> by_category_;
-  uint64_t held_ = 0;           // blocks left out and live
-  std::vector<Held> by_stack_;  // [stack * categories + category]
+  uint64_t held_ = 0;  // blocks left out and live
+  absl::flat_hash_map<Kind, Held> by_kind_;
   nlohmann::ordered_json stacks_at_ = nlohmann::ordered_json::array();
   absl::flat_hash_set<uint32_t> stacks_;
   uint64_t blocks_left_out_ = 0, at_peak_ = 0;

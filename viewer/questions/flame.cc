@@ -17,16 +17,26 @@ namespace {
 using analysis::FrameText;
 using analysis::RowId;
 
+struct StackPair {
+  uint32_t stack = 0, forward_stack = 0;  // 0: outside of backward passes
+
+  friend auto operator<=>(const StackPair&, const StackPair&) = default;
+  template <typename H>
+  friend H AbslHashValue(H hash, const StackPair& pair) {
+    return H::combine(std::move(hash), pair.stack, pair.forward_stack);
+  }
+};
 // Signed sums: blocks that went away count negatively.
-using ByStack = std::map<uint32_t, StackWeight>;
+using ByStack = std::map<StackPair, StackWeight>;
 
 absl::StatusOr<ByStack> WeighStacks(Recording& recording, const Scope& scope) {
   if (absl::Status status = CheckScope(recording, scope); !status.ok()) return status;
   absl::StatusOr<RowFilter> filter = RowFilter::Make(recording, scope.filter);
   if (!filter.ok()) return filter.status();
-  absl::flat_hash_map<uint32_t, StackWeight> weights;
+  absl::flat_hash_map<StackPair, StackWeight> weights;
   ForEachRow(recording, scope, *filter, [&](RowId row, int sign) {
-    StackWeight& weight = weights[recording.rows().stack[row]];
+    StackWeight& weight =
+        weights[{recording.rows().stack[row], recording.rows().forward_stack[row]}];
     weight.bytes += sign * static_cast<double>(recording.rows().size[row]);
     weight.blocks += sign;
     return true;
@@ -34,14 +44,37 @@ absl::StatusOr<ByStack> WeighStacks(Recording& recording, const Scope& scope) {
   return ByStack(weights.begin(), weights.end());
 }
 
-// Returns the calls of a stack in the order in which the graph shows them.
-analysis::FrameTextPointers PathOf(FrameTable& frames, uint32_t stack, const FlameQuery& query) {
-  analysis::FrameTextPointers path = frames.Frames(stack);
-  if (query.folded) {
-    const int leading = analysis::LeadingFrame(path);
+// Separates the calls of a backward pass from those of the forward pass.
+const FrameText* BackwardPass() {
+  static const FrameText* const frame = [] {
+    auto* made = new FrameText;
+    made->function = "backward pass";
+    made->role = symbols::FrameRole::kStart;
+    return made;
+  }();
+  return frame;
+}
+
+// Returns the calls of a stack, innermost first.
+analysis::FrameTextPointers CallsOf(FrameTable& frames, uint32_t stack, bool folded) {
+  analysis::FrameTextPointers calls = frames.Frames(stack);
+  if (folded) {
+    const int leading = analysis::LeadingFrame(calls);
     int i = 0;
-    std::erase_if(path,
+    std::erase_if(calls,
                   [&](const FrameText* frame) { return i++ != leading && frame->is_noise(); });
+  }
+  return calls;
+}
+
+// Returns the calls in the order in which the graph shows them.
+analysis::FrameTextPointers PathOf(FrameTable& frames, const StackPair& pair,
+                                   const FlameQuery& query) {
+  analysis::FrameTextPointers path = CallsOf(frames, pair.stack, query.folded);
+  const analysis::FrameTextPointers forward = CallsOf(frames, pair.forward_stack, query.folded);
+  if (!forward.empty()) {
+    path.push_back(BackwardPass());
+    path.insert(path.end(), forward.begin(), forward.end());
   }
   if (!query.inverted) std::reverse(path.begin(), path.end());
   return path;
@@ -49,9 +82,8 @@ analysis::FrameTextPointers PathOf(FrameTable& frames, uint32_t stack, const Fla
 
 void AddStacks(Recording& recording, const FlameQuery& query, const ByStack& stacks, bool is_before,
                FlameTreeBuilder& builder) {
-  for (const auto& [stack, weight] : stacks) {
-    builder.Add(PathOf(recording.frames, stack, query), weight, is_before);
-  }
+  for (const auto& [pair, weight] : stacks)
+    builder.Add(PathOf(recording.frames, pair, query), weight, is_before);
 }
 
 }  // namespace

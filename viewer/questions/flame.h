@@ -7,6 +7,9 @@
 //           │           └─ step 3
 //           └─ unknown 0            memory without a stack has a node of its own
 //
+// Memory of a backward pass is below the calls of the forward pass that caused it: after those
+// follow a node "backward pass" and its own calls.
+//
 //   F1  The root has the total of the table of the same scope; in a comparison, its `before` is the
 //       total of the other scope.
 //   F2  A node has at least the sum of its children, in either column, provided that nothing

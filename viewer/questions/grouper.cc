@@ -17,11 +17,11 @@ Grouper::Grouper(Recording& recording, TableQuery::By by) : recording_(recording
   of_stack_.assign(recording.frames.definitions().stack_count() + size_t{1}, kNotSeen);
 }
 
-Grouper::Key Grouper::LabelOf(uint32_t stack) {
-  const auto [found, is_new] = by_stack_.try_emplace(stack);
+Grouper::Key Grouper::LabelOf(uint32_t stack, uint32_t forward_stack) {
+  const auto [found, is_new] = by_stack_.try_emplace({stack, forward_stack});
   if (!is_new) return found->second;
   Key& key = found->second;
-  const FrameText* own = recording_.frames.Own(stack);
+  const FrameText* own = recording_.frames.Own(stack, forward_stack);
   const auto by =
       by_ == TableQuery::kFile ? analysis::GroupBy::kFile : analysis::GroupBy::kFunction;
   const std::string label = own == nullptr ? "" : analysis::GroupLabel(by, *own);
@@ -41,7 +41,7 @@ Grouper::Key Grouper::KeyOf(uint32_t row) {
               uint64_t{rows.forward_stack[row]} << 32 | rows.stack[row]};
     case TableQuery::kFunction:
     case TableQuery::kFile:
-      return LabelOf(rows.stack[row]);
+      return LabelOf(rows.stack[row], rows.forward_stack[row]);
     case TableQuery::kCategory:
       return {true, static_cast<uint64_t>(recording_.CategoryOf(row))};
     case TableQuery::kSize:
@@ -67,8 +67,7 @@ uint32_t Grouper::Find(const Key& key) {
 uint32_t Grouper::Of(uint32_t row) {
   // Ids in a damaged file may be arbitrary; ids out of range take the slow path.
   const uint32_t stack = recording_.rows().stack[row];
-  const bool is_pair = by_ == TableQuery::kStack && recording_.rows().forward_stack[row] != 0;
-  if (stack < of_stack_.size() && !is_pair) {
+  if (stack < of_stack_.size() && recording_.rows().forward_stack[row] == 0) {
     uint32_t& group = of_stack_[stack];
     return group != kNotSeen ? group : group = Find(KeyOf(row));
   }
@@ -90,7 +89,7 @@ Grouper::Name Grouper::NameOf(uint32_t group, uint32_t row) const {
       return {std::move(id), recording_.frames.Label(stack, forward_stack), ""};
     }
     case TableQuery::kFunction: {
-      const FrameText* own = recording_.frames.Own(stack);
+      const FrameText* own = recording_.frames.Own(stack, forward_stack);
       const std::string name = key.known ? labels_[key.value] : unknown;
       return {absl::StrCat("function/", name), name, own == nullptr ? "" : own->Place()};
     }

@@ -53,7 +53,7 @@ class Grouper {
     }
   };
   Key KeyOf(uint32_t row);
-  Key LabelOf(uint32_t stack);
+  Key LabelOf(uint32_t stack, uint32_t forward_stack);
   uint32_t Find(const Key& key);
 
   Recording& recording_;
@@ -62,12 +62,12 @@ class Grouper {
   absl::flat_hash_map<Key, uint32_t> groups_;
   Key last_key_;
   uint32_t last_group_ = UINT32_MAX;
-  // For kStack (memory outside of backward passes), kFunction, kFile: by stack; kNotSeen: no such
+  // For kStack, kFunction, kFile, of memory outside of backward passes: by stack; kNotSeen: no such
   // block of the stack was looked up yet.
   static constexpr uint32_t kNotSeen = UINT32_MAX;
   std::vector<uint32_t> of_stack_;
   // For kFunction, kFile.
-  absl::flat_hash_map<uint32_t, Key> by_stack_;
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, Key> by_stack_;  // and the forward pass's
   absl::flat_hash_map<std::string, uint64_t> by_label_;
   std::vector<std::string> labels_;
 };

@@ -25,10 +25,11 @@ inline constexpr uint32_t kMaxTableRows = 500;
 // All given parts must match; empty strings and nullopt match anything.
 struct Filter {
   // Text typed by the user. Plain text is searched for, ignoring case, in the functions ("forward
-  // (model.py)"), files ("model.py:41" too) and libraries of the stack, and in the block's address
-  // and name, in the type and shape of its tensor ("bfloat16 [8, 128]"), and in why it was alive
-  // ("saved for backward by MulBackward0"); an address finds the block that contains it. '/.../' is
-  // a regular expression (RE2) on the same texts.
+  // (model.py)"), files ("model.py:41" too) and libraries of the stack, and of the forward pass's
+  // stack for memory of a backward pass; in the block's address and name, in the type and shape of
+  // its tensor ("bfloat16 [8, 128]"), and in why it was alive ("saved for backward by
+  // MulBackward0"). An address finds the block that contains it. '/.../' is a regular expression
+  // (RE2) on the same texts.
   std::string text;
   std::string category;  // as FileMeta names them
   std::optional<uint32_t> stack, forward_stack, key;

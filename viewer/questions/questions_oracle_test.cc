@@ -74,14 +74,24 @@ class Slow {
     if (filter.text == "0x7f0000") {
       return absl::StrCat("0x", absl::Hex(rows.address[row])).rfind(filter.text, 0) == 0;
     }
-    for (const auto& frame : analysis::DescribeStack(made.definitions(), rows.stack[row])) {
-      const std::string& f = frame.function;
-      if (filter.text == "forward" && f == "forward") return true;
-      if (filter.text == "LINEAR" && f == "linear") return true;
-      if (filter.text[0] == '/' && (f == "forward" || f == "backward")) return true;
-      if (filter.text == "attention.py:10" && f == "attention") return true;
+    for (const uint32_t stack : {rows.stack[row], rows.forward_stack[row]}) {
+      for (const auto& frame : analysis::DescribeStack(made.definitions(), stack)) {
+        const std::string& f = frame.function;
+        if (filter.text == "forward" && f == "forward") return true;
+        if (filter.text == "LINEAR" && f == "linear") return true;
+        if (filter.text[0] == '/' && (f == "forward" || f == "backward")) return true;
+        if (filter.text == "attention.py:10" && f == "attention") return true;
+      }
     }
     return false;
+  }
+
+  // Innermost first.
+  std::vector<std::string> FunctionsOf(uint32_t stack) {
+    std::vector<std::string> functions;
+    for (const auto& frame : analysis::DescribeStack(made.definitions(), stack))
+      functions.push_back(frame.Name());
+    return functions;
   }
 
   std::vector<Signed> RowsOf(const Scope& scope) {
@@ -123,12 +133,18 @@ class Slow {
   }
 
   std::string KeyOf(TableQuery::By by, RowId row) {
-    const auto frames = analysis::DescribeStack(made.definitions(), rows.stack[row]);
+    const uint32_t forward = rows.forward_stack[row];
+    // All frames are Python code of the program: those of a backward pass precede those of the
+    // forward pass.
+    auto frames = analysis::DescribeStack(made.definitions(), rows.stack[row]);
+    if (frames.empty()) frames = analysis::DescribeStack(made.definitions(), forward);
     const int own = analysis::OwnFrame(frames);
     const auto* frame = own < 0 ? nullptr : &frames[static_cast<size_t>(own)];
     switch (by) {
       case TableQuery::kStack:
-        return absl::StrCat("stack/", rows.stack[row]);
+        return absl::StrCat(
+            "stack/", rows.stack[row],
+            rows.forward_stack[row] == 0 ? "" : absl::StrCat("+", rows.forward_stack[row]));
       case TableQuery::kFunction:
         return frame == nullptr
                    ? "function/unknown"
@@ -377,12 +393,15 @@ TEST(QuestionsOracleTest, FlameGraphHasEveryPathWithItsBytes) {
       std::map<std::string, double> expected = {{"", 0}};
       for (const Signed& row : slow.RowsOf(query.scope)) {
         const double bytes = row.sign * static_cast<double>(slow.rows.size[row.row]);
-        auto frames = analysis::DescribeStack(slow.made.definitions(), slow.rows.stack[row.row]);
-        if (!query.inverted) std::reverse(frames.begin(), frames.end());
+        std::vector<std::string> calls = slow.FunctionsOf(slow.rows.stack[row.row]);
+        const auto forward = slow.FunctionsOf(slow.rows.forward_stack[row.row]);
+        if (!forward.empty()) calls.push_back("backward pass");
+        calls.insert(calls.end(), forward.begin(), forward.end());
+        if (!query.inverted) std::reverse(calls.begin(), calls.end());
         std::string path;
         expected[path] += bytes;
-        for (const auto& frame : frames) expected[path += ";" + frame.Name()] += bytes;
-        if (frames.empty()) expected[";unknown"] += bytes;
+        for (const std::string& call : calls) expected[path += ";" + call] += bytes;
+        if (calls.empty()) expected[";unknown"] += bytes;
       }
       const auto flame = MakeFlame(slow.recording, query);
       ASSERT_TRUE(flame.ok()) << flame.status();

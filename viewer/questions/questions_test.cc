@@ -253,6 +253,27 @@ TEST_F(QuestionsTest, FoldedFlameGraphKeepsTheCalledFunction) {
               ElementsAre("all", "at::native::linear", "main"));
 }
 
+TEST_F(QuestionsTest, BackwardPassIsBelowTheCallsOfTheForwardPass) {
+  script_.Alloc(0x1000, 64, {"linear", "main"});
+  script_.Alloc(0x2000, 32, {"MmBackward0"}).forward_stack = script_.Stack({"linear", "main"});
+  FlameQuery query;
+  query.scope.lane = 1;
+  query.scope.to = 2;
+  Questions& questions = Ask();
+  const auto flame = questions.AnswerFlame(query);
+  ASSERT_TRUE(flame.ok()) << flame.status();
+  std::vector<std::string> nodes;
+  for (size_t i = 0; i < flame->name.size(); ++i) {
+    const std::string& name = flame->names[flame->name[i]];
+    nodes.push_back(
+        absl::StrCat(flame->parent[i], " ", name.substr(0, name.find('\t')), " ", flame->bytes[i]));
+  }
+  EXPECT_THAT(nodes, ElementsAre("0 all 96", "0 main 96", "1 linear 96", "2 backward pass 32",
+                                 "3 MmBackward0 32"));
+  query.scope.filter.text = "linear";
+  EXPECT_EQ(questions.AnswerFlame(query)->total, 96);
+}
+
 TEST_F(QuestionsTest, BothColumnsOfAComparisonAddUp) {
   script_.Alloc(0x1000, 64, {"a", "main"});
   script_.Alloc(0x2000, 128, {"b", "main"});

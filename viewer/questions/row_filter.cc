@@ -196,7 +196,7 @@ bool RowFilter::Matches(RowId row) {
   if (filter_.stack && *filter_.stack != stack) return false;
   if (filter_.forward_stack && *filter_.forward_stack != rows.forward_stack[row]) return false;
   if (filter_.key && !KeyFits(stack)) return false;
-  if (filter_.text.empty() || StackFits(stack)) return true;
+  if (filter_.text.empty() || StackFits(stack) || StackFits(rows.forward_stack[row])) return true;
   return NameFits(rows.Name(row)) || AddressFits(row) || TensorFits(row) || AliveFits(row);
 }
 

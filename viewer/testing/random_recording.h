@@ -2,7 +2,8 @@
 //
 // For tests: a recording with everything that a trace can show: segments with blocks, blocks
 // outside of segments, lost frees, frees of memory from before, frees that wait for other streams,
-// several devices, streams and threads, stacks of any depth or none, and equal times.
+// several devices, streams and threads, stacks of any depth or none, also of forward passes, and
+// equal times.
 
 #ifndef GMT_VIEWER_TESTING_RANDOM_RECORDING_H_
 #define GMT_VIEWER_TESTING_RANDOM_RECORDING_H_
@@ -124,7 +125,9 @@ class RandomRecording {
     }
     if (Any(2) == 0) return Decorate(script_.FreeBlock(address), device);
     // The block may overlap the next slot, or one that is still held.
-    Decorate(script_.Block(address, 512 * (1 + Any(600)), AnyStack()), device);
+    auto& event = script_.Block(address, 512 * (1 + Any(600)), AnyStack());
+    if (Any(4) == 0) event.forward_stack = script_.Stack(AnyStack());
+    Decorate(event, device);
   }
 
   std::mt19937 random_;

@@ -191,14 +191,15 @@ export class EmbeddedSource implements DataSource {
     const context = await this.filterContext(scope.file, scope.lane);
     const { lane, stacks } = context;
     const test = blockTest(scope.filter, context);
-    const weights = new Map<number, Weight>();
+    const weights = new Map<string, StackWeight>();
     forEachBlock(lane, scope, test, (block, sign) => {
       const k = lane.blocks.kind[block]!;
-      addWeight(weights, lane.kinds.stack[k]!, sign * lane.kinds.size[k]!, sign);
+      addWeight(weights, lane.kinds.stack[k]!, lane.kinds.forward[k]!, sign * lane.kinds.size[k]!, sign);
     });
     const absent = absentOf(lane, scope, test);
-    for (const { stack, bytes, blocks } of absent.stacks?.entries ?? []) addWeight(weights, stack, bytes, blocks);
-    for (const [stack, weight] of [...weights].sort(([a], [b]) => a - b)) builder.addStack(stacks, stack, weight, isBefore);
+    for (const { stack, forward, bytes, blocks } of absent.stacks?.entries ?? []) addWeight(weights, stack, forward, bytes, blocks);
+    const inOrder = [...weights.values()].sort((a, b) => a.stack - b.stack || a.forward - b.forward);
+    for (const weight of inOrder) builder.addStack(stacks, weight.stack, weight.forward, weight, isBefore);
     if (absent.stacks === null) builder.addAbsent(absent, isBefore);
   }
 
@@ -227,11 +228,17 @@ export class EmbeddedSource implements DataSource {
   }
 }
 
-function addWeight(weights: Map<number, Weight>, stack: number, bytes: number, blocks: number): void {
-  const weight = weights.get(stack) ?? { bytes: 0, blocks: 0 };
+interface StackWeight extends Weight {
+  readonly stack: number;
+  readonly forward: number;
+}
+
+function addWeight(weights: Map<string, StackWeight>, stack: number, forward: number, bytes: number, blocks: number): void {
+  const key = `${stack}+${forward}`;
+  const weight = weights.get(key) ?? { stack, forward, bytes: 0, blocks: 0 };
   weight.bytes += bytes;
   weight.blocks += blocks;
-  weights.set(stack, weight);
+  weights.set(key, weight);
 }
 
 function checkWindow({ from, to, columns }: p.Window): void {

@@ -66,7 +66,7 @@ function source(omitted: boolean): EmbeddedSource {
   const fields = {
     blocks: 3, waits: 1, mapped: 0, kinds: 2, borders: omitted ? 3 : 0, codes: omitted ? 2 : 0, pools: [], tensors: ['float32 [8, 4]'], alives: ['a parameter'], 'driver_used.count': 3,
     spaces: [{ place: 0, size: 1 << 20, address: '0x7f0000000000', label: 'large', lives: [[1, null]] }],
-    omitted: omitted ? [{ event: 4, entries: [[2, 1, 10, 1]] }] : [],
+    omitted: omitted ? [{ event: 4, entries: [[2, 0, 1, 10, 1]] }] : [],
   };
   const lane = encodeSlab('lane', fields, new Map(Object.entries(arrays)));
   const clock = encodeSlab('clock', { events: 4, points: 2 }, new Map([['event', deltas([0, 4])], ['ns', deltas([0, 400])]]));

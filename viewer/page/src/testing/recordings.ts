@@ -40,8 +40,8 @@ export async function blocksOf(source: DataSource, filter = NO_FILTER): Promise<
   return source.find({ file: 0, lane: 0, filter, of: 'born', from: 0, to }, NO_ROW, 10_000);
 }
 
-/** Returns a function that returns the stacks of a tile. */
-export async function stacksOf(source: DataSource, { stack }: BlockTile): Promise<(id: number) => StackInfo> {
-  const stacks = new Map((await source.stacks(0, [...new Set(stack)])).map((info) => [info.stack, info]));
+/** Returns a function that returns the stacks of a tile, also those of forward passes. */
+export async function stacksOf(source: DataSource, { stack, forward_stack: forward }: BlockTile): Promise<(id: number) => StackInfo> {
+  const stacks = new Map((await source.stacks(0, [...new Set([...stack, ...forward])])).map((info) => [info.stack, info]));
   return (id) => stacks.get(id)!;
 }

@@ -85,7 +85,7 @@ function textOfKindTest(text: string, stacks: StackTable, texts: FileTexts, lane
   const frameFits = (id: number): boolean => remember(frames, id, () => textsOfFrame(stacks.frame(id)).some(fits));
   const stackFits = (stack: number): boolean => remember(known, stack, () => stacks.frameIds(stack).some(frameFits));
   return (k) => {
-    if (stackFits(lane.kinds.stack[k]!)) return true;
+    if (stackFits(lane.kinds.stack[k]!) || stackFits(lane.kinds.forward[k]!)) return true;
     const name = lane.kinds.name[k]!;
     if (name !== 0 && fits(texts.names[String(name)] ?? '')) return true;
     const { tensor, alive } = lane.kinds;

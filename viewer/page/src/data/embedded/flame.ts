@@ -30,9 +30,12 @@ export class FlameTreeBuilder {
     this.node(0, 'all\t\tfolded', true);
   }
 
-  /** Adds the weight of a stack to all nodes of its path. */
-  addStack(stacks: StackTable, stack: number, weight: Weight, isBefore: boolean): void {
-    this.add(pathOf(stacks.framesOf(stack), this.style), weight, isBefore);
+  /** Adds the weight of a stack to all nodes of its path. `forward`: 0 outside of backward passes. */
+  addStack(stacks: StackTable, stack: number, forward: number, weight: Weight, isBefore: boolean): void {
+    const calls = callsOf(stacks, stack, this.style);
+    const caller = forward === 0 ? [] : callsOf(stacks, forward, this.style);
+    const path = caller.length === 0 ? calls : [...calls, BACKWARD_PASS, ...caller];
+    this.add(this.style.inverted ? path : [...path].reverse(), weight, isBefore);
   }
 
   /** Adds what is not in the file below the root, under a name that says so. */
@@ -99,14 +102,16 @@ function withoutTabs(text: string): string {
   return text.replace(/[\t\n]/g, ' ');
 }
 
-function pathOf(frames: readonly Frame[], style: TreeStyle): readonly Frame[] {
-  let path = frames;
-  if (style.folded) {
-    path = frames.filter((frame) => frame.kind !== 'folded');
-    // Keeps one frame of a stack that is only noise.
-    if (path.length === 0) path = frames.slice(0, 1);
-  }
-  return style.inverted ? path : [...path].reverse();
+// Separates the calls of a backward pass from those of the forward pass.
+const BACKWARD_PASS: Frame = { function: 'backward pass', file: '', line: 0, library: '', kind: 'folded' };
+
+/** Returns the calls of a stack, innermost first. */
+function callsOf(stacks: StackTable, stack: number, style: TreeStyle): readonly Frame[] {
+  const frames = stacks.framesOf(stack);
+  if (!style.folded) return frames;
+  const shown = frames.filter((frame) => frame.kind !== 'folded');
+  // Keeps one frame of a stack that is only noise.
+  return shown.length === 0 ? frames.slice(0, 1) : shown;
 }
 
 export function styleOf(query: FlameQuery, withLines: boolean): TreeStyle {

@@ -52,7 +52,7 @@ export interface Omissions {
 /** The part of the live set at an event that is not in the blocks of the file. */
 export interface OmittedStacks {
   readonly event: number;
-  readonly entries: readonly { readonly stack: number; readonly category: number; readonly bytes: number; readonly blocks: number }[];
+  readonly entries: readonly { readonly stack: number; readonly forward: number; readonly category: number; readonly bytes: number; readonly blocks: number }[];
 }
 
 export interface Changes {
@@ -231,11 +231,11 @@ function readOmissions(columns: PackedColumns, slab: Slab): Omissions {
 
 interface PackedStacks {
   readonly event: number;
-  readonly entries: readonly (readonly [number, number, number, number])[];
+  readonly entries: readonly (readonly [number, number, number, number, number])[];
 }
 
 function unpackStacks(packed: PackedStacks): OmittedStacks {
-  const entries = packed.entries.map(([stack, category, bytes, blocks]) => ({ stack, category, bytes, blocks }));
+  const entries = packed.entries.map(([stack, forward, category, bytes, blocks]) => ({ stack, forward, category, bytes, blocks }));
   return { event: packed.event, entries };
 }
 

@@ -136,7 +136,7 @@ function nameOf(by: TableQuery['by'], kind: number, { meta, stacks, lane }: Tabl
   const { kinds } = lane;
   const stack = kinds.stack[kind]!;
   const forward = kinds.forward[kind]!;
-  const own = stacks.ownOf(stack, 0);
+  const own = stacks.ownOf(stack, forward);
   switch (by) {
     case 'stack': {
       const isUnknown = stack === 0 && forward === 0;

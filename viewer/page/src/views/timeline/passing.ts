@@ -1,5 +1,5 @@
 // Tests which items of a tile match a filter. The text is matched against the frames of their
-// stacks; all other matches are requested from the source (found_rows.ts).
+// stacks, and of the forward pass's for memory of a backward pass; all other matches are requested from the source (found_rows.ts).
 
 import { textsOfFrame, textTest } from '../../data/text_filter';
 import { NO_ROW, type BlockTile, type FileMeta, type Filter, type StackInfo } from '../../data/protocol';
@@ -41,7 +41,8 @@ export function passingItems(
         (filter.key === null || tile.key[i] === filter.key) &&
         (filter.min_size === null || tile.size[i]! >= filter.min_size) &&
         (filter.max_size === null || tile.size[i]! <= filter.max_size) &&
-        (filter.text === '' || roles.has(tile.role[i]!) || dtypes.has(tile.dtype[i]!) || hasText(tile.stack[i]!) || isFound(row)),
+        (filter.text === '' || roles.has(tile.role[i]!) || dtypes.has(tile.dtype[i]!) || hasText(tile.stack[i]!) ||
+          (tile.forward_stack[i] !== 0 && hasText(tile.forward_stack[i]!)) || isFound(row)),
     ),
   );
 }
