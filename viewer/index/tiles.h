@@ -90,7 +90,8 @@ struct CurveTile {
 struct ColumnPeaks {
   std::vector<uint32_t> event;  // ascending
   std::vector<bool> is_known;
-  std::vector<uint32_t> first, last;  // a column covers the states after these and between
+  std::vector<uint32_t> first = {},
+                        last = {};  // a column covers the states after these and between
 };
 
 enum BlockBits : uint8_t { kFromBefore = 1, kPending = 2, kNotFreed = 4 };
