@@ -3,10 +3,12 @@ that observe a running process.
 
 Usage: growing.py LIBRARY SECONDS [BYTES]
   LIBRARY  the CUDA runtime's path
+  SECONDS  how long; `input`: until standard input ends
 Prints the number of allocations after each one.
 """
 
 import ctypes
+import select
 import sys
 import time
 
@@ -20,11 +22,17 @@ def grow(size):
     assert code == 0, code
 
 
+def is_over(end):
+    if end == "input":
+        return bool(select.select([sys.stdin], [], [], 0)[0])
+    return time.monotonic() >= end
+
+
 def main():
     size = int(sys.argv[3]) if len(sys.argv) > 3 else 1 << 20
-    end = time.monotonic() + float(sys.argv[2])
+    end = sys.argv[2] if sys.argv[2] == "input" else time.monotonic() + float(sys.argv[2])
     count = 0
-    while time.monotonic() < end:
+    while not is_over(end):
         grow(size)
         count += 1
         print(count, flush=True)

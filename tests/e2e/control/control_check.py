@@ -463,7 +463,8 @@ def prometheus_scrapes_it(rig, folder):
     if shutil.which("prometheus") is None:
         print("       (no Prometheus: nothing was scraped)")
         return
-    port, own = free_port(), free_port()
+    port = free_port()
+    own = port + 1
     rules = pathlib.Path(__file__).resolve().parents[3] / "share/prometheus/gpumemtrace.rules.yml"
     (folder / "prometheus.yml").write_text(
         "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
@@ -483,7 +484,7 @@ def prometheus_scrapes_it(rig, folder):
                     return json.loads(get(url))["data"]["result"]
                 return []
 
-            wait_for("growth in Prometheus", lambda: query("delta(gpumemtrace_device_memory_inuse_bytes[10s]) > 0"))
+            wait_for("growth in Prometheus", lambda: query("delta(gpumemtrace_device_memory_inuse_bytes[10m]) > 0"))
             (up,) = query("up")
             assert up["value"][1] == "1", up
             (series,) = query("count({__name__=~'gpumemtrace_.*'})")

@@ -15,6 +15,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 import rig as recording_rig  # noqa: E402
+from waiting import wait_for  # noqa: E402
 
 NOBODY = 65534
 SECRET = "hunter2-of-ann"
@@ -128,9 +129,10 @@ def parts_of_a_stripped_recording_name_no_folder_either(rig, folder):
     secret = b"home-of-ann"
     for name, options in (("plain", ()), ("stripped", ("--strip-paths", "--strip-args"))):
         (folder / name).mkdir()
-        recorded = rig.run(folder / name, [sys.executable, program, runtime, "1"], options=[*limits, *options])
+        command = [sys.executable, program, runtime, "input"]
+        with rig.running(folder / name, command, options=[*limits, *options]) as recorded:
+            wait_for("three parts", lambda: len(list((folder / name).glob("*.gmt"))) >= 3)
         files = sorted((folder / name).glob("*.gmt"))
-        assert len(files) >= 3, files
         for file in files:
             content = everything_in(recorded, file)
             assert (secret in content) == (name == "plain"), file
