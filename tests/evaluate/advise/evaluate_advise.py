@@ -35,7 +35,7 @@ CHANGES = {
     "no_momentum": {"set_to_none": ("--zero-grad-after",), "checkpoint": ("--checkpoint",)},
     "small_batch": {"set_to_none": ("--zero-grad-after",), "fused_optimizer": ("--optimizer", "fused")},
     "attention_written_out": {"attention": ("--fused-attention",)},
-    "rmsprop_clipped": {"fused_optimizer": ("--optimizer", "single")},
+    "rmsprop_clipped": {"single_tensor_optimizer": ("--optimizer", "single")},
     # Never zeroes its gradients.
     "last_batch_larger": {"set_to_none": ("--zero-grad",)},
     "leaking_losses": {"fix_leak": ("--no-leak",), "set_to_none": ("--zero-grad-after",)},
