@@ -247,8 +247,12 @@ absl::Status Changes::UseForeach(ProgramChange& change) const {
   std::map<uint64_t, uint64_t> states;  // their number by size: two for each parameter
   std::map<Step, int64_t> temporaries;  // changes of their bytes
   uint64_t needed = 0;
+  Step last = 0;  // the end of the last step of the optimizer
+  for (const PhaseSpan& span : spans_.spans) {
+    if (span.phase == Phase::kOptimizer) last = span.end;
+  }
   ForEachBlock([&](RowId row) {
-    if (CategoryOf(row) == Category::kOptimizerState && rows_.death[row] == kNever) {
+    if (CategoryOf(row) == Category::kOptimizerState && rows_.HeldAfter(row, last)) {
       needed += ++states[rows_.size[row]] % 2 == 0 ? rows_.size[row] : 0;
     } else if (IsOfOptimizerStep(row)) {
       temporaries[rows_.birth[row]] += static_cast<int64_t>(rows_.size[row]);
