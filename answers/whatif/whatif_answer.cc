@@ -67,18 +67,26 @@ std::string RowText(const Scenario& scenario, const ScenarioResult& result, size
                      reserved, range, least, Count(result.retries), Outcome(result));
 }
 
-// "Calls of the driver take: 12.0 ms as recorded, 41.0 ms max_split_size_mb:512.\n"; "" if nothing
-// is known but what was recorded.
+// "Calls of the driver, at their recorded cost: as recorded 12.0 ms, max_split_size_mb:512 41.0 ms"
+// in lines that fit the terminal; "" if nothing is known but what was recorded.
 std::string DriverText(const std::vector<Scenario>& scenarios,
-                       const std::vector<ScenarioResult>& results) {
-  std::string text;
+                       const std::vector<ScenarioResult>& results, const Terminal& terminal) {
+  if (results[0].driver_ns.value_or(0) == 0) return "";
+  std::string text, line = "Calls of the driver, at their recorded cost:";
   size_t known = 0;
   for (size_t i = 0; i < results.size(); ++i) {
-    if (!results[i].driver_ns || results[0].driver_ns.value_or(0) == 0) continue;
-    text += fmt::format("{}{} {}", known++ == 0 ? "" : ", ",
-                        Duration(static_cast<int64_t>(*results[i].driver_ns)), scenarios[i].name);
+    if (!results[i].driver_ns) continue;
+    const std::string part =
+        fmt::format("{} {} {}", known++ == 0 ? "" : ",", scenarios[i].name,
+                    Duration(static_cast<int64_t>(*results[i].driver_ns)));
+    if (line.size() + part.size() > static_cast<size_t>(terminal.width)) {
+      text += line + ",\n";
+      line = " " + part.substr(1);
+    } else {
+      line += part;
+    }
   }
-  return known > 1 ? "Calls of the driver take, at their recorded cost: " + text + ".\n" : "";
+  return known > 1 ? text + line + "\n" : "";
 }
 
 // "large_segment_size_mb is an option of PyTorch 2.11 and later; recorded was 2.6.\n"
@@ -288,7 +296,7 @@ std::string WhatifAnswer::Text(const Terminal& terminal) const {
     if (real != real_.end()) text += RealText(results_[i], real->second);
     text += "\n";
   }
-  text += "\n" + DriverText(scenarios_, results_);
+  text += "\n" + DriverText(scenarios_, results_, terminal);
   text += fmt::format("The replay of the recorded settings agrees: {}.\n",
                       ReproductionText(reproduction_));
   text += VersionText(settings_, history_.torch);
