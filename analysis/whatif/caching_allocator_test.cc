@@ -288,6 +288,16 @@ TEST(AllocatorSettingsTest, TextIsReadAsTheSameSettings) {
   }
 }
 
+TEST(AllocatorSettingsTest, OptionsCameWithReleases) {
+  EXPECT_EQ(ParseTorchVersion("2.11.0+cu130"), (TorchVersion{2, 11}));
+  EXPECT_EQ(ParseTorchVersion("2.6"), (TorchVersion{2, 6}));
+  for (const char* text : {"", "2", "2.", ".6", "v2.6", "two.six", "99999999999.1"})
+    EXPECT_EQ(ParseTorchVersion(text), std::nullopt) << text;
+  EXPECT_LT((TorchVersion{2, 9}), (TorchVersion{2, 10}));
+  EXPECT_EQ(FirstWithOption("expandable_segments"), std::nullopt);
+  EXPECT_EQ(FirstWithOption("large_segment_size_mb"), (TorchVersion{2, 11}));
+}
+
 TEST(AllocatorSettingsTest, RefusesWhatPyTorchRefuses) {
   for (const char* text : {"expandable_segments", "expandable_segments:true",
                            "max_split_size_mb:20", "max_split_size_mb:many", "no_such_option:1",

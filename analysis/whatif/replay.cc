@@ -174,6 +174,21 @@ RunResult Run(const AllocatorHistory& history, const Scenario& scenario,
   return result;
 }
 
+// `unlimited`: the replay with these settings whose capacity was never used up.
+Need NeedAfter(const AllocatorHistory& history, const AllocatorSettings& settings,
+               const ScenarioResult& unlimited) {
+  const auto runs_out = [&](uint64_t limit) {
+    return Run(history, {"", settings, limit}, {.alone = true}).is_out_of_memory();
+  };
+  uint64_t fails = unlimited.peak_allocated, succeeds = unlimited.peak_reserved;
+  if (fails >= succeeds || !runs_out(fails)) return {fails, fails};
+  while (succeeds - fails > succeeds / 100) {
+    const uint64_t limit = fails + (succeeds - fails) / 2;
+    (runs_out(limit) ? fails : succeeds) = limit;
+  }
+  return {succeeds, unlimited.peak_allocated};
+}
+
 // Bytes that were allocated and released in one request. A page of an expandable segment is an
 // event of its own in some recordings; others have one event for all that one request needed.
 struct Moved {
@@ -256,25 +271,6 @@ bool Fits(const AllocatorHistory& history, const Scenario& scenario) {
   }
   return true;
 }
-
-namespace {
-
-// `unlimited`: the replay with these settings whose capacity was never used up.
-Need NeedAfter(const AllocatorHistory& history, const AllocatorSettings& settings,
-               const ScenarioResult& unlimited) {
-  const auto runs_out = [&](uint64_t limit) {
-    return Run(history, {"", settings, limit}, {.alone = true}).is_out_of_memory();
-  };
-  uint64_t fails = unlimited.peak_allocated, succeeds = unlimited.peak_reserved;
-  if (fails >= succeeds || !runs_out(fails)) return {fails, fails};
-  while (succeeds - fails > succeeds / 100) {
-    const uint64_t limit = fails + (succeeds - fails) / 2;
-    (runs_out(limit) ? fails : succeeds) = limit;
-  }
-  return {succeeds, unlimited.peak_allocated};
-}
-
-}  // namespace
 
 Need NeedOf(const AllocatorHistory& history, const AllocatorSettings& settings) {
   return NeedAfter(

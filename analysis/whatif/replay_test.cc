@@ -207,6 +207,10 @@ TEST_F(AllocatorReplayTest, LeastReservedIsWhereTheFirstRequestFails) {
   EXPECT_GE(need.least_reserved, 100 * kMiB);
   EXPECT_LE(need.least_reserved, 102 * kMiB);
   Scenario scenario = With(*history, "");
+  for (const uint64_t capacity : {AllocatorSettings::kUnlimited, 110 * kMiB, 90 * kMiB}) {
+    scenario.capacity = capacity;
+    EXPECT_EQ(Predict(*history, scenario).least_reserved, need.least_reserved) << capacity;
+  }
   scenario.capacity = need.least_reserved;
   EXPECT_FALSE(Predict(*history, scenario).is_out_of_memory());
 }
