@@ -94,9 +94,10 @@ absl::Status ParseProgram(const WhatifArguments& options, answers::ProgramOption
   program->checkpoints = options.checkpoints;
   program->optimizers = options.optimizers;
   for (const std::string& optimizer : options.optimizers) {
-    if (optimizer != "8bit" && optimizer != "fused" && optimizer != "single") {
-      return UsageError(
-          absl::StrCat("--optimizer: '", optimizer, "' is none of 8bit, fused and single"));
+    if (optimizer != "8bit" && optimizer != "fused" && optimizer != "foreach" &&
+        optimizer != "single") {
+      return UsageError(absl::StrCat("--optimizer: '", optimizer,
+                                     "' is none of 8bit, fused, foreach and single"));
     }
   }
   for (const std::string& dtype : options.dtypes) {
@@ -183,7 +184,8 @@ void AddWhatif(Program& program) {
   command.Option("--checkpoint", &options->checkpoints, "LAYERS",
                  "a scenario in which the layers of this class are recomputed; auto: the best");
   command.Option("--optimizer", &options->optimizers, "KIND",
-                 "a scenario with another optimizer: 8bit, fused, or single (foreach=False)");
+                 "a scenario with another optimizer: 8bit, fused, foreach, or single "
+                 "(foreach=False)");
   command.Option("--dtype", &options->dtypes, "bf16", "a scenario with autocast to bfloat16");
   command.Option("--shard", &options->shards, "N",
                  "a scenario with the model divided among N GPUs");

@@ -8,7 +8,8 @@
 //       frees at the recorded peak.
 //   A2  `further_bytes` add up to the difference between the recorded peak and that of the program
 //       with all changes.
-//   A3  After an out of memory, the actions of `oom` (analysis/oom/oom.h) are the advice.
+//   A3  After an out of memory, the actions of `oom` (analysis/oom/oom.h) come first. Other changes
+//       count with what they save in earlier steps, or with what they free at the failure.
 //
 // Thread safety: pure function. Cost: two walks over the rows for each change, and with
 // `replay_all` a replay for each.

@@ -15,10 +15,11 @@ struct Known {
   std::string_view file, name;
   uint64_t least_state, most_state;
   bool makes_state_at_once = false;
+  bool has_foreach_temporaries = false;
 };
 constexpr Known kKnown[] = {{"sgd.py", "SGD", 0, 1},
-                            {"adam.py", "Adam", 2, 2},
-                            {"adamw.py", "AdamW", 2, 2},
+                            {"adam.py", "Adam", 2, 2, false, true},
+                            {"adamw.py", "AdamW", 2, 2, false, true},
                             {"adamax.py", "Adamax", 2, 2},
                             {"nadam.py", "NAdam", 2, 2},
                             {"radam.py", "RAdam", 2, 2},
@@ -70,6 +71,7 @@ Optimizer OptimizerOf(const std::vector<FrameText>& constructor) {
       optimizer.least_state = known->least_state;
       optimizer.most_state = known->most_state;
       optimizer.makes_state_at_once = known->makes_state_at_once;
+      optimizer.has_foreach_temporaries = known->has_foreach_temporaries;
     }
   }
   if (optimizer.name.empty()) optimizer.name = of_class->FileName();

@@ -30,6 +30,9 @@ struct Optimizer {
   // they are used with momentum.
   uint64_t least_state = 2, most_state = 2;
   bool makes_state_at_once = false;  // in its constructor, not in its first step
+  // Whether its step with foreach=True has one temporary tensor for each parameter, at the same
+  // time; false if that depends on its options, or is not known.
+  bool has_foreach_temporaries = false;
 };
 
 // Returns the first optimizer that was created before this moment.

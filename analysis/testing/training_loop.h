@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "analysis/testing/training_script.h"
+#include "format/event.h"
 #include "format/units.h"
 
 namespace gmt::analysis {
@@ -20,9 +21,13 @@ struct TrainingLoop {
 
   TrainingScript script;
   bool zero_grad_after_step = false;
+  uint64_t temporary_mib = 8;    // of the optimizer's step
+  bool without_caching = false;  // PYTORCH_NO_CUDA_MEMORY_CACHING: tensors are driver memory
 
   void Train(uint64_t steps) {
+    script.calls_driver = without_caching;
     Add(kWeights, 8, script.Parameter());
+    if (without_caching) script.script().Role(kWeights << 32, format::kRoleParameter);
     for (uint64_t step = 1; step <= steps; ++step) {
       const bool is_first = step == 1;
       Add(kBatch, 1, script.Batch());
@@ -39,7 +44,8 @@ struct TrainingLoop {
           Add(kState, 8, script.State());
           Add(kState + 1, 8, script.State());
         }
-        Add(kTemporary, 8, script.InOptimizer("_multi_tensor_adam", "at::native::_foreach_add"));
+        Add(kTemporary, temporary_mib,
+            script.InOptimizer("_multi_tensor_adam", "at::native::_foreach_add"));
         Free(kTemporary);
       });
       if (zero_grad_after_step) Free(kGradients);
@@ -51,9 +57,19 @@ struct TrainingLoop {
   enum : uint64_t { kWeights = 1, kBatch, kFirst, kSecond, kGradients, kTemporary, kState };
 
   void Add(uint64_t place, uint64_t mib, uint32_t stack) {
-    script.Block(place << 32, mib * kMiB, stack);
+    if (without_caching) {
+      script.script().Alloc(place << 32, mib * kMiB).stack = stack;
+    } else {
+      script.Block(place << 32, mib * kMiB, stack);
+    }
   }
-  void Free(uint64_t place) { script.Free(place << 32); }
+  void Free(uint64_t place) {
+    if (without_caching) {
+      script.script().Free(place << 32, 0);
+    } else {
+      script.Free(place << 32);
+    }
+  }
 };
 
 }  // namespace gmt::analysis

@@ -31,7 +31,9 @@ class TrainingScript {
 
   uint32_t Stack(const Places& places) {
     std::vector<uint32_t> frames;
-    for (const Place& place : places) {
+    Places all = places;
+    if (calls_driver) all.insert(all.begin(), {"c10::cuda::CUDACachingAllocator::raw_alloc()"});
+    for (const Place& place : all) {
       format::FrameInfo frame;
       frame.function = script_.builder().InternString(place.function);
       if (!place.file.empty()) {
@@ -97,6 +99,7 @@ class TrainingScript {
 
   EventScript& script() { return script_; }
   bool with_ranges = true;
+  bool calls_driver = false;  // stacks end in PyTorch's allocator, which calls the driver
 
  private:
   static constexpr const char* kEngine =

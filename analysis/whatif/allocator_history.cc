@@ -24,7 +24,8 @@ std::string TextOf(const NamedText& setting) {
   return is_quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-absl::Status ReadSettings(const Trace& trace, AllocatorSettings& settings) {
+absl::Status ReadSettings(const Trace& trace, AllocatorHistory& history) {
+  AllocatorSettings& settings = history.settings;
   for (const NamedText& setting : trace.settings) {
     if (setting.name == "PYTORCH_NO_CUDA_MEMORY_CACHING" && !setting.text.empty()) {
       return absl::FailedPreconditionError(
@@ -34,6 +35,10 @@ absl::Status ReadSettings(const Trace& trace, AllocatorSettings& settings) {
     if (absl::Status status = settings.Change(TextOf(setting)); !status.ok()) {
       return absl::FailedPreconditionError(
           absl::StrCat("the recorded settings cannot be replayed: ", status.message()));
+    }
+    for (const std::string& option : SplitAllocatorOptions(TextOf(setting))) {
+      if (!AllocatorSettings::IsWithoutEffect(option)) continue;
+      absl::StrAppend(&history.other_options, history.other_options.empty() ? "" : ",", option);
     }
   }
   // PyTorch's own snapshots say what was in force.
@@ -47,6 +52,17 @@ absl::Status ReadSettings(const Trace& trace, AllocatorSettings& settings) {
   return absl::OkStatus();
 }
 
+// The average time of some calls.
+struct Cost {
+  uint64_t calls = 0, ns = 0;
+
+  // nullopt: there were none, or their time is not recorded.
+  std::optional<double> average() const {
+    if (calls == 0 || ns == 0) return std::nullopt;
+    return static_cast<double>(ns) / static_cast<double>(calls);
+  }
+};
+
 class HistoryReader {
  public:
   HistoryReader(const Examination& examination, int32_t device)
@@ -58,6 +74,7 @@ class HistoryReader {
   absl::StatusOr<AllocatorHistory> Read() && {
     if (absl::Status status = Check(); !status.ok()) return status;
     ReadDevice();
+    ReadCosts();
     ReadStart();
     ReadSteps();
     if (!has_allocations_) {
@@ -82,7 +99,10 @@ class HistoryReader {
           absl::StrCat("events are missing in ", trace_.unknowns.gaps,
                        trace_.unknowns.gaps == 1 ? " place" : " places"));
     }
-    return ReadSettings(trace_, history_.settings);
+    for (const NamedText& library : trace_.libraries) {
+      if (library.name == "torch") history_.torch = ParseTorchVersion(library.text);
+    }
+    return ReadSettings(trace_, history_);
   }
 
   bool IsSegment(RowId row) const {
@@ -121,6 +141,19 @@ class HistoryReader {
     for (const GpuFacts& gpu : trace_.devices) {
       if (static_cast<int32_t>(gpu.index) == device_) history_.device_bytes = gpu.total_bytes;
     }
+  }
+
+  // A page of an expandable segment takes a call that creates it and one that maps it.
+  void ReadCosts() {
+    Cost allocate, release, map, unmap;
+    for (const DriverCall& call : trace_.driver_calls) {
+      if (call.row == kNoRow || !IsSegment(call.row)) continue;
+      const bool is_page = (rows_.flags[call.row] & kRowHandle) != 0;
+      Cost& cost = call.is_return() ? (is_page ? unmap : release) : (is_page ? map : allocate);
+      cost.calls += call.kind != MAP && call.kind != UNMAP;
+      cost.ns += call.duration_ns;
+    }
+    history_.costs = {allocate.average(), release.average(), map.average(), unmap.average()};
   }
 
   void ReadStart() {

@@ -22,6 +22,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -63,9 +64,19 @@ struct StartSegment {
   std::vector<CachingAllocator::Piece> pieces;
 };
 
+// How long a call of the driver took on average, if the recording has such calls and their time.
+struct DriverCosts {
+  std::optional<double> allocate_ns, release_ns;  // of a segment
+  std::optional<double> map_ns, unmap_ns;         // of a page of an expandable segment
+};
+
 struct AllocatorHistory {
   int32_t device = 0;
   AllocatorSettings settings;  // with which the process was recorded
+  // Recorded options that decide nothing here, separated by commas: those of pinned memory, ...
+  std::string other_options;
+  std::optional<TorchVersion> torch;
+  DriverCosts costs;
   uint64_t device_bytes = 0;   // 0 if unknown
   // What the driver could provide to this process, if known: the device without the contexts and
   // other processes that are not recorded.

@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
+#include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "format/units.h"
 
@@ -91,17 +96,34 @@ absl::Status ReadAllDivisions(const std::string& key, const std::string& value,
   return absl::OkStatus();
 }
 
-bool HasNoEffectHere(const std::string& key) {
+// The same as one number, or as a list of the interval from 1 MiB, 2 MiB, ... on.
+std::string DivisionsText(const std::array<uint32_t, 16>& all) {
+  const bool is_uniform =
+      std::all_of(all.begin(), all.end(), [&](uint32_t each) { return each == all.front(); });
+  if (is_uniform) return absl::StrCat(all.front());
+  std::string text;
+  for (size_t i = 0; i < all.size(); ++i)
+    absl::StrAppend(&text, i == 0 ? "" : ",", uint64_t{1} << i, ":", all[i]);
+  return absl::StrCat("[", text, "]");
+}
+
+bool HasNoEffectHere(std::string_view key) {
   return key.starts_with("pinned_") || key == "release_lock_on_cudamalloc" ||
          key == "graph_capture_record_stream_reuse" || key == "throw_on_cudamalloc_oom";
+}
+
+std::string KeyOf(std::string_view option) {
+  std::string key(option.substr(0, option.find_first_of(":=")));
+  absl::StripAsciiWhitespace(&key);
+  return key;
 }
 
 absl::Status ChangeOne(const std::string& option, AllocatorSettings& settings) {
   const size_t at = option.find_first_of(":=");
   if (at == std::string::npos)
     return absl::InvalidArgumentError(absl::StrCat("\"", option, "\" has no value: KEY=VALUE"));
-  std::string key = option.substr(0, at), value = option.substr(at + 1);
-  absl::StripAsciiWhitespace(&key);
+  const std::string key = KeyOf(option);
+  std::string value = option.substr(at + 1);
   absl::StripAsciiWhitespace(&value);
   if (key == "expandable_segments") return ReadSwitch(key, value, settings.expandable_segments);
   if (key == "max_split_size_mb") return ReadMiB(key, value, 20, settings.max_split_bytes);
@@ -124,6 +146,27 @@ absl::Status ChangeOne(const std::string& option, AllocatorSettings& settings) {
 }
 
 }  // namespace
+
+std::optional<TorchVersion> ParseTorchVersion(std::string_view text) {
+  TorchVersion version;
+  const char* const end = text.data() + text.size();
+  const auto [dot, error] = std::from_chars(text.data(), end, version.major);
+  if (error != std::errc() || dot == end || *dot != '.') return std::nullopt;
+  if (std::from_chars(dot + 1, end, version.minor).ec != std::errc()) return std::nullopt;
+  return version;
+}
+
+std::optional<TorchVersion> FirstWithOption(std::string_view key) {
+  static constexpr std::pair<std::string_view, TorchVersion> kNewer[] = {
+      {"max_non_split_rounding_mb", {2, 6}},
+      {"per_process_memory_fraction", {2, 10}},
+      {"large_segment_size_mb", {2, 11}},
+      {"throw_on_cudamalloc_oom", {2, 12}}};
+  for (const auto& [newer, first] : kNewer) {
+    if (key == newer) return first;
+  }
+  return std::nullopt;
+}
 
 std::vector<std::string> SplitAllocatorOptions(std::string_view text) {
   std::vector<std::string> options;
@@ -148,6 +191,32 @@ absl::Status AllocatorSettings::Change(std::string_view text) {
   }
   *this = changed;
   return absl::OkStatus();
+}
+
+std::string AllocatorSettings::Text() const {
+  const AllocatorSettings defaults;
+  std::vector<std::string> options;
+  const auto add = [&](bool differs, const char* key, const std::string& value) {
+    if (differs) options.push_back(absl::StrCat(key, ":", value));
+  };
+  const auto mib = [](uint64_t bytes) { return absl::StrCat(bytes / kMiB); };
+  add(expandable_segments, "expandable_segments", "True");
+  add(max_split_bytes != defaults.max_split_bytes, "max_split_size_mb", mib(max_split_bytes));
+  add(max_non_split_rounding_bytes != defaults.max_non_split_rounding_bytes,
+      "max_non_split_rounding_mb", mib(max_non_split_rounding_bytes));
+  add(large_segment_bytes != defaults.large_segment_bytes, "large_segment_size_mb",
+      mib(large_segment_bytes));
+  add(roundup_divisions != defaults.roundup_divisions, "roundup_power2_divisions",
+      DivisionsText(roundup_divisions));
+  add(gc_threshold != defaults.gc_threshold, "garbage_collection_threshold",
+      absl::StrCat(gc_threshold));
+  add(memory_fraction != defaults.memory_fraction, "per_process_memory_fraction",
+      absl::StrCat(memory_fraction));
+  return absl::StrJoin(options, ",");
+}
+
+bool AllocatorSettings::IsWithoutEffect(std::string_view option) {
+  return HasNoEffectHere(KeyOf(option));
 }
 
 uint64_t AllocatorSettings::BlockBytes(uint64_t bytes) const {

@@ -10,7 +10,9 @@
 #define GMT_ANALYSIS_WHATIF_ALLOCATOR_SETTINGS_H_
 
 #include <array>
+#include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,22 @@ constexpr uint64_t RoundUp(uint64_t bytes, uint64_t unit) {
 // Splits "a:1, b:[2:3,4:5]" at the commas outside brackets; the parts have no surrounding spaces,
 // and empty ones are left out.
 std::vector<std::string> SplitAllocatorOptions(std::string_view text);
+
+struct TorchVersion {
+  int major = 0, minor = 0;
+
+  friend auto operator<=>(const TorchVersion&, const TorchVersion&) = default;
+};
+
+// The newest release whose rules are known.
+inline constexpr TorchVersion kNewestKnownTorch{2, 15};
+
+// "2.11.0+cu130". Returns nullopt for other texts.
+std::optional<TorchVersion> ParseTorchVersion(std::string_view text);
+
+// The first release that reads this option, among those since 2.1, or nullopt if all do. PyTorch
+// refuses to start with an option that it does not know.
+std::optional<TorchVersion> FirstWithOption(std::string_view key);
 
 struct AllocatorSettings {
   static constexpr uint64_t kUnlimited = UINT64_MAX;
@@ -48,6 +66,10 @@ struct AllocatorSettings {
   // PyTorch refuses, and UNIMPLEMENTED for another backend than `native`; `*this` is then
   // unchanged.
   absl::Status Change(std::string_view text);
+  // The options that differ from PyTorch's defaults, as Change() reads them; "" if none does.
+  std::string Text() const;
+  // Whether an option, "KEY=VALUE", decides nothing here.
+  static bool IsWithoutEffect(std::string_view option);
 
   // The size of the block for a request of `bytes`.
   uint64_t BlockBytes(uint64_t bytes) const;

@@ -21,13 +21,16 @@ CachingAllocator::CachingAllocator(const AllocatorSettings& settings, uint64_t d
 uint32_t CachingAllocator::ListOf(const Place& place, bool is_small) {
   const uint64_t key =
       uint64_t{place.pool} << 33 | uint64_t{place.stream} << 1 | (is_small ? 1 : 0);
+  if (key == last_key_) return last_list_;
   const auto [it, is_new] = list_numbers_.try_emplace(key, static_cast<uint32_t>(lists_.size()));
   if (is_new) {
     lists_.emplace_back();
     lists_.back().is_small = is_small;
     lists_.back().pool = place.pool;
   }
-  return it->second;
+  last_key_ = key;
+  last_list_ = it->second;
+  return last_list_;
 }
 
 CachingAllocator::BlockId CachingAllocator::NewBlock(const Block& block) {
@@ -158,7 +161,7 @@ void CachingAllocator::EmptyCache() { ReleaseCached(); }
 // The smallest free block that is large enough. Whether the block may be used for the request is
 // asked of that one only.
 CachingAllocator::BlockId CachingAllocator::TakeFree(uint32_t list_number, uint64_t size) {
-  const List& list = lists_[list_number];
+  List& list = lists_[list_number];
   auto it = list.free.lower_bound(FreePiece{size, 0, 0});
   if (it == list.free.end()) return kNoBlock;
   if (blocks_[it->block].is_expandable && settings_.expandable_segments) {
@@ -183,7 +186,7 @@ CachingAllocator::BlockId CachingAllocator::TakeFree(uint32_t list_number, uint6
     return kNoBlock;
   }
   const BlockId id = it->block;
-  Remove(id);
+  list.free.erase(it);
   return id;
 }
 
@@ -261,13 +264,22 @@ bool CachingAllocator::Map(BlockId id, uint64_t bytes) {
 }
 
 bool CachingAllocator::AskDriver(uint64_t bytes) {
-  return capacity_ == AllocatorSettings::kUnlimited || reserved_ + outside_ + bytes <= capacity_;
+  if (capacity_ == AllocatorSettings::kUnlimited || reserved_ + outside_ + bytes <= capacity_)
+    return true;
+  was_refused_ = true;
+  return false;
 }
 
 void CachingAllocator::AddReserved(uint64_t bytes, uint64_t each) {
   reserved_ += bytes;
   peak_reserved_ = std::max(peak_reserved_, reserved_);
-  for (uint64_t done = 0; done < bytes; done += each) calls_.push_back({each, false});
+  for (uint64_t done = 0; done < bytes; done += each, ++allocations_)
+    calls_.push_back({each, false});
+}
+
+void CachingAllocator::AddReleased(uint64_t bytes, uint64_t each) {
+  reserved_ -= bytes;
+  for (uint64_t done = 0; done < bytes; done += each, ++releases_) calls_.push_back({each, true});
 }
 
 bool CachingAllocator::IsWorthSplitting(const Block& block, uint64_t size) const {
@@ -381,8 +393,7 @@ void CachingAllocator::ReleaseCached() {
 // REQUIRES: a free block without neighbours.
 void CachingAllocator::ReleaseSegment(BlockId id) {
   Remove(id);
-  reserved_ -= blocks_[id].size;
-  calls_.push_back({blocks_[id].size, true});
+  AddReleased(blocks_[id].size, blocks_[id].size);
   Drop(id);
 }
 
@@ -406,8 +417,7 @@ void CachingAllocator::Unmap(BlockId id) {
     id = pages;
   }
   if (blocks_[id].size > end - begin) SplitAfter(id, end - begin, State::kFree);
-  reserved_ -= end - begin;
-  for (uint64_t at = begin; at < end; at += page) calls_.push_back({page, true});
+  AddReleased(end - begin, page);
   blocks_[id].state = State::kUnmapped;
   for (BlockId neighbour : {blocks_[id].previous, blocks_[id].next}) {
     if (neighbour == kNoBlock || blocks_[neighbour].state != State::kUnmapped) continue;

@@ -27,7 +27,6 @@
 #define GMT_ANALYSIS_WHATIF_CACHING_ALLOCATOR_H_
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -85,6 +84,11 @@ class CachingAllocator {
   uint64_t peak_allocated() const { return peak_allocated_; }
   uint64_t retries() const { return retries_; }    // num_alloc_retries of PyTorch's statistics
   uint64_t failures() const { return failures_; }  // num_ooms
+  // Segments, or pages of expandable ones, that the driver provided, and that were returned to it.
+  uint64_t allocations() const { return allocations_; }
+  uint64_t releases() const { return releases_; }
+  // Whether the driver refused a request because the capacity was used up.
+  bool was_refused() const { return was_refused_; }
   // The calls of the driver since the last call of this function.
   const std::vector<SegmentCall>& calls() const { return calls_; }
   void ForgetCalls() { calls_.clear(); }
@@ -105,7 +109,10 @@ class CachingAllocator {
   struct FreePiece {
     uint64_t size = 0, address = 0;
     BlockId block = kNoBlock;
-    friend auto operator<=>(const FreePiece&, const FreePiece&) = default;
+    // No two pieces have the same address.
+    friend bool operator<(const FreePiece& a, const FreePiece& b) {
+      return a.size != b.size ? a.size < b.size : a.address < b.address;
+    }
   };
   // The free memory of one stream in one pool, for small blocks or for large ones.
   struct List {
@@ -128,6 +135,7 @@ class CachingAllocator {
   bool Map(BlockId id, uint64_t bytes);
   bool AskDriver(uint64_t bytes);
   void AddReserved(uint64_t bytes, uint64_t each);
+  void AddReleased(uint64_t bytes, uint64_t each);
 
   bool IsWorthSplitting(const Block& block, uint64_t size) const;
   void SplitAfter(BlockId id, uint64_t size, State state_of_rest);
@@ -153,12 +161,16 @@ class CachingAllocator {
   uint64_t outside_ = 0, next_address_ = uint64_t{1} << 40;
   uint64_t reserved_ = 0, peak_reserved_ = 0, allocated_ = 0, peak_allocated_ = 0;
   uint64_t retries_ = 0, failures_ = 0, lookups_ = 0;
+  uint64_t allocations_ = 0, releases_ = 0;
+  bool was_refused_ = false;
 
   std::vector<Block> blocks_;
   std::vector<BlockId> unused_;
   std::vector<BlockId> in_use_;  // by allocation; kNoBlock: not in use
-  std::deque<List> lists_;
+  std::vector<List> lists_;
   absl::flat_hash_map<uint64_t, uint32_t> list_numbers_;
+  uint64_t last_key_ = UINT64_MAX;  // that was looked up in list_numbers_
+  uint32_t last_list_ = 0;
   absl::flat_hash_map<Allocation, BlockId> awaited_;
   std::vector<SegmentCall> calls_;
 };

@@ -305,6 +305,28 @@ TEST(AllocatorSettingsTest, SizesAreRoundedAsPyTorchDoes) {
   EXPECT_EQ(settings.BlockBytes(9 * kMiB + 1), 9 * kMiB + 512);
 }
 
+TEST(AllocatorSettingsTest, TextIsReadAsTheSameSettings) {
+  EXPECT_EQ(AllocatorSettings().Text(), "");
+  EXPECT_EQ(With("max_split_size_mb:128,expandable_segments:True").Text(),
+            "expandable_segments:True,max_split_size_mb:128");
+  for (const char* text :
+       {"roundup_power2_divisions:8", "roundup_power2_divisions:[256:1,512:2,>:4]",
+        "large_segment_size_mb:64,max_non_split_rounding_mb:40",
+        "garbage_collection_threshold:0.65,per_process_memory_fraction:0.9"}) {
+    EXPECT_EQ(With(With(text).Text()), With(text)) << text;
+  }
+}
+
+TEST(AllocatorSettingsTest, OptionsCameWithReleases) {
+  EXPECT_EQ(ParseTorchVersion("2.11.0+cu130"), (TorchVersion{2, 11}));
+  EXPECT_EQ(ParseTorchVersion("2.6"), (TorchVersion{2, 6}));
+  for (const char* text : {"", "2", "2.", ".6", "v2.6", "two.six", "99999999999.1"})
+    EXPECT_EQ(ParseTorchVersion(text), std::nullopt) << text;
+  EXPECT_LT((TorchVersion{2, 9}), (TorchVersion{2, 10}));
+  EXPECT_EQ(FirstWithOption("expandable_segments"), std::nullopt);
+  EXPECT_EQ(FirstWithOption("large_segment_size_mb"), (TorchVersion{2, 11}));
+}
+
 TEST(AllocatorSettingsTest, RefusesWhatPyTorchRefuses) {
   for (const char* text : {"expandable_segments", "expandable_segments:true",
                            "max_split_size_mb:20", "max_split_size_mb:many", "no_such_option:1",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -83,7 +84,8 @@ Changes::Changes(const Examination& examination, const Categories& categories, i
       trace_(examination.trace()),
       rows_(trace_.rows),
       categories_(categories),
-      device_(device) {
+      device_(device),
+      births_(trace_) {
   StackPhases stacks(examination.definitions());
   spans_ = FindPhaseSpans(trace_, examination.definitions(), stacks);
   std::vector<Step> ends = spans_.idle_optimizers;
@@ -101,7 +103,7 @@ Changes::Changes(const Examination& examination, const Categories& categories, i
 }
 
 bool Changes::IsBlock(RowId row) const {
-  return rows_.device[row] == device_ && rows_.IsBlock(row);
+  return rows_.device[row] == device_ && births_.Counts(row);
 }
 
 template <typename Visit>
@@ -143,6 +145,12 @@ bool Changes::IsAnythingBorn(Step after, Step before) const {
     if (record.row != kNoRow && !record.is_death && IsBlock(record.row)) return true;
   }
   return false;
+}
+
+bool Changes::IsOfOptimizerStep(RowId row) const {
+  if (CategoryOf(row) != Category::kTemporaries) return false;
+  const PhaseSpan* span = SpanAt(rows_.birth[row]);
+  return span != nullptr && span->phase == Phase::kOptimizer;
 }
 
 bool Changes::IsFloat(RowId row) const {
@@ -223,9 +231,7 @@ absl::Status Changes::FuseOptimizer(bool is_fused, ProgramChange& change) const 
   constexpr uint64_t kTemporariesOfParameter = 3;
   uint64_t largest = 0;
   ForEachBlock([&](RowId row) {
-    if (CategoryOf(row) != Category::kTemporaries) return;
-    const PhaseSpan* span = SpanAt(rows_.birth[row]);
-    if (span == nullptr || span->phase != Phase::kOptimizer) return;
+    if (!IsOfOptimizerStep(row)) return;
     change.Set(row, {});
     largest = std::max(largest, rows_.size[row]);
   });
@@ -233,6 +239,37 @@ absl::Status Changes::FuseOptimizer(bool is_fused, ProgramChange& change) const 
   for (const PhaseSpan& span : spans_.spans) {
     if (!is_fused && span.phase == Phase::kOptimizer)
       change.Add({span.begin, span.end, kTemporariesOfParameter * largest});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Changes::UseForeach(ProgramChange& change) const {
+  std::map<uint64_t, uint64_t> states;  // their number by size: two for each parameter
+  std::map<Step, int64_t> temporaries;  // changes of their bytes
+  uint64_t needed = 0;
+  Step last = 0;  // the end of the last step of the optimizer
+  for (const PhaseSpan& span : spans_.spans) {
+    if (span.phase == Phase::kOptimizer) last = span.end;
+  }
+  ForEachBlock([&](RowId row) {
+    if (CategoryOf(row) == Category::kOptimizerState && rows_.HeldAfter(row, last)) {
+      needed += ++states[rows_.size[row]] % 2 == 0 ? rows_.size[row] : 0;
+    } else if (IsOfOptimizerStep(row)) {
+      temporaries[rows_.birth[row]] += static_cast<int64_t>(rows_.size[row]);
+      temporaries[rows_.death[row]] -= static_cast<int64_t>(rows_.size[row]);
+      change.Set(row, {});
+    }
+  });
+  if (needed == 0) return Not("the optimizer keeps no state");
+  int64_t held = 0, most = 0;
+  for (const auto& [step, bytes] : temporaries) most = std::max(most, held += bytes);
+  if (static_cast<uint64_t>(most) >= needed)
+    return Not("the optimizer's step has temporary memory for all parameters already");
+  for (const PhaseSpan& span : spans_.spans) {
+    if (span.phase != Phase::kOptimizer) continue;
+    for (const auto& [size, count] : states) {
+      for (uint64_t i = 0; i < count / 2; ++i) change.Add({span.begin, span.end, size});
+    }
   }
   return absl::OkStatus();
 }

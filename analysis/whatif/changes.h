@@ -33,6 +33,7 @@
 #include "analysis/categories/tensor_facts.h"
 #include "analysis/examination/examination.h"
 #include "analysis/leaks/leaks.h"
+#include "analysis/loop/cycle_births.h"
 #include "analysis/loop/phase_spans.h"
 #include "analysis/whatif/batch_shapes.h"
 #include "analysis/whatif/layer_runs.h"
@@ -65,6 +66,8 @@ class Changes {
   // A fused optimizer allocates nothing but its state; one without `foreach` has temporaries for
   // one parameter at a time.
   absl::Status FuseOptimizer(bool is_fused, ProgramChange& change) const;
+  // foreach=True for an Adam: at once, its step has a temporary tensor for each parameter.
+  absl::Status UseForeach(ProgramChange& change) const;
   // Autocast: what matrix products and convolutions save is halved, and so are weights, as copies.
   absl::Status UseHalfPrecision(ProgramChange& change) const;
   // scaled_dot_product_attention: no tensor is square in the sequence. `facts`: at the peak.
@@ -87,7 +90,8 @@ class Changes {
   // Optimizer state is in host memory.
   absl::Status OffloadState(ProgramChange& change) const;
 
-  // The rows that a framework's allocator has provided on the device.
+  // The rows that a framework's allocator has provided on the device; without such an allocator,
+  // those of the driver.
   bool IsBlock(RowId row) const;
   const BatchShapes& Shapes() const;
 
@@ -104,6 +108,8 @@ class Changes {
   Step EndBefore(Step step) const;
   // Whether a block is born after the step `after` and before the step `before`.
   bool IsAnythingBorn(Step after, Step before) const;
+  // A temporary of an optimizer's step.
+  bool IsOfOptimizerStep(RowId row) const;
   bool IsFloat(RowId row) const;
   bool IsMatrix(RowId row) const;
   absl::flat_hash_map<RowId, Savers> FindSavers() const;
@@ -119,6 +125,7 @@ class Changes {
   const Rows& rows_;
   const Categories& categories_;
   const int32_t device_;
+  const Births births_;
   PhaseSpans spans_;
   mutable std::optional<std::vector<Layers>> layers_;
   mutable std::optional<BatchShapes> shapes_;

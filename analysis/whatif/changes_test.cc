@@ -66,6 +66,26 @@ TEST_F(ChangesTest, TemporariesOfTheOptimizerAreNotAtThePeak) {
             73);
 }
 
+TEST_F(ChangesTest, ForeachHasATemporaryForEachParameter) {
+  // The recorded step has as much: 8 MiB, of the only parameter.
+  EXPECT_EQ(PeakWith([](const Changes& changes, ProgramChange& change) {
+              return changes.UseForeach(change);
+            }),
+            -1);
+  EXPECT_THAT(why_, HasSubstr("already"));
+}
+
+TEST_F(ChangesTest, ForeachNeedsMoreThanTheStepOfOneParameterAtATime) {
+  loop_.temporary_mib = 4;
+  PeakWith([](const Changes& changes, ProgramChange& change) {
+    const absl::Status status = changes.UseForeach(change);
+    EXPECT_EQ(change.added().size(), 4u);  // one for each step
+    for (const Holding& added : change.added()) EXPECT_EQ(added.bytes, 8 * kMiB);
+    return status;
+  });
+  EXPECT_EQ(why_, "");
+}
+
 TEST_F(ChangesTest, HalfTheBatchHalvesActivationsAndInputs) {
   // The old gradients end when the first micro-batch has been computed.
   EXPECT_EQ(PeakWith([](const Changes& changes, ProgramChange& change) {

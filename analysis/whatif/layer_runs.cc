@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/loop/cycle_births.h"
 #include "analysis/stacks/module_path.h"
 
 namespace gmt::analysis {
@@ -27,7 +28,8 @@ class LayerFinder {
         trace_(examination.trace()),
         categories_(categories),
         spans_(spans),
-        device_(device) {
+        device_(device),
+        counted_(trace_) {
     ForEachBirth(trace_, [&](Step step, RowId row) { Note(step, row); });
   }
 
@@ -57,7 +59,7 @@ class LayerFinder {
   // Births of forward passes, in modules.
   void Note(Step step, RowId row) {
     const Rows& rows = trace_.rows;
-    if (rows.device[row] != device_ || !rows.IsBlock(row)) return;
+    if (rows.device[row] != device_ || !counted_.Counts(row)) return;
     while (pass_ < spans_.spans.size() && spans_.spans[pass_].end < step) ++pass_;
     if (pass_ < spans_.spans.size() && spans_.spans[pass_].begin < step) return;
     const StackModules& modules = ModulesOf(rows.stack[row]);
@@ -127,6 +129,7 @@ class LayerFinder {
   const Categories& categories_;
   const PhaseSpans& spans_;
   const int32_t device_;
+  const Births counted_;
   size_t pass_ = 0;  // index of the span that ends at or after the current birth
   std::vector<Birth> births_;
   std::map<std::string, uint64_t> bytes_;  // bytes of activations, by path

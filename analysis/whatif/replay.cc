@@ -1,12 +1,13 @@
 #include "analysis/whatif/replay.h"
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <cmath>
-#include <queue>
+#include <iterator>
 #include <random>
 #include <span>
-#include <thread>
+
+#include "analysis/whatif/parallel.h"
 
 namespace gmt::analysis {
 namespace {
@@ -21,29 +22,31 @@ class Delays {
   // `seed` 0: no delays.
   explicit Delays(uint32_t seed) : is_on_(seed != 0), random_(seed) {}
 
-  // Whether the request is to be done later; due() returns it then.
+  // Whether the request is to be done later.
   bool Postpone(uint32_t index, const AllocatorRequest& request) {
     if (!is_on_) return false;
     const bool is_complete = request.kind == AllocatorRequest::kComplete;
     if (!is_complete && (request.kind != AllocatorRequest::kFree || random_() % 4 != 0))
       return false;
     const uint32_t most = is_complete ? kCompleteDelay : kFreeDelay;
-    later_.push({index + 1 + static_cast<uint32_t>(random_() % most), index});
+    DueAt(index + 1 + static_cast<uint32_t>(random_() % most)).push_back(index);
     return true;
   }
-  std::optional<uint32_t> Due(uint32_t index) {
-    if (later_.empty() || later_.top().first > index) return std::nullopt;
-    const uint32_t due = later_.top().second;
-    later_.pop();
-    return due;
+  // Calls visit(index) for those that are to be done before this request. REQUIRES: it was called
+  // for all requests before.
+  template <typename Visit>
+  void ForEachDue(uint32_t index, Visit visit) {
+    if (!is_on_) return;
+    for (const uint32_t due : DueAt(index)) visit(due);
+    DueAt(index).clear();
   }
 
  private:
-  using Later = std::pair<uint32_t, uint32_t>;  // when, which
+  std::vector<uint32_t>& DueAt(uint32_t index) { return due_[index % due_.size()]; }
 
   const bool is_on_;
   std::mt19937 random_;
-  std::priority_queue<Later, std::vector<Later>, std::greater<>> later_;
+  std::array<std::vector<uint32_t>, std::max(kFreeDelay, kCompleteDelay) + 1> due_;
 };
 
 uint64_t CapacityOf(const AllocatorHistory& history, const Scenario& scenario) {
@@ -116,20 +119,45 @@ class ReservedRecorder {
   uint64_t peak_ = 0;
 };
 
-// `alone`: the capacity is for the allocator only, whatever the process holds beside it.
-ScenarioResult Run(const AllocatorHistory& history, const Scenario& scenario, uint32_t seed,
-                   bool alone = false, std::vector<ReservedChange>* changes = nullptr) {
+struct RunOptions {
+  uint32_t seed = 0;   // of delays; 0: none
+  bool alone = false;  // the capacity is for the allocator only, whatever the process has beside it
+  std::vector<ReservedChange>* changes = nullptr;
+  uint64_t most_reserved = AllocatorSettings::kUnlimited;  // the run ends when more is reserved
+};
+
+struct RunResult : ScenarioResult {
+  bool was_refused = false;  // the capacity was used up at some time
+};
+
+std::optional<uint64_t> DriverNs(const CachingAllocator& allocator, const AllocatorHistory& history,
+                                 const Scenario& scenario) {
+  const DriverCosts& costs = history.costs;
+  const bool is_expandable = scenario.settings.expandable_segments;
+  double ns = 0;
+  for (const auto& [calls, cost] :
+       {std::pair(allocator.allocations(), is_expandable ? costs.map_ns : costs.allocate_ns),
+        std::pair(allocator.releases(), is_expandable ? costs.unmap_ns : costs.release_ns)}) {
+    if (calls > 0 && !cost) return std::nullopt;
+    ns += static_cast<double>(calls) * cost.value_or(0);
+  }
+  return static_cast<uint64_t>(ns);
+}
+
+RunResult Run(const AllocatorHistory& history, const Scenario& scenario,
+              const RunOptions& options = {}) {
   CachingAllocator allocator = AllocatorOf(history, scenario);
-  ReservedRecorder recorder(allocator, changes);
-  Delays delays(seed);
-  ScenarioResult result;
+  ReservedRecorder recorder(allocator, options.changes);
+  Delays delays(options.seed);
+  RunResult result;
   const auto count = static_cast<uint32_t>(history.requests.size());
   for (uint32_t i = 0; i < count; ++i) {
-    while (const std::optional<uint32_t> due = delays.Due(i)) Do(history.requests[*due], allocator);
+    delays.ForEachDue(i, [&](uint32_t due) { Do(history.requests[due], allocator); });
     const AllocatorRequest& request = history.requests[i];
-    if (alone && request.kind == AllocatorRequest::kOutside) continue;
+    if (options.alone && request.kind == AllocatorRequest::kOutside) continue;
     const bool is_done = delays.Postpone(i, request) || Do(request, allocator);
     recorder.Record(request.step);
+    if (allocator.reserved() > options.most_reserved) break;
     if (is_done) continue;
     if (!result.first_failure) result.first_failure = i;
     // The program ends where the recorded one did not.
@@ -140,8 +168,26 @@ ScenarioResult Run(const AllocatorHistory& history, const Scenario& scenario, ui
   result.peak_allocated = allocator.peak_allocated();
   result.retries = allocator.retries();
   result.failures = allocator.failures();
+  result.was_refused = allocator.was_refused();
+  result.driver_calls = allocator.allocations() + allocator.releases();
+  result.driver_ns = DriverNs(allocator, history, scenario);
   result.fails_later = scenario.step_needs > CapacityOf(history, scenario);
   return result;
+}
+
+// `unlimited`: the replay with these settings whose capacity was never used up.
+Need NeedAfter(const AllocatorHistory& history, const AllocatorSettings& settings,
+               const ScenarioResult& unlimited) {
+  const auto runs_out = [&](uint64_t limit) {
+    return Run(history, {"", settings, limit}, {.alone = true}).is_out_of_memory();
+  };
+  uint64_t fails = unlimited.peak_allocated, succeeds = unlimited.peak_reserved;
+  if (fails >= succeeds || !runs_out(fails)) return {fails, fails};
+  while (succeeds - fails > succeeds / 100) {
+    const uint64_t limit = fails + (succeeds - fails) / 2;
+    (runs_out(limit) ? fails : succeeds) = limit;
+  }
+  return {succeeds, unlimited.peak_allocated};
 }
 
 // Bytes that were allocated and released in one request. A page of an expandable segment is an
@@ -186,64 +232,71 @@ Reproduction Reproduce(const AllocatorHistory& history) {
   return reproduction;
 }
 
+uint64_t ReservedCurve::After(Step step) const {
+  const auto after =
+      std::upper_bound(changes.begin(), changes.end(), step,
+                       [](Step at, const ReservedChange& change) { return at < change.step; });
+  return after == changes.begin() ? 0 : std::prev(after)->bytes;
+}
+
 ScenarioResult Simulate(const AllocatorHistory& history, const Scenario& scenario) {
-  return Run(history, scenario, 0);
+  return Run(history, scenario);
 }
 
 ReservedCurve SimulateCurve(const AllocatorHistory& history, const Scenario& scenario) {
   ReservedCurve curve;
-  curve.result = Run(history, scenario, 0, /*alone=*/false, &curve.changes);
+  curve.result = Run(history, scenario, {.changes = &curve.changes});
   if (curve.result.first_failure)
     curve.first_failure = history.requests[*curve.result.first_failure].step;
   return curve;
 }
 
+std::optional<uint64_t> PeakReserved(const AllocatorHistory& history,
+                                     const AllocatorSettings& settings, uint64_t most) {
+  const RunResult result = Run(history, {"", settings, AllocatorSettings::kUnlimited},
+                               {.alone = true, .most_reserved = most});
+  if (result.failures > 0 || result.peak_reserved > most) return std::nullopt;
+  return result.peak_reserved;
+}
+
+uint64_t WorstReserved(const AllocatorHistory& history, const Scenario& scenario) {
+  uint64_t worst = 0;
+  for (uint32_t seed = 0; seed <= kWorlds; ++seed)
+    worst = std::max(worst, Run(history, scenario, {.seed = seed}).peak_reserved);
+  return worst;
+}
+
 bool Fits(const AllocatorHistory& history, const Scenario& scenario) {
   for (uint32_t seed = 0; seed <= kWorlds; ++seed) {
-    if (Run(history, scenario, seed).is_out_of_memory()) return false;
+    if (Run(history, scenario, {.seed = seed}).is_out_of_memory()) return false;
   }
   return true;
 }
 
-ScenarioResult Predict(const AllocatorHistory& recorded, const Scenario& scenario) {
-  const AllocatorHistory& history = scenario.changed ? *scenario.changed : recorded;
-  ScenarioResult result = Run(history, scenario, 0);
-  result.low = std::min(result.peak_allocated, result.peak_reserved);
-  result.least_reserved = NeedOf(history, scenario.settings).least_reserved;
-  result.high = result.peak_reserved;
-  for (uint32_t seed = 1; seed <= kWorlds; ++seed)
-    result.high = std::max(result.high, Run(history, scenario, seed).peak_reserved);
-  return result;
+Need NeedOf(const AllocatorHistory& history, const AllocatorSettings& settings) {
+  return NeedAfter(
+      history, settings,
+      Run(history, {"", settings, AllocatorSettings::kUnlimited}, {.alone = true}));
 }
 
-Need NeedOf(const AllocatorHistory& history, const AllocatorSettings& settings) {
-  const auto run = [&](uint64_t limit) {
-    return Run(history, {"", settings, limit}, 0, /*alone=*/true);
-  };
-  const ScenarioResult unlimited = run(AllocatorSettings::kUnlimited);
-  uint64_t fails = unlimited.peak_allocated, succeeds = unlimited.peak_reserved;
-  if (fails >= succeeds || !run(fails).is_out_of_memory()) return {fails, fails};
-  while (succeeds - fails > succeeds / 100) {
-    const uint64_t limit = fails + (succeeds - fails) / 2;
-    (run(limit).is_out_of_memory() ? fails : succeeds) = limit;
-  }
-  return {succeeds, unlimited.peak_allocated};
+ScenarioResult Predict(const AllocatorHistory& recorded, const Scenario& scenario) {
+  const AllocatorHistory& history = scenario.changed ? *scenario.changed : recorded;
+  RunResult result = Run(history, scenario);
+  const Need need = result.was_refused ? NeedOf(history, scenario.settings)
+                                       : NeedAfter(history, scenario.settings, result);
+  result.low = std::min(result.peak_allocated, result.peak_reserved);
+  result.least_reserved = need.least_reserved;
+  result.high = result.peak_reserved;
+  for (uint32_t seed = 1; seed <= kWorlds; ++seed)
+    result.high = std::max(result.high, Run(history, scenario, {.seed = seed}).peak_reserved);
+  return result;
 }
 
 std::vector<ScenarioResult> PredictAll(const AllocatorHistory& history,
                                        const std::vector<Scenario>& scenarios) {
   std::vector<ScenarioResult> results(scenarios.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < scenarios.size(); i = next++)
-      results[i] = Predict(history, scenarios[i]);
-  };
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < std::min<size_t>(scenarios.size(), std::thread::hardware_concurrency());
-       ++i)
-    threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
+  ForEachInParallel(scenarios.size(),
+                    [&](size_t i) { results[i] = Predict(history, scenarios[i]); });
   return results;
 }
 

@@ -49,6 +49,10 @@ struct ScenarioResult {
   uint64_t low = 0, high = 0;   // between which the peak of reserved memory is expected
   uint64_t least_reserved = 0;  // Need
   uint64_t retries = 0;
+  // Calls with which the driver provided or took back a segment, or a page of an expandable one.
+  uint64_t driver_calls = 0;
+  // How long they take at the recorded cost of such calls (DriverCosts); nullopt: none is recorded.
+  std::optional<uint64_t> driver_ns;
   uint64_t failures = 0;                  // requests that failed
   std::optional<uint32_t> first_failure;  // index of its request
   bool fails_later = false;               // Scenario::step_needs is more than the capacity
@@ -69,6 +73,9 @@ struct ReservedCurve {
   std::vector<ReservedChange> changes;
   ScenarioResult result;              // as Simulate() returns it
   std::optional<Step> first_failure;  // the step of its request; nothing is known after it
+
+  // What is reserved after a step.
+  uint64_t After(Step step) const;
 };
 
 // How well a replay with the recorded settings agrees with the recording.
@@ -86,6 +93,13 @@ struct Reproduction {
 ScenarioResult Simulate(const AllocatorHistory& history, const Scenario& scenario);
 // The same, with what is reserved over time.
 ReservedCurve SimulateCurve(const AllocatorHistory& history, const Scenario& scenario);
+// The peak of reserved memory without a limit; nullopt if it is above `most`, or if a request fails
+// because of the settings. Stops as soon as that is known.
+std::optional<uint64_t> PeakReserved(const AllocatorHistory& history,
+                                     const AllocatorSettings& settings,
+                                     uint64_t most = AllocatorSettings::kUnlimited);
+// The highest peak of reserved memory of replays with frees at their time and somewhat later.
+uint64_t WorstReserved(const AllocatorHistory& history, const Scenario& scenario);
 // Whether no request fails, also if frees come somewhat later, and a failed step could end.
 bool Fits(const AllocatorHistory& history, const Scenario& scenario);
 Reproduction Reproduce(const AllocatorHistory& history);

@@ -127,6 +127,10 @@ TEST_F(AllocatorReplayTest, CurveHasEachChangeOfReservedMemoryAtItsRequest) {
   EXPECT_EQ(curve.first_failure, std::nullopt);
   scenario.capacity = 90 * kMiB;
   EXPECT_EQ(SimulateCurve(*history, scenario).first_failure, 7u);
+  EXPECT_EQ(curve.After(0), 0u);
+  EXPECT_EQ(curve.After(3), 40 * kMiB);
+  EXPECT_EQ(curve.After(4), 80 * kMiB);
+  EXPECT_EQ(curve.After(100), 100 * kMiB);
 }
 
 TEST_F(AllocatorReplayTest, HighestOfTheCurveIsThePredictedPeak) {
@@ -175,6 +179,44 @@ TEST_F(AllocatorReplayTest, SmallerDeviceRunsOutWhereItsMemoryEnds) {
   EXPECT_EQ(Predict(*history, scenario).first_failure, 3u);
 }
 
+TEST_F(AllocatorReplayTest, CallsOfTheDriverTakeWhatTheyTookInTheRecording) {
+  script_.Took(script_.Alloc(kA, 40 * kMiB), 300);
+  script_.Block(kA, 40 * kMiB);
+  script_.Took(script_.Alloc(kB, 40 * kMiB), 500);
+  script_.Block(kB, 40 * kMiB);
+  script_.FreeBlock(kA);
+  const auto without_release = History();
+  ASSERT_TRUE(without_release.ok());
+  EXPECT_EQ(Predict(*without_release, With(*without_release, "")).driver_ns, 800u);
+  EXPECT_EQ(Predict(*without_release, With(*without_release, "")).driver_calls, 2u);
+  // What a page of an expandable segment costs is not recorded.
+  const Scenario expandable = With(*without_release, "expandable_segments:True");
+  EXPECT_EQ(Predict(*without_release, expandable).driver_calls, 4u);
+  EXPECT_EQ(Predict(*without_release, expandable).driver_ns, std::nullopt);
+
+  script_.Took(script_.Free(kA, 0), 2000);
+  Segment(kC, 60 * kMiB);
+  const auto history = History();
+  ASSERT_TRUE(history.ok());
+  EXPECT_EQ(history->costs.release_ns, 2000.0);
+  const ScenarioResult result = Predict(*history, With(*history, ""));
+  EXPECT_EQ(result.driver_calls, 4u);
+  EXPECT_EQ(result.driver_ns, 2800u);
+}
+
+TEST_F(AllocatorReplayTest, ReservedPeakIsFoundUpToALimit) {
+  CacheOneOfTwoSegments();
+  const auto history = History();
+  ASSERT_TRUE(history.ok());
+  EXPECT_EQ(PeakReserved(*history, history->settings), 140 * kMiB);
+  EXPECT_EQ(PeakReserved(*history, history->settings, 140 * kMiB), 140 * kMiB);
+  EXPECT_EQ(PeakReserved(*history, history->settings, 139 * kMiB), std::nullopt);
+  AllocatorSettings limited = history->settings;
+  limited.memory_fraction = 0.001;
+  EXPECT_EQ(PeakReserved(*history, limited), std::nullopt);
+  EXPECT_GE(WorstReserved(*history, With(*history, "")), 140 * kMiB);
+}
+
 TEST_F(AllocatorReplayTest, LeastReservedIsWhereTheFirstRequestFails) {
   CacheOneOfTwoSegments();
   const auto history = History();
@@ -184,6 +226,10 @@ TEST_F(AllocatorReplayTest, LeastReservedIsWhereTheFirstRequestFails) {
   EXPECT_GE(need.least_reserved, 100 * kMiB);
   EXPECT_LE(need.least_reserved, 102 * kMiB);
   Scenario scenario = With(*history, "");
+  for (const uint64_t capacity : {AllocatorSettings::kUnlimited, 110 * kMiB, 90 * kMiB}) {
+    scenario.capacity = capacity;
+    EXPECT_EQ(Predict(*history, scenario).least_reserved, need.least_reserved) << capacity;
+  }
   scenario.capacity = need.least_reserved;
   EXPECT_FALSE(Predict(*history, scenario).is_out_of_memory());
 }

@@ -40,7 +40,8 @@ std::string_view TitleOf(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> kTitles[] = {
       {"fix_leak", "fixing the leak"},
       {"set_to_none", "set_to_none after the optimizer's step"},
-      {"fused_optimizer", "another implementation of the optimizer"},
+      {"fused_optimizer", "a fused optimizer"},
+      {"single_tensor_optimizer", "an optimizer without foreach"},
       {"allocator_settings", "a setting of the allocator"},
       {"half_precision", "bfloat16"},
       {"attention", "fused attention"},

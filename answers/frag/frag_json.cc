@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
 
 #include "analysis/fragmentation/fragmentation_history.h"
+#include "answers/frag/expandable.h"
 #include "answers/frag/frag_text.h"
 #include "answers/json.h"
 #include "answers/stacks/stack_json.h"
@@ -76,8 +79,10 @@ Json HistoryJson(const Fragmentation& found, const Examination& examination) {
   return json;
 }
 
-void AddDevice(const Fragmentation& found, const Examination& examination,
-               analysis::SourceLines& sources, size_t top, Json& json) {
+// `expandable`: ReservedIfExpandable().
+void AddDevice(const Fragmentation& found, std::optional<uint64_t> expandable,
+               const Examination& examination, analysis::SourceLines& sources, size_t top,
+               Json& json) {
   json["device"] = found.device;
   json["at"] = found.at.name;
   json["t_ns"] = found.at.t_ns;
@@ -89,6 +94,7 @@ void AddDevice(const Fragmentation& found, const Examination& examination,
   json["split"] = SplitJson(found.split);
   json["rounding_bytes"] = OrNull(found.rounding_bytes);
   json["expandable_bytes"] = found.expandable_bytes;
+  json["expandable_reserved_bytes"] = OrNull(expandable);
   json["pins"] = PinsJson(found, examination, sources, top);
   json["segments"] = Json::array();
   for (const analysis::SegmentMap& segment : found.segments) {
@@ -104,12 +110,20 @@ std::string FragJson(const std::vector<Fragmentation>& found, const Examination&
   const auto main = std::max_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return a.free_bytes < b.free_bytes;
   });
-  AddDevice(main == found.end() ? Fragmentation() : *main, examination, sources, top, json);
+  std::vector<std::optional<uint64_t>> expandable;
+  for (const Fragmentation& device : found)
+    expandable.push_back(ReservedIfExpandable(examination, device));
+  if (main == found.end()) {
+    AddDevice(Fragmentation(), std::nullopt, examination, sources, top, json);
+  } else {
+    AddDevice(*main, expandable[static_cast<size_t>(main - found.begin())], examination, sources,
+              top, json);
+  }
   json["devices"] = Json::array();
-  for (const Fragmentation& device : found) {
+  for (size_t i = 0; i < found.size(); ++i) {
     Json& added = json["devices"].emplace_back(Json::object());
-    AddDevice(device, examination, sources, top, added);
-    added["history"] = HistoryJson(device, examination);
+    AddDevice(found[i], expandable[i], examination, sources, top, added);
+    added["history"] = HistoryJson(found[i], examination);
   }
   return JsonText(json);
 }

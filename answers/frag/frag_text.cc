@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "analysis/text.h"
 #include "answers/frag/address_map.h"
+#include "answers/frag/expandable.h"
 #include "answers/stacks/stack_text.h"
 
 namespace gmt::answers {
@@ -137,14 +139,26 @@ std::string Pins(const Fragmentation& found, const Examination& examination,
   return text;
 }
 
-std::string NextStep(const Fragmentation& found, const std::string& file) {
-  std::string text;
-  if (found.expandable_bytes > 0) {
-    text += fmt::format(
-        "\nexpandable_segments:True would free up to {} (estimate: each stream's free pieces, "
-        "joined)\n",
-        Bytes(found.expandable_bytes));
+std::string ExpandableText(const Fragmentation& found, const Examination& examination) {
+  if (found.expandable_bytes == 0) return "";
+  const std::optional<uint64_t> reserved = ReservedIfExpandable(examination, found);
+  if (reserved && *reserved >= found.reserved_bytes)
+    return "\nexpandable_segments:True would have reserved no less at that moment, in a replay\n";
+  if (reserved) {
+    return fmt::format(
+        "\nexpandable_segments:True would have reserved {} instead of {} at that moment, in a "
+        "replay\n",
+        Bytes(*reserved), Bytes(found.reserved_bytes));
   }
+  return fmt::format(
+      "\nexpandable_segments:True would free up to {} (estimate: each stream's free pieces, "
+      "joined)\n",
+      Bytes(found.expandable_bytes));
+}
+
+std::string NextStep(const Fragmentation& found, const Examination& examination,
+                     const std::string& file) {
+  std::string text = ExpandableText(found, examination);
   const std::vector<PinGroup>& groups = found.pin_groups;
   const std::string id = groups.empty() ? "" : StackId(groups[0].stack, groups[0].forward_stack);
   text += id.empty() ? fmt::format("\nNext: gpumemtrace report {} --at end\n", file)
@@ -200,7 +214,7 @@ std::string FragText(const std::vector<Fragmentation>& found, const Examination&
   if (Share(main.free_bytes, main.reserved_bytes) >= kWorthSaying) {
     text += "\n" + AddressMap(main.segments, kMapLines, width);
   }
-  return text + NextStep(main, file);
+  return text + NextStep(main, examination, file);
 }
 
 }  // namespace gmt::answers

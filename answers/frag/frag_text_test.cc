@@ -56,8 +56,25 @@ TEST_F(FragTextTest, VerdictHasFreeBytesLargestPieceAndPinningBlocks) {
                                "510 MiB: 4 blocks pin 1.99 GiB\n"));
   EXPECT_THAT(text, HasSubstr("1.99 GiB        4     8.00 MiB  metric (metric.py:10)"));
   EXPECT_THAT(text, HasSubstr("when those blocks are freed"));
+  // PyTorch's rules do not lead to these segments.
   EXPECT_THAT(text, HasSubstr("expandable_segments:True would free up to 1.99 GiB"));
+  EXPECT_EQ(Json()["expandable_reserved_bytes"], nullptr);
   EXPECT_THAT(text, HasSubstr("Next: gpumemtrace show run.gmt stack/2"));
+}
+
+TEST_F(FragTextTest, ExpandableSegmentsAreReplayedIfTheReplayAgrees) {
+  // Two segments of 40 MiB, of which 2 MiB each are still used, cannot serve 70 MiB.
+  for (const uint64_t address : {kA, kB}) {
+    script_.Alloc(address, 40 * kMiB);
+    script_.Block(address, 40 * kMiB);
+    script_.FreeBlock(address);
+    script_.Block(address, 2 * kMiB, {"metric", "main"});
+  }
+  script_.Alloc(0xf0000000, 70 * kMiB);
+  script_.Block(0xf0000000, 70 * kMiB);
+  EXPECT_THAT(Text(), HasSubstr("expandable_segments:True would have reserved 80.0 MiB instead of "
+                                "150 MiB at that moment, in a replay"));
+  EXPECT_EQ(Json()["expandable_reserved_bytes"], 80 * kMiB);
 }
 
 TEST_F(FragTextTest, VerdictNamesEmptyCacheIfItReleasesMost) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/leaks/leaks.h"
+#include "analysis/oom/optimizer.h"
 #include "analysis/text.h"
 #include "analysis/whatif/program_change.h"
 
@@ -74,8 +75,7 @@ absl::Status ProgramScenarios::Add(const ProgramOptions& options,
   }
   for (const std::string& optimizer : options.optimizers) {
     status.Update(AddChange("optimizer " + optimizer, [&](ProgramChange& change) {
-      return optimizer == "8bit" ? changes_.UseEightBitState(change)
-                                 : changes_.FuseOptimizer(optimizer == "fused", change);
+      return ChangeOptimizer(optimizer, change);
     }));
   }
   for (const uint64_t gpus : options.shards) {
@@ -84,6 +84,20 @@ absl::Status ProgramScenarios::Add(const ProgramOptions& options,
   }
   status.Update(AddInputs(options));
   return status;
+}
+
+absl::Status ProgramScenarios::ChangeOptimizer(const std::string& optimizer,
+                                               ProgramChange& change) const {
+  if (optimizer == "8bit") return changes_.UseEightBitState(change);
+  if (optimizer != "foreach") return changes_.FuseOptimizer(optimizer == "fused", change);
+  const analysis::Optimizer found =
+      analysis::FindOptimizer(recording_.examination(), recording_.trace().end_t_ns);
+  if (!found.has_foreach_temporaries) {
+    return absl::FailedPreconditionError(fmt::format(
+        "what {} allocates with foreach=True is not known, only what Adam and AdamW do",
+        found.name.empty() ? "the optimizer" : found.name));
+  }
+  return changes_.UseForeach(change);
 }
 
 absl::Status ProgramScenarios::AddInputs(const ProgramOptions& options) {

@@ -42,7 +42,7 @@ struct ProgramOptions {
   std::vector<InputSize> batches, lengths;
   std::vector<uint64_t> buckets;         // lengths are padded to multiples of it
   std::vector<std::string> checkpoints;  // classes of layers; "auto": those that save most
-  std::vector<std::string> optimizers;   // "8bit", "fused" or "single"
+  std::vector<std::string> optimizers;   // "8bit", "fused", "foreach" or "single"
   bool half_precision = false;           // autocast to bfloat16
   std::vector<uint64_t> shards;          // GPUs over which the model is divided
   std::vector<FitDevice> fits;           // a scenario with the largest batch for each
@@ -75,6 +75,8 @@ class ProgramScenarios {
  private:
   absl::Status AddInputs(const ProgramOptions& options);
   absl::Status AddFit(const FitDevice& device);
+  absl::Status ChangeOptimizer(const std::string& optimizer,
+                               analysis::ProgramChange& change) const;
   template <typename Apply>
   absl::Status AddChange(const std::string& name, const Apply& apply);
   absl::StatusOr<double> FactorOf(const std::string& option, const InputSize& size,

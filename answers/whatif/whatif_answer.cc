@@ -67,6 +67,52 @@ std::string RowText(const Scenario& scenario, const ScenarioResult& result, size
                      reserved, range, least, Count(result.retries), Outcome(result));
 }
 
+// "Calls of the driver, at their recorded cost: as recorded 12.0 ms, max_split_size_mb:512 41.0 ms"
+// in lines that fit the terminal; "" if nothing is known but what was recorded.
+std::string DriverText(const std::vector<Scenario>& scenarios,
+                       const std::vector<ScenarioResult>& results, const Terminal& terminal) {
+  if (results[0].driver_ns.value_or(0) == 0) return "";
+  std::string text, line = "Calls of the driver, at their recorded cost:";
+  size_t known = 0;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].driver_ns) continue;
+    const std::string part =
+        fmt::format("{} {} {}", known++ == 0 ? "" : ",", scenarios[i].name,
+                    Duration(static_cast<int64_t>(*results[i].driver_ns)));
+    if (line.size() + part.size() > static_cast<size_t>(terminal.width)) {
+      text += line + ",\n";
+      line = " " + part.substr(1);
+    } else {
+      line += part;
+    }
+  }
+  return known > 1 ? text + line + "\n" : "";
+}
+
+// "large_segment_size_mb is an option of PyTorch 2.11 and later; recorded was 2.6.\n"
+std::string VersionText(const std::vector<std::string>& settings,
+                        const std::optional<analysis::TorchVersion>& recorded) {
+  std::string text;
+  for (const std::string& setting : settings) {
+    for (const std::string& option : analysis::SplitAllocatorOptions(setting)) {
+      const std::string key = option.substr(0, option.find_first_of(":="));
+      const auto first = analysis::FirstWithOption(key);
+      if (!first || (recorded && *recorded >= *first)) continue;
+      text += fmt::format("{} is an option of PyTorch {}.{} and later; {}.\n", key, first->major,
+                          first->minor,
+                          recorded ? fmt::format("recorded was {}.{}", recorded->major,
+                                                 recorded->minor)
+                                   : "the recorded version is not known");
+    }
+  }
+  if (recorded && *recorded > analysis::kNewestKnownTorch) {
+    text += fmt::format("The rules are those of PyTorch up to {}.{}; recorded was {}.{}.\n",
+                        analysis::kNewestKnownTorch.major, analysis::kNewestKnownTorch.minor,
+                        recorded->major, recorded->minor);
+  }
+  return text;
+}
+
 // "; really 1.52 GiB (predicted +5.2 %)"
 std::string RealText(const ScenarioResult& result, const RealRun& real) {
   if (real.is_out_of_memory) return "; really out of memory";
@@ -134,7 +180,9 @@ nlohmann::ordered_json ScenarioJson(const Scenario& scenario, const ScenarioResu
           {"oom", result.is_out_of_memory()},
           {"step_needs_bytes",
            scenario.step_needs > 0 ? nlohmann::ordered_json(scenario.step_needs) : nullptr},
-          {"retries", result.retries}};
+          {"retries", result.retries},
+          {"driver_calls", result.driver_calls},
+          {"driver_ns", OrNull(result.driver_ns)}};
 }
 
 }  // namespace
@@ -147,6 +195,7 @@ absl::StatusOr<WhatifAnswer> WhatifAnswer::Make(const Recording& recording,
   auto history = analysis::HistoryOf(recording.examination(), device);
   if (!history.ok()) return recording.InFile(history.status());
   answer.history_ = *std::move(history);
+  answer.settings_ = options.settings;
   const analysis::AllocatorSettings& recorded = answer.history_.settings;
   const FailedStep failed(recording, answer.history_);
   const uint64_t needs = failed.Needs(1);
@@ -247,8 +296,10 @@ std::string WhatifAnswer::Text(const Terminal& terminal) const {
     if (real != real_.end()) text += RealText(results_[i], real->second);
     text += "\n";
   }
-  text += fmt::format("\nThe replay of the recorded settings agrees: {}.\n",
+  text += "\n" + DriverText(scenarios_, results_, terminal);
+  text += fmt::format("The replay of the recorded settings agrees: {}.\n",
                       ReproductionText(reproduction_));
+  text += VersionText(settings_, history_.torch);
   text += Assumptions();
   if (scenarios_.size() == 1) {
     text += fmt::format("Next: gpumemtrace whatif {} --expandable-segments\n", recording_->path());

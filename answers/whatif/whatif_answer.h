@@ -66,6 +66,7 @@ class WhatifAnswer {
   const Recording* recording_ = nullptr;
   analysis::AllocatorHistory history_;
   analysis::Reproduction reproduction_;
+  std::vector<std::string> settings_;          // that were asked for
   std::vector<analysis::Scenario> scenarios_;  // the first one: as recorded
   std::vector<analysis::ScenarioResult> results_;
   std::optional<analysis::BatchFacts> inputs_;  // recorded; only if a scenario has others

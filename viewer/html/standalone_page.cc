@@ -13,6 +13,7 @@
 #include "viewer/html/file_parts.h"
 #include "viewer/html/lane_slab.h"
 #include "viewer/html/lane_walk.h"
+#include "viewer/html/predictions.h"
 #include "viewer/html/standalone_file.h"
 #include "viewer/html/standalone_html.h"
 #include "viewer/questions/questions_json.h"
@@ -118,6 +119,7 @@ class StandalonePageMaker {
     fixed_.push_back(JsonPart(absl::StrCat(f, "/segments"), SegmentTable(file)));
     fixed_.push_back(JsonPart(absl::StrCat(f, "/events"), EventTable(file)));
     fixed_.push_back(JsonPart(absl::StrCat(f, "/sources"), SourceTable(file)));
+    fixed_.push_back(JsonPart(absl::StrCat(f, "/predictions"), PredictionTable(file)));
   }
 
   void AddClocks() {

@@ -40,29 +40,43 @@ std::vector<double> MostByColumn(const ReservedCurve& curve, const ColumnPeaks& 
 
 }  // namespace
 
+std::vector<absl::StatusOr<ReservedCurve>> PredictReserved(
+    const analysis::Examination& examination, int32_t device,
+    const std::vector<std::string>& settings) {
+  std::vector<absl::StatusOr<ReservedCurve>> curves;
+  const auto history = analysis::HistoryOf(examination, device);
+  absl::Status status = history.status();
+  if (status.ok() && !analysis::Reproduce(*history).is_good()) {
+    status = absl::FailedPreconditionError(
+        "no prediction: the replay of the recorded settings does not agree with the recording");
+  }
+  for (const std::string& text : settings) {
+    if (!status.ok()) {
+      curves.push_back(status);
+      continue;
+    }
+    analysis::Scenario scenario{text, history->settings, std::nullopt};
+    const absl::Status changed = scenario.settings.Change(text);
+    curves.push_back(changed.ok() ? analysis::SimulateCurve(*history, scenario)
+                                  : absl::StatusOr<ReservedCurve>(changed));
+  }
+  return curves;
+}
+
 absl::StatusOr<PredictedCurve> Predictions::Curve(int32_t device, const std::string& settings,
                                                   const ColumnPeaks& columns) {
   const std::pair key(device, settings);
   if (replays_.size() >= kMaxReplays && !replays_.contains(key)) replays_.clear();
   auto replay = replays_.find(key);
-  if (replay == replays_.end()) replay = replays_.emplace(key, Replay(device, settings)).first;
+  if (replay == replays_.end()) {
+    replay = replays_
+                 .emplace(key, std::move(PredictReserved(examination_, device, {settings}).front()))
+                 .first;
+  }
   if (!replay->second.ok()) return replay->second.status();
   const ReservedCurve& curve = *replay->second;
   return PredictedCurve{MostByColumn(curve, columns), curve.result.peak_reserved,
                         curve.result.retries, curve.first_failure};
-}
-
-absl::StatusOr<ReservedCurve> Predictions::Replay(int32_t device,
-                                                  const std::string& settings) const {
-  const auto history = analysis::HistoryOf(examination_, device);
-  if (!history.ok()) return history.status();
-  analysis::Scenario scenario{settings, history->settings, std::nullopt};
-  if (absl::Status status = scenario.settings.Change(settings); !status.ok()) return status;
-  if (!analysis::Reproduce(*history).is_good()) {
-    return absl::FailedPreconditionError(
-        "no prediction: the replay of the recorded settings does not agree with the recording");
-  }
-  return analysis::SimulateCurve(*history, scenario);
 }
 
 }  // namespace gmt::viewer

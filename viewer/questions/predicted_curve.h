@@ -13,6 +13,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "analysis/examination/examination.h"
@@ -21,6 +22,12 @@
 #include "viewer/questions/queries.h"
 
 namespace gmt::viewer {
+
+// The replay with each of these settings. Fails as Predictions::Curve() does. Cost: a replay for
+// each, and one more.
+std::vector<absl::StatusOr<analysis::ReservedCurve>> PredictReserved(
+    const analysis::Examination& examination, int32_t device,
+    const std::vector<std::string>& settings);
 
 class Predictions {
  public:
@@ -32,8 +39,6 @@ class Predictions {
                                        const ColumnPeaks& columns);
 
  private:
-  absl::StatusOr<analysis::ReservedCurve> Replay(int32_t device, const std::string& settings) const;
-
   const analysis::Examination& examination_;
   std::map<std::pair<int32_t, std::string>, absl::StatusOr<analysis::ReservedCurve>> replays_;
 };

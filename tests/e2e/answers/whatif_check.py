@@ -85,6 +85,22 @@ def failure_in_the_first_step_has_an_upper_limit(rig, folder):
     assert "OutOfMemoryError" in record(rig, folder, "larger", batch=batch * 5 // 4, memory=memory).done.stderr, batch
 
 
+def implementations_of_the_optimizer_need_what_is_predicted(rig, folder):
+    def train(name, *arguments):
+        return run(rig, folder, name, ("torch/trainings.py", "small_batch", *arguments), None)
+
+    def peak(recording):
+        return max(recording.result()["peaks"])
+
+    real = {kind: train(kind, "--optimizer", kind) for kind in ("single", "fused")} | {"foreach": train("foreach")}
+    for recorded, others in (("single", ("foreach", "fused")), ("foreach", ("single", "fused"))):
+        scenarios = whatif(real[recorded], *(word for kind in others for word in ("--optimizer", kind)))["scenarios"][1:]
+        for kind, scenario in zip(others, scenarios):
+            assert scenario["name"] == f"optimizer {kind}", scenario
+            wanted = peak(real[kind])
+            assert abs(scenario["peak_allocated_bytes"] - wanted) < TOLERANCE * wanted, (recorded, scenario, wanted)
+
+
 def verify_runs_the_command_with_the_setting(rig, folder):
     base = record(rig, folder, "base")
     command = rig.simulated([rig.program, "whatif", base.path, "--expandable-segments", "--verify"])
@@ -116,6 +132,7 @@ CASES = [(function.__name__, function) for function in (
     largest_batch_fits_and_a_larger_one_does_not,
     largest_batch_after_a_late_failure_fits,
     failure_in_the_first_step_has_an_upper_limit,
+    implementations_of_the_optimizer_need_what_is_predicted,
     verify_runs_the_command_with_the_setting,
     what_cannot_be_answered_is_an_error,
 )]

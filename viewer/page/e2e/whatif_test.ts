@@ -12,6 +12,7 @@ import { topOf } from '../src/views/timeline/fitted_top';
 import { launch, noBrowser, TestPage } from './page';
 import { noPage, run } from './program';
 import { through } from './through';
+import { TwoTransports } from './two_transports';
 
 const MIB = 2 ** 20;
 const SETTING = 'expandable_segments:True';
@@ -71,12 +72,40 @@ describe.skipIf(reason !== '')('another setting on the timeline', () => {
     }, '#v=1&view=timeline&axis=event&color=thread&whatif=no_such_setting:1');
   });
 
-  it('is not offered by a standalone file, which says why', async () => {
+  it('is part of a standalone file, for the settings that the page offers', async () => {
+    const [recorded, predicted] = peaksOfCommand(folder);
     await through('export', browser, folder, [NAME], async (test) => {
-      const option = test.page.getByLabel('What if').getByRole('option', { name: SETTING });
-      expect(await option.textContent()).toBe(`${SETTING} (only in gpumemtrace view)`);
-      expect(await option.isDisabled()).toBe(true);
-    }, '#v=1&view=timeline');
+      for (const setting of await test.page.getByLabel('What if').locator('option').evaluateAll((all) => all.map((each) => (each as HTMLOptionElement).value))) {
+        await test.page.getByLabel('What if').selectOption(setting);
+        await test.idle();
+        if (setting !== '') expect(await test.page.locator('.prediction').textContent()).toContain(`${setting}: would reserve`);
+      }
+      await test.page.getByLabel('What if').selectOption(SETTING);
+      await test.idle();
+      expect(await test.page.locator('.prediction').textContent()).toContain(`${SETTING}: would reserve ${formatBytes(predicted)} at the peak instead of ${formatBytes(recorded)}`);
+      const { y } = (await highestOf(test, 'accent'))!;
+      expect(Math.abs(y - yOf(await plotOf(test), predicted))).toBeLessThanOrEqual(1.5);
+    }, '#v=1&view=timeline&axis=event&color=thread');
+  });
+
+  it('is the same from the server and from a standalone file', async () => {
+    const own = mkdtempSync(path.join(folder, 'transports-'));
+    writeLog(path.join(own, `${NAME}.jsonl`));
+    const transports = await TwoTransports.open(own, `${NAME}.jsonl`);
+    for (const axis of ['event', 'time'] as const) {
+      const end = axis === 'event' ? EVENTS + 1 : EVENTS * 1000;
+      for (const [from, to, columns] of [[0, end, 1], [0, end, 9], [-0.3 * end, 0.7 * end, 50], [0.4 * end, 0.6 * end, 200]] as const) {
+        const query = { file: 0, lane: 0, axis, from, to, columns, settings: SETTING };
+        expect(await transports.file.predicted(query), JSON.stringify(query)).toEqual(await transports.server.predicted(query));
+      }
+    }
+    await transports.close();
+  });
+
+  it('names the settings that a standalone file has, if the address asks for others', async () => {
+    await through('export', browser, folder, [NAME], async (test) => {
+      expect(await test.page.locator('.prediction').textContent()).toContain(`this file has only ${SETTING}, `);
+    }, '#v=1&view=timeline&whatif=max_split_size_mb:64');
   });
 });
 

@@ -28,8 +28,7 @@ export interface DataSource {
   answer(file: number, name: p.AnswerName, signal?: AbortSignal): Promise<p.Answer>;
   compare(file: number, other: number, signal?: AbortSignal): Promise<p.Compare>;
   find(scope: p.Scope, after: number, limit: number, signal?: AbortSignal): Promise<p.Found>;
-  /** Not in a standalone file. */
-  predicted?(query: p.PredictedQuery, signal?: AbortSignal): Promise<p.PredictedCurve>;
+  predicted(query: p.PredictedQuery, signal?: AbortSignal): Promise<p.PredictedCurve>;
   /** For live recordings only: all following questions refer to the windows in `meta`. */
   useWindows?(meta: p.Meta): void;
   /** Returns the row in window `to` of a block of window `from`. */

@@ -10,6 +10,7 @@ import { FlameTreeBuilder, styleOf, type Weight } from './embedded/flame';
 import { dtypeOf, placeOf, roleCode } from './embedded/lane_data';
 import { passingCurve } from './embedded/passing_curve';
 import type { Positions } from './embedded/positions';
+import { predictedCurve } from './embedded/predicted_curve';
 import type { LoadedLane } from './embedded/loaded_lane';
 import { makeRangeTable } from './embedded/range_table';
 import { EmbeddedRecording } from './embedded/recording';
@@ -56,6 +57,15 @@ export class EmbeddedSource implements DataSource {
     const [lane, positions, context] = await Promise.all([file.lane(query.lane), file.positionsOn(query.axis), this.filterContext(query.file, query.lane)]);
     signal?.throwIfAborted();
     return passingCurve(query, blockTest(query.filter, context), { lane: lane.data, totals: lane.totals(), positions });
+  }
+
+  async predicted(query: p.PredictedQuery, signal?: AbortSignal): Promise<p.PredictedCurve> {
+    checkWindow(query);
+    const file = await this.file(query.file);
+    const [lane, positions] = await Promise.all([file.lane(query.lane), file.positionsOn(query.axis)]);
+    const table = await file.predictions(lane.meta.device);
+    signal?.throwIfAborted();
+    return predictedCurve(query, table, { totals: lane.totals(), positions });
   }
 
   async blocks(query: p.BlockQuery, signal?: AbortSignal): Promise<p.BlockTile> {

@@ -86,6 +86,7 @@ function source(omitted: boolean): EmbeddedSource {
     ['0/answers', json({ oom: { headline: 'no', text: 'no\n', json: {} } })],
     ['0/segments', json({ '0': [['0x7f0000000000', 1 << 20, 0, 0xffffffff, 0, null, null, 2]] })],
     ['0/sources', json({})],
+    ['0/predictions', json({ '0': { 'a:1': { events: [0, 1, 0, 2], bytes: [0, 40, -10, 30], peak_bytes: 60, retries: 1, failure: 3 }, 'b:2': { why: 'no replay' } } })],
   ]);
   return new EmbeddedSource(archiveFrom(new Map(parts)));
 }
@@ -128,6 +129,15 @@ describe('EmbeddedSource', () => {
     expect(await passing({ text: '0x7f0000001000' })).toEqual([NaN, 0, 0, 300, 300, 300, NaN]);
     expect(await passing({ min_size: 5000 })).toEqual([NaN, 0, 0, 0, 0, 0, NaN]);
     await expect(passing({ text: '/(/' })).rejects.toThrow('no regular expression');
+  });
+
+  it('has the replays with the settings that are in the file, until a request would fail', async () => {
+    const predicted = (settings: string) => source(false).predicted({ file: 0, lane: 0, axis: 'event', from: -1, to: 6, columns: 7, settings });
+    const { reserved, peak_bytes, retries, failure } = await predicted('a:1');
+    expect([...reserved]).toEqual([NaN, 0, 40, 30, 60, NaN, NaN]);
+    expect([peak_bytes, retries, failure]).toEqual([60, 1, 3]);
+    await expect(predicted('b:2')).rejects.toThrow('no replay');
+    await expect(predicted('c:3')).rejects.toThrow('this file has only a:1, b:2');
   });
 
   it('stacks the blocks that live longest at the bottom', async () => {

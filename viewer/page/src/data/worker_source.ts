@@ -43,6 +43,9 @@ export class WorkerSource implements DataSource {
   passing(query: p.PassingQuery, signal?: AbortSignal): Promise<p.PassingCurve> {
     return this.ask('passing', [query], signal);
   }
+  predicted(query: p.PredictedQuery, signal?: AbortSignal): Promise<p.PredictedCurve> {
+    return this.ask('predicted', [query], signal);
+  }
   blocks(query: p.BlockQuery, signal?: AbortSignal): Promise<p.BlockTile> {
     return this.ask('blocks', [query], signal);
   }

@@ -9,6 +9,7 @@ import { type FileTexts, type PackedStackTable, readClock, StackTable } from './
 import { readLane } from './lane_data';
 import { LoadedLane } from './loaded_lane';
 import { type Positions, positionsOf } from './positions';
+import type { PredictionTable } from './predicted_curve';
 import { mapSegments, type SegmentMap, type SegmentTable } from './segment_map';
 import { isAllocators } from './segments';
 
@@ -37,6 +38,11 @@ export class EmbeddedRecording {
   }
   sources(): Promise<Readonly<Record<string, SourceText>>> {
     return this.once('sources', async () => (await this.json('sources')) as Record<string, SourceText>);
+  }
+  /** Returns the replays of a device with other settings. */
+  async predictions(device: number): Promise<PredictionTable> {
+    const all = await this.once('predictions', async () => (await this.json('predictions')) as Readonly<Record<string, PredictionTable>>);
+    return all[String(device)] ?? {};
   }
   /** Returns the driver memory of a device's allocators after an event. */
   async segments(device: number, event: number): Promise<readonly SegmentMap[]> {

@@ -60,7 +60,7 @@ export interface PassingCurve {
 
 /**
  * `api/predicted`: what would be reserved on the device with other settings of PyTorch's allocator,
- * by a replay (`gpumemtrace whatif`). Only a server answers it.
+ * by a replay (`gpumemtrace whatif`). A standalone file has only the settings that the page offers.
  */
 export interface PredictedQuery extends Window {
   readonly settings: string; // 'KEY:VALUE,...' of PYTORCH_ALLOC_CONF

@@ -10,6 +10,7 @@ import { isCoarse } from '../../state/live';
 import type { State } from '../../state/state';
 import { PictureCurve, type Pictured } from './picture_curve';
 
+/** A standalone file has the predictions for these (viewer/html/predictions.cc). */
 const SETTINGS = [
   'expandable_segments:True', 'max_split_size_mb:128', 'garbage_collection_threshold:0.8', 'roundup_power2_divisions:8',
 ] as const;
@@ -18,10 +19,9 @@ type Subject = Pick<State, 'layout' | 'whatif'>;
 type Source = Pick<DataSource, 'predicted'>;
 
 /** Returns why nothing can be predicted, in words; '' if it can. */
-export function lackOfPrediction(source: Source, { layout }: Subject, { live }: FileMeta, { heap, series }: LaneMeta): string {
+export function lackOfPrediction({ layout }: Subject, { live }: FileMeta, { heap, series }: LaneMeta): string {
   if (heap !== 'pytorch' || !series.includes('reserved')) return "only for PyTorch's blocks";
   if (live !== undefined) return 'not while it runs';
-  if (source.predicted === undefined) return 'only in gpumemtrace view';
   return layout === 'stacked' ? '' : 'only if stacked';
 }
 
@@ -35,8 +35,8 @@ export function predictionOptions({ whatif }: Subject, lack: string): readonly (
 export class Prediction {
   private readonly curve: PictureCurve<string, PredictedCurve>;
 
-  constructor(private readonly source: Source, onChange: () => void) {
-    this.curve = new PictureCurve((window, settings, signal) => source.predicted!({ ...window, settings }, signal), onChange);
+  constructor(source: Source, onChange: () => void) {
+    this.curve = new PictureCurve((window, settings, signal) => source.predicted({ ...window, settings }, signal), onChange);
   }
 
   get failure(): string {
@@ -45,7 +45,7 @@ export class Prediction {
 
   /** Returns null if nothing is to be predicted, or it is not known yet. */
   look(picture: Pictured, state: Subject, file: FileMeta, lane: LaneMeta): PredictedCurve | null {
-    const isAsked = state.whatif !== '' && !isCoarse(picture.subject.stage) && lackOfPrediction(this.source, state, file, lane) === '';
+    const isAsked = state.whatif !== '' && !isCoarse(picture.subject.stage) && lackOfPrediction(state, file, lane) === '';
     return this.curve.look(picture, isAsked ? state.whatif : null);
   }
 

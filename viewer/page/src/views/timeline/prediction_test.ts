@@ -12,7 +12,6 @@ const lane = { ...file.lanes[0]!, peak_reserved_bytes: 80 * MIB };
 
 const curveOf = (query: PredictedQuery): PredictedCurve =>
   ({ query, reserved: Float64Array.of(40 * MIB, 60 * MIB), peak_bytes: 60 * MIB, retries: 0, failure: null });
-const server = { predicted: (query: PredictedQuery) => Promise.resolve(curveOf(query)) };
 
 async function picture(stage = 'ready') {
   const curve = await source.curve({ file: 0, lane: 0, axis: 'event', from: 0, to: 2, columns: 2 });
@@ -20,11 +19,10 @@ async function picture(stage = 'ready') {
 }
 
 it('is offered where a replay can be asked for, otherwise with the reason', () => {
-  expect(lackOfPrediction(server, STACKED, file, lane)).toBe('');
-  expect(lackOfPrediction({}, STACKED, file, lane)).toBe('only in gpumemtrace view');
-  expect(lackOfPrediction(server, { ...STACKED, layout: 'address' }, file, lane)).toBe('only if stacked');
-  expect(lackOfPrediction(server, STACKED, { ...file, live: {} } as FileMeta, lane)).toBe('not while it runs');
-  expect(lackOfPrediction(server, STACKED, file, { ...lane, heap: 'driver' })).toBe("only for PyTorch's blocks");
+  expect(lackOfPrediction(STACKED, file, lane)).toBe('');
+  expect(lackOfPrediction({ ...STACKED, layout: 'address' }, file, lane)).toBe('only if stacked');
+  expect(lackOfPrediction(STACKED, { ...file, live: {} } as FileMeta, lane)).toBe('not while it runs');
+  expect(lackOfPrediction(STACKED, file, { ...lane, heap: 'driver' })).toBe("only for PyTorch's blocks");
 });
 
 it('offers also settings that only the address names', () => {

@@ -67,7 +67,7 @@ function TimelineView(props: ViewProps) {
   const lane = laneOf(state);
   const sentence = useMemo(() => (file === null || lane === null ? '' : sentenceOf(file, lane, shown, timeline)), [file, lane, shown, timeline]);
   if (file === null || lane === null) return null;
-  const lack = lackOfPrediction(props.source, state, file, lane);
+  const lack = lackOfPrediction(state, file, lane);
   const predicted = state.whatif === '' ? null : lack !== '' ? lack : shown?.predicted != null ? predictionWords(shown.predicted, lane) : (shown?.predictionFailure ?? '');
   // Requests a name that is not known yet; its arrival renders the view again.
   const stackOf = (stack: number) => {
