@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_split.h"
 #include "analysis/testing/event_script.h"
 #include "answers/ranks/ranks_answer.h"
 #include "format/units.h"
@@ -76,6 +77,25 @@ TEST_F(RanksTest, CategoryAndLineOfTheDifferenceAreNamed) {
   EXPECT_EQ(comparison.rows[2].delta_bytes, static_cast<int64_t>(300 * kMiB));
   EXPECT_THAT(Text(), StartsWith("Rank 2 has a peak of 1.27 GiB, 300 MiB more than the median of 4 "
                                  "ranks: activations +300 MiB\n"));
+}
+
+TEST_F(RanksTest, NarrowTextLosesNeitherNumbersNorCauses) {
+  for (size_t rank = 0; rank < 4; ++rank) {
+    digests_[rank].rank.reset();
+    digests_[rank].file = "out/of/a/long/directory/name/r" + std::to_string(rank) + ".gmt";
+  }
+  More(2, Category::kActivations, 300,
+       "train_the_model (a_script_with_a_long_name.py:20) > at::linear");
+  digests_[2].retries = 1234;
+  std::string text = RanksAnswer(Job(), {}).Text({.width = 80});
+  text.resize(text.find("\nNext: "));  // a command stays on one line
+  for (const absl::string_view line : absl::StrSplit(text, '\n'))
+    EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_THAT(text, Not(HasSubstr("...")));
+  EXPECT_THAT(text, HasSubstr("1.27 GiB, 300 MiB"));
+  EXPECT_THAT(text, HasSubstr("activations +300 MiB"));
+  EXPECT_THAT(text, HasSubstr("\nr2.gmt"));
+  EXPECT_THAT(text, HasSubstr("1234  differs\n"));
 }
 
 TEST_F(RanksTest, LessIsADifferenceToo) {
