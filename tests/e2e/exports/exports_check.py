@@ -22,6 +22,8 @@ sys.path.append(str(HERE.parent / "memory_viz"))
 import write_events  # noqa: E402
 
 SCENARIOS = ("raw_cuda", "pytorch", "two_devices", "out_of_memory", "empty")
+TABLES = ("memory", "events", "stacks", "frames", "steps", "phases", "categories", "failures", "waits", "roles", "marks",
+          "ranges", "samples", "recordings")
 
 
 class Exporter:
@@ -113,6 +115,25 @@ def rows_of_csv_and_jsonl_are_those_of_query_and_report(exporter):
         assert rows == [as_numbers({k: "" if v is None else str(v) for k, v in row.items()}) for row in wanted], log
         check_sums(exporter, log, objects)
         assert not objects or any(row["stack_text"] for row in objects), log
+
+
+def every_table_can_be_written_as_csv_and_jsonl(exporter):
+    for log in exporter.logs:
+        for table in TABLES:
+            with exporter.export("csv", log, "--table", table).open(encoding="utf-8", newline="") as exported:
+                rows = list(csv.DictReader(exported))
+            lines = exporter.export("jsonl", log, "--table", table).read_text(encoding="utf-8").splitlines()
+            more = ", stack_text(stack) AS stack_text" if table == "memory" else ""
+            queried = exporter.json("query", log, f"SELECT *{more} FROM {table}")
+            wanted = [dict(zip(queried["columns"], row)) for row in queried["rows"]]
+            assert [json.loads(line) for line in lines] == wanted, (log, table)
+            assert [list(row) for row in rows] == [queried["columns"]] * len(wanted), (log, table)
+    for words, why in ((["--table", "all"], "writes one table"), (["--table", "steps", "--table", "marks"], "writes one table"),
+                       (["--table", "steps", "--device", "0"], "rows of the table memory only"),
+                       (["--table", "nothing"], "expected all, or one of memory")):
+        out = exporter.folder / "refused"
+        done = exporter.run("export", "--format", "csv", exporter.logs[0], "-o", out, *words)
+        assert done.returncode == 2 and why in done.stderr and not out.exists(), (words, done)
 
 
 def allocations_of_one_heap_or_device_can_be_selected(exporter):
@@ -265,7 +286,8 @@ def main():
     parser.add_argument("cases", nargs="*")
     arguments = parser.parse_args()
     cases = [folded_stacks_add_up_to_the_report, speedscope_files_follow_its_schema,
-             rows_of_csv_and_jsonl_are_those_of_query_and_report, allocations_of_one_heap_or_device_can_be_selected,
+             rows_of_csv_and_jsonl_are_those_of_query_and_report, every_table_can_be_written_as_csv_and_jsonl,
+             allocations_of_one_heap_or_device_can_be_selected,
              perfetto_traces_have_the_peaks_of_the_report, perfetto_traces_show_steps_and_failures,
              heaptrack_print_agrees_with_the_report, heaptrack_files_of_several_gpus_are_refused,
              list_names_every_format_of_the_documentation, options_that_a_format_does_not_take_are_refused]
