@@ -38,8 +38,8 @@ const std::vector<ExportFormat>& ExportFormats() {
        "numbers of allocations, times, addresses", kOfProfiles, false, ExportSpeedscope},
       {"perfetto",
        "ui.perfetto.dev and trace_processor",
-       "curves of live, reserved and used bytes by heap and category; steps, phases, ranges, "
-       "marks, snapshots, failed allocations",
+       "curves of live, reserved and used bytes by heap and category; steps, phases with an arrow "
+       "from a forward to its backward pass, ranges, marks, snapshots, failed allocations",
        "stacks, addresses, single allocations",
        {},
        false,

@@ -207,6 +207,14 @@ def perfetto_traces_show_steps_and_failures(exporter):
                                 if p.track_event.type == p.track_event.TYPE_SLICE_BEGIN)
     steps = exporter.json("query", training, "SELECT count(DISTINCT step) FROM steps")["rows"][0][0]
     assert steps > 1 and sum(n for name, n in names.items() if name.startswith("step ")) == steps, (steps, names)
+    # From each forward pass an arrow leads to the backward pass after it.
+    flows = [collections.Counter(), collections.Counter()]
+    for packet in perfetto_packets(exporter.folder / "exported.perfetto"):
+        event = packet.track_event
+        for ids, name, of in ((event.flow_ids, "forward", flows[0]), (event.terminating_flow_ids, "backward", flows[1])):
+            assert not ids or event.name == name, event
+            of.update(ids)
+    assert flows[0] == flows[1] and set(flows[0].values()) <= {1} and len(flows[0]) == names["forward"] > 1, (flows, names)
     return None
 
 
