@@ -73,6 +73,51 @@ def folded_stacks_add_up_to_the_report(exporter):
             assert held == {k: v for k, v in wanted.items() if v > 0}, (log, at, held, wanted)
 
 
+class Pprof:
+    """Go's pprof. Newer versions of Go build it on first use, which takes a minute."""
+
+    def __init__(self):
+        done = subprocess.run(["go", "tool", "-n", "pprof"], capture_output=True, text=True, check=True)
+        self.program = done.stdout.strip()
+
+    def run(self, *words):
+        return subprocess.run([self.program, *map(str, words)], capture_output=True, text=True, check=True).stdout
+
+    def top(self, *words):
+        """Returns {function: bytes} of all functions that allocated themselves."""
+        text = self.run("-top", "-unit=B", "-nodecount=1000000", "-nodefraction=0", *words)
+        rows = [line.split(None, 5) for line in text.split("cum%\n", 1)[1].splitlines()]
+        return collections.Counter({row[5]: int(row[0].removesuffix("B")) for row in rows})
+
+
+def pprof_shows_the_peak_of_the_report_and_differences(exporter):
+    if shutil.which("go") is None:
+        return "skipped: no Go: run scripts/setup --test"
+    pprof = Pprof()
+    for log in exporter.logs:
+        layers, at_end = ({f"cuda:{d['index']}": layer_of(d) for d in exporter.report(log, "--at", at)["devices"]
+                           if d["index"] is not None and layer_of(d)} for at in ("peak", "end"))
+        peak = exporter.folder / "peak.pb.gz"
+        exporter.export("pprof", log).rename(peak)
+        if not layers:
+            continue
+        held = {device: layer["live_bytes"] for device, layer in layers.items()}
+        shown = pprof.top(peak)
+        assert sum(shown.values()) == sum(held.values()), (log, shown, held)
+        # The frames of the allocator are folded: the callers are shown.
+        assert not [name for name in shown if name.startswith(("cudaMalloc", "cuMemAlloc"))], shown
+        for device, wanted in held.items():
+            assert sum(pprof.top("-tagfocus", f"device={device}", peak).values()) == wanted, (log, device)
+            assert device in pprof.run("-tags", peak), (log, device)
+        for heap in {layer["heap"] for layer in layers.values()}:
+            assert sum(pprof.top("-tagfocus", f"kind={heap}", peak).values()) == sum(
+                layer["live_bytes"] for layer in layers.values() if layer["heap"] == heap), (log, heap)
+        end = exporter.export("pprof", log, "--at", "end")
+        grown = pprof.top(f"-diff_base={peak}", end)
+        assert sum(grown.values()) == sum(layer["live_bytes"] for layer in at_end.values()) - sum(held.values()), (log, grown)
+    return None
+
+
 def speedscope_files_follow_its_schema(exporter):
     import jsonschema
     schema = HERE / "node_modules/speedscope/dist/release/file-format-schema.json"
@@ -293,7 +338,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("cases", nargs="*")
     arguments = parser.parse_args()
-    cases = [folded_stacks_add_up_to_the_report, speedscope_files_follow_its_schema,
+    cases = [folded_stacks_add_up_to_the_report, pprof_shows_the_peak_of_the_report_and_differences, speedscope_files_follow_its_schema,
              rows_of_csv_and_jsonl_are_those_of_query_and_report, every_table_can_be_written_as_csv_and_jsonl,
              allocations_of_one_heap_or_device_can_be_selected,
              perfetto_traces_have_the_peaks_of_the_report, perfetto_traces_show_steps_and_failures,
