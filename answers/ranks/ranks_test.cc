@@ -98,6 +98,16 @@ TEST_F(RanksTest, NarrowTextLosesNeitherNumbersNorCauses) {
   EXPECT_THAT(text, HasSubstr("1234  differs\n"));
 }
 
+TEST_F(RanksTest, PeaksByStepAreThoseOfEqualGroups) {
+  digests_[0].by_step = {1, {1, 5, 2, 3, 9}, {}, {}};
+  digests_[1].by_step = {2, {4, 4, 8}, {}, {}};
+  const RankComparison comparison = Compare();
+  EXPECT_EQ(comparison.steps_per_group, 2u);
+  EXPECT_THAT(PeaksOfGroups(comparison.rows[0].digest.by_step, 2), ElementsAre(5, 3, 9));
+  EXPECT_THAT(comparison.median_step_peaks, ElementsAre(4, 3, 8));
+  EXPECT_EQ(comparison.rows[3].added, 3u);
+}
+
 TEST_F(RanksTest, LessIsADifferenceToo) {
   for (const size_t rank : {0, 1, 2, 3}) More(rank, Category::kActivations, 500);
   digests_[3].peak_bytes -= 400 * kMiB;

@@ -28,7 +28,10 @@ export interface DataSource {
   answer(file: number, name: p.AnswerName, signal?: AbortSignal): Promise<p.Answer>;
   compare(file: number, other: number, signal?: AbortSignal): Promise<p.Compare>;
   find(scope: p.Scope, after: number, limit: number, signal?: AbortSignal): Promise<p.Found>;
-  /** Not in a standalone file. */
+  /** Not in a standalone file, like the next two. */
+  ranks?(signal?: AbortSignal): Promise<p.Ranks>;
+  /** Loads a recording whose state is 'waiting'. */
+  load?(file: number): Promise<void>;
   predicted?(query: p.PredictedQuery, signal?: AbortSignal): Promise<p.PredictedCurve>;
   /** For live recordings only: all following questions refer to the windows in `meta`. */
   useWindows?(meta: p.Meta): void;
