@@ -208,6 +208,8 @@ class RankComparer {
                                category == Category::kOptimizerState;
       if (is_of_model) {
         of_model += distance;
+      } else if (category == Category::kCommunication) {
+        AddCollectives(index, delta, least, causes);
       } else if (category != Category::kOtherLibraries && category != Category::kUnknown) {
         causes.push_back({distance, absl::StrCat(TextOf(category), " ", SignedBytes(delta))});
       }
@@ -226,6 +228,20 @@ class RankComparer {
                         absl::StrCat(*name, " ", SignedBytes(Minus(mine, usual)), meaning)});
     }
     AddStack(index, is_more, least, causes);
+  }
+
+  // Communicators are named by their library; the rest are buffers of collectives.
+  void AddCollectives(size_t index, int64_t delta, uint64_t least,
+                      std::vector<RankCause>& causes) const {
+    const bool is_more = delta > 0;
+    for (const auto& [name, mine, usual] : libraries_.EntriesOf(order_[index])) {
+      if (*name == "NCCL") delta -= Minus(mine, usual);
+    }
+    const auto distance = static_cast<uint64_t>(std::abs(delta));
+    if ((delta > 0) != is_more || distance < least) return;
+    const char* meaning = is_more ? ": buffers of collectives, such as gathered parameters" : "";
+    causes.push_back({distance, absl::StrCat(TextOf(Category::kCommunication), " ",
+                                             SignedBytes(delta), meaning)});
   }
 
   // Names the line that differs most.

@@ -136,6 +136,15 @@ TEST_F(RanksTest, ShardOfAnotherSizeIsOneCause) {
               ElementsAre(StartsWith("parameters, gradients and optimizer state +300 MiB")));
 }
 
+TEST_F(RanksTest, GatheredParametersAreNotCommunicators) {
+  More(1, Category::kCommunication, 300);
+  EXPECT_THAT(Compare().rows[1].causes,
+              ElementsAre("communication +300 MiB: buffers of collectives, such as gathered "
+                          "parameters"));
+  digests_[1].libraries["NCCL"] = 300 * kMiB;
+  EXPECT_THAT(Compare().rows[1].causes, ElementsAre("NCCL +300 MiB: a further communicator"));
+}
+
 TEST_F(RanksTest, RanksThatVaryAreNotAllOutliers) {
   for (int rank = 4; rank < 16; ++rank) Add(rank);
   for (size_t rank = 0; rank < 16; ++rank) digests_[rank].peak_bytes += rank * 20 * kMiB;
