@@ -25,8 +25,7 @@ CAUSES = {
 JOBS = {
     "ddp": ("none", "batch", "leak", "communicator", "stray"),
     "fsdp2": ("none", "batch", "leak", "communicator", "shard", "gathers"),
-    # Its first and last stage differ from the others anyway.
-    "pipeline": ("leak", "communicator", "stray", "shard"),
+    "pipeline": ("none", "leak", "communicator", "stray", "shard"),
 }
 WORLDS = (2, 4, 8)
 QUICK = {"fsdp2": ("none", "batch")}

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """Trains a GPT in several processes with a GPU each, one of which differs.
 
-Usage: train_ranks.py PARALLEL WORLD CULPRIT CAUSE
+Usage: train_ranks.py PARALLEL WORLD CULPRIT CAUSE STORE
   PARALLEL  ddp, fsdp2 or pipeline
   WORLD     number of ranks
   CULPRIT   the rank that differs
   CAUSE     none, or
     batch         a batch four times as large
-    leak          it keeps the logits of each step
+    leak          it keeps 1 MiB in each step
     communicator  it has further communicators
     stray         all other ranks use its GPU before they select their own
     shard         pipeline: it has more layers; fsdp2: it has layers that are not sharded
     gathers       fsdp2: it keeps gathered parameters until the backward pass
+  STORE     a file that does not exist yet, by which the ranks find each other
 """
 
 import os
@@ -91,30 +92,23 @@ class FullyShard:
 
 
 class Pipeline:
-    """A step of a pipeline: two micro-batches pass this rank's stage, forward and then backward."""
+    """A step of a pipeline of equal stages: two micro-batches pass this rank's, forward and then backward."""
 
     def __init__(self, job):
         self.job = job
         gpt = models.gpt(layers=2 * LAYERS if job.is_cause("shard") else LAYERS, hidden=HIDDEN)
         self.blocks = nn.Sequential(*gpt.blocks)
         self.is_first, self.is_last = job.rank == 0, job.rank == job.world - 1
-        self.ends = nn.ModuleDict()
-        if self.is_first:
-            self.ends["tokens"] = gpt.tokens
-        if self.is_last:
-            self.ends["head"] = gpt.head
-        self.model = nn.ModuleList([self.blocks, self.ends]).cuda()
+        self.model = self.blocks.cuda()
 
-    def received(self):
+    def forward(self):
         x = torch.empty(BATCH, models.LENGTH, HIDDEN, device="cuda")
-        dist.recv(x, self.job.rank - 1)
-        return x.requires_grad_()
-
-    def forward(self, tokens):
-        x = self.ends["tokens"](tokens[:, :-1]) if self.is_first else self.received()
+        if not self.is_first:
+            dist.recv(x, self.job.rank - 1)
+        x.requires_grad_()
         y = self.blocks(x)
         if self.is_last:
-            return x, loss_of(self.ends["head"](y), tokens)
+            return x, y.square().mean()
         dist.send(y.detach(), self.job.rank + 1)
         return x, y
 
@@ -129,7 +123,7 @@ class Pipeline:
             dist.send(x.grad, self.job.rank - 1)
 
     def step(self):
-        micro_batches = [self.forward(self.job.tokens()) for _ in range(2)]
+        micro_batches = [self.forward() for _ in range(2)]
         for x, y in micro_batches:
             self.backward(x, y)
         return micro_batches[0][1]
