@@ -77,8 +77,8 @@ void PrintAddress(const ViewArguments& options, const viewer::ViewServer& server
   PrintNote("and open the address above there");
 }
 
-// Returns the recordings in the files and directories that are named. What is shown of a digest is
-// what it says about its recording.
+// Returns the recordings in the files and directories that are named, without digests, which the
+// page reads together with their recordings.
 absl::StatusOr<std::vector<std::string>> RecordingsOf(const std::vector<std::string>& places) {
   auto files = answers::FilesOfRanks(places);
   if (!files.ok()) return files.status();
