@@ -19,6 +19,9 @@ std::string ThreeDigits(double value) {
   return fmt::format("{:.2f}", value);
 }
 
+// Of the bytes of a UTF-8 character, the first one counts.
+bool IsFirstOfCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
+
 struct Unit {
   int64_t ns;
   const char* name;
@@ -128,14 +131,39 @@ std::string Plural(uint64_t count, const char* singular) {
 std::string Shortened(const std::string& text, size_t columns) {
   constexpr size_t kDots = 3;
   columns = std::max(columns, kDots + 1);
-  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
   size_t characters = 0, cut = 0;  // `cut`: where the text ends if there must be room for the dots
   for (size_t i = 0; i < text.size(); ++i) {
-    if (continues(text[i])) continue;
+    if (!IsFirstOfCharacter(text[i])) continue;
     if (characters + kDots == columns) cut = i;
     if (++characters > columns) return text.substr(0, OutsideNumbers(text, cut)) + "...";
   }
   return text;
+}
+
+std::string Wrapped(const std::string& text, size_t columns, const std::string& indent) {
+  const auto width = [](std::string_view part) {
+    return static_cast<size_t>(std::count_if(part.begin(), part.end(), IsFirstOfCharacter));
+  };
+  std::string wrapped;
+  std::string line = text.substr(0, text.find_first_not_of(' '));
+  bool is_empty = true;  // whether the line has no word yet
+  for (size_t at = line.size(); at < text.size();) {
+    // A part ends at a space that does not follow a digit.
+    size_t end = text.find(' ', at);
+    while (end != std::string::npos && IsDigit(text[end - 1])) end = text.find(' ', end + 1);
+    end = std::min(end, text.size());
+    const std::string_view part(text.data() + at, end - at);
+    if (!is_empty && width(line) + 1 + width(part) > columns) {
+      wrapped += line + "\n";
+      line = indent;
+      is_empty = true;
+    }
+    if (!is_empty) line += ' ';
+    line += part;
+    is_empty = false;
+    at = end + 1;
+  }
+  return wrapped + line;
 }
 
 std::string Address(uint64_t address) { return fmt::format("{:#x}", address); }

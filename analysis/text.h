@@ -37,6 +37,11 @@ std::string Plural(uint64_t count, const char* singular);
 // "optimizer +34...".
 std::string Shortened(const std::string& text, size_t columns);
 
+// Breaks a sentence between words into lines of at most `columns` characters, but not after a
+// number, which belongs to its unit. Lines after the first begin with `indent`. A longer word stays
+// whole, so nothing is lost.
+std::string Wrapped(const std::string& text, size_t columns, const std::string& indent);
+
 // "0x7f5c00000000".
 std::string Address(uint64_t address);
 

@@ -69,6 +69,17 @@ TEST(TextTest, NumbersAreNeverCut) {
             "61...");  // a number at the beginning is cut anyway
 }
 
+TEST(TextTest, SentencesAreBrokenBetweenWordsAndNotAfterNumbers) {
+  EXPECT_EQ(Wrapped("a sentence", 20, "  "), "a sentence");
+  EXPECT_EQ(Wrapped("300 MiB more than the others", 16, "  "), "300 MiB more\n  than the others");
+  EXPECT_EQ(Wrapped("it is more by 300 MiB", 17, ""), "it is more by\n300 MiB");
+  EXPECT_EQ(Wrapped("  indented words", 10, "    "), "  indented\n    words");
+  EXPECT_EQ(Wrapped("é é é é", 3, ""), "é é\né é");
+  EXPECT_EQ(Wrapped("unbreakable", 4, "  "), "unbreakable");
+  EXPECT_EQ(Wrapped("", 4, "  "), "");
+  EXPECT_EQ(Wrapped("   ", 4, "  "), "   ");
+}
+
 TEST(TextTest, DurationsReadNaturally) {
   EXPECT_EQ(Duration(900), "900 ns");
   EXPECT_EQ(Duration(12'400), "12.4 us");

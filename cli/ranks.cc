@@ -2,22 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
-#include <set>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/text.h"
-#include "answers/ranks/digest_file.h"
+#include "answers/ranks/rank_files.h"
 #include "answers/ranks/ranks_answer.h"
 #include "cli/command.h"
 #include "cli/frame_options.h"
 #include "cli/rank_digest.h"
 #include "cli/verbs.h"
-#include "format/parts.h"
 
 namespace gmt::cli {
 namespace {
@@ -30,52 +26,6 @@ struct RanksArguments {
   bool json = false, steps = false, no_digest = false, digest_only = false;
   FrameOptions frames;
 };
-
-// Returns the recordings of a directory in the order of their names, and the digests whose
-// recordings are not there. Older parts are read with the newest one, which has the recording's
-// name.
-absl::StatusOr<std::vector<std::string>> FilesInFolder(const std::string& folder) {
-  std::set<std::string> recordings, digests;
-  std::error_code error;
-  for (auto entry = std::filesystem::recursive_directory_iterator(folder, error);
-       !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
-    const std::string path = entry->path().string();
-    if (absl::EndsWith(path, ".gmt")) recordings.insert(path);
-    if (absl::EndsWith(path, answers::DigestPathOf(".gmt"))) digests.insert(path);
-  }
-  if (error) return absl::UnknownError(absl::StrCat(folder, ": ", error.message()));
-  std::erase_if(recordings, [&](const std::string& path) {
-    const auto newest = format::RecordingOfPart(path);
-    return newest && recordings.contains(*newest);
-  });
-  for (const std::string& digest : digests) {
-    if (!recordings.contains(*answers::RecordingOfDigest(digest))) recordings.insert(digest);
-  }
-  if (recordings.empty())
-    return absl::NotFoundError(absl::StrCat(folder, ": no recording (*.gmt) in this directory"));
-  return std::vector<std::string>(recordings.begin(), recordings.end());
-}
-
-// Returns the files that the words name, each once: `out/*` also names the digests of recordings.
-absl::StatusOr<std::vector<std::string>> FilesOf(const std::vector<std::string>& places) {
-  std::vector<std::string> files;
-  std::set<std::string> seen;
-  const auto add = [&](const std::string& file) {
-    if (seen.insert(file).second) files.push_back(file);
-  };
-  for (const std::string& place : places) {
-    std::error_code error;
-    if (!std::filesystem::is_directory(place, error)) {
-      const auto recording = answers::RecordingOfDigest(place);
-      add(recording && std::filesystem::exists(*recording, error) ? *recording : place);
-      continue;
-    }
-    const auto in_folder = FilesInFolder(place);
-    if (!in_folder.ok()) return in_folder.status();
-    for (const std::string& file : *in_folder) add(file);
-  }
-  return files;
-}
 
 // Prints notes about single files; of many, the first ones and how many there are.
 class FileNotes {
@@ -110,7 +60,7 @@ absl::StatusOr<int> Ranks(const RanksArguments& arguments, const Terminal& termi
   if (arguments.steps && !arguments.json) return UsageError("--steps needs --json");
   if (arguments.digest_only && (arguments.no_digest || !arguments.frames.rules_file.empty()))
     return UsageError("--digest-only: not with --no-digest or --frames-rules");
-  const auto files = FilesOf(arguments.places);
+  const auto files = answers::FilesOfRanks(arguments.places);
   if (!files.ok()) return files.status();
   if (arguments.digest_only) return WriteDigests(*files);
   auto rules = arguments.frames.Rules();

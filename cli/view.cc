@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "answers/ranks/digest_file.h"
+#include "answers/ranks/rank_files.h"
 #include "cli/browser.h"
 #include "cli/command.h"
 #include "cli/live/live_session.h"
@@ -75,10 +77,31 @@ void PrintAddress(const ViewArguments& options, const viewer::ViewServer& server
   PrintNote("and open the address above there");
 }
 
+// Returns the recordings in the files and directories that are named, without digests, which the
+// page reads together with their recordings.
+absl::StatusOr<std::vector<std::string>> RecordingsOf(const std::vector<std::string>& places) {
+  auto files = answers::FilesOfRanks(places);
+  if (!files.ok()) return files.status();
+  const std::string first = files->front();
+  std::erase_if(
+      *files, [](const std::string& file) { return answers::RecordingOfDigest(file).has_value(); });
+  if (files->empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        first,
+        " is the digest of a recording that is not there. To compare digests: gpumemtrace "
+        "ranks"));
+  }
+  return files;
+}
+
 absl::StatusOr<std::unique_ptr<viewer::ViewServer>> StartServer(const ViewArguments& options,
                                                                 const viewer::Backend& backend,
                                                                 const viewer::ViewOptions& view) {
-  if (!options.live) return viewer::ViewServer::Start(options.files, backend, view);
+  if (!options.live) {
+    auto files = RecordingsOf(options.files);
+    if (!files.ok()) return files.status();
+    return viewer::ViewServer::Start(*files, backend, view);
+  }
   auto processes = FindLiveProcesses(options.files);
   if (!processes.ok()) return processes.status();
   return viewer::ViewServer::StartLive(*std::move(processes), backend, view);
@@ -116,7 +139,8 @@ void AddView(Program& program) {
   Command command = program.AddVerb("view", "Show recordings in the browser",
                                     [options](const Terminal&) { return View(*options); });
   command.OptionalArguments("FILE", &options->files,
-                            "recordings, PyTorch snapshots or event logs; with --live: PIDs");
+                            "recordings, PyTorch snapshots or event logs, or directories with "
+                            "recordings; with --live: PIDs");
   command.Flag("--live", &options->live,
                "follow processes that are being recorded; a single one needs no PID");
   command.Option("--port", &options->port, "N",

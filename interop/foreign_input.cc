@@ -19,7 +19,8 @@ using absl::string_view;
 constexpr size_t kNamesListed = 3;
 constexpr size_t kTextLooked = 4096;
 constexpr char kExpected[] =
-    "expected a recording (.gmt), a memory snapshot of PyTorch (.pickle) or an event log (.jsonl)";
+    "expected a recording (.gmt), a memory snapshot of PyTorch (.pickle), an event log (.jsonl), a "
+    "memory profile of JAX (.prof) or a log of RMM (.csv)";
 constexpr char kRecord[] = "Record with: gpumemtrace run -o run.gmt -- COMMAND";
 constexpr char kSnapshot[] =
     "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") writes a readable file";

@@ -104,6 +104,7 @@ std::string LeaksJson(const LeakReport& report, const LeaksShown& shown,
                     {"inferred", report.cycles.inferred},
                     {"clear", report.cycles.clear}};
   json["enough"] = report.enough;
+  json["has_history"] = shown.has_history;
   json["cycles_needed"] = report.cycles_needed;
   json["watched_ns"] = report.watched_ns;
   json["suspects"] = Json::array();

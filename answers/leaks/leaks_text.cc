@@ -134,6 +134,8 @@ class Writer {
   }
 
   std::string Verdict() const {
+    if (!shown_.has_history)
+      return "No history: the file shows one moment; a leak shows only over many steps.";
     if (report_.cycles.count == 0)
       return "Too early to tell: the recording has no allocations that could be compared over "
              "time.";
@@ -319,6 +321,7 @@ class Writer {
   }
 
   void Lacks() {
+    if (!shown_.has_history) return;
     size_t count = 0;
     for (const std::string& lack : shown_.lacks) {
       // Unnamed frames do not affect this answer.
@@ -329,6 +332,8 @@ class Writer {
   }
 
   std::string Next() const {
+    if (!shown_.has_history)
+      return fmt::format("Next: gpumemtrace diff {} LATER_FILE", shown_.file);
     if (!report_.suspects.empty())
       return fmt::format("Next: gpumemtrace show {} {}", shown_.file, report_.suspects.front().id);
     if (!report_.enough)

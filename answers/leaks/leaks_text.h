@@ -22,6 +22,7 @@ struct LeaksShown {
   std::string file;                // as named by the user
   size_t top = 3;                  // suspects
   std::vector<std::string> lacks;  // what the recording does not hold
+  bool has_history = true;         // false: it is what was live at one moment
 };
 
 // Returns the text, with the answer in the first line; at most 25 lines for three suspects.

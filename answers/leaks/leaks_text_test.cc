@@ -107,6 +107,15 @@ TEST_F(LeaksTextTest, RecordingWithoutTimesPrintsNone) {
                                         "times\n"));
 }
 
+TEST_F(LeaksTextTest, LiveSetOfOneMomentHasNoHistory) {
+  analysis::SourceLines sources(0);
+  const analysis::LeakReport report = Find();
+  const LeaksShown shown{"now.prof", 3, {}, false};
+  const std::string text = LeaksText(report, shown, sources, Terminal{});
+  EXPECT_THAT(text, StartsWith("No history: the file shows one moment"));
+  EXPECT_THAT(text, EndsWith("\nNext: gpumemtrace diff now.prof LATER_FILE\n"));
+}
+
 TEST_F(LeaksTextTest, EmptyRecordingIsTooEarlyToTell) {
   EXPECT_THAT(Text(), StartsWith("Too early to tell: the recording has no allocations"));
 }

@@ -34,18 +34,6 @@ struct RankCause {
 // A process is known by its machine and its number.
 using HostPid = std::pair<std::string, uint64_t>;
 
-// Peaks of groups of steps that are larger than those of a digest. Sizes of groups are powers of
-// two, so a larger group consists of whole ones.
-std::vector<uint64_t> Coarsened(const StepGroups& by_step, uint64_t steps_per_group) {
-  const uint64_t joined = steps_per_group / by_step.steps_per_group;
-  std::vector<uint64_t> peaks;
-  for (size_t i = 0; i < by_step.peak_bytes.size(); ++i) {
-    if (i % joined == 0) peaks.push_back(0);
-    peaks.back() = std::max(peaks.back(), by_step.peak_bytes[i]);
-  }
-  return peaks;
-}
-
 }  // namespace
 
 class RankComparer {
@@ -64,6 +52,7 @@ class RankComparer {
     for (const size_t added : order_) {
       RankRow row;
       row.digest = std::move(digests.digests_[added]);
+      row.added = added;
       row.name = row.digest.rank ? absl::StrCat("rank ", *row.digest.rank) : row.digest.file;
       result_.rows.push_back(std::move(row));
     }
@@ -136,14 +125,17 @@ class RankComparer {
   // Finds the median of the peaks of every group of steps, over the ranks that took these steps.
   void FindUsualPeaks() {
     for (const RankRow& row : result_.rows)
-      steps_per_group_ = std::max(steps_per_group_, row.digest.by_step.steps_per_group);
+      result_.steps_per_group =
+          std::max(result_.steps_per_group, row.digest.by_step.steps_per_group);
     std::vector<std::vector<uint64_t>> peaks;
     for (const RankRow& row : result_.rows) {
-      const std::vector<uint64_t> groups = Coarsened(row.digest.by_step, steps_per_group_);
+      const std::vector<uint64_t> groups =
+          PeaksOfGroups(row.digest.by_step, result_.steps_per_group);
       peaks.resize(std::max(peaks.size(), groups.size()));
       for (size_t i = 0; i < groups.size(); ++i) peaks[i].push_back(groups[i]);
     }
-    for (std::vector<uint64_t>& group : peaks) usual_peaks_.push_back(MedianOf(std::move(group)));
+    for (std::vector<uint64_t>& group : peaks)
+      result_.median_step_peaks.push_back(MedianOf(std::move(group)));
   }
 
   void Judge(size_t index) {
@@ -175,16 +167,16 @@ class RankComparer {
 
   // Finds the steps in which the rank differs, and names them unless these are all.
   void AddSteps(RankRow& row) const {
-    const std::vector<uint64_t> groups = Coarsened(row.digest.by_step, steps_per_group_);
+    const std::vector<uint64_t> groups = PeaksOfGroups(row.digest.by_step, result_.steps_per_group);
     std::optional<size_t> first, last;
     for (size_t i = 0; i < groups.size(); ++i) {
-      if (Distance(groups[i], usual_peaks_[i]) <= threshold_) continue;
+      if (Distance(groups[i], result_.median_step_peaks[i]) <= threshold_) continue;
       if (!first) first = i;
       last = i;
     }
     if (!first) return;
-    const uint64_t begin = *first * steps_per_group_ + 1;
-    const uint64_t end = std::min((*last + 1) * steps_per_group_, row.digest.steps);
+    const uint64_t begin = *first * result_.steps_per_group + 1;
+    const uint64_t end = std::min((*last + 1) * result_.steps_per_group, row.digest.steps);
     row.differing_steps = {begin, end};
     if (end < row.digest.steps) {
       row.causes.push_back(begin == end
@@ -216,6 +208,8 @@ class RankComparer {
                                category == Category::kOptimizerState;
       if (is_of_model) {
         of_model += distance;
+      } else if (category == Category::kCommunication) {
+        AddCollectives(index, delta, least, causes);
       } else if (category != Category::kOtherLibraries && category != Category::kUnknown) {
         causes.push_back({distance, absl::StrCat(TextOf(category), " ", SignedBytes(delta))});
       }
@@ -234,6 +228,20 @@ class RankComparer {
                         absl::StrCat(*name, " ", SignedBytes(Minus(mine, usual)), meaning)});
     }
     AddStack(index, is_more, least, causes);
+  }
+
+  // Communicators are named by their library; the rest are buffers of collectives.
+  void AddCollectives(size_t index, int64_t delta, uint64_t least,
+                      std::vector<RankCause>& causes) const {
+    const bool is_more = delta > 0;
+    for (const auto& [name, mine, usual] : libraries_.EntriesOf(order_[index])) {
+      if (*name == "NCCL") delta -= Minus(mine, usual);
+    }
+    const auto distance = static_cast<uint64_t>(std::abs(delta));
+    if ((delta > 0) != is_more || distance < least) return;
+    const char* meaning = is_more ? ": buffers of collectives, such as gathered parameters" : "";
+    causes.push_back({distance, absl::StrCat(TextOf(Category::kCommunication), " ",
+                                             SignedBytes(delta), meaning)});
   }
 
   // Names the line that differs most.
@@ -301,8 +309,6 @@ class RankComparer {
   uint64_t usual_steps_ = 0;
   bool most_leak_ = false, most_fail_ = false, most_retry_ = false;
   std::map<HostPid, size_t> processes_;  // their rows
-  uint64_t steps_per_group_ = 1;
-  std::vector<uint64_t> usual_peaks_;  // by group of steps
   uint64_t threshold_ = 0;
 };
 
@@ -315,6 +321,16 @@ void JobDigests::Add(RankDigest digest) {
   }
   digest.notes.clear();
   digests_.push_back(std::move(digest));
+}
+
+std::vector<uint64_t> PeaksOfGroups(const StepGroups& by_step, uint64_t steps_per_group) {
+  const uint64_t joined = steps_per_group / by_step.steps_per_group;
+  std::vector<uint64_t> peaks;
+  for (size_t i = 0; i < by_step.peak_bytes.size(); ++i) {
+    if (i % joined == 0) peaks.push_back(0);
+    peaks.back() = std::max(peaks.back(), by_step.peak_bytes[i]);
+  }
+  return peaks;
 }
 
 RankComparison CompareRanks(JobDigests digests) {

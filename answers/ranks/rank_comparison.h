@@ -47,6 +47,7 @@ class JobDigests {
 
 struct RankRow {
   RankDigest digest;        // without `stacks`
+  size_t added = 0;         // how many digests had been added before
   std::string name;         // "rank 3", or the file if the rank is unknown
   int64_t delta_bytes = 0;  // peak less the median
   bool differs = false;
@@ -60,11 +61,19 @@ struct RankComparison {
   std::vector<RankRow> rows;  // by rank
   bool has_steps = false;     // rows have all of `by_step`
   uint64_t median_peak_bytes = 0, least_peak_bytes = 0, most_peak_bytes = 0;
-  std::vector<size_t> outliers;  // indices of rows; the most different first
+  // The peaks of all ranks are compared in equal groups of steps; PeaksOfGroups() returns those of
+  // one rank.
+  uint64_t steps_per_group = 1;
+  std::vector<uint64_t> median_step_peaks;  // by group, over the ranks that took these steps
+  std::vector<size_t> outliers;             // indices of rows; the most different first
   // The rank that will be out of memory first: by its leak, otherwise by what is free at its peak.
   std::optional<size_t> next_to_fail;
   std::string why_next;  // "1.20 GiB free at its peak"
 };
+
+// Returns the peaks of larger groups, which consist of whole ones because all sizes are powers of
+// two. REQUIRES: `steps_per_group` is not smaller than that of `by_step`.
+std::vector<uint64_t> PeaksOfGroups(const StepGroups& by_step, uint64_t steps_per_group);
 
 // REQUIRES: at least one digest.
 RankComparison CompareRanks(JobDigests digests);

@@ -15,6 +15,8 @@ namespace gmt::answers {
 namespace {
 
 constexpr size_t kRanksShown = 8, kOutliersShown = 2;
+// Of the table, all columns but the first.
+constexpr size_t kNumbersWidth = 68, kNarrowestName = 8, kWidestName = 40;
 
 std::string CapitalizedName(const RankRow& row) {
   std::string name = row.name;
@@ -28,7 +30,7 @@ std::string Peaks(const RankComparison& comparison) {
   return least == most ? most : fmt::format("{} to {}", least, most);
 }
 
-std::string RanksVerdict(const RankComparison& comparison) {
+std::string VerdictOf(const RankComparison& comparison) {
   const size_t count = comparison.rows.size();
   if (count == 1)
     return fmt::format("Only one recording: {} has a peak of {}", comparison.rows[0].name,
@@ -50,6 +52,12 @@ std::string RanksVerdict(const RankComparison& comparison) {
   if (comparison.outliers.size() > 1)
     text += fmt::format("; {} more differ", comparison.outliers.size() - 1);
   return text;
+}
+
+// Names a rank in at most `width` columns: paths of recordings mostly differ at their end.
+std::string ShortName(const RankRow& row, size_t width) {
+  if (row.name.size() <= width || row.digest.rank) return Shortened(row.name, width);
+  return Shortened(row.name.substr(row.name.rfind('/') + 1), width);
 }
 
 // Those that differ, then the others, in the order of ranks.
@@ -118,27 +126,33 @@ RanksAnswer::RanksAnswer(JobDigests digests, std::vector<std::string> unread,
       unread_(std::move(unread)),
       unused_(std::move(unused)) {}
 
+std::string RanksAnswer::Verdict() const { return VerdictOf(comparison_); }
+
 std::string RanksAnswer::Text(const Terminal& terminal, size_t top) const {
   const auto width = static_cast<size_t>(std::max(terminal.width, 40));
-  std::string text = terminal.Bold(Shortened(RanksVerdict(comparison_), width)) + "\n";
+  std::string text = terminal.Bold(Wrapped(Verdict(), width, "  ")) + "\n";
   const auto line = [&text, width](const std::string& words) {
     text += Shortened(words, width) + "\n";
   };
+  const auto sentence = [&text, width](const std::string& words) {
+    text += Wrapped(words, width, "    ") + "\n";
+  };
   if (comparison_.next_to_fail && comparison_.rows.size() > 1) {
-    line(fmt::format("next to run out: {}, {}", comparison_.rows[*comparison_.next_to_fail].name,
-                     comparison_.why_next));
+    sentence(fmt::format("next to run out: {}, {}",
+                         comparison_.rows[*comparison_.next_to_fail].name, comparison_.why_next));
   }
   text += "\n";
   const std::vector<const RankRow*> rows = RowsShown(comparison_, top == 0 ? kRanksShown : top);
+  const size_t room = width - std::min(width, kNumbersWidth);
+  const size_t widest = std::clamp(room, kNarrowestName, kWidestName);
   size_t name_width = 4;
-  for (const RankRow* row : rows)
-    name_width = std::max(name_width, std::min<size_t>(row->name.size(), 40));
+  for (const RankRow* row : rows) name_width = std::max(name_width, ShortName(*row, widest).size());
   line(fmt::format("{:<{}}  GPU        peak  from median    reserved   steps  retries", "rank",
                    name_width));
   for (const RankRow* row : rows) {
     const RankDigest& digest = row->digest;
     line(fmt::format("{:<{}}  {:>3}  {:>10}  {:>11}  {:>10}  {:>6}  {:>7}{}",
-                     Shortened(row->name, 40), name_width, digest.device, Bytes(digest.peak_bytes),
+                     ShortName(*row, widest), name_width, digest.device, Bytes(digest.peak_bytes),
                      SignedBytes(row->delta_bytes), Bytes(digest.reserved_bytes), digest.steps,
                      digest.retries, row->differs ? "  differs" : ""));
   }
@@ -150,11 +164,11 @@ std::string RanksAnswer::Text(const Terminal& terminal, size_t top) const {
     const RankRow& row = comparison_.rows[comparison_.outliers[i]];
     text += "\n";
     line(fmt::format("{}, {}", row.name, row.digest.file));
-    for (const std::string& cause : row.causes) line("  " + cause);
+    for (const std::string& cause : row.causes) sentence("  " + cause);
   }
   if (!unread_.empty()) {
     text += "\nNot read\n";
-    for (const std::string& words : unread_) line("  " + words);
+    for (const std::string& words : unread_) sentence("  " + words);
   }
   return text + NextCommand();
 }

@@ -23,6 +23,8 @@ class RanksAnswer {
               std::vector<std::string> unused = {});
 
   const RankComparison& comparison() const { return comparison_; }
+  // Returns which rank differs most, by how much and why, as one sentence.
+  std::string Verdict() const;
   // `top`: rows of the table; 0: as many as fit a screen, those that differ first.
   std::string Text(const Terminal& terminal, size_t top = 0) const;
   std::string Json() const;

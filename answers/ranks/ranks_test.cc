@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_split.h"
 #include "analysis/testing/event_script.h"
 #include "answers/ranks/ranks_answer.h"
 #include "format/units.h"
@@ -78,6 +79,35 @@ TEST_F(RanksTest, CategoryAndLineOfTheDifferenceAreNamed) {
                                  "ranks: activations +300 MiB\n"));
 }
 
+TEST_F(RanksTest, NarrowTextLosesNeitherNumbersNorCauses) {
+  for (size_t rank = 0; rank < 4; ++rank) {
+    digests_[rank].rank.reset();
+    digests_[rank].file = "out/of/a/long/directory/name/r" + std::to_string(rank) + ".gmt";
+  }
+  More(2, Category::kActivations, 300,
+       "train_the_model (a_script_with_a_long_name.py:20) > at::linear");
+  digests_[2].retries = 1234;
+  std::string text = RanksAnswer(Job(), {}).Text({.width = 80});
+  text.resize(text.find("\nNext: "));  // a command stays on one line
+  for (const absl::string_view line : absl::StrSplit(text, '\n'))
+    EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_THAT(text, Not(HasSubstr("...")));
+  EXPECT_THAT(text, HasSubstr("1.27 GiB, 300 MiB"));
+  EXPECT_THAT(text, HasSubstr("activations +300 MiB"));
+  EXPECT_THAT(text, HasSubstr("\nr2.gmt"));
+  EXPECT_THAT(text, HasSubstr("1234  differs\n"));
+}
+
+TEST_F(RanksTest, PeaksByStepAreThoseOfEqualGroups) {
+  digests_[0].by_step = {1, {1, 5, 2, 3, 9}, {}, {}};
+  digests_[1].by_step = {2, {4, 4, 8}, {}, {}};
+  const RankComparison comparison = Compare();
+  EXPECT_EQ(comparison.steps_per_group, 2u);
+  EXPECT_THAT(PeaksOfGroups(comparison.rows[0].digest.by_step, 2), ElementsAre(5, 3, 9));
+  EXPECT_THAT(comparison.median_step_peaks, ElementsAre(4, 3, 8));
+  EXPECT_EQ(comparison.rows[3].added, 3u);
+}
+
 TEST_F(RanksTest, LessIsADifferenceToo) {
   for (const size_t rank : {0, 1, 2, 3}) More(rank, Category::kActivations, 500);
   digests_[3].peak_bytes -= 400 * kMiB;
@@ -104,6 +134,15 @@ TEST_F(RanksTest, ShardOfAnotherSizeIsOneCause) {
     More(1, category, 100);
   EXPECT_THAT(Compare().rows[1].causes,
               ElementsAre(StartsWith("parameters, gradients and optimizer state +300 MiB")));
+}
+
+TEST_F(RanksTest, GatheredParametersAreNotCommunicators) {
+  More(1, Category::kCommunication, 300);
+  EXPECT_THAT(Compare().rows[1].causes,
+              ElementsAre("communication +300 MiB: buffers of collectives, such as gathered "
+                          "parameters"));
+  digests_[1].libraries["NCCL"] = 300 * kMiB;
+  EXPECT_THAT(Compare().rows[1].causes, ElementsAre("NCCL +300 MiB: a further communicator"));
 }
 
 TEST_F(RanksTest, RanksThatVaryAreNotAllOutliers) {

@@ -110,8 +110,8 @@ void AddExport(Program& program) {
       "driver)");
   command.Suggest("--heap", {"driver", "host", "pytorch", "nvtx"});
   command.Option("--table", &arguments->tables, "NAME",
-                 "arrow: table to write (default memory), several times for one stream after the "
-                 "other, or all");
+                 "arrow, csv, jsonl: table to write (default memory); arrow: several times for one "
+                 "stream after the other, or all");
   command.Suggest("--table", TableNames());
   arguments->window.AddTo(command, "torch: start of the exported history",
                           "end of it, and its moment");

@@ -87,6 +87,21 @@ absl::StatusOr<std::vector<const Table*>> SelectTables(const std::vector<std::st
   return selected;
 }
 
+// Returns the table that csv or jsonl writes: one, because its columns are those of the file.
+absl::StatusOr<const Table*> SelectTable(const ExportArguments& arguments) {
+  const auto selected = SelectTables(arguments.tables);
+  if (!selected.ok()) return selected.status();
+  if (selected->size() > 1) {
+    return UsageError(absl::StrCat("--format ", arguments.format,
+                                   " writes one table; give one --table for each file"));
+  }
+  const Table* const table = selected->front();
+  const bool selects_rows = arguments.device >= 0 || !arguments.heap.empty();
+  if (selects_rows && table != &answers::sql::Tables().front())
+    return UsageError("--device and --heap select rows of the table memory only");
+  return table;
+}
+
 // Returns the statement that selects every allocation, or those of a device and a heap.
 std::string SelectAllocations(const ExportArguments& arguments) {
   std::string sql = "SELECT *, stack_text(file, stack) AS stack_text FROM memory WHERE 1";
@@ -97,8 +112,13 @@ std::string SelectAllocations(const ExportArguments& arguments) {
   return sql;
 }
 
-absl::StatusOr<int> ExportAllocations(const ExportArguments& arguments, answers::sql::Form form,
-                                      answers::TextForm text) {
+absl::StatusOr<int> ExportTable(const ExportArguments& arguments, answers::sql::Form form,
+                                answers::TextForm text) {
+  const auto table = SelectTable(arguments);
+  if (!table.ok()) return table.status();
+  const std::string select = *table == &answers::sql::Tables().front()
+                                 ? SelectAllocations(arguments)
+                                 : absl::StrCat("SELECT * FROM ", (*table)->name);
   auto file = ExportFile::Create(arguments);
   if (!file.ok()) return file.status();
   auto tables = OpenedTables::Open(arguments, text);
@@ -108,9 +128,8 @@ absl::StatusOr<int> ExportAllocations(const ExportArguments& arguments, answers:
         interop::LayerSelection::Make(recording->trace(), arguments.Device(), arguments.heap);
     if (!selected.ok()) return recording->InFile(selected.status());
   }
-  const auto written =
-      tables->query().Run(SelectAllocations(arguments), {.form = form, .seconds = 0},
-                          [&](std::string_view row) { file->stream() << row; });
+  const auto written = tables->query().Run(select, {.form = form, .seconds = 0},
+                                           [&](std::string_view row) { file->stream() << row; });
   if (!written.ok()) return written.status();
   if (absl::Status status = file->Commit(); !status.ok()) return status;
   tables->PrintLacksOfAll();
@@ -120,12 +139,11 @@ absl::StatusOr<int> ExportAllocations(const ExportArguments& arguments, answers:
 }  // namespace
 
 absl::StatusOr<int> ExportCsv(const ExportArguments& arguments) {
-  return ExportAllocations(arguments, answers::sql::Form::kCsv, answers::TextForm::kPrintable);
+  return ExportTable(arguments, answers::sql::Form::kCsv, answers::TextForm::kPrintable);
 }
 
 absl::StatusOr<int> ExportJsonLines(const ExportArguments& arguments) {
-  return ExportAllocations(arguments, answers::sql::Form::kJsonLines,
-                           answers::TextForm::kAsRecorded);
+  return ExportTable(arguments, answers::sql::Form::kJsonLines, answers::TextForm::kAsRecorded);
 }
 
 absl::StatusOr<int> ExportSqlite(const ExportArguments& arguments) {

@@ -49,10 +49,17 @@ class ChromeTraceWriter {
     for (const Timeline::Slice& slice : track.slices) {
       Event("X", ChromeText(slice.name), slice.begin_ns,
             absl::StrCat(R"("dur": )", Microseconds(slice.end_ns - slice.begin_ns), ", ", tid));
+      if (slice.flow) WriteFlow(slice, tid);
     }
     for (const Timeline::Instant& instant : track.instants) {
       Event("i", ChromeText(instant.name), instant.t_ns, absl::StrCat(R"("s": "t", )", tid));
     }
+  }
+
+  void WriteFlow(const Timeline::Slice& slice, const std::string& tid) {
+    Event(slice.ends_flow ? "f" : "s", ChromeText("forward to backward"), slice.begin_ns,
+          absl::StrCat(R"("cat": "memory", "id": )", *slice.flow,
+                       slice.ends_flow ? R"(, "bp": "e", )" : ", ", tid));
   }
 
   void Event(const char* phase, const std::string& name, int64_t t_ns, const std::string& rest) {

@@ -45,6 +45,7 @@ class PerfettoWriter {
  private:
   // Processes of one machine have different tracks, so that their files can be concatenated.
   uint64_t NewTrack() { return (trace_.pid << 32) + ++tracks_; }
+  uint64_t FlowId(uint64_t number) const { return (trace_.pid << 32) + number; }
 
   void WriteClocks() {
     packet_.set_sequence_flags(kIncrementalStateCleared);
@@ -98,8 +99,10 @@ class PerfettoWriter {
     };
     for (const Timeline::Slice& slice : track.slices) {
       end_until(slice.begin_ns);
-      Event(uuid, TrackEvent::TYPE_SLICE_BEGIN, slice.begin_ns)
-          .set_name(format::Printable(slice.name));
+      TrackEvent& begin = Event(uuid, TrackEvent::TYPE_SLICE_BEGIN, slice.begin_ns);
+      begin.set_name(format::Printable(slice.name));
+      if (slice.flow && slice.ends_flow) begin.add_terminating_flow_ids(FlowId(*slice.flow));
+      if (slice.flow && !slice.ends_flow) begin.add_flow_ids(FlowId(*slice.flow));
       Emit();
       open.push_back(slice.end_ns);
     }

@@ -62,10 +62,18 @@ void AddStepsAndPhases(std::vector<Track>& tracks, const analysis::Examination& 
   std::vector<analysis::PhaseSpan> all = spans.spans;
   for (const auto& span : ForwardSpans(trace, examination.definitions(), cycles, spans))
     all.push_back(span);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  std::optional<size_t> forward;  // the latest forward pass whose backward pass is yet to come
+  uint64_t flows = 0;
   for (const analysis::PhaseSpan& span : all) {
     if (span.begin >= span.end) continue;
     phases.push_back(
         {std::string(NameOf(span.phase)), trace.TimeOf(span.begin + 1), trace.TimeOf(span.end)});
+    if (span.phase == analysis::Phase::kForward) forward = phases.size() - 1;
+    if (span.phase != analysis::Phase::kBackward || !forward) continue;
+    phases[*std::exchange(forward, std::nullopt)].flow = phases.back().flow = ++flows;
+    phases.back().ends_flow = true;
   }
   AddTracks(tracks, "phases", std::nullopt, std::move(phases), {});
 }

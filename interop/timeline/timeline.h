@@ -37,6 +37,9 @@ struct Timeline {
   struct Slice {
     std::string name;
     int64_t begin_ns = 0, end_ns = 0;
+    // A forward and its backward pass, which ends the flow, have the same number.
+    std::optional<uint64_t> flow = std::nullopt;
+    bool ends_flow = false;
   };
   struct Instant {
     std::string name;

@@ -143,6 +143,42 @@ TEST_F(TimelineTest, PerfettoSlicesEndInnerFirstAndCountersHaveTracks) {
   EXPECT_EQ(values.size(), 2u);  // the heap and the category
 }
 
+TEST_F(TimelineTest, ForwardAndBackwardPassesAreLinkedInAnyOrderOfTracks) {
+  script_.Alloc(0x1000, kMiB);
+  Build();
+  timeline_.counters.clear();
+  timeline_.tracks = {{"phases", std::nullopt, {{"backward", 20, 30, 1, true}}, {}},
+                      {"phases", std::nullopt, {{"forward", 10, 20, 1, false}}, {}}};
+  trace_.pid = 7;
+  std::stringstream perfetto, chrome;
+  WritePerfettoTrace(trace_, timeline_, perfetto);
+  perfetto::Trace file;
+  ASSERT_TRUE(file.ParseFromString(perfetto.str()));
+  std::vector<uint64_t> begins, ends;
+  for (const perfetto::TracePacket& packet : file.packet()) {
+    const perfetto::TrackEvent& event = packet.track_event();
+    for (const uint64_t id : event.flow_ids()) {
+      EXPECT_EQ(event.name(), "forward");
+      begins.push_back(id);
+    }
+    for (const uint64_t id : event.terminating_flow_ids()) {
+      EXPECT_EQ(event.name(), "backward");
+      ends.push_back(id);
+    }
+  }
+  EXPECT_THAT(begins, ElementsAre((uint64_t{7} << 32) + 1));
+  EXPECT_EQ(begins, ends);
+  WriteChromeTrace(trace_, timeline_, chrome);
+  std::vector<std::string> phases;
+  const nlohmann::json written = nlohmann::json::parse(chrome.str());
+  for (const auto& event : written["traceEvents"]) {
+    phases.push_back(event["ph"]);
+    if (event["ph"] == "s") EXPECT_NEAR(event["ts"].get<double>() * 1000, 10, 1);
+    if (event["ph"] == "f") EXPECT_EQ(event["bp"], "e");
+  }
+  EXPECT_THAT(phases, ElementsAre("X", "f", "X", "s"));
+}
+
 TEST_F(TimelineTest, ChromeTimesAreThoseSince1970) {
   script_.Alloc(0x1000, kMiB);
   Build();

@@ -82,7 +82,10 @@ ServedRecording::ServedRecording(uint32_t file, std::string path, const Backend&
   meta_ = std::make_unique<nlohmann::ordered_json>(EmptyMeta());
 }
 
+void ServedRecording::Wait() { SetProgress(State::kWaiting, "not loaded yet", 0); }
+
 void ServedRecording::Load(Keep keep) {
+  SetProgress(State::kLoading, "opening the file", 0);
   absl::Status status;
   try {
     status = LoadOrFail(keep);
@@ -329,7 +332,8 @@ void ServedRecording::SetMeta(Json meta) {
 }
 
 Json ServedRecording::progress() const {
-  static constexpr const char* kNames[] = {"loading", "coarse", "blocks", "ready", "failed"};
+  static constexpr const char* kNames[] = {"loading", "coarse", "blocks",
+                                           "ready",   "failed", "waiting"};
   const std::lock_guard lock(progress_mutex_);
   Json progress = {{"file", file_},
                    {"state", kNames[static_cast<size_t>(state_)]},
@@ -341,6 +345,11 @@ Json ServedRecording::progress() const {
   return progress;
 }
 
+bool ServedRecording::is_ready() const {
+  const std::lock_guard lock(progress_mutex_);
+  return state_ == State::kReady;
+}
+
 Json ServedRecording::meta() const {
   const std::lock_guard lock(progress_mutex_);
   return *meta_;
@@ -349,6 +358,10 @@ Json ServedRecording::meta() const {
 absl::Status ServedRecording::WhyNot() const {
   const std::lock_guard lock(progress_mutex_);
   if (state_ == State::kFailed) return absl::FailedPreconditionError(error_);
+  if (state_ == State::kWaiting) {
+    return absl::UnavailableError(
+        absl::StrCat(FileName(path_), " is not loaded before it is opened"));
+  }
   return absl::UnavailableError(
       absl::StrCat(FileName(path_), " is being loaded: ", what_.empty() ? "nearly done" : what_));
 }

@@ -2,9 +2,9 @@
 //
 // ServedRecording: one file that the page shows. A thread loads it while the page queries it:
 //
-//   loading --curves known--> coarse --blocks, questions--> blocks --categories, answers--> ready
-//      |                                                                  `-- the index is cached
-//      `--> failed: with the sentence that the reading commands would print
+//   waiting --Load()--> loading --curves known--> coarse --blocks, questions--> blocks
+//                          |                  --categories, answers--> ready, the index is cached
+//                          `--> failed: with the sentence that the reading commands would print
 //
 // With a cached index, curves and blocks are available at once, and questions after the file has
 // been read.
@@ -70,12 +70,17 @@ class ServedRecording {
   // cache nor uses a cached index.
   enum class Keep { kIndex, kNothing, kUnused };
   void Load(Keep keep = Keep::kIndex);
+  // Called if Load() is only called when the user opens the recording.
+  void Wait();
   // Called instead of Load() for a recording that is not available; every query fails with `why`.
   void Refuse(std::string why);
 
   // Return FileProgress and FileMeta of protocol.ts.
   nlohmann::ordered_json progress() const;
   nlohmann::ordered_json meta() const;
+
+  const std::string& path() const { return path_; }
+  bool is_ready() const;
 
   // Returns null before anything is known.
   const ViewIndex* index() const { return index_.load(std::memory_order_acquire); }
@@ -98,7 +103,7 @@ class ServedRecording {
   static absl::StatusOr<std::string> CompareOf(ServedRecording& base, ServedRecording& changed);
 
  private:
-  enum class State { kLoading, kCoarse, kBlocks, kReady, kFailed };
+  enum class State { kLoading, kCoarse, kBlocks, kReady, kFailed, kWaiting };
 
   absl::Status LoadOrFail(Keep keep);
   bool UseCachedIndex();

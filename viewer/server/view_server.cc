@@ -13,6 +13,7 @@
 #include "viewer/html/content_policy.h"
 #include "viewer/live/live_recording.h"
 #include "viewer/questions/questions_json.h"
+#include "viewer/served/served_ranks.h"
 #include "viewer/served/tile_slabs.h"
 #include "viewer/server/error_response.h"
 #include "viewer/server/guard.h"
@@ -91,7 +92,7 @@ class Server : public ViewServer, public QueryHandler {
     files_.clear();
   }
 
-  absl::Status Open(const std::vector<std::string>& paths, std::vector<LiveProcess> processes);
+  absl::Status Begin(const std::vector<std::string>& paths, std::vector<LiveProcess> processes);
 
   std::string url() const override {
     return absl::StrCat("http://127.0.0.1:", http_->port(), "/", token_, "/");
@@ -137,11 +138,14 @@ class Server : public ViewServer, public QueryHandler {
   Response Answers(Parameters& parameters);
   Response Compare(Parameters& parameters);
   Response Moved(Parameters& parameters);
+  Response Ranks(Parameters& parameters);
+  Response Load(Parameters& parameters);
 
   // What a file number refers to: a loaded recording, or one in progress.
   struct Served {
     std::shared_ptr<ServedRecording> file;
     std::unique_ptr<LiveRecording> live;
+    bool waits = false;  // to be opened; guarded by load_mutex_
 
     std::shared_ptr<ServedRecording> Now(std::optional<uint64_t> window = {}) const {
       return live != nullptr ? live->Current(window) : file;
@@ -178,14 +182,16 @@ class Server : public ViewServer, public QueryHandler {
   const Guard guard_;
   Lifetime lifetime_;  // used only in the serving thread
   std::vector<Served> files_;
+  std::unique_ptr<ServedRanks> ranks_;
+  std::mutex load_mutex_;
   std::unique_ptr<QueryServer> http_;
   std::mutex notify_mutex_;
   bool notifies_ = false;  // guarded by notify_mutex_
   std::unique_ptr<WorkerPool> loading_;
 };
 
-absl::Status Server::Open(const std::vector<std::string>& paths,
-                          std::vector<LiveProcess> processes) {
+absl::Status Server::Begin(const std::vector<std::string>& paths,
+                           std::vector<LiveProcess> processes) {
   if (token_.empty()) return absl::UnavailableError("the kernel provides no random numbers");
   auto http = QueryServer::Listen(options_.port, this, options_.limits);
   if (!http.ok()) return http.status();
@@ -203,9 +209,19 @@ absl::Status Server::Open(const std::vector<std::string>& paths,
         options_.window_rows);
     files_[first_live + i].live = std::move(live);
   }
+  std::vector<std::shared_ptr<ServedRecording>> finished;
+  for (const Served& served : files_) finished.push_back(served.file);
+  ranks_ = std::make_unique<ServedRanks>(std::move(finished));
   loading_ = std::make_unique<WorkerPool>(std::min(files_.size(), kLoadingThreads));
-  for (const Served& served : files_) {
-    if (served.file != nullptr) loading_->Add([one = served.file] { one->Load(); });
+  for (size_t i = 0; i < files_.size(); ++i) {
+    Served& served = files_[i];
+    if (served.file == nullptr) continue;
+    served.waits = i >= options_.loaded_at_start;
+    if (served.waits) {
+      served.file->Wait();
+    } else {
+      loading_->Add([one = served.file] { one->Load(); });
+    }
   }
   {
     const std::lock_guard lock(notify_mutex_);
@@ -238,6 +254,8 @@ const std::map<std::string, Server::Question, std::less<>>& Server::Questions() 
       {"answer", {Cost::kSlow, &Server::Answers}},
       {"compare", {Cost::kSlow, &Server::Compare}},
       {"moved", {Cost::kQuick, &Server::Moved}},
+      {"ranks", {Cost::kSlow, &Server::Ranks}},
+      {"load", {Cost::kQuick, &Server::Load}},
   };
   return *questions;
 }
@@ -502,6 +520,20 @@ Response Server::Moved(Parameters& parameters) {
   return Body(Dump(Json{{"row", served.live->RowIn(to, from, row)}}));
 }
 
+Response Server::Ranks(Parameters& parameters) {
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  return Body(ranks_->Answer());
+}
+
+// Loads a recording that waits for it, before those that nobody has opened.
+Response Server::Load(Parameters& parameters) {
+  Served& served = files_[NumberOf(parameters)];
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  const std::lock_guard lock(load_mutex_);
+  if (std::exchange(served.waits, false)) loading_->AddFirst([one = served.file] { one->Load(); });
+  return Body("{}");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ViewServer>> ViewServer::Start(const std::vector<std::string>& paths,
@@ -509,7 +541,7 @@ absl::StatusOr<std::unique_ptr<ViewServer>> ViewServer::Start(const std::vector<
                                                               const ViewOptions& options) {
   if (paths.empty()) return absl::InvalidArgumentError("no file was given");
   auto server = std::make_unique<Server>(backend, options);
-  if (absl::Status status = server->Open(paths, {}); !status.ok()) return status;
+  if (absl::Status status = server->Begin(paths, {}); !status.ok()) return status;
   return server;
 }
 
@@ -517,7 +549,7 @@ absl::StatusOr<std::unique_ptr<ViewServer>> ViewServer::StartLive(
     std::vector<LiveProcess> processes, const Backend& backend, const ViewOptions& options) {
   if (processes.empty()) return absl::InvalidArgumentError("no process was given");
   auto server = std::make_unique<Server>(backend, options);
-  if (absl::Status status = server->Open({}, std::move(processes)); !status.ok()) return status;
+  if (absl::Status status = server->Begin({}, std::move(processes)); !status.ok()) return status;
   return server;
 }
 

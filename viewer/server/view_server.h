@@ -36,6 +36,8 @@ struct ViewOptions {
   std::string page;  // HTML
   QueryLimits limits;
   uint32_t window_rows = LiveWindow::kMaxRows;  // of a recording in progress
+  // Of more recordings, the others are loaded when the user opens them: each needs memory.
+  size_t loaded_at_start = 32;
 };
 
 class ViewServer {

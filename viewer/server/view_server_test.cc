@@ -87,6 +87,7 @@ class ViewServerTest : public testing::Test {
     for (const std::string& name : names) paths.push_back(folder_ / name);
     ViewOptions options;
     options.grace = std::nullopt;
+    options.loaded_at_start = loaded_at_start_;
     options.page =
         "<meta http-equiv=\"Content-Security-Policy\" content=\"script-src 'sha256-x'\">"
         "<script>page()</script>";
@@ -117,6 +118,7 @@ class ViewServerTest : public testing::Test {
   std::filesystem::path folder_;
   Backend backend_;
   std::atomic<int> answers_ = 0;
+  size_t loaded_at_start_ = ViewOptions().loaded_at_start;
   std::unique_ptr<ViewServer> server_;
   std::thread thread_;
   std::mutex mutex_;
@@ -134,6 +136,39 @@ TEST_F(ViewServerTest, PageAndMetaAreAvailableWhileTheFileLoads) {
   EXPECT_EQ(meta["files"][0]["name"], "held");
   EXPECT_TRUE(meta["files"][0]["lanes"].empty());
   EXPECT_EQ(StateOf(0), "loading");
+}
+
+TEST_F(ViewServerTest, RanksAreThoseOfRecordingsThatAreReady) {
+  View({"good", "held", "bad"});
+  WaitFor(0, "ready");
+  WaitFor(2, "failed");
+  auto ranks = Json("api/ranks");
+  ASSERT_EQ(ranks["rows"].size(), 1u);
+  EXPECT_EQ(ranks["rows"][0]["file"], 0);
+  EXPECT_GT(ranks["rows"][0]["peak_bytes"], 0);
+  ASSERT_EQ(ranks["missing"].size(), 2u);
+  EXPECT_THAT(ranks["missing"][0]["why"], HasSubstr("held is being loaded"));
+  EXPECT_EQ(ranks["missing"][1]["why"], "bad: cannot be read");
+  Release();
+  WaitFor(1, "ready");
+  ranks = Json("api/ranks");
+  EXPECT_EQ(ranks["rows"].size(), 2u);
+  EXPECT_EQ(ranks["headline"], "2 ranks agree: peak 1.68 MiB");
+  EXPECT_THAT(Get("api/ranks?file=0"), StartsWith("HTTP/1.1 400"));
+}
+
+TEST_F(ViewServerTest, FurtherRecordingsAreLoadedWhenTheyAreOpened) {
+  loaded_at_start_ = 1;
+  View({"good", "good2", "good3"});
+  WaitFor(0, "ready");
+  EXPECT_EQ(StateOf(1), "waiting");
+  EXPECT_THAT(Json("api/ranks")["missing"][0]["why"], HasSubstr("not loaded before it is opened"));
+  EXPECT_THAT(Get(absl::StrCat("api/curve?file=1", kWindow)), StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(Get("api/load?file=2"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(Get("api/load?file=2"), StartsWith("HTTP/1.1 200"));  // nothing more to do
+  WaitFor(2, "ready");
+  EXPECT_EQ(StateOf(1), "waiting");
+  EXPECT_EQ(Json("api/ranks")["rows"].size(), 2u);
 }
 
 TEST_F(ViewServerTest, ProgressGrowsWhileTheFileIsRead) {

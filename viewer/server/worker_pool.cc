@@ -26,6 +26,14 @@ void WorkerPool::Add(std::function<void()> work) {
   changed_.notify_one();
 }
 
+void WorkerPool::AddFirst(std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_front(std::move(work));
+  }
+  changed_.notify_one();
+}
+
 void WorkerPool::Run() {
   std::unique_lock lock(mutex_);
   while (true) {

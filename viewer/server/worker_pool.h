@@ -3,7 +3,7 @@
 // WorkerPool: a few threads that run queued work, oldest first. The destructor drops work that has
 // not started and waits for work that has.
 //
-// Thread safety: Add() from any thread.
+// Thread safety: Add() and AddFirst() from any thread.
 
 #ifndef GMT_VIEWER_SERVER_WORKER_POOL_H_
 #define GMT_VIEWER_SERVER_WORKER_POOL_H_
@@ -26,6 +26,8 @@ class WorkerPool {
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   void Add(std::function<void()> work);
+  // The same for work that begins before all queued work.
+  void AddFirst(std::function<void()> work);
 
  private:
   void Run();

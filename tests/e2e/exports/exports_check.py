@@ -22,6 +22,8 @@ sys.path.append(str(HERE.parent / "memory_viz"))
 import write_events  # noqa: E402
 
 SCENARIOS = ("raw_cuda", "pytorch", "two_devices", "out_of_memory", "empty")
+TABLES = ("memory", "events", "stacks", "frames", "steps", "phases", "categories", "failures", "waits", "roles", "marks",
+          "ranges", "samples", "recordings")
 
 
 class Exporter:
@@ -71,6 +73,51 @@ def folded_stacks_add_up_to_the_report(exporter):
             assert held == {k: v for k, v in wanted.items() if v > 0}, (log, at, held, wanted)
 
 
+class Pprof:
+    """Go's pprof. Newer versions of Go build it on first use, which takes a minute."""
+
+    def __init__(self):
+        done = subprocess.run(["go", "tool", "-n", "pprof"], capture_output=True, text=True, check=True)
+        self.program = done.stdout.strip()
+
+    def run(self, *words):
+        return subprocess.run([self.program, *map(str, words)], capture_output=True, text=True, check=True).stdout
+
+    def top(self, *words):
+        """Returns {function: bytes} of all functions that allocated themselves."""
+        text = self.run("-top", "-unit=B", "-nodecount=1000000", "-nodefraction=0", *words)
+        rows = [line.split(None, 5) for line in text.split("cum%\n", 1)[1].splitlines()]
+        return collections.Counter({row[5]: int(row[0].removesuffix("B")) for row in rows})
+
+
+def pprof_shows_the_peak_of_the_report_and_differences(exporter):
+    if shutil.which("go") is None:
+        return "skipped: no Go: run scripts/setup --test"
+    pprof = Pprof()
+    for log in exporter.logs:
+        layers, at_end = ({f"cuda:{d['index']}": layer_of(d) for d in exporter.report(log, "--at", at)["devices"]
+                           if d["index"] is not None and layer_of(d)} for at in ("peak", "end"))
+        peak = exporter.folder / "peak.pb.gz"
+        exporter.export("pprof", log).rename(peak)
+        if not layers:
+            continue
+        held = {device: layer["live_bytes"] for device, layer in layers.items()}
+        shown = pprof.top(peak)
+        assert sum(shown.values()) == sum(held.values()), (log, shown, held)
+        # The frames of the allocator are folded: the callers are shown.
+        assert not [name for name in shown if name.startswith(("cudaMalloc", "cuMemAlloc"))], shown
+        for device, wanted in held.items():
+            assert sum(pprof.top("-tagfocus", f"device={device}", peak).values()) == wanted, (log, device)
+            assert device in pprof.run("-tags", peak), (log, device)
+        for heap in {layer["heap"] for layer in layers.values()}:
+            assert sum(pprof.top("-tagfocus", f"kind={heap}", peak).values()) == sum(
+                layer["live_bytes"] for layer in layers.values() if layer["heap"] == heap), (log, heap)
+        end = exporter.export("pprof", log, "--at", "end")
+        grown = pprof.top(f"-diff_base={peak}", end)
+        assert sum(grown.values()) == sum(layer["live_bytes"] for layer in at_end.values()) - sum(held.values()), (log, grown)
+    return None
+
+
 def speedscope_files_follow_its_schema(exporter):
     import jsonschema
     schema = HERE / "node_modules/speedscope/dist/release/file-format-schema.json"
@@ -113,6 +160,25 @@ def rows_of_csv_and_jsonl_are_those_of_query_and_report(exporter):
         assert rows == [as_numbers({k: "" if v is None else str(v) for k, v in row.items()}) for row in wanted], log
         check_sums(exporter, log, objects)
         assert not objects or any(row["stack_text"] for row in objects), log
+
+
+def every_table_can_be_written_as_csv_and_jsonl(exporter):
+    for log in exporter.logs:
+        for table in TABLES:
+            with exporter.export("csv", log, "--table", table).open(encoding="utf-8", newline="") as exported:
+                rows = list(csv.DictReader(exported))
+            lines = exporter.export("jsonl", log, "--table", table).read_text(encoding="utf-8").splitlines()
+            more = ", stack_text(stack) AS stack_text" if table == "memory" else ""
+            queried = exporter.json("query", log, f"SELECT *{more} FROM {table}")
+            wanted = [dict(zip(queried["columns"], row)) for row in queried["rows"]]
+            assert [json.loads(line) for line in lines] == wanted, (log, table)
+            assert [list(row) for row in rows] == [queried["columns"]] * len(wanted), (log, table)
+    for words, why in ((["--table", "all"], "writes one table"), (["--table", "steps", "--table", "marks"], "writes one table"),
+                       (["--table", "steps", "--device", "0"], "rows of the table memory only"),
+                       (["--table", "nothing"], "expected all, or one of memory")):
+        out = exporter.folder / "refused"
+        done = exporter.run("export", "--format", "csv", exporter.logs[0], "-o", out, *words)
+        assert done.returncode == 2 and why in done.stderr and not out.exists(), (words, done)
 
 
 def allocations_of_one_heap_or_device_can_be_selected(exporter):
@@ -186,6 +252,14 @@ def perfetto_traces_show_steps_and_failures(exporter):
                                 if p.track_event.type == p.track_event.TYPE_SLICE_BEGIN)
     steps = exporter.json("query", training, "SELECT count(DISTINCT step) FROM steps")["rows"][0][0]
     assert steps > 1 and sum(n for name, n in names.items() if name.startswith("step ")) == steps, (steps, names)
+    # From each forward pass an arrow leads to the backward pass after it.
+    flows = [collections.Counter(), collections.Counter()]
+    for packet in perfetto_packets(exporter.folder / "exported.perfetto"):
+        event = packet.track_event
+        for ids, name, of in ((event.flow_ids, "forward", flows[0]), (event.terminating_flow_ids, "backward", flows[1])):
+            assert not ids or event.name == name, event
+            of.update(ids)
+    assert flows[0] == flows[1] and set(flows[0].values()) <= {1} and len(flows[0]) == names["forward"] > 1, (flows, names)
     return None
 
 
@@ -264,8 +338,9 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("cases", nargs="*")
     arguments = parser.parse_args()
-    cases = [folded_stacks_add_up_to_the_report, speedscope_files_follow_its_schema,
-             rows_of_csv_and_jsonl_are_those_of_query_and_report, allocations_of_one_heap_or_device_can_be_selected,
+    cases = [folded_stacks_add_up_to_the_report, pprof_shows_the_peak_of_the_report_and_differences, speedscope_files_follow_its_schema,
+             rows_of_csv_and_jsonl_are_those_of_query_and_report, every_table_can_be_written_as_csv_and_jsonl,
+             allocations_of_one_heap_or_device_can_be_selected,
              perfetto_traces_have_the_peaks_of_the_report, perfetto_traces_show_steps_and_failures,
              heaptrack_print_agrees_with_the_report, heaptrack_files_of_several_gpus_are_refused,
              list_names_every_format_of_the_documentation, options_that_a_format_does_not_take_are_refused]

@@ -121,6 +121,8 @@ def jax(rig, folder):
     assert total == at_mark == result["bytes_in_use"], (total, at_mark, result["bytes_in_use"])
     assert peak(recording, path, "jax") == peak(recording, folder / "memory.prof", "jax") == total
     assert recording.verb("report", path).startswith("peak "), recording.verb("report", path)
+    for moment in (path, folder / "memory.prof"):
+        assert recording.verb("leaks", moment).startswith("No history: "), recording.verb("leaks", moment)
 
 
 # Name -> the framework it needs, the case.

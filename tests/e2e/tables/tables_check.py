@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks exported tables, and the Python package that reads them, with pyarrow, DuckDB, pandas and polars. The rows must be
-those of `gpumemtrace query`.
+"""Checks exported tables, and the Python package that reads them, with pyarrow, DuckDB, Spark, pandas and polars. The rows
+must be those of `gpumemtrace query`.
 
 Usage: tables_check.py --build DIR [CASE...]
 """
@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,9 @@ import warnings
 from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-ENVIRONMENT = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "gpumemtrace/tables"
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "gpumemtrace"
+ENVIRONMENT, SPARK = CACHE / "tables", CACHE / "spark"
+SPARK_QUERIES = pathlib.Path(__file__).resolve().with_name("spark_queries.py")
 GOLDEN = ROOT / "tests/golden/v1.gmt"
 TABLES = ("memory", "events", "stacks", "frames", "steps", "phases", "categories", "failures", "waits", "roles", "marks",
           "ranges", "samples", "recordings")
@@ -54,8 +57,8 @@ class Checked:
         return gpumemtrace.to_parquet(files, folder, program=self.program, **options)
 
     def ranks(self, count):
-        """Writes the recordings of a training job of several hosts, in which a block of each rank outlives its step. Returns
-        their paths."""
+        """Writes the recordings of a training job of several hosts, in which a block of each rank outlives its step, and some
+        memory belongs to no framework. Returns their paths."""
         paths = []
         for rank in range(count):
             log = write_events.SCENARIOS["training"]()
@@ -63,6 +66,7 @@ class Checked:
             first_step = next(i for i, line in enumerate(log.lines) if line["kind"] == "mark")
             log.lines.insert(first_step + 2, {**log.lines[first_step + 1], "address": write_events.BASE + (1 << 35),
                                               "size": (rank + 1) << 20})
+            log.event("alloc", memory="device", address=write_events.BASE + (1 << 36), size=(rank + 1) << 21, api="cudaMalloc")
             paths.append(self.folder / f"rank{rank}" / "run.jsonl")
             paths[-1].parent.mkdir(exist_ok=True)
             log.write(paths[-1])
@@ -306,11 +310,37 @@ def duckdb_answers_the_queries_of_the_documentation(checked):
     assert sorted(row[0] for row in rows) == list(range(8)) and len({row[2] for row in rows}) == 8, rows
 
 
+def spark_answers_the_queries_of_the_documentation(checked):
+    """The queries over the Parquet of eight ranks: about one of them, and about all if the ids of stacks are not used."""
+    python = SPARK / "bin/python"
+    if not python.exists() or shutil.which("java") is None:
+        return "skipped: no Spark, or no Java: run scripts/setup --all"
+    ranks = checked.ranks(8)
+    folder = checked.folder / "spark"
+    checked.to_parquet(ranks, folder)
+    queries = queries_of_the_documentation()
+    of_all = [sql for sql in queries if "stack_text" not in sql]
+    assert len(queries) >= 10 and len(of_all) >= 5, queries
+    answered = collections.Counter()
+    for rank, files, asked in ((3, ranks[3:4], queries), (None, ranks, of_all)):
+        request = {"folder": str(folder), "tables": [name for name in TABLES if any((folder / name).rglob("*.parquet"))],
+                   "rank": rank, "queries": asked}
+        done = subprocess.run([python, SPARK_QUERIES], input=json.dumps(request), capture_output=True, text=True, check=False,
+                              env={**os.environ, "PYSPARK_PYTHON": str(python)})
+        assert done.returncode == 0, done.stderr[-3000:]
+        for sql, found in zip(asked, json.loads(done.stdout), strict=True):
+            wanted = checked.query(files, sql)[1]
+            assert collections.Counter(map(tuple, found)) == collections.Counter(map(tuple, wanted)), (rank, sql, found, wanted)
+            answered[sql] += len(found)
+    assert all(answered[sql] for sql in queries), answered
+    return None
+
+
 CASES = [every_table_has_the_rows_of_query, rows_of_several_recordings_have_their_file, hostile_texts_are_kept,
          tables_can_be_selected, failed_export_leaves_no_file, errors_are_those_of_the_program,
          damaged_recordings_are_read_with_a_warning, ranks_are_partitions, failed_parquet_leaves_no_file,
          missing_packages_are_named, pandas_and_polars_have_the_same_rows,
-         duckdb_answers_the_queries_of_the_documentation]
+         duckdb_answers_the_queries_of_the_documentation, spark_answers_the_queries_of_the_documentation]
 
 
 def main():
@@ -327,8 +357,7 @@ def main():
                 continue
             name = case.__name__.replace("_", " ")
             try:
-                case(checked)
-                print(f"ok   {name}")
+                print(f"ok   {name}: {case(checked) or ''}".rstrip(": "))
             except Exception:  # pylint: disable=broad-exception-caught
                 failed += 1
                 print(f"FAIL {name}")

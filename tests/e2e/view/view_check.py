@@ -247,15 +247,27 @@ def several_files_of_all_kinds(place):
 
 
 def file_that_is_none_fails_alone(place):
-    with place.view("short.gmt", "notes.txt", "missing.gmt", ".") as view:
+    with place.view("short.gmt", "notes.txt", "missing.gmt") as view:
         files = view.wait_ready()
-        assert [file["state"] for file in files] == ["ready", "failed", "failed", "failed"], files
-        for index, name in ((1, "notes.txt"), (2, "missing.gmt"), (3, ".")):
+        assert [file["state"] for file in files] == ["ready", "failed", "failed"], files
+        for index, name in ((1, "notes.txt"), (2, "missing.gmt")):
             output = place.run("report", name)[2]
             assert output == f"gpumemtrace: {files[index]['error']}\n", f"{output} {files[index]}"
             status, body = view.ask("curve", file=index, lane=0, axis="event", to=9, columns=9, **{"from": 0})
             assert status == 400 and body["error"] == files[index]["error"], f"{status} {body}"
         assert view.ask("answer", file=0, name="report")[0] == 200
+
+
+def folder_stands_for_the_recordings_in_it(place):
+    folder = place.folder / "job"
+    folder.mkdir()
+    assert "no recording (*.gmt) in this directory" in place.run("view", "--no-browser", folder)[2]
+    for name in ("r1.gmt", "r0.gmt"):
+        shutil.copy(place.folder / "short.gmt", folder / name)
+    (folder / "notes.txt").write_text("none")
+    with place.view("job") as view:
+        view.wait_ready()
+        assert [file["name"] for file in view.answer("meta")["files"]] == ["r0.gmt", "r1.gmt"]
 
 
 def file_that_vanishes_stays_on_the_page(place):

@@ -32,6 +32,7 @@ export class Page {
   private readonly steps = new HistorySteps();
   private isStep = false; // whether the next write is a step of the browser's history
   private isFollowing = false; // an address
+  private readonly opened = new Set<number>(); // files whose loading was requested
   private readonly meta = new Coalesce(() => this.askMeta());
 
   constructor(readonly source: DataSource) {
@@ -84,7 +85,18 @@ export class Page {
     }
   }
 
+  // Of many recordings, the last ones are loaded when they are shown.
+  private openShown({ progress, file, other }: State): void {
+    for (const shown of other === null ? [file] : [file, other]) {
+      const isWaiting = progress?.files.find((each) => each.file === shown)?.state === 'waiting';
+      if (!isWaiting || this.opened.has(shown)) continue;
+      this.opened.add(shown);
+      void activity.track(this.source.load?.(shown) ?? Promise.resolve()).catch(() => this.opened.delete(shown));
+    }
+  }
+
   private follow(state: State, old: State): void {
+    this.openShown(state);
     if (state.theme !== old.theme) applyTheme(state.theme);
     if (state.meta === null || !hasLanes(state)) return;
     const step = this.isFollowing ? null : stepOf(state, old);

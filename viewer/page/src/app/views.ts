@@ -7,12 +7,13 @@ import { COMPARE_VIEW } from '../views/compare/compare_view';
 import { FLAME_VIEW } from '../views/flame/flame_view';
 import { LANES_VIEW } from '../views/lanes/lanes_view';
 import { OVERVIEW } from '../views/overview/overview_view';
+import { RANKS_VIEW } from '../views/ranks/ranks_view';
 import { SEGMENTS_VIEW } from '../views/segments/segments_view';
 import { TABLE_VIEW } from '../views/table/table_view';
 import { TIMELINE_VIEW } from '../views/timeline/timeline_view';
 import type { View } from '../views/view';
 
-export const VIEW_KEYS: readonly Hotkey[] = ['1', '2', '3', '4', '5', '6', '7', '8', '9', 'M', 'Shift+L'];
+export const VIEW_KEYS: readonly Hotkey[] = ['1', '2', '3', '4', '5', '6', '7', '8', '9', 'M', 'Shift+L', 'Shift+R'];
 
 export const VIEWS: Partial<Record<ViewName, View>> = {
   overview: OVERVIEW,
@@ -26,4 +27,5 @@ export const VIEWS: Partial<Record<ViewName, View>> = {
   frag: FRAG_VIEW,
   compare: COMPARE_VIEW,
   lanes: LANES_VIEW,
+  ranks: RANKS_VIEW,
 };

@@ -98,6 +98,12 @@ export class HttpSource implements DataSource {
   async compare(file: number, other: number, signal?: AbortSignal): Promise<p.Compare> {
     return (await this.json('compare', { file, other }, signal)) as p.Compare;
   }
+  async ranks(signal?: AbortSignal): Promise<p.Ranks> {
+    return (await this.json('ranks', {}, signal)) as p.Ranks;
+  }
+  async load(file: number): Promise<void> {
+    await this.json('load', { file });
+  }
   async find(scope: p.Scope, after: number, limit: number, signal?: AbortSignal): Promise<p.Found> {
     return (await this.json('find', { ...scope, after, limit }, signal)) as p.Found;
   }

@@ -19,6 +19,7 @@
 export * from './protocol/details';
 export * from './protocol/events';
 export * from './protocol/moments';
+export * from './protocol/ranks';
 export * from './protocol/recording';
 export * from './protocol/tables';
 export * from './protocol/tiles';

@@ -51,7 +51,7 @@ export function stageOf(state: State): string {
  * as such.
  */
 export function isCoarse(stage: string): boolean {
-  return stage === '' || stage.startsWith('loading') || stage.startsWith('coarse');
+  return stage === '' || stage.startsWith('waiting') || stage.startsWith('loading') || stage.startsWith('coarse');
 }
 
 /** Returns a key that is the same at every event while the newest moment is followed. */

@@ -117,12 +117,12 @@ export class Navigator {
 
   /**
    * Shows another file or lane. Resets everything that depends on it; keeps the axis if the file
-   * has it.
+   * has it. `more`: what else changes, in the same step of the browser's history.
    */
-  showLane(file: number, lane: number): void {
+  showLane(file: number, lane: number, more: Partial<State> = {}): void {
     const old = this.store.get();
     if (file === old.file) {
-      this.store.update({ lane, band: null, selection: { kind: 'none' } });
+      this.store.update({ lane, band: null, selection: { kind: 'none' }, ...more });
       return;
     }
     const meta = old.meta?.files[file];
@@ -130,7 +130,7 @@ export class Navigator {
     const axis = axesOf(meta).includes(old.axis) ? old.axis : INITIAL_STATE.axis;
     this.store.update({
       file, lane, axis, band: null, cursor: null, otherCursor: null, base: null, selection: { kind: 'none' },
-      range: domainOf(meta, axis), rangeEvents: { from: 0, to: meta.events },
+      range: domainOf(meta, axis), rangeEvents: { from: 0, to: meta.events }, ...more,
     });
   }
 

@@ -2,7 +2,7 @@
 
 import { ALL_EVENT_KINDS, type Axis, type Filter, type Layout, type Meta, type Progress, type RangeQuery, type Scope, type TableQuery } from '../data/protocol';
 
-export type ViewName = 'overview' | 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare' | 'lanes';
+export type ViewName = 'overview' | 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare' | 'lanes' | 'ranks';
 
 export type ColorBy = 'category' | 'role' | 'dtype' | 'stack' | 'size' | 'age' | 'stream' | 'thread';
 

@@ -63,7 +63,7 @@ interface Field {
 }
 
 const FIELDS: Readonly<Record<string, Field>> = {
-  view: oneOf('view', ['overview', 'timeline', 'flame', 'table', 'segments', 'leaks', 'oom', 'ledger', 'frag', 'compare', 'lanes']),
+  view: oneOf('view', ['overview', 'timeline', 'flame', 'table', 'segments', 'leaks', 'oom', 'ledger', 'frag', 'compare', 'lanes', 'ranks']),
   file: { write: (state) => String(state.file), read: (text) => orNull(numberIn(text), (file) => ({ file })) },
   other: { write: (state) => optional(state.other), read: (text) => orNull(numberIn(text), (other) => ({ other })) },
   lane: { write: (state) => String(state.lane), read: (text) => orNull(numberIn(text), (lane) => ({ lane })) },

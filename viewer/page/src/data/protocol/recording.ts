@@ -128,8 +128,9 @@ export interface Progress {
 }
 export interface FileProgress {
   readonly file: number;
-  // coarse: curves; blocks: everything but categories and answers; ready: all
-  readonly state: 'loading' | 'coarse' | 'blocks' | 'ready' | 'failed';
+  // waiting: is loaded when the user opens it; coarse: curves; blocks: everything but categories and
+  // answers; ready: all
+  readonly state: 'waiting' | 'loading' | 'coarse' | 'blocks' | 'ready' | 'failed';
   readonly what: string; // 'reading events', for people
   readonly fraction: number; // 0..1
   readonly error: string; // why it failed, with advice

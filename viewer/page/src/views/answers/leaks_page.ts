@@ -31,7 +31,7 @@ const CARDS = 3; // as many as the program prints
 export function leaksPage(json: Json, capacityOf: (device: number | null) => number | null = () => null): Page {
   const cycles = json.at('cycles');
   const suspects = json.list('suspects');
-  const early = !json.flag('enough');
+  const early = !json.flag('enough') && json.flag('has_history');
   const period = cycles.number('period_ns');
   return {
     ...EMPTY_PAGE,

@@ -127,6 +127,7 @@ describe('leaks', () => {
 
   it('show how many steps are missing if it is too early', () => {
     expect(leaksPage(load('early_leaks'))).toMatchObject({ progress: { have: 60, need: 100 } });
+    expect(leaksPage(new Json({ enough: false, has_history: false }))).toMatchObject({ progress: null });
   });
 
   it('show what grows although it is too early for a verdict', () => {

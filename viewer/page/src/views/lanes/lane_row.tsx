@@ -78,6 +78,7 @@ export function LaneRow(props: LaneRowProps) {
 function withoutPicture({ progress }: LaneRowProps, lane: LaneMeta | null): string {
   if (lane !== null) return 'No steps were found in this recording.';
   if (progress?.state === 'failed') return progress.error;
+  if (progress?.state === 'waiting') return 'Of many recordings, only the first are loaded. Choose this one at the top of the page to load it.';
   return progress === null || progress.state === 'ready' ? 'No memory was allocated in this recording.' : `${progress.what} (${Math.round(100 * progress.fraction)} %)`;
 }
 

@@ -44,7 +44,7 @@ export function Minimap({ state, source, navigator }: ViewProps) {
   );
   return (
     <canvas
-      ref={canvas} class="minimap" role="img" style={{ height: `${HEIGHT}px`, ...(state.view === 'lanes' ? { display: 'none' } : {}) }}
+      ref={canvas} class="minimap" role="img" style={{ height: `${HEIGHT}px`, ...(state.view === 'lanes' || state.view === 'ranks' ? { display: 'none' } : {}) }}
       aria-label={`Overview of the whole recording, peak ${formatBytes(lane.peak_bytes)}. Keys W, S, A and D change the window.`}
       {...useRangeDrag(viewOf(size.width), state.range, navigator)}
       onDblClick={() => navigator.fit()}
