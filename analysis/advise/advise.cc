@@ -24,8 +24,8 @@ constexpr uint64_t kFullPercent = 88;
 
 AdviseReport Adviser::Advise() && {
   report_.is_out_of_memory = oom_.verdict != OomVerdict::kNone;
-  report_.device = report_.is_out_of_memory ? oom_.device
-                                            : options_.device.value_or(examination_.MainDevice());
+  report_.device =
+      report_.is_out_of_memory ? oom_.device : options_.device.value_or(examination_.MainDevice());
   Measure();
   report_.refusal = Refusal();
   if (!report_.refusal.empty()) return std::move(report_);
@@ -71,13 +71,12 @@ void Adviser::Measure() {
 std::string Adviser::Refusal() const {
   if (report_.device == kHostDevice || report_.peak_bytes == 0)
     return "no memory of a GPU is recorded";
-  const bool has_blocks = std::any_of(examination_.replay().heaps().begin(),
-                                      examination_.replay().heaps().end(), [&](const auto& heap) {
-                                        return heap.first.first == report_.device &&
-                                               heap.first.second > kHostHeap &&
-                                               heap.second.bytes.peak > 0 &&
-                                               trace_.heaps[heap.first.second] != "nvtx";
-                                      });
+  const bool has_blocks =
+      std::any_of(examination_.replay().heaps().begin(), examination_.replay().heaps().end(),
+                  [&](const auto& heap) {
+                    return heap.first.first == report_.device && heap.first.second > kHostHeap &&
+                           heap.second.bytes.peak > 0 && trace_.heaps[heap.first.second] != "nvtx";
+                  });
   // Without a caching allocator, tensors are memory of the driver.
   if (!has_blocks && BytesOf(Category::kParameters) + BytesOf(Category::kActivations) == 0)
     return "no blocks of a framework's allocator are recorded: what the memory is for is not "
@@ -194,8 +193,8 @@ void Adviser::FindLargerBatch(uint64_t batch_bytes) {
 
 void Adviser::ReplayOf(size_t index) {
   Advice& advice = report_.advice[index];
-  if (!report_.is_replayable || !advice.applies() || index >= replays_.size() ||
-      !replays_[index] || advice.reserved_bytes)
+  if (!report_.is_replayable || !advice.applies() || index >= replays_.size() || !replays_[index] ||
+      advice.reserved_bytes)
     return;
   ProgramChange change(trace_, report_.device);
   if (!replays_[index](change).ok()) return;
@@ -212,8 +211,7 @@ bool Adviser::IsEnough(size_t index) const {
   const Advice& advice = report_.advice[index];
   if (!report_.is_replayable)
     return Less(report_.used_bytes, advice.saved_bytes) <= *report_.capacity_bytes;
-  if (advice.is_of_reserved)
-    return Fits(*history_, {"", best_settings_, report_.capacity_bytes});
+  if (advice.is_of_reserved) return Fits(*history_, {"", best_settings_, report_.capacity_bytes});
   ProgramChange change(trace_, report_.device);
   return replays_[index](change).ok() &&
          FitsCapacity(ChangedHistory(*history_, change), history_->settings);
@@ -237,8 +235,8 @@ void Adviser::ChooseNext() {
     return IsWorth(advice) && advice.suffices == Suffices::kYes;
   });
   if (next == all.end())
-    next = std::find_if(all.begin(), all.end(),
-                        [&](const Advice& advice) { return IsWorth(advice); });
+    next =
+        std::find_if(all.begin(), all.end(), [&](const Advice& advice) { return IsWorth(advice); });
   if (next == all.end()) return;
   report_.next = static_cast<size_t>(next - all.begin());
   ReplayOf(*report_.next);
@@ -288,8 +286,8 @@ void Adviser::AddAfterFailure(Advice advice, const ProgramChange& alone) {
   const OomEvidence& evidence = oom_.evidence;
   if (HasEarlierSteps()) {
     advice.saved_bytes = Less(report_.peak_bytes, alone.FindPeak().bytes);
-    const bool is_of_batch = advice.name == "half_precision" || advice.name == "attention" ||
-                             advice.name == "in_place";
+    const bool is_of_batch =
+        advice.name == "half_precision" || advice.name == "attention" || advice.name == "in_place";
     if (is_of_batch && evidence.expected.input_ratio < 1) {
       advice.saved_bytes = static_cast<uint64_t>(static_cast<double>(advice.saved_bytes) *
                                                  evidence.expected.input_ratio);
@@ -315,8 +313,7 @@ void Adviser::ChooseAction() {
     const Advice& advice = report_.advice[i];
     if (!advice.applies() || advice.saved_bytes == 0 || advice.confidence == Confidence::kLow)
       continue;
-    if (!report_.next || advice.suffices > report_.advice[*report_.next].suffices)
-      report_.next = i;
+    if (!report_.next || advice.suffices > report_.advice[*report_.next].suffices) report_.next = i;
   }
 }
 

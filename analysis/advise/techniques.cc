@@ -46,9 +46,7 @@ void Adviser::SetToNone() {
       [this](ProgramChange& change) { return changes_->SetGradientsToNone(change); });
 }
 
-Optimizer Adviser::FoundOptimizer() const {
-  return FindOptimizer(examination_, trace_.end_t_ns);
-}
+Optimizer Adviser::FoundOptimizer() const { return FindOptimizer(examination_, trace_.end_t_ns); }
 
 // Optimizers of PyTorch that have no fused implementation can compute one parameter at a time.
 void Adviser::OptimizerStep() {
@@ -83,8 +81,7 @@ void Adviser::Settings() {
     advice.why_not = "blocks fill almost all reserved memory at the peak";
   } else {
     const SettingsSearch search = SearchSettings(*history_);
-    if (search.best)
-      advice.saved_bytes = Less(report_.reserved_bytes, search.best->worst_reserved);
+    if (search.best) advice.saved_bytes = Less(report_.reserved_bytes, search.best->worst_reserved);
     if (advice.saved_bytes == 0) {
       advice.why_not =
           absl::StrCat("none of ", search.tried, " settings is certain to reserve less");
@@ -157,8 +154,8 @@ void Adviser::EightBit() {
   const Optimizer optimizer = FoundOptimizer();
   Advice advice = NewAdvice("eight_bit_optimizer");
   const std::string_view name = optimizer.name;
-  const bool exists = name == "Adam" || name == "AdamW" || name == "SGD" || name == "RMSprop" ||
-                      name == "Adagrad";
+  const bool exists =
+      name == "Adam" || name == "AdamW" || name == "SGD" || name == "RMSprop" || name == "Adagrad";
   if (exists) advice.what = absl::StrCat("bitsandbytes.optim.", optimizer.name, "8bit");
   advice.where = optimizer.place;
   Add(std::move(advice),

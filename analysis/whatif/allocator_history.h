@@ -77,7 +77,7 @@ struct AllocatorHistory {
   std::string other_options;
   std::optional<TorchVersion> torch;
   DriverCosts costs;
-  uint64_t device_bytes = 0;   // 0 if unknown
+  uint64_t device_bytes = 0;  // 0 if unknown
   // What the driver could provide to this process, if known: the device without the contexts and
   // other processes that are not recorded.
   std::optional<uint64_t> capacity;

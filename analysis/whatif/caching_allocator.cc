@@ -52,7 +52,11 @@ void CachingAllocator::SetAddresses(const SegmentAddresses& addresses) {
   }
 }
 
+void CachingAllocator::ScatterAddresses(uint32_t seed) { scatter_.emplace(seed); }
+
 uint64_t CachingAllocator::ReserveAddresses(uint64_t bytes) {
+  // Half of the range of the type, so that no segment exceeds it.
+  if (scatter_) return (*scatter_)() / 2 / kSmallPage * kSmallPage;
   if (addresses_ != nullptr) {
     const auto recorded = addresses_->find(bytes);
     size_t& used = used_addresses_[bytes];

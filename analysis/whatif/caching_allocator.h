@@ -19,7 +19,8 @@
 //       full, and by garbage collection.
 //
 // Addresses matter only for the choice among free blocks of equal size. Segments get those that the
-// driver chose in the recording (SetAddresses), and further ones invented addresses above these.
+// driver chose in the recording (SetAddresses), and further ones invented addresses above these. In
+// another run the driver chooses others (ScatterAddresses).
 //
 // Thread safety: one thread at a time. Cost: O(log free blocks) a request.
 
@@ -28,6 +29,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -64,6 +66,8 @@ class CachingAllocator {
 
   // REQUIRES: called before any other function; `addresses` outlives this object.
   void SetAddresses(const SegmentAddresses& addresses);
+  // Random addresses instead. REQUIRES: called before any other function; `seed` is not 0.
+  void ScatterAddresses(uint32_t seed);
   // Device memory of the process that does not belong to this allocator.
   void SetOutside(uint64_t bytes) { outside_ = bytes; }
   // Adds a segment with its pieces in the order of their addresses.
@@ -157,6 +161,7 @@ class CachingAllocator {
   const AllocatorSettings settings_;
   const uint64_t device_bytes_, capacity_;
   const SegmentAddresses* addresses_ = nullptr;
+  std::optional<std::mt19937_64> scatter_;
   absl::flat_hash_map<uint64_t, size_t> used_addresses_;  // how many, by the size of the segment
   uint64_t outside_ = 0, next_address_ = uint64_t{1} << 40;
   uint64_t reserved_ = 0, peak_reserved_ = 0, allocated_ = 0, peak_allocated_ = 0;

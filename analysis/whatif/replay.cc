@@ -12,7 +12,7 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr uint32_t kWorlds = 3;          // replays with delayed frees
+constexpr uint32_t kWorlds = 3;          // replays with delayed frees and other addresses
 constexpr uint32_t kFreeDelay = 3;       // in requests, at most
 constexpr uint32_t kCompleteDelay = 64;  // of a free that waits for other streams
 
@@ -53,10 +53,16 @@ uint64_t CapacityOf(const AllocatorHistory& history, const Scenario& scenario) {
   return scenario.capacity.value_or(history.capacity.value_or(AllocatorSettings::kUnlimited));
 }
 
-CachingAllocator AllocatorOf(const AllocatorHistory& history, const Scenario& scenario) {
+// `seed`: of the addresses of segments; 0: those of the recording.
+CachingAllocator AllocatorOf(const AllocatorHistory& history, const Scenario& scenario,
+                             uint32_t seed) {
   CachingAllocator allocator(scenario.settings, history.device_bytes,
                              CapacityOf(history, scenario));
-  allocator.SetAddresses(history.segment_addresses);
+  if (seed == 0) {
+    allocator.SetAddresses(history.segment_addresses);
+  } else {
+    allocator.ScatterAddresses(seed);
+  }
   for (const StartSegment& start : history.start)
     allocator.AddSegment(start.place, start.is_small, start.is_expandable, start.pieces);
   return allocator;
@@ -120,7 +126,7 @@ class ReservedRecorder {
 };
 
 struct RunOptions {
-  uint32_t seed = 0;   // of delays; 0: none
+  uint32_t seed = 0;   // of delays and addresses; 0: none, and those recorded
   bool alone = false;  // the capacity is for the allocator only, whatever the process has beside it
   std::vector<ReservedChange>* changes = nullptr;
   uint64_t most_reserved = AllocatorSettings::kUnlimited;  // the run ends when more is reserved
@@ -146,7 +152,7 @@ std::optional<uint64_t> DriverNs(const CachingAllocator& allocator, const Alloca
 
 RunResult Run(const AllocatorHistory& history, const Scenario& scenario,
               const RunOptions& options = {}) {
-  CachingAllocator allocator = AllocatorOf(history, scenario);
+  CachingAllocator allocator = AllocatorOf(history, scenario, options.seed);
   ReservedRecorder recorder(allocator, options.changes);
   Delays delays(options.seed);
   RunResult result;
@@ -206,7 +212,7 @@ bool Reproduction::is_good() const {
 }
 
 Reproduction Reproduce(const AllocatorHistory& history) {
-  CachingAllocator allocator = AllocatorOf(history, {"", history.settings, std::nullopt});
+  CachingAllocator allocator = AllocatorOf(history, {"", history.settings, std::nullopt}, 0);
   Reproduction reproduction;
   reproduction.segment_events = history.segment_events.size();
   const std::span<const SegmentEvent> events = history.segment_events;
@@ -274,9 +280,8 @@ bool Fits(const AllocatorHistory& history, const Scenario& scenario) {
 }
 
 Need NeedOf(const AllocatorHistory& history, const AllocatorSettings& settings) {
-  return NeedAfter(
-      history, settings,
-      Run(history, {"", settings, AllocatorSettings::kUnlimited}, {.alone = true}));
+  return NeedAfter(history, settings,
+                   Run(history, {"", settings, AllocatorSettings::kUnlimited}, {.alone = true}));
 }
 
 ScenarioResult Predict(const AllocatorHistory& recorded, const Scenario& scenario) {

@@ -10,7 +10,7 @@
 //     ideal      the peak of the blocks alone, packed without gaps
 //     least      with less reserved memory than this, a request would fail
 //     predicted  reserved at the peak, if the device does not run full
-//     worst      of replays in which frees come somewhat later
+//     worst      of replays in which frees come somewhat later and segments have other addresses
 //
 // Assumed unchanged: which requests the program makes and when. If a request that failed in the
 // recording succeeds in a replay, what the program would have requested next is not known, but
@@ -98,9 +98,10 @@ ReservedCurve SimulateCurve(const AllocatorHistory& history, const Scenario& sce
 std::optional<uint64_t> PeakReserved(const AllocatorHistory& history,
                                      const AllocatorSettings& settings,
                                      uint64_t most = AllocatorSettings::kUnlimited);
-// The highest peak of reserved memory of replays with frees at their time and somewhat later.
+// The highest peak of reserved memory of the replay as recorded and of those with frees somewhat
+// later and other addresses.
 uint64_t WorstReserved(const AllocatorHistory& history, const Scenario& scenario);
-// Whether no request fails, also if frees come somewhat later, and a failed step could end.
+// Whether no request fails in any of these replays, and a failed step could end.
 bool Fits(const AllocatorHistory& history, const Scenario& scenario);
 Reproduction Reproduce(const AllocatorHistory& history);
 ScenarioResult Predict(const AllocatorHistory& history, const Scenario& scenario);

@@ -17,13 +17,8 @@ constexpr uint64_t kLeastSettings = 8;           // which are tried however long
 constexpr uint64_t kWorthPercent = 1;            // what another option has to save
 
 // The default of each option comes first: of equally good settings, the first ones are found.
-constexpr uint64_t kSplitLimits[] = {AllocatorSettings::kUnlimited,
-                                     128 * kMiB,
-                                     512 * kMiB,
-                                     64 * kMiB,
-                                     256 * kMiB,
-                                     32 * kMiB,
-                                     kGiB};
+constexpr uint64_t kSplitLimits[] = {
+    AllocatorSettings::kUnlimited, 128 * kMiB, 512 * kMiB, 64 * kMiB, 256 * kMiB, 32 * kMiB, kGiB};
 constexpr uint32_t kDivisions[] = {0, 4, 8, 2, 16};
 constexpr uint64_t kSegments[] = {20 * kMiB, 64 * kMiB, 32 * kMiB, 128 * kMiB};
 constexpr uint64_t kRoundings[] = {20 * kMiB, 64 * kMiB, 256 * kMiB};
@@ -77,7 +72,7 @@ class SettingsSearcher {
   // The most promising ones first.
   std::vector<AllocatorSettings> Neighbours(const AllocatorSettings& base) {
     std::vector<AllocatorSettings> found;
-    const auto add = [&](auto AllocatorSettings::* option, const auto& value) {
+    const auto add = [&](auto AllocatorSettings::*option, const auto& value) {
       AllocatorSettings settings = base;
       settings.*option = value;
       // Releases of PyTorch have had errors with this pair.
@@ -124,7 +119,7 @@ class SettingsSearcher {
   }
 
   const AllocatorHistory& history_;
-  uint64_t left_ = 0;                    // settings that may still be tried
+  uint64_t left_ = 0;  // settings that may still be tried
   std::vector<AllocatorSettings> tried_;
   AllocatorSettings best_;
   uint64_t least_ = 0;  // reserved with `best_`, or as recorded

@@ -35,8 +35,8 @@ struct FoundSettings {
 };
 
 struct SettingsSearch {
-  uint64_t tried = 0;               // settings
-  uint64_t recorded_reserved = 0;   // with the recorded settings, in a replay without a limit
+  uint64_t tried = 0;              // settings
+  uint64_t recorded_reserved = 0;  // with the recorded settings, in a replay without a limit
   // nullopt: none is certain to reserve less than the recorded ones.
   std::optional<FoundSettings> best;
 };

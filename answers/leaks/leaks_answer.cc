@@ -37,11 +37,10 @@ std::string LeaksAnswer::Text(const Terminal& terminal, size_t top) const {
 
 std::string LeaksAnswer::Json(size_t top) const {
   analysis::SourceLines sources(recording_.trace().start_unix_ns);
-  return LeaksJson(
-      report_,
-      {recording_.path(), top == 0 ? report_.suspects.size() : top, recording_.lacks(),
-       ShowsHistory(recording_.trace())},
-      recording_.examination().stacks(), sources);
+  return LeaksJson(report_,
+                   {recording_.path(), top == 0 ? report_.suspects.size() : top, recording_.lacks(),
+                    ShowsHistory(recording_.trace())},
+                   recording_.examination().stacks(), sources);
 }
 
 }  // namespace gmt::answers

@@ -22,7 +22,8 @@ namespace gmt::answers {
 nlohmann::ordered_json FrameJson(const analysis::FrameText& frame);
 nlohmann::ordered_json FramesJson(const std::vector<analysis::FrameText>& frames);
 
-// Adds "label" (LabelOf), "frames" and "forward_frames", which are empty outside of backward passes.
+// Adds "label" (LabelOf), "frames" and "forward_frames"; the last is empty outside of backward
+// passes.
 void AddStack(const analysis::Examination& examination, uint32_t stack, uint32_t forward_stack,
               nlohmann::ordered_json& row);
 

@@ -93,9 +93,9 @@ absl::Status ProgramScenarios::ChangeOptimizer(const std::string& optimizer,
   const analysis::Optimizer found =
       analysis::FindOptimizer(recording_.examination(), recording_.trace().end_t_ns);
   if (!found.has_foreach_temporaries) {
-    return absl::FailedPreconditionError(fmt::format(
-        "what {} allocates with foreach=True is not known, only what Adam and AdamW do",
-        found.name.empty() ? "the optimizer" : found.name));
+    return absl::FailedPreconditionError(
+        fmt::format("what {} allocates with foreach=True is not known, only what Adam and AdamW do",
+                    found.name.empty() ? "the optimizer" : found.name));
   }
   return changes_.UseForeach(change);
 }

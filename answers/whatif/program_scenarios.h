@@ -75,8 +75,7 @@ class ProgramScenarios {
  private:
   absl::Status AddInputs(const ProgramOptions& options);
   absl::Status AddFit(const FitDevice& device);
-  absl::Status ChangeOptimizer(const std::string& optimizer,
-                               analysis::ProgramChange& change) const;
+  absl::Status ChangeOptimizer(const std::string& optimizer, analysis::ProgramChange& change) const;
   template <typename Apply>
   absl::Status AddChange(const std::string& name, const Apply& apply);
   absl::StatusOr<double> FactorOf(const std::string& option, const InputSize& size,

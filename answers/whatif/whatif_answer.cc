@@ -76,9 +76,8 @@ std::string DriverText(const std::vector<Scenario>& scenarios,
   size_t known = 0;
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i].driver_ns) continue;
-    const std::string part =
-        fmt::format("{} {} {}", known++ == 0 ? "" : ",", scenarios[i].name,
-                    Duration(static_cast<int64_t>(*results[i].driver_ns)));
+    const std::string part = fmt::format("{} {} {}", known++ == 0 ? "" : ",", scenarios[i].name,
+                                         Duration(static_cast<int64_t>(*results[i].driver_ns)));
     if (line.size() + part.size() > static_cast<size_t>(terminal.width)) {
       text += line + ",\n";
       line = " " + part.substr(1);
@@ -98,11 +97,10 @@ std::string VersionText(const std::vector<std::string>& settings,
       const std::string key = option.substr(0, option.find_first_of(":="));
       const auto first = analysis::FirstWithOption(key);
       if (!first || (recorded && *recorded >= *first)) continue;
-      text += fmt::format("{} is an option of PyTorch {}.{} and later; {}.\n", key, first->major,
-                          first->minor,
-                          recorded ? fmt::format("recorded was {}.{}", recorded->major,
-                                                 recorded->minor)
-                                   : "the recorded version is not known");
+      text += fmt::format(
+          "{} is an option of PyTorch {}.{} and later; {}.\n", key, first->major, first->minor,
+          recorded ? fmt::format("recorded was {}.{}", recorded->major, recorded->minor)
+                   : "the recorded version is not known");
     }
   }
   if (recorded && *recorded > analysis::kNewestKnownTorch) {

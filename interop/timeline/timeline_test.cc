@@ -173,8 +173,12 @@ TEST_F(TimelineTest, ForwardAndBackwardPassesAreLinkedInAnyOrderOfTracks) {
   const nlohmann::json written = nlohmann::json::parse(chrome.str());
   for (const auto& event : written["traceEvents"]) {
     phases.push_back(event["ph"]);
-    if (event["ph"] == "s") EXPECT_NEAR(event["ts"].get<double>() * 1000, 10, 1);
-    if (event["ph"] == "f") EXPECT_EQ(event["bp"], "e");
+    if (event["ph"] == "s") {
+      EXPECT_NEAR(event["ts"].get<double>() * 1000, 10, 1);
+    }
+    if (event["ph"] == "f") {
+      EXPECT_EQ(event["bp"], "e");
+    }
   }
   EXPECT_THAT(phases, ElementsAre("X", "f", "X", "s"));
 }

@@ -1,6 +1,6 @@
 // AddressSpace: tracks the free addresses of a range. Allocates first-fit, usually from the lowest
-// address, and merges neighbours on release. An address is therefore reused soon after it was freed,
-// as on a real device, which is what makes the order of events matter to a profiler.
+// address, and merges neighbours on release. An address is therefore reused soon after it was
+// freed, as on a real device, which is what makes the order of events matter to a profiler.
 //
 // Only does arithmetic: it neither maps nor accesses memory.
 //

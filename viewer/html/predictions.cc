@@ -53,8 +53,7 @@ ordered_json PredictionTable(const StandaloneFile& file) {
   }
   auto table = ordered_json::object();
   for (const int32_t device : devices) {
-    const auto curves =
-        PredictReserved(file.recording->examination(), device, OfferedSettings());
+    const auto curves = PredictReserved(file.recording->examination(), device, OfferedSettings());
     ordered_json& of_device = table[absl::StrCat(device)] = ordered_json::object();
     for (size_t i = 0; i < curves.size(); ++i)
       of_device[OfferedSettings()[i]] = CurveJson(curves[i]);

@@ -69,9 +69,9 @@ absl::StatusOr<PredictedCurve> Predictions::Curve(int32_t device, const std::str
   if (replays_.size() >= kMaxReplays && !replays_.contains(key)) replays_.clear();
   auto replay = replays_.find(key);
   if (replay == replays_.end()) {
-    replay = replays_
-                 .emplace(key, std::move(PredictReserved(examination_, device, {settings}).front()))
-                 .first;
+    replay =
+        replays_.emplace(key, std::move(PredictReserved(examination_, device, {settings}).front()))
+            .first;
   }
   if (!replay->second.ok()) return replay->second.status();
   const ReservedCurve& curve = *replay->second;
