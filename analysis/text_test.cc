@@ -71,7 +71,8 @@ TEST(TextTest, NumbersAreNeverCut) {
 
 TEST(TextTest, SentencesAreBrokenBetweenWordsAndNotAfterNumbers) {
   EXPECT_EQ(Wrapped("a sentence", 20, "  "), "a sentence");
-  EXPECT_EQ(Wrapped("300 MiB more than the others", 16, "  "), "300 MiB more\n  than the others");
+  EXPECT_EQ(Wrapped("300 MiB more than the others", 16, "  "),
+            "300 MiB more\n  than the\n  others");
   EXPECT_EQ(Wrapped("it is more by 300 MiB", 17, ""), "it is more by\n300 MiB");
   EXPECT_EQ(Wrapped("  indented words", 10, "    "), "  indented\n    words");
   EXPECT_EQ(Wrapped("é é é é", 3, ""), "é é\né é");
