@@ -20,8 +20,7 @@ using nlohmann::ordered_json;
 // Those of viewer/page/src/views/timeline/prediction.ts.
 const std::vector<std::string>& OfferedSettings() {
   static const std::vector<std::string> kSettings = {
-      "expandable_segments:True", "max_split_size_mb:128", "garbage_collection_threshold:0.8",
-      "roundup_power2_divisions:8"};
+      "expandable_segments:True", "max_split_size_mb:128", "roundup_power2_divisions:8"};
   return kSettings;
 }
 

@@ -11,9 +11,7 @@ import type { State } from '../../state/state';
 import { PictureCurve, type Pictured } from './picture_curve';
 
 /** A standalone file has the predictions for these (viewer/html/predictions.cc). */
-const SETTINGS = [
-  'expandable_segments:True', 'max_split_size_mb:128', 'garbage_collection_threshold:0.8', 'roundup_power2_divisions:8',
-] as const;
+const SETTINGS = ['expandable_segments:True', 'max_split_size_mb:128', 'roundup_power2_divisions:8'] as const;
 
 type Subject = Pick<State, 'layout' | 'whatif'>;
 type Source = Pick<DataSource, 'predicted'>;
