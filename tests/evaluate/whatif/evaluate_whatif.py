@@ -224,7 +224,9 @@ def main():
         f"peak of reserved memory with {len(SETTINGS)} other settings"
         + (f" and on devices with {SHARES[0]:g} to {SHARES[-1]:g} of the memory that was reserved" if runs.shares else "")
         + ", the peaks of changed programs, of larger and smaller batches and longer sequences, and the largest batch that fits a "
-          "device. Then each is really run that way.")
+          "device. Then each is really run that way. The simulated device gives the segments of each run other random addresses, as a "
+          "driver does. PyTorch takes the lowest of equally large free blocks, so that two runs with the same setting may "
+          "differ; the predicted range covers that.")
     evaluation.holds("a prediction for every recording", not refusals)
     evaluation.at_least("segment calls reproduced with the recorded settings", sum(r["reproduced"] for r in replays),
                         sum(r["segment_events"] for r in replays), 0.99)
