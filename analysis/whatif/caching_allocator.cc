@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <random>
 
 #include "format/units.h"
 
@@ -52,11 +53,15 @@ void CachingAllocator::SetAddresses(const SegmentAddresses& addresses) {
   }
 }
 
-void CachingAllocator::ScatterAddresses(uint32_t seed) { scatter_.emplace(seed); }
+void CachingAllocator::ScatterAddresses(uint32_t seed) { scatter_ = seed; }
 
 uint64_t CachingAllocator::ReserveAddresses(uint64_t bytes) {
-  // Half of the range of the type, so that no segment exceeds it.
-  if (scatter_) return (*scatter_)() / 2 / kSmallPage * kSmallPage;
+  if (scatter_) {
+    std::mt19937_64 random(*scatter_);
+    scatter_ = random();
+    // Half of the range of the type, so that no segment exceeds it.
+    return *scatter_ / 2 / kSmallPage * kSmallPage;
+  }
   if (addresses_ != nullptr) {
     const auto recorded = addresses_->find(bytes);
     size_t& used = used_addresses_[bytes];

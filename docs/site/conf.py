@@ -24,7 +24,7 @@ NAVIGATION = {
         "docs/whatif", "docs/advise", "docs/estimate", "docs/streams", "docs/sql"],
     "How to": [
         "docs/viewer", "docs/top", "docs/attach", "docs/long-runs", "docs/notebook", "docs/pytest", "python/README",
-        "docs/frameworks", "docs/exports"],
+        "docs/frameworks", "docs/fleet", "docs/exports"],
     "Reference": [
         "docs/commands", "docs/options", "docs/schemas/README", "docs/troubleshooting", "docs/format", "docs/metrics",
         "docs/control", "docs/compatibility", "CHANGELOG"],
