@@ -19,7 +19,7 @@ std::string ThreeDigits(double value) {
   return fmt::format("{:.2f}", value);
 }
 
-// Of the bytes of a UTF-8 character, the first one counts.
+// Whether a byte begins a UTF-8 character.
 bool IsFirstOfCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
 struct Unit {

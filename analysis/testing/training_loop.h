@@ -21,7 +21,7 @@ struct TrainingLoop {
 
   TrainingScript script;
   bool zero_grad_after_step = false;
-  uint64_t temporary_mib = 8;    // of the optimizer's step
+  uint64_t temporary_mib = 8;    // the optimizer's step allocates and frees this much
   bool without_caching = false;  // PYTORCH_NO_CUDA_MEMORY_CACHING: tensors are driver memory
 
   void Train(uint64_t steps) {

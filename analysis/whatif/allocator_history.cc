@@ -230,7 +230,7 @@ class HistoryReader {
       record.is_death ? reserved_ -= bytes : reserved_ += bytes;
       history_.peak_reserved = std::max(history_.peak_reserved, reserved_);
       history_.segment_events.push_back({RequestOf(record), record.is_death, bytes});
-      // Of an expandable segment these would be pages.
+      // The memory of an expandable segment is recorded as pages, which are not segments.
       if (!record.is_death && !history_.settings.expandable_segments)
         history_.segment_addresses[bytes].push_back(rows_.address[row]);
     } else if (IsOutside(row)) {

@@ -66,8 +66,8 @@ struct StartSegment {
 
 // How long a call of the driver took on average, if the recording has such calls and their time.
 struct DriverCosts {
-  std::optional<double> allocate_ns, release_ns;  // of a segment
-  std::optional<double> map_ns, unmap_ns;         // of a page of an expandable segment
+  std::optional<double> allocate_ns, release_ns;  // for a segment
+  std::optional<double> map_ns, unmap_ns;         // for a page of an expandable segment
 };
 
 struct AllocatorHistory {
@@ -82,7 +82,7 @@ struct AllocatorHistory {
   // other processes that are not recorded.
   std::optional<uint64_t> capacity;
   std::vector<StartSegment> start;
-  CachingAllocator::SegmentAddresses segment_addresses;  // of those at the start first
+  CachingAllocator::SegmentAddresses segment_addresses;  // those in `start` come first
   std::vector<AllocatorRequest> requests;
   std::vector<SegmentEvent> segment_events;
   uint64_t peak_reserved = 0;

@@ -160,7 +160,7 @@ class CachingAllocator {
   const AllocatorSettings settings_;
   const uint64_t device_bytes_, capacity_;
   const SegmentAddresses* addresses_ = nullptr;
-  std::optional<uint64_t> scatter_;  // state of the random addresses
+  std::optional<uint64_t> scatter_;                       // state of the random addresses
   absl::flat_hash_map<uint64_t, size_t> used_addresses_;  // how many, by the size of the segment
   uint64_t outside_ = 0, next_address_ = uint64_t{1} << 40;
   uint64_t reserved_ = 0, peak_reserved_ = 0, allocated_ = 0, peak_allocated_ = 0;

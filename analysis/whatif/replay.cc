@@ -126,7 +126,7 @@ class ReservedRecorder {
 };
 
 struct RunOptions {
-  uint32_t seed = 0;   // of delays and addresses; 0: none, and those recorded
+  uint32_t seed = 0;   // 0: no delays and the recorded addresses; otherwise both are random
   bool alone = false;  // the capacity is for the allocator only, whatever the process has beside it
   std::vector<ReservedChange>* changes = nullptr;
   uint64_t most_reserved = AllocatorSettings::kUnlimited;  // the run ends when more is reserved

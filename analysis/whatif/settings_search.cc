@@ -12,7 +12,7 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr uint64_t kMostRequests = 300'000'000;  // of all replays
+constexpr uint64_t kMostRequests = 300'000'000;  // that all replays may take together
 constexpr uint64_t kLeastSettings = 8;           // which are tried however long the recording is
 constexpr uint64_t kWorthPercent = 1;            // what another option has to save
 

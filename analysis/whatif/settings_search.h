@@ -8,7 +8,7 @@
 //
 // Only options that the recorded release of PyTorch has are tried. What is found is the best of
 // what was tried, and its saving is that of the worst of replays in which frees come somewhat
-// later.
+// later and segments have other addresses.
 //
 // Thread safety: pure function. Cost: at most kMostSettings replays on all processors, fewer if the
 // recording is long; a replay ends as soon as it reserves more than the best one before.
@@ -31,7 +31,7 @@ struct FoundSettings {
   AllocatorSettings settings;
   std::string options;          // the whole value of PYTORCH_CUDA_ALLOC_CONF; "" for the defaults
   uint64_t peak_reserved = 0;   // in a replay
-  uint64_t worst_reserved = 0;  // in the worst of replays with later frees
+  uint64_t worst_reserved = 0;  // in the worst of these replays
 };
 
 struct SettingsSearch {

@@ -15,7 +15,7 @@ namespace gmt::answers {
 namespace {
 
 constexpr size_t kRanksShown = 8, kOutliersShown = 2;
-// Of the table, all columns but the first.
+// The width of all columns but the first, which has the name.
 constexpr size_t kNumbersWidth = 68, kNarrowestName = 8, kWidestName = 40;
 
 std::string CapitalizedName(const RankRow& row) {

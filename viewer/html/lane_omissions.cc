@@ -95,10 +95,11 @@ void LaneOmissions::NoteStacks(Step step) {
             [](const auto& a, const auto& b) { return a.first < b.first; });
   auto entries = nlohmann::ordered_json::array();
   for (const auto& [kind, held] : live) {
-    for (const uint32_t stack : {kind.stack, kind.forward_stack}) {
-      if (stack != 0) stacks_.insert(stack);
+    const auto& [stack, forward_stack, category] = kind;
+    for (const uint32_t named : {stack, forward_stack}) {
+      if (named != 0) stacks_.insert(named);
     }
-    entries.push_back({kind.stack, kind.forward_stack, kind.category, held.bytes, held.blocks});
+    entries.push_back({stack, forward_stack, category, held.bytes, held.blocks});
   }
   stacks_at_.push_back({{"event", step}, {"entries", std::move(entries)}});
 }

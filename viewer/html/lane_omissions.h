@@ -9,10 +9,9 @@
 #ifndef GMT_VIEWER_HTML_LANE_OMISSIONS_H_
 #define GMT_VIEWER_HTML_LANE_OMISSIONS_H_
 
-#include <compare>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -37,15 +36,7 @@ class LaneOmissions {
   uint64_t at_peak() const { return at_peak_; }
 
  private:
-  struct Kind {
-    uint32_t stack = 0, forward_stack = 0, category = 0;
-
-    friend auto operator<=>(const Kind&, const Kind&) = default;
-    template <typename H>
-    friend H AbslHashValue(H hash, const Kind& kind) {
-      return H::combine(std::move(hash), kind.stack, kind.forward_stack, kind.category);
-    }
-  };
+  using Kind = std::tuple<uint32_t, uint32_t, uint32_t>;  // stack, forward stack, category
   struct Held {
     int64_t bytes = 0, blocks = 0;
   };

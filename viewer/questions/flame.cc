@@ -17,15 +17,8 @@ namespace {
 using analysis::FrameText;
 using analysis::RowId;
 
-struct StackPair {
-  uint32_t stack = 0, forward_stack = 0;  // 0: outside of backward passes
-
-  friend auto operator<=>(const StackPair&, const StackPair&) = default;
-  template <typename H>
-  friend H AbslHashValue(H hash, const StackPair& pair) {
-    return H::combine(std::move(hash), pair.stack, pair.forward_stack);
-  }
-};
+// A stack and that of the forward pass, which is 0 outside of backward passes.
+using StackPair = std::pair<uint32_t, uint32_t>;
 // Signed sums: blocks that went away count negatively.
 using ByStack = std::map<StackPair, StackWeight>;
 
@@ -70,8 +63,9 @@ analysis::FrameTextPointers CallsOf(FrameTable& frames, uint32_t stack, bool fol
 // Returns the calls in the order in which the graph shows them.
 analysis::FrameTextPointers PathOf(FrameTable& frames, const StackPair& pair,
                                    const FlameQuery& query) {
-  analysis::FrameTextPointers path = CallsOf(frames, pair.stack, query.folded);
-  const analysis::FrameTextPointers forward = CallsOf(frames, pair.forward_stack, query.folded);
+  const auto& [stack, forward_stack] = pair;
+  analysis::FrameTextPointers path = CallsOf(frames, stack, query.folded);
+  const analysis::FrameTextPointers forward = CallsOf(frames, forward_stack, query.folded);
   if (!forward.empty()) {
     path.push_back(BackwardPass());
     path.insert(path.end(), forward.begin(), forward.end());

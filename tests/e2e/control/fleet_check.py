@@ -128,7 +128,7 @@ def dashboard_works(server):
     for expression in expressions:
         server.query(expression.replace("$host", ".*"))
         used = set(re.findall(r"gpumemtrace_\w+", expression))
-        # These programs have no framework, and nobody asked the driver what is used.
+        # These programs have no framework, and the driver was not asked what is used.
         missing = used - names
         assert missing <= {"gpumemtrace_allocator_inuse_bytes", "gpumemtrace_allocator_reserved_bytes",
                            "gpumemtrace_device_memory_used_bytes"}, missing

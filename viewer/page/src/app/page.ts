@@ -85,7 +85,7 @@ export class Page {
     }
   }
 
-  // Of many recordings, the last ones are loaded when they are shown.
+  // If there are many recordings, all but the first ones are loaded when they are shown.
   private openShown({ progress, file, other }: State): void {
     for (const shown of other === null ? [file] : [file, other]) {
       const isWaiting = progress?.files.find((each) => each.file === shown)?.state === 'waiting';
