@@ -23,7 +23,7 @@ constexpr uint64_t kFullPercent = 88;
 }  // namespace
 
 AdviseReport Adviser::Advise() && {
-  report_.is_out_of_memory = oom_.verdict != OomVerdict::kNone;
+  report_.is_out_of_memory = IsFailure(oom_.verdict);
   report_.device =
       report_.is_out_of_memory ? oom_.device : options_.device.value_or(examination_.MainDevice());
   Measure();

@@ -40,6 +40,13 @@ bool IsOpenAt(const Range& range, int64_t t_ns) {
   return range.begin_t_ns <= t_ns && t_ns <= range.end_t_ns;
 }
 
+// Returns whether the program asked for memory while it was recorded.
+bool HasRequests(const Trace& trace) {
+  const Column<Step>& births = trace.rows.birth;
+  return !trace.failed.empty() ||
+         std::any_of(births.begin(), births.end(), [](Step birth) { return birth > 0; });
+}
+
 class OomExplainer {
  public:
   OomExplainer(const Examination& examination, const Categories& categories,
@@ -55,6 +62,8 @@ class OomExplainer {
     report_.host_failures = failures.of_host;
     if (!failures.decisive) {
       NoteRetries();
+      report_.verdict = HasRequests(trace_) ? OomVerdict::kNone : OomVerdict::kUnknown;
+      report_.confidence = Confidence::kHigh;
       return std::move(report_);
     }
     const FailedAllocation& failed = trace_.failed[*failures.decisive];
@@ -98,7 +107,6 @@ class OomExplainer {
       }
       report_.evidence.retry_ns += action.duration_ns;
     }
-    report_.confidence = Confidence::kHigh;
   }
 
   void Describe(const FailedAllocation& failed) {
@@ -338,8 +346,8 @@ class OomExplainer {
 
 std::string_view NameOf(OomVerdict verdict) {
   static constexpr std::array<std::string_view, kOomVerdicts> kNames = {
-      "none", "capacity",      "fragmentation",   "leak",        "outside", "single_request",
-      "cap",  "other_process", "stream_deferred", "private_pool"};
+      "none",           "unknown", "capacity",      "fragmentation",   "leak",        "outside",
+      "single_request", "cap",     "other_process", "stream_deferred", "private_pool"};
   return kNames[static_cast<size_t>(verdict)];
 }
 

@@ -33,6 +33,7 @@ namespace gmt::analysis {
 
 enum class OomVerdict : uint8_t {
   kNone,           // nothing failed
+  kUnknown,        // nothing was requested while it was recorded, so that nothing could fail
   kCapacity,       // live memory needs the whole device
   kFragmentation,  // enough is free, but in pieces that are too small
   kLeak,           // it would fit without leaked memory
@@ -43,8 +44,12 @@ enum class OomVerdict : uint8_t {
   kStreamDeferred,  // freed, but awaiting streams
   kPrivatePool,     // free in pools that the request may not use
 };
-inline constexpr size_t kOomVerdicts = 10;
+inline constexpr size_t kOomVerdicts = 11;
 std::string_view NameOf(OomVerdict verdict);  // "capacity", "single_request", ...
+// Whether an allocation failed.
+constexpr bool IsFailure(OomVerdict verdict) {
+  return verdict != OomVerdict::kNone && verdict != OomVerdict::kUnknown;
+}
 
 // Whether an action by itself lets the step finish, and the steps like it.
 enum class Suffices : uint8_t {

@@ -71,7 +71,13 @@ TEST_F(OomTest, WithoutAFailureThereIsNoVerdict) {
   EXPECT_THAT(report.actions, IsEmpty());
 }
 
-TEST_F(OomTest, EmptyRecordingHasNoVerdict) { EXPECT_EQ(Report().verdict, OomVerdict::kNone); }
+TEST_F(OomTest, NothingIsKnownWithoutRequests) {
+  EXPECT_EQ(Report().verdict, OomVerdict::kUnknown);
+  script_.Free(kA, 20 * kMiB);  // held before the recording
+  EXPECT_EQ(Report().verdict, OomVerdict::kUnknown);
+  Segment(kB, 20 * kMiB);
+  EXPECT_EQ(Report().verdict, OomVerdict::kNone);
+}
 
 TEST_F(OomTest, RefusalRecoveredByReleasingIsARetryNotAFailure) {
   Segment(kA, 512 * kMiB);

@@ -117,7 +117,7 @@ void AddFailure(const OomReport& report, const Examination& examination,
 std::string OomJson(const OomReport& report, const Examination& examination,
                     analysis::SourceLines& sources, const std::string& file) {
   Json json = NewJson("oom", file);
-  const bool failed = report.verdict != OomVerdict::kNone;
+  const bool failed = IsFailure(report.verdict);
   json["verdict"] = NameOf(report.verdict);
   json["confidence"] = NameOf(report.confidence);
   json["requested_bytes"] = failed ? Json(report.requested_bytes) : Json(nullptr);

@@ -58,6 +58,7 @@ std::string Why(const OomReport& report) {
       evidence.split.pinned + evidence.split.stream + evidence.split.releasable;
   switch (report.verdict) {
     case OomVerdict::kNone:
+    case OomVerdict::kUnknown:
       return "";
     case OomVerdict::kCapacity:
       if (evidence.expected.basis == Basis::kGrowth) {
@@ -421,27 +422,24 @@ std::string NoOom(const OomReport& report, const std::string& file) {
                             report.evidence.retries > 0 ? "frag" : "report", file);
 }
 
-bool HasHistory(const Examination& examination) {
-  return examination.trace().last_step() > 0 || !examination.trace().failed.empty();
-}
-
-}  // namespace
-
-std::string OomVerdictLine(const OomReport& report, bool has_history) {
-  if (report.verdict == OomVerdict::kNone && !has_history) {
-    return "Unknown whether memory ran out: the recording has no allocations and no frees, only "
-           "what was held";
+// Returns the first line: "Out of memory (fragmentation): 9.80 GiB are free, ...".
+std::string VerdictLine(const OomReport& report) {
+  if (report.verdict == OomVerdict::kUnknown) {
+    return "Unknown whether memory ran out: the recording has no allocations, only what was held "
+           "before";
   }
   if (report.verdict == OomVerdict::kNone) return "Did not run out of memory" + RetriesText(report);
   return fmt::format("Out of memory ({}): {}", Words(report.verdict), Why(report));
 }
 
+}  // namespace
+
 std::string OomText(const OomReport& report, const Examination& examination,
                     analysis::SourceLines& sources, const std::string& file,
                     const Terminal& terminal) {
   const auto width = static_cast<size_t>(std::max(terminal.width, 60));
-  std::string text = terminal.Bold(OomVerdictLine(report, HasHistory(examination))) + "\n";
-  if (report.verdict == OomVerdict::kNone) return text + NoOom(report, file);
+  std::string text = terminal.Bold(VerdictLine(report)) + "\n";
+  if (!IsFailure(report.verdict)) return text + NoOom(report, file);
   text += Moment(report) + "\n" + Expectation(report) + Place(report, examination, sources, width) +
           "\n";
   text += DeviceTable(report);

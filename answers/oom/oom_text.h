@@ -27,10 +27,6 @@ std::string OomText(const analysis::OomReport& report, const analysis::Examinati
 std::string OomJson(const analysis::OomReport& report, const analysis::Examination& examination,
                     analysis::SourceLines& sources, const std::string& file);
 
-// Returns the first line: "Out of memory (fragmentation): 9.80 GiB are free, ...". `has_history`:
-// whether the recording has events; without events, failures are unknown.
-std::string OomVerdictLine(const analysis::OomReport& report, bool has_history = true);
-
 }  // namespace gmt::answers
 
 #endif  // GMT_ANSWERS_OOM_OOM_TEXT_H_

@@ -59,6 +59,7 @@ class OomTextTest : public ::testing::Test {
 TEST_F(OomTextTest, WithoutAHistoryFailuresAreUnknown) {
   EXPECT_THAT(Text(),
               StartsWith("Unknown whether memory ran out: the recording has no allocations"));
+  EXPECT_EQ(Json()["verdict"], "unknown");
 }
 
 TEST_F(OomTextTest, WithoutAFailureItSaysSo) {

@@ -203,7 +203,7 @@ std::string AnswerOf(const RecordedProcess& recorded, const Terminal& terminal) 
   if (!recording.ok()) return absl::StrCat(recording.status().message(), "\n");
   if (recorded.outcome.ran_out_of_memory) {
     const answers::OomAnswer oom(**recording);
-    if (oom.report().verdict != analysis::OomVerdict::kNone) {
+    if (analysis::IsFailure(oom.report().verdict)) {
       return absl::StrCat(oom.Text(terminal), "What held the memory: gpumemtrace report ", path,
                           "\n");
     }

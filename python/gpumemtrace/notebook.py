@@ -247,7 +247,7 @@ class _Cell:
 
     def _out_of_memory(self, file: str, begin: int) -> List[str]:
         answer = json.loads(_answer("oom", file, "--json"))
-        if answer["verdict"] == "none" or answer["t_ns"] < begin:
+        if answer["verdict"] in ("none", "unknown") or answer["t_ns"] < begin:
             return []
         return [f"{self._name.capitalize()} ran out of memory.", _answer("oom", file, "--width", str(_WIDTH)).rstrip()]
 

@@ -60,6 +60,7 @@ const JUDGES: Readonly<Partial<Record<AnswerName, (json: Json, file: JudgedFile)
 function judgeFailure(json: Json): Judgement {
   const evidence = json.at('evidence');
   const verdict = json.text('verdict');
+  if (verdict === 'unknown') return { ...CALM, mood: 'unsure' };
   if (verdict === '' || verdict === 'none') return evidence.number('retries') > 0 ? { ...CALM, mood: 'unsure' } : CALM;
   const at = { ...NO_LINK, device: json.numberOrNull('device'), heap: json.text('heap'), t_ns: json.number('t_ns') };
   return {

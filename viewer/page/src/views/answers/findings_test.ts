@@ -27,6 +27,7 @@ it('a failed allocation is bad, counts the failures and leads to the last steps 
 it('no failed allocation is calm, unless it was close', () => {
   expect(judged('oom', fixture('no_oom'))).toMatchObject({ mood: 'calm', moment: null });
   expect(judged('oom', { verdict: 'none', evidence: { retries: 2 } }).mood).toBe('unsure');
+  expect(judged('oom', { verdict: 'unknown' }).mood).toBe('unsure');
 });
 
 it('a leak is bad and leads to its blocks in the last steps, in a colour of their own', () => {

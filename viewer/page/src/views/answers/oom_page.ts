@@ -29,7 +29,7 @@ const STEPS_BEFORE = 3; // that the timeline shows
 const STEP_IS_KNOWN_FROM: readonly string[] = ['first_step', 'earlier_steps'];
 
 export function oomPage(json: Json): Page {
-  if (json.text('verdict') === 'none') return { ...EMPTY_PAGE, notes: [...hostFailures(json), ...json.texts('findings')] };
+  if (['none', 'unknown'].includes(json.text('verdict'))) return { ...EMPTY_PAGE, notes: [...hostFailures(json), ...json.texts('findings')] };
   const device = json.numberOrNull('device');
   const at: Link = { ...NO_LINK, device, heap: json.text('heap'), t_ns: json.number('t_ns') };
   const facts: (readonly [string, Cell])[] = [
