@@ -41,15 +41,17 @@ uint32_t RangeLabels::LabelOf(const FrameText& frame) {
   return found->second = known->second;
 }
 
-const RangeLabels::Labels& RangeLabels::Of(uint32_t stack) {
-  const auto [found, is_new] = by_stack_.try_emplace(stack);
+const RangeLabels::Labels& RangeLabels::Of(uint32_t stack, uint32_t forward_stack) {
+  const auto [found, is_new] = by_stacks_.try_emplace({stack, forward_stack});
   if (!is_new) return found->second;
   Labels& labels = found->second;
-  if (const FrameText* own = frames_.Own(stack)) labels.own = LabelOf(*own);
+  if (const FrameText* own = frames_.Own(stack, forward_stack)) labels.own = LabelOf(*own);
   labels.all.push_back(labels.own);
-  for (const FrameText* frame : frames_.Frames(stack)) {
-    if (folded_ && frame->is_noise()) continue;
-    if (const uint32_t label = LabelOf(*frame); label != kUnknown) labels.all.push_back(label);
+  for (const uint32_t each : {stack, forward_stack}) {
+    for (const FrameText* frame : frames_.Frames(each)) {
+      if (folded_ && frame->is_noise()) continue;
+      if (const uint32_t label = LabelOf(*frame); label != kUnknown) labels.all.push_back(label);
+    }
   }
   std::sort(labels.all.begin(), labels.all.end());
   labels.all.erase(std::unique(labels.all.begin(), labels.all.end()), labels.all.end());

@@ -1,6 +1,6 @@
 // viewer/questions/range_labels.h
 //
-// RangeLabels: which modules, functions or lines a stack passes through, as rows of a table of a
+// RangeLabels: which modules, functions or lines memory passes through, as rows of a table of a
 // range (range_table.h). Labels are described once per frame, and stacks once per grouping.
 //
 //   module     "libtorch_cuda.so"; of Python code the package, "torch", or the file, "train.py"
@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -39,8 +40,9 @@ class RangeLabels {
     uint32_t own = kUnknown;    // of the program's own frame
     std::vector<uint32_t> all;  // of all frames, each once; kUnknown only if it is `own`
   };
-  // Valid until the next call.
-  const Labels& Of(uint32_t stack);
+  // `forward_stack`: that of the forward call which caused memory of a backward pass; 0 for other
+  // memory. Valid until the next call.
+  const Labels& Of(uint32_t stack, uint32_t forward_stack);
   uint32_t count() const { return static_cast<uint32_t>(texts_.size()); }
   const std::string& TextOf(uint32_t label) const { return texts_[label]; }  // "" for kUnknown
 
@@ -53,7 +55,7 @@ class RangeLabels {
   std::vector<std::string> texts_{""};  // by label
   absl::flat_hash_map<std::string, uint32_t> by_text_;
   absl::flat_hash_map<const analysis::FrameText*, uint32_t> by_frame_;
-  absl::node_hash_map<uint32_t, Labels> by_stack_;
+  absl::node_hash_map<std::pair<uint32_t, uint32_t>, Labels> by_stacks_;
 };
 
 }  // namespace gmt::viewer

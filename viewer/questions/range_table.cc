@@ -40,10 +40,14 @@ struct Amounts {
   }
 };
 
+// The stack that allocated memory, and that of the forward call which caused it, or 0.
+using Stacks = std::pair<uint32_t, uint32_t>;
+
 struct RangeGroup {
   RangeRow row;
   Amounts amounts;
   uint64_t inclusive = 0;
+  Stacks example;  // the smallest that has a stack
 };
 
 class RangeTableMaker {
@@ -138,8 +142,8 @@ class RangeTableMaker {
       if (!by_kind[kind].is_there) continue;
       RangeRow row = RowOf(kinds_.examples()[kind]);
       const auto [found, is_new] = by_id.try_emplace(row.id, groups_.size());
-      if (is_new) groups_.push_back({std::move(row), {}, 0});
-      Add(by_kind[kind], recording_.rows().stack[kinds_.examples()[kind]], groups_[found->second]);
+      if (is_new) groups_.push_back({std::move(row)});
+      Add(by_kind[kind], StacksOf(kind), groups_[found->second]);
     }
     for (RangeGroup& group : groups_) group.row.amounts = group.amounts.Result();
   }
@@ -148,17 +152,16 @@ class RangeTableMaker {
     const std::string prefix = query_.by == RangeQuery::kModule     ? "module/"
                                : query_.by == RangeQuery::kFunction ? "function/"
                                                                     : "line/";
-    std::map<uint32_t, Amounts> by_stack;  // in order, so that sums are the same every time
+    std::map<Stacks, Amounts> by_stacks;  // in order, so that sums are the same every time
     for (uint32_t kind = 0; kind < by_kind.size(); ++kind) {
-      if (!by_kind[kind].is_there) continue;
-      by_stack[recording_.rows().stack[kinds_.examples()[kind]]].Add(by_kind[kind]);
+      if (by_kind[kind].is_there) by_stacks[StacksOf(kind)].Add(by_kind[kind]);
     }
     RangeLabels& labels = recording_.labels(query_.by, query_.folded);
     std::vector<RangeGroup> groups;
-    for (const auto& [stack, amounts] : by_stack) {
-      const RangeLabels::Labels& of = labels.Of(stack);
+    for (const auto& [stacks, amounts] : by_stacks) {
+      const RangeLabels::Labels& of = labels.Of(stacks.first, stacks.second);
       if (groups.size() < labels.count()) groups.resize(labels.count());
-      Add(amounts, stack, groups[of.own]);
+      Add(amounts, stacks, groups[of.own]);
       for (const uint32_t label : of.all) {
         groups[label].inclusive += amounts.bytes;
         groups[label].amounts.is_there = true;
@@ -171,7 +174,8 @@ class RangeTableMaker {
       group.row.name = text.empty() ? std::string(kUnknownName) : text;
       group.row.id = absl::StrCat(prefix, group.row.name);
       if (query_.by == RangeQuery::kLine && group.row.stack != 0) {
-        const analysis::FrameText* own = recording_.frames.Own(group.row.stack);
+        const auto [stack, forward_stack] = group.example;
+        const analysis::FrameText* own = recording_.frames.Own(stack, forward_stack);
         group.row.where = own == nullptr ? std::string(kUnknownName)
                                          : analysis::GroupLabel(analysis::GroupBy::kFunction, *own);
       }
@@ -181,14 +185,20 @@ class RangeTableMaker {
     }
   }
 
-  static void Add(const Amounts& amounts, uint32_t stack, RangeGroup& group) {
+  static void Add(const Amounts& amounts, const Stacks& stacks, RangeGroup& group) {
     group.amounts.Add(amounts);
-    if (stack != 0 && (group.row.stack == 0 || stack < group.row.stack)) group.row.stack = stack;
+    if (stacks.first == 0 || (group.row.stack != 0 && group.example <= stacks)) return;
+    group.example = stacks;
+    group.row.stack = stacks.first;
+  }
+
+  Stacks StacksOf(uint32_t kind) const {
+    const RowId example = kinds_.examples()[kind];
+    return {recording_.rows().stack[example], recording_.rows().forward_stack[example]};
   }
 
   RangeRow RowOf(RowId example) {
     const analysis::Rows& rows = recording_.rows();
-    const uint32_t stack = rows.stack[example];
     RangeRow row;
     switch (query_.by) {
       case RangeQuery::kCategory: {
@@ -215,10 +225,13 @@ class RangeTableMaker {
         row.name = StreamName(rows, example);
         row.id = absl::StrCat("stream/", row.name);
         break;
-      default:
-        row.name = recording_.frames.Label(stack);
+      default: {
+        const uint32_t stack = rows.stack[example], forward_stack = rows.forward_stack[example];
+        row.name = recording_.frames.Label(stack, forward_stack);
         row.id = absl::StrCat("stack/", stack);
+        if (forward_stack != 0) absl::StrAppend(&row.id, "+", forward_stack);
         break;
+      }
     }
     return row;
   }

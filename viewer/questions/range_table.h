@@ -8,7 +8,8 @@
 //       add up to what matches, and so do the other columns except `inclusive`.
 //   D2  `inclusive` counts a block once for each module, function or line on its stack, the other
 //       columns count it only for that of the program's own frame. A folded table leaves out
-//       frames that are noise, unless they are a stack's own.
+//       frames that are noise, unless they are a stack's own. Memory of a backward pass also has
+//       the stack of the forward call that caused it, and its own frame is usually there.
 //   D3  Without `from < to` it is a table of one moment.
 //
 // Equal rows are ordered by id.

@@ -109,7 +109,11 @@ class SlowRanges {
       case RangeQuery::kDtype:
         return {"dtype/unknown", {}};
       case RangeQuery::kStack:
-        return {absl::StrCat("stack/", rows.stack[row]), {}};
+        return {absl::StrCat("stack/", rows.stack[row],
+                             rows.forward_stack[row] == 0
+                                 ? ""
+                                 : absl::StrCat("+", rows.forward_stack[row])),
+                {}};
       case RangeQuery::kThread:
         return {"thread/" + ThreadName(rows, row), {}};
       case RangeQuery::kStream:
@@ -118,6 +122,7 @@ class SlowRanges {
         break;
     }
     const auto frames = analysis::DescribeStack(made.definitions(), rows.stack[row]);
+    const auto forward = analysis::DescribeStack(made.definitions(), rows.forward_stack[row]);
     const auto id_of = [&](const analysis::FrameText& frame) {
       switch (by) {
         case RangeQuery::kModule:
@@ -128,17 +133,25 @@ class SlowRanges {
           return absl::StrCat("function/", frame.function, " (", frame.FileName(), ")");
       }
     };
-    const int own = analysis::OwnFrame(frames);
     std::set<std::string> all;
-    for (const auto& frame : frames) {
-      if (!query.folded || !frame.is_noise()) all.insert(id_of(frame));
+    for (const auto& of_stack : {frames, forward}) {
+      for (const auto& frame : of_stack) {
+        if (!query.folded || !frame.is_noise()) all.insert(id_of(frame));
+      }
     }
-    if (own >= 0) all.insert(id_of(frames[static_cast<size_t>(own)]));
-    if (own >= 0) return {id_of(frames[static_cast<size_t>(own)]), all};
+    // All frames are Python code of the program: those of a backward pass precede those of the
+    // forward pass.
+    const auto& owner = frames.empty() ? forward : frames;
+    if (const int own = analysis::OwnFrame(owner); own >= 0) {
+      const std::string id = id_of(owner[static_cast<size_t>(own)]);
+      all.insert(id);
+      return {id, all};
+    }
     const std::string unknown = by == RangeQuery::kModule     ? "module/unknown"
                                 : by == RangeQuery::kFunction ? "function/unknown"
                                                               : "line/unknown";
-    return {unknown, {unknown}};
+    all.insert(unknown);
+    return {unknown, all};
   }
 };
 

@@ -6,3 +6,9 @@ import type { Filter } from '../data/protocol';
 export function isFiltering(filter: Filter): boolean {
   return Object.values(filter).some((value) => value !== '' && value !== null);
 }
+
+/** `id`: "stack/7"; of memory of a backward pass "stack/7+9", with the stack of its forward call. */
+export function filterOfStack(id: string): Pick<Filter, 'stack' | 'forward_stack'> {
+  const [stack, forward] = id.replace('stack/', '').split('+');
+  return { stack: Number(stack), forward_stack: forward === undefined ? null : Number(forward) };
+}

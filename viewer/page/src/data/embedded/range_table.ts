@@ -23,12 +23,19 @@ interface Amounts {
   growth: number;
 }
 
+/** The stack that allocated memory, and that of the forward call which caused it, or 0. */
+interface Stacks {
+  readonly stack: number;
+  readonly forward: number;
+}
+
 interface Group extends Amounts {
   readonly id: string;
   readonly name: string;
   where: string;
   inclusive: number | null;
   stack: number;
+  example: Stacks | null; // the smallest that has a stack
 }
 
 export function makeRangeTable(query: RangeQuery, context: RangeContext): RangeTable {
@@ -42,13 +49,13 @@ export function makeRangeTable(query: RangeQuery, context: RangeContext): RangeT
   const growth = absent(to).bytes - absent(from).bytes;
   if (left.bytes !== 0 || growth !== 0) {
     const inclusive = isByFrame(query.by) ? left.bytes : null;
-    groups.push({ id: 'omitted', name: 'left out of this file', where: '', bytes: left.bytes, byte_seconds: 0, allocations: 0, growth, inclusive, stack: 0 });
+    groups.push({ id: 'omitted', name: 'left out of this file', where: '', bytes: left.bytes, byte_seconds: 0, allocations: 0, growth, inclusive, stack: 0, example: null });
   }
   const total = noAmounts();
   for (const group of groups) addTo(total, group);
   groups.sort(orderOf(query));
   return {
-    rows: groups.slice(query.offset, query.offset + query.limit),
+    rows: groups.slice(query.offset, query.offset + query.limit).map(rowOf),
     total_rows: groups.length,
     total,
     peak_event: peak,
@@ -82,9 +89,9 @@ function kindGroups(by: RangeQuery['by'], kinds: ReadonlyMap<number, Amounts>, c
   const groups = new Map<string, Group>();
   for (const [kind, amounts] of kinds) {
     const name = nameOf(by, kind, context);
-    const group = groups.get(name.id) ?? { ...name, ...noAmounts(), inclusive: null, stack: 0 };
+    const group = groups.get(name.id) ?? { ...name, ...noAmounts(), inclusive: null, stack: 0, example: null };
     groups.set(name.id, group);
-    count(group, amounts, context.lane.kinds.stack[kind]!);
+    count(group, amounts, stacksOf(context.lane, kind));
   }
   return [...groups.values()];
 }
@@ -107,7 +114,9 @@ function nameOf(by: RangeQuery['by'], kind: number, { meta, stacks, lane }: Rang
       return named(meta.threads[kinds.thread[kind]!] ?? UNKNOWN);
     default: {
       const stack = kinds.stack[kind]!;
-      return { id: `stack/${stack}`, name: stacks.labelOf(stack, 0), where: '' };
+      const forward = kinds.forward[kind]!;
+      const id = forward === 0 ? `stack/${stack}` : `stack/${stack}+${forward}`;
+      return { id, name: stacks.labelOf(stack, forward), where: '' };
     }
   }
 }
@@ -119,32 +128,35 @@ function isByFrame(by: RangeQuery['by']): by is ByFrame {
 }
 
 function frameGroups(by: ByFrame, folded: boolean, kinds: ReadonlyMap<number, Amounts>, { lane, stacks }: RangeContext): Group[] {
-  const byStack = new Map<number, Amounts>();
+  const byStacks = new Map<string, { readonly stacks: Stacks; readonly amounts: Amounts }>();
   for (const [kind, amounts] of kinds) {
-    const stack = lane.kinds.stack[kind]!;
-    const known = byStack.get(stack);
-    if (known === undefined) byStack.set(stack, { ...amounts });
-    else addTo(known, amounts);
+    const of = stacksOf(lane, kind);
+    const key = `${of.stack}+${of.forward}`;
+    const known = byStacks.get(key);
+    if (known === undefined) byStacks.set(key, { stacks: of, amounts: { ...amounts } });
+    else addTo(known.amounts, amounts);
   }
   const groups = new Map<string, Group>();
   const groupOf = (label: string): Group => {
     let group = groups.get(label);
     const name = label === '' ? UNKNOWN : label;
-    if (group === undefined) groups.set(label, (group = { id: `${by}/${name}`, name, where: '', ...noAmounts(), inclusive: 0, stack: 0 }));
+    if (group === undefined) groups.set(label, (group = { id: `${by}/${name}`, name, where: '', ...noAmounts(), inclusive: 0, stack: 0, example: null }));
     return group;
   };
-  for (const [stack, amounts] of byStack) {
-    const own = ownLabel(by, stack, stacks);
-    count(groupOf(own), amounts, stack);
+  for (const { stacks: of, amounts } of byStacks.values()) {
+    const own = ownLabel(by, of, stacks);
+    count(groupOf(own), amounts, of);
     const all = new Set([own]);
-    for (const frame of stacks.framesOf(stack)) {
+    for (const frame of [...stacks.framesOf(of.stack), ...stacks.framesOf(of.forward)]) {
       if (folded && frame.kind === 'folded') continue;
       const label = labelOf(by, frame);
       if (label !== '') all.add(label);
     }
     for (const label of all) groupOf(label).inclusive! += amounts.bytes;
   }
-  for (const group of groups.values()) if (by === 'line' && group.stack !== 0) group.where = stacks.ownOf(group.stack, 0)?.functionLabel ?? UNKNOWN;
+  for (const group of groups.values()) {
+    if (by === 'line' && group.example !== null) group.where = stacks.ownOf(group.example.stack, group.example.forward)?.functionLabel ?? UNKNOWN;
+  }
   return [...groups.values()];
 }
 
@@ -160,13 +172,17 @@ export function moduleOf({ file, library }: Frame): string {
 }
 
 /** Returns the label of the program's own frame. */
-function ownLabel(by: ByFrame, stack: number, stacks: StackTable): string {
-  const own = stacks.ownOf(stack, 0);
+function ownLabel(by: ByFrame, { stack, forward }: Stacks, stacks: StackTable): string {
+  const own = stacks.ownOf(stack, forward);
   if (own === null) return '';
   if (by === 'function') return own.functionLabel;
   if (by === 'line') return own.place;
-  const frame = stacks.framesOf(stack).find((one) => functionLabel(one) === own.functionLabel && placeOfFrame(one) === own.place);
+  const frame = [...stacks.framesOf(stack), ...stacks.framesOf(forward)].find((one) => functionLabel(one) === own.functionLabel && placeOfFrame(one) === own.place);
   return frame === undefined ? '' : moduleOf(frame);
+}
+
+function rowOf({ id, name, where, bytes, byte_seconds, allocations, growth, inclusive, stack }: Group): RangeRow {
+  return { id, name, where, bytes, byte_seconds, allocations, growth, inclusive, stack };
 }
 
 function orderOf({ sort, descending }: RangeQuery): (a: RangeRow, b: RangeRow) => number {
@@ -179,9 +195,19 @@ function compare(a: number | string, b: number | string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-function count(group: Group, amounts: Amounts, stack: number): void {
+function count(group: Group, amounts: Amounts, stacks: Stacks): void {
   addTo(group, amounts);
-  if (stack !== 0 && (group.stack === 0 || stack < group.stack)) group.stack = stack;
+  if (stacks.stack === 0 || (group.example !== null && !isLess(stacks, group.example))) return;
+  group.example = stacks;
+  group.stack = stacks.stack;
+}
+
+function isLess(a: Stacks, b: Stacks): boolean {
+  return a.stack < b.stack || (a.stack === b.stack && a.forward < b.forward);
+}
+
+function stacksOf({ kinds }: FilterContext['lane'], kind: number): Stacks {
+  return { stack: kinds.stack[kind]!, forward: kinds.forward[kind]! };
 }
 
 function noAmounts(): Amounts {

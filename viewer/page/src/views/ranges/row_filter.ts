@@ -1,6 +1,7 @@
 // The filter that a row of the breakdown stands for.
 
 import type { Filter, RangeQuery, RangeRow } from '../../data/protocol';
+import { filterOfStack } from '../../state/filter';
 import { NO_FILTER } from '../../state/state';
 
 const UNKNOWN = 'unknown';
@@ -23,7 +24,7 @@ export function filterOfRow(by: RangeQuery['by'], row: RangeRow): Partial<Filter
     case 'thread':
       return { thread: row.name };
     case 'stack':
-      return { stack: Number(row.id.replace('stack/', '')) };
+      return filterOfStack(row.id);
     case 'module':
     case 'function':
     case 'line':

@@ -9,7 +9,8 @@ const of = (by: RangeQuery['by'], name: string, row: Partial<RangeRow> = {}): un
 it('filters by the field that rows are grouped by', () => {
   expect(of('category', 'gradients')).toEqual({ category: 'gradients' });
   expect(of('stream', 'unknown')).toEqual({ stream: 'unknown' });
-  expect(of('stack', 'main', { id: 'stack/7' })).toEqual({ stack: 7 });
+  expect(of('stack', 'main', { id: 'stack/7' })).toEqual({ stack: 7, forward_stack: null });
+  expect(of('stack', 'backward of main', { id: 'stack/7+9' })).toEqual({ stack: 7, forward_stack: 9 });
   expect(of('role', 'a parameter')).toEqual({ text: 'a parameter' });
   expect(of('dtype', 'bfloat16')).toEqual({ text: 'bfloat16 [' });
   expect(of('dtype', 'unknown')).toBeNull();

@@ -1,6 +1,7 @@
 // Applies a row of the table to the state, so that every view shows its blocks.
 
 import type { TableRow } from '../../data/protocol';
+import { filterOfStack } from '../../state/filter';
 import type { Selection, State } from '../../state/state';
 
 /** Splits 'stack/7' into ['stack', '7']; the rest may contain slashes. */
@@ -23,10 +24,8 @@ export function onlyRow(state: State, row: TableRow): Partial<State> | null {
   const [kind, rest] = splitId(row.id);
   const { filter } = state;
   switch (kind) {
-    case 'stack': {
-      const [stack, forward] = rest.split('+');
-      return { filter: { ...filter, stack: Number(stack), forward_stack: forward === undefined ? null : Number(forward) } };
-    }
+    case 'stack':
+      return { filter: { ...filter, ...filterOfStack(row.id) } };
     case 'category':
       return { filter: { ...filter, category: row.name } };
     case 'stream':
