@@ -116,10 +116,6 @@ void RecordSaved(Process* p, TorchThread* t, const void* tensor, const void* sav
   if (AddSaver(p, address, &save) && by_python) p->torch.node_saves.Add(t->node, address);
 }
 
-uint64_t SavedMemory(const Process& p, const void* saved) {
-  return p.torch.tensors.AddressOf(reinterpret_cast<const void*>(WordAt(saved, 0)));
-}
-
 void RecordReleased(Process* p, TorchThread* t, uint64_t address) {
   if (!ForgetSave(t, address) && t->freed_block != address)
     DropSaver(p, address, [t] { return t->releases.Now(); });

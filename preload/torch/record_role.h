@@ -32,10 +32,13 @@ void RecordLeaf(Process* p, const void* tensor);
 // packs saved tensors into something else (torch.autograd.graph.saved_tensors_hooks). `by_python`:
 // saved by a function defined in Python, whose node releases it without a hooked call.
 void RecordSaved(Process* p, TorchThread* t, const void* tensor, const void* saved, bool by_python);
-// Returns the address of the memory that a SavedVariable holds. RecordReleased() then records that
-// this memory is no longer saved by it; `address` is the result of SavedMemory() from before the
-// release. Memory that was freed with it has no roles any more and needs no event.
-uint64_t SavedMemory(const Process& p, const void* saved);
+// Returns the address of the memory that a SavedVariable holds; 0 if it holds none. The session is
+// not used. RecordReleased() then records that this memory is no longer saved by it; `address` is
+// the result of SavedMemory() from before the release. Memory that was freed with it has no roles
+// any more and needs no event.
+inline uint64_t SavedMemory(const Process& p, const void* saved) {
+  return p.torch.tensors.AddressOf(reinterpret_cast<const void*>(WordAt(saved, 0)));
+}
 void RecordReleased(Process* p, TorchThread* t, uint64_t address);
 // Records that the node holds nothing any more.
 void RecordNodeReleased(Process* p, const void* node);

@@ -34,6 +34,20 @@ WriteGuard IfRecordingBlocks() {
   return WriteGuard(IfRolesAreWanted(Process::IfRecording()));
 }
 
+// Returns the calling thread's state if a hook has created it, otherwise nullptr. It is not part of
+// the session, so that it is used without a WriteGuard.
+TorchThread* ThreadIfRecording() {
+  Process* p = Process::IfRecording();
+  return p == nullptr ? nullptr : p->torch.threads.IfThere();
+}
+
+// Records that a node holds nothing any more.
+void ReleaseNodeSaves(const void* node) {
+  Process* recording = Process::IfRecording();
+  if (recording == nullptr || recording->torch.node_saves.is_empty()) return;
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) RecordNodeReleased(p, node);
+}
+
 // std::vector<at::Tensor>, which is returned unchanged.
 struct VariableList {
   void* members[3];
@@ -125,14 +139,13 @@ uint64_t SequenceNumber::operator()() const {
 }
 
 void EndNode(Scope* scope) {
-  const WriteGuard p = IfRecordingRoles();
+  const Process* p = Process::IfRecording();
   if (p == nullptr) return;
-  if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) {
+  if (TorchThread* t = ThreadIfRecording(); t != nullptr) {
     t->is_accumulating = false;
     t->releases.End();
   }
-  if (p->torch.keeping_graphs.load(std::memory_order_relaxed) == 0)
-    RecordNodeReleased(p, scope->node);
+  if (p->torch.keeping_graphs.load(std::memory_order_relaxed) == 0) ReleaseNodeSaves(scope->node);
 }
 
 [[gnu::noinline]] void EvaluateInScope(RealEvaluateFunction real, void* engine, void* graph_task,
@@ -250,60 +263,76 @@ void LogApiUsage26::operator()(const void* name) const {
 
 // ---- Roles of tensors ---------------------------------------------------------------------------
 
-// Runs `take`, by which PyTorch allocates a tensor of this layout. After an exception the layout
-// remains set, until the next tensor replaces it.
-template <typename Take>
-void* TakeTensor(int8_t dtype, const int64_t* sizes, const int64_t* strides, uint64_t dimensions,
-                 Take take) {
-  TorchThread* t = nullptr;
+// Returns the recording in which the tensor's memory is to be recorded; nullptr if it is not. A
+// process's first GPU memory may be that of a tensor.
+[[gnu::noinline, gnu::cold]] Process* StartRecordingFor(const TensorRequest& request) {
   session::TensorLayout layout;
-  const bool may_be_wanted = !Process::Skips(session::kPytorchHeap);
-  if (may_be_wanted && DescribeTensor(dtype, sizes, strides, dimensions, &layout)) {
-    // A process's first GPU memory may be that of a tensor.
-    const WriteGuard p(IfRolesAreWanted(Process::StartRecording()));
-    if (p != nullptr) t = p->torch.threads.Here();
-    if (t != nullptr) {
-      t->tensor_layout = t->layouts.TextOf(layout, p->identity, p->map.texts());
-      t->tensor_bytes = layout.bytes;
-      t->tensor_block = 0;
-    }
-  }
+  if (Process::Skips(session::kPytorchHeap) || !DescribeTensor(request, &layout)) return nullptr;
+  return Process::StartRecording();
+}
+
+// Notes on the calling thread which tensor the next block is for. Returns nullptr if that is not to
+// be recorded.
+TorchThread* BeginTensor(const TensorRequest& request) {
+  Process* recording = Process::IfRecording();
+  if (recording == nullptr) [[unlikely]]
+    recording = StartRecordingFor(request);
+  const WriteGuard p(IfRolesAreWanted(recording));
+  if (p == nullptr) return nullptr;
+  TorchThread* const t = p->torch.threads.Here();
+  if (t == nullptr) return nullptr;
+  const KnownLayouts::Known layout = t->layouts.Find(request, p->identity, p->map.texts());
+  if (layout.bytes == 0) return nullptr;
+  t->tensor_layout = layout.text;
+  t->tensor_bytes = layout.bytes;
+  t->tensor_block = 0;
+  return t;
+}
+
+[[gnu::noinline, gnu::cold]] void PublishRolesIfRecording() {
+  const KeepErrno keep;
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) PublishRoles(p);
+}
+
+// Runs `take`, by which PyTorch allocates this tensor. After an exception the thread's note
+// remains, until the next tensor replaces it.
+template <typename Take>
+void* TakeTensor(const TensorRequest& request, Take take) {
+  TorchThread* const t = BeginTensor(request);
   void* const result = take();
   if (t == nullptr) return result;
   t->tensor_layout = 0;
   if (t->tensor_block == 0) return result;
-  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
-    const KeepErrno keep;
-    if (p->torch.tensors.See(TensorImplOf(result), t->tensor_block)) [[unlikely]]
-      PublishRoles(p);
-  }
+  Process* const p = Process::IfRecording();
+  if (p != nullptr && p->torch.tensors.See(TensorImplOf(result), t->tensor_block)) [[unlikely]]
+    PublishRolesIfRecording();
   return result;
 }
 
 void* EmptyCuda::operator()(void* result, const int64_t* sizes, uint64_t dimensions, int8_t dtype,
                             uint64_t device, uint64_t format) const {
-  return TakeTensor(dtype, sizes, nullptr, dimensions,
+  return TakeTensor({dtype, sizes, nullptr, dimensions},
                     [&] { return real()(result, sizes, dimensions, dtype, device, format); });
 }
 
 void* EmptyStridedCuda::operator()(void* result, const int64_t* sizes, uint64_t dimensions,
                                    const int64_t* strides, uint64_t stride_count, int8_t dtype,
                                    uint64_t device) const {
-  return TakeTensor(dtype, sizes, strides, dimensions, [&] {
+  return TakeTensor({dtype, sizes, strides, dimensions}, [&] {
     return real()(result, sizes, dimensions, strides, stride_count, dtype, device);
   });
 }
 
 void* EmptyCuda21::operator()(void* result, const int64_t* sizes, uint64_t dimensions, int8_t dtype,
                               uint64_t device, uint64_t format) const {
-  return TakeTensor(dtype, sizes, nullptr, dimensions,
+  return TakeTensor({dtype, sizes, nullptr, dimensions},
                     [&] { return real()(result, sizes, dimensions, dtype, device, format); });
 }
 
 void* EmptyStridedCuda21::operator()(void* result, const int64_t* sizes, uint64_t dimensions,
                                      const int64_t* strides, uint64_t stride_count, int8_t dtype,
                                      uint64_t device) const {
-  return TakeTensor(dtype, sizes, strides, dimensions, [&] {
+  return TakeTensor({dtype, sizes, strides, dimensions}, [&] {
     return real()(result, sizes, dimensions, strides, stride_count, dtype, device);
   });
 }
@@ -333,25 +362,23 @@ void SaveVariable::operator()(void* self, const void* tensor, bool is_output,
 }
 
 void ReleaseVariable::operator()(void* self) const {
-  uint64_t address = 0;
-  TorchThread* t = nullptr;
-  if (const WriteGuard p = IfRecordingRoles(); p != nullptr && (t = p->torch.threads.Here())) {
-    address = SavedMemory(*p, self);
-    t->freed_block = 0;
-  }
+  // Most variables hold no memory of a device, or have released it before: a node releases its
+  // variables after its evaluation and again when it is destroyed.
+  Process* const recording = Process::IfRecording();
+  const uint64_t address = recording == nullptr ? 0 : SavedMemory(*recording, self);
+  if (address == 0) return real()(self);
+  TorchThread* const t = recording->torch.threads.Here();
+  if (t != nullptr) t->freed_block = 0;
   real()(self);
-  if (address == 0) return;
+  if (t == nullptr) return;
   if (const WriteGuard p = IfRecordingRoles(); p != nullptr) RecordReleased(p, t, address);
 }
 
 // A node is destroyed, preceded by what it saved.
 template <typename End>
 void EndNodeWith(End end, void* node) {
-  TorchThread* t = nullptr;
-  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
-    RecordNodeReleased(p, node);
-    t = p->torch.threads.IfThere();
-  }
+  ReleaseNodeSaves(node);
+  TorchThread* const t = ThreadIfRecording();
   if (t != nullptr) t->releases.Begin();
   end(node);
   if (t != nullptr) t->releases.End();
@@ -388,10 +415,8 @@ VariableList Accumulate::operator()(void* self, const void* gradients) const {
 
 void* MutableGradient::operator()(void* leaf) const {
   void* const gradient = real()(leaf);
-  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
-    TorchThread* t = p->torch.threads.IfThere();
-    if (t != nullptr && t->is_accumulating) t->gradient = gradient;
-  }
+  TorchThread* const t = ThreadIfRecording();
+  if (t != nullptr && t->is_accumulating) t->gradient = gradient;
   return gradient;
 }
 

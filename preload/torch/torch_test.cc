@@ -11,6 +11,7 @@
 #include "preload/torch/state/tensor_memory.h"
 #include "session/arena_reader.h"
 #include "session/testing/session_fixture.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::preload {
 namespace {
@@ -413,39 +414,51 @@ TEST(OpenRangesTest, FullSetAcceptsNoMore) {
   EXPECT_TRUE(ranges.Add(0x9000, 99));
 }
 
-session::TensorLayout LayoutOf(int64_t rows, int64_t columns) {
-  const int64_t sizes[] = {rows, columns};
+// Returns what a session has about such a tensor; empty if the tensor has no bytes.
+std::string Described(const TensorRequest& request) {
   session::TensorLayout layout;
-  EXPECT_TRUE(DescribeTensor(/*dtype=float*/ 6, sizes, nullptr, 2, &layout));
-  return layout;
+  if (!DescribeTensor(request, &layout)) return "";
+  return {reinterpret_cast<const char*>(&layout), sizeof(layout)};
 }
 
-TEST(KnownLayoutsTest, EachLayoutHasItsOwnTextHoweverTheyAlternate) {
-  const session::ScratchSession session(session::SmallSizes());
-  const session::TextTable texts = session.map().texts();
-  KnownLayouts known = {};
-  for (int round = 0; round < 3; ++round) {
-    for (int64_t rows = 1; rows <= 64; rows *= 2) {
-      for (const int64_t columns : {64 / rows, int64_t{5}}) {  // the former need the same bytes
-        const session::TensorLayout layout = LayoutOf(rows, columns);
-        const uint32_t text = known.TextOf(layout, 1, texts);
-        EXPECT_EQ(session::ReadText(session.map(), text),
-                  std::string(reinterpret_cast<const char*>(&layout), sizeof(layout)));
-        EXPECT_EQ(text, known.TextOf(layout, 1, texts));
+TEST(KnownLayoutsTest, EachRequestHasItsOwnLayoutHoweverTheyAlternate) {
+  session::SessionSizes sizes_with_room = session::SmallSizes();
+  sizes_with_room.arena = sizes_with_room.text_index = 1 << 16;
+  ForEachSeed(SeedsUpTo(20), [&](uint32_t seed) {
+    const session::ScratchSession session(sizes_with_room);
+    const session::TextTable texts = session.map().texts();
+    KnownLayouts known = {};
+    std::mt19937 random(seed);
+    const auto pick = [&random](int64_t last) {
+      return std::uniform_int_distribution<int64_t>(0, last)(random);
+    };
+    for (int i = 0; i < 300; ++i) {
+      int64_t sizes[7], strides[7];
+      for (int64_t& size : sizes) size = pick(20) == 0 ? 0 : 1 + pick(2);
+      for (int64_t& stride : strides) stride = pick(2);
+      const TensorRequest request = {static_cast<int8_t>(6 + pick(1)), sizes,
+                                     pick(1) == 0 ? strides : nullptr,
+                                     static_cast<uint64_t>(pick(7))};
+      const std::string described = Described(request);
+      for (int again = 0; again < 2; ++again) {
+        const KnownLayouts::Known found = known.Find(request, 1, texts);
+        ASSERT_EQ(found.bytes == 0, described.empty());
+        if (found.bytes != 0) ASSERT_EQ(session::ReadText(session.map(), found.text), described);
       }
     }
-  }
+  });
 }
 
 TEST(KnownLayoutsTest, TextsOfAnotherRecordingAreNotUsed) {
   const session::ScratchSession first(session::SmallSizes()), second(session::SmallSizes());
-  KnownLayouts known = {};
   first.map().texts().Intern("so that the second session has other ids");
-  const session::TensorLayout layout = LayoutOf(3, 7);
-  const uint32_t old_text = known.TextOf(layout, 1, first.map().texts());
-  const uint32_t text = known.TextOf(layout, 2, second.map().texts());
+  KnownLayouts known = {};
+  const int64_t sizes[] = {3, 7};
+  const TensorRequest request = {/*dtype=float*/ 6, sizes, nullptr, 2};
+  const uint32_t old_text = known.Find(request, 1, first.map().texts()).text;
+  const uint32_t text = known.Find(request, 2, second.map().texts()).text;
   EXPECT_NE(text, old_text);
-  EXPECT_EQ(session::ReadText(second.map(), text).size(), sizeof(layout));
+  EXPECT_EQ(session::ReadText(second.map(), text), Described(request));
 }
 
 }  // namespace

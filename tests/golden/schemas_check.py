@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests/e2e/recording"))
 import schemas  # noqa: E402
 
-FILES = ("torch-1.13.pickle", "torch-2.11.pickle", "v1.gmt", "v1.jsonl")
+FILES = ("torch-1.13.pickle", "torch-2.11.pickle", "v1.gmt", "v1.jsonl", "v1-roles.gmt")
 WITHOUT_FILE = {"doctor", "list"}
 # These need a running process; tests/e2e/control and tests/e2e/top check their output.
 OF_A_PROCESS = {"status", "snapshot", "top"}

@@ -1,8 +1,8 @@
 // preload/torch/state/known_layouts.h
 //
-// KnownLayouts: the tensor layouts that a thread has met last, with their texts in the session. The
-// tensors of a training step have few different layouts, and comparing one costs less than hashing
-// it and finding it in the session's table of texts.
+// KnownLayouts: the tensors that a thread has requested last, with the texts of their layouts in
+// the session. A training step requests the same few dozen again and again, and recognizing one
+// costs less than describing it and finding the description in the session's table of texts.
 //
 // Thread safety: belongs to one thread. All-zero bytes: no layout is known.
 
@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 
+#include "preload/torch/state/tensor_layout.h"
 #include "session/layout.h"
 #include "session/text_table.h"
 
@@ -18,31 +19,73 @@ namespace gmt::preload {
 
 class KnownLayouts {
  public:
-  // Returns the id of the layout's text, or 0 if the session has no room for it. `identity`: of the
-  // recording to which `texts` belongs (Process::identity).
-  uint32_t TextOf(const session::TensorLayout& layout, uint32_t identity,
-                  const session::TextTable& texts) {
-    Entry& entry = entries_[PlaceOf(layout)];
-    if (entry.identity != identity || !(entry.layout == layout)) {
-      entry.identity = identity;
-      entry.layout = layout;
-      entry.text = texts.Intern({reinterpret_cast<const char*>(&layout), sizeof(layout)});
-    }
-    return entry.text;
+  struct Known {
+    uint64_t bytes;  // 0: the tensor has none, or its type is unknown
+    uint32_t text;   // 0: the session has no room for it
+  };
+
+  // `identity`: of the recording to which `texts` belongs (Process::identity).
+  Known Find(const TensorRequest& request, uint32_t identity, const session::TextTable& texts) {
+    const Key key = KeyOf(request, identity);
+    Entry& entry = entries_[PlaceOf(request, key)];
+    if (entry.key == key && HasDimensionsOf(entry, request)) [[likely]]
+      return entry.known;
+    return Describe(request, key, texts, &entry);
   }
 
  private:
-  static constexpr int kBits = 5;
+  static constexpr int kBits = 7;
+  static constexpr uint64_t kDimensions = session::kLayoutDimensions;
+
+  // Everything but the sizes and strides, in one word. 0: an unused entry, because no recording has
+  // the identity 0.
+  using Key = uint64_t;
   struct Entry {
-    uint32_t identity;  // 0: unused
-    uint32_t text;
-    session::TensorLayout layout;
+    Key key;
+    Known known;
+    int64_t sizes[kDimensions];
+    int64_t strides[kDimensions];
   };
 
-  static uint64_t PlaceOf(const session::TensorLayout& layout) {
-    const uint64_t mixed = layout.bytes ^ static_cast<uint64_t>(layout.sizes[0]) << 40 ^
-                           static_cast<uint64_t>(layout.sizes[1]) << 20;
-    return mixed * 0x9e3779b97f4a7c15 >> (64 - kBits);
+  static Key KeyOf(const TensorRequest& request, uint32_t identity) {
+    return uint64_t{identity} << 32 | uint64_t{request.strides != nullptr} << 24 |
+           (request.dimensions & 0xff) << 8 | static_cast<uint8_t>(request.dtype);
+  }
+
+  static uint64_t PlaceOf(const TensorRequest& request, Key key) {
+    constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
+    uint64_t mixed = key * kFactor;
+    for (uint64_t i = 0; i < request.dimensions; ++i)
+      mixed = (mixed ^ static_cast<uint64_t>(request.sizes[i])) * kFactor;
+    return mixed >> (64 - kBits);
+  }
+
+  static bool HasDimensionsOf(const Entry& entry, const TensorRequest& request) {
+    if (request.dimensions > kDimensions) return false;
+    for (uint64_t i = 0; i < request.dimensions; ++i) {
+      if (entry.sizes[i] != request.sizes[i]) return false;
+    }
+    if (request.strides == nullptr) return true;
+    for (uint64_t i = 0; i < request.dimensions; ++i) {
+      if (entry.strides[i] != request.strides[i]) return false;
+    }
+    return true;
+  }
+
+  [[gnu::noinline]] static Known Describe(const TensorRequest& request, Key key,
+                                          const session::TextTable& texts, Entry* entry) {
+    session::TensorLayout layout;
+    if (!DescribeTensor(request, &layout)) return {};
+    const Known known = {layout.bytes,
+                         texts.Intern({reinterpret_cast<const char*>(&layout), sizeof(layout)})};
+    if (request.dimensions > kDimensions) return known;
+    entry->key = key;
+    entry->known = known;
+    for (uint64_t i = 0; i < request.dimensions; ++i) {
+      entry->sizes[i] = request.sizes[i];
+      entry->strides[i] = request.strides == nullptr ? 0 : request.strides[i];
+    }
+    return known;
   }
 
   Entry entries_[1 << kBits];

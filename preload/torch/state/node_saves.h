@@ -27,10 +27,11 @@ class NodeSaves {
   // REQUIRES: no thread is using it.
   void Forget();
   void Add(const void* node, uint64_t address);
+  bool is_empty() const { return count_.load(std::memory_order_relaxed) == 0; }
   // Calls visit(address) for each save of the node, and removes them.
   template <typename Visit>
   void Take(const void* node, Visit visit) {
-    if (count_.load(std::memory_order_relaxed) == 0 || !TryLock()) return;
+    if (is_empty() || !TryLock()) return;
     uint32_t taken = Unlink(node);
     Unlock();
     while (taken != 0) {

@@ -18,24 +18,24 @@ constexpr uint8_t kItemBytes[] = {
 
 }  // namespace
 
-bool DescribeTensor(int8_t dtype, const int64_t* sizes, const int64_t* strides, uint64_t dimensions,
-                    session::TensorLayout* layout) {
-  if (dtype < 0 || static_cast<uint64_t>(dtype) >= sizeof(kItemBytes)) return false;
+bool DescribeTensor(const TensorRequest& request, session::TensorLayout* layout) {
+  const auto dtype = static_cast<uint64_t>(request.dtype);
+  if (dtype >= sizeof(kItemBytes)) return false;
   uint64_t elements = 1;
   *layout = {};
-  for (uint64_t i = 0; i < dimensions; ++i) {
-    const auto size = static_cast<uint64_t>(sizes[i]);
+  for (uint64_t i = 0; i < request.dimensions; ++i) {
+    const auto size = static_cast<uint64_t>(request.sizes[i]);
     if (size == 0) return false;
-    if (strides == nullptr) {
+    if (request.strides == nullptr) {
       elements *= size;
     } else {
-      elements += (size - 1) * static_cast<uint64_t>(strides[i]);
+      elements += (size - 1) * static_cast<uint64_t>(request.strides[i]);
     }
-    if (i < session::kLayoutDimensions) layout->sizes[i] = sizes[i];
+    if (i < session::kLayoutDimensions) layout->sizes[i] = request.sizes[i];
   }
   layout->bytes = elements * kItemBytes[dtype];
   layout->dtype = static_cast<uint8_t>(dtype);
-  layout->dimension = static_cast<uint8_t>(dimensions < 255 ? dimensions : 255);
+  layout->dimension = static_cast<uint8_t>(request.dimensions < 255 ? request.dimensions : 255);
   return true;
 }
 

@@ -14,10 +14,16 @@
 
 namespace gmt::preload {
 
-// `dtype`: at::ScalarType. `strides`: nullptr for a dense tensor. Returns false if the tensor would
-// have no bytes or its type is unknown.
-bool DescribeTensor(int8_t dtype, const int64_t* sizes, const int64_t* strides, uint64_t dimensions,
-                    session::TensorLayout* layout);
+// A tensor as PyTorch's functions receive it. Does not own the arrays.
+struct TensorRequest {
+  int8_t dtype;            // at::ScalarType
+  const int64_t* sizes;    // of each dimension
+  const int64_t* strides;  // of each dimension, in elements; nullptr for a dense tensor
+  uint64_t dimensions;
+};
+
+// Returns false if the tensor would have no bytes or its type is unknown.
+bool DescribeTensor(const TensorRequest& request, session::TensorLayout* layout);
 
 }  // namespace gmt::preload
 

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include "preload/base/keep_errno.h"
+
 namespace gmt::preload {
 namespace {
 
@@ -34,6 +36,7 @@ uint32_t TensorMemory::Search(const void* tensor, uint64_t address) {
 
 [[gnu::noinline, gnu::cold]] bool TensorMemory::Learn(const void* tensor, uint64_t address,
                                                       uint32_t places) {
+  const KeepErrno keep;
   // What an earlier tensor has settled is wrong if this one contradicts it.
   const uint32_t found = places == kLearning ? Search(tensor, address) : kUnknown;
   return places_.compare_exchange_strong(places, found, std::memory_order_acq_rel);
