@@ -78,6 +78,7 @@ struct Process {
   FreesDuringQuery frees_during_query;
   std::atomic<uint32_t> last_range;  // number of the last range begun
   uint32_t first_range;              // value of last_range when this recording began
+  bool records_roles;  // what PyTorch's tensors are for; does not change during a recording
   bool collector_started;
 
   void Count(session::Counter counter) const {
@@ -110,7 +111,9 @@ struct Process {
       return true;
     return (fast_path_heaps & session::kAttachRequested) != 0 && SkipsIfAttachable(heaps);
   }
+  // REQUIRES: `options` are those of the recording that begins.
   void WatchHeaps(uint32_t heaps) {
+    records_roles = options.roles && (heaps & session::kPytorchHeap) != 0;
     fast_path_heaps.store(attach_gate.is_open ? heaps | session::kAttachRequested : heaps);
     fast_path_word.store(&fast_path_heaps);
   }

@@ -48,18 +48,11 @@ bool AddSaver(Process* p, uint64_t address, Save* save) {
   if (!p->live.AddSaver(space, address, &roles)) return false;
   if ((roles.after & session::kParameter) != 0) return false;
   if (save->time_ns == 0) {
-    if (save->node != nullptr)
-      save->node_class = p->torch.node_classes.NameOf(save->node, p->map.texts());
+    if (save->node != nullptr) save->node_class = p->torch.node_classes.NameOf(save->node, p->map);
     save->time_ns = NowNs();
   }
   RecordRole(p, space, address, roles, save->time_ns, save->stack, save->node_class);
   return true;
-}
-
-void RecordSaves(Process* p, TorchThread* t, const void* node) {
-  Save save = {node, t->node_stack.Of(p->identity)};
-  for (uint32_t i = 0; i < t->save_count; ++i) AddSaver(p, t->saves[i], &save);
-  t->save_count = 0;
 }
 
 // Returns true if the memory is released before its node has an output, because the node's function
@@ -135,15 +128,16 @@ void RecordGradient(Process* p, const void* tensor) {
 }
 
 void BeginNode(Process* p, TorchThread* t, uint32_t stack) {
-  if (t->save_count != 0) [[unlikely]]
-    RecordSaves(p, t, nullptr);
   t->node = nullptr;
+  if (t->save_count != 0) [[unlikely]]
+    RecordSaves(p, t);
   t->node_stack.Set(p->identity, stack);
 }
 
-void NameNode(Process* p, TorchThread* t, const void* node) {
-  t->node = node;
-  if (t->save_count != 0) RecordSaves(p, t, node);
+void RecordSaves(Process* p, TorchThread* t) {
+  Save save = {t->node, t->node_stack.Of(p->identity)};
+  for (uint32_t i = 0; i < t->save_count; ++i) AddSaver(p, t->saves[i], &save);
+  t->save_count = 0;
 }
 
 }  // namespace gmt::preload

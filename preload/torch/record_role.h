@@ -48,8 +48,9 @@ void RecordGradient(Process* p, const void* tensor);
 // A node of the autograd graph is being created on this thread. What it saves before it has an
 // output is recorded when it gets one, because only then is its class known.
 void BeginNode(Process* p, TorchThread* t, uint32_t stack);
-// The node has an output.
-void NameNode(Process* p, TorchThread* t, const void* node);
+// Records what the thread's node, TorchThread::node, has saved so far. nullptr: its class stays
+// unknown.
+void RecordSaves(Process* p, TorchThread* t);
 
 }  // namespace gmt::preload
 

@@ -25,8 +25,7 @@ WriteGuard IfRecordingBlocks() {
 }
 
 [[gnu::always_inline]] inline Process* IfRolesAreWanted(Process* p) {
-  const bool wanted = p != nullptr && p->options.roles && p->Records(session::Memory::kBlock);
-  return wanted ? p : nullptr;
+  return p != nullptr && p->records_roles ? p : nullptr;
 }
 
 // Same, for what is recorded about PyTorch's tensors.
@@ -113,7 +112,7 @@ void RememberForward(Process* p, uint64_t sequence, const void* caller) {
   const auto thread = RealTorchFunction<uint64_t (*)()>(TorchFunction::kCurrentThreadId, caller);
   const uint32_t stack = thread == nullptr ? 0 : RecordForwardStack(p);
   if (stack != 0) p->torch.forward.Remember(thread(), sequence, stack);
-  if (!p->options.roles) return;
+  if (!p->records_roles) return;
   if (TorchThread* t = p->torch.threads.Here(); t != nullptr) BeginNode(p, t, stack);
 }
 
@@ -123,7 +122,7 @@ uint64_t SequenceNumber::operator()() const {
   if (p == nullptr) return sequence;
   if (p->WantsStacks()) {
     RememberForward(p, sequence, caller);
-  } else if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr && p->options.roles) {
+  } else if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr && p->records_roles) {
     BeginNode(p, t, 0);
   }
   return sequence;
@@ -263,30 +262,37 @@ void LogApiUsage26::operator()(const void* name) const {
 
 // ---- Roles of tensors ---------------------------------------------------------------------------
 
-// Returns the recording in which the tensor's memory is to be recorded; nullptr if it is not. A
-// process's first GPU memory may be that of a tensor.
-[[gnu::noinline, gnu::cold]] Process* StartRecordingFor(const TensorRequest& request) {
-  session::TensorLayout layout;
-  if (Process::Skips(session::kPytorchHeap) || !DescribeTensor(request, &layout)) return nullptr;
-  return Process::StartRecording();
-}
-
-// Notes on the calling thread which tensor the next block is for. Returns nullptr if that is not to
-// be recorded.
-TorchThread* BeginTensor(const TensorRequest& request) {
-  Process* recording = Process::IfRecording();
-  if (recording == nullptr) [[unlikely]]
-    recording = StartRecordingFor(request);
-  const WriteGuard p(IfRolesAreWanted(recording));
-  if (p == nullptr) return nullptr;
-  TorchThread* const t = p->torch.threads.Here();
-  if (t == nullptr) return nullptr;
-  const KnownLayouts::Known layout = t->layouts.Find(request, p->identity, p->map.texts());
-  if (layout.bytes == 0) return nullptr;
+// Notes on the calling thread that the next block is for such a tensor.
+TorchThread* NoteTensor(TorchThread* t, const KnownLayouts::Known& layout) {
   t->tensor_layout = layout.text;
   t->tensor_bytes = layout.bytes;
   t->tensor_block = 0;
   return t;
+}
+
+// Same as BeginTensor(), for a tensor unlike those that the thread has requested lately. A
+// process's first GPU memory may be that of a tensor.
+[[gnu::noinline]] TorchThread* BeginNewTensor(const TensorRequest& request) {
+  Process* recording = Process::IfRecording();
+  if (recording == nullptr) {
+    session::TensorLayout layout;
+    if (Process::Skips(session::kPytorchHeap) || !DescribeTensor(request, &layout)) return nullptr;
+    recording = Process::StartRecording();
+  }
+  const WriteGuard p(IfRolesAreWanted(recording));
+  TorchThread* const t = p == nullptr ? nullptr : p->torch.threads.Here();
+  if (t == nullptr) return nullptr;
+  const KnownLayouts::Known layout = t->layouts.Add(request, p->identity, p->map.texts());
+  return layout.bytes == 0 ? nullptr : NoteTensor(t, layout);
+}
+
+// Returns nullptr if the tensor's memory is not to be recorded.
+[[gnu::always_inline]] inline TorchThread* BeginTensor(const TensorRequest& request) {
+  Process* const p = IfRolesAreWanted(Process::IfRecording());
+  TorchThread* const t = p == nullptr ? nullptr : p->torch.threads.IfThere();
+  if (t == nullptr) return BeginNewTensor(request);
+  const KnownLayouts::Known* const layout = t->layouts.Find(request, p->identity);
+  return layout == nullptr ? BeginNewTensor(request) : NoteTensor(t, *layout);
 }
 
 [[gnu::noinline, gnu::cold]] void PublishRolesIfRecording() {
@@ -361,17 +367,22 @@ void SaveVariable::operator()(void* self, const void* tensor, bool is_output,
   RecordSaved(p, t, saved, self, !p->torch.autograd.Contains(caller));
 }
 
+[[gnu::noinline]] void ReleaseMemory(RealReleaseVariable real, void* saved, Process* recording,
+                                     uint64_t address) {
+  TorchThread* const t = recording->torch.threads.Here();
+  if (t != nullptr) t->freed_block = 0;
+  real(saved);
+  if (t == nullptr) return;
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) RecordReleased(p, t, address);
+}
+
 void ReleaseVariable::operator()(void* self) const {
   // Most variables hold no memory of a device, or have released it before: a node releases its
   // variables after its evaluation and again when it is destroyed.
   Process* const recording = Process::IfRecording();
   const uint64_t address = recording == nullptr ? 0 : SavedMemory(*recording, self);
   if (address == 0) return real()(self);
-  TorchThread* const t = recording->torch.threads.Here();
-  if (t != nullptr) t->freed_block = 0;
-  real()(self);
-  if (t == nullptr) return;
-  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) RecordReleased(p, t, address);
+  ReleaseMemory(real(), self, recording, address);
 }
 
 // A node is destroyed, preceded by what it saved.
@@ -388,11 +399,17 @@ void DeleteNode::operator()(void* node) const { EndNodeWith(real(), node); }
 
 void ReleaseNode::operator()(void* node) const { EndNodeWith(real(), node); }
 
+[[gnu::noinline]] void RecordSavesOf(TorchThread* t) {
+  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) RecordSaves(p, t);
+}
+
 void SetGradientEdge::operator()(const void* tensor, const void* edge) const {
-  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
-    const auto* node = reinterpret_cast<const void*>(WordAt(edge, 0));
-    TorchThread* t = p->torch.threads.Here();
-    if (node != nullptr && t != nullptr) NameNode(p, t, node);
+  const auto* node = reinterpret_cast<const void*>(WordAt(edge, 0));
+  Process* const p = IfRolesAreWanted(Process::IfRecording());
+  TorchThread* const t = p == nullptr || node == nullptr ? nullptr : p->torch.threads.Here();
+  if (t != nullptr) {
+    t->node = node;
+    if (t->save_count != 0) RecordSavesOf(t);
   }
   real()(tensor, edge);
 }

@@ -24,13 +24,32 @@ class KnownLayouts {
     uint32_t text;   // 0: the session has no room for it
   };
 
-  // `identity`: of the recording to which `texts` belongs (Process::identity).
-  Known Find(const TensorRequest& request, uint32_t identity, const session::TextTable& texts) {
+  // Returns nullptr if the thread has not requested such a tensor lately. `identity`: of the
+  // recording (Process::identity).
+  [[gnu::always_inline]] const Known* Find(const TensorRequest& request, uint32_t identity) const {
     const Key key = KeyOf(request, identity);
-    Entry& entry = entries_[PlaceOf(request, key)];
-    if (entry.key == key && HasDimensionsOf(entry, request)) [[likely]]
-      return entry.known;
-    return Describe(request, key, texts, &entry);
+    const Entry* const entries = sets_[SetOf(request)].entries;
+    if (entries[0].key == key && HasDimensionsOf(entries[0], request)) return &entries[0].known;
+    if (entries[1].key == key && HasDimensionsOf(entries[1], request)) return &entries[1].known;
+    return nullptr;
+  }
+
+  // Describes the tensor in `texts`, those of the recording with that identity.
+  Known Add(const TensorRequest& request, uint32_t identity, const session::TextTable& texts) {
+    session::TensorLayout layout;
+    if (!DescribeTensor(request, &layout)) return {};
+    const Known known = {layout.bytes,
+                         texts.Intern({reinterpret_cast<const char*>(&layout), sizeof(layout)})};
+    if (request.dimensions > kDimensions) return known;
+    Entry* const entries = sets_[SetOf(request)].entries;
+    entries[1] = entries[0];
+    entries[0].key = KeyOf(request, identity);
+    entries[0].known = known;
+    for (uint64_t i = 0; i < request.dimensions; ++i) {
+      entries[0].sizes[i] = request.sizes[i];
+      entries[0].strides[i] = request.strides == nullptr ? 0 : request.strides[i];
+    }
+    return known;
   }
 
  private:
@@ -46,15 +65,18 @@ class KnownLayouts {
     int64_t sizes[kDimensions];
     int64_t strides[kDimensions];
   };
+  struct Set {
+    Entry entries[2];  // that of the later request first
+  };
 
   static Key KeyOf(const TensorRequest& request, uint32_t identity) {
     return uint64_t{identity} << 32 | uint64_t{request.strides != nullptr} << 24 |
            (request.dimensions & 0xff) << 8 | static_cast<uint8_t>(request.dtype);
   }
 
-  static uint64_t PlaceOf(const TensorRequest& request, Key key) {
+  static uint64_t SetOf(const TensorRequest& request) {
     constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
-    uint64_t mixed = key * kFactor;
+    uint64_t mixed = static_cast<uint8_t>(request.dtype);
     for (uint64_t i = 0; i < request.dimensions; ++i)
       mixed = (mixed ^ static_cast<uint64_t>(request.sizes[i])) * kFactor;
     return mixed >> (64 - kBits);
@@ -62,33 +84,18 @@ class KnownLayouts {
 
   static bool HasDimensionsOf(const Entry& entry, const TensorRequest& request) {
     if (request.dimensions > kDimensions) return false;
-    for (uint64_t i = 0; i < request.dimensions; ++i) {
-      if (entry.sizes[i] != request.sizes[i]) return false;
+    int64_t differing = 0;
+    if (request.strides == nullptr) {
+      for (uint64_t i = 0; i < request.dimensions; ++i)
+        differing |= entry.sizes[i] ^ request.sizes[i];
+    } else {
+      for (uint64_t i = 0; i < request.dimensions; ++i)
+        differing |= (entry.sizes[i] ^ request.sizes[i]) | (entry.strides[i] ^ request.strides[i]);
     }
-    if (request.strides == nullptr) return true;
-    for (uint64_t i = 0; i < request.dimensions; ++i) {
-      if (entry.strides[i] != request.strides[i]) return false;
-    }
-    return true;
+    return differing == 0;
   }
 
-  [[gnu::noinline]] static Known Describe(const TensorRequest& request, Key key,
-                                          const session::TextTable& texts, Entry* entry) {
-    session::TensorLayout layout;
-    if (!DescribeTensor(request, &layout)) return {};
-    const Known known = {layout.bytes,
-                         texts.Intern({reinterpret_cast<const char*>(&layout), sizeof(layout)})};
-    if (request.dimensions > kDimensions) return known;
-    entry->key = key;
-    entry->known = known;
-    for (uint64_t i = 0; i < request.dimensions; ++i) {
-      entry->sizes[i] = request.sizes[i];
-      entry->strides[i] = request.strides == nullptr ? 0 : request.strides[i];
-    }
-    return known;
-  }
-
-  Entry entries_[1 << kBits];
+  Set sets_[1 << kBits];
 };
 
 }  // namespace gmt::preload

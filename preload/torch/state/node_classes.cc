@@ -47,7 +47,7 @@ bool LastPart(const char* mangled, char* name, uint32_t size) {
 
 }  // namespace
 
-uint32_t NodeClasses::NameOf(const void* node, const session::TextTable& texts) {
+uint32_t NodeClasses::NameOf(const void* node, const session::SessionMap& map) {
   const uint64_t vtable = WordAt(node, 0);
   const uint64_t hash = vtable * 0x9e3779b97f4a7c15;
   const uint64_t check = hash >> 32 << 32;
@@ -56,7 +56,7 @@ uint32_t NodeClasses::NameOf(const void* node, const session::TextTable& texts) 
     uint64_t seen = place.load(std::memory_order_relaxed);
     if (seen == 0) {
       char name[128];
-      const uint64_t text = FindName(vtable, name, sizeof(name)) ? texts.Intern(name) : 0;
+      const uint64_t text = FindName(vtable, name, sizeof(name)) ? map.texts().Intern(name) : 0;
       seen = check | (text != 0 ? text : kNoName);
       place.store(seen, std::memory_order_relaxed);
     }

@@ -13,7 +13,7 @@
 
 #include <atomic>
 
-#include "session/text_table.h"
+#include "session/session_map.h"
 
 namespace gmt::preload {
 
@@ -26,7 +26,7 @@ class NodeClasses {
 
   // Returns "SoftmaxBackward0" for torch::autograd::generated::SoftmaxBackward0; 0 if the class has
   // no symbol.
-  uint32_t NameOf(const void* node, const session::TextTable& texts);
+  uint32_t NameOf(const void* node, const session::SessionMap& map);
 
  private:
   static constexpr uint32_t kPlaces = 4096, kProbes = 16;
