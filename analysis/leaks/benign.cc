@@ -54,6 +54,9 @@ std::string LabelOf(const SiteGrowth& site, const std::vector<FrameText>& frames
       return "replaces blocks from before the recording";
     case Growth::kMaxima:
       return absl::StrCat("buffer as large as the largest item so far, since step ", until);
+    case Growth::kBursts:
+      return absl::StrCat("freed at once about every ", verdict.lifetime,
+                          " steps (gc, or a cleared list)");
     case Growth::kOnce:
       return verdict.onset > 0 ? absl::StrCat("allocated once, at step ", from) : "";
     case Growth::kEnded:

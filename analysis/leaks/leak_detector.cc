@@ -101,7 +101,7 @@ std::vector<SiteGrowth> LeakDetector::Evaluate() const {
   std::vector<SiteGrowth> grown;
   for (const Watched& site : sites_) {
     const SiteHistory& history = site.history;
-    if (history.live() == 0) continue;
+    if (history.live() == 0 && !history.bursts().are_usual()) continue;
     SiteVerdict verdict = Judge(history, grid_, FreedFromBefore(site));
     if (verdict.growth == Growth::kNone) continue;
     grown.push_back({site.key, std::move(verdict), history.births(), history.live_count(),

@@ -49,7 +49,7 @@ SiteGrowth SiteOf(const gmt::LeakSite& message) {
   SiteGrowth site;
   site.key = {message.device(), message.heap(), message.stack(), message.forward_stack(),
               message.size_class()};
-  const uint32_t growth = std::min(message.growth(), static_cast<uint32_t>(Growth::kMaxima));
+  const uint32_t growth = std::min(message.growth(), static_cast<uint32_t>(Growth::kBursts));
   site.verdict.growth = static_cast<Growth>(growth);
   site.verdict.certain = message.certain();
   site.verdict.bytes_per_cycle = TrendOf(message.bytes_per_cycle());

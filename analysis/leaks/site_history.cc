@@ -65,6 +65,31 @@ void SiteHistory::Merge(uint32_t level) {
   level_ = level;
 }
 
+void Bursts::EndCycle() {
+  const bool is_burst = freed_now_ >= kLeastCycles && newest_ - oldest_ >= kLeastCycles - 1 &&
+                        4 * freed_now_ >= 3 * held_before_;
+  if (is_burst) {
+    if (count_++ == 0) first_ = cycle_;
+    last_ = cycle_;
+    freed_ += freed_now_;
+  }
+  freed_now_ = 0;
+}
+
+void Bursts::AddFree(uint32_t cycle, uint32_t birth_cycle, uint64_t held) {
+  if (birth_cycle == cycle) return;
+  if (cycle != cycle_) EndCycle();
+  if (freed_now_ == 0) {
+    cycle_ = cycle;
+    held_before_ = held;
+    oldest_ = newest_ = birth_cycle;
+  }
+  oldest_ = std::min(oldest_, birth_cycle);
+  newest_ = std::max(newest_, birth_cycle);
+  ++freed_now_;
+  ++freed_later_;
+}
+
 SiteHistory::Chunk& SiteHistory::Now(const ChunkGrid& grid) {
   if (level_ != grid.level()) Merge(grid.level());
   const uint32_t index = grid.ChunkOf(grid.cycle());
@@ -109,11 +134,12 @@ void SiteHistory::Birth(const ChunkGrid& grid, uint64_t bytes) {
 
 void SiteHistory::Free(const ChunkGrid& grid, uint64_t bytes, uint32_t birth_cycle) {
   Chunk& now = Now(grid);
+  const uint32_t cycle = std::min(birth_cycle, grid.cycle());
+  bursts_.AddFree(grid.cycle(), cycle, live_count_);
   live_ -= std::min(bytes, live_);
   live_count_ -= live_count_ > 0 ? 1 : 0;
   now.at_end = live_;
   now.least = std::min(now.least, live_);
-  const uint32_t cycle = std::min(birth_cycle, grid.cycle());
   lifetimes_.Add(grid.cycle() - cycle);
   Chunk* born = Find(grid.ChunkOf(cycle));
   if (born == nullptr || born->alive == 0) return;

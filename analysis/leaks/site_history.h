@@ -57,6 +57,31 @@ class Lifetimes {
   std::array<uint32_t, kBuckets> counts_{};
 };
 
+// Recognizes memory that accumulates over several cycles and is then freed nearly all at once: what
+// waits for a garbage collector, or a list that is cleared now and then.
+class Bursts {
+ public:
+  // `held`: number of blocks held before this one is freed.
+  void AddFree(uint32_t cycle, uint32_t birth_cycle, uint64_t held);
+  // The number of cycles that freed most blocks of at least kLeastCycles earlier ones.
+  uint32_t count() const { return count_; }
+  // Whether such cycles freed nearly all blocks that outlived their own.
+  bool are_usual() const { return count_ >= kLeastBursts && 4 * freed_ >= 3 * freed_later_; }
+  // REQUIRES: are_usual().
+  uint32_t CyclesBetween() const { return (last_ - first_) / (count_ - 1); }
+
+ private:
+  static constexpr uint32_t kLeastCycles = 4, kLeastBursts = 3;
+
+  void EndCycle();
+
+  uint32_t count_ = 0, first_ = 0, last_ = 0;
+  uint64_t freed_ = 0, freed_later_ = 0;
+  // The cycle of the last free.
+  uint32_t cycle_ = 0, oldest_ = 0, newest_ = 0;
+  uint64_t held_before_ = 0, freed_now_ = 0;
+};
+
 class SiteHistory {
  public:
   struct Chunk {
@@ -88,6 +113,7 @@ class SiteHistory {
   // Births of a size that no earlier one had reached.
   uint32_t new_maxima() const { return new_maxima_; }
   const Lifetimes& lifetimes() const { return lifetimes_; }
+  const Bursts& bursts() const { return bursts_; }
   Series SeriesOn(const ChunkGrid& grid) const;
 
  private:
@@ -102,6 +128,7 @@ class SiteHistory {
   uint64_t min_size_ = UINT64_MAX, max_size_ = 0;
   uint32_t new_maxima_ = 0;
   Lifetimes lifetimes_;
+  Bursts bursts_;
 };
 
 }  // namespace gmt::analysis

@@ -63,6 +63,35 @@ TEST_F(SiteHistoryTest, ChunksGrowSoThatTheyStayFew) {
   EXPECT_GT(grid_.complete(), ChunkGrid::kMaxChunks / 2 - 1);
 }
 
+TEST_F(SiteHistoryTest, WhatIsFreedAtOnceAfterManyCyclesIsABurst) {
+  for (uint32_t cycle = 0; cycle < 100; ++cycle) {
+    site_.Birth(grid_, 10);
+    if (cycle % 20 == 19) {
+      for (uint32_t born = cycle - 19; born <= cycle; ++born) site_.Free(grid_, 10, born);
+    }
+    grid_.EndCycle();
+  }
+  EXPECT_TRUE(site_.bursts().are_usual());
+  EXPECT_EQ(site_.bursts().CyclesBetween(), 20u);
+}
+
+TEST_F(SiteHistoryTest, CacheThatEvictsHasNoBursts) {
+  std::vector<uint32_t> held;
+  for (uint32_t cycle = 0; cycle < 200; ++cycle) {
+    for (int i = 0; i < 4; ++i) {
+      site_.Birth(grid_, 10);
+      held.push_back(cycle);
+    }
+    while (held.size() > 30) {
+      const auto oldest = held.begin() + static_cast<std::ptrdiff_t>(cycle * 7 % held.size());
+      site_.Free(grid_, 10, *oldest);
+      held.erase(oldest);
+    }
+    grid_.EndCycle();
+  }
+  EXPECT_FALSE(site_.bursts().are_usual());
+}
+
 TEST_F(SiteHistoryTest, UnmatchedFreesAreHarmless) {
   site_.Free(grid_, 10, 0);
   site_.Birth(grid_, 4);

@@ -27,6 +27,7 @@ constexpr double kMaximaPerCycle = 0.015;
 constexpr uint32_t kLeastMaxima = 6;
 constexpr double kSameTime = 1.4;  // ratio of two lifetimes
 constexpr double kAtOnce = 0.02;   // share of all cycles
+constexpr uint64_t kLeastBurstBytes = 1 << 20;
 
 using Values = std::vector<double>;
 
@@ -72,7 +73,15 @@ class Judgement {
   }
 
   SiteVerdict Find() && {
-    if (chunks_ == 0 || site_.live() == 0 || Grown() <= 0) return {};
+    if (chunks_ == 0) return {};
+    if (site_.live() > 0 && Grown() > 0) FindGrowth();
+    if (!verdict_.is_leak() && site_.bursts().are_usual() && site_.most() >= kLeastBurstBytes)
+      FindBursts();
+    return std::move(verdict_);
+  }
+
+ private:
+  void FindGrowth() {
     verdict_.bytes = site_.live();
     verdict_.count = site_.live_count();
     if (aged_ > burn_in_ && HasSurvivors()) {
@@ -82,10 +91,8 @@ class Judgement {
     } else {
       NameGrowth();
     }
-    return std::move(verdict_);
   }
 
- private:
   double Grown() const { return series_.least.back() - series_.least.front(); }
   double GrownSince(size_t chunk) const { return series_.least.back() - series_.least[chunk]; }
 
@@ -188,6 +195,14 @@ class Judgement {
   }
 
   // ---- Growth that is not a leak
+
+  void FindBursts() {
+    verdict_ = {};
+    verdict_.growth = Growth::kBursts;
+    verdict_.bytes = site_.most();
+    verdict_.lifetime = site_.bursts().CyclesBetween();
+    verdict_.end = static_cast<double>(chunks_) * per_chunk_;
+  }
 
   void Name(Growth growth) {
     verdict_.growth = growth;

@@ -38,6 +38,7 @@ enum class Growth : uint8_t {
   kEnded,       // grew for a while
   kFromBefore,  // replaces blocks from before the recording
   kMaxima,      // a buffer as large as the largest item so far
+  kBursts,      // accumulates over some cycles and is then freed at once, again and again
 };
 
 struct SiteVerdict {
@@ -47,8 +48,8 @@ struct SiteVerdict {
   Trend bytes_per_cycle;
   double onset = 0;               // cycle from which it grows or grew
   double end = 0;                 // cycle until which it grew; for a leak: now
-  uint64_t bytes = 0, count = 0;  // for a leak: leaked; otherwise: held
-  uint32_t lifetime = 0;          // in cycles, for a queue
+  uint64_t bytes = 0, count = 0;  // for a leak: leaked; for bursts: the most; otherwise: held
+  uint32_t lifetime = 0;          // in cycles, for a queue; between bursts
   double late_events = 0;         // survivors of the late window, as independent events
   std::vector<double> survivors;  // by chunk of their birth, after burn-in; for kSurvivors
 };
