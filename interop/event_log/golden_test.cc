@@ -1,6 +1,6 @@
 // tests/golden: recordings of every version of the file format, with their printed form. Every
-// later version must read them. v1.gmt has every kind of chunk; it and v1-roles.gmt, whose kinds and
-// keys came later, have every kind of event with every key. A new version gets its own file;
+// later version must read them. v1.gmt has every kind of chunk. It and v1-roles.gmt, whose kinds
+// and keys came later, have every kind of event with every key. A new version gets its own file;
 // existing files are never rewritten.
 
 #include <gmock/gmock.h>

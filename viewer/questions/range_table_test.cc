@@ -109,10 +109,9 @@ class SlowRanges {
       case RangeQuery::kDtype:
         return {"dtype/unknown", {}};
       case RangeQuery::kStack:
-        return {absl::StrCat("stack/", rows.stack[row],
-                             rows.forward_stack[row] == 0
-                                 ? ""
-                                 : absl::StrCat("+", rows.forward_stack[row])),
+        return {absl::StrCat(
+                    "stack/", rows.stack[row],
+                    rows.forward_stack[row] == 0 ? "" : absl::StrCat("+", rows.forward_stack[row])),
                 {}};
       case RangeQuery::kThread:
         return {"thread/" + ThreadName(rows, row), {}};
