@@ -86,14 +86,16 @@ std::vector<BenignGrowth> NameBenign(const LeakEvidence& evidence, StackTexts& t
     std::string label = LabelOf(site, texts.Frames(stack));
     if (label.empty()) continue;
     const FrameText* own = texts.Own(stack);
+    const auto room = evidence.rooms.find(site.key.device);
     named.push_back({std::move(label), own != nullptr ? std::optional(*own) : std::nullopt,
                      site.key.stack, site.verdict.bytes,
-                     IsOfGeneration(site, texts) ? site.verdict.bytes_per_cycle.slope : 0});
+                     IsOfGeneration(site, texts) ? site.verdict.bytes_per_cycle.slope : 0,
+                     room == evidence.rooms.end() ? std::nullopt : std::optional(room->second)});
   }
   // An allocator's pool that grows while its blocks do not is fragmented; that is not a leak.
   for (const PoolGrowth& pool : evidence.pools) {
     named.push_back({"the allocator's pool grew but its blocks did not: see frag", std::nullopt, 0,
-                     pool.bytes, 0});
+                     pool.bytes, 0, std::nullopt});
   }
   std::stable_sort(named.begin(), named.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });

@@ -87,6 +87,23 @@ TEST_F(LeaksTest, OneTensorThatGrowsIsALeakUnlessItIsTheCacheOfAGeneration) {
   ASSERT_THAT(report.benign, SizeIs(1));
   EXPECT_EQ(report.benign[0].label, "the KV cache of the sequences being generated");
   EXPECT_EQ(Whole(report.benign[0].bytes_per_cycle), kMiB);
+  EXPECT_EQ(report.benign[0].room, std::nullopt);  // the size of the device is unknown
+}
+
+TEST_F(LeaksTest, CacheOfAGenerationHasRoomUntilTheDeviceIsFull) {
+  uint64_t last = 0;
+  Run(200, [&](uint32_t i) {
+    const uint64_t address = NewAddress();
+    script_.Block(address, (10 + i) * kMiB, {"transformers/cache_utils", "main"});
+    if (last != 0) script_.FreeBlock(last);
+    last = address;
+  });
+  script_.Sample((10 + 199) * kMiB, 1024 * kMiB);
+  script_.FreeBlock(last);
+  const LeakReport report = Find();
+  ASSERT_THAT(report.benign, SizeIs(1));
+  EXPECT_LE(report.benign[0].room, (1024 - 209) * kMiB);
+  EXPECT_GE(report.benign[0].room, 500 * kMiB);
 }
 
 TEST_F(LeaksTest, WhatGrowsIsShownBeforeThereIsAVerdict) {

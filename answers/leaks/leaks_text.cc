@@ -165,8 +165,9 @@ class Writer {
     if (most == nullptr) return "No leak: nothing was held between steps.";
     for (const BenignGrowth& growth : report_.benign) {
       if (growth.bytes_per_cycle <= 0) continue;
-      return fmt::format("No leak: {} grows by {} per {}, to {} so far.", growth.label,
-                         Rate(growth.bytes_per_cycle), Unit(), Bytes(growth.bytes));
+      return fmt::format("No leak: {} grows by {} per {}, to {} so far{}.", growth.label,
+                         Rate(growth.bytes_per_cycle), Unit(), Bytes(growth.bytes),
+                         RoomFor(growth));
     }
     if (const CycleMinima* rising = Rising()) {
       return fmt::format(
@@ -178,6 +179,13 @@ class Writer {
         "No leak: the minimum of {1} stays at {2} over {0}, and no stack keeps "
         "growing.",
         Cycles(report_.cycles.count), Where(most->device), Bytes(most->last_bytes));
+  }
+
+  std::string RoomFor(const BenignGrowth& growth) const {
+    if (!growth.room) return "";
+    const double cycles = static_cast<double>(*growth.room) / growth.bytes_per_cycle;
+    return fmt::format("; {} are left for {} more {}s", Bytes(*growth.room),
+                       Count(analysis::Whole(cycles)), Unit());
   }
 
   // Returns what rises most after all explained growth is subtracted, or nullptr if nothing does.
