@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks every command of gpumemtrace that the documentation mentions, in blocks and in sentences: the command and its options
 exist, and a command that reads recordings succeeds on files with the names that it mentions. What check_readme.py runs
-is not repeated.
+is not repeated. And files of the tree that it mentions exist.
 
 Usage: check_commands.py --build DIR --python PYTHON
 """
@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import check_readme  # noqa: E402
 
 ROOT = check_readme.ROOT
-PAGES = [ROOT / "README.md", ROOT / "python/README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "python/README.md", *sorted((ROOT / "docs").glob("*.md"))]
 RUN_ELSEWHERE = {*check_readme.PAGES, *check_readme.MORE_PAGES}
 # They start or ask processes, serve pages or wait: tests of their own run them (tests/e2e).
 NOT_RUN = {"attach", "collect", "detach", "mark", "run", "snapshot", "status", "top", "view"}
@@ -32,6 +32,19 @@ RECORDINGS = {"run.gmt": "run", "FILE": "run", "FILE...": "run", "main.gmt": "ru
               "NEW": "run", "large.gmt": "large", "leak.gmt": "leak", "oom.gmt": "oom"}
 PLACEHOLDERS = {"SQL": "SELECT 1", "NAME": "csv"}
 COMMAND = re.compile(r"(?:^|[;|(&] *)gpumemtrace ([a-z-]+\b.*)")
+
+
+FILE = re.compile(r"(?<![\w/.~$-])((?:scripts|tests|python|preload|session|collector|analysis|answers|interop|symbols|format|viewer|cli|proto)"
+                  r"/[\w./-]*\w)(?![\w*])")
+OTHERS_FILES = {"tests/memory/inference.gmt"}  # of a reader's project
+
+
+def missing_files(page):
+    """Yields (line number, path) of each file that a page mentions and the tree does not have."""
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        for path in FILE.findall(re.sub(r"\]\([^)]*\)", "]", line)):  # links are checked where the site is built
+            if path not in OTHERS_FILES and not any((folder / path).exists() for folder in (ROOT, page.parent)):
+                yield number, path
 
 
 def mentioned(page):
@@ -63,6 +76,7 @@ def words_of(text):
 class Check:
     def __init__(self, folder, environment):
         self.folder, self.environment = folder, environment
+        self.counted = 0  # commands that were run
 
     def run(self, *command, **more):
         return subprocess.run(command, cwd=self.folder, env=self.environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -123,8 +137,6 @@ class Check:
         self.restore()
         return "" if done.returncode == 0 else f"exit code {done.returncode}: {done.stdout}"
 
-    counted = 0
-
 
 def main():
     parser = argparse.ArgumentParser()
@@ -137,6 +149,9 @@ def main():
         check = Check(here, environment)
         check.record()
         for page in PAGES:
+            for number, path in missing_files(page):
+                problems += 1
+                print(f"{page.relative_to(ROOT)}:{number}: {path} does not exist")
             for number, text in mentioned(page):
                 words = words_of(text)
                 read += 1
