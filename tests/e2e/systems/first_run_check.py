@@ -28,7 +28,6 @@ from systems import System, make_archive  # noqa: E402
 
 # The oldest releases that their archives still have, and those that new users have.
 SYSTEMS = {"bullseye": "Debian 11", "focal": "Ubuntu 20.04", "bookworm": "Debian 12", "noble": "Ubuntu 24.04", "trixie": "Debian 13"}
-MIB = 1 << 20
 TRAIN = """
 import ctypes
 runtime = ctypes.CDLL("libcudart.so.13")
