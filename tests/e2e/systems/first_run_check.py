@@ -135,7 +135,7 @@ def check(release, arguments, folder):
     shutil.copytree(arguments.build / "simcuda", system.root / "opt/simcuda")
     shutil.copytree(arguments.build / "tests/unwind", system.root / "opt/unwind")
     seconds = check_first_run(system, arguments.wheel)
-    glibc = system.shell("ldd --version | head -n 1").split()[-1]
+    glibc = system.shell("ldd --version").splitlines()[0].split()[-1]
     compared = check_unwinder(system, glibc)
     python = system.shell("python3 --version").split()[-1]
     return [SYSTEMS[release], glibc, python, *(f"{s:.1f} s" for s in seconds.values()), f"{sum(seconds.values()):.1f} s", f"{compared:,}"]
