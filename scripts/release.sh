@@ -10,14 +10,25 @@ build_release() {
 }
 
 # copy_release BUILD DIR: copies the programs, the preloaded library, the licences of what is linked
-# into them, manual pages, completions and the header for marks in C.
+# into them, documentation, manual pages, completions and the header for marks in C.
 copy_release() {
   mkdir -p "$2"/{bin,lib}
   install -D -m 644 -t "$2/include" share/development/gpumemtrace.h
   copy_shell_files "$1/bin/gpumemtrace" "$2/share"
   install -s "$1"/bin/gpumemtrace "$1"/bin/gpumemtrace-collector "$2/bin"
   install -s -m 644 "$1/lib/libgpumemtrace.so" "$2/lib"
+  copy_documentation "$2/share/doc/gpumemtrace"
   copy_licences "$2/share/doc/gpumemtrace/licences"
+}
+
+# copy_documentation DIR: copies the pages as they are, in the directories of the tree, so that the
+# links between them and to pictures work.
+copy_documentation() {
+  install -D -m 644 -t "$1" README.md CHANGELOG.md LICENSE
+  install -D -m 644 -t "$1/docs" docs/*.md
+  install -D -m 644 -t "$1/docs/img" docs/img/*.png
+  install -D -m 644 -t "$1/docs/schemas" docs/schemas/*
+  install -D -m 644 -t "$1/python" python/README.md
 }
 
 # copy_shell_files PROGRAM DIR: writes its manual pages and completions below DIR, in the folders
@@ -46,6 +57,7 @@ pack_deb() {
   mkdir -p "$tree"/{DEBIAN,usr/share/doc/gpumemtrace} "$libraries"
   cp -r "$release"/{bin,include} "$tree/usr"
   cp -r "$release"/share/{man,bash-completion,zsh,fish} "$tree/usr/share"
+  cp -r "$release"/share/doc/gpumemtrace/{README.md,docs,python} "$tree/usr/share/doc/gpumemtrace"
   install -m 644 "$release/lib/libgpumemtrace.so" "$libraries"
   install -D -m 644 share/debian/lintian-overrides "$tree/usr/share/lintian/overrides/gpumemtrace"
   install -D -m 644 -t "$libraries/pkgconfig" share/development/gpumemtrace.pc
@@ -67,14 +79,17 @@ pack_deb() {
 }
 
 # debian_copyright DIR: prints the copyright file of the package, with the notices in DIR. Debian has
-# the licences of GNU on every system.
+# the licences of GNU and of Apache on every system, and wants them to be named instead of repeated.
 debian_copyright() {
   local notice
   cat share/debian/copyright
   for notice in "$1"/*; do
     [[ $(basename "$notice") =~ ^L?GPL ]] && continue
     printf '\n---- %s ----\n\n' "$(basename "$notice")"
-    cat "$notice"
+    sed '/^ *Apache License$/,/^ *END OF TERMS AND CONDITIONS$/{
+      /^ *Apache License$/!d
+      s|.*|The text of the Apache License, version 2.0, is in /usr/share/common-licenses/Apache-2.0.|
+    }' "$notice"
   done
 }
 

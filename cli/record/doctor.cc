@@ -1,4 +1,4 @@
-// gpumemtrace doctor: checks what works on this machine, and why the rest does not.
+// gpumemtrace doctor: checks what works on this machine, and prints what to type next there.
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/record/health.h"
+#include "cli/record/next_step.h"
 #include "cli/verbs.h"
 
 namespace gmt::cli {
@@ -20,7 +21,9 @@ void PrintChecksAsJson(const std::vector<Check>& checks) {
     rows.push_back(
         {{"name", check.name}, {"state", StateName(check.state)}, {"detail", check.detail}});
   }
-  const nlohmann::ordered_json out = {{"schema", "gpumemtrace.doctor/1"}, {"checks", rows}};
+  const nlohmann::ordered_json out = {{"schema", "gpumemtrace.doctor/1"},
+                                      {"checks", rows},
+                                      {"next", NextStep(checks, FindCommands())}};
   fmt::print("{}\n", out.dump(2));
 }
 
@@ -49,6 +52,7 @@ void PrintText(const std::vector<Check>& checks, size_t failing, const Terminal&
   for (const Check& check : checks) {
     fmt::print("{}  {:<14}  {}\n", Mark(check.state, terminal), check.name, check.detail);
   }
+  fmt::print("\nNext: {}\n", NextStep(checks, FindCommands()));
 }
 
 int Doctor(bool json, const Terminal& terminal) {
@@ -68,7 +72,7 @@ int Doctor(bool json, const Terminal& terminal) {
 void AddDoctor(Program& program) {
   auto json = std::make_shared<bool>(false);
   Command command = program.AddVerb(
-      "doctor", "Check what works on this machine, and why the rest does not",
+      "doctor", "Check what works on this machine, and say what to type next",
       [json](const Terminal& terminal) { return absl::StatusOr<int>(Doctor(*json, terminal)); });
   command.Flag("--json", json.get(), "print JSON");
 }

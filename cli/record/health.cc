@@ -142,7 +142,7 @@ Check PythonStacks() {
   const std::vector<std::string> parts = absl::StrSplit(tried, '\t');
   if (parts.size() != 2) {
     return {"python stacks", State::kWithout,
-            "no working python3 on PATH to test with; CPython 3.10 to 3.14 is supported"};
+            "no working python3 on PATH to test with; CPython 3.8 to 3.14 is supported"};
   }
   if (parts[1] != "on") {
     return {"python stacks", State::kWithout,

@@ -26,6 +26,7 @@ static void* (*const real_dlsym)(void*, const char*) = dlsym;
 #define pthread_cond_clockwait Own_clockwait
 #define dlsym(library, name) NULL
 #include "newer_functions.c"
+#include "program_start.c"
 #undef dlsym
 #undef _dl_find_object
 #undef fstat

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "proto/control.pb.h"
 #include "proto/leaks.pb.h"
 
@@ -130,6 +133,28 @@ TEST(MetricsTextTest, SuspectsAreSummedByTierAndNotNamed) {
   for (std::string line; std::getline(lines, line);)
     series += line.starts_with("gpumemtrace_leak_");
   EXPECT_EQ(series, 8);
+}
+
+TEST(MetricsTextTest, TheDocumentDescribesEveryMetric) {
+  std::ifstream file(GMT_SOURCE_DIR "/docs/metrics.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const gmt::LeakAnswer leaks = TwoSuspects();
+  std::istringstream lines(MetricsText(TwoDevices(), &leaks, Someone(), Dialect::kPrometheus));
+  std::string help;
+  int families = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t end_of_name = line.find(' ', 7);
+    if (line.starts_with("# HELP ")) help = line.substr(end_of_name + 1);
+    if (!line.starts_with("# TYPE ")) continue;
+    EXPECT_THAT(page, HasSubstr(absl::StrCat("| `", line.substr(7, end_of_name - 7), "` | ",
+                                             line.substr(end_of_name + 1), " | ", help, " |\n")));
+    ++families;
+  }
+  EXPECT_GT(families, 25);
+  // And nothing else, so that no metric is described that no longer exists.
+  int rows = 0;
+  for (size_t at = 0; (at = page.find("\n| `gpumemtrace_", at)) != std::string::npos; ++at) ++rows;
+  EXPECT_EQ(rows, families);
 }
 
 TEST(MetricsTextTest, LeakMetricsAreOmittedWithoutASearch) {

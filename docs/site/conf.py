@@ -24,12 +24,13 @@ NAVIGATION = {
         "docs/whatif", "docs/advise", "docs/estimate", "docs/streams", "docs/sql"],
     "How to": [
         "docs/viewer", "docs/top", "docs/attach", "docs/long-runs", "docs/notebook", "docs/pytest", "python/README",
-        "docs/frameworks", "docs/fleet", "docs/exports"],
+        "docs/fleet", "docs/exports"],
+    "Frameworks": ["docs/frameworks", "docs/pytorch", "docs/vllm", "docs/jax", "docs/llama_cpp", "docs/cupy"],
     "Reference": [
         "docs/commands", "docs/options", "docs/schemas/README", "docs/troubleshooting", "docs/format", "docs/metrics",
         "docs/control", "docs/compatibility", "CHANGELOG"],
     "Explanation": [
-        "docs/comparison", "docs/security", "docs/pytorch", "docs/stacks", "docs/frames", "docs/cupti", "docs/nvtx",
+        "docs/comparison", "docs/security", "docs/stacks", "docs/frames", "docs/cupti", "docs/nvtx",
         "docs/devices", "docs/architecture", "docs/session", "docs/interception", "docs/unwinding"],
     "Measurements": ["docs/overhead", "docs/accuracy", "docs/reliability", "docs/gpu"],
     "Development": ["CONTRIBUTING", "tests/simcuda/README", "viewer/README"],

@@ -9,9 +9,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
+#include "absl/strings/str_split.h"
 #include "format/definitions_builder.h"
 #include "format/live_columns.h"
 #include "format/testing/random_events.h"
@@ -25,6 +28,7 @@
 namespace gmt::interop {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -400,6 +404,42 @@ TEST_F(EventLogTest, TruncatedRecordingHasANote) {
   ASSERT_TRUE((*input)->Read(read).ok());
   EXPECT_FALSE((*input)->complete());
   EXPECT_THAT((*input)->notes(), ElementsAre(HasSubstr("cut.gmt has no end")));
+}
+
+// Returns the words in `backquotes` in the section about the event log.
+std::set<std::string> WordsOfTheDocument() {
+  std::ifstream file(GMT_SOURCE_DIR "/docs/format.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const size_t begin = page.find("\n## The event log\n");
+  const std::string section = page.substr(begin, page.find("\n## ", begin + 1) - begin);
+  std::set<std::string> words;
+  const std::vector<std::string> parts = absl::StrSplit(section, '`');
+  for (size_t i = 1; i < parts.size(); i += 2) {
+    std::istringstream in(parts[i]);
+    for (std::string word; in >> word;) words.insert(word);
+  }
+  return words;
+}
+
+TEST(EventLogDocumentTest, NamesEveryKindMemoryAndKey) {
+  const std::set<std::string> words = WordsOfTheDocument();
+  int kinds = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const Kind kind = static_cast<Kind>(i);
+    if (KindName(kind).empty()) continue;
+    ++kinds;
+    EXPECT_THAT(words, Contains(std::string(KindName(kind))));
+    for (const EventField& field : FieldsOf(format::FamilyOf(kind))) {
+      EXPECT_THAT(words, Contains(field.key)) << KindName(kind);
+    }
+  }
+  EXPECT_GE(kinds, 38);
+  for (int i = 0; i < 100; ++i) {
+    const std::string_view name = MemoryName(static_cast<Memory>(i));
+    if (!name.empty()) {
+      EXPECT_THAT(words, Contains(std::string(name)));
+    }
+  }
 }
 
 }  // namespace

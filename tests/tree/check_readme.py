@@ -8,10 +8,11 @@ A command without output below it must succeed; its output is not compared.
 
 Usage: check_readme.py --build DIR --python PYTHON [--print] [PAGE...]
   --print  prints the commands and their output, for updating the page
-  PAGE     default: README.md and docs/commands.md
+  PAGE     default: README.md, and the pages whose examples use its recording
 """
 
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -21,7 +22,12 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/commands.md")
+PAGES = ("README.md", "docs/commands.md", "docs/advise.md", "docs/estimate.md", "docs/whatif.md")
+MORE_PAGES = ("docs/tutorials.md",)  # run by themselves
+# The model of config.json, for estimate.
+CONFIG = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32,
+          "vocab_size": 32000, "torch_dtype": "bfloat16"}
+HANG_S = 600
 NUMBER = re.compile(r"\d[\d.,]*( [KMGT]?i?B\b| [mµn]?s\b)?")
 
 
@@ -58,7 +64,7 @@ def matches(expected, printed):
 
 
 def prepare(folder, build, python):
-    """Prepares what the page assumes: gpumemtrace and a python on PATH, and a train.py."""
+    """Prepares what the page assumes: gpumemtrace and a python on PATH, a train.py and a config.json."""
     tools = folder / "bin"
     tools.mkdir()
     wrapper = tools / "python"
@@ -67,6 +73,7 @@ def prepare(folder, build, python):
     here = folder / "here"
     here.mkdir()
     shutil.copy(ROOT / "tests" / "programs" / "train_gpt.py", here / "train.py")
+    (here / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE", "SIMCUDA", "LD_PRELOAD"))}
     return here, {**clean, "PATH": f"{build}/bin:{tools}:{os.environ['PATH']}", "TERM": "dumb", "COLUMNS": "80"}
 
@@ -87,7 +94,7 @@ def main():
                 (here / name).write_text(text, encoding="utf-8")
             for number, command, expected in commands(ROOT / page):
                 done = subprocess.run(["bash", "-c", command], cwd=here, env=environment, text=True,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=HANG_S)
                 printed = done.stdout.replace(f"{here}/", "").rstrip().splitlines()
                 if args.print:
                     print(f"$ {command}", *printed, sep="\n")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The callbacks for training libraries, in the libraries' own loops: marks, figures in their logs, the report.
+"""The callbacks for training libraries, in the libraries' own loops: marks, figures in their logs, in TensorBoard and in Weights
+& Biases, the report.
 
 Usage: callbacks_check.py [--build DIR] [NAME...]
 Needs the libraries: those that scripts/setup installs, or GMT_LIBRARIES_PYTHON. Otherwise exits with 77.
@@ -8,6 +9,7 @@ Needs the libraries: those that scripts/setup installs, or GMT_LIBRARIES_PYTHON.
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 
@@ -26,7 +28,25 @@ def python_with_libraries():
 
 def environment(rig):
     path = f"{rig.build / 'bin'}:{os.environ['PATH']}"  # `python -m gpumemtrace` finds the program there
-    return {"PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1", "PATH": path}
+    return {"PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1", "PATH": path, "WANDB_MODE": "offline",
+            "WANDB_SILENT": "true"}
+
+
+def as_float32(value):
+    """As TensorBoard keeps it."""
+    return struct.unpack("f", struct.pack("f", value))[0]
+
+
+def logged(folder):
+    """Returns the contents of the files of TensorBoard and of Weights & Biases."""
+    done = subprocess.run([python_with_libraries(), HERE / "logged.py"], cwd=folder, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def values_of(series):
+    """Returns the values of the peak, whatever the library has put before its name."""
+    (name,) = [name for name in series if name.endswith(PEAK)]
+    return series[name]
 
 
 def train(rig, folder, library):
@@ -36,6 +56,9 @@ def train(rig, folder, library):
     recorded = [float(entry[PEAK]) for entry in result["logs"] if entry.get(PEAK)]
     assert recorded, result["logs"]
     assert recorded == sorted(recorded) and 0 < recorded[0] and recorded[-1] <= result["peak"], (recorded, result["peak"])
+    written = logged(folder)
+    assert values_of(written["tensorboard"]) == list(map(as_float32, recorded)), (written["tensorboard"], recorded)
+    assert values_of(written["wandb"]) == recorded, (written["wandb"], recorded)
     return recording, result["logs"]
 
 
@@ -81,13 +104,15 @@ def nothing_happens_without_recording(rig, folder):
         done = subprocess.run(rig.simulated([python_with_libraries(), HERE / "train.py", library]), cwd=folder,
                               env={**os.environ, **environment(rig)}, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        logs = json.loads(done.stdout.splitlines()[-1])["logs"]
-        assert not any(name.startswith("gpu_memory") for entry in logs for name in entry), logs
+        written = logged(folder)
+        assert written["tensorboard"] and written["wandb"], written
+        entries = [*json.loads(done.stdout.splitlines()[-1])["logs"], *written.values()]
+        assert not any("gpu_memory" in name for entry in entries for name in entry), entries
         assert "gpumemtrace:" not in done.stderr and " allocated on GPU" not in done.stderr, done.stderr
 
 
 if __name__ == "__main__":
-    asked = [python_with_libraries(), "-c", "import transformers, lightning, accelerate"]
+    asked = [python_with_libraries(), "-c", "import transformers, lightning, accelerate, tensorboard, wandb"]
     if not os.path.exists(asked[0]) or subprocess.run(asked, capture_output=True, check=False).returncode != 0:
         print(f"skipped: {asked[0]} lacks the training libraries; scripts/setup installs them")
         sys.exit(77)

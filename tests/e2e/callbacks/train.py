@@ -1,5 +1,6 @@
 """Trains a small model with a library's loop and gpumemtrace's callback for it. The last line of its output
-is JSON: what the library's logs contain, and what PyTorch's allocator reports at the end.
+is JSON: what the library's logs contain, and what PyTorch's allocator reports at the end. logged.py reads the files of TensorBoard
+and Weights & Biases.
 
 Usage: train.py transformers | lightning | accelerate
 """
@@ -43,7 +44,7 @@ def train_with_transformers():
         def on_log(self, args, state, control, logs=None, **_):
             reported.append(dict(logs))
 
-    arguments = TrainingArguments(output_dir="trainer", max_steps=STEPS, per_device_train_batch_size=BATCH, report_to=[],
+    arguments = TrainingArguments(output_dir="trainer", max_steps=STEPS, per_device_train_batch_size=BATCH, report_to=["tensorboard", "wandb"],
                                   save_strategy="no", disable_tqdm=True, logging_steps=2, eval_strategy="steps", eval_steps=3)
     trainer = Trainer(model=gpt2(), args=arguments, train_dataset=Sentences(), eval_dataset=Sentences(),
                       callbacks=[Reporter()])
@@ -54,7 +55,7 @@ def train_with_transformers():
 
 def train_with_lightning():
     import lightning
-    from lightning.pytorch.loggers import CSVLogger
+    from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger, WandbLogger
 
     from gpumemtrace.lightning import GpuMemoryCallback
 
@@ -76,7 +77,8 @@ def train_with_lightning():
         return torch.utils.data.DataLoader(Sentences(), batch_size=BATCH)
 
     logger = CSVLogger(".", flush_logs_every_n_steps=1)
-    lightning.Trainer(accelerator="gpu", devices=1, max_steps=STEPS, logger=logger, log_every_n_steps=2,
+    loggers = [logger, TensorBoardLogger("."), WandbLogger(offline=True)]
+    lightning.Trainer(accelerator="gpu", devices=1, max_steps=STEPS, logger=loggers, log_every_n_steps=2,
                       accumulate_grad_batches=2, enable_checkpointing=False, enable_progress_bar=False,
                       enable_model_summary=False,
                       callbacks=[GpuMemoryCallback()]).fit(Module(), batches(), batches())
@@ -91,7 +93,7 @@ def train_with_accelerate():
     from gpumemtrace.accelerate import GpuMemoryTracker
 
     tracker = GpuMemoryTracker()
-    accelerator = Accelerator(log_with=[tracker])
+    accelerator = Accelerator(log_with=[tracker, "tensorboard", "wandb"], project_dir=".")
     accelerator.init_trackers("run")
     model = gpt2()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)

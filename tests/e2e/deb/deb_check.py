@@ -14,16 +14,15 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests" / "e2e" / "recording"))
+sys.path[:0] = [str(ROOT / "tests/e2e/recording"), str(ROOT / "tests/e2e/systems")]
+from systems import System, make_archive, run  # noqa: E402
 from waiting import wait_for  # noqa: E402
 
-HANG_S = 1800
-NEEDS = "man-db,bash-completion,gcc,libc6-dev,cmake,make,pkgconf"
+NEEDS = ("man-db", "bash-completion", "gcc", "libc6-dev", "cmake", "make", "pkgconf")
 MARKS_C = r"""
 #include <gpumemtrace.h>
 #include <stdio.h>
@@ -50,12 +49,6 @@ target_link_libraries(marks gpumemtrace::gpumemtrace /opt/simcuda/libcudart.so.1
 """
 
 
-def run(*command, code=0, **more):
-    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANG_S, **more)
-    assert done.returncode == code, f"{command}: {done.returncode}\n{done.stdout}"
-    return done.stdout
-
-
 def build_package(release, folder):
     """Builds the package twice, with what must not matter changed."""
     packages = []
@@ -67,31 +60,6 @@ def build_package(release, folder):
         packages += (work / "out").iterdir()
     assert packages[0].read_bytes() == packages[1].read_bytes(), "two builds of the same programs differ"
     return packages[0]
-
-
-class System:
-    """A new Debian 12, in a directory."""
-
-    def __init__(self, root):
-        self.root = root
-        for name in ("proc", "dev", "opt"):
-            (root / name).mkdir(exist_ok=True)
-
-    def run(self, *command, code=0, **environment):
-        inside = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive",
-                  *(f"{name}={value}" for name, value in environment.items()), *command]
-        return run("unshare", "--mount", "sh", "-c", 'mount --rbind /proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"',
-                   self.root, *inside, code=code)
-
-    def shell(self, line, **environment):
-        return self.run("bash", "-c", f"set -euo pipefail; cd /opt/work; {line}", **environment)
-
-    def files(self):
-        """All files but those that programs write while they run."""
-        ignored = re.compile(r"(proc|dev|tmp|run|opt|root|var/(log|cache|lib/(dpkg|apt|systemd)))(/|$)")
-        found = (os.path.relpath(os.path.join(folder, name), self.root) for folder, folders, names in os.walk(self.root)
-                 for name in folders + names)
-        return {path for path in found if not ignored.match(path)}
 
 
 def check_contents(package):
@@ -108,7 +76,8 @@ def check_contents(package):
 def check_use(system):
     assert system.run("gpumemtrace", "--version").startswith("gpumemtrace 0.")
     assert system.run("gpumemtrace", "preload-path").strip() == "/usr/lib/x86_64-linux-gnu/libgpumemtrace.so"
-    assert "/usr/bin/gpumemtrace-collector" in system.run("gpumemtrace", "doctor")
+    health = system.run("gpumemtrace", "doctor")
+    assert "/usr/bin/gpumemtrace-collector" in health and health.splitlines()[-1].startswith("Next: "), health
     page = system.run("man", "gpumemtrace-report", MANPAGER="cat")
     assert "gpumemtrace report" in page and "EXAMPLES" in page, page
     completed = system.run("bash", "-c", """source /usr/share/bash-completion/bash_completion
@@ -116,6 +85,20 @@ def check_use(system):
         COMP_WORDS=(gpumemtrace repor) COMP_CWORD=1; _gpumemtrace gpumemtrace; echo "${COMPREPLY[@]}" """)
     assert completed.split() == ["report"], completed
     print("passed  commands, manual page and completion")
+    check_pages(system.root / "usr/share/doc/gpumemtrace")
+
+
+def check_pages(folder):
+    """Checks that links between pages, and to their pictures, lead to files of the package."""
+    checked = 0
+    for page in folder.rglob("*.md"):
+        for target in re.findall(r"""(?:\]\(|src=")(?!https?:)([^)#"\s]+)""", page.read_text(encoding="utf-8")):
+            path = (page.parent / target).resolve()
+            if path.suffix in (".md", ".png", ".json") and (path.parent == folder / "docs" or "img" in path.parts):
+                assert path.exists(), (page, target)
+                checked += 1
+    assert checked > 300, checked
+    print("passed  links between pages")
 
 
 def check_recording(system, name):
@@ -166,12 +149,9 @@ def main():
         check_contents(package)
         archive = arguments.root or folder / "root.tar"
         if not arguments.root:
-            run("mmdebstrap", "--mode=root", "--variant=minbase", f"--include={NEEDS}", "bookworm", archive)
-        (folder / "root").mkdir()
-        run("tar", "-C", folder / "root", "-xf", archive, "--exclude=./dev/*")
-        system = System(folder / "root")
+            make_archive("bookworm", NEEDS, archive, folder)
+        system = System(folder / "root", archive)
         shutil.copytree(arguments.build / "simcuda", system.root / "opt" / "simcuda")
-        (system.root / "opt" / "work").mkdir()
         shutil.copy(package, system.root / "opt")
         before = system.files()
         system.run("dpkg", "--install", f"/opt/{package.name}")

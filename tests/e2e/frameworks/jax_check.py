@@ -5,7 +5,7 @@ logged, and at every moment the amount of memory that JAX reports.
 Usage: jax_check.py --build DIR [--print] [NAME...]
 
 Needs the JAX that scripts/setup --test installs, or GMT_JAX_PYTHON; otherwise exits with 77. NAMEs select allocators.
---print prints the table of docs/frameworks.md.
+--print prints the table of docs/jax.md.
 """
 
 import argparse

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -171,6 +172,26 @@ def preloaded_kernel_reports_a_leak(rig, folder):
     assert info["complete"], info
 
 
+def page_opens_in_a_browser(rig, folder):
+    """As HTML, which needs neither Jupyter nor the recording."""
+    browser = os.environ.get("GMT_CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    if not browser:
+        print("no browser: set GMT_CHROMIUM")
+        return
+    execute(rig, folder, LOAD, "%%gpumemtrace\n" + FUNCTION.split("\n", 1)[1])
+    subprocess.run([PYTHON, "-m", "nbconvert", "--to", "html", folder / "notebook.ipynb"], capture_output=True, check=True,
+                   env={**os.environ, "JUPYTER_CONFIG_DIR": str(folder / "jupyter"), "JUPYTER_DATA_DIR": str(folder / "jupyter")})
+    (folder / "elsewhere").mkdir()
+    (folder / "notebook.html").rename(folder / "elsewhere/notebook.html")
+    for recording in folder.glob("*.gmt"):
+        recording.unlink()
+    node = shutil.which("node") or shutil.which("node", path=CACHE / "node/bin")
+    done = subprocess.run([node, pathlib.Path(__file__).with_name("open_page.mjs"), browser, folder / "elsewhere/notebook.html"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "headroom on GPU 0" in done.stdout and "28.0 MiB allocated" in done.stdout, done.stdout
+
+
 def kernel_without_the_program_or_the_library(rig, folder):
     path = ":".join(part for part in os.environ["PATH"].split(":") if not pathlib.Path(part, "gpumemtrace").exists())
     _, cell, magic = execute(rig, folder, LOAD, "%%gpumemtrace\nprint('ran')", "%gpumemtrace report", PATH=path)
@@ -185,6 +206,6 @@ def kernel_without_the_program_or_the_library(rig, folder):
 
 if __name__ == "__main__":
     sys.exit(main_of_cases([(case.__name__, case) for case in (
-        kernel_that_has_used_the_gpu, fresh_kernel, preloaded_kernel_reports_a_leak,
+        kernel_that_has_used_the_gpu, fresh_kernel, preloaded_kernel_reports_a_leak, page_opens_in_a_browser,
         kernel_without_the_program_or_the_library)],
         __doc__.splitlines()[0], torch=False))

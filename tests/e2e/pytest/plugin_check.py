@@ -7,9 +7,11 @@ Usage: plugin_check.py --build DIR [NAME...]
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
@@ -167,6 +169,22 @@ def a_baseline_is_a_limit(rig, folder):
     assert "+16.0 MiB (+33.3 %), 48.0 MiB -> 64.0 MiB" in output and "FAIL" in output, output
 
 
+def the_example_for_github_writes_a_summary(rig, folder):
+    page = (ROOT / "docs/pytest.md").read_text(encoding="utf-8")
+    script = textwrap.dedent(re.search(r"  run: \|\n((?: {4}.*\n)+)", page)[1])
+    pytest = Pytest(rig, folder, test_memory="def test_growth(malloc, request): malloc(request.config.getoption('mib'))\n")
+    pytest.run("--gpumemtrace")
+    shutil.copytree(folder / ".pytest_cache/d/gpumemtrace", folder / "baseline")
+    pytest.run("--gpumemtrace", "--mib=64")
+    summary = folder / "summary.md"
+    path = f"{rig.build / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(["bash", "-e", "-c", script], cwd=folder, env={**os.environ, "PATH": path, "GITHUB_STEP_SUMMARY": str(summary)},
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    text = summary.read_text(encoding="utf-8")
+    assert "+16.0 MiB" in text and "| --" in text.replace("|--", "| --") and "test_growth" in text, text + done.stderr
+
+
 def other_outcomes_are_those_of_pytest_alone(rig, folder):
     pytest = Pytest(rig, folder, test_alike=ALIKE)
     _, alone = pytest.run("-p", "no:cacheprovider", plugin=False)
@@ -200,7 +218,8 @@ def wrong_marks_are_errors(rig, folder):
 
 
 CASES = [(case.__name__, case) for case in (
-    marks_are_enforced, options_reach_the_test, the_ini_file_selects_tests_only_once, a_baseline_is_a_limit, other_outcomes_are_those_of_pytest_alone,
+    marks_are_enforced, options_reach_the_test, the_ini_file_selects_tests_only_once, a_baseline_is_a_limit,
+    the_example_for_github_writes_a_summary, other_outcomes_are_those_of_pytest_alone,
     workers_of_xdist_record_too, wrong_marks_are_errors)]
 
 

@@ -159,6 +159,35 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec* executable, CUgraph graph,
   return Instantiate(__func__, executable, graph, parameters != nullptr ? parameters->flags : 0);
 }
 
+CUresult cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph,
+                              CUgraphExecUpdateResultInfo* result) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator&) {
+    if (executable == nullptr || graph == nullptr || result == nullptr)
+      return CUDA_ERROR_INVALID_VALUE;
+    CUgraphExec_st updated;
+    sim::AppendNodes(*graph, updated);
+    // Only what nodes do can be changed, and memory nodes not at all.
+    *result = {};
+    if (updated.work.size() != executable->work.size() || !updated.steps.empty() ||
+        !executable->steps.empty()) {
+      result->result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+      return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    }
+    executable->work = std::move(updated.work);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphExecUpdate(CUgraphExec executable, CUgraph graph, CUgraphNode* node,
+                           CUgraphExecUpdateResult* result) {
+  if (node == nullptr || result == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUgraphExecUpdateResultInfo info = {};
+  const CUresult updated = cuGraphExecUpdate_v2(executable, graph, &info);
+  *node = info.errorNode;
+  *result = info.result;
+  return updated;
+}
+
 CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
   return Launch(__func__, executable, stream);
 }

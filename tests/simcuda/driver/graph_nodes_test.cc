@@ -143,6 +143,24 @@ TEST(DriverGraphNodesTest, ParametersCanBeSetOnNodesOfTheirType) {
   });
 }
 
+TEST(DriverGraphNodesTest, ExecutableIsUpdatedIfItHasAsManyLaunches) {
+  OnDevice(kTimed, [] {
+    CUgraph graph = Graph(), equal = Graph(), longer = Graph();
+    AddKernel(graph);
+    AddKernel(equal);
+    AddKernel(longer);
+    AddKernel(longer);
+    CUgraphExec executable = Instantiate(graph);
+    CUgraphExecUpdateResultInfo result = {};
+    EXPECT_EQ(cuGraphExecUpdate(executable, equal, &result), CUDA_SUCCESS);
+    EXPECT_EQ(result.result, CU_GRAPH_EXEC_UPDATE_SUCCESS);
+    EXPECT_EQ(cuGraphExecUpdate(executable, longer, &result),
+              CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+    EXPECT_EQ(result.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+    EXPECT_EQ(Launches(executable), 1);
+  });
+}
+
 TEST(DriverGraphNodesTest, CaptureAddsToAnExistingGraph) {
   OnDevice(kTimed, [] {
     CUgraph graph = Graph(), captured = nullptr;

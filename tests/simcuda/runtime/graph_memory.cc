@@ -5,6 +5,7 @@ using sim::InContext;
 
 static_assert(sizeof(cudaMemAllocNodeParams) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS));
 static_assert(sizeof(cudaGraphNodeParams) == sizeof(CUgraphNodeParams));
+static_assert(sizeof(cudaGraphExecUpdateResultInfo) == sizeof(CUgraphExecUpdateResultInfo));
 
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags) {
   return InContext([&] { return SIM_DRIVER(cuGraphCreate, 10000)(graph, flags); });
@@ -14,6 +15,14 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long flags) {
   return InContext(
       [&] { return SIM_DRIVER(cuGraphInstantiateWithFlags, 11040)(executable, graph, flags); });
+}
+
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* result) {
+  return InContext([&] {
+    return SIM_DRIVER(cuGraphExecUpdate, 12000)(
+        executable, graph, reinterpret_cast<CUgraphExecUpdateResultInfo*>(result));
+  });
 }
 
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
