@@ -115,12 +115,11 @@ std::string LeaksJson(const LeakReport& report, const LeaksShown& shown,
     json["growing"].push_back(GrowingJson(growing, stacks, sources));
   json["benign"] = Json::array();
   for (const analysis::BenignGrowth& growth : report.benign) {
-    json["benign"].push_back(
-        {{"label", growth.label},
-         {"frame", FrameOrNull(growth.frame)},
-         {"bytes", growth.bytes},
-         {"bytes_per_cycle", SlopeJson(growth.bytes_per_cycle)},
-         {"room_bytes", OrNull(growth.room)}});
+    json["benign"].push_back({{"label", growth.label},
+                              {"frame", FrameOrNull(growth.frame)},
+                              {"bytes", growth.bytes},
+                              {"bytes_per_cycle", SlopeJson(growth.bytes_per_cycle)},
+                              {"room_bytes", OrNull(growth.room)}});
   }
   json["minima"] = Json::array();
   for (const analysis::CycleMinima& minima : report.minima) {

@@ -165,9 +165,8 @@ class Writer {
     if (most == nullptr) return "No leak: nothing was held between steps.";
     for (const BenignGrowth& growth : report_.benign) {
       if (growth.bytes_per_cycle <= 0) continue;
-      return fmt::format("No leak: {} grows by {} per {}, to {} so far{}.", growth.label,
-                         Rate(growth.bytes_per_cycle), Unit(), Bytes(growth.bytes),
-                         RoomFor(growth));
+      return fmt::format("No leak: {} grows by {} per {}, {} so far.", growth.label,
+                         Rate(growth.bytes_per_cycle), Unit(), Bytes(growth.bytes));
     }
     if (const CycleMinima* rising = Rising()) {
       return fmt::format(
@@ -181,11 +180,15 @@ class Writer {
         Cycles(report_.cycles.count), Where(most->device), Bytes(most->last_bytes));
   }
 
+  // Returns for how many more cycles the device has room, if all that grows together goes on.
   std::string RoomFor(const BenignGrowth& growth) const {
-    if (!growth.room) return "";
-    const double cycles = static_cast<double>(*growth.room) / growth.bytes_per_cycle;
-    return fmt::format("; {} are left for {} more {}s", Bytes(*growth.room),
-                       Count(analysis::Whole(cycles)), Unit());
+    if (!growth.room || growth.bytes_per_cycle <= 0) return "";
+    double bytes_per_cycle = 0;
+    for (const BenignGrowth& other : report_.benign) {
+      if (other.room == growth.room) bytes_per_cycle += other.bytes_per_cycle;
+    }
+    const double cycles = static_cast<double>(*growth.room) / bytes_per_cycle;
+    return fmt::format(", room for {} more {}s", Count(analysis::Whole(cycles)), Unit());
   }
 
   // Returns what rises most after all explained growth is subtracted, or nullptr if nothing does.
@@ -319,8 +322,8 @@ class Writer {
     const size_t count = std::min(kBenignShown, report_.benign.size());
     for (size_t i = 0; i < count; ++i) {
       const BenignGrowth& growth = report_.benign[i];
-      std::string line = fmt::format("{} {}: {}", i == 0 ? "benign:" : "       ", growth.label,
-                                     Bytes(growth.bytes));
+      std::string line = fmt::format("{} {}: {}{}", i == 0 ? "benign:" : "       ", growth.label,
+                                     Bytes(growth.bytes), RoomFor(growth));
       if (growth.frame) line += ", " + PlaceOf(*growth.frame);
       if (i + 1 == count && count < report_.benign.size())
         line += fmt::format("; and {} more", report_.benign.size() - count);

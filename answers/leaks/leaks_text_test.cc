@@ -13,6 +13,7 @@
 namespace gmt::answers {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -105,6 +106,22 @@ TEST_F(LeaksTextTest, RecordingWithoutTimesPrintsNone) {
   report.watched_ns = report.cycles.period_ns = 0;
   EXPECT_THAT(TextOf(report), HasSubstr("\n200 steps, by mark step; the recording has no "
                                         "times\n"));
+}
+
+TEST_F(LeaksTextTest, CacheOfAGenerationHasItsRateAndTheRoomThatIsLeft) {
+  uint64_t last = 0;
+  Run(200, [&](uint32_t i) {
+    Keep((10 + i) * kMiB, {"transformers/cache_utils", "main"});
+    if (last != 0) script_.FreeBlock(last);
+    last = next_;
+  });
+  script_.Sample(209 * kMiB, 1024 * kMiB);
+  const std::string text = Text();
+  EXPECT_EQ(
+      FirstLine(text),
+      "No leak: the KV cache of the sequences being generated grows by 1.00 MiB per step, 207 "
+      "MiB so far.");
+  EXPECT_THAT(text, ContainsRegex("being generated: [0-9]+ MiB, room for [0-9]+ more steps, "));
 }
 
 TEST_F(LeaksTextTest, LiveSetOfOneMomentHasNoHistory) {
