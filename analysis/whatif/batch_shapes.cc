@@ -4,6 +4,12 @@
 #include <cmath>
 
 namespace gmt::analysis {
+namespace {
+
+constexpr size_t kLeastDimensions = 3;  // of tensors whose first dimension is taken for samples
+constexpr double kMostBytes = 0.7;
+
+}  // namespace
 
 BatchShapes::BatchShapes(const Examination& examination, const Categories& categories,
                          const PhaseSpans& spans, int32_t device)
@@ -57,6 +63,29 @@ void BatchShapes::FindSizes(const Categories& categories, int32_t device) {
   }
   // A table of positions contains the longest sequence in its shape.
   is_as_wide_as_long_ = with_tokens >= 2;
+  if (batch_->tokens == 0) FindOtherSamples(device);
+}
+
+// An evaluation may make its inputs itself, so that none are known as inputs: most of its memory has
+// their number of samples as the first dimension.
+void BatchShapes::FindOtherSamples(int32_t device) {
+  absl::flat_hash_map<uint64_t, uint64_t> bytes_by_first;
+  uint64_t bytes = 0;
+  for (RowId row = 0; row < rows_.count(); ++row) {
+    if (rows_.device[row] != device || rows_.Shape(row) == 0 || IsInPass(rows_.birth[row]))
+      continue;
+    const std::vector<uint64_t>& sizes = SizesOf(row);
+    if (sizes.size() < kLeastDimensions || sizes.front() == batch_->samples ||
+        parameters_.contains(sizes)) {
+      continue;
+    }
+    bytes += rows_.size[row];
+    bytes_by_first[sizes.front()] += rows_.size[row];
+  }
+  for (const auto& [first, of_first] : bytes_by_first) {
+    if (static_cast<double>(of_first) >= kMostBytes * static_cast<double>(bytes))
+      other_samples_.insert(first);
+  }
 }
 
 void BatchShapes::FindPlaces(int32_t device) {

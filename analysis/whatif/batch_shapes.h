@@ -63,6 +63,7 @@ class BatchShapes {
 
   bool FindBatch(const Categories& categories, const PhaseSpans& spans, int32_t device);
   void FindSizes(const Categories& categories, int32_t device);
+  void FindOtherSamples(int32_t device);
   void FindPlaces(int32_t device);
   const std::vector<uint64_t>& SizesOf(RowId row) const;
   std::vector<Dimension> ByValue(const std::vector<uint64_t>& sizes) const;

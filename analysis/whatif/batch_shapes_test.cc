@@ -121,6 +121,24 @@ TEST_F(BatchShapesTest, EvaluationHasItsOwnNumberOfSamples) {
   EXPECT_EQ(Shapes().FactorOf(other, {.samples = 2}), 1);
 }
 
+TEST_F(BatchShapesTest, EvaluationThatMakesItsInputsHasItsOwnNumberOfSamples) {
+  script_.Mark("step", 0);
+  const RowId evaluated = Hold(Category::kTemporaries, "[21, 3, 96, 96]", 1048576, "evaluate");
+  script_.FreeBlock(last_);
+  Hold(Category::kTemporaries, "[21, 16, 48, 48]", 524288, "evaluate");
+  script_.FreeBlock(last_);
+  const RowId cast = Hold(Category::kTemporaries, "[16, 3, 3]", 512, "cast");
+  script_.FreeBlock(last_);
+  script_.Mark("step", 1);
+  Hold(Category::kInputs, "[8, 3, 64, 64]", 393216);
+  Hold(Category::kActivations, "[8, 16, 64, 64]", 2097152);
+  script_.Mark("step", 2);
+  ASSERT_TRUE(Shapes().batch());
+  EXPECT_EQ(Shapes().batch()->samples, 8u);
+  EXPECT_EQ(Shapes().FactorOf(evaluated, {.samples = 2}), 2);
+  EXPECT_EQ(Shapes().FactorOf(cast, {.samples = 2}), 1);
+}
+
 TEST_F(BatchShapesTest, LengthsArePaddedToTheNextMultiple) {
   HoldLanguageModel();
   const RowId row = Hold(Category::kActivations, "[8, 128, 64]", 262144, "norm");

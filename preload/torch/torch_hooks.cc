@@ -34,7 +34,7 @@ WriteGuard IfRecordingBlocks() {
 }
 
 // Returns the calling thread's state if a hook has created it, otherwise nullptr. It is not part of
-// the session, so that it is used without a WriteGuard.
+// the session, and used without a WriteGuard.
 TorchThread* ThreadIfRecording() {
   Process* p = Process::IfRecording();
   return p == nullptr ? nullptr : p->torch.threads.IfThere();
