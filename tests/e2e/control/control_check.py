@@ -387,7 +387,8 @@ def pprof_shows_who_holds_it(rig, folder):
     pprof = subprocess.run(["go", "tool", "-n", "pprof"], capture_output=True, text=True, check=True).stdout.strip()
 
     def top(profile, *options):
-        return subprocess.run([pprof, "-top", "-cum", *options, profile], capture_output=True, text=True, check=True).stdout
+        return subprocess.run([pprof, "-top", "-cum", *options, profile], capture_output=True, text=True, check=True,
+                              env={**os.environ, "PPROF_TMPDIR": str(folder / "fetched")}).stdout
 
     def row_of_grow(text):
         return next((line.split() for line in text.splitlines() if line.endswith("grow")), None)
@@ -412,6 +413,9 @@ def pprof_shows_who_holds_it(rig, folder):
             return row_of_grow(top(folder / "change", "-sample_index=alloc_objects"))
 
         wait_for("allocations between two instants", grew_in_a_second)
+        # The tool also asks itself, as servers for continuous profiling do.
+        (row, grown) = (row_of_grow(top(url, "-unit=B", *options)) for options in ((), (f"-diff_base={folder / 'now'}",)))
+        assert int(row[3].rstrip("B")) - int(grown[3].rstrip("B")) == int(row_of_grow(text)[3].rstrip("B")), (row, grown, text)
         assert refusal(url + "?seconds=x") == 400
         made = run.made()
         recording = run.stop()
