@@ -125,8 +125,7 @@ class RankComparer {
   void FindUsual() {
     stacks_.FindMedians();
     libraries_.FindMedians();
-    usual_late_bytes_ = MedianOf(late_bytes_);
-    usual_collectives_ = SpreadBy([](const RankDigest& d) { return d.collectives_bytes; }).median;
+    FindPromptPeaks();
     usual_steps_ = SpreadBy([](const RankDigest& d) { return d.steps; }).median;
     result_.reserved_bytes = SpreadBy([](const RankDigest& d) { return d.reserved_bytes; });
     result_.retries = SpreadBy([](const RankDigest& d) { return d.retries; });
@@ -141,6 +140,20 @@ class RankComparer {
       if (digest.pid != 0) processes_.try_emplace({digest.host, digest.pid}, i);
     }
     FindUsualPeaks();
+  }
+
+  // Finds the peaks without buffers of collectives that were released late.
+  void FindPromptPeaks() {
+    const uint64_t usual = SpreadBy([](const RankDigest& d) { return d.collectives_bytes; }).median;
+    const auto tolerance =
+        std::max(kMinDifference, static_cast<uint64_t>(kMinShare * static_cast<double>(usual)));
+    for (size_t i = 0; i < result_.rows.size(); ++i) {
+      const RankDigest& digest = result_.rows[i].digest;
+      const bool is_usual = Distance(digest.collectives_bytes, usual) <= tolerance;
+      const uint64_t late = is_usual ? late_bytes_[order_[i]] : 0;
+      prompt_peaks_.push_back(digest.peak_bytes - std::min(digest.peak_bytes, late));
+    }
+    usual_prompt_peak_ = MedianOf(prompt_peaks_);
   }
 
   // Finds the median of the peaks of every group of steps, over the ranks that took these steps.
@@ -164,8 +177,8 @@ class RankComparer {
     const RankDigest& digest = row.digest;
     row.delta_bytes = Minus(digest.peak_bytes, result_.peak_bytes.median);
     std::vector<RankCause> causes;
-    const bool is_far =
-        Distance(digest.peak_bytes, result_.peak_bytes.median) > threshold_ && !IsOnlyLate(index);
+    const bool is_far = Distance(digest.peak_bytes, result_.peak_bytes.median) > threshold_ &&
+                        Distance(prompt_peaks_[index], usual_prompt_peak_) > threshold_;
     if (is_far) {
       AddParts(index, row.delta_bytes > 0, causes);
       row.stacks = StacksThatDiffer(index);
@@ -188,18 +201,6 @@ class RankComparer {
       row.causes.push_back(
           absl::StrCat("took ", Plural(digest.steps, "step"), ", the others ", usual_steps_));
     AddSteps(row);
-  }
-
-  // Whether the distance of the peak is that of collectives' buffers that are released late.
-  bool IsOnlyLate(size_t index) const {
-    const RankRow& row = result_.rows[index];
-    const uint64_t late = late_bytes_[order_[index]];
-    if ((row.delta_bytes > 0) != (late > usual_late_bytes_)) return false;
-    const auto tolerance = std::max(
-        kMinDifference, static_cast<uint64_t>(kMinShare * static_cast<double>(usual_collectives_)));
-    if (Distance(row.digest.collectives_bytes, usual_collectives_) > tolerance) return false;
-    const auto distance = static_cast<uint64_t>(std::abs(row.delta_bytes));
-    return distance <= Distance(late, usual_late_bytes_) + threshold_;
   }
 
   // Finds the steps in which the rank differs, and names them unless these are all.
@@ -356,8 +357,9 @@ class RankComparer {
   RankComparison result_;
   std::vector<size_t> order_;  // by row of the result, that of the digest as it was added
   BytesByName stacks_, libraries_;
-  std::vector<uint64_t> late_bytes_;  // by digest as it was added
-  uint64_t usual_steps_ = 0, usual_late_bytes_ = 0, usual_collectives_ = 0;
+  std::vector<uint64_t> late_bytes_;    // by digest as it was added
+  std::vector<uint64_t> prompt_peaks_;  // by row
+  uint64_t usual_steps_ = 0, usual_prompt_peak_ = 0;
   bool most_leak_ = false, most_fail_ = false, most_retry_ = false;
   std::map<HostPid, size_t> processes_;  // their rows
   uint64_t threshold_ = 0;

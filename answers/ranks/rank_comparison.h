@@ -8,9 +8,10 @@
 // leaks, fails or retries and most others do not.
 //
 // Buffers of collectives that are released late are no difference: a thread of the process group
-// drops them when it notices that the collective is done, which is sooner or later by chance. They
-// are recognised by two facts. The rank has them in one stretch of steps, which ends before its
-// last one, and it has allocated as much for collectives as the others.
+// drops them when it notices that the collective is done, which is sooner or later by chance. So a
+// peak must be far with and without them. They are recognised by two facts. The rank has them in
+// one stretch of steps, which ends before its last one, and it has allocated as much for
+// collectives as the others.
 //
 // Thread safety: JobDigests: one thread at a time. CompareRanks: a pure function. Memory: about
 // 5 KB for each rank, or as much as its steps need if they are kept.

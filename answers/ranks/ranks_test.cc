@@ -176,6 +176,17 @@ TEST_F(RanksTest, BuffersOfCollectivesThatAreReleasedLateAreNoDifference) {
   EXPECT_THAT(Compare().outliers, ElementsAre(2u));
 }
 
+TEST_F(RanksTest, RanksThatReleaseLateDoNotMakeAnotherOneDiffer) {
+  for (const size_t rank : {0, 1, 2, 3})
+    digests_[rank].by_step.categories["communication"] = std::vector<uint64_t>(6, 120 * kMiB);
+  for (const size_t rank : {1, 2}) {
+    digests_[rank].by_step.categories["communication"][1] = 234 * kMiB;
+    digests_[rank].peak_bytes += 114 * kMiB;
+  }
+  More(3, Category::kActivations, 300);
+  EXPECT_THAT(Compare().outliers, ElementsAre(3u));
+}
+
 TEST_F(RanksTest, RankThatReleasesEarlierThanMostDoesNotDifferEither) {
   for (RankDigest& digest : digests_) {
     digest.by_step.categories["communication"] = std::vector<uint64_t>(6, 120 * kMiB);
