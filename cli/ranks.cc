@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -94,8 +95,12 @@ absl::StatusOr<int> Ranks(const RanksArguments& arguments, const Terminal& termi
   not_used.End();
   if (digests.empty()) return absl::NotFoundError(unread.front());
   const answers::RanksAnswer answer(std::move(digests), std::move(unread), std::move(unused));
-  fmt::print("{}", arguments.json ? answer.Json()
-                                  : answer.Text(terminal, static_cast<size_t>(arguments.top)));
+  const auto print = [](std::string_view text) { fmt::print("{}", text); };
+  if (arguments.json) {
+    answer.WriteJson(print);
+  } else {
+    print(answer.Text(terminal, static_cast<size_t>(arguments.top)));
+  }
   return kDone;
 }
 

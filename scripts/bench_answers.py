@@ -15,6 +15,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 EVENTS, MANY_EVENTS = 10_000_000, 100_000_000
 MAX_LOAD_S, MAX_ANSWER_S, MAX_QUERY_S, MAX_BYTES_PER_EVENT, MAX_BYTES_OF_MANY = 2, 1, 2, 28, 4 << 30
+# Of statements that are asked most often.
+MAX_QUERY_S_OF = {"SELECT category, sum(bytes) FROM memory GROUP BY category": 0.5}
 MAX_INFO_S = 1
 MAX_RANKS_S, MAX_RANKS_BYTES, RANKS = 10, 1 << 30, 10_000
 MIN_REPLAYED_PER_S, MIN_EXPORTED_PER_S = 5e6, 3e6
@@ -71,8 +73,9 @@ class AnswersBench:
             self.bench.add(f"{name} on {events:,} events, after loading", f"{ns / 1e9:.2f} s",
                            f"goal: at most {MAX_ANSWER_S} s, {goal(ns <= MAX_ANSWER_S * 1e9)}")
         for sql, (first_s, again_s) in statements.items():
+            most_s = MAX_QUERY_S_OF.get(sql, MAX_QUERY_S)
             self.bench.add(f"`{sql}` on {events:,} events, after loading", f"{first_s:.2f} s",
-                           f"{again_s:.2f} s the second time; goal: at most {MAX_QUERY_S} s, {goal(first_s <= MAX_QUERY_S)}")
+                           f"{again_s:.2f} s the second time; goal: at most {most_s} s, {goal(first_s <= most_s)}")
         for table, seconds in exported.items():
             per_s = events / seconds
             self.bench.add(f"export --format arrow --table {table}, with loading: events per second", f"{per_s / 1e6:.1f} M",

@@ -1,6 +1,8 @@
 #include "answers/ranks/bytes_by_name.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 namespace gmt::answers {
 
@@ -8,6 +10,13 @@ uint64_t MedianOf(std::vector<uint64_t> values) {
   const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+Spread SpreadOf(std::vector<uint64_t> values) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  Spread spread{*least, 0, *most};
+  spread.median = MedianOf(std::move(values));
+  return spread;
 }
 
 void BytesByName::AddRow(const std::map<std::string, uint64_t>& bytes) {
@@ -58,6 +67,25 @@ std::vector<BytesByName::Entry> BytesByName::EntriesOf(size_t row) const {
   }
   while (mine != end) take();
   return entries;
+}
+
+std::map<std::string, Spread> BytesByName::Spreads() const {
+  std::vector<Spread> spreads(names_.size(), {std::numeric_limits<uint64_t>::max(), 0, 0});
+  std::vector<size_t> ranks(names_.size(), 0);
+  for (const std::vector<IdBytes>& row : rows_) {
+    for (const auto& [id, bytes] : row) {
+      spreads[id].least = std::min(spreads[id].least, bytes);
+      spreads[id].most = std::max(spreads[id].most, bytes);
+      ++ranks[id];
+    }
+  }
+  std::map<std::string, Spread> by_name;
+  for (size_t id = 0; id < names_.size(); ++id) {
+    if (ranks[id] < rows_.size()) spreads[id].least = 0;
+    spreads[id].median = medians_[id];
+    by_name[names_[id]] = spreads[id];
+  }
+  return by_name;
 }
 
 }  // namespace gmt::answers

@@ -1,8 +1,8 @@
 // answers/ranks/bytes_by_name.h
 //
-// BytesByName: how many bytes each rank has under a name (a line, a library), and the median of all
-// ranks, to which a rank without the name contributes 0. A name that many ranks have is stored
-// once, so that ten thousand ranks fit into memory.
+// BytesByName: how many bytes each rank has under a name (a line, a library), and how they are
+// spread over all ranks, to which a rank without the name contributes 0. A name that many ranks
+// have is stored once, so that ten thousand ranks fit into memory.
 //
 // Thread safety: const methods from any thread.
 
@@ -26,6 +26,13 @@ namespace gmt::answers {
 // REQUIRES: `values` is not empty.
 uint64_t MedianOf(std::vector<uint64_t> values);
 
+// How a value is spread over the ranks.
+struct Spread {
+  uint64_t least = 0, median = 0, most = 0;
+};
+// REQUIRES: `values` is not empty.
+Spread SpreadOf(std::vector<uint64_t> values);
+
 class BytesByName {
  public:
   BytesByName() = default;
@@ -41,6 +48,8 @@ class BytesByName {
   // Returns, in the order of names, those of which the row has bytes or whose median is not 0.
   // REQUIRES: FindMedians() has been called.
   std::vector<Entry> EntriesOf(size_t row) const;
+  // REQUIRES: FindMedians() has been called.
+  std::map<std::string, Spread> Spreads() const;
 
  private:
   using IdBytes = std::pair<uint32_t, uint64_t>;

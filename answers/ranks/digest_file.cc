@@ -97,6 +97,7 @@ void PutRank(const RankDigest& digest, gmt::RankDigest* out) {
   }
   PutSteps(digest.by_step, out->mutable_by_step());
   for (const std::string& note : digest.notes) out->add_notes(note);
+  out->set_collectives_bytes(digest.collectives_bytes);
 }
 
 // ---- Decoding ----------------------------------------------------------------------------------
@@ -127,6 +128,7 @@ class DigestTaker {
     if (in.has_leak()) digest.leak = Leak(in.leak());
     TakeSteps(in.by_step(), digest.by_step);
     digest.notes.assign(in.notes().begin(), in.notes().end());
+    digest.collectives_bytes = in.collectives_bytes();
     return is_right_;
   }
 

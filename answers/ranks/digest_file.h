@@ -30,7 +30,7 @@
 namespace gmt::answers {
 
 inline constexpr size_t kMaxDigestBytes = 200'000;
-inline constexpr uint32_t kDigestVersion = 1;
+inline constexpr uint32_t kDigestVersion = 2;
 
 std::string DigestPathOf(absl::string_view recording);
 // Returns the path of the recording; nullopt if `path` is not the path of a digest.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -31,6 +32,24 @@ struct RankCause {
   std::string text;
 };
 
+// What the rank held for collectives beyond what it holds in its last steps, if it held that in one
+// stretch of steps.
+uint64_t LateBytes(const StepGroups& by_step) {
+  const auto found = by_step.categories.find(std::string(NameOf(Category::kCommunication)));
+  if (found == by_step.categories.end() || found->second.empty()) return 0;
+  const std::vector<uint64_t>& held = found->second;
+  const auto most = std::max_element(held.begin(), held.end());
+  const uint64_t late = *most - held.back();
+  const auto is_late = [&](uint64_t bytes) { return bytes > held.back() + late / 2; };
+  const auto end = std::find_if_not(most, held.end(), is_late);
+  // `most` is the first of the stretch that has so much, but not always its first.
+  auto begin = most;
+  while (begin != held.begin() && is_late(*std::prev(begin))) --begin;
+  const bool is_once =
+      std::none_of(held.begin(), begin, is_late) && std::none_of(end, held.end(), is_late);
+  return is_once ? late : 0;
+}
+
 // A process is known by its machine and its number.
 using HostPid = std::pair<std::string, uint64_t>;
 
@@ -39,7 +58,9 @@ using HostPid = std::pair<std::string, uint64_t>;
 class RankComparer {
  public:
   explicit RankComparer(JobDigests digests)
-      : stacks_(std::move(digests.stacks_)), libraries_(std::move(digests.libraries_)) {
+      : stacks_(std::move(digests.stacks_)),
+        libraries_(std::move(digests.libraries_)),
+        late_bytes_(std::move(digests.late_bytes_)) {
     result_.has_steps = digests.keep_ == JobDigests::Keep::kSteps;
     const std::vector<RankDigest>& all = digests.digests_;
     order_.resize(all.size());
@@ -75,10 +96,10 @@ class RankComparer {
 
  private:
   template <typename Value>
-  uint64_t Median(Value value) const {
+  Spread SpreadBy(Value value) const {
     std::vector<uint64_t> values;
     for (const RankRow& row : result_.rows) values.push_back(value(row.digest));
-    return MedianOf(std::move(values));
+    return SpreadOf(std::move(values));
   }
   template <typename Has>
   bool MostHave(Has has) const {
@@ -88,18 +109,13 @@ class RankComparer {
   }
 
   void FindPeaks() {
-    const auto peak = [](const RankDigest& digest) { return digest.peak_bytes; };
-    const uint64_t median = Median(peak);
-    result_.median_peak_bytes = median;
-    result_.least_peak_bytes = std::numeric_limits<uint64_t>::max();
-    for (const RankRow& row : result_.rows) {
-      result_.least_peak_bytes = std::min(result_.least_peak_bytes, row.digest.peak_bytes);
-      result_.most_peak_bytes = std::max(result_.most_peak_bytes, row.digest.peak_bytes);
-    }
-    // With fewer than four ranks, the usual distance would be that of one rank.
-    const uint64_t usual = result_.rows.size() < 4 ? 0 : Median([median](const RankDigest& digest) {
+    result_.peak_bytes = SpreadBy([](const RankDigest& digest) { return digest.peak_bytes; });
+    const uint64_t median = result_.peak_bytes.median;
+    const auto distance = [median](const RankDigest& digest) {
       return Distance(digest.peak_bytes, median);
-    });
+    };
+    // With fewer than four ranks, the usual distance would be that of one rank.
+    const uint64_t usual = result_.rows.size() < 4 ? 0 : SpreadBy(distance).median;
     threshold_ = std::max(
         {kMinDifference, static_cast<uint64_t>(kMinShare * static_cast<double>(median)),
          static_cast<uint64_t>(kDeviations * kMadToDeviation * static_cast<double>(usual))});
@@ -109,9 +125,13 @@ class RankComparer {
   void FindUsual() {
     stacks_.FindMedians();
     libraries_.FindMedians();
-    usual_steps_ = Median([](const RankDigest& d) { return d.steps; });
+    FindPromptPeaks();
+    usual_steps_ = SpreadBy([](const RankDigest& d) { return d.steps; }).median;
+    result_.reserved_bytes = SpreadBy([](const RankDigest& d) { return d.reserved_bytes; });
+    result_.retries = SpreadBy([](const RankDigest& d) { return d.retries; });
     for (size_t i = 0; i < analysis::kCategories; ++i)
-      usual_categories_[i] = Median([i](const RankDigest& d) { return d.categories[i]; });
+      result_.categories[i] = SpreadBy([i](const RankDigest& d) { return d.categories[i]; });
+    result_.libraries = libraries_.Spreads();
     most_leak_ = MostHave([](const RankDigest& d) { return d.leak.has_value(); });
     most_fail_ = MostHave([](const RankDigest& d) { return d.failures > 0; });
     most_retry_ = MostHave([](const RankDigest& d) { return d.retries > 0; });
@@ -120,6 +140,20 @@ class RankComparer {
       if (digest.pid != 0) processes_.try_emplace({digest.host, digest.pid}, i);
     }
     FindUsualPeaks();
+  }
+
+  // Finds the peaks without buffers of collectives that were released late.
+  void FindPromptPeaks() {
+    const uint64_t usual = SpreadBy([](const RankDigest& d) { return d.collectives_bytes; }).median;
+    const auto tolerance =
+        std::max(kMinDifference, static_cast<uint64_t>(kMinShare * static_cast<double>(usual)));
+    for (size_t i = 0; i < result_.rows.size(); ++i) {
+      const RankDigest& digest = result_.rows[i].digest;
+      const bool is_usual = Distance(digest.collectives_bytes, usual) <= tolerance;
+      const uint64_t late = is_usual ? late_bytes_[order_[i]] : 0;
+      prompt_peaks_.push_back(digest.peak_bytes - std::min(digest.peak_bytes, late));
+    }
+    usual_prompt_peak_ = MedianOf(prompt_peaks_);
   }
 
   // Finds the median of the peaks of every group of steps, over the ranks that took these steps.
@@ -141,10 +175,14 @@ class RankComparer {
   void Judge(size_t index) {
     RankRow& row = result_.rows[index];
     const RankDigest& digest = row.digest;
-    row.delta_bytes = Minus(digest.peak_bytes, result_.median_peak_bytes);
+    row.delta_bytes = Minus(digest.peak_bytes, result_.peak_bytes.median);
     std::vector<RankCause> causes;
-    const bool is_far = Distance(digest.peak_bytes, result_.median_peak_bytes) > threshold_;
-    if (is_far) AddParts(index, row.delta_bytes > 0, causes);
+    const bool is_far = Distance(digest.peak_bytes, result_.peak_bytes.median) > threshold_ &&
+                        Distance(prompt_peaks_[index], usual_prompt_peak_) > threshold_;
+    if (is_far) {
+      AddParts(index, row.delta_bytes > 0, causes);
+      row.stacks = StacksThatDiffer(index);
+    }
     AddContexts(digest, causes);
     if (digest.leak && !most_leak_)
       causes.push_back({std::numeric_limits<uint64_t>::max(), LeakText(*digest.leak)});
@@ -200,8 +238,9 @@ class RankComparer {
     uint64_t of_model = 0;
     for (size_t i = 0; i < analysis::kCategories; ++i) {
       const auto category = static_cast<Category>(i);
-      const uint64_t distance = Distance(digest.categories[i], usual_categories_[i]);
-      const int64_t delta = Minus(digest.categories[i], usual_categories_[i]);
+      const uint64_t usual = result_.categories[i].median;
+      const uint64_t distance = Distance(digest.categories[i], usual);
+      const int64_t delta = Minus(digest.categories[i], usual);
       if ((delta > 0) != is_more || distance < least) continue;
       const bool is_of_model = category == Category::kParameters ||
                                category == Category::kGradients ||
@@ -259,6 +298,19 @@ class RankComparer {
         {most, absl::StrCat(SignedBytes(Minus(line->bytes, line->median)), " by ", *line->name)});
   }
 
+  std::vector<StackDifference> StacksThatDiffer(size_t index) const {
+    std::vector<BytesByName::Entry> entries = stacks_.EntriesOf(order_[index]);
+    std::erase_if(entries, [](const auto& entry) { return entry.bytes == entry.median; });
+    std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+      return Distance(a.bytes, a.median) > Distance(b.bytes, b.median);
+    });
+    entries.resize(std::min(entries.size(), RankRow::kMostStacks));
+    std::vector<StackDifference> stacks;
+    for (const BytesByName::Entry& entry : entries)
+      stacks.push_back({*entry.name, entry.bytes, entry.median});
+    return stacks;
+  }
+
   // A process that uses a GPU before it selects its own has a context on the first one.
   void AddContexts(const RankDigest& digest, std::vector<RankCause>& causes) const {
     std::vector<std::string> ranks;
@@ -305,8 +357,9 @@ class RankComparer {
   RankComparison result_;
   std::vector<size_t> order_;  // by row of the result, that of the digest as it was added
   BytesByName stacks_, libraries_;
-  std::array<uint64_t, analysis::kCategories> usual_categories_ = {};
-  uint64_t usual_steps_ = 0;
+  std::vector<uint64_t> late_bytes_;    // by digest as it was added
+  std::vector<uint64_t> prompt_peaks_;  // by row
+  uint64_t usual_steps_ = 0, usual_prompt_peak_ = 0;
   bool most_leak_ = false, most_fail_ = false, most_retry_ = false;
   std::map<HostPid, size_t> processes_;  // their rows
   uint64_t threshold_ = 0;
@@ -315,6 +368,7 @@ class RankComparer {
 void JobDigests::Add(RankDigest digest) {
   stacks_.AddRow(std::exchange(digest.stacks, {}));
   libraries_.AddRow(digest.libraries);
+  late_bytes_.push_back(LateBytes(digest.by_step));
   if (keep_ == Keep::kPeaks) {
     digest.by_step.categories.clear();
     digest.by_step.stacks.clear();

@@ -7,14 +7,22 @@
 // standard deviation: Leys et al., 2013); if contexts of other ranks are on its GPU; or if it
 // leaks, fails or retries and most others do not.
 //
+// Buffers of collectives that are released late are no difference: a thread of the process group
+// drops them when it notices that the collective is done, which is sooner or later by chance. So a
+// peak must be far with and without them. They are recognised by two facts. The rank has them in
+// one stretch of steps, which ends before its last one, and it has allocated as much for
+// collectives as the others.
+//
 // Thread safety: JobDigests: one thread at a time. CompareRanks: a pure function. Memory: about
 // 5 KB for each rank, or as much as its steps need if they are kept.
 
 #ifndef GMT_ANSWERS_RANKS_RANK_COMPARISON_H_
 #define GMT_ANSWERS_RANKS_RANK_COMPARISON_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -41,11 +49,20 @@ class JobDigests {
   friend class RankComparer;
 
   Keep keep_;
-  std::vector<RankDigest> digests_;  // without `stacks`, which are in stacks_
+  std::vector<RankDigest> digests_;   // without `stacks`, which are in stacks_
+  std::vector<uint64_t> late_bytes_;  // by digest: LateBytes()
   BytesByName stacks_, libraries_;
 };
 
+// A line whose bytes at the peak are not those of most ranks.
+struct StackDifference {
+  std::string stack;
+  uint64_t bytes = 0, median_bytes = 0;
+};
+
 struct RankRow {
+  static constexpr size_t kMostStacks = 8;
+
   RankDigest digest;        // without `stacks`
   size_t added = 0;         // how many digests had been added before
   std::string name;         // "rank 3", or the file if the rank is unknown
@@ -55,12 +72,16 @@ struct RankRow {
   // nullopt if the whole peak is not, or steps are not known.
   std::optional<std::pair<uint64_t, uint64_t>> differing_steps;
   std::vector<std::string> causes;  // most bytes first; empty unless it differs
+  // If its peak is far from the median: the lines that differ most, the most different first.
+  std::vector<StackDifference> stacks;
 };
 
 struct RankComparison {
   std::vector<RankRow> rows;  // by rank
   bool has_steps = false;     // rows have all of `by_step`
-  uint64_t median_peak_bytes = 0, least_peak_bytes = 0, most_peak_bytes = 0;
+  Spread peak_bytes, reserved_bytes, retries;
+  std::array<Spread, analysis::kCategories> categories;  // at the peaks
+  std::map<std::string, Spread> libraries;               // at the peaks
   // The peaks of all ranks are compared in equal groups of steps; PeaksOfGroups() returns those of
   // one rank.
   uint64_t steps_per_group = 1;

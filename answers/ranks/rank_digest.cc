@@ -121,6 +121,18 @@ void AddSteps(const Recording& recording, RankDigest& digest) {
   }
 }
 
+uint64_t AllocatedForCollectives(const Recording& recording, int32_t device) {
+  const analysis::Rows& rows = recording.trace().rows;
+  uint64_t bytes = 0;
+  for (RowId row = 0; row < rows.count(); ++row) {
+    if (rows.device[row] == device && analysis::IsAllocated(rows, row) &&
+        recording.categories().Of(row).category == analysis::Category::kCommunication) {
+      bytes += rows.size[row];
+    }
+  }
+  return bytes;
+}
+
 void AddOthers(const Recording& recording, RankDigest& digest) {
   std::map<uint64_t, uint64_t> most;
   for (const analysis::DeviceSample& sample : recording.trace().samples) {
@@ -198,6 +210,7 @@ RankDigest UnboundedDigest(const Recording& recording) {
   }
   digest.total_bytes = ledger.total_bytes;
   if (!ledger.source.empty()) digest.used_bytes = ledger.driver_used_bytes;
+  digest.collectives_bytes = AllocatedForCollectives(recording, digest.device);
   AddOthers(recording, digest);
   AddLeak(recording, digest);
   AddSteps(recording, digest);

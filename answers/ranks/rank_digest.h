@@ -73,6 +73,7 @@ struct RankDigest {
     std::optional<int64_t> eta_ns;
   };
   std::optional<Leak> leak;
+  uint64_t collectives_bytes = 0;  // all that was allocated for collectives, freed or not
   StepGroups by_step;
   std::vector<std::string> notes;  // sentences: events that were lost, ...
 };

@@ -14,7 +14,9 @@
 namespace gmt::answers {
 namespace {
 
-constexpr size_t kRanksShown = 8, kOutliersShown = 2;
+constexpr size_t kRanksShown = 8, kOutliersShown = 2, kPartsShown = 5, kStacksShown = 3;
+// A line is shown if its bytes differ by at least this much.
+constexpr uint64_t kLeastOfStack = kMinDifference / 8;
 // The width of all columns but the first, which has the name.
 constexpr size_t kNumbersWidth = 68, kNarrowestName = 8, kWidestName = 40;
 
@@ -25,8 +27,8 @@ std::string CapitalizedName(const RankRow& row) {
 }
 
 std::string Peaks(const RankComparison& comparison) {
-  const std::string least = Bytes(comparison.least_peak_bytes),
-                    most = Bytes(comparison.most_peak_bytes);
+  const std::string least = Bytes(comparison.peak_bytes.least),
+                    most = Bytes(comparison.peak_bytes.most);
   return least == most ? most : fmt::format("{} to {}", least, most);
 }
 
@@ -60,6 +62,30 @@ std::string ShortName(const RankRow& row, size_t width) {
   return Shortened(row.name.substr(row.name.rfind('/') + 1), width);
 }
 
+// What the ranks hold at their peaks: the parts whose least and most are furthest apart.
+std::string SpreadText(const RankComparison& comparison) {
+  std::vector<std::pair<std::string, Spread>> parts;
+  for (size_t i = 0; i < analysis::kCategories; ++i) {
+    const auto category = static_cast<analysis::Category>(i);
+    parts.emplace_back(TextOf(category), comparison.categories[i]);
+  }
+  for (const auto& [name, spread] : comparison.libraries)
+    parts.emplace_back("outside: " + name, spread);
+  std::erase_if(parts, [](const auto& part) { return part.second.most == part.second.least; });
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
+    return a.second.most - a.second.least > b.second.most - b.second.least;
+  });
+  parts.resize(std::min(parts.size(), kPartsShown));
+  parts.insert(parts.begin(),
+               {{"peak", comparison.peak_bytes}, {"reserved", comparison.reserved_bytes}});
+  std::string text = fmt::format("{:<30}{:>11}{:>11}{:>11}\n", "", "least", "median", "most");
+  for (const auto& [name, spread] : parts) {
+    text += fmt::format("{:<30}{:>11}{:>11}{:>11}\n", Shortened(name, 29), Bytes(spread.least),
+                        Bytes(spread.median), Bytes(spread.most));
+  }
+  return text;
+}
+
 // Those that differ, then the others, in the order of ranks.
 std::vector<const RankRow*> RowsShown(const RankComparison& comparison, size_t top) {
   std::vector<const RankRow*> rows;
@@ -70,6 +96,35 @@ std::vector<const RankRow*> RowsShown(const RankComparison& comparison, size_t t
   }
   std::sort(rows.begin(), rows.end());
   return rows;
+}
+
+nlohmann::ordered_json SpreadJson(const Spread& spread) {
+  return {{"min", spread.least}, {"median", spread.median}, {"max", spread.most}};
+}
+
+nlohmann::ordered_json SpreadsJson(const RankComparison& comparison) {
+  nlohmann::ordered_json categories = nlohmann::ordered_json::object(),
+                         libraries = nlohmann::ordered_json::object();
+  for (size_t i = 0; i < analysis::kCategories; ++i) {
+    const Spread& spread = comparison.categories[i];
+    if (spread.most > 0)
+      categories[std::string(NameOf(static_cast<analysis::Category>(i)))] = SpreadJson(spread);
+  }
+  for (const auto& [name, spread] : comparison.libraries) libraries[name] = SpreadJson(spread);
+  return {{"peak_bytes", SpreadJson(comparison.peak_bytes)},
+          {"reserved_bytes", SpreadJson(comparison.reserved_bytes)},
+          {"retries", SpreadJson(comparison.retries)},
+          {"categories", std::move(categories)},
+          {"outside", std::move(libraries)}};
+}
+
+nlohmann::ordered_json StacksJson(const RankRow& row) {
+  nlohmann::ordered_json stacks = nlohmann::ordered_json::array();
+  for (const StackDifference& line : row.stacks) {
+    stacks.push_back(
+        {{"stack", line.stack}, {"bytes", line.bytes}, {"median_bytes", line.median_bytes}});
+  }
+  return stacks;
 }
 
 nlohmann::ordered_json DifferingStepsJson(const RankRow& row) {
@@ -115,7 +170,23 @@ nlohmann::ordered_json RankJson(const RankRow& row) {
           {"leak", leak},
           {"differs", row.differs},
           {"differing_steps", DifferingStepsJson(row)},
-          {"causes", row.causes}};
+          {"causes", row.causes},
+          {"stacks", StacksJson(row)}};
+}
+
+// The lines that differ most, but not the one that is a cause.
+std::vector<std::string> FurtherStacks(const RankRow& row) {
+  std::vector<std::string> texts;
+  for (const StackDifference& line : row.stacks) {
+    const int64_t delta =
+        static_cast<int64_t>(line.bytes) - static_cast<int64_t>(line.median_bytes);
+    std::string text = fmt::format("{} by {}", SignedBytes(delta), line.stack);
+    const bool is_cause = std::find(row.causes.begin(), row.causes.end(), text) != row.causes.end();
+    if (!is_cause && static_cast<uint64_t>(std::abs(delta)) >= kLeastOfStack)
+      texts.push_back(std::move(text));
+  }
+  texts.resize(std::min(texts.size(), kStacksShown));
+  return texts;
 }
 
 }  // namespace
@@ -159,12 +230,15 @@ std::string RanksAnswer::Text(const Terminal& terminal, size_t top) const {
   if (rows.size() < comparison_.rows.size())
     line(fmt::format("and {} more: --top {}", comparison_.rows.size() - rows.size(),
                      comparison_.rows.size()));
+  // Of two ranks, the median is the least.
+  if (comparison_.rows.size() > 2) text += "\n" + SpreadText(comparison_);
   const size_t explained = top == 0 ? kOutliersShown : comparison_.outliers.size();
   for (size_t i = 0; i < std::min(explained, comparison_.outliers.size()); ++i) {
     const RankRow& row = comparison_.rows[comparison_.outliers[i]];
     text += "\n";
     line(fmt::format("{}, {}", row.name, row.digest.file));
     for (const std::string& cause : row.causes) sentence("  " + cause);
+    for (const std::string& stack : FurtherStacks(row)) sentence("  also " + stack);
   }
   if (!unread_.empty()) {
     text += "\nNot read\n";
@@ -187,18 +261,25 @@ std::string RanksAnswer::NextCommand() const {
 }
 
 std::string RanksAnswer::Json() const {
-  nlohmann::ordered_json json = NewJson("ranks", "");
-  json["median_peak_bytes"] = comparison_.median_peak_bytes;
-  json["ranks"] = nlohmann::ordered_json::array();
-  for (const RankRow& row : comparison_.rows) {
-    json["ranks"].push_back(RankJson(row));
-    if (comparison_.has_steps) json["ranks"].back()["by_step"] = ByStepJson(row.digest.by_step);
-  }
-  json["outliers"] = comparison_.outliers;
-  json["next_to_fail"] = OrNull(comparison_.next_to_fail);
-  json["unread"] = unread_;
-  json["unused_digests"] = unused_;
-  return JsonText(json);
+  std::string json;
+  WriteJson([&json](std::string_view part) { json += part; });
+  return json;
+}
+
+void RanksAnswer::WriteJson(const std::function<void(std::string_view)>& write) const {
+  nlohmann::ordered_json before = NewJson("ranks", "");
+  before["median_peak_bytes"] = comparison_.peak_bytes.median;
+  before["spread"] = SpreadsJson(comparison_);
+  const auto rank = [this](size_t row) {
+    nlohmann::ordered_json json = RankJson(comparison_.rows[row]);
+    if (comparison_.has_steps) json["by_step"] = ByStepJson(comparison_.rows[row].digest.by_step);
+    return json;
+  };
+  const nlohmann::ordered_json after = {{"outliers", comparison_.outliers},
+                                        {"next_to_fail", OrNull(comparison_.next_to_fail)},
+                                        {"unread", unread_},
+                                        {"unused_digests", unused_}};
+  answers::WriteJson(before, "ranks", comparison_.rows.size(), rank, after, write);
 }
 
 }  // namespace gmt::answers

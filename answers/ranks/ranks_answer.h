@@ -7,7 +7,9 @@
 #ifndef GMT_ANSWERS_RANKS_RANKS_ANSWER_H_
 #define GMT_ANSWERS_RANKS_RANKS_ANSWER_H_
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "answers/ranks/rank_comparison.h"
@@ -28,6 +30,8 @@ class RanksAnswer {
   // `top`: rows of the table; 0: as many as fit a screen, those that differ first.
   std::string Text(const Terminal& terminal, size_t top = 0) const;
   std::string Json() const;
+  // Writes the same in parts, because all of it may be larger than the digests.
+  void WriteJson(const std::function<void(std::string_view)>& write) const;
 
  private:
   std::string NextCommand() const;

@@ -94,6 +94,7 @@ TEST_F(RanksTest, NarrowTextLosesNeitherNumbersNorCauses) {
   EXPECT_THAT(text, Not(HasSubstr("...")));
   EXPECT_THAT(text, HasSubstr("1.27 GiB, 300 MiB"));
   EXPECT_THAT(text, HasSubstr("activations +300 MiB"));
+  EXPECT_THAT(text, HasSubstr("\nactivations "));
   EXPECT_THAT(text, HasSubstr("\nr2.gmt"));
   EXPECT_THAT(text, HasSubstr("1234  differs\n"));
 }
@@ -143,6 +144,56 @@ TEST_F(RanksTest, GatheredParametersAreNotCommunicators) {
                           "parameters"));
   digests_[1].libraries["NCCL"] = 300 * kMiB;
   EXPECT_THAT(Compare().rows[1].causes, ElementsAre("NCCL +300 MiB: a further communicator"));
+}
+
+TEST_F(RanksTest, BuffersOfCollectivesThatAreReleasedLateAreNoDifference) {
+  for (RankDigest& digest : digests_) {
+    digest.by_step.peak_bytes = std::vector<uint64_t>(6, 1000 * kMiB);
+    digest.by_step.categories["communication"] = std::vector<uint64_t>(6, 120 * kMiB);
+    digest.collectives_bytes = 400 * kMiB;
+  }
+  std::vector<uint64_t>& held = digests_[2].by_step.categories["communication"];
+  held[1] = held[2] = 234 * kMiB;
+  More(2, Category::kCommunication, 114);
+  EXPECT_THAT(Compare().outliers, IsEmpty());
+  // Something else is larger, too.
+  More(2, Category::kActivations, 40);
+  EXPECT_THAT(Compare().outliers, ElementsAre(2u));
+  digests_[2].peak_bytes -= 40 * kMiB;
+  // It has them again, or until the end.
+  held = {120 * kMiB, 234 * kMiB, 120 * kMiB, 120 * kMiB, 234 * kMiB, 120 * kMiB};
+  EXPECT_THAT(Compare().outliers, ElementsAre(2u));
+  held = {120 * kMiB, 234 * kMiB, 234 * kMiB, 234 * kMiB, 234 * kMiB, 234 * kMiB};
+  EXPECT_THAT(Compare().outliers, ElementsAre(2u));
+  held = {120 * kMiB, 230 * kMiB, 234 * kMiB, 230 * kMiB, 230 * kMiB, 120 * kMiB};
+  EXPECT_THAT(Compare().outliers, IsEmpty());
+  // The others have not allocated such buffers.
+  digests_[2].collectives_bytes += 114 * kMiB;
+  EXPECT_THAT(Compare().outliers, ElementsAre(2u));
+  digests_[2].collectives_bytes -= 114 * kMiB;
+  // It has less.
+  digests_[2].peak_bytes = 800 * kMiB;
+  EXPECT_THAT(Compare().outliers, ElementsAre(2u));
+}
+
+TEST_F(RanksTest, RanksThatReleaseLateDoNotMakeAnotherOneDiffer) {
+  for (const size_t rank : {0, 1, 2, 3})
+    digests_[rank].by_step.categories["communication"] = std::vector<uint64_t>(6, 120 * kMiB);
+  for (const size_t rank : {1, 2}) {
+    digests_[rank].by_step.categories["communication"][1] = 234 * kMiB;
+    digests_[rank].peak_bytes += 114 * kMiB;
+  }
+  More(3, Category::kActivations, 300);
+  EXPECT_THAT(Compare().outliers, ElementsAre(3u));
+}
+
+TEST_F(RanksTest, RankThatReleasesEarlierThanMostDoesNotDifferEither) {
+  for (RankDigest& digest : digests_) {
+    digest.by_step.categories["communication"] = std::vector<uint64_t>(6, 120 * kMiB);
+    if (digest.rank != 1) digest.by_step.categories["communication"][1] = 234 * kMiB;
+    if (digest.rank != 1) digest.peak_bytes += 114 * kMiB;
+  }
+  EXPECT_THAT(Compare().outliers, IsEmpty());
 }
 
 TEST_F(RanksTest, RanksThatVaryAreNotAllOutliers) {
@@ -273,6 +324,68 @@ TEST_F(RanksTest, StepsAreInJsonIfTheyAreKept) {
   EXPECT_EQ(row["by_step"]["categories"]["activations"], nlohmann::json({3, 4}));
   EXPECT_EQ(row["by_step"]["stacks"]["main"], nlohmann::json({3, 0}));
   EXPECT_FALSE(Parsed(RanksAnswer(Job(), {}))["ranks"][2].contains("by_step"));
+}
+
+TEST_F(RanksTest, SpreadIsThatOfAllRanks) {
+  More(2, Category::kActivations, 300);
+  for (size_t rank = 1; rank < 4; ++rank) {
+    digests_[rank].libraries["NCCL"] = rank * kMiB;
+    digests_[rank].libraries["cuBLAS"] = 8 * kMiB;
+    digests_[rank].reserved_bytes = 2000 * kMiB;
+  }
+  digests_[3].retries = 5;
+  const RankComparison comparison = Compare();
+  const auto is = [](const Spread& spread, uint64_t least, uint64_t median, uint64_t most) {
+    return spread.least == least && spread.median == median && spread.most == most;
+  };
+  EXPECT_TRUE(is(comparison.peak_bytes, 1000 * kMiB, 1000 * kMiB, 1300 * kMiB));
+  EXPECT_TRUE(is(comparison.reserved_bytes, 0, 2000 * kMiB, 2000 * kMiB));
+  EXPECT_TRUE(is(comparison.retries, 0, 0, 5));
+  // A rank without the library has no bytes of it.
+  EXPECT_TRUE(is(comparison.libraries.at("NCCL"), 0, 1 * kMiB, 3 * kMiB));
+  const auto json = Parsed(RanksAnswer(Job(), {}))["spread"];
+  EXPECT_EQ(json["categories"]["activations"],
+            nlohmann::json({{"min", 0}, {"median", 0}, {"max", 300 * kMiB}}));
+  EXPECT_EQ(json["outside"]["cuBLAS"]["max"], 8 * kMiB);
+  EXPECT_FALSE(json["categories"].contains("gradients"));
+  // Those that vary most come first.
+  const std::string text = Text();
+  EXPECT_THAT(text, HasSubstr("least     median       most\npeak "));
+  EXPECT_LT(text.find("\nactivations "), text.find("\noutside: cuBLAS "));
+}
+
+TEST_F(RanksTest, SeveralLinesOfTheDifferenceAreListed) {
+  for (RankDigest& digest : digests_) digest.stacks = {{"a", 50 * kMiB}, {"same", kMiB}};
+  More(2, Category::kActivations, 300, "b");
+  More(2, Category::kActivations, 80, "c");
+  digests_[2].stacks["a"] = 10 * kMiB;
+  digests_[2].stacks["small"] = 1;
+  const auto row = Parsed(RanksAnswer(Job(), {}))["ranks"][2];
+  EXPECT_EQ(row["stacks"][0],
+            nlohmann::json({{"stack", "b"}, {"bytes", 300 * kMiB}, {"median_bytes", 0}}));
+  EXPECT_EQ(row["stacks"][2],
+            nlohmann::json({{"stack", "a"}, {"bytes", 10 * kMiB}, {"median_bytes", 50 * kMiB}}));
+  EXPECT_THAT(row["stacks"], SizeIs(4));
+  // The first is a cause already, and one byte is not worth a line.
+  EXPECT_THAT(Text(), HasSubstr("  +300 MiB by b\n  also +80.0 MiB by c\n  also -40.0 MiB by a\n"));
+  EXPECT_THAT(Text(), Not(HasSubstr("small")));
+  EXPECT_THAT(Parsed(RanksAnswer(Job(), {}))["ranks"][0]["stacks"], IsEmpty());
+}
+
+TEST_F(RanksTest, JsonInPartsIsOneDocument) {
+  digests_[1].host = "a \"host\"\nof two lines";
+  digests_[2].by_step.peak_bytes = {5, 7};
+  const RanksAnswer answer(Job(JobDigests::Keep::kSteps), {"r9.gmt: not a recording"});
+  std::string text;
+  size_t longest = 0;
+  answer.WriteJson([&](std::string_view part) {
+    text += part;
+    longest = std::max(longest, part.size());
+  });
+  EXPECT_EQ(text, answer.Json());
+  EXPECT_LT(longest, text.size() / 2);
+  // Its layout is that of all JSON.
+  EXPECT_EQ(text, nlohmann::ordered_json::parse(text).dump(2) + "\n");
 }
 
 TEST_F(RanksTest, CommandIsNamedOnlyForRecordingsThatAreThere) {

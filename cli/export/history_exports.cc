@@ -19,8 +19,8 @@
 namespace gmt::cli {
 namespace {
 
-using TimelineWriter = void (*)(const analysis::Trace& trace, const interop::Timeline& timeline,
-                                std::ostream& out);
+using TimelineWriter = void (*)(const analysis::Examination& examination,
+                                const interop::Timeline& timeline, std::ostream& out);
 
 absl::StatusOr<int> ExportTimeline(const ExportArguments& arguments, answers::TextForm form,
                                    TimelineWriter write, const char* to_view) {
@@ -31,7 +31,7 @@ absl::StatusOr<int> ExportTimeline(const ExportArguments& arguments, answers::Te
   const answers::Recording& recording = **loaded;
   const interop::Timeline timeline =
       interop::MakeTimeline(recording.examination(), recording.categories());
-  write(recording.trace(), timeline, file->stream());
+  write(recording.examination(), timeline, file->stream());
   if (absl::Status status = file->Commit(); !status.ok()) return status;
   PrintNote(fmt::format("{}: to view: {}", arguments.output, to_view));
   if (timeline.is_thinned) {

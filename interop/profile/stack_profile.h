@@ -1,10 +1,11 @@
 // interop/profile/stack_profile.h
 //
-// The state of a recording at one moment, by stack: what is held at that moment, and what has been
-// allocated until then. For each device only one layer is included (layer_selection.h), so that
-// values add up. Formats of profiles are written from it.
+// The state of a recording at one moment or at several, by stack: what is held at that moment, and
+// what has been allocated until then. For each device only one layer is included
+// (layer_selection.h), so that values add up. Formats of profiles are written from it.
 //
-// Thread safety: pure functions. Cost: a walk over the rows.
+// Thread safety: pure functions. Cost: a walk over the rows, and for several moments memory for
+// each stack at each of them.
 
 #ifndef GMT_INTEROP_PROFILE_STACK_PROFILE_H_
 #define GMT_INTEROP_PROFILE_STACK_PROFILE_H_
@@ -45,6 +46,20 @@ struct StackProfile {
 // Returns NOT_FOUND if the recording has no such moment, device or heap.
 absl::StatusOr<StackProfile> MakeStackProfile(const analysis::Examination& examination,
                                               const ProfileSelection& selection);
+
+// The states of one device.
+struct StackHistory {
+  int32_t device = 0;
+  std::vector<analysis::Instant> instants;  // in order
+  // By heap and stack: a sample for each instant.
+  std::vector<std::vector<StackProfile::Sample>> sites;
+};
+
+// Returns for each device the states at its peak, at snapshots, at the failed allocation that
+// matters most, at the peaks of some steps of the training loop, and at the end: at most
+// kMostInstants, and of snapshots the newest.
+inline constexpr size_t kMostInstants = 32;
+std::vector<StackHistory> MakeStackHistories(const analysis::Examination& examination);
 
 // Returns the frames of a stack without those of the allocator, innermost first. An unknown stack
 // has the one frame "(no stack)".

@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +14,7 @@
 #include "interop/profile/layer_selection.h"
 #include "interop/profile/speedscope.h"
 #include "interop/profile/stack_profile.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::interop {
 namespace {
@@ -82,6 +86,46 @@ TEST_F(TextProfilesTest, SpeedscopeFirstShowsTheHeapThatHoldsMost) {
   const nlohmann::json file = Speedscope("end");
   EXPECT_EQ(file["profiles"][file["activeProfileIndex"].get<size_t>()]["name"],
             "cuda:1 driver: held at end");
+}
+
+TEST_F(TextProfilesTest, StatesAtSeveralMomentsAreThoseOfEachAlone) {
+  ForEachSeed({1, 2, 3}, [&](uint32_t seed) {
+    std::mt19937 random(seed);
+    script_ = EventScript();
+    std::set<uint64_t> live;
+    for (int i = 0; i < 300; ++i) {
+      const uint64_t address = (1 + random() % 30) << 20;
+      if (live.erase(address) > 0) {
+        script_.Free(address);
+      } else {
+        live.insert(address);
+        script_.Alloc(address, 1 + random() % 1000, {"f" + std::to_string(random() % 5), "main"});
+      }
+      if (i % 40 == 0) script_.SnapshotTaken("s" + std::to_string(i));
+    }
+    const analysis::Trace trace = script_.Build();
+    const analysis::Examination examination(trace, script_.definitions());
+    const std::vector<StackHistory> histories = MakeStackHistories(examination);
+    ASSERT_EQ(histories.size(), 1u);
+    ASSERT_GE(histories[0].instants.size(), 8u);
+    for (size_t i = 0; i < histories[0].instants.size(); ++i) {
+      const analysis::At at = analysis::ParseAt(histories[0].instants[i].name).value();
+      std::map<uint32_t, std::vector<int64_t>> wanted, found;  // by stack
+      const auto values = [](const StackProfile::Sample& sample) {
+        return std::vector<int64_t>{sample.alloc_objects, sample.alloc_space, sample.inuse_objects,
+                                    sample.inuse_space};
+      };
+      const auto alone = MakeStackProfile(examination, {at, {}, ""});
+      ASSERT_TRUE(alone.ok()) << alone.status();
+      for (const StackProfile::Sample& sample : alone->samples) {
+        if (sample.alloc_objects > 0) wanted[sample.stack] = values(sample);
+      }
+      for (const auto& site : histories[0].sites) {
+        if (site[i].alloc_objects > 0) found[site[i].stack] = values(site[i]);
+      }
+      EXPECT_EQ(found, wanted) << histories[0].instants[i].name;
+    }
+  });
 }
 
 TEST_F(TextProfilesTest, NothingAllocatedIsAnEmptyProfile) {

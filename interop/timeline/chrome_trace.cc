@@ -85,8 +85,9 @@ int64_t KinetoBaseTime(int64_t unix_ns) {
   return unix_ns / kPeriod_ns * kPeriod_ns;
 }
 
-void WriteChromeTrace(const analysis::Trace& trace, const Timeline& timeline, std::ostream& out) {
-  ChromeTraceWriter(trace, out).Write(timeline);
+void WriteChromeTrace(const analysis::Examination& examination, const Timeline& timeline,
+                      std::ostream& out) {
+  ChromeTraceWriter(examination.trace(), out).Write(timeline);
 }
 
 }  // namespace gmt::interop

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <ostream>
 
-#include "analysis/trace/trace.h"
+#include "analysis/examination/examination.h"
 #include "interop/timeline/timeline.h"
 
 namespace gmt::interop {
@@ -24,7 +24,8 @@ namespace gmt::interop {
 int64_t KinetoBaseTime(int64_t unix_ns);
 
 // The file is ASCII.
-void WriteChromeTrace(const analysis::Trace& trace, const Timeline& timeline, std::ostream& out);
+void WriteChromeTrace(const analysis::Examination& examination, const Timeline& timeline,
+                      std::ostream& out);
 
 }  // namespace gmt::interop
 

@@ -1,29 +1,25 @@
 #include "interop/timeline/perfetto_trace.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl.h>
-
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "format/printable.h"
-#include "proto/perfetto.pb.h"
+#include "interop/profile/stack_profile.h"
+#include "interop/timeline/heap_dumps.h"
+#include "interop/timeline/perfetto_file.h"
 
 namespace gmt::interop {
 namespace {
 
 using perfetto::TrackEvent;
 
-constexpr uint32_t kRealtime = 1, kBoottime = 6;  // ids of clocks
-constexpr uint32_t kSequence = 1;
-constexpr uint32_t kIncrementalStateCleared = 1;
+constexpr uint32_t kEventSequence = 1, kFirstHeapSequence = 2;
 
 class PerfettoWriter {
  public:
-  PerfettoWriter(const analysis::Trace& trace, std::ostream& out)
-      : trace_(trace), file_(&out), coded_(&file_) {}
+  PerfettoWriter(const analysis::Trace& trace, PerfettoFile* file) : trace_(trace), file_(file) {}
 
   void Write(const Timeline& timeline) {
     WriteClocks();
@@ -48,10 +44,11 @@ class PerfettoWriter {
   uint64_t FlowId(uint64_t number) const { return (trace_.pid << 32) + number; }
 
   void WriteClocks() {
-    packet_.set_sequence_flags(kIncrementalStateCleared);
+    packet_.set_sequence_flags(kStateCleared);
     perfetto::ClockSnapshot& snapshot = *packet_.mutable_clock_snapshot();
-    // The time since boot is not recorded. A reader that needs a relation to it gets the same time.
-    for (const uint32_t id : {kRealtime, kBoottime}) {
+    // The time since boot is not recorded. A reader that needs a relation to it gets the same time,
+    // for example for heap dumps, whose times are of the coarse clock.
+    for (const uint32_t id : {kRealtime, kMonotonic, kMonotonicCoarse, kBoottime}) {
       perfetto::ClockSnapshot::Clock& clock = *snapshot.add_clocks();
       clock.set_clock_id(id);
       clock.set_timestamp(static_cast<uint64_t>(trace_.start_unix_ns));
@@ -122,18 +119,10 @@ class PerfettoWriter {
     return event;
   }
 
-  void Emit() {
-    constexpr uint32_t kPacketTag = 1 << 3 | 2;  // field 1 of Trace, a message
-    packet_.set_trusted_packet_sequence_id(kSequence);
-    coded_.WriteTag(kPacketTag);
-    coded_.WriteVarint32(static_cast<uint32_t>(packet_.ByteSizeLong()));
-    packet_.SerializeWithCachedSizes(&coded_);
-    packet_.Clear();
-  }
+  void Emit() { file_->Emit(kEventSequence, &packet_); }
 
   const analysis::Trace& trace_;
-  google::protobuf::io::OstreamOutputStream file_;
-  google::protobuf::io::CodedOutputStream coded_;
+  PerfettoFile* const file_;
   perfetto::TracePacket packet_;
   uint64_t process_ = 0, tracks_ = 0;
   std::set<uint32_t> threads_;  // that have a track
@@ -141,8 +130,14 @@ class PerfettoWriter {
 
 }  // namespace
 
-void WritePerfettoTrace(const analysis::Trace& trace, const Timeline& timeline, std::ostream& out) {
-  PerfettoWriter(trace, out).Write(timeline);
+void WritePerfettoTrace(const analysis::Examination& examination, const Timeline& timeline,
+                        std::ostream& out) {
+  PerfettoFile file(out);
+  PerfettoWriter(examination.trace(), &file).Write(timeline);
+  uint32_t sequence = kFirstHeapSequence;
+  std::set<int64_t> times;
+  for (const StackHistory& history : MakeStackHistories(examination))
+    WriteHeapDumps(examination, history, sequence++, &times, &file);
 }
 
 }  // namespace gmt::interop

@@ -1,8 +1,10 @@
 // interop/timeline/perfetto_trace.h
 //
 // A timeline as a Perfetto trace: a process with a counter track for each curve, a thread track for
-// each thread, and further tracks below the process. All times are of CLOCK_REALTIME, so that
-// traces of several processes and machines can be opened together.
+// each thread, and further tracks below the process. Of each device there is a heap profile: dumps
+// of what is held by stack at some moments (MakeStackHistories), of one layer as in other profiles.
+// All times are of CLOCK_REALTIME, so that traces of several processes and machines can be opened
+// together.
 //
 // Packets are written one by one: the file is never in memory.
 //
@@ -13,12 +15,13 @@
 
 #include <ostream>
 
-#include "analysis/trace/trace.h"
+#include "analysis/examination/examination.h"
 #include "interop/timeline/timeline.h"
 
 namespace gmt::interop {
 
-void WritePerfettoTrace(const analysis::Trace& trace, const Timeline& timeline, std::ostream& out);
+void WritePerfettoTrace(const analysis::Examination& examination, const Timeline& timeline,
+                        std::ostream& out);
 
 }  // namespace gmt::interop
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -48,6 +50,15 @@ class TimelineTest : public ::testing::Test {
   analysis::Trace trace_;
   Timeline timeline_;
 };
+
+perfetto::Trace Written(const analysis::Trace& trace, const format::Definitions& definitions,
+                        const Timeline& timeline) {
+  std::stringstream out;
+  WritePerfettoTrace(analysis::Examination(trace, definitions), timeline, out);
+  perfetto::Trace file;
+  EXPECT_TRUE(file.ParseFromString(out.str()));
+  return file;
+}
 
 TEST_F(TimelineTest, CountersFollowHeapsAndWhatFrameworksReserve) {
   script_.Alloc(0x100000000, 8 * kMiB, {"segment"});
@@ -120,10 +131,7 @@ TEST_F(TimelineTest, PerfettoSlicesEndInnerFirstAndCountersHaveTracks) {
   script_.Alloc(0x1000, kMiB);
   Build();
   trace_.start_unix_ns = 1'700'000'000'000'000'000;
-  std::stringstream out;
-  WritePerfettoTrace(trace_, timeline_, out);
-  perfetto::Trace file;
-  ASSERT_TRUE(file.ParseFromString(out.str()));
+  const perfetto::Trace file = Written(trace_, script_.definitions(), timeline_);
   std::vector<std::string> slices;
   std::vector<int64_t> values;
   uint64_t last_time = 0;
@@ -150,10 +158,8 @@ TEST_F(TimelineTest, ForwardAndBackwardPassesAreLinkedInAnyOrderOfTracks) {
   timeline_.tracks = {{"phases", std::nullopt, {{"backward", 20, 30, 1, true}}, {}},
                       {"phases", std::nullopt, {{"forward", 10, 20, 1, false}}, {}}};
   trace_.pid = 7;
-  std::stringstream perfetto, chrome;
-  WritePerfettoTrace(trace_, timeline_, perfetto);
-  perfetto::Trace file;
-  ASSERT_TRUE(file.ParseFromString(perfetto.str()));
+  std::stringstream chrome;
+  const perfetto::Trace file = Written(trace_, script_.definitions(), timeline_);
   std::vector<uint64_t> begins, ends;
   for (const perfetto::TracePacket& packet : file.packet()) {
     const perfetto::TrackEvent& event = packet.track_event();
@@ -168,7 +174,7 @@ TEST_F(TimelineTest, ForwardAndBackwardPassesAreLinkedInAnyOrderOfTracks) {
   }
   EXPECT_THAT(begins, ElementsAre((uint64_t{7} << 32) + 1));
   EXPECT_EQ(begins, ends);
-  WriteChromeTrace(trace_, timeline_, chrome);
+  WriteChromeTrace(analysis::Examination(trace_, script_.definitions()), timeline_, chrome);
   std::vector<std::string> phases;
   const nlohmann::json written = nlohmann::json::parse(chrome.str());
   for (const auto& event : written["traceEvents"]) {
@@ -183,12 +189,59 @@ TEST_F(TimelineTest, ForwardAndBackwardPassesAreLinkedInAnyOrderOfTracks) {
   EXPECT_THAT(phases, ElementsAre("X", "f", "X", "s"));
 }
 
+TEST_F(TimelineTest, HeapsAreDumpedAtDifferentTimesInSequencesOfTheirOwn) {
+  script_.Alloc(0x1000, kMiB, {"own", "main"});
+  script_.Alloc(0x2000, kMiB, {"own", "main"}).device = 1;
+  script_.Free(0x1000);
+  Build();
+  std::map<uint32_t, std::vector<perfetto::ProfilePacket>> dumps;  // by sequence
+  std::set<uint64_t> times;
+  const perfetto::Trace file = Written(trace_, script_.definitions(), timeline_);
+  for (const auto& packet : file.packet()) {
+    if (!packet.has_profile_packet()) continue;
+    dumps[packet.trusted_packet_sequence_id()].push_back(packet.profile_packet());
+    EXPECT_TRUE(times.insert(packet.profile_packet().process_dumps(0).timestamp()).second);
+  }
+  ASSERT_EQ(dumps.size(), 2u);
+  const std::vector<perfetto::ProfilePacket>& first = dumps.begin()->second;
+  ASSERT_EQ(first.size(), 2u);  // the peak and the end
+  EXPECT_EQ(first[0].process_dumps(0).heap_name(), "cuda.device0");
+  EXPECT_EQ(first[0].process_dumps(0).samples(0).self_freed(), 0u);
+  EXPECT_EQ(first[1].index(), 1u);
+  EXPECT_EQ(first[1].process_dumps(0).samples(0).self_allocated(), kMiB);
+  EXPECT_EQ(first[1].process_dumps(0).samples(0).self_freed(), kMiB);
+  // The other device's allocation is at its peak until the end, which is not a change.
+  EXPECT_EQ(dumps.rbegin()->second.back().process_dumps(0).samples_size(), 0);
+}
+
+TEST_F(TimelineTest, StacksThatDifferInAllocatorFramesAreOneOfAHeapProfile) {
+  script_.Alloc(0x1000, kMiB, {"cudaMalloc", "own", "main"});
+  script_.Alloc(0x200000, kMiB, {"cudaMallocAsync", "own", "main"});
+  script_.Alloc(0x400000, kMiB, {"other", "main"});
+  Build();
+  std::map<uint64_t, std::string> functions;
+  std::vector<std::string> stacks;
+  std::map<uint64_t, uint64_t> function_of;
+  const perfetto::Trace file = Written(trace_, script_.definitions(), timeline_);
+  for (const auto& packet : file.packet()) {
+    for (const auto& name : packet.interned_data().function_names())
+      functions[name.iid()] = name.str();
+    for (const auto& frame : packet.interned_data().frames())
+      function_of[frame.iid()] = frame.function_name_id();
+    for (const auto& stack : packet.interned_data().callstacks()) {
+      std::string& text = stacks.emplace_back();
+      for (const uint64_t frame : stack.frame_ids()) text += functions[function_of[frame]] + " ";
+    }
+  }
+  EXPECT_THAT(stacks, ::testing::UnorderedElementsAre("main own ", "main other "));
+}
+
 TEST_F(TimelineTest, ChromeTimesAreThoseSince1970) {
   script_.Alloc(0x1000, kMiB);
   Build();
   trace_.start_unix_ns = 1'700'000'000'123'456'789;
   std::stringstream out;
-  WriteChromeTrace(trace_, timeline_, out);
+  WriteChromeTrace(analysis::Examination(trace_, script_.definitions()), timeline_, out);
   const nlohmann::json file = nlohmann::json::parse(out.str());
   const auto& event = file["traceEvents"][0];
   EXPECT_EQ(event["ph"], "C");

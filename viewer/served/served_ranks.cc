@@ -87,7 +87,7 @@ Json ServedRanks::CompareKnown() const {
     rows.push_back(RankRowJson(row, numbers[row.added], comparison.steps_per_group));
   return {{"headline", answer.Verdict()},
           {"steps_per_group", comparison.steps_per_group},
-          {"median_peak_bytes", comparison.median_peak_bytes},
+          {"median_peak_bytes", comparison.peak_bytes.median},
           {"median_step_peaks", comparison.median_step_peaks},
           {"rows", std::move(rows)},
           {"outliers", comparison.outliers}};

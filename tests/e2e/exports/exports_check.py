@@ -263,6 +263,87 @@ def perfetto_traces_show_steps_and_failures(exporter):
     return None
 
 
+class HeapProfile:
+    """The dumps of one heap in a Perfetto trace, read as trace_processor does: dumps hold sums since the start, and only those of
+    stacks that have changed."""
+
+    def __init__(self):
+        self.interned = {}  # by kind, then by iid
+        self.held, self.dumps = collections.Counter(), []  # bytes by stack: now, and at each (time, name of the heap)
+        self.sums = {}
+        self.next_index, self.is_open = 0, False
+
+    def take(self, packet):
+        assert packet.sequence_flags == (2 if self.interned else 1), packet
+        for kind in ("function_names", "source_paths", "mapping_paths", "mappings", "frames", "callstacks"):
+            known = self.interned.setdefault(kind, {})
+            for entry in getattr(packet.interned_data, kind):
+                assert entry.iid > 0 and entry.iid not in known, (kind, entry)
+                known[entry.iid] = entry
+        if not packet.HasField("profile_packet"):
+            return
+        assert packet.profile_packet.index == self.next_index, packet
+        self.next_index += 1
+        (heap,) = packet.profile_packet.process_dumps
+        assert heap.sampling_interval_bytes == heap.orig_sampling_interval_bytes == 1 and ":" not in heap.heap_name, heap
+        assert heap.timestamp == packet.timestamp, packet
+        for sample in heap.samples:
+            sums = (sample.self_allocated, sample.self_freed, sample.alloc_count, sample.free_count)
+            before = self.sums.setdefault(sample.callstack_id, (0, 0, 0, 0))
+            assert sums != before and all(now >= then for now, then in zip(sums, before)), (sample, before)
+            self.sums[sample.callstack_id] = sums
+            self.held[self.stack(sample.callstack_id)] = sums[0] - sums[1]
+        if not packet.profile_packet.continued:
+            self.dumps.append((heap.timestamp, heap.heap_name, +self.held))
+
+    def stack(self, iid):
+        """Returns a stack as `export --format folded` writes it."""
+        return ";".join(map(self.frame, self.interned["callstacks"][iid].frame_ids))
+
+    def frame(self, iid):
+        frame = self.interned["frames"][iid]
+        assert frame.rel_pc and self.interned["mappings"][frame.mapping_id].path_string_ids[0] in self.interned["mapping_paths"], frame
+        name = self.interned["function_names"][frame.function_name_id].str.decode()
+        if frame.source_path_iid:
+            path = self.interned["source_paths"][frame.source_path_iid].str.decode()
+            name += f" ({path.rsplit('/', 1)[-1]}" + (f":{frame.line_number})" if frame.line_number else ")")
+        return name.replace(";", ":")
+
+
+def perfetto_heap_profiles_are_those_of_folded_stacks(exporter):
+    checked = 0
+    for log in exporter.logs:
+        packets = perfetto_packets(exporter.export("perfetto", log))
+        if packets is None:
+            return "skipped: Perfetto's package is not installed: run scripts/setup --test"
+        # Without a relation of these clocks, dumps are dropped.
+        assert {clock.clock_id for clock in packets[0].clock_snapshot.clocks} == {1, 3, 4, 6}, log
+        heaps = collections.defaultdict(HeapProfile)
+        for packet in packets:
+            if packet.HasField("interned_data") or packet.HasField("profile_packet"):
+                heaps[packet.trusted_packet_sequence_id].take(packet)
+        assert 1 not in heaps, "the sequence of the other packets"
+        dumps = [(t, name) for heap in heaps.values() for t, name, _ in heap.dumps]
+        assert len({t for t, _ in dumps}) == len(dumps) <= 32 * len(heaps), dumps
+        assert all(len({name for _, name, _ in heap.dumps}) == 1 for heap in heaps.values()), dumps
+        assert len({name for _, name in dumps}) == len(heaps), dumps
+        folded = {}
+        for at in ("peak", "end"):
+            for line in exporter.export("folded", log, "--at", at).read_text(encoding="utf-8").splitlines():
+                (device, _, stack), held = line.rsplit(" ", 1)[0].split(";", 2), int(line.rsplit(" ", 1)[1])
+                folded.setdefault((at, device), collections.Counter())[stack] += held
+        for heap in heaps.values():
+            device = heap.dumps[0][1].replace("cuda.device", "cuda:")
+            states = [held for _, _, held in heap.dumps]
+            assert states[-1] == folded.get(("end", device), {}), (log, states[-1], folded)
+            assert folded[("peak", device)] in states, (log, device, states)
+            checked += 1
+        assert {device for at, device in folded if at == "peak"} <= {
+            heap.dumps[0][1].replace("cuda.device", "cuda:") for heap in heaps.values()}, (log, dumps)
+    assert checked >= 5, checked
+    return None
+
+
 def heaptrack_print_agrees_with_the_report(exporter):
     program = shutil.which("heaptrack_print")
     if program is None:
@@ -342,6 +423,7 @@ def main():
              rows_of_csv_and_jsonl_are_those_of_query_and_report, every_table_can_be_written_as_csv_and_jsonl,
              allocations_of_one_heap_or_device_can_be_selected,
              perfetto_traces_have_the_peaks_of_the_report, perfetto_traces_show_steps_and_failures,
+             perfetto_heap_profiles_are_those_of_folded_stacks,
              heaptrack_print_agrees_with_the_report, heaptrack_files_of_several_gpus_are_refused,
              list_names_every_format_of_the_documentation, options_that_a_format_does_not_take_are_refused]
     failed = 0

@@ -58,7 +58,7 @@ def main():
     evaluation = Evaluation("ranks", "The rank that differs", seeds=1, quick_seeds=1)
     runs = Runs(evaluation)
     jobs, worlds = (QUICK, (4,)) if evaluation.options.quick else (JOBS, WORLDS)
-    rows, right_rank, named, quiet, planted, alike = [], 0, 0, 0, 0, 0
+    rows, right_rank, named, alone, quiet, planted, alike = [], 0, 0, 0, 0, 0, 0
     for parallel, causes in jobs.items():
         for cause in causes:
             for world in worlds:
@@ -76,6 +76,7 @@ def main():
                         is_right = is_first and any(re.search(CAUSES[cause], text) for text in outliers[0]["causes"])
                         right_rank += is_first
                         named += is_right
+                        alone += all(row["rank"] == culprit for row in outliers)
                     rows.append((parallel, world, cause, f"rank {culprit}" if cause != "none" else "", words, "yes" if is_right else "**no**"))
                     if not is_right or evaluation.repeating:
                         evaluation.missed(seed, f"{parallel}, {world} ranks, {cause} in rank {culprit}: {words}")
@@ -87,6 +88,7 @@ def main():
     evaluation.table(("parallel", "ranks", "planted", "in", "answer", "right"), rows)
     evaluation.at_least("cause and rank are named", named, planted, 0.95)
     evaluation.at_least("the rank is named", right_rank, planted, 0.95)
+    evaluation.at_least("no other rank is named", alone, planted, 0.95)
     evaluation.at_least("jobs without a difference: all agree", quiet, alike, 1)
     return evaluation.finish()
 

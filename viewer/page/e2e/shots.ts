@@ -1,12 +1,14 @@
-// Takes one picture per view of the page at URL: shots.ts URL FOLDER. For docs/img;
+// Takes pictures of the views of the page at URL: shots.ts URL FOLDER programs|job. For docs/img;
 // scripts/screenshots records what they show.
 
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { launch, TestPage } from './page';
 
-const [url, folder] = process.argv.slice(2);
-if (url === undefined || folder === undefined) throw new Error('usage: shots.ts URL FOLDER');
+const [url, folder, shown] = process.argv.slice(2);
+if (url === undefined || folder === undefined || (shown !== 'programs' && shown !== 'job')) {
+  throw new Error('usage: shots.ts URL FOLDER programs|job');
+}
 mkdirSync(folder, { recursive: true });
 
 // Files in the order in which they were passed to the program.
@@ -21,7 +23,7 @@ interface Shot {
   readonly prepare?: (test: TestPage) => Promise<void>;
 }
 
-const SHOTS: readonly Shot[] = [
+const PROGRAMS: readonly Shot[] = [
   { name: 'overview', address: { view: 'overview', file: LEAK } },
   { name: 'timeline', address: { view: 'timeline', file: TRAIN } },
   { name: 'timeline_dark', address: { view: 'timeline', file: TRAIN }, scheme: 'dark' },
@@ -40,6 +42,10 @@ const SHOTS: readonly Shot[] = [
   { name: 'fragmentation', address: { view: 'frag', file: CHECKPOINTED } },
   { name: 'compare', address: { view: 'compare', file: TRAIN, other: CHECKPOINTED } },
   { name: 'lanes', address: { view: 'lanes', file: TRAIN, lanes_toggled: `${TRAIN}.1_${CHECKPOINTED}.1` } },
+];
+// Of a job with several ranks.
+const JOB: readonly Shot[] = [
+  { name: 'ranks', address: { view: 'ranks' }, height: 400 },
 ];
 
 async function selectRange(test: TestPage): Promise<void> {
@@ -71,7 +77,7 @@ async function clickBlock(test: TestPage): Promise<void> {
 }
 
 const browser = await launch();
-for (const { name, address, scheme, height, prepare } of SHOTS) {
+for (const { name, address, scheme, height, prepare } of shown === 'job' ? JOB : PROGRAMS) {
   const fragment = Object.entries({ v: 1, ...address }).map(([key, value]) => `${key}=${value}`).join('&');
   const test = await TestPage.open(browser, { url: `${url}#${fragment}`, colorScheme: scheme ?? 'light', width: 1200, height: height ?? 680 });
   await test.page.waitForFunction(() => window.gmtTest?.state().progress?.files.every((file) => file.state === 'ready') ?? false);
