@@ -127,7 +127,7 @@ TEST_F(BatchShapesTest, EvaluationThatMakesItsInputsHasItsOwnNumberOfSamples) {
   script_.FreeBlock(last_);
   Hold(Category::kTemporaries, "[21, 16, 48, 48]", 524288, "evaluate");
   script_.FreeBlock(last_);
-  const RowId cast = Hold(Category::kTemporaries, "[16, 3, 3]", 512, "cast");
+  const RowId cast = Hold(Category::kTemporaries, "[19, 3, 3]", 512, "cast");
   script_.FreeBlock(last_);
   script_.Mark("step", 1);
   Hold(Category::kInputs, "[8, 3, 64, 64]", 393216);
