@@ -66,8 +66,8 @@ void BatchShapes::FindSizes(const Categories& categories, int32_t device) {
   if (batch_->tokens == 0) FindOtherSamples(device);
 }
 
-// An evaluation may make its inputs itself, so that none are known as inputs: most of its memory has
-// their number of samples as the first dimension.
+// An evaluation may make its inputs itself, so that none are known as inputs: most of its memory
+// has their number of samples as the first dimension.
 void BatchShapes::FindOtherSamples(int32_t device) {
   absl::flat_hash_map<uint64_t, uint64_t> bytes_by_first;
   uint64_t bytes = 0;

@@ -154,8 +154,7 @@ TEST(DriverGraphNodesTest, ExecutableIsUpdatedIfItHasAsManyLaunches) {
     CUgraphExecUpdateResultInfo result = {};
     EXPECT_EQ(cuGraphExecUpdate(executable, equal, &result), CUDA_SUCCESS);
     EXPECT_EQ(result.result, CU_GRAPH_EXEC_UPDATE_SUCCESS);
-    EXPECT_EQ(cuGraphExecUpdate(executable, longer, &result),
-              CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+    EXPECT_EQ(cuGraphExecUpdate(executable, longer, &result), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
     EXPECT_EQ(result.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
     EXPECT_EQ(Launches(executable), 1);
   });
