@@ -282,7 +282,11 @@ TorchThread* NoteTensor(TorchThread* t, const KnownLayouts::Known& layout) {
   const WriteGuard p(IfRolesAreWanted(recording));
   TorchThread* const t = p == nullptr ? nullptr : p->torch.threads.Here();
   if (t == nullptr) return nullptr;
-  const KnownLayouts::Known layout = t->layouts.Add(request, p->identity, p->map.texts());
+  if (t->layouts == nullptr) t->layouts = p->torch.layouts.Take();
+  const session::TextTable texts = p->map.texts();
+  const KnownLayouts::Known layout = t->layouts != nullptr
+                                         ? t->layouts->Add(request, p->identity, texts)
+                                         : KnownLayouts::Describe(request, texts);
   return layout.bytes == 0 ? nullptr : NoteTensor(t, layout);
 }
 
@@ -290,8 +294,8 @@ TorchThread* NoteTensor(TorchThread* t, const KnownLayouts::Known& layout) {
 [[gnu::always_inline]] inline TorchThread* BeginTensor(const TensorRequest& request) {
   Process* const p = IfRolesAreWanted(Process::IfRecording());
   TorchThread* const t = p == nullptr ? nullptr : p->torch.threads.IfThere();
-  if (t == nullptr) return BeginNewTensor(request);
-  const KnownLayouts::Known* const layout = t->layouts.Find(request, p->identity);
+  if (t == nullptr || t->layouts == nullptr) return BeginNewTensor(request);
+  const KnownLayouts::Known* const layout = t->layouts->Find(request, p->identity);
   return layout == nullptr ? BeginNewTensor(request) : NoteTensor(t, *layout);
 }
 

@@ -1,6 +1,10 @@
 // Tests what is recorded of PyTorch, with fake libraries that call each other as PyTorch's do. The
 // real ones are tested in tests/e2e/torch.
 
+#include <memory>
+#include <random>
+#include <set>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "preload/testing/traced_program.h"
@@ -449,6 +453,14 @@ TEST(KnownLayoutsTest, EachRequestHasItsOwnLayoutHoweverTheyAlternate) {
       }
     }
   });
+}
+
+TEST(KnownLayoutsTest, PoolHasATableForEachOfTheFirstThreads) {
+  const auto pool = std::make_unique<KnownLayoutsPool>();
+  std::set<KnownLayouts*> taken;
+  while (KnownLayouts* layouts = pool->Take()) taken.insert(layouts);
+  EXPECT_THAT(taken, SizeIs(32));
+  EXPECT_EQ(pool->Take(), nullptr);
 }
 
 TEST(KnownLayoutsTest, IsFoundAgainInTheSameRecordingOnly) {

@@ -142,7 +142,7 @@ class RangeTableMaker {
       if (!by_kind[kind].is_there) continue;
       RangeRow row = RowOf(kinds_.examples()[kind]);
       const auto [found, is_new] = by_id.try_emplace(row.id, groups_.size());
-      if (is_new) groups_.push_back({std::move(row)});
+      if (is_new) groups_.push_back({std::move(row), {}, 0, {}});
       Add(by_kind[kind], StacksOf(kind), groups_[found->second]);
     }
     for (RangeGroup& group : groups_) group.row.amounts = group.amounts.Result();

@@ -4,12 +4,17 @@
 // the session. A training step requests the same few dozen again and again, and recognizing one
 // costs less than describing it and finding the description in the session's table of texts.
 //
-// Thread safety: belongs to one thread. All-zero bytes: no layout is known.
+// Each of the first threads that request tensors has one (KnownLayoutsPool).
+//
+// Thread safety: belongs to one thread. KnownLayoutsPool: any thread; lock-free. All-zero bytes: no
+// layout is known, all of the pool is free.
 
 #ifndef GMT_PRELOAD_TORCH_STATE_KNOWN_LAYOUTS_H_
 #define GMT_PRELOAD_TORCH_STATE_KNOWN_LAYOUTS_H_
 
 #include <stdint.h>
+
+#include <atomic>
 
 #include "preload/torch/state/tensor_layout.h"
 #include "session/layout.h"
@@ -34,13 +39,17 @@ class KnownLayouts {
     return nullptr;
   }
 
-  // Describes the tensor in `texts`, those of the recording with that identity.
-  Known Add(const TensorRequest& request, uint32_t identity, const session::TextTable& texts) {
+  // Describes the tensor in `texts`.
+  static Known Describe(const TensorRequest& request, const session::TextTable& texts) {
     session::TensorLayout layout;
     if (!DescribeTensor(request, &layout)) return {};
-    const Known known = {layout.bytes,
-                         texts.Intern({reinterpret_cast<const char*>(&layout), sizeof(layout)})};
-    if (request.dimensions > kDimensions) return known;
+    return {layout.bytes, texts.Intern({reinterpret_cast<const char*>(&layout), sizeof(layout)})};
+  }
+
+  // Same, for the recording with that identity, so that Find() finds it.
+  Known Add(const TensorRequest& request, uint32_t identity, const session::TextTable& texts) {
+    const Known known = Describe(request, texts);
+    if (known.bytes == 0 || request.dimensions > kDimensions) return known;
     Entry* const entries = sets_[SetOf(request)].entries;
     entries[1] = entries[0];
     entries[0].key = KeyOf(request, identity);
@@ -96,6 +105,23 @@ class KnownLayouts {
   }
 
   Set sets_[1 << kBits];
+};
+
+// A program has few threads that request tensors: its own, and one of autograd for each device.
+class KnownLayoutsPool {
+ public:
+  // Returns nullptr if none is left. What it returns is never returned to the pool.
+  KnownLayouts* Take() {
+    if (taken_.load(std::memory_order_relaxed) >= kSize) return nullptr;
+    const uint32_t number = taken_.fetch_add(1, std::memory_order_relaxed);
+    return number < kSize ? &all_[number] : nullptr;
+  }
+
+ private:
+  static constexpr uint32_t kSize = 32;
+
+  std::atomic<uint32_t> taken_;
+  KnownLayouts all_[kSize];
 };
 
 }  // namespace gmt::preload

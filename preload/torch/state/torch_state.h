@@ -34,6 +34,7 @@ struct TorchState {
   OpenRanges open_ranges;
   TensorMemory tensors;
   TorchThreads threads;
+  KnownLayoutsPool layouts;
   NodeClasses node_classes;
   LibraryRange autograd;  // the library of PyTorch's built-in nodes, libtorch_cpu
   NodeSaves node_saves;

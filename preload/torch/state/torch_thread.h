@@ -43,7 +43,7 @@ struct TorchThread {
   // Text of the session: the layout of the tensor whose memory is being allocated; 0: none.
   uint32_t tensor_layout;
   uint32_t save_count;
-  KnownLayouts layouts;
+  KnownLayouts* layouts;  // from KnownLayoutsPool; nullptr: none
   uint64_t tensor_bytes;  // size of the tensor whose memory is being allocated
   uint64_t tensor_block;  // the memory that it received
   uint64_t freed_block;   // the last block freed by this thread
