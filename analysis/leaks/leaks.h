@@ -86,7 +86,7 @@ struct BenignGrowth {
   std::optional<FrameText> frame;
   uint32_t stack = 0;
   uint64_t bytes = 0;
-  double bytes_per_cycle = 0;  // if it goes on until what it belongs to ends; otherwise 0
+  double bytes_per_cycle = 0;    // if it goes on until what it belongs to ends; otherwise 0
   std::optional<uint64_t> room;  // bytes until its device is full; nullopt: not known
 };
 
