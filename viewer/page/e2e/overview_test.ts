@@ -101,6 +101,13 @@ for (const transport of ['view', 'export'] satisfies Transport[]) {
       });
     });
 
+    it('of a recording that is too short to be certain says that nothing was found', async () => {
+      await open('short', async (test) => {
+        expect(await headings(test)).toEqual([expect.stringMatching(/^Nothing wrong was found[.:]/)]);
+        expect((await badges(test)).Leaks).toBe('?');
+      });
+    });
+
     it('of a recording with nothing wrong says so, how much room there was, and what was checked', async () => {
       await open('clean', async (test) => {
         expect(await headings(test)).toEqual(['Nothing is wrong: 69.7 GiB of headroom on GPU 0.']);

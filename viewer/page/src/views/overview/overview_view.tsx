@@ -57,7 +57,7 @@ function Verdict({ overview, links }: { readonly overview: Overview; readonly li
     <section class="verdict" aria-label="Verdict">
       {isComplete && problems.length === 0 && (
         <div class="problem calm">
-          <h2>Nothing is wrong{headroom === null ? '.' : `: ${headroomWords(headroom)}.`}</h2>
+          <h2>{checked.every(({ mood }) => mood === 'calm') ? 'Nothing is wrong' : 'Nothing wrong was found'}{headroom === null ? '.' : `: ${headroomWords(headroom)}.`}</h2>
           {headroom !== null && <p class="muted">{headroomDetails(headroom)}</p>}
         </div>
       )}
