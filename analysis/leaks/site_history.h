@@ -63,9 +63,8 @@ class Bursts {
  public:
   // `held`: number of blocks held before this one is freed.
   void AddFree(uint32_t cycle, uint32_t birth_cycle, uint64_t held);
-  // The number of cycles that freed most blocks of at least kLeastCycles earlier ones.
-  uint32_t count() const { return count_; }
-  // Whether such cycles freed nearly all blocks that outlived their own.
+  // Whether several cycles freed nearly all blocks that outlived their own cycle, each of them most
+  // of what was held then, from at least kLeastCycles cycles.
   bool are_usual() const { return count_ >= kLeastBursts && 4 * freed_ >= 3 * freed_later_; }
   // REQUIRES: are_usual().
   uint32_t CyclesBetween() const { return (last_ - first_) / (count_ - 1); }

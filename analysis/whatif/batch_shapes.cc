@@ -6,7 +6,9 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr size_t kLeastDimensions = 3;  // of tensors whose first dimension is taken for samples
+// What FindOtherSamples() takes for the number of samples: the first dimension of tensors with at
+// least so many dimensions, if this share of their bytes has it.
+constexpr size_t kLeastDimensions = 3;
 constexpr double kMostBytes = 0.7;
 
 }  // namespace

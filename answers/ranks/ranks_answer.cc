@@ -230,7 +230,7 @@ std::string RanksAnswer::Text(const Terminal& terminal, size_t top) const {
   if (rows.size() < comparison_.rows.size())
     line(fmt::format("and {} more: --top {}", comparison_.rows.size() - rows.size(),
                      comparison_.rows.size()));
-  // Of two ranks, the median is the least.
+  // With two ranks, the median would be the least.
   if (comparison_.rows.size() > 2) text += "\n" + SpreadText(comparison_);
   const size_t explained = top == 0 ? kOutliersShown : comparison_.outliers.size();
   for (size_t i = 0; i < std::min(explained, comparison_.outliers.size()); ++i) {

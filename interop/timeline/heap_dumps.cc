@@ -182,7 +182,7 @@ class HeapDumpWriter {
     packet_.set_timestamp(UnixTime(t_ns));
     packet_.set_timestamp_clock_id(kRealtime);
     file_->Emit(sequence_, &packet_);
-    packet_.set_sequence_flags(kNeedsState);  // of the next packet
+    packet_.set_sequence_flags(kNeedsState);  // for the next packet
   }
 
   uint64_t UnixTime(int64_t t_ns) const {

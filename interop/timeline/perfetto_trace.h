@@ -1,8 +1,8 @@
 // interop/timeline/perfetto_trace.h
 //
 // A timeline as a Perfetto trace: a process with a counter track for each curve, a thread track for
-// each thread, and further tracks below the process. Of each device there is a heap profile: dumps
-// of what is held by stack at some moments (MakeStackHistories), of one layer as in other profiles.
+// each thread, and further tracks below the process. Each device has a heap profile, which shows
+// what is held by stack at some moments (MakeStackHistories), in one layer as in other profiles.
 // All times are of CLOCK_REALTIME, so that traces of several processes and machines can be opened
 // together.
 //

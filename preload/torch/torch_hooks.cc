@@ -138,9 +138,9 @@ uint64_t SequenceNumber::operator()() const {
 }
 
 void EndNode(Scope* scope) {
-  const Process* p = Process::IfRecording();
+  Process* const p = Process::IfRecording();
   if (p == nullptr) return;
-  if (TorchThread* t = ThreadIfRecording(); t != nullptr) {
+  if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) {
     t->is_accumulating = false;
     t->releases.End();
   }

@@ -17,8 +17,8 @@ namespace gmt::preload {
 // A tensor as PyTorch's functions receive it. Does not own the arrays.
 struct TensorRequest {
   int8_t dtype;            // at::ScalarType
-  const int64_t* sizes;    // of each dimension
-  const int64_t* strides;  // of each dimension, in elements; nullptr for a dense tensor
+  const int64_t* sizes;    // one for each dimension
+  const int64_t* strides;  // likewise, in elements; nullptr for a dense tensor
   uint64_t dimensions;
 };
 

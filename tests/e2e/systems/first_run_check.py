@@ -119,7 +119,7 @@ def check_unwinder(system, glibc):
     counts = oracle_counts(system, ["python3", "-c", unwind_check.PYTHON.replace("ROUNDS", "1")], UNWIND_ORACLE_EVERY="7",
                            PYTHONMALLOC="malloc")
     assert counts["compared"] >= 5000 and counts["deepest"] > 60, counts
-    # Before glibc 2.35, a library that was just loaded has no tables yet, if nobody notes new stacks (docs/unwinding.md).
+    # Before glibc 2.35, the tables of a library that was just loaded may not be known yet (docs/unwinding.md).
     limit = 0 if tuple(map(int, glibc.split("."))) >= (2, 35) else counts["compared"] * 0.1
     assert counts["truncated"] <= limit, counts
     return compared + counts["compared"]

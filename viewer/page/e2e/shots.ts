@@ -43,7 +43,7 @@ const PROGRAMS: readonly Shot[] = [
   { name: 'compare', address: { view: 'compare', file: TRAIN, other: CHECKPOINTED } },
   { name: 'lanes', address: { view: 'lanes', file: TRAIN, lanes_toggled: `${TRAIN}.1_${CHECKPOINTED}.1` } },
 ];
-// Of a job with several ranks.
+// The views that need a job with several ranks.
 const JOB: readonly Shot[] = [
   { name: 'ranks', address: { view: 'ranks' }, height: 400 },
 ];
