@@ -224,6 +224,22 @@ void Categorizer::CountSizes() {
   for (RowId row = 0; row < trace_.rows.count(); ++row) {
     if (outlives[row_groups_[row]]) sizes_.AddGradient(SizeOf(row), lives_.PassOf(row));
   }
+  adds_gradients_ =
+      lives_.has_backward() && std::find(outlives.begin(), outlives.end(), true) == outlives.end();
+  if (adds_gradients_) CountAddedGradients();
+}
+
+// AccumulateGrad frees a gradient once it is added to the one of an earlier pass.
+void Categorizer::CountAddedGradients() {
+  for (RowId row = 0; row < trace_.rows.count(); ++row) {
+    const Group& group = groups_[row_groups_[row]];
+    const RowLife& life = group.life;
+    const bool ends_in_pass =
+        IsShort(life.life) || life.dies_at_once;  // the last one ends after it
+    if (group.kind == Kind::kBlock && !group.from_before && life.born == Born::kBackward &&
+        ends_in_pass)
+      added_.AddGradient(SizeOf(row), lives_.PassOf(row));
+  }
 }
 
 // ---- Decisions ----------------------------------------------------------------------------------
@@ -302,147 +318,6 @@ void Categorizer::AssignRows() {
   for (const Decision& decision : decisions_) of_groups.push_back(Assigned(decision));
   assignments_.reserve(row_groups_.size());
   for (const uint32_t group : row_groups_) assignments_.push_back(of_groups[group]);
-}
-
-// A block without a stack that existed before the recording.
-bool Categorizer::IsHeldFromBefore(RowId row) const {
-  const Group& group = groups_[row_groups_[row]];
-  return group.from_before && group.kind == Kind::kBlock && group.stack == 0 &&
-         !group.in_private_pool;
-}
-
-// Memory left by the step that was under way is freed soon. It includes gradients, of parameters'
-// sizes.
-bool Categorizer::IsFreedSoon(RowId row) const {
-  const RowLife& life = groups_[row_groups_[row]].life;
-  if (life.life != Lifespan::kOpen) return life.life != Lifespan::kLong;
-  const bool no_phase_since = !life.crosses_backward && !life.crosses_optimizer;
-  return trace_.rows.death[row] != kNever && no_phase_since;
-}
-
-Categorizer::HeldBySize Categorizer::HeldFromBefore() const {
-  const Rows& rows = trace_.rows;
-  HeldBySize by_size;
-  for (RowId row = 0; row < rows.count(); ++row) {
-    if (!IsHeldFromBefore(row) || IsFreedSoon(row) || IsFreedByOptimizer(row)) continue;
-    by_size[sizes_.GradientsFor(SizeOf(row))].push_back(row);
-  }
-  // Parameters were allocated first. Blocks whose size is only close come last, the closest first,
-  // because they may be something else.
-  for (auto& [size, held] : by_size) {
-    const auto distance = [&, of = size](RowId row) {
-      return std::max(SizeOf(row), of) - std::min(SizeOf(row), of);
-    };
-    std::sort(held.begin(), held.end(), [&](RowId a, RowId b) {
-      return std::pair(distance(a), rows.address[a]) < std::pair(distance(b), rows.address[b]);
-    });
-  }
-  return by_size;
-}
-
-// Returns the number of the optimizer's tensors per parameter: two for Adam, one for momentum.
-// Decided by majority over the parameters: there may be more blocks of a size, which are something
-// else.
-uint64_t Categorizer::TensorsOfState(const HeldBySize& held) const {
-  constexpr uint64_t kMostTensors = 3;  // AMSGrad's number
-  std::array<uint64_t, kMostTensors + 1> votes{};
-  for (const auto& [size, rows] : held) {
-    const uint64_t gradients = sizes_.UsualGradientsOf(size);
-    if (gradients == 0 || rows.size() < gradients) continue;
-    votes[std::min<uint64_t>(rows.size() / gradients - 1, kMostTensors)] += gradients;
-  }
-  return static_cast<uint64_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
-}
-
-bool Categorizer::IsFreedByZeroGrad(RowId row) {
-  const uint32_t stack = trace_.rows.FreeStack(row);
-  if (stack == 0) return false;
-  const auto [known, is_new] = zero_grads_.try_emplace(stack);
-  if (is_new) {
-    const std::vector<FrameText> frames = DescribeStack(examination_.definitions(), stack);
-    known->second = std::any_of(frames.begin(), frames.end(), [](const FrameText& frame) {
-      return frame.function.ends_with("zero_grad") &&
-             frame.file.find("torch/") != std::string::npos;
-    });
-  }
-  return known->second;
-}
-
-// Whether an optimizer frees it that allocates the same size and keeps it: new state replaces old.
-bool Categorizer::IsFreedByOptimizer(RowId row) const {
-  const bool in_optimizer = groups_[row_groups_[row]].life.dies_optimizer ||
-                            phases_.Of(trace_.rows.FreeStack(row)) == StackPhase::kOptimizer;
-  return in_optimizer && sizes_of_state_.contains(SizeOf(row));
-}
-
-// Decides by what frees the row. If no training was recorded, what stays are parameters.
-Categorizer::Decision Categorizer::OfRowFromBefore(RowId row) {
-  if (IsFreedByZeroGrad(row))
-    return {Category::kGradients, Confidence::kHigh, "held from before, freed by zero_grad", true};
-  if (IsFreedByOptimizer(row)) {
-    return {Category::kOptimizerState, Confidence::kMedium,
-            "held from before, replaced by the optimizer", true};
-  }
-  if (!lives_.has_training() && groups_[row_groups_[row]].is_open() && calls_modules_) {
-    return {Category::kParameters, Confidence::kLow,
-            "held from before and throughout; no training step was recorded", true};
-  }
-  const bool is_old_gradient = IsFreedSoon(row) && !lives_.Of(row).crosses_backward &&
-                               sizes_.UsualGradientsOf(SizeOf(row)) > 0;
-  if (is_old_gradient) {
-    return {Category::kGradients, Confidence::kLow,
-            "held from before, freed before the backward pass; of a gradient's size", true};
-  }
-  const Category so_far = assignments_[row].category;
-  if (IsFreedSoon(row) && (so_far == Category::kParameters || so_far == Category::kOptimizerState))
-    return {Category::kUnknown, Confidence::kLow, "held from before; freed soon", true};
-  return {};
-}
-
-void Categorizer::AssignRowsFromBefore() {
-  AssignRowsBySizeOfGradients();
-  for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    if (!IsHeldFromBefore(row) || trace_.rows.Roles(row) != 0) continue;
-    const Decision decision = OfRowFromBefore(row);
-    if (decision.is_made) assignments_[row] = Assigned(decision);
-  }
-}
-
-// For each size, as many blocks as a backward pass leaves gradients are parameters, or those for
-// which PyTorch reported that role. As many again per tensor of the optimizer are its state.
-// Further blocks of that size are unknown.
-void Categorizer::AssignRowsBySizeOfGradients() {
-  const HeldBySize by_size = HeldFromBefore();
-  const uint64_t tensors = TensorsOfState(by_size);
-  for (const auto& [size, held] : by_size) {
-    const uint64_t gradients = sizes_.UsualGradientsOf(size);
-    const Decision parameters{Category::kParameters,
-                              held.size() == gradients ? Confidence::kMedium : Confidence::kLow,
-                              "held from before; as many blocks as gradients of this size", true};
-    const Decision state{Category::kOptimizerState, Confidence::kLow,
-                         "held from before; more blocks than gradients of this size", true};
-    const Decision unknown{
-        Category::kUnknown, Confidence::kLow,
-        size == 0 ? "held from before; not of a gradient's size"
-                  : "held from before; more blocks of this size than parameters and state need",
-        true};
-    uint64_t observed = 0;
-    std::vector<RowId> others;
-    for (const RowId row : held) {
-      const uint32_t roles = trace_.rows.Roles(row);
-      if ((roles & format::kRoleParameter) != 0) ++observed;
-      if (roles == 0) others.push_back(row);
-    }
-    const uint64_t more_parameters = observed > 0 ? 0 : gradients;
-    const uint64_t of_state = (observed > 0 ? observed : gradients) * tensors;
-    for (size_t i = 0; i < others.size(); ++i) {
-      // A size that is merely close to a gradient's is too weak as the only evidence.
-      if (size == 0 && assignments_[others[i]].category != Category::kParameters) continue;
-      assignments_[others[i]] = Assigned(i < more_parameters              ? parameters
-                                         : i < more_parameters + of_state ? state
-                                                                          : unknown);
-    }
-  }
 }
 
 }  // namespace gmt::analysis

@@ -9,8 +9,11 @@
 //   2  by life alone, confirmed by sizes: what outlives its backward pass is a gradient
 //   3  memory not freed before the recording ends: like what the same code allocated earlier
 //   4  memory held from before: by what frees it, and by the number of gradients of its size. As
-//      many are parameters, and an optimizer has the same number of tensors for most of them. If no
-//      training step was recorded, what stays are parameters.
+//      many are parameters, and an optimizer has the same number of tensors for most of them. If a
+//      backward pass only adds to existing gradients, these are held from before as well. If no
+//      training step was recorded, what stays are parameters, or the whole state of training if
+//      each size occurs four times; otherwise, what has the sizes of layers without gradients are
+//      frozen weights.
 //
 // Thread safety: one thread at a time. Cost: three walks over rows, one over steps; a look-up for
 // each row among the groups. Sizes are ignored if no decision depends on them; otherwise a
@@ -28,6 +31,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/types/span.h"
 #include "analysis/categories/categories.h"
 #include "analysis/categories/lives.h"
 #include "analysis/categories/sizes.h"
@@ -77,6 +81,7 @@ class Categorizer {
   void MakeGroups();
   uint32_t AddGroup(const Group& group);
   void CountSizes();
+  void CountAddedGradients();
 
   // Whether PyTorch's allocator takes each tensor's memory directly from the driver, without
   // blocks.
@@ -108,12 +113,18 @@ class Categorizer {
   bool IsHeldFromBefore(RowId row) const;
   bool IsFreedSoon(RowId row) const;
   HeldBySize HeldFromBefore() const;
-  uint64_t TensorsOfState(const HeldBySize& held) const;
+  // The gradients from which blocks held from before are inferred.
+  const Sizes& GradientsOfBefore() const { return adds_gradients_ ? added_ : sizes_; }
+  uint64_t OtherTensorsPerParameter(const HeldBySize& held) const;
   void AssignRowsFromBefore();
   Decision OfRowFromBefore(RowId row);
   bool IsFreedByZeroGrad(RowId row);
   bool IsFreedByOptimizer(RowId row) const;
   void AssignRowsBySizeOfGradients();
+  // Rows without a role that were held from before and stay, of these categories so far, by size.
+  std::map<uint64_t, std::vector<RowId>> RowsThatStay(absl::Span<const Category> categories) const;
+  void AssignFrozenWeights();
+  void AssignTrainingState();
   Categories::Assignment Assigned(const Decision& decision);
   bool Outlives(const Group& group) const;
   bool IsRecomputed(const Group& group) const;
@@ -131,8 +142,10 @@ class Categorizer {
   const PhaseSpans spans_;
   const Lives lives_;
   Sizes sizes_;
+  Sizes added_;  // of blocks that a backward pass allocates and frees, such as added gradients
   const bool is_uncached_, reports_parameters_, reports_gradients_;
   bool calls_modules_ = false;
+  bool adds_gradients_ = false;  // no backward pass leaves a gradient: it adds to existing ones
   absl::flat_hash_map<RowId, uint32_t> savers_;     // class of the first node that saved the row
   absl::flat_hash_map<uint32_t, bool> zero_grads_;  // by stack of a free
   absl::flat_hash_set<uint64_t> sizes_of_state_;    // that optimizers allocated and kept

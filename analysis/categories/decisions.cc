@@ -121,12 +121,12 @@ Categorizer::Decision Categorizer::ByRule(const Group& group) {
   return ByRuleOf(group, hint);
 }
 
-// Python-only stacks do not show the requester of a workspace, but it has a characteristic size,
-// and stays.
+// Python-only stacks do not show the requester of a workspace, and memory from before has none. But
+// a workspace has a characteristic size, and stays.
 bool Categorizer::IsWorkspaceBySize(const Group& group) const {
   constexpr uint64_t kCublasWorkspace = (2 * 4096 + 8 * 16) * 1024;  // ":4096:2:16:8"
-  if (group.kind != Kind::kBlock || group.stack == 0 || group.size != kCublasWorkspace)
-    return false;
+  if (group.kind != Kind::kBlock || group.size != kCublasWorkspace) return false;
+  if (group.stack == 0) return group.from_before;
   const std::vector<FrameText>& frames = examination_.stacks().Frames(group.stack);
   return std::all_of(frames.begin(), frames.end(),
                      [](const FrameText& f) { return f.is_python(); });
@@ -203,6 +203,11 @@ Categorizer::Decision Categorizer::OfBackward(const Group& group) const {
       life.life == Lifespan::kPhase || (life.life == Lifespan::kPass && reports_gradients_);
   if (is_short) return {Category::kTemporaries, Confidence::kHigh, LifeText(group), true};
   const char* of_size = is_parameters ? "; of a parameter's size" : "; not of a parameter's size";
+  // Had it been a temporary, its pass would have freed it before the recording began.
+  if (group.from_before && group.is_open()) {
+    return {Category::kGradients, Confidence::kMedium,
+            absl::StrCat(LifeText(group), "; born in a backward pass, outlives it"), true};
+  }
   const bool in_doubt = life.life == Lifespan::kPass || group.is_open() ||
                         (life.dies_at_once && !spans_.backward_is_recorded);
   if (in_doubt) {
