@@ -243,6 +243,8 @@ class OomExplainer {
     }
     const bool in_optimizer = report_.phase == Phase::kOptimizer;
     const Optimizer optimizer = FindOptimizer(examination_, report_.t_ns);
+    // What an optimizer whose state exists already allocates in its step is temporary.
+    if (in_optimizer && optimizer.makes_state_at_once) return;
     const bool has_state = state > 0 && !optimizer.makes_state_at_once;
     if (parameters == 0 || (has_state && !in_optimizer) || parameters > UINT64_MAX / 4) return;
     const bool observed = leaf_bytes_ > 0 && report_.phase != Phase::kForward;

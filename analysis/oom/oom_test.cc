@@ -317,6 +317,26 @@ TEST_F(OomTest, FirstOptimizerStepBelongsToTheFirstStep) {
   EXPECT_EQ(report.phase, Phase::kOptimizer);
 }
 
+TEST_F(OomTest, OptimizerThatMadeItsStateAtOnceNeedsNoMoreOfItInItsFirstStep) {
+  DriverSays(kTotal);
+  Segment(kA, 900 * kMiB);
+  script_.Begin("Optimizer.__init__", 2).stack =
+      PythonStack(script_, {{"Optimizer.__init__", "/lib/torch/optim/optimizer.py"},
+                            {"Adagrad.__init__", "/lib/torch/optim/adagrad.py"},
+                            {"main", "/src/train.py"}});
+  script_.End("Optimizer.__init__", 2);
+  TrainOnce();
+  script_.Begin("Optimizer.step", 1);
+  const uint32_t step = PythonStack(
+      script_, {{"Adagrad.step", "/lib/torch/optim/adagrad.py"}, {"main", "/src/train.py"}});
+  script_.Block(kA + 500 * kMiB, 100 * kMiB).stack = step;  // a temporary, not state
+  GiveUp(200 * kMiB, 124 * kMiB);
+  const OomReport report = Report();
+  EXPECT_EQ(report.phase, Phase::kOptimizer);
+  EXPECT_EQ(report.evidence.expected.basis, ExpectedPeak::Basis::kSoFar);
+  EXPECT_EQ(report.evidence.expected.bytes, report.evidence.live_bytes + report.requested_bytes);
+}
+
 TEST_F(OomTest, WithoutTheGradientsOfThePassBeforeTheProgramUpdatesByItself) {
   DriverSays(kTotal);
   Segment(kA, 900 * kMiB);

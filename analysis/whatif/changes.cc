@@ -19,15 +19,10 @@ namespace {
 constexpr uint64_t kUnitOfBlocks = 512;  // blocks of PyTorch are multiples of it
 constexpr uint64_t kLeastEightBitBytes = 4096 * sizeof(float), kNumbersPerScale = 256;
 constexpr uint64_t kShortestSquare = 16;
-constexpr size_t kKindsOfLayers = 8;     // the number that is compared
-constexpr uint64_t kLayersInFlight = 2;  // gathered at the same time when parameters are sharded
+constexpr size_t kKindsOfLayers = 8;  // the number that is compared
 
 absl::Status Not(std::string_view why) {
   return absl::FailedPreconditionError({why.data(), why.size()});
-}
-
-uint64_t Part(uint64_t bytes, uint64_t divisor) {
-  return std::min(bytes, RoundUp(bytes / divisor, kUnitOfBlocks));
 }
 
 uint64_t Times(uint64_t bytes, double factor) {
@@ -72,6 +67,10 @@ bool IsComputedInFull(std::string_view node) {
 
 }  // namespace
 
+uint64_t PartOf(uint64_t bytes, uint64_t divisor) {
+  return std::min(bytes, RoundUp(bytes / divisor, kUnitOfBlocks));
+}
+
 uint64_t EightBitBytes(uint64_t state_bytes) {
   if (state_bytes < kLeastEightBitBytes) return state_bytes;
   const uint64_t numbers = state_bytes / sizeof(float);
@@ -104,21 +103,6 @@ Changes::Changes(const Examination& examination, const Categories& categories, i
 
 bool Changes::IsBlock(RowId row) const {
   return rows_.device[row] == device_ && births_.Counts(row);
-}
-
-template <typename Visit>
-void Changes::ForEachBlock(Visit visit) const {
-  for (RowId row = 0; row < rows_.count(); ++row) {
-    if (IsBlock(row)) visit(row);
-  }
-}
-
-// Sets what each holding of the row has to bytes(what it has).
-template <typename Bytes>
-void Changes::Resize(RowId row, Bytes bytes, ProgramChange& change) {
-  Holdings holdings = change.Of(row);
-  for (Holding& holding : holdings) holding.bytes = bytes(holding.bytes);
-  change.Set(row, holdings);
 }
 
 const PhaseSpan* Changes::SpanAt(Step birth) const {
@@ -311,20 +295,20 @@ absl::Status Changes::UseHalfPrecision(ProgramChange& change) const {
     const Savers by = found == savers.end() ? Savers{} : found->second;
     // Softmax and its logarithm save their result, and autocast casts their input.
     if (by.is_softmax)
-      change.Add({rows_.birth[row], rows_.birth[row] + 1, Part(rows_.size[row], 2)});
+      change.Add({rows_.birth[row], rows_.birth[row] + 1, PartOf(rows_.size[row], 2)});
     if (!by.full) {
       Resize(
-          row, [](uint64_t bytes) { return Part(bytes, 2); }, change);
+          row, [](uint64_t bytes) { return PartOf(bytes, 2); }, change);
     } else if (by.half) {  // the result in float32, and a copy that the next product saves
       for (const Holding& holding : change.Of(row))
-        change.Add({holding.begin, holding.end, Part(holding.bytes, 2)});
+        change.Add({holding.begin, holding.end, PartOf(holding.bytes, 2)});
     }
   });
   // Weights are cast in the forward pass, and the copies are saved until the backward pass ends.
   uint64_t weights = 0;
   ForEachBlock([&](RowId row) {
     if (CategoryOf(row) == Category::kParameters && IsFloat(row) && IsMatrix(row))
-      weights += Part(rows_.size[row], 2);
+      weights += PartOf(rows_.size[row], 2);
   });
   for (const PhaseSpan& span : spans_.spans) {
     if (span.phase == Phase::kBackward) change.Add({EndBefore(span.begin), span.end, weights});
@@ -361,7 +345,7 @@ absl::Status Changes::UseFlashAttention(const TensorFacts& facts, ProgramChange&
   // The kernel saves one number for each row of the matrix.
   for (const auto& [row, length] : squares)
     Resize(
-        row, [&, n = length](uint64_t bytes) { return Part(bytes, n); }, change);
+        row, [&, n = length](uint64_t bytes) { return PartOf(bytes, n); }, change);
   return absl::OkStatus();
 }
 
@@ -528,6 +512,7 @@ absl::StatusOr<CheckpointedLayers> Changes::Checkpoint(const std::string& layers
 absl::Status Changes::UseEightBitState(ProgramChange& change) const {
   bool is_changed = false, has_state = false;
   ForEachBlock([&](RowId row) {
+    if (IsOfOptimizerStep(row)) change.Set(row, {});  // one kernel updates each parameter
     if (CategoryOf(row) != Category::kOptimizerState) return;
     has_state = true;
     if (!IsFloat(row)) return;
@@ -536,29 +521,6 @@ absl::Status Changes::UseEightBitState(ProgramChange& change) const {
   });
   if (!has_state) return Not("the optimizer keeps no state");
   return is_changed ? absl::OkStatus() : Not("the optimizer's state is not float32");
-}
-
-absl::Status Changes::Shard(uint64_t count, ProgramChange& change) const {
-  uint64_t parameters = 0, largest = 0;
-  ForEachBlock([&](RowId row) {
-    if (CategoryOf(row) != Category::kParameters) return;
-    parameters += rows_.size[row];
-    largest = std::max(largest, rows_.size[row]);
-  });
-  if (parameters == 0) return Not("no parameters are recorded");
-  ForEachBlock([&](RowId row) {
-    const Category category = CategoryOf(row);
-    if (category == Category::kParameters || category == Category::kGradients ||
-        category == Category::kOptimizerState)
-      Resize(
-          row, [&](uint64_t bytes) { return Part(bytes, count); }, change);
-  });
-  const std::vector<Layers>& kinds = KindsOfLayers();
-  const uint64_t layers = kinds.empty() ? 1 : kinds.front().most_in_a_pass;
-  const uint64_t gathered =
-      std::min(parameters, kLayersInFlight * std::max(largest, parameters / layers));
-  change.Add({0, kNever, gathered});
-  return absl::OkStatus();
 }
 
 absl::Status Changes::OffloadState(ProgramChange& change) const {

@@ -44,6 +44,8 @@ namespace gmt::analysis {
 // What 8-bit optimizers (bitsandbytes) keep of a float32 state: a byte for each number, and a
 // float32 scale for each 256 of them. Small tensors stay as they are.
 uint64_t EightBitBytes(uint64_t state_bytes);
+// A part of a block that is divided evenly, rounded up as PyTorch's allocator does.
+uint64_t PartOf(uint64_t bytes, uint64_t divisor);
 
 // The class of containers that torch.utils.checkpoint.checkpoint_sequential() checkpoints.
 inline constexpr char kSequential[] = "Sequential";
@@ -83,9 +85,10 @@ class Changes {
   // the name of their class; "": those with which the peak falls most.
   absl::StatusOr<CheckpointedLayers> Checkpoint(const std::string& layers,
                                                 ProgramChange& change) const;
+  // The optimizers of bitsandbytes: state in 8 bits, and no temporaries.
   absl::Status UseEightBitState(ProgramChange& change) const;
-  // Parameters, gradients and optimizer state are divided among `count` GPUs, and gathered layer by
-  // layer.
+  // Parameters, gradients, optimizer state and what the optimizer computes with are divided among
+  // `count` GPUs. Parameters are gathered layer by layer, gradients reduced so.
   absl::Status Shard(uint64_t count, ProgramChange& change) const;
   // Optimizer state is in host memory.
   absl::Status OffloadState(ProgramChange& change) const;
@@ -102,6 +105,14 @@ class Changes {
     bool is_softmax = false;
   };
 
+  // Bytes of parameters that are gathered at once: of one layer, and of what is in no layer.
+  struct Gathered {
+    uint64_t layer = 0, rest = 0;
+    const Layers* layers = nullptr;  // nullptr if the model is gathered as a whole
+  };
+
+  Gathered FindGathered() const;
+  void GatherLayers(const Gathered& gathered, ProgramChange& change) const;
   Category CategoryOf(RowId row) const { return categories_.Of(row).category; }
   const PhaseSpan* SpanAt(Step birth) const;
   // The end of the span before this step; 0 if none.
@@ -116,9 +127,18 @@ class Changes {
   const std::vector<Layers>& KindsOfLayers() const;
   // Calls visit(row) for each block of the device.
   template <typename Visit>
-  void ForEachBlock(Visit visit) const;
+  void ForEachBlock(Visit visit) const {
+    for (RowId row = 0; row < rows_.count(); ++row) {
+      if (IsBlock(row)) visit(row);
+    }
+  }
+  // Sets what each holding of the row has to bytes(what it has).
   template <typename Bytes>
-  static void Resize(RowId row, Bytes bytes, ProgramChange& change);
+  static void Resize(RowId row, Bytes bytes, ProgramChange& change) {
+    Holdings holdings = change.Of(row);
+    for (Holding& holding : holdings) holding.bytes = bytes(holding.bytes);
+    change.Set(row, holdings);
+  }
 
   const Examination& examination_;
   const Trace& trace_;

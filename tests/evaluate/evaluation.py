@@ -13,6 +13,7 @@ import argparse
 import math
 import os
 import pathlib
+import subprocess
 import sys
 
 
@@ -23,6 +24,16 @@ def find_python(given=None):
         if python and pathlib.Path(python).exists():
             return str(python)
     return None
+
+
+def python_with_libraries(*modules):
+    """Returns the Python with the training libraries of scripts/setup. Exits the program if it cannot import one."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    python = os.environ.get("GMT_LIBRARIES_PYTHON") or f"{cache}/gpumemtrace/libraries/bin/python"
+    asked = [python, "-c", f"import {', '.join(modules)}"]
+    if not os.path.exists(python) or subprocess.run(asked, capture_output=True).returncode != 0:
+        sys.exit(f"{python} lacks libraries: run scripts/setup --all, or set GMT_LIBRARIES_PYTHON to another Python")
+    return python
 
 
 def wilson(right, of):

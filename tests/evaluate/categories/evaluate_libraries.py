@@ -3,16 +3,15 @@
 training libraries, on the simulated device. scripts/setup installs the libraries.
 """
 
-import os
 import pathlib
-import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 from evaluate import evaluate  # noqa: E402
-from evaluation import Evaluation  # noqa: E402
+from evaluation import Evaluation, python_with_libraries  # noqa: E402
 
+LIBRARIES = ("transformers", "peft", "accelerate", "lightning", "timm", "diffusers", "torchvision")
 # Functions of train_library.py.
 PROGRAMS = (
     "transformers_trainer",
@@ -30,15 +29,6 @@ PROGRAMS = (
 QUICK = ("transformers_trainer", "lightning_loop")
 
 
-def python_with_libraries():
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    python = os.environ.get("GMT_LIBRARIES_PYTHON") or f"{cache}/gpumemtrace/libraries/bin/python"
-    asked = [python, "-c", "import transformers, peft, accelerate, lightning, timm, diffusers, torchvision"]
-    if not os.path.exists(python) or subprocess.run(asked, capture_output=True).returncode != 0:
-        sys.exit(f"{python} lacks libraries: run scripts/setup, or set GMT_LIBRARIES_PYTHON to another Python")
-    return python
-
-
 def main():
     evaluation = Evaluation("categories_libraries", "Categories in programs of libraries", seeds=2, quick_seeds=1)
     evaluation.text(
@@ -49,7 +39,7 @@ def main():
     )
     programs = [name for name in PROGRAMS if not evaluation.options.quick or name in QUICK]
     evaluate(
-        evaluation, python_with_libraries(), programs, {"on": 0.995, "off": 0.0}, "libraries",
+        evaluation, python_with_libraries(*LIBRARIES), programs, {"on": 0.995, "off": 0.0}, "libraries",
         lambda program: ["train_library.py", "--program", program],
     )
     sys.exit(evaluation.finish())

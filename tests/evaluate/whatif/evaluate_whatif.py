@@ -17,9 +17,10 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "evaluate"))
-from evaluation import Evaluation  # noqa: E402
+from evaluation import Evaluation, python_with_libraries  # noqa: E402
 
 PROGRAM = ROOT / "tests" / "programs" / "torch" / "trainings.py"
+SHARDED = ROOT / "tests" / "evaluate" / "whatif" / "train_sharded.py"
 MIB = 1 << 20
 LARGE, CONTEXT = 24 << 30, 20 * MIB
 PROGRAMS = ("fixed_batch", "varying_lengths", "accumulation", "checkpointed", "recurrent_lengths", "image_sizes",
@@ -34,6 +35,15 @@ CHANGES = {
     "leaking_losses": ((("--without", "leak/1"), ("--no-leak",)), (("--set-to-none",), ("--zero-grad-after",))),
     "last_batch_larger": ((("--set-to-none",), ("--zero-grad",)),),
 }
+# Scripts that are run with the 8-bit optimizers of bitsandbytes.
+EIGHT_BIT = ("fixed_batch", "accumulation", "checkpointed", "small_batch", "evaluation_between", "last_batch_larger",
+             "image_sizes", "leaking_losses", "growing_cycles", "adversarial")
+EIGHT_BIT_OPTION = ("--optimizer", "8bit")
+# Layers, width and batch of models that are divided among GPUs, and the numbers of GPUs. The prediction was developed
+# with the first ones.
+MODELS = ((8, 1024, 4), (4, 512, 4), (8, 512, 16), (12, 768, 2), (4, 1024, 32))
+OTHER_MODELS = ((6, 640, 8), (16, 384, 4), (2, 2048, 1), (24, 512, 1), (10, 896, 12))
+WORLDS = (2, 4)
 # Scripts that are run with twice and half the batch, and those with longer sequences.
 BATCHES = ("fixed_batch", "varying_lengths", "last_batch_larger", "accumulation", "checkpointed", "images_autocast",
            "growing_cycles", "batch_15_times", "recurrent_lengths", "evaluation_between", "no_momentum",
@@ -65,8 +75,9 @@ class Runs:
 
     def record(self, program, seed, recording, *arguments, memory=LARGE, setting=None):
         """Returns whether the script finished."""
+        python = python_with_libraries("bitsandbytes") if arguments[:2] == EIGHT_BIT_OPTION else self.python
         command = [self.tool, "run", "--quiet", "--exit-wait", "100s", "-o", str(recording), "--",
-                   *self.device, self.python, "-B", str(PROGRAM), program, "--seed",
+                   *self.device, python, "-B", str(PROGRAM), program, "--seed",
                    str(seed), *arguments]
         settings = {"PYTORCH_CUDA_ALLOC_CONF": setting} if setting else {}
         if self.nvml:
@@ -148,10 +159,30 @@ class Runs:
         with tempfile.TemporaryDirectory(prefix="gmt-evaluate.") as name:
             base, changed = pathlib.Path(name) / "base.gmt", pathlib.Path(name) / "changed.gmt"
             self.record(program, seed, base)
-            scenario = self.answer("whatif", base, *option)["scenarios"][1]
+            recorded, scenario = self.answer("whatif", base, *option)["scenarios"][:2]
             finished = self.record(program, seed, changed, *arguments)
-            return {"program": program, "seed": seed, "scenario": scenario, "finished": finished,
-                    "peak": self.peak_reserved(changed), "base": self.peak_reserved(base)}
+            real = self.answer("whatif", changed)["scenarios"][0]
+            return {"program": program, "seed": seed, "scenario": scenario, "finished": finished, "real": real, "recorded": recorded,
+                    "predicted": scenario, "peak": self.peak_reserved(changed), "base": self.peak_reserved(base)}
+
+
+    def shard(self, model, world):
+        """Returns the predicted and the real peak of allocated memory of a model that is divided among GPUs."""
+        with tempfile.TemporaryDirectory(prefix="gmt-evaluate.") as name:
+            folder = pathlib.Path(name)
+            environment = {**os.environ, "SIMCUDA_DEVICES": str(world), "SIMCUDA_SHARED": str(folder / "shared"),
+                           "SIMCUDA_CONTEXT": str(CONTEXT), "SIMCUDA_MEMORY": str(LARGE), "SIMCUDA_DATA": "0",
+                           "TORCH_DIST_INIT_BARRIER": "0"}
+            base, numbers = folder / "base.gmt", [str(number) for number in model]
+            peaks = []
+            for gpus, before in ((1, [self.tool, "run", "--quiet", "--exit-wait", "100s", "-o", str(base), "--"]), (world, [])):
+                command = [*before, *self.device, self.python, "-B", str(SHARDED), str(gpus), str(folder / "store"), *numbers]
+                done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+                if not done.stdout.startswith("{"):
+                    sys.exit(f"{' '.join(command)}: ended with {done.returncode}:\n{done.stderr[-3000:]}")
+                peaks.append(json.loads(done.stdout))
+            scenario = self.answer("whatif", base, "--shard", str(world))["scenarios"][1]
+            return {"model": model, "world": world, "base": peaks[0], "scenario": scenario, "real": peaks[1]}
 
 
 def error(pair):
@@ -160,6 +191,10 @@ def error(pair):
 
 def scaled_error(pair, key):
     return pair["predicted"][key] / pair["real"][key] - 1
+
+
+def shard_error(job):
+    return job["scenario"]["peak_allocated_bytes"] / job["real"]["allocated"] - 1
 
 
 def describe(pair):
@@ -192,6 +227,12 @@ def main():
         wanted = {"fixed_batch": CHANGES["fixed_batch"]} if evaluation.options.quick else CHANGES
         changed = measure(pool, runs.change, [(program, seed, *change) for program, of in wanted.items() for change in of
                                               for seed in evaluation.seeds])
+        eight_bit = measure(pool, runs.change, [(program, seed, EIGHT_BIT_OPTION, EIGHT_BIT_OPTION)
+                                                for program in EIGHT_BIT[:1 if evaluation.options.quick else None]
+                                                for seed in evaluation.seeds])
+        models = MODELS[:1] if evaluation.options.quick else MODELS + OTHER_MODELS
+        # One GPU has no others to divide a model among.
+        sharded = measure(pool, runs.shard, [(model, world) for model in models for world in WORLDS] if runs.shares else [])
         inputs = [("batch", program, factor) for program in BATCHES for factor in (2, 0.5)]
         inputs += [("length", program, factor) for program, factor in LENGTHS.items()]
         if evaluation.options.quick:
@@ -209,7 +250,7 @@ def main():
         if not (fit["fits"] and fit["larger_fails"]) or evaluation.repeating:
             evaluation.missed(fit["seed"], f"{fit['program']}: {fit['fit']} on {fit['memory'] / MIB:.0f} MiB: "
                                            f"fits: {fit['fits']}, a larger one fails: {fit['larger_fails']}")
-    for pair in changed:
+    for pair in changed + eight_bit:
         if abs(error(pair)) > 0.05 or evaluation.repeating:
             evaluation.missed(pair["seed"], describe(pair))
     pairs = [pair for _, of in cases for pair in of]
@@ -223,7 +264,7 @@ def main():
         f"{len(programs)} training scripts are recorded with default settings on a large device. `whatif` predicts their "
         f"peak of reserved memory with {len(SETTINGS)} other settings"
         + (f" and on devices with {SHARES[0]:g} to {SHARES[-1]:g} of the memory that was reserved" if runs.shares else "")
-        + ", the peaks of changed programs, of larger and smaller batches and longer sequences, and the largest batch that fits a "
+        + ", the peaks of changed programs, of 8-bit optimizers (bitsandbytes), of a model that fully_shard() divides among GPUs, of larger and smaller batches and longer sequences, and the largest batch that fits a "
           "device. Then each is really run that way. The simulated device gives the segments of each run other random addresses, as a "
           "driver does. PyTorch takes the lowest of equally large free blocks, so that two runs with the same setting may "
           "differ; the predicted range covers that.")
@@ -246,6 +287,24 @@ def main():
     evaluation.at_least("changed programs: peak of reserved memory within 5 %",
                         sum(abs(error(pair)) <= 0.05 for pair in changed), len(changed), 1)
     allocated, reserved = "peak_allocated_bytes", "peak_reserved_bytes"
+    evaluation.table(("8-bit optimizer", "allocated", "predicted", "really", "error", "reserved", "predicted", "really"),
+                     [(pair["program"], f"{pair['recorded'][allocated] / MIB:.0f} MiB",
+                       f"{pair['predicted'][allocated] / MIB:.0f} MiB", f"{pair['real'][allocated] / MIB:.0f} MiB",
+                       f"{scaled_error(pair, allocated):+.1%}", *(f"{value / MIB:.0f} MiB" for value in (
+                           pair["base"], pair["predicted"][reserved], pair["peak"]))) for pair in eight_bit])
+    evaluation.at_least("8-bit optimizer: peak of allocated memory within 5 %",
+                        sum(abs(scaled_error(pair, allocated)) <= 0.05 for pair in eight_bit), len(eight_bit), 0.95)
+    if sharded:
+        evaluation.table(("layers, width, batch", "GPUs", "allocated", "predicted", "really", "error", "reserved, predicted", "really"),
+                         [(", ".join(map(str, job["model"])), job["world"], f"{job['base']['allocated'] / MIB:.0f} MiB",
+                           f"{job['scenario'][allocated] / MIB:.0f} MiB", f"{job['real']['allocated'] / MIB:.0f} MiB",
+                           f"{shard_error(job):+.1%}", f"{job['scenario'][reserved] / MIB:.0f} MiB",
+                           f"{job['real']['reserved'] / MIB:.0f} MiB") for job in sharded])
+        for what, of in (("models used in development", MODELS), ("other models", OTHER_MODELS)):
+            jobs = [job for job in sharded if job["model"] in of]
+            if jobs:
+                evaluation.at_least(f"divided among GPUs, {what}: peak of allocated memory within 10 %",
+                                    sum(abs(shard_error(job)) <= 0.1 for job in jobs), len(jobs), 0.9)
     evaluation.table(("other inputs", "", "allocated", "predicted", "really", "error", "reserved", "really", "error"),
                      [(pair["program"], f"{pair['kind']} {pair['factor']:g}x",
                        f"{pair['recorded'][allocated] / MIB:.0f} MiB", f"{pair['predicted'][allocated] / MIB:.0f} MiB",

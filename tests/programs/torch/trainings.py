@@ -442,12 +442,16 @@ def main():
     parser.add_argument("--fused-attention", action="store_true", help="in attention_written_out")
     parser.add_argument("--micro-batches", type=int, default=1, help="backward passes for each step of fixed_batch")
     parser.add_argument("--zero-grad-after", action="store_true", help="zero gradients after the optimizer's step")
-    parser.add_argument("--optimizer", choices=("fused", "single"), help="instead of the default implementation")
+    parser.add_argument("--optimizer", choices=("fused", "single", "8bit"), help="instead of the default implementation")
     parser.add_argument("--zero-grad", action="store_true", help="zero gradients in last_batch_larger, too")
     parser.add_argument("--no-leak", dest="leak", action="store_false", help="disable the leak of the programs that leak")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
-    if options.optimizer:
+    if options.optimizer == "8bit":
+        import bitsandbytes
+
+        torch.optim.Adam, torch.optim.AdamW = bitsandbytes.optim.Adam8bit, bitsandbytes.optim.AdamW8bit
+    elif options.optimizer:
         how = {"fused": True} if options.optimizer == "fused" else {"foreach": False}
         for name in ("Adam", "AdamW", "SGD", "RMSprop"):
             setattr(torch.optim, name, functools.partial(getattr(torch.optim, name), **how))

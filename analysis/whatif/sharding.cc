@@ -1,0 +1,87 @@
+// What a program would hold if its model were divided among several GPUs (changes.h), as
+// torch.distributed.fsdp.fully_shard(layer) does for each layer and for the rest of the model.
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+
+#include "analysis/whatif/changes.h"
+
+namespace gmt::analysis {
+namespace {
+
+// Layers that are gathered at the same time: the one in use, the one fetched ahead of it, and the
+// buffer into which it was gathered.
+constexpr int kGatheredLayers = 3;
+// What a backward pass has in addition: gradients of one layer before they are divided.
+constexpr int kLayersOfGradients = 1;
+
+}  // namespace
+
+// Of the kinds of layers, those are divided with which least has to be gathered at once: inner ones
+// lack the parameters beside them, outer ones have more.
+Changes::Gathered Changes::FindGathered() const {
+  std::map<uint64_t, uint64_t> counts;  // parameters by size
+  ForEachBlock([&](RowId row) {
+    if (CategoryOf(row) == Category::kParameters) ++counts[rows_.size[row]];
+  });
+  const auto at_once = [](const Gathered& g) { return g.rest + kGatheredLayers * g.layer; };
+  Gathered best;
+  for (const auto& [size, count] : counts) best.rest += size * count;
+  for (const Layers& kind : KindsOfLayers()) {
+    const uint64_t layers = std::max<uint64_t>(kind.most_in_a_pass, 1);
+    Gathered gathered{.layers = &kind};
+    for (const auto& [size, count] : counts) {
+      gathered.layer += size * (count / layers);
+      gathered.rest += size * (count % layers);
+    }
+    if (at_once(gathered) < at_once(best)) best = gathered;
+  }
+  return best;
+}
+
+// Adds the layers that are gathered while others compute: in a forward pass from the first to the
+// last, in its backward pass from the last one's on. The loss is computed without any.
+void Changes::GatherLayers(const Gathered& gathered, ProgramChange& change) const {
+  const auto add = [&](int layers, Step begin, Step end) {
+    for (int i = 0; i < layers && begin < end; ++i) change.Add({begin, end, gathered.layer});
+  };
+  if (gathered.layers == nullptr) return;
+  Step first = kNever;
+  for (const LayerRun& run : gathered.layers->runs) {
+    first = std::min(first, run.begin);
+    if (!run.is_last_of_pass) continue;
+    add(kGatheredLayers, first, run.end);
+    first = kNever;
+    Step used = kNever;  // by the last layer's backward pass
+    for (const RowId row : run.activations) used = std::min(used, rows_.death[row]);
+    const PhaseSpan* span = SpanAt(used);
+    if (used != kNever && span != nullptr && span->phase == Phase::kBackward)
+      add(kGatheredLayers + kLayersOfGradients, used, span->end);
+  }
+}
+
+absl::Status Changes::Shard(uint64_t count, ProgramChange& change) const {
+  const Gathered gathered = FindGathered();
+  if (gathered.layer + gathered.rest == 0)
+    return absl::FailedPreconditionError("no parameters are recorded");
+  ForEachBlock([&](RowId row) {
+    const Category category = CategoryOf(row);
+    if (category == Category::kParameters || category == Category::kGradients ||
+        category == Category::kOptimizerState || IsOfOptimizerStep(row))
+      Resize(
+          row, [&](uint64_t bytes) { return PartOf(bytes, count); }, change);
+  });
+  GatherLayers(gathered, change);
+  // What is in no layer stays gathered for the backward pass. The optimizer updates parts.
+  Step begin = 0;
+  for (const PhaseSpan& span : spans_.spans) {
+    if (span.phase != Phase::kOptimizer) continue;
+    if (begin < span.begin) change.Add({begin, span.begin, gathered.rest});
+    begin = span.end;
+  }
+  change.Add({begin, kNever, gathered.rest});
+  return absl::OkStatus();
+}
+
+}  // namespace gmt::analysis
