@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "analysis/fragmentation/fragmentation_history.h"
-#include "answers/frag/expandable.h"
 #include "answers/frag/frag_text.h"
+#include "answers/frag/replays.h"
 #include "answers/json.h"
 #include "answers/stacks/stack_json.h"
 
@@ -79,8 +79,25 @@ Json HistoryJson(const Fragmentation& found, const Examination& examination) {
   return json;
 }
 
-// `expandable`: ReservedIfExpandable().
-void AddDevice(const Fragmentation& found, std::optional<uint64_t> expandable,
+Json VaryingJson(const FragReplays& replays, const Examination& examination,
+                 analysis::SourceLines& sources, size_t top) {
+  Json sites = Json::array();
+  for (const analysis::VaryingSite& site : replays.varying) {
+    if (sites.size() == top) break;
+    Json& row = sites.emplace_back(
+        Json{{"id", StackId(site.stack, site.forward_stack)},
+             {"requests", site.requests},
+             {"sizes", site.sizes},
+             {"smallest_bytes", site.smallest},
+             {"largest_bytes", site.largest},
+             {"held_bytes", site.held_bytes},
+             {"source", OrNull(SourceText(examination, site.stack, site.forward_stack, sources))}});
+    AddStack(examination, site.stack, site.forward_stack, row);
+  }
+  return {{"sites", std::move(sites)}, {"padded_reserved_bytes", OrNull(replays.padded)}};
+}
+
+void AddDevice(const Fragmentation& found, const FragReplays& replays,
                const Examination& examination, analysis::SourceLines& sources, size_t top,
                Json& json) {
   json["device"] = found.device;
@@ -94,7 +111,8 @@ void AddDevice(const Fragmentation& found, std::optional<uint64_t> expandable,
   json["split"] = SplitJson(found.split);
   json["rounding_bytes"] = OrNull(found.rounding_bytes);
   json["expandable_bytes"] = found.expandable_bytes;
-  json["expandable_reserved_bytes"] = OrNull(expandable);
+  json["expandable_reserved_bytes"] = OrNull(replays.expandable);
+  json["varying_sizes"] = VaryingJson(replays, examination, sources, top);
   json["pins"] = PinsJson(found, examination, sources, top);
   json["segments"] = Json::array();
   for (const analysis::SegmentMap& segment : found.segments) {
@@ -110,19 +128,18 @@ std::string FragJson(const std::vector<Fragmentation>& found, const Examination&
   const auto main = std::max_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return a.free_bytes < b.free_bytes;
   });
-  std::vector<std::optional<uint64_t>> expandable;
-  for (const Fragmentation& device : found)
-    expandable.push_back(ReservedIfExpandable(examination, device));
+  std::vector<FragReplays> replays;
+  for (const Fragmentation& device : found) replays.push_back(Replay(examination, device));
   if (main == found.end()) {
-    AddDevice(Fragmentation(), std::nullopt, examination, sources, top, json);
+    AddDevice(Fragmentation(), {}, examination, sources, top, json);
   } else {
-    AddDevice(*main, expandable[static_cast<size_t>(main - found.begin())], examination, sources,
-              top, json);
+    AddDevice(*main, replays[static_cast<size_t>(main - found.begin())], examination, sources, top,
+              json);
   }
   json["devices"] = Json::array();
   for (size_t i = 0; i < found.size(); ++i) {
     Json& added = json["devices"].emplace_back(Json::object());
-    AddDevice(found[i], expandable[i], examination, sources, top, added);
+    AddDevice(found[i], replays[i], examination, sources, top, added);
     added["history"] = HistoryJson(found[i], examination);
   }
   return JsonText(json);

@@ -7,7 +7,7 @@
 
 #include "analysis/text.h"
 #include "answers/frag/address_map.h"
-#include "answers/frag/expandable.h"
+#include "answers/frag/replays.h"
 #include "answers/stacks/stack_text.h"
 
 namespace gmt::answers {
@@ -139,9 +139,42 @@ std::string Pins(const Fragmentation& found, const Examination& examination,
   return text;
 }
 
-std::string ExpandableText(const Fragmentation& found, const Examination& examination) {
+// The code that requests varying sizes, and what padding them would change.
+std::string VaryingText(const FragReplays& replays, const Fragmentation& found,
+                        const Examination& examination, size_t top, size_t width) {
+  constexpr size_t kNumbers = 40;  // columns before the stack
+  const std::vector<analysis::VaryingSite>& sites = replays.varying;
+  if (sites.empty()) return "";
+  std::string text =
+      fmt::format("\n{:>9} {:>8} {:>20}  {}\n", "requests", "sizes", "smallest to largest", "of");
+  for (size_t i = 0; i < std::min(top, sites.size()); ++i) {
+    const analysis::VaryingSite& site = sites[i];
+    const uint32_t forward = site.forward_stack;
+    const std::string id = StackId(site.stack, forward);
+    const size_t room = width > kNumbers + id.size() + 3 ? width - kNumbers - id.size() - 3 : 30;
+    text += fmt::format(
+        "{:>9} {:>8} {:>20}  {}{}   {}\n", Count(site.requests), Count(site.sizes),
+        fmt::format("{} to {}", Bytes(site.smallest), Bytes(site.largest)),
+        forward != 0 ? "backward of " : "",
+        StackLine(examination.stacks().Frames(forward != 0 ? forward : site.stack), room), id);
+  }
+  if (sites.size() > top)
+    text += fmt::format("{:>39}  {}\n", "", Plural(sites.size() - top, "other stack"));
+  if (!replays.padded) return text;
+  // Less would be within what two runs differ by.
+  constexpr double kWorthPadding = 0.1;
+  const double saved = 1 - Share(*replays.padded, found.reserved_bytes);
+  const std::string sizes = sites.size() == 1 ? "its largest size" : "their largest sizes";
+  if (saved < kWorthPadding)
+    return text + fmt::format("padded to {}, these would have reserved hardly less\n", sizes);
+  return text +
+         fmt::format("padded to {}, these would have reserved {} instead of {}, in a replay\n",
+                     sizes, Bytes(*replays.padded), Bytes(found.reserved_bytes));
+}
+
+std::string ExpandableText(const Fragmentation& found, const FragReplays& replays) {
   if (found.expandable_bytes == 0) return "";
-  const std::optional<uint64_t> reserved = ReservedIfExpandable(examination, found);
+  const std::optional<uint64_t>& reserved = replays.expandable;
   if (reserved && *reserved >= found.reserved_bytes)
     return "\nexpandable_segments:True would have reserved no less at that moment, in a replay\n";
   if (reserved) {
@@ -156,9 +189,9 @@ std::string ExpandableText(const Fragmentation& found, const Examination& examin
       Bytes(found.expandable_bytes));
 }
 
-std::string NextStep(const Fragmentation& found, const Examination& examination,
+std::string NextStep(const Fragmentation& found, const FragReplays& replays,
                      const std::string& file) {
-  std::string text = ExpandableText(found, examination);
+  std::string text = ExpandableText(found, replays);
   const std::vector<PinGroup>& groups = found.pin_groups;
   const std::string id = groups.empty() ? "" : StackId(groups[0].stack, groups[0].forward_stack);
   text += id.empty() ? fmt::format("\nNext: gpumemtrace report {} --at end\n", file)
@@ -214,7 +247,9 @@ std::string FragText(const std::vector<Fragmentation>& found, const Examination&
   if (Share(main.free_bytes, main.reserved_bytes) >= kWorthSaying) {
     text += "\n" + AddressMap(main.segments, kMapLines, width);
   }
-  return text + NextStep(main, examination, file);
+  const FragReplays replays = Replay(examination, main);
+  text += VaryingText(replays, main, examination, top, width);
+  return text + NextStep(main, replays, file);
 }
 
 }  // namespace gmt::answers

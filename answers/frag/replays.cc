@@ -1,0 +1,38 @@
+#include "answers/frag/replays.h"
+
+#include "analysis/whatif/allocator_history.h"
+#include "analysis/whatif/program_change.h"
+#include "analysis/whatif/replay.h"
+
+namespace gmt::answers {
+namespace {
+
+// Returns what is reserved at the moment; nullopt if a request has failed before.
+std::optional<uint64_t> ReservedAt(analysis::Step step, const analysis::AllocatorHistory& history,
+                                   bool expandable) {
+  analysis::Scenario scenario{"", history.settings, std::nullopt};
+  scenario.settings.expandable_segments |= expandable;
+  const analysis::ReservedCurve curve = analysis::SimulateCurve(history, scenario);
+  if (curve.first_failure && *curve.first_failure < step) return std::nullopt;
+  return curve.After(step);
+}
+
+}  // namespace
+
+FragReplays Replay(const analysis::Examination& examination, const analysis::Fragmentation& found) {
+  const analysis::Step step = found.at.step;
+  FragReplays replays;
+  replays.varying = analysis::FindVaryingSites(examination, found.device, step);
+  if (found.expandable_bytes == 0 && replays.varying.empty()) return replays;
+  const auto history = analysis::HistoryOf(examination, found.device);
+  if (!history.ok() || !analysis::Reproduce(*history).is_good()) return replays;
+  if (found.expandable_bytes > 0) replays.expandable = ReservedAt(step, *history, true);
+  if (!replays.varying.empty()) {
+    analysis::ProgramChange change(examination.trace(), found.device);
+    analysis::PadToLargest(replays.varying, change);
+    replays.padded = ReservedAt(step, analysis::ChangedHistory(*history, change), false);
+  }
+  return replays;
+}
+
+}  // namespace gmt::answers
