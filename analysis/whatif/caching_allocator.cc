@@ -170,33 +170,38 @@ void CachingAllocator::EmptyCache() { ReleaseCached(); }
 // The smallest free block that is large enough. Whether the block may be used for the request is
 // asked of that one only.
 CachingAllocator::BlockId CachingAllocator::TakeFree(uint32_t list_number, uint64_t size) {
-  List& list = lists_[list_number];
-  auto it = list.free.lower_bound(FreePiece{size, 0, 0});
-  if (it == list.free.end()) return kNoBlock;
-  if (blocks_[it->block].is_expandable && settings_.expandable_segments) {
-    // A block that can grow counts with the size to which it can.
-    const auto grown = [&](const FreePiece& free) {
-      const BlockId next = blocks_[free.block].next;
-      const bool can_grow = next != kNoBlock && blocks_[next].state == State::kUnmapped;
-      return free.size + (can_grow ? blocks_[next].size : 0);
-    };
-    for (auto next = std::next(it);
-         blocks_[it->block].is_expandable && next != list.free.end() && grown(*next) < grown(*it);
-         ++next) {
-      it = next;
-    }
-  } else if (!settings_.expandable_segments) {
-    while (it != list.free.end() && blocks_[it->block].is_expandable) ++it;
-    if (it == list.free.end()) return kNoBlock;
-  }
-  if (size < settings_.max_split_bytes && it->size >= settings_.max_split_bytes) return kNoBlock;
+  FreeList& free = lists_[list_number].free;
+  std::optional<FreePiece> piece = free.FindAtLeast(size);
+  if (piece && blocks_[piece->block].is_expandable) piece = FindAmongExpandable(free, *piece);
+  if (!piece) return kNoBlock;
+  if (size < settings_.max_split_bytes && piece->size >= settings_.max_split_bytes) return kNoBlock;
   if (size >= settings_.max_split_bytes &&
-      it->size >= size + settings_.max_non_split_rounding_bytes) {
+      piece->size >= size + settings_.max_non_split_rounding_bytes) {
     return kNoBlock;
   }
-  const BlockId id = it->block;
-  list.free.erase(it);
-  return id;
+  free.Erase(*piece);
+  return piece->block;
+}
+
+// `piece`: the smallest one that is large enough, of an expandable segment.
+std::optional<FreePiece> CachingAllocator::FindAmongExpandable(const FreeList& free,
+                                                               FreePiece piece) const {
+  // A block that can grow counts with the size to which it can.
+  const auto grown = [&](const FreePiece& one) {
+    const BlockId next = blocks_[one.block].next;
+    const bool can_grow = next != kNoBlock && blocks_[next].state == State::kUnmapped;
+    return one.size + (can_grow ? blocks_[next].size : 0);
+  };
+  while (blocks_[piece.block].is_expandable) {
+    const std::optional<FreePiece> next = free.FindAfter(piece);
+    if (settings_.expandable_segments) {
+      if (!next || grown(*next) >= grown(piece)) break;
+    } else if (!next) {
+      return std::nullopt;
+    }
+    piece = *next;
+  }
+  return piece;
 }
 
 CachingAllocator::BlockId CachingAllocator::TakeNew(uint32_t list, uint64_t size) {
@@ -317,12 +322,12 @@ void CachingAllocator::SplitAfter(BlockId id, uint64_t size, State state_of_rest
 void CachingAllocator::Insert(BlockId id) {
   Block& block = blocks_[id];
   block.free_since = lookups_;
-  lists_[block.list].free.insert({block.size, block.address, id});
+  lists_[block.list].free.Insert({block.size, block.address, id});
 }
 
 void CachingAllocator::Remove(BlockId id) {
   const Block& block = blocks_[id];
-  lists_[block.list].free.erase({block.size, block.address, id});
+  lists_[block.list].free.Erase({block.size, block.address, id});
 }
 
 void CachingAllocator::MergeWithNeighbours(BlockId id) {
@@ -358,7 +363,7 @@ void CachingAllocator::MakeFree(BlockId id) {
 bool CachingAllocator::ReleaseOversize(uint32_t list_number, uint64_t size) {
   if (settings_.max_split_bytes == AllocatorSettings::kUnlimited) return false;
   const uint64_t wanted = std::max(size, settings_.max_split_bytes);
-  const auto& free = lists_[list_number].free;
+  const FreeList::Set& free = lists_[list_number].free.Ordered();
   std::vector<BlockId> released;
   uint64_t bytes = 0;
   if (const auto it = free.lower_bound(FreePiece{wanted, 0, 0}); it != free.end()) {
@@ -386,7 +391,7 @@ void CachingAllocator::ReleaseCached() {
   for (List& list : lists_) {
     if (list.pool != 0) continue;  // the pool of a graph that exists
     std::vector<BlockId> whole, expandable;
-    for (const FreePiece& free : list.free) {
+    for (const FreePiece& free : list.free.Ordered()) {
       const Block& block = blocks_[free.block];
       if (block.is_expandable) {
         expandable.push_back(free.block);
@@ -448,9 +453,9 @@ void CachingAllocator::CollectGarbage() {
   for (bool progress = true; progress && released < wanted;) {
     std::vector<BlockId> whole;
     uint64_t age = 0;
-    for (const List& list : lists_) {
+    for (List& list : lists_) {
       if (list.is_small || list.pool != 0) continue;
-      for (const FreePiece& free : list.free) {
+      for (const FreePiece& free : list.free.Ordered()) {
         const Block& block = blocks_[free.block];
         if (block.is_expandable || block.previous != kNoBlock || block.next != kNoBlock) continue;
         whole.push_back(free.block);

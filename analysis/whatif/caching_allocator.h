@@ -35,6 +35,7 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "analysis/whatif/allocator_settings.h"
+#include "analysis/whatif/free_list.h"
 
 namespace gmt::analysis {
 
@@ -109,17 +110,9 @@ class CachingAllocator {
     bool is_expandable = false;
     uint64_t free_since = 0;  // in requests
   };
-  struct FreePiece {
-    uint64_t size = 0, address = 0;
-    BlockId block = kNoBlock;
-    // No two pieces have the same address.
-    friend bool operator<(const FreePiece& a, const FreePiece& b) {
-      return a.size != b.size ? a.size < b.size : a.address < b.address;
-    }
-  };
   // The free memory of one stream in one pool, for small blocks or for large ones.
   struct List {
-    absl::btree_set<FreePiece> free;
+    FreeList free;
     absl::btree_set<std::pair<uint64_t, BlockId>> unmapped;  // by address
     bool is_small = false;
     uint32_t pool = 0;
@@ -131,6 +124,7 @@ class CachingAllocator {
   uint64_t ReserveAddresses(uint64_t bytes);
 
   BlockId TakeFree(uint32_t list, uint64_t size);
+  std::optional<FreePiece> FindAmongExpandable(const FreeList& free, FreePiece piece) const;
   BlockId TakeNew(uint32_t list, uint64_t size);
   BlockId TakeExpandable(uint32_t list, uint64_t size);
   BlockId FindExpandable(const List& list, uint64_t size) const;
