@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "analysis/loop/call_runs.h"
+#include "analysis/median.h"
 
 namespace gmt::analysis {
 namespace {
@@ -95,11 +97,7 @@ std::vector<Cycle> EqualParts(const Trace& trace, const std::vector<Step>& begin
       lifetimes.push_back(trace.rows.death[row] - trace.rows.birth[row]);
   }
   uint64_t length = std::max<uint64_t>(kLeastEventsOfEpoch, trace.last_step() / kEpochs);
-  if (!lifetimes.empty()) {
-    const auto middle = lifetimes.begin() + static_cast<std::ptrdiff_t>(lifetimes.size() / 2);
-    std::nth_element(lifetimes.begin(), middle, lifetimes.end());
-    length = std::max(length, kLifetimesOfEpoch * *middle);
-  }
+  length = std::max(length, kLifetimesOfEpoch * UpperMedian(std::move(lifetimes)));
   // With fewer calls than parts, calls are not spread over all parts.
   if (begins_of_runs.size() < trace.last_step() / length) return {};
   std::vector<Cycle> cycles;

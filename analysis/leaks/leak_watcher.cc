@@ -5,6 +5,7 @@
 
 #include "analysis/leaks/leak_cycles.h"
 #include "analysis/leaks/leak_walk.h"
+#include "analysis/median.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::analysis {
@@ -438,14 +439,6 @@ void LeakWatcher::WatchForSilence() {
 
 // ---- Evidence
 
-int64_t LeakWatcher::MedianPeriod() const {
-  std::vector<int64_t> periods = periods_;
-  if (periods.empty()) return 0;
-  const auto middle = periods.begin() + static_cast<std::ptrdiff_t>(periods.size() / 2);
-  std::nth_element(periods.begin(), middle, periods.end());
-  return *middle;
-}
-
 LeakEvidence LeakWatcher::Evidence() {
   // A few more cycles may be enough to recognise a loop.
   if (journaling_ && !IsMarked() && from_beginning_ && journal_.size() > looked_at_)
@@ -455,7 +448,7 @@ LeakEvidence LeakWatcher::Evidence() {
   evidence.before = Before();
   evidence.cycles = cycles_;
   if (cycles_.count == 0) return evidence;
-  evidence.cycles.period_ns = MedianPeriod();
+  evidence.cycles.period_ns = UpperMedian(periods_);
   evidence.watched_ns = std::max<int64_t>(end_ns_ - begin_ns_, 0);
   evidence.minima = MinimaOf(detector_);
   if (cycles_.count < kCyclesForGrowth) return evidence;

@@ -86,7 +86,6 @@ class LeakWatcher : private HeldPieces::Listener {
 
   std::vector<HeldBefore> Before() const;
   HeldBefore& BeforeOf(int32_t device, uint32_t heap);
-  int64_t MedianPeriod() const;
 
   const format::Definitions& definitions_;
   HeldPieces memory_;

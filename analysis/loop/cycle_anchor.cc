@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/loop/call_runs.h"
 #include "analysis/loop/cycle_births.h"
+#include "analysis/median.h"
 #include "analysis/stacks/frames.h"
 
 namespace gmt::analysis {
@@ -244,9 +245,7 @@ class AnchorFinder {
       const auto now = static_cast<double>(held[of.firings[i] - 1] - *low);
       levels.push_back(range > 0 ? now / range : 0);
     }
-    const auto middle = levels.begin() + static_cast<std::ptrdiff_t>(levels.size() / 2);
-    std::nth_element(levels.begin(), middle, levels.end());
-    return *middle;
+    return UpperMedian(std::move(levels));
   }
   // Bytes held before the first step, after it, ...
   std::vector<uint64_t> HeldByStep() const {
