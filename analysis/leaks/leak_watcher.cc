@@ -36,13 +36,7 @@ void LeakWatcher::OnEvent(const format::Event& event) {
   any_event_ = true;
   now_ns_ = std::max(now_ns_, event.t_ns);
   const uint32_t fired = marked_cycles_.OnEvent(event);
-  if (fired != MarkedCycles::kNoMarker) {
-    JournalEntry entry;
-    entry.what = Happened::kFired;
-    entry.site = fired;
-    Happen(entry);
-    ChooseMarker();
-  }
+  if (fired != MarkedCycles::kNoMarker) OnFired(fired);
   memory_.OnEvent(event);
   if (journaling_ && journal_.size() >= look_at_) LookForCycles();
 }
@@ -95,13 +89,7 @@ void LeakWatcher::OnBorn(PieceId id, const HeldPiece& piece) {
   const bool may_mark =
       piece.heap > kHostHeap || (piece.heap == kDriverHeap && !memory_.has_blocks());
   const uint32_t fired = may_mark ? marked_cycles_.OnBirth(piece.stack) : MarkedCycles::kNoMarker;
-  if (fired != MarkedCycles::kNoMarker) {
-    JournalEntry entry;
-    entry.what = Happened::kFired;
-    entry.site = fired;
-    Happen(entry);
-    ChooseMarker();
-  }
+  if (fired != MarkedCycles::kNoMarker) OnFired(fired);
   SiteKey key;
   key.device = piece.device;
   key.heap = piece.heap;
@@ -190,6 +178,14 @@ std::vector<HeldBefore> LeakWatcher::Before() const {
 }
 
 // ---- Counting
+
+void LeakWatcher::OnFired(uint32_t marker) {
+  JournalEntry entry;
+  entry.what = Happened::kFired;
+  entry.site = marker;
+  Happen(entry);
+  ChooseMarker();
+}
 
 void LeakWatcher::Happen(const JournalEntry& entry) {
   JournalEntry timed = entry;
