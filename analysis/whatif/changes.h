@@ -96,12 +96,6 @@ class Changes {
   const BatchShapes& Shapes() const;
 
  private:
-  // What autograd nodes saved a tensor, by what autocast does with them.
-  struct Savers {
-    bool half = false, full = false;
-    bool is_softmax = false;
-  };
-
   Category CategoryOf(RowId row) const { return categories_.Of(row).category; }
   const PhaseSpan* SpanAt(Step birth) const;
   // The end of the span before this step; 0 if none.
@@ -112,7 +106,6 @@ class Changes {
   bool IsOfOptimizerStep(RowId row) const;
   bool IsFloat(RowId row) const;
   bool IsMatrix(RowId row) const;
-  absl::flat_hash_map<RowId, Savers> FindSavers() const;
   const std::vector<Layers>& KindsOfLayers() const;
   // Calls visit(row) for each block of the device.
   template <typename Visit>
