@@ -20,8 +20,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/examination/examination.h"
 #include "analysis/leaks/leak_detector.h"
-#include "analysis/leaks/leaks.h"
+#include "analysis/leaks/leak_report.h"
 #include "analysis/leaks/untracked.h"
 #include "analysis/stacks/stack_texts.h"
 
