@@ -372,7 +372,7 @@ absl::Status WriteDigestOf(const std::string& recording, const RankDigest& diges
   if (!file.ok()) return file.status();
   const std::string path = DigestPathOf(recording);
   if (absl::Status status = CheckReplaceable(path); !status.ok()) return status;
-  // Who may read the recording may read its digest.
+  // Everyone who may read the recording may read its digest.
   return NewDigest(path).Write(EncodeDigest(digest, state), file->st_mode & 0666);
 }
 

@@ -28,10 +28,10 @@ RowId MovedRow(const RowMoves& moves, uint32_t from, uint32_t to, RowId row) {
 LiveWindow::LiveWindow(const format::Definitions& definitions, uint32_t max_rows)
     : max_rows_(max_rows), shown_(std::make_unique<TraceBuilder>(definitions)) {}
 
-template <typename Tell>
-absl::Status LiveWindow::ToBoth(Tell tell) {
-  if (absl::Status status = tell(*shown_); !status.ok()) return status;
-  return next_ == nullptr ? absl::OkStatus() : tell(*next_);
+template <typename Change>
+absl::Status LiveWindow::ToBoth(Change change) {
+  if (absl::Status status = change(*shown_); !status.ok()) return status;
+  return next_ == nullptr ? absl::OkStatus() : change(*next_);
 }
 
 absl::Status LiveWindow::OnHeader(const Header& header) {
