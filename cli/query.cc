@@ -157,7 +157,7 @@ void AddQuery(Program& program) {
   command.Flag("--csv", &arguments->csv, "print CSV");
   command.Flag("--box", &arguments->box, "draw lines around the columns");
   command.Option("--max-rows", &arguments->max_rows, "N",
-                 "rows printed; 0: all, as with --csv and --json (otherwise 1000)");
+                 "number of rows printed; 0: all (default 1000; all with --csv and --json)");
   command.Option("--timeout", &arguments->timeout, "SECONDS", "time limit; 0: none");
   arguments->frames.AddTo(command);
   command.Flag("--json", &arguments->json, "print JSON");

@@ -259,7 +259,7 @@ class RankComparer {
           {of_model, absl::StrCat("parameters, gradients and optimizer state ",
                                   SignedBytes(is_more ? static_cast<int64_t>(of_model)
                                                       : -static_cast<int64_t>(of_model)),
-                                  ": its share of the model has another size")});
+                                  ": its share of the model has a different size")});
     }
     for (const auto& [name, mine, usual] : libraries_.EntriesOf(order_[index])) {
       if (Distance(mine, usual) < least || (mine > usual) != is_more) continue;
