@@ -118,7 +118,7 @@ absl::StatusOr<int> Run(QueryArguments& arguments) {
     if (absl::Status status = (*query)->CheckStatement(**sql); !status.ok()) return status;
   }
   // What is typed at a terminal is answered there, whatever the form.
-  const bool as_recorded = *sql && (arguments.csv || arguments.json);
+  const bool as_recorded = *sql && arguments.json;
   std::vector<std::unique_ptr<answers::Recording>> opened;
   std::set<std::string> names;
   for (const std::string& file : arguments.words) {
