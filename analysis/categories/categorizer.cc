@@ -344,12 +344,12 @@ Categorizer::HeldBySize Categorizer::HeldFromBefore() const {
 // Decided by majority over the parameters: there may be more blocks of a size, which are something
 // else.
 uint64_t Categorizer::TensorsOfState(const HeldBySize& held) const {
-  constexpr uint64_t kMostTensors = 3;  // AMSGrad's number
-  std::array<uint64_t, kMostTensors + 1> votes{};
+  constexpr uint64_t kMaxTensors = 3;  // AMSGrad's number
+  std::array<uint64_t, kMaxTensors + 1> votes{};
   for (const auto& [size, rows] : held) {
     const uint64_t gradients = sizes_.UsualGradientsOf(size);
     if (gradients == 0 || rows.size() < gradients) continue;
-    votes[std::min<uint64_t>(rows.size() / gradients - 1, kMostTensors)] += gradients;
+    votes[std::min<uint64_t>(rows.size() / gradients - 1, kMaxTensors)] += gradients;
   }
   return static_cast<uint64_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
 }

@@ -96,7 +96,7 @@ LeakEvidence CollectEvidence(const Examination& examination, const LeakOptions& 
   if (cycles.cycles.size() < kCyclesForGrowth) return evidence;
   evidence.grown = walk.detector.Evaluate();
   evidence.loop = walk.detector.SitesWith(cycles.cycles.size() / 2);
-  if (evidence.loop.size() > kMostLoopStacks) evidence.loop.resize(kMostLoopStacks);
+  if (evidence.loop.size() > kMaxLoopStacks) evidence.loop.resize(kMaxLoopStacks);
   evidence.untracked = FindUntracked(trace, cycles.cycles, walk.detector.grid());
   if (options.device) {
     std::erase_if(evidence.untracked,

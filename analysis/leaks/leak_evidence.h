@@ -50,7 +50,7 @@ struct LeakEvidence {
 };
 
 // Maximum number of stacks of the loop that are examined.
-inline constexpr size_t kMostLoopStacks = 2000;
+inline constexpr size_t kMaxLoopStacks = 2000;
 
 std::vector<CycleMinima> MinimaOf(const LeakDetector& detector);
 // `segments`: driver memory taken by frameworks' allocators, by device.

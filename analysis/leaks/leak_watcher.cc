@@ -12,9 +12,9 @@ namespace gmt::analysis {
 namespace {
 
 constexpr size_t kFirstLook = 512;  // entries of the journal
-constexpr size_t kMostPeriods = 2048;
-constexpr uint64_t kLeastSilence = 1 << 16;  // steps
-constexpr double kSilence = 20;              // cycles
+constexpr size_t kMaxPeriods = 2048;
+constexpr uint64_t kMinSilence = 1 << 16;  // steps
+constexpr double kSilence = 20;            // cycles
 constexpr double kMoreTime = 1.25;
 
 bool IsOnDevice(const HeldPiece& piece) {
@@ -296,7 +296,7 @@ void LeakWatcher::EndCycle(int64_t t_ns) {
   ++cycles_.count;
   const int64_t period = t_ns > cycle_begin_ns_ ? t_ns - cycle_begin_ns_ : 0;
   if ((cycles_.count - 1) % period_stride_ == 0) periods_.push_back(period);
-  if (periods_.size() >= kMostPeriods) {
+  if (periods_.size() >= kMaxPeriods) {
     for (size_t i = 0; 2 * i < periods_.size(); ++i) periods_[i] = periods_[2 * i];
     periods_.resize(periods_.size() / 2);
     period_stride_ *= 2;
@@ -425,7 +425,7 @@ void LeakWatcher::WatchForSilence() {
   if (!fires || cycles_.count == 0) return;
   const auto usual = static_cast<double>(step_) / static_cast<double>(cycles_.count);
   const uint64_t silent = step_ - std::min(step_, last_firing_);
-  if (silent < kLeastSilence || static_cast<double>(silent) < kSilence * usual) return;
+  if (silent < kMinSilence || static_cast<double>(silent) < kSilence * usual) return;
   journaling_ = true;
   look_at_ = kFirstLook;
   looked_at_ = 0;
@@ -450,7 +450,7 @@ LeakEvidence LeakWatcher::Evidence() {
   if (cycles_.count < kCyclesForGrowth) return evidence;
   evidence.grown = detector_.Evaluate();
   evidence.loop = detector_.SitesWith(cycles_.count / 2);
-  if (evidence.loop.size() > kMostLoopStacks) evidence.loop.resize(kMostLoopStacks);
+  if (evidence.loop.size() > kMaxLoopStacks) evidence.loop.resize(kMaxLoopStacks);
   evidence.untracked = samples_.Grown(detector_.grid());
   evidence.pools = PoolsThatGrew(detector_, segments_);
   for (const auto& [device, room] : samples_.Rooms()) {

@@ -16,7 +16,7 @@ namespace gmt::analysis {
 namespace {
 
 constexpr uint64_t kUnitOfBlocks = 512;  // blocks of PyTorch are multiples of it
-constexpr uint64_t kLeastEightBitBytes = 4096 * sizeof(float), kNumbersPerScale = 256;
+constexpr uint64_t kMinEightBitBytes = 4096 * sizeof(float), kNumbersPerScale = 256;
 constexpr uint64_t kShortestSquare = 16;
 constexpr size_t kKindsOfLayers = 8;     // the number that is compared
 constexpr uint64_t kLayersInFlight = 2;  // gathered at the same time when parameters are sharded
@@ -37,7 +37,7 @@ uint64_t Times(uint64_t bytes, double factor) {
 }  // namespace
 
 uint64_t EightBitBytes(uint64_t state_bytes) {
-  if (state_bytes < kLeastEightBitBytes) return state_bytes;
+  if (state_bytes < kMinEightBitBytes) return state_bytes;
   const uint64_t numbers = state_bytes / sizeof(float);
   return RoundUp(numbers, kUnitOfBlocks) +
          RoundUp(numbers / kNumbersPerScale * sizeof(float), kUnitOfBlocks);

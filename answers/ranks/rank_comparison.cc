@@ -305,7 +305,7 @@ class RankComparer {
     std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
       return Distance(a.bytes, a.median) > Distance(b.bytes, b.median);
     });
-    entries.resize(std::min(entries.size(), RankRow::kMostStacks));
+    entries.resize(std::min(entries.size(), RankRow::kMaxStacks));
     std::vector<StackDifference> stacks;
     for (const BytesByName::Entry& entry : entries)
       stacks.push_back({*entry.name, entry.bytes, entry.median});

@@ -62,8 +62,8 @@ absl::Status LiveWindow::OnEvents(const format::EventBatch& batch) {
 }
 
 uint64_t LiveWindow::RoomFor(uint64_t held) const {
-  constexpr uint64_t kMostHeld = UINT32_MAX / 8;
-  return std::max<uint64_t>(max_rows_, 4 * std::min(held, kMostHeld));
+  constexpr uint64_t kMaxHeld = UINT32_MAX / 8;
+  return std::max<uint64_t>(max_rows_, 4 * std::min(held, kMaxHeld));
 }
 
 void LiveWindow::BeginNext() {
