@@ -93,11 +93,4 @@ const std::vector<Source::CategoryRow>& Source::categories() {
   return *categories_;
 }
 
-const ColumnCodes* Source::CodesOf(const Table& table, const Column& column) {
-  auto found = codes_.find(&column);
-  if (found == codes_.end())
-    found = codes_.emplace(&column, ColumnCodes::Make(*this, table, column)).first;
-  return found->second ? &*found->second : nullptr;
-}
-
 }  // namespace gmt::answers::sql

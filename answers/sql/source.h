@@ -8,7 +8,6 @@
 #define GMT_ANSWERS_SQL_SOURCE_H_
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,12 +15,8 @@
 #include <vector>
 
 #include "answers/recording.h"
-#include "answers/sql/column_codes.h"
 
 namespace gmt::answers::sql {
-
-struct Column;
-struct Table;
 
 // A recording and what its tables compute once, when they are first read.
 class Source {
@@ -61,9 +56,6 @@ class Source {
   // At the peak of each device.
   const std::vector<CategoryRow>& categories();
 
-  // Null if the column has too many different values. Both belong to Tables().
-  const ColumnCodes* CodesOf(const Table& table, const Column& column);
-
  private:
   const Recording& recording_;
   std::string name_;
@@ -73,7 +65,6 @@ class Source {
   std::optional<std::vector<StepUse>> step_uses_;
   std::optional<std::vector<PhaseRow>> phases_;
   std::optional<std::vector<CategoryRow>> categories_;
-  std::map<const Column*, std::optional<ColumnCodes>> codes_;
 };
 
 }  // namespace gmt::answers::sql
