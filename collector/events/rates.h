@@ -10,6 +10,7 @@
 #ifndef GMT_COLLECTOR_EVENTS_RATES_H_
 #define GMT_COLLECTOR_EVENTS_RATES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <utility>
