@@ -86,8 +86,15 @@ TEST_F(HostileTextTest, NoVerbPrintsControlCharactersOfAFile) {
     for (const char* by :
          {"stack", "function", "file", "category", "layer", "library", "heap", "thread", "stream"})
       ExpectClean(absl::StrCat("report ", file, " --raw-frames --by ", by));
-    for (const char* verb : {"oom", "leaks", "ledger", "frag", "info", "cat"})
+    for (const char* verb : {"oom", "leaks", "ledger", "frag", "info", "cat", "advise",
+                             "whatif --expandable-segments", "report --slope hostile.gmt"})
       ExpectClean(absl::StrCat(verb, " ", file));
+    for (const char* table : {"memory", "stacks", "frames", "marks", "ranges", "recordings"}) {
+      for (const char* form : {"", "--box", "--csv"}) {
+        ExpectClean(absl::StrCat("query ", file, " 'SELECT * FROM ", table, "' ", form));
+        EXPECT_THAT(out_, HasSubstr("]0;owned")) << "otherwise nothing was tested";
+      }
+    }
     for (const char* id :
          {"stack/1", "step/1", "event/3", "block/0x1000", "heap/driver", "nothing"})
       ExpectClean(absl::StrCat("show ", file, " ", id));

@@ -1,4 +1,8 @@
 // cli/open_recording.h
+//
+// How commands open recordings: with progress on the terminal, and text in the form of the output.
+//
+// Thread safety: one thread at a time, because of the terminal.
 
 #ifndef GMT_CLI_OPEN_RECORDING_H_
 #define GMT_CLI_OPEN_RECORDING_H_

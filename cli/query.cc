@@ -118,7 +118,7 @@ absl::StatusOr<int> Run(QueryArguments& arguments) {
     if (absl::Status status = (*query)->CheckStatement(**sql); !status.ok()) return status;
   }
   // What is typed at a terminal is answered there, whatever the form.
-  const bool as_recorded = *sql && (arguments.csv || arguments.json);
+  const bool as_recorded = *sql && arguments.json;
   std::vector<std::unique_ptr<answers::Recording>> opened;
   std::set<std::string> names;
   for (const std::string& file : arguments.words) {
@@ -157,7 +157,7 @@ void AddQuery(Program& program) {
   command.Flag("--csv", &arguments->csv, "print CSV");
   command.Flag("--box", &arguments->box, "draw lines around the columns");
   command.Option("--max-rows", &arguments->max_rows, "N",
-                 "rows printed; 0: all, as with --csv and --json (otherwise 1000)");
+                 "number of rows printed; 0: all (default 1000; all with --csv and --json)");
   command.Option("--timeout", &arguments->timeout, "SECONDS", "time limit; 0: none");
   arguments->frames.AddTo(command);
   command.Flag("--json", &arguments->json, "print JSON");

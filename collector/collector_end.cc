@@ -115,7 +115,7 @@ void Collector::AddSources(gmt::Facts* facts) {
   if (!deps_.listen_note.empty()) sources["metrics"] = deps_.listen_note;
   if (const std::string note = output_.Note(deps_.output_note); !note.empty())
     sources["output"] = note;
-  if (IsCut()) sources["session"] = "was cut while it was read; what it held then is missing";
+  if (IsCut()) sources["session"] = "was truncated while it was read; what it held then is missing";
   for (const auto& [name, value] : sources) AddSetting(facts->mutable_sources(), name, value);
 }
 

@@ -65,7 +65,7 @@ TEST_F(CutSessionTest, EventsReadBeforeTheCutAreKeptAndTheRestIsReportedMissing)
   EXPECT_EQ(recording.Count(gmt::FREE), 0u);  // no event is invented for unreadable memory
   const gmt::Snapshot& exit = recording.snapshots.back();
   EXPECT_FALSE(exit.exact());
-  EXPECT_EQ(exit.inexact_because(), "the session was cut while it was read");
+  EXPECT_EQ(exit.inexact_because(), "the session was truncated while it was read");
 }
 
 TEST_F(CutSessionTest, CutAtAnyPlaceIsSurvived) {

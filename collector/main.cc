@@ -185,7 +185,7 @@ class Recording {
     }
     // The old file stays open, because its collector still uses it.
     former_parts_.push_back(std::exchange(parts_, std::make_unique<PartFiles>(next->fd)));
-    note_ = absl::StrCat("began anew: ", before, " was deleted or cut while it was written");
+    note_ = absl::StrCat("began anew: ", before, " was deleted or truncated while it was written");
     Log(absl::StrCat(note_, "; continuing in ", next->path));
     EnterRunLog(target_->pid(), claim_->Path(), next->path);
     return std::make_unique<OutputFile>(next->fd);

@@ -97,7 +97,7 @@ Exactness RecoveringDrain::exactness() const {
     return session::CountOf(deps_.session.control(), counter);
   };
   const std::pair<bool, const char*> reasons[] = {
-      {deps_.is_cut(), "the session was cut while it was read"},
+      {deps_.is_cut(), "the session was truncated while it was read"},
       {recovery_.active() || !gaps_.empty(), "events are being lost faster than they can be read"},
       {count(session::kBeforeSession) != 0, "calls were made while the recording was being set up"},
       {recovered_ && count(session::kLiveFull) != 0,

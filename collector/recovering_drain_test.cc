@@ -85,7 +85,7 @@ TEST_F(RecoveringDrainTest, LiveTableOfACutSessionIsNotUsed) {
   is_cut_ = true;
   EXPECT_FALSE(drain_->DrainSome(TargetState::kRunning));
   EXPECT_FALSE(drain_->recovering());
-  EXPECT_EQ(drain_->exactness().inexact_because, "the session was cut while it was read");
+  EXPECT_EQ(drain_->exactness().inexact_because, "the session was truncated while it was read");
   const Recording recording = Finish();
   EXPECT_EQ(recording.gaps.size(), 1u);
   EXPECT_EQ(recording.LiveByEvents().count(0x2000), 0u) << "its allocation was lost";

@@ -26,10 +26,10 @@ void Fill(const HeapCounts& counts, const EventTranslator& translator, control::
 void StatusCopies::UpdateTrends() {
   const uint64_t now = sources_.clock->NowNs();
   rate_.Update(now, sources_.drain->losses().delivered);
-  if (!trend_.IsDue(now)) return;
+  if (!growth_.IsDue(now)) return;
   std::vector<uint64_t> live;
   for (const HeapCounts& heap : sources_.recorder->tally().heaps()) live.push_back(heap.live_bytes);
-  trend_.Keep(now, std::move(live));
+  growth_.Keep(now, std::move(live));
 }
 
 gmt::LeakAnswer StatusCopies::CurrentLeakAnswer() {
@@ -85,7 +85,7 @@ void StatusCopies::AddHeaps(uint64_t now_ns, control::Status* status) const {
   for (size_t i = 0; i < heaps.size(); ++i) {
     control::HeapStatus* heap = status->add_heaps();
     Fill(heaps[i], sources_.recorder->translator(), heap);
-    heap->set_growth_bytes_per_second(trend_.PerSecond(now_ns, i, heaps[i].live_bytes));
+    heap->set_growth_bytes_per_second(growth_.PerSecond(now_ns, i, heaps[i].live_bytes));
     live += heaps[i].live_count;
   }
   status->set_live_allocations(live);

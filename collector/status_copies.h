@@ -13,7 +13,7 @@
 
 #include "collector/clock.h"
 #include "collector/devices/devices.h"
-#include "collector/events/trend.h"
+#include "collector/events/rates.h"
 #include "collector/mailbox/mailbox.h"
 #include "collector/output/output_file.h"
 #include "collector/output/recorder.h"
@@ -51,7 +51,7 @@ class StatusCopies {
 
   const Sources sources_;
   RateMeter rate_;
-  Trend trend_;
+  GrowthRates growth_;
   uint64_t copies_ = 0, copy_ns_ = 0;  // made so far, and the time that they took
 };
 

@@ -73,8 +73,8 @@ class AcquisitionHistory {
   const Acquired* Find(uint64_t distance) const;
 
   // Records that `event` of the family kReturn ended the row `distance` rows back. Forgets the row
-  // if no further event can refer to it. That is so after a free of an allocator; a free of the
-  // driver ends a row only when its result is known.
+  // if no further event can refer to it: after a free of an allocator at once, but after a free of
+  // the driver only when its result is known.
   void Ended(const Event& event, uint64_t distance);
 
  private:

@@ -13,7 +13,7 @@
 //   segments     allocations of the driver, with a duration; blocks carry the allocator's totals
 //   roles        on request: activations are saved by one or two autograd nodes when they are
 //                created and by none shortly before they are freed, 40 events per 100 allocations.
-//                Everything else except the times is the same
+//                With and without roles, everything else except the times is the same.
 //
 // Memory::BLOCK belongs to the allocator, DEVICE to the driver. `stack` is 1 to kStacks, and so is
 // the `forward_stack` of a role, whose `name` is 1 to kNodeClasses. The caller sets heap and api.

@@ -15,7 +15,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 EVENTS, MANY_EVENTS = 10_000_000, 100_000_000
 MAX_LOAD_S, MAX_ANSWER_S, MAX_QUERY_S, MAX_BYTES_PER_EVENT, MAX_BYTES_OF_MANY = 2, 1, 2, 28, 4 << 30
-# Of statements that are asked most often.
+# Stricter limits for the statements that are executed most often.
 MAX_QUERY_S_OF = {"SELECT category, sum(bytes) FROM memory GROUP BY category": 0.5}
 MAX_INFO_S = 1
 MAX_RANKS_S, MAX_RANKS_BYTES, RANKS = 10, 1 << 30, 10_000

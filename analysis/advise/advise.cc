@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kWorthPercent = 2;
 // Nothing is needed if the process uses less than this part of what the device can provide.
 constexpr uint64_t kRoomPercent = 75;
-constexpr uint64_t kMostUnknownPercent = 50;
+constexpr uint64_t kMaxUnknownPercent = 50;
 // With a larger batch, at most this part of what the device can provide is to be used.
 constexpr uint64_t kFullPercent = 88;
 
@@ -87,7 +87,7 @@ std::string Adviser::Refusal() const {
                         ": the peak is not known");
   if (report_.is_out_of_memory) return "";
   const uint64_t unknown = BytesOf(Category::kUnknown);
-  if (unknown * 100 > report_.peak_bytes * kMostUnknownPercent)
+  if (unknown * 100 > report_.peak_bytes * kMaxUnknownPercent)
     return absl::StrCat("it is not known what ", unknown * 100 / report_.peak_bytes,
                         " % of the memory at the peak is for");
   if (examination_.cycles().cycles.empty()) return "no steps of a training loop are recorded";
@@ -263,7 +263,7 @@ void Adviser::TakeActions() {
 // The changes that `oom` does not list. Those that change the order of a step need a step that
 // was recorded to its end.
 void Adviser::TryBesideActions() {
-  if (!oom_.phase || BytesOf(Category::kUnknown) * 100 > report_.peak_bytes * kMostUnknownPercent)
+  if (!oom_.phase || BytesOf(Category::kUnknown) * 100 > report_.peak_bytes * kMaxUnknownPercent)
     return;
   if (HasEarlierSteps()) {
     OptimizerStep();

@@ -58,12 +58,12 @@ Categorizer::HeldBySize Categorizer::HeldFromBefore() const {
 // Decided by majority over the parameters: there may be more blocks of a size, which are something
 // else.
 uint64_t Categorizer::OtherTensorsPerParameter(const HeldBySize& held) const {
-  constexpr uint64_t kMostTensors = 4;  // AMSGrad's three and a gradient
-  std::array<uint64_t, kMostTensors + 1> votes{};
+  constexpr uint64_t kMaxTensors = 4;  // AMSGrad's three and a gradient
+  std::array<uint64_t, kMaxTensors + 1> votes{};
   for (const auto& [size, rows] : held) {
     const uint64_t gradients = GradientsOfBefore().UsualGradientsOf(size);
     if (gradients == 0 || rows.size() < gradients) continue;
-    votes[std::min<uint64_t>(rows.size() / gradients - 1, kMostTensors)] += gradients;
+    votes[std::min<uint64_t>(rows.size() / gradients - 1, kMaxTensors)] += gradients;
   }
   return static_cast<uint64_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
 }

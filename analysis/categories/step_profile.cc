@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "analysis/categories/power_fit.h"
+#include "analysis/median.h"
 
 namespace gmt::analysis {
 namespace {
@@ -19,12 +20,6 @@ struct OneStep {
   uint64_t least = 0, most = 0, inputs = 0;
   Step least_at = 0, most_at = 0;
 };
-
-uint64_t Median(std::vector<uint64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 uint64_t ToBytes(double bytes) {
   return bytes <= 0      ? 0
@@ -118,8 +113,8 @@ class ProfileMaker {
       peaks.push_back(step.most);
     }
     profile_.steps = steps_.size();
-    profile_.floor = Median(floors);
-    profile_.peak = Median(peaks);
+    profile_.floor = UpperMedian(std::move(floors));
+    profile_.peak = UpperMedian(std::move(peaks));
     const auto typical = std::min_element(
         steps_.begin(), steps_.end(),
         [&](const OneStep& a, const OneStep& b) { return Distance(a) < Distance(b); });

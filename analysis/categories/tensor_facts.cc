@@ -22,7 +22,7 @@ constexpr uint64_t kTokensApart = 1;
 // Minimum share of the activations, in percent, that each type must have to be reported.
 constexpr uint64_t kMixedPercent = 10;
 // Minimum share of a pass, in percent, that a batch must explain to be known.
-constexpr uint64_t kMostPercent = 90;
+constexpr uint64_t kMaxPercent = 90;
 // ... with its size as a dimension, not as a divisor of one.
 constexpr uint64_t kExactPercent = 25;
 
@@ -36,7 +36,7 @@ bool IsOfPass(Category category) {
          category == Category::kTemporaries;
 }
 
-bool IsMost(uint64_t part, uint64_t whole) { return part >= whole / 100 * kMostPercent; }
+bool IsMost(uint64_t part, uint64_t whole) { return part >= whole / 100 * kMaxPercent; }
 
 // How many bytes of a pass a batch explains.
 struct BatchFit {

@@ -2,9 +2,9 @@
 //
 // Diff: what holds more or less memory in one recording than in another, by stack.
 //
-// Compared is what is allocated: a framework's blocks, and driver memory that holds no blocks. What
-// an allocator keeps in addition to its blocks depends on its history, not on the code; it is
-// reported for information (`base_reserved_bytes`).
+// It compares allocated memory: a framework's blocks, and driver memory that holds no blocks. What
+// an allocator keeps in addition to its blocks depends on earlier allocations, not on the code; it
+// is reported for information (`base_reserved_bytes`).
 //
 // Moment: the same step of the training loop; among the steps after warm-up that both have, the one
 // in which either holds most. If either has no loop, each recording at its own peak.

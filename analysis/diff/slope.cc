@@ -14,7 +14,7 @@ namespace {
 // Bytes of the larger run may differ this much from a law that they follow.
 constexpr double kTolerance = 0.05;
 // Inputs of the larger run must be this many times as large.
-constexpr double kLeastFactor = 1.2;
+constexpr double kMinFactor = 1.2;
 
 // What grows by `linear` and by `quadratic`, which is 0 if nothing can.
 struct Factors {
@@ -139,7 +139,7 @@ absl::StatusOr<Slopes> Find(const Run& base, const Run& large, const DiffOptions
     const uint64_t units = slope.base.Total(), more = slope.large.Total();
     if (units == 0 || more == 0) continue;
     if (more < units && !swapped) return Find(large, base, options, true);
-    if (static_cast<double>(more) < kLeastFactor * static_cast<double>(units)) continue;
+    if (static_cast<double>(more) < kMinFactor * static_cast<double>(units)) continue;
     slope.unit = slope.base.samples == 0                   ? Slope::Unit::kByte
                  : slope.base.tokens == slope.large.tokens ? Slope::Unit::kSample
                                                            : Slope::Unit::kToken;

@@ -13,7 +13,7 @@ namespace gmt::analysis {
 namespace {
 
 // What PyTorch's allocator holds beyond its blocks, in percent of them: expected, and at most.
-constexpr uint64_t kCachePercent = 3, kMostCachePercent = 10;
+constexpr uint64_t kCachePercent = 3, kMaxCachePercent = 10;
 // Doubles are exact up to here, so that parts add up.
 constexpr double kMost = 9007199254740992;  // 2^53
 
@@ -50,7 +50,7 @@ void AddOverhead(Spreads& spreads) {
   double blocks = 0;
   for (const Spread& range : spreads) blocks += range.bytes;
   At(spreads, Part::kContext) = {512.0 * kMiB, 300.0 * kMiB, 900.0 * kMiB, false};
-  At(spreads, Part::kCache) = {blocks * kCachePercent / 100, 0, blocks * kMostCachePercent / 100,
+  At(spreads, Part::kCache) = {blocks * kCachePercent / 100, 0, blocks * kMaxCachePercent / 100,
                                false};
 }
 

@@ -96,9 +96,9 @@ std::vector<Alive> AliveSums::Sorted(StackTexts& texts) const {
                               saved.second});
     }
     std::stable_sort(alive.savers.begin(), alive.savers.end(), by_bytes);
-    if (alive.savers.size() > kMostSavers) {
-      alive.more_savers = alive.savers.size() - kMostSavers;
-      alive.savers.resize(kMostSavers);
+    if (alive.savers.size() > kMaxSavers) {
+      alive.more_savers = alive.savers.size() - kMaxSavers;
+      alive.savers.resize(kMaxSavers);
     }
     for (Alive::Savers& savers : alive.savers) {
       savers.frames = texts.Frames(savers.stack);

@@ -101,10 +101,10 @@ struct Alive {
     uint64_t bytes = 0, count = 0;  // the blocks that they saved; other nodes may have saved them
                                     // too
   };
-  std::vector<Savers> savers;  // for kSaved: most bytes first, at most kMostSavers
+  std::vector<Savers> savers;  // for kSaved: most bytes first, at most kMaxSavers
   size_t more_savers = 0;      // number of savers beyond these
 };
-inline constexpr size_t kMostSavers = 8;
+inline constexpr size_t kMaxSavers = 8;
 
 class AliveSums {
  public:

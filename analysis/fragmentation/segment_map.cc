@@ -9,7 +9,7 @@ namespace {
 // c10/cuda/CUDACachingAllocator.cpp: kSmallSize.
 constexpr uint64_t kSmallBlockBytes = 1 << 20;
 // More than any device has. Keeps sums of damaged sizes within 64 bits.
-constexpr uint64_t kMostBytes = uint64_t{1} << 62;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 62;
 // Maximum number of captures in progress at once.
 constexpr size_t kCapturesAtOnce = 64;
 // How many steps after a segment's birth its first block is searched.
@@ -99,7 +99,7 @@ class SegmentMapper {
   }
   void AddChunk(const Chunk& chunk) {
     const bool makes_sense =
-        chunk.size > 0 && chunk.size < kMostBytes && chunk.address + chunk.size > chunk.address;
+        chunk.size > 0 && chunk.size < kMaxBytes && chunk.address + chunk.size > chunk.address;
     if (makes_sense) chunks_.push_back(chunk);
   }
   // The unit that can be released at once. A snapshot of PyTorch's own recorder contains what one

@@ -10,7 +10,7 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr size_t kMostNamed = 20;
+constexpr size_t kMaxNamed = 20;
 
 uint64_t CycleNumber(double cycle) { return Whole(cycle) + 1; }
 
@@ -110,7 +110,7 @@ std::vector<BenignGrowth> NameBenign(const LeakEvidence& evidence, StackTexts& t
     if (same != merged.end()) {
       same->bytes += growth.bytes;
       same->bytes_per_cycle += growth.bytes_per_cycle;
-    } else if (merged.size() < kMostNamed) {
+    } else if (merged.size() < kMaxNamed) {
       merged.push_back(std::move(growth));
     }
   }

@@ -10,7 +10,7 @@ namespace {
 
 using format::Event;
 
-constexpr size_t kMostRecorded = 1 << 16, kMostOfThread = 1024;
+constexpr size_t kMaxRecorded = 1 << 16, kMaxOfThread = 1024;
 
 }  // namespace
 
@@ -119,7 +119,7 @@ void HeldPieces::EndPiece(PieceId id) {
   listener_->OnFreed(id, pieces_[id]);
   if (pieces_[id].place.is_block()) return unused_.push_back(id);
   refusable_.push_back(id);
-  if (refusable_.size() <= HeldMemory::kMostRefusable) return;
+  if (refusable_.size() <= HeldMemory::kMaxRefusable) return;
   unused_.push_back(refusable_.front());
   refusable_.pop_front();
 }
@@ -199,13 +199,13 @@ void HeldPieces::EndAwaiting(PieceId id) {
 
 void HeldPieces::OnRecord(const Event& event) {
   OnDone(event.object, false);
-  if (recorded_.size() >= kMostRecorded) {
+  if (recorded_.size() >= kMaxRecorded) {
     recorded_.clear();
     by_thread_.clear();
   }
   recorded_[event.object] = {event.value, event.stream, kNoPiece};
   std::vector<uint64_t>& own = by_thread_[event.thread];
-  if (own.size() == kMostOfThread) own.erase(own.begin(), own.begin() + kMostOfThread / 2);
+  if (own.size() == kMaxOfThread) own.erase(own.begin(), own.begin() + kMaxOfThread / 2);
   own.push_back(event.object);
 }
 

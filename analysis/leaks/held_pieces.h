@@ -8,8 +8,8 @@
 //   pieces.OnEvent(event);      // listener.OnBorn(piece), OnFreed(piece), ...
 //
 // Differences from TraceBuilder, which knows later events
-//   H1  Driver memory becomes a framework's segment when the first block is seen in it. It was born
-//       as ordinary memory, and listener.OnSegment() revokes that.
+//   H1  Driver memory becomes a framework's segment when the first block is seen in it. Its
+//       birth was reported as that of ordinary memory; listener.OnSegment() corrects it.
 //   H2  Whether a block waits for streams is decided at its free: a code location that records
 //       events counts only after an event of it has been queried.
 //

@@ -10,7 +10,7 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr size_t kMostSuspects = 16, kMostBenign = 16, kMostFrames = 24, kMostStacks = 256;
+constexpr size_t kMaxSuspects = 16, kMaxBenign = 16, kMaxFrames = 24, kMaxStacks = 256;
 
 gmt::LeakAnswer::Verdict VerdictOf(const LeakReport& report) {
   if (!report.enough) return gmt::LeakAnswer::TOO_EARLY;
@@ -67,13 +67,13 @@ void SetSuspect(const LeakSuspect& suspect, StackTexts& texts, gmt::LeakSuspect*
   message->set_reason(suspect.reason);
   message->set_place(PlaceOf(suspect));
   if (suspect.common_frame) message->set_function(suspect.common_frame->Name());
-  for (size_t i = 0; i < std::min(suspect.stacks.size(), kMostStacks); ++i)
+  for (size_t i = 0; i < std::min(suspect.stacks.size(), kMaxStacks); ++i)
     message->add_stacks(suspect.stacks[i].stack);
   if (!suspect.stacks.empty()) {
     const LeakStack& first = suspect.stacks.front();
     const uint32_t origin = first.forward_stack != 0 ? first.forward_stack : first.stack;
     for (const FrameText& frame : WithoutNoise(texts.Frames(origin))) {
-      if (static_cast<size_t>(message->frames_size()) == kMostFrames) break;
+      if (static_cast<size_t>(message->frames_size()) == kMaxFrames) break;
       const std::string place = frame.Place();
       message->add_frames(place.empty() ? frame.Name()
                                         : absl::StrCat(frame.Name(), " (", place, ")"));
@@ -93,10 +93,10 @@ gmt::LeakAnswer AnswerOf(const LeakReport& report, StackTexts& texts, int64_t t_
   *answer.mutable_cycles() = InfoOf(report.cycles, report.watched_ns);
   answer.set_cycles_for_likely(kCyclesForLikely);
   answer.set_cycles_for_leak(kCyclesForLeak);
-  for (size_t i = 0; i < std::min(report.suspects.size(), kMostSuspects); ++i)
+  for (size_t i = 0; i < std::min(report.suspects.size(), kMaxSuspects); ++i)
     SetSuspect(report.suspects[i], texts, answer.add_suspects());
   answer.set_suspects_in_all(report.suspects.size());
-  for (size_t i = 0; i < std::min(report.benign.size(), kMostBenign); ++i) {
+  for (size_t i = 0; i < std::min(report.benign.size(), kMaxBenign); ++i) {
     gmt::LeakBenign* benign = answer.add_benign();
     benign->set_label(report.benign[i].label);
     benign->set_bytes(report.benign[i].bytes);

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "analysis/loop/call_runs.h"
+#include "analysis/median.h"
 
 namespace gmt::analysis {
 namespace {
 
 constexpr size_t kEpochs = 200;
-constexpr Step kLeastEventsOfEpoch = 20;
+constexpr Step kMinEventsOfEpoch = 20;
 constexpr uint64_t kLifetimesOfEpoch = 50;
 constexpr size_t kLowWaterStretches = 20;  // searched for low water separately
 
@@ -94,12 +96,8 @@ std::vector<Cycle> EqualParts(const Trace& trace, const std::vector<Step>& begin
     if (Counts(trace.rows, row) && trace.rows.birth[row] > 0 && trace.rows.death[row] != kNever)
       lifetimes.push_back(trace.rows.death[row] - trace.rows.birth[row]);
   }
-  uint64_t length = std::max<uint64_t>(kLeastEventsOfEpoch, trace.last_step() / kEpochs);
-  if (!lifetimes.empty()) {
-    const auto middle = lifetimes.begin() + static_cast<std::ptrdiff_t>(lifetimes.size() / 2);
-    std::nth_element(lifetimes.begin(), middle, lifetimes.end());
-    length = std::max(length, kLifetimesOfEpoch * *middle);
-  }
+  uint64_t length = std::max<uint64_t>(kMinEventsOfEpoch, trace.last_step() / kEpochs);
+  length = std::max(length, kLifetimesOfEpoch * UpperMedian(std::move(lifetimes)));
   // With fewer calls than parts, calls are not spread over all parts.
   if (begins_of_runs.size() < trace.last_step() / length) return {};
   std::vector<Cycle> cycles;
@@ -117,7 +115,7 @@ LeakCycles CyclesForLeaks(const Examination& examination, Window window) {
     chosen.cycles = LowWaters(examination.trace(), begins);
     chosen.source = "low-water marks";
     chosen.inferred = true;
-    if (chosen.cycles.size() < kLeastLowWaters) {
+    if (chosen.cycles.size() < kMinLowWaters) {
       chosen.cycles = EqualParts(examination.trace(), begins);
       chosen.source = chosen.cycles.empty() ? "" : "equal parts";
       chosen.clear = false;

@@ -28,9 +28,9 @@ struct LeakCycles {
 };
 
 // Cycles from one low-water mark to the next. `begins_of_runs`: BeginsOfCallRuns(). Returns none if
-// there are fewer than kLeastLowWaters.
+// there are fewer than kMinLowWaters.
 std::vector<Cycle> LowWaters(const Trace& trace, const std::vector<Step>& begins_of_runs);
-inline constexpr size_t kLeastLowWaters = 100;
+inline constexpr size_t kMinLowWaters = 100;
 // Low and high water, as fractions of the range between the minimum and the maximum held in a
 // stretch.
 inline constexpr double kLowShare = 0.05, kHighShare = 0.5;

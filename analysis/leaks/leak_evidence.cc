@@ -7,6 +7,7 @@
 #include "analysis/leaks/leak_cycles.h"
 #include "analysis/leaks/leak_outlook.h"
 #include "analysis/leaks/leak_walk.h"
+#include "analysis/median.h"
 
 namespace gmt::analysis {
 namespace {
@@ -23,9 +24,7 @@ int64_t Saturated(int64_t from, int64_t to) {
 int64_t MedianPeriod(const std::vector<Cycle>& cycles) {
   std::vector<int64_t> periods;
   for (const Cycle& cycle : cycles) periods.push_back(Saturated(cycle.begin_t_ns, cycle.end_t_ns));
-  const auto middle = periods.begin() + static_cast<std::ptrdiff_t>(periods.size() / 2);
-  std::nth_element(periods.begin(), middle, periods.end());
-  return *middle;
+  return UpperMedian(std::move(periods));
 }
 
 }  // namespace
@@ -97,7 +96,7 @@ LeakEvidence CollectEvidence(const Examination& examination, const LeakOptions& 
   if (cycles.cycles.size() < kCyclesForGrowth) return evidence;
   evidence.grown = walk.detector.Evaluate();
   evidence.loop = walk.detector.SitesWith(cycles.cycles.size() / 2);
-  if (evidence.loop.size() > kMostLoopStacks) evidence.loop.resize(kMostLoopStacks);
+  if (evidence.loop.size() > kMaxLoopStacks) evidence.loop.resize(kMaxLoopStacks);
   evidence.untracked = FindUntracked(trace, cycles.cycles, walk.detector.grid());
   if (options.device) {
     std::erase_if(evidence.untracked,

@@ -20,8 +20,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/examination/examination.h"
 #include "analysis/leaks/leak_detector.h"
-#include "analysis/leaks/leaks.h"
+#include "analysis/leaks/leak_report.h"
 #include "analysis/leaks/untracked.h"
 #include "analysis/stacks/stack_texts.h"
 
@@ -49,7 +50,7 @@ struct LeakEvidence {
 };
 
 // Maximum number of stacks of the loop that are examined.
-inline constexpr size_t kMostLoopStacks = 2000;
+inline constexpr size_t kMaxLoopStacks = 2000;
 
 std::vector<CycleMinima> MinimaOf(const LeakDetector& detector);
 // `segments`: driver memory taken by frameworks' allocators, by device.

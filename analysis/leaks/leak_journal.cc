@@ -77,7 +77,7 @@ std::optional<CycleRule> InferRule(const Trace& trace, const format::Definitions
   rule.kind = CycleSource::kLowWater;
   rule.source = "low-water marks";
   rule.length = std::max<uint64_t>(trace.last_step() / kStretches, 1);
-  if (cycles.size() < kLeastLowWaters) {
+  if (cycles.size() < kMinLowWaters) {
     cycles = EqualParts(trace, begins);
     if (cycles.empty()) return std::nullopt;
     rule.kind = CycleSource::kEqualParts;

@@ -51,7 +51,7 @@ uint32_t ChunkLength(uint64_t cycles) {
 
 // Returns nullopt if something is kept in most chunks, or at unequal gaps.
 std::optional<Rhythm> RhythmOf(const SiteGroup& group, uint64_t cycles) {
-  constexpr size_t kLeastBursts = 4;
+  constexpr size_t kMinBursts = 4;
   std::vector<double> kept;  // by chunk
   for (const SiteGrowth* site : group) {
     const std::vector<double>& survivors = site->verdict.survivors;
@@ -65,7 +65,7 @@ std::optional<Rhythm> RhythmOf(const SiteGroup& group, uint64_t cycles) {
     bursts.push_back(i);
     blocks += kept[i];
   }
-  if (bursts.size() < kLeastBursts) return std::nullopt;
+  if (bursts.size() < kMinBursts) return std::nullopt;
   size_t least = SIZE_MAX, most = 0;
   for (size_t i = 1; i < bursts.size(); ++i) {
     least = std::min(least, bursts[i] - bursts[i - 1]);

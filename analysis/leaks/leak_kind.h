@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "analysis/leaks/leaks.h"
+#include "analysis/leaks/leak_report.h"
 #include "analysis/leaks/suspects.h"
 
 namespace gmt::analysis {

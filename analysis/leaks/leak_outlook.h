@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "analysis/leaks/leaks.h"
+#include "analysis/leaks/leak_report.h"
 #include "analysis/trace/trace.h"
 
 namespace gmt::analysis {

@@ -156,7 +156,7 @@ std::optional<LeakEvidence> EvidenceOf(const gmt::LeakState& state) {
   for (const gmt::LeakSite& site : state.grown()) evidence.grown.push_back(SiteOf(site));
   const int loop =
       std::min({state.loop_device_size(), state.loop_heap_size(), state.loop_stack_size(),
-                state.loop_forward_stack_size(), static_cast<int>(kMostLoopStacks)});
+                state.loop_forward_stack_size(), static_cast<int>(kMaxLoopStacks)});
   for (int i = 0; i < loop; ++i) {
     evidence.loop.push_back({state.loop_device(i), state.loop_heap(i), state.loop_stack(i),
                              state.loop_forward_stack(i), 0});

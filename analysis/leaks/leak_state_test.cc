@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "analysis/leaks/leak_answer.h"
+#include "analysis/leaks/leaks.h"
 #include "analysis/testing/event_script.h"
 #include "format/units.h"
 

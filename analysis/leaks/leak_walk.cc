@@ -41,7 +41,7 @@ class Walker {
     LeakDetector::Site site = kNoSite;
   };
   // Undefined ids can have any value.
-  static constexpr uint32_t kMostKnownStacks = 1 << 20;
+  static constexpr uint32_t kMaxKnownStacks = 1 << 20;
 
   Counted CountedAs(RowId row) const {
     if (rows_.IsRegion(row) || (device_ && rows_.device[row] != *device_)) return kNot;
@@ -101,7 +101,7 @@ class Walker {
 
   // Most births of a stack have the same key as the stack's previous birth.
   LeakDetector::Site SiteOf(const SiteKey& key, uint64_t size) {
-    if (key.stack == 0 || key.stack > kMostKnownStacks) return out_.detector.SiteOf(key, size);
+    if (key.stack == 0 || key.stack > kMaxKnownStacks) return out_.detector.SiteOf(key, size);
     if (key.stack >= last_of_stacks_.size()) last_of_stacks_.resize(key.stack + size_t{1});
     Last& last = last_of_stacks_[key.stack];
     if (last.site == kNoSite || !(last.key == key)) {

@@ -5,15 +5,16 @@
 
 #include "analysis/leaks/leak_cycles.h"
 #include "analysis/leaks/leak_walk.h"
+#include "analysis/median.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::analysis {
 namespace {
 
 constexpr size_t kFirstLook = 512;  // entries of the journal
-constexpr size_t kMostPeriods = 2048;
-constexpr uint64_t kLeastSilence = 1 << 16;  // steps
-constexpr double kSilence = 20;              // cycles
+constexpr size_t kMaxPeriods = 2048;
+constexpr uint64_t kMinSilence = 1 << 16;  // steps
+constexpr double kSilence = 20;            // cycles
 constexpr double kMoreTime = 1.25;
 
 bool IsOnDevice(const HeldPiece& piece) {
@@ -35,13 +36,7 @@ void LeakWatcher::OnEvent(const format::Event& event) {
   any_event_ = true;
   now_ns_ = std::max(now_ns_, event.t_ns);
   const uint32_t fired = marked_cycles_.OnEvent(event);
-  if (fired != MarkedCycles::kNoMarker) {
-    JournalEntry entry;
-    entry.what = Happened::kFired;
-    entry.site = fired;
-    Happen(entry);
-    ChooseMarker();
-  }
+  if (fired != MarkedCycles::kNoMarker) OnFired(fired);
   memory_.OnEvent(event);
   if (journaling_ && journal_.size() >= look_at_) LookForCycles();
 }
@@ -94,13 +89,7 @@ void LeakWatcher::OnBorn(PieceId id, const HeldPiece& piece) {
   const bool may_mark =
       piece.heap > kHostHeap || (piece.heap == kDriverHeap && !memory_.has_blocks());
   const uint32_t fired = may_mark ? marked_cycles_.OnBirth(piece.stack) : MarkedCycles::kNoMarker;
-  if (fired != MarkedCycles::kNoMarker) {
-    JournalEntry entry;
-    entry.what = Happened::kFired;
-    entry.site = fired;
-    Happen(entry);
-    ChooseMarker();
-  }
+  if (fired != MarkedCycles::kNoMarker) OnFired(fired);
   SiteKey key;
   key.device = piece.device;
   key.heap = piece.heap;
@@ -189,6 +178,14 @@ std::vector<HeldBefore> LeakWatcher::Before() const {
 }
 
 // ---- Counting
+
+void LeakWatcher::OnFired(uint32_t marker) {
+  JournalEntry entry;
+  entry.what = Happened::kFired;
+  entry.site = marker;
+  Happen(entry);
+  ChooseMarker();
+}
 
 void LeakWatcher::Happen(const JournalEntry& entry) {
   JournalEntry timed = entry;
@@ -299,7 +296,7 @@ void LeakWatcher::EndCycle(int64_t t_ns) {
   ++cycles_.count;
   const int64_t period = t_ns > cycle_begin_ns_ ? t_ns - cycle_begin_ns_ : 0;
   if ((cycles_.count - 1) % period_stride_ == 0) periods_.push_back(period);
-  if (periods_.size() >= kMostPeriods) {
+  if (periods_.size() >= kMaxPeriods) {
     for (size_t i = 0; 2 * i < periods_.size(); ++i) periods_[i] = periods_[2 * i];
     periods_.resize(periods_.size() / 2);
     period_stride_ *= 2;
@@ -428,7 +425,7 @@ void LeakWatcher::WatchForSilence() {
   if (!fires || cycles_.count == 0) return;
   const auto usual = static_cast<double>(step_) / static_cast<double>(cycles_.count);
   const uint64_t silent = step_ - std::min(step_, last_firing_);
-  if (silent < kLeastSilence || static_cast<double>(silent) < kSilence * usual) return;
+  if (silent < kMinSilence || static_cast<double>(silent) < kSilence * usual) return;
   journaling_ = true;
   look_at_ = kFirstLook;
   looked_at_ = 0;
@@ -437,14 +434,6 @@ void LeakWatcher::WatchForSilence() {
 }
 
 // ---- Evidence
-
-int64_t LeakWatcher::MedianPeriod() const {
-  std::vector<int64_t> periods = periods_;
-  if (periods.empty()) return 0;
-  const auto middle = periods.begin() + static_cast<std::ptrdiff_t>(periods.size() / 2);
-  std::nth_element(periods.begin(), middle, periods.end());
-  return *middle;
-}
 
 LeakEvidence LeakWatcher::Evidence() {
   // A few more cycles may be enough to recognise a loop.
@@ -455,13 +444,13 @@ LeakEvidence LeakWatcher::Evidence() {
   evidence.before = Before();
   evidence.cycles = cycles_;
   if (cycles_.count == 0) return evidence;
-  evidence.cycles.period_ns = MedianPeriod();
+  evidence.cycles.period_ns = UpperMedian(periods_);
   evidence.watched_ns = std::max<int64_t>(end_ns_ - begin_ns_, 0);
   evidence.minima = MinimaOf(detector_);
   if (cycles_.count < kCyclesForGrowth) return evidence;
   evidence.grown = detector_.Evaluate();
   evidence.loop = detector_.SitesWith(cycles_.count / 2);
-  if (evidence.loop.size() > kMostLoopStacks) evidence.loop.resize(kMostLoopStacks);
+  if (evidence.loop.size() > kMaxLoopStacks) evidence.loop.resize(kMaxLoopStacks);
   evidence.untracked = samples_.Grown(detector_.grid());
   evidence.pools = PoolsThatGrew(detector_, segments_);
   for (const auto& [device, room] : samples_.Rooms()) {

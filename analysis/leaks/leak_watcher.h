@@ -69,6 +69,7 @@ class LeakWatcher : private HeldPieces::Listener {
 
   JournalEntry EntryOf(Happened what, PieceId id, const HeldPiece& piece) const;
   void Happen(const JournalEntry& entry);
+  void OnFired(uint32_t marker);  // of marked_cycles_
   void Count(const JournalEntry& entry);
   void CountMemory(const JournalEntry& entry);
   void Note(OfDevice& device, uint64_t bytes, bool is_death);
@@ -86,7 +87,6 @@ class LeakWatcher : private HeldPieces::Listener {
 
   std::vector<HeldBefore> Before() const;
   HeldBefore& BeforeOf(int32_t device, uint32_t heap);
-  int64_t MedianPeriod() const;
 
   const format::Definitions& definitions_;
   HeldPieces memory_;

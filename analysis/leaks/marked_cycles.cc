@@ -10,7 +10,7 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr size_t kMostNames = 1 << 16, kMostOpen = 1 << 12;
+constexpr size_t kMaxNames = 1 << 16, kMaxOpen = 1 << 12;
 
 CycleSource CycleSourceOf(const std::string& kind) {
   if (kind == "Optimizer.step") return CycleSource::kOptimizerStep;
@@ -44,7 +44,7 @@ uint32_t MarkedCycles::OnBirth(uint32_t stack) {
 }
 
 const MarkedCycles::RangeName& MarkedCycles::NameOfRange(const format::Event& begin) {
-  if (names_.size() >= kMostNames) names_.clear();  // ranges may all have different names
+  if (names_.size() >= kMaxNames) names_.clear();  // ranges may all have different names
   const auto [known, is_new] = names_.try_emplace({begin.name, begin.stack});
   RangeName& name = known->second;
   if (!is_new) return name;
@@ -82,11 +82,11 @@ uint32_t MarkedCycles::OnRangeBegin(const format::Event& event) {
     open.marker = Find({name.kind, event.stack}, name.source);
   }
   if (event.has(format::kHasRange)) {
-    if (open_.size() >= kMostOpen) open_.clear();
+    if (open_.size() >= kMaxOpen) open_.clear();
     open_[event.range] = open;
   } else {
     std::vector<Open>& nested = nested_[event.thread];
-    if (nested.size() >= kMostOpen) nested.clear();
+    if (nested.size() >= kMaxOpen) nested.clear();
     nested.push_back(open);
   }
   return fired;
@@ -116,7 +116,7 @@ uint32_t MarkedCycles::OnRangeEnd(const format::Event& event) {
 uint32_t MarkedCycles::Find(const Key& key, const std::string& source) {
   const auto known = ids_.find(key);
   if (known != ids_.end()) return known->second;
-  if (markers_.size() >= kMostMarkers) return kNoMarker;
+  if (markers_.size() >= kMaxMarkers) return kNoMarker;
   const auto id = static_cast<uint32_t>(markers_.size());
   ids_.emplace(key, id);
   Marker& marker = markers_.emplace_back();

@@ -5,7 +5,7 @@
 // right becomes more certain the longer the program runs; the order of preference is that of
 // analysis/loop/phases.h.
 //
-// Memory: kMostMarkers markers, and the open ranges. Thread safety: one thread at a time.
+// Memory: kMaxMarkers markers, and the open ranges. Thread safety: one thread at a time.
 
 #ifndef GMT_ANALYSIS_LEAKS_MARKED_CYCLES_H_
 #define GMT_ANALYSIS_LEAKS_MARKED_CYCLES_H_
@@ -38,7 +38,7 @@ enum class CycleSource : uint8_t {
 
 class MarkedCycles {
  public:
-  static constexpr size_t kMostMarkers = 1024;
+  static constexpr size_t kMaxMarkers = 1024;
   static constexpr uint32_t kNoMarker = UINT32_MAX;
 
   struct Marker {

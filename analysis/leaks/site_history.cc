@@ -66,7 +66,7 @@ void SiteHistory::Merge(uint32_t level) {
 }
 
 void Bursts::EndCycle() {
-  const bool is_burst = freed_now_ >= kLeastCycles && newest_ - oldest_ >= kLeastCycles - 1 &&
+  const bool is_burst = freed_now_ >= kMinCycles && newest_ - oldest_ >= kMinCycles - 1 &&
                         4 * freed_now_ >= 3 * held_before_;
   if (is_burst) {
     if (count_++ == 0) first_ = cycle_;

@@ -64,13 +64,13 @@ class Bursts {
   // `held`: number of blocks held before this one is freed.
   void AddFree(uint32_t cycle, uint32_t birth_cycle, uint64_t held);
   // Whether several cycles freed nearly all blocks that outlived their own cycle, each of them most
-  // of what was held then, from at least kLeastCycles cycles.
-  bool are_usual() const { return count_ >= kLeastBursts && 4 * freed_ >= 3 * freed_later_; }
+  // of what was held then, from at least kMinCycles cycles.
+  bool are_usual() const { return count_ >= kMinBursts && 4 * freed_ >= 3 * freed_later_; }
   // REQUIRES: are_usual().
   uint32_t CyclesBetween() const { return (last_ - first_) / (count_ - 1); }
 
  private:
-  static constexpr uint32_t kLeastCycles = 4, kLeastBursts = 3;
+  static constexpr uint32_t kMinCycles = 4, kMinBursts = 3;
 
   void EndCycle();
 

@@ -7,14 +7,14 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr uint32_t kLeastBurnIn = 20;
+constexpr uint32_t kMinBurnIn = 20;
 constexpr double kBurnIn = 0.25;       // share of all cycles
-constexpr uint32_t kLeastAge = 5;      // in cycles, of a survivor
+constexpr uint32_t kMinAge = 5;        // in cycles, of a survivor
 constexpr uint32_t kLongLifetime = 3;  // in cycles: blocks that live shorter are working memory
 constexpr uint64_t kFewLongLifetimes = 3;
 constexpr size_t kGroups = 10;  // of chunks, in the late window
 constexpr double kGroupsWithSurvivors = 0.35;
-constexpr double kLeastEvents = 4;
+constexpr double kMinEvents = 4;
 constexpr double kWarming = -2, kWarmingOverall = -1.4, kWarmingLate = 0;
 constexpr double kManyEvents = 12;
 constexpr double kIrregularEvents = 6;  // required if they come irregularly
@@ -22,12 +22,12 @@ constexpr double kEvenGaps = 0.3;       // scatter of gaps that count as regular
 constexpr double kUnlikely = 0.01;
 constexpr double kBalanced = 0.6;
 constexpr double kNetGrowth = 0.3;  // relative to the survivors' bytes
-constexpr double kRisingGroups = 0.6, kFalls = 0.2, kLeastGrowth = 0.03, kLaterHalf = 0.4;
+constexpr double kRisingGroups = 0.6, kFalls = 0.2, kMinGrowth = 0.03, kLaterHalf = 0.4;
 constexpr double kMaximaPerCycle = 0.015;
-constexpr uint32_t kLeastMaxima = 6;
+constexpr uint32_t kMinMaxima = 6;
 constexpr double kSameTime = 1.4;  // ratio of two lifetimes
 constexpr double kAtOnce = 0.02;   // share of all cycles
-constexpr uint64_t kLeastBurstBytes = 1 << 20;
+constexpr uint64_t kMinBurstBytes = 1 << 20;
 
 using Values = std::vector<double>;
 
@@ -65,7 +65,7 @@ class Judgement {
         chunks_(grid.complete()),
         burn_in_((BurnInOf(grid.complete() * grid.cycles_per_chunk()) + per_chunk_ - 1) /
                  per_chunk_) {
-    uint32_t age = kLeastAge;
+    uint32_t age = kMinAge;
     if (site.lifetimes().CountFrom(kLongLifetime) >= kFewLongLifetimes)
       age = std::max(age, 2 * std::min(site.lifetimes().Quantile(0.95, kLongLifetime), 1u << 30));
     const size_t young = (age + per_chunk_ - 1) / per_chunk_;
@@ -75,7 +75,7 @@ class Judgement {
   SiteVerdict Find() && {
     if (chunks_ == 0) return {};
     if (site_.live() > 0 && Grown() > 0) FindGrowth();
-    if (!verdict_.is_leak() && site_.bursts().are_usual() && site_.most() >= kLeastBurstBytes)
+    if (!verdict_.is_leak() && site_.bursts().are_usual() && site_.most() >= kMinBurstBytes)
       FindBursts();
     return std::move(verdict_);
   }
@@ -101,7 +101,7 @@ class Judgement {
   bool HasSurvivors() const {
     const Values late = Part(series_.alive, burn_in_, aged_);
     const double bytes = Sum(Part(series_.alive_bytes, burn_in_, aged_));
-    return IndependentEvents(late) >= kLeastEvents - 1e-9 &&
+    return IndependentEvents(late) >= kMinEvents - 1e-9 &&
            GrownSince(burn_in_) > kNetGrowth * bytes;
   }
 
@@ -130,7 +130,7 @@ class Judgement {
 
   bool IsWarming(double late_trend, double late_events) const {
     if (late_trend < kWarming) return true;
-    const size_t begun = (kLeastAge + per_chunk_ - 1) / per_chunk_;
+    const size_t begun = (kMinAge + per_chunk_ - 1) / per_chunk_;
     const double trend = RateTrend(Part(series_.alive, begun, aged_));
     return trend < kWarmingOverall && (late_trend < kWarmingLate || late_events < kManyEvents);
   }
@@ -170,14 +170,13 @@ class Judgement {
 
   bool IsRegrown() const {
     const double cycles = static_cast<double>(chunks_) * per_chunk_;
-    if (site_.new_maxima() < std::max<double>(kLeastMaxima, kMaximaPerCycle * cycles)) return false;
+    if (site_.new_maxima() < std::max<double>(kMinMaxima, kMaximaPerCycle * cycles)) return false;
     if (2 * site_.live_count() > site_.births()) return false;
     const Values least = GroupMinima(Part(series_.least, burn_in_, chunks_));
     const Rises rises = RisesOf(least);
     if (rises.up <= 0 || rises.down > kFalls * rises.up) return false;
     if (rises.rising < kRisingGroups * rises.pairs) return false;
-    if (least.back() - least.front() < kLeastGrowth * static_cast<double>(site_.most()))
-      return false;
+    if (least.back() - least.front() < kMinGrowth * static_cast<double>(site_.most())) return false;
     const size_t middle = least.size() / 2;
     return least.back() - least[middle] >= kLaterHalf * (least[middle] - least.front()) &&
            TheilSen(least).low > 0;
@@ -269,7 +268,7 @@ class Judgement {
 }  // namespace
 
 uint32_t BurnInOf(uint32_t cycles) {
-  return std::max(kLeastBurnIn, static_cast<uint32_t>(kBurnIn * cycles));
+  return std::max(kMinBurnIn, static_cast<uint32_t>(kBurnIn * cycles));
 }
 
 SiteVerdict Judge(const SiteHistory& site, const ChunkGrid& grid,

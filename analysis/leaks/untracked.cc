@@ -11,10 +11,10 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr size_t kParts = 40;       // number of parts into which cycles are divided
-constexpr size_t kLeastParts = 12;  // with samples, after burn-in
+constexpr size_t kParts = 40;     // number of parts into which cycles are divided
+constexpr size_t kMinParts = 12;  // with samples, after burn-in
 constexpr double kRisingSamples = 0.35, kFallingBytes = 0.2, kLaterBytes = 0.4;
-constexpr double kLeastBytes = 4 << 20;  // bytes: drivers allocate in units of 2 MiB
+constexpr double kMinBytes = 4 << 20;  // bytes: drivers allocate in units of 2 MiB
 
 bool IsOnDevice(const Rows& rows, RowId row) {
   return rows.heap[row] == kDriverHeap && rows.device[row] != kHostDevice &&
@@ -99,11 +99,11 @@ std::optional<UntrackedGrowth> UntrackedGrowthOf(const UntrackedChunks& chunks,
   for (const auto& [part, value] : parts) {
     if (part >= burn_in) late.push_back(value);
   }
-  if (late.size() < kLeastParts) return std::nullopt;
+  if (late.size() < kMinParts) return std::nullopt;
   const Rises rises = RisesOf(late);
   const double grown = late.back() - late.front();
   const double later = late.back() - late[late.size() / 2];
-  if (grown < kLeastBytes || rises.down > kFallingBytes * rises.up ||
+  if (grown < kMinBytes || rises.down > kFallingBytes * rises.up ||
       rises.rising < kRisingSamples * rises.pairs || later < kLaterBytes * (grown - later))
     return std::nullopt;
   // Parts without a sample are omitted, so an index corresponds to slightly more than one part.

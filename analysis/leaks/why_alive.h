@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/examination/examination.h"
-#include "analysis/leaks/leaks.h"
+#include "analysis/leaks/leak_report.h"
 
 namespace gmt::analysis {
 

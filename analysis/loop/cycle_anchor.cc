@@ -11,19 +11,20 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/loop/call_runs.h"
 #include "analysis/loop/cycle_births.h"
+#include "analysis/median.h"
 #include "analysis/stacks/frames.h"
 
 namespace gmt::analysis {
 namespace {
 
-constexpr size_t kLeastFirings = 8;
+constexpr size_t kMinFirings = 8;
 constexpr double kScatter = 0.25;  // of the gaps, as standard deviation over mean
 constexpr double kSpan = 0.5;      // of all steps, from the first firing to the last
 constexpr double kSamePeriod = 0.1, kSameCount = 0.02;
-constexpr double kBurst = 0.25;      // relative to the long gaps: shorter ones lie within a burst
-constexpr size_t kSample = 512;      // gaps in the sample that decides whether all must be examined
-constexpr double kLowWater = 0.25;   // of the range from the minimum to the maximum of a cycle
-constexpr size_t kMostAnchors = 64;  // anchors per loop that are examined closely
+constexpr double kBurst = 0.25;     // relative to the long gaps: shorter ones lie within a burst
+constexpr size_t kSample = 512;     // gaps in the sample that decides whether all must be examined
+constexpr double kLowWater = 0.25;  // of the range from the minimum to the maximum of a cycle
+constexpr size_t kMaxAnchors = 64;  // anchors per loop that are examined closely
 
 struct Recurring {
   uint32_t stack = 0;
@@ -86,7 +87,7 @@ class AnchorFinder {
     ForEachBirth([&](Step, uint32_t stack) { ++counts[stack]; });
     std::vector<Recurring> found(counts.size());
     for (size_t stack = 1; stack < counts.size(); ++stack) {
-      if (counts[stack] >= kLeastFirings) found[stack].firings.reserve(counts[stack]);
+      if (counts[stack] >= kMinFirings) found[stack].firings.reserve(counts[stack]);
     }
     const std::vector<Step> begins = BeginsOfCallRuns(trace_, definitions_);
     std::vector<Step> last(counts.size());
@@ -119,14 +120,14 @@ class AnchorFinder {
     });
   }
   void Consider(Recurring of) {
-    if (of.firings.size() < kLeastFirings) return;
+    if (of.firings.size() < kMinFirings) return;
     Recurring bursts = of;
     bursts.burst_gap = std::max(of.burst_gap, LeaveFirstOfBursts(bursts.firings));
     if (bursts.firings.size() < of.firings.size()) AddIfRegular(std::move(bursts));
     AddIfRegular(std::move(of));
   }
   void AddIfRegular(Recurring of) {
-    if (of.firings.size() < kLeastFirings) return;
+    if (of.firings.size() < kMinFirings) return;
     const Step span = of.firings.back() - of.firings.front();
     if (span < kSpan * trace_.last_step() || IsScattered(of.firings)) return;
     if (ScatterOf(GapsOf(of.firings), of.period) < kScatter && of.period > 1)
@@ -192,7 +193,7 @@ class AnchorFinder {
                           frames[static_cast<size_t>(leading)].Name());
     };
     const std::string first = place(loop.front());
-    for (size_t i = 1; i < std::min(loop.size(), kMostAnchors); ++i) {
+    for (size_t i = 1; i < std::min(loop.size(), kMaxAnchors); ++i) {
       if (place(loop[i]) != first) return true;
     }
     return false;
@@ -216,7 +217,7 @@ class AnchorFinder {
     const std::vector<uint64_t> held = HeldByStep();
     const Recurring* lowest = nullptr;
     double least = kLowWater;
-    for (size_t i = 0; i < std::min(loop.size(), kMostAnchors); ++i) {
+    for (size_t i = 0; i < std::min(loop.size(), kMaxAnchors); ++i) {
       const double level = LevelAt(*loop[i], held);
       if (level < least || (lowest == nullptr && level <= least)) {
         lowest = loop[i];
@@ -244,9 +245,7 @@ class AnchorFinder {
       const auto now = static_cast<double>(held[of.firings[i] - 1] - *low);
       levels.push_back(range > 0 ? now / range : 0);
     }
-    const auto middle = levels.begin() + static_cast<std::ptrdiff_t>(levels.size() / 2);
-    std::nth_element(levels.begin(), middle, levels.end());
-    return *middle;
+    return UpperMedian(std::move(levels));
   }
   // Bytes held before the first step, after it, ...
   std::vector<uint64_t> HeldByStep() const {

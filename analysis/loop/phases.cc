@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/loop/cycle_anchor.h"
 #include "analysis/loop/phase_spans.h"
+#include "analysis/median.h"
 #include "analysis/stacks/frames.h"
 #include "analysis/trace/recorded_time.h"
 
@@ -296,14 +297,6 @@ class CycleFinder {
   std::map<int32_t, DeviceState> devices_;
 };
 
-template <typename T>
-T Median(std::vector<T> values) {
-  if (values.empty()) return T();
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 }  // namespace
 
 std::string_view NameOf(Phase phase) {
@@ -362,14 +355,14 @@ TypicalCycle TypicalOf(const DeviceCycles& device) {
   }
   TypicalCycle typical;
   typical.steps = peaks.size();
-  typical.peak = Median(peaks);
-  typical.growth = Median(growths);
+  typical.peak = UpperMedian(peaks);
+  typical.growth = UpperMedian(growths);
   const auto most = std::max_element(peaks_in.begin(), peaks_in.end());
   typical.peak_phase = static_cast<Phase>(most - peaks_in.begin());
   typical.steps_with_peak_phase = *most;
   for (size_t phase = 0; phase < kPhases; ++phase) {
-    typical.phases[phase] = {!phase_peaks[phase].empty(), Median(phase_peaks[phase]),
-                             Median(changes[phase]), Median(times[phase])};
+    typical.phases[phase] = {!phase_peaks[phase].empty(), UpperMedian(phase_peaks[phase]),
+                             UpperMedian(changes[phase]), UpperMedian(times[phase])};
   }
   return typical;
 }

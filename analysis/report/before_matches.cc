@@ -13,9 +13,9 @@ namespace gmt::analysis {
 namespace {
 
 // Further suspects are not matched: a table of that many guesses is useless.
-constexpr size_t kMostSuspects = 64;
+constexpr size_t kMaxSuspects = 64;
 // Maximum ratio of a size's blocks to the number expected from the suspect's other sizes.
-constexpr double kMostAboveOthers = 2;
+constexpr double kMaxAboveOthers = 2;
 
 constexpr uint16_t kBefore = kRowReportedBefore | kRowUnreportedBefore;
 
@@ -28,7 +28,7 @@ bool IsState(Category category) {
 class SuspectSizes {
  public:
   SuspectSizes(const Trace& trace, const LeakReport& leaks) : trace_(trace) {
-    const size_t count = std::min(leaks.suspects.size(), kMostSuspects);
+    const size_t count = std::min(leaks.suspects.size(), kMaxSuspects);
     for (size_t i = 0; i < count; ++i) {
       for (const LeakStack& stack : leaks.suspects[i].stacks) stacks_.try_emplace(stack.stack, i);
     }
@@ -53,7 +53,7 @@ class SuspectSizes {
       std::nth_element(others.begin(), others.begin() + static_cast<long>(others.size() / 2),
                        others.end());
       // With only two values, the median is meaningless.
-      if (others.size() > 2 && of.ratio() > kMostAboveOthers * others[others.size() / 2] + 1)
+      if (others.size() > 2 && of.ratio() > kMaxAboveOthers * others[others.size() / 2] + 1)
         of.suspect.reset();
     }
   }

@@ -163,7 +163,7 @@ class StreamReportMaker {
                      [](const HostCostRow& a, const HostCostRow& b) {
                        return a.cost.total_ns > b.cost.total_ns;
                      });
-    const size_t described = std::min(report_.host_costs.size(), HostCostRow::kMostDescribed);
+    const size_t described = std::min(report_.host_costs.size(), HostCostRow::kMaxDescribed);
     for (size_t i = 0; i < described; ++i) {
       HostCostRow& row = report_.host_costs[i];
       row.frames = DescribeStack(definitions_, row.cost.stack, rules_);

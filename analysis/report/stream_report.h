@@ -69,7 +69,7 @@ struct StreamRow {
 
 struct HostCostRow {
   // A program may call from hundreds of thousands of places, more than can be read.
-  static constexpr size_t kMostDescribed = 4096;
+  static constexpr size_t kMaxDescribed = 4096;
 
   HostCost cost;
   std::string api;

@@ -52,8 +52,6 @@ struct Subject {
 
   // As printed: "stack/7+9".
   std::string id() const;
-  // Whether it stands for pieces of memory, which have a life (analysis/show/life.h).
-  bool is_memory() const { return kind <= kLeak; }
 };
 
 // "stack", ..., "mark"; "name" of kNamed.

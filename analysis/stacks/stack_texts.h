@@ -44,7 +44,7 @@ class StackTexts {
   // passes.
   const FrameText* Own(uint32_t stack, uint32_t forward_stack);
   // LibraryOf() these frames.
-  // Copies no frame: cheap for stacks whose frames nobody asks for.
+  // Copies no frame: cheap for stacks whose frames are never requested.
   const std::string& Library(uint32_t stack);
 
  private:

@@ -98,7 +98,7 @@ void HeldMemory::ForgetPhysical(HeldId id) {
 // Only the driver can refuse a free.
 void HeldMemory::MakeRefusable(const MemoryPlace& place, const Held& held) {
   if (place.is_block()) return;
-  if (freed_.size() >= kMostRefusable) freed_.clear();
+  if (freed_.size() >= kMaxRefusable) freed_.clear();
   freed_[place] = held;
 }
 
@@ -260,8 +260,8 @@ bool HeldMemory::IsInMappedMemory(uint64_t address) const {
 
 // Reports the driver memory that contains a block as a segment; returns whether there is any.
 bool HeldMemory::MarkSegments(const Held& block, uint64_t start, Listener& listener) {
-  if (segments_.empty()) segments_.resize(kMostSegments);
-  Segment& last = segments_[start / kSegmentGranule % kMostSegments];
+  if (segments_.empty()) segments_.resize(kMaxSegments);
+  Segment& last = segments_[start / kSegmentGranule % kMaxSegments];
   if (last.version == ranges_version_ && last.device == block.device &&
       start - last.start < last.size) {
     return true;

@@ -17,7 +17,7 @@
 //
 // The methods ignore calls that failed and memory of other owners, and must not be called from the
 // listener. Cost: one or two hash look-ups per event. Memory: what is held, and the last
-// kMostRefusable frees. Thread safety: one thread at a time. Copies are independent.
+// kMaxRefusable frees. Thread safety: one thread at a time. Copies are independent.
 
 #ifndef GMT_ANALYSIS_TRACE_HELD_MEMORY_H_
 #define GMT_ANALYSIS_TRACE_HELD_MEMORY_H_
@@ -41,7 +41,7 @@ inline constexpr HeldId kNoHeld = UINT32_MAX;
 class HeldMemory {
  public:
   // Frees that the driver may still refuse: older ones are final.
-  static constexpr size_t kMostRefusable = 1024;
+  static constexpr size_t kMaxRefusable = 1024;
 
   enum class End { kFreed, kFreeLost, kContextReset };
 
@@ -121,7 +121,7 @@ class HeldMemory {
   };
   // Segments are remembered by the address of a block divided by this.
   static constexpr uint64_t kSegmentGranule = uint64_t{2} << 20;
-  static constexpr size_t kMostSegments = 1024;
+  static constexpr size_t kMaxSegments = 1024;
   // Physical memory is held until it is released and unmapped.
   struct Physical {
     uint32_t mappings = 0;

@@ -8,8 +8,8 @@ namespace {
 
 // What FindOtherSamples() takes for the number of samples: the first dimension of tensors with at
 // least so many dimensions, if this share of their bytes has it.
-constexpr size_t kLeastDimensions = 3;
-constexpr double kMostBytes = 0.7;
+constexpr size_t kMinDimensions = 3;
+constexpr double kMaxBytes = 0.7;
 
 }  // namespace
 
@@ -77,7 +77,7 @@ void BatchShapes::FindOtherSamples(int32_t device) {
     if (rows_.device[row] != device || rows_.Shape(row) == 0 || IsInPass(rows_.birth[row]))
       continue;
     const std::vector<uint64_t>& sizes = SizesOf(row);
-    if (sizes.size() < kLeastDimensions || sizes.front() == batch_->samples ||
+    if (sizes.size() < kMinDimensions || sizes.front() == batch_->samples ||
         parameters_.contains(sizes)) {
       continue;
     }
@@ -85,7 +85,7 @@ void BatchShapes::FindOtherSamples(int32_t device) {
     bytes_by_first[sizes.front()] += rows_.size[row];
   }
   for (const auto& [first, of_first] : bytes_by_first) {
-    if (static_cast<double>(of_first) >= kMostBytes * static_cast<double>(bytes))
+    if (static_cast<double>(of_first) >= kMaxBytes * static_cast<double>(bytes))
       other_samples_.insert(first);
   }
 }

@@ -2,22 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "analysis/loop/stack_phases.h"
 #include "analysis/whatif/allocator_settings.h"
+#include "analysis/whatif/autocast.h"
 #include "format/event.h"
 
 namespace gmt::analysis {
 namespace {
 
 constexpr uint64_t kUnitOfBlocks = 512;  // blocks of PyTorch are multiples of it
-constexpr uint64_t kLeastEightBitBytes = 4096 * sizeof(float), kNumbersPerScale = 256;
+constexpr uint64_t kMinEightBitBytes = 4096 * sizeof(float), kNumbersPerScale = 256;
 constexpr uint64_t kShortestSquare = 16;
 constexpr size_t kKindsOfLayers = 8;  // the number that is compared
 
@@ -30,41 +31,6 @@ uint64_t Times(uint64_t bytes, double factor) {
                  kUnitOfBlocks);
 }
 
-// Nodes whose operators autocast computes in half precision, and in float32 (PyTorch's list of
-// CUDA operators, aten/src/ATen/autocast_mode.h). Others have the type of their inputs.
-bool StartsWithOneOf(std::string_view name, std::initializer_list<std::string_view> starts) {
-  return std::any_of(starts.begin(), starts.end(),
-                     [&](std::string_view start) { return name.starts_with(start); });
-}
-bool IsComputedInHalf(std::string_view node) {
-  return StartsWithOneOf(node, {"Addmm", "Mm", "Bmm", "Baddbmm", "Mv", "Linear", "Convolution",
-                                "CudnnConv", "CudnnRnn", "ScaledDot", "Prelu", "_ThnnFused"});
-}
-bool IsComputedInFull(std::string_view node) {
-  return StartsWithOneOf(node, {"NativeLayerNorm",
-                                "NativeGroupNorm",
-                                "Softmax",
-                                "LogSoftmax",
-                                "NllLoss",
-                                "Pow",
-                                "Exp",
-                                "Log",
-                                "LinalgVectorNorm",
-                                "Norm",
-                                "Cumsum",
-                                "Cumprod",
-                                "Prod",
-                                "Mse",
-                                "SmoothL1",
-                                "Huber",
-                                "KlDiv",
-                                "BinaryCrossEntropy",
-                                "Cosine",
-                                "Rsqrt",
-                                "Reciprocal",
-                                "Renorm"});
-}
-
 }  // namespace
 
 uint64_t PartOf(uint64_t bytes, uint64_t divisor) {
@@ -72,7 +38,7 @@ uint64_t PartOf(uint64_t bytes, uint64_t divisor) {
 }
 
 uint64_t EightBitBytes(uint64_t state_bytes) {
-  if (state_bytes < kLeastEightBitBytes) return state_bytes;
+  if (state_bytes < kMinEightBitBytes) return state_bytes;
   const uint64_t numbers = state_bytes / sizeof(float);
   return RoundUp(numbers, kUnitOfBlocks) +
          RoundUp(numbers / kNumbersPerScale * sizeof(float), kUnitOfBlocks);
@@ -258,19 +224,6 @@ absl::Status Changes::UseForeach(ProgramChange& change) const {
   return absl::OkStatus();
 }
 
-absl::flat_hash_map<RowId, Changes::Savers> Changes::FindSavers() const {
-  absl::flat_hash_map<RowId, Savers> savers;
-  for (const RoleChange& role : trace_.role_changes) {
-    if ((role.roles & format::kRoleSaved) == 0 || role.node == 0) continue;
-    const std::string_view node = examination_.definitions().string(role.node);
-    Savers& found = savers[role.row];
-    found.half |= IsComputedInHalf(node);
-    found.full |= IsComputedInFull(node);
-    found.is_softmax |= StartsWithOneOf(node, {"Softmax", "LogSoftmax"});
-  }
-  return savers;
-}
-
 absl::Status Changes::UseHalfPrecision(ProgramChange& change) const {
   uint64_t full = 0, half = 0;
   const auto is_saved = [&](RowId row) {
@@ -288,7 +241,7 @@ absl::Status Changes::UseHalfPrecision(ProgramChange& change) const {
     });
     if (half > full / 4) return Not("activations are in half precision already");
   }
-  const absl::flat_hash_map<RowId, Savers> savers = FindSavers();
+  const absl::flat_hash_map<RowId, Savers> savers = FindSavers(trace_, examination_.definitions());
   ForEachBlock([&](RowId row) {
     if (!is_saved(row) || !IsFloat(row)) return;
     const auto found = savers.find(row);
@@ -321,7 +274,7 @@ absl::Status Changes::UseFlashAttention(const TensorFacts& facts, ProgramChange&
     return Not("no tensor grows with the square of the sequence at the peak");
   absl::flat_hash_set<std::string> places;
   for (const ShapedMemory& square : facts.batch->square) places.insert(square.place);
-  const absl::flat_hash_map<RowId, Savers> savers = FindSavers();
+  const absl::flat_hash_map<RowId, Savers> savers = FindSavers(trace_, examination_.definitions());
   std::vector<std::pair<RowId, uint64_t>> squares;  // each with the length of a row of the matrix
   bool has_softmax = false;
   ForEachBlock([&](RowId row) {

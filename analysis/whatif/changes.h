@@ -25,8 +25,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "analysis/categories/categories.h"
@@ -99,12 +97,6 @@ class Changes {
   const BatchShapes& Shapes() const;
 
  private:
-  // What autograd nodes saved a tensor, by what autocast does with them.
-  struct Savers {
-    bool half = false, full = false;
-    bool is_softmax = false;
-  };
-
   // Bytes of parameters that are gathered at once: of one layer, and of what is in no layer.
   struct Gathered {
     uint64_t layer = 0, rest = 0;
@@ -123,7 +115,6 @@ class Changes {
   bool IsOfOptimizerStep(RowId row) const;
   bool IsFloat(RowId row) const;
   bool IsMatrix(RowId row) const;
-  absl::flat_hash_map<RowId, Savers> FindSavers() const;
   const std::vector<Layers>& KindsOfLayers() const;
   // Calls visit(row) for each block of the device.
   template <typename Visit>

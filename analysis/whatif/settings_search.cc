@@ -12,9 +12,9 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr uint64_t kMostRequests = 300'000'000;  // that all replays may take together
-constexpr uint64_t kLeastSettings = 8;           // which are tried however long the recording is
-constexpr uint64_t kWorthPercent = 1;            // what another option has to save
+constexpr uint64_t kMaxRequests = 300'000'000;  // that all replays may take together
+constexpr uint64_t kMinSettings = 8;            // which are tried however long the recording is
+constexpr uint64_t kWorthPercent = 1;           // what another option has to save
 
 // The default of each option comes first: of equally good settings, the first ones are found.
 constexpr uint64_t kSplitLimits[] = {
@@ -27,8 +27,8 @@ constexpr double kGarbageThresholds[] = {0, 0.8, 0.6};
 class SettingsSearcher {
  public:
   explicit SettingsSearcher(const AllocatorHistory& history) : history_(history) {
-    const uint64_t replays = kMostRequests / std::max<uint64_t>(history.requests.size(), 1);
-    left_ = std::clamp(replays, kLeastSettings, kMostSettings);
+    const uint64_t replays = kMaxRequests / std::max<uint64_t>(history.requests.size(), 1);
+    left_ = std::clamp(replays, kMinSettings, kMaxSettings);
   }
 
   SettingsSearch Search() && {

@@ -10,7 +10,7 @@
 // what was tried, and its saving is that of the worst of replays in which frees come somewhat
 // later and segments have other addresses.
 //
-// Thread safety: pure function. Cost: at most kMostSettings replays on all processors, fewer if the
+// Thread safety: pure function. Cost: at most kMaxSettings replays on all processors, fewer if the
 // recording is long; a replay ends as soon as it reserves more than the best one before.
 
 #ifndef GMT_ANALYSIS_WHATIF_SETTINGS_SEARCH_H_
@@ -25,7 +25,7 @@
 
 namespace gmt::analysis {
 
-inline constexpr uint64_t kMostSettings = 64;
+inline constexpr uint64_t kMaxSettings = 64;
 
 struct FoundSettings {
   AllocatorSettings settings;

@@ -116,7 +116,7 @@ TEST_F(SettingsSearchTest, PromisesWhatAReplayReserves) {
     Randomize(seed);
     history_.torch = TorchVersion{2, seed % 2 == 0 ? 4 : 12};
     const SettingsSearch search = SearchSettings(history_);
-    EXPECT_LE(search.tried, kMostSettings);
+    EXPECT_LE(search.tried, kMaxSettings);
     EXPECT_EQ(search.recorded_reserved, Reserved(""));
     if (!search.best) return;
     EXPECT_EQ(search.best->peak_reserved, Reserved(search.best->options));

@@ -201,7 +201,7 @@ std::string DiffMoment(const Diff& diff) {
   std::string text =
       fmt::format("at {}, {} and {}", at, Duration(diff.base_at.t_ns), Duration(diff.new_at.t_ns));
   if (diff.base_reserved_bytes == 0 && diff.new_reserved_bytes == 0) return text;
-  return text + fmt::format("; reserved {} -> {}, which depends on history",
+  return text + fmt::format("; reserved {} -> {} (depends on earlier calls)",
                             Bytes(diff.base_reserved_bytes), Bytes(diff.new_reserved_bytes));
 }
 

@@ -57,7 +57,7 @@ const analysis::Diff& Largest(const analysis::Comparison& comparison);
 // "GPU 0: +8.30 GiB (+13.6 %), 60.9 GiB -> 69.2 GiB allocated; FAIL, the limit is 2 %".
 std::string DiffVerdict(const analysis::Diff& diff, const DiffSource& source);
 
-// "at step 12 of both, 30.1 s and 31.0 s; reserved 66.0 GiB -> 74.9 GiB, which depends on history".
+// "at step 12 of both, 30 s and 31 s; reserved 66.0 GiB -> 74.9 GiB (depends on earlier calls)".
 std::string DiffMoment(const analysis::Diff& diff);
 
 // "activations: Net.forward (model.py:88) > at::linear".

@@ -221,7 +221,7 @@ std::string Unknown(const Ledger& ledger, const LedgerSource& source, size_t wid
   std::string text;
   if (ledger.source.empty()) {
     text += source.is_imported
-                ? "Not known: the driver's figures; the imported file does not have them.\n"
+                ? "Not known: the driver's figures, which the imported file does not contain.\n"
                 : "Not known: the driver's figures. To see why it was not queried: gpumemtrace "
                   "info " +
                       source.file + "\n";

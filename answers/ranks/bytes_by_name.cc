@@ -4,18 +4,14 @@
 #include <limits>
 #include <utility>
 
-namespace gmt::answers {
+#include "analysis/median.h"
 
-uint64_t MedianOf(std::vector<uint64_t> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
+namespace gmt::answers {
 
 Spread SpreadOf(std::vector<uint64_t> values) {
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   Spread spread{*least, 0, *most};
-  spread.median = MedianOf(std::move(values));
+  spread.median = analysis::LowerMedian(std::move(values));
   return spread;
 }
 
@@ -42,7 +38,7 @@ void BytesByName::FindMedians() {
     // If at least half of the ranks do not have the name, its median is 0.
     if (2 * values[id].size() <= rows_.size() - rows_.size() % 2) continue;
     values[id].resize(rows_.size());
-    medians_[id] = MedianOf(std::move(values[id]));
+    medians_[id] = analysis::LowerMedian(std::move(values[id]));
     if (medians_[id] > 0) common_.push_back(id);
   }
   std::sort(common_.begin(), common_.end(),

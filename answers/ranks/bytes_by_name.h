@@ -22,13 +22,9 @@
 
 namespace gmt::answers {
 
-// Returns the median; of an even number, the lower one of the two values in the middle.
-// REQUIRES: `values` is not empty.
-uint64_t MedianOf(std::vector<uint64_t> values);
-
 // How a value is spread over the ranks.
 struct Spread {
-  uint64_t least = 0, median = 0, most = 0;
+  uint64_t least = 0, median = 0, most = 0;  // of two values in the middle, the lower one
 };
 // REQUIRES: `values` is not empty.
 Spread SpreadOf(std::vector<uint64_t> values);

@@ -34,7 +34,7 @@ constexpr std::string_view kDigestSync = "GMTDIGST";
 constexpr char kSyncTag = 0x09, kCrcTag = 0x7D;
 constexpr uint64_t kEndBytes = 4096;
 // No GPU, process or sum of a recording has more. Differences of such numbers cannot overflow.
-constexpr uint64_t kMostBytes = uint64_t{1} << 56;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 56;
 
 // ---- Encoding ----------------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class DigestTaker {
 
  private:
   uint64_t Checked(uint64_t bytes) {
-    if (bytes <= kMostBytes) return bytes;
+    if (bytes <= kMaxBytes) return bytes;
     is_right_ = false;
     return 0;
   }
@@ -155,13 +155,13 @@ class DigestTaker {
     RankDigest::Leak leak{in.bytes_per_step(), in.place(), in.is_likely(), {}};
     if (in.has_eta_ns()) leak.eta_ns = in.eta_ns();
     // The comparison is false for NaN.
-    if (!(std::abs(leak.bytes_per_step) <= static_cast<double>(kMostBytes))) is_right_ = false;
+    if (!(std::abs(leak.bytes_per_step) <= static_cast<double>(kMaxBytes))) is_right_ = false;
     return leak;
   }
 
   void TakeSteps(const ByStep& in, StepGroups& by_step) {
     by_step.steps_per_group = in.steps_per_group();
-    if (!std::has_single_bit(in.steps_per_group()) || in.steps_per_group() > kMostBytes ||
+    if (!std::has_single_bit(in.steps_per_group()) || in.steps_per_group() > kMaxBytes ||
         static_cast<size_t>(in.peak_bytes_size()) > StepGroups::kMost) {
       is_right_ = false;
       return;
@@ -372,7 +372,7 @@ absl::Status WriteDigestOf(const std::string& recording, const RankDigest& diges
   if (!file.ok()) return file.status();
   const std::string path = DigestPathOf(recording);
   if (absl::Status status = CheckReplaceable(path); !status.ok()) return status;
-  // Who may read the recording may read its digest.
+  // Everyone who may read the recording may read its digest.
   return NewDigest(path).Write(EncodeDigest(digest, state), file->st_mode & 0666);
 }
 

@@ -63,7 +63,7 @@ absl::StatusOr<RankDigest> ReadDigest(const std::string& path);
 
 // Replaces the digest of a recording; one that is being read stays whole. `state` is that of the
 // recording before it was read. Fails with ALREADY_EXISTS if the file that would be replaced is not
-// a digest, and with PERMISSION_DENIED where nothing may be written.
+// a digest, and with PERMISSION_DENIED if nothing may be written there.
 absl::Status WriteDigestOf(const std::string& recording, const RankDigest& digest,
                            const RecordingState& state);
 

@@ -12,6 +12,7 @@
 #include <functional>
 #include <random>
 
+#include "analysis/median.h"
 #include "analysis/testing/event_script.h"
 #include "answers/ranks/bytes_by_name.h"
 #include "answers/ranks/rank_comparison.h"
@@ -69,21 +70,21 @@ RankDigest FullDigest() {
 RankDigest LargestDigest() {
   const uint64_t bytes = uint64_t{1} << 56;
   RankDigest digest = FullDigest();
-  digest.host = TextOf(RankDigest::kMostTextBytes, 0);
-  digest.leak->place = TextOf(RankDigest::kMostTextBytes, 0);
+  digest.host = TextOf(RankDigest::kMaxTextBytes, 0);
+  digest.leak->place = TextOf(RankDigest::kMaxTextBytes, 0);
   digest.categories.fill(bytes);
-  for (size_t i = 0; i < RankDigest::kMostStacks; ++i)
-    digest.stacks[TextOf(RankDigest::kMostTextBytes, i)] = bytes;
-  for (size_t i = 0; i < RankDigest::kMostLibraries; ++i)
-    digest.libraries[TextOf(RankDigest::kMostTextBytes, i)] = bytes;
-  digest.others.assign(RankDigest::kMostProcesses, {UINT64_MAX, bytes});
-  digest.notes.assign(RankDigest::kMostNotes, TextOf(RankDigest::kMostTextBytes, 0));
+  for (size_t i = 0; i < RankDigest::kMaxStacks; ++i)
+    digest.stacks[TextOf(RankDigest::kMaxTextBytes, i)] = bytes;
+  for (size_t i = 0; i < RankDigest::kMaxLibraries; ++i)
+    digest.libraries[TextOf(RankDigest::kMaxTextBytes, i)] = bytes;
+  digest.others.assign(RankDigest::kMaxProcesses, {UINT64_MAX, bytes});
+  digest.notes.assign(RankDigest::kMaxNotes, TextOf(RankDigest::kMaxTextBytes, 0));
   const std::vector<uint64_t> groups(StepGroups::kMost, bytes);
   digest.by_step = {uint64_t{1} << 40, groups, {}, {}};
   for (size_t i = 0; i < analysis::kCategories; ++i)
     digest.by_step.categories[TextOf(20, i)] = groups;
-  for (size_t i = 0; i < StepGroups::kMostStacks; ++i)
-    digest.by_step.stacks[TextOf(RankDigest::kMostTextBytes, i)] = groups;
+  for (size_t i = 0; i < StepGroups::kMaxStacks; ++i)
+    digest.by_step.stacks[TextOf(RankDigest::kMaxTextBytes, i)] = groups;
   return digest;
 }
 
@@ -230,7 +231,7 @@ TEST(BytesByNameTest, MediansAreThoseOfAllRowsByTheSlowWay) {
         before = *name;
         std::vector<uint64_t> values;
         for (const auto& row : rows) values.push_back(row.contains(*name) ? row.at(*name) : 0);
-        EXPECT_EQ(median, MedianOf(values)) << *name;
+        EXPECT_EQ(median, analysis::LowerMedian(values)) << *name;
         EXPECT_EQ(bytes, values[i]);
         seen[*name] = bytes;
       }
@@ -355,7 +356,7 @@ TEST(DigestOfRecordingTest, ManyStacksAndStepsAreBounded) {
   }
   const auto recording = RecordingSoFar("run.gmt", script.Build(), script.definitions());
   const RankDigest digest = MakeDigest(*recording);
-  EXPECT_EQ(digest.stacks.size(), RankDigest::kMostStacks);
+  EXPECT_EQ(digest.stacks.size(), RankDigest::kMaxStacks);
   uint64_t sum = digest.other_stacks_bytes;
   for (const auto& [label, bytes] : digest.stacks) sum += bytes;
   EXPECT_EQ(sum, digest.peak_bytes);
@@ -363,12 +364,12 @@ TEST(DigestOfRecordingTest, ManyStacksAndStepsAreBounded) {
   // The lines that are listed are those with most bytes.
   const auto least = std::min_element(digest.stacks.begin(), digest.stacks.end(),
                                       [](auto& a, auto& b) { return a.second < b.second; });
-  EXPECT_GE(least->second, kMiB + 512 * (kStacks - RankDigest::kMostStacks));
+  EXPECT_GE(least->second, kMiB + 512 * (kStacks - RankDigest::kMaxStacks));
 
   EXPECT_GT(digest.steps, 900u);
   EXPECT_EQ(digest.by_step.steps_per_group, 16u);
   EXPECT_LE(digest.by_step.peak_bytes.size(), StepGroups::kMost);
-  EXPECT_EQ(digest.by_step.stacks.size(), StepGroups::kMostStacks);
+  EXPECT_EQ(digest.by_step.stacks.size(), StepGroups::kMaxStacks);
   for (const auto& [label, bytes] : digest.by_step.stacks)
     EXPECT_EQ(bytes.size(), digest.by_step.peak_bytes.size());
 }
@@ -383,8 +384,8 @@ TEST(DigestOfRecordingTest, LongLinesAreNotCutInsideACharacter) {
     const RankDigest digest = MakeDigest(*recording);
     ASSERT_EQ(digest.stacks.size(), 1u);
     const std::string& line = digest.stacks.begin()->first;
-    EXPECT_LE(line.size(), RankDigest::kMostTextBytes);
-    EXPECT_GT(line.size(), RankDigest::kMostTextBytes - 3);
+    EXPECT_LE(line.size(), RankDigest::kMaxTextBytes);
+    EXPECT_GT(line.size(), RankDigest::kMaxTextBytes - 3);
     EXPECT_EQ(format::Printable(line), line);
   }
 }

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/median.h"
 #include "analysis/text.h"
 
 namespace gmt::answers {
@@ -153,7 +154,7 @@ class RankComparer {
       const uint64_t late = is_usual ? late_bytes_[order_[i]] : 0;
       prompt_peaks_.push_back(digest.peak_bytes - std::min(digest.peak_bytes, late));
     }
-    usual_prompt_peak_ = MedianOf(prompt_peaks_);
+    usual_prompt_peak_ = analysis::LowerMedian(prompt_peaks_);
   }
 
   // Finds the median of the peaks of every group of steps, over the ranks that took these steps.
@@ -169,7 +170,7 @@ class RankComparer {
       for (size_t i = 0; i < groups.size(); ++i) peaks[i].push_back(groups[i]);
     }
     for (std::vector<uint64_t>& group : peaks)
-      result_.median_step_peaks.push_back(MedianOf(std::move(group)));
+      result_.median_step_peaks.push_back(analysis::LowerMedian(std::move(group)));
   }
 
   void Judge(size_t index) {
@@ -258,7 +259,7 @@ class RankComparer {
           {of_model, absl::StrCat("parameters, gradients and optimizer state ",
                                   SignedBytes(is_more ? static_cast<int64_t>(of_model)
                                                       : -static_cast<int64_t>(of_model)),
-                                  ": its share of the model has another size")});
+                                  ": its share of the model has a different size")});
     }
     for (const auto& [name, mine, usual] : libraries_.EntriesOf(order_[index])) {
       if (Distance(mine, usual) < least || (mine > usual) != is_more) continue;
@@ -304,7 +305,7 @@ class RankComparer {
     std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
       return Distance(a.bytes, a.median) > Distance(b.bytes, b.median);
     });
-    entries.resize(std::min(entries.size(), RankRow::kMostStacks));
+    entries.resize(std::min(entries.size(), RankRow::kMaxStacks));
     std::vector<StackDifference> stacks;
     for (const BytesByName::Entry& entry : entries)
       stacks.push_back({*entry.name, entry.bytes, entry.median});

@@ -61,7 +61,7 @@ struct StackDifference {
 };
 
 struct RankRow {
-  static constexpr size_t kMostStacks = 8;
+  static constexpr size_t kMaxStacks = 8;
 
   RankDigest digest;        // without `stacks`
   size_t added = 0;         // how many digests had been added before

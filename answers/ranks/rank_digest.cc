@@ -48,13 +48,13 @@ std::map<std::string, uint64_t> ByLabel(const std::map<StackPair, uint64_t>& byt
   return labels;
 }
 
-// Cuts to at most kMostTextBytes, and not inside a UTF-8 character.
+// Cuts to at most kMaxTextBytes, and not inside a UTF-8 character.
 std::string CutText(const std::string& text) {
   constexpr size_t kLongestCharacter = 4;
-  size_t size = RankDigest::kMostTextBytes;
+  size_t size = RankDigest::kMaxTextBytes;
   if (text.size() <= size) return text;
   const auto continues = [&](size_t at) { return (text[at] & 0xc0) == 0x80; };
-  while (size > RankDigest::kMostTextBytes - kLongestCharacter && continues(size)) --size;
+  while (size > RankDigest::kMaxTextBytes - kLongestCharacter && continues(size)) --size;
   return text.substr(0, size);
 }
 
@@ -114,7 +114,7 @@ void AddSteps(const Recording& recording, RankDigest& digest) {
     by_step.peak_bytes.push_back(highest->peak);
     for (const auto& [label, bytes] : labels) most[label] = std::max(most[label], bytes);
   }
-  KeepMost(StepGroups::kMostStacks, most);
+  KeepMost(StepGroups::kMaxStacks, most);
   std::erase_if(by_step.stacks, [&](const auto& stack) { return !most.contains(stack.first); });
   for (StepGroups::Parts* parts : {&by_step.categories, &by_step.stacks}) {
     for (auto& [name, bytes] : *parts) bytes.resize(by_step.peak_bytes.size());
@@ -164,15 +164,15 @@ void Bound(RankDigest& digest) {
   digest.host = CutText(digest.host);
   if (digest.leak) digest.leak->place = CutText(digest.leak->place);
   digest.stacks = WithCutNames(digest.stacks);
-  digest.other_stacks_bytes = KeepMost(RankDigest::kMostStacks, digest.stacks);
+  digest.other_stacks_bytes = KeepMost(RankDigest::kMaxStacks, digest.stacks);
   digest.libraries = WithCutNames(digest.libraries);
-  KeepMost(RankDigest::kMostLibraries, digest.libraries);
-  if (digest.others.size() > RankDigest::kMostProcesses) {
+  KeepMost(RankDigest::kMaxLibraries, digest.libraries);
+  if (digest.others.size() > RankDigest::kMaxProcesses) {
     std::stable_sort(digest.others.begin(), digest.others.end(),
                      [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-    digest.others.resize(RankDigest::kMostProcesses);
+    digest.others.resize(RankDigest::kMaxProcesses);
   }
-  if (digest.notes.size() > RankDigest::kMostNotes) digest.notes.resize(RankDigest::kMostNotes);
+  if (digest.notes.size() > RankDigest::kMaxNotes) digest.notes.resize(RankDigest::kMaxNotes);
   for (std::string& note : digest.notes) note = CutText(note);
 }
 

@@ -28,7 +28,7 @@ namespace gmt::answers {
 // The steps of a loop in groups of equal size, the last of which may be smaller. A group is
 // described at its moment with most allocated bytes: blocks, and driver memory that holds none.
 struct StepGroups {
-  static constexpr size_t kMost = 64, kMostStacks = 16;
+  static constexpr size_t kMost = 64, kMaxStacks = 16;
   using Parts = std::map<std::string, std::vector<uint64_t>>;  // bytes in each group
 
   uint64_t steps_per_group = 1;  // a power of two
@@ -38,9 +38,8 @@ struct StepGroups {
 };
 
 struct RankDigest {
-  static constexpr size_t kMostStacks = 256, kMostLibraries = 32, kMostProcesses = 64,
-                          kMostNotes = 16;
-  static constexpr size_t kMostTextBytes = 256;  // longer lines, names and notes are cut
+  static constexpr size_t kMaxStacks = 256, kMaxLibraries = 32, kMaxProcesses = 64, kMaxNotes = 16;
+  static constexpr size_t kMaxTextBytes = 256;  // longer lines, names and notes are cut
 
   std::string file;  // the recording; if only its digest exists, that
   std::optional<int32_t> rank;

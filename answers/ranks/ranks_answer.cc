@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kRanksShown = 8, kOutliersShown = 2, kPartsShown = 5, kStacksShown = 3;
 // A line is shown if its bytes differ by at least this much.
-constexpr uint64_t kLeastOfStack = kMinDifference / 8;
+constexpr uint64_t kMinOfStack = kMinDifference / 8;
 // The width of all columns but the first, which has the name.
 constexpr size_t kNumbersWidth = 68, kNarrowestName = 8, kWidestName = 40;
 
@@ -182,7 +182,7 @@ std::vector<std::string> FurtherStacks(const RankRow& row) {
         static_cast<int64_t>(line.bytes) - static_cast<int64_t>(line.median_bytes);
     std::string text = fmt::format("{} by {}", SignedBytes(delta), line.stack);
     const bool is_cause = std::find(row.causes.begin(), row.causes.end(), text) != row.causes.end();
-    if (!is_cause && static_cast<uint64_t>(std::abs(delta)) >= kLeastOfStack)
+    if (!is_cause && static_cast<uint64_t>(std::abs(delta)) >= kMinOfStack)
       texts.push_back(std::move(text));
   }
   texts.resize(std::min(texts.size(), kStacksShown));

@@ -54,7 +54,7 @@ class RankVariation {
 
 std::string LongName(size_t number) {
   std::string name = absl::StrCat("function_", number, " ");
-  name.resize(RankDigest::kMostTextBytes, 'x');
+  name.resize(RankDigest::kMaxTextBytes, 'x');
   return name;
 }
 
@@ -64,12 +64,12 @@ RankDigest LargestDigestOf(uint32_t rank) {
   digest.by_step.steps_per_group = 16;
   digest.by_step.peak_bytes.assign(StepGroups::kMost, 60 * kGiB);
   digest.peak_bytes = 64 * kGiB;
-  for (size_t i = 0; i < RankDigest::kMostStacks; ++i) {
-    const size_t number = i % 2 == 0 ? i : i + RankDigest::kMostStacks * (1 + rank);
+  for (size_t i = 0; i < RankDigest::kMaxStacks; ++i) {
+    const size_t number = i % 2 == 0 ? i : i + RankDigest::kMaxStacks * (1 + rank);
     digest.stacks[LongName(number)] = 256 * kMiB;
   }
-  for (size_t i = 0; i < RankDigest::kMostLibraries; ++i) digest.libraries[LongName(i)] = kMiB;
-  for (size_t i = 0; i < StepGroups::kMostStacks; ++i)
+  for (size_t i = 0; i < RankDigest::kMaxLibraries; ++i) digest.libraries[LongName(i)] = kMiB;
+  for (size_t i = 0; i < StepGroups::kMaxStacks; ++i)
     digest.by_step.stacks[LongName(2 * i)].assign(StepGroups::kMost, 3 * kGiB);
   return digest;
 }

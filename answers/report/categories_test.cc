@@ -69,7 +69,7 @@ class ReportStepsTest : public ::testing::Test {
 TEST_F(ReportStepsTest, GradientsThatOutliveStepsAreShownWithAFix) {
   EXPECT_THAT(Text(), Not(HasSubstr("gradients")));
   profile_.floor_uses.push_back(Use(Category::kGradients, 28 << 20));
-  EXPECT_THAT(Text(), HasSubstr("gradients   28.0 MiB   live through the forward pass"));
+  EXPECT_THAT(Text(), HasSubstr("gradients   28.0 MiB   held during the forward pass"));
   EXPECT_THAT(Text(), HasSubstr("zero_grad(set_to_none=True)"));
 }
 

@@ -82,8 +82,8 @@ std::string KeptGradients(const StepProfile& profile) {
   for (const CategoryUse& use : profile.floor_uses) {
     if (use.category != analysis::Category::kGradients || use.bytes == 0) continue;
     return fmt::format(
-        "  gradients  {:>9}   live through the forward pass: "
-        "optimizer.zero_grad(set_to_none=True) before it frees them\n",
+        "  gradients  {:>9}   held during the forward pass; freed if "
+        "optimizer.zero_grad(set_to_none=True) precedes it\n",
         Bytes(use.bytes));
   }
   return "";

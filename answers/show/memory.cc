@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "analysis/median.h"
 #include "analysis/show/life.h"
 #include "analysis/show/selection.h"
 #include "analysis/text.h"
@@ -247,12 +248,10 @@ std::string Steps(const ShowInput& input, const Life& life) {
                        [](const auto& a, const auto& b) { return a.peak_bytes < b.peak_bytes; });
   std::vector<uint64_t> births;
   for (const analysis::LifeCycle& cycle : life.cycles) births.push_back(cycle.births);
-  std::nth_element(births.begin(), births.begin() + static_cast<std::ptrdiff_t>(births.size() / 2),
-                   births.end());
   return fmt::format("peak in step/{} of {} ({}): {}; median {} per step",
                      most - life.cycles.begin() + 1, life.cycles.size(),
                      input.examination.cycles().source, Bytes(most->peak_bytes),
-                     Plural(births[births.size() / 2], "allocation"));
+                     Plural(analysis::UpperMedian(std::move(births)), "allocation"));
 }
 
 std::string Eta(const LeakSuspect& suspect) {

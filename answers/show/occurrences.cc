@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
+#include "analysis/median.h"
 #include "analysis/show/selection.h"
 #include "analysis/text.h"
 #include "analysis/trace/recorded_time.h"
@@ -27,24 +29,17 @@ int64_t Lasted(const Occurrence& one) {
       std::min<uint64_t>(analysis::Between(one.begin_t_ns, one.end_t_ns), INT64_MAX));
 }
 
-template <typename Value>
-Value MedianOf(std::vector<Value> values) {
-  const auto median = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), median, values.end());
-  return *median;
-}
-
 std::string HeadlineOf(const Occurrences& found) {
   std::vector<int64_t> lengths, changes;
   for (const Occurrence& one : found.all) {
     lengths.push_back(Lasted(one));
     changes.push_back(one.change());
   }
-  const int64_t change = MedianOf(changes);
+  const int64_t change = analysis::UpperMedian(std::move(changes));
   return fmt::format("{} {} occurred {}, {} {} (median); median change on {}: {}",
                      found.is_range ? "range" : "mark", found.name,
                      Plural(found.all.size(), "time"), found.is_range ? "lasting" : "every",
-                     Duration(MedianOf(lengths)), PlaceName(found.device),
+                     Duration(analysis::UpperMedian(std::move(lengths))), PlaceName(found.device),
                      change == 0 ? "none" : SignedBytes(change));
 }
 

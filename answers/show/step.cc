@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "analysis/examination/failures.h"
 #include "analysis/loop/phases.h"
+#include "analysis/median.h"
 #include "analysis/show/changes.h"
 #include "analysis/text.h"
 #include "analysis/trace/recorded_time.h"
@@ -40,9 +42,7 @@ std::vector<const DeviceCycles*> DevicesOf(const ShowInput& input) {
 uint64_t MedianPeak(const DeviceCycles& device) {
   std::vector<uint64_t> peaks;
   for (const CycleUse& use : device.cycles) peaks.push_back(use.peak);
-  const auto median = peaks.begin() + static_cast<std::ptrdiff_t>(peaks.size() / 2);
-  std::nth_element(peaks.begin(), median, peaks.end());
-  return *median;
+  return analysis::UpperMedian(std::move(peaks));
 }
 
 int64_t Growth(const CycleUse& use) { return static_cast<int64_t>(use.live_end - use.live_begin); }

@@ -44,7 +44,7 @@ class Numbering {
 
  private:
   std::optional<uint16_t> New(ColumnCodes::Value value) {
-    if (values_.size() == ColumnCodes::kMostValues) return std::nullopt;
+    if (values_.size() == ColumnCodes::kMaxValues) return std::nullopt;
     values_.push_back(std::move(value));
     return static_cast<uint16_t>(values_.size() - 1);
   }

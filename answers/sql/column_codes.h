@@ -28,7 +28,7 @@ class ColumnCodes {
  public:
   // Null, a number or text; compared as in SQL.
   using Value = std::variant<std::monostate, int64_t, std::string>;
-  static constexpr size_t kMostValues = 65'536;
+  static constexpr size_t kMaxValues = 65'536;
 
   // Null if the column has more different values than that, or more rows than 32 bits can count.
   static std::optional<ColumnCodes> Make(Source& source, const Table& table, const Column& column);

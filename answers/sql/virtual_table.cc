@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,15 +14,26 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "answers/sql/column_codes.h"
 
 namespace gmt::answers::sql {
 namespace {
 
 constexpr int kFileColumn = 0, kKeyColumn = 1;
 
+// A table of a connection.
 struct Registered {
   const Table& table;
   std::vector<Source>& sources;
+  std::map<const Column*, std::optional<ColumnCodes>> codes = {};  // if there is one source
+
+  // Null if the column has too many different values. REQUIRES: there is one source.
+  const ColumnCodes* CodesOf(const Column& column) {
+    auto found = codes.find(&column);
+    if (found == codes.end())
+      found = codes.emplace(&column, ColumnCodes::Make(sources.front(), table, column)).first;
+    return found->second ? &*found->second : nullptr;
+  }
 };
 
 // How a statement reads a table: chosen by xBestIndex, carried out by xFilter. The values that
@@ -46,14 +58,12 @@ struct Plan {
 };
 
 struct VirtualTable : sqlite3_vtab {
-  explicit VirtualTable(const Registered& registered) : sqlite3_vtab(), of(registered) {}
+  explicit VirtualTable(Registered& registered) : sqlite3_vtab(), of(registered) {}
 
   const Column& ColumnOf(int number) const {
     return of.table.columns[static_cast<size_t>(number) - 1];
   }
-  const ColumnCodes* CodesOf(Source& source, int column) const {
-    return source.CodesOf(of.table, ColumnOf(column));
-  }
+  const ColumnCodes* CodesOf(int column) const { return of.CodesOf(ColumnOf(column)); }
   bool IsInteger(int column) const { return ColumnOf(column).type == std::string_view("INTEGER"); }
   // The number by which xFilter finds the plan.
   int NumberOf(Plan plan) {
@@ -62,7 +72,7 @@ struct VirtualTable : sqlite3_vtab {
     return static_cast<int>(at - plans.begin());
   }
 
-  const Registered& of;
+  Registered& of;
   std::vector<Plan> plans;
 };
 
@@ -170,7 +180,7 @@ struct Cursor : sqlite3_vtab_cursor {
     }
     std::vector<SortKey> keys;
     for (const Plan::Order& order : plan.order)
-      keys.push_back({table.CodesOf(*source, order.column), order.is_descending});
+      keys.push_back({table.CodesOf(order.column), order.is_descending});
     SortRows(keys, sorted);
     end = sorted.size();
     checks_rows = false;
@@ -186,7 +196,7 @@ Cursor* CursorOf(sqlite3_vtab_cursor* cursor) { return static_cast<Cursor*>(curs
 
 int Connect(sqlite3* connection, void* registered, int, const char* const*, sqlite3_vtab** made,
             char**) {
-  const auto& of = *static_cast<const Registered*>(registered);
+  auto& of = *static_cast<Registered*>(registered);
   std::string declaration = "CREATE TABLE t(file TEXT";
   for (const Column& column : of.table.columns) {
     absl::StrAppend(&declaration, ", \"", column.name, "\" ", column.type);
@@ -236,8 +246,7 @@ std::optional<std::vector<Plan::Order>> OrderOf(const VirtualTable& table,
   for (int i = 0; i < info->nOrderBy; ++i) {
     const auto& by = info->aOrderBy[i];
     if (by.iColumn == kFileColumn) continue;  // equal in all rows
-    if (by.iColumn < 0 || table.CodesOf(table.of.sources.front(), by.iColumn) == nullptr)
-      return std::nullopt;
+    if (by.iColumn < 0 || table.CodesOf(by.iColumn) == nullptr) return std::nullopt;
     order.push_back({by.iColumn, by.desc != 0});
   }
   return order;

@@ -18,8 +18,8 @@
 namespace gmt::cli {
 namespace {
 
-constexpr int kRemembered = 1000;    // entries
-constexpr size_t kMostListed = 200;  // words below the line
+constexpr int kRemembered = 1000;   // entries
+constexpr size_t kMaxListed = 200;  // words below the line
 
 // Prints words in columns, as wide as the terminal.
 void PrintWords(const std::vector<std::string>& words) {
@@ -81,7 +81,7 @@ struct LineEditor::Terminal {
     if (words.size() == 1 && words.front().back() != '(') added += ' ';
     if (!added.empty()) return el_insertstr(line, added.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
     std::printf("\n");
-    if (words.size() > kMostListed) {
+    if (words.size() > kMaxListed) {
       std::printf("%zu words are possible: type the first letters\n", words.size());
       std::fflush(stdout);
     } else {

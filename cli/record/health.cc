@@ -211,8 +211,8 @@ Check Cupti() {
   const std::string_view detail = text.substr(text.find(": ") + 2);
   if (text.starts_with("on: ")) return {"cupti", State::kWorks, std::string(detail)};
   return {"cupti", State::kWithout,
-          fmt::format("{}: programs that ship CUPTI, as PyTorch does, have theirs used; otherwise "
-                      "set GPUMEMTRACE_CUPTI to its path",
+          fmt::format("{}: of programs that ship CUPTI, as PyTorch does, their own is used; for "
+                      "others, set GPUMEMTRACE_CUPTI to its path",
                       detail)};
 }
 

@@ -106,7 +106,7 @@ void DeviceSampler::Shared::FindNew() {
       handles[device] = as->handle;
       found.push_back({device, *as});
     } else {
-      refusals[device] = absl::IsNotFound(as.status()) ? "it is not one of NVML's"
+      refusals[device] = absl::IsNotFound(as.status()) ? "NVML does not know it"
                                                        : std::string(as.status().message());
     }
   }

@@ -117,7 +117,7 @@ TEST_F(DeviceSamplerTest, UnknownOrFailingDeviceDoesNotAffectOthers) {
   ASSERT_TRUE(sampler->Refresh(kPatience));
   for (const auto& reading : sampler->TakeReadings()) EXPECT_EQ(reading.device, 0u);
   EXPECT_THAT(sampler->Trouble(), HasSubstr("GPU 1: GPU is lost"));
-  EXPECT_THAT(sampler->Trouble(), HasSubstr("GPU 2: it is not one of NVML's"));
+  EXPECT_THAT(sampler->Trouble(), HasSubstr("GPU 2: NVML does not know it"));
 }
 
 }  // namespace

@@ -47,14 +47,22 @@ uint32_t Tally::HeapIndex(uint8_t device, Memory memory) {
 
 // An allocation without a site of its own has none when it is freed, because sites are never
 // removed.
-Tally::Site& Tally::SiteOf(uint32_t heap, const LiveValue& live) {
+SiteCounts& Tally::CountsOf(uint32_t heap, const LiveValue& live) {
   SiteKey key = {heap, live.stack, live.forward_stack};
   auto it = site_index_.find(key);
   if (it == site_index_.end() && site_index_.size() >= max_sites_) {
     key = {heap, kOtherStack, 0};
     it = site_index_.find(key);
   }
-  if (it != site_index_.end()) return sites_[it->second];
+  if (it != site_index_.end()) {
+    Site& site = sites_[it->second];
+    if (site.peak != peaks_[heap]) {
+      site.counts.bytes_at_peak = site.counts.live_bytes;
+      site.counts.count_at_peak = site.counts.live_count;
+      site.peak = peaks_[heap];
+    }
+    return site.counts;
+  }
   site_index_.emplace(key, static_cast<uint32_t>(sites_.size()));
   Site site;
   site.counts.heap = heap;
@@ -62,18 +70,12 @@ Tally::Site& Tally::SiteOf(uint32_t heap, const LiveValue& live) {
   site.counts.forward_stack = key.forward_stack;
   site.peak = peaks_[heap];
   sites_.push_back(site);
-  return sites_.back();
+  return sites_.back().counts;
 }
 
 void Tally::Raise(const LiveValue& live, bool is_new) {
   const uint32_t index = HeapIndex(live.device, live.memory);
-  Site& site = SiteOf(index, live);
-  SiteCounts& counts = site.counts;
-  if (site.peak != peaks_[index]) {
-    counts.bytes_at_peak = counts.live_bytes;
-    counts.count_at_peak = counts.live_count;
-    site.peak = peaks_[index];
-  }
+  SiteCounts& counts = CountsOf(index, live);
   HeapCounts& heap = heaps_[index];
   counts.live_bytes += live.size, heap.live_bytes += live.size;
   ++counts.live_count, ++heap.live_count;
@@ -92,13 +94,7 @@ void Tally::Raise(const LiveValue& live, bool is_new) {
 
 void Tally::Lower(const LiveValue& live) {
   const uint32_t index = HeapIndex(live.device, live.memory);
-  Site& site = SiteOf(index, live);
-  SiteCounts& counts = site.counts;
-  if (site.peak != peaks_[index]) {
-    counts.bytes_at_peak = counts.live_bytes;
-    counts.count_at_peak = counts.live_count;
-    site.peak = peaks_[index];
-  }
+  SiteCounts& counts = CountsOf(index, live);
   HeapCounts& heap = heaps_[index];
   counts.live_bytes -= live.size, heap.live_bytes -= live.size;
   --counts.live_count, --heap.live_count;

@@ -109,7 +109,8 @@ class Tally : public LiveObserver {
   };
 
   uint32_t HeapIndex(uint8_t device, session::Memory memory);
-  Site& SiteOf(uint32_t heap, const session::LiveValue& live);
+  // Returns the counts of the site that a change belongs to, with those at the heap's last peak.
+  SiteCounts& CountsOf(uint32_t heap, const session::LiveValue& live);
   void Raise(const session::LiveValue& live, bool is_new);
   void Lower(const session::LiveValue& live);
 

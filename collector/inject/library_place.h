@@ -40,7 +40,6 @@ class LibraryPlace {
 
   // The path as the process sees it.
   const std::string& path() const { return path_; }
-  bool is_copy() const { return folder_ >= 0; }
 
  private:
   explicit LibraryPlace(std::string path) : path_(std::move(path)) {}

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collector/inject/inject.h"
+#include "collector/inject/request.h"
 
 namespace gmt::inject {
 

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "collector/inject/inject.h"
 #include "collector/inject/loader_functions.h"
 #include "collector/inject/registers.h"
 #include "collector/inject/remote_memory.h"
+#include "collector/inject/request.h"
 #include "collector/inject/thread_search.h"
 
 namespace gmt::inject {

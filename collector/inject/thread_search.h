@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "collector/inject/inject.h"
 #include "collector/inject/registers.h"
 #include "collector/inject/remote_image.h"
 #include "collector/inject/remote_memory.h"
+#include "collector/inject/request.h"
 #include "collector/inject/traced_thread.h"
 
 namespace gmt::inject {

@@ -82,6 +82,17 @@ TEST(MetricsTextTest, EmptyLabelsAreOmitted) {
               HasSubstr("gpumemtrace_target_info 1\n"));
 }
 
+TEST(MetricsTextTest, LabelsShowControlCharactersOfAProcessAsEscapes) {
+  Identity identity = Someone();
+  identity.hostname = "\x1b]0;x\a\n} 99\u202e\x7f";
+  control::Status status = TwoDevices();
+  status.mutable_heaps(0)->set_heap("heap\n\x1b[2J");
+  const std::string text = MetricsText(status, nullptr, identity, Dialect::kPrometheus);
+  for (const char* hostile : {"\x1b", "\a", "\x7f", "\u202e", "\n} 99"})
+    EXPECT_THAT(text, Not(HasSubstr(hostile)));
+  EXPECT_THAT(text, HasSubstr(R"(Hostname="\\x1b]0;x\\x07\\n} 99\\u202e\\x7f")"));
+}
+
 TEST(MetricsTextTest, TimesAreInSeconds) {
   EXPECT_THAT(Text(), HasSubstr("gpumemtrace_collector_lag_seconds 1.5\n"));
 }

@@ -19,7 +19,8 @@ namespace gmt::control {
 // Returns "/proc/PID/fd/FD", the name of a session that has no other name, through its collector.
 std::string NameByCollector(pid_t collector, int fd);
 
-// Returns the path of the file behind a name by its collector; empty if it has none here.
+// Returns the path of the file to which a name of NameByCollector() leads; empty if the file has no
+// path in this file system.
 std::string PathOfName(const std::string& name);
 
 // `session`: its path, or its name by its collector. Creates the socket's directory if it is

@@ -27,9 +27,9 @@ using format::FrameInfo;
 constexpr char kJaxHeap[] = "jax";
 // A profile has a sample of about 150 bytes for each stack and size. The limits also keep the
 // recording within those of its format.
-constexpr uint64_t kMostProfileBytes = 16 * kMiB;
-constexpr int64_t kMostAllocations = 1'000'000;
-constexpr size_t kMostFrames = 4'000'000;  // in all samples together
+constexpr uint64_t kMaxProfileBytes = 16 * kMiB;
+constexpr int64_t kMaxAllocations = 1'000'000;
+constexpr size_t kMaxFrames = 4'000'000;  // in all samples together
 
 absl::StatusOr<std::string> Unpacked(const std::shared_ptr<format::ByteSource>& file,
                                      string_view name) {
@@ -40,9 +40,9 @@ absl::StatusOr<std::string> Unpacked(const std::shared_ptr<format::ByteSource>& 
     if (!piece.ok()) return piece.status();
     if (piece->empty()) return bytes;
     absl::StrAppend(&bytes, *piece);
-    if (bytes.size() > kMostProfileBytes) {
+    if (bytes.size() > kMaxProfileBytes) {
       return absl::ResourceExhaustedError(
-          absl::StrCat(name, ": the profile has more than ", kMostProfileBytes / kMiB, " MiB"));
+          absl::StrCat(name, ": the profile has more than ", kMaxProfileBytes / kMiB, " MiB"));
     }
   }
 }
@@ -77,7 +77,7 @@ class ProfileTables {
       const auto location = locations_.find(id);
       if (location == locations_.end()) continue;
       const std::vector<uint32_t>& added = location->second;
-      if (added.size() > kMostFrames - frames_) return false;
+      if (added.size() > kMaxFrames - frames_) return false;
       frames_ += added.size();
       frames.insert(frames.end(), added.begin(), added.end());
     }
@@ -158,11 +158,11 @@ class LiveSet {
     }
     if (count == 0) return "has bytes without an allocation";
     if (!SetDevice(device, &event)) return "has a device without a number";
-    if (count > kMostAllocations - allocations_)
-      return absl::StrCat("exceeds the limit of ", kMostAllocations, " allocations");
+    if (count > kMaxAllocations - allocations_)
+      return absl::StrCat("exceeds the limit of ", kMaxAllocations, " allocations");
     allocations_ += count;
     if (!tables_.StackOf(sample, &event.stack))
-      return absl::StrCat("exceeds the limit of ", kMostFrames, " frames");
+      return absl::StrCat("exceeds the limit of ", kMaxFrames, " frames");
     for (int64_t i = 0; i < count; ++i) {
       // JAX adds up allocations of one size.
       event.size = static_cast<uint64_t>(sample.value(1) / count + (i < sample.value(1) % count));
@@ -229,11 +229,11 @@ absl::Status ReadJaxProfile(const std::shared_ptr<format::ByteSource>& file, str
 bool LooksLikePprof(string_view first_bytes) {
   // The first field is a ValueType: 0A, its length, then one or two numbers of at most five bytes.
   constexpr char kSampleType = 0x0a, kType = 0x08, kUnit = 0x10;
-  constexpr size_t kMostTypeBytes = 12;
+  constexpr size_t kMaxTypeBytes = 12;
   if (first_bytes.size() < 4 || first_bytes[0] != kSampleType) return false;
   const auto length = static_cast<unsigned char>(first_bytes[1]);
   const string_view type = first_bytes.substr(2, length);
-  if (length == 0 || length > kMostTypeBytes || type.size() < length) return false;
+  if (length == 0 || length > kMaxTypeBytes || type.size() < length) return false;
   pprof::ValueType value;
   return (type[0] == kType || type[0] == kUnit) && value.ParseFromString(std::string(type)) &&
          value.type() > 0;

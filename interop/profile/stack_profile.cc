@@ -65,16 +65,16 @@ std::map<SiteKey, std::vector<Sample>> StatesAt(const InstantsByDevice& instants
 // Returns the instants of MakeStackHistories().
 std::vector<Instant> InterestingInstants(const Examination& examination, int32_t device) {
   using analysis::At;
-  constexpr size_t kMostSteps = 16;
+  constexpr size_t kMaxSteps = 16;
   const analysis::Trace& trace = examination.trace();
   std::vector<At> moments = {{At::kPeak, 0, 0, ""}, {At::kEnd, 0, 0, ""}};
   if (!trace.failed.empty()) moments.push_back({At::kOom, 0, 0, ""});
   const uint64_t steps = examination.cycles().cycles.size();
-  const uint64_t shown = std::min<uint64_t>(steps, kMostSteps);
+  const uint64_t shown = std::min<uint64_t>(steps, kMaxSteps);
   for (uint64_t i = 0; i < shown; ++i)
     moments.push_back({At::kCycle, 1 + i * (steps - 1) / std::max<uint64_t>(shown - 1, 1), 0, ""});
   for (auto snapshot = trace.snapshots.rbegin();
-       snapshot != trace.snapshots.rend() && moments.size() < kMostInstants; ++snapshot) {
+       snapshot != trace.snapshots.rend() && moments.size() < kMaxInstants; ++snapshot) {
     moments.push_back({At::kSnapshot, 0, 0, snapshot->name});
   }
   std::vector<Instant> instants;

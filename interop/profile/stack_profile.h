@@ -57,8 +57,8 @@ struct StackHistory {
 
 // Returns for each device the states at its peak, at snapshots, at the failed allocation that
 // matters most, at the peaks of some steps of the training loop, and at the end: at most
-// kMostInstants, and of snapshots the newest.
-inline constexpr size_t kMostInstants = 32;
+// kMaxInstants, and of snapshots the newest.
+inline constexpr size_t kMaxInstants = 32;
 std::vector<StackHistory> MakeStackHistories(const analysis::Examination& examination);
 
 // Returns the frames of a stack without those of the allocator, innermost first. An unknown stack

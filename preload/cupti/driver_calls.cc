@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "preload/hooks/trace.h"
+#include "preload/hooks/traced_call.h"
 #include "preload/routes/route.h"
 
 namespace gmt::preload {

@@ -3,8 +3,8 @@
 // Driver calls that bypass the hooks. If this library was loaded late, a statically linked runtime
 // has cached addresses of driver functions (preload/routes/kept_pointers.h), and no hook sees the
 // calls it makes through them. CUPTI reports when such a call begins and ends, and the callbacks
-// then do what a hook would have done (preload/hooks/trace.h). This concerns memory only: streams,
-// contexts and waits are covered by CUPTI's other callbacks.
+// then do what a hook would have done (preload/hooks/traced_call.h). This concerns memory only:
+// streams, contexts and waits are covered by CUPTI's other callbacks.
 //
 // A call that a hook sees is left to the hook; the thread is then inside it (thread_state.depth).
 // During a call handled here, the thread is not marked as inside, because its end may never be

@@ -91,10 +91,9 @@ void NoteRefused(Process* p, CUptiResult error, const char* old_name) {
   char status[256];
   snprintf(status, sizeof(status), "off: %s refused with error %d%s%s%s", library.name, error,
            meaning[0] == '\0' ? "" : " ", meaning,
-           error == CUPTI_ERROR_UNKNOWN ? ", as it does without a driver"
-           : error == CUPTI_ERROR_NOT_INITIALIZED
-               ? ", as it does where the driver is too old for it"
-               : "");
+           error == CUPTI_ERROR_UNKNOWN           ? ", as it does without a driver"
+           : error == CUPTI_ERROR_NOT_INITIALIZED ? ", as it does if the driver is too old for it"
+                                                  : "");
   NoteOff(p, status);
 }
 

@@ -9,7 +9,7 @@
 #include "preload/base/export.h"
 #include "preload/hooks/call_words.h"
 #include "preload/hooks/cupti_calls.h"
-#include "preload/hooks/trace.h"
+#include "preload/hooks/traced_call.h"
 #include "preload/loader/own_image.h"
 #include "preload/loader/real_function.h"
 #include "preload/record/driver_query.h"

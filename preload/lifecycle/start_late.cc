@@ -69,7 +69,7 @@ void Describe(Text* text) {
 constinit char injected_options[1024] = {};
 
 // Describes the session and how calls are intercepted.
-void DescribeDoor(const Process& p, Text* text) {
+void DescribeRoute(const Process& p, Text* text) {
   text->Add("%s\n", SessionPath());
   const bool has_attach_gate = p.map.has_attach_gate();
   switch (RouteTaken()) {
@@ -159,7 +159,7 @@ int AttachFromInside(const char* options, char* memory, size_t capacity) {
     text.Add("it has no session: there is no shared memory for it, or its options turn it off");
     return -1;
   }
-  DescribeDoor(*p, &text);
+  DescribeRoute(*p, &text);
   if (RouteTaken() == Route::kAttach && *KeptByOthers() != '\0') StartAttachThread();
   return was_begun && !is_new ? 0 : 1;  // another thread's call may have come first
 }

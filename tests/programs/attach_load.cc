@@ -32,7 +32,7 @@
 
 namespace {
 
-constexpr size_t kMostHeld = 40;  // allocations per thread
+constexpr size_t kMaxHeld = 40;  // allocations per thread
 
 struct Held {
   void* address;
@@ -70,7 +70,7 @@ class Worker {
 
  private:
   void Step() {
-    if (held_.empty() || (held_.size() < kMostHeld && random_() % 2 == 0)) {
+    if (held_.empty() || (held_.size() < kMaxHeld && random_() % 2 == 0)) {
       Held one = {nullptr, 256 * (1 + random_() % 4096), NowNs(), 0};
       if (cudaMalloc(&one.address, one.size) != cudaSuccess) {
         ++failures;

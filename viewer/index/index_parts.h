@@ -16,7 +16,7 @@
 #include "viewer/index/axis_map.h"
 #include "viewer/index/block_table.h"
 #include "viewer/index/lane_curve.h"
-#include "viewer/index/view_index.h"
+#include "viewer/index/tiles.h"
 
 namespace gmt::viewer {
 

@@ -9,7 +9,6 @@
 
 #include "viewer/index/index_parts.h"
 #include "viewer/index/tiles.h"
-#include "viewer/index/view_index.h"
 
 namespace gmt::viewer {
 

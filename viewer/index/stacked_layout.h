@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "viewer/index/block_table.h"
-#include "viewer/index/view_index.h"
+#include "viewer/index/tiles.h"
 
 namespace gmt::viewer {
 

@@ -10,6 +10,7 @@
 #define GMT_VIEWER_INDEX_TILES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -118,6 +119,27 @@ struct BlockTile {
   std::vector<double> run_bytes;
   uint64_t hidden = 0;
   std::vector<AddressSpace> spaces;
+};
+
+// The memory of one heap on one device. LaneMeta in protocol.ts.
+struct Lane {
+  int32_t device = 0;  // analysis::kHostDevice: host memory
+  uint32_t heap = 0;   // index into Trace::heaps
+  std::string heap_name;
+  std::string label;  // for display
+  uint64_t blocks = 0;
+  uint64_t peak_bytes = 0, end_bytes = 0;
+  uint32_t peak_event = 0;
+  std::optional<uint64_t> capacity_bytes;
+  bool has_segments = false;
+  std::vector<Series> series;
+};
+
+// Limits the work of one query; what exceeds them remains in the rest.
+struct SelectLimits {
+  uint32_t blocks = kMaxBlocks;          // items that are blocks
+  uint32_t candidates = 60'000;          // blocks that are considered
+  uint64_t column_updates = 15'000'000;  // of the heights of the stack
 };
 
 }  // namespace gmt::viewer

@@ -17,8 +17,7 @@
 // A query that needs a later stage fails with kUnavailable and a message.
 //
 // Axes     The position of an event never precedes that of an earlier event. If threads recorded
-// times
-//          out of order, time stands still (axis_map.h).
+//          times out of order, time stands still (axis_map.h).
 //
 // Thread safety: one thread builds; const methods from any thread at any time, for the data of the
 // current stage. Cost: see docs/viewer.md.
@@ -45,27 +44,6 @@
 #include "viewer/index/tiles.h"
 
 namespace gmt::viewer {
-
-// The memory of one heap on one device. LaneMeta in protocol.ts.
-struct Lane {
-  int32_t device = 0;  // analysis::kHostDevice: host memory
-  uint32_t heap = 0;   // index into Trace::heaps
-  std::string heap_name;
-  std::string label;  // for display
-  uint64_t blocks = 0;
-  uint64_t peak_bytes = 0, end_bytes = 0;
-  uint32_t peak_event = 0;
-  std::optional<uint64_t> capacity_bytes;
-  bool has_segments = false;
-  std::vector<Series> series;
-};
-
-// Limits the work of one query; what exceeds them remains in the rest.
-struct SelectLimits {
-  uint32_t blocks = kMaxBlocks;          // items that are blocks
-  uint32_t candidates = 60'000;          // blocks that are considered
-  uint64_t column_updates = 15'000'000;  // of the heights of the stack
-};
 
 class IndexBuilder;  // index_builder.h
 class IndexParts;    // index_parts.h

@@ -28,10 +28,10 @@ RowId MovedRow(const RowMoves& moves, uint32_t from, uint32_t to, RowId row) {
 LiveWindow::LiveWindow(const format::Definitions& definitions, uint32_t max_rows)
     : max_rows_(max_rows), shown_(std::make_unique<TraceBuilder>(definitions)) {}
 
-template <typename Tell>
-absl::Status LiveWindow::ToBoth(Tell tell) {
-  if (absl::Status status = tell(*shown_); !status.ok()) return status;
-  return next_ == nullptr ? absl::OkStatus() : tell(*next_);
+template <typename Change>
+absl::Status LiveWindow::ToBoth(Change change) {
+  if (absl::Status status = change(*shown_); !status.ok()) return status;
+  return next_ == nullptr ? absl::OkStatus() : change(*next_);
 }
 
 absl::Status LiveWindow::OnHeader(const Header& header) {
@@ -62,8 +62,8 @@ absl::Status LiveWindow::OnEvents(const format::EventBatch& batch) {
 }
 
 uint64_t LiveWindow::RoomFor(uint64_t held) const {
-  constexpr uint64_t kMostHeld = UINT32_MAX / 8;
-  return std::max<uint64_t>(max_rows_, 4 * std::min(held, kMostHeld));
+  constexpr uint64_t kMaxHeld = UINT32_MAX / 8;
+  return std::max<uint64_t>(max_rows_, 4 * std::min(held, kMaxHeld));
 }
 
 void LiveWindow::BeginNext() {

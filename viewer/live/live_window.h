@@ -80,8 +80,9 @@ class LiveWindow : public format::RecordingVisitor {
   int64_t end_t_ns() const { return shown_->end_t_ns(); }
 
  private:
-  template <typename Tell>
-  absl::Status ToBoth(Tell tell);
+  // Applies a change to both windows.
+  template <typename Change>
+  absl::Status ToBoth(Change change);
   void BeginNext();
   void ShowNext();
   uint64_t RoomFor(uint64_t held) const;

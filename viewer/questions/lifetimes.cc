@@ -1,7 +1,9 @@
 #include "viewer/questions/lifetimes.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "analysis/median.h"
 #include "viewer/questions/table.h"
 
 namespace gmt::viewer {
@@ -33,10 +35,7 @@ void LifetimeMedians::Add(uint32_t group, const analysis::Trace& trace, analysis
 absl::flat_hash_map<uint32_t, int64_t> LifetimeMedians::Find() && {
   absl::flat_hash_map<uint32_t, int64_t> medians;
   for (auto& [group, lifetimes] : lifetimes_) {
-    if (lifetimes.empty()) continue;
-    const auto median = lifetimes.begin() + static_cast<std::ptrdiff_t>((lifetimes.size() - 1) / 2);
-    std::nth_element(lifetimes.begin(), median, lifetimes.end());
-    medians[group] = *median;
+    if (!lifetimes.empty()) medians[group] = analysis::LowerMedian(std::move(lifetimes));
   }
   return medians;
 }

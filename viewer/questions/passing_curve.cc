@@ -57,7 +57,7 @@ absl::StatusOr<PassingCurve> MakePassingCurve(Recording& recording, uint32_t lan
   first.lane = lane;
   first.to = peaks.front();
   ForEachRow(recording, first, *filter, [&](RowId row, int) { return changes.Add(row, 0), true; });
-  const Questions::Lane of = recording.lanes[lane];
+  const LaneMemory of = recording.lanes[lane];
   size_t column = 0;
   for (uint32_t event = peaks.front() + 1; event <= peaks.back(); ++event) {
     const analysis::StepRecord record = recording.trace().steps[event - 1];

@@ -22,6 +22,12 @@ namespace gmt::viewer {
 inline constexpr uint32_t kNever = UINT32_MAX;
 inline constexpr uint32_t kMaxTableRows = 500;
 
+// What a timeline shows: the memory of one heap on one device (kHostDevice: host memory).
+struct LaneMemory {
+  int32_t device = 0;
+  uint32_t heap = 0;  // of Trace::heaps
+};
+
 // All given parts must match; empty strings and nullopt match anything.
 struct Filter {
   // Text typed by the user. Plain text is searched for, ignoring case, in the functions ("forward

@@ -36,11 +36,7 @@ namespace gmt::viewer {
 
 class Questions {
  public:
-  // What a timeline shows: the memory of one heap on one device (kHostDevice: host memory).
-  struct Lane {
-    int32_t device = 0;
-    uint32_t heap = 0;  // of Trace::heaps
-  };
+  using Lane = LaneMemory;
 
   static constexpr size_t kMaxSites = 12;
 

@@ -95,7 +95,7 @@ class Slow {
   }
 
   std::vector<Signed> RowsOf(const Scope& scope) {
-    const Questions::Lane lane = recording.lanes[scope.lane];
+    const LaneMemory lane = recording.lanes[scope.lane];
     std::vector<Signed> found;
     for (RowId row = 0; row < rows.count(); ++row) {
       if (rows.device[row] != lane.device || rows.heap[row] != lane.heap) continue;

@@ -27,7 +27,7 @@
 #include "viewer/questions/held_rows.h"
 #include "viewer/questions/live_samples.h"
 #include "viewer/questions/loop_phases.h"
-#include "viewer/questions/questions.h"
+#include "viewer/questions/queries.h"
 #include "viewer/questions/range_labels.h"
 #include "viewer/questions/row_kinds.h"
 #include "viewer/questions/source_text.h"
@@ -41,7 +41,7 @@ struct FoundTotal {
 };
 
 struct Recording {
-  Recording(const analysis::Examination& of, std::vector<Questions::Lane> its_lanes)
+  Recording(const analysis::Examination& of, std::vector<LaneMemory> its_lanes)
       : examination(of), lanes(std::move(its_lanes)), frames(of), held(of.trace()), sources(of) {}
 
   const analysis::Trace& trace() const { return examination.trace(); }
@@ -77,7 +77,7 @@ struct Recording {
   // Returns the type of a block's tensor, or "".
   std::string DtypeOf(analysis::RowId row) const;
 
-  bool IsIn(const Questions::Lane& lane, analysis::RowId row) const {
+  bool IsIn(const LaneMemory& lane, analysis::RowId row) const {
     return rows().heap[row] == lane.heap && rows().device[row] == lane.device;
   }
   analysis::Category CategoryOf(analysis::RowId row) const {
@@ -92,7 +92,7 @@ struct Recording {
 
   const analysis::Examination& examination;
   const analysis::Categories* categories = nullptr;  // null: not known yet
-  std::vector<Questions::Lane> lanes;
+  std::vector<LaneMemory> lanes;
   FrameTable frames;
   HeldRows held;
   GroupHistories histories;

@@ -30,7 +30,7 @@ absl::Status CheckScope(const Recording& recording, const Scope& scope);
 template <typename Visit>
 void ForEachRow(Recording& recording, const Scope& scope, RowFilter& filter, const Visit& visit) {
   const analysis::Rows& rows = recording.rows();
-  const Questions::Lane lane = recording.lanes[scope.lane];
+  const LaneMemory lane = recording.lanes[scope.lane];
   const auto held = [&](uint32_t at, uint32_t not_at, bool has_not_at, int sign) {
     for (const analysis::RowId row : recording.held.After(at)) {
       if (!recording.IsIn(lane, row) || !rows.HeldAfter(row, at)) continue;

@@ -19,7 +19,7 @@ using analysis::SegmentMap;
 
 class SegmentsMaker {
  public:
-  SegmentsMaker(Recording& recording, Questions::Lane lane, uint32_t event)
+  SegmentsMaker(Recording& recording, LaneMemory lane, uint32_t event)
       : recording_(recording), rows_(recording.rows()), lane_(lane), event_(event) {}
 
   Segments Make() {
@@ -136,7 +136,7 @@ class SegmentsMaker {
 
   Recording& recording_;
   const analysis::Rows& rows_;
-  const Questions::Lane lane_;
+  const LaneMemory lane_;
   const uint32_t event_;
   absl::flat_hash_map<RowId, uint64_t> unplaced_;  // bytes not placed yet, by held row
   Segments made_;

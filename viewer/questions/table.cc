@@ -182,7 +182,7 @@ class TableMaker {
   void AddSparklines() {
     absl::flat_hash_map<uint32_t, size_t> at;
     for (size_t i = 0; i < page_.size(); ++i) at[page_[i]] = i;
-    const Questions::Lane lane = recording_.lanes[query_.scope.lane];
+    const LaneMemory lane = recording_.lanes[query_.scope.lane];
     recording_.samples.ForEach(recording_.trace(), recording_.held, query_.sparkline,
                                [&](uint32_t column, RowId row) {
                                  if (!recording_.IsIn(lane, row) || !filter_.Matches(row)) return;

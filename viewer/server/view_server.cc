@@ -1,9 +1,7 @@
 #include "viewer/server/view_server.h"
 
-#include <algorithm>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -11,15 +9,13 @@
 #include "absl/strings/strip.h"
 #include "format/version.h"
 #include "viewer/html/content_policy.h"
-#include "viewer/live/live_recording.h"
 #include "viewer/questions/questions_json.h"
-#include "viewer/served/served_ranks.h"
 #include "viewer/served/tile_slabs.h"
 #include "viewer/server/error_response.h"
 #include "viewer/server/guard.h"
 #include "viewer/server/lifetime.h"
 #include "viewer/server/read_query.h"
-#include "viewer/server/worker_pool.h"
+#include "viewer/server/served_files.h"
 
 namespace gmt::viewer {
 namespace {
@@ -30,8 +26,6 @@ using http::Request;
 using http::Response;
 
 constexpr int kProtocol = 1;
-// How many files are loaded at a time: each needs memory while it is read.
-constexpr size_t kLoadingThreads = 2;
 constexpr char kSlabType[] = "application/octet-stream";
 
 int StatusOf(const absl::Status& status) {
@@ -76,21 +70,12 @@ std::string JsonText(const Result& result) {
 class Server : public ViewServer, public QueryHandler {
  public:
   Server(const Backend& backend, const ViewOptions& options)
-      : backend_(backend),
-        options_(options),
+      : options_(options),
         policy_(PolicyHeader(options.page)),
         token_(MakeToken()),
         guard_(token_),
-        lifetime_(options.grace) {}
-  ~Server() override {
-    // Loading threads and recordings in progress report their progress to the HTTP server.
-    {
-      const std::lock_guard lock(notify_mutex_);
-      notifies_ = false;
-    }
-    loading_.reset();
-    files_.clear();
-  }
+        lifetime_(options.grace),
+        files_(backend, [this] { SendProgress(); }) {}
 
   absl::Status Begin(const std::vector<std::string>& paths, std::vector<LiveProcess> processes);
 
@@ -141,26 +126,13 @@ class Server : public ViewServer, public QueryHandler {
   Response Ranks(Parameters& parameters);
   Response Load(Parameters& parameters);
 
-  // What a file number refers to: a loaded recording, or one in progress.
-  struct Served {
-    std::shared_ptr<ServedRecording> file;
-    std::unique_ptr<LiveRecording> live;
-    bool waits = false;  // to be opened; guarded by load_mutex_
-
-    std::shared_ptr<ServedRecording> Now(std::optional<uint64_t> window = {}) const {
-      return live != nullptr ? live->Current(window) : file;
-    }
-    Json progress() const { return live != nullptr ? live->progress() : file->progress(); }
-    Json meta() const { return live != nullptr ? live->meta() : file->meta(); }
-  };
   size_t NumberOf(Parameters& parameters, const char* name = "file") {
-    return parameters.Integer(name, 0, files_.size() - 1);
+    return parameters.Integer(name, 0, files_.count() - 1);
   }
-  // `window`: for a recording in progress, the window whose rows and events the page refers to.
   std::shared_ptr<ServedRecording> File(Parameters& parameters) {
-    const Served& served = files_[NumberOf(parameters)];
-    if (served.live == nullptr) return served.file;
-    return served.Now(parameters.OptionalInteger("window", 0, UINT32_MAX));
+    const size_t number = NumberOf(parameters);
+    if (files_.live(number) == nullptr) return files_.Now(number);
+    return files_.Now(number, parameters.OptionalInteger("window", 0, UINT32_MAX));
   }
   Response Ask(Parameters& parameters, ServedRecording& file,
                const std::function<absl::Status(viewer::Questions&, std::string*)>& ask,
@@ -170,24 +142,14 @@ class Server : public ViewServer, public QueryHandler {
       Parameters& parameters, ServedRecording& file, const Window& window,
       const std::function<absl::Status(viewer::Questions&, const ColumnPeaks&, std::string*)>& ask);
   std::string ProgressText() const;
-  // Does nothing before all files have their places in files_.
-  void NotifyProgress() {
-    const std::lock_guard lock(notify_mutex_);  // so that files_ outlives the notification
-    if (notifies_) http_->SendToStreams(absl::StrCat("data: ", ProgressText(), "\n\n"));
-  }
+  void SendProgress() { http_->SendToStreams(absl::StrCat("data: ", ProgressText(), "\n\n")); }
 
-  const Backend& backend_;
   const ViewOptions options_;
   const std::string policy_, token_;
   const Guard guard_;
   Lifetime lifetime_;  // used only in the serving thread
-  std::vector<Served> files_;
-  std::unique_ptr<ServedRanks> ranks_;
-  std::mutex load_mutex_;
   std::unique_ptr<QueryServer> http_;
-  std::mutex notify_mutex_;
-  bool notifies_ = false;  // guarded by notify_mutex_
-  std::unique_ptr<WorkerPool> loading_;
+  ServedFiles files_;  // calls SendProgress() until it is destroyed, so before http_
 };
 
 absl::Status Server::Begin(const std::vector<std::string>& paths,
@@ -196,42 +158,11 @@ absl::Status Server::Begin(const std::vector<std::string>& paths,
   auto http = QueryServer::Listen(options_.port, this, options_.limits);
   if (!http.ok()) return http.status();
   http_ = *std::move(http);
-  for (const std::string& path : paths) {
-    files_.push_back({std::make_shared<ServedRecording>(static_cast<uint32_t>(files_.size()), path,
-                                                        backend_, [this] { NotifyProgress(); }),
-                      nullptr});
-  }
-  const auto first_live = static_cast<uint32_t>(files_.size());
-  files_.resize(files_.size() + processes.size());
-  for (uint32_t i = 0; i < processes.size(); ++i) {
-    auto live = std::make_unique<LiveRecording>(
-        first_live + i, std::move(processes[i]), backend_, [this] { NotifyProgress(); },
-        options_.window_rows);
-    files_[first_live + i].live = std::move(live);
-  }
-  std::vector<std::shared_ptr<ServedRecording>> finished;
-  for (const Served& served : files_) finished.push_back(served.file);
-  ranks_ = std::make_unique<ServedRanks>(std::move(finished));
-  loading_ = std::make_unique<WorkerPool>(std::min(files_.size(), kLoadingThreads));
-  for (size_t i = 0; i < files_.size(); ++i) {
-    Served& served = files_[i];
-    if (served.file == nullptr) continue;
-    served.waits = i >= options_.loaded_at_start;
-    if (served.waits) {
-      served.file->Wait();
-    } else {
-      loading_->Add([one = served.file] { one->Load(); });
-    }
-  }
-  {
-    const std::lock_guard lock(notify_mutex_);
-    notifies_ = true;
-  }
+  files_.Open(paths, std::move(processes), options_.window_rows, options_.loaded_at_start);
   return absl::OkStatus();
 }
 
-// ---- Dispatch
-// ------------------------------------------------------------------------------------
+// ---- Dispatch ----------------------------------------------------------------------------------
 
 const std::map<std::string, Server::Question, std::less<>>& Server::Questions() {
   static const auto* questions = new std::map<std::string, Question, std::less<>>{
@@ -296,24 +227,17 @@ Response Server::Page() const {
   return response;
 }
 
-// ---- Meta and progress
-// ---------------------------------------------------------------------------
+// ---- Meta and progress -------------------------------------------------------------------------
 
 Response Server::Meta(Parameters& parameters) {
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
-  Json files = Json::array();
-  for (const Served& served : files_) files.push_back(served.meta());
   return Body(Dump(Json{{"protocol", kProtocol},
                         {"version", std::string(format::ToolVersion())},
                         {"origin", "server"},
-                        {"files", std::move(files)}}));
+                        {"files", files_.meta()}}));
 }
 
-std::string Server::ProgressText() const {
-  Json files = Json::array();
-  for (const Served& served : files_) files.push_back(served.progress());
-  return Dump(Json{{"files", std::move(files)}});
-}
+std::string Server::ProgressText() const { return Dump(Json{{"files", files_.progress()}}); }
 
 Response Server::Progress(Parameters& parameters) {
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
@@ -429,7 +353,7 @@ Response Server::Source(Parameters& parameters) {
 Response Server::Flame(Parameters& parameters) {
   const std::shared_ptr<ServedRecording> file = File(parameters);
   const FlameQuery query = ReadFlameQuery(parameters);
-  const auto other = ReadOtherSide(parameters, files_.size());
+  const auto other = ReadOtherSide(parameters, files_.count());
   if (!other || other->file == NumberOf(parameters)) {
     return Ask(
         parameters, *file,
@@ -442,7 +366,7 @@ Response Server::Flame(Parameters& parameters) {
   }
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
   std::string body;
-  const std::shared_ptr<ServedRecording> other_file = files_[other->file].Now(other->window);
+  const std::shared_ptr<ServedRecording> other_file = files_.Now(other->file, other->window);
   const absl::Status status = ServedRecording::AskBoth(
       *file, *other_file, [&](viewer::Questions& one, viewer::Questions& two) {
         return Put(one.AnswerFlame(query, two, other->lane, other->to), FlameSlab, &body);
@@ -506,31 +430,29 @@ Response Server::Compare(Parameters& parameters) {
   const size_t other = NumberOf(parameters, "other");
   if (other == NumberOf(parameters)) parameters.Refuse("other: is the same file");
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
-  const std::shared_ptr<ServedRecording> changed = files_[other].Now();
+  const std::shared_ptr<ServedRecording> changed = files_.Now(other);
   return Body(ServedRecording::CompareOf(*base, *changed));
 }
 
 Response Server::Moved(Parameters& parameters) {
-  const Served& served = files_[NumberOf(parameters)];
+  const LiveRecording* live = files_.live(NumberOf(parameters));
   const auto from = static_cast<uint32_t>(parameters.Integer("from", 0, UINT32_MAX));
   const auto to = static_cast<uint32_t>(parameters.Integer("to", 0, UINT32_MAX));
   const auto row = static_cast<uint32_t>(parameters.Integer("row", 0, UINT32_MAX));
-  if (served.live == nullptr) parameters.Refuse("file: is complete; its rows are never renumbered");
+  if (live == nullptr) parameters.Refuse("file: is complete; its rows are never renumbered");
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
-  return Body(Dump(Json{{"row", served.live->RowIn(to, from, row)}}));
+  return Body(Dump(Json{{"row", live->RowIn(to, from, row)}}));
 }
 
 Response Server::Ranks(Parameters& parameters) {
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
-  return Body(ranks_->Answer());
+  return Body(files_.Ranks());
 }
 
-// Loads a recording that waits for it, before those that nobody has opened.
 Response Server::Load(Parameters& parameters) {
-  Served& served = files_[NumberOf(parameters)];
+  const size_t number = NumberOf(parameters);
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
-  const std::lock_guard lock(load_mutex_);
-  if (std::exchange(served.waits, false)) loading_->AddFirst([one = served.file] { one->Load(); });
+  files_.Load(number);
   return Body("{}");
 }
 

@@ -36,7 +36,7 @@ struct ViewOptions {
   std::string page;  // HTML
   QueryLimits limits;
   uint32_t window_rows = LiveWindow::kMaxRows;  // of a recording in progress
-  // Of more recordings, the others are loaded when the user opens them: each needs memory.
+  // Further recordings are loaded when the user opens them, because each needs memory.
   size_t loaded_at_start = 32;
 };
 

@@ -62,7 +62,7 @@ struct alignas(64) Layout {
   uint16_t code_first_line;    // co_firstlineno
   uint16_t code_version;       // co_version: a number per code object
   uint16_t code_line_table;    // co_lnotab or co_linetable
-  uint16_t code_name;          // co_qualname, or co_name where there is none
+  uint16_t code_name;          // co_qualname, or co_name if there is none
   uint16_t code_short_name;    // co_name
   uint16_t code_file;          // co_filename
   uint16_t text_length;        // PyASCIIObject.length

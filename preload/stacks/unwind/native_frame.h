@@ -1,4 +1,8 @@
 // preload/stacks/unwind/native_frame.h
+//
+// What a walk of a native stack finds: its frames, and why it ended.
+//
+// Ownership: plain data.
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_NATIVE_FRAME_H_
 #define GMT_PRELOAD_STACKS_UNWIND_NATIVE_FRAME_H_

@@ -190,7 +190,7 @@ def refusals_are_no_failures(rig, folder):
         "memory": (["error nvmlDeviceGetMemoryInfo_v2 3", "error nvmlDeviceGetMemoryInfo 3"],
                    "off: GPU 0: NVML says: Not Supported"),
         "start": (["error nvmlInit_v2 18"], "off: NVML says: Driver/library version mismatch"),
-        "device": (["error nvmlDeviceGetHandleByUUID 6"], "off: GPU 0: it is not one of NVML's"),
+        "device": (["error nvmlDeviceGetHandleByUUID 6"], "off: GPU 0: NVML does not know it"),
     }
     for name, (lines, source) in cases.items():
         place = folder / name.replace(" ", "-").replace(",", "")

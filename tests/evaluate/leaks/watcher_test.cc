@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "analysis/leaks/leak_watcher.h"
+#include "analysis/leaks/leaks.h"
 #include "tests/evaluate/leaks/program.h"
 #include "tests/seeds/seeds.h"
 

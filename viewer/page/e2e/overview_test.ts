@@ -152,7 +152,7 @@ for (const transport of ['view', 'export'] satisfies Transport[]) {
       });
     });
 
-    it.each([['#v=1&view=table', 'table'], ['#v=1&at=5', 'timeline'], ['#v=1', 'overview'], ['', 'overview']])('opens only without another wish: %s', async (address, view) => {
+    it.each([['#v=1&view=table', 'table'], ['#v=1&at=5', 'timeline'], ['#v=1', 'overview'], ['', 'overview']])('opens unless the address requests another view: %s', async (address, view) => {
       await open('short', async (test) => {
         expect((await test.state()).view).toBe(view);
         // Tabs have their badges in every view.

@@ -1,10 +1,10 @@
-// preload/hooks/trace.h
+// preload/hooks/traced_call.h
 //
 // What a hooked call does: it either passes through to the real function, or runs inside a span
 // that records it.
 
-#ifndef GMT_PRELOAD_HOOKS_TRACE_H_
-#define GMT_PRELOAD_HOOKS_TRACE_H_
+#ifndef GMT_PRELOAD_HOOKS_TRACED_CALL_H_
+#define GMT_PRELOAD_HOOKS_TRACED_CALL_H_
 
 #include <type_traits>
 
@@ -103,4 +103,4 @@ Result Trace(ApiId api, const NodeAddition& what, Result (*real)(Arguments...),
 
 }  // namespace gmt::preload
 
-#endif  // GMT_PRELOAD_HOOKS_TRACE_H_
+#endif  // GMT_PRELOAD_HOOKS_TRACED_CALL_H_

@@ -1,15 +1,16 @@
-// collector/events/trend.h
+// collector/events/rates.h
 //
-// Rates of change: RateMeter for events, Trend for live bytes.
+// Rates of change: RateMeter for events, GrowthRates for live bytes.
 //
-// Trend keeps a value every kEvery, for about kWindow. The rate is the change from the oldest of
-// these values to now. It costs one comparison if no value is due.
+// GrowthRates keeps a value every kEvery, for about kWindow. The rate is the change from the oldest
+// of these values to now. It costs one comparison if no value is due.
 //
 // Thread safety: one thread at a time.
 
-#ifndef GMT_COLLECTOR_EVENTS_TREND_H_
-#define GMT_COLLECTOR_EVENTS_TREND_H_
+#ifndef GMT_COLLECTOR_EVENTS_RATES_H_
+#define GMT_COLLECTOR_EVENTS_RATES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <utility>
@@ -40,7 +41,7 @@ class RateMeter {
 };
 
 // The rates of several values at once.
-class Trend {
+class GrowthRates {
  public:
   static constexpr uint64_t kEvery = 5 * kSecond;
   static constexpr uint64_t kWindow = 60 * kSecond;
@@ -67,4 +68,4 @@ class Trend {
 
 }  // namespace gmt::collector
 
-#endif  // GMT_COLLECTOR_EVENTS_TREND_H_
+#endif  // GMT_COLLECTOR_EVENTS_RATES_H_
