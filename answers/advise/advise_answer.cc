@@ -108,8 +108,10 @@ std::string Details(const Advice& next, const AdviseReport& report) {
   }
   text += fmt::format("Cost: {}.\nConfidence: {}, ", next.cost, analysis::NameOf(next.confidence));
   if (next.reserved_bytes) {
-    text += fmt::format("replayed: PyTorch would reserve {} instead of {}.\n",
-                        Bytes(*next.reserved_bytes), Bytes(report.reserved_bytes));
+    const std::string then = Bytes(*next.reserved_bytes), now = Bytes(report.reserved_bytes);
+    text += then == now
+                ? fmt::format("replayed: PyTorch would still reserve {}.\n", now)
+                : fmt::format("replayed: PyTorch would reserve {} instead of {}.\n", then, now);
   } else {
     text += fmt::format("computed{}.\n", report.not_replayable.empty()
                                              ? std::string()
