@@ -54,9 +54,10 @@ std::string Moment(const Fragmentation& found) {
   for (const auto& segment : found.segments) {
     for (const auto& piece : segment.pieces) blocks += piece.kind == analysis::Piece::kLive ? 1 : 0;
   }
-  std::string text = fmt::format("at {} ({}); {} live in {}, {}", found.at.name,
-                                 Duration(found.at.t_ns), Bytes(found.allocated_bytes),
-                                 Plural(blocks, "block"), Plural(found.segments.size(), "segment"));
+  std::string text = "at " + found.at.name;
+  if (found.at.t_ns != 0) text += fmt::format(" ({})", Duration(found.at.t_ns));
+  text += fmt::format("; {} live in {}, {}", Bytes(found.allocated_bytes), Plural(blocks, "block"),
+                      Plural(found.segments.size(), "segment"));
   if (found.requesting_stream) {
     text += fmt::format("; seen from stream 0x{:x}", *found.requesting_stream);
   }
