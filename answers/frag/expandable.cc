@@ -5,16 +5,19 @@
 
 namespace gmt::answers {
 
-std::optional<uint64_t> ReservedIfExpandable(const analysis::Examination& examination,
-                                             const analysis::Fragmentation& found) {
+std::optional<Expandable> ReservedIfExpandable(const analysis::Examination& examination,
+                                               const analysis::Fragmentation& found) {
   if (found.expandable_bytes == 0) return std::nullopt;
   const auto history = analysis::HistoryOf(examination, found.device);
-  if (!history.ok() || !analysis::Reproduce(*history).is_good()) return std::nullopt;
+  if (!history.ok()) return std::nullopt;
+  const analysis::Reproduction reproduction = analysis::Reproduce(*history);
+  if (!reproduction.is_good()) return std::nullopt;
   analysis::Scenario scenario{"", history->settings, std::nullopt};
   scenario.settings.expandable_segments = true;
   const analysis::ReservedCurve curve = analysis::SimulateCurve(*history, scenario);
   if (curve.first_failure && *curve.first_failure < found.at.step) return std::nullopt;
-  return curve.After(found.at.step);
+  return Expandable{curve.After(found.at.step), curve.result.peak_reserved,
+                    reproduction.predicted_peak};
 }
 
 }  // namespace gmt::answers

@@ -17,10 +17,17 @@
 
 namespace gmt::answers {
 
+struct Expandable {
+  uint64_t reserved_bytes = 0;  // at the moment
+  uint64_t peak_bytes = 0;      // the most of it at any moment
+  // The most without expandable segments, in a replay as well.
+  uint64_t recorded_peak_bytes = 0;
+};
+
 // Returns nullopt if all segments are expandable, or if there is no replay that agrees with the
 // recording.
-std::optional<uint64_t> ReservedIfExpandable(const analysis::Examination& examination,
-                                             const analysis::Fragmentation& found);
+std::optional<Expandable> ReservedIfExpandable(const analysis::Examination& examination,
+                                               const analysis::Fragmentation& found);
 
 }  // namespace gmt::answers
 

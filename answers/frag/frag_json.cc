@@ -79,7 +79,7 @@ Json HistoryJson(const Fragmentation& found, const Examination& examination) {
   return json;
 }
 
-// `expandable`: ReservedIfExpandable().
+// `expandable`: Expandable::reserved_bytes.
 void AddDevice(const Fragmentation& found, std::optional<uint64_t> expandable,
                const Examination& examination, analysis::SourceLines& sources, size_t top,
                Json& json) {
@@ -111,8 +111,10 @@ std::string FragJson(const std::vector<Fragmentation>& found, const Examination&
     return a.free_bytes < b.free_bytes;
   });
   std::vector<std::optional<uint64_t>> expandable;
-  for (const Fragmentation& device : found)
-    expandable.push_back(ReservedIfExpandable(examination, device));
+  for (const Fragmentation& device : found) {
+    const std::optional<Expandable> replayed = ReservedIfExpandable(examination, device);
+    expandable.push_back(replayed ? std::optional(replayed->reserved_bytes) : std::nullopt);
+  }
   if (main == found.end()) {
     AddDevice(Fragmentation(), std::nullopt, examination, sources, top, json);
   } else {

@@ -142,14 +142,19 @@ std::string Pins(const Fragmentation& found, const Examination& examination,
 
 std::string ExpandableText(const Fragmentation& found, const Examination& examination) {
   if (found.expandable_bytes == 0) return "";
-  const std::optional<uint64_t> reserved = ReservedIfExpandable(examination, found);
-  if (reserved && *reserved >= found.reserved_bytes)
+  const std::optional<Expandable> replayed = ReservedIfExpandable(examination, found);
+  if (replayed && replayed->reserved_bytes >= found.reserved_bytes)
     return "\nexpandable_segments:True would have reserved no less at that moment, in a replay\n";
-  if (reserved) {
-    return fmt::format(
+  if (replayed) {
+    std::string text = fmt::format(
         "\nexpandable_segments:True would have reserved {} instead of {} at that moment, in a "
-        "replay\n",
-        Bytes(*reserved), Bytes(found.reserved_bytes));
+        "replay",
+        Bytes(replayed->reserved_bytes), Bytes(found.reserved_bytes));
+    if (replayed->peak_bytes > replayed->recorded_peak_bytes) {
+      text += fmt::format(",\nbut more at its peak: {} instead of {}", Bytes(replayed->peak_bytes),
+                          Bytes(replayed->recorded_peak_bytes));
+    }
+    return text + "\n";
   }
   return fmt::format(
       "\nexpandable_segments:True would free up to {} (estimate: each stream's free pieces, "
