@@ -64,7 +64,7 @@ std::string WithPlace(const Advice& advice) {
 std::string Peak(const AdviseReport& report) {
   std::string text =
       fmt::format("The peak is {} on GPU {}", Bytes(report.peak_bytes), report.device);
-  if (report.peak_phase) text += fmt::format(", in {}", analysis::NameOf(*report.peak_phase));
+  if (report.peak_phase) text += ", " + analysis::InPhase(*report.peak_phase);
   text += ".\n";
   if (report.reserved_bytes == 0 && !report.capacity_bytes) return text;
   text += report.reserved_bytes > 0
