@@ -76,9 +76,10 @@ std::string Moment(const ReportDevice& device) {
 }
 
 // Returns whether it is not known how the memory changed: it was all held before the recording, and
-// nothing was allocated since.
+// nothing was allocated since. (A window of a longer recording begins later.)
 bool IsOneState(const ReportDevice& device) {
-  return std::all_of(device.heaps.begin(), device.heaps.end(),
+  return device.at.t_ns == 0 &&
+         std::all_of(device.heaps.begin(), device.heaps.end(),
                      [](const ReportHeap& heap) { return heap.allocations == 0; });
 }
 
@@ -133,8 +134,8 @@ std::string DriverMemoryText(const ReportDevice& device) {
 std::string Verdict(const Report& report, const ReportDevice& device) {
   if (device.peak_bytes == 0) return fmt::format("no memory was held on {}", Place(device));
   const std::string taken = DriverMemoryText(device);
-  const bool is_peak = device.at.name == "peak" && !IsOneState(device);
-  const bool lacks_peak = device.at.name == "peak" && !is_peak;
+  const bool lacks_peak = device.at.name == "peak" && IsOneState(device);
+  const bool is_peak = device.at.name == "peak" && !lacks_peak;
   return fmt::format("{} {}{} on {}{}{}{}{}", is_peak ? "peak" : "live",
                      Bytes(device.allocated_bytes), taken.empty() ? "" : " allocated",
                      Place(device), Moment(device), FromRows(report, device), taken,

@@ -97,6 +97,10 @@ TEST_F(ReportTextTest, NoPeakIsClaimedIfNothingWasAllocatedSinceTheRecordingBega
   EXPECT_THAT(ReportText(report, {}, 10, FramesShown::kFolded, Terminal{}),
               StartsWith("live 4.00 MiB allocated on GPU 0; 6.00 MiB taken from the driver; "
                          "earlier use is not known\n"));
+  report.devices[0].at.t_ns = 5;  // the beginning of a window
+  EXPECT_THAT(ReportText(report, {}, 10, FramesShown::kFolded, Terminal{}),
+              StartsWith("peak 4.00"));
+  report.devices[0].at.t_ns = 0;
   report.devices[0].heaps[0].allocations = 1;
   EXPECT_THAT(ReportText(report, {}, 10, FramesShown::kFolded, Terminal{}),
               StartsWith("peak 4.00 MiB allocated on GPU 0; up to 6.00 MiB"));
