@@ -263,10 +263,20 @@ std::string CrossCheckText(const analysis::CrossCheckResult& check) {
   return text;
 }
 
+// Returns how much of what an imported file shows was held before its history, or "". A file
+// without a history shows only what was held.
+std::string HeldBeforeText(const InfoSummary& summary) {
+  if (summary.header.imported_from().empty() || summary.snapshots.empty()) return "";
+  const InfoSummary::SnapshotInfo& first = summary.snapshots.front();
+  if (first.live == 0 || (first.name != "begin" && summary.alloc > 0)) return "";
+  return fmt::format("; {} from before its history", Plural(first.live, "allocation"));
+}
+
 void PrintInfoText(const std::string& path, InfoSummary& summary, const interop::Input& input,
                    const Terminal& terminal) {
-  fmt::print("{}   {}\n", terminal.Bold(path),
-             input.complete() ? "complete" : terminal.Yellow("not complete"));
+  fmt::print("{}   {}{}\n", terminal.Bold(path),
+             input.complete() ? "complete" : terminal.Yellow("not complete"),
+             HeldBeforeText(summary));
   const Header& header = summary.header;
   Row(terminal, "recorded",
       header.imported_from().empty() ? "by gpumemtrace " + header.tool_version()

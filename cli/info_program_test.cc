@@ -13,6 +13,7 @@ namespace gmt::cli {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr char kTraining[] =
     R"({"kind":"header","schema":"gpumemtrace.events/1","start_unix_ns":1,"pid":7,"argv":["python","train.py"]}
@@ -65,6 +66,21 @@ TEST_F(InfoProgramTest, CountedEventsAreThoseThatWouldBeRead) {
 TEST_F(InfoProgramTest, RecordingWithoutEventsIsTheSameEitherWay) {
   const std::string run = Recording("{\"kind\":\"header\",\"schema\":\"gpumemtrace.events/1\"}\n");
   EXPECT_EQ(Answers(run), Answers(format::WithoutCounts(run)));
+}
+
+TEST_F(InfoProgramTest, WhatAnImportedHistoryBeganWithIsInTheFirstLine) {
+  constexpr char kBegin[] =
+      R"({"kind":"header","schema":"gpumemtrace.events/1","imported_from":"torch snapshot"}
+{"kind":"live_set","name":"begin","t_ns":0,"exact":true,"live":[{"kind":"alloc","heap":"pytorch","memory":"block","device":0,"address":4096,"size":512}]}
+)";
+  constexpr char kHistory[] =
+      R"({"kind":"alloc","t_ns":12,"heap":"pytorch","memory":"block","device":0,"address":8192,"size":512}
+)";
+  for (const std::string& history : {std::string(), std::string(kHistory)}) {
+    EXPECT_THAT(Answers(Recording(kBegin + history))[1],
+                StartsWith("run.gmt   complete; 1 allocation from before its history\n"));
+  }
+  EXPECT_THAT(Answers(Recording(kTraining))[1], StartsWith("run.gmt   complete\n"));
 }
 
 TEST_F(InfoProgramTest, WhatCuptiSawIsComparedWithTheEvents) {

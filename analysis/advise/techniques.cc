@@ -138,7 +138,11 @@ void Adviser::Checkpointing() {
                                  layers->count + 1, ", x, use_reentrant=False)");
       advice.where = layers->caller;
     } else {
-      advice.where = absl::StrCat(layers->count, " ", layers->name, " layers",
+      // Without a class the name is a function and its line.
+      const bool is_class = layers->name.find(' ') == std::string::npos;
+      advice.where = absl::StrCat(layers->count,
+                                  is_class ? absl::StrCat(" ", layers->name, " layers")
+                                           : absl::StrCat(" layers, ", layers->name),
                                   layers->caller.empty() ? "" : ", called in ", layers->caller);
     }
     advice.why = absl::StrCat("all but the outputs of these layers, ", Bytes(layers->bytes),

@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/categories/tensor_facts.h"
 
 namespace gmt::analysis {
 namespace {
@@ -123,6 +122,15 @@ void AddRows(std::vector<DiffRow> rows, Slope& slope) {
   });
 }
 
+void AddSquare(const Run& large, Slope& slope) {
+  if (slope.unit != Slope::Unit::kToken || slope.parts.quadratic == 0) return;
+  auto facts = FindTensorFacts(large.examination, large.categories, slope.moment.device,
+                               slope.moment.new_at.step);
+  if (!facts || !facts->batch) return;
+  slope.square_bytes = facts->batch->square_bytes;
+  slope.square = std::move(facts->batch->square);
+}
+
 absl::StatusOr<Slopes> Find(const Run& base, const Run& large, const DiffOptions& options,
                             bool swapped) {
   auto comparison =
@@ -146,6 +154,7 @@ absl::StatusOr<Slopes> Find(const Run& base, const Run& large, const DiffOptions
     std::vector<DiffRow> rows = std::move(diff.rows);
     slope.moment = std::move(diff);
     AddRows(std::move(rows), slope);
+    AddSquare(large, slope);
     slopes.devices.push_back(std::move(slope));
   }
   if (slopes.devices.empty()) {

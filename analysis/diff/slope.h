@@ -30,6 +30,7 @@
 #include "absl/status/statusor.h"
 #include "analysis/categories/categories.h"
 #include "analysis/categories/step_profile.h"
+#include "analysis/categories/tensor_facts.h"
 #include "analysis/diff/diff.h"
 #include "analysis/examination/examination.h"
 
@@ -61,6 +62,10 @@ struct Slope {
   Unit unit = Unit::kSample;
   GrowthParts parts;
   std::vector<SlopeRow> rows;  // those that grow or are unclear, most bytes of such parts first
+  // Set if something is quadratic in the tokens: the tensors of the larger run whose shapes contain
+  // the length of the sequence twice, as the scores of attention do, and their bytes.
+  std::vector<ShapedMemory> square;
+  uint64_t square_bytes = 0;
 
   // Bytes of a part per unit of input, in the larger run. The quadratic part per token is valid for
   // its length of the sequence and grows in proportion to it.

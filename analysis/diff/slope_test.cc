@@ -87,6 +87,9 @@ TEST(SlopeTest, LongerSequencesGrowLinearlyAndQuadratically) {
   EXPECT_EQ(slope.rows[0].growth, Growth::kLinear);
   EXPECT_EQ(slope.rows[1].row.frames.front().function, "scores");
   EXPECT_EQ(slope.rows[1].growth, Growth::kQuadratic);
+  ASSERT_THAT(slope.square, SizeIs(1));
+  EXPECT_EQ(slope.square[0].shape, "[4, 256, 256]");
+  EXPECT_EQ(slope.square_bytes, slope.parts.quadratic);
 }
 
 TEST(SlopeTest, MoreSamplesAndLongerSequencesAreTokens) {
@@ -107,6 +110,7 @@ TEST(SlopeTest, LargerBatchesGrowLinearlyPerSample) {
   EXPECT_EQ(slope.unit, Slope::Unit::kSample);
   EXPECT_EQ(slope.parts.quadratic, 0u);
   EXPECT_DOUBLE_EQ(slope.PerUnit(slope.parts.linear), 128 * (4096 + 8 + 128 * 8));
+  EXPECT_THAT(slope.square, SizeIs(0));
 }
 
 TEST(SlopeTest, OrderOfTheRunsDoesNotMatter) {

@@ -305,6 +305,10 @@ std::string_view NameOf(Phase phase) {
   return kNames[static_cast<size_t>(phase)];
 }
 
+std::string InPhase(Phase phase) {
+  return phase == Phase::kOther ? "outside of the phases" : "in " + std::string(NameOf(phase));
+}
+
 std::string KindOfRange(const Range& range, const format::Definitions& definitions) {
   if (range.name == kRecordFunction) return CallerOfRecordFunction(definitions, range.stack);
   // PyTorch's own names: "Optimizer.step#Adam.step", "ProfilerStep#3",

@@ -46,6 +46,8 @@ inline constexpr size_t kPhases = 6;
 
 // "forward", "backward", "optimizer", "other", "evaluation", "init".
 std::string_view NameOf(Phase phase);
+// For sentences: "in forward"; "outside of the phases" for kOther.
+std::string InPhase(Phase phase);
 
 // The kind of a range: "backward", "Optimizer.step", "Optimizer.zero_grad", "DataLoader.next",
 // "ProfilerStep", "FUNCTION (FILE:LINE)" of the program's own record_function, otherwise its name.

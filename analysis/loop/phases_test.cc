@@ -297,6 +297,11 @@ TEST_F(PhasesTest, StepWithoutABackwardPassHasNoForwardPass) {
   EXPECT_EQ(TypicalOf(found.devices[0]).growth, static_cast<int64_t>(kBlock));
 }
 
+TEST(PhaseNamesTest, MemoryOutsideOfThePhasesIsNotSaidToBeInOne) {
+  EXPECT_EQ(InPhase(Phase::kForward), "in forward");
+  EXPECT_EQ(InPhase(Phase::kOther), "outside of the phases");
+}
+
 TEST_F(PhasesTest, WithoutBlocksDriverMemoryCounts) {
   script_.Pinned(0x900000, 1 << 20);
   for (int i = 0; i < 3; ++i) {

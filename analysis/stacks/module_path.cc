@@ -36,8 +36,8 @@ bool IsCompiledCode(const FrameText& frame) {
 }
 
 // Returns the forward function of a module among the frames that the module's call called,
-// outermost first, up to the next module call. Otherwise returns a function that replaces it; null
-// if only decorators, hooks and PyTorch's wrappers run.
+// outermost first, up to the next module call. Otherwise returns a function that replaces it, or a
+// method that is a hook; null if only decorators, closures and PyTorch's wrappers run.
 const FrameText* ForwardIn(const std::vector<const FrameText*>& called, bool is_last) {
   const auto find = [&](auto matches) {
     const auto found = std::find_if(called.begin(), called.end(), matches);
@@ -79,10 +79,12 @@ std::vector<const FrameText*> Forwards(const std::vector<FrameText>& frames) {
   return forwards;
 }
 
-// Returns "Block", or "forward (gpt.py:45)" if the class is unknown.
+// Returns "Block", or "forward (gpt.py:45)" if the class is unknown. A function with another name
+// may be a hook, whose class is no module: "Watcher.see_output".
 std::string ModuleName(const FrameText& forward) {
   if (IsCompiledCode(forward)) return "compiled code";
   const std::string name = ClassOf(forward);
+  if (!name.empty() && LastName(forward) != "forward") return forward.function;
   return name.empty() ? absl::StrCat(forward.function, " (", forward.Place(), ")") : name;
 }
 

@@ -191,5 +191,16 @@ TEST(CheckpointTest, LayersKeepTheirOutputsAndOneIsRecomputed) {
   EXPECT_FALSE(Changes(examination, categories, 0).Checkpoint("Attention", change).ok());
 }
 
+// Python before 3.11 does not record classes.
+TEST(LayersTest, NameIsTheLastPartOfThePath) {
+  Layers layers;
+  layers.path = "GPT > Block";
+  EXPECT_EQ(layers.name(), "Block");
+  layers.path = "forward (gpt.py:61) > forward (gpt.py:45)";
+  EXPECT_EQ(layers.name(), "forward (gpt.py:45)");
+  layers.path = "forward (gpt.py:61)";
+  EXPECT_EQ(layers.name(), "forward (gpt.py:61)");
+}
+
 }  // namespace
 }  // namespace gmt::analysis

@@ -36,7 +36,11 @@ struct Layers {
   std::vector<LayerRun> runs;
   size_t most_in_a_pass = 0;  // how many run in one forward pass
 
-  std::string name() const { return path.substr(path.rfind(' ') + 1); }
+  // The last part of the path: "Block", or "forward (gpt.py:45)".
+  std::string name() const {
+    const size_t last = path.rfind(" > ");
+    return last == std::string::npos ? path : path.substr(last + 3);
+  }
 };
 
 // Returns the kinds of layers of which one forward pass runs several, those with most activations

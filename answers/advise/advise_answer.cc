@@ -64,7 +64,7 @@ std::string WithPlace(const Advice& advice) {
 std::string Peak(const AdviseReport& report) {
   std::string text =
       fmt::format("The peak is {} on GPU {}", Bytes(report.peak_bytes), report.device);
-  if (report.peak_phase) text += fmt::format(", in {}", analysis::NameOf(*report.peak_phase));
+  if (report.peak_phase) text += ", " + analysis::InPhase(*report.peak_phase);
   text += ".\n";
   if (report.reserved_bytes == 0 && !report.capacity_bytes) return text;
   text += report.reserved_bytes > 0
@@ -108,8 +108,10 @@ std::string Details(const Advice& next, const AdviseReport& report) {
   }
   text += fmt::format("Cost: {}.\nConfidence: {}, ", next.cost, analysis::NameOf(next.confidence));
   if (next.reserved_bytes) {
-    text += fmt::format("replayed: PyTorch would reserve {} instead of {}.\n",
-                        Bytes(*next.reserved_bytes), Bytes(report.reserved_bytes));
+    const std::string then = Bytes(*next.reserved_bytes), now = Bytes(report.reserved_bytes);
+    text += then == now
+                ? fmt::format("replayed: PyTorch would still reserve {}.\n", now)
+                : fmt::format("replayed: PyTorch would reserve {} instead of {}.\n", then, now);
   } else {
     text += fmt::format("computed{}.\n", report.not_replayable.empty()
                                              ? std::string()

@@ -9,6 +9,7 @@
 #include "analysis/text.h"
 #include "answers/diff/diff_text.h"
 #include "answers/json.h"
+#include "answers/report/tensors.h"
 #include "answers/stacks/stack_json.h"
 
 namespace gmt::answers {
@@ -69,6 +70,17 @@ std::string PartsText(const Slope& slope) {
   return text + SlopeLine(Bytes(slope.moment.new_bytes), "", "", "total");
 }
 
+std::string SquareText(const Slope& slope, size_t width) {
+  if (slope.square.empty()) return "";
+  const std::string origin = OriginOf(slope.square.front());
+  return Wrapped(
+             fmt::format("attention: {}{}{}; F.scaled_dot_product_attention keeps none of its {}",
+                         slope.square.front().shape, origin.empty() ? "" : " of ", origin,
+                         Bytes(slope.square_bytes)),
+             width, "  ") +
+         "\n";
+}
+
 std::string SlopeRowText(const Slope& slope, const SlopeRow& row, size_t width) {
   const GrowthParts& parts = row.parts;
   const std::string id = "   " + row.row.new_id;
@@ -84,7 +96,8 @@ std::string SlopeText(const Slope& slope, size_t top, const Terminal& terminal) 
       terminal.Bold(fmt::format("GPU {}: {} with {}, {} with {}", slope.moment.device,
                                 Bytes(slope.moment.base_bytes), InputsText(slope, slope.base),
                                 Bytes(slope.moment.new_bytes), InputsText(slope, slope.large)));
-  text += "\n" + DiffMoment(slope.moment) + "\n\n" + PartsText(slope) + "\n";
+  text +=
+      "\n" + DiffMoment(slope.moment) + "\n\n" + PartsText(slope) + SquareText(slope, width) + "\n";
   size_t shown = 0;
   for (const SlopeRow& row : slope.rows) {
     // What only the smaller run held.
@@ -138,6 +151,7 @@ Json SlopeJson(const Slope& slope) {
                {"new_bytes", slope.moment.new_bytes},   {"base_inputs", InputsJson(slope.base)},
                {"new_inputs", InputsJson(slope.large)}, {"unit", NameOf(slope.unit)}};
   AddParts(slope, slope.parts, json);
+  json["square_bytes"] = slope.square_bytes;
   json["rows"] = Json::array();
   for (const SlopeRow& row : slope.rows) json["rows"].push_back(SlopeRowJson(slope, row));
   return json;

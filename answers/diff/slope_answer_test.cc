@@ -40,13 +40,17 @@ TEST(SlopeAnswerTest, PartsRowsAndTheNextCommandAreShown) {
   const auto small = RunWith("small.gmt", 128), large = RunWith("large.gmt", 256);
   const auto answer = SlopeAnswer::Make(*large, *small);
   ASSERT_TRUE(answer.ok()) << answer.status();
-  const std::string text = answer->Text(Terminal{});
+  Terminal terminal;
+  terminal.width = 120;
+  const std::string text = answer->Text(terminal);
   EXPECT_THAT(text, StartsWith("GPU 0: 5.00 MiB with 4 x 128 tokens, 10.0 MiB with 4 x 256 tokens\n"
                                "at the peaks, "));
   EXPECT_THAT(text, HasSubstr(" 2.00 MiB            -  constant\n"));
   EXPECT_THAT(text, HasSubstr(" 4.01 MiB     4.01 KiB  linear\n"));
   EXPECT_THAT(text,
               HasSubstr(" 4.00 MiB     4.00 KiB  quadratic   at 256 tokens; twice that at 512\n"));
+  EXPECT_THAT(text, HasSubstr("\nattention: [4, 256, 256] of SoftmaxBackward0 (scores.py:10); "
+                              "F.scaled_dot_product_attention keeps none of its 4.00 MiB\n"));
   EXPECT_THAT(text, HasSubstr("activations: linear (linear.py:10)   stack/"));
   EXPECT_THAT(text, HasSubstr("\nNext: gpumemtrace show large.gmt stack/"));
 }
@@ -75,6 +79,7 @@ TEST(SlopeAnswerTest, JsonHasThePartsOfEveryRow) {
   }
   EXPECT_EQ(device["linear_bytes"], linear);
   EXPECT_EQ(device["quadratic_bytes"], quadratic);
+  EXPECT_EQ(device["square_bytes"], 4 * kMiB);
 }
 
 }  // namespace

@@ -111,7 +111,8 @@ void AddDevice(const Fragmentation& found, const FragReplays& replays,
   json["split"] = SplitJson(found.split);
   json["rounding_bytes"] = OrNull(found.rounding_bytes);
   json["expandable_bytes"] = found.expandable_bytes;
-  json["expandable_reserved_bytes"] = OrNull(replays.expandable);
+  json["expandable_reserved_bytes"] =
+      replays.expandable ? Json(replays.expandable->bytes) : Json(nullptr);
   json["varying_sizes"] = VaryingJson(replays, examination, sources, top);
   json["pins"] = PinsJson(found, examination, sources, top);
   json["segments"] = Json::array();

@@ -54,9 +54,10 @@ std::string Moment(const Fragmentation& found) {
   for (const auto& segment : found.segments) {
     for (const auto& piece : segment.pieces) blocks += piece.kind == analysis::Piece::kLive ? 1 : 0;
   }
-  std::string text = fmt::format("at {} ({}); {} live in {}, {}", found.at.name,
-                                 Duration(found.at.t_ns), Bytes(found.allocated_bytes),
-                                 Plural(blocks, "block"), Plural(found.segments.size(), "segment"));
+  std::string text = "at " + found.at.name;
+  if (found.at.t_ns != 0) text += fmt::format(" ({})", Duration(found.at.t_ns));
+  text += fmt::format("; {} live in {}, {}", Bytes(found.allocated_bytes), Plural(blocks, "block"),
+                      Plural(found.segments.size(), "segment"));
   if (found.requesting_stream) {
     text += fmt::format("; seen from stream 0x{:x}", *found.requesting_stream);
   }
@@ -174,14 +175,19 @@ std::string VaryingText(const FragReplays& replays, const Fragmentation& found,
 
 std::string ExpandableText(const Fragmentation& found, const FragReplays& replays) {
   if (found.expandable_bytes == 0) return "";
-  const std::optional<uint64_t>& reserved = replays.expandable;
-  if (reserved && *reserved >= found.reserved_bytes)
+  const std::optional<Reserved>& replayed = replays.expandable;
+  if (replayed && replayed->bytes >= found.reserved_bytes)
     return "\nexpandable_segments:True would have reserved no less at that moment, in a replay\n";
-  if (reserved) {
-    return fmt::format(
+  if (replayed) {
+    std::string text = fmt::format(
         "\nexpandable_segments:True would have reserved {} instead of {} at that moment, in a "
-        "replay\n",
-        Bytes(*reserved), Bytes(found.reserved_bytes));
+        "replay",
+        Bytes(replayed->bytes), Bytes(found.reserved_bytes));
+    if (replayed->peak_bytes > replays.recorded_peak_bytes) {
+      text += fmt::format(",\nbut more at its peak: {} instead of {}", Bytes(replayed->peak_bytes),
+                          Bytes(replays.recorded_peak_bytes));
+    }
+    return text + "\n";
   }
   return fmt::format(
       "\nexpandable_segments:True would free up to {} (estimate: each stream's free pieces, "

@@ -77,6 +77,32 @@ TEST_F(FragTextTest, ExpandableSegmentsAreReplayedIfTheReplayAgrees) {
   EXPECT_EQ(Json()["expandable_reserved_bytes"], 80 * kMiB);
 }
 
+TEST_F(FragTextTest, ExpandableSegmentsThatRaiseThePeakAreNotOnlyPraised) {
+  // Each stream has 22 MiB. Expandable segments are mapped in pieces of 20 MiB, so they take 40.
+  for (uint64_t stream = 1; stream <= 8; ++stream) {
+    const uint64_t address = kB + (stream << 32);
+    const auto on_stream = [&](format::Event& event) {
+      event.present |= format::kHasStream;
+      event.stream = stream;
+    };
+    on_stream(script_.Alloc(address, 22 * kMiB));
+    on_stream(script_.Block(address, 22 * kMiB));
+  }
+  for (uint64_t stream = 1; stream <= 8; ++stream) script_.FreeBlock(kB + (stream << 32));
+  for (uint64_t stream = 1; stream <= 8; ++stream) script_.Free(kB + (stream << 32));
+  for (const uint64_t address : {kA, kB}) {
+    script_.Alloc(address, 40 * kMiB);
+    script_.Block(address, 40 * kMiB);
+    script_.FreeBlock(address);
+    script_.Block(address, 2 * kMiB, {"metric", "main"});
+  }
+  script_.Alloc(0xf0000000, 70 * kMiB);
+  script_.Block(0xf0000000, 70 * kMiB);
+  EXPECT_THAT(Text(), HasSubstr("expandable_segments:True would have reserved 80.0 MiB instead of "
+                                "150 MiB at that moment, in a replay,\n"
+                                "but more at its peak: 320 MiB instead of 176 MiB\n"));
+}
+
 TEST_F(FragTextTest, VerdictNamesEmptyCacheIfItReleasesMost) {
   script_.Alloc(kA, 512 * kMiB);
   script_.Block(kA, 512 * kMiB);

@@ -7,14 +7,14 @@
 namespace gmt::answers {
 namespace {
 
-// Returns what is reserved at the moment; nullopt if a request has failed before.
-std::optional<uint64_t> ReservedAt(analysis::Step step, const analysis::AllocatorHistory& history,
+// Returns nullopt if a request has failed before the moment.
+std::optional<Reserved> ReservedAt(analysis::Step step, const analysis::AllocatorHistory& history,
                                    bool expandable) {
   analysis::Scenario scenario{"", history.settings, std::nullopt};
   scenario.settings.expandable_segments |= expandable;
   const analysis::ReservedCurve curve = analysis::SimulateCurve(history, scenario);
   if (curve.first_failure && *curve.first_failure < step) return std::nullopt;
-  return curve.After(step);
+  return Reserved{curve.After(step), curve.result.peak_reserved};
 }
 
 }  // namespace
@@ -25,12 +25,16 @@ FragReplays Replay(const analysis::Examination& examination, const analysis::Fra
   replays.varying = analysis::FindVaryingSites(examination, found.device, step);
   if (found.expandable_bytes == 0 && replays.varying.empty()) return replays;
   const auto history = analysis::HistoryOf(examination, found.device);
-  if (!history.ok() || !analysis::Reproduce(*history).is_good()) return replays;
+  if (!history.ok()) return replays;
+  const analysis::Reproduction reproduction = analysis::Reproduce(*history);
+  if (!reproduction.is_good()) return replays;
+  replays.recorded_peak_bytes = reproduction.predicted_peak;
   if (found.expandable_bytes > 0) replays.expandable = ReservedAt(step, *history, true);
   if (!replays.varying.empty()) {
     analysis::ProgramChange change(examination.trace(), found.device);
     analysis::PadToLargest(replays.varying, change);
-    replays.padded = ReservedAt(step, analysis::ChangedHistory(*history, change), false);
+    const auto padded = ReservedAt(step, analysis::ChangedHistory(*history, change), false);
+    if (padded) replays.padded = padded->bytes;
   }
   return replays;
 }

@@ -19,10 +19,16 @@
 
 namespace gmt::answers {
 
+struct Reserved {
+  uint64_t bytes = 0;       // at the moment
+  uint64_t peak_bytes = 0;  // at any moment
+};
+
 struct FragReplays {
-  // Bytes reserved with expandable segments. nullopt if all segments are expandable, or if there is
-  // no replay that agrees with the recording.
-  std::optional<uint64_t> expandable;
+  // With expandable segments. nullopt if all segments are expandable, or if there is no replay that
+  // agrees with the recording.
+  std::optional<Reserved> expandable;
+  uint64_t recorded_peak_bytes = 0;  // of the replay with the recorded settings
   // Code that requests varying sizes, and the bytes reserved if each request had the largest size
   // of its code; nullopt likewise, or if there is no such code.
   std::vector<analysis::VaryingSite> varying;

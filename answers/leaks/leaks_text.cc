@@ -157,6 +157,13 @@ class Writer {
     return line + ".";
   }
 
+  // Whether the first and the last minimum differ by at most 5 %. Those of a program that frees in
+  // long intervals may differ by more.
+  static bool IsLevel(const CycleMinima& minima) {
+    const auto [least, most] = std::minmax(minima.first_bytes, minima.last_bytes);
+    return most - least <= most / 20;
+  }
+
   std::string NoLeak() const {
     const CycleMinima* most = nullptr;
     for (const CycleMinima& minima : report_.minima) {
@@ -174,10 +181,13 @@ class Writer {
           "longer.",
           Where(rising->device), Rate(rising->bytes_per_cycle), Unit());
     }
-    return fmt::format(
-        "No leak: the minimum of {1} stays at {2} over {0}, and no stack keeps "
-        "growing.",
-        Cycles(report_.cycles.count), Where(most->device), Bytes(most->last_bytes));
+    if (IsLevel(*most)) {
+      return fmt::format(
+          "No leak: the minimum of {} stays at {} over {}, and no stack keeps growing.",
+          Where(most->device), Bytes(most->last_bytes), Cycles(report_.cycles.count));
+    }
+    return fmt::format("No leak: neither the minimum of {} nor a stack keeps growing over {}.",
+                       Where(most->device), Cycles(report_.cycles.count));
   }
 
   // Returns for how many more cycles the device has room, if all that grows together goes on.

@@ -76,13 +76,13 @@ std::string Verdict(const Ledger& ledger, size_t width) {
   return text;
 }
 
-// Returns "at the peak, 4.20 s".
+// Returns "at the peak, 4.20 s"; at time 0, when the recording began, without the time.
 std::string Moment(const Ledger& ledger, const LedgerSource& source) {
   const std::string time = Duration(ledger.at.t_ns);
   if (source.is_live && ledger.at.name == "end")
     return fmt::format("now, {} after its start", time);
-  if (ledger.at.name == "peak") return fmt::format("at the peak, {}", time);
-  return fmt::format("at {}, {}", ledger.at.name, time);
+  const std::string at = ledger.at.name == "peak" ? "at the peak" : "at " + ledger.at.name;
+  return ledger.at.t_ns == 0 ? at : fmt::format("{}, {}", at, time);
 }
 
 // Times in a file may have any value.

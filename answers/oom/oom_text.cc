@@ -147,7 +147,8 @@ std::string Moment(const OomReport& report) {
   std::string text = fmt::format("confidence {}; GPU {} at {}", NameOf(report.confidence),
                                  report.device, Duration(report.t_ns));
   if (report.cycle) text += fmt::format(", step {}", *report.cycle);
-  if (report.phase) text += fmt::format(", {}", NameOf(*report.phase));
+  if (report.phase && *report.phase != analysis::Phase::kOther)
+    text += fmt::format(", {}", NameOf(*report.phase));
   if (report.evidence.retries > 0) {
     text += fmt::format("; {} since {}",
                         report.evidence.retries == 1

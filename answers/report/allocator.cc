@@ -80,9 +80,9 @@ std::string PoolLine(const PoolState& pool) {
 std::string StepLines(const analysis::Cycles& cycles, const DeviceCycles& device) {
   const analysis::TypicalCycle typical = analysis::TypicalOf(device);
   std::string text = fmt::format(
-      "{} {} {}; the typical one peaks at {} in {} ({} of {}) and grows by {}\n",
+      "{} {} {}; the typical one peaks at {} {} ({} of {}) and grows by {}\n",
       Plural(device.cycles.size(), "step"), cycles.inferred ? "inferred from" : "by", cycles.source,
-      Bytes(typical.peak), NameOf(typical.peak_phase), Count(typical.steps_with_peak_phase),
+      Bytes(typical.peak), InPhase(typical.peak_phase), Count(typical.steps_with_peak_phase),
       Count(typical.steps), SignedBytes(typical.growth));
   const auto add = [&](Phase phase, const analysis::PhaseUse& use, std::string_view more) {
     if (!use.present) return;

@@ -66,10 +66,21 @@ std::string_view GroupNoun(GroupBy by) {
   return "row";
 }
 
+// Returns " at 4.20 s"; "" at time 0, when the recording began: snapshots may have no other time.
+std::string AtTime(int64_t t_ns) { return t_ns == 0 ? "" : fmt::format(" at {}", Duration(t_ns)); }
+
 std::string Moment(const ReportDevice& device) {
-  const std::string time = Duration(device.at.t_ns);
-  return device.at.name == "peak" ? fmt::format("at {}", time)
-                                  : fmt::format("at {} ({})", device.at.name, time);
+  if (device.at.name == "peak") return AtTime(device.at.t_ns);
+  return device.at.t_ns == 0 ? fmt::format(" at {}", device.at.name)
+                             : fmt::format(" at {} ({})", device.at.name, Duration(device.at.t_ns));
+}
+
+// Returns whether it is not known how the memory changed: it was all held before the recording, and
+// nothing was allocated since. (A window of a longer recording begins later.)
+bool IsOneState(const ReportDevice& device) {
+  return device.at.t_ns == 0 &&
+         std::all_of(device.heaps.begin(), device.heaps.end(),
+                     [](const ReportHeap& heap) { return heap.allocations == 0; });
 }
 
 std::vector<const ReportRow*> RowsOf(const Report& report, const ReportDevice& device) {
@@ -111,7 +122,7 @@ std::string FromRows(const Report& report, const ReportDevice& device) {
 // Returns "; up to 4.10 GiB taken from the driver", the peak of all held memory, if it exceeds what
 // is allocated.
 std::string DriverMemoryText(const ReportDevice& device) {
-  if (device.at.name != "peak") {
+  if (device.at.name != "peak" || IsOneState(device)) {
     return device.bytes == device.allocated_bytes
                ? ""
                : fmt::format("; {} taken from the driver", Bytes(device.bytes));
@@ -123,9 +134,12 @@ std::string DriverMemoryText(const ReportDevice& device) {
 std::string Verdict(const Report& report, const ReportDevice& device) {
   if (device.peak_bytes == 0) return fmt::format("no memory was held on {}", Place(device));
   const std::string taken = DriverMemoryText(device);
-  return fmt::format("{} {}{} on {} {}{}{}", device.at.name == "peak" ? "peak" : "live",
+  const bool lacks_peak = device.at.name == "peak" && IsOneState(device);
+  const bool is_peak = device.at.name == "peak" && !lacks_peak;
+  return fmt::format("{} {}{} on {}{}{}{}{}", is_peak ? "peak" : "live",
                      Bytes(device.allocated_bytes), taken.empty() ? "" : " allocated",
-                     Place(device), Moment(device), FromRows(report, device), taken);
+                     Place(device), Moment(device), FromRows(report, device), taken,
+                     lacks_peak ? "; earlier use is not known" : "");
 }
 
 // ---- Rows ---------------------------------------------------------------------------------------
@@ -211,11 +225,11 @@ std::string Table(const Report& report, const ReportDevice& device, size_t top, 
 // ---- Heaps --------------------------------------------------------------------------------------
 
 std::string HeapText(const ReportHeap& heap) {
-  std::string text = fmt::format("{}: live {}, peak {} at {}", heap.heap, Bytes(heap.live_bytes),
-                                 Bytes(heap.peak_live_bytes), Duration(heap.peak_live_t_ns));
+  std::string text = fmt::format("{}: live {}, peak {}{}", heap.heap, Bytes(heap.live_bytes),
+                                 Bytes(heap.peak_live_bytes), AtTime(heap.peak_live_t_ns));
   if (heap.reserved_bytes) {
-    text += fmt::format("; reserved {}, peak {} at {}", Bytes(*heap.reserved_bytes),
-                        Bytes(*heap.peak_reserved_bytes), Duration(heap.peak_reserved_t_ns));
+    text += fmt::format("; reserved {}, peak {}{}", Bytes(*heap.reserved_bytes),
+                        Bytes(*heap.peak_reserved_bytes), AtTime(heap.peak_reserved_t_ns));
   }
   if (heap.pending_bytes > 0) {
     text += fmt::format("; {} freed, awaiting a stream", Bytes(heap.pending_bytes));

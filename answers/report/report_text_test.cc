@@ -86,6 +86,26 @@ TEST_F(ReportTextTest, FirstLineHasTheAllocatedPeakAndDriverMemory) {
   EXPECT_EQ(json["devices"][0]["peak_bytes"], 10 * kMiB);
 }
 
+TEST_F(ReportTextTest, NoPeakIsClaimedIfNothingWasAllocatedSinceTheRecordingBegan) {
+  analysis::ReportDevice device;
+  device.at.name = "peak";
+  device.bytes = device.peak_bytes = 6 * kMiB;
+  device.allocated_bytes = device.peak_allocated_bytes = 4 * kMiB;
+  device.heaps.emplace_back().heap = "pytorch";
+  analysis::Report report;
+  report.devices = {device};
+  EXPECT_THAT(ReportText(report, {}, 10, FramesShown::kFolded, Terminal{}),
+              StartsWith("live 4.00 MiB allocated on GPU 0; 6.00 MiB taken from the driver; "
+                         "earlier use is not known\n"));
+  report.devices[0].at.t_ns = 5;  // the beginning of a window
+  EXPECT_THAT(ReportText(report, {}, 10, FramesShown::kFolded, Terminal{}),
+              StartsWith("peak 4.00"));
+  report.devices[0].at.t_ns = 0;
+  report.devices[0].heaps[0].allocations = 1;
+  EXPECT_THAT(ReportText(report, {}, 10, FramesShown::kFolded, Terminal{}),
+              StartsWith("peak 4.00 MiB allocated on GPU 0; up to 6.00 MiB"));
+}
+
 TEST_F(ReportTextTest, OtherMomentsAreCalledLive) {
   script_.Alloc(0x10000000, 3 * kMiB, {"load"});
   analysis::ReportOptions options;

@@ -27,12 +27,6 @@ const TensorFacts* Find(const std::vector<TensorFacts>& all, int32_t device) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// Returns "SoftmaxBackward0 (model.py:31)" or "model.py:31".
-std::string Origin(const ShapedMemory& memory) {
-  if (memory.node.empty()) return memory.place;
-  return memory.place.empty() ? memory.node : fmt::format("{} ({})", memory.node, memory.place);
-}
-
 std::string BatchText(const BatchFacts& batch) {
   std::string text = fmt::format("  batch      {:>9}   per sample, batch size {}",
                                  Bytes(batch.bytes_per_sample()), Count(batch.samples));
@@ -45,7 +39,7 @@ std::string BatchText(const BatchFacts& batch) {
   text += fmt::format("  square     {:>9}   {} with the square of the sequence",
                       Bytes(batch.square_bytes), batch.certain ? "grow" : "may grow");
   const ShapedMemory& first = batch.square.front();
-  const std::string origin = Origin(first);
+  const std::string origin = OriginOf(first);
   text += fmt::format(": {}{}{}\n", first.shape, origin.empty() ? "" : " of ", origin);
   if (batch.certain) {
     text += fmt::format("  {:21}  F.scaled_dot_product_attention keeps none of it\n", "");
@@ -56,7 +50,7 @@ std::string BatchText(const BatchFacts& batch) {
 std::string MixedText(const analysis::MixedActivations& mixed) {
   std::vector<std::string> origins;
   for (const ShapedMemory& memory : mixed.largest) {
-    const std::string origin = Origin(memory);
+    const std::string origin = OriginOf(memory);
     if (origin.empty() || std::find(origins.begin(), origins.end(), origin) != origins.end())
       continue;
     if (origins.size() < kLargestShown) origins.push_back(origin);
@@ -98,6 +92,11 @@ Json BatchJson(const BatchFacts& batch) {
 }
 
 }  // namespace
+
+std::string OriginOf(const ShapedMemory& memory) {
+  if (memory.node.empty()) return memory.place;
+  return memory.place.empty() ? memory.node : fmt::format("{} ({})", memory.node, memory.place);
+}
 
 std::string TensorFactsText(const std::vector<TensorFacts>& all, int32_t device) {
   const TensorFacts* facts = Find(all, device);

@@ -18,6 +18,9 @@ namespace gmt::answers {
 // Returns up to a few lines, or "" if nothing is known of the device's tensors.
 std::string TensorFactsText(const std::vector<analysis::TensorFacts>& all, int32_t device);
 
+// Returns "SoftmaxBackward0 (model.py:31)", "model.py:31", or "" if neither is known.
+std::string OriginOf(const analysis::ShapedMemory& memory);
+
 // Returns {"batch", "master_weights", "mixed_activations"}, each null if there is none. Returns
 // null if no tensor has a type and a shape.
 nlohmann::ordered_json TensorFactsJson(const std::vector<analysis::TensorFacts>& all,

@@ -49,8 +49,8 @@ int64_t Growth(const CycleUse& use) { return static_cast<int64_t>(use.live_end -
 
 std::string HeadlineOf(const Subject& subject, const DeviceCycles* device, const CycleUse* use) {
   if (use == nullptr) return fmt::format("{}: nothing was held on a device", subject.id());
-  return fmt::format("{}: peak {} on {}, in {}; live memory changed by {}", subject.id(),
-                     Bytes(use->peak), PlaceName(device->device), NameOf(use->peak_phase),
+  return fmt::format("{}: peak {} on {}, {}; live memory changed by {}", subject.id(),
+                     Bytes(use->peak), PlaceName(device->device), InPhase(use->peak_phase),
                      Growth(*use) == 0 ? "0 B" : SignedBytes(Growth(*use)));
 }
 
@@ -68,8 +68,8 @@ std::string Phases(const CycleUse& use) {
 }
 
 std::string Peaks(const DeviceCycles& device, size_t index) {
-  std::string text = fmt::format("{} in {}", Bytes(device.cycles[index].peak),
-                                 NameOf(device.cycles[index].peak_phase));
+  std::string text = fmt::format("{} {}", Bytes(device.cycles[index].peak),
+                                 InPhase(device.cycles[index].peak_phase));
   if (index > 0) {
     text += fmt::format("; {} in the step before", Bytes(device.cycles[index - 1].peak));
   }

@@ -255,11 +255,12 @@ class TorchImport::Impl {
       note(count, absl::StrCat(field, " cannot be represented in a recording and was left out (",
                                count, " of them)"));
     const SnapshotStacks& stacks = events.stacks();
-    note(stacks.frames_with_more(), absl::StrCat("of ", stacks.frames_with_more(),
-                                                 " frames only name, filename and line were kept"));
+    note(stacks.frames_with_more(),
+         absl::StrCat("frames of which only name, filename and line were kept: ",
+                      stacks.frames_with_more()));
     note(stacks.source_lines(),
-         absl::StrCat("of ", stacks.source_lines(),
-                      " forward frames only the place was kept, without the source line"));
+         absl::StrCat("forward frames of which only the place was kept, without the source line: ",
+                      stacks.source_lines()));
     note(stacks.no_frames(),
          absl::StrCat(stacks.no_frames(), " entries of frame lists are not frames"));
     note(events.labelled_frees(),

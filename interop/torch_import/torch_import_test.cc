@@ -49,7 +49,7 @@ TEST_F(TorchImportTest, BlockFromAllocToFree) {
           R"({"kind":"stack","id":3,"frames":[{"function":"forward","file":"net.py","line":9,"language":"python"},{"function":"odd","language":"python"}]})"));
   EXPECT_THAT(Lines(snapshot, {"header"}),
               ElementsAre(AllOf(HasSubstr(R"("start_unix_ns":5000000)"))));
-  EXPECT_THAT(notes_, ElementsAre(HasSubstr("of 1 forward frames only the place was kept")));
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("forward frames of which only the place was kept")));
 }
 
 // Only the final state has the size of a block.
@@ -80,7 +80,8 @@ TEST_F(TorchImportTest, NativeFramesAndPythonFrames) {
             {"stack"}),
       ElementsAre(
           R"j({"kind":"stack","id":4,"frames":[{"function":"c10::malloc(int)","line":0,"language":"c++"},{"function":"gather","file":"memory_snapshot.cpp","line":12,"language":"c++"},{"function":"<module>","file":"<stdin>","line":1,"language":"python"},{"function":"f","file":"m.py","line":3,"language":"python"}]})j"));
-  EXPECT_THAT(notes_, ElementsAre(HasSubstr("of 1 frames only name, filename and line")));
+  EXPECT_THAT(notes_,
+              ElementsAre(HasSubstr("frames of which only name, filename and line were kept: 1")));
 }
 
 TEST_F(TorchImportTest, BlocksFromBeforeTheHistoryAreInTheFirstLiveSet) {
