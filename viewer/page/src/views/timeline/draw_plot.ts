@@ -3,7 +3,7 @@
 import { formatBytes, formatByteTicks, formatCount } from '../../base/format_bytes';
 import { formatMoment } from '../../base/format_time';
 import { byteTicks, decimalTicks, timeTicks } from '../../base/ticks';
-import { columnAt, midpointOf } from '../../data/columns';
+import { columnAt, isSampledIn, midpointOf } from '../../data/columns';
 import { labelOf } from '../../data/stack_cache';
 import { BLOCK_PENDING, NO_ROW, type Axis, type BlockTile, type CurveTile, type LaneMeta, type PassingCurve, type PredictedCurve, type SampledSeries, type Series, type StackInfo, type Window } from '../../data/protocol';
 import { inkOn, mix } from '../../render/palette';
@@ -52,11 +52,6 @@ function drawPoints(renderer: Renderer, window: Window, { value, ns }: SampledSe
     if (isRing) renderer.outline(box, theme.fg, 1);
     else renderer.rect(box, theme.fg);
   }
-}
-
-/** Returns whether the last known sample of a column was taken in it. The first column is off screen. */
-export function isSampledIn(ns: Float64Array, column: number): boolean {
-  return !Number.isNaN(ns[column]!) && (column === 0 || ns[column] !== ns[column - 1]);
 }
 
 function highest(values: Float64Array): number {
