@@ -75,6 +75,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   'flame.invert': { done: (before, after) => after.flame.inverted !== before.flame.inverted, restore: ['I'] },
   'flame.root': { done: (before, after) => after.flame.icicle !== before.flame.icicle, restore: ['O'] },
   'flame.fold': { done: (before, after) => after.flame.folded !== before.flame.folded, restore: ['J'] },
+  'flame.category': { done: (before, after) => after.flame.byCategory !== before.flame.byCategory, restore: ['C'] },
   'flame.whole': {
     prepare: ['[tree]', 'ArrowDown', 'Enter'],
     done: (before, after) => before.flame.focus !== 0 && after.flame.focus === 0,

@@ -66,6 +66,7 @@ export interface FlameOptions {
   readonly focus: number; // hash of the path of the frame that fills the width; 0: the root
   readonly search: string;
   readonly compare: boolean; // with the other file
+  readonly byCategory: boolean; // coloured by the category that has most of a frame's bytes
 }
 
 /** The panel beside the timeline. */
@@ -135,7 +136,7 @@ export const INITIAL_STATE: State = {
   selection: { kind: 'none' },
   filter: NO_FILTER,
   of: 'live',
-  flame: { inverted: false, folded: true, icicle: true, focus: 0, search: '', compare: false },
+  flame: { inverted: false, folded: true, icicle: true, focus: 0, search: '', compare: false, byCategory: false },
   table: { by: 'stack', sort: 'bytes', descending: true },
   list: { open: true, kinds: ALL_EVENT_KINDS },
   breakdown: { open: false, of: 'range', by: 'category', folded: true, sort: 'bytes', descending: true },

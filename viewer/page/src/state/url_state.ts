@@ -116,6 +116,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
   folded: flameFlag('folded'),
   icicle: flameFlag('icicle'),
   differ: flameFlag('compare'),
+  by_category: flameFlag('byCategory'),
   focus: { write: (state) => String(state.flame.focus), read: (text, old) => orNull(numberIn(text), (focus) => flame(old, { focus })) },
   search: { write: (state) => state.flame.search, read: (text, old) => flame(old, { search: text }) },
   by: tableOption('by', ['stack', 'function', 'file', 'category', 'size', 'stream', 'thread', 'block']),
@@ -177,7 +178,7 @@ function filter(old: LinkedState, change: Partial<Filter>): Partial<LinkedState>
   return { filter: { ...NO_FILTER, ...old.filter, ...change } };
 }
 
-function flameFlag(key: 'inverted' | 'folded' | 'icicle' | 'compare'): Field {
+function flameFlag(key: 'inverted' | 'folded' | 'icicle' | 'compare' | 'byCategory'): Field {
   return {
     write: (state) => flag(state.flame[key]),
     read: (text, old) => orNull(flagIn(text), (value) => flame(old, { [key]: value })),
