@@ -3,6 +3,7 @@
 
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { hueOfCategory, SHADES } from '../src/render/palette';
 import { recordedUrl, launch, noBrowser, TestPage } from './page';
 
 describe.skipIf(noBrowser !== '')('views', () => {
@@ -223,6 +224,21 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect(await test.page.locator('.answer h2').textContent()).not.toBe('');
     await test.page.getByText('As the program prints it').click();
     expect(await test.page.locator('.answer pre').isVisible()).toBe(true);
+  });
+
+  it('timeline: a text that no frame has fades everything, also memory of backward passes', async () => {
+    const gradients = (): Promise<number> =>
+      test.page.evaluate((color) => {
+        const canvas = document.querySelector<HTMLCanvasElement>('.plot canvas')!;
+        const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height);
+        let count = 0;
+        for (let i = 0; i < data.length; i += 4) if (data[i] === color[0] && data[i + 1] === color[1] && data[i + 2] === color[2]) ++count;
+        return count;
+      }, [1, 3, 5].map((at) => parseInt(SHADES.light[hueOfCategory('gradients')].slice(at, at + 2), 16)));
+    expect(await gradients()).toBeGreaterThan(1000);
+    await test.page.getByRole('searchbox').first().fill('no_such_frame');
+    await test.idle();
+    expect(await gradients()).toBe(0);
   });
 
   it('answers: say that they are about the whole recording, and clear the filter', async () => {

@@ -360,7 +360,7 @@ export class TimelineCanvas {
       this.quadBegin = quadsOfItems(picture.laidOut.quads, picture.laidOut.items);
     }
     this.coloredBy = hangsOn;
-    if (hasText) this.stacks.want(state.file, new Set(picture.blocks.stack));
+    if (hasText) this.stacks.want(state.file, new Set([...picture.blocks.stack, ...picture.blocks.forward_stack]));
     const passes = passingItems(picture.blocks, state.filter, file, (stack) => this.stacks.get(state.file, stack), isFound);
     const sites = new SiteColors(lane.sites, this.theme);
     const coloring = colorItems(picture.blocks, picture.laidOut, state.colorBy, file, sites, this.theme, passes);
