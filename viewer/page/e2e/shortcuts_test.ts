@@ -43,6 +43,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   'cursor.next': { prepare: ['P'], done: (before, after) => cursor(after) === cursor(before) + 1 },
   'cursor.previous': { prepare: ['P'], done: (before, after) => cursor(after) === cursor(before) - 1 },
   'cursor.peak': { prepare: [','], done: (_, after) => after.cursor === after.meta!.files[0]!.lanes[0]!.peak_event },
+  'cursor.note': { done: (before, after) => after.selection.kind === 'instant' && after.selection.event === cursor(before), restore: ['Escape'] },
   'cursor.next_moment': { done: (_, after) => after.selection.kind === 'instant' && after.selection.event === after.cursor, restore: ['Escape'] },
   'cursor.base': { prepare: ['P'], done: (before, after) => after.base === cursor(before), restore: ['Shift+B'] },
   'cursor.no_base': { prepare: ['B'], done: (_, after) => after.base === null },

@@ -226,6 +226,29 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect(await test.page.locator('.answer pre').isVisible()).toBe(true);
   });
 
+  it('timeline: a note on a moment is drawn, found, and part of the address', async () => {
+    await test.press('P', 'Shift+N');
+    const { cursor } = await test.state();
+    const field = test.page.getByLabel('Note');
+    await field.fill('here it grows');
+    await field.press('Enter');
+    await test.idle();
+    expect((await test.state()).notes).toMatchObject([{ file: 0, event: cursor, text: 'here it grows' }]);
+    const again = await TestPage.open(browser, { url: test.page.url() });
+    expect((await again.state()).notes).toEqual((await test.state()).notes);
+    await again.press('Control+Shift+P');
+    await again.page.keyboard.type('it grows');
+    await again.idle();
+    await again.press('Enter');
+    expect((await again.state()).selection).toEqual({ kind: 'instant', event: cursor });
+    await again.close();
+    await field.fill('');
+    await field.press('Enter');
+    await test.idle();
+    expect((await test.state()).notes).toEqual([]);
+    expect(test.page.url()).not.toContain('notes=');
+  });
+
   it('timeline: a text that no frame has fades everything, also memory of backward passes', async () => {
     const gradients = (): Promise<number> =>
       test.page.evaluate((color) => {

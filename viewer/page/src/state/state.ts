@@ -1,6 +1,7 @@
 // The state that all views share: one immutable State, changed through a Store.
 
 import { ALL_EVENT_KINDS, type Axis, type Filter, type Layout, type Meta, type Progress, type RangeQuery, type Scope, type TableQuery } from '../data/protocol';
+import type { Note } from './notes';
 
 export type ViewName = 'overview' | 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare' | 'lanes' | 'ranks';
 
@@ -56,6 +57,7 @@ export interface State {
    * before; null: none did.
    */
   readonly lanesCursor: { readonly event: number; readonly position: number } | null;
+  readonly notes: readonly Note[];
   readonly theme: 'system' | 'light' | 'dark';
 }
 
@@ -143,5 +145,6 @@ export const INITIAL_STATE: State = {
   lanes: { align: null, order: [], pinned: [], toggled: [] },
   lanesRange: null,
   lanesCursor: null,
+  notes: [],
   theme: 'system',
 };

@@ -5,6 +5,7 @@
 
 import { ALL_EVENT_KINDS, type Filter, type Scope } from '../data/protocol';
 import type { Place } from './live';
+import { readNotes, writeNotes } from './notes';
 import { INITIAL_STATE, NO_FILTER, type BreakdownOptions, type FlameOptions, type LanesOptions, type Selection, type State, type TableOptions } from './state';
 
 export const URL_VERSION = 1;
@@ -150,6 +151,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
     write: ({ lanesCursor: at }) => (at === null ? '' : `${at.event}_${at.position}`),
     read: (text) => orNull(numbersIn(text), ([event, position]) => ({ lanesCursor: { event, position } })),
   },
+  notes: { write: ({ notes }) => writeNotes(notes), read: (text) => orNull(readNotes(text), (notes) => ({ notes })) },
   lanes_range: {
     write: ({ lanesRange }) => (lanesRange === null ? '' : pair(lanesRange.from, lanesRange.to)),
     read: (text) => orNull(pairIn(text), ([from, to]) => ({ lanesRange: { from, to } })),

@@ -12,6 +12,7 @@ const STATE: State & LinkedState = {
   table: { by: 'file', sort: 'name', descending: false },
   breakdown: { open: true, of: 'cursor', by: 'line', folded: false, sort: 'growth', descending: false },
   lanes: { align: 'clock', order: ['1.0', '0.2', '2'], pinned: ['0.2'], toggled: ['0.0', '3.1'] }, lanesRange: { from: 0, to: 2.5e9 }, lanesCursor: { event: 0, position: 1.5 },
+  notes: [{ file: 1, event: 7, ns: 70, text: 'why? a=b&c #1 ü' }],
 };
 
 describe('the address', () => {

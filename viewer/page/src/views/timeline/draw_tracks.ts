@@ -6,22 +6,24 @@ import { inkOn, mix, SHADES } from '../../render/palette';
 import { isInside, positionAt, xOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
 import type { Theme } from '../../render/theme';
 import { positionOnAxis } from '../../state/navigator';
+import type { Note } from '../../state/notes';
 import type { Areas } from './areas';
 
 export interface Instant extends InstantMeta {
-  readonly kind: 'oom' | 'retry' | 'mark' | 'snapshot' | 'loss';
+  readonly kind: 'oom' | 'retry' | 'mark' | 'snapshot' | 'loss' | 'note';
   readonly position: number;
 }
 
+const MOST_OF_NOTE = 160; // px; the tooltip has all of it
 const MARK_GAP = 24; // px; marks draw lines through the plot only if they are at least this far apart on average
-const KIND_WORDS: Readonly<Record<Instant['kind'], string>> = { oom: 'OOM', retry: 'retry', mark: 'mark', snapshot: 'snapshot', loss: 'events lost' };
+const KIND_WORDS: Readonly<Record<Instant['kind'], string>> = { oom: 'OOM', retry: 'retry', mark: 'mark', snapshot: 'snapshot', loss: 'events lost', note: 'note' };
 
-export function instantsOf(file: FileMeta, axis: Axis): Instant[] {
+export function instantsOf(file: FileMeta, axis: Axis, notes: readonly Note[] = []): Instant[] {
   const placed = (kind: Instant['kind'], instants: readonly InstantMeta[]): Instant[] =>
     instants.map((instant) => ({ ...instant, kind, position: positionOnAxis(file, axis, instant.event, instant.ns) }));
   return [
     ...placed('snapshot', file.snapshots), ...placed('mark', file.marks), ...placed('loss', file.losses),
-    ...placed('retry', file.retries), ...placed('oom', file.ooms),
+    ...placed('retry', file.retries), ...placed('note', notes.map(({ event, ns, text }) => ({ event, ns, name: text }))), ...placed('oom', file.ooms),
   ];
 }
 
@@ -111,16 +113,18 @@ export function drawInstantSigns(renderer: Renderer, instants: readonly Instant[
     else if (instant.kind === 'snapshot') renderer.outline({ left: x - 4, top: row.top + 4, width: 8, height: 8 }, color, 1.5);
     else renderer.triangle(x, row.top + 8, 5, color);
     // Labels are drawn only if they do not overlap the previous one.
-    if (instant.kind === 'oom' && x > free) {
-      const isLeft = x > row.left + row.width - 36;
-      renderer.text('OOM', x + (isLeft ? -8 : 8), row.top + 8, color, isLeft ? 'right' : 'left');
-      free = x + 36;
+    if ((instant.kind === 'oom' || instant.kind === 'note') && x > free) {
+      const isNote = instant.kind === 'note';
+      const width = isNote ? MOST_OF_NOTE : 36;
+      const isLeft = x > row.left + row.width - width;
+      renderer.text(isNote ? instant.name : 'OOM', x + (isLeft ? -8 : 8), row.top + 8, color, isLeft ? 'right' : 'left', width - 12);
+      free = x + width;
     }
   }
 }
 
 function colorOf(kind: Instant['kind'], theme: Theme): string {
-  return kind === 'oom' ? theme.warn : kind === 'retry' ? SHADES[theme.scheme].pink : kind === 'loss' ? theme.fg : theme.accent;
+  return kind === 'oom' ? theme.warn : kind === 'retry' ? SHADES[theme.scheme].pink : kind === 'loss' || kind === 'note' ? theme.fg : theme.accent;
 }
 
 /** Returns the steps, and after them the one in which an allocation failed, up to that moment. */

@@ -13,6 +13,7 @@ import { SiteColors } from '../../render/site_colors';
 import { readTheme, type Theme } from '../../render/theme';
 import { liveOf, stageOf, windowOf } from '../../state/live';
 import { domainOf } from '../../state/navigator';
+import { notesOf } from '../../state/notes';
 import { cursorEvent, fileOf, laneOf } from '../../state/scope';
 import type { State } from '../../state/state';
 import type { ViewProps } from '../view';
@@ -168,7 +169,7 @@ export class TimelineCanvas {
     const position = this.pointedAt(x, y);
     const item = inPlot && this.hits !== null && this.isCurrent() ? this.hits.itemAt(position, value) : null;
     const { file, axis } = this.current();
-    const instant = y < areas.instants.top + areas.instants.height ? instantAt(instantsOf(file, axis), view, x) : null;
+    const instant = y < areas.instants.top + areas.instants.height ? instantAt(instantsOf(file, axis, notesOf(this.props.store.get(), file)), view, x) : null;
     return { x, y, position, value, item, instant, span: spanAt(file, axis, areas, view, x, y) };
   }
 
@@ -401,7 +402,7 @@ export class TimelineCanvas {
       drawAxes(base, state.axis, areas, view, theme);
     }
     base.line(areas.plot.left, areas.axis.top, areas.plot.left + areas.plot.width, areas.axis.top, theme.muted, []);
-    drawInstants(base, instantsOf(file, state.axis), areas, view, theme);
+    drawInstants(base, instantsOf(file, state.axis, notesOf(state, file)), areas, view, theme);
   }
 
   private drawPeak(state: State, lane: LaneMeta, view: Viewport): void {
