@@ -1,7 +1,7 @@
 // The parts of an answer's page: what is known of each cause beside charts, notes, and tables whose
 // numbers are links.
 
-import type { ComponentChildren } from 'preact';
+import { Fragment, type ComponentChildren } from 'preact';
 import { fileOf } from '../../state/scope';
 import { LayersChart } from '../../widgets/layers_chart';
 import { StackedBar } from '../../widgets/stacked_bar';
@@ -42,9 +42,12 @@ export function LinkTo({ link, links, title = '', children }: LinkToProps) {
 }
 
 function Value({ cell, links }: { readonly cell: Cell; readonly links: Links }) {
+  // Settings are long words, which may be broken after their names.
+  const [first, ...more] = cell.text.split(/(?<==)/);
   return (
     <LinkTo link={cell.link} links={links} title={cell.title}>
-      {cell.text}
+      {first}
+      {more.map((part, i) => <Fragment key={i}><wbr />{part}</Fragment>)}
     </LinkTo>
   );
 }
