@@ -29,9 +29,8 @@ absl::StatusOr<ByStack> WeighStacks(Recording& recording, const Scope& scope) {
   if (!filter.ok()) return filter.status();
   absl::flat_hash_map<StacksAndCategory, StackWeight> weights;
   ForEachRow(recording, scope, *filter, [&](RowId row, int sign) {
-    StackWeight& weight =
-        weights[{recording.rows().stack[row], recording.rows().forward_stack[row],
-                 recording.CategoryOf(row)}];
+    StackWeight& weight = weights[{recording.rows().stack[row], recording.rows().forward_stack[row],
+                                   recording.CategoryOf(row)}];
     weight.bytes += sign * static_cast<double>(recording.rows().size[row]);
     weight.blocks += sign;
     return true;

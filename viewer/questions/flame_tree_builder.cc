@@ -86,8 +86,7 @@ FlameTree FlameTreeBuilder::Build(size_t max_nodes) && {
     auto most = analysis::Category::kUnknown;  // also if nothing grew
     double most_bytes = 0;
     for (size_t c = 0; c < bytes.size(); ++c) {
-      if (bytes[c] > most_bytes)
-        most = static_cast<analysis::Category>(c), most_bytes = bytes[c];
+      if (bytes[c] > most_bytes) most = static_cast<analysis::Category>(c), most_bytes = bytes[c];
     }
     tree_.category.push_back(static_cast<uint8_t>(most));
     tree_.category_bytes.push_back(most_bytes);
