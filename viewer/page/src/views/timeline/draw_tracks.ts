@@ -117,7 +117,7 @@ export function drawInstantSigns(renderer: Renderer, instants: readonly Instant[
       const isNote = instant.kind === 'note';
       const width = isNote ? MOST_OF_NOTE : 36;
       const isLeft = x > row.left + row.width - width;
-      renderer.text(isNote ? instant.name : 'OOM', x + (isLeft ? -8 : 8), row.top + 8, color, isLeft ? 'right' : 'left', width - 12);
+      renderer.text(isNote ? instant.name : 'OOM', x + (isLeft ? -8 : 8), row.top + 8, color, isLeft ? 'right' : 'left', isNote ? width - 12 : undefined);
       free = x + width;
     }
   }
