@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,19 +18,19 @@ namespace {
 using analysis::FrameText;
 using analysis::RowId;
 
-// A stack and that of the forward pass, which is 0 outside of backward passes.
-using StackPair = std::pair<uint32_t, uint32_t>;
+// A stack, that of the forward pass, which is 0 outside of backward passes, and the category.
+using StacksAndCategory = std::tuple<uint32_t, uint32_t, analysis::Category>;
 // Signed sums: blocks that went away count negatively.
-using ByStack = std::map<StackPair, StackWeight>;
+using ByStack = std::map<StacksAndCategory, StackWeight>;
 
 absl::StatusOr<ByStack> WeighStacks(Recording& recording, const Scope& scope) {
   if (absl::Status status = CheckScope(recording, scope); !status.ok()) return status;
   absl::StatusOr<RowFilter> filter = RowFilter::Make(recording, scope.filter);
   if (!filter.ok()) return filter.status();
-  absl::flat_hash_map<StackPair, StackWeight> weights;
+  absl::flat_hash_map<StacksAndCategory, StackWeight> weights;
   ForEachRow(recording, scope, *filter, [&](RowId row, int sign) {
-    StackWeight& weight =
-        weights[{recording.rows().stack[row], recording.rows().forward_stack[row]}];
+    StackWeight& weight = weights[{recording.rows().stack[row], recording.rows().forward_stack[row],
+                                   recording.CategoryOf(row)}];
     weight.bytes += sign * static_cast<double>(recording.rows().size[row]);
     weight.blocks += sign;
     return true;
@@ -61,9 +62,8 @@ analysis::FrameTextPointers CallsOf(FrameTable& frames, uint32_t stack, bool fol
 }
 
 // Returns the calls in the order in which the graph shows them.
-analysis::FrameTextPointers PathOf(FrameTable& frames, const StackPair& pair,
+analysis::FrameTextPointers PathOf(FrameTable& frames, uint32_t stack, uint32_t forward_stack,
                                    const FlameQuery& query) {
-  const auto& [stack, forward_stack] = pair;
   analysis::FrameTextPointers path = CallsOf(frames, stack, query.folded);
   const analysis::FrameTextPointers forward = CallsOf(frames, forward_stack, query.folded);
   if (!forward.empty()) {
@@ -76,8 +76,10 @@ analysis::FrameTextPointers PathOf(FrameTable& frames, const StackPair& pair,
 
 void AddStacks(Recording& recording, const FlameQuery& query, const ByStack& stacks, bool is_before,
                FlameTreeBuilder& builder) {
-  for (const auto& [pair, weight] : stacks)
-    builder.Add(PathOf(recording.frames, pair, query), weight, is_before);
+  for (const auto& [key, weight] : stacks) {
+    const auto& [stack, forward_stack, category] = key;
+    builder.Add(PathOf(recording.frames, stack, forward_stack, query), category, weight, is_before);
+  }
 }
 
 }  // namespace

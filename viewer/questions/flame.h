@@ -16,7 +16,8 @@
 //       shrank.
 //   F3  Nodes are distinguished by function, file, line and kind; between two recordings, whose
 //       line numbers may differ, without lines.
-//   F4  There are at most kMaxNodes: calls of a node that are too small become one node, "smaller".
+//   F4  A node has the category that holds most of its bytes, except in a comparison.
+//   F5  There are at most kMaxNodes: calls of a node that are too small become one node, "smaller".
 //
 // Thread safety: one thread at a time. Cost: proportional to the frames of the scope's stacks.
 

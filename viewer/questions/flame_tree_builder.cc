@@ -52,12 +52,16 @@ uint32_t FlameTreeBuilder::ChildOf(uint32_t parent, uint32_t name) {
   tree_.name.push_back(name);
   tree_.bytes.push_back(0);
   tree_.blocks.push_back(0);
-  if (style_.compares) tree_.before.push_back(0);
+  if (style_.compares) {
+    tree_.before.push_back(0);
+  } else {
+    by_category_.push_back({});
+  }
   return next;
 }
 
-void FlameTreeBuilder::Add(const analysis::FrameTextPointers& path, const StackWeight& weight,
-                           bool is_before) {
+void FlameTreeBuilder::Add(const analysis::FrameTextPointers& path, analysis::Category category,
+                           const StackWeight& weight, bool is_before) {
   const auto count = [&](uint32_t node) {
     if (is_before) {
       tree_.before[node] += weight.bytes;
@@ -65,6 +69,7 @@ void FlameTreeBuilder::Add(const analysis::FrameTextPointers& path, const StackW
       tree_.bytes[node] += weight.bytes;
       tree_.blocks[node] += weight.blocks;
     }
+    if (!style_.compares) by_category_[node][static_cast<size_t>(category)] += weight.bytes;
   };
   uint32_t node = 0;
   count(node);
@@ -76,7 +81,16 @@ void FlameTreeBuilder::Add(const analysis::FrameTextPointers& path, const StackW
 }
 
 FlameTree FlameTreeBuilder::Build(size_t max_nodes) && {
-  if (tree_.parent.size() > max_nodes) return std::move(*this).Pruned(max_nodes);
+  if (tree_.parent.size() > max_nodes) Prune(max_nodes);
+  for (const BytesOfCategories& bytes : by_category_) {
+    auto most = analysis::Category::kUnknown;  // also if nothing grew
+    double most_bytes = 0;
+    for (size_t c = 0; c < bytes.size(); ++c) {
+      if (bytes[c] > most_bytes) most = static_cast<analysis::Category>(c), most_bytes = bytes[c];
+    }
+    tree_.category.push_back(static_cast<uint8_t>(most));
+    tree_.category_bytes.push_back(most_bytes);
+  }
   tree_.total = tree_.bytes[0];
   return std::move(tree_);
 }
@@ -97,7 +111,7 @@ std::vector<double> FlameTreeBuilder::Importance() const {
 
 // Keeps the most important nodes, half of `max_nodes`, which form a tree with the same root, and at
 // most one additional node for each of them.
-FlameTree FlameTreeBuilder::Pruned(size_t max_nodes) && {
+void FlameTreeBuilder::Prune(size_t max_nodes) {
   const std::vector<double> importance = Importance();
   std::vector<uint32_t> order(importance.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
@@ -108,7 +122,9 @@ FlameTree FlameTreeBuilder::Pruned(size_t max_nodes) && {
   for (size_t i = 0; i < std::max<size_t>(1, max_nodes / 2); ++i) kept[order[i]] = true;
 
   const FlameTree all = std::move(tree_);
+  const std::vector<BytesOfCategories> categories_of_all = std::move(by_category_);
   tree_ = {};
+  by_category_.clear();
   children_.clear();
   by_name_.clear();
   std::vector<uint32_t> place(importance.size(), kNone);
@@ -121,10 +137,13 @@ FlameTree FlameTreeBuilder::Pruned(size_t max_nodes) && {
     if (kept[i]) place[i] = node;
     tree_.bytes[node] += all.bytes[i];
     tree_.blocks[node] += all.blocks[i];
-    if (style_.compares) tree_.before[node] += all.before[i];
+    if (style_.compares) {
+      tree_.before[node] += all.before[i];
+      continue;
+    }
+    for (size_t c = 0; c < analysis::kCategories; ++c)
+      by_category_[node][c] += categories_of_all[i][c];
   }
-  tree_.total = tree_.bytes[0];
-  return std::move(tree_);
 }
 
 }  // namespace gmt::viewer

@@ -7,6 +7,7 @@
 #ifndef GMT_VIEWER_QUESTIONS_FLAME_TREE_BUILDER_H_
 #define GMT_VIEWER_QUESTIONS_FLAME_TREE_BUILDER_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "analysis/categories/categories.h"
 #include "analysis/stacks/frames.h"
 #include "viewer/questions/queries.h"
 
@@ -32,18 +34,22 @@ class FlameTreeBuilder {
   explicit FlameTreeBuilder(Style style);
 
   // `path`: the calls from the root; if empty, they are unknown. Frames must outlive the builder.
-  void Add(const analysis::FrameTextPointers& path, const StackWeight& weight, bool is_before);
+  void Add(const analysis::FrameTextPointers& path, analysis::Category category,
+           const StackWeight& weight, bool is_before);
   FlameTree Build(size_t max_nodes) &&;
 
  private:
+  using BytesOfCategories = std::array<double, analysis::kCategories>;
+
   uint32_t NameOf(const analysis::FrameText* frame);
   uint32_t Intern(std::string name);
   uint32_t ChildOf(uint32_t parent, uint32_t name);
   std::vector<double> Importance() const;
-  FlameTree Pruned(size_t max_nodes) &&;
+  void Prune(size_t max_nodes);
 
   const Style style_;
   FlameTree tree_;
+  std::vector<BytesOfCategories> by_category_;  // of each node; empty in a comparison
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> children_;  // parent, name
   absl::flat_hash_map<const analysis::FrameText*, uint32_t> by_frame_;
   absl::flat_hash_map<std::string, uint32_t> by_name_;

@@ -149,7 +149,11 @@ struct PredictedCurve {
 struct FlameTree {
   std::vector<uint32_t> parent;
   std::vector<double> bytes, blocks;
-  std::vector<double> before;      // empty without a comparison
+  std::vector<double> before;  // empty without a comparison
+  // The category that has most of the bytes in and below each node, and how many it has. Empty in a
+  // comparison.
+  std::vector<uint8_t> category;
+  std::vector<double> category_bytes;
   std::vector<uint32_t> name;      // index into names
   std::vector<std::string> names;  // "function\tfile:line\tkind"
   double total = 0;

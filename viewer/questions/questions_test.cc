@@ -18,8 +18,10 @@
 namespace gmt::viewer {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::IsNan;
 using ::testing::SizeIs;
 using Json = nlohmann::ordered_json;
@@ -272,6 +274,29 @@ TEST_F(QuestionsTest, BackwardPassIsBelowTheCallsOfTheForwardPass) {
                                  "3 MmBackward0 32"));
   query.scope.filter.text = "linear";
   EXPECT_EQ(questions.AnswerFlame(query)->total, 96);
+}
+
+TEST_F(QuestionsTest, AFrameHasTheCategoryOfMostOfItsBytes) {
+  script_.Alloc(0x1000, 64, {"a", "main"});
+  script_.Alloc(0x2000, 128, {"b", "main"});
+  script_.Alloc(0x3000, 96, {"b", "main"});
+  Questions& questions = Ask();
+  FlameQuery query;
+  query.scope.lane = 1;
+  query.scope.to = 3;
+  EXPECT_THAT(questions.AnswerFlame(query)->category, Each(int{0}));
+  using analysis::Category;
+  const analysis::Categories categories(
+      {{Category::kInputs}, {Category::kGradients}, {Category::kInputs}}, {"a test says so"});
+  questions.SetCategories(&categories);
+  const auto flame = questions.AnswerFlame(query);
+  ASSERT_TRUE(flame.ok()) << flame.status();
+  constexpr int kInputs = static_cast<int>(Category::kInputs);
+  constexpr int kGradients = static_cast<int>(Category::kGradients);
+  EXPECT_THAT(flame->bytes, ElementsAre(288, 288, 64, 224));  // all, main, a, b
+  EXPECT_THAT(flame->category, ElementsAre(kInputs, kInputs, kInputs, kGradients));
+  EXPECT_THAT(flame->category_bytes, ElementsAre(160, 160, 64, 128));
+  EXPECT_THAT(questions.AnswerFlame(query, questions, 1, 1)->category, IsEmpty());
 }
 
 TEST_F(QuestionsTest, BothColumnsOfAComparisonAddUp) {

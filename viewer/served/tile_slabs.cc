@@ -105,6 +105,8 @@ std::string FlameSlab(const FlameTree& tree) {
   writer.AddArray("bytes", tree.bytes);
   writer.AddArray("blocks", tree.blocks);
   writer.AddArray("before", tree.before);
+  writer.AddArray("category", tree.category);
+  writer.AddArray("category_bytes", tree.category_bytes);
   writer.AddArray("name", tree.name);
   return std::move(writer).Finish();
 }

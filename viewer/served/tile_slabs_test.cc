@@ -85,12 +85,16 @@ TEST(TileSlabsTest, FlameGraphContainsItsNames) {
   tree.blocks = {1, 1};
   tree.name = {0, 1};
   tree.names = {"all", "f\tx.py:1\tuser"};
+  tree.category = {3, 3};
+  tree.category_bytes = {4, 4};
   tree.total = 5;
   const auto slab = Slab::Parse(FlameSlab(tree));
   ASSERT_TRUE(slab.ok()) << slab.status();
   EXPECT_EQ(slab->Field("names")[1], "f\tx.py:1\tuser");
   EXPECT_EQ(slab->Field("total"), 5);
   EXPECT_THAT(*slab->Values<double>("before"), IsEmpty());
+  EXPECT_THAT(*slab->Values<uint8_t>("category"), ElementsAre(3, 3));
+  EXPECT_THAT(*slab->Values<double>("category_bytes"), ElementsAre(4, 4));
 }
 
 }  // namespace

@@ -351,7 +351,7 @@ function pathsOf(tree: FlameTree): Map<string, readonly number[]> {
   const out = new Map<string, readonly number[]>();
   for (let i = 0; i < tree.parent.length; i++) {
     paths[i] = i === 0 ? '' : `${paths[tree.parent[i]!]!} > ${tree.names[tree.name[i]!]!}`;
-    out.set(paths[i]!, [tree.bytes[i]!, tree.blocks[i]!, tree.before[i] ?? 0]);
+    out.set(paths[i]!, [tree.bytes[i]!, tree.blocks[i]!, tree.before[i] ?? 0, tree.category[i] ?? -1, tree.category_bytes[i] ?? 0]);
   }
   return out;
 }

@@ -1,4 +1,5 @@
-// Tests that the timeline leaves most of a small window to its plot.
+// Tests that the timeline leaves most of a small window to its plot, and that answers use the width
+// of a window.
 
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -27,6 +28,28 @@ describe.skipIf(noBrowser !== '')(`the timeline at ${WIDTH}x${HEIGHT}`, () => {
     expect(box.y + box.height).toBeLessThanOrEqual(HEIGHT);
     const { plot } = areasOf(file, lane, box.width, box.height);
     expect(plot.height / HEIGHT).toBeGreaterThanOrEqual(SHARE);
+    await test.close();
+  });
+});
+
+describe.skipIf(noBrowser !== '').each([[1600, 900], [1280, 720]])('answers at %ix%i', (width, height) => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(async () => browser.close());
+
+  it.each(['leaks', 'ledger', 'frag', 'compare'])('show a chart and rows of %s on the first screen', async (view) => {
+    const test = await TestPage.open(browser, { url: `${recordedUrl()}#v=1&view=${view}`, width, height });
+    await test.untilReady();
+    const [chart, row] = [test.page.locator('.answer .chart, .answer canvas').first(), test.page.locator('.answer tbody tr').first()];
+    const [drawn, listed] = [(await chart.boundingBox())!, (await row.boundingBox())!];
+    expect(drawn.y + drawn.height).toBeLessThanOrEqual(height);
+    expect(listed.y + listed.height).toBeLessThanOrEqual(height);
+    // A comparison needs the whole width of a small window for either.
+    if (view !== 'compare' || width >= 1400) expect(listed.x).toBeGreaterThanOrEqual(drawn.x + drawn.width);
+    const overflows = await test.page.locator('.answer .scroll-x').evaluateAll((tables) => tables.map((table) => table.scrollWidth - table.clientWidth));
+    expect(Math.max(...overflows)).toBeLessThanOrEqual(0);
     await test.close();
   });
 });

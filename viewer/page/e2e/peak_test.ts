@@ -1,6 +1,7 @@
 // Tests, at random sizes of the window and zooms, that the peak is visible: what is drawn highest is
 // the peak that reports name, the pointer over it names its bytes and its event, and a click there
-// selects a block of it. Without GMT_PROGRAM the recordings of src/testing/ are shown.
+// selects a block of it. The table of that moment begins with the first row of `report`. Without
+// GMT_PROGRAM the recordings of src/testing/ are shown.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,14 +19,23 @@ import { launch, noBrowser, recordedUrl, TestPage } from './page';
 import { noPage, run } from './program';
 import { writeRandomLog } from './random_log';
 
+interface Report {
+  readonly devices: readonly {
+    readonly t_ns: number;
+    readonly heaps: readonly { readonly heap: string; readonly peak_live_bytes: number; readonly peak_live_t_ns: number }[];
+  }[];
+  readonly rows: readonly { readonly heap: string; readonly label: string; readonly bytes: number }[];
+}
+
 const WINDOWS = [[1600, 900], [1280, 720]] as const;
 
-describe.skipIf(noBrowser !== '').each(seedsOfSuite([1, 2]))('the peak of recording %i', (seed) => {
+describe.skipIf(noBrowser !== '').each(seedsOfSuite([1, 2, 4, 11]))('the peak of recording %i', (seed) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'gmt-peak-'));
   const random = new Random(seed);
   let browser: Browser;
   let url = recordedUrl();
   let reported: number | null = null; // bytes, by `report`
+  let first: Report['rows'][number] | null = null;
   beforeAll(async () => {
     browser = await launch();
     if (noPage('export') !== '') return;
@@ -34,23 +44,29 @@ describe.skipIf(noBrowser !== '').each(seedsOfSuite([1, 2]))('the peak of record
     writeRandomLog(log, random, 3000);
     run(folder, 'export', '--format', 'html', log, '-o', page);
     url = pathToFileURL(page).href;
-    const report = JSON.parse(run(folder, 'report', '--json', log)) as { readonly devices: readonly { readonly heaps: readonly { readonly heap: string; readonly peak_live_bytes: number }[] }[] };
-    reported = report.devices[0]!.heaps.find(({ heap }) => heap === 'pytorch')!.peak_live_bytes;
+    const report = JSON.parse(run(folder, 'report', '--json', log)) as Report;
+    const [device] = report.devices;
+    const heap = device!.heaps.find((each) => each.heap === 'pytorch')!;
+    reported = heap.peak_live_bytes;
+    expect(device!.t_ns).toBe(heap.peak_live_t_ns);
+    first = report.rows.find((row) => row.heap === 'pytorch')!;
   });
   afterAll(async () => {
     await browser.close();
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Returns the highest point of the peak on the screen, and the lane. */
+  /** Returns the pixel with the highest point of the peak, as a pointer has it, and the lane. */
   async function topOfPeak(test: TestPage): Promise<{ readonly x: number; readonly y: number; readonly lane: LaneMeta }> {
     const { meta, range, file, lane: number } = await test.state();
     const shown = meta!.files[file]!;
     const lane = shown.lanes[number]!;
     const { x, y, width, height } = (await test.page.locator('.plot').boundingBox())!;
     const { plot } = areasOf(shown, lane, width, height);
-    const share = (lane.peak_event + 0.5 - range.from) / (range.to - range.from);
-    return { x: x + plot.left + share * plot.width, y: y + plot.top + plot.height * (1 - lane.peak_bytes / topOf(lane)) + 2, lane };
+    const position = (Math.max(lane.peak_event, range.from) + Math.min(lane.peak_event + 1, range.to)) / 2; // may be partly visible
+    const share = (position - range.from) / (range.to - range.from);
+    const top = plot.height * (1 - lane.peak_bytes / topOf(lane));
+    return { x: Math.floor(x + plot.left + share * plot.width), y: Math.floor(y + plot.top + top) + 2, lane };
   }
 
   for (const [width, height] of WINDOWS) {
@@ -75,6 +91,11 @@ describe.skipIf(noBrowser !== '').each(seedsOfSuite([1, 2]))('the peak of record
         await test.page.mouse.move(x, y + 20);
         await test.page.mouse.wheel(0, -random.below(900));
         await test.idle();
+      }
+      if (first !== null) {
+        await test.show('Table');
+        const words = await test.page.locator('.grid-body .grid-row').first().textContent();
+        expect(words).toContain(`${first.label} ${formatBytes(first.bytes)}`);
       }
       await test.close();
     });

@@ -43,6 +43,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   'cursor.next': { prepare: ['P'], done: (before, after) => cursor(after) === cursor(before) + 1 },
   'cursor.previous': { prepare: ['P'], done: (before, after) => cursor(after) === cursor(before) - 1 },
   'cursor.peak': { prepare: [','], done: (_, after) => after.cursor === after.meta!.files[0]!.lanes[0]!.peak_event },
+  'cursor.note': { done: (before, after) => after.selection.kind === 'instant' && after.selection.event === cursor(before), restore: ['Escape'] },
   'cursor.next_moment': { done: (_, after) => after.selection.kind === 'instant' && after.selection.event === after.cursor, restore: ['Escape'] },
   'cursor.base': { prepare: ['P'], done: (before, after) => after.base === cursor(before), restore: ['Shift+B'] },
   'cursor.no_base': { prepare: ['B'], done: (_, after) => after.base === null },
@@ -75,6 +76,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   'flame.invert': { done: (before, after) => after.flame.inverted !== before.flame.inverted, restore: ['I'] },
   'flame.root': { done: (before, after) => after.flame.icicle !== before.flame.icicle, restore: ['O'] },
   'flame.fold': { done: (before, after) => after.flame.folded !== before.flame.folded, restore: ['J'] },
+  'flame.category': { done: (before, after) => after.flame.byCategory !== before.flame.byCategory, restore: ['C'] },
   'flame.whole': {
     prepare: ['[tree]', 'ArrowDown', 'Enter'],
     done: (before, after) => before.flame.focus !== 0 && after.flame.focus === 0,

@@ -3,6 +3,7 @@
 
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { hueOfCategory, SHADES } from '../src/render/palette';
 import { recordedUrl, launch, noBrowser, TestPage } from './page';
 
 describe.skipIf(noBrowser !== '')('views', () => {
@@ -223,6 +224,44 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect(await test.page.locator('.answer h2').textContent()).not.toBe('');
     await test.page.getByText('As the program prints it').click();
     expect(await test.page.locator('.answer pre').isVisible()).toBe(true);
+  });
+
+  it('timeline: a note on a moment is drawn, found, and part of the address', async () => {
+    await test.press('P', 'Shift+N');
+    const { cursor } = await test.state();
+    const field = test.page.getByLabel('Note');
+    await field.fill('here it grows');
+    await field.press('Enter');
+    await test.idle();
+    expect((await test.state()).notes).toMatchObject([{ file: 0, event: cursor, text: 'here it grows' }]);
+    const again = await TestPage.open(browser, { url: test.page.url() });
+    expect((await again.state()).notes).toEqual((await test.state()).notes);
+    await again.press('Control+Shift+P');
+    await again.page.keyboard.type('it grows');
+    await again.idle();
+    await again.press('Enter');
+    expect((await again.state()).selection).toEqual({ kind: 'instant', event: cursor });
+    await again.close();
+    await field.fill('');
+    await field.press('Enter');
+    await test.idle();
+    expect((await test.state()).notes).toEqual([]);
+    expect(test.page.url()).not.toContain('notes=');
+  });
+
+  it('timeline: a text that no frame has fades everything, also memory of backward passes', async () => {
+    const gradients = (): Promise<number> =>
+      test.page.evaluate((color) => {
+        const canvas = document.querySelector<HTMLCanvasElement>('.plot canvas')!;
+        const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height);
+        let count = 0;
+        for (let i = 0; i < data.length; i += 4) if (data[i] === color[0] && data[i + 1] === color[1] && data[i + 2] === color[2]) ++count;
+        return count;
+      }, [1, 3, 5].map((at) => parseInt(SHADES.light[hueOfCategory('gradients')].slice(at, at + 2), 16)));
+    expect(await gradients()).toBeGreaterThan(1000);
+    await test.page.getByRole('searchbox').first().fill('no_such_frame');
+    await test.idle();
+    expect(await gradients()).toBe(0);
   });
 
   it('answers: say that they are about the whole recording, and clear the filter', async () => {

@@ -3,6 +3,7 @@
 import type { Hotkey } from '../base/hotkeys';
 import type { Command } from '../state/commands';
 import { axesOf } from '../state/navigator';
+import { notesOf } from '../state/notes';
 import { cursorEvent, fileOf, laneOf } from '../state/scope';
 import { NO_FILTER, type ViewName } from '../state/state';
 import { formatCount } from '../base/format_bytes';
@@ -70,7 +71,8 @@ function cursorCommands({ store, navigator, announce }: Page): Command[] {
   const moments = (): readonly { readonly name: string; readonly event: number }[] => {
     const file = fileOf(store.get());
     if (file === null) return [];
-    return [...file.ooms, ...file.retries, ...file.marks, ...file.snapshots, ...file.losses].sort((a, b) => a.event - b.event);
+    const notes = notesOf(store.get(), file).map(({ event, text }) => ({ event, name: text }));
+    return [...file.ooms, ...file.retries, ...file.marks, ...file.snapshots, ...file.losses, ...notes].sort((a, b) => a.event - b.event);
   };
   const command = (id: string, title: string, hotkeys: readonly Hotkey[], run: () => void, enabled?: () => boolean): Command => ({
     id: `cursor.${id}`, title, group: 'Cursor', hotkeys, run, enabled: enabled ?? ((): boolean => laneOf(store.get()) !== null),
@@ -79,7 +81,15 @@ function cursorCommands({ store, navigator, announce }: Page): Command[] {
     command('next', 'Next event', ['.'], () => move(1)),
     command('previous', 'Previous event', [','], () => move(-1)),
     command('peak', 'Go to the peak', ['P'], () => go(laneOf(store.get())?.peak_event ?? 0, 'Peak')),
-    command('next_moment', 'Next mark, OOM, retry, snapshot or loss', ['N'], () => {
+    command('note', 'Write a note on the cursor\'s moment', ['Shift+N'], () => {
+      const event = cursorEvent(store.get());
+      store.update({ view: 'timeline', selection: { kind: 'instant', event } });
+      go(event, 'Moment');
+    }, () => {
+      const file = fileOf(store.get());
+      return laneOf(store.get()) !== null && file !== null && file.live === undefined;
+    }),
+    command('next_moment', 'Next mark, OOM, retry, snapshot, loss or note', ['N'], () => {
       const at = cursorEvent(store.get());
       const found = moments().find((moment) => moment.event > at) ?? moments()[0];
       if (found === undefined) return;

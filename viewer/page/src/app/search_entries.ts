@@ -6,6 +6,7 @@ import { words } from '../base/words';
 import type { DataSource } from '../data/data_source';
 import { NO_ROW, type FileMeta, type InstantMeta, type RangeQuery } from '../data/protocol';
 import type { Navigator } from '../state/navigator';
+import { notesOf } from '../state/notes';
 import { cursorEvent, fileOf } from '../state/scope';
 import { NO_FILTER, type State } from '../state/state';
 import type { Store } from '../state/store';
@@ -47,7 +48,7 @@ export function momentEntries(query: string, { store, navigator }: Places): Entr
       },
     }));
   return [
-    ...of('out of memory', file.ooms), ...of('mark', file.marks), ...of('snapshot', file.snapshots), ...of('retry', file.retries),
+    ...of('note', notesOf(store.get(), file).map(({ event, ns, text }) => ({ event, ns, name: text }))), ...of('out of memory', file.ooms), ...of('mark', file.marks), ...of('snapshot', file.snapshots), ...of('retry', file.retries),
     ...file.ranges.filter(({ name }) => isWanted('range', name)).slice(0, MOST_OF_A_KIND).map((span, i) => ({
       id: `range-${i}`, kind: 'range', title: `${span.name}, events ${formatCount(span.begin)} to ${formatCount(span.end)}`,
       run: () => void navigator.showEvents(span.begin, span.end),

@@ -20,3 +20,11 @@ export function columnAt(window: Window, position: number): number {
 export function midpointOf(window: Window, column: number): number {
   return window.from + (column + 0.5) * widthOf(window);
 }
+
+/**
+ * Returns whether the last known sample of a column was taken in it, by the times of the samples.
+ * The first column is off screen.
+ */
+export function isSampledIn(ns: Float64Array, column: number): boolean {
+  return !Number.isNaN(ns[column]!) && (column === 0 || ns[column] !== ns[column - 1]);
+}

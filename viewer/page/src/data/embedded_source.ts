@@ -6,7 +6,7 @@ import { DataError, watchMeta, type DataSource } from './data_source';
 import type { Archive } from './embedded/archive';
 import { blockTest, type FilterContext } from './embedded/block_filter';
 import { detailsOf } from './embedded/details';
-import { FlameTreeBuilder, styleOf, type Weight } from './embedded/flame';
+import { FlameTreeBuilder, styleOf, type StackWeight } from './embedded/flame';
 import { dtypeOf, placeOf, roleCode } from './embedded/lane_data';
 import { passingCurve } from './embedded/passing_curve';
 import type { Positions } from './embedded/positions';
@@ -204,12 +204,12 @@ export class EmbeddedSource implements DataSource {
     const weights = new Map<string, StackWeight>();
     forEachBlock(lane, scope, test, (block, sign) => {
       const k = lane.blocks.kind[block]!;
-      addWeight(weights, lane.kinds.stack[k]!, lane.kinds.forward[k]!, sign * lane.kinds.size[k]!, sign);
+      addWeight(weights, { stack: lane.kinds.stack[k]!, forward: lane.kinds.forward[k]!, category: lane.kinds.category[k]!, bytes: sign * lane.kinds.size[k]!, blocks: sign });
     });
     const absent = absentOf(lane, scope, test);
-    for (const { stack, forward, bytes, blocks } of absent.stacks?.entries ?? []) addWeight(weights, stack, forward, bytes, blocks);
-    const inOrder = [...weights.values()].sort((a, b) => a.stack - b.stack || a.forward - b.forward);
-    for (const weight of inOrder) builder.addStack(stacks, weight.stack, weight.forward, weight, isBefore);
+    for (const entry of absent.stacks?.entries ?? []) addWeight(weights, entry);
+    const inOrder = [...weights.values()].sort((a, b) => a.stack - b.stack || a.forward - b.forward || a.category - b.category);
+    for (const weight of inOrder) builder.addStack(stacks, weight, isBefore);
     if (absent.stacks === null) builder.addAbsent(absent, isBefore);
   }
 
@@ -238,14 +238,9 @@ export class EmbeddedSource implements DataSource {
   }
 }
 
-interface StackWeight extends Weight {
-  readonly stack: number;
-  readonly forward: number;
-}
-
-function addWeight(weights: Map<string, StackWeight>, stack: number, forward: number, bytes: number, blocks: number): void {
-  const key = `${stack}+${forward}`;
-  const weight = weights.get(key) ?? { stack, forward, bytes: 0, blocks: 0 };
+function addWeight(weights: Map<string, StackWeight>, { stack, forward, category, bytes, blocks }: StackWeight): void {
+  const key = `${stack}+${forward}+${category}`;
+  const weight = weights.get(key) ?? { stack, forward, category, bytes: 0, blocks: 0 };
   weight.bytes += bytes;
   weight.blocks += blocks;
   weights.set(key, weight);

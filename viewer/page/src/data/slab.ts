@@ -118,12 +118,15 @@ export function flameTree(slab: Slab): p.FlameTree {
   for (let i = 0; i < nodes; ++i) {
     if (name[i]! >= names.length || (i > 0 && parent[i]! >= i)) throw damaged('it is not a tree');
   }
-  const before = slab.arrays.get('before');
+  const [before, category] = [slab.arrays.get('before'), slab.arrays.get('category')];
+  const hasCategories = category !== undefined && category.length > 0;
   return {
     parent,
     bytes: f64(slab, 'bytes', nodes),
     blocks: f64(slab, 'blocks', nodes),
     before: before === undefined || before.length === 0 ? new Float64Array(0) : f64(slab, 'before', nodes),
+    category: hasCategories ? u8(slab, 'category', nodes) : new Uint8Array(0),
+    category_bytes: hasCategories ? f64(slab, 'category_bytes', nodes) : new Float64Array(0),
     name,
     names: names.map(String),
     total: numberField(slab, 'total'),

@@ -131,4 +131,14 @@ describe('a flame graph', () => {
     expect(() => flameTree(decodeSlab(flame([0, 1], [0, 1])))).toThrow(/not a tree/);
     expect(() => flameTree(decodeSlab(flame([0, 0], [0, 2])))).toThrow(/not a tree/);
   });
+  it('has a category of every node, or of none', () => {
+    const tree = (...category: number[]): ArrayBuffer =>
+      encodeSlab('flame', { names: ['all', 'f'], total: 3 }, new Map<string, Column>([
+        ['parent', Uint32Array.of(0, 0)], ['name', Uint32Array.of(0, 1)], ['bytes', Float64Array.of(3, 3)], ['blocks', Float64Array.of(1, 1)],
+        ['category', Uint8Array.from(category)], ['category_bytes', Float64Array.from(category)],
+      ]));
+    expect(flameTree(decodeSlab(tree(5, 2))).category).toEqual(Uint8Array.of(5, 2));
+    expect(flameTree(decodeSlab(tree())).category).toHaveLength(0);
+    expect(() => flameTree(decodeSlab(tree(5)))).toThrow(DataError);
+  });
 });

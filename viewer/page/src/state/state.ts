@@ -1,6 +1,7 @@
 // The state that all views share: one immutable State, changed through a Store.
 
 import { ALL_EVENT_KINDS, type Axis, type Filter, type Layout, type Meta, type Progress, type RangeQuery, type Scope, type TableQuery } from '../data/protocol';
+import type { Note } from './notes';
 
 export type ViewName = 'overview' | 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare' | 'lanes' | 'ranks';
 
@@ -56,6 +57,7 @@ export interface State {
    * before; null: none did.
    */
   readonly lanesCursor: { readonly event: number; readonly position: number } | null;
+  readonly notes: readonly Note[];
   readonly theme: 'system' | 'light' | 'dark';
 }
 
@@ -66,6 +68,7 @@ export interface FlameOptions {
   readonly focus: number; // hash of the path of the frame that fills the width; 0: the root
   readonly search: string;
   readonly compare: boolean; // with the other file
+  readonly byCategory: boolean; // coloured by the category that has most of a frame's bytes
 }
 
 /** The panel beside the timeline. */
@@ -135,12 +138,13 @@ export const INITIAL_STATE: State = {
   selection: { kind: 'none' },
   filter: NO_FILTER,
   of: 'live',
-  flame: { inverted: false, folded: true, icicle: true, focus: 0, search: '', compare: false },
+  flame: { inverted: false, folded: true, icicle: true, focus: 0, search: '', compare: false, byCategory: false },
   table: { by: 'stack', sort: 'bytes', descending: true },
   list: { open: true, kinds: ALL_EVENT_KINDS },
   breakdown: { open: false, of: 'range', by: 'category', folded: true, sort: 'bytes', descending: true },
   lanes: { align: null, order: [], pinned: [], toggled: [] },
   lanesRange: null,
   lanesCursor: null,
+  notes: [],
   theme: 'system',
 };

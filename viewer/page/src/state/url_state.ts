@@ -5,6 +5,7 @@
 
 import { ALL_EVENT_KINDS, type Filter, type Scope } from '../data/protocol';
 import type { Place } from './live';
+import { readNotes, writeNotes } from './notes';
 import { INITIAL_STATE, NO_FILTER, type BreakdownOptions, type FlameOptions, type LanesOptions, type Selection, type State, type TableOptions } from './state';
 
 export const URL_VERSION = 1;
@@ -116,6 +117,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
   folded: flameFlag('folded'),
   icicle: flameFlag('icicle'),
   differ: flameFlag('compare'),
+  by_category: flameFlag('byCategory'),
   focus: { write: (state) => String(state.flame.focus), read: (text, old) => orNull(numberIn(text), (focus) => flame(old, { focus })) },
   search: { write: (state) => state.flame.search, read: (text, old) => flame(old, { search: text }) },
   by: tableOption('by', ['stack', 'function', 'file', 'category', 'size', 'stream', 'thread', 'block']),
@@ -149,6 +151,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
     write: ({ lanesCursor: at }) => (at === null ? '' : `${at.event}_${at.position}`),
     read: (text) => orNull(numbersIn(text), ([event, position]) => ({ lanesCursor: { event, position } })),
   },
+  notes: { write: ({ notes }) => writeNotes(notes), read: (text) => orNull(readNotes(text), (notes) => ({ notes })) },
   lanes_range: {
     write: ({ lanesRange }) => (lanesRange === null ? '' : pair(lanesRange.from, lanesRange.to)),
     read: (text) => orNull(pairIn(text), ([from, to]) => ({ lanesRange: { from, to } })),
@@ -177,7 +180,7 @@ function filter(old: LinkedState, change: Partial<Filter>): Partial<LinkedState>
   return { filter: { ...NO_FILTER, ...old.filter, ...change } };
 }
 
-function flameFlag(key: 'inverted' | 'folded' | 'icicle' | 'compare'): Field {
+function flameFlag(key: 'inverted' | 'folded' | 'icicle' | 'compare' | 'byCategory'): Field {
   return {
     write: (state) => flag(state.flame[key]),
     read: (text, old) => orNull(flagIn(text), (value) => flame(old, { [key]: value })),

@@ -8,10 +8,11 @@ const STATE: State & LinkedState = {
   range: { from: 1.25, to: 3e9 }, rangeEvents: { from: 4, to: 9 }, band: { low: 0, high: 2 ** 40 }, cursor: 0, otherCursor: 5, base: 7,
   selection: { kind: 'range', from: 3, to: 8 }, of: 'growth',
   filter: { text: '/a&b=ü#/', category: 'kv cache', stack: 1, forward_stack: 9, key: 4294967295, stream: '0x7', thread: 'main (1)', min_size: 0, max_size: 5 },
-  flame: { inverted: true, folded: false, icicle: false, focus: 99, search: 'x y', compare: true },
+  flame: { inverted: true, folded: false, icicle: false, focus: 99, search: 'x y', compare: true, byCategory: true },
   table: { by: 'file', sort: 'name', descending: false },
   breakdown: { open: true, of: 'cursor', by: 'line', folded: false, sort: 'growth', descending: false },
   lanes: { align: 'clock', order: ['1.0', '0.2', '2'], pinned: ['0.2'], toggled: ['0.0', '3.1'] }, lanesRange: { from: 0, to: 2.5e9 }, lanesCursor: { event: 0, position: 1.5 },
+  notes: [{ file: 1, event: 7, ns: 70, text: 'why? a=b&c #1 ü' }],
 };
 
 describe('the address', () => {

@@ -6,7 +6,7 @@ import { useId } from 'preact/hooks';
 import { formatByteTicks } from '../base/format_bytes';
 import { byteTicks } from '../base/ticks';
 
-export const CHART = { width: 760, height: 240, left: 74, right: 12, top: 10, bottom: 30 } as const;
+export const CHART = { width: 760, height: 240, left: 86, right: 12, top: 10, bottom: 30 } as const;
 
 export interface ChartScale {
   readonly x: (position: number) => number;

@@ -1,8 +1,8 @@
-// Layers of bytes over time, stacked, with a line above them.
+// Layers of bytes over time, stacked, and lines or points over them.
 
 import { formatBytes } from '../base/format_bytes';
 import { cssColor, type Hue } from '../render/palette';
-import { ChartFrame, ChartKey, chartScale } from './chart_frame';
+import { ChartFrame, ChartKey, chartScale, type ChartScale } from './chart_frame';
 
 export interface Layer {
   readonly name: string;
@@ -10,14 +10,26 @@ export interface Layer {
   readonly values: readonly number[]; // bytes, at each moment
 }
 
+/** What is drawn over the layers, on the same scale. */
+export interface Line {
+  readonly name: string;
+  readonly values: ArrayLike<number>; // bytes, at each moment; NaN: not known
+  readonly isSampled: boolean; // drawn as points, because nothing is known between two of them
+}
+
 interface LayersChartProps {
   readonly title: string;
   readonly layers: readonly Layer[]; // from the bottom up, all of the same length
+  readonly lines?: readonly Line[];
   readonly moments: readonly string[]; // in words
   readonly axis: string;
 }
 
 const TICKS = 6;
+const SAMPLE_OF_LINE = {
+  points: { width: '5px', height: '5px', border: '0', borderRadius: '0', background: 'var(--fg)' },
+  line: { height: '2px', border: '0', borderRadius: '0', background: 'var(--fg)' },
+} as const;
 
 /** Returns the outline of each layer from the bottom up: its lower and its upper edge. */
 export function edgesOf(layers: readonly Layer[]): (readonly [lower: readonly number[], upper: readonly number[]])[] {
@@ -30,12 +42,12 @@ export function edgesOf(layers: readonly Layer[]): (readonly [lower: readonly nu
   });
 }
 
-export function LayersChart({ title, layers, moments, axis }: LayersChartProps) {
+export function LayersChart({ title, layers, lines = [], moments, axis }: LayersChartProps) {
   const shown = layers.filter((layer) => layer.values.some((value) => value > 0));
   const count = moments.length;
   if (shown.length === 0 || count < 2) return null;
   const edges = edgesOf(shown);
-  const most = Math.max(...edges.at(-1)![1]);
+  const most = Math.max(...edges.at(-1)![1], ...lines.flatMap(({ values }) => knownOf(values).map(([, value]) => value)));
   const y = [0, most * 1.06] as const;
   const scale = chartScale([0, count - 1], y);
   const every = Math.max(1, Math.round(count / TICKS));
@@ -56,10 +68,34 @@ export function LayersChart({ title, layers, moments, axis }: LayersChartProps) 
             <title>{shown[i]!.name}</title>
           </path>
         ))}
+        {lines.map(({ name, values, isSampled }) => (
+          <path key={name} class={isSampled ? 'chart-points' : 'chart-over'} d={lineOf(values, isSampled, scale)}>
+            <title>{name}</title>
+          </path>
+        ))}
       </ChartFrame>
-      <ChartKey entries={shown.map((layer) => ({ name: `${layer.name}, at most ${formatBytes(Math.max(...layer.values))}`, style: { background: cssColor(layer.hue) } }))} />
+      <ChartKey
+        entries={[
+          ...shown.map((layer) => ({ name: `${layer.name}, at most ${formatBytes(Math.max(...layer.values))}`, style: { background: cssColor(layer.hue) } })),
+          ...lines.map(({ name, isSampled }) => ({ name, style: SAMPLE_OF_LINE[isSampled ? 'points' : 'line'] })),
+        ]}
+      />
     </figure>
   );
+}
+
+function knownOf(values: ArrayLike<number>): (readonly [moment: number, bytes: number])[] {
+  return Array.from(values, (value, i) => [i, value] as const).filter(([, value]) => !Number.isNaN(value));
+}
+
+/** Returns the path of a line, interrupted by what is not known; of points, a dot for each. */
+function lineOf(values: ArrayLike<number>, isSampled: boolean, { x, y }: ChartScale): string {
+  return knownOf(values)
+    .map(([i, value]) => {
+      const begins = isSampled || i === 0 || Number.isNaN(values[i - 1]!);
+      return `${begins ? 'M' : 'L'}${round(x(i))} ${round(y(value))}${isSampled ? 'h0' : ''}`;
+    })
+    .join('');
 }
 
 function round(value: number): number {

@@ -8,6 +8,13 @@ export interface Weight {
   blocks: number;
 }
 
+/** What one category has of a stack. */
+export interface StackWeight extends Weight {
+  readonly stack: number;
+  readonly forward: number; // 0 outside of backward passes
+  readonly category: number;
+}
+
 export interface TreeStyle {
   readonly inverted: boolean;
   readonly folded: boolean;
@@ -22,6 +29,7 @@ export class FlameTreeBuilder {
   private readonly bytes: number[] = [];
   private readonly blocks: number[] = [];
   private readonly before: number[] = [];
+  private readonly byCategory: Map<number, number>[] = []; // bytes of each node; empty in a comparison
   private readonly names: string[] = [];
   private readonly nameIndex = new Map<string, number>();
   private readonly children: Map<number, number>[] = [];
@@ -31,50 +39,55 @@ export class FlameTreeBuilder {
   }
 
   /** Adds the weight of a stack to all nodes of its path. `forward`: 0 outside of backward passes. */
-  addStack(stacks: StackTable, stack: number, forward: number, weight: Weight, isBefore: boolean): void {
+  addStack(stacks: StackTable, { stack, forward, category, ...weight }: StackWeight, isBefore: boolean): void {
     const calls = callsOf(stacks, stack, this.style);
     const caller = forward === 0 ? [] : callsOf(stacks, forward, this.style);
     const path = caller.length === 0 ? calls : [...calls, BACKWARD_PASS, ...caller];
-    this.add(this.style.inverted ? path : [...path].reverse(), weight, isBefore);
+    this.add(this.style.inverted ? path : [...path].reverse(), category, weight, isBefore);
   }
 
   /** Adds what is not in the file below the root, under a name that says so. */
   addAbsent(weight: Weight, isBefore: boolean): void {
     if (weight.bytes === 0 && weight.blocks === 0) return;
-    this.count(0, weight, isBefore);
-    this.count(this.node(0, 'left out of this file\t\tfolded', false), weight, isBefore);
+    this.count(0, UNKNOWN, weight, isBefore);
+    this.count(this.node(0, 'left out of this file\t\tfolded', false), UNKNOWN, weight, isBefore);
   }
 
   build(): FlameTree {
+    const most = this.byCategory.map(largest);
     return {
       parent: Uint32Array.from(this.parent),
       bytes: Float64Array.from(this.bytes),
       blocks: Float64Array.from(this.blocks),
       before: this.style.compares ? Float64Array.from(this.before) : new Float64Array(0),
+      category: Uint8Array.from(most, ([category]) => category),
+      category_bytes: Float64Array.from(most, ([, bytes]) => bytes),
       name: Uint32Array.from(this.name),
       names: this.names,
       total: this.bytes[0]!,
     };
   }
 
-  private add(path: readonly Frame[], weight: Weight, isBefore: boolean): void {
+  private add(path: readonly Frame[], category: number, weight: Weight, isBefore: boolean): void {
     let node = 0;
-    this.count(node, weight, isBefore);
+    this.count(node, category, weight, isBefore);
     for (const frame of path) {
       const place = this.style.withLines ? placeOfFrame(frame) : fileName(frame.file);
       node = this.node(node, `${withoutTabs(frame.function)}\t${withoutTabs(place)}\t${frame.kind}`, false);
-      this.count(node, weight, isBefore);
+      this.count(node, category, weight, isBefore);
     }
-    if (path.length === 0) this.count(this.node(0, 'unknown\t\tfolded', false), weight, isBefore);
+    if (path.length === 0) this.count(this.node(0, 'unknown\t\tfolded', false), category, weight, isBefore);
   }
 
-  private count(node: number, weight: Weight, isBefore: boolean): void {
+  private count(node: number, category: number, weight: Weight, isBefore: boolean): void {
     if (isBefore) {
       this.before[node]! += weight.bytes;
       return;
     }
     this.bytes[node]! += weight.bytes;
     this.blocks[node]! += weight.blocks;
+    const categories = this.byCategory[node];
+    categories?.set(category, (categories.get(category) ?? 0) + weight.bytes);
   }
 
   private node(parent: number, name: string, isRoot: boolean): number {
@@ -91,10 +104,20 @@ export class FlameTreeBuilder {
     this.bytes.push(0);
     this.blocks.push(0);
     this.before.push(0);
+    if (!this.style.compares) this.byCategory.push(new Map());
     this.children.push(new Map());
     if (!isRoot) this.children[parent]!.set(index, node);
     return node;
   }
+}
+
+const UNKNOWN = 0; // category
+
+/** Returns the category with most bytes, of several the first one. */
+function largest(byCategory: ReadonlyMap<number, number>): readonly [category: number, bytes: number] {
+  let most: readonly [number, number] = [UNKNOWN, 0];
+  for (const each of byCategory) if (each[1] > most[1] || (each[1] === most[1] && each[0] < most[0])) most = each;
+  return most;
 }
 
 // A name consists of three fields separated by tabs.

@@ -33,6 +33,10 @@ export interface FlameTree {
   readonly bytes: Float64Array; // includes everything below the node; may be negative (growth, compare)
   readonly blocks: Float64Array;
   readonly before: Float64Array; // compare: bytes in the other file or moment; otherwise empty
+  // Index into FileMeta.categories: the category that has most of a node's bytes, and how many it
+  // has; empty in a comparison.
+  readonly category: Uint8Array;
+  readonly category_bytes: Float64Array;
   readonly name: Uint32Array; // index into names
   readonly names: readonly string[]; // 'function\tfile:line\tkind'
   readonly total: number;

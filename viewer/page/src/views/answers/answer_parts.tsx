@@ -1,10 +1,13 @@
 // The parts of an answer's page: what is known of each cause beside charts, notes, and tables whose
 // numbers are links.
 
-import type { ComponentChildren } from 'preact';
+import { Fragment, type ComponentChildren } from 'preact';
+import { fileOf } from '../../state/scope';
 import { LayersChart } from '../../widgets/layers_chart';
 import { StackedBar } from '../../widgets/stacked_bar';
 import { TrendChart } from '../../widgets/trend_chart';
+import type { ViewProps } from '../view';
+import { MemoryChart } from './memory_chart';
 import type { Card, Cell, Chart, Link, Page, Section } from './page';
 
 /** How links of a page are followed: in this page, or by their address in another tab. */
@@ -39,9 +42,12 @@ export function LinkTo({ link, links, title = '', children }: LinkToProps) {
 }
 
 function Value({ cell, links }: { readonly cell: Cell; readonly links: Links }) {
+  // Settings are long words, which may be broken after their names.
+  const [first, ...more] = cell.text.split(/(?<==)/);
   return (
     <LinkTo link={cell.link} links={links} title={cell.title}>
-      {cell.text}
+      {first}
+      {more.map((part, i) => <Fragment key={i}><wbr />{part}</Fragment>)}
     </LinkTo>
   );
 }
@@ -62,48 +68,73 @@ export function Facts({ facts, links }: { readonly facts: Page['facts']; readonl
   );
 }
 
-/** Shows what follows the headline of an answer or a comparison. */
-export function PageBody({ page, links }: { readonly page: Page; readonly links: Links }) {
+interface PageBodyProps {
+  readonly page: Page;
+  readonly links: Links;
+  readonly view: Pick<ViewProps, 'state' | 'source'>; // charts may show what the answer does not contain
+  readonly lead?: ComponentChildren; // above the charts
+}
+
+/**
+ * Shows what follows the headline of an answer or a comparison: notes, charts with rows and causes
+ * beside them, and further rows, in two columns if there is room.
+ */
+export function PageBody({ page, links, view, lead }: PageBodyProps) {
+  const { notes, charts, cards, sections } = page;
+  const tables = (place: Section['place']): ComponentChildren[] =>
+    sections.filter((section) => section.place === place).map((section) => <SectionTable key={section.title} section={section} links={links} />);
+  const [under, beside] = [tables('under'), tables('beside')];
   return (
     <>
-      {page.notes.length > 0 && (
-        <ul class="notes">
-          {page.notes.map((note) => (
-            <li key={note}>{note}</li>
-          ))}
-        </ul>
-      )}
-      {page.charts.length + page.cards.length > 0 && (
-        <div class="causes">
-          {page.charts.length > 0 && (
-            <div class="charts">
-              {page.charts.map((chart, i) => (
-                <ChartOf key={i} chart={chart} links={links} />
-              ))}
-            </div>
-          )}
-          {page.cards.length > 0 && (
-            <div class="cards">
-              {page.cards.map((card) => (
-                <CauseCard key={card.title.text} card={card} links={links} />
-              ))}
-            </div>
-          )}
-        </div>
-      )}
-      {page.sections.map((section) => (
-        <SectionTable key={section.title} section={section} links={links} />
-      ))}
+      <Notes notes={notes} />
+      <div class="answer-body">
+        {(charts.length + under.length > 0 || lead !== undefined) && (
+          <div class="answer-column">
+            {lead}
+            {charts.map((chart, i) => (
+              <ChartOf key={i} chart={chart} links={links} view={view} />
+            ))}
+            {under}
+          </div>
+        )}
+        {beside.length + cards.length > 0 && (
+          <div class="answer-column">
+            {cards.map((card) => (
+              <CauseCard key={card.title.text} card={card} links={links} />
+            ))}
+            {beside}
+          </div>
+        )}
+        {tables(undefined)}
+        {tables('wide')}
+      </div>
     </>
   );
 }
 
-function ChartOf({ chart, links }: { readonly chart: Chart; readonly links: Links }) {
+export function Notes({ notes }: { readonly notes: readonly string[] }) {
+  if (notes.length === 0) return null;
+  return (
+    <ul class="notes">
+      {notes.map((note) => (
+        <li key={note}>{note}</li>
+      ))}
+    </ul>
+  );
+}
+
+function ChartOf({ chart, links, view }: { readonly chart: Chart; readonly links: Links; readonly view: PageBodyProps['view'] }) {
   switch (chart.kind) {
     case 'trend':
       return <ChartBox title={chart.trend.title}><TrendChart trend={chart.trend} /></ChartBox>;
     case 'layers':
       return <ChartBox title={chart.title}><LayersChart title={chart.title} layers={chart.layers} moments={chart.moments} axis="time" /></ChartBox>;
+    case 'memory': {
+      const file = fileOf(view.state);
+      const lanes = file?.lanes.filter(({ device }) => device === chart.device) ?? [];
+      const lane = lanes.find(({ heap }) => heap === 'pytorch') ?? lanes[0];
+      return file === null || lane === undefined ? null : <ChartBox title={chart.title}><MemoryChart {...view} title={chart.title} file={file} lane={lane} withDriver /></ChartBox>;
+    }
     case 'bar':
       return (
         <ChartBox title={chart.title}>
@@ -145,7 +176,7 @@ function CauseCard({ card, links }: { readonly card: Card; readonly links: Links
 
 export function SectionTable({ section, links }: { readonly section: Section; readonly links: Links }) {
   return (
-    <section class="answer-section" aria-label={section.title}>
+    <section class={section.place === 'wide' ? 'answer-section wide' : 'answer-section'} aria-label={section.title}>
       <h3>{section.title}</h3>
       {section.note !== '' && <p class="muted">{section.note}</p>}
       <div class="scroll-x" tabIndex={0} role="group" aria-label={`${section.title}: table`}>

@@ -45,7 +45,7 @@ function makeView({ name, title, waiting, make }: AnswerKind): View {
         <Unfiltered state={state} store={props.store} words={WHOLE_RECORDING} />
         {!isReady && <Loading what={`The recording is still being read: ${progress.what}`} />}
         <Answered asked={asked} what={waiting}>
-          {(answer) => <AnswerPage answer={answer} mood={findingOf(answer, fileOf(state))?.mood ?? 'calm'} page={make(new Json(answer.json), state)} links={linksOf(props)} />}
+          {(answer) => <AnswerPage answer={answer} mood={findingOf(answer, fileOf(state))?.mood ?? 'calm'} page={make(new Json(answer.json), state)} links={linksOf(props)} view={props} />}
         </Answered>
       </section>
     );
@@ -53,13 +53,21 @@ function makeView({ name, title, waiting, make }: AnswerKind): View {
   return { title, component: AnswerView };
 }
 
-function AnswerPage({ answer, mood, page, links }: { readonly answer: Answer; readonly mood: Mood; readonly page: Page; readonly links: Links }) {
+interface AnswerPageProps {
+  readonly answer: Answer;
+  readonly mood: Mood;
+  readonly page: Page;
+  readonly links: Links;
+  readonly view: Pick<ViewProps, 'state' | 'source'>;
+}
+
+function AnswerPage({ answer, mood, page, links, view }: AnswerPageProps) {
   return (
     <article class={`answer ${mood}`}>
       <h2>{answer.headline}</h2>
       {page.progress !== null && <HowFar {...page.progress} />}
       <Facts facts={page.facts} links={links} />
-      <PageBody page={page} links={links} />
+      <PageBody page={page} links={links} view={view} />
       <details>
         <summary>As the program prints it</summary>
         <pre tabIndex={0}>{answer.text}</pre>

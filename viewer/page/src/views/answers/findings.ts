@@ -35,7 +35,7 @@ type Judgement = Omit<Finding, 'name' | 'view' | 'sentence'>;
 const CALM: Judgement = { mood: 'calm', count: 0, fix: '', moment: null };
 
 /** What a finding needs to know of the recording. */
-export type JudgedFile = Pick<FileMeta, 'end_ns' | 'lanes'>;
+export type JudgedFile = Pick<FileMeta, 'end_ns' | 'lanes' | 'steps' | 'ooms'>;
 
 /** Returns null for an answer that judges nothing. */
 export function findingOf(answer: Answer, file: JudgedFile | null): Finding | null {
@@ -78,7 +78,7 @@ function actionWords(action: Json | undefined): string {
   return `${action.text('do')} (${effect}${suffices})`;
 }
 
-function judgeLeaks(json: Json, { end_ns }: JudgedFile): Judgement {
+function judgeLeaks(json: Json, file: JudgedFile): Judgement {
   const suspects = json.list('suspects');
   const [first] = suspects;
   if (first === undefined) {
@@ -91,8 +91,14 @@ function judgeLeaks(json: Json, { end_ns }: JudgedFile): Judgement {
     mood: leaks > 0 ? 'bad' : 'unsure',
     count: leaks,
     fix: first.text('fix'),
-    moment: link === null ? null : { ...link, t_ns: end_ns, steps: STEPS_OF_LEAK },
+    moment: link === null ? null : { ...link, t_ns: lastHeld(file), steps: STEPS_OF_LEAK },
   };
+}
+
+/** Returns when all of a leak is still held: a program that ends frees it after its last step. */
+function lastHeld({ steps, ooms, end_ns: end }: JudgedFile): number {
+  const last = steps.end_ns.at(-1);
+  return last === undefined || ooms.some(({ ns }) => ns > last) ? end : last;
 }
 
 function judgeFragmentation(json: Json, file: JudgedFile): Judgement {

@@ -1,16 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { Answer, AnswerName, LaneMeta } from '../../data/protocol';
-import { findingOf, type Finding } from './findings';
+import { findingOf, type Finding, type JudgedFile } from './findings';
 
 const END_NS = 22_500_000_000;
-const FILE = { end_ns: END_NS, lanes: [{ lane: 0, device: 0, heap: 'pytorch', capacity_bytes: 5000 } as LaneMeta] };
+const NO_STEPS = { source: '', inferred: false, begin: [], end: [], begin_ns: [], end_ns: [] };
+const FILE = { end_ns: END_NS, steps: NO_STEPS, ooms: [], lanes: [{ lane: 0, device: 0, heap: 'pytorch', capacity_bytes: 5000 } as LaneMeta] };
 
 function answer(name: AnswerName, json: unknown): Answer {
   return { name, headline: `the headline of ${name}`, text: '', json };
 }
-function judged(name: AnswerName, json: unknown): Finding {
-  return findingOf(answer(name, json), FILE)!;
+function judged(name: AnswerName, json: unknown, file: JudgedFile = FILE): Finding {
+  return findingOf(answer(name, json), file)!;
 }
 function fixture(name: string): unknown {
   return JSON.parse(readFileSync(new URL(`./fixtures/${name}.json`, import.meta.url), 'utf8')) as unknown;
@@ -35,6 +36,13 @@ it('a leak is bad and leads to its blocks in the last steps, in a colour of thei
   expect(finding).toMatchObject({ mood: 'bad', count: 1 });
   expect(finding.fix).toMatch(/^find what keeps it/);
   expect(finding.moment).toMatchObject({ view: 'timeline', stack: 25, colorBy: 'stack', t_ns: END_NS, steps: 10 });
+});
+
+it('a leak is shown at the end of the last step, because a program that ends frees it, unless it failed later', () => {
+  const steps = { source: 'marks', inferred: false, begin: [0, 5], end: [5, 9], begin_ns: [0, 1e9], end_ns: [1e9, 2e9] };
+  const failed = [{ event: 12, ns: 3e9, name: '', device: 0, requested: 1, stack: 0 }];
+  expect(judged('leaks', fixture('leaks'), { ...FILE, steps }).moment!.t_ns).toBe(2e9);
+  expect(judged('leaks', fixture('leaks'), { ...FILE, steps, ooms: failed }).moment!.t_ns).toBe(END_NS);
 });
 
 it('a possible leak, too few steps and a rising minimum leave it open', () => {

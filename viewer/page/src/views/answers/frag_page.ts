@@ -93,6 +93,7 @@ function splitRows(device: Json): Section {
   return {
     title: `${deviceName(device.numberOrNull('device'))}: ${bytes(free).text} of ${bytes(device.number('reserved_bytes')).text} reserved are free`,
     note: `At ${device.text('at')} (${formatDuration(at.t_ns ?? 0)}): ${formatBytes(device.number('allocated_bytes'))} live in ${plural(device.list('segments').length, 'segment')}; the largest free piece is ${bytes(device.number('largest_free_bytes')).text}${stream === null ? '' : `; seen from stream 0x${stream.toString(16)}`}.`,
+    place: 'beside',
     columns: [named('Free memory'), numbers('Bytes'), numbers('Share'), named('Reclaimable')],
     rows: [
       ...CAUSES.filter((cause) => amountOf(cause) > 0)
@@ -108,6 +109,7 @@ function pinRows(device: Json): Section {
   return {
     title: 'Blocks that keep free memory from being released',
     note: '',
+    place: 'wide',
     columns: [named('Stack'), numbers('Pinned'), numbers('Their size'), numbers('Blocks'), numbers('Oldest allocated at'), named('Source')],
     rows: device.list('pins').map((pin) => {
       const link = pinLink(pin, at);
@@ -131,6 +133,7 @@ function segmentRows(device: Json): Section {
   return {
     title: 'Segments with the most free memory',
     note: left > 0 ? `${plural(left, 'more segment')} with less.` : '',
+    place: 'wide',
     columns: [named('Segment'), numbers('Size'), numbers('Live'), numbers('Free'), numbers('Largest free piece'), named('Pool')],
     rows: most.map((segment) => [
       text(`0x${segment.number('address').toString(16)}`, at),

@@ -14,7 +14,7 @@ export function ledgerPage(json: Json): Page {
   return {
     ...EMPTY_PAGE,
     notes: [...devices.flatMap(notCounted), ...json.texts('lacks')],
-    charts: devices.map(deviceBar),
+    charts: [...devices.map(deviceBar), ...devices.map(memoryChart)],
     sections: devices.map(deviceRows),
   };
 }
@@ -76,6 +76,11 @@ function deviceBar(device: Json): Chart {
   };
 }
 
+function memoryChart(device: Json): Chart {
+  const index = device.numberOrNull('device');
+  return { kind: 'memory', title: `${deviceName(index)} over time`, device: index };
+}
+
 function detailOf(row: Json): string {
   const count = row.number('count');
   const isLive = row.text('name') === 'live blocks';
@@ -107,6 +112,7 @@ function deviceRows(device: Json): Section {
   return {
     title: `${deviceName(device.numberOrNull('device'))}: ${bytes(used).text} in use`,
     note: `${momentWords(device)}${readingWords(device)}.`,
+    place: 'beside',
     columns: [named('What'), numbers('Bytes'), numbers('Share'), named('Known by'), named('Details')],
     rows: [
       ...rows('reserved'),

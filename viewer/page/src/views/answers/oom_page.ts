@@ -167,6 +167,7 @@ function whereItWas(json: Json, at: Link): Section {
   const restName = evidence.numberOrNull('driver_free_bytes') === null ? 'unknown' : 'unexplained';
   return {
     title: 'Where the memory was',
+    place: 'beside',
     note: `The largest free piece that the request could have used: ${bytes(evidence.number('largest_free_bytes')).text}.`,
     columns: [named('What'), numbers('Bytes'), numbers('Share')],
     rows: [
@@ -180,6 +181,7 @@ function whereItWas(json: Json, at: Link): Section {
 function byCategory(json: Json, at: Link): Section {
   return {
     title: 'What was live, by category',
+    place: 'beside',
     note: '',
     columns: [named('Category'), numbers('Bytes'), numbers('Blocks'), named('Confidence')],
     rows: json
@@ -196,6 +198,7 @@ function byCategory(json: Json, at: Link): Section {
 function byStack(json: Json, at: Link): Section {
   return {
     title: 'What was live, by stack',
+    place: 'wide',
     note: '',
     columns: [named('Stack'), numbers('Bytes'), numbers('Blocks'), named('Category')],
     rows: json
@@ -216,6 +219,7 @@ function byStack(json: Json, at: Link): Section {
 function advice(title: string, rows: readonly Json[]): Section {
   return {
     title,
+    place: 'under',
     note: '',
     columns: [named('Action'), numbers('Frees'), named('Enough alone'), named('Why')],
     rows: rows.map((row) => [

@@ -12,7 +12,7 @@ export interface Page {
   readonly facts: readonly (readonly [string, Cell])[]; // beside the headline
   readonly notes: readonly string[];
   readonly charts: readonly Chart[];
-  readonly cards: readonly Card[]; // beside the first chart
+  readonly cards: readonly Card[]; // beside the charts
   readonly sections: readonly Section[];
   readonly progress: { readonly have: number; readonly need: number; readonly what: string } | null;
 }
@@ -22,6 +22,7 @@ export const EMPTY_PAGE: Page = { facts: [], notes: [], charts: [], cards: [], s
 export type Chart =
   | { readonly kind: 'trend'; readonly trend: Trend }
   | { readonly kind: 'bar'; readonly title: string; readonly parts: readonly LinkedPart[]; readonly marks: readonly BarMark[] }
+  | { readonly kind: 'memory'; readonly title: string; readonly device: number | null }
   | { readonly kind: 'layers'; readonly title: string; readonly layers: readonly Layer[]; readonly moments: readonly string[] };
 
 export interface LinkedPart extends BarPart {
@@ -36,6 +37,8 @@ export interface Card {
 
 export interface Section {
   readonly title: string;
+  /** Under or beside the charts, or as wide as the page. By default two sections are side by side. */
+  readonly place?: 'under' | 'beside' | 'wide';
   readonly note: string;
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly Cell[])[];

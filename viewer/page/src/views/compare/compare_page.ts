@@ -47,6 +47,7 @@ function deviceRows(device: Json, test: RowTest | null): Section {
       `${device.number('gone_stacks')} gone`,
       `${device.number('moved_stacks')} with moved lines`,
     ].join(', '),
+    place: 'beside',
     columns: [numbers('Change'), numbers('Base'), numbers('New'), numbers('Blocks'), named('Category'), named('Stack')],
     rows: [
       ...device.list('rows').filter(test ?? (() => true)).map((row) => stackRow(device, row)),

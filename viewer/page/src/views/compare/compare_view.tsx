@@ -14,7 +14,7 @@ import { Choice } from '../../widgets/choice';
 import { Answered, Empty } from '../../widgets/states';
 import { Unfiltered } from '../../widgets/unfiltered';
 import { keyOf, useQuestion } from '../../widgets/use_question';
-import { PageBody, type Links } from '../answers/answer_parts';
+import { Notes, PageBody, type Links } from '../answers/answer_parts';
 import { follow, hrefOf } from '../answers/follow';
 import type { View, ViewProps } from '../view';
 import { align, pairWords, resample } from './alignment';
@@ -137,16 +137,23 @@ function Compared({ both, file, other, ...props }: ComparedProps) {
     <article class={`answer ${isGrowth(json) ? 'bad' : 'calm'}`}>
       <h2>{compare.headline}</h2>
       <Unfiltered state={props.state} store={props.store} words={filterWords(filter)} />
-      {curves !== null && (
-        <CompareChart
-          curves={curves}
-          names={[file.name, other.name]}
-          note={isFiltering(filter) ? 'all memory, regardless of the filter' : ''}
-          alignment={alignment}
-          wordsOf={(position) => positionWords(compare, [file, other], position)}
-        />
-      )}
-      <PageBody page={page} links={links} />
+      <PageBody
+        page={{ ...page, notes: [] }} links={links} view={props}
+        lead={
+          <>
+            {curves !== null && (
+              <CompareChart
+                curves={curves}
+                names={[file.name, other.name]}
+                note={isFiltering(filter) ? 'all memory, regardless of the filter' : ''}
+                alignment={alignment}
+                wordsOf={(position) => positionWords(compare, [file, other], position)}
+              />
+            )}
+            <Notes notes={page.notes} />
+          </>
+        }
+      />
     </article>
   );
 }

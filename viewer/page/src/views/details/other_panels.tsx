@@ -4,6 +4,7 @@ import { urgent } from '../../base/activity';
 import { formatBytes, formatCount, formatDelta, formatExactBytes } from '../../base/format_bytes';
 import { formatDuration, formatMoment } from '../../base/format_time';
 import { NO_ROW, type FileMeta } from '../../data/protocol';
+import { withNote } from '../../state/notes';
 import { fileOf } from '../../state/scope';
 import { Answered } from '../../widgets/states';
 import { keyOf, useQuestion } from '../../widgets/use_question';
@@ -70,6 +71,7 @@ export function InstantPanel({ event, ...props }: ViewProps & { readonly event: 
                 ...(segments.reserved_bytes > 0 ? [['reserved', formatBytes(segments.reserved_bytes)] as const, ['largest hole', formatBytes(segments.largest_hole)] as const] : []),
               ]}
             />
+            {file.live === undefined && <NoteField key={event} event={event} ns={segments.ns} state={state} store={store} />}
             {segments.row !== NO_ROW && (
               <button type="button" onClick={() => store.update({ selection: { kind: 'block', row: segments.row } })}>The block of this event</button>
             )}
@@ -78,6 +80,26 @@ export function InstantPanel({ event, ...props }: ViewProps & { readonly event: 
       </Answered>
       {oom !== undefined && oom.stack > 0 && <OomStack {...props} stack={oom.stack} />}
     </article>
+  );
+}
+
+interface NoteFieldProps extends Pick<ViewProps, 'state' | 'store'> {
+  readonly event: number;
+  readonly ns: number;
+}
+
+function NoteField({ event, ns, state, store }: NoteFieldProps) {
+  const { file } = state;
+  const written = state.notes.find((note) => note.file === file && note.event === event)?.text ?? '';
+  return (
+    <p class="details-note">
+      <label>
+        Note <input
+          type="text" maxLength={200} value={written} placeholder="kept in the address of this page"
+          onChange={({ currentTarget }) => store.update((old) => ({ notes: withNote(old.notes, { file, event, ns, text: currentTarget.value }) }))}
+        />
+      </label>
+    </p>
   );
 }
 

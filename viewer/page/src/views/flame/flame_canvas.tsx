@@ -21,6 +21,7 @@ export interface FlameCanvasProps {
   readonly focus: number;
   readonly active: number;
   readonly matches: Matches | null;
+  readonly categories: readonly string[] | null; // to colour by category
   readonly label: string;
   readonly onActive: (node: number) => void;
   readonly onFocus: (node: number) => void;
@@ -39,7 +40,7 @@ export function FlameCanvas(props: FlameCanvasProps) {
       if (wide !== width) setWidth(wide);
       drawFlame(context, wide, layout, rows, props, hovered);
     },
-    [layout, active, icicle, props.matches, props.isGrowth, hovered],
+    [layout, active, icicle, props.matches, props.isGrowth, props.categories, hovered],
   );
 
   const nodeAt = (event: MouseEvent): number => {
@@ -71,7 +72,7 @@ export function FlameCanvas(props: FlameCanvasProps) {
           if (node !== MERGED) props.onFocus(node);
         }}
       />
-      {pointed !== null && hovered >= 0 && <FrameTooltip {...pointed} words={describe(tree, hovered, props.isGrowth)} />}
+      {pointed !== null && hovered >= 0 && <FrameTooltip {...pointed} words={describe(tree, hovered, props.isGrowth, props.categories)} />}
     </CanvasTree>
   );
 }
@@ -134,7 +135,7 @@ function drawFlame(
   width: number,
   layout: FlameLayout,
   rows: number,
-  { weighed, isGrowth, icicle, active, matches }: FlameCanvasProps,
+  { weighed, isGrowth, icicle, active, matches, categories }: FlameCanvasProps,
   hovered: number,
 ): void {
   context.font = FONT;
@@ -149,7 +150,7 @@ function drawFlame(
       const wide = Math.max(0.5, (layout.right[i]! - layout.left[i]!) * width - 0.5);
       const dimmed = matches !== null && (node === MERGED || matches.nodes[node] === 0);
       context.globalAlpha = dimmed ? 0.3 : 1;
-      context.fillStyle = node === MERGED ? 'hsl(0 0% 70%)' : frameColor(weighed.tree, node, isGrowth);
+      context.fillStyle = node === MERGED ? 'hsl(0 0% 70%)' : frameColor(weighed.tree, node, isGrowth, categories);
       context.fillRect(left, y, wide, ROW - 1);
       if (node === MERGED) continue;
       if (node === active || node === hovered) outline(context, left, y, wide, node === active);

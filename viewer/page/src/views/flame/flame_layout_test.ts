@@ -12,6 +12,8 @@ function treeOf(nodes: readonly (readonly [number, string, number, number?])[]):
     bytes: Float64Array.from(nodes, (n) => n[2]),
     blocks: new Float64Array(nodes.length),
     before: differs ? Float64Array.from(nodes, (n) => n[3] ?? 0) : new Float64Array(0),
+    category: new Uint8Array(0),
+    category_bytes: new Float64Array(0),
     name: Uint32Array.from(nodes, (n) => names.indexOf(n[1])),
     names,
     total: nodes[0]![2],

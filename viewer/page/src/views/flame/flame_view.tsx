@@ -5,7 +5,8 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { FlameQuery, FlameTree } from '../../data/protocol';
 import { momentKey } from '../../state/live';
-import { scopeOf, scopeWords } from '../../state/scope';
+import { fileOf, scopeOf, scopeWords } from '../../state/scope';
+import { words } from '../../base/words';
 import type { Command } from '../../state/commands';
 import type { FlameOptions } from '../../state/state';
 import { Choice, Toggle } from '../../widgets/choice';
@@ -16,6 +17,7 @@ import { keyOf, useQuestion } from '../../widgets/use_question';
 import { copyText } from '../details/copy';
 import type { View, ViewProps } from '../view';
 import { FlameCanvas } from './flame_canvas';
+import { categoryColor } from './flame_colors';
 import { nodeOfPath, weigh } from './flame_layout';
 import { describe, findMatches, frameName, frameText, matchWords } from './flame_words';
 import { fromShown, otherMoment, otherWords } from './other_moment';
@@ -49,6 +51,7 @@ function FlameView(props: ViewProps) {
         />
         <Toggle label="Inverted: callees first" on={inverted} onToggle={(on) => set({ inverted: on, focus: 0 })} />
         <Toggle label="Fold noise" on={folded} onToggle={(on) => set({ folded: on, focus: 0 })} />
+        <Toggle label="Coloured by category" on={state.flame.byCategory} onToggle={(on) => set({ byCategory: on })} disabled={isDifference || state.of === 'growth'} />
         {(state.meta?.files.length ?? 0) > 1 && (
           <Toggle
             label="Difference to the other file"
@@ -79,6 +82,7 @@ function flameCommands(options: FlameOptions, set: (change: Partial<FlameOptions
     { id: 'flame.invert', title: 'Callees first, or callers', group, hotkeys: ['I'], run: () => set({ inverted: !options.inverted, focus: 0 }) },
     { id: 'flame.root', title: 'Root on top, or at the bottom', group, hotkeys: ['O'], run: () => set({ icicle: !options.icicle }) },
     { id: 'flame.fold', title: 'Fold noise, or show it', group, hotkeys: ['J'], run: () => set({ folded: !options.folded, focus: 0 }) },
+    { id: 'flame.category', title: 'Colour by category, or by kind of frame', group, hotkeys: ['C'], run: () => set({ byCategory: !options.byCategory }) },
     { id: 'flame.whole', title: 'Whole graph', group, hotkeys: ['Shift+O'], run: () => set({ focus: 0 }), enabled: () => options.focus !== 0 },
   ];
 }
@@ -96,6 +100,7 @@ function Flame({ state, store, announce, tree, set }: FlameProps) {
   const [activePath, setActivePath] = useState(0);
   const active = nodeOfPath(weighed, activePath);
   const isGrowth = state.of === 'growth';
+  const categories = state.flame.byCategory && !isGrowth && tree.category.length > 0 ? (fileOf(state)?.categories ?? null) : null;
   if (tree.parent.length <= 1) {
     return (
       <Empty title="No memory here">
@@ -110,6 +115,7 @@ function Flame({ state, store, announce, tree, set }: FlameProps) {
       <p class={search !== '' && matches === null ? 'failed' : 'muted'} role="status">
         {matchWords(tree, search, matches)}
       </p>
+      {categories !== null && <CategoryKey tree={tree} categories={categories} />}
       <div class="scroll">
         <FlameCanvas
           weighed={weighed}
@@ -118,13 +124,14 @@ function Flame({ state, store, announce, tree, set }: FlameProps) {
           focus={focus}
           active={active}
           matches={matches}
+          categories={categories}
           label={`Flame graph: ${describe(tree, 0, isGrowth)}`}
           onActive={(node) => setActivePath(node === 0 ? 0 : weighed.path[node]!)}
           onFocus={(node) => set({ focus: node === 0 ? 0 : weighed.path[node]! })}
         />
       </div>
       <div class="bar flame-active" role="group" aria-label="Frame">
-        <output aria-live="polite">{describe(tree, active, isGrowth)}</output>
+        <output aria-live="polite">{describe(tree, active, isGrowth, categories)}</output>
         <button type="button" disabled={active === focus} onClick={() => set({ focus: weighed.path[active]! })}>
           Zoom to it
         </button>
@@ -143,6 +150,20 @@ function Flame({ state, store, announce, tree, set }: FlameProps) {
         </button>
       </div>
     </>
+  );
+}
+
+function CategoryKey({ tree, categories }: { readonly tree: FlameTree; readonly categories: readonly string[] }) {
+  const shown = [...new Set(tree.category)].flatMap((code) => categories[code] ?? []);
+  return (
+    <p class="legend" aria-label="Colours">
+      {shown.map((name) => (
+        <span key={name} class="swatch-entry">
+          <span class="legend-swatch" aria-hidden="true" style={{ background: categoryColor(name, 1) }} /> {words(name)}
+        </span>
+      ))}
+      <span class="muted">the category with most of a frame's bytes; the smaller its share, the paler</span>
+    </p>
   );
 }
 

@@ -2,6 +2,7 @@
 
 import { formatBytes, formatCount, formatDelta, formatPercent } from '../../base/format_bytes';
 import { plural } from '../../base/plural';
+import { words } from '../../base/words';
 import type { FlameTree } from '../../data/protocol';
 
 export interface FrameName {
@@ -39,11 +40,17 @@ export function frameText(tree: FlameTree, node: number, isGrowth: boolean): str
   return [describe(tree, node, isGrowth), ...callers].join('\n');
 }
 
+function categoryWords({ bytes, category, category_bytes: most }: FlameTree, node: number, categories: readonly string[] | null): string {
+  const name = categories?.[category[node]!];
+  if (name === undefined || !(most[node]! > 0)) return '';
+  return most[node] === bytes[node] ? `, ${words(name)}` : `, ${formatPercent(most[node]!, bytes[node]!)} of it ${words(name)}`;
+}
+
 /**
  * Describes a node in one line: 'Attention.forward (model.py:88): 12 GiB, 41 % of 29.3 GiB, 3
- * blocks'.
+ * blocks'. With the names of the categories, also which one has most of it.
  */
-export function describe(tree: FlameTree, node: number, isGrowth: boolean): string {
+export function describe(tree: FlameTree, node: number, isGrowth: boolean, categories: readonly string[] | null = null): string {
   const bytes = tree.bytes[node]!;
   const label = frameLabel(tree, node);
   if (differs(tree)) {
@@ -52,7 +59,7 @@ export function describe(tree: FlameTree, node: number, isGrowth: boolean): stri
   }
   if (isGrowth) return `${label}: ${amountWords(tree, node, isGrowth)} of ${formatDelta(tree.total)}`;
   const share = node === 0 ? '' : `, ${formatPercent(bytes, tree.total)} of ${formatBytes(tree.total)}`;
-  return `${label}: ${formatBytes(bytes)}${share}, ${plural(tree.blocks[node]!, 'block')}`;
+  return `${label}: ${formatBytes(bytes)}${share}, ${plural(tree.blocks[node]!, 'block')}${categoryWords(tree, node, categories)}`;
 }
 
 /**

@@ -7,6 +7,8 @@ const TREE: FlameTree = {
   bytes: Float64Array.of(4096, 3072, 1024, 1024, 1024),
   blocks: Float64Array.of(4, 3, 1, 1, 1),
   before: new Float64Array(0),
+  category: Uint8Array.of(2, 1, 1, 1, 2),
+  category_bytes: Float64Array.of(2560, 2048, 1024, 1024, 1024),
   name: Uint32Array.of(0, 1, 2, 1, 3),
   names: ['', 'forward\tmodel.py:88\tuser', 'at::matmul\t\tnative', 'main\ttrain.py:3\tuser'],
   total: 4096,
@@ -21,6 +23,12 @@ it('names a frame with its file and line', () => {
 it('shows bytes, share and blocks', () => {
   expect(words(TREE, 1, false)).toBe('forward (model.py:88): 3.00 KiB, 75 % of 4.00 KiB, 3 blocks');
   expect(words(TREE, 0, false)).toBe('all: 4.00 KiB, 4 blocks');
+});
+
+it('shows the category that has most of a frame', () => {
+  const categories = ['unknown', 'parameters', 'optimizer_state'];
+  expect(words(TREE, 1, false, categories)).toBe('forward (model.py:88): 3.00 KiB, 75 % of 4.00 KiB, 3 blocks, 67 % of it parameters');
+  expect(words(TREE, 4, false, categories)).toMatch(/, 1 block, optimizer state$/);
 });
 
 it('shows a change between two moments', () => {

@@ -48,7 +48,7 @@ it('is in another file even if a link made the compared file the one shown', asy
 });
 
 it('makes the difference from the file shown to the other one, as the comparison does', () => {
-  const empty = { parent: Uint32Array.of(0), blocks: Float64Array.of(1), name: Uint32Array.of(0), names: ['all'] };
+  const empty = { parent: Uint32Array.of(0), blocks: Float64Array.of(1), name: Uint32Array.of(0), names: ['all'], category: new Uint8Array(0), category_bytes: new Float64Array(0) };
   const tree = { ...empty, bytes: Float64Array.of(100), before: Float64Array.of(300), total: 100 };
   const difference = fromShown(tree);
   expect([difference.bytes[0], difference.before[0], difference.total]).toEqual([300, 100, 300]);

@@ -2,12 +2,13 @@
 // the steps; what was recorded, and how.
 
 import { formatBytes } from '../../base/format_bytes';
-import { fileOf } from '../../state/scope';
+import { fileOf, laneOf } from '../../state/scope';
 import { scaleOf, StackedBar } from '../../widgets/stacked_bar';
 import { Failed, Loading } from '../../widgets/states';
 import { LinkTo, SectionTable, type Links } from '../answers/answer_parts';
 import { linksOf } from '../answers/answer_view';
 import type { Finding } from '../answers/findings';
+import { MemoryChart } from '../answers/memory_chart';
 import { NO_LINK } from '../answers/page';
 import type { View, ViewProps } from '../view';
 import { overviewOf, type Headroom, type Overview, type Peak } from './overview';
@@ -19,6 +20,7 @@ function OverviewView(props: ViewProps) {
   const { state, answers } = props;
   const file = fileOf(state);
   if (file === null) return null;
+  const lane = laneOf(state);
   const overview = overviewOf(answers, file);
   const links = linksOf(props);
   const progress = state.progress?.files.find((each) => each.file === state.file);
@@ -33,17 +35,25 @@ function OverviewView(props: ViewProps) {
         {isWaiting && <Loading what="Looking for what is wrong…" />}
         <div class="overview-parts">
           <div class="peaks">{overview.peaks.map((peak) => <PeakOf key={peak.title} peak={peak} links={links} />)}</div>
-          <section class="answer-section" aria-label="The run">
-            <h3>The run</h3>
-            <dl class="run-facts">
-              {runFacts(file, answers.of.report?.json).map(([name, value]) => (
-                <div key={name}>
-                  <dt>{name}</dt>
-                  <dd>{value}</dd>
-                </div>
-              ))}
-            </dl>
-          </section>
+          <div class="overview-rest">
+            <section class="answer-section" aria-label="The run">
+              <h3>The run</h3>
+              <dl class="run-facts">
+                {runFacts(file, answers.of.report?.json).map(([name, value]) => (
+                  <div key={name}>
+                    <dt>{name}</dt>
+                    <dd>{value}</dd>
+                  </div>
+                ))}
+              </dl>
+            </section>
+            {lane !== null && (
+              <section class="answer-section" aria-label="Over time">
+                <h3><LinkTo link={NO_LINK} links={links}>{`${lane.label} over time`}</LinkTo></h3>
+                <MemoryChart state={state} source={props.source} title={`${lane.label} over time`} file={file} lane={lane} withDriver={false} />
+              </section>
+            )}
+          </div>
         </div>
       </article>
     </section>

@@ -18,7 +18,7 @@ export function rangeColumns(by: RangeQuery['by'], isMoment: boolean, total: Ran
   const overTime: readonly Column<RangeRow>[] = [
     numeric('byte_seconds', isOwn ? 'Self × s' : 'Bytes × s', (row) => formatByteSeconds(row.byte_seconds), 5.4),
     numeric('allocations', isOwn ? 'Self allocs' : 'Allocs', (row) => formatCount(row.allocations), 3.8),
-    numeric('growth', isOwn ? 'Self growth' : 'Growth', (row) => <span title={formatExactBytes(row.growth)}>{formatDelta(row.growth)}</span>, 5.2),
+    numeric('growth', isOwn ? 'Self growth' : 'Growth', (row) => <span title={formatExactBytes(row.growth)}>{formatDelta(row.growth)}</span>, 5.8),
   ];
   return [
     {

@@ -48,13 +48,16 @@ interface Kinds {
   readonly change: (kind: number) => Partial<Filter> | null;
 }
 
+const FADED = 0.78; // the share of the background
+
 /** A null `passes` means that there is no filter. */
 export function colorItems(tile: BlockTile, { items, quads }: LaidOut, by: ColorBy, file: FileMeta, sites: SiteColors, theme: Theme, passes: Uint8Array | null): Coloring {
   const categories = categoriesOf(file);
   const kinds = kindsOf(tile, by, file, sites, theme.scheme);
   const pale = kinds.colors.length;
   const rest = pale * 2;
-  const restColors = categories.map((name) => (by === 'category' ? mix(SHADES[theme.scheme][hueOfCategory(name)], theme.bg, passes === null ? 0.25 : 0.75) : theme.rest));
+  // Sums have the colours of their blocks: what is drawn as a sum depends on the plot's height.
+  const restColors = categories.map((name) => (by === 'category' ? mix(SHADES[theme.scheme][hueOfCategory(name)], theme.bg, passes === null ? 0 : FADED) : theme.rest));
   const ofItem = new Uint16Array(items);
   const bytes = new Float64Array(kinds.names.length);
   for (let i = 0; i < tile.row.length; ++i) {
@@ -71,7 +74,7 @@ export function colorItems(tile: BlockTile, { items, quads }: LaidOut, by: Color
   const legend = kinds.names
     .map((name, kind) => ({ name, color: kinds.colors[kind]!, bytes: bytes[kind]!, change: kinds.change(kind) }))
     .filter((entry) => entry.bytes > 0 && entry.name !== '');
-  const faded = kinds.colors.map((color) => mix(color, theme.bg, 0.78));
+  const faded = kinds.colors.map((color) => mix(color, theme.bg, FADED));
   return { colors: [...kinds.colors, ...faded, ...restColors], ofItem, legend: by === 'size' || by === 'age' ? legend : legend.sort((a, b) => b.bytes - a.bytes) };
 }
 

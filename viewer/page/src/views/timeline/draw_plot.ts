@@ -3,7 +3,7 @@
 import { formatBytes, formatByteTicks, formatCount } from '../../base/format_bytes';
 import { formatMoment } from '../../base/format_time';
 import { byteTicks, decimalTicks, timeTicks } from '../../base/ticks';
-import { columnAt, midpointOf } from '../../data/columns';
+import { columnAt, isSampledIn, midpointOf } from '../../data/columns';
 import { labelOf } from '../../data/stack_cache';
 import { BLOCK_PENDING, NO_ROW, type Axis, type BlockTile, type CurveTile, type LaneMeta, type PassingCurve, type PredictedCurve, type SampledSeries, type Series, type StackInfo, type Window } from '../../data/protocol';
 import { inkOn, mix } from '../../render/palette';
@@ -54,11 +54,6 @@ function drawPoints(renderer: Renderer, window: Window, { value, ns }: SampledSe
   }
 }
 
-/** Returns whether the last known sample of a column was taken in it. The first column is off screen. */
-export function isSampledIn(ns: Float64Array, column: number): boolean {
-  return !Number.isNaN(ns[column]!) && (column === 0 || ns[column] !== ns[column - 1]);
-}
-
 function highest(values: Float64Array): number {
   let most = 0;
   for (const value of values) if (value > most) most = value; // false for NaN
@@ -73,21 +68,29 @@ export function drawStacked(renderer: Renderer, picture: Picture, batch: Colored
   renderer.quads(batch, view);
   hatchPending(renderer, picture, view, theme);
   if (blocks.query.high < lane.peak_bytes) drawMissing(renderer, blocks.query.high, view, theme);
-  if (lane.capacity_bytes !== null && lane.capacity_bytes < view.high) {
-    const y = yOf(view, lane.capacity_bytes);
-    renderer.line(view.box.left, y, view.box.left + view.box.width, y, theme.warn, [6, 4]);
-    renderer.text(`capacity ${formatBytes(lane.capacity_bytes)}`, view.box.left + 6, y - 8, theme.warn, 'left');
-  }
-  const reserved = curve.series.get('reserved');
-  if (reserved !== undefined) drawReserved(renderer, curve.window, reserved.max, view, theme);
+  drawLimits(renderer, curve, lane.capacity_bytes, view, theme);
 }
 
-// Between the blocks and this line is what is reserved and free.
-function drawReserved(renderer: Renderer, window: Window, reserved: Float64Array, view: Viewport, theme: Theme): void {
-  renderer.stepLine(window.from, window.to, reserved, view, theme.fg, []);
-  const shown = reserved.subarray(columnAt(window, view.from), columnAt(window, view.to) + 1);
-  if (shown.length === 0 || shown.some((bytes) => !(bytes > view.high))) return;
-  renderer.text(`reserved ${formatBytes(highest(shown))}, above`, view.box.left + 6, view.box.top + 8, theme.muted, 'left');
+/**
+ * Draws the lines of what is reserved and of the device's memory; if they are above the picture, it
+ * says so. Between the blocks and the first is what is reserved and free.
+ */
+export function drawLimits(renderer: Renderer, { window, series }: Pick<CurveTile, 'window' | 'series'>, capacity: number | null, view: Viewport, theme: Theme): void {
+  const above: string[] = [];
+  const reserved = series.get('reserved')?.max;
+  if (reserved !== undefined) {
+    renderer.stepLine(window.from, window.to, reserved, view, theme.fg, []);
+    const shown = reserved.subarray(columnAt(window, view.from), columnAt(window, view.to) + 1);
+    if (shown.length > 0 && shown.every((bytes) => bytes > view.high)) above.push(`reserved ${formatBytes(highest(shown))}`);
+  }
+  if (capacity !== null && capacity < view.high) {
+    const y = yOf(view, capacity);
+    renderer.line(view.box.left, y, view.box.left + view.box.width, y, theme.warn, [6, 4]);
+    renderer.text(`capacity ${formatBytes(capacity)}`, view.box.left + 6, y - 8, theme.warn, 'left');
+  } else if (capacity !== null) {
+    above.push(`capacity ${formatBytes(capacity)}`);
+  }
+  if (above.length > 0) renderer.text(`${above.join(' and ')}, above`, view.box.left + 6, view.box.top + 8, theme.muted, 'left');
 }
 
 const PREDICTED_DASH = [6, 3];

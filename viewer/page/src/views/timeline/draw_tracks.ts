@@ -6,22 +6,24 @@ import { inkOn, mix, SHADES } from '../../render/palette';
 import { isInside, positionAt, xOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
 import type { Theme } from '../../render/theme';
 import { positionOnAxis } from '../../state/navigator';
+import type { Note } from '../../state/notes';
 import type { Areas } from './areas';
 
 export interface Instant extends InstantMeta {
-  readonly kind: 'oom' | 'retry' | 'mark' | 'snapshot' | 'loss';
+  readonly kind: 'oom' | 'retry' | 'mark' | 'snapshot' | 'loss' | 'note';
   readonly position: number;
 }
 
+const MOST_OF_NOTE = 160; // px; the tooltip has all of it
 const MARK_GAP = 24; // px; marks draw lines through the plot only if they are at least this far apart on average
-const KIND_WORDS: Readonly<Record<Instant['kind'], string>> = { oom: 'OOM', retry: 'retry', mark: 'mark', snapshot: 'snapshot', loss: 'events lost' };
+const KIND_WORDS: Readonly<Record<Instant['kind'], string>> = { oom: 'OOM', retry: 'retry', mark: 'mark', snapshot: 'snapshot', loss: 'events lost', note: 'note' };
 
-export function instantsOf(file: FileMeta, axis: Axis): Instant[] {
+export function instantsOf(file: FileMeta, axis: Axis, notes: readonly Note[] = []): Instant[] {
   const placed = (kind: Instant['kind'], instants: readonly InstantMeta[]): Instant[] =>
     instants.map((instant) => ({ ...instant, kind, position: positionOnAxis(file, axis, instant.event, instant.ns) }));
   return [
     ...placed('snapshot', file.snapshots), ...placed('mark', file.marks), ...placed('loss', file.losses),
-    ...placed('retry', file.retries), ...placed('oom', file.ooms),
+    ...placed('retry', file.retries), ...placed('note', notes.map(({ event, ns, text }) => ({ event, ns, name: text }))), ...placed('oom', file.ooms),
   ];
 }
 
@@ -60,13 +62,14 @@ function nearestSpan(spans: readonly SpanMeta[], file: FileMeta, axis: Axis, vie
   }) ?? null;
 }
 
-function stepAt({ steps }: FileMeta, axis: Axis, view: Viewport, x: number): SpanMeta | null {
+function stepAt(file: FileMeta, axis: Axis, view: Viewport, x: number): SpanMeta | null {
+  const steps = stepsOf(file);
   const position = positionAt(view, x);
   const i = axis === 'step' ? Math.floor(position) - 1 : upperBound(axis === 'time' ? steps.begin_ns : steps.begin, position) - 1;
   if (i < 0 || i >= steps.begin.length) return null;
   const [begin, end, beginNs, endNs] = [steps.begin[i]!, steps.end[i]!, steps.begin_ns[i]!, steps.end_ns[i]!];
   if (axis !== 'step' && position >= (axis === 'time' ? endNs : end)) return null;
-  return { name: `step ${i + 1}`, kind: 'step', begin, end, begin_ns: beginNs, end_ns: endNs, depth: 0, thread: 0 };
+  return { name: `step ${i + 1}${i < file.steps.end.length ? '' : ', until an allocation failed'}`, kind: 'step', begin, end, begin_ns: beginNs, end_ns: endNs, depth: 0, thread: 0 };
 }
 
 export function drawTracks(renderer: Renderer, file: FileMeta, axis: Axis, areas: Areas, view: Viewport, theme: Theme): void {
@@ -110,21 +113,35 @@ export function drawInstantSigns(renderer: Renderer, instants: readonly Instant[
     else if (instant.kind === 'snapshot') renderer.outline({ left: x - 4, top: row.top + 4, width: 8, height: 8 }, color, 1.5);
     else renderer.triangle(x, row.top + 8, 5, color);
     // Labels are drawn only if they do not overlap the previous one.
-    if (instant.kind === 'oom' && x > free) {
-      const isLeft = x > row.left + row.width - 36;
-      renderer.text('OOM', x + (isLeft ? -8 : 8), row.top + 8, color, isLeft ? 'right' : 'left');
-      free = x + 36;
+    if ((instant.kind === 'oom' || instant.kind === 'note') && x > free) {
+      const isNote = instant.kind === 'note';
+      const width = isNote ? MOST_OF_NOTE : 36;
+      const isLeft = x > row.left + row.width - width;
+      renderer.text(isNote ? instant.name : 'OOM', x + (isLeft ? -8 : 8), row.top + 8, color, isLeft ? 'right' : 'left', isNote ? width - 12 : undefined);
+      free = x + width;
     }
   }
 }
 
 function colorOf(kind: Instant['kind'], theme: Theme): string {
-  return kind === 'oom' ? theme.warn : kind === 'retry' ? SHADES[theme.scheme].pink : kind === 'loss' ? theme.fg : theme.accent;
+  return kind === 'oom' ? theme.warn : kind === 'retry' ? SHADES[theme.scheme].pink : kind === 'loss' || kind === 'note' ? theme.fg : theme.accent;
+}
+
+/** Returns the steps, and after them the one in which an allocation failed, up to that moment. */
+export function stepsOf({ steps, ooms }: Pick<FileMeta, 'steps' | 'ooms'>): FileMeta['steps'] {
+  const last = steps.end.at(-1);
+  const failed = last === undefined ? undefined : ooms.find(({ event }) => event > last);
+  if (last === undefined || failed === undefined) return steps;
+  return {
+    ...steps,
+    begin: [...steps.begin, last], end: [...steps.end, failed.event],
+    begin_ns: [...steps.begin_ns, steps.end_ns.at(-1)!], end_ns: [...steps.end_ns, failed.ns],
+  };
 }
 
 // Steps alternate in shade. If they are narrow, only every tenth or hundredth is numbered.
 function drawSteps(renderer: Renderer, file: FileMeta, axis: Axis, box: Box, view: Viewport, theme: Theme): void {
-  const { begin, end, begin_ns: beginNs, end_ns: endNs } = file.steps;
+  const { begin, end, begin_ns: beginNs, end_ns: endNs } = stepsOf(file);
   const starts = axis === 'time' ? beginNs : axis === 'event' ? begin : null;
   const first = starts === null ? Math.max(0, Math.floor(view.from) - 1) : Math.max(0, upperBound(starts, view.from) - 1);
   const last = starts === null ? Math.min(begin.length, Math.ceil(view.to)) : lowerBound(starts, view.to);
@@ -133,7 +150,7 @@ function drawSteps(renderer: Renderer, file: FileMeta, axis: Axis, box: Box, vie
   const isNarrow = (last - first) / box.width > 0.5;
   const edges = (i: number): readonly [number, number] => [
     xOf(view, axis === 'step' ? i + 1 : positionOnAxis(file, axis, begin[i]!, beginNs[i]!)),
-    xOf(view, axis === 'step' ? i + 2 : positionOnAxis(file, axis, end[i]!, endNs[i]!)),
+    xOf(view, axis === 'step' && i < file.steps.end.length ? i + 2 : positionOnAxis(file, axis, end[i]!, endNs[i]!)),
   ];
   for (let i = first; i < last && !isNarrow; ++i) {
     const [x0, x1] = edges(i);

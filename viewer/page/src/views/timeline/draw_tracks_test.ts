@@ -6,7 +6,7 @@ import type { Renderer } from '../../render/renderer';
 import type { Theme } from '../../render/theme';
 import { recordedFile } from '../../testing/recordings';
 import { areasOf } from './areas';
-import { drawInstants, drawTracks, type Instant } from './draw_tracks';
+import { drawInstants, drawTracks, instantsOf, stepsOf, type Instant } from './draw_tracks';
 
 const file = await recordedFile();
 const areas = areasOf(file, file.lanes[0]!, 1000, 600);
@@ -31,7 +31,7 @@ function linesOf(instants: readonly Instant[]): number {
 function numbersOf(steps: number, from: number, to: number): number[] {
   const numbers: number[] = [];
   const at = Array.from({ length: steps }, (_, i) => i);
-  const all: FileMeta = { ...file, phases: [], ranges: [], steps: { source: 'marks', inferred: false, begin: at, end: at, begin_ns: at, end_ns: at } };
+  const all: FileMeta = { ...file, phases: [], ranges: [], ooms: [], steps: { source: 'marks', inferred: false, begin: at, end: at, begin_ns: at, end_ns: at } };
   const renderer = rendererWith({
     text: (text) => {
       if (/^\d+$/.test(text)) numbers.push(Number(text));
@@ -64,4 +64,19 @@ it('only every tenth step has a number if they are narrow, and every number is w
 it('a step that is cut at the edge has a number only if that fits', () => {
   expect(numbersOf(120, 99.999, 101.5)).toEqual([100, 101]);
   expect(numbersOf(120, 100.999, 101.5)).toEqual([101]);
+});
+
+it('the step in which an allocation failed ends there', () => {
+  const steps = { source: 'marks', inferred: false, begin: [0, 5], end: [5, 9], begin_ns: [0, 50], end_ns: [50, 90] };
+  const failed = [4, 12, 13].map((event) => ({ event, ns: 10 * event, name: '', device: 0, requested: 1, stack: 0 }));
+  expect(stepsOf({ steps, ooms: failed })).toMatchObject({ begin: [0, 5, 9], end: [5, 9, 12], begin_ns: [0, 50, 90], end_ns: [50, 90, 120] });
+  expect(stepsOf({ steps, ooms: failed.slice(0, 1) })).toBe(steps);
+});
+
+it('a note is drawn with its text, and an out of memory whole beside it', () => {
+  const drawn: (readonly [string, number | undefined])[] = [];
+  const renderer = rendererWith({ text: (text, _x, _y, _color, _align, maxWidth) => { drawn.push([text, maxWidth]); } });
+  const [note] = instantsOf({ ...file, snapshots: [], marks: [], losses: [], retries: [], ooms: [] }, 'event', [{ file: 0, event: 100, ns: 5, text: 'here' }]);
+  drawInstants(renderer, [note!, ...spread('oom', 1, 900)], areas, view, theme);
+  expect(drawn.slice(1)).toEqual([['here', expect.any(Number)], ['OOM', undefined]]);
 });

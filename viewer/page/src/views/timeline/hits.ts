@@ -9,14 +9,19 @@ export class HitTest {
   private to = NaN;
   private column: number[] = []; // quads over [from, to), from the bottom up
   private bottoms: number[] = [];
+  private tops: number[] = []; // the highest top of a quad and those before it
 
   constructor(private readonly quads: Quads) {}
 
   /** Returns an item of `quads`, or null if there is none at that point. */
   itemAt(position: number, value: number): number | null {
     if (!(position >= this.from && position < this.to)) this.gather(position);
-    const quad = this.column[upperBound(this.bottoms, value) - 1];
-    return quad !== undefined && value < this.quads.y1[quad]! ? this.quads.item[quad]! : null;
+    // Quads may overlap a little, by the tolerance of the layout.
+    for (let i = upperBound(this.bottoms, value) - 1; i >= 0 && value < this.tops[i]!; --i) {
+      const quad = this.column[i]!;
+      if (value < this.quads.y1[quad]!) return this.quads.item[quad]!;
+    }
+    return null;
   }
 
   /** Returns the items over a position, from the bottom up. */
@@ -41,5 +46,7 @@ export class HitTest {
     }
     this.column.sort((a, b) => quads.y0[a]! - quads.y0[b]!);
     this.bottoms = this.column.map((i) => quads.y0[i]!);
+    let top = -Infinity;
+    this.tops = this.column.map((i) => (top = Math.max(top, quads.y1[i]!)));
   }
 }

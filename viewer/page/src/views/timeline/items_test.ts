@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Random } from '../../testing/random';
 import { forEachSeed } from '../../testing/seeds';
 import { NO_ROW, type BlockQuery, type FileMeta } from '../../data/protocol';
-import { luminance } from '../../render/palette';
+import { hueOfCategory, luminance, SHADES } from '../../render/palette';
 import { SiteColors } from '../../render/site_colors';
 import type { Theme } from '../../render/theme';
 import { NO_FILTER, type ColorBy } from '../../state/state';
@@ -42,6 +42,27 @@ describe('hit test', () => {
       }
       expect(hits).toBeGreaterThan(500);
     });
+  });
+});
+
+describe('sums of small blocks', () => {
+  const colored = async (passes: Uint8Array | null): Promise<(item: number) => string> => {
+    const { colors, ofItem } = colorItems(tile, laidOut, 'category', await fileMeta(), SITES, THEME, passes);
+    return (item) => colors[ofItem[item]!]!;
+  };
+  const runs = [...tile.row.keys()].filter((item) => tile.row[item] === NO_ROW);
+
+  it('have the colour of their category, as blocks have, so that another height changes no colour', async () => {
+    const colorOf = await colored(null);
+    const blocks = new Map([...tile.row.keys()].filter((item) => tile.row[item] !== NO_ROW).map((item) => [tile.category[item]!, colorOf(item)]));
+    expect(runs.length).toBeGreaterThan(0);
+    for (const run of runs) expect(colorOf(run)).toBe(SHADES.light[hueOfCategory((await fileMeta()).categories[tile.category[run]!]!)]);
+    for (const run of runs) if (blocks.has(tile.category[run]!)) expect(colorOf(run)).toBe(blocks.get(tile.category[run]!));
+  });
+
+  it('fade with a filter', async () => {
+    const [plain, filtered] = [await colored(null), await colored(new Uint8Array(tile.row.length))];
+    for (const run of runs) expect(luminance(filtered(run))).toBeGreaterThan(luminance(plain(run)));
   });
 });
 

@@ -154,7 +154,7 @@ function turnWheel(timeline: TimelineCanvas, { store, navigator }: Props, event:
   const { sideways, factor } = turnOf(event);
   if (sideways !== 0) navigator.pan(sideways / view.box.width);
   else if (event.altKey || (x < GUTTER && isInside({ ...view.box, left: 0, width: GUTTER }, x, y))) zoomBytes(timeline, store, factor, valueAt(view, y));
-  else navigator.zoom(factor, positionAt(view, Math.max(view.box.left, x)));
+  else navigator.zoom(factor, timeline.pointedAt(Math.max(view.box.left, x), y)); // a peak stays under the pointer
 }
 
 /**

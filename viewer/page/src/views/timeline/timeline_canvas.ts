@@ -13,6 +13,7 @@ import { SiteColors } from '../../render/site_colors';
 import { readTheme, type Theme } from '../../render/theme';
 import { liveOf, stageOf, windowOf } from '../../state/live';
 import { domainOf } from '../../state/navigator';
+import { notesOf } from '../../state/notes';
 import { cursorEvent, fileOf, laneOf } from '../../state/scope';
 import type { State } from '../../state/state';
 import type { ViewProps } from '../view';
@@ -23,6 +24,7 @@ import { boxOf, drawAddress, drawAxes, drawLabels, drawPassing, drawPositions, d
 import { drawInstants, drawTracks, instantAt, instantsOf, spanAt, type Instant } from './draw_tracks';
 import { FilterCurve } from './filter_curve';
 import { FoundRows } from './found_rows';
+import { highestColumnAt } from './highest_column';
 import { HitTest } from './hits';
 import { passingItems } from './passing';
 import { Prediction } from './prediction';
@@ -31,7 +33,6 @@ import { Tiles, type Picture } from './tiles';
 const NOT_KNOWN_YET = 2 ** 50;
 const SIZE_RESTS_MS = 150;
 const LONGEST_WAIT_MS = 150; // for the answer to a click
-const NEAR = [0, 1, -1, 2, -2, 3, -3]; // px
 
 export interface Hover {
   readonly x: number;
@@ -165,11 +166,23 @@ export class TimelineCanvas {
     const areas = this.areas();
     const inPlot = isInside(areas.plot, x, y);
     const value = inPlot ? valueAt(view, y) : NaN;
-    const position = positionAt(view, inPlot ? this.columnNear(view, x, value) : x);
+    const position = this.pointedAt(x, y);
     const item = inPlot && this.hits !== null && this.isCurrent() ? this.hits.itemAt(position, value) : null;
     const { file, axis } = this.current();
-    const instant = y < areas.instants.top + areas.instants.height ? instantAt(instantsOf(file, axis), view, x) : null;
+    const instant = y < areas.instants.top + areas.instants.height ? instantAt(instantsOf(file, axis, notesOf(this.props.store.get(), file)), view, x) : null;
     return { x, y, position, value, item, instant, span: spanAt(file, axis, areas, view, x, y) };
+  }
+
+  /**
+   * Returns the position that a pointer means: in the stacked layout that of the column under or
+   * just beside it.
+   */
+  pointedAt(x: number, y: number): number {
+    const view = this.view();
+    const picture = this.isCurrent() ? this.shown?.picture : undefined;
+    const live = picture?.subject.layout === 'stacked' ? picture.curve.series.get('live') : undefined;
+    const column = picture === undefined || live === undefined || !isInside(view.box, x, y) ? null : highestColumnAt(picture.curve.window, live.max, view, x, valueAt(view, y));
+    return column ?? positionAt(view, x);
   }
 
   /** Returns the event that is drawn at a position: in the stacked layout the column's peak. */
@@ -183,16 +196,6 @@ export class TimelineCanvas {
   categoryOf(item: number): number {
     const { row, category } = this.shown!.picture.blocks;
     return item < row.length ? category[item]! : item - row.length;
-  }
-
-  // A peak may be a pixel wide: above the picture, returns the x of a column within a few pixels that
-  // reaches up to `value`, if there is one.
-  private columnNear(view: Viewport, x: number, value: number): number {
-    const curve = this.isCurrent() ? this.shown?.picture.curve : undefined;
-    const live = this.shown?.picture.subject.layout === 'stacked' ? curve?.series.get('live') : undefined;
-    if (curve === undefined || live === undefined) return x;
-    const reaches = (at: number): boolean => live.max[columnAt(curve.window, positionAt(view, at))]! > value;
-    return NEAR.map((by) => x + by).find(reaches) ?? x;
   }
 
   setHover(hover: Hover | null): void {
@@ -358,7 +361,7 @@ export class TimelineCanvas {
       this.quadBegin = quadsOfItems(picture.laidOut.quads, picture.laidOut.items);
     }
     this.coloredBy = hangsOn;
-    if (hasText) this.stacks.want(state.file, new Set(picture.blocks.stack));
+    if (hasText) this.stacks.want(state.file, new Set([...picture.blocks.stack, ...picture.blocks.forward_stack]));
     const passes = passingItems(picture.blocks, state.filter, file, (stack) => this.stacks.get(state.file, stack), isFound);
     const sites = new SiteColors(lane.sites, this.theme);
     const coloring = colorItems(picture.blocks, picture.laidOut, state.colorBy, file, sites, this.theme, passes);
@@ -399,7 +402,7 @@ export class TimelineCanvas {
       drawAxes(base, state.axis, areas, view, theme);
     }
     base.line(areas.plot.left, areas.axis.top, areas.plot.left + areas.plot.width, areas.axis.top, theme.muted, []);
-    drawInstants(base, instantsOf(file, state.axis), areas, view, theme);
+    drawInstants(base, instantsOf(file, state.axis, notesOf(state, file)), areas, view, theme);
   }
 
   private drawPeak(state: State, lane: LaneMeta, view: Viewport): void {

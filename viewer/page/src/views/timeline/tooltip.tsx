@@ -4,12 +4,12 @@ import { formatBytes, formatCount, formatDelta, formatExactBytes } from '../../b
 import { formatDuration } from '../../base/format_time';
 import { plural } from '../../base/plural';
 import { words } from '../../base/words';
-import { columnAt } from '../../data/columns';
+import { columnAt, isSampledIn } from '../../data/columns';
 import { labelOf } from '../../data/stack_cache';
 import { NO_ROW, type Axis, type FileMeta, type PassingCurve, type PredictedCurve, type SpanMeta, type StackInfo } from '../../data/protocol';
 import type { Viewport } from '../../render/renderer';
 import { positionAt } from '../../render/renderer';
-import { axisWords, isSampledIn } from './draw_plot';
+import { axisWords } from './draw_plot';
 import { wordsOf } from './draw_tracks';
 import { bytesAt } from './filter_curve';
 import { predictedAt } from './prediction';

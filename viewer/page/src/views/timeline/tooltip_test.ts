@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { isSampledIn } from '../../data/columns';
 import type { CurveTile } from '../../data/protocol';
-import { isSampledIn } from './draw_plot';
 import { countersAt } from './tooltip';
 
 const curve: CurveTile = {
