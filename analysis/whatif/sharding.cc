@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
+#include <vector>
 
 #include "analysis/whatif/changes.h"
 
@@ -35,7 +37,7 @@ Changes::Gathered Changes::FindGathered() const {
       gathered.layer += size * (count / layers);
       gathered.rest += size * (count % layers);
     }
-    if (at_once(gathered) < at_once(best)) best = gathered;
+    if (best.layers == nullptr || at_once(gathered) < at_once(best)) best = gathered;
   }
   return best;
 }
@@ -47,18 +49,22 @@ void Changes::GatherLayers(const Gathered& gathered, ProgramChange& change) cons
     for (int i = 0; i < layers && begin < end; ++i) change.Add({begin, end, gathered.layer});
   };
   if (gathered.layers == nullptr) return;
-  Step first = kNever;
-  for (const LayerRun& run : gathered.layers->runs) {
-    first = std::min(first, run.begin);
-    if (!run.is_last_of_pass) continue;
-    add(kGatheredLayers, first, run.end);
-    first = kNever;
-    Step used = kNever;  // by the last layer's backward pass
-    for (const RowId row : run.activations) used = std::min(used, rows_.death[row]);
-    const PhaseSpan* span = SpanAt(used);
-    if (used != kNever && span != nullptr && span->phase == Phase::kBackward)
-      add(kGatheredLayers + kLayersOfGradients, used, span->end);
+  const std::vector<LayerRun>& runs = gathered.layers->runs;
+  auto run = runs.begin();
+  for (const PhaseSpan& span : spans_.spans) {
+    if (span.phase != Phase::kBackward) continue;
+    const auto first = run;
+    while (run != runs.end() && run->end <= span.begin) ++run;
+    if (run == first) continue;  // the second backward pass of a forward pass
+    const LayerRun& last = *std::prev(run);
+    add(kGatheredLayers, first->begin, last.end);
+    Step used = span.end;  // by the last layer's backward pass
+    for (const RowId row : last.activations) {
+      if (rows_.death[row] > span.begin) used = std::min(used, rows_.death[row]);
+    }
+    add(kGatheredLayers + kLayersOfGradients, used, span.end);
   }
+  if (run != runs.end()) add(kGatheredLayers, run->begin, runs.back().end);
 }
 
 absl::Status Changes::Shard(uint64_t count, ProgramChange& change) const {

@@ -30,7 +30,7 @@ export function fragPage(json: Json): Page {
     ...EMPTY_PAGE,
     charts: devices.map(historyChart),
     cards: devices.flatMap(fixCards),
-    sections: devices.flatMap((device) => [splitRows(device), pinRows(device), segmentRows(device)]).filter((section) => section.rows.length > 0),
+    sections: devices.flatMap((device) => [splitRows(device), pinRows(device), varyingRows(device), segmentRows(device)]).filter((section) => section.rows.length > 0),
   };
 }
 
@@ -68,13 +68,14 @@ function fixCards(device: Json): Card[] {
   ];
 }
 
-function pinLink(pin: Json, at: Link): Link | null {
-  const stack = stackNumber(pin.text('id'));
+// `row`: a pin or a site, with the id of its stack.
+function stackLink(row: Json, at: Link): Link | null {
+  const stack = stackNumber(row.text('id'));
   return stack === null ? null : { ...at, view: 'timeline', stack, colorBy: 'stack' };
 }
 
 function pinCard(pin: Json, at: Link): Card {
-  const link = pinLink(pin, at);
+  const link = stackLink(pin, at);
   return {
     title: text(`${plural(pin.number('blocks'), 'block')} of ${formatBytes(pin.number('block_bytes'))} in total ${pin.number('blocks') === 1 ? 'pins' : 'pin'} ${formatBytes(pin.number('pinned_bytes'))}`, link),
     lines: [
@@ -112,7 +113,7 @@ function pinRows(device: Json): Section {
     place: 'wide',
     columns: [named('Stack'), numbers('Pinned'), numbers('Their size'), numbers('Blocks'), numbers('Oldest allocated at'), named('Source')],
     rows: device.list('pins').map((pin) => {
-      const link = pinLink(pin, at);
+      const link = stackLink(pin, at);
       return [
         text(pin.text('label'), link),
         bytes(pin.number('pinned_bytes'), at),
@@ -120,6 +121,40 @@ function pinRows(device: Json): Section {
         text(formatCount(pin.number('blocks')), link),
         text(formatDuration(pin.number('oldest_t_ns'))),
         text(pin.text('source')),
+      ];
+    }),
+  };
+}
+
+// Less is within what two runs differ by, as in the program's text.
+const WORTH_PADDING = 0.1;
+
+function paddingNote(device: Json, sites: number): string {
+  const padded = device.at('varying_sizes').numberOrNull('padded_reserved_bytes');
+  if (padded === null) return '';
+  const reserved = device.number('reserved_bytes');
+  const less = padded < reserved * (1 - WORTH_PADDING) ? `${formatBytes(padded)} instead of ${formatBytes(reserved)}, in a replay` : 'hardly less';
+  return `Padded to ${sites === 1 ? 'its largest size' : 'their largest sizes'}, these would have reserved ${less}.`;
+}
+
+function varyingRows(device: Json): Section {
+  const at = momentOf(device);
+  const sites = device.at('varying_sizes').list('sites');
+  return {
+    title: 'Code that requests other sizes in each step',
+    note: paddingNote(device, sites.length),
+    place: 'wide',
+    columns: [named('Stack'), numbers('Requests'), numbers('Sizes'), numbers('Smallest'), numbers('Largest'), numbers('Held'), named('Source')],
+    rows: sites.map((site) => {
+      const link = stackLink(site, at);
+      return [
+        text(site.text('label'), link),
+        text(formatCount(site.number('requests'))),
+        text(formatCount(site.number('sizes'))),
+        bytes(site.number('smallest_bytes')),
+        bytes(site.number('largest_bytes')),
+        bytes(site.number('held_bytes'), link),
+        text(site.text('source')),
       ];
     }),
   };

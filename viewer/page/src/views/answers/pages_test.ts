@@ -10,7 +10,7 @@ import { fragPage } from './frag_page';
 import { leaksPage, suspectLink } from './leaks_page';
 import { ledgerPage } from './ledger_page';
 import { oomPage } from './oom_page';
-import { NO_LINK, stackNumber, type Cell, type Link, type Page } from './page';
+import { NO_LINK, stackNumber, type Cell, type Link, type Page, type Section } from './page';
 
 function load(name: string): Json {
   return new Json(JSON.parse(readFileSync(new URL(`./fixtures/${name}.json`, import.meta.url), 'utf8')) as unknown);
@@ -209,6 +209,15 @@ describe('fragmentation', () => {
     for (const cell of row.slice(0, 5)) expect(cell.link).toMatchObject({ view: 'segments', device: 0, t_ns: 7 });
   });
 
+  it('lists code whose sizes vary, and what padding would save', () => {
+    const site = { id: 'stack/7', label: 'main (train.py:9)', requests: 20, sizes: 12, smallest_bytes: 2 ** 21, largest_bytes: 2 ** 23, held_bytes: 2 ** 22, source: 'x = embed(tokens)' };
+    const page = (padded: number | null): Section | undefined =>
+      fragPage(new Json({ devices: [{ device: 0, reserved_bytes: 2 ** 30, varying_sizes: { sites: [site], padded_reserved_bytes: padded } }] })).sections.find(({ title }) => title.startsWith('Code'));
+    expect(page(2 ** 29)?.note).toBe('Padded to its largest size, these would have reserved 512 MiB instead of 1.00 GiB, in a replay.');
+    expect(page(2 ** 30 - 1)?.note).toContain('hardly less');
+    expect(page(null)).toMatchObject({ note: '' });
+    expect(page(null)?.rows[0]?.[0]).toMatchObject({ text: 'main (train.py:9)', link: { stack: 7, view: 'timeline' } });
+  });
   it('is empty without an allocator', () => expect(fragPage(new Json({ devices: [] }))).toMatchObject({ sections: [], charts: [] }));
 });
 
