@@ -162,7 +162,7 @@ export class Page {
     this.moment = moment ?? null;
   }
 
-  // A running process is watched: without another wish its page opens with the timeline.
+  // The page of a running process opens with the timeline, unless its address names a view.
   private firstView(old: State, next: State): Partial<State> {
     const isFirst = !hasLanes(old) && hasLanes(next) && this.linked.view === undefined;
     return isFirst && fileOf(next)?.live !== undefined ? { view: 'timeline' } : {};

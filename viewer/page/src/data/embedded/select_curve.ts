@@ -39,7 +39,7 @@ export function columnEvents(window: Window, { positions }: AxisContext, totals:
 
 /** Totals of a lane over the blocks in the file and those left out. */
 export class LaneTotals {
-  /** Of the blocks in the file. */
+  /** Totals of the blocks in the file. */
   readonly shown: TotalCurve;
   private readonly codes: number;
   private readonly checkpoints: Float64Array; // by category, before each STRIDE changes

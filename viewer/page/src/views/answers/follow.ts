@@ -82,7 +82,7 @@ async function showEvent(event: number, steps: number, { store, navigator }: Fol
   await navigator.showEvent(event);
 }
 
-// Of a recording without steps, that share of its events.
+// If a recording has no steps, the last steps are this share of its events.
 const SHARE_WITHOUT_STEPS = 1 / 20;
 
 /** Returns the events of the last `steps` steps up to `event`. */
