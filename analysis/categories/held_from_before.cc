@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -17,7 +18,7 @@
 
 namespace gmt::analysis {
 
-// A block without a stack that existed before the recording, and has not the size of a workspace.
+// A block without a stack that existed before the recording and is no workspace by its size.
 bool Categorizer::IsHeldFromBefore(RowId row) const {
   const Group& group = groups_[row_groups_[row]];
   return group.from_before && group.kind == Kind::kBlock && group.stack == 0 &&
