@@ -224,8 +224,8 @@ void Categorizer::CountSizes() {
   for (RowId row = 0; row < trace_.rows.count(); ++row) {
     if (outlives[row_groups_[row]]) sizes_.AddGradient(SizeOf(row), lives_.PassOf(row));
   }
-  adds_gradients_ =
-      lives_.has_backward() && std::find(outlives.begin(), outlives.end(), true) == outlives.end();
+  adds_gradients_ = lives_.has_backward() && !reports_gradients_ &&
+                    std::find(outlives.begin(), outlives.end(), true) == outlives.end();
   if (adds_gradients_) CountAddedGradients();
 }
 

@@ -121,6 +121,8 @@ class Categorizer {
   bool IsFreedByZeroGrad(RowId row);
   bool IsFreedByOptimizer(RowId row) const;
   void AssignRowsBySizeOfGradients();
+  // Whether it lives for several steps, or to the end.
+  bool Stays(RowId row) const;
   // Rows without a role that were held from before and stay, of these categories so far, by size.
   std::map<uint64_t, std::vector<RowId>> RowsThatStay(absl::Span<const Category> categories) const;
   void AssignFrozenWeights();

@@ -123,18 +123,21 @@ void Categorizer::AssignRowsFromBefore() {
   }
   if (!lives_.has_training()) {
     AssignTrainingState();
-  } else if (calls_modules_) {
-    AssignFrozenWeights();
+  } else if (calls_modules_ && !reports_parameters_) {
+    AssignFrozenWeights();  // with roles, frozen weights are known by being saved
   }
+}
+
+bool Categorizer::Stays(RowId row) const {
+  const Lifespan life = groups_[row_groups_[row]].life.life;
+  return life == Lifespan::kOpen || life == Lifespan::kLong;
 }
 
 std::map<uint64_t, std::vector<RowId>> Categorizer::RowsThatStay(
     absl::Span<const Category> categories) const {
   std::map<uint64_t, std::vector<RowId>> by_size;
   for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    const Lifespan life = groups_[row_groups_[row]].life.life;
-    const bool stays = life == Lifespan::kOpen || life == Lifespan::kLong;
-    if (stays && IsHeldFromBefore(row) && trace_.rows.Roles(row) == 0 &&
+    if (Stays(row) && IsHeldFromBefore(row) && trace_.rows.Roles(row) == 0 &&
         absl::c_linear_search(categories, assignments_[row].category))
       by_size[SizeOf(row)].push_back(row);
   }
@@ -178,12 +181,18 @@ void Categorizer::AssignTrainingState() {
 
 // What stays and is still unknown are frozen weights if much of it has sizes that repeat, as those
 // of layers do. Data, a few large blocks, does not look like that. Blocks that are a simple
-// multiple of a gradient's size may be state in another precision, and stay unknown.
+// multiple of a gradient's size may be state in another precision, and stay unknown; so do those of
+// sizes that the recorded steps keep, too, as a leak does.
 void Categorizer::AssignFrozenWeights() {
   constexpr uint64_t kLayers = 4;  // a size that so many blocks have repeats from layer to layer
+  constexpr uint64_t kSizes = 3;   // a layer has at least so many
   constexpr uint64_t kEmbeddings = 3;  // a small model's are up to two thirds of its bytes
   auto by_size = RowsThatStay({Category::kUnknown});
-  uint64_t bytes = 0, repeated = 0;
+  for (RowId row = 0; row < trace_.rows.count(); ++row) {
+    const Group& group = groups_[row_groups_[row]];
+    if (group.kind == Kind::kBlock && !group.from_before && Stays(row)) by_size.erase(SizeOf(row));
+  }
+  uint64_t bytes = 0, repeated = 0, sizes = 0;
   for (auto of = by_size.begin(); of != by_size.end();) {
     const auto& [size, rows] = *of;
     const bool may_be_state =
@@ -191,11 +200,12 @@ void Categorizer::AssignFrozenWeights() {
         sizes_.UsualGradientsOf(size / 2) > 0 || sizes_.UsualGradientsOf(size / 4) > 0;
     if (!may_be_state) {
       bytes += size * rows.size();
-      if (rows.size() >= kLayers) repeated += size * rows.size();
+      repeated += rows.size() >= kLayers ? size * rows.size() : 0;
+      sizes += rows.size() >= kLayers ? 1 : 0;
     }
     of = may_be_state ? by_size.erase(of) : std::next(of);
   }
-  if (kEmbeddings * repeated < bytes) return;
+  if (sizes < kSizes || kEmbeddings * repeated < bytes) return;
   const Decision frozen{Category::kParameters, Confidence::kLow,
                         "held from before and throughout; in sizes that repeat like those of "
                         "layers, and without gradients: frozen weights",

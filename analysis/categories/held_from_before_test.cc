@@ -39,6 +39,11 @@ class HeldFromBeforeTest : public ::testing::Test {
     *end.mutable_live() = format::EncodeLive({event});
     at_end_.push_back(std::move(end));
   }
+  // Holds four layers with blocks of 30, 60 and 90 units of the allocator.
+  static constexpr uint64_t kLayersAt = 0x100000, kLayersBytes = 4 * (30 + 60 + 90) * 512;
+  void HoldLayers() {
+    for (uint64_t i = 0; i < 12; ++i) HeldBefore(kLayersAt + i * 0x10000, (1 + i % 3) * 30 * 512);
+  }
   // Runs a step whose backward pass adds a gradient of each size to one that exists.
   void AddingStep(std::initializer_list<uint64_t> sizes) {
     s_.Block(kForwardBlock, kForwardBytes, s_.InForward());
@@ -118,18 +123,33 @@ TEST_F(HeldFromBeforeTest, OneTemporaryOfABlocksSizeMakesItNeitherParameterNorGr
 }
 
 TEST_F(HeldFromBeforeTest, BlocksInSizesOfLayersWithoutGradientsAreFrozenWeights) {
-  constexpr uint64_t kLayer = 0x100000;
-  for (uint64_t i = 0; i < 8; ++i) HeldBefore(kLayer + i * 0x10000, 30 * 512);
+  HoldLayers();
   HeldBefore(0x10000, 300 * 512);  // the embedding
   for (int i = 0; i < 4; ++i) TrainingStep(kLayerBytes);
-  EXPECT_EQ(BytesOf(Category::kParameters), 8 * 30 * 512u + 300 * 512u);
-  EXPECT_THAT(ReasonOf(kLayer), HasSubstr("frozen weights"));
+  EXPECT_EQ(BytesOf(Category::kParameters), kLayersBytes + 300 * 512);
+  EXPECT_THAT(ReasonOf(kLayersAt), HasSubstr("frozen weights"));
 }
 
 TEST_F(HeldFromBeforeTest, FewLargeBlocksOfDataAreNoFrozenWeights) {
-  for (uint64_t i = 0; i < 8; ++i) HeldBefore(0x100000 + i * 0x10000, 30 * 512);
+  HoldLayers();
   HeldBefore(0x1000000, 3000 * 512);
   for (int i = 0; i < 4; ++i) TrainingStep(kLayerBytes);
+  EXPECT_EQ(BytesOf(Category::kParameters), 0u);
+}
+
+TEST_F(HeldFromBeforeTest, ManyBlocksOfOneSizeAreNoFrozenWeights) {
+  for (uint64_t i = 0; i < 8; ++i) HeldBefore(kLayersAt + i * 0x10000, 30 * 512);
+  for (int i = 0; i < 4; ++i) TrainingStep(kLayerBytes);
+  EXPECT_EQ(BytesOf(Category::kParameters), 0u);
+}
+
+TEST_F(HeldFromBeforeTest, BlocksOfASizeThatEachStepKeepsAreNoFrozenWeights) {
+  constexpr uint64_t kLeaked = 30 * 512;
+  HoldLayers();
+  for (uint64_t i = 0; i < 4; ++i) {
+    TrainingStep(kLayerBytes);
+    s_.Block(0x2000000 + i * 0x10000, kLeaked, s_.InForward());
+  }
   EXPECT_EQ(BytesOf(Category::kParameters), 0u);
 }
 

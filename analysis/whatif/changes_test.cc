@@ -118,12 +118,13 @@ TEST_F(ChangesTest, LongerSequencesNeedShapes) {
   EXPECT_THAT(why_, HasSubstr("shapes of the tensors are not recorded"));
 }
 
-TEST_F(ChangesTest, ShardedModelGathersLayers) {
-  // 8 + 16 + 8 are halved, and the only parameter is gathered.
+TEST_F(ChangesTest, ShardedModelWithoutLayersIsGatheredAsAWhole) {
+  // When the backward pass begins, 8 + 16 of 65 are halved; the only parameter is gathered, and
+  // its gradient is whole.
   EXPECT_EQ(PeakWith([](const Changes& changes, ProgramChange& change) {
               return changes.Shard(2, change);
             }),
-            65);
+            65 - 12 + 8 + 8);
 }
 
 TEST_F(ChangesTest, OffloadedStateIsNotOnTheDevice) {

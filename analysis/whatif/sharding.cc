@@ -48,7 +48,13 @@ void Changes::GatherLayers(const Gathered& gathered, ProgramChange& change) cons
   const auto add = [&](int layers, Step begin, Step end) {
     for (int i = 0; i < layers && begin < end; ++i) change.Add({begin, end, gathered.layer});
   };
-  if (gathered.layers == nullptr) return;
+  if (gathered.layers == nullptr) {
+    // Gathered as a whole, and so are the gradients before they are divided.
+    for (const PhaseSpan& span : spans_.spans) {
+      if (span.phase == Phase::kBackward) change.Add({span.begin, span.end, gathered.rest});
+    }
+    return;
+  }
   const std::vector<LayerRun>& runs = gathered.layers->runs;
   auto run = runs.begin();
   for (const PhaseSpan& span : spans_.spans) {
