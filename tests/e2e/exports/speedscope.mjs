@@ -92,6 +92,11 @@ async function rowsShown(browser, base, text, screenshot, problems) {
   await tab.setInputFiles('input[type=file]', {name: 'profile', mimeType: 'text/plain', buffer: Buffer.from(text)});
   await tab.getByText('Sandwich').first().click({timeout: MS_TO_LOAD});
   await tab.getByText('Symbol Name').waitFor({timeout: MS_TO_LOAD});
+  // The rows come after the heading.
+  await tab.waitForFunction(() => {
+    const rows = [...[...document.querySelectorAll('table')].at(-1).querySelectorAll('tr')];
+    return rows.length > 0 && rows.every((row) => /^\d/.test(row.querySelectorAll('td')[1]?.innerText.trim() ?? ''));
+  }, null, {timeout: MS_TO_LOAD});
   const rows = await tab.evaluate(() => [...[...document.querySelectorAll('table')].at(-1).querySelectorAll('tr')].map(
     (row) => [...row.querySelectorAll('td')].map((cell) => cell.innerText.trim())));
   const shown = await tab.locator('body').innerText();
