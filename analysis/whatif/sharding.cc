@@ -23,9 +23,11 @@ constexpr int kLayersOfGradients = 1;
 // Of the kinds of layers, those are divided with which least has to be gathered at once: inner ones
 // lack the parameters beside them, outer ones have more.
 Changes::Gathered Changes::FindGathered() const {
-  std::map<uint64_t, uint64_t> counts;  // parameters by size
+  // Parameters by the size that was requested: blocks of equal ones may differ.
+  std::map<uint64_t, uint64_t> counts;
   ForEachBlock([&](RowId row) {
-    if (CategoryOf(row) == Category::kParameters) ++counts[rows_.size[row]];
+    if (CategoryOf(row) == Category::kParameters)
+      ++counts[rows_.Requested(row).value_or(rows_.size[row])];
   });
   const auto at_once = [](const Gathered& g) { return g.rest + kGatheredLayers * g.layer; };
   Gathered best;
