@@ -20,8 +20,8 @@ constexpr int kLayersOfGradients = 1;
 
 }  // namespace
 
-// Of the kinds of layers, those are divided with which least has to be gathered at once: inner ones
-// lack the parameters beside them, outer ones have more.
+// Divides the model into the layers that have most of its parameters: inner ones lack those beside
+// them. The model itself is no layer, even if it seems to run several times in a pass.
 Changes::Gathered Changes::FindGathered() const {
   // Parameters by the size that was requested: blocks of equal ones may differ.
   std::map<uint64_t, uint64_t> counts;
@@ -29,17 +29,16 @@ Changes::Gathered Changes::FindGathered() const {
     if (CategoryOf(row) == Category::kParameters)
       ++counts[rows_.Requested(row).value_or(rows_.size[row])];
   });
-  const auto at_once = [](const Gathered& g) { return g.rest + kGatheredLayers * g.layer; };
   Gathered best;
   for (const auto& [size, count] : counts) best.rest += size * count;
+  const uint64_t all = best.rest;
   for (const Layers& kind : KindsOfLayers()) {
+    if (kind.path == kind.name()) continue;
     const uint64_t layers = std::max<uint64_t>(kind.most_in_a_pass, 1);
-    Gathered gathered{.layers = &kind};
-    for (const auto& [size, count] : counts) {
-      gathered.layer += size * (count / layers);
-      gathered.rest += size * (count % layers);
-    }
-    if (best.layers == nullptr || at_once(gathered) < at_once(best)) best = gathered;
+    Gathered gathered{.rest = all, .layers = &kind};
+    for (const auto& [size, count] : counts) gathered.layer += size * (count / layers);
+    gathered.rest -= gathered.layer * layers;
+    if (gathered.rest < best.rest) best = gathered;
   }
   return best;
 }
