@@ -13,7 +13,7 @@ namespace gmt::analysis {
 namespace {
 
 // Layers that are gathered at the same time: the one in use, the one fetched ahead of it, and the
-// buffer into which it was gathered.
+// buffer into which it was gathered. A model of two layers has nothing to fetch after the second.
 constexpr int kGatheredLayers = 3;
 // What a backward pass has in addition: gradients of one layer before they are divided.
 constexpr int kLayersOfGradients = 1;
@@ -56,6 +56,8 @@ void Changes::GatherLayers(const Gathered& gathered, ProgramChange& change) cons
     }
     return;
   }
+  const int at_once =
+      std::min<int>(kGatheredLayers, static_cast<int>(gathered.layers->most_in_a_pass));
   const std::vector<LayerRun>& runs = gathered.layers->runs;
   auto run = runs.begin();
   for (const PhaseSpan& span : spans_.spans) {
@@ -64,14 +66,14 @@ void Changes::GatherLayers(const Gathered& gathered, ProgramChange& change) cons
     while (run != runs.end() && run->end <= span.begin) ++run;
     if (run == first) continue;  // the second backward pass of a forward pass
     const LayerRun& last = *std::prev(run);
-    add(kGatheredLayers, first->begin, last.end);
+    add(at_once, first->begin, last.end);
     Step used = span.end;  // by the last layer's backward pass
     for (const RowId row : last.activations) {
       if (rows_.death[row] > span.begin) used = std::min(used, rows_.death[row]);
     }
-    add(kGatheredLayers + kLayersOfGradients, used, span.end);
+    add(at_once + kLayersOfGradients, used, span.end);
   }
-  if (run != runs.end()) add(kGatheredLayers, run->begin, runs.back().end);
+  if (run != runs.end()) add(at_once, run->begin, runs.back().end);
 }
 
 absl::Status Changes::Shard(uint64_t count, ProgramChange& change) const {

@@ -42,8 +42,8 @@ EIGHT_BIT_OPTION = ("--optimizer", "8bit")
 # Layers, width and batch of models that are divided among GPUs, and the numbers of GPUs. The prediction was developed
 # with the first ones.
 MODELS = ((8, 1024, 4), (4, 512, 4), (8, 512, 16), (12, 768, 2), (4, 1024, 32), (6, 640, 8), (16, 384, 4), (2, 2048, 1),
-          (24, 512, 1), (10, 896, 12))
-OTHER_MODELS = ((7, 768, 6), (3, 1536, 2), (20, 640, 3), (12, 256, 24), (5, 1280, 10))
+          (24, 512, 1), (10, 896, 12), (3, 1536, 2))
+OTHER_MODELS = ((7, 768, 6), (20, 640, 3), (12, 256, 24), (5, 1280, 10))
 WORLDS = (2, 4)
 # Scripts that are run with twice and half the batch, and those with longer sequences.
 BATCHES = ("fixed_batch", "varying_lengths", "last_batch_larger", "accumulation", "checkpointed", "images_autocast",
