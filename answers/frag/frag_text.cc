@@ -143,7 +143,7 @@ std::string Pins(const Fragmentation& found, const Examination& examination,
 // The code that requests varying sizes, and what padding them would change.
 std::string VaryingText(const FragReplays& replays, const Fragmentation& found,
                         const Examination& examination, size_t top, size_t width) {
-  constexpr size_t kNumbers = 40;  // columns before the stack
+  constexpr size_t kColumnsBeforeStack = 40;  // columns before the stack
   const std::vector<analysis::VaryingSite>& sites = replays.varying;
   if (sites.empty()) return "";
   std::string text =
@@ -152,7 +152,9 @@ std::string VaryingText(const FragReplays& replays, const Fragmentation& found,
     const analysis::VaryingSite& site = sites[i];
     const uint32_t forward = site.forward_stack;
     const std::string id = StackId(site.stack, forward);
-    const size_t room = width > kNumbers + id.size() + 3 ? width - kNumbers - id.size() - 3 : 30;
+    const size_t room = width > kColumnsBeforeStack + id.size() + 3
+                            ? width - kColumnsBeforeStack - id.size() - 3
+                            : 30;
     text += fmt::format(
         "{:>9} {:>8} {:>20}  {}{}   {}\n", Count(site.requests), Count(site.sizes),
         fmt::format("{} to {}", Bytes(site.smallest), Bytes(site.largest)),
