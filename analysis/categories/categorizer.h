@@ -144,7 +144,7 @@ class Categorizer {
   const PhaseSpans spans_;
   const Lives lives_;
   Sizes sizes_;
-  Sizes added_;  // of blocks that a backward pass allocates and frees, such as added gradients
+  Sizes added_;  // sizes of what a backward pass allocates and frees, such as added gradients
   const bool is_uncached_, reports_parameters_, reports_gradients_;
   bool calls_modules_ = false;
   bool adds_gradients_ = false;  // no backward pass leaves a gradient: it adds to existing ones

@@ -250,8 +250,7 @@ absl::Status Changes::UseHalfPrecision(ProgramChange& change) const {
     if (by.is_softmax)
       change.Add({rows_.birth[row], rows_.birth[row] + 1, PartOf(rows_.size[row], 2)});
     if (!by.full) {
-      Resize(
-          row, [](uint64_t bytes) { return PartOf(bytes, 2); }, change);
+      change.Resize(row, [](uint64_t bytes) { return PartOf(bytes, 2); });
     } else if (by.half) {  // the result in float32, and a copy that the next product saves
       for (const Holding& holding : change.Of(row))
         change.Add({holding.begin, holding.end, PartOf(holding.bytes, 2)});
@@ -297,8 +296,7 @@ absl::Status Changes::UseFlashAttention(const TensorFacts& facts, ProgramChange&
   if (!has_softmax) return Not("no softmax saves the tensors that are square in the sequence");
   // The kernel saves one number for each row of the matrix.
   for (const auto& [row, length] : squares)
-    Resize(
-        row, [&, n = length](uint64_t bytes) { return PartOf(bytes, n); }, change);
+    change.Resize(row, [&, n = length](uint64_t bytes) { return PartOf(bytes, n); });
   return absl::OkStatus();
 }
 
@@ -362,15 +360,14 @@ absl::Status Changes::ScaleInputs(const InputChange& inputs, ProgramChange& chan
     if (factor == 1) return;
     is_changed = true;
     if (factor < 1) {
-      Resize(
-          row, [&](uint64_t bytes) { return std::min(bytes, Times(bytes, factor)); }, change);
+      change.Resize(row, [&](uint64_t bytes) { return std::min(bytes, Times(bytes, factor)); });
       return;
     }
     // A block may be larger than what was requested, and only that grows.
     const uint64_t size = rows_.size[row];
     const uint64_t spare = size - std::min(size, rows_.Requested(row).value_or(size));
-    Resize(
-        row, [&](uint64_t bytes) { return Times(bytes - std::min(bytes, spare), factor); }, change);
+    change.Resize(row,
+                  [&](uint64_t bytes) { return Times(bytes - std::min(bytes, spare), factor); });
   });
   return is_changed ? absl::OkStatus() : Not("no memory of a batch is recorded");
 }
@@ -469,7 +466,7 @@ absl::Status Changes::UseEightBitState(ProgramChange& change) const {
     if (CategoryOf(row) != Category::kOptimizerState) return;
     has_state = true;
     if (!IsFloat(row)) return;
-    Resize(row, EightBitBytes, change);
+    change.Resize(row, EightBitBytes);
     is_changed = true;
   });
   if (!has_state) return Not("the optimizer keeps no state");

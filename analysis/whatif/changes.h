@@ -123,13 +123,6 @@ class Changes {
       if (IsBlock(row)) visit(row);
     }
   }
-  // Sets what each holding of the row has to bytes(what it has).
-  template <typename Bytes>
-  static void Resize(RowId row, Bytes bytes, ProgramChange& change) {
-    Holdings holdings = change.Of(row);
-    for (Holding& holding : holdings) holding.bytes = bytes(holding.bytes);
-    change.Set(row, holdings);
-  }
 
   const Examination& examination_;
   const Trace& trace_;

@@ -56,6 +56,13 @@ class ProgramChange {
   Holdings Of(RowId row) const;
   // Holdings that are empty are dropped.
   void Set(RowId row, const Holdings& holdings);
+  // Sets what each holding of the row has to bytes(what it has).
+  template <typename Bytes>
+  void Resize(RowId row, Bytes bytes) {
+    Holdings holdings = Of(row);
+    for (Holding& holding : holdings) holding.bytes = bytes(holding.bytes);
+    Set(row, holdings);
+  }
   // Memory that the recorded program does not have.
   void Add(const Holding& holding);
 

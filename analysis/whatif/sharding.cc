@@ -84,8 +84,7 @@ absl::Status Changes::Shard(uint64_t count, ProgramChange& change) const {
     const Category category = CategoryOf(row);
     if (category == Category::kParameters || category == Category::kGradients ||
         category == Category::kOptimizerState || IsOfOptimizerStep(row))
-      Resize(
-          row, [&](uint64_t bytes) { return PartOf(bytes, count); }, change);
+      change.Resize(row, [&](uint64_t bytes) { return PartOf(bytes, count); });
   });
   GatherLayers(gathered, change);
   // What is in no layer stays gathered for the backward pass. The optimizer updates parts.

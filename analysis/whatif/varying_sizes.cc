@@ -79,9 +79,7 @@ void PadToLargest(const std::vector<VaryingSite>& sites, ProgramChange& change) 
     if (!IsCounted(rows, row, change.device())) continue;
     const auto of = largest.find(rows.stack[row]);
     if (of == largest.end()) continue;
-    Holdings holdings = change.Of(row);
-    for (Holding& holding : holdings) holding.bytes = of->second;
-    change.Set(row, holdings);
+    change.Resize(row, [&](uint64_t) { return of->second; });
   }
 }
 

@@ -20,7 +20,7 @@ namespace gmt::analysis {
 
 struct VaryingSite {
   uint32_t stack = 0;
-  uint32_t forward_stack = 0;  // of a backward pass: that of the node's forward call, 0 if unknown
+  uint32_t forward_stack = 0;  // memory of a backward pass: the node's forward call; 0 if unknown
   uint64_t requests = 0;       // until the moment
   uint64_t sizes = 0;          // how many different ones they have
   uint64_t smallest = 0, largest = 0;

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/fragmentation/fragmentation.h"
+#include "answers/frag/replays.h"
 #include "answers/recording.h"
 #include "answers/terminal.h"
 
@@ -30,10 +31,10 @@ class FragAnswer {
   std::string Json(size_t top = 0) const;
 
  private:
-  FragAnswer(const Recording& recording, std::vector<analysis::Fragmentation> found);
+  FragAnswer(const Recording& recording, std::vector<DeviceFragmentation> devices);
 
   const Recording* recording_;
-  std::vector<analysis::Fragmentation> found_;
+  std::vector<DeviceFragmentation> devices_;
 };
 
 }  // namespace gmt::answers

@@ -5,7 +5,6 @@
 
 #include "analysis/fragmentation/fragmentation_history.h"
 #include "answers/frag/frag_text.h"
-#include "answers/frag/replays.h"
 #include "answers/json.h"
 #include "answers/stacks/stack_json.h"
 
@@ -97,9 +96,9 @@ Json VaryingJson(const FragReplays& replays, const Examination& examination,
   return {{"sites", std::move(sites)}, {"padded_reserved_bytes", OrNull(replays.padded)}};
 }
 
-void AddDevice(const Fragmentation& found, const FragReplays& replays,
-               const Examination& examination, analysis::SourceLines& sources, size_t top,
-               Json& json) {
+void AddDevice(const DeviceFragmentation& device, const Examination& examination,
+               analysis::SourceLines& sources, size_t top, Json& json) {
+  const auto& [found, replays] = device;
   json["device"] = found.device;
   json["at"] = found.at.name;
   json["t_ns"] = found.at.t_ns;
@@ -123,25 +122,17 @@ void AddDevice(const Fragmentation& found, const FragReplays& replays,
 
 }  // namespace
 
-std::string FragJson(const std::vector<Fragmentation>& found, const Examination& examination,
-                     analysis::SourceLines& sources, const std::string& file, size_t top) {
+std::string FragJson(const std::vector<DeviceFragmentation>& devices,
+                     const Examination& examination, analysis::SourceLines& sources,
+                     const std::string& file, size_t top) {
   Json json = NewJson("frag", file);
-  const auto main = std::max_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    return a.free_bytes < b.free_bytes;
-  });
-  std::vector<FragReplays> replays;
-  for (const Fragmentation& device : found) replays.push_back(Replay(examination, device));
-  if (main == found.end()) {
-    AddDevice(Fragmentation(), {}, examination, sources, top, json);
-  } else {
-    AddDevice(*main, replays[static_cast<size_t>(main - found.begin())], examination, sources, top,
-              json);
-  }
+  const auto most = MostFree(devices);
+  AddDevice(most == devices.end() ? DeviceFragmentation() : *most, examination, sources, top, json);
   json["devices"] = Json::array();
-  for (size_t i = 0; i < found.size(); ++i) {
+  for (const DeviceFragmentation& device : devices) {
     Json& added = json["devices"].emplace_back(Json::object());
-    AddDevice(found[i], replays[i], examination, sources, top, added);
-    added["history"] = HistoryJson(found[i], examination);
+    AddDevice(device, examination, sources, top, added);
+    added["history"] = HistoryJson(device.found, examination);
   }
   return JsonText(json);
 }

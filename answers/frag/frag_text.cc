@@ -7,7 +7,6 @@
 
 #include "analysis/text.h"
 #include "answers/frag/address_map.h"
-#include "answers/frag/replays.h"
 #include "answers/stacks/stack_text.h"
 
 namespace gmt::answers {
@@ -216,6 +215,13 @@ std::string StackId(uint32_t stack, uint32_t forward_stack) {
   return id;
 }
 
+std::vector<DeviceFragmentation>::const_iterator MostFree(
+    const std::vector<DeviceFragmentation>& devices) {
+  return std::max_element(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
+    return a.found.free_bytes < b.found.free_bytes;
+  });
+}
+
 MainPins MainPinsOf(const analysis::Trace& trace, const std::vector<Pin>& pins) {
   uint64_t all = 0;
   for (const Pin& pin : pins) all += pin.pinned_bytes;
@@ -229,23 +235,22 @@ MainPins MainPinsOf(const analysis::Trace& trace, const std::vector<Pin>& pins) 
   return main;
 }
 
-std::string FragText(const std::vector<Fragmentation>& found, const Examination& examination,
-                     analysis::SourceLines& sources, const std::string& file, size_t top,
-                     const Terminal& terminal) {
-  if (found.empty()) {
+std::string FragText(const std::vector<DeviceFragmentation>& devices,
+                     const Examination& examination, analysis::SourceLines& sources,
+                     const std::string& file, size_t top, const Terminal& terminal) {
+  if (devices.empty()) {
     return terminal.Bold("Nothing is fragmented: no allocator that keeps segments was recorded") +
            fmt::format("\nNext: gpumemtrace report {}\n", file);
   }
-  const Fragmentation& main =
-      *std::max_element(found.begin(), found.end(),
-                        [](const auto& a, const auto& b) { return a.free_bytes < b.free_bytes; });
+  const DeviceFragmentation& most = *MostFree(devices);
+  const Fragmentation& main = most.found;
   const auto width = static_cast<size_t>(std::max(terminal.width, 60));
   const auto verdict = [&](const Fragmentation& of) {
     return Verdict(of, MainPinsOf(examination.trace(), of.pins));
   };
   std::string text = terminal.Bold(verdict(main)) + "\n";
-  for (const Fragmentation& other : found) {
-    if (&other != &main) text += verdict(other) + "\n";
+  for (const DeviceFragmentation& other : devices) {
+    if (&other != &most) text += verdict(other.found) + "\n";
   }
   text += Moment(main) + "\n";
   if (main.free_bytes > 0) {
@@ -255,9 +260,8 @@ std::string FragText(const std::vector<Fragmentation>& found, const Examination&
   if (Share(main.free_bytes, main.reserved_bytes) >= kWorthSaying) {
     text += "\n" + AddressMap(main.segments, kMapLines, width);
   }
-  const FragReplays replays = Replay(examination, main);
-  text += VaryingText(replays, main, examination, top, width);
-  return text + NextStep(main, replays, file);
+  text += VaryingText(most.replays, main, examination, top, width);
+  return text + NextStep(main, most.replays, file);
 }
 
 }  // namespace gmt::answers

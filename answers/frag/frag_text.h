@@ -17,20 +17,25 @@
 #include "analysis/examination/examination.h"
 #include "analysis/fragmentation/fragmentation.h"
 #include "analysis/stacks/source_line.h"
+#include "answers/frag/replays.h"
 #include "answers/terminal.h"
 
 namespace gmt::answers {
 
 // `top`: number of code lines that pin memory. Of several devices, the one with the most free
 // memory is shown in full.
-std::string FragText(const std::vector<analysis::Fragmentation>& found,
+std::string FragText(const std::vector<DeviceFragmentation>& devices,
                      const analysis::Examination& examination, analysis::SourceLines& sources,
                      const std::string& file, size_t top, const Terminal& terminal);
 
 // Returns one object with all keys of the command line contract.
-std::string FragJson(const std::vector<analysis::Fragmentation>& found,
+std::string FragJson(const std::vector<DeviceFragmentation>& devices,
                      const analysis::Examination& examination, analysis::SourceLines& sources,
                      const std::string& file, size_t top);
+
+// The device with the most free memory; the end if there is none.
+std::vector<DeviceFragmentation>::const_iterator MostFree(
+    const std::vector<DeviceFragmentation>& devices);
 
 // Returns "stack/7", or "stack/7+9" for memory of a backward pass, or "" if no stack is known.
 std::string StackId(uint32_t stack, uint32_t forward_stack);

@@ -20,17 +20,17 @@ constexpr uint64_t kA = 0x10000000, kB = 0x70000000;
 class FragTextTest : public ::testing::Test {
  protected:
   std::string Text(size_t top = 3) {
-    return With([&](const auto& found, const auto& examination) {
+    return With([&](const auto& devices, const auto& examination) {
       analysis::SourceLines sources(1);
-      const std::string text = FragText(found, examination, sources, "run.gmt", top, Terminal{});
+      const std::string text = FragText(devices, examination, sources, "run.gmt", top, Terminal{});
       EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 25) << text;
       return text;
     });
   }
   nlohmann::json Json() {
-    return nlohmann::json::parse(With([](const auto& found, const auto& examination) {
+    return nlohmann::json::parse(With([](const auto& devices, const auto& examination) {
       analysis::SourceLines sources(1);
-      return FragJson(found, examination, sources, "run.gmt", SIZE_MAX);
+      return FragJson(devices, examination, sources, "run.gmt", SIZE_MAX);
     }));
   }
   std::string With(const auto& print) {
@@ -38,13 +38,25 @@ class FragTextTest : public ::testing::Test {
     const analysis::Examination examination(trace, script_.definitions());
     analysis::FragmentationOptions options;
     options.at.kind = analysis::At::kEnd;
-    return print(analysis::FindFragmentation(examination, options).value(), examination);
+    auto found = analysis::FindFragmentation(examination, options).value();
+    return print(ReplayEach(examination, std::move(found)), examination);
   }
   void PinnedSegments(uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
       script_.Alloc(kA + i * 1024 * kMiB, 512 * kMiB);
       script_.Block(kA + i * 1024 * kMiB, 2 * kMiB, {"metric", "main"});
     }
+  }
+  // Two segments of 40 MiB, of which 2 MiB each are used, cannot serve the 70 MiB that follow.
+  void RequestBesidePinnedSegments() {
+    for (const uint64_t address : {kA, kB}) {
+      script_.Alloc(address, 40 * kMiB);
+      script_.Block(address, 40 * kMiB);
+      script_.FreeBlock(address);
+      script_.Block(address, 2 * kMiB, {"metric", "main"});
+    }
+    script_.Alloc(0xf0000000, 70 * kMiB);
+    script_.Block(0xf0000000, 70 * kMiB);
   }
   analysis::EventScript script_;
 };
@@ -63,15 +75,7 @@ TEST_F(FragTextTest, VerdictHasFreeBytesLargestPieceAndPinningBlocks) {
 }
 
 TEST_F(FragTextTest, ExpandableSegmentsAreReplayedIfTheReplayAgrees) {
-  // Two segments of 40 MiB, of which 2 MiB each are still used, cannot serve 70 MiB.
-  for (const uint64_t address : {kA, kB}) {
-    script_.Alloc(address, 40 * kMiB);
-    script_.Block(address, 40 * kMiB);
-    script_.FreeBlock(address);
-    script_.Block(address, 2 * kMiB, {"metric", "main"});
-  }
-  script_.Alloc(0xf0000000, 70 * kMiB);
-  script_.Block(0xf0000000, 70 * kMiB);
+  RequestBesidePinnedSegments();
   EXPECT_THAT(Text(), HasSubstr("expandable_segments:True would have reserved 80.0 MiB instead of "
                                 "150 MiB at that moment, in a replay"));
   EXPECT_EQ(Json()["expandable_reserved_bytes"], 80 * kMiB);
@@ -90,14 +94,7 @@ TEST_F(FragTextTest, ExpandableSegmentsThatRaiseThePeakAreNotOnlyPraised) {
   }
   for (uint64_t stream = 1; stream <= 8; ++stream) script_.FreeBlock(kB + (stream << 32));
   for (uint64_t stream = 1; stream <= 8; ++stream) script_.Free(kB + (stream << 32));
-  for (const uint64_t address : {kA, kB}) {
-    script_.Alloc(address, 40 * kMiB);
-    script_.Block(address, 40 * kMiB);
-    script_.FreeBlock(address);
-    script_.Block(address, 2 * kMiB, {"metric", "main"});
-  }
-  script_.Alloc(0xf0000000, 70 * kMiB);
-  script_.Block(0xf0000000, 70 * kMiB);
+  RequestBesidePinnedSegments();
   EXPECT_THAT(Text(), HasSubstr("expandable_segments:True would have reserved 80.0 MiB instead of "
                                 "150 MiB at that moment, in a replay,\n"
                                 "but more at its peak: 320 MiB instead of 176 MiB\n"));

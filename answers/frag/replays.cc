@@ -1,5 +1,7 @@
 #include "answers/frag/replays.h"
 
+#include <utility>
+
 #include "analysis/whatif/allocator_history.h"
 #include "analysis/whatif/program_change.h"
 #include "analysis/whatif/replay.h"
@@ -16,8 +18,6 @@ std::optional<Reserved> ReservedAt(analysis::Step step, const analysis::Allocato
   if (curve.first_failure && *curve.first_failure < step) return std::nullopt;
   return Reserved{curve.After(step), curve.result.peak_reserved};
 }
-
-}  // namespace
 
 FragReplays Replay(const analysis::Examination& examination, const analysis::Fragmentation& found) {
   const analysis::Step step = found.at.step;
@@ -37,6 +37,18 @@ FragReplays Replay(const analysis::Examination& examination, const analysis::Fra
     if (padded) replays.padded = padded->bytes;
   }
   return replays;
+}
+
+}  // namespace
+
+std::vector<DeviceFragmentation> ReplayEach(const analysis::Examination& examination,
+                                            std::vector<analysis::Fragmentation> found) {
+  std::vector<DeviceFragmentation> devices;
+  for (analysis::Fragmentation& of : found) {
+    FragReplays replays = Replay(examination, of);
+    devices.push_back({std::move(of), std::move(replays)});
+  }
+  return devices;
 }
 
 }  // namespace gmt::answers

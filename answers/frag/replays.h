@@ -4,7 +4,7 @@
 // the replay of `whatif` (analysis/whatif/replay.h); the estimate in Fragmentation comes from the
 // layout.
 //
-// Thread safety: pure function. Cost: up to three replays.
+// Thread safety: pure function. Cost: up to three replays for each device.
 
 #ifndef GMT_ANSWERS_FRAG_REPLAYS_H_
 #define GMT_ANSWERS_FRAG_REPLAYS_H_
@@ -28,14 +28,20 @@ struct FragReplays {
   // With expandable segments. nullopt if all segments are expandable, or if there is no replay that
   // agrees with the recording.
   std::optional<Reserved> expandable;
-  uint64_t recorded_peak_bytes = 0;  // of the replay with the recorded settings
-  // Code that requests varying sizes, and the bytes reserved if each request had the largest size
-  // of its code; nullopt likewise, or if there is no such code.
-  std::vector<analysis::VaryingSite> varying;
+  uint64_t recorded_peak_bytes = 0;            // the peak of the replay with the recorded settings
+  std::vector<analysis::VaryingSite> varying;  // code that requests varying sizes
+  // The bytes reserved if each of these requests had the largest size of its code. nullopt if there
+  // is no such code, or no replay that agrees with the recording.
   std::optional<uint64_t> padded;
 };
 
-FragReplays Replay(const analysis::Examination& examination, const analysis::Fragmentation& found);
+struct DeviceFragmentation {
+  analysis::Fragmentation found;
+  FragReplays replays;
+};
+
+std::vector<DeviceFragmentation> ReplayEach(const analysis::Examination& examination,
+                                            std::vector<analysis::Fragmentation> found);
 
 }  // namespace gmt::answers
 

@@ -10,6 +10,7 @@ docs/accuracy.md, the exit code. Their recordings come from PyTorch on the simul
 """
 
 import argparse
+import functools
 import math
 import os
 import pathlib
@@ -26,6 +27,7 @@ def find_python(given=None):
     return None
 
 
+@functools.cache
 def python_with_libraries(*modules):
     """Returns the Python with the training libraries of scripts/setup. Exits the program if it cannot import one."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")

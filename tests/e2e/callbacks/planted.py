@@ -10,19 +10,10 @@ import collections
 import sys
 
 import torch
-from train import BATCH, LENGTH, VOCABULARY, gpt2
+from train import BATCH, LENGTH, Sentences, gpt2
 
 STEPS = 160
 FULL_FROM = 20  # the step in which a request is larger than the device
-
-
-class Sentences(torch.utils.data.Dataset):
-    def __len__(self):
-        return STEPS * BATCH
-
-    def __getitem__(self, index):
-        row = torch.randint(VOCABULARY, (LENGTH,))
-        return {"input_ids": row, "labels": row.clone()}
 
 
 class Habit:
@@ -89,7 +80,7 @@ def train_with_transformers(habit):
 
     arguments = TrainingArguments(output_dir="trainer", max_steps=STEPS, per_device_train_batch_size=BATCH, report_to=[],
                                   save_strategy="no", logging_strategy="no", disable_tqdm=True)
-    Judging(model=gpt2(), args=arguments, train_dataset=Sentences(), callbacks=[Callback()]).train()
+    Judging(model=gpt2(), args=arguments, train_dataset=Sentences(STEPS), callbacks=[Callback()]).train()
 
 
 def train_with_lightning(habit):
@@ -115,7 +106,7 @@ def train_with_lightning(habit):
         def on_train_batch_end(self, *_):
             habit.end_step()
 
-    batches = torch.utils.data.DataLoader(Sentences(), batch_size=BATCH)
+    batches = torch.utils.data.DataLoader(Sentences(STEPS), batch_size=BATCH)
     lightning.Trainer(accelerator="gpu", devices=1, max_steps=STEPS, logger=False, enable_checkpointing=False,
                       enable_progress_bar=False, enable_model_summary=False, callbacks=[Callback()]).fit(Module(), batches)
 
@@ -126,7 +117,7 @@ def train_with_accelerate(habit):
     accelerator = Accelerator()
     model = gpt2()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    batches = torch.utils.data.DataLoader(Sentences(), batch_size=BATCH)
+    batches = torch.utils.data.DataLoader(Sentences(STEPS), batch_size=BATCH)
     model, optimizer, batches = accelerator.prepare(model, optimizer, batches)
     habit.begin(model)
     for batch in batches:

@@ -16,8 +16,11 @@ STEPS, BATCH, LENGTH, VOCABULARY = 6, 2, 32, 100
 
 
 class Sentences(torch.utils.data.Dataset):
+    def __init__(self, steps=STEPS):
+        self.steps = steps
+
     def __len__(self):
-        return STEPS * BATCH
+        return self.steps * BATCH
 
     def __getitem__(self, index):
         row = torch.randint(VOCABULARY, (LENGTH,))
