@@ -22,6 +22,7 @@
 namespace gmt::cli {
 namespace {
 
+using collector::SessionState;
 using collector::SessionSummary;
 
 // Returns the session in `folder` whose file has this inode, or "" if there is none. A session gets
@@ -56,12 +57,18 @@ std::vector<std::string> MappedSessions(const inject::TargetInfo& target) {
   return paths;
 }
 
+// Returns whether the process of a session has ended, and the pid may belong to another one now.
+bool IsLeftOver(SessionState state) {
+  return state == SessionState::kOrphaned || state == SessionState::kCollected ||
+         state == SessionState::kOtherBoot;
+}
+
 // Finds the sessions among those of this user. For a process whose mappings cannot be read.
 std::vector<std::string> ListedSessions(const inject::TargetInfo& target) {
   std::vector<std::string> paths;
   if (target.inner_pid != target.pid) return paths;
   for (const SessionSummary& s : collector::FindSessions()) {
-    if (s.pid == static_cast<uint64_t>(target.pid)) paths.push_back(s.path);
+    if (s.pid == static_cast<uint64_t>(target.pid) && !IsLeftOver(s.state)) paths.push_back(s.path);
   }
   return paths;
 }

@@ -31,6 +31,9 @@ using testing::StartsWith;
 
 namespace fs = std::filesystem;
 
+constexpr uid_t kNobody = 65534;
+constexpr char kAsNobody[] = "setpriv --reuid=65534 --clear-groups";
+
 class SessionsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -74,6 +77,11 @@ class SessionsTest : public testing::Test {
     kill(child_, SIGKILL);
     waitpid(child_, nullptr, 0);
     child_ = 0;
+  }
+  bool NobodyReachesTheProgram() {
+    const std::string reachable =
+        std::string(kAsNobody) + " test -x " GMT_PROGRAM " -a -x " + folder_.string();
+    return std::system(reachable.c_str()) == 0;
   }
   std::string InFolder(const std::string& name) { return (folder_ / name).string(); }
   Recording Read(const std::string& name) { return ReadBack(FileBytes(folder_ / name)); }
@@ -323,13 +331,27 @@ TEST_F(SessionsTest, MissingCollectorOfAnotherReleaseIsReported) {
 TEST_F(SessionsTest, SessionOfAnotherUserIsRefused) {
   std::string as_a_user;
   if (geteuid() == 0) {  // root may collect the sessions of all users
-    as_a_user = "setpriv --reuid=65534 --clear-groups";
-    const std::string reachable = as_a_user + " test -x " GMT_PROGRAM " -a -x " + folder_.string();
-    if (std::system(reachable.c_str()) != 0)
-      GTEST_SKIP() << "no user but root reaches " GMT_PROGRAM;
+    as_a_user = kAsNobody;
+    if (!NobodyReachesTheProgram()) GTEST_SKIP() << "no user but root reaches " GMT_PROGRAM;
   }
   EXPECT_EQ(Run("collect /etc/passwd -o run.gmt", as_a_user), 1);
   EXPECT_THAT(err_, HasSubstr("belongs to user 0"));
+}
+
+// A pid is used again sooner or later, and the session of an earlier process may still be there.
+TEST_F(SessionsTest, SessionOfAnEarlierProcessDoesNotHideWhyAnAttachIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "takes root";
+  if (!NobodyReachesTheProgram()) GTEST_SKIP() << "no user but root reaches " GMT_PROGRAM;
+  FakeTarget target;
+  UseLiveChild(target);
+  target.BeGone();
+  ASSERT_EQ(chown(target.directory().c_str(), kNobody, kNobody), 0);
+  ASSERT_EQ(chown(target.path().c_str(), kNobody, kNobody), 0);
+  setenv("GPUMEMTRACE_DIR", target.directory().c_str(), 1);
+  EXPECT_EQ(Run("list --json", kAsNobody), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr(target.path()));
+  EXPECT_EQ(Run("attach " + std::to_string(child_) + " -o run.gmt", kAsNobody), 1);
+  EXPECT_THAT(err_, HasSubstr("belongs to user 0, and you are user 65534"));
 }
 
 TEST_F(SessionsTest, FullDiskLeavesTheSessionAndNoHalfFile) {
