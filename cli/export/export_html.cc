@@ -18,6 +18,7 @@
 #include "viewer/html/standalone_file.h"
 #include "viewer/html/standalone_page.h"
 #include "viewer/served/recording.h"
+#include "viewer/served/served_ranks.h"
 
 namespace gmt::cli {
 namespace {
@@ -38,7 +39,7 @@ class Recordings {
   absl::Status Load(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) {
       const auto file = static_cast<uint32_t>(recordings_.size());
-      recordings_.push_back(std::make_unique<ServedRecording>(file, path, backend_, [] {}));
+      recordings_.push_back(std::make_shared<ServedRecording>(file, path, backend_, [] {}));
       // A standalone file leaves no caches behind.
       recordings_.back()->Load(ServedRecording::Keep::kNothing);
       const absl::Status status = Take(*recordings_.back());
@@ -55,6 +56,14 @@ class Recordings {
     return events;
   }
 
+  // Returns the answers about several recordings, by the name of their part of the page.
+  ordered_json AboutSeveral() const {
+    ordered_json answers = {{"compare", Comparisons()}};
+    if (recordings_.size() > 1) answers["ranks"] = Ranks();
+    return answers;
+  }
+
+ private:
   ordered_json Comparisons() const {
     auto all = ordered_json::array();
     if (recordings_.size() > kMaxCompared) return all;
@@ -69,7 +78,14 @@ class Recordings {
     return all;
   }
 
- private:
+  ordered_json Ranks() const {
+    viewer::ServedRanks ranks(recordings_);
+    for (;;) {
+      ordered_json answer = Parse(ranks.Answer());
+      if (!answer.value("has_more", false)) return answer;
+    }
+  }
+
   absl::Status Take(ServedRecording& recording) {
     viewer::StandaloneFile file;
     // No other thread uses these recordings, so references to what is examined here may be kept.
@@ -92,7 +108,7 @@ class Recordings {
   }
 
   const viewer::Backend backend_;
-  std::vector<std::unique_ptr<ServedRecording>> recordings_;
+  std::vector<std::shared_ptr<ServedRecording>> recordings_;
   std::vector<viewer::StandaloneFile> files_;
 };
 
@@ -133,7 +149,7 @@ absl::Status ExportHtml(const HtmlExport& options) {
   Progress progress(absl::StrCat("writing ", options.output));
   const auto page = viewer::MakeStandalonePage(
       viewer::PageHtml(), std::string(format::ToolVersion()), recordings.files(),
-      recordings.Comparisons(),
+      recordings.AboutSeveral(),
       options.max_bytes.value_or(viewer::DefaultStandaloneSize(recordings.events())));
   if (!page.ok()) return page.status();
   if (absl::Status status = Write(page->html, options, *output); !status.ok()) return status;

@@ -49,9 +49,10 @@ class StandalonePageMaker {
     CountSizes();
   }
 
-  absl::StatusOr<StandalonePage> Make(const ordered_json& compare) {
+  absl::StatusOr<StandalonePage> Make(const ordered_json& about_several) {
     for (size_t f = 0; f < files_.size(); ++f) AddFixed(f);
-    fixed_.push_back(JsonPart("compare", compare));
+    for (const auto& [name, answer] : about_several.items())
+      fixed_.push_back(JsonPart(name, answer));
     AddClocks();
     // No file of that size can hold more blocks than this, so trying with all blocks would be
     // pointless.
@@ -235,8 +236,9 @@ uint64_t DefaultStandaloneSize(uint64_t events) {
 
 absl::StatusOr<StandalonePage> MakeStandalonePage(std::string_view page, std::string_view version,
                                                   const std::vector<StandaloneFile>& files,
-                                                  const ordered_json& compare, uint64_t max_bytes) {
-  return StandalonePageMaker(page, version, files, max_bytes).Make(compare);
+                                                  const ordered_json& about_several,
+                                                  uint64_t max_bytes) {
+  return StandalonePageMaker(page, version, files, max_bytes).Make(about_several);
 }
 
 }  // namespace gmt::viewer

@@ -39,12 +39,14 @@ struct StandalonePage {
   int64_t time_error_ns = 0;                // maximum error of an event's time
 };
 
-// `compare`: the Compare of protocol.ts for each pair of files, as {"file", "other", "compare"}.
+// `about_several`: answers about several files (protocol.ts) by the name of their part:
+//   "compare"  the Compare of each pair of files, as {"file", "other", "compare"}
+//   "ranks"    Ranks
 // Fails if the files do not fit into `max_bytes` even without blocks, or if `page` is not a valid
 // page.
 absl::StatusOr<StandalonePage> MakeStandalonePage(std::string_view page, std::string_view version,
                                                   const std::vector<StandaloneFile>& files,
-                                                  const nlohmann::ordered_json& compare,
+                                                  const nlohmann::ordered_json& about_several,
                                                   uint64_t max_bytes);
 
 }  // namespace gmt::viewer

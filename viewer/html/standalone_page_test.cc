@@ -54,7 +54,7 @@ class Exported {
 
   uint64_t events() const { return file_.index->events(); }
   absl::StatusOr<StandalonePage> Export(uint64_t max_bytes) const {
-    return MakeStandalonePage(Page(), "1.0", {file_}, nlohmann::ordered_json::array(), max_bytes);
+    return MakeStandalonePage(Page(), "1.0", {file_}, nlohmann::ordered_json::object(), max_bytes);
   }
 
  private:

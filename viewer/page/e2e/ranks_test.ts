@@ -5,6 +5,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Ranks } from '../src/data/protocol';
@@ -136,6 +137,17 @@ describe.skipIf(reason !== '')('ranks', () => {
       expect(redness[2]).toBeGreaterThan(60);
       expect(colors[0]![0]! > 128).toBe(scheme === 'light');
     }, scheme);
+  });
+
+  it('a standalone file has the same ranks, and opens them', async () => {
+    run(folder, 'export', '--format', 'html', ...FEW, '-o', 'ranks.html');
+    await visit(browser, `${pathToFileURL(path.join(folder, 'ranks.html')).href}#v=1&view=ranks`, async (test) => {
+      expect(await test.page.locator('.ranks-verdict h2').textContent()).toBe(run(folder, 'ranks', ...FEW).split('\n')[0]);
+      await test.page.getByRole('tree').focus();
+      expect(await moment(test)).toContain(`rank ${DIFFERENT}, whole recording: 448 MiB`);
+      await test.press('ArrowRight', 'Enter');
+      expect(await test.state()).toMatchObject({ view: 'timeline', file: DIFFERENT });
+    });
   });
 
   it('many ranks are shown by their digests, and loaded when they are opened', async () => {

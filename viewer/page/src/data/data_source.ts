@@ -29,9 +29,8 @@ export interface DataSource {
   compare(file: number, other: number, signal?: AbortSignal): Promise<p.Compare>;
   find(scope: p.Scope, after: number, limit: number, signal?: AbortSignal): Promise<p.Found>;
   predicted(query: p.PredictedQuery, signal?: AbortSignal): Promise<p.PredictedCurve>;
-  /** Not in a standalone file, like the next one. */
-  ranks?(signal?: AbortSignal): Promise<p.Ranks>;
-  /** Loads a recording whose state is 'waiting'. */
+  ranks(signal?: AbortSignal): Promise<p.Ranks>;
+  /** Not in a standalone file. Loads a recording whose state is 'waiting'. */
   load?(file: number): Promise<void>;
   /** For live recordings only: all following questions refer to the windows in `meta`. */
   useWindows?(meta: p.Meta): void;

@@ -32,6 +32,7 @@ interface PackedCompare {
 export class EmbeddedSource implements DataSource {
   private known: Promise<{ meta: p.Meta; files: readonly EmbeddedRecording[] }> | null = null;
   private compares: Promise<readonly PackedCompare[]> | null = null;
+  private comparedRanks: Promise<p.Ranks> | null = null;
 
   constructor(private readonly archive: Archive) {}
 
@@ -176,6 +177,10 @@ export class EmbeddedSource implements DataSource {
     const found = (await this.compares).find((one) => one.file === file && one.other === other);
     if (found === undefined) throw new DataError('This file has no comparison of these two. Make one with: gpumemtrace diff A B');
     return found.compare;
+  }
+
+  async ranks(): Promise<p.Ranks> {
+    return (this.comparedRanks ??= this.readJson<p.Ranks>('ranks'));
   }
 
   async find(scope: p.Scope, after: number, limit: number, signal?: AbortSignal): Promise<p.Found> {

@@ -79,6 +79,9 @@ export class WorkerSource implements DataSource {
   compare(file: number, other: number, signal?: AbortSignal): Promise<p.Compare> {
     return this.ask('compare', [file, other], signal);
   }
+  ranks(signal?: AbortSignal): Promise<p.Ranks> {
+    return this.ask('ranks', [], signal);
+  }
   find(scope: p.Scope, after: number, limit: number, signal?: AbortSignal): Promise<p.Found> {
     return this.ask('find', [scope, after, limit], signal);
   }

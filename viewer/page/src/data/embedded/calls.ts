@@ -3,7 +3,7 @@
 
 import { DataError, type DataSource, messageOf } from '../data_source';
 
-export type Question = Exclude<keyof DataSource, 'watchProgress' | 'ranks' | 'load' | 'useWindows' | 'moved'>;
+export type Question = Exclude<keyof DataSource, 'watchProgress' | 'load' | 'useWindows' | 'moved'>;
 
 /** Sent to the worker: the parts, first and once, then calls and aborts. */
 export type Asked =

@@ -21,8 +21,8 @@ function RanksView(props: ViewProps) {
   const { state, store, source } = props;
   const files = state.meta?.files ?? [];
   const [round, setRound] = useState(0);
-  const isAsked = files.length > 1 && source.ranks !== undefined;
-  const asked = useQuestion(isAsked ? keyOf(known(state), round) : null, (signal) => source.ranks!(signal));
+  const isAsked = files.length > 1;
+  const asked = useQuestion(isAsked ? keyOf(known(state), round) : null, (signal) => source.ranks(signal));
   useEffect(() => {
     if (asked.answer?.has_more === true) setRound((old) => old + 1);
   }, [asked.answer]);
@@ -30,7 +30,7 @@ function RanksView(props: ViewProps) {
     return (
       <section class="view" aria-label="Ranks">
         <h2 class="visually-hidden">Ranks</h2>
-        <Empty title={files.length > 1 ? 'This file has no comparison of ranks' : 'Only one recording is open'}>
+        <Empty title="Only one recording is open">
           <p>
             To compare the ranks of a job, open the directory with their recordings: <code>gpumemtrace view out/</code>
           </p>
