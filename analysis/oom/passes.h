@@ -99,7 +99,6 @@ class Passes {
   const std::vector<Pass>& all() const { return passes_; }
   // The maximum of the earlier steps.
   uint64_t earlier_peak() const { return earlier_peak_; }
-  const std::vector<Comparison>& comparisons() const { return comparisons_; }
   // Whether the model was created in this pass.
   bool IsOfBeginning(const Comparison& pass) const {
     return passes_[pass.pass].cycle == 0 && passes_[pass.pass].is_first;

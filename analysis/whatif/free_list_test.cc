@@ -47,8 +47,12 @@ TEST(FreeListTest, RandomChangesAgreeWithAnOrderedSet) {
     ASSERT_EQ(std::pair(found->size, found->address), *expected);
     const std::optional<FreePiece> after = list.FindAfter(*found);
     ASSERT_EQ(after.has_value(), std::next(expected) != oracle.end());
-    if (after) ASSERT_EQ(std::pair(after->size, after->address), *std::next(expected));
-    if (random() % 64 == 0) ASSERT_EQ(list.Ordered().size(), oracle.size());
+    if (after) {
+      ASSERT_EQ(std::pair(after->size, after->address), *std::next(expected));
+    }
+    if (random() % 64 == 0) {
+      ASSERT_EQ(list.Ordered().size(), oracle.size());
+    }
   }
 }
 
