@@ -54,6 +54,7 @@ Categories Categorizer::Make() && {
   DecideGroups();
   AssignRows();
   AssignRowsFromBefore();
+  AssignReplacedParameters();
   return {std::move(assignments_), std::move(reasons_)};
 }
 

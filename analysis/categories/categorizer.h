@@ -14,6 +14,7 @@
 //      training step was recorded, what stays are parameters, or the whole state of training if
 //      each size occurs four times; otherwise, what has the sizes of layers without gradients are
 //      frozen weights.
+//   5  what a hand-written optimizer puts in the place of a parameter: like that
 //
 // Thread safety: one thread at a time. Cost: three walks over rows, one over steps; a look-up for
 // each row among the groups. Sizes are ignored if no decision depends on them; otherwise a
@@ -118,6 +119,9 @@ class Categorizer {
   uint64_t OtherTensorsPerParameter(const HeldBySize& held) const;
   void AssignRowsFromBefore();
   Decision OfRowFromBefore(RowId row);
+  // What the recording itself shows of memory from before, if it has no training step.
+  void LookAtUseWithoutTraining();
+  Decision OfRowFreedAtTheEnd(RowId row) const;
   bool IsFreedByZeroGrad(RowId row);
   bool IsFreedByOptimizer(RowId row) const;
   void AssignRowsBySizeOfGradients();
@@ -127,6 +131,8 @@ class Categorizer {
   std::map<uint64_t, std::vector<RowId>> RowsThatStay(absl::Span<const Category> categories) const;
   void AssignFrozenWeights();
   void AssignTrainingState();
+  // What a hand-written optimizer puts in a parameter's place (p.data = p.data - ...).
+  void AssignReplacedParameters();
   Categories::Assignment Assigned(const Decision& decision);
   bool Outlives(const Group& group) const;
   bool IsRecomputed(const Group& group) const;
@@ -151,6 +157,10 @@ class Categorizer {
   absl::flat_hash_map<RowId, uint32_t> savers_;     // class of the first node that saved the row
   absl::flat_hash_map<uint32_t, bool> zero_grads_;  // by stack of a free
   absl::flat_hash_set<uint64_t> sizes_of_state_;    // that optimizers allocated and kept
+  // For recordings without training: what is left at the end of each size, by category; whether
+  // much from before is never freed; whether the program brings the parameters itself.
+  absl::flat_hash_map<uint64_t, Votes> left_of_sizes_;
+  bool keeps_from_before_ = false, brings_parameters_ = false;
   std::vector<Group> groups_;
   std::vector<uint64_t> group_rows_;
   std::vector<Decision> decisions_;   // by group

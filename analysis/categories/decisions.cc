@@ -117,6 +117,12 @@ Categorizer::Decision Categorizer::ByRule(const Group& group) {
   if (group.kind == Kind::kRegion && hint.rule == nullptr) {
     return {Category::kUnknown, Confidence::kLow, "a region that the program named", true};
   }
+  // What a module creates looks like a batch otherwise: both are made before the first call.
+  const bool is_batch = hint.rule == nullptr || hint.rule->category == Category::kInputs;
+  if (is_batch && !IsShort(group.life.life) && hints_.CreatesModule(group.stack)) {
+    return {Category::kParameters, Confidence::kMedium,
+            absl::StrCat(LifeText(group), "; created with its module"), true};
+  }
   if (hint.rule == nullptr) return {};
   return ByRuleOf(group, hint);
 }

@@ -99,6 +99,11 @@ Categorizer::Decision Categorizer::OfRowFromBefore(RowId row) {
             "held from before, replaced by the optimizer", true};
   }
   if (!lives_.has_training() && groups_[row_groups_[row]].is_open() && calls_modules_) {
+    if (keeps_from_before_ && trace_.rows.death[row] != kNever) return OfRowFreedAtTheEnd(row);
+    if (brings_parameters_) {
+      return {Category::kUnknown, Confidence::kLow,
+              "held from before and throughout; the program brings its parameters later", true};
+    }
     return {Category::kParameters, Confidence::kLow,
             "held from before and throughout; no training step was recorded", true};
   }
@@ -114,7 +119,41 @@ Categorizer::Decision Categorizer::OfRowFromBefore(RowId row) {
   return {};
 }
 
+// A pass that keeps its graph frees that of the pass before at its end, as `loss = model(x)` does
+// in a loop. Parameters stay; a program that ends frees both.
+Categorizer::Decision Categorizer::OfRowFreedAtTheEnd(RowId row) const {
+  const auto left = left_of_sizes_.find(SizeOf(row));
+  if (left == left_of_sizes_.end()) {
+    return {Category::kUnknown, Confidence::kLow,
+            "held from before, freed at the end, unlike most that is held from before", true};
+  }
+  const auto most = absl::c_max_element(left->second);
+  return {static_cast<Category>(most - left->second.begin()), Confidence::kLow,
+          "held from before, freed at the end; of the size of what the recorded pass leaves", true};
+}
+
+void Categorizer::LookAtUseWithoutTraining() {
+  constexpr uint64_t kFewest = 8;  // tensors of a model; with fewer it may be chance
+  uint64_t never_freed = 0, bytes_before = 0, bytes_of_parameters = 0;
+  for (RowId row = 0; row < trace_.rows.count(); ++row) {
+    const Group& group = groups_[row_groups_[row]];
+    if (group.kind != Kind::kBlock) continue;
+    const bool is_freed = trace_.rows.death[row] != kNever;
+    if (IsHeldFromBefore(row)) {
+      bytes_before += trace_.rows.size[row];
+      never_freed += is_freed ? 0 : 1;
+    } else if (!group.from_before) {
+      const Category category = assignments_[row].category;
+      if (category == Category::kParameters) bytes_of_parameters += trace_.rows.size[row];
+      if (!is_freed) ++left_of_sizes_[SizeOf(row)][static_cast<size_t>(category)];
+    }
+  }
+  keeps_from_before_ = never_freed >= kFewest;
+  brings_parameters_ = bytes_of_parameters > bytes_before;
+}
+
 void Categorizer::AssignRowsFromBefore() {
+  if (!lives_.has_training()) LookAtUseWithoutTraining();
   AssignRowsBySizeOfGradients();
   for (RowId row = 0; row < trace_.rows.count(); ++row) {
     if (!IsHeldFromBefore(row) || trace_.rows.Roles(row) != 0) continue;

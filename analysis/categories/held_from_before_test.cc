@@ -189,6 +189,37 @@ TEST_F(HeldFromBeforeTest, LayersInFoursBesideOneEmbeddingAreAModelAlone) {
   EXPECT_EQ(BytesOf(Category::kParameters), 32 * kLayerBytes + kEmbeddingBytes);
 }
 
+TEST_F(HeldFromBeforeTest, WhatAPassReplacesAtItsEndIsNoParameter) {
+  HoldLayers();
+  for (uint64_t i = 0; i < 4; ++i) HeldBefore(0x2000000 + i * 0x10000, kForwardBytes);
+  HeldBefore(0x3000000, 7 * kForwardBytes);
+  for (uint64_t i = 0; i < 4; ++i) s_.Block(0x4000000 + i * 0x10000, kForwardBytes, s_.InForward());
+  for (uint64_t i = 0; i < 4; ++i) s_.Free(0x2000000 + i * 0x10000);
+  s_.Free(0x3000000);
+  EXPECT_EQ(BytesOf(Category::kParameters), kLayersBytes);
+  EXPECT_EQ(BytesOf(Category::kActivations), 4 * kForwardBytes);
+  EXPECT_EQ(BytesOf(Category::kUnknown), 7 * kForwardBytes);
+}
+
+TEST_F(HeldFromBeforeTest, ParametersStayThoseOfAProgramThatFreesAllAtItsEnd) {
+  HoldLayers();
+  s_.Block(0x4000000, kForwardBytes, s_.InForward());
+  for (uint64_t i = 0; i < 12; ++i) s_.Free(kLayersAt + i * 0x10000);
+  EXPECT_EQ(BytesOf(Category::kParameters), kLayersBytes);
+}
+
+TEST_F(HeldFromBeforeTest, WhatIsHeldBesideParametersThatTheProgramBringsIsUnknown) {
+  HeldBefore(0x1000, kForwardBytes);
+  for (int layer = 0; layer < 3; ++layer) {
+    s_.Block(0x2000000, kLayersBytes, s_.Parameter());
+    s_.Block(kForwardBlock, kForwardBytes, s_.InForward());
+    s_.Free(kForwardBlock);
+    s_.Free(0x2000000);
+  }
+  EXPECT_EQ(BytesOf(Category::kParameters), 0u);
+  EXPECT_EQ(BytesOf(Category::kUnknown), kForwardBytes);
+}
+
 TEST_F(HeldFromBeforeTest, OwnClassesOfKvCachesAreKnownByTheirFiles) {
   const uint32_t update =
       s_.Stack({{"SketchCache.update", "/src/models/my_cache_utils.py"},

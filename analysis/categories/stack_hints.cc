@@ -1,11 +1,22 @@
 #include "analysis/categories/stack_hints.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "analysis/stacks/frames.h"
 
 namespace gmt::analysis {
+namespace {
+
+// Python 3.11 and later report "Net.forward".
+bool IsMethod(const FrameText& frame, std::string_view name) {
+  if (!frame.is_python() || !frame.function.ends_with(name)) return false;
+  const size_t before = frame.function.size() - name.size();
+  return before == 0 || frame.function[before - 1] == '.';
+}
+
+}  // namespace
 
 StackHints::StackHints(const format::Definitions& definitions, const CategoryRules& rules)
     : definitions_(definitions), rules_(rules) {}
@@ -20,17 +31,28 @@ const StackHints::KnownFrame& StackHints::OfFrame(uint32_t frame) {
       if (rules_.rules()[i].pattern.Fits(view)) found.rules.push_back(i);
     }
     found.calls_module |= IsModuleCall(text);
+    found.is_python |= text.is_python();
+    if (IsMethod(text, "forward")) found.forward_file = NumberOf(text.file);
+    if (IsMethod(text, "__init__")) found.init_file = NumberOf(text.file);
   }
   return found;
+}
+
+uint32_t StackHints::NumberOf(const std::string& file) {
+  return file_numbers_.try_emplace(file, file_numbers_.size() + 1).first->second;
 }
 
 const StackHints::Known& StackHints::Of(uint32_t stack) {
   const auto [known, is_new] = stacks_.try_emplace(stack);
   if (!is_new) return known->second;
   Known& found = known->second;
+  uint32_t called = 0;  // file of the frame before, if that is a `forward`
   for (const uint32_t frame : definitions_.StackFrames(stack)) {
     const KnownFrame& of = OfFrame(frame);
     found.calls_module |= of.calls_module;
+    if (of.calls_module && called != 0) module_files_.insert(called);
+    if (of.is_python) called = of.forward_file;
+    if (of.init_file != 0) found.init_files.push_back(of.init_file);
     for (const uint32_t rule : of.rules) found.rules.emplace_back(rule, frame);
   }
   // For equal rules, the innermost frame stays first.
@@ -58,6 +80,15 @@ bool StackHints::CallsModule(uint32_t stack) {
     last_stack_ = stack;
   }
   return last_calls_module_;
+}
+
+bool StackHints::CreatesModule(uint32_t stack) {
+  if (stack == 0) return false;
+  const Known& known = Of(stack);
+  const auto of_modules =
+      std::count_if(known.init_files.begin(), known.init_files.end(),
+                    [this](uint32_t file) { return module_files_.contains(file); });
+  return !known.calls_module && of_modules >= 2;
 }
 
 std::string StackHints::FrameName(uint32_t frame) const {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "analysis/categories/category_rules.h"
 #include "format/definitions.h"
 
@@ -34,6 +35,9 @@ class StackHints {
 
   // Whether the stack passes through the call of a module.
   bool CallsModule(uint32_t stack);
+  // Whether the stack creates a module of the program: in an __init__ called by an __init__, in
+  // files whose `forward` a module's call runs. REQUIRES: all stacks were looked up.
+  bool CreatesModule(uint32_t stack);
 
   // "Module._apply (module.py)".
   std::string FrameName(uint32_t frame) const;
@@ -41,12 +45,16 @@ class StackHints {
  private:
   struct Known {
     std::vector<std::pair<uint32_t, uint32_t>> rules;  // (rule, frame), in the order of the rules
+    std::vector<uint32_t> init_files;                  // one for each __init__
     bool calls_module = false;
   };
   struct KnownFrame {
     std::vector<uint32_t> rules;
     bool calls_module = false;
+    bool is_python = false;
+    uint32_t forward_file = 0, init_file = 0;  // numbers of files; 0: another function
   };
+  uint32_t NumberOf(const std::string& file);
   const Known& Of(uint32_t stack);
   const KnownFrame& OfFrame(uint32_t frame);
 
@@ -54,6 +62,8 @@ class StackHints {
   const CategoryRules& rules_;
   absl::flat_hash_map<uint32_t, KnownFrame> frames_;
   absl::flat_hash_map<uint32_t, Known> stacks_;
+  absl::flat_hash_map<std::string, uint32_t> file_numbers_;  // from 1
+  absl::flat_hash_set<uint32_t> module_files_;  // in which a module's call runs `forward`
   // Most births repeat the last stack's.
   uint32_t last_stack_ = 0;
   bool last_calls_module_ = false;
