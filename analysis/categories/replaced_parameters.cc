@@ -16,6 +16,7 @@
 namespace gmt::analysis {
 
 void Categorizer::AssignReplacedParameters() {
+  if (!lives_.has_training()) return;
   const Rows& rows = trace_.rows;
   const auto life = [&](RowId row) -> const RowLife& { return groups_[row_groups_[row]].life; };
   const auto is_block = [&](RowId row) {
