@@ -52,6 +52,7 @@ Categories Categorizer::Make() && {
   MakeGroups();
   CountSizes();
   DecideGroups();
+  lives_.ForgetRows();  // of a long recording, more than the categories need
   AssignRows();
   AssignRowsFromBefore();
   AssignReplacedParameters();

@@ -148,7 +148,7 @@ class Categorizer {
   StackHints hints_;
   mutable StackPhases phases_;  // caches its answers
   const PhaseSpans spans_;
-  const Lives lives_;
+  Lives lives_;
   Sizes sizes_;
   Sizes added_;  // sizes of what a backward pass allocates and frees, such as added gradients
   const bool is_uncached_, reports_parameters_, reports_gradients_;

@@ -107,7 +107,8 @@ Categorizer::Decision Categorizer::OfRowFromBefore(RowId row) {
     return {Category::kParameters, Confidence::kLow,
             "held from before and throughout; no training step was recorded", true};
   }
-  const bool is_old_gradient = IsFreedSoon(row) && !lives_.Of(row).crosses_backward &&
+  const bool is_old_gradient = IsFreedSoon(row) &&
+                               !groups_[row_groups_[row]].life.crosses_backward &&
                                sizes_.UsualGradientsOf(SizeOf(row)) > 0;
   if (is_old_gradient) {
     return {Category::kGradients, Confidence::kLow,

@@ -76,6 +76,11 @@ class Lives {
   const RowLife& Of(RowId row) const { return lives_[row]; }
   // The number of the backward pass in which a row was born, or of the last one before.
   uint32_t PassOf(RowId row) const { return segments_[birth_segment_[row]].passes; }
+  // Frees what Of() and PassOf() return, which must not be called any more.
+  void ForgetRows() {
+    birth_segment_ = std::vector<uint32_t>();
+    lives_ = std::vector<RowLife>();
+  }
   bool has_training() const { return has_backward_ || has_optimizer_; }
   bool has_backward() const { return has_backward_; }
 

@@ -11,20 +11,23 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr uint64_t kNoCall = 0, kNoStack = 1, kBackward = 2, kFirstSite = 3;
+constexpr uint64_t kNoCall = 0, kNoStack = 1, kBackward = 2, kFirstSite = 3,
+                   kUnknownSite = UINT64_MAX;
 
 // Identifies the call that a stack comes from: one of the values above, or a hash of the call's
 // place.
 class CallSites {
  public:
   explicit CallSites(const format::Definitions& definitions)
-      : definitions_(definitions), phases_(definitions) {}
+      : definitions_(definitions),
+        phases_(definitions),
+        sites_(definitions.stack_count() + size_t{1}, kUnknownSite) {}
 
   uint64_t Of(uint32_t stack) {
-    if (stack == 0 || stack > definitions_.stack_count()) return kNoStack;
-    const auto [known, is_new] = sites_.try_emplace(stack);
-    if (is_new) known->second = Find(stack);
-    return known->second;
+    if (stack == 0 || stack >= sites_.size()) return kNoStack;
+    uint64_t& site = sites_[stack];
+    if (site == kUnknownSite) site = Find(stack);
+    return site;
   }
 
  private:
@@ -42,7 +45,7 @@ class CallSites {
       if (is_known && definitions_.frame(*frame).language == format::Language::kPython)
         site = (site ^ *frame) * 1099511628211u;
     }
-    return std::max(site, kFirstSite);
+    return std::clamp(site, kFirstSite, kUnknownSite - 1);
   }
 
   bool IsCall(uint32_t frame) {
@@ -59,7 +62,7 @@ class CallSites {
 
   const format::Definitions& definitions_;
   StackPhases phases_;
-  absl::flat_hash_map<uint32_t, uint64_t> sites_;
+  std::vector<uint64_t> sites_;                // by stack
   absl::flat_hash_map<uint32_t, bool> calls_;  // by frame
 };
 

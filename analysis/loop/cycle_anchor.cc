@@ -25,6 +25,7 @@ constexpr double kBurst = 0.25;     // relative to the long gaps: shorter ones l
 constexpr size_t kSample = 512;     // gaps in the sample that decides whether all must be examined
 constexpr double kLowWater = 0.25;  // of the range from the minimum to the maximum of a cycle
 constexpr size_t kMaxAnchors = 64;  // anchors per loop that are examined closely
+constexpr size_t kHeldBlock = size_t{1} << 12;  // states that are examined at a time
 
 struct Recurring {
   uint32_t stack = 0;
@@ -65,6 +66,47 @@ double ScatterOf(std::vector<Step> gaps, double& period) {
   period = at(0.5);
   return (high - low) / kNormalTenths / std::max(period, 1.0);
 }
+
+// Finds the median, over cycles, of the level of held memory when a stack fires: 0 is the minimum
+// of the cycle that ends, 1 its maximum. Takes the states in blocks, because those of a long
+// recording are larger than the caches, and are as much as a third of its trace.
+class LevelFinder {
+ public:
+  // `firings` must outlive it.
+  explicit LevelFinder(const std::vector<Step>& firings) : firings_(firings) {}
+
+  // `held`: the bytes held after the steps `first`, first + 1, .... Blocks must come in order.
+  void Take(Step first, const std::vector<uint64_t>& held) {
+    for (size_t at = 0; next_ < firings_.size() && at < held.size();) {
+      const size_t fires = firings_[next_] - 1 - first;  // the state before its birth
+      const size_t end = std::min(fires + 1, held.size());
+      if (next_ > 0) Extend(held, at, end);
+      at = end;
+      if (fires >= held.size()) return;
+      if (next_ > 0) levels_.push_back(LevelOf(held[fires]));
+      low_ = high_ = held[fires];
+      ++next_;
+    }
+  }
+  double Level() && { return UpperMedian(std::move(levels_)); }
+
+ private:
+  void Extend(const std::vector<uint64_t>& held, size_t from, size_t to) {
+    for (size_t i = from; i < to; ++i) {
+      low_ = std::min(low_, held[i]);
+      high_ = std::max(high_, held[i]);
+    }
+  }
+  double LevelOf(uint64_t now) const {
+    const auto range = static_cast<double>(high_ - low_);
+    return range > 0 ? static_cast<double>(now - low_) / range : 0;
+  }
+
+  const std::vector<Step>& firings_;
+  size_t next_ = 0;              // firing
+  uint64_t low_ = 0, high_ = 0;  // since the last firing
+  std::vector<double> levels_;
+};
 
 class AnchorFinder {
  public:
@@ -214,14 +256,13 @@ class AnchorFinder {
   }
 
   InferredCycles EndsOf(const Loop& loop) const {
-    const std::vector<uint64_t> held = HeldByStep();
+    const std::vector<double> levels = LevelsOf(loop);
     const Recurring* lowest = nullptr;
     double least = kLowWater;
-    for (size_t i = 0; i < std::min(loop.size(), kMaxAnchors); ++i) {
-      const double level = LevelAt(*loop[i], held);
-      if (level < least || (lowest == nullptr && level <= least)) {
+    for (size_t i = 0; i < levels.size(); ++i) {
+      if (levels[i] < least || (lowest == nullptr && levels[i] <= least)) {
         lowest = loop[i];
-        least = level;
+        least = levels[i];
       }
     }
     if (lowest == nullptr) return {};
@@ -234,34 +275,43 @@ class AnchorFinder {
     return found;
   }
 
-  // Returns the median, over cycles, of the level of held memory when the stack fires: 0 is the
-  // minimum of the previous cycle, 1 its maximum.
-  static double LevelAt(const Recurring& of, const std::vector<uint64_t>& held) {
-    std::vector<double> levels;
-    for (size_t i = 1; i < of.firings.size(); ++i) {
-      const auto [low, high] =
-          std::minmax_element(held.begin() + of.firings[i - 1] - 1, held.begin() + of.firings[i]);
-      const auto range = static_cast<double>(*high - *low);
-      const auto now = static_cast<double>(held[of.firings[i] - 1] - *low);
-      levels.push_back(range > 0 ? now / range : 0);
+  // Returns the level of held memory when each of the first anchors fires.
+  std::vector<double> LevelsOf(const Loop& loop) const {
+    std::vector<LevelFinder> finders;
+    for (size_t i = 0; i < std::min(loop.size(), kMaxAnchors); ++i) {
+      finders.emplace_back(loop[i]->firings);
     }
-    return UpperMedian(std::move(levels));
+    ForEachBlockOfHeld([&](Step first, const std::vector<uint64_t>& held) {
+      for (LevelFinder& finder : finders) finder.Take(first, held);
+    });
+    std::vector<double> levels;
+    for (LevelFinder& finder : finders) levels.push_back(std::move(finder).Level());
+    return levels;
   }
-  // Bytes held before the first step, after it, ...
-  std::vector<uint64_t> HeldByStep() const {
-    std::vector<uint64_t> held;
-    held.reserve(trace_.last_step() + size_t{1});
+
+  // Calls visit(first, held) with the bytes held after the steps `first`, first + 1, ...; step 0 is
+  // the state before the first step.
+  template <typename Visit>
+  void ForEachBlockOfHeld(Visit visit) const {
     uint64_t live = 0;
     for (RowId row = 0; row < trace_.rows.count(); ++row) {
       if (trace_.rows.birth[row] == 0 && births_.Counts(row)) live += trace_.rows.size[row];
     }
-    held.push_back(live);
-    for (const auto& record : trace_.steps) {
+    std::vector<uint64_t> held = {live};
+    held.reserve(kHeldBlock);
+    Step first = 0;
+    for (Step step = 1; step <= trace_.last_step(); ++step) {
+      if (held.size() == kHeldBlock) {
+        visit(first, held);
+        held.clear();
+        first = step;
+      }
+      const StepRecord record = trace_.steps[step - 1];
       if (record.row != kNoRow && births_.Counts(record.row))
         live += record.is_death ? -trace_.rows.size[record.row] : trace_.rows.size[record.row];
       held.push_back(live);
     }
-    return held;
+    visit(first, held);
   }
 
   const Trace& trace_;

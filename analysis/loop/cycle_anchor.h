@@ -19,7 +19,7 @@
 // as many: layers have fewer stacks than a step, and an interval between two evaluations has hardly
 // more. If gradients are accumulated, a cycle may be one pass.
 //
-// Thread safety: pure functions. Cost: linear in steps; sixteen bytes per step while they run.
+// Thread safety: pure functions. Cost: linear in steps; eight bytes per birth while they run.
 
 #ifndef GMT_ANALYSIS_LOOP_CYCLE_ANCHOR_H_
 #define GMT_ANALYSIS_LOOP_CYCLE_ANCHOR_H_

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "analysis/loop/phases.h"
 #include "analysis/testing/event_script.h"
 #include "analysis/testing/python_stack.h"
@@ -78,6 +80,22 @@ TEST_F(CycleAnchorTest, StacksThatRecurAreAnchors) {
   // Nothing is held between two passes.
   EXPECT_EQ(found.cycles[3].end, found.cycles[2].end + 8);
   EXPECT_EQ(found.cycles[3].end % 8, 0u);
+}
+
+// What was held is examined in blocks of 4,096 states, and a cycle here has 5,000.
+TEST_F(CycleAnchorTest, LongCyclesEndWhereLeastIsHeld) {
+  const uint32_t middle = Stack({{"save", "/src/b.py", 7}}),
+                 begin = Stack({{"load", "/src/a.py", 3}}),
+                 work = Stack({{"work", "/src/c.py", 5}});
+  for (int step = 0; step < 12; ++step) {
+    const uint64_t held = Hold(begin);
+    for (int i = 0; i < 2500; ++i) Brief(work);
+    Brief(middle);
+    script_.FreeBlock(held);
+  }
+  const Cycles found = Find();
+  EXPECT_EQ(found.source, "stack " + std::to_string(begin) + " and 1 more that recur with it");
+  EXPECT_THAT(found.cycles, SizeIs(12));
 }
 
 TEST_F(CycleAnchorTest, OccasionalEvaluationsAreNotACycle) {

@@ -88,13 +88,15 @@ class SpanFinder {
   }
 
   bool HasStacksOfPythonAlone() const {
-    absl::flat_hash_set<uint32_t> seen;
+    // Ids in a damaged file may be arbitrary: those out of range are one stack without frames.
+    std::vector<bool> seen(definitions_.stack_count() + size_t{2});
     bool any = false, native = false;
     ForEachBirth(trace_, [&](Step, RowId row) {
       const uint32_t stack = trace_.rows.stack[row];
-      if (native || trace_.rows.heap[row] <= kHostHeap || stack == 0 || !seen.insert(stack).second)
-        return;
-      any = true;
+      if (native || stack == 0 || trace_.rows.heap[row] <= kHostHeap) return;
+      std::vector<bool>::reference is_seen = seen[std::min<size_t>(stack, seen.size() - 1)];
+      if (is_seen) return;
+      any = is_seen = true;
       for (const uint32_t frame : definitions_.StackFrames(stack))
         native |= definitions_.frame(frame).language != format::Language::kPython;
     });
