@@ -68,7 +68,7 @@ std::vector<std::function<void()>> IndexBuilder::ColumnTasks(
   BlockTable& blocks = parts_.blocks;
   const auto column = [&rows](PackedColumn& made, auto value_of) {
     PackedColumnBuilder builder;
-    for (RowId row = 0; row < rows.count(); ++row) builder.Add(value_of(row));
+    for (RowId row = 0, count = rows.count(); row < count; ++row) builder.Add(value_of(row));
     made = builder.Finish();
   };
   return {
@@ -143,6 +143,7 @@ std::vector<uint64_t> IndexBuilder::MappedAt() const {
 
 void IndexBuilder::BuildSpaces() {
   const Rows& rows = trace_.rows;
+  const RowId row_count = rows.count();
   const std::vector<uint64_t> mapped_at = MappedAt();
   // 0: no place.
   const auto address_of = [&](RowId row) {
@@ -156,7 +157,7 @@ void IndexBuilder::BuildSpaces() {
     spaces[i].Settle();
   }
   std::vector<bool> grew(spaces.size());
-  for (RowId row = 0; row < rows.count(); ++row) {
+  for (RowId row = 0; row < row_count; ++row) {
     const uint32_t lane = lane_of_kind_[kind_of_row_[row]];
     const uint64_t address = lane == kNoCurve ? 0 : address_of(row);
     if (address == 0 || (parts_.lanes[lane].has_segments && spaces[lane].PlaceOf(address))) {
@@ -169,7 +170,7 @@ void IndexBuilder::BuildSpaces() {
     if (grew[i]) spaces[i].Settle();
   }
   PackedColumnBuilder places;
-  for (RowId row = 0; row < rows.count(); ++row) {
+  for (RowId row = 0; row < row_count; ++row) {
     const uint32_t lane = lane_of_kind_[kind_of_row_[row]];
     const uint64_t address = lane == kNoCurve ? 0 : address_of(row);
     const auto place = address == 0 ? std::nullopt : spaces[lane].PlaceOf(address);
@@ -182,18 +183,19 @@ void IndexBuilder::BuildSpaces() {
 void IndexBuilder::BuildOrder(Axis axis) {
   const Rows& rows = trace_.rows;
   BlockOrderBuilder builder(static_cast<uint32_t>(parts_.lanes.size()));
-  std::vector<uint8_t> classes(rows.count());
+  const RowId row_count = rows.count();
+  std::vector<uint8_t> classes(row_count);
   const auto visit = [&](auto&& each) {
     const auto row_of_lane = [&](RowId row) {
       const uint32_t lane = lane_of_kind_[kind_of_row_[row]];
       if (lane != kNoCurve) each(row, lane);
     };
-    for (RowId row = 0; row < rows.count(); ++row) {
+    for (RowId row = 0; row < row_count; ++row) {
       if (rows.birth[row] == 0) row_of_lane(row);
     }
     for (uint32_t event = 1; event <= parts_.events; ++event) {
       const StepRecord step = trace_.steps[event - 1];
-      if (step.is_death || step.row >= rows.count() || rows.birth[step.row] != event) continue;
+      if (step.is_death || step.row >= row_count || rows.birth[step.row] != event) continue;
       row_of_lane(step.row);
     }
   };

@@ -69,8 +69,9 @@ uint16_t IndexBuilder::KindOf(RowId row) {
 // Determines the kind of each row and the lanes, in no particular order.
 void IndexBuilder::FindKinds() {
   std::vector<uint64_t> count;
-  kind_of_row_.reserve(trace_.rows.count());
-  for (RowId row = 0; row < trace_.rows.count(); ++row) {
+  const RowId row_count = trace_.rows.count();
+  kind_of_row_.reserve(row_count);
+  for (RowId row = 0; row < row_count; ++row) {
     kind_of_row_.push_back(KindOf(row));
     count.resize(std::max(count.size(), kinds_.size()));
     ++count[kind_of_row_.back()];
@@ -116,11 +117,12 @@ void IndexBuilder::BuildCurves() {
   }
   std::vector<LaneCurveBuilder> curves(lanes.size() + reserved.size());
   const Rows& rows = trace_.rows;
+  const RowId row_count = rows.count();
   struct Start {
     uint64_t bytes = 0, blocks = 0;
   };
   std::vector<Start> starts(curves.size());
-  for (RowId row = 0; row < rows.count(); ++row) {
+  for (RowId row = 0; row < row_count; ++row) {
     if (rows.birth[row] != 0) continue;
     const EventColumns::Group group = changes.groups[kind_of_row_[row]];
     for (const uint32_t curve : {group.live, group.reserved}) {
@@ -139,7 +141,7 @@ void IndexBuilder::BuildCurves() {
     uint64_t code = 0, size = 0;
     uint32_t changed[2] = {kNoCurve, kNoCurve};
     // Counts only events that agree with their rows, so that curves and blocks agree.
-    const bool counts = step.row < rows.count() &&
+    const bool counts = step.row < row_count &&
                         (step.is_death ? rows.death[step.row] : rows.birth[step.row]) == event;
     if (counts) {
       const uint16_t kind = kind_of_row_[step.row];

@@ -22,16 +22,20 @@ uint64_t Bytes(uint64_t before, int64_t since) {
 
 void CurvesSoFar::Take(const Trace& trace) {
   const Rows& rows = trace.rows;
+  const RowId row_count = rows.count();
   heaps_ = trace.heaps;
-  for (RowId row = rows_; row < rows.count(); ++row) {
+  for (RowId row = rows_; row < row_count; ++row) {
     if (rows.birth[row] == 0) LaneOf(trace, row).before += rows.size[row];
   }
   while (events_ < trace.steps.size()) {
-    const StepRecord step = trace.steps[events_];
-    // Like the index (build_curves.cc), counts only events that agree with their rows.
-    const bool counts = step.row < rows.count() &&
-                        (step.is_death ? rows.death : rows.birth)[step.row] == events_ + 1;
-    if (counts) {
+    // To the end of the stretch or of the events.
+    const size_t end = std::min(trace.steps.size(), (events_ / stretch_ + 1) * stretch_);
+    for (; events_ < end; ++events_) {
+      const StepRecord step = trace.steps[events_];
+      // Like the index (build_curves.cc), counts only events that agree with their rows.
+      const bool counts = step.row < row_count &&
+                          (step.is_death ? rows.death : rows.birth)[step.row] == events_ + 1;
+      if (!counts) continue;
       Held& lane = LaneOf(trace, step.row);
       const uint64_t size = rows.size[step.row];
       lane.since += step.is_death ? 0 - size : size;
@@ -39,9 +43,9 @@ void CurvesSoFar::Take(const Trace& trace) {
       if (!step.is_death && step.row < rows_) lane.before -= size;
       lane.most.back() = std::max(lane.most.back(), lane.now());
     }
-    if (++events_ % stretch_ == 0) EndStretch();
+    if (events_ % stretch_ == 0) EndStretch();
   }
-  rows_ = rows.count();
+  rows_ = row_count;
 }
 
 CurvesSoFar::Held& CurvesSoFar::LaneOf(const Trace& trace, RowId row) {

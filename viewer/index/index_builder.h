@@ -1,11 +1,11 @@
 // viewer/index/index_builder.h
 //
-// IndexBuilder: builds the parts of a ViewIndex from a Trace, curves first. REQUIRES: times and
-// curves are built first, then steps, then everything else.
+// IndexBuilder: builds the parts of a ViewIndex from a Trace. REQUIRES: times and curves are built
+// first, and steps before the order of blocks on their axis.
 //
-// Thread safety: times and curves may be built in parallel; after the steps, so may spaces, each
-// order and each of the column tasks. Cost: a few passes over rows and events, and a few bytes per
-// row beyond the result; docs/viewer.md has timings.
+// Thread safety: times and curves may be built in parallel; then so may steps, spaces, each order
+// and each of the column tasks. Cost: a few passes over rows and events, and a few bytes per row
+// beyond the result; docs/viewer.md has timings.
 
 #ifndef GMT_VIEWER_INDEX_INDEX_BUILDER_H_
 #define GMT_VIEWER_INDEX_INDEX_BUILDER_H_

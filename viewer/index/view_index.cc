@@ -18,8 +18,8 @@ namespace {
 
 using Stage = ViewIndex::Stage;
 
-// The fractions of the total work after building the curves, and after finding the steps.
-constexpr double kCurvesShare = 0.2, kStepsShare = 0.3;
+// The fraction of the total work after building the curves.
+constexpr double kCurvesShare = 0.2;
 
 absl::Status Check(const Window& window, const IndexParts& parts, Stage stage) {
   if (stage < Stage::kCurves) {
@@ -88,12 +88,11 @@ std::unique_ptr<ViewIndex> ViewIndex::FromParts(std::unique_ptr<IndexParts> part
 void ViewIndex::Build(const analysis::Examination& examination, std::mutex& examining,
                       const Progress& progress) {
   BuildCurves(examination.trace(), progress);
-  const analysis::Cycles* cycles = nullptr;
-  {
+  const auto find_steps = [&]() -> const analysis::Cycles& {
     const std::lock_guard lock(examining);
-    cycles = &examination.cycles();
-  }
-  BuildBlocks(examination, *cycles, progress);
+    return examination.cycles();
+  };
+  BuildBlocks(examination, find_steps, progress);
 }
 
 void ViewIndex::BuildCurves(const analysis::Trace& trace, const Progress& progress) {
@@ -106,23 +105,24 @@ void ViewIndex::BuildCurves(const analysis::Trace& trace, const Progress& progre
   Reach(Stage::kCurves);
 }
 
-void ViewIndex::BuildBlocks(const analysis::Examination& examination,
-                            const analysis::Cycles& cycles, const Progress& progress) {
+void ViewIndex::BuildBlocks(const analysis::Examination& examination, const StepFinder& find_steps,
+                            const Progress& progress) {
   IndexBuilder& builder = *builder_;
-  builder.BuildSteps(cycles);
-  progress("sorting blocks", kStepsShare);
+  progress("sorting blocks", kCurvesShare);
   std::vector<std::function<void()>> tasks;  // longest first
-  for (const Axis axis : {Axis::kTime, Axis::kStep, Axis::kEvent}) {
-    if (axis == Axis::kStep && !parts_->axes.has_steps()) continue;
-    tasks.push_back([&builder, axis] { builder.BuildOrder(axis); });
-  }
+  tasks.push_back([&builder] { builder.BuildOrder(Axis::kTime); });
+  tasks.push_back([&builder] { builder.BuildOrder(Axis::kEvent); });
+  tasks.push_back([&] {
+    builder.BuildSteps(find_steps());
+    if (parts_->axes.has_steps()) builder.BuildOrder(Axis::kStep);
+  });
   tasks.push_back([&] { builder.BuildSpaces(); });
   for (std::function<void()>& task : builder.ColumnTasks(examination.definitions()))
     tasks.push_back(std::move(task));
   tasks.push_back([&] { parts_->blocks.key_of_stack = KeysOf(examination); });
   ParallelFor(tasks, [&](size_t ended) {
     const double share = static_cast<double>(ended) / static_cast<double>(tasks.size());
-    progress("sorting blocks", kStepsShare + (1 - kStepsShare) * share);
+    progress("sorting blocks", kCurvesShare + (1 - kCurvesShare) * share);
   });
   builder_.reset();
   Reach(Stage::kBlocks);

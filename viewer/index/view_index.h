@@ -60,15 +60,19 @@ class ViewIndex {
   ViewIndex(const ViewIndex&) = delete;
   ViewIndex& operator=(const ViewIndex&) = delete;
 
+  // Returns the steps of the training loop. They must outlive the call that was given it.
+  using StepFinder = std::function<const analysis::Cycles&()>;
+
   // Builds up to kBlocks: BuildCurves(), then BuildBlocks(). Holds `examining` while it obtains the
   // steps from `examination`, which is for one thread at a time.
   void Build(const analysis::Examination& examination, std::mutex& examining,
              const Progress& progress);
   // Builds up to kCurves.
   void BuildCurves(const analysis::Trace& trace, const Progress& progress);
-  // Builds up to kBlocks, on as many threads as there are processors. REQUIRES: kCurves, of the
-  // same trace.
-  void BuildBlocks(const analysis::Examination& examination, const analysis::Cycles& cycles,
+  // Builds up to kBlocks, on as many threads as there are processors. Calls `find_steps` in one of
+  // them, once, because only the order of blocks on the axis of steps needs steps. REQUIRES:
+  // kCurves, of the same trace.
+  void BuildBlocks(const analysis::Examination& examination, const StepFinder& find_steps,
                    const Progress& progress);
   // Builds up to kReady. REQUIRES: kBlocks, of the same trace.
   void AddCategories(const analysis::Trace& trace, const analysis::Categories& categories,

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,7 +30,9 @@ constexpr double kRead = 0.5, kIndexed = 0.8;
 // The number of lanes shown for a file that is being read.
 constexpr size_t kLanesSoFar = 4;
 
-constexpr int kNice = 19;  // of the thread that writes the index
+// How much lower the priority is of what is done while the page shows the recording, and of writing
+// the index.
+constexpr int kNiceBehindPage = 2, kNiceOfWriting = 19;
 
 // The minimum interval between notifications within one state; changes of state are notified at
 // once.
@@ -62,6 +64,21 @@ Json SoFarJson(double share, const CurvesSoFar& curves) {
 std::string StageText(const answers::LoadProgress& progress) {
   if (progress.stage == answers::LoadProgress::kNamingFrames) return "naming frames";
   return absl::StrCat("reading events: ", Count(progress.events));
+}
+
+// Does the work in a thread of its own with a lower priority, which the threads that it starts
+// inherit. If no thread can be created, does it in this one.
+absl::Status AtLowerPriority(int nice, const std::function<absl::Status()>& work) {
+  std::future<absl::Status> done;
+  try {
+    done = std::async(std::launch::async, [nice, &work] {
+      setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice);  // of this thread only
+      return work();
+    });
+  } catch (const std::system_error&) {
+    return work();
+  }
+  return done.get();
 }
 
 // Parses text that this program has written.
@@ -105,20 +122,30 @@ void ServedRecording::Refuse(std::string why) {
 
 absl::Status ServedRecording::LoadOrFail(Keep keep) {
   index_was_cached_ = keep != Keep::kUnused && UseCachedIndex();
-  if (absl::Status status = ReadFile(); !status.ok()) return status;
-  // Curves and blocks need only the trace, everything else the examination.
-  ParallelFor({[this] {
-                 if (!index_was_cached_) BuildCurves();
-               },
-               [this] { FindSteps(); }},
-              [](size_t) {});
-  const analysis::Cycles& cycles = FindSteps();
+  if (!index_was_cached_) {
+    if (absl::Status status = ReadFile(); !status.ok()) return status;
+    BuildCurves();
+  }
+  const absl::Status status = AtLowerPriority(kNiceBehindPage, [this, keep] {
+    const absl::Status read = index_was_cached_ ? ReadFile() : absl::OkStatus();
+    if (read.ok()) BuildRest(keep);
+    return read;
+  });
+  if (!status.ok()) return status;
+  SetProgress(State::kReady, "", 1);
+  if (keep == Keep::kIndex && !index_was_cached_) CacheIndex();
+  return absl::OkStatus();
+}
+
+// Blocks need only the trace and the steps, everything else the examination.
+void ServedRecording::BuildRest(Keep keep) {
   ParallelFor({[this, keep] {
+                 FindSteps();
                  AddQuestions();
                  FindCategories(keep);
                },
-               [this, &cycles] {
-                 if (!index_was_cached_) BuildBlocks(cycles);
+               [this] {
+                 if (!index_was_cached_) BuildBlocks();
                  AddQuestions();
                  SetMeta(FullMeta());
                  SetProgress(State::kBlocks, "categorizing memory", kIndexed);
@@ -127,24 +154,15 @@ absl::Status ServedRecording::LoadOrFail(Keep keep) {
   if (!index_was_cached_) {
     owned_index_->AddCategories(recording_->trace(), recording_->categories(), *alive_texts_);
   }
-  SetProgress(State::kReady, "", 1);
-  if (keep == Keep::kIndex && !index_was_cached_) CacheIndex();
-  return absl::OkStatus();
 }
 
 // The index of a large recording is a gigabyte, and the user is already working with the page, so
 // it is written at the lowest priority. If it cannot be written, the index is built again the next
 // time.
 void ServedRecording::CacheIndex() const {
-  const auto save = [this] {
-    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // of this thread only
-    (void)SaveIndex(path_, *owned_index_, Dump(meta()));
-  };
-  try {
-    std::thread(save).join();
-  } catch (const std::system_error&) {
-    // No thread can be created.
-  }
+  AtLowerPriority(kNiceOfWriting, [this] {
+    return SaveIndex(path_, *owned_index_, Dump(meta()));
+  }).IgnoreError();
 }
 
 bool ServedRecording::UseCachedIndex() {
@@ -186,15 +204,21 @@ void ServedRecording::BuildCurves() {
   SetProgress(State::kCoarse, "sorting blocks", reached);
 }
 
-void ServedRecording::BuildBlocks(const analysis::Cycles& cycles) {
-  owned_index_->BuildBlocks(recording_->examination(), cycles,
-                            [this](std::string_view what, double fraction) {
-                              SetProgress(State::kCoarse, what, OfIndex(fraction));
-                            });
+void ServedRecording::BuildBlocks() {
+  owned_index_->BuildBlocks(
+      recording_->examination(), [this]() -> const analysis::Cycles& { return FindSteps(); },
+      [this](std::string_view what, double fraction) {
+        SetProgress(State::kCoarse, what, OfIndex(fraction));
+      });
 }
 
+// Called from two threads. Does not wait for a thread that has found the steps and examines
+// something else by now.
 const analysis::Cycles& ServedRecording::FindSteps() {
-  const std::lock_guard lock(examination_mutex_);
+  std::call_once(finding_steps_, [this] {
+    const std::lock_guard lock(examination_mutex_);
+    recording_->examination().cycles();
+  });
   return recording_->examination().cycles();
 }
 

@@ -9,7 +9,9 @@
 // With a cached index, curves and blocks are available at once, and questions after the file has
 // been read.
 //
-// Blocks and questions are prepared in parallel, on as many threads as there are processors.
+// Curves come first, on all processors: with them the page shows the whole recording. From then on
+// loading has a lower priority than the page, and blocks and questions are prepared in parallel, on
+// as many threads as there are processors.
 //
 // Thread safety: Load() in one thread; everything else from any thread at any time. The examination
 // is for one thread at a time and is accessed only through Ask() and Examine().
@@ -109,8 +111,9 @@ class ServedRecording {
   bool UseCachedIndex();
   absl::Status ReadFile();
   void BuildCurves();
+  void BuildRest(Keep keep);
   const analysis::Cycles& FindSteps();
-  void BuildBlocks(const analysis::Cycles& cycles);
+  void BuildBlocks();
   void AddQuestions();
   void FindCategories(Keep keep);
   void CacheIndex() const;
@@ -140,6 +143,7 @@ class ServedRecording {
   // Guards the examination and everything that uses it.
   mutable std::mutex examination_mutex_;
   std::unique_ptr<answers::Recording> recording_;
+  std::once_flag finding_steps_;
   bool has_categories_ = false;
   std::unique_ptr<Questions> questions_;
   const analysis::AliveTexts* alive_texts_ = nullptr;  // questions_ owns them; any thread may read
