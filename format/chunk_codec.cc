@@ -1,15 +1,53 @@
 #include "format/chunk_codec.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
 #include <zstd.h>
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "format/framing.h"
 
 namespace gmt::format {
 namespace {
+
+using google::protobuf::io::CodedInputStream;
+using google::protobuf::internal::WireFormatLite;
+
+// Shorter columns are compressed together with the next one, because each block has its own table.
+constexpr int kColumnBytes = 1024;
+
+// Appends the positions at which long columns end, in ascending order, in a serialised message.
+void AppendColumnEnds(const google::protobuf::Descriptor& type, CodedInputStream* in,
+                      std::vector<size_t>* ends) {
+  while (const uint32_t tag = in->ReadTag()) {
+    if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
+      if (!WireFormatLite::SkipField(in, tag)) return;
+      continue;
+    }
+    int size = 0;
+    if (!in->ReadVarintSizeAsInt(&size)) return;
+    const auto* field = type.FindFieldByNumber(WireFormatLite::GetTagFieldNumber(tag));
+    if (field != nullptr && field->message_type() != nullptr && !field->is_repeated()) {
+      const CodedInputStream::Limit limit = in->PushLimit(size);
+      AppendColumnEnds(*field->message_type(), in, ends);
+      in->PopLimit(limit);
+      continue;
+    }
+    if (!in->Skip(size)) return;
+    if (size >= kColumnBytes) ends->push_back(static_cast<size_t>(in->CurrentPosition()));
+  }
+}
+
+std::vector<size_t> ColumnEnds(const gmt::Body& body, const std::string& raw) {
+  std::vector<size_t> ends;
+  CodedInputStream in(reinterpret_cast<const uint8_t*>(raw.data()), static_cast<int>(raw.size()));
+  AppendColumnEnds(*body.GetDescriptor(), &in, &ends);
+  return ends;
+}
 
 absl::Status Decompress(const Chunk& chunk, std::string* raw) {
   const std::string& payload = chunk.payload();
@@ -31,12 +69,21 @@ ChunkPacker::ChunkPacker(Chunk::Codec codec)
 
 bool ChunkPacker::Compress(const gmt::Body& body, int zstd_level, std::string* packed) {
   if (context_ == nullptr || !body.SerializeToString(&raw_)) return false;
-  packed->resize(ZSTD_compressBound(raw_.size()));
-  const size_t size = ZSTD_compressCCtx(context_.get(), packed->data(), packed->size(), raw_.data(),
-                                        raw_.size(), zstd_level);
-  if (ZSTD_isError(size) != 0 || size >= raw_.size()) return false;
-  packed->resize(size);
-  return true;
+  ZSTD_CCtx_reset(context_.get(), ZSTD_reset_session_only);
+  ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_compressionLevel, zstd_level);
+  ZSTD_CCtx_setPledgedSrcSize(context_.get(), raw_.size());
+  packed->resize(raw_.size());
+  ZSTD_outBuffer out = {packed->data(), packed->size(), 0};
+  ZSTD_inBuffer in = {raw_.data(), 0, 0};
+  // Flushing ends a block, and each block has a table of the frequencies of its bytes.
+  for (const size_t end : ColumnEnds(body, raw_)) {
+    in.size = end;
+    if (ZSTD_compressStream2(context_.get(), &out, &in, ZSTD_e_flush) != 0) return false;
+  }
+  in.size = raw_.size();
+  if (ZSTD_compressStream2(context_.get(), &out, &in, ZSTD_e_end) != 0) return false;
+  packed->resize(out.pos);
+  return packed->size() < raw_.size();
 }
 
 absl::Status ChunkPacker::Pack(gmt::Body* body, int zstd_level, Chunk* chunk) {

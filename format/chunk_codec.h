@@ -26,7 +26,7 @@ class ChunkPacker {
   explicit ChunkPacker(Chunk::Codec codec);
 
   // Sets codec, raw_size and payload or body of `chunk`; `body` is unspecified afterwards. Fails if
-  // the body exceeds the maximum size of a chunk.
+  // the body exceeds the maximum size of a chunk. The zstd frame has a block for each long column.
   absl::Status Pack(gmt::Body* body, int zstd_level, Chunk* chunk);
 
  private:

@@ -14,6 +14,7 @@
 
 #include <google/protobuf/repeated_field.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace gmt::format {
@@ -33,6 +34,11 @@ T ColumnAt(const google::protobuf::RepeatedField<T>& column, int row) {
   if (row < column.size()) return column.Get(row);
   return column.empty() ? T{} : column.Get(column.size() - 1);
 }
+
+// For Events.present_change, which has a value for each kind of event. Kinds of a later version may
+// share one.
+inline constexpr size_t kKindsOfPresent = 64;
+inline size_t KindOfPresent(int kind) { return static_cast<size_t>(kind) % kKindsOfPresent; }
 
 // Add and subtract with wrap-around, because differences in hostile columns may overflow.
 inline int64_t AddWrapping(int64_t a, int64_t b) {

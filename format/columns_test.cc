@@ -93,8 +93,8 @@ TEST(EventColumnsTest, RolesOfKnownMemoryStoreOnlyItsRow) {
   EXPECT_THAT(roles.same(), ElementsAre(kSameHeap | kSameMemory | kSameDevice | kSameAddress));
   EXPECT_THAT(roles.roles(), ElementsAre(kRoleSaved));
   EXPECT_EQ(roles.heap_size() + roles.memory_size() + roles.address_size(), 0);
-  // The value of the allocations is repeated.
-  EXPECT_THAT(columns.present(), ElementsAre(batch.events.front().present));
+  // Roles have bits of their own.
+  EXPECT_THAT(columns.present_change(), ElementsAre(batch.events.front().present, 0));
   EventBatch back;
   ASSERT_TRUE(DecodeEvents(columns, 0, Returns::kCompleted, &read, &back).ok());
   EXPECT_EQ(back.events.at(2).address, 0x2000u);
@@ -131,6 +131,57 @@ TEST(EventColumnsTest, RoleOfUnknownMemoryIsStoredInFull) {
   const gmt::Events columns = EncodeEvents(batch, 0, &written);
   ASSERT_TRUE(DecodeEvents(columns, 0, Returns::kAsRecorded, &read, &back).ok());
   EXPECT_EQ(back.events, batch.events);
+}
+
+// Writes the columns as version 1 did.
+gmt::Events Version1(const EventBatch& batch, int64_t base_t_ns, AcquisitionHistory* history) {
+  gmt::Events columns = EncodeEvents(batch, base_t_ns, history);
+  columns.clear_t_width();
+  columns.clear_t_bits();
+  columns.clear_begin_t_ns();
+  columns.clear_present_change();
+  columns.mutable_acquisitions()->clear_address();
+  columns.mutable_acquisitions()->clear_address_from();
+  int64_t t_ns = base_t_ns;
+  uint64_t present = 0, address = 0;
+  for (const Event& event : batch.events) {
+    columns.add_t_ns(SubtractWrapping(event.t_ns, t_ns));
+    t_ns = event.t_ns;
+    if (event.kind != ROLE) present = event.present;
+    columns.add_present(present);
+    if (FamilyOf(event.kind) != Family::kAcquisition) continue;
+    columns.mutable_acquisitions()->add_address(static_cast<int64_t>(event.address - address));
+    address = event.address;
+  }
+  return columns;
+}
+
+TEST(EventColumnsTest, ColumnsOfVersion1AreRead) {
+  ForEachSeed(SeedsUpTo(50), [](uint32_t seed) {
+    RandomEvents random(seed);
+    AcquisitionHistory written, read;
+    EventBatch batch, back;
+    for (int n = 0; n < 60; ++n) random.AddTo(&batch, 9);
+    const gmt::Events columns = Version1(batch, 1000, &written);
+    ASSERT_TRUE(DecodeEvents(columns, 1000, Returns::kAsRecorded, &read, &back).ok());
+    ASSERT_EQ(back.events, batch.events);
+  });
+}
+
+TEST(EventColumnsTest, MissingTimesAndInvalidAddressesAreDamage) {
+  EventBatch batch;
+  batch.events = {BlockEvent(ALLOC, 0x1000), BlockEvent(ALLOC, 0x1000)};
+  AcquisitionHistory history;
+  const gmt::Events good = EncodeEvents(batch, 0, &history);
+  ASSERT_THAT(good.acquisitions().address_from(), ElementsAre(0, 1));
+  for (const int what : {0, 1}) {
+    gmt::Events bad = good;
+    if (what == 0) bad.set_t_width(good.t_width().substr(1));
+    if (what == 1) bad.mutable_acquisitions()->set_address_from(1, 3);
+    EventBatch back;
+    EXPECT_FALSE(DecodeEvents(bad, 0, Returns::kCompleted, &history, &back).ok());
+    EXPECT_THAT(back.events, testing::SizeIs(1));
+  }
 }
 
 TEST(EventColumnsTest, InvalidRowsOfRolesAreNotFound) {

@@ -1,10 +1,14 @@
 #include "format/event_columns.h"
 
+#include <array>
+
 #include "absl/strings/str_cat.h"
 #include "format/columns.h"
 #include "format/event_fields.h"
+#include "format/event_times.h"
 #include "format/expected_nodes.h"
 #include "format/expected_totals.h"
+#include "format/recurring_addresses.h"
 
 namespace gmt::format {
 
@@ -38,14 +42,33 @@ namespace {
 #define GMT_TAKE_CAST(name) \
   event->name = static_cast<decltype(event->name)>(ColumnAt(columns.name(), row));
 
-void TakeAcquisition(const gmt::Acquisitions& columns, int row, int64_t* last_address,
+// The addresses of acquisitions.
+struct Addresses {
+  RecurringAddressReader known;
+  int row = 0;  // of the column `address`
+  uint64_t last = 0;
+
+  // Returns false if a row refers to one that does not exist.
+  bool Take(const gmt::Acquisitions& columns, uint32_t from, Event* event) {
+    if (from == 0) {
+      last += static_cast<uint64_t>(ColumnAt(columns.address(), row++));
+    } else if (!known.Find(from, &last)) {
+      return false;
+    }
+    event->address = last;
+    known.Add(last, event->size);
+    return true;
+  }
+};
+
+bool TakeAcquisition(const gmt::Acquisitions& columns, int row, Addresses* addresses,
                      ExpectedTotals* totals, Event* event) {
   GMT_ACQUISITION_COLUMNS(GMT_TAKE_CAST)
-  *last_address = AddWrapping(*last_address, ColumnAt(columns.address(), row));
-  event->address = static_cast<uint64_t>(*last_address);
+  if (!addresses->Take(columns, ColumnAt(columns.address_from(), row), event)) return false;
   totals->Decode(
       {ColumnAt(columns.total_allocated(), row), ColumnAt(columns.total_reserved(), row)}, nullptr,
       event);
+  return true;
 }
 
 // Fields that an event shares with its acquisition are taken from that.
@@ -107,7 +130,7 @@ void TakeRole(const gmt::Roles& columns, int row, uint64_t* last_row, ExpectedNo
 struct Cursor {
   int acquisition = 0, returned = 0, activity = 0, note = 0, sample = 0, snapshot = 0, gap = 0,
       other = 0, role = 0;
-  int64_t address = 0;
+  Addresses addresses;
   uint64_t role_row = 0;  // row of acquisitions
   ExpectedTotals totals;
   ExpectedNodes nodes;
@@ -126,8 +149,10 @@ bool TakeFamily(const gmt::Events& columns, Returns returns, AcquisitionHistory*
                 Cursor* cursor, Event* event, EventBatch* batch) {
   switch (FamilyOf(event->kind)) {
     case Family::kAcquisition:
-      TakeAcquisition(columns.acquisitions(), cursor->acquisition++, &cursor->address,
-                      &cursor->totals, event);
+      if (!TakeAcquisition(columns.acquisitions(), cursor->acquisition++, &cursor->addresses,
+                           &cursor->totals, event)) {
+        return false;
+      }
       history->Add(*event);
       return true;
     case Family::kReturn:
@@ -157,6 +182,42 @@ bool TakeFamily(const gmt::Events& columns, Returns returns, AcquisitionHistory*
   return false;
 }
 
+// Takes `present` and times, which a writer of readers before version 2 stored differently.
+class HeadTaker {
+ public:
+  HeadTaker(const gmt::Events& columns, int64_t base_t_ns)
+      : columns_(columns),
+        times_(columns.t_width(), columns.t_bits()),
+        has_widths_(!columns.t_width().empty()),
+        has_changes_(columns.present_change_size() > 0),
+        t_ns_(AddWrapping(base_t_ns, columns.begin_t_ns())) {}
+
+  // Returns false if the event has no time.
+  bool Take(int row, Event* event) {
+    if (!has_changes_) {
+      event->present = ColumnAt(columns_.present(), row);
+    } else if (event->kind != ROLE) {
+      event->present = present_[KindOfPresent(event->kind)] ^=
+          ColumnAt(columns_.present_change(), row);
+    }
+    int64_t difference = 0;
+    if (!has_widths_) {
+      difference = ColumnAt(columns_.t_ns(), row);
+    } else if (!times_.Next(&difference)) {
+      return false;
+    }
+    event->t_ns = t_ns_ = AddWrapping(t_ns_, difference);
+    return true;
+  }
+
+ private:
+  const gmt::Events& columns_;
+  EventTimeReader times_;
+  const bool has_widths_, has_changes_;
+  std::array<uint64_t, kKindsOfPresent> present_{};
+  int64_t t_ns_;
+};
+
 }  // namespace
 
 absl::Status DecodeEvents(const gmt::Events& columns, int64_t base_t_ns, Returns returns,
@@ -168,17 +229,15 @@ absl::Status DecodeEvents(const gmt::Events& columns, int64_t base_t_ns, Returns
   batch->events.reserve(batch->events.size() + columns.count());
   Cursor cursor;
   cursor.role_row = columns.first_acquisition();
-  int64_t t_ns = base_t_ns;
+  HeadTaker head(columns, base_t_ns);
   uint32_t thread = 0;
   for (int row = 0; row < static_cast<int>(columns.count()); ++row) {
     Event& event = batch->events.emplace_back();
     event.kind = static_cast<Kind>(ColumnAt(columns.kind(), row));
-    event.present = ColumnAt(columns.present(), row);
-    t_ns = AddWrapping(t_ns, ColumnAt(columns.t_ns(), row));
-    event.t_ns = t_ns;
+    const bool has_head = head.Take(row, &event);
     thread += static_cast<uint32_t>(ColumnAt(columns.thread(), row));
     event.thread = thread;
-    if (!TakeFamily(columns, returns, history, &cursor, &event, batch)) {
+    if (!has_head || !TakeFamily(columns, returns, history, &cursor, &event, batch)) {
       batch->events.pop_back();
       return absl::DataLossError(absl::StrCat("event ", row, " of a chunk has no details"));
     }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "format/columns.h"
-
 namespace gmt::format {
 
 EventEncoder::EventEncoder(AcquisitionHistory* history) : history_(history) { Clear(); }
@@ -12,8 +10,10 @@ void EventEncoder::Clear() {
   counts_.Clear();
   // Clear each message separately, because Clear() of the outer one would free their memory.
   columns_.clear_kind();
-  columns_.clear_present();
-  columns_.clear_t_ns();
+  columns_.clear_present_change();
+  columns_.clear_t_width();
+  columns_.clear_t_bits();
+  columns_.clear_begin_t_ns();
   columns_.clear_thread();
   columns_.clear_samples();
   columns_.clear_snapshots();
@@ -25,6 +25,7 @@ void EventEncoder::Clear() {
   columns_.mutable_notes()->Clear();
   columns_.mutable_roles()->Clear();
   event_ = {&columns_};
+  times_ = {columns_.mutable_t_width(), columns_.mutable_t_bits()};
   acquisition_ = {columns_.mutable_acquisitions()};
   return_ = {columns_.mutable_returns()};
   activity_ = {columns_.mutable_activities()};
@@ -33,6 +34,8 @@ void EventEncoder::Clear() {
   columns_.set_count(0);
   columns_.set_first_acquisition(history_->rows());
   has_acquisitions_ = has_returns_ = has_activities_ = has_notes_ = has_roles_ = false;
+  present_.fill(0);
+  addresses_.Clear();
   previous_address_ = 0;
   previous_role_row_ = history_->rows();
   previous_thread_ = 0;
@@ -49,14 +52,14 @@ void EventEncoder::AddRow(const Event& event) {
   columns_.set_count(columns_.count() + 1);
   event_.kind.Add(event.kind);
   if (event.kind == ROLE) {
-    event_.present.Repeat();
+    event_.present_change.Repeat();
   } else {
-    event_.present.Add(event.present);
+    uint64_t& last = present_[KindOfPresent(event.kind)];
+    event_.present_change.Add(event.present ^ std::exchange(last, event.present));
   }
   event_.thread.Add(static_cast<int32_t>(event.thread - previous_thread_));
   previous_thread_ = event.thread;
-  // Nearly every value differs from the previous one.
-  columns_.add_t_ns(SubtractWrapping(event.t_ns, previous_t_ns_));
+  times_.Add(SubtractWrapping(event.t_ns, previous_t_ns_));
   previous_t_ns_ = event.t_ns;
   const Family family = FamilyOf(event.kind);
   if (family != Family::kAcquisition && family != Family::kReturn) counts_.Add(event.kind, 0, 0);
@@ -107,7 +110,9 @@ void EventEncoder::AddAcquisition(const Event& event) {
   GMT_ACQUISITION_COLUMNS(GMT_ADD)
 #undef GMT_ADD
   const auto address = static_cast<int64_t>(event.address);
-  acquisition_.address.Add(SubtractWrapping(address, previous_address_));
+  const uint32_t from = addresses_.Add(event.address, event.size);
+  acquisition_.address_from.Add(from);
+  if (from == 0) acquisition_.address.Add(SubtractWrapping(address, previous_address_));
   previous_address_ = address;
   const auto totals = totals_.Encode(event, nullptr);
   acquisition_.total_allocated.Add(totals.allocated);
@@ -176,8 +181,8 @@ void EventEncoder::AddRole(const Event& event) {
 #undef GMT_ADD_UNLESS_SAME
 
 gmt::Events& EventEncoder::Finish(int64_t base_t_ns) {
-  if (columns_.t_ns_size() > 0) columns_.set_t_ns(0, SubtractWrapping(begin_t_ns_, base_t_ns));
-  TrimColumn(columns_.mutable_t_ns());
+  times_.Finish();
+  columns_.set_begin_t_ns(SubtractWrapping(begin_t_ns_, base_t_ns));
   if (!has_acquisitions_) columns_.clear_acquisitions();
   if (!has_returns_) columns_.clear_returns();
   if (!has_activities_) columns_.clear_activities();

@@ -16,17 +16,21 @@
 #ifndef GMT_FORMAT_EVENT_ENCODER_H_
 #define GMT_FORMAT_EVENT_ENCODER_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "format/acquisition_history.h"
+#include "format/columns.h"
 #include "format/event.h"
 #include "format/event_counts.h"
 #include "format/event_fields.h"
+#include "format/event_times.h"
 #include "format/expected_nodes.h"
 #include "format/expected_totals.h"
+#include "format/recurring_addresses.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::format {
@@ -90,13 +94,14 @@ class EventEncoder {
   struct EventWriters {
     gmt::Events* columns;
     GMT_WRITER(kind)
-    GMT_WRITER(present)
+    GMT_WRITER(present_change)
     GMT_WRITER(thread)
   };
   struct AcquisitionWriters {
     gmt::Acquisitions* columns;
     GMT_ACQUISITION_COLUMNS(GMT_WRITER)
     GMT_WRITER(address)
+    GMT_WRITER(address_from)
     GMT_WRITER(total_allocated)
     GMT_WRITER(total_reserved)
   };
@@ -139,6 +144,7 @@ class EventEncoder {
   EventCounter counts_;
   gmt::Events columns_;
   EventWriters event_{&columns_};
+  EventTimeWriter times_{columns_.mutable_t_width(), columns_.mutable_t_bits()};
   AcquisitionWriters acquisition_{columns_.mutable_acquisitions()};
   ReturnWriters return_{columns_.mutable_returns()};
   ActivityWriters activity_{columns_.mutable_activities()};
@@ -149,6 +155,8 @@ class EventEncoder {
        has_roles_ = false;
   int64_t begin_t_ns_ = 0;  // of the first event of the chunk
   int64_t previous_t_ns_ = 0, first_t_ns_ = 0, last_t_ns_ = 0;
+  std::array<uint64_t, kKindsOfPresent> present_{};  // of the last event of each kind
+  RecurringAddressWriter addresses_;
   int64_t previous_address_ = 0;
   uint64_t previous_role_row_ = 0;
   uint32_t previous_thread_ = 0;

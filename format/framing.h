@@ -32,6 +32,10 @@ inline constexpr size_t kFooterBytes = 19;
 inline constexpr size_t kCrcBytes = 5;        // tag and value
 inline constexpr size_t kMaxPrefixBytes = 6;  // tag and LENGTH
 
+// The version of this reader, and the oldest that can read what writers here write. Readers of
+// version 1 do not know Events.t_width, Events.present_change and Acquisitions.address_from.
+inline constexpr uint32_t kReaderVersion = 2;
+
 // Limits for readers and writers.
 inline constexpr uint64_t kMaxBodyBytes = 64u << 20;  // of Body, before compression
 inline constexpr uint64_t kMaxFrameBytes = kMaxBodyBytes + (1u << 20);  // LENGTH

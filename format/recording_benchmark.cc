@@ -124,8 +124,10 @@ struct Group {
   kept->mutable_##message()->mutable_##column()->CopyFrom(all.message().column());
 void KeepCore(const gmt::Events& all, gmt::Events* kept) {
   *kept->mutable_kind() = all.kind();
-  *kept->mutable_t_ns() = all.t_ns();
+  *kept->mutable_t_width() = all.t_width();
+  *kept->mutable_t_bits() = all.t_bits();
   GMT_KEEP(acquisitions, address)
+  GMT_KEEP(acquisitions, address_from)
   GMT_KEEP(acquisitions, size)
   GMT_KEEP(acquisitions, stack)
   GMT_KEEP(returns, distance)
@@ -144,7 +146,7 @@ void KeepThread(const gmt::Events& all, gmt::Events* kept) {
   *kept->mutable_thread() = all.thread();
 }
 void KeepPresent(const gmt::Events& all, gmt::Events* kept) {
-  *kept->mutable_present() = all.present();
+  *kept->mutable_present_change() = all.present_change();
 }
 void KeepRoles(const gmt::Events& all, gmt::Events* kept) {
   if (all.has_roles()) *kept->mutable_roles() = all.roles();
@@ -152,12 +154,13 @@ void KeepRoles(const gmt::Events& all, gmt::Events* kept) {
 void KeepRest(const gmt::Events& all, gmt::Events* kept) {
   *kept = all;
   kept->clear_kind();
-  kept->clear_present();
-  kept->clear_t_ns();
+  kept->clear_present_change();
+  kept->clear_t_width();
+  kept->clear_t_bits();
   kept->clear_thread();
   kept->clear_roles();
-  for (auto clear : {&gmt::Acquisitions::clear_address, &gmt::Acquisitions::clear_size,
-                     &gmt::Acquisitions::clear_stack, &gmt::Acquisitions::clear_total_allocated,
+  for (auto clear : {&gmt::Acquisitions::clear_address, &gmt::Acquisitions::clear_address_from,
+                     &gmt::Acquisitions::clear_size, &gmt::Acquisitions::clear_stack, &gmt::Acquisitions::clear_total_allocated,
                      &gmt::Acquisitions::clear_total_reserved}) {
     (kept->mutable_acquisitions()->*clear)();
   }

@@ -15,7 +15,6 @@
 namespace gmt::format {
 namespace {
 
-constexpr uint32_t kReaderVersion = 1;
 // Minimum size for which a separate thread pays off.
 constexpr uint64_t kReadAheadBytes = 1u << 22;
 

@@ -43,6 +43,7 @@ class RecordingWriter::Impl {
     Header sealed = header;
     sealed.clear_crc32c();  // it is appended as the last bytes of the frame
     if (sealed.format_major() == 0) sealed.set_format_major(1);
+    sealed.set_min_reader_version(std::max(sealed.min_reader_version(), kReaderVersion));
     return Append(std::string(kFileMagic) + Frame(FrameTag::kHeader, sealed.SerializeAsString()));
   }
 

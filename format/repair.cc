@@ -1,5 +1,6 @@
 #include "format/repair.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,7 +27,7 @@ class Repairer {
       case FrameRecord::Kind::kMagic:
         return BeginSource(record.offset);
       case FrameRecord::Kind::kHeader:
-        return OpenSegment(std::string(record.body));
+        return TakeHeader(record);
       case FrameRecord::Kind::kChunk:
         return TakeChunk(record);
       case FrameRecord::Kind::kDamage:
@@ -99,7 +100,13 @@ class Repairer {
     if (result_.lost.size() < kMaxNoted) result_.lost.push_back(loss);
   }
 
-  absl::Status OpenSegment(const std::string& header) {
+  absl::Status TakeHeader(const FrameRecord& record) {
+    Header header;
+    return ParseBytes(record.body, &header) ? OpenSegment(std::move(header))
+                                            : OpenSegmentWithoutHeader();
+  }
+
+  absl::Status OpenSegment(Header header) {
     open_ = true;
     index_offset_.reset();
     has_end_ = false;
@@ -110,7 +117,10 @@ class Repairer {
     base_.Clear();
     index_.Clear();
     index_.set_sync(SyncWord(kIndexSync));
-    return Append(std::string(kFileMagic) + Frame(FrameTag::kHeader, header));
+    // The chunks of gaps require it.
+    header.set_min_reader_version(std::max(header.min_reader_version(), kReaderVersion));
+    header.clear_crc32c();
+    return Append(std::string(kFileMagic) + Frame(FrameTag::kHeader, header.SerializeAsString()));
   }
 
   // Opens a segment for chunks whose header was lost.
@@ -119,7 +129,7 @@ class Repairer {
     Header header;
     header.set_format_major(1);
     header.set_tool_version(std::string(ToolVersion()));
-    return OpenSegment(header.SerializeAsString());
+    return OpenSegment(std::move(header));
   }
 
   absl::Status CloseSegment() {
