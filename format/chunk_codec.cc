@@ -14,8 +14,8 @@
 namespace gmt::format {
 namespace {
 
-using google::protobuf::io::CodedInputStream;
 using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
 
 // Shorter columns are compressed together with the next one, because each block has its own table.
 constexpr int kColumnBytes = 1024;

@@ -33,8 +33,8 @@ std::vector<int64_t> Read(const std::string& widths, const std::string& bits) {
 std::string BitsOneByOne(const std::vector<int64_t>& differences) {
   std::string digits;
   for (const int64_t difference : differences) {
-    uint64_t rest = difference < 0 ? 0 - static_cast<uint64_t>(difference)
-                                   : static_cast<uint64_t>(difference);
+    uint64_t rest =
+        difference < 0 ? 0 - static_cast<uint64_t>(difference) : static_cast<uint64_t>(difference);
     for (; rest > 1; rest /= 2) digits += rest % 2 == 1 ? '1' : '0';
   }
   while (digits.size() % 8 != 0) digits += '0';

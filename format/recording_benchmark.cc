@@ -7,7 +7,6 @@
 // bytes per event uncompressed and compressed without other columns.
 
 #include <time.h>
-#include <zstd.h>
 
 #include <cinttypes>
 #include <cstdio>
@@ -29,7 +28,6 @@ namespace gmt::format {
 namespace {
 
 constexpr uint64_t kSeed = 20261;
-const int kZstdLevel = WriterOptions().zstd_level_of_events;
 constexpr int kFramesOfStack = 24;
 
 [[noreturn]] void Fail(const absl::Status& status) {
@@ -159,9 +157,10 @@ void KeepRest(const gmt::Events& all, gmt::Events* kept) {
   kept->clear_t_bits();
   kept->clear_thread();
   kept->clear_roles();
-  for (auto clear : {&gmt::Acquisitions::clear_address, &gmt::Acquisitions::clear_address_from,
-                     &gmt::Acquisitions::clear_size, &gmt::Acquisitions::clear_stack, &gmt::Acquisitions::clear_total_allocated,
-                     &gmt::Acquisitions::clear_total_reserved}) {
+  for (auto clear :
+       {&gmt::Acquisitions::clear_address, &gmt::Acquisitions::clear_address_from,
+        &gmt::Acquisitions::clear_size, &gmt::Acquisitions::clear_stack,
+        &gmt::Acquisitions::clear_total_allocated, &gmt::Acquisitions::clear_total_reserved}) {
     (kept->mutable_acquisitions()->*clear)();
   }
   for (auto clear :
@@ -173,15 +172,13 @@ void KeepRest(const gmt::Events& all, gmt::Events* kept) {
 }
 #undef GMT_KEEP
 
-void Measure(const gmt::Events& all, Group* group) {
-  gmt::Events kept;
-  group->keep(all, &kept);
-  const std::string raw = kept.SerializeAsString();
-  std::string packed(ZSTD_compressBound(raw.size()), '\0');
-  const size_t size =
-      ZSTD_compress(packed.data(), packed.size(), raw.data(), raw.size(), kZstdLevel);
-  group->raw += raw.size();
-  group->packed += std::min(size, raw.size());
+void Measure(const gmt::Events& all, ChunkPacker& packer, Group* group) {
+  gmt::Body body;
+  group->keep(all, body.mutable_events());
+  Chunk chunk;
+  Check(packer.Pack(&body, WriterOptions().zstd_level_of_events, &chunk));
+  group->raw += chunk.raw_size();
+  group->packed += chunk.codec() == Chunk::ZSTD ? chunk.payload().size() : chunk.raw_size();
 }
 
 std::vector<Group> MeasureColumns(const std::string& path) {
@@ -194,6 +191,7 @@ std::vector<Group> MeasureColumns(const std::string& path) {
   auto source = OpenFile(path);
   Check(source.status());
   FrameStream frames(source->get());
+  ChunkPacker packer(Chunk::ZSTD);
   for (;;) {
     const auto frame = frames.Next();
     Check(frame.status());
@@ -204,7 +202,7 @@ std::vector<Group> MeasureColumns(const std::string& path) {
     if (!ParseBytes(frame->body, &chunk)) continue;
     if (chunk.kind() != Chunk::EVENTS) continue;
     Check(UnpackBody(chunk, &body));
-    for (Group& group : groups) Measure(body.events(), &group);
+    for (Group& group : groups) Measure(body.events(), packer, &group);
   }
 }
 
