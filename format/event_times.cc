@@ -1,6 +1,5 @@
 #include "format/event_times.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -48,7 +47,11 @@ bool EventTimeReader::Next(int64_t* difference) {
     bit_ += static_cast<uint64_t>(taken);
     if (width > 64 || bit_ > uint64_t{8} * bits_.size()) return false;
     uint64_t word = 0;
-    std::memcpy(&word, bits_.data() + byte, std::min(sizeof word, bits_.size() - byte));
+    if (byte + sizeof word <= bits_.size()) {
+      std::memcpy(&word, bits_.data() + byte, sizeof word);
+    } else {
+      std::memcpy(&word, bits_.data() + byte, bits_.size() - byte);
+    }
     magnitude = word >> shift;
     if (taken + shift > 64)
       magnitude |= uint64_t{static_cast<uint8_t>(bits_[byte + sizeof word])} << (64 - shift);
