@@ -175,6 +175,7 @@ void KeepRest(const gmt::Events& all, gmt::Events* kept) {
 void Measure(const gmt::Events& all, ChunkPacker& packer, Group* group) {
   gmt::Body body;
   group->keep(all, body.mutable_events());
+  if (body.events().ByteSizeLong() == 0) return;
   Chunk chunk;
   Check(packer.Pack(&body, WriterOptions().zstd_level_of_events, &chunk));
   group->raw += chunk.raw_size();
