@@ -5,47 +5,10 @@
 #include <functional>
 #include <utility>
 
+#include "viewer/index/stack_heights.h"
+
 namespace gmt::viewer {
 namespace {
-
-// The height of the stack by column. Blocks that cover all columns are added to a single number.
-class Heights {
- public:
-  explicit Heights(uint32_t columns) : columns_(columns) {}
-
-  void Add(const Candidate& block) {
-    if (Covers(block)) {
-      everywhere_ += block.bytes;
-      return;
-    }
-    for (uint32_t c = block.first; c < block.last; ++c) columns_[c] += block.bytes;
-    most_ += block.bytes;
-    if (++added_ % kRefresh == 0) most_ = *std::max_element(columns_.begin(), columns_.end());
-  }
-  void AddTo(uint32_t column, double bytes) { columns_[column] += bytes; }
-  double At(uint32_t column) const { return everywhere_ + columns_[column]; }
-  bool Covers(const Candidate& block) const {
-    return block.first == 0 && block.last == columns_.size();
-  }
-
-  // Returns whether a block put on top now would lie partly between low and high.
-  bool IsSeen(const Candidate& block, double low, double high) const {
-    if (everywhere_ >= high || everywhere_ + most_ + block.bytes <= low) return false;
-    if (everywhere_ + block.bytes > low && everywhere_ + most_ < high) return true;
-    for (uint32_t c = block.first; c < block.last; ++c) {
-      if (At(c) < high && At(c) + block.bytes > low) return true;
-    }
-    return false;
-  }
-
- private:
-  static constexpr uint32_t kRefresh = 64;
-
-  double everywhere_ = 0;
-  std::vector<double> columns_;
-  double most_ = 0;  // upper bound of columns_
-  uint32_t added_ = 0;
-};
 
 // The threshold for showing blocks: those with more bytes, and the first `equal` of those with
 // `bytes`.
@@ -168,7 +131,7 @@ class Stack {
 
   const StackedView view_;
   Least least_;
-  Heights all_, items_height_;
+  StackHeights all_, items_height_;
   std::vector<Waiting> waiting_;  // by category
   std::vector<double> missing_;   // by column of a block: bytes below it that are in no item
   double error_ = 0;              // upper bound of the bytes that are in no item and do not wait

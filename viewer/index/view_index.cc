@@ -175,4 +175,13 @@ uint32_t ViewIndex::EventAt(Axis axis, double position) const {
   return parts_->axes.EventAt(axis, position);
 }
 
+uint8_t ViewIndex::DurationClassOf(Axis axis, uint32_t birth, uint32_t death) const {
+  return ClassOf(parts_->axes, axis, birth, death);
+}
+
+std::optional<double> ViewIndex::PlaceOf(uint32_t row) const {
+  const uint64_t place = parts_->blocks.place[row];
+  return place == 0 ? std::nullopt : std::optional(static_cast<double>(place) - 1);
+}
+
 }  // namespace gmt::viewer

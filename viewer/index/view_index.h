@@ -103,6 +103,12 @@ class ViewIndex {
   // REQUIRES: kCurves; for steps kBlocks and has_steps().
   double PositionOf(Axis axis, uint32_t event) const;
   uint32_t EventAt(Axis axis, double position) const;
+  // Returns the duration class of a block on an axis, by which blocks are stacked (block_table.h).
+  // REQUIRES: as for PositionOf().
+  uint8_t DurationClassOf(Axis axis, uint32_t birth, uint32_t death) const;
+  // Returns the position of a block in its lane's address space, nullopt if it has none.
+  // REQUIRES: kBlocks, and that the row exists.
+  std::optional<double> PlaceOf(uint32_t row) const;
 
   // For index_cache.h.
   const IndexParts& parts() const { return *parts_; }

@@ -21,13 +21,13 @@ using analysis::RowId;
 constexpr size_t kBins = 4096;
 constexpr uint64_t kZero = uint64_t{1} << 63;  // zero of signed keys
 
-struct Candidate {
+struct RankedBlock {
   uint64_t key = 0;
   analysis::Step birth = 0;
   RowId row = analysis::kNoRow;
   int sign = 1;
 
-  bool operator<(const Candidate& other) const {
+  bool operator<(const RankedBlock& other) const {
     return std::tie(key, birth, row) < std::tie(other.key, other.birth, other.row);
   }
 };
@@ -85,7 +85,7 @@ class BlockTableMaker {
     const uint64_t end = begin + std::min<uint64_t>(query_.limit, table_.total_rows - begin);
     if (begin == end) return std::move(table_);
     const uint64_t before = Narrow(begin, end);
-    std::vector<Candidate> candidates = Collect(begin - before);
+    std::vector<RankedBlock> candidates = Collect(begin - before);
     const auto from = candidates.begin() + static_cast<std::ptrdiff_t>(begin - before - skipped_);
     const auto to = from + static_cast<std::ptrdiff_t>(end - begin);
     std::nth_element(candidates.begin(), from, candidates.end());
@@ -186,8 +186,8 @@ class BlockTableMaker {
   // Returns the blocks with keys from low_ to high_. Blocks are visited by birth, which is also the
   // order among equal keys. Blocks with the first key that precede the page can thus be skipped,
   // and of each key no more than a page of blocks is needed.
-  std::vector<Candidate> Collect(uint64_t to_skip) {
-    std::vector<Candidate> candidates;
+  std::vector<RankedBlock> Collect(uint64_t to_skip) {
+    std::vector<RankedBlock> candidates;
     absl::flat_hash_map<uint64_t, uint64_t> taken;  // by key
     const bool leaves_out = single_keys_ && query_.scope.of != Scope::kGrowth;
     ForEachRow(recording_, query_.scope, filter_, [&](RowId row, int sign) {
@@ -201,7 +201,7 @@ class BlockTableMaker {
     return candidates;
   }
 
-  TableRow RowOf(const Candidate& candidate) {
+  TableRow RowOf(const RankedBlock& candidate) {
     const analysis::Rows& rows = recording_.rows();
     const RowId id = candidate.row;
     TableRow row;

@@ -196,6 +196,13 @@ struct Table {
   int64_t total_bytes = 0, total_blocks = 0;
 };
 
+// The part of a picture between two heights or places, over the events of a query.
+struct Box {
+  Axis axis = Axis::kEvent;  // of the picture: the order of a stack depends on it
+  Layout layout = Layout::kStacked;
+  double low = 0, high = 0;  // bytes, or place in the lane's address space
+};
+
 struct RangeQuery {
   enum By : uint8_t {
     kCategory,
@@ -208,11 +215,13 @@ struct RangeQuery {
     kThread,
     kStream
   };
-  enum Sort : uint8_t { kBytes, kInclusive, kByteSeconds, kAllocations, kGrowth, kName };
+  enum Sort : uint8_t { kBytes, kInclusive, kByteSeconds, kAllocations, kGrowth, kEndBytes, kName };
 
   uint32_t lane = 0;
   Filter filter;
-  uint32_t from = 0, to = 0;  // events
+  uint32_t from = 0, to = 0;        // events
+  std::optional<Box> box;           // only the blocks in it
+  std::vector<std::string> within;  // ids of rows, each in the one before it: only what they count
   By by = kCategory;
   bool folded = false;  // a module, function or line without noise frames
   Sort sort = kBytes;
@@ -227,6 +236,7 @@ struct RangeAmounts {
   double byte_seconds = 0;
   uint64_t allocations = 0;
   int64_t growth = 0;
+  uint64_t end_bytes = 0;  // at the end of the range
 };
 
 struct RangeRow {

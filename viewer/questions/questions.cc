@@ -116,8 +116,8 @@ absl::StatusOr<Table> Questions::AnswerTable(const TableQuery& query) {
   return MakeTable(state_->recording, query);
 }
 
-absl::StatusOr<RangeTable> Questions::AnswerRange(const RangeQuery& query) {
-  return MakeRangeTable(state_->recording, query);
+absl::StatusOr<RangeTable> Questions::AnswerRange(const RangeQuery& query, const ViewIndex* index) {
+  return MakeRangeTable(state_->recording, index, query);
 }
 
 absl::StatusOr<Segments> Questions::AnswerSegments(uint32_t lane, uint32_t event) {

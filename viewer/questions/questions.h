@@ -34,6 +34,8 @@
 
 namespace gmt::viewer {
 
+class ViewIndex;  // viewer/index/view_index.h
+
 class Questions {
  public:
   using Lane = LaneMemory;
@@ -76,7 +78,8 @@ class Questions {
   absl::StatusOr<FlameTree> AnswerFlame(const FlameQuery& query, Questions& other,
                                         uint32_t other_lane, uint32_t other_to);
   absl::StatusOr<Table> AnswerTable(const TableQuery& query);
-  absl::StatusOr<RangeTable> AnswerRange(const RangeQuery& query);
+  // `index`: of the same recording, for a query with a box; null: not built yet.
+  absl::StatusOr<RangeTable> AnswerRange(const RangeQuery& query, const ViewIndex* index = nullptr);
   absl::StatusOr<Segments> AnswerSegments(uint32_t lane, uint32_t event);
   absl::StatusOr<EventPage> AnswerEvents(const EventsQuery& query);
   // Returns matches from the first one after row `after`; kNoRow: from the first.

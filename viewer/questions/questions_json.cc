@@ -57,7 +57,8 @@ Json AmountsJson(const RangeAmounts& amounts) {
   return {{"bytes", amounts.bytes},
           {"byte_seconds", amounts.byte_seconds},
           {"allocations", amounts.allocations},
-          {"growth", amounts.growth}};
+          {"growth", amounts.growth},
+          {"end_bytes", amounts.end_bytes}};
 }
 
 Json RangeRowJson(const RangeRow& row) {

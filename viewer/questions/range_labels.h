@@ -43,12 +43,12 @@ class RangeLabels {
   // `forward_stack`: that of the forward call which caused memory of a backward pass; 0 for other
   // memory. Valid until the next call.
   const Labels& Of(uint32_t stack, uint32_t forward_stack);
+  // Returns the label of one frame, kUnknown if it has none.
+  uint32_t LabelOf(const analysis::FrameText& frame);
   uint32_t count() const { return static_cast<uint32_t>(texts_.size()); }
   const std::string& TextOf(uint32_t label) const { return texts_[label]; }  // "" for kUnknown
 
  private:
-  uint32_t LabelOf(const analysis::FrameText& frame);
-
   FrameTable& frames_;
   const RangeQuery::By by_;
   const bool folded_;

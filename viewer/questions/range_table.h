@@ -11,21 +11,30 @@
 //       frames that are noise, unless they are a stack's own. Memory of a backward pass also has
 //       the stack of the forward call that caused it, and its own frame is usually there.
 //   D3  Without `from < to` it is a table of one moment.
+//   D4  With a box it is a table of the blocks in it (box_rows.h), each with its whole size and the
+//       whole time of the range in which it was held, and `bytes` are those at the box's peak.
+//   D5  A table `within` rows counts what these rows count, so that its rows add up to the last of
+//       them. Modules, functions and lines among them, and those of the table, are properties of
+//       one frame: the functions within a module are those of frames of this module. `inclusive`
+//       counts a block that has such a frame anywhere on its stack.
 //
 // Equal rows are ordered by id.
 //
-// Thread safety: one thread at a time. Cost: that of RangeTotals and of the kinds of blocks. A
-// filter by size or address visits the births of the range, and what was held at its beginning.
+// Thread safety: one thread at a time. Cost: that of the amounts (range_amounts.h), and of the kinds
+// of blocks.
 
 #ifndef GMT_VIEWER_QUESTIONS_RANGE_TABLE_H_
 #define GMT_VIEWER_QUESTIONS_RANGE_TABLE_H_
 
 #include "absl/status/statusor.h"
+#include "viewer/index/view_index.h"
 #include "viewer/questions/recording.h"
 
 namespace gmt::viewer {
 
-absl::StatusOr<RangeTable> MakeRangeTable(Recording& recording, const RangeQuery& query);
+// `index`: for a query with a box; null if it does not exist yet.
+absl::StatusOr<RangeTable> MakeRangeTable(Recording& recording, const ViewIndex* index,
+                                          const RangeQuery& query);
 
 }  // namespace gmt::viewer
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ using analysis::RowId;
 constexpr uint32_t kBys = RangeQuery::kStream + 1;
 
 struct SlowRow {
-  uint64_t bytes = 0, inclusive = 0, allocations = 0;
+  uint64_t bytes = 0, inclusive = 0, allocations = 0, end_bytes = 0;
   int64_t growth = 0;
   double byte_ns = 0;
 };
@@ -82,6 +83,7 @@ class SlowRanges {
       of.bytes += bytes;
       if (rows.birth[row] > query.from) ++of.allocations;
       const auto size = static_cast<int64_t>(rows.size[row]);
+      if (rows.HeldAfter(row, query.to)) of.end_bytes += rows.size[row];
       of.growth +=
           (rows.HeldAfter(row, query.to) ? size : 0) - (rows.HeldAfter(row, query.from) ? size : 0);
       of.byte_ns += static_cast<double>(size) *
@@ -90,6 +92,38 @@ class SlowRanges {
       for (const std::string& id : all) table[id].inclusive += bytes;
     }
     return table;
+  }
+
+  // Checks that the rows of each level, and of those below it, add up to `parent`.
+  void CheckWithin(const RangeQuery& query, const std::vector<RangeQuery::By>& levels, size_t depth,
+                   const RangeRow* parent) {
+    RangeQuery level = query;
+    level.by = levels[depth];
+    const auto table = MakeRangeTable(recording, nullptr, level);
+    ASSERT_TRUE(table.ok()) << table.status();
+    RangeAmounts total;
+    for (const RangeRow& row : table->rows) {
+      total.bytes += row.amounts.bytes;
+      total.byte_seconds += row.amounts.byte_seconds;
+      total.allocations += row.amounts.allocations;
+      total.growth += row.amounts.growth;
+      total.end_bytes += row.amounts.end_bytes;
+      EXPECT_GE(row.inclusive.value_or(row.amounts.bytes), row.amounts.bytes) << row.id;
+      if (parent != nullptr && parent->inclusive) {
+        EXPECT_LE(row.inclusive.value_or(0), *parent->inclusive) << row.id;
+      }
+      if (depth + 1 == levels.size()) continue;
+      RangeQuery below = level;
+      below.within.push_back(row.id);
+      CheckWithin(below, levels, depth + 1, &row);
+    }
+    const RangeAmounts& expected = parent == nullptr ? table->total : parent->amounts;
+    EXPECT_EQ(total.bytes, expected.bytes);
+    EXPECT_NEAR(total.byte_seconds, expected.byte_seconds, 1e-9 * expected.byte_seconds);
+    EXPECT_EQ(total.allocations, expected.allocations);
+    EXPECT_EQ(total.growth, expected.growth);
+    EXPECT_EQ(total.end_bytes, expected.end_bytes);
+    EXPECT_EQ(table->total.bytes, expected.bytes);
   }
 
   RandomRecording made;
@@ -159,7 +193,7 @@ TEST(RangeTableTest, AnyRangeMatchesASumOverAllRows) {
     SlowRanges slow(seed);
     for (int i = 0; i < 40; ++i) {
       const RangeQuery query = slow.AnyQuery();
-      const auto table = MakeRangeTable(slow.recording, query);
+      const auto table = MakeRangeTable(slow.recording, nullptr, query);
       ASSERT_TRUE(table.ok()) << table.status();
       ASSERT_EQ(table->peak_event, slow.PeakOf(query));
       const auto expected = slow.RowsOf(query, table->peak_event);
@@ -172,6 +206,7 @@ TEST(RangeTableTest, AnyRangeMatchesASumOverAllRows) {
         EXPECT_EQ(row.amounts.bytes, of.bytes) << row.id;
         EXPECT_EQ(row.amounts.allocations, of.allocations) << row.id;
         EXPECT_EQ(row.amounts.growth, of.growth) << row.id;
+        EXPECT_EQ(row.amounts.end_bytes, of.end_bytes) << row.id;
         EXPECT_NEAR(row.amounts.byte_seconds * 1e9, of.byte_ns, 1e-9 * std::abs(of.byte_ns));
         const bool is_by_frame = query.by == RangeQuery::kModule ||
                                  query.by == RangeQuery::kFunction || query.by == RangeQuery::kLine;
@@ -197,7 +232,7 @@ TEST(RangeTableTest, PagesAreSortedByAnyColumn) {
       query.by = RangeQuery::kStack;
       query.sort = static_cast<RangeQuery::Sort>(sort);
       query.descending = slow.made.Any(2) == 0;
-      const auto whole = MakeRangeTable(slow.recording, query);
+      const auto whole = MakeRangeTable(slow.recording, nullptr, query);
       ASSERT_TRUE(whole.ok());
       const auto key = [&](const RangeRow& row) {
         switch (query.sort) {
@@ -207,6 +242,8 @@ TEST(RangeTableTest, PagesAreSortedByAnyColumn) {
             return static_cast<double>(row.amounts.allocations);
           case RangeQuery::kGrowth:
             return static_cast<double>(row.amounts.growth);
+          case RangeQuery::kEndBytes:
+            return static_cast<double>(row.amounts.end_bytes);
           default:
             return static_cast<double>(row.amounts.bytes);
         }
@@ -223,12 +260,61 @@ TEST(RangeTableTest, PagesAreSortedByAnyColumn) {
       for (const RangeRow& row : whole->rows) ids.push_back(row.id);
       query.limit = 3;
       for (query.offset = 0; query.offset < whole->total_rows; query.offset += query.limit) {
-        const auto page = MakeRangeTable(slow.recording, query);
+        const auto page = MakeRangeTable(slow.recording, nullptr, query);
         for (const RangeRow& row : page->rows) paged.push_back(row.id);
       }
       EXPECT_EQ(paged, ids);
     }
   });
+}
+
+// Every row of a tree of three levels is the sum of those in it, and those in it are the blocks
+// that match both.
+TEST(RangeTableTest, RowsWithinARowAddUpToIt) {
+  ForEachSeed(SeedsUpTo(8), [](uint32_t seed) {
+    SlowRanges slow(seed);
+    for (int i = 0; i < 10; ++i) {
+      RangeQuery query = slow.AnyQuery();
+      std::vector<RangeQuery::By> levels;
+      for (uint32_t by = 0; by < kBys; ++by) levels.push_back(static_cast<RangeQuery::By>(by));
+      std::shuffle(levels.begin(), levels.end(), std::mt19937(seed + static_cast<uint32_t>(i)));
+      levels.resize(3);
+      slow.CheckWithin(query, levels, 0, nullptr);
+    }
+  });
+}
+
+// The functions of a stack are those of the file to which they belong, on one frame.
+TEST(RangeTableTest, FunctionsWithinALineAreThoseOfItsFrames) {
+  analysis::EventScript script;
+  script.Alloc(0x10000, 0x10000);
+  script.Block(0x10000, 100, {"linear", "forward", "main"});
+  script.Block(0x11000, 200, {"forward", "main"});
+  script.Block(0x12000, 400, {"main"});
+  const analysis::Trace trace = script.Build();
+  const analysis::Examination examination(trace, script.definitions());
+  Recording recording(examination, {{0, trace.rows.heap[1]}});
+  RangeQuery query;
+  query.to = trace.last_step();
+  query.limit = 10;
+  query.within = {"module/forward.py"};
+  const auto rows_by = [&](RangeQuery::By by) {
+    query.by = by;
+    std::map<std::string, std::pair<uint64_t, uint64_t>> rows;
+    const auto table = MakeRangeTable(recording, nullptr, query);
+    for (const RangeRow& row : table->rows) {
+      rows[row.name] = {row.amounts.bytes, row.inclusive.value_or(0)};
+    }
+    return rows;
+  };
+  using Rows = std::map<std::string, std::pair<uint64_t, uint64_t>>;
+  EXPECT_EQ(rows_by(RangeQuery::kFunction), (Rows{{"forward (forward.py)", {200, 300}}}));
+  EXPECT_EQ(rows_by(RangeQuery::kCategory), (Rows{{"unknown", {200, 300}}}));
+  query.within.push_back("function/linear (linear.py)");
+  EXPECT_EQ(rows_by(RangeQuery::kStack), (Rows{}));
+  query.within = {"memory/7"};
+  EXPECT_EQ(MakeRangeTable(recording, nullptr, query).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST(RangeTableTest, RolesAndTypesOfTensorsAreRows) {
@@ -249,7 +335,7 @@ TEST(RangeTableTest, RolesAndTypesOfTensorsAreRows) {
   const auto rows_by = [&](RangeQuery::By by) {
     query.by = by;
     std::map<std::string, uint64_t> rows;
-    const auto table = MakeRangeTable(recording, query);
+    const auto table = MakeRangeTable(recording, nullptr, query);
     for (const RangeRow& row : table->rows) rows[row.id] = row.amounts.bytes;
     return rows;
   };
@@ -273,7 +359,7 @@ TEST(RangeTableTest, AFoldedTableHasNoRowsOfNoise) {
   const auto inclusive = [&](bool folded) {
     query.folded = folded;
     std::map<std::string, uint64_t> rows;
-    const auto table = MakeRangeTable(recording, query);
+    const auto table = MakeRangeTable(recording, nullptr, query);
     for (const RangeRow& row : table->rows) rows[row.id] = row.inclusive.value_or(0);
     return rows;
   };
@@ -291,11 +377,11 @@ TEST(RangeTableTest, ARangeThatIsNotInTheRecordingIsRefused) {
   RangeQuery query;
   query.limit = 1;
   query.to = slow.made.trace().last_step() + 1;
-  EXPECT_EQ(MakeRangeTable(slow.recording, query).status().code(),
+  EXPECT_EQ(MakeRangeTable(slow.recording, nullptr, query).status().code(),
             absl::StatusCode::kInvalidArgument);
   query.to = 3;
   query.from = 4;
-  EXPECT_EQ(MakeRangeTable(slow.recording, query).status().code(),
+  EXPECT_EQ(MakeRangeTable(slow.recording, nullptr, query).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 

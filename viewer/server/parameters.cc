@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -148,6 +149,19 @@ bool Parameters::FlagOr(const std::string& name, bool otherwise) {
 std::string Parameters::Text(const std::string& name) {
   const std::string* text = Find(name);
   return text == nullptr ? "" : *text;
+}
+
+std::vector<std::string> Parameters::Texts(const std::string& name) {
+  const std::string* text = Find(name);
+  if (text == nullptr) return {};
+  const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const bool fits =
+      json.is_array() && json.size() <= kMaxTexts &&
+      std::all_of(json.begin(), json.end(), [](const auto& each) { return each.is_string(); });
+  if (fits) return json.get<std::vector<std::string>>();
+  Refuse(absl::StrCat(name, ": ", Shown(*text), " is not a JSON array of at most ", kMaxTexts,
+                      " strings"));
+  return {};
 }
 
 std::vector<uint32_t> Parameters::Integers(const std::string& name, uint32_t max,

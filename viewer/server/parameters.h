@@ -50,6 +50,9 @@ class Parameters {
   std::string Text(const std::string& name);
   // "1,2,3"; at most `max_count`, each at most `max`.
   std::vector<uint32_t> Integers(const std::string& name, uint32_t max, size_t max_count);
+  // A JSON array of strings; at most kMaxTexts. Returns none if it was not given.
+  static constexpr size_t kMaxTexts = 16;
+  std::vector<std::string> Texts(const std::string& name);
 
   // Reports an error that depends on several parameters; only the first error is kept.
   void Refuse(const std::string& sentence);

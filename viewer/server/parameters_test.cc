@@ -56,6 +56,18 @@ TEST(ParametersTest, ParameterGivenTwiceIsRefused) {
   EXPECT_THAT(Wrong(parameters), HasSubstr("given twice"));
 }
 
+TEST(ParametersTest, TextsAreAJsonArrayOfStrings) {
+  Parameters parameters("within=%5B%22a%22,%22b,c%22%5D");
+  EXPECT_THAT(parameters.Texts("within"), ElementsAre("a", "b,c"));
+  EXPECT_THAT(parameters.Texts("missing"), ElementsAre());
+  EXPECT_TRUE(parameters.Finish().ok());
+  for (const char* wrong : {"x=%5B1%5D", "x=%5B", "x=%22a%22", "x=%7B%7D"}) {
+    Parameters refused(wrong);
+    EXPECT_THAT(refused.Texts("x"), ElementsAre()) << wrong;
+    EXPECT_FALSE(refused.Finish().ok()) << wrong;
+  }
+}
+
 TEST(ParametersTest, NonIntegersAndIntegersOutOfRangeAreRefused) {
   for (const char* text : {"0", "8193", "-1", "1.5", "1e3", "+1", "%201", "0x10", "nan",
                            "18446744073709551616", "99999999999999999999999999"}) {

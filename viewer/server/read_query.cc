@@ -7,6 +7,8 @@ constexpr uint32_t kMaxRows = 1 << 15;  // pixels
 constexpr uint32_t kMaxSparkline = 1000;
 constexpr uint64_t kMaxSize = uint64_t{1} << 53;  // the page's numbers are doubles
 
+const std::vector<std::string> kAxes = {"time", "event", "step"};
+
 uint32_t Small(Parameters& parameters, const std::string& name, uint32_t min = 0,
                uint32_t max = UINT32_MAX) {
   return static_cast<uint32_t>(parameters.Integer(name, min, max));
@@ -21,6 +23,19 @@ std::optional<uint32_t> OptionalSmall(Parameters& parameters, const std::string&
 template <typename Enum>
 Enum Named(Parameters& parameters, const std::string& name, const std::vector<std::string>& names) {
   return static_cast<Enum>(parameters.Choice(name, names));
+}
+
+std::optional<Box> ReadBox(Parameters& parameters) {
+  constexpr size_t kNone = 0;
+  const size_t layout = parameters.ChoiceOr("box_layout", {"", "stacked", "address"}, kNone);
+  if (layout == kNone) return std::nullopt;
+  Box box;
+  box.layout = static_cast<Layout>(layout - 1);
+  box.axis = Named<Axis>(parameters, "box_axis", kAxes);
+  box.low = parameters.Number("box_low");
+  box.high = parameters.Number("box_high");
+  if (!(box.low < box.high)) parameters.Refuse("box_low: does not lie below box_high");
+  return box;
 }
 
 }  // namespace
@@ -42,7 +57,7 @@ Filter ReadFilter(Parameters& parameters) {
 Window ReadWindow(Parameters& parameters) {
   Window window;
   window.lane = Small(parameters, "lane");
-  window.axis = Named<Axis>(parameters, "axis", {"time", "event", "step"});
+  window.axis = Named<Axis>(parameters, "axis", kAxes);
   window.from = parameters.Number("from");
   window.to = parameters.Number("to");
   window.columns = Small(parameters, "columns", 1, kMaxColumns);
@@ -100,12 +115,15 @@ RangeQuery ReadRangeQuery(Parameters& parameters) {
   query.filter = ReadFilter(parameters);
   query.from = Small(parameters, "from");
   query.to = Small(parameters, "to");
+  query.box = ReadBox(parameters);
+  query.within = parameters.Texts("within");
   query.by = Named<RangeQuery::By>(
       parameters, "by",
       {"category", "role", "dtype", "module", "function", "line", "stack", "thread", "stream"});
   query.folded = parameters.FlagOr("folded", false);
   query.sort = Named<RangeQuery::Sort>(
-      parameters, "sort", {"bytes", "inclusive", "byte_seconds", "allocations", "growth", "name"});
+      parameters, "sort",
+      {"bytes", "inclusive", "byte_seconds", "allocations", "growth", "end_bytes", "name"});
   query.descending = parameters.FlagOr("descending", true);
   query.offset = parameters.IntegerOr("offset", 0, UINT32_MAX, 0);
   query.limit = Small(parameters, "limit", 1, kMaxTableRows);

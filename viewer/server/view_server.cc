@@ -386,7 +386,7 @@ Response Server::Range(Parameters& parameters) {
   const std::shared_ptr<ServedRecording> file = File(parameters);
   const RangeQuery query = ReadRangeQuery(parameters);
   return Ask(parameters, *file, [&](viewer::Questions& questions, std::string* body) {
-    return Put(questions.AnswerRange(query), JsonText<RangeTable>, body);
+    return Put(questions.AnswerRange(query, file->index()), JsonText<RangeTable>, body);
   });
 }
 

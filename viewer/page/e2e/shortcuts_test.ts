@@ -68,6 +68,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   'timeline.lower': { prepare: ['Shift+W', 'Shift+W', 'PageUp'], done: (before, after) => low(after) < low(before), restore: ['G'] },
   'timeline.fit_bytes': { prepare: ['Shift+W'], done: (before, after) => before.band !== null && after.band === null },
   'timeline.table': { done: async (_before, _after, test) => (await test.page.locator('main table').count()) > 0, restore: ['Shift+T'] },
+  'timeline.select': { done: (_, after) => after.selection.kind === 'range' && after.breakdown.open, restore: ['Escape', 'Q'] },
   'timeline.breakdown': { done: (before, after) => after.breakdown.open !== before.breakdown.open, restore: ['Q'] },
   'details.copy': { ...ofBlock, done: isCopied },
   'details.copy_markdown': { ...ofBlock, done: isCopied },

@@ -146,7 +146,10 @@ export class EmbeddedSource implements DataSource {
     const [context, lane, ns] = await Promise.all([this.filterContext(query.file, query.lane), file.lane(query.lane), file.clock()]);
     signal?.throwIfAborted();
     checkEvents(query, ns.length - 1);
-    return makeRangeTable(query, { ...context, ns, totals: lane.totals(), test: blockTest(query.filter, context) });
+    const positions = query.box === null ? null : await file.positionsOn(query.box.axis);
+    const box = query.box === null || positions === null ? null : { positions, index: lane.index(query.box.axis, positions) };
+    signal?.throwIfAborted();
+    return makeRangeTable(query, { ...context, ns, totals: lane.totals(), test: blockTest(query.filter, context), box });
   }
 
   async segments(fileNumber: number, laneNumber: number, event: number, signal?: AbortSignal): Promise<p.Segments> {

@@ -155,7 +155,7 @@ describe('EmbeddedSource', () => {
   });
 
   it('breaks a range down, and counts what was left out at its peak', async () => {
-    const query = { file: 0, lane: 0, filter: NO_FILTER, from: 2, to: 4, by: 'function', folded: false, sort: 'inclusive', descending: true, offset: 0, limit: 10 } as const;
+    const query = { file: 0, lane: 0, filter: NO_FILTER, from: 2, to: 4, box: null, within: [], by: 'function', folded: false, sort: 'inclusive', descending: true, offset: 0, limit: 10 } as const;
     const table = await source(true).range(query);
     // A is held from 200 to 300 ns, and born again at 400; B is held all the time.
     expect(table.rows.map((row) => [row.id, row.bytes, row.inclusive, row.allocations, row.growth])).toEqual([
@@ -170,6 +170,22 @@ describe('EmbeddedSource', () => {
     expect(moment.rows.map((row) => [row.name, row.bytes, row.byte_seconds])).toEqual([['unknown', 300, 0]]);
     const ids = async (by: 'role' | 'dtype'): Promise<string[]> => (await source(false).range({ ...query, by })).rows.map(({ id }) => id);
     expect([await ids('role'), await ids('dtype')]).toEqual([['role/unknown', 'role/a parameter'], ['dtype/float32', 'dtype/unknown']]);
+  });
+
+  it('adds up the blocks in a box, and the rows within a row', async () => {
+    const query = { file: 0, lane: 0, filter: NO_FILTER, from: 2, to: 4, box: null, within: [], by: 'stack', folded: false, sort: 'bytes', descending: true, offset: 0, limit: 10 } as const;
+    // A is below B until it is freed; when it is born again, it is on top.
+    const box = { axis: 'event', layout: 'stacked', low: 1100, high: 1200 } as const;
+    const boxed = await source(true).range({ ...query, box });
+    expect(boxed.rows.map((row) => [row.id, row.bytes, row.allocations])).toEqual([['stack/1', 1000, 1], ['stack/2', 300, 0]]);
+    expect(boxed.peak_event).toBe(4);
+    const low = await source(true).range({ ...query, to: 2, box: { ...box, low: 0, high: 1000 } });
+    expect(low.rows.map((row) => [row.id, row.bytes])).toEqual([['stack/1', 1000]]);
+    const within = await source(true).range({ ...query, within: ['function/forward (train.py)'] });
+    expect(within.rows.map((row) => [row.id, row.bytes, row.inclusive])).toEqual([['stack/1', 1000, 1000]]);
+    const main = await source(true).range({ ...query, within: ['function/main (train.py)'] });
+    expect(main.rows.map((row) => [row.id, row.bytes, row.inclusive])).toEqual([['stack/1', 0, 1000], ['stack/2', 0, 300]]);
+    await expect(source(true).range({ ...query, within: ['x/1'] })).rejects.toThrow('no id of a row');
   });
 
   it('knows the stacks of what was left out at the events that people ask for', async () => {

@@ -150,12 +150,14 @@ export class HttpSource implements DataSource {
 const STACKS_A_TIME = 500;
 
 /**
- * Returns '?file=0&text=x&other_lane=1': flattens nested objects and omits nulls and empty strings.
+ * Returns '?file=0&text=x&other_lane=1': flattens nested objects, writes arrays as JSON, and omits
+ * what is null or empty.
  */
 export function queryString(parameters: Readonly<Record<string, unknown>>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
-    if (name === 'filter' && isRecord(value)) append(query, value, '');
+    if (Array.isArray(value)) append(query, { [name]: value.length === 0 ? null : JSON.stringify(value) }, '');
+    else if (name === 'filter' && isRecord(value)) append(query, value, '');
     else if (isRecord(value)) append(query, value, `${name}_`);
     else append(query, { [name]: value }, '');
   }

@@ -164,7 +164,7 @@ function movedSelection(selection: Selection, event: (at: number) => number, row
     case 'instant':
       return { kind: 'instant', event: event(selection.event) };
     case 'range':
-      return { kind: 'range', from: event(selection.from), to: selection.to === NEVER ? NEVER : event(selection.to) };
+      return { ...selection, from: event(selection.from), to: selection.to === NEVER ? NEVER : event(selection.to) };
     default:
       return selection;
   }

@@ -40,7 +40,7 @@ describe("a reader's choice", () => {
   const more = fileWith(liveMeta({ generation: 2 }), { events: 1500, end_ns: 150e9 });
   const next = fileWith(liveMeta({ generation: 3, window: 1, begin_ns: 40e9, dropped_events: 400 }), { events: 1300, end_ns: 150e9 });
   const chosen = {
-    cursor: 700, base: 300, selection: { kind: 'range', from: 500, to: 900 }, range: { from: 50e9, to: 60e9 }, rangeEvents: { from: 500, to: 600 },
+    cursor: 700, base: 300, selection: { kind: 'range', from: 500, to: 900, box: null }, range: { from: 50e9, to: 60e9 }, rangeEvents: { from: 500, to: 600 },
   } as const;
 
   it('is unchanged in the next generation of its window', () => {
@@ -51,7 +51,7 @@ describe("a reader's choice", () => {
   it('is renumbered in the next window', () => {
     const state = stateOf(fileWith(liveMeta()), chosen);
     expect(moved(state, metaOf(next), NO_ROW)).toEqual({
-      lane: 0, cursor: 300, base: 0, selection: { kind: 'range', from: 100, to: 500 }, range: { from: 50e9, to: 60e9 }, rangeEvents: { from: 100, to: 200 },
+      lane: 0, cursor: 300, base: 0, selection: { kind: 'range', from: 100, to: 500, box: null }, range: { from: 50e9, to: 60e9 }, rangeEvents: { from: 100, to: 200 },
     });
   });
 

@@ -1,11 +1,19 @@
 // The state that all views share: one immutable State, changed through a Store.
 
-import { ALL_EVENT_KINDS, type Axis, type Filter, type Layout, type Meta, type Progress, type RangeQuery, type Scope, type TableQuery } from '../data/protocol';
+import { ALL_EVENT_KINDS, type Axis, type Filter, type Layout, type Meta, type Progress, type RangeBox, type RangeQuery, type Scope, type TableQuery } from '../data/protocol';
 import type { Note } from './notes';
 
 export type ViewName = 'overview' | 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare' | 'lanes' | 'ranks';
 
 export type ColorBy = 'category' | 'role' | 'dtype' | 'stack' | 'size' | 'age' | 'stream' | 'thread';
+
+/** A range of events; with a box, only the blocks in that part of the picture. */
+export interface SelectedRange {
+  readonly kind: 'range';
+  readonly from: number;
+  readonly to: number;
+  readonly box: RangeBox | null;
+}
 
 /** What is selected. It is data from which panels render, never a node of the page. */
 export type Selection =
@@ -13,7 +21,7 @@ export type Selection =
   | { readonly kind: 'block'; readonly row: number }
   | { readonly kind: 'stack'; readonly stack: number }
   | { readonly kind: 'instant'; readonly event: number }
-  | { readonly kind: 'range'; readonly from: number; readonly to: number }; // events
+  | SelectedRange;
 
 export interface State {
   readonly meta: Meta | null;
@@ -74,9 +82,14 @@ export interface FlameOptions {
 /** The panel beside the timeline. */
 export interface BreakdownOptions {
   readonly open: boolean;
-  /** The selected range, or if there is none what the timeline shows; or the cursor's moment. */
-  readonly of: 'range' | 'cursor';
-  readonly by: RangeQuery['by'];
+  /**
+   * follow: the selected range, otherwise the moment at the pointer, the cursor's, or what the
+   * timeline shows. range: the selected range, otherwise what the timeline shows. cursor: its
+   * moment. compare: what changed from the second cursor to the pointer or the cursor.
+   */
+  readonly of: 'follow' | 'range' | 'cursor' | 'compare';
+  /** By what rows are divided, and then the rows in them; at least one, each once. */
+  readonly levels: readonly RangeQuery['by'][];
   readonly folded: boolean; // by function or line: without noise frames
   readonly sort: RangeQuery['sort'];
   readonly descending: boolean;
@@ -141,7 +154,7 @@ export const INITIAL_STATE: State = {
   flame: { inverted: false, folded: true, icicle: true, focus: 0, search: '', compare: false, byCategory: false },
   table: { by: 'stack', sort: 'bytes', descending: true },
   list: { open: true, kinds: ALL_EVENT_KINDS },
-  breakdown: { open: false, of: 'range', by: 'category', folded: true, sort: 'bytes', descending: true },
+  breakdown: { open: false, of: 'follow', levels: ['category', 'module', 'function', 'line', 'stack', 'thread', 'stream'], folded: true, sort: 'bytes', descending: true },
   lanes: { align: null, order: [], pinned: [], toggled: [] },
   lanesRange: null,
   lanesCursor: null,

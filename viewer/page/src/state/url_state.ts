@@ -3,7 +3,7 @@
 // newer page open too. A change of meaning needs a new version and a function that converts old
 // addresses.
 
-import { ALL_EVENT_KINDS, type Filter, type Scope } from '../data/protocol';
+import { ALL_EVENT_KINDS, type Axis, type Filter, type Layout, type RangeBox, type RangeQuery, type Scope } from '../data/protocol';
 import type { Place } from './live';
 import { readNotes, writeNotes } from './notes';
 import { INITIAL_STATE, NO_FILTER, type BreakdownOptions, type FlameOptions, type LanesOptions, type Selection, type State, type TableOptions } from './state';
@@ -135,9 +135,12 @@ const FIELDS: Readonly<Record<string, Field>> = {
     read: (text, old) => orNull(numberIn(text), (kinds) => ({ list: { ...old.list, kinds: kinds & ALL_EVENT_KINDS } })),
   },
   breakdown: breakdownFlag('open'),
-  breakdown_of: breakdownOption('of', ['range', 'cursor']),
-  breakdown_by: breakdownOption('by', ['category', 'role', 'dtype', 'module', 'function', 'line', 'stack', 'thread', 'stream']),
-  breakdown_sort: breakdownOption('sort', ['bytes', 'inclusive', 'byte_seconds', 'allocations', 'growth', 'name']),
+  breakdown_of: breakdownOption('of', ['follow', 'range', 'cursor', 'compare']),
+  breakdown_by: {
+    write: ({ breakdown }) => breakdown.levels.join('.'),
+    read: (text, old) => orNull(levelsIn(text), (levels) => ({ breakdown: { ...old.breakdown, levels } })),
+  },
+  breakdown_sort: breakdownOption('sort', ['bytes', 'inclusive', 'byte_seconds', 'allocations', 'growth', 'end_bytes', 'name']),
   breakdown_folded: breakdownFlag('folded'),
   breakdown_down: breakdownFlag('descending'),
   align: {
@@ -206,12 +209,19 @@ function breakdownFlag(key: 'open' | 'folded' | 'descending'): Field {
   };
 }
 
-function breakdownOption<K extends 'of' | 'by' | 'sort'>(key: K, values: readonly BreakdownOptions[K][]): Field {
+function breakdownOption<K extends 'of' | 'sort'>(key: K, values: readonly BreakdownOptions[K][]): Field {
   return {
     write: (state) => state.breakdown[key],
     read: (text, old) =>
       orNull(values.find((value) => value === text) ?? null, (value) => ({ breakdown: { ...old.breakdown, [key]: value } })),
   };
+}
+
+const LEVELS: readonly RangeQuery['by'][] = ['category', 'role', 'dtype', 'module', 'function', 'line', 'stack', 'thread', 'stream'];
+
+function levelsIn(text: string): readonly RangeQuery['by'][] | null {
+  const levels = [...new Set(text.split('.'))].flatMap((name) => LEVELS.find((level) => level === name) ?? []);
+  return levels.length === 0 ? null : levels;
 }
 
 const LANE_ALIGNMENTS = ['clock', 'start', 'step'] as const;
@@ -234,19 +244,25 @@ function writeSelection(selection: Selection): string {
     case 'instant':
       return `event-${selection.event}`;
     case 'range':
-      return `range-${selection.from}-${selection.to}`;
+      return ['range', selection.from, selection.to, ...(selection.box === null ? [] : [selection.box.layout, selection.box.axis, selection.box.low, selection.box.high])].join('-');
   }
 }
 
 function readSelection(text: string): Selection | null {
-  const [kind, first = '', second = ''] = text.split('-');
+  const [kind, first = '', second = '', ...box] = text.split('-');
   const number = numberIn(first);
   if (number === null) return null;
   if (kind === 'block') return { kind, row: number };
   if (kind === 'stack') return { kind, stack: number };
   if (kind === 'event') return { kind: 'instant', event: number };
   const to = numberIn(second);
-  return kind === 'range' && to !== null ? { kind, from: number, to } : null;
+  return kind === 'range' && to !== null ? { kind, from: number, to, box: boxIn(box) } : null;
+}
+
+function boxIn([layout = '', axis = '', lowest = '', highest = '']: readonly string[]): RangeBox | null {
+  const [low, high] = [numberIn(lowest), numberIn(highest)];
+  const isKnown = (['stacked', 'address'] satisfies Layout[] as string[]).includes(layout) && (['time', 'event', 'step'] satisfies Axis[] as string[]).includes(axis);
+  return isKnown && low !== null && high !== null && low < high ? { layout: layout as Layout, axis: axis as Axis, low, high } : null;
 }
 
 function decode(text: string): string {

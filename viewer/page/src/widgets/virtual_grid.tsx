@@ -1,7 +1,7 @@
 // A grid of any number of rows in which only the visible ones are elements of the page. The owner
 // fetches the rows: `rowAt` returns undefined for a row that has not come yet, `onShow` reports
 // which rows are needed. Arrow keys, Page Up and Down, Home and End move the active row; Enter
-// opens it.
+// opens it. In a tree, the right arrow opens a row and the left arrow closes it.
 
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
@@ -30,6 +30,11 @@ export interface VirtualGridProps<Row> {
   readonly onSort: (id: string) => void;
   /** When it changes, the grid scrolls back to its top. */
   readonly resetKey: string;
+  /** If rows have rows in them: how deep a row is, and whether it is open; null: it cannot be. */
+  readonly tree?: {
+    readonly of: (row: Row) => { readonly depth: number; readonly isOpen: boolean | null };
+    readonly toggle: (row: Row) => void;
+  };
   /** If the owner moves the active row too: the row, and what happens when the user moves it. */
   readonly active?: number;
   readonly onMove?: (row: number) => void;
@@ -64,12 +69,24 @@ export function VirtualGrid<Row>(props: VirtualGridProps<Row>) {
       setActive(wanted);
       show(wanted);
     } else if (event.key === 'Enter' && row !== undefined) props.onOpen(row);
-    else return;
+    else if (props.tree === undefined || row === undefined || !turn(event.key, row, props.tree)) return;
     event.preventDefault();
     event.stopPropagation();
   };
+  // The left arrow closes an open row, otherwise it goes to the row that the active one is in.
+  const turn = (key: string, row: Row, { of, toggle }: NonNullable<typeof props.tree>): boolean => {
+    const { depth, isOpen } = of(row);
+    if ((key === 'ArrowRight' && isOpen === false) || (key === 'ArrowLeft' && isOpen === true)) toggle(row);
+    else if (key === 'ArrowLeft' && depth > 0) {
+      let above = active - 1;
+      while (above > 0 && of(props.rowAt(above)!).depth >= depth) --above;
+      setActive(above);
+      show(above);
+    } else return key === 'ArrowRight' || key === 'ArrowLeft';
+    return true;
+  };
   const onClick = (index: number, row: Row | undefined, element: HTMLElement): void => {
-    element.closest<HTMLElement>('[role=grid]')?.focus(); // so that keys move on from there
+    element.closest<HTMLElement>('.grid')?.focus(); // so that keys move on from there
     setActive(index);
     if (row !== undefined) props.onOpen(row);
   };
@@ -79,7 +96,7 @@ export function VirtualGrid<Row>(props: VirtualGridProps<Row>) {
   return (
     <div
       class="grid"
-      role="grid"
+      role={props.tree === undefined ? 'grid' : 'treegrid'}
       tabIndex={0}
       aria-label={props.label}
       aria-rowcount={count + 1}
@@ -99,7 +116,7 @@ export function VirtualGrid<Row>(props: VirtualGridProps<Row>) {
             const y = (index - at) * rowHeight + scrollOfTop(rows, at);
             return (
               <GridRow key={index} index={index} row={row} columns={columns} y={y} height={rowHeight} isActive={index === active}
-                isSelected={row !== undefined && props.isSelected(row)} onClick={(element) => onClick(index, row, element)} />
+                isSelected={row !== undefined && props.isSelected(row)} place={row === undefined ? undefined : props.tree?.of(row)} onClick={(element) => onClick(index, row, element)} />
             );
           })}
         </div>
@@ -131,10 +148,11 @@ interface GridRowProps<Row> {
   readonly height: number;
   readonly isActive: boolean;
   readonly isSelected: boolean;
+  readonly place: { readonly depth: number; readonly isOpen: boolean | null } | undefined; // in a tree
   readonly onClick: (element: HTMLElement) => void;
 }
 
-function GridRow<Row>({ index, row, columns, y, height, isActive, isSelected, onClick }: GridRowProps<Row>) {
+function GridRow<Row>({ index, row, columns, y, height, isActive, isSelected, place, onClick }: GridRowProps<Row>) {
   return (
     <div
       id={`row-${index}`}
@@ -142,6 +160,8 @@ function GridRow<Row>({ index, row, columns, y, height, isActive, isSelected, on
       role="row"
       aria-rowindex={index + 2}
       aria-selected={isSelected}
+      aria-level={place === undefined ? undefined : place.depth + 1}
+      aria-expanded={place?.isOpen ?? undefined}
       style={{ transform: `translateY(${y}px)`, height: `${height}px` }}
       onClick={(event) => onClick(event.currentTarget)}
     >

@@ -1,27 +1,13 @@
 // Tables of ranges over a standalone file, with the rows and sums of
 // viewer/questions/range_table.h.
 
-import { upperBound } from '../../base/binary_search';
+import { DataError } from '../data_source';
 import type { Frame, RangeQuery, RangeRow, RangeTable } from '../protocol';
 import { functionLabel } from '../text_filter';
-import type { BlockTest, FilterContext } from './block_filter';
 import { fileName, placeOfFrame, type StackTable } from './file_data';
 import { dtypeOf, roleOf, sharedText } from './lane_data';
+import { addTo, noAmounts, sumUpKinds, type Amounts, type RangeContext } from './range_amounts';
 import { absentOf, type Absent } from './scope_blocks';
-import type { LaneTotals } from './select_curve';
-
-export interface RangeContext extends FilterContext {
-  readonly ns: Float64Array;
-  readonly totals: LaneTotals;
-  readonly test: BlockTest | null;
-}
-
-interface Amounts {
-  bytes: number;
-  byte_seconds: number;
-  allocations: number;
-  growth: number;
-}
 
 /** The stack that allocated memory, and that of the forward call which caused it, or 0. */
 interface Stacks {
@@ -40,17 +26,14 @@ interface Group extends Amounts {
 
 export function makeRangeTable(query: RangeQuery, context: RangeContext): RangeTable {
   const { from, to } = query;
-  const { ns, lane } = context;
-  const peak = context.totals.peakEvent(from, to);
-  const kinds = amountsOfKinds(query, peak, context);
-  const groups = isByFrame(query.by) ? frameGroups(query.by, query.folded, kinds, context) : kindGroups(query.by, kinds, context);
-  const absent = (event: number): Absent => absentOf(lane, { ...query, of: 'live', from: 0, to: event }, context.test);
-  const left = absent(peak);
-  const growth = absent(to).bytes - absent(from).bytes;
-  if (left.bytes !== 0 || growth !== 0) {
-    const inclusive = isByFrame(query.by) ? left.bytes : null;
-    groups.push({ id: 'omitted', name: 'left out of this file', where: '', bytes: left.bytes, byte_seconds: 0, allocations: 0, growth, inclusive, stack: 0, example: null });
+  const { ns } = context;
+  const { kinds, peak } = sumUpKinds(query, context);
+  const within = withinOf(query.within);
+  for (const [kind] of kinds) {
+    if (within.blocks.some(([by, id]) => idOf(by, kind, context) !== id)) kinds.delete(kind);
   }
+  const groups = groupsOf(query, within, kinds, context);
+  if (query.box === null && query.within.length === 0) groups.push(...leftOut(query, peak, context));
   const total = noAmounts();
   for (const group of groups) addTo(total, group);
   groups.sort(orderOf(query));
@@ -65,69 +48,124 @@ export function makeRangeTable(query: RangeQuery, context: RangeContext): RangeT
   };
 }
 
-/** Returns what each kind of blocks has in the range; only kinds that are there. */
-function amountsOfKinds({ from, to }: RangeQuery, peak: number, { lane, ns, test }: RangeContext): Map<number, Amounts> {
-  const { birth, death, kind } = lane.blocks;
-  const { size } = lane.kinds;
-  const kinds = new Map<number, Amounts>();
-  const born = upperBound(birth, to);
-  for (let i = 0; i < born; i++) {
-    const isBornHere = birth[i]! > from;
-    const bytes = size[kind[i]!]!;
-    if (death[i]! <= from || (!isBornHere && bytes === 0) || (test !== null && !test(i))) continue;
-    let amounts = kinds.get(kind[i]!);
-    if (amounts === undefined) kinds.set(kind[i]!, (amounts = noAmounts()));
-    if (birth[i]! <= peak && peak < death[i]!) amounts.bytes += bytes;
-    amounts.byte_seconds += (bytes * (ns[Math.min(death[i]!, to)]! - ns[Math.max(birth[i]!, from)]!)) / 1e9;
-    if (isBornHere) amounts.allocations++;
-    amounts.growth += (to < death[i]! ? bytes : 0) - (isBornHere ? 0 : bytes);
-  }
-  return kinds;
+function leftOut(query: RangeQuery, peak: number, { lane, test }: RangeContext): Group[] {
+  const absent = (event: number): Absent => absentOf(lane, { ...query, of: 'live', from: 0, to: event }, test);
+  const left = absent(peak);
+  const end_bytes = absent(query.to).bytes;
+  const growth = end_bytes - absent(query.from).bytes;
+  if (left.bytes === 0 && growth === 0 && end_bytes === 0) return [];
+  const inclusive = isByFrame(query.by) ? left.bytes : null;
+  return [{ id: 'omitted', name: 'left out of this file', where: '', bytes: left.bytes, byte_seconds: 0, allocations: 0, growth, end_bytes, inclusive, stack: 0, example: null }];
 }
 
-function kindGroups(by: RangeQuery['by'], kinds: ReadonlyMap<number, Amounts>, context: RangeContext): Group[] {
+type By = RangeQuery['by'];
+type ByFrame = 'module' | 'function' | 'line';
+
+const BYS: readonly By[] = ['category', 'role', 'dtype', 'module', 'function', 'line', 'stack', 'thread', 'stream'];
+
+function isByFrame(by: By): by is ByFrame {
+  return by === 'module' || by === 'function' || by === 'line';
+}
+
+/** The rows that a table is within. */
+interface Within {
+  readonly frames: readonly (readonly [ByFrame, string])[]; // labels
+  readonly blocks: readonly (readonly [By, string])[]; // ids
+}
+
+function withinOf(ids: readonly string[]): Within {
+  const frames: [ByFrame, string][] = [];
+  const blocks: [By, string][] = [];
+  for (const id of ids) {
+    const by = BYS.find((each) => id.startsWith(`${each}/`));
+    if (by === undefined) throw new DataError(`within: '${id}' is no id of a row`);
+    if (isByFrame(by)) frames.push([by, id.slice(by.length + 1)]);
+    else blocks.push([by, id]);
+  }
+  return { frames, blocks };
+}
+
+/** Which frames of a stack are within the rows of a query. */
+interface Frames {
+  readonly isOwn: boolean; // the program's own frame
+  readonly isAny: boolean; // this or any other
+  readonly own: string; // labels; '': unknown
+  readonly all: ReadonlySet<string>;
+}
+
+/** Returns a function that finds the frames of stacks, each once. */
+function frameFinder({ by, folded }: RangeQuery, { frames }: Within, stacks: StackTable): (of: Stacks) => Frames {
+  const known = new Map<string, Frames>();
+  const fits = (labelBy: (each: ByFrame) => string): boolean => frames.every(([each, text]) => labelBy(each) === text);
+  const find = (of: Stacks): Frames => {
+    const isOwn = fits((each) => ownLabel(each, of, stacks) || UNKNOWN);
+    const own = isOwn && isByFrame(by) ? ownLabel(by, of, stacks) : '';
+    const all = new Set<string>(isOwn ? [own] : []);
+    let isAny = isOwn;
+    if (!isByFrame(by) && (isOwn || frames.length === 0)) return { isOwn, isAny, own, all };
+    for (const frame of [...stacks.framesOf(of.stack), ...stacks.framesOf(of.forward)]) {
+      if ((folded && frame.kind === 'folded') || !fits((each) => labelOf(each, frame))) continue;
+      isAny = true;
+      const label = isByFrame(by) ? labelOf(by, frame) : '';
+      if (label !== '') all.add(label);
+    }
+    return { isOwn, isAny, own, all };
+  };
+  return (of) => {
+    const key = `${of.stack}+${of.forward}`;
+    let found = known.get(key);
+    if (found === undefined) known.set(key, (found = find(of)));
+    return found;
+  };
+}
+
+function groupsOf(query: RangeQuery, within: Within, kinds: ReadonlyMap<number, Amounts>, context: RangeContext): Group[] {
+  const framesOf = frameFinder(query, within, context.stacks);
+  return isByFrame(query.by) ? frameGroups(query.by, framesOf, kinds, context) : kindGroups(query.by, within, framesOf, kinds, context);
+}
+
+function kindGroups(by: By, within: Within, framesOf: (of: Stacks) => Frames, kinds: ReadonlyMap<number, Amounts>, context: RangeContext): Group[] {
   const groups = new Map<string, Group>();
   for (const [kind, amounts] of kinds) {
-    const name = nameOf(by, kind, context);
-    const group = groups.get(name.id) ?? { ...name, ...noAmounts(), inclusive: null, stack: 0, example: null };
-    groups.set(name.id, group);
-    count(group, amounts, stacksOf(context.lane, kind));
+    const stacks = stacksOf(context.lane, kind);
+    const { isOwn, isAny } = framesOf(stacks);
+    if (!isAny) continue;
+    const id = idOf(by, kind, context);
+    let group = groups.get(id);
+    if (group === undefined) groups.set(id, (group = emptyGroup(id, nameOf(by, kind, context), within.frames.length > 0)));
+    if (group.inclusive !== null) group.inclusive += amounts.bytes;
+    if (isOwn) count(group, amounts, stacks);
   }
   return [...groups.values()];
 }
 
-function nameOf(by: RangeQuery['by'], kind: number, { meta, stacks, lane }: RangeContext): Pick<Group, 'id' | 'name' | 'where'> {
+function idOf(by: By, kind: number, context: RangeContext): string {
+  const { kinds } = context.lane;
+  if (by === 'category') return `category/${kinds.category[kind]!}`;
+  if (by !== 'stack') return `${by}/${nameOf(by, kind, context)}`;
+  const { stack, forward } = stacksOf(context.lane, kind);
+  return forward === 0 ? `stack/${stack}` : `stack/${stack}+${forward}`;
+}
+
+function nameOf(by: By, kind: number, { meta, stacks, lane }: RangeContext): string {
   const { kinds } = lane;
-  const named = (name: string): Pick<Group, 'id' | 'name' | 'where'> => ({ id: `${by}/${name}`, name, where: '' });
   switch (by) {
-    case 'category': {
-      const code = kinds.category[kind]!;
-      return { id: `category/${code}`, name: meta.categories[code] ?? UNKNOWN, where: '' };
-    }
+    case 'category':
+      return meta.categories[kinds.category[kind]!] ?? UNKNOWN;
     case 'role':
-      return named(roleOf(sharedText(lane.alives, kinds.alive[kind]!)) || UNKNOWN);
+      return roleOf(sharedText(lane.alives, kinds.alive[kind]!)) || UNKNOWN;
     case 'dtype':
-      return named(dtypeOf(sharedText(lane.tensors, kinds.tensor[kind]!)) || UNKNOWN);
+      return dtypeOf(sharedText(lane.tensors, kinds.tensor[kind]!)) || UNKNOWN;
     case 'stream':
-      return named(meta.streams[kinds.stream[kind]!] ?? UNKNOWN);
+      return meta.streams[kinds.stream[kind]!] ?? UNKNOWN;
     case 'thread':
-      return named(meta.threads[kinds.thread[kind]!] ?? UNKNOWN);
-    default: {
-      const stack = kinds.stack[kind]!;
-      const forward = kinds.forward[kind]!;
-      const id = forward === 0 ? `stack/${stack}` : `stack/${stack}+${forward}`;
-      return { id, name: stacks.labelOf(stack, forward), where: '' };
-    }
+      return meta.threads[kinds.thread[kind]!] ?? UNKNOWN;
+    default:
+      return stacks.labelOf(kinds.stack[kind]!, kinds.forward[kind]!);
   }
 }
 
-type ByFrame = 'module' | 'function' | 'line';
-
-function isByFrame(by: RangeQuery['by']): by is ByFrame {
-  return by === 'module' || by === 'function' || by === 'line';
-}
-
-function frameGroups(by: ByFrame, folded: boolean, kinds: ReadonlyMap<number, Amounts>, { lane, stacks }: RangeContext): Group[] {
+function frameGroups(by: ByFrame, framesOf: (of: Stacks) => Frames, kinds: ReadonlyMap<number, Amounts>, { lane, stacks }: RangeContext): Group[] {
   const byStacks = new Map<string, { readonly stacks: Stacks; readonly amounts: Amounts }>();
   for (const [kind, amounts] of kinds) {
     const of = stacksOf(lane, kind);
@@ -140,18 +178,12 @@ function frameGroups(by: ByFrame, folded: boolean, kinds: ReadonlyMap<number, Am
   const groupOf = (label: string): Group => {
     let group = groups.get(label);
     const name = label === '' ? UNKNOWN : label;
-    if (group === undefined) groups.set(label, (group = { id: `${by}/${name}`, name, where: '', ...noAmounts(), inclusive: 0, stack: 0, example: null }));
+    if (group === undefined) groups.set(label, (group = emptyGroup(`${by}/${name}`, name, true)));
     return group;
   };
   for (const { stacks: of, amounts } of byStacks.values()) {
-    const own = ownLabel(by, of, stacks);
-    count(groupOf(own), amounts, of);
-    const all = new Set([own]);
-    for (const frame of [...stacks.framesOf(of.stack), ...stacks.framesOf(of.forward)]) {
-      if (folded && frame.kind === 'folded') continue;
-      const label = labelOf(by, frame);
-      if (label !== '') all.add(label);
-    }
+    const { isOwn, own, all } = framesOf(of);
+    if (isOwn) count(groupOf(own), amounts, of);
     for (const label of all) groupOf(label).inclusive! += amounts.bytes;
   }
   for (const group of groups.values()) {
@@ -181,8 +213,12 @@ function ownLabel(by: ByFrame, { stack, forward }: Stacks, stacks: StackTable): 
   return frame === undefined ? '' : moduleOf(frame);
 }
 
-function rowOf({ id, name, where, bytes, byte_seconds, allocations, growth, inclusive, stack }: Group): RangeRow {
-  return { id, name, where, bytes, byte_seconds, allocations, growth, inclusive, stack };
+function emptyGroup(id: string, name: string, isInclusive: boolean): Group {
+  return { id, name, where: '', ...noAmounts(), inclusive: isInclusive ? 0 : null, stack: 0, example: null };
+}
+
+function rowOf({ id, name, where, bytes, byte_seconds, allocations, growth, end_bytes, inclusive, stack }: Group): RangeRow {
+  return { id, name, where, bytes, byte_seconds, allocations, growth, end_bytes, inclusive, stack };
 }
 
 function orderOf({ sort, descending }: RangeQuery): (a: RangeRow, b: RangeRow) => number {
@@ -206,19 +242,8 @@ function isLess(a: Stacks, b: Stacks): boolean {
   return a.stack < b.stack || (a.stack === b.stack && a.forward < b.forward);
 }
 
-function stacksOf({ kinds }: FilterContext['lane'], kind: number): Stacks {
+function stacksOf({ kinds }: RangeContext['lane'], kind: number): Stacks {
   return { stack: kinds.stack[kind]!, forward: kinds.forward[kind]! };
-}
-
-function noAmounts(): Amounts {
-  return { bytes: 0, byte_seconds: 0, allocations: 0, growth: 0 };
-}
-
-function addTo(sum: Amounts, amounts: Amounts): void {
-  sum.bytes += amounts.bytes;
-  sum.byte_seconds += amounts.byte_seconds;
-  sum.allocations += amounts.allocations;
-  sum.growth += amounts.growth;
 }
 
 const UNKNOWN = 'unknown';

@@ -1,5 +1,7 @@
 // Sums over blocks: tables, the flame graph, ranges, segments, answers in words.
 
+import type { Axis, Layout } from './moments';
+
 /** The blocks that a view counts. `from` and `to` are events. */
 export interface Scope {
   readonly file: number;
@@ -86,18 +88,35 @@ export interface RangeQuery {
   readonly filter: Filter;
   readonly from: number; // events
   readonly to: number;
+  readonly box: RangeBox | null; // only the blocks in it
+  // Ids of rows, each in the one before it: only what they count. Modules, functions and lines among
+  // them, and those of the table, are properties of one frame.
+  readonly within: readonly string[];
   readonly by: 'category' | 'role' | 'dtype' | 'module' | 'function' | 'line' | 'stack' | 'thread' | 'stream';
   readonly folded: boolean; // by module, function or line: without noise frames, as in flame graphs
-  readonly sort: 'bytes' | 'inclusive' | 'byte_seconds' | 'allocations' | 'growth' | 'name';
+  readonly sort: 'bytes' | 'inclusive' | 'byte_seconds' | 'allocations' | 'growth' | 'end_bytes' | 'name';
   readonly descending: boolean;
   readonly offset: number;
   readonly limit: number; // at most 500
+}
+/**
+ * The part of a picture between two heights or places, over the events of a query. By address a
+ * block is in it if its memory is, in part, at any time of the range. In the stacked layout it is
+ * in the box if it is at one of 1,024 moments: the peaks of as many parts of the range of equal
+ * width on the axis, and its last event. Blocks are counted whole.
+ */
+export interface RangeBox {
+  readonly axis: Axis; // the order of a stack depends on it
+  readonly layout: Layout;
+  readonly low: number; // bytes, or position in the lane's address space
+  readonly high: number;
 }
 export interface RangeTable {
   readonly rows: readonly RangeRow[];
   readonly total_rows: number;
   readonly total: RangeAmounts;
-  // The first of the events from..to after which most of the lane is live, with or without a filter.
+  // The first of the events from..to after which most of the lane is live, with or without a filter;
+  // with a box, the first of its moments after which the blocks in it hold most.
   readonly peak_event: number;
   readonly peak_ns: number;
   readonly from_ns: number;
@@ -108,13 +127,18 @@ export interface RangeAmounts {
   readonly byte_seconds: number; // bytes times the seconds of the range in which they were held
   readonly allocations: number; // in the range
   readonly growth: number; // held at its end minus held at its beginning
+  readonly end_bytes: number; // held at its end
 }
-/** A module, function or line counts the blocks of which it is the program's own frame. */
+/**
+ * A module, function or line counts the blocks of which it is the program's own frame. So do rows
+ * within one.
+ */
 export interface RangeRow extends RangeAmounts {
   readonly id: string; // 'category/3', 'role/a parameter', 'dtype/bfloat16', 'line/train.py:41'
   readonly name: string;
   readonly where: string; // for a line: its function in `stack`
-  readonly inclusive: number | null; // bytes at the peak with it anywhere on their stack; null: does not apply
+  // Bytes at the peak with such a frame anywhere on their stack; null: does not apply.
+  readonly inclusive: number | null;
   readonly stack: number; // one that it counts; 0: none
 }
 

@@ -1,68 +1,139 @@
-// What a range of the recording, or a moment, consists of: beside the timeline. A row filters
-// every view; the panel itself stays as it is, so that another row can be chosen.
+// What a range of the recording, a part of its picture, or a moment consists of: beside the
+// timeline. A row filters every view; the panel itself stays as it is, so that another row can be
+// chosen.
 
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { activity } from '../../base/activity';
 import { formatBytes, formatCount, formatDelta } from '../../base/format_bytes';
-import { formatDuration } from '../../base/format_time';
+import { formatDuration, formatMoment } from '../../base/format_time';
 import { plural } from '../../base/plural';
-import { messageOf, type DataSource } from '../../data/data_source';
-import type { Filter, RangeQuery, RangeRow, RangeTable } from '../../data/protocol';
-import { breakdownRange, breakdownWords, type EventRange } from '../../state/breakdown_range';
+import { messageOf } from '../../data/data_source';
+import type { Filter, RangeQuery, RangeTable } from '../../data/protocol';
+import { breakdownSubject, subjectWords, type Pointed, type Subject } from '../../state/breakdown_range';
 import { stageOf } from '../../state/live';
 import { fileOf } from '../../state/scope';
 import type { BreakdownOptions } from '../../state/state';
 import { Choice, Toggle } from '../../widgets/choice';
 import { SidePanel } from '../../widgets/side_panel';
 import { Answered, Empty } from '../../widgets/states';
-import { keyOf, useQuestion } from '../../widgets/use_question';
+import { useLatest } from '../../widgets/use_latest';
+import { keyOf } from '../../widgets/use_question';
 import { VirtualGrid } from '../../widgets/virtual_grid';
 import { copyText } from '../details/copy';
 import type { ViewProps } from '../view';
+import { Levels } from './levels';
 import { BY, rangeColumns } from './range_columns';
-import { filterOfRow, has, without } from './row_filter';
+import { hasFrames, idOf, isByFrame, loadTree, rowsOf, toggled, type Tree, type TreeRow } from './range_tree';
+import { filterOfPath, has, without } from './row_filter';
 import { breakdownText, FORMATS, type Format } from './rows_text';
 import { saveFile } from './save_file';
 
 const ROW_HEIGHT = 24;
-const PAGE = 500; // rows; the most that is answered at once
-const MOVES_MS = 120; // while the timeline moves, the panel is asked for less often
 
 interface Picked {
-  readonly by: RangeQuery['by'];
+  readonly id: string;
   readonly fields: Partial<Filter>;
 }
 
-export function BreakdownPanel(props: ViewProps) {
-  const { state, store, source, navigator } = props;
-  const options = state.breakdown;
+type Asked = Omit<RangeQuery, 'by' | 'within' | 'offset' | 'limit'>;
+
+/** An answer with what it is of: while a newer one is loading, its heading remains right. */
+interface Found {
+  readonly tree: Tree;
+  readonly query: Asked;
+  readonly levels: BreakdownOptions['levels'];
+  readonly words: string;
+  readonly kind: 'range' | 'moment' | 'compare';
+}
+
+export function BreakdownPanel(props: ViewProps & { readonly pointed: Pointed }) {
+  const { state, store, source } = props;
+  const { breakdown: options } = state;
+  const { levels } = options;
   const [picked, setPicked] = useState<Picked | null>(null);
-  const isPicked = picked !== null && picked.by === options.by && has(state.filter, picked.fields);
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const isPicked = picked !== null && has(state.filter, picked.fields);
   const filter = isPicked ? without(state.filter, picked.fields) : state.filter;
-  const range = useSettled(breakdownRange(state), state.selection.kind === 'range' || options.of === 'cursor');
-  const query: RangeQuery = {
-    file: state.file, lane: state.lane, filter, ...range,
-    by: options.by, folded: options.folded && canFold(options.by), sort: options.sort, descending: options.descending, offset: 0, limit: PAGE,
+  const subject = breakdownSubject(state, props.pointed);
+  const kind = subject.kind === 'compare' ? 'compare' : subject.from === subject.to ? 'moment' : 'range';
+  const query: Asked = {
+    file: state.file, lane: state.lane, filter, from: subject.from, to: subject.to, box: subject.box,
+    folded: options.folded, sort: sortOf(options, kind), descending: options.descending,
   };
-  const asked = useQuestion(keyOf(query, stageOf(state)), (signal) => source.range(query, signal));
+  const words = subjectWords(state, subject);
+  const asked = useLatest<Found>(keyOf(query, levels, [...open], stageOf(state)), async (signal) => {
+    const tree = await loadTree((each) => source.range(each, signal), query, levels, open, false);
+    return { tree, query, levels, words, kind };
+  });
   const set = (change: Partial<BreakdownOptions>): void => store.update((old) => ({ breakdown: { ...old.breakdown, ...change } }));
-  const pick = (row: RangeRow): void => {
-    const fields = filterOfRow(options.by, row);
-    if (fields === null) return;
+  const toggle = (row: TreeRow): void => setOpen(toggled(open, row));
+  const pick = (row: TreeRow): void => {
+    const fields = filterOfPath(row, levels);
+    if (fields === null) {
+      props.announce('No filter matches exactly this row');
+      return;
+    }
     const isSet = has(state.filter, fields);
-    setPicked(isSet ? null : { by: options.by, fields });
+    setPicked(isSet ? null : { id: idOf(row.parents, row.row), fields });
     store.update({ filter: isSet ? without(state.filter, fields) : { ...filter, ...fields } });
   };
-  const { selection } = state;
   return (
     <SidePanel label="Breakdown">
+      <Controls {...props} subject={subject} set={set} />
+      <Answered asked={asked} what="Adding up…">
+        {(found) => {
+          const { tree } = found;
+          const rows = rowsOf(tree, found.levels, open);
+          return (
+            <>
+              <div class="breakdown-words">
+                <p role={subject.kind === 'pointer' || subject.kind === 'brush' ? undefined : 'status'}>{found.words}{amountWords(found)}</p>
+                {levels.some(isByFrame) && <Toggle label="Fold noise" on={options.folded} onToggle={(folded) => set({ folded })} />}
+              </div>
+              {tree.top.total_rows === 0 ? <Empty title="Nothing that matches is held or allocated here." /> : (
+                <VirtualGrid<TreeRow>
+                  label={`Breakdown by ${found.levels[0]!}`}
+                  columns={rangeColumns({ by: found.levels[0]!, kind: found.kind, hasFrames: hasFrames(rows), total: tree.top.total, toggle })}
+                  count={rows.length}
+                  rowHeight={ROW_HEIGHT}
+                  rowAt={(index) => rows[index]}
+                  onShow={() => undefined}
+                  isSelected={({ row, parents }) => isPicked && picked.id === idOf(parents, row)}
+                  onOpen={pick}
+                  tree={{ of: (row) => ({ depth: row.parents.length, isOpen: row.canOpen ? row.isOpen : null }), toggle }}
+                  sort={{ id: found.query.sort, descending: options.descending }}
+                  onSort={(id) => set(sorted(options, id as RangeQuery['sort']))}
+                  resetKey={keyOf(levels, options.sort, options.descending)}
+                />
+              )}
+              <Export {...props} found={found} open={open} />
+            </>
+          );
+        }}
+      </Answered>
+    </SidePanel>
+  );
+}
+
+interface ControlsProps extends ViewProps {
+  readonly subject: Subject;
+  readonly set: (change: Partial<BreakdownOptions>) => void;
+}
+
+function Controls({ state, store, navigator, subject, set }: ControlsProps) {
+  const { breakdown: options, selection } = state;
+  return (
+    <>
       <div class="bar breakdown-of" role="group" aria-label="What is broken down">
         <Choice
-          label="Break down" value={options.of} onChoose={(of) => set({ of })}
-          options={[['range', selection.kind === 'range' ? 'the selection' : 'what is shown'], ['cursor', "the cursor's moment"]]}
+          label="Break down" value={options.of} onChoose={(of) => set({ of, ...sortFor(options, of) })}
+          options={[
+            ['follow', 'selection, pointer, cursor'], ['range', 'selection, or what is shown'], ['cursor', "the cursor's moment"],
+            ['compare', selection.kind === 'range' ? 'change in the selection' : 'change between the cursors'],
+          ]}
         />
-        <Choice label="by" value={options.by} options={BY} onChoose={(by) => set({ by })} />
-        {selection.kind === 'range' && options.of === 'range' && (
+        <Choice label="by" value={options.levels[0]!} options={BY} onChoose={(by) => set({ levels: [by, ...options.levels.filter((each) => each !== by)] })} />
+        {selection.kind === 'range' && subject.kind !== 'cursor' && (
           <>
             <button type="button" title="F" onClick={() => void navigator.showEvents(selection.from, selection.to)}>Zoom</button>
             <button type="button" title="Esc" onClick={() => store.update({ selection: { kind: 'none' } })}>Unselect</button>
@@ -70,114 +141,64 @@ export function BreakdownPanel(props: ViewProps) {
         )}
         <button type="button" class="plain close" aria-label="Close the breakdown" title="Q" onClick={() => set({ open: false })}>×</button>
       </div>
-      <Answered asked={asked} what="Adding up…">
-        {(table) => (
-          <>
-            <div class="breakdown-words">
-              <p role="status">{breakdownWords(state, range)}{momentWords(range, table)}</p>
-              {canFold(options.by) && <Toggle label="Fold noise" on={options.folded} onToggle={(folded) => set({ folded })} />}
-            </div>
-            {table.total_rows === 0 ? <Empty title="Nothing that matches is held or allocated here." /> : (
-              <VirtualGrid<RangeRow>
-                label={`Breakdown by ${options.by}`}
-                columns={rangeColumns(options.by, range.from === range.to, table.total)}
-                count={table.rows.length}
-                rowHeight={ROW_HEIGHT}
-                rowAt={(index) => table.rows[index]}
-                onShow={() => undefined}
-                isSelected={(row) => isPicked && isRowOf(options.by, row, picked.fields)}
-                onOpen={pick}
-                sort={{ id: options.sort, descending: options.descending }}
-                onSort={(id) => set(sorted(options, id as RangeQuery['sort']))}
-                resetKey={keyOf(options.by, options.sort, options.descending)}
-              />
-            )}
-            <Export {...props} query={query} table={table} />
-          </>
-        )}
-      </Answered>
-    </SidePanel>
+      <Levels levels={options.levels} onChange={(levels) => set({ levels })} />
+    </>
   );
 }
 
-/** Returns whether there are rows of noise, such as frames of the interpreter and the allocator. */
-function canFold(by: RangeQuery['by']): boolean {
-  return by === 'function' || by === 'line';
+/** A moment has no growth to sort by. */
+function sortOf({ sort }: BreakdownOptions, kind: Found['kind']): RangeQuery['sort'] {
+  const isLacking = kind === 'moment' ? ['byte_seconds', 'allocations', 'growth', 'end_bytes'].includes(sort) : kind === 'range' && sort === 'end_bytes';
+  return isLacking ? 'bytes' : sort;
 }
 
-function isRowOf(by: RangeQuery['by'], row: RangeRow, fields: Partial<Filter>): boolean {
-  const own = filterOfRow(by, row);
-  return own !== null && keyOf(own) === keyOf(fields);
+function sortFor(old: BreakdownOptions, of: BreakdownOptions['of']): Partial<BreakdownOptions> {
+  if (of === 'compare') return { sort: 'growth', descending: true };
+  return old.of === 'compare' ? { sort: 'bytes', descending: true } : {};
 }
 
 function sorted(old: BreakdownOptions, sort: RangeQuery['sort']): Partial<BreakdownOptions> {
   return { sort, descending: old.sort === sort ? !old.descending : sort !== 'name' };
 }
 
-/** ', 0.52 s: 956 MiB at its peak (event 4,010), 1,203 allocations, +12 MiB'. */
-function momentWords({ from, to }: EventRange, { total, peak_event: peak, from_ns: begin, to_ns: end }: RangeTable): string {
-  if (from === to) return `: ${formatBytes(total.bytes)}`;
+/** ', 0.52 s: 956 MiB at its peak (event 4,010), 1,203 allocations, growth +12 MiB'. */
+function amountWords({ kind, tree: { top: { total, peak_event: peak, from_ns: begin, to_ns: end } } }: Found): string {
+  if (kind === 'moment') return `, ${formatMoment(end, 1e6)}: ${formatBytes(total.bytes)}`;
+  const growth = formatDelta(total.growth);
+  if (kind === 'compare') return `, ${formatDuration(end - begin)}: ${growth}, from ${formatBytes(total.end_bytes - total.growth)} to ${formatBytes(total.end_bytes)}`;
   const allocations = plural(total.allocations, 'allocation');
-  return `, ${formatDuration(end - begin)}: ${formatBytes(total.bytes)} at its peak (event ${formatCount(peak)}), ${allocations}, growth ${formatDelta(total.growth)}`;
-}
-
-/** Returns the range once it has not changed for a while; at once if `isStill`. */
-function useSettled(range: EventRange, isStill: boolean): EventRange {
-  const [settled, setSettled] = useState(range);
-  const isSame = settled.from === range.from && settled.to === range.to;
-  useEffect(() => {
-    if (isSame || isStill) {
-      if (!isSame) setSettled(range);
-      return undefined;
-    }
-    const end = activity.begin();
-    const timer = setTimeout(() => {
-      setSettled(range);
-      end();
-    }, MOVES_MS);
-    return () => {
-      clearTimeout(timer);
-      end();
-    };
-  }, [range.from, range.to, isStill]);
-  return isStill ? range : settled;
+  return `, ${formatDuration(end - begin)}: ${formatBytes(total.bytes)} at its peak (event ${formatCount(peak)}), ${allocations}, growth ${growth}`;
 }
 
 interface ExportProps extends ViewProps {
-  readonly query: RangeQuery;
-  readonly table: RangeTable;
+  readonly found: Found;
+  readonly open: ReadonlySet<string>;
 }
 
-function Export({ query, table, state, source, announce }: ExportProps) {
+function Export({ found, open, state, source, announce }: ExportProps) {
   const [format, setFormat] = useState<Format>('csv');
+  const { query, levels, tree: { top } } = found;
   const withText = (use: (text: string) => void): void => {
-    void activity.track(allRows(source, query)).then((all) => use(breakdownText(format, query, all)), (error: unknown) => announce(messageOf(error)));
+    const whole = loadTree((each) => source.range(each), query, levels, open, true);
+    void activity.track(whole).then((tree) => use(breakdownText(format, { query, levels, open, tree })), (error: unknown) => announce(messageOf(error)));
   };
   const copy = (): void => withText((text) => {
     void copyText(text).then((isDone) => announce(isDone ? 'Copied' : 'The browser did not let the page copy'));
   });
   const save = (): void => withText((text) => {
     const name = fileOf(state)?.name.replace(/\.[^.]*$/, '') ?? 'recording';
-    saveFile(`${name}.${query.by}.${query.from}-${query.to}.${FORMATS[format].ending}`, FORMATS[format].type, text);
+    saveFile(`${name}.${levels[0]!}.${query.from}-${query.to}.${FORMATS[format].ending}`, FORMATS[format].type, text);
   });
   return (
     <div class="bar breakdown-export" role="group" aria-label="Export">
       <Choice label="As" value={format} options={(Object.keys(FORMATS) as Format[]).map((each) => [each, FORMATS[each].title] as const)} onChoose={setFormat} />
       <button type="button" onClick={copy}>Copy</button>
       <button type="button" onClick={save}>Download</button>
-      <span class="muted">{table.rows.length < table.total_rows ? `the first ${formatCount(table.rows.length)} of ${plural(table.total_rows, 'row')} are shown` : plural(table.total_rows, 'row')}</span>
+      <span class="muted">{lengthWords(top)}</span>
     </div>
   );
 }
 
-/** Returns the table with all its rows. */
-export async function allRows(source: Pick<DataSource, 'range'>, query: RangeQuery): Promise<RangeTable> {
-  const first = await source.range({ ...query, offset: 0, limit: PAGE });
-  const rows = [...first.rows];
-  while (rows.length < first.total_rows) {
-    const next = await source.range({ ...query, offset: rows.length, limit: PAGE });
-    if (next.rows.length === 0) break; // a live recording has moved on
-    rows.push(...next.rows);
-  }
-  return { ...first, rows };
+function lengthWords({ rows, total_rows: all }: RangeTable): string {
+  return rows.length < all ? `the first ${formatCount(rows.length)} of ${plural(all, 'row')} are shown` : plural(all, 'row');
 }

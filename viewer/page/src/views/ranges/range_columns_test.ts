@@ -9,9 +9,11 @@ it.each([
 ])('shows %s without arguments', (label, shown) => expect(withoutArguments(label)).toBe(shown));
 
 it('calls columns of frames self, unless they are inclusive', () => {
-  const total = { bytes: 1, byte_seconds: 1, allocations: 1, growth: 1 };
-  const titles = (by: 'function' | 'stack', isMoment: boolean): string[] => rangeColumns(by, isMoment, total).map(({ title }) => title);
-  expect(titles('function', false)).toEqual(['Function', 'Self', 'Inclusive', 'Self × s', 'Self allocs', 'Self growth']);
-  expect(titles('function', true)).toEqual(['Function', 'Self', 'Inclusive']);
-  expect(titles('stack', false)).toEqual(['Stack', 'At peak', 'Bytes × s', 'Allocs', 'Growth']);
+  const total = { bytes: 1, byte_seconds: 1, allocations: 1, growth: 1, end_bytes: 1 };
+  const titles = (by: 'function' | 'stack', kind: 'range' | 'moment' | 'compare'): string[] =>
+    rangeColumns({ by, kind, hasFrames: by === 'function', total, toggle: () => undefined }).map(({ title }) => title);
+  expect(titles('function', 'range')).toEqual(['Function', 'Self', 'Inclusive', 'Self × s', 'Self allocs', 'Self growth']);
+  expect(titles('function', 'moment')).toEqual(['Function', 'Self', 'Inclusive']);
+  expect(titles('stack', 'range')).toEqual(['Stack', 'At peak', 'Bytes × s', 'Allocs', 'Growth']);
+  expect(titles('stack', 'compare')).toEqual(['Stack', 'Before', 'After', 'Growth', 'Allocs']);
 });

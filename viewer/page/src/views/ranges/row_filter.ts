@@ -3,6 +3,7 @@
 import type { Filter, RangeQuery, RangeRow } from '../../data/protocol';
 import { filterOfStack } from '../../state/filter';
 import { NO_FILTER } from '../../state/state';
+import { isByFrame, type TreeRow } from './range_tree';
 
 const UNKNOWN = 'unknown';
 
@@ -32,6 +33,25 @@ export function filterOfRow(by: RangeQuery['by'], row: RangeRow): Partial<Filter
       // A Python package is a folder: its name alone is part of too many other names.
       return { text: by === 'module' && !row.name.includes('.') ? `-packages/${row.name}/` : row.name };
   }
+}
+
+/**
+ * Returns the fields that match the blocks of a row and of all rows that it is in. Null if no filter
+ * does, as for a function and a type of tensor, both of which are matched by the text.
+ */
+export function filterOfPath({ row, by, parents }: TreeRow, levels: readonly RangeQuery['by'][]): Partial<Filter> | null {
+  const path = [...parents.map((parent, i) => ({ by: levels[i]!, row: parent })), { by, row }];
+  const hasStack = path.some((each) => each.by === 'stack');
+  const lastFrame = path.findLast((each) => isByFrame(each.by));
+  let all: Partial<Filter> = {};
+  for (const each of path) {
+    // A line is in its function, and a function in its module; a stack says it all.
+    if (isByFrame(each.by) && (hasStack || each !== lastFrame)) continue;
+    const fields = filterOfRow(each.by, each.row);
+    if (fields === null || Object.keys(fields).some((key) => key in all)) return null;
+    all = { ...all, ...fields };
+  }
+  return all;
 }
 
 /** Returns the filter that matches memory that is alive for this reason; null: none does. */

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import type { RangeQuery, RangeRow } from '../../data/protocol';
 import { NO_FILTER } from '../../state/state';
-import { filterOfRow, has, without } from './row_filter';
+import type { By } from './range_tree';
+import { filterOfPath, filterOfRow, has, without } from './row_filter';
 
 const of = (by: RangeQuery['by'], name: string, row: Partial<RangeRow> = {}): unknown =>
   filterOfRow(by, { id: `${by}/${name}`, name, stack: 0, ...row } as RangeRow);
@@ -24,6 +25,20 @@ it('filters by "no stack" for blocks without one, and not at all if no filter is
   expect(of('function', 'unknown')).toEqual({ stack: 0 });
   expect(of('function', 'unknown', { stack: 7 })).toBeNull();
   expect(of('category', 'left out of this file', { id: 'omitted' })).toBeNull();
+});
+
+it('filters by all rows that a row is in', () => {
+  const path = (...rows: readonly (readonly [By, string])[]): unknown => {
+    const made = rows.map(([by, name]) => ({ id: by === 'stack' ? name : `${by}/${name}`, name, stack: 1 }) as RangeRow);
+    const levels = rows.map(([by]) => by);
+    return filterOfPath({ row: made.at(-1)!, by: levels.at(-1)!, parents: made.slice(0, -1), canOpen: false, isOpen: false }, levels);
+  };
+  expect(path(['category', 'gradients'], ['thread', '7'])).toEqual({ category: 'gradients', thread: '7' });
+  expect(path(['category', 'gradients'], ['module', 'torch'], ['line', 'a.py:3'])).toEqual({ category: 'gradients', text: 'a.py:3' });
+  expect(path(['function', 'unknown'], ['stack', 'stack/7'])).toEqual({ stack: 7, forward_stack: null });
+  expect(path(['function', 'f (a.py)'], ['stream', '0x1'])).toEqual({ text: 'f (a.py)', stream: '0x1' });
+  expect(path(['dtype', 'bfloat16'], ['function', 'f (a.py)'])).toBeNull();
+  expect(path(['role', 'a parameter'], ['dtype', 'bfloat16'])).toBeNull();
 });
 
 it('sets and unsets its fields only', () => {

@@ -1,8 +1,10 @@
-// The breakdown as a file: CSV and JSON for programs, Markdown for people.
+// The breakdown as a file: CSV and JSON for programs, Markdown for people. All have the rows of the
+// tree; CSV has a column for each level.
 
 import { formatBytes, formatCount, formatDelta } from '../../base/format_bytes';
 import { words } from '../../base/words';
 import type { RangeQuery, RangeRow, RangeTable } from '../../data/protocol';
+import { hasFrames, idOf, rowsOf, type By, type Tree, type TreeRow } from './range_tree';
 
 export type Format = 'csv' | 'markdown' | 'json';
 
@@ -12,28 +14,43 @@ export const FORMATS: Readonly<Record<Format, { readonly title: string; readonly
   json: { title: 'JSON', ending: 'json', type: 'application/json' },
 };
 
-/** `table` has all its rows. */
-export function breakdownText(format: Format, query: RangeQuery, table: RangeTable): string {
+export interface Breakdown {
+  readonly query: Pick<RangeQuery, 'from' | 'to' | 'box'>;
+  readonly levels: readonly By[];
+  readonly open: ReadonlySet<string>;
+  /** With all rows of each table. */
+  readonly tree: Tree;
+}
+
+export function breakdownText(format: Format, breakdown: Breakdown): string {
   switch (format) {
     case 'csv':
-      return csv(query, table);
+      return csv(breakdown);
     case 'markdown':
-      return markdown(query, table);
+      return markdown(breakdown);
     case 'json':
-      return `${JSON.stringify(jsonOf(query, table), null, 2)}\n`;
+      return `${JSON.stringify(jsonOf(breakdown), null, 2)}\n`;
   }
 }
 
-function jsonOf({ from, to, by }: RangeQuery, { rows, total, peak_event, peak_ns, from_ns, to_ns }: RangeTable): object {
-  return { from, to, from_ns, to_ns, peak_event, peak_ns, by, total, rows };
+function jsonOf({ query: { from, to, box }, levels, tree }: Breakdown): object {
+  const { total, peak_event, peak_ns, from_ns, to_ns } = tree.top;
+  const withInside = ({ rows }: RangeTable, parents: readonly RangeRow[]): object[] => rows.map((row) => {
+    const inside = tree.inside.get(idOf(parents, row));
+    return inside === undefined ? row : { ...row, by: levels[parents.length + 1]!, rows: withInside(inside, [...parents, row]) };
+  });
+  return { from, to, from_ns, to_ns, box, peak_event, peak_ns, by: levels[0]!, total, rows: withInside(tree.top, []) };
 }
 
-function csv({ by }: RangeQuery, { rows }: RangeTable): string {
-  const own = isByFrame(by) ? 'self_' : '';
-  const lines = [[by, 'where', `${own}bytes_at_peak`, 'inclusive_bytes_at_peak', `${own}byte_seconds`, `${own}allocations`, `${own}growth_bytes`].join(',')];
-  for (const row of rows) {
-    const { name, where, bytes, inclusive, byte_seconds: held, allocations, growth } = row;
-    lines.push([cell(name), cell(where), bytes, inclusive ?? '', held, allocations, growth].join(','));
+function csv({ levels, open, tree }: Breakdown): string {
+  const rows = rowsOf(tree, levels, open);
+  const depth = Math.max(0, ...rows.map(({ parents }) => parents.length)) + 1;
+  const own = hasFrames(rows) ? 'self_' : '';
+  const lines = [[...levels.slice(0, depth), 'where', `${own}bytes_at_peak`, 'inclusive_bytes_at_peak', `${own}byte_seconds`, `${own}allocations`, `${own}growth_bytes`, `${own}end_bytes`].join(',')];
+  for (const { row, parents } of rows) {
+    const path = [...parents, row].map(({ name }) => cell(name));
+    const { where, bytes, inclusive, byte_seconds: held, allocations, growth, end_bytes: end } = row;
+    lines.push([...path, ...Array<string>(depth - path.length).fill(''), cell(where), bytes, inclusive ?? '', held, allocations, growth, end].join(','));
   }
   return `${lines.join('\r\n')}\r\n`;
 }
@@ -44,10 +61,11 @@ function cell(text: string): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-function markdown({ by, from, to }: RangeQuery, { rows }: RangeTable): string {
+function markdown({ query: { from, to }, levels, open, tree }: Breakdown): string {
+  const rows = rowsOf(tree, levels, open);
   const isMoment = from === to;
-  const isInclusive = rows.some((row) => row.inclusive !== null);
-  const own = isByFrame(by) ? 'self ' : '';
+  const isInclusive = hasFrames(rows);
+  const own = isInclusive ? 'self ' : '';
   const columns: readonly (readonly [string, (row: RangeRow) => string])[] = [
     [isMoment ? `${own}bytes` : `${own}at the peak`, (row) => formatBytes(row.bytes)],
     ...(isInclusive ? [['inclusive', (row: RangeRow) => formatBytes(row.inclusive ?? row.bytes)] as const] : []),
@@ -58,11 +76,11 @@ function markdown({ by, from, to }: RangeQuery, { rows }: RangeTable): string {
     ]),
   ];
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
-  const name = (row: RangeRow): string => escaped([labelOf(by, row), row.where].filter((part) => part !== '').join(' '));
+  const name = ({ row, by, parents }: TreeRow): string => '&emsp;'.repeat(parents.length) + escaped([labelOf(by, row), row.where].filter((part) => part !== '').join(' '));
   return [
-    line([by, ...columns.map(([title]) => title)]),
+    line([levels[0]!, ...columns.map(([title]) => title)]),
     line(['---', ...columns.map(() => '---:')]),
-    ...rows.map((row) => line([name(row), ...columns.map(([, text]) => text(row))])),
+    ...rows.map((each) => line([name(each), ...columns.map(([, text]) => text(each.row))])),
     '',
   ].join('\n');
 }
@@ -71,16 +89,8 @@ function escaped(text: string): string {
   return text.replace(/[\\|`*_<>[\]]/g, '\\$&').replace(/[\r\n]+/g, ' ');
 }
 
-/**
- * Returns whether rows are frames of stacks. Then only their inclusive bytes are those of whole
- * stacks; everything else is what they allocate themselves.
- */
-export function isByFrame(by: RangeQuery['by']): boolean {
-  return by === 'module' || by === 'function' || by === 'line';
-}
-
 /** Returns the name of a row for people. */
-export function labelOf(by: RangeQuery['by'], { name }: RangeRow): string {
+export function labelOf(by: By, { name }: RangeRow): string {
   return by === 'category' ? words(name) : name;
 }
 

@@ -3,7 +3,8 @@
 //   wheel            zoom at the pointer; in bytes over the gutter or with Alt
 //   Shift + wheel    go earlier or later; so does a wheel that turns sideways
 //   drag             pan (in bytes too if zoomed in bytes)
-//   Shift + drag     select the range, and open its breakdown
+//   Shift + drag     select the range, and open its breakdown; over the gutter, a band of bytes
+//   Shift + Ctrl + drag   select the box, and open its breakdown
 //   Ctrl + drag      zoom into the box
 //   click            select
 //   double click     show the whole recording
@@ -13,6 +14,7 @@ import type { DataSource } from '../../data/data_source';
 import { isInside, positionAt, valueAt } from '../../render/renderer';
 import { zoomed } from '../../state/navigator';
 import { NO_ROW } from '../../data/protocol';
+import type { EventRange } from '../../state/breakdown_range';
 import { fileOf } from '../../state/scope';
 import { NO_FILTER } from '../../state/state';
 import type { ViewProps } from '../view';
@@ -27,7 +29,7 @@ type Props = Pick<ViewProps, 'store' | 'source' | 'navigator'>;
 interface Drag {
   readonly x: number;
   readonly y: number;
-  readonly kind: 'move' | 'measure' | 'box';
+  readonly kind: 'move' | NonNullable<Dragged>['kind'];
   readonly range: { readonly from: number; readonly to: number };
   readonly band: { readonly low: number; readonly high: number } | null;
   isMoving: boolean;
@@ -56,7 +58,8 @@ export function listenToPointer(
     if (event.button !== 0) return;
     element.setPointerCapture(event.pointerId);
     const { range, band } = props.store.get();
-    drag = { ...place(event), kind: event.shiftKey ? 'measure' : event.ctrlKey || event.metaKey ? 'box' : 'move', range, band, isMoving: false };
+    const at = place(event);
+    drag = { ...at, kind: kindOf(event, at.x < timeline.view().box.left), range, band, isMoving: false };
   });
   on('pointermove', (event) => {
     const { x, y } = place(event);
@@ -79,8 +82,8 @@ export function listenToPointer(
     drag = null;
     if (ended === null) return;
     if (!ended.isMoving) click(timeline, props, timeline.hover(x, y), rowOf);
-    else if (ended.kind === 'measure') selectRange(timeline, props, ended.x, x);
     else if (ended.kind === 'box') zoomIntoBox(timeline, props, ended, x, y);
+    else if (ended.kind !== 'move') select(props, brushOf(timeline, props, { kind: ended.kind, x0: ended.x, y0: ended.y, x1: x, y1: y }));
     show(timeline.hover(x, y), null);
   });
   on('pointercancel', () => {
@@ -133,11 +136,31 @@ function moveBy(timeline: TimelineCanvas, { store, navigator }: Props, drag: Dra
   navigator.setRange({ from: drag.range.from + by, to: drag.range.to + by });
 }
 
-function selectRange(timeline: TimelineCanvas, { store, navigator }: Props, x0: number, x1: number): void {
+function kindOf({ shiftKey, ctrlKey, metaKey }: PointerEvent, isInGutter: boolean): Drag['kind'] {
+  const isBox = ctrlKey || metaKey;
+  if (!shiftKey) return isBox ? 'box' : 'move';
+  return isInGutter ? 'band' : isBox ? 'select' : 'measure';
+}
+
+/** Returns the part of the recording that is dragged out; null if it is empty, or for zooming. */
+export function brushOf(timeline: TimelineCanvas, { store, navigator }: Pick<Props, 'store' | 'navigator'>, dragged: Dragged): EventRange | null {
+  if (dragged === null || dragged.kind === 'box') return null;
   const view = timeline.view();
-  const [from, to] = [x0, x1].map((x) => navigator.eventAt(positionAt(view, x))).sort((a, b) => a - b);
-  if (from === undefined || to === undefined || from === to) return;
-  store.update((old) => ({ selection: { kind: 'range', from, to }, base: from, cursor: to, breakdown: { ...old.breakdown, open: true, of: 'range' } }));
+  const { axis, layout } = store.get();
+  const events = (dragged.kind === 'band' ? [view.from, view.to] : [dragged.x0, dragged.x1].map((x) => positionAt(view, x))).map((position) => navigator.eventAt(position));
+  const [from, to] = [Math.min(...events), Math.max(...events)];
+  if (dragged.kind === 'measure') return from === to ? null : { from, to, box: null };
+  const [low, high] = [dragged.y0, dragged.y1].map((y) => Math.max(0, Math.round(valueAt(view, y)))).sort((a, b) => a - b);
+  return low! < high! ? { from, to, box: { axis, layout, low: low!, high: high! } } : null;
+}
+
+function select({ store }: Props, brush: EventRange | null): void {
+  if (brush === null) return;
+  const { from, to } = brush;
+  store.update(({ breakdown }) => ({
+    selection: { kind: 'range', ...brush }, base: from, cursor: to,
+    breakdown: { ...breakdown, open: true, of: breakdown.of === 'cursor' ? 'follow' : breakdown.of },
+  }));
 }
 
 function zoomIntoBox(timeline: TimelineCanvas, { store, navigator }: Props, drag: Drag, x: number, y: number): void {

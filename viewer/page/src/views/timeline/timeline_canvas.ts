@@ -45,7 +45,7 @@ export interface Hover {
 }
 
 /** What the pointer is dragging out, in pixels. */
-export type Dragged = { readonly kind: 'measure' | 'box'; readonly x0: number; readonly y0: number; readonly x1: number; readonly y1: number } | null;
+export type Dragged = { readonly kind: 'measure' | 'band' | 'select' | 'box'; readonly x0: number; readonly y0: number; readonly x1: number; readonly y1: number } | null;
 
 export interface Shown {
   readonly picture: Picture;
@@ -460,7 +460,9 @@ export class TimelineCanvas {
     const blocks = this.isCurrent() ? this.shown?.picture.blocks : undefined;
     if (selection.kind === 'range') {
       const [from, to] = [this.props.navigator.positionOf(selection.from), this.props.navigator.positionOf(selection.to)];
-      if (from !== null && to !== null) this.outlineRange(xOf(view, from), xOf(view, to), view);
+      const { box } = selection;
+      const isDrawn = box !== null && box.axis === state.axis && box.layout === state.layout;
+      if (from !== null && to !== null) this.outlineRange(xOf(view, from), xOf(view, to), view, isDrawn ? [yOf(view, box.high), yOf(view, box.low)] : null);
     }
     if (blocks === undefined || (selection.kind !== 'block' && selection.kind !== 'stack')) return;
     let outlined = 0;
@@ -488,26 +490,34 @@ export class TimelineCanvas {
     }
   }
 
-  private outlineRange(x0: number, x1: number, view: Viewport): void {
+  // `ys`: the top and the bottom of a part of the plot.
+  private outlineRange(x0: number, x1: number, view: Viewport, ys: readonly [number, number] | null): void {
     const { left, top, width, height } = view.box;
     const outside = `${this.theme.bg}a6`; // fades what is not in the range
     const [begin, end] = [Math.max(x0, left), Math.min(x1, left + width)];
     if (begin > left) this.overlay.rect({ left, top, width: begin - left, height }, outside);
     if (end < left + width) this.overlay.rect({ left: end, top, width: left + width - end, height }, outside);
-    this.overlay.line(x0, top, x0, top + height, this.theme.accent, []);
-    this.overlay.line(x1, top, x1, top + height, this.theme.accent, []);
+    if (ys === null) {
+      this.overlay.line(x0, top, x0, top + height, this.theme.accent, []);
+      this.overlay.line(x1, top, x1, top + height, this.theme.accent, []);
+      return;
+    }
+    const [high, low] = [Math.max(ys[0], top), Math.min(ys[1], top + height)];
+    if (high > top) this.overlay.rect({ left: begin, top, width: end - begin, height: high - top }, outside);
+    if (low < top + height) this.overlay.rect({ left: begin, top: low, width: end - begin, height: top + height - low }, outside);
+    this.overlay.outline({ left: x0, top: ys[0], width: Math.max(1, x1 - x0), height: ys[1] - ys[0] }, this.theme.accent, 1.5);
   }
 
   private drawDragged(view: Viewport): void {
     const { dragged } = this;
     if (dragged === null) return;
     const [left, right] = [Math.min(dragged.x0, dragged.x1), Math.max(dragged.x0, dragged.x1)];
-    if (dragged.kind === 'measure') {
-      this.outlineRange(left, right, view);
-      return;
-    }
-    const top = Math.min(dragged.y0, dragged.y1);
-    this.overlay.outline({ left, top, width: right - left, height: Math.abs(dragged.y1 - dragged.y0) }, this.theme.accent, 1.5);
+    const [top, bottom] = [Math.min(dragged.y0, dragged.y1), Math.max(dragged.y0, dragged.y1)];
+    const { box } = view;
+    if (dragged.kind === 'measure') this.outlineRange(left, right, view, null);
+    else if (dragged.kind === 'band') this.outlineRange(box.left, box.left + box.width, view, [top, bottom]);
+    else if (dragged.kind === 'select') this.outlineRange(left, right, view, [top, bottom]);
+    else this.overlay.outline({ left, top, width: right - left, height: bottom - top }, this.theme.accent, 1.5);
   }
 }
 

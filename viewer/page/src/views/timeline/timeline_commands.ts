@@ -66,6 +66,13 @@ export function timelineCommands(props: Pick<ViewProps, 'store' | 'navigator' | 
     { id: 'timeline.higher', title: 'Timeline: go up', group, hotkeys: ['Shift+ArrowUp', 'PageUp'], run: () => climb(0.2) },
     { id: 'timeline.lower', title: 'Timeline: go down', group, hotkeys: ['Shift+ArrowDown', 'PageDown'], run: () => climb(-0.2) },
     {
+      id: 'timeline.select', title: 'Timeline: select what is shown, for the breakdown', group, hotkeys: ['Shift+Q'],
+      run: () => store.update(({ axis, layout, band, rangeEvents, breakdown }) => ({
+        selection: { kind: 'range', from: Math.floor(rangeEvents.from), to: Math.ceil(rangeEvents.to), box: band === null ? null : { axis, layout, low: band.low, high: band.high } },
+        breakdown: { ...breakdown, open: true },
+      })),
+    },
+    {
       id: 'timeline.fit_bytes', title: 'Timeline: fit bytes to the shown range', group, hotkeys: ['G'],
       enabled: () => store.get().layout === 'stacked',
       run: () => {

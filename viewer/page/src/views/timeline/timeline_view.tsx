@@ -7,6 +7,7 @@ import { NO_ROW, type FileMeta, type LaneMeta } from '../../data/protocol';
 import type { Command } from '../../state/commands';
 import { errorOf } from '../../widgets/filter_bar';
 import { isFiltering } from '../../state/filter';
+import { NOTHING_POINTED, type Pointed } from '../../state/breakdown_range';
 import { axesOf } from '../../state/navigator';
 import { fileOf, laneOf } from '../../state/scope';
 import { Choice } from '../../widgets/choice';
@@ -17,7 +18,7 @@ import type { View, ViewProps } from '../view';
 import { COLORINGS, lackOf } from './coloring';
 import { askAtCursor, cursorKey, cursorQuery, filterWords } from './filter_curve';
 import { Legend } from './legend';
-import { listenToPointer } from './pointer';
+import { brushOf, listenToPointer } from './pointer';
 import { lackOfPrediction, predictionOptions, predictionWords } from './prediction';
 import { largestItem, ShownTable } from './shown_table';
 import { TimelineCanvas, type Dragged, type Hover, type Shown } from './timeline_canvas';
@@ -102,10 +103,16 @@ function TimelineView(props: ViewProps) {
             <div class="scroll shown-table"><ShownTable picture={shown.picture} file={file} state={state} store={store} stackOf={stackOf} filter={filter} /></div>
           )}
         </div>
-        {state.breakdown.open && <BreakdownPanel {...props} />}
+        {state.breakdown.open && <BreakdownPanel {...props} pointed={pointedIn(timeline, props, pointed)} />}
       </div>
     </section>
   );
+}
+
+function pointedIn(timeline: TimelineCanvas | null, props: ViewProps, at: { readonly hover: Hover; readonly dragged: Dragged } | null): Pointed {
+  if (timeline === null || at === null) return NOTHING_POINTED;
+  const isOverPlot = at.dragged === null && !Number.isNaN(at.hover.value);
+  return { moment: isOverPlot ? timeline.momentAt(at.hover.position) : null, brush: brushOf(timeline, props, at.dragged) };
 }
 
 function toggleBreakdown(store: ViewProps['store']): void {
