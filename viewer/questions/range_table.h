@@ -20,8 +20,8 @@
 //
 // Equal rows are ordered by id.
 //
-// Thread safety: one thread at a time. Cost: that of the amounts (range_amounts.h), and of the kinds
-// of blocks.
+// Thread safety: one thread at a time. Cost: that of the amounts (range_amounts.h), and of the
+// kinds of blocks.
 
 #ifndef GMT_VIEWER_QUESTIONS_RANGE_TABLE_H_
 #define GMT_VIEWER_QUESTIONS_RANGE_TABLE_H_

@@ -61,7 +61,7 @@ export function BreakdownPanel(props: ViewProps & { readonly pointed: Pointed })
     folded: options.folded, sort: sortOf(options, kind), descending: options.descending,
   };
   const words = subjectWords(state, subject);
-  const asked = useLatest<Found>(keyOf(query, levels, [...open], stageOf(state)), async (signal) => {
+  const asked = useLatest<Found>(keyOf(query, levels, [...open], words, stageOf(state)), async (signal) => {
     const tree = await loadTree((each) => source.range(each, signal), query, levels, open, false);
     return { tree, query, levels, words, kind };
   });
