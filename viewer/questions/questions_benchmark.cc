@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <random>
+#include <string_view>
 
 #include "analysis/testing/long_recording.h"
+#include "viewer/index/view_index.h"
 #include "viewer/questions/questions.h"
 
 namespace gmt::viewer {
@@ -32,6 +35,14 @@ struct BenchmarkData {
     static auto* const data = new BenchmarkData;
     return *data;
   }
+  const ViewIndex& index() {
+    if (index_ == nullptr) {
+      index_ = std::make_unique<ViewIndex>();
+      std::mutex mutex;
+      index_->Build(examination, mutex, [](std::string_view, double) {});
+    }
+    return *index_;
+  }
   uint32_t AnyEvent() {
     return static_cast<uint32_t>(random() % (uint64_t{made.trace().last_step()} + 1));
   }
@@ -41,6 +52,9 @@ struct BenchmarkData {
   std::vector<Questions::Lane> lanes;
   std::unique_ptr<Questions> questions;
   std::mt19937 random{7};
+
+ private:
+  std::unique_ptr<ViewIndex> index_;
 };
 
 void First(benchmark::State& state) {
@@ -140,6 +154,48 @@ void TableOfAnyRange(benchmark::State& state) {
   }
 }
 
+// By layout; a twentieth of the bytes or addresses, of the whole recording or of any part of it.
+void TableOfABox(benchmark::State& state) {
+  BenchmarkData& data = BenchmarkData::Get();
+  const auto layout = static_cast<Layout>(state.range(0));
+  const double top = layout == Layout::kStacked
+                         ? static_cast<double>(data.index().lanes()[0].peak_bytes)
+                         : static_cast<double>(uint64_t{1} << 36);
+  RangeQuery query;
+  query.limit = 200;
+  query.to = data.made.trace().last_step();
+  for (auto _ : state) {
+    query.box = Box{Axis::kTime, layout, 0.5 * top, 0.55 * top};
+    if (state.range(1) == 1) {
+      query.from = data.AnyEvent();
+      query.to = std::max(query.from, data.AnyEvent());
+    }
+    benchmark::DoNotOptimize(data.questions->AnswerRange(query, &data.index()).ok());
+  }
+}
+
+// Modules of a category, and lines of a function.
+void TableWithinRows(benchmark::State& state) {
+  BenchmarkData& data = BenchmarkData::Get();
+  RangeQuery query;
+  query.limit = 1;
+  query.by = RangeQuery::kFunction;
+  query.to = data.made.trace().last_step();
+  const auto functions = data.questions->AnswerRange(query);
+  query.limit = 200;
+  query.within = {"category/0"};
+  query.by = RangeQuery::kModule;
+  if (state.range(0) == 1 && functions.ok() && !functions->rows.empty()) {
+    query.within.push_back(functions->rows[0].id);
+    query.by = RangeQuery::kLine;
+  }
+  for (auto _ : state) {
+    query.from = data.AnyEvent();
+    query.to = std::max(query.from, data.AnyEvent());
+    benchmark::DoNotOptimize(data.questions->AnswerRange(query).ok());
+  }
+}
+
 // For the whole recording and for windows of it; filters by text or by size.
 void PassingCurveOfAWindow(benchmark::State& state) {
   BenchmarkData& data = BenchmarkData::Get();
@@ -198,6 +254,8 @@ BENCHMARK(TableOfAnyRange)
     ->ArgsProduct({{RangeQuery::kCategory, RangeQuery::kFunction, RangeQuery::kStack}, {0, 1, 2}})
     ->Unit(benchmark::kMillisecond)
     ->Iterations(10);
+BENCHMARK(TableOfABox)->ArgsProduct({{0, 1}, {0, 1}})->Unit(benchmark::kMillisecond)->Iterations(5);
+BENCHMARK(TableWithinRows)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond)->Iterations(10);
 BENCHMARK(PassingCurveOfAWindow)
     ->ArgsProduct({{1, 10, 1000}, {0, 1}})
     ->Unit(benchmark::kMillisecond)

@@ -3,6 +3,7 @@
 
 import { isSampled, type FileMeta, type LaneMeta } from '../../data/protocol';
 import type { Box } from '../../render/renderer';
+import { shownSteps } from './shown_steps';
 
 export const GUTTER = 76;
 const RIGHT = 10;
@@ -30,7 +31,7 @@ export function areasOf(file: FileMeta, lane: Pick<LaneMeta, 'series'>, width: n
     return box;
   };
   const instants = take(ROW);
-  const steps = file.steps.source === '' ? null : take(ROW);
+  const steps = shownSteps(file).begin.length === 0 ? null : take(ROW);
   const phases = file.phases.length === 0 ? null : take(ROW);
   const depth = file.ranges.reduce((deepest, range) => Math.max(deepest, range.depth + 1), 0);
   const ranges = Array.from({ length: Math.min(depth, MAX_RANGE_ROWS) }, () => take(ROW));

@@ -8,6 +8,7 @@ import type { Theme } from '../../render/theme';
 import { positionOnAxis } from '../../state/navigator';
 import type { Note } from '../../state/notes';
 import type { Areas } from './areas';
+import { nameOfStep, shownSteps } from './shown_steps';
 
 export interface Instant extends InstantMeta {
   readonly kind: 'oom' | 'retry' | 'mark' | 'snapshot' | 'loss' | 'note';
@@ -63,13 +64,13 @@ function nearestSpan(spans: readonly SpanMeta[], file: FileMeta, axis: Axis, vie
 }
 
 function stepAt(file: FileMeta, axis: Axis, view: Viewport, x: number): SpanMeta | null {
-  const steps = stepsOf(file);
+  const steps = shownSteps(file);
   const position = positionAt(view, x);
   const i = axis === 'step' ? Math.floor(position) - 1 : upperBound(axis === 'time' ? steps.begin_ns : steps.begin, position) - 1;
   if (i < 0 || i >= steps.begin.length) return null;
   const [begin, end, beginNs, endNs] = [steps.begin[i]!, steps.end[i]!, steps.begin_ns[i]!, steps.end_ns[i]!];
   if (axis !== 'step' && position >= (axis === 'time' ? endNs : end)) return null;
-  return { name: `step ${i + 1}${i < file.steps.end.length ? '' : ', until an allocation failed'}`, kind: 'step', begin, end, begin_ns: beginNs, end_ns: endNs, depth: 0, thread: 0 };
+  return { name: nameOfStep(steps, i), kind: 'step', begin, end, begin_ns: beginNs, end_ns: endNs, depth: 0, thread: 0 };
 }
 
 export function drawTracks(renderer: Renderer, file: FileMeta, axis: Axis, areas: Areas, view: Viewport, theme: Theme): void {
@@ -127,21 +128,9 @@ function colorOf(kind: Instant['kind'], theme: Theme): string {
   return kind === 'oom' ? theme.warn : kind === 'retry' ? SHADES[theme.scheme].pink : kind === 'loss' || kind === 'note' ? theme.fg : theme.accent;
 }
 
-/** Returns the steps, and after them the one in which an allocation failed, up to that moment. */
-export function stepsOf({ steps, ooms }: Pick<FileMeta, 'steps' | 'ooms'>): FileMeta['steps'] {
-  const last = steps.end.at(-1);
-  const failed = last === undefined ? undefined : ooms.find(({ event }) => event > last);
-  if (last === undefined || failed === undefined) return steps;
-  return {
-    ...steps,
-    begin: [...steps.begin, last], end: [...steps.end, failed.event],
-    begin_ns: [...steps.begin_ns, steps.end_ns.at(-1)!], end_ns: [...steps.end_ns, failed.ns],
-  };
-}
-
-// Steps alternate in shade. If they are narrow, only every tenth or hundredth is numbered.
+// Steps alternate in shade; one that is not complete is hatched. If they are narrow, only every tenth or hundredth is numbered.
 function drawSteps(renderer: Renderer, file: FileMeta, axis: Axis, box: Box, view: Viewport, theme: Theme): void {
-  const { begin, end, begin_ns: beginNs, end_ns: endNs } = stepsOf(file);
+  const { begin, end, begin_ns: beginNs, end_ns: endNs, complete, ending } = shownSteps(file);
   const starts = axis === 'time' ? beginNs : axis === 'event' ? begin : null;
   const first = starts === null ? Math.max(0, Math.floor(view.from) - 1) : Math.max(0, upperBound(starts, view.from) - 1);
   const last = starts === null ? Math.min(begin.length, Math.ceil(view.to)) : lowerBound(starts, view.to);
@@ -154,7 +143,9 @@ function drawSteps(renderer: Renderer, file: FileMeta, axis: Axis, box: Box, vie
   ];
   for (let i = first; i < last && !isNarrow; ++i) {
     const [x0, x1] = edges(i);
-    renderer.rect({ left: x0, top: box.top + 1, width: x1 - x0, height: box.height - 2 }, i % 2 === 0 ? theme.line : theme.panel);
+    const place = { left: x0, top: box.top + 1, width: x1 - x0, height: box.height - 2 };
+    if (i < complete) renderer.rect(place, i % 2 === 0 ? theme.line : theme.panel);
+    else renderer.hatch(place, theme.line);
   }
   // After all steps, so that none covers a part of a number. A number that does not fit is left out.
   let free = box.left;
@@ -163,7 +154,8 @@ function drawSteps(renderer: Renderer, file: FileMeta, axis: Axis, box: Box, vie
     const left = Math.max(x0, box.left) + 4;
     const right = left + String(i + 1).length * DIGIT;
     if (left < free || right > Math.min(every === 1 ? x1 : Infinity, box.left + box.width)) continue;
-    renderer.text(String(i + 1), left, box.top + 8, theme.fg, 'left');
+    const words = i < complete ? String(i + 1) : `${i + 1}, ${ending}`;
+    renderer.text(left + words.length * DIGIT < Math.min(x1, box.left + box.width) ? words : String(i + 1), left, box.top + 8, theme.fg, 'left');
     free = right + 4;
   }
 }

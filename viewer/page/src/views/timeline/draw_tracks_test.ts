@@ -6,7 +6,7 @@ import type { Renderer } from '../../render/renderer';
 import type { Theme } from '../../render/theme';
 import { recordedFile } from '../../testing/recordings';
 import { areasOf } from './areas';
-import { drawInstants, drawTracks, instantsOf, stepsOf, type Instant } from './draw_tracks';
+import { drawInstants, drawTracks, instantsOf, type Instant } from './draw_tracks';
 
 const file = await recordedFile();
 const areas = areasOf(file, file.lanes[0]!, 1000, 600);
@@ -64,13 +64,6 @@ it('only every tenth step has a number if they are narrow, and every number is w
 it('a step that is cut at the edge has a number only if that fits', () => {
   expect(numbersOf(120, 99.999, 101.5)).toEqual([100, 101]);
   expect(numbersOf(120, 100.999, 101.5)).toEqual([101]);
-});
-
-it('the step in which an allocation failed ends there', () => {
-  const steps = { source: 'marks', inferred: false, begin: [0, 5], end: [5, 9], begin_ns: [0, 50], end_ns: [50, 90] };
-  const failed = [4, 12, 13].map((event) => ({ event, ns: 10 * event, name: '', device: 0, requested: 1, stack: 0 }));
-  expect(stepsOf({ steps, ooms: failed })).toMatchObject({ begin: [0, 5, 9], end: [5, 9, 12], begin_ns: [0, 50, 90], end_ns: [50, 90, 120] });
-  expect(stepsOf({ steps, ooms: failed.slice(0, 1) })).toBe(steps);
 });
 
 it('a note is drawn with its text, and an out of memory whole beside it', () => {
