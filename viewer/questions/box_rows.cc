@@ -3,16 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <optional>
+#include <utility>
 
+#include "viewer/index/parallel_for.h"
 #include "viewer/index/stack_heights.h"
-#include "viewer/questions/scope_rows.h"
 
 namespace gmt::viewer {
 namespace {
 
 using analysis::RowId;
 
-constexpr size_t kClasses = 64;  // of durations
+constexpr size_t kClasses = 64;               // of durations
+constexpr uint32_t kEventsOfPart = 1u << 20;  // of the work of a thread
 
 class BoxFinder {
  public:
@@ -41,51 +45,86 @@ class BoxFinder {
   }
 
   // By birth.
-  BoxRows ByAddress(RowFilter& all, uint32_t from, uint32_t to) {
-    const auto add = [&](RowId row, int) {
+  BoxRows ByAddress(uint32_t from, uint32_t to) {
+    const auto is_in_box = [&](RowId row) {
       const std::optional<double> place = index_.PlaceOf(row);
-      if (!place || *place >= box_.high || *place + BytesOf(row) <= box_.low) return true;
+      return place && *place<box_.high&& * place + BytesOf(row)> box_.low;
+    };
+    std::vector<RowId> found;
+    ForEachHeld(from, [&](RowId row) {
+      if (is_in_box(row)) found.push_back(row);
+    });
+    ForEachBirth<std::vector<RowId>>(
+        from, to,
+        [&](RowId row, uint32_t, std::vector<RowId>& part) {
+          if (is_in_box(row)) part.push_back(row);
+        },
+        [&](std::vector<RowId>& part) { found.insert(found.end(), part.begin(), part.end()); });
+    for (const RowId row : found) {
       const auto first = std::lower_bound(moments_.begin(), moments_.end(), rows_.birth[row]);
       Take(row, Column(first), Column(DeathFrom(row, first)));
-      return true;
-    };
-    Scope scope;
-    scope.lane = lane_;
-    scope.to = from;
-    ForEachRow(recording_, scope, all, add);
-    scope.of = Scope::kBorn;
-    scope.from = from;
-    scope.to = to;
-    ForEachRow(recording_, scope, all, add);
+    }
     return Finish();
   }
 
  private:
   using Moment = std::vector<uint32_t>::const_iterator;
 
+  using Candidates = std::array<std::vector<Candidate>, kClasses>;  // by class
+
   // Candidates are the blocks that are live after a moment. Those of a class are in order of birth.
   void FindCandidates() {
-    const LaneMemory lane = recording_.lanes[lane_];
-    for (const RowId row : recording_.held.After(moments_.front())) {
-      if (recording_.IsIn(lane, row) && rows_.HeldAfter(row, moments_.front())) {
-        AddCandidate(row, moments_.begin());
-      }
-    }
-    Moment moment = moments_.begin();
-    for (uint32_t event = moments_.front() + 1; event <= moments_.back(); ++event) {
-      const analysis::StepRecord record = recording_.trace().steps[event - 1];
-      if (record.is_death || record.row == analysis::kNoRow) continue;
-      while (*moment < event) ++moment;
-      if (rows_.death[record.row] <= *moment || rows_.birth[record.row] != event) continue;
-      if (recording_.IsIn(lane, record.row)) AddCandidate(record.row, moment);
+    ForEachHeld(moments_.front(),
+                [&](RowId row) { AddCandidate(row, moments_.begin(), candidates_); });
+    ForEachBirth<Candidates>(
+        moments_.front(), moments_.back(),
+        [this, moment = moments_.begin()](RowId row, uint32_t event, Candidates& part) mutable {
+          while (*moment < event) ++moment;
+          if (rows_.death[row] > *moment) AddCandidate(row, moment, part);
+        },
+        [&](Candidates& part) {
+          for (size_t i = 0; i < kClasses; ++i) {
+            candidates_[i].insert(candidates_[i].end(), part[i].begin(), part[i].end());
+          }
+        });
+  }
+
+  void AddCandidate(RowId row, Moment first, Candidates& candidates) const {
+    const uint32_t birth = rows_.birth[row];
+    const uint8_t duration = index_.DurationClassOf(box_.axis, birth, rows_.death[row]);
+    candidates[duration].push_back(
+        {row, birth, Column(first), Column(DeathFrom(row, first)), 0, BytesOf(row)});
+  }
+
+  // Calls visit(row) for the blocks of the lane that are live after an event, by birth.
+  template <typename Visit>
+  void ForEachHeld(uint32_t event, const Visit& visit) {
+    for (const RowId row : recording_.held.After(event)) {
+      if (recording_.IsIn(recording_.lanes[lane_], row) && rows_.HeldAfter(row, event)) visit(row);
     }
   }
 
-  void AddCandidate(RowId row, Moment first) {
-    const uint32_t birth = rows_.birth[row];
-    const uint8_t duration = index_.DurationClassOf(box_.axis, birth, rows_.death[row]);
-    candidates_[duration].push_back(
-        {row, birth, Column(first), Column(DeathFrom(row, first)), 0, BytesOf(row)});
+  // Calls visit(row, event, part) for the births of the lane in (from, to] on all processors, with
+  // one Part and one copy of `visit` for each part of the events, then collect(part) in order.
+  template <typename Part, typename Visit, typename Collect>
+  void ForEachBirth(uint32_t from, uint32_t to, const Visit& visit, const Collect& collect) const {
+    std::vector<Part> parts((to - from) / kEventsOfPart + 1);
+    std::vector<std::function<void()>> tasks;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const uint32_t begin = from + static_cast<uint32_t>(i) * kEventsOfPart;
+      const uint32_t end = begin + std::min(kEventsOfPart, to - begin);
+      tasks.push_back([this, begin, end, visit, part = &parts[i]]() mutable {
+        const LaneMemory lane = recording_.lanes[lane_];
+        for (uint32_t event = begin + 1; event <= end; ++event) {
+          const analysis::StepRecord record = recording_.trace().steps[event - 1];
+          if (record.is_death || record.row == analysis::kNoRow) continue;
+          if (rows_.birth[record.row] != event || !recording_.IsIn(lane, record.row)) continue;
+          visit(record.row, event, *part);
+        }
+      });
+    }
+    ParallelFor(tasks, [](size_t) {});
+    for (Part& part : parts) collect(part);
   }
 
   double BytesOf(RowId row) const { return static_cast<double>(rows_.size[row]); }
@@ -116,7 +155,7 @@ class BoxFinder {
   const uint32_t lane_;
   const Box& box_;
   const std::vector<uint32_t> moments_;
-  std::array<std::vector<Candidate>, kClasses> candidates_;  // by class
+  Candidates candidates_;
   std::vector<uint64_t> changes_;  // of the bytes in the box, by moment, modulo 2^64
   BoxRows found_;
 };
@@ -154,9 +193,7 @@ absl::StatusOr<BoxRows> FindBoxRows(Recording& recording, const ViewIndex& index
   if (!moments.ok()) return moments.status();
   BoxFinder finder(recording, index, lane, box, *std::move(moments));
   if (box.layout == Layout::kStacked) return finder.Stacked();
-  absl::StatusOr<RowFilter> all = RowFilter::Make(recording, {});
-  if (!all.ok()) return all.status();
-  return finder.ByAddress(*all, from, to);
+  return finder.ByAddress(from, to);
 }
 
 }  // namespace gmt::viewer

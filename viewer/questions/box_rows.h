@@ -14,8 +14,8 @@
 // the others. Here they have the places at which a closer picture shows them: on top as well, but
 // one by one.
 //
-// Thread safety: one thread at a time. Cost: the births of the range, and of those blocks that are
-// live at a moment the columns that they cover.
+// Thread safety: one thread at a time. Cost: the births of the range, on all processors, and of
+// those blocks that are live at a moment the columns that they cover.
 
 #ifndef GMT_VIEWER_QUESTIONS_BOX_ROWS_H_
 #define GMT_VIEWER_QUESTIONS_BOX_ROWS_H_
@@ -29,7 +29,7 @@
 
 namespace gmt::viewer {
 
-inline constexpr uint32_t kBoxMoments = 1024;
+inline constexpr uint32_t kBoxMoments = 256;
 
 struct BoxRows {
   std::vector<analysis::RowId> rows;

@@ -80,7 +80,7 @@ describe.skipIf(noBrowser !== '')('the breakdown', () => {
     await drag([0.3, 0.55], [0.7, 0.8], 'Shift', 'Control');
     const selection = await selected();
     expect(selection.box).toMatchObject({ axis: 'event', layout: 'stacked' });
-    expect(selection.to - selection.from).toBeLessThanOrEqual(1024);
+    expect(selection.to - selection.from).toBeLessThanOrEqual(256);
     const sum = await slowSum(selection, selection.box!);
     expect(sum.bytes).toBeGreaterThan(0);
     const all = await recordedSource().curve({ file: 0, lane: 0, axis: 'event', from: sum.event, to: sum.event + 1, columns: 1 });

@@ -10,7 +10,7 @@ import type { LaneIndex } from './lane_index';
 import type { Positions } from './positions';
 import { columnEvents, type LaneTotals } from './select_curve';
 
-const MOMENTS = 1024;
+const MOMENTS = 256;
 
 /** What a box needs beside the lane: of the box's axis. */
 export interface BoxContext {

@@ -102,7 +102,7 @@ export interface RangeQuery {
 /**
  * The part of a picture between two heights or places, over the events of a query. By address a
  * block is in it if its memory is, in part, at any time of the range. In the stacked layout it is
- * in the box if it is at one of 1,024 moments: the peaks of as many parts of the range of equal
+ * in the box if it is at one of 256 moments: the peaks of as many parts of the range of equal
  * width on the axis, and its last event. Blocks are counted whole.
  */
 export interface RangeBox {
