@@ -113,7 +113,7 @@ class BoxFinder {
     for (size_t i = 0; i < parts.size(); ++i) {
       const uint32_t begin = from + static_cast<uint32_t>(i) * kEventsOfPart;
       const uint32_t end = begin + std::min(kEventsOfPart, to - begin);
-      tasks.push_back([this, begin, end, visit, part = &parts[i]]() mutable {
+      tasks.push_back([this, begin, end, visit = Visit(visit), part = &parts[i]]() mutable {
         const LaneMemory lane = recording_.lanes[lane_];
         for (uint32_t event = begin + 1; event <= end; ++event) {
           const analysis::StepRecord record = recording_.trace().steps[event - 1];

@@ -166,7 +166,12 @@ class RangeTableMaker {
       const RowId example = kinds_.examples()[kind];
       std::string id = IdOf(query_.by, example);
       const auto [found, is_new] = by_id.try_emplace(id, groups_.size());
-      if (is_new) groups_.push_back({{std::move(id), NameOf(example), ""}, {}, 0, {}});
+      if (is_new) {
+        RangeRow row;
+        row.id = std::move(id);
+        row.name = NameOf(example);
+        groups_.push_back({std::move(row), {}, 0, {}});
+      }
       RangeGroup& group = groups_[found->second];
       group.inclusive += amounts.bytes;
       if (frames.is_own) Add(amounts, stacks, group);
