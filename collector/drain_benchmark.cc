@@ -74,7 +74,7 @@ class BusyTarget {
         buffer.frames[depth] = 0x7f00000000 + depth * 0x10000 + branch * 16;
       }
       buffer.fingerprint = 0;
-      stacks_.push_back(session_.map.stacks().Add(&buffer, kFramesOfStack, 0, 0, nullptr, 0));
+      stacks_.push_back(session_.map.stacks().Add(buffer, kFramesOfStack, 0, 0, nullptr, 0));
     }
   }
 

@@ -107,10 +107,10 @@ void BM_StackHit(benchmark::State& state) {
   const auto depth = static_cast<uint32_t>(state.range(0));
   const std::vector<uint32_t> codes(depth, 1);
   StackTable::Buffer stack = SampleStack(1, depth);
-  const uint32_t like = stacks.Add(&stack, depth, kStackPython, 0, codes.data(), 0);
+  const uint32_t like = stacks.Add(stack, depth, kStackPython, 0, codes.data(), 0);
   stack = SampleStack(2, depth);
-  stacks.Add(&stack, depth, kStackPython, 0, codes.data(), like);
-  for (auto _ : state) benchmark::DoNotOptimize(stacks.Find(&stack, depth, kStackPython, 0));
+  stacks.Add(stack, depth, kStackPython, 0, codes.data(), like);
+  for (auto _ : state) benchmark::DoNotOptimize(stacks.Find(stack, depth, kStackPython, 0));
 }
 BENCHMARK(BM_StackHit)->Arg(10)->Arg(30)->Arg(70);
 
@@ -129,7 +129,7 @@ void BM_NewStack(benchmark::State& state) {
     kept = 0;
     for (uint64_t leaf = 0; leaf < kStacks; ++leaf) {
       StackTable::Buffer stack = SampleStack(leaf, kDepth);
-      like = stacks.Add(&stack, kDepth, kStackPython, 0, codes.data(), like);
+      like = stacks.Add(stack, kDepth, kStackPython, 0, codes.data(), like);
       kept += like != 0 ? 1 : 0;
     }
     state.PauseTiming();

@@ -21,18 +21,6 @@ uint64_t WordsOf(const StackHeader& header) {
   return header.own + (uint64_t{header.codes} + 1) / 2;
 }
 
-uint64_t HeadOf(uint32_t depth, uint16_t flags, uint32_t generation) {
-  return depth | uint64_t{flags} << 16 | uint64_t{generation} << 32;
-}
-
-ContentHash HashOf(StackTable::Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation) {
-  static_assert(offsetof(StackTable::Buffer, frames) == 2 * sizeof(uint64_t));
-  stack->head = HeadOf(depth, flags, generation);
-  ContentHash hash;
-  hash.Add(&stack->head, depth + 2);
-  return hash;
-}
-
 }  // namespace
 
 StackPieces::StackPieces(const Arena& arena, uint32_t id) : arena_(arena) {
@@ -125,18 +113,15 @@ StackTable::Shared StackTable::FindShared(const Buffer& stack, uint32_t depth,
   return result;
 }
 
-uint64_t StackTable::Append(const Buffer& stack, uint32_t depth, const Digest& digest,
-                            const uint32_t* codes, uint32_t like) const {
-  const Shared shared = FindShared(stack, depth, codes, like);
-  const uint32_t own = depth - shared.frames;
+// `header`: with what is known before the frames are compared with those of `like`.
+uint64_t StackTable::Append(const Buffer& stack, StackHeader header, const uint32_t* codes,
+                            uint32_t like) const {
+  const Shared shared = FindShared(stack, header.depth, codes, like);
+  const uint32_t own = header.depth - shared.frames;
   const uint32_t own_codes = CountInterpreter(stack.frames, own);
-  StackHeader header = {};
-  std::memcpy(&header, &stack.head, sizeof(stack.head));
   header.own = static_cast<uint16_t>(own);
   header.codes = static_cast<uint16_t>(own_codes);
   header.outer = shared.stack;
-  header.digest[0] = digest.a;
-  header.digest[1] = digest.b;
   const uint64_t place = arena_.Append(kHeaderWords + WordsOf(header));
   if (place == 0) return 0;
   uint64_t* at = arena_.at(place);
@@ -146,18 +131,38 @@ uint64_t StackTable::Append(const Buffer& stack, uint32_t depth, const Digest& d
   return place;
 }
 
-uint32_t StackTable::Find(Buffer* stack, uint32_t depth, uint16_t flags,
-                          uint32_t generation) const {
-  const ContentHash hash = HashOf(stack, depth, flags, generation);
-  return index_.Find(hash.value(), [&](uint64_t place) { return Equal(place, hash.digest()); });
+ContentHash StackTable::HashOf(const Buffer& stack, uint32_t depth, uint16_t flags,
+                               uint32_t generation) {
+  StackSum sum;
+  sum.SetFingerprint(stack.fingerprint);
+  uint32_t native = 0, interpreter = 0, runs = 0;
+  bool in_run = false;
+  for (uint32_t i = depth; i-- > 0;) {
+    const bool starts_run = !in_run;
+    in_run = IsInterpreter(stack.frames[i]);
+    if (!in_run) {
+      sum.AddNative(stack.frames[i], native++);
+      continue;
+    }
+    if (starts_run) sum.AddRun(runs++, native, interpreter);
+    sum.AddInterpreter(stack.frames[i], 0, interpreter++);
+  }
+  return sum.Hash(depth, flags, generation);
 }
 
-uint32_t StackTable::Add(Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation,
+uint32_t StackTable::Add(const Buffer& stack, uint32_t depth, uint16_t flags, uint32_t generation,
                          const uint32_t* codes, uint32_t like) const {
   const ContentHash hash = HashOf(stack, depth, flags, generation);
+  const Digest digest = hash.digest();
+  StackHeader header = {};
+  header.depth = static_cast<uint16_t>(depth);
+  header.flags = flags;
+  header.generation = generation;
+  header.digest[0] = digest.a;
+  header.digest[1] = digest.b;
   return index_.Intern(
-      hash.value(), [&](uint64_t place) { return Equal(place, hash.digest()); },
-      [&] { return Append(*stack, depth, hash.digest(), codes, like); });
+      hash.value(), [&](uint64_t place) { return Equal(place, digest); },
+      [&] { return Append(stack, header, codes, like); });
 }
 
 }  // namespace gmt::session

@@ -25,6 +25,7 @@
 
 #include "session/arena.h"
 #include "session/intern_index.h"
+#include "session/stack_digest.h"
 
 namespace gmt::session {
 
@@ -66,23 +67,35 @@ class StackPieces {
 
 class StackTable {
  public:
-  // A stack being composed. It is contiguous so that it is hashed at once.
+  // A stack being composed.
   struct Buffer {
-    uint64_t head;         // depth, flags, generation: filled in by Find() and Add()
-    uint64_t fingerprint;  // of the code objects of its interpreter frames; 0 if it has none
+    // Of the code objects of its interpreter frames; 0 if it has none. The sum of their identities,
+    // each times kIdentityBase to the power of the number of interpreter frames further out.
+    uint64_t fingerprint;
     uint64_t frames[kMaxStackDepth];
   };
 
   constexpr StackTable() = default;
   StackTable(const InternIndex& index, const Arena& arena) : index_(index), arena_(arena) {}
 
-  // Returns the id of the stack, or 0 if it is not in the table.
-  uint32_t Find(Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation) const;
+  // Returns what Find() needs. Writers that remember their last stack compute the same from what has
+  // changed.
+  static ContentHash HashOf(const Buffer& stack, uint32_t depth, uint16_t flags,
+                            uint32_t generation);
+
+  // Returns the id of the stack with this hash, or 0 if it is not in the table.
+  uint32_t Find(const ContentHash& hash) const {
+    const Digest digest = hash.digest();
+    return index_.Find(hash.value(), [&](uint64_t place) { return Equal(place, digest); });
+  }
+  uint32_t Find(const Buffer& stack, uint32_t depth, uint16_t flags, uint32_t generation) const {
+    return Find(HashOf(stack, depth, flags, generation));
+  }
 
   // Like Find(), but adds the stack if it is missing. Returns 0 if there is no room. `codes`: the
   // ids of the code objects of its interpreter frames in order, 0 for one without a name. `like`:
   // a stack that may share its outer frames; 0 or any id.
-  uint32_t Add(Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation,
+  uint32_t Add(const Buffer& stack, uint32_t depth, uint16_t flags, uint32_t generation,
                const uint32_t* codes, uint32_t like) const;
 
  private:
@@ -96,7 +109,7 @@ class StackTable {
   bool Equal(uint64_t place, const Digest& digest) const;
   Shared FindShared(const Buffer& stack, uint32_t depth, const uint32_t* codes,
                     uint32_t like) const;
-  uint64_t Append(const Buffer& stack, uint32_t depth, const Digest& digest, const uint32_t* codes,
+  uint64_t Append(const Buffer& stack, StackHeader header, const uint32_t* codes,
                   uint32_t like) const;
 
   InternIndex index_;

@@ -75,31 +75,27 @@ TEST(StackTableCollisionTest, StacksWithTheSameHashAreDistinguished) {
   stack.frames[1] = 0x2000;
   const uint32_t code[] = {7};
   stack.fingerprint = 0;
-  const uint32_t id = table.Add(&stack, 2, kStackPython, 3, code, 0);
+  const uint32_t id = table.Add(stack, 2, kStackPython, 3, code, 0);
   ASSERT_NE(id, 0u);
-  const auto tag = [](const StackTable::Buffer& s, uint32_t depth) {
-    ContentHash hash;
-    hash.Add(&s.head, depth + 2);
-    return hash.value() >> kArenaOffsetBits;
+  const auto tag = [&stack](uint32_t generation) {
+    return StackTable::HashOf(stack, 2, kStackPython, generation).value() >> kArenaOffsetBits;
   };
-  ASSERT_EQ(tag(stack, 2), index[0].load() >> kArenaOffsetBits);
-  const auto search = [&](uint64_t* word, uint64_t step) {
-    const uint64_t same = tag(stack, 2);
-    do *word += step;
-    while (tag(stack, 2) != same);
-  };
+  const uint64_t same = tag(3);
+  ASSERT_EQ(same, index[0].load() >> kArenaOffsetBits);
   const StackTable::Buffer original = stack;
-  search(&stack.fingerprint, 1);
-  EXPECT_EQ(table.Find(&stack, 2, kStackPython, 3), 0u) << "other code objects";
+  do ++stack.fingerprint;
+  while (tag(3) != same);
+  EXPECT_EQ(table.Find(stack, 2, kStackPython, 3), 0u) << "other code objects";
   stack = original;
-  search(&stack.frames[1], 1);
-  EXPECT_EQ(table.Find(&stack, 2, kStackPython, 3), 0u) << "another frame";
+  do ++stack.frames[1];
+  while (tag(3) != same);
+  EXPECT_EQ(table.Find(stack, 2, kStackPython, 3), 0u) << "another frame";
   stack = original;
-  search(&stack.head, uint64_t{1} << 32);
-  const auto generation = static_cast<uint32_t>(stack.head >> 32);
-  EXPECT_EQ(table.Find(&stack, 2, kStackPython, generation), 0u) << "another generation";
-  stack = original;
-  EXPECT_EQ(table.Find(&stack, 2, kStackPython, 3), id);
+  uint32_t generation = 3;
+  do ++generation;
+  while (tag(generation) != same);
+  EXPECT_EQ(table.Find(stack, 2, kStackPython, generation), 0u) << "another generation";
+  EXPECT_EQ(table.Find(stack, 2, kStackPython, 3), id);
 }
 
 // Each stack is the previous one plus four inner frames.
@@ -142,11 +138,11 @@ TEST_F(StackTableTest, EqualStacksShareAnIdAndOthersDoNot) {
 }
 
 TEST_F(StackTableTest, FindReturnsExistingStacksAndAddsNone) {
-  StackTable::Buffer stack = {0, 0, {7, 8, 9}};
-  EXPECT_EQ(session_->map().stacks().Find(&stack, 3, 0, 0), 0u);
+  StackTable::Buffer stack = {0, {7, 8, 9}};
+  EXPECT_EQ(session_->map().stacks().Find(stack, 3, 0, 0), 0u);
   EXPECT_EQ(Used(), 0u);
   const uint32_t id = Add({7, 8, 9});
-  EXPECT_EQ(session_->map().stacks().Find(&stack, 3, 0, 0), id);
+  EXPECT_EQ(session_->map().stacks().Find(stack, 3, 0, 0), id);
 }
 
 TEST_F(StackTableTest, InterpreterFramesKeepTheirCodeObjects) {

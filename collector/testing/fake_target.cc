@@ -146,7 +146,7 @@ uint32_t FakeTarget::Stack(const std::vector<uint64_t>& frames, uint16_t flags,
   session::StackTable::Buffer stack;
   stack.fingerprint = 0;
   std::copy(frames.begin(), frames.end(), stack.frames);
-  return session_.map.stacks().Add(&stack, static_cast<uint32_t>(frames.size()), flags,
+  return session_.map.stacks().Add(stack, static_cast<uint32_t>(frames.size()), flags,
                                    session_.map.modules().generation(), codes.data(), 0);
 }
 

@@ -2,6 +2,7 @@
 
 #include "preload/base/thread_state.h"
 #include "preload/record/note_modules.h"
+#include "preload/stacks/known_stack.h"
 #include "preload/stacks/python/code_object.h"
 
 namespace gmt::preload {
@@ -45,10 +46,10 @@ bool PythonIsAsItWas(Process* p, const StackBuilder& stack, bool modules_are_new
 }
 
 // Not inlined: most stacks are known, and hooks also run on small stacks.
-[[gnu::noinline]] uint32_t AddStack(Process* p, StackTable::Buffer* stack,
+[[gnu::noinline]] uint32_t AddStack(Process* p, const StackTable::Buffer& stack,
                                     const StackBuilder& builder, uint32_t last) {
   uint32_t codes[session::kMaxStackDepth];
-  InternCodes(*p, *stack, builder.depth(), codes);
+  InternCodes(*p, stack, builder.depth(), codes);
   const uint32_t id = p->stacks.Add(stack, builder.depth(), builder.flags(),
                                     p->map.modules().generation(), codes, last);
   if (id == 0) p->Count(session::kStacksFull);
@@ -64,6 +65,13 @@ bool PythonIsAsItWas(Process* p, const StackBuilder& stack, bool modules_are_new
   return !PythonIsAsItWas(p, builder, p->map.modules().count() != modules);
 }
 
+// Returns the id of a stack that has been recorded before, 0 otherwise.
+uint32_t FindKnown(const Process& p, const KnownStack& stack, LastStack* last) {
+  const uint32_t id = p.stacks.Find(stack.Hash(p.map.modules().generation()));
+  if (id != 0) last->Set(p.identity, id);
+  return id;
+}
+
 // capture(builder) walks. `last`: the last stack of that kind that this thread recorded.
 template <typename Capture>
 uint32_t Record(Process* p, StackBuilder::Native native, LastStack* last, Capture capture) {
@@ -75,10 +83,10 @@ uint32_t Record(Process* p, StackBuilder::Native native, LastStack* last, Captur
     capture(&builder);
     if (builder.depth() == 0) return 0;
     uint32_t id =
-        p->stacks.Find(&stack, builder.depth(), builder.flags(), p->map.modules().generation());
+        p->stacks.Find(stack, builder.depth(), builder.flags(), p->map.modules().generation());
     if (id == 0) [[unlikely]] {
       if (IsOutdated(p, stack, builder) && walks < kMaxWalks) continue;
-      id = AddStack(p, &stack, builder, last->Of(p->identity));
+      id = AddStack(p, stack, builder, last->Of(p->identity));
     }
     last->Set(p->identity, id);
     return id;
@@ -89,6 +97,13 @@ uint32_t Record(Process* p, StackBuilder::Native native, LastStack* last, Captur
 
 uint32_t RecordStack(Process* p) {
   if (!p->WantsStacks()) return 0;
+  if (p->capture.is_own() && p->options.native_stacks != session::Unwinder::kNone) {
+    KnownStack known;
+    if (FollowStack(p->python, &known)) {
+      const uint32_t id = FindKnown(*p, known, &thread_state.last_stack);
+      if (id != 0) return id;
+    }
+  }
   const auto native = p->options.native_stacks != session::Unwinder::kNone
                           ? StackBuilder::Native::kWanted
                           : StackBuilder::Native::kLeftOut;
@@ -98,6 +113,11 @@ uint32_t RecordStack(Process* p) {
 
 uint32_t RecordForwardStack(Process* p) {
   if (p->python.on()) {
+    KnownStack known;
+    if (FollowPythonStack(p->python, &known)) {
+      const uint32_t id = FindKnown(*p, known, &thread_state.last_forward_stack);
+      if (id != 0) return id;
+    }
     const uint32_t python =
         Record(p, StackBuilder::Native::kLeftOut, &thread_state.last_forward_stack,
                [](StackBuilder* stack) { stack->Finish(false); });

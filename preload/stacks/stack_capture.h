@@ -32,6 +32,9 @@ class StackCapture {
   // Passes the frames to the builder, and finishes it.
   void Capture(StackBuilder* stack) const { walk_(*this, stack); }
 
+  // Whether the walk is "own".
+  bool is_own() const { return walk_ == WalkOwn; }
+
  private:
   using Walk = void (*)(const StackCapture& self, StackBuilder* stack);
   static void WalkNothing(const StackCapture& self, StackBuilder* stack);

@@ -49,7 +49,7 @@ inline uint32_t AddStack(const StackTable& stacks, const std::vector<uint64_t>& 
   StackTable::Buffer stack;
   stack.fingerprint = fingerprint;
   std::copy(frames.begin(), frames.end(), stack.frames);
-  return stacks.Add(&stack, static_cast<uint32_t>(frames.size()), flags, generation, codes.data(),
+  return stacks.Add(stack, static_cast<uint32_t>(frames.size()), flags, generation, codes.data(),
                     like);
 }
 

@@ -10,6 +10,7 @@
 
 #include "preload/loader/loader.h"
 #include "preload/stacks/python/code_identity.h"
+#include "preload/stacks/python/last_python_walk.h"
 #include "preload/stacks/python/python_walk.h"
 #include "preload/stacks/python/readable.h"
 
@@ -150,6 +151,7 @@ const char* Interpreter::Examine(void* library) {
     return refusal_;
   }
   load_ = PythonWalk::LoaderFor(layout_);
+  follow_ = LastPythonWalk::FollowerFor(layout_);
   Text text = {reinterpret_cast<uint64_t>(api_.current_thread), 0, 0};
   dl_iterate_phdr(FindText, &text);
   text_start_ = text.start;
@@ -179,6 +181,7 @@ void Interpreter::TurnOff(const char* reason) const {
 void Interpreter::UseLayout(const Layout& layout) {
   layout_ = layout;
   load_ = PythonWalk::LoaderFor(layout);
+  follow_ = LastPythonWalk::FollowerFor(layout);
 }
 
 Interpreter::Thread Interpreter::FindThread() const {

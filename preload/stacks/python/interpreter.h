@@ -46,6 +46,7 @@ struct PythonApi {
   void (*put_error)(void* type, void* value, void* traceback);      // PyErr_Restore
 };
 
+class LastPythonWalk;
 class PythonWalk;
 
 class Interpreter {
@@ -98,6 +99,11 @@ class Interpreter {
   // Fills a walk's batch of frames (preload/stacks/python/python_walk.h).
   using LoadFrames = void (*)(PythonWalk* walk);
   LoadFrames load() const { return load_; }
+  // Updates a last walk (preload/stacks/python/last_python_walk.h).
+  using FollowFrames = bool (*)(LastPythonWalk* last, const Interpreter& python, uint64_t thread);
+  FollowFrames follow() const { return follow_; }
+  // Differs for any two lookups of interpreters.
+  uint32_t identity() const { return identity_; }
 
   // For tests: sets the layout that walks use from now on, right or wrong.
   void UseLayout(const Layout& layout);
@@ -116,6 +122,7 @@ class Interpreter {
   Layout layout_ = {};
   PythonApi api_ = {};
   LoadFrames load_ = nullptr;
+  FollowFrames follow_ = nullptr;
   uint64_t text_start_ = 0, text_bytes_ = 0;
   EvalFunction eval_;
   int minor_ = 0;

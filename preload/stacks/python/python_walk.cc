@@ -1,84 +1,10 @@
 #include "preload/stacks/python/python_walk.h"
 
-#include <string.h>
-
-#include "preload/base/memory.h"
 #include "preload/stacks/python/code_identity.h"
+#include "preload/stacks/python/frame_reader.h"
+#include "session/stack_digest.h"
 
 namespace gmt::preload {
-namespace {
-
-uint64_t Word(uint64_t address) { return Load<uint64_t>(address); }
-
-// Reads single frames by one layout; its offsets are constants if it is known at compile time.
-class FrameReader {
- public:
-  constexpr explicit FrameReader(const Layout& layout) : l_(layout) {}
-
-  uint64_t Previous(uint64_t frame) const { return Word(frame + l_.frame_previous); }
-
-  // Returns whether the frame belongs to the interpreter itself.
-  bool HasNoCode(uint64_t frame) const {
-    return l_.frame_owner != 0 && Load<uint8_t>(frame + l_.frame_owner) >= kOwnedByInterpreter;
-  }
-  bool IsEntry(uint64_t frame) const {
-    return l_.frame_is_entry != 0 && Load<uint8_t>(frame + l_.frame_is_entry) != 0;
-  }
-
-  // Returns whether the frame was pushed but its first line has not begun. Its arguments are still
-  // being stored, which may collect garbage and run other code. Only the innermost frame of a run
-  // can be in this state.
-  bool IsIncomplete(uint64_t frame) const {
-    if (l_.frame_owner == 0) return false;
-    if (Load<uint8_t>(frame + l_.frame_owner) == kOwnedByGenerator) return false;
-    const uint64_t code = Code(frame);
-    const auto first = static_cast<uint64_t>(Load<int32_t>(code + l_.code_traceable));
-    return static_cast<int64_t>(Word(frame + l_.frame_instruction) -
-                                (Bytecode(frame, code) + 2 * first)) < 0;
-  }
-
-  uint64_t Code(uint64_t frame) const {
-    return Word(frame + l_.frame_code) & ~uint64_t{l_.code_flags};
-  }
-
-  uint32_t Offset(uint64_t frame, uint64_t code) const {
-    if (l_.instruction == Instruction::kPointer) {
-      return static_cast<uint32_t>((Word(frame + l_.frame_instruction) - Bytecode(frame, code)) >>
-                                   1);
-    }
-    const auto index = Load<int32_t>(frame + l_.frame_instruction);
-    if (index < 0) [[unlikely]]
-      return session::kBeforeInstructions;
-    const auto begun = static_cast<uint32_t>(index);
-    return l_.instruction == Instruction::kByteIndex ? begun / 2 : begun;
-  }
-
-  // Returns the number that identifies a code object regardless of its address, because it is never
-  // reused. 0 if it has none: before 3.12, and after four billion code objects.
-  uint64_t Number(uint64_t code) const {
-    return l_.code_version == 0 ? 0 : Load<uint32_t>(code + l_.code_version);
-  }
-
- private:
-  // Returns the start of the bytecode that this frame runs. It is in the code object, but the
-  // free-threaded 3.14 gives each thread a copy (_PyFrame_GetBytecode in
-  // internal/pycore_interpframe.h).
-  uint64_t Bytecode(uint64_t frame, uint64_t code) const {
-    if (l_.code_tlbc != 0) {
-      const auto copy = Load<int32_t>(frame + l_.frame_tlbc);
-      const uint64_t copies = Word(code + l_.code_tlbc);  // their number, then pointers
-      if (copy > 0 && copies != 0 && copy < Load<int64_t>(copies)) {
-        return Word(copies + 8 + 8 * static_cast<uint64_t>(copy));
-      }
-    }
-    return code + l_.code_bytes;
-  }
-
-  const Layout& l_;
-};
-
-}  // namespace
-
 // Fills a walk's batch.
 class FrameLoader {
  public:
@@ -127,7 +53,7 @@ class FrameLoader {
     first_ = count_;
     if (layout_.chain == FrameChain::kCFrames) {
       marker_ = cframe_;
-      if (cframe_ != 0) cframe_ = Word(cframe_ + layout_.cframe_previous);
+      if (cframe_ != 0) cframe_ = preload::Load<uint64_t>(cframe_ + layout_.cframe_previous);
     }
     if (read_.HasNoCode(frame_) || !read_.IsIncomplete(frame_)) [[likely]]
       return;
@@ -146,7 +72,7 @@ class FrameLoader {
       } else if (count_ == PythonWalk::kBatch) {
         break;
       } else {
-        if (!IsInterpretersOwn(frame)) [[likely]]
+        if (!read_.IsInterpretersOwn(frame)) [[likely]]
           Add(frame);
         if (read_.IsEntry(frame)) in_run_ = false;
       }
@@ -157,27 +83,11 @@ class FrameLoader {
     EndRun(entry_frame);
   }
 
-  // Between a class and its __init__, 3.12 and later insert a frame that runs a few instructions of
-  // the interpreter's own (_Py_InitCleanup in specialize.c). Its code object has no number, and its
-  // first line never begins.
-  [[gnu::always_inline]] bool IsInterpretersOwn(uint64_t frame) const {
-    return layout_.code_version != 0 && read_.Number(read_.Code(frame)) == 0 &&
-           read_.IsIncomplete(frame);
-  }
-
   [[gnu::always_inline]] void Add(uint64_t frame) {
     const uint64_t code = read_.Code(frame);
     walk_.frames_[count_].code = code;
     walk_.frames_[count_++].offset = read_.Offset(frame, code);
-    fingerprint_ = (fingerprint_ ^ Identity(code)) * 0x8ebc6af09c88c6e3;
-  }
-
-  [[gnu::always_inline]] uint64_t Identity(uint64_t code) const {
-    if (layout_.code_version == 0) return CodeIdentity::Find(code, generation_, layout_);
-    const uint64_t number = read_.Number(code);
-    // Destructions of code objects without a number are not counted, so their cached identity
-    // cannot be reused.
-    return number != 0 ? number : CodeIdentity::Find(code, CodeIdentity::Generation(), layout_);
+    fingerprint_ = fingerprint_ * session::kIdentityBase + read_.Identity(code, generation_);
   }
 
   // A run without frames leaves no entry.
@@ -227,26 +137,15 @@ class FrameLoader {
 
 namespace {
 
-template <int kMinor>
-inline constexpr Layout kUsual = UsualLayout(kMinor);
-
-template <int kMinor>
-Interpreter::LoadFrames LoaderIfUsual(const Layout& layout) {
-  return memcmp(&layout, &kUsual<kMinor>, sizeof(layout)) == 0 ? FrameLoader::Load<&kUsual<kMinor>>
-                                                               : nullptr;
-}
-
-template <int... kMinors>
-Interpreter::LoadFrames LoaderOfOne(const Layout& layout) {
-  Interpreter::LoadFrames found = nullptr;
-  (void)((found = LoaderIfUsual<kMinors>(layout)) || ...);
-  return found != nullptr ? found : FrameLoader::Load<nullptr>;
-}
+template <const Layout* kLayout>
+struct LoadBatch {
+  static void Run(PythonWalk* walk) { FrameLoader::Load<kLayout>(walk); }
+};
 
 }  // namespace
 
 Interpreter::LoadFrames PythonWalk::LoaderFor(const Layout& layout) {
-  return LoaderOfOne<8, 10, 11, 12, 13, 14>(layout);  // 3.9 has the layout of 3.8
+  return CompiledFor<LoadBatch>(layout);
 }
 
 }  // namespace gmt::preload

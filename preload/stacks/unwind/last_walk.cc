@@ -8,10 +8,11 @@ namespace gmt::preload {
 namespace {
 
 constexpr uint32_t kWalksBits = 5;
+static_assert(1 << kWalksBits == LastWalk::kWalks);
 
 // Cache: a few threads' walks. Memory of threads that do not walk is never touched. In a fork child
 // those that other threads were using at that moment stay in use.
-constinit LastWalk last_walks[1 << kWalksBits] = {};
+constinit LastWalk last_walks[LastWalk::kWalks] = {};
 
 void Copy(const KnownFrame& from, KnownFrame* to) {
   *to = from;
@@ -40,10 +41,38 @@ KnownFrame* LastWalk::Append(const KnownFrame* met, const KnownFrame* last,
   return changed_end;
 }
 
+uint32_t LastWalk::number() const { return static_cast<uint32_t>(this - last_walks); }
+
 void LastWalk::Keep(const KnownFrame* changed_end, KnownFrame* met) {
   KnownFrame* to = met != nullptr ? met : end();
+  RemoveUntil(to);
+  if (met == nullptr) is_whole_ = false;
   while (changed_end != changed_) Copy(*--changed_end, --to);
   first_ = static_cast<uint32_t>(to - frames_);
+}
+
+void LastWalk::Forget() {
+  first_ = summed_ = kMaxFrames;
+  sum_ = {};
+  is_whole_ = false;
+}
+
+void LastWalk::RemoveUntil(const KnownFrame* frame) {
+  const auto until = static_cast<uint32_t>(frame - frames_);
+  for (; summed_ < until; ++summed_) {
+    const KnownFrame& removed = frames_[summed_];
+    if (removed.behind != 0) sum_.RemoveNative(removed.behind, CountFrom(&removed + 1));
+  }
+}
+
+session::StackSum LastWalk::SumFrom(const KnownFrame* first) {
+  RemoveUntil(first);
+  const auto from = static_cast<uint32_t>(first - frames_);
+  while (summed_ > from) {
+    const KnownFrame& added = frames_[--summed_];
+    if (added.behind != 0) sum_.AddNative(added.behind, CountFrom(&added + 1));
+  }
+  return sum_;
 }
 
 }  // namespace gmt::preload

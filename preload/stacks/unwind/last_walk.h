@@ -14,6 +14,9 @@
 //   frames   unused | changed since the walk before | proved to be the same | end
 //                     begin()                                                 end()
 //
+// It also keeps the sum of the frames for the digest of a stack (session/stack_digest.h). What is
+// subtracted and added are the frames that have changed.
+//
 // There are a few for all threads, chosen by thread. If another thread used it last, it holds
 // frames of that thread's stack, and no state is found in it. A walk that finds it in use does
 // without: another thread is walking, or this is a signal handler that interrupted a walk.
@@ -28,6 +31,7 @@
 #include <atomic>
 
 #include "preload/stacks/unwind/stack_range.h"
+#include "session/stack_digest.h"
 
 #if GMT_HAS_NATIVE_WALK
 
@@ -52,11 +56,14 @@ struct KnownFrame {
 class LastWalk {
  public:
   static constexpr uint32_t kMaxFrames = 288;
+  static constexpr uint32_t kWalks = 32;
 
   // Returns that of the calling thread, with frames whose rules are of this epoch. nullptr if it is
   // in use, or while a library may be going away. To be released.
   static LastWalk* Acquire(uint64_t epoch);
   void Release() { is_in_use_.store(false, std::memory_order_release); }
+  // Its number, below kWalks. What its user keeps beside it is the user's alone, too.
+  uint32_t number() const;
 
   // The frames, innermost first. Their stack pointers rise; that of *end() is above all others.
   KnownFrame* begin() { return frames_ + first_; }
@@ -73,12 +80,31 @@ class LastWalk {
   // Keeps the changed frames, followed by those from `met` on, together at most kMaxFrames; without
   // `met`, only the former.
   void Keep(const KnownFrame* changed_end, KnownFrame* met);
-  void Forget() { first_ = kMaxFrames; }
+  void Forget();
+
+  // Whether the last walk ended with the last of the frames, for a reason that does not depend on
+  // memory: a walk that meets that frame ends there, too.
+  bool is_whole() const { return is_whole_; }
+  void SetWhole() { is_whole_ = true; }
+
+  // Returns how many of the frames from `frame` on have an address. The last one may have none: the
+  // return address of a thread's first function.
+  uint32_t CountFrom(const KnownFrame* frame) const {
+    return static_cast<uint32_t>(frames_ + kMaxFrames - frame) - (frames_[kMaxFrames - 1].behind == 0 ? 1 : 0);
+  }
+  // Returns the sum of the frames from `first` on. REQUIRES: they are at most
+  // session::kMaxStackDepth, and is_whole().
+  session::StackSum SumFrom(const KnownFrame* first);
 
  private:
+  void RemoveUntil(const KnownFrame* frame);
+
   std::atomic<bool> is_in_use_{false};
+  bool is_whole_ = false;
   uint32_t first_ = 0;
+  uint32_t summed_ = kMaxFrames;  // the first frame that is in sum_
   uint64_t epoch_ = 0;
+  session::StackSum sum_;
   KnownFrame frames_[kMaxFrames + 1] = {};
   KnownFrame changed_[kMaxFrames] = {};
 };

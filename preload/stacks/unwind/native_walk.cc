@@ -122,6 +122,18 @@ bool NativeWalk::Steps::Take(Rule rule, NativeFrame* frame) {
   return false;
 }
 
+LastWalk* NativeWalk::KeptWhole() {
+  if (last_ == nullptr || (met_ != nullptr && known_ + 1 != last_->end())) return nullptr;
+  LastWalk* const kept = Kept();
+  if (kept->begin() == kept->end()) return nullptr;
+  const uint64_t outermost = kept->end()[-1].behind;
+  const bool always =
+      outermost == 0 || RuleCache::Find(outermost, at_.epoch).shape() == Rule::kOutermost;
+  if (!always) return nullptr;
+  kept->SetWhole();
+  return kept;
+}
+
 __attribute__((noinline, cold)) NativeWalk::StepResult NativeWalk::TakeSlowStep(State at,
                                                                                 Registers start,
                                                                                 Rule rule) {

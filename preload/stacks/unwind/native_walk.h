@@ -90,11 +90,39 @@ class NativeWalk {
     }
   }
 
+  // Walks to the outermost frame and keeps all frames, without reporting any. Returns nullptr if
+  // that is impossible: a signal has interrupted one, the walk is truncated, or it does not use the
+  // last walk. Otherwise the frames are result->begin() to result->end(), valid until this walk is
+  // destroyed. REQUIRES: no frame has been returned.
+  [[gnu::always_inline]] LastWalk* KeepAll() {
+    while (last_ != nullptr) {
+      if (follows_) {
+        KnownFrame* known = known_;
+        while (known[1].IsStillNext()) ++known;
+        known_ = known;
+        if (known + 1 == last_->end() && last_->is_whole()) return Kept();
+        StopFollowing();
+      }
+      NativeFrame frame;
+      if (!NextByRule(&frame)) return at_.end == WalkEnd::kOutermost ? KeptWhole() : nullptr;
+      if (at_.exact) return nullptr;
+    }
+    return nullptr;
+  }
+
   // Returns whether the walk ended before the outermost frame. Valid after there were no more
   // frames.
   bool truncated() const { return at_.end == WalkEnd::kTruncated; }
 
  private:
+  [[gnu::always_inline]] LastWalk* Kept() {
+    last_->Keep(changed_, met_);
+    changed_ = last_->changed();
+    met_ = last_->begin();
+    return last_;
+  }
+  // The walk has ended after the last frame. It does so again unless that depends on memory.
+  [[gnu::noinline]] LastWalk* KeptWhole();
   [[gnu::always_inline]] void StopFollowing() {
     follows_ = false;
     at_.count += static_cast<uint32_t>(known_ - met_);

@@ -36,6 +36,7 @@ class Oracle:
 NO_GIL = Oracle(ctypes.CDLL(sys.argv[1]))
 GIL = Oracle(ctypes.PyDLL(sys.argv[1]))
 passed, failed = 0, []
+known = {"stacks": [0, 0], "Python stacks": [0, 0]}  # compared, and not known
 lock = threading.Lock()
 
 
@@ -130,6 +131,18 @@ def check_merge(label):
     note(label + ", merged", problem)
 
 
+def check_known(label, oracle=GIL):
+    """Checks that what is computed from the last stack equals what is computed from the whole one."""
+    for what, function in (("stacks", oracle.lib.oracle_known_stack),
+                           ("Python stacks", oracle.lib.oracle_known_python_stack)):
+        result = function()
+        known[what][result == 0] += 1
+        if result == 2:
+            note(f"{label}: {what}", "the known digest is another one")
+
+
 def check_all(label):
+    check_known(label, NO_GIL)
     check(label)
+    check_known(label)
     check_merge(label)

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "preload/stacks/known_stack.h"
 #include "preload/stacks/python/code_object.h"
 #include "preload/stacks/python/interpreter.h"
 #include "preload/stacks/python/python_walk.h"
@@ -31,6 +32,8 @@ using gmt::preload::NativeFrame;
 using gmt::preload::NativeWalk;
 using gmt::preload::PythonFrame;
 using gmt::preload::PythonWalk;
+
+constexpr uint32_t kGeneration = 7;  // of modules: any number
 
 constinit Interpreter python;
 constinit Interpreter another;  // for what is done once per interpreter object
@@ -198,6 +201,42 @@ ORACLE int oracle_stack(int native_frames, int breaks_off, uint64_t* words, int*
   *flags = builder.flags();
   memcpy(words, stack.frames, builder.depth() * sizeof(*words));
   return static_cast<int>(builder.depth());
+}
+
+namespace {
+
+enum Known { kNotKnown = 0, kSame = 1, kDifferent = 2 };
+
+Known Compare(const gmt::session::ContentHash& known, const gmt::session::StackTable::Buffer& stack,
+              const gmt::preload::StackBuilder& builder) {
+  const auto whole =
+      gmt::session::StackTable::HashOf(stack, builder.depth(), builder.flags(), kGeneration);
+  return known.digest() == whole.digest() && known.value() == whole.value() ? kSame : kDifferent;
+}
+
+}  // namespace
+
+// Compares the digest of this thread's stack, computed from what has changed since the last one,
+// with that of the whole stack.
+ORACLE int oracle_known_stack() {
+  using gmt::preload::StackBuilder;
+  gmt::preload::KnownStack known;
+  if (!gmt::preload::FollowStack(python, &known)) return kNotKnown;
+  gmt::session::StackTable::Buffer stack;
+  StackBuilder builder(&stack, python, StackBuilder::Native::kWanted);
+  NativeWalk native(CaptureRegisters());
+  builder.AddAll(&native);
+  return Compare(known.Hash(kGeneration), stack, builder);
+}
+// The same for Python frames only.
+ORACLE int oracle_known_python_stack() {
+  using gmt::preload::StackBuilder;
+  gmt::preload::KnownStack known;
+  if (!gmt::preload::FollowPythonStack(python, &known)) return kNotKnown;
+  gmt::session::StackTable::Buffer stack;
+  StackBuilder builder(&stack, python, StackBuilder::Native::kLeftOut);
+  builder.Finish(false);
+  return Compare(known.Hash(kGeneration), stack, builder);
 }
 
 struct Description {
