@@ -79,7 +79,8 @@ class StackSum {
   }
   // `run`: the number of runs further out; `native`, `interpreter`: of frames of each kind.
   void AddRun(uint32_t run, uint32_t native, uint32_t interpreter) {
-    words_ += Product(uint64_t{1} << 63 | uint64_t{interpreter} << 32 | native, kStackKeys.run[run]);
+    words_ +=
+        Product(uint64_t{1} << 63 | uint64_t{interpreter} << 32 | native, kStackKeys.run[run]);
   }
   void SetFingerprint(uint64_t fingerprint) { fingerprint_ = fingerprint; }
   // Adds everything that is in `other`.

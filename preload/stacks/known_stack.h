@@ -11,7 +11,7 @@
 // Only usual stacks are known in this way: complete ones of at most session::kMaxStackDepth frames,
 // none of which a signal has interrupted or belongs to a greenlet; in which every run of Python
 // frames has its native frame. For others the functions return false, and StackBuilder decides.
-// For the same stack both yield the same digest (known_stack_test.py, python_oracle.cc).
+// For the same stack both yield the same digest (preload/stacks/python/testing/oracle.py).
 //
 // Thread safety: all functions may be called from any thread and signal handler. The memory of a
 // last walk is shared by a few threads; one that finds it in use gets false.
@@ -31,7 +31,9 @@ struct KnownStack {
   uint32_t depth = 0;
   uint16_t flags = 0;
 
-  session::ContentHash Hash(uint32_t generation) const { return sum.Hash(depth, flags, generation); }
+  session::ContentHash Hash(uint32_t generation) const {
+    return sum.Hash(depth, flags, generation);
+  }
 };
 
 // Native frames, and the interpreter's if that is on. Leaves out this library's innermost frames.

@@ -16,7 +16,8 @@ class FrameFollower {
       last->interpreter_ = python.identity();
       follower.Forget();
     }
-    if (follower.layout().code_tlbc == 0 && follower.Follow(follower.Innermost(thread))) return true;
+    if (follower.layout().code_tlbc == 0 && follower.Follow(follower.Innermost(thread)))
+      return true;
     follower.Forget();
     return false;
   }

@@ -45,7 +45,7 @@ struct KnownPythonFrame {
   uint32_t number;
   uint32_t kind;
   bool has_no_code;
-  bool ends_run;  // is the outermost one of a run (preload/stacks/python/python_walk.h)
+  bool ends_run;     // is the outermost one of a run (preload/stacks/python/python_walk.h)
   uint16_t outside;  // number of shown frames further out
   uint16_t runs;     // number of runs that end with it or further out
   uint64_t word;     // as in a stack (session/layout.h); 0: it is not shown
@@ -54,7 +54,7 @@ struct KnownPythonFrame {
 
 class LastPythonWalk {
  public:
-  static constexpr uint32_t kMaxFrames = 160, kMaxRuns = 64;
+  static constexpr uint32_t kMaxFrames = 128, kMaxRuns = 48;
 
   // The Python frames that one call of the eval function runs.
   struct Run {
@@ -93,12 +93,12 @@ class LastPythonWalk {
   }
   static uint32_t PlaceOf(uint64_t frame) { return frame * 0x9e3779b97f4a7c15 >> 56; }
 
-  uint32_t first_ = 0;           // 0 also before the first walk
-  uint32_t interpreter_ = 0;     // Interpreter::identity() of the frames
-  uint64_t generation_ = 0;      // CodeIdentity::Generation() of the identities
-  session::StackSum sum_;        // of all frames
-  uint8_t places_[kPlaces] = {}; // distance from the end
-  Run runs_[kMaxRuns] = {};      // outermost first
+  uint32_t first_ = 0;                            // 0 also before the first walk
+  uint32_t interpreter_ = 0;                      // Interpreter::identity() of the frames
+  uint64_t generation_ = 0;                       // CodeIdentity::Generation() of the identities
+  session::StackSum sum_;                         // of all frames
+  uint8_t places_[kPlaces] = {};                  // distance from the end
+  Run runs_[kMaxRuns] = {};                       // outermost first
   KnownPythonFrame frames_[kMaxFrames + 1] = {};  // the last one: no frame
 };
 

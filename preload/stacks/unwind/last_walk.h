@@ -90,7 +90,8 @@ class LastWalk {
   // Returns how many of the frames from `frame` on have an address. The last one may have none: the
   // return address of a thread's first function.
   uint32_t CountFrom(const KnownFrame* frame) const {
-    return static_cast<uint32_t>(frames_ + kMaxFrames - frame) - (frames_[kMaxFrames - 1].behind == 0 ? 1 : 0);
+    return static_cast<uint32_t>(frames_ + kMaxFrames - frame) -
+           (frames_[kMaxFrames - 1].behind == 0 ? 1 : 0);
   }
   // Returns the sum of the frames from `first` on. REQUIRES: they are at most
   // session::kMaxStackDepth, and is_whole().
@@ -102,7 +103,7 @@ class LastWalk {
   std::atomic<bool> is_in_use_{false};
   bool is_whole_ = false;
   uint32_t first_ = 0;
-  uint32_t summed_ = kMaxFrames;  // the first frame that is in sum_
+  uint32_t summed_ = 0;  // the first frame that is in sum_
   uint64_t epoch_ = 0;
   session::StackSum sum_;
   KnownFrame frames_[kMaxFrames + 1] = {};

@@ -5,6 +5,7 @@
 #include <alloca.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <random>
 #include <thread>
@@ -22,10 +23,30 @@ using testing::CollectByRules;
 using testing::Differ;
 using testing::WalkedFrames;
 
-__attribute__((noinline)) WalkedFrames WalkTwice() {
+// If KeepAll() succeeds, its frames are those of a walk by rules without the innermost, and their sum
+// is that of the same frames added one by one. `skipped`: the number of innermost frames that are left out of the sum.
+void ExpectKeepsAll(const Registers& here, const WalkedFrames& by_rules, uint32_t skipped) {
+  NativeWalk walk(here, NativeWalk::Known::kLastWalk);
+  LastWalk* const kept = walk.KeepAll();
+  if (kept == nullptr) return;
+  const uint32_t count = kept->CountFrom(kept->begin());
+  ASSERT_EQ(count, by_rules.count - 1);
+  if (count > session::kMaxStackDepth) return;
+  session::StackSum sum;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t address = by_rules.frames[i + 1].address;
+    EXPECT_EQ(kept->begin()[i].behind, address) << i;
+    if (i >= skipped) sum.AddNative(address, count - 1 - i);
+  }
+  const session::StackSum known = kept->SumFrom(kept->begin() + std::min(skipped, count));
+  EXPECT_EQ(known.Hash(0, 0, 0).digest(), sum.Hash(0, 0, 0).digest());
+}
+
+__attribute__((noinline)) WalkedFrames WalkTwice(uint32_t skipped = 0) {
   const Registers here = CaptureRegisters();
   WalkedFrames by_rules, after_last;
   CollectByRules(here, NativeWalk::Known::kNothing, &by_rules);
+  ExpectKeepsAll(here, by_rules, skipped);
   CollectByRules(here, NativeWalk::Known::kLastWalk, &after_last);
   EXPECT_FALSE(Differ(by_rules, after_last)) << by_rules.count << ", " << after_last.count;
   return after_last;
@@ -46,7 +67,7 @@ class RandomProgram {
     const uint32_t calls = random_() % 3;
     for (uint32_t i = 0; i <= calls; ++i) {
       if (random_() % 4 == 0) {
-        WalkTwice();
+        WalkTwice(random_() % 4);
         ++walks_;
       }
       if (depth == 0 || (i > 0 && random_() % 8 != 0)) continue;
@@ -149,6 +170,26 @@ TEST_F(LastWalkTest, KnowsAllFramesButTheInnermost) {
     const WalkedFrames walked = AtDepth(depth);
     EXPECT_EQ(KnownFrames(), walked.count - 1) << depth;
   }
+}
+
+__attribute__((noinline)) bool KeepsAllAtDepth(int depth) {
+  bool keeps = false;
+  if (depth == 0) {
+    NativeWalk walk(CaptureRegisters(), NativeWalk::Known::kLastWalk);
+    keeps = walk.KeepAll() != nullptr;
+  } else {
+    keeps = KeepsAllAtDepth(depth - 1);
+  }
+  asm volatile("" ::: "memory");
+  return keeps;
+}
+
+TEST_F(LastWalkTest, KeepsAllFramesUnlessTheWalkIsTooDeep) {
+  for (const int depth : {50, 3, 120, 50}) EXPECT_TRUE(KeepsAllAtDepth(depth)) << depth;
+  EXPECT_FALSE(KeepsAllAtDepth(1000));
+  EXPECT_TRUE(KeepsAllAtDepth(50));
+  const RulesInDoubt doubt;
+  EXPECT_FALSE(KeepsAllAtDepth(50));
 }
 
 TEST_F(LastWalkTest, NewRulesMakeAllFramesUnknown) {
