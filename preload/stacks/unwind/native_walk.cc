@@ -122,16 +122,10 @@ bool NativeWalk::Steps::Take(Rule rule, NativeFrame* frame) {
   return false;
 }
 
-LastWalk* NativeWalk::KeptWhole() {
-  if (last_ == nullptr || (met_ != nullptr && known_ + 1 != last_->end())) return nullptr;
-  LastWalk* const kept = Kept();
-  if (kept->begin() == kept->end()) return nullptr;
+bool NativeWalk::AlwaysEndsAfter(LastWalk* kept, uint64_t epoch) {
+  if (kept->begin() == kept->end()) return false;
   const uint64_t outermost = kept->end()[-1].behind;
-  const bool always =
-      outermost == 0 || RuleCache::Find(outermost, at_.epoch).shape() == Rule::kOutermost;
-  if (!always) return nullptr;
-  kept->SetWhole();
-  return kept;
+  return outermost == 0 || RuleCache::Find(outermost, epoch).shape() == Rule::kOutermost;
 }
 
 __attribute__((noinline, cold)) NativeWalk::StepResult NativeWalk::TakeSlowStep(State at,

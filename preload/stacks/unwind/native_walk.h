@@ -121,8 +121,17 @@ class NativeWalk {
     met_ = last_->begin();
     return last_;
   }
-  // The walk has ended after the last frame. It does so again unless that depends on memory.
-  [[gnu::noinline]] LastWalk* KeptWhole();
+  // The walk has ended after the last frame.
+  [[gnu::always_inline]] LastWalk* KeptWhole() {
+    if (last_ == nullptr || (met_ != nullptr && known_ + 1 != last_->end())) return nullptr;
+    LastWalk* const kept = Kept();
+    if (!AlwaysEndsAfter(kept, at_.epoch)) return nullptr;
+    kept->SetWhole();
+    return kept;
+  }
+  // Returns whether a walk that meets the last of these frames ends there, whatever is in memory.
+  static bool AlwaysEndsAfter(LastWalk* kept, uint64_t epoch);
+
   [[gnu::always_inline]] void StopFollowing() {
     follows_ = false;
     at_.count += static_cast<uint32_t>(known_ - met_);
