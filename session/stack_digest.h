@@ -12,10 +12,10 @@
 //   runs: Python frames between the same native ones        how many native frames, and how many
 //                                                           Python frames, are further out
 //
-// Two different stacks have the same sum of 128 bits only if the products of all differences with
-// their keys cancel exactly. For any given two stacks that is the case for at most one of 2^63
-// values of one key, whatever the others are. The fingerprint, which represents the contents of code
-// objects, is a polynomial of their identities, modulo 2^64.
+// Two different stacks have the same sum of 128 bits only if the products of all differences
+// with their keys cancel exactly. For any given two stacks that is the case for at most one of
+// 2^63 values of one key, whatever the others are. The fingerprint, which represents the
+// contents of code objects, is a polynomial of their identities, modulo 2^64.
 //
 // Thread safety: a sum belongs to one thread.
 

@@ -78,8 +78,8 @@ class StackTable {
   constexpr StackTable() = default;
   StackTable(const InternIndex& index, const Arena& arena) : index_(index), arena_(arena) {}
 
-  // Returns what Find() needs. Writers that remember their last stack compute the same from what has
-  // changed.
+  // Returns what Find() needs. Writers that remember their last stack compute the same from what
+  // has changed.
   static ContentHash HashOf(const Buffer& stack, uint32_t depth, uint16_t flags,
                             uint32_t generation);
 

@@ -1,7 +1,7 @@
 // preload/stacks/python/frame_reader.h
 //
-// FrameReader: reads single frames of the interpreter by one layout. Its offsets are constants if the
-// layout is known at compile time.
+// FrameReader: reads single frames of the interpreter by one layout. Its offsets are constants
+// if the layout is known at compile time.
 //
 // Thread safety: reads only frames of the calling thread, which exist while they are read.
 
@@ -104,8 +104,8 @@ class FrameReader {
   const Layout& l_;
 };
 
-// Returns the function Code<L>::Run that is compiled for this layout: L is its address if interpreters
-// usually have it, otherwise nullptr.
+// Returns the function Code<L>::Run that is compiled for this layout: L is its address if
+// interpreters usually have it, otherwise nullptr.
 template <template <const Layout*> class Code>
 auto CompiledFor(const Layout& layout) {
   auto* run = &Code<nullptr>::Run;

@@ -82,8 +82,8 @@ class FrameFollower {
   }
 
   // Follows the chain from a known frame as long as it leads from one known frame to the next.
-  // Returns the end of the frames that it has met; *frame is the one after them, 0 at the end of the
-  // chain. That is a known frame only if it has to be collected like a new one.
+  // Returns the end of the frames that it has met; *frame is the one after them, 0 at the end of
+  // the chain. That is a known frame only if it has to be collected like a new one.
   [[gnu::always_inline]] Known* FollowFrom(Known* known, uint64_t* frame) {
     uint64_t at = known->frame;
     while (true) {

@@ -1,26 +1,27 @@
 // preload/stacks/python/last_python_walk.h
 //
-// LastPythonWalk: the Python frames that a thread's last walk met, and their part of the digest of a
-// stack (session/stack_digest.h). Two consecutive walks of a thread share most of their outer
-// frames. The next walk visits every frame, but decodes and adds up only those that have changed.
+// LastPythonWalk: the Python frames that a thread's last walk met, and their part of the digest
+// of a stack (session/stack_digest.h). Two consecutive walks of a thread share most of their
+// outer frames. The next walk visits every frame, but decodes and adds up only those that have
+// changed.
 //
 //   frames   unused | innermost ... outermost | 0
 //                     begin
 //
-// Why nothing is missed: the walk follows the interpreter's chain from the thread's innermost frame,
-// link by link, so it reads only frames that exist. For a frame that it finds at the same address as
-// last time it compares everything from which the frame was decoded: the code object, the
-// instruction, the kind of the frame, and what tells apart code objects that had the same address
-// (their number from 3.12 on; before, the count of code objects that were destroyed, see
-// code_identity.h). Equal data are decoded equally. The next link is compared, too: if it does not
-// lead to the frame that came next last time, the walk decodes frames until it meets a known one
-// again. So nothing is assumed about what the program did in between. Frames may be reused by other
-// functions, generators and coroutines may resume below other callers, greenlets may switch, outer
-// frames may continue to another line.
+// Why nothing is missed: the walk follows the interpreter's chain from the thread's innermost
+// frame, link by link, so it reads only frames that exist. For a frame that it finds at the same
+// address as last time it compares everything from which the frame was decoded: the code object,
+// the instruction, the kind of the frame, and what tells apart code objects that had the same
+// address (their number from 3.12 on; before, the count of code objects that were destroyed, see
+// code_identity.h). Equal data are decoded equally. The next link is compared, too: if it does
+// not lead to the frame that came next last time, the walk decodes frames until it meets a known
+// one again. So nothing is assumed about what the program did in between. Frames may be reused
+// by other functions, generators and coroutines may resume below other callers, greenlets may
+// switch, outer frames may continue to another line.
 //
-// Frames of which the ordinary walk omits some (those that have not begun, see FrameReader) are left
-// to it; so are more than kMaxFrames, and the free-threaded 3.14, where threads have copies of the
-// bytecode.
+// Frames of which the ordinary walk omits some (those that have not begun, see FrameReader) are
+// left to it; so are more than kMaxFrames, and the free-threaded 3.14, where threads have copies
+// of the bytecode.
 //
 // A frame is found by its address in a table of 256 places, which has its distance from the
 // outermost frame. That stays the same while the thread calls and returns further in.

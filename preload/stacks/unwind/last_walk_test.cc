@@ -23,8 +23,9 @@ using testing::CollectByRules;
 using testing::Differ;
 using testing::WalkedFrames;
 
-// If KeepAll() succeeds, its frames are those of a walk by rules without the innermost, and their sum
-// is that of the same frames added one by one. `skipped`: the number of innermost frames that are left out of the sum.
+// If KeepAll() succeeds, its frames are those of a walk by rules without the innermost, and
+// their sum is that of the same frames added one by one. `skipped`: the number of innermost
+// frames that are left out of the sum.
 void ExpectKeepsAll(const Registers& here, const WalkedFrames& by_rules, uint32_t skipped) {
   NativeWalk walk(here, NativeWalk::Known::kLastWalk);
   LastWalk* const kept = walk.KeepAll();
