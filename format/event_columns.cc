@@ -45,7 +45,7 @@ namespace {
 // The addresses of acquisitions.
 struct Addresses {
   RecurringAddressReader known;
-  int row = 0;  // of the column `address`
+  int row = 0;  // the next one in the column `address`
   uint64_t last = 0;
 
   // Returns false if a row refers to one that does not exist.

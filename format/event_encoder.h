@@ -155,7 +155,7 @@ class EventEncoder {
        has_roles_ = false;
   int64_t begin_t_ns_ = 0;  // of the first event of the chunk
   int64_t previous_t_ns_ = 0, first_t_ns_ = 0, last_t_ns_ = 0;
-  std::array<uint64_t, kKindsOfPresent> present_{};  // of the last event of each kind
+  std::array<uint64_t, kKindsOfPresent> present_{};  // by kind: that of its last event
   RecurringAddressWriter addresses_;
   int64_t previous_address_ = 0;
   uint64_t previous_role_row_ = 0;

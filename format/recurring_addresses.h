@@ -40,7 +40,7 @@ class RecurringAddressWriter {
   void Clear() { first_ = next_; }
 
  private:
-  // Of begins and ends of rows, in order.
+  // An address at which a row begins or ends. Begins and ends are numbered in order.
   struct Slot {
     uint64_t address = 0, number = 0;
   };

@@ -69,8 +69,9 @@ class StackTable {
  public:
   // A stack being composed.
   struct Buffer {
-    // Of the code objects of its interpreter frames; 0 if it has none. The sum of their identities,
-    // each times kIdentityBase to the power of the number of interpreter frames further out.
+    // Represents the code objects of its interpreter frames: the sum of their identities, each
+    // times kIdentityBase to the power of the number of interpreter frames further out. 0 if it
+    // has none.
     uint64_t fingerprint;
     uint64_t frames[kMaxStackDepth];
   };

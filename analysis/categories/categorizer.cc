@@ -52,7 +52,7 @@ Categories Categorizer::Make() && {
   MakeGroups();
   CountSizes();
   DecideGroups();
-  lives_.ForgetRows();  // of a long recording, more than the categories need
+  lives_.ForgetRows();  // they take more memory than the categories of a long recording
   AssignRows();
   AssignRowsFromBefore();
   AssignReplacedParameters();

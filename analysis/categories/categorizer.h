@@ -16,7 +16,7 @@
 //      frozen weights.
 //   5  what a hand-written optimizer puts in the place of a parameter: like that
 //
-// Thread safety: one thread at a time. Cost: three walks over rows, one over steps; a look-up for
+// Thread safety: one thread at a time. Cost: a few walks over rows, one over steps; a look-up for
 // each row among the groups. Sizes are ignored if no decision depends on them; otherwise a
 // recording whose sizes vary would have nearly as many groups as rows.
 

@@ -2,8 +2,8 @@
 //
 //   p.data = p.data - lr * p.grad
 //
-// does. The new tensor is born in the optimizer and outlives it, like its state. But it is the last
-// of its size that was allocated when the old parameter is freed.
+// does. The new tensor is born in the optimizer and outlives it, like its state. But when the old
+// parameter is freed, the new one is the last tensor with its size that was allocated.
 
 #include <algorithm>
 #include <map>

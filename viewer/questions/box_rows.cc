@@ -15,8 +15,8 @@ namespace {
 
 using analysis::RowId;
 
-constexpr size_t kClasses = 64;               // of durations
-constexpr uint32_t kEventsOfPart = 1u << 20;  // of the work of a thread
+constexpr size_t kClasses = 64;               // how many classes of durations there are
+constexpr uint32_t kEventsOfPart = 1u << 20;  // how many events a thread takes at a time
 
 class BoxFinder {
  public:
@@ -48,7 +48,9 @@ class BoxFinder {
   BoxRows ByAddress(uint32_t from, uint32_t to) {
     const auto is_in_box = [&](RowId row) {
       const std::optional<double> place = index_.PlaceOf(row);
-      return place && *place<box_.high&& * place + BytesOf(row)> box_.low;
+      if (!place) return false;
+      const double end = *place + BytesOf(row);
+      return *place < box_.high && end > box_.low;
     };
     std::vector<RowId> found;
     ForEachHeld(from, [&](RowId row) {
@@ -156,7 +158,7 @@ class BoxFinder {
   const Box& box_;
   const std::vector<uint32_t> moments_;
   Candidates candidates_;
-  std::vector<uint64_t> changes_;  // of the bytes in the box, by moment, modulo 2^64
+  std::vector<uint64_t> changes_;  // how the bytes in the box change, by moment, modulo 2^64
   BoxRows found_;
 };
 

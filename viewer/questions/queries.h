@@ -198,7 +198,7 @@ struct Table {
 
 // The part of a picture between two heights or places, over the events of a query.
 struct Box {
-  Axis axis = Axis::kEvent;  // of the picture: the order of a stack depends on it
+  Axis axis = Axis::kEvent;  // the picture's: the order of a stack depends on it
   Layout layout = Layout::kStacked;
   double low = 0, high = 0;  // bytes, or place in the lane's address space
 };

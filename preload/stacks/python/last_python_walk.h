@@ -97,7 +97,7 @@ class LastPythonWalk {
   uint32_t first_ = 0;                            // 0 also before the first walk
   uint32_t interpreter_ = 0;                      // Interpreter::identity() of the frames
   uint64_t generation_ = 0;                       // CodeIdentity::Generation() of the identities
-  session::StackSum sum_;                         // of all frames
+  session::StackSum sum_;                         // all frames, without runs
   uint8_t places_[kPlaces] = {};                  // distance from the end
   Run runs_[kMaxRuns] = {};                       // outermost first
   KnownPythonFrame frames_[kMaxFrames + 1] = {};  // the last one: no frame

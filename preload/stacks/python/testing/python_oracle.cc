@@ -33,7 +33,7 @@ using gmt::preload::NativeWalk;
 using gmt::preload::PythonFrame;
 using gmt::preload::PythonWalk;
 
-constexpr uint32_t kGeneration = 7;  // of modules: any number
+constexpr uint32_t kGeneration = 7;  // any generation of modules
 
 constinit Interpreter python;
 constinit Interpreter another;  // for what is done once per interpreter object

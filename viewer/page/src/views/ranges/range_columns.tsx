@@ -15,7 +15,7 @@ export function titleOf(by: By): string {
 }
 
 export interface ColumnOptions {
-  readonly by: By; // of the first level
+  readonly by: By; // what the outermost rows are
   readonly kind: 'range' | 'moment' | 'compare';
   readonly hasFrames: boolean; // then columns but one count what frames allocate themselves
   readonly total: RangeAmounts;
