@@ -16,6 +16,7 @@
 #ifndef GMT_ANALYSIS_TRACE_COLUMN_H_
 #define GMT_ANALYSIS_TRACE_COLUMN_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -23,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "absl/container/flat_hash_map.h"
 
 namespace gmt::analysis {
@@ -64,28 +66,29 @@ class Column {
 
   const T& operator[](size_t index) const { return chunks_[index / kChunk].data()[index % kChunk]; }
   T& operator[](size_t index) { return chunks_[index / kChunk].data()[index % kChunk]; }
-  size_t size() const {
-    return chunks_.empty() ? 0 : (chunks_.size() - 1) * kChunk + chunks_.back().size();
-  }
-  bool empty() const { return chunks_.empty(); }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
   const_iterator begin() const { return {this, 0}; }
   const_iterator end() const { return {this, size()}; }
 
   void push_back(T value) {
-    if (chunks_.empty() || chunks_.back().size() == kChunk) AddChunk();
-    chunks_.back().push_back(value);
+    if (size_ == room_) AddRoom();
+    (*this)[size_++] = value;
   }
 
  private:
   static constexpr size_t kChunk = size_t{1} << 16;
+  static constexpr size_t kSmallest = 16;
 
   // The first chunk grows on demand, because most traces are small.
-  void AddChunk() {
-    chunks_.emplace_back();
-    if (chunks_.size() > 1) chunks_.back().reserve(kChunk);
+  ABSL_ATTRIBUTE_NOINLINE void AddRoom() {
+    if (size_ % kChunk == 0) chunks_.emplace_back();
+    chunks_.back().resize(std::clamp(2 * size_, kSmallest, kChunk));
+    room_ = (chunks_.size() - 1) * kChunk + chunks_.back().size();
   }
 
   std::vector<std::vector<T>> chunks_;
+  size_t size_ = 0, room_ = 0;
 };
 
 // Its chunks hold one value until a second one appears in them.
@@ -107,13 +110,8 @@ class UniformColumn {
 
   void push_back(T value) {
     const size_t at = size_++ % kChunk;
-    if (at == 0) return chunks_.push_back({value, {}});
-    Chunk& chunk = chunks_.back();
-    if (chunk.values.empty()) {
-      if (value == chunk.all) return;
-      Spread(chunk, at);
-    }
-    chunk.values.push_back(value);
+    if (at != 0 && chunks_.back().values.empty() && value == chunks_.back().all) return;
+    Append(at, value);
   }
   void Set(size_t index, T value) {
     Chunk& chunk = chunks_[index / kChunk];
@@ -133,6 +131,12 @@ class UniformColumn {
     std::vector<T> values;  // empty: all of them are `all`
   };
 
+  // Appends a value that does not continue a run.
+  ABSL_ATTRIBUTE_NOINLINE void Append(size_t at, T value) {
+    if (at == 0) return chunks_.push_back({value, {}});
+    if (chunks_.back().values.empty()) Spread(chunks_.back(), at);
+    chunks_.back().values.push_back(value);
+  }
   void Spread(Chunk& chunk, size_t count) {
     if (chunks_.size() > 1) chunk.values.reserve(kChunk);
     chunk.values.assign(count, chunk.all);
@@ -206,22 +210,20 @@ class OffsetColumn {
     const size_t at = index % kChunk;
     return chunk.wide.empty() ? ValueOf(chunk, chunk.offsets[at]) : chunk.wide[at];
   }
-  size_t size() const {
-    return chunks_.empty() ? 0 : (chunks_.size() - 1) * kChunk + chunks_.back().size();
-  }
+  size_t size() const { return size_; }
   const_iterator begin() const { return {this, 0}; }
   const_iterator end() const { return {this, size()}; }
 
   void push_back(T value) {
-    if (chunks_.empty() || chunks_.back().size() == kChunk) AddChunk(value);
+    if (size_++ % kChunk == 0) AddChunk(value);
     Chunk& chunk = chunks_.back();
-    if (chunk.wide.empty() && value >= chunk.base) {
+    if (chunk.wide.empty()) {
       const uint64_t distance = static_cast<uint64_t>(value) - static_cast<uint64_t>(chunk.base);
       const uint64_t offset = distance >> kShift;
-      if (offset <= kMaxOffset && offset << kShift == distance)
+      if (value >= chunk.base && offset <= kMaxOffset && offset << kShift == distance)
         return chunk.offsets.push_back(static_cast<uint32_t>(offset));
+      Widen(chunk);
     }
-    if (chunk.wide.empty()) Widen(chunk);
     chunk.wide.push_back(value);
   }
 
@@ -233,26 +235,25 @@ class OffsetColumn {
     T base = 0;
     std::vector<uint32_t> offsets;
     std::vector<T> wide;  // used instead of `offsets` if a value does not fit there
-
-    size_t size() const { return wide.empty() ? offsets.size() : wide.size(); }
   };
 
   static T ValueOf(const Chunk& chunk, uint32_t offset) {
     return chunk.base + static_cast<T>(uint64_t{offset} << kShift);
   }
-  void AddChunk(T value) {
+  ABSL_ATTRIBUTE_NOINLINE void AddChunk(T value) {
     Chunk& chunk = chunks_.emplace_back();
     constexpr T kMin = std::numeric_limits<T>::min();
     chunk.base = value >= kMin + kSlack ? value - kSlack : kMin;
     if (chunks_.size() > 1) chunk.offsets.reserve(kChunk);
   }
-  static void Widen(Chunk& chunk) {
+  ABSL_ATTRIBUTE_NOINLINE static void Widen(Chunk& chunk) {
     chunk.wide.reserve(kChunk);
     for (const uint32_t offset : chunk.offsets) chunk.wide.push_back(ValueOf(chunk, offset));
     chunk.offsets = {};
   }
 
   std::vector<Chunk> chunks_;
+  size_t size_ = 0;
 };
 
 // Threads may record their times slightly out of order.

@@ -11,7 +11,7 @@ using format::Event;
 
 HeldId HeldMemory::Alloc(const Event& event, uint32_t heap, Listener& listener) {
   if (Failed(event) || IsForeign(event.memory)) return kNoHeld;
-  const MemoryPlace place = PlacesOf(event, heap).front();
+  const MemoryPlace place = LikeliestPlaceOf(event, heap);
   const auto [at, is_new] = held_.try_emplace(place);
   if (!is_new) {
     const Held old = at->second;
@@ -71,20 +71,27 @@ void HeldMemory::Backed(const MemoryPlace& place, const Held& held, const Event&
 
 HeldId HeldMemory::Free(const Event& event, uint32_t heap, Listener& listener) {
   if (Failed(event) || ValueOf(event) == 0 || IsForeign(event.memory)) return kNoHeld;
-  const MemoryPlaces places = PlacesOf(event, heap);
-  for (const MemoryPlace& place : places) {
-    const auto at = held_.find(place);
-    if (at == held_.end()) continue;
-    const Held held = at->second;
-    held_.erase(at);
-    MakeRefusable(place, held);
-    Release(place, held, End::kFreed, event, listener);
-    return held.id;
+  auto at = held_.find(LikeliestPlaceOf(event, heap));
+  if (at == held_.end()) at = FindOther(event, heap);
+  if (at == held_.end()) {
+    const MemoryPlace place = LikeliestPlaceOf(event, heap);
+    const HeldId id = listener.OnFreeOfUnknown(event);
+    if (id != kNoHeld) MakeRefusable(place, MakeHeld(event, place, id));
+    return id;
   }
-  const MemoryPlace& place = places.front();
-  const HeldId id = listener.OnFreeOfUnknown(event);
-  if (id != kNoHeld) MakeRefusable(place, MakeHeld(event, place, id));
-  return id;
+  const auto [place, held] = *at;
+  held_.erase(at);
+  MakeRefusable(place, held);
+  Release(place, held, End::kFreed, event, listener);
+  return held.id;
+}
+
+HeldMemory::HeldByPlace::iterator HeldMemory::FindOther(const Event& event, uint32_t heap) {
+  for (const MemoryPlace& place : PlacesOf(event, heap)) {
+    const auto at = held_.find(place);
+    if (at != held_.end()) return at;
+  }
+  return held_.end();
 }
 
 // Its mappings remain, with unknown physical memory.

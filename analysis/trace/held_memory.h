@@ -136,6 +136,10 @@ class HeldMemory {
   using Ranges = absl::btree_map<std::pair<int32_t, uint64_t>, Range>;
   using Reservations = absl::btree_map<uint64_t, Reservation>;
 
+  using HeldByPlace = absl::flat_hash_map<MemoryPlace, Held>;
+
+  // Finds what the event frees if it is not in its likeliest place.
+  HeldByPlace::iterator FindOther(const format::Event& event, uint32_t heap);
   static Held MakeHeld(const format::Event& event, const MemoryPlace& place, HeldId id);
   void Index(const MemoryPlace& place, const Held& held);
   void Backed(const MemoryPlace& place, const Held& held, const format::Event& event,
@@ -153,8 +157,8 @@ class HeldMemory {
   bool MarkMappings(uint64_t start, uint64_t end, Listener& listener);
   bool IsInMappedMemory(uint64_t address) const;
 
-  absl::flat_hash_map<MemoryPlace, Held> held_;
-  absl::flat_hash_map<MemoryPlace, Held> freed_;  // by frees whose end was not seen
+  HeldByPlace held_;
+  HeldByPlace freed_;  // by frees whose end was not seen
   absl::flat_hash_map<HeldId, Physical> physical_;
   // By (device, address): memory in which a block may lie.
   Ranges ranges_;

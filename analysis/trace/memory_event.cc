@@ -5,17 +5,6 @@
 
 namespace gmt::analysis {
 
-uint64_t ValueOf(const format::Event& event) {
-  const bool physical = event.kind == CREATE || event.kind == RELEASE;
-  return physical && event.address == 0 ? event.handle : event.address;
-}
-
-MemoryPlace PlaceOf(uint32_t heap, Memory memory, uint64_t value) {
-  if (heap > kHostHeap) return {value, kFirstBlockSpace + heap};
-  if (heap == kHostHeap) return {value, kHostSpace};
-  return {value, static_cast<uint32_t>(IsArray(memory) ? kArraySpace : kDeviceSpace)};
-}
-
 MemoryPlaces PlacesOf(const format::Event& event, uint32_t heap) {
   const uint64_t value = ValueOf(event);
   if (event.kind == CREATE || event.kind == RELEASE) return {{{{value, kPhysicalSpace}}}};

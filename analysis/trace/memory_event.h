@@ -47,7 +47,10 @@ inline bool IsArray(Memory memory) { return memory == ARRAY || memory == MIPMAPP
 
 // Returns the address, or the handle of physical memory, which has no address. Some logs store the
 // handle in the address field.
-uint64_t ValueOf(const format::Event& event);
+inline uint64_t ValueOf(const format::Event& event) {
+  const bool physical = event.kind == CREATE || event.kind == RELEASE;
+  return physical && event.address == 0 ? event.handle : event.address;
+}
 
 // Handles, addresses and the blocks of each heap are in separate spaces, because a segment's first
 // block has the segment's own address.
@@ -75,10 +78,20 @@ struct MemoryPlaces {
 };
 
 // Returns the place of the memory that an event of `heap` refers to.
-MemoryPlace PlaceOf(uint32_t heap, Memory memory, uint64_t value);
+inline MemoryPlace PlaceOf(uint32_t heap, Memory memory, uint64_t value) {
+  if (heap > kHostHeap) return {value, kFirstBlockSpace + heap};
+  if (heap == kHostHeap) return {value, kHostSpace};
+  return {value, static_cast<uint32_t>(IsArray(memory) ? kArraySpace : kDeviceSpace)};
+}
 // Returns the places that the event may refer to, the likeliest first: an event log may omit the
 // kind of memory that is freed.
 MemoryPlaces PlacesOf(const format::Event& event, uint32_t heap);
+// Returns the first of them.
+inline MemoryPlace LikeliestPlaceOf(const format::Event& event, uint32_t heap) {
+  if (heap > kHostHeap && event.kind != CREATE && event.kind != RELEASE)
+    return PlaceOf(heap, event.memory, event.address);
+  return PlacesOf(event, heap).front();
+}
 
 // The names of heaps, and of the API that reports memory from before an attach.
 class MemoryNames {

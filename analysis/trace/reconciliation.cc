@@ -4,13 +4,6 @@
 #include <tuple>
 
 namespace gmt::analysis {
-namespace {
-
-uint64_t KeyOf(uint32_t heap, int32_t device) {
-  return uint64_t{heap} << 32 | static_cast<uint32_t>(device);
-}
-
-}  // namespace
 
 void TotalCheck::Compare(int64_t t_ns, uint64_t ours, uint64_t theirs) {
   ++compared;
@@ -20,12 +13,9 @@ void TotalCheck::Compare(int64_t t_ns, uint64_t ours, uint64_t theirs) {
   if (last.bytes() > largest.bytes()) largest = last;
 }
 
-Reconciler::Sums& Reconciler::Of(uint32_t heap, int32_t device) {
-  const uint64_t key = KeyOf(heap, device);
-  if (last_ == nullptr || key != last_key_) {
-    last_key_ = key;
-    last_ = &sums_[key];
-  }
+Reconciler::Sums& Reconciler::Find(uint64_t key) {
+  last_key_ = key;
+  last_ = &sums_[key];
   return *last_;
 }
 
@@ -39,10 +29,8 @@ void Reconciler::Compare(uint32_t heap, const format::Event& event) {
   if (event.has(format::kHasTotalAllocated)) {
     sums.allocated.Compare(event.t_ns, sums.blocks, event.total_allocated);
   }
-  if (!event.has(format::kHasTotalReserved)) return;
-  const auto segments = segments_.find(device);
-  sums.reserved.Compare(event.t_ns, segments == segments_.end() ? 0 : segments->second,
-                        event.total_reserved);
+  if (event.has(format::kHasTotalReserved))
+    sums.reserved.Compare(event.t_ns, SegmentsOf(device), event.total_reserved);
 }
 
 std::vector<Reconciliation> Reconciler::Result(const std::vector<std::string>& heaps) const {

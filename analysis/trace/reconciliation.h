@@ -13,6 +13,7 @@
 #ifndef GMT_ANALYSIS_TRACE_RECONCILIATION_H_
 #define GMT_ANALYSIS_TRACE_RECONCILIATION_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -52,8 +53,8 @@ class Reconciler {
   void RemoveBlock(uint32_t heap, int32_t device, uint64_t bytes) {
     Of(heap, device).blocks -= bytes;
   }
-  void AddSegment(int32_t device, uint64_t bytes) { segments_[device] += bytes; }
-  void RemoveSegment(int32_t device, uint64_t bytes) { segments_[device] -= bytes; }
+  void AddSegment(int32_t device, uint64_t bytes) { SegmentsOf(device) += bytes; }
+  void RemoveSegment(int32_t device, uint64_t bytes) { SegmentsOf(device) -= bytes; }
 
   // Discards the comparisons made so far, because our sums turned out to be incomplete. Keeps the
   // sums.
@@ -69,12 +70,25 @@ class Reconciler {
     uint64_t blocks = 0;
     TotalCheck allocated, reserved;
   };
-  Sums& Of(uint32_t heap, int32_t device);
+  Sums& Of(uint32_t heap, int32_t device) {
+    const uint64_t key = KeyOf(heap, device);
+    return last_ != nullptr && key == last_key_ ? *last_ : Find(key);
+  }
+  Sums& Find(uint64_t key);
+  static uint64_t KeyOf(uint32_t heap, int32_t device) {
+    return uint64_t{heap} << 32 | static_cast<uint32_t>(device);
+  }
+  // The bytes of a device's segments.
+  uint64_t& SegmentsOf(int32_t device) {
+    const auto index = static_cast<uint32_t>(device);
+    return index < segments_.size() ? segments_[index] : segments_of_further_devices_[device];
+  }
 
   absl::node_hash_map<uint64_t, Sums> sums_;  // by heap and device
   uint64_t last_key_ = 0;
-  Sums* last_ = nullptr;  // most events are of one heap and device
-  absl::flat_hash_map<int32_t, uint64_t> segments_;
+  Sums* last_ = nullptr;                 // most events are of one heap and device
+  std::array<uint64_t, 16> segments_{};  // by device
+  absl::flat_hash_map<int32_t, uint64_t> segments_of_further_devices_;
 };
 
 }  // namespace gmt::analysis

@@ -50,8 +50,7 @@ StreamLog::Api StreamLog::ApiOf(uint32_t string) {
 
 HostCall StreamLog::CallOf(const Event& event) {
   const uint64_t took = event.has(format::kHasDuration) ? event.duration_ns : 0;
-  return {Before(event.t_ns, took), event.t_ns, event.thread,
-          contexts_.KeyOf(event, format::kHasContext, format::kHasDevice)};
+  return {Before(event.t_ns, took), event.t_ns, event.thread, ContextOf(event)};
 }
 
 StreamInfo& StreamLog::InfoOf(uint64_t handle) {
@@ -224,9 +223,7 @@ bool StreamLog::FreesInOrder(const Event& event) {
 }
 
 void StreamLog::OnFreed(const Event& event, uint64_t stream, RowId row) {
-  HostCall call = CallOf(event);
-  call.begin_ns = call.end_ns = event.t_ns;
-  order_.Ask(call, stream, row);
+  order_.Ask({event.t_ns, event.t_ns, event.thread, ContextOf(event)}, stream, row);
   if (order_.has_answers()) TakeAnswers();
 }
 

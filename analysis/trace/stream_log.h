@@ -70,6 +70,9 @@ class StreamLog {
   Action ActionOf(uint32_t string);
   Api ApiOf(uint32_t string);
   HostCall CallOf(const format::Event& event);
+  uint32_t ContextOf(const format::Event& event) {
+    return contexts_.KeyOf(event, format::kHasContext, format::kHasDevice);
+  }
   StreamInfo& InfoOf(uint64_t handle);
   void OnStream(const format::Event& event);
   void OnSync(const format::Event& event);

@@ -38,10 +38,14 @@ void StreamOrder::Close(uint32_t stream) {
 }
 
 uint32_t StreamOrder::LegacyOf(uint32_t context) {
-  if (const uint32_t known = contexts_[context].legacy; known != 0) return known - 1;
-  const uint32_t stream = NewStream(context, false, true);
-  contexts_[context].legacy = stream + 1;
-  return stream;
+  if (context == last_legacy_context_) return last_legacy_;
+  uint32_t stream = contexts_[context].legacy - 1;
+  if (contexts_[context].legacy == 0) {
+    stream = NewStream(context, false, true);
+    contexts_[context].legacy = stream + 1;
+  }
+  last_legacy_context_ = context;
+  return last_legacy_ = stream;
 }
 
 uint32_t StreamOrder::StreamOf(const HostCall& call, uint64_t handle) {
@@ -93,6 +97,7 @@ void StreamOrder::OnContextGone(uint32_t context) {
     return e.second.capture == 0 && streams_[e.second.stream].context == context;
   });
   contexts_.erase(gone);
+  last_legacy_context_ = 0;
 }
 
 void StreamOrder::OnGap() {
@@ -319,6 +324,10 @@ void StreamOrder::Ask(const HostCall& call, uint64_t stream, uint32_t token) {
   if (asked.next > questions.size() / 2) {
     questions.erase(questions.begin(), questions.begin() + static_cast<std::ptrdiff_t>(asked.next));
     asked.next = 0;
+  }
+  if (asked.next == questions.size() || questions.back().asked <= question.asked) {
+    questions.push_back(question);
+    return;
   }
   const auto begin = questions.begin() + static_cast<std::ptrdiff_t>(asked.next);
   auto place = questions.end();

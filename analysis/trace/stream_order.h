@@ -157,6 +157,8 @@ class StreamOrder {
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> per_thread_;  // (context, thread)
   absl::flat_hash_map<uint64_t, Record> events_;
   absl::flat_hash_map<uint32_t, Context> contexts_;
+  // The last result of LegacyOf(), and its context: nearly all calls are of one context.
+  uint32_t last_legacy_context_ = 0, last_legacy_ = 0;
   std::vector<Answer> answers_;
 };
 

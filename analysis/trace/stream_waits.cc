@@ -31,11 +31,13 @@ void StreamWaits::OnDone(uint64_t event, bool by_allocator, Now now) {
 }
 
 void StreamWaits::OnOther(uint32_t thread) {
+  if (by_thread_.empty()) return;
   const auto recorded = by_thread_.find(thread);
   if (recorded != by_thread_.end()) recorded->second.clear();
 }
 
 void StreamWaits::OnFree(uint32_t thread, RowId row, const Rows& rows) {
+  if (by_thread_.empty()) return;
   const auto recorded = by_thread_.find(thread);
   if (recorded == by_thread_.end() || recorded->second.empty()) return;
   Wait wait{row, static_cast<uint32_t>(awaited_.size()), 0, kNotYet};

@@ -30,7 +30,7 @@ void TraceBuilder::BeforeBlockEvent(const format::Event& event) {
   if (states_completions_) last_freed_.erase(static_cast<int32_t>(event.device));
   if (event.kind != ALLOC) return;
   waits_.OnReuse(static_cast<int32_t>(event.device), event.address, event.size, Now(event.t_ns));
-  const auto awaiting = states_completions_ ? awaiting_.find(PlacesOf(event, HeapOf(event)).front())
+  const auto awaiting = states_completions_ ? awaiting_.find(LikeliestPlaceOf(event, HeapOf(event)))
                                             : awaiting_.end();
   if (awaiting == awaiting_.end()) return;
   Complete(awaiting->second, event.t_ns);
@@ -39,7 +39,7 @@ void TraceBuilder::BeforeBlockEvent(const format::Event& event) {
 
 void TraceBuilder::OnBlockBorn(RowId row, const format::Event& event) {
   if (event.memory == REGION) return;
-  last_freed_.erase(trace_.rows.device[row]);
+  if (states_completions_) last_freed_.erase(trace_.rows.device[row]);
   waits_.OnOther(event.thread);
   if ((trace_.rows.flags[row] & kRowReportedBefore) == 0) {
     reconciler_.Compare(trace_.rows.heap[row], event);
@@ -62,14 +62,14 @@ void TraceBuilder::OnBlockFreed(RowId row, const format::Event& event) {
   if (!states_completions_) return waits_.OnFree(event.thread, row, rows);
   rows.SetCompleted(row, kNever);
   rows.AddFlags(row, kRowAwaited);
-  awaiting_[PlacesOf(event, HeapOf(event)).front()] = row;
+  awaiting_[LikeliestPlaceOf(event, HeapOf(event))] = row;
   last_freed_[rows.device[row]] = row;
 }
 
 void TraceBuilder::OnBlockFreeDone(const format::Event& event) {
   if (Failed(event)) return;
   if (!states_completions_) ExpectCompletions();
-  const auto awaiting = awaiting_.find(PlacesOf(event, HeapOf(event)).front());
+  const auto awaiting = awaiting_.find(LikeliestPlaceOf(event, HeapOf(event)));
   if (awaiting == awaiting_.end()) return;
   const RowId row = awaiting->second;
   awaiting_.erase(awaiting);
@@ -112,9 +112,10 @@ void TraceBuilder::Count(RowId row) {
   if (counted_[row]) return;
   counted_[row] = true;
   const Rows& rows = trace_.rows;
+  const uint32_t heap = rows.heap[row];
   if (rows.IsRegion(row)) return;
-  if (rows.heap[row] > kHostHeap) {
-    reconciler_.AddBlock(rows.heap[row], rows.device[row], rows.size[row]);
+  if (heap > kHostHeap) {
+    reconciler_.AddBlock(heap, rows.device[row], rows.size[row]);
   } else if ((rows.flags[row] & kRowHoldsBlocks) != 0) {
     reconciler_.AddSegment(rows.device[row], rows.size[row]);
   }
@@ -124,9 +125,10 @@ void TraceBuilder::Discount(RowId row) {
   if (!counted_[row]) return;
   counted_[row] = false;
   const Rows& rows = trace_.rows;
+  const uint32_t heap = rows.heap[row];
   if (rows.IsRegion(row)) return;
-  if (rows.heap[row] > kHostHeap) {
-    reconciler_.RemoveBlock(rows.heap[row], rows.device[row], rows.size[row]);
+  if (heap > kHostHeap) {
+    reconciler_.RemoveBlock(heap, rows.device[row], rows.size[row]);
   } else if ((rows.flags[row] & kRowHoldsBlocks) != 0) {
     reconciler_.RemoveSegment(rows.device[row], rows.size[row]);
   }

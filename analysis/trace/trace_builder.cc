@@ -347,7 +347,7 @@ RowId TraceBuilder::AddFromSnapshot(const Event& event) {
   }
   // Memory of an imported live set may have no address. Each row is then memory of its own.
   const bool has_place = event.has(format::kHasAddress) || ValueOf(event) != 0;
-  const MemoryPlace place = PlacesOf(event, HeapOf(event)).front();
+  const MemoryPlace place = LikeliestPlaceOf(event, HeapOf(event));
   if (has_place && held_.Contains(place)) return kNoRow;
   uint16_t flags = kRowFromBefore;
   if (names_.IsBeforeAttach(event)) flags |= kRowReportedBefore;
