@@ -35,7 +35,7 @@ Categorizer::Categorizer(const Examination& examination, const CategoryRules& ru
       trace_(examination.trace()),
       hints_(examination.definitions(), rules),
       phases_(examination.definitions()),
-      spans_(FindPhaseSpans(trace_, examination.definitions(), phases_)),
+      spans_(examination.phase_spans()),
       lives_(FindLives()),
       is_uncached_(IsUncached()),
       reports_parameters_(Reports(format::kRoleParameter)),

@@ -147,7 +147,7 @@ class Categorizer {
   const Trace& trace_;
   StackHints hints_;
   mutable StackPhases phases_;  // caches its answers
-  const PhaseSpans spans_;
+  const PhaseSpans& spans_;
   Lives lives_;
   Sizes sizes_;
   Sizes added_;  // sizes of what a backward pass allocates and frees, such as added gradients
