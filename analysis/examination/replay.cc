@@ -37,14 +37,16 @@ bool IsAllocated(const RowKind& kind) {
 Replay::Replay(const Trace& trace, const RowKinds& kinds, Window window)
     : trace_(trace), counters_(kinds.all().size()) {
   const Rows& rows = trace.rows;
+  const RowId count = rows.count();
   uint32_t max_stack = 0;
-  for (RowId row = 0; row < rows.count(); ++row) max_stack = std::max(max_stack, rows.stack[row]);
+  for (RowId row = 0; row < count; ++row) max_stack = std::max(max_stack, rows.stack[row]);
   stacks_.resize(size_t{max_stack} + 1);
-  for (RowId row = 0; row < rows.count(); ++row) {
+  for (RowId row = 0; row < count; ++row) {
     if (rows.birth[row] == 0) Apply(row, kinds, false, 0);
   }
   if (window.from_ns <= 0) Enter(0);
-  for (Step step = 1; step <= trace.last_step(); ++step) {
+  const Step last_step = trace.last_step();
+  for (Step step = 1; step <= last_step; ++step) {
     const StepRecord record = trace.steps[step - 1];
     if (record.t_ns > window.to_ns) break;
     if (!inside_ && record.t_ns >= window.from_ns) Enter(step - 1);
@@ -104,8 +106,10 @@ void Replay::Enter(Step step) {
 
 std::vector<RowId> HeldAfter(const Trace& trace, Step step) {
   std::vector<RowId> held;
-  for (RowId row = 0; row < trace.rows.count(); ++row) {
-    if (trace.rows.HeldAfter(row, step)) held.push_back(row);
+  const Rows& rows = trace.rows;
+  const RowId count = rows.count();
+  for (RowId row = 0; row < count; ++row) {
+    if (rows.death[row] > step && rows.birth[row] <= step) held.push_back(row);
   }
   return held;
 }

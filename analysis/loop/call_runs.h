@@ -12,8 +12,8 @@
 // Births that come from no such call form runs of their own. Two calls from the same line with
 // nothing in between count as one run, because their stacks are equal.
 //
-// Thread safety: one thread at a time. Cost: one walk over the births, and a second one if some have
-// no stack; each stack is examined once.
+// Thread safety: one thread at a time. Cost: one walk over the births, and a second one if some
+// have no stack; each stack is examined once.
 
 #ifndef GMT_ANALYSIS_LOOP_CALL_RUNS_H_
 #define GMT_ANALYSIS_LOOP_CALL_RUNS_H_

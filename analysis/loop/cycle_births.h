@@ -20,9 +20,9 @@ class Births {
   // REQUIRES: `kinds` outlives this object.
   explicit Births(const RowKinds& kinds)
       : counts_(kinds, [has_blocks = HasBlocks(kinds)](const RowKind& kind) {
-          return has_blocks ? kind.is_block()
-                            : kind.heap == kDriverHeap && !kind.is_region() &&
-                                  !kind.Has(kRowHoldsBlocks);
+          return has_blocks
+                     ? kind.is_block()
+                     : kind.heap == kDriverHeap && !kind.is_region() && !kind.Has(kRowHoldsBlocks);
         }) {}
 
   bool Counts(RowId row) const { return counts_.Of(row); }

@@ -83,10 +83,12 @@ class AllocatorFinder {
   }
 
   std::vector<AllocatorUse> Find() && {
-    for (RowId row = 0; row < rows_.count(); ++row) {
+    const RowId count = rows_.count();
+    for (RowId row = 0; row < count; ++row) {
       if (rows_.birth[row] == 0) Apply(row, false, 0);
     }
-    for (Step step = 1; step <= trace_.last_step(); ++step) {
+    const Step last_step = trace_.last_step();
+    for (Step step = 1; step <= last_step; ++step) {
       const StepRecord record = trace_.steps[step - 1];
       if (record.row != kNoRow) Apply(record.row, record.is_death, step);
     }

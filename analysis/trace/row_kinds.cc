@@ -17,8 +17,7 @@ RowKinds::RowKinds(const Trace& trace) {
     kind.memory = rows.memory[row];
     kind.is_in_pool = rows.Pool(row).value_or(0) != 0;
     if (kinds_.empty() || kind != last) {
-      const auto [known, is_new] =
-          numbers.try_emplace(kind, static_cast<uint32_t>(kinds_.size()));
+      const auto [known, is_new] = numbers.try_emplace(kind, static_cast<uint32_t>(kinds_.size()));
       if (is_new) kinds_.push_back(kind);
       number = known->second;
       last = kind;

@@ -29,9 +29,9 @@ namespace gmt::analysis {
 struct RowKind {
   int32_t device = 0;
   uint16_t heap = 0;
-  uint16_t flags = 0;         // all RowFlags
-  uint8_t memory = 0;         // gmt::Memory
-  bool is_in_pool = false;    // in a private pool of its allocator, or in a stream-ordered one
+  uint16_t flags = 0;       // all RowFlags
+  uint8_t memory = 0;       // gmt::Memory
+  bool is_in_pool = false;  // in a private pool of its allocator, or in a stream-ordered one
 
   bool Has(uint16_t flag) const { return (flags & flag) != 0; }
   bool is_region() const { return memory == REGION; }
