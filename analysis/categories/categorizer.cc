@@ -1,6 +1,7 @@
 #include "analysis/categories/categorizer.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -14,6 +15,12 @@ namespace gmt::analysis {
 namespace {
 
 constexpr size_t kMaxReasons = UINT16_MAX;
+
+// Spreads the bits of a key over all bits.
+uint64_t Mixed(uint64_t key) {
+  key *= 0x9e3779b97f4a7c15u;
+  return key ^ key >> 32;
+}
 
 }  // namespace
 
@@ -33,18 +40,17 @@ uint32_t Categorizer::Group::Traits() const {
 Categorizer::Categorizer(const Examination& examination, const CategoryRules& rules)
     : examination_(examination),
       trace_(examination.trace()),
+      kinds_(examination.kinds()),
       hints_(examination.definitions(), rules),
       phases_(examination.definitions()),
-      spans_(FindPhaseSpans(trace_, examination.definitions(), phases_)),
+      spans_(examination.phase_spans()),
       lives_(FindLives()),
       is_uncached_(IsUncached()),
       reports_parameters_(Reports(format::kRoleParameter)),
       reports_gradients_(Reports(format::kRoleGradient)) {}
 
 Lives Categorizer::FindLives() {
-  return Lives(trace_, examination_.cycles(), spans_,
-               {[this](uint32_t stack) { return hints_.CallsModule(stack); },
-                [this](uint32_t stack) { return phases_.Of(stack); }});
+  return Lives(trace_, kinds_, examination_.cycles(), spans_, hints_, phases_);
 }
 
 Categories Categorizer::Make() && {
@@ -81,14 +87,15 @@ bool Categorizer::IsBornInCapture(RowId row) const {
 
 Categorizer::Group Categorizer::GroupOf(RowId row) const {
   const Rows& rows = trace_.rows;
+  const RowKind& kind = kinds_.Of(row);
   Group group;
   group.stack = rows.stack[row];
-  if (rows.IsRegion(row)) {
+  if (kind.is_region()) {
     group.kind = Kind::kRegion;
-  } else if (rows.heap[row] == kHostHeap) {
+  } else if (kind.heap == kHostHeap) {
     group.kind = Kind::kHost;
-  } else if (rows.heap[row] == kDriverHeap) {
-    const bool holds_blocks = (rows.flags[row] & kRowHoldsBlocks) != 0;
+  } else if (kind.heap == kDriverHeap) {
+    const bool holds_blocks = kind.Has(kRowHoldsBlocks);
     group.kind = holds_blocks ? Kind::kSegment : IsTensor(row) ? Kind::kBlock : Kind::kDriver;
   }
   if (group.kind == Kind::kSegment) return group;
@@ -97,7 +104,7 @@ Categorizer::Group Categorizer::GroupOf(RowId row) const {
   group.roles = static_cast<uint8_t>(rows.Roles(row));
   if (const auto saver = savers_.find(row); saver != savers_.end()) group.saver = saver->second;
   group.from_before = rows.birth[row] == 0;
-  group.in_private_pool = rows.Pool(row).value_or(0) != 0 || IsBornInCapture(row);
+  group.in_private_pool = kind.is_in_pool || IsBornInCapture(row);
   return group;
 }
 
@@ -128,25 +135,60 @@ void Categorizer::MakeGroups() {
   // By stack, traits and the class of the node that saved it.
   absl::flat_hash_map<std::tuple<uint32_t, uint32_t, uint32_t>, Shape> shapes;
   absl::flat_hash_map<std::pair<uint32_t, uint64_t>, uint32_t> of_shapes;  // by shape and size
-  row_groups_.reserve(trace_.rows.count());
-  for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    Group group = GroupOf(row);
+  const auto shape_of = [&](RowId row) {
+    const Group group = GroupOf(row);
     const auto [shape, is_new] = shapes.try_emplace({group.stack, group.Traits(), group.saver});
     if (is_new) {
       const bool asks = AsksForSize(group);
       const auto number = asks ? static_cast<uint32_t>(shapes.size()) : AddGroup(group);
       shape->second = {asks, number};
     }
-    uint32_t number = shape->second.number;
-    if (shape->second.asks_for_size) {
-      group.size = SizeOf(row);
-      const auto [of_size, is_first] = of_shapes.try_emplace({number, group.size});
-      if (is_first) of_size->second = AddGroup(group);
+    return shape->second;
+  };
+  // Shapes of rows seen before. Most rows equal an earlier one in what a shape consists of.
+  struct Seen {
+    std::pair<uint64_t, uint64_t> key{UINT64_MAX, UINT64_MAX};
+    Shape shape;
+  };
+  constexpr size_t kSeen = size_t{1} << 12;
+  std::vector<Seen> seen(kSeen);
+  const RowId count = trace_.rows.count();
+  row_groups_.reserve(count);
+  for (RowId row = 0; row < count; ++row) {
+    Shape shape;
+    if (const auto key = ShapeKeyOf(row); key) {
+      Seen& last = seen[Mixed(key->first + Mixed(key->second)) % kSeen];
+      if (last.key != *key) last = {*key, shape_of(row)};
+      shape = last.shape;
+    } else {
+      shape = shape_of(row);
+    }
+    uint32_t number = shape.number;
+    if (shape.asks_for_size) {
+      const uint64_t size = SizeOf(row);
+      const auto [of_size, is_first] = of_shapes.try_emplace({number, size});
+      if (is_first) {
+        Group group = GroupOf(row);
+        group.size = size;
+        of_size->second = AddGroup(group);
+      }
       number = of_size->second;
     }
     ++group_rows_[number];
     row_groups_.push_back(number);
   }
+}
+
+// Returns numbers that are equal only for rows of the same shape; nullopt if more than what they
+// contain decides.
+std::optional<std::pair<uint64_t, uint64_t>> Categorizer::ShapeKeyOf(RowId row) const {
+  if (!trace_.captures.empty() || (!savers_.empty() && savers_.contains(row))) return std::nullopt;
+  const Rows& rows = trace_.rows;
+  static_assert(sizeof(RowLife) == sizeof(uint16_t));
+  const uint64_t life = std::bit_cast<uint16_t>(lives_.Of(row));
+  const uint64_t from_before = rows.birth[row] == 0 ? 1 : 0;
+  return std::pair(uint64_t{rows.stack[row]} << 32 | kinds_.NumberOf(row),
+                   from_before << 32 | uint64_t{rows.Roles(row)} << 16 | life);
 }
 
 bool Categorizer::Reports(uint32_t role) const {
@@ -159,8 +201,10 @@ bool Categorizer::IsUncached() const {
   constexpr uint64_t kSegments = uint64_t{2} << 20;
   const Rows& rows = trace_.rows;
   bool takes_tensors = !trace_.role_changes.empty();
+  for (const RowKind& kind : kinds_.all()) {
+    if (kind.is_block()) return false;
+  }
   for (RowId row = 0; row < rows.count(); ++row) {
-    if (rows.IsBlock(row)) return false;
     takes_tensors =
         takes_tensors || (rows.heap[row] == kDriverHeap && rows.size[row] % kSegments != 0 &&
                           IsOfPyTorchsAllocator(rows.stack[row]));
@@ -211,37 +255,33 @@ bool Categorizer::Outlives(const Group& group) const {
 void Categorizer::CountSizes() {
   calls_modules_ = std::any_of(groups_.begin(), groups_.end(),
                                [&](const Group& group) { return hints_.CallsModule(group.stack); });
-  for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    const Group& group = groups_[row_groups_[row]];
-    if (group.kind == Kind::kBlock && !group.from_before && group.life.born == Born::kOptimizer &&
-        !IsShort(group.life.life))
-      sizes_of_state_.insert(SizeOf(row));
-  }
-  std::vector<bool> outlives(groups_.size());
-  for (size_t i = 0; i < groups_.size(); ++i) {
-    outlives[i] =
-        Outlives(groups_[i]) &&
-        hints_.Find(groups_[i].stack, groups_[i].life.life, Born::kBackward).rule == nullptr;
-  }
-  for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    if (outlives[row_groups_[row]]) sizes_.AddGradient(SizeOf(row), lives_.PassOf(row));
-  }
-  adds_gradients_ = lives_.has_backward() && !reports_gradients_ &&
-                    std::find(outlives.begin(), outlives.end(), true) == outlives.end();
+  ForEachRowOf(
+      [](const Group& group) {
+        return group.kind == Kind::kBlock && !group.from_before &&
+               group.life.born == Born::kOptimizer && !IsShort(group.life.life);
+      },
+      [&](RowId row) { sizes_of_state_.insert(SizeOf(row)); });
+  const bool any_outlives = ForEachRowOf(
+      [&](const Group& group) {
+        return Outlives(group) &&
+               hints_.Find(group.stack, group.life.life, Born::kBackward).rule == nullptr;
+      },
+      [&](RowId row) { sizes_.AddGradient(SizeOf(row), lives_.PassOf(row)); });
+  adds_gradients_ = lives_.has_backward() && !reports_gradients_ && !any_outlives;
   if (adds_gradients_) CountAddedGradients();
 }
 
 // AccumulateGrad frees a gradient once it is added to the one of an earlier pass.
 void Categorizer::CountAddedGradients() {
-  for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    const Group& group = groups_[row_groups_[row]];
-    const RowLife& life = group.life;
-    const bool ends_in_pass =
-        IsShort(life.life) || life.dies_at_once;  // the last one ends after it
-    if (group.kind == Kind::kBlock && !group.from_before && life.born == Born::kBackward &&
-        ends_in_pass)
-      added_.AddGradient(SizeOf(row), lives_.PassOf(row));
-  }
+  ForEachRowOf(
+      [](const Group& group) {
+        const RowLife& life = group.life;
+        const bool ends_in_pass =
+            IsShort(life.life) || life.dies_at_once;  // the last one ends after it
+        return group.kind == Kind::kBlock && !group.from_before && life.born == Born::kBackward &&
+               ends_in_pass;
+      },
+      [&](RowId row) { added_.AddGradient(SizeOf(row), lives_.PassOf(row)); });
 }
 
 // ---- Decisions ----------------------------------------------------------------------------------
@@ -291,18 +331,16 @@ void Categorizer::CountVotesOfSizes() {
     votes_of_sizes_.try_emplace({group.stack, group.size});
     stacks.insert(group.stack);
   }
-  if (stacks.empty()) return;
-  std::vector<bool> votes(groups_.size());
-  for (size_t i = 0; i < groups_.size(); ++i) {
-    votes[i] = HasVote(groups_[i]) && !groups_[i].is_open() && stacks.contains(groups_[i].stack);
-  }
-  for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    const uint32_t group = row_groups_[row];
-    if (!votes[group]) continue;
-    const auto of = votes_of_sizes_.find({groups_[group].stack, SizeOf(row)});
-    if (of == votes_of_sizes_.end()) continue;
-    ++of->second[static_cast<size_t>(decisions_[group].category)];
-  }
+  ForEachRowOf(
+      [&](const Group& group) {
+        return HasVote(group) && !group.is_open() && stacks.contains(group.stack);
+      },
+      [&](RowId row) {
+        const uint32_t group = row_groups_[row];
+        const auto of = votes_of_sizes_.find({groups_[group].stack, SizeOf(row)});
+        if (of != votes_of_sizes_.end())
+          ++of->second[static_cast<size_t>(decisions_[group].category)];
+      });
 }
 
 // ---- Rows ---------------------------------------------------------------------------------------

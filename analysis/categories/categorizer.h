@@ -26,6 +26,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,6 +79,22 @@ class Categorizer {
   uint64_t SizeOf(RowId row) const;
   bool IsBornInCapture(RowId row) const;
   Group GroupOf(RowId row) const;
+  std::optional<std::pair<uint64_t, uint64_t>> ShapeKeyOf(RowId row) const;
+  // Calls visit(row) for the rows of the groups for which `is_wanted(group)`, in order; returns
+  // whether there are any.
+  template <typename IsWanted, typename Visit>
+  bool ForEachRowOf(IsWanted is_wanted, Visit visit) const {
+    std::vector<uint8_t> wanted(groups_.size());
+    bool any = false;
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      wanted[i] = is_wanted(groups_[i]) ? 1 : 0;
+      any |= wanted[i] != 0;
+    }
+    for (RowId row = 0; any && row < row_groups_.size(); ++row) {
+      if (wanted[row_groups_[row]] != 0) visit(row);
+    }
+    return any;
+  }
   bool AsksForSize(const Group& group);
   void MakeGroups();
   uint32_t AddGroup(const Group& group);
@@ -111,7 +128,7 @@ class Categorizer {
   void AssignRows();
   // By the size of the gradients that they belong to; 0 for none.
   using HeldBySize = std::map<uint64_t, std::vector<RowId>>;
-  bool IsHeldFromBefore(RowId row) const;
+  bool IsHeldFromBefore(const Group& group) const;
   bool IsFreedSoon(RowId row) const;
   HeldBySize HeldFromBefore() const;
   // The gradients from which blocks held from before are inferred.
@@ -126,7 +143,9 @@ class Categorizer {
   bool IsFreedByOptimizer(RowId row) const;
   void AssignRowsBySizeOfGradients();
   // Whether it lives for several steps, or to the end.
-  bool Stays(RowId row) const;
+  static bool Stays(const Group& group) {
+    return group.is_open() || group.life.life == Lifespan::kLong;
+  }
   // Rows without a role that were held from before and stay, of these categories so far, by size.
   std::map<uint64_t, std::vector<RowId>> RowsThatStay(absl::Span<const Category> categories) const;
   void AssignFrozenWeights();
@@ -145,9 +164,10 @@ class Categorizer {
 
   const Examination& examination_;
   const Trace& trace_;
+  const RowKinds& kinds_;
   StackHints hints_;
   mutable StackPhases phases_;  // caches its answers
-  const PhaseSpans spans_;
+  const PhaseSpans& spans_;
   Lives lives_;
   Sizes sizes_;
   Sizes added_;  // sizes of what a backward pass allocates and frees, such as added gradients
@@ -165,6 +185,7 @@ class Categorizer {
   std::vector<uint64_t> group_rows_;
   std::vector<Decision> decisions_;   // by group
   std::vector<uint32_t> row_groups_;  // by row
+  std::vector<RowId> held_before_;    // for which IsHeldFromBefore()
   // By stack and size, for those that occur in open groups.
   absl::flat_hash_map<std::pair<uint32_t, uint64_t>, Votes> votes_of_sizes_;
   absl::flat_hash_map<uint32_t, Votes> votes_of_stacks_;

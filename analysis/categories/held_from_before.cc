@@ -19,8 +19,7 @@
 namespace gmt::analysis {
 
 // A block without a stack that existed before the recording and is no workspace by its size.
-bool Categorizer::IsHeldFromBefore(RowId row) const {
-  const Group& group = groups_[row_groups_[row]];
+bool Categorizer::IsHeldFromBefore(const Group& group) const {
   return group.from_before && group.kind == Kind::kBlock && group.stack == 0 &&
          !group.in_private_pool && !IsWorkspaceBySize(group);
 }
@@ -37,8 +36,8 @@ bool Categorizer::IsFreedSoon(RowId row) const {
 Categorizer::HeldBySize Categorizer::HeldFromBefore() const {
   const Rows& rows = trace_.rows;
   HeldBySize by_size;
-  for (RowId row = 0; row < rows.count(); ++row) {
-    if (!IsHeldFromBefore(row) || IsFreedSoon(row) || IsFreedByOptimizer(row)) continue;
+  for (const RowId row : held_before_) {
+    if (IsFreedSoon(row) || IsFreedByOptimizer(row)) continue;
     by_size[GradientsOfBefore().GradientsFor(SizeOf(row))].push_back(row);
   }
   // Parameters were allocated first. Blocks whose size is only close come last, the closest first,
@@ -136,28 +135,29 @@ Categorizer::Decision Categorizer::OfRowFreedAtTheEnd(RowId row) const {
 void Categorizer::LookAtUseWithoutTraining() {
   constexpr uint64_t kFewest = 8;  // tensors of a model; with fewer it may be chance
   uint64_t never_freed = 0, bytes_before = 0, bytes_of_parameters = 0;
-  for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    const Group& group = groups_[row_groups_[row]];
-    if (group.kind != Kind::kBlock) continue;
-    const bool is_freed = trace_.rows.death[row] != kNever;
-    if (IsHeldFromBefore(row)) {
-      bytes_before += trace_.rows.size[row];
-      never_freed += is_freed ? 0 : 1;
-    } else if (!group.from_before) {
-      const Category category = assignments_[row].category;
-      if (category == Category::kParameters) bytes_of_parameters += trace_.rows.size[row];
-      if (!is_freed) ++left_of_sizes_[SizeOf(row)][static_cast<size_t>(category)];
-    }
+  for (const RowId row : held_before_) {
+    bytes_before += trace_.rows.size[row];
+    never_freed += trace_.rows.death[row] == kNever ? 1 : 0;
   }
+  ForEachRowOf([](const Group& group) { return group.kind == Kind::kBlock && !group.from_before; },
+               [&](RowId row) {
+                 const Category category = assignments_[row].category;
+                 if (category == Category::kParameters)
+                   bytes_of_parameters += trace_.rows.size[row];
+                 if (trace_.rows.death[row] == kNever)
+                   ++left_of_sizes_[SizeOf(row)][static_cast<size_t>(category)];
+               });
   keeps_from_before_ = never_freed >= kFewest;
   brings_parameters_ = bytes_of_parameters > bytes_before;
 }
 
 void Categorizer::AssignRowsFromBefore() {
+  ForEachRowOf([&](const Group& group) { return IsHeldFromBefore(group); },
+               [&](RowId row) { held_before_.push_back(row); });
   if (!lives_.has_training()) LookAtUseWithoutTraining();
   AssignRowsBySizeOfGradients();
-  for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    if (!IsHeldFromBefore(row) || trace_.rows.Roles(row) != 0) continue;
+  for (const RowId row : held_before_) {
+    if (trace_.rows.Roles(row) != 0) continue;
     const Decision decision = OfRowFromBefore(row);
     if (decision.is_made) assignments_[row] = Assigned(decision);
   }
@@ -168,16 +168,11 @@ void Categorizer::AssignRowsFromBefore() {
   }
 }
 
-bool Categorizer::Stays(RowId row) const {
-  const Lifespan life = groups_[row_groups_[row]].life.life;
-  return life == Lifespan::kOpen || life == Lifespan::kLong;
-}
-
 std::map<uint64_t, std::vector<RowId>> Categorizer::RowsThatStay(
     absl::Span<const Category> categories) const {
   std::map<uint64_t, std::vector<RowId>> by_size;
-  for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    if (Stays(row) && IsHeldFromBefore(row) && trace_.rows.Roles(row) == 0 &&
+  for (const RowId row : held_before_) {
+    if (Stays(groups_[row_groups_[row]]) && trace_.rows.Roles(row) == 0 &&
         absl::c_linear_search(categories, assignments_[row].category))
       by_size[SizeOf(row)].push_back(row);
   }
@@ -228,10 +223,11 @@ void Categorizer::AssignFrozenWeights() {
   constexpr uint64_t kSizes = 3;   // a layer has at least so many
   constexpr uint64_t kEmbeddings = 3;  // a small model's are up to two thirds of its bytes
   auto by_size = RowsThatStay({Category::kUnknown});
-  for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    const Group& group = groups_[row_groups_[row]];
-    if (group.kind == Kind::kBlock && !group.from_before && Stays(row)) by_size.erase(SizeOf(row));
-  }
+  ForEachRowOf(
+      [](const Group& group) {
+        return group.kind == Kind::kBlock && !group.from_before && Stays(group);
+      },
+      [&](RowId row) { by_size.erase(SizeOf(row)); });
   uint64_t bytes = 0, repeated = 0, sizes = 0;
   for (auto of = by_size.begin(); of != by_size.end();) {
     const auto& [size, rows] = *of;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/categories/stack_hints.h"
+
 namespace gmt::analysis {
 namespace {
 
@@ -10,19 +12,29 @@ constexpr uint32_t kSeenCycles = 2;  // ... or this many without being freed
 
 }  // namespace
 
-Lives::Lives(const Trace& trace, const Cycles& cycles, const PhaseSpans& spans,
-             const Stacks& stacks)
-    : trace_(trace), birth_segment_(trace.rows.count(), 0), lives_(trace.rows.count(), RowLife{}) {
+Lives::Lives(const Trace& trace, const RowKinds& kinds, const Cycles& cycles,
+             const PhaseSpans& spans, StackHints& hints, StackPhases& phases)
+    : trace_(trace),
+      is_block_(kinds, [](const RowKind& kind) { return kind.is_block(); }),
+      birth_segment_(trace.rows.count(), 0),
+      lives_(trace.rows.count(), RowLife{}) {
   CutSegments(cycles, spans);
-  for (RowId row = 0; row < trace.rows.count(); ++row) {
-    if (trace.rows.IsBlock(row)) end_of_births_ = std::max(end_of_births_, trace.rows.birth[row]);
-  }
-  Walk(stacks);
+  if (!has_training()) end_of_births_ = LastBirthOfABlock();
+  Walk(hints, phases);
   if (!has_training()) CountSteps(cycles);
 }
 
+Step Lives::LastBirthOfABlock() const {
+  Step last = 0;
+  for (RowId row = trace_.rows.count(); row-- > 0;) {
+    if (is_block_.Of(row)) last = std::max(last, Step{trace_.rows.birth[row]});
+    if (trace_.rows_by_birth && last != 0) break;
+  }
+  return last;
+}
+
 void Lives::AddSegment(Step begin, Step end, Phase phase, uint32_t pass) {
-  Segment segment{begin, end, phase, pass, 0, 0, 0};
+  Segment segment{begin, end, phase, pass};
   if (!segments_.empty()) {
     segment.passes = segments_.back().passes;
     segment.optimizers = segments_.back().optimizers;
@@ -53,6 +65,10 @@ void Lives::CutSegments(const Cycles& cycles, const PhaseSpans& spans) {
     reached = span.end;
   }
   AddSegment(reached, trace_.last_step(), Phase::kOther, 0);
+  for (Segment& segment : segments_) {
+    segment.is_before_training = segment.passes == 0 && segment.optimizers == 0 &&
+                                 (segment.phase == Phase::kOther || !has_backward_);
+  }
   NumberCycles(cycles);
 }
 
@@ -72,79 +88,85 @@ void Lives::NumberCycles(const Cycles& cycles) {
   }
 }
 
-void Lives::Walk(const Stacks& stacks) {
+void Lives::Walk(StackHints& hints, StackPhases& phases) {
   const Rows& rows = trace_.rows;
-  for (RowId row = 0; row < rows.count(); ++row) {
-    if (rows.birth[row] == 0) AddBirth(row, 0, stacks);
+  const RowId count = rows.count();
+  for (RowId row = 0; row < count; ++row) {
+    if (rows.birth[row] == 0) AddBirth(row, 0, hints, phases);
   }
   uint32_t segment = 0;
   size_t failure = 0;
   Step ran_out = 0;  // the step after the last failure
-  for (Step step = 1; step <= trace_.last_step(); ++step) {
+  const Step last_step = trace_.last_step();
+  for (Step step = 1; step <= last_step; ++step) {
     while (segment + 1 < segments_.size() && step > segments_[segment].end) ++segment;
     for (; failure < trace_.failed.size() && trace_.failed[failure].step < step; ++failure) {
       if (trace_.failed[failure].heap > kHostHeap) ran_out = trace_.failed[failure].step + 1;
     }
     const StepRecord record = trace_.steps[step - 1];
     if (record.row == kNoRow) continue;
-    if (!record.is_death) {
-      AddBirth(record.row, segment, stacks);
-      if (rows.IsBlock(record.row)) last_birth_ = step;
-      continue;
+    if (record.is_death) {
+      AddDeath(record.row, segment, step,
+               ran_out > segments_[segment].begin && rows.birth[record.row] < ran_out);
+    } else {
+      AddBirth(record.row, segment, hints, phases);
+      if (is_block_.Of(record.row)) last_birth_ = step;
     }
-    if (rows.birth[record.row] < ran_out && ran_out > segments_[segment].begin) {
-      lives_[record.row].ran_out = true;
-    }
-    AddDeath(record.row, segment, step);
   }
-  for (RowId row = 0; row < rows.count(); ++row) {
-    if (rows.death[row] != kNever) continue;
-    lives_[row].life = LifeOf(row, static_cast<uint32_t>(segments_.size() - 1), false);
-    const Segment &last = segments_.back(), &first = segments_[birth_segment_[row]];
-    lives_[row].crosses_backward = last.passes > first.passes;
-    lives_[row].crosses_passes = last.passes - first.passes >= kLongCycles;
-    lives_[row].crosses_optimizer = last.optimizers > first.optimizers;
+  for (RowId row = 0; row < count; ++row) {
+    if (rows.death[row] == kNever) AddOpen(row);
   }
 }
 
-void Lives::AddBirth(RowId row, uint32_t segment, const Stacks& stacks) {
-  RowLife& life = lives_[row];
+void Lives::AddBirth(RowId row, uint32_t segment, StackHints& hints, StackPhases& phases) {
   birth_segment_[row] = segment;
-  const Segment& in = segments_[segment];
-  life.before_training =
-      in.passes == 0 && (in.phase == Phase::kOther || !has_backward_) && in.optimizers == 0;
+  RowLife life = lives_[row];
+  life.before_training = segments_[segment].is_before_training;
+  life.born = BornIn(row, segment, hints, phases);
+  lives_[row] = life;
+}
+
+Born Lives::BornIn(RowId row, uint32_t segment, StackHints& hints, StackPhases& phases) {
+  const Phase phase = segments_[segment].phase;
   const uint32_t stack = trace_.rows.stack[row];
-  const StackPhase stack_phase = stacks.phase(stack);
-  if (in.phase != Phase::kOther) module_called_ = false;
+  const StackPhase stack_phase = phases.Of(stack);
+  if (phase != Phase::kOther) module_called_ = false;
   if (stack_phase == StackPhase::kOptimizer ||
-      (stack_phase == StackPhase::kNone && in.phase == Phase::kOptimizer)) {
-    life.born = Born::kOptimizer;
-    return;
+      (stack_phase == StackPhase::kNone && phase == Phase::kOptimizer)) {
+    return Born::kOptimizer;
   }
-  if (stack_phase != StackPhase::kNone || in.phase == Phase::kBackward) {
-    life.born = Born::kBackward;
-    return;
-  }
+  if (stack_phase != StackPhase::kNone || phase == Phase::kBackward) return Born::kBackward;
   if (module_segment_ != segment) module_called_ = false;
-  const bool calls_module = stack != 0 && trace_.rows.IsBlock(row) && stacks.calls_module(stack);
-  if (calls_module) {
+  if (stack != 0 && is_block_.Of(row) && hints.CallsModule(stack)) {
     module_called_ = true;
     module_segment_ = segment;
   }
-  life.born = module_called_ ? Born::kForward : Born::kStart;
+  return module_called_ ? Born::kForward : Born::kStart;
 }
 
-void Lives::AddDeath(RowId row, uint32_t segment, Step step) {
-  RowLife& life = lives_[row];
+void Lives::AddDeath(RowId row, uint32_t segment, Step step, bool ran_out) {
+  if (ran_out) lives_[row].ran_out = true;
   const Segment &first = segments_[birth_segment_[row]], &last = segments_[segment];
-  life.life = LifeOf(row, segment, true);
+  const Lifespan lifespan = LifeOf(row, segment, true);
+  RowLife life = lives_[row];
+  life.life = lifespan;
   life.crosses_backward = last.passes > first.passes;
   life.crosses_passes = last.passes - first.passes >= kLongCycles;
   life.crosses_optimizer = last.optimizers > first.optimizers;
   life.dies_backward = last.phase == Phase::kBackward;
   life.dies_optimizer = last.phase == Phase::kOptimizer;
-  life.dies_at_once = step > segments_[birth_segment_[row]].end &&
-                      last_birth_ <= segments_[birth_segment_[row]].end;
+  life.dies_at_once = step > first.end && last_birth_ <= first.end;
+  lives_[row] = life;
+}
+
+// Adds what the life of a row shows that is still held at the end.
+void Lives::AddOpen(RowId row) {
+  const Segment &last = segments_.back(), &first = segments_[birth_segment_[row]];
+  RowLife& life = lives_[row];
+  life.life = LifeOf(row, static_cast<uint32_t>(segments_.size() - 1), false);
+  life.crosses_backward = last.passes > first.passes;
+  life.crosses_passes = last.passes - first.passes >= kLongCycles;
+  life.crosses_optimizer = last.optimizers > first.optimizers;
 }
 
 void Lives::CountSteps(const Cycles& cycles) {
@@ -153,7 +175,8 @@ void Lives::CountSteps(const Cycles& cycles) {
     return std::upper_bound(cycles.cycles.begin(), cycles.cycles.end(), step, ends_later) -
            cycles.cycles.begin();
   };
-  for (RowId row = 0; row < trace_.rows.count(); ++row) {
+  const RowId count = trace_.rows.count();
+  for (RowId row = 0; row < count; ++row) {
     const auto ended = ended_before(trace_.rows.death[row]) - ended_before(trace_.rows.birth[row]);
     lives_[row].crosses_steps = ended >= kLongCycles;
   }

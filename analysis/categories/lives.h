@@ -21,11 +21,12 @@
 #define GMT_ANALYSIS_CATEGORIES_LIVES_H_
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "analysis/loop/phase_spans.h"
 #include "analysis/loop/phases.h"
+#include "analysis/loop/stack_phases.h"
+#include "analysis/trace/row_kinds.h"
 #include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
@@ -61,17 +62,16 @@ struct RowLife {
   bool dies_backward : 1;   // freed in a backward pass
   bool dies_optimizer : 1;  // ... in an optimizer
   bool dies_at_once : 1;    // freed before anything else was born after its phase
+  uint8_t unused : 2;       // so that each bit has a value
 };
+
+class StackHints;  // analysis/categories/stack_hints.h
 
 class Lives {
  public:
-  // `calls_module`: whether a stack belongs to a module's forward pass. `phase`: the phase
-  // according to the stack alone.
-  struct Stacks {
-    std::function<bool(uint32_t stack)> calls_module;
-    std::function<StackPhase(uint32_t stack)> phase;
-  };
-  Lives(const Trace& trace, const Cycles& cycles, const PhaseSpans& spans, const Stacks& stacks);
+  // `hints`, `phases`: what the stacks show; used only by the constructor.
+  Lives(const Trace& trace, const RowKinds& kinds, const Cycles& cycles, const PhaseSpans& spans,
+        StackHints& hints, StackPhases& phases);
 
   const RowLife& Of(RowId row) const { return lives_[row]; }
   // The number of the backward pass in which a row was born, or of the last one before.
@@ -93,18 +93,23 @@ class Lives {
     uint32_t passes = 0;          // backward passes begun so far, including this one
     uint32_t optimizers = 0;      // segments of optimizers up to here
     uint32_t cycle = 0;
+    bool is_before_training = false;
   };
   void CutSegments(const Cycles& cycles, const PhaseSpans& spans);
   void AddSegment(Step begin, Step end, Phase phase, uint32_t pass);
   void NumberCycles(const Cycles& cycles);
-  void Walk(const Stacks& stacks);
-  void AddBirth(RowId row, uint32_t segment, const Stacks& stacks);
-  void AddDeath(RowId row, uint32_t segment, Step step);
+  Step LastBirthOfABlock() const;
+  void Walk(StackHints& hints, StackPhases& phases);
+  void AddBirth(RowId row, uint32_t segment, StackHints& hints, StackPhases& phases);
+  Born BornIn(RowId row, uint32_t segment, StackHints& hints, StackPhases& phases);
+  void AddDeath(RowId row, uint32_t segment, Step step, bool ran_out);
+  void AddOpen(RowId row);
   Lifespan LifeOf(RowId row, uint32_t dies_in, bool freed) const;
   bool CountsAsFreed(RowId row, uint32_t dies_in) const;
   void CountSteps(const Cycles& cycles);
 
   const Trace& trace_;
+  const KindProperty is_block_;
   std::vector<Segment> segments_;
   std::vector<uint32_t> birth_segment_;  // by row
   std::vector<RowLife> lives_;

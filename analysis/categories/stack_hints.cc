@@ -19,7 +19,9 @@ bool IsMethod(const FrameText& frame, std::string_view name) {
 }  // namespace
 
 StackHints::StackHints(const format::Definitions& definitions, const CategoryRules& rules)
-    : definitions_(definitions), rules_(rules) {}
+    : definitions_(definitions),
+      rules_(rules),
+      calls_module_(definitions.stack_count() + size_t{1}, kNotAsked) {}
 
 const StackHints::KnownFrame& StackHints::OfFrame(uint32_t frame) {
   const auto [known, is_new] = frames_.try_emplace(frame);
@@ -75,11 +77,10 @@ StackHints::Hint StackHints::Find(uint32_t stack, Lifespan life, Born born) {
 
 bool StackHints::CallsModule(uint32_t stack) {
   if (stack == 0) return false;
-  if (stack != last_stack_) {
-    last_calls_module_ = Of(stack).calls_module;
-    last_stack_ = stack;
-  }
-  return last_calls_module_;
+  if (stack >= calls_module_.size()) return Of(stack).calls_module;  // never defined
+  uint8_t& known = calls_module_[stack];
+  if (known == kNotAsked) known = Of(stack).calls_module ? 1 : 0;
+  return known == 1;
 }
 
 bool StackHints::CreatesModule(uint32_t stack) {

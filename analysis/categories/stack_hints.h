@@ -64,9 +64,9 @@ class StackHints {
   absl::flat_hash_map<uint32_t, Known> stacks_;
   absl::flat_hash_map<std::string, uint32_t> file_numbers_;  // from 1
   absl::flat_hash_set<uint32_t> module_files_;  // in which a module's call runs `forward`
-  // Most births repeat the last stack's.
-  uint32_t last_stack_ = 0;
-  bool last_calls_module_ = false;
+  // CallsModule() of each stack: 1 or 0, or kNotAsked.
+  static constexpr uint8_t kNotAsked = UINT8_MAX;
+  std::vector<uint8_t> calls_module_;
 };
 
 }  // namespace gmt::analysis

@@ -33,7 +33,8 @@ std::vector<Piece> Pieces(const Trace& trace, int32_t device, Step step) {
            rows.HeldAfter(row, step);
   };
   std::vector<Piece> pieces;
-  for (RowId row = 0; row < rows.count(); ++row) {
+  const RowId count = rows.count();
+  for (RowId row = 0; row < count; ++row) {
     if (is_segment(row) && (rows.flags[row] & kRowHandle) == 0) {
       pieces.push_back({rows.address[row], rows.size[row], PoolOf(trace, row), rows.birth[row]});
     }
@@ -95,8 +96,11 @@ void NoteStreams(const Trace& trace, int32_t device, Step step, std::vector<Piec
 
 // Adds the blocks that are held or pending after `step`.
 void PlaceBlocks(const Trace& trace, int32_t device, Step step, std::vector<Piece>& pieces) {
+  if (pieces.empty()) return;
   const Rows& rows = trace.rows;
-  for (RowId row = 0; row < rows.count() && !pieces.empty(); ++row) {
+  const RowId count = rows.count();
+  for (RowId row = 0; row < count; ++row) {
+    if (rows.death[row] <= step && rows.wait[row] == 0) continue;  // as most rows
     const bool live = rows.HeldAfter(row, step);
     if (!live && !rows.PendingAfter(row, step)) continue;
     if (!rows.IsBlock(row) || rows.device[row] != device) continue;

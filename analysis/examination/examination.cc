@@ -6,13 +6,23 @@ Examination::Examination(const Trace& trace, const format::Definitions& definiti
                          const symbols::FrameRules& rules)
     : trace_(trace), definitions_(definitions), rules_(rules), stacks_(definitions, rules) {}
 
+const RowKinds& Examination::kinds() const {
+  if (!kinds_) kinds_.emplace(trace_);
+  return *kinds_;
+}
+
 const Replay& Examination::replay() const {
-  if (!replay_) replay_.emplace(trace_);
+  if (!replay_) replay_.emplace(trace_, kinds());
   return *replay_;
 }
 
+const PhaseSpans& Examination::phase_spans() const {
+  if (!phase_spans_) phase_spans_ = FindPhaseSpans(trace_, definitions_);
+  return *phase_spans_;
+}
+
 const Cycles& Examination::cycles() const {
-  if (!cycles_) cycles_ = FindCycles(trace_, definitions_);
+  if (!cycles_) cycles_ = FindCycles(trace_, kinds(), definitions_, phase_spans());
   return *cycles_;
 }
 

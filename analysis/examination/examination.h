@@ -21,8 +21,10 @@
 
 #include "analysis/examination/allocator_actions.h"
 #include "analysis/examination/replay.h"
+#include "analysis/loop/phase_spans.h"
 #include "analysis/loop/phases.h"
 #include "analysis/stacks/stack_texts.h"
+#include "analysis/trace/row_kinds.h"
 #include "analysis/trace/trace.h"
 #include "format/definitions.h"
 #include "symbols/frame_rules.h"
@@ -39,7 +41,9 @@ class Examination {
   const symbols::FrameRules& rules() const { return rules_; }
   StackTexts& stacks() const { return stacks_; }
 
+  const RowKinds& kinds() const;
   const Replay& replay() const;  // of the whole recording
+  const PhaseSpans& phase_spans() const;
   const Cycles& cycles() const;
   const std::vector<AllocatorAction>& allocator_actions() const;
 
@@ -51,7 +55,9 @@ class Examination {
   const format::Definitions& definitions_;
   const symbols::FrameRules& rules_;
   mutable StackTexts stacks_;
+  mutable std::optional<RowKinds> kinds_;
   mutable std::optional<Replay> replay_;
+  mutable std::optional<PhaseSpans> phase_spans_;
   mutable std::optional<Cycles> cycles_;
   mutable std::optional<std::vector<AllocatorAction>> allocator_actions_;
 };

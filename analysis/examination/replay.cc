@@ -17,63 +17,79 @@ void NoteDevicePeak(DeviceTotals& device, Step step) {
 
 }  // namespace
 
-bool IsAllocated(const Rows& rows, RowId row) {
-  if (rows.IsRegion(row)) return (rows.flags[row] & kRowUnbacked) != 0;
-  return rows.heap[row] > kHostHeap || (rows.flags[row] & kRowHoldsBlocks) == 0;
+namespace {
+
+bool IsAllocated(bool is_region, uint16_t heap, uint16_t flags) {
+  if (is_region) return (flags & kRowUnbacked) != 0;
+  return heap > kHostHeap || (flags & kRowHoldsBlocks) == 0;
 }
 
-Replay::Replay(const Trace& trace, Window window) : trace_(trace) {
+}  // namespace
+
+bool IsAllocated(const Rows& rows, RowId row) {
+  return IsAllocated(rows.IsRegion(row), rows.heap[row], rows.flags[row]);
+}
+
+bool IsAllocated(const RowKind& kind) {
+  return IsAllocated(kind.is_region(), kind.heap, kind.flags);
+}
+
+Replay::Replay(const Trace& trace, const RowKinds& kinds, Window window)
+    : trace_(trace), counters_(kinds.all().size()) {
   const Rows& rows = trace.rows;
+  const RowId count = rows.count();
   uint32_t max_stack = 0;
-  for (RowId row = 0; row < rows.count(); ++row) max_stack = std::max(max_stack, rows.stack[row]);
+  for (RowId row = 0; row < count; ++row) max_stack = std::max(max_stack, rows.stack[row]);
   stacks_.resize(size_t{max_stack} + 1);
-  for (RowId row = 0; row < rows.count(); ++row) {
-    if (rows.birth[row] == 0) Apply(row, false, 0);
+  for (RowId row = 0; row < count; ++row) {
+    if (rows.birth[row] == 0) Apply(row, kinds, false, 0);
   }
   if (window.from_ns <= 0) Enter(0);
-  for (Step step = 1; step <= trace.last_step(); ++step) {
+  const Step last_step = trace.last_step();
+  for (Step step = 1; step <= last_step; ++step) {
     const StepRecord record = trace.steps[step - 1];
     if (record.t_ns > window.to_ns) break;
     if (!inside_ && record.t_ns >= window.from_ns) Enter(step - 1);
-    if (record.row != kNoRow) Apply(record.row, record.is_death, step);
+    if (record.row != kNoRow) Apply(record.row, kinds, record.is_death, step);
     end_ = step;
   }
   if (!inside_) Enter(end_);
 }
 
-Replay::Counters Replay::CountersOf(RowId row) {
-  const HeapKey key{trace_.rows.device[row], trace_.rows.heap[row]};
-  if (key != last_key_ || last_heap_ == nullptr) {
-    last_key_ = key;
-    last_heap_ = &heaps_[key];
-    last_device_ = &devices_[key.first];
-  }
-  return {last_heap_, last_device_, &stacks_[trace_.rows.stack[row]]};
+Replay::Counters Replay::CountersOf(const RowKind& kind) {
+  const bool is_framework = kind.heap > kHostHeap;
+  Counters counters;
+  counters.heap = &heaps_[{kind.device, kind.heap}];
+  counters.device = &devices_[kind.device];
+  counters.is_device_bytes = !is_framework || kind.Has(kRowUnbacked);
+  counters.is_segment = kind.Has(kRowHoldsBlocks);
+  counters.is_allocated = IsAllocated(kind);
+  counters.is_block = kind.is_block();
+  return counters;
 }
 
-void Replay::Apply(RowId row, bool is_death, Step step) {
-  const Counters counters = CountersOf(row);
-  const uint64_t bytes = trace_.rows.size[row];
-  const uint8_t flags = trace_.rows.flags[row];
-  const bool is_block = trace_.rows.heap[row] > kHostHeap;
-  const auto move = [&](Amount& amount) { is_death ? amount.Remove(bytes) : amount.Add(bytes); };
-  move(counters.heap->bytes);
-  move(*counters.stack);
-  if (!is_block || (flags & kRowUnbacked) != 0) move(counters.device->bytes);
-  if ((flags & kRowHoldsBlocks) != 0) move(counters.device->segments);
-  if (IsAllocated(trace_.rows, row)) move(counters.device->allocated);
-  if (is_block && !trace_.rows.IsRegion(row)) counters.device->blocks += is_death ? -bytes : bytes;
+void Replay::Apply(RowId row, const RowKinds& kinds, bool is_death, Step step) {
+  const uint32_t kind = kinds.NumberOf(row);
+  Counters& of_kind = counters_[kind];
+  if (of_kind.heap == nullptr) of_kind = CountersOf(kinds.all()[kind]);
+  HeapTotals& heap = *of_kind.heap;
+  DeviceTotals& device = *of_kind.device;
+  Amount& stack = stacks_[trace_.rows.stack[row]];
+  const uint64_t size = trace_.rows.size[row];
+  const uint64_t change = is_death ? -size : size;
+  heap.bytes.Add(change);
+  stack.Add(change);
+  if (of_kind.is_device_bytes) device.bytes.Add(change);
+  if (of_kind.is_segment) device.segments.Add(change);
+  if (of_kind.is_allocated) device.allocated.Add(change);
+  if (of_kind.is_block) device.blocks += change;
   if (!inside_) return;
-  if (step > 0) ++(is_death ? counters.heap->frees : counters.heap->allocations);
-  NotePeaks(counters, step);
-}
-
-void Replay::NotePeaks(const Counters& counters, Step step) const {
-  counters.heap->bytes.NotePeak(step);
-  counters.stack->NotePeak(step);
-  counters.device->segments.NotePeak(step);
-  counters.device->allocated.NotePeak(step);
-  NoteDevicePeak(*counters.device, step);
+  if (step > 0) ++(is_death ? heap.frees : heap.allocations);
+  heap.bytes.NotePeak(step);
+  stack.NotePeak(step);
+  device.segments.NotePeak(step);
+  device.allocated.NotePeak(step);
+  NoteDevicePeak(device, step);
 }
 
 // The state at the beginning of the window is one of its states.
@@ -90,8 +106,10 @@ void Replay::Enter(Step step) {
 
 std::vector<RowId> HeldAfter(const Trace& trace, Step step) {
   std::vector<RowId> held;
-  for (RowId row = 0; row < trace.rows.count(); ++row) {
-    if (trace.rows.HeldAfter(row, step)) held.push_back(row);
+  const Rows& rows = trace.rows;
+  const RowId count = rows.count();
+  for (RowId row = 0; row < count; ++row) {
+    if (rows.death[row] > step && rows.birth[row] <= step) held.push_back(row);
   }
   return held;
 }

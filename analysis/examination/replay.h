@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/trace/row_kinds.h"
 #include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
@@ -60,11 +61,14 @@ struct DeviceTotals {
 // Whether the program asked for the row's memory: a block, or driver memory that holds none. A
 // region is a name for memory that has a row of its own, unless that was not recorded.
 bool IsAllocated(const Rows& rows, RowId row);
+bool IsAllocated(const RowKind& kind);
 
 class Replay {
  public:
   // Walks the whole trace. `live` of every amount is the value at the end of the window.
-  explicit Replay(const Trace& trace, Window window = {});
+  explicit Replay(const Trace& trace, Window window = {})
+      : Replay(trace, RowKinds(trace), window) {}
+  Replay(const Trace& trace, const RowKinds& kinds, Window window = {});
 
   using HeapKey = std::pair<int32_t, uint32_t>;  // device, heap
   const std::map<HeapKey, HeapTotals>& heaps() const { return heaps_; }
@@ -75,14 +79,14 @@ class Replay {
   Step end() const { return end_; }
 
  private:
+  // What a row of some kind counts for.
   struct Counters {
-    HeapTotals* heap;
-    DeviceTotals* device;
-    Amount* stack;
+    HeapTotals* heap = nullptr;  // null until the first row of the kind
+    DeviceTotals* device = nullptr;
+    bool is_device_bytes = false, is_segment = false, is_allocated = false, is_block = false;
   };
-  void Apply(RowId row, bool is_death, Step step);
-  Counters CountersOf(RowId row);
-  void NotePeaks(const Counters& counters, Step step) const;
+  void Apply(RowId row, const RowKinds& kinds, bool is_death, Step step);
+  Counters CountersOf(const RowKind& kind);
   void Enter(Step step);
 
   const Trace& trace_;
@@ -91,10 +95,7 @@ class Replay {
   std::vector<Amount> stacks_;
   bool inside_ = false;
   Step end_ = 0;
-  // The last device and heap looked up: most steps repeat them.
-  HeapKey last_key_{INT32_MIN, 0};
-  HeapTotals* last_heap_ = nullptr;
-  DeviceTotals* last_device_ = nullptr;
+  std::vector<Counters> counters_;  // by kind
 };
 
 // Returns the rows held after `step`, ordered by id.

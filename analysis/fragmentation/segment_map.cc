@@ -67,7 +67,8 @@ class SegmentMapper {
       for (const RowId row : *candidates_) visit(row);
       return;
     }
-    for (RowId row = 0; row < rows_.count(); ++row) visit(row);
+    const RowId count = rows_.count();
+    for (RowId row = 0; row < count; ++row) visit(row);
   }
 
   void FindChunks() {
@@ -143,6 +144,7 @@ class SegmentMapper {
 
   void FindBlocks() {
     ForEachCandidate([&](RowId row) {
+      if (rows_.death[row] <= step_ && rows_.wait[row] == 0) return;  // as most rows
       if (rows_.birth[row] > step_ || rows_.Completed(row) <= step_ || !IsBlock(row)) return;
       const bool live = rows_.HeldAfter(row, step_);
       const uint64_t end = rows_.address[row] + rows_.size[row];

@@ -111,7 +111,7 @@ LeakCycles CyclesForLeaks(const Examination& examination, Window window) {
   LeakCycles chosen{found.source, found.cycles, found.inferred, true};
   if (chosen.cycles.empty()) {
     const std::vector<Step> begins =
-        BeginsOfCallRuns(examination.trace(), examination.definitions());
+        BeginsOfCallRuns(examination.trace(), examination.kinds(), examination.definitions());
     chosen.cycles = LowWaters(examination.trace(), begins);
     chosen.source = "low-water marks";
     chosen.inferred = true;

@@ -64,7 +64,8 @@ Trace TraceOfJournal(const std::vector<JournalEntry>& journal, const HeldPieces&
 
 std::optional<CycleRule> InferRule(const Trace& trace, const format::Definitions& definitions) {
   CycleRule rule;
-  InferredCycles anchors = CyclesOfAnchors(trace, definitions);
+  const RowKinds kinds(trace);
+  InferredCycles anchors = CyclesOfAnchors(trace, kinds, definitions);
   if (anchors.ends.size() >= 2) {
     rule.kind = CycleSource::kAnchor;
     rule.source = std::move(anchors.source);
@@ -72,7 +73,7 @@ std::optional<CycleRule> InferRule(const Trace& trace, const format::Definitions
     rule.burst_gap = anchors.burst_gap;
     return rule;
   }
-  const std::vector<Step> begins = BeginsOfCallRuns(trace, definitions);
+  const std::vector<Step> begins = BeginsOfCallRuns(trace, kinds, definitions);
   std::vector<Cycle> cycles = LowWaters(trace, begins);
   rule.kind = CycleSource::kLowWater;
   rule.source = "low-water marks";

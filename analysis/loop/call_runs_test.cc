@@ -27,7 +27,10 @@ class CallRunsTest : public ::testing::Test {
           {"_call_impl", kModule},
           {"main", "/src/train.py", line}});
   }
-  std::vector<Step> Find() { return BeginsOfCallRuns(script_.Build(), script_.definitions()); }
+  std::vector<Step> Find() {
+    const Trace trace = script_.Build();
+    return BeginsOfCallRuns(trace, RowKinds(trace), script_.definitions());
+  }
 
   EventScript script_;
   uint64_t address_ = 0;

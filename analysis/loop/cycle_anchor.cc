@@ -110,8 +110,8 @@ class LevelFinder {
 
 class AnchorFinder {
  public:
-  AnchorFinder(const Trace& trace, const format::Definitions& definitions)
-      : trace_(trace), definitions_(definitions), births_(trace) {}
+  AnchorFinder(const Trace& trace, const RowKinds& kinds, const format::Definitions& definitions)
+      : trace_(trace), definitions_(definitions), births_(kinds) {}
 
   InferredCycles Find() && {
     CollectRecurring();
@@ -126,19 +126,24 @@ class AnchorFinder {
 
   void CollectRecurring() {
     std::vector<uint32_t> counts(definitions_.stack_count() + size_t{1});
-    ForEachBirth([&](Step, uint32_t stack) { ++counts[stack]; });
+    ForEachBirth(trace_, [&](Step, RowId row) {
+      const uint32_t stack = trace_.rows.stack[row];  // undefined ids can have any value
+      if (births_.Counts(row) && stack < counts.size()) ++counts[stack];
+    });
+    counts[0] = 0;  // births without a stack
     std::vector<Recurring> found(counts.size());
     for (size_t stack = 1; stack < counts.size(); ++stack) {
       if (counts[stack] >= kMinFirings) found[stack].firings.reserve(counts[stack]);
     }
-    const std::vector<Step> begins = BeginsOfCallRuns(trace_, definitions_);
+    CallRuns runs(trace_, births_, definitions_);
     std::vector<Step> last(counts.size());
-    auto begin = begins.begin();
     Step run = 0;
-    ForEachBirth([&](Step step, uint32_t stack) {
-      while (begin != begins.end() && *begin <= step) run = *begin++;
+    ForEachBirth(trace_, [&](Step step, RowId row) {
+      if (!births_.Counts(row)) return;
+      const uint32_t stack = trace_.rows.stack[row];
+      if (runs.Begins(stack)) run = step;
+      if (stack >= counts.size() || counts[stack] < kMinFirings) return;
       Recurring& of = found[stack];
-      if (of.firings.capacity() == 0) return;
       if (last[stack] >= run && !of.firings.empty()) {
         of.burst_gap = std::max(of.burst_gap, step - last[stack]);
       } else {
@@ -151,15 +156,6 @@ class AnchorFinder {
       found[stack].stack = static_cast<uint32_t>(stack);
       Consider(std::move(found[stack]));
     }
-  }
-  template <typename Visit>
-  void ForEachBirth(Visit visit) const {
-    analysis::ForEachBirth(trace_, [&](Step step, RowId row) {
-      if (!births_.Counts(row)) return;
-      // Undefined ids can have any value.
-      const uint32_t stack = trace_.rows.stack[row];
-      if (stack < definitions_.stack_count() + 1) visit(step, stack);
-    });
   }
   void Consider(Recurring of) {
     if (of.firings.size() < kMinFirings) return;
@@ -323,8 +319,9 @@ class AnchorFinder {
 
 }  // namespace
 
-InferredCycles CyclesOfAnchors(const Trace& trace, const format::Definitions& definitions) {
-  return AnchorFinder(trace, definitions).Find();
+InferredCycles CyclesOfAnchors(const Trace& trace, const RowKinds& kinds,
+                               const format::Definitions& definitions) {
+  return AnchorFinder(trace, kinds, definitions).Find();
 }
 
 }  // namespace gmt::analysis

@@ -27,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/trace/row_kinds.h"
 #include "analysis/trace/trace.h"
 #include "format/definitions.h"
 
@@ -41,8 +42,10 @@ struct InferredCycles {
   Step burst_gap = 0;
 };
 
-InferredCycles CyclesOfOptimizers(const Trace& trace, const format::Definitions& definitions);
-InferredCycles CyclesOfAnchors(const Trace& trace, const format::Definitions& definitions);
+InferredCycles CyclesOfOptimizers(const Trace& trace, const RowKinds& kinds,
+                                  const format::Definitions& definitions);
+InferredCycles CyclesOfAnchors(const Trace& trace, const RowKinds& kinds,
+                               const format::Definitions& definitions);
 
 }  // namespace gmt::analysis
 

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "analysis/loop/phase_spans.h"
 #include "analysis/loop/phases.h"
 #include "analysis/testing/event_script.h"
 #include "analysis/testing/python_stack.h"
@@ -40,7 +41,8 @@ class CycleAnchorTest : public ::testing::Test {
   }
   Cycles Find() {
     const Trace trace = script_.Build();
-    return FindCycles(trace, script_.definitions());
+    return FindCycles(trace, RowKinds(trace), script_.definitions(),
+                      FindPhaseSpans(trace, script_.definitions()));
   }
 
   EventScript script_;

@@ -7,7 +7,9 @@
 #ifndef GMT_ANALYSIS_LOOP_CYCLE_BIRTHS_H_
 #define GMT_ANALYSIS_LOOP_CYCLE_BIRTHS_H_
 
-#include "analysis/trace/trace.h"
+#include <algorithm>
+
+#include "analysis/trace/row_kinds.h"
 
 namespace gmt::analysis {
 
@@ -15,19 +17,23 @@ namespace gmt::analysis {
 // stacks.
 class Births {
  public:
-  explicit Births(const Trace& trace) : rows_(trace.rows) {
-    for (RowId row = 0; row < rows_.count() && !blocks_; ++row) blocks_ = rows_.IsBlock(row);
-  }
-  bool Counts(RowId row) const {
-    if (rows_.IsRegion(row)) return false;
-    const uint32_t heap = rows_.heap[row];
-    return blocks_ ? heap > kHostHeap
-                   : heap == kDriverHeap && (rows_.flags[row] & kRowHoldsBlocks) == 0;
-  }
+  // REQUIRES: `kinds` outlives this object.
+  explicit Births(const RowKinds& kinds)
+      : counts_(kinds, [has_blocks = HasBlocks(kinds)](const RowKind& kind) {
+          return has_blocks
+                     ? kind.is_block()
+                     : kind.heap == kDriverHeap && !kind.is_region() && !kind.Has(kRowHoldsBlocks);
+        }) {}
+
+  bool Counts(RowId row) const { return counts_.Of(row); }
 
  private:
-  const Rows& rows_;
-  bool blocks_ = false;
+  static bool HasBlocks(const RowKinds& kinds) {
+    return std::any_of(kinds.all().begin(), kinds.all().end(),
+                       [](const RowKind& kind) { return kind.is_block(); });
+  }
+
+  const KindProperty counts_;
 };
 
 }  // namespace gmt::analysis

@@ -8,8 +8,9 @@
 #include "analysis/loop/optimizer_sites.h"
 
 namespace gmt::analysis {
-InferredCycles CyclesOfOptimizers(const Trace& trace, const format::Definitions& definitions) {
-  const Births births(trace);
+InferredCycles CyclesOfOptimizers(const Trace& trace, const RowKinds& kinds,
+                                  const format::Definitions& definitions) {
+  const Births births(kinds);
   OptimizerSites sites(definitions);
   std::map<uint64_t, std::vector<Step>> ends;  // of bursts, by call site
   uint64_t bursting = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,8 +20,8 @@ struct Interval {
 
 class SpanFinder {
  public:
-  SpanFinder(const Trace& trace, const format::Definitions& definitions, StackPhases& stacks)
-      : trace_(trace), definitions_(definitions), stacks_(stacks) {}
+  SpanFinder(const Trace& trace, const format::Definitions& definitions)
+      : trace_(trace), definitions_(definitions), stacks_(definitions) {}
 
   PhaseSpans Find() && {
     FromRanges();
@@ -71,10 +72,14 @@ class SpanFinder {
   void FromStacks() {
     std::vector<Interval> backward, optimizer;
     Phase inside = Phase::kOther;
-    const bool of_python = HasStacksOfPythonAlone();
+    std::optional<bool> of_python;
     ForEachBirth(trace_, [&](Step step, RowId row) {
+      if (trace_.rows.heap[row] <= kHostHeap) return;
       const uint32_t stack = trace_.rows.stack[row];
-      if (trace_.rows.heap[row] <= kHostHeap || (stack == 0 && !of_python)) return;
+      if (stack == 0) {
+        if (!of_python) of_python = HasStacksOfPythonAlone();
+        if (!*of_python) return;
+      }
       const Phase phase = stack == 0 ? Phase::kBackward : PhaseOf(stack);
       if (phase != Phase::kOther) {
         std::vector<Interval>& intervals = phase == Phase::kBackward ? backward : optimizer;
@@ -180,7 +185,7 @@ class SpanFinder {
 
   const Trace& trace_;
   const format::Definitions& definitions_;
-  StackPhases& stacks_;
+  StackPhases stacks_;
   std::vector<Interval> backward_, optimizer_;
   PhaseSpans found_;
 };
@@ -332,9 +337,8 @@ class ForwardFinder {
 
 }  // namespace
 
-PhaseSpans FindPhaseSpans(const Trace& trace, const format::Definitions& definitions,
-                          StackPhases& stacks) {
-  return SpanFinder(trace, definitions, stacks).Find();
+PhaseSpans FindPhaseSpans(const Trace& trace, const format::Definitions& definitions) {
+  return SpanFinder(trace, definitions).Find();
 }
 
 std::vector<PhaseSpan> ForwardSpans(const Trace& trace, const format::Definitions& definitions,

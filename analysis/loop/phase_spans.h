@@ -43,8 +43,7 @@ struct PhaseSpans {
   std::vector<Step> idle_optimizers;
 };
 
-PhaseSpans FindPhaseSpans(const Trace& trace, const format::Definitions& definitions,
-                          StackPhases& stacks);
+PhaseSpans FindPhaseSpans(const Trace& trace, const format::Definitions& definitions);
 
 // The forward passes of a loop's steps, each from its first allocation on: what is freed before
 // that was left over by the previous pass. If the first step begins with the recording, kInit

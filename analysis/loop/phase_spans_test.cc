@@ -15,8 +15,7 @@ class PhaseSpansTest : public ::testing::Test {
  protected:
   PhaseSpans Find() {
     const Trace trace = s_.script().Build();
-    StackPhases stacks(s_.script().definitions());
-    PhaseSpans found = FindPhaseSpans(trace, s_.script().definitions(), stacks);
+    PhaseSpans found = FindPhaseSpans(trace, s_.script().definitions());
     Step reached = 0;
     for (const PhaseSpan& span : found.spans) {
       EXPECT_LE(reached, span.begin);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
@@ -62,13 +63,18 @@ std::vector<std::string> KindsOf(const Trace& trace, const format::Definitions& 
 
 class CycleFinder {
  public:
-  CycleFinder(const Trace& trace, const format::Definitions& definitions)
-      : trace_(trace), definitions_(definitions), kinds_(KindsOf(trace, definitions)) {}
+  CycleFinder(const Trace& trace, const RowKinds& kinds, const format::Definitions& definitions,
+              const PhaseSpans& spans)
+      : trace_(trace),
+        kinds_(kinds),
+        definitions_(definitions),
+        spans_(spans),
+        range_kinds_(KindsOf(trace, definitions)) {}
 
   Cycles Find() && {
     if (!ByMarks() && !ByNamedSteps() && !ByRanges(kStep) && !ByRanges(kZeroGrad) &&
-        !ByRanges(kBackward) && !Infer(CyclesOfOptimizers(trace_, definitions_)) &&
-        !Infer(CyclesOfAnchors(trace_, definitions_)))
+        !ByRanges(kBackward) && !Infer(CyclesOfOptimizers(trace_, kinds_, definitions_)) &&
+        !Infer(CyclesOfAnchors(trace_, kinds_, definitions_)))
       return {};
     PaintPhases();
     Walk();
@@ -130,7 +136,7 @@ class CycleFinder {
     std::map<uint32_t, std::vector<Boundary>> by_site;
     for (size_t i = 0; i < trace_.ranges.size(); ++i) {
       const Range& range = trace_.ranges[i];
-      if (kinds_[i] == kind && range.end != kNever) {
+      if (range_kinds_[i] == kind && range.end != kNever) {
         by_site[range.stack].push_back({range.end, range.end_t_ns});
       }
     }
@@ -173,22 +179,20 @@ class CycleFinder {
   }
   void PaintRanges(std::string_view kind, Phase phase) {
     for (size_t i = 0; i < trace_.ranges.size(); ++i) {
-      if (kinds_[i] == kind) Paint(trace_.ranges[i].begin, trace_.ranges[i].end, phase);
+      if (range_kinds_[i] == kind) Paint(trace_.ranges[i].begin, trace_.ranges[i].end, phase);
     }
   }
 
   // Later phases overwrite earlier ones.
   void PaintPhases() {
     phase_.assign(trace_.last_step(), Phase::kOther);
-    StackPhases stacks(definitions_);
-    const PhaseSpans spans = FindPhaseSpans(trace_, definitions_, stacks);
-    const std::vector<PhaseSpan> forwards = ForwardSpans(trace_, definitions_, found_, spans);
+    const std::vector<PhaseSpan> forwards = ForwardSpans(trace_, definitions_, found_, spans_);
     for (const PhaseSpan& span : forwards) Paint(span.begin, span.end, span.phase);
     forwards_ = PassesByCycle(forwards, Phase::kForward);
-    backwards_ = PassesByCycle(spans.spans, Phase::kBackward);
+    backwards_ = PassesByCycle(spans_.spans, Phase::kBackward);
     PaintRanges(kLoaderNext, Phase::kOther);
     PaintRanges(kZeroGrad, Phase::kOther);
-    for (const PhaseSpan& span : spans.spans) Paint(span.begin, span.end, span.phase);
+    for (const PhaseSpan& span : spans_.spans) Paint(span.begin, span.end, span.phase);
   }
 
   std::vector<uint64_t> PassesByCycle(const std::vector<PhaseSpan>& spans, Phase phase) const {
@@ -213,26 +217,32 @@ class CycleFinder {
   };
 
   // Counts blocks of a framework if the device has any, otherwise everything except host memory.
-  bool Counts(RowId row) const {
-    if (trace_.rows.IsRegion(row)) return false;
-    const bool is_block = trace_.rows.heap[row] > kHostHeap;
-    return is_block == block_devices_.contains(trace_.rows.device[row]) &&
-           trace_.rows.heap[row] != kHostHeap;
+  void FindDevices() {
+    std::set<int32_t> with_blocks;
+    for (const RowKind& kind : kinds_.all()) {
+      if (kind.is_block()) with_blocks.insert(kind.device);
+    }
+    for (const RowKind& kind : kinds_.all()) {
+      const bool counts = !kind.is_region() && kind.heap != kHostHeap &&
+                          kind.is_block() == with_blocks.contains(kind.device);
+      device_of_kind_.push_back(counts ? &devices_[kind.device] : nullptr);
+    }
   }
+  // Returns null if the row does not count.
+  DeviceState* DeviceOf(RowId row) const { return device_of_kind_[kinds_.NumberOf(row)]; }
 
   void Walk() {
+    FindDevices();
     const Rows& rows = trace_.rows;
     for (RowId row = 0; row < rows.count(); ++row) {
-      if (rows.IsBlock(row)) block_devices_[rows.device[row]] = true;
-    }
-    for (RowId row = 0; row < rows.count(); ++row) {
-      if (Counts(row)) devices_[rows.device[row]].live += rows.birth[row] == 0 ? rows.size[row] : 0;
+      if (rows.birth[row] != 0) continue;
+      if (DeviceState* device = DeviceOf(row)) device->live += rows.size[row];
     }
     size_t cycle = 0;
     for (Step step = 1; step <= trace_.last_step(); ++step) {
       while (cycle < found_.cycles.size() && step > found_.cycles[cycle].begin) BeginCycle(cycle++);
       const StepRecord record = trace_.steps[step - 1];
-      if (record.row != kNoRow && Counts(record.row)) Apply(record, step);
+      if (record.row != kNoRow) Apply(record, step);
       if (cycle > 0 && step == found_.cycles[cycle - 1].end) End();
     }
     while (cycle < found_.cycles.size()) BeginCycle(cycle++);
@@ -269,7 +279,9 @@ class CycleFinder {
   }
 
   void Apply(const StepRecord record, Step step) {
-    DeviceState& state = devices_[trace_.rows.device[record.row]];
+    DeviceState* const device = DeviceOf(record.row);
+    if (device == nullptr) return;
+    DeviceState& state = *device;
     const uint64_t bytes = trace_.rows.size[record.row];
     const uint64_t before = state.live;
     state.live += record.is_death ? -bytes : bytes;
@@ -288,13 +300,15 @@ class CycleFinder {
   }
 
   const Trace& trace_;
+  const RowKinds& kinds_;
   const format::Definitions& definitions_;
-  const std::vector<std::string> kinds_;  // by range
+  const PhaseSpans& spans_;
+  const std::vector<std::string> range_kinds_;
   Cycles found_;
   std::vector<Phase> phase_;                    // of step i+1
   std::vector<uint64_t> forwards_, backwards_;  // number of passes, by cycle
-  std::map<int32_t, bool> block_devices_;
   std::map<int32_t, DeviceState> devices_;
+  std::vector<DeviceState*> device_of_kind_;  // null for kinds that do not count
 };
 
 }  // namespace
@@ -333,8 +347,9 @@ std::string NameOfStep(std::string_view name) {
   return is_known ? plain : "";
 }
 
-Cycles FindCycles(const Trace& trace, const format::Definitions& definitions) {
-  return CycleFinder(trace, definitions).Find();
+Cycles FindCycles(const Trace& trace, const RowKinds& kinds, const format::Definitions& definitions,
+                  const PhaseSpans& spans) {
+  return CycleFinder(trace, kinds, definitions, spans).Find();
 }
 
 TypicalCycle TypicalOf(const DeviceCycles& device) {

@@ -29,6 +29,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/trace/row_kinds.h"
 #include "analysis/trace/trace.h"
 #include "format/definitions.h"
 
@@ -48,6 +49,8 @@ inline constexpr size_t kPhases = 6;
 std::string_view NameOf(Phase phase);
 // For sentences: "in forward"; "outside of the phases" for kOther.
 std::string InPhase(Phase phase);
+
+struct PhaseSpans;  // analysis/loop/phase_spans.h
 
 // The kind of a range: "backward", "Optimizer.step", "Optimizer.zero_grad", "DataLoader.next",
 // "ProfilerStep", "FUNCTION (FILE:LINE)" of the program's own record_function, otherwise its name.
@@ -96,7 +99,9 @@ struct Cycles {
                                       // bytes
 };
 
-Cycles FindCycles(const Trace& trace, const format::Definitions& definitions);
+// `spans`: FindPhaseSpans() of the trace.
+Cycles FindCycles(const Trace& trace, const RowKinds& kinds, const format::Definitions& definitions,
+                  const PhaseSpans& spans);
 
 // Medians over all steps except the first, which includes initialisation.
 struct TypicalCycle {

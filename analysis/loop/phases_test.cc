@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/loop/phase_spans.h"
 #include "analysis/testing/event_script.h"
 #include "analysis/testing/python_stack.h"
 
@@ -50,7 +51,8 @@ class PhasesTest : public ::testing::Test {
   }
   Cycles Find() {
     const Trace trace = script_.Build();
-    return FindCycles(trace, script_.definitions());
+    return FindCycles(trace, RowKinds(trace), script_.definitions(),
+                      FindPhaseSpans(trace, script_.definitions()));
   }
   static const PhaseUse& In(const CycleUse& cycle, Phase phase) {
     return cycle.phases[static_cast<size_t>(phase)];

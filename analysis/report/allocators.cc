@@ -69,13 +69,26 @@ class AllocatorFinder {
       : examination_(examination),
         trace_(examination.trace()),
         rows_(trace_.rows),
-        instants_(instants) {}
+        kinds_(examination.kinds()) {
+    for (const RowKind& kind : kinds_.all()) {
+      const auto instant = instants.find(kind.device);
+      Use use;
+      if (instant != instants.end()) {
+        use.is_segment = kind.heap == kDriverHeap && kind.Has(kRowHoldsBlocks);
+        use.counts = IsAllocated(kind) && !kind.is_region();
+        use.instant = instant->second;
+      }
+      by_kind_.push_back(use);
+    }
+  }
 
   std::vector<AllocatorUse> Find() && {
-    for (RowId row = 0; row < rows_.count(); ++row) {
+    const RowId count = rows_.count();
+    for (RowId row = 0; row < count; ++row) {
       if (rows_.birth[row] == 0) Apply(row, false, 0);
     }
-    for (Step step = 1; step <= trace_.last_step(); ++step) {
+    const Step last_step = trace_.last_step();
+    for (Step step = 1; step <= last_step; ++step) {
       const StepRecord record = trace_.steps[step - 1];
       if (record.row != kNoRow) Apply(record.row, record.is_death, step);
     }
@@ -98,28 +111,31 @@ class AllocatorFinder {
     Amount amount;
   };
 
+  // What is done with rows of a kind.
+  struct Use {
+    bool is_segment = false, counts = false;
+    Step instant = 0;        // of the device
+    State* state = nullptr;  // of its allocator, without MemPools; null until the first row
+  };
+
   void Apply(RowId row, bool is_death, Step step) {
-    if (!instants_.contains(rows_.device[row])) return;
-    NoteSegment(row, is_death);
-    if (!IsAllocated(rows_, row) || rows_.IsRegion(row)) return;
+    Use& use = by_kind_[kinds_.NumberOf(row)];
+    if (use.is_segment) NoteSegment(row, is_death);
+    if (!use.counts) return;
     const uint64_t bytes = rows_.size[row];
-    State& state = StateOf(row, is_death);
+    State& state = StateOf(row, is_death, use);
     if (is_death) return state.amount.Remove(bytes);
     state.amount.Add(bytes);
     state.amount.NotePeak(step);
-    if (!rows_.HeldAfter(row, instants_.at(rows_.device[row]))) return;
+    if (!rows_.HeldAfter(row, use.instant)) return;
     state.use.live_bytes += bytes;
     ++state.use.live_count;
   }
 
-  State& StateOf(RowId row, bool is_death) {
+  State& StateOf(RowId row, bool is_death, Use& use) {
     if (!foreign_.empty() || !in_pools_.empty()) return NamedState(row, is_death);
-    // Without such pools, few kinds of rows share a few names, so each name is built only once.
-    const Kind kind{rows_.device[row], rows_.heap[row], rows_.memory[row],
-                    rows_.Pool(row).value_or(0) != 0};
-    const auto [known, is_new] = by_kind_.try_emplace(kind);
-    if (is_new) known->second = &NamedState(row, is_death);
-    return *known->second;
+    if (use.state == nullptr) use.state = &NamedState(row, is_death);
+    return *use.state;
   }
 
   State& NamedState(RowId row, bool is_death) {
@@ -152,7 +168,6 @@ class AllocatorFinder {
 
   // Tracks held segments that a library allocated for its own pool.
   void NoteSegment(RowId row, bool is_death) {
-    if (rows_.heap[row] != kDriverHeap || (rows_.flags[row] & kRowHoldsBlocks) == 0) return;
     const uint32_t stack = rows_.stack[row];
     const auto [library, is_new] = libraries_.try_emplace(stack);
     if (is_new) library->second = ForeignLibrary(examination_.stacks().Frames(stack));
@@ -165,7 +180,6 @@ class AllocatorFinder {
     }
   }
 
-  using Kind = std::tuple<int32_t, uint16_t, uint8_t, bool>;  // device, heap, memory, private pool
   static constexpr char kMemPool[] = "MemPool (";
   struct Segment {
     RowId row = kNoRow;
@@ -174,8 +188,8 @@ class AllocatorFinder {
   const Examination& examination_;
   const Trace& trace_;
   const Rows& rows_;
-  const std::map<int32_t, Step>& instants_;
-  absl::flat_hash_map<Kind, State*> by_kind_;
+  const RowKinds& kinds_;
+  std::vector<Use> by_kind_;
   std::map<std::pair<int32_t, std::string>, State> states_;  // by device and name
   std::map<std::pair<int32_t, uint64_t>, Segment> foreign_;  // by device and address
   absl::flat_hash_map<uint32_t, std::string> libraries_;     // by stack

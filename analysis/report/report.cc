@@ -224,11 +224,14 @@ class ReportMaker {
 
   void AddPending(Step step, const std::set<int32_t>& devices) {
     const Rows& rows = trace_.rows;
-    for (RowId row = 0; row < rows.count(); ++row) {
-      if (rows.heap[row] <= kHostHeap || rows.death[row] > step) continue;
-      const bool may_await = (rows.flags[row] & kRowMayAwait) != 0;
-      const bool pending = rows.PendingAfter(row, step);
-      if ((!may_await && !pending) || !devices.contains(rows.device[row])) continue;
+    const KindProperty may_await(examination_.kinds(),
+                                 [](const RowKind& kind) { return kind.Has(kRowMayAwait); });
+    const RowId count = rows.count();
+    for (RowId row = 0; row < count; ++row) {
+      if (rows.death[row] > step) continue;
+      const bool pending = rows.wait[row] != 0 && rows.PendingAfter(row, step);
+      if ((!pending && !may_await.Of(row)) || rows.heap[row] <= kHostHeap) continue;
+      if (!devices.contains(rows.device[row])) continue;
       for (ReportDevice& device : report_.devices) {
         if (device.index != rows.device[row]) continue;
         for (ReportHeap& heap : device.heaps) {

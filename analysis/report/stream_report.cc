@@ -59,9 +59,10 @@ class StreamReportMaker {
       completed[completion.row] = completion.t_ns;
     }
     const Rows& rows = trace_.rows;
-    for (RowId row = 0; row < rows.count(); ++row) {
-      if (rows.death[row] == kNever || !instants_.contains(rows.device[row])) continue;
+    const RowId count = rows.count();
+    for (RowId row = 0; row < count; ++row) {
       if ((rows.flags[row] & (kRowAwaited | kRowFreedInOrder)) == 0) continue;
+      if (rows.death[row] == kNever || !instants_.contains(rows.device[row])) continue;
       Piece piece{row, trace_.TimeOf(rows.death[row]), trace_.end_t_ns};
       if ((rows.flags[row] & kRowFreedInOrder) != 0) {
         const std::optional<int64_t> done = rows.DoneAt(row);

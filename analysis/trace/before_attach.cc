@@ -11,7 +11,8 @@ namespace gmt::analysis {
 
 bool WasAttached(const Trace& trace) {
   const Rows& rows = trace.rows;
-  for (RowId row = 0; row < rows.count(); ++row) {
+  const RowId count = rows.count();
+  for (RowId row = 0; row < count; ++row) {
     if ((rows.flags[row] & kRowReportedBefore) != 0) return true;
   }
   return false;
@@ -21,7 +22,8 @@ std::vector<HeldBefore> FindHeldBefore(const Trace& trace) {
   const Rows& rows = trace.rows;
   std::map<std::pair<int32_t, uint32_t>, HeldBefore> found;
   bool any_reported = false;
-  for (RowId row = 0; row < rows.count(); ++row) {
+  const RowId count = rows.count();
+  for (RowId row = 0; row < count; ++row) {
     const uint16_t flags = rows.flags[row];
     const bool reported = (flags & kRowReportedBefore) != 0;
     if (!reported && (flags & kRowUnreportedBefore) == 0) continue;

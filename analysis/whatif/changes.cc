@@ -50,9 +50,8 @@ Changes::Changes(const Examination& examination, const Categories& categories, i
       rows_(trace_.rows),
       categories_(categories),
       device_(device),
-      births_(trace_) {
-  StackPhases stacks(examination.definitions());
-  spans_ = FindPhaseSpans(trace_, examination.definitions(), stacks);
+      births_(examination.kinds()),
+      spans_(examination.phase_spans()) {
   std::vector<Step> ends = spans_.idle_optimizers;
   for (const PhaseSpan& span : spans_.spans) {
     if (span.phase == Phase::kOptimizer) ends.push_back(span.end);

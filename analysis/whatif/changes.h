@@ -130,7 +130,7 @@ class Changes {
   const Categories& categories_;
   const int32_t device_;
   const Births births_;
-  PhaseSpans spans_;
+  const PhaseSpans& spans_;
   mutable std::optional<std::vector<Layers>> layers_;
   mutable std::optional<BatchShapes> shapes_;
   std::vector<Step> optimizer_ends_;  // the last one of each step of the loop

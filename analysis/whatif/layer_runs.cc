@@ -29,7 +29,7 @@ class LayerFinder {
         categories_(categories),
         spans_(spans),
         device_(device),
-        counted_(trace_) {
+        counted_(examination.kinds()) {
     ForEachBirth(trace_, [&](Step step, RowId row) { Note(step, row); });
   }
 

@@ -57,8 +57,7 @@ void AddStepsAndPhases(std::vector<Track>& tracks, const analysis::Examination& 
     steps.push_back({absl::StrCat("step ", i + 1), cycle.begin_t_ns, cycle.end_t_ns});
   }
   AddTracks(tracks, "steps", std::nullopt, std::move(steps), {});
-  analysis::StackPhases stacks(examination.definitions());
-  const analysis::PhaseSpans spans = FindPhaseSpans(trace, examination.definitions(), stacks);
+  const analysis::PhaseSpans& spans = examination.phase_spans();
   std::vector<analysis::PhaseSpan> all = spans.spans;
   for (const auto& span : ForwardSpans(trace, examination.definitions(), cycles, spans))
     all.push_back(span);

@@ -3,16 +3,13 @@
 #include <algorithm>
 
 #include "analysis/loop/phase_spans.h"
-#include "analysis/loop/stack_phases.h"
 
 namespace gmt::viewer {
 using analysis::Phase;
 using analysis::Step;
 
 LoopPhases::LoopPhases(const analysis::Examination& examination) : cycles_(examination.cycles()) {
-  analysis::StackPhases stacks(examination.definitions());
-  const analysis::PhaseSpans found =
-      FindPhaseSpans(examination.trace(), examination.definitions(), stacks);
+  const analysis::PhaseSpans& found = examination.phase_spans();
   for (const auto& spans :
        {ForwardSpans(examination.trace(), examination.definitions(), cycles_, found),
         found.spans}) {
