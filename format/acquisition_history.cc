@@ -1,5 +1,7 @@
 #include "format/acquisition_history.h"
 
+#include <utility>
+
 namespace gmt::format {
 namespace {
 
@@ -7,7 +9,8 @@ namespace {
 // frees are written in full.
 constexpr size_t kMaxPlaces = 1u << 22;
 constexpr uint32_t kNoSlot = UINT32_MAX;
-constexpr uint64_t kNoRow = UINT64_MAX;
+// The table of places is not searched for outdated ones while it is small.
+constexpr size_t kMinPlaces = 8192;
 
 // Addresses, reservations and handles with the same number are different places. 0: never returned.
 uint64_t SpaceOf(Kind kind) {
@@ -37,113 +40,116 @@ uint64_t SpaceOf(Kind kind) {
   }
 }
 
-template <typename T>
-void Fill(Present bit, const Acquired& acquired, T known, Event* event, T* value) {
-  if (event->has(bit) || (acquired.present & bit) == 0) return;
-  *value = known;
-  event->present |= bit;
+// Fills in those of `fields` that only the acquisition has.
+void Complete(const Acquired& acquired, uint64_t fields, Event* event) {
+  if (event->heap == 0) event->heap = acquired.heap;
+  if (event->memory == MEMORY_UNSPECIFIED) event->memory = acquired.memory;
+  const uint64_t missing = fields & acquired.present & ~event->present;
+  if (missing == 0) return;
+  event->present |= missing;
+  if ((missing & kHasDevice) != 0) event->device = acquired.device;
+  if ((missing & kHasContext) != 0) event->context = acquired.context;
+  if ((missing & kHasAddress) != 0) event->address = acquired.address;
+  if ((missing & kHasSize) != 0) event->size = acquired.size;
+  if ((missing & kHasStream) != 0) event->stream = acquired.stream;
+  if ((missing & kHasPool) != 0) event->pool = acquired.pool;
 }
 
 }  // namespace
 
-AcquisitionHistory::Place AcquisitionHistory::PlaceOf(const Event& event) {
-  return {SpaceOf(event.kind) << 32 | event.device, event.heap, event.address};
+template <typename Source>
+AcquisitionHistory::Place AcquisitionHistory::PlaceOf(const Source& source) {
+  return {SpaceOf(source.kind) << 32 | source.device, source.heap, source.address};
+}
+
+inline bool AcquisitionHistory::Holds(uint32_t slot, const Place& place) const {
+  return slot != kNoSlot && PlaceOf(slots_[slot]) == place;
+}
+
+inline uint32_t AcquisitionHistory::TakeUnusedSlot() {
+  if (unused_slots_.empty()) {
+    if (slots_.size() == kMaxPlaces) return kNoSlot;
+    slots_.emplace_back();
+    return static_cast<uint32_t>(slots_.size() - 1);
+  }
+  const uint32_t slot = unused_slots_.back();
+  unused_slots_.pop_back();
+  return slot;
+}
+
+inline void AcquisitionHistory::Leave(uint32_t slot) {
+  const uint64_t row = slots_[slot].row;
+  uint32_t& entry = window_[row % kWindow];
+  if (entry == slot) {
+    entry = kNoSlot;
+  } else {
+    slot_of_old_row_.erase(row);
+  }
 }
 
 void AcquisitionHistory::Add(const Event& event) {
   const uint64_t row = rows_++;
   if (SpaceOf(event.kind) == 0) return;
-  const uint32_t unused =
-      unused_slots_.empty() ? static_cast<uint32_t>(slots_.size()) : unused_slots_.back();
-  const auto [at, is_new] = slot_of_place_.try_emplace(PlaceOf(event), unused);
-  if (is_new && unused == kMaxPlaces) {
-    slot_of_place_.erase(at);
-    return;
+  if (slot_of_place_.size() > kMinPlaces + 2 * slots_.size()) {
+    absl::erase_if(slot_of_place_,
+                   [this](const auto& entry) { return !Holds(entry.second, entry.first); });
   }
-  const uint32_t slot = at->second;
-  if (!is_new) {
-    if (!InWindow(slot)) slot_of_old_row_.erase(slots_[slot].row);
-  } else if (unused_slots_.empty()) {
-    slots_.emplace_back();
+  const Place place = PlaceOf(event);
+  uint32_t& slot = slot_of_place_.try_emplace(place, kNoSlot).first->second;
+  if (Holds(slot, place)) {
+    Leave(slot);
   } else {
-    unused_slots_.pop_back();
+    slot = TakeUnusedSlot();
+    if (slot == kNoSlot) return;
   }
-  slots_[slot] = {row,
-                  {event.present, event.address, event.size, event.stream, event.pool, event.heap,
-                   event.device, event.context, event.memory}};
-  Enter(row, slot);
-}
-
-// A row that is displaced from the window moves to the table, if it is still the last of its place.
-void AcquisitionHistory::Enter(uint64_t row, uint32_t slot) {
+  slots_[slot] = {row,          event.address, event.size,
+                  event.stream, event.pool,    static_cast<uint32_t>(event.present),
+                  event.heap,   event.device,  event.context,
+                  event.memory, event.kind};
   if (window_.empty()) window_.assign(kWindow, kNoSlot);
-  uint32_t& entry = window_[row % kWindow];
-  if (entry != kNoSlot && entry != slot) {
-    const uint64_t leaving = slots_[entry].row;
-    if (leaving != kNoRow && leaving % kWindow == row % kWindow) slot_of_old_row_[leaving] = entry;
-  }
-  entry = slot;
+  const uint32_t displaced = std::exchange(window_[row % kWindow], slot);
+  if (displaced != kNoSlot) slot_of_old_row_[slots_[displaced].row] = displaced;
 }
 
-AcquisitionHistory::Found AcquisitionHistory::AcquisitionOf(const Event& event) const {
-  const auto found = slot_of_place_.find(PlaceOf(event));
-  if (found == slot_of_place_.end()) return {};
-  const Slot& slot = slots_[found->second];
-  if (slot.row >= rows_) return {};  // a damaged file: row numbers decreased
-  return {rows_ - slot.row, &slot.acquired};
-}
-
-uint32_t AcquisitionHistory::SlotOf(uint64_t row) const {
-  if (window_.empty()) return kNoSlot;
-  const uint32_t recent = window_[row % kWindow];
-  if (recent != kNoSlot && slots_[recent].row == row) return recent;
-  const auto old = slot_of_old_row_.find(row);
-  return old == slot_of_old_row_.end() || slots_[old->second].row != row ? kNoSlot : old->second;
+const Acquired* AcquisitionHistory::AcquisitionOf(const Event& event) const {
+  const Place place = PlaceOf(event);
+  const auto found = slot_of_place_.find(place);
+  if (found == slot_of_place_.end() || !Holds(found->second, place)) return nullptr;
+  const Acquired& acquired = slots_[found->second];
+  // In a damaged file, row numbers may decrease.
+  return acquired.row < rows_ ? &acquired : nullptr;
 }
 
 const Acquired* AcquisitionHistory::Find(uint64_t distance) const {
-  if (distance == 0 || distance > rows_) return nullptr;
-  const uint32_t slot = SlotOf(rows_ - distance);
-  return slot == kNoSlot ? nullptr : &slots_[slot].acquired;
+  if (distance == 0 || distance > rows_ || window_.empty()) return nullptr;
+  const uint64_t row = rows_ - distance;
+  const uint32_t recent = window_[row % kWindow];
+  if (recent != kNoSlot && slots_[recent].row == row) return &slots_[recent];
+  const auto old = slot_of_old_row_.find(row);
+  return old == slot_of_old_row_.end() ? nullptr : &slots_[old->second];
 }
 
-void AcquisitionHistory::Ended(const Event& event, uint64_t distance) {
-  if (distance == 0 || distance > rows_) return;
-  const uint32_t slot = SlotOf(rows_ - distance);
-  if (slot == kNoSlot) return;
-  const Memory memory = slots_[slot].acquired.memory;
-  const bool last_word = event.kind == FREE_DONE
-                             ? event.result == 0
-                             : event.kind == FREE && (memory == BLOCK || memory == REGION);
-  if (last_word) Release(slot);
-}
-
-void AcquisitionHistory::Release(uint32_t slot) {
-  Slot& ended = slots_[slot];
-  const Acquired& acquired = ended.acquired;
-  const auto place = slot_of_place_.find(
-      {SpaceOf(ALLOC) << 32 | acquired.device, acquired.heap, acquired.address});
+void AcquisitionHistory::Ended(const Event& event, const Acquired* acquired) {
   // A damaged file may end a row that is not an allocation.
-  if (place == slot_of_place_.end() || place->second != slot) return;
-  slot_of_place_.erase(place);
-  if (!InWindow(slot)) slot_of_old_row_.erase(ended.row);
-  ended.row = kNoRow;
+  if (acquired == nullptr || acquired->kind != ALLOC) return;
+  const bool last_word =
+      event.kind == FREE_DONE
+          ? event.result == 0
+          : event.kind == FREE && (acquired->memory == BLOCK || acquired->memory == REGION);
+  if (!last_word) return;
+  const auto slot = static_cast<uint32_t>(acquired - slots_.data());
+  Leave(slot);
+  slots_[slot].kind = KIND_UNSPECIFIED;
   unused_slots_.push_back(slot);
 }
 
 void CompleteRole(const Acquired& acquired, Event* event) {
-  if (event->heap == 0) event->heap = acquired.heap;
-  if (event->memory == MEMORY_UNSPECIFIED) event->memory = acquired.memory;
-  Fill(kHasDevice, acquired, acquired.device, event, &event->device);
-  Fill(kHasAddress, acquired, acquired.address, event, &event->address);
-  Fill(kHasSize, acquired, acquired.size, event, &event->size);
+  Complete(acquired, kHasDevice | kHasAddress | kHasSize, event);
 }
 
 void CompleteReturn(const Acquired& acquired, Event* event) {
-  CompleteRole(acquired, event);
-  Fill(kHasContext, acquired, acquired.context, event, &event->context);
-  Fill(kHasStream, acquired, acquired.stream, event, &event->stream);
-  Fill(kHasPool, acquired, acquired.pool, event, &event->pool);
+  Complete(acquired, kHasDevice | kHasAddress | kHasSize | kHasContext | kHasStream | kHasPool,
+           event);
 }
 
 }  // namespace gmt::format

@@ -13,8 +13,11 @@
 // the same memory is written in full.
 //
 // A kept row has a slot. The slot is found by place or by row number. A window covers the newest
-// rows, where nearly every free finds its allocation; a table covers older rows.
+// rows, where nearly every free finds its allocation; a table covers older rows. The table of
+// places is not changed when a row ends, because an allocator soon returns the same place. Such an
+// entry is out of date: its slot does not hold its place. When most are, they are removed.
 //
+// Thread safety: one thread at a time.
 
 #ifndef GMT_FORMAT_ACQUISITION_HISTORY_H_
 #define GMT_FORMAT_ACQUISITION_HISTORY_H_
@@ -41,12 +44,15 @@ enum Same : uint32_t {
   kSamePool = 1u << 7,
 };
 
-// The fields that a free may have in common with its allocation.
-struct Acquired {
-  uint64_t present = 0;  // set of Present
+// What is kept of an acquisition: its row, its kind, and the fields that a free may have in common
+// with it.
+struct alignas(64) Acquired {  // a cache line
+  uint64_t row = 0;
   uint64_t address = 0, size = 0, stream = 0, pool = 0;
+  uint32_t present = 0;  // set of Present
   uint32_t heap = 0, device = 0, context = 0;
   Memory memory = MEMORY_UNSPECIFIED;
+  Kind kind = KIND_UNSPECIFIED;  // KIND_UNSPECIFIED: the slot is unused
 };
 
 // Fill in the fields about memory that `event`, a free or a ROLE, omits, and mark them as present.
@@ -62,20 +68,20 @@ class AcquisitionHistory {
   // Adds the next row. REQUIRES: an event of the family kAcquisition.
   void Add(const Event& event);
 
-  struct Found {
-    uint64_t distance = 0;  // rows back; 0: unknown
-    const Acquired* acquired = nullptr;
-  };
-  // Returns the acquisition that `event`, a free or a ROLE, refers to. Valid until the next Add()
-  // or Ended().
-  Found AcquisitionOf(const Event& event) const;
+  // Returns the acquisition that `event`, a free or a ROLE, refers to, or null. Valid until the
+  // next Add() or Ended().
+  const Acquired* AcquisitionOf(const Event& event) const;
   // Returns the row `distance` rows back, or null. Valid until the next Add() or Ended().
   const Acquired* Find(uint64_t distance) const;
+  // Returns the distance of a row for Find(); 0 for null.
+  uint64_t DistanceOf(const Acquired* acquired) const {
+    return acquired == nullptr ? 0 : rows_ - acquired->row;
+  }
 
-  // Records that `event` of the family kReturn ended the row `distance` rows back. Forgets the row
-  // if no further event can refer to it: after a free of an allocator at once, but after a free of
-  // the driver only when its result is known.
-  void Ended(const Event& event, uint64_t distance);
+  // Records that `event` of the family kReturn ended a row of this history (null: an unknown one).
+  // Forgets the row if no further event can refer to it: after a free of an allocator at once, but
+  // after a free of the driver only when its result is known.
+  void Ended(const Event& event, const Acquired* acquired);
 
  private:
   struct Place {
@@ -89,21 +95,17 @@ class AcquisitionHistory {
       return H::combine(std::move(h), p.address ^ p.heap << 48 ^ p.space_and_device << 20);
     }
   };
-  struct alignas(64) Slot {  // a cache line
-    uint64_t row;
-    Acquired acquired;
-  };
   static constexpr uint64_t kWindow = uint64_t{1} << 16;  // rows
 
-  static Place PlaceOf(const Event& event);
-  uint32_t SlotOf(uint64_t row) const;
-  void Release(uint32_t slot);
-  bool InWindow(uint32_t slot) const { return window_[slots_[slot].row % kWindow] == slot; }
-  void Enter(uint64_t row, uint32_t slot);
+  template <typename Source>
+  static Place PlaceOf(const Source& source);  // an Event or Acquired
+  bool Holds(uint32_t slot, const Place& place) const;
+  uint32_t TakeUnusedSlot();
+  void Leave(uint32_t slot);
 
   uint64_t rows_ = 0;
-  absl::flat_hash_map<Place, uint32_t> slot_of_place_;
-  std::vector<Slot> slots_;
+  absl::flat_hash_map<Place, uint32_t> slot_of_place_;  // some are out of date
+  std::vector<Acquired> slots_;
   std::vector<uint32_t> unused_slots_;
   std::vector<uint32_t> window_;  // slots, by row modulo its length; empty before the first row
   absl::flat_hash_map<uint64_t, uint32_t> slot_of_old_row_;  // rows that have left the window

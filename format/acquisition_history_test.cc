@@ -33,8 +33,9 @@ Event OfDriver(Kind kind, uint64_t address, uint32_t result = 0) {
 // Reports a free to the history, as encoder and decoder do. Returns how far back its allocation
 // was.
 uint64_t End(AcquisitionHistory& history, const Event& event) {
-  const uint64_t distance = history.AcquisitionOf(event).distance;
-  history.Ended(event, distance);
+  const Acquired* acquired = history.AcquisitionOf(event);
+  const uint64_t distance = history.DistanceOf(acquired);
+  history.Ended(event, acquired);
   return distance;
 }
 
@@ -42,10 +43,11 @@ TEST(AcquisitionHistoryTest, FreeIsFoundByPlaceAndByRow) {
   AcquisitionHistory history;
   history.Add(Block(ALLOC, 0x1000, 512));
   history.Add(Block(ALLOC, 0x2000, 1024));
-  const auto found = history.AcquisitionOf(Block(FREE, 0x1000));
-  EXPECT_EQ(found.distance, 2u);
-  ASSERT_EQ(history.Find(2), found.acquired);
-  EXPECT_EQ(found.acquired->size, 512u);
+  const Acquired* found = history.AcquisitionOf(Block(FREE, 0x1000));
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->row, 0u);
+  EXPECT_EQ(history.Find(2), found);
+  EXPECT_EQ(found->size, 512u);
 }
 
 TEST(AcquisitionHistoryTest, SecondFreeOfABlockIsNotFound) {
@@ -70,7 +72,7 @@ TEST(AcquisitionHistoryTest, ReusedPlaceEndsTheOldRow) {
   AcquisitionHistory history;
   history.Add(Block(ALLOC, 0x1000, 512));
   history.Add(Block(ALLOC, 0x1000, 1024));
-  EXPECT_EQ(history.AcquisitionOf(Block(FREE, 0x1000)).distance, 1u);
+  EXPECT_EQ(history.AcquisitionOf(Block(FREE, 0x1000))->row, 1u);
   EXPECT_EQ(history.Find(2), nullptr);
 }
 
@@ -79,7 +81,7 @@ TEST(AcquisitionHistoryTest, LostRowsAreNotFound) {
   history.Add(Block(ALLOC, 0x1000, 512));
   history.ContinueAt(1000);
   EXPECT_EQ(history.Find(5), nullptr);
-  EXPECT_EQ(history.AcquisitionOf(Block(FREE, 0x1000)).distance, 1000u);
+  EXPECT_EQ(history.DistanceOf(history.AcquisitionOf(Block(FREE, 0x1000))), 1000u);
   ASSERT_NE(history.Find(1000), nullptr);
 }
 
@@ -113,12 +115,13 @@ TEST(AcquisitionHistoryTest, AgreesWithAMapOfAllHeldMemory) {
         held[address] = {rows++, size};
         continue;
       }
-      const auto found = history.AcquisitionOf(Block(FREE, address));
-      ASSERT_EQ(found.distance, rows - at->second.first);
-      ASSERT_EQ(history.Find(found.distance), found.acquired);
-      ASSERT_EQ(found.acquired->size, at->second.second);
-      history.Ended(Block(FREE, address), found.distance);
-      ASSERT_EQ(history.AcquisitionOf(Block(FREE, address)).distance, 0u);
+      const Acquired* found = history.AcquisitionOf(Block(FREE, address));
+      ASSERT_NE(found, nullptr);
+      ASSERT_EQ(found->row, at->second.first);
+      ASSERT_EQ(history.Find(rows - found->row), found);
+      ASSERT_EQ(found->size, at->second.second);
+      history.Ended(Block(FREE, address), found);
+      ASSERT_EQ(history.AcquisitionOf(Block(FREE, address)), nullptr);
       held.erase(at);
     }
   });

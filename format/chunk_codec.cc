@@ -4,6 +4,7 @@
 #include <google/protobuf/wire_format_lite.h>
 #include <zstd.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,15 +50,16 @@ std::vector<size_t> ColumnEnds(const gmt::Body& body, const std::string& raw) {
   return ends;
 }
 
-absl::Status Decompress(const Chunk& chunk, std::string* raw) {
+absl::Status Decompress(const Chunk& chunk, gmt::Body* body) {
   const std::string& payload = chunk.payload();
   // Check the content size in the zstd frame against the chunk before reserving memory.
   if (ZSTD_getFrameContentSize(payload.data(), payload.size()) != chunk.raw_size())
     return absl::DataLossError("size");
-  raw->resize(chunk.raw_size());
-  const size_t size = ZSTD_decompress(raw->data(), raw->size(), payload.data(), payload.size());
-  if (ZSTD_isError(size) != 0 || size != raw->size()) return absl::DataLossError("zstd");
-  return absl::OkStatus();
+  const auto raw = std::make_unique_for_overwrite<char[]>(chunk.raw_size());
+  const size_t size = ZSTD_decompress(raw.get(), chunk.raw_size(), payload.data(), payload.size());
+  if (ZSTD_isError(size) != 0 || size != chunk.raw_size()) return absl::DataLossError("zstd");
+  return body->ParseFromArray(raw.get(), static_cast<int>(size)) ? absl::OkStatus()
+                                                                 : absl::DataLossError("body");
 }
 
 }  // namespace
@@ -109,12 +111,8 @@ absl::Status UnpackBody(const Chunk& chunk, gmt::Body* body) {
     case Chunk::NONE:
       *body = chunk.body();
       return absl::OkStatus();
-    case Chunk::ZSTD: {
-      std::string raw;
-      absl::Status status = Decompress(chunk, &raw);
-      if (!status.ok()) return status;
-      return body->ParseFromString(raw) ? absl::OkStatus() : absl::DataLossError("body");
-    }
+    case Chunk::ZSTD:
+      return Decompress(chunk, body);
     default:
       return absl::DataLossError("codec");
   }

@@ -35,6 +35,24 @@ T ColumnAt(const google::protobuf::RepeatedField<T>& column, int row) {
   return column.empty() ? T{} : column.Get(column.size() - 1);
 }
 
+// Reads a column in the order of its rows.
+template <typename T>
+class ColumnReader {
+ public:
+  // The column must outlive the reader.
+  explicit ColumnReader(const google::protobuf::RepeatedField<T>& column)
+      : next_(column.empty() ? &kZero : column.data()),
+        last_(column.empty() ? &kZero : next_ + column.size() - 1) {}
+
+  T Next() { return next_ == last_ ? *last_ : *next_++; }
+
+ private:
+  static constexpr T kZero{};
+
+  const T* next_;
+  const T* last_;
+};
+
 // For Events.present_change, which has a value for each kind of event. Kinds of a later version may
 // share one.
 inline constexpr size_t kKindsOfPresent = 64;

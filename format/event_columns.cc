@@ -1,6 +1,8 @@
 #include "format/event_columns.h"
 
 #include <array>
+#include <cstring>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "format/columns.h"
@@ -35,49 +37,189 @@ GMT_SAME(BLOCK) GMT_SAME(REGION)
                                                                   Events::Memory_ARRAYSIZE == 16);
 namespace {
 
-// ---- Decoding -----------------------------------------------------------------------------------
+// Reads the rows of a family. A row is a copy of the previous one, with the next values of those
+// columns that still have any; most columns of a chunk have no value or one.
+class FamilyReader {
+ public:
+  FamilyReader() = default;
+  FamilyReader(const FamilyReader&) = delete;
+  FamilyReader& operator=(const FamilyReader&) = delete;
 
-#define GMT_TAKE(name) event->name = ColumnAt(columns.name(), row);
-// Columns of enumerations are columns of int.
-#define GMT_TAKE_CAST(name) \
-  event->name = static_cast<decltype(event->name)>(ColumnAt(columns.name(), row));
-
-// The addresses of acquisitions.
-struct Addresses {
-  RecurringAddressReader known;
-  int row = 0;  // the next one in the column `address`
-  uint64_t last = 0;
-
-  // Returns false if a row refers to one that does not exist.
-  bool Take(const gmt::Acquisitions& columns, uint32_t from, Event* event) {
-    if (from == 0) {
-      last += static_cast<uint64_t>(ColumnAt(columns.address(), row++));
-    } else if (!known.Find(from, &last)) {
-      return false;
-    }
-    event->address = last;
-    known.Add(last, event->size);
-    return true;
+  template <typename Value, typename Field>
+  void AddColumn(const google::protobuf::RepeatedField<Value>& column, Field Event::*field) {
+    static_assert(sizeof(Value) == sizeof(Field) && (sizeof(Value) == 4 || sizeof(Value) == 8));
+    if (column.size() == 1) row_.*field = static_cast<Field>(column.Get(0));
+    if (column.size() <= 1) return;
+    columns_.push_back({reinterpret_cast<const char*>(column.data()),
+                        reinterpret_cast<const char*>(column.data() + column.size()),
+                        reinterpret_cast<char*>(&(row_.*field)), sizeof(Value)});
   }
+
+  const Event& Next() {
+    for (auto column = columns_.begin(); column != columns_.end();) {
+      if (column->next == column->end) {
+        *column = columns_.back();
+        columns_.pop_back();
+        continue;
+      }
+      if (column->width == 8) {
+        std::memcpy(column->field, column->next, 8);
+      } else {
+        std::memcpy(column->field, column->next, 4);
+      }
+      column->next += column->width;
+      ++column;
+    }
+    return row_;
+  }
+
+ private:
+  struct Column {
+    const char* next;
+    const char* end;
+    char* field;  // in row_
+    size_t width;
+  };
+
+  Event row_;
+  std::vector<Column> columns_;  // those with further values
 };
 
-bool TakeAcquisition(const gmt::Acquisitions& columns, int row, Addresses* addresses,
-                     ExpectedTotals* totals, Event* event) {
-  GMT_ACQUISITION_COLUMNS(GMT_TAKE_CAST)
-  if (!addresses->Take(columns, ColumnAt(columns.address_from(), row), event)) return false;
-  totals->Decode(
-      {ColumnAt(columns.total_allocated(), row), ColumnAt(columns.total_reserved(), row)}, nullptr,
-      event);
+struct TotalsReader {
+  ColumnReader<int64_t> allocated, reserved;
+
+  ExpectedTotals::Differences Next() { return {allocated.Next(), reserved.Next()}; }
+};
+
+class EventDecoder {
+ public:
+  EventDecoder(const gmt::Events& columns, int64_t base_t_ns, Returns returns,
+               AcquisitionHistory* history, EventBatch* batch);
+
+  // Appends the next event to the batch. Returns false if its columns contradict each other.
+  bool Next() {
+    const auto kind = static_cast<Kind>(kind_.Next());
+    const Family family = FamilyOf(kind);
+    Event& event = batch_->events.emplace_back(families_[static_cast<size_t>(family)].Next());
+    event.kind = kind;
+    if (TakeHead(&event) && TakeFamily(family, &event)) return true;
+    batch_->events.pop_back();
+    return false;
+  }
+
+ private:
+  bool TakeHead(Event* event);
+  bool TakeFamily(Family family, Event* event);
+  bool TakeAcquisition(Event* event);
+  void TakeReturn(Event* event);
+  void TakeRole(Event* event);
+  template <typename Source, typename Target>
+  bool TakeDetail(const Source& source, int* row, Target* target, Event* event);
+
+  const gmt::Events& columns_;
+  const Returns returns_;
+  AcquisitionHistory* const history_;
+  EventBatch* const batch_;
+
+  // A writer of readers before version 2 stored `present` and times differently.
+  const bool has_changes_ = columns_.present_change_size() > 0;
+  const bool has_widths_ = !columns_.t_width().empty();
+  ColumnReader<int> kind_{columns_.kind()};
+  ColumnReader<uint64_t> present_{has_changes_ ? columns_.present_change() : columns_.present()};
+  std::array<uint64_t, kKindsOfPresent> present_of_kind_{};
+  ColumnReader<int64_t> t_ns_{columns_.t_ns()};
+  EventTimeReader times_{columns_.t_width(), columns_.t_bits()};
+  int64_t last_t_ns_;
+  ColumnReader<int32_t> thread_{columns_.thread()};
+  uint32_t last_thread_ = 0;
+
+  std::array<FamilyReader, static_cast<size_t>(Family::kOther) + 1> families_;
+  ExpectedTotals totals_;
+
+  ColumnReader<int64_t> address_{columns_.acquisitions().address()};
+  ColumnReader<uint32_t> address_from_{columns_.acquisitions().address_from()};
+  uint64_t last_address_ = 0;
+  RecurringAddressReader known_addresses_{columns_.count()};
+  TotalsReader acquisition_totals_{ColumnReader(columns_.acquisitions().total_allocated()),
+                                   ColumnReader(columns_.acquisitions().total_reserved())};
+
+  ColumnReader<uint64_t> return_distance_{columns_.returns().distance()};
+  ColumnReader<uint32_t> return_same_{columns_.returns().same()};
+  TotalsReader return_totals_{ColumnReader(columns_.returns().total_allocated()),
+                              ColumnReader(columns_.returns().total_reserved())};
+
+  ColumnReader<int64_t> role_row_{columns_.roles().row()};
+  ColumnReader<uint32_t> role_same_{columns_.roles().same()};
+  ColumnReader<int32_t> role_name_{columns_.roles().name()};
+  uint64_t last_role_row_ = columns_.first_acquisition();  // row of acquisitions
+  ExpectedNodes nodes_;
+
+  int sample_ = 0, snapshot_ = 0, gap_ = 0, other_ = 0;  // number of details taken
+};
+
+EventDecoder::EventDecoder(const gmt::Events& columns, int64_t base_t_ns, Returns returns,
+                           AcquisitionHistory* history, EventBatch* batch)
+    : columns_(columns),
+      returns_(returns),
+      history_(history),
+      batch_(batch),
+      last_t_ns_(AddWrapping(base_t_ns, columns.begin_t_ns())) {
+#define GMT_ADD(name) family.AddColumn(message.name(), &Event::name);
+#define GMT_ADD_SHARED(name, bit) GMT_ADD(name)
+#define GMT_ADD_FAMILY(which, columns_of_family, add_columns) \
+  {                                                           \
+    auto& family = families_[static_cast<size_t>(which)];     \
+    const auto& message = columns_of_family;                  \
+    add_columns                                               \
+  }
+  GMT_ADD_FAMILY(Family::kAcquisition, columns.acquisitions(), GMT_ACQUISITION_COLUMNS(GMT_ADD))
+  GMT_ADD_FAMILY(Family::kReturn, columns.returns(),
+                 GMT_RETURN_COLUMNS(GMT_ADD) GMT_RETURN_SHARED_COLUMNS(GMT_ADD_SHARED))
+  GMT_ADD_FAMILY(Family::kActivity, columns.activities(), GMT_ACTIVITY_COLUMNS(GMT_ADD))
+  GMT_ADD_FAMILY(Family::kNote, columns.notes(), GMT_NOTE_COLUMNS(GMT_ADD))
+  GMT_ADD_FAMILY(Family::kRole, columns.roles(),
+                 GMT_ROLE_COLUMNS(GMT_ADD) GMT_ROLE_SHARED_COLUMNS(GMT_ADD_SHARED))
+#undef GMT_ADD_FAMILY
+#undef GMT_ADD_SHARED
+#undef GMT_ADD
+}
+
+// Takes `present`, time and thread. Returns false if the event has no time.
+bool EventDecoder::TakeHead(Event* event) {
+  const uint64_t present = present_.Next();
+  if (event->kind != ROLE) {
+    event->present =
+        has_changes_ ? present_of_kind_[KindOfPresent(event->kind)] ^= present : present;
+  }
+  int64_t difference = 0;
+  if (!has_widths_) {
+    difference = t_ns_.Next();
+  } else if (!times_.Next(&difference)) {
+    return false;
+  }
+  event->t_ns = last_t_ns_ = AddWrapping(last_t_ns_, difference);
+  event->thread = last_thread_ += static_cast<uint32_t>(thread_.Next());
+  return true;
+}
+
+// Returns false if the row refers to an address that does not exist.
+bool EventDecoder::TakeAcquisition(Event* event) {
+  const uint32_t from = address_from_.Next();
+  if (from == 0) {
+    last_address_ += static_cast<uint64_t>(address_.Next());
+  } else if (!known_addresses_.Find(from, &last_address_)) {
+    return false;
+  }
+  event->address = last_address_;
+  known_addresses_.Add(last_address_, event->size);
+  totals_.Decode(acquisition_totals_.Next(), nullptr, event);
+  history_->Add(*event);
   return true;
 }
 
 // Fields that an event shares with its acquisition are taken from that.
-#define GMT_TAKE_UNLESS_SAME(name, bit) \
-  if ((same & bit) != 0) {              \
-    event->name = source.name;          \
-  } else {                              \
-    GMT_TAKE_CAST(name)                 \
-  }
+#define GMT_TAKE_IF_SAME(name, bit) \
+  if ((same & bit) != 0) event->name = source.name;
 
 // Returns the source of shared fields. If the acquisition was in a lost chunk, returns an empty
 // one and marks the fields as not present.
@@ -88,135 +230,65 @@ const Acquired& SourceOf(const Acquired* acquired, uint32_t same, Event* event) 
   return kLost;
 }
 
-void TakeReturn(const gmt::Returns& columns, int row, AcquisitionHistory* history, Returns returns,
-                ExpectedTotals* totals, Event* event) {
-  GMT_RETURN_COLUMNS(GMT_TAKE)
-  const uint32_t same = ColumnAt(columns.same(), row);
-  const uint64_t distance = ColumnAt(columns.distance(), row);
-  const Acquired* acquired = history->Find(distance);
+void EventDecoder::TakeReturn(Event* event) {
+  const uint32_t same = return_same_.Next();
+  const Acquired* acquired = history_->Find(return_distance_.Next());
   const Acquired& source = SourceOf(acquired, same, event);
-  GMT_RETURN_SHARED_COLUMNS(GMT_TAKE_UNLESS_SAME)
-  if (acquired == nullptr && same != 0) totals->Lose();
-  totals->Decode(
-      {ColumnAt(columns.total_allocated(), row), ColumnAt(columns.total_reserved(), row)}, acquired,
-      event);
-  if (acquired != nullptr && returns == Returns::kCompleted) CompleteReturn(*acquired, event);
-  history->Ended(*event, distance);
+  GMT_RETURN_SHARED_COLUMNS(GMT_TAKE_IF_SAME)
+  if (acquired == nullptr && same != 0) totals_.Lose();
+  totals_.Decode(return_totals_.Next(), acquired, event);
+  if (acquired != nullptr && returns_ == Returns::kCompleted) CompleteReturn(*acquired, event);
+  history_->Ended(*event, acquired);
 }
 
-void TakeActivity(const gmt::Activities& columns, int row, Event* event) {
-  GMT_ACTIVITY_COLUMNS(GMT_TAKE_CAST)
-}
-
-void TakeNote(const gmt::Notes& columns, int row, Event* event) { GMT_NOTE_COLUMNS(GMT_TAKE) }
-
-void TakeRole(const gmt::Roles& columns, int row, uint64_t* last_row, ExpectedNodes* nodes,
-              const AcquisitionHistory& history, Returns returns, Event* event) {
-  GMT_ROLE_COLUMNS(GMT_TAKE)
-  const uint32_t same = ColumnAt(columns.same(), row);
-  *last_row += static_cast<uint64_t>(ColumnAt(columns.row(), row));
-  const Acquired* acquired = same == 0 ? nullptr : history.Find(history.rows() - *last_row);
+void EventDecoder::TakeRole(Event* event) {
+  const uint32_t same = role_same_.Next();
+  last_role_row_ += static_cast<uint64_t>(role_row_.Next());
+  const Acquired* acquired =
+      same == 0 ? nullptr : history_->Find(history_->rows() - last_role_row_);
   const Acquired& source = SourceOf(acquired, same, event);
-  GMT_ROLE_SHARED_COLUMNS(GMT_TAKE_UNLESS_SAME)
-  event->name = nodes->Decode(event->forward_stack, ColumnAt(columns.name(), row));
-  if (acquired != nullptr && returns == Returns::kCompleted) CompleteRole(*acquired, event);
+  GMT_ROLE_SHARED_COLUMNS(GMT_TAKE_IF_SAME)
+  event->name = nodes_.Decode(event->forward_stack, role_name_.Next());
+  if (acquired != nullptr && returns_ == Returns::kCompleted) CompleteRole(*acquired, event);
 }
 
-#undef GMT_TAKE
-#undef GMT_TAKE_CAST
-#undef GMT_TAKE_UNLESS_SAME
-
-// Number of rows read so far, by family.
-struct Cursor {
-  int acquisition = 0, returned = 0, activity = 0, note = 0, sample = 0, snapshot = 0, gap = 0,
-      other = 0, role = 0;
-  Addresses addresses;
-  uint64_t role_row = 0;  // row of acquisitions
-  ExpectedTotals totals;
-  ExpectedNodes nodes;
-};
+#undef GMT_TAKE_IF_SAME
 
 // Takes a detail from the columns. A row without a detail is damage.
 template <typename Source, typename Target>
-bool TakeDetail(const Source& source, int* row, Target* target, Event* event) {
+bool EventDecoder::TakeDetail(const Source& source, int* row, Target* target, Event* event) {
   if (*row >= source.size()) return false;
   event->detail = static_cast<uint32_t>(target->size());
   target->push_back(source.Get((*row)++));
   return true;
 }
 
-bool TakeFamily(const gmt::Events& columns, Returns returns, AcquisitionHistory* history,
-                Cursor* cursor, Event* event, EventBatch* batch) {
-  switch (FamilyOf(event->kind)) {
+bool EventDecoder::TakeFamily(Family family, Event* event) {
+  switch (family) {
     case Family::kAcquisition:
-      if (!TakeAcquisition(columns.acquisitions(), cursor->acquisition++, &cursor->addresses,
-                           &cursor->totals, event)) {
-        return false;
-      }
-      history->Add(*event);
-      return true;
+      return TakeAcquisition(event);
     case Family::kReturn:
-      TakeReturn(columns.returns(), cursor->returned++, history, returns, &cursor->totals, event);
+      TakeReturn(event);
       return true;
     case Family::kActivity:
-      TakeActivity(columns.activities(), cursor->activity++, event);
-      return true;
     case Family::kNote:
-      TakeNote(columns.notes(), cursor->note++, event);
       return true;
     case Family::kRole:
-      TakeRole(columns.roles(), cursor->role++, &cursor->role_row, &cursor->nodes, *history,
-               returns, event);
+      TakeRole(event);
       return true;
     case Family::kSample:
-      return TakeDetail(columns.samples(), &cursor->sample, &batch->samples, event);
+      return TakeDetail(columns_.samples(), &sample_, &batch_->samples, event);
     case Family::kSnapshot:
-      return TakeDetail(columns.snapshots(), &cursor->snapshot, &batch->snapshots, event);
+      return TakeDetail(columns_.snapshots(), &snapshot_, &batch_->snapshots, event);
     case Family::kGap:
-      return TakeDetail(columns.gaps(), &cursor->gap, &batch->gaps, event);
+      return TakeDetail(columns_.gaps(), &gap_, &batch_->gaps, event);
     case Family::kOther:
       // A kind of a later version has columns that this version does not know.
       return event->kind != OTHER_KIND ||
-             TakeDetail(columns.others(), &cursor->other, &batch->others, event);
+             TakeDetail(columns_.others(), &other_, &batch_->others, event);
   }
   return false;
 }
-
-// Takes `present` and times, which a writer of readers before version 2 stored differently.
-class HeadTaker {
- public:
-  HeadTaker(const gmt::Events& columns, int64_t base_t_ns)
-      : columns_(columns),
-        times_(columns.t_width(), columns.t_bits()),
-        has_widths_(!columns.t_width().empty()),
-        has_changes_(columns.present_change_size() > 0),
-        t_ns_(AddWrapping(base_t_ns, columns.begin_t_ns())) {}
-
-  // Returns false if the event has no time.
-  bool Take(int row, Event* event) {
-    if (!has_changes_) {
-      event->present = ColumnAt(columns_.present(), row);
-    } else if (event->kind != ROLE) {
-      event->present = present_[KindOfPresent(event->kind)] ^=
-          ColumnAt(columns_.present_change(), row);
-    }
-    int64_t difference = 0;
-    if (!has_widths_) {
-      difference = ColumnAt(columns_.t_ns(), row);
-    } else if (!times_.Next(&difference)) {
-      return false;
-    }
-    event->t_ns = t_ns_ = AddWrapping(t_ns_, difference);
-    return true;
-  }
-
- private:
-  const gmt::Events& columns_;
-  EventTimeReader times_;
-  const bool has_widths_, has_changes_;
-  std::array<uint64_t, kKindsOfPresent> present_{};
-  int64_t t_ns_;
-};
 
 }  // namespace
 
@@ -227,18 +299,9 @@ absl::Status DecodeEvents(const gmt::Events& columns, int64_t base_t_ns, Returns
   }
   history->ContinueAt(columns.first_acquisition());
   batch->events.reserve(batch->events.size() + columns.count());
-  Cursor cursor;
-  cursor.role_row = columns.first_acquisition();
-  HeadTaker head(columns, base_t_ns);
-  uint32_t thread = 0;
-  for (int row = 0; row < static_cast<int>(columns.count()); ++row) {
-    Event& event = batch->events.emplace_back();
-    event.kind = static_cast<Kind>(ColumnAt(columns.kind(), row));
-    const bool has_head = head.Take(row, &event);
-    thread += static_cast<uint32_t>(ColumnAt(columns.thread(), row));
-    event.thread = thread;
-    if (!has_head || !TakeFamily(columns, returns, history, &cursor, &event, batch)) {
-      batch->events.pop_back();
+  EventDecoder decoder(columns, base_t_ns, returns, history, batch);
+  for (uint32_t row = 0; row < columns.count(); ++row) {
+    if (!decoder.Next()) {
       return absl::DataLossError(absl::StrCat("event ", row, " of a chunk has no details"));
     }
   }

@@ -134,18 +134,18 @@ void EventEncoder::AddReturn(const Event& event) {
 #define GMT_ADD(name) return_.name.Add(event.name);
   GMT_RETURN_COLUMNS(GMT_ADD)
 #undef GMT_ADD
-  const auto [distance, acquired] = history_->AcquisitionOf(event);
+  const Acquired* acquired = history_->AcquisitionOf(event);
   const bool has_heap = event.heap != 0 || acquired == nullptr;
   counts_.Add(event.kind, has_heap ? event.heap : acquired->heap, event.result);
   uint32_t same = 0;
   auto& columns = return_;
   GMT_RETURN_SHARED_COLUMNS(GMT_ADD_UNLESS_SAME)
-  return_.distance.Add(distance);
+  return_.distance.Add(history_->DistanceOf(acquired));
   return_.same.Add(same);
   const auto totals = totals_.Encode(event, acquired);
   return_.total_allocated.Add(totals.allocated);
   return_.total_reserved.Add(totals.reserved);
-  history_->Ended(event, distance);
+  history_->Ended(event, acquired);
 }
 
 void EventEncoder::AddActivity(const Event& event) {
@@ -167,12 +167,12 @@ void EventEncoder::AddRole(const Event& event) {
 #define GMT_ADD(name) role_.name.Add(event.name);
   GMT_ROLE_COLUMNS(GMT_ADD)
 #undef GMT_ADD
-  const auto [distance, acquired] = history_->AcquisitionOf(event);
+  const Acquired* acquired = history_->AcquisitionOf(event);
   uint32_t same = 0;
   auto& columns = role_;
   GMT_ROLE_SHARED_COLUMNS(GMT_ADD_UNLESS_SAME)
   role_.same.Add(same);
-  const uint64_t row = acquired != nullptr ? history_->rows() - distance : previous_role_row_;
+  const uint64_t row = acquired != nullptr ? acquired->row : previous_role_row_;
   role_.row.Add(static_cast<int64_t>(row - previous_role_row_));
   previous_role_row_ = row;
   role_.name.Add(nodes_.Encode(event.forward_stack, event.name));

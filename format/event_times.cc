@@ -35,29 +35,27 @@ void EventTimeWriter::Finish() {
                 static_cast<size_t>(pending_bits_ + 7) / 8);
 }
 
+EventTimeReader::EventTimeReader(const std::string& widths, const std::string& bits)
+    : width_(widths.data()),
+      end_width_(width_ + widths.size()),
+      bits_(bits + std::string(9, '\0')),
+      end_bit_(uint64_t{8} * bits.size()) {}
+
 bool EventTimeReader::Next(int64_t* difference) {
-  if (row_ >= widths_.size()) return false;
-  const auto code = static_cast<uint8_t>(widths_[row_++]);
+  if (width_ == end_width_) return false;
+  const auto code = static_cast<uint8_t>(*width_++);
   const int width = code & ~kNegative;
-  uint64_t magnitude = 0;
+  auto magnitude = static_cast<uint64_t>(width);
   if (width > 1) {
     const int taken = width - 1;
-    const size_t byte = bit_ / 8;
+    const char* bytes = bits_.data() + bit_ / 8;
     const auto shift = static_cast<int>(bit_ % 8);
     bit_ += static_cast<uint64_t>(taken);
-    if (width > 64 || bit_ > uint64_t{8} * bits_.size()) return false;
-    uint64_t word = 0;
-    if (byte + sizeof word <= bits_.size()) {
-      std::memcpy(&word, bits_.data() + byte, sizeof word);
-    } else {
-      std::memcpy(&word, bits_.data() + byte, bits_.size() - byte);
-    }
-    magnitude = word >> shift;
-    if (taken + shift > 64)
-      magnitude |= uint64_t{static_cast<uint8_t>(bits_[byte + sizeof word])} << (64 - shift);
+    if (width > 64 || bit_ > end_bit_) return false;
+    std::memcpy(&magnitude, bytes, sizeof magnitude);
+    magnitude >>= shift;
+    if (taken + shift > 64) magnitude |= uint64_t{static_cast<uint8_t>(bytes[8])} << (64 - shift);
     magnitude = (magnitude & Below(taken)) | uint64_t{1} << taken;
-  } else {
-    magnitude = static_cast<uint64_t>(width);
   }
   *difference = static_cast<int64_t>((code & kNegative) != 0 ? -magnitude : magnitude);
   return true;

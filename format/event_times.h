@@ -40,18 +40,18 @@ class EventTimeWriter {
 
 class EventTimeReader {
  public:
-  // The columns must outlive the reader.
-  EventTimeReader(const std::string& widths, const std::string& bits)
-      : widths_(widths), bits_(bits) {}
+  // `widths` must outlive the reader.
+  EventTimeReader(const std::string& widths, const std::string& bits);
 
   // Returns the next difference. Returns false if the columns have none.
   bool Next(int64_t* difference);
 
  private:
-  const std::string& widths_;
-  const std::string& bits_;
-  size_t row_ = 0;
+  const char* width_;
+  const char* const end_width_;
+  const std::string bits_;  // padded, so that nine bytes can be read anywhere
   uint64_t bit_ = 0;
+  const uint64_t end_bit_;
 };
 
 }  // namespace gmt::format

@@ -19,15 +19,6 @@ void ExpectedTotals::Clear() {
   lost_ = false;
 }
 
-ExpectedTotals::Totals& ExpectedTotals::Of(const Event& event) {
-  const uint64_t key = uint64_t{event.heap} << 32 | event.device;
-  if (last_ == nullptr || key != last_key_) {
-    last_ = &totals_[key];
-    last_key_ = key;
-  }
-  return *last_;
-}
-
 ExpectedTotals::Differences ExpectedTotals::Encode(const Event& event, const Acquired* acquired) {
   Differences differences = {static_cast<int64_t>(event.total_allocated),
                              static_cast<int64_t>(event.total_reserved)};

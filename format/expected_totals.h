@@ -46,7 +46,14 @@ class ExpectedTotals {
   struct Totals {
     uint64_t allocated = 0, reserved = 0;
   };
-  Totals& Of(const Event& event);
+  Totals& Of(const Event& event) {
+    const uint64_t key = uint64_t{event.heap} << 32 | event.device;
+    if (last_ == nullptr || key != last_key_) {
+      last_ = &totals_[key];
+      last_key_ = key;
+    }
+    return *last_;
+  }
 
   absl::flat_hash_map<uint64_t, Totals> totals_;  // by heap and device
   uint64_t last_key_ = 0;

@@ -58,6 +58,9 @@ class RecurringAddressWriter {
 // Resolves references within one chunk.
 class RecurringAddressReader {
  public:
+  // Allocates memory for `expected_rows` at once.
+  explicit RecurringAddressReader(size_t expected_rows) { known_.reserve(2 * expected_rows); }
+
   // Returns false if there is no such row.
   bool Find(uint32_t from, uint64_t* address) const {
     if (from == 0 || from > known_.size()) return false;

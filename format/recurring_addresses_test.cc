@@ -27,7 +27,7 @@ TEST(RecurringAddressesTest, NothingIsKnownOfAnEarlierChunk) {
 }
 
 TEST(RecurringAddressesTest, ReferencesBeforeTheFirstRowAreNotFound) {
-  RecurringAddressReader reader;
+  RecurringAddressReader reader(0);
   uint64_t address = 7;
   EXPECT_FALSE(reader.Find(1, &address));
   reader.Add(0x1000, 512);
@@ -43,7 +43,7 @@ TEST(RecurringAddressesTest, ReferencesAreTheNewestAndAreResolved) {
     std::mt19937_64 random(seed);
     RecurringAddressWriter writer;
     for (int chunk = 0; chunk < 3; ++chunk) {
-      RecurringAddressReader reader;
+      RecurringAddressReader reader(0);
       std::vector<uint64_t> known;
       for (int row = 0; row < 500; ++row) {
         const uint64_t address = random() % 20 == 0 ? random() : random() % 64 << 9;

@@ -120,7 +120,7 @@ class Forward : public RecordingVisitor {
     const format::Family family = format::FamilyOf(event->kind);
     if (family == format::Family::kAcquisition) history_.Add(*event);
     if (family != format::Family::kReturn && family != format::Family::kRole) return;
-    const format::Acquired* acquired = history_.AcquisitionOf(*event).acquired;
+    const format::Acquired* acquired = history_.AcquisitionOf(*event);
     if (acquired == nullptr) return;
     family == format::Family::kReturn ? format::CompleteReturn(*acquired, event)
                                       : format::CompleteRole(*acquired, event);
