@@ -1,9 +1,9 @@
-"""Counts the instructions that recording adds to a call: a part of scripts/bench. Unlike times, they hardly vary on a
-shared machine, so that `scripts/bench --instructions --check` can refuse a change that makes a hook or a stack walk
-more expensive.
+"""Counts the instructions that recording adds to a call, and those that a report takes for an event: a part of
+scripts/bench. Unlike times, they hardly vary on a shared machine, so that `scripts/bench --instructions --check` can
+refuse a change that makes a hook, a stack walk or the reading of a recording more expensive.
 
 Each figure is the difference between a long and a short run, which leaves out the start of the program, with the
-library less without it (valgrind --tool=callgrind).
+library less without it (valgrind --tool=callgrind). A report is that of a long recording less that of a short one.
 """
 
 import json
@@ -27,6 +27,7 @@ DEPTH, BATCH = 20, 64  # frames and calls in a batch of call_cost
 NATIVE, PYTHON = 50, 20  # frames below Python, each of a different function
 PYTHON_PROGRAM = "/usr/bin/python3"
 KINDS, IN_ONE = 3, 32  # kinds of nodes in fake_training, and nodes of a kind in one batch
+REPORTED = (400_000, 800_000)  # events
 
 
 def tools():
@@ -91,6 +92,19 @@ class InstructionsBench:
             self.row(f"a node of autograd and its block, {name}", added,
                      "mean of one that saves nothing, one that saves two tensors, one that also releases them")
 
+    def report(self):
+        """An event is decoded, becomes part of the trace, and is visited by the analyses."""
+        def count(events):
+            recording = self.bench.folder / f"{events}.gmt"
+            subprocess.run([self.bench.build / "benchmark" / "recording_benchmark", str(events), recording], check=True,
+                           stdout=subprocess.DEVNULL)
+            return self.count([self.bench.build / "bin" / "gpumemtrace", "report", recording], None)
+        short, long = map(count, REPORTED)
+        what = "report, for each event of a recording"
+        self.added[what] = (long - short) / (REPORTED[1] - REPORTED[0])
+        self.bench.add(f"instructions of {what}", f"{self.added[what]:.0f}",
+                       f"{REPORTED[1]:,} events less {REPORTED[0]:,}; valgrind --tool=callgrind")
+
     def start_up(self, what, command):
         """The start of a program that makes no GPU call: mostly one more library in which the loader looks up symbols."""
         direct, preloaded = (self.count(command, options, seconds=900) for options in (None, ""))
@@ -101,6 +115,7 @@ class InstructionsBench:
         self.hooks()
         self.below_python()
         self.nodes()
+        self.report()
 
     def keep(self):
         KEPT.write_text(json.dumps({"tools": tools(), "instructions": {k: round(v) for k, v in self.added.items()}}, indent=2)
