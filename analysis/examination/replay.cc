@@ -15,10 +15,6 @@ void NoteDevicePeak(DeviceTotals& device, Step step) {
   device.blocks_at_peak = device.blocks;
 }
 
-}  // namespace
-
-namespace {
-
 bool IsAllocated(bool is_region, uint16_t heap, uint16_t flags) {
   if (is_region) return (flags & kRowUnbacked) != 0;
   return heap > kHostHeap || (flags & kRowHoldsBlocks) == 0;

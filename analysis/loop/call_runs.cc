@@ -19,7 +19,8 @@ bool CallRuns::Begins(uint32_t stack) {
   const uint64_t site = SiteOf(stack);
   // If other stacks have calls, one without any is from a thread without Python: a backward pass.
   const bool is_alone = site == kNoCall || (site == kNoStack && !HasCalls());
-  return is_alone | (std::exchange(last_site_, site) != site);
+  const bool is_another = std::exchange(last_site_, site) != site;
+  return is_alone || is_another;
 }
 
 bool CallRuns::HasCalls() {
