@@ -22,7 +22,7 @@
 
 #include "analysis/trace/column.h"
 #include "analysis/trace/trace.h"
-#include "proto/gmt.pb.h"
+#include "format/kinds.h"
 
 namespace gmt::analysis {
 
