@@ -100,7 +100,7 @@ void PlaceBlocks(const Trace& trace, int32_t device, Step step, std::vector<Piec
   const Rows& rows = trace.rows;
   const RowId count = rows.count();
   for (RowId row = 0; row < count; ++row) {
-    if (rows.death[row] <= step && rows.wait[row] == 0) continue;  // as most rows
+    if (rows.death[row] <= step && rows.wait[row] == 0) continue;  // skips most rows early
     const bool live = rows.HeldAfter(row, step);
     if (!live && !rows.PendingAfter(row, step)) continue;
     if (!rows.IsBlock(row) || rows.device[row] != device) continue;

@@ -144,7 +144,7 @@ class SegmentMapper {
 
   void FindBlocks() {
     ForEachCandidate([&](RowId row) {
-      if (rows_.death[row] <= step_ && rows_.wait[row] == 0) return;  // as most rows
+      if (rows_.death[row] <= step_ && rows_.wait[row] == 0) return;  // skips most rows early
       if (rows_.birth[row] > step_ || rows_.Completed(row) <= step_ || !IsBlock(row)) return;
       const bool live = rows_.HeldAfter(row, step_);
       const uint64_t end = rows_.address[row] + rows_.size[row];

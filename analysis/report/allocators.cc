@@ -114,8 +114,9 @@ class AllocatorFinder {
   // What is done with rows of a kind.
   struct Use {
     bool is_segment = false, counts = false;
-    Step instant = 0;        // of the device
-    State* state = nullptr;  // of its allocator, without MemPools; null until the first row
+    Step instant = 0;  // the moment at which the device's memory is reported
+    // The allocator that has the rows, if there are no MemPools. Null until the first row.
+    State* state = nullptr;
   };
 
   void Apply(RowId row, bool is_death, Step step) {

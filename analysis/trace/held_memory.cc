@@ -71,12 +71,12 @@ void HeldMemory::Backed(const MemoryPlace& place, const Held& held, const Event&
 
 HeldId HeldMemory::Free(const Event& event, uint32_t heap, Listener& listener) {
   if (Failed(event) || ValueOf(event) == 0 || IsForeign(event.memory)) return kNoHeld;
-  auto at = held_.find(LikeliestPlaceOf(event, heap));
+  const MemoryPlace likeliest = LikeliestPlaceOf(event, heap);
+  auto at = held_.find(likeliest);
   if (at == held_.end()) at = FindOther(event, heap);
   if (at == held_.end()) {
-    const MemoryPlace place = LikeliestPlaceOf(event, heap);
     const HeldId id = listener.OnFreeOfUnknown(event);
-    if (id != kNoHeld) MakeRefusable(place, MakeHeld(event, place, id));
+    if (id != kNoHeld) MakeRefusable(likeliest, MakeHeld(event, likeliest, id));
     return id;
   }
   const auto [place, held] = *at;

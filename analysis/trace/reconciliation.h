@@ -8,7 +8,8 @@
 //   free 1024       -        -     (missed)
 //   alloc 512    1024     2048     first difference, -1024
 //
-// Thread safety: one thread at a time. Cost: additions and one hash look-up per event.
+// Thread safety: one thread at a time. Cost: additions per event; a hash look-up if the heap
+// or the device is another one than before.
 
 #ifndef GMT_ANALYSIS_TRACE_RECONCILIATION_H_
 #define GMT_ANALYSIS_TRACE_RECONCILIATION_H_

@@ -15,7 +15,6 @@
 #ifndef GMT_ANALYSIS_TRACE_ROW_KINDS_H_
 #define GMT_ANALYSIS_TRACE_ROW_KINDS_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -69,8 +68,6 @@ class KindProperty {
     for (const RowKind& kind : kinds.all()) of_kinds_.push_back(has(kind) ? 1 : 0);
   }
   bool Of(RowId row) const { return of_kinds_[kinds_->NumberOf(row)] != 0; }
-  // Whether any row has it.
-  bool any() const { return std::find(of_kinds_.begin(), of_kinds_.end(), 1) != of_kinds_.end(); }
 
  private:
   const RowKinds* kinds_;

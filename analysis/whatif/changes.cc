@@ -9,7 +9,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "analysis/loop/stack_phases.h"
 #include "analysis/whatif/allocator_settings.h"
 #include "analysis/whatif/autocast.h"
 #include "format/event.h"

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/loop/phase_spans.h"
 #include "analysis/loop/phases.h"
-#include "analysis/loop/stack_phases.h"
 #include "analysis/text.h"
 #include "interop/profile/layer_selection.h"
 #include "interop/timeline/timeline_counters.h"
