@@ -76,6 +76,18 @@ void AddLosses(const analysis::Trace& trace, std::vector<std::string>& lacks) {
         lacks);
 }
 
+// Adds what was not read because the answer does not need it.
+void AddNotRead(const format::TimeRange& read, std::vector<std::string>& lacks) {
+  std::vector<std::string> skipped;
+  if (read.from_ns != INT64_MIN) skipped.push_back(absl::StrCat("before ", Duration(read.from_ns)));
+  if (read.to_ns != INT64_MAX) skipped.push_back(absl::StrCat("after ", Duration(read.to_ns)));
+  if (skipped.empty()) return;
+  lacks.push_back(
+      absl::StrCat("events ", absl::StrJoin(skipped, " and "),
+                   " were not read, so steps, streams and calls of the driver are those "
+                   "of the rest; --json reads everything"));
+}
+
 // Adds the modules with the most unnamed frames, and why these have no names.
 void AddUnnamedModules(const format::Definitions& definitions, symbols::Symbolizer& symbolizer,
                        std::vector<std::string>& unnamed) {
@@ -115,12 +127,19 @@ class ListenedBuilder : public analysis::TraceBuilder {
       listener_({LoadProgress::kReadingEvents, events_, input_.share_read(), so_far()});
     return status;
   }
+  absl::Status OnCheckpoint(const Checkpoint& checkpoint) override {
+    sums_before_ = std::make_shared<Aggregates>(checkpoint.so_far());
+    return TraceBuilder::OnCheckpoint(checkpoint);
+  }
   uint64_t events() const { return events_; }
+  // Returns the sums of what came before the first event that was read; null if that was nothing.
+  std::shared_ptr<const Aggregates> sums_before() const { return sums_before_; }
 
  private:
   const interop::Input& input_;
   const LoadListener& listener_;
   uint64_t events_ = 0;
+  std::shared_ptr<const Aggregates> sums_before_;
 };
 
 }  // namespace
@@ -155,16 +174,21 @@ absl::StatusOr<std::unique_ptr<Recording>> LoadRecording(const std::string& path
   if (!input.ok()) return input.status();
   if (options.text == TextForm::kPrintable) (*input)->MakeStringsPrintable();
   ListenedBuilder builder(**input, listener);
-  if (absl::Status status = (*input)->Read(builder); !status.ok()) return status;
+  absl::Status read =
+      options.range ? (*input)->ReadRange(builder, *options.range) : (*input)->Read(builder);
+  if (!read.ok()) return read;
 
   RecordingParts parts;
   const uint64_t events = builder.events();
   parts.path = options.text == TextForm::kPrintable ? format::Printable(path) : path;
+  const std::shared_ptr<const Aggregates> sums = builder.sums_before();
   parts.trace = std::move(builder).Build();
   parts.definitions = (*input)->definitions();
   parts.lacks = (*input)->notes();
   parts.complete = (*input)->complete();
   AddLosses(parts.trace, parts.lacks);
+  if (sums != nullptr && options.range->from_ns == kTheEnd.from_ns) parts.trace.before = sums;
+  AddNotRead((*input)->range_read(), parts.lacks);
   if (listener) listener({LoadProgress::kNamingFrames, events, 1, parts.trace});
   symbols::Symbolizer symbolizer({});
   const auto named = symbols::SymbolizeInPlace(parts.definitions, symbolizer);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "analysis/examination/examination.h"
 #include "analysis/trace/trace.h"
 #include "format/definitions.h"
+#include "format/reading_plan.h"
 #include "symbols/frame_rules.h"
 
 namespace gmt::answers {
@@ -31,13 +33,17 @@ enum class TextForm {
   kAsRecorded,  // for JSON and exports, which keep the data
 };
 
-// How a recording is read: which frames are folded, what memory is for, and in which form text is
-// kept.
+// How a recording is read: which frames are folded, what memory is for, in which form text is kept,
+// and of which range the answers are, if not of everything.
 struct ReadOptions {
   symbols::FrameRules frames = symbols::FrameRules::BuiltIn();
   analysis::CategoryRules categories = analysis::CategoryRules::BuiltIn();
   TextForm text = TextForm::kPrintable;
+  // What is not needed for answers about this range may be missing from the trace. kTheEnd: answers
+  // about the end; the sums of what has not been read are then in Trace::before.
+  std::optional<format::TimeRange> range = std::nullopt;
 };
+inline constexpr format::TimeRange kTheEnd = {INT64_MAX, INT64_MAX};
 
 // What a recording is made of. `lacks` and `unnamed` are sentences for a person.
 struct RecordingParts {

@@ -74,14 +74,25 @@ absl::StatusOr<analysis::CategoryRules> CategoryRulesOf(const ReportArguments& o
   return analysis::CategoryRules::WithFile(options.categories);
 }
 
+// Returns the range that the report is about; nothing if everything has to be read. A step or a
+// snapshot is searched for, JSON contains sums of the whole recording, and a limit needs its peak.
+std::optional<format::TimeRange> RangeOf(const ReportArguments& options) {
+  if (options.slope || options.json || !options.fail_above.empty()) return std::nullopt;
+  if (!options.window.is_given())
+    return options.at == "end" ? std::optional(answers::kTheEnd) : std::nullopt;
+  const auto window = options.window.Window();
+  if (!window.ok() || options.at != "peak") return std::nullopt;
+  return format::TimeRange{window->from_ns, window->to_ns};
+}
+
 absl::StatusOr<std::unique_ptr<answers::Recording>> Open(const std::string& file,
                                                          const ReportArguments& options) {
   auto frame_rules = options.frames.Rules();
   if (!frame_rules.ok()) return frame_rules.status();
   auto category_rules = CategoryRulesOf(options);
   if (!category_rules.ok()) return category_rules.status();
-  return OpenRecording(
-      file, {*std::move(frame_rules), *std::move(category_rules), FormFor(options.json)});
+  return OpenRecording(file, {*std::move(frame_rules), *std::move(category_rules),
+                              FormFor(options.json), RangeOf(options)});
 }
 
 absl::StatusOr<int> RunSlope(const ReportArguments& options,

@@ -154,6 +154,8 @@ bool Collector::Round() {
     devices_.WriteSamples(&recorder_, /*drained=*/!more && !drain_.recovering());
     SnapshotIfDue();
     FlushIfDue();
+    if (!drain_.recovering() && attach_ == 0)
+      recorder_.AddCheckpointIfDue(drain_.exactness(), drain_.losses());
     EndPartIfDue();
   }
   copies_.UpdateTrends();

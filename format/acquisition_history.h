@@ -65,6 +65,10 @@ class AcquisitionHistory {
   // Continues with row number `rows`. Rows may have been lost; they are not found.
   void ContinueAt(uint64_t rows) { rows_ = rows; }
 
+  // From now on no event may refer to the rows so far, although they are still found.
+  void ForbidReferences() { first_referable_row_ = rows_; }
+  uint64_t first_referable_row() const { return first_referable_row_; }
+
   // Adds the next row. REQUIRES: an event of the family kAcquisition.
   void Add(const Event& event);
 
@@ -104,6 +108,7 @@ class AcquisitionHistory {
   void Leave(uint32_t slot);
 
   uint64_t rows_ = 0;
+  uint64_t first_referable_row_ = 0;
   absl::flat_hash_map<Place, uint32_t> slot_of_place_;  // some are out of date
   std::vector<Acquired> slots_;
   std::vector<uint32_t> unused_slots_;

@@ -8,10 +8,22 @@
 namespace gmt::format {
 absl::Status ChunkStream::Next(std::vector<Delivery>* deliveries) {
   out_ = deliveries;
+  SkipUnneeded();
   const absl::StatusOr<FrameRecord> record = stream_.Next();
   if (!record.ok()) return record.status();
   Take(*record);
   return absl::OkStatus();
+}
+
+void ChunkStream::SkipUnneeded() {
+  for (; next_skipped_ < plan_.skipped.size(); ++next_skipped_) {
+    const SkippedChunk& chunk = plan_.skipped[next_skipped_];
+    if (chunk.offset != stream_.position()) return;
+    stream_.SkipTo(chunk.offset + chunk.bytes);
+    segment_.chunk_offsets.push_back(chunk.offset - segment_.offset);
+    segment_.next_seq = chunk.seq + 1;
+    segment_.last_t_ns = chunk.last_t_ns;
+  }
 }
 
 void ChunkStream::Recycle(EventBatch batch) {
@@ -69,6 +81,8 @@ void ChunkStream::TakeChunk(const FrameRecord& record) {
   read->bytes = record.bytes;
   if (events_as_ == EventsAs::kCounts && chunk.kind() == Chunk::EVENTS) {
     TakeCounts(chunk, read.get());
+  } else if (chunk.kind() == Chunk::CHECKPOINT && record.offset != plan_.checkpoint) {
+    // It repeats what is known from the events before it.
   } else if (absl::Status unpacked = UnpackBody(chunk, &read->body); !unpacked.ok()) {
     return NoteDamage(record.offset, record.bytes, std::string(unpacked.message()));
   } else if (read->body.has_events()) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "format/event_columns.h"
 #include "format/event_counts.h"
 #include "format/frame_stream.h"
+#include "format/reading_plan.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::format {
@@ -65,6 +67,13 @@ class ChunkStream {
   ChunkStream(ByteSource* source, Returns returns, Tail tail = Tail::kFinal,
               EventsAs events_as = EventsAs::kBatches)
       : stream_(source, tail), returns_(returns), tail_(tail), events_as_(events_as) {}
+  // A stream that reads only what `plan` does not skip.
+  ChunkStream(ByteSource* source, Returns returns, ReadingPlan plan)
+      : stream_(source),
+        returns_(returns),
+        tail_(Tail::kFinal),
+        events_as_(EventsAs::kBatches),
+        plan_(std::move(plan)) {}
 
   // Appends the contents of the next frame; RecordingEnds comes last. For a growing source it is
   // the state so far, and the next call continues there. Fails only if reading fails.
@@ -85,6 +94,7 @@ class ChunkStream {
     bool closed = false;  // has a valid footer
   };
 
+  void SkipUnneeded();
   void Take(const FrameRecord& record);
   void TakeHeader(const FrameRecord& record);
   void TakeChunk(const FrameRecord& record);
@@ -102,6 +112,8 @@ class ChunkStream {
   const Returns returns_;
   const Tail tail_;
   const EventsAs events_as_;
+  const ReadingPlan plan_;
+  size_t next_skipped_ = 0;  // index in plan_.skipped
   std::vector<Delivery>* out_ = nullptr;
   Segment segment_;
   uint32_t segments_ = 0;

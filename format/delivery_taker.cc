@@ -55,6 +55,8 @@ absl::Status DeliveryTaker::Take(std::unique_ptr<ChunkRead>& read, RecordingVisi
   if (body.has_facts()) status = visitor.OnFacts(body.facts());
   if (status.ok()) status = TakeEvents(*read, visitor);
   if (status.ok()) status = TakeSnapshot(*read, visitor);
+  if (status.ok() && body.has_checkpoint())
+    status = TakeCheckpoint(*body.mutable_checkpoint(), visitor);
   if (status.ok() && body.has_losses()) status = visitor.OnLosses(body.losses());
   if (status.ok() && body.has_aggregates()) {
     if (!definitions_.base().none()) ShiftIds(definitions_.base(), body.mutable_aggregates());
@@ -97,6 +99,15 @@ absl::Status DeliveryTaker::TakeSnapshot(ChunkRead& read, RecordingVisitor& visi
   if (!definitions_.base().none()) ShiftIds(definitions_.base(), body.mutable_snapshot());
   if (printable_) MakePrintable(body.mutable_snapshot());
   return visitor.OnSnapshot(body.snapshot());
+}
+
+absl::Status DeliveryTaker::TakeCheckpoint(gmt::Checkpoint& checkpoint, RecordingVisitor& visitor) {
+  if (!definitions_.base().none()) {
+    ShiftIds(definitions_.base(), checkpoint.mutable_held());
+    ShiftIds(definitions_.base(), checkpoint.mutable_so_far());
+  }
+  if (printable_) MakePrintable(&checkpoint);
+  return visitor.OnCheckpoint(checkpoint);
 }
 
 absl::Status DeliveryTaker::Take(const RecordingEnds& end, RecordingVisitor&) {

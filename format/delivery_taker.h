@@ -58,6 +58,7 @@ class DeliveryTaker {
   absl::Status TakeEvents(ChunkRead& read, RecordingVisitor& visitor);
   void TakeCounts(ChunkRead& read, RecordingVisitor& visitor);
   absl::Status TakeSnapshot(ChunkRead& read, RecordingVisitor& visitor);
+  absl::Status TakeCheckpoint(gmt::Checkpoint& checkpoint, RecordingVisitor& visitor);
   void NoteDamage(uint64_t offset, uint64_t bytes, std::string what);
 
   Header last_header_;  // of the segment being read

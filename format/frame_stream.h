@@ -49,6 +49,10 @@ class FrameStream {
   // bytes are what follows them (0, or a torn tail). For a growing source, kEnd is returned
   // whenever the end is reached, and the next call continues there.
   absl::StatusOr<FrameRecord> Next();
+  // Returns where the next frame begins.
+  uint64_t position() const { return position_; }
+  // Continues at `position`, where a frame begins.
+  void SkipTo(uint64_t position) { position_ = position; }
 
  private:
   struct Attempt {

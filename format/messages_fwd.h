@@ -11,6 +11,7 @@ namespace gmt {
 
 class Aggregates;
 class Body;
+class Checkpoint;
 class Chunk;
 class Definitions;
 class Exit;

@@ -11,6 +11,7 @@
 #include "format/parts.h"
 #include "format/printable.h"
 #include "format/read_ahead.h"
+#include "format/reading_plan.h"
 
 namespace gmt::format {
 namespace {
@@ -27,12 +28,14 @@ class RecordingReader::Impl {
 
   absl::Status Begin();
   absl::Status Read(RecordingVisitor& visitor, Returns returns);
+  absl::Status ReadRange(RecordingVisitor& visitor, const TimeRange& range);
   absl::StatusOr<bool> ReadCounts(RecordingVisitor& visitor);
   void MakeStringsPrintable() {
     taker_.MakeStringsPrintable();
     MakePrintable(&header_);
   }
 
+  const TimeRange& range_read() const { return range_read_; }
   const Header& header() const { return header_; }
   const Definitions& definitions() const { return taker_.definitions(); }
   bool complete() const { return taker_.complete(); }
@@ -45,6 +48,8 @@ class RecordingReader::Impl {
   absl::Status CheckLooksLikeRecording();
   absl::Status CheckHeader() const;
   absl::Status BeginRead();
+  // Reads ahead on a thread of its own if the recording is large.
+  absl::Status TakeAllAhead(ChunkStream& stream, RecordingVisitor& visitor);
   // Consumes everything that `frames`, a ChunkStream or a ReadAhead, delivers.
   template <typename Frames>
   absl::Status TakeAll(Frames& frames, RecordingVisitor& visitor);
@@ -52,6 +57,7 @@ class RecordingReader::Impl {
   const std::shared_ptr<ByteSource> source_;
   const std::string name_;
   bool read_ = false;
+  TimeRange range_read_;
 
   Header header_;  // the first
   DeliveryTaker taker_;
@@ -114,6 +120,19 @@ absl::StatusOr<bool> RecordingReader::Impl::ReadCounts(RecordingVisitor& visitor
 absl::Status RecordingReader::Impl::Read(RecordingVisitor& visitor, Returns returns) {
   if (absl::Status status = BeginRead(); !status.ok()) return status;
   ChunkStream stream(source_.get(), returns);
+  return TakeAllAhead(stream, visitor);
+}
+
+absl::Status RecordingReader::Impl::ReadRange(RecordingVisitor& visitor, const TimeRange& range) {
+  if (absl::Status status = BeginRead(); !status.ok()) return status;
+  absl::StatusOr<ReadingPlan> plan = PlanReading(*source_, range);
+  if (!plan.ok()) return plan.status();
+  range_read_ = plan->read;
+  ChunkStream stream(source_.get(), Returns::kCompleted, *std::move(plan));
+  return TakeAllAhead(stream, visitor);
+}
+
+absl::Status RecordingReader::Impl::TakeAllAhead(ChunkStream& stream, RecordingVisitor& visitor) {
   if (source_->size() < kReadAheadBytes) return TakeAll(stream, visitor);
   ReadAhead ahead(&stream);
   return TakeAll(ahead, visitor);
@@ -155,10 +174,14 @@ RecordingReader::~RecordingReader() = default;
 absl::Status RecordingReader::Read(RecordingVisitor& visitor, Returns returns) {
   return impl_->Read(visitor, returns);
 }
+absl::Status RecordingReader::ReadRange(RecordingVisitor& visitor, const TimeRange& range) {
+  return impl_->ReadRange(visitor, range);
+}
 absl::StatusOr<bool> RecordingReader::ReadCounts(RecordingVisitor& visitor) {
   return impl_->ReadCounts(visitor);
 }
 void RecordingReader::MakeStringsPrintable() { impl_->MakeStringsPrintable(); }
+const TimeRange& RecordingReader::range_read() const { return impl_->range_read(); }
 const Header& RecordingReader::header() const { return impl_->header(); }
 const Definitions& RecordingReader::definitions() const { return impl_->definitions(); }
 bool RecordingReader::complete() const { return impl_->complete(); }

@@ -30,6 +30,7 @@
 namespace gmt::format {
 
 class ByteSource;
+struct TimeRange;
 
 // Receives the contents of a recording in file order. Override what you need. Returning an error
 // ends the reading with that error.
@@ -49,6 +50,8 @@ class RecordingVisitor {
   virtual absl::Status OnFacts(const Facts&) { return absl::OkStatus(); }
   virtual absl::Status OnLosses(const Losses&) { return absl::OkStatus(); }
   virtual absl::Status OnAggregates(const Aggregates&) { return absl::OkStatus(); }
+  // In place of all events before it, if only a time range is read (ReadRange()).
+  virtual absl::Status OnCheckpoint(const Checkpoint&) { return absl::OkStatus(); }
 };
 
 struct Damage {
@@ -75,6 +78,13 @@ class RecordingReader {
   // a visitor may look up ids that it receives during reading. Ids are unique within the file,
   // even if it has several segments (`cat a.gmt b.gmt`).
   absl::Status Read(RecordingVisitor& visitor, Returns returns = Returns::kCompleted);
+
+  // Like Read(), but skips what an answer about `range` does not need (format/reading_plan.h): what
+  // is said of moments far from it. If that includes the beginning, the visitor gets a checkpoint in
+  // place of the events before it.
+  absl::Status ReadRange(RecordingVisitor& visitor, const TimeRange& range);
+  // Returns the range of which ReadRange() reads events; everything until then.
+  const TimeRange& range_read() const;
 
   // Like Read(), but events are only counted, which needs a fraction of the time. Every checksum is
   // checked, so the visitor and the functions below report what they would after Read(). Returns

@@ -21,6 +21,12 @@ namespace {
 // kMaxBodyBytes.
 constexpr uint64_t kPendingBytes = 8u << 20;
 
+// The distance of checkpoints. One takes about 12 bytes for each allocation that is held, and again
+// as much for the frees of these, which are written in full. Reading a million events takes less
+// than half a second.
+constexpr uint64_t kEventsBetweenCheckpoints = 500'000;
+constexpr uint64_t kEventsForEachHeld = 64;
+
 uint64_t SizeOf(const std::string& detail) { return detail.size(); }
 uint64_t SizeOf(const google::protobuf::MessageLite& detail) { return detail.ByteSizeLong(); }
 
@@ -101,6 +107,16 @@ class RecordingWriter::Impl {
     return status;
   }
 
+  absl::Status WriteCheckpoint(const Checkpoint& checkpoint) {
+    gmt::Body body;
+    *body.mutable_checkpoint() = checkpoint;
+    absl::Status status = WriteBody(Chunk::CHECKPOINT, std::move(body), checkpoint.held().t_ns());
+    history_.ForbidReferences();
+    base_.Clear();
+    events_before_checkpoint_ = events_written_;
+    return status;
+  }
+
   absl::Status Finish() {
     absl::Status status = Close();
     if (status.ok()) status = Keep(sink_->Sync());
@@ -117,12 +133,18 @@ class RecordingWriter::Impl {
     next_seq_ = 0;
     bytes_written_ = 0;
     history_ = AcquisitionHistory();
+    events_before_checkpoint_ = events_written_;
     base_.Clear();
     encoder_.Clear();
     status = Begin(header);
     if (status.ok()) status = Restate();
     if (!status.ok()) return status;
     return sink;
+  }
+
+  bool WantsCheckpoint(uint64_t held) const {
+    const uint64_t events = events_written_ - events_before_checkpoint_;
+    return events >= std::max(kEventsBetweenCheckpoints, kEventsForEachHeld * held);
   }
 
   int64_t last_t_ns() const { return last_t_ns_; }
@@ -239,6 +261,7 @@ class RecordingWriter::Impl {
   int64_t last_t_ns_ = 0;
   uint64_t bytes_written_ = 0;
   uint64_t events_written_ = 0;
+  uint64_t events_before_checkpoint_ = 0;
 };
 
 absl::StatusOr<std::unique_ptr<RecordingWriter>> RecordingWriter::Create(
@@ -318,6 +341,12 @@ absl::Status RecordingWriter::Add(const Aggregates& aggregates) {
   gmt::Body body;
   *body.mutable_aggregates() = aggregates;
   return impl_->WriteBody(Chunk::AGGREGATES, std::move(body), aggregates.t_ns());
+}
+
+bool RecordingWriter::WantsCheckpoint(uint64_t held) const { return impl_->WantsCheckpoint(held); }
+
+absl::Status RecordingWriter::Add(const Checkpoint& checkpoint) {
+  return impl_->WriteCheckpoint(checkpoint);
 }
 
 absl::StatusOr<std::unique_ptr<Sink>> RecordingWriter::BeginPart(std::unique_ptr<Sink> sink,

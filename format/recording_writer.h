@@ -89,6 +89,13 @@ class RecordingWriter {
   absl::Status Add(const Losses& losses);
   absl::Status Add(const Aggregates& aggregates);
 
+  // Whether there have been enough events since the last checkpoint or the beginning of the file for
+  // the cost of another one. `held`: how many allocations it would have.
+  bool WantsCheckpoint(uint64_t held) const;
+  // Adds a point at which a reader may begin (format/reading_plan.h). Afterwards no event refers to
+  // an earlier one, and no snapshot to an earlier one as its base.
+  absl::Status Add(const Checkpoint& checkpoint);
+
   // Completes the file like Finish() and continues in another one, the next part of the same
   // recording. Writes its header and repeats all definitions and names under their existing ids.
   // Returns the sink of the completed part, which may still have bytes to write. REQUIRES:

@@ -50,6 +50,10 @@ class RecordingInput : public Input {
   absl::Status Read(RecordingVisitor& visitor, Returns returns) override {
     return reader_->Read(visitor, returns);
   }
+  absl::Status ReadRange(RecordingVisitor& visitor, const format::TimeRange& range) override {
+    return reader_->ReadRange(visitor, range);
+  }
+  format::TimeRange range_read() const override { return reader_->range_read(); }
   absl::StatusOr<bool> ReadCounts(RecordingVisitor& visitor) override {
     return reader_->ReadCounts(visitor);
   }

@@ -19,6 +19,7 @@
 #include "format/byte_source.h"
 #include "format/definitions.h"
 #include "format/definitions_builder.h"
+#include "format/reading_plan.h"
 #include "format/recording_reader.h"
 
 namespace gmt::interop {
@@ -31,6 +32,14 @@ class Input {
   // are complete only afterwards.
   virtual absl::Status Read(format::RecordingVisitor& visitor,
                             format::Returns returns = format::Returns::kCompleted) = 0;
+  // Like Read(), but may skip what an answer about `range` does not need
+  // (format/recording_reader.h).
+  virtual absl::Status ReadRange(format::RecordingVisitor& visitor,
+                                 const format::TimeRange& /*range*/) {
+    return Read(visitor);
+  }
+  // Returns the range of which events have been read.
+  virtual format::TimeRange range_read() const { return {}; }
   // Reads everything, but only counts events; may be called in place of Read(). Returns false, and
   // has delivered only a part, if they have to be read (format/recording_reader.h).
   virtual absl::StatusOr<bool> ReadCounts(format::RecordingVisitor& /*visitor*/) { return false; }

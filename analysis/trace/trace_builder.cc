@@ -70,6 +70,13 @@ absl::Status TraceBuilder::OnAggregates(const Aggregates& aggregates) {
   return absl::OkStatus();
 }
 
+absl::Status TraceBuilder::OnCheckpoint(const Checkpoint& checkpoint) {
+  const auto held = format::DecodeLive(checkpoint.held().live());
+  if (!held.ok()) return held.status();
+  OnPartBegins(*held, checkpoint.held().t_ns());
+  return absl::OkStatus();
+}
+
 // The live set at the beginning of a part is exact and equivalent to its events. For later parts,
 // the parts before them have reported it already.
 void TraceBuilder::OnPartBegins(const std::vector<Event>& held, int64_t t_ns) {

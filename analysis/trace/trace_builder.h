@@ -53,6 +53,7 @@ class TraceBuilder : public format::RecordingVisitor, private HeldMemory::Listen
   absl::Status OnFacts(const Facts& facts) override;
   absl::Status OnLosses(const Losses& losses) override;
   absl::Status OnAggregates(const Aggregates& aggregates) override;
+  absl::Status OnCheckpoint(const Checkpoint& checkpoint) override;
 
   Trace Build() &&;
 

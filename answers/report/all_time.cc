@@ -29,7 +29,7 @@ std::string RowText(const analysis::AllTimeRow& row, size_t width) {
 std::string HeapText(const analysis::AllTimeHeap& heap, size_t top, size_t width) {
   std::string text = fmt::format(
       "{} {}: peak {} at {}{}; {}, {}\n", Place(heap.device), heap.heap, Bytes(heap.peak_bytes),
-      Duration(heap.peak_t_ns), heap.peak_is_before ? ", before the kept events" : "",
+      Duration(heap.peak_t_ns), heap.peak_is_before ? ", before then" : "",
       Plural(heap.allocations, "allocation"), Plural(heap.frees, "free"));
   for (size_t i = 0; i < std::min(top, heap.rows.size()); ++i) text += RowText(heap.rows[i], width);
   if (heap.rows.size() <= top) return text;
@@ -46,8 +46,9 @@ std::string HeapText(const analysis::AllTimeHeap& heap, size_t top, size_t width
 
 std::string AllTimeText(const std::optional<analysis::AllTime>& all, size_t top, size_t width) {
   if (!all) return "";
-  std::string text = fmt::format("\nSince the start, including {} before the kept events\n",
-                                 Plural(all->events_before, "event"));
+  std::string text =
+      fmt::format("\nSince the start, including {} before {}\n",
+                  Plural(all->events_before, "event"), Duration(all->details_from_t_ns));
   for (const analysis::AllTimeHeap& heap : all->heaps) text += HeapText(heap, top, width);
   return text;
 }

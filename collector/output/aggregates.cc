@@ -65,15 +65,19 @@ void Trim(gmt::Sites* sites) {
 
 }  // namespace
 
+gmt::Aggregates MakeHeapSums(const Tally& tally, const EventTranslator& translator) {
+  gmt::Aggregates aggregates;
+  for (const HeapCounts& heap : tally.heaps()) *aggregates.add_heaps() = MakeHeap(heap, translator);
+  return aggregates;
+}
+
 gmt::Aggregates MakeAggregates(const Tally& tally, const EventTranslator& translator,
                                StackTranslator* stacks) {
-  gmt::Aggregates aggregates;
-  std::vector<SiteCounts> others;
-  for (const HeapCounts& heap : tally.heaps()) {
-    *aggregates.add_heaps() = MakeHeap(heap, translator);
-    SiteCounts& other = others.emplace_back();
-    other.heap = static_cast<uint32_t>(others.size() - 1);
-    other.stack = kOtherStack;
+  gmt::Aggregates aggregates = MakeHeapSums(tally, translator);
+  std::vector<SiteCounts> others(tally.heaps().size());
+  for (size_t heap = 0; heap < others.size(); ++heap) {
+    others[heap].heap = static_cast<uint32_t>(heap);
+    others[heap].stack = kOtherStack;
   }
   gmt::Sites* sites = aggregates.mutable_sites();
   for (size_t n = 0; n < tally.site_count(); ++n) {

@@ -20,6 +20,9 @@ namespace gmt::collector {
 gmt::Aggregates MakeAggregates(const Tally& tally, const EventTranslator& translator,
                                StackTranslator* stacks);
 
+// The same without sites.
+gmt::Aggregates MakeHeapSums(const Tally& tally, const EventTranslator& translator);
+
 }  // namespace gmt::collector
 
 #endif  // GMT_COLLECTOR_OUTPUT_AGGREGATES_H_

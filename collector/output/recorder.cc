@@ -110,6 +110,11 @@ void Recorder::Note(const Record& record) {
     totals_[record.device] = {record.total_allocated, record.total_reserved};
 }
 
+void Recorder::ForgetThreads() {
+  threads_.clear();
+  last_thread_ = 0;
+}
+
 void Recorder::AddThreadName(const Record& record) {
   if (target_ == nullptr || record.thread == 0 || record.thread == last_thread_) return;
   last_thread_ = record.thread;  // consecutive events often have the same thread
@@ -291,8 +296,7 @@ std::unique_ptr<format::Sink> Recorder::BeginPart(std::unique_ptr<format::Sink> 
   Keep(ended.status());
   if (!ended.ok()) return nullptr;
   events_before_part_ = writer_->events_written();
-  threads_.clear();  // each part has its own thread names
-  last_thread_ = 0;
+  ForgetThreads();
   AddFacts(facts);
   AddAggregates();
   gmt::Snapshot snapshot = MakeSnapshot(exactness, losses);
@@ -301,6 +305,18 @@ std::unique_ptr<format::Sink> Recorder::BeginPart(std::unique_ptr<format::Sink> 
   Keep(writer_->Add(snapshot));
   Flush();
   return *std::move(ended);
+}
+
+void Recorder::AddCheckpointIfDue(const Exactness& exactness, const session::RingLosses& losses) {
+  if (!writer_->WantsCheckpoint(live_.entries().size())) return;
+  ForgetThreads();
+  gmt::Checkpoint checkpoint;
+  *checkpoint.mutable_held() = MakeSnapshot(exactness, losses);
+  gmt::Aggregates& so_far = *checkpoint.mutable_so_far();
+  so_far = MakeHeapSums(tally_, translator_);
+  so_far.set_t_ns(checkpoint.held().t_ns());
+  so_far.set_events(writer_->events_written());
+  Keep(writer_->Add(checkpoint));
 }
 
 void Recorder::AddLosses(const session::RingLosses& losses) {

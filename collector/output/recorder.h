@@ -85,6 +85,8 @@ class Recorder {
                                           const Exactness& exactness,
                                           const session::RingLosses& losses);
   void AddAggregates();
+  // Adds a point at which a reader may begin, if the writer wants one.
+  void AddCheckpointIfDue(const Exactness& exactness, const session::RingLosses& losses);
   uint64_t bytes_of_part() const { return writer_->bytes_written(); }
   bool has_events_of_part() const { return writer_->events_written() > events_before_part_; }
 
@@ -124,6 +126,8 @@ class Recorder {
   gmt::Snapshot MakeSnapshot(const Exactness& exactness, const session::RingLosses& losses);
   std::string NewSnapshotName(const std::string& wanted);
   void AddThreadName(const session::Record& record);
+  // Writes the names of all threads again, for a reader that begins here.
+  void ForgetThreads();
   void Note(const session::Record& record);
   void AddRoles(const Place& place, const session::LiveValue& live, int64_t t_ns);
   void Write(const format::Event& event);
