@@ -8,12 +8,10 @@
 
 #include <time.h>
 
-#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,8 +22,8 @@
 #include "format/definitions_builder.h"
 #include "format/frame_stream.h"
 #include "format/framing.h"
-#include "format/live_columns.h"
 #include "format/recording_writer.h"
+#include "format/testing/held_events.h"
 
 namespace gmt::format {
 namespace {
@@ -68,55 +66,6 @@ std::vector<uint32_t> DefineStacks(DefinitionsBuilder& definitions) {
   return ids;
 }
 
-// What the events so far have left, for checkpoints.
-class Held {
- public:
-  explicit Held(std::vector<std::string> heap_names) : heap_names_(std::move(heap_names)) {}
-
-  void Apply(const Event& event) {
-    if (event.kind != ALLOC && event.kind != FREE) return;
-    HeapCounts& counts = counts_[event.heap];
-    const std::pair<uint32_t, uint64_t> place{event.heap, event.address};
-    if (event.kind == ALLOC) {
-      held_[place] = event;
-      counts.set_allocations(counts.allocations() + 1);
-      counts.set_live_bytes(counts.live_bytes() + event.size);
-      if (counts.live_bytes() <= counts.peak_bytes()) return;
-      counts.set_peak_bytes(counts.live_bytes());
-      counts.set_peak_t_ns(event.t_ns);
-    } else if (const auto found = held_.find(place); found != held_.end()) {
-      counts.set_frees(counts.frees() + 1);
-      counts.set_live_bytes(counts.live_bytes() - found->second.size);
-      held_.erase(found);
-    }
-  }
-
-  uint64_t count() const { return held_.size(); }
-  Checkpoint MakeCheckpoint(int64_t t_ns, uint64_t events) const {
-    Checkpoint checkpoint;
-    std::vector<Event> rows;
-    for (const auto& [place, event] : held_) rows.push_back(event);
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const Event& a, const Event& b) { return a.t_ns < b.t_ns; });
-    checkpoint.mutable_held()->set_t_ns(t_ns);
-    *checkpoint.mutable_held()->mutable_live() = EncodeLive(rows);
-    checkpoint.mutable_so_far()->set_t_ns(t_ns);
-    checkpoint.mutable_so_far()->set_events(events);
-    for (const auto& [heap, counts] : counts_) {
-      HeapCounts& added = *checkpoint.mutable_so_far()->add_heaps();
-      added = counts;
-      added.set_heap(heap_names_[heap]);
-      added.set_device(0);
-    }
-    return checkpoint;
-  }
-
- private:
-  const std::vector<std::string> heap_names_;  // by string id
-  std::map<std::pair<uint32_t, uint64_t>, Event> held_;
-  std::map<uint32_t, HeapCounts> counts_;
-};
-
 struct Written {
   uint64_t roles = 0;  // number of role events
   double ns = 0;       // CPU time per event, without that of the generator
@@ -138,10 +87,7 @@ Written WriteRecording(uint64_t events, AllocatorTrace::Roles roles, const std::
   const uint32_t pytorch = definitions.InternString("pytorch");
   const uint32_t malloc = definitions.InternString("cudaMalloc");
 
-  std::vector<std::string> heap_names(std::max(driver, pytorch) + 1);
-  heap_names[driver] = "driver";
-  heap_names[pytorch] = "pytorch";
-  Held held(std::move(heap_names));
+  HeldEvents held({{driver, "driver"}, {pytorch, "pytorch"}});
 
   AllocatorTrace trace(kSeed, roles);
   std::vector<Event> some;
@@ -161,8 +107,7 @@ Written WriteRecording(uint64_t events, AllocatorTrace::Roles roles, const std::
     }
     const double start = ProcessorNs();
     for (const Event& event : some) Check((*writer)->Add(event));
-    if ((*writer)->WantsCheckpoint(held.count()))
-      Check((*writer)->Add(held.MakeCheckpoint(some.back().t_ns, done + some.size())));
+    if ((*writer)->WantsCheckpoint(held.count())) Check((*writer)->Add(held.MakeCheckpoint()));
     spent += ProcessorNs() - start;
   }
   const double start = ProcessorNs();

@@ -1,0 +1,138 @@
+// Tests that a report for which only a part of the recording is read says of its range what a report
+// that reads everything says.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/examination/instant.h"
+#include "answers/report/report_answer.h"
+#include "format/allocator_trace.h"
+#include "format/definitions_builder.h"
+#include "format/recording_writer.h"
+#include "format/testing/held_events.h"
+
+namespace gmt::answers {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kRounds = 12, kEventsOfRound = 5000;
+
+class ReportOfRangeTest : public ::testing::Test {
+ protected:
+  ReportOfRangeTest() {
+    path_ = ::testing::TempDir() + "/report_of_range.gmt";
+    auto sink = format::FileSink(path_, format::IfExists::kOverwrite);
+    Header header;
+    header.set_tool_version("test");
+    auto writer = format::RecordingWriter::Create(*std::move(sink), header, {});
+    format::DefinitionsBuilder& definitions = (*writer)->definitions();
+    const uint32_t driver = definitions.InternString("driver");
+    const uint32_t pytorch = definitions.InternString("pytorch");
+    std::vector<uint32_t> stacks = {0};
+    for (uint32_t stack = 1; stack <= format::AllocatorTrace::kStacks; ++stack) {
+      format::FrameInfo frame;
+      frame.function = definitions.InternString("function_" + std::to_string(stack % 20));
+      frame.language = format::Language::kPython;
+      frame.flags = format::kFrameHasFunction;
+      stacks.push_back(definitions.InternStack({definitions.InternFrame(frame)}, 0));
+    }
+    format::HeldEvents held({{driver, "driver"}, {pytorch, "pytorch"}});
+    format::AllocatorTrace trace(7);
+    for (int round = 0; round < kRounds; ++round) {
+      for (int i = 0; i < kEventsOfRound; ++i) {
+        format::Event event = trace.Next();
+        event.heap = event.memory == BLOCK ? pytorch : driver;
+        event.stack = stacks[event.stack];
+        EXPECT_TRUE((*writer)->Add(event).ok());
+        held.Apply(event);
+        t_ns_ = event.t_ns;
+      }
+      EXPECT_TRUE((*writer)->Add(held.MakeCheckpoint()).ok());
+    }
+    EXPECT_TRUE((*writer)->Finish().ok());
+  }
+  ~ReportOfRangeTest() override { std::filesystem::remove(path_); }
+
+  ReportAnswer Report(const analysis::ReportOptions& selection,
+                      std::optional<format::TimeRange> range) {
+    ReadOptions options;
+    options.range = range;
+    auto recording = LoadRecording(path_, nullptr, options);
+    EXPECT_TRUE(recording.ok()) << recording.status();
+    recordings_.push_back(*std::move(recording));
+    return ReportAnswer::Make(*recordings_.back(), selection).value();
+  }
+
+  static void ExpectSameRows(const analysis::Report& some, const analysis::Report& all) {
+    ASSERT_EQ(some.rows.size(), all.rows.size());
+    for (size_t i = 0; i < all.rows.size(); ++i) {
+      EXPECT_EQ(some.rows[i].id, all.rows[i].id);
+      EXPECT_EQ(some.rows[i].bytes, all.rows[i].bytes);
+      EXPECT_EQ(some.rows[i].count, all.rows[i].count);
+    }
+  }
+
+  std::string path_;
+  int64_t t_ns_ = 0;  // of the last event
+  std::vector<std::unique_ptr<Recording>> recordings_;
+};
+
+TEST_F(ReportOfRangeTest, RowsPeaksAndCountsOfTheRangeAreTheSame) {
+  for (int64_t part = 0; part < 10; ++part) {
+    analysis::ReportOptions selection;
+    selection.window = {part * t_ns_ / 10, (part + 1) * t_ns_ / 10};
+    const ReportAnswer all = Report(selection, std::nullopt);
+    const ReportAnswer some =
+        Report(selection, format::TimeRange{selection.window.from_ns, selection.window.to_ns});
+    EXPECT_LT(recordings_.back()->trace().steps.size(), kRounds * kEventsOfRound / 2u);
+    EXPECT_THAT(some.Text({}), HasSubstr("were not read"));
+    EXPECT_THAT(all.Text({}), Not(HasSubstr("were not read")));
+    EXPECT_THAT(some.Text({}), Not(HasSubstr("Since the start")));
+    ExpectSameRows(some.report(), all.report());
+    ASSERT_EQ(some.report().devices.size(), all.report().devices.size());
+    for (size_t i = 0; i < all.report().devices.size(); ++i) {
+      const analysis::ReportDevice& a = some.report().devices[i];
+      const analysis::ReportDevice& b = all.report().devices[i];
+      EXPECT_EQ(a.bytes, b.bytes);
+      EXPECT_EQ(a.at.t_ns, b.at.t_ns);
+      EXPECT_EQ(a.peak_bytes, b.peak_bytes);
+      EXPECT_EQ(a.peak_allocated_bytes, b.peak_allocated_bytes);
+      ASSERT_EQ(a.heaps.size(), b.heaps.size());
+      for (size_t heap = 0; heap < b.heaps.size(); ++heap) {
+        EXPECT_EQ(a.heaps[heap].allocations, b.heaps[heap].allocations);
+        EXPECT_EQ(a.heaps[heap].frees, b.heaps[heap].frees);
+        EXPECT_EQ(a.heaps[heap].peak_live_bytes, b.heaps[heap].peak_live_bytes);
+        EXPECT_EQ(a.heaps[heap].reserved_bytes, b.heaps[heap].reserved_bytes);
+      }
+    }
+  }
+}
+
+TEST_F(ReportOfRangeTest, TheEndHasTheSameRowsAndTheSumsSinceTheStart) {
+  analysis::ReportOptions selection;
+  selection.at = analysis::ParseAt("end").value();
+  const ReportAnswer all = Report(selection, std::nullopt), some = Report(selection, kTheEnd);
+  EXPECT_LE(recordings_.back()->trace().steps.size(), 2u * kEventsOfRound);
+  ExpectSameRows(some.report(), all.report());
+  ASSERT_TRUE(some.report().all_time.has_value());
+  ASSERT_FALSE(all.report().all_time.has_value());
+  for (const analysis::AllTimeHeap& heap : some.report().all_time->heaps) {
+    for (const analysis::ReportHeap& known : all.report().devices[0].heaps) {
+      if (known.heap != heap.heap) continue;
+      EXPECT_EQ(heap.allocations, known.allocations);
+      EXPECT_EQ(heap.frees, known.frees);
+      EXPECT_EQ(heap.peak_bytes, known.peak_live_bytes);
+      EXPECT_EQ(heap.peak_t_ns, known.peak_live_t_ns);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gmt::answers

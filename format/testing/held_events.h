@@ -1,0 +1,80 @@
+// format/testing/held_events.h
+//
+// HeldEvents: follows what allocations and frees of GPU 0 leave, for the checkpoints of generated
+// recordings.
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_FORMAT_TESTING_HELD_EVENTS_H_
+#define GMT_FORMAT_TESTING_HELD_EVENTS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "format/event.h"
+#include "format/live_columns.h"
+#include "proto/gmt.pb.h"
+
+namespace gmt::format {
+
+class HeldEvents {
+ public:
+  // `heaps`: the name of each heap, by its string id.
+  explicit HeldEvents(std::map<uint32_t, std::string> heaps) {
+    for (auto& [id, name] : heaps) {
+      sums_[id].set_heap(name);
+      sums_[id].set_device(0);
+    }
+  }
+
+  void Apply(const Event& event) {
+    ++events_;
+    t_ns_ = event.t_ns;
+    if (event.kind != ALLOC && event.kind != FREE) return;
+    HeapCounts& sums = sums_[event.heap];
+    const std::pair<uint32_t, uint64_t> place{event.heap, event.address};
+    if (event.kind == ALLOC) {
+      held_[place] = event;
+      sums.set_allocations(sums.allocations() + 1);
+      sums.set_live_bytes(sums.live_bytes() + event.size);
+      if (sums.live_bytes() <= sums.peak_bytes()) return;
+      sums.set_peak_bytes(sums.live_bytes());
+      sums.set_peak_t_ns(event.t_ns);
+    } else if (const auto found = held_.find(place); found != held_.end()) {
+      sums.set_frees(sums.frees() + 1);
+      sums.set_live_bytes(sums.live_bytes() - found->second.size);
+      held_.erase(found);
+    }
+  }
+
+  uint64_t count() const { return held_.size(); }
+
+  Checkpoint MakeCheckpoint() const {
+    std::vector<Event> rows;
+    for (const auto& [place, event] : held_) rows.push_back(event);
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Event& a, const Event& b) { return a.t_ns < b.t_ns; });
+    Checkpoint checkpoint;
+    checkpoint.mutable_held()->set_t_ns(t_ns_);
+    checkpoint.mutable_held()->set_exact(true);
+    *checkpoint.mutable_held()->mutable_live() = EncodeLive(rows);
+    checkpoint.mutable_so_far()->set_t_ns(t_ns_);
+    checkpoint.mutable_so_far()->set_events(events_);
+    for (const auto& [id, sums] : sums_) *checkpoint.mutable_so_far()->add_heaps() = sums;
+    return checkpoint;
+  }
+
+ private:
+  std::map<std::pair<uint32_t, uint64_t>, Event> held_;
+  std::map<uint32_t, HeapCounts> sums_;
+  uint64_t events_ = 0;
+  int64_t t_ns_ = 0;
+};
+
+}  // namespace gmt::format
+
+#endif  // GMT_FORMAT_TESTING_HELD_EVENTS_H_
