@@ -1,5 +1,6 @@
 #include "format/acquisition_history.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace gmt::format {
@@ -88,13 +89,33 @@ inline void AcquisitionHistory::Leave(uint32_t slot) {
 }
 
 void AcquisitionHistory::Add(const Event& event) {
-  const uint64_t row = rows_++;
-  if (SpaceOf(event.kind) == 0) return;
+  Insert({rows_++, event.address, event.size, event.stream, event.pool,
+          static_cast<uint32_t>(event.present), event.heap, event.device, event.context,
+          event.memory, event.kind});
+}
+
+std::vector<Acquired> AcquisitionHistory::Kept() const {
+  std::vector<Acquired> kept;
+  for (const auto& [place, slot] : slot_of_place_) {
+    if (Holds(slot, place)) kept.push_back(slots_[slot]);
+  }
+  std::sort(kept.begin(), kept.end(),
+            [](const Acquired& a, const Acquired& b) { return a.row < b.row; });
+  return kept;
+}
+
+void AcquisitionHistory::AddKept(const Acquired& acquired) {
+  rows_ = acquired.row + 1;
+  Insert(acquired);
+}
+
+inline void AcquisitionHistory::Insert(const Acquired& acquired) {
+  if (SpaceOf(acquired.kind) == 0) return;
   if (slot_of_place_.size() > kMinPlaces + 2 * slots_.size()) {
     absl::erase_if(slot_of_place_,
                    [this](const auto& entry) { return !Holds(entry.second, entry.first); });
   }
-  const Place place = PlaceOf(event);
+  const Place place = PlaceOf(acquired);
   uint32_t& slot = slot_of_place_.try_emplace(place, kNoSlot).first->second;
   if (Holds(slot, place)) {
     Leave(slot);
@@ -102,12 +123,9 @@ void AcquisitionHistory::Add(const Event& event) {
     slot = TakeUnusedSlot();
     if (slot == kNoSlot) return;
   }
-  slots_[slot] = {row,          event.address, event.size,
-                  event.stream, event.pool,    static_cast<uint32_t>(event.present),
-                  event.heap,   event.device,  event.context,
-                  event.memory, event.kind};
+  slots_[slot] = acquired;
   if (window_.empty()) window_.assign(kWindow, kNoSlot);
-  const uint32_t displaced = std::exchange(window_[row % kWindow], slot);
+  const uint32_t displaced = std::exchange(window_[acquired.row % kWindow], slot);
   if (displaced != kNoSlot) slot_of_old_row_[slots_[displaced].row] = displaced;
 }
 

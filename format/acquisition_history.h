@@ -65,12 +65,13 @@ class AcquisitionHistory {
   // Continues with row number `rows`. Rows may have been lost; they are not found.
   void ContinueAt(uint64_t rows) { rows_ = rows; }
 
-  // From now on no event may refer to the rows so far, although they are still found.
-  void ForbidReferences() { first_referable_row_ = rows_; }
-  uint64_t first_referable_row() const { return first_referable_row_; }
-
   // Adds the next row. REQUIRES: an event of the family kAcquisition.
   void Add(const Event& event);
+
+  // Returns the rows that are kept, in their order.
+  std::vector<Acquired> Kept() const;
+  // Adds a row of another history's Kept(), to continue as that one would. REQUIRES: in their order.
+  void AddKept(const Acquired& acquired);
 
   // Returns the acquisition that `event`, a free or a ROLE, refers to, or null. Valid until the
   // next Add() or Ended().
@@ -103,12 +104,12 @@ class AcquisitionHistory {
 
   template <typename Source>
   static Place PlaceOf(const Source& source);  // an Event or Acquired
+  void Insert(const Acquired& acquired);
   bool Holds(uint32_t slot, const Place& place) const;
   uint32_t TakeUnusedSlot();
   void Leave(uint32_t slot);
 
   uint64_t rows_ = 0;
-  uint64_t first_referable_row_ = 0;
   absl::flat_hash_map<Place, uint32_t> slot_of_place_;  // some are out of date
   std::vector<Acquired> slots_;
   std::vector<uint32_t> unused_slots_;

@@ -4,6 +4,7 @@
 
 #include "format/chunk_codec.h"
 #include "format/framing.h"
+#include "format/kept_rows.h"
 
 namespace gmt::format {
 absl::Status ChunkStream::Next(std::vector<Delivery>* deliveries) {
@@ -87,6 +88,10 @@ void ChunkStream::TakeChunk(const FrameRecord& record) {
     return NoteDamage(record.offset, record.bytes, std::string(unpacked.message()));
   } else if (read->body.has_events()) {
     TakeEvents(chunk, read.get());
+  } else if (read->body.has_checkpoint()) {
+    const absl::Status restored = Restore(read->body.checkpoint(), &segment_.history);
+    if (!restored.ok())
+      return NoteDamage(record.offset, record.bytes, std::string(restored.message()));
   }
   out_->push_back(std::move(read));
 }

@@ -66,36 +66,21 @@ void EventEncoder::AddRow(const Event& event) {
 }
 
 void EventEncoder::Add(const Event& event) {
-  const Family family = FamilyOf(event.kind);
-  if (family == Family::kReturn || family == Family::kRole) return AddReferring(event);
   AddRow(event);
-  switch (family) {
+  switch (FamilyOf(event.kind)) {
     case Family::kAcquisition:
       return AddAcquisition(event);
+    case Family::kReturn:
+      return AddReturn(event);
     case Family::kActivity:
       return AddActivity(event);
     case Family::kNote:
       return AddNote(event);
+    case Family::kRole:
+      return AddRole(event);
     default:
       return;
   }
-}
-
-// Adds an event that refers to an acquisition, unless no event may refer to that one any more. It
-// then gets everything that a reader would have taken from there.
-void EventEncoder::AddReferring(const Event& event) {
-  const bool is_return = FamilyOf(event.kind) == Family::kReturn;
-  const Acquired* acquired = history_->AcquisitionOf(event);
-  if (acquired == nullptr || acquired->row >= history_->first_referable_row()) {
-    AddRow(event);
-    is_return ? AddReturn(event, acquired) : AddRole(event, acquired);
-  } else {
-    Event full = event;
-    is_return ? CompleteReturn(*acquired, &full) : CompleteRole(*acquired, &full);
-    AddRow(full);
-    is_return ? AddReturn(full, nullptr) : AddRole(full, nullptr);
-  }
-  if (is_return) history_->Ended(event, acquired);
 }
 
 void EventEncoder::Add(const Event& event, const Sample& sample) {
@@ -144,11 +129,12 @@ void EventEncoder::AddAcquisition(const Event& event) {
     columns.name.Add(event.name);                            \
   }
 
-void EventEncoder::AddReturn(const Event& event, const Acquired* acquired) {
+void EventEncoder::AddReturn(const Event& event) {
   has_returns_ = true;
 #define GMT_ADD(name) return_.name.Add(event.name);
   GMT_RETURN_COLUMNS(GMT_ADD)
 #undef GMT_ADD
+  const Acquired* acquired = history_->AcquisitionOf(event);
   const bool has_heap = event.heap != 0 || acquired == nullptr;
   counts_.Add(event.kind, has_heap ? event.heap : acquired->heap, event.result);
   uint32_t same = 0;
@@ -159,6 +145,7 @@ void EventEncoder::AddReturn(const Event& event, const Acquired* acquired) {
   const auto totals = totals_.Encode(event, acquired);
   return_.total_allocated.Add(totals.allocated);
   return_.total_reserved.Add(totals.reserved);
+  history_->Ended(event, acquired);
 }
 
 void EventEncoder::AddActivity(const Event& event) {
@@ -175,11 +162,12 @@ void EventEncoder::AddNote(const Event& event) {
 #undef GMT_ADD
 }
 
-void EventEncoder::AddRole(const Event& event, const Acquired* acquired) {
+void EventEncoder::AddRole(const Event& event) {
   has_roles_ = true;
 #define GMT_ADD(name) role_.name.Add(event.name);
   GMT_ROLE_COLUMNS(GMT_ADD)
 #undef GMT_ADD
+  const Acquired* acquired = history_->AcquisitionOf(event);
   uint32_t same = 0;
   auto& columns = role_;
   GMT_ROLE_SHARED_COLUMNS(GMT_ADD_UNLESS_SAME)

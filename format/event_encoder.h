@@ -135,11 +135,10 @@ class EventEncoder {
 
   void AddRow(const Event& event);
   void AddAcquisition(const Event& event);
-  void AddReferring(const Event& event);
-  void AddReturn(const Event& event, const Acquired* acquired);
+  void AddReturn(const Event& event);
   void AddActivity(const Event& event);
   void AddNote(const Event& event);
-  void AddRole(const Event& event, const Acquired* acquired);
+  void AddRole(const Event& event);
 
   AcquisitionHistory* const history_;
   EventCounter counts_;

@@ -12,6 +12,7 @@
 #include "format/event_columns.h"
 #include "format/event_encoder.h"
 #include "format/framing.h"
+#include "format/kept_rows.h"
 #include "format/snapshot_delta.h"
 
 namespace gmt::format {
@@ -21,9 +22,8 @@ namespace {
 // kMaxBodyBytes.
 constexpr uint64_t kPendingBytes = 8u << 20;
 
-// The distance of checkpoints. One takes about 12 bytes for each allocation that is held, and again
-// as much for the frees of these, which are written in full. Reading a million events takes less
-// than half a second.
+// The distance of checkpoints: a reader begins up to two of them early, and reads a million events in
+// less than half a second. The second limits the share of checkpoints in the file.
 constexpr uint64_t kEventsBetweenCheckpoints = 500'000;
 constexpr uint64_t kEventsForEachHeld = 64;
 
@@ -108,12 +108,14 @@ class RecordingWriter::Impl {
   }
 
   absl::Status WriteCheckpoint(const Checkpoint& checkpoint) {
+    if (absl::Status status = Flush(); !status.ok()) return status;
     gmt::Body body;
     *body.mutable_checkpoint() = checkpoint;
-    absl::Status status = WriteBody(Chunk::CHECKPOINT, std::move(body), checkpoint.held().t_ns());
-    history_.ForbidReferences();
-    base_.Clear();
+    AddKept(history_, body.mutable_checkpoint());
     events_before_checkpoint_ = events_written_;
+    if (body.ByteSizeLong() > kMaxBodyBytes) return absl::OkStatus();
+    absl::Status status = WriteBody(Chunk::CHECKPOINT, std::move(body), checkpoint.held().t_ns());
+    base_.Clear();
     return status;
   }
 

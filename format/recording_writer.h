@@ -92,8 +92,8 @@ class RecordingWriter {
   // Whether there have been enough events since the last checkpoint or the beginning of the file for
   // the cost of another one. `held`: how many allocations it would have.
   bool WantsCheckpoint(uint64_t held) const;
-  // Adds a point at which a reader may begin (format/reading_plan.h). Afterwards no event refers to
-  // an earlier one, and no snapshot to an earlier one as its base.
+  // Adds a point at which a reader may begin (format/reading_plan.h). Does nothing if so much is
+  // held that it would not fit into a chunk.
   absl::Status Add(const Checkpoint& checkpoint);
 
   // Completes the file like Finish() and continues in another one, the next part of the same
