@@ -43,15 +43,12 @@ Categorizer::Categorizer(const Examination& examination, const CategoryRules& ru
       kinds_(examination.kinds()),
       hints_(examination.definitions(), rules),
       phases_(examination.definitions()),
+      cycles_(examination.cycles()),
       spans_(examination.phase_spans()),
-      lives_(FindLives()),
+      lives_(trace_, kinds_, cycles_, spans_, hints_, phases_),
       is_uncached_(IsUncached()),
       reports_parameters_(Reports(format::kRoleParameter)),
       reports_gradients_(Reports(format::kRoleGradient)) {}
-
-Lives Categorizer::FindLives() {
-  return Lives(trace_, kinds_, examination_.cycles(), spans_, hints_, phases_);
-}
 
 Categories Categorizer::Make() && {
   FindSavers();

@@ -75,7 +75,6 @@ class Categorizer {
   };
   using Votes = std::array<uint64_t, kCategories>;
 
-  Lives FindLives();
   uint64_t SizeOf(RowId row) const;
   bool IsBornInCapture(RowId row) const;
   Group GroupOf(RowId row) const;
@@ -167,6 +166,7 @@ class Categorizer {
   const RowKinds& kinds_;
   StackHints hints_;
   mutable StackPhases phases_;  // caches its answers
+  const Cycles& cycles_;
   const PhaseSpans& spans_;
   Lives lives_;
   Sizes sizes_;
