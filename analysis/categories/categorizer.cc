@@ -150,7 +150,6 @@ void Categorizer::MakeGroups() {
   constexpr size_t kSeen = size_t{1} << 12;
   std::vector<Seen> seen(kSeen);
   const RowId count = trace_.rows.count();
-  row_groups_.reserve(count);
   for (RowId row = 0; row < count; ++row) {
     Shape shape;
     if (const auto key = ShapeKeyOf(row); key) {

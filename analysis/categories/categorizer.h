@@ -38,6 +38,7 @@
 #include "analysis/categories/lives.h"
 #include "analysis/categories/sizes.h"
 #include "analysis/categories/stack_hints.h"
+#include "analysis/trace/column.h"
 
 namespace gmt::analysis {
 
@@ -183,9 +184,9 @@ class Categorizer {
   bool keeps_from_before_ = false, brings_parameters_ = false;
   std::vector<Group> groups_;
   std::vector<uint64_t> group_rows_;
-  std::vector<Decision> decisions_;   // by group
-  std::vector<uint32_t> row_groups_;  // by row
-  std::vector<RowId> held_before_;    // for which IsHeldFromBefore()
+  std::vector<Decision> decisions_;  // by group
+  SmallColumn row_groups_;           // by row
+  std::vector<RowId> held_before_;   // for which IsHeldFromBefore()
   // By stack and size, for those that occur in open groups.
   absl::flat_hash_map<std::pair<uint32_t, uint64_t>, Votes> votes_of_sizes_;
   absl::flat_hash_map<uint32_t, Votes> votes_of_stacks_;

@@ -16,8 +16,8 @@ Lives::Lives(const Trace& trace, const RowKinds& kinds, const Cycles& cycles,
              const PhaseSpans& spans, StackHints& hints, StackPhases& phases)
     : trace_(trace),
       is_block_(kinds, [](const RowKind& kind) { return kind.is_block(); }),
-      birth_segment_(trace.rows.count(), 0),
       lives_(trace.rows.count(), RowLife{}) {
+  GrowTo(birth_segment_, trace.rows.count());
   CutSegments(cycles, spans);
   if (!has_training()) end_of_births_ = LastBirthOfABlock();
   Walk(hints, phases);
@@ -119,7 +119,7 @@ void Lives::Walk(StackHints& hints, StackPhases& phases) {
 }
 
 void Lives::AddBirth(RowId row, uint32_t segment, StackHints& hints, StackPhases& phases) {
-  birth_segment_[row] = segment;
+  birth_segment_.Set(row, segment);
   RowLife life = lives_[row];
   life.before_training = segments_[segment].is_before_training;
   life.born = BornIn(row, segment, hints, phases);

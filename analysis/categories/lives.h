@@ -26,6 +26,7 @@
 #include "analysis/loop/phase_spans.h"
 #include "analysis/loop/phases.h"
 #include "analysis/loop/stack_phases.h"
+#include "analysis/trace/column.h"
 #include "analysis/trace/row_kinds.h"
 #include "analysis/trace/trace.h"
 
@@ -78,7 +79,7 @@ class Lives {
   uint32_t PassOf(RowId row) const { return segments_[birth_segment_[row]].passes; }
   // Frees what Of() and PassOf() return, which must not be called any more.
   void ForgetRows() {
-    birth_segment_ = std::vector<uint32_t>();
+    birth_segment_ = SmallColumn();
     lives_ = std::vector<RowLife>();
   }
   bool has_training() const { return has_backward_ || has_optimizer_; }
@@ -111,7 +112,7 @@ class Lives {
   const Trace& trace_;
   const KindProperty is_block_;
   std::vector<Segment> segments_;
-  std::vector<uint32_t> birth_segment_;  // by row
+  SmallColumn birth_segment_;  // by row
   std::vector<RowLife> lives_;
   bool has_backward_ = false, has_optimizer_ = false;
   uint32_t last_phase_ = 0;  // the last segment that is a backward pass or an optimizer

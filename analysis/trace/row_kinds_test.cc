@@ -40,6 +40,18 @@ TEST(RowKindsTest, KindHasTheColumnsOfEachRow) {
   EXPECT_NE(kinds.NumberOf(0), kinds.NumberOf(3));  // one holds a block
 }
 
+TEST(RowKindsTest, PoolsDistinguishRowsThatAreOtherwiseEqual) {
+  EventScript script;
+  for (uint64_t i = 0; i < 4; ++i) {
+    format::Event& block = script.Block(0x100000 + i * 0x1000, 512);
+    block.present |= format::kHasPool;
+    block.pool = i == 2 ? 9 : 0;
+  }
+  const Trace trace = script.Build();
+  const RowKinds kinds(trace);
+  for (RowId row = 0; row < 4; ++row) EXPECT_EQ(kinds.Of(row).is_in_pool, row == 2) << row;
+}
+
 TEST(RowKindsTest, PropertyIsLookedUpByRow) {
   EventScript script;
   script.Alloc(0x100000, 4096);
