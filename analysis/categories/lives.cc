@@ -16,11 +16,11 @@ Lives::Lives(const Trace& trace, const RowKinds& kinds, const Cycles& cycles,
              const PhaseSpans& spans, StackHints& hints, StackPhases& phases)
     : trace_(trace),
       is_block_(kinds, [](const RowKind& kind) { return kind.is_block(); }),
+      birth_segment_(trace.rows.count(), 0),
       lives_(trace.rows.count(), RowLife{}) {
-  GrowTo(birth_segment_, trace.rows.count());
   CutSegments(cycles, spans);
   if (!has_training()) end_of_births_ = LastBirthOfABlock();
-  Walk(hints, phases);
+  Walk(kinds, hints, phases);
   if (!has_training()) CountSteps(cycles);
 }
 
@@ -88,12 +88,10 @@ void Lives::NumberCycles(const Cycles& cycles) {
   }
 }
 
-void Lives::Walk(StackHints& hints, StackPhases& phases) {
+void Lives::Walk(const RowKinds& kinds, StackHints& hints, StackPhases& phases) {
   const Rows& rows = trace_.rows;
   const RowId count = rows.count();
-  for (RowId row = 0; row < count; ++row) {
-    if (rows.birth[row] == 0) AddBirth(row, 0, hints, phases);
-  }
+  for (const RowId row : kinds.from_before()) AddBirth(row, 0, hints, phases);
   uint32_t segment = 0;
   size_t failure = 0;
   Step ran_out = 0;  // the step after the last failure
@@ -119,7 +117,7 @@ void Lives::Walk(StackHints& hints, StackPhases& phases) {
 }
 
 void Lives::AddBirth(RowId row, uint32_t segment, StackHints& hints, StackPhases& phases) {
-  birth_segment_.Set(row, segment);
+  birth_segment_[row] = segment;
   RowLife life = lives_[row];
   life.before_training = segments_[segment].is_before_training;
   life.born = BornIn(row, segment, hints, phases);

@@ -26,7 +26,6 @@
 #include "analysis/loop/phase_spans.h"
 #include "analysis/loop/phases.h"
 #include "analysis/loop/stack_phases.h"
-#include "analysis/trace/column.h"
 #include "analysis/trace/row_kinds.h"
 #include "analysis/trace/trace.h"
 
@@ -79,7 +78,7 @@ class Lives {
   uint32_t PassOf(RowId row) const { return segments_[birth_segment_[row]].passes; }
   // Frees what Of() and PassOf() return, which must not be called any more.
   void ForgetRows() {
-    birth_segment_ = SmallColumn();
+    birth_segment_ = std::vector<uint32_t>();
     lives_ = std::vector<RowLife>();
   }
   bool has_training() const { return has_backward_ || has_optimizer_; }
@@ -100,7 +99,7 @@ class Lives {
   void AddSegment(Step begin, Step end, Phase phase, uint32_t pass);
   void NumberCycles(const Cycles& cycles);
   Step LastBirthOfABlock() const;
-  void Walk(StackHints& hints, StackPhases& phases);
+  void Walk(const RowKinds& kinds, StackHints& hints, StackPhases& phases);
   void AddBirth(RowId row, uint32_t segment, StackHints& hints, StackPhases& phases);
   Born BornIn(RowId row, uint32_t segment, StackHints& hints, StackPhases& phases);
   void AddDeath(RowId row, uint32_t segment, Step step, bool ran_out);
@@ -112,7 +111,7 @@ class Lives {
   const Trace& trace_;
   const KindProperty is_block_;
   std::vector<Segment> segments_;
-  SmallColumn birth_segment_;  // by row
+  std::vector<uint32_t> birth_segment_;  // by row
   std::vector<RowLife> lives_;
   bool has_backward_ = false, has_optimizer_ = false;
   uint32_t last_phase_ = 0;  // the last segment that is a backward pass or an optimizer

@@ -82,10 +82,7 @@ class AllocatorFinder {
   }
 
   std::vector<AllocatorUse> Find() && {
-    const RowId count = rows_.count();
-    for (RowId row = 0; row < count; ++row) {
-      if (rows_.birth[row] == 0) Apply(row, false, 0);
-    }
+    for (const RowId row : kinds_.from_before()) Apply(row, false, 0);
     const Step last_step = trace_.last_step();
     for (Step step = 1; step <= last_step; ++step) {
       const StepRecord record = trace_.steps[step - 1];

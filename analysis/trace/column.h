@@ -121,12 +121,10 @@ class UniformColumn {
   }
 
   void push_back(T value) {
-    const size_t at = size_++ % kChunk;
-    if (at == 0) return AddChunk(value);
-    Chunk& chunk = chunks_.back();
-    if (chunk.values.empty() && value == chunk.all) return;
-    if (at >= chunk.values.size()) AddRoom(at);
-    chunk.values[at] = value;
+    const size_t at = size_ % kChunk;
+    if (at == 0 || !chunks_.back().values.empty() || value != chunks_.back().all)
+      return Append(value);
+    ++size_;
   }
   void Set(size_t index, T value) {
     Chunk& chunk = chunks_[index / kChunk];
@@ -147,9 +145,13 @@ class UniformColumn {
     std::vector<T> values;
   };
 
-  ABSL_ATTRIBUTE_NOINLINE void AddChunk(T value) { chunks_.push_back({value, {}}); }
-  ABSL_ATTRIBUTE_NOINLINE void AddRoom(size_t at) {
-    chunks_.back().values.resize(RoomFor(at), chunks_.back().all);
+  // Appends a value that does not continue a run.
+  ABSL_ATTRIBUTE_NOINLINE void Append(T value) {
+    const size_t at = size_++ % kChunk;
+    if (at == 0) return chunks_.push_back({value, {}});
+    Chunk& chunk = chunks_.back();
+    if (at >= chunk.values.size()) chunk.values.resize(RoomFor(at), chunk.all);
+    chunk.values[at] = value;
   }
   // The size of the last chunk's values if there is one at the index. The first chunk grows on
   // demand, because most traces are small.
@@ -219,7 +221,8 @@ class OffsetColumn {
   using const_iterator = ColumnIterator<OffsetColumn>;
   using iterator = const_iterator;
 
-  T operator[](size_t index) const {
+  // Inlined, because walks over all rows consist of little else.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE T operator[](size_t index) const {
     const Chunk& chunk = chunks_[index / kChunk];
     const size_t at = index % kChunk;
     if (chunk.is_wide) [[unlikely]]

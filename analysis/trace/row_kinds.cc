@@ -28,7 +28,10 @@ RowKinds::RowKinds(const Trace& trace) {
       number = known->second;
       last = kind;
     }
-    for (; row < end; ++row) of_rows_.push_back(number);
+    for (; row < end; ++row) {
+      of_rows_.push_back(number);
+      if (kind.Has(kRowFromBefore)) from_before_.push_back(static_cast<RowId>(row));
+    }
   }
 }
 
