@@ -23,8 +23,8 @@ const PhaseSpans& Examination::phase_spans() const {
   return *phase_spans_;
 }
 
-// Answers that need the steps of the loop need the replay as well. Each takes several walks over the
-// trace, and neither depends on the other.
+// Answers that need the steps of the loop need the replay as well. Each takes several walks over
+// the trace, and neither depends on the other.
 const Cycles& Examination::cycles() const {
   if (cycles_) return *cycles_;
   const RowKinds& kinds = this->kinds();

@@ -211,8 +211,8 @@ class CodedColumn {
   Column<T> plain_;
 };
 
-// Values of a chunk are stored as the distance from its base, as an Offset in units of 2^kShift. The
-// base is kSlack below the first value, because later ones may be smaller.
+// Values of a chunk are stored as distances from its base: an Offset each, in units of 2^kShift.
+// The base is kSlack below the first value, because later ones may be smaller.
 template <typename T, typename Offset, int kShift, T kSlack>
 class OffsetColumn {
  public:
