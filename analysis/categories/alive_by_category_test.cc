@@ -73,7 +73,7 @@ TEST_F(AliveTest, MemoryWithoutARoleYetCanGetItsNextRole) {
 
 TEST_F(AliveTest, MemoryFromBeforeTheRecordingIsNotSaidToBeHeldOnlyByTheProgram) {
   trace_.role_changes = {{7, 1, kRoleParameter, 0, 0}};
-  trace_.rows.birth[0] = 0;
+  trace_.rows.birth.Set(0, 0);
   assignments_[0].category = Category::kActivations;
   const std::vector<Alive> alive = Sum({{0, 64}});
   ASSERT_EQ(alive.size(), 1u);

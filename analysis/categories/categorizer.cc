@@ -43,15 +43,12 @@ Categorizer::Categorizer(const Examination& examination, const CategoryRules& ru
       kinds_(examination.kinds()),
       hints_(examination.definitions(), rules),
       phases_(examination.definitions()),
+      cycles_(examination.cycles()),
       spans_(examination.phase_spans()),
-      lives_(FindLives()),
+      lives_(trace_, kinds_, cycles_, spans_, hints_, phases_),
       is_uncached_(IsUncached()),
       reports_parameters_(Reports(format::kRoleParameter)),
       reports_gradients_(Reports(format::kRoleGradient)) {}
-
-Lives Categorizer::FindLives() {
-  return Lives(trace_, kinds_, examination_.cycles(), spans_, hints_, phases_);
-}
 
 Categories Categorizer::Make() && {
   FindSavers();
@@ -153,7 +150,6 @@ void Categorizer::MakeGroups() {
   constexpr size_t kSeen = size_t{1} << 12;
   std::vector<Seen> seen(kSeen);
   const RowId count = trace_.rows.count();
-  row_groups_.reserve(count);
   for (RowId row = 0; row < count; ++row) {
     Shape shape;
     if (const auto key = ShapeKeyOf(row); key) {

@@ -38,6 +38,7 @@
 #include "analysis/categories/lives.h"
 #include "analysis/categories/sizes.h"
 #include "analysis/categories/stack_hints.h"
+#include "analysis/trace/column.h"
 
 namespace gmt::analysis {
 
@@ -75,7 +76,6 @@ class Categorizer {
   };
   using Votes = std::array<uint64_t, kCategories>;
 
-  Lives FindLives();
   uint64_t SizeOf(RowId row) const;
   bool IsBornInCapture(RowId row) const;
   Group GroupOf(RowId row) const;
@@ -167,6 +167,7 @@ class Categorizer {
   const RowKinds& kinds_;
   StackHints hints_;
   mutable StackPhases phases_;  // caches its answers
+  const Cycles& cycles_;
   const PhaseSpans& spans_;
   Lives lives_;
   Sizes sizes_;
@@ -183,9 +184,9 @@ class Categorizer {
   bool keeps_from_before_ = false, brings_parameters_ = false;
   std::vector<Group> groups_;
   std::vector<uint64_t> group_rows_;
-  std::vector<Decision> decisions_;   // by group
-  std::vector<uint32_t> row_groups_;  // by row
-  std::vector<RowId> held_before_;    // for which IsHeldFromBefore()
+  std::vector<Decision> decisions_;  // by group
+  SmallColumn row_groups_;           // by row
+  std::vector<RowId> held_before_;   // for which IsHeldFromBefore()
   // By stack and size, for those that occur in open groups.
   absl::flat_hash_map<std::pair<uint32_t, uint64_t>, Votes> votes_of_sizes_;
   absl::flat_hash_map<uint32_t, Votes> votes_of_stacks_;

@@ -20,7 +20,7 @@ Lives::Lives(const Trace& trace, const RowKinds& kinds, const Cycles& cycles,
       lives_(trace.rows.count(), RowLife{}) {
   CutSegments(cycles, spans);
   if (!has_training()) end_of_births_ = LastBirthOfABlock();
-  Walk(hints, phases);
+  Walk(kinds, hints, phases);
   if (!has_training()) CountSteps(cycles);
 }
 
@@ -88,12 +88,10 @@ void Lives::NumberCycles(const Cycles& cycles) {
   }
 }
 
-void Lives::Walk(StackHints& hints, StackPhases& phases) {
+void Lives::Walk(const RowKinds& kinds, StackHints& hints, StackPhases& phases) {
   const Rows& rows = trace_.rows;
   const RowId count = rows.count();
-  for (RowId row = 0; row < count; ++row) {
-    if (rows.birth[row] == 0) AddBirth(row, 0, hints, phases);
-  }
+  for (const RowId row : kinds.from_before()) AddBirth(row, 0, hints, phases);
   uint32_t segment = 0;
   size_t failure = 0;
   Step ran_out = 0;  // the step after the last failure

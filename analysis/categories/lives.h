@@ -99,7 +99,7 @@ class Lives {
   void AddSegment(Step begin, Step end, Phase phase, uint32_t pass);
   void NumberCycles(const Cycles& cycles);
   Step LastBirthOfABlock() const;
-  void Walk(StackHints& hints, StackPhases& phases);
+  void Walk(const RowKinds& kinds, StackHints& hints, StackPhases& phases);
   void AddBirth(RowId row, uint32_t segment, StackHints& hints, StackPhases& phases);
   Born BornIn(RowId row, uint32_t segment, StackHints& hints, StackPhases& phases);
   void AddDeath(RowId row, uint32_t segment, Step step, bool ran_out);

@@ -1,5 +1,7 @@
 #include "analysis/examination/examination.h"
 
+#include "analysis/parallel.h"
+
 namespace gmt::analysis {
 
 Examination::Examination(const Trace& trace, const format::Definitions& definitions,
@@ -21,8 +23,18 @@ const PhaseSpans& Examination::phase_spans() const {
   return *phase_spans_;
 }
 
+// Answers that need the steps of the loop need the replay as well. Each takes several walks over
+// the trace, and neither depends on the other.
 const Cycles& Examination::cycles() const {
-  if (!cycles_) cycles_ = FindCycles(trace_, kinds(), definitions_, phase_spans());
+  if (cycles_) return *cycles_;
+  const RowKinds& kinds = this->kinds();
+  const auto find_cycles = [&] {
+    cycles_ = FindCycles(trace_, kinds, definitions_, phase_spans());
+  };
+  const auto replay = [&] {
+    if (!replay_) replay_.emplace(trace_, kinds);
+  };
+  RunBoth(find_cycles, replay);
   return *cycles_;
 }
 

@@ -11,7 +11,8 @@
 //
 // Ownership: trace, definitions and rules must outlive it; returned references live as long as it
 // does.
-// Thread safety: one thread at a time.
+// Thread safety: one thread at a time. cycles() also computes replay(), in a thread of its own that
+// ends within the call.
 
 #ifndef GMT_ANALYSIS_EXAMINATION_EXAMINATION_H_
 #define GMT_ANALYSIS_EXAMINATION_EXAMINATION_H_

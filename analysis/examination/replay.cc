@@ -37,9 +37,7 @@ Replay::Replay(const Trace& trace, const RowKinds& kinds, Window window)
   uint32_t max_stack = 0;
   for (RowId row = 0; row < count; ++row) max_stack = std::max(max_stack, rows.stack[row]);
   stacks_.resize(size_t{max_stack} + 1);
-  for (RowId row = 0; row < count; ++row) {
-    if (rows.birth[row] == 0) Apply(row, kinds, false, 0);
-  }
+  for (const RowId row : kinds.from_before()) Apply(row, kinds, false, 0);
   if (window.from_ns <= 0) Enter(0);
   const Step last_step = trace.last_step();
   for (Step step = 1; step <= last_step; ++step) {

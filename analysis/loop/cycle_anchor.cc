@@ -111,7 +111,7 @@ class LevelFinder {
 class AnchorFinder {
  public:
   AnchorFinder(const Trace& trace, const RowKinds& kinds, const format::Definitions& definitions)
-      : trace_(trace), definitions_(definitions), births_(kinds) {}
+      : trace_(trace), kinds_(kinds), definitions_(definitions), births_(kinds) {}
 
   InferredCycles Find() && {
     CollectRecurring();
@@ -290,8 +290,8 @@ class AnchorFinder {
   template <typename Visit>
   void ForEachBlockOfHeld(Visit visit) const {
     uint64_t live = 0;
-    for (RowId row = 0; row < trace_.rows.count(); ++row) {
-      if (trace_.rows.birth[row] == 0 && births_.Counts(row)) live += trace_.rows.size[row];
+    for (const RowId row : kinds_.from_before()) {
+      if (births_.Counts(row)) live += trace_.rows.size[row];
     }
     std::vector<uint64_t> held = {live};
     held.reserve(kHeldBlock);
@@ -311,6 +311,7 @@ class AnchorFinder {
   }
 
   const Trace& trace_;
+  const RowKinds& kinds_;
   const format::Definitions& definitions_;
   const Births births_;
   std::vector<Recurring> recurring_;

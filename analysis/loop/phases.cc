@@ -234,8 +234,7 @@ class CycleFinder {
   void Walk() {
     FindDevices();
     const Rows& rows = trace_.rows;
-    for (RowId row = 0; row < rows.count(); ++row) {
-      if (rows.birth[row] != 0) continue;
+    for (const RowId row : kinds_.from_before()) {
       if (DeviceState* device = DeviceOf(row)) device->live += rows.size[row];
     }
     size_t cycle = 0;

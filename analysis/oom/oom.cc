@@ -42,7 +42,7 @@ bool IsOpenAt(const Range& range, int64_t t_ns) {
 
 // Returns whether the program asked for memory while it was recorded.
 bool HasRequests(const Trace& trace) {
-  const Column<Step>& births = trace.rows.birth;
+  const AscendingColumn& births = trace.rows.birth;
   return !trace.failed.empty() ||
          std::any_of(births.begin(), births.end(), [](Step birth) { return birth > 0; });
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/examination/replay.h"
 #include "analysis/fragmentation/fragmentation.h"
+#include "analysis/stacks/frames.h"
 #include "analysis/trace/device_use.h"
 #include "proto/gmt.pb.h"
 
@@ -65,11 +66,9 @@ std::string ForeignLibrary(const std::vector<FrameText>& frames) {
 
 class AllocatorFinder {
  public:
-  AllocatorFinder(const Examination& examination, const std::map<int32_t, Step>& instants)
-      : examination_(examination),
-        trace_(examination.trace()),
-        rows_(trace_.rows),
-        kinds_(examination.kinds()) {
+  AllocatorFinder(const Trace& trace, const RowKinds& kinds, const format::Definitions& definitions,
+                  const symbols::FrameRules& rules, const std::map<int32_t, Step>& instants)
+      : trace_(trace), rows_(trace.rows), kinds_(kinds), definitions_(definitions), rules_(rules) {
     for (const RowKind& kind : kinds_.all()) {
       const auto instant = instants.find(kind.device);
       Use use;
@@ -83,10 +82,7 @@ class AllocatorFinder {
   }
 
   std::vector<AllocatorUse> Find() && {
-    const RowId count = rows_.count();
-    for (RowId row = 0; row < count; ++row) {
-      if (rows_.birth[row] == 0) Apply(row, false, 0);
-    }
+    for (const RowId row : kinds_.from_before()) Apply(row, false, 0);
     const Step last_step = trace_.last_step();
     for (Step step = 1; step <= last_step; ++step) {
       const StepRecord record = trace_.steps[step - 1];
@@ -171,7 +167,7 @@ class AllocatorFinder {
   void NoteSegment(RowId row, bool is_death) {
     const uint32_t stack = rows_.stack[row];
     const auto [library, is_new] = libraries_.try_emplace(stack);
-    if (is_new) library->second = ForeignLibrary(examination_.stacks().Frames(stack));
+    if (is_new) library->second = ForeignLibrary(DescribeStack(definitions_, stack, rules_));
     if (library->second.empty()) return;
     const std::pair place{rows_.device[row], rows_.address[row]};
     if (is_death) {
@@ -186,10 +182,11 @@ class AllocatorFinder {
     RowId row = kNoRow;
     std::string library;
   };
-  const Examination& examination_;
   const Trace& trace_;
   const Rows& rows_;
   const RowKinds& kinds_;
+  const format::Definitions& definitions_;
+  const symbols::FrameRules& rules_;
   std::vector<Use> by_kind_;
   std::map<std::pair<int32_t, std::string>, State> states_;  // by device and name
   std::map<std::pair<int32_t, uint64_t>, Segment> foreign_;  // by device and address
@@ -228,9 +225,11 @@ uint64_t Room::largest_request() const {
   return std::max(largest_cached_bytes, free_bytes.value_or(0) + releasable_bytes);
 }
 
-std::vector<AllocatorUse> FindAllocators(const Examination& examination,
+std::vector<AllocatorUse> FindAllocators(const Trace& trace, const RowKinds& kinds,
+                                         const format::Definitions& definitions,
+                                         const symbols::FrameRules& rules,
                                          const std::map<int32_t, Step>& instants) {
-  return AllocatorFinder(examination, instants).Find();
+  return AllocatorFinder(trace, kinds, definitions, rules, instants).Find();
 }
 
 Room RoomAfter(const Examination& examination, int32_t device, Step step) {

@@ -24,7 +24,10 @@
 #include <vector>
 
 #include "analysis/examination/examination.h"
+#include "analysis/trace/row_kinds.h"
 #include "analysis/trace/trace.h"
+#include "format/definitions.h"
+#include "symbols/frame_rules.h"
 
 namespace gmt::analysis {
 
@@ -38,7 +41,9 @@ struct AllocatorUse {
 };
 
 // Sorted by device, then by largest peak. `instants`: the step to report for each device.
-std::vector<AllocatorUse> FindAllocators(const Examination& examination,
+std::vector<AllocatorUse> FindAllocators(const Trace& trace, const RowKinds& kinds,
+                                         const format::Definitions& definitions,
+                                         const symbols::FrameRules& rules,
                                          const std::map<int32_t, Step>& instants);
 
 // The memory available to a request on a GPU at some moment.

@@ -25,7 +25,9 @@ class AllocatorsTest : public ::testing::Test {
     const Trace trace = script_.Build();
     const Examination examination(trace, script_.definitions());
     std::vector<std::tuple<std::string, uint64_t, uint64_t>> uses;
-    for (const AllocatorUse& use : FindAllocators(examination, {{device, trace.last_step()}}))
+    for (const AllocatorUse& use :
+         FindAllocators(trace, examination.kinds(), script_.definitions(), examination.rules(),
+                        {{device, trace.last_step()}}))
       uses.emplace_back(use.name, use.live_bytes, use.peak_bytes);
     return uses;
   }

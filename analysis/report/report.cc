@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "analysis/categories/alive_by_category.h"
 #include "analysis/examination/layers.h"
+#include "analysis/parallel.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::analysis {
@@ -54,25 +55,35 @@ class ReportMaker {
       return absl::NotFoundError(
           absl::StrCat("device ", *options_.device, " holds nothing in this recording"));
     }
+    std::map<int32_t, Step> instants;
+    for (const ReportDevice& device : report_.devices) instants[device.index] = device.at.step;
+    const RowKinds& kinds = examination_.kinds();
+    const symbols::FrameRules& rules = examination_.rules();
+    // Only the first part uses the examination, which is for one thread.
+    RunBoth([&] { AddParts(instants); },
+            [&] {
+              report_.allocators = FindAllocators(trace_, kinds, definitions_, rules, instants);
+              report_.streams =
+                  MakeStreamReport(trace_, definitions_, instants, options_.window, rules);
+            });
+    return std::move(report_);
+  }
+
+ private:
+  // Adds all but the parts that are computed at the same time.
+  void AddParts(const std::map<int32_t, Step>& instants) {
     for (auto& [step, devices] : devices_by_step_) {
       AddRows(step, devices);
       AddPending(step, devices);
     }
     FinishRows();
-    std::map<int32_t, Step> instants;
-    for (const ReportDevice& device : report_.devices) instants[device.index] = device.at.step;
     report_.all_time = FindAllTime(examination_);
     report_.allocator = MakeAllocatorReport(examination_, instants, options_.window);
-    report_.allocators = FindAllocators(examination_, instants);
     for (const auto& [device, step] : instants) {
       if (device != kHostDevice) report_.rooms.push_back(RoomAfter(examination_, device, step));
     }
-    report_.streams =
-        MakeStreamReport(trace_, definitions_, instants, options_.window, examination_.rules());
-    return std::move(report_);
   }
 
- private:
   struct Group {
     explicit Group(const Categories& categories) : by_category(categories) {}
     uint64_t bytes = 0, count = 0;

@@ -58,6 +58,46 @@ TEST(UniformColumn, LastChunkGrowsAfterASetValue) {
               testing::ElementsAre(7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 7));
 }
 
+TEST(UniformColumn, RunsAreOfEqualValuesAndCoverWholeChunks) {
+  UniformColumn<uint32_t> column;
+  for (size_t i = 0; i < kMany; ++i)
+    column.push_back(i / 50'000 == 2 ? static_cast<uint32_t>(i) : 7);
+  size_t runs = 0;
+  for (size_t at = 0; at < kMany; ++runs) {
+    const size_t end = column.EndOfRun(at);
+    ASSERT_GT(end, at);
+    ASSERT_LE(end, kMany);
+    for (const uint32_t first = column[at]; at < end; ++at) ASSERT_EQ(column[at], first);
+  }
+  EXPECT_LT(runs, 60'000u);
+}
+
+TEST(OffsetColumn, HoldsWhatWasPushedAndSet) {
+  ForEachSeed(SeedsUpTo(4), [](uint32_t seed) {
+    AscendingColumn ascending;
+    SmallColumn small;
+    std::vector<uint32_t> steps, numbers;
+    std::mt19937 random(seed);
+    for (uint32_t i = 0; i < kMany; ++i) {
+      steps.push_back(2 * i + random() % 2);
+      numbers.push_back(random() % (i / 50'000 % 2 == 0 ? 60'000 : 200'000));
+      ascending.push_back(steps.back());
+      small.push_back(numbers.back());
+      if (random() % 5000 != 0) continue;
+      const size_t at = random() % steps.size();
+      steps[at] = random();
+      numbers[at] = random() % 60'000;
+      ascending.Set(at, steps[at]);
+      small.Set(at, numbers[at]);
+    }
+    ASSERT_EQ(ascending.size(), kMany);
+    for (size_t i = 0; i < kMany; ++i) {
+      ASSERT_EQ(ascending[i], steps[i]) << i;
+      ASSERT_EQ(small[i], numbers[i]) << i;
+    }
+  });
+}
+
 TEST(AddressColumn, AddressesOfAnyAlignmentAndDistance) {
   AddressColumn column;
   std::vector<uint64_t> addresses = {0x7f00'0000'0000, 0x7eff'ffff'ff00, 0x7f80'0000'0000, 0};
@@ -90,6 +130,15 @@ TEST(CodedColumn, MoreValuesThanCodesAreHeldInFull) {
   for (size_t i = 0; i < kMany; ++i) column.push_back(i % 70'000);
   ASSERT_EQ(column.size(), kMany);
   for (size_t i = 0; i < kMany; ++i) ASSERT_EQ(column[i], i % 70'000);
+}
+
+TEST(CodedColumn, FirstValueMayBeAny) {
+  for (const uint32_t first : {0u, 1u, UINT32_MAX}) {
+    CodedColumn<uint32_t> column;
+    for (const uint32_t value : {first, first, 0u, first}) column.push_back(value);
+    EXPECT_THAT(std::vector<uint32_t>(column.begin(), column.end()),
+                testing::ElementsAre(first, first, 0u, first));
+  }
 }
 
 TEST(CodedColumn, NegativeNumbers) {

@@ -53,10 +53,13 @@ class RowKinds {
   const RowKind& Of(RowId row) const { return kinds_[NumberOf(row)]; }
   // In the order of their first rows.
   const std::vector<RowKind>& all() const { return kinds_; }
+  // The rows of step 0, in order.
+  const std::vector<RowId>& from_before() const { return from_before_; }
 
  private:
   UniformColumn<uint32_t> of_rows_;
   std::vector<RowKind> kinds_;
+  std::vector<RowId> from_before_;
 };
 
 // A property of kinds, looked up by row.

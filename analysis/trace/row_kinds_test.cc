@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "analysis/testing/event_script.h"
 
 namespace gmt::analysis {
@@ -38,6 +40,33 @@ TEST(RowKindsTest, KindHasTheColumnsOfEachRow) {
     EXPECT_EQ(kind.is_block(), trace.rows.IsBlock(row)) << row;
   }
   EXPECT_NE(kinds.NumberOf(0), kinds.NumberOf(3));  // one holds a block
+}
+
+TEST(RowKindsTest, PoolsDistinguishRowsThatAreOtherwiseEqual) {
+  EventScript script;
+  for (uint64_t i = 0; i < 4; ++i) {
+    format::Event& block = script.Block(0x100000 + i * 0x1000, 512);
+    block.present |= format::kHasPool;
+    block.pool = i == 2 ? 9 : 0;
+  }
+  const Trace trace = script.Build();
+  const RowKinds kinds(trace);
+  for (RowId row = 0; row < 4; ++row) EXPECT_EQ(kinds.Of(row).is_in_pool, row == 2) << row;
+}
+
+TEST(RowKindsTest, RowsFromBeforeAreThoseOfStepZero) {
+  EventScript script;
+  script.Block(0x1000, 512);
+  script.FreeBlock(0x9000).size = 512;
+  script.FreeBlock(0x1000);
+  script.FreeBlock(0xa000).size = 512;
+  const Trace trace = script.Build();
+  std::vector<RowId> of_step_zero;
+  for (RowId row = 0; row < trace.rows.count(); ++row) {
+    if (trace.rows.birth[row] == 0) of_step_zero.push_back(row);
+  }
+  EXPECT_THAT(of_step_zero, SizeIs(2));
+  EXPECT_EQ(RowKinds(trace).from_before(), of_step_zero);
 }
 
 TEST(RowKindsTest, PropertyIsLookedUpByRow) {

@@ -41,6 +41,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "analysis/trace/column.h"
 #include "analysis/trace/cross_check_result.h"
 #include "analysis/trace/memory_event.h"
@@ -96,10 +97,11 @@ enum RowFlags : uint16_t {
 struct Rows {
   AddressColumn address;
   SizeColumn size;
-  Column<Step> birth, death;  // 0: before the recording; kNever: still held at the end
+  AscendingColumn birth;  // Step; 0: before the recording
+  Column<Step> death;     // kNever: still held at the end
   // T7: how many steps after `death` the free was completed, or kNever. Use Completed().
   UniformColumn<Step> wait;
-  Column<uint32_t> stack;  // 0 if unknown
+  SmallColumn stack;  // 0 if unknown
   // Where the forward pass created the node for which a backward pass allocated the block; 0: none.
   UniformColumn<uint32_t> forward_stack;
   CodedColumn<uint64_t> stream;
@@ -369,7 +371,8 @@ class Steps {
   using value_type = StepRecord;
   using const_iterator = ColumnIterator<Steps>;
 
-  StepRecord operator[](size_t index) const {
+  // Inlined, so that a walk that ignores times does not read them.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE StepRecord operator[](size_t index) const {
     const uint32_t packed = rows_[index];
     const uint32_t row = packed & kRowMask;
     return {row == kRowMask ? kNoRow : row, (packed & kDeath) != 0, times_[index]};
@@ -452,7 +455,7 @@ struct Trace {
 template <typename Visit>
 void ForEachBirth(const Trace& trace, Visit visit) {
   if (trace.rows_by_birth) {
-    const Column<Step>& births = trace.rows.birth;
+    const AscendingColumn& births = trace.rows.birth;
     for (RowId row = 0; row < trace.rows.count(); ++row) {
       if (births[row] != 0) visit(births[row], row);
     }

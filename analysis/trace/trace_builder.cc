@@ -175,7 +175,7 @@ bool TraceBuilder::IsBirthOf(HeldId row, const Event& event) {
   rows.RemoveFlags(row, kRowFromBefore);
   --trace_.unknowns.rows_from_before;
   trace_.steps.push_back({row, false, event.t_ns});
-  rows.birth[row] = trace_.last_step();
+  rows.birth.Set(row, trace_.last_step());
   trace_.rows_by_birth = false;
   return true;
 }
@@ -274,7 +274,7 @@ HeldId TraceBuilder::OnFreeOfUnknown(const Event& event) {
     return kNoRow;
   }
   const RowId row = AddRow(event, 0, kRowFromBefore | kRowUnreportedBefore);
-  trace_.rows.stack[row] = 0;  // the stack of a free is not the allocation's
+  trace_.rows.stack.Set(row, 0);  // the stack of a free is not the allocation's
   ++trace_.unknowns.rows_from_before;
   AddDeath(row, event.t_ns);
   return row;

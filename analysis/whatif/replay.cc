@@ -7,7 +7,7 @@
 #include <random>
 #include <span>
 
-#include "analysis/whatif/parallel.h"
+#include "analysis/parallel.h"
 
 namespace gmt::analysis {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/whatif/parallel.h"
+#include "analysis/parallel.h"
 #include "analysis/whatif/replay.h"
 #include "format/units.h"
 

@@ -33,8 +33,9 @@ void CurvesSoFar::Take(const Trace& trace) {
     for (; events_ < end; ++events_) {
       const StepRecord step = trace.steps[events_];
       // Like the index (build_curves.cc), counts only events that agree with their rows.
-      const bool counts = step.row < row_count &&
-                          (step.is_death ? rows.death : rows.birth)[step.row] == events_ + 1;
+      const bool counts =
+          step.row < row_count &&
+          (step.is_death ? rows.death[step.row] : rows.birth[step.row]) == events_ + 1;
       if (!counts) continue;
       Held& lane = LaneOf(trace, step.row);
       const uint64_t size = rows.size[step.row];

@@ -118,7 +118,7 @@ class Slow {
       }
     }
     std::sort(found.begin(), found.end(), [&](const Signed& a, const Signed& b) {
-      return std::tie(rows.birth[a.row], a.row) < std::tie(rows.birth[b.row], b.row);
+      return std::tuple(rows.birth[a.row], a.row) < std::tuple(rows.birth[b.row], b.row);
     });
     return found;
   }

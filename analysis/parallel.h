@@ -1,9 +1,9 @@
-// analysis/whatif/parallel.h
+// analysis/parallel.h
 //
-// Replays on all processors.
+// Independent computations on all processors. Threads are started for a call and end within it.
 
-#ifndef GMT_ANALYSIS_WHATIF_PARALLEL_H_
-#define GMT_ANALYSIS_WHATIF_PARALLEL_H_
+#ifndef GMT_ANALYSIS_PARALLEL_H_
+#define GMT_ANALYSIS_PARALLEL_H_
 
 #include <algorithm>
 #include <atomic>
@@ -28,6 +28,13 @@ void ForEachInParallel(size_t count, const Run& run) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Calls `a` and `b`, if possible at the same time, and returns when both have ended. REQUIRES: they
+// do not throw, and neither writes what the other one reads or writes.
+template <typename A, typename B>
+void RunBoth(const A& a, const B& b) {
+  ForEachInParallel(2, [&](size_t i) { i == 0 ? a() : b(); });
+}
+
 }  // namespace gmt::analysis
 
-#endif  // GMT_ANALYSIS_WHATIF_PARALLEL_H_
+#endif  // GMT_ANALYSIS_PARALLEL_H_
