@@ -2,8 +2,9 @@
 //
 // LiveLevel: one hash table of the live table (session/live_table.h). It uses open addressing in
 // groups of eight keys (one cache line). A probe examines at most kGroups groups and stops at a
-// group that contains a never-used key. Used keys never become never-used again, so nothing can be
-// stored further along the probe sequence, neither in this level nor in a later one.
+// never-used key. A new key takes the first place that is free, and used keys never become
+// never-used again, so nothing can be stored further along the probe sequence, neither in this
+// level nor in a later one.
 //
 // Thread safety and invariants: see the live table.
 
@@ -56,13 +57,11 @@ class LiveLevel {
     const uint64_t home = Hash(key);
     for (uint64_t g = 0; g < kGroups; ++g) {
       const uint64_t first = ((home + g) & group_mask_) * kGroupSize;
-      bool never_used = false;
       for (uint64_t i = first; i < first + kGroupSize; ++i) {
         const uint64_t seen = keys_[i].load(std::memory_order_acquire);
         if (seen == key) return i;
-        never_used |= seen == kKeyEmpty;
+        if (seen == kKeyEmpty) return kNowhere;
       }
-      if (never_used) return kNowhere;
     }
     return kFurther;
   }

@@ -1,6 +1,5 @@
 #include "session/stack_table.h"
 
-#include <cstddef>
 #include <cstring>
 
 namespace gmt::session {
@@ -63,12 +62,6 @@ bool StackPieces::Next(Piece* piece) {
     if (header_.outer >= id_ || !Enter(header_.outer)) return false;
   }
   return false;
-}
-
-bool StackTable::Equal(uint64_t place, const Digest& digest) const {
-  const uint64_t* header = arena_.Find(place, kHeaderWords);
-  constexpr size_t kDigest = offsetof(StackHeader, digest) / sizeof(uint64_t);
-  return header != nullptr && Digest{header[kDigest], header[kDigest + 1]} == digest;
 }
 
 // Returns how many of the outermost frames of `like` are also this stack's, and the stack whose

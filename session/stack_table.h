@@ -21,6 +21,7 @@
 #ifndef GMT_SESSION_STACK_TABLE_H_
 #define GMT_SESSION_STACK_TABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "session/arena.h"
@@ -107,7 +108,11 @@ class StackTable {
     uint32_t stack = 0;
     uint32_t frames = 0;  // outermost ones
   };
-  bool Equal(uint64_t place, const Digest& digest) const;
+  bool Equal(uint64_t place, const Digest& digest) const {
+    const uint64_t* header = arena_.Find(place, sizeof(StackHeader) / sizeof(uint64_t));
+    constexpr uint64_t kDigest = offsetof(StackHeader, digest) / sizeof(uint64_t);
+    return header != nullptr && Digest{header[kDigest], header[kDigest + 1]} == digest;
+  }
   Shared FindShared(const Buffer& stack, uint32_t depth, const uint32_t* codes,
                     uint32_t like) const;
   uint64_t Append(const Buffer& stack, StackHeader header, const uint32_t* codes,

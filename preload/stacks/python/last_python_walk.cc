@@ -12,8 +12,10 @@ class FrameFollower {
  public:
   static bool Run(LastPythonWalk* last, const Interpreter& python, uint64_t thread) {
     FrameFollower follower(last, python);
-    if (last->interpreter_ != python.identity()) {
+    if (last->interpreter_ != python.identity() || last->generation_ != follower.generation_) {
       last->interpreter_ = python.identity();
+      last->generation_ = follower.generation_;
+      last->frames_[LastPythonWalk::kMaxFrames].frame = kNoFrame;
       follower.Forget();
     }
     if (follower.layout().code_tlbc == 0 && follower.Follow(follower.Innermost(thread)))
@@ -25,12 +27,14 @@ class FrameFollower {
  private:
   using Known = KnownPythonFrame;
 
+  // In place of the address of a frame, after the outermost one.
+  static constexpr uint64_t kNoFrame = ~uint64_t{0};
+
   FrameFollower(LastPythonWalk* last, const Interpreter& python)
       : last_(*last),
         end_(last->frames_ + LastPythonWalk::kMaxFrames),
         usual_(python.layout()),
-        generation_(layout().code_version == 0 ? CodeIdentity::Generation() : 0),
-        identities_are_valid_(last->generation_ == generation_) {}
+        generation_(layout().code_version == 0 ? CodeIdentity::Generation() : 0) {}
 
   const Layout& layout() const {
     if constexpr (kLayout != nullptr) return *kLayout;
@@ -91,7 +95,7 @@ class FrameFollower {
         break;
       at = read().Previous(at);
       ++known;
-      if (at != known->frame || at == 0) break;
+      if (at != known->frame) break;  // so it is after the outermost one
     }
     *frame = at;
     return known;
@@ -101,22 +105,27 @@ class FrameFollower {
   [[gnu::always_inline]] bool IsStill(const Known& known, uint64_t frame) const {
     const Layout& l = layout();
     if (KindOf(frame) != known.kind) return false;
-    if (known.has_no_code) return true;
-    if (Load<uint64_t>(frame + l.frame_code) != known.code ||
-        InstructionOf(frame) != known.instruction) {
-      return false;
-    }
-    if (l.code_version == 0) return identities_are_valid_;
+    if (CanLackCode() && known.has_no_code) return true;
+    if (InstructionOf(frame) != known.instruction) return false;
+    // If no code object was destroyed since, an address in its bytecode identifies it.
+    if (l.code_version == 0 && l.instruction == Instruction::kPointer) return true;
+    if (Load<uint64_t>(frame + l.frame_code) != known.code) return false;
+    if (l.code_version == 0) return true;
     return read().Number(CodeOf(known.code)) == known.number && known.number != 0;
   }
 
-  // What a frame has beside code and instruction.
+  // What a frame has beside code and instruction: its owner, or two bytes of which the first says
+  // whether it is an entry (3.11).
   uint32_t KindOf(uint64_t frame) const {
     const Layout& l = layout();
-    const uint32_t owner = l.frame_owner == 0 ? 0 : Load<uint8_t>(frame + l.frame_owner);
-    const uint32_t is_entry = l.frame_is_entry == 0 ? 0 : Load<uint8_t>(frame + l.frame_is_entry);
-    return owner << 8 | is_entry;
+    if (l.frame_owner == 0) return 0;
+    if (l.frame_is_entry == 0) return Load<uint8_t>(frame + l.frame_owner);
+    if (l.frame_is_entry + 1 == l.frame_owner) return Load<uint16_t>(frame + l.frame_is_entry);
+    return uint32_t{Load<uint8_t>(frame + l.frame_owner)} << 8 |
+           Load<uint8_t>(frame + l.frame_is_entry);
   }
+  // In 3.11, which marks entries, the interpreter has no frames of its own.
+  bool CanLackCode() const { return layout().frame_owner != 0 && layout().frame_is_entry == 0; }
   uint64_t CodeOf(uint64_t reference) const { return reference & ~uint64_t{layout().code_flags}; }
   uint64_t InstructionOf(uint64_t frame) const {
     const uint64_t at = frame + layout().frame_instruction;
@@ -167,7 +176,6 @@ class FrameFollower {
 
   // Replaces the frames before `met` by those collected.
   [[gnu::always_inline]] void Replace(const Known* met, const Known* changed_end) {
-    last_.generation_ = generation_;
     if (met != first() || changed_end != last_.frames_) ReplaceSome(met, changed_end);
   }
   [[gnu::noinline]] void ReplaceSome(const Known* met, const Known* changed_end) {
@@ -195,7 +203,6 @@ class FrameFollower {
   Known* const end_;  // no frame
   const Layout& usual_;
   const uint64_t generation_;
-  const bool identities_are_valid_;
 };
 
 Interpreter::FollowFrames LastPythonWalk::FollowerFor(const Layout& layout) {

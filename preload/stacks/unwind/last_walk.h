@@ -11,11 +11,18 @@
 // assumed about what the program did in between: if it returned and called something else, threw,
 // or switched stacks, then a state or a slot differs, and the walk continues by rules.
 //
+// Most functions use the frame pointer for anything, and few rules use it to find the caller. Its
+// value is compared only in frames from which a step further out depends on it.
+//
 //   frames   unused | changed since the walk before | proved to be the same | end
 //                     begin()                                                 end()
 //
-// It also keeps the sum of the frames for the digest of a stack (session/stack_digest.h). What is
-// subtracted and added are the frames that have changed.
+// Programs call the same functions again and again, at the same depth of the stack. The changed
+// frames of earlier walks are therefore kept, too, as *replays*: a walk that arrives by a rule at
+// the first frame of one takes the further steps from it, with the same proof for each.
+//
+// It also keeps, for each frame, the sum of the frames from there on, for the digest of a stack
+// (session/stack_digest.h).
 //
 // There are a few for all threads, chosen by thread. If another thread used it last, it holds
 // frames of that thread's stack, and no state is found in it. A walk that finds it in use does
@@ -37,19 +44,66 @@
 
 namespace gmt::preload {
 
+// How a step arrives at a frame: the place from which it loads the frame pointer, a multiple of
+// eight in user space; 0 if it does not change that. The other bits are flags.
+class StepProof {
+ public:
+  constexpr StepProof() = default;
+  StepProof(uint64_t bp_slot, bool uses_bp) : word_(bp_slot | (uses_bp ? kUsesBp : 0)) {}
+  // For a step that two loads do not prove.
+  static constexpr StepProof None() {
+    StepProof proof;
+    proof.word_ = kIsNone | kIsSpecial;
+    return proof;
+  }
+
+  // Two loads prove it, and nothing depends on the frame pointer as far as this one shows.
+  bool has_no_flags() const { return (word_ & kFlags) == 0; }
+  bool LoadsProveIt() const { return (word_ & kIsNone) == 0; }
+  // Two loads do not prove it, or the frame pointer that it arrives with matters.
+  bool is_special() const { return (word_ & kIsSpecial) != 0; }
+  // The step has found the caller by the frame pointer.
+  bool uses_bp() const { return (word_ & kUsesBp) != 0; }
+  // A step further out depends on the frame pointer that this one arrives with.
+  bool bp_matters() const { return (word_ & kBpMatters) != 0; }
+  // This one or a step further out depends on the frame pointer of the frame further in.
+  bool bp_matters_further_in() const {
+    return LoadsProveIt() && (uses_bp() || (bp_slot() == 0 && bp_matters()));
+  }
+  uint64_t bp_slot() const { return word_ & ~kFlags; }
+  StepProof WithBpMatters(bool matters) const {
+    StepProof proof;
+    proof.word_ = (word_ & ~(kBpMatters | kIsSpecial)) | (word_ & kIsNone) / kIsNone * kIsSpecial |
+                  (matters ? kBpMatters | kIsSpecial : 0);
+    return proof;
+  }
+
+ private:
+  static constexpr uint64_t kIsSpecial = 1, kIsNone = 2, kBpMatters = 4,
+                            kUsesBp = uint64_t{1} << 63,
+                            kFlags = kIsSpecial | kIsNone | kBpMatters | kUsesBp;
+  uint64_t word_ = 0;
+};
+
 // The state of a walk that has arrived at a frame, and how to repeat the step to it.
 struct KnownFrame {
   uint64_t sp;
   uint64_t behind;  // the return address, which was loaded from just below `sp`
-  uint64_t bp;
-  // The place that `bp` was loaded from; the member above if the step did not change it. nullptr if
-  // two loads do not prove the step.
-  const uint64_t* bp_slot;
+  uint64_t bp;      // of a frame that a walk has followed only valid if `proof.bp_matters()`
+  StepProof proof;
 
   // Returns whether the frame further in still leads here.
   [[gnu::always_inline]] bool IsStillNext() const {
-    return bp_slot != nullptr && LoadWord(sp - sizeof(uint64_t)) == behind &&
-           LoadWord(reinterpret_cast<uint64_t>(bp_slot)) == bp;
+    if (proof.is_special() && !BpIsStillTheSame()) [[unlikely]]
+      return false;
+    return LoadWord(sp - sizeof(uint64_t)) == behind;
+  }
+
+ private:
+  [[gnu::always_inline]] bool BpIsStillTheSame() const {
+    if (!proof.LoadsProveIt()) return false;
+    // If the step does not change it, it matters further in, too, and has been compared there.
+    return proof.bp_slot() == 0 || LoadWord(proof.bp_slot()) == bp;
   }
 };
 
@@ -71,11 +125,23 @@ class LastWalk {
   // Returns whether all frames lie below this address.
   bool IsBelow(uint64_t high) const { return frames_[kMaxFrames - 1].sp <= high; }
 
-  // Room for the frames that the walk reaches by rules, at most kMaxFrames.
+  // Room for the frames that are not those of the last walk, at most kMaxFrames.
   KnownFrame* changed() { return changed_; }
   // Appends the frames from `met` to `last` to the changed ones, because the walk continues
   // differently after `last`. Returns their new end.
   static KnownFrame* Append(const KnownFrame* met, const KnownFrame* last, KnownFrame* changed_end);
+
+  // `begun`: the last changed frame, at which the walk has arrived by a rule. Appends the frames to
+  // which an earlier walk has got from there, as long as the steps are still the same and lead to
+  // none of the frames from `known` on. Returns the new end of the changed ones. `high`: the end of
+  // readable memory; `room`: for so many frames.
+  KnownFrame* Replay(KnownFrame* begun, const KnownFrame* known, uint64_t high,
+                     uint32_t room) const;
+  // Remembers the frames after `begun` that a walk has reached by rules, up to the end of the
+  // changed ones, unless there are none.
+  void RememberReplay(const KnownFrame* begun, const KnownFrame* changed_end);
+  // Returns the frame pointer at `known`, up to which the walk has followed this one from `met` on.
+  static uint64_t BpAt(const KnownFrame* met, const KnownFrame* known);
 
   // Keeps the changed frames, followed by those from `met` on, together at most kMaxFrames; without
   // `met`, only the former.
@@ -95,19 +161,29 @@ class LastWalk {
   }
   // Returns the sum of the frames from `first` on. REQUIRES: they are at most
   // session::kMaxStackDepth, and is_whole().
-  session::StackSum SumFrom(const KnownFrame* first);
+  const session::StackSum& SumFrom(const KnownFrame* first) const { return sums_[first - frames_]; }
 
  private:
-  void RemoveUntil(const KnownFrame* frame);
+  // Frames that walks have reached by rules, one after the other. The first is the key.
+  struct Remembered {
+    static constexpr uint32_t kMaxFrames = 24;
+    uint32_t count;  // 0: unused
+    KnownFrame frames[kMaxFrames];
+  };
+  static constexpr uint32_t kReplayBits = 6;
+
+  static uint64_t PlaceOf(const KnownFrame& first) {
+    return (first.sp ^ first.behind << 20) * 0x9e3779b97f4a7c15 >> (64 - kReplayBits);
+  }
 
   std::atomic<bool> is_in_use_{false};
   bool is_whole_ = false;
   uint32_t first_ = 0;
-  uint32_t summed_ = 0;  // the first frame that is in sum_
   uint64_t epoch_ = 0;
-  session::StackSum sum_;
   KnownFrame frames_[kMaxFrames + 1] = {};
+  session::StackSum sums_[kMaxFrames + 1];  // of the frame and all further out
   KnownFrame changed_[kMaxFrames] = {};
+  Remembered replays_[1 << kReplayBits] = {};
 };
 
 }  // namespace gmt::preload

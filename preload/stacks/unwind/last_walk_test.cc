@@ -237,6 +237,108 @@ TEST_F(LastWalkTest, WalkInsideOfAWalkDoesWithoutIt) {
   EXPECT_GT(KnownFrames(), 3);
 }
 
+// A made-up stack of five frames, each of four words: [frame pointer] [] [] [return address].
+class MadeUpFramesTest : public LastWalkTest {
+ protected:
+  static constexpr uint32_t kFrames = 5;
+
+  MadeUpFramesTest() : last_(LastWalk::Acquire(RuleCache::Epoch())) {
+    last_->Forget();
+    for (uint32_t i = 0; i < kFrames; ++i) {
+      words_[4 * i] = 100 + i;
+      words_[4 * i + 3] = 200 + i;
+      frames_[i] = {SpAfter(i), 200 + i, 100 + i, StepProof(SpAfter(i) - 32, false)};
+    }
+  }
+  ~MadeUpFramesTest() override {
+    last_->Forget();
+    last_->Release();
+  }
+
+  uint64_t SpAfter(uint32_t i) const { return reinterpret_cast<uint64_t>(&words_[4 * i + 4]); }
+  // Returns the number of frames that are replayed after the first.
+  int64_t Replayed(uint64_t high = ~uint64_t{0}, uint32_t room = 100) {
+    KnownFrame changed[kFrames] = {frames_[0]};
+    const int64_t count = last_->Replay(changed, last_->end(), high, room) - changed - 1;
+    for (int64_t i = 1; i <= count; ++i) {
+      EXPECT_EQ(changed[i].sp, frames_[i].sp);
+      EXPECT_EQ(changed[i].behind, words_[4 * i + 3]);
+      EXPECT_EQ(changed[i].bp, words_[4 * i]);
+    }
+    return count;
+  }
+
+  LastWalk* const last_;
+  uint64_t words_[4 * kFrames] = {};
+  KnownFrame frames_[kFrames];
+};
+
+TEST_F(MadeUpFramesTest, AreReplayedUntilOneIsDifferent) {
+  EXPECT_EQ(Replayed(), 0);
+  last_->RememberReplay(frames_, frames_ + kFrames);
+  EXPECT_EQ(Replayed(), 4);
+  EXPECT_EQ(Replayed(SpAfter(kFrames - 1)), 4);
+  EXPECT_EQ(Replayed(SpAfter(kFrames - 1) - 1), 0);
+  EXPECT_EQ(Replayed(~uint64_t{0}, 3), 0);
+  words_[4 * 3 + 3] = 7;  // another caller
+  EXPECT_EQ(Replayed(), 2);
+  words_[4 * 1 + 3] = 7;
+  EXPECT_EQ(Replayed(), 0);
+  frames_[0].behind = 7;
+  EXPECT_EQ(Replayed(), 0);
+}
+
+TEST_F(MadeUpFramesTest, AreReplayedWithAnotherFramePointerUnlessAStepUsesIt) {
+  last_->RememberReplay(frames_, frames_ + kFrames);
+  words_[4 * 2] = 7;
+  EXPECT_EQ(Replayed(), 4);
+  frames_[3].proof = StepProof(frames_[3].proof.bp_slot(), true);
+  last_->RememberReplay(frames_, frames_ + kFrames);
+  EXPECT_EQ(Replayed(), 2);
+  words_[4 * 2] = 102;
+  EXPECT_EQ(Replayed(), 4);
+}
+
+TEST_F(MadeUpFramesTest, AreReplayedUpToOneThatIsKnownOrNotProved) {
+  last_->RememberReplay(frames_, frames_ + kFrames);
+  const KnownFrame known[] = {frames_[2], {~uint64_t{0}, 0, 0, {}}};
+  KnownFrame changed[kFrames] = {frames_[0]};
+  EXPECT_EQ(last_->Replay(changed, known, ~uint64_t{0}, 100), changed + 2);
+  frames_[3].proof = StepProof::None();
+  last_->RememberReplay(frames_, frames_ + kFrames);
+  EXPECT_EQ(Replayed(), 2);
+}
+
+TEST_F(MadeUpFramesTest, FramePointerIsComparedWhereAStepFurtherOutDependsOnIt) {
+  frames_[2].proof = StepProof::None();  // as in a frame that a signal handler returns to
+  frames_[3].proof = StepProof(0, false);
+  frames_[4].proof = StepProof(frames_[4].proof.bp_slot(), true);
+  std::copy(frames_, frames_ + kFrames, last_->changed());
+  last_->Keep(last_->changed() + kFrames, nullptr);
+  const KnownFrame* const kept = last_->begin();
+  for (uint32_t i = 0; i < kFrames; ++i)
+    EXPECT_EQ(kept[i].proof.bp_matters(), i == 2 || i == 3) << i;
+  words_[4 * 1] = 7;
+  EXPECT_TRUE(kept[1].IsStillNext());
+  EXPECT_FALSE(kept[2].IsStillNext());
+  EXPECT_TRUE(kept[4].IsStillNext());
+  EXPECT_EQ(LastWalk::BpAt(kept, kept + 1), 7u);
+  KnownFrame appended[2];
+  EXPECT_EQ(LastWalk::Append(kept, kept + 1, appended), appended + 2);
+  EXPECT_EQ(appended[1].bp, 7u);
+}
+
+TEST_F(MadeUpFramesTest, SumsAreThoseOfTheFramesFromThereOn) {
+  std::copy(frames_, frames_ + kFrames, last_->changed());
+  last_->Keep(last_->changed() + kFrames, nullptr);
+  session::StackSum sum;
+  for (uint32_t i = kFrames; i-- > 0;) {
+    sum.AddNative(frames_[i].behind, kFrames - 1 - i);
+    EXPECT_EQ(last_->SumFrom(last_->begin() + i).Hash(0, 0, 0).digest(),
+              sum.Hash(0, 0, 0).digest());
+  }
+}
+
 void WalkInHandler(int) { WalkTwice(); }
 
 TEST_F(LastWalkTest, FramesBehindASignalHandlerAreTheSame) {

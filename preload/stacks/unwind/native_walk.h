@@ -95,8 +95,13 @@ class NativeWalk {
   // last walk. Otherwise the frames are result->begin() to result->end(), valid until this walk is
   // destroyed. REQUIRES: no frame has been returned.
   [[gnu::always_inline]] LastWalk* KeepAll() {
+    // Walks by rules, except from the frames on from which it finds replays.
+    KnownFrame* by_rules_from = nullptr;
+    bool finds_replays = true;
     while (last_ != nullptr) {
       if (follows_) {
+        if (!finds_replays) last_->RememberReplay(by_rules_from, changed_);
+        finds_replays = true;
         KnownFrame* known = known_;
         while (known[1].IsStillNext()) ++known;
         known_ = known;
@@ -106,6 +111,13 @@ class NativeWalk {
       NativeFrame frame;
       if (!NextByRule(&frame)) return at_.end == WalkEnd::kOutermost ? KeptWhole() : nullptr;
       if (at_.exact) return nullptr;
+      if (!finds_replays || follows_ || last_ == nullptr || at_.end != WalkEnd::kNone) continue;
+      by_rules_from = changed_ - 1;
+      changed_ = last_->Replay(by_rules_from, known_, at_.high, kMaxFrames - at_.count);
+      const KnownFrame& reached = changed_[-1];
+      finds_replays = &reached != by_rules_from;
+      at_.count += static_cast<uint32_t>(&reached - by_rules_from);
+      at_.Set(reached.behind, reached.sp, reached.bp, false);
     }
     return nullptr;
   }
@@ -135,7 +147,7 @@ class NativeWalk {
   [[gnu::always_inline]] void StopFollowing() {
     follows_ = false;
     at_.count += static_cast<uint32_t>(known_ - met_);
-    at_.Set(known_->behind, known_->sp, known_->bp, false);
+    at_.Set(known_->behind, known_->sp, LastWalk::BpAt(met_, known_), false);
   }
   [[gnu::always_inline]] bool NextByRule(NativeFrame* frame) {
     const Rule rule = RuleCache::Find(at_.behind, at_.epoch);
@@ -161,10 +173,11 @@ class NativeWalk {
     at_.exact = false;
     ++at_.count;
     // The state of an interrupted frame is not kept, so the step from it cannot be repeated.
-    if (last_ != nullptr)
-      Note(was_exact          ? nullptr
-           : rule.bp_at_cfa() ? reinterpret_cast<const uint64_t*>(saved_bp)
-                              : &changed_->bp);
+    if (last_ != nullptr) {
+      const bool is_usual = !was_exact && (rule.saved_at() & 7) == 0 && rule.saved_at() <= 0;
+      Note(is_usual ? StepProof(rule.bp_at_cfa() ? saved_bp : 0, rule.from_bp())
+                    : StepProof::None());
+    }
     return true;
   }
 
@@ -202,22 +215,25 @@ class NativeWalk {
   static StepResult TakeSlowStep(State at, Registers start, Rule rule);
 
   // Notes that a step has arrived at `at_`. From a frame of the last walk on, follows that.
-  [[gnu::always_inline]] void Note(const uint64_t* bp_slot) {
+  [[gnu::always_inline]] void Note(StepProof proof) {
     if (met_ != nullptr) [[unlikely]]
       LeaveLastWalk();
     while (known_->sp < at_.sp) ++known_;
-    if (known_->sp == at_.sp && known_->behind == at_.behind && known_->bp == at_.bp &&
-        last_->IsBelow(at_.high) && last_->end() - known_ <= kMaxFrames - at_.count) {
-      known_->bp_slot = bp_slot == &changed_->bp ? &known_->bp : bp_slot;
+    const bool bp_matters = known_->proof.bp_matters();
+    if (known_->sp == at_.sp && known_->behind == at_.behind &&
+        (known_->bp == at_.bp || !bp_matters) && last_->IsBelow(at_.high) &&
+        last_->end() - known_ <= kMaxFrames - at_.count) {
+      known_->proof = proof.WithBpMatters(bp_matters);
+      known_->bp = at_.bp;
       met_ = known_;
       follows_ = true;
     } else {
-      *changed_++ = {at_.sp, at_.behind, at_.bp, bp_slot};
+      *changed_++ = {at_.sp, at_.behind, at_.bp, proof};
     }
   }
   // `rises`: the step has stayed on the stack.
   [[gnu::always_inline]] void NoteSlowStep(bool rises) {
-    if (!at_.exact) return Note(nullptr);
+    if (!at_.exact) return Note(StepProof::None());
     if (met_ != nullptr) LeaveLastWalk();
     if (rises) return;
     last_->Forget();

@@ -131,6 +131,20 @@ inline bool Differ(const WalkedFrames& one, const WalkedFrames& other) {
   return differ;
 }
 
+// Returns whether a walk that keeps all frames succeeds and differs from one by rules. It leaves
+// out the innermost frame.
+__attribute__((noinline)) inline bool KeepsOtherFrames(const Registers& here,
+                                                       const WalkedFrames& by_rules) {
+  NativeWalk walk(here, NativeWalk::Known::kLastWalk);
+  LastWalk* const kept = walk.KeepAll();
+  if (kept == nullptr) return false;
+  const uint32_t count = kept->CountFrom(kept->begin());
+  bool differ = count + 1 != by_rules.count;
+  for (uint32_t i = 0; !differ && i < count; ++i)
+    differ = kept->begin()[i].behind != by_rules.frames[i + 1].address;
+  return differ;
+}
+
 struct Comparison {
   WalkedFrames own, after_last, slow, libgcc;  // after_last: with the frames of the last walk
   Outcome outcome;
@@ -141,8 +155,9 @@ struct Comparison {
 __attribute__((noinline)) inline void CompareWalks(bool with_slow, Comparison* c) {
   const Registers here = CaptureRegisters();
   CollectByRules(here, NativeWalk::Known::kNothing, &c->own);
+  c->after_last_differs = KeepsOtherFrames(here, c->own);
   CollectByRules(here, NativeWalk::Known::kLastWalk, &c->after_last);
-  c->after_last_differs = Differ(c->own, c->after_last);
+  c->after_last_differs |= Differ(c->own, c->after_last);
   const bool stands = CollectByLibgcc(&c->libgcc);
   DropUntil(here.sp, &c->libgcc);
   c->outcome = Compare(c->own, c->libgcc, &c->where);
