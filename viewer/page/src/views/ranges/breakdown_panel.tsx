@@ -134,7 +134,7 @@ function Controls({ state, store, navigator, subject, set }: ControlsProps) {
           options={[
             ['follow', 'selection, pointer, cursor'], ['range', 'selection, or what is shown'], ['cursor', "the cursor's moment"],
             ['compare', selection.kind === 'range' ? 'change in the selection' : 'change between the cursors'],
-            ['ranges', 'selection, or what is shown, compared with A', state.rangeA === null ? 'no range is A' : ''],
+            ['ranges', 'selection compared with A', state.rangeA === null ? 'no range is A' : ''],
           ]}
         />
         <Choice label="by" value={options.levels[0]!} options={BY} onChoose={(by) => set({ levels: [by, ...options.levels.filter((each) => each !== by)] })} />
@@ -147,10 +147,10 @@ function Controls({ state, store, navigator, subject, set }: ControlsProps) {
         <button type="button" class="plain close" aria-label="Close the breakdown" title="Q" onClick={() => set({ open: false })}>×</button>
       </div>
       <div class="bar" role="group" aria-label="Comparison of two ranges">
-        <button type="button" title="Shift+C" onClick={() => store.update(withRangeA)}>{selection.kind === 'range' ? 'Compare the selection' : 'Compare what is shown'} (as A)</button>
+        <button type="button" title="Shift+C" onClick={() => store.update(withRangeA)}>{subject.rangeA === null ? 'Compare with another range' : 'Make it A'}</button>
         {subject.rangeA !== null && (
           <>
-            <Choice label="by" value={measureIn(options.sort)} options={MEASURES} onChoose={(sort) => set({ sort })} />
+            <Choice label="Measure" value={measureIn(options.sort)} options={MEASURES} onChoose={(sort) => set({ sort })} />
             <button type="button" title="Shift+X" onClick={() => store.update(swappedRanges)}>Swap A and B</button>
             <button type="button" onClick={() => store.update(withoutRangeA)}>Remove A</button>
           </>
