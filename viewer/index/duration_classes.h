@@ -1,10 +1,11 @@
 // viewer/index/duration_classes.h
 //
-// DurationClasses: the duration classes of many blocks (ViewIndex::DurationClassOf()). The positions
-// of every kSpacing-th event suffice for most blocks, because a class is a factor of two wide; the
-// others are looked up.
+// DurationClasses: the duration classes of many blocks (ViewIndex::DurationClassOf()). The
+// positions of every kSpacing-th event suffice for most blocks, because a class is a factor of two
+// wide; the others are looked up.
 //
-// Thread safety: const methods from any thread. Cost: one position per kSpacing events to construct.
+// Thread safety: const methods from any thread. Cost: one position per kSpacing events to
+// construct.
 
 #ifndef GMT_VIEWER_INDEX_DURATION_CLASSES_H_
 #define GMT_VIEWER_INDEX_DURATION_CLASSES_H_

@@ -37,8 +37,8 @@ struct BoxRows {
   uint32_t peak = 0;  // event
 };
 
-// `events_of_part`: how many events a thread takes at a time, at least 1. REQUIRES: the lane exists,
-// and from <= to <= the last event.
+// `events_of_part`: how many events a thread takes at a time, at least 1. REQUIRES: the lane
+// exists, and from <= to <= the last event.
 absl::StatusOr<BoxRows> FindBoxRows(Recording& recording, const ViewIndex& index, uint32_t lane,
                                     uint32_t from, uint32_t to, const Box& box,
                                     uint32_t events_of_part = kEventsOfBoxPart);
