@@ -8,8 +8,6 @@
 namespace gmt::viewer {
 namespace {
 
-double UnitOf(Axis axis) { return axis == Axis::kStep ? 1 / kStepUnits : 1; }
-
 uint8_t SizeClassOf(uint64_t bytes) {
   return bytes == 0 ? uint8_t{0} : static_cast<uint8_t>(std::bit_width(bytes) - 1);
 }

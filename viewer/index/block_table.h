@@ -33,6 +33,8 @@ inline constexpr uint32_t kNeverFreed = UINT32_MAX;  // as analysis::kNever
 inline constexpr size_t kAxes = 3;
 inline constexpr double kStepUnits = 4096;  // units per step, for duration classes
 
+constexpr double UnitOf(Axis axis) { return axis == Axis::kStep ? 1 / kStepUnits : 1; }
+
 // floor(log2(duration)); 0 for durations below 1.
 uint8_t ClassOfDuration(double duration);
 // Returns how long a block lives on an axis.

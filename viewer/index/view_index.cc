@@ -179,8 +179,10 @@ uint8_t ViewIndex::DurationClassOf(Axis axis, uint32_t birth, uint32_t death) co
   return ClassOf(parts_->axes, axis, birth, death);
 }
 
+const PackedColumn& ViewIndex::places() const { return parts_->blocks.place; }
+
 std::optional<double> ViewIndex::PlaceOf(uint32_t row) const {
-  const uint64_t place = parts_->blocks.place[row];
+  const uint64_t place = places()[row];
   return place == 0 ? std::nullopt : std::optional(static_cast<double>(place) - 1);
 }
 

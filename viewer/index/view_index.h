@@ -41,6 +41,7 @@
 #include "analysis/examination/examination.h"
 #include "analysis/loop/phases.h"
 #include "analysis/trace/trace.h"
+#include "viewer/index/packed_column.h"
 #include "viewer/index/tiles.h"
 
 namespace gmt::viewer {
@@ -109,6 +110,8 @@ class ViewIndex {
   // Returns the position of a block in its lane's address space, nullopt if it has none.
   // REQUIRES: kBlocks, and that the row exists.
   std::optional<double> PlaceOf(uint32_t row) const;
+  // By row: this position plus 1, 0 for none. REQUIRES: kBlocks.
+  const PackedColumn& places() const;
 
   // For index_cache.h.
   const IndexParts& parts() const { return *parts_; }

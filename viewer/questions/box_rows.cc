@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <span>
 #include <utility>
 
+#include "viewer/index/duration_classes.h"
+#include "viewer/index/packed_column.h"
 #include "viewer/index/parallel_for.h"
 #include "viewer/index/stack_heights.h"
 
@@ -15,56 +19,80 @@ namespace {
 
 using analysis::RowId;
 
-constexpr size_t kClasses = 64;               // how many classes of durations there are
-constexpr uint32_t kEventsOfPart = 1u << 20;  // how many events a thread takes at a time
+constexpr size_t kClasses = 64;  // how many classes of durations there are
+
+using Candidates = std::array<std::vector<Candidate>, kClasses>;  // by class
+
+// Some of the box's moments, and the blocks that were born since the moment before them and are
+// live after one of the box's moments.
+struct Part {
+  uint16_t begin = 0, end = 0;  // moments
+  Candidates candidates;        // those of a class in order of birth
+  // Those that are still live after the next part's first moment, by index.
+  std::array<std::vector<uint32_t>, kClasses> later;
+  std::vector<Candidate> found;  // candidates of this part, and of no `later`
+
+  bool IsLater(const Candidate& block) const { return block.last > end; }
+};
 
 class BoxFinder {
  public:
   BoxFinder(Recording& recording, const ViewIndex& index, uint32_t lane, const Box& box,
-            std::vector<uint32_t> moments)
+            std::vector<uint32_t> moments, uint32_t events_of_part)
       : recording_(recording),
         rows_(recording.rows()),
         index_(index),
-        lane_(lane),
+        lane_(recording.lanes[lane]),
         box_(box),
+        events_of_part_(events_of_part),
         moments_(std::move(moments)),
+        durations_(index, box.axis, moments_.front(), moments_.back()),
         changes_(moments_.size() + 1) {}
 
-  // In stack order.
+  // Columns do not depend on each other: each part is stacked on its own, from its candidates and
+  // what earlier parts left.
   BoxRows Stacked() {
-    FindCandidates();
-    StackHeights heights(static_cast<uint32_t>(moments_.size()));
-    for (size_t duration = kClasses; duration-- > 0;) {
-      for (const Candidate& block : candidates_[duration]) {
-        if (heights.IsFullUpTo(box_.high)) return Finish();
-        if (heights.IsSeen(block, box_.low, box_.high)) Take(block.row, block.first, block.last);
-        heights.Add(block);
+    std::vector<Part> parts = MakeParts();
+    ForEachHeld(moments_.front(),
+                [&](RowId row) { AddCandidate(row, moments_.begin(), parts[0]); });
+    InParallel(parts.size() - 1, [&](size_t i) { FindCandidates(parts[i + 1]); });
+    InParallel(parts.size() - 1, [&](size_t i) { Stack(std::span(parts).first(i + 2)); });
+    for (Part& part : parts) {
+      for (const Candidate& block : part.found) Take(block.row, block.first, block.last);
+      for (size_t duration = 0; duration < kClasses; ++duration) {
+        for (const uint32_t i : part.later[duration]) {
+          const Candidate& block = part.candidates[duration][i];
+          if (block.category != 0) Take(block.row, block.first, block.last);
+        }
       }
     }
     return Finish();
   }
 
-  // By birth.
   BoxRows ByAddress(uint32_t from, uint32_t to) {
-    const auto is_in_box = [&](RowId row) {
-      const std::optional<double> place = index_.PlaceOf(row);
-      if (!place) return false;
-      const double end = *place + BytesOf(row);
-      return *place < box_.high && end > box_.low;
+    const auto is_in_box = [&](RowId row, PackedColumnReader& places) {
+      const uint64_t place_plus_1 = places.At(row);
+      const double place = static_cast<double>(place_plus_1) - 1;
+      if (place_plus_1 == 0 || place >= box_.high) return false;
+      return place + BytesOf(row) > box_.low && recording_.IsIn(lane_, row);
     };
-    std::vector<RowId> found;
+    std::vector<std::vector<RowId>> parts((to - from) / events_of_part_ + 2);
+    PackedColumnReader places_of_held(index_.places());
     ForEachHeld(from, [&](RowId row) {
-      if (is_in_box(row)) found.push_back(row);
+      if (is_in_box(row, places_of_held)) parts[0].push_back(row);
     });
-    ForEachBirth<std::vector<RowId>>(
-        from, to,
-        [&](RowId row, uint32_t, std::vector<RowId>& part) {
-          if (is_in_box(row)) part.push_back(row);
-        },
-        [&](std::vector<RowId>& part) { found.insert(found.end(), part.begin(), part.end()); });
-    for (const RowId row : found) {
-      const auto first = std::lower_bound(moments_.begin(), moments_.end(), rows_.birth[row]);
-      Take(row, Column(first), Column(DeathFrom(row, first)));
+    InParallel(parts.size() - 1, [&](size_t i) {
+      const uint32_t begin = from + static_cast<uint32_t>(i) * events_of_part_;
+      PackedColumnReader places(index_.places());
+      ForEachBirth(begin, begin + std::min(events_of_part_, to - begin), [&](RowId row, uint32_t) {
+        if (is_in_box(row, places)) parts[i + 1].push_back(row);
+      });
+    });
+    for (const std::vector<RowId>& part : parts) {
+      for (const RowId row : part) {
+        const auto first = std::lower_bound(moments_.begin(), moments_.end(), rows_.birth[row]);
+        Take(row, Column(first), Column(DeathFrom(row, first)));
+      }
     }
     return Finish();
   }
@@ -72,66 +100,131 @@ class BoxFinder {
  private:
   using Moment = std::vector<uint32_t>::const_iterator;
 
-  using Candidates = std::array<std::vector<Candidate>, kClasses>;  // by class
-
-  // Candidates are the blocks that are live after a moment. Those of a class are in order of birth.
-  void FindCandidates() {
-    ForEachHeld(moments_.front(),
-                [&](RowId row) { AddCandidate(row, moments_.begin(), candidates_); });
-    ForEachBirth<Candidates>(
-        moments_.front(), moments_.back(),
-        [this, moment = moments_.begin()](RowId row, uint32_t event, Candidates& part) mutable {
-          while (*moment < event) ++moment;
-          if (rows_.death[row] > *moment) AddCandidate(row, moment, part);
-        },
-        [&](Candidates& part) {
-          for (size_t i = 0; i < kClasses; ++i) {
-            candidates_[i].insert(candidates_[i].end(), part[i].begin(), part[i].end());
-          }
-        });
+  // The first part has no moments; its candidates were born before all of them.
+  std::vector<Part> MakeParts() const {
+    std::vector<Part> parts(1);
+    while (parts.back().end < moments_.size()) {
+      Part part;
+      part.begin = part.end = parts.back().end;
+      const uint32_t first = moments_[part.begin];
+      do {
+        ++part.end;
+      } while (part.end < moments_.size() && moments_[part.end] - first < events_of_part_);
+      parts.push_back(std::move(part));
+    }
+    return parts;
   }
 
-  void AddCandidate(RowId row, Moment first, Candidates& candidates) const {
+  void FindCandidates(Part& part) const {
+    const uint32_t before = part.begin == 0 ? moments_.front() : moments_[part.begin - 1];
+    auto moment = moments_.begin() + part.begin;
+    ForEachBirth(before, moments_[part.end - 1], [&](RowId row, uint32_t event) {
+      while (*moment < event) ++moment;
+      if (rows_.death[row] <= *moment || !recording_.IsIn(lane_, row)) return;
+      AddCandidate(row, moment, part);
+    });
+  }
+
+  void AddCandidate(RowId row, Moment first, Part& part) const {
     const uint32_t birth = rows_.birth[row];
-    const uint8_t duration = index_.DurationClassOf(box_.axis, birth, rows_.death[row]);
-    candidates[duration].push_back(
+    const uint8_t duration = durations_.Of(birth, rows_.death[row]);
+    std::vector<Candidate>& candidates = part.candidates[duration];
+    candidates.push_back(
         {row, birth, Column(first), Column(DeathFrom(row, first)), 0, BytesOf(row)});
+    if (part.IsLater(candidates.back())) {
+      part.later[duration].push_back(static_cast<uint32_t>(candidates.size() - 1));
+    }
+  }
+
+  // Stacks the columns of the last part. A block that lies in the box is put into `found` or, if
+  // several parts have it, gets the category 1.
+  void Stack(std::span<Part> parts) const {
+    Part& own = parts.back();
+    StackHeights heights(own.end - own.begin);
+    // Does not read the category, which other threads may set.
+    const auto is_seen = [&](const Candidate& whole) {
+      const Candidate block = {whole.row,
+                               whole.birth,
+                               static_cast<uint16_t>(std::max(whole.first, own.begin) - own.begin),
+                               static_cast<uint16_t>(std::min(whole.last, own.end) - own.begin),
+                               0,
+                               whole.bytes};
+      const bool seen = heights.IsSeen(block, box_.low, box_.high);
+      heights.Add(block);
+      return seen;
+    };
+    const auto mark = [](Candidate& block) {
+      std::atomic_ref(block.category).store(1, std::memory_order_relaxed);
+    };
+    for (size_t duration = kClasses; duration-- > 0;) {
+      for (Part& earlier : parts.first(parts.size() - 1)) {
+        for (const uint32_t i : earlier.later[duration]) {
+          Candidate& block = earlier.candidates[duration][i];
+          if (block.last <= own.begin) continue;
+          if (heights.IsFullUpTo(box_.high)) return;
+          if (is_seen(block)) mark(block);
+        }
+      }
+      for (Candidate& block : own.candidates[duration]) {
+        if (heights.IsFullUpTo(box_.high)) return;
+        if (!is_seen(block)) continue;
+        if (own.IsLater(block)) {
+          mark(block);
+        } else {
+          own.found.push_back(block);
+        }
+      }
+    }
   }
 
   // Calls visit(row) for the blocks of the lane that are live after an event, by birth.
   template <typename Visit>
   void ForEachHeld(uint32_t event, const Visit& visit) {
     for (const RowId row : recording_.held.After(event)) {
-      if (recording_.IsIn(recording_.lanes[lane_], row) && rows_.HeldAfter(row, event)) visit(row);
+      if (recording_.IsIn(lane_, row) && rows_.HeldAfter(row, event)) visit(row);
     }
   }
 
-  // Calls visit(row, event, part) for the births of the lane in (from, to] on all processors, with
-  // one Part and one copy of `visit` for each part of the events, then collect(part) in order.
-  template <typename Part, typename Visit, typename Collect>
-  void ForEachBirth(uint32_t from, uint32_t to, const Visit& visit, const Collect& collect) const {
-    std::vector<Part> parts((to - from) / kEventsOfPart + 1);
-    std::vector<std::function<void()>> tasks;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const uint32_t begin = from + static_cast<uint32_t>(i) * kEventsOfPart;
-      const uint32_t end = begin + std::min(kEventsOfPart, to - begin);
-      tasks.push_back([this, begin, end, visit = Visit(visit), part = &parts[i]]() mutable {
-        const LaneMemory lane = recording_.lanes[lane_];
-        for (uint32_t event = begin + 1; event <= end; ++event) {
-          const analysis::StepRecord record = recording_.trace().steps[event - 1];
-          if (record.is_death || record.row == analysis::kNoRow) continue;
-          if (rows_.birth[record.row] != event || !recording_.IsIn(lane, record.row)) continue;
-          visit(record.row, event, *part);
-        }
-      });
+  // Calls visit(row, event) for the births in (from, to], of any lane.
+  template <typename Visit>
+  void ForEachBirth(uint32_t from, uint32_t to, const Visit& visit) const {
+    const analysis::Trace& trace = recording_.trace();
+    const auto born_at = [&](uint32_t event) {
+      const analysis::StepRecord record = trace.steps[event - 1];
+      const bool is_birth = !record.is_death && record.row != analysis::kNoRow;
+      return is_birth && rows_.birth[record.row] == event ? record.row : analysis::kNoRow;
+    };
+    if (!trace.rows_by_birth) {
+      for (uint32_t event = from + 1; event <= to; ++event) {
+        const RowId row = born_at(event);
+        if (row != analysis::kNoRow) visit(row, event);
+      }
+      return;
     }
+    while (from < to && born_at(from + 1) == analysis::kNoRow) ++from;
+    while (from < to && born_at(to) == analysis::kNoRow) --to;
+    if (from == to) return;
+    for (RowId row = born_at(from + 1), last = born_at(to); row <= last; ++row) {
+      const uint32_t event = rows_.birth[row];
+      if (event != 0) visit(row, event);
+    }
+  }
+
+  template <typename Run>
+  static void InParallel(size_t count, const Run& run) {
+    std::vector<std::function<void()>> tasks;
+    for (size_t i = 0; i < count; ++i) tasks.emplace_back([&run, i] { run(i); });
     ParallelFor(tasks, [](size_t) {});
-    for (Part& part : parts) collect(part);
   }
 
   double BytesOf(RowId row) const { return static_cast<double>(rows_.size[row]); }
+  // Most blocks are dead soon.
   Moment DeathFrom(RowId row, Moment first) const {
-    return std::lower_bound(first, moments_.end(), rows_.death[row]);
+    const uint32_t death = rows_.death[row];
+    for (int i = 0; i < 4; ++i, ++first) {
+      if (first == moments_.end() || *first >= death) return first;
+    }
+    return std::lower_bound(first, moments_.end(), death);
   }
   uint16_t Column(Moment moment) const { return static_cast<uint16_t>(moment - moments_.begin()); }
 
@@ -154,10 +247,11 @@ class BoxFinder {
   Recording& recording_;
   const analysis::Rows& rows_;
   const ViewIndex& index_;
-  const uint32_t lane_;
+  const LaneMemory& lane_;
   const Box& box_;
+  const uint32_t events_of_part_;
   const std::vector<uint32_t> moments_;
-  Candidates candidates_;
+  const DurationClasses durations_;
   std::vector<uint64_t> changes_;  // how the bytes in the box change, by moment, modulo 2^64
   BoxRows found_;
 };
@@ -187,13 +281,14 @@ absl::StatusOr<std::vector<uint32_t>> MomentsOf(const ViewIndex& index, uint32_t
 }  // namespace
 
 absl::StatusOr<BoxRows> FindBoxRows(Recording& recording, const ViewIndex& index, uint32_t lane,
-                                    uint32_t from, uint32_t to, const Box& box) {
+                                    uint32_t from, uint32_t to, const Box& box,
+                                    uint32_t events_of_part) {
   if (!std::isfinite(box.low) || !std::isfinite(box.high) || box.low >= box.high) {
     return absl::InvalidArgumentError("`low` must lie below `high`");
   }
   auto moments = MomentsOf(index, lane, box.axis, from, to);
   if (!moments.ok()) return moments.status();
-  BoxFinder finder(recording, index, lane, box, *std::move(moments));
+  BoxFinder finder(recording, index, lane, box, *std::move(moments), events_of_part);
   if (box.layout == Layout::kStacked) return finder.Stacked();
   return finder.ByAddress(from, to);
 }

@@ -14,8 +14,8 @@
 // the others. Here they have the places at which a closer picture shows them: on top as well, but
 // one by one.
 //
-// Thread safety: one thread at a time. Cost: the births of the range, on all processors, and of
-// those blocks that are live at a moment the columns that they cover.
+// Thread safety: one thread at a time. Cost: the births of the range, and of those blocks that are
+// live at a moment the columns that they cover, all on all processors.
 
 #ifndef GMT_VIEWER_QUESTIONS_BOX_ROWS_H_
 #define GMT_VIEWER_QUESTIONS_BOX_ROWS_H_
@@ -30,15 +30,18 @@
 namespace gmt::viewer {
 
 inline constexpr uint32_t kBoxMoments = 256;
+inline constexpr uint32_t kEventsOfBoxPart = 1u << 20;
 
 struct BoxRows {
   std::vector<analysis::RowId> rows;
   uint32_t peak = 0;  // event
 };
 
-// REQUIRES: the lane exists, and from <= to <= the last event.
+// `events_of_part`: how many events a thread takes at a time, at least 1. REQUIRES: the lane
+// exists, and from <= to <= the last event.
 absl::StatusOr<BoxRows> FindBoxRows(Recording& recording, const ViewIndex& index, uint32_t lane,
-                                    uint32_t from, uint32_t to, const Box& box);
+                                    uint32_t from, uint32_t to, const Box& box,
+                                    uint32_t events_of_part = kEventsOfBoxPart);
 
 }  // namespace gmt::viewer
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/seeds/seeds.h"
+#include "viewer/index/duration_classes.h"
 #include "viewer/questions/range_table.h"
 #include "viewer/testing/random_recording.h"
 
@@ -23,8 +24,8 @@ using analysis::RowId;
 
 class SlowBoxes {
  public:
-  explicit SlowBoxes(uint32_t seed)
-      : made(seed, 300), examination(made.trace(), made.definitions()) {
+  explicit SlowBoxes(uint32_t seed, int events = 300)
+      : made(seed, events), examination(made.trace(), made.definitions()) {
     std::mutex mutex;
     index.Build(examination, mutex, [](std::string_view, double) {});
     std::vector<LaneMemory> lanes;
@@ -151,9 +152,10 @@ class SlowBoxes {
   mutable std::map<std::pair<uint32_t, uint32_t>, uint64_t> bytes_;  // by lane and event
 };
 
+// In parts of any size.
 std::set<RowId> Find(SlowBoxes& slow, const SlowBoxes::Query& query, uint32_t* peak) {
-  const auto found =
-      FindBoxRows(*slow.recording, slow.index, query.lane, query.from, query.to, query.box);
+  const auto found = FindBoxRows(*slow.recording, slow.index, query.lane, query.from, query.to,
+                                 query.box, 1 + slow.made.Any(150));
   EXPECT_TRUE(found.ok()) << found.status();
   *peak = found->peak;
   const std::set<RowId> rows(found->rows.begin(), found->rows.end());
@@ -164,7 +166,7 @@ std::set<RowId> Find(SlowBoxes& slow, const SlowBoxes::Query& query, uint32_t* p
 TEST(BoxRowsTest, AnyBoxOfAStackHasTheBlocksThatLieInIt) {
   ForEachSeed(SeedsUpTo(5), [](uint32_t seed) {
     SlowBoxes slow(seed);
-    for (int i = 0; i < 6; ++i) {
+    for (int i = 0; i < 12; ++i) {
       const auto query = slow.AnyQuery(Layout::kStacked);
       uint32_t peak = 0;
       const std::set<RowId> found = Find(slow, query, &peak);
@@ -203,6 +205,24 @@ TEST(BoxRowsTest, ABoxAroundEverythingIsARange) {
     EXPECT_EQ(box->total.allocations, all->total.allocations);
     EXPECT_EQ(box->total.growth, all->total.growth);
     EXPECT_EQ(box->peak_event, all->peak_event);
+  });
+}
+
+TEST(BoxRowsTest, ClassesOfDurationsAreThoseOfTheIndex) {
+  ForEachSeed(SeedsUpTo(4), [](uint32_t seed) {
+    SlowBoxes slow(seed, 3000);
+    for (int i = 0; i < 200; ++i) {
+      const Axis axis = slow.made.Any(2) == 0 ? Axis::kEvent : Axis::kTime;
+      const uint32_t from = slow.made.Any(slow.index.events() + 1);
+      const uint32_t to = from + slow.made.Any(slow.index.events() + 1 - from);
+      const DurationClasses classes(slow.index, axis, from, to);
+      const analysis::Rows& rows = slow.made.trace().rows;
+      for (RowId row = 0; row < rows.count(); ++row) {
+        ASSERT_EQ(classes.Of(rows.birth[row], rows.death[row]),
+                  slow.index.DurationClassOf(axis, rows.birth[row], rows.death[row]))
+            << rows.birth[row] << " to " << rows.death[row];
+      }
+    }
   });
 }
 

@@ -203,7 +203,13 @@ struct Box {
   double low = 0, high = 0;  // bytes, or place in the lane's address space
 };
 
-struct RangeQuery {
+// A range of events, or a moment.
+struct EventRange {
+  uint32_t from = 0, to = 0;
+  std::optional<Box> box;  // only the blocks in it
+};
+
+struct RangeQuery : EventRange {
   enum By : uint8_t {
     kCategory,
     kRole,   // the first of its alive reasons
@@ -215,16 +221,28 @@ struct RangeQuery {
     kThread,
     kStream
   };
-  enum Sort : uint8_t { kBytes, kInclusive, kByteSeconds, kAllocations, kGrowth, kEndBytes, kName };
+  enum Sort : uint8_t {
+    kBytes,
+    kInclusive,
+    kByteSeconds,
+    kMeanBytes,  // byte-seconds per second
+    kAllocations,
+    kAllocationRate,  // allocations per second
+    kGrowth,
+    kEndBytes,
+    kName
+  };
+  // Which amounts are sorted, if there is another range.
+  enum Side : uint8_t { kThis, kOther, kDifference };
 
   uint32_t lane = 0;
   Filter filter;
-  uint32_t from = 0, to = 0;        // events
-  std::optional<Box> box;           // only the blocks in it
+  std::optional<EventRange> other;  // with which the range is compared
   std::vector<std::string> within;  // ids of rows, each in the one before it: only what they count
   By by = kCategory;
   bool folded = false;  // a module, function or line without noise frames
   Sort sort = kBytes;
+  Side side = kThis;
   bool descending = true;
   uint64_t offset = 0;
   uint32_t limit = 0;  // at most kMaxTableRows
@@ -243,15 +261,22 @@ struct RangeRow {
   std::string id, name, where;
   RangeAmounts amounts;
   std::optional<uint64_t> inclusive;
+  // In the other range.
+  std::optional<RangeAmounts> other;
+  std::optional<uint64_t> other_inclusive;
   uint32_t stack = 0;
 };
 
-struct RangeTable {
-  std::vector<RangeRow> rows;
-  uint64_t total_rows = 0;
+struct RangeTotal {
   RangeAmounts total;
   uint32_t peak_event = 0;
   int64_t from_ns = 0, to_ns = 0, peak_ns = 0;
+};
+
+struct RangeTable : RangeTotal {
+  std::vector<RangeRow> rows;
+  uint64_t total_rows = 0;
+  std::optional<RangeTotal> other;
 };
 
 struct SegmentState {

@@ -61,6 +61,14 @@ Json AmountsJson(const RangeAmounts& amounts) {
           {"end_bytes", amounts.end_bytes}};
 }
 
+Json TotalJson(const RangeTotal& range) {
+  return {{"total", AmountsJson(range.total)},
+          {"peak_event", range.peak_event},
+          {"peak_ns", range.peak_ns},
+          {"from_ns", range.from_ns},
+          {"to_ns", range.to_ns}};
+}
+
 Json RangeRowJson(const RangeRow& row) {
   Json json = {{"id", row.id},
                {"name", row.name},
@@ -68,6 +76,11 @@ Json RangeRowJson(const RangeRow& row) {
                {"inclusive", OrNull(row.inclusive)},
                {"stack", row.stack}};
   json.update(AmountsJson(row.amounts));
+  json["other"] = nullptr;
+  if (row.other) {
+    json["other"] = AmountsJson(*row.other);
+    json["other"]["inclusive"] = OrNull(row.other_inclusive);
+  }
   return json;
 }
 
@@ -163,13 +176,11 @@ Json ToJson(const Table& table) {
 Json ToJson(const RangeTable& table) {
   Json rows = Json::array();
   for (const RangeRow& row : table.rows) rows.push_back(RangeRowJson(row));
-  return {{"rows", std::move(rows)},
-          {"total_rows", table.total_rows},
-          {"total", AmountsJson(table.total)},
-          {"peak_event", table.peak_event},
-          {"peak_ns", table.peak_ns},
-          {"from_ns", table.from_ns},
-          {"to_ns", table.to_ns}};
+  Json json = TotalJson(table);
+  json["rows"] = std::move(rows);
+  json["total_rows"] = table.total_rows;
+  json["other"] = table.other ? TotalJson(*table.other) : Json();
+  return json;
 }
 
 Json ToJson(const Segments& segments) {

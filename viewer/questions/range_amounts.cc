@@ -11,19 +11,17 @@ namespace {
 using analysis::RangeTotals;
 using analysis::RowId;
 
-constexpr double kNsPerSecond = 1e9;
-
-std::vector<Amounts> OfKinds(Recording& recording, const RangeQuery& query, uint32_t peak_event,
-                             RowFilter& filter) {
+std::vector<Amounts> OfKinds(Recording& recording, uint32_t lane, const EventRange& range,
+                             uint32_t peak_event, RowFilter& filter) {
   const RowKinds& kinds = recording.kinds();
   const RangeTotals& totals = kinds.totals();
-  const auto before = totals.After(query.from), peak = totals.After(peak_event),
-             after = totals.After(query.to);
+  const auto before = totals.After(range.from), peak = totals.After(peak_event),
+             after = totals.After(range.to);
   const analysis::Trace& trace = recording.trace();
-  const int64_t from_ns = trace.TimeOf(query.from), to_ns = trace.TimeOf(query.to);
+  const int64_t from_ns = trace.TimeOf(range.from), to_ns = trace.TimeOf(range.to);
   std::vector<Amounts> by_kind(before.size());
   for (uint32_t kind = 0; kind < by_kind.size(); ++kind) {
-    if (kinds.LaneOf(kind) != query.lane) continue;
+    if (kinds.LaneOf(kind) != lane) continue;
     Amounts& amounts = by_kind[kind];
     amounts.allocations = after[kind].allocations - before[kind].allocations;
     amounts.is_there = amounts.allocations != 0 || before[kind].live_bytes != 0;
@@ -42,24 +40,24 @@ std::vector<Amounts> OfKinds(Recording& recording, const RangeQuery& query, uint
 // Adds up single blocks.
 class RowSums {
  public:
-  RowSums(Recording& recording, const RangeQuery& query, uint32_t peak)
+  RowSums(Recording& recording, const EventRange& range, uint32_t peak)
       : trace_(recording.trace()),
         rows_(recording.rows()),
         kinds_(recording.kinds()),
-        query_(query),
+        range_(range),
         peak_(peak),
         by_kind_(kinds_.examples().size()) {}
 
   void Add(RowId row) {
     Amounts& amounts = by_kind_[kinds_.Of(row)];
     const uint64_t size = rows_.size[row];
-    const bool is_born_here = rows_.birth[row] > query_.from;
-    const int64_t begin = trace_.TimeOf(std::max(rows_.birth[row], query_.from));
-    const int64_t end = trace_.TimeOf(std::min(rows_.death[row], query_.to));
+    const bool is_born_here = rows_.birth[row] > range_.from;
+    const int64_t begin = trace_.TimeOf(std::max(rows_.birth[row], range_.from));
+    const int64_t end = trace_.TimeOf(std::min(rows_.death[row], range_.to));
     if (rows_.HeldAfter(row, peak_)) amounts.bytes += size;
     amounts.byte_ns += static_cast<double>(size) * static_cast<double>(end - begin);
     if (is_born_here) ++amounts.allocations;
-    if (rows_.HeldAfter(row, query_.to)) {
+    if (rows_.HeldAfter(row, range_.to)) {
       amounts.growth += size;
       amounts.end_bytes += size;
     }
@@ -72,22 +70,22 @@ class RowSums {
   const analysis::Trace& trace_;
   const analysis::Rows& rows_;
   const RowKinds& kinds_;
-  const RangeQuery& query_;
+  const EventRange& range_;
   const uint32_t peak_;
   std::vector<Amounts> by_kind_;
 };
 
-std::vector<Amounts> OfRows(Recording& recording, const RangeQuery& query, uint32_t peak,
-                            RowFilter& filter) {
-  RowSums sums(recording, query, peak);
+std::vector<Amounts> OfRows(Recording& recording, uint32_t lane, const EventRange& range,
+                            uint32_t peak, RowFilter& filter) {
+  RowSums sums(recording, range, peak);
   const auto add = [&](RowId row, int) { return sums.Add(row), true; };
   Scope scope;
-  scope.lane = query.lane;
-  scope.to = query.from;
+  scope.lane = lane;
+  scope.to = range.from;
   ForEachRow(recording, scope, filter, add);
   scope.of = Scope::kBorn;
-  scope.from = query.from;
-  scope.to = query.to;
+  scope.from = range.from;
+  scope.to = range.to;
   ForEachRow(recording, scope, filter, add);
   return sums.Result();
 }
@@ -108,20 +106,21 @@ RangeAmounts Amounts::Result() const {
 }
 
 absl::StatusOr<AmountsOfKinds> SumUpKinds(Recording& recording, const ViewIndex* index,
-                                          const RangeQuery& query, RowFilter& filter) {
-  if (query.box) {
+                                          uint32_t lane, const EventRange& range,
+                                          RowFilter& filter) {
+  if (range.box) {
     if (index == nullptr) return absl::UnavailableError("blocks are still being sorted");
-    const auto box = FindBoxRows(recording, *index, query.lane, query.from, query.to, *query.box);
+    const auto box = FindBoxRows(recording, *index, lane, range.from, range.to, *range.box);
     if (!box.ok()) return box.status();
-    RowSums sums(recording, query, box->peak);
+    RowSums sums(recording, range, box->peak);
     for (const RowId row : box->rows) {
       if (filter.Matches(row)) sums.Add(row);
     }
     return AmountsOfKinds{sums.Result(), box->peak};
   }
-  const uint32_t peak = recording.kinds().totals().PeakIn(query.lane, query.from, query.to).step;
+  const uint32_t peak = recording.kinds().totals().PeakIn(lane, range.from, range.to).step;
   const auto of = filter.is_by_kind() ? OfKinds : OfRows;
-  return AmountsOfKinds{of(recording, query, peak, filter), peak};
+  return AmountsOfKinds{of(recording, lane, range, peak, filter), peak};
 }
 
 }  // namespace gmt::viewer

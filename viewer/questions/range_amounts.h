@@ -20,6 +20,8 @@
 
 namespace gmt::viewer {
 
+inline constexpr double kNsPerSecond = 1e9;
+
 struct Amounts {
   uint64_t bytes = 0;  // at the peak
   double byte_ns = 0;
@@ -37,9 +39,10 @@ struct AmountsOfKinds {
   uint32_t peak = 0;  // event
 };
 
-// `index`: for a query with a box. REQUIRES: the lane exists, and from <= to <= the last event.
+// `index`: for a range with a box. REQUIRES: the lane exists, and from <= to <= the last event.
 absl::StatusOr<AmountsOfKinds> SumUpKinds(Recording& recording, const ViewIndex* index,
-                                          const RangeQuery& query, RowFilter& filter);
+                                          uint32_t lane, const EventRange& range,
+                                          RowFilter& filter);
 
 }  // namespace gmt::viewer
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,12 +34,64 @@ bool IsByFrame(RangeQuery::By by) {
 // The stack that allocated memory, and that of the forward call which caused it, or 0.
 using Stacks = std::pair<uint32_t, uint32_t>;
 
+// What a kind of blocks, or a row, has in the range, and in the other range of the query.
+struct Sides {
+  Amounts range, other;
+
+  bool is_there() const { return range.is_there || other.is_there; }
+  void Add(const Sides& more) {
+    range.Add(more.range);
+    other.Add(more.other);
+  }
+};
+
+struct SidesOfKinds {
+  std::vector<Sides> by_kind;
+  uint32_t peak = 0, other_peak = 0;  // events
+};
+
 struct RangeGroup {
   RangeRow row;
-  Amounts amounts;
-  uint64_t inclusive = 0;
+  Sides sides;
+  uint64_t inclusive = 0, other_inclusive = 0;
+  bool is_there = false;
   Stacks example;  // the smallest that has a stack
+
+  void AddInclusive(const Sides& more) {
+    inclusive += more.range.bytes;
+    other_inclusive += more.other.bytes;
+    is_there = true;
+  }
 };
+
+double SecondsOf(const RangeTotal& total) {
+  return static_cast<double>(total.to_ns - total.from_ns) / kNsPerSecond;
+}
+
+// Returns what is sorted. REQUIRES: not by name.
+double MeasureOf(RangeQuery::Sort sort, const RangeAmounts& amounts,
+                 std::optional<uint64_t> inclusive, double seconds) {
+  switch (sort) {
+    case RangeQuery::kInclusive:
+      return static_cast<double>(inclusive.value_or(amounts.bytes));
+    case RangeQuery::kByteSeconds:
+      return amounts.byte_seconds;
+    case RangeQuery::kMeanBytes:
+      return seconds > 0 ? amounts.byte_seconds / seconds : static_cast<double>(amounts.end_bytes);
+    case RangeQuery::kAllocations:
+      return static_cast<double>(amounts.allocations);
+    case RangeQuery::kAllocationRate:
+      return seconds > 0 ? static_cast<double>(amounts.allocations) / seconds : 0;
+    case RangeQuery::kGrowth:
+      return static_cast<double>(amounts.growth);
+    case RangeQuery::kEndBytes:
+      return static_cast<double>(amounts.end_bytes);
+    case RangeQuery::kBytes:
+    case RangeQuery::kName:
+      break;
+  }
+  return static_cast<double>(amounts.bytes);
+}
 
 // The rows that a table is within.
 class Within {
@@ -107,12 +160,12 @@ class Within {
 class RangeTableMaker {
  public:
   RangeTableMaker(Recording& recording, const RangeQuery& query, const Within& within,
-                  AmountsOfKinds amounts)
+                  SidesOfKinds sides)
       : recording_(recording),
         query_(query),
         within_(within),
         kinds_(recording.kinds()),
-        amounts_(std::move(amounts)) {}
+        sides_(std::move(sides)) {}
 
   RangeTable Make() {
     LeaveOutOthers();
@@ -121,16 +174,12 @@ class RangeTableMaker {
     } else {
       AddKinds();
     }
-    Sort();
 
-    const analysis::Trace& trace = recording_.trace();
     RangeTable table;
+    static_cast<RangeTotal&>(table) = TotalOf(query_, total_.range, sides_.peak);
+    if (query_.other) table.other = TotalOf(*query_.other, total_.other, sides_.other_peak);
+    Sort(table, table.other);
     table.total_rows = groups_.size();
-    table.total = total_.Result();
-    table.peak_event = amounts_.peak;
-    table.from_ns = trace.TimeOf(query_.from);
-    table.to_ns = trace.TimeOf(query_.to);
-    table.peak_ns = trace.TimeOf(amounts_.peak);
     const size_t begin = std::min<uint64_t>(query_.offset, groups_.size());
     const size_t end = begin + std::min<size_t>(query_.limit, groups_.size() - begin);
     for (size_t i = begin; i < end; ++i) table.rows.push_back(std::move(groups_[i].row));
@@ -146,20 +195,26 @@ class RangeTableMaker {
     std::vector<uint32_t> all;  // labels, each once
   };
 
+  RangeTotal TotalOf(const EventRange& range, const Amounts& total, uint32_t peak) const {
+    const analysis::Trace& trace = recording_.trace();
+    return {total.Result(), peak, trace.TimeOf(range.from), trace.TimeOf(range.to),
+            trace.TimeOf(peak)};
+  }
+
   void LeaveOutOthers() {
     for (const auto& [by, id] : within_.blocks()) {
-      for (uint32_t kind = 0; kind < amounts_.by_kind.size(); ++kind) {
-        Amounts& amounts = amounts_.by_kind[kind];
-        if (amounts.is_there && IdOf(by, kinds_.examples()[kind]) != id) amounts = {};
+      for (uint32_t kind = 0; kind < sides_.by_kind.size(); ++kind) {
+        Sides& sides = sides_.by_kind[kind];
+        if (sides.is_there() && IdOf(by, kinds_.examples()[kind]) != id) sides = {};
       }
     }
   }
 
   void AddKinds() {
     absl::flat_hash_map<std::string, size_t> by_id;
-    for (uint32_t kind = 0; kind < amounts_.by_kind.size(); ++kind) {
-      const Amounts& amounts = amounts_.by_kind[kind];
-      if (!amounts.is_there) continue;
+    for (uint32_t kind = 0; kind < sides_.by_kind.size(); ++kind) {
+      const Sides& sides = sides_.by_kind[kind];
+      if (!sides.is_there()) continue;
       const Stacks stacks = StacksOf(kind);
       const Frames& frames = FramesOf(stacks);
       if (!frames.is_any) continue;
@@ -170,38 +225,33 @@ class RangeTableMaker {
         RangeRow row;
         row.id = std::move(id);
         row.name = NameOf(example);
-        groups_.push_back({std::move(row), {}, 0, {}});
+        groups_.emplace_back();
+        groups_.back().row = std::move(row);
       }
       RangeGroup& group = groups_[found->second];
-      group.inclusive += amounts.bytes;
-      if (frames.is_own) Add(amounts, stacks, group);
+      group.AddInclusive(sides);
+      if (frames.is_own) Add(sides, stacks, group);
     }
-    for (RangeGroup& group : groups_) {
-      group.row.amounts = group.amounts.Result();
-      if (within_.has_frames()) group.row.inclusive = group.inclusive;
-    }
+    for (RangeGroup& group : groups_) SetAmounts(group, within_.has_frames());
   }
 
   void AddFrames() {
-    std::map<Stacks, Amounts> by_stacks;  // in order, so that sums are the same every time
-    for (uint32_t kind = 0; kind < amounts_.by_kind.size(); ++kind) {
-      const Amounts& amounts = amounts_.by_kind[kind];
-      if (amounts.is_there) by_stacks[StacksOf(kind)].Add(amounts);
+    std::map<Stacks, Sides> by_stacks;  // in order, so that sums are the same every time
+    for (uint32_t kind = 0; kind < sides_.by_kind.size(); ++kind) {
+      const Sides& sides = sides_.by_kind[kind];
+      if (sides.is_there()) by_stacks[StacksOf(kind)].Add(sides);
     }
     RangeLabels& labels = recording_.labels(query_.by, query_.folded);
     std::vector<RangeGroup> groups;
-    for (const auto& [stacks, amounts] : by_stacks) {
+    for (const auto& [stacks, sides] : by_stacks) {
       const Frames& of = FramesOf(stacks);
       if (groups.size() < labels.count()) groups.resize(labels.count());
-      if (of.is_own) Add(amounts, stacks, groups[of.own]);
-      for (const uint32_t label : of.all) {
-        groups[label].inclusive += amounts.bytes;
-        groups[label].amounts.is_there = true;
-      }
+      if (of.is_own) Add(sides, stacks, groups[of.own]);
+      for (const uint32_t label : of.all) groups[label].AddInclusive(sides);
     }
     for (uint32_t label = 0; label < groups.size(); ++label) {
       RangeGroup& group = groups[label];
-      if (!group.amounts.is_there) continue;
+      if (!group.is_there) continue;
       const std::string& text = labels.TextOf(label);
       group.row.name = text.empty() ? std::string(kUnknownName) : text;
       group.row.id = absl::StrCat(kPrefixes[query_.by], group.row.name);
@@ -211,8 +261,7 @@ class RangeTableMaker {
         group.row.where = own == nullptr ? std::string(kUnknownName)
                                          : analysis::GroupLabel(analysis::GroupBy::kFunction, *own);
       }
-      group.row.amounts = group.amounts.Result();
-      group.row.inclusive = group.inclusive;
+      SetAmounts(group, true);
       groups_.push_back(std::move(group));
     }
   }
@@ -250,9 +299,18 @@ class RangeTableMaker {
     return frames;
   }
 
-  void Add(const Amounts& amounts, const Stacks& stacks, RangeGroup& group) {
-    total_.Add(amounts);
-    group.amounts.Add(amounts);
+  void SetAmounts(RangeGroup& group, bool is_inclusive) const {
+    group.row.amounts = group.sides.range.Result();
+    if (is_inclusive) group.row.inclusive = group.inclusive;
+    if (!query_.other) return;
+    group.row.other = group.sides.other.Result();
+    if (is_inclusive) group.row.other_inclusive = group.other_inclusive;
+  }
+
+  void Add(const Sides& sides, const Stacks& stacks, RangeGroup& group) {
+    total_.Add(sides);
+    group.sides.Add(sides);
+    group.is_there = true;
     if (stacks.first == 0 || (group.row.stack != 0 && group.example <= stacks)) return;
     group.example = stacks;
     group.row.stack = stacks.first;
@@ -310,35 +368,59 @@ class RangeTableMaker {
       return a.row.id < b.row.id;
     });
   }
-  void Sort() {
-    switch (query_.sort) {
-      case RangeQuery::kBytes:
-        return SortBy([](const RangeRow& row) { return row.amounts.bytes; });
-      case RangeQuery::kInclusive:
-        return SortBy(
-            [](const RangeRow& row) { return row.inclusive ? *row.inclusive : row.amounts.bytes; });
-      case RangeQuery::kByteSeconds:
-        return SortBy([](const RangeRow& row) { return row.amounts.byte_seconds; });
-      case RangeQuery::kAllocations:
-        return SortBy([](const RangeRow& row) { return row.amounts.allocations; });
-      case RangeQuery::kGrowth:
-        return SortBy([](const RangeRow& row) { return row.amounts.growth; });
-      case RangeQuery::kEndBytes:
-        return SortBy([](const RangeRow& row) { return row.amounts.end_bytes; });
-      case RangeQuery::kName:
-        return SortBy([](const RangeRow& row) { return row.name; });
+  void Sort(const RangeTotal& total, const std::optional<RangeTotal>& other) {
+    if (query_.sort == RangeQuery::kName) {
+      return SortBy([](const RangeRow& row) -> const std::string& { return row.name; });
     }
+    const double seconds = SecondsOf(total), other_seconds = other ? SecondsOf(*other) : 0;
+    const bool has_this = !other || query_.side != RangeQuery::kOther;
+    const bool has_other = other && query_.side != RangeQuery::kThis;
+    SortBy([&](const RangeRow& row) {
+      const double here =
+          has_this ? MeasureOf(query_.sort, row.amounts, row.inclusive, seconds) : 0;
+      if (!has_other) return here;
+      const double there = MeasureOf(query_.sort, *row.other, row.other_inclusive, other_seconds);
+      return has_this ? here - there : there;
+    });
   }
 
   Recording& recording_;
   const RangeQuery& query_;
   const Within& within_;
   const RowKinds& kinds_;
-  AmountsOfKinds amounts_;
+  SidesOfKinds sides_;
   absl::flat_hash_map<Stacks, Frames> frames_of_;
-  Amounts total_;
+  Sides total_;
   std::vector<RangeGroup> groups_;
 };
+
+absl::Status CheckRange(const Recording& recording, uint32_t lane, const EventRange& range) {
+  for (const uint32_t event : {range.from, range.to}) {
+    if (absl::Status status = recording.Check(lane, event); !status.ok()) return status;
+  }
+  if (range.from > range.to) return absl::InvalidArgumentError("from: lies behind to");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SidesOfKinds> SumUpSides(Recording& recording, const ViewIndex* index,
+                                        const RangeQuery& query, RowFilter& filter) {
+  const auto range = SumUpKinds(recording, index, query.lane, query, filter);
+  if (!range.ok()) return range.status();
+  SidesOfKinds sides;
+  sides.peak = range->peak;
+  sides.by_kind.resize(range->by_kind.size());
+  for (size_t kind = 0; kind < sides.by_kind.size(); ++kind) {
+    sides.by_kind[kind].range = range->by_kind[kind];
+  }
+  if (!query.other) return sides;
+  const auto other = SumUpKinds(recording, index, query.lane, *query.other, filter);
+  if (!other.ok()) return other.status();
+  sides.other_peak = other->peak;
+  for (size_t kind = 0; kind < sides.by_kind.size(); ++kind) {
+    sides.by_kind[kind].other = other->by_kind[kind];
+  }
+  return sides;
+}
 
 }  // namespace
 
@@ -348,17 +430,18 @@ absl::StatusOr<RangeTable> MakeRangeTable(Recording& recording, const ViewIndex*
     return absl::InvalidArgumentError(
         absl::StrCat("a page of a table has at most ", kMaxTableRows, " rows"));
   }
-  for (const uint32_t event : {query.from, query.to}) {
-    if (absl::Status status = recording.Check(query.lane, event); !status.ok()) return status;
+  if (absl::Status status = CheckRange(recording, query.lane, query); !status.ok()) return status;
+  if (query.other) {
+    absl::Status status = CheckRange(recording, query.lane, *query.other);
+    if (!status.ok()) return status;
   }
-  if (query.from > query.to) return absl::InvalidArgumentError("from: lies behind to");
   absl::StatusOr<RowFilter> filter = RowFilter::Make(recording, query.filter);
   if (!filter.ok()) return filter.status();
   absl::StatusOr<Within> within = Within::Make(recording, query);
   if (!within.ok()) return within.status();
-  absl::StatusOr<AmountsOfKinds> amounts = SumUpKinds(recording, index, query, *filter);
-  if (!amounts.ok()) return amounts.status();
-  return RangeTableMaker(recording, query, *within, *std::move(amounts)).Make();
+  absl::StatusOr<SidesOfKinds> sides = SumUpSides(recording, index, query, *filter);
+  if (!sides.ok()) return sides.status();
+  return RangeTableMaker(recording, query, *within, *std::move(sides)).Make();
 }
 
 }  // namespace gmt::viewer

@@ -18,6 +18,12 @@
 //       one frame: the functions within a module are those of frames of this module. `inclusive`
 //       counts a block that has such a frame anywhere on its stack.
 //
+//   D6  With another range, a row has its amounts in both. A row of one of them has zeros in the
+//       other. `side` says whether rows are sorted by those of the range, those of the other one,
+//       or the former minus the latter.
+//   D7  `mean_bytes` are byte-seconds per second of the range, and of a range without a duration
+//       what is held at its end. Its rate of allocations is 0.
+//
 // Equal rows are ordered by id.
 //
 // Thread safety: one thread at a time. Cost: that of the amounts (range_amounts.h), and of the

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -223,6 +224,29 @@ TEST(RangeTableTest, AnyRangeMatchesASumOverAllRows) {
   });
 }
 
+double MeasureOf(RangeQuery::Sort sort, const RangeAmounts& amounts,
+                 std::optional<uint64_t> inclusive, const RangeTotal& total) {
+  const double seconds = static_cast<double>(total.to_ns - total.from_ns) / 1e9;
+  switch (sort) {
+    case RangeQuery::kByteSeconds:
+      return amounts.byte_seconds;
+    case RangeQuery::kMeanBytes:
+      return seconds > 0 ? amounts.byte_seconds / seconds : static_cast<double>(amounts.end_bytes);
+    case RangeQuery::kAllocationRate:
+      return seconds > 0 ? static_cast<double>(amounts.allocations) / seconds : 0;
+    case RangeQuery::kAllocations:
+      return static_cast<double>(amounts.allocations);
+    case RangeQuery::kGrowth:
+      return static_cast<double>(amounts.growth);
+    case RangeQuery::kEndBytes:
+      return static_cast<double>(amounts.end_bytes);
+    case RangeQuery::kInclusive:
+      return static_cast<double>(inclusive.value_or(amounts.bytes));
+    default:
+      return static_cast<double>(amounts.bytes);
+  }
+}
+
 TEST(RangeTableTest, PagesAreSortedByAnyColumn) {
   ForEachSeed(SeedsUpTo(4), [](uint32_t seed) {
     SlowRanges slow(seed);
@@ -235,18 +259,7 @@ TEST(RangeTableTest, PagesAreSortedByAnyColumn) {
       const auto whole = MakeRangeTable(slow.recording, nullptr, query);
       ASSERT_TRUE(whole.ok());
       const auto key = [&](const RangeRow& row) {
-        switch (query.sort) {
-          case RangeQuery::kByteSeconds:
-            return row.amounts.byte_seconds;
-          case RangeQuery::kAllocations:
-            return static_cast<double>(row.amounts.allocations);
-          case RangeQuery::kGrowth:
-            return static_cast<double>(row.amounts.growth);
-          case RangeQuery::kEndBytes:
-            return static_cast<double>(row.amounts.end_bytes);
-          default:
-            return static_cast<double>(row.amounts.bytes);
-        }
+        return MeasureOf(query.sort, row.amounts, row.inclusive, *whole);
       };
       for (size_t i = 1; i < whole->rows.size(); ++i) {
         const RangeRow &a = whole->rows[i - 1], &b = whole->rows[i];
@@ -264,6 +277,62 @@ TEST(RangeTableTest, PagesAreSortedByAnyColumn) {
         for (const RangeRow& row : page->rows) paged.push_back(row.id);
       }
       EXPECT_EQ(paged, ids);
+    }
+  });
+}
+
+// Amounts are those of two tables, and rows are sorted by what the query says.
+TEST(RangeTableTest, AnotherRangeHasTheAmountsOfItsOwnTable) {
+  ForEachSeed(SeedsUpTo(12), [](uint32_t seed) {
+    SlowRanges slow(seed);
+    for (int i = 0; i < 40; ++i) {
+      RangeQuery query = slow.AnyQuery(), other = slow.AnyQuery();
+      const auto alone = MakeRangeTable(slow.recording, nullptr, query);
+      RangeQuery of_other = query;
+      of_other.from = other.from;
+      of_other.to = other.to;
+      const auto other_alone = MakeRangeTable(slow.recording, nullptr, of_other);
+      query.other = other;
+      query.sort = static_cast<RangeQuery::Sort>(slow.made.Any(RangeQuery::kName));
+      query.side = static_cast<RangeQuery::Side>(slow.made.Any(RangeQuery::kDifference + 1));
+      query.descending = slow.made.Any(2) == 0;
+      const auto table = MakeRangeTable(slow.recording, nullptr, query);
+      ASSERT_TRUE(table.ok() && alone.ok() && other_alone.ok());
+      std::map<std::string, std::pair<RangeRow, RangeRow>> expected;
+      for (const RangeRow& row : alone->rows) expected[row.id].first = row;
+      for (const RangeRow& row : other_alone->rows) expected[row.id].second = row;
+      EXPECT_EQ(table->total_rows, expected.size());
+      std::vector<double> sorted;
+      for (const RangeRow& row : table->rows) {
+        const auto& [here, there] = expected.at(row.id);
+        const auto expect_same = [&](const RangeAmounts& a, const RangeAmounts& b) {
+          EXPECT_EQ(a.bytes, b.bytes) << row.id;
+          EXPECT_DOUBLE_EQ(a.byte_seconds, b.byte_seconds) << row.id;
+          EXPECT_EQ(a.allocations, b.allocations) << row.id;
+          EXPECT_EQ(a.growth, b.growth) << row.id;
+          EXPECT_EQ(a.end_bytes, b.end_bytes) << row.id;
+        };
+        expect_same(row.amounts, here.amounts);
+        ASSERT_TRUE(row.other.has_value());
+        expect_same(*row.other, there.amounts);
+        EXPECT_EQ(row.other_inclusive.has_value(), row.inclusive.has_value());
+        EXPECT_EQ(row.inclusive.value_or(0), here.inclusive.value_or(0)) << row.id;
+        EXPECT_EQ(row.other_inclusive.value_or(0), there.inclusive.value_or(0)) << row.id;
+        const double of_this = MeasureOf(query.sort, row.amounts, row.inclusive, *table);
+        const double of_that =
+            MeasureOf(query.sort, *row.other, row.other_inclusive, *table->other);
+        sorted.push_back(query.side == RangeQuery::kThis    ? of_this
+                         : query.side == RangeQuery::kOther ? of_that
+                                                            : of_this - of_that);
+      }
+      EXPECT_TRUE(query.descending ? std::is_sorted(sorted.rbegin(), sorted.rend())
+                                   : std::is_sorted(sorted.begin(), sorted.end()));
+      EXPECT_EQ(table->total.bytes, alone->total.bytes);
+      EXPECT_EQ(table->peak_event, alone->peak_event);
+      EXPECT_EQ(table->other->total.bytes, other_alone->total.bytes);
+      EXPECT_EQ(table->other->total.growth, other_alone->total.growth);
+      EXPECT_EQ(table->other->peak_event, other_alone->peak_event);
+      EXPECT_EQ(table->other->to_ns, other_alone->to_ns);
     }
   });
 }
@@ -381,6 +450,10 @@ TEST(RangeTableTest, ARangeThatIsNotInTheRecordingIsRefused) {
             absl::StatusCode::kInvalidArgument);
   query.to = 3;
   query.from = 4;
+  EXPECT_EQ(MakeRangeTable(slow.recording, nullptr, query).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  query.from = 0;
+  query.other = EventRange{4, 3, std::nullopt};
   EXPECT_EQ(MakeRangeTable(slow.recording, nullptr, query).status().code(),
             absl::StatusCode::kInvalidArgument);
 }

@@ -25,17 +25,33 @@ Enum Named(Parameters& parameters, const std::string& name, const std::vector<st
   return static_cast<Enum>(parameters.Choice(name, names));
 }
 
-std::optional<Box> ReadBox(Parameters& parameters) {
+// Names of parameters begin with `prefix`.
+std::optional<Box> ReadBox(Parameters& parameters, const std::string& prefix) {
   constexpr size_t kNone = 0;
-  const size_t layout = parameters.ChoiceOr("box_layout", {"", "stacked", "address"}, kNone);
+  const size_t layout =
+      parameters.ChoiceOr(prefix + "box_layout", {"", "stacked", "address"}, kNone);
   if (layout == kNone) return std::nullopt;
   Box box;
   box.layout = static_cast<Layout>(layout - 1);
-  box.axis = Named<Axis>(parameters, "box_axis", kAxes);
-  box.low = parameters.Number("box_low");
-  box.high = parameters.Number("box_high");
-  if (!(box.low < box.high)) parameters.Refuse("box_low: does not lie below box_high");
+  box.axis = Named<Axis>(parameters, prefix + "box_axis", kAxes);
+  box.low = parameters.Number(prefix + "box_low");
+  box.high = parameters.Number(prefix + "box_high");
+  if (!(box.low < box.high)) {
+    parameters.Refuse(prefix + "box_low: does not lie below " + prefix + "box_high");
+  }
   return box;
+}
+
+std::optional<EventRange> ReadOtherRange(Parameters& parameters) {
+  const auto from = OptionalSmall(parameters, "other_from");
+  const auto to = OptionalSmall(parameters, "other_to");
+  std::optional<Box> box = ReadBox(parameters, "other_");
+  if (!from && !to && !box) return std::nullopt;
+  if (!from || !to) {
+    parameters.Refuse("other_from and other_to: both of them or none");
+    return std::nullopt;
+  }
+  return EventRange{*from, *to, box};
 }
 
 }  // namespace
@@ -115,15 +131,19 @@ RangeQuery ReadRangeQuery(Parameters& parameters) {
   query.filter = ReadFilter(parameters);
   query.from = Small(parameters, "from");
   query.to = Small(parameters, "to");
-  query.box = ReadBox(parameters);
+  query.box = ReadBox(parameters, "");
+  query.other = ReadOtherRange(parameters);
   query.within = parameters.Texts("within");
   query.by = Named<RangeQuery::By>(
       parameters, "by",
       {"category", "role", "dtype", "module", "function", "line", "stack", "thread", "stream"});
   query.folded = parameters.FlagOr("folded", false);
-  query.sort = Named<RangeQuery::Sort>(
-      parameters, "sort",
-      {"bytes", "inclusive", "byte_seconds", "allocations", "growth", "end_bytes", "name"});
+  query.sort =
+      Named<RangeQuery::Sort>(parameters, "sort",
+                              {"bytes", "inclusive", "byte_seconds", "mean_bytes", "allocations",
+                               "allocation_rate", "growth", "end_bytes", "name"});
+  query.side = static_cast<RangeQuery::Side>(
+      parameters.ChoiceOr("side", {"this", "other", "difference"}, RangeQuery::kThis));
   query.descending = parameters.FlagOr("descending", true);
   query.offset = parameters.IntegerOr("offset", 0, UINT32_MAX, 0);
   query.limit = Small(parameters, "limit", 1, kMaxTableRows);

@@ -99,6 +99,27 @@ TEST(ReadQueryTest, MapsEveryGroupingOfARangeToItsValue) {
   }
 }
 
+TEST(ReadQueryTest, OtherRangeIsCompleteOrAbsent) {
+  const std::string range = "lane=0&from=2&to=9&by=stack&sort=mean_bytes&limit=7";
+  Parameters whole(range +
+                   "&side=difference&other_from=3&other_to=5&other_box_layout=stacked"
+                   "&other_box_axis=event&other_box_low=1&other_box_high=2");
+  const RangeQuery query = ReadRangeQuery(whole);
+  EXPECT_EQ(query.sort, RangeQuery::kMeanBytes);
+  EXPECT_EQ(query.side, RangeQuery::kDifference);
+  EXPECT_FALSE(query.box.has_value());
+  ASSERT_TRUE(query.other.has_value());
+  EXPECT_EQ(query.other->from, 3u);
+  EXPECT_EQ(query.other->to, 5u);
+  EXPECT_EQ(query.other->box->high, 2);
+  EXPECT_EQ(Refusal(whole), "");
+  Parameters none(range), half(range + "&other_to=5");
+  EXPECT_FALSE(ReadRangeQuery(none).other.has_value());
+  EXPECT_EQ(Refusal(none), "");
+  ReadRangeQuery(half);
+  EXPECT_THAT(Refusal(half), HasSubstr("other_from and other_to"));
+}
+
 TEST(ReadQueryTest, TableOfTooManyRowsIsRefused) {
   Parameters parameters("lane=0&of=live&from=0&to=1&by=stack&sort=bytes&limit=501");
   ReadTableQuery(parameters);

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { DataSource } from '../src/data/data_source';
 import { Random } from '../src/testing/random';
 import { seedsOfSuite } from '../src/testing/seeds';
-import { ALL_EVENT_KINDS, type Axis, type BlockQuery, type BlockTile, type CurveTile, type FileMeta, type Filter, type FlameTree, NO_ROW, type RangeAmounts, type RangeBox, type RangeQuery, type RangeTable, type Scope, type TableQuery } from '../src/data/protocol';
+import { ALL_EVENT_KINDS, type Axis, type BlockQuery, type BlockTile, type CurveTile, type FileMeta, type Filter, type FlameTree, NO_ROW, type EventRange, type RangeAmounts, type RangeBox, type RangeQuery, type RangeRow, type RangeTable, type Scope, type TableQuery } from '../src/data/protocol';
 import { NO_FILTER } from '../src/state/state';
 import { noPage, run } from './program';
 import { writeRandomLog } from './random_log';
@@ -183,7 +183,15 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
 
   it('has the same tables of ranges', async () => {
     const summed = ({ byte_seconds: sum, ...row }: RangeAmounts): object => ({ ...row, byte_seconds: Number(sum.toPrecision(9)) });
-    const comparable = (table: RangeTable): object => ({ ...table, rows: table.rows.map(summed), total: summed(table.total) });
+    const rowOf = (row: RangeRow): object => ({ ...summed(row), other: row.other === null ? null : summed(row.other) });
+    const comparable = (table: RangeTable): object => ({
+      ...table, rows: table.rows.map(rowOf), total: summed(table.total), other: table.other === null ? null : { ...table.other, total: summed(table.other.total) },
+    });
+    const anyOther = (lane: number): EventRange | null => {
+      if (random.below(2) === 0) return null;
+      const from = random.below(file.events);
+      return { from, to: from + random.below(file.events - from), box: anyBox(lane) };
+    };
     const anyBox = (lane: number): RangeBox | null => {
       if (random.below(2) === 0) return null;
       const low = random.below(file.lanes[lane]!.peak_bytes);
@@ -192,8 +200,9 @@ describe.skipIf(noPage('view') !== '').each(seedsOfSuite([7]))('a recording thro
     };
     for (const { file: number, lane, filter, from, to } of scopes()) {
       for (const by of ['category', 'role', 'dtype', 'module', 'function', 'line', 'stack', 'thread', 'stream'] as const) {
-        const sort = random.pick(['bytes', 'inclusive', 'allocations', 'growth', 'name'] as const);
-        const query: RangeQuery = { file: number, lane, filter, from, to: random.below(5) === 0 ? from : to, box: anyBox(lane), within: [], by, folded: random.below(2) === 0, sort, descending: random.below(2) === 0, offset: random.below(3), limit: 20 };
+        const sort = random.pick(['bytes', 'inclusive', 'allocations', 'allocation_rate', 'growth', 'end_bytes', 'name'] as const);
+        const side = random.pick(['this', 'other', 'difference'] as const);
+        const query: RangeQuery = { file: number, lane, filter, from, to: random.below(5) === 0 ? from : to, box: anyBox(lane), other: anyOther(lane), within: [], by, folded: random.below(2) === 0, sort, side, descending: random.below(2) === 0, offset: random.below(3), limit: 20 };
         const [ofServer, ofFile] = await Promise.all([transports.server.range(query), transports.file.range(query)]);
         expect(comparable(ofFile), JSON.stringify(query)).toEqual(comparable(ofServer));
         if (ofServer.rows.length === 0) continue;

@@ -7,9 +7,9 @@ import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
 import type { Browser, Locator } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { formatBytes, formatCount } from '../src/base/format_bytes';
-import type { RangeBox } from '../src/data/protocol';
-import type { SelectedRange } from '../src/state/state';
+import { formatBytes, formatCount, formatDelta } from '../src/base/format_bytes';
+import type { RangeBox, RangeTable } from '../src/data/protocol';
+import { NO_FILTER, type SelectedRange } from '../src/state/state';
 import { blocksOf, recordedFile, recordedSource } from '../src/testing/recordings';
 import { launch, noBrowser, recordedUrl, TestPage } from './page';
 
@@ -154,6 +154,48 @@ describe.skipIf(noBrowser !== '')('the breakdown', () => {
     expect(await panel.locator('.grid-head').textContent()).toMatch(/Before.*After.*Growth/);
   });
 
+  it('compares two ranges, with a key or a button, and Back undoes it', async () => {
+    await drag([0.1, 0.5], [0.3, 0.5], 'Shift');
+    const a = await selected();
+    await test.press('Shift+KeyC');
+    expect(await test.state()).toMatchObject({ rangeA: { from: a.from, to: a.to, box: null }, selection: { kind: 'none' } });
+    await drag([0.5, 0.5], [0.8, 0.5], 'Shift');
+    const b = await selected();
+    const totalOf = async (range: SelectedRange): Promise<RangeTable> => recordedSource().range({
+      file: 0, lane: 0, filter: NO_FILTER, ...range, other: null, within: [], by: 'category', folded: true, sort: 'name', side: 'this', descending: false, offset: 0, limit: 500,
+    });
+    const [ofA, ofB] = await Promise.all([totalOf(a), totalOf(b)]);
+    const difference = ofB.total.bytes - ofA.total.bytes;
+    expect(difference).not.toBe(0);
+    const sentence = await words();
+    expect(sentence).toMatch(new RegExp(`^B, selected: events .*A: events ${formatCount(a.from)} to ${formatCount(a.to)}, `));
+    expect(sentence).toContain(`${formatBytes(ofB.total.bytes)} in B, ${formatBytes(Math.abs(difference))} ${difference > 0 ? 'more' : 'less'} than in A`);
+    expect(await panel.locator('.grid-head').textContent()).toMatch(/A: at peak.*B: at peak.*More than in A/);
+    const inA = new Map(ofA.rows.map(({ name, bytes }) => [name, bytes]));
+    const differences = ofB.rows.map(({ name, bytes }) => [name.replaceAll('_', ' '), bytes - (inA.get(name) ?? 0)] as const).sort(([, x], [, y]) => y - x);
+    expect(await rows().first().locator('.cell').allTextContents()).toEqual([
+      differences[0]![0], ...[inA.get(differences[0]![0].replaceAll(' ', '_')) ?? 0].map(formatBytes), expect.any(String), formatDelta(differences[0]![1]),
+    ]);
+    await panel.getByLabel('Measure').selectOption('allocations');
+    await test.idle();
+    expect(await panel.locator('.grid-head').textContent()).toMatch(/A: allocs in .*B: allocs in /);
+    await panel.getByRole('button', { name: 'Swap A and B' }).click();
+    await test.idle();
+    expect(await test.state()).toMatchObject({ rangeA: { from: b.from, to: b.to }, selection: { from: a.from, to: a.to } });
+    await rows().first().click();
+    await test.idle();
+    expect((await test.state()).filter.category).not.toBe('');
+    for (let i = 0; i < 2; ++i) {
+      await test.page.goBack();
+      await test.idle();
+    }
+    expect(await test.state()).toMatchObject({ rangeA: { from: a.from, to: a.to }, selection: { from: b.from, to: b.to }, filter: NO_FILTER });
+    await panel.getByRole('button', { name: 'Remove A' }).click();
+    await test.idle();
+    expect(await test.state()).toMatchObject({ rangeA: null, breakdown: { of: 'follow' } });
+    expect(await words()).toMatch(/^Selected: /);
+  });
+
   it('has rows in rows, by mouse and by keys, which add up and filter', async () => {
     const count = await rows().count();
     const name = (await rows().first().locator('.cell').first().textContent())!;
@@ -185,7 +227,8 @@ describe.skipIf(noBrowser !== '')('the breakdown', () => {
   });
 
   it.each(['light', 'dark'] as const)('passes the rules of accessibility in the %s theme', async (colorScheme) => {
-    const page = await TestPage.open(browser, { url: `${recordedUrl()}#v=1&view=timeline&breakdown=1`, colorScheme });
+    const compared = '&range_a=30-120&sel=range-200-420&breakdown_of=ranges';
+    const page = await TestPage.open(browser, { url: `${recordedUrl()}#v=1&view=timeline&breakdown=1${compared}`, colorScheme });
     await page.page.locator('.opener').first().click();
     await page.page.locator('.breakdown-levels summary').click();
     await page.idle();

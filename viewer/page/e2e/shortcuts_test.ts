@@ -69,6 +69,9 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   'timeline.fit_bytes': { prepare: ['Shift+W'], done: (before, after) => before.band !== null && after.band === null },
   'timeline.table': { done: async (_before, _after, test) => (await test.page.locator('main table').count()) > 0, restore: ['Shift+T'] },
   'timeline.select': { done: (_, after) => after.selection.kind === 'range' && after.breakdown.open, restore: ['Escape', 'Q'] },
+  'timeline.range_a': { done: (_, after) => after.rangeA !== null && after.breakdown.of === 'ranges' && after.breakdown.open, restore: ['Shift+X', 'Escape', 'Q'] },
+  'timeline.swap_ranges': { prepare: ['W', 'Shift+C', '0'], done: (before, after) => after.rangeA!.from < before.rangeA!.from && after.selection.kind === 'range', restore: ['Escape', 'Q'] },
+  'timeline.no_range_a': { done: () => true }, // has no key: see breakdown_test.ts
   'timeline.breakdown': { done: (before, after) => after.breakdown.open !== before.breakdown.open, restore: ['Q'] },
   'details.copy': { ...ofBlock, done: isCopied },
   'details.copy_markdown': { ...ofBlock, done: isCopied },

@@ -91,7 +91,7 @@ export async function askedEntries(query: string, places: Places, signal: AbortS
 
 async function rowsNamed(by: 'function' | 'line' | 'module', text: string, file: FileMeta, { lane }: State, { store, source }: Places, signal: AbortSignal): Promise<Entry[]> {
   const query: RangeQuery = {
-    file: file.file, lane, filter: { ...NO_FILTER, text }, from: 0, to: file.events, box: null, within: [], by, folded: false, sort: 'inclusive', descending: true, offset: 0, limit: 500,
+    file: file.file, lane, filter: { ...NO_FILTER, text }, from: 0, to: file.events, box: null, other: null, within: [], by, folded: false, sort: 'inclusive', side: 'this', descending: true, offset: 0, limit: 500,
   };
   const { rows } = await source.range(query, signal);
   return rows

@@ -2,22 +2,24 @@
 
 import type { Window } from './protocol';
 
-export function widthOf({ from, to, columns }: Window): number {
+export type Columns = Pick<Window, 'from' | 'to' | 'columns'>;
+
+export function widthOf({ from, to, columns }: Columns): number {
   return (to - from) / columns;
 }
 
 /** Returns the position at which a column begins. */
-export function edgeOf(window: Window, column: number): number {
+export function edgeOf(window: Columns, column: number): number {
   return window.from + column * widthOf(window);
 }
 
 /** Returns the column that contains a position, the nearest one if none does. */
-export function columnAt(window: Window, position: number): number {
+export function columnAt(window: Columns, position: number): number {
   return Math.min(window.columns - 1, Math.max(0, Math.floor((position - window.from) / widthOf(window))));
 }
 
 /** Returns the midpoint of a column. */
-export function midpointOf(window: Window, column: number): number {
+export function midpointOf(window: Columns, column: number): number {
   return window.from + (column + 0.5) * widthOf(window);
 }
 

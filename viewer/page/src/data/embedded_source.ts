@@ -12,6 +12,7 @@ import { passingCurve } from './embedded/passing_curve';
 import type { Positions } from './embedded/positions';
 import { predictedCurve } from './embedded/predicted_curve';
 import type { LoadedLane } from './embedded/loaded_lane';
+import type { BoxContext } from './embedded/box_rows';
 import { makeRangeTable } from './embedded/range_table';
 import { EmbeddedRecording } from './embedded/recording';
 import { absentOf, forEachBlock } from './embedded/scope_blocks';
@@ -145,11 +146,16 @@ export class EmbeddedSource implements DataSource {
     const file = await this.file(query.file);
     const [context, lane, ns] = await Promise.all([this.filterContext(query.file, query.lane), file.lane(query.lane), file.clock()]);
     signal?.throwIfAborted();
-    checkEvents(query, ns.length - 1);
-    const positions = query.box === null ? null : await file.positionsOn(query.box.axis);
-    const box = query.box === null || positions === null ? null : { positions, index: lane.index(query.box.axis, positions) };
+    const boxOf = async (range: p.EventRange | null): Promise<BoxContext | null> => {
+      if (range === null) return null;
+      checkEvents(range, ns.length - 1);
+      if (range.box === null) return null;
+      const positions = await file.positionsOn(range.box.axis);
+      return { positions, index: lane.index(range.box.axis, positions) };
+    };
+    const boxes = { range: await boxOf(query), other: await boxOf(query.other) };
     signal?.throwIfAborted();
-    return makeRangeTable(query, { ...context, ns, totals: lane.totals(), test: blockTest(query.filter, context), box });
+    return makeRangeTable(query, boxes, { ...context, ns, totals: lane.totals(), test: blockTest(query.filter, context) });
   }
 
   async segments(fileNumber: number, laneNumber: number, event: number, signal?: AbortSignal): Promise<p.Segments> {

@@ -155,7 +155,7 @@ describe('EmbeddedSource', () => {
   });
 
   it('breaks a range down, and counts what was left out at its peak', async () => {
-    const query = { file: 0, lane: 0, filter: NO_FILTER, from: 2, to: 4, box: null, within: [], by: 'function', folded: false, sort: 'inclusive', descending: true, offset: 0, limit: 10 } as const;
+    const query = { file: 0, lane: 0, filter: NO_FILTER, from: 2, to: 4, box: null, other: null, within: [], by: 'function', folded: false, sort: 'inclusive', side: 'this', descending: true, offset: 0, limit: 10 } as const;
     const table = await source(true).range(query);
     // A is held from 200 to 300 ns, and born again at 400; B is held all the time.
     expect(table.rows.map((row) => [row.id, row.bytes, row.inclusive, row.allocations, row.growth])).toEqual([
@@ -173,7 +173,7 @@ describe('EmbeddedSource', () => {
   });
 
   it('adds up the blocks in a box, and the rows within a row', async () => {
-    const query = { file: 0, lane: 0, filter: NO_FILTER, from: 2, to: 4, box: null, within: [], by: 'stack', folded: false, sort: 'bytes', descending: true, offset: 0, limit: 10 } as const;
+    const query = { file: 0, lane: 0, filter: NO_FILTER, from: 2, to: 4, box: null, other: null, within: [], by: 'stack', folded: false, sort: 'bytes', side: 'this', descending: true, offset: 0, limit: 10 } as const;
     // A is below B until it is freed; when it is born again, it is on top.
     const box = { axis: 'event', layout: 'stacked', low: 1100, high: 1200 } as const;
     const boxed = await source(true).range({ ...query, box });
@@ -186,6 +186,25 @@ describe('EmbeddedSource', () => {
     const main = await source(true).range({ ...query, within: ['function/main (train.py)'] });
     expect(main.rows.map((row) => [row.id, row.bytes, row.inclusive])).toEqual([['stack/1', 0, 1000], ['stack/2', 0, 300]]);
     await expect(source(true).range({ ...query, within: ['x/1'] })).rejects.toThrow('no id of a row');
+  });
+
+  it('compares a range with another, and has what was left out of each', async () => {
+    const query = { file: 0, lane: 0, filter: NO_FILTER, from: 2, to: 3, box: null, other: { from: 3, to: 4, box: null }, within: [], by: 'stack', folded: false, sort: 'bytes', side: 'difference', descending: true, offset: 0, limit: 10 } as const;
+    const table = await source(true).range(query);
+    const alone = await source(true).range({ ...query, other: null, side: 'this' });
+    const otherAlone = await source(true).range({ ...query, ...query.other, other: null, side: 'this' });
+    for (const row of table.rows) {
+      const { other, ...own } = row;
+      expect({ ...own, other: null }).toEqual(alone.rows.find(({ id }) => id === row.id));
+      expect(other).toMatchObject({ bytes: otherAlone.rows.find(({ id }) => id === row.id)!.bytes, inclusive: null });
+    }
+    expect(table.rows).toHaveLength(3);
+    expect(table.other).toEqual({ total: otherAlone.total, peak_event: otherAlone.peak_event, peak_ns: otherAlone.peak_ns, from_ns: 300, to_ns: 400 });
+    const differences = table.rows.map((row) => row.bytes - row.other!.bytes);
+    expect(differences).toEqual(differences.toSorted((a, b) => b - a));
+    const rates = await source(true).range({ ...query, sort: 'allocation_rate', side: 'other' });
+    expect(rates.rows.map(({ id }) => id)).toEqual(['stack/1', 'omitted', 'stack/2']);
+    await expect(source(true).range({ ...query, other: { from: 3, to: 99, box: null } })).rejects.toThrow('events go from');
   });
 
   it('knows the stacks of what was left out at the events that people ask for', async () => {

@@ -168,7 +168,8 @@ export function queryString(parameters: Readonly<Record<string, unknown>>): stri
 function append(query: URLSearchParams, values: Readonly<Record<string, unknown>>, prefix: string): void {
   for (const [name, value] of Object.entries(values)) {
     if (value === null || value === undefined || value === '') continue;
-    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') query.set(prefix + name, String(value));
+    if (isRecord(value)) append(query, value, `${prefix}${name}_`);
+    else if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') query.set(prefix + name, String(value));
   }
 }
 

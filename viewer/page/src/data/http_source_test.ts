@@ -25,6 +25,9 @@ describe('queryString', () => {
       '?file=0&text=a%26b&min_size=4&other_file=1&other_to=9&inverted=false',
     );
   });
+  it('flattens boxes in ranges', () => {
+    expect(queryString({ from: 1, box: null, other: { from: 3, to: 5, box: { axis: 'event', low: 0 } } })).toBe('?from=1&other_from=3&other_to=5&other_box_axis=event&other_box_low=0');
+  });
   it('leaves out unset values', () => expect(queryString({ other: null, text: '' })).toBe(''));
 });
 

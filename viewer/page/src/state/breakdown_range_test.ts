@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { FileMeta, LaneMeta, Meta } from '../data/protocol';
-import { breakdownSubject, NOTHING_POINTED, subjectWords, type Pointed } from './breakdown_range';
+import { breakdownSubject, NOTHING_POINTED, rangeWords, subjectWords, swappedRanges, withoutRangeA, withRangeA, type Pointed } from './breakdown_range';
 import { INITIAL_STATE, type State } from './state';
 
 const LANE = { lane: 0, peak_event: 70 } as LaneMeta;
@@ -54,6 +54,26 @@ it('compares the second cursor with the pointer or the cursor, in order of time'
   expect(described(of({ ...STATE, base: 60, cursor: 50 }, 'compare'), POINTER)).toEqual([44, 60, 'Changed from event 44 to event 60']);
   expect(described(of(STATE, 'compare'))).toEqual([0, 70, 'Changed from event 0 to event 70']);
   expect(described(of(SELECTED, 'compare'), POINTER)).toEqual([5, 9, 'Changed from event 5 to event 9']);
+});
+
+it('compares what is selected, or shown, with range A', () => {
+  const chosen: State = { ...SELECTED, ...withRangeA(SELECTED) };
+  expect(chosen).toMatchObject({ rangeA: { from: 5, to: 9, box: null }, selection: { kind: 'none' }, breakdown: { open: true, of: 'ranges', side: 'difference' } });
+  expect(described(chosen, POINTER)).toEqual([0, 100, 'B, the whole recording']);
+  const both: State = { ...chosen, selection: { kind: 'range', from: 30, to: 400, box: BOX } };
+  expect(described(both)).toEqual([30, 100, 'B, selected: events 30 to 100, between 1.00 KiB and 2.00 KiB']);
+  expect(breakdownSubject(both, NOTHING_POINTED).rangeA).toEqual({ from: 5, to: 9, box: null });
+  expect(described(both, { moment: 44, brush: { from: 40, to: 50, box: null } })).toEqual([40, 50, 'B, selected: events 40 to 50']);
+  expect(breakdownSubject(of(both, 'range'), NOTHING_POINTED).rangeA).toBeNull();
+});
+
+it('swaps the ranges, and stops comparing them', () => {
+  const both: State = of({ ...SELECTED, rangeA: { from: 30, to: 40, box: BOX } }, 'ranges');
+  expect(swappedRanges(both)).toEqual({ rangeA: { from: 5, to: 9, box: null }, selection: { kind: 'range', from: 30, to: 40, box: BOX } });
+  expect(swappedRanges(SELECTED)).toEqual({});
+  expect(withoutRangeA(both)).toMatchObject({ rangeA: null, breakdown: { of: 'follow', sort: 'bytes' } });
+  expect(withRangeA(of({ ...STATE, band: { low: 0, high: 512 } }, 'ranges')).rangeA).toEqual({ from: 0, to: 100, box: { axis: 'event', layout: 'stacked', low: 0, high: 512 } });
+  expect(rangeWords({ from: 3, to: 3, box: null })).toBe('event 3');
 });
 
 it('of a link to a longer recording ends with this one', () => {

@@ -17,7 +17,7 @@ export function stepOf(state: State, old: State): Step | null {
   // What a new recording, or a new generation of one, changes by itself.
   if (differs('meta') || old.meta === null) return null;
   if (differs('view', 'file', 'lane', 'other', 'axis', 'layout', 'lanes')) return 'place';
-  if (differs('selection')) return 'selection';
+  if (differs('selection', 'rangeA')) return 'selection';
   if (differs('filter', 'whatif', 'notes')) return 'filter';
   if (differs('band', 'lanesRange') || (differs('range') && !(state.following && old.following))) return 'window';
   return null;

@@ -1,7 +1,7 @@
 // State of a live recording: which part of it is shown while it is followed, and how the reader's
 // choices carry over when it grows or its window moves.
 
-import { NEVER, NO_ROW, type FileMeta, type LiveMeta, type LiveProgress, type Meta } from '../data/protocol';
+import { NEVER, NO_ROW, type EventRange, type FileMeta, type LiveMeta, type LiveProgress, type Meta } from '../data/protocol';
 import { clampRange, domainOf, type Range } from './navigator';
 import { fileOf, laneOf } from './scope';
 import type { Selection, State } from './state';
@@ -106,13 +106,14 @@ export function moved(state: State, next: Meta, row: number): Partial<State> {
 }
 
 // `by` is the number of events that were dropped since; `row` is the new row of the selected block.
-function movedNumbers(state: State, by: number, row: number): Pick<State, 'cursor' | 'base' | 'selection' | 'rangeEvents'> {
+function movedNumbers(state: State, by: number, row: number): Pick<State, 'cursor' | 'base' | 'selection' | 'rangeA' | 'rangeEvents'> {
   const event = (at: number): number => Math.max(0, at - by);
-  const { cursor, base, rangeEvents } = state;
+  const { cursor, base, rangeA, rangeEvents } = state;
   return {
     cursor: cursor === null ? null : event(cursor),
     base: base === null ? null : event(base),
     selection: movedSelection(state.selection, event, row),
+    rangeA: rangeA === null ? null : movedRangeOfEvents(rangeA, event),
     rangeEvents: by === 0 ? rangeEvents : { from: event(rangeEvents.from), to: event(rangeEvents.to) },
   };
 }
@@ -127,7 +128,7 @@ function ofAnother(state: State, old: FileMeta, file: FileMeta): Partial<State> 
 
 // Drops everything whose numbers belong to the previous recording.
 function ofNoNumbers(state: State): Partial<State> {
-  return { cursor: null, base: null, selection: { kind: 'none' }, filter: { ...state.filter, stack: null, forward_stack: null } };
+  return { cursor: null, base: null, selection: { kind: 'none' }, rangeA: null, filter: { ...state.filter, stack: null, forward_stack: null } };
 }
 
 function movedRange(state: State, old: FileMeta, file: FileMeta, by: number): Range {
@@ -164,8 +165,12 @@ function movedSelection(selection: Selection, event: (at: number) => number, row
     case 'instant':
       return { kind: 'instant', event: event(selection.event) };
     case 'range':
-      return { ...selection, from: event(selection.from), to: selection.to === NEVER ? NEVER : event(selection.to) };
+      return movedRangeOfEvents(selection, event);
     default:
       return selection;
   }
+}
+
+function movedRangeOfEvents<R extends EventRange>(range: R, event: (at: number) => number): R {
+  return { ...range, from: event(range.from), to: range.to === NEVER ? NEVER : event(range.to) };
 }

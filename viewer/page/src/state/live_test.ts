@@ -40,7 +40,7 @@ describe("a reader's choice", () => {
   const more = fileWith(liveMeta({ generation: 2 }), { events: 1500, end_ns: 150e9 });
   const next = fileWith(liveMeta({ generation: 3, window: 1, begin_ns: 40e9, dropped_events: 400 }), { events: 1300, end_ns: 150e9 });
   const chosen = {
-    cursor: 700, base: 300, selection: { kind: 'range', from: 500, to: 900, box: null }, range: { from: 50e9, to: 60e9 }, rangeEvents: { from: 500, to: 600 },
+    cursor: 700, base: 300, selection: { kind: 'range', from: 500, to: 900, box: null }, rangeA: { from: 300, to: 450, box: null }, range: { from: 50e9, to: 60e9 }, rangeEvents: { from: 500, to: 600 },
   } as const;
 
   it('is unchanged in the next generation of its window', () => {
@@ -51,7 +51,7 @@ describe("a reader's choice", () => {
   it('is renumbered in the next window', () => {
     const state = stateOf(fileWith(liveMeta()), chosen);
     expect(moved(state, metaOf(next), NO_ROW)).toEqual({
-      lane: 0, cursor: 300, base: 0, selection: { kind: 'range', from: 100, to: 500, box: null }, range: { from: 50e9, to: 60e9 }, rangeEvents: { from: 100, to: 200 },
+      lane: 0, cursor: 300, base: 0, selection: { kind: 'range', from: 100, to: 500, box: null }, rangeA: { from: 0, to: 50, box: null }, range: { from: 50e9, to: 60e9 }, rangeEvents: { from: 100, to: 200 },
     });
   });
 
@@ -70,7 +70,7 @@ describe("a reader's choice", () => {
     const other = fileWith(liveMeta({ generation: 4, window: 2, first_window: 2 }), { events: 20, end_ns: 160e9 });
     const state = stateOf(fileWith(liveMeta()), { ...chosen, filter: { ...INITIAL_STATE.filter, stack: 7, text: 'x' }, following: true, range: { from: 90e9, to: 100e9 } });
     expect(moved(state, metaOf(other), 33)).toEqual({
-      lane: 0, cursor: null, base: null, selection: { kind: 'none' }, filter: { ...INITIAL_STATE.filter, text: 'x' },
+      lane: 0, cursor: null, base: null, selection: { kind: 'none' }, rangeA: null, filter: { ...INITIAL_STATE.filter, text: 'x' },
       range: { from: 150e9, to: 160e9 }, rangeEvents: { from: 0, to: 20 },
     });
   });
@@ -105,7 +105,7 @@ describe('an address of a live recording', () => {
   it('is unchanged in the same window', () => expect(carried(state, { window: 3, dropped: 400 })).toEqual({}));
   it('is translated to the same events in a later window', () => {
     expect(carried(state, { window: 2, dropped: 100 })).toEqual({
-      cursor: 400, base: 0, selection: { kind: 'none' }, range: { from: 200, to: 350 }, rangeEvents: { from: 200, to: 300 },
+      cursor: 400, base: 0, selection: { kind: 'none' }, rangeA: null, range: { from: 200, to: 350 }, rangeEvents: { from: 200, to: 300 },
     });
   });
   it('is translated to the same time in a later window, and to all steps', () => {

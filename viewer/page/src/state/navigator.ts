@@ -122,14 +122,14 @@ export class Navigator {
   showLane(file: number, lane: number, more: Partial<State> = {}): void {
     const old = this.store.get();
     if (file === old.file) {
-      this.store.update({ lane, band: null, selection: { kind: 'none' }, ...more });
+      this.store.update({ lane, band: null, selection: { kind: 'none' }, rangeA: null, ...more });
       return;
     }
     const meta = old.meta?.files[file];
     if (meta === undefined) return;
     const axis = axesOf(meta).includes(old.axis) ? old.axis : INITIAL_STATE.axis;
     this.store.update({
-      file, lane, axis, band: null, cursor: null, otherCursor: null, base: null, selection: { kind: 'none' },
+      file, lane, axis, band: null, cursor: null, otherCursor: null, base: null, selection: { kind: 'none' }, rangeA: null,
       range: domainOf(meta, axis), rangeEvents: { from: 0, to: meta.events }, ...more,
     });
   }

@@ -1,18 +1,14 @@
 // The state that all views share: one immutable State, changed through a Store.
 
-import { ALL_EVENT_KINDS, type Axis, type Filter, type Layout, type Meta, type Progress, type RangeBox, type RangeQuery, type Scope, type TableQuery } from '../data/protocol';
+import { ALL_EVENT_KINDS, type Axis, type EventRange, type Filter, type Layout, type Meta, type Progress, type RangeQuery, type Scope, type TableQuery } from '../data/protocol';
 import type { Note } from './notes';
 
 export type ViewName = 'overview' | 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare' | 'lanes' | 'ranks';
 
 export type ColorBy = 'category' | 'role' | 'dtype' | 'stack' | 'size' | 'age' | 'stream' | 'thread';
 
-/** A range of events; with a box, only the blocks in that part of the picture. */
-export interface SelectedRange {
+export interface SelectedRange extends EventRange {
   readonly kind: 'range';
-  readonly from: number;
-  readonly to: number;
-  readonly box: RangeBox | null;
 }
 
 /** What is selected. It is data from which panels render, never a node of the page. */
@@ -50,6 +46,8 @@ export interface State {
   /** The second cursor, from which growth is measured. */
   readonly base: number | null;
   readonly selection: Selection;
+  /** Range A, with which the breakdown compares the selected one, B. */
+  readonly rangeA: EventRange | null;
   readonly filter: Filter;
   /** What the flame graph and the table count. */
   readonly of: Scope['of'];
@@ -85,13 +83,15 @@ export interface BreakdownOptions {
   /**
    * follow: the selected range, otherwise the moment at the pointer, the cursor's, or what the
    * timeline shows. range: the selected range, otherwise what the timeline shows. cursor: its
-   * moment. compare: what changed from the second cursor to the pointer or the cursor.
+   * moment. compare: what changed from the second cursor to the pointer or the cursor. ranges: as
+   * range, compared with range A.
    */
-  readonly of: 'follow' | 'range' | 'cursor' | 'compare';
+  readonly of: 'follow' | 'range' | 'cursor' | 'compare' | 'ranges';
   /** By what rows are divided, and then the rows in them; at least one, each once. */
   readonly levels: readonly RangeQuery['by'][];
   readonly folded: boolean; // by function or line: without noise frames
-  readonly sort: RangeQuery['sort'];
+  readonly sort: RangeQuery['sort']; // of two ranges: the measure that is shown
+  readonly side: 'name' | RangeQuery['side']; // of two ranges: by which column rows are sorted
   readonly descending: boolean;
 }
 
@@ -149,12 +149,13 @@ export const INITIAL_STATE: State = {
   otherCursor: null,
   base: null,
   selection: { kind: 'none' },
+  rangeA: null,
   filter: NO_FILTER,
   of: 'live',
   flame: { inverted: false, folded: true, icicle: true, focus: 0, search: '', compare: false, byCategory: false },
   table: { by: 'stack', sort: 'bytes', descending: true },
   list: { open: true, kinds: ALL_EVENT_KINDS },
-  breakdown: { open: false, of: 'follow', levels: ['category', 'module', 'function', 'line', 'stack', 'thread', 'stream'], folded: true, sort: 'bytes', descending: true },
+  breakdown: { open: false, of: 'follow', levels: ['category', 'module', 'function', 'line', 'stack', 'thread', 'stream'], folded: true, sort: 'bytes', side: 'difference', descending: true },
   lanes: { align: null, order: [], pinned: [], toggled: [] },
   lanesRange: null,
   lanesCursor: null,

@@ -3,7 +3,7 @@
 // newer page open too. A change of meaning needs a new version and a function that converts old
 // addresses.
 
-import { ALL_EVENT_KINDS, type Axis, type Filter, type Layout, type RangeBox, type RangeQuery, type Scope } from '../data/protocol';
+import { ALL_EVENT_KINDS, type Axis, type EventRange, type Filter, type Layout, type RangeBox, type RangeQuery, type Scope } from '../data/protocol';
 import type { Place } from './live';
 import { readNotes, writeNotes } from './notes';
 import { INITIAL_STATE, NO_FILTER, type BreakdownOptions, type FlameOptions, type LanesOptions, type Selection, type State, type TableOptions } from './state';
@@ -103,6 +103,10 @@ const FIELDS: Readonly<Record<string, Field>> = {
   },
   base: { write: (state) => optional(state.base), read: (text) => orNull(numberIn(text), (base) => ({ base })) },
   sel: { write: (state) => writeSelection(state.selection), read: (text) => orNull(readSelection(text), (selection) => ({ selection })) },
+  range_a: {
+    write: ({ rangeA }) => (rangeA === null ? '' : writeRange(rangeA)),
+    read: (text) => orNull(readRange(text.split('-')), (rangeA) => ({ rangeA })),
+  },
   of: oneOf('of', ['live', 'growth', 'born', 'kept'] satisfies Scope['of'][]),
   text: filterText('text'),
   category: filterText('category'),
@@ -135,12 +139,13 @@ const FIELDS: Readonly<Record<string, Field>> = {
     read: (text, old) => orNull(numberIn(text), (kinds) => ({ list: { ...old.list, kinds: kinds & ALL_EVENT_KINDS } })),
   },
   breakdown: breakdownFlag('open'),
-  breakdown_of: breakdownOption('of', ['follow', 'range', 'cursor', 'compare']),
+  breakdown_of: breakdownOption('of', ['follow', 'range', 'cursor', 'compare', 'ranges']),
   breakdown_by: {
     write: ({ breakdown }) => breakdown.levels.join('.'),
     read: (text, old) => orNull(levelsIn(text), (levels) => ({ breakdown: { ...old.breakdown, levels } })),
   },
-  breakdown_sort: breakdownOption('sort', ['bytes', 'inclusive', 'byte_seconds', 'allocations', 'growth', 'end_bytes', 'name']),
+  breakdown_sort: breakdownOption('sort', ['bytes', 'inclusive', 'byte_seconds', 'mean_bytes', 'allocations', 'allocation_rate', 'growth', 'end_bytes', 'name']),
+  breakdown_side: breakdownOption('side', ['name', 'this', 'other', 'difference']),
   breakdown_folded: breakdownFlag('folded'),
   breakdown_down: breakdownFlag('descending'),
   align: {
@@ -209,7 +214,7 @@ function breakdownFlag(key: 'open' | 'folded' | 'descending'): Field {
   };
 }
 
-function breakdownOption<K extends 'of' | 'sort'>(key: K, values: readonly BreakdownOptions[K][]): Field {
+function breakdownOption<K extends 'of' | 'sort' | 'side'>(key: K, values: readonly BreakdownOptions[K][]): Field {
   return {
     write: (state) => state.breakdown[key],
     read: (text, old) =>
@@ -244,19 +249,28 @@ function writeSelection(selection: Selection): string {
     case 'instant':
       return `event-${selection.event}`;
     case 'range':
-      return ['range', selection.from, selection.to, ...(selection.box === null ? [] : [selection.box.layout, selection.box.axis, selection.box.low, selection.box.high])].join('-');
+      return `range-${writeRange(selection)}`;
   }
 }
 
+/** '3-17', '3-17-stacked-event-0-1024'. */
+function writeRange({ from, to, box }: EventRange): string {
+  return [from, to, ...(box === null ? [] : [box.layout, box.axis, box.low, box.high])].join('-');
+}
+
+function readRange([first = '', last = '', ...box]: readonly string[]): EventRange | null {
+  const [from, to] = [numberIn(first), numberIn(last)];
+  return from === null || to === null ? null : { from, to, box: boxIn(box) };
+}
+
 function readSelection(text: string): Selection | null {
-  const [kind, first = '', second = '', ...box] = text.split('-');
-  const number = numberIn(first);
+  const [kind, ...rest] = text.split('-');
+  const number = numberIn(rest[0] ?? '');
   if (number === null) return null;
   if (kind === 'block') return { kind, row: number };
   if (kind === 'stack') return { kind, stack: number };
   if (kind === 'event') return { kind: 'instant', event: number };
-  const to = numberIn(second);
-  return kind === 'range' && to !== null ? { kind, from: number, to, box: boxIn(box) } : null;
+  return kind === 'range' ? orNull(readRange(rest), (range) => ({ kind, ...range })) : null;
 }
 
 function boxIn([layout = '', axis = '', lowest = '', highest = '']: readonly string[]): RangeBox | null {

@@ -3,7 +3,7 @@
 // stack.
 
 import { lowerBound, upperBound } from '../../base/binary_search';
-import type { RangeBox, RangeQuery } from '../protocol';
+import type { EventRange, RangeBox } from '../protocol';
 import { ColumnHeights } from './column_heights';
 import { placeOf, type Lane } from './lane_data';
 import type { LaneIndex } from './lane_index';
@@ -23,10 +23,10 @@ export interface BoxBlocks {
   readonly peak: number; // event
 }
 
-export function blocksInBox(query: RangeQuery, box: RangeBox, lane: Lane, totals: LaneTotals, context: BoxContext): BoxBlocks {
+export function blocksInBox(range: EventRange, box: RangeBox, lane: Lane, totals: LaneTotals, context: BoxContext): BoxBlocks {
   const { birth, death, kind } = lane.blocks;
   const { size } = lane.kinds;
-  const moments = momentsOf(query, box, totals, context.positions);
+  const moments = momentsOf(range, totals, context.positions);
   const changes = new Float64Array(moments.length + 1);
   const blocks: number[] = [];
   const columnsOf = (block: number): readonly [number, number] => {
@@ -48,17 +48,17 @@ export function blocksInBox(query: RangeQuery, box: RangeBox, lane: Lane, totals
       heights.add(first, last, bytes);
     });
   } else {
-    const born = upperBound(birth, query.to);
+    const born = upperBound(birth, range.to);
     for (let i = 0; i < born; i++) {
       const place = placeOf(lane, i);
-      if (death[i]! > query.from && place < box.high && place + size[kind[i]!]! > box.low) take(i, ...columnsOf(i));
+      if (death[i]! > range.from && place < box.high && place + size[kind[i]!]! > box.low) take(i, ...columnsOf(i));
     }
   }
   return { blocks, peak: moments[highest(changes, moments.length)]! };
 }
 
-function momentsOf({ file, lane, from, to }: RangeQuery, { axis }: RangeBox, totals: LaneTotals, positions: Positions): number[] {
-  const window = { file, lane, axis, from: positions.of(from), to: positions.of(to), columns: MOMENTS };
+function momentsOf({ from, to }: EventRange, totals: LaneTotals, positions: Positions): number[] {
+  const window = { from: positions.of(from), to: positions.of(to), columns: MOMENTS };
   const moments: number[] = [];
   if (window.from < window.to) {
     for (const peak of columnEvents(window, { positions }, totals).peak) {

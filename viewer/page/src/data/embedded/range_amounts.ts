@@ -2,7 +2,7 @@
 // are made, as viewer/questions/range_amounts.h.
 
 import { upperBound } from '../../base/binary_search';
-import type { RangeAmounts, RangeQuery } from '../protocol';
+import type { EventRange, RangeAmounts } from '../protocol';
 import type { BlockTest, FilterContext } from './block_filter';
 import { blocksInBox, type BoxContext } from './box_rows';
 import type { LaneTotals } from './select_curve';
@@ -11,7 +11,6 @@ export interface RangeContext extends FilterContext {
   readonly ns: Float64Array;
   readonly totals: LaneTotals;
   readonly test: BlockTest | null;
-  readonly box: BoxContext | null; // for a query with a box
 }
 
 export type Amounts = { -readonly [K in keyof RangeAmounts]: RangeAmounts[K] };
@@ -21,17 +20,18 @@ export interface AmountsOfKinds {
   readonly peak: number; // event
 }
 
-export function sumUpKinds(query: RangeQuery, context: RangeContext): AmountsOfKinds {
+/** `box`: for a range with a box. */
+export function sumUpKinds(range: EventRange, box: BoxContext | null, context: RangeContext): AmountsOfKinds {
   const { lane, totals, test } = context;
-  if (query.box !== null && context.box !== null) {
-    const { blocks, peak } = blocksInBox(query, query.box, lane, totals, context.box);
-    return { kinds: sumsOf(test === null ? blocks : blocks.filter(test), query, peak, context), peak };
+  if (range.box !== null && box !== null) {
+    const { blocks, peak } = blocksInBox(range, range.box, lane, totals, box);
+    return { kinds: sumsOf(test === null ? blocks : blocks.filter(test), range, peak, context), peak };
   }
-  const peak = totals.peakEvent(query.from, query.to);
-  return { kinds: sumsOf(blocksOf(query, context), query, peak, context), peak };
+  const peak = totals.peakEvent(range.from, range.to);
+  return { kinds: sumsOf(blocksOf(range, context), range, peak, context), peak };
 }
 
-function* blocksOf({ from, to }: RangeQuery, { lane, test }: RangeContext): Generator<number> {
+function* blocksOf({ from, to }: EventRange, { lane, test }: RangeContext): Generator<number> {
   const { birth, death } = lane.blocks;
   const born = upperBound(birth, to);
   for (let i = 0; i < born; i++) {
@@ -39,7 +39,7 @@ function* blocksOf({ from, to }: RangeQuery, { lane, test }: RangeContext): Gene
   }
 }
 
-function sumsOf(blocks: Iterable<number>, { from, to }: RangeQuery, peak: number, { lane, ns }: RangeContext): Map<number, Amounts> {
+function sumsOf(blocks: Iterable<number>, { from, to }: EventRange, peak: number, { lane, ns }: RangeContext): Map<number, Amounts> {
   const { birth, death, kind } = lane.blocks;
   const kinds = new Map<number, Amounts>();
   for (const i of blocks) {

@@ -2,12 +2,14 @@
 // viewer/questions/range_table.h.
 
 import { DataError } from '../data_source';
-import type { Frame, RangeQuery, RangeRow, RangeTable } from '../protocol';
+import type { EventRange, Frame, RangeAmounts, RangeQuery, RangeRow, RangeTable, RangeTotal } from '../protocol';
+import { measureOf, secondsOf } from '../range_measures';
 import { functionLabel } from '../text_filter';
 import { fileName, placeOfFrame, type StackTable } from './file_data';
 import { dtypeOf, roleOf, sharedText } from './lane_data';
+import type { BoxContext } from './box_rows';
 import { addTo, noAmounts, sumUpKinds, type Amounts, type RangeContext } from './range_amounts';
-import { absentOf, type Absent } from './scope_blocks';
+import { absentOf } from './scope_blocks';
 
 /** The stack that allocated memory, and that of the forward call which caused it, or 0. */
 interface Stacks {
@@ -15,47 +17,78 @@ interface Stacks {
   readonly forward: number;
 }
 
-interface Group extends Amounts {
+/** What a kind of blocks, or a row, has in the range, and in the other range of the query. */
+interface Sides {
+  readonly range: Amounts;
+  readonly other: Amounts;
+}
+
+interface Group extends Sides {
   readonly id: string;
   readonly name: string;
   where: string;
-  inclusive: number | null;
+  inclusive: { range: number; other: number } | null;
   stack: number;
   example: Stacks | null; // the smallest that has a stack
 }
 
-export function makeRangeTable(query: RangeQuery, context: RangeContext): RangeTable {
-  const { from, to } = query;
-  const { ns } = context;
-  const { kinds, peak } = sumUpKinds(query, context);
+/** The boxes of a query and of its other range; null: without a box. */
+export interface Boxes {
+  readonly range: BoxContext | null;
+  readonly other: BoxContext | null;
+}
+
+export function makeRangeTable(query: RangeQuery, boxes: Boxes, context: RangeContext): RangeTable {
+  const { kinds, peak, otherPeak } = sumUpSides(query, boxes, context);
   const within = withinOf(query.within);
   for (const [kind] of kinds) {
     if (within.blocks.some(([by, id]) => idOf(by, kind, context) !== id)) kinds.delete(kind);
   }
   const groups = groupsOf(query, within, kinds, context);
-  if (query.box === null && query.within.length === 0) groups.push(...leftOut(query, peak, context));
-  const total = noAmounts();
-  for (const group of groups) addTo(total, group);
-  groups.sort(orderOf(query));
-  return {
-    rows: groups.slice(query.offset, query.offset + query.limit).map(rowOf),
-    total_rows: groups.length,
-    total,
-    peak_event: peak,
-    peak_ns: ns[peak]!,
-    from_ns: ns[from]!,
-    to_ns: ns[to]!,
-  };
+  if (query.within.length === 0) groups.push(...leftOut(query, peak, otherPeak, context));
+  const total = noSides();
+  for (const group of groups) addSides(total, group);
+  const ofRange = totalOf(query, total.range, peak, context);
+  const ofOther = query.other === null ? null : totalOf(query.other, total.other, otherPeak, context);
+  const rows = groups.map((group) => rowOf(group, query.other !== null)).sort(orderOf(query, ofRange, ofOther));
+  return { rows: rows.slice(query.offset, query.offset + query.limit), total_rows: rows.length, ...ofRange, other: ofOther };
 }
 
-function leftOut(query: RangeQuery, peak: number, { lane, test }: RangeContext): Group[] {
-  const absent = (event: number): Absent => absentOf(lane, { ...query, of: 'live', from: 0, to: event }, test);
-  const left = absent(peak);
-  const end_bytes = absent(query.to).bytes;
-  const growth = end_bytes - absent(query.from).bytes;
-  if (left.bytes === 0 && growth === 0 && end_bytes === 0) return [];
-  const inclusive = isByFrame(query.by) ? left.bytes : null;
-  return [{ id: 'omitted', name: 'left out of this file', where: '', bytes: left.bytes, byte_seconds: 0, allocations: 0, growth, end_bytes, inclusive, stack: 0, example: null }];
+function totalOf({ from, to }: EventRange, total: RangeAmounts, peak: number, { ns }: RangeContext): RangeTotal {
+  return { total, peak_event: peak, peak_ns: ns[peak]!, from_ns: ns[from]!, to_ns: ns[to]! };
+}
+
+function sumUpSides(query: RangeQuery, boxes: Boxes, context: RangeContext): { readonly kinds: Map<number, Sides>; readonly peak: number; readonly otherPeak: number } {
+  const ofRange = sumUpKinds(query, boxes.range, context);
+  const kinds = new Map<number, Sides>();
+  for (const [kind, range] of ofRange.kinds) kinds.set(kind, { range, other: noAmounts() });
+  if (query.other === null) return { kinds, peak: ofRange.peak, otherPeak: 0 };
+  const ofOther = sumUpKinds(query.other, boxes.other, context);
+  for (const [kind, other] of ofOther.kinds) kinds.set(kind, { range: kinds.get(kind)?.range ?? noAmounts(), other });
+  return { kinds, peak: ofRange.peak, otherPeak: ofOther.peak };
+}
+
+function leftOut(query: RangeQuery, peak: number, otherPeak: number, { lane, test }: RangeContext): Group[] {
+  const bytesAt = (event: number): number => absentOf(lane, { ...query, of: 'live', from: 0, to: event }, test).bytes;
+  const amountsOf = ({ from, to, box }: EventRange, at: number): Amounts => {
+    if (box !== null) return noAmounts();
+    const end_bytes = bytesAt(to);
+    return { bytes: bytesAt(at), byte_seconds: 0, allocations: 0, growth: end_bytes - bytesAt(from), end_bytes };
+  };
+  const range = amountsOf(query, peak);
+  const other = query.other === null ? noAmounts() : amountsOf(query.other, otherPeak);
+  if ([range, other].every(({ bytes, growth, end_bytes }) => bytes === 0 && growth === 0 && end_bytes === 0)) return [];
+  const inclusive = isByFrame(query.by) ? { range: range.bytes, other: other.bytes } : null;
+  return [{ id: 'omitted', name: 'left out of this file', where: '', range, other, inclusive, stack: 0, example: null }];
+}
+
+function noSides(): Sides {
+  return { range: noAmounts(), other: noAmounts() };
+}
+
+function addSides(sum: Sides, { range, other }: Sides): void {
+  addTo(sum.range, range);
+  addTo(sum.other, other);
 }
 
 type By = RangeQuery['by'];
@@ -119,22 +152,22 @@ function frameFinder({ by, folded }: RangeQuery, { frames }: Within, stacks: Sta
   };
 }
 
-function groupsOf(query: RangeQuery, within: Within, kinds: ReadonlyMap<number, Amounts>, context: RangeContext): Group[] {
+function groupsOf(query: RangeQuery, within: Within, kinds: ReadonlyMap<number, Sides>, context: RangeContext): Group[] {
   const framesOf = frameFinder(query, within, context.stacks);
   return isByFrame(query.by) ? frameGroups(query.by, framesOf, kinds, context) : kindGroups(query.by, within, framesOf, kinds, context);
 }
 
-function kindGroups(by: By, within: Within, framesOf: (of: Stacks) => Frames, kinds: ReadonlyMap<number, Amounts>, context: RangeContext): Group[] {
+function kindGroups(by: By, within: Within, framesOf: (of: Stacks) => Frames, kinds: ReadonlyMap<number, Sides>, context: RangeContext): Group[] {
   const groups = new Map<string, Group>();
-  for (const [kind, amounts] of kinds) {
+  for (const [kind, sides] of kinds) {
     const stacks = stacksOf(context.lane, kind);
     const { isOwn, isAny } = framesOf(stacks);
     if (!isAny) continue;
     const id = idOf(by, kind, context);
     let group = groups.get(id);
     if (group === undefined) groups.set(id, (group = emptyGroup(id, nameOf(by, kind, context), within.frames.length > 0)));
-    if (group.inclusive !== null) group.inclusive += amounts.bytes;
-    if (isOwn) count(group, amounts, stacks);
+    addInclusive(group, sides);
+    if (isOwn) count(group, sides, stacks);
   }
   return [...groups.values()];
 }
@@ -165,14 +198,14 @@ function nameOf(by: By, kind: number, { meta, stacks, lane }: RangeContext): str
   }
 }
 
-function frameGroups(by: ByFrame, framesOf: (of: Stacks) => Frames, kinds: ReadonlyMap<number, Amounts>, { lane, stacks }: RangeContext): Group[] {
-  const byStacks = new Map<string, { readonly stacks: Stacks; readonly amounts: Amounts }>();
-  for (const [kind, amounts] of kinds) {
+function frameGroups(by: ByFrame, framesOf: (of: Stacks) => Frames, kinds: ReadonlyMap<number, Sides>, { lane, stacks }: RangeContext): Group[] {
+  const byStacks = new Map<string, { readonly stacks: Stacks; readonly sides: Sides }>();
+  for (const [kind, sides] of kinds) {
     const of = stacksOf(lane, kind);
     const key = `${of.stack}+${of.forward}`;
-    const known = byStacks.get(key);
-    if (known === undefined) byStacks.set(key, { stacks: of, amounts: { ...amounts } });
-    else addTo(known.amounts, amounts);
+    let known = byStacks.get(key);
+    if (known === undefined) byStacks.set(key, (known = { stacks: of, sides: noSides() }));
+    addSides(known.sides, sides);
   }
   const groups = new Map<string, Group>();
   const groupOf = (label: string): Group => {
@@ -181,10 +214,10 @@ function frameGroups(by: ByFrame, framesOf: (of: Stacks) => Frames, kinds: Reado
     if (group === undefined) groups.set(label, (group = emptyGroup(`${by}/${name}`, name, true)));
     return group;
   };
-  for (const { stacks: of, amounts } of byStacks.values()) {
+  for (const { stacks: of, sides } of byStacks.values()) {
     const { isOwn, own, all } = framesOf(of);
-    if (isOwn) count(groupOf(own), amounts, of);
-    for (const label of all) groupOf(label).inclusive! += amounts.bytes;
+    if (isOwn) count(groupOf(own), sides, of);
+    for (const label of all) addInclusive(groupOf(label), sides);
   }
   for (const group of groups.values()) {
     if (by === 'line' && group.example !== null) group.where = stacks.ownOf(group.example.stack, group.example.forward)?.functionLabel ?? UNKNOWN;
@@ -214,16 +247,24 @@ function ownLabel(by: ByFrame, { stack, forward }: Stacks, stacks: StackTable): 
 }
 
 function emptyGroup(id: string, name: string, isInclusive: boolean): Group {
-  return { id, name, where: '', ...noAmounts(), inclusive: isInclusive ? 0 : null, stack: 0, example: null };
+  return { id, name, where: '', ...noSides(), inclusive: isInclusive ? { range: 0, other: 0 } : null, stack: 0, example: null };
 }
 
-function rowOf({ id, name, where, bytes, byte_seconds, allocations, growth, end_bytes, inclusive, stack }: Group): RangeRow {
-  return { id, name, where, bytes, byte_seconds, allocations, growth, end_bytes, inclusive, stack };
+function rowOf({ id, name, where, range, other, inclusive, stack }: Group, hasOther: boolean): RangeRow {
+  const ofOther = hasOther ? { ...other, inclusive: inclusive?.other ?? null } : null;
+  return { id, name, where, ...range, inclusive: inclusive?.range ?? null, other: ofOther, stack };
 }
 
-function orderOf({ sort, descending }: RangeQuery): (a: RangeRow, b: RangeRow) => number {
+function orderOf({ sort, side, descending }: RangeQuery, range: RangeTotal, other: RangeTotal | null): (a: RangeRow, b: RangeRow) => number {
   const sign = descending ? -1 : 1;
-  const key = (row: RangeRow): number | string => (sort === 'inclusive' ? (row.inclusive ?? row.bytes) : row[sort]);
+  const seconds = secondsOf(range);
+  const otherSeconds = other === null ? 0 : secondsOf(other);
+  const key = (row: RangeRow): number | string => {
+    if (sort === 'name') return row.name;
+    if (row.other === null || side === 'this') return measureOf(sort, row, seconds);
+    const there = measureOf(sort, row.other, otherSeconds);
+    return side === 'other' ? there : measureOf(sort, row, seconds) - there;
+  };
   return (a, b) => sign * compare(key(a), key(b)) || compare(a.id, b.id);
 }
 
@@ -231,8 +272,14 @@ function compare(a: number | string, b: number | string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-function count(group: Group, amounts: Amounts, stacks: Stacks): void {
-  addTo(group, amounts);
+function addInclusive({ inclusive }: Group, { range, other }: Sides): void {
+  if (inclusive === null) return;
+  inclusive.range += range.bytes;
+  inclusive.other += other.bytes;
+}
+
+function count(group: Group, sides: Sides, stacks: Stacks): void {
+  addSides(group, sides);
   if (stacks.stack === 0 || (group.example !== null && !isLess(stacks, group.example))) return;
   group.example = stacks;
   group.stack = stacks.stack;

@@ -1,6 +1,6 @@
 // Computes the curves of a window by the rules of CurveTile (protocol.ts), over a standalone file.
 
-import { edgeOf, midpointOf } from '../columns';
+import { edgeOf, midpointOf, type Columns } from '../columns';
 import type { Counted, CurveSeries, CurveTile, Sampled, SampledSeries, Series, Window } from '../protocol';
 import type { Changes, Lane, Samples } from './lane_data';
 import type { Positions } from './positions';
@@ -21,7 +21,7 @@ export interface ColumnEvents {
   readonly known: { readonly from: number; readonly to: number };
 }
 
-export function columnEvents(window: Window, { positions }: AxisContext, totals: LaneTotals): ColumnEvents {
+export function columnEvents(window: Columns, { positions }: AxisContext, totals: LaneTotals): ColumnEvents {
   const { columns } = window;
   const [middle, first, last, peak] = [new Uint32Array(columns), new Uint32Array(columns), new Uint32Array(columns), new Uint32Array(columns)];
   const known = { from: 0, to: columns };

@@ -78,23 +78,32 @@ export interface TableRow {
   readonly sparkline: readonly number[]; // bytes live
 }
 
+/** A range of events; `from` equal to `to`: a moment. */
+export interface EventRange {
+  readonly from: number;
+  readonly to: number;
+  readonly box: RangeBox | null; // only the blocks in it
+}
 /**
  * `api/range`, JSON: what a range of events held, allocated and freed; the rows [offset, offset +
- * limit) in that order. Equal rows are ordered by id. `from` equal to `to`: what was held then.
+ * limit) in that order. Equal rows are ordered by id. A row of one of two ranges has zeros in the
+ * other.
  */
-export interface RangeQuery {
+export interface RangeQuery extends EventRange {
   readonly file: number;
   readonly lane: number;
   readonly filter: Filter;
-  readonly from: number; // events
-  readonly to: number;
-  readonly box: RangeBox | null; // only the blocks in it
+  readonly other: EventRange | null; // with which the range is compared
   // Ids of rows, each in the one before it: only what they count. Modules, functions and lines among
   // them, and those of the table, are properties of one frame.
   readonly within: readonly string[];
   readonly by: 'category' | 'role' | 'dtype' | 'module' | 'function' | 'line' | 'stack' | 'thread' | 'stream';
   readonly folded: boolean; // by module, function or line: without noise frames, as in flame graphs
-  readonly sort: 'bytes' | 'inclusive' | 'byte_seconds' | 'allocations' | 'growth' | 'end_bytes' | 'name';
+  // mean_bytes: byte-seconds per second; of a range without a duration what is held at its end.
+  // allocation_rate: allocations per second; 0 without a duration.
+  readonly sort: 'bytes' | 'inclusive' | 'byte_seconds' | 'mean_bytes' | 'allocations' | 'allocation_rate' | 'growth' | 'end_bytes' | 'name';
+  // Which amounts are sorted, if there is another range; difference: of the range minus the other.
+  readonly side: 'this' | 'other' | 'difference';
   readonly descending: boolean;
   readonly offset: number;
   readonly limit: number; // at most 500
@@ -111,9 +120,12 @@ export interface RangeBox {
   readonly low: number; // bytes, or position in the lane's address space
   readonly high: number;
 }
-export interface RangeTable {
+export interface RangeTable extends RangeTotal {
   readonly rows: readonly RangeRow[];
   readonly total_rows: number;
+  readonly other: RangeTotal | null;
+}
+export interface RangeTotal {
   readonly total: RangeAmounts;
   // The first of the events from..to after which most of the lane is live, with or without a filter;
   // with a box, the first of its moments after which the blocks in it hold most.
@@ -133,13 +145,16 @@ export interface RangeAmounts {
  * A module, function or line counts the blocks of which it is the program's own frame. So do rows
  * within one.
  */
-export interface RangeRow extends RangeAmounts {
+export interface RangeRow extends RangeMeasures {
   readonly id: string; // 'category/3', 'role/a parameter', 'dtype/bfloat16', 'line/train.py:41'
   readonly name: string;
   readonly where: string; // for a line: its function in `stack`
+  readonly other: RangeMeasures | null; // in the other range
+  readonly stack: number; // one that it counts; 0: none
+}
+export interface RangeMeasures extends RangeAmounts {
   // Bytes at the peak with such a frame anywhere on their stack; null: does not apply.
   readonly inclusive: number | null;
-  readonly stack: number; // one that it counts; 0: none
 }
 
 export interface TableBlock {

@@ -1,8 +1,10 @@
 // The columns of the breakdown.
 
 import { formatBytes, formatCount, formatDelta, formatExactBytes, formatPercent } from '../../base/format_bytes';
-import type { RangeAmounts, RangeQuery, RangeRow } from '../../data/protocol';
+import type { RangeQuery, RangeRow, RangeTable } from '../../data/protocol';
+import type { Measure } from '../../data/range_measures';
 import type { Column } from '../../widgets/virtual_grid';
+import { bothOf, comparedColumns, moreWords } from './compared';
 import type { By, TreeRow } from './range_tree';
 import { formatByteSeconds, labelOf } from './rows_text';
 
@@ -16,13 +18,15 @@ export function titleOf(by: By): string {
 
 export interface ColumnOptions {
   readonly by: By; // what the outermost rows are
-  readonly kind: 'range' | 'moment' | 'compare';
+  readonly kind: 'range' | 'moment' | 'compare' | 'ranges';
+  readonly measure: Measure; // of two ranges
   readonly hasFrames: boolean; // then columns but one count what frames allocate themselves
-  readonly total: RangeAmounts;
+  readonly table: RangeTable; // the outermost one
   readonly toggle: (row: TreeRow) => void;
 }
 
-export function rangeColumns({ by, kind, hasFrames, total, toggle }: ColumnOptions): Column<TreeRow>[] {
+export function rangeColumns({ by, kind, measure, hasFrames, table, toggle }: ColumnOptions): Column<TreeRow>[] {
+  const { total } = table;
   const numeric = (id: RangeQuery['sort'], title: string, cell: (row: RangeRow) => ReturnType<Column<TreeRow>['cell']>, width = 4.6): Column<TreeRow> => ({
     id, title, width: `${width}rem`, numeric: true, sortable: true, cell: ({ row }) => cell(row),
   });
@@ -36,6 +40,12 @@ export function rangeColumns({ by, kind, hasFrames, total, toggle }: ColumnOptio
     id: 'name', title: titleOf(by).replace(/^./, (first) => first.toUpperCase()), width: 'minmax(6rem, 1fr)', numeric: false, sortable: true,
     cell: (row) => <Name row={row} toggle={toggle} />,
   };
+  if (kind === 'ranges') {
+    return [name, ...comparedColumns(measure, hasFrames, table).map(({ id, title, text }): Column<TreeRow> => ({
+      id, title, width: '6.4rem', numeric: true, sortable: true,
+      cell: ({ row }) => <span title={id === 'difference' ? moreWords(measure, bothOf(measure, row, row.other, table)) : undefined}>{text(row)}</span>,
+    }))];
+  }
   if (kind === 'compare') {
     const before: Column<TreeRow> = { ...numeric('bytes', own('before'), (row) => bytesOf(row.end_bytes - row.growth, total.end_bytes - total.growth), 5), id: 'before', sortable: false };
     return [name, before, numeric('end_bytes', own('after'), (row) => bytesOf(row.end_bytes, total.end_bytes), 5), growth, allocations];

@@ -4,9 +4,9 @@ import { NO_FILTER } from '../../state/state';
 import { changedLevels, hasFrames, idOf, loadTree, rowsOf, toggled, type By } from './range_tree';
 
 const LEVELS: readonly By[] = ['category', 'function', 'stack'];
-const QUERY = { file: 0, lane: 0, filter: NO_FILTER, from: 0, to: 9, box: null, folded: true, sort: 'bytes', descending: true } as const;
-const row = (id: string, inclusive: number | null = null): RangeRow => ({ id, name: id, where: '', bytes: 1, byte_seconds: 1, allocations: 1, growth: 1, end_bytes: 1, inclusive, stack: 0 });
-const table = (rows: readonly RangeRow[], total = rows.length): RangeTable => ({ rows, total_rows: total, total: row(''), peak_event: 4, peak_ns: 40, from_ns: 30, to_ns: 90 });
+const QUERY = { file: 0, lane: 0, filter: NO_FILTER, from: 0, to: 9, box: null, other: null, folded: true, sort: 'bytes', side: 'this', descending: true } as const;
+const row = (id: string, inclusive: number | null = null): RangeRow => ({ id, name: id, where: '', bytes: 1, byte_seconds: 1, allocations: 1, growth: 1, end_bytes: 1, inclusive, other: null, stack: 0 });
+const table = (rows: readonly RangeRow[], total = rows.length): RangeTable => ({ rows, total_rows: total, total: row(''), peak_event: 4, peak_ns: 40, from_ns: 30, to_ns: 90, other: null });
 const [A, B] = [row('category/1'), row('category/2')];
 const F = row('function/f', 5);
 const S = row('stack/3', 5);

@@ -21,6 +21,7 @@ import { areasOf, type Areas } from './areas';
 import { colorItems, siteLegend, topSites, type Coloring } from './coloring';
 import { fittedTop, topOf } from './fitted_top';
 import { boxOf, drawAddress, drawAxes, drawLabels, drawPassing, drawPositions, drawPredicted, drawSamples, drawSpaceNames, drawStacked, stacksOf } from './draw_plot';
+import { drawComparedRanges, outlineRange } from './draw_ranges';
 import { drawInstants, drawTracks, instantAt, instantsOf, spanAt, type Instant } from './draw_tracks';
 import { FilterCurve } from './filter_curve';
 import { FoundRows } from './found_rows';
@@ -437,6 +438,7 @@ export class TimelineCanvas {
     const whole: Box = { left: plot.left, top: areas.instants.top, width: plot.width, height: plot.top + plot.height - areas.instants.top };
     overlay.clip(whole);
     this.drawSelection(state, view);
+    drawComparedRanges(overlay, theme, state, view, (event) => this.props.navigator.positionOf(event));
     this.drawMoment(state.base, view, whole, theme.warn, [4, 3]);
     this.drawMoment(cursorEvent(state), view, whole, theme.accent, state.cursor === null ? [2, 5] : []);
     if (this.hovered !== null && this.dragged === null) {
@@ -462,7 +464,7 @@ export class TimelineCanvas {
       const [from, to] = [this.props.navigator.positionOf(selection.from), this.props.navigator.positionOf(selection.to)];
       const { box } = selection;
       const isDrawn = box !== null && box.axis === state.axis && box.layout === state.layout;
-      if (from !== null && to !== null) this.outlineRange(xOf(view, from), xOf(view, to), view, isDrawn ? [yOf(view, box.high), yOf(view, box.low)] : null);
+      if (from !== null && to !== null) outlineRange(this.overlay, this.theme, xOf(view, from), xOf(view, to), view, isDrawn ? [yOf(view, box.high), yOf(view, box.low)] : null);
     }
     if (blocks === undefined || (selection.kind !== 'block' && selection.kind !== 'stack')) return;
     let outlined = 0;
@@ -490,33 +492,15 @@ export class TimelineCanvas {
     }
   }
 
-  // `ys`: the top and the bottom of a part of the plot.
-  private outlineRange(x0: number, x1: number, view: Viewport, ys: readonly [number, number] | null): void {
-    const { left, top, width, height } = view.box;
-    const outside = `${this.theme.bg}a6`; // fades what is not in the range
-    const [begin, end] = [Math.max(x0, left), Math.min(x1, left + width)];
-    if (begin > left) this.overlay.rect({ left, top, width: begin - left, height }, outside);
-    if (end < left + width) this.overlay.rect({ left: end, top, width: left + width - end, height }, outside);
-    if (ys === null) {
-      this.overlay.line(x0, top, x0, top + height, this.theme.accent, []);
-      this.overlay.line(x1, top, x1, top + height, this.theme.accent, []);
-      return;
-    }
-    const [high, low] = [Math.max(ys[0], top), Math.min(ys[1], top + height)];
-    if (high > top) this.overlay.rect({ left: begin, top, width: end - begin, height: high - top }, outside);
-    if (low < top + height) this.overlay.rect({ left: begin, top: low, width: end - begin, height: top + height - low }, outside);
-    this.overlay.outline({ left: x0, top: ys[0], width: Math.max(1, x1 - x0), height: ys[1] - ys[0] }, this.theme.accent, 1.5);
-  }
-
   private drawDragged(view: Viewport): void {
     const { dragged } = this;
     if (dragged === null) return;
     const [left, right] = [Math.min(dragged.x0, dragged.x1), Math.max(dragged.x0, dragged.x1)];
     const [top, bottom] = [Math.min(dragged.y0, dragged.y1), Math.max(dragged.y0, dragged.y1)];
     const { box } = view;
-    if (dragged.kind === 'measure') this.outlineRange(left, right, view, null);
-    else if (dragged.kind === 'band') this.outlineRange(box.left, box.left + box.width, view, [top, bottom]);
-    else if (dragged.kind === 'select') this.outlineRange(left, right, view, [top, bottom]);
+    if (dragged.kind === 'measure') outlineRange(this.overlay, this.theme, left, right, view, null);
+    else if (dragged.kind === 'band') outlineRange(this.overlay, this.theme, box.left, box.left + box.width, view, [top, bottom]);
+    else if (dragged.kind === 'select') outlineRange(this.overlay, this.theme, left, right, view, [top, bottom]);
     else this.overlay.outline({ left, top, width: right - left, height: bottom - top }, this.theme.accent, 1.5);
   }
 }
@@ -532,7 +516,7 @@ function isProgressAlone(state: State, old: State): boolean {
 }
 
 function needsPicture(state: State, old: State): boolean {
-  return state.cursor === old.cursor && state.base === old.base && state.selection === old.selection
+  return state.cursor === old.cursor && state.base === old.base && state.selection === old.selection && state.rangeA === old.rangeA
     ? true
     : state.range !== old.range || state.band !== old.band || state.filter !== old.filter || state.whatif !== old.whatif || state.colorBy !== old.colorBy;
 }

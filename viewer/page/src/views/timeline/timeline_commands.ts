@@ -4,6 +4,7 @@ import { formatBytes } from '../../base/format_bytes';
 import { midpointOf } from '../../data/columns';
 import { NO_ROW, type Counted, type CurveTile } from '../../data/protocol';
 import type { Command } from '../../state/commands';
+import { rangeWords, swappedRanges, withoutRangeA, withRangeA } from '../../state/breakdown_range';
 import type { Range } from '../../state/navigator';
 import { cursorEvent, fileOf } from '../../state/scope';
 import type { ColorBy, State } from '../../state/state';
@@ -72,6 +73,15 @@ export function timelineCommands(props: Pick<ViewProps, 'store' | 'navigator' | 
         breakdown: { ...breakdown, open: true },
       })),
     },
+    {
+      id: 'timeline.range_a', title: 'Timeline: compare the selected range, or what is shown, with another one (make it A)', group, hotkeys: ['Shift+C'],
+      run: () => {
+        store.update(withRangeA);
+        announce(`A is ${rangeWords(store.get().rangeA!)}. Select the range to compare with it`);
+      },
+    },
+    { id: 'timeline.swap_ranges', title: 'Timeline: swap the compared ranges A and B', group, hotkeys: ['Shift+X'], enabled: () => store.get().rangeA !== null, run: () => store.update(swappedRanges) },
+    { id: 'timeline.no_range_a', title: 'Timeline: stop comparing with range A', group, hotkeys: [], enabled: () => store.get().rangeA !== null, run: () => store.update(withoutRangeA) },
     {
       id: 'timeline.fit_bytes', title: 'Timeline: fit bytes to the shown range', group, hotkeys: ['G'],
       enabled: () => store.get().layout === 'stacked',
