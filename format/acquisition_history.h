@@ -70,7 +70,7 @@ class AcquisitionHistory {
 
   // Returns the rows that are kept, in their order.
   std::vector<Acquired> Kept() const;
-  // Adds a row of another history's Kept(), to continue as that one would. REQUIRES: in their order.
+  // Adds a row of another history's Kept(), to continue as that one would. REQUIRES: their order.
   void AddKept(const Acquired& acquired);
 
   // Returns the acquisition that `event`, a free or a ROLE, refers to, or null. Valid until the

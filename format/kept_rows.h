@@ -1,7 +1,7 @@
 // format/kept_rows.h
 //
-// The rows of an AcquisitionHistory in a checkpoint (proto/gmt.proto, Checkpoint.acquired), so that a
-// reader that begins there knows what later events refer to.
+// The rows of an AcquisitionHistory in a checkpoint (proto/gmt.proto, Checkpoint.acquired). From
+// them, a reader that begins there knows what later events refer to.
 //
 // Thread safety: pure functions.
 

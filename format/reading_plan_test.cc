@@ -1,5 +1,4 @@
-// Tests reading of a time range: that a recording with checkpoints says the same as one without, and
-// that nothing is missing from what is read.
+// Tests reading of a time range: what is skipped, and that nothing is missing from what is read.
 
 #include "format/reading_plan.h"
 

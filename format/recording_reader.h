@@ -79,9 +79,9 @@ class RecordingReader {
   // even if it has several segments (`cat a.gmt b.gmt`).
   absl::Status Read(RecordingVisitor& visitor, Returns returns = Returns::kCompleted);
 
-  // Like Read(), but skips what an answer about `range` does not need (format/reading_plan.h): what
-  // is said of moments far from it. If that includes the beginning, the visitor gets a checkpoint in
-  // place of the events before it.
+  // Like Read(), but skips the events and snapshots that an answer about `range` does not need
+  // (format/reading_plan.h). If these include the first ones, the visitor gets a checkpoint in their
+  // place.
   absl::Status ReadRange(RecordingVisitor& visitor, const TimeRange& range);
   // Returns the range of which ReadRange() reads events; everything until then.
   const TimeRange& range_read() const;

@@ -22,8 +22,8 @@ namespace {
 // kMaxBodyBytes.
 constexpr uint64_t kPendingBytes = 8u << 20;
 
-// The distance of checkpoints: a reader begins up to two of them early, and reads a million events in
-// less than half a second. The second limits the share of checkpoints in the file.
+// The distance of checkpoints. A reader begins up to two of them early, and reads a million events
+// in less than half a second. The second number limits the share of checkpoints in the file.
 constexpr uint64_t kEventsBetweenCheckpoints = 500'000;
 constexpr uint64_t kEventsForEachHeld = 64;
 

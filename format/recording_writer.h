@@ -89,8 +89,8 @@ class RecordingWriter {
   absl::Status Add(const Losses& losses);
   absl::Status Add(const Aggregates& aggregates);
 
-  // Whether there have been enough events since the last checkpoint or the beginning of the file for
-  // the cost of another one. `held`: how many allocations it would have.
+  // Whether there have been enough events since the last checkpoint, or since the beginning of the
+  // file, for the cost of another one. `held`: how many allocations it would have.
   bool WantsCheckpoint(uint64_t held) const;
   // Adds a point at which a reader may begin (format/reading_plan.h). Does nothing if so much is
   // held that it would not fit into a chunk.

@@ -1,5 +1,5 @@
-// Tests that a report for which only a part of the recording is read says of its range what a report
-// that reads everything says.
+// Tests that a report for which only a part of the recording is read has the same rows and sums as
+// one that reads everything.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
