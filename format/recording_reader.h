@@ -80,8 +80,7 @@ class RecordingReader {
   absl::Status Read(RecordingVisitor& visitor, Returns returns = Returns::kCompleted);
 
   // Like Read(), but skips the events and snapshots that an answer about `range` does not need
-  // (format/reading_plan.h). If these include the first ones, the visitor gets a checkpoint in their
-  // place.
+  // (format/reading_plan.h). If the first ones are skipped, the visitor gets a checkpoint instead.
   absl::Status ReadRange(RecordingVisitor& visitor, const TimeRange& range);
   // Returns the range of which ReadRange() reads events; everything until then.
   const TimeRange& range_read() const;
