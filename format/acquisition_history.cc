@@ -95,12 +95,15 @@ void AcquisitionHistory::Add(const Event& event) {
 }
 
 std::vector<Acquired> AcquisitionHistory::Kept() const {
-  std::vector<Acquired> kept;
+  std::vector<uint32_t> used;
   for (const auto& [place, slot] : slot_of_place_) {
-    if (Holds(slot, place)) kept.push_back(slots_[slot]);
+    if (Holds(slot, place)) used.push_back(slot);
   }
-  std::sort(kept.begin(), kept.end(),
-            [](const Acquired& a, const Acquired& b) { return a.row < b.row; });
+  std::sort(used.begin(), used.end(),
+            [this](uint32_t a, uint32_t b) { return slots_[a].row < slots_[b].row; });
+  std::vector<Acquired> kept;
+  kept.reserve(used.size());
+  for (const uint32_t slot : used) kept.push_back(slots_[slot]);
   return kept;
 }
 
