@@ -6,13 +6,14 @@
 #include <deque>
 #include <random>
 
+#include "collector/clock.h"
 #include "format/units.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::collector {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20, kSecond = 1000000000;
+constexpr uint64_t kMiB = 1 << 20;
 
 TEST(HistoryTest, PartsAreFractionsOfTheLimits) {
   session::Options options;
