@@ -7,6 +7,8 @@
 #include <random>
 
 #include "collector/collector.h"
+#include "collector/events/segments.h"
+#include "collector/events/tally.h"
 #include "collector/testing/collector_fixture.h"
 #include "format/live_columns.h"
 #include "format/reading_plan.h"
@@ -70,6 +72,28 @@ TEST_F(CollectorTest, TheEndOfALongRecordingIsKnownFromItsLastEvents) {
   EXPECT_TRUE(end.begins_with.held().exact());
   EXPECT_EQ(end.held, held);
   EXPECT_EQ(end.allocations, allocations);
+}
+
+TEST_F(CollectorTest, CheckpointsKnowWhichMemoryHasHeldBlocks) {
+  LiveModel live;
+  Tally tally;
+  Segments segments(&tally);
+  live.set_observer(&segments);
+  session::LiveValue value;
+  value.size = 0x1000;
+  for (const uint64_t address : {0x1000u, 0x2000u, 0x3000u})
+    live.Insert({session::Space::kDevice, address}, value);
+  value.size = 0x100;
+  live.Insert({session::Space::kBlock, 0x1000}, value);
+  live.Insert({session::Space::kBlock, 0x3f00}, value);
+  live.Insert({session::Space::kBlock, 0x9000}, value);
+  live.Erase({session::Space::kBlock, 0x1000});
+  EXPECT_TRUE(segments.Contains(0x1000));
+  EXPECT_FALSE(segments.Contains(0x2000));
+  EXPECT_TRUE(segments.Contains(0x3000));
+  live.Erase({session::Space::kDevice, 0x1000});
+  live.Insert({session::Space::kDevice, 0x1000}, value);
+  EXPECT_FALSE(segments.Contains(0x1000));
 }
 
 }  // namespace

@@ -73,19 +73,29 @@ absl::Status TraceBuilder::OnAggregates(const Aggregates& aggregates) {
 absl::Status TraceBuilder::OnCheckpoint(const Checkpoint& checkpoint) {
   const auto held = format::DecodeLive(checkpoint.held().live());
   if (!held.ok()) return held.status();
-  OnPartBegins(*held, checkpoint.held().t_ns());
+  std::vector<size_t> segments;
+  for (const uint32_t difference : checkpoint.segments())
+    segments.push_back(difference + (segments.empty() ? 0 : segments.back()));
+  OnPartBegins(*held, checkpoint.held().t_ns(), segments);
   return absl::OkStatus();
 }
 
 // The live set at the beginning of a part is exact and equivalent to its events. For later parts,
 // the parts before them have reported it already.
-void TraceBuilder::OnPartBegins(const std::vector<Event>& held, int64_t t_ns) {
+void TraceBuilder::OnPartBegins(const std::vector<Event>& held, int64_t t_ns,
+                                const std::vector<size_t>& segments) {
   if (has_events_) return;
   trace_.end_t_ns = std::max(trace_.end_t_ns, t_ns);
   Rows& rows = trace_.rows;
-  for (const Event& event : held) {
+  auto segment = segments.begin();
+  for (size_t i = 0; i < held.size(); ++i) {
+    const Event& event = held[i];
+    const bool is_segment = segment != segments.end() && *segment == i;
+    if (is_segment) ++segment;
     const RowId row = AddFromSnapshot(event);
-    if (row == kNoRow || !event.has(format::kHasTime)) continue;
+    if (row == kNoRow) continue;
+    if (is_segment) OnSegment(row);
+    if (!event.has(format::kHasTime)) continue;
     --trace_.unknowns.rows_from_before;
     rows.AddFlags(row, kRowBornBefore);
     GrowTo(rows.born_column, size_t{row} + 1);
@@ -99,7 +109,7 @@ absl::Status TraceBuilder::OnSnapshot(const Snapshot& snapshot) {
   const auto held = format::DecodeLive(snapshot.live());
   if (!held.ok()) return held.status();
   if (snapshot.reason() == "part") {
-    OnPartBegins(*held, snapshot.t_ns());
+    OnPartBegins(*held, snapshot.t_ns(), {});
     return absl::OkStatus();
   }
   for (const Event& event : *held) AddFromSnapshot(event);

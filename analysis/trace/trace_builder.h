@@ -141,7 +141,9 @@ class TraceBuilder : public format::RecordingVisitor, private HeldMemory::Listen
   void OnUnmapped(const HeldMemory::Mapping& mapping, HeldMemory::End end,
                   const format::Event& event) override;
 
-  void OnPartBegins(const std::vector<format::Event>& held, int64_t t_ns);
+  // `segments`: the indices of rows that have held blocks, ascending.
+  void OnPartBegins(const std::vector<format::Event>& held, int64_t t_ns,
+                    const std::vector<size_t>& segments);
   RowId AddFromSnapshot(const format::Event& event);
 
   // For BeginAgain().

@@ -69,7 +69,7 @@ Recorder::Recorder(const session::SessionMap& session, const SessionInfo& info,
       stacks_(session, &writer_->definitions(), info.shim),
       translator_(session, info.apis, &writer_->definitions(), &stacks_),
       newest_ns_(session.header().monotonic_ns) {
-  live_.set_observer(&tally_);
+  live_.set_observer(&segments_);
 }
 
 void Recorder::Keep(absl::Status status) {
@@ -316,6 +316,7 @@ void Recorder::AddCheckpointIfDue(const Exactness& exactness, const session::Rin
   so_far = MakeHeapSums(tally_, translator_);
   so_far.set_t_ns(checkpoint.held().t_ns());
   so_far.set_events(writer_->events_written());
+  AddSegments(segments_, &checkpoint);
   Keep(writer_->Add(checkpoint));
 }
 

@@ -35,6 +35,7 @@
 #include "collector/events/live_leaks.h"
 #include "collector/events/live_model.h"
 #include "collector/events/recovery.h"
+#include "collector/events/segments.h"
 #include "collector/events/stack_translator.h"
 #include "collector/events/tally.h"
 #include "collector/sessions/session_info.h"
@@ -140,6 +141,7 @@ class Recorder {
   StackTranslator stacks_;
   EventTranslator translator_;
   Tally tally_;
+  Segments segments_{&tally_};
   LiveModel live_;
   std::shared_ptr<LiveLeaks> leaks_;
   absl::Status status_;

@@ -28,6 +28,20 @@ gmt::Live MakeLiveRows(const LiveModel& model, EventTranslator* translator) {
   return format::EncodeLive(rows);
 }
 
+void AddSegments(const Segments& segments, gmt::Checkpoint* checkpoint) {
+  const auto rows = format::DecodeLive(checkpoint->held().live());
+  if (!rows.ok()) return;  // as many rows as no checkpoint has
+  uint32_t last = 0;
+  for (uint32_t row = 0; row < rows->size(); ++row) {
+    const format::Event& event = (*rows)[row];
+    if (event.kind != gmt::ALLOC || event.memory == gmt::BLOCK ||
+        !segments.Contains(event.address)) {
+      continue;
+    }
+    checkpoint->add_segments(row - std::exchange(last, row));
+  }
+}
+
 void AddInFlight(const session::SessionMap& session, EventTranslator* translator,
                  StackTranslator* stacks, gmt::Snapshot* snapshot) {
   const auto* slots = session.section<const session::InFlightSlot>(session::kInFlight);

@@ -9,6 +9,7 @@
 
 #include "collector/events/event_translator.h"
 #include "collector/events/live_model.h"
+#include "collector/events/segments.h"
 #include "collector/events/stack_translator.h"
 #include "format/messages_fwd.h"
 #include "session/session_map.h"
@@ -17,6 +18,9 @@ namespace gmt::collector {
 
 // Returns rows in the order of allocation.
 gmt::Live MakeLiveRows(const LiveModel& model, EventTranslator* translator);
+
+// Marks the rows of a checkpoint that have held blocks.
+void AddSegments(const Segments& segments, gmt::Checkpoint* checkpoint);
 
 // Adds the driver calls that the target's threads are in. In a running process, a row may be
 // slightly out of date.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,7 @@ class HeldEvents {
     const std::pair<uint32_t, uint64_t> place{event.heap, event.address};
     if (event.kind == ALLOC) {
       held_[place] = event;
+      if (event.memory == BLOCK) NoteSegment(event.address);
       sums.set_allocations(sums.allocations() + 1);
       sums.set_live_bytes(sums.live_bytes() + event.size);
       if (sums.live_bytes() <= sums.peak_bytes()) return;
@@ -59,6 +61,11 @@ class HeldEvents {
     std::stable_sort(rows.begin(), rows.end(),
                      [](const Event& a, const Event& b) { return a.t_ns < b.t_ns; });
     Checkpoint checkpoint;
+    uint32_t last = 0;
+    for (uint32_t row = 0; row < rows.size(); ++row) {
+      if (rows[row].memory != BLOCK && segments_.contains(rows[row].address))
+        checkpoint.add_segments(row - std::exchange(last, row));
+    }
     checkpoint.mutable_held()->set_t_ns(t_ns_);
     checkpoint.mutable_held()->set_exact(true);
     *checkpoint.mutable_held()->mutable_live() = EncodeLive(rows);
@@ -69,7 +76,18 @@ class HeldEvents {
   }
 
  private:
+  void NoteSegment(uint64_t address) {
+    for (const auto& [id, sums] : sums_) {
+      auto around = held_.upper_bound({id, address});
+      if (around == held_.begin()) continue;
+      const Event& event = (--around)->second;
+      if (event.memory != BLOCK && address - event.address < event.size)
+        segments_.insert(event.address);
+    }
+  }
+
   std::map<std::pair<uint32_t, uint64_t>, Event> held_;
+  std::set<uint64_t> segments_;  // the addresses of memory that has held blocks
   std::map<uint32_t, HeapCounts> sums_;
   uint64_t events_ = 0;
   int64_t t_ns_ = 0;
