@@ -49,6 +49,7 @@ class HeldEvents {
     } else if (const auto found = held_.find(place); found != held_.end()) {
       sums.set_frees(sums.frees() + 1);
       sums.set_live_bytes(sums.live_bytes() - found->second.size);
+      if (event.memory != BLOCK) segments_.erase(event.address);
       held_.erase(found);
     }
   }
