@@ -7,7 +7,7 @@
 namespace gmt::preload {
 namespace {
 
-constexpr uint32_t kWalksBits = 5;
+constexpr uint32_t kWalksBits = 4;
 static_assert(1 << kWalksBits == LastWalk::kWalks);
 
 // Cache: a few threads' walks. Memory of threads that do not walk is never touched. In a fork child

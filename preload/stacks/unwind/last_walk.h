@@ -110,7 +110,7 @@ struct KnownFrame {
 class LastWalk {
  public:
   static constexpr uint32_t kMaxFrames = 288;
-  static constexpr uint32_t kWalks = 32;
+  static constexpr uint32_t kWalks = 16;
 
   // Returns that of the calling thread, with frames whose rules are of this epoch. nullptr if it is
   // in use, or while a library may be going away. To be released.
@@ -170,7 +170,7 @@ class LastWalk {
     uint32_t count;  // 0: unused
     KnownFrame frames[kMaxFrames];
   };
-  static constexpr uint32_t kReplayBits = 6;
+  static constexpr uint32_t kReplayBits = 5;
 
   static uint64_t PlaceOf(const KnownFrame& first) {
     return (first.sp ^ first.behind << 20) * 0x9e3779b97f4a7c15 >> (64 - kReplayBits);
