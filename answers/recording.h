@@ -23,7 +23,7 @@
 #include "analysis/examination/examination.h"
 #include "analysis/trace/trace.h"
 #include "format/definitions.h"
-#include "format/reading_plan.h"
+#include "format/time_range.h"
 #include "symbols/frame_rules.h"
 
 namespace gmt::answers {

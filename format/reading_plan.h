@@ -24,14 +24,9 @@
 
 #include "absl/status/statusor.h"
 #include "format/byte_source.h"
+#include "format/time_range.h"
 
 namespace gmt::format {
-
-// In nanoseconds since the recording's start; both ends are included.
-struct TimeRange {
-  int64_t from_ns = INT64_MIN;
-  int64_t to_ns = INT64_MAX;
-};
 
 struct SkippedChunk {
   uint64_t offset = 0, bytes = 0;  // of its frame, in the source

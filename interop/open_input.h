@@ -19,8 +19,8 @@
 #include "format/byte_source.h"
 #include "format/definitions.h"
 #include "format/definitions_builder.h"
-#include "format/reading_plan.h"
 #include "format/recording_reader.h"
+#include "format/time_range.h"
 
 namespace gmt::interop {
 

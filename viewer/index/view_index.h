@@ -41,13 +41,13 @@
 #include "analysis/examination/examination.h"
 #include "analysis/loop/phases.h"
 #include "analysis/trace/trace.h"
-#include "viewer/index/packed_column.h"
 #include "viewer/index/tiles.h"
 
 namespace gmt::viewer {
 
 class IndexBuilder;  // index_builder.h
 class IndexParts;    // index_parts.h
+class PackedColumn;  // packed_column.h
 
 class ViewIndex {
  public:
