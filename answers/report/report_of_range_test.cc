@@ -27,7 +27,9 @@ constexpr int kRounds = 12, kEventsOfRound = 5000;
 class ReportOfRangeTest : public ::testing::Test {
  protected:
   ReportOfRangeTest() {
-    path_ = ::testing::TempDir() + "/report_of_range.gmt";
+    // A name of its own, because tests run at the same time.
+    path_ = ::testing::TempDir() + "report_of_range." +
+            ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".gmt";
     auto sink = format::FileSink(path_, format::IfExists::kOverwrite);
     Header header;
     header.set_tool_version("test");
