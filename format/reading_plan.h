@@ -29,7 +29,7 @@
 namespace gmt::format {
 
 struct SkippedChunk {
-  uint64_t offset = 0, bytes = 0;  // of its frame, in the source
+  uint64_t offset = 0, bytes = 0;  // the place of its frame in the source
   uint32_t seq = 0;
   int64_t last_t_ns = 0;
 };

@@ -82,7 +82,7 @@ class ReportOfRangeTest : public ::testing::Test {
   }
 
   std::string path_;
-  int64_t t_ns_ = 0;  // of the last event
+  int64_t t_ns_ = 0;  // the time of the last event
   std::vector<std::unique_ptr<Recording>> recordings_;
 };
 

@@ -30,7 +30,7 @@ gmt::Live MakeLiveRows(const LiveModel& model, EventTranslator* translator) {
 
 void AddSegments(const Segments& segments, gmt::Checkpoint* checkpoint) {
   const auto rows = format::DecodeLive(checkpoint->held().live());
-  if (!rows.ok()) return;  // as many rows as no checkpoint has
+  if (!rows.ok()) return;  // there are too many for a checkpoint
   uint32_t last = 0;
   for (uint32_t row = 0; row < rows->size(); ++row) {
     const format::Event& event = (*rows)[row];

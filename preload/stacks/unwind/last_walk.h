@@ -89,7 +89,8 @@ class StepProof {
 struct KnownFrame {
   uint64_t sp;
   uint64_t behind;  // the return address, which was loaded from just below `sp`
-  uint64_t bp;      // of a frame that a walk has followed only valid if `proof.bp_matters()`
+  // The frame pointer. After a walk has followed the frame, it is valid if `proof.bp_matters()`.
+  uint64_t bp;
   StepProof proof;
 
   // Returns whether the frame further in still leads here.
@@ -181,7 +182,7 @@ class LastWalk {
   uint32_t first_ = 0;
   uint64_t epoch_ = 0;
   KnownFrame frames_[kMaxFrames + 1] = {};
-  session::StackSum sums_[kMaxFrames + 1];  // of the frame and all further out
+  session::StackSum sums_[kMaxFrames + 1];  // for each frame, its sum with all further out
   KnownFrame changed_[kMaxFrames] = {};
   Remembered replays_[1 << kReplayBits] = {};
 };

@@ -90,8 +90,8 @@ export interface BreakdownOptions {
   /** By what rows are divided, and then the rows in them; at least one, each once. */
   readonly levels: readonly RangeQuery['by'][];
   readonly folded: boolean; // by function or line: without noise frames
-  readonly sort: RangeQuery['sort']; // of two ranges: the measure that is shown
-  readonly side: 'name' | RangeQuery['side']; // of two ranges: by which column rows are sorted
+  readonly sort: RangeQuery['sort']; // if two ranges are compared, the measure that is shown
+  readonly side: 'name' | RangeQuery['side']; // if two ranges are compared, the column by which rows are sorted
   readonly descending: boolean;
 }
 

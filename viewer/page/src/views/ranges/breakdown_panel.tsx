@@ -46,7 +46,7 @@ interface Found {
   readonly levels: BreakdownOptions['levels'];
   readonly words: string;
   readonly kind: 'range' | 'moment' | 'compare' | 'ranges';
-  readonly measure: Measure; // of two ranges
+  readonly measure: Measure; // the one that is shown if two ranges are compared
 }
 
 export function BreakdownPanel(props: ViewProps & { readonly pointed: Pointed }) {

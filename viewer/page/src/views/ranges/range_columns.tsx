@@ -19,7 +19,7 @@ export function titleOf(by: By): string {
 export interface ColumnOptions {
   readonly by: By; // what the outermost rows are
   readonly kind: 'range' | 'moment' | 'compare' | 'ranges';
-  readonly measure: Measure; // of two ranges
+  readonly measure: Measure; // the one that is shown if two ranges are compared
   readonly hasFrames: boolean; // then columns but one count what frames allocate themselves
   readonly table: RangeTable; // the outermost one
   readonly toggle: (row: TreeRow) => void;
