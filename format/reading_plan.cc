@@ -141,6 +141,14 @@ class HeadReader {
   std::vector<ChunkHead> chunks_;
 };
 
+absl::StatusOr<bool> IsUndamaged(ByteSource& source, const SkippedChunk& chunk) {
+  std::string frame;
+  if (absl::Status status = source.Read(chunk.offset, chunk.bytes, &frame); !status.ok())
+    return status;
+  const std::optional<FramePrefix> prefix = ParseFramePrefix(frame);
+  return prefix.has_value() && CheckedBody(*prefix, frame).has_value();
+}
+
 // Whether the chunk is about a moment, not about the whole recording.
 bool IsOfAMoment(Chunk::Kind kind) {
   return kind == Chunk::EVENTS || kind == Chunk::SNAPSHOT || kind == Chunk::SNAPSHOT_DELTA ||
@@ -165,6 +173,9 @@ absl::StatusOr<ReadingPlan> PlanReading(ByteSource& source, const TimeRange& ran
   const size_t begin = before.size() < 2 ? 0 : before[before.size() - 2];
   const size_t end = after.size() < 2 ? chunks.size() : after[1];
   if (begin > 0) {
+    const absl::StatusOr<bool> undamaged = IsUndamaged(source, chunks[begin].place);
+    if (!undamaged.ok()) return undamaged.status();
+    if (!*undamaged) return plan;
     plan.checkpoint = chunks[begin].place.offset;
     plan.read.from_ns = chunks[begin].first_t_ns;
   }

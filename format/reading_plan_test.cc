@@ -200,6 +200,20 @@ TEST_F(ReadingPlanTest, AMissingChunkMakesTheReaderReadEverything) {
   EXPECT_THAT(reader_->damage(), SizeIs(1));
 }
 
+TEST_F(ReadingPlanTest, ADamagedCheckpointMakesTheReaderReadEverything) {
+  StartRecording();
+  AddRounds(1, 3);
+  const size_t end = bytes_.size();
+  AddRounds(2, 1);
+  Finish();
+  std::string damaged = bytes_;
+  damaged[end - 10] = static_cast<char>(damaged[end - 10] ^ 1);  // in the last checkpoint but one
+  const CollectedRange some = ReadRange(damaged, {INT64_MAX, INT64_MAX});
+  EXPECT_THAT(some.checkpoints, IsEmpty());
+  EXPECT_GE(some.events.size(), 4 * 200u);
+  EXPECT_THAT(reader_->damage(), SizeIs(1));
+}
+
 TEST_F(ReadingPlanTest, DamagedHeadsNeverStopTheReader) {
   StartRecording();
   AddRounds(1, 4);
