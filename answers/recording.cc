@@ -9,6 +9,7 @@
 #include "analysis/text.h"
 #include "analysis/trace/before_attach.h"
 #include "analysis/trace/trace_builder.h"
+#include "answers/peak_search.h"
 #include "format/printable.h"
 #include "interop/open_input.h"
 #include "proto/gmt.pb.h"
@@ -142,6 +143,56 @@ class ListenedBuilder : public analysis::TraceBuilder {
   std::shared_ptr<const Aggregates> sums_before_;
 };
 
+// `sums`: for Recording::sums(). `read`: becomes the range of the events that have been read.
+absl::StatusOr<std::unique_ptr<Recording>> Load(const interop::InputFile& file,
+                                                const LoadListener& listener, ReadOptions options,
+                                                std::shared_ptr<const Aggregates> sums,
+                                                format::TimeRange* read) {
+  auto input = interop::OpenInput(file);
+  if (!input.ok()) return input.status();
+  if (options.text == TextForm::kPrintable) (*input)->MakeStringsPrintable();
+  ListenedBuilder builder(**input, listener);
+  absl::Status status =
+      options.range ? (*input)->ReadRange(builder, *options.range) : (*input)->Read(builder);
+  if (!status.ok()) return status;
+  *read = (*input)->range_read();
+
+  RecordingParts parts;
+  const uint64_t events = builder.events();
+  parts.path = options.text == TextForm::kPrintable ? format::Printable(file.path) : file.path;
+  const std::shared_ptr<const Aggregates> before = builder.sums_before();
+  parts.trace = std::move(builder).Build();
+  parts.definitions = (*input)->definitions();
+  parts.lacks = (*input)->notes();
+  parts.complete = (*input)->complete();
+  parts.sums = std::move(sums);
+  AddLosses(parts.trace, parts.lacks);
+  if (before != nullptr && options.range->from_ns == kTheEnd.from_ns) parts.trace.before = before;
+  AddNotRead(*read, parts.lacks);
+  if (listener) listener({LoadProgress::kNamingFrames, events, 1, parts.trace});
+  symbols::Symbolizer symbolizer({});
+  const auto named = symbols::SymbolizeInPlace(parts.definitions, symbolizer);
+  if (!named.ok()) return named.status();
+  AddUnnamedModules(parts.definitions, symbolizer, parts.unnamed);
+  return std::make_unique<Recording>(std::move(parts), std::move(options));
+}
+
+// Returns the part of the recording that has the peaks; null if everything has to be read.
+absl::StatusOr<std::unique_ptr<Recording>> LoadPeak(const interop::InputFile& file,
+                                                    const LoadListener& listener,
+                                                    ReadOptions options) {
+  if (file.format != interop::InputFile::Format::kRecording) return nullptr;
+  auto search = PeakSearch::Begin(*file.source, options.min_events_to_skip);
+  if (!search.ok()) return search.status();
+  if (!search->has_value()) return nullptr;
+  while ((options.range = (*search)->range())) {
+    format::TimeRange read;
+    auto recording = Load(file, listener, options, (*search)->sums(), &read);
+    if (!recording.ok() || (*search)->Found((*recording)->examination(), read)) return recording;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Recording::Recording(RecordingParts parts, ReadOptions options)
@@ -170,31 +221,16 @@ absl::Status Recording::InFile(const absl::Status& status) const {
 absl::StatusOr<std::unique_ptr<Recording>> LoadRecording(const std::string& path,
                                                          const LoadListener& listener,
                                                          ReadOptions options) {
-  auto input = interop::OpenInput(path);
-  if (!input.ok()) return input.status();
-  if (options.text == TextForm::kPrintable) (*input)->MakeStringsPrintable();
-  ListenedBuilder builder(**input, listener);
-  absl::Status read =
-      options.range ? (*input)->ReadRange(builder, *options.range) : (*input)->Read(builder);
-  if (!read.ok()) return read;
-
-  RecordingParts parts;
-  const uint64_t events = builder.events();
-  parts.path = options.text == TextForm::kPrintable ? format::Printable(path) : path;
-  const std::shared_ptr<const Aggregates> sums = builder.sums_before();
-  parts.trace = std::move(builder).Build();
-  parts.definitions = (*input)->definitions();
-  parts.lacks = (*input)->notes();
-  parts.complete = (*input)->complete();
-  AddLosses(parts.trace, parts.lacks);
-  if (sums != nullptr && options.range->from_ns == kTheEnd.from_ns) parts.trace.before = sums;
-  AddNotRead((*input)->range_read(), parts.lacks);
-  if (listener) listener({LoadProgress::kNamingFrames, events, 1, parts.trace});
-  symbols::Symbolizer symbolizer({});
-  const auto named = symbols::SymbolizeInPlace(parts.definitions, symbolizer);
-  if (!named.ok()) return named.status();
-  AddUnnamedModules(parts.definitions, symbolizer, parts.unnamed);
-  return std::make_unique<Recording>(std::move(parts), std::move(options));
+  const auto file = interop::OpenInputFile(path);
+  if (!file.ok()) return file.status();
+  const bool is_about_peak = options.range && options.range->from_ns > options.range->to_ns;
+  if (is_about_peak) {
+    auto recording = LoadPeak(*file, listener, options);
+    if (!recording.ok() || *recording != nullptr) return recording;
+    options.range.reset();
+  }
+  format::TimeRange read;
+  return Load(*file, listener, std::move(options), nullptr, &read);
 }
 
 std::unique_ptr<Recording> RecordingSoFar(const std::string& path, analysis::Trace trace,

@@ -23,6 +23,7 @@
 #include "analysis/examination/examination.h"
 #include "analysis/trace/trace.h"
 #include "format/definitions.h"
+#include "format/messages_fwd.h"
 #include "format/time_range.h"
 #include "symbols/frame_rules.h"
 
@@ -40,10 +41,14 @@ struct ReadOptions {
   analysis::CategoryRules categories = analysis::CategoryRules::BuiltIn();
   TextForm text = TextForm::kPrintable;
   // What is not needed for answers about this range may be missing from the trace. kTheEnd: answers
-  // about the end; the sums of what has not been read are then in Trace::before.
+  // about the end; the sums of what has not been read are then in Trace::before. kThePeak: answers
+  // about the allocated peak of each device; Recording::sums() are then of the whole recording.
   std::optional<format::TimeRange> range = std::nullopt;
+  // A recording with fewer events is read whole for kThePeak, which takes a second or two.
+  uint64_t min_events_to_skip = 8'000'000;
 };
 inline constexpr format::TimeRange kTheEnd = {INT64_MAX, INT64_MAX};
+inline constexpr format::TimeRange kThePeak = {INT64_MAX, INT64_MIN};
 
 // What a recording is made of. `lacks` and `unnamed` are sentences for a person.
 struct RecordingParts {
@@ -53,6 +58,7 @@ struct RecordingParts {
   std::vector<std::string> lacks;    // what the file does not hold: cut off, damaged, events lost
   std::vector<std::string> unnamed;  // modules whose frames have no names on this machine
   bool complete = true;  // the file has its end: it was not cut off, and is not still written
+  std::shared_ptr<const Aggregates> sums;  // for Recording::sums()
 };
 
 class Recording {
@@ -67,6 +73,8 @@ class Recording {
   const std::vector<std::string>& lacks() const { return parts_.lacks; }
   const std::vector<std::string>& unnamed() const { return parts_.unnamed; }
   bool complete() const { return parts_.complete; }
+  // The sums of the whole recording, if only the part around the peak has been read; or null.
+  const Aggregates* sums() const { return parts_.sums.get(); }
   // lacks() without the sentences about memory from before an attach, for an answer that has rows
   // for it.
   std::vector<std::string> LacksWithoutBeforeAttach() const;

@@ -78,8 +78,11 @@ absl::StatusOr<analysis::CategoryRules> CategoryRulesOf(const ReportArguments& o
 // snapshot is searched for, JSON contains sums of the whole recording, and a limit needs its peak.
 std::optional<format::TimeRange> RangeOf(const ReportArguments& options) {
   if (options.slope || options.json || !options.fail_above.empty()) return std::nullopt;
-  if (!options.window.is_given())
-    return options.at == "end" ? std::optional(answers::kTheEnd) : std::nullopt;
+  if (!options.window.is_given()) {
+    if (options.at == "end") return answers::kTheEnd;
+    const bool is_about_peak = options.at == "peak" && options.heap.empty();
+    return is_about_peak ? std::optional(answers::kThePeak) : std::nullopt;
+  }
   const auto window = options.window.Window();
   if (!window.ok() || options.at != "peak") return std::nullopt;
   return format::TimeRange{window->from_ns, window->to_ns};

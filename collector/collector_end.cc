@@ -173,6 +173,7 @@ absl::Status Collector::Finish() {
   } else if (options_.snapshot_at_exit) {
     recorder_.AddSnapshot("exit", "exit", exactness, drain_.losses());
   }
+  if (settled && attach_ == 0) recorder_.AddLastCheckpoint(exactness, drain_.losses());
   recorder_.Flush();
   AddLateFacts(ExitOfTarget(state));
   RequestNames();

@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "format/chunk_codec.h"
 #include "format/framing.h"
 #include "format/parts.h"
 #include "proto/gmt.pb.h"
@@ -141,18 +143,34 @@ class HeadReader {
   std::vector<ChunkHead> chunks_;
 };
 
+// Reads a chunk into `frame`, and returns its body; nothing if it is damaged.
+absl::StatusOr<std::optional<std::string_view>> ReadBody(ByteSource& source,
+                                                         const SkippedChunk& chunk,
+                                                         std::string* frame) {
+  if (absl::Status status = source.Read(chunk.offset, chunk.bytes, frame); !status.ok())
+    return status;
+  const std::optional<FramePrefix> prefix = ParseFramePrefix(*frame);
+  return prefix.has_value() ? CheckedBody(*prefix, *frame) : std::nullopt;
+}
+
 absl::StatusOr<bool> IsUndamaged(ByteSource& source, const SkippedChunk& chunk) {
   std::string frame;
-  if (absl::Status status = source.Read(chunk.offset, chunk.bytes, &frame); !status.ok())
-    return status;
-  const std::optional<FramePrefix> prefix = ParseFramePrefix(frame);
-  return prefix.has_value() && CheckedBody(*prefix, frame).has_value();
+  const auto body = ReadBody(source, chunk, &frame);
+  if (!body.ok()) return body.status();
+  return body->has_value();
 }
 
 // Whether the chunk is about a moment, not about the whole recording.
 bool IsOfAMoment(Chunk::Kind kind) {
   return kind == Chunk::EVENTS || kind == Chunk::SNAPSHOT || kind == Chunk::SNAPSHOT_DELTA ||
          kind == Chunk::AGGREGATES || kind == Chunk::CHECKPOINT;
+}
+
+// Returns the index behind the last chunk with events.
+size_t EventsEnd(const std::vector<ChunkHead>& chunks) {
+  size_t end = chunks.size();
+  while (end > 0 && chunks[end - 1].kind != Chunk::EVENTS) --end;
+  return end;
 }
 
 }  // namespace
@@ -165,9 +183,10 @@ absl::StatusOr<ReadingPlan> PlanReading(ByteSource& source, const TimeRange& ran
   const std::vector<ChunkHead>& chunks = **heads;
 
   std::vector<size_t> before, after;  // the checkpoints before and after the range
+  const size_t events_end = EventsEnd(chunks);
   for (size_t i = 0; i < chunks.size(); ++i) {
     if (chunks[i].kind != Chunk::CHECKPOINT) continue;
-    if (chunks[i].first_t_ns < range.from_ns) before.push_back(i);
+    if (chunks[i].first_t_ns < range.from_ns && i < events_end) before.push_back(i);
     if (chunks[i].first_t_ns > range.to_ns) after.push_back(i);
   }
   const size_t begin = before.size() < 2 ? 0 : before[before.size() - 2];
@@ -185,6 +204,33 @@ absl::StatusOr<ReadingPlan> PlanReading(ByteSource& source, const TimeRange& ran
       plan.skipped.push_back(chunks[i].place);
   }
   return plan;
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<const Aggregates>>> ReadCheckpointSums(
+    ByteSource& source) {
+  using Sums = std::vector<std::shared_ptr<const Aggregates>>;
+  Sums sums;
+  const auto heads = HeadReader(source).ReadAll();
+  if (!heads.ok()) return heads.status();
+  if (!heads->has_value()) return sums;
+  bool is_complete = false;
+  std::string frame;
+  Chunk chunk;
+  gmt::Body content;
+  for (const ChunkHead& head : **heads) {
+    if (head.kind == Chunk::EVENTS) is_complete = false;
+    if (head.kind == Chunk::AGGREGATES) return Sums();  // events before it may be missing
+    if (head.kind != Chunk::CHECKPOINT) continue;
+    const auto body = ReadBody(source, head.place, &frame);
+    if (!body.ok()) return body.status();
+    const bool is_read =
+        body->has_value() && ParseBytes(**body, &chunk) && UnpackBody(chunk, &content).ok();
+    if (!is_read) return Sums();
+    sums.push_back(std::make_shared<const Aggregates>(content.checkpoint().so_far()));
+    is_complete = true;
+  }
+  if (!is_complete) sums.clear();
+  return sums;
 }
 
 }  // namespace gmt::format

@@ -20,10 +20,12 @@
 #define GMT_FORMAT_READING_PLAN_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "format/byte_source.h"
+#include "format/messages_fwd.h"
 #include "format/time_range.h"
 
 namespace gmt::format {
@@ -46,6 +48,12 @@ struct ReadingPlan {
 // first bytes of each chunk, so it also works for a file that is still being written. Fails only if
 // reading fails.
 absl::StatusOr<ReadingPlan> PlanReading(ByteSource& source, const TimeRange& range);
+
+// Returns the sums at each checkpoint, the last of which are those of the whole recording. Returns
+// nothing if events follow the last one, something is damaged, older parts may be missing, or
+// several recordings were joined. Reads the checkpoints, and the first bytes of all other chunks.
+absl::StatusOr<std::vector<std::shared_ptr<const Aggregates>>> ReadCheckpointSums(
+    ByteSource& source);
 
 }  // namespace gmt::format
 

@@ -105,7 +105,7 @@ TEST_F(ReadingPlanTest, EventsAfterACheckpointAreCompleteWithoutThoseBeforeIt) {
     const std::vector<Event> some = ReadRange(bytes_, {INT64_MAX, INT64_MAX}).events;
     EXPECT_TRUE(reader_->complete());
     ASSERT_EQ(all.size(), 60 * 20u);
-    ASSERT_EQ(some.size(), (60 - 53) * 20u);  // after the last checkpoint but one
+    ASSERT_EQ(some.size(), (60 - 46) * 20u);  // after the last but one that has events after it
     for (size_t i = 0; i < some.size(); ++i) {
       Event expected = all[all.size() - some.size() + i];
       expected.detail = some[i].detail;  // where a batch keeps the rest
@@ -161,7 +161,7 @@ TEST_F(ReadingPlanTest, EndNeedsTheLastEventsOnly) {
   Finish();
   const CollectedRange some = ReadRange(bytes_, {INT64_MAX, INT64_MAX});
   EXPECT_THAT(some.checkpoints, SizeIs(1));
-  EXPECT_THAT(some.events, SizeIs(200));
+  EXPECT_THAT(some.events, SizeIs(2 * 200));
   EXPECT_THAT(some.facts, SizeIs(1));
 }
 
@@ -205,6 +205,7 @@ TEST_F(ReadingPlanTest, ADamagedCheckpointMakesTheReaderReadEverything) {
   AddRounds(1, 3);
   const size_t end = bytes_.size();
   AddRounds(2, 1);
+  Add(Alloc(0x1000, 512));
   Finish();
   std::string damaged = bytes_;
   damaged[end - 10] = static_cast<char>(damaged[end - 10] ^ 1);  // in the last checkpoint but one
@@ -248,6 +249,30 @@ TEST_F(ReadingPlanTest, SnapshotsAfterACheckpointNeedNoneBeforeIt) {
   EXPECT_EQ(some.snapshots[0].name(), "last");
   EXPECT_THAT(DecodeLive(some.snapshots[0].live()).value(), SizeIs(20));
   EXPECT_THAT(reader_->damage(), IsEmpty());
+}
+
+TEST_F(ReadingPlanTest, SumsOfAllCheckpointsAreKnownIfNoEventsFollowTheLastOne) {
+  StartRecording();
+  AddRounds(3, 6);
+  const std::string without_end = bytes_;
+  const auto sums = ReadCheckpointSums(*BytesInMemory(without_end));
+  ASSERT_TRUE(sums.ok()) << sums.status();
+  ASSERT_THAT(*sums, SizeIs(6));
+  for (size_t i = 0; i < sums->size(); ++i) EXPECT_EQ((*sums)[i]->events(), 200 * (i + 1));
+  Add(Alloc(0x1000, 512));
+  Finish();
+  EXPECT_THAT(ReadCheckpointSums(*BytesInMemory(bytes_)).value(), IsEmpty());
+  EXPECT_THAT(ReadCheckpointSums(*BytesInMemory(without_end + without_end)).value(), IsEmpty());
+  std::string damaged = without_end;
+  damaged[damaged.size() - 10] = static_cast<char>(damaged[damaged.size() - 10] ^ 1);
+  EXPECT_THAT(ReadCheckpointSums(*BytesInMemory(damaged)).value(), IsEmpty());
+}
+
+TEST_F(ReadingPlanTest, TheLastCheckpointIsNoBeginningIfNoEventsFollowIt) {
+  StartRecording();
+  AddRounds(3, 6);
+  Finish();
+  EXPECT_THAT(ReadRange(bytes_, {INT64_MAX, INT64_MAX}).events, SizeIs(2 * 200));
 }
 
 TEST_F(ReadingPlanTest, WriterWantsNoCheckpointBeforeManyEvents) {

@@ -20,6 +20,10 @@ namespace {
 
 constexpr uint32_t kAllHeaps = UINT32_MAX;
 
+int32_t DeviceOf(const HeapCounts& heap) {
+  return heap.has_device() ? static_cast<int32_t>(heap.device()) : kHostDevice;
+}
+
 absl::StatusOr<uint32_t> SelectHeap(const Trace& trace, const std::string& name) {
   if (name.empty()) return kAllHeaps;
   const auto found = std::find(trace.heaps.begin(), trace.heaps.end(), name);
@@ -156,6 +160,7 @@ class ReportMaker {
       out.at = *std::move(instant);
     }
     AddHeaps(out);
+    if (options_.sums != nullptr) AddSums(*options_.sums, out);
     devices_by_step_[out.at.step].insert(device);
     report_.devices.push_back(std::move(out));
     return absl::OkStatus();
@@ -183,6 +188,38 @@ class ReportMaker {
       }
       device.heaps.push_back(std::move(heap));
     }
+  }
+
+  // Replaces what was found in a part of the recording by what is known of all of it.
+  static void AddSums(const Aggregates& sums, ReportDevice& device) {
+    for (const HeapCounts& counts : sums.heaps()) {
+      if (DeviceOf(counts) != device.index) continue;
+      if (counts.heap() == "driver" || counts.heap() == "host") {
+        device.peak_bytes = counts.peak_bytes();
+        device.peak_t_ns = counts.peak_t_ns();
+      }
+      ReportHeap& heap = HeapNamed(counts.heap(), device);
+      heap.peak_live_bytes = counts.peak_bytes();
+      heap.peak_live_t_ns = counts.peak_t_ns();
+      heap.allocations = counts.allocations();
+      heap.frees = counts.frees();
+    }
+    for (const HeapCounts& driver : sums.heaps()) {
+      if (driver.heap() != "driver" || DeviceOf(driver) != device.index) continue;
+      for (ReportHeap& heap : device.heaps) {
+        if (!heap.peak_reserved_bytes) continue;
+        heap.peak_reserved_bytes = driver.peak_segment_bytes();
+        heap.peak_reserved_t_ns = driver.peak_segment_t_ns();
+      }
+    }
+  }
+
+  static ReportHeap& HeapNamed(const std::string& name, ReportDevice& device) {
+    for (ReportHeap& heap : device.heaps) {
+      if (heap.heap == name) return heap;
+    }
+    device.heaps.emplace_back().heap = name;
+    return device.heaps.back();
   }
 
   // Adds what is held after `step` on `devices`; `step` is their instant.

@@ -39,6 +39,7 @@
 #include "analysis/trace/before_attach.h"
 #include "analysis/trace/device_use.h"
 #include "analysis/trace/trace.h"
+#include "format/messages_fwd.h"
 
 namespace gmt::analysis {
 
@@ -49,6 +50,9 @@ struct ReportOptions {
   // Only this one; empty: all. Rows of a selected heap are whole, not what inner layers leave.
   std::string heap;
   Window window;  // for the peak and the counts
+  // The sums of the whole recording, for the counts and for peaks of heaps, if only the events
+  // around the allocated peak have been read; or null. REQUIRES: no window.
+  const Aggregates* sums = nullptr;
 };
 
 struct ReportHeap {

@@ -10,7 +10,9 @@ constexpr size_t kReportRows = 10;
 
 absl::StatusOr<ReportAnswer> ReportAnswer::Make(const Recording& recording,
                                                 const analysis::ReportOptions& options) {
-  auto report = analysis::MakeReport(recording.examination(), recording.categories(), options);
+  analysis::ReportOptions with_sums = options;
+  with_sums.sums = recording.sums();
+  auto report = analysis::MakeReport(recording.examination(), recording.categories(), with_sums);
   if (!report.ok()) return recording.InFile(report.status());
   return ReportAnswer(recording, *std::move(report));
 }

@@ -15,6 +15,8 @@
 #include "format/definitions_builder.h"
 #include "format/recording_writer.h"
 #include "format/testing/held_events.h"
+#include "proto/gmt.pb.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::answers {
 namespace {
@@ -30,6 +32,12 @@ class ReportOfRangeTest : public ::testing::Test {
     // A name of its own, because tests run at the same time.
     path_ = ::testing::TempDir() + "report_of_range." +
             ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".gmt";
+    Write(7);
+  }
+  ~ReportOfRangeTest() override { std::filesystem::remove(path_); }
+
+  // `loose`: the checkpoint whose bound is much too high; -1: none.
+  void Write(uint64_t seed, int loose = -1) {
     auto sink = format::FileSink(path_, format::IfExists::kOverwrite);
     Header header;
     header.set_tool_version("test");
@@ -46,7 +54,7 @@ class ReportOfRangeTest : public ::testing::Test {
       stacks.push_back(definitions.InternStack({definitions.InternFrame(frame)}, 0));
     }
     format::HeldEvents held({{driver, "driver"}, {pytorch, "pytorch"}});
-    format::AllocatorTrace trace(7);
+    format::AllocatorTrace trace(seed);
     for (int round = 0; round < kRounds; ++round) {
       for (int i = 0; i < kEventsOfRound; ++i) {
         format::Event event = trace.Next();
@@ -56,16 +64,19 @@ class ReportOfRangeTest : public ::testing::Test {
         held.Apply(event);
         t_ns_ = event.t_ns;
       }
-      EXPECT_TRUE((*writer)->Add(held.MakeCheckpoint()).ok());
+      Checkpoint checkpoint = held.MakeCheckpoint();
+      if (round == loose)
+        checkpoint.mutable_so_far()->mutable_heaps(0)->set_allocated_at_most(uint64_t{1} << 50);
+      EXPECT_TRUE((*writer)->Add(checkpoint).ok());
     }
     EXPECT_TRUE((*writer)->Finish().ok());
   }
-  ~ReportOfRangeTest() override { std::filesystem::remove(path_); }
 
   ReportAnswer Report(const analysis::ReportOptions& selection,
                       std::optional<format::TimeRange> range) {
     ReadOptions options;
     options.range = range;
+    options.min_events_to_skip = 1;
     auto recording = LoadRecording(path_, nullptr, options);
     EXPECT_TRUE(recording.ok()) << recording.status();
     recordings_.push_back(*std::move(recording));
@@ -78,6 +89,25 @@ class ReportOfRangeTest : public ::testing::Test {
       EXPECT_EQ(some.rows[i].id, all.rows[i].id);
       EXPECT_EQ(some.rows[i].bytes, all.rows[i].bytes);
       EXPECT_EQ(some.rows[i].count, all.rows[i].count);
+    }
+  }
+
+  static void ExpectSameDevice(const analysis::ReportDevice& some,
+                               const analysis::ReportDevice& all) {
+    EXPECT_EQ(some.bytes, all.bytes);
+    EXPECT_EQ(some.at.t_ns, all.at.t_ns);
+    EXPECT_EQ(some.peak_bytes, all.peak_bytes);
+    EXPECT_EQ(some.peak_allocated_bytes, all.peak_allocated_bytes);
+    ASSERT_EQ(some.heaps.size(), all.heaps.size());
+    for (size_t i = 0; i < all.heaps.size(); ++i) {
+      const analysis::ReportHeap &a = some.heaps[i], &b = all.heaps[i];
+      EXPECT_EQ(a.heap, b.heap);
+      EXPECT_EQ(a.allocations, b.allocations);
+      EXPECT_EQ(a.frees, b.frees);
+      EXPECT_EQ(a.live_bytes, b.live_bytes);
+      EXPECT_EQ(a.peak_live_bytes, b.peak_live_bytes);
+      EXPECT_EQ(a.reserved_bytes, b.reserved_bytes);
+      EXPECT_EQ(a.rounding_bytes, b.rounding_bytes);
     }
   }
 
@@ -99,21 +129,8 @@ TEST_F(ReportOfRangeTest, RowsPeaksAndCountsOfTheRangeAreTheSame) {
     EXPECT_THAT(some.Text({}), Not(HasSubstr("Since the start")));
     ExpectSameRows(some.report(), all.report());
     ASSERT_EQ(some.report().devices.size(), all.report().devices.size());
-    for (size_t i = 0; i < all.report().devices.size(); ++i) {
-      const analysis::ReportDevice& a = some.report().devices[i];
-      const analysis::ReportDevice& b = all.report().devices[i];
-      EXPECT_EQ(a.bytes, b.bytes);
-      EXPECT_EQ(a.at.t_ns, b.at.t_ns);
-      EXPECT_EQ(a.peak_bytes, b.peak_bytes);
-      EXPECT_EQ(a.peak_allocated_bytes, b.peak_allocated_bytes);
-      ASSERT_EQ(a.heaps.size(), b.heaps.size());
-      for (size_t heap = 0; heap < b.heaps.size(); ++heap) {
-        EXPECT_EQ(a.heaps[heap].allocations, b.heaps[heap].allocations);
-        EXPECT_EQ(a.heaps[heap].frees, b.heaps[heap].frees);
-        EXPECT_EQ(a.heaps[heap].peak_live_bytes, b.heaps[heap].peak_live_bytes);
-        EXPECT_EQ(a.heaps[heap].reserved_bytes, b.heaps[heap].reserved_bytes);
-      }
-    }
+    for (size_t i = 0; i < all.report().devices.size(); ++i)
+      ExpectSameDevice(some.report().devices[i], all.report().devices[i]);
   }
 }
 
@@ -134,6 +151,32 @@ TEST_F(ReportOfRangeTest, TheEndHasTheSameRowsAndTheSumsSinceTheStart) {
       EXPECT_EQ(heap.peak_t_ns, known.peak_live_t_ns);
     }
   }
+}
+
+TEST_F(ReportOfRangeTest, ThePeakIsThatOfTheWholeRecording) {
+  uint64_t parts = 0;
+  ForEachSeed(SeedsUpTo(12), [&](uint32_t seed) {
+    Write(seed, static_cast<int>(seed % 4) - 1);
+    const ReportAnswer all = Report({}, std::nullopt), some = Report({}, kThePeak);
+    parts += recordings_.back()->sums() != nullptr ? 1 : 0;
+    ExpectSameRows(some.report(), all.report());
+    ASSERT_EQ(some.report().devices.size(), all.report().devices.size());
+    for (size_t i = 0; i < all.report().devices.size(); ++i)
+      ExpectSameDevice(some.report().devices[i], all.report().devices[i]);
+    const std::string text = all.Text({});
+    EXPECT_EQ(some.Text({}).substr(0, text.find('\n')), text.substr(0, text.find('\n')));
+    recordings_.clear();
+  });
+  EXPECT_GE(parts, 3u);
+}
+
+TEST_F(ReportOfRangeTest, ThePeakOfAShortRecordingIsFoundByReadingEverything) {
+  ReadOptions options;
+  options.range = kThePeak;
+  const auto recording = LoadRecording(path_, nullptr, options);
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  EXPECT_EQ((*recording)->sums(), nullptr);
+  EXPECT_EQ((*recording)->trace().steps.size(), 1u * kRounds * kEventsOfRound);
 }
 
 }  // namespace

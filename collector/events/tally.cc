@@ -31,6 +31,11 @@ uint32_t HeapKey(uint8_t device, const char* name) {
 
 }  // namespace
 
+bool IsDriverHeap(const HeapCounts& heap) {
+  static const char* const driver = HeapNameOf(Memory::kDevice);
+  return heap.heap == driver;
+}
+
 uint32_t Tally::HeapIndex(uint8_t device, Memory memory) {
   const char* name = HeapNameOf(memory);
   const auto [it, is_new] =
@@ -73,11 +78,26 @@ SiteCounts& Tally::CountsOf(uint32_t heap, const LiveValue& live) {
   return sites_.back().counts;
 }
 
+void Tally::NoteAllocated(HeapCounts* heap) const {
+  uint64_t allocated = heap->live_bytes;
+  if (IsDriverHeap(*heap))
+    allocated -= std::min(allocated, segments_.OnDevice(heap->device).now);
+  heap->allocated_at_most = std::max(heap->allocated_at_most, allocated);
+}
+
+void Tally::BeginInterval() {
+  for (HeapCounts& heap : heaps_) {
+    heap.allocated_at_most = 0;
+    NoteAllocated(&heap);
+  }
+}
+
 void Tally::Raise(const LiveValue& live, bool is_new) {
   const uint32_t index = HeapIndex(live.device, live.memory);
   SiteCounts& counts = CountsOf(index, live);
   HeapCounts& heap = heaps_[index];
   counts.live_bytes += live.size, heap.live_bytes += live.size;
+  NoteAllocated(&heap);
   ++counts.live_count, ++heap.live_count;
   if (is_new) {
     ++counts.allocations, ++heap.allocations;
@@ -105,9 +125,11 @@ void Tally::OnBorn(const Place& place, const LiveValue& live) {
   if (live.kind == Kind::kMap) {
     const auto physical = physical_.find(live.stream);
     if (physical != physical_.end()) ++physical->second.mappings;
-    return;
+    return segments_.OnBorn(place, live);
   }
+  if (live.kind == Kind::kReserve) return segments_.OnBorn(place, live);
   if (!IsMemory(live)) return;
+  segments_.OnBorn(place, live);
   if (live.kind == Kind::kCreate) {
     // A handle that is reused: the mappings of its former memory are gone.
     const auto [it, is_new] = physical_.try_emplace(place.value);
@@ -118,6 +140,7 @@ void Tally::OnBorn(const Place& place, const LiveValue& live) {
 }
 
 void Tally::OnEnded(const Place& place, const LiveValue& live) {
+  segments_.OnEnded(place, live);
   if (live.kind == Kind::kMap) {
     const auto physical = physical_.find(live.stream);
     if (physical == physical_.end() || physical->second.mappings == 0) return;
@@ -131,15 +154,18 @@ void Tally::OnEnded(const Place& place, const LiveValue& live) {
     const auto physical = physical_.find(place.value);
     if (physical == physical_.end()) return;
     physical->second.released = true;
-    if (physical->second.mappings > 0) return;
+    // It is still counted, but no longer known to hold blocks.
+    if (physical->second.mappings > 0)
+      return NoteAllocated(&heaps_[HeapIndex(live.device, live.memory)]);
     physical_.erase(physical);
   }
   Lower(live);
 }
 
 void Tally::OnRestored(const Place& place, const LiveValue& live) {
-  if (live.kind == Kind::kMap) return OnBorn(place, live);
+  if (live.kind == Kind::kMap || live.kind == Kind::kReserve) return OnBorn(place, live);
   if (!IsMemory(live)) return;
+  segments_.OnBorn(place, live);
   if (live.kind == Kind::kCreate) {
     const auto [it, was_gone] = physical_.try_emplace(place.value, Physical{live});
     it->second.released = false;

@@ -34,6 +34,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "collector/events/live_model.h"
+#include "collector/events/segments.h"
 #include "session/record.h"
 
 namespace gmt::collector {
@@ -53,7 +54,12 @@ struct HeapCounts {
   uint64_t peak_ns = 0;  // CLOCK_MONOTONIC
   // As reported by the framework's allocator; 0 if it reports none.
   uint64_t reported_allocated = 0, reported_reserved = 0, peak_reported_reserved = 0;
+  // An upper bound of what was allocated at any moment since BeginInterval(): of the driver's heap,
+  // memory that was not known to hold blocks then.
+  uint64_t allocated_at_most = 0;
 };
+
+bool IsDriverHeap(const HeapCounts& heap);
 
 struct SiteCounts {
   uint32_t heap = 0;  // index in Tally::heaps()
@@ -78,6 +84,10 @@ class Tally : public LiveObserver {
   // Counts what does not change the live set: refused allocations and a framework's totals.
   void Note(const session::Record& record);
 
+  // Begins an interval for HeapCounts::allocated_at_most.
+  void BeginInterval();
+
+  const Segments& segments() const { return segments_; }
   // Heaps in the order in which they were first seen.
   const std::vector<HeapCounts>& heaps() const { return heaps_; }
   size_t site_count() const { return sites_.size(); }
@@ -112,6 +122,7 @@ class Tally : public LiveObserver {
   // Returns the counts of the site that a change belongs to, with those at the heap's last peak.
   SiteCounts& CountsOf(uint32_t heap, const session::LiveValue& live);
   void Raise(const session::LiveValue& live, bool is_new);
+  void NoteAllocated(HeapCounts* heap) const;
   void Lower(const session::LiveValue& live);
 
   const size_t max_sites_;
@@ -121,6 +132,7 @@ class Tally : public LiveObserver {
   std::vector<Site> sites_;
   absl::flat_hash_map<SiteKey, uint32_t> site_index_;
   absl::flat_hash_map<uint64_t, Physical> physical_;
+  Segments segments_;
 };
 
 }  // namespace gmt::collector

@@ -13,7 +13,8 @@ namespace {
 constexpr uint32_t kOtherSites = 1;  // bit of Sites.flags
 constexpr uint64_t kFew = 10000;
 
-gmt::HeapCounts MakeHeap(const HeapCounts& counts, const EventTranslator& translator) {
+gmt::HeapCounts MakeHeap(const HeapCounts& counts, const Segments& segments,
+                         const EventTranslator& translator) {
   gmt::HeapCounts heap;
   heap.set_heap(counts.heap);
   if (counts.device != session::kNoDevice) heap.set_device(counts.device);
@@ -26,6 +27,12 @@ gmt::HeapCounts MakeHeap(const HeapCounts& counts, const EventTranslator& transl
   heap.set_peak_bytes(counts.peak_bytes);
   heap.set_peak_count(counts.peak_count);
   if (counts.peak_bytes != 0) heap.set_peak_t_ns(translator.Time(counts.peak_ns));
+  heap.set_allocated_at_most(counts.allocated_at_most);
+  const Segments::Bytes& in_segments = segments.OnDevice(counts.device);
+  if (IsDriverHeap(counts) && in_segments.peak != 0) {
+    heap.set_peak_segment_bytes(in_segments.peak);
+    heap.set_peak_segment_t_ns(translator.Time(in_segments.peak_ns));
+  }
   if (counts.peak_reported_reserved == 0) return heap;
   heap.set_reported_allocated(counts.reported_allocated);
   heap.set_reported_reserved(counts.reported_reserved);
@@ -67,7 +74,8 @@ void Trim(gmt::Sites* sites) {
 
 gmt::Aggregates MakeHeapSums(const Tally& tally, const EventTranslator& translator) {
   gmt::Aggregates aggregates;
-  for (const HeapCounts& heap : tally.heaps()) *aggregates.add_heaps() = MakeHeap(heap, translator);
+  for (const HeapCounts& heap : tally.heaps())
+    *aggregates.add_heaps() = MakeHeap(heap, tally.segments(), translator);
   return aggregates;
 }
 

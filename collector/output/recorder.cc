@@ -69,7 +69,7 @@ Recorder::Recorder(const session::SessionMap& session, const SessionInfo& info,
       stacks_(session, &writer_->definitions(), info.shim),
       translator_(session, info.apis, &writer_->definitions(), &stacks_),
       newest_ns_(session.header().monotonic_ns) {
-  live_.set_observer(&segments_);
+  live_.set_observer(&tally_);
 }
 
 void Recorder::Keep(absl::Status status) {
@@ -296,6 +296,7 @@ std::unique_ptr<format::Sink> Recorder::BeginPart(std::unique_ptr<format::Sink> 
   Keep(ended.status());
   if (!ended.ok()) return nullptr;
   events_before_part_ = writer_->events_written();
+  has_checkpoints_ = false;
   ForgetThreads();
   AddFacts(facts);
   AddAggregates();
@@ -308,7 +309,15 @@ std::unique_ptr<format::Sink> Recorder::BeginPart(std::unique_ptr<format::Sink> 
 }
 
 void Recorder::AddCheckpointIfDue(const Exactness& exactness, const session::RingLosses& losses) {
-  if (!writer_->WantsCheckpoint(live_.entries().size())) return;
+  if (writer_->WantsCheckpoint(live_.entries().size())) AddCheckpoint(exactness, losses);
+}
+
+void Recorder::AddLastCheckpoint(const Exactness& exactness, const session::RingLosses& losses) {
+  if (has_checkpoints_) AddCheckpoint(exactness, losses);
+}
+
+void Recorder::AddCheckpoint(const Exactness& exactness, const session::RingLosses& losses) {
+  has_checkpoints_ = true;
   ForgetThreads();
   gmt::Checkpoint checkpoint;
   *checkpoint.mutable_held() = MakeSnapshot(exactness, losses);
@@ -316,8 +325,9 @@ void Recorder::AddCheckpointIfDue(const Exactness& exactness, const session::Rin
   so_far = MakeHeapSums(tally_, translator_);
   so_far.set_t_ns(checkpoint.held().t_ns());
   so_far.set_events(writer_->events_written());
-  AddSegments(segments_, &checkpoint);
+  AddSegments(tally_.segments(), &checkpoint);
   Keep(writer_->Add(checkpoint));
+  tally_.BeginInterval();
 }
 
 void Recorder::AddLosses(const session::RingLosses& losses) {

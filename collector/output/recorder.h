@@ -88,6 +88,8 @@ class Recorder {
   void AddAggregates();
   // Adds a point at which a reader may begin, if the writer wants one.
   void AddCheckpointIfDue(const Exactness& exactness, const session::RingLosses& losses);
+  // Adds the sums at the end of a recording that has checkpoints.
+  void AddLastCheckpoint(const Exactness& exactness, const session::RingLosses& losses);
   uint64_t bytes_of_part() const { return writer_->bytes_written(); }
   bool has_events_of_part() const { return writer_->events_written() > events_before_part_; }
 
@@ -124,6 +126,7 @@ class Recorder {
     uint64_t allocated, reserved;
   };
 
+  void AddCheckpoint(const Exactness& exactness, const session::RingLosses& losses);
   gmt::Snapshot MakeSnapshot(const Exactness& exactness, const session::RingLosses& losses);
   std::string NewSnapshotName(const std::string& wanted);
   void AddThreadName(const session::Record& record);
@@ -141,9 +144,9 @@ class Recorder {
   StackTranslator stacks_;
   EventTranslator translator_;
   Tally tally_;
-  Segments segments_{&tally_};
   LiveModel live_;
   std::shared_ptr<LiveLeaks> leaks_;
+  bool has_checkpoints_ = false;
   absl::Status status_;
   uint64_t newest_ns_;
   uint32_t seen_memory_ = 0;

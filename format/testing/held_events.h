@@ -43,20 +43,23 @@ class HeldEvents {
       if (event.memory == BLOCK) NoteSegment(event.address);
       sums.set_allocations(sums.allocations() + 1);
       sums.set_live_bytes(sums.live_bytes() + event.size);
+      NoteAllocated(event.heap);
       if (sums.live_bytes() <= sums.peak_bytes()) return;
       sums.set_peak_bytes(sums.live_bytes());
       sums.set_peak_t_ns(event.t_ns);
     } else if (const auto found = held_.find(place); found != held_.end()) {
       sums.set_frees(sums.frees() + 1);
       sums.set_live_bytes(sums.live_bytes() - found->second.size);
-      if (event.memory != BLOCK) segments_.erase(event.address);
+      if (event.memory != BLOCK && segments_.erase(event.address) > 0)
+        segment_bytes_[event.heap] -= found->second.size;
       held_.erase(found);
     }
   }
 
   uint64_t count() const { return held_.size(); }
 
-  Checkpoint MakeCheckpoint() const {
+  // Also begins the next interval.
+  Checkpoint MakeCheckpoint() {
     std::vector<Event> rows;
     for (const auto& [place, event] : held_) rows.push_back(event);
     std::stable_sort(rows.begin(), rows.end(),
@@ -72,7 +75,11 @@ class HeldEvents {
     *checkpoint.mutable_held()->mutable_live() = EncodeLive(rows);
     checkpoint.mutable_so_far()->set_t_ns(t_ns_);
     checkpoint.mutable_so_far()->set_events(events_);
-    for (const auto& [id, sums] : sums_) *checkpoint.mutable_so_far()->add_heaps() = sums;
+    for (auto& [id, sums] : sums_) {
+      *checkpoint.mutable_so_far()->add_heaps() = sums;
+      sums.set_allocated_at_most(0);
+      NoteAllocated(id);
+    }
     return checkpoint;
   }
 
@@ -82,13 +89,24 @@ class HeldEvents {
       auto around = held_.upper_bound({id, address});
       if (around == held_.begin()) continue;
       const Event& event = (--around)->second;
-      if (event.memory != BLOCK && address - event.address < event.size)
-        segments_.insert(event.address);
+      if (event.memory == BLOCK || address - event.address >= event.size) continue;
+      if (!segments_.insert(event.address).second) continue;
+      uint64_t& bytes = segment_bytes_[id] += event.size;
+      HeapCounts& counts = sums_[id];
+      if (bytes <= counts.peak_segment_bytes()) continue;
+      counts.set_peak_segment_bytes(bytes);
+      counts.set_peak_segment_t_ns(event.t_ns);
     }
+  }
+  void NoteAllocated(uint32_t heap) {
+    HeapCounts& sums = sums_[heap];
+    sums.set_allocated_at_most(
+        std::max(sums.allocated_at_most(), sums.live_bytes() - segment_bytes_[heap]));
   }
 
   std::map<std::pair<uint32_t, uint64_t>, Event> held_;
   std::set<uint64_t> segments_;  // the addresses of memory that has held blocks
+  std::map<uint32_t, uint64_t> segment_bytes_;  // by heap
   std::map<uint32_t, HeapCounts> sums_;
   uint64_t events_ = 0;
   int64_t t_ns_ = 0;
