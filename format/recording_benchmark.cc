@@ -93,6 +93,7 @@ Written WriteRecording(uint64_t events, AllocatorTrace::Roles roles, const std::
   std::vector<Event> some;
   Written written;
   double spent = 0;
+  bool has_checkpoints = false;
   for (uint64_t done = 0; done < events; done += some.size()) {
     some.clear();
     while (some.size() < 8192 && done + some.size() < events) {
@@ -107,10 +108,14 @@ Written WriteRecording(uint64_t events, AllocatorTrace::Roles roles, const std::
     }
     const double start = ProcessorNs();
     for (const Event& event : some) Check((*writer)->Add(event));
-    if ((*writer)->WantsCheckpoint(held.count())) Check((*writer)->Add(held.MakeCheckpoint()));
+    if ((*writer)->WantsCheckpoint(held.count())) {
+      Check((*writer)->Add(held.MakeCheckpoint()));
+      has_checkpoints = true;
+    }
     spent += ProcessorNs() - start;
   }
   const double start = ProcessorNs();
+  if (has_checkpoints) Check((*writer)->Add(held.MakeCheckpoint()));
   Check((*writer)->Finish());
   written.ns = (spent + ProcessorNs() - start) / static_cast<double>(events);
   return written;

@@ -24,11 +24,6 @@ bool IsMemory(const LiveValue& live) {
   return taken && !IsForeign(live.memory);
 }
 
-// The key of a heap: the device and the first letter of the name; heap names are constants.
-uint32_t HeapKey(uint8_t device, const char* name) {
-  return uint32_t{device} << 8 | static_cast<uint8_t>(name[0]);
-}
-
 }  // namespace
 
 bool IsDriverHeap(const HeapCounts& heap) {
@@ -37,17 +32,21 @@ bool IsDriverHeap(const HeapCounts& heap) {
 }
 
 uint32_t Tally::HeapIndex(uint8_t device, Memory memory) {
-  const char* name = HeapNameOf(memory);
-  const auto [it, is_new] =
-      heap_index_.try_emplace(HeapKey(device, name), static_cast<uint32_t>(heaps_.size()));
-  if (is_new) {
-    HeapCounts heap;
-    heap.device = device;
-    heap.heap = name;
-    heaps_.push_back(heap);
-    peaks_.push_back(0);
+  uint32_t& number = heap_numbers_[device][static_cast<size_t>(memory)];
+  if (number == 0) number = 1 + FindOrAddHeap(device, HeapNameOf(memory));
+  return number - 1;
+}
+
+uint32_t Tally::FindOrAddHeap(uint8_t device, const char* name) {
+  for (uint32_t index = 0; index < heaps_.size(); ++index) {
+    if (heaps_[index].device == device && heaps_[index].heap == name) return index;
   }
-  return it->second;
+  HeapCounts heap;
+  heap.device = device;
+  heap.heap = name;
+  heaps_.push_back(heap);
+  peaks_.push_back(0);
+  return static_cast<uint32_t>(heaps_.size() - 1);
 }
 
 // An allocation without a site of its own has none when it is freed, because sites are never

@@ -28,6 +28,7 @@
 #ifndef GMT_COLLECTOR_EVENTS_TALLY_H_
 #define GMT_COLLECTOR_EVENTS_TALLY_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -119,6 +120,7 @@ class Tally : public LiveObserver {
   };
 
   uint32_t HeapIndex(uint8_t device, session::Memory memory);
+  uint32_t FindOrAddHeap(uint8_t device, const char* name);
   // Returns the counts of the site that a change belongs to, with those at the heap's last peak.
   SiteCounts& CountsOf(uint32_t heap, const session::LiveValue& live);
   void Raise(const session::LiveValue& live, bool is_new);
@@ -128,7 +130,9 @@ class Tally : public LiveObserver {
   const size_t max_sites_;
   std::vector<HeapCounts> heaps_;
   std::vector<uint32_t> peaks_;  // by heap: how often it exceeded its peak
-  absl::flat_hash_map<uint32_t, uint32_t> heap_index_;
+  // Index + 1 of the heap, by device and memory; 0: not known yet.
+  std::array<std::array<uint32_t, static_cast<size_t>(session::Memory::kLast) + 1>, 256>
+      heap_numbers_{};
   std::vector<Site> sites_;
   absl::flat_hash_map<SiteKey, uint32_t> site_index_;
   absl::flat_hash_map<uint64_t, Physical> physical_;

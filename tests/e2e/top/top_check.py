@@ -86,7 +86,7 @@ def held(rig, folder, name="one", mib=HOLD_MIB):
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-        wait_for("the end of the collector", lambda: not list((folder / "sessions").glob(f"*{process.pid}*")))
+        wait_for("the end of the collector", lambda: not list((folder / "sessions").glob(f"{process.pid}-*")))
 
 
 @contextlib.contextmanager
