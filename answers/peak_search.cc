@@ -40,7 +40,8 @@ bool CountsTheSame(const analysis::Examination& examination) {
 }  // namespace
 
 absl::StatusOr<std::optional<PeakSearch>> PeakSearch::Begin(format::ByteSource& source,
-                                                            uint64_t min_events) {
+                                                            uint64_t min_events,
+                                                            std::optional<int32_t> device) {
   auto sums = format::ReadCheckpointSums(source);
   if (!sums.ok()) return sums.status();
   if (sums->empty() || sums->back()->events() < min_events) return std::nullopt;
@@ -54,19 +55,23 @@ absl::StatusOr<std::optional<PeakSearch>> PeakSearch::Begin(format::ByteSource& 
       interval.at_most[DeviceOf(heap)] += heap.allocated_at_most();
     intervals.push_back(std::move(interval));
   }
-  return PeakSearch(std::move(intervals), sums->back());
+  return PeakSearch(std::move(intervals), sums->back(), device);
 }
 
-PeakSearch::PeakSearch(std::vector<Interval> intervals, std::shared_ptr<const Aggregates> sums)
+PeakSearch::PeakSearch(std::vector<Interval> intervals, std::shared_ptr<const Aggregates> sums,
+                       std::optional<int32_t> device)
     : intervals_(std::move(intervals)), sums_(std::move(sums)) {
-  std::map<int32_t, std::pair<uint64_t, size_t>> highest;  // by device: bytes and the interval
+  uint64_t highest = 0;
+  size_t interval = 0;
   for (size_t i = 0; i < intervals_.size(); ++i) {
-    for (const auto& [device, bytes] : intervals_[i].at_most) {
-      const auto [at, is_new] = highest.try_emplace(device, bytes, i);
-      if (!is_new && bytes > at->second.first) at->second = {bytes, i};
+    for (const auto& [candidate, bytes] : intervals_[i].at_most) {
+      if ((device && candidate != *device) || bytes <= highest) continue;
+      highest = bytes;
+      device_ = candidate;
+      interval = i;
     }
   }
-  for (const auto& [device, interval] : highest) Include(interval.second);
+  if (highest > 0) Include(interval);
 }
 
 void PeakSearch::Include(size_t interval) {
@@ -87,6 +92,7 @@ bool PeakSearch::Found(const analysis::Examination& examination, const format::T
   gave_up_ = !CountsTheSame(examination);
   if (gave_up_) return false;
   const auto& devices = examination.replay().devices();
+  elsewhere_.clear();
   bool found = true;
   for (size_t i = 0; i < intervals_.size(); ++i) {
     const Interval& interval = intervals_[i];
@@ -96,8 +102,11 @@ bool PeakSearch::Found(const analysis::Examination& examination, const format::T
       const auto known = devices.find(device);
       const uint64_t peak = known == devices.end() ? 0 : known->second.allocated.peak;
       // Of equal peaks, the first one counts.
-      if (at_most < peak || (at_most == peak && !is_before)) continue;
-      if (at_most == 0) continue;
+      if (at_most < peak || at_most == 0 || (at_most == peak && !is_before)) continue;
+      if (device != device_) {
+        elsewhere_.insert(device);
+        continue;
+      }
       Include(i);
       found = false;
     }

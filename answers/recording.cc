@@ -177,18 +177,21 @@ absl::StatusOr<std::unique_ptr<Recording>> Load(const interop::InputFile& file,
   return std::make_unique<Recording>(std::move(parts), std::move(options));
 }
 
-// Returns the part of the recording that has the peaks; null if everything has to be read.
+// Returns the part of the recording that has the peak; null if everything has to be read.
 absl::StatusOr<std::unique_ptr<Recording>> LoadPeak(const interop::InputFile& file,
                                                     const LoadListener& listener,
                                                     ReadOptions options) {
   if (file.format != interop::InputFile::Format::kRecording) return nullptr;
-  auto search = PeakSearch::Begin(*file.source, options.min_events_to_skip);
+  auto search = PeakSearch::Begin(*file.source, options.min_events_to_skip, options.device);
   if (!search.ok()) return search.status();
   if (!search->has_value()) return nullptr;
   while ((options.range = (*search)->range())) {
     format::TimeRange read;
     auto recording = Load(file, listener, options, (*search)->sums(), &read);
-    if (!recording.ok() || (*search)->Found((*recording)->examination(), read)) return recording;
+    if (!recording.ok()) return recording;
+    if (!(*search)->Found((*recording)->examination(), read)) continue;
+    (*recording)->set_peaks_elsewhere((*search)->elsewhere());
+    return recording;
   }
   return nullptr;
 }

@@ -14,7 +14,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -42,8 +44,10 @@ struct ReadOptions {
   TextForm text = TextForm::kPrintable;
   // What is not needed for answers about this range may be missing from the trace. kTheEnd: answers
   // about the end; the sums of what has not been read are then in Trace::before. kThePeak: answers
-  // about the allocated peak of each device; Recording::sums() are then of the whole recording.
+  // about the allocated peak of `device`, or else of the one with the highest peak;
+  // Recording::sums() are then of the whole recording.
   std::optional<format::TimeRange> range = std::nullopt;
+  std::optional<int32_t> device = std::nullopt;
   // A recording with fewer events is read whole for kThePeak, which takes a second or two.
   uint64_t min_events_to_skip = 8'000'000;
 };
@@ -75,6 +79,9 @@ class Recording {
   bool complete() const { return parts_.complete; }
   // The sums of the whole recording, if only the part around the peak has been read; or null.
   const Aggregates* sums() const { return parts_.sums.get(); }
+  // The devices whose peaks may be outside of what has been read.
+  const std::set<int32_t>& peaks_elsewhere() const { return peaks_elsewhere_; }
+  void set_peaks_elsewhere(std::set<int32_t> devices) { peaks_elsewhere_ = std::move(devices); }
   // lacks() without the sentences about memory from before an attach, for an answer that has rows
   // for it.
   std::vector<std::string> LacksWithoutBeforeAttach() const;
@@ -91,6 +98,7 @@ class Recording {
   const ReadOptions options_;
   const analysis::Examination examination_;
   mutable std::unique_ptr<analysis::Categories> categories_;
+  std::set<int32_t> peaks_elsewhere_;
 };
 
 // How far loading has come. `so_far` holds the rows and steps that have been read; it is always the

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "analysis/categories/category_rules.h"
@@ -88,14 +89,39 @@ std::optional<format::TimeRange> RangeOf(const ReportArguments& options) {
   return format::TimeRange{window->from_ns, window->to_ns};
 }
 
+// `device`: whose peak the report is about, if not that of the device with the highest one.
 absl::StatusOr<std::unique_ptr<answers::Recording>> Open(const std::string& file,
-                                                         const ReportArguments& options) {
+                                                         const ReportArguments& options,
+                                                         std::optional<int32_t> device = {}) {
   auto frame_rules = options.frames.Rules();
   if (!frame_rules.ok()) return frame_rules.status();
   auto category_rules = CategoryRulesOf(options);
   if (!category_rules.ok()) return category_rules.status();
   return OpenRecording(file, {*std::move(frame_rules), *std::move(category_rules),
-                              FormFor(options.json), RangeOf(options)});
+                              FormFor(options.json), RangeOf(options), device});
+}
+
+// Makes the report. If the devices have their peaks in different parts of a long recording, these
+// are read one after the other, into `recordings`.
+absl::StatusOr<answers::ReportAnswer> Make(
+    const ReportArguments& options, analysis::ReportOptions selection,
+    std::vector<std::unique_ptr<answers::Recording>>* recordings) {
+  auto recording = Open(options.file, options, selection.device);
+  if (!recording.ok()) return recording.status();
+  recordings->push_back(*std::move(recording));
+  if (!selection.device) selection.without = recordings->front()->peaks_elsewhere();
+  auto answer = answers::ReportAnswer::Make(*recordings->front(), selection);
+  for (const int32_t device : std::exchange(selection.without, {})) {
+    if (!answer.ok()) return answer;
+    recording = Open(options.file, options, device);
+    if (!recording.ok()) return recording.status();
+    recordings->push_back(*std::move(recording));
+    selection.device = device;
+    const auto more = answers::ReportAnswer::Make(*recordings->back(), selection);
+    if (!more.ok()) return more.status();
+    answer->Add(*more);
+  }
+  return answer;
 }
 
 absl::StatusOr<int> RunSlope(const ReportArguments& options,
@@ -132,9 +158,8 @@ absl::StatusOr<int> RunReport(const ReportArguments& options, const Terminal& te
     if (!parsed.ok()) return UsageError(parsed.status().message());
     limit = *parsed;
   }
-  const auto recording = Open(options.file, options);
-  if (!recording.ok()) return recording.status();
-  const auto answer = answers::ReportAnswer::Make(**recording, *selection);
+  std::vector<std::unique_ptr<answers::Recording>> recordings;
+  const auto answer = Make(options, *selection, &recordings);
   if (!answer.ok()) return answer.status();
   const auto top = static_cast<size_t>(options.top);
   fmt::print(

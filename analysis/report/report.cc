@@ -32,6 +32,17 @@ absl::StatusOr<uint32_t> SelectHeap(const Trace& trace, const std::string& name)
       "no heap '", name, "' was recorded; there is: ", absl::StrJoin(trace.heaps, ", ")));
 }
 
+void SortRows(std::vector<ReportRow>* rows) {
+  std::sort(rows->begin(), rows->end(), [](const ReportRow& a, const ReportRow& b) {
+    return std::tie(b.bytes, a.device, a.heap, a.id) < std::tie(a.bytes, b.device, b.heap, b.id);
+  });
+}
+
+template <typename T>
+void Append(const std::vector<T>& more, std::vector<T>* all) {
+  all->insert(all->end(), more.begin(), more.end());
+}
+
 class ReportMaker {
  public:
   ReportMaker(const Examination& examination, const Categories& categories,
@@ -115,11 +126,10 @@ class ReportMaker {
       for (const GpuFacts& gpu : trace_.devices) gpus.insert(static_cast<int32_t>(gpu.index));
     }
     std::vector<int32_t> devices(gpus.begin(), gpus.end());
-    if (options_.device) {
-      std::erase_if(devices, [&](int32_t device) { return device != *options_.device; });
-    } else if (host) {
-      devices.push_back(kHostDevice);
-    }
+    if (host) devices.push_back(kHostDevice);
+    std::erase_if(devices, [&](int32_t device) {
+      return (options_.device && device != *options_.device) || options_.without.contains(device);
+    });
     return devices;
   }
 
@@ -292,9 +302,7 @@ class ReportMaker {
 
   void FinishRows() {
     for (auto& [key, group] : groups_) report_.rows.push_back(RowOf(key, group));
-    std::sort(report_.rows.begin(), report_.rows.end(), [](const ReportRow& a, const ReportRow& b) {
-      return std::tie(b.bytes, a.device, a.heap, a.id) < std::tie(a.bytes, b.device, b.heap, b.id);
-    });
+    SortRows(&report_.rows);
     for (const auto& [key, group] : groups_) {
       const auto none = group.by_stack.find(0);
       if (none != group.by_stack.end()) report_.unknown_bytes += none->second;
@@ -379,6 +387,26 @@ absl::StatusOr<Report> MakeReport(const Examination& examination, const Categori
       report->uses.push_back(std::move(use));
   }
   return report;
+}
+
+void AddDevices(const Report& more, Report* report) {
+  Append(more.devices, &report->devices);
+  // GPUs in order, then the host, which has no number.
+  std::sort(report->devices.begin(), report->devices.end(),
+            [](const ReportDevice& a, const ReportDevice& b) {
+              return static_cast<uint32_t>(a.index) < static_cast<uint32_t>(b.index);
+            });
+  Append(more.rows, &report->rows);
+  SortRows(&report->rows);
+  report->unknown_bytes += more.unknown_bytes;
+  Append(more.allocator.devices, &report->allocator.devices);
+  Append(more.allocator.driver_calls, &report->allocator.driver_calls);
+  Append(more.allocator.reconciliations, &report->allocator.reconciliations);
+  Append(more.allocators, &report->allocators);
+  Append(more.rooms, &report->rooms);
+  Append(more.uses, &report->uses);
+  Append(more.profiles, &report->profiles);
+  Append(more.tensors, &report->tensors);
 }
 
 }  // namespace gmt::analysis

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,8 @@ namespace gmt::analysis {
 struct ReportOptions {
   At at;
   GroupBy by = GroupBy::kStack;
-  std::optional<int32_t> device;  // only this one
+  std::optional<int32_t> device;  // only this one; kHostDevice: the host
+  std::set<int32_t> without;      // not these
   // Only this one; empty: all. Rows of a selected heap are whole, not what inner layers leave.
   std::string heap;
   Window window;  // for the peak and the counts
@@ -133,6 +135,9 @@ struct Report {
 // Returns NOT_FOUND if `at`, `device` or `heap` is not in the recording.
 absl::StatusOr<Report> MakeReport(const Examination& examination, const Categories& categories,
                                   const ReportOptions& options);
+// Adds the devices of another report about the same recording, with their rows. REQUIRES: it has
+// none that `report` has.
+void AddDevices(const Report& more, Report* report);
 // Uses the built-in rules for categories.
 absl::StatusOr<Report> MakeReport(const Examination& examination, const ReportOptions& options);
 

@@ -24,6 +24,9 @@ class ReportAnswer {
   static absl::StatusOr<ReportAnswer> Make(const Recording& recording,
                                            const analysis::ReportOptions& options = {});
 
+  // Adds the devices of another answer about the same recording, made from another part of it.
+  void Add(const ReportAnswer& other) { analysis::AddDevices(other.report_, &report_); }
+
   const analysis::Report& report() const { return report_; }
   // `top`: rows per device; 0: the default.
   std::string Text(const Terminal& terminal, size_t top = 0,

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ class ReportOfRangeTest : public ::testing::Test {
     format::DefinitionsBuilder& definitions = (*writer)->definitions();
     const uint32_t driver = definitions.InternString("driver");
     const uint32_t pytorch = definitions.InternString("pytorch");
+    const uint32_t host = definitions.InternString("host");
     std::vector<uint32_t> stacks = {0};
     for (uint32_t stack = 1; stack <= format::AllocatorTrace::kStacks; ++stack) {
       format::FrameInfo frame;
@@ -53,7 +55,7 @@ class ReportOfRangeTest : public ::testing::Test {
       frame.flags = format::kFrameHasFunction;
       stacks.push_back(definitions.InternStack({definitions.InternFrame(frame)}, 0));
     }
-    format::HeldEvents held({{driver, "driver"}, {pytorch, "pytorch"}});
+    format::HeldEvents held({{driver, "driver"}, {pytorch, "pytorch"}, {host, "host"}});
     format::AllocatorTrace trace(seed);
     for (int round = 0; round < kRounds; ++round) {
       for (int i = 0; i < kEventsOfRound; ++i) {
@@ -64,6 +66,18 @@ class ReportOfRangeTest : public ::testing::Test {
         held.Apply(event);
         t_ns_ = event.t_ns;
       }
+      if (round == kRounds - 1) {
+        format::Event pinned;
+        pinned.kind = ALLOC;
+        pinned.memory = PINNED;
+        pinned.heap = host;
+        pinned.present = format::kHasTime | format::kHasAddress | format::kHasSize;
+        pinned.t_ns = t_ns_ + 1;
+        pinned.address = 0x1000;
+        pinned.size = 4096;
+        EXPECT_TRUE((*writer)->Add(pinned).ok());
+        held.Apply(pinned);
+      }
       Checkpoint checkpoint = held.MakeCheckpoint();
       if (round == loose)
         checkpoint.mutable_so_far()->mutable_heaps(0)->set_allocated_at_most(uint64_t{1} << 50);
@@ -73,9 +87,10 @@ class ReportOfRangeTest : public ::testing::Test {
   }
 
   ReportAnswer Report(const analysis::ReportOptions& selection,
-                      std::optional<format::TimeRange> range) {
+                      std::optional<format::TimeRange> range, std::optional<int32_t> device = {}) {
     ReadOptions options;
     options.range = range;
+    options.device = device;
     options.min_events_to_skip = 1;
     auto recording = LoadRecording(path_, nullptr, options);
     EXPECT_TRUE(recording.ok()) << recording.status();
@@ -138,7 +153,7 @@ TEST_F(ReportOfRangeTest, TheEndHasTheSameRowsAndTheSumsSinceTheStart) {
   analysis::ReportOptions selection;
   selection.at = analysis::ParseAt("end").value();
   const ReportAnswer all = Report(selection, std::nullopt), some = Report(selection, kTheEnd);
-  EXPECT_LE(recordings_.back()->trace().steps.size(), 2u * kEventsOfRound);
+  EXPECT_LE(recordings_.back()->trace().steps.size(), 2u * kEventsOfRound + 1);
   ExpectSameRows(some.report(), all.report());
   ASSERT_TRUE(some.report().all_time.has_value());
   ASSERT_FALSE(all.report().all_time.has_value());
@@ -157,8 +172,16 @@ TEST_F(ReportOfRangeTest, ThePeakIsThatOfTheWholeRecording) {
   uint64_t parts = 0;
   ForEachSeed(SeedsUpTo(12), [&](uint32_t seed) {
     Write(seed, static_cast<int>(seed % 4) - 1);
-    const ReportAnswer all = Report({}, std::nullopt), some = Report({}, kThePeak);
+    const ReportAnswer all = Report({}, std::nullopt);
+    analysis::ReportOptions selection;
+    selection.without = {analysis::kHostDevice};
+    ReportAnswer some = Report(selection, kThePeak);
     parts += recordings_.back()->sums() != nullptr ? 1 : 0;
+    const std::set<int32_t> elsewhere = recordings_.back()->peaks_elsewhere();
+    EXPECT_TRUE(elsewhere.empty() || elsewhere == selection.without);
+    selection = {};
+    selection.device = analysis::kHostDevice;
+    some.Add(Report(selection, kThePeak, selection.device));
     ExpectSameRows(some.report(), all.report());
     ASSERT_EQ(some.report().devices.size(), all.report().devices.size());
     for (size_t i = 0; i < all.report().devices.size(); ++i)
@@ -176,7 +199,7 @@ TEST_F(ReportOfRangeTest, ThePeakOfAShortRecordingIsFoundByReadingEverything) {
   const auto recording = LoadRecording(path_, nullptr, options);
   ASSERT_TRUE(recording.ok()) << recording.status();
   EXPECT_EQ((*recording)->sums(), nullptr);
-  EXPECT_EQ((*recording)->trace().steps.size(), 1u * kRounds * kEventsOfRound);
+  EXPECT_EQ((*recording)->trace().steps.size(), kRounds * kEventsOfRound + 1u);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // format/testing/held_events.h
 //
-// HeldEvents: follows what allocations and frees of GPU 0 leave, for the checkpoints of generated
-// recordings.
+// HeldEvents: follows what allocations and frees of GPU 0 and of host memory leave, for the
+// checkpoints of generated recordings.
 //
 // Thread safety: one thread at a time.
 
@@ -28,7 +28,8 @@ class HeldEvents {
   explicit HeldEvents(std::map<uint32_t, std::string> heaps) {
     for (auto& [id, name] : heaps) {
       sums_[id].set_heap(name);
-      sums_[id].set_device(0);
+      if (name != "host") sums_[id].set_device(0);
+      sums_[id].set_allocated_at_most(0);
     }
   }
 
