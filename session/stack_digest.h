@@ -62,6 +62,13 @@ inline constexpr StackKeys kStackKeys = MakeStackKeys();
 // REQUIRES: outside < kMaxStackDepth.
 class StackSum {
  public:
+  __extension__ typedef unsigned __int128 Words;
+
+  StackSum() = default;
+  // The sum of native frames whose words() these are.
+  explicit StackSum(Words words) : words_(words) {}
+  Words words() const { return words_; }
+
   void AddNative(uint64_t frame, uint32_t outside) {
     words_ += Product(frame, kStackKeys.native[outside]);
   }
@@ -100,10 +107,9 @@ class StackSum {
   }
 
  private:
-  __extension__ typedef unsigned __int128 Wide;
-  static Wide Product(uint64_t word, uint64_t key) { return static_cast<Wide>(word) * key; }
+  static Words Product(uint64_t word, uint64_t key) { return static_cast<Words>(word) * key; }
 
-  Wide words_ = 0;
+  Words words_ = 0;
   uint64_t fingerprint_ = 0;
 };
 

@@ -11,39 +11,46 @@ namespace gmt::preload {
 
 namespace {
 
-// Cache: Python frames beside the native ones of each last walk.
-constinit LastPythonWalk last_python_walks[LastWalk::kWalks] = {};
+// Cache: Python frames beside the native ones.
+constinit LastPythonWalk last_python_walks[KnownWalks::kTrees] = {};
 
-bool AnyIn(const Greenlets::Text& text, const KnownFrame* first, const KnownFrame* end) {
+bool AnyIn(const Greenlets::Text& text, KnownPath path) {
   bool any = false;
-  for (; first < end; ++first) any |= text.Holds(first->behind);
+  do {
+    any |= text.Holds(path.first()->behind);
+  } while (path.DropFirst());
   return any;
 }
 
-// Adds the order of runs and native frames, of which the first shown is `first`. Returns false if a
-// run has no native frame of its own, or no shown frame.
-[[gnu::always_inline]] inline bool AddRuns(const Interpreter& python, const LastWalk& native,
-                                           const KnownFrame* frames, uint32_t first,
-                                           LastPythonWalk* runs, KnownStack* stack) {
+// Adds the order of runs and native frames. Returns false if a run has no native frame of its own,
+// or no shown frame.
+[[gnu::always_inline]] inline bool AddRuns(const Interpreter& python, const KnownWalks& walks,
+                                           const KnownPath& path, LastPythonWalk* runs,
+                                           KnownStack* stack) {
   uint32_t inside = runs->shown();
-  uint32_t at = first;
+  KnownPath::Piece piece(path);
+  const KnownFrame* at = piece.first;  // it and those further out may run Python frames
   for (uint32_t n = runs->run_count(); n-- > 0;) {
     LastPythonWalk::Run& run = runs->run(n);
     if (run.outside == inside) return false;
     inside = run.outside;
-    const auto holds = [&](uint32_t frame) {
-      return frame < LastWalk::kMaxFrames && frames[frame].sp <= run.marker &&
-             run.marker < frames[frame + 1].sp;
-    };
-    if (run.native < at || !holds(run.native)) {
-      while (at < LastWalk::kMaxFrames && frames[at + 1].sp <= run.marker) ++at;
-      if (!holds(at)) return false;
-      run.native = at;
+    while (at > piece.last || piece.end() <= run.marker) {
+      if (!piece.Advance()) return false;
+      at = piece.first;
     }
-    const KnownFrame& eval = frames[run.native];
-    at = run.native + 1;
-    if (!python.OwnsAddress(eval.behind)) return false;
-    stack->sum.AddRun(n, native.CountFrom(&eval + 1), run.outside);
+    const auto holds = [&](const KnownFrame* frame) {
+      return frame->sp <= run.marker &&
+             run.marker < (frame < piece.last ? frame[1].sp : piece.end());
+    };
+    const KnownFrame* eval = walks.FrameAt(run.native);
+    if (eval < at || eval > piece.last || !holds(eval)) {
+      for (eval = at; eval < piece.last && eval[1].sp <= run.marker;) ++eval;
+      if (!holds(eval)) return false;
+      run.native = walks.IndexOf(eval);
+    }
+    at = eval + 1;
+    if (!python.OwnsAddress(eval->behind)) return false;
+    stack->sum.AddRun(n, walks.CountFrom(eval) - 1, run.outside);
   }
   return true;
 }
@@ -51,37 +58,37 @@ bool AnyIn(const Greenlets::Text& text, const KnownFrame* first, const KnownFram
 }  // namespace
 
 bool FollowStack(const Interpreter& python, KnownStack* stack) {
-  NativeWalk walk(CaptureRegisters(), NativeWalk::Known::kLastWalk);
-  LastWalk* const native = walk.KeepAll();
-  if (native == nullptr) return false;
-  KnownFrame* first = native->begin();
-  while (first < native->end() && InOwnImage(first->behind)) ++first;
-  const uint32_t count = native->CountFrom(first);
+  NativeWalk walk(CaptureRegisters(), NativeWalk::Known::kEarlierWalks);
+  if (!walk.KeepAll()) return false;
+  const KnownWalks& walks = *walk.walks();
+  KnownPath& path = *walk.path();
+  while (InOwnImage(path.first()->behind))
+    if (!path.DropFirst()) return false;
+  const uint32_t count = path.Count();
   if (count == 0 || count > session::kMaxStackDepth) return false;
   const Greenlets::Text greenlets = Greenlets::text();
-  if (greenlets.bytes != 0 && AnyIn(greenlets, first, native->end())) return false;
+  if (greenlets.bytes != 0 && AnyIn(greenlets, path)) return false;
   stack->depth = count;
-  stack->sum = native->SumFrom(first);
+  stack->sum = path.Sum();
 
   const Interpreter::Thread thread = python.CurrentThread();
   if (thread.unreadable) return false;
   if (thread.state == 0) return true;
-  LastPythonWalk* const frames = &last_python_walks[native->number()];
+  LastPythonWalk* const frames = &last_python_walks[walks.number()];
   if (!frames->Follow(python, thread.state)) return false;
   if (frames->shown() == 0) return frames->run_count() == 0;
   if (!frames->PlaceMarkers(python.layout(), thread.state)) return false;
   stack->depth += frames->shown();
   stack->flags = session::kStackPython;
   stack->sum.Add(frames->sum());
-  const KnownFrame* const all = native->end() - LastWalk::kMaxFrames;
   return stack->depth <= session::kMaxStackDepth &&
-         AddRuns(python, *native, all, static_cast<uint32_t>(first - all), frames, stack);
+         AddRuns(python, walks, path, frames, stack);
 }
 
 bool FollowPythonStack(const Interpreter& python, KnownStack* stack) {
-  LastWalk* const native = LastWalk::Acquire(RuleCache::Epoch());
-  if (native == nullptr) return false;
-  LastPythonWalk* const frames = &last_python_walks[native->number()];
+  KnownWalks* const walks = KnownWalks::Acquire(RuleCache::Epoch());
+  if (walks == nullptr) return false;
+  LastPythonWalk* const frames = &last_python_walks[walks->number()];
   const Interpreter::Thread thread = python.CurrentThread();
   const bool followed =
       !thread.unreadable && thread.state != 0 && frames->Follow(python, thread.state);
@@ -91,7 +98,7 @@ bool FollowPythonStack(const Interpreter& python, KnownStack* stack) {
     stack->sum = frames->sum();
     stack->sum.AddRun(0, 0, 0);
   }
-  native->Release();
+  walks->Release();
   return followed && stack->depth != 0;
 }
 

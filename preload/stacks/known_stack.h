@@ -4,7 +4,7 @@
 // thread's last one. If a stack with this digest has been recorded, nothing else is needed. Only a
 // new stack is composed frame by frame (preload/stacks/stack_builder.h).
 //
-//   native frames   preload/stacks/unwind/last_walk.h         two loads for a frame that is the same
+//   native frames   preload/stacks/unwind/known_walks.h       two loads for a frame that is known
 //   Python frames   preload/stacks/python/last_python_walk.h  a few loads
 //   their order     for each run of Python frames, the native frame that contains its marker
 //
@@ -14,7 +14,7 @@
 // For the same stack both yield the same digest (preload/stacks/python/testing/oracle.py).
 //
 // Thread safety: all functions may be called from any thread and signal handler. The memory of a
-// last walk is shared by a few threads; one that finds it in use gets false.
+// known walks may be shared by threads; one that finds it in use gets false.
 
 #ifndef GMT_PRELOAD_STACKS_KNOWN_STACK_H_
 #define GMT_PRELOAD_STACKS_KNOWN_STACK_H_

@@ -74,7 +74,7 @@ void StackCapture::WalkLibunwind(const StackCapture& self, StackBuilder* stack) 
 
 #if GMT_HAS_NATIVE_WALK
 void StackCapture::WalkOwn(const StackCapture&, StackBuilder* stack) {
-  NativeWalk walk(CaptureRegisters(), NativeWalk::Known::kLastWalk);
+  NativeWalk walk(CaptureRegisters(), NativeWalk::Known::kEarlierWalks);
   stack->AddAll(&walk);
 }
 

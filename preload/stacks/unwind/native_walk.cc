@@ -122,10 +122,53 @@ bool NativeWalk::Steps::Take(Rule rule, NativeFrame* frame) {
   return false;
 }
 
-bool NativeWalk::AlwaysEndsAfter(LastWalk* kept, uint64_t epoch) {
-  if (kept->begin() == kept->end()) return false;
-  const uint64_t outermost = kept->end()[-1].behind;
-  return outermost == 0 || RuleCache::Find(outermost, epoch).shape() == Rule::kOutermost;
+bool NativeWalk::FollowAnother(const KnownFrame& state) {
+  const uint32_t room = kMaxFrames - at_.count;
+  if (KnownFrame* caller = walks_->CallerOf(known_);
+      caller != nullptr && caller->sp == state.sp && caller->behind == state.behind &&
+      (caller->bp == state.bp || !caller->proof.bp_matters())) {
+    FollowFrom(caller);  // two loads do not prove the step, and it has led there
+    return true;
+  }
+  for (KnownFrame* known = walks_->Find(state, at_.high, room); known != nullptr;
+       known = walks_->Find(state, at_.high, room, known)) {
+    if (!path_.Jump(known_, known)) continue;
+    FollowFrom(known);
+    return true;
+  }
+  return FollowFromOther(room);
+}
+
+// The frame that the walk has met first may be known with other callers, too, which have led to
+// this state.
+bool NativeWalk::FollowFromOther(uint32_t room) {
+  constexpr int kMaxOthers = 4;
+  KnownFrame* other = met_;
+  for (int i = 0; i < kMaxOthers; ++i) {
+    other = walks_->Find(*met_, at_.high, kMaxFrames, other);
+    if (other == nullptr) return false;
+    KnownFrame* known = other;
+    while (known != nullptr && known->sp < at_.sp) known = walks_->Next(known);
+    if (known == nullptr || known->sp != at_.sp || walks_->CountFrom(known) >= room) continue;
+    other->bp = met_->bp;
+    met_ = other;
+    path_.Clear();
+    FollowFrom(known);
+    walks_->Prefer(other);
+    return true;
+  }
+  return false;
+}
+
+bool NativeWalk::KeepEnded() {
+  if (walks_ == nullptr || (met_ != nullptr && !known_->proof.is_last())) return false;
+  KnownFrame* const last = met_ != nullptr ? known_ : new_end_ - 1;
+  if (last < walks_->end() && met_ == nullptr) return false;
+  const bool always = last->behind == 0 ||
+                      RuleCache::Find(last->behind, at_.epoch).shape() == Rule::kOutermost;
+  Keep();
+  if (always) walks_->SetEndsAt(last);
+  return always;
 }
 
 __attribute__((noinline, cold)) NativeWalk::StepResult NativeWalk::TakeSlowStep(State at,

@@ -8,9 +8,9 @@
 //
 // The compilers' frame descriptions in .eh_frame are condensed to a rule of eight bytes per address
 // (preload/stacks/unwind/rule.h) and cached (preload/stacks/unwind/rule_cache.h). A frame then
-// costs two additions and two loads. From a frame of the thread's last walk on, it is only checked
-// that the rest is still the same (preload/stacks/unwind/last_walk.h). A walk works on any stack: a
-// thread's, a coroutine's, a signal handler's, and from there into the interrupted code.
+// costs two additions and two loads. From a frame of the thread's earlier walks on, it is only
+// checked that the rest is still the same (preload/stacks/unwind/known_walks.h). A walk works on any
+// stack: a thread's, a coroutine's, a signal handler's, and from there into the interrupted code.
 //
 // Invariants, whatever the tables contain
 //   W1  Only memory that is known to be readable is read (preload/stacks/unwind/stack_range.h).
@@ -29,7 +29,7 @@
 
 #include <stdint.h>
 
-#include "preload/stacks/unwind/last_walk.h"
+#include "preload/stacks/unwind/known_walks.h"
 #include "preload/stacks/unwind/native_frame.h"
 #include "preload/stacks/unwind/registers.h"
 #include "preload/stacks/unwind/rule_cache.h"
@@ -41,24 +41,22 @@ namespace gmt::preload {
 
 class NativeWalk {
  public:
-  enum class Known { kNothing, kLastWalk };
+  enum class Known { kNothing, kEarlierWalks };
 
   // The function that has captured `here` must not return before the walk ends. `known`: whether to
-  // use the frames of the thread's last walk, and to keep this one's.
+  // use the frames of the thread's earlier walks, and to keep this one's.
   explicit NativeWalk(const Registers& here, Known known = Known::kNothing) : start_(here) {
     const StackRange range = StackRange::Around(here.sp);
     at_ = {here.pc + 1,        here.sp, here.bp, range.low,     range.high,
            RuleCache::Epoch(), 0,       true,    WalkEnd::kNone};
     if (known == Known::kNothing) return;
-    last_ = LastWalk::Acquire(at_.epoch);
-    if (last_ == nullptr) return;
-    known_ = last_->begin();
-    changed_ = last_->changed();
+    walks_ = KnownWalks::Acquire(at_.epoch);
+    if (walks_ == nullptr) return;
+    new_end_ = walks_->end();
+    path_ = KnownPath(walks_);
   }
   [[gnu::always_inline]] ~NativeWalk() {
-    if (last_ == nullptr) return;
-    last_->Keep(changed_, met_);
-    last_->Release();
+    if (walks_ != nullptr) KeepAndRelease();
   }
   NativeWalk(const NativeWalk&) = delete;
   NativeWalk& operator=(const NativeWalk&) = delete;
@@ -78,8 +76,9 @@ class NativeWalk {
       if (follows_) {
         KnownFrame* known = known_;
         bool goes_on = true;
-        for (; goes_on && known[1].IsStillNext(); ++known)
-          goes_on = use(NativeFrame{known->behind, known[1].sp, false});
+        for (KnownFrame* caller; goes_on && (caller = walks_->Next(known)) != nullptr;
+             known = caller)
+          goes_on = use(NativeFrame{known->behind, caller->sp, false});
         known_ = known;
         if (!goes_on) return false;
         StopFollowing();
@@ -90,65 +89,56 @@ class NativeWalk {
     }
   }
 
-  // Walks to the outermost frame and keeps all frames, without reporting any. Returns nullptr if
-  // that is impossible: a signal has interrupted one, the walk is truncated, or it does not use the
-  // last walk. Otherwise the frames are result->begin() to result->end(), valid until this walk is
-  // destroyed. REQUIRES: no frame has been returned.
-  [[gnu::always_inline]] LastWalk* KeepAll() {
-    // Walks by rules, except from the frames on from which it finds replays.
-    KnownFrame* by_rules_from = nullptr;
-    bool finds_replays = true;
-    while (last_ != nullptr) {
+  // Walks to the outermost frame and keeps all frames, without reporting any: path() then has all
+  // but the first, valid until this walk is destroyed. Returns false if that is impossible: a signal
+  // has interrupted a frame, the walk is truncated, or it does without earlier walks. REQUIRES: no
+  // frame has been returned.
+  [[gnu::always_inline]] bool KeepAll() {
+    while (walks_ != nullptr) {
       if (follows_) {
-        if (!finds_replays) last_->RememberReplay(by_rules_from, changed_);
-        finds_replays = true;
         KnownFrame* known = known_;
-        while (known[1].IsStillNext()) ++known;
+        for (KnownFrame* caller; (caller = walks_->Next(known)) != nullptr;) known = caller;
         known_ = known;
-        if (known + 1 == last_->end() && last_->is_whole()) return Kept();
+        if (walks_->EndsAt(known)) {
+          Keep();
+          return true;
+        }
         StopFollowing();
       }
       NativeFrame frame;
-      if (!NextByRule(&frame)) return at_.end == WalkEnd::kOutermost ? KeptWhole() : nullptr;
-      if (at_.exact) return nullptr;
-      if (!finds_replays || follows_ || last_ == nullptr || at_.end != WalkEnd::kNone) continue;
-      by_rules_from = changed_ - 1;
-      changed_ = last_->Replay(by_rules_from, known_, at_.high, kMaxFrames - at_.count);
-      const KnownFrame& reached = changed_[-1];
-      finds_replays = &reached != by_rules_from;
-      at_.count += static_cast<uint32_t>(&reached - by_rules_from);
-      at_.Set(reached.behind, reached.sp, reached.bp, false);
+      if (!NextByRule(&frame)) return at_.end == WalkEnd::kOutermost && KeepEnded();
+      if (at_.exact) return false;
     }
-    return nullptr;
+    return false;
   }
+  KnownPath* path() { return &path_; }
+  // nullptr: it does without earlier walks.
+  const KnownWalks* walks() const { return walks_; }
 
   // Returns whether the walk ended before the outermost frame. Valid after there were no more
   // frames.
   bool truncated() const { return at_.end == WalkEnd::kTruncated; }
 
  private:
-  [[gnu::always_inline]] LastWalk* Kept() {
-    last_->Keep(changed_, met_);
-    changed_ = last_->changed();
-    met_ = last_->begin();
-    return last_;
-  }
-  // The walk has ended after the last frame.
-  [[gnu::always_inline]] LastWalk* KeptWhole() {
-    if (last_ == nullptr || (met_ != nullptr && known_ + 1 != last_->end())) return nullptr;
-    LastWalk* const kept = Kept();
-    if (!AlwaysEndsAfter(kept, at_.epoch)) return nullptr;
-    kept->SetWhole();
-    return kept;
-  }
-  // Returns whether a walk that meets the last of these frames ends there, whatever is in memory.
-  static bool AlwaysEndsAfter(LastWalk* kept, uint64_t epoch);
-
   [[gnu::always_inline]] void StopFollowing() {
     follows_ = false;
-    at_.count += static_cast<uint32_t>(known_ - met_);
-    at_.Set(known_->behind, known_->sp, LastWalk::BpAt(met_, known_), false);
+    at_.count += walks_->CountFrom(from_) - walks_->CountFrom(known_);
+    at_.Set(known_->behind, known_->sp, walks_->BpAt(from_, known_), false);
   }
+
+  // Keeps the frames so far.
+  [[gnu::always_inline]] void Keep() {
+    path_.Begin(walks_->Keep(new_end_, met_));
+    new_end_ = walks_->end();
+  }
+  // The same after the last frame. Returns whether a walk that meets that always ends there.
+  bool KeepEnded();
+  void KeepAndRelease() {
+    Keep();
+    walks_->Release();
+    walks_ = nullptr;
+  }
+
   [[gnu::always_inline]] bool NextByRule(NativeFrame* frame) {
     const Rule rule = RuleCache::Find(at_.behind, at_.epoch);
     const uint64_t base = rule.from_bp() ? at_.bp : at_.sp;
@@ -159,30 +149,33 @@ class NativeWalk {
     if (!rule.IsSimple() || cfa <= at_.sp || cfa > at_.high || (cfa & 7) != 0 ||
         saved_bp < at_.sp || at_.count == kMaxFrames) [[unlikely]] {
       const StepResult result = TakeSlowStep(at_, start_, rule);
-      const bool rises = result.next.sp > at_.sp && result.next.high == at_.high;
+      // A usual step, but to memory that was not yet known to be readable.
+      const bool is_usual = rule.IsSimple() && result.next.sp == cfa && saved_bp >= at_.sp;
+      const StepProof proof = is_usual ? ProofOf(rule, saved_bp, at_.exact) : StepProof::None();
       at_ = result.next;
       *frame = result.frame;
-      if (last_ != nullptr && at_.end == WalkEnd::kNone) NoteSlowStep(rises);
+      if (walks_ != nullptr && at_.end == WalkEnd::kNone) NoteSlowStep(proof);
       return result.frame.address != 0;
     }
     *frame = {at_.address(), cfa, at_.exact};
-    const bool was_exact = at_.exact;
+    const StepProof proof = ProofOf(rule, saved_bp, at_.exact);
     if (rule.bp_at_cfa()) at_.bp = LoadWord(saved_bp);
     at_.behind = LoadWord(cfa - sizeof(uint64_t));
     at_.sp = cfa;
     at_.exact = false;
     ++at_.count;
-    // The state of an interrupted frame is not kept, so the step from it cannot be repeated.
-    if (last_ != nullptr) {
-      const bool is_usual = !was_exact && (rule.saved_at() & 7) == 0 && rule.saved_at() <= 0;
-      Note(is_usual ? StepProof(rule.bp_at_cfa() ? saved_bp : 0, rule.from_bp())
-                    : StepProof::None());
-    }
+    if (walks_ != nullptr) Note(proof);
     return true;
+  }
+  // The state of an interrupted frame is not kept, so the step from it cannot be repeated.
+  static StepProof ProofOf(Rule rule, uint64_t saved_bp, bool is_exact) {
+    const bool is_usual = !is_exact && (rule.saved_at() & 7) == 0 && rule.saved_at() <= 0;
+    return is_usual ? StepProof(rule.bp_at_cfa() ? saved_bp : 0, rule.from_bp())
+                    : StepProof::None();
   }
 
   // The depth of a recorded stack, plus our own frames.
-  static constexpr uint32_t kMaxFrames = LastWalk::kMaxFrames;
+  static constexpr uint32_t kMaxFrames = KnownWalks::kMaxFrames;
 
   // Passed by value and never by address, so that it can live in registers. No two of its words are
   // adjacent, because compilers would put those into one vector register, from which every step
@@ -214,45 +207,51 @@ class NativeWalk {
   };
   static StepResult TakeSlowStep(State at, Registers start, Rule rule);
 
-  // Notes that a step has arrived at `at_`. From a frame of the last walk on, follows that.
+  // Notes that a step has arrived at `at_`. From a known frame on, follows its callers.
   [[gnu::always_inline]] void Note(StepProof proof) {
-    if (met_ != nullptr) [[unlikely]]
-      LeaveLastWalk();
-    while (known_->sp < at_.sp) ++known_;
-    const bool bp_matters = known_->proof.bp_matters();
-    if (known_->sp == at_.sp && known_->behind == at_.behind &&
-        (known_->bp == at_.bp || !bp_matters) && last_->IsBelow(at_.high) &&
-        last_->end() - known_ <= kMaxFrames - at_.count) {
-      known_->proof = proof.WithBpMatters(bp_matters);
-      known_->bp = at_.bp;
-      met_ = known_;
-      follows_ = true;
-    } else {
-      *changed_++ = {at_.sp, at_.behind, at_.bp, proof};
+    const KnownFrame state = {at_.sp, at_.behind, at_.bp, StepProof::None()};
+    if (met_ != nullptr) [[unlikely]] {
+      if (FollowAnother(state)) return;
+      LeaveKnown();
     }
+    if (new_end_ != walks_->end()) new_end_[-1].proof = proof;
+    KnownFrame* const known = walks_->Find(state, at_.high, kMaxFrames - at_.count);
+    if (known == nullptr) {
+      *new_end_++ = state;
+      return;
+    }
+    met_ = known;
+    FollowFrom(known);
   }
-  // `rises`: the step has stayed on the stack.
-  [[gnu::always_inline]] void NoteSlowStep(bool rises) {
-    if (!at_.exact) return Note(StepProof::None());
-    if (met_ != nullptr) LeaveLastWalk();
-    if (rises) return;
-    last_->Forget();
-    last_->Release();
-    last_ = nullptr;
+  [[gnu::always_inline]] void FollowFrom(KnownFrame* known) {
+    known->bp = at_.bp;
+    from_ = known_ = known;
+    follows_ = true;
   }
-  // The walk continues differently from the last one.
-  [[gnu::always_inline]] void LeaveLastWalk() {
-    changed_ = LastWalk::Append(met_, known_, changed_);
+  // The walk has stopped following at `known_`, and has arrived at `state` from there. Returns
+  // whether that is known, too.
+  bool FollowAnother(const KnownFrame& state);
+  bool FollowFromOther(uint32_t room);
+  // The walk continues differently from the known ones.
+  void LeaveKnown() {
+    new_end_ = path_.Append(met_, known_, new_end_);
+    path_.Clear();
     met_ = nullptr;
-    ++known_;
+  }
+  // A frame that a signal has interrupted is not kept, and neither are those further out.
+  [[gnu::always_inline]] void NoteSlowStep(StepProof proof) {
+    if (at_.exact) return KeepAndRelease();
+    Note(proof);
   }
 
   const Registers start_;
   State at_;
-  LastWalk* last_ = nullptr;       // nullptr: of no use for this walk
-  KnownFrame* known_ = nullptr;    // while following it: the frame that Next() returns next
-  KnownFrame* changed_ = nullptr;  // the end of the frames that were not in it
-  KnownFrame* met_ = nullptr;      // the frame from which this walk has followed it
+  KnownWalks* walks_ = nullptr;    // nullptr: of no use for this walk
+  KnownFrame* new_end_ = nullptr;  // the end of this walk's frames that were not known
+  KnownFrame* met_ = nullptr;      // the known frame that is the caller of the last of those
+  KnownFrame* from_ = nullptr;     // where the walk has begun to follow it, or one further out
+  KnownFrame* known_ = nullptr;    // while following: the frame that Next() returns next
+  KnownPath path_;                 // the known frames from `met_` on
   bool follows_ = false;
 };
 

@@ -47,7 +47,7 @@ __attribute__((noinline)) void WalkOwn(Stack* stack) {
 
 // All frames but the innermost are those of the last walk.
 __attribute__((noinline)) void WalkAfterLast(Stack* stack) {
-  WalkBy<NativeWalk::Known::kLastWalk>(CaptureRegisters(), stack);
+  WalkBy<NativeWalk::Known::kEarlierWalks>(CaptureRegisters(), stack);
 }
 
 __attribute__((noinline)) void WalkSlowly(Stack* stack) {

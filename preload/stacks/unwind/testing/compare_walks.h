@@ -135,13 +135,13 @@ inline bool Differ(const WalkedFrames& one, const WalkedFrames& other) {
 // out the innermost frame.
 __attribute__((noinline)) inline bool KeepsOtherFrames(const Registers& here,
                                                        const WalkedFrames& by_rules) {
-  NativeWalk walk(here, NativeWalk::Known::kLastWalk);
-  LastWalk* const kept = walk.KeepAll();
-  if (kept == nullptr) return false;
-  const uint32_t count = kept->CountFrom(kept->begin());
+  NativeWalk walk(here, NativeWalk::Known::kEarlierWalks);
+  if (!walk.KeepAll()) return false;
+  KnownPath path = *walk.path();
+  const uint32_t count = path.Count();
   bool differ = count + 1 != by_rules.count;
-  for (uint32_t i = 0; !differ && i < count; ++i)
-    differ = kept->begin()[i].behind != by_rules.frames[i + 1].address;
+  for (uint32_t i = 0; !differ && i < count; ++i, path.DropFirst())
+    differ = path.first()->behind != by_rules.frames[i + 1].address;
   return differ;
 }
 
@@ -156,7 +156,7 @@ __attribute__((noinline)) inline void CompareWalks(bool with_slow, Comparison* c
   const Registers here = CaptureRegisters();
   CollectByRules(here, NativeWalk::Known::kNothing, &c->own);
   c->after_last_differs = KeepsOtherFrames(here, c->own);
-  CollectByRules(here, NativeWalk::Known::kLastWalk, &c->after_last);
+  CollectByRules(here, NativeWalk::Known::kEarlierWalks, &c->after_last);
   c->after_last_differs |= Differ(c->own, c->after_last);
   const bool stands = CollectByLibgcc(&c->libgcc);
   DropUntil(here.sp, &c->libgcc);
