@@ -34,13 +34,13 @@ bool AnyIn(const Greenlets::Text& text, KnownPath path) {
     LastPythonWalk::Run& run = runs->run(n);
     if (run.outside == inside) return false;
     inside = run.outside;
-    while (at > piece.last || piece.end() <= run.marker) {
+    while (at > piece.last || piece.end <= run.marker) {
       if (!piece.Advance()) return false;
       at = piece.first;
     }
-    const auto holds = [&](const KnownFrame* frame) {
+    const auto holds = [&](const KnownFrame* frame) __attribute__((always_inline)) {
       return frame->sp <= run.marker &&
-             run.marker < (frame < piece.last ? frame[1].sp : piece.end());
+             run.marker < (frame < piece.last ? frame[1].sp : piece.end);
     };
     const KnownFrame* eval = walks.FrameAt(run.native);
     if (eval < at || eval > piece.last || !holds(eval)) {
@@ -62,8 +62,8 @@ bool FollowStack(const Interpreter& python, KnownStack* stack) {
   if (!walk.KeepAll()) return false;
   const KnownWalks& walks = *walk.walks();
   KnownPath& path = *walk.path();
-  while (InOwnImage(path.first()->behind))
-    if (!path.DropFirst()) return false;
+  const auto is_own = [](const KnownFrame& frame) { return InOwnImage(frame.behind); };
+  if (!path.DropWhile(is_own)) return false;
   const uint32_t count = path.Count();
   if (count == 0 || count > session::kMaxStackDepth) return false;
   const Greenlets::Text greenlets = Greenlets::text();

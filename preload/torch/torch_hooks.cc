@@ -137,6 +137,11 @@ uint64_t SequenceNumber::operator()() const {
                                                          std::memory_order_release);
 }
 
+[[gnu::noinline]] void LearnNode(const void* node) {
+  const WriteGuard p = IfRecordingBlocks();
+  if (p != nullptr && p->WantsStacks() && p->torch.forward.Learn(node)) PublishForwardStacks(p);
+}
+
 void EndNode(Scope* scope) {
   Process* const p = Process::IfRecording();
   if (p == nullptr) return;
@@ -158,12 +163,11 @@ void EndNode(Scope* scope) {
 
 void EvaluateFunction::operator()(void* engine, void* graph_task, void* node, void* inputs,
                                   const void* ready_queue) const {
-  {
-    const WriteGuard p = IfRecordingBlocks();
-    if (p == nullptr) return real()(engine, graph_task, node, inputs, ready_queue);
-    if (p->WantsStacks() && p->torch.forward.Learn(node)) PublishForwardStacks(p);
-    if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) t->releases.Begin();
-  }
+  Process* const p = Process::IfRecording();
+  if (p == nullptr || !p->Records(session::Memory::kBlock))
+    return real()(engine, graph_task, node, inputs, ready_queue);
+  if (p->torch.forward.is_learning()) LearnNode(node);
+  if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) t->releases.Begin();
   EvaluateInScope(real(), engine, graph_task, node, inputs, ready_queue);
 }
 
@@ -231,11 +235,17 @@ void BeginRecordFunction::operator()(void* self, uint8_t scope) const {
   if (!p->torch.open_ranges.Add(object, range)) EndRange(p, range);
 }
 
+[[gnu::noinline]] void EndRangeOf(uint64_t object) {
+  const WriteGuard p = IfRecordingBlocks();
+  const uint64_t range = p == nullptr ? 0 : p->torch.open_ranges.Remove(object);
+  if (range != 0) EndRange(p, range);
+}
+
 void EndRecordFunction::operator()(void* self) const {
-  if (const WriteGuard p = IfRecordingBlocks(); p != nullptr) {
-    const uint64_t range = p->torch.open_ranges.Remove(reinterpret_cast<uint64_t>(self));
-    if (range != 0) EndRange(p, range);
-  }
+  // Most of these objects are PyTorch's own.
+  const auto object = reinterpret_cast<uint64_t>(self);
+  Process* const recording = Process::IfRecording();
+  if (recording != nullptr && recording->torch.open_ranges.Holds(object)) EndRangeOf(object);
   real()(self);
 }
 
@@ -425,11 +435,10 @@ void MakeAccumulateGrad::operator()(void* self, const void* tensor) const {
 }
 
 VariableList Accumulate::operator()(void* self, const void* gradients) const {
-  if (const WriteGuard p = IfRecordingRoles(); p != nullptr) {
-    if (TorchThread* t = p->torch.threads.Here(); t != nullptr) {
-      t->is_accumulating = true;
-      t->gradient = nullptr;
-    }
+  Process* const p = IfRolesAreWanted(Process::IfRecording());
+  if (TorchThread* t = p == nullptr ? nullptr : p->torch.threads.Here(); t != nullptr) {
+    t->is_accumulating = true;
+    t->gradient = nullptr;
   }
   return real()(self, gradients);
 }

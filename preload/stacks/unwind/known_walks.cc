@@ -9,21 +9,20 @@
 namespace gmt::preload {
 namespace {
 
+constexpr uint32_t kTreesBits = 3;
+static_assert(1 << kTreesBits == KnownWalks::kTrees);
+
 // Cache: a few threads' walks. Memory of threads that do not walk is never touched. In a fork child
 // those that other threads were using at that moment stay in use.
 constinit KnownWalks known_walks[KnownWalks::kTrees] = {};
-
-// Cache: which tree a thread uses, plus one; 0: not yet determined.
-thread_local constinit uint8_t tree_of_thread = 0;
-constinit std::atomic<uint8_t> last_tree{0};
 
 }  // namespace
 
 KnownWalks* KnownWalks::Acquire(uint64_t epoch) {
   if (RuleCache::IsInDoubt()) return nullptr;
-  if (tree_of_thread == 0) [[unlikely]]
-    tree_of_thread = last_tree.fetch_add(1, std::memory_order_relaxed) % kTrees + 1;
-  KnownWalks* walks = &known_walks[tree_of_thread - 1];
+  // The thread pointers of threads differ in the middle bits.
+  const auto thread = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
+  KnownWalks* walks = &known_walks[thread * 0x9e3779b97f4a7c15 >> (64 - kTreesBits)];
   if (walks->is_in_use_.exchange(true, std::memory_order_acquire)) return nullptr;
   if (walks->epoch_ != epoch || kRoom - walks->used_ < kMaxFrames) [[unlikely]] {
     walks->epoch_ = epoch;

@@ -224,6 +224,8 @@ class KnownWalks {
 // The frames of a walk, innermost first: known callers, except that it jumps after some frames.
 class KnownPath {
  public:
+  class Piece;
+
   explicit KnownPath(const KnownWalks* walks = nullptr) : walks_(walks) {}
 
   // Continues with `to` after `from` instead of with its caller. Returns false, and changes nothing,
@@ -254,6 +256,20 @@ class KnownPath {
     first_ = jumps ? jumps_[next_++].to : walks_->CallerOf(first_);
     return first_ != nullptr;
   }
+  // Leaves out innermost frames as long as is_left_out(frame). Returns false if no other is left.
+  template <typename IsLeftOut>
+  [[gnu::always_inline]] bool DropWhile(IsLeftOut is_left_out) {
+    Piece piece(*this);
+    do {
+      for (const KnownFrame* frame = piece.first; frame <= piece.last; ++frame) {
+        if (is_left_out(*frame)) continue;
+        first_ = frame;
+        next_ = piece.jump_;
+        return true;
+      }
+    } while (piece.Advance());
+    return false;
+  }
   uint32_t Count() const { return walks_->CountFrom(first_); }
   // REQUIRES: as KnownWalks::SumFrom().
   session::StackSum Sum() const {
@@ -277,10 +293,11 @@ class KnownPath {
 
     const KnownFrame *first, *last;
     const KnownFrame* next;  // the first one of the next piece; nullptr: none
-    // The stack pointer of `next`, which is where the last frame ends.
-    uint64_t end() const { return next == nullptr ? ~uint64_t{0} : next->sp; }
+    uint64_t end;            // the stack pointer of `next`, which is where the last frame ends
 
    private:
+    friend class KnownPath;
+
     void SetFirst(const KnownFrame* frame) {
       const KnownWalks& walks = *path_.walks_;
       first = frame;
@@ -289,6 +306,7 @@ class KnownPath {
       jumps_ = jump_ < path_.count_ && jump->from >= first && jump->from <= last;
       if (jumps_) last = jump->from;
       next = jumps_ ? jump->to : walks.CallerOf(last);
+      end = next == nullptr ? ~uint64_t{0} : next->sp;
     }
 
     const KnownPath& path_;

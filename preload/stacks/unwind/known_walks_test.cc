@@ -33,10 +33,13 @@ void ExpectKeepsAll(const Registers& here, const WalkedFrames& by_rules, uint32_
   const uint32_t count = path.Count();
   ASSERT_EQ(count, by_rules.count - 1);
   if (count > session::kMaxStackDepth) return;
+  KnownPath dropped = path;
+  uint32_t i = 0;
+  EXPECT_EQ(dropped.DropWhile([&](const KnownFrame&) { return i++ < skipped; }), skipped < count);
   KnownPath::Piece piece(path);
   const KnownFrame* in_piece = piece.first;
   session::StackSum sum, known;
-  for (uint32_t i = 0; i < count; ++i, ++in_piece, path.DropFirst()) {
+  for (i = 0; i < count; ++i, ++in_piece, path.DropFirst()) {
     const uint64_t address = by_rules.frames[i + 1].address;
     EXPECT_EQ(path.first()->behind, address) << i;
     EXPECT_EQ(path.Count(), count - i);
@@ -45,7 +48,11 @@ void ExpectKeepsAll(const Registers& here, const WalkedFrames& by_rules, uint32_
       in_piece = piece.first;
     }
     EXPECT_EQ(path.first(), in_piece);
-    if (i == skipped) known = path.Sum();
+    if (i == skipped) {
+      known = path.Sum();
+      EXPECT_EQ(dropped.first(), path.first());
+      EXPECT_EQ(dropped.Sum().Hash(0, 0, 0).digest(), known.Hash(0, 0, 0).digest());
+    }
     if (i >= skipped) sum.AddNative(address, count - 1 - i);
   }
   EXPECT_EQ(known.Hash(0, 0, 0).digest(), sum.Hash(0, 0, 0).digest());
@@ -443,11 +450,11 @@ TEST_F(MadeUpFramesTest, PiecesOfAPathEndWhereItJumps) {
   KnownPath::Piece piece(path);
   EXPECT_EQ(piece.first, one);
   EXPECT_EQ(piece.last, one + 1);
-  EXPECT_EQ(piece.end(), SpAfter(2));
+  EXPECT_EQ(piece.end, SpAfter(2));
   ASSERT_TRUE(piece.Advance());
   EXPECT_EQ(piece.first, other + 2);
   EXPECT_EQ(piece.last, other + 4);
-  EXPECT_EQ(piece.end(), ~uint64_t{0});
+  EXPECT_EQ(piece.end, ~uint64_t{0});
   EXPECT_FALSE(piece.Advance());
 }
 

@@ -45,9 +45,8 @@ class ForwardStacks {
 
   // Determines, from each node that is evaluated, how nodes are laid out. Returns true if that has
   // just been settled. REQUIRES: a node, which has at least 64 bytes.
-  bool Learn(const void* node) {
-    return state_.load(std::memory_order_relaxed) == kLearning && LearnFrom(node);
-  }
+  bool Learn(const void* node) { return is_learning() && LearnFrom(node); }
+  bool is_learning() const { return state_.load(std::memory_order_relaxed) == kLearning; }
   bool is_known() const { return state_.load(std::memory_order_acquire) == kKnown; }
 
   // Returns 0 if the stack is unknown.

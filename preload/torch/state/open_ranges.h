@@ -23,10 +23,14 @@ class OpenRanges {
 
   // `object`: an address. Returns false if there is no room.
   bool Add(uint64_t object, uint64_t range) {
-    for (Place& place : places_) {
+    for (uint32_t i = 0; i < kPlaces; ++i) {
+      Place& place = places_[i];
       uint64_t free = 0;
       if (!place.object.compare_exchange_strong(free, kClaimed, std::memory_order_relaxed))
         continue;
+      uint32_t used = used_.load(std::memory_order_relaxed);
+      while (used <= i && !used_.compare_exchange_weak(used, i + 1, std::memory_order_relaxed)) {
+      }
       place.range.store(range, std::memory_order_relaxed);
       place.object.store(object, std::memory_order_release);
       return true;
@@ -34,9 +38,18 @@ class OpenRanges {
     return false;
   }
 
+  bool Holds(uint64_t object) const {
+    const uint32_t used = used_.load(std::memory_order_relaxed);
+    for (uint32_t i = 0; i < used; ++i)
+      if (places_[i].object.load(std::memory_order_relaxed) == object) return true;
+    return false;
+  }
+
   // Removes the object. Returns its range; 0 if it is not in the set.
   uint64_t Remove(uint64_t object) {
-    for (Place& place : places_) {
+    const uint32_t used = used_.load(std::memory_order_relaxed);
+    for (uint32_t i = 0; i < used; ++i) {
+      Place& place = places_[i];
       if (place.object.load(std::memory_order_acquire) != object) continue;
       const uint64_t range = place.range.load(std::memory_order_relaxed);
       if (place.object.compare_exchange_strong(object, 0)) return range;
@@ -52,7 +65,9 @@ class OpenRanges {
     std::atomic<uint64_t> object;  // 0: free
     std::atomic<uint64_t> range;
   };
-  Place places_[32];
+  static constexpr uint32_t kPlaces = 32;
+  Place places_[kPlaces];
+  std::atomic<uint32_t> used_;  // no place from here on has been used
 };
 
 }  // namespace gmt::preload
