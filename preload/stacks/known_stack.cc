@@ -22,14 +22,12 @@ bool AnyIn(const Greenlets::Text& text, KnownPath path) {
   return any;
 }
 
-// Adds the order of runs and native frames. Returns false if a run has no native frame of its own,
-// or no shown frame.
+// Adds the order of runs and native frames, of which `at` is the first, in `piece`. Returns false
+// if a run has no native frame of its own, or no shown frame.
 [[gnu::always_inline]] inline bool AddRuns(const Interpreter& python, const KnownWalks& walks,
-                                           const KnownPath& path, LastPythonWalk* runs,
-                                           KnownStack* stack) {
+                                           const KnownFrame* at, KnownPath::Piece piece,
+                                           LastPythonWalk* runs, KnownStack* stack) {
   uint32_t inside = runs->shown();
-  KnownPath::Piece piece(path);
-  const KnownFrame* at = piece.first;  // it and those further out may run Python frames
   for (uint32_t n = runs->run_count(); n-- > 0;) {
     LastPythonWalk::Run& run = runs->run(n);
     if (run.outside == inside) return false;
@@ -59,11 +57,12 @@ bool AnyIn(const Greenlets::Text& text, KnownPath path) {
 
 bool FollowStack(const Interpreter& python, KnownStack* stack) {
   NativeWalk walk(CaptureRegisters(), NativeWalk::Known::kEarlierWalks);
-  if (!walk.KeepAll()) return false;
+  if (!walk.KeepAll(CaptureCaller())) return false;
   const KnownWalks& walks = *walk.walks();
   KnownPath& path = *walk.path();
   const auto is_own = [](const KnownFrame& frame) { return InOwnImage(frame.behind); };
-  if (!path.DropWhile(is_own)) return false;
+  KnownPath::Piece piece(path);
+  if (!path.DropWhile(is_own, &piece)) return false;
   const uint32_t count = path.Count();
   if (count == 0 || count > session::kMaxStackDepth) return false;
   const Greenlets::Text greenlets = Greenlets::text();
@@ -82,7 +81,7 @@ bool FollowStack(const Interpreter& python, KnownStack* stack) {
   stack->flags = session::kStackPython;
   stack->sum.Add(frames->sum());
   return stack->depth <= session::kMaxStackDepth &&
-         AddRuns(python, walks, path, frames, stack);
+         AddRuns(python, walks, path.first(), piece, frames, stack);
 }
 
 bool FollowPythonStack(const Interpreter& python, KnownStack* stack) {

@@ -256,18 +256,18 @@ class KnownPath {
     first_ = jumps ? jumps_[next_++].to : walks_->CallerOf(first_);
     return first_ != nullptr;
   }
-  // Leaves out innermost frames as long as is_left_out(frame). Returns false if no other is left.
+  // Leaves out innermost frames as long as is_left_out(frame), up to the piece in which there is
+  // another one: `piece` is moved there. Returns false if there is no other.
   template <typename IsLeftOut>
-  [[gnu::always_inline]] bool DropWhile(IsLeftOut is_left_out) {
-    Piece piece(*this);
+  [[gnu::always_inline]] bool DropWhile(IsLeftOut is_left_out, Piece* piece) {
     do {
-      for (const KnownFrame* frame = piece.first; frame <= piece.last; ++frame) {
+      for (const KnownFrame* frame = piece->first; frame <= piece->last; ++frame) {
         if (is_left_out(*frame)) continue;
         first_ = frame;
-        next_ = piece.jump_;
+        next_ = piece->jump_;
         return true;
       }
-    } while (piece.Advance());
+    } while (piece->Advance());
     return false;
   }
   uint32_t Count() const { return walks_->CountFrom(first_); }
@@ -282,7 +282,9 @@ class KnownPath {
   // Iterates over pieces: frames that follow each other in memory.
   class Piece {
    public:
-    explicit Piece(const KnownPath& path) : path_(path), jump_(path.next_) { SetFirst(path.first_); }
+    explicit Piece(const KnownPath& path) : path_(&path), jump_(path.next_) {
+      SetFirst(path.first_);
+    }
     // Moves to the next one. Returns false if there is none.
     bool Advance() {
       if (next == nullptr) return false;
@@ -299,17 +301,17 @@ class KnownPath {
     friend class KnownPath;
 
     void SetFirst(const KnownFrame* frame) {
-      const KnownWalks& walks = *path_.walks_;
+      const KnownWalks& walks = *path_->walks_;
       first = frame;
       last = walks.LastOfPiece(frame);
-      const JumpTo* const jump = path_.jumps_ + jump_;
-      jumps_ = jump_ < path_.count_ && jump->from >= first && jump->from <= last;
+      const JumpTo* const jump = path_->jumps_ + jump_;
+      jumps_ = jump_ < path_->count_ && jump->from >= first && jump->from <= last;
       if (jumps_) last = jump->from;
       next = jumps_ ? jump->to : walks.CallerOf(last);
       end = next == nullptr ? ~uint64_t{0} : next->sp;
     }
 
-    const KnownPath& path_;
+    const KnownPath* path_;
     uint32_t jump_;
     bool jumps_;
   };

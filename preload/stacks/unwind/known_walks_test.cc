@@ -26,17 +26,20 @@ using testing::WalkedFrames;
 // If KeepAll() succeeds, its frames are those of a walk by rules without the innermost, and
 // their sum is that of the same frames added one by one. `skipped`: the number of innermost
 // frames that are left out of the sum.
-void ExpectKeepsAll(const Registers& here, const WalkedFrames& by_rules, uint32_t skipped) {
+void ExpectKeepsAll(const Registers& here, const CallerRegisters& caller,
+                    const WalkedFrames& by_rules, uint32_t skipped) {
   NativeWalk walk(here, NativeWalk::Known::kEarlierWalks);
-  if (!walk.KeepAll()) return;
+  if (!walk.KeepAll(caller)) return;
   KnownPath path = *walk.path();
   const uint32_t count = path.Count();
   ASSERT_EQ(count, by_rules.count - 1);
   if (count > session::kMaxStackDepth) return;
   KnownPath dropped = path;
   uint32_t i = 0;
-  EXPECT_EQ(dropped.DropWhile([&](const KnownFrame&) { return i++ < skipped; }), skipped < count);
   KnownPath::Piece piece(path);
+  EXPECT_EQ(dropped.DropWhile([&](const KnownFrame&) { return i++ < skipped; }, &piece),
+            skipped < count);
+  piece = KnownPath::Piece(path);
   const KnownFrame* in_piece = piece.first;
   session::StackSum sum, known;
   for (i = 0; i < count; ++i, ++in_piece, path.DropFirst()) {
@@ -62,7 +65,7 @@ __attribute__((noinline)) WalkedFrames WalkTwice(uint32_t skipped = 0) {
   const Registers here = CaptureRegisters();
   WalkedFrames by_rules, known;
   CollectByRules(here, NativeWalk::Known::kNothing, &by_rules);
-  ExpectKeepsAll(here, by_rules, skipped);
+  ExpectKeepsAll(here, CaptureCaller(), by_rules, skipped);
   CollectByRules(here, NativeWalk::Known::kEarlierWalks, &known);
   EXPECT_FALSE(Differ(by_rules, known)) << by_rules.count << ", " << known.count;
   return known;
@@ -222,7 +225,7 @@ __attribute__((noinline)) bool KeepsAllAtDepth(int depth) {
   bool keeps = false;
   if (depth == 0) {
     NativeWalk walk(CaptureRegisters(), NativeWalk::Known::kEarlierWalks);
-    keeps = walk.KeepAll();
+    keeps = walk.KeepAll(CaptureCaller());
   } else {
     keeps = KeepsAllAtDepth(depth - 1);
   }

@@ -90,10 +90,14 @@ class NativeWalk {
   }
 
   // Walks to the outermost frame and keeps all frames, without reporting any: path() then has all
-  // but the first, valid until this walk is destroyed. Returns false if that is impossible: a signal
-  // has interrupted a frame, the walk is truncated, or it does without earlier walks. REQUIRES: no
-  // frame has been returned.
-  [[gnu::always_inline]] bool KeepAll() {
+  // but the first, valid until this walk is destroyed. `second`: of the function that has captured
+  // the registers. Returns false if that is impossible: a signal has interrupted a frame, the walk
+  // is truncated, or it does without earlier walks. REQUIRES: no frame has been returned.
+  [[gnu::always_inline]] bool KeepAll(const CallerRegisters& second) {
+    if (walks_ == nullptr) return false;
+    at_.Set(second.behind, second.sp, second.bp, false);
+    at_.count = 1;
+    Note(StepProof::None());
     while (walks_ != nullptr) {
       if (follows_) {
         KnownFrame* known = known_;
@@ -128,8 +132,12 @@ class NativeWalk {
 
   // Keeps the frames so far.
   [[gnu::always_inline]] void Keep() {
-    path_.Begin(walks_->Keep(new_end_, met_));
-    new_end_ = walks_->end();
+    KnownFrame* first = met_;
+    if (new_end_ != walks_->end()) [[unlikely]] {
+      first = walks_->Keep(new_end_, met_);
+      new_end_ = walks_->end();
+    }
+    path_.Begin(first);
   }
   // The same after the last frame. Returns whether a walk that meets that always ends there.
   bool KeepEnded();

@@ -134,9 +134,10 @@ inline bool Differ(const WalkedFrames& one, const WalkedFrames& other) {
 // Returns whether a walk that keeps all frames succeeds and differs from one by rules. It leaves
 // out the innermost frame.
 __attribute__((noinline)) inline bool KeepsOtherFrames(const Registers& here,
+                                                       const CallerRegisters& caller,
                                                        const WalkedFrames& by_rules) {
   NativeWalk walk(here, NativeWalk::Known::kEarlierWalks);
-  if (!walk.KeepAll()) return false;
+  if (!walk.KeepAll(caller)) return false;
   KnownPath path = *walk.path();
   const uint32_t count = path.Count();
   bool differ = count + 1 != by_rules.count;
@@ -154,8 +155,9 @@ struct Comparison {
 
 __attribute__((noinline)) inline void CompareWalks(bool with_slow, Comparison* c) {
   const Registers here = CaptureRegisters();
+  const CallerRegisters caller = CaptureCaller();
   CollectByRules(here, NativeWalk::Known::kNothing, &c->own);
-  c->after_last_differs = KeepsOtherFrames(here, c->own);
+  c->after_last_differs = KeepsOtherFrames(here, caller, c->own);
   CollectByRules(here, NativeWalk::Known::kEarlierWalks, &c->after_last);
   c->after_last_differs |= Differ(c->own, c->after_last);
   const bool stands = CollectByLibgcc(&c->libgcc);
