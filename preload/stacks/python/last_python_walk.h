@@ -26,8 +26,8 @@
 // A frame is found by its address in a table of 256 places, which has its distance from the
 // outermost frame. That stays the same while the thread calls and returns further in.
 //
-// Ownership and thread safety: one for each KnownWalks (preload/stacks/unwind/known_walks.h), used by
-// whoever has acquired that. Cost: docs/overhead.md.
+// Ownership and thread safety: one for each KnownWalks (preload/stacks/unwind/known_walks.h), used
+// by whoever has acquired that. Cost: docs/overhead.md.
 
 #ifndef GMT_PRELOAD_STACKS_PYTHON_LAST_PYTHON_WALK_H_
 #define GMT_PRELOAD_STACKS_PYTHON_LAST_PYTHON_WALK_H_

@@ -21,12 +21,12 @@
 // It also keeps, for each frame, the sum of the frames from there on, for the digest of a stack
 // (session/stack_digest.h). So a walk that is known costs no more than its proof.
 //
-//   frames   - | walk | walk | walk ... | new | unused     a caller follows the frame that it calls,
-//                                       end()              or is elsewhere
+//   frames   - | walk | walk | walk ... | new | unused   a caller follows the frame that it has
+//                                       end()            called, or is elsewhere
 //
-// A walk that leaves the known callers for a frame that is known, too, and as deep, is kept as that:
-// its path in the tree jumps (KnownPath). If there is no room for another walk, everything is
-// forgotten.
+// A walk that leaves the known callers for a frame that is known, too, and as deep, is not kept
+// again: its path in the tree jumps (KnownPath). If there is no room for another walk, everything
+// is forgotten.
 //
 // There are a few for all threads, which are distributed among them. A state of one thread's stack
 // is not one of another's. A walk that finds its tree in use does without: another thread is
@@ -214,7 +214,7 @@ class KnownWalks {
 
   std::atomic<bool> is_in_use_{false};
   uint64_t epoch_ = 0;
-  uint32_t used_ = 0;                   // frames_[0] is never used
+  uint32_t used_ = 0;                     // frames_[0] is never used
   uint16_t first_[1 << kPlaceBits] = {};  // of each place; 0: none
   KnownFrame frames_[kRoom] = {};
   Link links_[kRoom] = {};
@@ -228,8 +228,9 @@ class KnownPath {
 
   explicit KnownPath(const KnownWalks* walks = nullptr) : walks_(walks) {}
 
-  // Continues with `to` after `from` instead of with its caller. Returns false, and changes nothing,
-  // if that is not as deep, or after too many jumps. REQUIRES: the last frame so far is `from`.
+  // Continues with `to` after `from` instead of with its caller. Returns false, and changes
+  // nothing, if that is not as deep, or after too many jumps. REQUIRES: the last frame so far is
+  // `from`.
   bool Jump(const KnownFrame* from, const KnownFrame* to) {
     if (count_ == kMaxJumps || from->proof.is_last() ||
         walks_->CountFrom(walks_->CallerOf(from)) != walks_->CountFrom(to))

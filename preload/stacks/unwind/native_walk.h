@@ -9,8 +9,9 @@
 // The compilers' frame descriptions in .eh_frame are condensed to a rule of eight bytes per address
 // (preload/stacks/unwind/rule.h) and cached (preload/stacks/unwind/rule_cache.h). A frame then
 // costs two additions and two loads. From a frame of the thread's earlier walks on, it is only
-// checked that the rest is still the same (preload/stacks/unwind/known_walks.h). A walk works on any
-// stack: a thread's, a coroutine's, a signal handler's, and from there into the interrupted code.
+// checked that the rest is still the same (preload/stacks/unwind/known_walks.h). A walk works on
+// any stack: a thread's, a coroutine's, a signal handler's, and from there into the interrupted
+// code.
 //
 // Invariants, whatever the tables contain
 //   W1  Only memory that is known to be readable is read (preload/stacks/unwind/stack_range.h).

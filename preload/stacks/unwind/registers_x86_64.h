@@ -40,12 +40,12 @@ inline constexpr uint32_t kRegisterBx = 3, kRegisterBp = 6, kRegisterSp = 7, kRe
   return r;
 }
 
-// Where the calling function returns to, and the two registers by which its caller's frame is found.
+// Where the calling function returns to, and the two registers by which frames are found, there.
 struct CallerRegisters {
   uint64_t behind, sp, bp;
 };
 [[gnu::always_inline]] inline CallerRegisters CaptureCaller() {
-  // With this builtin, a function saves its caller's frame pointer where its own points to.
+  // A function that has a frame pointer saves its caller's where that points to.
   const auto* frame = static_cast<const uint64_t*>(__builtin_frame_address(0));
   return {reinterpret_cast<uint64_t>(__builtin_return_address(0)),
           reinterpret_cast<uint64_t>(__builtin_dwarf_cfa()), *frame};

@@ -45,7 +45,7 @@ __attribute__((noinline)) void WalkOwn(Stack* stack) {
   WalkBy<NativeWalk::Known::kNothing>(CaptureRegisters(), stack);
 }
 
-// All frames but the innermost are those of the last walk.
+// All frames but the innermost are those of an earlier walk.
 __attribute__((noinline)) void WalkAfterLast(Stack* stack) {
   WalkBy<NativeWalk::Known::kEarlierWalks>(CaptureRegisters(), stack);
 }

@@ -1,6 +1,6 @@
 // preload/stacks/unwind/testing/compare_walks.h
 //
-// Walks the same stack by NativeWalk, with and without the last walk, by SlowWalk and by libgcc's
+// Walks the same stack by NativeWalk, with and without earlier walks, by SlowWalk and by libgcc's
 // unwinder, and compares frame by frame. Does not allocate, because the caller may be malloc.
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_TESTING_COMPARE_WALKS_H_
@@ -147,7 +147,7 @@ __attribute__((noinline)) inline bool KeepsOtherFrames(const Registers& here,
 }
 
 struct Comparison {
-  WalkedFrames own, after_last, slow, libgcc;  // after_last: with the frames of the last walk
+  WalkedFrames own, after_last, slow, libgcc;  // after_last: with the frames of earlier walks
   Outcome outcome;
   uint32_t where;  // the first frame that differs
   bool after_last_differs, slow_differs;
