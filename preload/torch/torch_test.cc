@@ -402,10 +402,14 @@ TEST_F(ForwardStacksTest, OverwrittenNumberFindsNothing) {
 
 TEST(OpenRangesTest, ObjectCanBeRemovedOnce) {
   OpenRanges ranges = {};
+  EXPECT_FALSE(ranges.Holds(0x1000));
   EXPECT_TRUE(ranges.Add(0x1000, 7));
   EXPECT_TRUE(ranges.Add(0x2000, 8));
+  EXPECT_TRUE(ranges.Holds(0x1000));
   EXPECT_EQ(ranges.Remove(0x1000), 7u);
   EXPECT_EQ(ranges.Remove(0x1000), 0u);
+  EXPECT_FALSE(ranges.Holds(0x1000));
+  EXPECT_TRUE(ranges.Holds(0x2000));
   EXPECT_EQ(ranges.Remove(0x2000), 8u);
 }
 
