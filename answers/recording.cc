@@ -86,7 +86,8 @@ void AddNotRead(const format::TimeRange& read, std::vector<std::string>& lacks) 
   lacks.push_back(
       absl::StrCat("events ", absl::StrJoin(skipped, " and "),
                    " were not read, so steps, streams and calls of the driver are those of the "
-                   "rest, and memory that was freed later counts as held; --json reads everything"));
+                   "rest, and memory that was freed later counts as held; --json reads "
+                   "everything"));
 }
 
 // Adds the modules with the most unnamed frames, and why these have no names.
@@ -143,7 +144,7 @@ class ListenedBuilder : public analysis::TraceBuilder {
   std::shared_ptr<const Aggregates> sums_before_;
 };
 
-// `sums`: for Recording::sums(). `read`: becomes the range of the events that have been read.
+// Recording::sums() will return `sums`. Sets `*read` to the range whose events have been read.
 absl::StatusOr<std::unique_ptr<Recording>> Load(const interop::InputFile& file,
                                                 const LoadListener& listener, ReadOptions options,
                                                 std::shared_ptr<const Aggregates> sums,

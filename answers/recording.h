@@ -62,7 +62,7 @@ struct RecordingParts {
   std::vector<std::string> lacks;    // what the file does not hold: cut off, damaged, events lost
   std::vector<std::string> unnamed;  // modules whose frames have no names on this machine
   bool complete = true;  // the file has its end: it was not cut off, and is not still written
-  std::shared_ptr<const Aggregates> sums;  // for Recording::sums()
+  std::shared_ptr<const Aggregates> sums;  // what Recording::sums() returns
 };
 
 class Recording {

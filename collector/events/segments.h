@@ -62,7 +62,7 @@ class Segments {
   std::map<uint64_t, uint64_t> without_blocks_;
   std::map<uint64_t, Reservation> reservations_without_blocks_;
   std::map<uint64_t, uint64_t> reservations_;  // the others, and their sizes
-  uint64_t last_born_ns_ = 0;                  // of all segments
+  uint64_t last_born_ns_ = 0;                  // when the youngest segment was allocated
   std::array<Bytes, 256> bytes_{};
 };
 
