@@ -84,8 +84,9 @@ class BoxFinder {
     InParallel(parts.size() - 1, [&](size_t i) {
       const uint32_t begin = from + static_cast<uint32_t>(i) * events_of_part_;
       PackedColumnReader places(index_.places());
-      ForEachBirth(begin, begin + std::min(events_of_part_, to - begin), [&](RowId row, uint32_t) {
-        if (is_in_box(row, places)) parts[i + 1].push_back(row);
+      const uint32_t end = begin + std::min(events_of_part_, to - begin);
+      ForEachMaybeBorn(begin, end, [&](RowId row) {
+        if (is_in_box(row, places) && rows_.birth[row] != 0) parts[i + 1].push_back(row);
       });
     });
     for (const std::vector<RowId>& part : parts) {
@@ -188,6 +189,15 @@ class BoxFinder {
   // Calls visit(row, event) for the births in (from, to], of any lane.
   template <typename Visit>
   void ForEachBirth(uint32_t from, uint32_t to, const Visit& visit) const {
+    ForEachMaybeBorn(from, to, [&](RowId row) {
+      if (const uint32_t event = rows_.birth[row]; event != 0) visit(row, event);
+    });
+  }
+
+  // Calls visit(row) for what was born in (from, to], and perhaps for rows from before the
+  // recording: only some visitors need to know the birth.
+  template <typename Visit>
+  void ForEachMaybeBorn(uint32_t from, uint32_t to, const Visit& visit) const {
     const analysis::Trace& trace = recording_.trace();
     const auto born_at = [&](uint32_t event) {
       const analysis::StepRecord record = trace.steps[event - 1];
@@ -197,17 +207,14 @@ class BoxFinder {
     if (!trace.rows_by_birth) {
       for (uint32_t event = from + 1; event <= to; ++event) {
         const RowId row = born_at(event);
-        if (row != analysis::kNoRow) visit(row, event);
+        if (row != analysis::kNoRow) visit(row);
       }
       return;
     }
     while (from < to && born_at(from + 1) == analysis::kNoRow) ++from;
     while (from < to && born_at(to) == analysis::kNoRow) --to;
     if (from == to) return;
-    for (RowId row = born_at(from + 1), last = born_at(to); row <= last; ++row) {
-      const uint32_t event = rows_.birth[row];
-      if (event != 0) visit(row, event);
-    }
+    for (RowId row = born_at(from + 1), last = born_at(to); row <= last; ++row) visit(row);
   }
 
   template <typename Run>
