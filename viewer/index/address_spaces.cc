@@ -78,21 +78,23 @@ void AddressSpaces::Settle() {
     spaces_.push_back({added.address, added.end - added.address, place, added.label, added.lives});
     place += spaces_.back().size;
   }
-  last_ = 0;
+  recent_.assign(kRecent, 0);
 }
 
 std::optional<uint64_t> AddressSpaces::PlaceOf(uint64_t address) const {
   const auto holds = [&](const Space& space) {
     return space.address <= address && address < space.end();
   };
-  if (last_ >= spaces_.size() || !holds(spaces_[last_])) {
+  if (spaces_.empty()) return std::nullopt;
+  uint32_t& recent = recent_[address / kGranule % kRecent];
+  if (!holds(spaces_[recent])) {
     const auto after =
         std::upper_bound(spaces_.begin(), spaces_.end(), address,
                          [](uint64_t at, const Space& space) { return at < space.address; });
     if (after == spaces_.begin() || !holds(*(after - 1))) return std::nullopt;
-    last_ = static_cast<size_t>(after - spaces_.begin() - 1);
+    recent = static_cast<uint32_t>(after - spaces_.begin() - 1);
   }
-  return spaces_[last_].place + (address - spaces_[last_].address);
+  return spaces_[recent].place + (address - spaces_[recent].address);
 }
 
 std::vector<Space> AddressSpaces::Finish() && { return std::move(spaces_); }

@@ -66,13 +66,17 @@ class AddressSpaces {
     std::vector<Life> lives;
   };
   static constexpr size_t kMaxLives = 4096;  // of one range; more are merged into one
+  // Most blocks lie in segments of at least two mebibytes.
+  static constexpr uint64_t kGranule = uint64_t{2} << 20;
+  static constexpr size_t kRecent = 1024;
 
   void Join(std::vector<Added>& sorted);
 
   std::vector<Added> added_;
   absl::flat_hash_map<uint64_t, size_t> added_at_;  // by address, the one added last
   std::vector<Space> spaces_;                       // by address
-  mutable size_t last_ = 0;
+  // By the granule of an address: the space that held the last one looked up.
+  mutable std::vector<uint32_t> recent_;
 };
 
 }  // namespace gmt::viewer
