@@ -85,9 +85,9 @@ void AddNotRead(const format::TimeRange& read, std::vector<std::string>& lacks) 
   if (skipped.empty()) return;
   lacks.push_back(
       absl::StrCat("events ", absl::StrJoin(skipped, " and "),
-                   " were not read, so steps, streams and calls of the driver are those of the "
-                   "rest, and memory that was freed later counts as held; --json reads "
-                   "everything"));
+                   " were not read, so steps, streams, calls of the driver and its own figures are "
+                   "those of the rest, and memory that was freed later counts as held; --json "
+                   "reads everything"));
 }
 
 // Adds the modules with the most unnamed frames, and why these have no names.
