@@ -20,12 +20,15 @@ namespace {
   _exit(1);
 }
 
+// Called before the constructors of static objects, because protobuf's allocate. (101 is the first
+// priority that is not reserved.)
+[[gnu::constructor(101)]] void HandleOutOfMemory() { std::set_new_handler(EndOutOfMemory); }
+
 }  // namespace
 
 int main(int argc, char** argv) {
   // `gpumemtrace cat run.gmt | head` must end quietly even if the parent process ignores SIGPIPE.
   std::signal(SIGPIPE, SIG_DFL);
-  std::set_new_handler(EndOutOfMemory);
   gmt::cli::Program program;
 #define GMT_ADD_VERB(Name) gmt::cli::Add##Name(program);
   GMT_VERBS(GMT_ADD_VERB)
