@@ -93,6 +93,7 @@ bool PeakSearch::Found(const analysis::Examination& examination, const format::T
   if (gave_up_) return false;
   const auto& devices = examination.replay().devices();
   elsewhere_.clear();
+  const size_t first = first_, last = last_;
   bool found = true;
   for (size_t i = 0; i < intervals_.size(); ++i) {
     const Interval& interval = intervals_[i];
@@ -101,7 +102,7 @@ bool PeakSearch::Found(const analysis::Examination& examination, const format::T
     for (const auto& [device, at_most] : interval.at_most) {
       const auto known = devices.find(device);
       const uint64_t peak = known == devices.end() ? 0 : known->second.allocated.peak;
-      // Of equal peaks, the first one counts.
+      // The first one counts if several peaks are equal.
       if (at_most < peak || at_most == 0 || (at_most == peak && !is_before)) continue;
       if (device != device_) {
         elsewhere_.insert(device);
@@ -111,6 +112,8 @@ bool PeakSearch::Found(const analysis::Examination& examination, const format::T
       found = false;
     }
   }
+  // An interval that was to be read and was not, because its checkpoints have the same time.
+  if (!found && first == first_ && last == last_) gave_up_ = true;
   return found;
 }
 

@@ -37,8 +37,8 @@ class ReportOfRangeTest : public ::testing::Test {
   }
   ~ReportOfRangeTest() override { std::filesystem::remove(path_); }
 
-  // `loose`: the checkpoint whose bound is much too high; -1: none.
-  void Write(uint64_t seed, int loose = -1) {
+  // `loose`: the checkpoint whose bound is much too high; -1: none. `twice`: it is there twice.
+  void Write(uint64_t seed, int loose = -1, bool twice = false) {
     auto sink = format::FileSink(path_, format::IfExists::kOverwrite);
     Header header;
     header.set_tool_version("test");
@@ -82,6 +82,7 @@ class ReportOfRangeTest : public ::testing::Test {
       if (round == loose)
         checkpoint.mutable_so_far()->mutable_heaps(0)->set_allocated_at_most(uint64_t{1} << 50);
       EXPECT_TRUE((*writer)->Add(checkpoint).ok());
+      if (twice && round == loose) EXPECT_TRUE((*writer)->Add(checkpoint).ok());
     }
     EXPECT_TRUE((*writer)->Finish().ok());
   }
@@ -191,6 +192,19 @@ TEST_F(ReportOfRangeTest, ThePeakIsThatOfTheWholeRecording) {
     recordings_.clear();
   });
   EXPECT_GE(parts, 3u);
+}
+
+TEST_F(ReportOfRangeTest, TwoCheckpointsAtTheSameTimeDoNotKeepTheSearchFromEnding) {
+  for (int at = 0; at < kRounds; ++at) {
+    Write(7, at, /*twice=*/true);
+    const ReportAnswer all = Report({}, std::nullopt);
+    analysis::ReportOptions selection;
+    selection.without = {analysis::kHostDevice};
+    const ReportAnswer some = Report(selection, kThePeak);
+    EXPECT_EQ(some.report().devices[0].peak_allocated_bytes,
+              all.report().devices[0].peak_allocated_bytes);
+    recordings_.clear();
+  }
 }
 
 TEST_F(ReportOfRangeTest, ThePeakOfAShortRecordingIsFoundByReadingEverything) {

@@ -10,8 +10,8 @@
 //
 // Why that is a proof: a step depends only on the state of the walk (return address, stack pointer,
 // frame pointer) and on memory. In equal states the same rule applies, because rules are of the
-// same epoch. The rule then loads from the same two places, the slot of the return address and that
-// of the frame pointer. If they hold what they held, the next state is equal too. Nothing is
+// same epoch. The rule then loads from the same two slots, which hold the return address and the
+// frame pointer. If they hold what they held, the next state is equal too. Nothing is
 // assumed about what the program did in between: if it returned and called something else, threw,
 // or switched stacks, then a state or a slot differs, and the walk continues by rules.
 //
@@ -115,7 +115,7 @@ struct KnownFrame {
 
 class KnownWalks {
  public:
-  static constexpr uint32_t kMaxFrames = 288;  // of a walk
+  static constexpr uint32_t kMaxFrames = 288;  // A walk has at most so many.
   static constexpr uint32_t kTrees = 8;
 
   // Returns that of the calling thread, with frames whose rules are of this epoch, and with room
@@ -202,7 +202,7 @@ class KnownWalks {
 
   struct Link {
     uint16_t outer;  // the caller if that is elsewhere, otherwise the last frame of this piece
-    uint16_t next;   // of the same place; 0: none
+    uint16_t next;   // another frame with the same hash (PlaceOf); 0: none
     uint16_t root;   // the outermost frame
     uint16_t depth : 15;
     uint16_t ends : 1;
@@ -215,10 +215,10 @@ class KnownWalks {
   std::atomic<bool> is_in_use_{false};
   uint64_t epoch_ = 0;
   uint32_t used_ = 0;                     // frames_[0] is never used
-  uint16_t first_[1 << kPlaceBits] = {};  // of each place; 0: none
+  uint16_t first_[1 << kPlaceBits] = {};  // a frame with each hash; 0: none
   KnownFrame frames_[kRoom] = {};
   Link links_[kRoom] = {};
-  session::StackSum::Words sums_[kRoom] = {};  // of each frame with all further out
+  session::StackSum::Words sums_[kRoom] = {};  // each frame added to all further out
 };
 
 // The frames of a walk, innermost first: known callers, except that it jumps after some frames.
