@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 namespace gmt::cli {
 namespace {
@@ -44,8 +45,8 @@ TEST(NextStepTest, WhatFailsComesFirst) {
 class FindCommandsTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / "next_step_test";
-    std::filesystem::create_directories(folder_);
+    std::string folder = testing::TempDir() + "next_step_test.XXXXXX";
+    folder_ = mkdtemp(folder.data());
     path_ = std::getenv("PATH");
     setenv("PATH", folder_.c_str(), 1);
   }
