@@ -82,7 +82,9 @@ class ReportOfRangeTest : public ::testing::Test {
       if (round == loose)
         checkpoint.mutable_so_far()->mutable_heaps(0)->set_allocated_at_most(uint64_t{1} << 50);
       EXPECT_TRUE((*writer)->Add(checkpoint).ok());
-      if (twice && round == loose) EXPECT_TRUE((*writer)->Add(checkpoint).ok());
+      if (twice && round == loose) {
+        EXPECT_TRUE((*writer)->Add(checkpoint).ok());
+      }
     }
     EXPECT_TRUE((*writer)->Finish().ok());
   }
