@@ -112,8 +112,9 @@ void AcquisitionHistory::AddKept(const Acquired& acquired) {
   Insert(acquired);
 }
 
-inline void AcquisitionHistory::Insert(const Acquired& acquired) {
-  if (SpaceOf(acquired.kind) == 0) return;
+// Returns the slot of the place's last row, or a new one; kNoSlot if there are too many.
+inline uint32_t AcquisitionHistory::SlotFor(const Acquired& acquired) {
+  if (!has_places_ && acquired.kind == ALLOC) return TakeUnusedSlot();
   if (slot_of_place_.size() > kMinPlaces + 2 * slots_.size()) {
     absl::erase_if(slot_of_place_,
                    [this](const auto& entry) { return !Holds(entry.second, entry.first); });
@@ -124,8 +125,14 @@ inline void AcquisitionHistory::Insert(const Acquired& acquired) {
     Leave(slot);
   } else {
     slot = TakeUnusedSlot();
-    if (slot == kNoSlot) return;
   }
+  return slot;
+}
+
+inline void AcquisitionHistory::Insert(const Acquired& acquired) {
+  if (SpaceOf(acquired.kind) == 0) return;
+  const uint32_t slot = SlotFor(acquired);
+  if (slot == kNoSlot) return;
   slots_[slot] = acquired;
   if (window_.empty()) window_.assign(kWindow, kNoSlot);
   const uint32_t displaced = std::exchange(window_[acquired.row % kWindow], slot);

@@ -17,6 +17,9 @@
 // places is not changed when a row ends, because an allocator soon returns the same place. Such an
 // entry is out of date: its slot does not hold its place. When most are, they are removed.
 //
+// A reader only looks for rows by number, so its history has no table of places for allocations,
+// and keeps an allocation whose free was lost even if its place is used again.
+//
 // Thread safety: one thread at a time.
 
 #ifndef GMT_FORMAT_ACQUISITION_HISTORY_H_
@@ -61,6 +64,10 @@ void CompleteRole(const Acquired& acquired, Event* event);
 
 class AcquisitionHistory {
  public:
+  enum class For { kWriter, kReader };
+
+  explicit AcquisitionHistory(For user = For::kWriter) : has_places_(user == For::kWriter) {}
+
   uint64_t rows() const { return rows_; }
   // Continues with row number `rows`. Rows may have been lost; they are not found.
   void ContinueAt(uint64_t rows) { rows_ = rows; }
@@ -68,13 +75,13 @@ class AcquisitionHistory {
   // Adds the next row. REQUIRES: an event of the family kAcquisition.
   void Add(const Event& event);
 
-  // Returns the rows that are kept, in their order.
+  // Returns the rows that are kept, in their order. REQUIRES: For::kWriter.
   std::vector<Acquired> Kept() const;
   // Adds a row of another history's Kept(), to continue as that one would. REQUIRES: their order.
   void AddKept(const Acquired& acquired);
 
   // Returns the acquisition that `event`, a free or a ROLE, refers to, or null. Valid until the
-  // next Add() or Ended().
+  // next Add() or Ended(). REQUIRES: For::kWriter.
   const Acquired* AcquisitionOf(const Event& event) const;
   // Returns the row `distance` rows back, or null. Valid until the next Add() or Ended().
   const Acquired* Find(uint64_t distance) const;
@@ -105,10 +112,12 @@ class AcquisitionHistory {
   template <typename Source>
   static Place PlaceOf(const Source& source);  // an Event or Acquired
   void Insert(const Acquired& acquired);
+  uint32_t SlotFor(const Acquired& acquired);
   bool Holds(uint32_t slot, const Place& place) const;
   uint32_t TakeUnusedSlot();
   void Leave(uint32_t slot);
 
+  bool has_places_;
   uint64_t rows_ = 0;
   absl::flat_hash_map<Place, uint32_t> slot_of_place_;  // some are out of date
   std::vector<Acquired> slots_;

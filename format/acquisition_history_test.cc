@@ -98,11 +98,25 @@ TEST(AcquisitionHistoryTest, RoleFindsABlockAndDoesNotEndIt) {
   EXPECT_EQ(End(history, role), 0u);
 }
 
+TEST(AcquisitionHistoryTest, ReaderKeepsAnAllocationUntilItsFreeAndAMappingUntilTheNextOne) {
+  AcquisitionHistory history(AcquisitionHistory::For::kReader);
+  for (const Kind kind : {ALLOC, MAP}) {
+    history.Add(Block(kind, 0x1000, 512));
+    history.Add(Block(kind, 0x1000, 1024));
+    ASSERT_NE(history.Find(1), nullptr);
+    EXPECT_EQ(history.Find(2) == nullptr, kind == MAP);
+  }
+  history.Ended(Block(FREE, 0x1000), history.Find(4));
+  EXPECT_EQ(history.Find(4), nullptr);
+  ASSERT_NE(history.Find(3), nullptr);
+  EXPECT_EQ(history.Find(3)->size, 1024u);
+}
+
 // Compares with a map of all rows, far beyond the window in which rows are found without a table.
 TEST(AcquisitionHistoryTest, AgreesWithAMapOfAllHeldMemory) {
   ForEachSeed(SeedsUpTo(3), [](uint32_t seed) {
     std::mt19937_64 random(seed);
-    AcquisitionHistory history;
+    AcquisitionHistory history, reader(AcquisitionHistory::For::kReader);
     std::map<uint64_t, std::pair<uint64_t, uint64_t>> held;  // address: row, size
     uint64_t rows = 0;
     for (int n = 0; n < 400'000; ++n) {
@@ -112,6 +126,7 @@ TEST(AcquisitionHistoryTest, AgreesWithAMapOfAllHeldMemory) {
       if (at == held.end()) {
         const uint64_t size = 1 + random() % 9999;
         history.Add(Block(ALLOC, address, size));
+        reader.Add(Block(ALLOC, address, size));
         held[address] = {rows++, size};
         continue;
       }
@@ -120,6 +135,11 @@ TEST(AcquisitionHistoryTest, AgreesWithAMapOfAllHeldMemory) {
       ASSERT_EQ(found->row, at->second.first);
       ASSERT_EQ(history.Find(rows - found->row), found);
       ASSERT_EQ(found->size, at->second.second);
+      const Acquired* read = reader.Find(rows - found->row);
+      ASSERT_NE(read, nullptr);
+      ASSERT_EQ(read->size, found->size);
+      reader.Ended(Block(FREE, address), read);
+      ASSERT_EQ(reader.Find(rows - at->second.first), nullptr);
       history.Ended(Block(FREE, address), found);
       ASSERT_EQ(history.AcquisitionOf(Block(FREE, address)), nullptr);
       held.erase(at);
