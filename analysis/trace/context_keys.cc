@@ -13,9 +13,13 @@ uint32_t ContextKeys::KeyOf(std::optional<uint32_t> context, std::optional<uint3
 uint32_t ContextKeys::OfContext(uint32_t context, std::optional<uint32_t> device) {
   if (const auto known = by_context_.find(context); known != by_context_.end()) {
     Key& key = keys_[known->second - 1];
-    if (device && !key.device) key.device = device;
+    if (device && !key.device) {
+      key.device = device;
+      last_device_.reset();
+    }
     return known->second;
   }
+  last_device_.reset();
   uint32_t found = 0;
   for (uint32_t i = 0; i < keys_.size() && found == 0; ++i) {
     Key& key = keys_[i];
@@ -33,6 +37,14 @@ uint32_t ContextKeys::OfContext(uint32_t context, std::optional<uint32_t> device
 }
 
 uint32_t ContextKeys::OfDevice(uint32_t device) {
+  if (last_device_ != device) {
+    last_key_ = FindOrAddDevice(device);
+    last_device_ = device;
+  }
+  return last_key_;
+}
+
+uint32_t ContextKeys::FindOrAddDevice(uint32_t device) {
   uint32_t found = 0, matches = 0, without = 0;
   for (uint32_t i = 0; i < keys_.size(); ++i) {
     if (keys_[i].device == device) found = i + 1, ++matches;

@@ -36,9 +36,13 @@ class ContextKeys {
 
   uint32_t OfContext(uint32_t context, std::optional<uint32_t> device);
   uint32_t OfDevice(uint32_t device);
+  uint32_t FindOrAddDevice(uint32_t device);
 
   std::vector<Key> keys_;
   absl::flat_hash_map<uint32_t, uint32_t> by_context_;
+  // The last device of a call without a context, and its key; empty after keys_ has changed.
+  std::optional<uint32_t> last_device_;
+  uint32_t last_key_ = kUnknown;
 };
 
 }  // namespace gmt::analysis

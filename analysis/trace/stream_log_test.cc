@@ -229,6 +229,14 @@ TEST(ContextKeysTest, TwoContextsOfOneDeviceAreNotDistinguishedByTheDevice) {
   EXPECT_EQ(keys.KeyOf(std::nullopt, 0), ContextKeys::kUnknown);
 }
 
+TEST(ContextKeysTest, DeviceIsNoLongerEnoughOnceItHasASecondContext) {
+  ContextKeys keys;
+  EXPECT_EQ(keys.KeyOf(1, 0), 1u);
+  EXPECT_EQ(keys.KeyOf(std::nullopt, 0), 1u);
+  EXPECT_EQ(keys.KeyOf(2, 0), 2u);
+  EXPECT_EQ(keys.KeyOf(std::nullopt, 0), ContextKeys::kUnknown);
+}
+
 TEST(ContextKeysTest, ContextOfAKnownDeviceGetsItsKey) {
   ContextKeys keys;
   EXPECT_EQ(keys.KeyOf(std::nullopt, 3), 1u);
