@@ -46,8 +46,7 @@ class BoxFinder {
         box_(box),
         events_of_part_(events_of_part),
         moments_(std::move(moments)),
-        durations_(index, box.axis, moments_.front(), moments_.back()),
-        changes_(moments_.size() + 1) {}
+        durations_(index, box.axis, moments_.front(), moments_.back()) {}
 
   // Columns do not depend on each other: each part is stacked on its own, from its candidates and
   // what earlier parts left.
@@ -57,16 +56,17 @@ class BoxFinder {
                 [&](RowId row) { AddCandidate(row, moments_.begin(), parts[0]); });
     InParallel(parts.size() - 1, [&](size_t i) { FindCandidates(parts[i + 1]); });
     InParallel(parts.size() - 1, [&](size_t i) { Stack(std::span(parts).first(i + 2)); });
+    Found found;
     for (Part& part : parts) {
-      for (const Candidate& block : part.found) Take(block.row, block.first, block.last);
+      for (const Candidate& block : part.found) Take(block.row, block.first, block.last, found);
       for (size_t duration = 0; duration < kClasses; ++duration) {
         for (const uint32_t i : part.later[duration]) {
           const Candidate& block = part.candidates[duration][i];
-          if (block.category != 0) Take(block.row, block.first, block.last);
+          if (block.category != 0) Take(block.row, block.first, block.last, found);
         }
       }
     }
-    return Finish();
+    return Join({&found, 1});
   }
 
   BoxRows ByAddress(uint32_t from, uint32_t to) {
@@ -76,26 +76,25 @@ class BoxFinder {
       if (place_plus_1 == 0 || place >= box_.high) return false;
       return place + BytesOf(row) > box_.low && recording_.IsIn(lane_, row);
     };
-    std::vector<std::vector<RowId>> parts((to - from) / events_of_part_ + 2);
+    std::vector<Found> parts((to - from) / events_of_part_ + 2);
     PackedColumnReader places_of_held(index_.places());
     ForEachHeld(from, [&](RowId row) {
-      if (is_in_box(row, places_of_held)) parts[0].push_back(row);
+      if (is_in_box(row, places_of_held)) Take(row, moments_.begin(), parts[0]);
     });
     InParallel(parts.size() - 1, [&](size_t i) {
       const uint32_t begin = from + static_cast<uint32_t>(i) * events_of_part_;
-      PackedColumnReader places(index_.places());
       const uint32_t end = begin + std::min(events_of_part_, to - begin);
+      PackedColumnReader places(index_.places());
+      auto moment = std::lower_bound(moments_.begin(), moments_.end(), begin);
       ForEachMaybeBorn(begin, end, [&](RowId row) {
-        if (is_in_box(row, places) && rows_.birth[row] != 0) parts[i + 1].push_back(row);
+        if (!is_in_box(row, places)) return;
+        const uint32_t event = rows_.birth[row];
+        if (event == 0) return;
+        while (moment != moments_.end() && *moment < event) ++moment;
+        Take(row, moment, parts[i + 1]);
       });
     });
-    for (const std::vector<RowId>& part : parts) {
-      for (const RowId row : part) {
-        const auto first = std::lower_bound(moments_.begin(), moments_.end(), rows_.birth[row]);
-        Take(row, Column(first), Column(DeathFrom(row, first)));
-      }
-    }
-    return Finish();
+    return Join(parts);
   }
 
  private:
@@ -235,20 +234,40 @@ class BoxFinder {
   }
   uint16_t Column(Moment moment) const { return static_cast<uint16_t>(moment - moments_.begin()); }
 
-  void Take(RowId row, uint16_t first, uint16_t last) {
-    found_.rows.push_back(row);
-    changes_[first] += rows_.size[row];
-    changes_[last] -= rows_.size[row];
+  // Blocks in the box, and how they change the bytes in it, by moment and modulo 2^64.
+  struct Found {
+    std::vector<RowId> rows;
+    std::vector<uint64_t> changes;
+  };
+
+  void Take(RowId row, uint16_t first, uint16_t last, Found& found) const {
+    if (found.rows.empty()) found.changes.resize(moments_.size() + 1);
+    found.rows.push_back(row);
+    found.changes[first] += rows_.size[row];
+    found.changes[last] -= rows_.size[row];
+  }
+  void Take(RowId row, Moment first, Found& found) const {
+    Take(row, Column(first), Column(DeathFrom(row, first)), found);
   }
 
-  BoxRows Finish() {
-    uint64_t bytes = 0, most = 0;
-    found_.peak = moments_.front();
-    for (size_t i = 0; i < moments_.size(); ++i) {
-      bytes += changes_[i];
-      if (bytes > most) most = bytes, found_.peak = moments_[i];
+  BoxRows Join(std::span<Found> parts) const {
+    BoxRows box;
+    std::vector<uint64_t> changes(moments_.size() + 1);
+    size_t count = 0;
+    for (const Found& part : parts) count += part.rows.size();
+    box.rows.reserve(count);
+    for (Found& part : parts) {
+      box.rows.insert(box.rows.end(), part.rows.begin(), part.rows.end());
+      part.rows = {};
+      for (size_t i = 0; i < part.changes.size(); ++i) changes[i] += part.changes[i];
     }
-    return std::move(found_);
+    uint64_t bytes = 0, most = 0;
+    box.peak = moments_.front();
+    for (size_t i = 0; i < moments_.size(); ++i) {
+      bytes += changes[i];
+      if (bytes > most) most = bytes, box.peak = moments_[i];
+    }
+    return box;
   }
 
   Recording& recording_;
@@ -259,8 +278,6 @@ class BoxFinder {
   const uint32_t events_of_part_;
   const std::vector<uint32_t> moments_;
   const DurationClasses durations_;
-  std::vector<uint64_t> changes_;  // how the bytes in the box change, by moment, modulo 2^64
-  BoxRows found_;
 };
 
 absl::StatusOr<std::vector<uint32_t>> MomentsOf(const ViewIndex& index, uint32_t lane, Axis axis,

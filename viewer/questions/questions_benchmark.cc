@@ -154,7 +154,8 @@ void TableOfAnyRange(benchmark::State& state) {
   }
 }
 
-// By layout; a twentieth of the bytes or addresses, of the whole recording or of any part of it.
+// By layout; of the whole recording or of any part of it; a twentieth of the bytes or addresses, or
+// all of them.
 void TableOfABox(benchmark::State& state) {
   BenchmarkData& data = BenchmarkData::Get();
   const auto layout = static_cast<Layout>(state.range(0));
@@ -168,6 +169,7 @@ void TableOfABox(benchmark::State& state) {
       data.questions->AnswerRange(query).ok());  // prepares the kinds of blocks
   for (auto _ : state) {
     query.box = Box{Axis::kTime, layout, 0.5 * top, 0.55 * top};
+    if (state.range(2) == 1) query.box->low = 0, query.box->high = 1e18;
     if (state.range(1) == 1) {
       query.from = data.AnyEvent();
       query.to = std::max(query.from, data.AnyEvent());
@@ -256,7 +258,10 @@ BENCHMARK(TableOfAnyRange)
     ->ArgsProduct({{RangeQuery::kCategory, RangeQuery::kFunction, RangeQuery::kStack}, {0, 1, 2}})
     ->Unit(benchmark::kMillisecond)
     ->Iterations(10);
-BENCHMARK(TableOfABox)->ArgsProduct({{0, 1}, {0, 1}})->Unit(benchmark::kMillisecond)->Iterations(5);
+BENCHMARK(TableOfABox)
+    ->ArgsProduct({{0, 1}, {0, 1}, {0, 1}})
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(5);
 BENCHMARK(TableWithinRows)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond)->Iterations(10);
 BENCHMARK(PassingCurveOfAWindow)
     ->ArgsProduct({{1, 10, 1000}, {0, 1}})

@@ -1,7 +1,11 @@
 #include "viewer/questions/range_amounts.h"
 
 #include <algorithm>
+#include <functional>
+#include <span>
+#include <vector>
 
+#include "viewer/index/parallel_for.h"
 #include "viewer/questions/box_rows.h"
 #include "viewer/questions/scope_rows.h"
 
@@ -90,6 +94,27 @@ std::vector<Amounts> OfRows(Recording& recording, uint32_t lane, const EventRang
   return sums.Result();
 }
 
+std::vector<Amounts> SumUpRows(Recording& recording, const EventRange& range, uint32_t peak,
+                               std::span<const RowId> rows) {
+  constexpr size_t kRowsOfTask = size_t{1} << 20;
+  std::vector<RowSums> parts(rows.size() / kRowsOfTask + 1, RowSums(recording, range, peak));
+  std::vector<std::function<void()>> tasks;
+  for (RowSums& part : parts) {
+    const auto own = rows.first(std::min(rows.size(), kRowsOfTask));
+    rows = rows.subspan(own.size());
+    tasks.emplace_back([&part, own] {
+      for (const RowId row : own) part.Add(row);
+    });
+  }
+  ParallelFor(tasks, [](size_t) {});
+  std::vector<Amounts> sums = parts[0].Result();
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const std::vector<Amounts> part = parts[i].Result();
+    for (size_t kind = 0; kind < sums.size(); ++kind) sums[kind].Add(part[kind]);
+  }
+  return sums;
+}
+
 }  // namespace
 
 void Amounts::Add(const Amounts& other) {
@@ -110,13 +135,10 @@ absl::StatusOr<AmountsOfKinds> SumUpKinds(Recording& recording, const ViewIndex*
                                           RowFilter& filter) {
   if (range.box) {
     if (index == nullptr) return absl::UnavailableError("blocks are still being sorted");
-    const auto box = FindBoxRows(recording, *index, lane, range.from, range.to, *range.box);
+    auto box = FindBoxRows(recording, *index, lane, range.from, range.to, *range.box);
     if (!box.ok()) return box.status();
-    RowSums sums(recording, range, box->peak);
-    for (const RowId row : box->rows) {
-      if (filter.Matches(row)) sums.Add(row);
-    }
-    return AmountsOfKinds{sums.Result(), box->peak};
+    if (!filter.is_empty()) std::erase_if(box->rows, [&](RowId row) { return !filter.Matches(row); });
+    return AmountsOfKinds{SumUpRows(recording, range, box->peak, box->rows), box->peak};
   }
   const uint32_t peak = recording.kinds().totals().PeakIn(lane, range.from, range.to).step;
   const auto of = filter.is_by_kind() ? OfKinds : OfRows;
