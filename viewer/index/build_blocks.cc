@@ -17,7 +17,6 @@ using analysis::kDriverHeap;
 using analysis::kNever;
 using analysis::RowId;
 using analysis::Rows;
-using analysis::StepRecord;
 using analysis::Trace;
 
 static_assert(kNeverFreed == kNever);
@@ -193,11 +192,7 @@ void IndexBuilder::BuildOrder(Axis axis) {
     for (RowId row = 0; row < row_count; ++row) {
       if (rows.birth[row] == 0) row_of_lane(row);
     }
-    for (uint32_t event = 1; event <= parts_.events; ++event) {
-      const StepRecord step = trace_.steps[event - 1];
-      if (step.is_death || step.row >= row_count || rows.birth[step.row] != event) continue;
-      row_of_lane(step.row);
-    }
+    analysis::ForEachBirth(trace_, [&](uint32_t, RowId row) { row_of_lane(row); });
   };
   visit([&](RowId row, uint32_t lane) {
     classes[row] = ClassOf(parts_.axes, axis, rows.birth[row], rows.death[row]);

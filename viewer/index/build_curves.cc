@@ -51,12 +51,13 @@ void IndexBuilder::BuildTimes() {
   parts_.axes.SetTimes(times.Finish(), std::max(latest, trace_.end_t_ns));
 }
 
-uint16_t IndexBuilder::KindOf(RowId row) {
+// `last`: the kind of another row, which is likely to be the same.
+uint16_t IndexBuilder::KindOf(RowId row, uint16_t last) {
   const Rows& rows = trace_.rows;
   const bool holds_blocks =
       rows.heap[row] == kDriverHeap && (rows.flags[row] & analysis::kRowHoldsBlocks) != 0;
   const Kind kind = {rows.device[row], rows.heap[row], holds_blocks};
-  if (!kinds_.empty() && kinds_[kind_of_row_.back()] == kind) return kind_of_row_.back();
+  if (last < kinds_.size() && kinds_[last] == kind) return last;
   const auto [it, is_new] = kind_numbers_.try_emplace(kind, static_cast<uint16_t>(kinds_.size()));
   if (is_new && kinds_.size() < std::numeric_limits<uint16_t>::max()) {
     kinds_.push_back(kind);
@@ -66,15 +67,18 @@ uint16_t IndexBuilder::KindOf(RowId row) {
   return it->second;
 }
 
-// Determines the kind of each row and the lanes, in no particular order.
 void IndexBuilder::FindKinds() {
   std::vector<uint64_t> count;
-  const RowId row_count = trace_.rows.count();
-  kind_of_row_.reserve(row_count);
-  for (RowId row = 0; row < row_count; ++row) {
-    kind_of_row_.push_back(KindOf(row));
-    count.resize(std::max(count.size(), kinds_.size()));
-    ++count[kind_of_row_.back()];
+  const Rows& rows = trace_.rows;
+  kind_of_row_.resize(rows.count());
+  uint16_t kind = 0;
+  for (size_t row = 0, end = 0; row < rows.count(); row = end) {
+    end = std::min({size_t{rows.count()}, rows.device.EndOfRun(row), rows.heap.EndOfRun(row),
+                    rows.flags.EndOfRun(row)});
+    kind = KindOf(static_cast<RowId>(row), kind);
+    std::fill(&kind_of_row_[row], kind_of_row_.data() + end, kind);
+    count.resize(kinds_.size());
+    count[kind] += end - row;
   }
   std::map<std::pair<int32_t, uint32_t>, uint64_t> blocks;
   for (size_t i = 0; i < kinds_.size(); ++i) {
@@ -101,8 +105,32 @@ void IndexBuilder::FindKinds() {
   }
 }
 
+template <typename Visit>
+void IndexBuilder::ForEachChange(const Visit& visit) const {
+  const Rows& rows = trace_.rows;
+  const RowId row_count = rows.count();
+  for (uint32_t event = 1; event <= parts_.events; ++event) {
+    const StepRecord step = trace_.steps[event - 1];
+    const bool counts = step.row < row_count &&
+                        (step.is_death ? rows.death[step.row] : rows.birth[step.row]) == event;
+    visit(event, counts ? step.row : analysis::kNoRow, step.is_death);
+  }
+}
+
+void IndexBuilder::BuildChanges() {
+  PackedColumnBuilder codes, sizes;
+  codes.Add(0);
+  sizes.Add(0);
+  ForEachChange([&](uint32_t, RowId row, bool is_death) {
+    const bool counts = row != analysis::kNoRow;
+    codes.Add(counts ? 1 + 2 * uint64_t{kind_of_row_[row]} + (is_death ? 1 : 0) : 0);
+    sizes.Add(counts ? trace_.rows.size[row] : 0);
+  });
+  parts_.changes.code = codes.Finish();
+  parts_.changes.size = sizes.Finish();
+}
+
 void IndexBuilder::BuildCurves() {
-  FindKinds();
   std::vector<Lane>& lanes = parts_.lanes;
   // The memory that holds blocks has a curve of its own for each device.
   std::map<int32_t, uint32_t> reserved;
@@ -133,35 +161,19 @@ void IndexBuilder::BuildCurves() {
   }
   for (size_t i = 0; i < curves.size(); ++i) curves[i].Start(starts[i].bytes, starts[i].blocks);
 
-  PackedColumnBuilder codes, sizes;
-  codes.Add(0);
-  sizes.Add(0);
-  for (uint32_t event = 1; event <= parts_.events; ++event) {
-    const StepRecord step = trace_.steps[event - 1];
-    uint64_t code = 0, size = 0;
-    uint32_t changed[2] = {kNoCurve, kNoCurve};
-    // Counts only events that agree with their rows, so that curves and blocks agree.
-    const bool counts = step.row < row_count &&
-                        (step.is_death ? rows.death[step.row] : rows.birth[step.row]) == event;
-    if (counts) {
-      const uint16_t kind = kind_of_row_[step.row];
-      code = 1 + 2 * uint64_t{kind} + (step.is_death ? 1 : 0);
-      size = rows.size[step.row];
-      changed[0] = changes.groups[kind].live;
-      changed[1] = changes.groups[kind].reserved;
+  ForEachChange([&](uint32_t event, RowId row, bool is_death) {
+    if (row != analysis::kNoRow) {
+      const EventColumns::Group group = changes.groups[kind_of_row_[row]];
+      const uint64_t size = rows.size[row];
+      for (const uint32_t curve : {group.live, group.reserved}) {
+        if (curve == kNoCurve) continue;
+        is_death ? curves[curve].Death(size) : curves[curve].Birth(size);
+        if (event % kLeaf != 0) curves[curve].EndEvent(event);
+      }
     }
-    codes.Add(code);
-    sizes.Add(size);
-    for (const uint32_t curve : changed) {
-      if (curve == kNoCurve) continue;
-      step.is_death ? curves[curve].Death(size) : curves[curve].Birth(size);
-      if (event % kLeaf != 0) curves[curve].EndEvent(event);
-    }
-    if (event % kLeaf != 0) continue;
+    if (event % kLeaf != 0) return;
     for (LaneCurveBuilder& curve : curves) curve.EndEvent(event);
-  }
-  changes.code = codes.Finish();
-  changes.size = sizes.Finish();
+  });
   for (LaneCurveBuilder& curve : curves) parts_.curves.push_back(curve.Finish());
 
   parts_.reserved_curve.assign(lanes.size(), kNoCurve);

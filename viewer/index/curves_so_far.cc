@@ -24,8 +24,9 @@ void CurvesSoFar::Take(const Trace& trace) {
   const Rows& rows = trace.rows;
   const RowId row_count = rows.count();
   heaps_ = trace.heaps;
+  FindLanesOfRows(trace);
   for (RowId row = rows_; row < row_count; ++row) {
-    if (rows.birth[row] == 0) LaneOf(trace, row).before += rows.size[row];
+    if (rows.birth[row] == 0) held_[lane_of_row_[row]].before += rows.size[row];
   }
   while (events_ < trace.steps.size()) {
     // To the end of the stretch or of the events.
@@ -37,7 +38,7 @@ void CurvesSoFar::Take(const Trace& trace) {
           step.row < row_count &&
           (step.is_death ? rows.death[step.row] : rows.birth[step.row]) == events_ + 1;
       if (!counts) continue;
-      Held& lane = LaneOf(trace, step.row);
+      Held& lane = held_[lane_of_row_[step.row]];
       const uint64_t size = rows.size[step.row];
       lane.since += step.is_death ? 0 - size : size;
       // A snapshot had reported the block ahead of its event.
@@ -49,21 +50,33 @@ void CurvesSoFar::Take(const Trace& trace) {
   rows_ = row_count;
 }
 
-CurvesSoFar::Held& CurvesSoFar::LaneOf(const Trace& trace, RowId row) {
-  const std::pair<int32_t, uint32_t> place = {trace.rows.device[row], trace.rows.heap[row]};
-  if (last_ != nullptr && place == last_place_) return *last_;
-  last_place_ = place;
-  const bool has_room = lanes_.size() < kMaxLanes || lanes_.contains(place);
-  last_ = has_room ? &lanes_[place] : &rest_;
-  last_->most.resize(events_ / stretch_ + 1);
-  return *last_;
+void CurvesSoFar::FindLanesOfRows(const Trace& trace) {
+  const Rows& rows = trace.rows;
+  lane_of_row_.resize(rows.count());
+  std::pair<int32_t, uint32_t> last;
+  uint16_t number = 0;
+  for (size_t row = rows_, end = 0; row < rows.count(); row = end) {
+    end = std::min({size_t{rows.count()}, rows.device.EndOfRun(row), rows.heap.EndOfRun(row)});
+    const std::pair<int32_t, uint32_t> place = {rows.device[row], rows.heap[row]};
+    if (row == rows_ || place != last) number = NumberOf(last = place);
+    std::fill(&lane_of_row_[row], lane_of_row_.data() + end, number);
+  }
+}
+
+uint16_t CurvesSoFar::NumberOf(std::pair<int32_t, uint32_t> place) {
+  const auto known = lanes_.find(place);
+  if (known != lanes_.end()) return known->second;
+  const auto number = static_cast<uint16_t>(lanes_.size());
+  if (number == held_.size()) held_.emplace_back().most.resize(events_ / stretch_ + 1);
+  if (number < kMaxLanes) lanes_[place] = number;
+  return number;
 }
 
 void CurvesSoFar::EndStretch() {
   const size_t stretches = events_ / stretch_;
   const bool are_too_many = stretches == kMaxStretches;
   if (are_too_many) stretch_ *= 2;
-  for (auto& [place, lane] : lanes_) {
+  for (Held& lane : held_) {
     if (are_too_many) JoinStretches(lane.most);
     lane.most.push_back(lane.now());
   }
@@ -76,7 +89,8 @@ void CurvesSoFar::JoinStretches(std::vector<int64_t>& most) {
 
 std::vector<CurvesSoFar::Lane> CurvesSoFar::Lanes(size_t count) const {
   std::map<int32_t, uint64_t> peaks;  // by device
-  for (const auto& [place, lane] : lanes_) {
+  for (const auto& [place, number] : lanes_) {
+    const Held& lane = held_[number];
     const int64_t most = *std::max_element(lane.most.begin(), lane.most.end());
     peaks[place.first] = std::max(peaks[place.first], Bytes(lane.before, most));
   }
@@ -86,7 +100,7 @@ std::vector<CurvesSoFar::Lane> CurvesSoFar::Lanes(size_t count) const {
                      place.second < heaps_.size() ? heaps_[place.second] : std::string_view()};
   };
   std::vector<std::pair<LanePlace, const Held*>> order;
-  for (const auto& [place, lane] : lanes_) order.emplace_back(place_of(place), &lane);
+  for (const auto& [place, number] : lanes_) order.emplace_back(place_of(place), &held_[number]);
   std::sort(order.begin(), order.end(), [main](const auto& a, const auto& b) {
     return RankOf(a.first, main) < RankOf(b.first, main);
   });

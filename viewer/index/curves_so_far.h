@@ -7,7 +7,8 @@
 //   events read   |....|....|....|....|..      stretches of 2^n events
 //   maximum       |  3 |  7 |  7 |  4 | 5
 //
-// Thread safety: one thread at a time. Cost: one access to each event and its row, in order.
+// Thread safety: one thread at a time. Cost: one access to each event and its row, in order. Memory:
+// two bytes per row.
 
 #ifndef GMT_VIEWER_INDEX_CURVES_SO_FAR_H_
 #define GMT_VIEWER_INDEX_CURVES_SO_FAR_H_
@@ -50,16 +51,16 @@ class CurvesSoFar {
     int64_t now() const { return static_cast<int64_t>(since); }
   };
 
-  Held& LaneOf(const analysis::Trace& trace, analysis::RowId row);
+  uint16_t NumberOf(std::pair<int32_t, uint32_t> place);
+  void FindLanesOfRows(const analysis::Trace& trace);
   void EndStretch();
   static void JoinStretches(std::vector<int64_t>& most);
 
-  std::map<std::pair<int32_t, uint32_t>, Held> lanes_;  // by device and heap; at most kMaxLanes
-  Held rest_;                                           // all further lanes; not reported
+  // Indices in held_, by device and heap; at most kMaxLanes.
+  std::map<std::pair<int32_t, uint32_t>, uint16_t> lanes_;
+  std::vector<Held> held_;  // [kMaxLanes]: all further lanes, which are not reported
+  std::vector<uint16_t> lane_of_row_;
   std::vector<std::string> heaps_;
-  // The lane of the last row, because consecutive rows are mostly of the same lane.
-  std::pair<int32_t, uint32_t> last_place_ = {};
-  Held* last_ = nullptr;
   analysis::RowId rows_ = 0;
   size_t events_ = 0;
   size_t stretch_ = 64;  // events

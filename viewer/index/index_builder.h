@@ -1,10 +1,10 @@
 // viewer/index/index_builder.h
 //
-// IndexBuilder: builds the parts of a ViewIndex from a Trace. REQUIRES: times and curves are built
-// first, and steps before the order of blocks on their axis.
+// IndexBuilder: builds the parts of a ViewIndex from a Trace. REQUIRES: kinds are found first; then
+// times, changes and curves are built, and steps before the order of blocks on their axis.
 //
-// Thread safety: times and curves may be built in parallel; then so may steps, spaces, each order
-// and each of the column tasks. Cost: a few passes over rows and events, and a few bytes per row
+// Thread safety: times, changes and curves may be built in parallel; then so may steps, spaces, each
+// order and each of the column tasks. Cost: a few passes over rows and events, and a few bytes per row
 // beyond the result; docs/viewer.md has timings.
 
 #ifndef GMT_VIEWER_INDEX_INDEX_BUILDER_H_
@@ -32,7 +32,12 @@ class IndexBuilder {
     parts_.events = trace.last_step();
   }
 
+  // Determines the kind of each row and the lanes, in no particular order.
+  void FindKinds();
   void BuildTimes();
+  // Builds what each event changes.
+  void BuildChanges();
+  // Builds lanes, their curves and the driver's samples.
   void BuildCurves();
   void BuildSteps(const analysis::Cycles& cycles) { parts_.axes.SetSteps(cycles.cycles); }
   // Returns tasks that build the attributes of blocks, by row; each task writes different columns.
@@ -51,8 +56,11 @@ class IndexBuilder {
     auto operator<=>(const Kind&) const = default;
   };
 
-  uint16_t KindOf(analysis::RowId row);
-  void FindKinds();
+  uint16_t KindOf(analysis::RowId row, uint16_t last);
+  // Calls visit(event, row, is_death) for each event from the first one on. `row` is kNoRow if the
+  // event does not agree with its row, so that curves and blocks agree.
+  template <typename Visit>
+  void ForEachChange(const Visit& visit) const;
   void OrderLanes();
   void FindSamples();
   void AddSegments(const Lane& lane, AddressSpaces& spaces) const;
