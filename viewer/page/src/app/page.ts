@@ -105,6 +105,7 @@ export class Page {
       this.isStep = true;
     }
     if (state.view !== old.view && old.meta !== null) this.writeAddress(state);
+    else if (this.writing === null && addressOf(state) === this.written) this.isStep = false;
     else this.writing ??= { timer: setTimeout(() => this.writeAddress(this.store.get()), WRITE_URL_MS), end: activity.begin() };
   }
 
@@ -121,7 +122,7 @@ export class Page {
       this.followAddress();
       return false;
     }
-    const address = writeUrl(linkedPart(state, isWhole(state)));
+    const address = addressOf(state);
     const isStep = this.isStep;
     this.isStep = false;
     if (address === this.written) return true;
@@ -191,9 +192,9 @@ export class Page {
 }
 
 // A link to the whole recording is the same at any length.
-function linkedPart(state: State, isWhole: boolean): LinkedState {
-  const linked = { ...state, place: placeOf(state), moment: null };
-  return isWhole || state.following ? { ...linked, ...WHOLE } : linked;
+function addressOf(state: State): string {
+  const linked: LinkedState = { ...state, place: placeOf(state), moment: null };
+  return writeUrl(isWhole(state) || state.following ? { ...linked, ...WHOLE } : linked);
 }
 const WHOLE = { range: { from: 0, to: 1 }, rangeEvents: { from: 0, to: 1 } };
 
