@@ -5,7 +5,8 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
-#include <optional>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 
@@ -37,16 +38,17 @@ struct Part {
 
 class BoxFinder {
  public:
-  BoxFinder(Recording& recording, const ViewIndex& index, uint32_t lane, const Box& box,
+  BoxFinder(Recording& recording, const ViewIndex& index, const BoxRange& range,
             std::vector<uint32_t> moments, uint32_t events_of_part)
       : recording_(recording),
         rows_(recording.rows()),
         index_(index),
-        lane_(recording.lanes[lane]),
-        box_(box),
+        lane_(recording.lanes[range.lane]),
+        range_(range),
+        box_(range.box),
         events_of_part_(events_of_part),
         moments_(std::move(moments)),
-        durations_(index, box.axis, moments_.front(), moments_.back()) {}
+        durations_(index, box_.axis, moments_.front(), moments_.back()) {}
 
   // Columns do not depend on each other: each part is stacked on its own, from its candidates and
   // what earlier parts left.
@@ -56,45 +58,57 @@ class BoxFinder {
                 [&](RowId row) { AddCandidate(row, moments_.begin(), parts[0]); });
     InParallel(parts.size() - 1, [&](size_t i) { FindCandidates(parts[i + 1]); });
     InParallel(parts.size() - 1, [&](size_t i) { Stack(std::span(parts).first(i + 2)); });
-    Found found;
+    BoxRows found;
+    Changes changes(moments_.size() + 1);
+    const auto take = [&](const Candidate& block) {
+      found.rows.push_back(block.row);
+      Count(block.row, block.first, block.last, changes);
+    };
     for (Part& part : parts) {
-      for (const Candidate& block : part.found) Take(block.row, block.first, block.last, found);
+      for (const Candidate& block : part.found) take(block);
       for (size_t duration = 0; duration < kClasses; ++duration) {
         for (const uint32_t i : part.later[duration]) {
           const Candidate& block = part.candidates[duration][i];
-          if (block.category != 0) Take(block.row, block.first, block.last, found);
+          if (block.category != 0) take(block);
         }
       }
     }
-    return Join({&found, 1});
+    found.peak = PeakOf({&changes, 1});
+    return found;
   }
 
-  BoxRows ByAddress(uint32_t from, uint32_t to) {
-    const auto is_in_box = [&](RowId row, PackedColumnReader& places) {
-      const uint64_t place_plus_1 = places.At(row);
-      const double place = static_cast<double>(place_plus_1) - 1;
-      if (place_plus_1 == 0 || place >= box_.high) return false;
-      return place + BytesOf(row) > box_.low && recording_.IsIn(lane_, row);
-    };
-    std::vector<Found> parts((to - from) / events_of_part_ + 2);
-    PackedColumnReader places_of_held(index_.places());
-    ForEachHeld(from, [&](RowId row) {
-      if (is_in_box(row, places_of_held)) Take(row, moments_.begin(), parts[0]);
-    });
-    InParallel(parts.size() - 1, [&](size_t i) {
+  uint32_t TakeBorn(BoxTaker& taker) {
+    const uint32_t from = range_.from, to = range_.to;
+    std::vector<Changes> parts((to - from) / events_of_part_ + 1, Changes(moments_.size() + 1));
+    for (const RowId row : Held(from)) Count(row, moments_.begin(), parts[0]);
+    InParallel(parts.size(), [&](size_t i) {
       const uint32_t begin = from + static_cast<uint32_t>(i) * events_of_part_;
       const uint32_t end = begin + std::min(events_of_part_, to - begin);
       PackedColumnReader places(index_.places());
       auto moment = std::lower_bound(moments_.begin(), moments_.end(), begin);
+      std::array<RowId, 1024> rows;
+      size_t count = 0;
       ForEachMaybeBorn(begin, end, [&](RowId row) {
-        if (!is_in_box(row, places)) return;
+        if (!IsInBox(row, places)) return;
         const uint32_t event = rows_.birth[row];
         if (event == 0) return;
         while (moment != moments_.end() && *moment < event) ++moment;
-        Take(row, moment, parts[i + 1]);
+        Count(row, moment, parts[i]);
+        rows[count++] = row;
+        if (count == rows.size()) taker.Take(rows), count = 0;
       });
+      taker.Take(std::span(rows).first(count));
     });
-    return Join(parts);
+    return PeakOf(parts);
+  }
+
+  std::vector<RowId> Held(uint32_t event) {
+    std::vector<RowId> held;
+    PackedColumnReader places(index_.places());
+    ForEachHeld(event, [&](RowId row) {
+      if (IsInBox(row, places)) held.push_back(row);
+    });
+    return held;
   }
 
  private:
@@ -234,46 +248,39 @@ class BoxFinder {
   }
   uint16_t Column(Moment moment) const { return static_cast<uint16_t>(moment - moments_.begin()); }
 
-  // Blocks in the box, and how they change the bytes in it, by moment and modulo 2^64.
-  struct Found {
-    std::vector<RowId> rows;
-    std::vector<uint64_t> changes;
-  };
-
-  void Take(RowId row, uint16_t first, uint16_t last, Found& found) const {
-    if (found.rows.empty()) found.changes.resize(moments_.size() + 1);
-    found.rows.push_back(row);
-    found.changes[first] += rows_.size[row];
-    found.changes[last] -= rows_.size[row];
-  }
-  void Take(RowId row, Moment first, Found& found) const {
-    Take(row, Column(first), Column(DeathFrom(row, first)), found);
+  // By address.
+  bool IsInBox(RowId row, PackedColumnReader& places) const {
+    const uint64_t place_plus_1 = places.At(row);
+    const double place = static_cast<double>(place_plus_1) - 1;
+    if (place_plus_1 == 0 || place >= box_.high) return false;
+    return place + BytesOf(row) > box_.low && recording_.IsIn(lane_, row);
   }
 
-  BoxRows Join(std::span<Found> parts) const {
-    BoxRows box;
-    std::vector<uint64_t> changes(moments_.size() + 1);
-    size_t count = 0;
-    for (const Found& part : parts) count += part.rows.size();
-    box.rows.reserve(count);
-    for (Found& part : parts) {
-      box.rows.insert(box.rows.end(), part.rows.begin(), part.rows.end());
-      part.rows = {};
-      for (size_t i = 0; i < part.changes.size(); ++i) changes[i] += part.changes[i];
-    }
+  // How the bytes in the box change, by moment, modulo 2^64.
+  using Changes = std::vector<uint64_t>;
+
+  void Count(RowId row, uint16_t first, uint16_t last, Changes& changes) const {
+    changes[first] += rows_.size[row];
+    changes[last] -= rows_.size[row];
+  }
+  void Count(RowId row, Moment first, Changes& changes) const {
+    Count(row, Column(first), Column(DeathFrom(row, first)), changes);
+  }
+  uint32_t PeakOf(std::span<const Changes> parts) const {
     uint64_t bytes = 0, most = 0;
-    box.peak = moments_.front();
+    uint32_t peak = moments_.front();
     for (size_t i = 0; i < moments_.size(); ++i) {
-      bytes += changes[i];
-      if (bytes > most) most = bytes, box.peak = moments_[i];
+      for (const Changes& changes : parts) bytes += changes[i];
+      if (bytes > most) most = bytes, peak = moments_[i];
     }
-    return box;
+    return peak;
   }
 
   Recording& recording_;
   const analysis::Rows& rows_;
   const ViewIndex& index_;
   const LaneMemory& lane_;
+  const BoxRange& range_;
   const Box& box_;
   const uint32_t events_of_part_;
   const std::vector<uint32_t> moments_;
@@ -302,19 +309,60 @@ absl::StatusOr<std::vector<uint32_t>> MomentsOf(const ViewIndex& index, uint32_t
   return moments;
 }
 
-}  // namespace
-
-absl::StatusOr<BoxRows> FindBoxRows(Recording& recording, const ViewIndex& index, uint32_t lane,
-                                    uint32_t from, uint32_t to, const Box& box,
-                                    uint32_t events_of_part) {
+absl::StatusOr<std::unique_ptr<BoxFinder>> MakeFinder(Recording& recording, const ViewIndex& index,
+                                                      const BoxRange& range,
+                                                      uint32_t events_of_part) {
+  const Box& box = range.box;
   if (!std::isfinite(box.low) || !std::isfinite(box.high) || box.low >= box.high) {
     return absl::InvalidArgumentError("`low` must lie below `high`");
   }
-  auto moments = MomentsOf(index, lane, box.axis, from, to);
+  auto moments = MomentsOf(index, range.lane, box.axis, range.from, range.to);
   if (!moments.ok()) return moments.status();
-  BoxFinder finder(recording, index, lane, box, *std::move(moments), events_of_part);
-  if (box.layout == Layout::kStacked) return finder.Stacked();
-  return finder.ByAddress(from, to);
+  return std::make_unique<BoxFinder>(recording, index, range, *std::move(moments), events_of_part);
+}
+
+class BoxList : public BoxTaker {
+ public:
+  void Take(std::span<const RowId> taken) override {
+    const std::lock_guard lock(mutex_);
+    rows.insert(rows.end(), taken.begin(), taken.end());
+  }
+
+  std::vector<RowId> rows;
+
+ private:
+  std::mutex mutex_;
+};
+
+}  // namespace
+
+absl::StatusOr<BoxRows> FindBoxRows(Recording& recording, const ViewIndex& index,
+                                    const BoxRange& range, uint32_t events_of_part) {
+  if (range.box.layout == Layout::kAddress) {
+    BoxList list;
+    const auto peak = TakeBornInBox(recording, index, range, list, events_of_part);
+    if (!peak.ok()) return peak.status();
+    BoxRows found = {HeldInBox(recording, index, range, range.from), *peak};
+    found.rows.insert(found.rows.end(), list.rows.begin(), list.rows.end());
+    std::sort(found.rows.begin(), found.rows.end());  // the same order each time
+    return found;
+  }
+  auto finder = MakeFinder(recording, index, range, events_of_part);
+  if (!finder.ok()) return finder.status();
+  return (*finder)->Stacked();
+}
+
+absl::StatusOr<uint32_t> TakeBornInBox(Recording& recording, const ViewIndex& index,
+                                       const BoxRange& range, BoxTaker& taker,
+                                       uint32_t events_of_part) {
+  auto finder = MakeFinder(recording, index, range, events_of_part);
+  if (!finder.ok()) return finder.status();
+  return (*finder)->TakeBorn(taker);
+}
+
+std::vector<RowId> HeldInBox(Recording& recording, const ViewIndex& index, const BoxRange& range,
+                             uint32_t event) {
+  return BoxFinder(recording, index, range, {range.to}, 1).Held(event);
 }
 
 }  // namespace gmt::viewer

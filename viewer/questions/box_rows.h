@@ -14,13 +14,14 @@
 // the others. Here they have the places at which a closer picture shows them: on top as well, but
 // one by one.
 //
-// Thread safety: one thread at a time. Cost: the births of the range, and of those blocks that are
+// Thread safety: one call at a time. Cost: the births of the range, and of those blocks that are
 // live at a moment the columns that they cover, all on all processors.
 
 #ifndef GMT_VIEWER_QUESTIONS_BOX_ROWS_H_
 #define GMT_VIEWER_QUESTIONS_BOX_ROWS_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -37,11 +38,35 @@ struct BoxRows {
   uint32_t peak = 0;  // event
 };
 
-// `events_of_part`: how many events a thread takes at a time, at least 1. REQUIRES: the lane
-// exists, and from <= to <= the last event.
-absl::StatusOr<BoxRows> FindBoxRows(Recording& recording, const ViewIndex& index, uint32_t lane,
-                                    uint32_t from, uint32_t to, const Box& box,
+// What is asked. REQUIRES: the lane exists, and from <= to <= the last event.
+struct BoxRange {
+  uint32_t lane = 0;
+  uint32_t from = 0, to = 0;  // events
+  Box box;
+};
+
+// `events_of_part`: how many events a thread takes at a time, at least 1.
+absl::StatusOr<BoxRows> FindBoxRows(Recording& recording, const ViewIndex& index,
+                                    const BoxRange& range,
                                     uint32_t events_of_part = kEventsOfBoxPart);
+
+// Receives blocks in any order.
+class BoxTaker {
+ public:
+  virtual ~BoxTaker() = default;
+  // Called from several threads at once.
+  virtual void Take(std::span<const analysis::RowId> rows) = 0;
+};
+
+// Passes on the blocks of a box by address that were born after `from`, without making a list of
+// them, which could be long. The others are those of HeldInBox(from). Returns `peak`.
+absl::StatusOr<uint32_t> TakeBornInBox(Recording& recording, const ViewIndex& index,
+                                       const BoxRange& range, BoxTaker& taker,
+                                       uint32_t events_of_part = kEventsOfBoxPart);
+// Returns the blocks of a box by address that are held after `event`. REQUIRES: TakeBornInBox()
+// succeeded with this range, and from <= event <= to.
+std::vector<analysis::RowId> HeldInBox(Recording& recording, const ViewIndex& index,
+                                       const BoxRange& range, uint32_t event);
 
 }  // namespace gmt::viewer
 

@@ -33,10 +33,7 @@ class SlowBoxes {
     recording = std::make_unique<Recording>(examination, lanes);
   }
 
-  struct Query {
-    uint32_t lane = 0, from = 0, to = 0;
-    Box box;
-  };
+  using Query = BoxRange;
   Query AnyQuery(Layout layout) {
     Query query;
     query.lane = made.Any(static_cast<uint32_t>(recording->lanes.size()));
@@ -154,8 +151,7 @@ class SlowBoxes {
 
 // In parts of any size.
 std::set<RowId> Find(SlowBoxes& slow, const SlowBoxes::Query& query, uint32_t* peak) {
-  const auto found = FindBoxRows(*slow.recording, slow.index, query.lane, query.from, query.to,
-                                 query.box, 1 + slow.made.Any(150));
+  const auto found = FindBoxRows(*slow.recording, slow.index, query, 1 + slow.made.Any(150));
   EXPECT_TRUE(found.ok()) << found.status();
   *peak = found->peak;
   const std::set<RowId> rows(found->rows.begin(), found->rows.end());
@@ -185,6 +181,38 @@ TEST(BoxRowsTest, AnyBoxOfAddressesHasTheBlocksThatLieInIt) {
       const std::set<RowId> found = Find(slow, query, &peak);
       ASSERT_EQ(found, slow.ByAddressIn(query)) << query.from << " to " << query.to;
       EXPECT_EQ(peak, slow.PeakOf(query, found));
+    }
+  });
+}
+
+TEST(BoxRowsTest, SumsOfABoxOfAddressesAreThoseOfItsBlocks) {
+  ForEachSeed(SeedsUpTo(5), [](uint32_t seed) {
+    SlowBoxes slow(seed);
+    const analysis::Trace& trace = slow.made.trace();
+    for (int i = 0; i < 8; ++i) {
+      const auto box = slow.AnyQuery(Layout::kAddress);
+      uint64_t bytes = 0, allocations = 0, growth = 0;
+      double byte_ns = 0;
+      const std::set<RowId> blocks = slow.ByAddressIn(box);
+      const uint32_t peak = slow.PeakOf(box, blocks);
+      for (const RowId row : blocks) {
+        const uint64_t size = trace.rows.size[row];
+        const uint32_t birth = trace.rows.birth[row], death = trace.rows.death[row];
+        const int64_t begin = trace.TimeOf(std::max(birth, box.from));
+        byte_ns += static_cast<double>(size) *
+                   static_cast<double>(trace.TimeOf(std::min(death, box.to)) - begin);
+        if (trace.rows.HeldAfter(row, peak)) bytes += size;
+        if (trace.rows.HeldAfter(row, box.to)) growth += size;
+        birth > box.from ? ++allocations : growth -= size;
+      }
+      RangeQuery query;
+      query.lane = box.lane, query.from = box.from, query.to = box.to, query.box = box.box;
+      const auto table = MakeRangeTable(*slow.recording, &slow.index, query);
+      ASSERT_TRUE(table.ok()) << table.status();
+      EXPECT_EQ(table->total.bytes, bytes);
+      EXPECT_EQ(table->total.allocations, allocations);
+      EXPECT_EQ(table->total.growth, static_cast<int64_t>(growth));
+      EXPECT_NEAR(table->total.byte_seconds, byte_ns / 1e9, byte_ns / 1e9 * 1e-9);
     }
   });
 }
@@ -229,7 +257,7 @@ TEST(BoxRowsTest, ClassesOfDurationsAreThoseOfTheIndex) {
 TEST(BoxRowsTest, AnInvalidBoxIsRefused) {
   SlowBoxes slow(1);
   const auto status = [&](const Box& box) {
-    return FindBoxRows(*slow.recording, slow.index, 0, 0, 1, box).status().code();
+    return FindBoxRows(*slow.recording, slow.index, {0, 0, 1, box}).status().code();
   };
   EXPECT_EQ(status({Axis::kEvent, Layout::kStacked, 2, 1}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status({Axis::kEvent, Layout::kStacked, 0, INFINITY}),

@@ -1,11 +1,13 @@
 #include "viewer/questions/range_amounts.h"
 
 #include <algorithm>
-#include <functional>
+#include <memory>
+#include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "viewer/index/parallel_for.h"
+#include "absl/numeric/int128.h"
 #include "viewer/questions/box_rows.h"
 #include "viewer/questions/scope_rows.h"
 
@@ -94,25 +96,90 @@ std::vector<Amounts> OfRows(Recording& recording, uint32_t lane, const EventRang
   return sums.Result();
 }
 
-std::vector<Amounts> SumUpRows(Recording& recording, const EventRange& range, uint32_t peak,
-                               std::span<const RowId> rows) {
-  constexpr size_t kRowsOfTask = size_t{1} << 20;
-  std::vector<RowSums> parts(rows.size() / kRowsOfTask + 1, RowSums(recording, range, peak));
-  std::vector<std::function<void()>> tasks;
-  for (RowSums& part : parts) {
-    const auto own = rows.first(std::min(rows.size(), kRowsOfTask));
-    rows = rows.subspan(own.size());
-    tasks.emplace_back([&part, own] {
-      for (const RowId row : own) part.Add(row);
-    });
+// Adds up the blocks in a box that are born there. Sums are whole numbers, so that they do not
+// depend on the order.
+class BornSums : public BoxTaker {
+ public:
+  BornSums(Recording& recording, const BoxRange& range)
+      : trace_(recording.trace()), kinds_(recording.kinds()), range_(range) {}
+
+  void Take(std::span<const RowId> rows) override {
+    std::unique_ptr<Sums> sums = Acquire();
+    const analysis::Rows& all = trace_.rows;
+    for (const RowId row : rows) {
+      Sum& sum = (*sums)[kinds_.Of(row)];
+      const int64_t begin = trace_.TimeOf(all.birth[row]);
+      const int64_t end = trace_.TimeOf(std::min(all.death[row], range_.to));
+      ++sum.allocations;
+      sum.byte_ns += absl::int128(all.size[row]) * (end - begin);  // times may go back a little
+    }
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(sums));
   }
-  ParallelFor(tasks, [](size_t) {});
-  std::vector<Amounts> sums = parts[0].Result();
-  for (size_t i = 1; i < parts.size(); ++i) {
-    const std::vector<Amounts> part = parts[i].Result();
-    for (size_t kind = 0; kind < sums.size(); ++kind) sums[kind].Add(part[kind]);
+  void AddTo(std::vector<Amounts>& by_kind) const {
+    for (size_t kind = 0; kind < by_kind.size(); ++kind) {
+      Sum sum;
+      for (const auto& sums : idle_) {
+        sum.allocations += (*sums)[kind].allocations;
+        sum.byte_ns += (*sums)[kind].byte_ns;
+      }
+      by_kind[kind].allocations += sum.allocations;
+      by_kind[kind].byte_ns += static_cast<double>(sum.byte_ns);
+      by_kind[kind].is_there |= sum.allocations != 0;
+    }
   }
-  return sums;
+
+ private:
+  struct Sum {
+    uint64_t allocations = 0;
+    absl::int128 byte_ns = 0;
+  };
+  using Sums = std::vector<Sum>;  // by kind
+
+  std::unique_ptr<Sums> Acquire() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return std::make_unique<Sums>(kinds_.examples().size());
+    std::unique_ptr<Sums> sums = std::move(idle_.back());
+    idle_.pop_back();
+    return sums;
+  }
+
+  const analysis::Trace& trace_;
+  const RowKinds& kinds_;
+  const BoxRange& range_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Sums>> idle_;  // as many as there were threads
+};
+
+// REQUIRES: filter.is_by_kind().
+absl::StatusOr<AmountsOfKinds> OfBoxByAddress(Recording& recording, const ViewIndex& index,
+                                              const BoxRange& range, RowFilter& filter) {
+  const analysis::Trace& trace = recording.trace();
+  const RowKinds& kinds = recording.kinds();
+  BornSums born(recording, range);
+  const auto peak = TakeBornInBox(recording, index, range, born);
+  if (!peak.ok()) return peak.status();
+  std::vector<Amounts> by_kind(kinds.examples().size());
+  born.AddTo(by_kind);
+  for (const RowId row : HeldInBox(recording, index, range, range.from)) {
+    Amounts& amounts = by_kind[kinds.Of(row)];
+    const uint64_t size = trace.rows.size[row];
+    const int64_t end = trace.TimeOf(std::min(trace.rows.death[row], range.to));
+    amounts.byte_ns +=
+        static_cast<double>(size) * static_cast<double>(end - trace.TimeOf(range.from));
+    amounts.growth -= size;
+    amounts.is_there |= size != 0;
+  }
+  for (const RowId row : HeldInBox(recording, index, range, *peak))
+    by_kind[kinds.Of(row)].bytes += trace.rows.size[row];
+  for (const RowId row : HeldInBox(recording, index, range, range.to)) {
+    by_kind[kinds.Of(row)].growth += trace.rows.size[row];
+    by_kind[kinds.Of(row)].end_bytes += trace.rows.size[row];
+  }
+  for (size_t kind = 0; kind < by_kind.size(); ++kind) {
+    if (by_kind[kind].is_there && !filter.Matches(kinds.examples()[kind])) by_kind[kind] = {};
+  }
+  return AmountsOfKinds{std::move(by_kind), *peak};
 }
 
 }  // namespace
@@ -135,10 +202,16 @@ absl::StatusOr<AmountsOfKinds> SumUpKinds(Recording& recording, const ViewIndex*
                                           RowFilter& filter) {
   if (range.box) {
     if (index == nullptr) return absl::UnavailableError("blocks are still being sorted");
-    auto box = FindBoxRows(recording, *index, lane, range.from, range.to, *range.box);
+    const BoxRange of = {lane, range.from, range.to, *range.box};
+    if (of.box.layout == Layout::kAddress && filter.is_by_kind())
+      return OfBoxByAddress(recording, *index, of, filter);
+    const auto box = FindBoxRows(recording, *index, of);
     if (!box.ok()) return box.status();
-    if (!filter.is_empty()) std::erase_if(box->rows, [&](RowId row) { return !filter.Matches(row); });
-    return AmountsOfKinds{SumUpRows(recording, range, box->peak, box->rows), box->peak};
+    RowSums sums(recording, range, box->peak);
+    for (const RowId row : box->rows) {
+      if (filter.Matches(row)) sums.Add(row);
+    }
+    return AmountsOfKinds{sums.Result(), box->peak};
   }
   const uint32_t peak = recording.kinds().totals().PeakIn(lane, range.from, range.to).step;
   const auto of = filter.is_by_kind() ? OfKinds : OfRows;
