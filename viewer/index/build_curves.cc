@@ -11,6 +11,7 @@
 
 #include "viewer/index/index_builder.h"
 #include "viewer/index/lane_names.h"
+#include "viewer/index/parallel_for.h"
 
 namespace gmt::viewer {
 namespace {
@@ -39,17 +40,6 @@ std::optional<uint64_t> CapacityOf(const Trace& trace, int32_t device) {
 }
 
 }  // namespace
-
-void IndexBuilder::BuildTimes() {
-  PackedColumnBuilder times;
-  times.Add(0);
-  int64_t latest = 0;
-  for (size_t i = 0; i < trace_.steps.size(); ++i) {
-    latest = std::max(latest, trace_.steps.TimeOf(i));
-    times.Add(static_cast<uint64_t>(latest));
-  }
-  parts_.axes.SetTimes(times.Finish(), std::max(latest, trace_.end_t_ns));
-}
 
 // `last`: the kind of another row, which is likely to be the same.
 uint16_t IndexBuilder::KindOf(RowId row, uint16_t last) {
@@ -105,77 +95,133 @@ void IndexBuilder::FindKinds() {
   }
 }
 
-template <typename Visit>
-void IndexBuilder::ForEachChange(const Visit& visit) const {
-  const Rows& rows = trace_.rows;
-  const RowId row_count = rows.count();
-  for (uint32_t event = 1; event <= parts_.events; ++event) {
-    const StepRecord step = trace_.steps[event - 1];
-    const bool counts = step.row < row_count &&
-                        (step.is_death ? rows.death[step.row] : rows.birth[step.row]) == event;
-    visit(event, counts ? step.row : analysis::kNoRow, step.is_death);
-  }
-}
-
-void IndexBuilder::BuildChanges() {
-  PackedColumnBuilder codes, sizes;
-  codes.Add(0);
-  sizes.Add(0);
-  ForEachChange([&](uint32_t, RowId row, bool is_death) {
-    const bool counts = row != analysis::kNoRow;
-    codes.Add(counts ? 1 + 2 * uint64_t{kind_of_row_[row]} + (is_death ? 1 : 0) : 0);
-    sizes.Add(counts ? trace_.rows.size[row] : 0);
-  });
-  parts_.changes.code = codes.Finish();
-  parts_.changes.size = sizes.Finish();
-}
-
-void IndexBuilder::BuildCurves() {
-  std::vector<Lane>& lanes = parts_.lanes;
-  // The memory that holds blocks has a curve of its own for each device.
-  std::map<int32_t, uint32_t> reserved;
-  EventColumns& changes = parts_.changes;
+// Assigns curves to kinds. Returns how many there are. `reserved`: by device, the curve of the
+// memory that holds blocks.
+size_t IndexBuilder::GroupCurves(std::map<int32_t, uint32_t>* reserved) {
+  const size_t lanes = parts_.lanes.size();
   for (size_t i = 0; i < kinds_.size(); ++i) {
     EventColumns::Group group = {lane_of_kind_[i], kNoCurve};
     if (kinds_[i].holds_blocks && group.live != kNoCurve) {
-      const auto next = static_cast<uint32_t>(lanes.size() + reserved.size());
-      group.reserved = reserved.try_emplace(kinds_[i].device, next).first->second;
+      const auto next = static_cast<uint32_t>(lanes + reserved->size());
+      group.reserved = reserved->try_emplace(kinds_[i].device, next).first->second;
     }
-    changes.groups.push_back(group);
+    parts_.changes.groups.push_back(group);
   }
-  std::vector<LaneCurveBuilder> curves(lanes.size() + reserved.size());
+  return lanes + reserved->size();
+}
+
+void IndexBuilder::AddStarts(std::vector<Start>& starts) const {
   const Rows& rows = trace_.rows;
-  const RowId row_count = rows.count();
-  struct Start {
-    uint64_t bytes = 0, blocks = 0;
-  };
-  std::vector<Start> starts(curves.size());
-  for (RowId row = 0; row < row_count; ++row) {
+  for (RowId row = 0, count = rows.count(); row < count; ++row) {
     if (rows.birth[row] != 0) continue;
-    const EventColumns::Group group = changes.groups[kind_of_row_[row]];
+    const EventColumns::Group group = parts_.changes.groups[kind_of_row_[row]];
     for (const uint32_t curve : {group.live, group.reserved}) {
       if (curve == kNoCurve) continue;
       starts[curve].bytes += rows.size[row];
       ++starts[curve].blocks;
     }
   }
-  for (size_t i = 0; i < curves.size(); ++i) curves[i].Start(starts[i].bytes, starts[i].blocks);
+}
 
-  ForEachChange([&](uint32_t event, RowId row, bool is_death) {
-    if (row != analysis::kNoRow) {
-      const EventColumns::Group group = changes.groups[kind_of_row_[row]];
-      const uint64_t size = rows.size[row];
-      for (const uint32_t curve : {group.live, group.reserved}) {
-        if (curve == kNoCurve) continue;
-        is_death ? curves[curve].Death(size) : curves[curve].Birth(size);
-        if (event % kLeaf != 0) curves[curve].EndEvent(event);
+// Adds the times of the events begin..end-1, none of which is before `latest`. Returns the last.
+int64_t IndexBuilder::AddTimes(uint32_t begin, uint32_t end, int64_t latest,
+                               PackedColumnBuilder& times) const {
+  for (uint32_t event = begin; event < end; ++event) {
+    if (event > 0) latest = std::max(latest, trace_.steps.TimeOf(event - 1));
+    times.Add(static_cast<uint64_t>(latest));
+  }
+  return latest;
+}
+
+void IndexBuilder::BuildPart(CurvePart& part) const {
+  const Rows& rows = trace_.rows;
+  const RowId row_count = rows.count();
+  const std::vector<EventColumns::Group>& groups = parts_.changes.groups;
+  part.first_ns = part.begin == 0 ? 0 : trace_.steps.TimeOf(part.begin - 1);
+  part.last_ns = AddTimes(part.begin, part.end, 0, part.times);
+  for (uint32_t event = part.begin; event < part.end; ++event) {
+    StepRecord step;
+    if (event > 0) step = trace_.steps[event - 1];
+    uint64_t code = 0, size = 0;
+    // Counts only events that agree with their rows, so that curves and blocks agree.
+    const bool counts = event > 0 && step.row < row_count &&
+                        (step.is_death ? rows.death[step.row] : rows.birth[step.row]) == event;
+    if (counts) {
+      const uint16_t kind = kind_of_row_[step.row];
+      code = 1 + 2 * uint64_t{kind} + (step.is_death ? 1 : 0);
+      size = rows.size[step.row];
+      for (const uint32_t changed : {groups[kind].live, groups[kind].reserved}) {
+        if (changed == kNoCurve) continue;
+        LaneCurveBuilder& curve = part.curves[changed];
+        step.is_death ? curve.Death(size) : curve.Birth(size);
+        if (event % kLeaf != 0) curve.EndEvent(event);
       }
     }
-    if (event % kLeaf != 0) return;
-    for (LaneCurveBuilder& curve : curves) curve.EndEvent(event);
-  });
-  for (LaneCurveBuilder& curve : curves) parts_.curves.push_back(curve.Finish());
+    part.codes.Add(code);
+    part.sizes.Add(size);
+    if (event % kLeaf != 0) continue;
+    for (LaneCurveBuilder& curve : part.curves) curve.EndEvent(event);
+  }
+}
 
+// Returns the values of a column of all parts, and frees those of the parts.
+PackedColumn IndexBuilder::JoinColumn(std::vector<CurvePart>& parts,
+                                      PackedColumnBuilder CurvePart::*column) {
+  std::vector<const PackedColumnBuilder*> columns;
+  for (const CurvePart& part : parts) columns.push_back(&(part.*column));
+  PackedColumnBuilder joined;
+  joined.Reserve(columns);
+  for (CurvePart& part : parts) {
+    joined.Append(part.*column, 0);
+    part.*column = {};
+  }
+  return joined.Finish();
+}
+
+void IndexBuilder::JoinTimes(std::vector<CurvePart>& parts) {
+  int64_t latest = 0;
+  for (CurvePart& part : parts) {
+    if (part.first_ns < latest) {  // threads have recorded events out of order
+      part.times = {};
+      part.last_ns = AddTimes(part.begin, part.end, latest, part.times);
+    }
+    latest = part.last_ns;
+  }
+  parts_.axes.SetTimes(JoinColumn(parts, &CurvePart::times), std::max(latest, trace_.end_t_ns));
+}
+
+void IndexBuilder::JoinCurves(const std::vector<Start>& starts,
+                              const std::vector<CurvePart>& parts) {
+  for (size_t i = 0; i < starts.size(); ++i) {
+    LaneCurveBuilder curve(starts[i].bytes, starts[i].blocks);
+    for (const CurvePart& part : parts) curve.Append(part.curves[i]);
+    parts_.curves.push_back(curve.Finish());
+  }
+}
+
+void IndexBuilder::BuildCurves(const std::function<void(double)>& done, uint32_t events_of_part) {
+  FindKinds();
+  std::map<int32_t, uint32_t> reserved;
+  std::vector<Start> starts(GroupCurves(&reserved));
+  std::vector<CurvePart> parts(parts_.events / events_of_part + 1);
+  std::vector<std::function<void()>> tasks = {[&] { AddStarts(starts); }};
+  for (uint32_t i = 0; i < parts.size(); ++i) {
+    parts[i].begin = i * events_of_part;
+    parts[i].end = parts[i].begin + std::min(events_of_part, parts_.events + 1 - parts[i].begin);
+    parts[i].curves.resize(starts.size());
+    tasks.push_back([this, &part = parts[i]] { BuildPart(part); });
+  }
+  ParallelFor(tasks, [&](size_t ended) {
+    done(static_cast<double>(ended) / static_cast<double>(tasks.size()));
+  });
+  EventColumns& changes = parts_.changes;
+  ParallelFor({[&] { JoinTimes(parts); },
+               [&] { changes.size = JoinColumn(parts, &CurvePart::sizes); },
+               [&] { changes.code = JoinColumn(parts, &CurvePart::codes); },
+               [&] { JoinCurves(starts, parts); }},
+              [](size_t) {});
+
+  std::vector<Lane>& lanes = parts_.lanes;
   parts_.reserved_curve.assign(lanes.size(), kNoCurve);
   for (size_t i = 0; i < lanes.size(); ++i) {
     Lane& lane = lanes[i];

@@ -7,7 +7,7 @@
 //   events read   |....|....|....|....|..      stretches of 2^n events
 //   maximum       |  3 |  7 |  7 |  4 | 5
 //
-// Thread safety: one thread at a time. Cost: one access to each event and its row, in order. Memory:
+// Thread safety: one thread at a time. Cost: one access to each event and its row, in order, and
 // two bytes per row.
 
 #ifndef GMT_VIEWER_INDEX_CURVES_SO_FAR_H_

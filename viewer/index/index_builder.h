@@ -1,10 +1,10 @@
 // viewer/index/index_builder.h
 //
-// IndexBuilder: builds the parts of a ViewIndex from a Trace. REQUIRES: kinds are found first; then
-// times, changes and curves are built, and steps before the order of blocks on their axis.
+// IndexBuilder: builds the parts of a ViewIndex from a Trace. REQUIRES: times and curves are built
+// first, and steps before the order of blocks on their axis.
 //
-// Thread safety: times, changes and curves may be built in parallel; then so may steps, spaces, each
-// order and each of the column tasks. Cost: a few passes over rows and events, and a few bytes per row
+// Thread safety: steps, spaces, each order and each of the column tasks may be built in parallel.
+// Cost: a few passes over rows and events, and a few bytes per row
 // beyond the result; docs/viewer.md has timings.
 
 #ifndef GMT_VIEWER_INDEX_INDEX_BUILDER_H_
@@ -22,6 +22,8 @@
 #include "analysis/trace/trace.h"
 #include "format/definitions.h"
 #include "viewer/index/index_parts.h"
+#include "viewer/index/lane_curve.h"
+#include "viewer/index/packed_column.h"
 
 namespace gmt::viewer {
 
@@ -32,13 +34,12 @@ class IndexBuilder {
     parts_.events = trace.last_step();
   }
 
-  // Determines the kind of each row and the lanes, in no particular order.
-  void FindKinds();
-  void BuildTimes();
-  // Builds what each event changes.
-  void BuildChanges();
-  // Builds lanes, their curves and the driver's samples.
-  void BuildCurves();
+  // Builds times, lanes, their curves, what each event changes, and the driver's samples, on all
+  // processors. `done` is called with the share that has been done, by one thread at a time.
+  // `events_of_part`: how many events a thread takes at a time, a multiple of
+  // LaneCurveBuilder::kEventsOfChunk.
+  void BuildCurves(const std::function<void(double)>& done,
+                   uint32_t events_of_part = kEventsOfCurvePart);
   void BuildSteps(const analysis::Cycles& cycles) { parts_.axes.SetSteps(cycles.cycles); }
   // Returns tasks that build the attributes of blocks, by row; each task writes different columns.
   // `definitions`: of the trace; must outlive the tasks.
@@ -56,11 +57,30 @@ class IndexBuilder {
     auto operator<=>(const Kind&) const = default;
   };
 
+  static constexpr uint32_t kEventsOfCurvePart = uint32_t{1} << 20;
+
+  // What some events add to the columns of all events, and to the curves.
+  struct CurvePart {
+    uint32_t begin = 0, end = 0;
+    PackedColumnBuilder times, codes, sizes;
+    int64_t first_ns = 0, last_ns = 0;
+    std::vector<LaneCurveBuilder> curves;
+  };
+  // Memory that is held before the first event.
+  struct Start {
+    uint64_t bytes = 0, blocks = 0;
+  };
+
   uint16_t KindOf(analysis::RowId row, uint16_t last);
-  // Calls visit(event, row, is_death) for each event from the first one on. `row` is kNoRow if the
-  // event does not agree with its row, so that curves and blocks agree.
-  template <typename Visit>
-  void ForEachChange(const Visit& visit) const;
+  void FindKinds();
+  size_t GroupCurves(std::map<int32_t, uint32_t>* reserved);
+  void AddStarts(std::vector<Start>& starts) const;
+  int64_t AddTimes(uint32_t begin, uint32_t end, int64_t latest, PackedColumnBuilder& times) const;
+  void BuildPart(CurvePart& part) const;
+  static PackedColumn JoinColumn(std::vector<CurvePart>& parts,
+                                 PackedColumnBuilder CurvePart::*column);
+  void JoinTimes(std::vector<CurvePart>& parts);
+  void JoinCurves(const std::vector<Start>& starts, const std::vector<CurvePart>& parts);
   void OrderLanes();
   void FindSamples();
   void AddSegments(const Lane& lane, AddressSpaces& spaces) const;

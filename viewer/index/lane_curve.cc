@@ -10,17 +10,8 @@ constexpr uint32_t kFanOut = 4;
 
 }  // namespace
 
-void LaneCurveBuilder::Start(uint64_t bytes, uint64_t blocks) {
-  live_ = bytes;
-  births_ = blocks;
-  at_leaf_.Add(live_);
-  births_column_.Add(births_);
-  deaths_column_.Add(0);
-  leaf_.Add(live_);
-  curve_.peak_ = live_;
-}
-
 void LaneCurveBuilder::EndLeaf() {
+  if (!std::exchange(is_in_leaf_, false)) return;
   min_.Add(leaf_.min);
   max_.Add(leaf_.max);
   leaf_ = {};
@@ -29,6 +20,7 @@ void LaneCurveBuilder::EndLeaf() {
 void LaneCurveBuilder::EndEvent(uint32_t event) {
   if (event % kLeaf == 0) {
     EndLeaf();
+    is_in_leaf_ = true;
     at_leaf_.Add(live_);
     births_column_.Add(births_);
     deaths_column_.Add(deaths_);
@@ -37,6 +29,26 @@ void LaneCurveBuilder::EndEvent(uint32_t event) {
   if (!std::exchange(is_changed_, false)) return;
   leaf_.Add(live_);
   if (live_ > curve_.peak_) curve_.peak_ = live_, curve_.peak_event_ = event;
+}
+
+void LaneCurveBuilder::Append(const LaneCurveBuilder& part) {
+  EndLeaf();
+  const uint64_t before = live_ - kUnknown;
+  at_leaf_.Append(part.at_leaf_, before);
+  births_column_.Append(part.births_column_, births_);
+  deaths_column_.Append(part.deaths_column_, deaths_);
+  min_.Append(part.min_, before);
+  max_.Append(part.max_, before);
+  is_in_leaf_ = part.is_in_leaf_;
+  if (is_in_leaf_) leaf_ = {part.leaf_.min + before, part.leaf_.max + before};
+  const bool has_changes = part.curve_.peak_ != 0;
+  if (has_changes && part.curve_.peak_ + before > curve_.peak_) {
+    curve_.peak_ = part.curve_.peak_ + before;
+    curve_.peak_event_ = part.curve_.peak_event_;
+  }
+  live_ += part.live_ - kUnknown;
+  births_ += part.births_;
+  deaths_ += part.deaths_;
 }
 
 void LaneCurveBuilder::AddLevels() {

@@ -95,24 +95,43 @@ class LaneCurve {
   std::vector<Level> levels_;
 };
 
-// Builds a curve from all events, in order.
+// Builds a curve from all events, in order, or from parts that are built independently: a part does
+// not know how much is live when it begins, and is corrected when it is appended.
+//
+//   LaneCurveBuilder curve(bytes, blocks);               live and counted before the first part
+//   LaneCurveBuilder part; part.Birth(..) ...            for each part
+//   curve.Append(part) ...; curve.Finish()
+//
+// REQUIRES: parts begin with events whose numbers are multiples of kEventsOfChunk, and the first
+// one with event 0.
 class LaneCurveBuilder {
  public:
-  void Start(uint64_t bytes, uint64_t blocks);  // at event 0
+  // For each leaf a column has one value.
+  static constexpr uint32_t kEventsOfChunk = kLeaf * static_cast<uint32_t>(PackedColumn::kChunk);
+
+  LaneCurveBuilder() : LaneCurveBuilder(kUnknown, 0) { curve_.peak_ = 0; }
+  LaneCurveBuilder(uint64_t bytes, uint64_t blocks) : live_(bytes), births_(blocks) {
+    curve_.peak_ = bytes;
+  }
+
   void Birth(uint64_t bytes) { live_ += bytes, ++births_, is_changed_ = true; }
   void Death(uint64_t bytes) { live_ -= bytes, ++deaths_, is_changed_ = true; }
   // Called after the changes of the event. Required for events that change the curve and for the
   // first event of a leaf.
   void EndEvent(uint32_t event);
+  void Append(const LaneCurveBuilder& part);
   LaneCurve Finish();
 
  private:
+  // What a part has when it begins. It may hold less later, but not less than nothing.
+  static constexpr uint64_t kUnknown = uint64_t{1} << 62;
+
   void EndLeaf();
   void AddLevels();
 
   LaneCurve curve_;
-  uint64_t live_ = 0, births_ = 0, deaths_ = 0;
-  bool is_changed_ = false;
+  uint64_t live_, births_, deaths_ = 0;
+  bool is_changed_ = false, is_in_leaf_ = false;
   LaneCurve::Extremes leaf_;
   PackedColumnBuilder at_leaf_, births_column_, deaths_column_, min_, max_;
 };

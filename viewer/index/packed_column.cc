@@ -51,6 +51,30 @@ void PackedColumnBuilder::Pack(uint64_t count) {
   }
 }
 
+void PackedColumnBuilder::Append(const PackedColumnBuilder& next, uint64_t added) {
+  const uint64_t words = storage_.words.size();
+  for (PackedColumn::Chunk chunk : next.storage_.chunks) {
+    chunk.base += added;
+    if (chunk.place != 0) chunk.place += words << 16;
+    storage_.chunks.push_back(chunk);
+  }
+  storage_.words.insert(storage_.words.end(), next.storage_.words.begin(),
+                        next.storage_.words.end());
+  const uint64_t pending = next.size_ % PackedColumn::kChunk;
+  size_ += next.size_ - pending;
+  for (uint64_t i = 0; i < pending; ++i) Add(next.pending_[i] + added);
+}
+
+void PackedColumnBuilder::Reserve(std::span<const PackedColumnBuilder* const> parts) {
+  uint64_t chunks = 1, words = PackedColumn::kChunk;  // for the last chunk, which may be pending
+  for (const PackedColumnBuilder* part : parts) {
+    chunks += part->storage_.chunks.size();
+    words += part->storage_.words.size();
+  }
+  storage_.chunks.reserve(chunks);
+  storage_.words.reserve(words);
+}
+
 PackedColumn PackedColumnBuilder::Finish() {
   if (size_ % PackedColumn::kChunk != 0) Pack(size_ % PackedColumn::kChunk);
   storage_.chunks.shrink_to_fit();

@@ -115,6 +115,11 @@ class PackedColumnBuilder {
     pending_[size_++ % PackedColumn::kChunk] = value;
     if (size_ % PackedColumn::kChunk == 0) Pack(PackedColumn::kChunk);
   }
+  // Appends the values of another builder, each plus `added` (modulo 2^64). REQUIRES: size() is a
+  // multiple of PackedColumn::kChunk.
+  void Append(const PackedColumnBuilder& next, uint64_t added);
+  // Allocates memory for all values of `parts`, before they are appended.
+  void Reserve(std::span<const PackedColumnBuilder* const> parts);
   uint64_t size() const { return size_; }
   PackedColumn Finish();
 

@@ -98,14 +98,7 @@ void ViewIndex::Build(const analysis::Examination& examination, std::mutex& exam
 void ViewIndex::BuildCurves(const analysis::Trace& trace, const Progress& progress) {
   builder_ = std::make_unique<IndexBuilder>(trace, *parts_);
   progress("drawing curves", 0);
-  builder_->FindKinds();
-  const std::vector<std::function<void()>> tasks = {[this] { builder_->BuildCurves(); },
-                                                    [this] { builder_->BuildChanges(); },
-                                                    [this] { builder_->BuildTimes(); }};
-  ParallelFor(tasks, [&](size_t ended) {
-    const double share = static_cast<double>(ended) / static_cast<double>(tasks.size());
-    progress("drawing curves", kCurvesShare * share);
-  });
+  builder_->BuildCurves([&](double share) { progress("drawing curves", kCurvesShare * share); });
   Reach(Stage::kCurves);
 }
 
