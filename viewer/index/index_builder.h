@@ -4,8 +4,8 @@
 // first, and steps before the order of blocks on their axis.
 //
 // Thread safety: steps, spaces, each order and each of the column tasks may be built in parallel.
-// Cost: a few passes over rows and events, and a few bytes per row beyond the result; docs/viewer.md
-// has timings.
+// Cost: a few passes over rows and events, and a few bytes per row beyond the result;
+// docs/viewer.md has timings.
 
 #ifndef GMT_VIEWER_INDEX_INDEX_BUILDER_H_
 #define GMT_VIEWER_INDEX_INDEX_BUILDER_H_
