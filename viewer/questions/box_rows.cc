@@ -77,10 +77,12 @@ class BoxFinder {
     return found;
   }
 
-  uint32_t TakeBorn(BoxTaker& taker) {
+  uint32_t ByAddress(BoxTaker& taker) {
     const uint32_t from = range_.from, to = range_.to;
     std::vector<Changes> parts((to - from) / events_of_part_ + 1, Changes(moments_.size() + 1));
-    for (const RowId row : Held(from)) Count(row, moments_.begin(), parts[0]);
+    const std::vector<RowId> held = Held(from);
+    for (const RowId row : held) Count(row, moments_.begin(), parts[0]);
+    taker.Take(held);
     InParallel(parts.size(), [&](size_t i) {
       const uint32_t begin = from + static_cast<uint32_t>(i) * events_of_part_;
       const uint32_t end = begin + std::min(events_of_part_, to - begin);
@@ -340,24 +342,22 @@ absl::StatusOr<BoxRows> FindBoxRows(Recording& recording, const ViewIndex& index
                                     const BoxRange& range, uint32_t events_of_part) {
   if (range.box.layout == Layout::kAddress) {
     BoxList list;
-    const auto peak = TakeBornInBox(recording, index, range, list, events_of_part);
+    const auto peak = TakeBoxRows(recording, index, range, list, events_of_part);
     if (!peak.ok()) return peak.status();
-    BoxRows found = {HeldInBox(recording, index, range, range.from), *peak};
-    found.rows.insert(found.rows.end(), list.rows.begin(), list.rows.end());
-    std::sort(found.rows.begin(), found.rows.end());  // the same order each time
-    return found;
+    std::sort(list.rows.begin(), list.rows.end());  // the same order each time
+    return BoxRows{std::move(list.rows), *peak};
   }
   auto finder = MakeFinder(recording, index, range, events_of_part);
   if (!finder.ok()) return finder.status();
   return (*finder)->Stacked();
 }
 
-absl::StatusOr<uint32_t> TakeBornInBox(Recording& recording, const ViewIndex& index,
-                                       const BoxRange& range, BoxTaker& taker,
-                                       uint32_t events_of_part) {
+absl::StatusOr<uint32_t> TakeBoxRows(Recording& recording, const ViewIndex& index,
+                                     const BoxRange& range, BoxTaker& taker,
+                                     uint32_t events_of_part) {
   auto finder = MakeFinder(recording, index, range, events_of_part);
   if (!finder.ok()) return finder.status();
-  return (*finder)->TakeBorn(taker);
+  return (*finder)->ByAddress(taker);
 }
 
 std::vector<RowId> HeldInBox(Recording& recording, const ViewIndex& index, const BoxRange& range,

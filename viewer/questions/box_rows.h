@@ -58,13 +58,13 @@ class BoxTaker {
   virtual void Take(std::span<const analysis::RowId> rows) = 0;
 };
 
-// Passes on the blocks of a box by address that were born after `from`, without making a list of
-// them, which could be long. The others are those of HeldInBox(from). Returns `peak`.
-absl::StatusOr<uint32_t> TakeBornInBox(Recording& recording, const ViewIndex& index,
-                                       const BoxRange& range, BoxTaker& taker,
-                                       uint32_t events_of_part = kEventsOfBoxPart);
-// Returns the blocks of a box by address that are held after `event`. REQUIRES: TakeBornInBox()
-// succeeded with this range, and from <= event <= to.
+// Passes on the blocks of a box by address without making a list of them, which could be long.
+// Returns `peak`.
+absl::StatusOr<uint32_t> TakeBoxRows(Recording& recording, const ViewIndex& index,
+                                     const BoxRange& range, BoxTaker& taker,
+                                     uint32_t events_of_part = kEventsOfBoxPart);
+// Returns those that are held after `event`. REQUIRES: TakeBoxRows() succeeded with this range, and
+// from <= event <= to.
 std::vector<analysis::RowId> HeldInBox(Recording& recording, const ViewIndex& index,
                                        const BoxRange& range, uint32_t event);
 

@@ -158,9 +158,10 @@ void TableOfAnyRange(benchmark::State& state) {
 // all of them.
 void TableOfABox(benchmark::State& state) {
   BenchmarkData& data = BenchmarkData::Get();
+  const ViewIndex& index = data.index();
   const auto layout = static_cast<Layout>(state.range(0));
   const double top = layout == Layout::kStacked
-                         ? static_cast<double>(data.index().lanes()[0].peak_bytes)
+                         ? static_cast<double>(index.lanes()[0].peak_bytes)
                          : static_cast<double>(uint64_t{1} << 36);
   RangeQuery query;
   query.limit = 200;
@@ -174,7 +175,7 @@ void TableOfABox(benchmark::State& state) {
       query.from = data.AnyEvent();
       query.to = std::max(query.from, data.AnyEvent());
     }
-    benchmark::DoNotOptimize(data.questions->AnswerRange(query, &data.index()).ok());
+    benchmark::DoNotOptimize(data.questions->AnswerRange(query, &index).ok());
   }
 }
 

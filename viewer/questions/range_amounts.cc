@@ -96,11 +96,11 @@ std::vector<Amounts> OfRows(Recording& recording, uint32_t lane, const EventRang
   return sums.Result();
 }
 
-// Adds up the blocks in a box that are born there. Sums are whole numbers, so that they do not
+// Adds up the blocks in a box, on several threads. Sums are whole numbers, so that they do not
 // depend on the order.
-class BornSums : public BoxTaker {
+class BoxSums : public BoxTaker {
  public:
-  BornSums(Recording& recording, const BoxRange& range)
+  BoxSums(Recording& recording, const BoxRange& range)
       : trace_(recording.trace()), kinds_(recording.kinds()), range_(range) {}
 
   void Take(std::span<const RowId> rows) override {
@@ -108,30 +108,36 @@ class BornSums : public BoxTaker {
     const analysis::Rows& all = trace_.rows;
     for (const RowId row : rows) {
       Sum& sum = (*sums)[kinds_.Of(row)];
-      const int64_t begin = trace_.TimeOf(all.birth[row]);
+      const bool is_born_here = all.birth[row] > range_.from;
+      const int64_t begin = trace_.TimeOf(is_born_here ? all.birth[row] : range_.from);
       const int64_t end = trace_.TimeOf(std::min(all.death[row], range_.to));
-      ++sum.allocations;
+      is_born_here ? ++sum.allocations : sum.begin_bytes += all.size[row];
       sum.byte_ns += absl::int128(all.size[row]) * (end - begin);  // times may go back a little
     }
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(sums));
   }
-  void AddTo(std::vector<Amounts>& by_kind) const {
+  // What is held at the end and at the peak is not in it.
+  std::vector<Amounts> Result() const {
+    std::vector<Amounts> by_kind(kinds_.examples().size());
     for (size_t kind = 0; kind < by_kind.size(); ++kind) {
       Sum sum;
       for (const auto& sums : idle_) {
         sum.allocations += (*sums)[kind].allocations;
+        sum.begin_bytes += (*sums)[kind].begin_bytes;
         sum.byte_ns += (*sums)[kind].byte_ns;
       }
-      by_kind[kind].allocations += sum.allocations;
-      by_kind[kind].byte_ns += static_cast<double>(sum.byte_ns);
-      by_kind[kind].is_there |= sum.allocations != 0;
+      by_kind[kind].allocations = sum.allocations;
+      by_kind[kind].growth = uint64_t{0} - sum.begin_bytes;
+      by_kind[kind].byte_ns = static_cast<double>(sum.byte_ns);
+      by_kind[kind].is_there = sum.allocations != 0 || sum.begin_bytes != 0;
     }
+    return by_kind;
   }
 
  private:
   struct Sum {
-    uint64_t allocations = 0;
+    uint64_t allocations = 0, begin_bytes = 0;
     absl::int128 byte_ns = 0;
   };
   using Sums = std::vector<Sum>;  // by kind
@@ -156,20 +162,10 @@ absl::StatusOr<AmountsOfKinds> OfBoxByAddress(Recording& recording, const ViewIn
                                               const BoxRange& range, RowFilter& filter) {
   const analysis::Trace& trace = recording.trace();
   const RowKinds& kinds = recording.kinds();
-  BornSums born(recording, range);
-  const auto peak = TakeBornInBox(recording, index, range, born);
+  BoxSums sums(recording, range);
+  const auto peak = TakeBoxRows(recording, index, range, sums);
   if (!peak.ok()) return peak.status();
-  std::vector<Amounts> by_kind(kinds.examples().size());
-  born.AddTo(by_kind);
-  for (const RowId row : HeldInBox(recording, index, range, range.from)) {
-    Amounts& amounts = by_kind[kinds.Of(row)];
-    const uint64_t size = trace.rows.size[row];
-    const int64_t end = trace.TimeOf(std::min(trace.rows.death[row], range.to));
-    amounts.byte_ns +=
-        static_cast<double>(size) * static_cast<double>(end - trace.TimeOf(range.from));
-    amounts.growth -= size;
-    amounts.is_there |= size != 0;
-  }
+  std::vector<Amounts> by_kind = sums.Result();
   for (const RowId row : HeldInBox(recording, index, range, *peak))
     by_kind[kinds.Of(row)].bytes += trace.rows.size[row];
   for (const RowId row : HeldInBox(recording, index, range, range.to)) {
