@@ -18,6 +18,7 @@
 #define GMT_ANALYSIS_TRACE_COLUMN_H_
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -252,13 +253,13 @@ class OffsetColumn {
   };
 
   static T ValueOf(const Chunk& chunk, Offset offset) {
-    return chunk.base + static_cast<T>(uint64_t{offset} << kShift);
+    return static_cast<T>(static_cast<uint64_t>(chunk.base) + (uint64_t{offset} << kShift));
   }
   static void Put(Chunk& chunk, size_t at, T value) {
     const uint64_t distance = static_cast<uint64_t>(value) - static_cast<uint64_t>(chunk.base);
-    const uint64_t offset = distance >> kShift;
-    const bool fits = value >= chunk.base && offset <= kMaxOffset && offset << kShift == distance;
-    if (!fits || chunk.is_wide) [[unlikely]]
+    // Bits that are lost in an offset become its highest ones.
+    const uint64_t offset = std::rotr(distance, kShift);
+    if (offset > kMaxOffset || chunk.is_wide) [[unlikely]]
       return PutWide(chunk, at, value);
     chunk.offsets[at] = static_cast<Offset>(offset);
   }

@@ -25,6 +25,9 @@ class ContextKeys {
   // Keys are 1, 2, ...; equal keys mean the same context.
   uint32_t KeyOf(std::optional<uint32_t> context, std::optional<uint32_t> device);
   uint32_t KeyOf(const auto& event, auto has_context, auto has_device) {
+    const bool is_last =
+        !event.has(has_context) && event.has(has_device) && last_device_ == event.device;
+    if (is_last) return last_key_;
     return KeyOf(event.has(has_context) ? std::optional(event.context) : std::nullopt,
                  event.has(has_device) ? std::optional(event.device) : std::nullopt);
   }

@@ -50,8 +50,6 @@ bool IsReturn(const Event& event) {
   return event.kind == FREE || event.kind == UNREGISTER || event.kind == UNMAP;
 }
 
-bool IsFrameworks(const Event& event) { return event.memory == BLOCK || event.memory == REGION; }
-
 bool Earlier(const Unmatched& a, const Unmatched& b) { return a.t_ns < b.t_ns; }
 
 }  // namespace
@@ -68,10 +66,10 @@ void CrossCheck::OnEvent(const Event& event) {
     case UNMAP:
     case UNIMPORT:
     case UNREGISTER:
-      if (!IsFrameworks(event)) OnOurs(event);
+      if (!IsFrameworks(event.memory)) OnOurs(event);
       return;
     case FREE_DONE:
-      if (!IsFrameworks(event)) OnOurFreeDone(event);
+      if (!IsFrameworks(event.memory)) OnOurFreeDone(event);
       return;
     case WITNESS:
       return OnWitness(event);

@@ -23,29 +23,31 @@ HeldId HeldMemory::Alloc(const Event& event, uint32_t heap, Listener& listener) 
     EndHeld(place, old, End::kFreeLost, event, listener);
   }
   if (!place.is_block()) freed_.erase(place);
-  const Held held = MakeHeld(event, place, listener.OnBorn(event, place));
-  at->second = held;
-  Index(place, held);
-  if (place.is_block()) Backed(place, held, event, listener);
+  Held& held = at->second;
+  SetHeld(event, place, listener.OnBorn(event, place), &held);
+  if (place.is_block()) {
+    Backed(place, held, event, listener);
+  } else {
+    Index(place, held);
+  }
   return held.id;
 }
 
 void HeldMemory::Hold(const Event& event, const MemoryPlace& place, HeldId id, Listener& listener) {
-  const Held held = MakeHeld(event, place, id);
-  held_[place] = held;
+  Held& held = held_[place];
+  SetHeld(event, place, id, &held);
   Index(place, held);
   if (place.is_block()) Backed(place, held, event, listener);
 }
 
-HeldMemory::Held HeldMemory::MakeHeld(const Event& event, const MemoryPlace& place, HeldId id) {
-  Held held;
-  held.size = event.size;
-  held.id = id;
+// Sets it in place, because a copy would have to wait for the fields just written.
+void HeldMemory::SetHeld(const Event& event, const MemoryPlace& place, HeldId id, Held* held) {
+  held->size = event.size;
+  held->id = id;
   const bool is_host =
       place.space == kHostSpace || (event.memory == REGION && !event.has(format::kHasDevice));
-  held.device = is_host ? kHostDevice : static_cast<int32_t>(event.device);
-  if (event.has(format::kHasContext)) held.context = event.context;
-  return held;
+  held->device = is_host ? kHostDevice : static_cast<int32_t>(event.device);
+  held->context = event.has(format::kHasContext) ? event.context : kNoContext;
 }
 
 void HeldMemory::Index(const MemoryPlace& place, const Held& held) {
@@ -76,13 +78,20 @@ HeldId HeldMemory::Free(const Event& event, uint32_t heap, Listener& listener) {
   if (at == held_.end()) at = FindOther(event, heap);
   if (at == held_.end()) {
     const HeldId id = listener.OnFreeOfUnknown(event);
-    if (id != kNoHeld) MakeRefusable(likeliest, MakeHeld(event, likeliest, id));
+    if (id == kNoHeld) return id;
+    Held held;
+    SetHeld(event, likeliest, id, &held);
+    MakeRefusable(likeliest, held);
     return id;
   }
   const auto [place, held] = *at;
   held_.erase(at);
-  MakeRefusable(place, held);
-  Release(place, held, End::kFreed, event, listener);
+  if (place.is_block()) {
+    listener.OnEnded(held.id, End::kFreed, event);
+  } else {
+    MakeRefusable(place, held);
+    Release(place, held, End::kFreed, event, listener);
+  }
   return held.id;
 }
 

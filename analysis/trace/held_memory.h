@@ -140,7 +140,7 @@ class HeldMemory {
 
   // Finds what the event frees if it is not in its likeliest place.
   HeldByPlace::iterator FindOther(const format::Event& event, uint32_t heap);
-  static Held MakeHeld(const format::Event& event, const MemoryPlace& place, HeldId id);
+  static void SetHeld(const format::Event& event, const MemoryPlace& place, HeldId id, Held* held);
   void Index(const MemoryPlace& place, const Held& held);
   void Backed(const MemoryPlace& place, const Held& held, const format::Event& event,
               Listener& listener);

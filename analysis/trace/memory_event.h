@@ -43,6 +43,8 @@ inline bool LackedMemory(const format::Event& event) { return IsLackOfMemory(eve
 inline bool IsForeign(Memory memory) {
   return memory == IPC || memory == EXTERNAL || memory == GRAPHICS || memory == MULTICAST;
 }
+// Memory that a framework or the program itself distributes, within that of the driver.
+inline bool IsFrameworks(Memory memory) { return memory == BLOCK || memory == REGION; }
 inline bool IsArray(Memory memory) { return memory == ARRAY || memory == MIPMAPPED; }
 
 // Returns the address, or the handle of physical memory, which has no address. Some logs store the

@@ -5,10 +5,7 @@
 
 namespace gmt::analysis {
 
-void TotalCheck::Compare(int64_t t_ns, uint64_t ours, uint64_t theirs) {
-  ++compared;
-  last = {t_ns, ours, theirs};
-  if (ours == theirs) return;
+void TotalCheck::NoteDifference() {
   if (different++ == 0) first = last;
   if (last.bytes() > largest.bytes()) largest = last;
 }
@@ -21,16 +18,6 @@ Reconciler::Sums& Reconciler::Find(uint64_t key) {
 
 void Reconciler::ForgetComparisons() {
   for (auto& [key, sums] : sums_) sums.allocated = sums.reserved = TotalCheck();
-}
-
-void Reconciler::Compare(uint32_t heap, const format::Event& event) {
-  const auto device = static_cast<int32_t>(event.device);
-  Sums& sums = Of(heap, device);
-  if (event.has(format::kHasTotalAllocated)) {
-    sums.allocated.Compare(event.t_ns, sums.blocks, event.total_allocated);
-  }
-  if (event.has(format::kHasTotalReserved))
-    sums.reserved.Compare(event.t_ns, SegmentsOf(device), event.total_reserved);
 }
 
 std::vector<Reconciliation> Reconciler::Result(const std::vector<std::string>& heaps) const {

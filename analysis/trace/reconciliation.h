@@ -37,7 +37,15 @@ struct TotalCheck {
   Difference first, largest;             // set if `different` > 0
   Difference last;                       // at the last event, equal or not
 
-  void Compare(int64_t t_ns, uint64_t ours, uint64_t theirs);
+  void Compare(int64_t t_ns, uint64_t ours, uint64_t theirs) {
+    ++compared;
+    last = {t_ns, ours, theirs};
+    if (ours != theirs) [[unlikely]]
+      NoteDifference();
+  }
+
+ private:
+  void NoteDifference();  // `last` differs
 };
 
 struct Reconciliation {
@@ -61,7 +69,14 @@ class Reconciler {
   // sums.
   void ForgetComparisons();
   // REQUIRES: the event's effect has been reported through the functions above.
-  void Compare(uint32_t heap, const format::Event& event);
+  void Compare(uint32_t heap, const format::Event& event) {
+    const auto device = static_cast<int32_t>(event.device);
+    Sums& sums = Of(heap, device);
+    if (event.has(format::kHasTotalAllocated))
+      sums.allocated.Compare(event.t_ns, sums.blocks, event.total_allocated);
+    if (event.has(format::kHasTotalReserved))
+      sums.reserved.Compare(event.t_ns, SegmentsOf(device), event.total_reserved);
+  }
 
   // Sorted by heap and device; only those that reported totals.
   std::vector<Reconciliation> Result(const std::vector<std::string>& heaps) const;

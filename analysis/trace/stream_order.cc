@@ -309,13 +309,12 @@ void StreamOrder::ForgetStreams(uint32_t context) {
   });
 }
 
-void StreamOrder::Ask(const HostCall& call, uint64_t stream, uint32_t token) {
-  const uint32_t index = StreamOf(call, stream);
-  if (index == kNoStream) return;
-  Stream& asked = streams_[index];
+void StreamOrder::AskStream(uint32_t stream, const HostCall& call, uint32_t token) {
+  if (stream == kNoStream) return;
+  Stream& asked = streams_[stream];
   if (asked.capture != 0) return;
-  const Question question{{call.end_ns, ++order_}, token};
-  if (question.asked <= asked.done) {  // the call came late among the events
+  const Moment now = {call.end_ns, ++order_};
+  if (now <= asked.done) {  // the call came late among the events
     answers_.push_back({token, std::max(call.end_ns, asked.done_ns)});
     return;
   }
@@ -325,14 +324,16 @@ void StreamOrder::Ask(const HostCall& call, uint64_t stream, uint32_t token) {
     questions.erase(questions.begin(), questions.begin() + static_cast<std::ptrdiff_t>(asked.next));
     asked.next = 0;
   }
-  if (asked.next == questions.size() || questions.back().asked <= question.asked) {
-    questions.push_back(question);
+  if (asked.next == questions.size() || questions.back().asked <= now) {
+    Question& question = questions.emplace_back();
+    question.asked = now;
+    question.token = token;
     return;
   }
   const auto begin = questions.begin() + static_cast<std::ptrdiff_t>(asked.next);
   auto place = questions.end();
-  while (place != begin && question.asked < std::prev(place)->asked) --place;
-  questions.insert(place, question);
+  while (place != begin && now < std::prev(place)->asked) --place;
+  questions.insert(place, {now, token});
 }
 
 }  // namespace gmt::analysis

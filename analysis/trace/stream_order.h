@@ -79,7 +79,11 @@ class StreamOrder {
 
   // Asks when `stream` is done with everything enqueued before the end of `call`. The answer is
   // delivered with `token` when it is known, which may be never.
-  void Ask(const HostCall& call, uint64_t stream, uint32_t token);
+  void Ask(const HostCall& call, uint64_t stream, uint32_t token) {
+    const bool is_last =
+        stream == kLegacy && call.context != 0 && call.context == last_legacy_context_;
+    AskStream(is_last ? last_legacy_ : StreamOf(call, stream), call, token);
+  }
   // Returns the answers since the previous call.
   std::vector<Answer> TakeAnswers() { return std::exchange(answers_, {}); }
   bool has_answers() const { return !answers_.empty(); }
@@ -90,7 +94,10 @@ class StreamOrder {
     int64_t t_ns = INT64_MIN;
     uint64_t order = 0;
 
-    auto operator<=>(const Moment&) const = default;
+    bool operator==(const Moment&) const = default;
+    std::strong_ordering operator<=>(const Moment& other) const {
+      return t_ns != other.t_ns ? t_ns <=> other.t_ns : order <=> other.order;
+    }
   };
   // Per other stream, the work that is done before anything enqueued next. Shared and immutable.
   struct Reach {
@@ -135,6 +142,7 @@ class StreamOrder {
   Moment Begin(const HostCall& call) { return {call.begin_ns, ++order_}; }
   static constexpr uint32_t kNoStream = UINT32_MAX;
 
+  void AskStream(uint32_t stream, const HostCall& call, uint32_t token);
   uint32_t StreamOf(const HostCall& call, uint64_t handle);
   uint32_t NewStream(uint32_t context, bool blocking, bool legacy);
   uint32_t LegacyOf(uint32_t context);

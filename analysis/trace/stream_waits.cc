@@ -56,7 +56,7 @@ void StreamWaits::OnFree(uint32_t thread, RowId row, const Rows& rows) {
   waits_.push_back(wait);
 }
 
-void StreamWaits::EndOverlapped(int32_t device, uint64_t address, uint64_t size, Now now) {
+void StreamWaits::OnReuse(int32_t device, uint64_t address, uint64_t size, Now now) {
   auto it = pending_.upper_bound({device, address});
   if (it != pending_.begin()) {
     const auto before = std::prev(it);

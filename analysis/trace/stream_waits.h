@@ -57,10 +57,10 @@ class StreamWaits {
   void OnFree(uint32_t thread, RowId row, const Rows& rows);
   // Discards them, because another block event follows.
   void OnOther(uint32_t thread);
-  // The allocator reused [address, address + size).
-  void OnReuse(int32_t device, uint64_t address, uint64_t size, Now now) {
-    if (!pending_.empty()) EndOverlapped(device, address, size, now);
-  }
+  // The allocator reused [address, address + size). Has no effect unless has_pending().
+  void OnReuse(int32_t device, uint64_t address, uint64_t size, Now now);
+  // Whether addresses may still wait.
+  bool has_pending() const { return !pending_.empty(); }
 
   // Sets `completed` and flags of the rows that waited, and inserts their completions in order.
   void Apply(Trace& trace) const;
@@ -83,7 +83,6 @@ class StreamWaits {
     uint32_t awaited = kNone;
   };
 
-  void EndOverlapped(int32_t device, uint64_t address, uint64_t size, Now now);
   bool Counts(const Awaited& awaited) const { return confirmed_.contains(awaited.site); }
   Now CompletionOf(const Wait& wait) const;
 

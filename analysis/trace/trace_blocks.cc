@@ -29,7 +29,8 @@ void TraceBuilder::BeforeBlockEvent(const format::Event& event) {
   has_blocks_ = true;
   if (states_completions_) last_freed_.erase(static_cast<int32_t>(event.device));
   if (event.kind != ALLOC) return;
-  waits_.OnReuse(static_cast<int32_t>(event.device), event.address, event.size, Now(event.t_ns));
+  if (waits_.has_pending())
+    waits_.OnReuse(static_cast<int32_t>(event.device), event.address, event.size, Now(event.t_ns));
   const auto awaiting = states_completions_ ? awaiting_.find(LikeliestPlaceOf(event, HeapOf(event)))
                                             : awaiting_.end();
   if (awaiting == awaiting_.end()) return;
@@ -49,9 +50,9 @@ void TraceBuilder::OnBlockBorn(RowId row, const format::Event& event) {
   }
 }
 
-void TraceBuilder::OnBlockFreed(RowId row, const format::Event& event) {
+void TraceBuilder::OnBlockFreed(RowId row, uint32_t heap, const format::Event& event) {
   const bool is_region = event.memory == REGION;
-  if (!is_region) reconciler_.Compare(HeapOf(event), event);
+  if (!is_region) reconciler_.Compare(heap, event);
   if (row == kNoRow) return is_region ? void() : waits_.OnOther(event.thread);
   Rows& rows = trace_.rows;
   if (event.stack != 0) {
@@ -60,9 +61,14 @@ void TraceBuilder::OnBlockFreed(RowId row, const format::Event& event) {
   }
   if (is_region) return;
   if (!states_completions_) return waits_.OnFree(event.thread, row, rows);
+  AwaitCompletion(row, heap, event);
+}
+
+void TraceBuilder::AwaitCompletion(RowId row, uint32_t heap, const format::Event& event) {
+  Rows& rows = trace_.rows;
   rows.SetCompleted(row, kNever);
   rows.AddFlags(row, kRowAwaited);
-  awaiting_[LikeliestPlaceOf(event, HeapOf(event))] = row;
+  awaiting_[LikeliestPlaceOf(event, heap)] = row;
   last_freed_[rows.device[row]] = row;
 }
 
@@ -109,11 +115,10 @@ void TraceBuilder::Complete(RowId row, int64_t t_ns, uint32_t stack) {
 }
 
 void TraceBuilder::Count(RowId row) {
-  if (counted_[row]) return;
-  counted_[row] = true;
   const Rows& rows = trace_.rows;
+  if (counted_[row] || rows.IsRegion(row)) return;
+  counted_[row] = true;
   const uint32_t heap = rows.heap[row];
-  if (rows.IsRegion(row)) return;
   if (heap > kHostHeap) {
     reconciler_.AddBlock(heap, rows.device[row], rows.size[row]);
   } else if ((rows.flags[row] & kRowHoldsBlocks) != 0) {
@@ -126,7 +131,6 @@ void TraceBuilder::Discount(RowId row) {
   counted_[row] = false;
   const Rows& rows = trace_.rows;
   const uint32_t heap = rows.heap[row];
-  if (rows.IsRegion(row)) return;
   if (heap > kHostHeap) {
     reconciler_.RemoveBlock(heap, rows.device[row], rows.size[row]);
   } else if ((rows.flags[row] & kRowHoldsBlocks) != 0) {

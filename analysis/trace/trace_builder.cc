@@ -122,8 +122,10 @@ absl::Status TraceBuilder::OnSnapshot(const Snapshot& snapshot) {
 void TraceBuilder::OnEvent(const Event& event, const format::EventBatch& batch) {
   trace_.end_t_ns = std::max(trace_.end_t_ns, event.t_ns);
   if (!trace_.first_t_ns) trace_.first_t_ns = event.t_ns;
-  streams_.OnEvent(event);
-  cross_check_.OnEvent(event);
+  if (!IsFrameworks(event.memory)) {
+    streams_.OnEvent(event);
+    cross_check_.OnEvent(event);
+  }
   switch (event.kind) {
     case ALLOC:
     case CREATE:
@@ -169,10 +171,10 @@ void TraceBuilder::OnAlloc(const Event& event) {
 HeldId TraceBuilder::OnBorn(const Event& event, const MemoryPlace& /*place*/) {
   if (names_.IsBeforeAttach(event)) {
     ++trace_.unknowns.rows_from_before;
-    return AddRow(event, 0, kRowFromBefore | kRowReportedBefore);
+    return AddRow(event, HeapOf(event), 0, kRowFromBefore | kRowReportedBefore);
   }
   trace_.steps.push_back({trace_.rows.count(), false, event.t_ns});
-  return AddRow(event, trace_.last_step(), 0);
+  return AddRow(event, HeapOf(event), trace_.last_step(), 0);
 }
 
 // A snapshot may run ahead of the events, and contain what they report later.
@@ -190,10 +192,9 @@ bool TraceBuilder::IsBirthOf(HeldId row, const Event& event) {
   return true;
 }
 
-RowId TraceBuilder::AddRow(const Event& event, Step birth, uint16_t flags) {
+RowId TraceBuilder::AddRow(const Event& event, uint32_t heap, Step birth, uint16_t flags) {
   Rows& rows = trace_.rows;
   const RowId row = rows.count();
-  const uint32_t heap = HeapOf(event);
   if (event.has(format::kHasStream)) flags |= kRowHasStream;
   if (event.has(format::kHasThread)) flags |= kRowHasThread;
   if (event.has(format::kHasRequested)) flags |= kRowHasRequested;
@@ -215,7 +216,9 @@ RowId TraceBuilder::AddRow(const Event& event, Step birth, uint16_t flags) {
   rows.memory.push_back(static_cast<uint8_t>(event.memory));
   rows.flags.push_back(flags);
   counted_.push_back(false);
-  AddOptionalColumns(event, row);
+  const bool has_more = (event.present & (format::kHasRequested | format::kHasPool)) != 0 ||
+                        (event.name | event.scope | event.dtype | event.shape | event.roles) != 0;
+  if (has_more) AddOptionalColumns(event, row);
   return row;
 }
 
@@ -247,15 +250,15 @@ void TraceBuilder::OnFree(const Event& event) {
   const uint32_t heap = HeapOf(event);
   if (heap > kHostHeap) BeforeBlockEvent(event);
   const RowId row = held_.Free(event, heap, *this);
-  if (row != kNoRow && streams_.FreesInOrder(event)) AskWhenDone(row, event);
-  if (heap > kHostHeap) return OnBlockFreed(row, event);
+  if (row != kNoRow && streams_.FreesInOrder(event)) AskWhenDone(row, heap, event);
+  if (heap > kHostHeap) return OnBlockFreed(row, heap, event);
   NoteDriverCall(event, row);
 }
 
 // A block returns to the stream for which it was allocated, regardless of the freeing stream.
-void TraceBuilder::AskWhenDone(RowId row, const Event& event) {
+void TraceBuilder::AskWhenDone(RowId row, uint32_t heap, const Event& event) {
   Rows& rows = trace_.rows;
-  const bool is_block = rows.heap[row] > kHostHeap;
+  const bool is_block = heap > kHostHeap;
   if (!is_block && !event.has(format::kHasStream)) return;
   if (is_block && (rows.flags[row] & kRowHasStream) == 0) return;
   if (!is_block) rows.AddFlags(row, kRowFreedInOrder);
@@ -283,7 +286,7 @@ HeldId TraceBuilder::OnFreeOfUnknown(const Event& event) {
     ++trace_.unknowns.frees_unmatched;
     return kNoRow;
   }
-  const RowId row = AddRow(event, 0, kRowFromBefore | kRowUnreportedBefore);
+  const RowId row = AddRow(event, HeapOf(event), 0, kRowFromBefore | kRowUnreportedBefore);
   trace_.rows.stack.Set(row, 0);  // the stack of a free is not the allocation's
   ++trace_.unknowns.rows_from_before;
   AddDeath(row, event.t_ns);
@@ -364,12 +367,13 @@ RowId TraceBuilder::AddFromSnapshot(const Event& event) {
   }
   // Memory of an imported live set may have no address. Each row is then memory of its own.
   const bool has_place = event.has(format::kHasAddress) || ValueOf(event) != 0;
-  const MemoryPlace place = LikeliestPlaceOf(event, HeapOf(event));
+  const uint32_t heap = HeapOf(event);
+  const MemoryPlace place = LikeliestPlaceOf(event, heap);
   if (has_place && held_.Contains(place)) return kNoRow;
   uint16_t flags = kRowFromBefore;
   if (names_.IsBeforeAttach(event)) flags |= kRowReportedBefore;
   if (!has_place) flags |= kRowHandle;
-  const RowId row = AddRow(event, 0, flags);
+  const RowId row = AddRow(event, heap, 0, flags);
   if (has_place) {
     held_.Hold(event, place, row, *this);
   } else {

@@ -86,7 +86,7 @@ class TraceBuilder : public format::RecordingVisitor, private HeldMemory::Listen
   void OnAlloc(const format::Event& event);
   void OnFree(const format::Event& event);
   void OnFreeDone(const format::Event& event);
-  void AskWhenDone(RowId row, const format::Event& event);
+  void AskWhenDone(RowId row, uint32_t heap, const format::Event& event);
   void OnAllocFailed(const format::Event& event);
   void OnRole(const format::Event& event);
   void OnMap(const format::Event& event);
@@ -113,7 +113,8 @@ class TraceBuilder : public format::RecordingVisitor, private HeldMemory::Listen
   // (trace_blocks.cc).
   void BeforeBlockEvent(const format::Event& event);
   void OnBlockBorn(RowId row, const format::Event& event);
-  void OnBlockFreed(RowId row, const format::Event& event);
+  void OnBlockFreed(RowId row, uint32_t heap, const format::Event& event);
+  void AwaitCompletion(RowId row, uint32_t heap, const format::Event& event);
   void OnBlockFreeDone(const format::Event& event);
   void ExpectCompletions();
   void Complete(RowId row, int64_t t_ns, uint32_t stack = 0);
@@ -125,7 +126,7 @@ class TraceBuilder : public format::RecordingVisitor, private HeldMemory::Listen
 
   uint32_t HeapOf(const format::Event& event) { return names_.HeapOf(event, &trace_.heaps); }
 
-  RowId AddRow(const format::Event& event, Step birth, uint16_t flags);
+  RowId AddRow(const format::Event& event, uint32_t heap, Step birth, uint16_t flags);
   void AddOptionalColumns(const format::Event& event, RowId row);
   void AddDeath(RowId row, int64_t t_ns);
 
@@ -177,7 +178,7 @@ class TraceBuilder : public format::RecordingVisitor, private HeldMemory::Listen
   // The last block freed on a device, until the device's next block event.
   absl::flat_hash_map<int32_t, RowId> last_freed_;
   Reconciler reconciler_;
-  std::vector<bool> counted_;  // by row: whether it is in the sums of reconciler_
+  std::vector<bool> counted_;  // by row: whether it is in the sums of reconciler_; never a region
   absl::flat_hash_map<int32_t, uint64_t> driver_free_;
   bool has_blocks_ = false;
   absl::flat_hash_map<uint64_t, uint32_t> open_ranges_;  // by the id that pairs them
