@@ -89,9 +89,21 @@ inline void AcquisitionHistory::Leave(uint32_t slot) {
 }
 
 void AcquisitionHistory::Add(const Event& event) {
-  Insert({rows_++, event.address, event.size, event.stream, event.pool,
-          static_cast<uint32_t>(event.present), event.heap, event.device, event.context,
-          event.memory, event.kind});
+  const uint64_t row = rows_++;
+  Acquired* const acquired = Insert(event, row);
+  if (acquired == nullptr) return;
+  // Set in place, because a copy would have to wait for the fields just written.
+  acquired->row = row;
+  acquired->address = event.address;
+  acquired->size = event.size;
+  acquired->stream = event.stream;
+  acquired->pool = event.pool;
+  acquired->present = static_cast<uint32_t>(event.present);
+  acquired->heap = event.heap;
+  acquired->device = event.device;
+  acquired->context = event.context;
+  acquired->memory = event.memory;
+  acquired->kind = event.kind;
 }
 
 std::vector<Acquired> AcquisitionHistory::Kept() const {
@@ -109,11 +121,12 @@ std::vector<Acquired> AcquisitionHistory::Kept() const {
 
 void AcquisitionHistory::AddKept(const Acquired& acquired) {
   rows_ = acquired.row + 1;
-  Insert(acquired);
+  if (Acquired* const kept = Insert(acquired, acquired.row)) *kept = acquired;
 }
 
 // Returns the slot of the place's last row, or a new one; kNoSlot if there are too many.
-inline uint32_t AcquisitionHistory::SlotFor(const Acquired& acquired) {
+template <typename Source>
+inline uint32_t AcquisitionHistory::SlotFor(const Source& acquired) {
   if (!has_places_ && acquired.kind == ALLOC) return TakeUnusedSlot();
   if (slot_of_place_.size() > kMinPlaces + 2 * slots_.size()) {
     absl::erase_if(slot_of_place_,
@@ -129,14 +142,15 @@ inline uint32_t AcquisitionHistory::SlotFor(const Acquired& acquired) {
   return slot;
 }
 
-inline void AcquisitionHistory::Insert(const Acquired& acquired) {
-  if (SpaceOf(acquired.kind) == 0) return;
+template <typename Source>
+inline Acquired* AcquisitionHistory::Insert(const Source& acquired, uint64_t row) {
+  if (SpaceOf(acquired.kind) == 0) return nullptr;
   const uint32_t slot = SlotFor(acquired);
-  if (slot == kNoSlot) return;
-  slots_[slot] = acquired;
+  if (slot == kNoSlot) return nullptr;
   if (window_.empty()) window_.assign(kWindow, kNoSlot);
-  const uint32_t displaced = std::exchange(window_[acquired.row % kWindow], slot);
+  const uint32_t displaced = std::exchange(window_[row % kWindow], slot);
   if (displaced != kNoSlot) slot_of_old_row_[slots_[displaced].row] = displaced;
+  return &slots_[slot];
 }
 
 const Acquired* AcquisitionHistory::AcquisitionOf(const Event& event) const {

@@ -111,8 +111,11 @@ class AcquisitionHistory {
 
   template <typename Source>
   static Place PlaceOf(const Source& source);  // an Event or Acquired
-  void Insert(const Acquired& acquired);
-  uint32_t SlotFor(const Acquired& acquired);
+  // Returns the slot for the row of `acquired`, an Event or Acquired; null if it is not kept.
+  template <typename Source>
+  Acquired* Insert(const Source& acquired, uint64_t row);
+  template <typename Source>
+  uint32_t SlotFor(const Source& acquired);
   bool Holds(uint32_t slot, const Place& place) const;
   uint32_t TakeUnusedSlot();
   void Leave(uint32_t slot);

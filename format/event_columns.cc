@@ -52,10 +52,13 @@ class FamilyReader {
     if (column.size() <= 1) return;
     columns_.push_back({reinterpret_cast<const char*>(column.data()),
                         reinterpret_cast<const char*>(column.data() + column.size()),
-                        reinterpret_cast<char*>(&(row_.*field)), sizeof(Value)});
+                        reinterpret_cast<char*>(&(row_.*field)) - Bytes(&row_), sizeof(Value)});
   }
 
-  const Event& Next() {
+  // Appends the next row. A value is written to the row and to its copy: a copy of what has just
+  // been written would have to wait for that.
+  Event& AppendNext(std::vector<Event>* events) {
+    Event& next = events->emplace_back(row_);
     for (auto column = columns_.begin(); column != columns_.end();) {
       if (column->next == column->end) {
         *column = columns_.back();
@@ -63,23 +66,30 @@ class FamilyReader {
         continue;
       }
       if (column->width == 8) {
-        std::memcpy(column->field, column->next, 8);
+        Set<8>(*column, &next);
       } else {
-        std::memcpy(column->field, column->next, 4);
+        Set<4>(*column, &next);
       }
       column->next += column->width;
       ++column;
     }
-    return row_;
+    return next;
   }
 
  private:
   struct Column {
     const char* next;
     const char* end;
-    char* field;  // in row_
+    std::ptrdiff_t field;  // its place in an Event, in bytes
     size_t width;
   };
+
+  static char* Bytes(Event* event) { return reinterpret_cast<char*>(event); }
+  template <size_t kWidth>
+  void Set(const Column& column, Event* next) {
+    std::memcpy(Bytes(&row_) + column.field, column.next, kWidth);
+    std::memcpy(Bytes(next) + column.field, column.next, kWidth);
+  }
 
   Event row_;
   std::vector<Column> columns_;  // those with further values
@@ -100,7 +110,7 @@ class EventDecoder {
   bool Next() {
     const auto kind = static_cast<Kind>(kind_.Next());
     const Family family = FamilyOf(kind);
-    Event& event = batch_->events.emplace_back(families_[static_cast<size_t>(family)].Next());
+    Event& event = families_[static_cast<size_t>(family)].AppendNext(&batch_->events);
     event.kind = kind;
     if (TakeHead(&event) && TakeFamily(family, &event)) return true;
     batch_->events.pop_back();

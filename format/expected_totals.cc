@@ -36,25 +36,20 @@ ExpectedTotals::Differences ExpectedTotals::Encode(const Event& event, const Acq
   return differences;
 }
 
-void ExpectedTotals::Decode(const Differences& differences, const Acquired* acquired,
-                            Event* event) {
-  event->total_allocated = static_cast<uint64_t>(differences.allocated);
-  event->total_reserved = static_cast<uint64_t>(differences.reserved);
-  if (!event->has(kHasTotals)) return;
-  if (lost_) {
-    event->total_allocated = event->total_reserved = 0;
+void ExpectedTotals::Decode(Differences differences, const Acquired* acquired, Event* event) {
+  auto allocated = static_cast<uint64_t>(differences.allocated);
+  auto reserved = static_cast<uint64_t>(differences.reserved);
+  if (event->has(kHasTotals) && lost_) {
+    allocated = reserved = 0;
     event->present &= ~uint64_t{kHasTotals};
-    return;
+  } else if (event->has(kHasTotals)) {
+    Totals& totals = Of(*event);
+    if (event->has(kHasTotalAllocated))
+      totals.allocated = allocated += totals.allocated + Change(*event, acquired);
+    if (event->has(kHasTotalReserved)) totals.reserved = reserved += totals.reserved;
   }
-  Totals& totals = Of(*event);
-  if (event->has(kHasTotalAllocated)) {
-    event->total_allocated += totals.allocated + Change(*event, acquired);
-    totals.allocated = event->total_allocated;
-  }
-  if (event->has(kHasTotalReserved)) {
-    event->total_reserved += totals.reserved;
-    totals.reserved = event->total_reserved;
-  }
+  event->total_allocated = allocated;
+  event->total_reserved = reserved;
 }
 
 }  // namespace gmt::format

@@ -36,7 +36,7 @@ class ExpectedTotals {
   // `acquired`: the allocation that a free ends, or null.
   Differences Encode(const Event& event, const Acquired* acquired);
   // Sets the totals of `event`. REQUIRES: all its other fields are set.
-  void Decode(const Differences& differences, const Acquired* acquired, Event* event);
+  void Decode(Differences differences, const Acquired* acquired, Event* event);
 
   void Lose() { lost_ = true; }
   // Starts the next chunk.

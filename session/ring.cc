@@ -39,6 +39,7 @@ RingReader::Outcome RingReader::Next(Record* record, uint64_t* ticket, Lost* los
     return Outcome::kPending;
   }
   Words words;
+#pragma GCC unroll 16  // keeps the words in registers
   for (size_t i = 0; i < words.size(); ++i)
     words[i] = slot.words[i].load(std::memory_order_acquire);
   if (slot.commit.load(std::memory_order_relaxed) != before) return LoseOverrun(lost);

@@ -319,7 +319,7 @@ void EventTranslator::TranslateNote(const session::Record& r, format::Event* e) 
 }
 
 format::Event EventTranslator::Translate(const session::Record& r) {
-  format::Event e;
+  format::Event e = empty_;
   e.kind = static_cast<gmt::Kind>(r.kind);
   e.t_ns = Time(r.time_ns);
   e.thread = r.thread;

@@ -78,6 +78,8 @@ class EventTranslator {
   std::vector<std::string> apis_;
   format::DefinitionsBuilder* definitions_;
   StackTranslator* stacks_;
+  // Copied for each event: the instruction with which GCC zeroes an Event takes 9 ns.
+  const format::Event empty_;
   std::vector<uint32_t> api_ids_;
   std::array<uint32_t, static_cast<size_t>(session::Memory::kLast) + 1> heap_ids_{};
   std::array<uint32_t, static_cast<size_t>(session::Action::kLast) + 1> action_ids_{};
