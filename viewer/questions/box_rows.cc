@@ -24,6 +24,30 @@ constexpr size_t kClasses = 64;  // how many classes of durations there are
 
 using Candidates = std::array<std::vector<Candidate>, kClasses>;  // by class
 
+// Whether rows are in a lane. Faster than Recording::IsIn() for rows in order, of which long runs are
+// in the same one.
+class LaneRuns {
+ public:
+  LaneRuns(const Recording& recording, const LaneMemory& lane)
+      : recording_(recording), lane_(lane) {}
+
+  bool Contain(RowId row) {
+    if (row < begin_ || row >= end_) {
+      const analysis::Rows& rows = recording_.rows();
+      begin_ = row;
+      end_ = std::min(rows.heap.EndOfRun(row), rows.device.EndOfRun(row));
+      is_in_ = recording_.IsIn(lane_, row);
+    }
+    return is_in_;
+  }
+
+ private:
+  const Recording& recording_;
+  const LaneMemory& lane_;
+  size_t begin_ = 0, end_ = 0;
+  bool is_in_ = false;
+};
+
 // Some of the box's moments, and the blocks that were born since the moment before them and are
 // live after one of the box's moments.
 struct Part {
@@ -62,7 +86,7 @@ class BoxFinder {
     Changes changes(moments_.size() + 1);
     const auto take = [&](const Candidate& block) {
       found.rows.push_back(block.row);
-      Count(block.row, block.first, block.last, changes);
+      Count(rows_.size[block.row], block.first, block.last, changes);
     };
     for (Part& part : parts) {
       for (const Candidate& block : part.found) take(block);
@@ -81,21 +105,23 @@ class BoxFinder {
     const uint32_t from = range_.from, to = range_.to;
     std::vector<Changes> parts((to - from) / events_of_part_ + 1, Changes(moments_.size() + 1));
     const std::vector<RowId> held = Held(from);
-    for (const RowId row : held) Count(row, moments_.begin(), parts[0]);
+    for (const RowId row : held) Count(row, rows_.size[row], moments_.begin(), parts[0]);
     taker.Take(held);
     InParallel(parts.size(), [&](size_t i) {
       const uint32_t begin = from + static_cast<uint32_t>(i) * events_of_part_;
       const uint32_t end = begin + std::min(events_of_part_, to - begin);
       PackedColumnReader places(index_.places());
+      LaneRuns lane(recording_, lane_);
       auto moment = std::lower_bound(moments_.begin(), moments_.end(), begin);
       std::array<RowId, 1024> rows;
       size_t count = 0;
       ForEachMaybeBorn(begin, end, [&](RowId row) {
-        if (!IsInBox(row, places)) return;
+        uint64_t bytes = 0;
+        if (!IsInBox(row, places, &bytes) || !lane.Contain(row)) return;
         const uint32_t event = rows_.birth[row];
         if (event == 0) return;
         while (moment != moments_.end() && *moment < event) ++moment;
-        Count(row, moment, parts[i]);
+        Count(row, bytes, moment, parts[i]);
         rows[count++] = row;
         if (count == rows.size()) taker.Take(rows), count = 0;
       });
@@ -108,7 +134,8 @@ class BoxFinder {
     std::vector<RowId> held;
     PackedColumnReader places(index_.places());
     ForEachHeld(event, [&](RowId row) {
-      if (IsInBox(row, places)) held.push_back(row);
+      uint64_t bytes = 0;
+      if (IsInBox(row, places, &bytes)) held.push_back(row);
     });
     return held;
   }
@@ -250,23 +277,24 @@ class BoxFinder {
   }
   uint16_t Column(Moment moment) const { return static_cast<uint16_t>(moment - moments_.begin()); }
 
-  // By address.
-  bool IsInBox(RowId row, PackedColumnReader& places) const {
+  // By address, for a row of the lane. Sets `*bytes` to its size if it is in the box.
+  bool IsInBox(RowId row, PackedColumnReader& places, uint64_t* bytes) const {
     const uint64_t place_plus_1 = places.At(row);
     const double place = static_cast<double>(place_plus_1) - 1;
     if (place_plus_1 == 0 || place >= box_.high) return false;
-    return place + BytesOf(row) > box_.low && recording_.IsIn(lane_, row);
+    *bytes = rows_.size[row];
+    return place + static_cast<double>(*bytes) > box_.low;
   }
 
   // How the bytes in the box change, by moment, modulo 2^64.
   using Changes = std::vector<uint64_t>;
 
-  void Count(RowId row, uint16_t first, uint16_t last, Changes& changes) const {
-    changes[first] += rows_.size[row];
-    changes[last] -= rows_.size[row];
+  static void Count(uint64_t bytes, uint16_t first, uint16_t last, Changes& changes) {
+    changes[first] += bytes;
+    changes[last] -= bytes;
   }
-  void Count(RowId row, Moment first, Changes& changes) const {
-    Count(row, Column(first), Column(DeathFrom(row, first)), changes);
+  void Count(RowId row, uint64_t bytes, Moment first, Changes& changes) const {
+    Count(bytes, Column(first), Column(DeathFrom(row, first)), changes);
   }
   uint32_t PeakOf(std::span<const Changes> parts) const {
     uint64_t bytes = 0, most = 0;

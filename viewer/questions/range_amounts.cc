@@ -106,13 +106,15 @@ class BoxSums : public BoxTaker {
   void Take(std::span<const RowId> rows) override {
     std::unique_ptr<Sums> sums = Acquire();
     const analysis::Rows& all = trace_.rows;
+    const uint32_t from = range_.from, to = range_.to;
     for (const RowId row : rows) {
+      const uint32_t birth = all.birth[row];
+      const uint64_t bytes = all.size[row];
+      const int64_t held_ns =  // times may go back a little
+          trace_.TimeOf(std::min(all.death[row], to)) - trace_.TimeOf(std::max(birth, from));
       Sum& sum = (*sums)[kinds_.Of(row)];
-      const bool is_born_here = all.birth[row] > range_.from;
-      const int64_t begin = trace_.TimeOf(is_born_here ? all.birth[row] : range_.from);
-      const int64_t end = trace_.TimeOf(std::min(all.death[row], range_.to));
-      is_born_here ? ++sum.allocations : sum.begin_bytes += all.size[row];
-      sum.byte_ns += absl::int128(all.size[row]) * (end - begin);  // times may go back a little
+      birth > from ? ++sum.allocations : sum.begin_bytes += bytes;
+      sum.byte_ns += absl::int128(bytes) * held_ns;
     }
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(sums));
