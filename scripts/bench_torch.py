@@ -26,7 +26,7 @@ VARIANTS = {
     "PyTorch's history, stacks=python": (None, ["--history", "python"]),
     ALL: (None, ["--history", "all"]),
 }
-MAX_SHARE_OF_ALL = 0.25  # goal: fraction of the cost that PyTorch's full history adds
+MAX_SHARE_OF_ALL = 0.15  # goal: fraction of the cost that PyTorch's full history adds
 MAX_NS_PER_SAVE = 60  # goal for the hook of a saved tensor, and for that of its release
 MAX_SHARE_OF_ROLES = 0.04  # goal for roles: fraction of the cost of recording without roles
 

@@ -24,8 +24,8 @@ constexpr size_t kClasses = 64;  // how many classes of durations there are
 
 using Candidates = std::array<std::vector<Candidate>, kClasses>;  // by class
 
-// Whether rows are in a lane. Faster than Recording::IsIn() for rows in order, of which long runs are
-// in the same one.
+// Whether rows are in a lane. Faster than Recording::IsIn() for rows in order, because long runs of
+// them are in the same one.
 class LaneRuns {
  public:
   LaneRuns(const Recording& recording, const LaneMemory& lane)

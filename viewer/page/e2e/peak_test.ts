@@ -69,6 +69,23 @@ describe.skipIf(noBrowser !== '').each(seedsOfSuite([1, 2, 4, 11]))('the peak of
     return { x: Math.floor(x + plot.left + share * plot.width), y: Math.floor(y + plot.top + top) + 2, lane };
   }
 
+  /** Whether the picture is filled from the highest point of the peak down, whose pixel is given. */
+  function isDrawn(test: TestPage, x: number, y: number): Promise<boolean> {
+    return test.page.evaluate(
+      ([left, top]) => {
+        const canvas = document.querySelector<HTMLCanvasElement>('.plot canvas')!;
+        const box = canvas.getBoundingClientRect();
+        const ratio = canvas.width / box.width;
+        // The columns beside it, because a column has up to two pixels; the rows below the edge.
+        const { data } = canvas.getContext('2d')!.getImageData(Math.round((left - box.left - 2) * ratio), Math.round((top - box.top) * ratio), 5, 3);
+        const pixelAt = (column: number, row: number): string => data.slice(4 * (5 * row + column), 4 * (5 * row + column) + 3).join();
+        const empty = canvas.getContext('2d')!.getImageData(Math.round((left - box.left) * ratio), Math.max(0, Math.round((top - box.top - 6) * ratio)), 1, 1).data.slice(0, 3).join();
+        return [0, 1, 2, 3, 4].some((column) => [0, 1, 2].every((row) => pixelAt(column, row) !== empty));
+      },
+      [x, y] as const,
+    );
+  }
+
   for (const [width, height] of WINDOWS) {
     it(`is drawn, named and selected at ${width}x${height}`, async () => {
       const test = await TestPage.open(browser, { url: `${url}#v=1&axis=event`, width, height });
@@ -76,6 +93,7 @@ describe.skipIf(noBrowser !== '').each(seedsOfSuite([1, 2, 4, 11]))('the peak of
       for (let zoom = 0; zoom < 4; ++zoom) {
         const { x, y, lane } = await topOfPeak(test);
         if (reported !== null) expect(lane.peak_bytes).toBe(reported);
+        expect(await isDrawn(test, x, y), `zoom ${zoom}`).toBe(true);
         await test.page.mouse.move(x, y);
         await test.idle();
         const words = await test.page.locator('.tooltip').textContent();

@@ -9,7 +9,8 @@ export type RectConsumer = (x0: number, x1: number, low: number, high: number) =
 
 /**
  * Cuts the area. Column i extends from edges[i] to edges[i + 1] and from 0 to heights[i]; it is
- * empty if its height is NaN or negative. REQUIRES: `edges` never decrease.
+ * empty if its height is NaN or negative. A column without a width raises its neighbour instead, so
+ * that no maximum is lost. REQUIRES: `edges` never decrease.
  */
 export function areaRects(edges: ArrayLike<number>, heights: ArrayLike<number>, take: RectConsumer): void {
   // A stack of increasing heights: the columns from `begins[i]` to here are at least `levels[i]`
@@ -25,14 +26,26 @@ export function areaRects(edges: ArrayLike<number>, heights: ArrayLike<number>, 
     }
     return begin;
   };
+  const shown = shownHeights(edges, heights);
   for (let i = 0; i < heights.length; ++i) {
     const x = edges[i]!;
-    if (edges[i + 1] === x) continue; // too narrow to be seen
-    const height = heights[i]! > 0 ? heights[i]! : 0;
+    if (edges[i + 1] === x) continue;
+    const height = shown[i]!;
     const begin = closeDownTo(height, x);
     if (height <= (levels[levels.length - 1] ?? 0)) continue;
     begins.push(begin);
     levels.push(height);
   }
   closeDownTo(0, edges[heights.length]!);
+}
+
+// Columns without a width raise the next one that has any, and the last ones the one before.
+function shownHeights(edges: ArrayLike<number>, heights: ArrayLike<number>): Float64Array {
+  const shown = Float64Array.from(heights, (height) => (height > 0 ? height : 0));
+  const count = shown.length;
+  for (let i = 0; i + 1 < count; ++i) {
+    if (edges[i] === edges[i + 1]) shown[i + 1] = Math.max(shown[i]!, shown[i + 1]!);
+  }
+  for (let i = count - 1; i > 0 && edges[i] === edges[i + 1]; --i) shown[i - 1] = Math.max(shown[i - 1]!, shown[i]!);
+  return shown;
 }

@@ -23,6 +23,10 @@ it('leaves gaps for unknown and negative heights', () => {
   expect(rectsOf([0, 1, 2, 3, 4], [2, NaN, -4, 2])).toEqual([[0, 1, 0, 2], [3, 4, 0, 2]]);
 });
 
+it('shows the height of a column without a width in the next one, of the last column in the one before', () => {
+  expect(rectsOf([0, 1, 1, 2, 2], [2, 7, 3, 9])).toEqual([[1, 2, 2, 9], [0, 2, 0, 2]]);
+});
+
 it('is empty without columns', () => expect(rectsOf([], [])).toEqual([]));
 
 it('covers what single columns would, each point once, with no more rectangles than columns', () => {
@@ -34,13 +38,21 @@ it('covers what single columns would, each point once, with no more rectangles t
     const heights = Array.from({ length: count }, () => (random.next() < 0.1 ? NaN : Math.floor(random.next() * 12) - 2));
     const rects = rectsOf(edges, heights);
     expect(rects.length).toBeLessThanOrEqual(count);
+    const neighbourAt = (x: number): readonly [number, number] => {
+      for (let i = 0; i < count; ++i) if (edges[i]! <= x && x < edges[i + 1]!) return [edges[i]!, edges[i + 1]!];
+      return [0, 0]; // no column has a width
+    };
     const covered = new Map<string, number>();
     for (const [x0, x1, low, high] of rects) {
       for (let x = x0; x < x1; ++x) for (let y = low; y < high; ++y) covered.set(`${x},${y}`, (covered.get(`${x},${y}`) ?? 0) + 1);
     }
     const wanted = new Map<string, number>();
+    const end = edges[count]!;
     for (const [i, height] of heights.entries()) {
-      for (let x = edges[i]!; x < edges[i + 1]!; ++x) for (let y = 0; y < height; ++y) wanted.set(`${x},${y}`, 1);
+      const isHidden = edges[i] === edges[i + 1];
+      const own = isHidden ? (edges[i]! < end ? edges[i]! : end - 1) : -1; // the pixel of a neighbour
+      const [first, behind] = isHidden ? neighbourAt(own) : [edges[i]!, edges[i + 1]!];
+      for (let x = first; x < behind; ++x) for (let y = 0; y < height; ++y) wanted.set(`${x},${y}`, 1);
     }
     expect(new Map([...covered].sort())).toEqual(new Map([...wanted].sort()));
   });

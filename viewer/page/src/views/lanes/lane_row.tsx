@@ -13,7 +13,7 @@ import { titleOfFile } from '../../state/scope';
 import { useCanvas } from '../../widgets/use_canvas';
 import { keyOf, useQuestion } from '../../widgets/use_question';
 import { CLICK_PIXELS, turnOf } from '../timeline/pointer';
-import { covers, wantedTile, type TileWindow, type VisibleArea } from '../timeline/wanted';
+import { covers, pixelsOf, wantedTile, type TileWindow, type VisibleArea } from '../timeline/wanted';
 import { drawLane, GUTTER, MARGIN, plotBox } from './draw_lane';
 import type { LaneAxis } from './lane_axis';
 import type { LaneEntry } from './lane_list';
@@ -85,7 +85,7 @@ function withoutPicture({ progress }: LaneRowProps, lane: LaneMeta | null): stri
 // Tiles are wider than what is shown, so that most moves of the range need no new one.
 function useLaneTile({ entry: { file, lane }, shared: { source, axis, range, width }, stage }: LaneRowProps, shift: number, isOnAxis: boolean) {
   const own = ({ from, to }: Range): Range => ({ from: from - shift, to: to - shift });
-  const visible: VisibleArea = { range: own(range), domain: own(axis.domain), width, low: 0, high: 1, top: 1, height: 1 };
+  const visible: VisibleArea = { range: own(range), domain: own(axis.domain), width: pixelsOf(width), low: 0, high: 1, top: 1, height: 1 };
   const last = useRef<{ readonly axis: LaneAxis['axis']; readonly tile: TileWindow } | null>(null);
   if (last.current === null || last.current.axis !== axis.axis || !covers(last.current.tile, visible)) {
     last.current = { axis: axis.axis, tile: wantedTile(visible) };

@@ -30,6 +30,7 @@ import { HitTest } from './hits';
 import { passingItems } from './passing';
 import { Prediction } from './prediction';
 import { Tiles, type Picture } from './tiles';
+import { pixelsOf } from './wanted';
 
 const NOT_KNOWN_YET = 2 ** 50;
 const SIZE_RESTS_MS = 150;
@@ -329,7 +330,7 @@ export class TimelineCanvas {
     const view = this.view();
     const subject = { file: state.file, lane: state.lane, axis: state.axis, layout: state.layout, stage: stageOf(state), window: windowOf(state) };
     if (this.sizing === null || !this.tiles.isOf(subject)) {
-      this.tiles.look(subject, { range: state.range, domain: domainOf(file, state.axis), width: areas.plot.width, low: view.low, high: view.high, top: this.top(state), height: areas.plot.height });
+      this.tiles.look(subject, { range: state.range, domain: domainOf(file, state.axis), width: pixelsOf(areas.plot.width), low: view.low, high: view.high, top: this.top(state), height: areas.plot.height });
     }
     if (isWhole) {
       this.prepare(state, file, lane);

@@ -10,7 +10,7 @@ const MAX_COLUMNS = 8192;
 export interface VisibleArea {
   readonly range: Range;
   readonly domain: Range;
-  readonly width: number; // pixels
+  readonly width: number; // pixels; see pixelsOf()
   readonly low: number;
   readonly high: number;
   readonly top: number; // top of all data
@@ -50,8 +50,14 @@ function roomOf(visible: VisibleArea): number {
   return Math.min(size, ((MAX_COLUMNS - 2) * columnWidth(visible) - size) / 2);
 }
 
+/** Returns the width in CSS pixels or, if they are wider, in those of the device. */
+export function pixelsOf(width: number): number {
+  return width * Math.min(1, devicePixelRatio);
+}
+
+// At least a pixel: a narrower column may lie between two pixels, and its peak would not be drawn.
 function columnWidth({ range, width }: VisibleArea): number {
-  return 2 ** Math.round(Math.log2((range.to - range.from) / Math.max(1, width)));
+  return 2 ** Math.ceil(Math.log2((range.to - range.from) / Math.max(1, width)) + 1e-9);
 }
 
 function rowHeight({ low, high, height }: VisibleArea): number {
