@@ -123,11 +123,11 @@ function kindsOf(tile: BlockTile, by: ColorBy, file: FileMeta, sites: SiteColors
     case 'size':
       return bySize(tile, SEQUENTIAL[scheme]);
     case 'age':
-      return byAge(tile, SEQUENTIAL[scheme]);
+      return byAge(tile, scheme);
   }
 }
 
-const LEGEND_SITES = 6;
+const LEGEND_SITES = 12; // whose colours differ; see site_colors.ts
 
 export interface Site {
   readonly key: number;
@@ -182,12 +182,16 @@ function bySize(tile: BlockTile, colors: readonly string[]): Kinds {
 const AGE_LIMITS = {
   time: { limits: [1e6, 1e7, 1e8, 1e9, 1e10, 1e11], write: formatDuration },
   event: { limits: [1e1, 1e2, 1e3, 1e4, 1e5, 1e6], write: (events: number): string => `${events.toLocaleString('en')} events` },
-  step: { limits: [0.01, 0.1, 0.5, 1, 4, 16], write: (steps: number): string => `${steps} steps` },
+  step: { limits: [0.01, 0.1, 0.5, 1, 4, 16], write: (steps: number): string => (steps === 1 ? '1 step' : `${steps} steps`) },
 };
 
-function byAge(tile: BlockTile, colors: readonly string[]): Kinds {
+// What is never freed is a class of its own: how long it is held depends on the recording's length.
+function byAge(tile: BlockTile, scheme: Scheme): Kinds {
   const { limits, write } = AGE_LIMITS[tile.query.axis];
-  return { names: colors.map((_, kind) => `held ${rangeName(kind, limits, write)}`), colors, of: (i) => classOf(tile.end[i]! - tile.start[i]!, limits), change: () => null };
+  const colors = SEQUENTIAL[scheme];
+  const held = colors.map((_, kind) => `held ${rangeName(kind, limits, write)}`);
+  const of = (i: number): number => (tile.end[i] === Infinity ? colors.length : classOf(tile.end[i]! - tile.start[i]!, limits));
+  return { names: [...held, 'never freed'], colors: [...colors, SHADES[scheme].pink], of, change: () => null };
 }
 
 function classOf(value: number, limits: readonly number[]): number {

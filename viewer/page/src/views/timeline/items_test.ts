@@ -45,6 +45,14 @@ describe('hit test', () => {
   });
 });
 
+it('by the time held has a class of its own for blocks that are never freed', async () => {
+  const { legend, colors, ofItem } = colorItems(tile, laidOut, 'age', await fileMeta(), SITES, THEME, null);
+  const [ofNever] = legend.filter(({ name }) => name === 'never freed').map(({ color }) => color);
+  const blocks = [...tile.row.keys()].filter((item) => tile.row[item] !== NO_ROW);
+  expect(blocks.some((item) => tile.end[item] === Infinity)).toBe(true);
+  for (const item of blocks) expect(colors[ofItem[item]!] === ofNever).toBe(tile.end[item] === Infinity);
+});
+
 describe('sums of small blocks', () => {
   const colored = async (passes: Uint8Array | null): Promise<(item: number) => string> => {
     const { colors, ofItem } = colorItems(tile, laidOut, 'category', await fileMeta(), SITES, THEME, passes);

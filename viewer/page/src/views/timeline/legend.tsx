@@ -24,6 +24,7 @@ export function Legend({ entries, series, state, store, predicted, filter }: Leg
     <div class="legend" role="group" aria-label="Legend">
       {entries.map((entry, i) => <Entry key={`${i} ${entry.name}`} entry={entry} state={state} store={store} />)}
       {state.colorBy !== 'category' && <span class="swatch-entry"><Swatch color="var(--rest)" /> small or short blocks</span>}
+      {state.selection.kind === 'stack' && <span class="swatch-entry"><Swatch color="var(--accent)" /> the selected call site</span>}
       {filter !== null && <span class="swatch-entry filter-entry"><Swatch color="var(--accent)" /> filter{filter === '' ? '' : `: ${filter}`}</span>}
       {predicted !== null && <span class="swatch-entry prediction"><Stroke dash="6 3" color="var(--accent)" /> {state.whatif}{predicted === '' ? '' : `: ${predicted}`}</span>}
       <span class="legend-series">

@@ -15,9 +15,9 @@ import { isInside, positionAt, valueAt } from '../../render/renderer';
 import { zoomed } from '../../state/navigator';
 import { NO_ROW, type EventRange } from '../../data/protocol';
 import { fileOf } from '../../state/scope';
-import { NO_FILTER } from '../../state/state';
 import type { ViewProps } from '../view';
 import { GUTTER } from './areas';
+import { largestBlock } from './largest_block';
 import type { Dragged, Hover, TimelineCanvas } from './timeline_canvas';
 
 export const CLICK_PIXELS = 4;
@@ -223,13 +223,8 @@ function click(timeline: TimelineCanvas, { store, source }: Props, hover: Hover,
 // are too small to be drawn.
 async function selectLargest(store: ViewProps['store'], source: DataSource, category: string, event: number): Promise<void> {
   const state = store.get();
-  const filter = { ...NO_FILTER, category };
-  const { rows } = await source.table({
-    file: state.file, lane: state.lane, filter, of: 'live', from: 0, to: event,
-    by: 'block', sort: 'bytes', descending: true, offset: 0, limit: 1, sparkline: 0,
-  });
-  const row = Number(rows[0]?.id.replace('block/', '') ?? NaN);
+  const largest = await largestBlock(source, state, category, event);
   const now = store.get();
   const isSame = now.cursor === event && now.file === state.file && now.lane === state.lane && now.selection.kind === 'none';
-  if (isSame && !Number.isNaN(row)) store.update({ selection: { kind: 'block', row } });
+  if (isSame && largest !== null) store.update({ selection: { kind: 'block', row: largest.row } });
 }

@@ -35,6 +35,7 @@ import { pixelsOf } from './wanted';
 const NOT_KNOWN_YET = 2 ** 50;
 const SIZE_RESTS_MS = 150;
 const LONGEST_WAIT_MS = 150; // for the answer to a click
+const LOWEST_OUTLINED = 12; // pixels, of a block of the selected call site
 
 export interface Hover {
   readonly x: number;
@@ -445,7 +446,7 @@ export class TimelineCanvas {
     if (this.hovered !== null && this.dragged === null) {
       overlay.line(this.hovered.x, (areas.samples ?? plot).top, this.hovered.x, plot.top + plot.height, theme.muted, [1, 3]);
       const rows = this.shown?.picture.blocks.row.length ?? 0;
-      if (this.hovered.item !== null && this.hovered.item < rows) this.outlineItem(this.hovered.item, view, theme.fg, 1);
+      if (this.hovered.item !== null && this.hovered.item < rows) this.outlineItem(this.hovered.item, view, theme.fg, 1, 0);
     }
     this.drawDragged(view);
     overlay.unclip();
@@ -468,16 +469,15 @@ export class TimelineCanvas {
       if (from !== null && to !== null) outlineRange(this.overlay, this.theme, xOf(view, from), xOf(view, to), view, isDrawn ? [yOf(view, box.high), yOf(view, box.low)] : null);
     }
     if (blocks === undefined || (selection.kind !== 'block' && selection.kind !== 'stack')) return;
-    let outlined = 0;
-    for (let i = 0; i < blocks.row.length && outlined < 300; ++i) {
-      const isIt = selection.kind === 'block' ? blocks.row[i] === selection.row : blocks.stack[i] === selection.stack && blocks.size[i]! > 0;
-      if (!isIt) continue;
-      this.outlineItem(i, view, this.theme.fg, 2);
-      ++outlined;
+    for (let i = 0; i < blocks.row.length; ++i) {
+      if (selection.kind === 'block' && blocks.row[i] === selection.row) this.outlineItem(i, view, this.theme.fg, 2, 0);
+      // The blocks of a call site have a colour of their own.
+      if (selection.kind === 'stack' && blocks.stack[i] === selection.stack && blocks.size[i]! > 0) this.outlineItem(i, view, this.theme.accent, 2, LOWEST_OUTLINED);
     }
   }
 
-  private outlineItem(item: number, view: Viewport, color: string, width: number): void {
+  // Fills what is lower than `filledBelow` pixels, because an outline would hide it anyway.
+  private outlineItem(item: number, view: Viewport, color: string, width: number, filledBelow: number): void {
     const quads = this.shown?.picture.laidOut.quads;
     const begin = this.quadBegin;
     if (quads === undefined || begin === null || item + 1 >= begin.length) return;
@@ -485,6 +485,10 @@ export class TimelineCanvas {
     for (let i = first; i < last; ++i) {
       const box = boxOf(view, quads.x0[i]!, quads.x1[i]!, quads.y0[i]!, quads.y1[i]!);
       if (box === null) continue;
+      if (box.height < filledBelow) {
+        this.overlay.rect(box, color);
+        continue;
+      }
       const right = box.left + box.width;
       const bottom = box.top + box.height;
       for (const y of [box.top, bottom - width]) this.overlay.rect({ left: box.left, top: y, width: box.width, height: width }, color);

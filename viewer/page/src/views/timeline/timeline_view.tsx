@@ -12,12 +12,14 @@ import { axesOf } from '../../state/navigator';
 import { fileOf, laneOf } from '../../state/scope';
 import { Choice } from '../../widgets/choice';
 import { Failed } from '../../widgets/states';
+import { useLatest } from '../../widgets/use_latest';
 import { useQuestion } from '../../widgets/use_question';
 import { BreakdownPanel } from '../ranges/breakdown_panel';
 import type { View, ViewProps } from '../view';
 import { COLORINGS, lackOf } from './coloring';
 import { askAtCursor, cursorKey, cursorQuery, filterWords } from './filter_curve';
 import { Legend } from './legend';
+import { largestBlock } from './largest_block';
 import { brushOf, listenToPointer } from './pointer';
 import { lackOfPrediction, predictionOptions, predictionWords } from './prediction';
 import { largestItem, ShownTable } from './shown_table';
@@ -66,6 +68,9 @@ function TimelineView(props: ViewProps) {
   const filter = !isFiltering(state.filter) || errorOf(state.filter.text) !== '' ? null : atCursor.failure !== '' ? atCursor.failure : filterWords(state, atCursor.answer);
   const file = fileOf(state);
   const lane = laneOf(state);
+  const sum = sumUnder(timeline, file, shown, pointed?.hover ?? null);
+  const sumKey = sum === null ? '' : `${state.file} ${state.lane} ${sum.category} ${sum.event}`;
+  const largest = useLatest(sumKey, async (signal) => ({ of: sumKey, block: sum === null ? null : await largestBlock(props.source, state, sum.category, sum.event, signal) }));
   const sentence = useMemo(() => (file === null || lane === null ? '' : sentenceOf(file, lane, shown, timeline)), [file, lane, shown, timeline]);
   if (file === null || lane === null) return null;
   const lack = lackOfPrediction(state, file, lane);
@@ -93,7 +98,7 @@ function TimelineView(props: ViewProps) {
             <canvas ref={base} role="img" aria-label={filter === null || filter === '' ? sentence : `${sentence} Filter: ${filter}.`} />
             <canvas ref={overlay} class="overlay" aria-hidden="true" />
             {pointed !== null && timeline !== null && (
-              <Tooltip {...pointed} picture={shown?.picture ?? null} passing={shown?.passing ?? null} predicted={shown?.predicted ?? null} file={file} view={timeline.view()} stackOf={stackOf} />
+              <Tooltip {...pointed} picture={shown?.picture ?? null} passing={shown?.passing ?? null} predicted={shown?.predicted ?? null} file={file} view={timeline.view()} stackOf={stackOf} largest={largest.answer?.of === sumKey ? largest.answer.block : null} />
             )}
             {failure !== '' && <div class="over"><Failed message={failure} /></div>}
             {shown === null && failure === '' && <div class="over"><p class="muted">Loading…</p></div>}
@@ -113,6 +118,14 @@ function pointedIn(timeline: TimelineCanvas | null, props: ViewProps, at: { read
   if (timeline === null || at === null) return NOTHING_POINTED;
   const isOverPlot = at.dragged === null && !Number.isNaN(at.hover.value);
   return { moment: isOverPlot ? timeline.momentAt(at.hover.position) : null, brush: brushOf(timeline, props, at.dragged) };
+}
+
+// The category and the moment of the blocks under the pointer that are drawn as a sum.
+function sumUnder(timeline: TimelineCanvas | null, file: FileMeta | null, shown: Shown | null, hover: Hover | null): { readonly category: string; readonly event: number } | null {
+  if (timeline === null || file === null || shown === null || hover === null || hover.item === null) return null;
+  if ((shown.picture.blocks.row[hover.item] ?? NO_ROW) !== NO_ROW) return null;
+  const category = file.categories[timeline.categoryOf(hover.item)];
+  return category === undefined ? null : { category, event: timeline.momentAt(hover.position) };
 }
 
 function toggleBreakdown(store: ViewProps['store']): void {

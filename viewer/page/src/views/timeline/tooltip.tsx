@@ -12,6 +12,7 @@ import { positionAt } from '../../render/renderer';
 import { axisWords } from './draw_plot';
 import { wordsOf } from './draw_tracks';
 import { bytesAt } from './filter_curve';
+import type { LargestBlock } from './largest_block';
 import { predictedAt } from './prediction';
 import type { Picture } from './tiles';
 import type { Dragged, Hover } from './timeline_canvas';
@@ -25,10 +26,11 @@ interface TooltipProps {
   readonly file: FileMeta;
   readonly view: Viewport;
   readonly stackOf: (stack: number) => StackInfo | null;
+  readonly largest: LargestBlock | null; // of blocks that are drawn as a sum; null: not known yet
 }
 
-export function Tooltip({ hover, dragged, picture, passing, predicted, file, view, stackOf }: TooltipProps) {
-  const lines = dragged === null ? [...linesOf(hover, picture, file, view, stackOf), ...passingAt(hover, passing), ...(Number.isNaN(hover.value) ? [] : predictedAt(predicted, hover.position))] : measured(dragged, picture, view);
+export function Tooltip({ hover, dragged, picture, passing, predicted, file, view, stackOf, largest }: TooltipProps) {
+  const lines = dragged === null ? [...linesOf(hover, picture, file, view, stackOf, largest), ...passingAt(hover, passing), ...(Number.isNaN(hover.value) ? [] : predictedAt(predicted, hover.position))] : measured(dragged, picture, view);
   if (lines.length === 0) return null;
   const isRight = hover.x > view.box.left + view.box.width / 2;
   const side = isRight ? { right: `calc(100% - ${hover.x - 14}px)` } : { left: `${hover.x + 14}px` };
@@ -41,7 +43,7 @@ export function Tooltip({ hover, dragged, picture, passing, predicted, file, vie
   );
 }
 
-function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Viewport, stackOf: (stack: number) => StackInfo | null): string[] {
+function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Viewport, stackOf: (stack: number) => StackInfo | null, largest: LargestBlock | null): string[] {
   if (hover.instant !== null) return [wordsOf(hover.instant)];
   if (hover.span !== null) return spanWords(hover.span);
   if (picture === null || hover.position < view.from || hover.position > view.to) return [];
@@ -56,11 +58,11 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
     const { categories, window } = picture.curve;
     const bytes = categories[(item - blocks.row.length) * window.columns + columnAt(window, hover.position)];
     const all = bytes === undefined ? [] : [`all ${name} ${formatBytes(bytes)}`];
-    return [`${name}: blocks too small or short to draw`, ...all, ...countersAt(picture, hover.position), moment, 'click for the largest, zoom in to see them'];
+    return [`${name}: blocks too small or short to draw`, ...largestWords(largest), ...all, ...countersAt(picture, hover.position), moment, 'click for the largest, zoom in to see them'];
   }
   if (blocks.row[item] === NO_ROW) {
     const name = words(file.categories[blocks.category[item]!] ?? 'other');
-    return [`${name}: blocks too small to draw`, ...countersAt(picture, hover.position), moment, 'click for the largest, zoom in to see them'];
+    return [`${name}: blocks too small to draw`, ...largestWords(largest), ...countersAt(picture, hover.position), moment, 'click for the largest, zoom in to see them'];
   }
   const size = blocks.size[item]!;
   const name = labelOf(stackOf, blocks.stack[item]!, blocks.forward_stack[item]!) ?? '';
@@ -72,6 +74,11 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
     ...countersAt(picture, hover.position),
     moment,
   ];
+}
+
+/** Names the owner of most of what is drawn as a sum. */
+export function largestWords(largest: LargestBlock | null): string[] {
+  return largest === null ? [] : [`largest: ${formatBytes(largest.bytes)}  ${largest.name}`];
 }
 
 /** Describes the matching memory at the moment under the pointer, anywhere in the plot. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isSampledIn } from '../../data/columns';
 import type { CurveTile } from '../../data/protocol';
-import { countersAt } from './tooltip';
+import { countersAt, largestWords } from './tooltip';
 
 const curve: CurveTile = {
   window: { file: 0, lane: 0, axis: 'time', from: 0, to: 4e9, columns: 4 },
@@ -9,6 +9,11 @@ const curve: CurveTile = {
   series: new Map(), categories: new Float64Array(0),
   samples: new Map([['process_used', { value: Float64Array.of(NaN, 1024, 1024, 2048), ns: Float64Array.of(NaN, 1.2e9, 1.2e9, 3.9e9) }]]),
 };
+
+it('names the largest of the blocks that are drawn as a sum, once it is known', () => {
+  expect(largestWords(null)).toEqual([]);
+  expect(largestWords({ row: 1, bytes: 64 * 1024 ** 2, name: 'GPT.forward' })).toEqual(['largest: 64.0 MiB  GPT.forward']);
+});
 
 describe('a sample', () => {
   it('is described with its age', () => {
