@@ -97,6 +97,17 @@ describe.skipIf(reason !== '')('ranks', () => {
     });
   });
 
+  it('are the first thing that the overview of one of them says', async () => {
+    await over(FEW, async (test) => {
+      await test.show('Overview');
+      const headings = await test.page.locator('.verdict h2').allTextContents();
+      const [headline] = run(folder, 'ranks', ...FEW).split('\n');
+      expect(headings[0]).toBe(headline);
+      expect(headings[1]).toMatch(/^Nothing .* in r00\.jsonl \(rank 0\)/);
+      expect(await test.page.locator('.verdict .problem.bad').count()).toBe(1);
+    });
+  });
+
   it('a click opens the rank at its steps, and Back returns', async () => {
     await over(FEW, async (test) => {
       await point(test, { row: DIFFERENT, column: 5 });

@@ -2,7 +2,8 @@
 // the steps; what was recorded, and how.
 
 import { formatBytes } from '../../base/format_bytes';
-import { fileOf, laneOf } from '../../state/scope';
+import type { Ranks } from '../../data/protocol';
+import { fileOf, laneOf, titleOfFile } from '../../state/scope';
 import { scaleOf, StackedBar } from '../../widgets/stacked_bar';
 import { Failed, Loading } from '../../widgets/states';
 import { LinkTo, SectionTable, type Links } from '../answers/answer_parts';
@@ -10,6 +11,7 @@ import { linksOf } from '../answers/answer_view';
 import type { Finding } from '../answers/findings';
 import { MemoryChart } from '../answers/memory_chart';
 import { NO_LINK } from '../answers/page';
+import { hasRanks, useRanks } from '../ranks/use_ranks';
 import type { View, ViewProps } from '../view';
 import { overviewOf, type Headroom, type Overview, type Peak } from './overview';
 import { runFacts } from './run_facts';
@@ -19,6 +21,7 @@ const PAGE_TITLES: Readonly<Record<string, string>> = { oom: 'Out of memory', le
 function OverviewView(props: ViewProps) {
   const { state, answers } = props;
   const file = fileOf(state);
+  const ranks = useRanks(props).answer;
   if (file === null) return null;
   const lane = laneOf(state);
   const overview = overviewOf(answers, file);
@@ -30,7 +33,8 @@ function OverviewView(props: ViewProps) {
     <section class="view answer-view" aria-label="Overview">
       <article class="answer overview" aria-busy={isWaiting}>
         {answers.failure !== '' && <Failed message={answers.failure} />}
-        <Verdict overview={overview} links={links} />
+        {ranks !== null && <RanksVerdict ranks={ranks} links={links} />}
+        <Verdict overview={overview} name={hasRanks(state) ? titleOfFile(file) : ''} links={links} />
         {!isReady && progress !== undefined && progress.state !== 'failed' && <Loading what={`The recording is still being read: ${progress.what}. The timeline shows what is known.`} />}
         {isWaiting && <Loading what="Looking for what is wrong…" />}
         <div class="overview-parts">
@@ -60,14 +64,28 @@ function OverviewView(props: ViewProps) {
   );
 }
 
-function Verdict({ overview, links }: { readonly overview: Overview; readonly links: Links }) {
+// A job is not in order because one of its ranks is.
+function RanksVerdict({ ranks, links }: { readonly ranks: Ranks; readonly links: Links }) {
+  if (ranks.headline === '') return null;
+  return (
+    <section class="verdict" aria-label="All recordings">
+      <div class={`problem ${ranks.rows.some((row) => row.differs) ? 'bad' : 'calm'}`}>
+        <h2>{ranks.headline}</h2>
+        <p class="problem-links"><LinkTo link={{ ...NO_LINK, view: 'ranks' }} links={links}>Compare the ranks</LinkTo></p>
+      </div>
+    </section>
+  );
+}
+
+/** `name`: that of the recording if others are open, too. */
+function Verdict({ overview, name, links }: { readonly overview: Overview; readonly name: string; readonly links: Links }) {
   const { problems, checked, missing, headroom } = overview;
   const isComplete = missing.length === 0;
   return (
     <section class="verdict" aria-label="Verdict">
       {isComplete && problems.length === 0 && (
         <div class="problem calm">
-          <h2>{checked.every(({ mood }) => mood === 'calm') ? 'Nothing is wrong' : 'Nothing wrong was found'}{headroom === null ? '.' : `: ${headroomWords(headroom)}.`}</h2>
+          <h2>{checked.every(({ mood }) => mood === 'calm') ? 'Nothing is wrong' : 'Nothing wrong was found'}{name === '' ? '' : ` in ${name}`}{headroom === null ? '.' : `: ${headroomWords(headroom)}.`}</h2>
           {headroom !== null && <p class="muted">{headroomDetails(headroom)}</p>}
         </div>
       )}

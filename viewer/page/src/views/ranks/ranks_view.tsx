@@ -1,32 +1,26 @@
 // The recordings as ranks of a job: which of them differ, and when, as a heat map from which a rank
 // opens.
 
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { activity } from '../../base/activity';
 import { plural } from '../../base/plural';
 import type { FileMeta, Ranks } from '../../data/protocol';
 import { cssColor } from '../../render/palette';
 import { titleOfFile } from '../../state/scope';
-import type { State } from '../../state/state';
 import { Answered, Empty } from '../../widgets/states';
 import { Unfiltered } from '../../widgets/unfiltered';
-import { keyOf, useQuestion } from '../../widgets/use_question';
 import type { View, ViewProps } from '../view';
 import { cellWords, percentWords, scaleOf, stepsOf, WHOLE, type Spot } from './heat_map';
 import { HeatMapCanvas } from './heat_map_canvas';
+import { hasRanks, useRanks } from './use_ranks';
 
 const OUTLIERS_SHOWN = 4;
 
 function RanksView(props: ViewProps) {
-  const { state, store, source } = props;
+  const { state, store } = props;
   const files = state.meta?.files ?? [];
-  const [round, setRound] = useState(0);
-  const isAsked = files.length > 1;
-  const asked = useQuestion(isAsked ? keyOf(known(state), round) : null, (signal) => source.ranks(signal));
-  useEffect(() => {
-    if (asked.answer?.has_more === true) setRound((old) => old + 1);
-  }, [asked.answer]);
-  if (!isAsked) {
+  const asked = useRanks(props);
+  if (!hasRanks(state)) {
     return (
       <section class="view" aria-label="Ranks">
         <h2 class="visually-hidden">Ranks</h2>
@@ -46,11 +40,6 @@ function RanksView(props: ViewProps) {
       </Answered>
     </section>
   );
-}
-
-/** Returns how many recordings are loaded, or will not be: then there may be another answer. */
-function known(state: State): number {
-  return state.progress?.files.filter((file) => file.state === 'ready' || file.state === 'failed').length ?? 0;
 }
 
 interface ComparedProps extends ViewProps {
