@@ -5,6 +5,7 @@ import { formatBytes } from '../../base/format_bytes';
 import { Json } from '../../base/json';
 import type { Answer, AnswerName, FileMeta } from '../../data/protocol';
 import type { ViewName } from '../../state/state';
+import { expandableOf } from './frag_page';
 import { suspectLink } from './leaks_page';
 import { NO_LINK, type Link } from './page';
 
@@ -106,11 +107,11 @@ function judgeFragmentation(json: Json, file: JudgedFile): Judgement {
   const kept = json.number('free_bytes') - json.at('split').number('releasable');
   const least = Math.max(SHARE_OF_RESERVED * reserved, SHARE_OF_DEVICE * (capacityOf(file, json.numberOrNull('device')) ?? 0));
   if (reserved === 0 || kept < least) return CALM;
-  const gain = json.number('expandable_bytes');
+  const effect = expandableOf(json)?.effect ?? '';
   return {
     mood: 'bad',
     count: 0,
-    fix: gain > 0 ? `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (~ ${formatBytes(gain)})` : '',
+    fix: effect === '' ? '' : `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (${effect})`,
     moment: { ...NO_LINK, view: 'segments', device: json.numberOrNull('device'), heap: 'pytorch', t_ns: json.number('t_ns') },
   };
 }

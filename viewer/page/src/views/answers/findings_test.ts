@@ -57,6 +57,15 @@ it.each([[90, 'bad'], [110, 'calm']] as const)('%i of 1000 bytes that empty_cach
   expect([finding.mood, finding.fix]).toEqual([mood, mood === 'bad' ? 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (~ 50 B)' : '']);
 });
 
+it.each([
+  [null, 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (~ 50 B)'],
+  [850, 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (reserves 850 B instead of 1000 B, in a replay)'],
+  [1000, ''],
+])('expandable segments are advised as the replay to %s bytes says, not as the estimate', (expandable_reserved_bytes, fix) => {
+  const frag = { reserved_bytes: 1000, free_bytes: 200, split: { releasable: 0 }, expandable_bytes: 50 };
+  expect(judged('frag', { ...frag, expandable_reserved_bytes }).fix).toBe(fix);
+});
+
 it('memory outside the framework is bad, but not contexts, which every process has', () => {
   const rows = (count: number | null): object[] => [
     { group: 'reserved', bytes: 700 },

@@ -48,24 +48,44 @@ function historyChart(device: Json): Chart {
   };
 }
 
-function fixCards(device: Json): Card[] {
+/** What expandable segments would have changed. */
+export interface Expandable {
+  readonly claim: string; // as the program prints it
+  readonly basis: string; // of an estimate; '' for a replay
+  readonly effect: string; // in short; '' if they would not have helped
+}
+
+/** `device`: of the answer. Returns null if they could change nothing. */
+export function expandableOf(device: Json): Expandable | null {
   const gain = device.number('expandable_bytes');
-  const [pin] = device.list('pins');
+  if (gain === 0) return null;
+  const replayed = device.numberOrNull('expandable_reserved_bytes');
+  if (replayed === null) {
+    return { claim: `would free up to ${formatBytes(gain)}`, basis: "each stream's free pieces, joined", effect: `~ ${formatBytes(gain)}` };
+  }
+  const reserved = device.number('reserved_bytes');
+  if (replayed >= reserved) return { claim: 'would have reserved no less at that moment, in a replay', basis: '', effect: '' };
+  const change = `${formatBytes(replayed)} instead of ${formatBytes(reserved)}`;
+  return { claim: `would have reserved ${change} at that moment, in a replay`, basis: '', effect: `reserves ${change}, in a replay` };
+}
+
+function fixCards(device: Json): Card[] {
   const at = momentOf(device);
+  const expandable = expandableOf(device);
+  const [pin] = device.list('pins');
+  return [...(expandable === null ? [] : [expandableCard(expandable, at)]), ...(pin === undefined ? [] : [pinCard(pin, at)])];
+}
+
+function expandableCard({ claim, basis, effect }: Expandable, at: Link): Card {
   const setting = 'expandable_segments:True';
-  return [
-    ...(gain === 0
-      ? []
-      : [{
-          title: text(`${setting} would free up to ${formatBytes(gain)}`),
-          lines: [
-            codeLine('Set', `PYTORCH_CUDA_ALLOC_CONF=${setting}`),
-            line('Estimate', text("each stream's free pieces, joined")),
-            line('Over time', text('what would be reserved', { ...NO_LINK, device: at.device, heap: at.heap, whatif: setting })),
-          ],
-        }]),
-    ...(pin === undefined ? [] : [pinCard(pin, at)]),
-  ];
+  return {
+    title: text(`${setting} ${claim}`),
+    lines: [
+      ...(effect === '' ? [] : [codeLine('Set', `PYTORCH_CUDA_ALLOC_CONF=${setting}`)]),
+      ...(basis === '' ? [] : [line('Estimate', text(basis))]),
+      line('Over time', text('what would be reserved', { ...NO_LINK, device: at.device, heap: at.heap, whatif: setting })),
+    ],
+  };
 }
 
 // `row`: a pin or a site, with the id of its stack.

@@ -10,7 +10,7 @@ import { fragPage } from './frag_page';
 import { leaksPage, suspectLink } from './leaks_page';
 import { ledgerPage } from './ledger_page';
 import { oomPage } from './oom_page';
-import { NO_LINK, stackNumber, type Cell, type Link, type Page, type Section } from './page';
+import { NO_LINK, stackNumber, type Card, type Cell, type Link, type Page, type Section } from './page';
 
 function load(name: string): Json {
   return new Json(JSON.parse(readFileSync(new URL(`./fixtures/${name}.json`, import.meta.url), 'utf8')) as unknown);
@@ -191,6 +191,16 @@ describe('fragmentation', () => {
     expect(cards.map(({ title }) => title.text)).toEqual(['expandable_segments:True would free up to 202 MiB', '4 blocks of 8.00 MiB in total pin 1.00 GiB']);
     expect(cards[1]!.lines.at(-1)).toMatchObject({ cell: { text: 'self.m = x.clone()' }, isCode: true });
     expect(cards[1]!.title.link).toMatchObject({ stack: 7, colorBy: 'stack' });
+  });
+
+  it('says what expandable segments would have reserved as the program does, if they were replayed', () => {
+    const cardOf = (replayed: number) => {
+      const device = { device: 0, reserved_bytes: 2 ** 30, expandable_bytes: 20 * 2 ** 20, expandable_reserved_bytes: replayed };
+      const [{ title, lines }] = fragPage(new Json({ devices: [device] })).cards as [Card];
+      return [title.text, lines.map(({ name }) => name)];
+    };
+    expect(cardOf(2 ** 29)).toEqual(['expandable_segments:True would have reserved 512 MiB instead of 1.00 GiB at that moment, in a replay', ['Set', 'Over time']]);
+    expect(cardOf(2 ** 30)).toEqual(['expandable_segments:True would have reserved no less at that moment, in a replay', ['Over time']]);
   });
 
   it('shows each cause over time', () => {
