@@ -27,9 +27,8 @@ export interface Headroom {
   readonly device: number;
   readonly bytes: number;
   readonly capacity: number;
-  readonly most: number; // ever in use
-  /** Whether `most` is the driver's figure, of all processes; otherwise what was recorded. */
-  readonly isDriversFigure: boolean;
+  readonly most: number; // ever in use, as far as is known
+  readonly basis: string; // of `most`: 'the peak'
 }
 
 /** The peak of a GPU. */
@@ -58,24 +57,35 @@ export function overviewOf(answers: Answers, file: FileMeta): Overview {
     problems: known.filter((finding) => finding.mood === 'bad'),
     checked: (['unsure', 'calm'] as const).flatMap((mood) => known.filter((finding) => finding.mood === mood)),
     missing: all.filter((name) => answers.of[name] === undefined),
-    headroom: headroomOf(gpus),
+    headroom: headroomOf(gpus, new Json(answers.of.ledger?.json)),
     peaks: gpus.map((device) => peakOf(device, file)),
   };
 }
 
 /** The least of all devices. */
-function headroomOf(gpus: readonly Json[]): Headroom | null {
+function headroomOf(gpus: readonly Json[], ledger: Json): Headroom | null {
   let least: Headroom | null = null;
   for (const gpu of gpus) {
     const capacity = gpu.numberOrNull('total_bytes');
     if (capacity === null) continue;
-    const recorded = gpu.number('peak_bytes');
-    const reported = Math.max(0, ...gpu.list('device_use').map((use) => use.at('fullest').number('used_bytes')));
-    const most = Math.max(recorded, reported);
-    const room = { device: gpu.number('index'), bytes: Math.max(0, capacity - most), capacity, most, isDriversFigure: reported > recorded };
+    const device = gpu.number('index');
+    const { bytes: most, basis } = mostInUse(gpu, ledger);
+    const room = { device, bytes: Math.max(0, capacity - most), capacity, most, basis };
     if (least === null || room.bytes < least.bytes) least = room;
   }
   return least;
+}
+
+/** Returns the largest figure that is known. */
+function mostInUse(gpu: Json, ledger: Json): { readonly bytes: number; readonly basis: string } {
+  const atPeak = ledger.list('devices').find((device) => device.number('device') === gpu.number('index'));
+  const figures = [
+    { bytes: gpu.number('peak_bytes'), basis: 'the peak' },
+    ...gpu.list('device_use').map((use) => ({ bytes: use.at('fullest').number('used_bytes'), basis: 'the most in use according to the driver' })),
+    // The driver may have been asked long before the peak: the ledger adds what was recorded since.
+    { bytes: atPeak?.number('driver_used_bytes') ?? 0, basis: 'what the GPU used at the peak' },
+  ];
+  return figures.reduce((most, figure) => (figure.bytes > most.bytes ? figure : most));
 }
 
 function peakOf(device: Json, file: FileMeta): Peak {

@@ -48,10 +48,19 @@ describe('an overview', () => {
 
   it('knows how much room the fullest moment left, as the driver counts', async () => {
     const { headroom } = overviewOf(known({ report: REPORT }), await recordedFile());
-    expect(headroom).toEqual({ device: 0, bytes: 66 * GIB, capacity: 80 * GIB, most: 14 * GIB, isDriversFigure: true });
+    expect(headroom).toEqual({ device: 0, bytes: 66 * GIB, capacity: 80 * GIB, most: 14 * GIB, basis: 'the most in use according to the driver' });
     const [host, gpu] = REPORT.devices;
     const unseen = { ...REPORT, devices: [host, { ...gpu, device_use: [] }] };
-    expect(overviewOf(known({ report: unseen }), await recordedFile()).headroom).toMatchObject({ bytes: 69 * GIB, isDriversFigure: false });
+    expect(overviewOf(known({ report: unseen }), await recordedFile()).headroom).toMatchObject({ bytes: 69 * GIB, basis: 'the peak' });
+  });
+
+  it('counts what the ledger says is in use at the peak if the driver was only asked before', async () => {
+    const headroomAfter = async (driver_used_bytes: number) => {
+      const ledger = { devices: [{ device: 1, driver_used_bytes: 70 * GIB }, { device: 0, driver_used_bytes }] };
+      return overviewOf(known({ report: REPORT, ledger }), await recordedFile()).headroom;
+    };
+    expect(await headroomAfter(20 * GIB)).toMatchObject({ bytes: 60 * GIB, most: 20 * GIB, basis: 'what the GPU used at the peak' });
+    expect(await headroomAfter(12 * GIB)).toMatchObject({ most: 14 * GIB });
   });
 
   it('divides the peak of each GPU by category, the cache last', async () => {

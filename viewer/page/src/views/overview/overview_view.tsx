@@ -127,8 +127,8 @@ function headroomWords({ device, bytes }: Headroom): string {
   return `${formatBytes(bytes)} of headroom on GPU ${device}`;
 }
 
-function headroomDetails({ capacity, most, isDriversFigure }: Headroom): string {
-  return `${formatBytes(capacity)} minus ${isDriversFigure ? 'the most in use according to the driver' : 'the peak'}, ${formatBytes(most)}.`;
+function headroomDetails({ capacity, most, basis }: Headroom): string {
+  return `${formatBytes(capacity)} minus ${basis}, ${formatBytes(most)}.`;
 }
 
 function PeakOf({ peak, links }: { readonly peak: Peak; readonly links: Links }) {
