@@ -1,6 +1,8 @@
 // Formats sizes for people as the command line prints them (analysis/text.h): binary units with
 // three significant digits, or exact bytes where there is room.
 
+import { threeDigits } from './digits';
+
 const UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'] as const;
 
 /** 3.42 GiB; -1.50 MiB; 17 B. */
@@ -17,20 +19,6 @@ export function formatBytes(bytes: number): string {
     ++unit;
   }
   return `${sign}${threeDigits(value)} ${UNITS[unit]!}`;
-}
-
-function threeDigits(value: number): string {
-  return toDecimals(value, value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
-}
-
-/** Rounds ties to even as printf does: 1.125 becomes 1.12, but toFixed gives 1.13. */
-function toDecimals(value: number, decimals: number): string {
-  const scale = 10 ** decimals;
-  const scaled = value * scale;
-  const below = Math.floor(scaled);
-  const isBetween = scaled - below === 0.5 && scaled / scale === value;
-  if (!isBetween) return value.toFixed(decimals);
-  return ((below % 2 === 0 ? below : below + 1) / scale).toFixed(decimals);
 }
 
 /**

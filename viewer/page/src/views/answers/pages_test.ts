@@ -207,7 +207,7 @@ describe('fragmentation', () => {
     const history = [1, 2].map((pinned) => ({ t_ns: pinned * 1e9, split: { pinned, releasable: 4 } }));
     const [chart] = fragPage(new Json({ devices: [{ device: 0, history }] })).charts;
     if (chart?.kind !== 'layers') throw new Error('no layers');
-    expect(chart.moments).toEqual(['1 s', '2 s']);
+    expect(chart.moments).toEqual(['1.00 s', '2.00 s']);
     expect(chart.layers.find(({ name }) => name === 'pinned by live blocks')!.values).toEqual([1, 2]);
   });
 

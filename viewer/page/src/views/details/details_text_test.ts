@@ -26,11 +26,11 @@ describe('the lifetime of a block', () => {
   it('ends when it is freed', async () => {
     const facts = lifeFacts(await block({ birth: 3, birth_ns: 1e6, death: 9, death_ns: 3e6, completed: 9, completed_ns: 3e6 }));
     expect(names(facts)).toEqual(['allocated', 'freed', 'held']);
-    expect(facts[2]![1]).toBe('2 ms');
+    expect(facts[2]![1]).toBe('2.00 ms');
   });
   it('continues while another stream holds it', async () => {
     const facts = lifeFacts(await block({ birth: 3, birth_ns: 1e6, death: 9, death_ns: 3e6, completed: 12, completed_ns: 4.5e6 }));
-    expect(facts[3]![1]).toContain('held 1.5 ms longer by another stream');
+    expect(facts[3]![1]).toContain('held 1.50 ms longer by another stream');
     expect(lifeFacts(await block({ death: 9, death_ns: 3e6, completed: NEVER, completed_ns: null }))[3]![1]).toContain('never');
   });
   it('may have no begin and no end', async () => {

@@ -92,7 +92,7 @@ describe('an overview', () => {
     const steps = { ...file.steps, end: [5, 9] };
     const timed: FileMeta = { ...file, steps, phases: [{ ...span, begin_ns: 0, end_ns: 3e6 }, { ...span, begin_ns: 5e6, end_ns: 6e6 }] };
     const rows = (of: FileMeta): string[][] => overviewOf(known({ report: REPORT }), of).peaks[0]!.phases!.rows.map((row) => row.map(({ text }) => text));
-    expect(rows(timed)).toEqual([['forward', '2 ms', '9.00 GiB', '+4.00 GiB']]);
+    expect(rows(timed)).toEqual([['forward', '2.00 ms', '9.00 GiB', '+4.00 GiB']]);
     expect(rows({ ...file, phases: [] })).toEqual([['forward', '', '9.00 GiB', '+4.00 GiB']]);
   });
 

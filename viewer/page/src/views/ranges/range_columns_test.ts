@@ -27,7 +27,7 @@ it('calls columns of frames self, unless they are inclusive', () => {
 
 it('names the lengths of ranges if a measure depends on them', () => {
   const titles = (measure: Measure): string[] => rangeColumns({ by: 'stack', kind: 'ranges', measure, hasFrames: false, table: TABLE, toggle: () => undefined }).map(({ title }) => title);
-  expect(titles('allocations')).toEqual(['Stack', 'A: allocs in 500 ms', 'B: allocs in 2 s', 'More than in A']);
-  expect(titles('growth')).toEqual(['Stack', 'A: growth in 500 ms', 'B: growth in 2 s', 'More than in A']);
+  expect(titles('allocations')).toEqual(['Stack', 'A: allocs in 500 ms', 'B: allocs in 2.00 s', 'More than in A']);
+  expect(titles('growth')).toEqual(['Stack', 'A: growth in 500 ms', 'B: growth in 2.00 s', 'More than in A']);
   expect(titles('allocation_rate')).toEqual(['Stack', 'A: allocs/s', 'B: allocs/s', 'More than in A']);
 });

@@ -71,7 +71,7 @@ it('as CSV has each measure of both ranges and the difference', () => {
 
 it('as Markdown has the measure that is shown, of both ranges', () => {
   expect(breakdownText('markdown', compared('allocations'))).toBe(
-    '| function | A: self allocs in 1 s | B: self allocs in 2 s | More than in A |\n' +
+    '| function | A: self allocs in 1.00 s | B: self allocs in 2.00 s | More than in A |\n' +
       '| --- | ---: | ---: | ---: |\n' +
       '| f | 1,300 | 1,200 | -100 |\n',
   );

@@ -43,7 +43,7 @@ describe.each(['time', 'event', 'step'] as const)('over %s', (axis) => {
 describe('the description of a span', () => {
   it('has its name, its duration and where it is', () => {
     const span = { name: 'backward', kind: 'backward', begin: 1200, end: 1201, begin_ns: 4e6, end_ns: 5.5e6, depth: 0, thread: 0 };
-    expect(spanWords(span)).toEqual(['backward', '1.5 ms', '1 event, from event 1,200']);
+    expect(spanWords(span)).toEqual(['backward', '1.50 ms', '1 event, from event 1,200']);
   });
 });
 

@@ -19,7 +19,7 @@ describe('a sample', () => {
   it('is described with its age', () => {
     const words = [0.1e9, 1.1e9, 2.1e9, 3.1e9].map((position) => countersAt({ curve }, position));
     expect(words).toEqual([
-      [], ['process used 1.00 KiB, sampled here'], ['process used 1.00 KiB, sampled 1.3 s earlier'], ['process used 2.00 KiB, sampled here'],
+      [], ['process used 1.00 KiB, sampled here'], ['process used 1.00 KiB, sampled 1.30 s earlier'], ['process used 2.00 KiB, sampled here'],
     ]);
   });
   it('is drawn once, where it was taken', () => {
