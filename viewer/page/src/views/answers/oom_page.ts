@@ -83,7 +83,7 @@ function stackLink(at: Link, id: string): Link | null {
 }
 
 function requestCard(json: Json, at: Link): Card {
-  const square = json.numberOrNull('square');
+  const shape = shapeWords(json);
   const expected = expectationWords(json);
   const leak = json.text('leak');
   return {
@@ -91,11 +91,23 @@ function requestCard(json: Json, at: Link): Card {
     lines: [
       line('By', text(json.text('label'), stackLink(at, json.text('stack')))),
       ...(json.text('source') === '' ? [] : [codeLine('Source', json.text('source'))]),
-      ...(square === null ? [] : [line('Shape', text(`perhaps ${formatCount(square)} x ${formatCount(square)} elements`))]),
+      ...(shape === '' ? [] : [line('Shape', text(shape))]),
       ...(expected === '' ? [] : [line('This step', text(expected))]),
       ...(leak === '' ? [] : [line('Leak', text(leak, { ...NO_LINK, view: 'leaks' }))]),
     ],
   };
+}
+
+// Share of the device from which on a request is a square not only by chance, as in the program's text.
+const LARGE = 0.05;
+
+/** Returns the tensor that was recorded; otherwise what the size suggests. */
+function shapeWords(json: Json): string {
+  const shape = json.text('shape');
+  if (shape !== '') return `a ${json.text('dtype')} tensor of ${shape}`;
+  const square = json.numberOrNull('square');
+  if (square === null || json.number('requested_bytes') < LARGE * json.at('evidence').number('total_bytes')) return '';
+  return `perhaps ${formatCount(square)} x ${formatCount(square)} elements`;
 }
 
 /** Returns what the whole step would have held, and how that is known. */
@@ -166,7 +178,7 @@ function whereItWas(json: Json, at: Link): Section {
   const row = (name: string, amount: number, link: Link | null): Cell[] => [text(name), bytes(amount, link), text(total === 0 || amount < 0 ? '' : formatPercent(amount, total))];
   const restName = evidence.numberOrNull('driver_free_bytes') === null ? 'unknown' : 'unexplained';
   return {
-    title: 'Where the memory was',
+    title: `Memory of ${deviceName(json.numberOrNull('device'))}`,
     place: 'beside',
     note: `The largest free piece that the request could have used: ${bytes(evidence.number('largest_free_bytes')).text}.`,
     columns: [named('What'), numbers('Bytes'), numbers('Share')],

@@ -31,7 +31,7 @@ describe('out of memory', () => {
 
   it('adds up to what the device has', () => {
     const evidence = load('oom').at('evidence');
-    const section = page.sections.find((each) => each.title === 'Where the memory was')!;
+    const section = page.sections.find((each) => each.title === 'Memory of GPU 0')!;
     const total = section.rows.reduce((sum, row) => sum + Number(row[1]!.title.replace(/\D/g, '')), 0);
     // The last row is the device itself.
     expect(total).toBe(2 * evidence.number('total_bytes'));
@@ -39,7 +39,7 @@ describe('out of memory', () => {
   });
 
   it('links live bytes to the flame graph of that moment', () => {
-    const section = page.sections.find((each) => each.title === 'Where the memory was')!;
+    const section = page.sections.find((each) => each.title === 'Memory of GPU 0')!;
     expect(section.rows[0]![1]!.link).toMatchObject({ view: 'flame', device: 0, heap: 'pytorch', t_ns: 3_480_000_000 });
   });
 
@@ -47,7 +47,7 @@ describe('out of memory', () => {
     const links = (title: RegExp, column: number): (Link | null)[] => page.sections.find((each) => title.test(each.title))!.rows.map((row) => row[column]!.link);
     for (const link of links(/by category/, 2)) expect(link!.category).not.toBe('');
     for (const link of links(/by stack/, 2)) expect(link).not.toBeNull();
-    const where = page.sections.find((each) => each.title === 'Where the memory was')!;
+    const where = page.sections.find((each) => each.title === 'Memory of GPU 0')!;
     const free = where.rows.find((row) => row[0]!.text === 'free, according to the driver')!;
     expect(free[1]!.link).toMatchObject({ view: 'ledger', device: 0 });
     expect(where.rows.slice(0, -1).every((row) => row[1]!.link !== null)).toBe(true);
@@ -66,6 +66,21 @@ describe('out of memory', () => {
     expect(other.cards[0]!.lines.map(({ cell }) => cell.text)).toEqual([
       'main (train.py:7) > f', 'loss = f(x)', 'about 22.0 GiB (266 before it: up to 21.0 GiB), 23.0 GiB available',
     ]);
+  });
+
+  it('describes the request as the tensor that was recorded, and a large one without as a square', () => {
+    const shapeOf = (request: object, total_bytes: number): string | undefined => {
+      const asked = { verdict: 'capacity', requested_bytes: 100, square: 2048, evidence: { total_bytes }, ...request };
+      return oomPage(new Json(asked)).cards[0]!.lines.find(({ name }) => name === 'Shape')?.cell.text;
+    };
+    expect(shapeOf({ dtype: 'float32', shape: '[2048, 2048]' }, 200)).toBe('a float32 tensor of [2048, 2048]');
+    expect(shapeOf({ dtype: null, shape: null }, 2000)).toBe('perhaps 2,048 x 2,048 elements');
+    expect(shapeOf({ dtype: null, shape: null }, 2001)).toBeUndefined();
+  });
+
+  it('has no heading twice', () => {
+    const titles = [...page.charts.map((chart) => (chart.kind === 'trend' ? chart.trend.title : chart.title)), ...page.sections.map(({ title }) => title)];
+    expect(new Set(titles).size).toBe(titles.length);
   });
 
   it('leads from the moment to the last steps before it', () => {
