@@ -24,7 +24,7 @@ export interface Finding {
 
 /** Shares from which on memory is a finding. docs/viewer.md names them. */
 const SHARE_OF_RESERVED = 0.1; // free, and empty_cache() would not release it
-const SHARE_OF_USED = 0.1; // of the driver's figure: outside the framework, or unexplained
+const SHARE_OF_USED = 0.1; // of the driver's figure: outside the framework, of other processes, or unexplained
 const SHARE_OF_DEVICE = 0.01; // less does no harm
 
 const STEPS_TO_FAILURE = 3;
@@ -126,7 +126,9 @@ function judgeLedger(json: Json): Judgement {
     .reduce((sum, row) => sum + row.number('bytes'), 0);
   const others = rows.filter((row) => row.text('group') === 'other_process').reduce((sum, row) => sum + row.number('bytes'), 0);
   const least = Math.max(SHARE_OF_USED * used, SHARE_OF_DEVICE * json.number('total_bytes'));
-  const isBad = used > 0 && ((hasFramework && outside >= least) || others >= least || Math.abs(json.number('unexplained_bytes')) >= least);
-  if (!isBad) return CALM;
-  return { ...CALM, mood: 'bad', moment: { ...NO_LINK, device: json.numberOrNull('device'), t_ns: json.number('t_ns') } };
+  // What is explained may be meant; only what nothing explains is wrong.
+  const isBad = Math.abs(json.number('unexplained_bytes')) >= least;
+  const isOpen = (hasFramework && outside >= least) || others >= least;
+  if (used === 0 || !(isBad || isOpen)) return CALM;
+  return { ...CALM, mood: isBad ? 'bad' : 'unsure', moment: { ...NO_LINK, device: json.numberOrNull('device'), t_ns: json.number('t_ns') } };
 }

@@ -66,18 +66,20 @@ it.each([
   expect(judged('frag', { ...frag, expandable_reserved_bytes }).fix).toBe(fix);
 });
 
-it('memory outside the framework is bad, but not contexts, which every process has', () => {
+it('memory outside the framework leaves it open, but not contexts, which every process has', () => {
   const rows = (count: number | null): object[] => [
     { group: 'reserved', bytes: 700 },
     { group: 'outside_framework', bytes: 300, count },
   ];
-  expect(judged('ledger', { driver_used_bytes: 1000, rows: rows(3) })).toMatchObject({ mood: 'bad', moment: { view: 'timeline' } });
+  expect(judged('ledger', { driver_used_bytes: 1000, rows: rows(3) })).toMatchObject({ mood: 'unsure', moment: { view: 'timeline' } });
   expect(judged('ledger', { driver_used_bytes: 1000, rows: rows(null) }).mood).toBe('calm');
   expect(judged('ledger', { driver_used_bytes: 1000, rows: rows(3).slice(1) }).mood).toBe('calm');
 });
 
-it('other processes and what nothing explains are bad', () => {
-  expect(judged('ledger', { driver_used_bytes: 1000, rows: [{ group: 'other_process', bytes: 100 }] }).mood).toBe('bad');
+it('other processes leave it open, because they are explained; what nothing explains is bad', () => {
+  const rows = [{ group: 'other_process', bytes: 100 }];
+  expect(judged('ledger', { driver_used_bytes: 1000, rows }).mood).toBe('unsure');
+  expect(judged('ledger', { driver_used_bytes: 1000, rows, unexplained_bytes: 100 }).mood).toBe('bad');
   for (const unexplained_bytes of [200, -200]) expect(judged('ledger', { driver_used_bytes: 1000, unexplained_bytes }).mood).toBe('bad');
 });
 
