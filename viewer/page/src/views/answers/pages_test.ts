@@ -151,6 +151,12 @@ describe('leaks', () => {
     expect(rowsOf(page, /^Growing/)).toEqual([['tensors kept', '<module> (train.py:33)', '+252 KiB', '14.8 MiB', '59']]);
   });
 
+  it('show the minimum from no later step than the last', () => {
+    const stepOf = (first_cycle: number): string | undefined =>
+      rowsOf(leaksPage(new Json({ cycles: { count: 8 }, minima: [{ device: 0, first_cycle }] })), /^Minimum/)[0]![1];
+    expect([3, 8, 9].map(stepOf)).toEqual(['3', '8', '8']);
+  });
+
   it('show the minimum even if it does not rise', () => {
     const page = leaksPage(load('no_leaks'));
     expect(page.cards).toEqual([]);
