@@ -3,6 +3,7 @@
 
 import { formatBytes, formatCount } from '../base/format_bytes';
 import { formatDuration } from '../base/format_time';
+import { plural } from '../base/plural';
 import type { FileMeta, LiveProgress } from '../data/protocol';
 import { liveProgressOf } from '../state/live';
 import { fileOf, laneOf } from '../state/scope';
@@ -46,7 +47,7 @@ export function nowWords(live: LiveProgress, state: State): string {
   const lane = laneOf(state);
   const heap = lane === null ? undefined : live.heaps.find((each) => each.device === lane.device && each.heap === lane.heap);
   const rate = `${formatCount(Math.round(live.events_per_second))} events/s`;
-  return heap === undefined ? rate : `${formatBytes(heap.live_bytes)} in ${formatCount(heap.live_blocks)} blocks now, ${rate}`;
+  return heap === undefined ? rate : `${formatBytes(heap.live_bytes)} in ${plural(heap.live_blocks, 'block')} now, ${rate}`;
 }
 
 function windowWords(file: FileMeta | null): string {

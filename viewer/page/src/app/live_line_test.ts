@@ -19,6 +19,8 @@ const state: State = { ...INITIAL_STATE, meta };
 describe('the status line of a live recording', () => {
   it('shows what the shown lane holds now', () => {
     expect(nowWords(live(), state)).toBe('3.00 MiB in 2 blocks now, 1,234 events/s');
+    const [heap] = live().heaps;
+    expect(nowWords(live({ heaps: [{ ...heap!, live_blocks: 1 }] }), state)).toMatch(/in 1 block now/);
     expect(nowWords(live({ heaps: [] }), state)).toBe('1,234 events/s');
   });
   it('shows whether the recording is followed, and why not', () => {

@@ -55,7 +55,7 @@ function CompareView(props: ViewProps) {
       <div class="bar">
         <span>{file.name} with</span>
         <Choice
-          label="other recording"
+          label="the other recording"
           value={String(other.file)}
           options={others.map((each) => [String(each.file), each.name] as const)}
           onChoose={(chosen) => store.update({ other: Number(chosen), otherCursor: null })}

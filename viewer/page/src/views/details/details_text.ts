@@ -86,7 +86,7 @@ export function blockFacts(block: BlockDetails): Fact[] {
   facts.push(...lifeFacts(block));
   for (const [name, value] of [['stream', block.stream], ['thread', block.thread], ['pool', block.pool]] as const) if (value !== '') facts.push([name, value]);
   if (block.segment !== null) facts.push(['segment', `${block.segment.address}, ${formatBytes(block.segment.size)}, offset ${formatBytes(block.segment.offset)}`]);
-  facts.push(['from this stack', `${formatCount(block.same_stack.blocks)} blocks, peak ${formatBytes(block.same_stack.peak_bytes)}, ${formatBytes(block.same_stack.live_bytes)} live when it was allocated`]);
+  facts.push(['from this stack', `${plural(block.same_stack.blocks, 'block')}, peak ${formatBytes(block.same_stack.peak_bytes)}, ${formatBytes(block.same_stack.live_bytes)} live when it was allocated`]);
   return facts;
 }
 

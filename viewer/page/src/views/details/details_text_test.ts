@@ -21,6 +21,15 @@ describe('frames', () => {
   });
 });
 
+it('the facts of a block count the blocks of its stack', async () => {
+  const wordsFor = async (blocks: number) => {
+    const facts = blockFacts(await block({ same_stack: { blocks, peak_bytes: 1024, live_bytes: 0 } }));
+    return Object.fromEntries(facts)['from this stack'];
+  };
+  expect(await wordsFor(1)).toBe('1 block, peak 1.00 KiB, 0 B live when it was allocated');
+  expect(await wordsFor(2)).toMatch(/^2 blocks, /);
+});
+
 describe('the lifetime of a block', () => {
   const names = (facts: readonly (readonly [string, string])[]): string[] => facts.map(([name]) => name);
   it('ends when it is freed', async () => {

@@ -1,6 +1,6 @@
 // Names and descriptions of the nodes of a flame graph.
 
-import { formatBytes, formatCount, formatDelta, formatPercent } from '../../base/format_bytes';
+import { formatBytes, formatDelta, formatPercent } from '../../base/format_bytes';
 import { plural } from '../../base/plural';
 import { words } from '../../base/words';
 import type { FlameTree } from '../../data/protocol';
@@ -110,5 +110,5 @@ export function matchWords(tree: FlameTree, search: string, matches: Matches | n
   if (search === '') return '';
   if (matches === null) return 'Invalid regular expression.';
   if (matches.count === 0) return 'No frame matches.';
-  return `${formatCount(matches.count)} frames match: ${formatBytes(matches.bytes)}, ${formatPercent(matches.bytes, tree.total)}`;
+  return `${plural(matches.count, 'frame matches', 'frames match')}: ${formatBytes(matches.bytes)}, ${formatPercent(matches.bytes, tree.total)}`;
 }

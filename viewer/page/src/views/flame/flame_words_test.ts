@@ -41,6 +41,7 @@ it('counts the bytes of a match within a match once', () => {
   const matches = findMatches(TREE, 'FORWARD')!;
   expect([...matches.nodes]).toEqual([0, 1, 0, 1, 0]);
   expect(matchWords(TREE, 'FORWARD', matches)).toBe('2 frames match: 3.00 KiB, 75 %');
+  expect(matchWords(TREE, 'f', { ...matches, count: 1 })).toMatch(/^1 frame matches: /);
 });
 
 it('searches by regular expression between slashes', () => {

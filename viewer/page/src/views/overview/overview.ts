@@ -3,6 +3,7 @@
 import { formatBytes, formatDelta } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
 import { Json } from '../../base/json';
+import { plural } from '../../base/plural';
 import { words } from '../../base/words';
 import type { AnswerName, FileMeta } from '../../data/protocol';
 import { hueOfCategory } from '../../render/palette';
@@ -148,7 +149,7 @@ function phasesOf(device: Json, file: FileMeta): Section | null {
   const count = steps.number('count');
   return {
     title: `A typical step peaks at ${formatBytes(typical.number('peak_bytes'))} in ${words(typical.text('peak_phase'))}`,
-    note: `${count} steps by ${steps.text('source')}; each adds ${formatBytes(typical.number('growth_bytes'))}.`,
+    note: `${plural(count, 'step')} by ${steps.text('source')}; each adds ${formatBytes(typical.number('growth_bytes'))}.`,
     columns: [named('Phase'), numbers('Duration'), numbers('Peak'), numbers('Change')],
     rows: names.map((name) => {
       const duration = meanDuration(file, name);

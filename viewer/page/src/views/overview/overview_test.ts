@@ -9,7 +9,7 @@ import { runFacts } from './run_facts';
 
 const GIB = 2 ** 30;
 const REPORT = {
-  run: { argv: ['train'], imported_from: null, complete: true, libraries: { torch: '2.11.0', cuda_driver: '13.0' }, settings: { PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True' }, sources: { cupti: 'off', nvml: 'on' } },
+  run: { argv: ['train'], imported_from: null, complete: true, libraries: { torch: '2.11.0', cuda_driver: '13.0' }, settings: { PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True' }, sources: { cupti: 'off', native_stacks: 'own', nvml: 'on' } },
   devices: [
     { index: null, bytes: 5 },
     {
@@ -108,8 +108,16 @@ describe('the facts of a run', () => {
     const facts = Object.fromEntries(runFacts({ ...(await recordedFile()), argv: ['python', 'train.py'], lacks: [] }, REPORT));
     expect(facts).toMatchObject({
       Command: 'python train.py', GPU: 'H100, 80.0 GiB', Versions: 'torch 2.11.0, cuda driver 13.0',
-      Settings: 'PYTORCH_CUDA_ALLOC_CONF expandable_segments:True', Sources: 'cupti off; nvml on', Recording: 'complete',
+      Settings: 'PYTORCH_CUDA_ALLOC_CONF expandable_segments:True', Sources: 'cupti off; native stacks: own unwinder; nvml on', Recording: 'complete',
     });
+  });
+
+  it('count one step and several', async () => {
+    const file = await recordedFile();
+    const lengthOf = (end: number[]) => Object.fromEntries(runFacts({ ...file, steps: { ...file.steps, end } }, REPORT))['Length'];
+    expect([lengthOf([5]), lengthOf([5, 9])]).toEqual([expect.stringMatching(/, 1 step$/), expect.stringMatching(/, 2 steps$/)]);
+    const report = { devices: [{ index: 0, bytes: 1, steps: { source: 'mark step', count: 1, typical: { phases: { forward: {} } } } }] };
+    expect(overviewOf(known({ report }), file).peaks[0]!.phases!.note).toMatch(/^1 step by mark step;/);
   });
 
   it('say that a recording is cut off, and leave out what is not known', async () => {

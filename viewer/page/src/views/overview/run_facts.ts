@@ -1,6 +1,6 @@
 // What was recorded, and how: the facts of a report's "run".
 
-import { formatCount, formatBytes } from '../../base/format_bytes';
+import { formatBytes } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
 import { plural } from '../../base/plural';
 import { Json } from '../../base/json';
@@ -17,11 +17,11 @@ export function runFacts(file: FileMeta, report: unknown): Fact[] {
   const facts: Fact[] = [
     ['Command', file.argv.join(' ')],
     ['GPU', gpuWords(json)],
-    ['Versions', pairs(run.at('libraries'), words)],
-    ['Settings', pairs(run.at('settings'), (name) => name)],
-    ['Sources', pairs(run.at('sources'), words, '; ')],
+    ['Versions', pairs(run.at('libraries'), (name, value) => `${words(name)} ${value}`)],
+    ['Settings', pairs(run.at('settings'), (name, value) => `${name} ${value}`)],
+    ['Sources', pairs(run.at('sources'), sourceWords, '; ')],
     ['Recording', run.isNull() ? '' : completeWords(run, file)],
-    ['Length', `${formatDuration(file.end_ns)}, ${plural(file.events, 'event')}${steps > 0 ? `, ${formatCount(steps)} steps` : ''}`],
+    ['Length', `${formatDuration(file.end_ns)}, ${plural(file.events, 'event')}${steps > 0 ? `, ${plural(steps, 'step')}` : ''}`],
     ['File', file.path],
   ];
   return facts.filter(([, value]) => value !== '');
@@ -45,9 +45,14 @@ function completeWords(run: Json, file: FileMeta): string {
   return `${origin}${run.flag('complete') ? 'complete' : 'not complete'}${lacks > 0 ? `; ${plural(lacks, 'note')} above` : ''}`;
 }
 
-function pairs(json: Json, nameOf: (name: string) => string, separator = ', '): string {
+/** 'native stacks: own unwinder', 'nvml on'. */
+function sourceWords(name: string, value: string): string {
+  return name === 'native_stacks' ? `${words(name)}: ${value} unwinder` : `${words(name)} ${value}`;
+}
+
+function pairs(json: Json, wordsOf: (name: string, value: string) => string, separator = ', '): string {
   if (json.isNull()) return '';
   return Object.entries(json.value as Readonly<Record<string, unknown>>)
-    .flatMap(([name, value]) => (typeof value === 'string' && value !== '' ? [`${nameOf(name)} ${value}`] : []))
+    .flatMap(([name, value]) => (typeof value === 'string' && value !== '' ? [wordsOf(name, value)] : []))
     .join(separator);
 }

@@ -22,6 +22,7 @@ import { Legend } from './legend';
 import { largestBlock } from './largest_block';
 import { brushOf, listenToPointer } from './pointer';
 import { lackOfPrediction, predictionOptions, predictionWords } from './prediction';
+import { readout } from './readout';
 import { largestItem, ShownTable } from './shown_table';
 import { TimelineCanvas, type Dragged, type Hover, type Shown } from './timeline_canvas';
 import { timelineCommands } from './timeline_commands';
@@ -90,7 +91,7 @@ function TimelineView(props: ViewProps) {
         <button type="button" disabled={navigator.isWhole() && state.band === null} onClick={() => navigator.fit()}>Whole recording</button>
         <button type="button" aria-pressed={isTable} onClick={() => setTable(!isTable)}>As a table</button>
         <button type="button" aria-pressed={state.breakdown.open} title="Q" onClick={() => toggleBreakdown(store)}>Breakdown</button>
-        <span class="muted readout">{readout(shown)}</span>
+        <span class="muted readout">{shown === null ? '' : readout(shown.picture.blocks)}</span>
       </div>
       <div class="timeline-body">
         <div class="timeline-main">
@@ -138,15 +139,6 @@ function breakdownCommand(store: ViewProps['store']): Command {
 
 function tableCommand(run: () => void): Command {
   return { id: 'timeline.table', title: 'Timeline: show as a table', group: 'Timeline', hotkeys: ['Shift+T'], run };
-}
-
-function readout(shown: Shown | null): string {
-  if (shown === null) return '';
-  const { blocks } = shown.picture;
-  let count = 0;
-  for (const row of blocks.row) if (row !== NO_ROW) ++count;
-  if (count === 0 && blocks.hidden > 0) return `${formatCount(blocks.hidden)} blocks, all merged: zoom in to see them`;
-  return `${formatCount(count)} blocks drawn, ${formatCount(blocks.hidden)} merged`;
 }
 
 // Describes the canvas in one sentence for screen readers: the peak, its time, and the largest
