@@ -116,6 +116,25 @@ export function layOut(ranks: Ranks, width: number, height: number): HeatMapLayo
   return { rowHeight, height: HEADING + count * rowHeight, columns };
 }
 
+const HEADING_GAP = 12; // px between two headings
+
+/** Returns the headings of as many columns as have room for theirs, in `width` px. */
+export function headingsOf(ranks: Ranks, { columns }: HeatMapLayout, width: number, widthOf: (words: string) => number): { readonly x: number; readonly words: string }[] {
+  const headings = [{ x: columns[WHOLE]!.x, words: 'peak' }];
+  const [longest] = [...ranks.rows].sort((a, b) => b.steps - a.steps);
+  if (longest === undefined) return headings;
+  let free = 0;
+  columns.forEach(({ x }, column) => {
+    if (column === WHOLE || x < free) return;
+    const words = columnWords(ranks, longest, column).replace(' to ', '–');
+    const end = x + widthOf(words);
+    if (end > width) return;
+    headings.push({ x, words });
+    free = end + HEADING_GAP;
+  });
+  return headings;
+}
+
 export interface Spot {
   readonly row: number;
   readonly column: number;

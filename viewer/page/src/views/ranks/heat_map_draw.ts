@@ -3,10 +3,9 @@
 import type { Ranks } from '../../data/protocol';
 import { mix, SHADES } from '../../render/palette';
 import type { Theme } from '../../render/theme';
-import { cellAt, columnWords, HEADING, LABELS, shadeOf, WHOLE, type HeatMapLayout, type Spot } from './heat_map';
+import { cellAt, HEADING, headingsOf, LABELS, shadeOf, type HeatMapLayout, type Spot } from './heat_map';
 
 const LABEL_HEIGHT = 13; // px
-const LABEL_WIDTH = 76; // px between the headings of columns
 const SIGN = 3; // px, radius of the sign of a rank that differs
 
 export interface HeatMapPicture {
@@ -83,14 +82,6 @@ function drawSpot(context: CanvasRenderingContext2D, picture: HeatMapPicture): v
 
 function drawHeadings(context: CanvasRenderingContext2D, { ranks, layout, width, theme }: HeatMapPicture): void {
   context.fillStyle = theme.muted;
-  context.fillText('peak', layout.columns[WHOLE]!.x, HEADING / 2);
-  const [longest] = [...ranks.rows].sort((a, b) => b.steps - a.steps);
-  let free = 0;
-  layout.columns.forEach(({ x }, column) => {
-    if (column === WHOLE || longest === undefined || x < free) return;
-    const words = columnWords(ranks, longest, column).replace(' to ', '–');
-    if (x + context.measureText(words).width > width) return;
-    context.fillText(words, x, HEADING / 2);
-    free = x + LABEL_WIDTH;
-  });
+  const widthOf = (words: string): number => context.measureText(words).width;
+  for (const { x, words } of headingsOf(ranks, layout, width, widthOf)) context.fillText(words, x, HEADING / 2);
 }

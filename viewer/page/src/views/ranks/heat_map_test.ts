@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RankRow, Ranks } from '../../data/protocol';
-import { cellAt, cellWords, columnCount, columnWords, differenceOf, HEADING, LABELS, layOut, movedSpot, scaleOf, shadeOf, spotAt, stepsOf, WHOLE } from './heat_map';
+import { cellAt, cellWords, columnCount, columnWords, differenceOf, HEADING, headingsOf, LABELS, layOut, movedSpot, scaleOf, shadeOf, spotAt, stepsOf, WHOLE } from './heat_map';
 
 const MIB = 2 ** 20;
 
@@ -38,6 +38,20 @@ describe('a cell', () => {
     expect(columnWords(RANKS, RANKS.rows[1]!, 3)).toBe('step 5');
     expect(stepsOf(RANKS, RANKS.rows[0]!, WHOLE)).toBeNull();
   });
+});
+
+describe('headings', () => {
+  const peaks = Array.from({ length: 100 }, () => 100);
+  const many: Ranks = { ...RANKS, median_step_peaks: peaks, rows: [rank(0, peaks)] };
+  it.each([1, 6, 11])('never overlap, and stay within the picture, if a letter has %d px', (letter) => {
+    const widthOf = (words: string): number => letter * words.length;
+    const headings = headingsOf(many, layOut(many, 1200, 400), 1200, widthOf);
+    expect(headings[0]!.words).toBe('peak');
+    expect(headings.at(-1)!.words).toMatch(/^steps 1\d\d–/);
+    headings.slice(1).forEach(({ x }, i) => expect(x).toBeGreaterThan(headings[i]!.x + (i === 0 ? 0 : widthOf(headings[i]!.words))));
+    expect(headings.at(-1)!.x + widthOf(headings.at(-1)!.words)).toBeLessThanOrEqual(1200);
+  });
+  it('name only the peak without ranks', () => expect(headingsOf({ ...RANKS, rows: [] }, layOut(RANKS, 300, 100), 300, () => 5)).toHaveLength(1));
 });
 
 describe('colours', () => {
