@@ -30,6 +30,42 @@ describe.skipIf(noBrowser !== '')(`the timeline at ${WIDTH}x${HEIGHT}`, () => {
     expect(plot.height / HEIGHT).toBeGreaterThanOrEqual(SHARE);
     await test.close();
   });
+
+  it('shows the whole name of what is chosen', async () => {
+    const test = await TestPage.open(browser, { url: `${recordedUrl()}#v=1&view=timeline&whatif=expandable_segments:True`, width: WIDTH, height: HEIGHT });
+    await test.untilReady();
+    const missing = await test.page.locator('.timeline > .bar select').evaluateAll((selects) =>
+      selects.map((each) => {
+        const select = each as HTMLSelectElement;
+        const context = document.createElement('canvas').getContext('2d')!;
+        context.font = getComputedStyle(select).font;
+        return context.measureText(select.selectedOptions[0]!.text).width - select.clientWidth;
+      }),
+    );
+    expect(missing).toHaveLength(4);
+    expect(Math.max(...missing)).toBeLessThan(0);
+    await test.close();
+  });
+});
+
+describe.skipIf(noBrowser !== '')(`a lane at ${WIDTH}x${HEIGHT}`, () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(async () => browser.close());
+
+  it('has room for the longest words beside its buttons', async () => {
+    const test = await TestPage.open(browser, { url: `${recordedUrl()}#v=1&view=lanes`, width: WIDTH, height: HEIGHT });
+    await test.untilReady();
+    const missing = await test.page.locator('.lane-foot p').first().evaluate((line) => {
+      line.querySelector('output')!.textContent = 'not recorded';
+      line.querySelector('.muted')!.textContent = 'peak 88.8 MiB';
+      return line.scrollWidth - line.clientWidth;
+    });
+    expect(missing).toBe(0);
+    await test.close();
+  });
 });
 
 describe.skipIf(noBrowser !== '').each([[1600, 900], [1280, 720]])('answers at %ix%i', (width, height) => {
