@@ -11,7 +11,7 @@ import { linksOf } from '../answers/answer_view';
 import type { Finding } from '../answers/findings';
 import { MemoryChart } from '../answers/memory_chart';
 import { NO_LINK } from '../answers/page';
-import { hasRanks, useRanks } from '../ranks/use_ranks';
+import { isJob, useRanks } from '../ranks/use_ranks';
 import type { View, ViewProps } from '../view';
 import { overviewOf, type Headroom, type Overview, type Peak } from './overview';
 import { runFacts } from './run_facts';
@@ -21,7 +21,7 @@ const PAGE_TITLES: Readonly<Record<string, string>> = { oom: 'Out of memory', le
 function OverviewView(props: ViewProps) {
   const { state, answers } = props;
   const file = fileOf(state);
-  const ranks = useRanks(props).answer;
+  const ranks = useRanks(props, isJob(state)).answer;
   if (file === null) return null;
   const lane = laneOf(state);
   const overview = overviewOf(answers, file);
@@ -34,7 +34,7 @@ function OverviewView(props: ViewProps) {
       <article class="answer overview" aria-busy={isWaiting}>
         {answers.failure !== '' && <Failed message={answers.failure} />}
         {ranks !== null && <RanksVerdict ranks={ranks} links={links} />}
-        <Verdict overview={overview} name={hasRanks(state) ? titleOfFile(file) : ''} links={links} />
+        <Verdict overview={overview} name={isJob(state) ? titleOfFile(file) : ''} links={links} />
         {!isReady && progress !== undefined && progress.state !== 'failed' && <Loading what={`The recording is still being read: ${progress.what}. The timeline shows what is known.`} />}
         {isWaiting && <Loading what="Looking for what is wrong…" />}
         <div class="overview-parts">
@@ -77,7 +77,7 @@ function RanksVerdict({ ranks, links }: { readonly ranks: Ranks; readonly links:
   );
 }
 
-/** `name`: that of the recording if others are open, too. */
+/** `name`: that of the recording if it is one of a job's. */
 function Verdict({ overview, name, links }: { readonly overview: Overview; readonly name: string; readonly links: Links }) {
   const { problems, checked, missing, headroom } = overview;
   const isComplete = missing.length === 0;

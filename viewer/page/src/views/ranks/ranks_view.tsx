@@ -12,15 +12,16 @@ import { Unfiltered } from '../../widgets/unfiltered';
 import type { View, ViewProps } from '../view';
 import { cellWords, percentWords, scaleOf, stepsOf, WHOLE, type Spot } from './heat_map';
 import { HeatMapCanvas } from './heat_map_canvas';
-import { hasRanks, useRanks } from './use_ranks';
+import { useRanks } from './use_ranks';
 
 const OUTLIERS_SHOWN = 4;
 
 function RanksView(props: ViewProps) {
   const { state, store } = props;
   const files = state.meta?.files ?? [];
-  const asked = useRanks(props);
-  if (!hasRanks(state)) {
+  const isAsked = files.length > 1;
+  const asked = useRanks(props, isAsked);
+  if (!isAsked) {
     return (
       <section class="view" aria-label="Ranks">
         <h2 class="visually-hidden">Ranks</h2>

@@ -6,18 +6,18 @@ import type { State } from '../../state/state';
 import { keyOf, useQuestion, type Asked } from '../../widgets/use_question';
 import type { ViewProps } from '../view';
 
-/** Asks nothing if only one recording is open. */
-export function useRanks({ state, source }: Pick<ViewProps, 'state' | 'source'>): Asked<Ranks> {
+export function useRanks({ state, source }: Pick<ViewProps, 'state' | 'source'>, isAsked: boolean): Asked<Ranks> {
   const [round, setRound] = useState(0);
-  const asked = useQuestion(hasRanks(state) ? keyOf(known(state), round) : null, (signal) => source.ranks(signal));
+  const asked = useQuestion(isAsked ? keyOf(known(state), round) : null, (signal) => source.ranks(signal));
   useEffect(() => {
     if (asked.answer?.has_more === true) setRound((old) => old + 1);
   }, [asked.answer]);
   return asked;
 }
 
-export function hasRanks(state: State): boolean {
-  return (state.meta?.files.length ?? 0) > 1;
+/** Whether ranks of a job are open. Any recordings can be compared, but these belong together. */
+export function isJob(state: State): boolean {
+  return (state.meta?.files.filter(({ rank }) => rank !== null).length ?? 0) > 1;
 }
 
 /** Returns how many recordings are loaded, or will not be: then there may be another answer. */
