@@ -31,7 +31,7 @@ class LaneRuns {
   LaneRuns(const Recording& recording, const LaneMemory& lane)
       : recording_(recording), lane_(lane) {}
 
-  bool Contain(RowId row) {
+  bool Contains(RowId row) {
     if (row < begin_ || row >= end_) {
       const analysis::Rows& rows = recording_.rows();
       begin_ = row;
@@ -117,7 +117,7 @@ class BoxFinder {
       size_t count = 0;
       ForEachMaybeBorn(begin, end, [&](RowId row) {
         uint64_t bytes = 0;
-        if (!IsInBox(row, places, &bytes) || !lane.Contain(row)) return;
+        if (!IsInBox(row, places, &bytes) || !lane.Contains(row)) return;
         const uint32_t event = rows_.birth[row];
         if (event == 0) return;
         while (moment != moments_.end() && *moment < event) ++moment;

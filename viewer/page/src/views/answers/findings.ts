@@ -24,7 +24,7 @@ export interface Finding {
 
 /** Shares from which on memory is a finding. docs/viewer.md names them. */
 const SHARE_OF_RESERVED = 0.1; // free, and empty_cache() would not release it
-const SHARE_OF_USED = 0.1; // of the driver's figure: outside the framework, of other processes, or unexplained
+const SHARE_OF_USED = 0.1; // this much of the driver's figure outside the framework, in other processes, or unexplained is worth a look
 const SHARE_OF_DEVICE = 0.01; // less does no harm
 
 const STEPS_TO_FAILURE = 3;

@@ -51,7 +51,7 @@ function historyChart(device: Json): Chart {
 /** What expandable segments would have changed. */
 export interface Expandable {
   readonly claim: string; // as the program prints it
-  readonly basis: string; // of an estimate; '' for a replay
+  readonly basis: string; // how the effect was estimated; '' for a replay
   readonly effect: string; // in short; '' if they would not have helped
 }
 

@@ -29,7 +29,7 @@ export interface Headroom {
   readonly bytes: number;
   readonly capacity: number;
   readonly most: number; // ever in use, as far as is known
-  readonly basis: string; // of `most`: 'the peak'
+  readonly basis: string; // what `most` is, in words: 'the peak'
 }
 
 /** The peak of a GPU. */

@@ -127,7 +127,7 @@ function kindsOf(tile: BlockTile, by: ColorBy, file: FileMeta, sites: SiteColors
   }
 }
 
-const LEGEND_SITES = 12; // whose colours differ; see site_colors.ts
+const LEGEND_SITES = 12; // the first twelve have different colours (site_colors.ts)
 
 export interface Site {
   readonly key: number;

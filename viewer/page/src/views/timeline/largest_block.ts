@@ -1,5 +1,5 @@
-// The largest block of a category at a moment: what a click selects and the tooltip names where
-// blocks are too small or too short to be drawn individually.
+// The largest block of a category at a moment. If blocks are too small or too short to be drawn
+// individually, a click selects it, and the tooltip names it.
 
 import type { DataSource } from '../../data/data_source';
 import { NO_ROW, type TableRow } from '../../data/protocol';
@@ -8,7 +8,7 @@ import { NO_FILTER, type State } from '../../state/state';
 export interface LargestBlock {
   readonly row: number;
   readonly bytes: number;
-  readonly name: string; // of its call site
+  readonly name: string; // the label of its call site
 }
 
 /** Returns null if the category holds nothing after the event. */

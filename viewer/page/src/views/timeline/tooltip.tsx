@@ -26,7 +26,7 @@ interface TooltipProps {
   readonly file: FileMeta;
   readonly view: Viewport;
   readonly stackOf: (stack: number) => StackInfo | null;
-  readonly largest: LargestBlock | null; // of blocks that are drawn as a sum; null: not known yet
+  readonly largest: LargestBlock | null; // among the blocks under the pointer that are drawn as a sum; null: not known yet
 }
 
 export function Tooltip({ hover, dragged, picture, passing, predicted, file, view, stackOf, largest }: TooltipProps) {
