@@ -34,12 +34,13 @@ std::vector<CycleMinima> MinimaOf(const LeakDetector& detector) {
   const ChunkGrid& grid = detector.grid();
   for (const DeviceMinima& minima : detector.Minima()) {
     if (minima.least.empty()) continue;
-    const size_t burn_in =
-        std::min<size_t>(BurnInOf(grid.cycle()) / grid.cycles_per_chunk(), minima.least.size());
+    // The last one of a run that ended during its initialisation.
+    const size_t first =
+        std::min<size_t>(BurnInOf(grid.cycle()) / grid.cycles_per_chunk(), minima.least.size() - 1);
     CycleMinima& of = all.emplace_back();
     of.device = minima.device;
-    of.first_bytes = Whole(minima.least[std::min(burn_in, minima.least.size() - 1)]);
-    of.first_cycle = burn_in * grid.cycles_per_chunk() + 1;
+    of.first_bytes = Whole(minima.least[first]);
+    of.first_cycle = first * grid.cycles_per_chunk() + 1;
     of.last_bytes = Whole(minima.least.back());
     of.bytes_per_cycle = minima.bytes_per_cycle.slope;
     of.low_bytes_per_cycle = minima.bytes_per_cycle.low;

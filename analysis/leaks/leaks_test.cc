@@ -217,6 +217,14 @@ TEST_F(LeaksTest, DriverMemoryCanLeakAndSegmentsCannot) {
   EXPECT_EQ(report.suspects[0].heap, "driver");
 }
 
+TEST_F(LeaksTest, MinimumOfAShortRunIsThatOfItsLastCycle) {
+  Run(8, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
+  const LeakReport report = Find();
+  ASSERT_THAT(report.minima, SizeIs(1));
+  EXPECT_EQ(report.minima[0].first_cycle, report.minima[0].values.size());
+  EXPECT_EQ(report.minima[0].first_bytes, report.minima[0].last_bytes);
+}
+
 TEST_F(LeaksTest, PinnedMemoryBelongsToTheHost) {
   Run(300, [&](uint32_t) { script_.Pinned(NewAddress(), kMiB, {"pin", "train"}); });
   const LeakReport report = Find();

@@ -5,6 +5,7 @@
 
 #include "analysis/fragmentation/fragmentation_history.h"
 #include "answers/frag/frag_text.h"
+#include "answers/frag/pins.h"
 #include "answers/json.h"
 #include "answers/stacks/stack_json.h"
 
@@ -14,7 +15,6 @@ namespace {
 using analysis::Examination;
 using analysis::Fragmentation;
 using analysis::Piece;
-using analysis::PinGroup;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMoments = 120;  // as many as a chart can show
@@ -25,25 +25,6 @@ Json SplitJson(const analysis::FragmentationSplit& split) {
           {"stream", split.stream},
           {"private_pool", split.private_pool},
           {"awaiting_stream", split.awaiting_stream}};
-}
-
-Json PinsJson(const Fragmentation& found, const Examination& examination,
-              analysis::SourceLines& sources, size_t top) {
-  const analysis::Trace& trace = examination.trace();
-  Json pins = Json::array();
-  for (const analysis::PinGroup& group : found.pin_groups) {
-    if (pins.size() == top) break;
-    const std::string id = StackId(group.stack, group.forward_stack);
-    Json& row = pins.emplace_back(Json{
-        {"id", id.empty() ? Json(nullptr) : Json(id)},
-        {"blocks", group.blocks},
-        {"block_bytes", group.block_bytes},
-        {"pinned_bytes", group.pinned_bytes},
-        {"oldest_t_ns", trace.TimeOf(group.first_birth)},
-        {"source", OrNull(SourceText(examination, group.stack, group.forward_stack, sources))}});
-    AddStack(examination, group.stack, group.forward_stack, row);
-  }
-  return pins;
 }
 
 Json SegmentJson(const analysis::SegmentMap& segment) {
@@ -112,8 +93,12 @@ void AddDevice(const DeviceFragmentation& device, const Examination& examination
   json["expandable_bytes"] = found.expandable_bytes;
   json["expandable_reserved_bytes"] =
       replays.expandable ? Json(replays.expandable->bytes) : Json(nullptr);
+  json["expandable_peak_reserved_bytes"] =
+      replays.expandable ? Json(replays.expandable->peak_bytes) : Json(nullptr);
+  json["recorded_peak_reserved_bytes"] =
+      replays.expandable ? Json(replays.recorded_peak_bytes) : Json(nullptr);
   json["varying_sizes"] = VaryingJson(replays, examination, sources, top);
-  json["pins"] = PinsJson(found, examination, sources, top);
+  json["pins"] = PinsJson(found.pin_groups, examination, sources, top);
   json["segments"] = Json::array();
   for (const analysis::SegmentMap& segment : found.segments) {
     json["segments"].push_back(SegmentJson(segment));

@@ -7,6 +7,7 @@
 
 #include "analysis/text.h"
 #include "answers/frag/address_map.h"
+#include "answers/frag/pins.h"
 #include "answers/stacks/stack_text.h"
 
 namespace gmt::answers {
@@ -14,7 +15,6 @@ namespace {
 
 using analysis::Examination;
 using analysis::Fragmentation;
-using analysis::Pin;
 using analysis::PinGroup;
 
 constexpr size_t kMapLines = 7;
@@ -208,31 +208,11 @@ std::string NextStep(const Fragmentation& found, const FragReplays& replays,
 
 }  // namespace
 
-std::string StackId(uint32_t stack, uint32_t forward_stack) {
-  if (stack == 0) return "";
-  std::string id = fmt::format("stack/{}", stack);
-  if (forward_stack != 0) id += fmt::format("+{}", forward_stack);
-  return id;
-}
-
 std::vector<DeviceFragmentation>::const_iterator MostFree(
     const std::vector<DeviceFragmentation>& devices) {
   return std::max_element(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
     return a.found.free_bytes < b.found.free_bytes;
   });
-}
-
-MainPins MainPinsOf(const analysis::Trace& trace, const std::vector<Pin>& pins) {
-  uint64_t all = 0;
-  for (const Pin& pin : pins) all += pin.pinned_bytes;
-  MainPins main;
-  for (const Pin& pin : pins) {
-    if (main.pinned_bytes >= all - all / 10) break;
-    ++main.blocks;
-    main.block_bytes += trace.rows.size[pin.row];
-    main.pinned_bytes += pin.pinned_bytes;
-  }
-  return main;
 }
 
 std::string FragText(const std::vector<DeviceFragmentation>& devices,

@@ -37,15 +37,6 @@ std::string FragJson(const std::vector<DeviceFragmentation>& devices,
 std::vector<DeviceFragmentation>::const_iterator MostFree(
     const std::vector<DeviceFragmentation>& devices);
 
-// Returns "stack/7", or "stack/7+9" for memory of a backward pass, or "" if no stack is known.
-std::string StackId(uint32_t stack, uint32_t forward_stack);
-
-// The blocks that together pin nine tenths of the pinned memory, starting with those that pin most.
-struct MainPins {
-  uint64_t blocks = 0, block_bytes = 0, pinned_bytes = 0;
-};
-MainPins MainPinsOf(const analysis::Trace& trace, const std::vector<analysis::Pin>& pins);
-
 }  // namespace gmt::answers
 
 #endif  // GMT_ANSWERS_FRAG_FRAG_TEXT_H_

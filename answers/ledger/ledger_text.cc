@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "analysis/text.h"
 #include "analysis/trace/recorded_time.h"
@@ -85,6 +86,11 @@ std::string Moment(const Ledger& ledger, const LedgerSource& source) {
   return ledger.at.t_ns == 0 ? at : fmt::format("{}, {}", at, time);
 }
 
+// In a sentence.
+std::string_view SourceName(const Ledger& ledger) {
+  return ledger.source == "nvml" ? "NVML" : std::string_view(ledger.source);
+}
+
 // Times in a file may have any value.
 std::string DurationText(uint64_t ns) {
   return Duration(static_cast<int64_t>(std::min<uint64_t>(ns, INT64_MAX)));
@@ -95,7 +101,7 @@ std::string Reading(const Ledger& ledger) {
   const uint64_t before = analysis::Between(ledger.reading_t_ns, ledger.at.t_ns);
   const uint64_t later = analysis::Between(ledger.at.t_ns, ledger.reading_t_ns);
   std::string text =
-      fmt::format("; {} reported {}", ledger.source, Bytes(ledger.reading_used_bytes));
+      fmt::format("; {} reported {}", SourceName(ledger), Bytes(ledger.reading_used_bytes));
   if (before >= kNearNs) text += fmt::format(" {} earlier", DurationText(before));
   if (later >= kNearNs) text += fmt::format(" {} later", DurationText(later));
   if (ledger.recorded_since == 0) return text;
@@ -192,7 +198,8 @@ std::string Table(const Ledger& ledger, size_t top, size_t width) {
   text += Rows(ledger, LedgerGroup::kOutsideFramework, top, width);
   std::string reported;
   if (ledger.reported_process_bytes) {
-    reported = fmt::format("{} reports {}", ledger.source, Bytes(*ledger.reported_process_bytes));
+    reported =
+        fmt::format("{} reports {}", SourceName(ledger), Bytes(*ledger.reported_process_bytes));
   }
   text += SumLine(ledger.process_bytes(), ledger, "= this process", reported);
   text += Rows(ledger, LedgerGroup::kNotApart, top, width);

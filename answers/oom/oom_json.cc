@@ -1,10 +1,11 @@
 #include <nlohmann/json.hpp>
 
-#include "answers/frag/frag_text.h"
+#include "answers/frag/pins.h"
 #include "answers/json.h"
 #include "answers/oom/oom_text.h"
 #include "answers/stacks/alive_text.h"
 #include "answers/stacks/stack_json.h"
+#include "answers/stacks/stack_text.h"
 
 namespace gmt::answers {
 namespace {
@@ -13,6 +14,8 @@ using analysis::Examination;
 using analysis::OomReport;
 using analysis::OomVerdict;
 using Json = nlohmann::ordered_json;
+
+constexpr size_t kPinningStacks = 5;
 
 Json ExpectedJson(const analysis::ExpectedPeak& expected) {
   if (expected.bytes == 0) return nullptr;
@@ -89,6 +92,28 @@ Json LiveJson(const OomReport& report, const Examination& examination) {
   return {{"categories", categories}, {"stacks", holders}};
 }
 
+Json PinnedJson(const OomReport& report, const Examination& examination,
+                analysis::SourceLines& sources) {
+  if (report.pins.empty()) return nullptr;
+  const MainPins main = MainPinsOf(examination.trace(), report.pins);
+  return {{"blocks", main.blocks},
+          {"block_bytes", main.block_bytes},
+          {"pinned_bytes", main.pinned_bytes},
+          {"stacks", PinsJson(analysis::GroupPins(examination.trace(), report.pins), examination,
+                              sources, kPinningStacks)}};
+}
+
+Json OutsideJson(const std::vector<analysis::LedgerRow>& outside) {
+  Json rows = Json::array();
+  for (const analysis::LedgerRow& row : outside) {
+    rows.push_back({{"name", row.name},
+                    {"bytes", row.bytes},
+                    {"group", analysis::NameOf(row.group)},
+                    {"detail", OrNull(row.detail)}});
+  }
+  return rows;
+}
+
 Json OptimizerJson(const analysis::Optimizer& optimizer) {
   if (optimizer.name.empty()) return nullptr;
   return {
@@ -133,6 +158,8 @@ std::string OomJson(const OomReport& report, const Examination& examination,
   }
   if (failed) AddFailure(report, examination, sources, json);
   json["live"] = LiveJson(report, examination);
+  json["pins"] = PinnedJson(report, examination, sources);
+  json["outside"] = OutsideJson(report.outside);
   json["still_to_come"] = nullptr;
   if (report.still_to_come) {
     const analysis::StillToCome& coming = *report.still_to_come;

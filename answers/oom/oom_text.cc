@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/text.h"
-#include "answers/frag/frag_text.h"
+#include "answers/frag/pins.h"
 #include "answers/stacks/stack_text.h"
 
 namespace gmt::answers {

@@ -230,6 +230,7 @@ std::string RanksAnswer::Text(const Terminal& terminal, size_t top) const {
   if (rows.size() < comparison_.rows.size())
     line(fmt::format("and {} more: --top {}", comparison_.rows.size() - rows.size(),
                      comparison_.rows.size()));
+  line("peak: the most that a rank took from the driver at one moment");
   // With two ranks, the median would be the least.
   if (comparison_.rows.size() > 2) text += "\n" + SpreadText(comparison_);
   const size_t explained = top == 0 ? kOutliersShown : comparison_.outliers.size();

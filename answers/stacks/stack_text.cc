@@ -99,6 +99,13 @@ std::string StackLine(const FrameText& own, const FrameText* library, const Fram
   return OneLine(HeadlineOf(own, library, called, width), width);
 }
 
+std::string StackId(uint32_t stack, uint32_t forward_stack) {
+  if (stack == 0) return "";
+  std::string id = fmt::format("stack/{}", stack);
+  if (forward_stack != 0) id += fmt::format("+{}", forward_stack);
+  return id;
+}
+
 std::string_view BackwardOf(bool recomputed) {
   return recomputed ? "recomputed for backward of " : "backward of ";
 }

@@ -9,6 +9,7 @@
 #define GMT_ANSWERS_STACKS_STACK_TEXT_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,9 @@ std::string StackLine(const std::vector<analysis::FrameText>& frames, size_t wid
 // The same from OwnFrame, LibraryFrame (null: none) and LeadingFrame, which may be one of them.
 std::string StackLine(const analysis::FrameText& own, const analysis::FrameText* library,
                       const analysis::FrameText& called, size_t width);
+
+// Returns "stack/7", or "stack/7+9" for memory of a backward pass, or "" if no stack is known.
+std::string StackId(uint32_t stack, uint32_t forward_stack);
 
 // The columns of a stack's line that is not written for a terminal: in JSON and on the page.
 inline constexpr size_t kStackLabelWidth = 120;

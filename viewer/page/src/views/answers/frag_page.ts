@@ -23,6 +23,7 @@ const CAUSES: readonly Cause[] = [
   { key: 'awaiting_stream', name: 'awaiting other streams', reclaimable: 'when these are done', hue: 'sky' },
 ];
 const MAX_SEGMENTS = 100;
+const PINS_TITLE = 'Blocks that keep free memory from being released';
 
 export function fragPage(json: Json): Page {
   const devices = json.list('devices');
@@ -30,7 +31,7 @@ export function fragPage(json: Json): Page {
     ...EMPTY_PAGE,
     charts: devices.map(historyChart),
     cards: devices.flatMap(fixCards),
-    sections: devices.flatMap((device) => [splitRows(device), pinRows(device), varyingRows(device), segmentRows(device)]).filter((section) => section.rows.length > 0),
+    sections: devices.flatMap((device) => [splitRows(device), pinRows(device.list('pins'), PINS_TITLE, momentOf(device)), varyingRows(device), segmentRows(device)]).filter((section) => section.rows.length > 0),
   };
 }
 
@@ -66,7 +67,13 @@ export function expandableOf(device: Json): Expandable | null {
   const reserved = device.number('reserved_bytes');
   if (replayed >= reserved) return { claim: 'would have reserved no less at that moment, in a replay', basis: '', effect: '' };
   const change = `${formatBytes(replayed)} instead of ${formatBytes(reserved)}`;
-  return { claim: `would have reserved ${change} at that moment, in a replay`, basis: '', effect: `reserves ${change}, in a replay` };
+  return { claim: `would have reserved ${change} at that moment, in a replay${higherPeak(device)}`, basis: '', effect: `reserves ${change}, in a replay` };
+}
+
+function higherPeak(device: Json): string {
+  const replayed = device.number('expandable_peak_reserved_bytes');
+  const recorded = device.number('recorded_peak_reserved_bytes');
+  return replayed > recorded ? `, but more at its peak: ${formatBytes(replayed)} instead of ${formatBytes(recorded)}` : '';
 }
 
 function fixCards(device: Json): Card[] {
@@ -97,7 +104,7 @@ function stackLink(row: Json, at: Link): Link | null {
 function pinCard(pin: Json, at: Link): Card {
   const link = stackLink(pin, at);
   return {
-    title: text(`${plural(pin.number('blocks'), 'block')} of ${formatBytes(pin.number('block_bytes'))} in total ${pin.number('blocks') === 1 ? 'pins' : 'pin'} ${formatBytes(pin.number('pinned_bytes'))}`, link),
+    title: text(pinWords(pin), link),
     lines: [
       line('Where', text(pin.text('label'), link)),
       ...(pin.text('source') === '' ? [] : [codeLine('Source', pin.text('source'))]),
@@ -125,14 +132,14 @@ function splitRows(device: Json): Section {
   };
 }
 
-function pinRows(device: Json): Section {
-  const at = momentOf(device);
+/** `pins`: as in the answers of `frag` and `oom`. */
+export function pinRows(pins: readonly Json[], title: string, at: Link): Section {
   return {
-    title: 'Blocks that keep free memory from being released',
+    title,
     note: '',
     place: 'wide',
     columns: [named('Stack'), numbers('Pinned'), numbers('Their size'), numbers('Blocks'), numbers('Oldest allocated at'), named('Source')],
-    rows: device.list('pins').map((pin) => {
+    rows: pins.map((pin) => {
       const link = stackLink(pin, at);
       return [
         text(pin.text('label'), link),
@@ -144,6 +151,12 @@ function pinRows(device: Json): Section {
       ];
     }),
   };
+}
+
+/** Returns "9 blocks of 1.2 MiB in total pin 23.8 MiB". `pins`: a group of pins, or a sum of groups. */
+export function pinWords(pins: Json): string {
+  const blocks = pins.number('blocks');
+  return `${plural(blocks, 'block')} of ${formatBytes(pins.number('block_bytes'))} in total ${blocks === 1 ? 'pins' : 'pin'} ${formatBytes(pins.number('pinned_bytes'))}`;
 }
 
 // Less is within what two runs differ by, as in the program's text.

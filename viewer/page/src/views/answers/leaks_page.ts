@@ -192,8 +192,6 @@ function stackRows(suspects: readonly Json[]): Section {
 }
 
 function floorRows(json: Json): Section {
-  // The first minimum of a run that ends before its initialisation does is that of its last step.
-  const steps = json.at('cycles').number('count');
   return {
     title: 'Minimum per step, by device',
     note: 'A rising minimum is memory that no step frees.',
@@ -204,7 +202,7 @@ function floorRows(json: Json): Section {
         const link: Link = { ...NO_LINK, device: row.numberOrNull('device') ?? -1 };
         return [
           text(deviceName(row.numberOrNull('device')), link),
-          text(formatCount(Math.min(row.number('first_cycle'), steps))),
+          text(formatCount(row.number('first_cycle'))),
           bytes(row.number('first_bytes'), link),
           bytes(row.number('last_bytes'), link),
           delta(row.number('bytes_per_cycle'), link),

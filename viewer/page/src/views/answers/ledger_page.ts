@@ -70,7 +70,7 @@ function deviceBar(device: Json): Chart {
     title: `${deviceName(device.numberOrNull('device'))}: the parts of what is in use`,
     parts: unexplained > 0 ? [...parts, { name: 'unexplained', bytes: unexplained, hue: UNEXPLAINED, link: null }] : parts,
     marks: [
-      ...(hasDriversFigure(device) ? [{ name: device.text('source'), bytes: used }] : []),
+      ...(hasDriversFigure(device) ? [{ name: sourceName(device), bytes: used }] : []),
       ...(total === null ? [] : [{ name: 'capacity', bytes: total }]),
     ],
   };
@@ -98,7 +98,6 @@ function deviceRows(device: Json): Section {
   const unexplained = device.number('unexplained_bytes');
   const reported = device.numberOrNull('reported_process_bytes');
   const total = device.numberOrNull('total_bytes');
-  const source = device.text('source');
   const cells = (row: Json): Cell[] => [
     text(row.text('name')),
     bytes(row.number('bytes'), rowLink(device, row)),
@@ -118,7 +117,7 @@ function deviceRows(device: Json): Section {
       ...rows('reserved'),
       ...(reserved.length > 1 ? [sum('= reserved', sumOf(reserved), 'what the allocator took from the driver')] : []),
       ...rows('outside_framework'),
-      sum('= this process', device.number('process_bytes'), reported === null ? '' : `${source} reports ${formatBytes(reported)}`),
+      sum('= this process', device.number('process_bytes'), reported === null ? '' : `${sourceName(device)} reports ${formatBytes(reported)}`),
       ...rows('not_apart'),
       ...rows('other_process'),
       ...rows('system'),
@@ -134,6 +133,12 @@ function momentWords(device: Json): string {
   return at === 'peak' ? `At the peak, ${time}` : `At ${at}, ${time}`;
 }
 
+/** Returns the source of the driver's figure as it stands in a sentence. */
+function sourceName(device: Json): string {
+  const source = device.text('source');
+  return source === 'nvml' ? 'NVML' : source;
+}
+
 const NEAR_NS = 1e6;
 
 function readingWords(device: Json): string {
@@ -143,7 +148,7 @@ function readingWords(device: Json): string {
   const when = Math.abs(later) < NEAR_NS ? '' : ` ${formatDuration(Math.abs(later))} ${later > 0 ? 'later' : 'earlier'}`;
   const since = reading.number('recorded_since_bytes');
   const recorded = since === 0 ? '' : `, recorded ${later > 0 ? 'until' : 'since'} then ${delta(since).text}`;
-  return `; ${device.text('source')} reported ${formatBytes(reading.number('used_bytes'))}${when}${recorded}`;
+  return `; ${sourceName(device)} reported ${formatBytes(reading.number('used_bytes'))}${when}${recorded}`;
 }
 
 function unexplainedWords(device: Json): string {

@@ -1,6 +1,7 @@
 // Why an allocation ran out of memory.
 
 import { words } from '../../base/words';
+import { pinRows, pinWords } from './frag_page';
 import { formatBytes, formatCount, formatPercent } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
 import { plural } from '../../base/plural';
@@ -45,7 +46,7 @@ export function oomPage(json: Json): Page {
     notes: [...json.texts('findings'), ...failures(json), ...hostFailures(json)],
     charts: [deviceBar(json, at)],
     cards: [requestCard(json, at), ...comingCards(json)],
-    sections: [advice('What helps', json.list('actions')), advice('What does not help', json.list('not')), whereItWas(json, at), byCategory(json, at), byStack(json, at)].filter(
+    sections: [advice('What helps', json.list('actions')), advice('What does not help', json.list('not')), whereItWas(json, at), byCategory(json, at), ...pinned(json, at), byStack(json, at)].filter(
       (section) => section.rows.length > 0,
     ),
   };
@@ -135,8 +136,11 @@ function comingCards(json: Json): Card[] {
   }];
 }
 
+const PARTS_SHOWN = 2;
+
 interface Part {
   readonly name: string; // as the program prints it
+  readonly group?: string; // of the ledger's rows that it consists of
   readonly bytes: number;
   readonly hue: Hue;
   readonly link: Link;
@@ -149,7 +153,7 @@ function partsOf(json: Json, at: Link): Part[] {
   const segments: Link = { ...at, view: 'segments' };
   const ledger: Link = { ...at, view: 'ledger' };
   const isFramework = evidence.number('reserved_bytes') > 0;
-  const part = (name: string, amount: number, hue: Hue, link: Link): Part => ({ name, bytes: amount, hue, link });
+  const part = (name: string, amount: number, hue: Hue, link: Link, group?: string): Part => ({ name, bytes: amount, hue, link, ...(group === undefined ? {} : { group }) });
   return [
     part(isFramework ? 'live blocks' : 'allocated by this process', evidence.number('live_bytes'), 'blue', { ...at, view: 'flame' }),
     part('free, pinned by blocks', split.number('pinned'), 'vermilion', segments),
@@ -157,8 +161,8 @@ function partsOf(json: Json, at: Link): Part[] {
     part('free, releasable', split.number('releasable'), 'silver', segments),
     part('free, in private pools', split.number('private_pool'), 'plum', segments),
     part('awaiting streams', split.number('awaiting_stream'), 'sky', segments),
-    part('outside the framework', evidence.number('outside_bytes'), 'brown', ledger),
-    part('other processes', evidence.number('other_processes_bytes'), 'pink', ledger),
+    part('outside the framework', evidence.number('outside_bytes'), 'brown', ledger, 'outside_framework'),
+    part('other processes', evidence.number('other_processes_bytes'), 'pink', ledger, 'other_process'),
     part('contexts, code and other processes (not distinguished)', evidence.number('not_apart_bytes'), 'olive', ledger),
     part('driver and firmware', evidence.number('system_bytes'), 'navy', ledger),
     part('free, according to the driver', evidence.number('driver_free_bytes'), 'green', ledger),
@@ -183,11 +187,28 @@ function whereItWas(json: Json, at: Link): Section {
     note: `The largest free piece that the request could have used: ${bytes(evidence.number('largest_free_bytes')).text}.`,
     columns: [named('What'), numbers('Bytes'), numbers('Share')],
     rows: [
-      ...parts.map((part) => row(part.name, part.bytes, part.link)),
+      ...parts.map((part) => row([part.name, partWords(json, part.group ?? '')].filter((words) => words !== '').join(': '), part.bytes, part.link)),
       ...(total === 0 || rest === 0 ? [] : [row(restName, rest, { ...at, view: 'ledger' })]),
       ...(total === 0 ? [] : [row(deviceName(json.numberOrNull('device')), total, null)]),
     ],
   };
+}
+
+/** Returns what the row adds to its name: its largest parts, as the program prints them. */
+function partWords(json: Json, group: string): string {
+  return json
+    .list('outside')
+    .filter((row) => row.text('group') === group)
+    .slice(0, PARTS_SHOWN)
+    .map((row) => `${row.text('name')} ${formatBytes(row.number('bytes'))}`)
+    .join(', ');
+}
+
+/** Returns the blocks that make free memory useless, if that is why the allocation failed. */
+function pinned(json: Json, at: Link): Section[] {
+  const pins = json.at('pins');
+  if (json.text('verdict') !== 'fragmentation' || pins.isNull()) return [];
+  return [pinRows(pins.list('stacks'), `${pinWords(pins)} of the free memory`, { ...at, view: 'segments' })];
 }
 
 function byCategory(json: Json, at: Link): Section {

@@ -78,6 +78,27 @@ describe('out of memory', () => {
     expect(shapeOf({ dtype: null, shape: null }, 2001)).toBeUndefined();
   });
 
+  it('names what the memory outside the framework is', () => {
+    const row = (name: string, mebibytes: number, group: string) => ({ name, bytes: mebibytes * 2 ** 20, group, detail: null });
+    const asked = {
+      verdict: 'outside',
+      evidence: { reserved_bytes: 1, outside_bytes: 700 * 2 ** 20, other_processes_bytes: 2 ** 30, system_bytes: 2 ** 20 },
+      outside: [row('context and modules', 480, 'outside_framework'), row('NCCL', 200, 'outside_framework'), row('cuBLAS', 20, 'outside_framework'), row('process 7', 1024, 'other_process')],
+    };
+    expect(rowsOf(oomPage(new Json(asked)), /^Memory of/).map(([what]) => what)).toEqual([
+      'outside the framework: context and modules 480 MiB, NCCL 200 MiB', 'other processes: process 7 1.00 GiB', 'driver and firmware',
+    ]);
+  });
+
+  it('shows the blocks that pin the free memory only if that is why it failed', () => {
+    const stacks = [{ id: 'stack/7', label: 'main (train.py:9)', blocks: 9, block_bytes: 2 ** 20, pinned_bytes: 2 ** 25, oldest_t_ns: 1e9, source: 'keep.append(x)' }];
+    const sectionOf = (verdict: string): Section | undefined =>
+      oomPage(new Json({ verdict, pins: { blocks: 8, block_bytes: 2 ** 19, pinned_bytes: 2 ** 24, stacks } })).sections.find(({ title }) => / pins? /.test(title));
+    expect(sectionOf('fragmentation')!.title).toBe('8 blocks of 512 KiB in total pin 16.0 MiB of the free memory');
+    expect(sectionOf('fragmentation')!.rows[0]!.map(({ text }) => text)).toEqual(['main (train.py:9)', '32.0 MiB', '1.00 MiB', '9', '1.00 s', 'keep.append(x)']);
+    expect(sectionOf('capacity')).toBeUndefined();
+  });
+
   it('has no heading twice', () => {
     const titles = [...page.charts.map((chart) => (chart.kind === 'trend' ? chart.trend.title : chart.title)), ...page.sections.map(({ title }) => title)];
     expect(new Set(titles).size).toBe(titles.length);
@@ -151,12 +172,6 @@ describe('leaks', () => {
     expect(rowsOf(page, /^Growing/)).toEqual([['tensors kept', '<module> (train.py:33)', '+252 KiB', '14.8 MiB', '59']]);
   });
 
-  it('show the minimum from no later step than the last', () => {
-    const stepOf = (first_cycle: number): string | undefined =>
-      rowsOf(leaksPage(new Json({ cycles: { count: 8 }, minima: [{ device: 0, first_cycle }] })), /^Minimum/)[0]![1];
-    expect([3, 8, 9].map(stepOf)).toEqual(['3', '8', '8']);
-  });
-
   it('show the minimum even if it does not rise', () => {
     const page = leaksPage(load('no_leaks'));
     expect(page.cards).toEqual([]);
@@ -173,7 +188,7 @@ describe('ledger', () => {
     ]);
     expect(section!.rows.at(-1)!.map((cell) => cell.text)).toEqual(['= in use', '10.3 GiB', '100 %', 'sum', 'of 80.0 GiB']);
     expect(section!.rows[0]![4]!.text).toBe('22 blocks of pytorch');
-    expect(section!.note).toBe('At the peak, 19.8 ms; nvml reported 500 MiB 19.6 ms earlier, recorded since then +9.77 GiB.');
+    expect(section!.note).toBe('At the peak, 19.8 ms; NVML reported 500 MiB 19.6 ms earlier, recorded since then +9.77 GiB.');
     expect(section!.rows[0]![1]!.link).toMatchObject({ view: 'flame', device: 0 });
   });
 });
@@ -186,7 +201,7 @@ describe('the bar of a ledger', () => {
   };
   it('has parts that add up to the mark of the driver, in different colours', () => {
     const { parts, marks } = barOf(load('ledger'));
-    expect(marks.map(({ name }) => name)).toEqual(['nvml', 'capacity']);
+    expect(marks.map(({ name }) => name)).toEqual(['NVML', 'capacity']);
     expect(parts.reduce((sum, part) => sum + part.bytes, 0)).toBe(marks[0]!.bytes);
     expect(new Set(parts.map(({ hue }) => hue)).size).toBe(parts.length);
   });
@@ -222,6 +237,15 @@ describe('fragmentation', () => {
     };
     expect(cardOf(2 ** 29)).toEqual(['expandable_segments:True would have reserved 512 MiB instead of 1.00 GiB at that moment, in a replay', ['Set', 'Over time']]);
     expect(cardOf(2 ** 30)).toEqual(['expandable_segments:True would have reserved no less at that moment, in a replay', ['Over time']]);
+  });
+
+  it('says if expandable segments would have reserved less at that moment, but more at the peak', () => {
+    const claimOf = (expandable_peak_reserved_bytes: number): string => {
+      const device = { reserved_bytes: 2 ** 30, expandable_bytes: 1, expandable_reserved_bytes: 2 ** 29, recorded_peak_reserved_bytes: 2 ** 31, expandable_peak_reserved_bytes };
+      return fragPage(new Json({ devices: [device] })).cards[0]!.title.text;
+    };
+    expect(claimOf(3 * 2 ** 30)).toMatch(/in a replay, but more at its peak: 3.00 GiB instead of 2.00 GiB$/);
+    expect(claimOf(2 ** 31)).toMatch(/in a replay$/);
   });
 
   it('shows each cause over time', () => {

@@ -1,6 +1,6 @@
 // The overview of a recording, before it becomes elements: made from the answers that are known.
 
-import { formatBytes, formatDelta } from '../../base/format_bytes';
+import { formatBytes, formatCount, formatDelta } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
 import { Json } from '../../base/json';
 import { plural } from '../../base/plural';
@@ -94,13 +94,14 @@ function peakOf(device: Json, file: FileMeta): Peak {
   const at: Link = { ...NO_LINK, device: index, heap: file.lanes.some((lane) => lane.device === index && lane.heap === 'pytorch') ? 'pytorch' : '', t_ns: device.number('t_ns') };
   const capacity = device.numberOrNull('total_bytes');
   const allocated = device.number('allocated_bytes');
+  const taken = device.number('peak_bytes');
   const reserved = device.list('heaps').reduce((sum, heap) => sum + heap.number('reserved_bytes'), 0);
   const cached = device.list('categories').filter((use) => use.text('category') === 'cache');
   const used = [...device.list('categories').filter((use) => use.text('category') !== 'cache'), ...cached];
   const profile = device.at('step_profile');
   const [floor, variable] = [profile.number('floor_bytes'), profile.number('variable_bytes')];
   return {
-    title: `Peak of ${deviceName(index)}: ${formatBytes(allocated)} allocated at ${formatDuration(device.number('t_ns'))}`,
+    title: `Peak of ${deviceName(index)}: ${formatBytes(allocated)} allocated at ${formatDuration(device.number('t_ns'))}${taken > allocated ? `; up to ${formatBytes(taken)} taken from the driver` : ''}`,
     at,
     parts: used.map((use) => {
       const category = use.text('category');
@@ -148,8 +149,8 @@ function phasesOf(device: Json, file: FileMeta): Section | null {
   if (names.length === 0) return null;
   const count = steps.number('count');
   return {
-    title: `A typical step peaks at ${formatBytes(typical.number('peak_bytes'))} in ${words(typical.text('peak_phase'))}`,
-    note: `${plural(count, 'step')} by ${steps.text('source')}; each adds ${formatBytes(typical.number('growth_bytes'))}.`,
+    title: `A typical step peaks at ${formatBytes(typical.number('peak_bytes'))} in ${words(typical.text('peak_phase'))} (${formatCount(typical.number('steps_with_peak_phase'))} of ${formatCount(typical.number('steps'))})`,
+    note: `${plural(count, 'step')} ${steps.flag('inferred') ? 'inferred from' : 'by'} ${steps.text('source')}; the typical one grows by ${formatDelta(typical.number('growth_bytes'))}.`,
     columns: [named('Phase'), numbers('Duration'), numbers('Peak'), numbers('Change')],
     rows: names.map((name) => {
       const duration = meanDuration(file, name);

@@ -27,7 +27,7 @@ const REPORT = {
         { name: 'caching allocator (pytorch)', live_bytes: 8 * GIB, live_count: 1200, peak_bytes: 8 * GIB, peak_t_ns: 7 },
       ],
       room: { total_bytes: 80 * GIB, free_bytes: 60 * GIB, largest_cached_bytes: GIB, releasable_bytes: GIB, largest_request_bytes: 61 * GIB },
-      steps: { source: 'mark step', count: 12, typical: { peak_bytes: 9 * GIB, peak_phase: 'forward', growth_bytes: 0, phases: { forward: { peak_bytes: 9 * GIB, change_bytes: 4 * GIB } } } },
+      steps: { source: 'mark step', count: 12, typical: { peak_bytes: 9 * GIB, peak_phase: 'forward', steps: 11, steps_with_peak_phase: 9, growth_bytes: GIB, phases: { forward: { peak_bytes: 9 * GIB, change_bytes: 4 * GIB } } } },
     },
   ],
 };
@@ -112,12 +112,22 @@ describe('the facts of a run', () => {
     });
   });
 
+  it('name the peak as the program does', async () => {
+    const file = await recordedFile();
+    const titleOf = (device: object): string => overviewOf(known({ report: { devices: [{ index: 0, bytes: 1, t_ns: 2e9, allocated_bytes: 9 * GIB, ...device }] } }), file).peaks[0]!.title;
+    expect(titleOf({ peak_bytes: 11 * GIB })).toBe('Peak of GPU 0: 9.00 GiB allocated at 2.00 s; up to 11.0 GiB taken from the driver');
+    expect(titleOf({ peak_bytes: 9 * GIB })).toBe('Peak of GPU 0: 9.00 GiB allocated at 2.00 s');
+  });
+
   it('count one step and several', async () => {
     const file = await recordedFile();
     const lengthOf = (end: number[]) => Object.fromEntries(runFacts({ ...file, steps: { ...file.steps, end } }, REPORT))['Length'];
     expect([lengthOf([5]), lengthOf([5, 9])]).toEqual([expect.stringMatching(/, 1 step$/), expect.stringMatching(/, 2 steps$/)]);
     const report = { devices: [{ index: 0, bytes: 1, steps: { source: 'mark step', count: 1, typical: { phases: { forward: {} } } } }] };
     expect(overviewOf(known({ report }), file).peaks[0]!.phases!.note).toMatch(/^1 step by mark step;/);
+    const { title, note } = overviewOf(known({ report: REPORT }), file).peaks[0]!.phases!;
+    expect(title).toBe('A typical step peaks at 9.00 GiB in forward (9 of 11)');
+    expect(note).toBe('12 steps by mark step; the typical one grows by +1.00 GiB.');
   });
 
   it('say that a recording is cut off, and leave out what is not known', async () => {

@@ -59,6 +59,7 @@ function Compared({ ranks, files, ...props }: ComparedProps) {
     <>
       <div class="ranks-verdict">
         <h2>{ranks.headline}</h2>
+        <p class="muted">A peak is the most that a rank took from the driver at one moment.</p>
         <Outliers ranks={ranks} onOpen={(row) => openRank(props, ranks, { row, column: WHOLE })} />
         <Missing ranks={ranks} files={files} />
       </div>
