@@ -158,7 +158,9 @@ absl::Status AttachRecording::ProblemOfProgram() const {
   if (session_->control().attach_now.load() == number_ || !program_->IsGone())
     return absl::OkStatus();
   const TargetInfo now = inject::Inspect(pid_);
-  if (!now.exists || now.state == 'Z' || now.state == 'X') return absl::OkStatus();
+  // A process that is ending gives up its program before it becomes a zombie.
+  const bool is_ending = now.state == 'Z' || now.state == 'X' || now.program.empty();
+  if (!now.exists || is_ending) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat(
       "process ", pid_, " executed another program before it called the GPU again. To record that ",
       "program: gpumemtrace attach ", pid_));
