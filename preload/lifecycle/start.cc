@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/base/clock.h"
 #include "preload/base/message.h"
 #include "preload/base/own_stack.h"
 #include "preload/hooks/hook.h"
@@ -284,6 +285,7 @@ bool CreateDormant(Process* p) {
 }
 
 Begun Start(Process* p) {
+  PrepareClock();
   p->options = session::Options();
   session::ParseOptions(OptionsText(), &p->options, ReportOption, nullptr);
   if (!FollowedHere(p->options) || RouteTaken() == Route::kNone) return Begun::kNothing;

@@ -20,16 +20,16 @@ constinit std::atomic<pid_t> deferred_in{0};
 
 // The largest of the page sizes that the kernel supports on this architecture.
 #ifdef __x86_64__
-constexpr size_t kPage = 4096;
+constexpr size_t kLargestPage = 4096;
 #else
-constexpr size_t kPage = 65536;
+constexpr size_t kLargestPage = 65536;
 #endif
-constexpr size_t kPagesBytes = (sizeof(Process) + kPage - 1) / kPage * kPage;
+constexpr size_t kPagesBytes = (sizeof(Process) + kLargestPage - 1) / kLargestPage * kLargestPage;
 
 }  // namespace
 
 // State: the kernel zeroes it in a fork child. In .bss, which the loader maps as anonymous memory.
-alignas(kPage) constinit char Process::pages_[kPagesBytes] = {};
+alignas(kLargestPage) constinit char Process::pages_[kPagesBytes] = {};
 
 // If the kernel cannot zero pages in a fork child, the child does it itself.
 void Process::WipeInForkChild() {

@@ -3,11 +3,10 @@
 #include <sys/mman.h>
 
 #include "preload/base/keep_errno.h"
+#include "preload/base/memory.h"
 
 namespace gmt::preload {
 namespace {
-
-constexpr uint64_t kPage = 4096;
 
 // Returns whether 64 bytes at the address are mapped, according to the kernel. A word that is not a
 // pointer must not be followed.
