@@ -12,6 +12,24 @@ export function labelOf(stackOf: (stack: number) => StackInfo | null, stack: num
   return before === null ? null : info.backward_of + before.line;
 }
 
+/**
+ * Returns the label of a call site, or null if one of its stacks is not known yet. `stacks` has one
+ * of its stacks with each forward stack (0: outside of backward passes), the most important first.
+ * As in labelOf(), memory of a backward pass is named after the forward pass: the site itself is
+ * only a function of autograd, which may run for many lines of the program.
+ */
+export function siteLabelOf(stackOf: (stack: number) => StackInfo | null, stacks: readonly (readonly [stack: number, forward: number])[]): string | null {
+  const [first] = stacks;
+  const infos = stacks.flat().filter((stack) => stack !== 0).map(stackOf);
+  if (first === undefined || infos.includes(null)) return null;
+  const [stack, forward] = first;
+  if (forward === 0) return stackOf(stack)!.site;
+  const forwards = stacks.map(([, each]) => each).filter((each) => each !== 0).map((each) => stackOf(each)!);
+  const name = new Set(forwards.map(({ line }) => line)).size === 1 ? forwards[0]!.line : forwards[0]!.site;
+  const others = new Set(forwards.map(({ site }) => site)).size - 1;
+  return `${stackOf(stack)!.backward_of}${name}${others === 0 ? '' : ` and ${others} more`}`;
+}
+
 export class StackCache {
   private readonly known = new Map<string, StackInfo>();
   private readonly asked = new Set<string>();

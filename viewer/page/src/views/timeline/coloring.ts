@@ -4,7 +4,8 @@
 import { formatBytes } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
 import { words } from '../../base/words';
-import { NO_ROW, type BlockTile, type FileMeta, type Filter } from '../../data/protocol';
+import { NO_ROW, type BlockTile, type FileMeta, type Filter, type StackInfo } from '../../data/protocol';
+import { siteLabelOf } from '../../data/stack_cache';
 import type { Quads } from '../../render/quads';
 import { hueOfCategory, hueOfDtype, hueOfIndex, hueOfRole, mix, type Hue, SEQUENTIAL, SHADES, type Scheme } from '../../render/palette';
 import type { SiteColors } from '../../render/site_colors';
@@ -131,26 +132,37 @@ const LEGEND_SITES = 12; // the first twelve have different colours (site_colors
 
 export interface Site {
   readonly key: number;
-  readonly stack: number; // one of its stacks
   readonly bytes: number; // shown
+  /** One of its stacks with each forward stack, 0 outside of backward passes; the largest first. */
+  readonly stacks: readonly (readonly [stack: number, forward: number])[];
 }
 
 /** Returns the call sites with the most bytes in individually drawn blocks, the largest first. */
 export function topSites(tile: BlockTile): Site[] {
-  const sites = new Map<number, Site>();
+  const sites = new Map<number, Map<number, { readonly stack: number; bytes: number }>>(); // by key and forward stack
   for (let i = 0; i < tile.row.length; ++i) {
     const key = tile.key[i]!;
     if (tile.row[i] === NO_ROW || key === 0) continue; // 0: no line of the program is known
-    const { stack, bytes } = sites.get(key) ?? { stack: tile.stack[i]!, bytes: 0 };
-    sites.set(key, { key, stack, bytes: bytes + tile.size[i]! });
+    const ofSite = sites.get(key) ?? new Map<number, { readonly stack: number; bytes: number }>();
+    sites.set(key, ofSite);
+    const forward = tile.forward_stack[i]!;
+    const shown = ofSite.get(forward) ?? { stack: tile.stack[i]!, bytes: 0 };
+    shown.bytes += tile.size[i]!;
+    ofSite.set(forward, shown);
   }
-  return [...sites.values()].sort((a, b) => b.bytes - a.bytes).slice(0, LEGEND_SITES);
+  return [...sites]
+    .map(([key, ofSite]) => {
+      const shown = [...ofSite].sort(([, a], [, b]) => b.bytes - a.bytes);
+      return { key, bytes: shown.reduce((sum, [, { bytes }]) => sum + bytes, 0), stacks: shown.map(([forward, { stack }]) => [stack, forward] as const) };
+    })
+    .sort((a, b) => b.bytes - a.bytes)
+    .slice(0, LEGEND_SITES);
 }
 
-/** `nameOf` returns the site of a stack, or '' if it is not known yet. */
-export function siteLegend(sites: readonly Site[], colors: SiteColors, nameOf: (stack: number) => string): LegendEntry[] {
+/** Names the sites whose stacks are known. */
+export function siteLegend(sites: readonly Site[], colors: SiteColors, stackOf: (stack: number) => StackInfo | null): LegendEntry[] {
   return sites
-    .map(({ key, stack, bytes }) => ({ name: nameOf(stack), color: colors.colorOf(key), bytes, change: { key } }))
+    .map(({ key, stacks, bytes }) => ({ name: siteLabelOf(stackOf, stacks) ?? '', color: colors.colorOf(key), bytes, change: { key } }))
     .filter((entry) => entry.name !== '');
 }
 

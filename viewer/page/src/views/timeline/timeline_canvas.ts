@@ -376,8 +376,8 @@ export class TimelineCanvas {
 
   private legendOfSites({ blocks }: Picture, state: State, colors: SiteColors): Coloring['legend'] {
     const sites = topSites(blocks);
-    this.stacks.want(state.file, sites.map(({ stack }) => stack));
-    return siteLegend(sites, colors, (stack) => this.stacks.get(state.file, stack)?.site ?? '');
+    this.stacks.want(state.file, new Set(sites.flatMap(({ stacks }) => stacks.flat()).filter((stack) => stack !== 0)));
+    return siteLegend(sites, colors, (stack) => this.stacks.get(state.file, stack));
   }
 
   private drawBase(state: State, file: FileMeta, lane: LaneMeta, areas: Areas, view: Viewport): void {
