@@ -23,6 +23,14 @@ describe.skipIf(noBrowser !== '')('views', () => {
     await test.close();
   });
 
+  it('timeline: explains its hatching', async () => {
+    const legend = test.page.getByRole('group', { name: 'Legend' });
+    expect(await legend.textContent()).not.toContain('free');
+    await test.press('L');
+    const hatched = await legend.locator('.swatch-entry:has(.hatched)').allTextContents();
+    expect(hatched.map((words) => words.trim())).toEqual(['free, or too small to draw', 'waiting for a stream']);
+  });
+
   it('flame graph: navigates, zooms and searches by keys', async () => {
     await test.show('Flame graph');
     expect(await test.snapshot()).toMatch(/treeitem "all: .* blocks" \[expanded\]/);

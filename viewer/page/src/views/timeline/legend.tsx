@@ -9,6 +9,8 @@ import type { LegendEntry } from './coloring';
 import type { Series } from '../../data/protocol';
 
 const LONGEST = 36; // letters, of the name of a call site
+// By address, blocks lower than a pixel leave the segment below them visible.
+const FREE_BY_ADDRESS = 'free, or too small to draw';
 
 interface LegendProps {
   readonly entries: readonly LegendEntry[];
@@ -16,14 +18,17 @@ interface LegendProps {
   readonly state: State;
   readonly store: Store;
   readonly predicted: string | null; // in words; '': not known yet; null: nothing is predicted
+  readonly hasPending: boolean; // whether a drawn block waits for a stream
   readonly filter: string | null; // the matching memory in words; '' : not known yet; null: no filter
 }
 
-export function Legend({ entries, series, state, store, predicted, filter }: LegendProps) {
+export function Legend({ entries, series, state, store, predicted, hasPending, filter }: LegendProps) {
   return (
     <div class="legend" role="group" aria-label="Legend">
       {entries.map((entry, i) => <Entry key={`${i} ${entry.name}`} entry={entry} state={state} store={store} />)}
-      {state.colorBy !== 'category' && <span class="swatch-entry"><Swatch color="var(--rest)" /> small or short blocks</span>}
+      {state.colorBy !== 'category' && state.layout === 'stacked' && <span class="swatch-entry"><Swatch color="var(--rest)" /> small or short blocks</span>}
+      {state.layout === 'address' && <span class="swatch-entry"><span class="hatched reserved" aria-hidden="true" /> {FREE_BY_ADDRESS}</span>}
+      {hasPending && <span class="swatch-entry"><span class="hatched pending" aria-hidden="true" /> waiting for a stream</span>}
       {state.selection.kind === 'stack' && <span class="swatch-entry"><Swatch color="var(--accent)" /> the selected call site</span>}
       {filter !== null && <span class="swatch-entry filter-entry"><Swatch color="var(--accent)" /> filter{filter === '' ? '' : `: ${filter}`}</span>}
       {predicted !== null && <span class="swatch-entry prediction"><Stroke dash="6 3" color="var(--accent)" /> {state.whatif}{predicted === '' ? '' : `: ${predicted}`}</span>}

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatBytes, formatCount } from '../../base/format_bytes';
 import { labelOf } from '../../data/stack_cache';
-import { NO_ROW, type FileMeta, type LaneMeta } from '../../data/protocol';
+import { BLOCK_PENDING, NO_ROW, type FileMeta, type LaneMeta } from '../../data/protocol';
 import type { Command } from '../../state/commands';
 import { errorOf } from '../../widgets/filter_bar';
 import { isFiltering } from '../../state/filter';
@@ -104,7 +104,7 @@ function TimelineView(props: ViewProps) {
             {failure !== '' && <div class="over"><Failed message={failure} /></div>}
             {shown === null && failure === '' && <div class="over"><p class="muted">Loading…</p></div>}
           </div>
-          {shown !== null && <Legend entries={shown.coloring.legend} series={lane.series} state={state} store={store} predicted={predicted} filter={filter} />}
+          {shown !== null && <Legend entries={shown.coloring.legend} series={lane.series} state={state} store={store} predicted={predicted} hasPending={hasPending(shown)} filter={filter} />}
           {isTable && shown !== null && (
             <div class="scroll shown-table"><ShownTable picture={shown.picture} file={file} state={state} store={store} stackOf={stackOf} filter={filter} /></div>
           )}
@@ -119,6 +119,10 @@ function pointedIn(timeline: TimelineCanvas | null, props: ViewProps, at: { read
   if (timeline === null || at === null) return NOTHING_POINTED;
   const isOverPlot = at.dragged === null && !Number.isNaN(at.hover.value);
   return { moment: isOverPlot ? timeline.momentAt(at.hover.position) : null, brush: brushOf(timeline, props, at.dragged) };
+}
+
+function hasPending({ picture }: Shown): boolean {
+  return picture.blocks.flags.some((flags) => (flags & BLOCK_PENDING) !== 0);
 }
 
 // The category and the moment of the blocks under the pointer that are drawn as a sum.
