@@ -48,6 +48,42 @@ describe.skipIf(noBrowser !== '')(`the timeline at ${WIDTH}x${HEIGHT}`, () => {
   });
 });
 
+describe.skipIf(noBrowser !== '')(`dialogs at ${WIDTH}x${HEIGHT}`, () => {
+  let browser: Browser;
+  let test: TestPage;
+  beforeAll(async () => {
+    browser = await launch();
+    test = await TestPage.open(browser, { url: `${recordedUrl()}#v=1&view=timeline`, width: WIDTH, height: HEIGHT });
+    await test.untilReady();
+  });
+  afterAll(async () => {
+    await test.close();
+    await browser.close();
+  });
+
+  it.each(['Timeline', 'Flame graph', 'Table', 'Segments', 'Lanes'])('show all keys of %s without scrolling', async (view) => {
+    await test.show('Timeline');
+    await test.press('Escape', 'P', 'K'); // a block, which has keys of its own
+    await test.show(view);
+    await test.press('?');
+    const hidden = await test.page.locator('dialog').evaluate((dialog) => [dialog.scrollHeight - dialog.clientHeight, dialog.scrollWidth - dialog.clientWidth]);
+    expect(hidden).toEqual([0, 0]);
+    await test.press('Escape');
+  });
+
+  it('show the whole outline of a focused field', async () => {
+    await test.press('Control+Shift+P');
+    const [heading, field] = [(await test.page.locator('dialog header').boundingBox())!, (await test.page.locator('dialog input').boundingBox())!];
+    const outline = await test.page.locator('dialog input').evaluate((input) => {
+      const { outlineWidth, outlineOffset } = getComputedStyle(input);
+      return parseFloat(outlineWidth) + parseFloat(outlineOffset);
+    });
+    expect(outline).toBeGreaterThan(0);
+    expect(field.y - outline).toBeGreaterThanOrEqual(heading.y + heading.height);
+    await test.press('Escape');
+  });
+});
+
 describe.skipIf(noBrowser !== '')(`a lane at ${WIDTH}x${HEIGHT}`, () => {
   let browser: Browser;
   beforeAll(async () => {

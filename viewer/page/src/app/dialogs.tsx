@@ -16,7 +16,7 @@ export function Help({ commands, onClose }: DialogProps) {
     if (command.hotkeys.length > 0) groups.set(command.group, [...(groups.get(command.group) ?? []), command]);
   }
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title="Keys" isWide onClose={onClose}>
       <div class="help">
         {[...groups].map(([group, members]) => (
           <section key={group}>
@@ -25,7 +25,7 @@ export function Help({ commands, onClose }: DialogProps) {
               {members.map((command) => (
                 <div key={command.id}>
                   <dt><Keys command={command} /></dt>
-                  <dd>{command.title}</dd>
+                  <dd>{titleIn(group, command.title)}</dd>
                 </div>
               ))}
             </dl>
@@ -45,6 +45,13 @@ export function Help({ commands, onClose }: DialogProps) {
       </div>
     </Dialog>
   );
+}
+
+/** Returns 'Zoom in on bytes' for 'Timeline: zoom in on bytes' below the heading 'Timeline'. */
+export function titleIn(group: string, title: string): string {
+  if (!title.startsWith(`${group}: `)) return title;
+  const rest = title.slice(group.length + 2);
+  return rest.slice(0, 1).toUpperCase() + rest.slice(1);
 }
 
 const MOUSE = [
@@ -67,8 +74,15 @@ export function Keys({ command }: { readonly command: Command }) {
   );
 }
 
+interface FrameProps {
+  readonly title: string;
+  readonly isWide?: boolean; // as wide as the window allows
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}
+
 // The browser's own dialog: it traps the focus, restores it, and closes on Escape.
-export function Dialog({ title, onClose, children }: { readonly title: string; readonly onClose: () => void; readonly children: ComponentChildren }) {
+export function Dialog({ title, isWide = false, onClose, children }: FrameProps) {
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     element.current?.showModal();
@@ -85,7 +99,7 @@ export function Dialog({ title, onClose, children }: { readonly title: string; r
   };
   return (
     <dialog
-      ref={element} aria-labelledby="dialog-title" onClose={notifyClosed}
+      ref={element} class={isWide ? 'wide' : undefined} aria-labelledby="dialog-title" onClose={notifyClosed}
       onClick={(event) => {
         if (event.target === element.current) close();
       }}
