@@ -49,7 +49,7 @@ describe('the palette', () => {
     found[0]!.run();
     expect(places.store.get().filter.text).toContain('forward');
     expect(await askedEntries('no such function', places, signal)).toEqual([]);
-    await expect(askedEntries('/(/', places, signal)).rejects.toThrow('no regular expression');
+    await expect(askedEntries('/(/', places, signal)).rejects.toThrow('Not a regular expression');
   });
 
   it('selects a block by an address in it', async () => {

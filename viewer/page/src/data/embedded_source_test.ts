@@ -128,7 +128,7 @@ describe('EmbeddedSource', () => {
     expect(await passing({ category: 'activations' })).toEqual([NaN, 0, 1000, 1000, 0, 1000, NaN]);
     expect(await passing({ text: '0x7f0000001000' })).toEqual([NaN, 0, 0, 300, 300, 300, NaN]);
     expect(await passing({ min_size: 5000 })).toEqual([NaN, 0, 0, 0, 0, 0, NaN]);
-    await expect(passing({ text: '/(/' })).rejects.toThrow('no regular expression');
+    await expect(passing({ text: '/(/' })).rejects.toThrow('Not a regular expression');
   });
 
   it('has the replays with the settings that are in the file, until a request would fail', async () => {
@@ -225,7 +225,7 @@ describe('EmbeddedSource', () => {
     expect(await rows({ stream: '0x7f00' })).toEqual([0, 3]);
     expect(await rows({ text: 'float32 [8' })).toEqual([0, 3]);
     expect(await rows({ text: '/^a param/' })).toEqual([1]);
-    await expect(rows({ text: '/(/' })).rejects.toThrow('no regular expression');
+    await expect(rows({ text: '/(/' })).rejects.toThrow('Not a regular expression');
   });
 
   it('shows a block that waits for a stream in its segment', async () => {

@@ -5,6 +5,7 @@ import { activity } from '../base/activity';
 import { DataError, type DataSource } from './data_source';
 import { PROTOCOL_VERSION } from './protocol';
 import type * as p from './protocol';
+import { errorOfText } from './text_filter';
 import { blockTile, curveTile, decodeSlab, flameTree, passingCurve, predictedCurve } from './slab';
 
 /** The part of EventSource that is used here. */
@@ -134,6 +135,9 @@ export class HttpSource implements DataSource {
   }
 
   private async ask(name: string, parameters: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Response> {
+    // The server would refuse it.
+    const invalid = errorOfFilter(parameters['filter']);
+    if (invalid !== '') throw new DataError(invalid);
     const url = new URL(`api/${name}${queryString(parameters)}`, this.base);
     let response: Response;
     try {
@@ -148,6 +152,11 @@ export class HttpSource implements DataSource {
 }
 
 const STACKS_A_TIME = 500;
+
+function errorOfFilter(filter: unknown): string {
+  const text = isRecord(filter) ? filter['text'] : undefined;
+  return typeof text === 'string' ? errorOfText(text) : '';
+}
 
 /**
  * Returns '?file=0&text=x&other_lane=1': flattens nested objects, writes arrays as JSON, and omits

@@ -57,6 +57,12 @@ describe('HttpSource', () => {
     const { source } = answering(() => new Response(slab));
     expect((await source.curve({ file: 0, lane: 0, axis: 'event', from: 0, to: 1, columns: 1 })).event[0]).toBe(4);
   });
+  it('asks nothing with a filter that is no expression', async () => {
+    const { source, asked } = answering(() => Response.json({}));
+    const scope = { file: 0, lane: 0, of: 'live', from: 0, to: 1 } as const;
+    await expect(source.find({ ...scope, filter: { ...NO_FILTER, text: '/(/' } }, 0, 1)).rejects.toThrow('Not a regular expression: missing ).');
+    expect(asked).toEqual([]);
+  });
   it('asks for what matches a filter together with its window', async () => {
     const { source, asked } = answering(() => new Response(encodeSlab('passing', {}, new Map([['live', Float64Array.of(7)]]))));
     const query = { file: 0, lane: 1, axis: 'event', from: 0, to: 1, columns: 1, filter: { ...NO_FILTER, text: 'f', min_size: 0 } } as const;

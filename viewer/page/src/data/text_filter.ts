@@ -1,9 +1,12 @@
 // Matches the text of a filter by the rules of viewer/questions/row_filter.cc. Plain text matches
-// in either case. '/.../' is a regular expression, which is case-sensitive unless it begins with
-// (?i).
+// in either case. '/.../' is a regular expression of RE2, which is case-sensitive unless it begins
+// with (?i).
 
 import { fileName, placeOfFrame } from './embedded/file_data';
 import type { Frame } from './protocol';
+import { expressionFromRe2 } from './re2';
+
+const MAX_TEXT = 1000; // bytes
 
 /**
  * Returns the regular expression, or null if the text is plain. Throws if the expression is
@@ -11,8 +14,18 @@ import type { Frame } from './protocol';
  */
 export function expressionOf(text: string): RegExp | null {
   if (text.length <= 2 || !text.startsWith('/') || !text.endsWith('/')) return null;
-  const inside = text.slice(1, -1);
-  return inside.startsWith('(?i)') ? new RegExp(inside.slice(4), 'iu') : new RegExp(inside, 'u');
+  return expressionFromRe2(text.slice(1, -1));
+}
+
+/** Returns why a text cannot be looked for, as a sentence, or ''. */
+export function errorOfText(text: string): string {
+  if (new TextEncoder().encode(text).length > MAX_TEXT) return `Longer than ${MAX_TEXT} characters.`;
+  try {
+    expressionOf(text);
+    return '';
+  } catch (error) {
+    return `Not a regular expression: ${(error as Error).message}.`;
+  }
 }
 
 /** Returns a test whether a text matches. Throws as expressionOf does. */

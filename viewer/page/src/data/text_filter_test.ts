@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Frame } from './protocol';
-import { asksAddresses, textsOfFrame, textTest } from './text_filter';
+import { asksAddresses, errorOfText, textsOfFrame, textTest } from './text_filter';
 
 const FRAME: Frame = { function: 'forward', file: '/src/model.py', line: 81, library: '', kind: 'user' };
 
@@ -11,6 +11,11 @@ describe('the text of a filter', () => {
     expect(textTest('/forw.rd/')('forward')).toBe(true);
     expect(textTest('/(?i)FORWARD/')('forward')).toBe(true);
     expect(() => textTest('/(/')).toThrow();
+  });
+  it('is refused with a reason, unless it is plain', () => {
+    expect(errorOfText('/(/')).toBe('Not a regular expression: missing ).');
+    expect(errorOfText('ä'.repeat(501))).toBe('Longer than 1000 characters.');
+    for (const text of ['', '(', '/', '/a', '//', '/(?i)a|b/', 'ä'.repeat(500)]) expect(errorOfText(text)).toBe('');
   });
   it('matches the label of a function in tables', () => {
     expect(textsOfFrame(FRAME).some(textTest('forward (model.py)'))).toBe(true);

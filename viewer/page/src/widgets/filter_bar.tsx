@@ -6,7 +6,7 @@ import { formatBytes, parseBytes } from '../base/format_bytes';
 import { words } from '../base/words';
 import type { DataSource } from '../data/data_source';
 import type { Filter, StackInfo } from '../data/protocol';
-import { textTest } from '../data/text_filter';
+import { errorOfText } from '../data/text_filter';
 import { fileOf } from '../state/scope';
 import { NO_FILTER, type State } from '../state/state';
 import type { Store } from '../state/store';
@@ -40,16 +40,6 @@ export function placeIn(stack: StackInfo | undefined): string {
   return /\(([^()\s]+:\d+)\)/.exec(stack?.label ?? '')?.[1] ?? '';
 }
 
-/** Returns what is wrong with the text of a filter, or ''. */
-export function errorOf(text: string): string {
-  try {
-    textTest(text);
-    return '';
-  } catch {
-    return 'Not a regular expression';
-  }
-}
-
 interface FilterBarProps {
   readonly state: State;
   readonly store: Store;
@@ -62,7 +52,7 @@ export function FilterBar({ state, store, source }: FilterBarProps) {
   const named = useQuestion(stack === null ? null : keyOf(state.file, stack), (signal) => source.stacks(state.file, [stack!], signal));
   const chips = chipsOf(state.filter, named.loading ? '' : placeIn(named.answer?.[0]));
   const set = (change: Partial<Filter>): void => store.update((old) => ({ filter: { ...old.filter, ...change } }));
-  const invalid = errorOf(state.filter.text);
+  const invalid = errorOfText(state.filter.text);
   const isSet = chips.length > 0 || state.filter.text !== '';
   return (
     <div class="filter-bar" role="search" aria-label="Filter">

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { NO_FILTER } from '../state/state';
-import { chipsOf, errorOf, placeIn } from './filter_bar';
+import { chipsOf, placeIn } from './filter_bar';
 
 it('shows no chips for an empty filter', () => expect(chipsOf(NO_FILTER)).toEqual([]));
 
@@ -34,9 +34,4 @@ it('names a stack by its line of code, if that is known', () => {
   expect(chipsOf(filter, placeIn(stack)).map(({ label }) => label)).toEqual(['leak_train.py:11']);
   for (const label of ['', 'at::empty', 'libtorch.so']) expect(placeIn({ ...stack, label })).toBe('');
   expect(placeIn(undefined)).toBe('');
-});
-
-it('says what is wrong with an expression, and nothing of plain text', () => {
-  expect(errorOf('/(/')).toBe('Not a regular expression');
-  for (const text of ['', '(', '/', '/a', '/(?i)a|b/']) expect(errorOf(text)).toBe('');
 });

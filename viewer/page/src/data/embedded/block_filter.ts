@@ -3,11 +3,9 @@
 
 import { DataError } from '../data_source';
 import type { FileMeta, Filter } from '../protocol';
-import { asksAddresses, expressionOf, textsOfFrame, textTest } from '../text_filter';
+import { asksAddresses, errorOfText, expressionOf, textsOfFrame, textTest } from '../text_filter';
 import type { FileTexts, StackTable } from './file_data';
 import { addressOf, sharedText, type Lane } from './lane_data';
-
-const MAX_TEXT = 1000;
 
 export type BlockTest = (block: number) => boolean;
 
@@ -20,6 +18,8 @@ export interface FilterContext {
 
 /** Returns a test, or null if every block matches. Throws a DataError if the filter is invalid. */
 export function blockTest(filter: Filter, context: FilterContext): BlockTest | null {
+  const invalid = errorOfText(filter.text);
+  if (invalid !== '') throw new DataError(invalid);
   const ofKind = kindTest(filter, context);
   const address = addressTest(filter.text, context.lane);
   if (ofKind === null && address === null) return null;
@@ -78,8 +78,7 @@ function codeOf(names: readonly string[], name: string, alias: string, what: str
 }
 
 function textOfKindTest(text: string, stacks: StackTable, texts: FileTexts, lane: Lane): (kind: number) => boolean {
-  if (text.length > MAX_TEXT) throw new DataError(`the text to look for is longer than ${MAX_TEXT} characters`);
-  const fits = readable(text, textTest);
+  const fits = textTest(text);
   const frames = new Map<number, boolean>();
   const known = new Map<number, boolean>();
   const frameFits = (id: number): boolean => remember(frames, id, () => textsOfFrame(stacks.frame(id)).some(fits));
@@ -99,21 +98,13 @@ function remember(known: Map<number, boolean>, id: number, find: () => boolean):
   return answer;
 }
 
-function readable<T>(text: string, read: (text: string) => T): T {
-  try {
-    return read(text);
-  } catch {
-    throw new DataError(`'${text}' is no regular expression`);
-  }
-}
-
 /**
  * Returns a test by address: blocks whose address begins with the digits, or that contain the
  * address.
  */
 function addressTest(text: string, lane: Lane): BlockTest | null {
   if (!asksAddresses(text)) return null;
-  const expression = readable(text, expressionOf);
+  const expression = expressionOf(text);
   if (expression !== null) return (block) => expression.test(hex(addressOf(lane, block)));
   const needle = text.toLowerCase();
   const address = /^0x[0-9a-f]+$/.test(needle) ? BigInt(needle) : null;

@@ -5,7 +5,7 @@
 import { activity } from '../../base/activity';
 import type { DataSource } from '../../data/data_source';
 import { NO_ROW, type Filter, type Found, type Scope } from '../../data/protocol';
-import { asksAddresses, expressionOf } from '../../data/text_filter';
+import { asksAddresses, errorOfText } from '../../data/text_filter';
 import type { Picture } from './tiles';
 
 /** Maximum number of rows in a page of `find`. Rows beyond it are matched by their frames only. */
@@ -35,7 +35,7 @@ export class FoundRows {
       this.abort.abort();
       this.abort = new AbortController();
       this.asked = { picture, filter };
-      if (isReadable(filter.text)) void activity.track(this.ask(picture, filter, this.abort.signal));
+      if (errorOfText(filter.text) === '') void activity.track(this.ask(picture, filter, this.abort.signal));
     }
     return this.known.test;
   }
@@ -61,15 +61,6 @@ export class FoundRows {
 
 function laneOf({ subject }: Shown): string {
   return `${subject.file}/${subject.lane}/${subject.window}`;
-}
-
-function isReadable(text: string): boolean {
-  try {
-    expressionOf(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /**

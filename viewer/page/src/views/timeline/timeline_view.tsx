@@ -4,8 +4,8 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatBytes, formatCount } from '../../base/format_bytes';
 import { labelOf } from '../../data/stack_cache';
 import { BLOCK_PENDING, NO_ROW, type FileMeta, type LaneMeta } from '../../data/protocol';
+import { errorOfText } from '../../data/text_filter';
 import type { Command } from '../../state/commands';
-import { errorOf } from '../../widgets/filter_bar';
 import { isFiltering } from '../../state/filter';
 import { NOTHING_POINTED, type Pointed } from '../../state/breakdown_range';
 import { axesOf } from '../../state/navigator';
@@ -66,7 +66,7 @@ function TimelineView(props: ViewProps) {
   const [isTable, setTable] = useState(false);
   const { host, base, overlay, timeline, shown, failure, pointed } = useTimelineCanvas(props, () => setTable((old) => !old));
   const atCursor = useQuestion(cursorKey(state), (signal) => askAtCursor(props.source, cursorQuery(state)!, signal));
-  const filter = !isFiltering(state.filter) || errorOf(state.filter.text) !== '' ? null : atCursor.failure !== '' ? atCursor.failure : filterWords(state, atCursor.answer);
+  const filter = !isFiltering(state.filter) || errorOfText(state.filter.text) !== '' ? null : atCursor.failure !== '' ? atCursor.failure : filterWords(state, atCursor.answer);
   const file = fileOf(state);
   const lane = laneOf(state);
   const sum = sumUnder(timeline, file, shown, pointed?.hover ?? null);
