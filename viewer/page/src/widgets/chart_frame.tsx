@@ -8,6 +8,8 @@ import { byteTicks } from '../base/ticks';
 
 export const CHART = { width: 760, height: 240, left: 86, right: 12, top: 10, bottom: 30 } as const;
 
+const NEAR_EDGE = 20;
+
 export interface ChartScale {
   readonly x: (position: number) => number;
   readonly y: (bytes: number) => number;
@@ -22,12 +24,17 @@ export function chartScale(x: readonly [number, number], y: readonly [number, nu
   };
 }
 
+export interface Tick {
+  readonly at: number; // position
+  readonly text: string;
+}
+
 interface ChartFrameProps {
   readonly title: string;
   readonly description: string;
   readonly y: readonly [number, number];
   readonly scale: ChartScale;
-  readonly ticks: readonly { readonly at: number; readonly text: string }[]; // along x
+  readonly ticks: readonly Tick[]; // along x
   readonly axis: string; // what x is
   readonly children: ComponentChildren;
 }
@@ -51,7 +58,8 @@ export function ChartFrame({ title, description, y, scale, ticks, axis, children
       {children}
       <line class="chart-axis" x1={left} x2={width - right} y1={floor} y2={floor} />
       {ticks.map(({ at, text }) => (
-        <text key={at} x={scale.x(at)} y={floor + 14} text-anchor="middle">{text}</text>
+        // Right-aligned at the right edge, over which centered text would reach.
+        <text key={at} x={scale.x(at)} y={floor + 14} text-anchor={scale.x(at) > width - right - NEAR_EDGE ? 'end' : 'middle'}>{text}</text>
       ))}
       <text x={width - right} y={height - 3} text-anchor="end">{axis}</text>
     </svg>

@@ -1,8 +1,10 @@
 // Layers of bytes over time, stacked, and lines or points over them.
 
 import { formatBytes } from '../base/format_bytes';
+import { formatMoment } from '../base/format_time';
+import { timeTicks } from '../base/ticks';
 import { cssColor, type Hue } from '../render/palette';
-import { ChartFrame, ChartKey, chartScale, type ChartScale } from './chart_frame';
+import { ChartFrame, ChartKey, chartScale, type ChartScale, type Tick } from './chart_frame';
 
 export interface Layer {
   readonly name: string;
@@ -21,8 +23,16 @@ interface LayersChartProps {
   readonly title: string;
   readonly layers: readonly Layer[]; // from the bottom up, all of the same length
   readonly lines?: readonly Line[];
-  readonly moments: readonly string[]; // in words
+  /** Where the values are: each at a moment in words, or one for each column of a stretch of time. */
+  readonly moments: readonly string[] | Columns;
   readonly axis: string;
+}
+
+/** Columns of equal width, from `from` to `to` ns. */
+export interface Columns {
+  readonly from: number;
+  readonly to: number;
+  readonly columns: number;
 }
 
 const TICKS = 6;
@@ -44,15 +54,13 @@ export function edgesOf(layers: readonly Layer[]): (readonly [lower: readonly nu
 
 export function LayersChart({ title, layers, lines = [], moments, axis }: LayersChartProps) {
   const shown = layers.filter((layer) => layer.values.some((value) => value > 0));
-  const count = moments.length;
+  const count = 'columns' in moments ? moments.columns : moments.length;
   if (shown.length === 0 || count < 2) return null;
   const edges = edgesOf(shown);
   const most = Math.max(...edges.at(-1)![1], ...lines.flatMap(({ values }) => knownOf(values).map(([, value]) => value)));
   const y = [0, most * 1.06] as const;
   const scale = chartScale([0, count - 1], y);
-  const every = Math.max(1, Math.round(count / TICKS));
-  // The first and the last label would reach over the edge.
-  const ticks = moments.flatMap((text, i) => (i % every === Math.floor(every / 2) ? [{ at: i, text }] : []));
+  const ticks = 'columns' in moments ? ticksOfTime(moments) : ticksOfWords(moments);
   const path = (values: readonly number[], isBack: boolean): string => {
     const points = values.map((value, i) => `${round(scale.x(i))} ${round(scale.y(value))}`);
     return (isBack ? points.reverse() : points).join('L');
@@ -82,6 +90,21 @@ export function LayersChart({ title, layers, lines = [], moments, axis }: Layers
       />
     </figure>
   );
+}
+
+/** Returns round times, at positions in columns. */
+export function ticksOfTime({ from, to, columns }: Columns): Tick[] {
+  const times = timeTicks(from, to, TICKS);
+  const step = (times[1] ?? to) - (times[0] ?? from);
+  // The values of a column are drawn at its middle.
+  const positionOf = (ns: number): number => Math.min(columns - 1, Math.max(0, ((ns - from) / (to - from)) * columns - 0.5));
+  return times.map((ns) => ({ at: positionOf(ns), text: ns === 0 ? '0' : formatMoment(ns, step) }));
+}
+
+// The first and the last label would reach over the edge.
+function ticksOfWords(moments: readonly string[]): Tick[] {
+  const every = Math.max(1, Math.round(moments.length / TICKS));
+  return moments.flatMap((text, i) => (i % every === Math.floor(every / 2) ? [{ at: i, text }] : []));
 }
 
 function knownOf(values: ArrayLike<number>): (readonly [moment: number, bytes: number])[] {

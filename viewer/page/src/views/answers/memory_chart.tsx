@@ -2,9 +2,8 @@
 // and what the driver reported.
 
 import { formatBytes } from '../../base/format_bytes';
-import { formatDuration } from '../../base/format_time';
 import { words } from '../../base/words';
-import { isSampledIn, midpointOf } from '../../data/columns';
+import { isSampledIn } from '../../data/columns';
 import type { CurveTile, FileMeta, LaneMeta } from '../../data/protocol';
 import { hueOfCategory } from '../../render/palette';
 import { stageOf } from '../../state/live';
@@ -29,8 +28,7 @@ export function MemoryChart({ title, file, lane, withDriver, state, source }: Me
   const curve = asked.answer;
   if (curve === null) return asked.failure === '' ? null : <p class="failed">{asked.failure}</p>;
   const { layers, lines } = memoryOf(curve, file.categories, withDriver);
-  const moments = Array.from({ length: curve.window.columns }, (_, c) => formatDuration(midpointOf(curve.window, c)));
-  return <LayersChart title={title} layers={layers} lines={lines} moments={moments} axis="time" />;
+  return <LayersChart title={title} layers={layers} lines={lines} moments={curve.window} axis="time" />;
 }
 
 /** Returns what each column shows at its peak. What is not known is not drawn. */
