@@ -125,7 +125,7 @@ function TopBar({ page, state, answers, onHelp, onPalette }: TopBarProps) {
       <nav aria-label="Views">
         {Object.entries(VIEWS).map(([name, view], i) => {
           const answer = answers.of[name as AnswerName];
-          const finding = answer === undefined ? null : findingOf(answer, fileOf(state));
+          const finding = answer === undefined ? null : findingOf(answer, fileOf(state), answers.of.oom);
           return (
             <a
               key={name} href={`#v=1&view=${name}`} aria-current={state.view === name ? 'page' : undefined}

@@ -45,7 +45,7 @@ function makeView({ name, title, waiting, make }: AnswerKind): View {
         <Unfiltered state={state} store={props.store} words={WHOLE_RECORDING} />
         {!isReady && <Loading what={`The recording is still being read: ${progress.what}`} />}
         <Answered asked={asked} what={waiting}>
-          {(answer) => <AnswerPage answer={answer} mood={findingOf(answer, fileOf(state))?.mood ?? 'calm'} page={make(new Json(answer.json), state)} links={linksOf(props)} view={props} />}
+          {(answer) => <AnswerPage answer={answer} mood={findingOf(answer, fileOf(state), props.answers.of.oom)?.mood ?? 'calm'} page={make(new Json(answer.json), state)} links={linksOf(props)} view={props} />}
         </Answered>
       </section>
     );

@@ -38,12 +38,17 @@ const CALM: Judgement = { mood: 'calm', count: 0, fix: '', moment: null };
 /** What a finding needs to know of the recording. */
 export type JudgedFile = Pick<FileMeta, 'end_ns' | 'lanes' | 'steps' | 'ooms'>;
 
-/** Returns null for an answer that judges nothing. */
-export function findingOf(answer: Answer, file: JudgedFile | null): Finding | null {
+/**
+ * Returns null for an answer that judges nothing. `oom`: the answer why memory ran out, if it is
+ * known. What it blames is bad, even if it is too little to be a finding of its own.
+ */
+export function findingOf(answer: Answer, file: JudgedFile | null, oom?: Answer): Finding | null {
   const { name } = answer;
   const judge = JUDGES[name];
   if (judge === undefined || file === null) return null;
-  return { name, view: name as ViewName, sentence: answer.headline, ...judge(new Json(answer.json), file) };
+  const finding: Finding = { name, view: name as ViewName, sentence: answer.headline, ...judge(new Json(answer.json), file) };
+  const isBlamed = name === 'frag' && oom !== undefined && new Json(oom.json).text('verdict') === 'fragmentation';
+  return isBlamed ? { ...finding, mood: 'bad', sentence: `The reason why memory ran out. ${answer.headline}` } : finding;
 }
 
 /** Returns the memory of a device, null if it is not known. */

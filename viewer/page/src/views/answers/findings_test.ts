@@ -57,6 +57,14 @@ it.each([[90, 'bad'], [110, 'calm']] as const)('%i of 1000 bytes that empty_cach
   expect([finding.mood, finding.fix]).toEqual([mood, mood === 'bad' ? 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (~ 50 B)' : '']);
 });
 
+it('fragmentation is bad, however little it is, if memory ran out because of it', () => {
+  const little = answer('frag', { reserved_bytes: 1000, free_bytes: 20, split: { releasable: 0 } });
+  const moods = ['fragmentation', 'capacity', 'none'].map((verdict) => findingOf(little, FILE, answer('oom', { verdict }))!.mood);
+  expect(moods).toEqual(['bad', 'calm', 'calm']);
+  expect(findingOf(answer('ledger', {}), FILE, answer('oom', { verdict: 'fragmentation' }))!.mood).toBe('calm');
+  expect(findingOf(little, FILE, answer('oom', fixture('oom')))!.sentence).toBe('The reason why memory ran out. the headline of frag');
+});
+
 it.each([
   [null, 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (~ 50 B)'],
   [850, 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (reserves 850 B instead of 1000 B, in a replay)'],
