@@ -1,6 +1,7 @@
 // What changed between two recordings, as a page: per device what both hold at the aligned moment,
 // and the stacks whose bytes differ.
 
+import { formatBytes, formatChange, formatDelta } from '../../base/format_bytes';
 import { plural } from '../../base/plural';
 import type { Json } from '../../base/json';
 import { words } from '../../base/words';
@@ -21,9 +22,13 @@ export function comparePage(json: Json, test: RowTest | null = null): Page {
   };
 }
 
-/** Returns whether the device that the headline is about holds more. */
-export function isGrowth(json: Json): boolean {
-  return json.number('delta_bytes') > 0;
+/** Returns the headline with numbers that add up. The program rounds each of them by itself. */
+export function headlineOf(headline: string, json: Json): string {
+  const [before, after] = [json.number('base_bytes'), json.number('new_bytes')];
+  const words = formatChange(before, after);
+  return headline
+    .replace(`${formatDelta(after - before)} (`, `${words.delta} (`)
+    .replace(`${formatBytes(before)} -> ${formatBytes(after)}`, `${words.before} → ${words.after}`);
 }
 
 /**
@@ -38,9 +43,10 @@ export function alignedTimes(json: Json, device: number | null): readonly [numbe
 }
 
 function deviceRows(device: Json, test: RowTest | null): Section {
-  const change = device.number('delta_bytes');
+  const [before, after] = [device.number('base_bytes'), device.number('new_bytes')];
+  const words = formatChange(before, after);
   return {
-    title: `${deviceName(device.numberOrNull('device'))}: ${delta(change).text}`,
+    title: `${deviceName(device.numberOrNull('device'))}: ${words.delta}`,
     note: [
       `At ${device.text('aligned_on')} of both`,
       plural(device.number('new_stacks'), 'new stack'),
@@ -52,7 +58,7 @@ function deviceRows(device: Json, test: RowTest | null): Section {
     rows: [
       ...device.list('rows').filter(test ?? (() => true)).map((row) => stackRow(device, row)),
       test === null ? unchangedRow(device.at('unchanged')) : passingRow(device.list('rows').filter(test)),
-      [delta(change), bytes(device.number('base_bytes')), bytes(device.number('new_bytes')), text(''), text(''), text(test === null ? 'total' : 'total of all stacks')],
+      [{ ...delta(after - before), text: words.delta }, { ...bytes(before), text: words.before }, { ...bytes(after), text: words.after }, text(''), text(''), text(test === null ? 'total' : 'total of all stacks')],
     ],
   };
 }

@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { Json } from '../../base/json';
-import { alignedTimes, comparePage, isGrowth } from './compare_page';
+import { alignedTimes, comparePage, headlineOf } from './compare_page';
 
 const DIFF = new Json(JSON.parse(readFileSync(new URL('./fixtures/diff.json', import.meta.url), 'utf8')) as unknown);
 
 it('lists what changed, and adds up to the total change', () => {
   const page = comparePage(DIFF);
-  expect(isGrowth(DIFF)).toBe(true);
   expect(page.notes).toEqual(['Changed: cuda_graph_sizes linear -> exponential']);
   const [section] = page.sections;
   expect(section!.title).toBe('GPU 0: +1.09 GiB');
@@ -29,7 +28,15 @@ it('knows the time at which each side of a device is compared', () => {
   expect(alignedTimes(DIFF, 3)).toBeNull();
 });
 
-it('is no growth if the device of the headline did not grow, and accepts unexpected JSON', () => {
-  for (const delta_bytes of [0, -1024]) expect(isGrowth(new Json({ delta_bytes, devices: [{ delta_bytes }, { delta_bytes: 1 }] }))).toBe(false);
+it('has numbers that add up in its headline and its total', () => {
+  const [base_bytes, new_bytes] = [593.0625 * 2 ** 20, 819.5 * 2 ** 20];
+  const json = new Json({ base_bytes, new_bytes, devices: [{ device: 0, base_bytes, new_bytes, delta_bytes: new_bytes - base_bytes }] });
+  expect(headlineOf('GPU 0: +226 MiB (+38.2 %), 593 MiB -> 820 MiB allocated', json)).toBe('GPU 0: +226.4 MiB (+38.2 %), 593.1 MiB → 819.5 MiB allocated');
+  const [section] = comparePage(json).sections;
+  expect([section!.title, ...section!.rows.at(-1)!.slice(0, 3).map((cell) => cell.text)]).toEqual(['GPU 0: +226.4 MiB', '+226.4 MiB', '593.1 MiB', '819.5 MiB']);
+  expect(headlineOf('GPU 0: no change, 593 MiB allocated', new Json({ base_bytes, new_bytes: base_bytes }))).toBe('GPU 0: no change, 593 MiB allocated');
+});
+
+it('accepts unexpected JSON', () => {
   expect(() => comparePage(new Json({ devices: 3, differences: null }))).not.toThrow();
 });
