@@ -9,6 +9,7 @@ import { launch, noBrowser, recordedUrl, TestPage } from './page';
 
 const [WIDTH, HEIGHT] = [1280, 720];
 const SHARE = 0.6;
+const SHARE_BESIDE = 0.45; // of the window's height, beside the details of a block
 
 describe.skipIf(noBrowser !== '')(`the timeline at ${WIDTH}x${HEIGHT}`, () => {
   let browser: Browser;
@@ -28,6 +29,34 @@ describe.skipIf(noBrowser !== '')(`the timeline at ${WIDTH}x${HEIGHT}`, () => {
     expect(box.y + box.height).toBeLessThanOrEqual(HEIGHT);
     const { plot } = areasOf(file, lane, box.width, box.height);
     expect(plot.height / HEIGHT).toBeGreaterThanOrEqual(SHARE);
+    await test.close();
+  });
+
+  it('is still mostly plot beside the details of a block', async () => {
+    const test = await TestPage.open(browser, { url: `${recordedUrl()}#v=1&view=timeline`, width: WIDTH, height: HEIGHT });
+    await test.untilReady();
+    await test.press('P', 'K');
+    const file = (await test.state()).meta!.files[0]!;
+    const shareOfPlot = async (): Promise<number> => {
+      const box = (await test.page.locator('.plot').boundingBox())!;
+      return areasOf(file, file.lanes[0]!, box.width, box.height).plot.height / test.page.viewportSize()!.height;
+    };
+    const details = test.page.getByRole('complementary', { name: 'Details' });
+    expect(await shareOfPlot()).toBeGreaterThanOrEqual(SHARE_BESIDE);
+    const [plot, beside] = [(await test.page.locator('.plot').boundingBox())!, (await details.boundingBox())!];
+    expect(beside.x).toBe(plot.x + plot.width);
+    expect(await details.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+    await details.getByRole('separator').focus();
+    await test.press('ArrowLeft');
+    expect((await details.boundingBox())!.width).toBe(beside.width + 24);
+    expect((await test.state()).range).toEqual({ from: 0, to: file.events + 1 });
+    // Below where there is room, or where the breakdown is beside.
+    await test.press('Q');
+    expect((await details.boundingBox())!.width).toBe(WIDTH);
+    await test.press('Q');
+    await test.page.setViewportSize({ width: 1600, height: 900 });
+    await test.idle();
+    expect((await details.boundingBox())!.width).toBe(1600);
     await test.close();
   });
 

@@ -70,8 +70,6 @@ async function clickBlock(test: TestPage): Promise<void> {
     await test.idle();
   }
   await test.page.mouse.move(0, 0);
-  await drawer.focus();
-  await test.press(...Array.from({ length: 3 }, () => 'ArrowUp'));
   await test.page.locator('main').focus();
   await test.idle();
 }

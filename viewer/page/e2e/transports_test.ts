@@ -29,7 +29,7 @@ declare global {
 
 /**
  * Clicks on the timeline until a block is hit. Records when its stack appeared and when the
- * picture's height changed.
+ * picture's size changed.
  */
 async function clickABlock(test: TestPage): Promise<void> {
   await test.page.evaluate(() => {
@@ -37,7 +37,7 @@ async function clickABlock(test: TestPage): Promise<void> {
     window.gmtSeen = seen;
     window.addEventListener('pointerup', () => Object.assign(seen, { clicked: performance.now(), drawn: [] }), true);
     const canvas = document.querySelector('.plot canvas')!;
-    new MutationObserver(() => seen.drawn.push(performance.now())).observe(canvas, { attributeFilter: ['height'] });
+    new MutationObserver(() => seen.drawn.push(performance.now())).observe(canvas, { attributeFilter: ['width', 'height'] });
     new MutationObserver(() => {
       if (seen.stack === Infinity && document.querySelector('.drawer .stack') !== null) seen.stack = performance.now();
     }).observe(document.body, { childList: true, subtree: true });
@@ -164,7 +164,7 @@ for (const verb of ['view', 'export'] as const) {
 
     // The drawer reduces the height of the plot, and drawing a picture may take longer than the
     // answer.
-    it.skipIf(verb === 'export')('shows what was clicked before the picture in its new height', async () => {
+    it.skipIf(verb === 'export')('shows what was clicked before the picture in its new size', async () => {
       await through(['leak'], async (test) => {
         await test.page.route(/api\/block\?/, async (route) => {
           await new Promise((resolve) => setTimeout(resolve, ANSWER_MS));

@@ -12,6 +12,7 @@ import { findingOf } from '../views/answers/findings';
 import { FilterBar } from '../widgets/filter_bar';
 import { Empty, Failed } from '../widgets/states';
 import { useAnswers, type Answers } from '../widgets/use_answers';
+import { useMedia } from '../widgets/use_media';
 import { Palette } from './command_palette';
 import { Help } from './dialogs';
 import { LiveLine } from './live_line';
@@ -79,6 +80,7 @@ function Loaded({ props }: { readonly props: ViewProps }) {
   const { state } = props;
   const view: View | undefined = VIEWS[state.view];
   const Component = view?.component;
+  const isBeside = useMedia(LOW_AND_WIDE) && hasRoomBeside(state);
   return (
     <>
       <section class="whole" aria-label="Whole recording">
@@ -86,14 +88,16 @@ function Loaded({ props }: { readonly props: ViewProps }) {
         <LacksLine lacks={fileOf(state)?.lacks ?? []} />
         <Minimap {...props} />
       </section>
-      <main id="main" tabIndex={-1} aria-label={view?.title ?? 'View'}>
-        {Component === undefined ? <Empty title="There is no such view." /> : <Component {...props} />}
-      </main>
-      {hasDrawer(state) && (
-        <Drawer>
-          <Details {...props} />
-        </Drawer>
-      )}
+      <div class={isBeside ? 'work beside' : 'work'}>
+        <main id="main" tabIndex={-1} aria-label={view?.title ?? 'View'}>
+          {Component === undefined ? <Empty title="There is no such view." /> : <Component {...props} />}
+        </main>
+        {hasDrawer(state) && (
+          <Drawer isBeside={isBeside}>
+            <Details {...props} />
+          </Drawer>
+        )}
+      </div>
     </>
   );
 }
@@ -108,6 +112,14 @@ export function titleOf(state: State): string {
 function hasDrawer({ selection, view, breakdown }: State): boolean {
   if (selection.kind === 'range' && view === 'timeline' && breakdown.open) return false;
   return selection.kind !== 'none';
+}
+
+// A window in which details at the bottom leave a timeline too little height.
+const LOW_AND_WIDE = '(max-height: 859px) and (min-width: 1100px)';
+
+// The other views need the width, and so does the breakdown beside the timeline.
+function hasRoomBeside({ view, breakdown }: State): boolean {
+  return view === 'timeline' && !breakdown.open;
 }
 
 interface TopBarProps {

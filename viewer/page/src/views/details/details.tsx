@@ -1,4 +1,4 @@
-// The details of the selection, in the drawer below every view.
+// The details of the selection, in the drawer below or beside every view.
 
 import type { ViewProps } from '../view';
 import { BlockPanel } from './block_panel';
