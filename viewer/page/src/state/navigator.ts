@@ -96,6 +96,20 @@ export function roundedRange(range: Range): Range {
   return { from: round(range.from), to: round(range.to) };
 }
 
+const MARGIN = 0.02; // of the time between the first and the last event
+const IDLE = 0.05; // of the whole time, from which on it is left out
+
+/** Returns the time that is shown at first if all events are from `first` to `last`. */
+export function fittedTime(first: number, last: number, domain: Range): Range {
+  if (!(last > first)) return domain;
+  const room = (last - first) * MARGIN;
+  const idle = (domain.to - domain.from) * IDLE;
+  return roundedRange({
+    from: first - room > domain.from + idle ? first - room : domain.from,
+    to: last + room < domain.to - idle ? last + room : domain.to,
+  });
+}
+
 export function zoomed(range: Range, factor: number, at: number): Range {
   return { from: at - (at - range.from) * factor, to: at + (range.to - at) * factor };
 }
@@ -247,13 +261,30 @@ export class Navigator {
     const state = this.store.get();
     if (file === null || state.axis === axis) return;
     const domain = domainOf(file, axis);
-    if (this.isWhole()) {
-      this.store.update({ axis, range: domain });
+    const isAll = state.rangeEvents.from === 0 && state.rangeEvents.to === file.events;
+    if (this.isWhole() || (state.axis === 'time' && isAll)) {
+      const range = axis === 'time' ? await this.timeOfEvents(file) : domain;
+      this.store.update({ axis, range, rangeEvents: { from: 0, to: file.events } });
+      this.keepEvents();
       return;
     }
     const [from, to] = await Promise.all([this.locate(state.rangeEvents.from, axis), this.locate(state.rangeEvents.to, axis)]);
     this.store.update({ axis, range: roundedRange(clampRange({ from, to }, domain, axis)) });
     this.keepEvents();
+  }
+
+  /**
+   * Returns the time from the first event to the last one with some margin, or the whole time if
+   * there is little before and after. A program may start and end slowly.
+   */
+  private async timeOfEvents(file: FileMeta): Promise<Range> {
+    const domain = domainOf(file, 'time');
+    if (file.live !== undefined || file.events === 0) return domain;
+    const timeOf = async (event: number): Promise<number> => {
+      const window = { file: file.file, lane: this.store.get().lane, axis: 'event' as const, from: event, to: event + 1, columns: 1 };
+      return (await this.source.curve(window)).ns[0] ?? NaN;
+    };
+    return fittedTime(await timeOf(1), await timeOf(file.events), domain);
   }
 
   /**

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { DataSource } from '../data/data_source';
 import type { FileMeta } from '../data/protocol';
 import { clockOf, recordedSource } from '../testing/recordings';
-import { clampRange, domainOf, eventOf, Navigator, positionIn, positionOnAxis, roundedRange } from './navigator';
+import { clampRange, domainOf, eventOf, fittedTime, Navigator, positionIn, positionOnAxis, roundedRange } from './navigator';
 import { Store } from './store';
 
 async function navigating(): Promise<{ store: Store; source: DataSource; navigator: Navigator; file: FileMeta; clock: Float64Array }> {
@@ -27,6 +27,14 @@ describe('a range', () => {
     for (const range of [{ from: 0, to: 12_142 }, { from: 0, to: 7 }, { from: 12_345_678_901, to: 12_345_678_921 }]) expect(roundedRange(range)).toEqual(range);
   });
   it('has a minimum size', () => expect(clampRange({ from: 50, to: 50 }, { from: 0, to: 100 }, 'event')).toEqual({ from: 48, to: 52 }));
+});
+
+it('fits time to events at either end, unless there is little beside them', () => {
+  const domain = { from: 0, to: 1000 };
+  expect(fittedTime(400, 600, domain)).toEqual({ from: 396, to: 604 });
+  expect(fittedTime(40, 600, domain)).toEqual({ from: 0, to: 611.2 });
+  expect(fittedTime(400, 970, domain)).toEqual({ from: 388.6, to: 1000 });
+  expect([fittedTime(40, 960, domain), fittedTime(500, 500, domain), fittedTime(NaN, NaN, domain)]).toEqual([domain, domain, domain]);
 });
 
 describe('translation', () => {
@@ -73,6 +81,21 @@ describe('Navigator', () => {
     await navigator.setAxis('event');
     expect(store.get().range).toEqual({ from: 0, to: file.events + 1 });
     expect(navigator.isWhole()).toBe(true);
+  });
+  it('shows the time of the events, without that before and after, and all of them on other axes again', async () => {
+    const { store, navigator, file } = await navigating();
+    await navigator.setAxis('event');
+    store.update({ meta: { ...store.get().meta!, files: [{ ...file, end_ns: 3 * file.end_ns }] } });
+    await navigator.setAxis('time');
+    const { range, rangeEvents } = store.get();
+    expect(range.from).toBe(0);
+    expect(range.to / file.end_ns).toBeCloseTo(1.02, 2);
+    expect([rangeEvents, navigator.isWhole()]).toEqual([{ from: 0, to: file.events }, false]);
+    await navigator.setAxis('event');
+    expect(navigator.isWhole()).toBe(true);
+    await navigator.setAxis('time');
+    navigator.fit();
+    expect(store.get().range).toEqual({ from: 0, to: 3 * file.end_ns });
   });
   it('shows what is live after the last event', async () => {
     const { navigator, file } = await navigating();
