@@ -8,7 +8,7 @@ import { SERIES_STYLE } from './draw_plot';
 import type { LegendEntry } from './coloring';
 import type { Series } from '../../data/protocol';
 
-const LONGEST = 36; // letters, of the name of a call site
+const LONGEST = 42; // letters, of the name of a call site
 // By address, blocks lower than a pixel leave the segment below them visible.
 const FREE_BY_ADDRESS = 'free, or too small to draw';
 
@@ -48,15 +48,23 @@ function Entry({ entry, state, store }: { readonly entry: LegendEntry; readonly 
   const { change, name, color, bytes } = entry;
   if (change === null) return <span class="swatch-entry"><Swatch color={color} /> {name}</span>;
   const isSet = isIn(change, state.filter);
+  const short = shortName(name);
   const toggle = (): void => {
     const unset = Object.fromEntries(Object.keys(change).map((key) => [key, typeof change[key as keyof Filter] === 'string' ? '' : null]));
     store.update((old) => ({ filter: { ...old.filter, ...(isSet ? unset : change) } }));
   };
   return (
-    <button type="button" class="swatch-entry" aria-pressed={isSet} title={`${name.length > LONGEST ? `${name}: ` : ''}${formatBytes(bytes)} in the shown range`} onClick={toggle}>
-      <Swatch color={color} /> {name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name}
+    <button type="button" class="swatch-entry" aria-pressed={isSet} title={`${short === name ? '' : `${name}: `}${formatBytes(bytes)} in the shown range`} onClick={toggle}>
+      <Swatch color={color} /> {short}
     </button>
   );
+}
+
+/** Returns a name without the lines of code in it, and its beginning, if it is too long. */
+export function shortName(name: string): string {
+  if (name.length <= LONGEST) return name;
+  const rest = name.replace(/ \([^()]*\)/g, '');
+  return rest.length > LONGEST ? `${rest.slice(0, LONGEST - 1)}…` : rest;
 }
 
 function isIn(change: Partial<Filter>, filter: Filter): boolean {
