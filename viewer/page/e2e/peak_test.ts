@@ -1,9 +1,10 @@
 // Tests, at random sizes of the window and zooms, that the peak is visible: what is drawn highest is
 // the peak that reports name, the pointer over it names its bytes and its event, and a click there
 // selects a block of it. The table of that moment begins with the first row of `report`. Without
-// GMT_PROGRAM the recordings of src/testing/ are shown.
+// GMT_PROGRAM the recordings of src/testing/ are shown. The peaks of random logs last for many
+// events, so peaks of a single event have a log and a test of their own.
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -119,6 +120,86 @@ describe.skipIf(noBrowser !== '').each(seedsOfSuite([1, 2, 4, 11]))('the peak of
     });
   }
 });
+
+const [FLOOR, NEEDLE] = [64 << 20, 256 << 20]; // bytes
+const NEEDLES = 70;
+const BETWEEN = 42; // events, from one needle to the next
+
+describe.skipIf(noBrowser !== '' || noPage('export') !== '').each(seedsOfSuite([1, 2]))('peaks of one event %i', (seed) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'gmt-needles-'));
+  const random = new Random(seed);
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launch();
+    writeNeedles(path.join(folder, 'run.jsonl'));
+    run(folder, 'export', '--format', 'html', 'run.jsonl', '-o', 'run.html');
+  });
+  afterAll(async () => {
+    await browser.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Returns the needles of which no pixel has the colour of a category half way up. */
+  async function missing(test: TestPage): Promise<readonly number[]> {
+    const { meta, range } = await test.state();
+    const file = meta!.files[0]!;
+    const { width, height } = (await test.page.locator('.plot').boundingBox())!;
+    const { plot } = areasOf(file, file.lanes[0]!, width, height);
+    const xs = Array.from({ length: NEEDLES }, (_, i) => plot.left + ((eventOfNeedle(i) + 0.5 - range.from) / (range.to - range.from)) * plot.width);
+    const y = Math.round(plot.top + plot.height * (1 - (FLOOR + NEEDLE / 2) / topOf(file.lanes[0]!)));
+    const lost = await test.page.locator('.plot canvas').first().evaluate(
+      (canvas: HTMLCanvasElement, at) => {
+        const probe = document.body.appendChild(document.createElement('i'));
+        const colourOf = (name: string): string => {
+          probe.style.color = `var(${name})`;
+          return (getComputedStyle(probe).color.match(/\d+/g) ?? []).slice(0, 3).join();
+        };
+        const plain = [colourOf('--bg'), colourOf('--rest')];
+        const { data } = canvas.getContext('2d')!.getImageData(0, at.y, canvas.width, 1);
+        // A column has up to two pixels.
+        const isColoured = (x: number): boolean => [-2, -1, 0, 1, 2].some((by) => !plain.includes(data.slice(4 * (x + by), 4 * (x + by) + 3).join()));
+        return at.xs.map((x) => !isColoured(Math.floor(x)));
+      },
+      { xs, y },
+    );
+    return lost.flatMap((isLost, i) => (isLost ? [i] : []));
+  }
+
+  it('are drawn in colour at any width of the window', async () => {
+    const test = await TestPage.open(browser, { url: `${pathToFileURL(path.join(folder, 'run.html')).href}#v=1&view=timeline&axis=event`, height: 700 });
+    await test.untilReady();
+    for (let round = 0; round < 8; ++round) {
+      const width = 800 + random.below(900);
+      await test.page.setViewportSize({ width, height: 700 });
+      await test.idle();
+      expect(await missing(test), `${width} pixels`).toEqual([]);
+    }
+    await test.close();
+  });
+});
+
+function eventOfNeedle(needle: number): number {
+  return (needle + 1) * BETWEEN;
+}
+
+/** Writes a log in which most events change little, and some allocate a large block that the next one frees. */
+function writeNeedles(file: string): void {
+  const lines: object[] = [
+    { kind: 'header', schema: 'gpumemtrace.events/1', start_unix_ns: 1, argv: ['train.py'], devices: [{ index: 0, name: 'GPU', total_bytes: 2 ** 33 }] },
+    { kind: 'stack', id: 1, frames: [{ function: 'step', file: '/src/train.py', line: 7, language: 'python' }] },
+  ];
+  const add = (kind: 'alloc' | 'free', address: number, size: number): void => {
+    lines.push({ kind, t_ns: lines.length * 1000, heap: 'driver', memory: 'device', device: 0, address, size, stack: 1, thread: 11, api: kind === 'alloc' ? 'cudaMalloc' : 'cudaFree' });
+  };
+  add('alloc', 2 ** 40, FLOOR);
+  for (let event = 2; event <= (NEEDLES + 1) * BETWEEN; ++event) {
+    const at = event % BETWEEN;
+    if (at === 0 && event / BETWEEN <= NEEDLES) add('alloc', 2 ** 41, NEEDLE);
+    else if (at === 1 && event > BETWEEN) add('free', 2 ** 41, NEEDLE);
+    else add(at % 2 === 0 ? 'alloc' : 'free', 2 ** 42 + 4096 * Math.floor(at / 2), 4096);
+  }
+  writeFileSync(file, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
+}
 
 /** Returns the event of a row of a block's details, Infinity if it never happened. */
 function eventOf(details: string, row: string): number {
