@@ -17,7 +17,7 @@ import { seedsOfSuite } from '../src/testing/seeds';
 import { areasOf } from '../src/views/timeline/areas';
 import { topOf } from '../src/views/timeline/fitted_top';
 import { launch, noBrowser, recordedUrl, TestPage } from './page';
-import { noPage, run } from './program';
+import { noPage, run, ViewProgram } from './program';
 import { writeRandomLog } from './random_log';
 
 interface Report {
@@ -139,13 +139,15 @@ describe.skipIf(noBrowser !== '' || noPage('export') !== '').each(seedsOfSuite([
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Returns the needles of which no pixel has the colour of a category half way up. */
+  /** Returns the shown needles of which no pixel has the colour of a category half way up. */
   async function missing(test: TestPage): Promise<readonly number[]> {
     const { meta, range } = await test.state();
     const file = meta!.files[0]!;
     const { width, height } = (await test.page.locator('.plot').boundingBox())!;
     const { plot } = areasOf(file, file.lanes[0]!, width, height);
-    const xs = Array.from({ length: NEEDLES }, (_, i) => plot.left + ((eventOfNeedle(i) + 0.5 - range.from) / (range.to - range.from)) * plot.width);
+    const shown = Array.from({ length: NEEDLES }, (_, i) => i).filter((i) => eventOfNeedle(i) > range.from && eventOfNeedle(i) + 1 < range.to);
+    expect(shown.length).toBeGreaterThan(10);
+    const xs = shown.map((i) => plot.left + ((eventOfNeedle(i) + 0.5 - range.from) / (range.to - range.from)) * plot.width);
     const y = Math.round(plot.top + plot.height * (1 - (FLOOR + NEEDLE / 2) / topOf(file.lanes[0]!)));
     const lost = await test.page.locator('.plot canvas').first().evaluate(
       (canvas: HTMLCanvasElement, at) => {
@@ -162,7 +164,7 @@ describe.skipIf(noBrowser !== '' || noPage('export') !== '').each(seedsOfSuite([
       },
       { xs, y },
     );
-    return lost.flatMap((isLost, i) => (isLost ? [i] : []));
+    return shown.filter((_, i) => lost[i]);
   }
 
   it('are drawn in colour at any width of the window', async () => {
@@ -175,6 +177,36 @@ describe.skipIf(noBrowser !== '' || noPage('export') !== '').each(seedsOfSuite([
       expect(await missing(test), `${width} pixels`).toEqual([]);
     }
     await test.close();
+  });
+
+  it('are drawn in colour while zooming out waits for an answer', async () => {
+    const program = await ViewProgram.open(folder, 'run.jsonl');
+    const test = await TestPage.open(browser, { url: `${program.url}#v=1&view=timeline&axis=event`, height: 700 });
+    await test.untilReady();
+    const { range } = await test.state();
+    let held: (() => void)[] | null = null;
+    await test.page.route('**/api/blocks**', async (route) => {
+      await new Promise<void>((resolve) => (held === null ? resolve() : held.push(resolve)));
+      await route.continue();
+    });
+    for (let round = 0; round < 4; ++round) {
+      await test.page.setViewportSize({ width: 800 + random.below(900), height: 700 });
+      await test.press('0', 'W', 'W');
+      const holding: (() => void)[] = [];
+      held = holding;
+      await test.page.keyboard.press('S');
+      await test.page.keyboard.press('S');
+      await test.page.waitForFunction((width) => window.gmtTest!.state().range.to - window.gmtTest!.state().range.from > width, 0.9 * (range.to - range.from));
+      await test.page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+      const lost = await missing(test);
+      expect(holding).not.toHaveLength(0);
+      held = null;
+      for (const resolve of holding) resolve();
+      await test.idle();
+      expect(lost, `round ${round}`).toEqual([]);
+    }
+    await test.close();
+    await program.close();
   });
 });
 

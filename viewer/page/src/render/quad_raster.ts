@@ -8,7 +8,10 @@ import type { Viewport } from './renderer';
 const GAP_FROM = 4; // device pixels; bands of at least that height are separated by one pixel
 const NARROW = 24; // pixels; up to that a loop is faster than a call of fill()
 
-/** Maps quads to whole device pixels of a view, so that neighbours meet without a seam. */
+/**
+ * Maps quads to whole device pixels of a view, so that neighbours meet without a seam. A quad is at
+ * least one pixel wide.
+ */
 export class QuadPixels {
   readonly left: number;
   readonly top: number;
@@ -48,6 +51,10 @@ export class QuadPixels {
     this.x1 = Math.min(this.right, Math.round(this.originX + (to - view.from) * this.scaleX)) | 0;
     this.y0 = Math.max(this.top, Math.round(this.originY - (high - view.low) * this.scaleY)) | 0;
     this.y1 = Math.min(this.bottom, Math.round(this.originY - (low - view.low) * this.scaleY)) | 0;
+    // While zooming out waits for wider columns, some of these lie between two pixels. Of what is in
+    // a pixel, the highest is seen then, as in areaRects().
+    if (this.x1 === this.x0 && this.x0 < this.right) ++this.x1;
+    else if (this.x1 === this.x0) --this.x0;
     if (this.y1 - this.y0 >= GAP_FROM) ++this.y0;
     return this.x1 > this.x0 && this.y1 > this.y0;
   }

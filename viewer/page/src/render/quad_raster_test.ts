@@ -64,3 +64,11 @@ it('keeps one pixel between bands that are high enough', () => {
   expect([place.place(0), place.y0, place.y1]).toEqual([true, 6, 10]);
   expect([place.place(1), place.y0, place.y1]).toEqual([true, 2, 5]);
 });
+
+it('draws quads that are narrower than a pixel, also at the edges', () => {
+  const writer = new QuadWriter();
+  for (const x of [0, 4.8, 9.8]) writer.add(0, x, x + 0.2, 0, 10);
+  const place = new QuadPixels(writer.finish(), { from: 0, to: 10, low: 0, high: 10, box: { left: 0, top: 0, width: 10, height: 10 } }, 1);
+  const pixels = [0, 1, 2].map((quad) => (place.place(quad) ? [place.x0, place.x1] : null));
+  expect(pixels).toEqual([[0, 1], [5, 6], [9, 10]]);
+});
