@@ -71,6 +71,16 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect((await test.state()).filter.text).not.toBe('');
   });
 
+  it('table: histories have the peak of their row, which may lie between their moments', async () => {
+    await test.show('Table');
+    expect(await test.page.getByRole('columnheader', { name: 'History' }).getAttribute('title')).toContain('at 48 moments');
+    const rows = test.page.locator('.grid-body .grid-row');
+    for (const row of (await rows.all()).slice(0, 10)) {
+      const peak = await row.getByRole('gridcell').nth(4).textContent();
+      expect(await row.locator('.sparkline').getAttribute('aria-label')).toMatch(new RegExp(`^peak ${peak!}, `));
+    }
+  });
+
   it('table: sorts, groups, opens a row and filters by it', async () => {
     await test.show('Table');
     const grid = test.page.getByRole('grid');

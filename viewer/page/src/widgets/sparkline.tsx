@@ -21,9 +21,14 @@ function round(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-export function Sparkline({ values }: { readonly values: readonly number[] }) {
-  const top = values.reduce((most, value) => Math.max(most, value), 0);
+interface SparklineProps {
+  readonly values: readonly number[]; // at some moments
+  readonly peak: number; // the full height; it may lie between two of them
+}
+
+export function Sparkline({ values, peak }: SparklineProps) {
   if (values.length === 0) return null;
+  const top = values.reduce((most, value) => Math.max(most, value), peak);
   const label = `peak ${formatBytes(top)}, ${formatBytes(values.at(-1) ?? 0)} at the end`;
   return (
     <svg class="sparkline" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>

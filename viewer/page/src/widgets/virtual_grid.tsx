@@ -11,6 +11,7 @@ import { contentHeight, scrollOfTop, shown, type VirtualRows } from './virtual_r
 export interface Column<Row> {
   readonly id: string;
   readonly title: string;
+  readonly hint?: string; // what it shows, for its tooltip
   readonly width: string; // for grid-template-columns
   readonly numeric: boolean;
   readonly sortable: boolean;
@@ -187,6 +188,7 @@ function GridHead<Row>({ column, sort, onSort }: GridHeadProps<Row>) {
     <div
       role="columnheader"
       class={column.numeric ? 'cell numeric' : 'cell'}
+      title={column.hint}
       aria-sort={sorted ? direction : column.sortable ? 'none' : undefined}
     >
       {column.sortable ? (

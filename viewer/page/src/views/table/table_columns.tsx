@@ -7,6 +7,9 @@ import type { TableBlock, TableQuery, TableRow } from '../../data/protocol';
 import { Sparkline } from '../../widgets/sparkline';
 import type { Column } from '../../widgets/virtual_grid';
 
+/** The moments of a row's history. */
+export const SPARKLINE_COLUMNS = 48;
+
 const TITLES: Readonly<Record<TableQuery['by'], string>> = {
   stack: 'Stack',
   function: 'Function',
@@ -61,10 +64,11 @@ export function tableColumns(by: TableQuery['by'], isGrowth: boolean, totalBytes
     {
       id: 'history',
       title: 'History',
+      hint: `What was held at ${SPARKLINE_COLUMNS} moments, evenly spread over the events of the recording. The full height is the peak, which may lie between two of them.`,
       width: '6.5rem',
       numeric: false,
       sortable: false,
-      cell: (row) => <Sparkline values={row.sparkline} />,
+      cell: (row) => <Sparkline values={row.sparkline} peak={row.peak_bytes} />,
     },
   ];
 }

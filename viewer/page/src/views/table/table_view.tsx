@@ -17,11 +17,10 @@ import { useCommands } from '../../widgets/use_commands';
 import { keyOf } from '../../widgets/use_question';
 import type { View, ViewProps } from '../view';
 import { onlyRow, onlyWords, selectionOf, splitId } from './row_link';
-import { tableColumns } from './table_columns';
+import { SPARKLINE_COLUMNS, tableColumns } from './table_columns';
 import { useTable, type TableChoice } from './use_table';
 
 const ROW_HEIGHT = 26;
-const SPARKLINE_COLUMNS = 48;
 
 const BY: readonly (readonly [TableQuery['by'], string])[] = [
   ['stack', 'stack'],
