@@ -10,12 +10,9 @@ import { launch, noBrowser, recordedUrl, TestPage } from './page';
 import { noPage, ViewProgram, writeCases } from './program';
 
 const TEXTS = [
-  'forward', '(', '/', '/(/', '/)/', '/[/', '/a[/', '/[]/', '/[]a]/', '/[^]a]/', '/[a-]/', '/[a-c-e]/', '/[\\w-z]/', '/[a-\\w]/', '/[b-a]/', '/a]/', '/a}/', '/a{/',
-  '/a{,2}/', '/a{2,1}/', '/a{1000}/', '/a{1001}/', '/(a{20}){50}/', '/(a{20}){51}/', '/(?:a{20}|b){2}{2}/', '/a**/', '/a*?/', '/a*+/', '/*/', '/^*/', '/\\b+/', '/(|a)*/', '/a||b/',
-  '/(?i)a/', '/a(?i)b|c/', '/a(?i:b)/', '/(?U)a+/', '/(?x)a/', '/(?)a/', '/(?:)a/', '/(?-i)a/', '/(?P<n>a)/', '/(?<n>a)/', '/(?P<n>a)(?P<n>b)/', '/(?P=n)/', '/(?=a)/', '/(?!a)/', '/(?<=a)b/',
-  '/(?>a)/', '/(?#a)/', '/(a)\\1/', '/\\0/', '/\\12/', '/\\8/', '/\\_/', '/\\-/', '/\\ä/', '/\\e/', '/\\x4/', '/\\x41/', '/\\x{110000}/', '/\\x{10ffff}/', '/\\A\\z\\C\\B/', '/\\Z/', '/\\Qa(/',
-  '/\\Qa(\\Eb/', '/\\pL/', '/\\pX/', '/\\p{Greek}/', '/\\p{^Lu}/', '/\\p{Foo}/', '/\\PN/', '/[\\pL\\d]/', '/[[:alpha:]]/', '/[[:^alpha:]x]/', '/[[:letter:]]/', '/[[:alpha:]-z]/', '/a\\/', '/a\\b/', '/ä+/',
-  `/${'a'.repeat(997)}/`, `/${'a'.repeat(998)}/`, `/${'a'.repeat(999)}/`,
+  'forward', '(', '/', '/(/', '/)/', '/[/', '/a[/', '/[^]a]/', '/[a-c]/', '/[b-a]/', '/a{2,1}/', '/a**/', '/a*?/', '/(|a)*/', '/a||b/', '/(?i)a/', '/(?i:a)/',
+  '/(?:)a/', '/(?=a)/', '/(?!a)/', '/(?<=a)b/', '/(?>a)/', '/(?#a)/', '/(a)\\1/', '/\\x41/', '/\\u0041/', '/\\cA/', '/\\d\\w\\s\\b/', '/\\(\\?=/', '/a\\/', '/a\\b/', '/ä+/',
+  `/${'a'.repeat(998)}/`, `/${'a'.repeat(999)}/`,
 ];
 
 describe.skipIf(noBrowser !== '')('an invalid filter', () => {
@@ -32,7 +29,7 @@ describe.skipIf(noBrowser !== '')('an invalid filter', () => {
     await field.fill('/(/');
     await test.idle();
     const error = test.page.getByRole('alert');
-    expect(await error.textContent()).toBe('Not a regular expression: missing ).');
+    expect(await error.textContent()).toBe('Not a regular expression: unterminated group.');
     const [above, below] = [(await field.boundingBox())!, (await error.boundingBox())!];
     expect(below.y).toBeGreaterThanOrEqual(above.y + above.height);
     expect(below.y - above.y - above.height).toBeLessThan(20);

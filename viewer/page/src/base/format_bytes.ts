@@ -43,40 +43,6 @@ export function formatDelta(bytes: number): string {
   return bytes > 0 ? `+${formatBytes(bytes)}` : formatBytes(bytes);
 }
 
-export interface ChangeWords {
-  readonly delta: string;
-  readonly before: string;
-  readonly after: string;
-}
-
-/**
- * Formats a change so that its numbers add up as they are written: 593.1 MiB + 226.4 MiB are 819.5
- * MiB, but of 593 and 226 a reader expects 819, not 820. They have more digits if that needs them.
- */
-export function formatChange(before: number, after: number): ChangeWords {
-  const amounts = [after - before, before, after];
-  const plain = [formatDelta(after - before), formatBytes(before), formatBytes(after)];
-  const [unit, ...others] = plain.map((words) => words.split(' ')[1]);
-  // Of numbers in different units nobody expects it.
-  const at = others.every((other) => other === unit) ? UNITS.findIndex((each) => each === unit) : -1;
-  let words = plain;
-  for (let decimals = Math.max(...plain.map(decimalsOf)) + 1; at >= 0 && decimals <= 5 && !addsUp(words); ++decimals) {
-    const written = amounts.map((bytes) => `${(bytes / 1024 ** (at + 1)).toFixed(decimals)} ${unit!}`);
-    words = [`${after > before ? '+' : ''}${written[0]!}`, ...written.slice(1)];
-  }
-  return { delta: words[0]!, before: words[1]!, after: words[2]! };
-}
-
-/** Returns whether a reader finds the sum right to the last digit of the least exact number. */
-function addsUp(words: readonly string[]): boolean {
-  const [delta, before, after] = words.map(Number.parseFloat);
-  return Math.abs(before! + delta! - after!) < 0.5 * 10 ** -Math.min(...words.map(decimalsOf));
-}
-
-function decimalsOf(words: string): number {
-  return /\.(\d+)/.exec(words)?.[1]?.length ?? 0;
-}
-
 /** 1,234,567 */
 export function formatCount(count: number): string {
   return Number.isFinite(count) ? Math.round(count).toString().replace(/\B(?=(\d{3})+$)/g, ',') : '–';

@@ -1,12 +1,14 @@
 // Matches the text of a filter by the rules of viewer/questions/row_filter.cc. Plain text matches
-// in either case. '/.../' is a regular expression of RE2, which is case-sensitive unless it begins
-// with (?i).
+// in either case. '/.../' is a regular expression, which is case-sensitive unless it begins with
+// (?i). The server's are those of RE2: what only it accepts is refused, and what only the browser
+// accepts too.
 
 import { fileName, placeOfFrame } from './embedded/file_data';
 import type { Frame } from './protocol';
-import { expressionFromRe2 } from './re2';
 
 const MAX_TEXT = 1000; // bytes
+const ESCAPES_OF_BOTH = /\\[^1-9cku]/g;
+const ONLY_THE_BROWSERS = /\\|\(\?(?:[=!]|<)/; // when those are removed: tests of what is before or after, and references
 
 /**
  * Returns the regular expression, or null if the text is plain. Throws if the expression is
@@ -14,7 +16,10 @@ const MAX_TEXT = 1000; // bytes
  */
 export function expressionOf(text: string): RegExp | null {
   if (text.length <= 2 || !text.startsWith('/') || !text.endsWith('/')) return null;
-  return expressionFromRe2(text.slice(1, -1));
+  const inside = text.slice(1, -1);
+  const expression = inside.startsWith('(?i)') ? new RegExp(inside.slice(4), 'iu') : new RegExp(inside, 'u');
+  if (ONLY_THE_BROWSERS.test(inside.replaceAll(ESCAPES_OF_BOTH, ''))) throw new Error('look-around, references and named groups are not supported');
+  return expression;
 }
 
 /** Returns why a text cannot be looked for, as a sentence, or ''. */
@@ -24,7 +29,9 @@ export function errorOfText(text: string): string {
     expressionOf(text);
     return '';
   } catch (error) {
-    return `Not a regular expression: ${(error as Error).message}.`;
+    // 'Invalid regular expression: /(/u: Unterminated group'
+    const reason = (error as Error).message.replace(/^Invalid regular expression: (\/.*\/\w*: )?/s, '');
+    return `Not a regular expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}.`;
   }
 }
 

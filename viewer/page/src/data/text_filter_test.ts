@@ -13,7 +13,10 @@ describe('the text of a filter', () => {
     expect(() => textTest('/(/')).toThrow();
   });
   it('is refused with a reason, unless it is plain', () => {
-    expect(errorOfText('/(/')).toBe('Not a regular expression: missing ).');
+    expect(errorOfText('/(/')).toBe('Not a regular expression: unterminated group.');
+    for (const text of ['/(?=a)/', '/(?!a)/', '/(?<=a)b/', '/(?<n>a)/', '/(a)\\1/', '/\\\\(?=a)/', '/\\u0041/'])
+      expect(errorOfText(text)).toBe('Not a regular expression: look-around, references and named groups are not supported.');
+    for (const text of ['/\\(\\?=/', '/\\\\1/', '/\\d+\\.\\w/', '/(?:a|b)+?/', '/[\\]=]/']) expect(errorOfText(text)).toBe('');
     expect(errorOfText('ä'.repeat(501))).toBe('Longer than 1000 characters.');
     for (const text of ['', '(', '/', '/a', '//', '/(?i)a|b/', 'ä'.repeat(500)]) expect(errorOfText(text)).toBe('');
   });

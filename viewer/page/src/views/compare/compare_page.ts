@@ -1,7 +1,6 @@
 // What changed between two recordings, as a page: per device what both hold at the aligned moment,
 // and the stacks whose bytes differ.
 
-import { formatBytes, formatChange, formatDelta } from '../../base/format_bytes';
 import { plural } from '../../base/plural';
 import type { Json } from '../../base/json';
 import { words } from '../../base/words';
@@ -22,15 +21,6 @@ export function comparePage(json: Json, test: RowTest | null = null): Page {
   };
 }
 
-/** Returns the headline with numbers that add up. The program rounds each of them by itself. */
-export function headlineOf(headline: string, json: Json): string {
-  const [before, after] = [json.number('base_bytes'), json.number('new_bytes')];
-  const words = formatChange(before, after);
-  return headline
-    .replace(`${formatDelta(after - before)} (`, `${words.delta} (`)
-    .replace(`${formatBytes(before)} -> ${formatBytes(after)}`, `${words.before} → ${words.after}`);
-}
-
 /**
  * Returns the times, in ns, at which the base and the new recording are compared, or null if the
  * comparison has no such device.
@@ -43,10 +33,9 @@ export function alignedTimes(json: Json, device: number | null): readonly [numbe
 }
 
 function deviceRows(device: Json, test: RowTest | null): Section {
-  const [before, after] = [device.number('base_bytes'), device.number('new_bytes')];
-  const words = formatChange(before, after);
+  const change = device.number('delta_bytes');
   return {
-    title: `${deviceName(device.numberOrNull('device'))}: ${words.delta}`,
+    title: `${deviceName(device.numberOrNull('device'))}: ${delta(change).text}`,
     note: [
       `At ${device.text('aligned_on')} of both`,
       plural(device.number('new_stacks'), 'new stack'),
@@ -58,7 +47,7 @@ function deviceRows(device: Json, test: RowTest | null): Section {
     rows: [
       ...device.list('rows').filter(test ?? (() => true)).map((row) => stackRow(device, row)),
       test === null ? unchangedRow(device.at('unchanged')) : passingRow(device.list('rows').filter(test)),
-      [{ ...delta(after - before), text: words.delta }, { ...bytes(before), text: words.before }, { ...bytes(after), text: words.after }, text(''), text(''), text(test === null ? 'total' : 'total of all stacks')],
+      [delta(change), bytes(device.number('base_bytes')), bytes(device.number('new_bytes')), text(''), text(''), text(test === null ? 'total' : 'total of all stacks')],
     ],
   };
 }

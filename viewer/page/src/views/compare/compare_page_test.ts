@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { Json } from '../../base/json';
-import { alignedTimes, comparePage, headlineOf } from './compare_page';
+import { alignedTimes, comparePage } from './compare_page';
 
 const DIFF = new Json(JSON.parse(readFileSync(new URL('./fixtures/diff.json', import.meta.url), 'utf8')) as unknown);
 
@@ -26,15 +26,6 @@ it('links each side to its own recording', () => {
 it('knows the time at which each side of a device is compared', () => {
   expect(alignedTimes(DIFF, 0)).toEqual([700_000_000, 710_000_000]);
   expect(alignedTimes(DIFF, 3)).toBeNull();
-});
-
-it('has numbers that add up in its headline and its total', () => {
-  const [base_bytes, new_bytes] = [593.0625 * 2 ** 20, 819.5 * 2 ** 20];
-  const json = new Json({ base_bytes, new_bytes, devices: [{ device: 0, base_bytes, new_bytes, delta_bytes: new_bytes - base_bytes }] });
-  expect(headlineOf('GPU 0: +226 MiB (+38.2 %), 593 MiB -> 820 MiB allocated', json)).toBe('GPU 0: +226.4 MiB (+38.2 %), 593.1 MiB → 819.5 MiB allocated');
-  const [section] = comparePage(json).sections;
-  expect([section!.title, ...section!.rows.at(-1)!.slice(0, 3).map((cell) => cell.text)]).toEqual(['GPU 0: +226.4 MiB', '+226.4 MiB', '593.1 MiB', '819.5 MiB']);
-  expect(headlineOf('GPU 0: no change, 593 MiB allocated', new Json({ base_bytes, new_bytes: base_bytes }))).toBe('GPU 0: no change, 593 MiB allocated');
 });
 
 it('accepts unexpected JSON', () => {

@@ -20,7 +20,7 @@ import type { View, ViewProps } from '../view';
 import { align, pairWords, resample } from './alignment';
 import { CompareChart } from './compare_chart';
 import { filterWords, keysOf, rowTest } from './compare_filter';
-import { alignedTimes, comparePage, headlineOf, type SidedLink } from './compare_page';
+import { alignedTimes, comparePage, type SidedLink } from './compare_page';
 import type { Link } from '../answers/page';
 import { otherFile, otherMoment } from '../flame/other_moment';
 
@@ -135,7 +135,7 @@ function Compared({ both, file, other, ...props }: ComparedProps) {
   };
   return (
     <article class="answer unsure">
-      <h2>{headlineOf(compare.headline, json)}</h2>
+      <h2>{compare.headline}</h2>
       <Unfiltered state={props.state} store={props.store} words={filterWords(filter)} />
       <PageBody
         page={{ ...page, notes: [] }} links={links} view={props}

@@ -48,7 +48,7 @@ export interface Peak {
 export function overviewOf(answers: Answers, file: FileMeta): Overview {
   const known = JUDGED.flatMap((name) => {
     const answer = answers.of[name];
-    const finding = answer === undefined ? null : findingOf(answer, file);
+    const finding = answer === undefined ? null : findingOf(answer, file, answers.of.oom);
     return finding === null ? [] : [finding];
   });
   const report = new Json(answers.of.report?.json);
