@@ -7,20 +7,16 @@
 
 namespace gmt::preload {
 
-// State: valid in a fork child. If another thread was changing it during the fork, the child reads
-// the clock itself each time.
+// State: of the process that `prepared_in` names. A fork child may be in another time namespace,
+// and another thread may have been replacing the reading.
 constinit ClockReading clock_reading = {};
 
 namespace {
 
 constexpr uint64_t kMinNsOfRate = 10'000'000;
 constexpr uint64_t kMaxChangeOfRate = 1024;  // a rate that changes by 1/1024 was not measured well
-// The counter is read at most so many ticks after the clock. Over kMinNsOfRate, that makes an error
-// of the rate of at most 1/32768 if a tick takes no longer than 0.6 ns.
-constexpr uint64_t kMaxGapTicks = 512;
-// Derived times lag by twice as much, so that they do not lead.
-constexpr uint64_t kSlower = 16384;
-constexpr int kReadings = 4;  // attempts to read both without an interruption
+constexpr uint64_t kMaxGapTicks = 512;       // from a reading of the counter to the next
+constexpr int kReadings = 4;                 // attempts to read both without an interruption
 // The counter is given up if it cannot be read so many times in a row: each reading of it traps.
 constexpr int kMaxFailures = 16;
 
@@ -35,6 +31,17 @@ struct Calibration {
 };
 // State: as clock_reading.
 constinit Calibration calibration = {};
+// State: compared with the process.
+constinit pid_t prepared_in = 0;
+
+// REQUIRES: no other thread reads the clock.
+void Forget() {
+  calibration = {};
+  thread_state.last_ns = 0;
+  for (std::atomic<uint64_t>* word :
+       {&clock_reading.use, &clock_reading.ns, &clock_reading.version})
+    word->store(0, std::memory_order_relaxed);
+}
 
 uint64_t SystemNs() {
   timespec t;
@@ -71,8 +78,7 @@ void MeasureRate(const Moment& now) {
   const uint64_t ns = now.ns - c.from_ns;
   if (c.from_ns != 0 && ns < kMinNsOfRate) return;
   if (c.from_ns != 0) {
-    uint64_t rate = RateOf(ns, now.ticks - c.from_ticks);
-    rate -= rate / kSlower;
+    const uint64_t rate = RateOf(ns, now.ticks - c.from_ticks);
     const uint64_t change = rate > c.rate ? rate - c.rate : c.rate - rate;
     const bool is_plausible = c.rate == 0 || change <= c.rate / kMaxChangeOfRate;
     c.rate = is_plausible ? rate : 0;
@@ -81,21 +87,13 @@ void MeasureRate(const Moment& now) {
   c.from_ticks = now.ticks;
 }
 
-// Returns the last time that may have been derived from the reading before `ticks`.
-uint64_t LastDerived(uint64_t ticks) {
-  const ClockReading& reading = clock_reading;
-  const uint64_t use = reading.use.load(std::memory_order_relaxed);
-  const uint64_t passed = ticks - reading.ticks.load(std::memory_order_relaxed);
-  const uint64_t used = passed < use ? passed : use;
-  return reading.ns.load(std::memory_order_relaxed) +
-         (used * reading.rate.load(std::memory_order_relaxed) >> 32);
-}
-
 #endif
 
 }  // namespace
 
 void PrepareClock(const char* clock_source) {
+  if (prepared_in != getpid()) Forget();
+  prepared_in = getpid();
   char name[64] = "";
   const int fd = open(clock_source, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
@@ -121,8 +119,6 @@ uint64_t ReadClock() {
   if (has_both) MeasureRate(now);
   calibration.failures = has_both ? 0 : calibration.failures + 1;
   if (calibration.failures == kMaxFailures) uses_counter.store(false, std::memory_order_relaxed);
-  const uint64_t last = LastDerived(now.ticks);
-  if (now.ns < last) now.ns = last;
   std::atomic_thread_fence(std::memory_order_release);
   reading.ticks.store(now.ticks, std::memory_order_relaxed);
   reading.ns.store(now.ns, std::memory_order_relaxed);

@@ -14,10 +14,8 @@
 // noticed. The rate is that of two readings at least 10 ms apart, and is measured again if it
 // changes by more than 0.1 %, e.g. because the machine was suspended.
 //
-// Invariants
-//   K1  A reading is not less than any time that was derived from the reading before it.
-//   K2  A derived time is at most as late as the clock, unless the clock's own rate has just been
-//       changed.
+// The times of a thread do not decrease. Those of different threads are comparable to within a
+// tenth of a microsecond; the order of events is that of their tickets (docs/session.md).
 //
 // Thread safety: all functions may be called from any thread and signal handler. Cost: 10 ns.
 
@@ -27,6 +25,8 @@
 #include <stdint.h>
 
 #include <atomic>
+
+#include "preload/base/thread_state.h"
 
 namespace gmt::preload {
 
@@ -41,15 +41,17 @@ struct alignas(64) ClockReading {
 };
 extern constinit ClockReading clock_reading;
 
-// Permits NowNs() to use the counter if the kernel does. `clock_source`: the file that names the
-// kernel's source. Opens a file.
+// Permits NowNs() to use the counter if the kernel does, and forgets a parent process's reading.
+// Must precede the first NowNs() of a process. `clock_source`: the file that names the kernel's
+// source. Opens a file.
 void PrepareClock(
     const char* clock_source = "/sys/devices/system/clocksource/clocksource0/current_clocksource");
 
 // Reads the clock itself, and replaces the reading.
 uint64_t ReadClock();
 
-inline uint64_t NowNs() {
+// Returns what the counter says, or 0 if there is no reading that may be used.
+inline uint64_t DerivedNs() {
 #if defined(__x86_64__)
   const ClockReading& reading = clock_reading;
   const uint64_t version = reading.version.load(std::memory_order_acquire) & ~uint64_t{1};
@@ -61,7 +63,16 @@ inline uint64_t NowNs() {
   if (passed < use && reading.version.load(std::memory_order_relaxed) == version) [[likely]]
     return ns + (passed * rate >> 32);
 #endif
-  return ReadClock();
+  return 0;
+}
+
+inline uint64_t NowNs() {
+  uint64_t now = DerivedNs();
+  if (now == 0) [[unlikely]]
+    now = ReadClock();
+  uint64_t& last = thread_state.last_ns;
+  if (now > last) last = now;
+  return last;
 }
 
 }  // namespace gmt::preload

@@ -1,7 +1,9 @@
 #include "preload/base/clock.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -43,8 +45,8 @@ uint64_t ReadFor(double seconds, Check check) {
   return derived;
 }
 
-// The counter may be read before an earlier instruction is complete, and the clock's rate may be
-// adjusted, so that a time can be off by much less than this.
+// A time is off by what lies between the readings of clock and counter, and by adjustments of the
+// clock's rate: by much less than this.
 constexpr uint64_t kTolerance = 2000;
 
 TEST(ClockTest, TimesLieBetweenReadingsOfTheSystemsClock) {
@@ -86,6 +88,26 @@ TEST(ClockTest, ReadingThatCannotBeReplacedIsNotUsed) {
   EXPECT_GE(now, before);
   EXPECT_LE(now, MonotonicNs());
   clock_reading.version = version;
+}
+
+TEST(ClockTest, ForkChildForgetsTheReadingOfItsParent) {
+  PrepareFor("tsc");
+  const uint64_t version = clock_reading.version.exchange(1);  // while it is replaced
+  clock_reading.ns += 3600 * kSecond;
+  const pid_t child = fork();
+  if (child == 0) {
+    PrepareFor("tsc");
+    ReadFor(0.05, [] { NowNs(); });
+    const uint64_t before = MonotonicNs();
+    const uint64_t now = NowNs();
+    const bool is_right = now + kTolerance >= before && now <= MonotonicNs() + kTolerance;
+    _exit(is_right && clock_reading.version > 1 ? 0 : 1);
+  }
+  clock_reading.ns -= 3600 * kSecond;
+  clock_reading.version = version;
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(ClockTest, CounterIsNotUsedIfTheKernelDoesNotUseIt) {

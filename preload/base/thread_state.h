@@ -39,6 +39,7 @@ struct ThreadState {
   LastStack last_stack;
   LastStack last_forward_stack;  // of Python frames only
   Scope* scope;                  // the innermost hooked call that C++ exceptions may leave
+  uint64_t last_ns;              // the last time that it has read (preload/base/clock.h)
 };
 
 extern thread_local constinit ThreadState thread_state;

@@ -14,8 +14,6 @@
 
 namespace gmt::preload {
 
-thread_local constinit ThreadState thread_state = {};
-
 namespace {
 
 using testing::ElementsAre;
