@@ -70,9 +70,13 @@ inline uint64_t NowNs() {
   uint64_t now = DerivedNs();
   if (now == 0) [[unlikely]]
     now = ReadClock();
-  uint64_t& last = thread_state.last_ns;
-  if (now > last) last = now;
-  return last;
+  // A derived time may lag behind the clock by a tenth of a microsecond.
+  constexpr uint32_t kMaxDecrease = 1000;
+  uint32_t& last = thread_state.last_ns;
+  const uint32_t decrease = last - static_cast<uint32_t>(now);
+  if (decrease < kMaxDecrease) return now + decrease;
+  last = static_cast<uint32_t>(now);
+  return now;
 }
 
 }  // namespace gmt::preload

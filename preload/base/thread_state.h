@@ -36,10 +36,12 @@ struct ThreadState {
       torch : 10;    // its slot among threads that use PyTorch (preload/torch/state/torch_thread.h)
   uint32_t process;  // identity of the process that determined it (Process::identity)
   uint32_t push_stack;  // number of its NVTX range stack (preload/nvtx/push_stacks.h); 0: none
+  uint32_t last_ns;     // lower half of the last time that it has read (preload/base/clock.h)
+  // Interpreter::identity_ under which its Python frames were checked (preload/stacks/python).
+  uint32_t checked_python;
   LastStack last_stack;
   LastStack last_forward_stack;  // of Python frames only
   Scope* scope;                  // the innermost hooked call that C++ exceptions may leave
-  uint64_t last_ns;              // the last time that it has read (preload/base/clock.h)
 };
 
 extern thread_local constinit ThreadState thread_state;

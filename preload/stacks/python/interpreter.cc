@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/base/thread_state.h"
 #include "preload/loader/loader.h"
 #include "preload/stacks/python/code_identity.h"
 #include "preload/stacks/python/last_python_walk.h"
@@ -17,8 +18,7 @@
 namespace gmt::preload {
 namespace {
 
-// Cache: the Interpreter::identity_ under which this thread's frames were checked.
-thread_local constinit uint32_t checked_under = 0;
+// State: the last Interpreter::identity_ that was given.
 constinit std::atomic<uint32_t> findings{0};
 
 template <typename Function>
@@ -197,7 +197,7 @@ Interpreter::Thread Interpreter::FindThread() const {
     const auto holder = reinterpret_cast<uint64_t>(api_.gil_holder());
     if (holder != thread) thread = ThreadOfSubinterpreter(thread, holder);
   }
-  if (thread == 0 || (checked_under != identity_ && !CheckThread(thread))) return kUnreadable;
+  if (thread == 0 || (thread_state.checked_python != identity_ && !CheckThread(thread))) return kUnreadable;
   // The thread state may have been created on this thread but be in use by another one.
   const uint64_t ident = *reinterpret_cast<const uint64_t*>(thread + layout_.thread_ident);
   return ident == pthread_self() ? Thread{thread, false} : kUnreadable;
@@ -227,7 +227,7 @@ bool Interpreter::CheckThread(uint64_t thread) const {
     return false;
   }
   thread_ident_seen_.store(true, std::memory_order_relaxed);
-  checked_under = identity_;
+  thread_state.checked_python = identity_;
   return true;
 }
 
