@@ -135,7 +135,7 @@ TEST_F(LedgerTextTest, UnexplainedIsNegativeIfLessIsReportedThanRecorded) {
 TEST_F(LedgerTextTest, ReadingOfAnotherMomentIsPrinted) {
   Nvml(320, 320);
   for (int i = 0; i < 3; ++i) script_.Alloc(0x10000000 << i, 20 * kMiB);
-  EXPECT_THAT(Text(), HasSubstr("at end, 4.00 ms; nvml reported 320 MiB 3.00 ms earlier, recorded "
+  EXPECT_THAT(Text(), HasSubstr("at end, 4.00 ms; NVML reported 320 MiB 3.00 ms earlier, recorded "
                                 "since then +60.0 MiB\n"));
 }
 
