@@ -86,7 +86,7 @@ std::string Moment(const Ledger& ledger, const LedgerSource& source) {
   return ledger.at.t_ns == 0 ? at : fmt::format("{}, {}", at, time);
 }
 
-// In a sentence.
+// Returns the source of the driver's figure as it is written in a sentence.
 std::string_view SourceName(const Ledger& ledger) {
   return ledger.source == "nvml" ? "NVML" : std::string_view(ledger.source);
 }

@@ -76,8 +76,8 @@ uint64_t RateOf(uint64_t ns, uint64_t ticks) {
 void MeasureRate(const Moment& now) {
   Calibration& c = calibration;
   const uint64_t ns = now.ns - c.from_ns;
-  if (c.from_ns != 0 && ns < kMinNsOfRate) return;
   if (c.from_ns != 0) {
+    if (ns < kMinNsOfRate) return;
     const uint64_t rate = RateOf(ns, now.ticks - c.from_ticks);
     const uint64_t change = rate > c.rate ? rate - c.rate : c.rate - rate;
     const bool is_plausible = c.rate == 0 || change <= c.rate / kMaxChangeOfRate;

@@ -39,7 +39,7 @@ uint64_t ReadFor(double seconds, Check check) {
     for (int i = 0; i < 1000; ++i) {
       const uint64_t version = clock_reading.version;
       check();
-      derived += clock_reading.version == version ? 1 : 0;
+      derived += clock_reading.use != 0 && clock_reading.version == version ? 1 : 0;
     }
   }
   return derived;

@@ -9,7 +9,7 @@ import { launch, noBrowser, recordedUrl, TestPage } from './page';
 
 const [WIDTH, HEIGHT] = [1280, 720];
 const SHARE = 0.6;
-const SHARE_BESIDE = 0.45; // of the window's height, beside the details of a block
+const SHARE_BESIDE = 0.45; // share of the window's height with the details of a block open
 
 describe.skipIf(noBrowser !== '')(`the timeline at ${WIDTH}x${HEIGHT}`, () => {
   let browser: Browser;

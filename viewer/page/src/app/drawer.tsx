@@ -5,8 +5,8 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 
 const SMALLEST = { height: 96, width: 280 } as const;
-const LARGEST = 0.7; // of the page
-const STEP = 24; // px, of a key
+const LARGEST = 0.7; // share of the page
+const STEP = 24; // px per key press
 
 /** Returns the first sizes in a window: of low ones a third at most. */
 export function firstSizes(width: number, height: number): { readonly height: number; readonly width: number } {

@@ -24,7 +24,7 @@ export function expressionOf(text: string): RegExp | null {
 
 /** Returns why a text cannot be looked for, as a sentence, or ''. */
 export function errorOfText(text: string): string {
-  if (new TextEncoder().encode(text).length > MAX_TEXT) return `Longer than ${MAX_TEXT} characters.`;
+  if (new TextEncoder().encode(text).length > MAX_TEXT) return `Longer than ${MAX_TEXT} bytes.`;
   try {
     expressionOf(text);
     return '';

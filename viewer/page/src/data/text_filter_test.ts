@@ -17,7 +17,7 @@ describe('the text of a filter', () => {
     for (const text of ['/(?=a)/', '/(?!a)/', '/(?<=a)b/', '/(?<n>a)/', '/(a)\\1/', '/\\\\(?=a)/', '/\\u0041/'])
       expect(errorOfText(text)).toBe('Not a regular expression: look-around, references and named groups are not supported.');
     for (const text of ['/\\(\\?=/', '/\\\\1/', '/\\d+\\.\\w/', '/(?:a|b)+?/', '/[\\]=]/']) expect(errorOfText(text)).toBe('');
-    expect(errorOfText('ä'.repeat(501))).toBe('Longer than 1000 characters.');
+    expect(errorOfText('ä'.repeat(501))).toBe('Longer than 1000 bytes.');
     for (const text of ['', '(', '/', '/a', '//', '/(?i)a|b/', 'ä'.repeat(500)]) expect(errorOfText(text)).toBe('');
   });
   it('matches the label of a function in tables', () => {

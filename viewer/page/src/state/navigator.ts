@@ -96,8 +96,8 @@ export function roundedRange(range: Range): Range {
   return { from: round(range.from), to: round(range.to) };
 }
 
-const MARGIN = 0.02; // of the time between the first and the last event
-const IDLE = 0.05; // of the whole time, from which on it is left out
+const MARGIN = 0.02; // share of the time between the first and the last event
+const IDLE = 0.05; // idle time is left out if it has a larger share of the whole time
 
 /** Returns the time that is shown at first if all events are from `first` to `last`. */
 export function fittedTime(first: number, last: number, domain: Range): Range {

@@ -140,7 +140,7 @@ const PARTS_SHOWN = 2;
 
 interface Part {
   readonly name: string; // as the program prints it
-  readonly group?: string; // of the ledger's rows that it consists of
+  readonly group: string; // the group of the ledger's rows that it consists of; '' if it consists of none
   readonly bytes: number;
   readonly hue: Hue;
   readonly link: Link;
@@ -153,7 +153,7 @@ function partsOf(json: Json, at: Link): Part[] {
   const segments: Link = { ...at, view: 'segments' };
   const ledger: Link = { ...at, view: 'ledger' };
   const isFramework = evidence.number('reserved_bytes') > 0;
-  const part = (name: string, amount: number, hue: Hue, link: Link, group?: string): Part => ({ name, bytes: amount, hue, link, ...(group === undefined ? {} : { group }) });
+  const part = (name: string, amount: number, hue: Hue, link: Link, group = ''): Part => ({ name, bytes: amount, hue, link, group });
   return [
     part(isFramework ? 'live blocks' : 'allocated by this process', evidence.number('live_bytes'), 'blue', { ...at, view: 'flame' }),
     part('free, pinned by blocks', split.number('pinned'), 'vermilion', segments),
@@ -187,7 +187,7 @@ function whereItWas(json: Json, at: Link): Section {
     note: `The largest free piece that the request could have used: ${bytes(evidence.number('largest_free_bytes')).text}.`,
     columns: [named('What'), numbers('Bytes'), numbers('Share')],
     rows: [
-      ...parts.map((part) => row([part.name, partWords(json, part.group ?? '')].filter((words) => words !== '').join(': '), part.bytes, part.link)),
+      ...parts.map((part) => row([part.name, partWords(json, part.group)].filter((words) => words !== '').join(': '), part.bytes, part.link)),
       ...(total === 0 || rest === 0 ? [] : [row(restName, rest, { ...at, view: 'ledger' })]),
       ...(total === 0 ? [] : [row(deviceName(json.numberOrNull('device')), total, null)]),
     ],
