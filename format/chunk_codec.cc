@@ -70,12 +70,14 @@ ChunkPacker::ChunkPacker(Chunk::Codec codec)
     : codec_(codec), context_(codec == Chunk::ZSTD ? ZSTD_createCCtx() : nullptr) {}
 
 bool ChunkPacker::Compress(const gmt::Body& body, int zstd_level, std::string* packed) {
-  if (context_ == nullptr || !body.SerializeToString(&raw_)) return false;
+  if (context_ == nullptr) return false;
+  raw_.resize(static_cast<size_t>(body.GetCachedSize()));
+  body.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(raw_.data()));
   ZSTD_CCtx_reset(context_.get(), ZSTD_reset_session_only);
   ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_compressionLevel, zstd_level);
   ZSTD_CCtx_setPledgedSrcSize(context_.get(), raw_.size());
-  packed->resize(raw_.size());
-  ZSTD_outBuffer out = {packed->data(), packed->size(), 0};
+  if (packed_.size() < raw_.size()) packed_.resize(raw_.size());
+  ZSTD_outBuffer out = {packed_.data(), raw_.size(), 0};
   ZSTD_inBuffer in = {raw_.data(), 0, 0};
   // Flushing ends a block, and each block has a table of the frequencies of its bytes.
   for (const size_t end : ColumnEnds(body, raw_)) {
@@ -84,7 +86,7 @@ bool ChunkPacker::Compress(const gmt::Body& body, int zstd_level, std::string* p
   }
   in.size = raw_.size();
   if (ZSTD_compressStream2(context_.get(), &out, &in, ZSTD_e_end) != 0) return false;
-  packed->resize(out.pos);
+  packed->assign(packed_.data(), out.pos);
   return packed->size() < raw_.size();
 }
 

@@ -30,6 +30,7 @@ class ChunkPacker {
   absl::Status Pack(gmt::Body* body, int zstd_level, Chunk* chunk);
 
  private:
+  // Returns false if that does not shrink it. REQUIRES: ByteSizeLong() has been called.
   bool Compress(const gmt::Body& body, int zstd_level, std::string* packed);
 
   struct FreeContext {
@@ -37,7 +38,7 @@ class ChunkPacker {
   };
   const Chunk::Codec codec_;
   std::unique_ptr<ZSTD_CCtx_s, FreeContext> context_;
-  std::string raw_;
+  std::string raw_, packed_;
 };
 
 // Fails if the chunk's payload is not a body of the stated size. The error message is one word:

@@ -31,9 +31,8 @@ void EventEncoder::Clear() {
   activity_ = {columns_.mutable_activities()};
   note_ = {columns_.mutable_notes()};
   role_ = {columns_.mutable_roles()};
-  columns_.set_count(0);
   columns_.set_first_acquisition(history_->rows());
-  has_acquisitions_ = has_returns_ = has_activities_ = has_notes_ = has_roles_ = false;
+  events_ = acquisitions_ = new_addresses_ = returns_ = activities_ = notes_ = roles_ = 0;
   present_.fill(0);
   addresses_.Clear();
   previous_address_ = 0;
@@ -44,20 +43,18 @@ void EventEncoder::Clear() {
 }
 
 void EventEncoder::AddRow(const Event& event) {
-  if (columns_.count() == 0) {
+  const int row = events_++;
+  if (row == 0) {
     begin_t_ns_ = previous_t_ns_ = first_t_ns_ = last_t_ns_ = event.t_ns;
   }
   first_t_ns_ = std::min(first_t_ns_, event.t_ns);
   last_t_ns_ = std::max(last_t_ns_, event.t_ns);
-  columns_.set_count(columns_.count() + 1);
-  event_.kind.Add(event.kind);
-  if (event.kind == ROLE) {
-    event_.present_change.Repeat();
-  } else {
+  event_.kind.Set(row, event.kind);
+  if (event.kind != ROLE) {
     uint64_t& last = present_[KindOfPresent(event.kind)];
-    event_.present_change.Add(event.present ^ std::exchange(last, event.present));
+    event_.present_change.Set(row, event.present ^ std::exchange(last, event.present));
   }
-  event_.thread.Add(static_cast<int32_t>(event.thread - previous_thread_));
+  event_.thread.Set(row, static_cast<int32_t>(event.thread - previous_thread_));
   previous_thread_ = event.thread;
   times_.Add(SubtractWrapping(event.t_ns, previous_t_ns_));
   previous_t_ns_ = event.t_ns;
@@ -104,19 +101,20 @@ void EventEncoder::Add(const Event& event, const std::string& other) {
 }
 
 void EventEncoder::AddAcquisition(const Event& event) {
-  has_acquisitions_ = true;
+  const int row = acquisitions_++;
   counts_.Add(event.kind, event.heap, event.result);
-#define GMT_ADD(name) acquisition_.name.Add(event.name);
+#define GMT_ADD(name) acquisition_.name.Set(row, event.name);
   GMT_ACQUISITION_COLUMNS(GMT_ADD)
 #undef GMT_ADD
   const auto address = static_cast<int64_t>(event.address);
   const uint32_t from = addresses_.Add(event.address, event.size);
-  acquisition_.address_from.Add(from);
-  if (from == 0) acquisition_.address.Add(SubtractWrapping(address, previous_address_));
+  acquisition_.address_from.Set(row, from);
+  if (from == 0)
+    acquisition_.address.Set(new_addresses_++, SubtractWrapping(address, previous_address_));
   previous_address_ = address;
   const auto totals = totals_.Encode(event, nullptr);
-  acquisition_.total_allocated.Add(totals.allocated);
-  acquisition_.total_reserved.Add(totals.reserved);
+  acquisition_.total_allocated.Set(row, totals.allocated);
+  acquisition_.total_reserved.Set(row, totals.reserved);
   history_->Add(event);
 }
 
@@ -124,14 +122,14 @@ void EventEncoder::AddAcquisition(const Event& event) {
 #define GMT_ADD_UNLESS_SAME(name, bit)                       \
   if (acquired != nullptr && acquired->name == event.name) { \
     same |= bit;                                             \
-    columns.name.Add({});                                    \
+    columns.name.Set(row, {});                               \
   } else {                                                   \
-    columns.name.Add(event.name);                            \
+    columns.name.Set(row, event.name);                       \
   }
 
 void EventEncoder::AddReturn(const Event& event) {
-  has_returns_ = true;
-#define GMT_ADD(name) return_.name.Add(event.name);
+  const int row = returns_++;
+#define GMT_ADD(name) return_.name.Set(row, event.name);
   GMT_RETURN_COLUMNS(GMT_ADD)
 #undef GMT_ADD
   const Acquired* acquired = history_->AcquisitionOf(event);
@@ -140,54 +138,55 @@ void EventEncoder::AddReturn(const Event& event) {
   uint32_t same = 0;
   auto& columns = return_;
   GMT_RETURN_SHARED_COLUMNS(GMT_ADD_UNLESS_SAME)
-  return_.distance.Add(history_->DistanceOf(acquired));
-  return_.same.Add(same);
+  return_.distance.Set(row, history_->DistanceOf(acquired));
+  return_.same.Set(row, same);
   const auto totals = totals_.Encode(event, acquired);
-  return_.total_allocated.Add(totals.allocated);
-  return_.total_reserved.Add(totals.reserved);
+  return_.total_allocated.Set(row, totals.allocated);
+  return_.total_reserved.Set(row, totals.reserved);
   history_->Ended(event, acquired);
 }
 
 void EventEncoder::AddActivity(const Event& event) {
-  has_activities_ = true;
-#define GMT_ADD(name) activity_.name.Add(event.name);
+  const int row = activities_++;
+#define GMT_ADD(name) activity_.name.Set(row, event.name);
   GMT_ACTIVITY_COLUMNS(GMT_ADD)
 #undef GMT_ADD
 }
 
 void EventEncoder::AddNote(const Event& event) {
-  has_notes_ = true;
-#define GMT_ADD(name) note_.name.Add(event.name);
+  const int row = notes_++;
+#define GMT_ADD(name) note_.name.Set(row, event.name);
   GMT_NOTE_COLUMNS(GMT_ADD)
 #undef GMT_ADD
 }
 
 void EventEncoder::AddRole(const Event& event) {
-  has_roles_ = true;
-#define GMT_ADD(name) role_.name.Add(event.name);
+  const int row = roles_++;
+#define GMT_ADD(name) role_.name.Set(row, event.name);
   GMT_ROLE_COLUMNS(GMT_ADD)
 #undef GMT_ADD
   const Acquired* acquired = history_->AcquisitionOf(event);
   uint32_t same = 0;
   auto& columns = role_;
   GMT_ROLE_SHARED_COLUMNS(GMT_ADD_UNLESS_SAME)
-  role_.same.Add(same);
-  const uint64_t row = acquired != nullptr ? acquired->row : previous_role_row_;
-  role_.row.Add(static_cast<int64_t>(row - previous_role_row_));
-  previous_role_row_ = row;
-  role_.name.Add(nodes_.Encode(event.forward_stack, event.name));
+  role_.same.Set(row, same);
+  const uint64_t saved = acquired != nullptr ? acquired->row : previous_role_row_;
+  role_.row.Set(row, static_cast<int64_t>(saved - previous_role_row_));
+  previous_role_row_ = saved;
+  role_.name.Set(row, nodes_.Encode(event.forward_stack, event.name));
 }
 
 #undef GMT_ADD_UNLESS_SAME
 
 gmt::Events& EventEncoder::Finish(int64_t base_t_ns) {
   times_.Finish();
+  columns_.set_count(events());
   columns_.set_begin_t_ns(SubtractWrapping(begin_t_ns_, base_t_ns));
-  if (!has_acquisitions_) columns_.clear_acquisitions();
-  if (!has_returns_) columns_.clear_returns();
-  if (!has_activities_) columns_.clear_activities();
-  if (!has_notes_) columns_.clear_notes();
-  if (!has_roles_) columns_.clear_roles();
+  if (acquisitions_ == 0) columns_.clear_acquisitions();
+  if (returns_ == 0) columns_.clear_returns();
+  if (activities_ == 0) columns_.clear_activities();
+  if (notes_ == 0) columns_.clear_notes();
+  if (roles_ == 0) columns_.clear_roles();
   return columns_;
 }
 

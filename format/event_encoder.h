@@ -43,22 +43,20 @@ class ColumnWriter {
 
   explicit ColumnWriter(Values* values) : values_(values) {}
 
-  void Add(Value value) {
-    if (value == last_) {
-      ++repeats_;
-      return;
-    }
-    for (; repeats_ > 0; --repeats_) values_->Add(last_);
+  // Sets the value of a row. Rows are ascending; those left out have the value before them.
+  void Set(int row, Value value) {
+    if (value != last_) Change(row, value);
+  }
+
+ private:
+  [[gnu::noinline]] void Change(int row, Value value) {
+    if (values_->size() < row) values_->Resize(row, last_);
     values_->Add(value);
     last_ = value;
   }
-  // For an event without a value in this column.
-  void Repeat() { ++repeats_; }
 
- private:
   Values* values_;
   Value last_{};
-  int repeats_ = 0;  // of last_, not yet written
 };
 
 class EventEncoder {
@@ -74,7 +72,7 @@ class EventEncoder {
   void Add(const Event& event, const Gap& gap);
   void Add(const Event& event, const std::string& other);
 
-  uint32_t events() const { return columns_.count(); }
+  uint32_t events() const { return static_cast<uint32_t>(events_); }
   int64_t first_t_ns() const { return first_t_ns_; }  // minimum and maximum so far
   int64_t last_t_ns() const { return last_t_ns_; }
   const EventCounter& counts() const { return counts_; }
@@ -150,9 +148,8 @@ class EventEncoder {
   ActivityWriters activity_{columns_.mutable_activities()};
   NoteWriters note_{columns_.mutable_notes()};
   RoleWriters role_{columns_.mutable_roles()};
-  // Whether the chunk has rows of each family.
-  bool has_acquisitions_ = false, has_returns_ = false, has_activities_ = false, has_notes_ = false,
-       has_roles_ = false;
+  int events_ = 0;  // in the chunk; and those of each family
+  int acquisitions_ = 0, new_addresses_ = 0, returns_ = 0, activities_ = 0, notes_ = 0, roles_ = 0;
   int64_t begin_t_ns_ = 0;  // of the first event of the chunk
   int64_t previous_t_ns_ = 0, first_t_ns_ = 0, last_t_ns_ = 0;
   std::array<uint64_t, kKindsOfPresent> present_{};  // by kind: that of its last event

@@ -143,7 +143,8 @@ inline uint32_t BesideStack(const Record& r) {
   const bool has_layout = (w[6] & kHasLayout) != 0;
   const uint64_t place = (w[6] & ~kHasLayout) >> 8 & 0xff;
   if (!IsKind(kind) || memory > static_cast<uint64_t>(Memory::kLast)) return false;
-  *r = Record();
+  static constexpr Record kEmpty;
+  *r = kEmpty;
   r->kind = static_cast<Kind>(kind);
   const uint32_t beside_stack = static_cast<uint32_t>(w[4] >> 32);
   if (IsActivity(r->kind)) {

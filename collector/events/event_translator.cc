@@ -150,27 +150,6 @@ const char* HeapNameOf(Memory memory) {
   }
 }
 
-Effect EffectOf(Kind kind) {
-  switch (kind) {
-    case Kind::kAlloc:
-    case Kind::kReserve:
-    case Kind::kCreate:
-    case Kind::kMap:
-    case Kind::kImport:
-    case Kind::kRegister:
-      return Effect::kAcquires;
-    case Kind::kFree:
-    case Kind::kUnreserve:
-    case Kind::kRelease:
-    case Kind::kUnmap:
-    case Kind::kUnimport:
-    case Kind::kUnregister:
-      return Effect::kReturns;
-    default:
-      return Effect::kNone;
-  }
-}
-
 EventTranslator::EventTranslator(const session::SessionMap& session, std::vector<std::string> apis,
                                  format::DefinitionsBuilder* definitions, StackTranslator* stacks)
     : session_(session),
@@ -193,7 +172,7 @@ bool EventTranslator::IsFromBeforeAttach(const session::Record& r) const {
 uint32_t EventTranslator::Api(uint16_t api) {
   if (api >= apis_.size()) return 0;
   uint32_t& id = api_ids_[api];
-  if (id == 0) id = definitions_->InternString(apis_[api]);
+  if (id == 0 && !apis_[api].empty()) id = definitions_->InternString(apis_[api]);
   return id;
 }
 
@@ -208,12 +187,6 @@ uint32_t EventTranslator::Text(uint64_t id) {
   const auto [known, is_new] = text_ids_.try_emplace(id);
   if (is_new) known->second = definitions_->InternString(session::ReadText(session_, id));
   return known->second;
-}
-
-uint32_t EventTranslator::Heap(Memory memory) {
-  uint32_t& id = heap_ids_[static_cast<size_t>(memory)];
-  if (id == 0) id = definitions_->InternString(HeapNameOf(memory));
-  return id;
 }
 
 const EventTranslator::Layout& EventTranslator::LayoutOf(uint32_t id) {

@@ -33,7 +33,27 @@ namespace gmt::collector {
 
 // How an event changes the set of live allocations.
 enum class Effect { kNone, kAcquires, kReturns };
-Effect EffectOf(session::Kind kind);
+constexpr Effect EffectOf(session::Kind kind) {
+  using session::Kind;
+  switch (kind) {
+    case Kind::kAlloc:
+    case Kind::kReserve:
+    case Kind::kCreate:
+    case Kind::kMap:
+    case Kind::kImport:
+    case Kind::kRegister:
+      return Effect::kAcquires;
+    case Kind::kFree:
+    case Kind::kUnreserve:
+    case Kind::kRelease:
+    case Kind::kUnmap:
+    case Kind::kUnimport:
+    case Kind::kUnregister:
+      return Effect::kReturns;
+    default:
+      return Effect::kNone;
+  }
+}
 
 const char* HeapNameOf(session::Memory memory);
 
@@ -47,7 +67,11 @@ class EventTranslator {
   format::Event Translate(const session::Record& record);
 
   // Return ids of the recording.
-  uint32_t Heap(session::Memory memory);
+  uint32_t Heap(session::Memory memory) {
+    uint32_t& id = heap_ids_[static_cast<size_t>(memory)];
+    if (id == 0) id = definitions_->InternString(HeapNameOf(memory));
+    return id;
+  }
   uint32_t Api(uint16_t api);
   uint32_t Text(uint64_t id);  // 0: none
   uint32_t ActionId(session::Action action);

@@ -119,14 +119,13 @@ uint32_t StackTranslator::TranslatePython(const session::StackFrame& read) {
   return id;
 }
 
-uint32_t StackTranslator::Translate(uint32_t stack) {
-  if (stack == 0) return 0;
-  const uint32_t logged = session_.control().module_count.load(std::memory_order_acquire);
+uint32_t StackTranslator::FindOrDefine(uint32_t stack) {
   const auto known = stacks_.find(stack);
-  if (known != stacks_.end() &&
-      (known->second.complete_at == kComplete || known->second.complete_at >= logged)) {
+  if (known != stacks_.end() && IsFinal(known->second)) {
+    RecentOf(stack) = {stack, known->second};
     return known->second.id;
   }
+  const uint32_t logged = session_.control().module_count.load(std::memory_order_acquire);
   session::ReadNewModules(session_, &modules_);
   session::StackFrames read;
   if (!session::ReadStack(session_, stack, &read)) return 0;

@@ -23,6 +23,7 @@
 #ifndef GMT_COLLECTOR_EVENTS_STACK_TRANSLATOR_H_
 #define GMT_COLLECTOR_EVENTS_STACK_TRANSLATOR_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -55,7 +56,11 @@ class StackTranslator {
 
   // Returns the recording's id of a session's stack; 0 for "none" and for a stack that cannot be
   // read.
-  uint32_t Translate(uint32_t stack);
+  uint32_t Translate(uint32_t stack) {
+    if (stack == 0) return 0;
+    const Recent& recent = RecentOf(stack);
+    return recent.stack == stack && IsFinal(recent.known) ? recent.known.id : FindOrDefine(stack);
+  }
 
   // Returns the native frames defined since the last call, in order of first use.
   std::vector<NativeFrame> TakeNewFrames();
@@ -83,6 +88,19 @@ class StackTranslator {
   static constexpr uint32_t kComplete = ~uint32_t{0};
   static constexpr uint32_t kNoModule = ~uint32_t{0};
 
+  // A cache in front of stacks_.
+  struct Recent {
+    uint32_t stack = 0;  // 0: empty
+    Known known = {};
+  };
+  static constexpr int kRecentBits = 10;
+
+  Recent& RecentOf(uint32_t stack) { return recent_[stack * 0x9E3779B9u >> (32 - kRecentBits)]; }
+  // Whether translating the stack again would not yield more.
+  bool IsFinal(const Known& known) const {
+    return known.complete_at >= session_.control().module_count.load(std::memory_order_acquire);
+  }
+  uint32_t FindOrDefine(uint32_t stack);
   uint32_t FindModule(uint64_t address, uint32_t generation) const;
   bool IsShim(uint32_t module) const {
     return module != kNoModule && modules_[module].path == shim_;
@@ -97,6 +115,7 @@ class StackTranslator {
   std::string shim_;
   std::vector<session::ModuleCopy> modules_;
   std::vector<uint32_t> module_ids_;  // by number; 0: not defined yet
+  std::array<Recent, 1 << kRecentBits> recent_ = {};
   absl::flat_hash_map<uint32_t, Known> stacks_;
   absl::flat_hash_map<uint32_t, Code> codes_;
   std::vector<NativeFrame> new_frames_;

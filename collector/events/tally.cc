@@ -31,13 +31,8 @@ bool IsDriverHeap(const HeapCounts& heap) {
   return heap.heap == driver;
 }
 
-uint32_t Tally::HeapIndex(uint8_t device, Memory memory) {
-  uint32_t& number = heap_numbers_[device][static_cast<size_t>(memory)];
-  if (number == 0) number = 1 + FindOrAddHeap(device, HeapNameOf(memory));
-  return number - 1;
-}
-
-uint32_t Tally::FindOrAddHeap(uint8_t device, const char* name) {
+uint32_t Tally::FindOrAddHeap(uint8_t device, Memory memory) {
+  const char* const name = HeapNameOf(memory);
   for (uint32_t index = 0; index < heaps_.size(); ++index) {
     if (heaps_[index].device == device && heaps_[index].heap == name) return index;
   }
@@ -49,38 +44,38 @@ uint32_t Tally::FindOrAddHeap(uint8_t device, const char* name) {
   return static_cast<uint32_t>(heaps_.size() - 1);
 }
 
+SiteCounts& Tally::CountsOf(uint32_t heap, const LiveValue& live) {
+  const auto found = site_index_.find({heap, live.stack, live.forward_stack});
+  Site& site = found != site_index_.end() ? sites_[found->second] : NewSite(heap, live);
+  if (site.peak != peaks_[heap]) {
+    site.counts.bytes_at_peak = site.counts.live_bytes;
+    site.counts.count_at_peak = site.counts.live_count;
+    site.peak = peaks_[heap];
+  }
+  return site.counts;
+}
+
 // An allocation without a site of its own has none when it is freed, because sites are never
 // removed.
-SiteCounts& Tally::CountsOf(uint32_t heap, const LiveValue& live) {
+Tally::Site& Tally::NewSite(uint32_t heap, const LiveValue& live) {
   SiteKey key = {heap, live.stack, live.forward_stack};
-  auto it = site_index_.find(key);
-  if (it == site_index_.end() && site_index_.size() >= max_sites_) {
+  if (site_index_.size() >= max_sites_) {
     key = {heap, kOtherStack, 0};
-    it = site_index_.find(key);
-  }
-  if (it != site_index_.end()) {
-    Site& site = sites_[it->second];
-    if (site.peak != peaks_[heap]) {
-      site.counts.bytes_at_peak = site.counts.live_bytes;
-      site.counts.count_at_peak = site.counts.live_count;
-      site.peak = peaks_[heap];
-    }
-    return site.counts;
+    const auto other = site_index_.find(key);
+    if (other != site_index_.end()) return sites_[other->second];
   }
   site_index_.emplace(key, static_cast<uint32_t>(sites_.size()));
-  Site site;
+  Site& site = sites_.emplace_back();
   site.counts.heap = heap;
   site.counts.stack = key.stack;
   site.counts.forward_stack = key.forward_stack;
   site.peak = peaks_[heap];
-  sites_.push_back(site);
-  return sites_.back().counts;
+  return site;
 }
 
 void Tally::NoteAllocated(HeapCounts* heap) const {
   uint64_t allocated = heap->live_bytes;
-  if (IsDriverHeap(*heap))
-    allocated -= std::min(allocated, segments_.OnDevice(heap->device).now);
+  if (IsDriverHeap(*heap)) allocated -= std::min(allocated, segments_.OnDevice(heap->device).now);
   heap->allocated_at_most = std::max(heap->allocated_at_most, allocated);
 }
 

@@ -119,10 +119,16 @@ class Tally : public LiveObserver {
     bool released = false;
   };
 
-  uint32_t HeapIndex(uint8_t device, session::Memory memory);
-  uint32_t FindOrAddHeap(uint8_t device, const char* name);
+  uint32_t HeapIndex(uint8_t device, session::Memory memory) {
+    uint32_t& number = heap_numbers_[device][static_cast<size_t>(memory)];
+    if (number == 0) number = 1 + FindOrAddHeap(device, memory);
+    return number - 1;
+  }
+  uint32_t FindOrAddHeap(uint8_t device, session::Memory memory);
   // Returns the counts of the site that a change belongs to, with those at the heap's last peak.
   SiteCounts& CountsOf(uint32_t heap, const session::LiveValue& live);
+  // Adds one, or returns the one for all others.
+  Site& NewSite(uint32_t heap, const session::LiveValue& live);
   void Raise(const session::LiveValue& live, bool is_new);
   void NoteAllocated(HeapCounts* heap) const;
   void Lower(const session::LiveValue& live);

@@ -267,12 +267,13 @@ gmt::Snapshot Recorder::MakeSnapshot(const Exactness& exactness,
   snapshot.set_inexact_because(exactness.inexact_because);
   *snapshot.mutable_live() = MakeLiveRows(live_, &translator_);
   for (const auto& [place, sample] : samples_) *snapshot.add_samples() = sample;
-  for (const auto& [device, totals] : totals_) {
+  for (uint32_t device = 0; device < totals_.size(); ++device) {
+    if (totals_[device].reserved == 0) continue;
     gmt::HeapTotal* total = snapshot.add_totals();
     total->set_heap(HeapNameOf(session::Memory::kBlock));
     total->set_device(device);
-    total->set_allocated_bytes(totals.allocated);
-    total->set_reserved_bytes(totals.reserved);
+    total->set_allocated_bytes(totals_[device].allocated);
+    total->set_reserved_bytes(totals_[device].reserved);
   }
   *snapshot.mutable_losses() = MakeLosses(session_.control(), losses);
   AddInFlight(session_, &translator_, &stacks_, &snapshot);

@@ -19,6 +19,7 @@
 #ifndef GMT_COLLECTOR_OUTPUT_RECORDER_H_
 #define GMT_COLLECTOR_OUTPUT_RECORDER_H_
 
+#include <array>
 #include <bitset>
 #include <cstdint>
 #include <map>
@@ -155,7 +156,7 @@ class Recorder {
   absl::flat_hash_set<uint32_t> threads_;
   std::bitset<256> devices_;
   Samples samples_;
-  std::map<uint8_t, Totals> totals_;
+  std::array<Totals, 256> totals_ = {};  // by device; nothing reserved: none were reported
   std::set<std::string> snapshot_names_;
   uint64_t events_before_part_ = 0;
 };
