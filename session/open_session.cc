@@ -148,18 +148,29 @@ int64_t TicksAhead(const char* pid) {
   return seconds * per_second + ns * per_second / 1000000000;
 }
 
+// Returns a numeric field of /proc/PID/stat, numbered as in proc(5); 0 if it cannot be read.
+uint64_t StatField(const char* pid, int number) {
+  char text[1024];
+  if (!ReadOfProcess(pid, "stat", text)) return 0;
+  const char* p = strrchr(text, ')');  // the name before it may contain blanks and parentheses
+  for (int field = 2; p != nullptr && field < number; ++field) p = strchr(p + 1, ' ');
+  return p == nullptr ? 0 : strtoull(p, nullptr, 10);
+}
+
 }  // namespace
 
 uint64_t StartTicks(uint64_t pid) {
-  char number[24], text[1024];
+  char number[24];
   snprintf(number, sizeof(number), "%llu", static_cast<unsigned long long>(pid));
-  if (!ReadOfProcess(number, "stat", text)) return 0;
-  const char* p = strrchr(text, ')');  // the name before it may contain blanks and parentheses
-  for (int field = 2; p != nullptr && field < 22; ++field) p = strchr(p + 1, ' ');
-  if (p == nullptr) return 0;
-  const uint64_t ticks = strtoull(p, nullptr, 10);
+  const uint64_t ticks = StatField(number, 22);
+  if (ticks == 0) return 0;
   if (pid == static_cast<uint64_t>(getpid())) return ticks;
   return ticks + static_cast<uint64_t>(TicksAhead(number) - TicksAhead("self"));
+}
+
+bool IsForkChild() {
+  constexpr uint64_t kForkedWithoutExec = 0x40;  // PF_FORKNOEXEC, linux/sched.h
+  return (StatField("self", 9) & kForkedWithoutExec) != 0;
 }
 
 bool ReadBootId(uint8_t (&boot_id)[16]) {

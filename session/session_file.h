@@ -117,6 +117,9 @@ const char* CheckHeader(const Header& header, uint64_t file_size);
 // Returns field 22 of /proc/PID/stat, which identifies a process, as that process sees it: its
 // clocks may differ from ours (time_namespaces(7)). Returns 0 if it cannot be read.
 uint64_t StartTicks(uint64_t pid);
+// Returns whether this process was forked and has not executed another program since: it runs its
+// parent's program. Returns false if /proc cannot be read.
+bool IsForkChild();
 // Reads the kernel's boot id. Returns false if it cannot be read.
 bool ReadBootId(uint8_t (&boot_id)[16]);
 // Returns whether the session was created since the last boot of the machine.

@@ -284,6 +284,21 @@ TEST(SessionFileTest, StartTicksIdentifyProcesses) {
   EXPECT_EQ(StartTicks(~uint64_t{0}), 0u);
 }
 
+TEST(SessionFileTest, ForkChildIsOneUntilItExecutesAProgram) {
+  const auto child = [](auto run) {
+    const pid_t pid = fork();
+    if (pid == 0) _exit(run());
+    int status = 0;
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    return WEXITSTATUS(status);
+  };
+  EXPECT_EQ(child([] { return IsForkChild() ? 1 : 0; }), 1);
+  const char* const filter = "--gtest_filter=*ProcessThatWasExecutedIsNoForkChild";
+  EXPECT_EQ(child([&] { return execl("/proc/self/exe", "session_test", filter, nullptr); }), 0);
+}
+
+TEST(SessionFileTest, ProcessThatWasExecutedIsNoForkChild) { EXPECT_FALSE(IsForkChild()); }
+
 TEST(SessionFileTest, StartTicksAreThoseOfTheOtherTimeNamespace) {
   int answer[2];
   ASSERT_EQ(pipe(answer), 0);

@@ -208,6 +208,13 @@ TEST_F(LawsTest, WithFollowForkOffTheChildIsNotRecorded) {
   EXPECT_THAT(traced_.sessions(), SizeIs(1));
 }
 
+TEST_F(LawsTest, WithFollowForkOffAChildIsNotRecordedEvenIfItUsesTheGpuFirst) {
+  EXPECT_EQ(traced_.Run({Program("family"), "fork-first"}, "follow_fork=off").out, "child 4\n");
+  EXPECT_THAT(traced_.sessions(), SizeIs(1));
+  EXPECT_EQ(traced_.Run({Program("family"), "fork-first"}).out, "child 4\n");
+  EXPECT_THAT(traced_.sessions(), SizeIs(3));
+}
+
 // ---- What is recorded --------------------------------------------------------------------------
 
 TEST_F(LawsTest, FreePrecedesItsResultAndAFailureUndoesIt) {

@@ -253,14 +253,6 @@ bool Create(Process* p, const OutputFile& output, const char* unwinder) {
 // Options come from the environment, so a privileged process must not obey them.
 bool Privileged() { return getauxval(AT_SECURE) != 0; }
 
-// With follow_fork off, only the process that `run` or the user started is recorded, not its fork
-// children.
-bool FollowedHere(const session::Options& options) {
-  static constinit int first_process = 0;
-  if (first_process == 0) first_process = getpid();
-  return options.follow_fork || first_process == getpid();
-}
-
 // Creates just a session: no recording, no collector, no message.
 bool CreateDormant(Process* p) {
   const Scratch scratch;
@@ -288,7 +280,8 @@ Begun Start(Process* p) {
   PrepareClock();
   p->options = session::Options();
   session::ParseOptions(OptionsText(), &p->options, ReportOption, nullptr);
-  if (!FollowedHere(p->options) || RouteTaken() == Route::kNone) return Begun::kNothing;
+  if (!p->options.follow_fork && session::IsForkChild()) return Begun::kNothing;
+  if (RouteTaken() == Route::kNone) return Begun::kNothing;
   if (p->options.dormant || RouteTaken() == Route::kAttach)
     return CreateDormant(p) ? Begun::kDormant : Begun::kNothing;
 

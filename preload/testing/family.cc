@@ -2,6 +2,7 @@
 //   usage: family wait      no child to wait for, no SIGCHLD, after the collector was started
 //          family fork      a forked child that makes no GPU call, and frees its parent's memory
 //          family fork-gpu  a forked child that allocates
+//          family fork-first  the same, forked before its parent's first GPU call
 //          family exec      the process replaces itself by `family wait`
 // Prints one word; exits with 9.
 
@@ -37,6 +38,7 @@ int Fork(void* parents_memory, bool allocate) {
   }
   int status = 0;
   waitpid(child, &status, 0);
+  if (parents_memory == nullptr) cudaMalloc(&parents_memory, 5555);
   printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
   return 9;
 }
@@ -45,6 +47,7 @@ int Fork(void* parents_memory, bool allocate) {
 
 int main(int, char** argv) {
   signal(SIGCHLD, CountSigchld);
+  if (strcmp(argv[1], "fork-first") == 0) return Fork(nullptr, true);
   void* ptr;
   cudaMalloc(&ptr, 5555);
   if (strcmp(argv[1], "wait") == 0) return WaitForNobody();

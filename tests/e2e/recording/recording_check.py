@@ -68,6 +68,17 @@ def plain_what_leaks_is_in_the_exit_snapshot(rig, folder):
     assert live > 0 and live == sum(row["bytes"] for row in at_end["rows"]), at_end
 
 
+def plain_child_of_a_fork_is_recorded_unless_run_excludes_it(rig, folder):
+    parent, child = MIB, 2 * MIB
+    for options, expected in (([], {parent, child}), (["--no-follow-fork"], {parent})):
+        there = folder / ("only-the-first" if options else "all")
+        there.mkdir()
+        recording = rig.run(there, rig.built("nvtx_calls", "fork"), options)
+        assert recording.done.returncode == 0, recording.done.stderr
+        sizes = [event["size"] for path in there.glob("*.gmt") for event in recording.events(path) if event["kind"] == "alloc"]
+        assert sorted(sizes) == sorted(expected), (options, sizes)
+
+
 def plain_failed_free_is_undone(rig, folder):
     recording = rig.run(
         folder,
