@@ -148,8 +148,11 @@ class EventEncoder {
   ActivityWriters activity_{columns_.mutable_activities()};
   NoteWriters note_{columns_.mutable_notes()};
   RoleWriters role_{columns_.mutable_roles()};
-  int events_ = 0;  // in the chunk; and those of each family
-  int acquisitions_ = 0, new_addresses_ = 0, returns_ = 0, activities_ = 0, notes_ = 0, roles_ = 0;
+  // Rows of the chunk so far: all, those of each family, and acquisitions with an address of their
+  // own.
+  int events_ = 0;
+  int acquisitions_ = 0, returns_ = 0, activities_ = 0, notes_ = 0, roles_ = 0;
+  int new_addresses_ = 0;
   int64_t begin_t_ns_ = 0;  // of the first event of the chunk
   int64_t previous_t_ns_ = 0, first_t_ns_ = 0, last_t_ns_ = 0;
   std::array<uint64_t, kKindsOfPresent> present_{};  // by kind: that of its last event

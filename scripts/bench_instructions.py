@@ -49,7 +49,7 @@ class InstructionsBench:
         environment = {**self.bench.environment(options is not None, options or ""), **(more or {})}
         environment["GPUMEMTRACE_DIR"] = str(self.bench.folder / "sessions")
         environment["PYTHONHASHSEED"] = "0"  # dictionaries are then searched equally in all runs
-        environment["OMP_NUM_THREADS"] = environment["OPENBLAS_NUM_THREADS"] = "1"  # idle ones spin
+        environment["OMP_NUM_THREADS"] = environment["OPENBLAS_NUM_THREADS"] = "1"  # idle threads spin
         command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *map(str, command)]
         process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         output = process.communicate(timeout=seconds)[1]

@@ -1,9 +1,9 @@
 // Checks what a target sees of its own children and signals while it is traced.
-//   usage: family wait      no child to wait for, no SIGCHLD, after the collector was started
-//          family fork      a forked child that makes no GPU call, and frees its parent's memory
-//          family fork-gpu  a forked child that allocates
+//   usage: family wait        no child to wait for, no SIGCHLD, after the collector was started
+//          family fork        a forked child that makes no GPU call, and frees its parent's memory
+//          family fork-gpu    a forked child that allocates
 //          family fork-first  the same, forked before its parent's first GPU call
-//          family exec      the process replaces itself by `family wait`
+//          family exec        the process replaces itself by `family wait`
 // Prints one word; exits with 9.
 
 #include <errno.h>
