@@ -67,6 +67,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const CollectorDepen
   format::WriterOptions how;
   how.strip = {options.strip_paths, options.strip_args, info.cwd};
   how.parts = deps.parts != nullptr && LimitsOf(options).bounded();
+  how.slots = true;
   if (deps.mailbox != nullptr) {
     control::NameChunk first;
     first.is_new_recording = true;

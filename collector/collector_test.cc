@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/testing/collector_fixture.h"
+#include "format/chunk_codec.h"
 
 namespace gmt::collector {
 namespace {
@@ -237,6 +238,47 @@ TEST_F(CollectorTest, FailedFreeRestoresTheAllocation) {
   target.FreeDone(0x1000, 700, freed);
   const Recording recording = ExitAndRead(target);
   EXPECT_THAT(Recording::LiveOf(recording.snapshots.back()), ElementsAre(Pair(0x1000, 256)));
+}
+
+TEST_F(CollectorTest, FreesAndRolesReferToTheRowsOfTheirAllocations) {
+  FakeTarget target;
+  Start(target);
+  const Layer block = {session::Space::kBlock, session::Memory::kBlock};
+  target.Alloc(0x1000, 2048);
+  target.Alloc(0x1000, 512, block);
+  session::Record role;
+  role.kind = session::Kind::kRole;
+  role.space = block.space;
+  role.memory = block.memory;
+  role.device = 0;
+  role.value = 0x1000;
+  role.size = session::kParameter;
+  target.Write(role);
+  target.Free(0x1000, block);
+  target.Alloc(0x1000, 512, block);
+  target.Free(0x1000, block);
+  session::LiveValue freed;
+  target.map().live().Find(session::Space::kDevice, 0x1000, &freed);
+  target.Free(0x1000);
+  target.FreeDone(0x1000, 700, freed);  // refused, so that the second one ends the same row
+  target.Free(0x1000);
+  target.FreeDone(0x1000, 0, freed);
+  ExitAndRead(target);
+
+  gmt::File file;
+  ASSERT_TRUE(file.ParseFromString(bytes_));
+  std::vector<uint32_t> distances, roles;
+  for (const gmt::Chunk& chunk : file.chunk()) {
+    gmt::Body body;
+    ASSERT_TRUE(format::UnpackBody(chunk, &body).ok());
+    const gmt::Returns& returns = body.events().returns();
+    distances.insert(distances.end(), returns.distance().begin(), returns.distance().end());
+    roles.insert(roles.end(), body.events().roles().row().begin(),
+                 body.events().roles().row().end());
+  }
+  // Each row: how many acquisitions back its allocation is. The last value of a column is repeated.
+  EXPECT_THAT(distances, ElementsAre(1, 1, 3));
+  EXPECT_THAT(roles, ElementsAre(1));
 }
 
 TEST_F(CollectorTest, FreeOfAnUnknownAllocationIsKept) {

@@ -9,7 +9,6 @@ namespace {
 // A few hostile bytes can claim many rows, but no process holds this many places. Beyond the limit,
 // frees are written in full.
 constexpr size_t kMaxPlaces = 1u << 22;
-constexpr uint32_t kNoSlot = UINT32_MAX;
 // The table of places is not searched for outdated ones while it is small.
 constexpr size_t kMinPlaces = 8192;
 
@@ -63,35 +62,36 @@ AcquisitionHistory::Place AcquisitionHistory::PlaceOf(const Source& source) {
   return {SpaceOf(source.kind) << 32 | source.device, source.heap, source.address};
 }
 
-inline bool AcquisitionHistory::Holds(uint32_t slot, const Place& place) const {
-  return slot != kNoSlot && PlaceOf(slots_[slot]) == place;
+inline bool AcquisitionHistory::Holds(AcquisitionSlot slot, const Place& place) const {
+  return slot < slots_.size() && PlaceOf(slots_[slot]) == place;
 }
 
-inline uint32_t AcquisitionHistory::TakeUnusedSlot() {
+inline AcquisitionSlot AcquisitionHistory::TakeUnusedSlot() {
   if (unused_slots_.empty()) {
-    if (slots_.size() == kMaxPlaces) return kNoSlot;
+    if (slots_.size() == kMaxPlaces) return kNoAcquisitionSlot;
     slots_.emplace_back();
-    return static_cast<uint32_t>(slots_.size() - 1);
+    return static_cast<AcquisitionSlot>(slots_.size() - 1);
   }
-  const uint32_t slot = unused_slots_.back();
+  const AcquisitionSlot slot = unused_slots_.back();
   unused_slots_.pop_back();
   return slot;
 }
 
-inline void AcquisitionHistory::Leave(uint32_t slot) {
+inline void AcquisitionHistory::Leave(AcquisitionSlot slot) {
   const uint64_t row = slots_[slot].row;
-  uint32_t& entry = window_[row % kWindow];
+  AcquisitionSlot& entry = window_[row % kWindow];
   if (entry == slot) {
-    entry = kNoSlot;
+    entry = kNoAcquisitionSlot;
   } else {
     slot_of_old_row_.erase(row);
   }
 }
 
-void AcquisitionHistory::Add(const Event& event) {
+AcquisitionSlot AcquisitionHistory::Add(const Event& event, AcquisitionSlot last) {
   const uint64_t row = rows_++;
-  Acquired* const acquired = Insert(event, row);
-  if (acquired == nullptr) return;
+  const AcquisitionSlot slot = Insert(event, row, last);
+  if (slot == kNoAcquisitionSlot) return slot;
+  Acquired* const acquired = &slots_[slot];
   // Set in place, because a copy would have to wait for the fields just written.
   acquired->row = row;
   acquired->address = event.address;
@@ -104,36 +104,40 @@ void AcquisitionHistory::Add(const Event& event) {
   acquired->context = event.context;
   acquired->memory = event.memory;
   acquired->kind = event.kind;
+  return slot;
 }
 
 std::vector<Acquired> AcquisitionHistory::Kept() const {
-  std::vector<uint32_t> used;
-  for (const auto& [place, slot] : slot_of_place_) {
-    if (Holds(slot, place)) used.push_back(slot);
-  }
-  std::sort(used.begin(), used.end(),
-            [this](uint32_t a, uint32_t b) { return slots_[a].row < slots_[b].row; });
   std::vector<Acquired> kept;
-  kept.reserve(used.size());
-  for (const uint32_t slot : used) kept.push_back(slots_[slot]);
+  kept.reserve(slots_.size() - unused_slots_.size());
+  for (const Acquired& acquired : slots_) {
+    if (acquired.kind != KIND_UNSPECIFIED) kept.push_back(acquired);
+  }
+  std::sort(kept.begin(), kept.end(),
+            [](const Acquired& a, const Acquired& b) { return a.row < b.row; });
   return kept;
 }
 
 void AcquisitionHistory::AddKept(const Acquired& acquired) {
   rows_ = acquired.row + 1;
-  if (Acquired* const kept = Insert(acquired, acquired.row)) *kept = acquired;
+  const AcquisitionSlot slot = Insert(acquired, acquired.row, kNoAcquisitionSlot);
+  if (slot != kNoAcquisitionSlot) slots_[slot] = acquired;
 }
 
-// Returns the slot of the place's last row, or a new one; kNoSlot if there are too many.
+// Returns the slot of the place's last row, or a new one; none if there are too many.
 template <typename Source>
-inline uint32_t AcquisitionHistory::SlotFor(const Source& acquired) {
-  if (!has_places_ && acquired.kind == ALLOC) return TakeUnusedSlot();
+inline AcquisitionSlot AcquisitionHistory::SlotFor(const Source& acquired, AcquisitionSlot last) {
+  const Place place = PlaceOf(acquired);
+  if (!has_places_ && acquired.kind == ALLOC) {
+    if (!Holds(last, place)) return TakeUnusedSlot();
+    Leave(last);
+    return last;
+  }
   if (slot_of_place_.size() > kMinPlaces + 2 * slots_.size()) {
     absl::erase_if(slot_of_place_,
                    [this](const auto& entry) { return !Holds(entry.second, entry.first); });
   }
-  const Place place = PlaceOf(acquired);
-  uint32_t& slot = slot_of_place_.try_emplace(place, kNoSlot).first->second;
+  AcquisitionSlot& slot = slot_of_place_.try_emplace(place, kNoAcquisitionSlot).first->second;
   if (Holds(slot, place)) {
     Leave(slot);
   } else {
@@ -143,21 +147,26 @@ inline uint32_t AcquisitionHistory::SlotFor(const Source& acquired) {
 }
 
 template <typename Source>
-inline Acquired* AcquisitionHistory::Insert(const Source& acquired, uint64_t row) {
-  if (SpaceOf(acquired.kind) == 0) return nullptr;
-  const uint32_t slot = SlotFor(acquired);
-  if (slot == kNoSlot) return nullptr;
-  if (window_.empty()) window_.assign(kWindow, kNoSlot);
-  const uint32_t displaced = std::exchange(window_[row % kWindow], slot);
-  if (displaced != kNoSlot) slot_of_old_row_[slots_[displaced].row] = displaced;
-  return &slots_[slot];
+inline AcquisitionSlot AcquisitionHistory::Insert(const Source& acquired, uint64_t row,
+                                                  AcquisitionSlot last) {
+  if (SpaceOf(acquired.kind) == 0) return kNoAcquisitionSlot;
+  const AcquisitionSlot slot = SlotFor(acquired, last);
+  if (slot == kNoAcquisitionSlot) return slot;
+  if (window_.empty()) window_.assign(kWindow, kNoAcquisitionSlot);
+  const AcquisitionSlot displaced = std::exchange(window_[row % kWindow], slot);
+  if (displaced != kNoAcquisitionSlot) slot_of_old_row_[slots_[displaced].row] = displaced;
+  return slot;
 }
 
-const Acquired* AcquisitionHistory::AcquisitionOf(const Event& event) const {
+const Acquired* AcquisitionHistory::AcquisitionOf(const Event& event, AcquisitionSlot last) const {
   const Place place = PlaceOf(event);
-  const auto found = slot_of_place_.find(place);
-  if (found == slot_of_place_.end() || !Holds(found->second, place)) return nullptr;
-  const Acquired& acquired = slots_[found->second];
+  AcquisitionSlot slot = last;
+  if (has_places_) {
+    const auto found = slot_of_place_.find(place);
+    slot = found == slot_of_place_.end() ? kNoAcquisitionSlot : found->second;
+  }
+  if (!Holds(slot, place)) return nullptr;
+  const Acquired& acquired = slots_[slot];
   // In a damaged file, row numbers may decrease.
   return acquired.row < rows_ ? &acquired : nullptr;
 }
@@ -165,8 +174,8 @@ const Acquired* AcquisitionHistory::AcquisitionOf(const Event& event) const {
 const Acquired* AcquisitionHistory::Find(uint64_t distance) const {
   if (distance == 0 || distance > rows_ || window_.empty()) return nullptr;
   const uint64_t row = rows_ - distance;
-  const uint32_t recent = window_[row % kWindow];
-  if (recent != kNoSlot && slots_[recent].row == row) return &slots_[recent];
+  const AcquisitionSlot recent = window_[row % kWindow];
+  if (recent != kNoAcquisitionSlot && slots_[recent].row == row) return &slots_[recent];
   const auto old = slot_of_old_row_.find(row);
   return old == slot_of_old_row_.end() ? nullptr : &slots_[old->second];
 }
@@ -179,7 +188,11 @@ void AcquisitionHistory::Ended(const Event& event, const Acquired* acquired) {
           ? event.result == 0
           : event.kind == FREE && (acquired->memory == BLOCK || acquired->memory == REGION);
   if (!last_word) return;
-  const auto slot = static_cast<uint32_t>(acquired - slots_.data());
+  Forget(static_cast<AcquisitionSlot>(acquired - slots_.data()));
+}
+
+void AcquisitionHistory::Forget(AcquisitionSlot slot) {
+  if (slot >= slots_.size() || slots_[slot].kind != ALLOC) return;
   Leave(slot);
   slots_[slot].kind = KIND_UNSPECIFIED;
   unused_slots_.push_back(slot);

@@ -17,8 +17,10 @@
 // places is not changed when a row ends, because an allocator soon returns the same place. Such an
 // entry is out of date: its slot does not hold its place. When most are, they are removed.
 //
-// A reader only looks for rows by number, so its history has no table of places for allocations,
-// and keeps an allocation whose free was lost even if its place is used again.
+// The table costs two lookups for each allocation. A reader does without it for allocations,
+// because it only looks for rows by number; so does a writer that knows what is live, which keeps
+// the slot of each allocation itself. Their histories keep an allocation whose free was lost even
+// if its place is used again, unless the writer passes its slot.
 //
 // Thread safety: one thread at a time.
 
@@ -58,31 +60,42 @@ struct alignas(64) Acquired {  // a cache line
   Kind kind = KIND_UNSPECIFIED;  // KIND_UNSPECIFIED: the slot is unused
 };
 
+// The slot of the last acquisition at a place. It may be out of date: a history checks that it
+// still holds the place.
+using AcquisitionSlot = uint32_t;
+inline constexpr AcquisitionSlot kNoAcquisitionSlot = UINT32_MAX;
+
 // Fill in the fields about memory that `event`, a free or a ROLE, omits, and mark them as present.
 void CompleteReturn(const Acquired& acquired, Event* event);
 void CompleteRole(const Acquired& acquired, Event* event);
 
 class AcquisitionHistory {
  public:
-  enum class For { kWriter, kReader };
+  // How allocations are found; other acquisitions have a table of places in any case.
+  enum class Finds { kByPlace, kByRowOrSlot };
 
-  explicit AcquisitionHistory(For user = For::kWriter) : has_places_(user == For::kWriter) {}
+  explicit AcquisitionHistory(Finds allocations = Finds::kByPlace)
+      : has_places_(allocations == Finds::kByPlace) {}
 
   uint64_t rows() const { return rows_; }
   // Continues with row number `rows`. Rows may have been lost; they are not found.
   void ContinueAt(uint64_t rows) { rows_ = rows; }
 
-  // Adds the next row. REQUIRES: an event of the family kAcquisition.
-  void Add(const Event& event);
+  // Adds the next row, and returns its slot, or kNoAcquisitionSlot if it is not kept. Replaces the
+  // row in `last`, if that is still one of the same place. REQUIRES: an event of the family
+  // kAcquisition.
+  AcquisitionSlot Add(const Event& event, AcquisitionSlot last = kNoAcquisitionSlot);
 
-  // Returns the rows that are kept, in their order. REQUIRES: For::kWriter.
+  // Returns the rows that are kept, in their order.
   std::vector<Acquired> Kept() const;
   // Adds a row of another history's Kept(), to continue as that one would. REQUIRES: their order.
   void AddKept(const Acquired& acquired);
 
   // Returns the acquisition that `event`, a free or a ROLE, refers to, or null. Valid until the
-  // next Add() or Ended(). REQUIRES: For::kWriter.
-  const Acquired* AcquisitionOf(const Event& event) const;
+  // next Add() or Ended(). `last` is the slot of the last acquisition at the place, and is needed
+  // only without a table of places.
+  const Acquired* AcquisitionOf(const Event& event,
+                                AcquisitionSlot last = kNoAcquisitionSlot) const;
   // Returns the row `distance` rows back, or null. Valid until the next Add() or Ended().
   const Acquired* Find(uint64_t distance) const;
   // Returns the distance of a row for Find(); 0 for null.
@@ -94,6 +107,8 @@ class AcquisitionHistory {
   // Forgets the row if no further event can refer to it: after a free of an allocator at once, but
   // after a free of the driver only when its result is known.
   void Ended(const Event& event, const Acquired* acquired);
+  // Forgets the allocation in `slot`, if there is one, because no event will end it.
+  void Forget(AcquisitionSlot slot);
 
  private:
   struct Place {
@@ -111,22 +126,23 @@ class AcquisitionHistory {
 
   template <typename Source>
   static Place PlaceOf(const Source& source);  // an Event or Acquired
-  // Returns the slot for the row of `acquired`, an Event or Acquired; null if it is not kept.
+  // Returns the slot for the row of `acquired`, an Event or Acquired; none if it is not kept.
   template <typename Source>
-  Acquired* Insert(const Source& acquired, uint64_t row);
+  AcquisitionSlot Insert(const Source& acquired, uint64_t row, AcquisitionSlot last);
   template <typename Source>
-  uint32_t SlotFor(const Source& acquired);
-  bool Holds(uint32_t slot, const Place& place) const;
-  uint32_t TakeUnusedSlot();
-  void Leave(uint32_t slot);
+  AcquisitionSlot SlotFor(const Source& acquired, AcquisitionSlot last);
+  bool Holds(AcquisitionSlot slot, const Place& place) const;
+  AcquisitionSlot TakeUnusedSlot();
+  void Leave(AcquisitionSlot slot);
 
   bool has_places_;
   uint64_t rows_ = 0;
-  absl::flat_hash_map<Place, uint32_t> slot_of_place_;  // some are out of date
+  absl::flat_hash_map<Place, AcquisitionSlot> slot_of_place_;  // some are out of date
   std::vector<Acquired> slots_;
-  std::vector<uint32_t> unused_slots_;
-  std::vector<uint32_t> window_;  // slots, by row modulo its length; empty before the first row
-  absl::flat_hash_map<uint64_t, uint32_t> slot_of_old_row_;  // rows that have left the window
+  std::vector<AcquisitionSlot> unused_slots_;
+  std::vector<AcquisitionSlot> window_;  // by row modulo its length; empty before the first row
+  absl::flat_hash_map<uint64_t, AcquisitionSlot>
+      slot_of_old_row_;  // rows that have left the window
 };
 
 }  // namespace gmt::format

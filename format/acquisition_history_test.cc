@@ -99,7 +99,7 @@ TEST(AcquisitionHistoryTest, RoleFindsABlockAndDoesNotEndIt) {
 }
 
 TEST(AcquisitionHistoryTest, ReaderKeepsAnAllocationUntilItsFreeAndAMappingUntilTheNextOne) {
-  AcquisitionHistory history(AcquisitionHistory::For::kReader);
+  AcquisitionHistory history(AcquisitionHistory::Finds::kByRowOrSlot);
   for (const Kind kind : {ALLOC, MAP}) {
     history.Add(Block(kind, 0x1000, 512));
     history.Add(Block(kind, 0x1000, 1024));
@@ -112,11 +112,47 @@ TEST(AcquisitionHistoryTest, ReaderKeepsAnAllocationUntilItsFreeAndAMappingUntil
   EXPECT_EQ(history.Find(3)->size, 1024u);
 }
 
+TEST(AcquisitionHistoryTest, SlotIsUsedOnlyIfItStillHoldsThePlace) {
+  AcquisitionHistory history(AcquisitionHistory::Finds::kByRowOrSlot);
+  const AcquisitionSlot first = history.Add(Block(ALLOC, 0x1000, 512));
+  EXPECT_EQ(history.AcquisitionOf(Block(FREE, 0x1000)), nullptr);
+  EXPECT_EQ(history.AcquisitionOf(Block(FREE, 0x2000), first), nullptr);
+  EXPECT_EQ(history.AcquisitionOf(Block(FREE, 0x1000), first + 1), nullptr);
+  ASSERT_NE(history.AcquisitionOf(Block(FREE, 0x1000), first), nullptr);
+  EXPECT_EQ(history.AcquisitionOf(Block(ROLE, 0x1000), first)->size, 512u);
+  history.Ended(Block(FREE, 0x1000), history.AcquisitionOf(Block(FREE, 0x1000), first));
+  EXPECT_EQ(history.AcquisitionOf(Block(FREE, 0x1000), first), nullptr);
+  EXPECT_EQ(history.Add(Block(ALLOC, 0x2000, 512)), first);
+  EXPECT_EQ(history.AcquisitionOf(Block(FREE, 0x1000), first), nullptr);
+}
+
+TEST(AcquisitionHistoryTest, AllocationReplacesTheOneInTheSlotOfItsPlace) {
+  AcquisitionHistory history(AcquisitionHistory::Finds::kByRowOrSlot);
+  const AcquisitionSlot slot = history.Add(Block(ALLOC, 0x1000, 512));
+  EXPECT_EQ(history.Add(Block(ALLOC, 0x1000, 1024), slot), slot);
+  EXPECT_EQ(history.Find(2), nullptr);
+  EXPECT_NE(history.Add(Block(ALLOC, 0x2000, 512), slot), slot);
+  EXPECT_EQ(history.Kept().size(), 2u);
+}
+
+TEST(AcquisitionHistoryTest, ForgottenAllocationIsNotKept) {
+  AcquisitionHistory history(AcquisitionHistory::Finds::kByRowOrSlot);
+  const AcquisitionSlot slot = history.Add(Block(ALLOC, 0x1000, 512));
+  history.Forget(slot);
+  history.Forget(slot);
+  history.Forget(kNoAcquisitionSlot);
+  EXPECT_TRUE(history.Kept().empty());
+  EXPECT_EQ(history.Find(1), nullptr);
+  EXPECT_EQ(history.AcquisitionOf(Block(FREE, 0x1000), slot), nullptr);
+}
+
 // Compares with a map of all rows, far beyond the window in which rows are found without a table.
 TEST(AcquisitionHistoryTest, AgreesWithAMapOfAllHeldMemory) {
   ForEachSeed(SeedsUpTo(3), [](uint32_t seed) {
     std::mt19937_64 random(seed);
-    AcquisitionHistory history, reader(AcquisitionHistory::For::kReader);
+    AcquisitionHistory history, reader(AcquisitionHistory::Finds::kByRowOrSlot);
+    AcquisitionHistory with_slots(AcquisitionHistory::Finds::kByRowOrSlot);
+    std::map<uint64_t, AcquisitionSlot> slots;               // by address, the last one
     std::map<uint64_t, std::pair<uint64_t, uint64_t>> held;  // address: row, size
     uint64_t rows = 0;
     for (int n = 0; n < 400'000; ++n) {
@@ -127,6 +163,8 @@ TEST(AcquisitionHistoryTest, AgreesWithAMapOfAllHeldMemory) {
         const uint64_t size = 1 + random() % 9999;
         history.Add(Block(ALLOC, address, size));
         reader.Add(Block(ALLOC, address, size));
+        AcquisitionSlot& slot = slots.try_emplace(address, kNoAcquisitionSlot).first->second;
+        slot = with_slots.Add(Block(ALLOC, address, size), slot);
         held[address] = {rows++, size};
         continue;
       }
@@ -135,6 +173,10 @@ TEST(AcquisitionHistoryTest, AgreesWithAMapOfAllHeldMemory) {
       ASSERT_EQ(found->row, at->second.first);
       ASSERT_EQ(history.Find(rows - found->row), found);
       ASSERT_EQ(found->size, at->second.second);
+      const Acquired* by_slot = with_slots.AcquisitionOf(Block(FREE, address), slots[address]);
+      ASSERT_NE(by_slot, nullptr);
+      ASSERT_EQ(by_slot->row, found->row);
+      with_slots.Ended(Block(FREE, address), by_slot);
       const Acquired* read = reader.Find(rows - found->row);
       ASSERT_NE(read, nullptr);
       ASSERT_EQ(read->size, found->size);
@@ -144,6 +186,8 @@ TEST(AcquisitionHistoryTest, AgreesWithAMapOfAllHeldMemory) {
       ASSERT_EQ(history.AcquisitionOf(Block(FREE, address)), nullptr);
       held.erase(at);
     }
+    ASSERT_EQ(with_slots.Kept().size(), held.size());
+    ASSERT_EQ(history.Kept().size(), held.size());
   });
 }
 

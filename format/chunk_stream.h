@@ -87,7 +87,7 @@ class ChunkStream {
     uint64_t offset = 0;  // of its magic
     uint32_t next_seq = 0;
     int64_t last_t_ns = 0;
-    AcquisitionHistory history{AcquisitionHistory::For::kReader};
+    AcquisitionHistory history{AcquisitionHistory::Finds::kByRowOrSlot};
     std::vector<uint64_t> chunk_offsets;  // the offsets that the index must list
     uint64_t index_offset = 0;
     bool index_is_right = false;

@@ -62,19 +62,21 @@ void EventEncoder::AddRow(const Event& event) {
   if (family != Family::kAcquisition && family != Family::kReturn) counts_.Add(event.kind, 0, 0);
 }
 
-void EventEncoder::Add(const Event& event) {
+void EventEncoder::Add(const Event& event, AcquisitionSlot* slot) {
+  AcquisitionSlot unknown = kNoAcquisitionSlot;
+  if (slot == nullptr) slot = &unknown;
   AddRow(event);
   switch (FamilyOf(event.kind)) {
     case Family::kAcquisition:
-      return AddAcquisition(event);
+      return AddAcquisition(event, slot);
     case Family::kReturn:
-      return AddReturn(event);
+      return AddReturn(event, *slot);
     case Family::kActivity:
       return AddActivity(event);
     case Family::kNote:
       return AddNote(event);
     case Family::kRole:
-      return AddRole(event);
+      return AddRole(event, *slot);
     default:
       return;
   }
@@ -100,7 +102,7 @@ void EventEncoder::Add(const Event& event, const std::string& other) {
   columns_.add_others(other);
 }
 
-void EventEncoder::AddAcquisition(const Event& event) {
+void EventEncoder::AddAcquisition(const Event& event, AcquisitionSlot* slot) {
   const int row = acquisitions_++;
   counts_.Add(event.kind, event.heap, event.result);
 #define GMT_ADD(name) acquisition_.name.Set(row, event.name);
@@ -115,7 +117,7 @@ void EventEncoder::AddAcquisition(const Event& event) {
   const auto totals = totals_.Encode(event, nullptr);
   acquisition_.total_allocated.Set(row, totals.allocated);
   acquisition_.total_reserved.Set(row, totals.reserved);
-  history_->Add(event);
+  *slot = history_->Add(event, *slot);
 }
 
 // Adds to a column that a row shares with its acquisition: writes only values that differ.
@@ -127,12 +129,12 @@ void EventEncoder::AddAcquisition(const Event& event) {
     columns.name.Set(row, event.name);                       \
   }
 
-void EventEncoder::AddReturn(const Event& event) {
+void EventEncoder::AddReturn(const Event& event, AcquisitionSlot last) {
   const int row = returns_++;
 #define GMT_ADD(name) return_.name.Set(row, event.name);
   GMT_RETURN_COLUMNS(GMT_ADD)
 #undef GMT_ADD
-  const Acquired* acquired = history_->AcquisitionOf(event);
+  const Acquired* acquired = history_->AcquisitionOf(event, last);
   const bool has_heap = event.heap != 0 || acquired == nullptr;
   counts_.Add(event.kind, has_heap ? event.heap : acquired->heap, event.result);
   uint32_t same = 0;
@@ -160,12 +162,12 @@ void EventEncoder::AddNote(const Event& event) {
 #undef GMT_ADD
 }
 
-void EventEncoder::AddRole(const Event& event) {
+void EventEncoder::AddRole(const Event& event, AcquisitionSlot last) {
   const int row = roles_++;
 #define GMT_ADD(name) role_.name.Set(row, event.name);
   GMT_ROLE_COLUMNS(GMT_ADD)
 #undef GMT_ADD
-  const Acquired* acquired = history_->AcquisitionOf(event);
+  const Acquired* acquired = history_->AcquisitionOf(event, last);
   uint32_t same = 0;
   auto& columns = role_;
   GMT_ROLE_SHARED_COLUMNS(GMT_ADD_UNLESS_SAME)

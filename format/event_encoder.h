@@ -66,7 +66,9 @@ class EventEncoder {
   EventEncoder(const EventEncoder&) = delete;
   EventEncoder& operator=(const EventEncoder&) = delete;
 
-  void Add(const Event& event);  // for the families that fit into a row
+  // For the families that fit into a row. `slot`, unless null, is that of the last acquisition at
+  // the event's place, and is set to the slot of the event if that is an acquisition.
+  void Add(const Event& event, AcquisitionSlot* slot = nullptr);
   void Add(const Event& event, const Sample& sample);
   void Add(const Event& event, const SnapshotTaken& snapshot);
   void Add(const Event& event, const Gap& gap);
@@ -132,11 +134,11 @@ class EventEncoder {
 #undef GMT_WRITER
 
   void AddRow(const Event& event);
-  void AddAcquisition(const Event& event);
-  void AddReturn(const Event& event);
+  void AddAcquisition(const Event& event, AcquisitionSlot* slot);
+  void AddReturn(const Event& event, AcquisitionSlot last);
   void AddActivity(const Event& event);
   void AddNote(const Event& event);
-  void AddRole(const Event& event);
+  void AddRole(const Event& event, AcquisitionSlot last);
 
   AcquisitionHistory* const history_;
   EventCounter counts_;

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <cstdio>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "format/allocator_trace.h"
 #include "format/definitions_builder.h"
@@ -526,6 +529,28 @@ TEST_F(RecordingTest, RepeatedAllocationsAndFreesCostAFewBytesEach) {
   }
   Finish();
   EXPECT_LT(bytes_.size(), 40'000u * 6);
+}
+
+TEST_F(RecordingTest, WriterWithSlotsWritesTheSameFileAsOneWithout) {
+  std::string files[2];
+  for (const bool slots : {false, true}) {
+    bytes_.clear();
+    WriterOptions options;
+    options.slots = slots;
+    StartRecording(options);
+    std::map<std::pair<Memory, uint64_t>, AcquisitionSlot> last;
+    AllocatorTrace trace(11, AllocatorTrace::Roles::kSavedActivations);
+    for (int n = 0; n < 100'000; ++n) {
+      Event event = trace.Next();
+      event.heap = writer_->definitions().InternString(event.memory == BLOCK ? "a" : "b");
+      AcquisitionSlot& slot =
+          last.try_emplace({event.memory, event.address}, kNoAcquisitionSlot).first->second;
+      ASSERT_TRUE(writer_->Add(event, slots ? &slot : nullptr).ok());
+    }
+    Finish();
+    files[slots ? 1 : 0] = bytes_;
+  }
+  EXPECT_TRUE(files[0] == files[1]);
 }
 
 // The size that roles add to a training loop (AllocatorTrace), 40 roles per 100 allocations.

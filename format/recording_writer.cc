@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "format/acquisition_history.h"
 #include "format/chunk_codec.h"
 #include "format/definitions_builder.h"
 #include "format/event_columns.h"
@@ -55,9 +54,9 @@ class RecordingWriter::Impl {
 
   DefinitionsBuilder& definitions() { return definitions_; }
 
-  absl::Status AddRow(const Event& event) {
+  absl::Status AddRow(const Event& event, AcquisitionSlot* slot) {
     if (!status_.ok()) return status_;
-    encoder_.Add(event);
+    encoder_.Add(event, slot);
     return FlushIfFull();
   }
 
@@ -68,6 +67,8 @@ class RecordingWriter::Impl {
     detail_bytes_ += SizeOf(detail);
     return FlushIfFull();
   }
+
+  void Forget(AcquisitionSlot slot) { history_.Forget(slot); }
 
   absl::Status Flush() {
     absl::Status status = FlushDefinitions();
@@ -134,7 +135,7 @@ class RecordingWriter::Impl {
     index_.clear_entry();
     next_seq_ = 0;
     bytes_written_ = 0;
-    history_ = AcquisitionHistory();
+    history_ = AcquisitionHistory(Finds());
     events_before_checkpoint_ = events_written_;
     base_.Clear();
     encoder_.Clear();
@@ -154,6 +155,11 @@ class RecordingWriter::Impl {
   uint64_t events_written() const { return events_written_; }
 
  private:
+  AcquisitionHistory::Finds Finds() const {
+    return options_.slots ? AcquisitionHistory::Finds::kByRowOrSlot
+                          : AcquisitionHistory::Finds::kByPlace;
+  }
+
   absl::Status Close() {
     absl::Status status = Flush();
     if (!status.ok()) return status;
@@ -252,7 +258,7 @@ class RecordingWriter::Impl {
   WriterOptions options_;
   absl::Status status_;
   DefinitionsBuilder definitions_;
-  AcquisitionHistory history_;
+  AcquisitionHistory history_{Finds()};
   EventEncoder encoder_{&history_};
   SnapshotBase base_;
   ChunkPacker packer_;
@@ -279,7 +285,11 @@ RecordingWriter::~RecordingWriter() = default;
 
 DefinitionsBuilder& RecordingWriter::definitions() { return impl_->definitions(); }
 
-absl::Status RecordingWriter::Add(const Event& event) { return impl_->AddRow(event); }
+absl::Status RecordingWriter::Add(const Event& event, AcquisitionSlot* slot) {
+  return impl_->AddRow(event, slot);
+}
+
+void RecordingWriter::Forget(AcquisitionSlot slot) { impl_->Forget(slot); }
 
 absl::Status RecordingWriter::Add(const Event& event, const Sample& sample) {
   return impl_->AddWithDetail(event, sample);

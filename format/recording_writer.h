@@ -24,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "format/acquisition_history.h"
 #include "format/event.h"
 #include "format/messages_fwd.h"
 #include "format/strip.h"
@@ -58,6 +59,9 @@ struct WriterOptions {
   Strip strip;  // applied to everything that is written
   // Whether BeginPart() may be called. Definitions and names are then also kept in memory.
   bool parts = false;
+  // Whether the caller keeps the slots of allocations and passes them with their events, which
+  // saves the writer a table of them. An event without its slot is written in full.
+  bool slots = false;
   // Called with each chunk of new definitions, in order, before it is written; may be empty.
   std::function<void(const gmt::Definitions&)> on_definitions = nullptr;
 };
@@ -74,7 +78,10 @@ class RecordingWriter {
 
   DefinitionsBuilder& definitions();
 
-  absl::Status Add(const Event& event);  // for the families that fit into a row
+  // For the families that fit into a row. `slot`, unless null, is that of the last acquisition at
+  // the event's place, and is set to the slot of the event if that is an acquisition
+  // (WriterOptions::slots).
+  absl::Status Add(const Event& event, AcquisitionSlot* slot = nullptr);
   absl::Status Add(const Event& event, const Sample& sample);
   absl::Status Add(const Event& event, const SnapshotTaken& snapshot);
   absl::Status Add(const Event& event, const Gap& gap);
@@ -82,6 +89,9 @@ class RecordingWriter {
   // Adds all events of a batch with their details, for copying events from a reader to a writer.
   // Ids must be those of definitions().
   absl::Status Add(const EventBatch& batch);
+
+  // Forgets an allocation that no event will end.
+  void Forget(AcquisitionSlot slot);
 
   absl::Status Add(const Snapshot& snapshot);
   absl::Status Add(const Facts& facts);

@@ -59,17 +59,23 @@ session::Record MakeRecord(const Place& place, const LiveValue& live) {
   return record;
 }
 
-void LiveModel::Replace(const Place& place, LiveValue* entry, bool is_new, const LiveValue& live) {
-  if (observer_ != nullptr) {
-    if (!is_new) observer_->OnEnded(place, *entry);
-    observer_->OnBorn(place, live);
-  }
-  *entry = live;
+void LiveModel::Replace(const Place& place, LiveModelEntry* entry, bool is_new,
+                        const LiveValue& live) {
+  if (!is_new && observer_ != nullptr) observer_->OnEnded(place, *entry);
+  static_cast<LiveValue&>(*entry) = live;
+  entry->site = 0;
+  if (observer_ != nullptr) observer_->OnBorn(place, entry);
 }
 
-void LiveModel::Insert(const Place& place, const LiveValue& live) {
+LiveModelEntry& LiveModel::SetEnded(const LiveModelEntry& entry) {
+  ended_.resize(1);
+  return ended_.front() = entry;
+}
+
+LiveModelEntry* LiveModel::Insert(const Place& place, const LiveValue& live) {
   const auto [it, is_new] = entries_.try_emplace(place);
   Replace(place, &it->second, is_new, live);
+  return &it->second;
 }
 
 void LiveModel::Erase(const Place& place) {
@@ -79,85 +85,91 @@ void LiveModel::Erase(const Place& place) {
   entries_.erase(it);
 }
 
-const LiveValue* LiveModel::Find(const Place& place) const {
+LiveModelEntry* LiveModel::Find(const Place& place) {
   const auto it = entries_.find(place);
   return it == entries_.end() ? nullptr : &it->second;
 }
 
-std::optional<LiveValue> LiveModel::Apply(const session::Record& record, uint64_t ticket) {
-  if (record.kind == Kind::kFreeDone) FinishFree(record, ticket);
-  if (record.kind == Kind::kContextReset) ResetContext(record, ticket);
-  if (record.space == session::Space::kNone) return std::nullopt;
+const LiveModelEntry* LiveModel::Find(const Place& place) const {
+  const auto it = entries_.find(place);
+  return it == entries_.end() ? nullptr : &it->second;
+}
+
+LiveModel::Applied LiveModel::Apply(const session::Record& record, uint64_t ticket) {
+  if (record.kind == Kind::kFreeDone) return FinishFree(record, ticket);
+  if (record.kind == Kind::kContextReset) return ResetContext(record, ticket);
+  if (record.space == session::Space::kNone) return {};
   switch (EffectOf(record.kind)) {
-    case Effect::kAcquires: {
-      const Place place = {record.space, record.value};
-      const auto [it, is_new] = entries_.try_emplace(place);
-      if (is_new || it->second.ticket <= ticket)
-        Replace(place, &it->second, is_new, MakeLive(record, ticket));
-      return std::nullopt;
-    }
+    case Effect::kAcquires:
+      return Acquire(record, ticket);
     case Effect::kReturns:
       return Return(record, ticket);
     case Effect::kNone:
-      if (record.kind == Kind::kRole) ApplyRole(record, ticket);
-      return std::nullopt;
+      return record.kind == Kind::kRole ? ApplyRole(record, ticket) : Applied{};
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<LiveValue> LiveModel::Return(const session::Record& record, uint64_t ticket) {
+LiveModel::Applied LiveModel::Acquire(const session::Record& record, uint64_t ticket) {
+  const Place place = {record.space, record.value};
+  const auto [it, is_new] = entries_.try_emplace(place);
+  LiveModelEntry& entry = it->second;
+  if (!is_new && entry.ticket > ticket) return {};
+  Replace(place, &entry, is_new, MakeLive(record, ticket));
+  return {&entry.slot, {}};
+}
+
+LiveModel::Applied LiveModel::Return(const session::Record& record, uint64_t ticket) {
   const auto it = entries_.find({record.space, record.value});
-  if (it == entries_.end() || it->second.ticket > ticket) return std::nullopt;
-  const LiveValue ended = it->second;
+  if (it == entries_.end() || it->second.ticket > ticket) return {};
+  LiveModelEntry& ended = SetEnded(it->second);
   if (HasResultLater(record)) {
     if (being_freed_.size() >= kMaxBeingFreed) being_freed_.clear();
     being_freed_.insert_or_assign(it->first, ended);
   }
   if (observer_ != nullptr) observer_->OnEnded(it->first, ended);
   entries_.erase(it);
-  return ended;
+  return {&ended.slot, ended_};
 }
 
-void LiveModel::FinishFree(const session::Record& record, uint64_t ticket) {
+LiveModel::Applied LiveModel::FinishFree(const session::Record& record, uint64_t ticket) {
   const Place place = {record.space, record.value};
   const auto it = being_freed_.find(place);
-  if (record.result == 0) {
-    if (it != being_freed_.end()) being_freed_.erase(it);
-    return;
-  }
   if (it == being_freed_.end()) {
-    unknown_undo_ |= !entries_.contains(place);
-    return;
+    unknown_undo_ |= record.result != 0 && !entries_.contains(place);
+    return {};
   }
-  LiveValue restored = it->second;
+  LiveModelEntry& freed = SetEnded(it->second);
   being_freed_.erase(it);
-  restored.ticket = ticket;
-  const auto [entry, is_new] = entries_.try_emplace(place);
-  if (!is_new && entry->second.ticket > ticket) return;
-  if (!is_new && observer_ != nullptr) observer_->OnEnded(place, entry->second);
-  entry->second = restored;
-  if (observer_ != nullptr) observer_->OnRestored(place, restored);
+  if (record.result == 0) return {&freed.slot, {}};
+  const auto [at, is_new] = entries_.try_emplace(place);
+  LiveModelEntry& entry = at->second;
+  if (!is_new && entry.ticket > ticket) return {};
+  if (!is_new && observer_ != nullptr) observer_->OnEnded(place, entry);
+  entry = freed;
+  entry.ticket = ticket;
+  if (observer_ != nullptr) observer_->OnRestored(place, &entry);
+  return {&entry.slot, {}};
 }
 
-void LiveModel::ResetContext(const session::Record& record, uint64_t ticket) {
+LiveModel::Applied LiveModel::ResetContext(const session::Record& record, uint64_t ticket) {
+  ended_.clear();
   absl::erase_if(entries_, [&](const auto& entry) {
     const bool gone = entry.second.context == record.context && entry.second.ticket <= ticket;
+    if (gone) ended_.push_back(entry.second);
     if (gone && observer_ != nullptr) observer_->OnEnded(entry.first, entry.second);
     return gone;
   });
+  return {nullptr, ended_};
 }
 
 // Each record holds all roles of the place, so the last one counts. A record older than the
 // allocation belongs to a previous allocation.
-void LiveModel::ApplyRole(const session::Record& record, uint64_t ticket) {
-  const auto it = entries_.find({record.space, record.value});
-  if (it != entries_.end() && it->second.ticket <= ticket)
-    it->second.roles = static_cast<uint16_t>(record.size);
-}
-
-void LiveModel::SetRoles(const Place& place, uint16_t roles) {
-  const auto it = entries_.find(place);
-  if (it != entries_.end()) it->second.roles = roles;
+LiveModel::Applied LiveModel::ApplyRole(const session::Record& record, uint64_t ticket) {
+  LiveModelEntry* const entry = Find({record.space, record.value});
+  if (entry == nullptr || entry->ticket > ticket) return {};
+  entry->roles = static_cast<uint16_t>(record.size);
+  return {&entry->slot, {}};
 }
 
 bool LiveModel::TakeUnknownUndo() { return std::exchange(unknown_undo_, false); }

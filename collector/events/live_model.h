@@ -18,10 +18,12 @@
 #define GMT_COLLECTOR_EVENTS_LIVE_MODEL_H_
 
 #include <cstdint>
-#include <optional>
 #include <tuple>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "format/acquisition_history.h"
 #include "session/live_table.h"
 #include "session/record.h"
 
@@ -41,32 +43,46 @@ struct Place {
   }
 };
 
+// What is live at a place, and where its users keep their own data about it, so that they need no
+// table of places.
+struct LiveModelEntry : session::LiveValue {
+  uint32_t site = 0;  // of the observer; 0: not set
+  // In the recording; also set if it is that of a previous entry of the place.
+  format::AcquisitionSlot slot = format::kNoAcquisitionSlot;
+};
+
 // Is notified of every change of a live model, in order.
 class LiveObserver {
  public:
   virtual ~LiveObserver() = default;
-  virtual void OnBorn(const Place& place, const session::LiveValue& live) = 0;
-  virtual void OnEnded(const Place& place, const session::LiveValue& live) = 0;
+  virtual void OnBorn(const Place& place, LiveModelEntry* live) = 0;
+  virtual void OnEnded(const Place& place, const LiveModelEntry& live) = 0;
   // The driver refused the free that ended the entry.
-  virtual void OnRestored(const Place& place, const session::LiveValue& live) = 0;
+  virtual void OnRestored(const Place& place, LiveModelEntry* live) = 0;
 };
 
 class LiveModel {
  public:
-  using Entries = absl::flat_hash_map<Place, session::LiveValue>;
+  using Entries = absl::flat_hash_map<Place, LiveModelEntry>;
 
   // Notifies `observer` from now on; it must outlive this. Copies of the model have the same
   // observer.
   void set_observer(LiveObserver* observer) { observer_ = observer; }
 
-  // Applies one event. Returns the entry that it ended, if that entry was known.
-  std::optional<session::LiveValue> Apply(const session::Record& record, uint64_t ticket);
+  // What an event refers to. Valid until the next change.
+  struct Applied {
+    // Of the entry that the event made, ended or describes; null if it is unknown.
+    format::AcquisitionSlot* slot = nullptr;
+    // The entries that it ended: the one that it freed, or those of a context.
+    absl::Span<const LiveModelEntry> ended;
+  };
+  Applied Apply(const session::Record& record, uint64_t ticket);
 
-  void Insert(const Place& place, const session::LiveValue& live);
+  LiveModelEntry* Insert(const Place& place, const session::LiveValue& live);
   void Erase(const Place& place);
-  // Does nothing if the place holds no allocation.
-  void SetRoles(const Place& place, uint16_t roles);
-  const session::LiveValue* Find(const Place& place) const;
+  // Returns the entry of a place, or null. Valid until the next change.
+  LiveModelEntry* Find(const Place& place);
+  const LiveModelEntry* Find(const Place& place) const;
 
   // Returns true once after a failed free whose allocation is not known here, but in the live
   // table.
@@ -75,17 +91,20 @@ class LiveModel {
   const Entries& entries() const { return entries_; }
 
  private:
-  std::optional<session::LiveValue> Return(const session::Record& record, uint64_t ticket);
-  void FinishFree(const session::Record& record, uint64_t ticket);
-  void ResetContext(const session::Record& record, uint64_t ticket);
-  void ApplyRole(const session::Record& record, uint64_t ticket);
+  Applied Acquire(const session::Record& record, uint64_t ticket);
+  Applied Return(const session::Record& record, uint64_t ticket);
+  Applied FinishFree(const session::Record& record, uint64_t ticket);
+  Applied ResetContext(const session::Record& record, uint64_t ticket);
+  Applied ApplyRole(const session::Record& record, uint64_t ticket);
 
-  void Replace(const Place& place, session::LiveValue* entry, bool is_new,
+  LiveModelEntry& SetEnded(const LiveModelEntry& entry);
+  void Replace(const Place& place, LiveModelEntry* entry, bool is_new,
                const session::LiveValue& live);
 
   LiveObserver* observer_ = nullptr;
   Entries entries_;
-  Entries being_freed_;  // by frees whose result is not known yet
+  Entries being_freed_;                // by frees whose result is not known yet
+  std::vector<LiveModelEntry> ended_;  // by the last event that ended any
   bool unknown_undo_ = false;
 };
 

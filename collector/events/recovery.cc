@@ -41,7 +41,7 @@ bool IsSound(session::Space space, const LiveValue& live) {
          EffectOf(live.kind) == Effect::kAcquires;
 }
 
-bool Earlier(const std::pair<Place, LiveValue>& a, const std::pair<Place, LiveValue>& b) {
+bool Earlier(const std::pair<Place, LiveModelEntry>& a, const std::pair<Place, LiveModelEntry>& b) {
   return a.second.ticket < b.second.ticket;
 }
 

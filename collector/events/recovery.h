@@ -43,10 +43,10 @@ struct HeldRecord {
 // What happened in a gap, as far as it can be reconstructed: entries that ended, and entries that
 // appeared and are still live, in the order of their allocation.
 struct Corrections {
-  std::vector<std::pair<Place, session::LiveValue>> ended;
-  std::vector<std::pair<Place, session::LiveValue>> appeared;
+  std::vector<std::pair<Place, LiveModelEntry>> ended;
+  std::vector<std::pair<Place, LiveModelEntry>> appeared;
   // Still live, but with other roles.
-  std::vector<std::pair<Place, session::LiveValue>> other_roles;
+  std::vector<std::pair<Place, LiveModelEntry>> other_roles;
 };
 
 class Recovery {

@@ -44,9 +44,8 @@ uint32_t Tally::FindOrAddHeap(uint8_t device, Memory memory) {
   return static_cast<uint32_t>(heaps_.size() - 1);
 }
 
-SiteCounts& Tally::CountsOf(uint32_t heap, const LiveValue& live) {
-  const auto found = site_index_.find({heap, live.stack, live.forward_stack});
-  Site& site = found != site_index_.end() ? sites_[found->second] : NewSite(heap, live);
+SiteCounts& Tally::CountsOf(uint32_t heap, uint32_t index) {
+  Site& site = sites_[index];
   if (site.peak != peaks_[heap]) {
     site.counts.bytes_at_peak = site.counts.live_bytes;
     site.counts.count_at_peak = site.counts.live_count;
@@ -55,22 +54,26 @@ SiteCounts& Tally::CountsOf(uint32_t heap, const LiveValue& live) {
   return site.counts;
 }
 
-// An allocation without a site of its own has none when it is freed, because sites are never
-// removed.
-Tally::Site& Tally::NewSite(uint32_t heap, const LiveValue& live) {
+uint32_t Tally::SiteFor(uint32_t heap, const LiveValue& live) {
+  const auto found = site_index_.find({heap, live.stack, live.forward_stack});
+  return found != site_index_.end() ? found->second : NewSite(heap, live);
+}
+
+uint32_t Tally::NewSite(uint32_t heap, const LiveValue& live) {
   SiteKey key = {heap, live.stack, live.forward_stack};
   if (site_index_.size() >= max_sites_) {
     key = {heap, kOtherStack, 0};
     const auto other = site_index_.find(key);
-    if (other != site_index_.end()) return sites_[other->second];
+    if (other != site_index_.end()) return other->second;
   }
-  site_index_.emplace(key, static_cast<uint32_t>(sites_.size()));
+  const auto index = static_cast<uint32_t>(sites_.size());
+  site_index_.emplace(key, index);
   Site& site = sites_.emplace_back();
   site.counts.heap = heap;
   site.counts.stack = key.stack;
   site.counts.forward_stack = key.forward_stack;
   site.peak = peaks_[heap];
-  return site;
+  return index;
 }
 
 void Tally::NoteAllocated(HeapCounts* heap) const {
@@ -86,54 +89,56 @@ void Tally::BeginInterval() {
   }
 }
 
-void Tally::Raise(const LiveValue& live, bool is_new) {
-  const uint32_t index = HeapIndex(live.device, live.memory);
-  SiteCounts& counts = CountsOf(index, live);
+// Stores the index of the site + 1 in the allocation. It stays valid, because sites are never
+// removed.
+void Tally::Raise(LiveModelEntry* live, bool is_new) {
+  const uint32_t index = HeapIndex(live->device, live->memory);
+  if (live->site == 0) live->site = SiteFor(index, *live) + 1;
+  SiteCounts& counts = CountsOf(index, live->site - 1);
   HeapCounts& heap = heaps_[index];
-  counts.live_bytes += live.size, heap.live_bytes += live.size;
+  counts.live_bytes += live->size, heap.live_bytes += live->size;
   NoteAllocated(&heap);
   ++counts.live_count, ++heap.live_count;
   if (is_new) {
     ++counts.allocations, ++heap.allocations;
-    counts.allocated_bytes += live.size, heap.allocated_bytes += live.size;
+    counts.allocated_bytes += live->size, heap.allocated_bytes += live->size;
   } else {
     --counts.frees, --heap.frees;
   }
   if (heap.live_bytes <= heap.peak_bytes) return;
   heap.peak_bytes = heap.live_bytes;
   heap.peak_count = heap.live_count;
-  heap.peak_ns = live.time_ns;
+  heap.peak_ns = live->time_ns;
   ++peaks_[index];
 }
 
-void Tally::Lower(const LiveValue& live) {
+void Tally::Lower(const LiveModelEntry& live) {
   const uint32_t index = HeapIndex(live.device, live.memory);
-  SiteCounts& counts = CountsOf(index, live);
+  SiteCounts& counts = CountsOf(index, live.site - 1);
   HeapCounts& heap = heaps_[index];
   counts.live_bytes -= live.size, heap.live_bytes -= live.size;
   --counts.live_count, --heap.live_count;
   ++counts.frees, ++heap.frees;
 }
 
-void Tally::OnBorn(const Place& place, const LiveValue& live) {
-  if (live.kind == Kind::kMap) {
-    const auto physical = physical_.find(live.stream);
+void Tally::OnBorn(const Place& place, LiveModelEntry* live) {
+  if (live->kind == Kind::kMap) {
+    const auto physical = physical_.find(live->stream);
     if (physical != physical_.end()) ++physical->second.mappings;
-    return segments_.OnBorn(place, live);
+    return segments_.OnBorn(place, *live);
   }
-  if (live.kind == Kind::kReserve) return segments_.OnBorn(place, live);
-  if (!IsMemory(live)) return;
-  segments_.OnBorn(place, live);
-  if (live.kind == Kind::kCreate) {
-    // A handle that is reused: the mappings of its former memory are gone.
-    const auto [it, is_new] = physical_.try_emplace(place.value);
-    if (!is_new) Lower(it->second.live);
-    it->second = {live};
-  }
+  if (live->kind == Kind::kReserve) return segments_.OnBorn(place, *live);
+  if (!IsMemory(*live)) return;
+  segments_.OnBorn(place, *live);
+  if (live->kind != Kind::kCreate) return Raise(live, /*is_new=*/true);
+  // A handle that is reused: the mappings of its former memory are gone.
+  const auto [it, is_new] = physical_.try_emplace(place.value);
+  if (!is_new) Lower(it->second.live);
   Raise(live, /*is_new=*/true);
+  it->second = {*live};
 }
 
-void Tally::OnEnded(const Place& place, const LiveValue& live) {
+void Tally::OnEnded(const Place& place, const LiveModelEntry& live) {
   segments_.OnEnded(place, live);
   if (live.kind == Kind::kMap) {
     const auto physical = physical_.find(live.stream);
@@ -156,12 +161,12 @@ void Tally::OnEnded(const Place& place, const LiveValue& live) {
   Lower(live);
 }
 
-void Tally::OnRestored(const Place& place, const LiveValue& live) {
-  if (live.kind == Kind::kMap || live.kind == Kind::kReserve) return OnBorn(place, live);
-  if (!IsMemory(live)) return;
-  segments_.OnBorn(place, live);
-  if (live.kind == Kind::kCreate) {
-    const auto [it, was_gone] = physical_.try_emplace(place.value, Physical{live});
+void Tally::OnRestored(const Place& place, LiveModelEntry* live) {
+  if (live->kind == Kind::kMap || live->kind == Kind::kReserve) return OnBorn(place, live);
+  if (!IsMemory(*live)) return;
+  segments_.OnBorn(place, *live);
+  if (live->kind == Kind::kCreate) {
+    const auto [it, was_gone] = physical_.try_emplace(place.value, Physical{*live});
     it->second.released = false;
     if (!was_gone) return;
   }

@@ -21,8 +21,8 @@
 //   A3  There are at most kMaxSites sites. Further ones are merged into one site per heap,
 //       kOtherStack.
 //
-// Thread safety: one thread at a time. Cost: a hash lookup for each allocation and each free,
-// independent of the number of sites. This includes the composition at the peak: a site is copied
+// Thread safety: one thread at a time. Cost: a hash lookup for each allocation, independent
+// of the number of sites. This includes the composition at the peak: a site is copied
 // when it changes for the first time after a peak.
 
 #ifndef GMT_COLLECTOR_EVENTS_TALLY_H_
@@ -78,9 +78,9 @@ class Tally : public LiveObserver {
   explicit Tally(size_t max_sites = kMaxSites) : max_sites_(max_sites) {}
 
   // Everything that changes the live set (collector/events/live_model.h).
-  void OnBorn(const Place& place, const session::LiveValue& live) override;
-  void OnEnded(const Place& place, const session::LiveValue& live) override;
-  void OnRestored(const Place& place, const session::LiveValue& live) override;
+  void OnBorn(const Place& place, LiveModelEntry* live) override;
+  void OnEnded(const Place& place, const LiveModelEntry& live) override;
+  void OnRestored(const Place& place, LiveModelEntry* live) override;
 
   // Counts what does not change the live set: refused allocations and a framework's totals.
   void Note(const session::Record& record);
@@ -114,7 +114,7 @@ class Tally : public LiveObserver {
   };
   // Physical memory, by its handle.
   struct Physical {
-    session::LiveValue live;
+    LiveModelEntry live;
     uint32_t mappings = 0;
     bool released = false;
   };
@@ -125,13 +125,15 @@ class Tally : public LiveObserver {
     return number - 1;
   }
   uint32_t FindOrAddHeap(uint8_t device, session::Memory memory);
-  // Returns the counts of the site that a change belongs to, with those at the heap's last peak.
-  SiteCounts& CountsOf(uint32_t heap, const session::LiveValue& live);
+  // Returns the counts of a site, with those at the heap's last peak.
+  SiteCounts& CountsOf(uint32_t heap, uint32_t site);
+  // Returns the index of the site for an allocation.
+  uint32_t SiteFor(uint32_t heap, const session::LiveValue& live);
   // Adds one, or returns the one for all others.
-  Site& NewSite(uint32_t heap, const session::LiveValue& live);
-  void Raise(const session::LiveValue& live, bool is_new);
+  uint32_t NewSite(uint32_t heap, const session::LiveValue& live);
+  void Raise(LiveModelEntry* live, bool is_new);
   void NoteAllocated(HeapCounts* heap) const;
-  void Lower(const session::LiveValue& live);
+  void Lower(const LiveModelEntry& live);
 
   const size_t max_sites_;
   std::vector<HeapCounts> heaps_;

@@ -13,7 +13,6 @@ namespace gmt::collector {
 namespace {
 
 using session::Kind;
-using session::LiveValue;
 using session::Memory;
 using session::Record;
 using session::Space;
@@ -167,7 +166,7 @@ TEST_F(TallyTest, HeapsAreCountedPerDevice) {
 TEST(TallyBoundTest, SitesBeyondTheLimitAreMergedPerHeap) {
   Tally tally(2);
   const auto live = [](uint32_t stack, uint8_t device) {
-    LiveValue value;
+    LiveModelEntry value;
     value.kind = Kind::kAlloc;
     value.memory = Memory::kDevice;
     value.device = device;
@@ -175,10 +174,14 @@ TEST(TallyBoundTest, SitesBeyondTheLimitAreMergedPerHeap) {
     value.size = 8;
     return value;
   };
-  for (uint32_t stack = 1; stack <= 5; ++stack)
-    tally.OnBorn({Space::kDevice, stack}, live(stack, 0));
-  tally.OnBorn({Space::kDevice, 9}, live(1, 1));
-  tally.OnEnded({Space::kDevice, 4}, live(4, 0));
+  LiveModelEntry merged;
+  for (uint32_t stack = 1; stack <= 5; ++stack) {
+    merged = live(stack, 0);
+    tally.OnBorn({Space::kDevice, stack}, &merged);
+  }
+  LiveModelEntry other = live(1, 1);
+  tally.OnBorn({Space::kDevice, 9}, &other);
+  tally.OnEnded({Space::kDevice, 5}, merged);
   ASSERT_EQ(tally.site_count(), 4u);
   EXPECT_EQ(tally.site(2).stack, kOtherStack);
   EXPECT_EQ(tally.site(2).live_bytes, 16u);

@@ -76,9 +76,9 @@ void Recorder::Keep(absl::Status status) {
   if (status_.ok()) status_ = std::move(status);
 }
 
-void Recorder::Write(const format::Event& event) {
+void Recorder::Write(const format::Event& event, format::AcquisitionSlot* slot) {
   if (leaks_) leaks_->OnEvent(event);
-  Keep(writer_->Add(event));
+  Keep(writer_->Add(event, slot));
 }
 
 void Recorder::Write(const format::Event& event, const gmt::Sample& sample) {
@@ -132,17 +132,21 @@ void Recorder::AddThreadName(const Record& record) {
 
 void Recorder::Add(const Record& record, uint64_t ticket) {
   AddThreadName(record);
-  const auto ended = live_.Apply(record, ticket);
+  const LiveModel::Applied applied = live_.Apply(record, ticket);
   Note(record);
   Record full = record;
-  if (ended.has_value()) {
-    if (full.size == 0) full.size = ended->size;
-    if (full.device == session::kNoDevice) full.device = ended->device;
-    if (full.context == 0) full.context = ended->context;
-    full.memory = ended->memory;
+  if (record.kind == session::Kind::kContextReset) {
+    for (const LiveModelEntry& ended : applied.ended) writer_->Forget(ended.slot);
+  } else if (!applied.ended.empty()) {
+    const LiveModelEntry& ended = applied.ended.front();
+    if (full.size == 0) full.size = ended.size;
+    if (full.device == session::kNoDevice) full.device = ended.device;
+    if (full.context == 0) full.context = ended.context;
+    full.memory = ended.memory;
   }
   const format::Event event = translator_.Translate(full);
-  record.kind == session::Kind::kSample ? Write(event, MakeSample(record)) : Write(event);
+  record.kind == session::Kind::kSample ? Write(event, MakeSample(record))
+                                        : Write(event, applied.slot);
 }
 
 void Recorder::AddSample(uint64_t time_ns, const gmt::Sample& sample) {
@@ -178,7 +182,7 @@ void Recorder::AddCorrections(const Corrections& corrections, uint64_t to_ns) {
   const int64_t from = translator_.Time(newest_ns_);
   const int64_t behind = translator_.Time(to_ns);  // arbitrary if memory was overwritten
   const int64_t to = behind > from ? behind - 1 : from;
-  for (const auto& [place, live] : corrections.ended) {
+  for (auto [place, live] : corrections.ended) {
     Record record = MakeRecord(place, live);
     record.kind = EndOf(live.kind);
     record.stack = record.forward_stack = 0;
@@ -188,7 +192,7 @@ void Recorder::AddCorrections(const Corrections& corrections, uint64_t to_ns) {
     event.present &= ~uint64_t{format::kHasThread | format::kHasHandle | format::kHasTotals};
     event.api = writer_->definitions().InternString(kLostApi);
     live_.Erase(place);
-    Write(event);
+    Write(event, &live.slot);
   }
   for (const auto& [place, live] : corrections.appeared) {
     const Record record = MakeRecord(place, live);
@@ -197,26 +201,28 @@ void Recorder::AddCorrections(const Corrections& corrections, uint64_t to_ns) {
     format::Event event = translator_.Translate(record);
     event.t_ns = std::clamp(event.t_ns, from, to);
     event.present &= ~uint64_t{format::kHasTotals};
-    live_.Insert(place, live);
-    Write(event);
-    if (live.roles != 0) AddRoles(place, live, to);
+    LiveModelEntry* const entry = live_.Insert(place, live);
+    Write(event, &entry->slot);
+    if (live.roles != 0) AddRoles(place, entry, to);
   }
   for (const auto& [place, live] : corrections.other_roles) {
-    live_.SetRoles(place, live.roles);
-    AddRoles(place, live, to);
+    LiveModelEntry* const entry = live_.Find(place);
+    if (entry == nullptr) continue;
+    entry->roles = live.roles;
+    AddRoles(place, entry, to);
   }
 }
 
-void Recorder::AddRoles(const Place& place, const session::LiveValue& live, int64_t t_ns) {
-  Record record = MakeRecord(place, live);
+void Recorder::AddRoles(const Place& place, LiveModelEntry* entry, int64_t t_ns) {
+  Record record = MakeRecord(place, *entry);
   record.kind = session::Kind::kRole;
-  record.size = live.roles;
+  record.size = entry->roles;
   record.stack = record.forward_stack = record.layout = 0;
   format::Event event = translator_.Translate(record);
   event.t_ns = t_ns;
   event.thread = 0;
   event.present &= ~uint64_t{format::kHasThread};
-  Write(event);
+  Write(event, &entry->slot);
 }
 
 std::string Recorder::NewSnapshotName(const std::string& wanted) {

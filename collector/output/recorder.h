@@ -134,8 +134,8 @@ class Recorder {
   // Writes the names of all threads again, for a reader that begins here.
   void ForgetThreads();
   void Note(const session::Record& record);
-  void AddRoles(const Place& place, const session::LiveValue& live, int64_t t_ns);
-  void Write(const format::Event& event);
+  void AddRoles(const Place& place, LiveModelEntry* entry, int64_t t_ns);
+  void Write(const format::Event& event, format::AcquisitionSlot* slot = nullptr);
   void Write(const format::Event& event, const gmt::Sample& sample);
   void Keep(absl::Status status);
 

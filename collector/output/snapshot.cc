@@ -13,8 +13,8 @@
 namespace gmt::collector {
 
 gmt::Live MakeLiveRows(const LiveModel& model, EventTranslator* translator) {
-  std::vector<std::pair<Place, session::LiveValue>> entries(model.entries().begin(),
-                                                            model.entries().end());
+  std::vector<std::pair<Place, LiveModelEntry>> entries(model.entries().begin(),
+                                                        model.entries().end());
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return std::tie(a.second.ticket, a.first) < std::tie(b.second.ticket, b.first);
   });
