@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "session/process_stat.h"
 #include "session/session_file.h"
 
 namespace gmt::session {
@@ -122,23 +123,12 @@ void CloseSession(OpenedSession* session) {
 
 namespace {
 
-// Reads a file of /proc/PID as text. Returns false if it cannot be read.
-bool ReadOfProcess(const char* pid, const char* file, char (&text)[1024]) {
-  char path[64];
-  snprintf(path, sizeof(path), "/proc/%s/%s", pid, file);
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const ssize_t n = read(fd, text, sizeof(text) - 1);
-  close(fd);
-  text[n > 0 ? n : 0] = '\0';
-  return n > 0;
-}
-
 // Returns by how many ticks the clock of start times is ahead in the time namespace of a process, 0
 // if the kernel has no time namespaces.
-int64_t TicksAhead(const char* pid) {
-  char text[1024];
-  if (!ReadOfProcess(pid, "timens_offsets", text)) return 0;
+int64_t TicksAhead(const char* folder) {
+  char path[64], text[256];
+  snprintf(path, sizeof(path), "%s/timens_offsets", folder);
+  if (!ReadText(path, text, sizeof(text))) return 0;
   const char* p = strstr(text, "boottime");
   if (p == nullptr) return 0;
   char* end;
@@ -148,29 +138,20 @@ int64_t TicksAhead(const char* pid) {
   return seconds * per_second + ns * per_second / 1000000000;
 }
 
-// Returns a numeric field of /proc/PID/stat, numbered as in proc(5); 0 if it cannot be read.
-uint64_t StatField(const char* pid, int number) {
-  char text[1024];
-  if (!ReadOfProcess(pid, "stat", text)) return 0;
-  const char* p = strrchr(text, ')');  // the name before it may contain blanks and parentheses
-  for (int field = 2; p != nullptr && field < number; ++field) p = strchr(p + 1, ' ');
-  return p == nullptr ? 0 : strtoull(p, nullptr, 10);
-}
-
 }  // namespace
 
 uint64_t StartTicks(uint64_t pid) {
-  char number[24];
-  snprintf(number, sizeof(number), "%llu", static_cast<unsigned long long>(pid));
-  const uint64_t ticks = StatField(number, 22);
+  char folder[32];
+  snprintf(folder, sizeof(folder), "/proc/%llu", static_cast<unsigned long long>(pid));
+  const uint64_t ticks = ProcessStat(folder).Field(22);
   if (ticks == 0) return 0;
   if (pid == static_cast<uint64_t>(getpid())) return ticks;
-  return ticks + static_cast<uint64_t>(TicksAhead(number) - TicksAhead("self"));
+  return ticks + static_cast<uint64_t>(TicksAhead(folder) - TicksAhead("/proc/self"));
 }
 
 bool IsForkChild() {
   constexpr uint64_t kForkedWithoutExec = 0x40;  // PF_FORKNOEXEC, linux/sched.h
-  return (StatField("self", 9) & kForkedWithoutExec) != 0;
+  return (ProcessStat("/proc/self").Field(9) & kForkedWithoutExec) != 0;
 }
 
 bool ReadBootId(uint8_t (&boot_id)[16]) {

@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "collector/inject/proc_file.h"
 #include "collector/inject/remote_image.h"
+#include "session/process_stat.h"
 
 namespace gmt::inject {
 namespace {
@@ -193,14 +194,7 @@ bool IsOfDriver(const Mapping& m) { return m.Name().starts_with("libcuda.so"); }
 // Returns field 28 of /proc/PID/stat: every exec() changes it, a fork keeps it. 0 if it is not
 // visible.
 uint64_t StartOfStack(pid_t pid) {
-  constexpr int kField = 28;
-  const absl::StatusOr<std::string> stat = ReadProcFile(Proc(pid, "stat"));
-  const size_t name_end = stat.ok() ? stat->rfind(") ") : std::string::npos;
-  if (name_end == std::string::npos) return 0;
-  const std::vector<std::string> fields =
-      absl::StrSplit(stat->substr(name_end + 2), ' ');  // starting with field 3
-  uint64_t start = 0;
-  return fields.size() > kField - 3 && absl::SimpleAtoi(fields[kField - 3], &start) ? start : 0;
+  return session::ProcessStat(absl::StrCat("/proc/", pid).c_str()).Field(28);
 }
 
 // Returns the address of the driver's first mapping; 0 if there is none.

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "collector/inject/proc_file.h"
 #include "collector/inject/safe_point.h"
+#include "session/process_stat.h"
 
 namespace gmt::inject {
 namespace {
@@ -36,24 +37,18 @@ std::vector<pid_t> Threads(pid_t pid) {
   return threads;
 }
 
-std::string TaskFile(pid_t pid, pid_t thread, const char* name) {
-  return absl::StrCat("/proc/", pid, "/task/", thread, "/", name);
+std::string TaskFolder(pid_t pid, pid_t thread) {
+  return absl::StrCat("/proc/", pid, "/task/", thread);
 }
 
-// Returns the state letter in /proc/PID/task/TID/stat, after the name, which may contain anything.
-char StateOf(pid_t pid, pid_t thread) {
-  const absl::StatusOr<std::string> stat = ReadProcFile(TaskFile(pid, thread, "stat"));
-  if (!stat.ok()) return 0;
-  const size_t name_end = stat->rfind(')');
-  return name_end != std::string::npos && name_end + 2 < stat->size() ? (*stat)[name_end + 2] : 0;
+session::ProcessStat StatOf(pid_t pid, pid_t thread) {
+  return session::ProcessStat(TaskFolder(pid, thread).c_str());
 }
-
-bool HasEnded(char state) { return state == 0 || state == 'Z' || state == 'X'; }
 
 // Returns the system call that a thread sleeps in, without disturbing it; kNoSyscall if it runs or
 // the kernel does not report it.
 int64_t SleepsIn(pid_t pid, pid_t thread) {
-  const absl::StatusOr<std::string> text = ReadProcFile(TaskFile(pid, thread, "syscall"));
+  const absl::StatusOr<std::string> text = ReadProcFile(TaskFolder(pid, thread) + "/syscall");
   if (!text.ok()) return kNoSyscall;
   int64_t number;
   return absl::SimpleAtoi(text->substr(0, text->find(' ')), &number) ? number : kNoSyscall;
@@ -62,8 +57,8 @@ int64_t SleepsIn(pid_t pid, pid_t thread) {
 // Threads of lower rank are checked first. Negative: never, because it could not be stopped or is
 // gone.
 int Rank(pid_t pid, pid_t thread) {
-  const char state = StateOf(pid, thread);
-  if (HasEnded(state) || state == 'D' || state == 't') return -1;
+  const session::ProcessStat stat = StatOf(pid, thread);
+  if (stat.HasEnded() || stat.state() == 'D' || stat.state() == 't') return -1;
   const int64_t number = SleepsIn(pid, thread);
   if (number == kNoSyscall) return 2;
   if (!IsWaiting(number)) return 3;
@@ -117,7 +112,7 @@ class Search {
         if (*found) return std::move(found_);
         if (steady_clock::now() > deadline) break;
       }
-      if (Threads(pid_).size() <= 1 && HasEnded(StateOf(pid_, pid_)))
+      if (Threads(pid_).size() <= 1 && StatOf(pid_, pid_).HasEnded())
         return absl::NotFoundError(absl::StrCat("process ", pid_, " has ended"));
       found_.DetachUnstopped();
       usleep(50 + random() % 1000);
@@ -137,7 +132,7 @@ class Search {
     }
     absl::StatusOr<std::unique_ptr<TracedThread>> thread = TracedThread::Seize(id);
     // The kernel also reports a thread that has just ended as not permitted.
-    if (absl::IsNotFound(thread.status()) || (!thread.ok() && HasEnded(StateOf(pid_, id))))
+    if (absl::IsNotFound(thread.status()) || (!thread.ok() && StatOf(pid_, id).HasEnded()))
       return false;
     if (!thread.ok()) return thread.status();
     on_stage_(Stage::kSeized);
@@ -216,7 +211,7 @@ void FoundThread::DetachUnstopped() {
 }
 
 std::string DescribeThread(pid_t pid, pid_t thread) {
-  const char state = StateOf(pid, thread);
+  const char state = StatOf(pid, thread).state();
   if (state == 0) return "gone";
   if (state == 'T') return "stopped by a signal (SIGCONT continues it)";
   if (state == 'D') return "waiting in the kernel, where nothing can interrupt it";

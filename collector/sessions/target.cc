@@ -22,6 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "proto/gmt.pb.h"
+#include "session/process_stat.h"
 #include "session/session_file.h"
 
 namespace gmt::collector {
@@ -46,17 +47,11 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// Field 3 (state) and field 52 (exit code) of a zombie's stat.
 std::optional<int> ZombieStatus(uint64_t pid) {
-  const std::string stat = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
-  const size_t name_end = stat.rfind(')');  // the name may contain spaces
-  if (name_end == std::string::npos) return std::nullopt;
-  const std::vector<std::string> fields =
-      absl::StrSplit(stat.substr(name_end + 1), ' ', absl::SkipWhitespace());
-  int status;
-  if (fields.size() < 50 || fields[0] != "Z" || !absl::SimpleAtoi(fields[49], &status))
-    return std::nullopt;
-  return status;
+  constexpr int kExitCode = 52;
+  const session::ProcessStat stat(absl::StrCat("/proc/", pid).c_str());
+  if (stat.state() != 'Z') return std::nullopt;
+  return static_cast<int>(stat.Field(kExitCode));
 }
 
 // If the kernel or a sandbox gave the traced process no pidfd, that descriptor is now another file

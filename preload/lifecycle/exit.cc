@@ -1,12 +1,10 @@
 #include "preload/lifecycle/exit.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -21,6 +19,7 @@
 #include "preload/loader/loader.h"
 #include "preload/process/process.h"
 #include "preload/routes/route.h"
+#include "session/process_stat.h"
 
 namespace gmt::preload {
 namespace {
@@ -35,15 +34,10 @@ constinit char session_path[PATH_MAX + 100] = {};
 // reaps nothing.
 bool Gone(pid_t collector) {
   if (kill(collector, 0) != 0) return errno == ESRCH;
-  char path[32], text[512];
-  snprintf(path, sizeof(path), "/proc/%d/stat", collector);
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const ssize_t n = read(fd, text, sizeof(text) - 1);
-  close(fd);
-  text[n > 0 ? n : 0] = '\0';
-  const char* name_end = strrchr(text, ')');
-  return name_end != nullptr && (name_end[2] == 'Z' || name_end[2] == 'X');
+  char folder[32];
+  snprintf(folder, sizeof(folder), "/proc/%d", collector);
+  const session::ProcessStat stat(folder);
+  return stat.is_readable() && stat.HasEnded();
 }
 
 void SayNotCollected(const char* what) {
