@@ -2,7 +2,6 @@
 // recording is never changed.
 
 import type { FileMeta } from '../data/protocol';
-import type { State } from './state';
 
 export interface Note {
   readonly file: number;
@@ -17,7 +16,7 @@ const LONGEST = 200; // letters; an address has little room
  * Returns the notes of a file, in their order. A running process has none, because its events are
  * renumbered.
  */
-export function notesOf({ notes }: Pick<State, 'notes'>, file: Pick<FileMeta, 'file' | 'live'>): readonly Note[] {
+export function notesOf({ notes }: { readonly notes: readonly Note[] }, file: Pick<FileMeta, 'file' | 'live'>): readonly Note[] {
   return file.live === undefined ? notes.filter((note) => note.file === file.file) : [];
 }
 
