@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/report/all_time.h"
 #include "format/reading_plan.h"
 #include "proto/gmt.pb.h"
 
@@ -11,10 +12,6 @@ namespace {
 
 // The reading plan adds an interval on both sides.
 constexpr size_t kIntervalsAround = 2;
-
-int32_t DeviceOf(const HeapCounts& heap) {
-  return heap.has_device() ? static_cast<int32_t>(heap.device()) : analysis::kHostDevice;
-}
 
 // Whether the checkpoint bounds what was allocated. It does not for regions, which may be memory
 // that another heap counts, too.
@@ -52,7 +49,7 @@ absl::StatusOr<std::optional<PeakSearch>> PeakSearch::Begin(format::ByteSource& 
     if (!intervals.empty()) interval.from_ns = intervals.back().to_ns;
     interval.to_ns = checkpoint->t_ns();
     for (const HeapCounts& heap : checkpoint->heaps())
-      interval.at_most[DeviceOf(heap)] += heap.allocated_at_most();
+      interval.at_most[analysis::DeviceOf(heap)] += heap.allocated_at_most();
     intervals.push_back(std::move(interval));
   }
   return PeakSearch(std::move(intervals), sums->back(), device);

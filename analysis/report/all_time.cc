@@ -14,7 +14,7 @@ constexpr uint32_t kOtherSites = 1;  // bit of Sites.flags
 
 AllTimeHeap HeapBefore(const HeapCounts& counts) {
   AllTimeHeap heap;
-  heap.device = counts.has_device() ? static_cast<int32_t>(counts.device()) : kHostDevice;
+  heap.device = DeviceOf(counts);
   heap.heap = counts.heap();
   heap.allocations = counts.allocations();
   heap.frees = counts.frees();
@@ -77,6 +77,10 @@ void AddKept(const Trace& trace, const Replay& replay, std::vector<AllTimeHeap>*
 }
 
 }  // namespace
+
+int32_t DeviceOf(const HeapCounts& counts) {
+  return counts.has_device() ? static_cast<int32_t>(counts.device()) : kHostDevice;
+}
 
 std::optional<AllTime> FindAllTime(const Examination& examination) {
   const Trace& trace = examination.trace();

@@ -21,6 +21,10 @@
 #include "analysis/examination/examination.h"
 #include "analysis/stacks/frames.h"
 
+namespace gmt {
+class HeapCounts;
+}
+
 namespace gmt::analysis {
 
 struct AllTimeRow {
@@ -49,6 +53,9 @@ struct AllTime {
   uint64_t events_before = 0;      // number of events that are no longer kept
   std::vector<AllTimeHeap> heaps;  // GPUs in order, then host memory
 };
+
+// Returns the device of counts that a collector has kept; kHostDevice: host memory.
+int32_t DeviceOf(const HeapCounts& counts);
 
 // Returns nullopt if the recording has all its events.
 std::optional<AllTime> FindAllTime(const Examination& examination);

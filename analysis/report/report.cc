@@ -20,10 +20,6 @@ namespace {
 
 constexpr uint32_t kAllHeaps = UINT32_MAX;
 
-int32_t DeviceOf(const HeapCounts& heap) {
-  return heap.has_device() ? static_cast<int32_t>(heap.device()) : kHostDevice;
-}
-
 absl::StatusOr<uint32_t> SelectHeap(const Trace& trace, const std::string& name) {
   if (name.empty()) return kAllHeaps;
   const auto found = std::find(trace.heaps.begin(), trace.heaps.end(), name);
