@@ -221,6 +221,8 @@ absl::StatusOr<int> Estimate(const EstimateArguments& options, const Terminal& t
     recording = *std::move(opened);
   }
   const auto answer = answers::EstimateAnswer::Make(*std::move(made), recording.get());
+  if (absl::IsInvalidArgument(answer.status()))  // options that contradict each other or the model
+    return UsageError(answer.status().message());
   if (!answer.ok()) return answer.status();
   fmt::print("{}", options.json ? answer->Json() : answer->Text(terminal));
   if (!options.json && recording) {

@@ -11,11 +11,13 @@ import argparse
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 
 import truth
 from rig import MIB, Recording, Rig, find_python, run_cases
+from waiting import HANG_S, wait_for
 
 # ---- Plain programs ---------------------------------------------------------------------------------
 
@@ -77,6 +79,29 @@ def plain_child_of_a_fork_is_recorded_unless_run_excludes_it(rig, folder):
         assert recording.done.returncode == 0, recording.done.stderr
         sizes = [event["size"] for path in there.glob("*.gmt") for event in recording.events(path) if event["kind"] == "alloc"]
         assert sorted(sizes) == sorted(expected), (options, sizes)
+
+
+def plain_frees_have_stacks_if_run_wants_them(rig, folder):
+    for options in ([], ["--free-stacks"]):
+        there = folder / ("with" if options else "without")
+        there.mkdir()
+        recording = rig.run(there, rig.driver_alloc("--threads", "1", "--count", "20"), options)
+        frees = [event for event in recording.events() if event["kind"] == "free"]
+        assert len(frees) == 20 and all(("stack" in event) == bool(options) for event in frees), frees
+
+
+def plain_metrics_are_served_where_run_says(rig, folder):
+    address = folder / "metrics"
+    hold = [rig.build / "tests" / "devices" / "hold", "input", "0:100"]
+    with rig.running(folder, hold, ["--listen", f"unix:{address}"]) as recording:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(HANG_S)
+            wait_for("the socket of the metrics", address.exists)
+            client.connect(str(address))
+            client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            reply = b"".join(iter(lambda: client.recv(65536), b"")).decode()
+    assert " 200 OK" in reply and "gpumemtrace_device_memory_inuse_bytes{" in reply, reply
+    recording.check_whole()
 
 
 def plain_failed_free_is_undone(rig, folder):
