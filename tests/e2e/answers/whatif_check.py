@@ -101,6 +101,19 @@ def implementations_of_the_optimizer_need_what_is_predicted(rig, folder):
             assert abs(scenario["peak_allocated_bytes"] - wanted) < TOLERANCE * wanted, (recorded, scenario, wanted)
 
 
+def autocast_and_padded_lengths_need_what_is_predicted(rig, folder):
+    in_fp32 = run(rig, folder, "fp32", ("train_gpt.py", "--batch", 8, "--seq", 128, "--no-amp", *MODEL), None)
+    in_bf16 = record(rig, folder, "bf16")
+    of_100, of_128 = (record(rig, folder, f"length_{length}", length=length) for length in (100, 128))
+    for base, option, value, real, tolerance in (
+        (in_fp32, "--dtype", "bf16", in_bf16, 0.15),  # temporaries of the backward pass keep their size in the prediction
+        (of_100, "--bucket-seq", 64, of_128, TOLERANCE),
+    ):
+        _, scenario = whatif(base, option, str(value))["scenarios"]
+        peak = real.result()["max_memory_allocated"]
+        assert abs(scenario["peak_allocated_bytes"] - peak) < tolerance * peak, (option, scenario, peak)
+
+
 def verify_runs_the_command_with_the_setting(rig, folder):
     base = record(rig, folder, "base")
     command = rig.simulated([rig.program, "whatif", base.path, "--expandable-segments", "--verify"])
@@ -133,6 +146,7 @@ CASES = [(function.__name__, function) for function in (
     largest_batch_after_a_late_failure_fits,
     failure_in_the_first_step_has_an_upper_limit,
     implementations_of_the_optimizer_need_what_is_predicted,
+    autocast_and_padded_lengths_need_what_is_predicted,
     verify_runs_the_command_with_the_setting,
     what_cannot_be_answered_is_an_error,
 )]
