@@ -8,8 +8,11 @@
 #include "answers/stacks/stack_text.h"
 
 namespace gmt::answers {
+namespace {
 
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 MainPins MainPinsOf(const analysis::Trace& trace, const std::vector<analysis::Pin>& pins) {
   uint64_t all = 0;

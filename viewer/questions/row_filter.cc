@@ -75,14 +75,14 @@ absl::Status RowFilter::TakeNames() {
     return absl::InvalidArgumentError(absl::StrCat("'", name, "' is no ", what));
   };
   if (!filter_.stream.empty()) {
-    stream_.emplace();
+    stream_ = Number();
     stream_->known = filter_.stream != kUnknownName;
     if (stream_->known && !absl::SimpleHexAtoi(filter_.stream, &stream_->value)) {
       return wrong("stream; write it as 0x7f00, or unknown", filter_.stream);
     }
   }
   if (!filter_.thread.empty()) {
-    thread_.emplace();
+    thread_ = Number();
     thread_->known = filter_.thread != kUnknownName;
     if (thread_->known && !absl::SimpleAtoi(filter_.thread, &thread_->value)) {
       return wrong("thread; write its number, or unknown", filter_.thread);
