@@ -14,12 +14,6 @@ bool StartsWithOneOf(std::string_view name, std::initializer_list<std::string_vi
                      [&](std::string_view start) { return name.starts_with(start); });
 }
 
-// Nodes whose operators autocast computes in half precision, and in float32 (PyTorch's list of
-// CUDA operators, aten/src/ATen/autocast_mode.h). Others have the type of their inputs.
-bool IsComputedInHalf(std::string_view node) {
-  return StartsWithOneOf(node, {"Addmm", "Mm", "Bmm", "Baddbmm", "Mv", "Linear", "Convolution",
-                                "CudnnConv", "CudnnRnn", "ScaledDot", "Prelu", "_ThnnFused"});
-}
 bool IsComputedInFull(std::string_view node) {
   return StartsWithOneOf(node, {"NativeLayerNorm",
                                 "NativeGroupNorm",
@@ -47,6 +41,15 @@ bool IsComputedInFull(std::string_view node) {
 
 }  // namespace
 
+// Nodes whose operators autocast computes in half precision, and above in float32 (PyTorch's list
+// of CUDA operators, aten/src/ATen/autocast_mode.h). Others have the type of their inputs.
+bool IsComputedInHalf(std::string_view node) {
+  return StartsWithOneOf(node, {"Addmm", "Mm", "Bmm", "Baddbmm", "Mv", "Linear", "Convolution",
+                                "CudnnConv", "CudnnRnn", "ScaledDot", "Prelu", "_ThnnFused"});
+}
+
+bool IsLogSoftmax(std::string_view node) { return node.starts_with("LogSoftmax"); }
+
 absl::flat_hash_map<RowId, Savers> FindSavers(const Trace& trace,
                                               const format::Definitions& definitions) {
   absl::flat_hash_map<RowId, Savers> savers;
@@ -57,6 +60,8 @@ absl::flat_hash_map<RowId, Savers> FindSavers(const Trace& trace,
     found.half |= IsComputedInHalf(node);
     found.full |= IsComputedInFull(node);
     found.is_softmax |= StartsWithOneOf(node, {"Softmax", "LogSoftmax"});
+    found.is_log_softmax |= IsLogSoftmax(node);
+    found.is_loss |= node.starts_with("NllLoss");
   }
   return savers;
 }

@@ -10,7 +10,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "analysis/whatif/allocator_settings.h"
-#include "analysis/whatif/autocast.h"
 #include "format/event.h"
 
 namespace gmt::analysis {
@@ -222,6 +221,30 @@ absl::Status Changes::UseForeach(ProgramChange& change) const {
   return absl::OkStatus();
 }
 
+// Halves the float32 temporaries in which products, and the logarithm in cross_entropy(), compute
+// the gradients of their inputs. Returns when the latter begin, in order.
+std::vector<Step> Changes::HalveGradientsOfProducts(
+    const absl::flat_hash_map<RowId, Savers>& savers, ProgramChange& change) const {
+  const bool has_cross_entropy = std::any_of(savers.begin(), savers.end(), [](const auto& saved) {
+    return saved.second.is_log_softmax && saved.second.is_loss;
+  });
+  std::vector<Step> logarithms;
+  ForEachBlock([&](RowId row) {
+    if (CategoryOf(row) != Category::kTemporaries || !has_types_ || !IsFloat(row)) return;
+    const PhaseSpan* span = SpanAt(rows_.birth[row]);
+    if (span == nullptr || span->phase != Phase::kBackward) return;
+    const FrameText* node = examination_.stacks().Own(rows_.stack[row]);
+    if (node == nullptr) return;
+    const std::string name = node->Name();
+    const bool is_logarithm = has_cross_entropy && IsLogSoftmax(name);
+    if (is_logarithm) logarithms.push_back(rows_.birth[row]);
+    if (is_logarithm || IsComputedInHalf(name))
+      change.Resize(row, [](uint64_t bytes) { return PartOf(bytes, 2); });
+  });
+  std::sort(logarithms.begin(), logarithms.end());
+  return logarithms;
+}
+
 absl::Status Changes::UseHalfPrecision(ProgramChange& change) const {
   uint64_t full = 0, half = 0;
   const auto is_saved = [&](RowId row) {
@@ -240,10 +263,22 @@ absl::Status Changes::UseHalfPrecision(ProgramChange& change) const {
     if (half > full / 4) return Not("activations are in half precision already");
   }
   const absl::flat_hash_map<RowId, Savers> savers = FindSavers(trace_, examination_.definitions());
+  const std::vector<Step> losses_done = HalveGradientsOfProducts(savers, change);
   ForEachBlock([&](RowId row) {
     if (!is_saved(row) || !IsFloat(row)) return;
     const auto found = savers.find(row);
     const Savers by = found == savers.end() ? Savers{} : found->second;
+    // cross_entropy() computes the logarithm in the type of its input, and the loss from a copy in
+    // float32, which ends before the logarithm's backward pass.
+    if (by.is_log_softmax && by.is_loss) {
+      for (const Holding& holding : change.Of(row)) {
+        const auto done = std::upper_bound(losses_done.begin(), losses_done.end(), holding.begin);
+        const Step end = done == losses_done.end() ? holding.end : std::min(holding.end, *done);
+        change.Add({holding.begin, end, holding.bytes});
+      }
+      change.Resize(row, [](uint64_t bytes) { return PartOf(bytes, 2); });
+      return;
+    }
     // Softmax and its logarithm save their result, and autocast casts their input.
     if (by.is_softmax)
       change.Add({rows_.birth[row], rows_.birth[row] + 1, PartOf(rows_.size[row], 2)});

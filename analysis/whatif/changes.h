@@ -33,6 +33,7 @@
 #include "analysis/leaks/leaks.h"
 #include "analysis/loop/cycle_births.h"
 #include "analysis/loop/phase_spans.h"
+#include "analysis/whatif/autocast.h"
 #include "analysis/whatif/batch_shapes.h"
 #include "analysis/whatif/layer_runs.h"
 #include "analysis/whatif/program_change.h"
@@ -105,6 +106,8 @@ class Changes {
 
   Gathered FindGathered() const;
   void GatherLayers(const Gathered& gathered, ProgramChange& change) const;
+  std::vector<Step> HalveGradientsOfProducts(const absl::flat_hash_map<RowId, Savers>& savers,
+                                             ProgramChange& change) const;
   Category CategoryOf(RowId row) const { return categories_.Of(row).category; }
   const PhaseSpan* SpanAt(Step birth) const;
   // The end of the span before this step; 0 if none.

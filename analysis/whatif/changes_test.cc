@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "analysis/testing/training_loop.h"
 #include "format/units.h"
 #include "gmock/gmock.h"
@@ -190,6 +191,43 @@ TEST(CheckpointTest, LayersKeepTheirOutputsAndOneIsRecomputed) {
   EXPECT_EQ(layers->caller, "Net.forward (model.py:10)");
   EXPECT_EQ(change.FindPeak().bytes, 32 * kMiB);  // 8, three outputs, and 12 of one block
   EXPECT_FALSE(Changes(examination, categories, 0).Checkpoint("Attention", change).ok());
+}
+
+// Logits of 16 MiB, their logarithm of softmax, which both nodes save, and two gradients.
+TEST(HalfPrecisionTest, CrossEntropyKeepsAHalfAndACopyInFloat32UntilTheLossIsDone) {
+  TrainingScript script;
+  const auto tensor = [&](uint64_t place, uint64_t mib, uint32_t stack) {
+    script.script().Tensor(script.Block(place << 32, mib * kMiB, stack), "float32",
+                           absl::StrCat("[1024, ", mib * 256, "]"));
+  };
+  tensor(1, 8, script.Parameter());
+  script.script().Role(uint64_t{1} << 32, format::kRoleParameter);
+  for (int step = 0; step < 3; ++step) {
+    tensor(2, 16, script.InForward("at::native::addmm"));
+    tensor(3, 16, script.InForward("at::native::log_softmax"));
+    for (const char* node : {"LogSoftmaxBackward0", "NllLossBackward0"})
+      script.script().Role(uint64_t{3} << 32, format::kRoleSaved, node);
+    script.Backward([&] {
+      tensor(4, 16, script.InBackward("NllLossBackward0"));
+      tensor(5, 16, script.InBackward("LogSoftmaxBackward0"));
+      script.Free(uint64_t{4} << 32);
+      script.Free(uint64_t{3} << 32);
+      tensor(6, 8, script.InBackward("AddmmBackward0"));
+      script.Free(uint64_t{5} << 32);
+      script.Free(uint64_t{2} << 32);
+    });
+    script.Optimizer([&] { script.Free(uint64_t{6} << 32); });
+  }
+  const Trace trace = script.script().Build();
+  const Examination examination(trace, script.script().definitions());
+  const Categories categories = Categorize(examination);
+  ProgramChange change(trace, 0);
+  EXPECT_EQ(change.FindPeak().bytes, 72 * kMiB);
+  const absl::Status status = Changes(examination, categories, 0).UseHalfPrecision(change);
+  ASSERT_TRUE(status.ok()) << status;
+  // Weights of 8 and a copy of 4, logits of 8, the logarithm of 8, its copy of 16, and the first
+  // gradient of 16. When the second one of 8 begins, the copy has ended.
+  EXPECT_EQ(change.FindPeak().bytes, 60 * kMiB);
 }
 
 // Python before 3.11 does not record classes.

@@ -37,7 +37,7 @@ CHANGES = {
     "attention_written_out": {"attention": ("--fused-attention",)},
     "rmsprop_clipped": {"single_tensor_optimizer": ("--optimizer", "single")},
     # Never zeroes its gradients.
-    "last_batch_larger": {"set_to_none": ("--zero-grad",)},
+    "last_batch_larger": {"set_to_none": ("--zero-grad",), "half_precision": ("--autocast",)},
     "leaking_losses": {"fix_leak": ("--no-leak",), "set_to_none": ("--zero-grad-after",)},
 }
 # Scripts for which settings of the allocator are searched.
