@@ -106,8 +106,6 @@ void Recorder::Note(const Record& record) {
     ShowSample(MakeSample(record));
     saw_sample_ = true;
   }
-  if (record.memory == session::Memory::kBlock && record.total_reserved != 0)
-    totals_[record.device] = {record.total_allocated, record.total_reserved};
 }
 
 void Recorder::ForgetThreads() {
@@ -273,13 +271,16 @@ gmt::Snapshot Recorder::MakeSnapshot(const Exactness& exactness,
   snapshot.set_inexact_because(exactness.inexact_because);
   *snapshot.mutable_live() = MakeLiveRows(live_, &translator_);
   for (const auto& [place, sample] : samples_) *snapshot.add_samples() = sample;
-  for (uint32_t device = 0; device < totals_.size(); ++device) {
-    if (totals_[device].reserved == 0) continue;
+  std::vector<HeapCounts> heaps = tally_.heaps();
+  std::sort(heaps.begin(), heaps.end(),
+            [](const HeapCounts& a, const HeapCounts& b) { return a.device < b.device; });
+  for (const HeapCounts& heap : heaps) {
+    if (heap.reported_reserved == 0 || heap.device == session::kNoDevice) continue;
     gmt::HeapTotal* total = snapshot.add_totals();
-    total->set_heap(HeapNameOf(session::Memory::kBlock));
-    total->set_device(device);
-    total->set_allocated_bytes(totals_[device].allocated);
-    total->set_reserved_bytes(totals_[device].reserved);
+    total->set_heap(heap.heap);
+    total->set_device(heap.device);
+    total->set_allocated_bytes(heap.reported_allocated);
+    total->set_reserved_bytes(heap.reported_reserved);
   }
   *snapshot.mutable_losses() = MakeLosses(session_.control(), losses);
   AddInFlight(session_, &translator_, &stacks_, &snapshot);

@@ -19,7 +19,6 @@
 #ifndef GMT_COLLECTOR_OUTPUT_RECORDER_H_
 #define GMT_COLLECTOR_OUTPUT_RECORDER_H_
 
-#include <array>
 #include <bitset>
 #include <cstdint>
 #include <map>
@@ -123,10 +122,6 @@ class Recorder {
   uint64_t bytes_written() const { return writer_->bytes_written(); }
 
  private:
-  struct Totals {  // bytes, as reported by a framework's allocator
-    uint64_t allocated, reserved;
-  };
-
   void AddCheckpoint(const Exactness& exactness, const session::RingLosses& losses);
   gmt::Snapshot MakeSnapshot(const Exactness& exactness, const session::RingLosses& losses);
   std::string NewSnapshotName(const std::string& wanted);
@@ -156,7 +151,6 @@ class Recorder {
   absl::flat_hash_set<uint32_t> threads_;
   std::bitset<256> devices_;
   Samples samples_;
-  std::array<Totals, 256> totals_ = {};  // by device; nothing reserved: none were reported
   std::set<std::string> snapshot_names_;
   uint64_t events_before_part_ = 0;
 };
