@@ -181,11 +181,24 @@ void Collector::Deliver(const session::Record& record, uint64_t ticket) {
     return;
   }
   recorder_.Add(record, ticket);
-  if (recorder_.live().TakeUnknownUndo()) drain_.Recover();
-  if (record.kind == session::Kind::kMark && policy_.at_marks())
-    SnapshotAtMark(session::ReadText(deps_.session, record.value), record.time_ns);
-  if (!options_.snapshot_at_oom || !OomWatch::IsOutOfMemory(record)) return;
-  const std::string name = oom_.SnapshotFor(record, MayBeRetried(record));
+  switch (record.kind) {
+    case session::Kind::kFreeDone:
+      if (recorder_.live().TakeUnknownUndo()) drain_.Recover();
+      return;
+    case session::Kind::kMark:
+      if (policy_.at_marks())
+        SnapshotAtMark(session::ReadText(deps_.session, record.value), record.time_ns);
+      return;
+    case session::Kind::kAllocFailed:
+      return SnapshotIfOutOfMemory(record);
+    default:
+      return;
+  }
+}
+
+void Collector::SnapshotIfOutOfMemory(const session::Record& failed) {
+  if (!options_.snapshot_at_oom || !OomWatch::IsOutOfMemory(failed)) return;
+  const std::string name = oom_.SnapshotFor(failed, MayBeRetried(failed));
   if (!name.empty()) AddSnapshot(name, "oom");
 }
 

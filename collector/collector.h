@@ -136,6 +136,7 @@ class Collector {
   void Deliver(const session::Record& record, uint64_t ticket);
   DeviceIdentity MakeIdentity(const session::Record& record) const;
   void SnapshotAtMark(const std::string& name, uint64_t t_ns);
+  void SnapshotIfOutOfMemory(const session::Record& failed);
   std::string AddSnapshot(const std::string& name, const std::string& reason);
   bool MayBeRetried(const session::Record& refused);
 

@@ -9,6 +9,7 @@
 #ifndef GMT_FORMAT_EVENT_COUNTS_H_
 #define GMT_FORMAT_EVENT_COUNTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

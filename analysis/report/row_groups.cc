@@ -1,6 +1,7 @@
 #include "analysis/report/row_groups.h"
 
 #include "absl/strings/str_cat.h"
+#include "analysis/report/stream_report.h"
 #include "analysis/stacks/module_path.h"
 
 namespace gmt::analysis {

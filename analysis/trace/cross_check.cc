@@ -4,6 +4,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "analysis/trace/memory_event.h"
 #include "analysis/trace/recorded_time.h"
 #include "proto/gmt.pb.h"
 

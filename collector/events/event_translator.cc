@@ -164,12 +164,7 @@ const std::string& EventTranslator::ApiName(uint16_t api) const {
   return api < apis_.size() ? apis_[api] : none;
 }
 
-bool EventTranslator::IsFromBeforeAttach(const session::Record& r) const {
-  return r.memory == session::Memory::kBlock && r.kind == session::Kind::kAlloc && r.stack == 0 &&
-         session_.has_attach_gate() && r.time_ns == start_ns_;
-}
-
-uint32_t EventTranslator::Api(uint16_t api) {
+uint32_t EventTranslator::DefineApi(uint16_t api) {
   if (api >= apis_.size()) return 0;
   uint32_t& id = api_ids_[api];
   if (id == 0 && !apis_[api].empty()) id = definitions_->InternString(apis_[api]);

@@ -72,7 +72,10 @@ class EventTranslator {
     if (id == 0) id = definitions_->InternString(HeapNameOf(memory));
     return id;
   }
-  uint32_t Api(uint16_t api);
+  uint32_t Api(uint16_t api) {  // 0: none
+    if (api == 0) return 0;
+    return api < api_ids_.size() && api_ids_[api] != 0 ? api_ids_[api] : DefineApi(api);
+  }
   uint32_t Text(uint64_t id);  // 0: none
   uint32_t ActionId(session::Action action);
 
@@ -84,7 +87,11 @@ class EventTranslator {
  private:
   // Returns whether a PyTorch block was allocated before the attach. Records of blocks have no room
   // for an API number.
-  bool IsFromBeforeAttach(const session::Record& record) const;
+  bool IsFromBeforeAttach(const session::Record& r) const {
+    return r.memory == session::Memory::kBlock && r.kind == session::Kind::kAlloc && r.stack == 0 &&
+           session_.has_attach_gate() && r.time_ns == start_ns_;
+  }
+  uint32_t DefineApi(uint16_t api);
   // What a tensor requested; dtype and shape are string ids of the recording.
   struct Layout {
     uint64_t bytes = 0;

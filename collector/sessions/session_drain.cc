@@ -14,6 +14,7 @@ constexpr size_t kMaxWatched = 4096;
 SessionDrain::Outcome SessionDrain::Next(TargetState target, session::Record* record,
                                          uint64_t* ticket, Lost* lost) {
   const Outcome outcome = reader_.Next(record, ticket, lost);
+  if (outcome == Outcome::kRecord && pending_since_ns_ == 0) return outcome;
   if (outcome == Outcome::kPending) {
     if (!HasWaitedLongEnough(target)) return Outcome::kPending;
     if (target != TargetState::kDead) Watch(reader_.position());
