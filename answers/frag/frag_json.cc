@@ -8,6 +8,7 @@
 #include "answers/frag/pins.h"
 #include "answers/json.h"
 #include "answers/stacks/stack_json.h"
+#include "answers/stacks/stack_text.h"
 
 namespace gmt::answers {
 namespace {

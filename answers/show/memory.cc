@@ -12,6 +12,7 @@
 #include "analysis/show/selection.h"
 #include "analysis/text.h"
 #include "answers/show/life_json.h"
+#include "answers/show/row.h"
 #include "answers/show/show.h"
 #include "answers/stacks/alive_text.h"
 #include "answers/stacks/stack_json.h"

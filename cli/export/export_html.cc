@@ -107,7 +107,7 @@ class Recordings {
     return absl::OkStatus();
   }
 
-  const viewer::Backend backend_;
+  const viewer::Backend backend_{};
   std::vector<std::shared_ptr<ServedRecording>> recordings_;
   std::vector<viewer::StandaloneFile> files_;
 };
