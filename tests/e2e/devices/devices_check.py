@@ -36,6 +36,14 @@ def record(rig, folder, *words, **environment):
     return recording
 
 
+def record_until_sampled(rig, folder, *memory, **environment):
+    """Records a program that holds memory until NVML has answered."""
+    with rig.running(folder, hold(rig, "input", *memory), **clean(environment)) as recording:
+        wait_for("a reading", lambda: any(e["kind"] == "sample" for e in recording.events_so_far()), pause_s=0.1)
+    recording.check_whole()
+    return recording
+
+
 def shared(folder, **more):
     return {"SIMCUDA_SHARED": str(folder / "shared"), "SIMCUDA_DEVICES": "4", **more}
 
@@ -157,17 +165,17 @@ def nvml_may_be_switched_off(rig, folder):
 
 def machine_unknown_to_nvml_is_reported(rig, folder):
     """Each process has its own simulated device: NVML of another one finds no driver."""
-    recording = record(rig, folder, 100, "0:100")
+    recording = record(rig, folder, 2000, "0:100")
     assert recording.info()["sources"]["nvml"] == "off: NVML says: Driver Not Loaded", recording.info()["sources"]
 
 
 def nvml_is_found_beside_the_driver_or_where_the_variable_says(rig, folder):
-    recording = record(rig, folder, 100, "0:100", **shared(folder))
+    recording = record_until_sampled(rig, folder, "0:100", **shared(folder))
     assert recording.info()["sources"]["nvml"] == "on"
     for number, place in enumerate((rig.build / "simcuda", rig.build / "simcuda" / "libnvidia-ml.so.1")):
         where = folder / str(number)
         (where / "sessions").mkdir(parents=True, mode=0o700)
-        recording = record(rig, where, 100, "0:100", **shared(where, GPUMEMTRACE_NVML=str(place)))
+        recording = record_until_sampled(rig, where, "0:100", **shared(where, GPUMEMTRACE_NVML=str(place)))
         assert recording.info()["sources"]["nvml"] == "on", (place, recording.info()["sources"])
 
 
