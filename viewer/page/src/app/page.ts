@@ -118,7 +118,7 @@ export class Page {
       this.writing.end();
       this.writing = null;
     }
-    if (location.hash !== this.written) {
+    if (!this.hasFollowedAddress()) {
       this.followAddress();
       return false;
     }
@@ -136,8 +136,13 @@ export class Page {
     return true;
   }
 
+  /** Whether the state is that of the address. The browser reports a new address some time after it has changed. */
+  hasFollowedAddress(): boolean {
+    return location.hash === this.written;
+  }
+
   private followAddress(): void {
-    if (location.hash === this.written) return;
+    if (this.hasFollowedAddress()) return;
     this.written = location.hash;
     this.readAddress();
     this.isFollowing = true;

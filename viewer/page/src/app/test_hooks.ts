@@ -19,7 +19,10 @@ declare global {
 
 export function installTestHooks(page: Page): void {
   window.gmtTest = {
-    idle: () => activity.idle(twoFrames),
+    idle: async () => {
+      do await activity.idle(twoFrames);
+      while (!page.hasFollowedAddress());
+    },
     state: () => page.store.get(),
     commands: () => page.commands.all().map(({ id, title, hotkeys }) => ({ id, title, hotkeys })),
   };
