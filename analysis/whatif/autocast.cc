@@ -41,8 +41,8 @@ bool IsComputedInFull(std::string_view node) {
 
 }  // namespace
 
-// Nodes whose operators autocast computes in half precision, and above in float32 (PyTorch's list
-// of CUDA operators, aten/src/ATen/autocast_mode.h). Others have the type of their inputs.
+// Both lists, here and above, follow PyTorch's list of CUDA operators
+// (aten/src/ATen/autocast_mode.h). The results of other operators have the type of their inputs.
 bool IsComputedInHalf(std::string_view node) {
   return StartsWithOneOf(node, {"Addmm", "Mm", "Bmm", "Baddbmm", "Mv", "Linear", "Convolution",
                                 "CudnnConv", "CudnnRnn", "ScaledDot", "Prelu", "_ThnnFused"});

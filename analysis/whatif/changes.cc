@@ -20,16 +20,16 @@ constexpr uint64_t kMinEightBitBytes = 4096 * sizeof(float), kNumbersPerScale = 
 constexpr uint64_t kShortestSquare = 16;
 constexpr size_t kKindsOfLayers = 8;  // the number that is compared
 
-absl::Status Not(std::string_view why) {
-  return absl::FailedPreconditionError({why.data(), why.size()});
-}
-
 uint64_t Times(uint64_t bytes, double factor) {
   return RoundUp(static_cast<uint64_t>(std::ceil(static_cast<double>(bytes) * factor)),
                  kUnitOfBlocks);
 }
 
 }  // namespace
+
+absl::Status NotApplicable(std::string_view why) {
+  return absl::FailedPreconditionError({why.data(), why.size()});
+}
 
 uint64_t PartOf(uint64_t bytes, uint64_t divisor) {
   return std::min(bytes, RoundUp(bytes / divisor, kUnitOfBlocks));
@@ -146,9 +146,9 @@ absl::Status Changes::SetGradientsToNone(ProgramChange& change) const {
     }
     change.Set(row, ended);
   });
-  if (!has_gradients) return Not("no gradients are recorded");
-  if (optimizer_ends_.empty()) return Not("no step of an optimizer is recorded");
-  if (!is_changed) return Not("gradients end with the optimizer's step already");
+  if (!has_gradients) return NotApplicable("no gradients are recorded");
+  if (optimizer_ends_.empty()) return NotApplicable("no step of an optimizer is recorded");
+  if (!is_changed) return NotApplicable("gradients end with the optimizer's step already");
   return absl::OkStatus();
 }
 
@@ -171,7 +171,7 @@ absl::Status Changes::FixLeak(const LeakSuspect& suspect, ProgramChange& change)
     }
     change.Set(row, ended);
   });
-  return is_changed ? absl::OkStatus() : Not("nothing of it outlives its step");
+  return is_changed ? absl::OkStatus() : NotApplicable("nothing of it outlives its step");
 }
 
 absl::Status Changes::FuseOptimizer(bool is_fused, ProgramChange& change) const {
@@ -182,7 +182,7 @@ absl::Status Changes::FuseOptimizer(bool is_fused, ProgramChange& change) const 
     change.Set(row, {});
     largest = std::max(largest, rows_.size[row]);
   });
-  if (largest == 0) return Not("the optimizer allocates nothing but its state");
+  if (largest == 0) return NotApplicable("the optimizer allocates nothing but its state");
   for (const PhaseSpan& span : spans_.spans) {
     if (!is_fused && span.phase == Phase::kOptimizer)
       change.Add({span.begin, span.end, kTemporariesOfParameter * largest});
@@ -207,11 +207,11 @@ absl::Status Changes::UseForeach(ProgramChange& change) const {
       change.Set(row, {});
     }
   });
-  if (needed == 0) return Not("the optimizer keeps no state");
+  if (needed == 0) return NotApplicable("the optimizer keeps no state");
   int64_t held = 0, most = 0;
   for (const auto& [step, bytes] : temporaries) most = std::max(most, held += bytes);
   if (static_cast<uint64_t>(most) >= needed)
-    return Not("the optimizer's step has temporary memory for all parameters already");
+    return NotApplicable("the optimizer's step has temporary memory for all parameters already");
   for (const PhaseSpan& span : spans_.spans) {
     if (span.phase != Phase::kOptimizer) continue;
     for (const auto& [size, count] : states) {
@@ -221,89 +221,9 @@ absl::Status Changes::UseForeach(ProgramChange& change) const {
   return absl::OkStatus();
 }
 
-// Halves the float32 temporaries in which products, and the logarithm in cross_entropy(), compute
-// the gradients of their inputs. Returns when the latter begin, in order.
-std::vector<Step> Changes::HalveGradientsOfProducts(
-    const absl::flat_hash_map<RowId, Savers>& savers, ProgramChange& change) const {
-  const bool has_cross_entropy = std::any_of(savers.begin(), savers.end(), [](const auto& saved) {
-    return saved.second.is_log_softmax && saved.second.is_loss;
-  });
-  std::vector<Step> logarithms;
-  ForEachBlock([&](RowId row) {
-    if (CategoryOf(row) != Category::kTemporaries || !has_types_ || !IsFloat(row)) return;
-    const PhaseSpan* span = SpanAt(rows_.birth[row]);
-    if (span == nullptr || span->phase != Phase::kBackward) return;
-    const FrameText* node = examination_.stacks().Own(rows_.stack[row]);
-    if (node == nullptr) return;
-    const std::string name = node->Name();
-    const bool is_logarithm = has_cross_entropy && IsLogSoftmax(name);
-    if (is_logarithm) logarithms.push_back(rows_.birth[row]);
-    if (is_logarithm || IsComputedInHalf(name))
-      change.Resize(row, [](uint64_t bytes) { return PartOf(bytes, 2); });
-  });
-  std::sort(logarithms.begin(), logarithms.end());
-  return logarithms;
-}
-
-absl::Status Changes::UseHalfPrecision(ProgramChange& change) const {
-  uint64_t full = 0, half = 0;
-  const auto is_saved = [&](RowId row) {
-    return CategoryOf(row) == Category::kActivations || CategoryOf(row) == Category::kRecomputed;
-  };
-  ForEachBlock([&](RowId row) {
-    if (is_saved(row)) (IsFloat(row) ? full : half) += rows_.size[row];
-  });
-  if (full == 0) return Not(half == 0 ? "no activations are recorded" : "no activation is float32");
-  if (has_types_ && half > full / 4) {
-    ForEachBlock([&](RowId row) {
-      const std::string_view type = examination_.definitions().string(rows_.Dtype(row));
-      if (is_saved(row) && !IsFloat(row) && type.find("float16") == std::string_view::npos)
-        half -= rows_.size[row];
-    });
-    if (half > full / 4) return Not("activations are in half precision already");
-  }
-  const absl::flat_hash_map<RowId, Savers> savers = FindSavers(trace_, examination_.definitions());
-  const std::vector<Step> losses_done = HalveGradientsOfProducts(savers, change);
-  ForEachBlock([&](RowId row) {
-    if (!is_saved(row) || !IsFloat(row)) return;
-    const auto found = savers.find(row);
-    const Savers by = found == savers.end() ? Savers{} : found->second;
-    // cross_entropy() computes the logarithm in the type of its input, and the loss from a copy in
-    // float32, which ends before the logarithm's backward pass.
-    if (by.is_log_softmax && by.is_loss) {
-      for (const Holding& holding : change.Of(row)) {
-        const auto done = std::upper_bound(losses_done.begin(), losses_done.end(), holding.begin);
-        const Step end = done == losses_done.end() ? holding.end : std::min(holding.end, *done);
-        change.Add({holding.begin, end, holding.bytes});
-      }
-      change.Resize(row, [](uint64_t bytes) { return PartOf(bytes, 2); });
-      return;
-    }
-    // Softmax and its logarithm save their result, and autocast casts their input.
-    if (by.is_softmax)
-      change.Add({rows_.birth[row], rows_.birth[row] + 1, PartOf(rows_.size[row], 2)});
-    if (!by.full) {
-      change.Resize(row, [](uint64_t bytes) { return PartOf(bytes, 2); });
-    } else if (by.half) {  // the result in float32, and a copy that the next product saves
-      for (const Holding& holding : change.Of(row))
-        change.Add({holding.begin, holding.end, PartOf(holding.bytes, 2)});
-    }
-  });
-  // Weights are cast in the forward pass, and the copies are saved until the backward pass ends.
-  uint64_t weights = 0;
-  ForEachBlock([&](RowId row) {
-    if (CategoryOf(row) == Category::kParameters && IsFloat(row) && IsMatrix(row))
-      weights += PartOf(rows_.size[row], 2);
-  });
-  for (const PhaseSpan& span : spans_.spans) {
-    if (span.phase == Phase::kBackward) change.Add({EndBefore(span.begin), span.end, weights});
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Changes::UseFlashAttention(const TensorFacts& facts, ProgramChange& change) const {
   if (!facts.batch || facts.batch->square.empty())
-    return Not("no tensor grows with the square of the sequence at the peak");
+    return NotApplicable("no tensor grows with the square of the sequence at the peak");
   absl::flat_hash_set<std::string> places;
   for (const ShapedMemory& square : facts.batch->square) places.insert(square.place);
   const absl::flat_hash_map<RowId, Savers> savers = FindSavers(trace_, examination_.definitions());
@@ -326,7 +246,8 @@ absl::Status Changes::UseFlashAttention(const TensorFacts& facts, ProgramChange&
     const auto found = savers.find(row);
     has_softmax |= found != savers.end() && found->second.is_softmax;
   });
-  if (!has_softmax) return Not("no softmax saves the tensors that are square in the sequence");
+  if (!has_softmax)
+    return NotApplicable("no softmax saves the tensors that are square in the sequence");
   // The kernel saves one number for each row of the matrix.
   for (const auto& [row, length] : squares)
     change.Resize(row, [&, n = length](uint64_t bytes) { return PartOf(bytes, n); });
@@ -349,7 +270,8 @@ absl::Status Changes::ComputeInPlace(ProgramChange& change) const {
     change.Set(input, ended);
     is_changed = true;
   }
-  return is_changed ? absl::OkStatus() : Not("no operator's input is freed directly after it");
+  return is_changed ? absl::OkStatus()
+                    : NotApplicable("no operator's input is freed directly after it");
 }
 
 const BatchShapes& Changes::Shapes() const {
@@ -360,11 +282,12 @@ const BatchShapes& Changes::Shapes() const {
 absl::Status Changes::ScaleInputs(const InputChange& inputs, ProgramChange& change) const {
   const BatchShapes& batch = Shapes();
   if (inputs.has_tokens() && !batch.batch()) {
-    return Not(has_types_ ? "the size of the inputs does not explain the shapes of the tensors"
-                          : "the shapes of the tensors are not recorded");
+    return NotApplicable(has_types_
+                             ? "the size of the inputs does not explain the shapes of the tensors"
+                             : "the shapes of the tensors are not recorded");
   }
   if (inputs.has_tokens() && batch.batch()->tokens == 0)
-    return Not("the inputs are no sequences of tokens");
+    return NotApplicable("the inputs are no sequences of tokens");
   // Gradients to be, and weights cast to another type, do not depend on the batch. They have the
   // shape of a parameter; activations may have it by chance.
   absl::flat_hash_set<uint32_t> shapes;
@@ -402,7 +325,7 @@ absl::Status Changes::ScaleInputs(const InputChange& inputs, ProgramChange& chan
     change.Resize(row,
                   [&](uint64_t bytes) { return Times(bytes - std::min(bytes, spare), factor); });
   });
-  return is_changed ? absl::OkStatus() : Not("no memory of a batch is recorded");
+  return is_changed ? absl::OkStatus() : NotApplicable("no memory of a batch is recorded");
 }
 
 absl::Status Changes::HalveBatch(ProgramChange& change) const {
@@ -442,7 +365,7 @@ absl::StatusOr<CheckpointedLayers> Changes::Checkpoint(const std::string& layers
   const std::vector<Layers>& kinds = KindsOfLayers();
   bool is_checkpointed = false;
   ForEachBlock([&](RowId row) { is_checkpointed |= CategoryOf(row) == Category::kRecomputed; });
-  if (is_checkpointed && layers.empty()) return Not("layers are recomputed already");
+  if (is_checkpointed && layers.empty()) return NotApplicable("layers are recomputed already");
   std::optional<ProgramChange> best;
   CheckpointedLayers found;
   uint64_t least = UINT64_MAX;
@@ -485,8 +408,9 @@ absl::StatusOr<CheckpointedLayers> Changes::Checkpoint(const std::string& layers
     best.emplace(std::move(tried));
   }
   if (!best) {
-    if (!layers.empty()) return Not("no layers of this class hold activations at the peak");
-    return Not("no layers that run several times hold activations at the peak");
+    if (!layers.empty())
+      return NotApplicable("no layers of this class hold activations at the peak");
+    return NotApplicable("no layers that run several times hold activations at the peak");
   }
   change.Replace(std::move(*best));
   return found;
@@ -502,8 +426,8 @@ absl::Status Changes::UseEightBitState(ProgramChange& change) const {
     change.Resize(row, EightBitBytes);
     is_changed = true;
   });
-  if (!has_state) return Not("the optimizer keeps no state");
-  return is_changed ? absl::OkStatus() : Not("the optimizer's state is not float32");
+  if (!has_state) return NotApplicable("the optimizer keeps no state");
+  return is_changed ? absl::OkStatus() : NotApplicable("the optimizer's state is not float32");
 }
 
 absl::Status Changes::OffloadState(ProgramChange& change) const {
@@ -513,7 +437,7 @@ absl::Status Changes::OffloadState(ProgramChange& change) const {
     change.Set(row, {});
     is_changed = true;
   });
-  return is_changed ? absl::OkStatus() : Not("the optimizer keeps no state");
+  return is_changed ? absl::OkStatus() : NotApplicable("the optimizer keeps no state");
 }
 
 }  // namespace gmt::analysis

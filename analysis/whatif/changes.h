@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -39,6 +40,9 @@
 #include "analysis/whatif/program_change.h"
 
 namespace gmt::analysis {
+
+// Returns the status of a change that does not apply to a program, and why.
+absl::Status NotApplicable(std::string_view why);
 
 // What 8-bit optimizers (bitsandbytes) keep of a float32 state: a byte for each number, and a
 // float32 scale for each 256 of them. Small tensors stay as they are.
