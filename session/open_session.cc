@@ -128,7 +128,7 @@ namespace {
 int64_t TicksAhead(const char* folder) {
   char path[64], text[256];
   snprintf(path, sizeof(path), "%s/timens_offsets", folder);
-  if (!ReadText(path, text, sizeof(text))) return 0;
+  if (!ReadSmallFile(path, text, sizeof(text))) return 0;
   const char* p = strstr(text, "boottime");
   if (p == nullptr) return 0;
   char* end;
@@ -155,12 +155,9 @@ bool IsForkChild() {
 }
 
 bool ReadBootId(uint8_t (&boot_id)[16]) {
-  char text[37] = {};
-  const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const ssize_t n = read(fd, text, 36);
-  close(fd);
-  if (n != 36) return false;
+  char text[37];
+  if (!ReadSmallFile("/proc/sys/kernel/random/boot_id", text, sizeof(text)) || strlen(text) != 36)
+    return false;
   int nibble = 0;
   for (const char* p = text; *p != '\0' && nibble < 32; ++p) {
     const char c = *p;

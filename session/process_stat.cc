@@ -8,7 +8,7 @@
 
 namespace gmt::session {
 
-bool ReadText(const char* path, char* text, size_t size) {
+bool ReadSmallFile(const char* path, char* text, size_t size) {
   text[0] = '\0';
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
@@ -22,7 +22,7 @@ bool ReadText(const char* path, char* text, size_t size) {
 ProcessStat::ProcessStat(const char* folder) : after_name_(nullptr) {
   char path[96];
   snprintf(path, sizeof(path), "%s/stat", folder);
-  if (!ReadText(path, text_, sizeof(text_))) return;
+  if (!ReadSmallFile(path, text_, sizeof(text_))) return;
   const char* name_end = strrchr(text_, ')');
   if (name_end != nullptr && name_end[1] == ' ') after_name_ = name_end + 2;
 }

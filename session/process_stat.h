@@ -18,9 +18,9 @@
 
 namespace gmt::session {
 
-// Reads the beginning of a small file, such as one of /proc, and terminates it with a zero. Returns
-// false, with an empty text, if nothing can be read.
-bool ReadText(const char* path, char* text, size_t size);
+// Reads a file of at most `size` - 1 bytes, such as one of /proc, and terminates it with a zero.
+// Returns false, with an empty text, if nothing can be read.
+bool ReadSmallFile(const char* path, char* text, size_t size);
 
 class ProcessStat {
  public:

@@ -46,8 +46,8 @@ struct Place {
 // What is live at a place, and where its users keep their own data about it, so that they need no
 // table of places.
 struct LiveModelEntry : session::LiveValue {
-  uint32_t site = 0;  // of the observer; 0: not set
-  // In the recording; also set if it is that of a previous entry of the place.
+  uint32_t site = 0;  // Tally's index of its site + 1; 0: not counted
+  // Its row in the recording; until that is written, the row of the place's previous entry.
   format::AcquisitionSlot slot = format::kNoAcquisitionSlot;
 };
 
@@ -71,7 +71,7 @@ class LiveModel {
 
   // What an event refers to. Valid until the next change.
   struct Applied {
-    // Of the entry that the event made, ended or describes; null if it is unknown.
+    // The slot of the entry that the event made, ended or describes; null if that is unknown.
     format::AcquisitionSlot* slot = nullptr;
     // The entries that it ended: the one that it freed, or those of a context.
     absl::Span<const LiveModelEntry> ended;
