@@ -4,7 +4,7 @@
 // thread's last one. If a stack with this digest has been recorded, nothing else is needed. Only a
 // new stack is composed frame by frame (preload/stacks/stack_builder.h).
 //
-//   native frames   preload/stacks/unwind/known_walks.h       two loads for a frame that is known
+//   native frames   preload/stacks/unwind/known_walks.h       one or two comparisons per frame
 //   Python frames   preload/stacks/python/last_python_walk.h  a few loads
 //   their order     for each run of Python frames, the native frame that contains its marker
 //

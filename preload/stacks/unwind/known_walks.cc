@@ -24,7 +24,8 @@ KnownWalks* KnownWalks::Acquire(uint64_t epoch) {
   const auto thread = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
   KnownWalks* walks = &known_walks[thread * 0x9e3779b97f4a7c15 >> (64 - kTreesBits)];
   if (walks->is_in_use_.exchange(true, std::memory_order_acquire)) return nullptr;
-  if (walks->epoch_ != epoch || kRoom - walks->used_ < kMaxFrames) [[unlikely]] {
+  if (walks->epoch_ != epoch || kRoom - walks->used_ < kMaxFrames ||
+      walks->first_check_ < kMaxChecks) [[unlikely]] {
     walks->epoch_ = epoch;
     walks->Forget();
   }
@@ -32,6 +33,20 @@ KnownWalks* KnownWalks::Acquire(uint64_t epoch) {
 }
 
 uint32_t KnownWalks::number() const { return static_cast<uint32_t>(this - known_walks); }
+
+// The step from `frame`, whose proof is that of the step to `caller`.
+void KnownWalks::PrependChecksOf(const KnownFrame& frame, const KnownFrame* caller) {
+  const StepProof proof = frame.proof;
+  if (!proof.LoadsProveIt()) return PrependCheck(KnownCheck::StopAt(IndexOf(&frame)));
+  PrependCheck({caller->sp - sizeof(uint64_t), caller->behind});
+  if (proof.compares_bp()) PrependCheck({proof.bp_slot(), caller->bp});
+}
+
+KnownFrame* KnownWalks::FrameOf(KnownFrame* frame, uint32_t check) {
+  const KnownFrame* const last = LastOfPiece(frame);
+  while (frame != last && links_[frame + 1 - frames_].check <= check) ++frame;
+  return frame;
+}
 
 KnownFrame* KnownWalks::Keep(const KnownFrame* new_end, KnownFrame* outer) {
   KnownFrame* const first = end();
@@ -49,6 +64,7 @@ KnownFrame* KnownWalks::Keep(const KnownFrame* new_end, KnownFrame* outer) {
     sum = session::StackSum(sums_[i]);
     caller = StepProof::Caller::kElsewhere;
     bp_matters = outer->proof.bp_matters();
+    PrependCheck(KnownCheck::GoOnAt(i));
   } else {
     link.outer = link.root = index;
   }
@@ -56,6 +72,8 @@ KnownFrame* KnownWalks::Keep(const KnownFrame* new_end, KnownFrame* outer) {
   const uint16_t last = index;
   for (KnownFrame* frame = frames_ + index; frame >= first; --frame, --index) {
     frame->proof = frame->proof.To(caller, bp_matters);
+    PrependChecksOf(*frame, caller == StepProof::Caller::kNext ? frame + 1 : outer);
+    link.check = static_cast<uint16_t>(first_check_);
     if (frame->behind != 0) {
       if (link.depth < session::kMaxStackDepth) sum.AddNative(frame->behind, link.depth);
       ++link.depth;
@@ -126,6 +144,7 @@ void KnownWalks::Prefer(const KnownFrame* frame) {
 
 void KnownWalks::Forget() {
   used_ = 1;
+  first_check_ = kChecks;
   memset(first_, 0, sizeof(first_));
 }
 

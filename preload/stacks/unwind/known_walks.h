@@ -2,7 +2,7 @@
 //
 // KnownWalks: the frames that a thread's earlier walks met, as a tree. Programs call the same
 // functions again and again, at the same depth of the stack. A walk that arrives at a known frame
-// proves with two loads per frame that the rest is still the same, instead of looking up rules.
+// proves with a few loads that the rest is still the same, instead of looking up rules.
 //
 //   malloc -> linear -> eval -> main -> (end)
 //             gelu ----^                       each frame has one caller; a frame that has been
@@ -19,10 +19,13 @@
 // value is compared only in frames from which a step further out depends on it.
 //
 // It also keeps, for each frame, the sum of the frames from there on, for the digest of a stack
-// (session/stack_digest.h). So a walk that is known costs no more than its proof.
+// (session/stack_digest.h). So a walk that is known costs no more than its proof: it runs through a
+// list of checks (KnownCheck), and does not look at the frames.
 //
 //   frames   - | walk | walk | walk ... | new | unused   a caller follows the frame that it has
 //                                       end()            called, or is elsewhere
+//   checks   unused | ... walk | walk | walk             in reverse order; in a walk, in the order
+//                                                        of its frames
 //
 // A walk that leaves the known callers for a frame that is known, too, and as deep, is not kept
 // again: its path in the tree jumps (KnownPath). If there is no room for another walk, everything
@@ -70,21 +73,17 @@ class StepProof {
     proof.word_ = (word_ & ~kOfCaller) | (bp_matters ? kBpMatters : 0) |
                   (caller == Caller::kElsewhere ? kIsElsewhere : 0) |
                   (caller == Caller::kNone ? kIsLast : 0);
-    if (proof.is_unusual() || proof.compares_bp()) proof.word_ |= kIsSpecial;
     return proof;
   }
 
-  bool is_special() const { return (word_ & kIsSpecial) != 0; }  // either of these:
-  // The caller does not follow the frame, or two loads do not prove the step.
-  bool is_unusual() const { return (word_ & (kIsNone | kIsElsewhere | kIsLast)) != 0; }
-  // The frame pointer matters to the caller. If the step does not change it, it matters to the
-  // frame, too, and has been compared there.
-  bool compares_bp() const { return bp_matters_to_caller() && bp_slot() != 0; }
   bool LoadsProveIt() const { return (word_ & (kIsNone | kIsLast)) == 0; }
   // The step finds the caller by the frame pointer.
   bool uses_bp() const { return (word_ & kUsesBp) != 0; }
   // A step from the caller, or further out, depends on the frame pointer there.
   bool bp_matters_to_caller() const { return (word_ & kBpMatters) != 0; }
+  // If the step does not change the frame pointer that matters to the caller, it matters to the
+  // frame, too, and has been compared there.
+  bool compares_bp() const { return bp_matters_to_caller() && bp_slot() != 0; }
   // This one or a step further out depends on the frame pointer of the frame.
   bool bp_matters() const {
     return LoadsProveIt() && (uses_bp() || (bp_slot() == 0 && bp_matters_to_caller()));
@@ -95,10 +94,9 @@ class StepProof {
   bool is_last() const { return (word_ & kIsLast) != 0; }
 
  private:
-  static constexpr uint64_t kIsSpecial = 1, kIsNone = 2, kBpMatters = 4,
-                            kUsesBp = uint64_t{1} << 63, kIsElsewhere = uint64_t{1} << 62,
-                            kIsLast = uint64_t{1} << 61,
-                            kOfCaller = kIsSpecial | kBpMatters | kIsElsewhere | kIsLast,
+  static constexpr uint64_t kIsNone = 1, kBpMatters = 2, kUsesBp = uint64_t{1} << 63,
+                            kIsElsewhere = uint64_t{1} << 62, kIsLast = uint64_t{1} << 61,
+                            kOfCaller = kBpMatters | kIsElsewhere | kIsLast,
                             kFlags = kOfCaller | kIsNone | kUsesBp;
   uint64_t word_ = 0;
 };
@@ -111,6 +109,39 @@ struct KnownFrame {
   // compared it if `proof.bp_matters()`, and has not set it otherwise.
   uint64_t bp;
   StepProof proof;
+};
+
+// A word of the stack that proves a step if it still has its value. Each step from a frame to its
+// caller has one or two: the return address, after the frame pointer if that is compared. The
+// checks of frames that follow each other do so, too, up to one that never holds. There, the walk
+// goes on at a frame that is elsewhere, or must be continued by rules.
+class KnownCheck {
+ public:
+  KnownCheck() = default;
+  KnownCheck(uint64_t slot, uint64_t value) : slot_(slot), value_(value) {}
+  static KnownCheck GoOnAt(uint32_t frame) { return {Zero(), uint64_t{frame} << 1}; }
+  static KnownCheck StopAt(uint32_t frame) { return {Zero(), uint64_t{frame} << 1 | 1}; }
+
+  bool Holds() const { return LoadWord(slot_) == value_; }
+  // Returns the first one, from this on, that does not hold. Four in a row, to be a third faster.
+  const KnownCheck* FirstThatFails() const {
+    for (const KnownCheck* check = this;; check += 4) {
+      if (!check[0].Holds()) return check;
+      if (!check[1].Holds()) return check + 1;
+      if (!check[2].Holds()) return check + 2;
+      if (!check[3].Holds()) return check + 3;
+    }
+  }
+  // Whether it is one of the last two; frames are numbered from 1.
+  bool never_holds() const { return slot_ == Zero(); }
+  bool stops() const { return (value_ & 1) != 0; }
+  uint32_t frame() const { return static_cast<uint32_t>(value_ >> 1); }
+
+ private:
+  static constexpr uint64_t kZero = 0;
+  static uint64_t Zero() { return reinterpret_cast<uint64_t>(&kZero); }
+
+  uint64_t slot_, value_;
 };
 
 class KnownWalks {
@@ -144,19 +175,17 @@ class KnownWalks {
   // Prepends the frame to those of its state, so that Find() returns it first.
   void Prefer(const KnownFrame* frame);
 
-  // Returns the frame's caller if it still is that, otherwise nullptr. REQUIRES: the walk is at
-  // `frame`.
-  [[gnu::always_inline]] KnownFrame* Next(KnownFrame* frame) {
-    KnownFrame* caller = frame + 1;
-    const StepProof proof = frame->proof;
-    if (proof.is_special()) {
-      if (proof.is_unusual()) [[unlikely]] {
-        if (!proof.LoadsProveIt()) return nullptr;
-        caller = frames_ + links_[frame - frames_].outer;
-      }
-      if (proof.compares_bp() && LoadWord(proof.bp_slot()) != caller->bp) return nullptr;
+  // Returns the outermost frame to which the stack still leads from `frame` through known callers.
+  // REQUIRES: the walk is at `frame`.
+  [[gnu::always_inline]] KnownFrame* Follow(KnownFrame* frame) {
+    while (true) {
+      const uint32_t first = links_[frame - frames_].check;
+      const KnownCheck* const check = checks_[first].FirstThatFails();
+      if (!check->never_holds()) [[unlikely]]
+        return FrameOf(frame, static_cast<uint32_t>(check - checks_));
+      frame = frames_ + check->frame();
+      if (check->stops()) return frame;
     }
-    return LoadWord(caller->sp - sizeof(uint64_t)) == caller->behind ? caller : nullptr;
   }
   // Returns the known caller; nullptr if there is none.
   KnownFrame* CallerOf(const KnownFrame* frame) {
@@ -197,6 +226,8 @@ class KnownWalks {
 
  private:
   static constexpr uint32_t kRoom = 1984;
+  static constexpr uint32_t kChecks = 3072;  // Four of five frames have one.
+  static constexpr uint32_t kMaxChecks = 2 * kMaxFrames + 1;  // A walk has at most so many.
   static constexpr uint32_t kPlaceBits = 10;
   static constexpr uint32_t kMaxProbes = 16;
 
@@ -204,6 +235,7 @@ class KnownWalks {
     uint16_t outer;  // the caller if that is elsewhere, otherwise the last frame of this piece
     uint16_t next;   // another frame with the same hash (PlaceOf); 0: none
     uint16_t root;   // the outermost frame
+    uint16_t check;  // the first check of the step to the caller
     uint16_t depth : 15;
     uint16_t ends : 1;
   };
@@ -211,11 +243,17 @@ class KnownWalks {
   static uint64_t PlaceOf(const KnownFrame& state) {
     return (state.sp ^ state.behind << 20) * 0x9e3779b97f4a7c15 >> (64 - kPlaceBits);
   }
+  void PrependCheck(const KnownCheck& check) { checks_[--first_check_] = check; }
+  void PrependChecksOf(const KnownFrame& frame, const KnownFrame* caller);
+  // Returns the frame to whose step a check belongs: `frame` or one of those that follow it.
+  KnownFrame* FrameOf(KnownFrame* frame, uint32_t check);
 
   std::atomic<bool> is_in_use_{false};
   uint64_t epoch_ = 0;
   uint32_t used_ = 0;                     // frames_[0] is never used
+  uint32_t first_check_ = 0;
   uint16_t first_[1 << kPlaceBits] = {};  // a frame with each hash; 0: none
+  KnownCheck checks_[kChecks] = {};
   KnownFrame frames_[kRoom] = {};
   Link links_[kRoom] = {};
   session::StackSum::Words sums_[kRoom] = {};  // each frame added to all further out

@@ -309,8 +309,9 @@ class MadeUpFramesTest : public KnownWalksTest {
   }
   // Returns the number of frames to which a walk from `frame` leads.
   int Followed(KnownFrame* frame) {
+    const KnownFrame* const end = walks_->Follow(frame);
     int count = 0;
-    while ((frame = walks_->Next(frame)) != nullptr) ++count;
+    for (; frame != end; frame = walks_->CallerOf(frame)) ++count;
     return count;
   }
   KnownFrame* Find(uint64_t high = ~uint64_t{0}, uint32_t room = 100) {
@@ -396,6 +397,19 @@ TEST_F(MadeUpFramesTest, AreNotFollowedWhereLoadsDoNotProveTheStep) {
   KnownFrame* const first = Keep(0, 4);
   EXPECT_EQ(Followed(first), 2);
   EXPECT_EQ(walks_->CallerOf(first + 2), first + 3);
+}
+
+TEST_F(MadeUpFramesTest, AreForgottenIfThereIsNoRoomForMoreChecks) {
+  for (uint32_t i = 0; i < kFrames; ++i) frames_[i].proof = StepProof(SpAfter(i), true);
+  uint32_t most = 0;
+  for (int walk = 0; walk < 400; ++walk) {
+    EXPECT_EQ(Followed(Keep(0, 4)), 4);
+    most = std::max(most, walks_->IndexOf(walks_->end()));
+    walks_->Release();
+    ASSERT_EQ(KnownWalks::Acquire(RuleCache::Epoch()), walks_);
+  }
+  EXPECT_GT(most, 1000u);
+  EXPECT_LT(most, 1600u) << "there is room for more frames";
 }
 
 TEST_F(MadeUpFramesTest, FramePointerIsLoadedFromTheLastPlaceThatIsKnown) {

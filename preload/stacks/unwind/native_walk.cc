@@ -147,9 +147,10 @@ bool NativeWalk::FollowFromOther(uint32_t room) {
   for (int i = 0; i < kMaxOthers; ++i) {
     other = walks_->Find(*met_, at_.high, kMaxFrames, other);
     if (other == nullptr) return false;
+    const KnownFrame* const proven = walks_->Follow(other);
     KnownFrame* known = other;
-    while (known != nullptr && known->sp < at_.sp) known = walks_->Next(known);
-    if (known == nullptr || known->sp != at_.sp || walks_->CountFrom(known) >= room) continue;
+    while (known != proven && known->sp < at_.sp) known = walks_->CallerOf(known);
+    if (known->sp != at_.sp || walks_->CountFrom(known) >= room) continue;
     other->bp = met_->bp;
     met_ = other;
     path_.Clear();

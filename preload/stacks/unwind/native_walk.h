@@ -69,19 +69,17 @@ class NativeWalk {
       return false;
     });
   }
-  // Calls use(frame) for each frame, until that returns false. Returns whether it never did. Faster
-  // than Next(), because the loop over known frames has few variables, which stay in registers.
+  // Calls use(frame) for each frame, until that returns false. Returns whether it never did.
   template <typename Use>
   [[gnu::always_inline]] bool ForEach(Use use) {
     while (true) {
       if (follows_) {
-        KnownFrame* known = known_;
-        bool goes_on = true;
-        for (KnownFrame* caller; goes_on && (caller = walks_->Next(known)) != nullptr;
-             known = caller)
-          goes_on = use(NativeFrame{known->behind, caller->sp, false});
-        known_ = known;
-        if (!goes_on) return false;
+        if (proven_ == nullptr) proven_ = walks_->Follow(known_);
+        while (known_ != proven_) {
+          const uint64_t address = known_->behind;
+          known_ = walks_->CallerOf(known_);
+          if (!use(NativeFrame{address, known_->sp, false})) return false;
+        }
         StopFollowing();
       }
       NativeFrame frame;
@@ -101,10 +99,8 @@ class NativeWalk {
     Note(StepProof::None());
     while (walks_ != nullptr) {
       if (follows_) {
-        KnownFrame* known = known_;
-        for (KnownFrame* caller; (caller = walks_->Next(known)) != nullptr;) known = caller;
-        known_ = known;
-        if (walks_->EndsAt(known)) {
+        known_ = walks_->Follow(known_);
+        if (walks_->EndsAt(known_)) {
           Keep();
           return true;
         }
@@ -235,6 +231,7 @@ class NativeWalk {
   [[gnu::always_inline]] void FollowFrom(KnownFrame* known) {
     known->bp = at_.bp;
     from_ = known_ = known;
+    proven_ = nullptr;
     follows_ = true;
   }
   // The walk has stopped following at `known_`, and has arrived at `state` from there. Returns
@@ -260,6 +257,7 @@ class NativeWalk {
   KnownFrame* met_ = nullptr;      // the known frame that is the caller of the last of those
   KnownFrame* from_ = nullptr;     // where the walk has begun to follow it, or one further out
   KnownFrame* known_ = nullptr;    // while following: the frame that Next() returns next
+  KnownFrame* proven_ = nullptr;   // the outermost to which the stack leads; nullptr: not known yet
   KnownPath path_;                 // the known frames from `met_` on
   bool follows_ = false;
 };
