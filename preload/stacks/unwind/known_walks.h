@@ -89,6 +89,8 @@ class StepProof {
     return LoadsProveIt() && (uses_bp() || (bp_slot() == 0 && bp_matters_to_caller()));
   }
   uint64_t bp_slot() const { return word_ & ~kFlags; }
+  // The caller follows the frame in memory.
+  bool caller_follows() const { return (word_ & (kIsElsewhere | kIsLast)) == 0; }
   bool is_elsewhere() const { return (word_ & kIsElsewhere) != 0; }
   // No caller is known.
   bool is_last() const { return (word_ & kIsLast) != 0; }
@@ -188,13 +190,14 @@ class KnownWalks {
     }
   }
   // Returns the known caller; nullptr if there is none.
-  KnownFrame* CallerOf(const KnownFrame* frame) {
-    if (frame->proof.is_last()) return nullptr;
-    const uint64_t i = static_cast<uint64_t>(frame - frames_);
-    return frames_ + (frame->proof.is_elsewhere() ? links_[i].outer : i + 1);
+  KnownFrame* CallerOf(KnownFrame* frame) {
+    const StepProof proof = frame->proof;
+    if (proof.caller_follows()) [[likely]]
+      return frame + 1;
+    return proof.is_last() ? nullptr : frames_ + links_[frame - frames_].outer;
   }
   const KnownFrame* CallerOf(const KnownFrame* frame) const {
-    return const_cast<KnownWalks*>(this)->CallerOf(frame);
+    return const_cast<KnownWalks*>(this)->CallerOf(const_cast<KnownFrame*>(frame));
   }
   // Returns the frame pointer at `last`, to which a walk has just followed frames from `first` on.
   uint64_t BpAt(const KnownFrame* first, const KnownFrame* last) const;

@@ -69,17 +69,22 @@ class NativeWalk {
       return false;
     });
   }
-  // Calls use(frame) for each frame, until that returns false. Returns whether it never did.
+  // Calls use(frame) for each frame, until that returns false. Returns whether it never did. Faster
+  // than Next(), because the loop over known frames has few variables, which stay in registers.
   template <typename Use>
   [[gnu::always_inline]] bool ForEach(Use use) {
     while (true) {
       if (follows_) {
         if (proven_ == nullptr) proven_ = walks_->Follow(known_);
-        while (known_ != proven_) {
-          const uint64_t address = known_->behind;
-          known_ = walks_->CallerOf(known_);
-          if (!use(NativeFrame{address, known_->sp, false})) return false;
+        KnownFrame* known = known_;
+        bool goes_on = true;
+        while (goes_on && known != proven_) {
+          const uint64_t address = known->behind;
+          known = walks_->CallerOf(known);
+          goes_on = use(NativeFrame{address, known->sp, false});
         }
+        known_ = known;
+        if (!goes_on) return false;
         StopFollowing();
       }
       NativeFrame frame;

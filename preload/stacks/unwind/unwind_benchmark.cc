@@ -50,6 +50,12 @@ __attribute__((noinline)) void WalkAfterLast(Stack* stack) {
   WalkBy<NativeWalk::Known::kEarlierWalks>(CaptureRegisters(), stack);
 }
 
+// The same without reporting frames: what a hook does to recognize a stack.
+__attribute__((noinline)) void WalkKnown(Stack* stack) {
+  NativeWalk walk(CaptureRegisters(), NativeWalk::Known::kEarlierWalks);
+  stack->size = walk.KeepAll(CaptureCaller()) ? static_cast<int>(walk.path()->Count()) : 0;
+}
+
 __attribute__((noinline)) void WalkSlowly(Stack* stack) {
   const Registers here = CaptureRegisters();
   SlowWalk walk(here, StackRange::Around(here.sp));
@@ -139,6 +145,7 @@ void Frames50(benchmark::State& state, Walk walk) { Measure<36>(state, walk); }
   BENCHMARK_CAPTURE(Frames50, walk, walk);
 GMT_MEASURE(WalkOwn)
 GMT_MEASURE(WalkAfterLast)
+GMT_MEASURE(WalkKnown)
 GMT_MEASURE(WalkLibunwind)
 GMT_MEASURE(WalkLibgcc)
 GMT_MEASURE(WalkGlibc)
