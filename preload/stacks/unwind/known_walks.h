@@ -81,8 +81,8 @@ class StepProof {
   bool uses_bp() const { return (word_ & kUsesBp) != 0; }
   // A step from the caller, or further out, depends on the frame pointer there.
   bool bp_matters_to_caller() const { return (word_ & kBpMatters) != 0; }
-  // If the step does not change the frame pointer that matters to the caller, it matters to the
-  // frame, too, and has been compared there.
+  // The frame pointer matters to the caller, and the step changes it. If it does not change it, the
+  // frame pointer matters to the frame, too, and has been compared there.
   bool compares_bp() const { return bp_matters_to_caller() && bp_slot() != 0; }
   // This one or a step further out depends on the frame pointer of the frame.
   bool bp_matters() const {
@@ -125,7 +125,7 @@ class KnownCheck {
   static KnownCheck StopAt(uint32_t frame) { return {Zero(), uint64_t{frame} << 1 | 1}; }
 
   bool Holds() const { return LoadWord(slot_) == value_; }
-  // Returns the first one, from this on, that does not hold. Four in a row, to be a third faster.
+  // Returns the first one, from this on, that does not hold. Unrolled: four instructions, not six.
   const KnownCheck* FirstThatFails() const {
     for (const KnownCheck* check = this;; check += 4) {
       if (!check[0].Holds()) return check;
@@ -134,7 +134,7 @@ class KnownCheck {
       if (!check[3].Holds()) return check + 3;
     }
   }
-  // Whether it is one of the last two; frames are numbered from 1.
+  // Whether it was made by GoOnAt() or StopAt(). Frames are numbered from 1, so value_ is not 0.
   bool never_holds() const { return slot_ == Zero(); }
   bool stops() const { return (value_ & 1) != 0; }
   uint32_t frame() const { return static_cast<uint32_t>(value_ >> 1); }
