@@ -2,7 +2,8 @@
 //
 // KnownWalks: the frames that a thread's earlier walks met, as a tree. Programs call the same
 // functions again and again, at the same depth of the stack. A walk that arrives at a known frame
-// proves with a few loads that the rest is still the same, instead of looking up rules.
+// proves with one or two comparisons per frame that the rest is still the same, instead of looking
+// up rules.
 //
 //   malloc -> linear -> eval -> main -> (end)
 //             gelu ----^                       each frame has one caller; a frame that has been
@@ -181,8 +182,7 @@ class KnownWalks {
   // REQUIRES: the walk is at `frame`.
   [[gnu::always_inline]] KnownFrame* Follow(KnownFrame* frame) {
     while (true) {
-      const uint32_t first = links_[frame - frames_].check;
-      const KnownCheck* const check = checks_[first].FirstThatFails();
+      const KnownCheck* const check = checks_[links_[frame - frames_].check].FirstThatFails();
       if (!check->never_holds()) [[unlikely]]
         return FrameOf(frame, static_cast<uint32_t>(check - checks_));
       frame = frames_ + check->frame();
@@ -229,7 +229,7 @@ class KnownWalks {
 
  private:
   static constexpr uint32_t kRoom = 1984;
-  static constexpr uint32_t kChecks = 3072;  // Four of five frames have one.
+  static constexpr uint32_t kChecks = 3072;                   // Most frames have one.
   static constexpr uint32_t kMaxChecks = 2 * kMaxFrames + 1;  // A walk has at most so many.
   static constexpr uint32_t kPlaceBits = 10;
   static constexpr uint32_t kMaxProbes = 16;
@@ -254,7 +254,7 @@ class KnownWalks {
   std::atomic<bool> is_in_use_{false};
   uint64_t epoch_ = 0;
   uint32_t used_ = 0;                     // frames_[0] is never used
-  uint32_t first_check_ = 0;
+  uint32_t first_check_ = 0;              // of those that are used
   uint16_t first_[1 << kPlaceBits] = {};  // a frame with each hash; 0: none
   KnownCheck checks_[kChecks] = {};
   KnownFrame frames_[kRoom] = {};
