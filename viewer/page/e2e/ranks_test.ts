@@ -168,12 +168,21 @@ describe.skipIf(reason !== '')('ranks', () => {
       const waiting = progress!.files.filter(({ state }) => state === 'waiting').map(({ file }) => file);
       expect(waiting).toEqual(Array.from({ length: MANY - LOADED_AT_START }, (_, i) => LOADED_AT_START + i));
       expect(await test.page.locator('.ranks-verdict h2').textContent()).toBe(run(folder, 'ranks', 'out').split('\n')[0]);
+      // A range of the rank that is shown means nothing for another one.
+      await test.page.evaluate(() => (location.hash = '#v=1&view=ranks&axis=event&range=2_9'));
+      await test.idle();
       await test.page.getByRole('tree').focus();
       await test.press('End', 'Enter');
       await test.page.waitForFunction((last) => window.gmtTest!.state().progress!.files[last]!.state === 'ready', MANY - 1);
       await test.idle();
       expect(await test.state()).toMatchObject({ view: 'timeline', file: MANY - 1 });
       expect((await test.state()).progress!.files[MANY - 2]!.state).toBe('waiting');
+      const state = await test.state();
+      expect(state.range).toEqual({ from: 0, to: state.meta!.files[MANY - 1]!.events + 1 });
+      await test.page.goBack();
+      await test.page.waitForFunction(() => location.hash.includes('view=ranks'));
+      await test.idle();
+      expect(await test.state()).toMatchObject({ view: 'ranks', file: 0, range: { from: 2, to: 9 } });
     });
   });
 

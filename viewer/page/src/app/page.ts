@@ -39,7 +39,7 @@ export class Page {
     this.navigator = new Navigator(this.store, source);
     this.readAddress();
     this.store.update({ ...this.linked, theme: readTheme() });
-    this.store.subscribe((state, old) => this.follow(state, old));
+    this.store.subscribe((state, old, at) => this.follow(state, old, at));
     addEventListener('hashchange', () => this.followAddress());
     this.source.watchProgress((progress) => {
       const before = this.store.get().progress;
@@ -95,15 +95,17 @@ export class Page {
     }
   }
 
-  private follow(state: State, old: State): void {
+  private follow(state: State, old: State, at: number): void {
     this.openShown(state);
     if (state.theme !== old.theme) applyTheme(state.theme);
-    if (state.meta === null || !hasLanes(state)) return;
+    if (state.meta === null) return;
     const step = this.isFollowing ? null : stepOf(state, old);
-    if (step !== null && this.steps.begins(step, Date.now())) {
+    if (step !== null && this.steps.begins(step, at)) {
       if (this.writing !== null && !this.writeAddress(old)) return; // of the step before
       this.isStep = true;
     }
+    if (step !== null && state.file !== old.file) this.linked = {}; // an address named things of the other file
+    if (!hasLanes(state) && step === null) return; // the file is being loaded
     if (state.view !== old.view && old.meta !== null) this.writeAddress(state);
     else if (this.writing === null && addressOf(state) === this.written) this.isStep = false;
     else this.writing ??= { timer: setTimeout(() => this.writeAddress(this.store.get()), WRITE_URL_MS), end: activity.begin() };

@@ -22,8 +22,8 @@ class Address {
   }
 }
 
-async function opened(): Promise<Page> {
-  const page = new Page(recordedSource());
+async function opened(source = recordedSource()): Promise<Page> {
+  const page = new Page(source);
   await vi.waitUntil(() => page.store.get().range.to > 1);
   return page;
 }
@@ -81,9 +81,8 @@ describe('the address of a page', () => {
     expect(address.replaced).toBe(replaced);
   });
 
-  it('has a step for a selection, and one for a series of zooms', async () => {
-    const page = await opened();
-    vi.runAllTimers();
+  // Returns the addresses that are added to the browser's history from now on.
+  function added(): string[] {
     const pushed: string[] = [];
     const write = (hash: string): void => {
       address.hash = hash;
@@ -95,6 +94,32 @@ describe('the address of a page', () => {
       },
       replaceState: (_state: unknown, _title: string, hash: string) => write(hash),
     });
+    return pushed;
+  }
+
+  it('has one step for a place and its range, however late the data of the range arrive', async () => {
+    const source = recordedSource();
+    const page = await opened(source);
+    vi.runAllTimers();
+    const pushed = added();
+    const curve = source.curve.bind(source);
+    vi.spyOn(source, 'curve').mockImplementation(async (window) => {
+      vi.setSystemTime(Date.now() + 1000);
+      return curve(window);
+    });
+    page.store.update({ axis: 'time' });
+    vi.runAllTimers();
+    page.store.update({ view: 'timeline' });
+    await page.navigator.showEvents(2, 9);
+    vi.runAllTimers();
+    expect(pushed).toHaveLength(2);
+    expect(address.hash).toMatch(/view=timeline&.*range=/);
+  });
+
+  it('has a step for a selection, and one for a series of zooms', async () => {
+    const page = await opened();
+    vi.runAllTimers();
+    const pushed = added();
     page.navigator.zoom(0.5);
     page.navigator.zoom(0.5);
     vi.advanceTimersByTime(200);

@@ -9,7 +9,7 @@ export type Step = 'place' | 'window' | 'selection' | 'filter';
 
 /** How long a series of changes rests before the next one is a new step. */
 const RESTS_MS = 700;
-/** The window moves to what is selected: it is part of that step. */
+/** A window that was requested so soon after a selection moves to what is selected: it is part of that step. */
 const MOVES_MS = 250;
 
 export function stepOf(state: State, old: State): Step | null {
@@ -26,12 +26,15 @@ export function stepOf(state: State, old: State): Step | null {
 export class HistorySteps {
   private last: { readonly step: Step; readonly at: number } | null = null;
 
-  /** Returns whether the change begins a new step. A selection and a place always do. */
-  begins(step: Step, now: number): boolean {
+  /**
+   * Returns whether the change begins a new step. A selection and a place always do. `at`: when the
+   * change was requested.
+   */
+  begins(step: Step, at: number): boolean {
     const { last } = this;
-    const since = last === null ? Infinity : now - last.at;
+    const since = last === null ? Infinity : at - last.at;
     if (step === 'window' && (last?.step === 'selection' || last?.step === 'place') && since < MOVES_MS) return false;
-    this.last = { step, at: now };
+    this.last = { step, at };
     const isSeries = step === 'window' || step === 'filter';
     return !(isSeries && last?.step === step && since < RESTS_MS);
   }

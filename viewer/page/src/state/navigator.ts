@@ -194,12 +194,13 @@ export class Navigator {
     return tile === undefined ? null : positionIn(tile, event);
   }
 
-  setRange(range: Range): void {
+  /** `at`: when the range was requested; see Store.update(). */
+  setRange(range: Range, at?: number): void {
     const domain = this.domain();
     const clamped = roundedRange(clampRange(range, domain, this.store.get().axis));
     const finest = this.tilesHere()[0];
     this.settled = { range: clamped, width: finest === undefined ? Infinity : columnWidthOf(finest) };
-    this.store.update({ range: clamped, rangeEvents: this.eventsOf(clamped), following: false });
+    this.store.update({ range: clamped, rangeEvents: this.eventsOf(clamped), following: false }, at);
   }
 
   fit(): void {
@@ -240,20 +241,22 @@ export class Navigator {
 
   /** Puts the cursor at `event`, and moves the range if it does not contain it. */
   async showEvent(event: number): Promise<void> {
-    this.store.update({ cursor: event });
+    const at = Date.now();
+    this.store.update({ cursor: event }, at);
     const position = await this.locate(event, this.store.get().axis);
     const { range } = this.store.get();
     if (position >= range.from && position <= range.to) return;
     const half = (range.to - range.from) / 2;
-    this.setRange({ from: position - half, to: position + half });
+    this.setRange({ from: position - half, to: position + half }, at);
   }
 
   /** Shows a range of events with some margin. */
   async showEvents(from: number, to: number): Promise<void> {
+    const at = Date.now();
     const { axis } = this.store.get();
     const [begin, end] = await Promise.all([this.locate(from, axis), this.locate(to, axis)]);
     const room = Math.max((end - begin) * 0.1, SMALLEST[axis]);
-    this.setRange({ from: begin - room, to: end + room });
+    this.setRange({ from: begin - room, to: end + room }, at);
   }
 
   async setAxis(axis: Axis): Promise<void> {

@@ -113,7 +113,8 @@ export function RangePanel({ from, to, state, store, source, navigator }: ViewPr
   const window = { file: state.file, lane: state.lane, axis: 'event', from, to: Math.max(to, from + 1), columns: 256 } as const;
   const asked = useQuestion(keyOf(window), (signal) => urgent.track(source.curve(window, signal)));
   const look = (of: 'growth' | 'born' | 'kept', view: 'flame' | 'table'): void => {
-    void navigator.showEvents(from, to).then(() => store.update({ base: from, cursor: to, of, view }));
+    store.update({ base: from, cursor: to, of, view });
+    void navigator.showEvents(from, to);
   };
   return (
     <article aria-label="Range">
