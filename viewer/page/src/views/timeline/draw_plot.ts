@@ -5,11 +5,12 @@ import { formatMoment } from '../../base/format_time';
 import { byteTicks, decimalTicks, timeTicks } from '../../base/ticks';
 import { columnAt, isSampledIn, midpointOf } from '../../data/columns';
 import { labelOf } from '../../data/stack_cache';
-import { BLOCK_PENDING, NO_ROW, type Axis, type BlockTile, type CurveTile, type LaneMeta, type PassingCurve, type PredictedCurve, type SampledSeries, type Series, type StackInfo, type Window } from '../../data/protocol';
+import { BLOCK_PENDING, NO_ROW, type Axis, type BlockTile, type CurveTile, type LaneMeta, type Layout, type PassingCurve, type PredictedCurve, type SampledSeries, type Series, type StackInfo, type Window } from '../../data/protocol';
 import { inkOn, mix } from '../../render/palette';
 import type { ColoredQuads } from '../../render/quads';
 import { xOf, yOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
 import type { Theme } from '../../render/theme';
+import type { Range } from '../../state/navigator';
 import { GUTTER, type Areas } from './areas';
 import type { Coloring } from './coloring';
 import type { Picture } from './tiles';
@@ -246,4 +247,28 @@ export function axisWords(axis: Axis, position: number, resolution: number): str
   if (axis === 'event') return formatCount(position);
   const digits = Math.max(0, Math.ceil(-Math.log10(Math.max(resolution, 1e-9))));
   return `step ${position.toFixed(Math.min(6, digits))}`;
+}
+
+/** Marks the lane's peak. */
+export function drawPeak(renderer: Renderer, layout: Layout, position: number, bytes: number, view: Viewport, theme: Theme): void {
+  if (position < view.from || position > view.to || bytes === 0) return;
+  const x = xOf(view, position);
+  const y = layout === 'address' ? view.box.top + 10 : Math.max(view.box.top + 10, yOf(view, bytes));
+  const isLeft = x > view.box.left + view.box.width - 130;
+  renderer.line(x, y - 8, x, y + 6, theme.fg, []);
+  renderer.triangle(x, y - 8, 4, theme.fg);
+  const words = `peak ${formatBytes(bytes)}`;
+  const width = words.length * 6.2 + 6;
+  // In the layout by address the label is over blocks of any colour.
+  if (layout === 'address') renderer.rect({ left: isLeft ? x - 5 - width : x + 5, top: y - 11, width, height: 14 }, theme.bg);
+  renderer.text(words, x + (isLeft ? -8 : 8), y - 4, theme.fg, isLeft ? 'right' : 'left');
+}
+
+/** Hatches the areas beside the tile, which are on their way. */
+export function hatchUnloaded(renderer: Renderer, window: Window, domain: Range, view: Viewport, theme: Theme): void {
+  const { box } = view;
+  const [x0, x1] = [xOf(view, window.from), xOf(view, window.to)];
+  const right = box.left + box.width;
+  if (x0 > box.left + 1 && window.from > domain.from) renderer.hatch({ ...box, width: Math.min(box.width, x0 - box.left) }, theme.line);
+  if (x1 < right - 1 && window.to < domain.to) renderer.hatch({ ...box, left: Math.max(box.left, x1), width: right - Math.max(box.left, x1) }, theme.line);
 }

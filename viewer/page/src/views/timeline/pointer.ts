@@ -17,8 +17,9 @@ import { NO_ROW, type EventRange } from '../../data/protocol';
 import { fileOf } from '../../state/scope';
 import type { ViewProps } from '../view';
 import { GUTTER } from './areas';
+import type { Dragged } from './draw_overlay';
 import { largestBlock } from './largest_block';
-import type { Dragged, Hover, TimelineCanvas } from './timeline_canvas';
+import type { Hover, TimelineCanvas } from './timeline_canvas';
 
 export const CLICK_PIXELS = 4;
 const ZOOM_PER_PIXEL = 0.0018;

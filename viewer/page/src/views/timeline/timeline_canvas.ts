@@ -2,26 +2,25 @@
 // that follows pointer and cursor. A frame draws what is loaded; it never waits for data.
 
 import { activity, urgent } from '../../base/activity';
-import { formatBytes } from '../../base/format_bytes';
 import { columnAt } from '../../data/columns';
 import { StackCache } from '../../data/stack_cache';
 import type { FileMeta, LaneMeta, PassingCurve, PredictedCurve, SpanMeta } from '../../data/protocol';
 import { Canvas2dRenderer } from '../../render/canvas2d_renderer';
 import { quadsOfItems, sortByColor, type ColoredQuads } from '../../render/quads';
-import { isInside, positionAt, valueAt, xOf, yOf, type Box, type Viewport } from '../../render/renderer';
+import { isInside, positionAt, valueAt, type Box, type Viewport } from '../../render/renderer';
 import { SiteColors } from '../../render/site_colors';
 import { readTheme, type Theme } from '../../render/theme';
 import { liveOf, stageOf, windowOf } from '../../state/live';
 import { domainOf } from '../../state/navigator';
 import { notesOf } from '../../state/notes';
-import { cursorEvent, fileOf, laneOf } from '../../state/scope';
+import { fileOf, laneOf } from '../../state/scope';
 import type { State } from '../../state/state';
 import type { ViewProps } from '../view';
 import { areasOf, type Areas } from './areas';
 import { colorItems, siteLegend, topSites, type Coloring } from './coloring';
 import { fittedTop, topOf } from './fitted_top';
-import { boxOf, drawAddress, drawAxes, drawLabels, drawPassing, drawPositions, drawPredicted, drawSamples, drawSpaceNames, drawStacked, stacksOf } from './draw_plot';
-import { drawComparedRanges, outlineRange } from './draw_ranges';
+import { Overlay, type Dragged, type DrawnBlocks } from './draw_overlay';
+import { drawAddress, drawAxes, drawLabels, drawPassing, drawPeak, drawPositions, drawPredicted, drawSamples, drawSpaceNames, drawStacked, hatchUnloaded, stacksOf } from './draw_plot';
 import { drawInstants, drawTracks, instantAt, instantsOf, spanAt, type Instant } from './draw_tracks';
 import { FilterCurve } from './filter_curve';
 import { FoundRows } from './found_rows';
@@ -35,7 +34,6 @@ import { pixelsOf } from './wanted';
 const NOT_KNOWN_YET = 2 ** 50;
 const SIZE_RESTS_MS = 150;
 const LONGEST_WAIT_MS = 150; // for the answer to a click
-const LOWEST_OUTLINED = 12; // pixels, of a block of the selected call site
 
 export interface Hover {
   readonly x: number;
@@ -46,9 +44,6 @@ export interface Hover {
   readonly instant: Instant | null;
   readonly span: SpanMeta | null; // a step, phase or range
 }
-
-/** What the pointer is dragging out, in pixels. */
-export type Dragged = { readonly kind: 'measure' | 'band' | 'select' | 'box'; readonly x0: number; readonly y0: number; readonly x1: number; readonly y1: number } | null;
 
 export interface Shown {
   readonly picture: Picture;
@@ -394,8 +389,9 @@ export class TimelineCanvas {
       if (predicted !== null) drawPredicted(base, predicted, view, theme);
       const wanted = drawLabels(base, picture, coloring, view, (stack) => this.stacks.get(state.file, stack));
       this.stacks.want(state.file, wanted);
-      this.drawPeak(state, lane, view);
-      this.hatchUnloaded(picture, view);
+      const peak = this.props.navigator.positionOf(lane.peak_event);
+      if (peak !== null) drawPeak(base, state.layout, peak, lane.peak_bytes, view, theme);
+      hatchUnloaded(base, picture.curve.window, this.props.navigator.domain(), view, theme);
       base.unclip();
     }
     if (state.layout === 'address') {
@@ -408,29 +404,10 @@ export class TimelineCanvas {
     drawInstants(base, instantsOf(file, state.axis, notesOf(state, file)), areas, view, theme);
   }
 
-  private drawPeak(state: State, lane: LaneMeta, view: Viewport): void {
-    const position = this.props.navigator.positionOf(lane.peak_event);
-    if (position === null || position < view.from || position > view.to || lane.peak_bytes === 0) return;
-    const x = xOf(view, position);
-    const y = state.layout === 'address' ? view.box.top + 10 : Math.max(view.box.top + 10, yOf(view, lane.peak_bytes));
-    const isLeft = x > view.box.left + view.box.width - 130;
-    this.base.line(x, y - 8, x, y + 6, this.theme.fg, []);
-    this.base.triangle(x, y - 8, 4, this.theme.fg);
-    const words = `peak ${formatBytes(lane.peak_bytes)}`;
-    const width = words.length * 6.2 + 6;
-    // In the layout by address the label is over blocks of any colour.
-    if (state.layout === 'address') this.base.rect({ left: isLeft ? x - 5 - width : x + 5, top: y - 11, width, height: 14 }, this.theme.bg);
-    this.base.text(words, x + (isLeft ? -8 : 8), y - 4, this.theme.fg, isLeft ? 'right' : 'left');
-  }
-
-  // Hatches the areas beside the tile, which are on their way.
-  private hatchUnloaded({ curve }: Picture, view: Viewport): void {
-    const { box } = view;
-    const [x0, x1] = [xOf(view, curve.window.from), xOf(view, curve.window.to)];
-    const domain = this.props.navigator.domain();
-    if (x0 > box.left + 1 && curve.window.from > domain.from) this.base.hatch({ ...box, width: Math.min(box.width, x0 - box.left) }, this.theme.line);
-    const right = box.left + box.width;
-    if (x1 < right - 1 && curve.window.to < domain.to) this.base.hatch({ ...box, left: Math.max(box.left, x1), width: right - Math.max(box.left, x1) }, this.theme.line);
+  private drawnBlocks(): DrawnBlocks | null {
+    if (this.shown === null || this.quadBegin === null) return null;
+    const { blocks, laidOut } = this.shown.picture;
+    return { blocks, quads: laidOut.quads, quadBegin: this.quadBegin };
   }
 
   private drawOverlay(state: State, areas: Areas, view: Viewport): void {
@@ -439,74 +416,16 @@ export class TimelineCanvas {
     overlay.begin(this.size.width, this.size.height, '');
     const whole: Box = { left: plot.left, top: areas.instants.top, width: plot.width, height: plot.top + plot.height - areas.instants.top };
     overlay.clip(whole);
-    this.drawSelection(state, view);
-    drawComparedRanges(overlay, theme, state, view, (event) => this.props.navigator.positionOf(event));
-    this.drawMoment(state.base, view, whole, theme.warn, [4, 3]);
-    this.drawMoment(cursorEvent(state), view, whole, theme.accent, state.cursor === null ? [2, 5] : []);
+    const drawn = this.drawnBlocks();
+    const over = new Overlay(overlay, theme, view, (event) => this.props.navigator.positionOf(event));
+    over.drawSelection(state, this.isCurrent() ? drawn : null);
+    over.drawMoments(state, whole);
     if (this.hovered !== null && this.dragged === null) {
       overlay.line(this.hovered.x, (areas.samples ?? plot).top, this.hovered.x, plot.top + plot.height, theme.muted, [1, 3]);
-      const rows = this.shown?.picture.blocks.row.length ?? 0;
-      if (this.hovered.item !== null && this.hovered.item < rows) this.outlineItem(this.hovered.item, view, theme.fg, 1, 0);
+      if (this.hovered.item !== null && drawn !== null) over.outlineHovered(this.hovered.item, drawn);
     }
-    this.drawDragged(view);
+    if (this.dragged !== null) over.drawDragged(this.dragged);
     overlay.unclip();
-  }
-
-  private drawMoment(event: number | null, view: Viewport, whole: Box, color: string, dash: readonly number[]): void {
-    const position = event === null ? null : this.props.navigator.positionOf(event);
-    if (position === null || position < view.from || position > view.to) return;
-    const x = xOf(view, position);
-    this.overlay.line(x, whole.top, x, whole.top + whole.height, color, dash);
-  }
-
-  private drawSelection(state: State, view: Viewport): void {
-    const { selection } = state;
-    const blocks = this.isCurrent() ? this.shown?.picture.blocks : undefined;
-    if (selection.kind === 'range') {
-      const [from, to] = [this.props.navigator.positionOf(selection.from), this.props.navigator.positionOf(selection.to)];
-      const { box } = selection;
-      const isDrawn = box !== null && box.axis === state.axis && box.layout === state.layout;
-      if (from !== null && to !== null) outlineRange(this.overlay, this.theme, xOf(view, from), xOf(view, to), view, isDrawn ? [yOf(view, box.high), yOf(view, box.low)] : null);
-    }
-    if (blocks === undefined || (selection.kind !== 'block' && selection.kind !== 'stack')) return;
-    for (let i = 0; i < blocks.row.length; ++i) {
-      if (selection.kind === 'block' && blocks.row[i] === selection.row) this.outlineItem(i, view, this.theme.fg, 2, 0);
-      // The blocks of a call site have a colour of their own.
-      if (selection.kind === 'stack' && blocks.stack[i] === selection.stack && blocks.size[i]! > 0) this.outlineItem(i, view, this.theme.accent, 2, LOWEST_OUTLINED);
-    }
-  }
-
-  // Fills what is lower than `filledBelow` pixels, because an outline would hide it anyway.
-  private outlineItem(item: number, view: Viewport, color: string, width: number, filledBelow: number): void {
-    const quads = this.shown?.picture.laidOut.quads;
-    const begin = this.quadBegin;
-    if (quads === undefined || begin === null || item + 1 >= begin.length) return;
-    const [first, last] = [begin[item]!, begin[item + 1]!];
-    for (let i = first; i < last; ++i) {
-      const box = boxOf(view, quads.x0[i]!, quads.x1[i]!, quads.y0[i]!, quads.y1[i]!);
-      if (box === null) continue;
-      if (box.height < filledBelow) {
-        this.overlay.rect(box, color);
-        continue;
-      }
-      const right = box.left + box.width;
-      const bottom = box.top + box.height;
-      for (const y of [box.top, bottom - width]) this.overlay.rect({ left: box.left, top: y, width: box.width, height: width }, color);
-      if (i === first) this.overlay.rect({ left: box.left, top: box.top, width, height: box.height }, color);
-      if (i === last - 1) this.overlay.rect({ left: right - width, top: box.top, width, height: box.height }, color);
-    }
-  }
-
-  private drawDragged(view: Viewport): void {
-    const { dragged } = this;
-    if (dragged === null) return;
-    const [left, right] = [Math.min(dragged.x0, dragged.x1), Math.max(dragged.x0, dragged.x1)];
-    const [top, bottom] = [Math.min(dragged.y0, dragged.y1), Math.max(dragged.y0, dragged.y1)];
-    const { box } = view;
-    if (dragged.kind === 'measure') outlineRange(this.overlay, this.theme, left, right, view, null);
-    else if (dragged.kind === 'band') outlineRange(this.overlay, this.theme, box.left, box.left + box.width, view, [top, bottom]);
-    else if (dragged.kind === 'select') outlineRange(this.overlay, this.theme, left, right, view, [top, bottom]);
-    else this.overlay.outline({ left, top, width: right - left, height: bottom - top }, this.theme.accent, 1.5);
   }
 }
 

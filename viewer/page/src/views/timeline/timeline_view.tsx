@@ -17,6 +17,7 @@ import { useQuestion } from '../../widgets/use_question';
 import { BreakdownPanel } from '../ranges/breakdown_panel';
 import type { View, ViewProps } from '../view';
 import { COLORINGS, lackOf } from './coloring';
+import type { Dragged } from './draw_overlay';
 import { askAtCursor, cursorKey, cursorQuery, filterWords } from './filter_curve';
 import { Legend } from './legend';
 import { largestBlock } from './largest_block';
@@ -24,7 +25,7 @@ import { brushOf, listenToPointer } from './pointer';
 import { lackOfPrediction, predictionOptions, predictionWords } from './prediction';
 import { readout } from './readout';
 import { largestItem, ShownTable } from './shown_table';
-import { TimelineCanvas, type Dragged, type Hover, type Shown } from './timeline_canvas';
+import { TimelineCanvas, type Hover, type Shown } from './timeline_canvas';
 import { timelineCommands } from './timeline_commands';
 import { Tooltip } from './tooltip';
 

@@ -9,13 +9,14 @@ import { labelOf } from '../../data/stack_cache';
 import { NO_ROW, type Axis, type FileMeta, type PassingCurve, type PredictedCurve, type SpanMeta, type StackInfo } from '../../data/protocol';
 import type { Viewport } from '../../render/renderer';
 import { positionAt } from '../../render/renderer';
+import type { Dragged } from './draw_overlay';
 import { axisWords } from './draw_plot';
 import { wordsOf } from './draw_tracks';
 import { bytesAt } from './filter_curve';
 import type { LargestBlock } from './largest_block';
 import { predictedAt } from './prediction';
 import type { Picture } from './tiles';
-import type { Dragged, Hover } from './timeline_canvas';
+import type { Hover } from './timeline_canvas';
 
 interface TooltipProps {
   readonly hover: Hover;
