@@ -104,7 +104,7 @@ export class Page {
       if (this.writing !== null && !this.writeAddress(old)) return; // of the step before
       this.isStep = true;
     }
-    if (step !== null && state.file !== old.file) this.linked = {}; // an address named things of the other file
+    if (step !== null && state.file !== old.file) this.forgetAddress(state);
     if (!hasLanes(state) && step === null) return; // the file is being loaded
     if (state.view !== old.view && old.meta !== null) this.writeAddress(state);
     else if (this.writing === null && addressOf(state) === this.written) this.isStep = false;
@@ -168,6 +168,13 @@ export class Page {
     this.linked = linked;
     this.place = place ?? null;
     this.moment = moment ?? null;
+  }
+
+  // What an address named belongs to its file, not to another one that is opened by hand, as is its
+  // view.
+  private forgetAddress({ view }: State): void {
+    this.linked = { view };
+    this.place = this.moment = null;
   }
 
   // The page of a running process opens with the timeline, unless its address names a view.
