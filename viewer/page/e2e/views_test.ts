@@ -212,6 +212,27 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect(await test.snapshot('.segments-view')).toMatch(/treeitem "(Block|Hole|Freed block)[^"]*" \[level=3\] \[selected\]|treeitem "(Block|Hole)/);
   });
 
+  it('filter: a size is shown as long as it is set, and can be set again', async () => {
+    await test.page.getByRole('button', { name: 'Fields' }).click();
+    const field = test.page.getByLabel('At least');
+    for (let i = 0; i < 2; ++i) {
+      await field.fill('64 KiB');
+      await field.press('Enter');
+      await test.idle();
+      expect((await test.state()).filter.min_size).toBe(65536);
+      await test.page.getByRole('button', { name: 'Remove the filter at least' }).click();
+      await test.idle();
+      expect([(await test.state()).filter.min_size, await field.inputValue()]).toEqual([null, '']);
+    }
+    await field.fill('much');
+    await field.press('Enter');
+    await test.idle();
+    expect([await field.getAttribute('aria-invalid'), await field.inputValue()]).toEqual(['true', 'much']);
+    await field.fill('');
+    await field.press('Enter');
+    await test.page.getByRole('button', { name: 'Fields' }).click();
+  });
+
   it('compare: draws both and leads to the other recording', async () => {
     await test.show('Compare');
     expect(await test.snapshot()).toMatch(/img "Live memory of both: .* peaks at /);

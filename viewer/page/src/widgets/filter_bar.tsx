@@ -10,6 +10,7 @@ import { errorOfText } from '../data/text_filter';
 import { fileOf } from '../state/scope';
 import { NO_FILTER, type State } from '../state/state';
 import type { Store } from '../state/store';
+import { DraftInput } from './draft_input';
 import { keyOf, useQuestion } from './use_question';
 
 export interface Chip {
@@ -135,21 +136,18 @@ interface SizeFieldProps {
 }
 
 function SizeField({ label, value, onSize }: SizeFieldProps) {
-  const [wrong, setWrong] = useState(false);
   return (
     <label class="choice">
       <span>{label}</span>
-      <input
-        type="text"
+      <DraftInput
         size={8}
         placeholder="64 MiB"
-        aria-invalid={wrong}
-        defaultValue={value === null ? '' : formatBytes(value)}
-        onChange={(event) => {
-          const text = event.currentTarget.value;
+        value={value === null ? '' : formatBytes(value)}
+        onCommit={(text) => {
           const size = text === '' ? null : parseBytes(text);
-          setWrong(text !== '' && size === null);
-          if (text === '' || size !== null) onSize(size);
+          const isValid = text === '' || size !== null;
+          if (isValid) onSize(size);
+          return isValid;
         }}
       />
     </label>

@@ -6,6 +6,7 @@ import { formatDuration, formatMoment } from '../../base/format_time';
 import { NO_ROW, type FileMeta } from '../../data/protocol';
 import { withNote } from '../../state/notes';
 import { fileOf } from '../../state/scope';
+import { DraftInput } from '../../widgets/draft_input';
 import { Answered } from '../../widgets/states';
 import { keyOf, useQuestion } from '../../widgets/use_question';
 import type { ViewProps } from '../view';
@@ -94,9 +95,12 @@ function NoteField({ event, ns, state, store }: NoteFieldProps) {
   return (
     <p class="details-note">
       <label>
-        Note <input
-          type="text" maxLength={200} value={written} placeholder="kept in the address of this page"
-          onChange={({ currentTarget }) => store.update((old) => ({ notes: withNote(old.notes, { file, event, ns, text: currentTarget.value }) }))}
+        Note <DraftInput
+          maxLength={200} value={written} placeholder="kept in the address of this page"
+          onCommit={(text) => {
+            store.update((old) => ({ notes: withNote(old.notes, { file, event, ns, text }) }));
+            return true;
+          }}
         />
       </label>
     </p>

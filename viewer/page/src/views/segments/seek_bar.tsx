@@ -7,6 +7,7 @@ import type { FileMeta } from '../../data/protocol';
 import { cursorEvent } from '../../state/scope';
 import type { State } from '../../state/state';
 import type { Store } from '../../state/store';
+import { DraftInput } from '../../widgets/draft_input';
 import type { Playback } from './playback';
 
 interface SeekBarProps {
@@ -25,8 +26,12 @@ export function SeekBar({ state, store, source, file, ns, playback, onList }: Se
   const go = (to: number): void =>
     store.update({ cursor: Math.min(Math.max(0, Math.round(to)), file.events), selection: { kind: 'none' } });
   const goToTime = (seconds: number): void => {
-    eventAt(source, state.file, state.lane, seconds * 1e9).then(go, (error: unknown) =>
-      setFailure(messageOf(error)),
+    const { file: index, lane } = state;
+    eventAt(source, index, lane, seconds * 1e9).then(
+      (found) => {
+        if (store.get().file === index && store.get().lane === lane) go(found);
+      },
+      (error: unknown) => setFailure(messageOf(error)),
     );
   };
   const step = stepOf(file, event);
@@ -107,15 +112,14 @@ function NumberField({ label, value, onNumber }: NumberFieldProps) {
   return (
     <label class="choice">
       <span>{label}</span>
-      <input
-        type="text"
+      <DraftInput
         inputMode="decimal"
         size={10}
         value={value}
-        onChange={(event) => {
-          const number = Number(event.currentTarget.value.replaceAll(',', ''));
-          if (event.currentTarget.value !== '' && Number.isFinite(number)) onNumber(number);
-          else event.currentTarget.value = value;
+        onCommit={(text) => {
+          const number = Number(text.replaceAll(',', ''));
+          if (text !== '' && Number.isFinite(number)) onNumber(number);
+          return Number.isFinite(number);
         }}
       />
     </label>
