@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -74,6 +76,28 @@ analysis::FrameTextPointers PathOf(FrameTable& frames, uint32_t stack, uint32_t 
   return path;
 }
 
+// Returns the calls of a stack as a graph without lines names them.
+std::string CallsText(FrameTable& frames, uint32_t stack) {
+  std::string text;
+  for (const FrameText* frame : frames.Frames(stack))
+    absl::StrAppend(&text, frame->Name(), "\t", frame->FileName(), "\n");
+  return text;
+}
+
+// Keeps the stacks of `other` that have the same calls as those that `filter` names. Ids differ
+// between files, and so do lines between versions of a program.
+void KeepSameCalls(Recording& recording, const Filter& filter, Recording& other, ByStack* stacks) {
+  const auto keep = [&](const std::optional<uint32_t>& named, auto id_of) {
+    if (!named) return;
+    const std::string calls = CallsText(recording.frames, *named);
+    std::erase_if(*stacks, [&](const auto& entry) {
+      return CallsText(other.frames, id_of(entry.first)) != calls;
+    });
+  };
+  keep(filter.stack, [](const StacksAndCategory& key) { return std::get<0>(key); });
+  keep(filter.forward_stack, [](const StacksAndCategory& key) { return std::get<1>(key); });
+}
+
 void AddStacks(Recording& recording, const FlameQuery& query, const ByStack& stacks, bool is_before,
                FlameTreeBuilder& builder) {
   for (const auto& [key, weight] : stacks) {
@@ -101,10 +125,10 @@ absl::StatusOr<FlameTree> MakeFlame(Recording& recording, const FlameQuery& quer
   before.lane = other_lane;
   before.to = other_to;
   before.filter = query.scope.filter;
-  if (&other != &recording)
-    before.filter.stack.reset(), before.filter.forward_stack.reset();  // ids differ between files
-  const absl::StatusOr<ByStack> others = WeighStacks(other, before);
+  if (&other != &recording) before.filter.stack.reset(), before.filter.forward_stack.reset();
+  absl::StatusOr<ByStack> others = WeighStacks(other, before);
   if (!others.ok()) return others.status();
+  if (&other != &recording) KeepSameCalls(recording, query.scope.filter, other, &*others);
   FlameTreeBuilder builder({.with_lines = &other == &recording, .compares = true});
   AddStacks(recording, query, *stacks, false, builder);
   AddStacks(other, query, *others, true, builder);

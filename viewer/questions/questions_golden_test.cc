@@ -147,5 +147,29 @@ TEST(GoldenDiffTest, DifferentialFlameGraphMatchesTheTotalsOfTheDiff) {
   EXPECT_EQ(before, flame->before[0]);
 }
 
+// Stacks have other ids in the other recording.
+TEST(GoldenDiffTest, DifferenceOfOneStackIsThatOfTheSameCallsInTheOtherRecording) {
+  Opened base("answers/diff_base.jsonl"), changed("answers/diff_new.jsonl");
+  const uint32_t lane = changed.LaneOf(0, "pytorch"), base_lane = base.LaneOf(0, "pytorch");
+  const uint32_t to = 200;
+  size_t in_both = 0;
+  for (const auto& [id, bytes] : TableOf(changed, TableQuery::kStack, lane, to)) {
+    FlameQuery query;
+    query.scope.lane = lane;
+    query.scope.to = to;
+    query.scope.filter.stack = static_cast<uint32_t>(std::stoul(id.substr(6)));
+    const auto flame = changed.questions().AnswerFlame(query, base.questions(), base_lane, to);
+    ASSERT_TRUE(flame.ok()) << flame.status();
+    EXPECT_EQ(flame->bytes[0], static_cast<double>(bytes));
+    // Both sides have one path, the same one.
+    for (size_t i = 1; i < flame->parent.size(); ++i) {
+      EXPECT_EQ(flame->parent[i], i - 1);
+      EXPECT_EQ(flame->before[i], flame->before[0]);
+    }
+    in_both += flame->before[0] > 0;
+  }
+  EXPECT_GT(in_both, 1u);
+}
+
 }  // namespace
 }  // namespace gmt::viewer

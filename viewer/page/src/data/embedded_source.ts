@@ -4,9 +4,9 @@
 
 import { DataError, watchMeta, type DataSource } from './data_source';
 import type { Archive } from './embedded/archive';
-import { blockTest, type FilterContext } from './embedded/block_filter';
+import { blockTest, type BlockTest, type FilterContext } from './embedded/block_filter';
 import { detailsOf } from './embedded/details';
-import { FlameTreeBuilder, styleOf, type StackWeight } from './embedded/flame';
+import { FlameTreeBuilder, sameCalls, styleOf, type StackWeight } from './embedded/flame';
 import { dtypeOf, placeOf, roleCode } from './embedded/lane_data';
 import { passingCurve } from './embedded/passing_curve';
 import type { Positions } from './embedded/positions';
@@ -125,9 +125,9 @@ export class EmbeddedSource implements DataSource {
     signal?.throwIfAborted();
     if (query.other !== null) {
       const sameFile = query.other.file === query.file;
-      // Stack numbers of one file have no meaning in another.
       const filter = sameFile ? query.filter : { ...query.filter, stack: null, forward_stack: null };
-      await this.addToFlame(builder, { ...query, filter, file: query.other.file, lane: query.other.lane, of: 'live', from: 0, to: query.other.to }, true);
+      const fits = sameFile ? null : sameCalls(query.filter, await (await this.file(query.file)).stacks(), await this.filterContext(query.other.file, query.other.lane));
+      await this.addToFlame(builder, { ...query, filter, file: query.other.file, lane: query.other.lane, of: 'live', from: 0, to: query.other.to }, true, fits);
       signal?.throwIfAborted();
     }
     return builder.build();
@@ -211,10 +211,11 @@ export class EmbeddedSource implements DataSource {
     };
   }
 
-  private async addToFlame(builder: FlameTreeBuilder, scope: p.Scope, isBefore: boolean): Promise<void> {
+  private async addToFlame(builder: FlameTreeBuilder, scope: p.Scope, isBefore: boolean, fits: ((kind: number) => boolean) | null = null): Promise<void> {
     const context = await this.filterContext(scope.file, scope.lane);
     const { lane, stacks } = context;
-    const test = blockTest(scope.filter, context);
+    const matches = blockTest(scope.filter, context);
+    const test: BlockTest | null = fits === null ? matches : (block) => fits(lane.blocks.kind[block]!) && (matches === null || matches(block));
     const weights = new Map<string, StackWeight>();
     forEachBlock(lane, scope, test, (block, sign) => {
       const k = lane.blocks.kind[block]!;

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { archiveFrom } from './embedded/archive';
 import { EmbeddedSource } from './embedded_source';
 import type { FileMeta, Filter, Meta, Scope } from './protocol';
+import { recordedSource } from '../testing/recordings';
 import { encodeSlab } from '../testing/slab_writer';
 
 const NO_FILTER: Filter = { text: '', category: '', stack: null, forward_stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
@@ -214,6 +215,25 @@ describe('EmbeddedSource', () => {
     const earlier = await source(true).flame({ ...scope({ to: 2 }), inverted: false, folded: false, other: null });
     expect(earlier.total).toBe(1310);
     expect(earlier.names.some((name) => name.startsWith('left out of this file'))).toBe(true);
+  });
+
+  it('compares one stack with the same calls of the other file, whose stacks have other numbers', async () => {
+    const recordings = recordedSource();
+    const [one, two] = (await recordings.meta()).files;
+    const lane = one!.lanes[0]!;
+    const other = { file: 1, lane: two!.lanes.find(({ heap }) => heap === lane.heap)!.lane, to: two!.events };
+    const base = { file: 0, lane: lane.lane, filter: NO_FILTER, of: 'live', from: 0, to: lane.peak_event } as const;
+    const { rows } = await recordings.table({ ...base, by: 'stack', sort: 'bytes', descending: true, offset: 0, limit: 20, sparkline: 0 });
+    let inBoth = 0;
+    for (const row of rows.filter(({ id }) => /^stack\/[1-9]\d*$/.test(id))) {
+      const filter = { ...NO_FILTER, stack: Number(row.id.slice(6)) };
+      const { parent, before } = await recordings.flame({ ...base, filter, inverted: false, folded: false, other });
+      // Both sides have one path, the same one.
+      expect([...parent.subarray(1)]).toEqual([...parent.keys()].slice(0, -1));
+      expect(new Set(before).size).toBe(1);
+      if (before[0]! > 0) inBoth++;
+    }
+    expect(inBoth).toBeGreaterThan(1);
   });
 
   it('finds blocks by text, address and stream', async () => {

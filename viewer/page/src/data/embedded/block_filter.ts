@@ -92,7 +92,7 @@ function textOfKindTest(text: string, stacks: StackTable, texts: FileTexts, lane
   };
 }
 
-function remember(known: Map<number, boolean>, id: number, find: () => boolean): boolean {
+export function remember(known: Map<number, boolean>, id: number, find: () => boolean): boolean {
   let answer = known.get(id);
   if (answer === undefined) known.set(id, (answer = find()));
   return answer;

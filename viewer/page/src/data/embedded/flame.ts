@@ -1,6 +1,7 @@
 // Flame graphs over a standalone file, with the names and sums of viewer/questions/flame.h.
 
-import type { FlameQuery, FlameTree, Frame } from '../protocol';
+import type { Filter, FlameQuery, FlameTree, Frame } from '../protocol';
+import { remember, type FilterContext } from './block_filter';
 import { fileName, placeOfFrame, type StackTable } from './file_data';
 
 export interface Weight {
@@ -135,6 +136,25 @@ function callsOf(stacks: StackTable, stack: number, style: TreeStyle): readonly 
   const shown = frames.filter((frame) => frame.kind !== 'folded');
   // Keeps one frame of a stack that is only noise.
   return shown.length === 0 ? frames.slice(0, 1) : shown;
+}
+
+/**
+ * Returns a test for kinds of blocks of the other file of a comparison: whether their stacks have
+ * the same calls as those of `filter`, which are numbered in `named`; null if it has none. Calls are
+ * compared without lines, which differ between versions of a program.
+ */
+export function sameCalls(filter: Filter, named: StackTable, { stacks, lane: { kinds } }: FilterContext): ((kind: number) => boolean) | null {
+  const textOf = (table: StackTable, stack: number): string =>
+    table.framesOf(stack).map((frame) => `${frame.function}\t${fileName(frame.file)}`).join('\n');
+  const test = (stack: number | null): ((other: number) => boolean) => {
+    if (stack === null) return () => true;
+    const calls = textOf(named, stack);
+    const known = new Map<number, boolean>();
+    return (other) => remember(known, other, () => textOf(stacks, other) === calls);
+  };
+  if (filter.stack === null && filter.forward_stack === null) return null;
+  const [isStack, isForward] = [test(filter.stack), test(filter.forward_stack)];
+  return (kind) => isStack(kinds.stack[kind]!) && isForward(kinds.forward[kind]!);
 }
 
 export function styleOf(query: FlameQuery, withLines: boolean): TreeStyle {
