@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { HANG_MS, LiveViewProgram, noLive, Recorded } from './live';
 import { launch, noBrowser, TestPage } from './page';
@@ -192,6 +192,35 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     expect(test.errors).toEqual([]);
   });
 
+  it('keeps a number that is being typed while generations come', async () => {
+    const { test } = await look();
+    await program.take(MIB);
+    await untilHeld(test, MIB);
+    await test.show('Segments');
+    const field = test.page.getByLabel('Event', { exact: true }).and(test.page.getByRole('textbox'));
+    await field.fill('1');
+    for (let i = 2; i <= 4; ++i) {
+      await program.take(MIB);
+      await untilHeld(test, i * MIB);
+    }
+    expect(await field.inputValue()).toBe('1');
+    await field.press('Enter');
+    await until(test, 'the cursor', () => window.gmtTest?.state().cursor === 1, null);
+    expect(test.errors).toEqual([]);
+  });
+
+  it('says that the server is gone, and shows nothing as current', async () => {
+    const view = await LiveViewProgram.open(folder, String(program.pid));
+    const test = await TestPage.open(browser, { url: view.url });
+    await program.take(MIB);
+    await untilText(test, /1\.00 MiB in 1 block now/);
+    await view.close();
+    await untilText(test, /No connection to gpumemtrace view since /);
+    expect(await test.page.getByText('block now').count()).toBe(0);
+    test.errors.splice(0); // the browser reports each attempt to connect again
+    await test.close();
+  });
+
   it('keeps its state when it is reloaded', async () => {
     const { test } = await look();
     for (let i = 1; i <= 4; ++i) await program.take(i * MIB);
@@ -263,6 +292,25 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     await program.stop();
     await untilText(test, /Ended at .*has ended after its collector did/);
     expect(test.errors).toEqual([]);
+  });
+
+  it('serves more tabs than a browser opens connections, whichever of them is closed', async () => {
+    const view = await LiveViewProgram.open(folder, String(program.pid));
+    open.push(view);
+    const context = await browser.newContext();
+    const shows = (tab: Page, text: string): Promise<void> => tab.getByText(text).first().waitFor({ timeout: HANG_MS });
+    await program.take(MIB);
+    const tabs: Page[] = [];
+    for (let i = 0; i < 8; ++i) {
+      const tab = await context.newPage();
+      await tab.goto(view.url);
+      await shows(tab, '1.00 MiB in 1 block now');
+      tabs.push(tab);
+    }
+    await tabs.shift()!.close();
+    await program.take(MIB);
+    for (const tab of tabs) await shows(tab, '2.00 MiB in 2 blocks now');
+    await context.close();
   });
 
   it('serves two tabs that show different things', async () => {

@@ -1,5 +1,5 @@
 // The status line of a live recording: whether it is followed, what is held now, how old the
-// picture is, and how it ended.
+// picture is, and how it ended. Without a connection to the server, that is said instead.
 
 import { formatBytes, formatCount } from '../base/format_bytes';
 import { formatDuration } from '../base/format_time';
@@ -14,7 +14,7 @@ const OLD_NS = 2e9;
 
 export function LiveLine({ state, onFollow }: { readonly state: State; readonly onFollow: () => void }) {
   const live = liveProgressOf(state);
-  if (live === null) return null;
+  if (live === null || (state.lostAt !== null && live.state !== 'ended')) return null;
   const hasLane = laneOf(state) !== null;
   return (
     <p class={`progress live live-${live.state}`}>
@@ -27,6 +27,15 @@ export function LiveLine({ state, onFollow }: { readonly state: State; readonly 
         </button>
       )}
       {windowWords(fileOf(state))}
+    </p>
+  );
+}
+
+export function LostLine({ state: { lostAt } }: { readonly state: State }) {
+  if (lostAt === null) return null;
+  return (
+    <p class="progress live live-lost" role="alert">
+      {`No connection to gpumemtrace view since ${new Date(lostAt).toLocaleTimeString()}. What is shown is from before. This page connects again as soon as it can.`}
     </p>
   );
 }

@@ -41,12 +41,15 @@ export class Page {
     this.store.update({ ...this.linked, theme: readTheme() });
     this.store.subscribe((state, old, at) => this.follow(state, old, at));
     addEventListener('hashchange', () => this.followAddress());
-    this.source.watchProgress((progress) => {
-      const before = this.store.get().progress;
-      this.store.update({ progress });
-      const changed = progress.files.some((file, i) => file.state !== before?.files[i]?.state);
-      if (changed || hasNewGeneration(progress, before)) this.loadMeta();
-    });
+    this.source.watchProgress(
+      (progress) => {
+        const before = this.store.get().progress;
+        this.store.update({ progress, lostAt: null });
+        const changed = progress.files.some((file, i) => file.state !== before?.files[i]?.state);
+        if (changed || hasNewGeneration(progress, before)) this.loadMeta();
+      },
+      () => this.store.update(({ lostAt }) => ({ lostAt: lostAt ?? Date.now() })),
+    );
     this.loadMeta();
   }
 
@@ -224,7 +227,7 @@ function hasLanes(state: State): boolean {
 
 function resetOf(old: State): Partial<State> {
   const first = new Store().get();
-  return { ...first, meta: old.meta, progress: old.progress, theme: old.theme };
+  return { ...first, meta: old.meta, progress: old.progress, lostAt: old.lostAt, theme: old.theme };
 }
 
 /** Returns a state that fits its recordings. `keep`: its window was settled before. */

@@ -15,7 +15,7 @@ import { useAnswers, type Answers } from '../widgets/use_answers';
 import { useMedia } from '../widgets/use_media';
 import { Palette } from './command_palette';
 import { Help } from './dialogs';
-import { LiveLine } from './live_line';
+import { LiveLine, LostLine } from './live_line';
 import { LoadingPage } from './loading_page';
 import { isLive, liveCommands } from './live_page';
 import { Drawer } from './drawer';
@@ -61,6 +61,7 @@ export function Shell({ page }: { readonly page: Page }) {
         <FileChoice page={page} state={state} />
         {laneOf(state) !== null && <FilterBar state={state} store={store} source={source} />}
       </section>
+      <LostLine state={state} />
       <LiveLine state={state} onFollow={() => void page.commands.run('live.follow')} />
       {laneOf(state) === null ? <NoLane page={page} state={state} /> : <Loaded props={props} />}
       <p id="announcements" class="visually-hidden" role="status" aria-live="polite" />

@@ -12,8 +12,11 @@ export function messageOf(error: unknown): string {
 
 export interface DataSource {
   meta(signal?: AbortSignal): Promise<p.Meta>;
-  /** Calls `onProgress` until every file is ready or failed. Returns the function that stops it. */
-  watchProgress(onProgress: (progress: p.Progress) => void): () => void;
+  /**
+   * Calls `onProgress` until every file is ready or failed, and `onLost` when nothing is received any
+   * more; `onProgress` may be called again after that. Returns the function that stops it.
+   */
+  watchProgress(onProgress: (progress: p.Progress) => void, onLost?: () => void): () => void;
   curve(window: p.Window, signal?: AbortSignal): Promise<p.CurveTile>;
   passing(query: p.PassingQuery, signal?: AbortSignal): Promise<p.PassingCurve>;
   blocks(query: p.BlockQuery, signal?: AbortSignal): Promise<p.BlockTile>;

@@ -5,24 +5,29 @@ import { activity } from '../base/activity';
 import { DataError, type DataSource } from './data_source';
 import { PROTOCOL_VERSION } from './protocol';
 import type * as p from './protocol';
+import { SharedEvents, type Events } from './shared_events';
 import { errorOfText } from './text_filter';
 import { blockTile, curveTile, decodeSlab, flameTree, passingCurve, predictedCurve } from './slab';
 
-/** The part of EventSource that is used here. */
-export interface Events {
-  onmessage: ((message: MessageEvent<string>) => void) | null;
+interface Watcher {
+  readonly onProgress: (progress: p.Progress) => void;
+  readonly onLost: (() => void) | undefined;
 }
+
+/** Of a running process there is a message several times a second. */
+const SILENT_MS = 10_000;
 
 export class HttpSource implements DataSource {
   private stream: Events | null = null;
-  private readonly watchers = new Set<(progress: p.Progress) => void>();
+  private readonly watchers = new Set<Watcher>();
   private last: p.Progress | null = null;
+  private silence: ReturnType<typeof setTimeout> | undefined;
   private readonly windows = new Map<number, number>(); // by file, for live recordings
 
   constructor(
     private readonly base: string,
     private readonly fetchFrom: typeof fetch = (input, init) => fetch(input, init),
-    private readonly openEvents: (url: string) => Events = (url) => new EventSource(url),
+    private readonly openEvents: (url: string) => Events = (url) => new SharedEvents(url),
   ) {}
 
   async meta(signal?: AbortSignal): Promise<p.Meta> {
@@ -35,20 +40,31 @@ export class HttpSource implements DataSource {
   }
 
   /**
-   * Watches the progress. The connection behind it stays open while the page lives, which is how
-   * the server knows that.
+   * Watches the progress. The stream behind it stays open while a page lives, which is how the
+   * server knows that. The browser opens it again if it breaks. A tunnel may break without a
+   * word, so the silence about a running process is measured too.
    */
-  watchProgress(onProgress: (progress: p.Progress) => void): () => void {
-    this.watchers.add(onProgress);
+  watchProgress(onProgress: (progress: p.Progress) => void, onLost?: () => void): () => void {
+    const watcher = { onProgress, onLost };
+    this.watchers.add(watcher);
     if (this.last !== null) onProgress(this.last);
     if (this.stream === null) {
       this.stream = this.openEvents(new URL('api/alive', this.base).href);
-      this.stream.onmessage = (message) => {
-        this.last = JSON.parse(message.data) as p.Progress;
-        for (const watcher of this.watchers) watcher(this.last);
-      };
+      this.stream.onmessage = (message) => this.take(JSON.parse(message.data) as p.Progress);
+      this.stream.onerror = () => this.lose();
     }
-    return () => this.watchers.delete(onProgress);
+    return () => this.watchers.delete(watcher);
+  }
+
+  private take(progress: p.Progress): void {
+    this.last = progress;
+    clearTimeout(this.silence);
+    const isRunning = progress.files.some(({ live }) => live !== undefined && live.state !== 'ended');
+    if (isRunning) this.silence = setTimeout(() => this.lose(), SILENT_MS);
+    for (const { onProgress } of this.watchers) onProgress(progress);
+  }
+  private lose(): void {
+    for (const { onLost } of this.watchers) onLost?.();
   }
 
   async curve(window: p.Window, signal?: AbortSignal): Promise<p.CurveTile> {

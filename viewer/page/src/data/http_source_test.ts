@@ -1,8 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { activity } from '../base/activity';
 import { DataError } from './data_source';
-import { HttpSource, queryString, type Events } from './http_source';
+import { HttpSource, queryString } from './http_source';
 import type { Filter, FlameQuery, Meta } from './protocol';
+import type { Events } from './shared_events';
 import { encodeSlab } from '../testing/slab_writer';
 
 const NO_FILTER: Filter = { text: '', category: '', stack: null, forward_stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
@@ -108,7 +109,7 @@ describe('HttpSource', () => {
     await expect(source.meta()).rejects.toThrow(/version 99/);
   });
   it('has one connection for all watchers of the progress, and keeps it', () => {
-    const events: Events = { onmessage: null };
+    const events: Events = { onmessage: null, onerror: null };
     const opened: string[] = [];
     const open = (url: string): Events => {
       opened.push(url);
@@ -125,5 +126,24 @@ describe('HttpSource', () => {
     emit('ready');
     expect(opened).toEqual([`${BASE}api/alive`]);
     expect(seen).toEqual(['a loading', 'b loading', 'b ready']);
+  });
+  it('reports a connection that breaks, or that is silent about a running process', () => {
+    vi.useFakeTimers();
+    const events: Events = { onmessage: null, onerror: null };
+    const source = new HttpSource(BASE, () => Promise.reject(new Error()), () => events);
+    const seen: string[] = [];
+    source.watchProgress(() => seen.push('here'), () => seen.push('lost'));
+    const emit = (file: object): void => events.onmessage?.({ data: JSON.stringify({ files: [file] }) } as MessageEvent<string>);
+    emit({ state: 'ready' });
+    vi.advanceTimersByTime(1e6);
+    expect(seen).toEqual(['here']);
+    events.onerror?.(new Event('error'));
+    emit({ state: 'ready', live: { state: 'following' } });
+    expect(seen.splice(0)).toEqual(['here', 'lost', 'here']);
+    vi.advanceTimersByTime(1e6);
+    emit({ state: 'ready', live: { state: 'ended' } });
+    vi.advanceTimersByTime(1e6);
+    expect(seen).toEqual(['lost', 'here']);
+    vi.useRealTimers();
   });
 });

@@ -22,6 +22,8 @@ export type Selection =
 export interface State {
   readonly meta: Meta | null;
   readonly progress: Progress | null;
+  /** When the connection to the server broke, as Date.now() reports it; null: it has not. */
+  readonly lostAt: number | null;
   readonly view: ViewName;
   readonly file: number;
   readonly other: number | null; // compare
@@ -133,6 +135,7 @@ export const NO_FILTER: Filter = {
 export const INITIAL_STATE: State = {
   meta: null,
   progress: null,
+  lostAt: null,
   view: 'overview',
   file: 0,
   other: null,

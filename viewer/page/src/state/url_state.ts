@@ -20,7 +20,7 @@ export interface Moment {
 }
 
 /** `place` is the window whose numbers the address uses, for a live recording. */
-export type LinkedState = Omit<State, 'meta' | 'progress' | 'theme'> & { readonly place: Place | null; readonly moment: Moment | null };
+export type LinkedState = Omit<State, 'meta' | 'progress' | 'lostAt' | 'theme'> & { readonly place: Place | null; readonly moment: Moment | null };
 
 const INITIAL_LINKED: LinkedState = { ...INITIAL_STATE, place: null, moment: null };
 
