@@ -138,6 +138,17 @@ describe.skipIf(reason !== '')('lanes', () => {
     });
   });
 
+  it('the name of a lane opens its timeline, in one step of the history', async () => {
+    await over(RANKS, async (test, url) => {
+      await go(test, `${url}#v=1&view=lanes`);
+      await test.page.getByRole('listitem', { name: /^r1\.gmt \(rank 1\)/ }).getByRole('button', { name: /^r1\.gmt/ }).first().click();
+      await written(test, 'file=1');
+      expect(await test.state()).toMatchObject({ file: 1, view: 'timeline' });
+      await back(test);
+      expect(await test.state()).toMatchObject({ file: 0, view: 'lanes' });
+    });
+  });
+
   it('zooms and moves all lanes by wheel, pointer and keys, and Back undoes it', async () => {
     await over(RANKS, async (test) => {
       const { domain } = await axisOf(test, null);

@@ -150,6 +150,7 @@ export class Page {
     if (this.hasFollowedAddress()) return;
     this.written = location.hash;
     this.readAddress();
+    this.navigator.dropMove();
     this.isFollowing = true;
     this.store.update((old) => {
       const named = { ...old, ...resetOf(old), ...this.linked };

@@ -49,7 +49,7 @@ function windowCommands({ store, navigator }: Page): Command[] {
     command('fit', 'Show the whole recording', ['0'], () => navigator.fit()),
     command('axis', 'Next axis: time, events, steps', ['X'], () => {
       const file = fileOf(store.get());
-      if (file !== null) void navigator.setAxis(next(axesOf(file), store.get().axis));
+      if (file !== null) void navigator.setAxis(next(axesOf(file), navigator.axis));
     }),
   ];
 }

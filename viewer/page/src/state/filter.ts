@@ -12,3 +12,8 @@ export function filterOfStack(id: string): Pick<Filter, 'stack' | 'forward_stack
   const [stack, forward] = id.replace('stack/', '').split('+');
   return { stack: Number(stack), forward_stack: forward === undefined ? null : Number(forward) };
 }
+
+/** Returns the filter without what has a meaning in one recording only. */
+export function withoutStacks(filter: Filter): Filter {
+  return { ...filter, stack: null, forward_stack: null };
+}

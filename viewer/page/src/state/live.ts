@@ -2,6 +2,7 @@
 // choices carry over when it grows or its window moves.
 
 import { NEVER, NO_ROW, type EventRange, type FileMeta, type LiveMeta, type LiveProgress, type Meta } from '../data/protocol';
+import { withoutStacks } from './filter';
 import { clampRange, domainOf, type Range } from './navigator';
 import { fileOf, laneOf } from './scope';
 import type { Selection, State } from './state';
@@ -128,7 +129,7 @@ function ofAnother(state: State, old: FileMeta, file: FileMeta): Partial<State> 
 
 // Drops everything whose numbers belong to the previous recording.
 function ofNoNumbers(state: State): Partial<State> {
-  return { cursor: null, base: null, selection: { kind: 'none' }, rangeA: null, filter: { ...state.filter, stack: null, forward_stack: null } };
+  return { cursor: null, base: null, selection: { kind: 'none' }, rangeA: null, filter: withoutStacks(state.filter) };
 }
 
 function movedRange(state: State, old: FileMeta, file: FileMeta, by: number): Range {

@@ -6,6 +6,7 @@ import { upperBound } from '../base/binary_search';
 import { midpointOf } from '../data/columns';
 import type { DataSource } from '../data/data_source';
 import type { Axis, CurveTile, FileMeta } from '../data/protocol';
+import { withoutStacks } from './filter';
 import { INITIAL_STATE, type State } from './state';
 import type { Store } from './store';
 
@@ -114,10 +115,19 @@ export function zoomed(range: Range, factor: number, at: number): Range {
   return { from: at - (at - range.from) * factor, to: at + (range.to - at) * factor };
 }
 
+/** A move for which positions or events have to be asked for, and what was shown when it began. */
+export interface Move {
+  readonly axis: Axis; // that is shown at its end
+  readonly file: number;
+  readonly lane: number;
+  readonly shown: Axis;
+}
+
 export class Navigator {
   private tiles: readonly CurveTile[] = []; // finest first; all of the lane and axis shown
   // How finely `rangeEvents` was computed. Only a finer curve changes it.
   private settled: { readonly range: Range; readonly width: number } | null = null;
+  private newest: Move | null = null;
 
   constructor(
     private readonly store: Store,
@@ -144,7 +154,7 @@ export class Navigator {
     const axis = axesOf(meta).includes(old.axis) ? old.axis : INITIAL_STATE.axis;
     this.store.update({
       file, lane, axis, band: null, cursor: null, otherCursor: null, base: null, selection: { kind: 'none' }, rangeA: null,
-      range: domainOf(meta, axis), rangeEvents: { from: 0, to: meta.events }, ...more,
+      filter: withoutStacks(old.filter), range: domainOf(meta, axis), rangeEvents: { from: 0, to: meta.events }, ...more,
     });
   }
 
@@ -196,6 +206,7 @@ export class Navigator {
 
   /** `at`: when the range was requested; see Store.update(). */
   setRange(range: Range, at?: number): void {
+    this.dropMove();
     const domain = this.domain();
     const clamped = roundedRange(clampRange(range, domain, this.store.get().axis));
     const finest = this.tilesHere()[0];
@@ -222,6 +233,7 @@ export class Navigator {
   forget(): void {
     this.tiles = [];
     this.settled = null;
+    this.dropMove();
   }
 
   /** Zooms in if `factor` < 1. `at` is the position that stays in place. */
@@ -243,37 +255,69 @@ export class Navigator {
   async showEvent(event: number): Promise<void> {
     const at = Date.now();
     this.store.update({ cursor: event }, at);
-    const position = await this.locate(event, this.store.get().axis);
+    const asked = this.beginMove();
+    const position = await this.locate(event, asked.axis);
+    if (!this.isWanted(asked)) return;
     const { range } = this.store.get();
     if (position >= range.from && position <= range.to) return;
     const half = (range.to - range.from) / 2;
     this.setRange({ from: position - half, to: position + half }, at);
   }
 
-  /** Shows a range of events with some margin. */
-  async showEvents(from: number, to: number): Promise<void> {
+  /** Shows a range of events with some margin. Returns whether that was still wanted. */
+  async showEvents(from: number, to: number): Promise<boolean> {
     const at = Date.now();
-    const { axis } = this.store.get();
+    const asked = this.beginMove();
+    const { axis } = asked;
     const [begin, end] = await Promise.all([this.locate(from, axis), this.locate(to, axis)]);
+    if (!this.isWanted(asked)) return false;
     const room = Math.max((end - begin) * 0.1, SMALLEST[axis]);
     this.setRange({ from: begin - room, to: end + room }, at);
+    return true;
+  }
+
+  /** The axis that is shown, or will be as soon as its positions are known. */
+  get axis(): Axis {
+    const { newest } = this;
+    return newest !== null && this.isWanted(newest) ? newest.axis : this.store.get().axis;
   }
 
   async setAxis(axis: Axis): Promise<void> {
     const file = this.file();
     const state = this.store.get();
-    if (file === null || state.axis === axis) return;
+    if (file === null || this.axis === axis) return;
+    const at = Date.now();
+    const asked = this.beginMove(axis);
     const domain = domainOf(file, axis);
     const isAll = state.rangeEvents.from === 0 && state.rangeEvents.to === file.events;
     if (this.isWhole() || (state.axis === 'time' && isAll)) {
       const range = axis === 'time' ? await this.timeOfEvents(file) : domain;
-      this.store.update({ axis, range, rangeEvents: { from: 0, to: file.events } });
-      this.keepEvents();
-      return;
+      if (!this.isWanted(asked)) return;
+      this.store.update({ axis, range, rangeEvents: { from: 0, to: file.events } }, at);
+    } else {
+      const [from, to] = await Promise.all([this.locate(state.rangeEvents.from, axis), this.locate(state.rangeEvents.to, axis)]);
+      if (!this.isWanted(asked)) return;
+      this.store.update({ axis, range: roundedRange(clampRange({ from, to }, domain, axis)) }, at);
     }
-    const [from, to] = await Promise.all([this.locate(state.rangeEvents.from, axis), this.locate(state.rangeEvents.to, axis)]);
-    this.store.update({ axis, range: roundedRange(clampRange({ from, to }, domain, axis)) });
     this.keepEvents();
+  }
+
+  beginMove(axis = this.store.get().axis): Move {
+    const { file, lane, axis: shown } = this.store.get();
+    return (this.newest = { axis, file, lane, shown });
+  }
+
+  /**
+   * Returns whether a move may still be made. By the time its positions are known, the reader may
+   * have moved the range or opened another recording.
+   */
+  isWanted(move: Move): boolean {
+    const { file, lane, axis } = this.store.get();
+    return move === this.newest && file === move.file && lane === move.lane && axis === move.shown;
+  }
+
+  dropMove(): void {
+    this.newest = null;
   }
 
   /**

@@ -113,6 +113,46 @@ describe('Navigator', () => {
     expect(store.get().range).toEqual({ from: 450, to: 550 });
     expect(store.get().cursor).toBe(500);
   });
+  it('drops a move whose positions come after the reader has moved the range or opened another recording', async () => {
+    const { store, navigator } = await navigating();
+    const zoomed = { from: 1e6, to: 2e6 };
+    const moves = [() => navigator.showEvent(500), () => navigator.showEvents(400, 500), () => navigator.setAxis('step')];
+    const { axis, range } = store.get();
+    const changes: readonly (() => void)[] = [() => navigator.setRange(zoomed), () => navigator.showLane(1, 0), () => navigator.dropMove()];
+    for (const move of moves) {
+      for (const change of changes) {
+        store.update({ file: 0, lane: 0, axis, range });
+        const moved = move();
+        change();
+        const shown = store.get();
+        await moved;
+        expect(store.get()).toBe(shown);
+      }
+    }
+  });
+  it('shows what was asked for last, whichever answer comes last', async () => {
+    const { store, navigator } = await navigating();
+    await Promise.all([navigator.showEvents(400, 500), navigator.showEvents(100, 200)]);
+    const { range } = store.get();
+    await navigator.showEvents(100, 200);
+    expect(store.get().range).toEqual(range);
+  });
+  it('counts a change of the axis that waits for positions, so that two of them lead two axes further', async () => {
+    const { store, navigator } = await navigating();
+    store.update({ rangeEvents: { from: 100, to: 400 } });
+    const first = navigator.setAxis('event');
+    expect(navigator.axis).toBe('event');
+    await Promise.all([first, navigator.setAxis('step')]);
+    expect([store.get().axis, navigator.axis]).toEqual(['step', 'step']);
+  });
+  it('drops the stacks of the filter with the recording that numbers them', async () => {
+    const { store, navigator } = await navigating();
+    store.update({ filter: { ...store.get().filter, text: 'model', stack: 7, forward_stack: 9 } });
+    navigator.showLane(0, 1);
+    expect(store.get().filter).toMatchObject({ text: 'model', stack: 7 });
+    navigator.showLane(1, 0);
+    expect(store.get().filter).toMatchObject({ text: 'model', stack: null, forward_stack: null });
+  });
   it('zooms around the cursor if it is visible', async () => {
     const { store, navigator } = await navigating();
     await navigator.setAxis('event');

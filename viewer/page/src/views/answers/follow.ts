@@ -60,7 +60,9 @@ export async function follow(link: Link, follower: Follower, to?: number): Promi
   if (file === undefined) return;
   const place = placeOf(state, file, link);
   const lane = place.lane ?? state.lane;
+  const move = navigator.beginMove();
   const cursor = link.t_ns === null ? (index === state.file ? state.cursor : null) : await eventAt(source, index, lane, link.t_ns);
+  if (!navigator.isWanted(move)) return;
   const whole = index === state.file ? {} : wholeRange(file, state.axis);
   store.update({ ...place, ...whole, file: index, cursor, band: null });
   if (link.t_ns !== null && cursor !== null) await showEvent(cursor, link.steps, follower);
@@ -69,15 +71,18 @@ export async function follow(link: Link, follower: Follower, to?: number): Promi
 
 /** Shows a moment that an address names. */
 export async function showMoment({ t_ns, steps }: Moment, follower: Follower): Promise<void> {
-  const { file, lane } = follower.store.get();
-  await showEvent(await eventAt(follower.source, file, lane, t_ns), steps, follower);
+  const { store, source, navigator } = follower;
+  const { file, lane } = store.get();
+  const move = navigator.beginMove();
+  const event = await eventAt(source, file, lane, t_ns);
+  if (navigator.isWanted(move)) await showEvent(event, steps, follower);
 }
 
 async function showEvent(event: number, steps: number, { store, navigator }: Follower): Promise<void> {
   const file = fileOf(store.get());
   if (file !== null && steps > 0) {
     const { from, to } = lastSteps(file, event, steps);
-    await navigator.showEvents(from, to);
+    if (!(await navigator.showEvents(from, to))) return;
   }
   await navigator.showEvent(event);
 }
@@ -95,5 +100,5 @@ export function lastSteps(file: Pick<FileMeta, 'steps' | 'events'>, event: numbe
 
 function wholeRange(file: FileMeta, shown: State['axis']): Partial<State> {
   const axis = axesOf(file).includes(shown) ? shown : 'time';
-  return { axis, range: domainOf(file, axis), rangeEvents: { from: 0, to: file.events }, band: null, base: null, otherCursor: null };
+  return { axis, range: domainOf(file, axis), rangeEvents: { from: 0, to: file.events }, band: null, base: null, otherCursor: null, rangeA: null };
 }

@@ -102,6 +102,8 @@ async function showDifference({ state, store, source }: ViewProps, compare: Comp
   const [cursor, otherCursor] = await Promise.all([
     eventIn(file.file, state.lane, one), eventIn(other.file, otherMoment(state)?.lane ?? 0, two),
   ]);
+  const { view, file: shown } = store.get();
+  if (view !== state.view || shown !== state.file) return; // the reader has gone elsewhere
   store.update((old) => ({ view: 'flame', of: 'live', cursor, otherCursor, flame: { ...old.flame, compare: true, focus: 0 } }));
 }
 

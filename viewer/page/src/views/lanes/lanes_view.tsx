@@ -161,7 +161,7 @@ function useCursorPosition({ state, source }: ViewProps, axis: LaneAxis): number
   const file = fileOf(state)!;
   const event = cursorEvent(state);
   const window = { file: state.file, lane: state.lane, axis: 'event', from: event, to: event + 1, columns: 1 } as const;
-  const key = keyOf(state.file, state.lane, momentKey(state, event), stageOf(state));
+  const key = keyOf(state.file, state.lane, momentKey(state, event));
   const { answer } = useQuestion(key, (signal) => source.curve(window, signal));
   const shift = axis.shiftOf(file);
   const { lanesCursor: clicked } = state;
@@ -188,15 +188,15 @@ function select(props: ViewProps, entry: LaneEntry, axis: LaneAxis, tile: CurveT
  * null: all.
  */
 function open(props: ViewProps, entry: LaneEntry, tile: CurveTile | null, own: Range | null): void {
-  showLane(props, entry);
-  props.store.update({ view: 'timeline' });
+  showLane(props, entry, { view: 'timeline' });
   if (tile === null || own === null) return;
   const [from, to] = [eventOf(tile, own.from), eventOf(tile, own.to)];
   if (from < to) void activity.track(props.navigator.showEvents(from, to));
 }
 
-function showLane({ navigator, state }: ViewProps, { file, lane }: LaneEntry): void {
-  if (lane !== null && (file.file !== state.file || lane.lane !== state.lane)) navigator.showLane(file.file, lane.lane);
+function showLane({ navigator, state, store }: ViewProps, { file, lane }: LaneEntry, more: Partial<State> = {}): void {
+  if (lane !== null && (file.file !== state.file || lane.lane !== state.lane)) navigator.showLane(file.file, lane.lane, more);
+  else store.update(more);
 }
 
 function Ruler({ axis, range }: { readonly axis: LaneAxis; readonly range: Range }) {
