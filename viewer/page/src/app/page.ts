@@ -3,6 +3,7 @@
 
 import { activity } from '../base/activity';
 import { Coalesce } from '../base/coalesce';
+import { news } from '../base/news';
 import { type DataSource, messageOf } from '../data/data_source';
 import { NO_ROW } from '../data/protocol';
 import { Commands } from '../state/commands';
@@ -14,6 +15,7 @@ import { INITIAL_STATE, type State } from '../state/state';
 import { Store } from '../state/store';
 import { readUrl, writeUrl, type LinkedState, type Moment } from '../state/url_state';
 import { showMoment } from '../views/answers/follow';
+import { otherFile } from '../views/flame/other_moment';
 import { hasNewGeneration, selectedRow, notifyNews, withGeneration } from './live_page';
 
 const WRITE_URL_MS = 150;
@@ -33,6 +35,7 @@ export class Page {
   private isStep = false; // whether the next write is a step of the browser's history
   private isFollowing = false; // an address
   private readonly opened = new Set<number>(); // files whose loading was requested
+  private stages = ''; // of the files that are shown, when the page last asked for Meta
   private readonly meta = new Coalesce(() => this.askMeta());
 
   constructor(readonly source: DataSource) {
@@ -79,6 +82,7 @@ export class Page {
         return { ...settledNext, ...this.firstView(old, next) };
       });
       notifyNews(before, this.store.get(), this.navigator);
+      this.notifyStages();
       if (this.linked.rangeEvents !== undefined) this.navigator.keepEvents();
       if (!hasLanes(before)) this.findLinkedBlock();
       this.showLinkedMoment();
@@ -86,6 +90,16 @@ export class Page {
       this.failure = messageOf(error);
       this.store.update({});
     }
+  }
+
+  // What was asked before all of a recording was loaded was refused, or answered without categories.
+  private notifyStages(): void {
+    const state = this.store.get();
+    const shown = [state.file, otherFile(state)?.file];
+    const stages = shown.map((file) => state.progress?.files.find((each) => each.file === file)?.state ?? '').join(' ').trim();
+    const isNews = this.stages !== '' && stages !== this.stages;
+    this.stages = stages;
+    if (isNews) news.notify();
   }
 
   // If there are many recordings, all but the first ones are loaded when they are shown.

@@ -1,4 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { activity } from '../base/activity';
+import { news } from '../base/news';
+import type { DataSource } from '../data/data_source';
+import type { FileProgress } from '../data/protocol';
 import { recordedSource } from '../testing/recordings';
 import { Page } from './page';
 
@@ -134,5 +138,49 @@ describe('the address of a page', () => {
     expect(page.store.get().selection).toEqual({ kind: 'none' });
     vi.runAllTimers();
     expect(pushed).toHaveLength(3);
+  });
+});
+
+describe('the progress that the server reports', () => {
+  beforeEach(() => new Address().stub());
+  afterEach(() => {
+    vi.unstubAllGlobals();
+  });
+
+  async function watching(): Promise<{ page: Page; report: (state: FileProgress['state']) => Promise<void>; lose: () => void }> {
+    const source = recordedSource();
+    const watch = vi.spyOn(source as DataSource, 'watchProgress').mockReturnValue(() => undefined);
+    const page = await opened(source);
+    const [onProgress, onLost] = watch.mock.calls[0]!;
+    const report = async (state: FileProgress['state']): Promise<void> => {
+      onProgress({ files: [{ file: 0, state, what: '', fraction: 1, error: '' }] });
+      await activity.idle(() => Promise.resolve());
+    };
+    return { page, report, lose: onLost! };
+  }
+
+  it('makes components ask again when more of the shown recording can be answered', async () => {
+    const { report } = await watching();
+    const heard = vi.fn();
+    const end = news.listen(heard);
+    const counts: number[] = [];
+    for (const state of ['coarse', 'coarse', 'blocks', 'ready', 'ready'] as const) {
+      await report(state);
+      counts.push(heard.mock.calls.length);
+    }
+    end();
+    expect(counts).toEqual([0, 0, 1, 2, 2]);
+  });
+
+  it('shows since when nothing is received, until something is', async () => {
+    const { page, report, lose } = await watching();
+    lose();
+    const { lostAt } = page.store.get();
+    expect(lostAt).not.toBeNull();
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    lose();
+    expect(page.store.get().lostAt).toBe(lostAt);
+    await report('ready');
+    expect(page.store.get().lostAt).toBeNull();
   });
 });

@@ -6,7 +6,6 @@ import { words } from '../../base/words';
 import { isSampledIn } from '../../data/columns';
 import type { CurveTile, FileMeta, LaneMeta } from '../../data/protocol';
 import { hueOfCategory } from '../../render/palette';
-import { stageOf } from '../../state/live';
 import { domainOf } from '../../state/navigator';
 import { LayersChart, type Layer, type Line } from '../../widgets/layers_chart';
 import { keyOf, useQuestion } from '../../widgets/use_question';
@@ -14,7 +13,7 @@ import type { ViewProps } from '../view';
 
 const COLUMNS = 240;
 
-interface MemoryChartProps extends Pick<ViewProps, 'state' | 'source'> {
+interface MemoryChartProps extends Pick<ViewProps, 'source'> {
   readonly title: string;
   readonly file: FileMeta;
   readonly lane: LaneMeta;
@@ -22,9 +21,9 @@ interface MemoryChartProps extends Pick<ViewProps, 'state' | 'source'> {
   readonly withDriver: boolean;
 }
 
-export function MemoryChart({ title, file, lane, withDriver, state, source }: MemoryChartProps) {
+export function MemoryChart({ title, file, lane, withDriver, source }: MemoryChartProps) {
   const window = { file: file.file, lane: lane.lane, axis: 'time' as const, ...domainOf(file, 'time'), columns: COLUMNS };
-  const asked = useQuestion(keyOf(window, stageOf(state)), (signal) => source.curve(window, signal));
+  const asked = useQuestion(keyOf(window), (signal) => source.curve(window, signal));
   const curve = asked.answer;
   if (curve === null) return asked.failure === '' ? null : <p class="failed">{asked.failure}</p>;
   const { layers, lines } = memoryOf(curve, file.categories, withDriver);

@@ -54,7 +54,7 @@ function OverviewView(props: ViewProps) {
             {lane !== null && (
               <section class="answer-section" aria-label="Over time">
                 <h3><LinkTo link={NO_LINK} links={links}>{`${lane.label} over time`}</LinkTo></h3>
-                <MemoryChart state={state} source={props.source} title={`${lane.label} over time`} file={file} lane={lane} withDriver={false} />
+                <MemoryChart source={props.source} title={`${lane.label} over time`} file={file} lane={lane} withDriver={false} />
               </section>
             )}
           </div>

@@ -11,7 +11,6 @@ import { messageOf } from '../../data/data_source';
 import type { Filter, RangeQuery, RangeTable } from '../../data/protocol';
 import type { Measure } from '../../data/range_measures';
 import { breakdownSubject, rangeWords, subjectWords, swappedRanges, withoutRangeA, withRangeA, type Pointed, type Subject } from '../../state/breakdown_range';
-import { stageOf } from '../../state/live';
 import { fileOf } from '../../state/scope';
 import type { BreakdownOptions } from '../../state/state';
 import { Choice, Toggle } from '../../widgets/choice';
@@ -65,7 +64,7 @@ export function BreakdownPanel(props: ViewProps & { readonly pointed: Pointed })
     folded: options.folded, sort: sortOf(options, kind), side: kind !== 'ranges' || options.side === 'name' ? 'this' : options.side, descending: options.descending,
   };
   const words = subjectWords(state, subject);
-  const asked = useLatest<Found>(keyOf(query, measure, levels, [...open], words, stageOf(state)), async (signal) => {
+  const asked = useLatest<Found>(keyOf(query, measure, levels, [...open], words), async (signal) => {
     const tree = await loadTree((each) => source.range(each, signal), query, levels, open, false);
     return { tree, query, levels, words, kind, measure };
   });

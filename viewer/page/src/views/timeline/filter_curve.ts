@@ -48,7 +48,7 @@ export function cursorQuery(state: State): PassingQuery | null {
 export function cursorKey(state: State): string | null {
   const query = cursorQuery(state);
   if (query === null) return null;
-  return keyOf(query.file, query.lane, query.filter, momentKey(state, query.from), windowOf(state), stageOf(state).split(' ')[0]);
+  return keyOf(query.file, query.lane, query.filter, momentKey(state, query.from), windowOf(state));
 }
 
 export interface AtCursor {
