@@ -56,7 +56,7 @@ describe.skipIf(reason !== '')('lanes', () => {
       const axis = await axisOf(test, null);
       expect(axis.align).toBe('clock');
       for (const { from, to, bytes } of rests) {
-        const range = [from, to].map((ns) => Number(ns - axis.first!));
+        const range = [from, to].map((ns) => Number(ns - axis.first!) - axis.base);
         await go(test, `${url}#v=1&view=lanes&lanes_range=${range.join('_')}`);
         await point(test, 1, 0.5);
         expect(await values(test)).toEqual(bytes.map(formatBytes));
@@ -113,7 +113,7 @@ describe.skipIf(reason !== '')('lanes', () => {
     await over(RANKS, async (test, url) => {
       const axis = await axisOf(test, null);
       const { from, to, bytes } = rests[1]!;
-      await go(test, `${url}#v=1&view=lanes&lanes_range=${[from, to].map((ns) => Number(ns - axis.first!)).join('_')}`);
+      await go(test, `${url}#v=1&view=lanes&lanes_range=${[from, to].map((ns) => Number(ns - axis.first!) - axis.base).join('_')}`);
       await point(test, 2, 0.5);
       await test.page.mouse.down();
       await test.page.mouse.up();
@@ -281,7 +281,8 @@ async function point(test: TestPage, lane: number, share: number): Promise<{ rea
   await test.page.mouse.move(x, y);
   await test.idle();
   const { lanesRange, lanes } = await test.state();
-  const { from, to } = lanesRange ?? (await axisOf(test, lanes.align)).domain;
+  const { domain, base } = await axisOf(test, lanes.align);
+  const { from, to } = lanesRange === null ? domain : { from: lanesRange.from + base, to: lanesRange.to + base };
   const column = (to - from) / width;
   return { x, y, position: from + (x - box.x - GUTTER) * column, column };
 }

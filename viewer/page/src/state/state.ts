@@ -58,7 +58,7 @@ export interface State {
   readonly list: EventListOptions;
   readonly breakdown: BreakdownOptions;
   readonly lanes: LanesOptions;
-  /** The range that the lanes show, on their common axis; null: all. */
+  /** The range that the lanes show, on their common axis (LaneAxis.base); null: all. */
   readonly lanesRange: { readonly from: number; readonly to: number } | null;
   /**
    * The position at which a click on a lane chose the cursor's event, which may have happened long

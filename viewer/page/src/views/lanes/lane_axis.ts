@@ -14,6 +14,12 @@ export interface LaneAxis {
   /** By the clock: the time at which the first recording began, in ns since 1970. */
   readonly first: bigint | null;
   /**
+   * By how much positions on the common axis exceed those that State and addresses have, which by
+   * the clock are counted from the beginning of the first of `files`. Unlike the recording that began
+   * first, it is the same however many of them are loaded.
+   */
+  readonly base: number;
+  /**
    * Returns by how much positions on the common axis exceed the recording's own; null if the
    * recording has no such axis.
    */
@@ -47,7 +53,8 @@ export function laneAxis(files: readonly FileMeta[], wanted: LaneAlignment | nul
     return shift === null ? [] : [{ from: from + shift, to: to + shift }];
   });
   const domain = { from: Math.min(...extents.map(({ from }) => from)), to: Math.max(...extents.map(({ to }) => to)) };
-  return { align, axis, first, shiftOf, domain: extents.length === 0 ? { from: 0, to: 1 } : domain };
+  const base = first === null ? 0 : Number(startOf(files[0]!)! - first);
+  return { align, axis, first, base, shiftOf, domain: extents.length === 0 ? { from: 0, to: 1 } : domain };
 }
 
 /** The clock suits recordings that were all in progress at some moment, such as ranks of a job. */

@@ -22,6 +22,12 @@ describe('the alignment of lanes', () => {
     expect(axis).toMatchObject({ align: 'clock', axis: 'time', domain: { from: 0, to: 10_500 }, first: START + 500n });
     expect(ranks.map(axis.shiftOf)).toEqual([1_500, 0]);
   });
+  it('by the clock counts from the beginning of the first recording, however many others are loaded', () => {
+    const earlier = [...ranks, recording(2, -3_000n, 9_000)];
+    const [two, three] = [laneAxis(ranks, 'clock'), laneAxis(earlier, 'clock')];
+    expect([two.base, three.base]).toEqual([1_500, 5_000]);
+    for (const axis of [two, three]) expect(axis.shiftOf(ranks[0]!)! - axis.base).toBe(0);
+  });
   it('is otherwise from the beginning of each', () => {
     const later = [...ranks, recording(2, DAY, 12_000)];
     const axis = laneAxis(later, null);

@@ -35,7 +35,7 @@ function LanesView(props: ViewProps) {
   const loaded = useMemo(() => files.filter((file) => file.lanes.length > 0), [state.meta]);
   const axis = useMemo(() => laneAxis(loaded, options.align), [loaded, options.align]);
   const lanes = arrangedLanes(files, options);
-  const rangeOf = ({ lanesRange }: State): Range => (lanesRange === null ? axis.domain : clampRange(lanesRange, axis.domain, axis.axis));
+  const rangeOf = ({ lanesRange }: State): Range => (lanesRange === null ? axis.domain : clampRange(movedBy(lanesRange, axis.base), axis.domain, axis.axis));
   const range = rangeOf(state);
   const { element, width } = usePlotWidth();
   const [pointer, setPointer] = useState<number | null>(null);
@@ -45,7 +45,7 @@ function LanesView(props: ViewProps) {
   const setRange = (wanted: Range): void => {
     const next = roundedRange(clampRange(wanted, axis.domain, axis.axis));
     const isAll = next.from <= axis.domain.from && next.to >= axis.domain.to;
-    store.update({ lanesRange: isAll ? null : next });
+    store.update({ lanesRange: isAll ? null : movedBy(next, -axis.base) });
   };
   const fit = (): void => store.update({ lanesRange: null });
   // Positions on another axis mean other moments.
@@ -137,6 +137,10 @@ function LanesView(props: ViewProps) {
 
 const AXIS_WORDS = { clock: 'since the first began', start: 'since the beginning', step: 'steps' } as const;
 
+function movedBy({ from, to }: Range, by: number): Range {
+  return { from: from + by, to: to + by };
+}
+
 function nameOf({ file, lane }: LaneEntry): string {
   return lane === null ? titleOfFile(file) : `${titleOfFile(file)}, ${lane.label}`;
 }
@@ -165,7 +169,7 @@ function useCursorPosition({ state, source }: ViewProps, axis: LaneAxis): number
   const { answer } = useQuestion(key, (signal) => source.curve(window, signal));
   const shift = axis.shiftOf(file);
   const { lanesCursor: clicked } = state;
-  if (clicked !== null && clicked.event === state.cursor) return clicked.position;
+  if (clicked !== null && clicked.event === state.cursor) return clicked.position + axis.base;
   if (answer === null || shift === null || answer.window.file !== state.file) return null;
   return positionOnAxis(file, axis.axis, answer.window.from, answer.ns[0]!) + shift;
 }
@@ -176,7 +180,7 @@ function select(props: ViewProps, entry: LaneEntry, axis: LaneAxis, tile: CurveT
   const column = columnAt(tile.window, position - axis.shiftOf(entry.file)!);
   const isRecorded = !Number.isNaN(tile.series.get('live')?.max[column] ?? NaN);
   const event = tile.peak[column]!;
-  const at = { event, position: Number(position.toFixed(axis.axis === 'time' ? 0 : 6)) };
+  const at = { event, position: Number((position - axis.base).toFixed(axis.axis === 'time' ? 0 : 6)) };
   const isSelected = props.store.get().selection.kind !== 'none';
   // What does not change is left out: it would be a step of the browser's history.
   props.store.update({ ...(isSelected ? { selection: { kind: 'none' } } : {}), ...(isRecorded ? { lanesCursor: at } : {}) });
