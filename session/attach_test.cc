@@ -1,7 +1,6 @@
 #include "session/attach.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -11,6 +10,7 @@
 #include <string>
 
 #include "session/session_file.h"
+#include "session/testing/session_fixture.h"
 
 namespace gmt::session {
 namespace {
@@ -21,17 +21,11 @@ constexpr uint32_t Number(uint32_t n) { return n | kAttachRequested; }
 class AttachTest : public testing::Test {
  protected:
   void SetUp() override {
-    directory_ = testing::TempDir() + "/attach_test.XXXXXX";
-    ASSERT_NE(mkdtemp(directory_.data()), nullptr);
-    setenv("GPUMEMTRACE_DIR", directory_.c_str(), 1);
     ASSERT_EQ(CreateSession(SessionSizes(), "version\0001\0", &session_, AttachGate::kDormant), 0);
     initial_bytes_ = Bytes();
   }
   void TearDown() override {
-    unlink(session_.path);
-    rmdir(directory_.c_str());
     close(session_.fd);
-    unsetenv("GPUMEMTRACE_DIR");
   }
 
   uint64_t Bytes() const {
@@ -41,7 +35,7 @@ class AttachTest : public testing::Test {
   int Back() { return BackSections(session_.map, session_.arena_words, session_.path); }
   Control& control() { return session_.map.control(); }
 
-  std::string directory_;
+  ScratchDirectory directory_;
   CreatedSession session_;
   uint64_t initial_bytes_ = 0;
 };
