@@ -9,6 +9,8 @@ left behind. `--gpumemtrace` records tests without the mark, too. The recordings
 The process of the test loads this plugin, too. It runs the test as usual and passes its reports back in a file.
 """
 
+from __future__ import annotations  # the annotations name classes that pytest has since version 7
+
 import json
 import os
 import re
@@ -126,16 +128,24 @@ class _Recorder:
     # ---- Running
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Optional[bool]:
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: Optional[pytest.Item]) -> Optional[bool]:
         is_wanted = self._config.getoption("gpumemtrace") or item.get_closest_marker(_MARK) is not None
         if not is_wanted or self._config.getoption("usepdb", False):
             return None
+        if not hasattr(pytest, "version_tuple"):
+            raise pytest.UsageError(f"recording GPU memory needs pytest 7 or later; this is {pytest.__version__}")
         gate = _Gate.of(item)
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        for report in self._run(item, gate):
+        for report in self._run(item, gate) + self._tear_down(item, nextitem):
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
+
+    def _tear_down(self, item: pytest.Item, nextitem: Optional[pytest.Item]) -> List[pytest.TestReport]:
+        """Tears down the modules and classes of earlier tests that `nextitem` is not in, as after any other test."""
+        call = pytest.CallInfo.from_call(
+            lambda: item.session._setupstate.teardown_exact(nextitem), "teardown", (pytest.exit.Exception, KeyboardInterrupt))
+        return [] if call.excinfo is None else [item.ihook.pytest_runtest_makereport(item=item, call=call)]
 
     def _run(self, item: pytest.Item, gate: _Gate) -> List[pytest.TestReport]:
         recording = self._file(item, ".gmt")

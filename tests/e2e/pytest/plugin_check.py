@@ -155,6 +155,32 @@ def the_ini_file_selects_tests_only_once(rig, folder):
     assert outcomes == {"test_some.test_slow": "passed"}, output
 
 
+def what_earlier_tests_set_up_is_torn_down_before_the_next_module(rig, folder):
+    first = """
+import pytest
+@pytest.fixture(scope="module")
+def held():
+    yield
+    print("torn down")
+    assert not {broken}
+def test_plain(held): pass
+@pytest.mark.gpu_memory
+def test_recorded(malloc): malloc(1)
+"""
+    for broken in (False, True):
+        pytest = Pytest(rig, folder, test_a=first.replace("{broken}", str(broken)), test_b="def test_other(): pass\n")
+        output, outcomes = pytest.run()
+        assert outcomes == {"test_a.test_plain": "passed", "test_a.test_recorded": "error" if broken else "passed",
+                            "test_b.test_other": "passed"}, output
+        assert not broken or "ERROR at teardown of test_recorded" in output, output
+
+
+def it_loads_in_a_pytest_that_it_cannot_record_in(rig, folder):
+    """Every pytest of an environment loads the plugin of an installed package."""
+    older = "import pytest; del pytest.Parser, pytest.Config, pytest.TestReport; import gpumemtrace.pytest_plugin"
+    subprocess.run(["/usr/bin/python3", "-c", older], env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, check=True)
+
+
 def a_baseline_is_a_limit(rig, folder):
     test = "def test_growth(malloc, request): malloc(request.config.getoption('mib'))\n"
     mark = "import pytest\n@pytest.mark.gpu_memory(baseline='base.gmt', fail_above='5%')\n"
@@ -218,7 +244,9 @@ def wrong_marks_are_errors(rig, folder):
 
 
 CASES = [(case.__name__, case) for case in (
-    marks_are_enforced, options_reach_the_test, the_ini_file_selects_tests_only_once, a_baseline_is_a_limit,
+    marks_are_enforced, options_reach_the_test, the_ini_file_selects_tests_only_once,
+    what_earlier_tests_set_up_is_torn_down_before_the_next_module, it_loads_in_a_pytest_that_it_cannot_record_in,
+    a_baseline_is_a_limit,
     the_example_for_github_writes_a_summary, other_outcomes_are_those_of_pytest_alone,
     workers_of_xdist_record_too, wrong_marks_are_errors)]
 
