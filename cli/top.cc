@@ -75,10 +75,11 @@ class Watched {
   void SetOrder(control::TopOrder order) {
     for (auto& [path, feed] : feeds_) feed.from->SetOrder(order);
   }
-  // Returns whether each collector has answered or failed.
+  // Returns whether each collector has answered or will not.
   bool AllHaveAnswered() const {
-    for (const TopProcess& process : model_.processes()) {
-      if (!process.last.has_status() && process.trouble.empty()) return false;
+    for (const auto& [path, feed] : feeds_) {
+      const TopProcess* process = model_.Find(feed.pid);
+      if (!feed.from->has_ended() && !process->last.has_status()) return false;
     }
     return true;
   }
@@ -116,10 +117,8 @@ absl::Status NothingToShow(const TopArguments& options) {
 // Sends a request to the collector of the chosen process. Returns the result as text for the last
 // line.
 std::string Ask(const Watched& watched, const TopChoice& choice, TopAction action) {
-  const auto& processes = watched.model().processes();
-  if (processes.empty()) return "no process is being recorded";
-  const uint64_t pid = processes[std::min(choice.process, processes.size() - 1)].pid;
-  auto client = control::Client::Connect(watched.SessionOf(pid), kPatience);
+  if (choice.pid == 0) return "no process is being recorded";
+  auto client = control::Client::Connect(watched.SessionOf(choice.pid), kPatience);
   if (!client.ok()) return std::string(client.status().message());
   control::Request request;
   if (action == TopAction::kSnapshot) {
@@ -132,7 +131,7 @@ std::string Ask(const Watched& watched, const TopChoice& choice, TopAction actio
   return action == TopAction::kSnapshot
              ? absl::StrCat("snapshot/", reply->snapshot().name(), " is in ",
                             reply->snapshot().recording())
-             : absl::StrCat("mark \"", choice.typed, "\" is in the recording");
+             : absl::StrCat("mark \"", choice.typed, "\" is in the recording of ", choice.pid);
 }
 
 absl::StatusOr<int> Print(const TopArguments& options, Watched& watched, const Terminal& terminal) {
@@ -152,6 +151,14 @@ absl::StatusOr<int> Print(const TopArguments& options, Watched& watched, const T
   return kDone;
 }
 
+// Returns the process after `pid`, the first one after the last; 0 if there is none.
+uint64_t NextPid(const TopModel& model, uint64_t pid) {
+  for (const TopProcess& process : model.processes()) {
+    if (process.pid > pid) return process.pid;
+  }
+  return model.processes().empty() ? 0 : model.processes().front().pid;
+}
+
 absl::StatusOr<int> Show(Watched& watched, const Terminal& terminal) {
   auto screen = CursesTerminal::Open(terminal.color);
   if (!screen.ok()) return screen.status();
@@ -165,16 +172,14 @@ absl::StatusOr<int> Show(Watched& watched, const Terminal& terminal) {
     }
     watched.Take();
     if (!choice.frozen) shown = watched.model();
+    // It remains the chosen one if others are added before it.
+    const TopProcess* const chosen = shown.FindOrFirst(choice.pid);
+    if (chosen != nullptr) choice.pid = chosen->pid;
     (*screen)->Show(DrawTop(shown, choice, (*screen)->size()));
     const int key = (*screen)->WaitForKey(kKeyWaitMs);
     if (key == CursesTerminal::kNoKey) continue;
-    const auto& processes = shown.processes();
-    const size_t rows =
-        processes.empty()
-            ? 0
-            : SitesShown(processes[std::min(choice.process, processes.size() - 1)], choice.filter)
-                  .size();
-    const TopAction action = choice.OnKey(key, processes.size(), rows);
+    const size_t rows = chosen == nullptr ? 0 : SitesShown(*chosen, choice.filter).size();
+    const TopAction action = choice.OnKey(key, NextPid(shown, choice.pid), rows);
     if (action == TopAction::kQuit) return kDone;
     if (action == TopAction::kOrder) watched.SetOrder(choice.order);
     if (action == TopAction::kSnapshot || action == TopAction::kMark)

@@ -66,7 +66,7 @@ TopAction TopChoice::OnTyped(int key) {
   return TopAction::kNone;
 }
 
-TopAction TopChoice::OnKey(int key, size_t processes, size_t rows) {
+TopAction TopChoice::OnKey(int key, uint64_t next_pid, size_t rows) {
   if (typing != Typing::kNothing) return OnTyped(key);
   message.clear();
   if (help) {
@@ -101,7 +101,7 @@ TopAction TopChoice::OnKey(int key, size_t processes, size_t rows) {
       typed.clear();
       break;
     case kKeyTab:
-      process = processes == 0 ? 0 : (process + 1) % processes;
+      pid = next_pid;
       row = 0;
       break;
     case kKeyEnter:

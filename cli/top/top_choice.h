@@ -8,6 +8,7 @@
 #define GMT_CLI_TOP_TOP_CHOICE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,14 +40,14 @@ struct TopChoice {
   control::TopOrder order = control::BY_LIVE;
   std::string filter;  // shows rows whose stack contains it, ignoring case
   bool frozen = false, help = false, whole_stack = false;
-  size_t process = 0;  // index of the process whose stacks are shown
-  size_t row = 0;      // index of the chosen stack among those that pass the filter
+  uint64_t pid = 0;  // process whose stacks are shown and that actions are for; 0: none yet
+  size_t row = 0;    // index of the chosen stack among those that pass the filter
   Typing typing = Typing::kNothing;
   std::string typed;    // text typed so far
   std::string message;  // result of the last action
 
-  // `processes` and `rows` are the numbers to choose from.
-  TopAction OnKey(int key, size_t processes, size_t rows);
+  // `next_pid` is the process after `pid`, and `rows` the number of stacks to choose from.
+  TopAction OnKey(int key, uint64_t next_pid, size_t rows);
 
  private:
   TopAction OnTyped(int key);

@@ -5,11 +5,18 @@
 
 #include "absl/status/status.h"
 #include "collector/control/client.h"
+#include "collector/sessions/session_search.h"
 
 namespace gmt::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kCollectorStarts{2000}, kBetweenTries{20};
+
+bool IsRecorded(const std::string& session) {
+  const auto found = collector::SummariseFile(session);
+  return found.ok() && (found->state == collector::SessionState::kRecording ||
+                        found->state == collector::SessionState::kUnattended);
+}
 
 }  // namespace
 
@@ -34,23 +41,35 @@ std::string TopFeed::trouble() const {
   return trouble_;
 }
 
-void TopFeed::End(const std::string& why) {
+void TopFeed::SetTrouble(const std::string& why) {
   const std::lock_guard lock(mutex_);
   trouble_ = why;
 }
 
+void TopFeed::End(const std::string& why) {
+  SetTrouble(why);
+  has_ended_ = true;
+}
+
 void TopFeed::Follow() {
   auto patience = kCollectorStarts;  // until the collector has its socket
+  std::string ended;                 // what to say at the end; "" before the first connection
   while (!stop_) {
     auto client = control::Client::Connect(session_);
-    if (absl::IsNotFound(client.status()) && patience > std::chrono::milliseconds(0)) {
+    if (!client.ok()) {
+      // A collector closes the connection of a client that was stopped for long, and one that was
+      // killed may be replaced.
+      const bool may_return = ended.empty()
+                                  ? absl::IsNotFound(client.status()) && patience.count() > 0
+                                  : IsRecorded(session_);
+      if (!may_return) return End(ended.empty() ? std::string(client.status().message()) : ended);
+      if (!ended.empty()) SetTrouble("its collector does not answer; trying again");
       std::this_thread::sleep_for(kBetweenTries);
       patience -= kBetweenTries;
       continue;
     }
-    if (!client.ok()) return End(std::string(client.status().message()));
-    patience = std::chrono::milliseconds(0);
-    const std::string recording = (*client)->hello().recording();
+    const std::string& recording = (*client)->hello().recording();
+    ended = recording.empty() ? "its recording has ended" : "ended; recording: " + recording;
     control::Subscribe request;
     request.set_what(control::Subscribe::TOP);
     request.set_interval_ms(interval_ms_);
@@ -59,13 +78,10 @@ void TopFeed::Follow() {
     const absl::Status status = (*client)->Subscribe(request, [&](const control::Reply& reply) {
       const std::lock_guard lock(mutex_);
       if (reply.has_top()) last_ = reply.top();
-      if (!reply.error().empty()) trouble_ = reply.error();
+      trouble_ = reply.error();
       return !stop_ && order_ == request.order();
     });
-    if (absl::IsUnavailable(status)) {
-      return End(recording.empty() ? "its recording has ended" : "ended; recording: " + recording);
-    }
-    if (!status.ok()) return End(std::string(status.message()));
+    if (!status.ok() && !absl::IsUnavailable(status)) return End(std::string(status.message()));
   }
 }
 

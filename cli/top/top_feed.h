@@ -30,18 +30,21 @@ class TopFeed {
 
   // Returns the latest answer, or nullopt if there is none newer than the last one returned.
   std::optional<control::Top> Take();
-  // Returns why no answers come any more, for the user; "" while they come.
+  // Returns why no answers come, for the user; "" while they come.
   std::string trouble() const;
+  // Returns whether none will come, because the recording has ended or cannot be followed.
+  bool has_ended() const { return has_ended_; }
   void SetOrder(control::TopOrder order) { order_ = order; }
 
  private:
   void Follow();
+  void SetTrouble(const std::string& why);
   void End(const std::string& why);
 
   const std::string session_;
   const uint32_t interval_ms_;
   std::atomic<control::TopOrder> order_;
-  std::atomic<bool> stop_{false};
+  std::atomic<bool> stop_{false}, has_ended_{false};
   mutable std::mutex mutex_;
   std::optional<control::Top> last_;
   std::string trouble_;

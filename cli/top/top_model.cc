@@ -8,11 +8,16 @@ TopHeapKey KeyOf(const control::HeapStatus& heap) {
   return {heap.has_device() ? static_cast<int32_t>(heap.device()) : -1, heap.heap()};
 }
 
-TopProcess* TopModel::Find(uint64_t pid) {
+const TopProcess* TopModel::Find(uint64_t pid) const {
   const auto at =
       std::lower_bound(processes_.begin(), processes_.end(), pid,
                        [](const TopProcess& p, uint64_t wanted) { return p.pid < wanted; });
   return at != processes_.end() && at->pid == pid ? &*at : nullptr;
+}
+
+const TopProcess* TopModel::FindOrFirst(uint64_t pid) const {
+  if (const TopProcess* process = Find(pid)) return process;
+  return processes_.empty() ? nullptr : &processes_.front();
 }
 
 TopProcess& TopModel::Add(uint64_t pid, const std::string& command) {

@@ -15,6 +15,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "proto/control.pb.h"
@@ -50,9 +51,13 @@ class TopModel {
   void Lose(uint64_t pid, const std::string& why);
 
   const std::vector<TopProcess>& processes() const { return processes_; }
+  // Returns null if the process is not known.
+  const TopProcess* Find(uint64_t pid) const;
+  // Returns the process, the first one if it is not known, or null if there is none.
+  const TopProcess* FindOrFirst(uint64_t pid) const;
 
  private:
-  TopProcess* Find(uint64_t pid);
+  TopProcess* Find(uint64_t pid) { return const_cast<TopProcess*>(std::as_const(*this).Find(pid)); }
 
   std::vector<TopProcess> processes_;  // by pid
 };

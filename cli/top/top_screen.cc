@@ -89,9 +89,7 @@ class Drawing {
   size_t SparkColumns() const {
     return static_cast<size_t>(std::clamp(size_.columns - kHeapColumns, 4, kMaxSparkColumns));
   }
-  const TopProcess& Chosen() const {
-    return model_.processes()[std::min(choice_.process, model_.processes().size() - 1)];
-  }
+  const TopProcess& Chosen() const { return *model_.FindOrFirst(choice_.pid); }
 
   void DrawHead() {
     uint64_t live = 0;

@@ -69,9 +69,9 @@ class TopTest : public testing::Test {
                          [](std::string* out, const TopLine& line) { *out += line.text; });
   }
   TopAction Press(int key) {
-    const size_t rows =
-        model_.processes().empty() ? 0 : SitesShown(model_.processes()[0], choice_.filter).size();
-    return choice_.OnKey(key, model_.processes().size(), rows);
+    const TopProcess* chosen = model_.FindOrFirst(choice_.pid);
+    const size_t rows = chosen == nullptr ? 0 : SitesShown(*chosen, choice_.filter).size();
+    return choice_.OnKey(key, 0, rows);
   }
   void Type(const std::string& text) {
     for (const char c : text) Press(c);
@@ -207,6 +207,14 @@ TEST_F(TopTest, OnceHasAllRowsAndNoFooter) {
   const std::string text = Draw({100, 0});
   EXPECT_THAT(text, HasSubstr("deep.py:49"));
   EXPECT_THAT(text, Not(HasSubstr("q quit")));
+}
+
+TEST_F(TopTest, ChosenProcessRemainsChosenWhenAnotherOneIsAddedBeforeIt) {
+  choice_.pid = 4711;
+  model_.Add(100, "python helper.py");
+  EXPECT_THAT(Draw(), HasSubstr("STACK of 4711"));
+  choice_.OnKey(kKeyTab, 100, 0);
+  EXPECT_THAT(Draw(), HasSubstr("STACK of 100"));
 }
 
 TEST(SparklineTest, RisesFromTheMinimumToTheMaximum) {

@@ -146,7 +146,7 @@ def every_key_does_what_help_says(rig, folder):
         screen.type("m")
         screen.until("name of the mark:")
         screen.type("here", "Enter")
-        screen.until('mark "here" is in the recording')
+        screen.until('mark "here" is in the recording of')
         screen.type("q")
         screen.until("gpumemtrace top:", absent=True)
     recording = recording_rig.Recording(rig, folder, None)
@@ -201,6 +201,20 @@ def processes_come_and_go(rig, folder):
             assert "64.0 MiB" in screen.text()
 
 
+def a_collector_that_comes_back_is_followed(rig, folder):
+    with held(rig, folder) as process, terminal(rig, folder, "--interval 0.2") as screen:
+        screen.until("96.0 MiB")
+        os.kill(next(s["collector_pid"] for s in listed(rig, folder) if s["pid"] == process.pid), signal.SIGKILL)
+        screen.until("its collector does not answer")
+        with subprocess.Popen([rig.program, "collect", str(process.pid), "-o", str(folder / "again.gmt")],
+                              env=rig.environment(folder, {}), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as again:
+            screen.until("its collector does not answer", absent=True)
+            assert "96.0 MiB" in screen.text()
+            process.kill()
+            again.wait()
+        screen.until("again.gmt")
+
+
 def printed_once_for_programs(rig, folder):
     environment = rig.environment(folder, {})
     with held(rig, folder) as process:
@@ -242,6 +256,7 @@ CASES = [
     what_is_frozen_stays,
     follows_a_resize,
     processes_come_and_go,
+    a_collector_that_comes_back_is_followed,
     printed_once_for_programs,
     stopped_collector_delays_no_other,
 ]
