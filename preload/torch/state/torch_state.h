@@ -24,6 +24,7 @@ struct TorchState {
     has_blocks.store(false, std::memory_order_relaxed);
     forward.Forget();
     open_ranges.Forget();
+    threads.Forget();
     node_classes.Forget();
     node_saves.Forget();
     keeping_graphs.store(0, std::memory_order_relaxed);

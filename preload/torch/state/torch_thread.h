@@ -39,7 +39,9 @@ class ReleaseTime {
 };
 
 struct TorchThread {
-  std::atomic<uint64_t> owner;  // address of its thread_state; 0: unowned
+  // Address of its thread_state; 0: unowned. The lowest bit is set if the rest belongs to an
+  // earlier recording.
+  std::atomic<uint64_t> owner;
   // Text of the session: the layout of the tensor whose memory is being allocated; 0: none.
   uint32_t tensor_layout;
   uint32_t save_count;
@@ -55,13 +57,29 @@ struct TorchThread {
   bool is_accumulating;  // until AccumulateGrad::apply has stored the gradient
   // The at::Tensor in which the leaf keeps it; nullptr: not known yet.
   const void* gradient;
+
+  // Forgets what belongs to an earlier recording, except what shows by itself that it does.
+  void Forget() {
+    tensor_layout = 0;
+    save_count = 0;
+    node = nullptr;
+    releases.End();
+    is_accumulating = false;
+  }
 };
 
 // Threads end without notice. A later thread that reuses an earlier one's storage also reuses its
 // slot, so the table needs as many slots as threads run at a time.
 class TorchThreads {
  public:
-  // Returns the calling thread's state if it already has one, otherwise nullptr.
+  // Forgets what belongs to the previous recording. Each thread clears its own state when it needs
+  // it again; until then it has none.
+  void Forget() {
+    for (TorchThread& t : threads_) {
+      if (t.owner.load(std::memory_order_relaxed) != 0) t.owner.fetch_or(kEarlier);
+    }
+  }
+  // Returns the calling thread's state if it has one in this recording, otherwise nullptr.
   TorchThread* IfThere() {
     TorchThread& t = threads_[thread_state.torch];
     return t.owner.load(std::memory_order_relaxed) == Self() ? &t : nullptr;
@@ -74,6 +92,7 @@ class TorchThreads {
 
  private:
   static constexpr uint32_t kThreads = 1024, kProbes = 64;
+  static constexpr uint64_t kEarlier = 1;  // in TorchThread::owner
 
   static uint64_t Self() { return reinterpret_cast<uint64_t>(&thread_state); }
 
@@ -83,9 +102,14 @@ class TorchThreads {
     for (uint32_t probe = 0; probe < kProbes; ++probe) {
       const uint32_t place = (home + probe) % kThreads;
       uint64_t owner = 0;
-      if (!threads_[place].owner.compare_exchange_strong(owner, self) && owner != self) continue;
+      TorchThread& t = threads_[place];
+      if (!t.owner.compare_exchange_strong(owner, self) && (owner & ~kEarlier) != self) continue;
+      if ((owner & kEarlier) != 0) {
+        t.Forget();
+        t.owner.store(self);
+      }
       thread_state.torch = place & (kThreads - 1);
-      return &threads_[place];
+      return &t;
     }
     return nullptr;
   }
