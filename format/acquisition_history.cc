@@ -191,8 +191,11 @@ void AcquisitionHistory::Ended(const Event& event, const Acquired* acquired) {
   Forget(static_cast<AcquisitionSlot>(acquired - slots_.data()));
 }
 
+void AcquisitionHistory::Forget(const Event& event, AcquisitionSlot slot) {
+  if (Holds(slot, PlaceOf(event)) && slots_[slot].kind == ALLOC) Forget(slot);
+}
+
 void AcquisitionHistory::Forget(AcquisitionSlot slot) {
-  if (slot >= slots_.size() || slots_[slot].kind != ALLOC) return;
   Leave(slot);
   slots_[slot].kind = KIND_UNSPECIFIED;
   unused_slots_.push_back(slot);

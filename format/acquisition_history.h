@@ -107,8 +107,9 @@ class AcquisitionHistory {
   // Forgets the row if no further event can refer to it: after a free of an allocator at once, but
   // after a free of the driver only when its result is known.
   void Ended(const Event& event, const Acquired* acquired);
-  // Forgets the allocation in `slot`, if there is one, because no event will end it.
-  void Forget(AcquisitionSlot slot);
+  // Forgets the allocation in `slot`, if it is still one at the place of `event`, because no event
+  // will end it.
+  void Forget(const Event& event, AcquisitionSlot slot);
 
  private:
   struct Place {
@@ -134,6 +135,7 @@ class AcquisitionHistory {
   bool Holds(AcquisitionSlot slot, const Place& place) const;
   AcquisitionSlot TakeUnusedSlot();
   void Leave(AcquisitionSlot slot);
+  void Forget(AcquisitionSlot slot);
 
   bool has_places_;
   uint64_t rows_ = 0;

@@ -138,12 +138,22 @@ TEST(AcquisitionHistoryTest, AllocationReplacesTheOneInTheSlotOfItsPlace) {
 TEST(AcquisitionHistoryTest, ForgottenAllocationIsNotKept) {
   AcquisitionHistory history(AcquisitionHistory::Finds::kByRowOrSlot);
   const AcquisitionSlot slot = history.Add(Block(ALLOC, 0x1000, 512));
-  history.Forget(slot);
-  history.Forget(slot);
-  history.Forget(kNoAcquisitionSlot);
+  history.Forget(Block(FREE, 0x1000), slot);
+  history.Forget(Block(FREE, 0x1000), slot);
+  history.Forget(Block(FREE, 0x1000), kNoAcquisitionSlot);
   EXPECT_TRUE(history.Kept().empty());
   EXPECT_EQ(history.Find(1), nullptr);
   EXPECT_EQ(history.AcquisitionOf(Block(FREE, 0x1000), slot), nullptr);
+}
+
+TEST(AcquisitionHistoryTest, AllocationThatHasTakenAnOldSlotIsNotForgotten) {
+  AcquisitionHistory history(AcquisitionHistory::Finds::kByRowOrSlot);
+  const AcquisitionSlot slot = history.Add(Block(ALLOC, 0x1000, 512));
+  history.Forget(Block(FREE, 0x1000), slot);
+  ASSERT_EQ(history.Add(Block(ALLOC, 0x2000, 512)), slot);
+  history.Forget(Block(FREE, 0x1000), slot);
+  EXPECT_NE(history.AcquisitionOf(Block(FREE, 0x2000), slot), nullptr);
+  EXPECT_EQ(history.Kept().size(), 1u);
 }
 
 // Compares with a map of all rows, far beyond the window in which rows are found without a table.

@@ -68,7 +68,7 @@ class RecordingWriter::Impl {
     return FlushIfFull();
   }
 
-  void Forget(AcquisitionSlot slot) { history_.Forget(slot); }
+  void Forget(const Event& event, AcquisitionSlot slot) { history_.Forget(event, slot); }
 
   absl::Status Flush() {
     absl::Status status = FlushDefinitions();
@@ -289,7 +289,9 @@ absl::Status RecordingWriter::Add(const Event& event, AcquisitionSlot* slot) {
   return impl_->AddRow(event, slot);
 }
 
-void RecordingWriter::Forget(AcquisitionSlot slot) { impl_->Forget(slot); }
+void RecordingWriter::Forget(const Event& event, AcquisitionSlot slot) {
+  impl_->Forget(event, slot);
+}
 
 absl::Status RecordingWriter::Add(const Event& event, const Sample& sample) {
   return impl_->AddWithDetail(event, sample);

@@ -90,8 +90,9 @@ class RecordingWriter {
   // Ids must be those of definitions().
   absl::Status Add(const EventBatch& batch);
 
-  // Forgets an allocation that no event will end.
-  void Forget(AcquisitionSlot slot);
+  // Forgets the allocation of the place of `event`, if it is still in `slot`, because no event will
+  // end it.
+  void Forget(const Event& event, AcquisitionSlot slot);
 
   absl::Status Add(const Snapshot& snapshot);
   absl::Status Add(const Facts& facts);

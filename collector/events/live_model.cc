@@ -67,11 +67,6 @@ void LiveModel::Replace(const Place& place, LiveModelEntry* entry, bool is_new,
   if (observer_ != nullptr) observer_->OnBorn(place, entry);
 }
 
-LiveModelEntry& LiveModel::SetEnded(const LiveModelEntry& entry) {
-  ended_.resize(1);
-  return ended_.front() = entry;
-}
-
 LiveModelEntry* LiveModel::Insert(const Place& place, const LiveValue& live) {
   const auto [it, is_new] = entries_.try_emplace(place);
   Replace(place, &it->second, is_new, live);
@@ -116,20 +111,20 @@ LiveModel::Applied LiveModel::Acquire(const session::Record& record, uint64_t ti
   LiveModelEntry& entry = it->second;
   if (!is_new && entry.ticket > ticket) return {};
   Replace(place, &entry, is_new, MakeLive(record, ticket));
-  return {&entry.slot, {}};
+  return {&entry.slot};
 }
 
 LiveModel::Applied LiveModel::Return(const session::Record& record, uint64_t ticket) {
   const auto it = entries_.find({record.space, record.value});
   if (it == entries_.end() || it->second.ticket > ticket) return {};
-  LiveModelEntry& ended = SetEnded(it->second);
+  ended_ = it->second;
   if (HasResultLater(record)) {
     if (being_freed_.size() >= kMaxBeingFreed) being_freed_.clear();
-    being_freed_.insert_or_assign(it->first, ended);
+    being_freed_.insert_or_assign(it->first, ended_);
   }
-  if (observer_ != nullptr) observer_->OnEnded(it->first, ended);
+  if (observer_ != nullptr) observer_->OnEnded(it->first, ended_);
   entries_.erase(it);
-  return {&ended.slot, ended_};
+  return {&ended_.slot, &ended_};
 }
 
 LiveModel::Applied LiveModel::FinishFree(const session::Record& record, uint64_t ticket) {
@@ -139,28 +134,28 @@ LiveModel::Applied LiveModel::FinishFree(const session::Record& record, uint64_t
     unknown_undo_ |= record.result != 0 && !entries_.contains(place);
     return {};
   }
-  LiveModelEntry& freed = SetEnded(it->second);
+  ended_ = it->second;
   being_freed_.erase(it);
-  if (record.result == 0) return {&freed.slot, {}};
+  if (record.result == 0) return {&ended_.slot};
   const auto [at, is_new] = entries_.try_emplace(place);
   LiveModelEntry& entry = at->second;
   if (!is_new && entry.ticket > ticket) return {};
   if (!is_new && observer_ != nullptr) observer_->OnEnded(place, entry);
-  entry = freed;
+  entry = ended_;
   entry.ticket = ticket;
   if (observer_ != nullptr) observer_->OnRestored(place, &entry);
-  return {&entry.slot, {}};
+  return {&entry.slot};
 }
 
 LiveModel::Applied LiveModel::ResetContext(const session::Record& record, uint64_t ticket) {
-  ended_.clear();
+  forgotten_.clear();
   absl::erase_if(entries_, [&](const auto& entry) {
     const bool gone = entry.second.context == record.context && entry.second.ticket <= ticket;
-    if (gone) ended_.push_back(entry.second);
+    if (gone) forgotten_.push_back(entry);
     if (gone && observer_ != nullptr) observer_->OnEnded(entry.first, entry.second);
     return gone;
   });
-  return {nullptr, ended_};
+  return {nullptr, nullptr, forgotten_};
 }
 
 // Each record holds all roles of the place, so the last one counts. A record older than the
@@ -169,7 +164,7 @@ LiveModel::Applied LiveModel::ApplyRole(const session::Record& record, uint64_t 
   LiveModelEntry* const entry = Find({record.space, record.value});
   if (entry == nullptr || entry->ticket > ticket) return {};
   entry->roles = static_cast<uint16_t>(record.size);
-  return {&entry->slot, {}};
+  return {&entry->slot};
 }
 
 bool LiveModel::TakeUnknownUndo() { return std::exchange(unknown_undo_, false); }

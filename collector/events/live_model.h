@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -73,8 +74,10 @@ class LiveModel {
   struct Applied {
     // The slot of the entry that the event made, ended or describes; null if that is unknown.
     format::AcquisitionSlot* slot = nullptr;
-    // The entries that it ended: the one that it freed, or those of a context.
-    absl::Span<const LiveModelEntry> ended;
+    // The entry that it freed; null: none that is known.
+    const LiveModelEntry* ended = nullptr;
+    // The entries to which no later event refers: those of a context that it ended.
+    absl::Span<const std::pair<Place, LiveModelEntry>> forgotten = {};
   };
   Applied Apply(const session::Record& record, uint64_t ticket);
 
@@ -97,14 +100,14 @@ class LiveModel {
   Applied ResetContext(const session::Record& record, uint64_t ticket);
   Applied ApplyRole(const session::Record& record, uint64_t ticket);
 
-  LiveModelEntry& SetEnded(const LiveModelEntry& entry);
   void Replace(const Place& place, LiveModelEntry* entry, bool is_new,
                const session::LiveValue& live);
 
   LiveObserver* observer_ = nullptr;
   Entries entries_;
-  Entries being_freed_;                // by frees whose result is not known yet
-  std::vector<LiveModelEntry> ended_;  // by the last event that ended any
+  Entries being_freed_;   // by frees whose result is not known yet
+  LiveModelEntry ended_;  // by the last event that ended one
+  std::vector<std::pair<Place, LiveModelEntry>> forgotten_;
   bool unknown_undo_ = false;
 };
 

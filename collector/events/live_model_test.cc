@@ -30,7 +30,7 @@ TEST(LiveModelTest, FreeEndsTheEntryAndHasItsSlot) {
   LiveModel live;
   SetSlot(live.Apply(Make(Kind::kAlloc, 0x10), 1), 7);
   const LiveModel::Applied freed = live.Apply(Make(Kind::kFree, 0x10), 2);
-  ASSERT_EQ(freed.ended.size(), 1u);
+  ASSERT_NE(freed.ended, nullptr);
   ASSERT_NE(freed.slot, nullptr);
   EXPECT_EQ(*freed.slot, 7u);
   EXPECT_TRUE(live.entries().empty());
@@ -66,8 +66,9 @@ TEST(LiveModelTest, ContextResetEndsTheEntriesOfTheContext) {
   Record reset = Make(Kind::kContextReset, 0);
   reset.space = Space::kNone;
   const LiveModel::Applied applied = live.Apply(reset, 3);
-  ASSERT_EQ(applied.ended.size(), 1u);
-  EXPECT_EQ(applied.ended[0].slot, 7u);
+  ASSERT_EQ(applied.forgotten.size(), 1u);
+  EXPECT_EQ(applied.forgotten[0].first, (Place{Space::kDevice, 0x10}));
+  EXPECT_EQ(applied.forgotten[0].second.slot, 7u);
   EXPECT_EQ(live.entries().size(), 1u);
 }
 

@@ -108,6 +108,12 @@ void Recorder::Note(const Record& record) {
   }
 }
 
+void Recorder::Forget(const Place& place, const LiveModelEntry& live) {
+  Record record = MakeRecord(place, live);
+  record.stack = record.forward_stack = record.layout = 0;
+  writer_->Forget(translator_.Translate(record), live.slot);
+}
+
 void Recorder::ForgetThreads() {
   threads_.clear();
   last_thread_ = 0;
@@ -133,10 +139,9 @@ void Recorder::Add(const Record& record, uint64_t ticket) {
   const LiveModel::Applied applied = live_.Apply(record, ticket);
   Note(record);
   Record full = record;
-  if (record.kind == session::Kind::kContextReset) {
-    for (const LiveModelEntry& ended : applied.ended) writer_->Forget(ended.slot);
-  } else if (!applied.ended.empty()) {
-    const LiveModelEntry& ended = applied.ended.front();
+  for (const auto& [place, live] : applied.forgotten) Forget(place, live);
+  if (applied.ended != nullptr) {
+    const LiveModelEntry& ended = *applied.ended;
     if (full.size == 0) full.size = ended.size;
     if (full.device == session::kNoDevice) full.device = ended.device;
     if (full.context == 0) full.context = ended.context;

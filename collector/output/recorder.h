@@ -129,6 +129,8 @@ class Recorder {
   // Writes the names of all threads again, for a reader that begins here.
   void ForgetThreads();
   void Note(const session::Record& record);
+  // Forgets the row of an entry to which no later event refers.
+  void Forget(const Place& place, const LiveModelEntry& live);
   void AddRoles(const Place& place, LiveModelEntry* entry, int64_t t_ns);
   void Write(const format::Event& event, format::AcquisitionSlot* slot = nullptr);
   void Write(const format::Event& event, const gmt::Sample& sample);
