@@ -20,7 +20,7 @@
 // The table costs two lookups for each allocation. A reader does without it for allocations,
 // because it only looks for rows by number; so does a writer that knows what is live, which keeps
 // the slot of each allocation itself. Their histories keep an allocation whose free was lost even
-// if its place is used again, unless the writer passes its slot.
+// if its place is used again, unless the writer passes its slot or forgets it.
 //
 // Thread safety: one thread at a time.
 

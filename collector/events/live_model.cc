@@ -118,13 +118,22 @@ LiveModel::Applied LiveModel::Return(const session::Record& record, uint64_t tic
   const auto it = entries_.find({record.space, record.value});
   if (it == entries_.end() || it->second.ticket > ticket) return {};
   ended_ = it->second;
-  if (HasResultLater(record)) {
-    if (being_freed_.size() >= kMaxBeingFreed) being_freed_.clear();
-    being_freed_.insert_or_assign(it->first, ended_);
-  }
+  forgotten_.clear();
+  if (HasResultLater(record)) AwaitResult(it->first, ended_);
   if (observer_ != nullptr) observer_->OnEnded(it->first, ended_);
   entries_.erase(it);
-  return {&ended_.slot, &ended_};
+  return {&ended_.slot, &ended_, forgotten_};
+}
+
+void LiveModel::AwaitResult(const Place& place, const LiveModelEntry& freed) {
+  if (being_freed_.size() >= kMaxBeingFreed) {
+    forgotten_.assign(being_freed_.begin(), being_freed_.end());
+    being_freed_.clear();
+  }
+  const auto [it, is_new] = being_freed_.try_emplace(place, freed);
+  if (is_new) return;
+  forgotten_.push_back(*it);
+  it->second = freed;
 }
 
 LiveModel::Applied LiveModel::FinishFree(const session::Record& record, uint64_t ticket) {

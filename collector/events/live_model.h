@@ -76,7 +76,8 @@ class LiveModel {
     format::AcquisitionSlot* slot = nullptr;
     // The entry that it freed; null: none that is known.
     const LiveModelEntry* ended = nullptr;
-    // The entries to which no later event refers: those of a context that it ended.
+    // The entries to which no later event refers: those of a context that it ended, or freed ones
+    // whose result is not expected any more.
     absl::Span<const std::pair<Place, LiveModelEntry>> forgotten = {};
   };
   Applied Apply(const session::Record& record, uint64_t ticket);
@@ -97,6 +98,8 @@ class LiveModel {
   Applied Acquire(const session::Record& record, uint64_t ticket);
   Applied Return(const session::Record& record, uint64_t ticket);
   Applied FinishFree(const session::Record& record, uint64_t ticket);
+  // Keeps an entry that has been freed until the result is known.
+  void AwaitResult(const Place& place, const LiveModelEntry& freed);
   Applied ResetContext(const session::Record& record, uint64_t ticket);
   Applied ApplyRole(const session::Record& record, uint64_t ticket);
 

@@ -59,6 +59,30 @@ TEST(LiveModelTest, ResultOfAFreeHasTheSlotOfWhatWasFreed) {
   }
 }
 
+TEST(LiveModelTest, FreeWithoutAResultIsForgottenAtTheNextOneOfItsPlace) {
+  LiveModel live;
+  SetSlot(live.Apply(Make(Kind::kAlloc, 0x10), 1), 7);
+  EXPECT_TRUE(live.Apply(Make(Kind::kFree, 0x10), 2).forgotten.empty());
+  SetSlot(live.Apply(Make(Kind::kAlloc, 0x10), 3), 8);
+  const LiveModel::Applied again = live.Apply(Make(Kind::kFree, 0x10), 4);
+  EXPECT_EQ(*again.slot, 8u);
+  ASSERT_EQ(again.forgotten.size(), 1u);
+  EXPECT_EQ(again.forgotten[0].first, (Place{Space::kDevice, 0x10}));
+  EXPECT_EQ(again.forgotten[0].second.slot, 7u);
+  EXPECT_EQ(*live.Apply(Make(Kind::kFreeDone, 0x10), 5).slot, 8u);
+}
+
+TEST(LiveModelTest, FreesWithoutAResultAreForgottenIfThereAreTooMany) {
+  LiveModel live;
+  size_t frees = 0, forgotten = 0;
+  for (uint64_t n = 1; forgotten == 0 && n < 1 << 20; ++n) {
+    live.Apply(Make(Kind::kAlloc, n), 2 * n);
+    forgotten = live.Apply(Make(Kind::kFree, n), 2 * n + 1).forgotten.size();
+    if (forgotten == 0) ++frees;
+  }
+  EXPECT_EQ(forgotten, frees);
+}
+
 TEST(LiveModelTest, ContextResetEndsTheEntriesOfTheContext) {
   LiveModel live;
   SetSlot(live.Apply(Make(Kind::kAlloc, 0x10), 1), 7);

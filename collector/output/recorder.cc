@@ -196,6 +196,7 @@ void Recorder::AddCorrections(const Corrections& corrections, uint64_t to_ns) {
     event.api = writer_->definitions().InternString(kLostApi);
     live_.Erase(place);
     Write(event, &live.slot);
+    writer_->Forget(event, live.slot);  // if its result follows, it is written in full
   }
   for (const auto& [place, live] : corrections.appeared) {
     const Record record = MakeRecord(place, live);

@@ -93,6 +93,35 @@ class RecorderTest : public ::testing::Test {
   Recording read_;
 };
 
+TEST_F(RecorderTest, AllocationWhoseFreeWasLostIsForgotten) {
+  Alloc(0x1000);
+  Alloc(0x2000);
+  const Place place = {session::Space::kDevice, 0x1000};
+  Corrections corrections;
+  corrections.ended.emplace_back(place, *recorder_->live().Find(place));
+  recorder_->AddCorrections(corrections, target_.now_ns);
+  Record done = Make(Kind::kFreeDone, 0x1000, 512);
+  done.device = 1;
+  Add(done);
+  EXPECT_THAT(Finish(), ElementsAre(0x2000));
+  ASSERT_EQ(read_.events.size(), 4u);
+  EXPECT_EQ(read_.events[2].kind, gmt::FREE);
+  EXPECT_EQ(read_.events[2].size, 512u);
+  EXPECT_EQ(read_.events[3].kind, gmt::FREE_DONE);
+  EXPECT_EQ(read_.events[3].address, 0x1000u);
+  EXPECT_EQ(read_.events[3].device, 1u);
+  EXPECT_EQ(read_.events[3].size, 512u);
+}
+
+TEST_F(RecorderTest, AllocationWhoseFreeHadNoResultIsForgottenWhenItsPlaceIsFreedAgain) {
+  for (int i = 0; i < 2; ++i) {
+    Alloc(0x1000);
+    Add(Make(Kind::kFree, 0x1000));
+  }
+  Alloc(0x2000);
+  EXPECT_THAT(Finish(), ElementsAre(0x1000, 0x2000));
+}
+
 TEST_F(RecorderTest, ResetOfAContextForgetsItsAllocationsOnly) {
   Alloc(0x1000, /*context=*/1);
   Alloc(0x2000, /*context=*/2);
