@@ -145,7 +145,7 @@ LiveModel::Applied LiveModel::FinishFree(const session::Record& record, uint64_t
   }
   ended_ = it->second;
   being_freed_.erase(it);
-  if (record.result == 0) return {&ended_.slot};
+  if (record.result == 0) return {&ended_.slot, &ended_};
   const auto [at, is_new] = entries_.try_emplace(place);
   LiveModelEntry& entry = at->second;
   if (!is_new && entry.ticket > ticket) return {};
@@ -153,7 +153,7 @@ LiveModel::Applied LiveModel::FinishFree(const session::Record& record, uint64_t
   entry = ended_;
   entry.ticket = ticket;
   if (observer_ != nullptr) observer_->OnRestored(place, &entry);
-  return {&entry.slot};
+  return {&entry.slot, &ended_};
 }
 
 LiveModel::Applied LiveModel::ResetContext(const session::Record& record, uint64_t ticket) {

@@ -74,7 +74,7 @@ class LiveModel {
   struct Applied {
     // The slot of the entry that the event made, ended or describes; null if that is unknown.
     format::AcquisitionSlot* slot = nullptr;
-    // The entry that it freed; null: none that is known.
+    // The entry that it freed, or whose free it is the result of; null: none that is known.
     const LiveModelEntry* ended = nullptr;
     // The entries to which no later event refers: those of a context that it ended, or freed ones
     // whose result is not expected any more.

@@ -55,6 +55,7 @@ TEST(LiveModelTest, ResultOfAFreeHasTheSlotOfWhatWasFreed) {
     const LiveModel::Applied finished = live.Apply(done, 3);
     ASSERT_NE(finished.slot, nullptr);
     EXPECT_EQ(*finished.slot, 7u);
+    EXPECT_NE(finished.ended, nullptr);
     EXPECT_EQ(live.entries().size(), result == 0 ? 0u : 1u);
   }
 }

@@ -122,6 +122,21 @@ TEST_F(RecorderTest, AllocationWhoseFreeHadNoResultIsForgottenWhenItsPlaceIsFree
   EXPECT_THAT(Finish(), ElementsAre(0x1000, 0x2000));
 }
 
+TEST_F(RecorderTest, ResultOfAFreeHasWhatOnlyTheAllocationSays) {
+  Alloc(0x1000);
+  Alloc(0x2000);
+  Add(Make(Kind::kFree, 0x1000));
+  Add(Make(Kind::kFreeDone, 0x1000));
+  EXPECT_THAT(Finish(), ElementsAre(0x2000));
+  ASSERT_EQ(read_.events.size(), 4u);
+  const format::Event& done = read_.events[3];
+  EXPECT_EQ(done.kind, gmt::FREE_DONE);
+  EXPECT_TRUE(done.has(format::kHasDevice));
+  EXPECT_EQ(done.device, 1u);
+  EXPECT_EQ(done.context, 1u);
+  EXPECT_EQ(done.size, 512u);
+}
+
 TEST_F(RecorderTest, ResetOfAContextForgetsItsAllocationsOnly) {
   Alloc(0x1000, /*context=*/1);
   Alloc(0x2000, /*context=*/2);
