@@ -54,12 +54,15 @@ absl::StatusOr<std::unique_ptr<OutputFile>> PartFiles::Create() {
 }
 
 // Creates a second name first, so that the recording's name always exists. If the file system has
-// no hard links, renames twice.
+// no hard links, renames twice. If an earlier attempt failed in between, that name may be the only
+// one.
 absl::Status PartFiles::Publish(uint32_t number) {
   const std::string part = format::PartPath(path_, number), next = NextPath(path_);
-  unlink(part.c_str());  // left by an earlier recording of this name
-  if (link(path_.c_str(), part.c_str()) != 0 && rename(path_.c_str(), part.c_str()) != 0)
-    return Failed(part, errno);
+  if (!IsNamed(current_, part)) {
+    unlink(part.c_str());  // left by an earlier recording of this name
+    if (link(path_.c_str(), part.c_str()) != 0 && rename(path_.c_str(), part.c_str()) != 0)
+      return Failed(part, errno);
+  }
   if (rename(next.c_str(), path_.c_str()) != 0) return Failed(path_, errno);
   if (owns_current_) close(current_);
   current_ = std::exchange(next_, -1);

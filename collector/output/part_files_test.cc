@@ -50,6 +50,18 @@ TEST_F(PartFilesTest, PublishedPartTakesTheName) {
   EXPECT_TRUE((*next)->Check().ok()) << "it has a name and all its bytes";
 }
 
+// On a file system without hard links, if the first of two attempts failed halfway.
+TEST_F(PartFilesTest, PartThatHasItsNameAlreadyKeepsIt) {
+  auto next = files_->Create();
+  ASSERT_TRUE(next.ok()) << next.status();
+  ASSERT_TRUE((*next)->Append("second").ok());
+  std::filesystem::rename(Path(), Path("run.part-000000.gmt"));
+  const absl::Status published = files_->Publish(0);
+  EXPECT_TRUE(published.ok()) << published;
+  EXPECT_EQ(FileBytes(Path("run.part-000000.gmt")), "first");
+  EXPECT_EQ(FileBytes(Path()), "second");
+}
+
 TEST_F(PartFilesTest, RemovingAMissingPartDoesNothing) {
   ASSERT_TRUE(files_->Create().ok());
   ASSERT_TRUE(files_->Publish(0).ok());
