@@ -168,6 +168,35 @@ TEST_F(GarbageTest, AddressThatFollowsNoCallIsNoFrame) {
   RulesChanged();
 }
 
+__attribute__((noinline)) uint64_t ReturnAddress() {
+  return reinterpret_cast<uint64_t>(__builtin_return_address(0));
+}
+
+// Code without tables has called, so what is above its page may be another stack by now.
+TEST_F(GarbageTest, EarlierWalkIsNotFollowedToMemoryThatIsGone) {
+  Registers start = {};
+  start.pc = code_[0];
+  start.sp = island_.begin();
+  start.bp = island_.begin() + 64;
+  const uint64_t without_table = code_[1], caller = ReturnAddress();
+  const uint64_t epoch = RuleCache::Epoch();
+  RuleCache::Remember(start.pc + 1, epoch, Rule::At(Rule::kPlain, false, 8, 0));
+  RuleCache::Remember(without_table, epoch, Rule::OfShape(Rule::kNoTable));
+  RuleCache::Remember(caller, epoch, Rule::At(Rule::kPlain, false, kPage, 0));
+  island_.words()[0] = without_table;
+  for (uint64_t at = 64 + 8; at < 4 * kPage; at += kPage) island_.words()[at / 8] = caller;
+  const auto count = [&] {
+    NativeWalk walk(start, NativeWalk::Known::kEarlierWalks);
+    uint32_t frames = 0;
+    for (NativeFrame frame; walk.Next(&frame);) ++frames;
+    return frames;
+  };
+  EXPECT_EQ(count(), 2 + 4u);
+  mprotect(reinterpret_cast<void*>(island_.begin() + kPage), kSize - kPage, PROT_NONE);
+  EXPECT_EQ(count(), 2 + 1u);
+  RulesChanged();
+}
+
 TEST_F(GarbageTest, UnalignedFrameEndsTheWalk) {
   Registers start = {};
   start.sp = island_.begin();

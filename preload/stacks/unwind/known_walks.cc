@@ -125,8 +125,8 @@ KnownFrame* KnownWalks::Find(const KnownFrame& state, uint64_t high, uint32_t ro
   for (uint32_t probes = 0; i != 0 && probes < kMaxProbes; i = links_[i].next, ++probes) {
     KnownFrame& frame = frames_[i];
     if (frame.sp == state.sp && frame.behind == state.behind &&
-        (frame.bp == state.bp || !frame.proof.bp_matters()) &&
-        frames_[links_[i].root].sp <= high && links_[i].depth < room)
+        (frame.bp == state.bp || !frame.proof.bp_matters()) && AreBelow(high, i) &&
+        links_[i].depth < room)
       return &frame;
   }
   return nullptr;

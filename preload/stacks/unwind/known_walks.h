@@ -202,6 +202,10 @@ class KnownWalks {
   // Returns the frame pointer at `last`, to which a walk has just followed frames from `first` on.
   uint64_t BpAt(const KnownFrame* first, const KnownFrame* last) const;
 
+  // Whether all frames from that with number `index` on are below the end of readable memory.
+  bool AreBelow(uint64_t high, uint32_t index) const {
+    return frames_[links_[index].root].sp <= high;
+  }
   // Whether a walk that arrives at the frame ends there, for a reason that does not depend on
   // memory.
   bool EndsAt(const KnownFrame* frame) const { return links_[frame - frames_].ends; }

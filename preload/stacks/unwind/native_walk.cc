@@ -124,9 +124,11 @@ bool NativeWalk::Steps::Take(Rule rule, NativeFrame* frame) {
 
 bool NativeWalk::FollowAnother(const KnownFrame& state) {
   const uint32_t room = kMaxFrames - at_.count;
+  // The step may have found that less memory is readable than when the walk met `known_`.
   if (KnownFrame* caller = walks_->CallerOf(known_);
       caller != nullptr && caller->sp == state.sp && caller->behind == state.behind &&
-      (caller->bp == state.bp || !caller->proof.bp_matters())) {
+      (caller->bp == state.bp || !caller->proof.bp_matters()) &&
+      walks_->AreBelow(at_.high, walks_->IndexOf(caller))) {
     FollowFrom(caller);  // two loads do not prove the step, and it has led there
     return true;
   }
