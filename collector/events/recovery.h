@@ -15,7 +15,6 @@
 //      (docs/session.md has the argument).
 //   4  The differences between it and the model as of H0 were lost in the gap. Resolve() returns
 //      the frees and allocations to insert there before the held records are delivered.
-//      frees and allocations to put there, before the held records go their usual way.
 //
 // If more events are lost meanwhile, the held records are released as they are and the recovery
 // starts again after the newest gap.

@@ -1,8 +1,8 @@
 // preload/lifecycle/attach.h
 //
 // Begins and ends the recording of an attach, inside the hooked GPU call that notices the change of
-// the session's attach_wanted (preload/attach_gate.h). Only one thread at a time does this: status
-// is kSwitching, and the calls of other threads pass through.
+// the session's attach_wanted (preload/process/attach_gate.h). Only one thread at a time does this:
+// status is kSwitching, and the calls of other threads pass through.
 //
 // Thread safety: one thread at a time, enforced by the status.
 

@@ -7,8 +7,9 @@
 // attach_wanted), which each hooked call checks. The call that finds it changed begins or ends the
 // recording (preload/lifecycle/attach.h). Before it ends the recording, it must know that no thread
 // still writes to the session, because the session's memory is released and its tables begin empty
-// the next time. Therefore each writer counts itself in while it writes (preload/write_guard.h), in
-// one of a few counters chosen by thread, so that threads do not share a cache line.
+// the next time. Therefore each writer counts itself in while it writes
+// (preload/process/write_guard.h), in one of a few counters chosen by thread, so that threads do
+// not share a cache line.
 //
 //   writer                             thread that ends the recording
 //   count in                           status: not recording

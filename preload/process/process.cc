@@ -46,7 +46,7 @@ bool Process::SkipsIfAttachable(uint32_t heaps) {
          !p->attach_gate.HasPendingRequest();
 }
 
-// A pid has 22 bits.
+// A pid has 22 bits, which leaves 10 for the attach.
 void Process::ResetForRecording(uint32_t attach) {
   identity = static_cast<uint32_t>(getpid()) | attach << 22;
   first_range = last_range.load(std::memory_order_relaxed);

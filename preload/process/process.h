@@ -58,7 +58,8 @@ struct Process {
   std::atomic<const std::atomic<uint32_t>*> fast_path_word;
   std::atomic<uint32_t> starter;  // tid of the thread that starts the session
   // Identifies this recording: changes with the process and with each attach. Cached data of
-  // another recording (the parent's tid, ids of another session's tables) is recognized by it.
+  // another recording (the parent's tid, ids of another session's tables) is recognized by it. It
+  // has the pid and the lowest 10 bits of the attach's number, so it repeats after 1,024 attaches.
   uint32_t identity;
   AttachGate attach_gate;
 

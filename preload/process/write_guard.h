@@ -1,7 +1,7 @@
 // preload/process/write_guard.h
 //
 // WriteGuard: permission to write to the session during the guard's lifetime. If clients can detach
-// (preload/attach_gate.h), a recording may end at any moment, but not before its guards are
+// (preload/process/attach_gate.h), a recording may end at any moment, but not before its guards are
 // released. In a process without an attach gate, it is just the pointer that it was made from.
 //
 // Do not hold it across calls of the program's functions, or of driver or loader functions that may
