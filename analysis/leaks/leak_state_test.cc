@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <memory>
+#include <vector>
 
 #include "analysis/leaks/leak_answer.h"
+#include "analysis/leaks/leak_watcher.h"
 #include "analysis/leaks/leaks.h"
 #include "analysis/testing/event_script.h"
 #include "format/units.h"
@@ -13,22 +16,46 @@
 namespace gmt::analysis {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::Truly;
+
+bool IsLeak(const SiteGrowth& site) { return site.verdict.is_leak(); }
 
 class LeakStateTest : public ::testing::Test {
  protected:
   void Run(EventScript& script, uint32_t cycles) {
     script.Mark("step", 0);
     for (uint32_t i = 0; i < cycles; ++i) {
-      script.Block(next_ += kMiB << 8, kMiB, {"append", "train"});
+      kept_.push_back(next_ += kMiB << 8);
+      script.Block(kept_.back(), kMiB, {"append", "train"});
       const uint64_t brief = next_ += kMiB << 8;
       script.Block(brief, 64 * kMiB, {"forward", "train"});
       script.FreeBlock(brief);
       script.Mark("step", i + 1);
     }
   }
+  // A request fails, and the program frees what it had kept.
+  void Fail(EventScript& script) {
+    script.FailedBlock(100 * kMiB, {"forward", "train"});
+    for (const uint64_t block : kept_) script.FreeBlock(block);
+    kept_.clear();
+  }
+  static LeakEvidence Watch(EventScript& script) {
+    LeakWatcher watcher(script.definitions(), script.pid);
+    for (const format::Event& event : script.batch().events) watcher.OnEvent(event);
+    return watcher.Evidence();
+  }
+  // The last cycles of a program, with the state of a search that began earlier.
+  static Trace Kept(EventScript& script, const LeakEvidence& found) {
+    Trace trace = script.Build();
+    trace.leak_state = std::make_shared<LeakState>(StateOf(found));
+    return trace;
+  }
   uint64_t next_ = 0;
+  std::vector<uint64_t> kept_;  // addresses
 };
 
 TEST_F(LeakStateTest, SavedStateLeadsToTheSameConclusions) {
@@ -62,8 +89,7 @@ TEST_F(LeakStateTest, ARecordingOfTheLastCyclesCoversAllCycles) {
   EventScript hour;
   hour.Stack({"append", "train"});  // the ids of a recording are the same in all of its parts
   Run(hour, 30);
-  Trace last = hour.Build();
-  last.leak_state = std::make_shared<LeakState>(StateOf(found));
+  const Trace last = Kept(hour, found);
   const Examination examination(last, hour.definitions());
   const LeakReport report = FindLeaks(examination);
   ASSERT_THAT(report.suspects, SizeIs(1));
@@ -73,6 +99,41 @@ TEST_F(LeakStateTest, ARecordingOfTheLastCyclesCoversAllCycles) {
   LeakOptions window;
   window.window.to_ns = last.end_t_ns;
   EXPECT_FALSE(FindLeaks(examination, window).enough);
+}
+
+TEST_F(LeakStateTest, LeakOfAProgramThatRanOutOfMemoryIsFoundInItsLastCycles) {
+  EventScript week;
+  Run(week, 900);
+  Fail(week);
+  const LeakEvidence found = Watch(week);
+  EventScript hour;
+  Run(hour, 30);
+  Fail(hour);
+  const Trace last = Kept(hour, found);
+  const LeakReport report =
+      FindLeaksUntilFailure(Examination(last, hour.definitions()), last.failed.back().t_ns);
+  ASSERT_THAT(report.suspects, SizeIs(1));
+  EXPECT_EQ(report.suspects[0].tier, LeakTier::kLeak);
+  EXPECT_GE(report.suspects[0].bytes, 890 * kMiB);
+  EXPECT_EQ(report.cycles.count, 900u);
+}
+
+TEST_F(LeakStateTest, StateOfAProgramThatWentOnAfterAFailureIsNotThatOfTheFailure) {
+  EventScript script;
+  Run(script, 250);
+  Fail(script);
+  const LeakEvidence at_failure = Watch(script);
+  EXPECT_THAT(at_failure.grown, SizeIs(1));
+  Run(script, 2);  // its first mark ends the failing cycle
+  EXPECT_EQ(Watch(script).cycles.count, 253u);
+  EXPECT_THAT(Watch(script).grown, Not(Contains(Truly(IsLeak))));
+  EventScript hour;
+  Run(hour, 10);
+  Fail(hour);
+  Run(hour, 2);
+  const Trace last = Kept(hour, at_failure);
+  EXPECT_FALSE(
+      FindLeaksUntilFailure(Examination(last, hour.definitions()), last.failed.back().t_ns).enough);
 }
 
 TEST_F(LeakStateTest, AnotherVersionIsNotRead) {

@@ -39,6 +39,7 @@ void LeakWatcher::OnEvent(const format::Event& event) {
   if (fired != MarkedCycles::kNoMarker) OnFired(fired);
   memory_.OnEvent(event);
   if (journaling_ && journal_.size() >= look_at_) LookForCycles();
+  if (event.kind == ALLOC_FAILED && !at_failure_) at_failure_ = Evidence();
 }
 
 void LeakWatcher::OnSample(const format::Event& event, const gmt::Sample& sample) {
@@ -294,6 +295,7 @@ void LeakWatcher::Note(OfDevice& device, uint64_t bytes, bool is_death) {
 void LeakWatcher::EndCycle(int64_t t_ns) {
   begun_ = true;
   ++cycles_.count;
+  if (at_failure_ && cycles_.count > at_failure_->cycles.count + 1) at_failure_.reset();
   const int64_t period = t_ns > cycle_begin_ns_ ? t_ns - cycle_begin_ns_ : 0;
   if ((cycles_.count - 1) % period_stride_ == 0) periods_.push_back(period);
   if (periods_.size() >= kMaxPeriods) {
@@ -393,6 +395,7 @@ void LeakWatcher::Adopt(CycleRule rule) {
 }
 
 void LeakWatcher::BeginAnew() {
+  at_failure_.reset();
   detector_.BeginAnew();
   segments_.clear();
   devices_.clear();
@@ -436,6 +439,7 @@ void LeakWatcher::WatchForSilence() {
 // ---- Evidence
 
 LeakEvidence LeakWatcher::Evidence() {
+  if (at_failure_) return *at_failure_;
   // A few more cycles may be enough to recognise a loop.
   if (journaling_ && !IsMarked() && from_beginning_ && journal_.size() > looked_at_)
     LookForCycles();

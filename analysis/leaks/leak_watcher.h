@@ -16,9 +16,14 @@
 //   searched for them as a recording is: each time it has doubled, and for Evidence() if it has
 //   grown. A source that stays silent for long is given up, and a new journal is started.
 //
+// Failures
+//   A program that runs out of memory frees what it had kept while it unwinds. Therefore the
+//   evidence remains that of the failure until a whole cycle after the failing one has ended.
+//
 // Memory: what is held (HeldPieces), a journal of 10 MiB, kMostSites sites.
 // Thread safety: one thread at a time.
-// Cost: constant per event, except for evaluations of the journal, whose cost is amortised.
+// Cost: constant per event, except for evaluations of the journal, whose cost is amortised, and for
+// one evaluation of the sites in a cycle in which an allocation failed.
 
 #ifndef GMT_ANALYSIS_LEAKS_LEAK_WATCHER_H_
 #define GMT_ANALYSIS_LEAKS_LEAK_WATCHER_H_
@@ -26,6 +31,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -49,7 +55,7 @@ class LeakWatcher : private HeldPieces::Listener {
   void OnEvent(const format::Event& event);
   void OnSample(const format::Event& event, const gmt::Sample& sample);
 
-  // Evidence from all events so far. Cost: linear in sites.
+  // Evidence from all events so far, or until a failure. Cost: linear in sites.
   LeakEvidence Evidence();
   // Cycles so far, by the current source.
   uint64_t cycles() const { return cycles_.count; }
@@ -124,6 +130,7 @@ class LeakWatcher : private HeldPieces::Listener {
   std::map<std::pair<int32_t, uint32_t>, HeldBefore> before_;
   std::map<int32_t, uint64_t> reported_bytes_;  // driver memory reported from before, by device
   std::map<int32_t, uint64_t> other_;           // a device's first sample minus what was recorded
+  std::optional<LeakEvidence> at_failure_;
 };
 
 }  // namespace gmt::analysis

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "analysis/leaks/benign.h"
+#include "analysis/leaks/leak_cycles.h"
 #include "analysis/leaks/leak_evidence.h"
 #include "analysis/leaks/leak_kind.h"
 #include "analysis/leaks/leak_outlook.h"
@@ -196,14 +197,15 @@ LeakReport ConcludeLeaks(const LeakEvidence& evidence, StackTexts& texts) {
   return Conclusion(evidence, texts).Draw();
 }
 
-// The saved state covers more cycles than the kept events, but a time window requires events.
-LeakReport FindLeaks(const Examination& examination, const LeakOptions& options) {
+namespace {
+
+// The saved state covers more cycles than the kept events. `may_be_saved`: it is about the time
+// that the options select.
+LeakReport Find(const Examination& examination, const LeakOptions& options, bool may_be_saved) {
   const Trace& trace = examination.trace();
   LeakEvidence found = CollectEvidence(examination, options);
-  const bool is_whole =
-      options.window.from_ns == Window().from_ns && options.window.to_ns == Window().to_ns;
   std::optional<LeakEvidence> saved;
-  if (trace.leak_state && is_whole) saved = EvidenceOf(*trace.leak_state);
+  if (trace.leak_state && may_be_saved) saved = EvidenceOf(*trace.leak_state);
   const bool use_saved = saved && saved->cycles.count > found.cycles.count;
   if (use_saved && options.device) saved->Select(*options.device);
   LeakReport report = ConcludeLeaks(use_saved ? *saved : found, examination.stacks());
@@ -217,6 +219,27 @@ LeakReport FindLeaks(const Examination& examination, const LeakOptions& options)
     suspect.before = FindLikeBefore(trace, stacks);
   }
   return report;
+}
+
+bool BeginsACycleAfter(const Examination& examination, int64_t t_ns) {
+  const std::vector<Cycle> cycles = CyclesForLeaks(examination, Window()).cycles;
+  return std::any_of(cycles.begin(), cycles.end(),
+                     [&](const Cycle& cycle) { return cycle.begin_t_ns > t_ns; });
+}
+
+}  // namespace
+
+LeakReport FindLeaks(const Examination& examination, const LeakOptions& options) {
+  const bool is_whole =
+      options.window.from_ns == Window().from_ns && options.window.to_ns == Window().to_ns;
+  return Find(examination, options, is_whole);
+}
+
+LeakReport FindLeaksUntilFailure(const Examination& examination, int64_t t_ns) {
+  LeakOptions until;
+  until.window.to_ns = t_ns;
+  const bool may_be_saved = examination.trace().leak_state && !BeginsACycleAfter(examination, t_ns);
+  return Find(examination, until, may_be_saved);
 }
 
 }  // namespace gmt::analysis

@@ -17,6 +17,11 @@ namespace gmt::analysis {
 
 LeakReport FindLeaks(const Examination& examination, const LeakOptions& options = {});
 
+// Leaks until an allocation failed at `t_ns`: a failed program frees what it had kept. A saved
+// state of the search is used if no cycle begins later, because then it is that of the failure
+// (leak_watcher.h).
+LeakReport FindLeaksUntilFailure(const Examination& examination, int64_t t_ns);
+
 }  // namespace gmt::analysis
 
 #endif  // GMT_ANALYSIS_LEAKS_LEAKS_H_

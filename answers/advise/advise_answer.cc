@@ -21,9 +21,10 @@ using AdviseJson = nlohmann::ordered_json;
 AdviseReport Make(const Recording& recording, const analysis::AdviseOptions& options) {
   const analysis::Examination& examination = recording.examination();
   const analysis::Failures failures = analysis::FindFailures(examination);
-  analysis::LeakOptions until;
-  if (failures.decisive) until.window.to_ns = recording.trace().failed[*failures.decisive].t_ns;
-  const analysis::LeakReport leaks = analysis::FindLeaks(examination, until);
+  const analysis::LeakReport leaks =
+      failures.decisive ? analysis::FindLeaksUntilFailure(
+                              examination, recording.trace().failed[*failures.decisive].t_ns)
+                        : analysis::FindLeaks(examination);
   const analysis::OomReport oom = analysis::ExplainOom(examination, recording.categories(), leaks);
   return analysis::Advise(examination, recording.categories(), leaks, oom, options);
 }

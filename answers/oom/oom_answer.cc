@@ -12,9 +12,8 @@ analysis::OomReport Explain(const Recording& recording) {
   const analysis::Failures failures = analysis::FindFailures(examination);
   analysis::LeakReport leaks;
   if (failures.decisive) {
-    analysis::LeakOptions options;
-    options.window.to_ns = recording.trace().failed[*failures.decisive].t_ns;
-    leaks = analysis::FindLeaks(examination, options);
+    leaks = analysis::FindLeaksUntilFailure(examination,
+                                            recording.trace().failed[*failures.decisive].t_ns);
   }
   return analysis::ExplainOom(examination, recording.categories(), leaks);
 }

@@ -23,13 +23,12 @@ using analysis::OomReport;
 using analysis::OomVerdict;
 
 OomReport Explain(const analysis::Examination& examination) {
-  analysis::LeakOptions options;
   const analysis::Failures failures = analysis::FindFailures(examination);
-  if (failures.decisive) {
-    options.window.to_ns = examination.trace().failed[*failures.decisive].t_ns;
-  }
-  return analysis::ExplainOom(examination, analysis::Categorize(examination),
-                              analysis::FindLeaks(examination, options));
+  const analysis::LeakReport leaks =
+      failures.decisive ? analysis::FindLeaksUntilFailure(
+                              examination, examination.trace().failed[*failures.decisive].t_ns)
+                        : analysis::FindLeaks(examination);
+  return analysis::ExplainOom(examination, analysis::Categorize(examination), leaks);
 }
 
 // O2: the parts add up to the device's use according to the ledger.
