@@ -63,7 +63,9 @@ class OomExplainer {
     if (!failures.decisive) {
       NoteRetries();
       report_.verdict = HasRequests(trace_) ? OomVerdict::kNone : OomVerdict::kUnknown;
-      report_.confidence = Confidence::kHigh;
+      const bool is_whole = trace_.unknowns.gaps == 0;
+      report_.confidence = is_whole ? Confidence::kHigh : Confidence::kLow;
+      if (!is_whole) report_.findings.push_back("events are missing: a failure may be among them");
       return std::move(report_);
     }
     const FailedAllocation& failed = trace_.failed[*failures.decisive];

@@ -79,6 +79,15 @@ TEST_F(OomTest, NothingIsKnownWithoutRequests) {
   EXPECT_EQ(Report().verdict, OomVerdict::kNone);
 }
 
+TEST_F(OomTest, FailureMayBeAmongMissingEvents) {
+  Segment(kA, 20 * kMiB);
+  script_.Gap(5);
+  const OomReport report = Report();
+  EXPECT_EQ(report.verdict, OomVerdict::kNone);
+  EXPECT_EQ(report.confidence, Confidence::kLow);
+  EXPECT_THAT(report.findings, Contains(HasSubstr("events are missing")));
+}
+
 TEST_F(OomTest, RefusalRecoveredByReleasingIsARetryNotAFailure) {
   Segment(kA, 512 * kMiB);
   script_.Block(kA, 512 * kMiB);

@@ -396,6 +396,13 @@ std::string Actions(const OomReport& report) {
   return text;
 }
 
+std::string Findings(const OomReport& report) {
+  std::string text;
+  for (size_t i = 0; i < report.findings.size() && i < kFindings; ++i)
+    text += report.findings[i] + "\n";
+  return text;
+}
+
 std::string NextStep(const OomReport& report, const std::string& file) {
   switch (report.verdict) {
     case OomVerdict::kFragmentation:
@@ -419,15 +426,16 @@ std::string NoOom(const OomReport& report, const std::string& file) {
     text += fmt::format("{} of pinned host memory failed: the host refused, not a GPU\n",
                         Plural(report.host_failures, "allocation"));
   }
-  return text + fmt::format("Next: gpumemtrace {} {}\n",
-                            report.evidence.retries > 0 ? "frag" : "report", file);
+  return text + Findings(report) +
+         fmt::format("Next: gpumemtrace {} {}\n", report.evidence.retries > 0 ? "frag" : "report",
+                     file);
 }
 
 // Returns the first line: "Out of memory (fragmentation): 9.80 GiB are free, ...".
-std::string VerdictLine(const OomReport& report) {
+std::string VerdictLine(const OomReport& report, const analysis::Trace& trace) {
   if (report.verdict == OomVerdict::kUnknown) {
-    return "Unknown whether memory ran out: the recording has no allocations, only what was held "
-           "before";
+    return fmt::format("Unknown whether memory ran out: the recording has no allocations{}",
+                       trace.rows.count() > 0 ? ", only what was held before" : "");
   }
   if (report.verdict == OomVerdict::kNone) return "Did not run out of memory" + RetriesText(report);
   return fmt::format("Out of memory ({}): {}", Words(report.verdict), Why(report));
@@ -439,17 +447,13 @@ std::string OomText(const OomReport& report, const Examination& examination,
                     analysis::SourceLines& sources, const std::string& file,
                     const Terminal& terminal) {
   const auto width = static_cast<size_t>(std::max(terminal.width, 60));
-  std::string text = terminal.Bold(VerdictLine(report)) + "\n";
+  std::string text = terminal.Bold(VerdictLine(report, examination.trace())) + "\n";
   if (!IsFailure(report.verdict)) return text + NoOom(report, file);
   text += Moment(report) + "\n" + Expectation(report) + Place(report, examination, sources, width) +
           "\n";
   text += DeviceTable(report);
   text += Holders(report, examination, width) + "\n";
-  text += Actions(report);
-  for (size_t i = 0; i < report.findings.size() && i < kFindings; ++i) {
-    text += report.findings[i] + "\n";
-  }
-  return text + NextStep(report, file);
+  return text + Actions(report) + Findings(report) + NextStep(report, file);
 }
 
 }  // namespace gmt::answers

@@ -58,8 +58,10 @@ class OomTextTest : public ::testing::Test {
 
 TEST_F(OomTextTest, WithoutAHistoryFailuresAreUnknown) {
   EXPECT_THAT(Text(),
-              StartsWith("Unknown whether memory ran out: the recording has no allocations"));
+              StartsWith("Unknown whether memory ran out: the recording has no allocations\n"));
   EXPECT_EQ(Json()["verdict"], "unknown");
+  script_.Free(kBlockAddress, kMiB);
+  EXPECT_THAT(Text(), HasSubstr("no allocations, only what was held before\n"));
 }
 
 TEST_F(OomTextTest, WithoutAFailureItSaysSo) {
@@ -67,6 +69,15 @@ TEST_F(OomTextTest, WithoutAFailureItSaysSo) {
   EXPECT_THAT(Text(), StartsWith("Did not run out of memory: no GPU allocation failed\n"));
   EXPECT_EQ(Json()["verdict"], "none");
   EXPECT_EQ(Json()["requested_bytes"], nullptr);
+}
+
+TEST_F(OomTextTest, WithMissingEventsItSaysThatAFailureMayBeAmongThem) {
+  script_.Alloc(kBlockAddress, kMiB);
+  script_.Gap(5);
+  EXPECT_THAT(Text(), HasSubstr("no GPU allocation failed\nevents are missing: a failure may be "
+                                "among them\nNext: "));
+  EXPECT_EQ(Json()["confidence"], "low");
+  EXPECT_EQ(Json()["findings"].size(), 1u);
 }
 
 TEST_F(OomTextTest, FreeDriverMemoryCountsIfTheRequestNeedsIt) {
