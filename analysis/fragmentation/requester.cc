@@ -6,8 +6,8 @@ namespace gmt::analysis {
 
 std::string_view AllocatorOption(const Trace& trace, std::string_view option) {
   for (const NamedText& setting : trace.settings) {
-    const std::string_view name = setting.name, value = setting.text;
-    if (name == option) return value;
+    const std::string_view name = setting.name, value = setting.value();
+    if (name == option) return setting.is_json && value == "true" ? "True" : value;
     const size_t at = value.find(std::string(option) + ":");
     if (at == std::string_view::npos) continue;
     const std::string_view rest = value.substr(at + option.size() + 1);

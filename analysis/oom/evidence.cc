@@ -119,7 +119,7 @@ void AddLimit(const Trace& trace, OomFacts& facts) {
   double fraction = 0;
   if (absl::SimpleAtod(std::string(AllocatorOption(trace, "per_process_memory_fraction")),
                        &fraction) &&
-      fraction > 0 && fraction < 1) {
+      fraction > 0 && fraction < 1 && evidence.total_bytes > 0) {
     evidence.limit_bytes =
         static_cast<uint64_t>(static_cast<double>(evidence.total_bytes) * fraction);
   }

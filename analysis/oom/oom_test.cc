@@ -427,5 +427,25 @@ TEST(EvidenceTest, OptionsOfTheAllocatorAreFoundInTheirText) {
   EXPECT_EQ(AllocatorOption(trace, "per_process_memory_fraction"), "");
 }
 
+TEST(EvidenceTest, OptionsOfTheAllocatorAreFoundInTheJsonOfSnapshots) {
+  Trace trace;
+  trace.settings = {{"PYTORCH_CUDA_ALLOC_CONF", R"("expandable_segments:True")", true}};
+  EXPECT_EQ(AllocatorOption(trace, "expandable_segments"), "True");
+  trace.settings = {{"expandable_segments", "true", true}};
+  EXPECT_EQ(AllocatorOption(trace, "expandable_segments"), "True");
+}
+
+TEST_F(OomTest, FractionOfADeviceOfUnknownSizeIsNotALimitOfZero) {
+  Segment(kA, 300 * kMiB);
+  script_.Block(kA, 300 * kMiB);
+  script_.FailedBlock(100 * kMiB, {"request", "main"});
+  trace_ = script_.Build();
+  trace_.settings = {{"PYTORCH_CUDA_ALLOC_CONF", "per_process_memory_fraction:0.5"}};
+  const Examination examination(trace_, script_.definitions());
+  const OomEvidence evidence = FactsOf(examination, trace_.failed[0]).evidence;
+  EXPECT_EQ(evidence.total_bytes, 0u);
+  EXPECT_EQ(evidence.limit_bytes, 300 * kMiB);
+}
+
 }  // namespace
 }  // namespace gmt::analysis

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace gmt::analysis {
 
@@ -22,6 +23,13 @@ struct GpuFacts {
 struct NamedText {
   std::string name, text;
   bool is_json = false;  // `text` is JSON
+
+  // `text`, without the quotes of a JSON string.
+  std::string_view value() const {
+    const std::string_view all = text;
+    const bool is_quoted = is_json && all.size() >= 2 && all.front() == '"';
+    return is_quoted ? all.substr(1, all.size() - 2) : all;
+  }
 };
 
 }  // namespace gmt::analysis

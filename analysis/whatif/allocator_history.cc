@@ -17,13 +17,6 @@ namespace {
 
 constexpr uint32_t kMaxPools = UINT16_MAX;
 
-// A setting's text; imported ones are JSON.
-std::string TextOf(const NamedText& setting) {
-  const std::string& text = setting.text;
-  const bool is_quoted = setting.is_json && text.size() >= 2 && text.front() == '"';
-  return is_quoted ? text.substr(1, text.size() - 2) : text;
-}
-
 absl::Status ReadSettings(const Trace& trace, AllocatorHistory& history) {
   AllocatorSettings& settings = history.settings;
   for (const NamedText& setting : trace.settings) {
@@ -32,11 +25,11 @@ absl::Status ReadSettings(const Trace& trace, AllocatorHistory& history) {
           "PYTORCH_NO_CUDA_MEMORY_CACHING: the program ran without PyTorch's caching allocator");
     }
     if (setting.name != "PYTORCH_CUDA_ALLOC_CONF" && setting.name != "PYTORCH_ALLOC_CONF") continue;
-    if (absl::Status status = settings.Change(TextOf(setting)); !status.ok()) {
+    if (absl::Status status = settings.Change(setting.value()); !status.ok()) {
       return absl::FailedPreconditionError(
           absl::StrCat("the recorded settings cannot be replayed: ", status.message()));
     }
-    for (const std::string& option : SplitAllocatorOptions(TextOf(setting))) {
+    for (const std::string& option : SplitAllocatorOptions(setting.value())) {
       if (!AllocatorSettings::IsWithoutEffect(option)) continue;
       absl::StrAppend(&history.other_options, history.other_options.empty() ? "" : ",", option);
     }
