@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "analysis/examination/failures.h"
@@ -16,6 +17,15 @@ namespace {
 
 constexpr double kNsPerSecond = 1e9;
 constexpr double kMaxSeconds = 9e9;  // of an int64 of nanoseconds
+
+// "1.5": all decimals without trailing zeros. REQUIRES: t_ns >= 0.
+std::string SecondsText(int64_t t_ns) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  std::string text = absl::StrFormat("%d.%09d", t_ns / kSecond, t_ns % kSecond);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
 
 absl::StatusOr<Instant> ResolveSnapshot(const std::string& name, const Trace& trace) {
   std::vector<std::string> names;
@@ -125,8 +135,7 @@ absl::StatusOr<Instant> InstantOn(const Examination& examination, const At& at, 
     case At::kEvent:
       return ResolveEvent(at.number, trace);
     case At::kTime:
-      return Instant{StepAt(trace, at.t_ns), at.t_ns,
-                     absl::StrCat("t:", static_cast<double>(at.t_ns) / kNsPerSecond)};
+      return Instant{StepAt(trace, at.t_ns), at.t_ns, absl::StrCat("t:", SecondsText(at.t_ns))};
     case At::kSnapshot:
       return ResolveSnapshot(at.snapshot, trace);
     case At::kOom:

@@ -15,6 +15,15 @@ TEST(Instant, WordsOfTheCommandLine) {
   EXPECT_EQ(ParseAt("snapshot:growth-2")->snapshot, "growth-2");
 }
 
+TEST(Instant, TimeIsNamedAsItWasGiven) {
+  EventScript script;
+  script.Alloc(0x1000, 10);
+  const Trace trace = script.Build();
+  const Examination examination(trace, script.definitions());
+  for (const char* text : {"t:0", "t:10", "t:0.0015", "t:123456.789", "t:86400.000000001"})
+    EXPECT_EQ(InstantOn(examination, *ParseAt(text), 0)->name, text);
+}
+
 TEST(Instant, OtherTextIsAnError) {
   for (const char* text : {"", "Peak", "t:", "t:-1", "t:nan", "t:1e300", "snapshot:", "step:0",
                            "step:x", "event:-1"}) {
