@@ -35,10 +35,11 @@ absl::StatusOr<int> Leaks(const LeaksArguments& options, const Terminal& termina
   const auto recording =
       OpenRecording(options.file, {.frames = *std::move(rules), .text = FormFor(options.json)});
   if (!recording.ok()) return recording.status();
-  const answers::LeaksAnswer answer(**recording, selection);
+  const auto answer = answers::LeaksAnswer::Make(**recording, selection);
+  if (!answer.ok()) return answer.status();
   const auto top = static_cast<size_t>(options.top);
-  fmt::print("{}", options.json ? answer.Json(top) : answer.Text(terminal, top));
-  return options.fail && answer.HasLeak() ? kGateFailed : kDone;
+  fmt::print("{}", options.json ? answer->Json(top) : answer->Text(terminal, top));
+  return options.fail && answer->HasLeak() ? kGateFailed : kDone;
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST_F(LeaksProgramTest, FailOptionFailsOnlyIfThereIsALeak) {
   PutLog(210, true);
   EXPECT_EQ(Run("leaks log.jsonl --fail"), 3);
   EXPECT_EQ(Run("leaks log.jsonl --fail --json"), 3);
-  EXPECT_EQ(Run("leaks log.jsonl --fail --device 1"), 0);
+  EXPECT_EQ(Run("leaks log.jsonl --fail --device 0"), 3);
   PutLog(40, true);
   EXPECT_EQ(Run("leaks log.jsonl --fail"), 0);
   PutLog(210, false);

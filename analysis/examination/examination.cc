@@ -1,5 +1,7 @@
 #include "analysis/examination/examination.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "analysis/parallel.h"
 
 namespace gmt::analysis {
@@ -52,6 +54,23 @@ int32_t Examination::MainDevice() const {
     most = totals.bytes.peak;
   }
   return main;
+}
+
+std::set<int32_t> Examination::Gpus() const {
+  std::set<int32_t> gpus;
+  for (const auto& [device, totals] : replay().devices()) {
+    if (device != kHostDevice) gpus.insert(device);
+  }
+  for (const DeviceSample& sample : trace_.samples) gpus.insert(sample.device);
+  return gpus;
+}
+
+absl::Status Examination::CheckGpu(int32_t number) const {
+  const std::set<int32_t> gpus = Gpus();
+  if (gpus.contains(number)) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat("the recording has no GPU ", number,
+                   gpus.empty() ? "" : absl::StrCat("; it has: ", absl::StrJoin(gpus, ", "))));
 }
 
 }  // namespace gmt::analysis

@@ -18,8 +18,10 @@
 #define GMT_ANALYSIS_EXAMINATION_EXAMINATION_H_
 
 #include <optional>
+#include <set>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "analysis/examination/allocator_actions.h"
 #include "analysis/examination/replay.h"
 #include "analysis/loop/phase_spans.h"
@@ -50,6 +52,10 @@ class Examination {
 
   // The device with the highest peak; kHostDevice if nothing was allocated on a GPU.
   int32_t MainDevice() const;
+  // The GPUs on which memory was recorded, or of which there are samples.
+  std::set<int32_t> Gpus() const;
+  // Returns NotFound if there is no such GPU in the recording.
+  absl::Status CheckGpu(int32_t number) const;
 
  private:
   const Trace& trace_;

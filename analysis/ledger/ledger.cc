@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -122,15 +121,6 @@ void AddReading(const Trace& trace, const DriverReading& reading, uint64_t recor
   }
 }
 
-std::set<int32_t> DevicesOf(const Examination& examination) {
-  std::set<int32_t> devices;
-  for (const auto& [device, totals] : examination.replay().devices()) {
-    if (device != kHostDevice) devices.insert(device);
-  }
-  for (const DeviceSample& sample : examination.trace().samples) devices.insert(sample.device);
-  return devices;
-}
-
 }  // namespace
 
 std::string_view NameOf(LedgerGroup group) {
@@ -168,14 +158,11 @@ Ledger LedgerAfter(const Examination& examination, int32_t device, Step step) {
 
 absl::StatusOr<std::vector<Ledger>> MakeLedgers(const Examination& examination,
                                                 const LedgerOptions& options) {
-  const std::set<int32_t> devices = DevicesOf(examination);
-  if (options.device && !devices.contains(*options.device)) {
-    return absl::NotFoundError(absl::StrCat(
-        "the recording has no GPU ", *options.device,
-        devices.empty() ? "" : absl::StrCat("; it has: ", absl::StrJoin(devices, ", "))));
+  if (options.device) {
+    if (absl::Status status = examination.CheckGpu(*options.device); !status.ok()) return status;
   }
   std::vector<Ledger> ledgers;
-  for (const int32_t device : devices) {
+  for (const int32_t device : examination.Gpus()) {
     if (options.device && device != *options.device) continue;
     const auto at = InstantOn(examination, options.at, device, PeakOf::kHeld);
     if (!at.ok()) return at.status();

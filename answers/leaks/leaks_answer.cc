@@ -21,6 +21,17 @@ bool ShowsHistory(const analysis::Trace& trace) {
 LeaksAnswer::LeaksAnswer(const Recording& recording, const analysis::LeakOptions& options)
     : recording_(recording), report_(analysis::FindLeaks(recording.examination(), options)) {}
 
+LeaksAnswer::LeaksAnswer(const Recording& recording) : LeaksAnswer(recording, {}) {}
+
+absl::StatusOr<LeaksAnswer> LeaksAnswer::Make(const Recording& recording,
+                                              const analysis::LeakOptions& options) {
+  if (options.device) {
+    if (absl::Status status = recording.examination().CheckGpu(*options.device); !status.ok())
+      return status;
+  }
+  return LeaksAnswer(recording, options);
+}
+
 bool LeaksAnswer::HasLeak() const {
   return std::any_of(report_.suspects.begin(), report_.suspects.end(), [](const auto& suspect) {
     return suspect.tier != analysis::LeakTier::kPossible;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "analysis/leaks/leaks.h"
 #include "answers/recording.h"
 #include "answers/terminal.h"
@@ -18,7 +19,10 @@ namespace gmt::answers {
 
 class LeaksAnswer {
  public:
-  explicit LeaksAnswer(const Recording& recording, const analysis::LeakOptions& options = {});
+  // Returns NotFound if the recording does not have the GPU that the options select.
+  static absl::StatusOr<LeaksAnswer> Make(const Recording& recording,
+                                          const analysis::LeakOptions& options);
+  explicit LeaksAnswer(const Recording& recording);
 
   // True if something leaks, or likely does.
   bool HasLeak() const;
@@ -28,6 +32,8 @@ class LeaksAnswer {
   std::string Json(size_t top = 0) const;
 
  private:
+  LeaksAnswer(const Recording& recording, const analysis::LeakOptions& options);
+
   const Recording& recording_;
   const analysis::LeakReport report_;
 };

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "analysis/testing/event_script.h"
+#include "answers/leaks/leaks_answer.h"
 #include "format/units.h"
 
 namespace gmt::answers {
@@ -55,6 +56,15 @@ class LeaksTextTest : public ::testing::Test {
   std::unique_ptr<analysis::Examination> examination_;
   uint64_t next_ = 0;
 };
+
+TEST_F(LeaksTextTest, MissingDeviceIsNotFound) {
+  Keep(kMiB, {"append", "train"});
+  const auto recording = RecordingSoFar("run.gmt", script_.Build(), script_.definitions());
+  EXPECT_TRUE(LeaksAnswer::Make(*recording, {.device = 0, .window = {}}).ok());
+  const absl::Status status = LeaksAnswer::Make(*recording, {.device = 1, .window = {}}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr("no GPU 1; it has: 0"));
+}
 
 TEST_F(LeaksTextTest, LeakIsInTheFirstLineWithItsRatePlaceAndBytes) {
   Run(200, [&](uint32_t) { Keep(3 * kMiB, {"append", "train"}); });
