@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -17,13 +18,14 @@ namespace {
 
 struct AdviseArguments {
   std::string file, capacity;
-  int64_t device = -1, gpus = 2;
+  std::optional<int32_t> device;
+  int64_t gpus = 2;
   bool all = false, json = false;
 };
 
 absl::StatusOr<int> Advise(const AdviseArguments& arguments, const Terminal& terminal) {
   analysis::AdviseOptions options;
-  if (arguments.device >= 0) options.device = static_cast<int32_t>(arguments.device);
+  options.device = arguments.device;
   if (arguments.gpus < 2) return UsageError("--gpus: a model is sharded over 2 GPUs or more");
   options.gpus = static_cast<uint64_t>(arguments.gpus);
   if (!arguments.capacity.empty() &&
@@ -57,8 +59,8 @@ void AddAdvise(Program& program) {
                  "what the GPU can provide to the process, such as 40GiB; default: as recorded");
   command.Option("--gpus", &arguments->gpus, "N",
                  "over how many GPUs the model could be sharded; default: 2");
-  command.Option("--device", &arguments->device, "N",
-                 "this GPU; default: the one with the highest peak");
+  command.DeviceOption(&arguments->device,
+                       "this GPU; default: the one that ran out of memory or has the highest peak");
   command.Flag("--json", &arguments->json, "print JSON, with all changes");
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
 #include "format/version.h"
 
 namespace gmt::cli {
@@ -97,6 +98,14 @@ void Command::Option(const std::string& names, std::string* value, const std::st
 void Command::Option(const std::string& names, int64_t* value, const std::string& placeholder,
                      const std::string& help) {
   app_->add_option(names, *value, help)->type_name(placeholder);
+}
+
+void Command::DeviceOption(std::optional<int32_t>* value, const std::string& help) {
+  app_->add_option("--device", *value, help)->type_name("N")->check([](const std::string& text) {
+    int32_t number = 0;
+    const bool is_number = absl::SimpleAtoi(text, &number) && number >= 0;
+    return is_number ? "" : fmt::format("'{}' is not the number of a GPU, such as 0", text);
+  });
 }
 
 void Command::Option(const std::string& names, double* value, const std::string& placeholder,

@@ -82,6 +82,8 @@ class Command {
               const std::string& placeholder, const std::string& help);
   void Choice(const std::string& names, std::string* value, const std::vector<std::string>& choices,
               const std::string& help);
+  // "--device N": the number of a GPU.
+  void DeviceOption(std::optional<int32_t>* value, const std::string& help);
   void RequiredOption(const std::string& names, std::string* value, const std::string& placeholder,
                       const std::string& help);
 

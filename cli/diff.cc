@@ -17,7 +17,8 @@ namespace {
 
 struct DiffArguments {
   std::string base, changed, at, fail_above;
-  int64_t device = -1, top = 0;
+  std::optional<int32_t> device;
+  int64_t top = 0;
   bool json = false, markdown = false;
 };
 
@@ -26,7 +27,7 @@ absl::StatusOr<analysis::DiffOptions> Selection(const DiffArguments& options) {
   if (options.top < 0) return UsageError("--top: expected a number of rows, 1 or more");
   if (options.json && options.markdown)
     return UsageError("--json and --markdown exclude each other");
-  if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
+  selection.device = options.device;
   if (options.at.empty()) return selection;
   auto at = analysis::ParseAt(options.at);
   if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
@@ -68,7 +69,7 @@ void AddDiff(Program& program) {
   command.Option("--at", &options->at, "WHEN",
                  "moment in both: peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
   command.Suggest("--at", {"peak", "end", "oom"});
-  command.Option("--device", &options->device, "N", "only this GPU");
+  command.DeviceOption(&options->device, "only this GPU");
   command.Option("--top", &options->top, "N", "rows of the table");
   command.Option("--fail-above", &options->fail_above, "LIMIT",
                  "exit with code 3 if a GPU grew by more than this many bytes or percent");

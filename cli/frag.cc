@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "answers/frag/frag_answer.h"
@@ -15,7 +16,8 @@ namespace {
 
 struct FragArguments {
   std::string file, at = "peak";
-  int64_t device = -1, top = 0;
+  std::optional<int32_t> device;
+  int64_t top = 0;
   bool json = false;
 };
 
@@ -25,7 +27,7 @@ absl::StatusOr<int> Frag(const FragArguments& options, const Terminal& terminal)
   if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
   if (options.top < 0) return UsageError("--top: expected a number of rows, 1 or more");
   selection.at = *std::move(at);
-  if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
+  selection.device = options.device;
   const auto recording = OpenRecording(options.file, {.text = FormFor(options.json)});
   if (!recording.ok()) return recording.status();
   const auto answer = answers::FragAnswer::Make(**recording, selection);
@@ -48,7 +50,7 @@ void AddFrag(Program& program) {
   command.Option("--at", &options->at, "WHEN",
                  "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
   command.Suggest("--at", {"peak", "end", "oom"});
-  command.Option("--device", &options->device, "N", "only this GPU");
+  command.DeviceOption(&options->device, "only this GPU");
   command.Option("--top", &options->top, "N", "number of shown code lines that pin memory");
   command.Flag("--json", &options->json, "print JSON, with every segment");
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "answers/leaks/leaks_answer.h"
@@ -17,7 +18,8 @@ namespace {
 
 struct LeaksArguments {
   std::string file;
-  int64_t device = -1, top = 0;
+  std::optional<int32_t> device;
+  int64_t top = 0;
   bool fail = false, json = false;
   WindowOptions window;
   FrameOptions frames;
@@ -29,7 +31,7 @@ absl::StatusOr<int> Leaks(const LeaksArguments& options, const Terminal& termina
   if (!window.ok()) return window.status();
   if (options.top < 0) return UsageError("--top: expected a number of suspects, 1 or more");
   selection.window = *window;
-  if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
+  selection.device = options.device;
   auto rules = options.frames.Rules();
   if (!rules.ok()) return rules.status();
   const auto recording =
@@ -50,7 +52,7 @@ void AddLeaks(Program& program) {
       program.AddVerb("leaks", "Find what holds more memory after each step",
                       [options](const Terminal& terminal) { return Leaks(*options, terminal); });
   command.Argument("FILE", &options->file, "recording");
-  command.Option("--device", &options->device, "N", "only this GPU");
+  command.DeviceOption(&options->device, "only this GPU");
   options->window.AddTo(command, "only steps that begin after", "only steps that end before");
   command.Option("--top", &options->top, "N", "number of suspects shown");
   command.Flag("--fail", &options->fail, "exit with code 3 if there is a leak or a likely leak");

@@ -19,7 +19,8 @@ namespace {
 
 struct LedgerArguments {
   std::string file, at;
-  int64_t device = -1, top = 0;
+  std::optional<int32_t> device;
+  int64_t top = 0;
   bool json = false;
 };
 
@@ -50,7 +51,7 @@ absl::StatusOr<analysis::LedgerOptions> Selection(const LedgerArguments& options
   auto at = analysis::ParseAt(!options.at.empty() ? options.at : is_live ? "end" : "peak");
   if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
   selection.at = *std::move(at);
-  if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
+  selection.device = options.device;
   return selection;
 }
 
@@ -82,7 +83,7 @@ void AddLedger(Program& program) {
   command.Option("--at", &options->at, "WHEN",
                  "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
   command.Suggest("--at", {"peak", "end", "oom"});
-  command.Option("--device", &options->device, "N", "only this GPU");
+  command.DeviceOption(&options->device, "only this GPU");
   command.Option("--top", &options->top, "N", "rows for memory outside the allocator");
   command.Flag("--json", &options->json, "print JSON");
 }

@@ -79,6 +79,18 @@ TEST_F(ProgramTest, UnknownOptionIsWrongUsage) {
   EXPECT_THAT(err_, HasSubstr("there is no option '--fast'\nSee: gpumemtrace cat --help"));
 }
 
+TEST_F(ProgramTest, DeviceThatCannotBeTheNumberOfAGpuIsWrongUsage) {
+  for (const char* verb : {"report log.jsonl", "ledger log.jsonl", "frag log.jsonl",
+                           "leaks log.jsonl", "whatif log.jsonl", "advise log.jsonl",
+                           "diff log.jsonl log.jsonl", "export log.jsonl --format csv -o x.csv"}) {
+    for (const char* number : {"-1", "-3", "4294967295", "4294967296", "one"}) {
+      EXPECT_EQ(Run(absl::StrCat(verb, " --device ", number)), 2) << verb << " " << number;
+      EXPECT_THAT(err_, HasSubstr(absl::StrCat("'", number, "' is not the number of a GPU")));
+    }
+  }
+  EXPECT_EQ(Run("report log.jsonl --device 0"), 0) << err_;
+}
+
 TEST_F(ProgramTest, MissingArgumentIsWrongUsage) { EXPECT_EQ(Run("cat"), 2); }
 TEST_F(ProgramTest, ControlBytesAreNotPrinted) {
   EXPECT_EQ(Run("info $(printf 'a\\033[31mb').gmt"), 1);

@@ -24,7 +24,8 @@ namespace {
 
 struct ReportArguments {
   std::string file, other, at = "peak", heap, by = "stack", fail_above, categories;
-  int64_t device = -1, top = 0;
+  std::optional<int32_t> device;
+  int64_t top = 0;
   bool json = false, slope = false;
   WindowOptions window;
   FrameOptions frames;
@@ -42,7 +43,7 @@ absl::StatusOr<analysis::ReportOptions> Selection(const ReportArguments& options
   selection.at = *std::move(at);
   selection.by = *by;
   selection.heap = options.heap;
-  if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
+  selection.device = options.device;
   selection.window = *window;
   return selection;
 }
@@ -184,7 +185,7 @@ void AddReport(Program& program) {
       "stack, function, file, category, layer, dtype, node, layer-node, library, heap, thread, "
       "stream or size");
   command.Suggest("--by", analysis::GroupByWords());
-  command.Option("--device", &options->device, "N", "only this GPU");
+  command.DeviceOption(&options->device, "only this GPU");
   command.Option("--heap", &options->heap, "NAME", "only this heap: driver, host, pytorch, ...");
   command.Suggest("--heap", {"driver", "host", "pytorch", "nvtx"});
   command.Option("--top", &options->top, "N", "rows per device");

@@ -31,7 +31,7 @@ struct WhatifArguments {
   std::string file;
   std::vector<std::string> settings, capacities, without, batches, lengths, buckets;
   std::vector<std::string> checkpoints, optimizers, dtypes, shards, fits;
-  int64_t device = -1;
+  std::optional<int32_t> device;
   bool expandable_segments = false, set_to_none = false, verify = false, json = false;
 };
 
@@ -115,7 +115,7 @@ absl::Status ParseProgram(const WhatifArguments& options, answers::ProgramOption
 
 absl::StatusOr<answers::WhatifOptions> Scenarios(const WhatifArguments& options) {
   answers::WhatifOptions scenarios;
-  if (options.device >= 0) scenarios.device = static_cast<int32_t>(options.device);
+  scenarios.device = options.device;
   if (options.expandable_segments) scenarios.settings.push_back("expandable_segments:True");
   for (const std::string& setting : options.settings) {
     if (absl::Status status = analysis::AllocatorSettings().Change(setting); !status.ok())
@@ -191,8 +191,7 @@ void AddWhatif(Program& program) {
                  "a scenario with the model divided among N GPUs");
   command.Flag("--verify", &options->verify,
                "run the recorded command again with each setting, and compare");
-  command.Option("--device", &options->device, "N",
-                 "this GPU; default: the one with the highest peak");
+  command.DeviceOption(&options->device, "this GPU; default: the one with the highest peak");
   command.Flag("--json", &options->json, "print JSON");
 }
 

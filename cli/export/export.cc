@@ -45,7 +45,7 @@ absl::Status CheckOptions(const ExportArguments& arguments, const ExportFormat& 
       {"--at", !arguments.at.empty()},
       {"--heap", !arguments.heap.empty()},
       {"--table", !arguments.tables.empty()},
-      {"--device", arguments.device >= 0},
+      {"--device", arguments.device.has_value()},
       {"--from/--to", arguments.window.is_given()},
       {"--max-events", !arguments.max_events.empty()},
       {"--keep", !arguments.keep.empty()},
@@ -100,7 +100,7 @@ void AddExport(Program& program) {
   command.Option("-o,--output", &arguments->output, "FILE", "file to write (required)");
   command.Flag("--list", &arguments->list,
                "list the formats with what each keeps and drops, and write nothing");
-  command.Option("--device", &arguments->device, "N", "only this GPU");
+  command.DeviceOption(&arguments->device, "only this GPU");
   command.Option("--at", &arguments->at, "WHEN",
                  "profiles: peak (default), end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
   command.Suggest("--at", {"peak", "end", "oom"});

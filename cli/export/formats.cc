@@ -2,11 +2,6 @@
 
 namespace gmt::cli {
 
-std::optional<int32_t> ExportArguments::Device() const {
-  if (device < 0) return std::nullopt;
-  return static_cast<int32_t>(device);
-}
-
 const std::vector<ExportFormat>& ExportFormats() {
   // Options of profiles, and those that choose and fold frames.
   static const std::vector<std::string> kOfProfiles = {"--at", "--heap", "--device",

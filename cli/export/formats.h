@@ -23,7 +23,7 @@ namespace gmt::cli {
 struct ExportArguments {
   std::vector<std::string> files, tables;
   std::string format, output, keep, at, heap;
-  int64_t device = -1;
+  std::optional<int32_t> device;
   std::string max_events, max_mb;
   bool force = false, list = false, json = false;
   WindowOptions window;
@@ -31,7 +31,6 @@ struct ExportArguments {
   StripOptions strip;
 
   const std::string& file() const { return files.front(); }
-  std::optional<int32_t> Device() const;
 };
 
 struct ExportFormat {

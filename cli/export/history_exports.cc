@@ -62,8 +62,8 @@ absl::StatusOr<int> ExportHeaptrack(const ExportArguments& arguments) {
   const auto loaded = OpenRecording(arguments.file(), {.frames = *std::move(rules)});
   if (!loaded.ok()) return loaded.status();
   const answers::Recording& recording = **loaded;
-  if (absl::Status written = interop::WriteHeaptrackFile(
-          recording.examination(), arguments.Device(), arguments.heap, file->stream());
+  if (absl::Status written = interop::WriteHeaptrackFile(recording.examination(), arguments.device,
+                                                         arguments.heap, file->stream());
       !written.ok()) {
     return recording.InFile(written);
   }

@@ -40,7 +40,7 @@ absl::StatusOr<int> ExportProfile(const ExportArguments& arguments, answers::Tex
   const answers::Recording& recording = **loaded;
   const absl::StatusOr<WrittenProfile> written =
       make(recording.examination(),
-           interop::ProfileSelection{*std::move(at), arguments.Device(), arguments.heap});
+           interop::ProfileSelection{*std::move(at), arguments.device, arguments.heap});
   if (!written.ok()) return recording.InFile(written.status());
   file->stream() << written->content;
   if (absl::Status status = file->Commit(); !status.ok()) return status;

@@ -96,7 +96,7 @@ absl::StatusOr<const Table*> SelectTable(const ExportArguments& arguments) {
                                    " writes one table; give one --table for each file"));
   }
   const Table* const table = selected->front();
-  const bool selects_rows = arguments.device >= 0 || !arguments.heap.empty();
+  const bool selects_rows = arguments.device || !arguments.heap.empty();
   if (selects_rows && table != &answers::sql::Tables().front())
     return UsageError("--device and --heap select rows of the table memory only");
   return table;
@@ -105,7 +105,7 @@ absl::StatusOr<const Table*> SelectTable(const ExportArguments& arguments) {
 // Returns the statement that selects every allocation, or those of a device and a heap.
 std::string SelectAllocations(const ExportArguments& arguments) {
   std::string sql = "SELECT *, stack_text(file, stack) AS stack_text FROM memory WHERE 1";
-  if (arguments.device >= 0) absl::StrAppend(&sql, " AND device = ", arguments.device);
+  if (arguments.device) absl::StrAppend(&sql, " AND device = ", *arguments.device);
   if (!arguments.heap.empty()) {
     absl::StrAppend(&sql, " AND heap = '", absl::StrReplaceAll(arguments.heap, {{"'", "''"}}), "'");
   }
@@ -125,7 +125,7 @@ absl::StatusOr<int> ExportTable(const ExportArguments& arguments, answers::sql::
   if (!tables.ok()) return tables.status();
   for (const auto& recording : tables->recordings()) {
     const auto selected =
-        interop::LayerSelection::Make(recording->trace(), arguments.Device(), arguments.heap);
+        interop::LayerSelection::Make(recording->trace(), arguments.device, arguments.heap);
     if (!selected.ok()) return recording->InFile(selected.status());
   }
   const auto written = tables->query().Run(select, {.form = form, .seconds = 0},

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <set>
 #include <utility>
@@ -36,7 +35,7 @@ absl::StatusOr<TorchSelection> Selection(const ExportArguments& arguments) {
   }
   selection.window = *window;
   if (arguments.keep == "largest") selection.keep = TorchSelection::Keep::kLargest;
-  selection.device = arguments.Device();
+  selection.device = arguments.device;
   return selection;
 }
 
@@ -100,16 +99,14 @@ void PrintWhatCannotBeRepresented(const interop::TorchSnapshotSummary& summary) 
 }
 
 absl::Status CheckDevice(const ExportArguments& arguments, const analysis::Trace& trace) {
-  if (arguments.device < 0) return absl::OkStatus();
+  if (!arguments.device) return absl::OkStatus();
   std::set<int32_t> known;
   for (int32_t device : trace.rows.device) known.insert(device);
   for (const auto& failed : trace.failed) known.insert(failed.device);
   known.erase(analysis::kHostDevice);
-  if (std::any_of(known.begin(), known.end(), [&](int32_t d) { return d == arguments.device; })) {
-    return absl::OkStatus();
-  }
+  if (known.contains(*arguments.device)) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat(
-      arguments.file(), ": nothing was allocated on GPU ", arguments.device,
+      arguments.file(), ": nothing was allocated on GPU ", *arguments.device,
       known.empty() ? "" : absl::StrCat("; GPUs with allocations: ", absl::StrJoin(known, ", "))));
 }
 
