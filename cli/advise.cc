@@ -36,12 +36,13 @@ absl::StatusOr<int> Advise(const AdviseArguments& arguments, const Terminal& ter
   options.replay_all = arguments.all || arguments.json;
   const auto recording = OpenRecording(arguments.file, {.text = FormFor(arguments.json)});
   if (!recording.ok()) return recording.status();
-  const answers::AdviseAnswer answer(**recording, options);
-  fmt::print("{}", arguments.json ? answer.Json() : answer.Text(terminal, arguments.all));
+  const auto answer = answers::AdviseAnswer::Make(**recording, options);
+  if (!answer.ok()) return answer.status();
+  fmt::print("{}", arguments.json ? answer->Json() : answer->Text(terminal, arguments.all));
   if (!arguments.json) {
     for (const std::string& lack : (*recording)->lacks()) PrintNote(lack);
   }
-  return answer.report().refusal.empty() ? kDone : kFailed;
+  return answer->report().refusal.empty() ? kDone : kFailed;
 }
 
 }  // namespace

@@ -260,6 +260,13 @@ TEST_F(ProgramTest, CatPrintsRoles) {
   EXPECT_THAT(out_, HasSubstr("  size 2.00 MiB  no role\n"));
 }
 
+TEST_F(ProgramTest, GpuThatTheRecordingDoesNotHaveIsAnError) {
+  for (const char* verb : {"ledger", "leaks", "advise"}) {
+    EXPECT_EQ(Run(absl::StrCat(verb, " log.jsonl --device 5")), 1) << verb;
+    EXPECT_THAT(err_, HasSubstr("no GPU 5; it has: 0")) << verb;
+  }
+}
+
 TEST_F(ProgramTest, InfoCountsEvents) {
   MakeRecording();
   const json info = RunJson("info --json run.gmt");

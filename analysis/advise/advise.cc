@@ -23,9 +23,10 @@ constexpr uint64_t kFullPercent = 88;
 }  // namespace
 
 AdviseReport Adviser::Advise() && {
-  report_.is_out_of_memory = IsFailure(oom_.verdict);
+  report_.is_out_of_memory =
+      IsFailure(oom_.verdict) && options_.device.value_or(oom_.device) == oom_.device;
   report_.device =
-      report_.is_out_of_memory ? oom_.device : options_.device.value_or(examination_.MainDevice());
+      options_.device.value_or(report_.is_out_of_memory ? oom_.device : examination_.MainDevice());
   Measure();
   report_.refusal = Refusal();
   if (!report_.refusal.empty()) return std::move(report_);
@@ -85,6 +86,9 @@ std::string Adviser::Refusal() const {
     return absl::StrCat("events are missing in ", trace_.unknowns.gaps,
                         trace_.unknowns.gaps == 1 ? " place" : " places",
                         ": the peak is not known");
+  if (report_.is_out_of_memory && options_.capacity)
+    return "--capacity cannot be applied to a program that ran out of memory; gpumemtrace whatif "
+           "--capacity replays it with another one";
   if (report_.is_out_of_memory) return "";
   const uint64_t unknown = BytesOf(Category::kUnknown);
   if (unknown * 100 > report_.peak_bytes * kMaxUnknownPercent)

@@ -31,8 +31,10 @@
 namespace gmt::analysis {
 
 struct AdviseOptions {
-  std::optional<int32_t> device;     // nullopt: the one with the highest peak
-  std::optional<uint64_t> capacity;  // what the driver can provide; nullopt: as recorded
+  // nullopt: the one that ran out of memory; if none did, the one with the highest peak.
+  std::optional<int32_t> device;
+  // What the driver can provide; nullopt: as recorded. Refused after an out of memory.
+  std::optional<uint64_t> capacity;
   uint64_t gpus = 2;                 // the number over which a model could be sharded
   bool replay_all = false;           // whether to replay every change, not only the next one
 };
@@ -68,7 +70,7 @@ struct AdviseReport {
   uint64_t reserved_bytes = 0;             // the peak of the allocator's segments
   uint64_t used_bytes = 0;                 // the peak of all recorded memory of the process
   std::optional<uint64_t> capacity_bytes;  // what the driver can provide to the process
-  bool is_out_of_memory = false;
+  bool is_out_of_memory = false;           // the device ran out of it
   bool is_replayable = false;   // a replay agrees with the recording
   std::string not_replayable;   // why not
   std::vector<Advice> advice;   // in the order of trying
@@ -84,8 +86,8 @@ struct AdviseReport {
   std::optional<double> batch_factor;
 };
 
-// `oom`: what `oom` answers, if the program ran out of memory. `leaks`: of the whole recording, or
-// up to the failure.
+// `oom`: what `oom` answers; used if the device ran out of memory. `leaks`: of the whole recording,
+// or up to the failure.
 AdviseReport Advise(const Examination& examination, const Categories& categories,
                     const LeakReport& leaks, const OomReport& oom, const AdviseOptions& options);
 

@@ -150,6 +150,29 @@ TEST_F(AdviseTest, AfterAnOutOfMemoryOtherChangesCountWithWhatTheySaveInEarlierS
   EXPECT_NE(report.advice[*report.next].confidence, Confidence::kLow);
 }
 
+TEST_F(AdviseTest, OutOfMemoryOfAnotherDeviceDoesNotMatter) {
+  loop_.Train(4);
+  const AdviseReport before = Ask();
+  loop_.script.script().FailedBlock(64 * kMiB).device = 1;
+  AdviseOptions options;
+  options.device = 0;
+  options.capacity = 64 * kMiB;
+  const AdviseReport report = Ask(options);
+  EXPECT_EQ(report.refusal, "");
+  EXPECT_FALSE(report.is_out_of_memory);
+  EXPECT_EQ(report.device, 0);
+  EXPECT_EQ(report.capacity_bytes, options.capacity);
+  EXPECT_EQ(report.together_bytes, before.together_bytes);
+}
+
+TEST_F(AdviseTest, CapacityIsRefusedAfterAnOutOfMemory) {
+  loop_.Train(3);
+  loop_.script.script().FailedBlock(64 * kMiB);
+  AdviseOptions options;
+  options.capacity = 64 * kMiB;
+  EXPECT_THAT(Ask(options).refusal, HasSubstr("--capacity cannot be applied"));
+}
+
 TEST_F(AdviseTest, TensorsInDriverMemoryAreJudgedAsBlocksAre) {
   loop_.Train(4);
   const AdviseReport cached = Ask();

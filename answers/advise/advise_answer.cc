@@ -18,7 +18,7 @@ using analysis::AdviseReport;
 using analysis::Suffices;
 using AdviseJson = nlohmann::ordered_json;
 
-AdviseReport Make(const Recording& recording, const analysis::AdviseOptions& options) {
+AdviseReport Ask(const Recording& recording, const analysis::AdviseOptions& options) {
   const analysis::Examination& examination = recording.examination();
   const analysis::Failures failures = analysis::FindFailures(examination);
   const analysis::LeakReport leaks =
@@ -168,8 +168,17 @@ AdviseJson AdviceJson(const Advice& advice) {
 
 }  // namespace
 
-AdviseAnswer::AdviseAnswer(const Recording& recording, const analysis::AdviseOptions& options)
-    : recording_(recording), report_(Make(recording, options)) {}
+AdviseAnswer::AdviseAnswer(const Recording& recording, AdviseReport report)
+    : recording_(recording), report_(std::move(report)) {}
+
+absl::StatusOr<AdviseAnswer> AdviseAnswer::Make(const Recording& recording,
+                                                const analysis::AdviseOptions& options) {
+  if (options.device) {
+    if (absl::Status status = recording.examination().CheckGpu(*options.device); !status.ok())
+      return status;
+  }
+  return AdviseAnswer(recording, Ask(recording, options));
+}
 
 std::string AdviseAnswer::Text(const Terminal& terminal, bool all) const {
   if (!report_.refusal.empty())

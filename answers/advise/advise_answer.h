@@ -10,6 +10,7 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "analysis/advise/advise.h"
 #include "answers/recording.h"
 #include "answers/terminal.h"
@@ -18,7 +19,9 @@ namespace gmt::answers {
 
 class AdviseAnswer {
  public:
-  AdviseAnswer(const Recording& recording, const analysis::AdviseOptions& options);
+  // Returns NotFound if the recording does not have the GPU that the options select.
+  static absl::StatusOr<AdviseAnswer> Make(const Recording& recording,
+                                           const analysis::AdviseOptions& options);
 
   const analysis::AdviseReport& report() const { return report_; }
   // The next change only, or `all` of them in their order.
@@ -26,6 +29,8 @@ class AdviseAnswer {
   std::string Json() const;
 
  private:
+  AdviseAnswer(const Recording& recording, analysis::AdviseReport report);
+
   const Recording& recording_;
   const analysis::AdviseReport report_;
 };
