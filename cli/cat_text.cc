@@ -34,8 +34,10 @@ std::string Number(std::string_view key, uint64_t value) {
 }
 
 std::string Sampled(const Sample& sample) {
-  std::string text =
-      fmt::format("used {} of {}", Bytes(sample.used_bytes()), Bytes(sample.total_bytes()));
+  const bool is_free_only = !sample.has_used_bytes() && sample.has_free_bytes();
+  std::string text = is_free_only ? fmt::format("free {}", Bytes(sample.free_bytes()))
+                                  : fmt::format("used {} of {}", Bytes(sample.used_bytes()),
+                                                Bytes(sample.total_bytes()));
   for (const Sample::ProcessUse& process : sample.processes()) {
     text += fmt::format(", pid {} {}", process.pid(),
                         process.has_bytes() ? Bytes(process.bytes()) : "?");

@@ -267,6 +267,17 @@ TEST_F(ProgramTest, GpuThatTheRecordingDoesNotHaveIsAnError) {
   }
 }
 
+TEST_F(ProgramTest, CatPrintsWhatASampleKnows) {
+  Put("samples.jsonl", std::string(kLog) +
+                           R"({"kind":"sample","t_ns":107,"device":0,"free_bytes":1048576}
+{"kind":"sample","t_ns":108,"device":0,"used_bytes":1048576,"total_bytes":4194304}
+)");
+  EXPECT_EQ(Run("cat samples.jsonl"), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("free 1.00 MiB"));
+  EXPECT_THAT(out_, HasSubstr("used 1.00 MiB of 4.00 MiB"));
+  EXPECT_THAT(out_, testing::Not(HasSubstr("used 0 B")));
+}
+
 TEST_F(ProgramTest, InfoCountsEvents) {
   MakeRecording();
   const json info = RunJson("info --json run.gmt");

@@ -315,6 +315,9 @@ struct DeviceSample {
     std::string name;
   };
   std::vector<Process> processes;
+
+  // False if only `free_bytes` is known.
+  bool knows_use() const { return used_bytes > 0 || total_bytes > 0; }
 };
 
 // A change of the roles that PyTorch reports for a row. It is not a step.

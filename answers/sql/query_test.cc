@@ -157,6 +157,11 @@ TEST_F(QueryTest, EveryColumnOfEveryTableCanBeRead) {
   EXPECT_EQ(Rows("SELECT source, used FROM samples"), Json::parse(R"([["nvml", 1048576]])"));
 }
 
+TEST_F(QueryTest, UseIsNullInASampleOfFreeMemoryAlone) {
+  script_.Sample(0, 0).set_free_bytes(1 << 20);
+  EXPECT_EQ(Rows("SELECT used, total FROM samples"), Json::parse("[[null, null]]"));
+}
+
 TEST_F(QueryTest, NothingCanBeWrittenOrOpened) {
   for (const char* sql : {"DELETE FROM memory", "UPDATE memory SET bytes = 0", "CREATE TABLE t(a)",
                           "DROP VIEW blocks", "ATTACH '/tmp/gmt-query-test' AS x",

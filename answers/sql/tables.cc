@@ -117,13 +117,15 @@ Table SamplesTable() {
            [](Source& s, uint64_t row, Cell& cell) {
              cell.LastingText(s.trace().samples[row].source);
            }},
-          {"used", "INTEGER", "bytes in use",
+          {"used", "INTEGER", "bytes in use, if known",
            [](Source& s, uint64_t row, Cell& cell) {
-             cell.Integer(static_cast<int64_t>(s.trace().samples[row].used_bytes));
+             const analysis::DeviceSample& sample = s.trace().samples[row];
+             if (sample.knows_use()) cell.Integer(static_cast<int64_t>(sample.used_bytes));
            }},
-          {"total", "INTEGER", "bytes that the GPU has",
+          {"total", "INTEGER", "bytes that the GPU has, if known",
            [](Source& s, uint64_t row, Cell& cell) {
-             cell.Integer(static_cast<int64_t>(s.trace().samples[row].total_bytes));
+             const uint64_t total = s.trace().samples[row].total_bytes;
+             if (total > 0) cell.Integer(static_cast<int64_t>(total));
            }},
           {"process", "INTEGER", "bytes of this process, if known",
            [](Source& s, uint64_t row, Cell& cell) {

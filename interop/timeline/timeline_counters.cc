@@ -97,8 +97,10 @@ class CountersOfTrace {
     std::map<std::string, std::vector<Point>> samples;  // by name
     for (const analysis::DeviceSample& sample : trace_.samples) {
       const std::string device = DeviceLabel(sample.device);
-      samples[absl::StrCat(device, " used (", sample.source, ")")].push_back(
-          {sample.t_ns, sample.used_bytes});
+      if (sample.knows_use()) {
+        samples[absl::StrCat(device, " used (", sample.source, ")")].push_back(
+            {sample.t_ns, sample.used_bytes});
+      }
       if (sample.process_bytes) {
         samples[absl::StrCat(device, " used by this process (", sample.source, ")")].push_back(
             {sample.t_ns, *sample.process_bytes});

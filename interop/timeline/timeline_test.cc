@@ -73,6 +73,16 @@ TEST_F(TimelineTest, CountersFollowHeapsAndWhatFrameworksReserve) {
   EXPECT_THAT(BytesOf("cuda:0 used (nvml)"), ElementsAre(9 * kMiB));
 }
 
+TEST_F(TimelineTest, SampleOfFreeMemoryAloneIsNotOnTheCurveOfWhatIsUsed) {
+  script_.Alloc(0x100000000, 8 * kMiB, {"segment"});
+  script_.Sample(9 * kMiB, 80 * kMiB).set_source("cudaMemGetInfo");
+  gmt::Sample& sample = script_.Sample(0, 0);
+  sample.set_source("cudaMemGetInfo");
+  sample.set_free_bytes(kMiB);
+  Build();
+  EXPECT_THAT(BytesOf("cuda:0 used (cudaMemGetInfo)"), ElementsAre(9 * kMiB));
+}
+
 TEST_F(TimelineTest, ThinnedCurveKeepsItsPeakAndItsEnds) {
   std::vector<Timeline::Point> points;
   for (int i = 0; i < 10'000; ++i) points.push_back({i, static_cast<uint64_t>(i % 7)});
