@@ -122,7 +122,8 @@ std::string Differences(const Comparison& comparison, size_t width) {
     text += Shortened(all[i], width) + "\n";
   }
   if (shown < all.size()) {
-    text += fmt::format("and {} more differences; --json shows all\n", all.size() - shown);
+    text +=
+        fmt::format("and {}; --json shows all\n", Plural(all.size() - shown, "more difference"));
   }
   return text;
 }

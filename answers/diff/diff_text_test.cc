@@ -96,6 +96,15 @@ class DiffTextTest : public ::testing::Test {
   DiffSource source_;
 };
 
+TEST_F(DiffTextTest, DifferencesThatAreNotShownAreCounted) {
+  Grow();
+  Comparison comparison = Compare();
+  comparison.differences = {"a", "b", "c", "d", "e"};
+  EXPECT_THAT(DiffText(comparison, source_, 0, Terminal{}), HasSubstr("and 1 more difference;"));
+  comparison.differences.push_back("f");
+  EXPECT_THAT(DiffText(comparison, source_, 0, Terminal{}), HasSubstr("and 2 more differences;"));
+}
+
 TEST_F(DiffTextTest, FirstLineHasTheChangeAndTheTotals) {
   Grow();
   EXPECT_THAT(Text(), StartsWith("GPU 0: +40.0 MiB (+33.3 %), 120 MiB -> 160 MiB allocated\n"

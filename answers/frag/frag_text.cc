@@ -26,6 +26,8 @@ double Share(uint64_t part, uint64_t whole) {
 }
 
 std::string Verdict(const Fragmentation& found, const MainPins& pins) {
+  if (found.reserved_bytes == 0)
+    return fmt::format("Nothing is reserved on GPU {} at this moment", found.device);
   std::string line = fmt::format("{} of {} reserved on GPU {} are free", Bytes(found.free_bytes),
                                  Bytes(found.reserved_bytes), found.device);
   if (found.free_bytes == 0) return line + ": all of it is in live blocks";

@@ -61,6 +61,14 @@ class FragTextTest : public ::testing::Test {
   analysis::EventScript script_;
 };
 
+TEST_F(FragTextTest, NothingReservedIsNotCalledFull) {
+  script_.Alloc(kA, 40 * kMiB);
+  script_.Block(kA, 2 * kMiB, {"metric", "main"});
+  script_.FreeBlock(kA);
+  script_.Free(kA);
+  EXPECT_THAT(Text(), StartsWith("Nothing is reserved on GPU 0 at this moment"));
+}
+
 TEST_F(FragTextTest, VerdictHasFreeBytesLargestPieceAndPinningBlocks) {
   PinnedSegments(4);
   const std::string text = Text();

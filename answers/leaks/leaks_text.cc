@@ -198,7 +198,8 @@ class Writer {
       if (other.room == growth.room) bytes_per_cycle += other.bytes_per_cycle;
     }
     const double cycles = static_cast<double>(*growth.room) / bytes_per_cycle;
-    return fmt::format(", room for {} more {}s", Count(analysis::Whole(cycles)), Unit());
+    return fmt::format(", room for {}",
+                       Plural(analysis::Whole(cycles), fmt::format("more {}", Unit()).c_str()));
   }
 
   // Returns what rises most after all explained growth is subtracted, or nullptr if nothing does.

@@ -129,6 +129,16 @@ TEST_F(LeaksTextTest, RecordingWithoutTimesPrintsNone) {
                                         "times\n"));
 }
 
+TEST_F(LeaksTextTest, RoomForOneStepIsSingular) {
+  Run(200, [&](uint32_t) {});
+  analysis::LeakReport report = Find();
+  analysis::BenignGrowth& growth = report.benign.emplace_back();
+  growth.label = "cache";
+  growth.bytes_per_cycle = kMiB;
+  growth.room = kMiB;
+  EXPECT_THAT(TextOf(report), HasSubstr(", room for 1 more step\n"));
+}
+
 TEST_F(LeaksTextTest, CacheOfAGenerationHasItsRateAndTheRoomThatIsLeft) {
   uint64_t last = 0;
   Run(200, [&](uint32_t i) {

@@ -37,11 +37,13 @@ std::string Framework(const OomReport& report) {
 std::string RetriesText(const OomReport& report) {
   const OomEvidence& evidence = report.evidence;
   if (evidence.retries == 0) return ": no GPU allocation failed";
+  const std::string first = Duration(evidence.first_retry_t_ns),
+                    time = Duration(static_cast<int64_t>(evidence.retry_ns));
+  if (evidence.retries == 1)
+    return fmt::format(": 1 retry at {}, which released the cache and took {}", first, time);
   return fmt::format(
-      ": {} since {}, {} in total, each of which released the cache",
-      evidence.retries == 1 ? "1 retry"
-                            : fmt::format("but close to it, {} retries", Count(evidence.retries)),
-      Duration(evidence.first_retry_t_ns), Duration(static_cast<int64_t>(evidence.retry_ns)));
+      ": but close to it, {} retries since {}, {} in total, each of which released the cache",
+      Count(evidence.retries), first, time);
 }
 
 std::string Requested(const OomReport& report) {
@@ -102,8 +104,9 @@ std::string Why(const OomReport& report) {
                  : fmt::format("the driver refused {} with {} free", Bytes(report.requested_bytes),
                                DriverFree(evidence));
     case OomVerdict::kOtherProcess:
-      return fmt::format("other processes hold {} of {}; {}", Bytes(evidence.others_bytes()),
-                         Bytes(evidence.total_bytes), Requested(report));
+      return fmt::format("other processes hold {}{}; {}", Bytes(evidence.others_bytes()),
+                         evidence.total_bytes > 0 ? " of " + Bytes(evidence.total_bytes) : "",
+                         Requested(report));
     case OomVerdict::kStreamDeferred:
       return fmt::format("{} are waiting for other streams; {} during a capture",
                          Bytes(evidence.split.awaiting_stream), Requested(report));

@@ -94,7 +94,7 @@ TEST_F(OomTextTest, SuccessfulRetriesAreReported) {
   script_.Free(kBlockAddress);
   script_.Alloc(kBlockAddress * 8, 700 * kMiB);
   script_.Block(kBlockAddress * 8, 700 * kMiB);
-  EXPECT_THAT(Text(), StartsWith("Did not run out of memory: 1 retry since"));
+  EXPECT_THAT(Text(), StartsWith("Did not run out of memory: 1 retry at "));
 }
 
 TEST_F(OomTextTest, FragmentationHasFreePiecesPinsAndActions) {
@@ -142,6 +142,25 @@ TEST_F(OomTextTest, LimitShowsWhatIsFree) {
   EXPECT_THAT(Text(), StartsWith("Out of memory (a limit): "));
   EXPECT_THAT(Text(), HasSubstr("724 MiB"));
   EXPECT_THAT(Text(), HasSubstr("raise the limit"));
+}
+
+TEST_F(OomTextTest, DeviceOfUnknownSizeIsNotSaidToHaveNone) {
+  gmt::Sample& sample = script_.Sample(700 * kMiB, 0);
+  sample.set_source("nvml");
+  const std::pair<uint64_t, uint64_t> uses[] = {{12, 0}, {77, 700 * kMiB}};
+  for (const auto& [pid, bytes] : uses) {
+    auto* process = sample.add_processes();
+    process->set_pid(pid);
+    process->set_bytes(bytes);
+  }
+  script_.pid = 12;
+  script_.Alloc(kBlockAddress, 300 * kMiB);
+  script_.Block(kBlockAddress, 300 * kMiB);
+  script_.Failed(200 * kMiB).result = 2;
+  script_.Failed(200 * kMiB).result = 2;
+  script_.FailedBlock(200 * kMiB, {"request", "main"});
+  EXPECT_THAT(Text(), StartsWith("Out of memory (other processes): other processes hold 700 MiB; "
+                                 "200 MiB requested\n"));
 }
 
 TEST_F(OomTextTest, RequestOfALibraryIsComparedWithTheDriversFreeMemory) {

@@ -52,7 +52,8 @@ std::string VerdictOf(const RankComparison& comparison) {
   }
   if (!row.causes.empty()) text += ": " + row.causes.front();
   if (comparison.outliers.size() > 1)
-    text += fmt::format("; {} more differ", comparison.outliers.size() - 1);
+    text += fmt::format("; {} more differ{}", comparison.outliers.size() - 1,
+                        comparison.outliers.size() == 2 ? "s" : "");
   return text;
 }
 

@@ -126,7 +126,7 @@ TEST_F(RanksTest, OfTwoRanksTheOneWithMoreDiffers) {
   EXPECT_THAT(comparison.outliers, ElementsAre(0u, 1u));
   EXPECT_THAT(comparison.rows[1].causes, ElementsAre("leaks 48.0 MiB per step at train.py:37"));
   EXPECT_THAT(Text(), StartsWith("Rank 0 has a peak of 1.27 GiB, 300 MiB more than the other rank: "
-                                 "activations +300 MiB; 1 more differ\n"));
+                                 "activations +300 MiB; 1 more\n  differs\n"));
 }
 
 TEST_F(RanksTest, ShardOfAnotherSizeIsOneCause) {
