@@ -40,7 +40,7 @@ constexpr int kRunFailure = 125;  // as in env(1): distinct from the command's o
 struct RunArguments {
   RecordingOptions recording;
   std::string ring_size, exit_wait;
-  bool no_follow_fork = false, no_digest = false, quiet = false;
+  bool follow_fork = false, no_follow_fork = false, no_digest = false, quiet = false;
   std::vector<std::string> command;
 };
 
@@ -58,6 +58,9 @@ absl::StatusOr<std::string> OptionText(const RunArguments& o) {
   AddPair("exit_wait", o.exit_wait, pairs);
   const std::vector<std::string> common = o.recording.Pairs();
   pairs.insert(pairs.end(), common.begin(), common.end());
+  if (o.follow_fork && o.no_follow_fork)
+    return UsageError("--follow-fork and --no-follow-fork exclude each other");
+  if (o.follow_fork) pairs.push_back("follow_fork=on");
   if (o.no_follow_fork) pairs.push_back("follow_fork=off");
   if (o.quiet) pairs.push_back("quiet");
   return absl::StrJoin(pairs, ",");
@@ -309,6 +312,8 @@ void AddRun(Program& program) {
   options->recording.AddTo(command);
   command.Option("--ring-size", &options->ring_size, "SIZE",
                  "size of the event buffer between program and collector (default 16MiB)");
+  command.Flag("--follow-fork", &options->follow_fork,
+               "record children that the process forks (default)");
   command.Flag("--no-follow-fork", &options->no_follow_fork,
                "do not record children that the process forks");
   command.Option("--exit-wait", &options->exit_wait, "TIME",

@@ -72,8 +72,8 @@ def plain_what_leaks_is_in_the_exit_snapshot(rig, folder):
 
 def plain_child_of_a_fork_is_recorded_unless_run_excludes_it(rig, folder):
     parent, child = MIB, 2 * MIB
-    for options, expected in (([], {parent, child}), (["--no-follow-fork"], {parent})):
-        there = folder / ("only-the-first" if options else "all")
+    for options, expected in (([], {parent, child}), (["--follow-fork"], {parent, child}), (["--no-follow-fork"], {parent})):
+        there = folder / "".join(["with", *options])
         there.mkdir()
         recording = rig.run(there, rig.built("nvtx_calls", "fork"), options)
         assert recording.done.returncode == 0, recording.done.stderr
