@@ -277,6 +277,7 @@ void IndexBuilder::FindSamples() {
   std::map<int32_t, DeviceSamples> by_device;
   std::set<int32_t> with_process;
   for (const analysis::DeviceSample& sample : trace_.samples) {
+    if (!sample.knows_use()) continue;
     DeviceSamples& device = by_device[sample.device];
     device.device = sample.device;
     DriverSample recorded;

@@ -223,6 +223,15 @@ TEST_F(ViewIndexTest, AdjacentMappingsAreOneExpandableSegment) {
   EXPECT_THAT(tile.place, ElementsAre(3 * kMiB));
 }
 
+TEST_F(ViewIndexTest, SampleOfFreeMemoryAloneIsNotMemoryInUse) {
+  script_.Sample(5000, 10000);
+  script_.Alloc(0x1000, 512);
+  script_.Sample(0, 0);
+  Build();
+  const SampledSeries samples = index_.SelectCurve({0, Axis::kEvent, 0, 2, 2})->samples[0];
+  EXPECT_THAT(samples.value, ElementsAre(5000, 5000));
+}
+
 TEST_F(ViewIndexTest, ColumnHasItsLastSampleOrAnOlderOne) {
   script_.Alloc(0x1000, 512);
   script_.Sample(5000, 10000);
